@@ -1,0 +1,341 @@
+//! Whole buffers: one call, one stream or member.
+
+use lookaside_simd::Cpu;
+
+use crate::bound::bound;
+use crate::error::{BadReason, Done, Error, Status};
+use crate::format::{self, HeaderParser};
+use crate::kernel::{self, Choice, Kernel, isal, libdeflate, stored, zlib_rs};
+use crate::spec::{Checksum, Spec, SpecError};
+
+/// A [`Spec`] with its kernels: immutable, shared by any number of threads.
+///
+/// Compressing and decompressing need a [`Scratch`], one per thread. See the crate's example.
+#[derive(Clone, Debug)]
+pub struct Codec {
+    spec: Spec,
+    kernels: Choice,
+}
+
+/// The reusable memory of the kernels: one per thread, for any number of codecs.
+///
+/// Starts empty; each kernel and level allocates at its first use: igzip 0.4 MB; libdeflate 0.2 MB
+/// at its level 1, 0.7 MB up to 9, 9 MB from 10 on, 12 KB for decoding; zlib-rs 0.4 MB. After that
+/// nothing allocates but this: where `dst` is tighter than [`Codec::bound`] and the result hardly
+/// fits, memory for the result.
+#[derive(Default)]
+pub struct Scratch {
+    igzip: Option<isal::OneShot>,
+    libdeflate: [Option<libdeflate::Compressor>; 13],
+    inflate: Option<libdeflate::Decompressor>,
+    zlib_rs: Option<zlib_rs::Compressor>,
+    spill: Vec<u8>,
+}
+
+impl Scratch {
+    /// Allocates nothing yet.
+    pub fn new() -> Scratch {
+        Scratch::default()
+    }
+}
+
+impl std::fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scratch").finish_non_exhaustive()
+    }
+}
+
+impl Codec {
+    /// Chooses the kernels for `spec` on `cpu`. Does not allocate.
+    pub fn new(spec: &Spec, cpu: &Cpu) -> Result<Codec, SpecError> {
+        spec.check()?;
+        Ok(Codec { spec: spec.clone(), kernels: kernel::choose(spec, cpu) })
+    }
+
+    /// The same with a given compressor in place of the chosen one: for benches and tests.
+    ///
+    /// [`SpecError::Kernel`] if it does not exist on `cpu` or codes otherwise than `spec` asks.
+    /// libdeflate has neither streams nor small windows: the chosen kernel serves those.
+    pub fn with_kernel(spec: &Spec, cpu: &Cpu, kernel: Kernel) -> Result<Codec, SpecError> {
+        spec.check()?;
+        let kernels = kernel::only(spec, cpu, kernel).ok_or(SpecError::Kernel(kernel.name()))?;
+        Ok(Codec { spec: spec.clone(), kernels })
+    }
+
+    /// What it was made from.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// The kernel that compresses whole buffers, e.g. `igzip-1`.
+    pub fn compress_kernel(&self) -> &'static str {
+        self.kernels.whole.name()
+    }
+
+    /// The kernel that compresses streams (and whole buffers larger than a window below 32 KB).
+    pub fn compress_stream_kernel(&self) -> &'static str {
+        self.kernels.stream.name()
+    }
+
+    /// The kernel that decompresses whole buffers.
+    pub fn decompress_kernel(&self) -> &'static str {
+        "libdeflate"
+    }
+
+    /// The kernel that decompresses streams.
+    pub fn decompress_stream_kernel(&self) -> &'static str {
+        "zlib-rs"
+    }
+
+    pub(crate) fn stream_kernel(&self) -> Kernel {
+        self.kernels.stream
+    }
+
+    /// [`bound`] of this format: with a `dst` this long, [`compress`](Codec::compress) cannot
+    /// fail.
+    pub fn bound(&self, src_len: usize) -> usize {
+        bound(self.spec.format, src_len)
+    }
+
+    /// Compresses all of `src` into one stream or member at the start of `dst`.
+    ///
+    /// Never larger than [`bound`](Codec::bound): stored blocks take over where a kernel expands.
+    /// The result is [`Status::End`] with `consumed == src.len()`. The rest of `dst` is left
+    /// alone, or holds garbage up to the bound. Allocates only what [`Scratch`] says.
+    ///
+    /// Errors: [`Error::DstTooSmall`].
+    pub fn compress(
+        &self,
+        scratch: &mut Scratch,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<Done, Error> {
+        let header = format::header(&self.spec, None);
+        let header = header.as_slice();
+        let room = dst.len().saturating_sub(format::overhead(self.spec.format));
+        let body = dst.get_mut(header.len()..).ok_or(Error::DstTooSmall)?;
+        let body = body.get_mut(..room).ok_or(Error::DstTooSmall)?;
+        let body_len = self.compress_body(scratch, src, body).ok_or(Error::DstTooSmall)?;
+
+        let checksum = checksum(self.spec.checksum_in_force(), src);
+        let trailer = format::trailer(self.spec.format, checksum, src.len() as u64);
+        let trailer = trailer.as_slice();
+        let body_end = header.len() + body_len;
+        let produced = body_end + trailer.len();
+        dst[..header.len()].copy_from_slice(header);
+        dst[body_end..produced].copy_from_slice(trailer);
+        Ok(Done { consumed: src.len(), produced, checksum, status: Status::End })
+    }
+
+    fn compress_body(&self, scratch: &mut Scratch, src: &[u8], dst: &mut [u8]) -> Option<usize> {
+        let kernel = self.kernel_for(src.len());
+        let stored = stored::size(src.len());
+        if kernel == Kernel::Stored {
+            return stored::compress(src, dst);
+        }
+        if dst.len() >= stored {
+            // More than stored blocks is of no use, so the kernel may give up there.
+            return match scratch.compress(kernel, self.spec.window_bits, src, &mut dst[..stored]) {
+                Some(produced) => Some(produced),
+                None => stored::compress(src, dst),
+            };
+        }
+        if let Some(produced) = scratch.compress(kernel, self.spec.window_bits, src, dst) {
+            return Some(produced);
+        }
+        // Kernels want some bytes more than they use, so a result that just fits is refused.
+        // Where the room is as tight as that, find out in memory of our own.
+        let mut spill = std::mem::take(&mut scratch.spill);
+        if spill.len() < stored {
+            spill.resize(stored, 0);
+        }
+        let produced = scratch
+            .compress(kernel, self.spec.window_bits, src, &mut spill[..stored])
+            .filter(|&produced| produced <= dst.len());
+        if let Some(produced) = produced {
+            dst[..produced].copy_from_slice(&spill[..produced]);
+        }
+        scratch.spill = spill;
+        produced
+    }
+
+    fn kernel_for(&self, src_len: usize) -> Kernel {
+        // No match can reach out of a window that holds everything.
+        let kernel = if self.spec.window_bits == 15 || src_len <= 1 << self.spec.window_bits {
+            self.kernels.whole
+        } else {
+            self.kernels.stream
+        };
+        match kernel {
+            Kernel::Igzip(level) if src_len > isal::MAX_LEN => {
+                if self.spec.window_bits == 15 {
+                    Kernel::Libdeflate(level)
+                } else {
+                    Kernel::ZlibRs(level.max(2))
+                }
+            }
+            Kernel::IgzipStatic if src_len > isal::MAX_LEN => Kernel::ZlibRsStatic(2),
+            other => other,
+        }
+    }
+
+    /// Decompresses the one stream or member at the start of `src`.
+    ///
+    /// `dst.len()` is the limit: however much `src` would expand to, no more is produced. Bytes
+    /// after the end are allowed, and `consumed` tells where it was. Checksum and length are
+    /// verified. Preset dictionaries need a [`DecompressStream`](crate::DecompressStream).
+    /// Allocates only what [`Scratch`] says (bad data: a second decoder that finds the place).
+    ///
+    /// Errors: [`Error::DstTooSmall`], [`Error::BadData`] with every reason.
+    pub fn decompress(
+        &self,
+        scratch: &mut Scratch,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<Done, Error> {
+        let format = self.spec.format;
+        let body_start = match HeaderParser::new(format).push(src) {
+            Ok(Some(header)) if header.dictionary.is_none() => header.consumed,
+            Ok(Some(header)) => return Err(BadReason::Dictionary.at(header.consumed)),
+            Ok(None) => return Err(BadReason::Truncated.at(src.len())),
+            Err((offset, reason)) => return Err(reason.at(offset)),
+        };
+        let body = &src[body_start..];
+        let inflate = match &mut scratch.inflate {
+            Some(inflate) => inflate,
+            none => {
+                none.insert(libdeflate::Decompressor::new().ok_or(Error::Kernel("libdeflate"))?)
+            }
+        };
+        let (consumed, produced) = match inflate.decompress(body, dst) {
+            Ok(counts) => counts,
+            Err(libdeflate::Refusal::NoSpace) => return Err(Error::DstTooSmall),
+            Err(libdeflate::Refusal::BadData) => second_opinion(body_start, body, dst)?,
+        };
+        let checksum = checksum(self.spec.checksum_in_force(), &dst[..produced]);
+        let trailer_start = body_start + consumed;
+        let trailer_len = format::trailer_len(format);
+        let Some(trailer) = src[trailer_start..].get(..trailer_len) else {
+            return Err(BadReason::Truncated.at(src.len()));
+        };
+        format::check_trailer(format, trailer, checksum, produced as u64)
+            .map_err(|(offset, reason)| reason.at(trailer_start + offset))?;
+        let consumed = trailer_start + trailer_len;
+        Ok(Done { consumed, produced, checksum, status: Status::End })
+    }
+}
+
+/// Decodes again, with the decoder that can tell where and why it stopped.
+///
+/// Should it accept what libdeflate refused, its answer counts: each has its own idea of a few
+/// code sets that RFC 1951 leaves open.
+#[cold]
+fn second_opinion(body_start: usize, body: &[u8], dst: &mut [u8]) -> Result<(usize, usize), Error> {
+    let mut decoder = zlib_rs::Decompressor::new();
+    let (mut consumed, mut produced) = (0, 0);
+    loop {
+        match decoder.step(&body[consumed..], &mut dst[produced..]) {
+            Err((more, zlib_rs::Corrupt)) => {
+                return Err(BadReason::Block.at(body_start + consumed + more));
+            }
+            Ok(step) => {
+                consumed += step.consumed;
+                produced += step.produced;
+                if step.done {
+                    return Ok((consumed, produced));
+                }
+                if step.consumed == 0 && step.produced == 0 {
+                    return Err(if consumed == body.len() {
+                        BadReason::Truncated.at(body_start + consumed)
+                    } else {
+                        Error::DstTooSmall
+                    });
+                }
+            }
+        }
+    }
+}
+
+impl Scratch {
+    /// One whole raw stream, `None` if the kernel cannot fit it in `dst`.
+    fn compress(
+        &mut self,
+        kernel: Kernel,
+        window_bits: u8,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Option<usize> {
+        match kernel {
+            Kernel::Stored => stored::compress(src, dst),
+            Kernel::Igzip(level) => self.igzip(level, false, window_bits, src, dst),
+            Kernel::IgzipStatic => self.igzip(0, true, window_bits, src, dst),
+            Kernel::Libdeflate(level) => {
+                let slot = self.libdeflate.get_mut(usize::from(level))?;
+                match slot {
+                    Some(compressor) => compressor,
+                    none => none.insert(libdeflate::Compressor::new(level)?),
+                }
+                .compress(src, dst)
+            }
+            Kernel::ZlibRs(level) => self.zlib_rs(level, false, window_bits, src, dst),
+            Kernel::ZlibRsStatic(level) => self.zlib_rs(level, true, window_bits, src, dst),
+        }
+    }
+
+    fn igzip(
+        &mut self,
+        level: u8,
+        fixed: bool,
+        window_bits: u8,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Option<usize> {
+        let igzip = self.igzip.get_or_insert_with(isal::OneShot::new);
+        igzip.compress(level, fixed, window_bits, src, dst)
+    }
+
+    fn zlib_rs(
+        &mut self,
+        level: u8,
+        fixed: bool,
+        window_bits: u8,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Option<usize> {
+        let new = || zlib_rs::Compressor::new(level, fixed, window_bits);
+        let compressor = match &mut self.zlib_rs {
+            Some(compressor) if compressor.is(level, fixed, window_bits) => compressor,
+            other => other.insert(new()),
+        };
+        compressor.compress(src, dst)
+    }
+}
+
+/// The checksum of `data`, by kind.
+fn checksum(kind: Checksum, data: &[u8]) -> u32 {
+    update_checksum(kind, initial_checksum(kind), data)
+}
+
+pub(crate) fn initial_checksum(kind: Checksum) -> u32 {
+    match kind {
+        Checksum::None | Checksum::Crc32 => 0,
+        Checksum::Adler32 => 1,
+    }
+}
+
+pub(crate) fn update_checksum(kind: Checksum, seed: u32, data: &[u8]) -> u32 {
+    match kind {
+        Checksum::None => 0,
+        Checksum::Crc32 => libdeflate::crc32(seed, data),
+        Checksum::Adler32 => libdeflate::adler32(seed, data),
+    }
+}
+
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    const fn owned<T: Send>() {}
+    shared::<Codec>();
+    owned::<Scratch>();
+    owned::<crate::CompressStream>();
+    owned::<crate::DecompressStream>();
+};

@@ -1,0 +1,430 @@
+//! Streams: input and output in any pieces.
+
+use crate::codec::{Codec, initial_checksum, update_checksum};
+use crate::error::{BadReason, Done, Error, Status};
+use crate::format::{self, HeaderParser};
+use crate::kernel::libdeflate::adler32;
+use crate::kernel::{StreamKernel, zlib_rs};
+use crate::spec::{Format, Spec, SpecError};
+
+/// What a step of a [`CompressStream`] should have written when it is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Flush {
+    /// Whatever compresses best: output may lag behind the input.
+    None,
+    /// All of the input so far can be decoded: the block ends, and an empty stored block aligns
+    /// it to a byte.
+    Sync,
+    /// As [`Sync`](Flush::Sync), and what follows does not refer to what came before.
+    Full,
+    /// The end of the stream or member, trailer included.
+    Finish,
+}
+
+/// A kernel is only let at the caller's `dst` when it has this much room; below, it writes to
+/// memory of ours. So no kernel meets a destination of a few bytes, and no flush marker is cut.
+const MIN_DIRECT: usize = 512;
+
+/// Output that did not fit yet.
+#[derive(Default)]
+struct Staging {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl Staging {
+    const CAPACITY: usize = 4096;
+
+    fn new() -> Staging {
+        Staging { bytes: Vec::with_capacity(Self::CAPACITY), start: 0 }
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.start = 0;
+    }
+
+    /// Moves what fits to `dst`.
+    fn drain(&mut self, dst: &mut [u8]) -> usize {
+        let waiting = &self.bytes[self.start..];
+        let count = waiting.len().min(dst.len());
+        dst[..count].copy_from_slice(&waiting[..count]);
+        self.start += count;
+        if self.start == self.bytes.len() {
+            self.clear();
+        }
+        count
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Header,
+    Body,
+    Trailer,
+    End,
+}
+
+/// Compresses a stream piece by piece.
+///
+/// ```
+/// use lookaside_compress::{Codec, CompressStream, Flush, Format, Spec, Status};
+/// use lookaside_simd::Cpu;
+///
+/// let codec = Codec::new(&Spec::new(Format::Gzip), Cpu::host())?;
+/// let mut stream = CompressStream::new(&codec, None)?;
+/// let mut dst = [0; 1024];
+/// let first = stream.step(b"hello, ", &mut dst, Flush::Sync)?;
+/// assert_eq!(first.status, Status::Complete);
+/// let last = stream.step(b"world", &mut dst[first.produced..], Flush::Finish)?;
+/// assert_eq!(last.status, Status::End);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct CompressStream {
+    spec: Spec,
+    kernel_name: &'static str,
+    kernel: StreamKernel,
+    dictionary: Option<(Box<[u8]>, u32)>,
+    staging: Staging,
+    phase: Phase,
+    /// The strongest flush that is out since the last input byte.
+    flushed: Flush,
+    /// The last input was taken with [`Flush::Finish`].
+    finishing: bool,
+    failed: bool,
+    checksum: u32,
+    total_in: u64,
+}
+
+impl CompressStream {
+    /// A stream of `codec`'s spec, by its streaming kernel. Allocates about 0.4 MB.
+    ///
+    /// `dictionary` presets the history (the last 32 KB of it count). zlib announces it in the
+    /// header (FDICT, DICTID); with raw DEFLATE the receiver just has to know;
+    /// [`SpecError::GzipDictionary`] with gzip.
+    pub fn new(codec: &Codec, dictionary: Option<&[u8]>) -> Result<CompressStream, SpecError> {
+        let spec = codec.spec().clone();
+        if dictionary.is_some() && spec.format == Format::Gzip {
+            return Err(SpecError::GzipDictionary);
+        }
+        let kernel = codec.stream_kernel();
+        let mut stream = CompressStream {
+            kernel: StreamKernel::new(kernel, spec.window_bits),
+            kernel_name: kernel.name(),
+            dictionary: dictionary.map(|bytes| (bytes.into(), adler32(1, bytes))),
+            staging: Staging::new(),
+            phase: Phase::Header,
+            flushed: Flush::None,
+            finishing: false,
+            failed: false,
+            checksum: initial_checksum(spec.checksum_in_force()),
+            total_in: 0,
+            spec,
+        };
+        stream.preset();
+        Ok(stream)
+    }
+
+    /// The kernel that compresses, e.g. `igzip-1`.
+    pub fn kernel(&self) -> &'static str {
+        self.kernel_name
+    }
+
+    /// Back to the start, for the next stream or member, with the same dictionary. Keeps the
+    /// memory.
+    pub fn reset(&mut self) {
+        self.kernel.reset();
+        self.staging.clear();
+        self.phase = Phase::Header;
+        self.flushed = Flush::None;
+        self.finishing = false;
+        self.failed = false;
+        self.checksum = initial_checksum(self.spec.checksum_in_force());
+        self.total_in = 0;
+        self.preset();
+    }
+
+    fn preset(&mut self) {
+        if let Some((bytes, _)) = &self.dictionary {
+            // No further back than the window: a match into the rest would be out of it.
+            let window = 1usize << self.spec.window_bits;
+            let tail = &bytes[bytes.len().saturating_sub(window)..];
+            self.failed = !tail.is_empty() && !self.kernel.set_dictionary(tail);
+        }
+    }
+
+    /// Takes from `src`, writes to `dst`, either of any length including 0. Does not allocate.
+    ///
+    /// [`Status::Complete`]: `src` is consumed and what `flush` asks for is written.
+    /// [`Status::Overflow`]: `dst` is full; step again with the rest of `src`, the same flush and
+    /// more room. A flush that was completed costs nothing when asked for again.
+    /// [`Status::End`]: everything is written, after [`Flush::Finish`]; also when stepped again
+    /// with nothing. The checksum covers the bytes consumed so far.
+    ///
+    /// Once a step with [`Flush::Finish`] has consumed its `src`, later steps finish too,
+    /// whatever they ask for.
+    ///
+    /// Errors: [`Error::Ended`] for input after that; [`Error::Kernel`].
+    pub fn step(&mut self, src: &[u8], dst: &mut [u8], flush: Flush) -> Result<Done, Error> {
+        if self.failed {
+            return Err(Error::Kernel(self.kernel_name));
+        }
+        if self.finishing && !src.is_empty() {
+            return Err(Error::Ended);
+        }
+        let flush = if self.finishing { Flush::Finish } else { flush };
+        let (mut consumed, mut produced) = (0, 0);
+        let status = loop {
+            produced += self.staging.drain(&mut dst[produced..]);
+            if !self.staging.is_empty() {
+                break Status::Overflow;
+            }
+            let rest = &src[consumed..];
+            match self.phase {
+                Phase::Header => {
+                    let id = self.dictionary.as_ref().map(|&(_, id)| id);
+                    let header = format::header(&self.spec, id);
+                    self.staging.bytes.extend_from_slice(header.as_slice());
+                    self.phase = Phase::Body;
+                }
+                Phase::Body if rest.is_empty() && flush <= self.flushed => break Status::Complete,
+                Phase::Body => {
+                    let room = &mut dst[produced..];
+                    let direct = room.len() >= MIN_DIRECT;
+                    let step = if direct {
+                        self.kernel.step(rest, room, flush)
+                    } else {
+                        self.staging.bytes.resize(Staging::CAPACITY, 0);
+                        let step = self.kernel.step(rest, &mut self.staging.bytes, flush);
+                        self.staging.bytes.truncate(step.as_ref().map_or(0, |s| s.produced));
+                        step
+                    };
+                    let Some(step) = step else {
+                        self.failed = true;
+                        return Err(Error::Kernel(self.kernel_name));
+                    };
+                    self.took(&rest[..step.consumed]);
+                    consumed += step.consumed;
+                    if direct {
+                        produced += step.produced;
+                    }
+                    if flush == Flush::Finish && consumed == src.len() {
+                        self.finishing = true;
+                    }
+                    if step.done {
+                        match flush {
+                            Flush::None => {}
+                            Flush::Sync | Flush::Full => self.flushed = flush,
+                            Flush::Finish => self.phase = Phase::Trailer,
+                        }
+                    } else if step.consumed == 0 && step.produced == 0 {
+                        // With room for hundreds of bytes, a kernel has no reason to stop.
+                        self.failed = true;
+                        return Err(Error::Kernel(self.kernel_name));
+                    }
+                }
+                Phase::Trailer => {
+                    let trailer = format::trailer(self.spec.format, self.checksum, self.total_in);
+                    self.staging.bytes.extend_from_slice(trailer.as_slice());
+                    self.phase = Phase::End;
+                }
+                Phase::End => break Status::End,
+            }
+        };
+        Ok(Done { consumed, produced, checksum: self.checksum, status })
+    }
+
+    fn took(&mut self, taken: &[u8]) {
+        if !taken.is_empty() {
+            self.flushed = Flush::None;
+            self.total_in += taken.len() as u64;
+            self.checksum = update_checksum(self.spec.checksum_in_force(), self.checksum, taken);
+        }
+    }
+}
+
+/// Decompresses a stream piece by piece.
+///
+/// ```
+/// use lookaside_compress::{Codec, DecompressStream, Format, Scratch, Spec, Status};
+/// use lookaside_simd::Cpu;
+///
+/// let codec = Codec::new(&Spec::new(Format::Zlib), Cpu::host())?;
+/// let mut packed = [0; 64];
+/// let len = codec.compress(&mut Scratch::new(), b"hello, world", &mut packed)?.produced;
+///
+/// let mut stream = DecompressStream::new(&codec, None)?;
+/// let mut out = [0; 5];
+/// let done = stream.step(&packed[..len], &mut out)?;
+/// assert_eq!((&out, done.status), (b"hello", Status::Overflow));
+/// let done = stream.step(&packed[done.consumed..len], &mut [0; 64])?;
+/// assert_eq!((done.produced, done.status), (7, Status::End));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct DecompressStream {
+    spec: Spec,
+    inflate: zlib_rs::Decompressor,
+    dictionary: Option<(Box<[u8]>, u32)>,
+    phase: Phase,
+    header: HeaderParser,
+    trailer: [u8; 8],
+    trailer_len: usize,
+    checksum: u32,
+    total_in: usize,
+    total_out: u64,
+    failed: Option<Error>,
+}
+
+impl DecompressStream {
+    /// A stream in `codec`'s format, whatever its level, coding and window. Allocates 48 KB.
+    ///
+    /// `dictionary` is the preset history: used by zlib streams that ask for one (and must name
+    /// this one), and by every raw one. [`SpecError::GzipDictionary`] with gzip.
+    pub fn new(codec: &Codec, dictionary: Option<&[u8]>) -> Result<DecompressStream, SpecError> {
+        let spec = codec.spec().clone();
+        if dictionary.is_some() && spec.format == Format::Gzip {
+            return Err(SpecError::GzipDictionary);
+        }
+        let mut stream = DecompressStream {
+            inflate: zlib_rs::Decompressor::new(),
+            dictionary: dictionary.map(|bytes| (bytes.into(), adler32(1, bytes))),
+            phase: Phase::Header,
+            header: HeaderParser::new(spec.format),
+            trailer: [0; 8],
+            trailer_len: 0,
+            checksum: initial_checksum(spec.checksum_in_force()),
+            total_in: 0,
+            total_out: 0,
+            failed: None,
+            spec,
+        };
+        stream.preset_raw();
+        Ok(stream)
+    }
+
+    /// Back to the start, for the next stream or member, with the same dictionary. Keeps the
+    /// memory.
+    pub fn reset(&mut self) {
+        self.inflate.reset();
+        self.phase = Phase::Header;
+        self.header = HeaderParser::new(self.spec.format);
+        self.trailer_len = 0;
+        self.checksum = initial_checksum(self.spec.checksum_in_force());
+        self.total_in = 0;
+        self.total_out = 0;
+        self.failed = None;
+        self.preset_raw();
+    }
+
+    fn preset_raw(&mut self) {
+        if self.spec.format == Format::Raw {
+            self.preset();
+        }
+    }
+
+    fn preset(&mut self) {
+        if let Some((bytes, _)) = &self.dictionary
+            && !bytes.is_empty()
+            && !self.inflate.set_dictionary(bytes)
+        {
+            self.failed = Some(Error::Kernel("zlib-rs"));
+        }
+    }
+
+    /// Takes from `src`, writes to `dst`, either of any length including 0. Does not allocate.
+    ///
+    /// [`Status::Complete`]: `src` is consumed, all that it decodes to is written, more must
+    /// come. [`Status::Overflow`]: `dst` is full, so more output may be waiting: step again with
+    /// the rest of `src` (even if that is nothing) and more room. [`Status::End`]: the stream or
+    /// member ended, checksum and length are verified, and bytes after it were left in `src`;
+    /// stepped again, it says so again and takes nothing. The checksum covers the bytes produced
+    /// so far.
+    ///
+    /// Errors: [`Error::BadData`], whose offset counts from the start of the stream; it stays
+    /// until [`reset`](DecompressStream::reset). What earlier steps produced is good as far as it
+    /// goes; what the failing step wrote is not counted.
+    pub fn step(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Done, Error> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        self.run(src, dst).inspect_err(|&error| self.failed = Some(error))
+    }
+
+    fn run(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Done, Error> {
+        let format = self.spec.format;
+        let (mut consumed, mut produced) = (0, 0);
+        let status = loop {
+            let rest = &src[consumed..];
+            match self.phase {
+                Phase::Header => match self.header.push(rest) {
+                    Ok(None) => {
+                        consumed += self.took(rest.len());
+                        break Status::Complete;
+                    }
+                    Ok(Some(header)) => {
+                        consumed += self.took(header.consumed);
+                        if let Some(wanted) = header.dictionary {
+                            if self.dictionary.as_ref().is_none_or(|&(_, id)| id != wanted) {
+                                return Err(BadReason::Dictionary.at(self.total_in));
+                            }
+                            self.preset();
+                            if let Some(error) = self.failed {
+                                return Err(error);
+                            }
+                        }
+                        self.phase = Phase::Body;
+                    }
+                    Err((offset, reason)) => return Err(reason.at(self.total_in + offset)),
+                },
+                Phase::Body => {
+                    let room = &mut dst[produced..];
+                    let step = match self.inflate.step(rest, room) {
+                        Ok(step) => step,
+                        Err((more, zlib_rs::Corrupt)) => {
+                            return Err(BadReason::Block.at(self.total_in + more));
+                        }
+                    };
+                    let kind = self.spec.checksum_in_force();
+                    self.checksum = update_checksum(kind, self.checksum, &room[..step.produced]);
+                    consumed += self.took(step.consumed);
+                    produced += step.produced;
+                    self.total_out += step.produced as u64;
+                    if step.done {
+                        self.phase = Phase::Trailer;
+                    } else if produced == dst.len() {
+                        break Status::Overflow;
+                    } else if consumed == src.len() && step.consumed == 0 && step.produced == 0 {
+                        break Status::Complete;
+                    } else if step.consumed == 0 && step.produced == 0 {
+                        return Err(Error::Kernel("zlib-rs"));
+                    }
+                }
+                Phase::Trailer => {
+                    let wanted = format::trailer_len(format);
+                    let count = rest.len().min(wanted - self.trailer_len);
+                    self.trailer[self.trailer_len..][..count].copy_from_slice(&rest[..count]);
+                    self.trailer_len += count;
+                    consumed += self.took(count);
+                    if self.trailer_len < wanted {
+                        break Status::Complete;
+                    }
+                    let found = &self.trailer[..wanted];
+                    format::check_trailer(format, found, self.checksum, self.total_out)
+                        .map_err(|(offset, reason)| reason.at(self.total_in - wanted + offset))?;
+                    self.phase = Phase::End;
+                }
+                Phase::End => break Status::End,
+            }
+        };
+        Ok(Done { consumed, produced, checksum: self.checksum, status })
+    }
+
+    fn took(&mut self, count: usize) -> usize {
+        self.total_in += count;
+        count
+    }
+}

@@ -1,0 +1,271 @@
+//! CPU features: detection, its override, and the tokens that prove them.
+//!
+//! A kernel that needs AVX-512 takes an [`Avx512`]; the only way to one is a [`Cpu`] whose tier
+//! in force is [`Tier::Avx512`]. So a safe function can call `#[target_feature]` code, and one
+//! environment variable lowers every kernel of the process at once:
+//!
+//! ```sh
+//! LOOKASIDE_CPU=generic|avx2|avx512
+//! ```
+//!
+//! The variable caps: the tier in force is the lower of what the CPU has and what the variable
+//! says. A value that is none of the three caps nothing, and [`Cpu::unknown_cap`] hands it to
+//! whoever prints warnings.
+//!
+//! ```
+//! use lookaside_simd::{Cpu, Tier};
+//!
+//! let cpu = Cpu::with_cap(Tier::Generic);
+//! assert_eq!(cpu.tier(), Tier::Generic);
+//! assert!(cpu.avx2().is_none());
+//! assert!(Cpu::host().tier() <= Cpu::host().detected_tier());
+//! ```
+#![deny(unsafe_code)]
+#![deny(missing_docs)]
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+/// The environment variable that caps the tier of [`Cpu::host`].
+pub const CAP_VARIABLE: &str = "LOOKASIDE_CPU";
+
+/// How much SIMD a kernel may use. Ordered: a higher tier includes the lower ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tier {
+    /// What every CPU of the architecture has.
+    Generic,
+    /// AVX2, BMI1, BMI2, FMA, LZCNT, POPCNT, PCLMULQDQ, AES-NI: Haswell, Zen 1 and later.
+    Avx2,
+    /// AVX-512 F, BW, CD, DQ, VL, IFMA, VBMI, VBMI2, VNNI with VAES, VPCLMULQDQ and GFNI: Ice
+    /// Lake, Zen 4 and later. AVX-512 without these (Skylake-X, which also clocks down for it) is
+    /// served as [`Tier::Avx2`].
+    Avx512,
+}
+
+impl Tier {
+    /// Every tier, lowest first.
+    pub const ALL: [Tier; 3] = [Tier::Generic, Tier::Avx2, Tier::Avx512];
+
+    /// The name that [`CAP_VARIABLE`] takes and `lookaside info` prints.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tier::Generic => "generic",
+            Tier::Avx2 => "avx2",
+            Tier::Avx512 => "avx512",
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The text is not the [`Tier::name`] of any tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownTier;
+
+impl fmt::Display for UnknownTier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("unknown CPU tier (generic, avx2 and avx512 are known)")
+    }
+}
+
+impl std::error::Error for UnknownTier {}
+
+impl FromStr for Tier {
+    type Err = UnknownTier;
+
+    fn from_str(text: &str) -> Result<Tier, UnknownTier> {
+        Tier::ALL.into_iter().find(|tier| tier.name() == text).ok_or(UnknownTier)
+    }
+}
+
+/// Proof that the features of [`Tier::Avx2`] are there and allowed. Zero-size.
+#[derive(Clone, Copy, Debug)]
+pub struct Avx2(());
+
+/// Proof that the features of [`Tier::Avx512`] are there and allowed. Zero-size.
+#[derive(Clone, Copy, Debug)]
+pub struct Avx512(());
+
+impl From<Avx512> for Avx2 {
+    fn from(_: Avx512) -> Avx2 {
+        Avx2(())
+    }
+}
+
+/// What was detected, and the cap in force. Cheap to clone (a list of names is copied).
+#[derive(Clone, Debug)]
+pub struct Cpu {
+    detected: Tier,
+    cap: Option<Tier>,
+    unknown_cap: Option<String>,
+    features: Vec<&'static str>,
+}
+
+impl Cpu {
+    /// This machine under the cap of [`CAP_VARIABLE`]. Detected and read once per process.
+    pub fn host() -> &'static Cpu {
+        static HOST: OnceLock<Cpu> = OnceLock::new();
+        HOST.get_or_init(|| match std::env::var_os(CAP_VARIABLE) {
+            None => Cpu::detect(None, None),
+            Some(text) => Cpu::under(&text.to_string_lossy()),
+        })
+    }
+
+    /// This machine with `cap` in place of the environment's: for tests that run every tier.
+    pub fn with_cap(cap: Tier) -> Cpu {
+        Cpu::detect(Some(cap), None)
+    }
+
+    /// This machine under a cap spelled as [`CAP_VARIABLE`] spells it. An empty text is no cap.
+    fn under(text: &str) -> Cpu {
+        match text.parse() {
+            Ok(cap) => Cpu::detect(Some(cap), None),
+            Err(_) if text.is_empty() => Cpu::detect(None, None),
+            Err(_) => Cpu::detect(None, Some(text.to_owned())),
+        }
+    }
+
+    fn detect(cap: Option<Tier>, unknown_cap: Option<String>) -> Cpu {
+        let features = detected_features();
+        let detected = tier_of(&features);
+        Cpu { detected, cap, unknown_cap, features }
+    }
+
+    /// The tier in force: the lower of [`detected_tier`](Cpu::detected_tier) and
+    /// [`cap`](Cpu::cap).
+    pub fn tier(&self) -> Tier {
+        self.cap.map_or(self.detected, |cap| cap.min(self.detected))
+    }
+
+    /// The tier of the hardware, whatever the cap.
+    pub fn detected_tier(&self) -> Tier {
+        self.detected
+    }
+
+    /// The cap, if there is one.
+    pub fn cap(&self) -> Option<Tier> {
+        self.cap
+    }
+
+    /// A value of [`CAP_VARIABLE`] that names no tier, and so caps nothing: print a warning.
+    pub fn unknown_cap(&self) -> Option<&str> {
+        self.unknown_cap.as_deref()
+    }
+
+    /// The features of the hardware that matter here, by the names Rust gives them, whatever the
+    /// cap.
+    pub fn features(&self) -> &[&'static str] {
+        &self.features
+    }
+
+    /// The AVX2 token, when the tier in force is [`Tier::Avx2`] or higher.
+    pub fn avx2(&self) -> Option<Avx2> {
+        (self.tier() >= Tier::Avx2).then_some(Avx2(()))
+    }
+
+    /// The AVX-512 token, when the tier in force is [`Tier::Avx512`].
+    pub fn avx512(&self) -> Option<Avx512> {
+        (self.tier() >= Tier::Avx512).then_some(Avx512(()))
+    }
+}
+
+const AVX2: &[&str] = &["avx2", "bmi1", "bmi2", "fma", "lzcnt", "popcnt", "pclmulqdq", "aes"];
+
+const AVX512: &[&str] = &[
+    "avx512f",
+    "avx512bw",
+    "avx512cd",
+    "avx512dq",
+    "avx512vl",
+    "avx512ifma",
+    "avx512vbmi",
+    "avx512vbmi2",
+    "avx512vnni",
+    "vaes",
+    "vpclmulqdq",
+    "gfni",
+];
+
+fn tier_of(features: &[&str]) -> Tier {
+    let all = |wanted: &[&str]| wanted.iter().all(|feature| features.contains(feature));
+    match (all(AVX2), all(AVX512)) {
+        (true, true) => Tier::Avx512,
+        (true, false) => Tier::Avx2,
+        _ => Tier::Generic,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn detected_features() -> Vec<&'static str> {
+    let mut found = Vec::new();
+    macro_rules! look_for {
+        ($($name:tt)*) => { $( if std::arch::is_x86_feature_detected!($name) { found.push($name) } )* };
+    }
+    look_for! {
+        "ssse3" "sse4.1" "sse4.2" "popcnt" "lzcnt" "movbe" "aes" "pclmulqdq" "sha" "rdrand" "rdseed"
+        "avx" "avx2" "fma" "bmi1" "bmi2" "adx"
+        "avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl" "avx512ifma" "avx512vbmi"
+        "avx512vbmi2" "avx512vnni" "avx512bitalg" "avx512vpopcntdq" "vaes" "vpclmulqdq" "gfni"
+    }
+    found
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn detected_features() -> Vec<&'static str> {
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cap_only_lowers() {
+        for cap in Tier::ALL {
+            let cpu = Cpu::with_cap(cap);
+            assert_eq!(cpu.tier(), cap.min(cpu.detected_tier()));
+            assert_eq!(cpu.cap(), Some(cap));
+            assert_eq!(cpu.avx2().is_some(), cpu.tier() >= Tier::Avx2);
+            assert_eq!(cpu.avx512().is_some(), cpu.tier() >= Tier::Avx512);
+        }
+    }
+
+    #[test]
+    fn names_round_trip() {
+        for tier in Tier::ALL {
+            assert_eq!(tier.name().parse(), Ok(tier));
+        }
+        assert_eq!("AVX2".parse::<Tier>(), Err(UnknownTier));
+    }
+
+    #[test]
+    fn an_unknown_cap_is_kept_and_caps_nothing() {
+        let cpu = Cpu::under("avx1024");
+        assert_eq!(cpu.unknown_cap(), Some("avx1024"));
+        assert_eq!(cpu.cap(), None);
+        assert_eq!(cpu.tier(), cpu.detected_tier());
+        assert_eq!(Cpu::under("").unknown_cap(), None);
+        assert_eq!(Cpu::under("generic").tier(), Tier::Generic);
+    }
+
+    #[test]
+    fn a_tier_needs_all_of_its_features() {
+        let all: Vec<&str> = AVX2.iter().chain(AVX512).copied().collect();
+        assert_eq!(tier_of(&all), Tier::Avx512);
+        assert_eq!(tier_of(AVX2), Tier::Avx2);
+        assert_eq!(tier_of(AVX512), Tier::Generic);
+        for missing in AVX2 {
+            let rest: Vec<&str> = all.iter().filter(|f| *f != missing).copied().collect();
+            assert_eq!(tier_of(&rest), Tier::Generic, "without {missing}");
+        }
+        for missing in AVX512 {
+            let rest: Vec<&str> = all.iter().filter(|f| *f != missing).copied().collect();
+            assert_eq!(tier_of(&rest), Tier::Avx2, "without {missing}");
+        }
+    }
+}
