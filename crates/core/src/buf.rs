@@ -1,0 +1,279 @@
+//! [`Buf`]: the memory that a request works on.
+//!
+//! The one place of this crate with `unsafe`: memory of a foreign caller (the C interface, a
+//! synchronous front end that lends its argument for the time of one call) enters here.
+#![allow(unsafe_code)]
+
+use core::{fmt, ops::Range, ptr::NonNull};
+use std::sync::Arc;
+
+/// Memory for a request's source or destination. It moves into the request and comes back in the
+/// response, so nothing is borrowed while a device works.
+///
+/// * [`Buf::from`] a `Vec<u8>` or a boxed slice: owned; readable and writable.
+/// * [`Buf::shared`]: a range of reference-counted memory; readable, many requests at once.
+/// * [`Buf::list`]: scatter-gather: segments of any kind, in order.
+/// * [`Buf::foreign`] and [`Buf::foreign_mut`]: memory that somebody else keeps alive (`unsafe`).
+pub struct Buf(Kind);
+
+enum Kind {
+    Owned(Vec<u8>),
+    Shared { memory: Arc<dyn AsRef<[u8]> + Send + Sync>, range: Range<usize> },
+    Foreign { ptr: NonNull<u8>, len: usize, writable: bool },
+    List(Box<[Buf]>),
+}
+
+// SAFETY: every variant but `Foreign` is `Send` by itself. `Foreign` is plain memory; its
+// constructors demand that it may be accessed from any thread until the buffer is back.
+unsafe impl Send for Buf {}
+
+impl Buf {
+    /// No bytes.
+    pub const fn empty() -> Buf {
+        Buf(Kind::Owned(Vec::new()))
+    }
+
+    /// An owned buffer of `len` zero bytes. Allocates.
+    pub fn zeroed(len: usize) -> Buf {
+        Buf(Kind::Owned(vec![0; len]))
+    }
+
+    /// The bytes `range` of shared memory; the range is cut to what is there.
+    pub fn shared(memory: Arc<dyn AsRef<[u8]> + Send + Sync>, range: Range<usize>) -> Buf {
+        let len = (*memory).as_ref().len();
+        let end = range.end.min(len);
+        let start = range.start.min(end);
+        Buf(Kind::Shared { memory, range: start..end })
+    }
+
+    /// A scatter-gather list: the segments one after the other. A list within a list is
+    /// flattened.
+    pub fn list(segments: Vec<Buf>) -> Buf {
+        if !segments.iter().any(|b| matches!(b.0, Kind::List(_))) {
+            return Buf(Kind::List(segments.into_boxed_slice()));
+        }
+        let flat = segments.into_iter().flat_map(|b| match b.0 {
+            Kind::List(inner) => inner.into_vec(),
+            other => vec![Buf(other)],
+        });
+        Buf(Kind::List(flat.collect()))
+    }
+
+    /// Read-only memory that somebody else keeps alive. A null `ptr` is allowed when `len` is 0.
+    ///
+    /// # Safety
+    /// Until this buffer has come back in a response, or the instance that it was pushed to has
+    /// been dropped, `ptr` must be valid for reads of `len` bytes from any thread, and nobody may
+    /// write there.
+    pub unsafe fn foreign(ptr: *const u8, len: usize) -> Buf {
+        match NonNull::new(ptr.cast_mut()) {
+            Some(ptr) if len > 0 => Buf(Kind::Foreign { ptr, len, writable: false }),
+            _ => Buf::empty(),
+        }
+    }
+
+    /// Writable memory that somebody else keeps alive. A null `ptr` is allowed when `len` is 0.
+    ///
+    /// # Safety
+    /// Until this buffer has come back in a response, or the instance that it was pushed to has
+    /// been dropped, `ptr` must be valid for reads and writes of `len` initialised bytes from any
+    /// thread, and nobody else may access them.
+    pub unsafe fn foreign_mut(ptr: *mut u8, len: usize) -> Buf {
+        match NonNull::new(ptr) {
+            Some(ptr) if len > 0 => Buf(Kind::Foreign { ptr, len, writable: true }),
+            _ => Buf::empty(),
+        }
+    }
+
+    /// The length in bytes, of all segments together.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Kind::Owned(v) => v.len(),
+            Kind::Shared { range, .. } => range.len(),
+            Kind::Foreign { len, .. } => *len,
+            Kind::List(l) => l.iter().map(Buf::len).sum(),
+        }
+    }
+
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether all of it can be written: shared and read-only foreign memory cannot.
+    pub fn is_writable(&self) -> bool {
+        match &self.0 {
+            Kind::Owned(_) => true,
+            Kind::Shared { range, .. } => core::ops::Range::is_empty(range),
+            Kind::Foreign { writable, .. } => *writable,
+            Kind::List(l) => l.iter().all(Buf::is_writable),
+        }
+    }
+
+    /// The bytes, when they lie in one piece; `None` for a list of more than one segment.
+    pub fn as_slice(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Kind::Owned(v) => Some(v),
+            // A range that no longer fits means an `AsRef` that changes its answer.
+            Kind::Shared { memory, range } => (**memory).as_ref().get(range.clone()),
+            Kind::Foreign { ptr, len, .. } => {
+                // SAFETY: `foreign` and `foreign_mut` demand validity for as long as the Buf lives.
+                Some(unsafe { core::slice::from_raw_parts(ptr.as_ptr(), *len) })
+            }
+            Kind::List(l) => match &**l {
+                [] => Some(&[]),
+                [one] => one.as_slice(),
+                _ => None,
+            },
+        }
+    }
+
+    /// The bytes for writing, when they lie in one piece and may be written.
+    pub fn as_mut_slice(&mut self) -> Option<&mut [u8]> {
+        match &mut self.0 {
+            Kind::Owned(v) => Some(v),
+            Kind::Shared { range, .. } => core::ops::Range::is_empty(range).then_some(&mut []),
+            Kind::Foreign { ptr, len, writable: true } => {
+                // SAFETY: `foreign_mut` demands validity and exclusiveness for as long as the Buf
+                // lives, and `&mut self` makes this the only slice made from it.
+                Some(unsafe { core::slice::from_raw_parts_mut(ptr.as_ptr(), *len) })
+            }
+            Kind::Foreign { .. } => None,
+            Kind::List(l) => match &mut **l {
+                [] => Some(&mut []),
+                [one] => one.as_mut_slice(),
+                _ => None,
+            },
+        }
+    }
+
+    /// The segments: the list's, or the buffer itself as the only one.
+    pub fn segments(&self) -> &[Buf] {
+        match &self.0 {
+            Kind::List(l) => l,
+            _ => core::slice::from_ref(self),
+        }
+    }
+
+    /// The segments for writing.
+    pub fn segments_mut(&mut self) -> &mut [Buf] {
+        if let Kind::List(_) = self.0 {
+            let Kind::List(l) = &mut self.0 else { unreachable!("checked above") };
+            return l;
+        }
+        core::slice::from_mut(self)
+    }
+
+    /// Appends all bytes to `out`.
+    pub fn gather(&self, out: &mut Vec<u8>) {
+        for s in self.segments() {
+            out.extend_from_slice(s.as_slice().unwrap_or_default());
+        }
+    }
+
+    /// Writes `bytes` from the start on, across the segments. Returns how many fitted.
+    pub fn scatter(&mut self, mut bytes: &[u8]) -> usize {
+        let all = bytes.len();
+        for s in self.segments_mut() {
+            let Some(s) = s.as_mut_slice() else { break };
+            let (now, later) = bytes.split_at(s.len().min(bytes.len()));
+            s[..now.len()].copy_from_slice(now);
+            bytes = later;
+        }
+        all - bytes.len()
+    }
+
+    /// The bytes as a vector: the owned one itself, or a copy.
+    pub fn into_vec(self) -> Vec<u8> {
+        if let Kind::Owned(v) = self.0 {
+            return v;
+        }
+        let mut v = Vec::with_capacity(self.len());
+        self.gather(&mut v);
+        v
+    }
+}
+
+impl Default for Buf {
+    fn default() -> Self {
+        Buf::empty()
+    }
+}
+
+impl From<Vec<u8>> for Buf {
+    fn from(v: Vec<u8>) -> Buf {
+        Buf(Kind::Owned(v))
+    }
+}
+
+impl From<Box<[u8]>> for Buf {
+    fn from(b: Box<[u8]>) -> Buf {
+        Buf(Kind::Owned(b.into_vec()))
+    }
+}
+
+impl From<&[u8]> for Buf {
+    /// Copies.
+    fn from(b: &[u8]) -> Buf {
+        Buf(Kind::Owned(b.to_vec()))
+    }
+}
+
+impl fmt::Debug for Buf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match &self.0 {
+            Kind::Owned(_) => "owned",
+            Kind::Shared { .. } => "shared",
+            Kind::Foreign { .. } => "foreign",
+            Kind::List(_) => "list",
+        };
+        write!(f, "Buf({kind}, {} bytes)", self.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds() {
+        let mut owned = Buf::from(vec![1, 2, 3]);
+        assert_eq!(owned.as_slice(), Some(&[1, 2, 3][..]));
+        owned.as_mut_slice().unwrap()[0] = 9;
+        assert_eq!(owned.into_vec(), [9, 2, 3]);
+
+        let shared = Buf::shared(Arc::new(vec![0, 1, 2, 3]), 1..3);
+        assert_eq!(shared.as_slice(), Some(&[1, 2][..]));
+        assert!(!shared.is_writable());
+        assert_eq!(Buf::shared(Arc::new(vec![0u8; 4]), 3..99).len(), 1);
+        assert_eq!(Buf::shared(Arc::new(vec![0u8; 4]), 7..99).len(), 0);
+    }
+
+    #[test]
+    fn lists_gather_and_scatter() {
+        let inner = Buf::list(vec![Buf::from(vec![1]), Buf::from(vec![2, 3])]);
+        let mut list = Buf::list(vec![inner, Buf::empty(), Buf::from(vec![4, 5])]);
+        assert_eq!((list.len(), list.segments().len()), (5, 4));
+        assert!(list.as_slice().is_none());
+        assert_eq!(list.scatter(&[7, 8, 9, 10]), 4);
+        let mut all = Vec::new();
+        list.gather(&mut all);
+        assert_eq!(all, [7, 8, 9, 10, 5]);
+        assert_eq!(list.scatter(&[0; 9]), 5);
+    }
+
+    #[test]
+    fn foreign_memory() {
+        let mut bytes = [1u8, 2, 3];
+        // SAFETY: `bytes` outlives both buffers, which are used one after the other.
+        let mut b = unsafe { Buf::foreign_mut(bytes.as_mut_ptr(), 3) };
+        b.as_mut_slice().unwrap()[1] = 7;
+        drop(b);
+        // SAFETY: as above.
+        let mut r = unsafe { Buf::foreign(bytes.as_ptr(), 3) };
+        assert_eq!(r.as_slice(), Some(&[1, 7, 3][..]));
+        assert!(r.as_mut_slice().is_none() && !r.is_writable());
+        // SAFETY: no bytes.
+        assert!(unsafe { Buf::foreign(core::ptr::null(), 0) }.is_empty());
+    }
+}

@@ -1,0 +1,171 @@
+//! What a back end must be: [`Device`], and the [`Channel`] that each engine opens to it.
+
+use std::collections::VecDeque;
+
+use crate::{Done, Op, OpError, Prepared, Request, SessionSpec, SetupError};
+
+/// Numbers the engines of a runtime, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EngineId(pub u32);
+
+/// What a device can do: one row per operation and algorithm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capability {
+    /// The operation.
+    pub op: Op,
+    /// The algorithm and parameters, for people: "DEFLATE, zlib, gzip; levels 0-12".
+    pub algorithm: String,
+    /// What executes it, for people: the kernels and the CPU features they use.
+    pub served_by: String,
+    /// How many requests side by side serve it best: 1 where lanes gain nothing.
+    pub best_batch: usize,
+    /// The largest source of one request, in bytes.
+    pub max_src: usize,
+}
+
+/// Says where a response belongs: opaque to devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ticket {
+    /// The instance's place in its scheduler.
+    pub port: u32,
+    /// Tells two instances apart that had the same place one after the other.
+    pub generation: u32,
+    /// The request's number among those of its instance.
+    pub seq: u64,
+}
+
+/// A request on its way through a device. The device takes it, works on `request.src` and
+/// `request.dst`, and returns it in [`Completed`].
+#[derive(Debug)]
+pub struct Work {
+    /// The request.
+    pub request: Request,
+    /// Where the answer belongs.
+    pub ticket: Ticket,
+    /// For ordered sessions, the epoch of [`crate::Order`]; otherwise 0.
+    pub epoch: u32,
+    /// The device's position in the runtime.
+    pub device: u16,
+    /// When it was pushed, in nanoseconds of the runtime's clock.
+    pub pushed_ns: u64,
+    /// When an engine took it, in nanoseconds of the runtime's clock.
+    pub taken_ns: u64,
+}
+
+impl Work {
+    /// The prepared parameters of the request's session for the device that this work was given
+    /// to, as that device's own type.
+    pub fn prepared<T: 'static>(&self) -> Option<&T> {
+        self.request.session.prepared.get(usize::from(self.device))?.as_ref()?.get()
+    }
+}
+
+/// Requests of one operation and one parameter class, offered to a device.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    work: &'a mut VecDeque<Work>,
+}
+
+impl<'a> Batch<'a> {
+    /// Offers all of `work`; what the device does not take stays there.
+    pub fn new(work: &'a mut VecDeque<Work>) -> Batch<'a> {
+        Batch { work }
+    }
+
+    /// How many requests are left to take.
+    pub fn len(&self) -> usize {
+        self.work.len()
+    }
+
+    /// Whether none is left.
+    pub fn is_empty(&self) -> bool {
+        self.work.is_empty()
+    }
+
+    /// The operation that all of them share; `None` when empty.
+    pub fn op(&self) -> Option<Op> {
+        self.work.front().map(|w| w.request.op)
+    }
+
+    /// Takes the next request. Whoever takes it answers it.
+    pub fn take(&mut self) -> Option<Work> {
+        self.work.pop_front()
+    }
+}
+
+/// A finished request.
+#[derive(Debug)]
+pub struct Finished {
+    /// What the device had taken.
+    pub work: Work,
+    /// What happened.
+    pub result: Result<Done, OpError>,
+}
+
+/// Where a channel puts finished requests.
+#[derive(Debug, Default)]
+pub struct Completed {
+    finished: VecDeque<Finished>,
+}
+
+impl Completed {
+    /// Room for this many before it allocates.
+    pub fn with_capacity(n: usize) -> Completed {
+        Completed { finished: VecDeque::with_capacity(n) }
+    }
+
+    /// Hands one back.
+    pub fn push(&mut self, work: Work, result: Result<Done, OpError>) {
+        self.finished.push_back(Finished { work, result });
+    }
+
+    /// Takes the oldest.
+    pub fn pop(&mut self) -> Option<Finished> {
+        self.finished.pop_front()
+    }
+
+    /// How many are here.
+    pub fn len(&self) -> usize {
+        self.finished.len()
+    }
+
+    /// Whether none is here.
+    pub fn is_empty(&self) -> bool {
+        self.finished.is_empty()
+    }
+}
+
+/// A back end that executes requests.
+pub trait Device: Send + Sync {
+    /// Its name: `cpu`, ... Unique within a runtime.
+    fn name(&self) -> &str;
+
+    /// What it can do. An operation without a row is not routed here.
+    fn capabilities(&self) -> &[Capability];
+
+    /// Turns a session's specification into the device's own prepared parameters.
+    ///
+    /// # Errors
+    /// [`SetupError::Unsupported`] or what is wrong with the parameters.
+    fn prepare(&self, spec: &SessionSpec) -> Result<Prepared, SetupError>;
+
+    /// Opens one engine's private access.
+    ///
+    /// # Errors
+    /// When the device has no more channels.
+    fn open_channel(&self, engine: EngineId) -> Result<Box<dyn Channel>, SetupError>;
+}
+
+/// One engine's private access to a device. Takes no locks and never sleeps. Every request it
+/// takes it must give back through [`Channel::poll`], once.
+pub trait Channel: Send {
+    /// Takes requests from the front of `batch`. Returns how many; fewer than offered (or none)
+    /// means busy: the engine offers the rest again, or to another device.
+    fn submit(&mut self, batch: &mut Batch<'_>) -> usize;
+
+    /// Hands back what is finished. Returns how many.
+    fn poll(&mut self, done: &mut Completed) -> usize;
+
+    /// How many requests it has taken and not handed back.
+    fn in_flight(&self) -> usize;
+}

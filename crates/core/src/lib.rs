@@ -1,0 +1,24 @@
+//! The vocabulary of Lookaside: operations, requests and responses, buffers, sessions,
+//! capabilities, the [`Device`] interface and the errors.
+//!
+//! A front end builds a [`Request`] from a session of the runtime (package `lookaside`); an engine
+//! hands it to a [`Device`] through a [`Channel`]; the answer comes back as a [`Response`] with the
+//! buffers in it. This crate moves no data and starts nothing: it is what both ends agree on.
+#![deny(unsafe_code)]
+
+mod buf;
+mod device;
+mod error;
+mod op;
+mod request;
+mod session;
+
+pub use buf::Buf;
+pub use device::{Batch, Capability, Channel, Completed, Device, EngineId, Finished, Ticket, Work};
+pub use error::{BadReason, OpError, SetupError};
+pub use op::{Op, Service};
+pub use request::{Args, Done, Flush, Request, Response, Status};
+pub use session::{
+    Admission, Checksum, Compression, CompressionError, Format, Huffman, Order, OrderKey, Prepared,
+    Session, SessionSpec, compress_bound,
+};

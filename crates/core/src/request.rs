@@ -1,0 +1,99 @@
+//! Requests and responses.
+
+use std::sync::Arc;
+
+use crate::{Buf, Op, OpError, Session};
+
+/// What a piece of a stream asks for at its end (RFC 1951; the names are zlib's).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Flush {
+    /// Nothing: the compressor may hold data back.
+    None,
+    /// Everything given so far becomes decodable, aligned to a byte.
+    Sync,
+    /// As sync, and the history is forgotten: decoding can start here.
+    Full,
+    /// The stream ends here. Stateless requests are always this.
+    #[default]
+    Finish,
+}
+
+/// The arguments of one operation beside its session and buffers: plain data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Args {
+    /// For a compression stream: the flush at the end of this piece.
+    pub flush: Flush,
+}
+
+/// One operation to execute. Sessions of the runtime build requests; the buffers move in, and come
+/// back in the [`Response`].
+#[derive(Debug)]
+pub struct Request {
+    /// Returned in the response; the device ignores it.
+    pub tag: u64,
+    /// The operation.
+    pub op: Op,
+    /// Its arguments.
+    pub args: Args,
+    /// Its session.
+    pub session: Arc<Session>,
+    /// The source.
+    pub src: Buf,
+    /// The destination.
+    pub dst: Buf,
+}
+
+impl Request {
+    /// A request with tag 0. Front ends get theirs from a typed session of the runtime.
+    pub fn new(op: Op, session: Arc<Session>, args: Args, src: Buf, dst: Buf) -> Request {
+        Request { tag: 0, op, args, session, src, dst }
+    }
+
+    /// The same request with this tag.
+    #[must_use]
+    pub fn tag(mut self, tag: u64) -> Request {
+        self.tag = tag;
+        self
+    }
+}
+
+/// How far a successful operation came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Status {
+    /// The whole source was consumed and what was asked for is in the destination.
+    #[default]
+    Complete,
+    /// Streams only: the destination is full and more would come. Resumable: submit the
+    /// unconsumed rest of the source (which may be empty) again with the same flush.
+    Overflow,
+    /// The stream or member ended. A decompressor may have consumed less than the whole source.
+    End,
+}
+
+/// The success part of a response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Bytes of the source that were consumed.
+    pub consumed: usize,
+    /// Bytes at the start of the destination that were written.
+    pub produced: usize,
+    /// The checksum of the uncompressed bytes (of a stream: of all so far) that the session asked
+    /// for; 0 when it asked for none.
+    pub checksum: u32,
+    /// How far the operation came.
+    pub status: Status,
+}
+
+/// The answer to one request.
+#[derive(Debug)]
+pub struct Response {
+    /// The request's tag.
+    pub tag: u64,
+    /// What happened.
+    pub result: Result<Done, OpError>,
+    /// The request's source, unchanged.
+    pub src: Buf,
+    /// The request's destination; `result` says how much of it is written.
+    pub dst: Buf,
+}

@@ -1,0 +1,318 @@
+//! Sessions: immutable prepared parameters shared by many requests, and the order that streams ask
+//! for.
+
+use core::{any::Any, fmt};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use crate::{Op, Work};
+
+/// The wrapper around DEFLATE data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// DEFLATE alone (RFC 1951).
+    #[default]
+    Raw,
+    /// zlib (RFC 1950), with Adler-32.
+    Zlib,
+    /// gzip (RFC 1952), with CRC-32; one member.
+    Gzip,
+}
+
+/// Which Huffman codes a compressor may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Huffman {
+    /// Codes made for the data of each block.
+    #[default]
+    Dynamic,
+    /// The fixed codes of RFC 1951 section 3.2.6 alone.
+    Static,
+}
+
+/// A checksum of the uncompressed bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Checksum {
+    /// None.
+    #[default]
+    None,
+    /// CRC-32 as in gzip.
+    Crc32,
+    /// Adler-32 as in zlib.
+    Adler32,
+}
+
+/// The parameters of a compression session.
+///
+/// ```
+/// use lookaside_core::{Compression, Format};
+/// let spec = Compression { format: Format::Gzip, level: 6, ..Compression::default() };
+/// assert!(spec.validate().is_ok());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Compression {
+    /// The wrapper.
+    pub format: Format,
+    /// 0 (stored) to 12 (smallest); 1 to 9 are never larger than zlib's by more than 2 %.
+    pub level: u8,
+    /// Huffman codes.
+    pub huffman: Huffman,
+    /// Binary logarithm of the window in bytes, 9 to 15. Only compression heeds it.
+    pub window_bits: u8,
+    /// The checksum to return in [`crate::Done`]. Gzip always returns CRC-32 and zlib Adler-32.
+    pub checksum: Checksum,
+}
+
+impl Default for Compression {
+    /// Raw DEFLATE, level 1, dynamic codes, a window of 32 KB, no checksum.
+    fn default() -> Self {
+        Compression {
+            format: Format::Raw,
+            level: 1,
+            huffman: Huffman::Dynamic,
+            window_bits: 15,
+            checksum: Checksum::None,
+        }
+    }
+}
+
+impl Compression {
+    /// Whether the parameters are within their limits.
+    ///
+    /// # Errors
+    /// The first parameter that is not.
+    pub fn validate(&self) -> Result<(), CompressionError> {
+        if self.level > 12 {
+            return Err(CompressionError::Level(self.level));
+        }
+        if !(9..=15).contains(&self.window_bits) {
+            return Err(CompressionError::WindowBits(self.window_bits));
+        }
+        Ok(())
+    }
+}
+
+/// A parameter of [`Compression`] outside its limits, or a combination that no format has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CompressionError {
+    /// The level is not 0 to 12.
+    Level(u8),
+    /// The window is not 9 to 15 bits.
+    WindowBits(u8),
+    /// gzip has no preset dictionary.
+    GzipDictionary,
+}
+
+impl fmt::Display for CompressionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CompressionError::Level(n) => write!(f, "compression level {n} is not 0 to 12"),
+            CompressionError::WindowBits(n) => write!(f, "window of {n} bits is not 9 to 15"),
+            CompressionError::GzipDictionary => f.write_str("gzip has no preset dictionary"),
+        }
+    }
+}
+
+impl std::error::Error for CompressionError {}
+
+/// The largest size of `len` bytes compressed in one request, in any format and at any level: a
+/// destination of this size never overflows. Stored blocks hold at most 65,535 bytes and cost 5
+/// each (RFC 1951 section 3.2.4); a gzip wrapper costs 18 bytes, a zlib one 6.
+pub fn compress_bound(format: Format, len: usize) -> usize {
+    let wrapper = match format {
+        Format::Raw => 0,
+        Format::Zlib => 6,
+        Format::Gzip => 18,
+    };
+    len.saturating_add(len.div_ceil(65_535).max(1).saturating_mul(5)).saturating_add(wrapper)
+}
+
+/// What a session is for; what [`crate::Device::prepare`] turns into prepared parameters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SessionSpec {
+    /// The data mover.
+    Mover,
+    /// Stateless compression and decompression: each request a whole stream or member.
+    Compression(Compression),
+    /// One compression stream, submitted piece by piece.
+    CompressStream {
+        /// Its parameters.
+        spec: Compression,
+        /// A preset dictionary (RFC 1950 section 2.2).
+        dictionary: Option<Arc<[u8]>>,
+    },
+    /// One decompression stream, submitted piece by piece.
+    DecompressStream {
+        /// The wrapper to expect.
+        format: Format,
+        /// A preset dictionary.
+        dictionary: Option<Arc<[u8]>>,
+    },
+}
+
+impl SessionSpec {
+    /// The operations that a session of this kind can request.
+    pub fn ops(&self) -> &'static [Op] {
+        match self {
+            SessionSpec::Mover => &[Op::Copy],
+            SessionSpec::Compression(_) => &[Op::Compress, Op::Decompress],
+            SessionSpec::CompressStream { .. } => &[Op::Compress],
+            SessionSpec::DecompressStream { .. } => &[Op::Decompress],
+        }
+    }
+
+    /// Whether requests of one session run one at a time in the order they were pushed.
+    pub fn ordered(&self) -> bool {
+        matches!(self, SessionSpec::CompressStream { .. } | SessionSpec::DecompressStream { .. })
+    }
+
+    /// The same specification without what differs from one stream to the next (its dictionary):
+    /// requests of sessions with equal classes may share a batch.
+    pub fn class(&self) -> SessionSpec {
+        match self {
+            SessionSpec::CompressStream { spec, .. } => {
+                SessionSpec::CompressStream { spec: spec.clone(), dictionary: None }
+            }
+            SessionSpec::DecompressStream { format, .. } => {
+                SessionSpec::DecompressStream { format: *format, dictionary: None }
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+/// What one device made of a [`SessionSpec`]: its own type, behind `Any`.
+#[derive(Clone)]
+pub struct Prepared(Arc<dyn Any + Send + Sync>);
+
+impl Prepared {
+    /// Wraps a device's own prepared parameters.
+    pub fn new<T: Any + Send + Sync>(value: T) -> Prepared {
+        Prepared(Arc::new(value))
+    }
+
+    /// The device's own type back; `None` when another device prepared this.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Prepared")
+    }
+}
+
+/// A session as requests carry it. The runtime makes it; its typed sessions wrap it.
+#[derive(Debug)]
+pub struct Session {
+    /// What it is for.
+    pub spec: SessionSpec,
+    /// Requests with the same operation and class may share a batch.
+    pub class: u32,
+    /// The prepared parameters, by the device's position in the runtime; `None` where a device
+    /// does not support the session.
+    pub prepared: Box<[Option<Prepared>]>,
+    /// For an ordered session, its order.
+    pub order: Option<Order>,
+}
+
+/// Names the scheduler that runs an ordered session's requests at the moment.
+pub type OrderKey = u64;
+
+/// What [`Order::admit`] decided.
+#[derive(Debug)]
+pub enum Admission {
+    /// It is its turn.
+    Runs(Work),
+    /// It waits; [`Order::finish`] of the one before it returns it.
+    Waits,
+    /// To be answered [`crate::OpError::Cancelled`].
+    Refused(Work),
+}
+
+/// Keeps the requests of one ordered session in order: at most one runs, the others wait here.
+///
+/// After a request that overflowed or failed, the ones that were pushed behind it would run on the
+/// wrong state. They are answered [`crate::OpError::Cancelled`]. What tells them from later ones
+/// is the *epoch*: it is stamped at push, it advances on overflow or failure, and the one who
+/// pushes sees the new epoch only once the response that advanced it has been taken.
+#[derive(Debug, Default)]
+pub struct Order {
+    seen: AtomicU32,
+    line: Mutex<Line>,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    epoch: u32,
+    running: Option<OrderKey>,
+    waiting: VecDeque<Work>,
+}
+
+impl Order {
+    /// A fresh order with room for this many waiting requests before it allocates.
+    pub fn new(room: usize) -> Order {
+        let line = Line { waiting: VecDeque::with_capacity(room), ..Line::default() };
+        Order { seen: AtomicU32::new(0), line: Mutex::new(line) }
+    }
+
+    /// The epoch to stamp on a request at push.
+    pub fn epoch(&self) -> u32 {
+        self.seen.load(Ordering::Acquire)
+    }
+
+    /// The response that carried this epoch was taken by its owner.
+    pub fn see(&self, epoch: u32) {
+        self.seen.fetch_max(epoch, Ordering::AcqRel);
+    }
+
+    /// Asks for the turn of `work`. A request is refused when its epoch has passed or when another
+    /// scheduler is running this session.
+    pub fn admit(&self, key: OrderKey, work: Work) -> Admission {
+        let Some(mut line) = self.line() else { return Admission::Refused(work) };
+        if work.epoch != line.epoch || line.running.is_some_and(|k| k != key) {
+            return Admission::Refused(work);
+        }
+        if line.running.is_some() {
+            line.waiting.push_back(work);
+            return Admission::Waits;
+        }
+        line.running = Some(key);
+        Admission::Runs(work)
+    }
+
+    /// The lock, or `None` when it was held by a thread that a fork left behind. Nobody holds it
+    /// for longer than a few instructions.
+    fn line(&self) -> Option<MutexGuard<'_, Line>> {
+        (0..10_000).find_map(|_| {
+            core::hint::spin_loop();
+            self.line.try_lock().ok()
+        })
+    }
+
+    /// The running request has ended; `broken` when the ones behind it must not run. Returns the
+    /// epoch to hand out with its response, and the next request whose turn it is, with whether it
+    /// may run (`true`) or is to be answered `Cancelled`. Call again with what comes of that.
+    pub fn finish(&self, broken: bool) -> (u32, Option<(Work, bool)>) {
+        let Some(mut line) = self.line() else { return (0, None) };
+        if broken {
+            line.epoch = line.epoch.wrapping_add(1);
+        }
+        let epoch = line.epoch;
+        let next = line.waiting.pop_front().map(|w| {
+            let runs = w.epoch == epoch;
+            (w, runs)
+        });
+        if next.is_none() {
+            line.running = None;
+        }
+        (epoch, next)
+    }
+}
