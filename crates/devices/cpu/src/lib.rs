@@ -1,0 +1,76 @@
+//! The CPU device: executes every Lookaside operation on the host's cores. Always there; needs no
+//! root, no daemon, no configuration.
+//!
+//! [`cpu`] is what a program passes to the runtime's builder. A channel executes what it is given
+//! at once, on the engine's thread, with kernels chosen by the CPU features found at start.
+#![deny(unsafe_code)]
+
+mod channel;
+mod dc;
+
+use lookaside_core::{
+    Capability, Channel, Device, EngineId, Op, Prepared, SessionSpec, SetupError,
+};
+use lookaside_simd::Cpu;
+
+/// The CPU device with the host's features, capped by the environment variable `LOOKASIDE_CPU`.
+pub fn cpu() -> CpuDevice {
+    CpuDevice::new(Cpu::host().clone())
+}
+
+/// The CPU device.
+pub struct CpuDevice {
+    cpu: Cpu,
+    capabilities: Vec<Capability>,
+}
+
+/// Copies side by side gain nothing, but an engine's visit to the scheduler costs more than an
+/// empty copy: 32 share one.
+const COPY_BATCH: usize = 32;
+
+impl CpuDevice {
+    /// The CPU device with these features.
+    pub fn new(cpu: Cpu) -> CpuDevice {
+        let copy = Capability {
+            op: Op::Copy,
+            algorithm: "copy between buffers".into(),
+            served_by: "memcpy of the C library".into(),
+            best_batch: COPY_BATCH,
+            max_src: isize::MAX as usize,
+        };
+        let mut capabilities = vec![copy];
+        capabilities.extend(dc::capabilities(&cpu));
+        CpuDevice { cpu, capabilities }
+    }
+}
+
+/// What the data mover prepares: nothing.
+pub(crate) struct Mover;
+
+impl Device for CpuDevice {
+    fn name(&self) -> &str {
+        "cpu"
+    }
+
+    fn capabilities(&self) -> &[Capability] {
+        &self.capabilities
+    }
+
+    fn prepare(&self, spec: &SessionSpec) -> Result<Prepared, SetupError> {
+        match spec {
+            SessionSpec::Mover => Ok(Prepared::new(Mover)),
+            SessionSpec::Compression(_)
+            | SessionSpec::CompressStream { .. }
+            | SessionSpec::DecompressStream { .. } => dc::prepare(spec, &self.cpu),
+            other => Err(SetupError::Unsupported {
+                device: self.name().to_owned(),
+                op: other.ops().first().copied().unwrap_or(Op::Copy),
+                what: "unknown kind of session",
+            }),
+        }
+    }
+
+    fn open_channel(&self, _engine: EngineId) -> Result<Box<dyn Channel>, SetupError> {
+        Ok(Box::new(channel::CpuChannel::new()))
+    }
+}

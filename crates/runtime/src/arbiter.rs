@@ -1,0 +1,250 @@
+//! Which instance is served next: commitments first, then weighted round robin among all that
+//! their peak rate allows.
+//!
+//! Weighted round robin is deficit round robin (M. Shreedhar and G. Varghese, 1995): an instance
+//! on its turn earns its weight in bytes and is served while it can pay, so weights hold for any
+//! mix of request sizes.
+
+use crate::sla::{Bucket, MIN_COST, Sla};
+
+/// What weight 1 earns in one turn, in bytes: the least that a request costs. So even the largest
+/// weight's turn, 64 KB, is over before a rate-limited instance has lost tokens. Rounds in which
+/// nobody can pay are skipped, so large requests cost no extra time here.
+const QUANTUM: u64 = MIN_COST;
+
+/// After this many picks in a row by commitment, one is by weight: too many commitments slow
+/// everybody down, but nobody starves.
+const COMMITTED_RUN: u32 = 16;
+
+/// The arbiter's view of one instance.
+pub(crate) struct Share {
+    weight: u64,
+    deficit: u64,
+    committed: Option<Bucket>,
+    peak: Option<Bucket>,
+}
+
+impl Share {
+    pub(crate) fn new(weight: u32, sla: Option<&Sla>, now: u64) -> Share {
+        let bucket = |rate: fn(&Sla) -> u64| {
+            let sla = sla.filter(|s| rate(s) != 0)?;
+            Some(Bucket::new(rate(sla), sla.burst_bytes, now))
+        };
+        Share {
+            weight: u64::from(weight.max(1)),
+            deficit: 0,
+            committed: bucket(|s| s.committed_bytes_per_s),
+            peak: bucket(|s| s.peak_bytes_per_s),
+        }
+    }
+}
+
+/// One who may be picked: its share, and the size of its next request, if it has one.
+pub(crate) trait Contender {
+    fn share(&mut self) -> &mut Share;
+    fn next_size(&mut self) -> Option<usize>;
+
+    /// Its owner is going: whatever it has left is let out, to be cancelled.
+    fn is_closing(&self) -> bool {
+        false
+    }
+
+    fn next_cost(&mut self) -> Option<u64> {
+        self.next_size().map(|n| (n as u64).max(MIN_COST))
+    }
+
+    /// The cost of its next request, if its peak rate allows it now.
+    fn allowed(&mut self, now: u64) -> Option<u64> {
+        let cost = self.next_cost()?;
+        if self.is_closing() {
+            return Some(cost);
+        }
+        let peak = self.share().peak.as_mut();
+        peak.is_none_or(|p| p.admits(cost, now)).then_some(cost)
+    }
+}
+
+/// Picks by commitment and weight.
+#[derive(Default)]
+pub(crate) struct Arbiter {
+    committed_turn: usize,
+    turn: usize,
+    /// The one whose turn it is has earned its weight in this turn.
+    earned: bool,
+    committed_run: u32,
+}
+
+impl Arbiter {
+    /// The index of the contender whose next request is to be served, charged for it.
+    pub(crate) fn pick<C: Contender>(&mut self, now: u64, all: &mut [Option<C>]) -> Option<usize> {
+        if self.committed_run < COMMITTED_RUN
+            && let Some(i) = self.pick_committed(now, all)
+        {
+            self.committed_run += 1;
+            return Some(i);
+        }
+        self.committed_run = 0;
+        self.pick_weighted(now, all)
+    }
+
+    /// When a contender that is held back by its peak rate may be served.
+    pub(crate) fn next_allowed_ns<C: Contender>(all: &mut [Option<C>]) -> Option<u64> {
+        all.iter_mut()
+            .flatten()
+            .filter_map(|c| {
+                let cost = c.next_cost()?;
+                c.share().peak.as_ref().map(|p| p.admits_at(cost))
+            })
+            .min()
+    }
+
+    fn pick_committed<C: Contender>(&mut self, now: u64, all: &mut [Option<C>]) -> Option<usize> {
+        let n = all.len();
+        let i = (0..n).map(|k| (self.committed_turn + k) % n).find(|&i| {
+            let Some(c) = &mut all[i] else { return false };
+            if c.share().committed.is_none() {
+                return false;
+            }
+            let Some(cost) = c.allowed(now) else { return false };
+            let share = c.share();
+            let Some(committed) = &mut share.committed else { return false };
+            if !committed.admits(cost, now) {
+                return false;
+            }
+            committed.take(cost);
+            if let Some(peak) = &mut share.peak {
+                peak.take(cost);
+            }
+            true
+        })?;
+        // The next one with a commitment gets the next turn.
+        self.committed_turn = (i + 1) % n;
+        Some(i)
+    }
+
+    fn pick_weighted<C: Contender>(&mut self, now: u64, all: &mut [Option<C>]) -> Option<usize> {
+        let n = all.len();
+        loop {
+            // Once around; in the end, how many more rounds the first one that can pay needs.
+            let mut rounds = u64::MAX;
+            for _ in 0..n {
+                let i = self.turn % n;
+                if let Some(c) = &mut all[i] {
+                    match c.allowed(now) {
+                        Some(cost) => {
+                            let share = c.share();
+                            let earns = share.weight * QUANTUM;
+                            if !core::mem::replace(&mut self.earned, true) {
+                                share.deficit += earns;
+                            }
+                            if share.deficit >= cost {
+                                share.deficit -= cost;
+                                if let Some(peak) = &mut share.peak {
+                                    peak.take(cost);
+                                }
+                                return Some(i);
+                            }
+                            rounds = rounds.min((cost - share.deficit).div_ceil(earns));
+                        }
+                        // Who has nothing to send saves nothing up.
+                        None => c.share().deficit = 0,
+                    }
+                }
+                self.turn = (i + 1) % n;
+                self.earned = false;
+            }
+            match rounds {
+                u64::MAX => return None,
+                more => {
+                    // Nobody can pay before `more` rounds: let them pass at once.
+                    for c in all.iter_mut().flatten() {
+                        if c.allowed(now).is_some() {
+                            let share = c.share();
+                            share.deficit += (more - 1) * share.weight * QUANTUM;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Endless(Share, Option<usize>, u64);
+
+    impl Contender for Endless {
+        fn share(&mut self) -> &mut Share {
+            &mut self.0
+        }
+        fn next_size(&mut self) -> Option<usize> {
+            self.1
+        }
+    }
+
+    fn contender(weight: u32, sla: Option<Sla>, size: usize) -> Option<Endless> {
+        Some(Endless(Share::new(weight, sla.as_ref(), 0), Some(size), 0))
+    }
+
+    /// Serves for `seconds` at `rate` bytes/s and returns what each one got, in bytes.
+    fn serve(all: &mut [Option<Endless>], rate: u64, seconds: u64) -> Vec<u64> {
+        let (mut arbiter, mut now) = (Arbiter::default(), 0u64);
+        while now < seconds * 1_000_000_000 {
+            match arbiter.pick(now, all) {
+                Some(i) => {
+                    let size = all[i].as_ref().unwrap().1.unwrap() as u64;
+                    all[i].as_mut().unwrap().2 += size;
+                    now += size * 1_000_000_000 / rate;
+                }
+                None => now = Arbiter::next_allowed_ns(all).unwrap().max(now + 1),
+            }
+        }
+        all.iter().map(|c| c.as_ref().unwrap().2).collect()
+    }
+
+    #[test]
+    fn weights_hold_for_any_mix_of_sizes() {
+        let mut all =
+            [contender(1, None, 100), contender(3, None, 65_536), contender(2, None, 9_000_000)];
+        let got = serve(&mut all, 1_000_000_000, 2);
+        for (g, w) in got.iter().zip([1.0, 3.0, 2.0]) {
+            let share = *g as f64 / got.iter().sum::<u64>() as f64;
+            assert!((share / (w / 6.0) - 1.0).abs() < 0.05, "{got:?}");
+        }
+    }
+
+    #[test]
+    fn a_commitment_is_kept_against_any_weight_and_a_peak_is_never_passed() {
+        let mut all = [
+            contender(1, Some(Sla::new(300_000_000, 0, 65_536)), 65_536),
+            contender(1000, None, 65_536),
+            contender(1000, Some(Sla::new(0, 50_000_000, 65_536)), 65_536),
+        ];
+        let got = serve(&mut all, 1_000_000_000, 2);
+        assert!(got[0] as f64 > 0.98 * 600e6, "{got:?}");
+        assert!(got[2] as f64 <= 100e6 + 200e3 && got[2] as f64 > 0.97 * 100e6, "{got:?}");
+    }
+
+    #[test]
+    fn too_many_commitments_starve_nobody() {
+        let sla = || Some(Sla::new(1_000_000_000, 0, 65_536));
+        let mut all =
+            [contender(1, sla(), 65_536), contender(1, sla(), 65_536), contender(1, None, 65_536)];
+        let got = serve(&mut all, 500_000_000, 2);
+        // One pick in 17 goes by weight, and a third of those to the one without a commitment.
+        assert!(got[2] > 1_000_000_000 / 17 / 3 * 9 / 10, "{got:?}");
+        assert!((got[0] as f64 / got[1] as f64 - 1.0).abs() < 0.1, "{got:?}");
+    }
+
+    #[test]
+    fn nobody_to_serve() {
+        let mut arbiter = Arbiter::default();
+        let mut idle = [None, contender(1, None, 1)];
+        idle[1].as_mut().unwrap().1 = None;
+        assert_eq!(arbiter.pick(0, &mut idle), None);
+        assert_eq!(arbiter.pick::<Endless>(0, &mut []), None);
+        assert_eq!(Arbiter::next_allowed_ns(&mut idle), None);
+    }
+}

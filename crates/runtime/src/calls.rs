@@ -1,0 +1,360 @@
+//! Handles: any number of threads and tasks that call the device without an instance of their
+//! own. A call is a future, and its blocking `wait` is the same path.
+
+use core::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    thread::{self, Thread},
+};
+
+use lookaside_core::{Buf, OpError, Request, Response};
+
+use crate::{
+    clock::Clock,
+    engine::{Engine, Shared},
+    fork,
+    instance::Outlet,
+    port::{Port, Reply, Sink},
+    runtime::{Inner, State},
+};
+
+enum Waiter {
+    None,
+    Task(Waker),
+    Thread(Thread),
+}
+
+impl Waiter {
+    fn wake(self) {
+        match self {
+            Waiter::None => {}
+            Waiter::Task(w) => w.wake(),
+            Waiter::Thread(t) => t.unpark(),
+        }
+    }
+}
+
+enum Slot {
+    Free,
+    /// Submitted; the tag is the caller's.
+    Pending(u64, Waiter),
+    /// Submitted, and nobody wants the response: the slot keeps the buffers until it is there.
+    Abandoned,
+    Done(Response),
+}
+
+#[derive(Default)]
+struct Table {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Calls that found no free slot.
+    room: Vec<Waiter>,
+}
+
+/// The calls that are outstanding.
+pub(crate) struct Calls(Mutex<Table>);
+
+impl Calls {
+    pub(crate) fn new(depth: usize) -> Calls {
+        let slots = (0..depth).map(|_| Slot::Free).collect();
+        Calls(Mutex::new(Table {
+            slots,
+            free: (0..depth as u32).rev().collect(),
+            room: Vec::new(),
+        }))
+    }
+
+    /// Claims a slot for a call with this tag.
+    fn claim(&self, tag: u64) -> Option<u32> {
+        let mut table = self.0.lock().ok()?;
+        let slot = table.free.pop()?;
+        table.slots[slot as usize] = Slot::Pending(tag, Waiter::None);
+        Some(slot)
+    }
+
+    /// Has this one woken when a slot may be free.
+    fn await_room(&self, waiter: Waiter) {
+        if let Ok(mut table) = self.0.lock() {
+            if table.free.is_empty() {
+                table.room.push(waiter);
+            } else {
+                drop(table);
+                waiter.wake();
+            }
+        }
+    }
+
+    pub(crate) fn deliver(&self, reply: Reply) {
+        let mut response = reply.take();
+        let Ok(mut table) = self.0.lock() else { return };
+        let slot = response.tag as u32;
+        let Some(entry) = table.slots.get_mut(slot as usize) else { return };
+        match core::mem::replace(entry, Slot::Free) {
+            Slot::Pending(tag, waiter) => {
+                response.tag = tag;
+                *entry = Slot::Done(response);
+                drop(table);
+                waiter.wake();
+            }
+            Slot::Abandoned => Self::free(table, slot),
+            other => *entry = other,
+        }
+    }
+
+    fn free(mut table: std::sync::MutexGuard<'_, Table>, slot: u32) {
+        table.slots[slot as usize] = Slot::Free;
+        table.free.push(slot);
+        let room = core::mem::take(&mut table.room);
+        drop(table);
+        room.into_iter().for_each(Waiter::wake);
+    }
+
+    /// The response, or else this waiter is woken when it is there.
+    fn take(&self, slot: u32, waiter: Waiter) -> Option<Response> {
+        let mut table = self.0.lock().ok()?;
+        match core::mem::replace(&mut table.slots[slot as usize], Slot::Free) {
+            Slot::Done(response) => {
+                Self::free(table, slot);
+                Some(response)
+            }
+            Slot::Pending(tag, _) => {
+                table.slots[slot as usize] = Slot::Pending(tag, waiter);
+                None
+            }
+            other => {
+                table.slots[slot as usize] = other;
+                None
+            }
+        }
+    }
+
+    fn abandon(&self, slot: u32) {
+        let Ok(mut table) = self.0.lock() else { return };
+        match table.slots[slot as usize] {
+            Slot::Done(_) => Self::free(table, slot),
+            _ => table.slots[slot as usize] = Slot::Abandoned,
+        }
+    }
+}
+
+/// What all handles of a runtime share.
+pub(crate) struct Hub {
+    pub(crate) outlet: Mutex<Outlet>,
+    pub(crate) port: Arc<Port>,
+    pub(crate) shared: Arc<Shared>,
+    /// With 0 engines, the one that callers step themselves.
+    pub(crate) engine: Option<Mutex<Engine>>,
+}
+
+impl Hub {
+    fn calls(&self) -> Option<&Calls> {
+        match &self.port.sink {
+            Sink::Calls(calls) => Some(calls),
+            Sink::Ring { .. } => None,
+        }
+    }
+
+    /// Pushes the request of a claimed slot. Returns its number. There is room for one request
+    /// for each slot.
+    fn push(&self, request: Request, clock: &dyn Clock) -> Result<u64, Request> {
+        let mut outlet = self.outlet.lock().unwrap_or_else(PoisonError::into_inner);
+        let seq = outlet.seq();
+        outlet.push(request, clock)?;
+        outlet.publish();
+        drop(outlet);
+        self.shared.doorbell.ring();
+        Ok(seq)
+    }
+
+    /// The caller of this request has nothing else to do.
+    fn flush(&self, seq: u64) {
+        if self.port.flush(seq + 1) {
+            self.shared.doorbell.ring();
+        }
+    }
+
+    /// With 0 engines, executes requests. Returns whether to look again at once: something moved,
+    /// or another thread is at it.
+    fn step(&self, clock: &dyn Clock) -> bool {
+        let Some(engine) = &self.engine else { return false };
+        match engine.try_lock() {
+            Ok(mut engine) => {
+                let now = clock.now_ns();
+                let step = engine.step(now);
+                if !step.progress
+                    && let Some(until) = step.until_ns
+                {
+                    clock.sleep_ns(until.saturating_sub(now));
+                }
+                true
+            }
+            Err(_) => {
+                thread::yield_now();
+                true
+            }
+        }
+    }
+}
+
+/// A cheap way to the device for any thread or task: `Clone + Send + Sync`.
+///
+/// An [`crate::Instance`] has less overhead and gives the caller the batching; a handle is for
+/// code that has one request at a time in each of many places.
+#[derive(Clone)]
+pub struct Handle(pub(crate) Arc<Inner>);
+
+impl Handle {
+    /// Submits a request. The call is a future, and [`Call::wait`] blocks for it. When as many
+    /// calls as the runtime allows are outstanding, this one is submitted as soon as one of them
+    /// ends (while it is polled or waited for).
+    pub fn call(&self, request: Request) -> Call {
+        let tag = request.tag;
+        let mut call = Call {
+            inner: self.0.clone(),
+            generation: fork::generation(),
+            tag,
+            stage: Stage::Queued(request),
+            yielded: false,
+        };
+        call.submit();
+        call
+    }
+}
+
+enum Stage {
+    /// No slot was free.
+    Queued(Request),
+    Submitted(u32, u64),
+    /// The response has been handed out, or never will be.
+    Over,
+}
+
+/// One request of a [`Handle`]. Dropping it abandons the answer: the request still runs, and its
+/// buffers are freed when it has.
+#[must_use = "a call that is dropped throws its response away"]
+pub struct Call {
+    inner: Arc<Inner>,
+    generation: u32,
+    tag: u64,
+    stage: Stage,
+    yielded: bool,
+}
+
+impl Call {
+    /// Blocks until the response is there. With 0 engines, this thread executes it.
+    pub fn wait(mut self) -> Response {
+        loop {
+            if let Some(response) = self.attempt(|| Waiter::Thread(thread::current())) {
+                return response;
+            }
+            let state = self.state();
+            let idle = match (&self.stage, &state) {
+                (Stage::Submitted(_, seq), Some(state)) => {
+                    state.hub().flush(*seq);
+                    !state.hub().step(&*self.inner.clock)
+                }
+                _ => true,
+            };
+            if idle {
+                thread::park();
+            }
+        }
+    }
+
+    fn state(&self) -> Option<Arc<State>> {
+        (fork::generation() == self.generation).then(|| self.inner.state().ok()).flatten()
+    }
+
+    /// The response if it is there; otherwise the waiter will be woken.
+    fn attempt(&mut self, waiter: impl Fn() -> Waiter) -> Option<Response> {
+        self.submit();
+        let state = self.state();
+        let Some(calls) = state.as_ref().and_then(|s| s.hub().calls()) else {
+            return Some(self.lost());
+        };
+        match self.stage {
+            Stage::Queued(_) => {
+                calls.await_room(waiter());
+                None
+            }
+            Stage::Submitted(slot, _) => {
+                let response = calls.take(slot, waiter())?;
+                self.stage = Stage::Over;
+                Some(response)
+            }
+            Stage::Over => Some(self.lost()),
+        }
+    }
+
+    /// After a fork, the response went to the parent; and where no engine can be had, there is
+    /// none.
+    fn lost(&mut self) -> Response {
+        let (src, dst) = match core::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Queued(r) => (r.src, r.dst),
+            _ => (Buf::empty(), Buf::empty()),
+        };
+        Response { tag: self.tag, result: Err(OpError::DeviceLost), src, dst }
+    }
+
+    fn submit(&mut self) {
+        if !matches!(self.stage, Stage::Queued(_)) {
+            return;
+        }
+        let Some(state) = self.state() else { return };
+        let Some(slot) = state.hub().calls().and_then(|c| c.claim(self.tag)) else { return };
+        let Stage::Queued(request) = core::mem::replace(&mut self.stage, Stage::Over) else {
+            return;
+        };
+        self.stage = match state.hub().push(request.tag(u64::from(slot)), &*self.inner.clock) {
+            Ok(seq) => Stage::Submitted(slot, seq),
+            Err(request) => Stage::Queued(request),
+        };
+    }
+}
+
+impl Future for Call {
+    type Output = Response;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Response> {
+        let this = &mut *self;
+        loop {
+            if let Some(response) = this.attempt(|| Waiter::Task(cx.waker().clone())) {
+                return Poll::Ready(response);
+            }
+            let (Stage::Submitted(_, seq), Some(state)) = (&this.stage, this.state()) else {
+                return Poll::Pending;
+            };
+            if state.hub().engine.is_none() {
+                // The batch deadline collects what other tasks submit meanwhile.
+                return Poll::Pending;
+            }
+            if !core::mem::replace(&mut this.yielded, true) {
+                // Let the other tasks submit first: the second visit runs all that came together.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            state.hub().flush(*seq);
+            state.hub().step(&*this.inner.clock);
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if let (Stage::Submitted(slot, _), Some(state)) = (&self.stage, self.state()) {
+            state.hub().calls().into_iter().for_each(|c| c.abandon(*slot));
+        }
+    }
+}
+
+#[expect(dead_code, reason = "states the auto traits that callers rely on")]
+fn is_thread_safe(h: Handle, c: Call) -> impl Send {
+    fn sync<T: Send + Sync + Clone>(t: T) -> T {
+        t
+    }
+    (sync(h), c)
+}

@@ -1,0 +1,306 @@
+//! An engine: takes batches from its scheduler, gives them to devices, delivers what they finish.
+//! A pure machine that is told the time; it never sleeps and reads no clock.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+};
+
+use lookaside_core::{Batch, Channel, Completed, Finished, OpError, Response, Status, Work};
+
+use crate::{
+    counters::Shard,
+    doorbell::Doorbell,
+    port::{Port, Reply},
+    scheduler::{Pick, PortEntry, Scheduler},
+};
+
+/// What the engines of one runtime (or the one engine of an instance) share.
+pub(crate) struct Shared {
+    pub(crate) scheduler: Mutex<Scheduler>,
+    pub(crate) doorbell: Doorbell,
+}
+
+/// What one [`Engine::step`] came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Whether anything moved: call again at once.
+    pub progress: bool,
+    /// Requests that devices hold.
+    pub in_flight: usize,
+    /// When the next step has something to do without a doorbell, if ever.
+    pub until_ns: Option<u64>,
+}
+
+/// A device's channel, and what is offered to it and not taken.
+struct Access {
+    channel: Box<dyn Channel>,
+    backlog: VecDeque<Work>,
+    /// Since when the channel has taken nothing of its backlog.
+    stalled_ns: Option<u64>,
+    /// When the requests in the channel began, for the busy time.
+    busy_since_ns: u64,
+}
+
+/// One engine. A runtime with engine threads steps its engines itself; one that was started with
+/// [`crate::Builder::start_stepped`] hands them out, for simulation or for a caller's own loop.
+pub struct Engine {
+    shared: Arc<Shared>,
+    devices: Vec<Access>,
+    counters: Arc<Shard>,
+    ports: Vec<PortEntry>,
+    version: u64,
+    completed: Completed,
+    not_run: Completed,
+    batch: VecDeque<Work>,
+    /// Ports with replies that have not been told.
+    touched: Vec<u32>,
+    stall_ns: u64,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        channels: Vec<Box<dyn Channel>>,
+        counters: Arc<Shard>,
+        stall_ns: u64,
+    ) -> Engine {
+        const ROOM: usize = 64;
+        let access = |channel| Access {
+            channel,
+            backlog: VecDeque::with_capacity(ROOM),
+            stalled_ns: None,
+            busy_since_ns: 0,
+        };
+        Engine {
+            shared,
+            devices: channels.into_iter().map(access).collect(),
+            counters,
+            ports: Vec::new(),
+            version: 0,
+            completed: Completed::with_capacity(ROOM),
+            not_run: Completed::with_capacity(ROOM),
+            batch: VecDeque::with_capacity(ROOM),
+            touched: Vec::with_capacity(ROOM),
+            stall_ns,
+        }
+    }
+
+    /// Delivers what devices have finished, then gives one batch to a device. `now_ns` never
+    /// decreases from one call to the next. Does not block.
+    pub fn step(&mut self, now_ns: u64) -> Step {
+        let mut progress = self.collect(now_ns);
+        progress |= self.retry(now_ns);
+        let mut until_ns = None;
+        if let Some(accepts) = self.accepting() {
+            match self.pick(now_ns, accepts) {
+                Pick::Batch { more } => {
+                    progress = true;
+                    if more {
+                        self.shared.doorbell.ring();
+                    }
+                    self.submit(now_ns);
+                }
+                Pick::Nothing { until_ns: t } => until_ns = t,
+            }
+            progress |= self.answer_not_run();
+        }
+        self.notify();
+        let in_flight = self.devices.iter().map(|d| d.channel.in_flight() + d.backlog.len()).sum();
+        Step { progress, in_flight, until_ns }
+    }
+
+    fn pick(&mut self, now: u64, accepts: u64) -> Pick {
+        let Ok(mut scheduler) = self.shared.scheduler.lock() else {
+            return Pick::Nothing { until_ns: None };
+        };
+        let pick = scheduler.next_batch(now, accepts, &mut self.batch, &mut self.not_run);
+        scheduler.refresh(&mut self.version, &mut self.ports);
+        pick
+    }
+
+    /// The devices without a backlog, as a bit set; `None` when all have one.
+    fn accepting(&self) -> Option<u64> {
+        let free = |set, (i, d): (usize, &Access)| set | u64::from(d.backlog.is_empty()) << i;
+        Some(self.devices.iter().enumerate().fold(0, free)).filter(|&set| set != 0)
+    }
+
+    /// Gives the picked batch to its device.
+    fn submit(&mut self, now: u64) {
+        let Some(device) = self.batch.front().map(|w| w.device) else { return };
+        let access = &mut self.devices[usize::from(device)];
+        core::mem::swap(&mut access.backlog, &mut self.batch);
+        self.offer(device, now);
+    }
+
+    /// Offers a device its backlog. Returns whether it took something.
+    fn offer(&mut self, device: u16, now: u64) -> bool {
+        let access = &mut self.devices[usize::from(device)];
+        let mut batch = Batch::new(&mut access.backlog);
+        let Some(op) = batch.op() else { return false };
+        if access.channel.in_flight() == 0 {
+            access.busy_since_ns = now;
+        }
+        let offered = batch.len();
+        access.channel.submit(&mut batch);
+        let taken = offered - access.backlog.len();
+        self.counters.submitted(device, op, offered, taken);
+        access.stalled_ns = match taken < offered {
+            true if taken == 0 => access.stalled_ns.or(Some(now)),
+            true => Some(now),
+            false => None,
+        };
+        taken > 0
+    }
+
+    /// Offers every backlog again; what a device has refused for too long goes elsewhere.
+    fn retry(&mut self, now: u64) -> bool {
+        let mut progress = false;
+        for device in 0..self.devices.len() as u16 {
+            if self.devices[usize::from(device)].backlog.is_empty() {
+                continue;
+            }
+            progress |= self.offer(device, now);
+            let access = &self.devices[usize::from(device)];
+            if access.stalled_ns.is_none_or(|t| now.saturating_sub(t) < self.stall_ns) {
+                continue;
+            }
+            // It may still be working on what it took; only then is there reason to wait on.
+            let idle = access.channel.in_flight() == 0;
+            for _ in 0..access.backlog.len() {
+                let Some(work) = self.devices[usize::from(device)].backlog.pop_front() else {
+                    break;
+                };
+                match self.reroute(work) {
+                    Ok(()) => progress = true,
+                    Err(work) if idle => {
+                        self.answer(Finished { work, result: Err(OpError::DeviceLost) }, now);
+                        progress = true;
+                    }
+                    Err(work) => self.devices[usize::from(device)].backlog.push_back(work),
+                }
+            }
+            self.devices[usize::from(device)].stalled_ns = None;
+        }
+        progress
+    }
+
+    /// Takes what the devices have finished.
+    fn collect(&mut self, now: u64) -> bool {
+        let mut progress = false;
+        for device in 0..self.devices.len() {
+            let access = &mut self.devices[device];
+            if access.channel.in_flight() == 0 || access.channel.poll(&mut self.completed) == 0 {
+                continue;
+            }
+            progress = true;
+            let since = core::mem::replace(&mut access.busy_since_ns, now);
+            let mut op = None;
+            while let Some(f) = self.completed.pop() {
+                op = Some(f.work.request.op);
+                self.finish(f, now);
+            }
+            if let Some(op) = op {
+                self.counters.busy(device as u16, op, now.saturating_sub(since));
+            }
+        }
+        progress
+    }
+
+    /// Answers a finished request, or sends it to another device when its own failed.
+    fn finish(&mut self, f: Finished, now: u64) {
+        let Finished { work, result } = f;
+        if result != Err(OpError::DeviceLost) {
+            return self.answer(Finished { work, result }, now);
+        }
+        if let Err(work) = self.reroute(work) {
+            self.answer(Finished { work, result }, now);
+        }
+    }
+
+    fn reroute(&mut self, work: Work) -> Result<(), Work> {
+        let (device, op) = (work.device, work.request.op);
+        let Ok(mut scheduler) = self.shared.scheduler.lock() else { return Err(work) };
+        scheduler.reroute(work)?;
+        self.counters.rerouted(device, op);
+        Ok(())
+    }
+
+    fn answer(&mut self, f: Finished, now: u64) {
+        self.counters.answered(&f, now);
+        let Finished { work, result } = f;
+        let session = work.request.session.order.is_some().then(|| work.request.session.clone());
+        let broken = match result {
+            Ok(done) => done.status == Status::Overflow,
+            Err(_) => true,
+        };
+        let Some(session) = session else { return self.deliver(work, result, None) };
+        let Some(order) = &session.order else { return };
+        let (epoch, mut next) = order.finish(broken);
+        self.deliver(work, result, broken.then(|| (session.clone(), epoch)));
+        while let Some((work, runs)) = next.take() {
+            if runs {
+                if let Ok(mut scheduler) = self.shared.scheduler.lock() {
+                    scheduler.stage_next(work);
+                }
+            } else {
+                self.counters.not_run(OpError::Cancelled);
+                self.deliver(work, Err(OpError::Cancelled), None);
+                next = order.finish(false).1;
+            }
+        }
+    }
+
+    /// Answers the requests that the scheduler could not let run.
+    fn answer_not_run(&mut self) -> bool {
+        let any = !self.not_run.is_empty();
+        while let Some(Finished { work, result }) = self.not_run.pop() {
+            self.counters.not_run(result.err().unwrap_or(OpError::Cancelled));
+            self.deliver(work, result, None);
+        }
+        any
+    }
+
+    fn deliver(
+        &mut self,
+        work: Work,
+        result: Result<lookaside_core::Done, OpError>,
+        seen: Option<(Arc<lookaside_core::Session>, u32)>,
+    ) {
+        let Some(port) = self.port(&work) else { return };
+        let r = work.request;
+        let response = Response { tag: r.tag, result, src: r.src, dst: r.dst };
+        port.deliver(Reply { response, seen });
+        let place = work.ticket.port;
+        if self.touched.last() != Some(&place) && !self.touched.contains(&place) {
+            self.touched.push(place);
+        }
+    }
+
+    /// The port that a request came from. It cannot have gone: an instance outlives its requests.
+    fn port(&mut self, work: &Work) -> Option<&Port> {
+        let (place, generation) = (work.ticket.port as usize, work.ticket.generation);
+        let known = |ports: &[PortEntry]| matches!(ports.get(place), Some(Some((g, _))) if *g == generation);
+        if !known(&self.ports) {
+            // Another engine admitted it, from an instance that is younger than this table.
+            let scheduler = self.shared.scheduler.lock().ok()?;
+            scheduler.refresh(&mut self.version, &mut self.ports);
+        }
+        match self.ports.get(place) {
+            Some(Some((g, port))) if *g == generation => Some(port),
+            _ => None,
+        }
+    }
+
+    fn notify(&mut self) {
+        for place in self.touched.drain(..) {
+            if let Some(Some((_, port))) = self.ports.get(place as usize) {
+                port.notify();
+            }
+        }
+    }
+
+    pub(crate) fn counters(&self) -> &Arc<Shard> {
+        &self.counters
+    }
+}

@@ -1,0 +1,437 @@
+//! An instance: one request ring and one response ring, owned by one thread at a time.
+
+use core::time::Duration;
+use std::{
+    os::fd::{AsFd, BorrowedFd},
+    sync::Arc,
+};
+
+use lookaside_core::{OpError, Request, Response, SetupError, Ticket, Work};
+
+use crate::{
+    clock::Clock,
+    doorbell::Notice,
+    engine::{Engine, Shared},
+    fork,
+    port::{Port, Reply, Sink},
+    ring::{Producer, ReplyReceiver, reply_ring, request_ring},
+    runtime::Inner,
+    sla::Sla,
+};
+
+/// The settings of an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceConfig {
+    /// How many requests may be outstanding, 1 to 65,536.
+    pub depth: usize,
+    /// The share in weighted round robin, 1 to 1,000.
+    pub weight: u32,
+    /// A promised rate; `None` for weighted round robin alone.
+    pub sla: Option<Sla>,
+}
+
+impl Default for InstanceConfig {
+    /// 64 requests, weight 1, no promise.
+    fn default() -> Self {
+        InstanceConfig { depth: 64, weight: 1, sla: None }
+    }
+}
+
+impl InstanceConfig {
+    pub(crate) fn validate(&self) -> Result<(), SetupError> {
+        let check = |what, given: u64, min, max| match (min..=max).contains(&given) {
+            true => Ok(()),
+            false => Err(SetupError::Limit { what, given, min, max }),
+        };
+        check("instance depth in requests", self.depth as u64, 1, 65_536)?;
+        check("instance weight", u64::from(self.weight), 1, 1000)?;
+        self.sla.as_ref().map_or(Ok(()), Sla::validate)
+    }
+}
+
+/// The ring was full: the request comes back. Poll, then push again.
+#[derive(Debug)]
+pub struct Full(pub Request);
+
+/// The sending end of a port: stamps requests and puts them into the ring.
+pub(crate) struct Outlet {
+    requests: Producer<Work>,
+    port: Arc<Port>,
+    place: u32,
+    generation: u32,
+    /// The number of the next request.
+    seq: u64,
+    /// The time for the stamps, read once per doorbell.
+    stamp_ns: u64,
+}
+
+impl Outlet {
+    /// Attaches a port to a scheduler.
+    pub(crate) fn attach(
+        shared: &Shared,
+        sink: Sink,
+        config: &InstanceConfig,
+        clock: &dyn Clock,
+    ) -> Outlet {
+        let (requests, consumer) = request_ring(config.depth);
+        let port = Arc::new(Port::new(sink));
+        let now = clock.now_ns();
+        let attach = |s: &mut crate::scheduler::Scheduler| {
+            s.attach(port.clone(), consumer, config.weight, config.sla.as_ref(), now)
+        };
+        let (place, generation) = match shared.scheduler.lock() {
+            Ok(mut s) => attach(&mut s),
+            Err(poisoned) => attach(&mut poisoned.into_inner()),
+        };
+        Outlet { requests, port, place, generation, seq: 0, stamp_ns: now }
+    }
+
+    pub(crate) fn push(&mut self, request: Request, clock: &dyn Clock) -> Result<(), Request> {
+        if self.requests.unpublished() == 0 {
+            self.stamp_ns = clock.now_ns();
+        }
+        let epoch = request.session.order.as_ref().map_or(0, |o| o.epoch());
+        let ticket = Ticket { port: self.place, generation: self.generation, seq: self.seq };
+        let work =
+            Work { request, ticket, epoch, device: 0, pushed_ns: self.stamp_ns, taken_ns: 0 };
+        self.requests.push(work).map_err(|w| w.request)?;
+        self.seq += 1;
+        Ok(())
+    }
+
+    pub(crate) fn publish(&mut self) -> usize {
+        self.requests.publish()
+    }
+
+    /// The number of the next request.
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    pub(crate) fn port(&self) -> &Arc<Port> {
+        &self.port
+    }
+}
+
+/// What executes an instance's requests, in one process.
+struct Link {
+    outlet: Outlet,
+    replies: ReplyReceiver<Reply>,
+    shared: Arc<Shared>,
+    /// With 0 engines, the instance's own.
+    engine: Option<Engine>,
+}
+
+/// One request ring and one response ring. Push, ring the doorbell, poll.
+///
+/// An instance belongs to one thread at a time (`Send`, not `Sync`). After a `fork` the child's
+/// copy is empty and works; what was outstanding is answered in the parent.
+pub struct Instance {
+    inner: Arc<Inner>,
+    config: InstanceConfig,
+    generation: u32,
+    link: Link,
+    outstanding: usize,
+    /// Answered here, because nothing else can: see `Instance::revive`.
+    refused: Vec<Response>,
+    /// Why there are no engines in this child process.
+    lost: Option<SetupError>,
+    _not_sync: core::marker::PhantomData<core::cell::Cell<()>>,
+}
+
+impl Instance {
+    pub(crate) fn open(inner: Arc<Inner>, config: InstanceConfig) -> Result<Instance, SetupError> {
+        config.validate()?;
+        let link = Link::open(&inner, &config)?;
+        Ok(Instance {
+            inner,
+            config,
+            generation: fork::generation(),
+            link,
+            outstanding: 0,
+            refused: Vec::new(),
+            lost: None,
+            _not_sync: core::marker::PhantomData,
+        })
+    }
+
+    /// How many requests fit now.
+    pub fn free(&self) -> usize {
+        self.config.depth - self.outstanding
+    }
+
+    /// How many requests have been pushed and their responses not taken.
+    pub fn outstanding(&self) -> usize {
+        self.outstanding
+    }
+
+    /// Puts a request into the ring; the engines see it at the next doorbell. Does not allocate,
+    /// block or wake.
+    ///
+    /// # Errors
+    /// [`Full`] with the request when [`Instance::free`] is 0.
+    pub fn push(&mut self, request: Request) -> Result<(), Full> {
+        self.check_fork();
+        if self.outstanding == self.config.depth {
+            return Err(Full(request));
+        }
+        if self.lost.is_some() {
+            let Request { tag, src, dst, .. } = request;
+            self.refused.push(Response { tag, result: Err(OpError::DeviceLost), src, dst });
+        } else {
+            self.link.outlet.push(request, &*self.inner.clock).map_err(Full)?;
+        }
+        self.outstanding += 1;
+        Ok(())
+    }
+
+    /// Makes all pushed requests visible to the engines and wakes one if it sleeps. Returns how
+    /// many requests that were. A system call only if an engine sleeps.
+    pub fn doorbell(&mut self) -> usize {
+        self.check_fork();
+        let n = self.link.outlet.publish();
+        if n > 0 {
+            match self.link.engine {
+                None => self.link.shared.doorbell.ring(),
+                // The work is there to be done by poll: let the caller's event loop come back.
+                Some(_) => _ = self.link.notice(Notice::signal_fd),
+            }
+        }
+        n
+    }
+
+    /// The responses that are there. Never blocks for an engine; with 0 engines, this is where
+    /// requests are executed, one batch whenever the iterator runs dry. An iterator that finds
+    /// nothing rings the doorbell, asks for partial batches to run, and arms the event fd.
+    pub fn poll(&mut self) -> Completions<'_> {
+        self.check_fork();
+        Completions { instance: self, found: false }
+    }
+
+    /// Waits until a response is there. Returns whether one is; `false` after `timeout`, or at
+    /// once when nothing is outstanding. Rings the doorbell and asks for partial batches to run.
+    /// With 0 engines, this thread executes requests meanwhile.
+    pub fn wait(&mut self, timeout: Duration) -> bool {
+        self.wait_many(1, timeout)
+    }
+
+    /// As [`Instance::wait`], for `count` responses at once (at most as many as are outstanding):
+    /// one wake-up for many. `false` when fewer than that are there after `timeout`.
+    pub fn wait_many(&mut self, count: usize, timeout: Duration) -> bool {
+        self.check_fork();
+        let count = count.min(self.outstanding);
+        if count == 0 || !self.refused.is_empty() {
+            return !self.refused.is_empty();
+        }
+        self.flush();
+        let clock = self.inner.clock.clone();
+        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let deadline = clock.now_ns().saturating_add(timeout_ns);
+        let Link { replies, shared: _, engine, outlet } = &mut self.link;
+        let Sink::Ring { replies: sent, notice } = &outlet.port().sink else { return false };
+        let position = replies.position().wrapping_add(count);
+        let missing = || position.wrapping_sub(sent.sent()).cast_signed() > 0;
+        loop {
+            if !missing() {
+                // Sent, or being sent this instant; all before it are there soon.
+                while !replies.is_ready() {
+                    core::hint::spin_loop();
+                }
+                return true;
+            }
+            let now = clock.now_ns();
+            if now >= deadline {
+                return false;
+            }
+            match engine {
+                None => notice.wait(position, || sent.sent(), Duration::from_nanos(deadline - now)),
+                Some(engine) => {
+                    let step = engine.step(now);
+                    if !step.progress && step.in_flight == 0 {
+                        // Nothing moves before this time: a rate limit holds requests back.
+                        let until = step.until_ns.unwrap_or(deadline).clamp(now + 1, deadline);
+                        clock.sleep_ns(until - now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Readable when responses are there (with 0 engines: when a poll has something to execute),
+    /// after a poll that found nothing; for epoll, io_uring and event loops. Made at the first
+    /// call; poll once before waiting on it. No need to read it: poll does.
+    ///
+    /// # Errors
+    /// When the operating system has no more file descriptors.
+    pub fn event_fd(&mut self) -> Result<BorrowedFd<'_>, SetupError> {
+        self.check_fork();
+        let Sink::Ring { notice, .. } = &self.link.outlet.port().sink else {
+            return Err(SetupError::Os { what: "event fd", errno: libc::EBADF });
+        };
+        let had = notice.has_fd();
+        let fd = notice
+            .fd()
+            .map_err(|e| SetupError::Os { what: "event fd", errno: e.raw_os_error() })?;
+        if !had {
+            notice.arm_fd();
+            if self.outstanding > 0 {
+                notice.signal_fd();
+            }
+        }
+        Ok(fd.as_fd())
+    }
+
+    /// Why no engine runs in this child process after a fork; requests are then answered
+    /// [`OpError::DeviceLost`].
+    pub fn lost(&self) -> Option<&SetupError> {
+        self.lost.as_ref()
+    }
+
+    /// The caller has nothing else to do: what it pushed is to run now.
+    fn flush(&mut self) {
+        let published = self.link.outlet.publish();
+        let seq = self.link.outlet.seq();
+        let news = self.link.outlet.port().flush(seq);
+        if (published > 0 || news) && self.link.engine.is_none() && self.outstanding > 0 {
+            self.link.shared.doorbell.ring();
+        }
+    }
+
+    fn take(&mut self) -> Option<Response> {
+        let response = match self.refused.pop() {
+            Some(refused) => refused,
+            None => self.link.replies.recv()?.take(),
+        };
+        self.outstanding -= 1;
+        Some(response)
+    }
+
+    /// The ring of responses is empty and requests are outstanding: with 0 engines, executes them;
+    /// otherwise asks for partial batches, unless this poll has `found` something.
+    fn advance(&mut self, found: bool) -> Option<Response> {
+        if self.link.engine.is_none() {
+            if found {
+                return None;
+            }
+            self.flush();
+            return self.take();
+        }
+        self.link.outlet.publish();
+        let mut flushed = false;
+        loop {
+            let now = self.inner.clock.now_ns();
+            let progress = self.link.engine.as_mut().is_some_and(|e| e.step(now).progress);
+            let response = self.take();
+            if response.is_some() {
+                return response;
+            }
+            if !progress {
+                if core::mem::replace(&mut flushed, true) {
+                    return None;
+                }
+                self.flush();
+            }
+        }
+    }
+
+    /// Has the event fd signalled at the next reply, and looks once more.
+    fn arm_fd(&mut self) -> Option<Response> {
+        self.link.notice(|n| n.has_fd().then(|| n.arm_fd()))??;
+        let response = self.take();
+        if response.is_none() && self.outstanding > 0 && self.link.engine.is_some() {
+            // A device of our own engine is still at work: only another poll moves it.
+            self.link.notice(Notice::signal_fd);
+        }
+        response
+    }
+
+    fn check_fork(&mut self) {
+        if fork::generation() != self.generation {
+            self.revive();
+        }
+    }
+
+    /// In a child process: leaves the parent's rings alone and starts with empty ones.
+    #[cold]
+    fn revive(&mut self) {
+        self.generation = fork::generation();
+        self.outstanding = 0;
+        self.refused.clear();
+        match Link::open(&self.inner, &self.config) {
+            Ok(link) => {
+                // Dropping the old link takes no lock; the parent's engines, of which this process
+                // has a copy, keep what they use alive.
+                self.link = link;
+                self.lost = None;
+            }
+            Err(e) => self.lost = Some(e),
+        }
+    }
+}
+
+impl Link {
+    fn open(inner: &Arc<Inner>, config: &InstanceConfig) -> Result<Link, SetupError> {
+        let (shared, engine) = match inner.state()?.shared_engines() {
+            Some(shared) => (shared, None),
+            None => {
+                let (shared, engine) = inner.own_engine()?;
+                (shared, Some(engine))
+            }
+        };
+        let (replies, receiver) = reply_ring(config.depth);
+        let sink = Sink::Ring { replies, notice: Notice::new() };
+        let outlet = Outlet::attach(&shared, sink, config, &*inner.clock);
+        Ok(Link { outlet, replies: receiver, shared, engine })
+    }
+
+    fn notice<R>(&self, f: impl FnOnce(&Notice) -> R) -> Option<R> {
+        match &self.outlet.port().sink {
+            Sink::Ring { notice, .. } => Some(f(notice)),
+            Sink::Calls(_) => None,
+        }
+    }
+}
+
+impl Drop for Instance {
+    /// Cancels what has not run and waits for what is running: lent memory is free after this.
+    fn drop(&mut self) {
+        if fork::generation() != self.generation {
+            // The parent's: it answers what is outstanding, and its locks are not ours to take.
+            return;
+        }
+        self.link.outlet.port().close();
+        while self.outstanding > 0 {
+            self.wait(Duration::from_millis(100));
+            while self.take().is_some() {}
+        }
+        if let Ok(mut scheduler) = self.link.shared.scheduler.lock() {
+            scheduler.detach(self.link.outlet.place);
+        }
+        if let (Some(engine), Ok(state)) = (&self.link.engine, self.inner.state()) {
+            state.ledger.close(engine.counters());
+        }
+    }
+}
+
+/// The responses of one [`Instance::poll`].
+pub struct Completions<'a> {
+    instance: &'a mut Instance,
+    found: bool,
+}
+
+impl Iterator for Completions<'_> {
+    type Item = Response;
+
+    fn next(&mut self) -> Option<Response> {
+        let i = &mut *self.instance;
+        let mut response = i.take();
+        if response.is_none() && i.outstanding > 0 {
+            response = i.advance(self.found);
+        }
+        if response.is_none() {
+            response = i.arm_fd();
+        }
+        self.found |= response.is_some();
+        response
+    }
+}

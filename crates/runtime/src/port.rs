@@ -1,0 +1,86 @@
+//! A port: what engines see of one instance (or of the handles, which share one).
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use lookaside_core::{Response, Session};
+
+use crate::{calls::Calls, doorbell::Notice, ring::Replies};
+
+/// A response on its way to the owner.
+pub(crate) struct Reply {
+    pub(crate) response: Response,
+    /// For an ordered session whose epoch this response advances: to be told when it is taken.
+    pub(crate) seen: Option<(Arc<Session>, u32)>,
+}
+
+impl Reply {
+    /// The owner takes it.
+    pub(crate) fn take(self) -> Response {
+        if let Some((session, epoch)) = self.seen
+            && let Some(order) = &session.order
+        {
+            order.see(epoch);
+        }
+        self.response
+    }
+}
+
+/// Where replies go.
+pub(crate) enum Sink {
+    /// The reply ring of an instance.
+    Ring { replies: crate::sync::Arc<Replies<Reply>>, notice: Notice },
+    /// The calls of the handles.
+    Calls(Calls),
+}
+
+pub(crate) struct Port {
+    pub(crate) sink: Sink,
+    /// Requests with a lower number are wanted now: no batch is to wait for more of them.
+    flush: AtomicU64,
+    /// The owner is going: what has not run is cancelled.
+    closed: AtomicBool,
+}
+
+impl Port {
+    pub(crate) fn new(sink: Sink) -> Port {
+        Port { sink, flush: AtomicU64::new(0), closed: AtomicBool::new(false) }
+    }
+
+    /// Asks for all requests below `seq`. Returns whether that is news.
+    pub(crate) fn flush(&self, seq: u64) -> bool {
+        if self.flush.load(Ordering::Relaxed) >= seq {
+            return false;
+        }
+        self.flush.fetch_max(seq, Ordering::Release) < seq
+    }
+
+    pub(crate) fn flushed(&self, seq: u64) -> bool {
+        self.flush.load(Ordering::Acquire) > seq
+    }
+
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Delivers a reply. [`Port::notify`] must follow, once for many.
+    pub(crate) fn deliver(&self, reply: Reply) {
+        match &self.sink {
+            Sink::Ring { replies, .. } => replies.send(reply),
+            Sink::Calls(calls) => calls.deliver(reply),
+        }
+    }
+
+    /// Tells the owner that replies were delivered.
+    pub(crate) fn notify(&self) {
+        if let Sink::Ring { replies, notice } = &self.sink {
+            notice.replies_sent(|| replies.sent());
+        }
+    }
+}

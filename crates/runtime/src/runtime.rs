@@ -1,0 +1,429 @@
+//! The runtime: devices, engines, route table; and its builder.
+
+use core::time::Duration;
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
+};
+
+use lookaside_core::{
+    Capability, Compression, CompressionError, Device, EngineId, Format, Order, Session,
+    SessionSpec, SetupError,
+};
+
+use crate::{
+    calls::{Calls, Handle, Hub},
+    clock::{Clock, Monotonic},
+    counters::{Counters, Ledger},
+    doorbell::Doorbell,
+    engine::{Engine, Shared},
+    fork,
+    instance::{Instance, InstanceConfig, Outlet},
+    port::Sink,
+    route::{Route, Routes},
+    scheduler::Scheduler,
+    session::{CompressSession, CompressStream, DecompressStream, Mover},
+    worker::{WorkerConfig, Workers},
+};
+
+/// Calls of handles that may be outstanding at once, all handles together.
+const CALLS: usize = 1024;
+
+/// Settings of a runtime.
+pub struct Builder {
+    devices: Vec<Arc<dyn Device>>,
+    engines: Option<usize>,
+    routes: Vec<Route>,
+    batch_deadline: Duration,
+    stall: Duration,
+    worker: WorkerConfig,
+    clock: Arc<dyn Clock>,
+}
+
+impl Builder {
+    fn new() -> Builder {
+        Builder {
+            devices: Vec::new(),
+            engines: None,
+            routes: Vec::new(),
+            batch_deadline: Duration::from_micros(50),
+            stall: Duration::from_millis(10),
+            worker: WorkerConfig { spin_ns: 5_000, cpus: Vec::new() },
+            clock: Arc::new(Monotonic),
+        }
+    }
+
+    /// Adds a device; the order given is the order of preference. At most 64.
+    #[must_use]
+    pub fn device(mut self, device: impl Device + 'static) -> Builder {
+        self.devices.push(Arc::new(device));
+        self
+    }
+
+    /// The number of engine threads, 0 to 1,024; by default one for each CPU that this process
+    /// may use. With 0, the thread that polls or waits executes the requests.
+    #[must_use]
+    pub fn engines(mut self, n: usize) -> Builder {
+        self.engines = Some(n);
+        self
+    }
+
+    /// Replaces the route of one operation.
+    #[must_use]
+    pub fn route(mut self, route: Route) -> Builder {
+        self.routes.push(route);
+        self
+    }
+
+    /// How long a request waits for others to fill its batch, at most; 50 microseconds by default.
+    /// A caller that waits, or polls and finds nothing, never waits for this.
+    #[must_use]
+    pub fn batch_deadline(mut self, deadline: Duration) -> Builder {
+        self.batch_deadline = deadline;
+        self
+    }
+
+    /// How long a device may refuse requests before they go to the next device of the route; 10
+    /// milliseconds by default.
+    #[must_use]
+    pub fn stall(mut self, stall: Duration) -> Builder {
+        self.stall = stall;
+        self
+    }
+
+    /// How long an engine without work looks for some before it sleeps; 5 microseconds by default.
+    #[must_use]
+    pub fn spin(mut self, spin: Duration) -> Builder {
+        self.worker.spin_ns = u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX);
+        self
+    }
+
+    /// The CPUs to pin engine threads to, one for each engine in turn.
+    #[must_use]
+    pub fn pin_to(mut self, cpus: &[usize]) -> Builder {
+        self.worker.cpus = cpus.to_vec();
+        self
+    }
+
+    /// Replaces the clock; for simulation.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Builder {
+        self.clock = clock;
+        self
+    }
+
+    /// Starts the runtime.
+    ///
+    /// # Errors
+    /// A device or setting is missing, wrong or refused by the operating system.
+    pub fn start(self) -> Result<Runtime, SetupError> {
+        let inner = Arc::new(self.build()?);
+        // Engines start now, not with the first request: errors belong to set-up.
+        inner.state()?;
+        Ok(Runtime(inner))
+    }
+
+    /// Starts a runtime whose engines the caller steps, for simulation with a virtual clock. Its
+    /// instances never execute anything themselves: take all responses before an instance is
+    /// dropped, which waits for what is outstanding. Not for use across `fork`.
+    ///
+    /// # Errors
+    /// As [`Builder::start`].
+    pub fn start_stepped(self) -> Result<(Runtime, Vec<Engine>), SetupError> {
+        let mut inner = self.build()?;
+        inner.config.threads = false;
+        let inner = Arc::new(inner);
+        let engines = core::mem::take(&mut *lock(&inner.state()?.unstarted));
+        Ok((Runtime(inner), engines))
+    }
+
+    fn build(self) -> Result<Inner, SetupError> {
+        fork::watch();
+        if self.devices.is_empty() {
+            return Err(SetupError::NoDevice);
+        }
+        let check = |what, given: usize, max: u64| match given as u64 <= max {
+            true => Ok(()),
+            false => Err(SetupError::Limit { what, given: given as u64, min: 0, max }),
+        };
+        check("number of devices", self.devices.len(), 64)?;
+        let engines = self
+            .engines
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+        check("number of engines", engines, 1024)?;
+        let routes = Arc::new(Routes::resolve(&self.devices, &self.routes)?);
+        let ns = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+        Ok(Inner {
+            devices: self.devices,
+            routes,
+            clock: self.clock,
+            config: Config {
+                engines,
+                threads: true,
+                batch_deadline_ns: ns(self.batch_deadline),
+                stall_ns: ns(self.stall),
+                worker: self.worker,
+            },
+            classes: Mutex::new(HashMap::new()),
+            state: Node::default(),
+        })
+    }
+}
+
+struct Config {
+    engines: usize,
+    /// Whether engines get threads; otherwise the caller of `start_stepped` has them.
+    threads: bool,
+    batch_deadline_ns: u64,
+    stall_ns: u64,
+    worker: WorkerConfig,
+}
+
+/// What a runtime consists of. Instances, handles and calls keep it alive.
+pub(crate) struct Inner {
+    devices: Vec<Arc<dyn Device>>,
+    routes: Arc<Routes>,
+    pub(crate) clock: Arc<dyn Clock>,
+    config: Config,
+    classes: Mutex<HashMap<SessionSpec, u32>>,
+    state: Node,
+}
+
+/// The states of this process and of the ones it was forked from, oldest first.
+#[derive(Default)]
+struct Node {
+    state: OnceLock<Result<Arc<State>, SetupError>>,
+    next: OnceLock<Box<Node>>,
+}
+
+/// The part of a runtime that belongs to one process: a fork's child makes a new one.
+pub(crate) struct State {
+    generation: u32,
+    /// The scheduler that all instances share; `None` with 0 engines.
+    shared: Option<Arc<Shared>>,
+    pub(crate) ledger: Ledger,
+    hub: Hub,
+    unstarted: Mutex<Vec<Engine>>,
+    _workers: Option<Workers>,
+}
+
+/// A lock whose data is valid whenever it is free, also after a panic of its holder.
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inner {
+    /// This process's state, made at the first call after a fork.
+    pub(crate) fn state(&self) -> Result<Arc<State>, SetupError> {
+        let generation = fork::generation();
+        let mut node = &self.state;
+        loop {
+            let state = node.state.get_or_init(|| State::new(self, generation).map(Arc::new));
+            match state {
+                Ok(s) if s.generation != generation => {}
+                // What failed in the parent may work here, but is not tried again in one process.
+                other => return other.clone(),
+            }
+            node = node.next.get_or_init(Box::default);
+        }
+    }
+
+    fn new_shared(&self) -> Arc<Shared> {
+        static KEY: AtomicU64 = AtomicU64::new(1);
+        let key = KEY.fetch_add(1, Ordering::Relaxed) | u64::from(fork::generation()) << 48;
+        let scheduler = Scheduler::new(key, self.routes.clone(), self.config.batch_deadline_ns);
+        Arc::new(Shared { scheduler: Mutex::new(scheduler), doorbell: Doorbell::new() })
+    }
+
+    fn new_engine(&self, shared: &Arc<Shared>, ledger: &Ledger) -> Result<Engine, SetupError> {
+        static ID: AtomicU32 = AtomicU32::new(0);
+        let id = EngineId(ID.fetch_add(1, Ordering::Relaxed));
+        let channels = self.devices.iter().map(|d| d.open_channel(id)).collect::<Result<_, _>>()?;
+        Ok(Engine::new(shared.clone(), channels, ledger.open(), self.config.stall_ns))
+    }
+
+    /// A scheduler and an engine for one instance alone.
+    pub(crate) fn own_engine(&self) -> Result<(Arc<Shared>, Engine), SetupError> {
+        let shared = self.new_shared();
+        let engine = self.new_engine(&shared, &self.state()?.ledger)?;
+        Ok((shared, engine))
+    }
+
+    fn session(&self, spec: SessionSpec) -> Result<Arc<Session>, SetupError> {
+        let mut refused = None;
+        let mut prepare = |d: &Arc<dyn Device>| match d.prepare(&spec) {
+            Ok(prepared) => Some(prepared),
+            Err(e) => {
+                refused = Some(e);
+                None
+            }
+        };
+        let prepared: Box<[_]> = self.devices.iter().map(&mut prepare).collect();
+        if prepared.iter().all(Option::is_none) {
+            return Err(refused.unwrap_or(SetupError::NoDevice));
+        }
+        /// Requests of one stream that wait for their turn before the line grows.
+        const ROOM: usize = 16;
+        let order = spec.ordered().then(|| Order::new(ROOM));
+        let class = self.class(spec.class());
+        Ok(Arc::new(Session { spec, class, prepared, order }))
+    }
+
+    /// The number of a parameter class: the same for equal specifications.
+    fn class(&self, spec: SessionSpec) -> u32 {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        // A fork may have left the lock held by a thread that is not here: then a class of its
+        // own, which only costs batching.
+        let table = (0..10_000).find_map(|_| {
+            core::hint::spin_loop();
+            self.classes.try_lock().ok()
+        });
+        let fresh = || NEXT.fetch_add(1, Ordering::Relaxed);
+        match table {
+            Some(mut table) => *table.entry(spec).or_insert_with(fresh),
+            None => fresh(),
+        }
+    }
+}
+
+impl State {
+    fn new(inner: &Inner, generation: u32) -> Result<State, SetupError> {
+        let names = inner.devices.iter().map(|d| d.name().to_owned()).collect();
+        let ledger = Ledger::new(names);
+        let shared = inner.new_shared();
+        let engine = || inner.new_engine(&shared, &ledger);
+        let count = inner.config.engines;
+        let mut engines: Vec<_> = (0..count.max(1)).map(|_| engine()).collect::<Result<_, _>>()?;
+        let sink = Sink::Calls(Calls::new(CALLS));
+        let config = InstanceConfig { depth: CALLS, ..InstanceConfig::default() };
+        let outlet = Mutex::new(Outlet::attach(&shared, sink, &config, &*inner.clock));
+        let port = lock(&outlet).port().clone();
+        let own = (count == 0).then(|| engines.pop().map(Mutex::new)).flatten();
+        let workers = match inner.config.threads {
+            true => {
+                let engines = core::mem::take(&mut engines);
+                let worker = &inner.config.worker;
+                Some(Workers::start(engines, shared.clone(), &inner.clock, worker, generation)?)
+            }
+            false => None,
+        };
+        Ok(State {
+            generation,
+            hub: Hub { outlet, port, engine: own, shared: shared.clone() },
+            shared: (count > 0).then_some(shared),
+            ledger,
+            unstarted: Mutex::new(engines),
+            _workers: workers,
+        })
+    }
+
+    /// The scheduler that instances attach to; `None` when each has its own engine.
+    pub(crate) fn shared_engines(&self) -> Option<Arc<Shared>> {
+        self.shared.clone()
+    }
+
+    /// What handles use.
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.hub
+    }
+}
+
+/// Devices, engines and a route table. `Send + Sync`; wrap it in an `Arc` or pass [`Handle`]s.
+///
+/// Engines stop when the runtime and all its instances, handles and calls have been dropped.
+pub struct Runtime(Arc<Inner>);
+
+impl Runtime {
+    /// Settings to start a runtime with.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// A session of the data mover.
+    ///
+    /// # Errors
+    /// When no device has it.
+    pub fn mover(&self) -> Result<Mover, SetupError> {
+        Ok(Mover(self.0.session(SessionSpec::Mover)?))
+    }
+
+    /// A session for stateless compression and decompression. Allocates; requests do not.
+    ///
+    /// # Errors
+    /// Parameters outside their limits, or no device that supports them.
+    pub fn compression(&self, spec: Compression) -> Result<CompressSession, SetupError> {
+        spec.validate()?;
+        Ok(CompressSession(self.0.session(SessionSpec::Compression(spec))?))
+    }
+
+    /// One compression stream, with a preset dictionary if given (not in gzip).
+    ///
+    /// # Errors
+    /// As [`Runtime::compression`].
+    pub fn compress_stream(
+        &self,
+        spec: Compression,
+        dictionary: Option<&[u8]>,
+    ) -> Result<CompressStream, SetupError> {
+        spec.validate()?;
+        let dictionary = checked(spec.format, dictionary)?;
+        Ok(CompressStream(self.0.session(SessionSpec::CompressStream { spec, dictionary })?))
+    }
+
+    /// One decompression stream, with a preset dictionary if given (not in gzip).
+    ///
+    /// # Errors
+    /// As [`Runtime::compression`].
+    pub fn decompress_stream(
+        &self,
+        format: Format,
+        dictionary: Option<&[u8]>,
+    ) -> Result<DecompressStream, SetupError> {
+        let dictionary = checked(format, dictionary)?;
+        Ok(DecompressStream(self.0.session(SessionSpec::DecompressStream { format, dictionary })?))
+    }
+
+    /// Opens an instance. Allocates its rings.
+    ///
+    /// # Errors
+    /// A setting outside its limits, or an SLA whose burst is too small for its rate.
+    pub fn instance(&self, config: InstanceConfig) -> Result<Instance, SetupError> {
+        Instance::open(self.0.clone(), config)
+    }
+
+    /// A handle, for callers without an instance.
+    pub fn handle(&self) -> Handle {
+        Handle(self.0.clone())
+    }
+
+    /// How many engine threads there are; 0 when callers execute their own requests.
+    pub fn engines(&self) -> usize {
+        self.0.config.engines
+    }
+
+    /// What each device can do.
+    pub fn capabilities(&self) -> impl Iterator<Item = (&str, &[Capability])> {
+        self.0.devices.iter().map(|d| (d.name(), d.capabilities()))
+    }
+
+    /// The route table.
+    pub fn routes(&self) -> &[Route] {
+        &self.0.routes.printable
+    }
+
+    /// What has served requests so far, in this process. Engines add to it without locks, so a
+    /// snapshot under load may be a few requests behind.
+    pub fn counters(&self) -> Counters {
+        self.0.state().map(|s| s.ledger.snapshot()).unwrap_or_default()
+    }
+}
+
+fn checked(format: Format, dictionary: Option<&[u8]>) -> Result<Option<Arc<[u8]>>, SetupError> {
+    match (format, dictionary) {
+        (Format::Gzip, Some(_)) => Err(CompressionError::GzipDictionary.into()),
+        (_, d) => Ok(d.map(Arc::from)),
+    }
+}

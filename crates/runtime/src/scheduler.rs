@@ -1,0 +1,217 @@
+//! The scheduler: the taking end of all request rings, the arbiter and the batcher. A pure state
+//! machine: it is told the time. Engines share it under a lock that each takes once per batch.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use lookaside_core::{Admission, Completed, OpError, OrderKey, Work};
+
+use crate::{
+    arbiter::{Arbiter, Contender, Share},
+    batcher::Batcher,
+    port::Port,
+    ring::Consumer,
+    route::Routes,
+    sla::{STEP_NS, Sla},
+};
+
+/// A port with the generation that tickets for it carry.
+pub(crate) type PortEntry = Option<(u32, Arc<Port>)>;
+
+/// An instance's end within the scheduler.
+struct Lane {
+    port: Arc<Port>,
+    generation: u32,
+    requests: Consumer<Work>,
+    share: Share,
+}
+
+impl Contender for Lane {
+    fn share(&mut self) -> &mut Share {
+        &mut self.share
+    }
+
+    fn next_size(&mut self) -> Option<usize> {
+        self.requests.peek().map(|w| w.request.src.len())
+    }
+
+    fn is_closing(&self) -> bool {
+        self.port.is_closed()
+    }
+}
+
+/// What [`Scheduler::next_batch`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pick {
+    /// A batch. `more`: another engine would find work too.
+    Batch { more: bool },
+    /// Nothing to run before this time, unless something is pushed or flushed.
+    Nothing { until_ns: Option<u64> },
+}
+
+pub(crate) struct Scheduler {
+    key: OrderKey,
+    routes: Arc<Routes>,
+    lanes: Vec<Option<Lane>>,
+    generation: u32,
+    arbiter: Arbiter,
+    batcher: Batcher,
+    batch_deadline_ns: u64,
+    /// Counts the changes of `lanes`.
+    version: u64,
+}
+
+impl Scheduler {
+    pub(crate) fn new(key: OrderKey, routes: Arc<Routes>, batch_deadline_ns: u64) -> Scheduler {
+        Scheduler {
+            key,
+            routes,
+            lanes: Vec::new(),
+            generation: 0,
+            arbiter: Arbiter::default(),
+            batcher: Batcher::default(),
+            batch_deadline_ns,
+            version: 0,
+        }
+    }
+
+    /// Adds an instance. Returns its place and generation, for tickets.
+    pub(crate) fn attach(
+        &mut self,
+        port: Arc<Port>,
+        requests: Consumer<Work>,
+        weight: u32,
+        sla: Option<&Sla>,
+        now: u64,
+    ) -> (u32, u32) {
+        self.generation = self.generation.wrapping_add(1);
+        let share = Share::new(weight, sla, now);
+        let lane = Lane { port, generation: self.generation, requests, share };
+        let free = self.lanes.iter().position(Option::is_none);
+        let place = free.unwrap_or_else(|| {
+            self.lanes.push(None);
+            self.lanes.len() - 1
+        });
+        self.lanes[place] = Some(lane);
+        self.version += 1;
+        (place as u32, self.generation)
+    }
+
+    /// Removes an instance that has no requests outstanding.
+    pub(crate) fn detach(&mut self, place: u32) {
+        if let Some(lane) = self.lanes.get_mut(place as usize) {
+            *lane = None;
+            self.version += 1;
+        }
+    }
+
+    /// Brings an engine's copy of the port table up to date.
+    pub(crate) fn refresh(&self, version: &mut u64, ports: &mut Vec<PortEntry>) {
+        if *version != self.version {
+            ports.clear();
+            let entry = |l: &Lane| (l.generation, l.port.clone());
+            ports.extend(self.lanes.iter().map(|l| l.as_ref().map(entry)));
+            *version = self.version;
+        }
+    }
+
+    /// Moves the next batch for one of the devices in the bit set `accepts` into `batch`. Requests
+    /// that cannot run go to `not_run`.
+    pub(crate) fn next_batch(
+        &mut self,
+        now: u64,
+        accepts: u64,
+        batch: &mut VecDeque<Work>,
+        not_run: &mut Completed,
+    ) -> Pick {
+        let mut picked = self.batcher.take_full(accepts, batch);
+        while !picked {
+            let Some(place) = self.arbiter.pick(now, &mut self.lanes) else {
+                let lanes = &self.lanes;
+                let due = |w: &Work| {
+                    now >= w.pushed_ns.saturating_add(self.batch_deadline_ns)
+                        || lanes[w.ticket.port as usize]
+                            .as_ref()
+                            .is_some_and(|l| l.port.flushed(w.ticket.seq) || l.port.is_closed())
+                };
+                picked = self.batcher.take_ripe(accepts, due, batch);
+                break;
+            };
+            if self.admit(place, not_run) {
+                picked = self.batcher.take_full(accepts, batch);
+            }
+        }
+        if !picked {
+            return Pick::Nothing { until_ns: self.next_time(now) };
+        }
+        for w in batch.iter_mut() {
+            w.taken_ns = now;
+        }
+        let waiting = self.lanes.iter_mut().flatten().any(|l| l.requests.peek().is_some());
+        Pick::Batch { more: waiting || self.batcher.len() > 0 }
+    }
+
+    /// Takes the next request of a lane. Returns whether a batch became full.
+    fn admit(&mut self, place: usize, not_run: &mut Completed) -> bool {
+        let Some(lane) = self.lanes.get_mut(place).and_then(Option::as_mut) else { return false };
+        let Some(mut work) = lane.requests.pop() else { return false };
+        if lane.port.is_closed() {
+            not_run.push(work, Err(OpError::Cancelled));
+            return false;
+        }
+        let r = &work.request;
+        let device = match r.session.spec.ops().contains(&r.op) {
+            true => self.routes.first(r.op, &r.session, r.src.len()),
+            false => None,
+        };
+        let Some(device) = device else {
+            not_run.push(work, Err(OpError::Unsupported));
+            return false;
+        };
+        work.device = device;
+        if work.request.session.order.is_none() {
+            return self.batcher.stage(work, &self.routes);
+        }
+        let session = work.request.session.clone();
+        match session.order.as_ref().map(|o| o.admit(self.key, work)) {
+            Some(Admission::Runs(work)) => self.batcher.stage(work, &self.routes),
+            Some(Admission::Refused(work)) => {
+                not_run.push(work, Err(OpError::Cancelled));
+                false
+            }
+            Some(Admission::Waits) | None => false,
+        }
+    }
+
+    /// Stages a request of an ordered session whose turn has come.
+    pub(crate) fn stage_next(&mut self, work: Work) {
+        self.batcher.stage(work, &self.routes);
+    }
+
+    /// Stages a request that its device did not do for the next device of the route.
+    ///
+    /// # Errors
+    /// The work, when there is none.
+    pub(crate) fn reroute(&mut self, mut work: Work) -> Result<(), Work> {
+        let r = &work.request;
+        if r.session.order.is_some() {
+            // A stream's state lives on its device.
+            return Err(work);
+        }
+        match self.routes.next(r.op, &r.session, work.device) {
+            Some(device) => {
+                work.device = device;
+                self.batcher.stage(work, &self.routes);
+                Ok(())
+            }
+            None => Err(work),
+        }
+    }
+
+    /// When something becomes due that no doorbell announces.
+    fn next_time(&mut self, now: u64) -> Option<u64> {
+        let due = self.batcher.oldest_ns().map(|t| t.saturating_add(self.batch_deadline_ns));
+        let allowed = Arbiter::next_allowed_ns(&mut self.lanes);
+        let allowed = allowed.map(|t| t.clamp(now, now.saturating_add(STEP_NS)));
+        due.into_iter().chain(allowed).min()
+    }
+}

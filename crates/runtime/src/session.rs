@@ -1,0 +1,79 @@
+//! Typed sessions: what a program prepares once and makes requests from.
+
+use std::sync::Arc;
+
+use lookaside_core::{
+    Args, Buf, Compression, Flush, Op, Request, Session, SessionSpec, compress_bound,
+};
+
+/// Copies (service `mv`).
+#[derive(Clone, Debug)]
+pub struct Mover(pub(crate) Arc<Session>);
+
+impl Mover {
+    /// Copies `src` to the start of `dst`, which must be at least as long.
+    pub fn copy(&self, src: Buf, dst: Buf) -> Request {
+        Request::new(Op::Copy, self.0.clone(), Args::default(), src, dst)
+    }
+}
+
+/// Stateless compression: every request is a whole stream or member, independent of all others.
+/// Cheap to clone; usable from any thread.
+#[derive(Clone, Debug)]
+pub struct CompressSession(pub(crate) Arc<Session>);
+
+impl CompressSession {
+    /// Compresses all of `src` into `dst`. With a destination of [`CompressSession::bound`] bytes
+    /// it never answers `DstTooSmall`.
+    pub fn compress(&self, src: Buf, dst: Buf) -> Request {
+        Request::new(Op::Compress, self.0.clone(), Args::default(), src, dst)
+    }
+
+    /// Decompresses the stream or member at the start of `src` into `dst`, whose length is the
+    /// limit. `Done::consumed` tells where it ended.
+    pub fn decompress(&self, src: Buf, dst: Buf) -> Request {
+        Request::new(Op::Decompress, self.0.clone(), Args::default(), src, dst)
+    }
+
+    /// The parameters.
+    pub fn spec(&self) -> &Compression {
+        match &self.0.spec {
+            SessionSpec::Compression(spec) => spec,
+            _ => unreachable!("a CompressSession is made from a SessionSpec::Compression"),
+        }
+    }
+
+    /// The largest compressed size of `len` bytes.
+    pub fn bound(&self, len: usize) -> usize {
+        compress_bound(self.spec().format, len)
+    }
+}
+
+/// One compression stream, submitted piece by piece. The runtime runs its requests one at a time
+/// in the order they were pushed, also when several are outstanding; they must all go to one
+/// instance while any is.
+///
+/// After an overflow the requests that were pushed behind it are answered `Cancelled`: submit the
+/// unconsumed rest, then those again.
+#[derive(Debug)]
+pub struct CompressStream(pub(crate) Arc<Session>);
+
+impl CompressStream {
+    /// Compresses the next piece.
+    pub fn compress(&self, src: Buf, dst: Buf, flush: Flush) -> Request {
+        let mut args = Args::default();
+        args.flush = flush;
+        Request::new(Op::Compress, self.0.clone(), args, src, dst)
+    }
+}
+
+/// One decompression stream, submitted piece by piece; as [`CompressStream`] in all else.
+#[derive(Debug)]
+pub struct DecompressStream(pub(crate) Arc<Session>);
+
+impl DecompressStream {
+    /// Decompresses the next piece.
+    pub fn decompress(&self, src: Buf, dst: Buf) -> Request {
+        Request::new(Op::Decompress, self.0.clone(), Args::default(), src, dst)
+    }
+}

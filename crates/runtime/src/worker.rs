@@ -1,0 +1,133 @@
+//! Engine threads: the one place where engines meet the clock and sleep.
+
+use core::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+};
+
+use lookaside_core::SetupError;
+
+use crate::{
+    clock::Clock,
+    engine::{Engine, Shared},
+};
+
+/// Engine threads, stopped and joined on drop.
+pub(crate) struct Workers {
+    threads: Vec<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+    shared: Arc<Shared>,
+    /// The process that the threads live in.
+    generation: u32,
+}
+
+/// How the threads behave.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkerConfig {
+    /// How long an engine without work looks for some before it sleeps.
+    pub(crate) spin_ns: u64,
+    /// The CPUs to run on, one for each engine in turn; empty: wherever the system likes.
+    pub(crate) cpus: Vec<usize>,
+}
+
+impl Workers {
+    pub(crate) fn start(
+        engines: Vec<Engine>,
+        shared: Arc<Shared>,
+        clock: &Arc<dyn Clock>,
+        config: &WorkerConfig,
+        generation: u32,
+    ) -> Result<Workers, SetupError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut workers = Workers { threads: Vec::new(), stop, shared, generation };
+        for (i, engine) in engines.into_iter().enumerate() {
+            let (clock, shared) = (clock.clone(), workers.shared.clone());
+            let (stop, config) = (workers.stop.clone(), config.clone());
+            let cpu = config.cpus.get(i % config.cpus.len().max(1)).copied();
+            let thread = thread::Builder::new()
+                .name(format!("lookaside-{i}"))
+                .spawn(move || {
+                    if let Some(cpu) = cpu {
+                        pin(cpu);
+                    }
+                    run(engine, &shared, &*clock, config.spin_ns, &stop);
+                })
+                .map_err(|e| SetupError::Os {
+                    what: "engine thread",
+                    errno: e.raw_os_error().unwrap_or(libc::EAGAIN),
+                })?;
+            workers.threads.push(thread);
+        }
+        Ok(workers)
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        if crate::fork::generation() != self.generation {
+            // The threads live in the parent.
+            return;
+        }
+        self.stop.store(true, Ordering::Release);
+        self.shared.doorbell.ring_all();
+        let me = thread::current().id();
+        for t in self.threads.drain(..).filter(|t| t.thread().id() != me) {
+            while !t.is_finished() {
+                // One that was about to sleep when `stop` was set.
+                self.shared.doorbell.ring_all();
+                thread::yield_now();
+            }
+            let _ = t.join();
+        }
+    }
+}
+
+/// Keeps this thread on one CPU; a CPU that does not exist or is not ours leaves it where it is.
+fn pin(cpu: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    if cpu < rustix::thread::CpuSet::MAX_CPU {
+        set.set(cpu);
+        let _ = rustix::thread::sched_setaffinity(None, &set);
+    }
+}
+
+fn run(mut engine: Engine, shared: &Shared, clock: &dyn Clock, spin_ns: u64, stop: &AtomicBool) {
+    let mut idle_since = None;
+    let mut now = clock.now_ns();
+    loop {
+        let step = engine.step(now);
+        now = clock.now_ns();
+        if step.progress {
+            idle_since = None;
+            continue;
+        }
+        if step.in_flight > 0 {
+            // An asynchronous device is at work. Leave the core to it, should it need one.
+            thread::yield_now();
+            now = clock.now_ns();
+            continue;
+        }
+        if stop.load(Ordering::Acquire) {
+            return;
+        }
+        let since = *idle_since.get_or_insert(now);
+        if now.saturating_sub(since) < spin_ns {
+            core::hint::spin_loop();
+            continue;
+        }
+        shared.doorbell.announce();
+        let last = engine.step(now);
+        if last.progress || last.in_flight > 0 || stop.load(Ordering::Acquire) {
+            shared.doorbell.stay_awake();
+        } else {
+            let timeout = last.until_ns.map(|t| Duration::from_nanos(t.saturating_sub(now)));
+            shared.doorbell.sleep(timeout);
+        }
+        idle_since = None;
+        now = clock.now_ns();
+    }
+}

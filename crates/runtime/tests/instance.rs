@@ -1,0 +1,237 @@
+//! Instances on the CPU device: rings, doorbells, waiting, event fds, counters, closing.
+
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use lookaside::{
+    Buf, Compression, Full, InstanceConfig, Op, OpError, RouteEntry, Runtime, SetupError, Sla,
+};
+use lookaside_cpu::cpu;
+use lookaside_testkit::{Rng, mixed};
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn runtime(engines: usize) -> Runtime {
+    Runtime::builder().device(cpu()).engines(engines).start().unwrap()
+}
+
+#[test]
+fn every_request_is_answered_once_whatever_the_number_of_engines() {
+    for engines in [0, 1, 2, 5] {
+        let runtime = runtime(engines);
+        let session = runtime.compression(Compression::default()).unwrap();
+        let config = InstanceConfig { depth: 24, ..InstanceConfig::default() };
+        let mut instance = runtime.instance(config).unwrap();
+        let data = Arc::new(mixed(1, 1 << 20));
+        let (mut next, mut seen) = (0, vec![false; 500]);
+        while seen.contains(&false) {
+            while next < seen.len() && instance.free() > 0 {
+                let at = next * 2000;
+                let src = Buf::shared(data.clone(), at..at + 5000);
+                let dst = Buf::zeroed(session.bound(5000));
+                instance.push(session.compress(src, dst).tag(next as u64)).unwrap();
+                next += 1;
+            }
+            instance.doorbell();
+            instance.wait(LONG);
+            for r in instance.poll() {
+                assert_eq!(r.result.unwrap().consumed, 5000);
+                assert!(!std::mem::replace(&mut seen[r.tag as usize], true), "answered twice");
+            }
+        }
+        let counters = runtime.counters();
+        let row = counters.row("cpu", Op::Compress).unwrap();
+        assert_eq!((row.requests, row.errors, row.src_bytes), (500, 0, 500 * 5000));
+        assert_eq!((row.queue_ns.count(), row.service_ns.count()), (500, 500));
+        assert_eq!(row.lanes.count(), row.batches);
+    }
+}
+
+#[test]
+fn a_full_ring_hands_the_request_back() {
+    let runtime = runtime(1);
+    let mover = runtime.mover().unwrap();
+    let config = InstanceConfig { depth: 3, ..InstanceConfig::default() };
+    let mut instance = runtime.instance(config).unwrap();
+    for tag in 0..3 {
+        instance.push(mover.copy(Buf::empty(), Buf::empty()).tag(tag)).unwrap();
+    }
+    assert_eq!(instance.free(), 0);
+    let Err(Full(r)) = instance.push(mover.copy(Buf::zeroed(5), Buf::empty()).tag(9)) else {
+        panic!("no room, yet taken");
+    };
+    assert_eq!((r.tag, r.src.len()), (9, 5));
+    assert_eq!(instance.doorbell(), 3);
+    assert!(instance.wait_many(3, LONG));
+    assert_eq!(instance.poll().count(), 3);
+    assert_eq!(instance.free(), 3);
+}
+
+#[test]
+fn nothing_runs_before_the_doorbell_and_a_wait_rings_it() {
+    for engines in [0, 2] {
+        let runtime = runtime(engines);
+        let mover = runtime.mover().unwrap();
+        let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+        assert!(!instance.wait(LONG), "nothing outstanding: returns at once");
+        instance.push(mover.copy(Buf::empty(), Buf::empty())).unwrap();
+        thread::sleep(Duration::from_millis(5));
+        assert_eq!(runtime.counters().row("cpu", Op::Copy).unwrap().requests, 0);
+        assert!(instance.wait(LONG));
+        assert_eq!(instance.poll().count(), 1);
+        instance.push(mover.copy(Buf::empty(), Buf::empty())).unwrap();
+        // A poll that finds nothing rings it as well.
+        while instance.poll().count() == 0 {}
+    }
+}
+
+#[test]
+fn the_event_fd_is_readable_when_responses_are_there() {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    for engines in [0, 2] {
+        let runtime = runtime(engines);
+        let session = runtime.compression(Compression::default()).unwrap();
+        let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+        let data = mixed(3, 30_000);
+        let readable = |instance: &mut lookaside::Instance, seconds| {
+            let fd = instance.event_fd().unwrap();
+            let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+            let timeout = Timespec { tv_sec: seconds, tv_nsec: 20_000_000 };
+            poll(&mut fds, Some(&timeout)).unwrap() == 1
+        };
+        assert_eq!(instance.poll().count(), 0);
+        assert!(!readable(&mut instance, 0), "nothing outstanding");
+        for _ in 0..50 {
+            for tag in 0..7 {
+                let dst = Buf::zeroed(session.bound(data.len()));
+                instance.push(session.compress(Buf::from(&*data), dst).tag(tag)).unwrap();
+            }
+            instance.doorbell();
+            let mut answered = 0;
+            while answered < 7 {
+                assert!(readable(&mut instance, 60), "a wake-up was lost");
+                answered += instance.poll().count();
+            }
+        }
+        assert!(!readable(&mut instance, 0));
+    }
+}
+
+#[test]
+fn wait_ends_at_its_timeout() {
+    // One token is earned in 5 s: the second request is held back.
+    let runtime = runtime(1);
+    let mover = runtime.mover().unwrap();
+    let sla = Some(Sla::new(0, 20, 100));
+    let config = InstanceConfig { sla, ..InstanceConfig::default() };
+    let mut instance = runtime.instance(config).unwrap();
+    for _ in 0..2 {
+        instance.push(mover.copy(Buf::zeroed(100), Buf::zeroed(100))).unwrap();
+    }
+    assert!(instance.wait(LONG));
+    assert_eq!(instance.poll().count(), 1);
+    let start = Instant::now();
+    assert!(!instance.wait(Duration::from_millis(30)));
+    assert!(start.elapsed() >= Duration::from_millis(30));
+    // Closing lets it out, cancelled, at once.
+    drop(instance);
+    assert!(start.elapsed() < Duration::from_secs(3));
+    assert_eq!(runtime.counters().not_run, 1);
+}
+
+#[test]
+fn dropping_an_instance_gives_lent_memory_free() {
+    for engines in [0, 1, 2] {
+        let runtime = runtime(engines);
+        let session = runtime.compression(Compression { level: 9, ..Default::default() }).unwrap();
+        for round in 0..20 {
+            let data = Arc::new(mixed(round, 100_000));
+            let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+            for _ in 0..8 {
+                let dst = Buf::zeroed(session.bound(data.len()));
+                let src = Buf::shared(data.clone(), 0..data.len());
+                instance.push(session.compress(src, dst)).unwrap();
+            }
+            if round % 2 == 0 {
+                instance.doorbell();
+            }
+            drop(instance);
+            assert_eq!(Arc::strong_count(&data), 1, "an engine still holds the source");
+        }
+    }
+}
+
+#[test]
+fn many_threads_each_with_an_instance_and_the_runtime_gone_before_them() {
+    let runtime = runtime(2);
+    let session = runtime.compression(Compression::default()).unwrap();
+    let threads: Vec<_> = (0..4)
+        .map(|t| {
+            let session = session.clone();
+            let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+            thread::spawn(move || {
+                let mut rng = Rng::new(t);
+                let data = mixed(t, 40_000);
+                let (mut sent, mut got) = (0, 0);
+                while got < 200 {
+                    while sent < 200 && sent - got < 1 + rng.below(60) {
+                        let len = rng.below(20_000) as usize;
+                        let dst = Buf::zeroed(session.bound(len));
+                        let request = session.compress(Buf::from(&data[..len]), dst);
+                        if instance.push(request).is_err() {
+                            break;
+                        }
+                        sent += 1;
+                    }
+                    instance.doorbell();
+                    if rng.chance(50) {
+                        instance.wait(LONG);
+                    }
+                    for r in instance.poll() {
+                        assert!(r.result.is_ok());
+                        got += 1;
+                    }
+                }
+            })
+        })
+        .collect();
+    drop(runtime);
+    for t in threads {
+        t.join().unwrap();
+    }
+}
+
+#[test]
+fn set_up_refuses_what_cannot_work() {
+    assert!(matches!(Runtime::builder().start(), Err(SetupError::NoDevice)));
+    let start = || Runtime::builder().device(cpu());
+    assert!(matches!(start().engines(5000).start(), Err(SetupError::Limit { .. })));
+    let entry = RouteEntry { device: "gpu".into(), min_bytes: 0, why: String::new() };
+    let route = lookaside::Route { op: Op::Copy, entries: vec![entry] };
+    assert!(matches!(start().route(route).start(), Err(SetupError::Unknown { .. })));
+
+    let runtime = runtime(0);
+    let bad = Compression { level: 13, ..Compression::default() };
+    assert!(matches!(runtime.compression(bad), Err(SetupError::Compression(_))));
+    let gzip = Compression { format: lookaside::Format::Gzip, ..Compression::default() };
+    assert!(runtime.compress_stream(gzip, Some(b"dictionary")).is_err());
+    let sla = Sla { burst_bytes: 65_536, ..Sla::new(1 << 30, 0, 65_536) };
+    let config = InstanceConfig { sla: Some(sla), ..InstanceConfig::default() };
+    let e = runtime.instance(config).err().unwrap();
+    assert_eq!(e.to_string(), "burst in bytes is 65536, outside 1139278 to 2305843009213693951");
+    let config = InstanceConfig { depth: 0, ..InstanceConfig::default() };
+    assert!(runtime.instance(config).is_err());
+}
+
+#[test]
+fn a_request_for_an_operation_that_its_session_lacks_is_refused() {
+    let runtime = runtime(1);
+    let mover = runtime.mover().unwrap();
+    let mut request = mover.copy(Buf::zeroed(4), Buf::zeroed(4));
+    request.op = Op::Decompress;
+    let r = runtime.handle().call(request).wait();
+    assert_eq!((r.result, r.src.len(), r.dst.len()), (Err(OpError::Unsupported), 4, 4));
+}

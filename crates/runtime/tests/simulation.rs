@@ -1,0 +1,264 @@
+//! The engine under a virtual clock, with faulty devices, at random: every request is answered
+//! exactly once, its buffers come back, streams keep their order, and it all comes to an end.
+//! Also, with a device of known speed: shares and rates are what was promised.
+//!
+//! `LOOKASIDE_SIM_SEEDS` sets the number of seeds; `LOOKASIDE_SIM_SEED` runs a single one.
+
+use std::{collections::VecDeque, mem::ManuallyDrop};
+
+use lookaside::{
+    Buf, Clock, CompressStream, Compression, Engine, Flush, Instance, InstanceConfig, Op, OpError,
+    Response, Route, RouteEntry, Runtime, Sla, Status,
+};
+use lookaside_testkit::{FaultDevice, Faults, Rng, SimDevice, VirtualClock};
+
+/// One instance with what it has asked for.
+struct Client {
+    instance: Instance,
+    stream: CompressStream,
+    /// By tag: the address and length of each buffer that is out; `None` once answered.
+    expected: Vec<Option<[(usize, usize); 2]>>,
+    /// The stream's pieces (first bytes) that are not done, in order; and those that are out.
+    piece: u8,
+    pieces_out: VecDeque<(u64, u8)>,
+    redo: Vec<u8>,
+    answered: usize,
+}
+
+fn identity(b: &Buf) -> (usize, usize) {
+    b.as_slice().map_or((0, 0), |s| (s.as_ptr() as usize, s.len()))
+}
+
+impl Client {
+    fn push(&mut self, rng: &mut Rng, mover: &lookaside::Mover) {
+        let tag = self.expected.len() as u64;
+        // Everything that was cancelled goes first and in order: only then come new pieces.
+        let streaming = rng.chance(30) && self.instance.free() > 0;
+        let request = if streaming {
+            if !self.redo.is_empty() && !self.pieces_out.is_empty() {
+                return;
+            }
+            let first = match self.redo.is_empty() {
+                true => {
+                    self.piece = self.piece.wrapping_add(1);
+                    self.piece.wrapping_sub(1)
+                }
+                false => self.redo.remove(0),
+            };
+            let len = 1 + rng.below(5000) as usize;
+            let room = if rng.chance(10) { 0 } else { len };
+            self.pieces_out.push_back((tag, first));
+            self.stream.compress(vec![first; len].into(), Buf::zeroed(room), Flush::None)
+        } else {
+            let len = rng.below(10_000) as usize;
+            mover.copy(vec![tag as u8; len].into(), Buf::zeroed(len))
+        };
+        let out = [identity(&request.src), identity(&request.dst)];
+        if self.instance.push(request.tag(tag)).is_ok() {
+            self.expected.push(Some(out));
+        } else {
+            assert!(!streaming && self.instance.free() == 0);
+        }
+    }
+
+    /// Keeps the pieces to push again in order; their numbers wrap.
+    fn redo(&mut self, first: u8) {
+        let later = |p: &u8| p.wrapping_sub(first) < 128;
+        let at = self.redo.iter().position(later).unwrap_or(self.redo.len());
+        self.redo.insert(at, first);
+    }
+
+    fn take(&mut self, r: Response, piece: Option<u8>) {
+        let out = self.expected[r.tag as usize].take().expect("answered twice");
+        assert_eq!(out, [identity(&r.src), identity(&r.dst)], "other buffers came back");
+        self.answered += 1;
+        match (piece, r.result) {
+            (Some(first), Ok(done)) if done.status == Status::Overflow => self.redo(first),
+            (Some(first), Err(OpError::Cancelled)) => self.redo(first),
+            // The device itself checks that pieces arrive in order, none behind an overflow.
+            (Some(_), Ok(_)) => {}
+            // A lost stream is lost; the test gives it a device that loses nothing.
+            (Some(_), Err(e)) => panic!("stream: {e}"),
+            (None, Ok(done)) => {
+                assert_eq!(done.produced, r.src.len());
+                assert_eq!(r.dst.as_slice(), r.src.as_slice());
+            }
+            (None, Err(e)) => panic!("copy: {e}"),
+        }
+    }
+
+    fn poll(&mut self) {
+        let responses: Vec<_> = self.instance.poll().collect();
+        for r in responses {
+            let at = self.pieces_out.iter().position(|(tag, _)| *tag == r.tag);
+            let piece = at.map(|at| {
+                assert_eq!(at, 0, "a stream's responses out of order");
+                self.pieces_out.pop_front().map_or(0, |(_, first)| first)
+            });
+            self.take(r, piece);
+        }
+    }
+}
+
+fn run(seed: u64) {
+    let mut rng = Rng::new(seed);
+    let clock = VirtualClock::new();
+    let faults = Faults {
+        busy: rng.below(60) as u32,
+        lost: rng.below(30) as u32,
+        late: rng.below(70) as u32,
+        reorder: rng.below(100) as u32,
+        vanish_after: if rng.chance(30) { 1 + rng.below(100) } else { 0 },
+    };
+    let batch = |rng: &mut Rng| 1 + rng.below(16) as usize;
+    let card = SimDevice::new("card", clock.clone(), rng.below(300), batch(&mut rng));
+    let cpu = SimDevice::new("cpu", clock.clone(), rng.below(300), batch(&mut rng));
+    let steady = Faults { lost: 0, vanish_after: 0, ..faults };
+    let entry = |device: &str, min_bytes| RouteEntry {
+        device: device.into(),
+        min_bytes,
+        why: "simulation".into(),
+    };
+    let threshold = rng.below(4000) as usize;
+    let (runtime, mut engines) = Runtime::builder()
+        .device(FaultDevice::new(card, faults, seed))
+        .device(FaultDevice::new(cpu, steady, seed ^ 1))
+        .engines(1 + rng.below(3) as usize)
+        .clock(std::sync::Arc::new(clock.clone()))
+        .route(Route { op: Op::Copy, entries: vec![entry("card", threshold), entry("cpu", 0)] })
+        .route(Route { op: Op::Compress, entries: vec![entry("cpu", 0)] })
+        .start_stepped()
+        .unwrap();
+    let mover = runtime.mover().unwrap();
+    // Not dropped when an assertion fails: an instance waits for its requests, and nobody would
+    // step the engines.
+    let mut clients: ManuallyDrop<Vec<Client>> = ManuallyDrop::new(
+        (0..1 + rng.below(4))
+            .map(|_| {
+                let peak = if rng.chance(50) { 0 } else { 1_000_000 + rng.below(1 << 30) };
+                let committed = if rng.chance(50) { 0 } else { rng.below(peak.max(1 << 28)) };
+                let committed = if peak == 0 { committed } else { committed.min(peak) };
+                let sla = rng.chance(40).then(|| Sla::new(committed, peak, 10_000));
+                let depth = 1 + rng.below(40) as usize;
+                let config = InstanceConfig { depth, weight: 1 + rng.below(9) as u32, sla };
+                Client {
+                    instance: runtime.instance(config).unwrap(),
+                    stream: runtime.compress_stream(Compression::default(), None).unwrap(),
+                    expected: Vec::new(),
+                    piece: 0,
+                    pieces_out: VecDeque::new(),
+                    redo: Vec::new(),
+                    answered: 0,
+                }
+            })
+            .collect(),
+    );
+
+    for _ in 0..200 {
+        let i = rng.below(clients.len() as u64) as usize;
+        match rng.below(10) {
+            0..=3 => {
+                for _ in 0..1 + rng.below(8) {
+                    clients[i].push(&mut rng, &mover);
+                }
+            }
+            4..=5 => _ = clients[i].instance.doorbell(),
+            6 => clients[i].poll(),
+            _ => {
+                let e = rng.below(engines.len() as u64) as usize;
+                engines[e].step(clock.now_ns());
+            }
+        }
+        clock.advance(rng.below(20_000));
+        for c in clients.iter() {
+            assert!(c.instance.outstanding() + c.instance.free() <= 40);
+        }
+    }
+    // To the end: within a bounded virtual time, whatever the faults.
+    let mut rounds = 0;
+    while clients.iter().any(|c| c.instance.outstanding() > 0) {
+        rounds += 1;
+        assert!(rounds < 200_000, "requests are never answered");
+        for c in clients.iter_mut() {
+            c.poll();
+        }
+        for e in &mut engines {
+            let step = e.step(clock.now_ns());
+            if !step.progress {
+                clock.advance(20_000);
+            }
+        }
+    }
+    for c in ManuallyDrop::into_inner(clients) {
+        assert!(c.expected.iter().all(Option::is_none));
+        assert_eq!(c.answered, c.expected.len());
+    }
+}
+
+#[test]
+fn every_request_is_answered_exactly_once() {
+    let number = |name| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+    let seeds = match number("LOOKASIDE_SIM_SEED") {
+        Some(one) => one..one + 1,
+        None => 0..number("LOOKASIDE_SIM_SEEDS").unwrap_or(500),
+    };
+    for seed in seeds {
+        if let Err(e) = std::panic::catch_unwind(|| run(seed)) {
+            eprintln!("reproduce with LOOKASIDE_SIM_SEED={seed}");
+            std::panic::resume_unwind(e);
+        }
+    }
+}
+
+/// Runs clients that always have requests outstanding for 1 s of virtual time on one engine, on
+/// a device that copies about 1 GB/s. Returns the bytes of each.
+fn saturate(configs: Vec<InstanceConfig>, size: usize) -> Vec<u64> {
+    let clock = VirtualClock::new();
+    let device = SimDevice::new("cpu", clock.clone(), 1000, 4);
+    let (runtime, mut engines): (Runtime, Vec<Engine>) = Runtime::builder()
+        .device(device)
+        .engines(1)
+        .clock(std::sync::Arc::new(clock.clone()))
+        .start_stepped()
+        .unwrap();
+    let mover = runtime.mover().unwrap();
+    let mut clients: Vec<(Instance, u64)> =
+        configs.into_iter().map(|c| (runtime.instance(c).unwrap(), 0)).collect();
+    while clock.now_ns() < 1_000_000_000 {
+        for (instance, bytes) in &mut clients {
+            while instance.free() > 0 {
+                instance.push(mover.copy(Buf::zeroed(size), Buf::zeroed(size))).unwrap();
+            }
+            instance.doorbell();
+            *bytes += instance.poll().map(|r| r.result.unwrap().consumed as u64).sum::<u64>();
+        }
+        let step = engines[0].step(clock.now_ns());
+        if !step.progress {
+            clock.advance(2_000);
+        }
+    }
+    while clients.iter().any(|(instance, _)| instance.outstanding() > 0) {
+        clients.iter_mut().for_each(|(instance, _)| _ = instance.poll().count());
+        engines[0].step(clock.now_ns());
+        clock.advance(2_000);
+    }
+    clients.into_iter().map(|(_, bytes)| bytes).collect()
+}
+
+#[test]
+fn shares_and_rates_are_what_was_promised() {
+    let config = |weight, sla| InstanceConfig { depth: 16, weight, sla };
+    let got = saturate(vec![config(1, None), config(3, None)], 8192);
+    let ratio = got[1] as f64 / got[0] as f64;
+    assert!((2.85..3.15).contains(&ratio), "{got:?}");
+
+    let committed = Sla::new(600_000_000, 0, 8192);
+    let peak = Sla::new(0, 50_000_000, 8192);
+    let got = saturate(
+        vec![config(1, Some(committed)), config(1000, None), config(1000, Some(peak))],
+        8192,
+    );
+    assert!(got[0] as f64 > 0.97 * 600e6, "{got:?}");
+    assert!((48e6..51e6).contains(&(got[2] as f64)), "{got:?}");
+    assert!(got[1] as f64 > 250e6, "what is left goes to the third: {got:?}");
+}

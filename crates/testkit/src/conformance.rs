@@ -1,0 +1,190 @@
+//! What every device must do, whatever it is: run by each device's own tests.
+
+use core::time::Duration;
+
+use lookaside::{InstanceConfig, Runtime};
+use lookaside_core::{
+    Buf, Checksum, Compression, Device, Flush, Format, Op, OpError, Response, Status,
+};
+
+use crate::mixed;
+
+/// Runs the conformance tests on a device, once with its requests executed by the caller and once
+/// by engine threads. Panics at the first violation.
+pub fn conformance<D: Device + 'static>(device: impl Fn() -> D) {
+    for engines in [0, 2] {
+        let runtime = Runtime::builder()
+            .device(device())
+            .engines(engines)
+            .start()
+            .expect("the runtime starts");
+        let has = |op| device().capabilities().iter().any(|c| c.op == op);
+        if has(Op::Copy) {
+            copies(&runtime);
+        }
+        if has(Op::Compress) && has(Op::Decompress) {
+            stateless(&runtime);
+            bounds(&runtime);
+            scattered(&runtime);
+            streams(&runtime);
+        }
+    }
+}
+
+fn call(runtime: &Runtime, request: lookaside_core::Request) -> Response {
+    runtime.handle().call(request).wait()
+}
+
+fn copies(runtime: &Runtime) {
+    let mover = runtime.mover().expect("a mover");
+    for len in [0, 1, 63, 64, 65, 4096, 100_000] {
+        let data = mixed(len as u64, len);
+        let r = call(runtime, mover.copy(Buf::from(&*data), Buf::zeroed(len + 3)).tag(7));
+        let done = r.result.expect("a copy");
+        assert_eq!((r.tag, done.consumed, done.produced), (7, len, len));
+        assert_eq!(r.src.as_slice(), Some(&*data), "the source comes back unchanged");
+        assert_eq!(&r.dst.as_slice().expect("one piece")[..len], &*data);
+    }
+    let r = call(runtime, mover.copy(Buf::zeroed(10), Buf::zeroed(9)));
+    assert_eq!(r.result, Err(OpError::DstTooSmall));
+    assert_eq!((r.src.len(), r.dst.len()), (10, 9), "buffers come back on error");
+    let read_only = Buf::shared(std::sync::Arc::new(vec![0u8; 10]), 0..10);
+    let r = call(runtime, mover.copy(Buf::zeroed(10), read_only));
+    assert_eq!(r.result, Err(OpError::Unsupported));
+}
+
+fn stateless(runtime: &Runtime) {
+    let mut instance = runtime.instance(InstanceConfig::default()).expect("an instance");
+    for format in [Format::Raw, Format::Zlib, Format::Gzip] {
+        for level in 0..=12 {
+            let spec =
+                Compression { format, level, checksum: Checksum::Crc32, ..Compression::default() };
+            let session = runtime.compression(spec).expect("a session");
+            let data = mixed(u64::from(level), 70_000);
+            for (i, len) in [0, 1, 100, 65_536, 70_000].into_iter().enumerate() {
+                let src = Buf::from(&data[..len]);
+                let dst = Buf::zeroed(session.bound(len));
+                instance.push(session.compress(src, dst).tag(i as u64)).expect("room");
+            }
+            let mut packed = Vec::new();
+            while instance.wait(Duration::from_secs(30)) {
+                packed.extend(instance.poll());
+            }
+            assert_eq!(packed.len(), 5);
+            for r in packed {
+                let done = r.result.expect("compressed");
+                assert_eq!(done.consumed, r.src.len());
+                let mut packed = r.dst.into_vec();
+                packed.truncate(done.produced);
+                packed.extend_from_slice(b"what follows");
+                let len = r.src.len();
+                let back = call(runtime, session.decompress(packed.into(), Buf::zeroed(len)));
+                let undone = back.result.expect("decompressed");
+                assert_eq!((undone.consumed, undone.produced), (done.produced, len));
+                assert_eq!(undone.checksum, done.checksum);
+                assert_eq!(back.dst.as_slice(), r.src.as_slice());
+            }
+        }
+    }
+}
+
+fn bounds(runtime: &Runtime) {
+    let spec = Compression { format: Format::Gzip, ..Compression::default() };
+    let session = runtime.compression(spec).expect("a session");
+    let data = mixed(1, 10_000);
+    let r = call(runtime, session.compress(Buf::from(&*data), Buf::zeroed(100)));
+    assert_eq!(r.result, Err(OpError::DstTooSmall));
+    let garbage = call(runtime, session.decompress(Buf::from(&*data), Buf::zeroed(100)));
+    assert!(matches!(garbage.result, Err(OpError::BadData { .. })), "{:?}", garbage.result);
+    let packed = call(runtime, session.compress(Buf::from(&*data), Buf::zeroed(20_000)));
+    let n = packed.result.expect("compressed").produced;
+    let packed = &packed.dst.as_slice().expect("one piece")[..n];
+    let bomb = call(runtime, session.decompress(Buf::from(packed), Buf::zeroed(9_999)));
+    assert_eq!(bomb.result, Err(OpError::DstTooSmall), "the destination is the limit");
+    let cut = call(runtime, session.decompress(Buf::from(&packed[..n - 1]), Buf::zeroed(10_000)));
+    assert!(matches!(cut.result, Err(OpError::BadData { .. })), "{:?}", cut.result);
+}
+
+fn scattered(runtime: &Runtime) {
+    let session = runtime.compression(Compression::default()).expect("a session");
+    let data = mixed(2, 50_000);
+    let pieces = |d: &[u8]| Buf::list(d.chunks(7_001).map(Buf::from).collect());
+    let room = Buf::list((0..9).map(|_| Buf::zeroed(6_000)).collect());
+    let r = call(runtime, session.compress(pieces(&data), room));
+    let n = r.result.expect("compressed").produced;
+    let mut packed = r.dst.into_vec();
+    packed.truncate(n);
+    let room = Buf::list((0..10).map(|_| Buf::zeroed(5_000)).collect());
+    let back = call(runtime, session.decompress(pieces(&packed), room));
+    assert_eq!(back.result.expect("decompressed").produced, data.len());
+    assert_eq!(back.dst.into_vec(), data);
+}
+
+/// Pieces pushed ahead, with overflows: order is kept, and what was cancelled is pushed again.
+fn streams(runtime: &Runtime) {
+    let mut instance = runtime.instance(InstanceConfig::default()).expect("an instance");
+    let spec = Compression { format: Format::Zlib, level: 6, ..Compression::default() };
+    let dictionary = mixed(4, 5_000);
+    let stream = runtime.compress_stream(spec, Some(&dictionary)).expect("a stream");
+    let data = mixed(4, 100_000);
+    let pieces: Vec<&[u8]> = data.chunks(9_000).collect();
+    let mut packed = Vec::new();
+    let mut todo: Vec<(Vec<u8>, Flush)> = pieces
+        .iter()
+        .enumerate()
+        .map(|(i, p)| {
+            let flush = match i {
+                i if i + 1 == pieces.len() => Flush::Finish,
+                i if i % 3 == 0 => Flush::Sync,
+                _ => Flush::None,
+            };
+            (p.to_vec(), flush)
+        })
+        .collect();
+    while !todo.is_empty() {
+        let mut again = Vec::new();
+        for (i, (src, flush)) in todo.iter().enumerate() {
+            let request = stream.compress(src.clone().into(), Buf::zeroed(2_000), *flush);
+            instance.push(request.tag(i as u64)).expect("room");
+        }
+        let mut next = 0;
+        while instance.wait(Duration::from_secs(30)) {
+            for r in instance.poll() {
+                assert_eq!(r.tag, next, "responses of a stream come in order");
+                next += 1;
+                let (src, flush) = &todo[r.tag as usize];
+                match r.result {
+                    Ok(done) => {
+                        packed.extend_from_slice(&r.dst.as_slice().expect("one")[..done.produced]);
+                        if done.status == Status::Overflow {
+                            again.push((src[done.consumed..].to_vec(), *flush));
+                        } else {
+                            assert!(again.is_empty(), "nothing runs behind an overflow");
+                        }
+                    }
+                    Err(OpError::Cancelled) => again.push((src.clone(), *flush)),
+                    Err(e) => panic!("{e}"),
+                }
+            }
+        }
+        assert_eq!(next as usize, todo.len(), "each answered once");
+        todo = again;
+    }
+
+    let stream = runtime.decompress_stream(Format::Zlib, Some(&dictionary)).expect("a stream");
+    let mut out = Vec::new();
+    let mut rest = &packed[..];
+    loop {
+        let piece = &rest[..rest.len().min(700)];
+        let r = call(runtime, stream.decompress(Buf::from(piece), Buf::zeroed(1_000)));
+        let done = r.result.expect("decompressed");
+        out.extend_from_slice(&r.dst.as_slice().expect("one piece")[..done.produced]);
+        rest = &rest[done.consumed..];
+        if done.status == Status::End {
+            break;
+        }
+        assert!(!rest.is_empty() || done.status == Status::Overflow, "the stream must end");
+    }
+    assert!(rest.is_empty());
+    assert_eq!(out, data);
+}

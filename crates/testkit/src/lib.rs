@@ -1,0 +1,18 @@
+//! Development only: what tests and benches of Lookaside share. Simulated and faulty devices and a
+//! virtual clock (they are ordinary devices and clocks: nothing in the runtime knows of them), a
+//! seeded generator, and data to compress.
+#![deny(unsafe_code)]
+
+mod clock;
+mod conformance;
+mod data;
+mod fault;
+mod rng;
+mod sim;
+
+pub use clock::VirtualClock;
+pub use conformance::conformance;
+pub use data::{corpus, mixed, zeros_and_runs};
+pub use fault::{FaultDevice, Faults};
+pub use rng::Rng;
+pub use sim::SimDevice;
