@@ -5,8 +5,9 @@ use lookaside_simd::Cpu;
 use crate::bound::bound;
 use crate::error::{BadReason, Done, Error, Status};
 use crate::format::{self, HeaderParser};
-use crate::kernel::{self, Choice, Kernel, isal, libdeflate, stored, zlib_rs};
-use crate::spec::{Checksum, Spec, SpecError};
+use crate::kernel::{self, Choice, Kernel, StreamKernel, isal, libdeflate, stored, zlib_rs};
+use crate::spec::{Checksum, Format, Spec, SpecError};
+use crate::stream::Flush;
 
 /// A [`Spec`] with its kernels: immutable, shared by any number of threads.
 ///
@@ -29,13 +30,30 @@ pub struct Scratch {
     libdeflate: [Option<libdeflate::Compressor>; 13],
     inflate: Option<libdeflate::Decompressor>,
     zlib_rs: Option<zlib_rs::Compressor>,
+    piece: Option<(Kernel, u8, StreamKernel)>,
     spill: Vec<u8>,
 }
+
+/// What a streaming kernel may want beyond the largest useful result: a flush marker, and the 512
+/// bytes below which it is not asked directly.
+const PIECE_SLACK: usize = 1024;
 
 impl Scratch {
     /// Allocates nothing yet.
     pub fn new() -> Scratch {
         Scratch::default()
+    }
+
+    /// A fresh stream by this kernel; made anew when the one before was by another.
+    fn piece(&mut self, kernel: Kernel, window_bits: u8) -> &mut StreamKernel {
+        if !matches!(&self.piece, Some((k, w, _)) if (*k, *w) == (kernel, window_bits)) {
+            self.piece = None;
+        }
+        let (_, _, stream) = self
+            .piece
+            .get_or_insert_with(|| (kernel, window_bits, StreamKernel::new(kernel, window_bits)));
+        stream.reset();
+        stream
     }
 }
 
@@ -125,6 +143,60 @@ impl Codec {
         dst[..header.len()].copy_from_slice(header);
         dst[body_end..produced].copy_from_slice(trailer);
         Ok(Done { consumed: src.len(), produced, checksum, status: Status::End })
+    }
+
+    /// Compresses all of `src` into one piece of a raw DEFLATE stream that others make up: blocks
+    /// without reference to what came before, none of them final, ending at a byte boundary.
+    /// Pieces may be joined in any number, and an empty final block (`03 00`) ends the stream.
+    ///
+    /// Never larger than [`bound`](Codec::bound), also [`Status::Complete`] with nothing written
+    /// for nothing. Level by level the kernels of streams, as this is a stream with a full flush.
+    ///
+    /// Errors: [`Error::DstTooSmall`]; [`Error::Kernel`] if the format is not raw.
+    pub fn compress_piece(
+        &self,
+        scratch: &mut Scratch,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<Done, Error> {
+        if self.spec.format != Format::Raw {
+            return Err(Error::Kernel("pieces are raw DEFLATE"));
+        }
+        let produced = match src.len() {
+            0 => 0,
+            _ => self.piece_body(scratch, src, dst).ok_or(Error::DstTooSmall)?,
+        };
+        let checksum = checksum(self.spec.checksum_in_force(), src);
+        Ok(Done { consumed: src.len(), produced, checksum, status: Status::Complete })
+    }
+
+    fn piece_body(&self, scratch: &mut Scratch, src: &[u8], dst: &mut [u8]) -> Option<usize> {
+        let stored = stored::size(src.len());
+        // As with whole buffers: room to spare for the kernel, and never more than stored.
+        let mut spill = std::mem::take(&mut scratch.spill);
+        let roomy = dst.len() >= stored + PIECE_SLACK;
+        let out = match roomy {
+            true => &mut *dst,
+            false => {
+                if spill.len() < stored + PIECE_SLACK {
+                    spill.resize(stored + PIECE_SLACK, 0);
+                }
+                &mut spill[..stored + PIECE_SLACK]
+            }
+        };
+        let stream = scratch.piece(self.stream_kernel(), self.spec.window_bits);
+        let step = stream.step(src, out, Flush::Full);
+        let fits = step.filter(|s| s.done && s.consumed == src.len() && s.produced <= stored);
+        let produced = match fits {
+            Some(s) if roomy => Some(s.produced),
+            Some(s) => dst.get_mut(..s.produced).map(|d| {
+                d.copy_from_slice(&spill[..s.produced]);
+                s.produced
+            }),
+            None => stored::compress_piece(src, dst),
+        };
+        scratch.spill = spill;
+        produced
     }
 
     fn compress_body(&self, scratch: &mut Scratch, src: &[u8], dst: &mut [u8]) -> Option<usize> {

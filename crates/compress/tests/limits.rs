@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CONTENTS, Content, FORMATS, Guarded, Rng, content, kernels, window_bits, zlib};
-use lookaside_compress::{Codec, Error, Format, Scratch, Spec, bound};
+use lookaside_compress::{Codec, Error, Format, Scratch, Spec, Status, bound};
 use lookaside_simd::Cpu;
 
 #[test]
@@ -129,5 +129,32 @@ fn a_bomb_stops_at_the_limit() {
         let mut dst = Guarded::new(bomb.len());
         let done = codec.decompress(&mut scratch, &packed[..len], &mut dst).expect("fits");
         assert_eq!(done.produced, bomb.len());
+    }
+}
+
+/// Pieces are never larger than the bound, and joined they are what stock zlib calls one stream.
+#[test]
+fn pieces_join_to_a_stream() {
+    let mut scratch = Scratch::new();
+    for level in 0..=12 {
+        let codec = Codec::new(&Spec::default().level(level), Cpu::host()).unwrap();
+        let mut joined = Vec::new();
+        let mut all = Vec::new();
+        for len in (0..40).chain([511, 512, 513, 65_534, 65_535, 65_536, 131_070]) {
+            for data in [content(Content::Random, len, len as u64), vec![7; len]] {
+                // Not a byte of room more than promised.
+                let mut dst = vec![0; codec.bound(len)];
+                let done = codec.compress_piece(&mut scratch, &data, &mut dst).unwrap();
+                assert_eq!((done.consumed, done.status), (len, Status::Complete));
+                joined.extend_from_slice(&dst[..done.produced]);
+                all.extend_from_slice(&data);
+            }
+        }
+        joined.extend_from_slice(&[3, 0]);
+        let out = zlib::decompress(window_bits(Format::Raw), &joined, all.len()).unwrap();
+        assert!(out == all, "level {level}");
+        let random = content(Content::Random, 100, 1);
+        let small = codec.compress_piece(&mut scratch, &random, &mut [0; 100]);
+        assert_eq!(small, Err(Error::DstTooSmall));
     }
 }

@@ -13,7 +13,9 @@ pub enum Flush {
     Sync,
     /// As sync, and the history is forgotten: decoding can start here.
     Full,
-    /// The stream ends here. Stateless requests are always this.
+    /// The stream ends here. The default, and what stateless requests ask for; a stateless request
+    /// in raw format that asks for another makes a piece without end (see
+    /// `CompressSession::compress_piece` in the runtime).
     #[default]
     Finish,
 }

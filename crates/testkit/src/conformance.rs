@@ -26,6 +26,7 @@ pub fn conformance<D: Device + 'static>(device: impl Fn() -> D) {
             stateless(&runtime);
             bounds(&runtime);
             scattered(&runtime);
+            pieces(&runtime);
             streams(&runtime);
         }
     }
@@ -118,6 +119,33 @@ fn scattered(runtime: &Runtime) {
     let back = call(runtime, session.decompress(pieces(&packed), room));
     assert_eq!(back.result.expect("decompressed").produced, data.len());
     assert_eq!(back.dst.into_vec(), data);
+}
+
+/// Pieces compressed on their own and joined are one stream.
+fn pieces(runtime: &Runtime) {
+    for level in [0, 1, 3, 6, 9, 12] {
+        let spec = Compression { level, ..Compression::default() };
+        let session = runtime.compression(spec).expect("a session");
+        let mut data = mixed(3, 150_000);
+        let mut rng = crate::Rng::new(level.into());
+        data[50_000..100_000].fill_with(|| rng.next_u64() as u8);
+        let mut joined = Vec::new();
+        for piece in data.chunks(31_000).chain([&[][..]]) {
+            let dst = Buf::zeroed(session.bound(piece.len()));
+            let r = call(runtime, session.compress_piece(Buf::from(piece), dst));
+            let done = r.result.expect("a piece");
+            assert_eq!((done.consumed, done.status), (piece.len(), Status::Complete));
+            joined.extend_from_slice(&r.dst.as_slice().expect("one")[..done.produced]);
+        }
+        joined.extend_from_slice(&[3, 0]);
+        let r = call(runtime, session.decompress(joined.into(), Buf::zeroed(data.len())));
+        assert_eq!(r.result.expect("one stream").consumed, r.src.len());
+        assert!(r.dst.as_slice() == Some(&*data));
+    }
+    let zlib = Compression { format: Format::Zlib, ..Compression::default() };
+    let session = runtime.compression(zlib).expect("a session");
+    let r = call(runtime, session.compress_piece(Buf::zeroed(9), Buf::zeroed(100)));
+    assert_eq!(r.result, Err(OpError::Unsupported));
 }
 
 /// Pieces pushed ahead, with overflows: order is kept, and what was cancelled is pushed again.

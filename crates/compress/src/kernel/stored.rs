@@ -18,8 +18,18 @@ pub(crate) fn size(src_len: usize) -> usize {
     blocks.saturating_mul(BLOCK_HEADER).saturating_add(src_len)
 }
 
-/// Writes `src` as stored blocks to the start of `dst`. `None` if it does not fit.
+/// Writes `src` as stored blocks, the last one final, to the start of `dst`. `None` if it does not
+/// fit.
 pub(crate) fn compress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
+    blocks(src, dst, true)
+}
+
+/// Writes `src` as stored blocks, none of them final.
+pub(crate) fn compress_piece(src: &[u8], dst: &mut [u8]) -> Option<usize> {
+    blocks(src, dst, false)
+}
+
+fn blocks(src: &[u8], dst: &mut [u8], last: bool) -> Option<usize> {
     let size = size(src.len());
     let mut out = dst.get_mut(..size)?;
     let mut rest = src;
@@ -27,7 +37,7 @@ pub(crate) fn compress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
         let (block, tail) = rest.split_at(rest.len().min(MAX_BLOCK));
         let (header, body) = out.split_at_mut(BLOCK_HEADER);
         let len = block.len() as u16;
-        header[0] = u8::from(tail.is_empty());
+        header[0] = u8::from(last && tail.is_empty());
         header[1..3].copy_from_slice(&len.to_le_bytes());
         header[3..5].copy_from_slice(&(!len).to_le_bytes());
         let (body, after) = body.split_at_mut(block.len());

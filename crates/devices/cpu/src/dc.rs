@@ -98,7 +98,11 @@ pub(crate) fn compress(
         Flush::Finish => service::Flush::Finish,
     };
     let result = if let Some(codec) = work.prepared::<service::Codec>() {
-        codec.compress(scratch, src, dst)
+        match (flush, codec.spec().format) {
+            (service::Flush::Finish, _) => codec.compress(scratch, src, dst),
+            (_, service::Format::Raw) => codec.compress_piece(scratch, src, dst),
+            _ => return Err(OpError::Unsupported),
+        }
     } else {
         let stream = work.prepared::<CompressStream>().ok_or(OpError::Unsupported)?;
         stream.0.try_lock().map_err(|_| OpError::DeviceLost)?.step(src, dst, flush)
