@@ -256,7 +256,8 @@ impl Codec {
     /// `dst.len()` is the limit: however much `src` would expand to, no more is produced. Bytes
     /// after the end are allowed, and `consumed` tells where it was. Checksum and length are
     /// verified. Preset dictionaries need a [`DecompressStream`](crate::DecompressStream).
-    /// Allocates only what [`Scratch`] says (bad data: a second decoder that finds the place).
+    /// Allocates only what [`Scratch`] says (failures: a second decoder that finds out where and
+    /// why, at the cost of decoding again).
     ///
     /// Errors: [`Error::DstTooSmall`], [`Error::BadData`] with every reason.
     pub fn decompress(
@@ -281,8 +282,11 @@ impl Codec {
         };
         let (consumed, produced) = match inflate.decompress(body, dst) {
             Ok(counts) => counts,
-            Err(libdeflate::Refusal::NoSpace) => return Err(Error::DstTooSmall),
-            Err(libdeflate::Refusal::BadData) => second_opinion(body_start, body, dst)?,
+            // It reads zeros behind the end, and may want room for what they decode to: also where
+            // it asks for space, the truth may be that the stream was cut.
+            Err(libdeflate::Refusal::NoSpace | libdeflate::Refusal::BadData) => {
+                second_opinion(body_start, body, dst)?
+            }
         };
         let checksum = checksum(self.spec.checksum_in_force(), &dst[..produced]);
         let trailer_start = body_start + consumed;
@@ -317,11 +321,18 @@ fn second_opinion(body_start: usize, body: &[u8], dst: &mut [u8]) -> Result<(usi
                     return Ok((consumed, produced));
                 }
                 if step.consumed == 0 && step.produced == 0 {
-                    return Err(if consumed == body.len() {
-                        BadReason::Truncated.at(body_start + consumed)
-                    } else {
-                        Error::DstTooSmall
-                    });
+                    // Either `dst` is full, or `body` is at its end, or both. What would a byte
+                    // more of room bring?
+                    return match decoder.step(&body[consumed..], &mut [0]) {
+                        Ok(more) if more.produced > 0 => Err(Error::DstTooSmall),
+                        Ok(more) if more.done => Ok((consumed + more.consumed, produced)),
+                        Ok(more) => {
+                            Err(BadReason::Truncated.at(body_start + consumed + more.consumed))
+                        }
+                        Err((more, zlib_rs::Corrupt)) => {
+                            Err(BadReason::Block.at(body_start + consumed + more))
+                        }
+                    };
                 }
             }
         }

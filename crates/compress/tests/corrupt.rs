@@ -295,3 +295,25 @@ fn an_error_stays_until_reset() {
     let done = stream.step(&good, &mut dst).expect("still good");
     assert_eq!((done.consumed, done.produced, done.status), (0, 0, Status::End));
 }
+
+/// Cut anywhere, with a destination of exactly the right size: never "too small".
+#[test]
+fn a_cut_is_told_from_a_small_destination() {
+    let data = content(Content::Text, 3000, 5);
+    let mut scratch = Scratch::new();
+    for format in FORMATS {
+        let codec = Codec::new(&Spec::new(format).level(6), Cpu::host()).unwrap();
+        let mut packed = vec![0; codec.bound(data.len())];
+        let n = codec.compress(&mut scratch, &data, &mut packed).unwrap().produced;
+        let mut out = vec![0; data.len()];
+        for cut in 0..n {
+            let e = codec.decompress(&mut scratch, &packed[..cut], &mut out).unwrap_err();
+            let truncated = matches!(e, Error::BadData { reason: BadReason::Truncated, .. });
+            assert!(truncated, "{format:?} cut at {cut} of {n}: {e:?}");
+        }
+        for room in 0..data.len() {
+            let e = codec.decompress(&mut scratch, &packed[..n], &mut out[..room]).unwrap_err();
+            assert_eq!(e, Error::DstTooSmall, "{format:?} room {room}");
+        }
+    }
+}

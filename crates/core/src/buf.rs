@@ -29,6 +29,7 @@ unsafe impl Send for Buf {}
 
 impl Buf {
     /// No bytes.
+    #[inline]
     pub const fn empty() -> Buf {
         Buf(Kind::Owned(Vec::new()))
     }
@@ -86,6 +87,7 @@ impl Buf {
     }
 
     /// The length in bytes, of all segments together.
+    #[inline]
     pub fn len(&self) -> usize {
         match &self.0 {
             Kind::Owned(v) => v.len(),
@@ -96,11 +98,13 @@ impl Buf {
     }
 
     /// Whether there are no bytes.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Whether all of it can be written: shared and read-only foreign memory cannot.
+    #[inline]
     pub fn is_writable(&self) -> bool {
         match &self.0 {
             Kind::Owned(_) => true,
@@ -111,6 +115,7 @@ impl Buf {
     }
 
     /// The bytes, when they lie in one piece; `None` for a list of more than one segment.
+    #[inline]
     pub fn as_slice(&self) -> Option<&[u8]> {
         match &self.0 {
             Kind::Owned(v) => Some(v),
@@ -129,6 +134,7 @@ impl Buf {
     }
 
     /// The bytes for writing, when they lie in one piece and may be written.
+    #[inline]
     pub fn as_mut_slice(&mut self) -> Option<&mut [u8]> {
         match &mut self.0 {
             Kind::Owned(v) => Some(v),
@@ -148,6 +154,7 @@ impl Buf {
     }
 
     /// The segments: the list's, or the buffer itself as the only one.
+    #[inline]
     pub fn segments(&self) -> &[Buf] {
         match &self.0 {
             Kind::List(l) => l,

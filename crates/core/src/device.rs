@@ -34,16 +34,24 @@ pub struct Ticket {
     pub seq: u64,
 }
 
-/// A request on its way through a device. The device takes it, works on `request.src` and
-/// `request.dst`, and returns it in [`Completed`].
+/// A request on its way through engine and device: a slot of its instance's slab. The device takes
+/// it, works on the request's `src` and `dst`, and returns it in [`Completed`].
+///
+/// Slots are allocated when an instance is set up; what moves is one pointer.
 #[derive(Debug)]
-pub struct Work {
-    /// The request.
-    pub request: Request,
+pub struct Work(Box<Slot>);
+
+/// What a slot records beside its request.
+#[derive(Debug, Default)]
+pub struct Slot {
+    request: Option<Request>,
+    result: Option<Result<Done, OpError>>,
     /// Where the answer belongs.
     pub ticket: Ticket,
     /// For ordered sessions, the epoch of [`crate::Order`]; otherwise 0.
     pub epoch: u32,
+    /// The epoch that the answer's taking advances to, if it does.
+    pub advances_to: Option<u32>,
     /// The device's position in the runtime.
     pub device: u16,
     /// When it was pushed, in nanoseconds of the runtime's clock.
@@ -53,10 +61,69 @@ pub struct Work {
 }
 
 impl Work {
+    /// An empty slot. Allocates.
+    pub fn empty() -> Work {
+        Work(Box::default())
+    }
+
+    /// Fills an empty slot.
+    #[inline]
+    pub fn fill(&mut self, request: Request) {
+        self.0.request = Some(request);
+        self.0.result = None;
+        self.0.advances_to = None;
+    }
+
+    /// Empties the slot: the request, and its result if there is one.
+    #[inline]
+    pub fn take(&mut self) -> Option<(Request, Option<Result<Done, OpError>>)> {
+        Some((self.0.request.take()?, self.0.result.take()))
+    }
+
+    /// The request.
+    #[inline]
+    pub fn request(&self) -> &Request {
+        self.0.request.as_ref().expect("only filled slots leave their instance")
+    }
+
+    /// The request, to work on its buffers.
+    #[inline]
+    pub fn request_mut(&mut self) -> &mut Request {
+        self.0.request.as_mut().expect("only filled slots leave their instance")
+    }
+
     /// The prepared parameters of the request's session for the device that this work was given
     /// to, as that device's own type.
+    #[inline]
     pub fn prepared<T: 'static>(&self) -> Option<&T> {
-        self.request.session.prepared.get(usize::from(self.device))?.as_ref()?.get()
+        self.request().session.prepared.get(usize::from(self.device))?.as_ref()?.get()
+    }
+
+    /// Sets what happened.
+    #[inline]
+    pub fn finish(&mut self, result: Result<Done, OpError>) {
+        self.0.result = Some(result);
+    }
+
+    /// What happened; `Cancelled` when nothing has.
+    #[inline]
+    pub fn result(&self) -> Result<Done, OpError> {
+        self.0.result.unwrap_or(Err(OpError::Cancelled))
+    }
+}
+
+impl core::ops::Deref for Work {
+    type Target = Slot;
+    #[inline]
+    fn deref(&self) -> &Slot {
+        &self.0
+    }
+}
+
+impl core::ops::DerefMut for Work {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Slot {
+        &mut self.0
     }
 }
 
@@ -68,44 +135,40 @@ pub struct Batch<'a> {
 
 impl<'a> Batch<'a> {
     /// Offers all of `work`; what the device does not take stays there.
+    #[inline]
     pub fn new(work: &'a mut VecDeque<Work>) -> Batch<'a> {
         Batch { work }
     }
 
     /// How many requests are left to take.
+    #[inline]
     pub fn len(&self) -> usize {
         self.work.len()
     }
 
     /// Whether none is left.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.work.is_empty()
     }
 
     /// The operation that all of them share; `None` when empty.
+    #[inline]
     pub fn op(&self) -> Option<Op> {
-        self.work.front().map(|w| w.request.op)
+        self.work.front().map(|w| w.request().op)
     }
 
     /// Takes the next request. Whoever takes it answers it.
+    #[inline]
     pub fn take(&mut self) -> Option<Work> {
         self.work.pop_front()
     }
 }
 
-/// A finished request.
-#[derive(Debug)]
-pub struct Finished {
-    /// What the device had taken.
-    pub work: Work,
-    /// What happened.
-    pub result: Result<Done, OpError>,
-}
-
 /// Where a channel puts finished requests.
 #[derive(Debug, Default)]
 pub struct Completed {
-    finished: VecDeque<Finished>,
+    finished: VecDeque<Work>,
 }
 
 impl Completed {
@@ -114,22 +177,27 @@ impl Completed {
         Completed { finished: VecDeque::with_capacity(n) }
     }
 
-    /// Hands one back.
-    pub fn push(&mut self, work: Work, result: Result<Done, OpError>) {
-        self.finished.push_back(Finished { work, result });
+    /// Hands one back, with what happened.
+    #[inline]
+    pub fn push(&mut self, mut work: Work, result: Result<Done, OpError>) {
+        work.finish(result);
+        self.finished.push_back(work);
     }
 
     /// Takes the oldest.
-    pub fn pop(&mut self) -> Option<Finished> {
+    #[inline]
+    pub fn pop(&mut self) -> Option<Work> {
         self.finished.pop_front()
     }
 
     /// How many are here.
+    #[inline]
     pub fn len(&self) -> usize {
         self.finished.len()
     }
 
     /// Whether none is here.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.finished.is_empty()
     }

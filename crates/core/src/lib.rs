@@ -14,7 +14,7 @@ mod request;
 mod session;
 
 pub use buf::Buf;
-pub use device::{Batch, Capability, Channel, Completed, Device, EngineId, Finished, Ticket, Work};
+pub use device::{Batch, Capability, Channel, Completed, Device, EngineId, Slot, Ticket, Work};
 pub use error::{BadReason, OpError, SetupError};
 pub use op::{Op, Service};
 pub use request::{Args, Done, Flush, Request, Response, Status};

@@ -40,6 +40,7 @@ impl Op {
     pub const ALL: [Op; 3] = [Op::Copy, Op::Compress, Op::Decompress];
 
     /// Position in [`Op::ALL`]; for tables with a row per operation.
+    #[inline]
     pub fn index(self) -> usize {
         self as usize
     }

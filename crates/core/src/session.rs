@@ -198,6 +198,7 @@ impl Prepared {
     }
 
     /// The device's own type back; `None` when another device prepared this.
+    #[inline]
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.downcast_ref()
     }

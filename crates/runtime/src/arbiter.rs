@@ -39,6 +39,12 @@ impl Share {
     }
 }
 
+impl Share {
+    pub(crate) fn is_committed(&self) -> bool {
+        self.committed.is_some()
+    }
+}
+
 /// One who may be picked: its share, and the size of its next request, if it has one.
 pub(crate) trait Contender {
     fn share(&mut self) -> &mut Share;
@@ -67,6 +73,8 @@ pub(crate) trait Contender {
 /// Picks by commitment and weight.
 #[derive(Default)]
 pub(crate) struct Arbiter {
+    /// How many contenders have a commitment; none is the usual case.
+    pub(crate) commitments: usize,
     committed_turn: usize,
     turn: usize,
     /// The one whose turn it is has earned its weight in this turn.
@@ -77,7 +85,8 @@ pub(crate) struct Arbiter {
 impl Arbiter {
     /// The index of the contender whose next request is to be served, charged for it.
     pub(crate) fn pick<C: Contender>(&mut self, now: u64, all: &mut [Option<C>]) -> Option<usize> {
-        if self.committed_run < COMMITTED_RUN
+        if self.commitments > 0
+            && self.committed_run < COMMITTED_RUN
             && let Some(i) = self.pick_committed(now, all)
         {
             self.committed_run += 1;
@@ -124,6 +133,11 @@ impl Arbiter {
 
     fn pick_weighted<C: Contender>(&mut self, now: u64, all: &mut [Option<C>]) -> Option<usize> {
         let n = all.len();
+        if let [Some(alone)] = all
+            && alone.share().peak.is_none()
+        {
+            return alone.next_size().map(|_| 0);
+        }
         loop {
             // Once around; in the end, how many more rounds the first one that can pay needs.
             let mut rounds = u64::MAX;
@@ -190,7 +204,9 @@ mod tests {
 
     /// Serves for `seconds` at `rate` bytes/s and returns what each one got, in bytes.
     fn serve(all: &mut [Option<Endless>], rate: u64, seconds: u64) -> Vec<u64> {
-        let (mut arbiter, mut now) = (Arbiter::default(), 0u64);
+        let committed = |c: &Endless| c.0.is_committed();
+        let commitments = all.iter().flatten().filter(|c| committed(c)).count();
+        let (mut arbiter, mut now) = (Arbiter { commitments, ..Arbiter::default() }, 0u64);
         while now < seconds * 1_000_000_000 {
             match arbiter.pick(now, all) {
                 Some(i) => {

@@ -27,7 +27,7 @@ pub(crate) struct Batcher {
 impl Batcher {
     /// Appends a request to its queue; `work.device` is set. Returns whether the batch is full.
     pub(crate) fn stage(&mut self, work: Work, routes: &Routes) -> bool {
-        let (device, op, class) = (work.device, work.request.op, work.request.session.class);
+        let (device, op, class) = (work.device, work.request().op, work.request().session.class);
         let same = |q: &Queue| q.device == device && q.op == op && q.class == class;
         if !self.queues.get(self.last).is_some_and(same) {
             self.last = self.queues.iter().position(same).unwrap_or_else(|| {

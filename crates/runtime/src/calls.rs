@@ -11,14 +11,14 @@ use std::{
     thread::{self, Thread},
 };
 
-use lookaside_core::{Buf, OpError, Request, Response};
+use lookaside_core::{Buf, OpError, Request, Response, Work};
 
 use crate::{
     clock::Clock,
     engine::{Engine, Shared},
     fork,
     instance::Outlet,
-    port::{Port, Reply, Sink},
+    port::{self, Port, Sink},
     runtime::{Inner, State},
 };
 
@@ -51,6 +51,8 @@ enum Slot {
 struct Table {
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// Slots of the ring that no call uses; made at the first need, then kept.
+    spare: Vec<Work>,
     /// Calls that found no free slot.
     room: Vec<Waiter>,
 }
@@ -64,16 +66,16 @@ impl Calls {
         Calls(Mutex::new(Table {
             slots,
             free: (0..depth as u32).rev().collect(),
-            room: Vec::new(),
+            ..Table::default()
         }))
     }
 
     /// Claims a slot for a call with this tag.
-    fn claim(&self, tag: u64) -> Option<u32> {
+    fn claim(&self, tag: u64) -> Option<(u32, Work)> {
         let mut table = self.0.lock().ok()?;
         let slot = table.free.pop()?;
         table.slots[slot as usize] = Slot::Pending(tag, Waiter::None);
-        Some(slot)
+        Some((slot, table.spare.pop().unwrap_or_else(Work::empty)))
     }
 
     /// Has this one woken when a slot may be free.
@@ -88,9 +90,10 @@ impl Calls {
         }
     }
 
-    pub(crate) fn deliver(&self, reply: Reply) {
-        let mut response = reply.take();
+    pub(crate) fn deliver(&self, mut work: Work) {
+        let Some(mut response) = port::open(&mut work) else { return };
         let Ok(mut table) = self.0.lock() else { return };
+        table.spare.push(work);
         let slot = response.tag as u32;
         let Some(entry) = table.slots.get_mut(slot as usize) else { return };
         match core::mem::replace(entry, Slot::Free) {
@@ -160,10 +163,10 @@ impl Hub {
 
     /// Pushes the request of a claimed slot. Returns its number. There is room for one request
     /// for each slot.
-    fn push(&self, request: Request, clock: &dyn Clock) -> Result<u64, Request> {
+    fn push(&self, work: Work, clock: &dyn Clock) -> Result<u64, Work> {
         let mut outlet = self.outlet.lock().unwrap_or_else(PoisonError::into_inner);
         let seq = outlet.seq();
-        outlet.push(request, clock)?;
+        outlet.push(work, clock)?;
         outlet.publish();
         drop(outlet);
         self.shared.doorbell.ring();
@@ -305,13 +308,16 @@ impl Call {
             return;
         }
         let Some(state) = self.state() else { return };
-        let Some(slot) = state.hub().calls().and_then(|c| c.claim(self.tag)) else { return };
+        let claimed = state.hub().calls().and_then(|c| c.claim(self.tag));
+        let Some((slot, mut work)) = claimed else { return };
         let Stage::Queued(request) = core::mem::replace(&mut self.stage, Stage::Over) else {
             return;
         };
-        self.stage = match state.hub().push(request.tag(u64::from(slot)), &*self.inner.clock) {
+        work.fill(request.tag(u64::from(slot)));
+        self.stage = match state.hub().push(work, &*self.inner.clock) {
             Ok(seq) => Stage::Submitted(slot, seq),
-            Err(request) => Stage::Queued(request),
+            // There is a place in the ring for each slot.
+            Err(_) => Stage::Over,
         };
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-use lookaside_core::{Done, Finished, Op, OpError};
+use lookaside_core::{Done, Op, Work};
 
 /// Power-of-two buckets of a [`Histogram`].
 const BUCKETS: usize = 40;
@@ -178,18 +178,18 @@ impl Shard {
     }
 
     /// A device finished a request, which is now answered.
-    pub(crate) fn answered(&self, f: &Finished, now: u64) {
-        let row = self.row(f.work.device, f.work.request.op);
+    pub(crate) fn answered(&self, work: &Work, now: u64) {
+        let row = self.row(work.device, work.request().op);
         row.requests.add(1);
-        match f.result {
+        match work.result() {
             Ok(Done { consumed, produced, .. }) => {
                 row.src_bytes.add(consumed as u64);
                 row.dst_bytes.add(produced as u64);
             }
             Err(_) => row.errors.add(1),
         }
-        row.queue_ns.count(f.work.taken_ns.saturating_sub(f.work.pushed_ns));
-        row.service_ns.count(now.saturating_sub(f.work.taken_ns));
+        row.queue_ns.count(work.taken_ns.saturating_sub(work.pushed_ns));
+        row.service_ns.count(now.saturating_sub(work.taken_ns));
     }
 
     /// A request left this device for another.
@@ -198,7 +198,7 @@ impl Shard {
     }
 
     /// A request was answered without a device.
-    pub(crate) fn not_run(&self, _why: OpError) {
+    pub(crate) fn not_run(&self) {
         self.not_run.add(1);
     }
 

@@ -6,12 +6,12 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use lookaside_core::{Batch, Channel, Completed, Finished, OpError, Response, Status, Work};
+use lookaside_core::{Batch, Channel, Completed, OpError, Status, Work};
 
 use crate::{
     counters::Shard,
     doorbell::Doorbell,
-    port::{Port, Reply},
+    port::Port,
     scheduler::{Pick, PortEntry, Scheduler},
 };
 
@@ -173,8 +173,9 @@ impl Engine {
                 };
                 match self.reroute(work) {
                     Ok(()) => progress = true,
-                    Err(work) if idle => {
-                        self.answer(Finished { work, result: Err(OpError::DeviceLost) }, now);
+                    Err(mut work) if idle => {
+                        work.finish(Err(OpError::DeviceLost));
+                        self.answer(work, now);
                         progress = true;
                     }
                     Err(work) => self.devices[usize::from(device)].backlog.push_back(work),
@@ -196,9 +197,9 @@ impl Engine {
             progress = true;
             let since = core::mem::replace(&mut access.busy_since_ns, now);
             let mut op = None;
-            while let Some(f) = self.completed.pop() {
-                op = Some(f.work.request.op);
-                self.finish(f, now);
+            while let Some(work) = self.completed.pop() {
+                op = Some(work.request().op);
+                self.finish(work, now);
             }
             if let Some(op) = op {
                 self.counters.busy(device as u16, op, now.saturating_sub(since));
@@ -208,44 +209,51 @@ impl Engine {
     }
 
     /// Answers a finished request, or sends it to another device when its own failed.
-    fn finish(&mut self, f: Finished, now: u64) {
-        let Finished { work, result } = f;
-        if result != Err(OpError::DeviceLost) {
-            return self.answer(Finished { work, result }, now);
+    fn finish(&mut self, work: Work, now: u64) {
+        if work.result() != Err(OpError::DeviceLost) {
+            return self.answer(work, now);
         }
         if let Err(work) = self.reroute(work) {
-            self.answer(Finished { work, result }, now);
+            self.answer(work, now);
         }
     }
 
     fn reroute(&mut self, work: Work) -> Result<(), Work> {
-        let (device, op) = (work.device, work.request.op);
+        let (device, op) = (work.device, work.request().op);
         let Ok(mut scheduler) = self.shared.scheduler.lock() else { return Err(work) };
         scheduler.reroute(work)?;
         self.counters.rerouted(device, op);
         Ok(())
     }
 
-    fn answer(&mut self, f: Finished, now: u64) {
-        self.counters.answered(&f, now);
-        let Finished { work, result } = f;
-        let session = work.request.session.order.is_some().then(|| work.request.session.clone());
-        let broken = match result {
+    fn answer(&mut self, work: Work, now: u64) {
+        self.counters.answered(&work, now);
+        match work.request().session.order {
+            None => self.deliver(work),
+            Some(_) => self.answer_ordered(work),
+        }
+    }
+
+    /// Answers a request of an ordered session and lets the next one have its turn.
+    fn answer_ordered(&mut self, mut work: Work) {
+        let session = work.request().session.clone();
+        let Some(order) = &session.order else { return };
+        let broken = match work.result() {
             Ok(done) => done.status == Status::Overflow,
             Err(_) => true,
         };
-        let Some(session) = session else { return self.deliver(work, result, None) };
-        let Some(order) = &session.order else { return };
         let (epoch, mut next) = order.finish(broken);
-        self.deliver(work, result, broken.then(|| (session.clone(), epoch)));
-        while let Some((work, runs)) = next.take() {
+        work.advances_to = broken.then_some(epoch);
+        self.deliver(work);
+        while let Some((mut work, runs)) = next.take() {
             if runs {
                 if let Ok(mut scheduler) = self.shared.scheduler.lock() {
                     scheduler.stage_next(work);
                 }
             } else {
-                self.counters.not_run(OpError::Cancelled);
-                self.deliver(work, Err(OpError::Cancelled), None);
+                self.counters.not_run();
+                work.finish(Err(OpError::Cancelled));
+                self.deliver(work);
                 next = order.finish(false).1;
             }
         }
@@ -254,24 +262,17 @@ impl Engine {
     /// Answers the requests that the scheduler could not let run.
     fn answer_not_run(&mut self) -> bool {
         let any = !self.not_run.is_empty();
-        while let Some(Finished { work, result }) = self.not_run.pop() {
-            self.counters.not_run(result.err().unwrap_or(OpError::Cancelled));
-            self.deliver(work, result, None);
+        while let Some(work) = self.not_run.pop() {
+            self.counters.not_run();
+            self.deliver(work);
         }
         any
     }
 
-    fn deliver(
-        &mut self,
-        work: Work,
-        result: Result<lookaside_core::Done, OpError>,
-        seen: Option<(Arc<lookaside_core::Session>, u32)>,
-    ) {
-        let Some(port) = self.port(&work) else { return };
-        let r = work.request;
-        let response = Response { tag: r.tag, result, src: r.src, dst: r.dst };
-        port.deliver(Reply { response, seen });
+    fn deliver(&mut self, work: Work) {
         let place = work.ticket.port;
+        let Some(port) = self.port(&work) else { return };
+        port.deliver(work);
         if self.touched.last() != Some(&place) && !self.touched.contains(&place) {
             self.touched.push(place);
         }

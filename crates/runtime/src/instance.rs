@@ -13,7 +13,7 @@ use crate::{
     doorbell::Notice,
     engine::{Engine, Shared},
     fork,
-    port::{Port, Reply, Sink},
+    port::{self, Port, Sink},
     ring::{Producer, ReplyReceiver, reply_ring, request_ring},
     runtime::Inner,
     sla::Sla,
@@ -86,15 +86,15 @@ impl Outlet {
         Outlet { requests, port, place, generation, seq: 0, stamp_ns: now }
     }
 
-    pub(crate) fn push(&mut self, request: Request, clock: &dyn Clock) -> Result<(), Request> {
+    /// Stamps a filled slot and puts it into the ring; hands it back when the ring is full.
+    pub(crate) fn push(&mut self, mut work: Work, clock: &dyn Clock) -> Result<(), Work> {
         if self.requests.unpublished() == 0 {
             self.stamp_ns = clock.now_ns();
         }
-        let epoch = request.session.order.as_ref().map_or(0, |o| o.epoch());
-        let ticket = Ticket { port: self.place, generation: self.generation, seq: self.seq };
-        let work =
-            Work { request, ticket, epoch, device: 0, pushed_ns: self.stamp_ns, taken_ns: 0 };
-        self.requests.push(work).map_err(|w| w.request)?;
+        work.epoch = work.request().session.order.as_ref().map_or(0, |o| o.epoch());
+        work.ticket = Ticket { port: self.place, generation: self.generation, seq: self.seq };
+        work.pushed_ns = self.stamp_ns;
+        self.requests.push(work)?;
         self.seq += 1;
         Ok(())
     }
@@ -116,7 +116,9 @@ impl Outlet {
 /// What executes an instance's requests, in one process.
 struct Link {
     outlet: Outlet,
-    replies: ReplyReceiver<Reply>,
+    replies: ReplyReceiver<Work>,
+    /// The slots that are not outstanding. As many as the instance is deep are here or out.
+    free: Vec<Work>,
     shared: Arc<Shared>,
     /// With 0 engines, the instance's own.
     engine: Option<Engine>,
@@ -179,7 +181,13 @@ impl Instance {
             let Request { tag, src, dst, .. } = request;
             self.refused.push(Response { tag, result: Err(OpError::DeviceLost), src, dst });
         } else {
-            self.link.outlet.push(request, &*self.inner.clock).map_err(Full)?;
+            let Some(mut work) = self.link.free.pop() else { return Err(Full(request)) };
+            work.fill(request);
+            if let Err(mut work) = self.link.outlet.push(work, &*self.inner.clock) {
+                let request = work.take().map(|(request, _)| request);
+                self.link.free.push(work);
+                return request.map_or(Ok(()), |r| Err(Full(r)));
+            }
         }
         self.outstanding += 1;
         Ok(())
@@ -227,7 +235,7 @@ impl Instance {
         let clock = self.inner.clock.clone();
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let deadline = clock.now_ns().saturating_add(timeout_ns);
-        let Link { replies, shared: _, engine, outlet } = &mut self.link;
+        let Link { replies, engine, outlet, .. } = &mut self.link;
         let Sink::Ring { replies: sent, notice } = &outlet.port().sink else { return false };
         let position = replies.position().wrapping_add(count);
         let missing = || position.wrapping_sub(sent.sent()).cast_signed() > 0;
@@ -297,11 +305,17 @@ impl Instance {
         }
     }
 
+    #[inline]
     fn take(&mut self) -> Option<Response> {
-        let response = match self.refused.pop() {
-            Some(refused) => refused,
-            None => self.link.replies.recv()?.take(),
-        };
+        let Some(mut work) = self.link.replies.recv() else { return self.take_refused() };
+        let response = port::open(&mut work)?;
+        self.link.free.push(work);
+        self.outstanding -= 1;
+        Some(response)
+    }
+
+    fn take_refused(&mut self) -> Option<Response> {
+        let response = self.refused.pop()?;
         self.outstanding -= 1;
         Some(response)
     }
@@ -381,7 +395,8 @@ impl Link {
         let (replies, receiver) = reply_ring(config.depth);
         let sink = Sink::Ring { replies, notice: Notice::new() };
         let outlet = Outlet::attach(&shared, sink, config, &*inner.clock);
-        Ok(Link { outlet, replies: receiver, shared, engine })
+        let free = (0..config.depth).map(|_| Work::empty()).collect();
+        Ok(Link { outlet, replies: receiver, free, shared, engine })
     }
 
     fn notice<R>(&self, f: impl FnOnce(&Notice) -> R) -> Option<R> {

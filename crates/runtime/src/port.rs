@@ -1,37 +1,26 @@
 //! A port: what engines see of one instance (or of the handles, which share one).
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lookaside_core::{Response, Session};
+use lookaside_core::{OpError, Response, Work};
 
 use crate::{calls::Calls, doorbell::Notice, ring::Replies};
 
-/// A response on its way to the owner.
-pub(crate) struct Reply {
-    pub(crate) response: Response,
-    /// For an ordered session whose epoch this response advances: to be told when it is taken.
-    pub(crate) seen: Option<(Arc<Session>, u32)>,
-}
-
-impl Reply {
-    /// The owner takes it.
-    pub(crate) fn take(self) -> Response {
-        if let Some((session, epoch)) = self.seen
-            && let Some(order) = &session.order
-        {
-            order.see(epoch);
-        }
-        self.response
+/// Empties a finished slot: its owner takes the response.
+#[inline]
+pub(crate) fn open(work: &mut Work) -> Option<Response> {
+    let (request, result) = work.take()?;
+    if let (Some(epoch), Some(order)) = (work.advances_to, &request.session.order) {
+        order.see(epoch);
     }
+    let result = result.unwrap_or(Err(OpError::Cancelled));
+    Some(Response { tag: request.tag, result, src: request.src, dst: request.dst })
 }
 
 /// Where replies go.
 pub(crate) enum Sink {
     /// The reply ring of an instance.
-    Ring { replies: crate::sync::Arc<Replies<Reply>>, notice: Notice },
+    Ring { replies: crate::sync::Arc<Replies<Work>>, notice: Notice },
     /// The calls of the handles.
     Calls(Calls),
 }
@@ -69,11 +58,11 @@ impl Port {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Delivers a reply. [`Port::notify`] must follow, once for many.
-    pub(crate) fn deliver(&self, reply: Reply) {
+    /// Delivers a finished request. [`Port::notify`] must follow, once for many.
+    pub(crate) fn deliver(&self, work: Work) {
         match &self.sink {
-            Sink::Ring { replies, .. } => replies.send(reply),
-            Sink::Calls(calls) => calls.deliver(reply),
+            Sink::Ring { replies, .. } => replies.send(work),
+            Sink::Calls(calls) => calls.deliver(work),
         }
     }
 

@@ -31,7 +31,7 @@ impl Contender for Lane {
     }
 
     fn next_size(&mut self) -> Option<usize> {
-        self.requests.peek().map(|w| w.request.src.len())
+        self.requests.peek().map(|w| w.request().src.len())
     }
 
     fn is_closing(&self) -> bool {
@@ -85,6 +85,7 @@ impl Scheduler {
     ) -> (u32, u32) {
         self.generation = self.generation.wrapping_add(1);
         let share = Share::new(weight, sla, now);
+        self.arbiter.commitments += usize::from(share.is_committed());
         let lane = Lane { port, generation: self.generation, requests, share };
         let free = self.lanes.iter().position(Option::is_none);
         let place = free.unwrap_or_else(|| {
@@ -98,8 +99,8 @@ impl Scheduler {
 
     /// Removes an instance that has no requests outstanding.
     pub(crate) fn detach(&mut self, place: u32) {
-        if let Some(lane) = self.lanes.get_mut(place as usize) {
-            *lane = None;
+        if let Some(lane) = self.lanes.get_mut(place as usize).and_then(Option::take) {
+            self.arbiter.commitments -= usize::from(lane.share.is_committed());
             self.version += 1;
         }
     }
@@ -158,7 +159,7 @@ impl Scheduler {
             not_run.push(work, Err(OpError::Cancelled));
             return false;
         }
-        let r = &work.request;
+        let r = work.request();
         let device = match r.session.spec.ops().contains(&r.op) {
             true => self.routes.first(r.op, &r.session, r.src.len()),
             false => None,
@@ -168,10 +169,10 @@ impl Scheduler {
             return false;
         };
         work.device = device;
-        if work.request.session.order.is_none() {
+        if work.request().session.order.is_none() {
             return self.batcher.stage(work, &self.routes);
         }
-        let session = work.request.session.clone();
+        let session = work.request().session.clone();
         match session.order.as_ref().map(|o| o.admit(self.key, work)) {
             Some(Admission::Runs(work)) => self.batcher.stage(work, &self.routes),
             Some(Admission::Refused(work)) => {
@@ -192,7 +193,7 @@ impl Scheduler {
     /// # Errors
     /// The work, when there is none.
     pub(crate) fn reroute(&mut self, mut work: Work) -> Result<(), Work> {
-        let r = &work.request;
+        let r = work.request();
         if r.session.order.is_some() {
             // A stream's state lives on its device.
             return Err(work);

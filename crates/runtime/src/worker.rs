@@ -69,7 +69,9 @@ impl Workers {
 impl Drop for Workers {
     fn drop(&mut self) {
         if crate::fork::generation() != self.generation {
-            // The threads live in the parent.
+            // The threads live in the parent. Dropping the handles would detach whatever threads of
+            // this process got the same numbers.
+            core::mem::forget(core::mem::take(&mut self.threads));
             return;
         }
         self.stop.store(true, Ordering::Release);

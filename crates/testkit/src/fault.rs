@@ -9,7 +9,7 @@ use std::{
 };
 
 use lookaside_core::{
-    Batch, Capability, Channel, Completed, Device, EngineId, Finished, OpError, Prepared,
+    Batch, Capability, Channel, Completed, Device, EngineId, OpError, Prepared,
     SessionSpec, SetupError, Work,
 };
 
@@ -81,7 +81,7 @@ struct FaultChannel {
     /// Taken, but the device inside is busy.
     taken_in: VecDeque<Work>,
     lost: Vec<Work>,
-    finished: Vec<Finished>,
+    finished: Vec<Work>,
     collected: Completed,
 }
 
@@ -130,7 +130,8 @@ impl Channel for FaultChannel {
                 true => self.rng.below(self.finished.len() as u64) as usize,
                 false => 0,
             };
-            let Finished { work, result } = self.finished.remove(i);
+            let work = self.finished.remove(i);
+            let result = work.result();
             done.push(work, result);
             n += 1;
         }

@@ -10,7 +10,7 @@ use std::{
 
 use lookaside::Clock;
 use lookaside_core::{
-    Batch, Capability, Channel, Completed, Device, Done, EngineId, Finished, Op, OpError, Prepared,
+    Batch, Capability, Channel, Completed, Device, Done, EngineId, Op, OpError, Prepared,
     SessionSpec, SetupError, Status, Work,
 };
 
@@ -97,15 +97,15 @@ struct SimChannel {
     ns_per_kib: u64,
     room: usize,
     busy_until_ns: u64,
-    held: VecDeque<(u64, Finished)>,
+    held: VecDeque<(u64, Work)>,
     executed: Arc<AtomicU64>,
 }
 
 fn execute(work: &mut Work) -> Result<Done, OpError> {
     let mut src = Vec::new();
-    work.request.src.gather(&mut src);
+    work.request().src.gather(&mut src);
     let stream = work.prepared::<Stream>().map(|s| s.0.lock());
-    let room = work.request.dst.len();
+    let room = work.request().dst.len();
     let n = src.len().min(room);
     if n < src.len() && stream.is_none() {
         return Err(OpError::DstTooSmall);
@@ -122,7 +122,7 @@ fn execute(work: &mut Work) -> Result<Done, OpError> {
             return Ok(Done { consumed: 0, produced: 0, checksum: 0, status: Status::Overflow });
         }
     }
-    work.request.dst.scatter(&src[..n]);
+    work.request_mut().dst.scatter(&src[..n]);
     Ok(Done { consumed: n, produced: n, checksum: 0, status: Status::Complete })
 }
 
@@ -134,9 +134,10 @@ impl Channel for SimChannel {
         {
             self.executed.fetch_add(1, Ordering::Relaxed);
             let result = execute(&mut work);
-            let cost = work.request.src.len() as u64 * self.ns_per_kib / 1024;
+            let cost = work.request().src.len() as u64 * self.ns_per_kib / 1024;
             self.busy_until_ns = self.busy_until_ns.max(self.clock.now_ns()) + cost;
-            self.held.push_back((self.busy_until_ns, Finished { work, result }));
+            work.finish(result);
+            self.held.push_back((self.busy_until_ns, work));
             taken += 1;
         }
         taken
@@ -146,8 +147,9 @@ impl Channel for SimChannel {
         let now = self.clock.now_ns();
         let mut n = 0;
         while self.held.front().is_some_and(|(t, _)| *t <= now)
-            && let Some((_, Finished { work, result })) = self.held.pop_front()
+            && let Some((_, work)) = self.held.pop_front()
         {
+            let result = work.result();
             done.push(work, result);
             n += 1;
         }

@@ -5,14 +5,12 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use lookaside_core::{
-    Args, Batch, Buf, Channel, Completed, Done, Finished, Op, OpError, Status, Work,
-};
+use lookaside_core::{Batch, Buf, Channel, Completed, Done, Op, OpError, Request, Status, Work};
 
-use crate::{Mover, dc};
+use crate::dc;
 
 pub(crate) struct CpuChannel {
-    finished: VecDeque<Finished>,
+    finished: VecDeque<Work>,
     memory: Memory,
     scratch: dc::Scratch,
 }
@@ -34,15 +32,17 @@ impl CpuChannel {
     }
 
     fn execute(&mut self, work: &mut Work) -> Result<Done, OpError> {
-        // Taken out so that the session, which `work` owns, can be looked at meanwhile.
-        let src = core::mem::take(&mut work.request.src);
-        let mut dst = core::mem::take(&mut work.request.dst);
-        let (session, scratch) = (&*work, &mut self.scratch);
-        let result =
-            on_slices(&mut self.memory, &src, &mut dst, |src, dst| run(session, scratch, src, dst));
-        work.request.src = src;
-        work.request.dst = dst;
-        result
+        let device = usize::from(work.device);
+        let Request { op, args, session, src, dst, .. } = work.request_mut();
+        let prepared = session.prepared.get(device).and_then(Option::as_ref);
+        let prepared = prepared.ok_or(OpError::Unsupported)?;
+        let scratch = &mut self.scratch;
+        on_slices(&mut self.memory, src, dst, |src, dst| match op {
+            Op::Copy => copy(src, dst),
+            Op::Compress => dc::compress(prepared, scratch, src, dst, args.flush),
+            Op::Decompress => dc::decompress(prepared, scratch, src, dst),
+            _ => Err(OpError::Unsupported),
+        })
     }
 }
 
@@ -54,9 +54,6 @@ fn on_slices(
     dst: &mut Buf,
     f: impl FnOnce(&[u8], &mut [u8]) -> Result<Done, OpError>,
 ) -> Result<Done, OpError> {
-    if !dst.is_writable() {
-        return Err(OpError::Unsupported);
-    }
     let Memory { src: gathered, dst: staged } = memory;
     let src = match src.as_slice() {
         Some(slice) => slice,
@@ -69,6 +66,9 @@ fn on_slices(
     if let Some(slice) = dst.as_mut_slice() {
         return f(src, slice);
     }
+    if !dst.is_writable() {
+        return Err(OpError::Unsupported);
+    }
     let len = dst.len();
     if staged.len() < len {
         staged.resize(len, 0);
@@ -78,25 +78,10 @@ fn on_slices(
     Ok(done)
 }
 
-fn run(
-    work: &Work,
-    scratch: &mut dc::Scratch,
-    src: &[u8],
-    dst: &mut [u8],
-) -> Result<Done, OpError> {
-    let Args { flush, .. } = work.request.args;
-    match work.request.op {
-        Op::Copy => {
-            work.prepared::<Mover>().ok_or(OpError::Unsupported)?;
-            let dst = dst.get_mut(..src.len()).ok_or(OpError::DstTooSmall)?;
-            dst.copy_from_slice(src);
-            let n = src.len();
-            Ok(Done { consumed: n, produced: n, checksum: 0, status: Status::Complete })
-        }
-        Op::Compress => dc::compress(work, scratch, src, dst, flush),
-        Op::Decompress => dc::decompress(work, scratch, src, dst),
-        _ => Err(OpError::Unsupported),
-    }
+fn copy(src: &[u8], dst: &mut [u8]) -> Result<Done, OpError> {
+    let n = src.len();
+    dst.get_mut(..n).ok_or(OpError::DstTooSmall)?.copy_from_slice(src);
+    Ok(Done { consumed: n, produced: n, checksum: 0, status: Status::Complete })
 }
 
 impl Channel for CpuChannel {
@@ -109,7 +94,8 @@ impl Channel for CpuChannel {
                 self.scratch = dc::Scratch::new();
                 Err(OpError::DeviceLost)
             });
-            self.finished.push_back(Finished { work, result });
+            work.finish(result);
+            self.finished.push_back(work);
             taken += 1;
         }
         taken
@@ -117,7 +103,8 @@ impl Channel for CpuChannel {
 
     fn poll(&mut self, done: &mut Completed) -> usize {
         let n = self.finished.len();
-        for Finished { work, result } in self.finished.drain(..) {
+        for work in self.finished.drain(..) {
+            let result = work.result();
             done.push(work, result);
         }
         n

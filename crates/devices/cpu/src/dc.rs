@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use lookaside_compress as service;
 use lookaside_core::{
     BadReason, Capability, Checksum, Compression, CompressionError, Done, Flush, Format, Huffman,
-    Op, OpError, Prepared, SessionSpec, SetupError, Status, Work,
+    Op, OpError, Prepared, SessionSpec, SetupError, Status,
 };
 use lookaside_simd::Cpu;
 
@@ -85,7 +85,7 @@ pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Result<Prepared, SetupEr
 }
 
 pub(crate) fn compress(
-    work: &Work,
+    prepared: &Prepared,
     scratch: &mut Scratch,
     src: &[u8],
     dst: &mut [u8],
@@ -97,29 +97,29 @@ pub(crate) fn compress(
         Flush::Full => service::Flush::Full,
         Flush::Finish => service::Flush::Finish,
     };
-    let result = if let Some(codec) = work.prepared::<service::Codec>() {
+    let result = if let Some(codec) = prepared.get::<service::Codec>() {
         match (flush, codec.spec().format) {
             (service::Flush::Finish, _) => codec.compress(scratch, src, dst),
             (_, service::Format::Raw) => codec.compress_piece(scratch, src, dst),
             _ => return Err(OpError::Unsupported),
         }
     } else {
-        let stream = work.prepared::<CompressStream>().ok_or(OpError::Unsupported)?;
+        let stream = prepared.get::<CompressStream>().ok_or(OpError::Unsupported)?;
         stream.0.try_lock().map_err(|_| OpError::DeviceLost)?.step(src, dst, flush)
     };
     result.map(to_done).map_err(to_error)
 }
 
 pub(crate) fn decompress(
-    work: &Work,
+    prepared: &Prepared,
     scratch: &mut Scratch,
     src: &[u8],
     dst: &mut [u8],
 ) -> Result<Done, OpError> {
-    let result = if let Some(codec) = work.prepared::<service::Codec>() {
+    let result = if let Some(codec) = prepared.get::<service::Codec>() {
         codec.decompress(scratch, src, dst)
     } else {
-        let stream = work.prepared::<DecompressStream>().ok_or(OpError::Unsupported)?;
+        let stream = prepared.get::<DecompressStream>().ok_or(OpError::Unsupported)?;
         stream.0.try_lock().map_err(|_| OpError::DeviceLost)?.step(src, dst)
     };
     result.map(to_done).map_err(to_error)

@@ -44,9 +44,6 @@ impl CpuDevice {
     }
 }
 
-/// What the data mover prepares: nothing.
-pub(crate) struct Mover;
-
 impl Device for CpuDevice {
     fn name(&self) -> &str {
         "cpu"
@@ -58,7 +55,8 @@ impl Device for CpuDevice {
 
     fn prepare(&self, spec: &SessionSpec) -> Result<Prepared, SetupError> {
         match spec {
-            SessionSpec::Mover => Ok(Prepared::new(Mover)),
+            // The data mover has nothing to prepare.
+            SessionSpec::Mover => Ok(Prepared::new(())),
             SessionSpec::Compression(_)
             | SessionSpec::CompressStream { .. }
             | SessionSpec::DecompressStream { .. } => dc::prepare(spec, &self.cpu),
