@@ -1,0 +1,388 @@
+/* lookaside.h - the C interface of Lookaside, a software-defined acceleration device
+ *
+ * SYNOPSIS
+ *     cc program.c $(pkg-config --cflags --libs lookaside)
+ *
+ *     la_runtime *runtime;  la_session *session;  la_instance *instance;
+ *     la_compression gzip = LA_COMPRESSION_INIT;
+ *     gzip.format = LA_GZIP;
+ *     la_runtime_start(NULL, &runtime);                        engines, one for each CPU
+ *     la_compression_session(runtime, &gzip, &session);        parameters, prepared once
+ *     la_instance_open(runtime, NULL, &instance);              a request ring and a response ring
+ *
+ *     la_request request = { 0 };
+ *     request.op = LA_OP_COMPRESS;       request.session = session;   request.tag = 7;
+ *     request.src = src;                 request.src_len = src_len;
+ *     request.dst = dst;                 request.dst_len = la_session_bound(session, src_len);
+ *     la_instance_push(instance, &request);                    ... as many as fit
+ *     la_instance_doorbell(instance);                          one for all of them
+ *
+ *     la_response response;
+ *     while (la_instance_poll(instance, &response, 1) == 0)
+ *         la_instance_wait(instance, 1, LA_FOREVER);
+ *
+ *     la_instance_close(instance);  la_session_free(session);  la_runtime_stop(runtime);
+ *
+ * RETURN VALUES
+ *     Functions that return int return LA_OK (0) or a count on success, and one of the negative
+ *     LA_E_ numbers otherwise; what they were to write is then not written, except that an object
+ *     pointer is set to NULL. The numbers never change. la_last_error() tells more.
+ *     A null, misaligned or foreign pointer where an object is wanted is LA_E_INVALID, as far as
+ *     it can be told. A pointer to an object that was freed cannot be: do not use one.
+ *
+ * OWNERSHIP
+ *     A function with an `la_X **` argument makes an object, which the caller owns and gives back
+ *     with the function that ends it: la_runtime_stop, la_session_free, la_stream_free,
+ *     la_instance_close. Every other pointer is lent for the time of the call.
+ *     Objects keep alive what they need: a session may be freed while requests that use it are
+ *     outstanding, and a runtime may be stopped while instances are open (its engines end when the
+ *     last of those is closed).
+ *
+ * BUFFERS
+ *     The source and destination of a request are the caller's memory, lent to the device from a
+ *     successful la_instance_push until la_instance_poll has returned the response with the
+ *     request's tag, or la_instance_close has returned; meanwhile nobody may write to the source,
+ *     nor read or write the destination. Source and destination must not overlap. The la_request
+ *     itself, and an iovec array that it names, are read by the push and free after it.
+ *
+ * THREADS
+ *     la_runtime and la_session: any thread, any number at once. la_instance: one thread at a time
+ *     (another one gets LA_E_BUSY); it may pass from thread to thread. la_stream: any thread, but
+ *     all of its requests that are outstanding at one time belong to one instance.
+ *     No function calls back into the program, on any thread.
+ *
+ * FORK
+ *     A child process may go on using what its parent made: runtimes start fresh engines there,
+ *     and its copy of an instance is empty. What was outstanding is answered in the parent. Do not
+ *     carry on a stream in the child of which the parent had requests outstanding.
+ *
+ * COST
+ *     Set-up allocates. Between la_instance_push and la_instance_poll nothing is allocated, save
+ *     one array for each request that uses iovecs. Only la_instance_wait and la_call block; only
+ *     la_instance_doorbell and they wake an engine, if it sleeps.
+ */
+#ifndef LOOKASIDE_H
+#define LOOKASIDE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h> /* struct iovec */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of this header; la_version() is that of the library. */
+#define LA_VERSION "0.1.0"
+
+/* ---- Numbers: frozen --------------------------------------------------------------------- */
+
+/* What functions return, and the status of a response: negative is an error. */
+enum {
+    LA_OK = 0,                  /* done: the whole source was consumed */
+    LA_OVERFLOW = 1,            /* streams: the destination is full and more would come. Resumable:
+                                   submit the unconsumed rest, which may be empty, again with the
+                                   same flush */
+    LA_END = 2,                 /* the stream or member ended: what every stateless compression or
+                                   decompression answers. A decompressor may have consumed less
+                                   than the whole source */
+
+    /* from a function */
+    LA_E_INVALID = -1,          /* an argument is null or makes no sense */
+    LA_E_INTERNAL = -2,         /* a defect in the library. Close the instance before you touch
+                                   buffers that it holds */
+    LA_E_FULL = -3,             /* no room: poll, then push again. Normal flow */
+    LA_E_BUSY = -4,             /* another thread is inside this instance */
+    LA_E_UNSUPPORTED = -5,      /* no device has the operation with these parameters; or in a
+                                   response: the session cannot do it */
+    LA_E_LIMIT = -6,            /* a setting is outside its limits */
+    LA_E_SYSTEM = -7,           /* the operating system refused */
+
+    /* in a response */
+    LA_E_DST_TOO_SMALL = -16,   /* terminal: nothing in the destination is usable. Streams never
+                                   answer this, but LA_OVERFLOW */
+    LA_E_BAD_DATA = -17,        /* the source is not valid: see bad_offset and bad_reason */
+    LA_E_AUTH_FAILED = -18,     /* a tag or MAC does not match */
+    LA_E_DEVICE_LOST = -19,     /* the device failed, and no other could take the request */
+    LA_E_CANCELLED = -20,       /* not run, the stream's state untouched: the instance was closed,
+                                   or an earlier request of the same stream overflowed or failed */
+    LA_E_STREAM_ENDED = -21     /* the stream had ended before this piece */
+};
+
+/* Why data is bad. */
+enum {
+    LA_BAD_TRUNCATED = 1,       /* the source ends before the stream does */
+    LA_BAD_HEADER = 2,          /* not in this format */
+    LA_BAD_BLOCK = 3,           /* a malformed DEFLATE block */
+    LA_BAD_CHECKSUM = 4,        /* the checksum at the end does not match */
+    LA_BAD_LENGTH = 5,          /* the length at the end does not match (gzip) */
+    LA_BAD_DICTIONARY = 6       /* a preset dictionary is missing, or is another one */
+};
+
+/* Operations. */
+enum {
+    LA_OP_COPY = 1,             /* copy the source to the start of the destination */
+    LA_OP_COMPRESS = 2,
+    LA_OP_DECOMPRESS = 3
+};
+
+/* The wrapper around DEFLATE data. */
+enum {
+    LA_RAW = 0,                 /* none (RFC 1951) */
+    LA_ZLIB = 1,                /* zlib, with Adler-32 (RFC 1950) */
+    LA_GZIP = 2                 /* gzip, with CRC-32; one member (RFC 1952) */
+};
+
+/* Huffman codes that a compressor may use. */
+enum {
+    LA_DYNAMIC = 0,             /* codes made for the data of each block */
+    LA_STATIC = 1               /* the fixed codes of RFC 1951 section 3.2.6 alone */
+};
+
+/* A checksum of the uncompressed bytes. gzip always returns CRC-32 and zlib Adler-32. */
+enum {
+    LA_CHECKSUM_NONE = 0,
+    LA_CHECKSUM_CRC32 = 1,
+    LA_CHECKSUM_ADLER32 = 2
+};
+
+/* What a piece of a compression stream asks for at its end. */
+enum {
+    LA_FLUSH_NONE = 0,          /* nothing: the compressor may hold data back */
+    LA_FLUSH_SYNC = 1,          /* everything given so far becomes decodable, aligned to a byte */
+    LA_FLUSH_FULL = 2,          /* as sync, and the history is forgotten */
+    LA_FLUSH_FINISH = 3         /* the stream ends here */
+};
+
+#define LA_ENGINES_AUTO (-1)        /* one engine for each CPU that the process may use */
+#define LA_DEFAULT_NS UINT64_MAX    /* the library's default for a time */
+#define LA_FOREVER UINT64_MAX       /* a timeout that never ends */
+#define LA_IOV_MAX 1024             /* the most iovecs of one source or destination */
+#define LA_HISTOGRAM_BUCKETS 40
+
+/* ---- Objects ----------------------------------------------------------------------------- */
+
+typedef struct la_runtime la_runtime;   /* devices, engines and a route table */
+typedef struct la_session la_session;   /* prepared parameters of independent requests */
+typedef struct la_stream la_stream;     /* one stream, submitted piece by piece */
+typedef struct la_instance la_instance; /* one request ring and one response ring */
+
+/* ---- Version and errors ------------------------------------------------------------------ */
+
+/* The version of the library, "0.1.0". Static. */
+const char *la_version(void);
+
+/* A phrase for one of the numbers above. Static; never NULL. */
+const char *la_strerror(int status);
+
+/* What the last call on this thread that returned a negative number objected to, with names and
+ * limits: "instance depth in requests is 0, outside 1 to 65536". "" if there was none. Valid until
+ * the next such call on this thread. LA_E_FULL is no objection and leaves it alone. */
+const char *la_last_error(void);
+
+/* ---- Runtime ----------------------------------------------------------------------------- */
+
+/* A settings structure begins with its size, so that a library of another version knows which
+ * members are there: start from its _INIT, which fills in the defaults, then assign members. A
+ * member that the library does not know must be zero (LA_E_INVALID otherwise). */
+typedef struct la_runtime_options {
+    size_t size;                /* sizeof(la_runtime_options) */
+    const int32_t *cpus;        /* CPUs to pin engines to, one for each engine in turn; or NULL */
+    size_t cpu_count;           /* how many those are, at most 1024 */
+    uint64_t batch_deadline_ns; /* the longest that a request waits for others to fill its batch, if
+                                   its caller neither waits nor polls; default 50 microseconds */
+    int32_t engines;            /* engine threads, 0 to 1024, or LA_ENGINES_AUTO. With 0, the thread
+                                   that polls, waits or calls executes the requests: right for an
+                                   event loop */
+    uint32_t reserved;          /* 0 */
+} la_runtime_options;
+
+#define LA_RUNTIME_OPTIONS_INIT \
+    { sizeof(la_runtime_options), NULL, 0, LA_DEFAULT_NS, LA_ENGINES_AUTO, 0 }
+
+/* Starts a runtime with the CPU device. `options` may be NULL: the defaults.
+ * Errors: LA_E_INVALID, LA_E_LIMIT, LA_E_SYSTEM (no thread). */
+int la_runtime_start(const la_runtime_options *options, la_runtime **runtime);
+
+/* The number of its engine threads. */
+int la_runtime_engines(const la_runtime *runtime);
+
+/* Gives the runtime back. Blocks until its engines have ended, which is later, and elsewhere, if
+ * instances are still open. */
+int la_runtime_stop(la_runtime *runtime);
+
+/* ---- Sessions and streams ---------------------------------------------------------------- */
+
+typedef struct la_compression {
+    size_t size;                /* sizeof(la_compression) */
+    int32_t format;             /* LA_RAW, LA_ZLIB, LA_GZIP */
+    int32_t level;              /* 0 (stored) to 12 (smallest); 1 is the default */
+    int32_t huffman;            /* LA_DYNAMIC, LA_STATIC */
+    int32_t window_bits;        /* 9 to 15; 0 is 15. Only compression heeds it */
+    int32_t checksum;           /* LA_CHECKSUM_..., to return in the response */
+    uint32_t reserved;          /* 0 */
+} la_compression;
+
+#define LA_COMPRESSION_INIT \
+    { sizeof(la_compression), LA_RAW, 1, LA_DYNAMIC, 15, LA_CHECKSUM_NONE, 0 }
+
+/* A session for stateless compression and decompression: every request is a whole stream or
+ * member, independent of all others. `compression` may be NULL: the defaults.
+ * Errors: LA_E_INVALID, LA_E_LIMIT, LA_E_UNSUPPORTED. */
+int la_compression_session(const la_runtime *runtime, const la_compression *compression,
+                           la_session **session);
+
+/* A session for LA_OP_COPY. */
+int la_copy_session(const la_runtime *runtime, la_session **session);
+
+/* The length of a destination that a request with a source of `len` bytes always fits into: for a
+ * compression session the largest compressed size. 0 if `session` is not one. */
+size_t la_session_bound(const la_session *session, size_t len);
+
+int la_session_free(la_session *session);
+
+/* A compression stream: pieces of it are compressed in the order in which they were pushed, also
+ * when several are outstanding. After LA_OVERFLOW or an error the requests that were pushed behind
+ * it are answered LA_E_CANCELLED: submit the unconsumed rest, then those again. The dictionary, of
+ * `dictionary_len` bytes, is copied; NULL and 0 for none. gzip has none.
+ * Errors: as la_compression_session. */
+int la_compress_stream(const la_runtime *runtime, const la_compression *compression,
+                       const void *dictionary, size_t dictionary_len, la_stream **stream);
+
+/* A decompression stream of a format; as above in all else. */
+int la_decompress_stream(const la_runtime *runtime, int32_t format,
+                         const void *dictionary, size_t dictionary_len, la_stream **stream);
+
+int la_stream_free(la_stream *stream);
+
+/* ---- Requests and responses -------------------------------------------------------------- */
+
+/* One operation. Start from { 0 }. */
+typedef struct la_request {
+    uint64_t tag;               /* returned in the response; the library ignores it. A pointer
+                                   travels as (uint64_t)(uintptr_t)pointer */
+    int32_t op;                 /* LA_OP_... */
+    int32_t flush;              /* LA_FLUSH_...; only compression streams heed it */
+    const la_session *session;  /* one of session and stream; the other is NULL */
+    la_stream *stream;
+
+    const void *src;            /* the source in one piece, ... */
+    size_t src_len;
+    const struct iovec *src_iov; /* ... or scattered: then src is NULL and src_len 0 */
+    size_t src_iov_count;
+
+    void *dst;                  /* the destination, likewise. Its length is the limit: a source that
+                                   wants more is answered LA_E_DST_TOO_SMALL or LA_OVERFLOW */
+    size_t dst_len;
+    const struct iovec *dst_iov;
+    size_t dst_iov_count;
+
+    uint64_t reserved[2];       /* 0 */
+} la_request;
+
+/* The answer to one request. */
+typedef struct la_response {
+    uint64_t tag;               /* the request's */
+    size_t consumed;            /* bytes of the source that were used */
+    size_t produced;            /* bytes at the start of the destination that were written */
+    uint64_t bad_offset;        /* for LA_E_BAD_DATA: where, in bytes from the source's start */
+    int32_t status;             /* not negative: LA_OK, LA_OVERFLOW, LA_END; or LA_E_... */
+    int32_t bad_reason;         /* for LA_E_BAD_DATA: LA_BAD_... */
+    uint32_t checksum;          /* of the uncompressed bytes (of a stream: of all so far), if the
+                                   session has one */
+    uint32_t reserved[3];
+} la_response;
+
+/* ---- Instances --------------------------------------------------------------------------- */
+
+typedef struct la_instance_options {
+    size_t size;                    /* sizeof(la_instance_options) */
+    uint32_t depth;                 /* requests that may be outstanding, 1 to 65536; 0 is 64 */
+    uint32_t weight;                /* share in weighted round robin, 1 to 1000; 0 is 1 */
+    /* A promised rate, in bytes of source per second; all 0 for none. */
+    uint64_t committed_bytes_per_s; /* served before all others until this is reached; 0 for none */
+    uint64_t peak_bytes_per_s;      /* never served faster; 0 for no limit */
+    uint64_t burst_bytes;           /* what may be served at once after a pause; 0: the smallest
+                                       allowed. At least max_request_bytes and what 1 ms earns */
+    uint64_t max_request_bytes;     /* the largest source that will be pushed; 0 is 65536 */
+} la_instance_options;
+
+#define LA_INSTANCE_OPTIONS_INIT { sizeof(la_instance_options), 64, 1, 0, 0, 0, 0 }
+
+/* Opens an instance. `options` may be NULL: the defaults.
+ * Errors: LA_E_INVALID, LA_E_LIMIT, LA_E_SYSTEM. */
+int la_instance_open(const la_runtime *runtime, const la_instance_options *options,
+                     la_instance **instance);
+
+/* How many requests fit now. (What ends an instance is la_instance_close.) */
+int la_instance_free_slots(const la_instance *instance);
+
+/* How many requests were pushed and their responses not polled. */
+int la_instance_outstanding(const la_instance *instance);
+
+/* Puts a request into the ring; engines see it at the next doorbell, poll or wait. Neither blocks
+ * nor wakes. On LA_OK the buffers are lent until the response.
+ * Errors: LA_E_FULL; LA_E_INVALID (an operation that the session or stream does not have,
+ * overlapping buffers, ...), LA_E_LIMIT (too many iovecs), LA_E_BUSY. */
+int la_instance_push(la_instance *instance, const la_request *request);
+
+/* Shows all pushed requests to the engines, and wakes one if it sleeps. Returns how many there
+ * were. */
+int la_instance_doorbell(la_instance *instance);
+
+/* Takes up to `n` responses. Returns how many, 0 if none is there; never blocks for an engine. Each
+ * request is answered once, in any order. A poll that returns fewer than `n` also asks for partial
+ * batches to be run and arms the event fd. With 0 engines this is where requests are executed. */
+int la_instance_poll(la_instance *instance, la_response *responses, size_t n);
+
+/* Blocks until `count` responses (at least 1, at most as many as are outstanding) can be polled.
+ * Returns 1; or 0 after `timeout_ns` nanoseconds, or when nothing is outstanding. Rings the
+ * doorbell. With 0 engines this thread executes requests meanwhile. */
+int la_instance_wait(la_instance *instance, size_t count, uint64_t timeout_ns);
+
+/* A file descriptor that poll(2), epoll and io_uring find readable when responses are there, after
+ * an la_instance_poll that returned fewer than it was asked for. So: poll first, then sleep on it.
+ * Made at the first call, and again in a child after fork; the instance owns it: do not read or
+ * close it. Errors: LA_E_SYSTEM, LA_E_BUSY. */
+int la_instance_event_fd(la_instance *instance);
+
+/* Gives the instance back: cancels what has not run, and blocks until what is running has ended.
+ * Lent buffers are the caller's again; their responses are lost. LA_E_BUSY leaves it open. */
+int la_instance_close(la_instance *instance);
+
+/* One request, without an instance, from any thread: blocks until it is answered. `response` may
+ * be the caller's only news of failure: the function returns LA_OK whenever there is a response.
+ * Errors: as la_instance_push. */
+int la_call(const la_runtime *runtime, const la_request *request, la_response *response);
+
+/* ---- Counters ---------------------------------------------------------------------------- */
+
+/* What one device did of one operation, in this process. A histogram's bucket 0 counts zeros,
+ * bucket i counts values from 2^(i-1) to 2^i - 1, the last one everything above. */
+typedef struct la_counters {
+    char device[16];            /* "cpu" */
+    char op[24];                /* service and operation: "dc.compress", "mv.copy" */
+    uint64_t requests;          /* answered, errors included */
+    uint64_t src_bytes;         /* consumed */
+    uint64_t dst_bytes;         /* produced */
+    uint64_t batches;           /* submitted to the device */
+    uint64_t errors;            /* requests answered with an error */
+    uint64_t busy;              /* how often the device took fewer requests than offered */
+    uint64_t rerouted;          /* requests that left for the next device of the route */
+    uint64_t busy_ns;           /* time that engines had requests in the device, all together */
+    uint64_t lanes[LA_HISTOGRAM_BUCKETS];      /* requests per batch */
+    uint64_t queue_ns[LA_HISTOGRAM_BUCKETS];   /* from push until an engine took the request */
+    uint64_t service_ns[LA_HISTOGRAM_BUCKETS]; /* from then until it was finished */
+} la_counters;
+
+/* Fills up to `n` rows, one for each device and operation, and returns how many there are (so that
+ * 0 rows ask for the number). `not_run`, unless NULL, gets the number of requests that were
+ * answered without reaching a device. Under load, the numbers may be a few requests behind.
+ * Allocates. */
+int la_counters_read(const la_runtime *runtime, la_counters *rows, size_t n, uint64_t *not_run);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LOOKASIDE_H */

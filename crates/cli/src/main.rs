@@ -1,0 +1,181 @@
+//! The `lookaside` command: what this machine's device is, and how much of it there is.
+#![deny(unsafe_code)]
+
+mod capacity;
+mod data;
+mod info;
+mod load;
+mod machine;
+mod table;
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+    time::Duration,
+};
+
+use lookaside_simd::{CAP_VARIABLE, Cpu, Tier};
+
+const USAGE: &str = "\
+usage: lookaside info [--json]
+       lookaside capacity [--json] [--seconds S] [--corpus DIR]
+       lookaside --help | --version
+";
+
+const HELP: &str = "
+lookaside info
+    What there is: devices, engines, the CPU and its features, what each device
+    can do and with which kernels, and which device serves what, and why.
+
+lookaside capacity
+    What it can do: measures this machine in the units that orchestrators
+    account with: throughput of DEFLATE compression at level 1, stateless, with
+    dynamic Huffman codes, 64 KB packets, in Gbit/s of uncompressed data; and
+    decompression of the result. Every packet's answer is checked first.
+    --seconds S    how long each of the four measurements takes (2)
+    --corpus DIR   measure with the files of DIR, in the order of their names;
+                   otherwise with generated data that resembles such files
+
+--json  Print one JSON object. New keys may come; these stay:
+    info:      version; machine {cpu_model, architecture, cpus};
+               simd {tier, detected_tier, cap, cap_ignored, features[]};
+               engines; devices[] {name, capabilities[] {op, algorithm,
+               served_by, best_batch, max_src_bytes}};
+               routes[] {op, entries[] {device, min_bytes, why}}
+    capacity:  version; machine, as above; tier; device; engines; seconds;
+               slas_available: null (there is no limit);
+               data {name, source_bytes, packets, packet_bytes};
+               services[] {service, units, operations[] {op, total_gbit_s,
+               available_gbit_s, per_engine_gbit_s, one_engine_gbit_s, ratio,
+               requests, batches, bytes, busy_fraction, verified_packets}}
+               ratio is compressed by uncompressed size; requests, batches,
+               bytes and busy_fraction are the device's own counters over the
+               measurement with all engines
+
+LOOKASIDE_CPU=generic|avx2|avx512 caps the CPU features that are used.
+Exit status: 0, 1 on failure, 2 for a mistaken command line.
+";
+
+enum Command {
+    Info { json: bool },
+    Capacity { json: bool, seconds: Duration, corpus: Option<PathBuf> },
+    Help,
+    Version,
+}
+
+/// What the command line asks for, or what is wrong with it.
+fn parse(args: &[String]) -> Result<Command, String> {
+    let Some((name, options)) = args.split_first() else {
+        return Err("a command is missing".into());
+    };
+    let mut json = false;
+    let mut seconds = Duration::from_secs(2);
+    let mut corpus = None;
+    let measures = name == "capacity";
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        // Both `--seconds 2` and `--seconds=2`.
+        let (key, attached) = match option.split_once('=') {
+            Some((key, value)) => (key, Some(value.to_owned())),
+            None => (option.as_str(), None),
+        };
+        let mut value = || {
+            let separate = || options.next().cloned();
+            attached.clone().or_else(separate).ok_or_else(|| format!("{key} wants a value"))
+        };
+        match key {
+            "--help" | "-h" => return Ok(Command::Help),
+            "--json" if attached.is_none() => json = true,
+            "--seconds" if measures => seconds = parse_seconds(&value()?)?,
+            "--corpus" if measures => corpus = Some(PathBuf::from(value()?)),
+            _ => return Err(format!("unknown option {option}")),
+        }
+    }
+    match name.as_str() {
+        "info" => Ok(Command::Info { json }),
+        "capacity" => Ok(Command::Capacity { json, seconds, corpus }),
+        "help" | "--help" | "-h" => Ok(Command::Help),
+        "--version" | "-V" => Ok(Command::Version),
+        other => Err(format!("unknown command {other}")),
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|s| (0.01..=3600.0).contains(s));
+    seconds
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| format!("--seconds {text}: a number from 0.01 to 3600 is wanted"))
+}
+
+fn run(command: Command) -> Result<String, Box<dyn std::error::Error>> {
+    match command {
+        Command::Help => Ok(format!("{USAGE}{HELP}")),
+        Command::Version => Ok(format!("lookaside {}\n", env!("CARGO_PKG_VERSION"))),
+        Command::Info { json } => info::run(json),
+        Command::Capacity { json, seconds, corpus } => {
+            capacity::run(json, seconds, corpus.as_deref())
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> =
+        std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    let command = match parse(&args) {
+        Ok(command) => command,
+        Err(mistake) => {
+            eprint!("lookaside: {mistake}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    if let Some(unknown) = Cpu::host().unknown_cap() {
+        let known = Tier::ALL.map(Tier::name).join(", ");
+        eprintln!("lookaside: {CAP_VARIABLE}={unknown} is ignored: {known} are known");
+    }
+    match run(command) {
+        Ok(text) => match io::stdout().write_all(text.as_bytes()) {
+            Ok(()) => ExitCode::SUCCESS,
+            // Who reads no further wants no more.
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            Err(e) => {
+                eprintln!("lookaside: standard output: {e}");
+                ExitCode::FAILURE
+            }
+        },
+        Err(e) => {
+            eprintln!("lookaside: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command, String> {
+        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn command_lines() {
+        assert!(matches!(parsed("info --json"), Ok(Command::Info { json: true })));
+        let Ok(Command::Capacity { json: false, seconds, corpus: Some(dir) }) =
+            parsed("capacity --seconds=0.5 --corpus d")
+        else {
+            panic!("capacity with options")
+        };
+        assert_eq!((seconds.as_millis(), dir.to_str()), (500, Some("d")));
+        for line in ["info --help", "--help", "help", "capacity -h"] {
+            assert!(matches!(parsed(line), Ok(Command::Help)), "{line}");
+        }
+        for line in ["", "top", "info x", "info --seconds 1", "info --json=1", "capacity --seconds"]
+        {
+            assert!(parsed(line).is_err(), "{line}");
+        }
+        for bad in ["0", "-1", "nan", "inf", "1e9", "x"] {
+            assert!(parsed(&format!("capacity --seconds {bad}")).is_err(), "{bad}");
+        }
+    }
+}

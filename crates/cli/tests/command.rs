@@ -1,0 +1,219 @@
+//! The command as people and programs meet it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+fn lookaside(args: &[&str]) -> Command {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_lookaside"));
+    c.env_remove("LOOKASIDE_CPU").args(args);
+    c
+}
+
+fn stdout(out: &Output) -> &str {
+    std::str::from_utf8(&out.stdout).expect("UTF-8")
+}
+
+fn stderr(out: &Output) -> &str {
+    std::str::from_utf8(&out.stderr).expect("UTF-8")
+}
+
+fn good(command: &mut Command) -> Output {
+    let out = command.output().expect("runs");
+    assert!(out.status.success(), "{command:?}: {}\n{}", out.status, stderr(&out));
+    out
+}
+
+fn json(command: &mut Command) -> Value {
+    serde_json::from_slice(&good(command).stdout).expect("one JSON object")
+}
+
+/// The names of all members, however deep.
+fn keys(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (key, inner) in members {
+                found.push(key.clone());
+                keys(inner, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|v| keys(v, found)),
+        _ => {}
+    }
+}
+
+/// The part of the help that documents the JSON of `command`, as words.
+fn documented(command: &str) -> Vec<String> {
+    let help = good(&mut lookaside(&["--help"]));
+    let (_, json) = stdout(&help).split_once("--json  ").expect("a section on JSON");
+    let (info, capacity) = json.split_once("capacity:").expect("both commands");
+    // `machine, as above`
+    let text = if command == "info" { info.to_owned() } else { format!("{info}{capacity}") };
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned).collect()
+}
+
+fn fits_80_columns(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+#[test]
+fn info_for_people() {
+    let out = good(&mut lookaside(&["info"]));
+    let text = stdout(&out);
+    fits_80_columns(text);
+    assert!(text.starts_with(&format!("lookaside {}\n", env!("CARGO_PKG_VERSION"))), "{text}");
+    for expected in [
+        "\nmachine ",
+        "\nkernels ",
+        "\ndevices     cpu\n",
+        "\nengines ",
+        "dc.compress",
+        "dc.decompress",
+        "by level 0: stored",
+        "not capped: LOOKASIDE_CPU is not set",
+        "default: the first",
+    ] {
+        assert!(text.contains(expected), "no {expected:?} in\n{text}");
+    }
+    assert_eq!(stderr(&out), "");
+}
+
+#[test]
+fn info_for_programs() {
+    let v = json(&mut lookaside(&["info", "--json"]));
+    assert_eq!(v["version"], env!("CARGO_PKG_VERSION"));
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(
+        (v["engines"].as_u64(), v["machine"]["cpus"].as_u64()),
+        (Some(cpus as u64), Some(cpus as u64))
+    );
+    assert_eq!(v["machine"]["architecture"], std::env::consts::ARCH);
+    assert_eq!(v["simd"]["tier"], v["simd"]["detected_tier"]);
+    assert!(v["simd"]["cap"].is_null() && v["simd"]["cap_ignored"].is_null());
+    assert_eq!(v["devices"][0]["name"], "cpu");
+    let rows = v["devices"][0]["capabilities"].as_array().unwrap();
+    let compress = rows.iter().find(|c| c["op"] == "dc.compress").expect("compression");
+    assert!(
+        compress["best_batch"].as_u64() >= Some(1)
+            && compress["max_src_bytes"].as_u64() > Some(1 << 20)
+    );
+    let routes = v["routes"].as_array().unwrap();
+    let route = routes.iter().find(|r| r["op"] == "dc.compress").expect("a route");
+    assert_eq!(route["entries"][0]["device"], "cpu");
+    assert_ne!(route["entries"][0]["why"], "");
+}
+
+#[test]
+fn a_cap_is_seen_and_an_unknown_one_warned_of() {
+    let v = json(lookaside(&["info", "--json"]).env("LOOKASIDE_CPU", "generic"));
+    assert_eq!((&v["simd"]["tier"], &v["simd"]["cap"]), (&"generic".into(), &"generic".into()));
+    let text = good(lookaside(&["info"]).env("LOOKASIDE_CPU", "generic"));
+    assert!(stdout(&text).contains("capped by LOOKASIDE_CPU=generic"));
+
+    let out = good(lookaside(&["info", "--json"]).env("LOOKASIDE_CPU", "avx1024"));
+    assert_eq!(
+        stderr(&out),
+        "lookaside: LOOKASIDE_CPU=avx1024 is ignored: generic, avx2, avx512 are known\n"
+    );
+    let v: Value = serde_json::from_str(stdout(&out)).unwrap();
+    assert_eq!((&v["simd"]["cap_ignored"], &v["simd"]["cap"]), (&"avx1024".into(), &Value::Null));
+}
+
+#[test]
+fn capacity_for_programs() {
+    let v = json(&mut lookaside(&["capacity", "--json", "--seconds", "0.2"]));
+    assert_eq!((&v["device"], &v["slas_available"]), (&"cpu".into(), &Value::Null));
+    let packets = v["data"]["packets"].as_u64().unwrap();
+    assert!(packets >= 16 && v["data"]["packet_bytes"] == 65_536 && v["seconds"] == 0.2);
+    assert!(v["data"]["name"].as_str().unwrap().starts_with("generated"));
+    let service = &v["services"][0];
+    assert_eq!(service["service"], "dc");
+    let operations = service["operations"].as_array().unwrap();
+    assert_eq!(operations.len(), 2);
+    for (operation, name) in operations.iter().zip(["dc.compress", "dc.decompress"]) {
+        let number =
+            |key: &str| operation[key].as_f64().unwrap_or_else(|| panic!("{key}: {operation}"));
+        assert_eq!(operation["op"], name);
+        let total = number("total_gbit_s");
+        assert!(total > 0.0 && number("one_engine_gbit_s") > 0.0);
+        assert_eq!(number("available_gbit_s"), total);
+        let share = total / v["engines"].as_f64().unwrap();
+        assert!((number("per_engine_gbit_s") - share).abs() < 1e-3);
+        assert!((0.30..0.50).contains(&number("ratio")), "like a corpus: {operation}");
+        // The device's own counters say that it did the work.
+        assert!(number("requests") > 0.0 && number("batches") > 0.0);
+        assert_eq!(number("bytes"), number("requests") * 65_536.0);
+        let measured = number("bytes") * 8.0 / 1e9 / 0.2;
+        assert!(total <= measured * 1.01, "no faster than the counters: {total} {measured}");
+        assert!((0.0..=1.0).contains(&number("busy_fraction")) && number("busy_fraction") > 0.0);
+        assert_eq!(number("verified_packets"), packets as f64);
+    }
+}
+
+#[test]
+fn capacity_for_people_with_a_corpus() {
+    let dir = folder("corpus");
+    fs::write(dir.join("b"), "a line that comes again\n".repeat(10_000)).unwrap();
+    fs::write(dir.join("a"), "x").unwrap();
+    let run = || lookaside(&["capacity", "--seconds=0.05", "--corpus", dir.to_str().unwrap()]);
+    let out = good(&mut run());
+    let text = stdout(&out);
+    assert!(text.contains("3 packets of 64 KB, 2 files of"), "{text}");
+    for expected in
+        ["checked   3 packets", "Gbit/s of uncompressed data", "total  available", "SLAs "]
+    {
+        assert!(text.contains(expected), "no {expected:?} in\n{text}");
+    }
+    // One packet is made of less.
+    fs::remove_file(dir.join("b")).unwrap();
+    assert!(stdout(&good(&mut run())).contains("1 packet of 64 KB"));
+    fs::remove_file(dir.join("a")).unwrap();
+    let empty = run().output().unwrap();
+    assert_eq!(empty.status.code(), Some(1));
+    assert!(stderr(&empty).contains("no files with data"));
+    fs::remove_dir_all(&dir).unwrap();
+    assert_eq!(run().output().unwrap().status.code(), Some(1));
+
+    let out = good(&mut lookaside(&["capacity", "--seconds", "0.05"]));
+    fits_80_columns(stdout(&out));
+}
+
+#[test]
+fn every_key_is_documented() {
+    for args in [&["info", "--json"][..], &["capacity", "--json", "--seconds", "0.01"]] {
+        let (mut found, words) = (Vec::new(), documented(args[0]));
+        keys(&json(&mut lookaside(args)), &mut found);
+        assert!(found.len() > 15);
+        for key in found {
+            assert!(words.contains(&key), "{key} of {} is not in --help", args[0]);
+        }
+    }
+}
+
+#[test]
+fn mistakes_and_questions() {
+    for args in [&["frobnicate"][..], &[], &["info", "--frob"], &["capacity", "--seconds", "-3"]] {
+        let out = lookaside(args).output().unwrap();
+        assert_eq!(out.status.code(), Some(2), "{args:?}");
+        assert!(
+            out.stdout.is_empty() && stderr(&out).contains("usage: lookaside info"),
+            "{args:?}"
+        );
+    }
+    let help = good(&mut lookaside(&["--help"]));
+    fits_80_columns(stdout(&help));
+    let version = good(&mut lookaside(&["--version"]));
+    assert_eq!(stdout(&version), format!("lookaside {}\n", env!("CARGO_PKG_VERSION")));
+}
