@@ -49,11 +49,15 @@ enum Slot {
 
 #[derive(Default)]
 struct Table {
+    /// One for each call that was submitted and is not over; grows with the calls that live.
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Slots of the ring that no call uses; made at the first need, then kept.
+    /// How many requests are in the ring or at a device, and how many may be.
+    in_flight: usize,
+    depth: usize,
+    /// Slots of the ring that no request uses; made at the first need, then kept.
     spare: Vec<Work>,
-    /// Calls that found no free slot.
+    /// Calls that found the ring full.
     room: Vec<Waiter>,
 }
 
@@ -62,26 +66,28 @@ pub(crate) struct Calls(Mutex<Table>);
 
 impl Calls {
     pub(crate) fn new(depth: usize) -> Calls {
-        let slots = (0..depth).map(|_| Slot::Free).collect();
-        Calls(Mutex::new(Table {
-            slots,
-            free: (0..depth as u32).rev().collect(),
-            ..Table::default()
-        }))
+        Calls(Mutex::new(Table { depth, ..Table::default() }))
     }
 
-    /// Claims a slot for a call with this tag.
+    /// Claims a slot and a place in the ring for a call with this tag.
     fn claim(&self, tag: u64) -> Option<(u32, Work)> {
         let mut table = self.0.lock().ok()?;
-        let slot = table.free.pop()?;
+        if table.in_flight == table.depth {
+            return None;
+        }
+        table.in_flight += 1;
+        let slot = table.free.pop().unwrap_or_else(|| {
+            table.slots.push(Slot::Free);
+            table.slots.len() as u32 - 1
+        });
         table.slots[slot as usize] = Slot::Pending(tag, Waiter::None);
         Some((slot, table.spare.pop().unwrap_or_else(Work::empty)))
     }
 
-    /// Has this one woken when a slot may be free.
+    /// Has this one woken when there may be room in the ring.
     fn await_room(&self, waiter: Waiter) {
         if let Ok(mut table) = self.0.lock() {
-            if table.free.is_empty() {
+            if table.in_flight == table.depth {
                 table.room.push(waiter);
             } else {
                 drop(table);
@@ -94,34 +100,32 @@ impl Calls {
         let Some(mut response) = port::open(&mut work) else { return };
         let Ok(mut table) = self.0.lock() else { return };
         table.spare.push(work);
+        table.in_flight -= 1;
+        let room = core::mem::take(&mut table.room);
         let slot = response.tag as u32;
-        let Some(entry) = table.slots.get_mut(slot as usize) else { return };
-        match core::mem::replace(entry, Slot::Free) {
+        let waiter = match table.release(slot) {
             Slot::Pending(tag, waiter) => {
                 response.tag = tag;
-                *entry = Slot::Done(response);
-                drop(table);
-                waiter.wake();
+                table.slots[slot as usize] = Slot::Done(response);
+                waiter
             }
-            Slot::Abandoned => Self::free(table, slot),
-            other => *entry = other,
-        }
-    }
-
-    fn free(mut table: std::sync::MutexGuard<'_, Table>, slot: u32) {
-        table.slots[slot as usize] = Slot::Free;
-        table.free.push(slot);
-        let room = core::mem::take(&mut table.room);
+            // Abandoned. The response is dropped at the end, the lock is not held then.
+            _ => {
+                table.free.push(slot);
+                Waiter::None
+            }
+        };
         drop(table);
+        waiter.wake();
         room.into_iter().for_each(Waiter::wake);
     }
 
     /// The response, or else this waiter is woken when it is there.
     fn take(&self, slot: u32, waiter: Waiter) -> Option<Response> {
         let mut table = self.0.lock().ok()?;
-        match core::mem::replace(&mut table.slots[slot as usize], Slot::Free) {
+        match table.release(slot) {
             Slot::Done(response) => {
-                Self::free(table, slot);
+                table.free.push(slot);
                 Some(response)
             }
             Slot::Pending(tag, _) => {
@@ -137,10 +141,20 @@ impl Calls {
 
     fn abandon(&self, slot: u32) {
         let Ok(mut table) = self.0.lock() else { return };
-        match table.slots[slot as usize] {
-            Slot::Done(_) => Self::free(table, slot),
+        match table.release(slot) {
+            done @ Slot::Done(_) => {
+                table.free.push(slot);
+                drop(table);
+                drop(done);
+            }
             _ => table.slots[slot as usize] = Slot::Abandoned,
         }
+    }
+}
+
+impl Table {
+    fn release(&mut self, slot: u32) -> Slot {
+        core::mem::replace(&mut self.slots[slot as usize], Slot::Free)
     }
 }
 
@@ -173,9 +187,14 @@ impl Hub {
         Ok(seq)
     }
 
-    /// The caller of this request has nothing else to do.
-    fn flush(&self, seq: u64) {
-        if self.port.flush(seq + 1) {
+    /// The caller has nothing else to do: this request is to run now, or all that are in the ring
+    /// when its own is not yet among them.
+    fn flush(&self, request: Option<u64>) {
+        let seq = match request {
+            Some(seq) => seq + 1,
+            None => self.outlet.lock().unwrap_or_else(PoisonError::into_inner).seq(),
+        };
+        if self.port.flush(seq) {
             self.shared.doorbell.ring();
         }
     }
@@ -236,6 +255,16 @@ enum Stage {
     Over,
 }
 
+impl Stage {
+    /// The number of the request in the ring, if it is there.
+    fn seq(&self) -> Option<u64> {
+        match self {
+            Stage::Submitted(_, seq) => Some(*seq),
+            _ => None,
+        }
+    }
+}
+
 /// One request of a [`Handle`]. Dropping it abandons the answer: the request still runs, and its
 /// buffers are freed when it has.
 #[must_use = "a call that is dropped throws its response away"]
@@ -254,15 +283,11 @@ impl Call {
             if let Some(response) = self.attempt(|| Waiter::Thread(thread::current())) {
                 return response;
             }
-            let state = self.state();
-            let idle = match (&self.stage, &state) {
-                (Stage::Submitted(_, seq), Some(state)) => {
-                    state.hub().flush(*seq);
-                    !state.hub().step(&*self.inner.clock)
-                }
-                _ => true,
-            };
-            if idle {
+            let stepped = self.state().is_some_and(|state| {
+                state.hub().flush(self.stage.seq());
+                state.hub().step(&*self.inner.clock)
+            });
+            if !stepped {
                 thread::park();
             }
         }
@@ -316,7 +341,7 @@ impl Call {
         work.fill(request.tag(u64::from(slot)));
         self.stage = match state.hub().push(work, &*self.inner.clock) {
             Ok(seq) => Stage::Submitted(slot, seq),
-            // There is a place in the ring for each slot.
+            // There is a place in the ring for each claim.
             Err(_) => Stage::Over,
         };
     }
@@ -331,19 +356,16 @@ impl Future for Call {
             if let Some(response) = this.attempt(|| Waiter::Task(cx.waker().clone())) {
                 return Poll::Ready(response);
             }
-            let (Stage::Submitted(_, seq), Some(state)) = (&this.stage, this.state()) else {
-                return Poll::Pending;
-            };
-            if state.hub().engine.is_none() {
+            let Some(state) = this.state().filter(|s| s.hub().engine.is_some()) else {
                 // The batch deadline collects what other tasks submit meanwhile.
                 return Poll::Pending;
-            }
+            };
             if !core::mem::replace(&mut this.yielded, true) {
                 // Let the other tasks submit first: the second visit runs all that came together.
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            state.hub().flush(*seq);
+            state.hub().flush(this.stage.seq());
             state.hub().step(&*this.inner.clock);
         }
     }

@@ -87,6 +87,13 @@ fn more_calls_than_room() {
             let r = call.wait();
             assert_eq!((r.tag, r.result.unwrap().produced), (i as u64 + 10, 100));
         }
+        // The last one first, and all others still live.
+        let calls: Vec<_> = (0..3000)
+            .map(|tag| handle.call(mover.copy(Buf::empty(), Buf::empty()).tag(tag)))
+            .collect();
+        for call in calls.into_iter().rev() {
+            assert!(call.wait().result.is_ok());
+        }
         assert_eq!(Arc::strong_count(&memory), 1);
     }
 }
