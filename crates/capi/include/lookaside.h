@@ -285,7 +285,8 @@ typedef struct la_response {
     uint64_t tag;               /* the request's */
     size_t consumed;            /* bytes of the source that were used */
     size_t produced;            /* bytes at the start of the destination that were written */
-    uint64_t bad_offset;        /* for LA_E_BAD_DATA: where, in bytes from the source's start */
+    uint64_t bad_offset;        /* for LA_E_BAD_DATA: where, in bytes from the start of the
+                                   stream; of a stateless request, from its source's */
     int32_t status;             /* not negative: LA_OK, LA_OVERFLOW, LA_END; or LA_E_... */
     int32_t bad_reason;         /* for LA_E_BAD_DATA: LA_BAD_... */
     uint32_t checksum;          /* of the uncompressed bytes (of a stream: of all so far), if the

@@ -41,11 +41,13 @@ pub struct Ticket {
 #[derive(Debug)]
 pub struct Work(Box<Slot>);
 
+const NOT_RUN: Result<Done, OpError> = Err(OpError::Cancelled);
+
 /// What a slot records beside its request.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Slot {
     request: Option<Request>,
-    result: Option<Result<Done, OpError>>,
+    result: Result<Done, OpError>,
     /// Where the answer belongs.
     pub ticket: Ticket,
     /// For ordered sessions, the epoch of [`crate::Order`]; otherwise 0.
@@ -63,21 +65,30 @@ pub struct Slot {
 impl Work {
     /// An empty slot. Allocates.
     pub fn empty() -> Work {
-        Work(Box::default())
+        Work(Box::new(Slot {
+            request: None,
+            result: NOT_RUN,
+            ticket: Ticket::default(),
+            epoch: 0,
+            advances_to: None,
+            device: 0,
+            pushed_ns: 0,
+            taken_ns: 0,
+        }))
     }
 
     /// Fills an empty slot.
     #[inline]
     pub fn fill(&mut self, request: Request) {
         self.0.request = Some(request);
-        self.0.result = None;
+        self.0.result = NOT_RUN;
         self.0.advances_to = None;
     }
 
-    /// Empties the slot: the request, and its result if there is one.
+    /// Empties the slot.
     #[inline]
-    pub fn take(&mut self) -> Option<(Request, Option<Result<Done, OpError>>)> {
-        Some((self.0.request.take()?, self.0.result.take()))
+    pub fn take(&mut self) -> Option<Request> {
+        self.0.request.take()
     }
 
     /// The request.
@@ -102,13 +113,13 @@ impl Work {
     /// Sets what happened.
     #[inline]
     pub fn finish(&mut self, result: Result<Done, OpError>) {
-        self.0.result = Some(result);
+        self.0.result = result;
     }
 
     /// What happened; `Cancelled` when nothing has.
     #[inline]
-    pub fn result(&self) -> Result<Done, OpError> {
-        self.0.result.unwrap_or(Err(OpError::Cancelled))
+    pub fn result(&self) -> &Result<Done, OpError> {
+        &self.0.result
     }
 }
 
@@ -182,6 +193,16 @@ impl Completed {
     pub fn push(&mut self, mut work: Work, result: Result<Done, OpError>) {
         work.finish(result);
         self.finished.push_back(work);
+    }
+
+    /// Hands back many, in order, whose results are set ([`Work::finish`]). Leaves `finished`
+    /// empty.
+    pub fn append(&mut self, finished: &mut VecDeque<Work>) {
+        if self.finished.is_empty() {
+            core::mem::swap(&mut self.finished, finished);
+        } else {
+            self.finished.append(finished);
+        }
     }
 
     /// Takes the oldest.

@@ -117,8 +117,8 @@ pub enum OpError {
     DstTooSmall,
     /// The source is not valid.
     BadData {
-        /// Where: how many bytes the decoder had read when it noticed, from the start of this
-        /// request's source, or of the whole stream.
+        /// Where: how many bytes the decoder had read when it noticed, from the start of the stream
+        /// or member (of a stateless request: from the start of its source).
         offset: u64,
         /// Why.
         reason: BadReason,

@@ -70,7 +70,11 @@ impl Batcher {
         };
         let queue = &mut self.queues[i];
         let take = queue.work.len().min(queue.best);
-        batch.extend(queue.work.drain(..take));
+        if take == queue.work.len() && batch.is_empty() {
+            core::mem::swap(batch, &mut queue.work);
+        } else {
+            batch.extend(queue.work.drain(..take));
+        }
         self.staged -= take;
         self.last = i;
         true

@@ -181,7 +181,7 @@ impl Shard {
     pub(crate) fn answered(&self, work: &Work, now: u64) {
         let row = self.row(work.device, work.request().op);
         row.requests.add(1);
-        match work.result() {
+        match *work.result() {
             Ok(Done { consumed, produced, .. }) => {
                 row.src_bytes.add(consumed as u64);
                 row.dst_bytes.add(produced as u64);

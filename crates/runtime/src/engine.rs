@@ -11,7 +11,6 @@ use lookaside_core::{Batch, Channel, Completed, OpError, Status, Work};
 use crate::{
     counters::Shard,
     doorbell::Doorbell,
-    port::Port,
     scheduler::{Pick, PortEntry, Scheduler},
 };
 
@@ -53,6 +52,9 @@ pub struct Engine {
     completed: Completed,
     not_run: Completed,
     batch: VecDeque<Work>,
+    /// Finished requests of one instance, and which.
+    outbox: Vec<Work>,
+    addressee: (u32, u32),
     /// Ports with replies that have not been told.
     touched: Vec<u32>,
     stall_ns: u64,
@@ -81,6 +83,8 @@ impl Engine {
             completed: Completed::with_capacity(ROOM),
             not_run: Completed::with_capacity(ROOM),
             batch: VecDeque::with_capacity(ROOM),
+            outbox: Vec::with_capacity(ROOM),
+            addressee: (0, 0),
             touched: Vec::with_capacity(ROOM),
             stall_ns,
         }
@@ -210,11 +214,12 @@ impl Engine {
 
     /// Answers a finished request, or sends it to another device when its own failed.
     fn finish(&mut self, work: Work, now: u64) {
-        if work.result() != Err(OpError::DeviceLost) {
-            return self.answer(work, now);
-        }
-        if let Err(work) = self.reroute(work) {
-            self.answer(work, now);
+        match work.result() {
+            Err(OpError::DeviceLost) => match self.reroute(work) {
+                Ok(()) => {}
+                Err(work) => self.answer(work, now),
+            },
+            _ => self.answer(work, now),
         }
     }
 
@@ -269,31 +274,40 @@ impl Engine {
         any
     }
 
+    /// Puts a finished request among those to be delivered to its instance, together.
     fn deliver(&mut self, work: Work) {
-        let place = work.ticket.port;
-        let Some(port) = self.port(&work) else { return };
-        port.deliver(work);
-        if self.touched.last() != Some(&place) && !self.touched.contains(&place) {
-            self.touched.push(place);
+        let (place, generation) = (work.ticket.port, work.ticket.generation);
+        if self.addressee != (place, generation) {
+            self.send();
+            self.addressee = (place, generation);
         }
+        self.outbox.push(work);
     }
 
-    /// The port that a request came from. It cannot have gone: an instance outlives its requests.
-    fn port(&mut self, work: &Work) -> Option<&Port> {
-        let (place, generation) = (work.ticket.port as usize, work.ticket.generation);
-        let known = |ports: &[PortEntry]| matches!(ports.get(place), Some(Some((g, _))) if *g == generation);
+    /// Delivers the outbox.
+    fn send(&mut self) {
+        if self.outbox.is_empty() {
+            return;
+        }
+        let (place, generation) = self.addressee;
+        let known = |ports: &[PortEntry]| matches!(ports.get(place as usize), Some(Some((g, _))) if *g == generation);
         if !known(&self.ports) {
             // Another engine admitted it, from an instance that is younger than this table.
-            let scheduler = self.shared.scheduler.lock().ok()?;
-            scheduler.refresh(&mut self.version, &mut self.ports);
+            if let Ok(scheduler) = self.shared.scheduler.lock() {
+                scheduler.refresh(&mut self.version, &mut self.ports);
+            }
         }
-        match self.ports.get(place) {
-            Some(Some((g, port))) if *g == generation => Some(port),
-            _ => None,
+        // It cannot have gone: an instance outlives its requests.
+        if let Some(Some((_, port))) = self.ports.get(place as usize) {
+            port.deliver(&mut self.outbox);
+            if !self.touched.contains(&place) {
+                self.touched.push(place);
+            }
         }
     }
 
     fn notify(&mut self) {
+        self.send();
         for place in self.touched.drain(..) {
             if let Some(Some((_, port))) = self.ports.get(place as usize) {
                 port.notify();

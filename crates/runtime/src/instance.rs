@@ -184,7 +184,7 @@ impl Instance {
             let Some(mut work) = self.link.free.pop() else { return Err(Full(request)) };
             work.fill(request);
             if let Err(mut work) = self.link.outlet.push(work, &*self.inner.clock) {
-                let request = work.take().map(|(request, _)| request);
+                let request = work.take();
                 self.link.free.push(work);
                 return request.map_or(Ok(()), |r| Err(Full(r)));
             }
@@ -234,7 +234,9 @@ impl Instance {
         self.flush();
         let clock = self.inner.clock.clone();
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        let deadline = clock.now_ns().saturating_add(timeout_ns);
+        let start = clock.now_ns();
+        let deadline = start.saturating_add(timeout_ns);
+        let spin_until = start.saturating_add(self.inner.spin_ns());
         let Link { replies, engine, outlet, .. } = &mut self.link;
         let Sink::Ring { replies: sent, notice } = &outlet.port().sink else { return false };
         let position = replies.position().wrapping_add(count);
@@ -252,6 +254,8 @@ impl Instance {
                 return false;
             }
             match engine {
+                // Lone requests in a row: neither side goes to sleep in between.
+                None if now < spin_until => core::hint::spin_loop(),
                 None => notice.wait(position, || sent.sent(), Duration::from_nanos(deadline - now)),
                 Some(engine) => {
                     let step = engine.step(now);

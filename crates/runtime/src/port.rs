@@ -2,19 +2,18 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lookaside_core::{OpError, Response, Work};
+use lookaside_core::{Request, Response, Work};
 
 use crate::{calls::Calls, doorbell::Notice, ring::Replies};
 
 /// Empties a finished slot: its owner takes the response.
 #[inline]
 pub(crate) fn open(work: &mut Work) -> Option<Response> {
-    let (request, result) = work.take()?;
-    if let (Some(epoch), Some(order)) = (work.advances_to, &request.session.order) {
+    let Request { tag, session, src, dst, .. } = work.take()?;
+    if let (Some(epoch), Some(order)) = (work.advances_to, &session.order) {
         order.see(epoch);
     }
-    let result = result.unwrap_or(Err(OpError::Cancelled));
-    Some(Response { tag: request.tag, result, src: request.src, dst: request.dst })
+    Some(Response { tag, result: *work.result(), src, dst })
 }
 
 /// Where replies go.
@@ -58,11 +57,12 @@ impl Port {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Delivers a finished request. [`Port::notify`] must follow, once for many.
-    pub(crate) fn deliver(&self, work: Work) {
+    /// Delivers finished requests, and leaves `finished` empty. [`Port::notify`] must follow, once
+    /// for many.
+    pub(crate) fn deliver(&self, finished: &mut Vec<Work>) {
         match &self.sink {
-            Sink::Ring { replies, .. } => replies.send(work),
-            Sink::Calls(calls) => calls.deliver(work),
+            Sink::Ring { replies, .. } => replies.send(finished.drain(..)),
+            Sink::Calls(calls) => finished.drain(..).for_each(|work| calls.deliver(work)),
         }
     }
 

@@ -181,18 +181,35 @@ pub(crate) fn reply_ring<T>(depth: usize) -> (Arc<Replies<T>>, ReplyReceiver<T>)
 }
 
 impl<T> Replies<T> {
-    /// Appends a reply. The one that sends it must have a request outstanding, so that a slot is
-    /// free; otherwise this would spin until one is.
-    pub(crate) fn send(&self, value: T) {
-        let position = self.tail.fetch_add(1, Ordering::Relaxed);
-        let slot = &self.slots[position & (self.slots.len() - 1)];
-        while slot.turn.load(Ordering::Acquire) != position {
-            spin_loop();
+    /// Appends replies, in order. Each answers a request that is outstanding, so that its slot is
+    /// free; otherwise this would spin until it is.
+    pub(crate) fn send(&self, values: impl ExactSizeIterator<Item = T>) {
+        let count = values.len();
+        let start = self.tail.fetch_add(count, Ordering::Relaxed);
+        let mut written = 0;
+        for value in values {
+            // An iterator that yields more than it said must not write where others do.
+            assert!(written < count, "more replies than claimed");
+            let position = start.wrapping_add(written);
+            let slot = self.slot(position);
+            while slot.turn.load(Ordering::Acquire) != position {
+                spin_loop();
+            }
+            // SAFETY: `fetch_add` gave this position to this thread, and `turn` says that the
+            // slot's value of the lap before has been taken.
+            slot.value.with_mut(|s| unsafe { (*s).write(value) });
+            written += 1;
         }
-        // SAFETY: `fetch_add` gave this position to this thread, and `turn` says that the slot's
-        // value of the lap before has been taken.
-        slot.value.with_mut(|s| unsafe { (*s).write(value) });
-        slot.turn.store(position.wrapping_add(1), Ordering::Release);
+        // The last one first: a receiver that polls sees none until it sees all, and does not
+        // fight for the cache lines meanwhile.
+        for i in (0..written).rev() {
+            let position = start.wrapping_add(i);
+            self.slot(position).turn.store(position.wrapping_add(1), Ordering::Release);
+        }
+    }
+
+    fn slot(&self, position: usize) -> &ReplySlot<T> {
+        &self.slots[position & (self.slots.len() - 1)]
     }
 
     /// The position behind the last reply that was sent or is being sent.
@@ -204,7 +221,7 @@ impl<T> Replies<T> {
 impl<T> ReplyReceiver<T> {
     /// Takes the oldest reply.
     pub(crate) fn recv(&mut self) -> Option<T> {
-        let slot = &self.replies.slots[self.head & (self.replies.slots.len() - 1)];
+        let slot = self.replies.slot(self.head);
         if slot.turn.load(Ordering::Acquire) != self.head.wrapping_add(1) {
             return None;
         }
@@ -218,7 +235,7 @@ impl<T> ReplyReceiver<T> {
 
     /// Whether [`ReplyReceiver::recv`] would find a reply.
     pub(crate) fn is_ready(&self) -> bool {
-        let slot = &self.replies.slots[self.head & (self.replies.slots.len() - 1)];
+        let slot = self.replies.slot(self.head);
         slot.turn.load(Ordering::Acquire) == self.head.wrapping_add(1)
     }
 
@@ -286,10 +303,10 @@ mod tests {
 
         let (replies, mut r) = reply_ring(2);
         for _ in 0..5 {
-            replies.send(value.clone());
+            replies.send([value.clone()].into_iter());
             drop(r.recv());
         }
-        replies.send(value.clone());
+        replies.send([value.clone()].into_iter());
         drop((replies, r));
         assert_eq!(Rc::strong_count(&value), 1);
     }
@@ -304,7 +321,7 @@ mod tests {
             while n < N {
                 match c.pop() {
                     Some(v) => {
-                        replies.send(v);
+                        replies.send([v].into_iter());
                         n += 1;
                     }
                     None => thread::yield_now(),
@@ -369,12 +386,12 @@ mod loom_tests {
     #[test]
     fn replies_of_two_engines_all_arrive() {
         loom::model(|| {
-            let (replies, mut r) = reply_ring(2);
+            let (replies, mut r) = reply_ring(4);
             let other = replies.clone();
-            let t = thread::spawn(move || other.send(Box::new(1)));
-            replies.send(Box::new(2));
+            let t = thread::spawn(move || other.send([Box::new(1), Box::new(3)].into_iter()));
+            replies.send([Box::new(2)].into_iter());
             let mut sum = 0;
-            while sum < 3 {
+            while sum < 6 {
                 match r.recv() {
                     Some(v) => sum += *v,
                     None => thread::yield_now(),

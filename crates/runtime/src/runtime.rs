@@ -94,7 +94,8 @@ impl Builder {
         self
     }
 
-    /// How long an engine without work looks for some before it sleeps; 5 microseconds by default.
+    /// How long an engine without work looks for some, and a waiting caller for responses, before
+    /// it sleeps; 5 microseconds by default.
     #[must_use]
     pub fn spin(mut self, spin: Duration) -> Builder {
         self.worker.spin_ns = u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX);
@@ -229,6 +230,11 @@ impl Inner {
             }
             node = node.next.get_or_init(Box::default);
         }
+    }
+
+    /// How long to look before sleeping.
+    pub(crate) fn spin_ns(&self) -> u64 {
+        self.config.worker.spin_ns
     }
 
     fn new_shared(&self) -> Arc<Shared> {

@@ -9,8 +9,8 @@ use std::{
 };
 
 use lookaside_core::{
-    Batch, Capability, Channel, Completed, Device, EngineId, OpError, Prepared,
-    SessionSpec, SetupError, Work,
+    Batch, Capability, Channel, Completed, Device, EngineId, OpError, Prepared, SessionSpec,
+    SetupError, Work,
 };
 
 use crate::Rng;
@@ -131,7 +131,7 @@ impl Channel for FaultChannel {
                 false => 0,
             };
             let work = self.finished.remove(i);
-            let result = work.result();
+            let result = *work.result();
             done.push(work, result);
             n += 1;
         }

@@ -149,7 +149,7 @@ impl Channel for SimChannel {
         while self.held.front().is_some_and(|(t, _)| *t <= now)
             && let Some((_, work)) = self.held.pop_front()
         {
-            let result = work.result();
+            let result = *work.result();
             done.push(work, result);
             n += 1;
         }

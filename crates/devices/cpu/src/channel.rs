@@ -10,6 +10,8 @@ use lookaside_core::{Batch, Buf, Channel, Completed, Done, Op, OpError, Request,
 use crate::dc;
 
 pub(crate) struct CpuChannel {
+    /// Outside the part of `submit` that may panic.
+    current: Option<Work>,
     finished: VecDeque<Work>,
     memory: Memory,
     scratch: dc::Scratch,
@@ -25,13 +27,16 @@ struct Memory {
 impl CpuChannel {
     pub(crate) fn new() -> CpuChannel {
         CpuChannel {
+            current: None,
             finished: VecDeque::with_capacity(64),
             memory: Memory::default(),
             scratch: dc::Scratch::new(),
         }
     }
 
-    fn execute(&mut self, work: &mut Work) -> Result<Done, OpError> {
+    /// Executes the current request.
+    fn execute(&mut self) -> Result<Done, OpError> {
+        let work = self.current.as_mut().ok_or(OpError::Cancelled)?;
         let device = usize::from(work.device);
         let Request { op, args, session, src, dst, .. } = work.request_mut();
         let prepared = session.prepared.get(device).and_then(Option::as_ref);
@@ -43,6 +48,14 @@ impl CpuChannel {
             Op::Decompress => dc::decompress(prepared, scratch, src, dst),
             _ => Err(OpError::Unsupported),
         })
+    }
+
+    /// The current request has ended.
+    fn end(&mut self, result: Result<Done, OpError>) {
+        if let Some(mut work) = self.current.take() {
+            work.finish(result);
+            self.finished.push_back(work);
+        }
     }
 }
 
@@ -86,27 +99,26 @@ fn copy(src: &[u8], dst: &mut [u8]) -> Result<Done, OpError> {
 
 impl Channel for CpuChannel {
     fn submit(&mut self, batch: &mut Batch<'_>) -> usize {
-        let mut taken = 0;
-        while let Some(mut work) = batch.take() {
-            // A panic in a kernel is a defect of ours. It costs this request, not the engine.
-            let result = catch_unwind(AssertUnwindSafe(|| self.execute(&mut work)));
-            let result = result.unwrap_or_else(|_| {
-                self.scratch = dc::Scratch::new();
-                Err(OpError::DeviceLost)
-            });
-            work.finish(result);
-            self.finished.push_back(work);
-            taken += 1;
+        let before = self.finished.len();
+        // A panic in a kernel is a defect of ours. It costs the one request, not the engine.
+        while catch_unwind(AssertUnwindSafe(|| {
+            while let Some(work) = batch.take() {
+                self.current = Some(work);
+                let result = self.execute();
+                self.end(result);
+            }
+        }))
+        .is_err()
+        {
+            self.scratch = dc::Scratch::new();
+            self.end(Err(OpError::DeviceLost));
         }
-        taken
+        self.finished.len() - before
     }
 
     fn poll(&mut self, done: &mut Completed) -> usize {
         let n = self.finished.len();
-        for work in self.finished.drain(..) {
-            let result = work.result();
-            done.push(work, result);
-        }
+        done.append(&mut self.finished);
         n
     }
 
