@@ -1,0 +1,452 @@
+//! Options: the letters and meanings of paper 1 section 8.4, and long ones.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::PathBuf,
+};
+
+use parcomp::{Doorbell, Format, Params, Wait};
+
+pub(crate) const HELP: &str = "\
+parcomp: compresses files in parallel, through the Lookaside device or with zlib
+
+usage: parcomp [options] [-i] FILE [-o FILE]      compress (- is standard input or output)
+       parcomp -d [options] [-i] FILE [-o FILE]   decompress
+       parcomp compare FILE [-o FILE.gz] [-l N] [-c KB] [-j N]
+                                                  zlib and the device, side by side
+       parcomp bench --help                       draw the figures of the paper
+
+Without -o, FILE becomes FILE.gz, and FILE.gz becomes FILE with -d. Values may be attached
+to their letter: -c64, -t4.
+
+files
+  -i, --input FILE      what to read
+  -o, --output FILE     what to write: under this name only when it is whole
+      --force           replace the output file if there is one
+      --format NAME     gzip (default), zlib, raw, or cf: per chunk 4 bytes length and a
+                        DEFLATE block. With -d, gzip and zlib are recognised
+  -d, --decompress      decompress; any gzip or zlib file, not only our own
+      --limit BYTES     with -d: refuse to write more than this (K, M, G may follow)
+      --verify          decompress the output and compare it before it gets its name
+
+compression
+  -p, --provider NAME   lookaside (default; also called qat) or zlib
+  -c, --chunk KB        chunk size in KB, compressed separately; default 64
+  -l, --level N         0 to 12 (zlib: 0 to 9); default 1
+  -t, --threads N       threads, each with its own device instance; default 0: the calling
+                        thread does all; at most 256
+  -y HEX, -a DECIMAL    the cores for threads and engines, as a bit mask (-yff: the first 8);
+                        default: any
+
+lookaside only
+  -j, --jobs N          requests outstanding at one time, from each thread: 1 (synchronous) to
+                        256; default: 8 for each engine, at least 8
+  -w, --window N        DEFLATE window: 0 to 5 for 1 KB to 32 KB, or 9 to 15 for its bits;
+                        default 5
+  -s, --static          static Huffman codes; default dynamic
+      --engines N       engine threads; 0: the calling thread executes its own requests;
+                        default: one for each core
+      --copy            copy data to buffers of the framework (only matters to its library)
+      --wait HOW        block (default), poll or event
+      --doorbell HOW    batch (default) or request
+
+reports
+  -n, --iterations N    run N times; default 1
+  -x, --csv 1|2         print a line of comma-separated values; 2: with a header before it
+      --json            print one JSON object
+      --stats           print what served the requests
+  -f, --mhz N           CPU frequency in MHz, for cycles per byte; measured with -v
+  -v, --verbose         say more; -g, --debug is the same
+  -q, --quiet           only errors
+  -h, --help            this text
+  -V, --version         the version
+
+Exit status: 0 done, 1 error (and no output file), 2 done with a warning.
+";
+
+pub(crate) const COMPARE_HELP: &str = "\
+parcomp compare: compresses a file with zlib (one thread) and with Lookaside (all engines),
+verifies both results, and prints what each of them took
+
+usage: parcomp compare [options] FILE
+
+  -o, --output FILE.gz  keep Lookaside's result under this name; default: FILE.gz
+      --force           replace it if it is there
+  -l, --level N         compression level of both, 0 to 9; default 1
+  -c, --chunk KB        chunk size of both in KB; default 64
+  -j, --jobs N          requests outstanding; default: from the engines
+  -n, --iterations N    run each N times and print the fastest; default 1
+      --engines N       engine threads; default: one for each core
+";
+
+/// What the command line asks for.
+pub(crate) enum Parsed {
+    Help,
+    Version,
+    Run(Box<Options>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) input: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
+    pub(crate) provider: String,
+    pub(crate) decompress: bool,
+    pub(crate) params: Params,
+    /// Whether `--format` was given.
+    pub(crate) format: Option<Format>,
+    pub(crate) force: bool,
+    pub(crate) verify: bool,
+    pub(crate) verbose: bool,
+    pub(crate) quiet: bool,
+    pub(crate) csv: Option<u64>,
+    pub(crate) json: bool,
+    pub(crate) stats: bool,
+    pub(crate) mhz: Option<f64>,
+    pub(crate) iterations: u64,
+}
+
+impl Options {
+    fn new() -> Options {
+        Options {
+            input: None,
+            output: None,
+            provider: "lookaside".into(),
+            decompress: false,
+            params: Params::default(),
+            format: None,
+            force: false,
+            verify: false,
+            verbose: false,
+            quiet: false,
+            csv: None,
+            json: false,
+            stats: false,
+            mhz: None,
+            iterations: 1,
+        }
+    }
+}
+
+/// What is wrong with the command line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Usage(String);
+
+impl Usage {
+    pub(crate) fn no_input() -> Usage {
+        Usage("no input file (- is standard input)".into())
+    }
+}
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn usage<T>(message: impl Into<String>) -> Result<T, Usage> {
+    Err(Usage(message.into()))
+}
+
+/// Long names and their letters; capital letters stand for options that have none.
+const LONG: [(&str, char); 31] = [
+    ("input", 'i'),
+    ("output", 'o'),
+    ("provider", 'p'),
+    ("chunk", 'c'),
+    ("level", 'l'),
+    ("decompress", 'd'),
+    ("verbose", 'v'),
+    ("debug", 'g'),
+    ("csv", 'x'),
+    ("threads", 't'),
+    ("mhz", 'f'),
+    ("iterations", 'n'),
+    ("affinity", 'y'),
+    ("jobs", 'j'),
+    ("window", 'w'),
+    ("static", 's'),
+    ("help", 'h'),
+    ("quiet", 'q'),
+    ("version", 'V'),
+    ("format", 'F'),
+    ("verify", 'C'),
+    ("json", 'J'),
+    ("force", 'R'),
+    ("engines", 'E'),
+    ("limit", 'L'),
+    ("stats", 'S'),
+    ("copy", 'P'),
+    ("wait", 'W'),
+    ("doorbell", 'D'),
+    ("stdout", 'O'),
+    ("keep", 'K'),
+];
+
+/// The letters that may stand on a command line.
+const SHORT: &str = "iopcldvgxtfnyajwshqV";
+/// The options that have a value.
+const VALUED: &str = "iopclxtfnyajwFELWD";
+
+pub(crate) fn parse(args: &[OsString]) -> Result<Parsed, Usage> {
+    let mut options = Options::new();
+    let mut rest = args.iter();
+    let mut only_names = false;
+    while let Some(arg) = rest.next() {
+        let bytes = arg.as_bytes();
+        if only_names || bytes == b"-" || bytes.first() != Some(&b'-') {
+            name(&mut options, arg)?;
+        } else if bytes == b"--" {
+            only_names = true;
+        } else if let Some(long) = bytes.strip_prefix(b"--") {
+            let (long, attached) = match long.iter().position(|&b| b == b'=') {
+                Some(at) => (&long[..at], Some(OsStr::from_bytes(&long[at + 1..]).to_owned())),
+                None => (long, None),
+            };
+            let found = LONG.iter().find(|(n, _)| n.as_bytes() == long);
+            let Some(&(_, letter)) = found else {
+                return usage(format!("unknown option {}", arg.to_string_lossy()));
+            };
+            if let Some(parsed) = one(&mut options, letter, arg, attached, &mut rest)? {
+                return Ok(parsed);
+            }
+        } else {
+            // Letters without values may be joined; one with a value takes the rest.
+            let mut at = 1;
+            while at < bytes.len() {
+                let letter = char::from(bytes[at]);
+                at += 1;
+                if !SHORT.contains(letter) {
+                    return usage(format!("unknown option {}", arg.to_string_lossy()));
+                }
+                let mut attached = None;
+                if VALUED.contains(letter) && at < bytes.len() {
+                    attached = Some(OsString::from_vec(bytes[at..].to_vec()));
+                    at = bytes.len();
+                }
+                if let Some(parsed) = one(&mut options, letter, arg, attached, &mut rest)? {
+                    return Ok(parsed);
+                }
+            }
+        }
+    }
+    check(&options)?;
+    Ok(Parsed::Run(Box::new(options)))
+}
+
+fn name(options: &mut Options, arg: &OsStr) -> Result<(), Usage> {
+    if options.input.is_some() {
+        return usage(format!("a second input file: {}", arg.to_string_lossy()));
+    }
+    options.input = Some(arg.into());
+    Ok(())
+}
+
+/// One option. `Some`: the command line is over.
+fn one(
+    o: &mut Options,
+    letter: char,
+    arg: &OsStr,
+    attached: Option<OsString>,
+    rest: &mut core::slice::Iter<'_, OsString>,
+) -> Result<Option<Parsed>, Usage> {
+    let shown = arg.to_string_lossy();
+    let value = if VALUED.contains(letter) {
+        match attached.or_else(|| rest.next().cloned()) {
+            Some(value) => value,
+            None => return usage(format!("{shown} needs a value")),
+        }
+    } else if attached.is_some() {
+        return usage(format!("{shown} has no value"));
+    } else {
+        OsString::new()
+    };
+    let text = value.to_string_lossy();
+    let wrong = |what: &str| Usage(format!("{shown}: {text:?} is not {what}"));
+    let number = |least: u64, most: u64| match text.parse::<u64>() {
+        Ok(n) if (least..=most).contains(&n) => Ok(n),
+        _ => Err(wrong(&format!("a number from {least} to {most}"))),
+    };
+    let size = |least, most| number(least, most).map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+    let mask = |radix| {
+        let digits = text.trim_start_matches("0x").trim_start_matches("0X");
+        let digits = if radix == 16 { digits } else { &text };
+        match u64::from_str_radix(digits, radix) {
+            Ok(mask) if mask > 0 => Ok(Some(mask)),
+            _ => Err(wrong("a mask of cores")),
+        }
+    };
+    let p = &mut o.params;
+    match letter {
+        'i' => name(o, &value)?,
+        'o' => o.output = Some(value.into()),
+        'p' => o.provider = text.into_owned(),
+        'c' => p.chunk_size = size(1, Params::MAX_CHUNK as u64 >> 10)? << 10,
+        'l' => p.level = number(0, 12)? as u8,
+        'd' => o.decompress = true,
+        'v' | 'g' => o.verbose = true,
+        'x' => o.csv = Some(number(1, 2)?),
+        't' => p.num_threads = size(0, Params::MAX_THREADS as u64)?,
+        'f' => match text.parse::<f64>() {
+            Ok(mhz) if mhz > 0.0 && mhz.is_finite() => o.mhz = Some(mhz),
+            _ => return Err(wrong("a frequency in MHz")),
+        },
+        'n' => o.iterations = number(1, 1_000_000)?,
+        'y' => p.core_affinity = mask(16)?,
+        'a' => p.core_affinity = mask(10)?,
+        'j' => p.max_jobs_outstanding = size(1, Params::MAX_JOBS as u64)?,
+        'w' => {
+            let bits = text.parse().ok().and_then(Params::window_bits_of);
+            p.window_bits = bits.ok_or_else(|| wrong("0 to 5 or 9 to 15"))?;
+        }
+        's' => p.static_huffman = true,
+        'q' => o.quiet = true,
+        'F' => {
+            let format = text.parse().map_err(|()| wrong("gzip, zlib, raw or cf"))?;
+            (o.format, p.format) = (Some(format), format);
+        }
+        'C' => o.verify = true,
+        'J' => o.json = true,
+        'R' => o.force = true,
+        'E' => p.engines = Some(size(0, 1024)?),
+        'L' => p.limit = Some(bytes_of(&text).ok_or_else(|| wrong("a number of bytes"))?),
+        'S' => o.stats = true,
+        'P' => p.copy = true,
+        'W' => {
+            p.wait = match &*text {
+                "block" => Wait::Block,
+                "poll" => Wait::Poll,
+                "event" => Wait::Event,
+                _ => return Err(wrong("block, poll or event")),
+            }
+        }
+        'D' => {
+            p.doorbell = match &*text {
+                "batch" => Doorbell::Batch,
+                "request" => Doorbell::Request,
+                _ => return Err(wrong("batch or request")),
+            }
+        }
+        'O' => o.output = Some("-".into()),
+        // The input file is always kept.
+        'K' => {}
+        'h' => return Ok(Some(Parsed::Help)),
+        'V' => return Ok(Some(Parsed::Version)),
+        _ => return usage(format!("unknown option {shown}")),
+    }
+    Ok(None)
+}
+
+fn check(o: &Options) -> Result<(), Usage> {
+    if o.provider == "zlib" && o.params.level > 9 && !o.decompress {
+        return usage("zlib's levels are 0 to 9");
+    }
+    if o.verify && o.decompress {
+        return usage("--verify is for compression: decompression checks by itself");
+    }
+    if o.json && o.csv.is_some() {
+        return usage("--json or -x, not both");
+    }
+    if o.params.limit.is_some() && !o.decompress {
+        return usage("--limit is for -d");
+    }
+    Ok(())
+}
+
+/// "100", "64K", "3M", "2G".
+fn bytes_of(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.strip_suffix(['K', 'k']) {
+        Some(d) => (d, 10),
+        None => match text.strip_suffix(['M', 'm']) {
+            Some(d) => (d, 20),
+            None => text.strip_suffix(['G', 'g']).map_or((text, 0), |d| (d, 30)),
+        },
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(line: &str) -> Result<Options, Usage> {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        match parse(&args)? {
+            Parsed::Run(options) => Ok(*options),
+            Parsed::Help | Parsed::Version => usage("help"),
+        }
+    }
+
+    #[test]
+    fn the_papers_command_lines() {
+        let o = run("-pzlib -icalgary.1G -otest1 -l1 -c1000000 -yffff -t16").unwrap();
+        assert_eq!((&*o.provider, o.params.num_threads), ("zlib", 16));
+        assert_eq!((o.input, o.output), (Some("calgary.1G".into()), Some("test1".into())));
+        assert_eq!((o.params.chunk_size, o.params.core_affinity), (1_024_000_000, Some(0xffff)));
+        let o =
+            run("-pqat -i calgary.1G -o test1 -l 1 -c 64 -j1 -t0 -w5 -s -n3 -x2 -f2694").unwrap();
+        assert_eq!((o.params.max_jobs_outstanding, o.params.window_bits), (1, 15));
+        assert_eq!((o.iterations, o.csv, o.mhz), (3, Some(2), Some(2694.0)));
+        assert!(o.params.static_huffman);
+        assert_eq!(run("f -a 255").unwrap().params.core_affinity, Some(255));
+        assert_eq!(run("f -y0xAf").unwrap().params.core_affinity, Some(0xaf));
+    }
+
+    #[test]
+    fn joined_letters_long_names_and_dashes() {
+        let o = run("-dvi-").unwrap();
+        assert!(o.decompress && o.verbose && o.input == Some("-".into()));
+        let o = run("--format=cf --level 9 --limit 3M -d -- -x").unwrap();
+        assert_eq!((o.format, o.params.level), (Some(Format::Cf), 9));
+        assert_eq!((o.params.limit, o.input), (Some(3 << 20), Some("-x".into())));
+    }
+
+    #[test]
+    fn wrong_ones_are_refused() {
+        for line in [
+            "-c0 f",
+            "-c 1048577 f",
+            "-l13 f",
+            "-l -1 f",
+            "-t257 f",
+            "-j0 f",
+            "-j257 f",
+            "-w6 f",
+            "-w16 f",
+            "-x3 f",
+            "-n0 f",
+            "-y0 f",
+            "-yzz f",
+            "-a 0x1 f",
+            "-f0 f",
+            "-fnan f",
+            "-k f",
+            "--nonsense f",
+            "--force=1 f",
+            "f g",
+            "f -i g",
+            "-l",
+            "--level",
+            "-pzlib -l10 f",
+            "-d --verify f",
+            "--json -x1 f",
+            "--limit 5 f",
+            "-d --limit 5X f",
+            "--format lz4 f",
+            "--wait never f",
+            "--é",
+        ] {
+            assert!(run(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_tables_agree() {
+        for (name, letter) in LONG {
+            assert!(LONG.iter().filter(|(_, l)| *l == letter).count() == 1, "{name}");
+        }
+        assert!(SHORT.chars().all(|c| c == 'a' || LONG.iter().any(|(_, l)| *l == c)));
+    }
+}

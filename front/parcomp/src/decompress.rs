@@ -1,0 +1,321 @@
+//! Decompression: members with our index and `cf` blocks in parallel, all else as one stream.
+
+use std::io::Write;
+
+use crate::{
+    Summary,
+    error::{BadReason, Error},
+    gzip::Index,
+    input::{Input, Source},
+    params::{Format, Params},
+    pipeline::{self, Feed, Item},
+    provider::{Direction, LaneSpec, Provider, Task},
+    serial::{Drain, Inflater, Serial},
+    zlib,
+};
+
+/// The largest chunk (compressed or not) that is decompressed in one piece. Larger ones are
+/// streamed, so what a length field says costs at most this much memory.
+const LARGEST: usize = 16 << 20;
+/// Buffers alive at one time in parallel decompression.
+const BUDGET: usize = 48 << 20;
+/// The most that DEFLATE can expand.
+const MAX_EXPANSION: usize = 1032;
+
+/// The format that data with this beginning (at least two bytes) is in: gzip or zlib. The others
+/// cannot be told.
+pub fn detect(start: &[u8]) -> Option<Format> {
+    match *start {
+        [0x1f, 0x8b, ..] => Some(Format::Gzip),
+        [cmf, flg, ..] if is_zlib(cmf, flg) => Some(Format::Zlib),
+        _ => None,
+    }
+}
+
+/// RFC 1950 section 2.2: DEFLATE, window at most 32 KB, the check.
+fn is_zlib(cmf: u8, flg: u8) -> bool {
+    cmf & 15 == 8 && cmf >> 4 <= 7 && (u16::from(cmf) << 8 | u16::from(flg)) % 31 == 0
+}
+
+/// Decompresses `source`, which is in [`Params::format`], to `sink`. `watch` is called now and then
+/// with the bytes read and written so far.
+///
+/// Memory is bounded by a constant plus the requests outstanding, whatever the source says.
+/// Zeros after the last gzip member or zlib stream are ignored; other bytes there are ignored too
+/// and reported in [`Summary::trailing_garbage`].
+///
+/// # Errors
+/// See [`Error`]. What is in `sink` is then of no use.
+pub fn decompress(
+    provider: &dyn Provider,
+    params: &Params,
+    source: Source<'_>,
+    sink: &mut dyn Write,
+    watch: &mut dyn FnMut(u64, u64),
+) -> Result<Summary, Error> {
+    params.validate()?;
+    let out = Out { sink, written: 0, limit: params.limit, watch };
+    let mut d = Decompression {
+        provider,
+        params,
+        input: Input::new(source, params.copy),
+        out,
+        chunks: 0,
+        parallel: true,
+        serial: Serial::new(),
+        inflater: None,
+    };
+    let trailing_garbage = match params.format {
+        Format::Gzip => d.gzip()?,
+        Format::Zlib | Format::Raw => d.single(params.format)?,
+        Format::Cf => d.cf()?,
+    };
+    d.out.sink.flush().map_err(|e| Error::io("write", e))?;
+    Ok(Summary {
+        bytes_in: d.input.consumed,
+        bytes_out: d.out.written,
+        chunks: d.chunks,
+        trailing_garbage,
+    })
+}
+
+struct Out<'s> {
+    sink: &'s mut dyn Write,
+    written: u64,
+    limit: Option<u64>,
+    watch: &'s mut dyn FnMut(u64, u64),
+}
+
+impl Out<'_> {
+    fn put(&mut self, bytes: &[u8], consumed: u64) -> Result<(), Error> {
+        self.written += bytes.len() as u64;
+        if let Some(limit) = self.limit
+            && self.written > limit
+        {
+            return Err(Error::Limit(limit));
+        }
+        self.sink.write_all(bytes).map_err(|e| Error::io("write", e))?;
+        (self.watch)(consumed, self.written);
+        Ok(())
+    }
+}
+
+impl Drain for Out<'_> {
+    fn write(&mut self, bytes: &[u8], input: &Input<'_>) -> Result<(), Error> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.put(bytes, input.consumed)
+    }
+}
+
+struct Decompression<'a, 's> {
+    provider: &'s dyn Provider,
+    params: &'s Params,
+    input: Input<'a>,
+    out: Out<'s>,
+    chunks: u64,
+    /// Until a chunk was not what its length said.
+    parallel: bool,
+    serial: Serial,
+    inflater: Option<Box<dyn Inflater>>,
+}
+
+impl Decompression<'_, '_> {
+    /// Members until the end. Returns whether there is trailing garbage.
+    fn gzip(&mut self) -> Result<bool, Error> {
+        let mut first = true;
+        loop {
+            let at = self.input.consumed;
+            let start = self.input.peek(crate::gzip::HEADER)?;
+            match start {
+                [0x1f, 0x8b, ..] => {}
+                [] | [0x1f] if first => return Err(truncated(at)),
+                _ if first => return Err(Error::NotThisFormat(Format::Gzip)),
+                // Too short to tell whether it would be a member: gunzip takes it for one.
+                [1..=u8::MAX] => return Err(truncated(at)),
+                _ => return self.trailing(),
+            }
+            let indexed = Lengths::member(start).is_some();
+            if !(self.parallel && indexed && self.side_by_side(Format::Gzip)?) {
+                self.stream(Format::Gzip, None)?;
+            }
+            first = false;
+        }
+    }
+
+    /// One stream. Returns whether there is trailing garbage.
+    fn single(&mut self, format: Format) -> Result<bool, Error> {
+        if format == Format::Zlib
+            && let [cmf, flg, ..] = *self.input.peek(2)?
+            && !is_zlib(cmf, flg)
+        {
+            return Err(Error::NotThisFormat(format));
+        }
+        self.stream(format, None)?;
+        self.trailing()
+    }
+
+    /// Blocks until the end.
+    fn cf(&mut self) -> Result<bool, Error> {
+        loop {
+            let at = self.input.consumed;
+            let start = self.input.peek(4)?;
+            if start.is_empty() {
+                return Ok(false);
+            }
+            let Some(len) = Lengths::block(start) else { return Err(truncated(at)) };
+            if self.parallel && len <= LARGEST && self.side_by_side(Format::Cf)? {
+                continue;
+            }
+            self.input.consume(4);
+            self.stream(Format::Cf, Some(len))?;
+        }
+    }
+
+    /// Decompresses in parallel from here on, as long as chunks come with lengths. Returns `false`
+    /// when the chunk that the input is at now is not what its length said: then it is to be
+    /// streamed, which decides the truth. The rest is streamed too, so that a hostile file
+    /// cannot have us do things twice again and again.
+    fn side_by_side(&mut self, format: Format) -> Result<bool, Error> {
+        let (out, chunks) = (&mut self.out, &mut self.chunks);
+        let mut consumed = self.input.consumed;
+        let mut feed =
+            Lengths { input: &mut self.input, format, chunk: self.params.chunk_size, short: false };
+        let mut emit = |task: &Task<'_>| {
+            let len = task.src.len();
+            let Ok(outcome) = &task.outcome else { return Ok(false) };
+            let promised = match format {
+                Format::Gzip => Index::read(task.src.bytes()).map(|i| i.data as usize),
+                _ => Some(outcome.produced),
+            };
+            let good = outcome.consumed == len && Some(outcome.produced) == promised;
+            let Some(data) = task.dst.get(..outcome.produced).filter(|_| good) else {
+                return Ok(false);
+            };
+            consumed += (len + header(format, len).len()) as u64;
+            *chunks += 1;
+            out.put(data, consumed)?;
+            Ok(true)
+        };
+        let spec = LaneSpec { direction: Direction::Decompress, format };
+        let rest = pipeline::run(self.provider, self.params, spec, BUDGET, &mut feed, &mut emit)?;
+        let short = feed.short;
+        if !rest.is_empty() {
+            let headers: Vec<_> = rest.iter().map(|c| header(format, c.len())).collect();
+            let parts = headers.iter().zip(&rest).flat_map(|(h, c)| [h.as_slice(), c.bytes()]);
+            self.input.unread(&parts.collect::<Vec<_>>());
+        }
+        self.parallel = !short && rest.is_empty();
+        Ok(self.parallel)
+    }
+
+    /// Decompresses the stream that the input is at.
+    fn stream(&mut self, format: Format, limit: Option<usize>) -> Result<(), Error> {
+        let base = self.input.consumed;
+        let inflater = match &mut self.inflater {
+            Some(inflater) => {
+                inflater.restart()?;
+                inflater
+            }
+            none => {
+                let own = self.provider.open_stream(self.params, format)?;
+                none.insert(own.map_or_else(|| zlib::stream(format), Ok)?)
+            }
+        };
+        self.serial.run(&mut **inflater, &mut self.input, limit, &mut self.out)?;
+        self.chunks += 1;
+        let used = self.input.consumed - base;
+        match limit {
+            Some(limit) if used != limit as u64 => {
+                Err(Error::BadData { offset: base, reason: BadReason::Length })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What comes after the end. Returns whether that is anything but zeros.
+    fn trailing(&mut self) -> Result<bool, Error> {
+        loop {
+            let rest = self.input.peek(1)?;
+            let len = rest.len();
+            if rest.iter().any(|&b| b != 0) {
+                return Ok(true);
+            }
+            if len == 0 {
+                return Ok(false);
+            }
+            self.input.consume(len);
+        }
+    }
+}
+
+fn truncated(offset: u64) -> Error {
+    Error::BadData { offset, reason: BadReason::Truncated }
+}
+
+/// The chunks that come with their lengths: gzip members with our index, `cf` blocks.
+struct Lengths<'i, 'a> {
+    input: &'i mut Input<'a>,
+    format: Format,
+    /// What a `cf` block is likely to decompress to.
+    chunk: usize,
+    /// The input ended within a chunk.
+    short: bool,
+}
+
+/// What stands before a chunk of this length and is no part of it.
+fn header(format: Format, len: usize) -> Vec<u8> {
+    match format {
+        Format::Cf => u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes().to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+impl Lengths<'_, '_> {
+    /// The index of the member that begins here, if it may be decompressed in one piece.
+    fn member(start: &[u8]) -> Option<Index> {
+        let largest = LARGEST as u32;
+        Index::read(start).filter(|i| i.member <= largest && i.data <= largest)
+    }
+
+    /// The length of the block that begins here; `None` when the file ends within its header.
+    fn block(start: &[u8]) -> Option<usize> {
+        start.first_chunk().map(|h| u32::from_le_bytes(*h) as usize)
+    }
+}
+
+impl<'a> Feed<'a> for Lengths<'_, 'a> {
+    fn next(&mut self, spare: Vec<u8>) -> Result<Option<Item<'a>>, Error> {
+        if self.short {
+            return Ok(None);
+        }
+        let (len, room, max_room) = match self.format {
+            Format::Gzip => match Self::member(self.input.peek(crate::gzip::HEADER)?) {
+                // Not one byte more than promised.
+                Some(i) => (i.member as usize, i.data as usize, i.data as usize),
+                None => return Ok(None),
+            },
+            _ => match Self::block(self.input.peek(4)?).filter(|&len| len <= LARGEST) {
+                Some(len) => {
+                    let most = len.saturating_mul(MAX_EXPANSION).min(LARGEST);
+                    (len, len.saturating_mul(4).max(self.chunk).min(most), most)
+                }
+                None => return Ok(None),
+            },
+        };
+        let before: [u8; 4] = match self.format {
+            Format::Gzip => [0; 4],
+            _ => (len as u32).to_le_bytes(),
+        };
+        let before = if self.format == Format::Gzip { &before[..0] } else { &before[..] };
+        self.input.consume(before.len());
+        let src = self.input.take(len, spare)?;
+        if src.len() < len {
+            self.short = true;
+            self.input.unread(&[before, src.bytes()]);
+            return Ok(None);
+        }
+        Ok(Some(Item { src, room, max_room }))
+    }
+}
