@@ -138,8 +138,12 @@ pub fn compress(data: &[u8], rounds: usize) {
             t.wall_text(1e-6),
         );
     }
-    println!("  CPU time through instance and engine / bare igzip: own thread {:.3}, 1 engine {:.3}, 2 engines {:.3}  (bar: at most 1.03)",
-        t[1].cpu_ratio(&t[0]), t[2].cpu_ratio(&t[0]), t[3].cpu_ratio(&t[0]));
+    println!(
+        "  CPU time through instance and engine / bare igzip: own thread {:.3}, 1 engine {:.3}, 2 engines {:.3}  (bar: at most 1.03)",
+        t[1].cpu_ratio(&t[0]),
+        t[2].cpu_ratio(&t[0]),
+        t[3].cpu_ratio(&t[0])
+    );
     println!(
         "  throughput of 2 engines / 1 engine, wall clock: {:.2}  (bar: at least 1.85, on 2 idle cores)",
         t[2].wall_ratio(&t[3])
@@ -150,7 +154,10 @@ pub fn compress(data: &[u8], rounds: usize) {
     );
     let counters = runtimes[2].counters();
     let row = counters.row("cpu", Op::Compress).expect("the device counted");
-    println!("  served by cpu with 2 engines: {} requests in {} batches", row.requests, row.batches);
+    println!(
+        "  served by cpu with 2 engines: {} requests in {} batches",
+        row.requests, row.batches
+    );
 }
 
 pub fn decompress(data: &[u8], rounds: usize) {

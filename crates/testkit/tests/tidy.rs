@@ -1,0 +1,469 @@
+//! The architecture as a test: which crate may know which, where `unsafe` may stand, and the small
+//! rules of the house. ARCHITECTURE.md says why; a message here says what to do.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Files and folders (these end in `/`) that may hold `unsafe`, besides every `kernel/` folder,
+/// every `ffi.rs`, and tests, benches and examples.
+const UNSAFE_ALLOWED: &[&str] = &[
+    "bench/",
+    "crates/capi/",
+    "crates/core/src/buf.rs",
+    "crates/runtime/src/doorbell.rs",
+    "crates/runtime/src/fork.rs",
+    "crates/runtime/src/ring.rs",
+    "crates/simd/",
+    "front/parcomp/cf/",
+    "fuzz/",
+];
+
+/// Crates whose roots need no `deny(unsafe_code)`: `unsafe` is what they are for.
+const UNSAFE_CRATES: &[&str] = &["bench", "crates/capi", "crates/simd", "front/parcomp/cf"];
+
+const SERVICES: &[&str] =
+    &["crates/compress", "crates/cipher", "crates/pke", "crates/scan", "crates/xml"];
+
+/// A source file longer than this is two files.
+const MAX_LINES: usize = 800;
+
+/// Words that say nothing (the first six) or that mean something else here (`job`: a request).
+const FORBIDDEN_WORDS: &[&str] =
+    &["context", "manager", "handler", "factory", "helper", "util", "helpers", "utils", "job"];
+
+/// Marks of unfinished work. Split, so that this file does not carry them.
+const UNFINISHED: &[&str] = &[
+    concat!("FIX", "ME"),
+    concat!("TO", "DO"),
+    concat!("XX", "X"),
+    concat!("for ", "now"),
+    concat!("todo", "!("),
+    concat!("unimpl", "emented!("),
+];
+
+// The house: which crate may know which.
+
+/// Where a crate stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layer {
+    Core,
+    Runtime,
+    Simd,
+    Service,
+    Device,
+    /// A front end's library and command.
+    Front,
+    /// The C interface of the front end in the folder above.
+    FrontC,
+    Capi,
+    Cli,
+    /// Development only: may know everything, and nothing that ships may know it.
+    Development,
+}
+
+fn layer(folder: &str) -> Option<Layer> {
+    Some(match folder {
+        "crates/core" => Layer::Core,
+        "crates/runtime" => Layer::Runtime,
+        "crates/simd" => Layer::Simd,
+        "crates/capi" => Layer::Capi,
+        "crates/cli" => Layer::Cli,
+        "crates/testkit" | "bench" => Layer::Development,
+        _ if SERVICES.contains(&folder) => Layer::Service,
+        _ if folder.starts_with("crates/devices/") => Layer::Device,
+        _ => match folder.strip_prefix("front/")?.split('/').count() {
+            1 => Layer::Front,
+            _ => Layer::FrontC,
+        },
+    })
+}
+
+fn edge_allowed(from: (&str, Layer), to: (&str, Layer)) -> bool {
+    use Layer::*;
+    match (from.1, to.1) {
+        (Development, _) => true,
+        (Runtime, Core) => true,
+        (Device, Core | Service | Simd) => true,
+        (Service, Simd) => true,
+        (Front | FrontC | Capi | Cli, Runtime | Device) => true,
+        (Cli, Simd) => true,
+        (FrontC, Front) => from.0.starts_with(to.0),
+        _ => false,
+    }
+}
+
+/// One crate of the workspace, as `cargo metadata` tells it.
+struct Package {
+    name: String,
+    /// Relative to the root, e.g. `crates/core`.
+    folder: String,
+    description: String,
+    /// Folders of the crates of this repository that it depends on, for what ships: normal and
+    /// build dependencies, optional and platform-specific ones too.
+    needs: Vec<String>,
+}
+
+fn packages() -> Vec<Package> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let out = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    assert!(out.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&out.stderr));
+    let all: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    let list = |value: &serde_json::Value| value.as_array().expect("an array").clone();
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    list(&all["packages"])
+        .iter()
+        .map(|package| Package {
+            name: text(&package["name"]),
+            folder: relative(Path::new(&text(&package["manifest_path"])).parent().unwrap()),
+            description: text(&package["description"]),
+            needs: list(&package["dependencies"])
+                .iter()
+                .filter(|needed| needed["kind"] != "dev" && needed["path"].is_string())
+                .map(|needed| relative(Path::new(&text(&needed["path"]))))
+                .collect(),
+        })
+        .collect()
+}
+
+#[test]
+fn crates_know_only_what_they_may() {
+    let mut wrong = Vec::new();
+    for package in packages() {
+        let Some(from) = layer(&package.folder) else {
+            wrong.push(format!(
+                "{}: this test does not know its layer; add it to layer() or SERVICES",
+                package.folder
+            ));
+            continue;
+        };
+        for needed in &package.needs {
+            let allowed =
+                layer(needed).is_some_and(|to| edge_allowed((&package.folder, from), (needed, to)));
+            if !allowed {
+                wrong.push(format!(
+                    "{} ({from:?}) must not depend on {needed} ({:?})",
+                    package.folder,
+                    layer(needed)
+                ));
+            }
+        }
+    }
+    report("edges between crates that ARCHITECTURE.md does not allow", wrong);
+}
+
+#[test]
+fn the_rule_for_edges_itself() {
+    let allowed =
+        |from: &str, to: &str| edge_allowed((from, layer(from).unwrap()), (to, layer(to).unwrap()));
+    assert!(allowed("crates/runtime", "crates/core"));
+    assert!(allowed("crates/devices/cpu", "crates/compress"));
+    assert!(allowed("front/parcomp/cf", "front/parcomp"));
+    assert!(allowed("crates/cli", "crates/simd"));
+    for (from, to) in [
+        ("crates/core", "crates/simd"),
+        ("crates/compress", "crates/core"),
+        ("crates/runtime", "crates/devices/cpu"),
+        ("crates/devices/cpu", "crates/runtime"),
+        ("front/parcomp", "crates/compress"),
+        ("front/parcomp", "crates/core"),
+        ("front/zlib", "front/parcomp"),
+        ("front/zlib/c", "front/parcomp"),
+        ("crates/capi", "crates/testkit"),
+    ] {
+        assert!(!allowed(from, to), "{from} -> {to}");
+    }
+    assert_eq!(layer("crates/whatever"), None);
+}
+
+#[test]
+fn every_crate_says_what_it_is() {
+    let silent = packages().into_iter().filter(|package| package.description.is_empty());
+    report("no `description` in Cargo.toml", silent.map(|package| package.name).collect());
+}
+
+// The sources.
+
+#[test]
+fn unsafe_stays_where_it_may() {
+    let mut wrong: Vec<String> = UNSAFE_ALLOWED
+        .iter()
+        .filter(|entry| !root().join(entry).exists())
+        .map(|entry| format!("{entry}: allowed here, but not there any more"))
+        .collect();
+    for (path, text) in rust_sources() {
+        if unsafe_allowed(&path) {
+            continue;
+        }
+        let code = code_only(&text);
+        // Unit tests come last in a file; like other tests, they may.
+        let shipped = code.find("#[cfg(test)]\nmod ").map_or(&code[..], |tests| &code[..tests]);
+        for (number, line) in shipped.lines().enumerate() {
+            if words(line).any(|word| word == "unsafe") {
+                wrong.push(format!("{path}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    report("`unsafe` outside the places of ARCHITECTURE.md (a safe wrapper there?)", wrong);
+}
+
+fn unsafe_allowed(path: &str) -> bool {
+    let listed = |entry: &&str| {
+        if entry.ends_with('/') { path.starts_with(*entry) } else { path == *entry }
+    };
+    path.ends_with("/ffi.rs")
+        || UNSAFE_ALLOWED.iter().any(listed)
+        || path.split('/').any(|part| ["kernel", "tests", "benches", "examples"].contains(&part))
+}
+
+#[test]
+fn crate_roots_deny_unsafe() {
+    let mut wrong = Vec::new();
+    for package in packages() {
+        if UNSAFE_CRATES.contains(&package.folder.as_str()) {
+            continue;
+        }
+        let source = root().join(&package.folder).join("src");
+        let mut roots = vec![source.join("lib.rs"), source.join("main.rs")];
+        if let Ok(entries) = fs::read_dir(source.join("bin")) {
+            roots.extend(entries.map(|entry| entry.unwrap().path()));
+        }
+        for path in roots.iter().filter(|path| path.is_file()) {
+            let code = code_only(&fs::read_to_string(path).unwrap());
+            if !["#![deny(unsafe_code", "#![forbid(unsafe_code"].iter().any(|a| code.contains(a)) {
+                wrong.push(relative(path));
+            }
+        }
+    }
+    report("crate roots without `#![deny(unsafe_code)]`", wrong);
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        for (number, line) in text.lines().enumerate() {
+            if let Some(mark) = UNFINISHED.iter().find(|mark| line.contains(**mark)) {
+                wrong.push(format!("{path}:{}: {mark}", number + 1));
+            }
+        }
+    }
+    report("unfinished work: do it, or write down what is left out and why", wrong);
+}
+
+#[test]
+fn files_hold_one_noun() {
+    let long = sources().filter(|(_, text)| text.lines().count() > MAX_LINES);
+    report(
+        &format!("files over {MAX_LINES} lines: split where the second noun begins"),
+        long.map(|(path, text)| format!("{path}: {} lines", text.lines().count())).collect(),
+    );
+}
+
+#[test]
+fn names_say_something() {
+    let mut wrong = Vec::new();
+    for (path, text) in rust_sources() {
+        let stem = Path::new(&path).file_stem().unwrap().to_string_lossy().into_owned();
+        if let Some(word) = forbidden_word(&stem) {
+            wrong.push(format!("{path}: a file named `{word}`"));
+        }
+        let code = code_only(&text);
+        let tokens: Vec<&str> = words(&code).collect();
+        for pair in tokens.windows(2) {
+            let defines = ["struct", "enum", "union", "trait", "type", "mod"].contains(&pair[0]);
+            if let (true, Some(word)) = (defines, forbidden_word(pair[1])) {
+                wrong.push(format!("{path}: {} {} (`{word}`)", pair[0], pair[1]));
+            }
+        }
+    }
+    report("names with words that are not ours: say what the thing is", wrong);
+}
+
+/// The forbidden word in a `CamelCase` or `snake_case` name.
+fn forbidden_word(name: &str) -> Option<&'static str> {
+    let mut parts = vec![String::new()];
+    for letter in name.chars() {
+        if letter == '_' || letter == '-' || letter.is_uppercase() {
+            parts.push(String::new());
+        }
+        if letter.is_alphanumeric() {
+            parts.last_mut().unwrap().extend(letter.to_lowercase());
+        }
+    }
+    FORBIDDEN_WORDS.iter().copied().find(|word| parts.iter().any(|part| part == word))
+}
+
+#[test]
+fn the_papers_of_the_house_are_there() {
+    let wanted = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "LICENSE-APACHE",
+        "LICENSE-MIT",
+        "Cargo.lock",
+        "fuzz/Cargo.lock",
+    ];
+    report(
+        "missing at the root",
+        wanted.into_iter().filter(|path| !root().join(path).is_file()).map(str::to_owned).collect(),
+    );
+    let ignored = fs::read_to_string(root().join(".gitignore")).unwrap_or_default();
+    assert!(!ignored.contains("Cargo.lock"), "Cargo.lock is committed, not ignored");
+}
+
+// Reading.
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+fn relative(path: &Path) -> String {
+    let path = path.canonicalize().expect("a path that exists");
+    path.strip_prefix(root()).expect("inside the repository").display().to_string()
+}
+
+/// Every source and script of the repository: path from the root, text.
+fn sources() -> impl Iterator<Item = (String, String)> {
+    const SKIPPED: &[&str] = &["target", "corpus", "artifacts", "scratch", "vectors"];
+    const KINDS: &[&str] = &["rs", "c", "h", "py", "sh", "toml", "in"];
+    let mut folders = vec![root()];
+    let mut found = BTreeMap::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let script = folder.ends_with("scripts") || name == "Makefile";
+            if path.is_dir() {
+                // `.ci` is ours; `.git` is not.
+                if !SKIPPED.contains(&name.as_str()) && (!name.starts_with('.') || name == ".ci") {
+                    folders.push(path);
+                }
+            } else if script || path.extension().is_some_and(|e| KINDS.iter().any(|k| e == *k)) {
+                let text = fs::read_to_string(&path).expect("text");
+                found.insert(relative(&path), text);
+            }
+        }
+    }
+    assert!(found.len() > 20, "no sources under {}?", root().display());
+    found.into_iter()
+}
+
+fn rust_sources() -> impl Iterator<Item = (String, String)> {
+    sources().filter(|(path, _)| path.ends_with(".rs"))
+}
+
+/// Identifiers and keywords.
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+/// Rust without its comments and the content of its strings; lines stay lines.
+fn code_only(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut code = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let after_word =
+            code.last().is_some_and(|&byte: &u8| byte == b'_' || byte.is_ascii_alphanumeric());
+        let skipped = match rest[0] {
+            b'/' if rest.starts_with(b"//") => {
+                rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len())
+            }
+            b'/' if rest.starts_with(b"/*") => comment_len(rest),
+            b'r' | b'b' | b'c' if !after_word && raw_string_start(rest).is_some() => {
+                let (body, hashes) = raw_string_start(rest).unwrap();
+                let end = format!("\"{}", "#".repeat(hashes));
+                text[at + body..].find(&end).map_or(rest.len(), |len| body + len + end.len())
+            }
+            b'"' => quoted_len(rest, b'"'),
+            // A lifetime has no closing quote where a character has one.
+            b'\'' if rest.get(1) == Some(&b'\\') => quoted_len(rest, b'\''),
+            b'\'' => {
+                let letter = text[at + 1..].chars().next().map_or(1, char::len_utf8);
+                if rest.get(1 + letter) == Some(&b'\'') { 2 + letter } else { 0 }
+            }
+            _ => 0,
+        };
+        if skipped == 0 {
+            code.push(rest[0]);
+            at += 1;
+        } else {
+            code.push(b' ');
+            code.extend(rest[..skipped].iter().filter(|byte| **byte == b'\n'));
+            at += skipped;
+        }
+    }
+    String::from_utf8(code).expect("still text")
+}
+
+fn comment_len(text: &[u8]) -> usize {
+    let (mut depth, mut at) = (0, 0);
+    while at < text.len() {
+        let step = match &text[at..] {
+            [b'/', b'*', ..] => {
+                depth += 1;
+                2
+            }
+            [b'*', b'/', ..] => {
+                depth -= 1;
+                2
+            }
+            _ => 1,
+        };
+        at += step;
+        if depth == 0 {
+            break;
+        }
+    }
+    at
+}
+
+/// Where the content of a raw string begins (`r"`, `br##"`), and its number of hashes.
+fn raw_string_start(text: &[u8]) -> Option<(usize, usize)> {
+    let prefix = usize::from(text[0] != b'r');
+    let after_r = text.get(prefix..)?.strip_prefix(b"r")?;
+    let hashes = after_r.iter().take_while(|byte| **byte == b'#').count();
+    (after_r.get(hashes) == Some(&b'"')).then_some((prefix + 1 + hashes + 1, hashes))
+}
+
+fn quoted_len(text: &[u8], quote: u8) -> usize {
+    let mut at = 1;
+    while at < text.len() && text[at] != quote {
+        at += if text[at] == b'\\' { 2 } else { 1 };
+    }
+    (at + 1).min(text.len())
+}
+
+#[test]
+fn code_is_told_from_text() {
+    let code = code_only(
+        "a /* unsafe /* nested */ unsafe */ b // unsafe\n\
+         \"unsafe \\\" unsafe\" r#\"unsafe \" unsafe\"# 'u' '\\'' &'static c\nbr\"unsafe\" d",
+    );
+    assert!(!words(&code).any(|word| word == "unsafe"), "{code}");
+    assert_eq!(code.lines().count(), 3);
+    assert_eq!(words(&code).collect::<Vec<_>>(), ["a", "b", "static", "c", "d"]);
+}
+
+#[test]
+fn forbidden_words_are_found_in_names() {
+    assert_eq!(forbidden_word("RingManager"), Some("manager"));
+    assert_eq!(forbidden_word("test_utils"), Some("utils"));
+    assert_eq!(forbidden_word("Contextual"), None);
+    assert_eq!(forbidden_word("Engine"), None);
+}
+
+fn report(what: &str, mut wrong: Vec<String>) {
+    wrong.sort();
+    assert!(wrong.is_empty(), "{what}:\n  {}", wrong.join("\n  "));
+}

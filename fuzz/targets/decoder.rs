@@ -1,0 +1,167 @@
+//! The decoders of `lookaside-compress` on arbitrary bytes, in every format.
+//!
+//! Whole-buffer and stream decoding run different kernels (libdeflate, zlib-rs): they must accept
+//! the same inputs and agree on data, counts and checksum, however the stream is cut into pieces
+//! and however little room there is. Neither writes past its limit.
+//!
+//! One difference is let through: libdeflate takes what RFC 1951 section 3.2.6 reserves (length
+//! codes 286 and 287, distance codes 30 and 31; more than 286 literal codes), zlib-rs and zlib do
+//! not. There the stream must have produced a beginning of the same data.
+//!
+//! Input: format, two bytes of limit, its scale, a seed for the pieces; then the compressed bytes.
+#![no_main]
+
+use std::cell::RefCell;
+use std::fmt;
+
+use libfuzzer_sys::fuzz_target;
+use lookaside_compress::{
+    BadReason, Codec, DecompressStream, Error, Format, Scratch, Spec, Status,
+};
+use lookaside_simd::Cpu;
+
+struct Decoder {
+    codec: Codec,
+    stream: DecompressStream,
+}
+
+impl Decoder {
+    fn new(format: Format) -> Decoder {
+        let codec = Codec::new(&Spec::new(format), Cpu::host()).expect("a valid spec");
+        let stream = DecompressStream::new(&codec, None).expect("a valid spec");
+        Decoder { codec, stream }
+    }
+}
+
+thread_local! {
+    static DECODERS: RefCell<([Decoder; 3], Scratch)> = RefCell::new((
+        [Format::Raw, Format::Zlib, Format::Gzip].map(Decoder::new),
+        Scratch::new(),
+    ));
+}
+
+/// What a decoder made of an input.
+#[derive(PartialEq)]
+enum Outcome {
+    /// Data, bytes consumed, checksum.
+    Data(Vec<u8>, usize, u32),
+    /// Refused because of its blocks, after this data.
+    BadBlock(Vec<u8>),
+    /// Refused otherwise, truncated, or too large.
+    Nothing,
+}
+
+fuzz_target!(|input: &[u8]| {
+    let &[format, limit_low, limit_high, scale, seed, ref src @ ..] = input else { return };
+    let limit = usize::from(u16::from_le_bytes([limit_low, limit_high])) << (scale % 5);
+    DECODERS.with_borrow_mut(|(decoders, scratch)| {
+        let decoder = &mut decoders[usize::from(format % 3)];
+        let whole = whole(&decoder.codec, scratch, src, limit);
+        let pieces = pieces(&mut decoder.stream, src, limit, seed);
+        let agree = match (&whole, &pieces) {
+            (Outcome::Data(all, ..), Outcome::BadBlock(beginning)) => all.starts_with(beginning),
+            (Outcome::Data(..), _) | (_, Outcome::Data(..)) => whole == pieces,
+            _ => true,
+        };
+        assert!(agree, "the whole buffer gives {whole}, the stream {pieces}");
+    });
+});
+
+/// Content of the room behind the limit that nobody may touch.
+const GUARD: [u8; 64] = [0xa5; 64];
+
+fn whole(codec: &Codec, scratch: &mut Scratch, src: &[u8], limit: usize) -> Outcome {
+    let mut dst = vec![0; limit];
+    dst.extend_from_slice(&GUARD);
+    let result = codec.decompress(scratch, src, &mut dst[..limit]);
+    assert_eq!(dst[limit..], GUARD);
+    match result {
+        Ok(done) => {
+            assert_eq!(done.status, Status::End);
+            assert!(done.consumed <= src.len() && done.produced <= limit);
+            dst.truncate(done.produced);
+            Outcome::Data(dst, done.consumed, done.checksum)
+        }
+        Err(Error::DstTooSmall) => Outcome::Nothing,
+        Err(Error::BadData { offset, .. }) => {
+            assert!(offset <= src.len());
+            Outcome::Nothing
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn pieces(stream: &mut DecompressStream, src: &[u8], limit: usize, seed: u8) -> Outcome {
+    stream.reset();
+    let mut sizes = Sizes(u64::from(seed) + 1);
+    let mut data = Vec::new();
+    let (mut consumed, mut idle) = (0, 0);
+    loop {
+        let piece = sizes.next().min(src.len() - consumed);
+        let room = sizes.next().min(limit + 1 - data.len());
+        let mut dst = vec![0; room];
+        dst.extend_from_slice(&GUARD);
+        let result = stream.step(&src[consumed..consumed + piece], &mut dst[..room]);
+        assert_eq!(dst[room..], GUARD);
+        let done = match result {
+            Ok(done) => done,
+            Err(Error::BadData { offset, reason }) => {
+                assert!(offset <= consumed + piece);
+                return match reason {
+                    BadReason::Block => Outcome::BadBlock(data),
+                    _ => Outcome::Nothing,
+                };
+            }
+            Err(other) => panic!("{other}"),
+        };
+        assert!(done.consumed <= piece && done.produced <= room);
+        consumed += done.consumed;
+        data.extend_from_slice(&dst[..done.produced]);
+        if data.len() > limit {
+            return Outcome::Nothing;
+        }
+        match done.status {
+            Status::End => return Outcome::Data(data, consumed, done.checksum),
+            Status::Complete => {
+                assert_eq!(done.consumed, piece, "complete, with input left");
+                if consumed == src.len() {
+                    return Outcome::Nothing;
+                }
+            }
+            Status::Overflow => assert_eq!(done.produced, room, "overflow, with room left"),
+        }
+        idle = if done.consumed == 0 && done.produced == 0 { idle + 1 } else { 0 };
+        assert!(idle < 100, "no progress");
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Data(data, consumed, checksum) => {
+                write!(f, "{} bytes from {consumed}, checksum {checksum:08x}", data.len())
+            }
+            Outcome::BadBlock(data) => write!(f, "a bad block after {} bytes", data.len()),
+            Outcome::Nothing => f.write_str("nothing"),
+        }
+    }
+}
+
+/// Lengths of pieces: mostly small, some large, zero among them.
+struct Sizes(u64);
+
+impl Sizes {
+    fn next(&mut self) -> usize {
+        // xorshift64, Marsaglia 2003.
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        let random = (self.0 >> 16) as usize;
+        match random % 8 {
+            0 => random / 8 % 3,
+            1..4 => random / 8 % 64,
+            4..7 => random / 8 % 2048,
+            _ => random / 8 % 70_000,
+        }
+    }
+}
