@@ -54,6 +54,8 @@ pub struct Slot {
     pub epoch: u32,
     /// The epoch that the answer's taking advances to, if it does.
     pub advances_to: Option<u32>,
+    /// It is this request's turn in [`crate::Order`]: once it is answered, the next one's comes.
+    pub holds_turn: bool,
     /// The device's position in the runtime.
     pub device: u16,
     /// When it was pushed, in nanoseconds of the runtime's clock.
@@ -71,6 +73,7 @@ impl Work {
             ticket: Ticket::default(),
             epoch: 0,
             advances_to: None,
+            holds_turn: false,
             device: 0,
             pushed_ns: 0,
             taken_ns: 0,
@@ -83,6 +86,7 @@ impl Work {
         self.0.request = Some(request);
         self.0.result = NOT_RUN;
         self.0.advances_to = None;
+        self.0.holds_turn = false;
     }
 
     /// Empties the slot.

@@ -40,6 +40,11 @@ pub enum SetupError {
         /// The name.
         name: String,
     },
+    /// Two devices of a runtime have the same name.
+    Duplicate {
+        /// The name.
+        device: String,
+    },
     /// The operating system refused.
     Os {
         /// What was asked for.
@@ -61,6 +66,7 @@ impl fmt::Display for SetupError {
             }
             SetupError::Compression(e) => e.fmt(f),
             SetupError::Unknown { what, name } => write!(f, "unknown {what}: {name}"),
+            SetupError::Duplicate { device } => write!(f, "two devices are named {device}"),
             SetupError::Os { what, errno } => {
                 write!(f, "{what}: {}", std::io::Error::from_raw_os_error(*errno))
             }

@@ -6,7 +6,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
 
@@ -232,9 +232,10 @@ pub type OrderKey = u64;
 pub enum Admission {
     /// It is its turn.
     Runs(Work),
-    /// It waits; [`Order::finish`] of the one before it returns it.
+    /// It waits; [`Order::next`] after the one before it returns it.
     Waits,
-    /// To be answered [`crate::OpError::Cancelled`].
+    /// To be answered [`crate::OpError::Cancelled`]; where it [holds the turn](crate::Slot),
+    /// [`Order::next`] must follow.
     Refused(Work),
 }
 
@@ -244,10 +245,14 @@ pub enum Admission {
 /// wrong state. They are answered [`crate::OpError::Cancelled`]. What tells them from later ones
 /// is the *epoch*: it is stamped at push, it advances on overflow or failure, and the one who
 /// pushes sees the new epoch only once the response that advanced it has been taken.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Order {
     seen: AtomicU32,
     line: Mutex<Line>,
+    /// The process that made it.
+    process: u32,
+    /// The lock went to a thread that a fork left behind.
+    lost: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -261,7 +266,8 @@ impl Order {
     /// A fresh order with room for this many waiting requests before it allocates.
     pub fn new(room: usize) -> Order {
         let line = Line { waiting: VecDeque::with_capacity(room), ..Line::default() };
-        Order { seen: AtomicU32::new(0), line: Mutex::new(line) }
+        let (process, lost) = (std::process::id(), AtomicBool::new(false));
+        Order { seen: AtomicU32::new(0), line: Mutex::new(line), process, lost }
     }
 
     /// The epoch to stamp on a request at push.
@@ -276,44 +282,89 @@ impl Order {
 
     /// Asks for the turn of `work`. A request is refused when its epoch has passed or when another
     /// scheduler is running this session.
-    pub fn admit(&self, key: OrderKey, work: Work) -> Admission {
+    pub fn admit(&self, key: OrderKey, mut work: Work) -> Admission {
         let Some(mut line) = self.line() else { return Admission::Refused(work) };
-        if work.epoch != line.epoch || line.running.is_some_and(|k| k != key) {
-            return Admission::Refused(work);
+        match line.running {
+            Some(k) if k != key => return Admission::Refused(work),
+            // Its epoch is judged when its turn comes: so it is answered in order in any case.
+            Some(_) => {
+                line.waiting.push_back(work);
+                return Admission::Waits;
+            }
+            None => line.running = Some(key),
         }
-        if line.running.is_some() {
-            line.waiting.push_back(work);
-            return Admission::Waits;
+        work.holds_turn = true;
+        match work.epoch == line.epoch {
+            true => Admission::Runs(work),
+            false => Admission::Refused(work),
         }
-        line.running = Some(key);
-        Admission::Runs(work)
     }
 
     /// The lock, or `None` when it was held by a thread that a fork left behind. Nobody holds it
-    /// for longer than a few instructions.
+    /// for longer than a few instructions, but who holds it may be preempted: within the process
+    /// that made it, only waiting is right. `None` is for good.
     fn line(&self) -> Option<MutexGuard<'_, Line>> {
-        (0..10_000).find_map(|_| {
-            core::hint::spin_loop();
+        if self.lost.load(Ordering::Relaxed) {
+            return None;
+        }
+        if let Ok(line) = self.line.try_lock() {
+            return Some(line);
+        }
+        if std::process::id() == self.process {
+            return self.line.lock().ok();
+        }
+        let line = (0..1000).find_map(|_| {
+            std::thread::sleep(core::time::Duration::from_millis(1));
             self.line.try_lock().ok()
-        })
+        });
+        if line.is_none() {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+        line
     }
 
-    /// The running request has ended; `broken` when the ones behind it must not run. Returns the
-    /// epoch to hand out with its response, and the next request whose turn it is, with whether it
-    /// may run (`true`) or is to be answered `Cancelled`. Call again with what comes of that.
-    pub fn finish(&self, broken: bool) -> (u32, Option<(Work, bool)>) {
-        let Some(mut line) = self.line() else { return (0, None) };
-        if broken {
-            line.epoch = line.epoch.wrapping_add(1);
-        }
-        let epoch = line.epoch;
-        let next = line.waiting.pop_front().map(|w| {
-            let runs = w.epoch == epoch;
-            (w, runs)
-        });
-        if next.is_none() {
+    /// The running request overflowed or failed: the ones behind it must not run. Returns the
+    /// epoch to hand out with its response. The turn is still its own.
+    pub fn break_off(&self) -> Option<u32> {
+        let mut line = self.line()?;
+        line.epoch = line.epoch.wrapping_add(1);
+        Some(line.epoch)
+    }
+
+    /// The one whose turn it was has been answered. Returns the next one, with whether it may run
+    /// (`true`) or is to be answered `Cancelled`; call again after that.
+    pub fn next(&self) -> Option<(Work, bool)> {
+        let mut line = self.line()?;
+        let Some(mut work) = line.waiting.pop_front() else {
             line.running = None;
-        }
-        (epoch, next)
+            return None;
+        };
+        work.holds_turn = true;
+        let runs = work.epoch == line.epoch;
+        Some((work, runs))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{sync::mpsc, thread, time::Duration};
+
+    /// The thread that holds the lock was preempted: that is no reason to refuse.
+    #[test]
+    fn a_holder_of_the_line_is_waited_for() {
+        let order = Arc::new(Order::new(4));
+        let (held, is_held) = mpsc::channel();
+        let holder = thread::spawn({
+            let order = order.clone();
+            move || {
+                let _line = order.line.lock().unwrap();
+                held.send(()).unwrap();
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        is_held.recv().unwrap();
+        assert!(matches!(order.admit(1, Work::empty()), Admission::Runs(_)));
+        holder.join().unwrap();
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     engine::{Engine, Shared},
     fork,
     instance::Outlet,
-    port::{self, Port, Sink},
+    port::{self, Advance, Port, Sink},
     runtime::{Inner, State},
 };
 
@@ -44,7 +44,7 @@ enum Slot {
     Pending(u64, Waiter),
     /// Submitted, and nobody wants the response: the slot keeps the buffers until it is there.
     Abandoned,
-    Done(Response),
+    Done(Response, Option<Advance>),
 }
 
 #[derive(Default)]
@@ -97,7 +97,7 @@ impl Calls {
     }
 
     pub(crate) fn deliver(&self, mut work: Work) {
-        let Some(mut response) = port::open(&mut work) else { return };
+        let Some((mut response, advance)) = port::open(&mut work) else { return };
         let Ok(mut table) = self.0.lock() else { return };
         table.spare.push(work);
         table.in_flight -= 1;
@@ -106,7 +106,7 @@ impl Calls {
         let waiter = match table.release(slot) {
             Slot::Pending(tag, waiter) => {
                 response.tag = tag;
-                table.slots[slot as usize] = Slot::Done(response);
+                table.slots[slot as usize] = Slot::Done(response, advance);
                 waiter
             }
             // Abandoned. The response is dropped at the end, the lock is not held then.
@@ -124,12 +124,16 @@ impl Calls {
     fn take(&self, slot: u32, waiter: Waiter) -> Option<Response> {
         let mut table = self.0.lock().ok()?;
         match table.release(slot) {
-            Slot::Done(response) => {
+            Slot::Done(response, advance) => {
                 table.free.push(slot);
+                advance.into_iter().for_each(Advance::taken);
                 Some(response)
             }
-            Slot::Pending(tag, _) => {
+            Slot::Pending(tag, before) => {
                 table.slots[slot as usize] = Slot::Pending(tag, waiter);
+                // Dropping a waker may run code of its owner.
+                drop(table);
+                drop(before);
                 None
             }
             other => {
@@ -142,12 +146,16 @@ impl Calls {
     fn abandon(&self, slot: u32) {
         let Ok(mut table) = self.0.lock() else { return };
         match table.release(slot) {
-            done @ Slot::Done(_) => {
+            done @ Slot::Done(..) => {
                 table.free.push(slot);
                 drop(table);
                 drop(done);
             }
-            _ => table.slots[slot as usize] = Slot::Abandoned,
+            before => {
+                table.slots[slot as usize] = Slot::Abandoned;
+                drop(table);
+                drop(before);
+            }
         }
     }
 }
@@ -265,8 +273,8 @@ impl Stage {
     }
 }
 
-/// One request of a [`Handle`]. Dropping it abandons the answer: the request still runs, and its
-/// buffers are freed when it has.
+/// One request of a [`Handle`]. Dropping it abandons the answer: the request still runs (with 0
+/// engines, when another call is waited for), and its buffers are freed when it has.
 #[must_use = "a call that is dropped throws its response away"]
 pub struct Call {
     inner: Arc<Inner>,

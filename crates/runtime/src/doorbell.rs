@@ -191,11 +191,12 @@ impl Notice {
     /// after this.
     pub(crate) fn arm_fd(&self) {
         if let Some(fd) = self.fd.get() {
-            if self.fd_armed.swap(1, Ordering::SeqCst) == 0 {
-                let mut counter = [0u8; 8];
-                // EAGAIN: it was empty.
-                let _ = rustix::io::read(fd, &mut counter);
-            }
+            // Emptied before it is armed: afterwards, this could take away the signal for a reply
+            // that the look below does not see yet (one behind a reply that is still being sent).
+            let mut counter = [0u8; 8];
+            // EAGAIN: it was empty.
+            let _ = rustix::io::read(fd, &mut counter);
+            self.fd_armed.store(1, Ordering::SeqCst);
             fence(Ordering::SeqCst);
         }
     }

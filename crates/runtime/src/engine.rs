@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use lookaside_core::{Batch, Channel, Completed, OpError, Status, Work};
+use lookaside_core::{Batch, Channel, Completed, Done, OpError, Status, Work};
 
 use crate::{
     counters::Shard,
@@ -95,6 +95,8 @@ impl Engine {
     pub fn step(&mut self, now_ns: u64) -> Step {
         let mut progress = self.collect(now_ns);
         progress |= self.retry(now_ns);
+        // Before the next batch: a device may execute all of it within `submit`.
+        self.notify();
         let mut until_ns = None;
         if let Some(accepts) = self.accepting() {
             match self.pick(now_ns, accepts) {
@@ -233,33 +235,40 @@ impl Engine {
 
     fn answer(&mut self, work: Work, now: u64) {
         self.counters.answered(&work, now);
-        match work.request().session.order {
-            None => self.deliver(work),
-            Some(_) => self.answer_ordered(work),
+        match work.holds_turn {
+            false => self.deliver(work),
+            true => {
+                let overflow = |d: &Done| d.status == Status::Overflow;
+                let broken = work.result().as_ref().map_or(true, overflow);
+                self.answer_ordered(work, broken);
+            }
         }
     }
 
     /// Answers a request of an ordered session and lets the next one have its turn.
-    fn answer_ordered(&mut self, mut work: Work) {
+    fn answer_ordered(&mut self, mut work: Work, broken: bool) {
         let session = work.request().session.clone();
-        let Some(order) = &session.order else { return };
-        let broken = match work.result() {
-            Ok(done) => done.status == Status::Overflow,
-            Err(_) => true,
-        };
-        let (epoch, mut next) = order.finish(broken);
-        work.advances_to = broken.then_some(epoch);
-        self.deliver(work);
-        while let Some((mut work, runs)) = next.take() {
-            if runs {
-                if let Ok(mut scheduler) = self.shared.scheduler.lock() {
-                    scheduler.stage_next(work);
+        let Some(order) = &session.order else { return self.deliver(work) };
+        if broken {
+            work.advances_to = order.break_off();
+        }
+        loop {
+            self.deliver(work);
+            // Sent before the turn goes on: another engine may have the next answer at once.
+            self.send();
+            match order.next() {
+                None => return,
+                Some((next, true)) => {
+                    if let Ok(mut scheduler) = self.shared.scheduler.lock() {
+                        scheduler.stage_next(next);
+                    }
+                    return;
                 }
-            } else {
-                self.counters.not_run();
-                work.finish(Err(OpError::Cancelled));
-                self.deliver(work);
-                next = order.finish(false).1;
+                Some((mut next, false)) => {
+                    self.counters.not_run();
+                    next.finish(Err(OpError::Cancelled));
+                    work = next;
+                }
             }
         }
     }
@@ -269,7 +278,10 @@ impl Engine {
         let any = !self.not_run.is_empty();
         while let Some(work) = self.not_run.pop() {
             self.counters.not_run();
-            self.deliver(work);
+            match work.holds_turn {
+                false => self.deliver(work),
+                true => self.answer_ordered(work, false),
+            }
         }
         any
     }

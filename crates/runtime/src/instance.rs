@@ -13,7 +13,7 @@ use crate::{
     doorbell::Notice,
     engine::{Engine, Shared},
     fork,
-    port::{self, Port, Sink},
+    port::{self, Advance, Port, Sink},
     ring::{Producer, ReplyReceiver, reply_ring, request_ring},
     runtime::Inner,
     sla::Sla,
@@ -159,12 +159,13 @@ impl Instance {
 
     /// How many requests fit now.
     pub fn free(&self) -> usize {
-        self.config.depth - self.outstanding
+        self.config.depth - self.outstanding()
     }
 
     /// How many requests have been pushed and their responses not taken.
     pub fn outstanding(&self) -> usize {
-        self.outstanding
+        // What is outstanding in a parent process is not here.
+        if fork::generation() == self.generation { self.outstanding } else { 0 }
     }
 
     /// Puts a request into the ring; the engines see it at the next doorbell. Does not allocate,
@@ -180,6 +181,7 @@ impl Instance {
         if self.lost.is_some() {
             let Request { tag, src, dst, .. } = request;
             self.refused.push(Response { tag, result: Err(OpError::DeviceLost), src, dst });
+            self.link.notice(Notice::signal_fd);
         } else {
             let Some(mut work) = self.link.free.pop() else { return Err(Full(request)) };
             work.fill(request);
@@ -243,8 +245,8 @@ impl Instance {
         let missing = || position.wrapping_sub(sent.sent()).cast_signed() > 0;
         loop {
             if !missing() {
-                // Sent, or being sent this instant; all before it are there soon.
-                while !replies.is_ready() {
+                // Sent, or being sent this instant.
+                while !replies.are_ready(count) {
                     core::hint::spin_loop();
                 }
                 return true;
@@ -312,7 +314,8 @@ impl Instance {
     #[inline]
     fn take(&mut self) -> Option<Response> {
         let Some(mut work) = self.link.replies.recv() else { return self.take_refused() };
-        let response = port::open(&mut work)?;
+        let (response, advance) = port::open(&mut work)?;
+        advance.into_iter().for_each(Advance::taken);
         self.link.free.push(work);
         self.outstanding -= 1;
         Some(response)
@@ -375,15 +378,15 @@ impl Instance {
         self.generation = fork::generation();
         self.outstanding = 0;
         self.refused.clear();
-        match Link::open(&self.inner, &self.config) {
-            Ok(link) => {
-                // Dropping the old link takes no lock; the parent's engines, of which this process
-                // has a copy, keep what they use alive.
-                self.link = link;
-                self.lost = None;
+        // Dropping the old link takes no lock; the parent's engines, of which this process has a
+        // copy, keep what they use alive.
+        (self.link, self.lost) = match Link::open(&self.inner, &self.config) {
+            Ok(link) => (link, None),
+            // Rings that nobody serves: the parent's hold its responses and its locks.
+            Err(e) => {
+                (Link::attach(&self.inner, &self.config, self.inner.new_shared(), None), Some(e))
             }
-            Err(e) => self.lost = Some(e),
-        }
+        };
     }
 }
 
@@ -396,11 +399,20 @@ impl Link {
                 (shared, Some(engine))
             }
         };
+        Ok(Link::attach(inner, config, shared, engine))
+    }
+
+    fn attach(
+        inner: &Inner,
+        config: &InstanceConfig,
+        shared: Arc<Shared>,
+        engine: Option<Engine>,
+    ) -> Link {
         let (replies, receiver) = reply_ring(config.depth);
         let sink = Sink::Ring { replies, notice: Notice::new() };
         let outlet = Outlet::attach(&shared, sink, config, &*inner.clock);
         let free = (0..config.depth).map(|_| Work::empty()).collect();
-        Ok(Link { outlet, replies: receiver, free, shared, engine })
+        Link { outlet, replies: receiver, free, shared, engine }
     }
 
     fn notice<R>(&self, f: impl FnOnce(&Notice) -> R) -> Option<R> {

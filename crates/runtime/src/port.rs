@@ -1,19 +1,32 @@
 //! A port: what engines see of one instance (or of the handles, which share one).
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
 
-use lookaside_core::{Request, Response, Work};
+use lookaside_core::{Request, Response, Session, Work};
 
 use crate::{calls::Calls, doorbell::Notice, ring::Replies};
 
-/// Empties a finished slot: its owner takes the response.
-#[inline]
-pub(crate) fn open(work: &mut Work) -> Option<Response> {
-    let Request { tag, session, src, dst, .. } = work.take()?;
-    if let (Some(epoch), Some(order)) = (work.advances_to, &session.order) {
-        order.see(epoch);
+/// The epoch that taking a response makes its session's next pushes carry.
+pub(crate) struct Advance(Arc<Session>, u32);
+
+impl Advance {
+    /// The owner has the response in its hands.
+    pub(crate) fn taken(self) {
+        if let Some(order) = &self.0.order {
+            order.see(self.1);
+        }
     }
-    Some(Response { tag, result: *work.result(), src, dst })
+}
+
+/// Empties a finished slot. [`Advance::taken`] must follow when the owner takes the response.
+#[inline]
+pub(crate) fn open(work: &mut Work) -> Option<(Response, Option<Advance>)> {
+    let Request { tag, session, src, dst, .. } = work.take()?;
+    let advance = work.advances_to.map(|epoch| Advance(session, epoch));
+    Some((Response { tag, result: *work.result(), src, dst }, advance))
 }
 
 /// Where replies go.

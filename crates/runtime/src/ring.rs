@@ -233,10 +233,12 @@ impl<T> ReplyReceiver<T> {
         Some(value)
     }
 
-    /// Whether [`ReplyReceiver::recv`] would find a reply.
-    pub(crate) fn is_ready(&self) -> bool {
-        let slot = self.replies.slot(self.head);
-        slot.turn.load(Ordering::Acquire) == self.head.wrapping_add(1)
+    /// Whether [`ReplyReceiver::recv`] would find this many replies one after another.
+    pub(crate) fn are_ready(&self, count: usize) -> bool {
+        (0..count).all(|i| {
+            let position = self.head.wrapping_add(i);
+            self.replies.slot(position).turn.load(Ordering::Acquire) == position.wrapping_add(1)
+        })
     }
 
     /// The position of the next reply.

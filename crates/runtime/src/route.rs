@@ -25,6 +25,9 @@ pub struct Route {
     pub entries: Vec<RouteEntry>,
 }
 
+/// The largest batch, whatever a device calls best.
+const MOST_LANES: usize = 1024;
+
 /// What the scheduler looks up.
 pub(crate) struct Routes {
     table: Vec<Vec<(u16, usize)>>,
@@ -44,7 +47,7 @@ impl Routes {
         for device in devices {
             let best = |op: Op| {
                 let caps = device.capabilities().iter().filter(|c| c.op == op);
-                caps.map(|c| c.best_batch.max(1)).max().unwrap_or(0)
+                caps.map(|c| c.best_batch.clamp(1, MOST_LANES)).max().unwrap_or(0)
             };
             routes.best_batch.push(Op::ALL.into_iter().map(best).collect());
         }
@@ -100,10 +103,11 @@ impl Routes {
     /// The device to turn to when `failed` did not do it.
     pub(crate) fn next(&self, op: Op, session: &Session, failed: u16) -> Option<u16> {
         let row = &self.table[op.index()];
-        let behind = row.iter().skip_while(|&&(d, _)| d != failed).skip(1);
-        let mut able =
-            behind.filter(|&&(d, _)| matches!(session.prepared.get(usize::from(d)), Some(Some(_))));
-        able.next().map(|&(d, _)| d)
+        // Behind its last entry: a device may have two (small sources and large ones), and a
+        // request that all have failed must come to an end.
+        let behind = row.iter().rposition(|&(d, _)| d == failed)? + 1;
+        let able = |d: u16| matches!(session.prepared.get(usize::from(d)), Some(Some(_)));
+        row[behind..].iter().find(|&&(d, _)| able(d)).map(|&(d, _)| d)
     }
 
     /// How many requests side by side suit the device.

@@ -151,6 +151,11 @@ impl Builder {
             false => Err(SetupError::Limit { what, given: given as u64, min: 0, max }),
         };
         check("number of devices", self.devices.len(), 64)?;
+        for (i, device) in self.devices.iter().enumerate() {
+            if self.devices[..i].iter().any(|d| d.name() == device.name()) {
+                return Err(SetupError::Duplicate { device: device.name().to_owned() });
+            }
+        }
         let engines = self
             .engines
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
@@ -168,7 +173,6 @@ impl Builder {
                 stall_ns: ns(self.stall),
                 worker: self.worker,
             },
-            classes: Mutex::new(HashMap::new()),
             state: Node::default(),
         })
     }
@@ -189,7 +193,6 @@ pub(crate) struct Inner {
     routes: Arc<Routes>,
     pub(crate) clock: Arc<dyn Clock>,
     config: Config,
-    classes: Mutex<HashMap<SessionSpec, u32>>,
     state: Node,
 }
 
@@ -206,6 +209,8 @@ pub(crate) struct State {
     /// The scheduler that all instances share; `None` with 0 engines.
     shared: Option<Arc<Shared>>,
     pub(crate) ledger: Ledger,
+    /// The parameter classes of sessions made in this process.
+    classes: Mutex<HashMap<SessionSpec, u32>>,
     hub: Hub,
     unstarted: Mutex<Vec<Engine>>,
     _workers: Option<Workers>,
@@ -237,7 +242,7 @@ impl Inner {
         self.config.worker.spin_ns
     }
 
-    fn new_shared(&self) -> Arc<Shared> {
+    pub(crate) fn new_shared(&self) -> Arc<Shared> {
         static KEY: AtomicU64 = AtomicU64::new(1);
         let key = KEY.fetch_add(1, Ordering::Relaxed) | u64::from(fork::generation()) << 48;
         let scheduler = Scheduler::new(key, self.routes.clone(), self.config.batch_deadline_ns);
@@ -274,24 +279,15 @@ impl Inner {
         /// Requests of one stream that wait for their turn before the line grows.
         const ROOM: usize = 16;
         let order = spec.ordered().then(|| Order::new(ROOM));
-        let class = self.class(spec.class());
+        let class = self.class(spec.class())?;
         Ok(Arc::new(Session { spec, class, prepared, order }))
     }
 
     /// The number of a parameter class: the same for equal specifications.
-    fn class(&self, spec: SessionSpec) -> u32 {
+    fn class(&self, spec: SessionSpec) -> Result<u32, SetupError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        // A fork may have left the lock held by a thread that is not here: then a class of its
-        // own, which only costs batching.
-        let table = (0..10_000).find_map(|_| {
-            core::hint::spin_loop();
-            self.classes.try_lock().ok()
-        });
         let fresh = || NEXT.fetch_add(1, Ordering::Relaxed);
-        match table {
-            Some(mut table) => *table.entry(spec).or_insert_with(fresh),
-            None => fresh(),
-        }
+        Ok(*lock(&self.state()?.classes).entry(spec).or_insert_with(fresh))
     }
 }
 
@@ -321,6 +317,7 @@ impl State {
             hub: Hub { outlet, port, engine: own, shared: shared.clone() },
             shared: (count > 0).then_some(shared),
             ledger,
+            classes: Mutex::new(HashMap::new()),
             unstarted: Mutex::new(engines),
             _workers: workers,
         })

@@ -124,17 +124,13 @@ impl Scheduler {
         batch: &mut VecDeque<Work>,
         not_run: &mut Completed,
     ) -> Pick {
-        let mut picked = self.batcher.take_full(accepts, batch);
+        // What earlier calls left is ripe first: others that never stop making full batches must
+        // not hold it back beyond its deadline.
+        let mut picked =
+            self.batcher.take_full(accepts, batch) || self.take_ripe(now, accepts, batch);
         while !picked {
             let Some(place) = self.arbiter.pick(now, &mut self.lanes) else {
-                let lanes = &self.lanes;
-                let due = |w: &Work| {
-                    now >= w.pushed_ns.saturating_add(self.batch_deadline_ns)
-                        || lanes[w.ticket.port as usize]
-                            .as_ref()
-                            .is_some_and(|l| l.port.flushed(w.ticket.seq) || l.port.is_closed())
-                };
-                picked = self.batcher.take_ripe(accepts, due, batch);
+                picked = self.take_ripe(now, accepts, batch);
                 break;
             };
             if self.admit(place, not_run) {
@@ -149,6 +145,18 @@ impl Scheduler {
         }
         let waiting = self.lanes.iter_mut().flatten().any(|l| l.requests.peek().is_some());
         Pick::Batch { more: waiting || self.batcher.len() > 0 }
+    }
+
+    /// Moves a batch with a request that is due, or that its owner waits for, into `batch`.
+    fn take_ripe(&mut self, now: u64, accepts: u64, batch: &mut VecDeque<Work>) -> bool {
+        let (lanes, deadline_ns) = (&self.lanes, self.batch_deadline_ns);
+        let due = |w: &Work| {
+            now >= w.pushed_ns.saturating_add(deadline_ns)
+                || lanes[w.ticket.port as usize]
+                    .as_ref()
+                    .is_some_and(|l| l.port.flushed(w.ticket.seq) || l.port.is_closed())
+        };
+        self.batcher.take_ripe(accepts, due, batch)
     }
 
     /// Takes the next request of a lane. Returns whether a batch became full.

@@ -60,8 +60,8 @@ impl CompressSession {
 }
 
 /// One compression stream, submitted piece by piece. The runtime runs its requests one at a time
-/// in the order they were pushed, also when several are outstanding; they must all go to one
-/// instance while any is.
+/// in the order they were pushed, also when several are outstanding, and answers them in that order;
+/// they must all go to one instance while any is.
 ///
 /// After an overflow the requests that were pushed behind it are answered `Cancelled`: submit the
 /// unconsumed rest, then those again.

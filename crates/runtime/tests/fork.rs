@@ -5,8 +5,11 @@
 
 use std::time::Duration;
 
-use lookaside::{Buf, Compression, Instance, InstanceConfig, Runtime};
-use lookaside_cpu::cpu;
+use lookaside::{
+    Buf, Capability, Channel, Compression, Device, EngineId, Instance, InstanceConfig, OpError,
+    Prepared, Runtime, SessionSpec, SetupError,
+};
+use lookaside_cpu::{CpuDevice, cpu};
 use lookaside_testkit::mixed;
 
 fn compress_some(runtime: &Runtime, instance: &mut Instance, n: usize) -> bool {
@@ -52,8 +55,56 @@ fn in_child(f: impl FnOnce() -> bool) -> bool {
     }
 }
 
+/// The CPU device, but only in the process that made it.
+struct ParentOnly(CpuDevice, u32);
+
+impl Device for ParentOnly {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn capabilities(&self) -> &[Capability] {
+        self.0.capabilities()
+    }
+    fn prepare(&self, spec: &SessionSpec) -> Result<Prepared, SetupError> {
+        self.0.prepare(spec)
+    }
+    fn open_channel(&self, engine: EngineId) -> Result<Box<dyn Channel>, SetupError> {
+        match std::process::id() == self.1 {
+            true => self.0.open_channel(engine),
+            false => Err(SetupError::Os { what: "channel", errno: libc::ENODEV }),
+        }
+    }
+}
+
+fn a_child_that_can_have_no_engines_gets_errors(engines: usize) {
+    let device = ParentOnly(cpu(), std::process::id());
+    let runtime = Runtime::builder().device(device).engines(engines).start().unwrap();
+    let mover = runtime.mover().unwrap();
+    let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+    for tag in 0..3 {
+        instance.push(mover.copy(Buf::zeroed(1), Buf::zeroed(1)).tag(tag)).unwrap();
+    }
+    assert!(instance.wait_many(3, Duration::from_secs(60)));
+    let good = in_child(|| {
+        // The parent's responses are there, but they are the parent's.
+        let none = instance.free() == 64 && instance.poll().count() == 0;
+        let pushed = instance.push(mover.copy(Buf::zeroed(1), Buf::zeroed(1)).tag(9)).is_ok();
+        let waited = instance.wait(Duration::from_secs(1));
+        let answers: Vec<_> = instance.poll().map(|r| (r.tag, r.result)).collect();
+        let called = runtime.handle().call(mover.copy(Buf::zeroed(1), Buf::zeroed(1))).wait();
+        drop(instance);
+        let lost = Err(OpError::DeviceLost);
+        none && pushed && waited && answers == [(9, lost)] && called.result == lost
+    });
+    assert!(good, "{engines} engines");
+}
+
 #[test]
 fn a_child_works_on() {
+    for engines in [0, 1] {
+        a_child_that_can_have_no_engines_gets_errors(engines);
+    }
+
     for engines in [0, 2] {
         let runtime = Runtime::builder().device(cpu()).engines(engines).start().unwrap();
         let mut instance = runtime.instance(InstanceConfig::default()).unwrap();

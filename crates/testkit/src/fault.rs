@@ -120,6 +120,10 @@ impl Channel for FaultChannel {
         if !self.is_gone() && self.rng.chance(self.faults.late) {
             return 0;
         }
+        if self.is_gone() {
+            self.lost.append(&mut self.finished);
+            self.lost.extend(self.taken_in.drain(..));
+        }
         let mut n = 0;
         for work in self.lost.drain(..) {
             done.push(work, Err(OpError::DeviceLost));

@@ -1,0 +1,191 @@
+//! Promises that hold only if every part of the engine does its share: order of streams across
+//! engines, nobody held back by others, an answer for every request that all devices fail.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    task::{Context, Wake, Waker},
+    thread,
+    time::Duration,
+};
+
+use lookaside::{
+    Buf, Call, Compression, Flush, InstanceConfig, Op, OpError, Route, RouteEntry, Runtime,
+    SetupError, Status,
+};
+use lookaside_cpu::cpu;
+use lookaside_testkit::{FaultDevice, Faults, SimDevice, VirtualClock, mixed};
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// Keeps an instance of `depth` full of compression while `f` runs.
+fn beside_a_flood(runtime: &Runtime, depth: usize, f: impl FnOnce()) {
+    let stop = AtomicBool::new(false);
+    let (running, started) = mpsc::channel();
+    thread::scope(|s| {
+        s.spawn(|| {
+            let session = runtime.compression(Compression::default()).unwrap();
+            let data = Arc::new(mixed(1, 50_000));
+            let config = InstanceConfig { depth, ..InstanceConfig::default() };
+            let mut instance = runtime.instance(config).unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                while instance.free() > 0 {
+                    let src = Buf::shared(data.clone(), 0..data.len());
+                    let dst = Buf::zeroed(session.bound(data.len()));
+                    instance.push(session.compress(src, dst)).unwrap();
+                }
+                instance.doorbell();
+                instance.wait(LONG);
+                instance.poll().for_each(drop);
+                _ = running.send(());
+            }
+        });
+        started.recv().unwrap();
+        f();
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_lone_request_of_a_batched_operation_is_not_starved_by_others() {
+    let runtime = Runtime::builder().device(cpu()).engines(1).start().unwrap();
+    let mover = runtime.mover().unwrap();
+    beside_a_flood(&runtime, 256, || {
+        let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+        let before = runtime.counters().row("cpu", Op::Compress).unwrap().requests;
+        instance.push(mover.copy(Buf::zeroed(10), Buf::zeroed(10))).unwrap();
+        assert!(instance.wait(LONG));
+        let after = runtime.counters().row("cpu", Op::Compress).unwrap().requests;
+        // Others go first only while it is not due.
+        assert!(after - before < 100, "{} requests went first", after - before);
+    });
+}
+
+#[test]
+fn responses_of_a_stream_come_in_order_also_when_engines_take_turns_on_it() {
+    let runtime = Runtime::builder().device(cpu()).engines(2).start().unwrap();
+    let stream = runtime.compress_stream(Compression::default(), None).unwrap();
+    let config = InstanceConfig { depth: 16, ..InstanceConfig::default() };
+    let mut instance = runtime.instance(config).unwrap();
+    let data = mixed(3, 1000);
+    beside_a_flood(&runtime, 4, || {
+        let (mut pushed, mut next) = (0, 0);
+        while next < 1000 {
+            while instance.free() > 0 {
+                let request = stream.compress(Buf::from(&*data), Buf::zeroed(2000), Flush::Sync);
+                instance.push(request.tag(pushed)).unwrap();
+                pushed += 1;
+            }
+            assert!(instance.wait(LONG));
+            for r in instance.poll() {
+                assert!(r.result.is_ok());
+                assert_eq!(r.tag, next);
+                next += 1;
+            }
+        }
+    });
+}
+
+#[test]
+fn nothing_runs_behind_an_overflow_that_nobody_has_seen_also_through_handles() {
+    let runtime = Runtime::builder().device(cpu()).engines(1).start().unwrap();
+    let stream = runtime.compress_stream(Compression::default(), None).unwrap();
+    let data = mixed(1, 50_000);
+    let handle = runtime.handle();
+    let call =
+        |room| handle.call(stream.compress(Buf::from(&*data), Buf::zeroed(room), Flush::Sync));
+    let first = call(100);
+    while runtime.counters().row("cpu", Op::Compress).unwrap().requests == 0 {
+        thread::yield_now();
+    }
+    thread::sleep(Duration::from_millis(5));
+    let second = call(100_000);
+    assert_eq!(first.wait().result.unwrap().status, Status::Overflow);
+    assert_eq!(second.wait().result, Err(OpError::Cancelled));
+    assert!(call(100_000).wait().result.is_ok());
+}
+
+#[test]
+fn a_request_that_fails_everywhere_comes_to_an_end() {
+    let lossy = |seed| FaultDevice::new(cpu(), Faults { lost: 100, ..Faults::default() }, seed);
+    let twice = Runtime::builder().device(lossy(1)).device(lossy(2)).start();
+    assert!(matches!(twice, Err(SetupError::Duplicate { .. })));
+
+    let entry = |min_bytes| RouteEntry { device: "cpu".into(), min_bytes, why: "test".into() };
+    let route = Route { op: Op::Copy, entries: vec![entry(1000), entry(10), entry(0)] };
+    let runtime = Runtime::builder().device(lossy(1)).engines(1).route(route).start().unwrap();
+    let mover = runtime.mover().unwrap();
+    for len in [0, 100, 10_000] {
+        let r = runtime.handle().call(mover.copy(Buf::zeroed(len), Buf::zeroed(len))).wait();
+        assert_eq!(r.result, Err(OpError::DeviceLost));
+    }
+}
+
+#[test]
+fn a_response_does_not_wait_for_the_next_batch() {
+    for engines in [0, 1] {
+        let runtime = Runtime::builder().device(cpu()).engines(engines).start().unwrap();
+        let mover = runtime.mover().unwrap();
+        let session = runtime.compression(Compression { level: 9, ..Default::default() }).unwrap();
+        let data = mixed(1, 3_000_000);
+        let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+        for tag in 0..2 {
+            let src = Buf::from(&data[..if tag == 0 { 10 } else { data.len() }]);
+            let dst = Buf::zeroed(session.bound(data.len()));
+            instance.push(session.compress(src, dst).tag(tag)).unwrap();
+        }
+        instance.push(mover.copy(Buf::zeroed(1), Buf::zeroed(1)).tag(2)).unwrap();
+        instance.doorbell();
+        assert!(instance.wait(LONG));
+        let first = instance.poll().next().unwrap();
+        assert_ne!(first.tag, 1);
+        assert_eq!(runtime.counters().row("cpu", Op::Compress).unwrap().requests, 1, "{engines}");
+    }
+}
+
+#[test]
+fn as_many_as_were_waited_for_are_there() {
+    let runtime = Runtime::builder().device(cpu()).engines(4).start().unwrap();
+    let session = runtime.compression(Compression::default()).unwrap();
+    let data = Arc::new(mixed(1, 300));
+    let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+    for _ in 0..2_000 {
+        for _ in 0..8 {
+            let src = Buf::shared(data.clone(), 0..300);
+            instance.push(session.compress(src, Buf::zeroed(session.bound(300)))).unwrap();
+        }
+        assert!(instance.wait_many(8, LONG));
+        assert_eq!(instance.poll().count(), 8);
+    }
+}
+
+/// The slot of one call holds the last reference to a task that owns another call.
+#[test]
+fn dropping_a_call_may_drop_another() {
+    struct Task(#[expect(dead_code, reason = "owned, to be dropped")] Mutex<Option<Call>>);
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {}
+    }
+    let (done, finished) = mpsc::channel();
+    thread::spawn(move || {
+        // Nobody steps the engine: nothing is answered meanwhile.
+        let device = SimDevice::new("sim", VirtualClock::new(), 1, 1);
+        let (runtime, _engines) =
+            Runtime::builder().device(device).engines(1).start_stepped().unwrap();
+        let mover = runtime.mover().unwrap();
+        let handle = runtime.handle();
+        let call = || handle.call(mover.copy(Buf::empty(), Buf::empty()));
+        let mut first = call();
+        let waker = Waker::from(Arc::new(Task(Mutex::new(Some(call())))));
+        assert!(Pin::new(&mut first).poll(&mut Context::from_waker(&waker)).is_pending());
+        drop(waker);
+        drop(first);
+        done.send(()).unwrap();
+    });
+    assert!(finished.recv_timeout(LONG).is_ok(), "a deadlock");
+}
