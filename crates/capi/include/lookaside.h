@@ -332,8 +332,9 @@ int la_instance_push(la_instance *instance, const la_request *request);
 int la_instance_doorbell(la_instance *instance);
 
 /* Takes up to `n` responses. Returns how many, 0 if none is there; never blocks for an engine. Each
- * request is answered once, in any order. A poll that returns fewer than `n` also asks for partial
- * batches to be run and arms the event fd. With 0 engines this is where requests are executed. */
+ * request is answered once, in any order, but those of one stream in theirs. A poll that returns
+ * fewer than `n` also asks for partial batches to be run and arms the event fd. With 0 engines this
+ * is where requests are executed. */
 int la_instance_poll(la_instance *instance, la_response *responses, size_t n);
 
 /* Blocks until `count` responses (at least 1, at most as many as are outstanding) can be polled.

@@ -93,7 +93,7 @@ impl Buf {
             Kind::Owned(v) => v.len(),
             Kind::Shared { range, .. } => range.len(),
             Kind::Foreign { len, .. } => *len,
-            Kind::List(l) => l.iter().map(Buf::len).sum(),
+            Kind::List(l) => list_len(l),
         }
     }
 
@@ -125,11 +125,7 @@ impl Buf {
                 // SAFETY: `foreign` and `foreign_mut` demand validity for as long as the Buf lives.
                 Some(unsafe { core::slice::from_raw_parts(ptr.as_ptr(), *len) })
             }
-            Kind::List(l) => match &**l {
-                [] => Some(&[]),
-                [one] => one.as_slice(),
-                _ => None,
-            },
+            Kind::List(l) => list_slice(l),
         }
     }
 
@@ -145,11 +141,7 @@ impl Buf {
                 Some(unsafe { core::slice::from_raw_parts_mut(ptr.as_ptr(), *len) })
             }
             Kind::Foreign { .. } => None,
-            Kind::List(l) => match &mut **l {
-                [] => Some(&mut []),
-                [one] => one.as_mut_slice(),
-                _ => None,
-            },
+            Kind::List(l) => list_mut_slice(l),
         }
     }
 
@@ -198,6 +190,31 @@ impl Buf {
         let mut v = Vec::with_capacity(self.len());
         self.gather(&mut v);
         v
+    }
+}
+
+// The cases of lists, apart so that the other ones are inlined.
+
+#[inline(never)]
+fn list_len(l: &[Buf]) -> usize {
+    l.iter().map(Buf::len).sum()
+}
+
+#[inline(never)]
+fn list_slice(l: &[Buf]) -> Option<&[u8]> {
+    match l {
+        [] => Some(&[]),
+        [one] => one.as_slice(),
+        _ => None,
+    }
+}
+
+#[inline(never)]
+fn list_mut_slice(l: &mut [Buf]) -> Option<&mut [u8]> {
+    match l {
+        [] => Some(&mut []),
+        [one] => one.as_mut_slice(),
+        _ => None,
     }
 }
 
