@@ -91,6 +91,10 @@
 //! Finding the end of a block in the middle of a stream, and gzip's name, time and comment
 //! fields (read past, never written): nobody has asked. Several gzip members in one call: the
 //! caller loops, since [`Done::consumed`] says where each ended.
+//!
+//! Whole-buffer decoding accepts, as libdeflate does, a few raw streams that zlib refuses: with
+//! codes for symbols that RFC 1951 reserves. No encoder makes them; under a checksum they are
+//! refused like any other wrong content.
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 

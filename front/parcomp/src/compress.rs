@@ -10,7 +10,7 @@ use crate::{
     input::{Input, Source},
     params::{Format, Params},
     pipeline::{self, Feed, Item},
-    provider::{Direction, LaneSpec, Outcome, Provider, Task, TaskError},
+    provider::{Direction, LaneSpec, Outcome, Own, Provider, Task, TaskError},
 };
 
 /// A destination size into which `len` bytes fit when compressed in chunks, whatever they are: for
@@ -42,9 +42,10 @@ pub fn compress(
     let format = params.format;
     let chunk = chunk_size(params, source.len());
     let mut chunks = Chunks {
-        input: Input::new(source, params.copy),
+        input: Input::new(source, params.copy || !provider.borrows(Own)),
+        provider,
+        params,
         chunk,
-        room: provider.bound(params, chunk),
         // One empty gzip member: no bytes at all are not a gzip file.
         empty: format == Format::Gzip,
     };
@@ -89,24 +90,27 @@ fn chunk_size(params: &Params, len: Option<u64>) -> usize {
     }
 }
 
-struct Chunks<'a> {
+struct Chunks<'a, 'p> {
     input: Input<'a>,
+    provider: &'p dyn Provider,
+    params: &'p Params,
     chunk: usize,
-    room: usize,
     /// Whether an empty chunk is wanted if there is none.
     empty: bool,
 }
 
-impl<'a> Feed<'a> for Chunks<'a> {
+impl<'a> Feed<'a> for Chunks<'a, '_> {
     fn next(&mut self, spare: Vec<u8>) -> Result<Option<Item<'a>>, Error> {
         let src = self.input.take(self.chunk, spare)?;
         if src.is_empty() && !self.empty {
             return Ok(None);
         }
         self.empty = false;
+        // For what is there: the input may be far smaller than a chunk may be.
+        let room = self.provider.bound(self.params, src.len());
         // A provider whose bound does not hold gets two more tries.
-        let max_room = self.room.saturating_mul(16);
-        Ok(Some(Item { src, room: self.room, max_room }))
+        let max_room = room.saturating_mul(16);
+        Ok(Some(Item { src, room, max_room }))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Threads of the framework, each with its own lane; together they are one lane.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel},
     thread::{self, Scope},
 };
@@ -47,12 +48,17 @@ impl<'a> Crew<'a> {
             let answer = answer.clone();
             let core = (!cores.is_empty()).then(|| cores[i % cores.len()]);
             let body = move || {
-                let alarm = Alarm { answer: &answer, name: provider.name() };
                 pin(core);
-                if let Err(e) = work(i, provider, params, spec, depth, &inbox, &answer) {
+                let work = || work(i, provider, params, spec, depth, &inbox, &answer);
+                // The tasks that it holds never come back from a panic; that is an error, not a
+                // panic of the calling thread.
+                let ended = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+                    let provider = provider.name().into();
+                    Err(Error::Provider { provider, what: "panicked".into() })
+                });
+                if let Err(e) = ended {
                     _ = answer.send(Err(e));
                 }
-                drop(alarm);
             };
             let name = format!("parcomp-{i}");
             thread::Builder::new()
@@ -142,21 +148,6 @@ fn work<'a>(
     }
 }
 
-/// Says so when its thread panics: the tasks it held never come back.
-struct Alarm<'s, 'a> {
-    answer: &'s Sender<Answer<'a>>,
-    name: &'s str,
-}
-
-impl Drop for Alarm<'_, '_> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            let what = "panicked".into();
-            _ = self.answer.send(Err(Error::Provider { provider: self.name.into(), what }));
-        }
-    }
-}
-
 /// Binds the calling thread to a core.
 fn pin(core: Option<usize>) {
     if let Some(core) = core {
@@ -164,5 +155,94 @@ fn pin(core: Option<usize>) {
         set.set(core);
         // Refused when the core went away this instant: then any will do.
         _ = rustix::thread::sched_setaffinity(None, &set);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Source, provider::Outcome};
+
+    /// After some tasks, each of its lanes does what it must not.
+    struct Failing {
+        panics: bool,
+    }
+
+    struct FailingLane {
+        panics: bool,
+        left: usize,
+        held: Vec<Task<'static>>,
+    }
+
+    impl Provider for Failing {
+        fn name(&self) -> &str {
+            "failing"
+        }
+
+        fn depth(&self, _: &Params) -> usize {
+            3
+        }
+
+        fn bound(&self, _: &Params, _: usize) -> usize {
+            1
+        }
+
+        fn open<'a>(&self, _: &Params, _: LaneSpec) -> Result<Box<dyn Lane<'a> + 'a>, Error> {
+            let (panics, left) = (self.panics, 5);
+            Ok(Box::new(FailingLane { panics, left, held: Vec::new() }))
+        }
+    }
+
+    impl<'a> Lane<'a> for FailingLane {
+        fn submit(&mut self, task: Task<'a>) -> Result<(), Error> {
+            let (seq, src) = (task.seq, task.src.bytes().to_vec().into());
+            let outcome = Ok(Outcome { consumed: task.src.len(), produced: 1, checksum: 0 });
+            self.held.push(Task { seq, src, dst: task.dst, outcome });
+            Ok(())
+        }
+
+        fn complete(&mut self, done: &mut Vec<Task<'a>>) -> Result<(), Error> {
+            self.left -= 1;
+            match (self.left, self.panics) {
+                (0, true) => panic!("as the test wants it"),
+                (0, false) => Err(gone()),
+                _ => {
+                    done.extend(self.held.pop());
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    /// With requests in flight everywhere: an error, no hang, no panic of the caller.
+    #[test]
+    fn a_thread_that_fails_or_panics_is_an_error() {
+        for panics in [false, true] {
+            for num_threads in 1..=4 {
+                let provider = Failing { panics };
+                let params = Params { num_threads, chunk_size: 1, ..Params::default() };
+                let data = [0; 10_000];
+                // A reader: its tasks own their memory.
+                let source = Source::Reader { reader: &mut &data[..], len: None };
+                let result =
+                    crate::compress(&provider, &params, source, &mut Vec::new(), &mut |_, _| ());
+                assert!(matches!(result, Err(Error::Provider { .. })), "{panics} {num_threads}");
+            }
+        }
+    }
+
+    /// The sink fails while every thread has work.
+    #[test]
+    fn an_error_of_the_caller_ends_the_threads() {
+        let params = Params { num_threads: 4, chunk_size: 1000, ..Params::default() };
+        let data = vec![1; 1_000_000];
+        for provider in ["zlib", "lookaside"] {
+            let provider = crate::provider(provider).unwrap();
+            let mut sink = std::io::Cursor::new([0; 2000]);
+            let source = Source::Slice(&data);
+            let result =
+                crate::compress(&*provider, &params, source, &mut &mut sink, &mut |_, _| ());
+            assert!(matches!(result, Err(Error::Io { .. })));
+        }
     }
 }

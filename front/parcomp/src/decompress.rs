@@ -9,7 +9,7 @@ use crate::{
     input::{Input, Source},
     params::{Format, Params},
     pipeline::{self, Feed, Item},
-    provider::{Direction, LaneSpec, Provider, Task},
+    provider::{Direction, LaneSpec, Own, Provider, Task, TaskError},
     serial::{Drain, Inflater, Serial},
     zlib,
 };
@@ -58,7 +58,7 @@ pub fn decompress(
     let mut d = Decompression {
         provider,
         params,
-        input: Input::new(source, params.copy),
+        input: Input::new(source, params.copy || !provider.borrows(Own)),
         out,
         chunks: 0,
         parallel: true,
@@ -168,6 +168,10 @@ impl Decompression<'_, '_> {
             if self.parallel && len <= LARGEST && self.side_by_side(Format::Cf)? {
                 continue;
             }
+            // Where it stopped is not where it began.
+            let at = self.input.consumed;
+            let start = self.input.peek(4)?;
+            let Some(len) = Lengths::block(start) else { return Err(truncated(at)) };
             self.input.consume(4);
             self.stream(Format::Cf, Some(len))?;
         }
@@ -184,7 +188,15 @@ impl Decompression<'_, '_> {
             Lengths { input: &mut self.input, format, chunk: self.params.chunk_size, short: false };
         let mut emit = |task: &Task<'_>| {
             let len = task.src.len();
-            let Ok(outcome) = &task.outcome else { return Ok(false) };
+            let outcome = match &task.outcome {
+                Ok(outcome) => outcome,
+                // Not the data's fault, so that another way would hide it.
+                Err(TaskError::Failed(what)) => {
+                    let provider = self.provider.name().into();
+                    return Err(Error::Provider { provider, what: what.clone() });
+                }
+                Err(_) => return Ok(false),
+            };
             let promised = match format {
                 Format::Gzip => Index::read(task.src.bytes()).map(|i| i.data as usize),
                 _ => Some(outcome.produced),

@@ -16,7 +16,7 @@ use crate::{
     error::Error,
     ffi::Lending,
     params::{Doorbell, Format, Params, Wait},
-    provider::{Chunk, Direction, Lane, LaneSpec, Memory, Outcome, Provider, Task, TaskError},
+    provider::{Chunk, Direction, Lane, LaneSpec, Memory, Outcome, Own, Provider, Task, TaskError},
     serial::{Inflater, Piece},
 };
 
@@ -118,6 +118,10 @@ impl Provider for Lookaside {
             },
             wait: params.wait,
         }))
+    }
+
+    fn borrows(&self, _: Own) -> bool {
+        true
     }
 
     fn open_stream(

@@ -77,6 +77,11 @@ impl Error {
     pub fn io(what: impl Into<String>, source: io::Error) -> Error {
         Error::Io { what: what.into(), source }
     }
+
+    /// The operating system has no such amount of memory.
+    pub(crate) fn memory(bytes: usize) -> Error {
+        Error::io(format!("a buffer of {bytes} bytes"), io::ErrorKind::OutOfMemory.into())
+    }
 }
 
 impl fmt::Display for Error {

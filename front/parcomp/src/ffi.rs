@@ -222,7 +222,8 @@ pub(crate) fn zlib_adler32_combine(first: u32, second: u32, second_len: u64) -> 
 ///
 /// Dropping it cancels and waits until no request is running, so nothing touches that memory
 /// after `'a`. That holds as long as nobody *forgets* a `Lending`: it is private to this crate,
-/// inside a lane, and memory is lent only by this crate's pipeline, which drops its lanes.
+/// inside a lane, and memory is lent only by this crate's pipeline, to lanes of this crate's
+/// providers (`Provider::borrows`), which it drops.
 pub(crate) struct Lending<'a> {
     instance: Instance,
     _lent: core::marker::PhantomData<&'a [u8]>,

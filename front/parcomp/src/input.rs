@@ -9,7 +9,8 @@ use crate::{
 
 /// What to compress or decompress.
 pub enum Source<'a> {
-    /// The caller's memory. The device reads it in place, unless [`crate::Params::copy`] is set.
+    /// The caller's memory. Providers of this crate read it in place, unless
+    /// [`crate::Params::copy`] is set; registered ones get copies.
     Slice(&'a [u8]),
     /// A file or pipe.
     Reader {
@@ -102,13 +103,19 @@ impl<'a> Input<'a> {
                 }
             }
             Kind::Reader { reader, buffer, start, end, eof } => {
+                let mut len = n.min(*end - *start);
                 // Not cleared first: what is there is overwritten, so that a recycled buffer of
                 // the same length costs nothing.
-                spare.resize(n, 0);
-                let mut len = n.min(*end - *start);
+                grow(&mut spare, n.min(len.max(BUFFER)))?;
+                spare.truncate(n);
                 spare[..len].copy_from_slice(&buffer[*start..*start + len]);
                 *start += len;
                 while len < n && !*eof {
+                    // Memory for what is there, not for what was asked: of a huge chunk, input
+                    // may be only the beginning.
+                    if len == spare.len() {
+                        grow(&mut spare, n.min(2 * len))?;
+                    }
                     let got = read(*reader, &mut spare[len..])?;
                     len += got;
                     *eof = got == 0;
@@ -138,6 +145,15 @@ impl<'a> Input<'a> {
     }
 }
 
+/// Makes `v` at least `len` long.
+fn grow(v: &mut Vec<u8>, len: usize) -> Result<(), Error> {
+    if v.len() < len {
+        v.try_reserve_exact(len - v.len()).map_err(|_| Error::memory(len))?;
+        v.resize(len, 0);
+    }
+    Ok(())
+}
+
 fn read(reader: &mut dyn Read, buffer: &mut [u8]) -> Result<usize, Error> {
     loop {
         match reader.read(buffer) {
@@ -161,6 +177,25 @@ mod tests {
             self.1 += n;
             Ok(n)
         }
+    }
+
+    #[test]
+    fn a_huge_chunk_takes_memory_for_what_is_there() {
+        for (len, most) in [(0, BUFFER), (5000, BUFFER), (3 * BUFFER, 4 * BUFFER)] {
+            let data = vec![7; len];
+            let mut reader = &data[..];
+            let source = Source::Reader { reader: &mut reader, len: Some(len as u64) };
+            let mut input = Input::new(source, false);
+            let Chunk(Memory::Owned(chunk)) = input.take(1 << 30, Vec::new()).unwrap() else {
+                panic!("a reader lends nothing");
+            };
+            assert!(chunk == data && chunk.capacity() <= most, "{len}: {}", chunk.capacity());
+        }
+        // A recycled buffer may be longer than the next chunk.
+        let mut reader = &[1; 50][..];
+        let mut input = Input::new(Source::Reader { reader: &mut reader, len: None }, false);
+        assert_eq!(input.take(20, vec![9; 90]).unwrap().len(), 20);
+        assert_eq!(input.take(90, vec![9; 9]).unwrap().bytes(), [1; 30]);
     }
 
     #[test]

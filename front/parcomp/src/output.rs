@@ -1,12 +1,15 @@
 //! A file that appears under its name when it is whole, or not at all.
 
 use std::{
-    ffi::{CString, OsString},
-    fs::{self, File},
+    ffi::CString,
+    fs::{self, File, FileType},
     io::{self, IoSlice, Seek, SeekFrom, Write},
     os::{
         fd::{AsFd, AsRawFd},
-        unix::{ffi::OsStrExt, fs::PermissionsExt},
+        unix::{
+            ffi::OsStrExt,
+            fs::{FileTypeExt, PermissionsExt},
+        },
     },
     path::{Path, PathBuf},
 };
@@ -27,8 +30,8 @@ pub struct Output {
     path: PathBuf,
     /// The name that it has meanwhile.
     temporary: Option<PathBuf>,
-    /// A device, pipe or socket: written in place.
-    special: bool,
+    /// A device, pipe or socket is written in place.
+    special: Option<FileType>,
     force: bool,
 }
 
@@ -45,26 +48,45 @@ impl Output {
             Ok(m) if m.is_dir() => return Err(failed(Errno::ISDIR.into())),
             Ok(m) if !m.is_file() => {
                 let file = File::options().write(true).open(&path).map_err(failed)?;
-                return Ok(Output { file, path, temporary: None, special: true, force });
+                let special = Some(m.file_type());
+                return Ok(Output { file, path, temporary: None, special, force });
             }
             Ok(_) if !force => return Err(Error::Exists(path)),
             // Replace what a link points to, not the link.
             Ok(_) => path = fs::canonicalize(&path).map_err(failed)?,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            // A link to nowhere is there, too.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => match fs::symlink_metadata(&path) {
+                Ok(_) if !force => return Err(Error::Exists(path)),
+                _ => {}
+            },
             Err(e) => return Err(failed(e)),
         }
-        if path.file_name().is_none() {
-            return Err(failed(Errno::INVAL.into()));
+        // These would be found out at the end, after all the work.
+        if path.as_os_str().is_empty() {
+            return Err(failed(Errno::NOENT.into()));
+        }
+        if path.file_name().is_none() || path.as_os_str().as_bytes().ends_with(b"/") {
+            return Err(failed(Errno::ISDIR.into()));
         }
         // Until it is whole, a file with given permissions is the owner's alone.
         let bits = Mode::from_raw_mode(if mode.is_some() { 0o600 } else { 0o666 });
         let (file, temporary) = open(&path, bits).map_err(failed)?;
-        let output = Output { file, path, temporary, special: false, force };
+        let output = Output { file, path, temporary, special: None, force };
         if let Some(mode) = mode {
             let bits = fs::Permissions::from_mode(mode & 0o777);
             output.file.set_permissions(bits).map_err(failed)?;
         }
         Ok(output)
+    }
+
+    /// Whether what was written can be read back from [`Output::file`].
+    pub fn keeps(&self) -> bool {
+        self.special.is_none()
+    }
+
+    /// Whether [`Output::restart`] has a meaning: not where a reader has got the bytes already.
+    pub fn restarts(&self) -> bool {
+        self.special.is_none_or(|t| t.is_char_device())
     }
 
     /// The file, for reading back what was written.
@@ -77,7 +99,7 @@ impl Output {
     /// # Errors
     /// Operating-system errors.
     pub fn restart(&mut self) -> io::Result<()> {
-        if self.special {
+        if self.special.is_some() {
             return Ok(());
         }
         self.file.set_len(0)?;
@@ -90,12 +112,15 @@ impl Output {
     /// [`Error::Exists`] when another one has it by now, and operating-system errors; the file is
     /// then gone.
     pub fn commit(mut self) -> Result<(), Error> {
-        if self.special {
+        if self.special.is_some() {
             return Ok(());
         }
         let result = match (self.temporary.clone(), self.force) {
             (None, false) => link(&self.file, &self.path),
-            (None, true) => self.name().and_then(|t| rustix::fs::rename(t, &self.path)),
+            (None, true) => match link(&self.file, &self.path) {
+                Err(Errno::EXIST) => self.name().and_then(|t| rustix::fs::rename(t, &self.path)),
+                other => other,
+            },
             (Some(t), true) => rustix::fs::rename(t, &self.path),
             (Some(t), false) => rename_new(&t, &self.path),
         };
@@ -155,11 +180,9 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// The target's name is no part of it: that may be as long as names may be.
 fn temporary_name(path: &Path, attempt: u32) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}-{attempt}.part", std::process::id()));
-    directory(path).join(name)
+    directory(path).join(format!(".parcomp-{}-{attempt}.part", std::process::id()))
 }
 
 /// A nameless file in the directory of `path` where the file system has such; otherwise one with a
@@ -244,7 +267,7 @@ mod tests {
         let name = temporary_name(path, 0);
         let file = File::options().write(true).create_new(true).open(&name).unwrap();
         let (path, temporary) = (path.to_owned(), Some(name));
-        Output { file, path, temporary, special: false, force }
+        Output { file, path, temporary, special: None, force }
     }
 
     #[test]
@@ -328,9 +351,34 @@ mod tests {
     }
 
     #[test]
+    fn what_could_never_be_is_refused_at_once() {
+        let scratch = Scratch::new("never");
+        let link = scratch.0.join("link");
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        assert!(matches!(Output::create(&link, false, None), Err(Error::Exists(_))));
+        for path in [Path::new(""), Path::new("/"), Path::new(".."), &scratch.0.join("new/")] {
+            assert!(matches!(Output::create(path, true, None), Err(Error::Io { .. })), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_may_be_as_long_as_names_may_be() {
+        let scratch = Scratch::new("long");
+        let path = scratch.0.join("n".repeat(255));
+        fs::write(&path, b"old").unwrap();
+        let open: [&dyn Fn() -> Output; 2] =
+            [&|| Output::create(&path, true, None).unwrap(), &|| with_name(&path, true)];
+        for open in open {
+            open().commit().unwrap();
+            assert_eq!((fs::read(&path).unwrap().len(), scratch.names().len()), (0, 1));
+        }
+    }
+
+    #[test]
     fn devices_are_written_in_place() {
         let mut o = Output::create(Path::new("/dev/full"), false, None).unwrap();
         let e = o.write_all(b"x").unwrap_err();
         assert_eq!(e.kind(), io::ErrorKind::StorageFull);
+        assert!(o.restarts() && !o.keeps());
     }
 }

@@ -175,18 +175,18 @@ impl Params {
 
     /// The engines: those asked for, or one for each core that may be used.
     pub fn engines(&self) -> usize {
-        self.engines.unwrap_or_else(|| match self.core_affinity {
-            Some(_) => self.cores().len().max(1),
-            None => std::thread::available_parallelism().map_or(1, |n| n.get()),
+        self.engines.unwrap_or_else(|| match self.cores().len() {
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            n => n,
         })
     }
 
-    /// The requests outstanding from one thread: those asked for, or eight for each engine, at least
-    /// 8. Half of them keeps the engines busy while the calling thread, which sleeps until the
+    /// The requests outstanding from one thread: those asked for, or its share of eight for each
+    /// engine, at least 8. Half of them keeps the engines busy while the calling thread, which sleeps until the
     /// other half is done, takes those and brings new ones.
     pub fn jobs(&self) -> usize {
         match self.max_jobs_outstanding {
-            0 => (8 * self.engines()).clamp(8, Self::MAX_JOBS),
+            0 => (8 * self.engines() / self.num_threads.max(1)).clamp(8, Self::MAX_JOBS),
             n => n,
         }
     }
@@ -231,6 +231,21 @@ mod tests {
         assert_eq!((all.cores().len(), all.engines()), (own.min(64), own.min(64)));
         let one = Params { core_affinity: Some(1 << all.cores()[0]), ..Params::default() };
         assert_eq!((one.cores(), one.engines()), (vec![all.cores()[0]], 1));
+        // None of them: any core, so as many engines as without a mask.
+        if let Some(absent) = (0..64).find(|core| !all.cores().contains(core)) {
+            let none = Params { core_affinity: Some(1 << absent), ..Params::default() };
+            assert_eq!((none.cores(), none.engines()), (vec![], own));
+        }
+    }
+
+    #[test]
+    fn threads_share_the_default_of_requests() {
+        let jobs = |num_threads, max_jobs_outstanding| {
+            let engines = Some(16);
+            Params { engines, num_threads, max_jobs_outstanding, ..Params::default() }.jobs()
+        };
+        assert_eq!([jobs(0, 0), jobs(1, 0), jobs(4, 0), jobs(200, 0)], [128, 128, 32, 8]);
+        assert_eq!([jobs(0, 3), jobs(4, 3)], [3, 3]);
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! The pipeline under everything: chunks in, many tasks outstanding, results out in order.
 
-use std::{collections::VecDeque, thread};
+use std::{
+    collections::VecDeque,
+    io::{self, Write},
+    thread,
+};
 
 use crate::{
     crew::Crew,
@@ -43,7 +47,11 @@ pub(crate) fn run<'a>(
     if params.debug {
         let (name, threads) = (provider.name(), params.num_threads);
         let LaneSpec { direction, format } = spec;
-        eprintln!("parcomp: {direction:?} {format} with {name}, depth {depth}, threads {threads}");
+        // There is nobody to tell when that fails.
+        _ = writeln!(
+            io::stderr(),
+            "parcomp: {direction:?} {format} with {name}, depth {depth}, threads {threads}"
+        );
     }
     if params.num_threads == 0 {
         let mut lane = provider.open(params, spec)?;
@@ -122,7 +130,7 @@ impl<'a> Drive<'a> {
                     return self.stop(lane, task);
                 }
                 self.first += 1;
-                self.alive -= task.src.len() + task.dst.len();
+                self.alive = self.alive.saturating_sub(task.src.len() + task.dst.len());
                 self.pool.put(task);
             }
         }
@@ -131,7 +139,9 @@ impl<'a> Drive<'a> {
     fn submit(&mut self, lane: &mut dyn Lane<'a>, item: Item<'a>) -> Result<(), Error> {
         let mut dst = self.pool.dst();
         if dst.len() < item.room {
-            dst.resize(item.room, 0);
+            // A new one: what is in the old one is of no use, and zeros from the operating system
+            // take no memory until they are written to.
+            dst = zeros(item.room)?;
         }
         let seq = self.first + self.window.len() as u64;
         self.alive += item.src.len() + dst.len();
@@ -142,15 +152,15 @@ impl<'a> Drive<'a> {
 
     /// Takes a finished task, or submits it again with a larger destination.
     fn finish(&mut self, lane: &mut dyn Lane<'a>, mut task: Task<'a>) -> Result<(), Error> {
-        let place = usize::try_from(task.seq - self.first).unwrap_or(usize::MAX);
+        let place = task.seq.checked_sub(self.first);
+        let place = place.and_then(|p| usize::try_from(p).ok()).unwrap_or(usize::MAX);
         let Some(Place::Pending(max_room)) = self.window.get(place) else { return Ok(()) };
         let (room, max_room) = (task.dst.len(), *max_room);
         let larger = room.saturating_mul(4).max(1024).min(max_room);
         let fits = self.alive.saturating_add(larger) <= self.budget;
         if task.outcome == Err(TaskError::DstTooSmall) && room < max_room && fits {
-            // What is in it is of no use: no need to copy it to the larger memory.
             task.dst = Vec::new();
-            task.dst.resize(larger, 0);
+            task.dst = zeros(larger)?;
             self.alive += larger - room;
             return lane.submit(task);
         }
@@ -178,6 +188,12 @@ impl<'a> Drive<'a> {
         });
         Ok(std::iter::once(refused.src).chain(rest).collect())
     }
+}
+
+fn zeros(len: usize) -> Result<Vec<u8>, Error> {
+    // Asked first, because `vec!` ends the process when there is no such amount.
+    Vec::<u8>::new().try_reserve_exact(len).map_err(|_| Error::memory(len))?;
+    Ok(vec![0; len])
 }
 
 /// Buffers to use again.

@@ -44,7 +44,8 @@ pub struct Chunk<'a>(pub(crate) Memory<'a>);
 #[derive(Debug)]
 pub(crate) enum Memory<'a> {
     Owned(Vec<u8>),
-    /// Made by this crate's pipeline alone, which never forgets a lane: see `ffi::Lending`.
+    /// Made by this crate's pipeline alone, for the lanes of this crate's providers alone, which
+    /// it never forgets: see `ffi::Lending`.
     Lent(&'a [u8]),
 }
 
@@ -134,6 +135,10 @@ pub trait Lane<'a> {
     fn complete(&mut self, done: &mut Vec<Task<'a>>) -> Result<(), Error>;
 }
 
+/// Has no name outside of this crate, so that [`Provider::borrows`] is implemented here only.
+#[derive(Debug)]
+pub struct Own;
+
 /// An implementation of compression.
 pub trait Provider: Send + Sync {
     /// Its name.
@@ -167,6 +172,13 @@ pub trait Provider: Send + Sync {
     ) -> Result<Option<Box<dyn crate::serial::Inflater>>, Error> {
         let _ = (params, format);
         Ok(None)
+    }
+
+    /// Whether the caller's memory may be lent to its lanes, without a copy. A provider of another
+    /// crate may wrap one of ours and forget a lane that is at work.
+    #[doc(hidden)]
+    fn borrows(&self, _: Own) -> bool {
+        false
     }
 
     /// What has served the requests so far; `None` where nothing counts them.

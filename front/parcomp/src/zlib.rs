@@ -4,7 +4,7 @@ use crate::{
     error::{BadReason, Error},
     ffi::{Deflate, End, Inflate, ZlibError},
     params::{Format, Params},
-    provider::{Direction, Lane, LaneSpec, Provider, TaskError},
+    provider::{Direction, Lane, LaneSpec, Own, Provider, TaskError},
     serial::{Inflater, Piece},
     sync_lane::{Codec, SyncLane},
 };
@@ -42,6 +42,10 @@ impl Provider for Zlib {
             Direction::Decompress => Stock::Inflate(Inflate::new(-15).map_err(failed)?),
         };
         Ok(Box::new(SyncLane::new(codec, spec)))
+    }
+
+    fn borrows(&self, _: Own) -> bool {
+        true
     }
 
     fn open_stream(&self, _: &Params, format: Format) -> Result<Option<Box<dyn Inflater>>, Error> {

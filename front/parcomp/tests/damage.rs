@@ -268,3 +268,26 @@ fn hostile_lengths_cost_no_memory() {
     assert_eq!(child.wait().unwrap().code(), Some(1), "{message}");
     assert!(most > 0 && most < 250 << 20, "{} MB", most >> 20);
 }
+
+/// A length that lies, far behind the first: the block is judged by its own.
+#[test]
+fn a_cf_length_that_lies() {
+    let data = vec![text(65_536); 8].concat();
+    let params = Params { format: Format::Cf, ..Params::default() };
+    let provider = parcomp::provider("zlib").unwrap();
+    let mut packed = vec![0; data.len()];
+    let n = parcomp::compress_buffer(&*provider, &params, &data, &mut packed).unwrap();
+    packed.truncate(n);
+    let dir = Scratch::new("cf");
+    assert!(attempt(&dir, &packed, &["--format=cf"]) == (Some(0), Some(data)));
+    let block = packed.len() / 8;
+    for change in [1, -1, -4] {
+        let mut bad = packed.clone();
+        let len = (block as i32 - 4 + change).to_le_bytes();
+        bad[5 * block..][..4].copy_from_slice(&len);
+        for options in [&["--format=cf"][..], &["--format=cf", "-pzlib"]] {
+            let (status, data) = attempt(&dir, &bad, options);
+            assert_eq!((status, data.map(|d| d.len())), (Some(1), None), "{change} {options:?}");
+        }
+    }
+}

@@ -246,7 +246,7 @@ fn the_output_does_not_depend_on_threads_and_jobs() {
     let dir = Scratch::new("same");
     dir.file("in", &text(500_000));
     let mut first = None;
-    for options in [&["-j1"][..], &["-j64"], &["-t3"], &["--engines=0"], &["--copy"]] {
+    for options in [&["-j1"][..], &["-j64"], &["-t3"], &["--engines=0"]] {
         good(&dir.0, &[&["-q", "--force", "in"], options].concat());
         let packed = fs::read(dir.path("in.gz")).unwrap();
         assert!(*first.get_or_insert_with(|| packed.clone()) == packed, "{options:?}");

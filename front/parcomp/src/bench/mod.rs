@@ -65,22 +65,35 @@ enum Wish {
 pub fn main(args: &[String]) -> ExitCode {
     let done = match parse(args) {
         Ok(Wish::Help) => {
-            print!("{HELP}");
-            return ExitCode::SUCCESS;
+            return print(HELP);
         }
         Ok(Wish::Run(options)) => run(&options, &command(args)),
         Err(e) => Err(format!("{e} (parcomp bench --help tells more)")),
     };
     match done {
-        Ok(page) => {
-            println!("{}", page.display());
-            ExitCode::SUCCESS
-        }
+        Ok(page) => print(&format!("{}\n", page.display())),
         Err(e) => {
-            eprintln!("parcomp bench: {e}");
+            say(format_args!("parcomp bench: {e}\n"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// To standard output; a reader that went away is no error of ours.
+fn print(text: &str) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            say(format_args!("parcomp bench: stdout: {e}\n"));
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// To standard error. What cannot be shown is no reason to stop.
+fn say(text: std::fmt::Arguments<'_>) {
+    _ = std::io::stderr().write_fmt(text);
 }
 
 fn parse(args: &[String]) -> Result<Wish, String> {
@@ -140,7 +153,7 @@ fn run(options: &Options, command: &str) -> Result<PathBuf, String> {
     let machine = Machine::here();
     let corpora = Corpus::find(&options.corpora)?;
     for corpus in &corpora {
-        eprintln!("data: {}", corpus.origin);
+        say(format_args!("data: {}\n", corpus.origin));
     }
     // Before the minutes of measuring, not after.
     fs::create_dir_all(&options.out).map_err(|e| format!("{}: {e}", options.out.display()))?;
@@ -229,7 +242,7 @@ struct Progress {
 impl Progress {
     fn new(points: usize, rounds: usize) -> Progress {
         let terminal = std::io::stderr().is_terminal();
-        eprintln!("{points} points, {rounds} rounds");
+        say(format_args!("{points} points, {rounds} rounds\n"));
         Progress { points, rounds, terminal, start: Instant::now() }
     }
 
@@ -241,18 +254,19 @@ impl Progress {
             let left = seconds / done.max(1) as f64 * (rounds * points - done) as f64;
             let left = if done > 4 { format!(", {left:.0} s left") } else { String::new() };
             let who = setting.who.name();
-            eprint!("\r\x1b[Kround {now} of {rounds}, point {} of {points}: {who}{left}", nth + 1);
-            // What cannot be shown is no reason to stop.
-            let _ = std::io::stderr().flush();
+            let point = nth + 1;
+            say(format_args!(
+                "\r\x1b[Kround {now} of {rounds}, point {point} of {points}: {who}{left}"
+            ));
         } else if nth == 0 {
-            eprintln!("round {now} of {rounds}");
+            say(format_args!("round {now} of {rounds}\n"));
         }
     }
 
     fn finish(&mut self) {
         if self.terminal {
-            eprint!("\r\x1b[K");
+            say(format_args!("\r\x1b[K"));
         }
-        eprintln!("measured in {:.0} s", self.start.elapsed().as_secs_f64());
+        say(format_args!("measured in {:.0} s\n", self.start.elapsed().as_secs_f64()));
     }
 }

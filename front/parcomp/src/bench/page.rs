@@ -241,9 +241,6 @@ fn command(s: &Setting) -> String {
     );
     if s.who == Who::Lookaside {
         out.push_str(&format!(" -j{} --engines {}", s.jobs, s.engines));
-        if s.copy {
-            out.push_str(" --copy");
-        }
         let default = Setting::device(s.jobs, s.engines);
         if s.wait != default.wait {
             out.push_str(&format!(" --wait {}", s.wait_name()));

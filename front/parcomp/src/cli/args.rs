@@ -4,82 +4,10 @@ use std::{
     ffi::{OsStr, OsString},
     fmt,
     os::unix::ffi::{OsStrExt, OsStringExt},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use parcomp::{Doorbell, Format, Params, Wait};
-
-pub(crate) const HELP: &str = "\
-parcomp: compresses files in parallel, through the Lookaside device or with zlib
-
-usage: parcomp [options] [-i] FILE [-o FILE]      compress (- is standard input or output)
-       parcomp -d [options] [-i] FILE [-o FILE]   decompress
-       parcomp compare FILE [-o FILE.gz] [-l N] [-c KB] [-j N]
-                                                  zlib and the device, side by side
-       parcomp bench --help                       draw the figures of the paper
-
-Without -o, FILE becomes FILE.gz, and FILE.gz becomes FILE with -d. Values may be attached
-to their letter: -c64, -t4.
-
-files
-  -i, --input FILE      what to read
-  -o, --output FILE     what to write: under this name only when it is whole
-      --force           replace the output file if there is one
-      --format NAME     gzip (default), zlib, raw, or cf: per chunk 4 bytes length and a
-                        DEFLATE block. With -d, gzip and zlib are recognised
-  -d, --decompress      decompress; any gzip or zlib file, not only our own
-      --limit BYTES     with -d: refuse to write more than this (K, M, G may follow)
-      --verify          decompress the output and compare it before it gets its name
-
-compression
-  -p, --provider NAME   lookaside (default; also called qat) or zlib
-  -c, --chunk KB        chunk size in KB, compressed separately; default 64
-  -l, --level N         0 to 12 (zlib: 0 to 9); default 1
-  -t, --threads N       threads, each with its own device instance; default 0: the calling
-                        thread does all; at most 256
-  -y HEX, -a DECIMAL    the cores for threads and engines, as a bit mask (-yff: the first 8);
-                        default: any
-
-lookaside only
-  -j, --jobs N          requests outstanding at one time, from each thread: 1 (synchronous) to
-                        256; default: 8 for each engine, at least 8
-  -w, --window N        DEFLATE window: 0 to 5 for 1 KB to 32 KB, or 9 to 15 for its bits;
-                        default 5
-  -s, --static          static Huffman codes; default dynamic
-      --engines N       engine threads; 0: the calling thread executes its own requests;
-                        default: one for each core
-      --copy            copy data to buffers of the framework (only matters to its library)
-      --wait HOW        block (default), poll or event
-      --doorbell HOW    batch (default) or request
-
-reports
-  -n, --iterations N    run N times; default 1
-  -x, --csv 1|2         print a line of comma-separated values; 2: with a header before it
-      --json            print one JSON object
-      --stats           print what served the requests
-  -f, --mhz N           CPU frequency in MHz, for cycles per byte; measured with -v
-  -v, --verbose         say more; -g, --debug is the same
-  -q, --quiet           only errors
-  -h, --help            this text
-  -V, --version         the version
-
-Exit status: 0 done, 1 error (and no output file), 2 done with a warning.
-";
-
-pub(crate) const COMPARE_HELP: &str = "\
-parcomp compare: compresses a file with zlib (one thread) and with Lookaside (all engines),
-verifies both results, and prints what each of them took
-
-usage: parcomp compare [options] FILE
-
-  -o, --output FILE.gz  keep Lookaside's result under this name; default: FILE.gz
-      --force           replace it if it is there
-  -l, --level N         compression level of both, 0 to 9; default 1
-  -c, --chunk KB        chunk size of both in KB; default 64
-  -j, --jobs N          requests outstanding; default: from the engines
-  -n, --iterations N    run each N times and print the fastest; default 1
-      --engines N       engine threads; default: one for each core
-";
 
 /// What the command line asks for.
 pub(crate) enum Parsed {
@@ -90,6 +18,8 @@ pub(crate) enum Parsed {
 
 #[derive(Debug)]
 pub(crate) struct Options {
+    /// The letters of the options given.
+    given: String,
     pub(crate) input: Option<PathBuf>,
     pub(crate) output: Option<PathBuf>,
     pub(crate) provider: String,
@@ -111,6 +41,7 @@ pub(crate) struct Options {
 impl Options {
     fn new() -> Options {
         Options {
+            given: String::new(),
             input: None,
             output: None,
             provider: "lookaside".into(),
@@ -126,6 +57,31 @@ impl Options {
             stats: false,
             mhz: None,
             iterations: 1,
+        }
+    }
+
+    /// The paper's options that were given and have no effect here, with data in `format`.
+    pub(crate) fn without_effect(&self, format: Format) -> Option<String> {
+        let zlib = if self.provider == "zlib" { "j" } else { "" };
+        let back = match (self.decompress, format) {
+            (false, _) => "",
+            // It helps to guess how long a block becomes.
+            (true, Format::Cf) => "lsw",
+            (true, _) => "clsw",
+        };
+        let idle = self.given.chars().filter(|&c| zlib.contains(c) || back.contains(c));
+        let idle: Vec<_> = idle.map(|c| format!("-{c}")).collect();
+        (!idle.is_empty()).then(|| idle.join(", "))
+    }
+
+    /// `compare` sets the rest by itself.
+    pub(crate) fn for_compare(&self) -> Result<(), Usage> {
+        match self.given.chars().find(|&c| !"ioRlcjnEq".contains(c)) {
+            Some(other) => usage(format!("{} is not for compare", name_of(other))),
+            None if self.output.as_deref() == Some(Path::new("-")) => {
+                usage("compare writes to a file")
+            }
+            None => Ok(()),
         }
     }
 }
@@ -151,7 +107,7 @@ fn usage<T>(message: impl Into<String>) -> Result<T, Usage> {
 }
 
 /// Long names and their letters; capital letters stand for options that have none.
-const LONG: [(&str, char); 31] = [
+const LONG: [(&str, char); 30] = [
     ("input", 'i'),
     ("output", 'o'),
     ("provider", 'p'),
@@ -178,7 +134,6 @@ const LONG: [(&str, char); 31] = [
     ("engines", 'E'),
     ("limit", 'L'),
     ("stats", 'S'),
-    ("copy", 'P'),
     ("wait", 'W'),
     ("doorbell", 'D'),
     ("stdout", 'O'),
@@ -236,6 +191,12 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Parsed, Usage> {
     Ok(Parsed::Run(Box::new(options)))
 }
 
+/// The long name of an option's letter.
+fn name_of(letter: char) -> String {
+    let found = LONG.iter().find(|(_, l)| *l == letter);
+    found.map_or_else(|| format!("-{letter}"), |(name, _)| format!("--{name}"))
+}
+
 fn name(options: &mut Options, arg: &OsStr) -> Result<(), Usage> {
     if options.input.is_some() {
         return usage(format!("a second input file: {}", arg.to_string_lossy()));
@@ -271,13 +232,16 @@ fn one(
     };
     let size = |least, most| number(least, most).map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let mask = |radix| {
-        let digits = text.trim_start_matches("0x").trim_start_matches("0X");
-        let digits = if radix == 16 { digits } else { &text };
+        let prefix = if radix == 16 { ["0x", "0X"] } else { [""; 2] };
+        let digits = prefix.iter().find_map(|p| text.strip_prefix(p)).unwrap_or(&text);
         match u64::from_str_radix(digits, radix) {
             Ok(mask) if mask > 0 => Ok(Some(mask)),
             _ => Err(wrong("a mask of cores")),
         }
     };
+    if !o.given.contains(letter) {
+        o.given.push(letter);
+    }
     let p = &mut o.params;
     match letter {
         'i' => name(o, &value)?,
@@ -313,7 +277,6 @@ fn one(
         'E' => p.engines = Some(size(0, 1024)?),
         'L' => p.limit = Some(bytes_of(&text).ok_or_else(|| wrong("a number of bytes"))?),
         'S' => o.stats = true,
-        'P' => p.copy = true,
         'W' => {
             p.wait = match &*text {
                 "block" => Wait::Block,
@@ -345,6 +308,11 @@ fn check(o: &Options) -> Result<(), Usage> {
     }
     if o.verify && o.decompress {
         return usage("--verify is for compression: decompression checks by itself");
+    }
+    if o.provider == "zlib"
+        && let Some(letter) = o.given.chars().find(|&c| "EWD".contains(c))
+    {
+        return usage(format!("{} is for the device, not for zlib", name_of(letter)));
     }
     if o.json && o.csv.is_some() {
         return usage("--json or -x, not both");
@@ -420,6 +388,12 @@ mod tests {
             "-y0 f",
             "-yzz f",
             "-a 0x1 f",
+            "-y 0x0x1 f",
+            "-y 0x f",
+            "--copy f",
+            "-pzlib --engines 1 f",
+            "-pzlib --wait poll f",
+            "-pzlib --doorbell=request f",
             "-f0 f",
             "-fnan f",
             "-k f",
@@ -440,6 +414,24 @@ mod tests {
         ] {
             assert!(run(line).is_err(), "{line}");
         }
+    }
+
+    #[test]
+    fn nothing_is_ignored_silently() {
+        let note = |line| {
+            let o = run(line).unwrap();
+            o.without_effect(o.params.format)
+        };
+        assert_eq!(note("-pzlib -j4 -l6 -w3 -s f").as_deref(), Some("-j"));
+        assert_eq!(note("-d -l6 -j4 -s -w3 -c4 f").as_deref(), Some("-l, -s, -w, -c"));
+        assert_eq!(note("-d -l6 -c4 --format cf f").as_deref(), Some("-l"));
+        assert_eq!(note("-l6 -j4 -s -w3 f"), None);
+        let compare = |line| run(line).unwrap().for_compare();
+        assert_eq!(compare("f -o g --force -l6 -c128 -j4 -n2 --engines 3 -q"), Ok(()));
+        for line in ["-t4 f", "-pzlib f", "--json f", "-x1 f", "-v f", "-s f", "--format zlib f"] {
+            assert!(compare(line).is_err(), "{line}");
+        }
+        assert!(compare("f -o-").is_err() && compare("--stdout f").is_err());
     }
 
     #[test]

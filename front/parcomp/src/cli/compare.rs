@@ -24,12 +24,14 @@ struct Row {
     times: Times,
 }
 
-pub(crate) fn run(o: &Options) -> Result<(), Failure> {
+/// Returns whether there was a warning.
+pub(crate) fn run(o: &Options) -> Result<bool, Failure> {
+    o.for_compare()?;
     let path = o.input.as_ref().ok_or_else(Usage::no_input)?;
     let name = path.display().to_string();
     let failed = |e: std::io::Error| Failure::with(&name, e);
     let meta = std::fs::metadata(path).map_err(failed)?;
-    if !meta.is_file() || o.decompress {
+    if !meta.is_file() {
         return Err(Failure::with(&name, "compare compresses a regular file"));
     }
     if o.params.level > 9 {
@@ -46,14 +48,16 @@ pub(crate) fn run(o: &Options) -> Result<(), Failure> {
         let params = Params { num_threads: 0, ..o.params.clone() };
         let mut output = Output::create(&target, o.force, Some(meta.permissions().mode()))
             .map_err(Failure::new)?;
+        if !output.keeps() {
+            return Err(Failure::with(&target.display().to_string(), "is not a file"));
+        }
         rows.push(one(o, provider, &params, path, &mut output)?);
         if provider == "lookaside" {
             output.commit().map_err(Failure::new)?;
         }
     }
-    print(&table(&name, meta.len(), &o.params, &rows));
-    print(&format!("verified: {}\n", target.display()));
-    Ok(())
+    let table = table(&name, meta.len(), &o.params, &rows);
+    Ok(print(&format!("{table}verified: {}\n", target.display())))
 }
 
 /// Compresses with one provider, the fastest of all iterations; the other one verifies.

@@ -2,6 +2,7 @@
 
 mod args;
 mod compare;
+mod help;
 mod progress;
 mod report;
 mod run;
@@ -12,6 +13,8 @@ use args::{Parsed, Usage};
 
 /// The exit status of gunzip for "done, but look at the message".
 const WARNING: u8 = 2;
+
+const VERSION: &str = concat!("parcomp ", env!("CARGO_PKG_VERSION"), "\n");
 
 /// Why the command ends without success: a message. Empty: there is nobody to tell.
 #[derive(Debug)]
@@ -53,22 +56,24 @@ fn say(message: &str) {
     _ = writeln!(std::io::stderr(), "parcomp: {message}");
 }
 
-/// Prints to standard output; a reader that went away is no error of ours.
-fn print(text: &str) {
-    _ = std::io::stdout().write_all(text.as_bytes());
+/// Prints to standard output, and says whether that failed. A reader that went away is no error of
+/// ours.
+fn print(text: &str) -> bool {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            say(&format!("stdout: {e}"));
+            true
+        }
+        _ => false,
+    }
 }
 
 /// `parcomp ...`
 pub(crate) fn main(args: &[OsString]) -> ExitCode {
     exit(match args::parse(args) {
-        Ok(Parsed::Help) => {
-            print(args::HELP);
-            Ok(false)
-        }
-        Ok(Parsed::Version) => {
-            print(concat!("parcomp ", env!("CARGO_PKG_VERSION"), "\n"));
-            Ok(false)
-        }
+        Ok(Parsed::Help) => Ok(print(help::HELP)),
+        Ok(Parsed::Version) => Ok(print(VERSION)),
         Ok(Parsed::Run(options)) => run::run(&options),
         Err(usage) => Err(usage.into()),
     })
@@ -77,17 +82,9 @@ pub(crate) fn main(args: &[OsString]) -> ExitCode {
 /// `parcomp compare ...`
 pub(crate) fn compare(args: &[OsString]) -> ExitCode {
     exit(match args::parse(args) {
-        Ok(Parsed::Help) => {
-            print(args::COMPARE_HELP);
-            Ok(false)
-        }
-        Ok(Parsed::Version) => main_version(),
-        Ok(Parsed::Run(options)) => compare::run(&options).map(|()| false),
+        Ok(Parsed::Help) => Ok(print(help::COMPARE_HELP)),
+        Ok(Parsed::Version) => Ok(print(VERSION)),
+        Ok(Parsed::Run(options)) => compare::run(&options),
         Err(usage) => Err(usage.into()),
     })
-}
-
-fn main_version() -> Result<bool, Failure> {
-    print(concat!("parcomp ", env!("CARGO_PKG_VERSION"), "\n"));
-    Ok(false)
 }

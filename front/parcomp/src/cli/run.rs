@@ -34,8 +34,11 @@ pub(crate) fn run(o: &Options) -> Result<bool, Failure> {
     if o.iterations > 1 && !(input.again() && target.again()) {
         return Err(Failure::new("-n needs files, not pipes"));
     }
-    if o.verify && matches!(target, Target::Stdout) {
+    if o.verify && !target.keeps() {
         return Err(Failure::new("--verify needs an output file"));
+    }
+    if let Some(idle) = o.without_effect(params.format).filter(|_| !o.quiet) {
+        say(&format!("note: no effect here: {idle}"));
     }
     pin(&params);
     let mut sum = Times::default();
@@ -69,11 +72,11 @@ pub(crate) fn run(o: &Options) -> Result<bool, Failure> {
         iterations: o.iterations,
         mhz: o.mhz.or_else(|| if o.verbose { parcomp::clock_mhz() } else { None }),
     };
-    reports(o, &report, to_stdout);
+    let lost = reports(o, &report, to_stdout);
     if summary.trailing_garbage && !o.quiet {
         say(&format!("{}: decompression OK, trailing garbage ignored", input.name));
     }
-    Ok(summary.trailing_garbage)
+    Ok(summary.trailing_garbage || lost)
 }
 
 fn once(
@@ -145,7 +148,8 @@ fn verify(
     parcomp::verify(provider, params, packed, original).map_err(failed)
 }
 
-fn reports(o: &Options, report: &Report<'_>, to_stdout: bool) {
+/// Returns whether a report was lost.
+fn reports(o: &Options, report: &Report<'_>, to_stdout: bool) -> bool {
     let mut text = String::new();
     if o.json {
         text += &report.json();
@@ -154,13 +158,19 @@ fn reports(o: &Options, report: &Report<'_>, to_stdout: bool) {
     } else if o.verbose || !(o.quiet || to_stdout) {
         text += &report.text(o.verbose);
     }
+    let mut beside = String::new();
     if o.stats && !o.json {
-        text += &report.counters_text();
+        // A table of another shape is no part of a CSV file.
+        let place = if o.csv.is_some() { &mut beside } else { &mut text };
+        *place += &report.counters_text();
     }
+    // There is nobody to tell when that fails.
+    _ = io::stderr().write_all(beside.as_bytes());
     if to_stdout {
         _ = io::stderr().write_all(text.as_bytes());
+        false
     } else {
-        print(&text);
+        print(&text)
     }
 }
 
@@ -326,8 +336,14 @@ impl Target {
         Ok(Target::File(output, path))
     }
 
+    /// Whether it can be written once more from the start.
     fn again(&self) -> bool {
-        matches!(self, Target::File(..))
+        matches!(self, Target::File(output, _) if output.restarts())
+    }
+
+    /// Whether it can be read back.
+    fn keeps(&self) -> bool {
+        matches!(self, Target::File(output, _) if output.keeps())
     }
 
     fn restart(&mut self, input: &Input) -> Result<(), Failure> {
