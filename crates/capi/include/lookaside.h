@@ -58,8 +58,9 @@
  *
  * COST
  *     Set-up allocates. Between la_instance_push and la_instance_poll nothing is allocated, save
- *     one array for each request that uses iovecs. Only la_instance_wait and la_call block; only
- *     la_instance_doorbell and they wake an engine, if it sleeps.
+ *     one array for each request that uses iovecs. Only la_instance_wait and la_call block, and
+ *     la_instance_close and la_runtime_stop until what runs has ended. Doorbells, waits and polls
+ *     wake an engine, if it sleeps and there is news for it.
  */
 #ifndef LOOKASIDE_H
 #define LOOKASIDE_H
@@ -333,8 +334,8 @@ int la_instance_doorbell(la_instance *instance);
 
 /* Takes up to `n` responses. Returns how many, 0 if none is there; never blocks for an engine. Each
  * request is answered once, in any order, but those of one stream in theirs. A poll that returns
- * fewer than `n` also asks for partial batches to be run and arms the event fd. With 0 engines this
- * is where requests are executed. */
+ * fewer than `n` also rings the doorbell and arms the event fd; one that returns 0 asks for partial
+ * batches to be run. With 0 engines this is where requests are executed. */
 int la_instance_poll(la_instance *instance, la_response *responses, size_t n);
 
 /* Blocks until `count` responses (at least 1, at most as many as are outstanding) can be polled.

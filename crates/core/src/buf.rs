@@ -63,9 +63,9 @@ impl Buf {
     /// Read-only memory that somebody else keeps alive. A null `ptr` is allowed when `len` is 0.
     ///
     /// # Safety
-    /// Until this buffer has come back in a response, or the instance that it was pushed to has
-    /// been dropped, `ptr` must be valid for reads of `len` bytes from any thread, and nobody may
-    /// write there.
+    /// For as long as this buffer lives (in a request, at a device, in a response), `ptr` must be
+    /// valid for reads of `len` bytes from any thread, and nobody may write there. It lives no
+    /// longer than the instance that it was pushed to, unless its response was taken.
     pub unsafe fn foreign(ptr: *const u8, len: usize) -> Buf {
         match NonNull::new(ptr.cast_mut()) {
             Some(ptr) if len > 0 => Buf(Kind::Foreign { ptr, len, writable: false }),
@@ -76,9 +76,10 @@ impl Buf {
     /// Writable memory that somebody else keeps alive. A null `ptr` is allowed when `len` is 0.
     ///
     /// # Safety
-    /// Until this buffer has come back in a response, or the instance that it was pushed to has
-    /// been dropped, `ptr` must be valid for reads and writes of `len` initialised bytes from any
-    /// thread, and nobody else may access them.
+    /// For as long as this buffer lives (in a request, at a device, in a response), `ptr` must be
+    /// valid for reads and writes of `len` initialised bytes from any thread, and nobody else may
+    /// access them. It lives no longer than the instance that it was pushed to, unless its response
+    /// was taken.
     pub unsafe fn foreign_mut(ptr: *mut u8, len: usize) -> Buf {
         match NonNull::new(ptr) {
             Some(ptr) if len > 0 => Buf(Kind::Foreign { ptr, len, writable: true }),

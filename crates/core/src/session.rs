@@ -277,7 +277,9 @@ impl Order {
 
     /// The response that carried this epoch was taken by its owner.
     pub fn see(&self, epoch: u32) {
-        self.seen.fetch_max(epoch, Ordering::AcqRel);
+        // Epochs wrap.
+        let newer = |s: u32| (epoch.wrapping_sub(s).cast_signed() > 0).then_some(epoch);
+        let _ = self.seen.fetch_update(Ordering::AcqRel, Ordering::Acquire, newer);
     }
 
     /// Asks for the turn of `work`. A request is refused when its epoch has passed or when another

@@ -172,9 +172,12 @@ impl Arbiter {
                 more => {
                     // Nobody can pay before `more` rounds: let them pass at once.
                     for c in all.iter_mut().flatten() {
-                        if c.allowed(now).is_some() {
+                        if let Some(cost) = c.allowed(now) {
                             let share = c.share();
-                            share.deficit += (more - 1) * share.weight * QUANTUM;
+                            let earns = (more - 1).saturating_mul(share.weight * QUANTUM);
+                            // One who arrived meanwhile was not reckoned with: it saves up for
+                            // its next request, and no more.
+                            share.deficit = share.deficit.saturating_add(earns).min(cost);
                         }
                     }
                 }

@@ -29,6 +29,14 @@ enum Waiter {
 }
 
 impl Waiter {
+    fn is_same(&self, other: &Waiter) -> bool {
+        match (self, other) {
+            (Waiter::Task(a), Waiter::Task(b)) => a.will_wake(b),
+            (Waiter::Thread(a), Waiter::Thread(b)) => a.id() == b.id(),
+            _ => false,
+        }
+    }
+
     fn wake(self) {
         match self {
             Waiter::None => {}
@@ -88,7 +96,14 @@ impl Calls {
     fn await_room(&self, waiter: Waiter) {
         if let Ok(mut table) = self.0.lock() {
             if table.in_flight == table.depth {
-                table.room.push(waiter);
+                // One that asks again and again stands in the row once.
+                let known = table.room.iter().any(|w| w.is_same(&waiter));
+                if !known {
+                    return table.room.push(waiter);
+                }
+                // Dropping a waker may run code of its owner.
+                drop(table);
+                drop(waiter);
             } else {
                 drop(table);
                 waiter.wake();
@@ -274,7 +289,8 @@ impl Stage {
 }
 
 /// One request of a [`Handle`]. Dropping it abandons the answer: the request still runs (with 0
-/// engines, when another call is waited for), and its buffers are freed when it has.
+/// engines, when another call is waited for), and its buffers are freed when it has. A stream whose
+/// call is dropped has lost output: do not go on with it.
 #[must_use = "a call that is dropped throws its response away"]
 pub struct Call {
     inner: Arc<Inner>,

@@ -187,6 +187,14 @@ impl Notice {
         self.fd.get().is_some()
     }
 
+    /// Nobody listens any more: the event fd stays silent.
+    pub(crate) fn disarm_fd(&self) {
+        self.fd_armed.store(0, Ordering::SeqCst);
+        if let Some(fd) = self.fd.get() {
+            let _ = rustix::io::read(fd, &mut [0u8; 8]);
+        }
+    }
+
     /// Empties the event fd and has it signalled at the next reply. Look for replies once more
     /// after this.
     pub(crate) fn arm_fd(&self) {

@@ -99,17 +99,21 @@ impl Engine {
         self.notify();
         let mut until_ns = None;
         if let Some(accepts) = self.accepting() {
-            match self.pick(now_ns, accepts) {
+            let pick = self.pick(now_ns, accepts);
+            let answered = self.answer_not_run();
+            progress |= answered;
+            match pick {
                 Pick::Batch { more } => {
                     progress = true;
-                    if more {
+                    self.notify();
+                    // An answer may have given a stream's next request its turn.
+                    if more || answered {
                         self.shared.doorbell.ring();
                     }
                     self.submit(now_ns);
                 }
                 Pick::Nothing { until_ns: t } => until_ns = t,
             }
-            progress |= self.answer_not_run();
         }
         self.notify();
         let in_flight = self.devices.iter().map(|d| d.channel.in_flight() + d.backlog.len()).sum();
@@ -258,13 +262,12 @@ impl Engine {
             self.send();
             match order.next() {
                 None => return,
-                Some((next, true)) => {
-                    if let Ok(mut scheduler) = self.shared.scheduler.lock() {
-                        scheduler.stage_next(next);
-                    }
-                    return;
-                }
-                Some((mut next, false)) => {
+                Some((next, runs)) => {
+                    let staged = match self.shared.scheduler.lock() {
+                        Ok(mut scheduler) if runs => scheduler.stage_next(next),
+                        _ => Err(next),
+                    };
+                    let Err(mut next) = staged else { return };
                     self.counters.not_run();
                     next.finish(Err(OpError::Cancelled));
                     work = next;

@@ -242,6 +242,8 @@ impl Instance {
         let Link { replies, engine, outlet, .. } = &mut self.link;
         let Sink::Ring { replies: sent, notice } = &outlet.port().sink else { return false };
         let position = replies.position().wrapping_add(count);
+        // With 0 engines even a wait of no time executes something: it could be called in a loop.
+        let mut stepped = engine.is_none();
         let missing = || position.wrapping_sub(sent.sent()).cast_signed() > 0;
         loop {
             if !missing() {
@@ -252,7 +254,7 @@ impl Instance {
                 return true;
             }
             let now = clock.now_ns();
-            if now >= deadline {
+            if now >= deadline && stepped {
                 return false;
             }
             match engine {
@@ -261,7 +263,8 @@ impl Instance {
                 None => notice.wait(position, || sent.sent(), Duration::from_nanos(deadline - now)),
                 Some(engine) => {
                     let step = engine.step(now);
-                    if !step.progress && step.in_flight == 0 {
+                    stepped = true;
+                    if !step.progress && step.in_flight == 0 && now < deadline {
                         // Nothing moves before this time: a rate limit holds requests back.
                         let until = step.until_ns.unwrap_or(deadline).clamp(now + 1, deadline);
                         clock.sleep_ns(until - now);
@@ -332,6 +335,8 @@ impl Instance {
     fn advance(&mut self, found: bool) -> Option<Response> {
         if self.link.engine.is_none() {
             if found {
+                // Not asked for at once, but shown: the caller may sleep on the event fd now.
+                self.doorbell();
                 return None;
             }
             self.flush();
@@ -437,6 +442,11 @@ impl Drop for Instance {
         }
         if let Ok(mut scheduler) = self.link.shared.scheduler.lock() {
             scheduler.detach(self.link.outlet.place);
+        }
+        if self.link.notice(Notice::has_fd) == Some(true) {
+            // Engines keep the port, and with it the fd, until they look at their table again.
+            self.link.notice(Notice::disarm_fd);
+            self.link.shared.doorbell.ring_all();
         }
         if let (Some(engine), Ok(state)) = (&self.link.engine, self.inner.state()) {
             state.ledger.close(engine.counters());

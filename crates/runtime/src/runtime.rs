@@ -173,7 +173,7 @@ impl Builder {
                 stall_ns: ns(self.stall),
                 worker: self.worker,
             },
-            state: Node::default(),
+            state: Node::new(fork::generation()),
         })
     }
 }
@@ -197,15 +197,36 @@ pub(crate) struct Inner {
 }
 
 /// The states of this process and of the ones it was forked from, oldest first.
-#[derive(Default)]
 struct Node {
+    /// The process that it belongs to; no other one waits for its `state`.
+    generation: u32,
     state: OnceLock<Result<Arc<State>, SetupError>>,
     next: OnceLock<Box<Node>>,
 }
 
+impl Node {
+    fn new(generation: u32) -> Node {
+        Node { generation, state: OnceLock::new(), next: OnceLock::new() }
+    }
+}
+
+impl Drop for Inner {
+    /// What belongs to a parent process may be half changed here: it is left alone, not freed.
+    fn drop(&mut self) {
+        let mut node = Some(&self.state);
+        while let Some(n) = node {
+            if n.generation != fork::generation()
+                && let Some(Ok(state)) = n.state.get()
+            {
+                core::mem::forget(state.clone());
+            }
+            node = n.next.get().map(|next| &**next);
+        }
+    }
+}
+
 /// The part of a runtime that belongs to one process: a fork's child makes a new one.
 pub(crate) struct State {
-    generation: u32,
     /// The scheduler that all instances share; `None` with 0 engines.
     shared: Option<Arc<Shared>>,
     pub(crate) ledger: Ledger,
@@ -226,15 +247,11 @@ impl Inner {
     pub(crate) fn state(&self) -> Result<Arc<State>, SetupError> {
         let generation = fork::generation();
         let mut node = &self.state;
-        loop {
-            let state = node.state.get_or_init(|| State::new(self, generation).map(Arc::new));
-            match state {
-                Ok(s) if s.generation != generation => {}
-                // What failed in the parent may work here, but is not tried again in one process.
-                other => return other.clone(),
-            }
-            node = node.next.get_or_init(Box::default);
+        while node.generation != generation {
+            node = node.next.get_or_init(|| Box::new(Node::new(generation)));
         }
+        // What failed in the parent may work here, but is not tried again in one process.
+        node.state.get_or_init(|| State::new(self, generation).map(Arc::new)).clone()
     }
 
     /// How long to look before sleeping.
@@ -313,7 +330,6 @@ impl State {
             false => None,
         };
         Ok(State {
-            generation,
             hub: Hub { outlet, port, engine: own, shared: shared.clone() },
             shared: (count > 0).then_some(shared),
             ledger,

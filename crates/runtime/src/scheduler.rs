@@ -192,8 +192,16 @@ impl Scheduler {
     }
 
     /// Stages a request of an ordered session whose turn has come.
-    pub(crate) fn stage_next(&mut self, work: Work) {
+    ///
+    /// # Errors
+    /// The work, when its instance is closing.
+    pub(crate) fn stage_next(&mut self, work: Work) -> Result<(), Work> {
+        let lane = self.lanes.get(work.ticket.port as usize).and_then(Option::as_ref);
+        if lane.is_none_or(|l| l.port.is_closed()) {
+            return Err(work);
+        }
         self.batcher.stage(work, &self.routes);
+        Ok(())
     }
 
     /// Stages a request that its device did not do for the next device of the route.

@@ -164,6 +164,58 @@ fn as_many_as_were_waited_for_are_there() {
     }
 }
 
+/// A caller may push, poll what an earlier doorbell brought, and sleep on the event fd.
+#[test]
+fn a_poll_that_found_something_shows_what_was_pushed() {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let runtime = Runtime::builder().device(cpu()).engines(1).start().unwrap();
+    let mover = runtime.mover().unwrap();
+    let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+    instance.event_fd().unwrap();
+    let request = || mover.copy(Buf::empty(), Buf::empty());
+    for _ in 0..20 {
+        instance.push(request()).unwrap();
+        assert!(instance.wait(LONG));
+        instance.push(request()).unwrap();
+        let mut answered = instance.poll().count();
+        while answered < 2 {
+            let fd = instance.event_fd().unwrap();
+            let timeout = Timespec { tv_sec: 60, tv_nsec: 0 };
+            assert_eq!(poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timeout)), Ok(1));
+            answered += instance.poll().count();
+        }
+    }
+}
+
+#[test]
+fn a_wait_of_no_time_gets_somewhere() {
+    for engines in [0, 1] {
+        let runtime = Runtime::builder().device(cpu()).engines(engines).start().unwrap();
+        let mover = runtime.mover().unwrap();
+        let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+        instance.push(mover.copy(Buf::zeroed(9), Buf::zeroed(9))).unwrap();
+        while !instance.wait(Duration::ZERO) {}
+        assert_eq!(instance.poll().count(), 1);
+    }
+}
+
+#[test]
+fn closing_cancels_the_line_of_a_stream() {
+    let runtime = Runtime::builder().device(cpu()).engines(2).start().unwrap();
+    let spec = Compression { level: 9, ..Compression::default() };
+    let stream = runtime.compress_stream(spec, None).unwrap();
+    let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+    let data = Arc::new(mixed(1, 1_000_000));
+    for _ in 0..64 {
+        let src = Buf::shared(data.clone(), 0..data.len());
+        instance.push(stream.compress(src, Buf::zeroed(1_000_000), Flush::Sync)).unwrap();
+    }
+    assert!(instance.wait(LONG));
+    drop(instance);
+    assert_eq!(Arc::strong_count(&data), 1);
+    assert!(runtime.counters().not_run > 32, "{} cancelled", runtime.counters().not_run);
+}
+
 /// The slot of one call holds the last reference to a task that owns another call.
 #[test]
 fn dropping_a_call_may_drop_another() {
