@@ -1,7 +1,7 @@
 //! What can go wrong, by moment: at set-up ([`SetupError`]), and in a response ([`OpError`]).
 //! The third moment, a full ring at push, is not an error but normal flow: `Full` in the runtime.
 
-use core::fmt;
+use core::{fmt, ops::RangeInclusive};
 
 use crate::{Op, session::CompressionError};
 
@@ -52,6 +52,24 @@ pub enum SetupError {
         /// Its error number (errno).
         errno: i32,
     },
+}
+
+impl SetupError {
+    /// Whether a setting lies within its limits.
+    ///
+    /// # Errors
+    /// [`SetupError::Limit`] when it does not.
+    pub fn check(
+        what: &'static str,
+        given: u64,
+        limits: RangeInclusive<u64>,
+    ) -> Result<(), SetupError> {
+        let (min, max) = limits.into_inner();
+        match (min..=max).contains(&given) {
+            true => Ok(()),
+            false => Err(SetupError::Limit { what, given, min, max }),
+        }
+    }
 }
 
 impl fmt::Display for SetupError {

@@ -7,7 +7,7 @@ use core::{
     task::{Context, Poll, Waker},
 };
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     thread::{self, Thread},
 };
 
@@ -19,7 +19,7 @@ use crate::{
     fork,
     instance::Outlet,
     port::{self, Advance, Port, Sink},
-    runtime::{Inner, State},
+    runtime::{Inner, State, lock},
 };
 
 enum Waiter {
@@ -201,7 +201,7 @@ impl Hub {
     /// Pushes the request of a claimed slot. Returns its number. There is room for one request
     /// for each slot.
     fn push(&self, work: Work, clock: &dyn Clock) -> Result<u64, Work> {
-        let mut outlet = self.outlet.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outlet = lock(&self.outlet);
         let seq = outlet.seq();
         outlet.push(work, clock)?;
         outlet.publish();
@@ -215,7 +215,7 @@ impl Hub {
     fn flush(&self, request: Option<u64>) {
         let seq = match request {
             Some(seq) => seq + 1,
-            None => self.outlet.lock().unwrap_or_else(PoisonError::into_inner).seq(),
+            None => lock(&self.outlet).seq(),
         };
         if self.port.flush(seq) {
             self.shared.doorbell.ring();

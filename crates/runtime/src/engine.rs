@@ -95,27 +95,26 @@ impl Engine {
     pub fn step(&mut self, now_ns: u64) -> Step {
         let mut progress = self.collect(now_ns);
         progress |= self.retry(now_ns);
+        let pick = match self.accepting() {
+            Some(accepts) => self.pick(now_ns, accepts),
+            None => Pick::Nothing { until_ns: None },
+        };
+        let answered = self.answer_not_run();
         // Before the next batch: a device may execute all of it within `submit`.
         self.notify();
-        let mut until_ns = None;
-        if let Some(accepts) = self.accepting() {
-            let pick = self.pick(now_ns, accepts);
-            let answered = self.answer_not_run();
-            progress |= answered;
-            match pick {
-                Pick::Batch { more } => {
-                    progress = true;
-                    self.notify();
-                    // An answer may have given a stream's next request its turn.
-                    if more || answered {
-                        self.shared.doorbell.ring();
-                    }
-                    self.submit(now_ns);
+        let until_ns = match pick {
+            Pick::Batch { more } => {
+                // An answer may have given a stream's next request its turn.
+                if more || answered {
+                    self.shared.doorbell.ring();
                 }
-                Pick::Nothing { until_ns: t } => until_ns = t,
+                self.submit(now_ns);
+                progress = true;
+                None
             }
-        }
-        self.notify();
+            Pick::Nothing { until_ns } => until_ns,
+        };
+        progress |= answered;
         let in_flight = self.devices.iter().map(|d| d.channel.in_flight() + d.backlog.len()).sum();
         Step { progress, in_flight, until_ns }
     }

@@ -15,7 +15,7 @@ use crate::{
     fork,
     port::{self, Advance, Port, Sink},
     ring::{Producer, ReplyReceiver, reply_ring, request_ring},
-    runtime::Inner,
+    runtime::{Inner, lock},
     sla::Sla,
 };
 
@@ -39,12 +39,8 @@ impl Default for InstanceConfig {
 
 impl InstanceConfig {
     pub(crate) fn validate(&self) -> Result<(), SetupError> {
-        let check = |what, given: u64, min, max| match (min..=max).contains(&given) {
-            true => Ok(()),
-            false => Err(SetupError::Limit { what, given, min, max }),
-        };
-        check("instance depth in requests", self.depth as u64, 1, 65_536)?;
-        check("instance weight", u64::from(self.weight), 1, 1000)?;
+        SetupError::check("instance depth in requests", self.depth as u64, 1..=65_536)?;
+        SetupError::check("instance weight", u64::from(self.weight), 1..=1000)?;
         self.sla.as_ref().map_or(Ok(()), Sla::validate)
     }
 }
@@ -76,13 +72,13 @@ impl Outlet {
         let (requests, consumer) = request_ring(config.depth);
         let port = Arc::new(Port::new(sink));
         let now = clock.now_ns();
-        let attach = |s: &mut crate::scheduler::Scheduler| {
-            s.attach(port.clone(), consumer, config.weight, config.sla.as_ref(), now)
-        };
-        let (place, generation) = match shared.scheduler.lock() {
-            Ok(mut s) => attach(&mut s),
-            Err(poisoned) => attach(&mut poisoned.into_inner()),
-        };
+        let (place, generation) = lock(&shared.scheduler).attach(
+            port.clone(),
+            consumer,
+            config.weight,
+            config.sla.as_ref(),
+            now,
+        );
         Outlet { requests, port, place, generation, seq: 0, stamp_ns: now }
     }
 

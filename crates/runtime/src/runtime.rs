@@ -146,11 +146,7 @@ impl Builder {
         if self.devices.is_empty() {
             return Err(SetupError::NoDevice);
         }
-        let check = |what, given: usize, max: u64| match given as u64 <= max {
-            true => Ok(()),
-            false => Err(SetupError::Limit { what, given: given as u64, min: 0, max }),
-        };
-        check("number of devices", self.devices.len(), 64)?;
+        SetupError::check("number of devices", self.devices.len() as u64, 0..=64)?;
         for (i, device) in self.devices.iter().enumerate() {
             if self.devices[..i].iter().any(|d| d.name() == device.name()) {
                 return Err(SetupError::Duplicate { device: device.name().to_owned() });
@@ -159,7 +155,7 @@ impl Builder {
         let engines = self
             .engines
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
-        check("number of engines", engines, 1024)?;
+        SetupError::check("number of engines", engines as u64, 0..=1024)?;
         let routes = Arc::new(Routes::resolve(&self.devices, &self.routes)?);
         let ns = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
         Ok(Inner {
@@ -238,7 +234,7 @@ pub(crate) struct State {
 }
 
 /// A lock whose data is valid whenever it is free, also after a panic of its holder.
-fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

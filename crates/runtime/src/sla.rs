@@ -38,26 +38,20 @@ impl Sla {
     }
 
     pub(crate) fn validate(&self) -> Result<(), SetupError> {
-        let limit = |what, given, min, max| Err(SetupError::Limit { what, given, min, max });
         // Beyond this, nanosecond arithmetic in 64 bits would lose precision; it is 1 PB/s.
         const MAX_RATE: u64 = 1_000_000_000_000_000;
         for (what, rate) in [
             ("committed rate in bytes/s", self.committed_bytes_per_s),
             ("peak rate in bytes/s", self.peak_bytes_per_s),
         ] {
-            if rate > MAX_RATE {
-                return limit(what, rate, 0, MAX_RATE);
-            }
+            SetupError::check(what, rate, 0..=MAX_RATE)?;
         }
-        if self.peak_bytes_per_s != 0 && self.peak_bytes_per_s < self.committed_bytes_per_s {
-            let least = self.committed_bytes_per_s;
-            return limit("peak rate in bytes/s", self.peak_bytes_per_s, least, MAX_RATE);
+        if self.peak_bytes_per_s != 0 {
+            let rates = self.committed_bytes_per_s..=MAX_RATE;
+            SetupError::check("peak rate in bytes/s", self.peak_bytes_per_s, rates)?;
         }
         let most = i64::MAX.cast_unsigned() / 4;
-        if self.burst_bytes < self.least_burst() || self.burst_bytes > most {
-            return limit("burst in bytes", self.burst_bytes, self.least_burst(), most);
-        }
-        Ok(())
+        SetupError::check("burst in bytes", self.burst_bytes, self.least_burst()..=most)
     }
 }
 
