@@ -95,13 +95,18 @@ impl Engine {
     pub fn step(&mut self, now_ns: u64) -> Step {
         let mut progress = self.collect(now_ns);
         progress |= self.retry(now_ns);
+        // Before the next batch is picked: while this engine does that, the owners can push again.
+        // (Measured with empty requests: 210 ns each so, 540 when told only after the pick.)
+        self.notify();
         let pick = match self.accepting() {
             Some(accepts) => self.pick(now_ns, accepts),
             None => Pick::Nothing { until_ns: None },
         };
         let answered = self.answer_not_run();
-        // Before the next batch: a device may execute all of it within `submit`.
-        self.notify();
+        if answered {
+            // Before the batch is submitted: a device may execute all of it within `submit`.
+            self.notify();
+        }
         let until_ns = match pick {
             Pick::Batch { more } => {
                 // An answer may have given a stream's next request its turn.
