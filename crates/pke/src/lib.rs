@@ -1,0 +1,15 @@
+//! Public-key cryptography and key derivation over slices, up to eight requests side by side.
+//!
+//! Every operation takes a batch: a slice of [`Item`]s, each with a source, a destination and a
+//! place for its result. On a CPU with AVX-512 IFMA the operations that have a kernel here run up
+//! to eight items side by side, one per SIMD lane; otherwise, and where a batch is too small to
+//! gain, each item goes to a well-kept library.
+//!
+//! The crate knows nothing of rings, devices or threads.
+#![deny(unsafe_code)]
+
+mod error;
+#[allow(unsafe_code)]
+pub mod kernel;
+
+pub use error::{Error, Item};
