@@ -7,10 +7,13 @@
 use core::{fmt, ops::Range, ptr::NonNull};
 use std::sync::Arc;
 
+use zeroize::Zeroizing;
+
 /// Memory for a request's source or destination. It moves into the request and comes back in the
 /// response, so nothing is borrowed while a device works.
 ///
 /// * [`Buf::from`] a `Vec<u8>` or a boxed slice: owned; readable and writable.
+/// * [`Buf::secret`]: owned, and overwritten when dropped.
 /// * [`Buf::shared`]: a range of reference-counted memory; readable, many requests at once.
 /// * [`Buf::list`]: scatter-gather: segments of any kind, in order.
 /// * [`Buf::foreign`] and [`Buf::foreign_mut`]: memory that somebody else keeps alive (`unsafe`).
@@ -18,6 +21,7 @@ pub struct Buf(Kind);
 
 enum Kind {
     Owned(Vec<u8>),
+    Secret(Zeroizing<Vec<u8>>),
     Shared { memory: Arc<dyn AsRef<[u8]> + Send + Sync>, range: Range<usize> },
     Foreign { ptr: NonNull<u8>, len: usize, writable: bool },
     List(Box<[Buf]>),
@@ -37,6 +41,11 @@ impl Buf {
     /// An owned buffer of `len` zero bytes. Allocates.
     pub fn zeroed(len: usize) -> Buf {
         Buf(Kind::Owned(vec![0; len]))
+    }
+
+    /// An owned buffer that is overwritten when dropped, wherever that happens.
+    pub fn secret(bytes: Vec<u8>) -> Buf {
+        Buf(Kind::Secret(Zeroizing::new(bytes)))
     }
 
     /// The bytes `range` of shared memory; the range is cut to what is there.
@@ -92,6 +101,7 @@ impl Buf {
     pub fn len(&self) -> usize {
         match &self.0 {
             Kind::Owned(v) => v.len(),
+            Kind::Secret(v) => v.len(),
             Kind::Shared { range, .. } => range.len(),
             Kind::Foreign { len, .. } => *len,
             Kind::List(l) => list_len(l),
@@ -108,7 +118,7 @@ impl Buf {
     #[inline]
     pub fn is_writable(&self) -> bool {
         match &self.0 {
-            Kind::Owned(_) => true,
+            Kind::Owned(_) | Kind::Secret(_) => true,
             Kind::Shared { range, .. } => core::ops::Range::is_empty(range),
             Kind::Foreign { writable, .. } => *writable,
             Kind::List(l) => l.iter().all(Buf::is_writable),
@@ -120,6 +130,7 @@ impl Buf {
     pub fn as_slice(&self) -> Option<&[u8]> {
         match &self.0 {
             Kind::Owned(v) => Some(v),
+            Kind::Secret(v) => Some(v),
             // A range that no longer fits means an `AsRef` that changes its answer.
             Kind::Shared { memory, range } => (**memory).as_ref().get(range.clone()),
             Kind::Foreign { ptr, len, .. } => {
@@ -135,6 +146,7 @@ impl Buf {
     pub fn as_mut_slice(&mut self) -> Option<&mut [u8]> {
         match &mut self.0 {
             Kind::Owned(v) => Some(v),
+            Kind::Secret(v) => Some(v),
             Kind::Shared { range, .. } => core::ops::Range::is_empty(range).then_some(&mut []),
             Kind::Foreign { ptr, len, writable: true } => {
                 // SAFETY: `foreign_mut` demands validity and exclusiveness for as long as the Buf
@@ -248,6 +260,7 @@ impl fmt::Debug for Buf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match &self.0 {
             Kind::Owned(_) => "owned",
+            Kind::Secret(_) => "secret",
             Kind::Shared { .. } => "shared",
             Kind::Foreign { .. } => "foreign",
             Kind::List(_) => "list",

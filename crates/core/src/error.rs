@@ -31,6 +31,11 @@ pub enum SetupError {
         /// The largest value allowed.
         max: u64,
     },
+    /// A key or a domain parameter is not valid.
+    Key {
+        /// What is wrong.
+        what: &'static str,
+    },
     /// The parameters of a compression session are wrong.
     Compression(CompressionError),
     /// A name in a route or a setting is not known.
@@ -82,6 +87,7 @@ impl fmt::Display for SetupError {
             SetupError::Limit { what, given, min, max } => {
                 write!(f, "{what} is {given}, outside {min} to {max}")
             }
+            SetupError::Key { what } => write!(f, "bad key or parameters: {what}"),
             SetupError::Compression(e) => e.fmt(f),
             SetupError::Unknown { what, name } => write!(f, "unknown {what}: {name}"),
             SetupError::Duplicate { device } => write!(f, "two devices are named {device}"),
@@ -147,8 +153,16 @@ pub enum OpError {
         /// Why.
         reason: BadReason,
     },
-    /// Authentication failed (a tag or MAC does not match).
+    /// Authentication failed (a tag, MAC, signature or padding does not match).
     AuthFailed,
+    /// The source of a public-key or key-derivation request is not valid.
+    BadInput {
+        /// What is wrong: a length, a number out of range, a point off its curve.
+        what: &'static str,
+    },
+    /// The result failed its verification and was withheld: a fault of the machine, or a key whose
+    /// parts do not fit together.
+    Fault,
     /// The session cannot do this operation, or the buffers do not suit it (a destination that
     /// cannot be written).
     Unsupported,
@@ -170,6 +184,8 @@ impl fmt::Display for OpError {
                 write!(f, "{} at byte {offset}", reason.describe())
             }
             OpError::AuthFailed => f.write_str("authentication failed"),
+            OpError::BadInput { what } => write!(f, "bad input: {what}"),
+            OpError::Fault => f.write_str("the result failed its verification and was withheld"),
             OpError::Unsupported => f.write_str("not supported by this session"),
             OpError::StreamEnded => f.write_str("the stream has already ended"),
             OpError::DeviceLost => f.write_str("the device failed"),

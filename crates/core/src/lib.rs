@@ -10,6 +10,7 @@ mod buf;
 mod device;
 mod error;
 mod op;
+mod pke;
 mod request;
 mod session;
 
@@ -17,8 +18,13 @@ pub use buf::Buf;
 pub use device::{Batch, Capability, Channel, Completed, Device, EngineId, Slot, Ticket, Work};
 pub use error::{BadReason, OpError, SetupError};
 pub use op::{Op, Service};
+pub use pke::{
+    Arithmetic, Curve, Detail, DhGroup, DsaDomain, EdCurve, Hash, HkdfMode, Kdf, Nonce, Pke,
+    PointStep, RsaCrt, RsaPrivateKey, RsaPublicKey, RsaScheme, SaltLen, Secret, Sm2Role,
+    WeierstrassParams, XdhCurve,
+};
 pub use request::{Args, Done, Flush, Request, Response, Status};
 pub use session::{
     Admission, Checksum, Compression, CompressionError, Format, Huffman, Order, OrderKey, Prepared,
-    Session, SessionSpec, compress_bound,
+    Session, SessionClass, SessionSpec, compress_bound,
 };

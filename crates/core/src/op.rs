@@ -11,55 +11,102 @@ pub enum Service {
     Dc,
     /// Data mover: copies between buffers.
     Mv,
+    /// Public-key cryptography.
+    Pke,
+    /// Key derivation.
+    Kdf,
 }
 
 impl Service {
-    /// The service's short name: `dc`, `mv`.
+    /// The service's short name: `dc`, `mv`, `pke`, `kdf`.
     pub fn name(self) -> &'static str {
         match self {
             Service::Dc => "dc",
             Service::Mv => "mv",
+            Service::Pke => "pke",
+            Service::Kdf => "kdf",
         }
     }
 }
 
-/// One operation that a device can execute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Op {
-    /// Copy the source to the destination (service `mv`).
-    Copy,
-    /// Compress (service `dc`).
-    Compress,
-    /// Decompress (service `dc`).
-    Decompress,
+/// Declares [`Op`] from one row per operation: variant, service, name, what it does.
+macro_rules! ops {
+    ($($variant:ident $service:ident $name:literal $doc:literal)*) => {
+        /// One operation that a device can execute.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Op {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl Op {
+            /// Every operation, in the order of [`Op::index`].
+            pub const ALL: [Op; [$($name),*].len()] = [$(Op::$variant),*];
+
+            /// The operation's name, in lower case.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Op::$variant => $name,)*
+                }
+            }
+
+            /// The service that the operation belongs to.
+            pub fn service(self) -> Service {
+                match self {
+                    $(Op::$variant => Service::$service,)*
+                }
+            }
+        }
+    };
+}
+
+ops! {
+    Copy Mv "copy" "Copy the source to the destination."
+    Compress Dc "compress" "Compress."
+    Decompress Dc "decompress" "Decompress."
+    RsaPrivate Pke "rsa-private" "RSA with the private key: signatures, decryption."
+    RsaPublic Pke "rsa-public" "RSA with the public key: verification, encryption."
+    RsaGenerate Pke "rsa-generate" "Make an RSA key."
+    DhGenerate Pke "dh-generate" "Make a Diffie-Hellman key pair."
+    DhPublic Pke "dh-public" "The public value of a Diffie-Hellman private one."
+    DhDerive Pke "dh-derive" "A Diffie-Hellman shared secret."
+    DsaParameters Pke "dsa-parameters" "Make DSA domain parameters."
+    DsaGenerate Pke "dsa-generate" "Make a DSA key pair."
+    DsaSign Pke "dsa-sign" "Sign with DSA."
+    DsaVerify Pke "dsa-verify" "Verify a DSA signature."
+    EcGenerate Pke "ec-generate" "Make a key pair on a named curve."
+    EcPublic Pke "ec-public" "The public point of a private key."
+    EcDerive Pke "ec-derive" "An ECDH shared secret."
+    EcSign Pke "ec-sign" "Sign with ECDSA."
+    EcVerify Pke "ec-verify" "Verify an ECDSA signature."
+    Point Pke "point" "Point arithmetic on any Weierstrass curve."
+    XdhGenerate Pke "xdh-generate" "Make an X25519 or X448 key pair."
+    XdhPublic Pke "xdh-public" "The public value of an X25519 or X448 private key."
+    XdhDerive Pke "xdh-derive" "An X25519 or X448 shared secret."
+    EdGenerate Pke "ed-generate" "Make an Ed25519 or Ed448 key pair."
+    EdPublic Pke "ed-public" "The public key of an Ed25519 or Ed448 seed."
+    EdSign Pke "ed-sign" "Sign with Ed25519 or Ed448."
+    EdVerify Pke "ed-verify" "Verify an Ed25519 or Ed448 signature."
+    Sm2Generate Pke "sm2-generate" "Make an SM2 key pair."
+    Sm2Public Pke "sm2-public" "The public point of an SM2 private key."
+    Sm2Sign Pke "sm2-sign" "Sign with SM2."
+    Sm2Verify Pke "sm2-verify" "Verify an SM2 signature."
+    Sm2Encrypt Pke "sm2-encrypt" "Encrypt with SM2."
+    Sm2Decrypt Pke "sm2-decrypt" "Decrypt with SM2."
+    Sm2Exchange Pke "sm2-exchange" "An SM2 key exchange."
+    Modular Pke "modular" "Arithmetic modulo a number."
+    BinaryField Pke "binary-field" "Arithmetic in GF(2^m)."
+    PrimeGenerate Pke "prime-generate" "Make a prime."
+    PrimeCheck Pke "prime-check" "Test whether a number is a prime."
+    TlsPrf Kdf "tls-prf" "The TLS pseudorandom function."
+    Hkdf Kdf "hkdf" "HKDF."
 }
 
 impl Op {
-    /// Every operation, in the order of [`Op::index`].
-    pub const ALL: [Op; 3] = [Op::Copy, Op::Compress, Op::Decompress];
-
     /// Position in [`Op::ALL`]; for tables with a row per operation.
     #[inline]
     pub fn index(self) -> usize {
         self as usize
-    }
-
-    /// The operation's name, in lower case.
-    pub fn name(self) -> &'static str {
-        match self {
-            Op::Copy => "copy",
-            Op::Compress => "compress",
-            Op::Decompress => "decompress",
-        }
-    }
-
-    /// The service that the operation belongs to.
-    pub fn service(self) -> Service {
-        match self {
-            Op::Copy => Service::Mv,
-            Op::Compress | Op::Decompress => Service::Dc,
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Buf, Op, OpError, Session};
+use crate::{Buf, Detail, Op, OpError, Session};
 
 /// What a piece of a stream asks for at its end (RFC 1951; the names are zlib's).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -26,6 +26,14 @@ pub enum Flush {
 pub struct Args {
     /// For a compression stream: the flush at the end of this piece.
     pub flush: Flush,
+    /// What public-key and key-derivation requests choose.
+    pub detail: Detail,
+}
+
+impl From<Detail> for Args {
+    fn from(detail: Detail) -> Args {
+        Args { detail, ..Args::default() }
+    }
 }
 
 /// One operation to execute. Sessions of the runtime build requests; the buffers move in, and come

@@ -10,7 +10,10 @@ use std::{
     },
 };
 
-use crate::{Op, Work};
+use crate::{
+    Op, Work,
+    pke::{Kdf, Pke, SizeClass},
+};
 
 /// The wrapper around DEFLATE data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -154,6 +157,21 @@ pub enum SessionSpec {
         /// A preset dictionary.
         dictionary: Option<Arc<[u8]>>,
     },
+    /// Public-key operations.
+    Pke(Pke),
+    /// Key derivation.
+    Kdf(Kdf),
+}
+
+/// Requests of sessions with equal classes may share a batch: the specification without what
+/// differs from one session to the next (a stream's dictionary, a key).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SessionClass(ClassKind);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum ClassKind {
+    Spec(SessionSpec),
+    Size(SizeClass),
 }
 
 impl SessionSpec {
@@ -164,6 +182,34 @@ impl SessionSpec {
             SessionSpec::Compression(_) => &[Op::Compress, Op::Decompress],
             SessionSpec::CompressStream { .. } => &[Op::Compress],
             SessionSpec::DecompressStream { .. } => &[Op::Decompress],
+            SessionSpec::Pke(pke) => match pke {
+                Pke::RsaPrivate(_) => &[Op::RsaPrivate],
+                Pke::RsaPublic(_) => &[Op::RsaPublic],
+                Pke::RsaGenerate { .. } => &[Op::RsaGenerate],
+                Pke::Dh(_) => &[Op::DhGenerate, Op::DhPublic, Op::DhDerive],
+                Pke::Dsa(_) => &[Op::DsaGenerate, Op::DsaSign, Op::DsaVerify],
+                Pke::DsaParameters { .. } => &[Op::DsaParameters],
+                Pke::Ec(_) => {
+                    &[Op::EcGenerate, Op::EcPublic, Op::EcDerive, Op::EcSign, Op::EcVerify]
+                }
+                Pke::Weierstrass(_) => &[Op::Point],
+                Pke::Xdh(_) => &[Op::XdhGenerate, Op::XdhPublic, Op::XdhDerive],
+                Pke::Eddsa(_) => &[Op::EdGenerate, Op::EdPublic, Op::EdSign, Op::EdVerify],
+                Pke::Sm2 => &[
+                    Op::Sm2Generate,
+                    Op::Sm2Public,
+                    Op::Sm2Sign,
+                    Op::Sm2Verify,
+                    Op::Sm2Encrypt,
+                    Op::Sm2Decrypt,
+                    Op::Sm2Exchange,
+                ],
+                Pke::Modular(_) => &[Op::Modular],
+                Pke::BinaryField(_) => &[Op::BinaryField],
+                Pke::Prime => &[Op::PrimeGenerate, Op::PrimeCheck],
+            },
+            SessionSpec::Kdf(Kdf::TlsPrf(_)) => &[Op::TlsPrf],
+            SessionSpec::Kdf(Kdf::Hkdf(_)) => &[Op::Hkdf],
         }
     }
 
@@ -172,35 +218,58 @@ impl SessionSpec {
         matches!(self, SessionSpec::CompressStream { .. } | SessionSpec::DecompressStream { .. })
     }
 
-    /// The same specification without what differs from one stream to the next (its dictionary):
-    /// requests of sessions with equal classes may share a batch.
-    pub fn class(&self) -> SessionSpec {
-        match self {
+    /// Its class.
+    pub fn class(&self) -> SessionClass {
+        SessionClass(match self {
             SessionSpec::CompressStream { spec, .. } => {
-                SessionSpec::CompressStream { spec: spec.clone(), dictionary: None }
+                ClassKind::Spec(SessionSpec::CompressStream {
+                    spec: spec.clone(),
+                    dictionary: None,
+                })
             }
             SessionSpec::DecompressStream { format, .. } => {
-                SessionSpec::DecompressStream { format: *format, dictionary: None }
+                ClassKind::Spec(SessionSpec::DecompressStream { format: *format, dictionary: None })
             }
-            other => other.clone(),
-        }
+            SessionSpec::Pke(pke) => match pke.size_class() {
+                Some(size) => ClassKind::Size(size),
+                None => ClassKind::Spec(self.clone()),
+            },
+            other => ClassKind::Spec(other.clone()),
+        })
     }
 }
 
 /// What one device made of a [`SessionSpec`]: its own type, behind `Any`.
 #[derive(Clone)]
-pub struct Prepared(Arc<dyn Any + Send + Sync>);
+pub struct Prepared {
+    value: Arc<dyn Any + Send + Sync>,
+    best_batch: usize,
+}
 
 impl Prepared {
     /// Wraps a device's own prepared parameters.
     pub fn new<T: Any + Send + Sync>(value: T) -> Prepared {
-        Prepared(Arc::new(value))
+        Prepared { value: Arc::new(value), best_batch: 0 }
+    }
+
+    /// How many requests of this class side by side serve the device best, where that differs from
+    /// what its [`crate::Capability`] says of the whole operation.
+    #[must_use]
+    pub fn best_batch(mut self, n: usize) -> Prepared {
+        self.best_batch = n;
+        self
+    }
+
+    /// The number given to [`Prepared::best_batch`].
+    #[inline]
+    pub fn own_best_batch(&self) -> Option<usize> {
+        (self.best_batch > 0).then_some(self.best_batch)
     }
 
     /// The device's own type back; `None` when another device prepared this.
     #[inline]
     pub fn get<T: Any>(&self) -> Option<&T> {
-        self.0.downcast_ref()
+        self.value.downcast_ref()
     }
 }
 

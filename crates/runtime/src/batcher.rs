@@ -31,7 +31,7 @@ impl Batcher {
         let same = |q: &Queue| q.device == device && q.op == op && q.class == class;
         if !self.queues.get(self.last).is_some_and(same) {
             self.last = self.queues.iter().position(same).unwrap_or_else(|| {
-                let best = routes.best_batch(device, op);
+                let best = routes.best_batch(device, &work);
                 let work = VecDeque::with_capacity(best);
                 self.queues.push(Queue { device, op, class, best, work });
                 self.queues.len() - 1

@@ -211,7 +211,14 @@ impl Instance {
     /// nothing rings the doorbell, asks for partial batches to run, and arms the event fd.
     pub fn poll(&mut self) -> Completions<'_> {
         self.check_fork();
-        Completions { instance: self, found: false }
+        Completions { instance: self, found: false, patient: false }
+    }
+
+    /// As [`Instance::poll`], but leaves partial batches to their deadline, to `poll` or to
+    /// `wait`: for a caller that knows that it will have more to submit.
+    pub fn poll_full(&mut self) -> Completions<'_> {
+        self.check_fork();
+        Completions { instance: self, found: false, patient: true }
     }
 
     /// Waits until a response is there. Returns whether one is; `false` after `timeout`, or at
@@ -327,10 +334,10 @@ impl Instance {
     }
 
     /// The ring of responses is empty and requests are outstanding: with 0 engines, executes them;
-    /// otherwise asks for partial batches, unless this poll has `found` something.
-    fn advance(&mut self, found: bool) -> Option<Response> {
+    /// otherwise asks for partial batches, unless this poll has `found` something or is `patient`.
+    fn advance(&mut self, found: bool, patient: bool) -> Option<Response> {
         if self.link.engine.is_none() {
-            if found {
+            if found || patient {
                 // Not asked for at once, but shown: the caller may sleep on the event fd now.
                 self.doorbell();
                 return None;
@@ -348,7 +355,7 @@ impl Instance {
                 return response;
             }
             if !progress {
-                if core::mem::replace(&mut flushed, true) {
+                if patient || core::mem::replace(&mut flushed, true) {
                     return None;
                 }
                 self.flush();
@@ -454,6 +461,7 @@ impl Drop for Instance {
 pub struct Completions<'a> {
     instance: &'a mut Instance,
     found: bool,
+    patient: bool,
 }
 
 impl Iterator for Completions<'_> {
@@ -463,7 +471,7 @@ impl Iterator for Completions<'_> {
         let i = &mut *self.instance;
         let mut response = i.take();
         if response.is_none() && i.outstanding > 0 {
-            response = i.advance(self.found);
+            response = i.advance(self.found, self.patient);
         }
         if response.is_none() {
             response = i.arm_fd();

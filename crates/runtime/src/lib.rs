@@ -46,6 +46,7 @@ mod doorbell;
 mod engine;
 mod fork;
 mod instance;
+mod pke;
 mod port;
 mod ring;
 mod route;
@@ -62,6 +63,10 @@ pub use counters::{Counters, Histogram, OpCounters};
 pub use engine::{Engine, Step};
 pub use instance::{Completions, Full, Instance, InstanceConfig};
 pub use lookaside_core::*;
+pub use pke::{
+    BinaryField, Dh, Dsa, DsaParameters, Ec, Eddsa, Hkdf, Modular, Prime, RsaGenerate, RsaPrivate,
+    RsaPublic, Sm2, TlsPrf, Weierstrass, Xdh,
+};
 pub use route::{Route, RouteEntry};
 pub use runtime::{Builder, Runtime};
 pub use session::{CompressSession, CompressStream, DecompressStream, Mover};

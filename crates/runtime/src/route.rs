@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lookaside_core::{Device, Op, Session, SetupError};
+use lookaside_core::{Device, Op, Prepared, Session, SetupError, Work};
 
 /// One way for an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,8 +110,12 @@ impl Routes {
         row[behind..].iter().find(|&&(d, _)| able(d)).map(|&(d, _)| d)
     }
 
-    /// How many requests side by side suit the device.
-    pub(crate) fn best_batch(&self, device: u16, op: Op) -> usize {
-        self.best_batch[usize::from(device)][op.index()].max(1)
+    /// How many requests like this one side by side suit the device.
+    pub(crate) fn best_batch(&self, device: u16, work: &Work) -> usize {
+        let device = usize::from(device);
+        let request = work.request();
+        let own = request.session.prepared.get(device).and_then(Option::as_ref);
+        let own = own.and_then(Prepared::own_best_batch).map(|n| n.min(MOST_LANES));
+        own.unwrap_or(self.best_batch[device][request.op.index()]).max(1)
     }
 }

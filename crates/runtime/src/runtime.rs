@@ -11,7 +11,7 @@ use std::{
 
 use lookaside_core::{
     Capability, Compression, CompressionError, Device, EngineId, Format, Order, Session,
-    SessionSpec, SetupError,
+    SessionClass, SessionSpec, SetupError,
 };
 
 use crate::{
@@ -227,7 +227,7 @@ pub(crate) struct State {
     shared: Option<Arc<Shared>>,
     pub(crate) ledger: Ledger,
     /// The parameter classes of sessions made in this process.
-    classes: Mutex<HashMap<SessionSpec, u32>>,
+    classes: Mutex<HashMap<SessionClass, u32>>,
     hub: Hub,
     unstarted: Mutex<Vec<Engine>>,
     _workers: Option<Workers>,
@@ -276,7 +276,7 @@ impl Inner {
         Ok((shared, engine))
     }
 
-    fn session(&self, spec: SessionSpec) -> Result<Arc<Session>, SetupError> {
+    pub(crate) fn session(&self, spec: SessionSpec) -> Result<Arc<Session>, SetupError> {
         let mut refused = None;
         let mut prepare = |d: &Arc<dyn Device>| match d.prepare(&spec) {
             Ok(prepared) => Some(prepared),
@@ -297,7 +297,7 @@ impl Inner {
     }
 
     /// The number of a parameter class: the same for equal specifications.
-    fn class(&self, spec: SessionSpec) -> Result<u32, SetupError> {
+    fn class(&self, spec: SessionClass) -> Result<u32, SetupError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let fresh = || NEXT.fetch_add(1, Ordering::Relaxed);
         Ok(*lock(&self.state()?.classes).entry(spec).or_insert_with(fresh))
@@ -349,7 +349,7 @@ impl State {
 /// Devices, engines and a route table. `Send + Sync`; wrap it in an `Arc` or pass [`Handle`]s.
 ///
 /// Engines stop when the runtime and all its instances, handles and calls have been dropped.
-pub struct Runtime(Arc<Inner>);
+pub struct Runtime(pub(crate) Arc<Inner>);
 
 impl Runtime {
     /// Settings to start a runtime with.
