@@ -9,7 +9,11 @@
 #![deny(unsafe_code)]
 
 mod error;
+pub mod hash;
 #[allow(unsafe_code)]
 pub mod kernel;
+#[allow(unsafe_code)]
+mod library;
+pub mod random;
 
 pub use error::{Error, Item};
