@@ -8,8 +8,15 @@
 //! The crate knows nothing of rings, devices or threads.
 #![deny(unsafe_code)]
 
+mod batch;
 mod error;
+pub mod hash;
 #[allow(unsafe_code)]
 pub mod kernel;
+#[allow(unsafe_code)]
+mod library;
+pub mod modular;
+pub mod random;
+pub mod rsa;
 
 pub use error::{Error, Item};
