@@ -11,11 +11,14 @@
 mod batch;
 mod error;
 pub mod hash;
+pub mod kdf;
 #[allow(unsafe_code)]
 pub mod kernel;
 #[allow(unsafe_code)]
 mod library;
 pub mod modular;
+pub mod nonce;
+pub mod prime;
 pub mod random;
 pub mod rsa;
 
