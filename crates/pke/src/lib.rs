@@ -9,6 +9,9 @@
 #![deny(unsafe_code)]
 
 mod batch;
+pub mod binary;
+pub mod dh;
+pub mod dsa;
 mod error;
 pub mod hash;
 pub mod kdf;
