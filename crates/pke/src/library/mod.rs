@@ -5,5 +5,6 @@
 
 pub(crate) mod bignum;
 pub(crate) mod digest;
+pub(crate) mod kdf;
 pub(crate) mod random;
 pub(crate) mod rsa;
