@@ -9,6 +9,8 @@
 #![deny(unsafe_code)]
 
 mod batch;
+pub mod ec;
+pub mod eddsa;
 mod error;
 pub mod hash;
 pub mod kdf;
@@ -21,5 +23,8 @@ pub mod nonce;
 pub mod prime;
 pub mod random;
 pub mod rsa;
+pub mod sm2;
+pub mod weierstrass;
+pub mod xdh;
 
 pub use error::{Error, Item};
