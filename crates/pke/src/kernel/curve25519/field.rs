@@ -1,46 +1,48 @@
 //! The field of p = 2^255 - 19, eight elements side by side.
 //!
-//! An element is five digits in radix 2^51. `vpmadd52` multiplies 52-bit numbers, so that one bit
-//! of slack is left, which is what lazy carries need. Two types keep the bounds apart:
+//! An element is five digits in radix 2^52, of 260 bits together: 2^260 = 32 * 19 = 608 modulo p.
+//! `vpmadd52` reads the low 52 bits of its factors, gives the low or the high 52 bits of their
+//! product, and so needs neither a mask nor a shift where the radix is its own. Two types keep the
+//! bounds apart:
 //!
-//! - [`Fe`]: digits below 2^51 + 2^17 (or below 2^52, for a sum or a negated table entry whose
-//!   parts are reduced: see there). What a multiplication takes.
-//! - [`Loose`]: digits below 2^63. What a multiplication, a sum and a difference give.
-//!   [`Loose::carry`] makes an [`Fe`] of it.
+//! - [`Fe`] is what a multiplication takes. Digits 0 to 3 count by their low 52 bits, whatever
+//!   stands above these. Digit 4 is below 2^47 + 2^12, so that the value is below 2^255 + 2^220.
+//! - [`Loose`] is what a multiplication, a sum and a difference give: digits below 2^60, and each
+//!   counts with all its bits. [`Loose::carry`] makes an [`Fe`] of it.
 //!
-//! A product `a_i b_j` has weight 2^(51 (i + j)). Its low 52 bits stay there; its high part has
-//! weight 2^(51 (i + j) + 52) and so counts twice one digit further up. With all digits below
-//! 2^51 + 2^17, a low half is below 2^52 and a doubled high half below 2^51 + 2^19. The largest of
-//! the columns 5 to 9, which fold back times 19, has four low and five high halves: less than
-//! 6.6 * 2^52, times 19 less than 2^59; column 0 of the result adds one low half. So a product has
-//! digits below 2^59.1, and below 2^60.1 where one factor has digits up to 2^52.
+//! The columns of a product: each digit has at most five low and four high halves below 2^52 from
+//! below 2^260, and from above 2^260, times 608, one low half and one high half (below 608). So a
+//! product has digits below 2^55.4, the sum of two is below 2^57; a difference adds 2^11 p, whose
+//! digits are written so that they are above that: below 2^59.
 //!
-//! Everything here runs in constant time. Tests: `tests/curve25519.rs`; bench: `curve25519`.
+//! Everything here runs in constant time. Tests: `tests/x25519.rs`, `tests/ed25519.rs`; bench:
+//! `curve25519`.
 
 use crate::kernel::lanes::Lanes;
 
 /// Ones in the bits of a digit.
-const MASK: u64 = (1 << 51) - 1;
+const MASK: u64 = (1 << 52) - 1;
+/// Ones in those of the last digit of a number below 2^255.
+const TOP_MASK: u64 = (1 << 47) - 1;
+/// 2^260 modulo p.
+const FOLD: u64 = 608;
+/// 2^11 p = 2^266 - 19 * 2^11, the digits so large that a product, or the sum of two, can be
+/// taken from them: 2^266 = (2^58 - 2^7) 2^208 + (2^59 - 2^7) (2^156 + 2^104 + 2^52) + 2^59.
+const BIAS: [u64; 5] = [
+    (1 << 59) - (19 << 11),
+    (1 << 59) - (1 << 7),
+    (1 << 59) - (1 << 7),
+    (1 << 59) - (1 << 7),
+    (1 << 58) - (1 << 7),
+];
 
-/// Reduced enough to be multiplied: digits below 2^52.
+/// Reduced enough to be multiplied: see above.
 #[derive(Clone, Copy)]
 pub(super) struct Fe<V>(pub(super) [V; 5]);
 
-/// Not yet carried: digits below 2^63.
+/// Not yet carried: digits below 2^60.
 #[derive(Clone, Copy)]
 pub(super) struct Loose<V>(pub(super) [V; 5]);
-
-/// `lo + 2 hi`: a column from the sums of its low and its high halves.
-#[inline(always)]
-fn column<V: Lanes>(lo: V, hi: V) -> V {
-    lo.add(hi.add(hi))
-}
-
-/// `19 a`, without a multiplication: `vpmullq` is three operations.
-#[inline(always)]
-fn times_19<V: Lanes>(a: V) -> V {
-    a.shl::<4>().opaque().add(a.add(a.add(a)))
-}
 
 impl<V: Lanes> Fe<V> {
     /// The same small number in every lane.
@@ -65,13 +67,12 @@ impl<V: Lanes> Fe<V> {
     /// From four little-endian 64-bit words; bit 255 is left out, values from p up are taken.
     #[inline(always)]
     pub(super) fn from_words(w: &[V; 4]) -> Self {
-        let mask = V::splat(MASK);
         Fe([
-            w[0].and(mask),
-            w[0].shr::<51>().or(w[1].shl::<13>()).and(mask),
-            w[1].shr::<38>().or(w[2].shl::<26>()).and(mask),
-            w[2].shr::<25>().or(w[3].shl::<39>()).and(mask),
-            w[3].shr::<12>().and(mask),
+            w[0],
+            w[0].shr::<52>().or(w[1].shl::<12>()),
+            w[1].shr::<40>().or(w[2].shl::<24>()),
+            w[2].shr::<28>().or(w[3].shl::<36>()),
+            w[3].shr::<16>().and(V::splat(TOP_MASK)),
         ])
     }
 
@@ -80,24 +81,25 @@ impl<V: Lanes> Fe<V> {
     pub(super) fn to_words(self) -> [V; 4] {
         let d = self.canonical().0;
         [
-            d[0].or(d[1].shl::<51>()),
-            d[1].shr::<13>().or(d[2].shl::<38>()),
-            d[2].shr::<26>().or(d[3].shl::<25>()),
-            d[3].shr::<39>().or(d[4].shl::<12>()),
+            d[0].or(d[1].shl::<52>()),
+            d[1].shr::<12>().or(d[2].shl::<40>()),
+            d[2].shr::<24>().or(d[3].shl::<28>()),
+            d[3].shr::<36>().or(d[4].shl::<16>()),
         ]
     }
 
-    /// Digits of 51 bits, the value below p.
+    /// Digits of 52 bits, the value below p.
     #[inline(always)]
     pub(super) fn canonical(self) -> Self {
-        // After the first round digits 1 to 4 have 51 bits and digit 0 is below 2^51 + 38. If the
-        // second round carries out of digit 4, it has left digit 0 below 38, so that 19 more fit.
-        let (d, top) = ripple(self.0);
-        let (d, top) = ripple([d[0].madd_lo(top, V::splat(19)), d[1], d[2], d[3], d[4]]);
-        let d = [d[0].madd_lo(top, V::splat(19)), d[1], d[2], d[3], d[4]];
+        let fold =
+            |(d, top): ([V; 5], V)| [d[0].madd_lo(top, V::splat(19)), d[1], d[2], d[3], d[4]];
+        // The value is below 2^255 + 2^220. If the first round carries out of bit 254, it leaves
+        // a value below 2^220, so that the second does not, except for 19 more.
+        let d = ripple(fold(ripple(self.loose().0)));
+        let d = fold(d);
         // The value is below 2^255; it is p or more exactly if 19 more reach 2^255.
         let (_, above) = ripple([d[0].add(V::splat(19)), d[1], d[2], d[3], d[4]]);
-        let (d, _) = ripple([d[0].madd_lo(above, V::splat(19)), d[1], d[2], d[3], d[4]]);
+        let (d, _) = ripple(fold((d, above)));
         Fe(d)
     }
 
@@ -114,10 +116,11 @@ impl<V: Lanes> Fe<V> {
         V::eq(self.canonical().0[0].and(V::splat(1)), V::splat(1))
     }
 
-    /// The same digits, as something to add to.
+    /// The same value, as something to add to.
     #[inline(always)]
     pub(super) fn loose(self) -> Loose<V> {
-        Loose(self.0)
+        let (d, mask) = (self.0, V::splat(MASK));
+        Loose([d[0].and(mask), d[1].and(mask), d[2].and(mask), d[3].and(mask), d[4]])
     }
 
     /// `a` where the mask is set, else `b`.
@@ -132,140 +135,139 @@ impl<V: Lanes> Fe<V> {
         ])
     }
 
-    /// Negated where the mask is set, without a carry: for a value whose digits have 51 bits, the
-    /// result's are below 2^52, being those of 2p less something.
-    #[inline(always)]
-    pub(super) fn negate_where(mask: V::Mask, a: &Self) -> Self {
-        let first = V::splat(2 * (MASK - 18));
-        let other = V::splat(2 * MASK);
-        let negated = Fe([
-            first.sub(a.0[0]),
-            other.sub(a.0[1]),
-            other.sub(a.0[2]),
-            other.sub(a.0[3]),
-            other.sub(a.0[4]),
-        ]);
-        Self::select(mask, &negated, a)
-    }
-
     /// `a b`.
     #[inline(always)]
     pub(super) fn mul(&self, other: &Self) -> Loose<V> {
-        let (a, b) = (&self.0, &other.0);
-        let zero = V::splat(0);
-
-        // The columns 5 to 9 first: they start the others.
-        let (mut l5, mut l6, mut l7) = (zero, zero, zero);
-        let (mut h5, mut h6, mut h7, mut h8) = (zero, zero, zero, zero);
-        h5 = h5.madd_hi(a[4], b[0]);
-        h6 = h6.madd_hi(a[4], b[1]);
-        h7 = h7.madd_hi(a[4], b[2]);
-        h8 = h8.madd_hi(a[4], b[3]);
-        let h9 = zero.madd_hi(a[4], b[4]);
-        l5 = l5.madd_lo(a[4], b[1]);
-        l6 = l6.madd_lo(a[4], b[2]);
-        l7 = l7.madd_lo(a[4], b[3]);
-        let l8 = zero.madd_lo(a[4], b[4]);
-        h5 = h5.madd_hi(a[3], b[1]);
-        h6 = h6.madd_hi(a[3], b[2]);
-        h7 = h7.madd_hi(a[3], b[3]);
-        h8 = h8.madd_hi(a[3], b[4]);
-        l5 = l5.madd_lo(a[3], b[2]);
-        l6 = l6.madd_lo(a[3], b[3]);
-        l7 = l7.madd_lo(a[3], b[4]);
-        h5 = h5.madd_hi(a[2], b[2]);
-        h6 = h6.madd_hi(a[2], b[3]);
-        h7 = h7.madd_hi(a[2], b[4]);
-        l5 = l5.madd_lo(a[2], b[3]);
-        l6 = l6.madd_lo(a[2], b[4]);
-        h5 = h5.madd_hi(a[1], b[3]);
-        h6 = h6.madd_hi(a[1], b[4]);
-        l5 = l5.madd_lo(a[1], b[4]);
-        h5 = h5.madd_hi(a[0], b[4]);
-
-        let mut l0 = times_19(column(l5, h5));
-        let mut l1 = times_19(column(l6, h6));
-        let mut l2 = times_19(column(l7, h7));
-        let mut l3 = times_19(column(l8, h8));
-        let mut l4 = times_19(h9.add(h9));
-        let (mut h2, mut h3, mut h4) = (zero, zero, zero);
-
-        let h1 = zero.madd_hi(a[0], b[0]);
-        h2 = h2.madd_hi(a[0], b[1]);
-        h3 = h3.madd_hi(a[0], b[2]);
-        h4 = h4.madd_hi(a[0], b[3]);
-        l0 = l0.madd_lo(a[0], b[0]);
-        l1 = l1.madd_lo(a[0], b[1]);
-        l2 = l2.madd_lo(a[0], b[2]);
-        l3 = l3.madd_lo(a[0], b[3]);
-        l4 = l4.madd_lo(a[0], b[4]);
-        h2 = h2.madd_hi(a[1], b[0]);
-        h3 = h3.madd_hi(a[1], b[1]);
-        h4 = h4.madd_hi(a[1], b[2]);
-        l1 = l1.madd_lo(a[1], b[0]);
-        l2 = l2.madd_lo(a[1], b[1]);
-        l3 = l3.madd_lo(a[1], b[2]);
-        l4 = l4.madd_lo(a[1], b[3]);
-        h3 = h3.madd_hi(a[2], b[0]);
-        h4 = h4.madd_hi(a[2], b[1]);
-        l2 = l2.madd_lo(a[2], b[0]);
-        l3 = l3.madd_lo(a[2], b[1]);
-        l4 = l4.madd_lo(a[2], b[2]);
-        h4 = h4.madd_hi(a[3], b[0]);
-        l3 = l3.madd_lo(a[3], b[0]);
-        l4 = l4.madd_lo(a[3], b[1]);
-        l4 = l4.madd_lo(a[4], b[0]);
-        Loose([l0, column(l1, h1), column(l2, h2), column(l3, h3), column(l4, h4)])
+        self.mul_onto(other, &Loose([V::splat(0); 5]))
     }
 
-    /// `a^2`: the products of different digits once, then doubled.
+    /// `a b + 2^11 p`: what a product can be taken from.
+    #[inline(always)]
+    pub(super) fn mul_biased(&self, other: &Self) -> Loose<V> {
+        self.mul_onto(other, &Loose::bias())
+    }
+
+    /// `a b + start`.
+    #[inline(always)]
+    fn mul_onto(&self, other: &Self, start: &Loose<V>) -> Loose<V> {
+        let (a, b) = (&self.0, &other.0);
+        let zero = V::splat(0);
+        let [mut r0, mut r1, mut r2, mut r3, mut r4] = start.0;
+        let (mut r5, mut r6, mut r7, mut r8, mut r9) = (zero, zero, zero, zero, zero);
+        r0 = r0.madd_lo(a[0], b[0]);
+        r1 = r1.madd_lo(a[0], b[1]);
+        r2 = r2.madd_lo(a[0], b[2]);
+        r3 = r3.madd_lo(a[0], b[3]);
+        r4 = r4.madd_lo(a[0], b[4]);
+        r1 = r1.madd_hi(a[0], b[0]);
+        r2 = r2.madd_hi(a[0], b[1]);
+        r3 = r3.madd_hi(a[0], b[2]);
+        r4 = r4.madd_hi(a[0], b[3]);
+        r5 = r5.madd_hi(a[0], b[4]);
+        r1 = r1.madd_lo(a[1], b[0]);
+        r2 = r2.madd_lo(a[1], b[1]);
+        r3 = r3.madd_lo(a[1], b[2]);
+        r4 = r4.madd_lo(a[1], b[3]);
+        r5 = r5.madd_lo(a[1], b[4]);
+        r2 = r2.madd_hi(a[1], b[0]);
+        r3 = r3.madd_hi(a[1], b[1]);
+        r4 = r4.madd_hi(a[1], b[2]);
+        r5 = r5.madd_hi(a[1], b[3]);
+        r6 = r6.madd_hi(a[1], b[4]);
+        r2 = r2.madd_lo(a[2], b[0]);
+        r3 = r3.madd_lo(a[2], b[1]);
+        r4 = r4.madd_lo(a[2], b[2]);
+        r5 = r5.madd_lo(a[2], b[3]);
+        r6 = r6.madd_lo(a[2], b[4]);
+        r3 = r3.madd_hi(a[2], b[0]);
+        r4 = r4.madd_hi(a[2], b[1]);
+        r5 = r5.madd_hi(a[2], b[2]);
+        r6 = r6.madd_hi(a[2], b[3]);
+        r7 = r7.madd_hi(a[2], b[4]);
+        r3 = r3.madd_lo(a[3], b[0]);
+        r4 = r4.madd_lo(a[3], b[1]);
+        r5 = r5.madd_lo(a[3], b[2]);
+        r6 = r6.madd_lo(a[3], b[3]);
+        r7 = r7.madd_lo(a[3], b[4]);
+        r4 = r4.madd_hi(a[3], b[0]);
+        r5 = r5.madd_hi(a[3], b[1]);
+        r6 = r6.madd_hi(a[3], b[2]);
+        r7 = r7.madd_hi(a[3], b[3]);
+        r8 = r8.madd_hi(a[3], b[4]);
+        r4 = r4.madd_lo(a[4], b[0]);
+        r5 = r5.madd_lo(a[4], b[1]);
+        r6 = r6.madd_lo(a[4], b[2]);
+        r7 = r7.madd_lo(a[4], b[3]);
+        r8 = r8.madd_lo(a[4], b[4]);
+        r5 = r5.madd_hi(a[4], b[0]);
+        r6 = r6.madd_hi(a[4], b[1]);
+        r7 = r7.madd_hi(a[4], b[2]);
+        r8 = r8.madd_hi(a[4], b[3]);
+        r9 = r9.madd_hi(a[4], b[4]);
+        fold([r0, r1, r2, r3, r4], [r5, r6, r7, r8, r9])
+    }
+
+    /// `a^2`.
     #[inline(always)]
     pub(super) fn sqr(&self) -> Loose<V> {
+        self.sqr_onto(None)
+    }
+
+    /// `a^2 + 2^11 p`: what a product can be taken from.
+    #[inline(always)]
+    pub(super) fn sqr_biased(&self) -> Loose<V> {
+        self.sqr_onto(Some(&Loose::bias()))
+    }
+
+    /// `a^2 + start`: the products of different digits once, then doubled.
+    #[inline(always)]
+    fn sqr_onto(&self, start: Option<&Loose<V>>) -> Loose<V> {
         let a = &self.0;
         let zero = V::splat(0);
+        let (mut r1, mut r2, mut r3, mut r4) = (zero, zero, zero, zero);
+        let (mut r5, mut r6, mut r7, mut r8) = (zero, zero, zero, zero);
+        r1 = r1.madd_lo(a[0], a[1]);
+        r2 = r2.madd_hi(a[0], a[1]);
+        r3 = r3.madd_lo(a[1], a[2]);
+        r4 = r4.madd_hi(a[1], a[2]);
+        r5 = r5.madd_lo(a[2], a[3]);
+        r6 = r6.madd_hi(a[2], a[3]);
+        r7 = r7.madd_lo(a[3], a[4]);
+        r8 = r8.madd_hi(a[3], a[4]);
+        r2 = r2.madd_lo(a[0], a[2]);
+        r3 = r3.madd_hi(a[0], a[2]);
+        r4 = r4.madd_lo(a[1], a[3]);
+        r5 = r5.madd_hi(a[1], a[3]);
+        r6 = r6.madd_lo(a[2], a[4]);
+        r7 = r7.madd_hi(a[2], a[4]);
+        r3 = r3.madd_lo(a[0], a[3]);
+        r4 = r4.madd_hi(a[0], a[3]);
+        r5 = r5.madd_lo(a[1], a[4]);
+        r6 = r6.madd_hi(a[1], a[4]);
+        r4 = r4.madd_lo(a[0], a[4]);
+        r5 = r5.madd_hi(a[0], a[4]);
         let twice = |x: V| x.add(x);
-
-        // Where the high half of a square counts in a column that has no low half of one, it
-        // joins the low halves: once, and doubled with them.
-        let (mut l5, mut h5, mut h6) = (zero, zero, zero);
-        h5 = h5.madd_hi(a[0], a[4]);
-        h6 = h6.madd_hi(a[1], a[4]);
-        let h7 = zero.madd_hi(a[2], a[4]);
-        let h8 = zero.madd_hi(a[3], a[4]);
-        let h9 = zero.madd_hi(a[4], a[4]);
-        l5 = l5.madd_lo(a[1], a[4]);
-        let l6 = zero.madd_lo(a[2], a[4]);
-        let mut l7 = zero.madd_lo(a[3], a[4]);
-        h5 = h5.madd_hi(a[1], a[3]);
-        h6 = h6.madd_hi(a[2], a[3]);
-        l5 = l5.madd_lo(a[2], a[3]);
-        l7 = l7.madd_hi(a[3], a[3]);
-        l5 = l5.madd_hi(a[2], a[2]);
-        let r5 = twice(column(l5, h5));
-        let r6 = twice(column(l6, h6)).madd_lo(a[3], a[3]);
-        let r7 = twice(column(l7, h7));
-        let r8 = twice(twice(h8)).madd_lo(a[4], a[4]);
-        let r9 = twice(h9);
-
-        let mut l1 = zero.madd_lo(a[0], a[1]);
-        let l2 = zero.madd_lo(a[0], a[2]);
-        let mut l3 = zero.madd_lo(a[0], a[3]);
-        let mut l4 = zero.madd_lo(a[0], a[4]);
-        let h2 = zero.madd_hi(a[0], a[1]);
-        let h3 = zero.madd_hi(a[0], a[2]);
-        let mut h4 = zero.madd_hi(a[0], a[3]);
-        l1 = l1.madd_hi(a[0], a[0]);
-        l3 = l3.madd_lo(a[1], a[2]);
-        l4 = l4.madd_lo(a[1], a[3]);
-        h4 = h4.madd_hi(a[1], a[2]);
-        l3 = l3.madd_hi(a[1], a[1]);
-        Loose([
-            times_19(r5).madd_lo(a[0], a[0]),
-            times_19(r6).add(twice(l1)),
-            times_19(r7).madd_lo(a[1], a[1]).add(twice(column(l2, h2))),
-            times_19(r8).add(twice(column(l3, h3))),
-            times_19(r9).madd_lo(a[2], a[2]).add(twice(column(l4, h4))),
-        ])
+        let (mut r0, mut r9) = (zero, zero);
+        (r1, r2, r3, r4) = (twice(r1), twice(r2), twice(r3), twice(r4));
+        (r5, r6, r7, r8) = (twice(r5), twice(r6), twice(r7), twice(r8));
+        if let Some(start) = start {
+            r0 = start.0[0];
+            r1 = r1.add(start.0[1]);
+            r2 = r2.add(start.0[2]);
+            r3 = r3.add(start.0[3]);
+            r4 = r4.add(start.0[4]);
+        }
+        r0 = r0.madd_lo(a[0], a[0]);
+        r2 = r2.madd_lo(a[1], a[1]);
+        r4 = r4.madd_lo(a[2], a[2]);
+        r6 = r6.madd_lo(a[3], a[3]);
+        r8 = r8.madd_lo(a[4], a[4]);
+        r1 = r1.madd_hi(a[0], a[0]);
+        r3 = r3.madd_hi(a[1], a[1]);
+        r5 = r5.madd_hi(a[2], a[2]);
+        r7 = r7.madd_hi(a[3], a[3]);
+        r9 = r9.madd_hi(a[4], a[4]);
+        fold([r0, r1, r2, r3, r4], [r5, r6, r7, r8, r9])
     }
 
     /// `a^(2^n)`, `n` of 1 and more.
@@ -310,19 +312,22 @@ impl<V: Lanes> Fe<V> {
 }
 
 impl<V: Lanes> Loose<V> {
-    /// One carry, all digits at once. A carry out of a digit is below 2^12, so that the digits of
-    /// the result are below 2^51 + 19 * 2^12.
+    /// 2^11 p, with digits that a product can be taken from.
+    #[inline(always)]
+    fn bias() -> Self {
+        Loose(Fe::constant(&BIAS).0)
+    }
+
+    /// One carry, from bit 255 to digit 0 and then all the way up.
     #[inline(always)]
     pub(super) fn carry(self) -> Fe<V> {
         let r = self.0;
-        let mask = V::splat(MASK);
-        Fe([
-            r[0].and(mask).madd_lo(r[4].shr::<51>(), V::splat(19)),
-            r[1].and(mask).add(r[0].shr::<51>()),
-            r[2].and(mask).add(r[1].shr::<51>()),
-            r[3].and(mask).add(r[2].shr::<51>()),
-            r[4].and(mask).add(r[3].shr::<51>()),
-        ])
+        let d0 = r[0].madd_lo(r[4].shr::<47>(), V::splat(19));
+        let d1 = r[1].add(d0.shr::<52>());
+        let d2 = r[2].add(d1.shr::<52>());
+        let d3 = r[3].add(d2.shr::<52>());
+        let d4 = r[4].and(V::splat(TOP_MASK)).add(d3.shr::<52>());
+        Fe([d0, d1, d2, d3, d4])
     }
 
     /// `a + b`. The bounds add up.
@@ -332,50 +337,64 @@ impl<V: Lanes> Loose<V> {
         Loose([a[0].add(b[0]), a[1].add(b[1]), a[2].add(b[2]), a[3].add(b[3]), a[4].add(b[4])])
     }
 
-    /// `a - b + 2^10 p`: for a `b` with digits below 2^61 - 2^15 (a product, or the sum of two).
+    /// `a - b`, for an `a` that is biased and a `b` that is a product or the sum of two.
     #[inline(always)]
     pub(super) fn sub(&self, other: &Self) -> Self {
         let (a, b) = (&self.0, &other.0);
-        let first = V::splat((MASK - 18) << 10);
-        let rest = V::splat(MASK << 10);
-        Loose([
-            a[0].add(first.sub(b[0])),
-            a[1].add(rest.sub(b[1])),
-            a[2].add(rest.sub(b[2])),
-            a[3].add(rest.sub(b[3])),
-            a[4].add(rest.sub(b[4])),
-        ])
+        Loose([a[0].sub(b[0]), a[1].sub(b[1]), a[2].sub(b[2]), a[3].sub(b[3]), a[4].sub(b[4])])
+    }
+
+    /// `a + 2^11 p`: what a product, or the sum of two, can be taken from.
+    #[inline(always)]
+    pub(super) fn biased(&self) -> Self {
+        self.add(&Self::bias())
     }
 
     /// `self + a c`, for a `c` below 2^18.
     #[inline(always)]
     pub(super) fn add_small_product(&self, a: &Fe<V>, c: u64) -> Self {
         let (r, a, c) = (&self.0, &a.0, V::splat(c));
-        let zero = V::splat(0);
-        // High halves are below 2^19.
-        let h1 = zero.madd_hi(a[0], c);
-        let h2 = zero.madd_hi(a[1], c);
-        let h3 = zero.madd_hi(a[2], c);
-        let h4 = zero.madd_hi(a[3], c);
-        let h5 = zero.madd_hi(a[4], c);
+        // Digit 4 is below 2^48: what it carries into weight 2^260 is below 2^14.
+        let above = V::splat(0).madd_hi(a[4], c);
         Loose([
-            r[0].madd_lo(a[0], c).madd_lo(h5, V::splat(38)),
-            column(r[1].madd_lo(a[1], c), h1),
-            column(r[2].madd_lo(a[2], c), h2),
-            column(r[3].madd_lo(a[3], c), h3),
-            column(r[4].madd_lo(a[4], c), h4),
+            r[0].madd_lo(a[0], c).madd_lo(above, V::splat(FOLD)),
+            r[1].madd_lo(a[1], c).madd_hi(a[0], c),
+            r[2].madd_lo(a[2], c).madd_hi(a[1], c),
+            r[3].madd_lo(a[3], c).madd_hi(a[2], c),
+            r[4].madd_lo(a[4], c).madd_hi(a[3], c),
         ])
     }
 }
 
-/// One carry from digit 0 up to digit 4: digits of 51 bits, and what is left over, of weight 2^255.
+/// `low + 2^260 high`, for a product's columns.
+///
+/// Column 9 has the high half of a product below 2^94 + 2^61, and a carry: times 608 it stays
+/// below 2^52.
+#[inline(always)]
+fn fold<V: Lanes>(low: [V; 5], high: [V; 5]) -> Loose<V> {
+    let factor = V::splat(FOLD);
+    let h5 = high[0];
+    let h6 = high[1].add(h5.shr::<52>());
+    let h7 = high[2].add(h6.shr::<52>());
+    let h8 = high[3].add(h7.shr::<52>());
+    let h9 = high[4].add(h8.shr::<52>());
+    Loose([
+        low[0].madd_lo(h5, factor),
+        low[1].madd_hi(h5, factor).madd_lo(h6, factor),
+        low[2].madd_hi(h6, factor).madd_lo(h7, factor),
+        low[3].madd_hi(h7, factor).madd_lo(h8, factor),
+        low[4].madd_hi(h8, factor).madd_lo(h9, factor),
+    ])
+}
+
+/// A carry from digit 0 up to digit 4: digits of 52 bits, and what is left over, of weight 2^255.
 #[inline(always)]
 fn ripple<V: Lanes>(d: [V; 5]) -> ([V; 5], V) {
     let mask = V::splat(MASK);
-    let d1 = d[1].add(d[0].shr::<51>());
-    let d2 = d[2].add(d1.shr::<51>());
-    let d3 = d[3].add(d2.shr::<51>());
-    let d4 = d[4].add(d3.shr::<51>());
-    let digits = [d[0].and(mask), d1.and(mask), d2.and(mask), d3.and(mask), d4.and(mask)];
-    (digits, d4.shr::<51>())
+    let d1 = d[1].add(d[0].shr::<52>());
+    let d2 = d[2].add(d1.shr::<52>());
+    let d3 = d[3].add(d2.shr::<52>());
+    let d4 = d[4].add(d3.shr::<52>());
+    let low = [d[0].and(mask), d1.and(mask), d2.and(mask), d3.and(mask)];
+    ([low[0], low[1], low[2], low[3], d4.and(V::splat(TOP_MASK))], d4.shr::<47>())
 }

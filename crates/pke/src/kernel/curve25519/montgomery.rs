@@ -43,9 +43,9 @@ pub(super) fn clamped<V: Lanes>(words: &[V; 4]) -> [V; 4] {
 #[inline(always)]
 fn ladder<V: Lanes>(k: &[V; 4], u: &Fe<V>) -> [V; 4] {
     let mut pair = Pair {
-        x2: Fe::small(1).loose(),
+        x2: Fe::small(1).loose().biased(),
         z2: Fe::small(0).loose(),
-        x3: u.loose(),
+        x3: u.loose().biased(),
         z3: Fe::small(1).loose(),
     };
     let positive = V::splat(!0 >> 1);
@@ -65,7 +65,8 @@ fn ladder<V: Lanes>(k: &[V; 4], u: &Fe<V>) -> [V; 4] {
 }
 
 /// Two multiples of P that differ by P: `x2 : z2` is that by the bits of the scalar seen so far,
-/// `x3 : z3` that by one more, or the other way round if the last bit seen was 1.
+/// `x3 : z3` that by one more, or the other way round if the last bit seen was 1. The x are biased,
+/// so that the z can be taken from them.
 struct Pair<V> {
     x2: Loose<V>,
     z2: Loose<V>,
@@ -84,16 +85,16 @@ impl<V: Lanes> Pair<V> {
         let b = self.x2.sub(&self.z2).carry();
         let c = self.x3.add(&self.z3).carry();
         let d = self.x3.sub(&self.z3).carry();
-        let da = d.mul(&a);
+        let da = d.mul_biased(&a);
         let cb = c.mul(&b);
-        let aa = Fe::select(exchange, &c, &a).sqr();
+        let aa = Fe::select(exchange, &c, &a).sqr_biased();
         let bb = Fe::select(exchange, &d, &b).sqr();
         let sum = da.add(&cb).carry();
         let difference = da.sub(&cb).carry();
         let e = aa.sub(&bb).carry();
-        self.x3 = sum.sqr();
+        self.x3 = sum.sqr_biased();
         let square = difference.sqr().carry();
-        self.x2 = aa.carry().mul(&bb.carry());
+        self.x2 = aa.carry().mul_biased(&bb.carry());
         self.z2 = aa.add_small_product(&e, A24).carry().mul(&e);
         self.z3 = square.mul(u);
     }
