@@ -9,6 +9,9 @@
 #![deny(unsafe_code)]
 
 mod batch;
+pub mod binary;
+pub mod dh;
+pub mod dsa;
 pub mod ec;
 pub mod eddsa;
 mod error;

@@ -86,10 +86,8 @@ fn laws(group: &Group, what: &str) {
     assert!(matches!(on_curve(group, &off), Err(Error::BadKey(_))), "{what}");
     let answer = run(weierstrass::multiply, group, &[&small(3), &off]);
     assert!(matches!(answer, Err(Error::BadKey(_))), "{what}");
-    for scalar in [vec![0; o]] {
-        let answer = run(weierstrass::generator_multiply, group, &[&scalar]);
-        assert!(matches!(answer, Err(Error::BadInput(_))), "{what} {answer:?}");
-    }
+    let answer = run(weierstrass::generator_multiply, group, &[&vec![0; o]]);
+    assert!(matches!(answer, Err(Error::BadInput(_))), "{what} {answer:?}");
     for src in [&g3[1..], &[&g3[..], &[0]].concat()] {
         assert!(matches!(on_curve(group, src), Err(Error::BadInput(_))), "{what}");
     }

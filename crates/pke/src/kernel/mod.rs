@@ -6,3 +6,4 @@
 
 pub mod curve25519;
 pub(crate) mod lanes;
+pub mod modexp;
