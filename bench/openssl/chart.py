@@ -75,7 +75,8 @@ def svg(title: str, subtitle: list[str], y_title: str, x_title: str, panels: lis
         out.append(f'<text x="{MARGIN}" y="{52 + 19 * row}" class="sub">{escape(line)}</text>')
     x = MARGIN
     for series in panels[0].bars:
-        out.append(f'<rect class="{series}" x="{x:.1f}" y="{top - 26:.1f}" width="13" height="13"/>')
+        y = top - 26
+        out.append(f'<rect class="{series}" x="{x:.1f}" y="{y:.1f}" width="13" height="13"/>')
         out.append(f'<text x="{x + 19:.1f}" y="{top - 14.5:.1f}" class="strong">{series}</text>')
         x += 40 + 8.2 * len(series)
     width = (WIDTH - 2 * MARGIN) / columns

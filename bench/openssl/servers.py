@@ -95,7 +95,7 @@ class Server:
 
 
 def haproxy(folder: Path, name: str, env, certificates: dict[str, Path], *, asynchronous: bool,
-            cpu: int | None = None, master: bool = False) -> Server:
+            cpu: int | None = None, master: bool = False, maxconn: int = 4000) -> Server:
     """HAProxy with one thread and a port for each certificate; it answers with 200 and 0 bytes."""
     if not shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin"):
         raise SystemExit("haproxy is missing: apt-get install haproxy")
@@ -108,7 +108,7 @@ def haproxy(folder: Path, name: str, env, certificates: dict[str, Path], *, asyn
     conf.write_text(
         "global\n"
         "  nbthread 1\n"
-        "  maxconn 4000\n"
+        f"  maxconn {maxconn}\n"
         # Full handshakes only.
         "  tune.ssl.cachesize 0\n"
         + ("  ssl-mode-async\n" if asynchronous else "")

@@ -165,11 +165,12 @@ impl Connection {
         Err(io::Error::other(format!("not the answer expected: {:.80}", answer.escape_debug())))
     }
 
-    /// Ends it in mid-handshake, as planned.
-    pub fn cut(self) {
-        if self.cut.is_some_and(|cut| cut.reset) {
-            // A linger time of zero makes the close a reset. Where it cannot be set, it is a close.
-            let _ = set_socket_linger(&self.stream, Some(Duration::ZERO));
-        }
+    /// Ends it in mid-handshake, as planned. Whether that was a reset while the server may have
+    /// been at work on its answer.
+    pub fn cut(self) -> bool {
+        let Some(cut) = self.cut.filter(|cut| cut.reset) else { return false };
+        // A linger time of zero makes the close a reset. Where it cannot be set, it is a close.
+        let _ = set_socket_linger(&self.stream, Some(Duration::ZERO));
+        !cut.after_flight && cut.delay_ns > 0
     }
 }

@@ -1,8 +1,8 @@
 //! A cheap and strict TLS client load, for measuring servers: one thread, many connections.
 //!
-//! Every handshake is checked to be a full one in the version asked for, with the server's signature
-//! verified, and every connection has to end with the whole answer to one HTTP request. `--cut`
-//! cuts some connections in mid-handshake instead. `tls-load --help` tells the options.
+//! Every handshake is checked to be a full one in the version asked for, with the server's
+//! signature verified, and every connection has to end with the whole answer to one HTTP request.
+//! `--cut` cuts some connections in mid-handshake instead. `tls-load --help` tells the options.
 #![deny(unsafe_code)]
 
 mod connection;
@@ -48,8 +48,10 @@ impl Load {
         self.seed ^= self.seed >> 7;
         self.seed ^= self.seed << 17;
         let (after_flight, reset) = (nth % 2 == 0, nth % 4 < 2);
-        // Half of them at once; the others while the server works on them.
-        let delay_ns = if nth % 8 < 4 { 0 } else { self.seed % 3_000_000 };
+        // A quarter of them at once; the others while the server works on them, or has them
+        // waiting: within the time that a handshake took last.
+        let took_ns = self.report.handshake_ns.last().copied().unwrap_or(3_000_000).max(1);
+        let delay_ns = if nth % 16 < 4 { 0 } else { self.seed % took_ns };
         Some(Cut { after_flight, reset, delay_ns })
     }
 
@@ -94,8 +96,8 @@ impl Load {
 
     fn cut(&mut self, place: usize) {
         if let Some(connection) = self.places[place].take() {
-            connection.cut();
             self.report.cut += 1;
+            self.report.reset_at_work += u64::from(connection.cut());
         }
     }
 

@@ -13,6 +13,8 @@ pub struct Report {
     pub answer_ns: Vec<u64>,
     /// Connections cut as planned.
     pub cut: u64,
+    /// Of them, reset between the ClientHello and the server's answer.
+    pub reset_at_work: u64,
     /// Connections that failed otherwise.
     pub errors: u64,
     /// What the first of them said.
@@ -46,9 +48,10 @@ impl Report {
         let handshakes = self.handshake_ns.len();
         let rate = handshakes as f64 / seconds;
         let mut out = format!(
-            "{{\"handshakes\":{handshakes},\"errors\":{},\"cut\":{},\"seconds\":{seconds:.6},\
-             \"cpu_seconds\":{cpu_seconds:.6},\"handshakes_per_s\":{rate:.1}",
-            self.errors, self.cut,
+            "{{\"handshakes\":{handshakes},\"errors\":{},\"cut\":{},\"reset_at_work\":{},\
+             \"seconds\":{seconds:.6},\"cpu_seconds\":{cpu_seconds:.6},\
+             \"handshakes_per_s\":{rate:.1}",
+            self.errors, self.cut, self.reset_at_work,
         );
         for (name, times) in [("handshake_us", &self.handshake_ns), ("answer_us", &self.answer_ns)]
         {
