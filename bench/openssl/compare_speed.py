@@ -3,11 +3,11 @@
 time, and with our provider and asynchronous jobs.
 
 `openssl speed` divides by its user time: what it spends in select(), once for every turn of its
-jobs, is system time and does not count there. Here an operation costs all CPU time, user and system,
-that the kernel accounted to the process between the line that announces a measurement and the line that
-reports it; the tool's own figure stands beside it. The modes take turns in short rounds; the
-verdict is the median of the ratios of each round. `scripts/bench-openssl-speed --help` tells the
-options.
+jobs, is system time and does not count there. Here an operation costs all CPU time, user and
+system, that the kernel accounted to the process between the line that announces a measurement and
+the line that reports it; the tool's own figure stands beside it. The modes take turns in short
+rounds; the verdict is the median of the ratios of each round. `scripts/bench-openssl-speed --help`
+tells the options.
 """
 
 import argparse
@@ -142,8 +142,8 @@ def main() -> None:
         os.nice(-10)
     listed = modes(o)
     print(f"{machine()}; {openssl_conf.version()}; {o.rounds} rounds of {o.seconds} s in turn")
-    print("/s: medians, per second of user and system time; x: times software, median and least of the")
-    print("rounds; own/s: the tool's own figure, per second of user time.")
+    print("/s: medians, per second of user and system time; x: times software, median and least of")
+    print("the rounds; own/s: the tool's own figure, per second of user time.")
     for algorithm in o.algorithms:
         rounds = []
         for _ in range(o.rounds):

@@ -395,7 +395,8 @@ def document_checks(checks: Checks, p: Programs) -> None:
     for digest in ("SHA256", "SHA384"):
         checks.run(f"kdf TLS1-PRF, {digest}", p.key_derivation, [
             "-keylen", "48", "-kdfopt", f"digest:{digest}",
-            "-kdfopt", "secret:01234567890123456789", "-kdfopt", "seed:master secretabcdefgh", "TLS1-PRF"])
+            "-kdfopt", "secret:01234567890123456789", "-kdfopt", "seed:master secretabcdefgh",
+            "TLS1-PRF"])
         for mode in ("EXTRACT_AND_EXPAND", "EXTRACT_ONLY", "EXPAND_ONLY"):
             length = {"SHA256": 32, "SHA384": 48}[digest]
             checks.run(f"kdf HKDF, {digest}, {mode}", p.key_derivation, [
