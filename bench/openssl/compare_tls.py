@@ -173,8 +173,9 @@ def machine() -> str:
 
 def haproxy_version() -> str:
     """E.g. HAProxy 2.6.12."""
-    text = subprocess.run(["haproxy", "-v"], capture_output=True, text=True, check=True).stdout
-    return " ".join(text.split()[::2][:2]).replace("version ", "")
+    command = [servers.program("haproxy"), "-v"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return " ".join(text.split()[0:3:2])
 
 
 def main() -> None:

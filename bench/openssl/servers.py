@@ -9,6 +9,14 @@ import time
 from pathlib import Path
 
 
+def program(name: str) -> str:
+    """Where a server's program is: not in everyone's PATH."""
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
+    if not found:
+        raise SystemExit(f"{name} is missing: apt-get install {name}")
+    return found
+
+
 def free_port() -> int:
     """A port that nothing listens on."""
     with socket.socket() as one:
@@ -97,8 +105,6 @@ class Server:
 def haproxy(folder: Path, name: str, env, certificates: dict[str, Path], *, asynchronous: bool,
             cpu: int | None = None, master: bool = False, maxconn: int = 4000) -> Server:
     """HAProxy with one thread and a port for each certificate; it answers with 200 and 0 bytes."""
-    if not shutil.which("haproxy", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin"):
-        raise SystemExit("haproxy is missing: apt-get install haproxy")
     ports = {certificate: free_port() for certificate in certificates}
     binds = "".join(
         f"  bind 127.0.0.1:{ports[of]} ssl crt {path} no-tls-tickets backlog 1024\n"
@@ -120,14 +126,12 @@ def haproxy(folder: Path, name: str, env, certificates: dict[str, Path], *, asyn
         f"{binds}"
         "  http-request return status 200\n"
     )
-    program = shutil.which("haproxy") or "/usr/sbin/haproxy"
-    mode = "-W" if master else "-db"
-    return Server([program, mode, "-f", conf], env, ports, folder / f"haproxy-{name}.log", cpu)
+    command = [program("haproxy"), "-W" if master else "-db", "-f", conf]
+    return Server(command, env, ports, folder / f"haproxy-{name}.log", cpu)
 
 
 def nginx(folder: Path, name: str, env, certificate: Path, workers: int) -> Server:
     """nginx with processes that are forked after OpenSSL was initialised."""
-    program = shutil.which("nginx") or "/usr/sbin/nginx"
     port = free_port()
     conf = folder / f"nginx-{name}.conf"
     conf.write_text(
@@ -153,5 +157,5 @@ def nginx(folder: Path, name: str, env, certificate: Path, workers: int) -> Serv
         "  }\n"
         "}\n"
     )
-    command = [program, "-e", folder / f"nginx-{name}-error.log", "-p", folder, "-c", conf]
+    command = [program("nginx"), "-e", folder / f"nginx-{name}-error.log", "-p", folder, "-c", conf]
     return Server(command, env, {"RSA-2048": port}, folder / f"nginx-{name}.log")
