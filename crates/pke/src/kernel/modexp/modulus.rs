@@ -7,9 +7,7 @@ use super::digit::{BITS, MASK, digits_from_bytes, strip_zeros};
 /// Numbers of digits that have a kernel. A modulus goes to the first that holds it.
 pub(super) const CLASSES: [usize; 7] = [10, 15, 20, 30, 40, 60, 80];
 
-/// Bits of a class that stay free. Operands are kept below 2n, not below n, and the CRT adds up to
-/// 4n; with n < R/16 both times n still give results below 2n:
-/// a * b / R + n < 4n * 2n / R + n < 2n.
+/// Bits of a class that stay free: see `montgomery`.
 pub(super) const SLACK: usize = 4;
 
 /// The longest modulus, in bits.
