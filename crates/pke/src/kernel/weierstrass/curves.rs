@@ -98,7 +98,7 @@ curve!(
 curve!(
     /// NIST P-521.
     P521, 11, field::P521, P521Order, 521, 6, false,
-    "1fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\
+    "1ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\
      fa51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409",
     "c6858e06b70404e9cd9e3ecb662395b4429c648139053fb521f828af606b4d3d\
      baa14b5e77efe75928fe1dc127a2ffa8de3348b3c1856a429bf97e7e31c2e5bd66",

@@ -88,7 +88,9 @@ pub(super) const fn negated_inverse(p: u64) -> u64 {
 /// A constant in every lane.
 #[inline(always)]
 pub(super) fn splat<L: Lanes, const N: usize>(digits: &[u64; N]) -> [L; N] {
-    digits.map(L::splat)
+    let mut a = zero::<L, N>();
+    each!(i < N => { a[i] = L::splat(digits[i]); });
+    a
 }
 
 /// Zero.

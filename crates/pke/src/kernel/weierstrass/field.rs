@@ -51,7 +51,9 @@ pub(super) trait Field<const N: usize>: Copy + 'static {
     /// k p, raw.
     #[inline(always)]
     fn multiple<L: Lanes>(k: u64) -> [L; N] {
-        splat(&Self::P.map(|digit| k * digit))
+        let mut a = digits::zero();
+        each!(i < N => { a[i] = L::splat(k * Self::P[i]); });
+        a
     }
 
     /// a b, raw. In a point formula inlined where numbers are short, else a call.

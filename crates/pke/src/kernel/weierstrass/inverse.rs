@@ -59,14 +59,15 @@ impl<F: Field<N>, L: Lanes, const N: usize> Outline for Inversion<F, L, N> {
         // With M the product of k matrices, 2^(50 k) (f, g) = M (p, a). Below, d and e are
         // multiplied by the same matrices but divided by 2^52 each time, so that at the end
         // +-2^(50 k) = M01 a and d = M01 e0 / 2^(52 k): 1/a = +-2^(2 k) d / e0. Hence this e0.
-        let mut f = splat(&F::P);
+        let mut f: [L; N] = splat(&F::P);
         let mut g = self.0;
         let mut d = zero();
         let mut e = splat(&const { power_of_two(2 * BITS * N + 2 * matrices(F::BITS), &F::P) });
         let mut zeta = L::splat(u64::MAX);
         for _ in 0..matrices(F::BITS) {
-            let low = |x: &[L; N]| x[0].or(x[1].shl::<52>());
-            let matrix = steps(&mut zeta, low(&f), low(&g));
+            let low_f = f[0].or(f[1].shl::<52>());
+            let low_g = g[0].or(g[1].shl::<52>());
+            let matrix = steps(&mut zeta, low_f, low_g);
             (f, g) = apply_exact(&matrix, f, g);
             (d, e) = apply_modular::<F, L, N>(&matrix, d, e);
         }
@@ -85,10 +86,9 @@ fn steps<L: Lanes>(zeta: &mut L, mut f: L, mut g: L) -> Matrix<L> {
         let positive = negative(*zeta);
         let odd = g.and(one).eq(one);
         let swap = L::mask_and(positive, odd);
-        let signed = |x: L| L::select(positive, zero.sub(x), x);
-        g = L::select(odd, g.add(signed(f)), g);
-        q = L::select(odd, q.add(signed(u)), q);
-        r = L::select(odd, r.add(signed(v)), r);
+        g = L::select(odd, g.add(L::select(positive, zero.sub(f), f)), g);
+        q = L::select(odd, q.add(L::select(positive, zero.sub(u), u)), q);
+        r = L::select(odd, r.add(L::select(positive, zero.sub(v), v)), r);
         // In a swap delta becomes 1 - delta: zeta becomes -zeta - 2; else zeta - 1.
         *zeta = L::select(swap, L::splat(u64::MAX - 1).sub(*zeta), zeta.sub(one));
         // f + (g - f) is the old g.
@@ -116,34 +116,76 @@ fn negated<L: Lanes, const N: usize>(a: [L; N]) -> [L; N] {
     minus
 }
 
+/// size x, x or its negative by the sign of the factor, as 12 columns; what is chosen, and the size.
+#[inline(always)]
+fn signed_product<L: Lanes, const N: usize>(
+    t: &mut [L; 12],
+    factor: L,
+    plus: &[L; N],
+    minus: &[L; N],
+) -> ([L; N], L) {
+    let sign = negative(factor);
+    let size = L::select(sign, L::splat(0).sub(factor), factor);
+    let x = select::<L, N>(sign, *minus, *plus);
+    each!(i < N => {
+        t[i] = t[i].madd_lo(size, x[i]);
+        t[i + 1] = t[i + 1].madd_hi(size, x[i]);
+    });
+    (x, size)
+}
+
+/// (u f + v g) / 2^50, in two's complement. The factors come with their numbers and the negatives
+/// of these.
+#[inline(always)]
+fn row_exact<L: Lanes, const N: usize>(
+    (u, f, minus_f): (L, &[L; N], &[L; N]),
+    (v, g, minus_g): (L, &[L; N], &[L; N]),
+) -> [L; N] {
+    let mut t = [L::splat(0); 12];
+    // The digits of a negative x are those of x + 2^(52 N).
+    let (x, size) = signed_product(&mut t, u, f, minus_f);
+    t[N] = t[N].sub(L::select(top_bit(&x), size, L::splat(0)));
+    let (x, size) = signed_product(&mut t, v, g, minus_g);
+    t[N] = t[N].sub(L::select(top_bit(&x), size, L::splat(0)));
+    each!(i < N => {
+        t[i + 1] = t[i + 1].add(t[i].sar::<52>());
+        t[i] = t[i].and(L::splat(MASK));
+    });
+    let mut result = *f;
+    each!(i < N => {
+        result[i] = t[i].shr::<50>().or(t[i + 1].shl::<2>()).and(L::splat(MASK));
+    });
+    result
+}
+
 /// The matrix applied to f and g in two's complement, divided exactly.
 #[inline(always)]
 fn apply_exact<L: Lanes, const N: usize>(m: &Matrix<L>, f: [L; N], g: [L; N]) -> ([L; N], [L; N]) {
     let (minus_f, minus_g) = (negated(f), negated(g));
-    let row = |u: L, v: L| {
-        let mut t = [L::splat(0); 12];
-        for (factor, plus, minus) in [(u, &f, &minus_f), (v, &g, &minus_g)] {
-            let sign = negative(factor);
-            let size = L::select(sign, L::splat(0).sub(factor), factor);
-            let x = select::<L, N>(sign, *minus, *plus);
-            each!(i < N => {
-                t[i] = t[i].madd_lo(size, x[i]);
-                t[i + 1] = t[i + 1].madd_hi(size, x[i]);
-            });
-            // The digits of a negative x are x + 2^(52 N).
-            t[N] = t[N].sub(L::select(top_bit(&x), size, L::splat(0)));
-        }
-        let mut result = f;
-        each!(i < N => {
-            t[i + 1] = t[i + 1].add(t[i].sar::<52>());
-            t[i] = t[i].and(L::splat(MASK));
-        });
-        each!(i < N => {
-            result[i] = t[i].shr::<50>().or(t[i + 1].shl::<2>()).and(L::splat(MASK));
-        });
-        result
-    };
-    (row(m.u, m.v), row(m.q, m.r))
+    (
+        row_exact((m.u, &f, &minus_f), (m.v, &g, &minus_g)),
+        row_exact((m.q, &f, &minus_f), (m.r, &g, &minus_g)),
+    )
+}
+
+/// (u d + v e) / 2^52 modulo p.
+#[inline(always)]
+fn row_modular<F: Field<N>, L: Lanes, const N: usize>(
+    (u, d, minus_d): (L, &[L; N], &[L; N]),
+    (v, e, minus_e): (L, &[L; N], &[L; N]),
+) -> [L; N] {
+    let mut t = [L::splat(0); 12];
+    signed_product(&mut t, u, d, minus_d);
+    signed_product(&mut t, v, e, minus_e);
+    let quotient = L::splat(0).madd_lo(t[0], L::splat(F::NEGATED_INVERSE));
+    each!(i < N => {
+        t[i] = t[i].madd_lo(quotient, L::splat(F::P[i]));
+        t[i + 1] = t[i + 1].madd_hi(quotient, L::splat(F::P[i]));
+    });
+    t[1] = t[1].add(t[0].shr::<52>());
+    let mut result = *d;
+    each!(i < N => { result[i] = t[i + 1]; });
+    carry(result)
 }
 
 /// The matrix applied to d and e modulo p, divided by 2^52. From 0..=2p to 0..=2p: a row's sizes
@@ -156,26 +198,8 @@ fn apply_modular<F: Field<N>, L: Lanes, const N: usize>(
 ) -> ([L; N], [L; N]) {
     let twice_p = F::multiple::<L>(2);
     let (minus_d, minus_e) = (carry(sub(twice_p, d)), carry(sub(twice_p, e)));
-    let row = |u: L, v: L| {
-        let mut t = [L::splat(0); 12];
-        for (factor, plus, minus) in [(u, &d, &minus_d), (v, &e, &minus_e)] {
-            let sign = negative(factor);
-            let size = L::select(sign, L::splat(0).sub(factor), factor);
-            let x = select::<L, N>(sign, *minus, *plus);
-            each!(i < N => {
-                t[i] = t[i].madd_lo(size, x[i]);
-                t[i + 1] = t[i + 1].madd_hi(size, x[i]);
-            });
-        }
-        let quotient = L::splat(0).madd_lo(t[0], L::splat(F::NEGATED_INVERSE));
-        each!(i < N => {
-            t[i] = t[i].madd_lo(quotient, L::splat(F::P[i]));
-            t[i + 1] = t[i + 1].madd_hi(quotient, L::splat(F::P[i]));
-        });
-        let mut result = d;
-        t[1] = t[1].add(t[0].shr::<52>());
-        each!(i < N => { result[i] = t[i + 1]; });
-        carry(result)
-    };
-    (row(m.u, m.v), row(m.q, m.r))
+    (
+        row_modular::<F, L, N>((m.u, &d, &minus_d), (m.v, &e, &minus_e)),
+        row_modular::<F, L, N>((m.q, &d, &minus_d), (m.r, &e, &minus_e)),
+    )
 }

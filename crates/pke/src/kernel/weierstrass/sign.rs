@@ -157,13 +157,12 @@ pub(super) fn verify<C: Shape<N>, L: Lanes, const N: usize>(lanes: &mut [Verify<
 
     // x / z^2 = expected or expected + n, if that is below p.
     let zz = field::square::<C::Prime, L, N>(&sum.z);
-    let matches = |x: &[L; N]| {
-        let x = field::mul::<C::Prime, L, N>(&field::enter::<C::Prime, L, N>(x), &zz);
-        field::is_zero::<C::Prime, L, N>(&carry(add(sub(sum.x, x), C::Prime::multiple(2))))
-    };
     let wrapped = carry(add(expected, n));
     let wraps = less(wrapped, splat(&C::Prime::P)).0;
-    let same = L::mask_or(matches(&expected), L::mask_and(wraps, matches(&wrapped)));
+    let same = L::mask_or(
+        has_x::<C::Prime, L, N>(&sum, &zz, &expected),
+        L::mask_and(wraps, has_x::<C::Prime, L, N>(&sum, &zz, &wrapped)),
+    );
     let finite = L::mask_not(field::is_zero::<C::Prime, L, N>(&sum.z));
     let good = L::mask_and(L::mask_and(valid, counts), L::mask_and(same, finite));
     let good = L::mask_bits(good) & fits;
@@ -172,15 +171,29 @@ pub(super) fn verify<C: Shape<N>, L: Lanes, const N: usize>(lanes: &mut [Verify<
     }
 }
 
+/// Where x / z^2 of a point is a number, not in Montgomery form.
+#[inline(always)]
+fn has_x<F: Field<N>, L: Lanes, const N: usize>(
+    a: &Point<L, N>,
+    zz: &[L; N],
+    x: &[L; N],
+) -> L::Mask {
+    let x = field::mul::<F, L, N>(&field::enter::<F, L, N>(x), zz);
+    field::is_zero::<F, L, N>(&carry(add(sub(a.x, x), F::multiple(2))))
+}
+
 /// Coordinates to Montgomery form.
 #[inline(always)]
 fn load_point<C: Shape<N>, L: Lanes, const N: usize>(
     (x, y): &([&[u8]; 8], [&[u8]; 8]),
 ) -> Affine<L, N> {
-    let enter = |strings| {
-        field::canonical::<C::Prime, L, N>(&field::enter::<C::Prime, L, N>(&load::<L, N>(strings)))
-    };
-    Affine { x: enter(x), y: enter(y) }
+    Affine { x: load_residue::<C::Prime, L, N>(x), y: load_residue::<C::Prime, L, N>(y) }
+}
+
+/// A coordinate to Montgomery form.
+#[inline(always)]
+fn load_residue<F: Field<N>, L: Lanes, const N: usize>(strings: &[&[u8]; 8]) -> [L; N] {
+    field::canonical::<F, L, N>(&field::enter::<F, L, N>(&load(strings)))
 }
 
 /// d P.

@@ -63,22 +63,24 @@ impl Table {
     ) -> Affine<L, N> {
         let chunks = const { (1 << (C::WINDOW - 1)) / 16 };
         let rows = &self.rows[window * 2 * N * chunks..][..2 * N * chunks];
-        let high = index.shr::<4>();
-        let digit = |c: usize| {
-            let mut value = L::permute(&rows[c * chunks], index);
-            for k in 1..chunks {
-                let here = high.eq(L::splat(k as u64));
-                value = L::select(here, L::permute(&rows[c * chunks + k], index), value);
-            }
-            value
-        };
         let mut entry = Affine { x: [L::splat(0); N], y: [L::splat(0); N] };
         super::digits::each!(i < N => {
-            entry.x[i] = digit(i);
-            entry.y[i] = digit(N + i);
+            entry.x[i] = pick_digit(&rows[i * chunks..][..chunks], index);
+            entry.y[i] = pick_digit(&rows[(N + i) * chunks..][..chunks], index);
         });
         entry
     }
+}
+
+/// Number `index` of some rows.
+#[inline(always)]
+fn pick_digit<L: Lanes>(rows: &[Row], index: L) -> L {
+    let high = index.shr::<4>();
+    let mut value = L::permute(&rows[0], index);
+    for (k, row) in rows.iter().enumerate().skip(1) {
+        value = L::select(high.eq(L::splat(k as u64)), L::permute(row, index), value);
+    }
+    value
 }
 
 /// 1 to `count` times `base`, affine: one inversion for all by Montgomery's trick. e `base` + `base`
