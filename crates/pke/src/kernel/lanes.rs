@@ -68,6 +68,26 @@ pub(crate) trait Lanes: Copy {
     fn ror<const BITS: i32>(self) -> Self;
     /// `table[self mod 16]` per lane. All of the table is read, whatever the lanes hold.
     fn pick(self, table: &[u64; 16]) -> Self;
+    /// Lane `i` becomes `row[index[i] % 16]`. All of the row is read, whatever the index: on
+    /// registers this is one shuffle.
+    fn permute(row: &Row, index: Self) -> Self;
+    /// Whether code is worth its size: long sequences are inlined only where this is true.
+    const FAST: bool;
+    /// Runs a piece of code that is not to be inlined, with the CPU features of this
+    /// implementation.
+    fn outline(piece: &mut impl Outline);
+}
+
+/// Sixteen numbers for [`Lanes::permute`].
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Row(pub(crate) [u64; 16]);
+
+/// Code for [`Lanes::outline`], with its operands. `run` must be `#[inline(always)]`, or it is
+/// compiled without the CPU features.
+pub(crate) trait Outline {
+    /// Does it.
+    fn run(&mut self);
 }
 
 /// Eight integers: the readable twin, on every CPU.
@@ -210,6 +230,20 @@ impl Lanes for Portable {
             entries.fold(0, |found, (i, entry)| found | (entry & is_zero((index & 15) ^ i)))
         }))
     }
+    #[inline(always)]
+    fn permute(row: &Row, index: Self) -> Self {
+        let index = index.and(Self::splat(15));
+        let mut picked = Self::splat(0);
+        for (i, &value) in row.0.iter().enumerate() {
+            picked = Self::select(index.eq(Self::splat(i as u64)), Self::splat(value), picked);
+        }
+        picked
+    }
+    const FAST: bool = false;
+    #[inline(never)]
+    fn outline(piece: &mut impl Outline) {
+        piece.run();
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -219,11 +253,17 @@ pub(crate) use wide::Wide;
 mod wide {
     use core::arch::x86_64::*;
 
-    use super::Lanes;
+    use super::{Lanes, Outline, Row};
 
     /// One AVX-512 register. Whoever names it holds an `Avx512` token.
     #[derive(Clone, Copy)]
     pub(crate) struct Wide(pub(crate) __m512i);
+
+    #[inline(never)]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma")]
+    fn outlined(piece: &mut impl Outline) {
+        piece.run();
+    }
 
     // SAFETY of every block below: entry points take an `Avx512` token, which proves the features
     // (F, BW, DQ, VL, IFMA); loads and stores are of arrays of exactly 64 bytes, unaligned.
@@ -359,6 +399,18 @@ mod wide {
                 let high = _mm512_loadu_si512(entries.add(8).cast());
                 Wide(_mm512_permutex2var_epi64(low, self.0, high))
             }
+        }
+        #[inline(always)]
+        fn permute(row: &Row, index: Self) -> Self {
+            let halves = row.0.as_ptr().cast::<__m512i>();
+            // SAFETY: as above; a row is 128 bytes, aligned to 64.
+            Wide(unsafe { _mm512_permutex2var_epi64(*halves, index.0, *halves.add(1)) })
+        }
+        const FAST: bool = true;
+        #[inline(always)]
+        fn outline(piece: &mut impl Outline) {
+            // SAFETY: as above.
+            unsafe { outlined(piece) }
         }
     }
     /// No instruction; the compiler has to assume that there is one.

@@ -7,3 +7,4 @@
 pub mod curve25519;
 pub(crate) mod lanes;
 pub mod modexp;
+pub mod weierstrass;
