@@ -7,6 +7,7 @@
 use std::hint::black_box;
 
 use aws_lc_sys as lc;
+use lookaside_pke::kernel::curve448;
 use lookaside_pke::kernel::curve25519::{self, Derive, Public, Sign, Verify};
 use lookaside_simd::{Avx512, Cpu};
 use openssl_sys as ossl;
@@ -20,6 +21,7 @@ fn main() {
     };
     x25519(token);
     ed25519(token);
+    x448(token);
 }
 
 /// Nanoseconds of this thread's CPU time.
@@ -276,4 +278,37 @@ fn ed25519(token: Avx512) {
         ],
     );
     assert_eq!(right, 8 * 16 * (ROUNDS + 1));
+}
+
+fn x448(token: Avx512) {
+    let private: [[u8; 56]; 8] = std::array::from_fn(|i| bytes(i as u64 + 1));
+    let peer: [[u8; 56]; 8] = std::array::from_fn(|i| bytes(i as u64 + 100));
+    let keys = private.map(|key| Key::private(ossl::EVP_PKEY_X448, &key));
+    let peers = peer.map(|key| Key::public(ossl::EVP_PKEY_X448, &key));
+    let (mut ours, mut openssl) = ([[0; 56]; 8], [[0; 56]; 8]);
+    compare(
+        "X448",
+        &mut [
+            ("ours", 8 * 4, &mut || {
+                for _ in 0..4 {
+                    let inputs = private.iter().zip(&peer).zip(&mut ours);
+                    let mut items: Vec<curve448::Derive<'_>> = inputs
+                        .map(|((private, peer), out)| curve448::Derive {
+                            private,
+                            peer,
+                            out,
+                            ok: false,
+                        })
+                        .collect();
+                    curve448::x448_avx512(token, black_box(&mut items));
+                }
+            }),
+            ("OpenSSL", 8, &mut || {
+                for i in 0..8 {
+                    keys[i].derive(&peers[i], &mut openssl[i]);
+                }
+            }),
+        ],
+    );
+    assert!(ours == openssl);
 }

@@ -233,7 +233,7 @@ fn verification_agrees_with_aws_lc() {
         let mut wrong = public;
         wrong[bit / 8] ^= 1 << (bit % 8);
         cases.push((wrong, message.clone(), signature));
-        let mut longer = message;
+        let mut longer = message.clone();
         longer.push(0);
         cases.push((public, longer, signature));
         // s + L.
@@ -245,7 +245,7 @@ fn verification_agrees_with_aws_lc() {
             *byte = carry as u8;
             carry >>= 8;
         }
-        cases.push((public, cases[cases.len() - 6].1.clone(), wrong));
+        cases.push((public, message, wrong));
     }
     // Keys of small order, and not canonical: with s = 0, R is -[h] A, a point of small order.
     let mut points = vec![

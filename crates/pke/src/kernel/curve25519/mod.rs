@@ -8,6 +8,7 @@
 //! `field` has the arithmetic and its bounds, `montgomery` the ladder of X25519, `edwards` the
 //! points of Ed25519, `table` multiples of the base point, `scalar` numbers modulo its order.
 
+#[cfg(target_arch = "x86_64")]
 use lookaside_simd::Avx512;
 
 mod edwards;
@@ -69,35 +70,6 @@ pub struct Verify<'a> {
     pub signature: &'a [u8; 64],
     /// Whether the signature is right.
     pub ok: bool,
-}
-
-/// Declares a kernel's two entry points: over AVX-512 and over arrays.
-macro_rules! entry_points {
-    ($(#[$doc:meta])* $avx512:ident, $portable:ident, $item:ident, $module:ident::$kernel:ident) => {
-        $(#[$doc])*
-        ///
-        /// With AVX-512 IFMA.
-        #[cfg(target_arch = "x86_64")]
-        pub fn $avx512(_: Avx512, items: &mut [$item<'_>]) {
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma")]
-            fn run(items: &mut [$item<'_>]) {
-                $module::$kernel::<$crate::kernel::lanes::Wide>(items);
-            }
-            for group in items.chunks_mut(8) {
-                // SAFETY: the token proves the features.
-                unsafe { run(group) }
-            }
-        }
-
-        $(#[$doc])*
-        ///
-        /// On any CPU, with the same steps in the same order: to test and to prove, not for speed.
-        pub fn $portable(items: &mut [$item<'_>]) {
-            for group in items.chunks_mut(8) {
-                $module::$kernel::<$crate::kernel::lanes::Portable>(group);
-            }
-        }
-    };
 }
 
 entry_points! {
