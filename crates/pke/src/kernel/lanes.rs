@@ -61,9 +61,6 @@ pub(crate) trait Lanes: Copy {
     /// The opposite of [`Lanes::mask_bits`].
     fn mask_from_bits(bits: u8) -> Self::Mask;
 
-    /// The same value, of which the compiler knows nothing. It likes to join shifts and additions
-    /// to a multiplication, which is three operations here.
-    fn opaque(self) -> Self;
     /// Right by `BITS`, what falls out at the low end shifted in at the high end.
     fn ror<const BITS: i32>(self) -> Self;
     /// `table[self mod 16]` per lane. All of the table is read, whatever the lanes hold.
@@ -76,6 +73,8 @@ pub(crate) trait Lanes: Copy {
     /// Runs a piece of code that is not to be inlined, with the CPU features of this
     /// implementation.
     fn outline(piece: &mut impl Outline);
+    /// Takes a step: vector code has it in line, portable code has it once and calls it.
+    fn take<S: Step>(step: S) -> S::Output;
 }
 
 /// Sixteen numbers for [`Lanes::permute`].
@@ -88,6 +87,16 @@ pub(crate) struct Row(pub(crate) [u64; 16]);
 pub(crate) trait Outline {
     /// Does it.
     fn run(&mut self);
+}
+
+/// A large step that is taken at many places. Its portable code is eight times the size of the
+/// vector code: too much to be in line everywhere. (A closure would not do: it would be compiled
+/// without the features of the function around it.)
+pub(crate) trait Step {
+    /// What it results in.
+    type Output;
+    /// Takes the step: `#[inline(always)]` in every implementation.
+    fn run(self) -> Self::Output;
 }
 
 /// Eight integers: the readable twin, on every CPU.
@@ -216,10 +225,6 @@ impl Lanes for Portable {
         PortableMask(core::array::from_fn(|i| u64::from(bits >> i & 1).wrapping_neg()))
     }
     #[inline(always)]
-    fn opaque(self) -> Self {
-        self
-    }
-    #[inline(always)]
     fn ror<const BITS: i32>(self) -> Self {
         Portable(self.0.map(|a| a.rotate_right(BITS.cast_unsigned())))
     }
@@ -244,6 +249,10 @@ impl Lanes for Portable {
     fn outline(piece: &mut impl Outline) {
         piece.run();
     }
+    #[inline(never)]
+    fn take<S: Step>(step: S) -> S::Output {
+        step.run()
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -253,7 +262,7 @@ pub(crate) use wide::Wide;
 mod wide {
     use core::arch::x86_64::*;
 
-    use super::{Lanes, Outline, Row};
+    use super::{Lanes, Outline, Row, Step};
 
     /// One AVX-512 register. Whoever names it holds an `Avx512` token.
     #[derive(Clone, Copy)]
@@ -381,11 +390,6 @@ mod wide {
             bits
         }
         #[inline(always)]
-        fn opaque(self) -> Self {
-            // SAFETY: as above.
-            Wide(unsafe { opaque(self.0) })
-        }
-        #[inline(always)]
         fn ror<const BITS: i32>(self) -> Self {
             // SAFETY: as above.
             Wide(unsafe { _mm512_ror_epi64::<BITS>(self.0) })
@@ -412,7 +416,12 @@ mod wide {
             // SAFETY: as above.
             unsafe { outlined(piece) }
         }
+        #[inline(always)]
+        fn take<S: Step>(step: S) -> S::Output {
+            step.run()
+        }
     }
+
     /// No instruction; the compiler has to assume that there is one.
     #[inline]
     #[target_feature(enable = "avx512f")]
