@@ -51,6 +51,9 @@ fn race(rounds: usize, contenders: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> {
     best
 }
 
+/// Does one item for each pair of source and destination.
+type Run<'a> = dyn Fn(&Cpu, &mut [(&[u8], &mut [u8])]) + 'a;
+
 struct Bench {
     rounds: usize,
     names: Vec<String>,
@@ -61,14 +64,7 @@ impl Bench {
         self.names.is_empty() || self.names.iter().any(|part| name.contains(part))
     }
 
-    /// `run(cpu, sources, destinations)` does one item for each source.
-    fn row(
-        &self,
-        name: &str,
-        src: &[u8],
-        dst_len: usize,
-        run: &dyn Fn(&Cpu, &mut [(&[u8], &mut [u8])]),
-    ) {
+    fn row(&self, name: &str, src: &[u8], dst_len: usize, run: &Run<'_>) {
         const COUNTS: [usize; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
         let alone = Cpu::with_cap(Tier::Generic);
         let mut one: Vec<u8> = vec![0; dst_len];
