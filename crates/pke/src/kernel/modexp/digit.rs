@@ -27,7 +27,8 @@ impl Digit {
 #[inline(always)]
 fn digit_of(bytes: &[u8], k: usize) -> u64 {
     // 104 bits are 13 bytes: an even digit starts on a byte, an odd one four bits into one.
-    let (start, shift) = if k % 2 == 0 { (13 * (k / 2), 0) } else { (13 * (k / 2) + 6, 4) };
+    let (start, shift) =
+        if k.is_multiple_of(2) { (13 * (k / 2), 0) } else { (13 * (k / 2) + 6, 4) };
     let Some(end) = bytes.len().checked_sub(start) else { return 0 };
     let word = match end.checked_sub(8) {
         Some(at) => u64::from_be_bytes(bytes[at..end].try_into().expect("eight bytes")),

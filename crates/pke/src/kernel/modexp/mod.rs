@@ -9,6 +9,7 @@
 //!
 //! Checked against AWS-LC in `tests/modexp.rs`; measured in `benches/modexp.rs`.
 
+mod columns;
 mod crt;
 mod digit;
 mod modulus;

@@ -3,27 +3,27 @@
 //! Digits have 52 bits and R = 2^(52 N). A product is summed column by column in 64-bit lanes
 //! without passing a carry: a column takes at most 2N low and high halves of products and as many
 //! from the reduction, each below 2^52, doubled at most once, so that 6N * 2^52 < 2^62 for N = 160.
-//! Carries pass once, at the end. There is no final subtraction: operands below 2n give results
-//! below 2n, since n < R / 16.
+//! Carries pass once, at the end. There is no final subtraction: where n < R / 16, a product of
+//! factors below 4n and 3n is reduced to less than 12 n^2 / R + 2n < 3n, the 2n being what the
+//! reduction itself may leave (`columns` says why not n).
 //!
-//! The work is cut into panels of `ROWS` rows: `ROWS` digits of one factor times all of the other.
-//! Within a panel, `ROWS` columns at a time stay in registers, where they take `2 * ROWS^2`
-//! multiplications for `2 * ROWS` loads and `ROWS` stores. The reduction is of the same form, its
-//! row factors the quotient digits.
+//! Numbers of more than 20 digits are cut into blocks of 15 or 20.
 //!
 //! Constant time: loops run over public lengths only.
 
+use super::columns::{
+    ROWS, Rows, add_block, fold_block, load, multiply_one, reduce_block, reduce_one, square_block,
+    store,
+};
 use super::digit::{BITS, Digit, MASK};
 use super::modulus::Modulus;
 use crate::kernel::lanes::{Lanes, Portable};
-
-/// Rows of a panel. Divides every class. Registers: 5 row factors, 10 column factors, 5 sums.
-const ROWS: usize = 5;
 
 /// Eight moduli of `N` digits, lane by lane.
 pub(super) struct Moduli<const N: usize> {
     pub(super) n: [Digit; N],
     pub(super) k0: Digit,
+    pub(super) folded: [Digit; N],
     pub(super) r: [Digit; N],
     pub(super) r2: [Digit; N],
 }
@@ -32,10 +32,11 @@ impl<const N: usize> Moduli<N> {
     /// Of `N` digits each.
     pub(super) fn new(moduli: [&Modulus; 8]) -> Moduli<N> {
         let zero = [Digit::ZERO; N];
-        let mut all = Moduli { n: zero, k0: Digit::ZERO, r: zero, r2: zero };
+        let mut all = Moduli { n: zero, k0: Digit::ZERO, folded: zero, r: zero, r2: zero };
         for (lane, modulus) in moduli.into_iter().enumerate() {
             assert_eq!(modulus.digits(), N, "a batch is of one class");
             super::digit::lane_from_digits(&modulus.n, lane, &mut all.n);
+            super::digit::lane_from_digits(&modulus.folded, lane, &mut all.folded);
             super::digit::lane_from_digits(&modulus.r, lane, &mut all.r);
             super::digit::lane_from_digits(&modulus.r2, lane, &mut all.r2);
             all.k0.0[lane] = modulus.k0;
@@ -49,6 +50,7 @@ impl<const N: usize> Drop for Moduli<N> {
         use zeroize::Zeroize;
         self.n.zeroize();
         self.k0.zeroize();
+        self.folded.zeroize();
         self.r.zeroize();
         self.r2.zeroize();
     }
@@ -56,7 +58,7 @@ impl<const N: usize> Drop for Moduli<N> {
 
 /// The operations as calls, so that each is compiled once per class however often it is used.
 /// `wide` has 2N digits of scratch.
-pub(super) trait Arithmetic: Lanes {
+pub(super) trait Arithmetic: Rows {
     /// x = x * y / R mod n.
     fn multiply<const N: usize>(
         x: &mut [Digit; N],
@@ -143,105 +145,21 @@ mod wide {
     }
 }
 
+/// Block `k` of a number.
 #[inline(always)]
-fn load<L: Lanes>(from: &[Digit], at: usize) -> L {
-    L::load(&from[at].0)
+fn block<const B: usize>(x: &[Digit], k: usize) -> &[Digit; B] {
+    x[k * B..(k + 1) * B].try_into().expect("B digits")
 }
 
-#[inline(always)]
-fn store<L: Lanes>(value: L, to: &mut [Digit], at: usize) {
-    value.store(&mut to[at].0);
-}
-
-#[inline(always)]
-fn load_rows<L: Lanes>(from: &[Digit], at: usize) -> [L; ROWS] {
-    let mut rows = [L::splat(0); ROWS];
-    for (r, row) in rows.iter_mut().enumerate() {
-        *row = load(from, at + r);
-    }
-    rows
-}
-
-/// sum[0 .. m + ROWS] += x * y, where y has m >= ROWS digits, a multiple of ROWS.
-#[inline(always)]
-fn add_panel<L: Lanes>(sum: &mut [Digit], x: &[L; ROWS], y: &[Digit]) {
-    // The columns that not all rows reach.
-    for j in 0..ROWS {
-        let mut t: L = load(sum, j);
-        for r in 0..ROWS {
-            if r <= j {
-                t = t.madd_lo(x[r], load(y, j - r));
-            }
-            if r < j {
-                t = t.madd_hi(x[r], load(y, j - r - 1));
-            }
+/// Calls `$function::<L, B, N>` with the length of block that suits N.
+macro_rules! by_blocks {
+    ($function:ident::<$lanes:ty, $n:ident>($($arg:expr),*)) => {
+        match $n {
+            10 => $function::<$lanes, 10, $n>($($arg),*),
+            15 | 30 => $function::<$lanes, 15, $n>($($arg),*),
+            _ => $function::<$lanes, 20, $n>($($arg),*),
         }
-        store(t, sum, j);
-    }
-    add_upper_columns(sum, x, y);
-}
-
-/// The part of [`add_panel`] from column ROWS up.
-#[inline(always)]
-fn add_upper_columns<L: Lanes>(sum: &mut [Digit], x: &[L; ROWS], y: &[Digit]) {
-    let m = y.len();
-    let sum = &mut sum[..m + ROWS];
-    // The last ROWS digits of y below the current column.
-    let mut before: [L; ROWS] = load_rows(y, 0);
-    let mut j = ROWS;
-    while j < m {
-        let mut t: [L; ROWS] = load_rows(sum, j);
-        let here: [L; ROWS] = load_rows(y, j);
-        // Digit j + k of y, for -ROWS <= k < ROWS, counted from 0.
-        let digit = |k: usize| if k < ROWS { before[k] } else { here[k - ROWS] };
-        for r in 0..ROWS {
-            for c in 0..ROWS {
-                t[c] = t[c].madd_lo(x[r], digit(ROWS + c - r));
-            }
-            for c in 0..ROWS {
-                t[c] = t[c].madd_hi(x[r], digit(ROWS + c - r - 1));
-            }
-        }
-        for c in 0..ROWS {
-            store(t[c], sum, j + c);
-        }
-        before = here;
-        j += ROWS;
-    }
-    // The columns above y.
-    for c in 0..ROWS {
-        let mut t: L = load(sum, m + c);
-        for r in 0..ROWS {
-            if r > c {
-                t = t.madd_lo(x[r], before[ROWS + c - r]);
-            }
-            if r >= c {
-                t = t.madd_hi(x[r], before[ROWS + c - r - 1]);
-            }
-        }
-        store(t, sum, m + c);
-    }
-}
-
-/// Adds the multiple of n to sum[0 .. N + ROWS] that makes the lowest ROWS digits 0, and passes
-/// their carry on.
-#[inline(always)]
-fn reduce_panel<L: Lanes>(sum: &mut [Digit], n: &[Digit], k0: L) {
-    let zero = L::splat(0);
-    let mut q = [zero; ROWS];
-    let mut carry = zero;
-    for r in 0..ROWS {
-        let mut t: L = load(sum, r);
-        for s in 0..r {
-            t = t.madd_hi(q[s], load(n, r - s - 1));
-            t = t.madd_lo(q[s], load(n, r - s));
-        }
-        t = t.add(carry);
-        q[r] = zero.madd_lo(t, k0);
-        carry = t.madd_lo(q[r], load(n, 0)).shr::<{ BITS as u32 }>();
-    }
-    store(load::<L>(sum, ROWS).add(carry), sum, ROWS);
-    add_upper_columns(sum, &q, n);
+    };
 }
 
 /// x = the upper N digits of wide, with carries passed.
@@ -256,88 +174,116 @@ fn finish<L: Lanes, const N: usize>(x: &mut [Digit; N], wide: &[Digit]) {
 }
 
 #[inline(always)]
-fn multiply<L: Lanes, const N: usize>(
+fn multiply<L: Rows, const N: usize>(
     x: &mut [Digit; N],
     y: &[Digit; N],
     moduli: &Moduli<N>,
     wide: &mut [Digit],
 ) {
-    let k0 = L::load(&moduli.k0.0);
-    let wide = &mut wide[..2 * N];
-    wide.fill(Digit::ZERO);
-    for i in (0..N).step_by(ROWS) {
-        let sum = &mut wide[i..i + N + ROWS];
-        add_panel::<L>(sum, &load_rows(x, i), y);
-        reduce_panel::<L>(sum, &moduli.n, k0);
-    }
-    finish::<L, N>(x, wide);
+    by_blocks!(multiply_by_blocks::<L, N>(x, y, moduli, wide));
 }
 
 #[inline(always)]
-fn square<L: Lanes, const N: usize>(
+fn multiply_by_blocks<L: Rows, const B: usize, const N: usize>(
+    x: &mut [Digit; N],
+    y: &[Digit; N],
+    moduli: &Moduli<N>,
+    wide: &mut [Digit],
+) {
+    if B == N {
+        let k0 = L::load(&moduli.k0.0);
+        let (folded, n) = (block::<B>(&moduli.folded, 0), block::<B>(&moduli.n, 0));
+        let x: &mut [Digit; B] = (&mut x[..]).try_into().expect("one block");
+        multiply_one::<L, B>(x, block::<B>(y, 0), folded, n, k0);
+    } else {
+        product_by_blocks::<L, B, N>(wide, x, y);
+        reduce_by_blocks::<L, B, N>(x, moduli, wide);
+    }
+}
+
+#[inline(always)]
+fn square<L: Rows, const N: usize>(
     x: &mut [Digit; N],
     times: usize,
     moduli: &Moduli<N>,
     wide: &mut [Digit],
 ) {
     for _ in 0..times {
-        square_wide::<L, N>(x, wide);
-        reduce::<L, N>(x, moduli, wide);
+        by_blocks!(square_by_blocks::<L, N>(x, wide));
+        by_blocks!(reduce_by_blocks::<L, N>(x, moduli, wide));
     }
 }
 
-/// wide = x^2: every product of two different digits once, doubled, plus the squares.
+/// wide = x^2: the products of different blocks, then doubled with the squares of blocks.
 #[inline(always)]
-fn square_wide<L: Lanes, const N: usize>(x: &[Digit; N], wide: &mut [Digit]) {
+fn square_by_blocks<L: Rows, const B: usize, const N: usize>(x: &[Digit; N], wide: &mut [Digit]) {
     let wide = &mut wide[..2 * N];
+    if B == N {
+        return square_block::<L, B, true>(wide, block(x, 0));
+    }
     wide.fill(Digit::ZERO);
-    for i in (0..N).step_by(ROWS) {
-        let rows: [L; ROWS] = load_rows(x, i);
-        // Within the panel.
-        let mut t = [L::splat(0); 2 * ROWS];
-        for (k, t) in t.iter_mut().enumerate() {
-            *t = load(wide, 2 * i + k);
+    for i in 0..N / B {
+        for j in i + 1..N / B {
+            add_block::<L, B>(&mut wide[(i + j) * B..], block(x, i), block(x, j));
         }
-        for a in 0..ROWS {
-            for b in 0..ROWS {
-                if a < b {
-                    t[a + b] = t[a + b].madd_lo(rows[a], rows[b]);
-                    t[a + b + 1] = t[a + b + 1].madd_hi(rows[a], rows[b]);
-                }
-            }
-        }
-        for (k, t) in t.into_iter().enumerate() {
-            store(t, wide, 2 * i + k);
-        }
-        if i + ROWS < N {
-            add_panel::<L>(&mut wide[2 * i + ROWS..i + N + ROWS], &rows, &x[i + ROWS..]);
-        }
-        // Columns 2i to 2i + 2 ROWS get nothing from later panels.
-        for (k, row) in rows.into_iter().enumerate() {
-            let low = load::<L>(wide, 2 * (i + k));
-            let high = load::<L>(wide, 2 * (i + k) + 1);
-            store(low.add(low).madd_lo(row, row), wide, 2 * (i + k));
-            store(high.add(high).madd_hi(row, row), wide, 2 * (i + k) + 1);
-        }
+    }
+    for i in 0..N / B {
+        square_block::<L, B, false>(&mut wide[2 * i * B..], block(x, i));
     }
 }
 
 #[inline(always)]
-fn reduce<L: Lanes, const N: usize>(x: &mut [Digit; N], moduli: &Moduli<N>, wide: &mut [Digit]) {
+fn reduce<L: Rows, const N: usize>(x: &mut [Digit; N], moduli: &Moduli<N>, wide: &mut [Digit]) {
+    by_blocks!(reduce_by_blocks::<L, N>(x, moduli, wide));
+}
+
+#[inline(always)]
+fn reduce_by_blocks<L: Rows, const B: usize, const N: usize>(
+    x: &mut [Digit; N],
+    moduli: &Moduli<N>,
+    wide: &mut [Digit],
+) {
     let k0 = L::load(&moduli.k0.0);
     let wide = &mut wide[..2 * N];
-    for i in (0..N).step_by(ROWS) {
-        reduce_panel::<L>(&mut wide[i..i + N + ROWS], &moduli.n, k0);
+    let (folded, n) = (&moduli.folded, &moduli.n);
+    if B == N {
+        let x: &mut [Digit; B] = (&mut x[..]).try_into().expect("one block");
+        return reduce_one::<L, B>(x, wide, block(folded, 0), block(n, 0), k0);
+    }
+    let mut q = [Digit::ZERO; B];
+    for k in 0..N / B {
+        let last = k + 1 == N / B;
+        // The folded modulus stands for n / 2^52 and adds one column higher.
+        let (from, factor) = if last { (k * B, n) } else { (k * B + 1, folded) };
+        if last {
+            reduce_block::<L, B>(&mut wide[k * B..], &mut q, block(n, 0), k0);
+        } else {
+            fold_block::<L, B>(&mut wide[k * B..], &mut q, block(folded, 0));
+        }
+        for j in 1..N / B {
+            add_block::<L, B>(&mut wide[from + j * B..], &q, block(factor, j));
+        }
     }
     finish::<L, N>(x, wide);
 }
 
 #[inline(always)]
-fn product<L: Lanes, const N: usize>(wide: &mut [Digit], x: &[Digit; N], y: &[Digit; N]) {
+fn product<L: Rows, const N: usize>(wide: &mut [Digit], x: &[Digit; N], y: &[Digit; N]) {
+    by_blocks!(product_by_blocks::<L, N>(wide, x, y));
+}
+
+#[inline(always)]
+fn product_by_blocks<L: Rows, const B: usize, const N: usize>(
+    wide: &mut [Digit],
+    x: &[Digit; N],
+    y: &[Digit; N],
+) {
     let wide = &mut wide[..2 * N];
     wide.fill(Digit::ZERO);
-    for i in (0..N).step_by(ROWS) {
-        add_panel::<L>(&mut wide[i..i + N + ROWS], &load_rows(x, i), y);
+    for i in 0..N / B {
+        for j in 0..N / B {
+            add_block::<L, B>(&mut wide[(i + j) * B..], block(x, i), block(y, j));
+        }
     }
 }
 
@@ -385,17 +331,19 @@ pub(super) fn cut<L: Lanes>(x: &mut [Digit]) {
     }
 }
 
-/// x mod n for x < 2n; also cuts off what stands above the digits.
+/// x mod n for x < 3n; also cuts off what stands above the digits.
 #[inline(always)]
 pub(super) fn canonical<L: Lanes>(x: &mut [Digit], n: &[Digit]) {
     cut::<L>(x);
-    let below = below::<L>(x, n);
-    let mut carry = L::splat(0);
-    for (x, n) in x.iter_mut().zip(n) {
-        let subtract = L::select(below, L::splat(0), L::load(&n.0));
-        let t = L::load(&x.0).sub(subtract).add(carry);
-        carry = t.sar::<{ BITS as u32 }>();
-        t.and(L::splat(MASK)).store(&mut x.0);
+    for _ in 0..2 {
+        let below = below::<L>(x, n);
+        let mut carry = L::splat(0);
+        for (x, n) in x.iter_mut().zip(n) {
+            let subtract = L::select(below, L::splat(0), L::load(&n.0));
+            let t = L::load(&x.0).sub(subtract).add(carry);
+            carry = t.sar::<{ BITS as u32 }>();
+            t.and(L::splat(MASK)).store(&mut x.0);
+        }
     }
 }
 
