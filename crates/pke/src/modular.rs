@@ -363,12 +363,6 @@ pub struct CrtModulus {
     q_wide: Bignum,
 }
 
-impl fmt::Debug for Bignum {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Bignum")
-    }
-}
-
 impl CrtModulus {
     /// `p` and `q` odd and without common factor, `inverse` = q^-1 mod p.
     pub fn new(p: &[u8], q: &[u8], inverse: &[u8]) -> Result<CrtModulus, Error> {
