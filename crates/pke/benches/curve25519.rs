@@ -7,8 +7,9 @@
 use std::hint::black_box;
 
 use aws_lc_sys as lc;
-use lookaside_pke::kernel::curve25519::{self, Derive};
+use lookaside_pke::kernel::curve25519::{self, Derive, Public, Sign, Verify};
 use lookaside_simd::{Avx512, Cpu};
+use openssl_sys as ossl;
 
 const ROUNDS: usize = 15;
 
@@ -18,6 +19,7 @@ fn main() {
         return;
     };
     x25519(token);
+    ed25519(token);
 }
 
 /// Nanoseconds of this thread's CPU time.
@@ -60,15 +62,81 @@ fn bytes<const N: usize>(seed: u64) -> [u8; N] {
     })
 }
 
+/// OpenSSL's keys, freed at the end.
+struct Key(*mut ossl::EVP_PKEY);
+
+impl Key {
+    fn private(kind: i32, bytes: &[u8]) -> Key {
+        let none = std::ptr::null_mut();
+        // SAFETY: the pointer and the length are of one slice.
+        Key(unsafe { ossl::EVP_PKEY_new_raw_private_key(kind, none, bytes.as_ptr(), bytes.len()) })
+    }
+
+    fn public(kind: i32, bytes: &[u8]) -> Key {
+        let none = std::ptr::null_mut();
+        // SAFETY: as above.
+        Key(unsafe { ossl::EVP_PKEY_new_raw_public_key(kind, none, bytes.as_ptr(), bytes.len()) })
+    }
+
+    fn derive(&self, peer: &Key, out: &mut [u8]) {
+        let mut length = out.len();
+        // SAFETY: the keys are valid, `out` has `length` bytes.
+        unsafe {
+            let run = ossl::EVP_PKEY_CTX_new(self.0, std::ptr::null_mut());
+            assert_eq!(ossl::EVP_PKEY_derive_init(run), 1);
+            assert_eq!(ossl::EVP_PKEY_derive_set_peer(run, peer.0), 1);
+            assert_eq!(ossl::EVP_PKEY_derive(run, out.as_mut_ptr(), &raw mut length), 1);
+            ossl::EVP_PKEY_CTX_free(run);
+        }
+    }
+
+    fn sign(&self, message: &[u8], out: &mut [u8; 64]) {
+        let (mut length, none) = (64, std::ptr::null_mut());
+        // SAFETY: the key is valid, the lengths are those of the slices.
+        unsafe {
+            let run = ossl::EVP_MD_CTX_new();
+            let kind = std::ptr::null();
+            assert_eq!(ossl::EVP_DigestSignInit(run, none, kind, std::ptr::null_mut(), self.0), 1);
+            let (from, to) = (message.as_ptr(), out.as_mut_ptr());
+            assert_eq!(ossl::EVP_DigestSign(run, to, &raw mut length, from, message.len()), 1);
+            ossl::EVP_MD_CTX_free(run);
+        }
+    }
+
+    fn verify(&self, message: &[u8], signature: &[u8; 64]) -> bool {
+        let none = std::ptr::null_mut();
+        // SAFETY: as above.
+        unsafe {
+            let run = ossl::EVP_MD_CTX_new();
+            let kind = std::ptr::null();
+            let key = self.0;
+            assert_eq!(ossl::EVP_DigestVerifyInit(run, none, kind, std::ptr::null_mut(), key), 1);
+            let (from, to) = (message.as_ptr(), signature.as_ptr());
+            let ok = ossl::EVP_DigestVerify(run, to, 64, from, message.len()) == 1;
+            ossl::EVP_MD_CTX_free(run);
+            ok
+        }
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        // SAFETY: a key of ours, freed once.
+        unsafe { ossl::EVP_PKEY_free(self.0) }
+    }
+}
+
 fn x25519(token: Avx512) {
     let private: [[u8; 32]; 8] = std::array::from_fn(|i| bytes(i as u64 + 1));
     let peer: [[u8; 32]; 8] = std::array::from_fn(|i| bytes(i as u64 + 100));
-    let (mut ours, mut lc) = ([[0; 32]; 8], [[0; 32]; 8]);
+    let keys = private.map(|key| Key::private(ossl::EVP_PKEY_X25519, &key));
+    let peers = peer.map(|key| Key::public(ossl::EVP_PKEY_X25519, &key));
+    let (mut ours, mut aws, mut openssl) = ([[0; 32]; 8], [[0; 32]; 8], [[0; 32]; 8]);
     compare(
         "X25519",
         &mut [
-            ("ours", 8 * 32, &mut || {
-                for _ in 0..32 {
+            ("ours", 8 * 16, &mut || {
+                for _ in 0..16 {
                     let inputs = private.iter().zip(&peer).zip(&mut ours);
                     let mut items: Vec<Derive<'_>> = inputs
                         .map(|((private, peer), out)| Derive { private, peer, out, ok: false })
@@ -76,16 +144,136 @@ fn x25519(token: Avx512) {
                     curve25519::x25519_avx512(token, black_box(&mut items));
                 }
             }),
-            ("AWS-LC", 64, &mut || {
-                for i in 0..64 {
-                    let i = i % 8;
+            ("OpenSSL", 32, &mut || {
+                for i in 0..32 {
+                    keys[i % 8].derive(&peers[i % 8], &mut openssl[i % 8]);
+                }
+            }),
+            ("AWS-LC", 32, &mut || {
+                for i in 0..32 {
+                    let (to, private, peer) = (&mut aws[i % 8], &private[i % 8], &peer[i % 8]);
                     // SAFETY: all are of 32 bytes.
-                    unsafe {
-                        lc::X25519(lc[i].as_mut_ptr(), private[i].as_ptr(), peer[i].as_ptr())
-                    };
+                    unsafe { lc::X25519(to.as_mut_ptr(), private.as_ptr(), peer.as_ptr()) };
                 }
             }),
         ],
     );
-    assert_eq!(ours, lc);
+    assert!(ours == aws && ours == openssl);
+
+    compare(
+        "X25519 public",
+        &mut [
+            ("ours", 8 * 32, &mut || {
+                for _ in 0..32 {
+                    let inputs = private.iter().zip(&mut ours);
+                    let mut items: Vec<Public<'_>> =
+                        inputs.map(|(private, out)| Public { private, out }).collect();
+                    curve25519::x25519_public_avx512(token, black_box(&mut items));
+                }
+            }),
+            ("AWS-LC", 32, &mut || {
+                for i in 0..32 {
+                    let (to, private) = (&mut aws[i % 8], &private[i % 8]);
+                    // SAFETY: all are of 32 bytes.
+                    unsafe { lc::X25519_public_from_private(to.as_mut_ptr(), private.as_ptr()) };
+                }
+            }),
+        ],
+    );
+    assert_eq!(ours, aws);
+}
+
+fn ed25519(token: Avx512) {
+    let seeds: [[u8; 32]; 8] = std::array::from_fn(|i| bytes(i as u64 + 1));
+    let messages: [[u8; 64]; 8] = std::array::from_fn(|i| bytes(i as u64 + 100));
+    let mut pairs = [[0; 64]; 8];
+    let mut public = [[0; 32]; 8];
+    for ((seed, pair), public) in seeds.iter().zip(&mut pairs).zip(&mut public) {
+        let (public, pair) = (public.as_mut_ptr(), pair.as_mut_ptr());
+        // SAFETY: 32, 64 and 32 bytes.
+        unsafe { lc::ED25519_keypair_from_seed(public, pair, seed.as_ptr()) };
+    }
+    let keys = seeds.map(|key| Key::private(ossl::EVP_PKEY_ED25519, &key));
+    let publics = public.map(|key| Key::public(ossl::EVP_PKEY_ED25519, &key));
+
+    let mut ours = [[0; 64]; 8];
+    let (mut aws, mut openssl) = (ours, ours);
+    compare(
+        "Ed25519 sign",
+        &mut [
+            ("ours", 8 * 32, &mut || {
+                for _ in 0..32 {
+                    let inputs = seeds.iter().zip(&public).zip(&messages).zip(&mut ours);
+                    let mut items: Vec<Sign<'_>> = inputs
+                        .map(|(((seed, public), message), signature)| Sign {
+                            seed,
+                            public,
+                            message,
+                            signature,
+                        })
+                        .collect();
+                    curve25519::ed25519_sign_avx512(token, black_box(&mut items));
+                }
+            }),
+            ("OpenSSL", 32, &mut || {
+                for i in 0..32 {
+                    keys[i % 8].sign(&messages[i % 8], &mut openssl[i % 8]);
+                }
+            }),
+            ("AWS-LC", 64, &mut || {
+                for i in 0..64 {
+                    let (to, pair) = (&mut aws[i % 8], &pairs[i % 8]);
+                    // SAFETY: a message of 64 bytes and a key of 64.
+                    let ok = unsafe {
+                        lc::ED25519_sign(
+                            to.as_mut_ptr(),
+                            messages[i % 8].as_ptr(),
+                            64,
+                            pair.as_ptr(),
+                        )
+                    };
+                    assert_eq!(ok, 1);
+                }
+            }),
+        ],
+    );
+    assert!(ours == aws && ours == openssl);
+
+    let mut right = 0;
+    compare(
+        "Ed25519 verify",
+        &mut [
+            ("ours", 8 * 16, &mut || {
+                for _ in 0..16 {
+                    let inputs = public.iter().zip(&messages).zip(&aws);
+                    let mut items: Vec<Verify<'_>> = inputs
+                        .map(|((public, message), signature)| Verify {
+                            public,
+                            message,
+                            signature,
+                            ok: false,
+                        })
+                        .collect();
+                    curve25519::ed25519_verify_avx512(token, black_box(&mut items));
+                    right += items.iter().filter(|item| item.ok).count();
+                }
+            }),
+            ("OpenSSL", 16, &mut || {
+                for i in 0..16 {
+                    assert!(publics[i % 8].verify(&messages[i % 8], &aws[i % 8]));
+                }
+            }),
+            ("AWS-LC", 16, &mut || {
+                for i in 0..16 {
+                    let (message, signature) = (messages[i % 8].as_ptr(), aws[i % 8].as_ptr());
+                    // SAFETY: as above.
+                    let ok = unsafe {
+                        lc::ED25519_verify(message, 64, signature, public[i % 8].as_ptr())
+                    };
+                    assert_eq!(ok, 1);
+                }
+            }),
+        ],
+    );
+    assert_eq!(right, 8 * 16 * (ROUNDS + 1));
 }

@@ -61,13 +61,22 @@ pub(crate) trait Lanes: Copy {
     /// The opposite of [`Lanes::mask_bits`].
     fn mask_from_bits(bits: u8) -> Self::Mask;
 
-    /// The same value, of which the compiler knows nothing. It likes to join shifts and additions
-    /// to a multiplication, which is three operations here.
-    fn opaque(self) -> Self;
     /// Right by `BITS`, what falls out at the low end shifted in at the high end.
     fn ror<const BITS: i32>(self) -> Self;
     /// `table[self mod 16]` per lane. All of the table is read, whatever the lanes hold.
     fn pick(self, table: &[u64; 16]) -> Self;
+    /// Takes a step: vector code has it in line, portable code has it once and calls it.
+    fn take<S: Step>(step: S) -> S::Output;
+}
+
+/// A large step that is taken at many places. Its portable code is eight times the size of the
+/// vector code: too much to be in line everywhere. (A closure would not do: it would be compiled
+/// without the features of the function around it.)
+pub(crate) trait Step {
+    /// What it results in.
+    type Output;
+    /// Takes the step: `#[inline(always)]` in every implementation.
+    fn run(self) -> Self::Output;
 }
 
 /// Eight integers: the readable twin, on every CPU.
@@ -196,10 +205,6 @@ impl Lanes for Portable {
         PortableMask(core::array::from_fn(|i| u64::from(bits >> i & 1).wrapping_neg()))
     }
     #[inline(always)]
-    fn opaque(self) -> Self {
-        self
-    }
-    #[inline(always)]
     fn ror<const BITS: i32>(self) -> Self {
         Portable(self.0.map(|a| a.rotate_right(BITS.cast_unsigned())))
     }
@@ -210,6 +215,10 @@ impl Lanes for Portable {
             entries.fold(0, |found, (i, entry)| found | (entry & is_zero((index & 15) ^ i)))
         }))
     }
+    #[inline(never)]
+    fn take<S: Step>(step: S) -> S::Output {
+        step.run()
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -219,7 +228,7 @@ pub(crate) use wide::Wide;
 mod wide {
     use core::arch::x86_64::*;
 
-    use super::Lanes;
+    use super::{Lanes, Step};
 
     /// One AVX-512 register. Whoever names it holds an `Avx512` token.
     #[derive(Clone, Copy)]
@@ -341,11 +350,6 @@ mod wide {
             bits
         }
         #[inline(always)]
-        fn opaque(self) -> Self {
-            // SAFETY: as above.
-            Wide(unsafe { opaque(self.0) })
-        }
-        #[inline(always)]
         fn ror<const BITS: i32>(self) -> Self {
             // SAFETY: as above.
             Wide(unsafe { _mm512_ror_epi64::<BITS>(self.0) })
@@ -360,19 +364,9 @@ mod wide {
                 Wide(_mm512_permutex2var_epi64(low, self.0, high))
             }
         }
-    }
-    /// No instruction; the compiler has to assume that there is one.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn opaque(mut value: __m512i) -> __m512i {
-        // SAFETY: the text is a comment.
-        unsafe {
-            core::arch::asm!(
-                "/* {} */",
-                inlateout(zmm_reg) value,
-                options(pure, nomem, nostack, preserves_flags),
-            );
+        #[inline(always)]
+        fn take<S: Step>(step: S) -> S::Output {
+            step.run()
         }
-        value
     }
 }

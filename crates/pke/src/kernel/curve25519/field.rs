@@ -18,7 +18,7 @@
 //! Everything here runs in constant time. Tests: `tests/x25519.rs`, `tests/ed25519.rs`; bench:
 //! `curve25519`.
 
-use crate::kernel::lanes::Lanes;
+use crate::kernel::lanes::{Lanes, Step};
 
 /// Ones in the bits of a digit.
 const MASK: u64 = (1 << 52) - 1;
@@ -138,136 +138,25 @@ impl<V: Lanes> Fe<V> {
     /// `a b`.
     #[inline(always)]
     pub(super) fn mul(&self, other: &Self) -> Loose<V> {
-        self.mul_onto(other, &Loose([V::splat(0); 5]))
+        V::take(Product(self, other, &[0; 5]))
     }
 
     /// `a b + 2^11 p`: what a product can be taken from.
     #[inline(always)]
     pub(super) fn mul_biased(&self, other: &Self) -> Loose<V> {
-        self.mul_onto(other, &Loose::bias())
-    }
-
-    /// `a b + start`.
-    #[inline(always)]
-    fn mul_onto(&self, other: &Self, start: &Loose<V>) -> Loose<V> {
-        let (a, b) = (&self.0, &other.0);
-        let zero = V::splat(0);
-        let [mut r0, mut r1, mut r2, mut r3, mut r4] = start.0;
-        let (mut r5, mut r6, mut r7, mut r8, mut r9) = (zero, zero, zero, zero, zero);
-        r0 = r0.madd_lo(a[0], b[0]);
-        r1 = r1.madd_lo(a[0], b[1]);
-        r2 = r2.madd_lo(a[0], b[2]);
-        r3 = r3.madd_lo(a[0], b[3]);
-        r4 = r4.madd_lo(a[0], b[4]);
-        r1 = r1.madd_hi(a[0], b[0]);
-        r2 = r2.madd_hi(a[0], b[1]);
-        r3 = r3.madd_hi(a[0], b[2]);
-        r4 = r4.madd_hi(a[0], b[3]);
-        r5 = r5.madd_hi(a[0], b[4]);
-        r1 = r1.madd_lo(a[1], b[0]);
-        r2 = r2.madd_lo(a[1], b[1]);
-        r3 = r3.madd_lo(a[1], b[2]);
-        r4 = r4.madd_lo(a[1], b[3]);
-        r5 = r5.madd_lo(a[1], b[4]);
-        r2 = r2.madd_hi(a[1], b[0]);
-        r3 = r3.madd_hi(a[1], b[1]);
-        r4 = r4.madd_hi(a[1], b[2]);
-        r5 = r5.madd_hi(a[1], b[3]);
-        r6 = r6.madd_hi(a[1], b[4]);
-        r2 = r2.madd_lo(a[2], b[0]);
-        r3 = r3.madd_lo(a[2], b[1]);
-        r4 = r4.madd_lo(a[2], b[2]);
-        r5 = r5.madd_lo(a[2], b[3]);
-        r6 = r6.madd_lo(a[2], b[4]);
-        r3 = r3.madd_hi(a[2], b[0]);
-        r4 = r4.madd_hi(a[2], b[1]);
-        r5 = r5.madd_hi(a[2], b[2]);
-        r6 = r6.madd_hi(a[2], b[3]);
-        r7 = r7.madd_hi(a[2], b[4]);
-        r3 = r3.madd_lo(a[3], b[0]);
-        r4 = r4.madd_lo(a[3], b[1]);
-        r5 = r5.madd_lo(a[3], b[2]);
-        r6 = r6.madd_lo(a[3], b[3]);
-        r7 = r7.madd_lo(a[3], b[4]);
-        r4 = r4.madd_hi(a[3], b[0]);
-        r5 = r5.madd_hi(a[3], b[1]);
-        r6 = r6.madd_hi(a[3], b[2]);
-        r7 = r7.madd_hi(a[3], b[3]);
-        r8 = r8.madd_hi(a[3], b[4]);
-        r4 = r4.madd_lo(a[4], b[0]);
-        r5 = r5.madd_lo(a[4], b[1]);
-        r6 = r6.madd_lo(a[4], b[2]);
-        r7 = r7.madd_lo(a[4], b[3]);
-        r8 = r8.madd_lo(a[4], b[4]);
-        r5 = r5.madd_hi(a[4], b[0]);
-        r6 = r6.madd_hi(a[4], b[1]);
-        r7 = r7.madd_hi(a[4], b[2]);
-        r8 = r8.madd_hi(a[4], b[3]);
-        r9 = r9.madd_hi(a[4], b[4]);
-        fold([r0, r1, r2, r3, r4], [r5, r6, r7, r8, r9])
+        V::take(Product(self, other, &BIAS))
     }
 
     /// `a^2`.
     #[inline(always)]
     pub(super) fn sqr(&self) -> Loose<V> {
-        self.sqr_onto(None)
+        V::take(Square(self, &[0; 5]))
     }
 
     /// `a^2 + 2^11 p`: what a product can be taken from.
     #[inline(always)]
     pub(super) fn sqr_biased(&self) -> Loose<V> {
-        self.sqr_onto(Some(&Loose::bias()))
-    }
-
-    /// `a^2 + start`: the products of different digits once, then doubled.
-    #[inline(always)]
-    fn sqr_onto(&self, start: Option<&Loose<V>>) -> Loose<V> {
-        let a = &self.0;
-        let zero = V::splat(0);
-        let (mut r1, mut r2, mut r3, mut r4) = (zero, zero, zero, zero);
-        let (mut r5, mut r6, mut r7, mut r8) = (zero, zero, zero, zero);
-        r1 = r1.madd_lo(a[0], a[1]);
-        r2 = r2.madd_hi(a[0], a[1]);
-        r3 = r3.madd_lo(a[1], a[2]);
-        r4 = r4.madd_hi(a[1], a[2]);
-        r5 = r5.madd_lo(a[2], a[3]);
-        r6 = r6.madd_hi(a[2], a[3]);
-        r7 = r7.madd_lo(a[3], a[4]);
-        r8 = r8.madd_hi(a[3], a[4]);
-        r2 = r2.madd_lo(a[0], a[2]);
-        r3 = r3.madd_hi(a[0], a[2]);
-        r4 = r4.madd_lo(a[1], a[3]);
-        r5 = r5.madd_hi(a[1], a[3]);
-        r6 = r6.madd_lo(a[2], a[4]);
-        r7 = r7.madd_hi(a[2], a[4]);
-        r3 = r3.madd_lo(a[0], a[3]);
-        r4 = r4.madd_hi(a[0], a[3]);
-        r5 = r5.madd_lo(a[1], a[4]);
-        r6 = r6.madd_hi(a[1], a[4]);
-        r4 = r4.madd_lo(a[0], a[4]);
-        r5 = r5.madd_hi(a[0], a[4]);
-        let twice = |x: V| x.add(x);
-        let (mut r0, mut r9) = (zero, zero);
-        (r1, r2, r3, r4) = (twice(r1), twice(r2), twice(r3), twice(r4));
-        (r5, r6, r7, r8) = (twice(r5), twice(r6), twice(r7), twice(r8));
-        if let Some(start) = start {
-            r0 = start.0[0];
-            r1 = r1.add(start.0[1]);
-            r2 = r2.add(start.0[2]);
-            r3 = r3.add(start.0[3]);
-            r4 = r4.add(start.0[4]);
-        }
-        r0 = r0.madd_lo(a[0], a[0]);
-        r2 = r2.madd_lo(a[1], a[1]);
-        r4 = r4.madd_lo(a[2], a[2]);
-        r6 = r6.madd_lo(a[3], a[3]);
-        r8 = r8.madd_lo(a[4], a[4]);
-        r1 = r1.madd_hi(a[0], a[0]);
-        r3 = r3.madd_hi(a[1], a[1]);
-        r5 = r5.madd_hi(a[2], a[2]);
-        r7 = r7.madd_hi(a[3], a[3]);
-        r9 = r9.madd_hi(a[4], a[4]);
-        fold([r0, r1, r2, r3, r4], [r5, r6, r7, r8, r9])
+        V::take(Square(self, &BIAS))
     }
 
     /// `a^(2^n)`, `n` of 1 and more.
@@ -363,6 +252,130 @@ impl<V: Lanes> Loose<V> {
             r[3].madd_lo(a[3], c).madd_hi(a[2], c),
             r[4].madd_lo(a[4], c).madd_hi(a[3], c),
         ])
+    }
+}
+
+/// `a b + start`.
+struct Product<'a, V>(&'a Fe<V>, &'a Fe<V>, &'a [u64; 5]);
+
+impl<V: Lanes> Step for Product<'_, V> {
+    type Output = Loose<V>;
+
+    #[inline(always)]
+    fn run(self) -> Loose<V> {
+        let Product(Fe(a), Fe(b), start) = self;
+        let zero = V::splat(0);
+        let [mut r0, mut r1, mut r2, mut r3, mut r4]: [V; 5] = Fe::constant(start).0;
+        let (mut r5, mut r6, mut r7, mut r8, mut r9) = (zero, zero, zero, zero, zero);
+        r0 = r0.madd_lo(a[0], b[0]);
+        r1 = r1.madd_lo(a[0], b[1]);
+        r2 = r2.madd_lo(a[0], b[2]);
+        r3 = r3.madd_lo(a[0], b[3]);
+        r4 = r4.madd_lo(a[0], b[4]);
+        r1 = r1.madd_hi(a[0], b[0]);
+        r2 = r2.madd_hi(a[0], b[1]);
+        r3 = r3.madd_hi(a[0], b[2]);
+        r4 = r4.madd_hi(a[0], b[3]);
+        r5 = r5.madd_hi(a[0], b[4]);
+        r1 = r1.madd_lo(a[1], b[0]);
+        r2 = r2.madd_lo(a[1], b[1]);
+        r3 = r3.madd_lo(a[1], b[2]);
+        r4 = r4.madd_lo(a[1], b[3]);
+        r5 = r5.madd_lo(a[1], b[4]);
+        r2 = r2.madd_hi(a[1], b[0]);
+        r3 = r3.madd_hi(a[1], b[1]);
+        r4 = r4.madd_hi(a[1], b[2]);
+        r5 = r5.madd_hi(a[1], b[3]);
+        r6 = r6.madd_hi(a[1], b[4]);
+        r2 = r2.madd_lo(a[2], b[0]);
+        r3 = r3.madd_lo(a[2], b[1]);
+        r4 = r4.madd_lo(a[2], b[2]);
+        r5 = r5.madd_lo(a[2], b[3]);
+        r6 = r6.madd_lo(a[2], b[4]);
+        r3 = r3.madd_hi(a[2], b[0]);
+        r4 = r4.madd_hi(a[2], b[1]);
+        r5 = r5.madd_hi(a[2], b[2]);
+        r6 = r6.madd_hi(a[2], b[3]);
+        r7 = r7.madd_hi(a[2], b[4]);
+        r3 = r3.madd_lo(a[3], b[0]);
+        r4 = r4.madd_lo(a[3], b[1]);
+        r5 = r5.madd_lo(a[3], b[2]);
+        r6 = r6.madd_lo(a[3], b[3]);
+        r7 = r7.madd_lo(a[3], b[4]);
+        r4 = r4.madd_hi(a[3], b[0]);
+        r5 = r5.madd_hi(a[3], b[1]);
+        r6 = r6.madd_hi(a[3], b[2]);
+        r7 = r7.madd_hi(a[3], b[3]);
+        r8 = r8.madd_hi(a[3], b[4]);
+        r4 = r4.madd_lo(a[4], b[0]);
+        r5 = r5.madd_lo(a[4], b[1]);
+        r6 = r6.madd_lo(a[4], b[2]);
+        r7 = r7.madd_lo(a[4], b[3]);
+        r8 = r8.madd_lo(a[4], b[4]);
+        r5 = r5.madd_hi(a[4], b[0]);
+        r6 = r6.madd_hi(a[4], b[1]);
+        r7 = r7.madd_hi(a[4], b[2]);
+        r8 = r8.madd_hi(a[4], b[3]);
+        r9 = r9.madd_hi(a[4], b[4]);
+        fold([r0, r1, r2, r3, r4], [r5, r6, r7, r8, r9])
+    }
+}
+
+/// `a^2 + start`, for even digits of `start`: the products of different digits once, doubled.
+struct Square<'a, V>(&'a Fe<V>, &'a [u64; 5]);
+
+impl<V: Lanes> Step for Square<'_, V> {
+    type Output = Loose<V>;
+
+    #[inline(always)]
+    fn run(self) -> Loose<V> {
+        let Square(Fe(a), start) = self;
+        let zero = V::splat(0);
+        let [r0, r1, r2, r3, r4] = Fe::<V>::constant(&[
+            start[0] / 2,
+            start[1] / 2,
+            start[2] / 2,
+            start[3] / 2,
+            start[4] / 2,
+        ])
+        .0;
+        let (mut r1, mut r2, mut r3, mut r4) = (r1, r2, r3, r4);
+        let (mut r5, mut r6, mut r7, mut r8) = (zero, zero, zero, zero);
+        r1 = r1.madd_lo(a[0], a[1]);
+        r2 = r2.madd_hi(a[0], a[1]);
+        r3 = r3.madd_lo(a[1], a[2]);
+        r4 = r4.madd_hi(a[1], a[2]);
+        r5 = r5.madd_lo(a[2], a[3]);
+        r6 = r6.madd_hi(a[2], a[3]);
+        r7 = r7.madd_lo(a[3], a[4]);
+        r8 = r8.madd_hi(a[3], a[4]);
+        r2 = r2.madd_lo(a[0], a[2]);
+        r3 = r3.madd_hi(a[0], a[2]);
+        r4 = r4.madd_lo(a[1], a[3]);
+        r5 = r5.madd_hi(a[1], a[3]);
+        r6 = r6.madd_lo(a[2], a[4]);
+        r7 = r7.madd_hi(a[2], a[4]);
+        r3 = r3.madd_lo(a[0], a[3]);
+        r4 = r4.madd_hi(a[0], a[3]);
+        r5 = r5.madd_lo(a[1], a[4]);
+        r6 = r6.madd_hi(a[1], a[4]);
+        r4 = r4.madd_lo(a[0], a[4]);
+        r5 = r5.madd_hi(a[0], a[4]);
+        let twice = |x: V| x.add(x);
+        let (mut r0, mut r9) = (twice(r0), zero);
+        (r1, r2, r3, r4) = (twice(r1), twice(r2), twice(r3), twice(r4));
+        (r5, r6, r7, r8) = (twice(r5), twice(r6), twice(r7), twice(r8));
+        r0 = r0.madd_lo(a[0], a[0]);
+        r2 = r2.madd_lo(a[1], a[1]);
+        r4 = r4.madd_lo(a[2], a[2]);
+        r6 = r6.madd_lo(a[3], a[3]);
+        r8 = r8.madd_lo(a[4], a[4]);
+        r1 = r1.madd_hi(a[0], a[0]);
+        r3 = r3.madd_hi(a[1], a[1]);
+        r5 = r5.madd_hi(a[2], a[2]);
+        r7 = r7.madd_hi(a[3], a[3]);
+        r9 = r9.madd_hi(a[4], a[4]);
+        fold([r0, r1, r2, r3, r4], [r5, r6, r7, r8, r9])
     }
 }
 
