@@ -10,6 +10,9 @@ use crate::library::curve25519;
 use crate::library::openssl::Ecx;
 use crate::{Error, Item, random};
 
+#[cfg(target_arch = "x86_64")]
+mod side_by_side;
+
 /// A curve of RFC 7748.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Curve {
@@ -55,31 +58,13 @@ fn array<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], Error> {
     bytes.try_into().map_err(|_| Error::BadInput("a key of another length"))
 }
 
-/// What a batch asks for, as the kernels need to know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
-    Generate,
-    Public,
-    Derive,
-}
-
-/// Runs the items that a kernel takes side by side, and returns the others.
-fn side_by_side<'items, 'a>(
-    cpu: &Cpu,
-    curve: Curve,
-    operation: Operation,
-    items: &'items mut [Item<'a>],
-) -> &'items mut [Item<'a>] {
-    let _ = (cpu, curve, operation);
-    items
-}
-
 /// Makes key pairs: `src` is empty, `dst` = private || public.
 ///
 /// The private key is random bytes, as the RFC has it: which bits are cleared and set is part of
 /// each use.
 pub fn generate(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, curve, Operation::Generate, items) {
+    let _ = cpu; // One by one, AWS-LC has a table for the base point, the kernel none.
+    for item in items {
         item.run(|src, dst| {
             let [] = cut(src, [])?;
             let dst = room(dst, 2 * curve.len())?;
@@ -93,7 +78,8 @@ pub fn generate(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
 
 /// Public keys: `src` = private, `dst` = public.
 pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, curve, Operation::Public, items) {
+    let _ = cpu; // As in `generate`.
+    for item in items {
         item.run(|src, dst| {
             let [private] = cut(src, [curve.len()])?;
             let dst = room(dst, curve.len())?;
@@ -108,18 +94,25 @@ pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
 /// [`Error::BadInput`] where the secret is all zero, which a peer of small order brings about
 /// (RFC 7748, 6.1).
 pub fn derive(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, curve, Operation::Derive, items) {
-        item.run(|src, dst| {
-            let [private, peer] = cut(src, [curve.len(); 2])?;
-            let dst = room(dst, curve.len())?;
-            match curve {
-                Curve::X25519 => {
-                    let out = (&mut *dst).try_into().map_err(|_| Error::DstTooSmall)?;
-                    curve25519::x25519(array(private)?, array(peer)?, out)?;
-                }
-                Curve::X448 => Ecx::X448.derive(private, peer, dst)?,
-            }
-            Ok(dst.len())
-        });
+    let items = match (curve, cpu.avx512()) {
+        #[cfg(target_arch = "x86_64")]
+        (Curve::X25519, Some(token)) => side_by_side::derive(token, items),
+        _ => items,
+    };
+    for item in items {
+        item.run(|src, dst| derive_one(curve, src, dst));
     }
+}
+
+fn derive_one(curve: Curve, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let [private, peer] = cut(src, [curve.len(); 2])?;
+    let dst = room(dst, curve.len())?;
+    match curve {
+        Curve::X25519 => {
+            let out = (&mut *dst).try_into().map_err(|_| Error::DstTooSmall)?;
+            curve25519::x25519(array(private)?, array(peer)?, out)?;
+        }
+        Curve::X448 => Ecx::X448.derive(private, peer, dst)?,
+    }
+    Ok(dst.len())
 }

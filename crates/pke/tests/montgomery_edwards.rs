@@ -239,3 +239,43 @@ fn lengths_and_labels_are_checked() {
         }
     }
 }
+
+/// Whatever the length of a batch, and whatever is wrong with some of it.
+#[test]
+fn batches_answer_as_single_items() {
+    for curve in xdh::Curve::ALL {
+        let len = curve.len();
+        for count in [0, 1, 2, 3, 7, 8, 9, 17] {
+            for wrong in 0..3 {
+                let mut src: Vec<Vec<u8>> = vec![vec![0; 2 * len]; count];
+                src.iter_mut().for_each(|src| random::fill(src).unwrap());
+                let mut dst = vec![vec![0xaa; len + 3]; count];
+                for (index, (src, dst)) in src.iter_mut().zip(&mut dst).enumerate() {
+                    match (index % 3 < wrong, index % 4) {
+                        (false, _) => {}
+                        (true, 0) => src.truncate(len),
+                        (true, 1) => src[len..].fill(0),
+                        (true, 2) => dst.truncate(len - 1),
+                        (true, _) => src.push(0),
+                    }
+                }
+                let mut items: Vec<Item<'_>> =
+                    src.iter().zip(&mut dst).map(|(src, dst)| Item::new(src, dst)).collect();
+                xdh::derive(Cpu::host(), curve, &mut items);
+                for (index, item) in items.iter().enumerate() {
+                    let alone =
+                        one(item.src, item.dst.len(), |cpu, items| xdh::derive(cpu, curve, items));
+                    assert_eq!(item.result, alone.as_ref().map(Vec::len).map_err(|e| *e));
+                    match alone {
+                        Ok(secret) => assert!(item.dst[..len] == secret, "{count} {index}"),
+                        // Nothing of a secret.
+                        Err(_) => {
+                            let written = &item.dst[..len.min(item.dst.len())];
+                            assert!(written.iter().all(|&byte| byte == 0), "{count} {index}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
