@@ -18,8 +18,6 @@ mod error;
 pub mod hash;
 pub mod kdf;
 #[allow(unsafe_code)]
-pub mod kernel;
-#[allow(unsafe_code)]
 mod library;
 pub mod modular;
 pub mod nonce;

@@ -12,7 +12,7 @@ use lookaside_simd::{Avx512, Cpu};
 use zeroize::Zeroizing;
 
 use crate::batch::{LANES, cut, pays, room, side_by_side, stripped};
-use crate::kernel::modexp::{self, Power};
+use lookaside_pke_kernel::modexp::{self, Power};
 use crate::library::bignum::{Bignum, Montgomery, Scratch};
 use crate::{Error, Item};
 

@@ -4,7 +4,7 @@ use lookaside_simd::Avx512;
 
 use super::{Curve, derive_one};
 use crate::batch::{cut, room};
-use crate::kernel::curve25519::{Derive, x25519_avx512};
+use lookaside_pke_kernel::curve25519::{Derive, x25519_avx512};
 use crate::library::curve25519::ZERO_SECRET;
 use crate::{Error, Item};
 
