@@ -8,10 +8,12 @@ use lookaside_simd::Cpu;
 use crate::batch::{cut, room};
 use crate::library::curve25519;
 use crate::library::openssl::Ecx;
+#[cfg(target_arch = "x86_64")]
+use crate::side_by_side;
 use crate::{Error, Item, random};
 
 #[cfg(target_arch = "x86_64")]
-mod side_by_side;
+pub(crate) mod lanes;
 
 /// A curve of RFC 7748.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,29 +65,19 @@ fn array<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], Error> {
 /// The private key is random bytes, as the RFC has it: which bits are cleared and set is part of
 /// each use.
 pub fn generate(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
-    let _ = cpu; // One by one, AWS-LC has a table for the base point, the kernel none.
-    for item in items {
-        item.run(|src, dst| {
-            let [] = cut(src, [])?;
-            let dst = room(dst, 2 * curve.len())?;
-            let (private, public) = dst.split_at_mut(curve.len());
-            random::fill(private)?;
-            curve.public(private, public)?;
-            Ok(dst.len())
-        });
+    match (curve, cpu.avx512()) {
+        #[cfg(target_arch = "x86_64")]
+        (Curve::X25519, Some(token)) => side_by_side::run(&lanes::Generate(token), items),
+        _ => each(items, |src, dst| generate_one(curve, src, dst)),
     }
 }
 
 /// Public keys: `src` = private, `dst` = public.
 pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
-    let _ = cpu; // As in `generate`.
-    for item in items {
-        item.run(|src, dst| {
-            let [private] = cut(src, [curve.len()])?;
-            let dst = room(dst, curve.len())?;
-            curve.public(private, dst)?;
-            Ok(dst.len())
-        });
+    match (curve, cpu.avx512()) {
+        #[cfg(target_arch = "x86_64")]
+        (Curve::X25519, Some(token)) => side_by_side::run(&lanes::Public(token), items),
+        _ => each(items, |src, dst| public_one(curve, src, dst)),
     }
 }
 
@@ -94,14 +86,31 @@ pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
 /// [`Error::BadInput`] where the secret is all zero, which a peer of small order brings about
 /// (RFC 7748, 6.1).
 pub fn derive(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
-    let items = match (curve, cpu.avx512()) {
+    match (curve, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
-        (Curve::X25519, Some(token)) => side_by_side::derive(token, items),
-        _ => items,
-    };
-    for item in items {
-        item.run(|src, dst| derive_one(curve, src, dst));
+        (Curve::X25519, Some(token)) => side_by_side::run(&lanes::Derive(token), items),
+        _ => each(items, |src, dst| derive_one(curve, src, dst)),
     }
+}
+
+fn each(items: &mut [Item<'_>], one: impl Fn(&[u8], &mut [u8]) -> Result<usize, Error>) {
+    items.iter_mut().for_each(|item| item.run(&one));
+}
+
+fn generate_one(curve: Curve, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let [] = cut(src, [])?;
+    let dst = room(dst, 2 * curve.len())?;
+    let (private, public) = dst.split_at_mut(curve.len());
+    random::fill(private)?;
+    curve.public(private, public)?;
+    Ok(dst.len())
+}
+
+fn public_one(curve: Curve, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let [private] = cut(src, [curve.len()])?;
+    let dst = room(dst, curve.len())?;
+    curve.public(private, dst)?;
+    Ok(dst.len())
 }
 
 fn derive_one(curve: Curve, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
