@@ -1,0 +1,3 @@
+//! Signatures.
+
+pub mod rsa;
