@@ -107,7 +107,9 @@ enum {
     LA_E_DEVICE_LOST = -19,     /* the device failed, and no other could take the request */
     LA_E_CANCELLED = -20,       /* not run, the stream's state untouched: the instance was closed,
                                    or an earlier request of the same stream overflowed or failed */
-    LA_E_STREAM_ENDED = -21     /* the stream had ended before this piece */
+    LA_E_STREAM_ENDED = -21,    /* the stream had ended before this piece */
+    LA_E_BAD_INPUT = -22,       /* the source of a public-key request is not valid */
+    LA_E_FAULT = -23            /* the result failed its verification and was withheld */
 };
 
 /* Why data is bad. */

@@ -45,6 +45,8 @@ numbers! {
     LA_E_DEVICE_LOST = -19, "the device failed";
     LA_E_CANCELLED = -20, "cancelled before it ran";
     LA_E_STREAM_ENDED = -21, "the stream has already ended";
+    LA_E_BAD_INPUT = -22, "the source of a public-key request is not valid";
+    LA_E_FAULT = -23, "the result failed its verification and was withheld";
 }
 
 /// Why a function does not do what it was called for.
@@ -97,7 +99,7 @@ impl Refusal {
                 SetupError::Compression(_) => LA_E_LIMIT,
                 SetupError::Unsupported { .. } => LA_E_UNSUPPORTED,
                 SetupError::Os { .. } => LA_E_SYSTEM,
-                SetupError::Unknown { .. } => LA_E_INVALID,
+                SetupError::Unknown { .. } | SetupError::Key { .. } => LA_E_INVALID,
                 // The devices are this library's choice.
                 _ => LA_E_INTERNAL,
             },
@@ -162,6 +164,8 @@ pub(crate) fn of_error(error: OpError) -> c_int {
         OpError::DeviceLost => LA_E_DEVICE_LOST,
         OpError::Cancelled => LA_E_CANCELLED,
         OpError::StreamEnded => LA_E_STREAM_ENDED,
+        OpError::BadInput { .. } => LA_E_BAD_INPUT,
+        OpError::Fault => LA_E_FAULT,
         _ => LA_E_INTERNAL,
     }
 }
@@ -231,6 +235,8 @@ mod tests {
             OpError::DeviceLost,
             OpError::Cancelled,
             OpError::StreamEnded,
+            OpError::BadInput { what: "" },
+            OpError::Fault,
         ];
         let mut numbers: Vec<_> = all.into_iter().map(of_error).collect();
         numbers.sort_unstable();

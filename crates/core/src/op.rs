@@ -94,6 +94,7 @@ ops! {
     Sm2Encrypt Pke "sm2-encrypt" "Encrypt with SM2."
     Sm2Decrypt Pke "sm2-decrypt" "Decrypt with SM2."
     Sm2Exchange Pke "sm2-exchange" "An SM2 key exchange."
+    Sm2Identity Pke "sm2-identity" "The digest of an SM2 identity."
     Modular Pke "modular" "Arithmetic modulo a number."
     BinaryField Pke "binary-field" "Arithmetic in GF(2^m)."
     PrimeGenerate Pke "prime-generate" "Make a prime."

@@ -49,7 +49,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A hash function. The first three are broken for signatures and there for compatibility.
+/// A hash function. The first four are too weak for signatures and there for compatibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[allow(missing_docs)]
@@ -58,6 +58,7 @@ pub enum Hash {
     Sha1,
     /// MD5 and SHA-1 one after the other, as TLS before 1.2 signs.
     Md5Sha1,
+    Ripemd160,
     Sha224,
     Sha256,
     Sha384,
@@ -291,8 +292,6 @@ pub enum Pke {
     RsaGenerate {
         /// The modulus' length, 512 to 8192.
         bits: u32,
-        /// The public exponent, odd.
-        e: u64,
     },
     /// Diffie-Hellman in one group.
     Dh(Arc<DhGroup>),
@@ -435,7 +434,7 @@ pub enum Arithmetic {
     Reduce,
     /// 1 / a.
     Invert,
-    /// a^e; the source is a, then e of any length.
+    /// a^e; the source is a, as long as the modulus, then e of any length.
     Power,
 }
 
@@ -451,7 +450,7 @@ pub enum PointStep {
     Add,
     /// 2 P.
     Double,
-    /// Whether P is on the curve: `AuthFailed` when it is not.
+    /// Whether P is on the curve: `BadInput` when it is not.
     Verify,
 }
 
@@ -465,6 +464,9 @@ pub enum HkdfMode {
     Extract,
     /// The second: the key is a pseudorandom key, there is no salt.
     Expand,
+    /// HKDF-Expand-Label of TLS 1.3 (RFC 8446 section 7.1): the salt is the label without its
+    /// `tls13 `, the info the transcript hash.
+    ExpandLabel,
 }
 
 /// Which side of an SM2 key exchange.
@@ -511,15 +513,8 @@ pub enum Detail {
         /// Whether (p-1)/2 is a prime too.
         safe: bool,
     },
-    /// For SM2 key exchange: the side, and the lengths of both identities.
-    Sm2Exchange {
-        /// The side.
-        role: Sm2Role,
-        /// Bytes of our identity.
-        id_len: u16,
-        /// Bytes of the peer's identity.
-        peer_id_len: u16,
-    },
+    /// For SM2 key exchange: the side.
+    Sm2Exchange(Sm2Role),
     /// For the TLS PRF: how many bytes at the start of the source are the secret.
     TlsPrf {
         /// Bytes of the secret.

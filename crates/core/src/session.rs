@@ -203,6 +203,7 @@ impl SessionSpec {
                     Op::Sm2Encrypt,
                     Op::Sm2Decrypt,
                     Op::Sm2Exchange,
+                    Op::Sm2Identity,
                 ],
                 Pke::Modular(_) => &[Op::Modular],
                 Pke::BinaryField(_) => &[Op::BinaryField],

@@ -8,8 +8,21 @@
 //! The crate knows nothing of rings, devices or threads.
 #![deny(unsafe_code)]
 
+mod batch;
+pub mod binary;
+pub mod dh;
+pub mod dsa;
 mod error;
+pub mod hash;
+pub mod kdf;
 #[allow(unsafe_code)]
 pub mod kernel;
+#[allow(unsafe_code)]
+mod library;
+pub mod modular;
+pub mod nonce;
+pub mod prime;
+pub mod random;
+pub mod rsa;
 
 pub use error::{Error, Item};

@@ -93,10 +93,10 @@ impl RsaPublic {
 }
 
 impl RsaGenerate {
-    /// Makes a key: `dst` gets n, d (k bytes each), p, q, d mod p-1, d mod q-1, 1/q mod p (half of
-    /// k, rounded up, each). `src` is empty.
-    pub fn generate(&self, dst: Buf) -> Request {
-        self.request(Op::RsaGenerate, Detail::None, Buf::empty(), dst)
+    /// Makes a key: `src` is the public exponent; `dst` gets n, d (k bytes each), p, q, d mod p-1,
+    /// d mod q-1, 1/q mod p (half of the bits, rounded up to bytes, each).
+    pub fn generate(&self, src: Buf, dst: Buf) -> Request {
+        self.request(Op::RsaGenerate, Detail::None, src, dst)
     }
 }
 
@@ -249,19 +249,19 @@ impl Sm2 {
         self.request(Op::Sm2Decrypt, Detail::None, src, dst)
     }
 
-    /// A key exchange (GB/T 32918.3). `src`: our private key, our ephemeral private key, the
-    /// peer's point, the peer's ephemeral point, our identity, the peer's. `dst` gets the two
-    /// confirmation hashes S1 and S2 (32 bytes each), then the key, as long as the rest of `dst`.
-    pub fn exchange(
-        &self,
-        role: Sm2Role,
-        id_len: u16,
-        peer_id_len: u16,
-        src: Buf,
-        dst: Buf,
-    ) -> Request {
-        let detail = Detail::Sm2Exchange { role, id_len, peer_id_len };
-        self.request(Op::Sm2Exchange, detail, src, dst)
+    /// The second phase of a key exchange with confirmation (GB/T 32918.3); the ephemeral pair of
+    /// the first is made by [`Sm2::generate`]. `src`: our private key, our ephemeral private key,
+    /// our ephemeral point, the peer's point, the peer's ephemeral point, our Z, the peer's Z (32
+    /// bytes each, `Sm2::identity`). `dst` gets the key, as long as what is left of `dst`, then the
+    /// confirmations S1 and S2 (32 bytes each).
+    pub fn exchange(&self, role: Sm2Role, src: Buf, dst: Buf) -> Request {
+        self.request(Op::Sm2Exchange, Detail::Sm2Exchange(role), src, dst)
+    }
+
+    /// The identity digest Z: `src` is the point, then the identity; `dst` gets 32 bytes. Sign and
+    /// verify want e, the SM3 digest of Z and the message.
+    pub fn identity(&self, src: Buf, dst: Buf) -> Request {
+        self.request(Op::Sm2Identity, Detail::None, src, dst)
     }
 }
 
@@ -334,9 +334,9 @@ impl Runtime {
     }
 
     /// A session that makes RSA keys.
-    pub fn rsa_generate(&self, bits: u32, e: u64) -> Result<RsaGenerate, SetupError> {
+    pub fn rsa_generate(&self, bits: u32) -> Result<RsaGenerate, SetupError> {
         SetupError::check("RSA modulus in bits", u64::from(bits), 512..=8192)?;
-        Ok(RsaGenerate(self.pke(Pke::RsaGenerate { bits, e })?))
+        Ok(RsaGenerate(self.pke(Pke::RsaGenerate { bits })?))
     }
 
     /// A session for Diffie-Hellman.

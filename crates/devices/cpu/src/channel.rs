@@ -5,13 +5,17 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use lookaside_core::{Batch, Buf, Channel, Completed, Done, Op, OpError, Request, Status, Work};
+use lookaside_core::{
+    Batch, Buf, Channel, Completed, Done, Op, OpError, Request, Service, Status, Work,
+};
+use lookaside_simd::Cpu;
 
-use crate::dc;
+use crate::{dc, pke};
 
 pub(crate) struct CpuChannel {
-    /// Outside the part of `submit` that may panic.
-    current: Option<Work>,
+    cpu: Cpu,
+    /// What is being executed. Outside the part of `submit` that may panic.
+    current: Vec<Work>,
     finished: VecDeque<Work>,
     memory: Memory,
     scratch: dc::Scratch,
@@ -25,37 +29,51 @@ struct Memory {
 }
 
 impl CpuChannel {
-    pub(crate) fn new() -> CpuChannel {
+    pub(crate) fn new(cpu: Cpu) -> CpuChannel {
         CpuChannel {
-            current: None,
+            cpu,
+            current: Vec::with_capacity(pke::LANES),
             finished: VecDeque::with_capacity(64),
             memory: Memory::default(),
             scratch: dc::Scratch::new(),
         }
     }
 
-    /// Executes the current request.
-    fn execute(&mut self) -> Result<Done, OpError> {
-        let work = self.current.as_mut().ok_or(OpError::Cancelled)?;
+    /// Executes what is next of the batch: requests whose service has lanes side by side, others
+    /// one by one.
+    fn execute(&mut self, batch: &mut Batch<'_>) {
+        let most = match batch.op().map(Op::service) {
+            Some(Service::Pke | Service::Kdf) => pke::LANES,
+            _ => 1,
+        };
+        while self.current.len() < most
+            && let Some(work) = batch.take()
+        {
+            self.current.push(work);
+        }
+        match most {
+            1 => self.execute_one(),
+            _ => pke::execute(&self.cpu, &mut self.current),
+        }
+        self.finished.extend(self.current.drain(..));
+    }
+
+    fn execute_one(&mut self) {
+        let Some(work) = self.current.first_mut() else { return };
         let device = usize::from(work.device);
         let Request { op, args, session, src, dst, .. } = work.request_mut();
         let prepared = session.prepared.get(device).and_then(Option::as_ref);
-        let prepared = prepared.ok_or(OpError::Unsupported)?;
         let scratch = &mut self.scratch;
-        on_slices(&mut self.memory, src, dst, |src, dst| match op {
-            Op::Copy => copy(src, dst),
-            Op::Compress => dc::compress(prepared, scratch, src, dst, args.flush),
-            Op::Decompress => dc::decompress(prepared, scratch, src, dst),
-            _ => Err(OpError::Unsupported),
-        })
-    }
-
-    /// The current request has ended.
-    fn end(&mut self, result: Result<Done, OpError>) {
-        if let Some(mut work) = self.current.take() {
-            work.finish(result);
-            self.finished.push_back(work);
-        }
+        let result = match prepared {
+            Some(prepared) => on_slices(&mut self.memory, src, dst, |src, dst| match op {
+                Op::Copy => copy(src, dst),
+                Op::Compress => dc::compress(prepared, scratch, src, dst, args.flush),
+                Op::Decompress => dc::decompress(prepared, scratch, src, dst),
+                _ => Err(OpError::Unsupported),
+            }),
+            None => Err(OpError::Unsupported),
+        };
+        work.finish(result);
     }
 }
 
@@ -100,18 +118,19 @@ fn copy(src: &[u8], dst: &mut [u8]) -> Result<Done, OpError> {
 impl Channel for CpuChannel {
     fn submit(&mut self, batch: &mut Batch<'_>) -> usize {
         let before = self.finished.len();
-        // A panic in a kernel is a defect of ours. It costs the one request, not the engine.
+        // A panic in a kernel is a defect of ours. It costs the requests that ran, not the engine.
         while catch_unwind(AssertUnwindSafe(|| {
-            while let Some(work) = batch.take() {
-                self.current = Some(work);
-                let result = self.execute();
-                self.end(result);
+            while !batch.is_empty() {
+                self.execute(batch);
             }
         }))
         .is_err()
         {
             self.scratch = dc::Scratch::new();
-            self.end(Err(OpError::DeviceLost));
+            self.finished.extend(self.current.drain(..).map(|mut work| {
+                work.finish(Err(OpError::DeviceLost));
+                work
+            }));
         }
         self.finished.len() - before
     }

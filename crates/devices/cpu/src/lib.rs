@@ -7,6 +7,7 @@
 
 mod channel;
 mod dc;
+mod pke;
 
 use lookaside_core::{
     Capability, Channel, Device, EngineId, Op, Prepared, SessionSpec, SetupError,
@@ -40,6 +41,7 @@ impl CpuDevice {
         };
         let mut capabilities = vec![copy];
         capabilities.extend(dc::capabilities(&cpu));
+        capabilities.extend(pke::capabilities(&cpu));
         CpuDevice { cpu, capabilities }
     }
 }
@@ -60,6 +62,7 @@ impl Device for CpuDevice {
             SessionSpec::Compression(_)
             | SessionSpec::CompressStream { .. }
             | SessionSpec::DecompressStream { .. } => dc::prepare(spec, &self.cpu),
+            SessionSpec::Pke(_) | SessionSpec::Kdf(_) => pke::prepare(spec, &self.cpu),
             other => Err(SetupError::Unsupported {
                 device: self.name().to_owned(),
                 op: other.ops().first().copied().unwrap_or(Op::Copy),
@@ -69,6 +72,6 @@ impl Device for CpuDevice {
     }
 
     fn open_channel(&self, _engine: EngineId) -> Result<Box<dyn Channel>, SetupError> {
-        Ok(Box::new(channel::CpuChannel::new()))
+        Ok(Box::new(channel::CpuChannel::new(self.cpu.clone())))
     }
 }

@@ -5,3 +5,4 @@
 //! what a tool finds in it (a branch or an address that depends on a secret) it finds in the first.
 
 pub(crate) mod lanes;
+pub mod modexp;

@@ -1,0 +1,81 @@
+//! What the public-key and key-derivation services can do, for the route table and for people.
+
+use lookaside_core::{Capability, Op};
+use lookaside_simd::Cpu;
+
+use super::LANES;
+
+/// Who does one item at a time.
+const AWS_LC: &str = "AWS-LC";
+const OPENSSL: &str = "OpenSSL's libcrypto";
+const BOTH: &str = "AWS-LC, OpenSSL's libcrypto";
+const OURS: &str = "portable";
+
+const RSA: &str = "RSA 512-8192; PKCS#1 v1.5, PSS, OAEP, raw";
+const DH: &str = "Diffie-Hellman 768-8192, named and custom groups";
+const DSA: &str = "DSA 1024/160, 2048/224, 2048/256, 3072/256";
+const EC: &str = "P-192 to P-521, secp256k1, brainpool; B- and K-163 to 571";
+const XDH: &str = "X25519, X448";
+const ED: &str = "Ed25519, Ed448";
+const SM2: &str = "SM2";
+
+/// Operation, algorithms, what has a kernel with lanes side by side (empty: nothing), who does the
+/// rest.
+const TABLE: [(Op, &str, &str, &str); 37] = [
+    (Op::RsaPrivate, RSA, "1024-4096 by CRT", AWS_LC),
+    (Op::RsaPublic, RSA, "1024-4096", AWS_LC),
+    (Op::RsaGenerate, "RSA 512-8192", "", AWS_LC),
+    (Op::DhGenerate, DH, "1024-4096", AWS_LC),
+    (Op::DhPublic, DH, "1024-4096", AWS_LC),
+    (Op::DhDerive, DH, "1024-4096", AWS_LC),
+    (Op::DsaParameters, DSA, "", AWS_LC),
+    (Op::DsaGenerate, DSA, "all", AWS_LC),
+    (Op::DsaSign, DSA, "all", AWS_LC),
+    (Op::DsaVerify, DSA, "all", AWS_LC),
+    (Op::EcGenerate, EC, "P-256, P-384, P-521", BOTH),
+    (Op::EcPublic, EC, "P-256, P-384, P-521", BOTH),
+    (Op::EcDerive, EC, "P-256, P-384, P-521", BOTH),
+    (Op::EcSign, EC, "P-256, P-384, P-521", BOTH),
+    (Op::EcVerify, EC, "P-256, P-384, P-521", BOTH),
+    (Op::Point, "any Weierstrass curve by parameters", "", BOTH),
+    (Op::XdhGenerate, XDH, "all", BOTH),
+    (Op::XdhPublic, XDH, "all", BOTH),
+    (Op::XdhDerive, XDH, "all", BOTH),
+    (Op::EdGenerate, ED, "Ed25519", BOTH),
+    (Op::EdPublic, ED, "Ed25519", BOTH),
+    (Op::EdSign, ED, "Ed25519", BOTH),
+    (Op::EdVerify, ED, "Ed25519", BOTH),
+    (Op::Sm2Generate, SM2, "all", OPENSSL),
+    (Op::Sm2Public, SM2, "all", OPENSSL),
+    (Op::Sm2Sign, SM2, "all", OPENSSL),
+    (Op::Sm2Verify, SM2, "all", OPENSSL),
+    (Op::Sm2Encrypt, SM2, "", OPENSSL),
+    (Op::Sm2Decrypt, SM2, "", OPENSSL),
+    (Op::Sm2Exchange, SM2, "", OPENSSL),
+    (Op::Sm2Identity, SM2, "", OPENSSL),
+    (Op::Modular, "modulo 1-4096 bits", "powers, 1024-4096", AWS_LC),
+    (Op::BinaryField, "GF(2^m)", "", OURS),
+    (Op::PrimeGenerate, "primes, safe primes", "", AWS_LC),
+    (Op::PrimeCheck, "primes", "", AWS_LC),
+    (Op::TlsPrf, "TLS 1.0-1.2", "", AWS_LC),
+    (Op::Hkdf, "extract, expand, TLS 1.3 labels", "", AWS_LC),
+];
+
+pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
+    let lanes = cpu.avx512().is_some();
+    let row = |&(op, algorithm, kernel, alone): &(Op, &str, &str, &str)| {
+        let kernel = if lanes { kernel } else { "" };
+        Capability {
+            op,
+            algorithm: algorithm.into(),
+            served_by: match kernel {
+                "" => alone.into(),
+                _ => format!("{LANES} side by side, AVX-512 IFMA ({kernel}); else {alone}"),
+            },
+            // A session says how many it gains from.
+            best_batch: if kernel.is_empty() { 1 } else { LANES },
+            max_src: isize::MAX as usize,
+        }
+    };
+    TABLE.iter().map(row).collect()
+}

@@ -1,0 +1,113 @@
+//! Public-key cryptography and key derivation: stages the requests of a batch as the service's
+//! items, and maps core's words to the service's and back.
+
+mod capability;
+mod session;
+mod words;
+
+use arrayvec::ArrayVec;
+use lookaside_core::{Buf, Detail, Done, Op, OpError, Request, Status, Work};
+use lookaside_pke::{Error, Item};
+use lookaside_simd::Cpu;
+use zeroize::Zeroizing;
+
+pub(crate) use self::{
+    capability::capabilities,
+    session::{Session, prepare},
+};
+
+/// The most requests that a kernel runs side by side.
+pub(crate) const LANES: usize = 8;
+
+/// For each of a batch's requests, one of these.
+type PerLane<T> = ArrayVec<T, LANES>;
+
+/// What one request asks for beside its buffers.
+#[derive(Clone, Copy)]
+struct Ask<'a> {
+    session: &'a Session,
+    detail: Detail,
+}
+
+/// Copies of scattered buffers in one piece: kernels take nothing else.
+struct Pieces {
+    src: Option<Zeroizing<Vec<u8>>>,
+    dst: Option<Zeroizing<Vec<u8>>>,
+}
+
+impl Pieces {
+    fn of(request: &mut Request) -> Pieces {
+        let src = request.src.as_slice().is_none().then(|| {
+            let mut piece = Zeroizing::new(Vec::with_capacity(request.src.len()));
+            request.src.gather(&mut piece);
+            piece
+        });
+        let len = request.dst.len();
+        let scattered = request.dst.as_mut_slice().is_none() && request.dst.is_writable();
+        let dst = scattered.then(|| Zeroizing::new(vec![0; len]));
+        Pieces { src, dst }
+    }
+}
+
+/// Executes requests of one operation and class, at most [`LANES`], and sets their results.
+pub(crate) fn execute(cpu: &Cpu, works: &mut [Work]) {
+    let mut pieces: PerLane<Pieces> = works.iter_mut().map(|w| Pieces::of(w.request_mut())).collect();
+    let results: PerLane<Result<usize, OpError>> = {
+        let (mut asks, mut items) = (PerLane::new(), PerLane::new());
+        let mut op = None;
+        for (work, pieces) in works.iter_mut().zip(&mut pieces) {
+            let device = usize::from(work.device);
+            let request = work.request_mut();
+            op = Some(request.op);
+            let prepared = request.session.prepared.get(device).and_then(Option::as_ref);
+            let Some(session) = prepared.and_then(|p| p.get::<Session>()) else {
+                return works.iter_mut().for_each(|w| w.finish(Err(OpError::Unsupported)));
+            };
+            let src = match &pieces.src {
+                Some(piece) => &piece[..],
+                None => request.src.as_slice().unwrap_or_default(),
+            };
+            let dst = match &mut pieces.dst {
+                Some(piece) => &mut piece[..],
+                // What cannot be written counts as no room at all.
+                None => request.dst.as_mut_slice().unwrap_or_default(),
+            };
+            asks.push(Ask { session, detail: request.args.detail });
+            items.push(Item::new(src, dst));
+        }
+        if let Some(op) = op {
+            run(cpu, op, &asks, &mut items);
+        }
+        items.into_iter().map(|item| item.result.map_err(words::error)).collect()
+    };
+    for ((work, pieces), result) in works.iter_mut().zip(&pieces).zip(results) {
+        let request = work.request_mut();
+        if let (Some(piece), Ok(n)) = (&pieces.dst, result) {
+            request.dst.scatter(&piece[..n]);
+        }
+        let consumed = Buf::len(&request.src);
+        let done = |produced| Done { consumed, produced, checksum: 0, status: Status::Complete };
+        work.finish(result.map(done));
+    }
+}
+
+/// Runs the items: together those that ask for the same, where the service has one function for
+/// all of them.
+fn run(cpu: &Cpu, op: Op, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
+    match op {
+        Op::RsaPrivate => return session::rsa_private(cpu, asks, items),
+        Op::RsaPublic => return session::rsa_public(cpu, asks, items),
+        Op::Modular => return session::modular(cpu, asks, items),
+        _ => {}
+    }
+    let mut start = 0;
+    while let Some(first) = asks.get(start) {
+        let same = |ask: &&Ask<'_>| ask.detail == first.detail && first.session.is_same(ask.session);
+        let n = asks[start..].iter().take_while(same).count();
+        let items = &mut items[start..start + n];
+        if session::run(cpu, op, first, items).is_none() {
+            items.iter_mut().for_each(|i| i.result = Err(Error::Unsupported("this operation")));
+        }
+        start += n;
+    }
+}

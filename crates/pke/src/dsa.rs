@@ -1,0 +1,368 @@
+//! DSA (FIPS 186-4): signatures, keys, and domain parameters.
+//!
+//! FIPS 186-5 no longer signs with it; it is here for what exists.
+
+use std::fmt;
+
+use lookaside_simd::Cpu;
+use zeroize::Zeroizing;
+
+use crate::batch::{cut, room, stripped};
+use crate::hash::Hash;
+use crate::library::bignum::{Bignum, Scratch};
+use crate::modular::{Modulus, Raise, raise};
+use crate::nonce::{Nonce, Nonces, leftmost_bits};
+use crate::{Error, Item, random};
+
+/// Domain parameters: p prime, q a prime factor of p - 1, g of order q modulo p.
+pub struct Domain {
+    p: Modulus,
+    q: Modulus,
+    g: Box<[u8]>,
+}
+
+impl fmt::Debug for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Domain({} and {} bits)", self.p.bits(), self.q.bits())
+    }
+}
+
+impl Domain {
+    /// p of 512 to 3072 bits, q of 160, 224 or 256: besides the pairs of FIPS 186-4 (1024/160,
+    /// 2048/224, 2048/256, 3072/256) old and odd ones are taken. Checked: that q divides p - 1, and
+    /// that g is neither 1 nor of another order. Not checked: that p and q are prime, which takes a
+    /// hundred times as long ([`crate::prime::is_prime`]).
+    pub fn new(p: &[u8], q: &[u8], g: &[u8]) -> Result<Domain, Error> {
+        let (p, q) = (Modulus::new(p)?, Modulus::new(q)?);
+        if !(512..=3072).contains(&p.bits()) || ![160, 224, 256].contains(&q.bits()) {
+            return Err(Error::BadKey("DSA has p of 512 to 3072 bits, q of 160, 224 or 256"));
+        }
+        let (Some(montgomery), Some(_)) = (p.montgomery(), q.montgomery()) else {
+            return Err(Error::BadKey("an even p or q"));
+        };
+        let mut scratch = Scratch::new()?;
+        let order = p.number().duplicate()?.sub_word(1)?;
+        if !scratch.divide(&order, q.number())?.1.is_zero() {
+            return Err(Error::BadKey("q does not divide p - 1"));
+        }
+        let g = padded(g, p.len())?;
+        let number = p.residue(&g).map_err(|_| Error::BadKey("g is not below p"))?;
+        let is_one = number.is_one() || number.is_zero();
+        if is_one || !montgomery.power_public(&number, q.number(), &mut scratch)?.is_one() {
+            return Err(Error::BadKey("g is not of order q"));
+        }
+        Ok(Domain { p, q, g })
+    }
+
+    /// Bytes of p: k, the length of a public key.
+    pub fn p_len(&self) -> usize {
+        self.p.len()
+    }
+
+    /// Bytes of q: the length of a private key and of half a signature.
+    pub fn q_len(&self) -> usize {
+        self.q.len()
+    }
+
+    /// A private key, or a nonce, or half a signature: from 1 to q - 1.
+    fn scalar(&self, bytes: &[u8]) -> Result<Bignum, Error> {
+        let number = self.q.residue(bytes)?;
+        if number.is_zero() { Err(Error::BadInput("0 as a key")) } else { Ok(number) }
+    }
+}
+
+/// `number` with zeros in front, or without some.
+fn padded(number: &[u8], len: usize) -> Result<Box<[u8]>, Error> {
+    let number = stripped(number);
+    let mut out = vec![0; len].into_boxed_slice();
+    let start = len.checked_sub(number.len()).ok_or(Error::BadKey("a number that is too long"))?;
+    out[start..].copy_from_slice(number);
+    Ok(out)
+}
+
+/// One signature.
+#[derive(Debug)]
+pub struct SignItem<'a> {
+    /// The domain parameters of the key.
+    pub domain: &'a Domain,
+    /// Where the nonce comes from.
+    pub nonce: Nonce,
+    /// `src` = private key (as long as q) || digest (of any length; as many bits as q has count),
+    /// `dst` = r || s (each as long as q).
+    pub item: Item<'a>,
+}
+
+/// Signs.
+pub fn sign(cpu: &Cpu, items: &mut [SignItem<'_>]) {
+    let mut scratch = match Scratch::new() {
+        Ok(scratch) => scratch,
+        Err(error) => return items.iter_mut().for_each(|item| item.item.fail(error)),
+    };
+    let mut open: Vec<Open<'_>> = Vec::with_capacity(items.len());
+    for (index, SignItem { domain, nonce, item }) in items.iter_mut().enumerate() {
+        if item.dst.len() < 2 * domain.q_len() {
+            item.fail(Error::DstTooSmall);
+            continue;
+        }
+        let prepared =
+            item.src.split_at_checked(domain.q_len()).ok_or(Error::BadInput("too short")).and_then(
+                |(private, digest)| {
+                    domain.scalar(private)?;
+                    Nonces::new(*nonce, &domain.q, private, digest, &mut scratch)
+                },
+            );
+        match prepared {
+            Ok(nonces) => open.push(Open {
+                index,
+                domain,
+                nonces,
+                nonce: Zeroizing::new(Vec::new()),
+                power: Zeroizing::new(vec![0; domain.p_len()]),
+                result: Ok(0),
+            }),
+            Err(error) => item.fail(error),
+        }
+    }
+    // A second round is for r = 0 or s = 0: with a q of 160 bits or more, for bad parameters only.
+    for _ in 0..ROUNDS {
+        for open in &mut open {
+            match open.nonces.next(&mut scratch) {
+                Ok(nonce) => open.nonce = nonce,
+                Err(error) => open.result = Err(error),
+            }
+        }
+        let mut raised = Vec::with_capacity(open.len());
+        for Open { domain, nonce, power, result, .. } in &mut open {
+            if result.is_ok() {
+                let Domain { p, g, .. } = domain;
+                raised.push((Raise { modulus: p, base: g, exponent: nonce, out: power }, result));
+            }
+        }
+        raise(cpu, &mut raised);
+        drop(raised);
+        open.retain(|open| {
+            let item = &mut items[open.index].item;
+            let signed = open.result.and_then(|_| open.sign(item.src, &mut scratch));
+            match signed {
+                Ok(None) => return true,
+                Ok(Some((r, s))) => item.run(|_, dst| {
+                    let q_len = open.domain.q_len();
+                    r.to_bytes(&mut dst[..q_len])?;
+                    s.to_bytes(&mut dst[q_len..2 * q_len])?;
+                    Ok(2 * q_len)
+                }),
+                Err(error) => item.fail(error),
+            }
+            false
+        });
+        if open.is_empty() {
+            return;
+        }
+    }
+    open.iter().for_each(|open| items[open.index].item.fail(Error::BadKey("no domain of DSA")));
+}
+
+const ROUNDS: usize = 4;
+
+/// A signature in the making.
+struct Open<'a> {
+    index: usize,
+    domain: &'a Domain,
+    nonces: Nonces<'a>,
+    nonce: Zeroizing<Vec<u8>>,
+    /// g^nonce mod p.
+    power: Zeroizing<Vec<u8>>,
+    result: Result<usize, Error>,
+}
+
+impl Open<'_> {
+    /// r = (g^k mod p) mod q, s = k^-1 (z + x r) mod q; `None` if one of them is 0.
+    fn sign(&self, src: &[u8], scratch: &mut Scratch) -> Result<Option<(Bignum, Bignum)>, Error> {
+        let q = &self.domain.q;
+        let (private, digest) = src.split_at(q.len());
+        let r = q.reduce(&self.power, scratch)?;
+        let z = q.reduce(&leftmost_bits(digest, q.bits()), scratch)?;
+        let product = q.multiply(&q.residue(private)?, &r, scratch)?;
+        let sum = scratch.add_mod(&z, &product, q.number())?;
+        let inverse = q.inverse(&q.residue(&self.nonce)?, scratch)?;
+        let s = q.multiply(&inverse, &sum, scratch)?;
+        Ok(if r.is_zero() || s.is_zero() { None } else { Some((r, s)) })
+    }
+}
+
+/// One verification, or one new key.
+#[derive(Debug)]
+pub struct DomainItem<'a> {
+    /// The domain parameters of the key.
+    pub domain: &'a Domain,
+    /// Layout: see the function.
+    pub item: Item<'a>,
+}
+
+/// Verifies: `src` = public key (as long as p) || r || s (each as long as q) || digest. The result
+/// is `Ok(0)` or [`Error::AuthFailed`]. Of the key it is checked that 1 < y < p - 1; whether it has
+/// order q concerns its owner only.
+pub fn verify(cpu: &Cpu, items: &mut [DomainItem<'_>]) {
+    let mut scratch = match Scratch::new() {
+        Ok(scratch) => scratch,
+        Err(error) => return items.iter_mut().for_each(|item| item.item.fail(error)),
+    };
+    // Two exponentiations per item for the kernel belong here; one by one, one double
+    // exponentiation with a common chain of squarings is quicker.
+    let _ = cpu;
+    for DomainItem { domain, item } in items {
+        item.run(|src, _| verify_one(domain, src, &mut scratch).map(|()| 0));
+    }
+}
+
+fn verify_one(domain: &Domain, src: &[u8], scratch: &mut Scratch) -> Result<(), Error> {
+    let Domain { p, q, g } = domain;
+    let (k, q_len) = (p.len(), q.len());
+    let digest_len = src.len().checked_sub(k + 2 * q_len).ok_or(Error::BadInput("too short"))?;
+    let [public, r, s, digest] = cut(src, [k, q_len, q_len, digest_len])?;
+    let public = public_key(p, public, scratch)?;
+    let (Ok(r), Ok(s)) = (domain.scalar(r), domain.scalar(s)) else {
+        return Err(Error::AuthFailed);
+    };
+    let z = q.reduce(&leftmost_bits(digest, q.bits()), scratch)?;
+    let w = scratch.inverse_mod(&s, q.number())?.ok_or(Error::AuthFailed)?;
+    let (u1, u2) = (q.multiply(&z, &w, scratch)?, q.multiply(&r, &w, scratch)?);
+    let montgomery = p.montgomery().ok_or(Error::BadKey("an even p"))?;
+    let g = Bignum::from_bytes(g)?;
+    let v = montgomery.power2_public((&g, &u1), (&public, &u2), scratch)?;
+    let (_, v) = scratch.divide(&v, q.number())?;
+    if v.compare(&r).is_eq() { Ok(()) } else { Err(Error::AuthFailed) }
+}
+
+/// A number y with 1 < y < p - 1.
+pub(crate) fn public_key(
+    p: &Modulus,
+    bytes: &[u8],
+    scratch: &mut Scratch,
+) -> Result<Bignum, Error> {
+    const RANGE: Error = Error::BadKey("a public key is above 1 and below p - 1");
+    let public = p.residue(bytes).map_err(|_| RANGE)?;
+    // p - 1 is -1: its successor is 0.
+    let next = scratch.add_mod(&public, &Bignum::from_word(1)?, p.number())?;
+    if public.is_zero() || public.is_one() || next.is_zero() { Err(RANGE) } else { Ok(public) }
+}
+
+/// Draws key pairs: `src` is empty, `dst` = private key (as long as q) || public key (as long as
+/// p).
+pub fn generate(cpu: &Cpu, items: &mut [DomainItem<'_>]) {
+    let mut raised = Vec::with_capacity(items.len());
+    for DomainItem { domain, item } in items {
+        item.run(|src, dst| {
+            let [] = cut(src, [])?;
+            let q_len = domain.q_len();
+            let len = q_len + domain.p_len();
+            let private = &mut room(dst, len)?[..q_len];
+            Scratch::new()?.random_below(domain.q.number())?.to_bytes(private)?;
+            Ok(len)
+        });
+        if let Ok(len) = item.result {
+            let (exponent, out) = item.dst[..len].split_at_mut(domain.q_len());
+            let Domain { p, g, .. } = domain;
+            raised.push((Raise { modulus: p, base: g, exponent, out }, &mut item.result));
+        }
+    }
+    raise(cpu, &mut raised);
+}
+
+/// New domain parameters with what shows that they were drawn and not chosen.
+#[derive(Clone, Debug)]
+pub struct GeneratedDomain {
+    /// p.
+    pub p: Vec<u8>,
+    /// q.
+    pub q: Vec<u8>,
+    /// g.
+    pub g: Vec<u8>,
+    /// `domain_parameter_seed` of FIPS 186-4.
+    pub seed: Vec<u8>,
+    /// `counter` of FIPS 186-4.
+    pub counter: usize,
+}
+
+impl Domain {
+    /// Draws p of `p_bits` and q of `q_bits` bits, one of the four pairs of FIPS 186-4, by its
+    /// A.1.1.2, and g by its A.2.3 with index 1, with SHA-256. Takes a second or so for 2048 bits,
+    /// very unevenly.
+    pub fn generate(p_bits: usize, q_bits: usize) -> Result<GeneratedDomain, Error> {
+        if ![(1024, 160), (2048, 224), (2048, 256), (3072, 256)].contains(&(p_bits, q_bits)) {
+            return Err(Error::BadInput(
+                "p and q of 1024/160, 2048/224, 2048/256 or 3072/256 bits",
+            ));
+        }
+        let mut seed = vec![0; q_bits / 8];
+        loop {
+            random::fill(&mut seed)?;
+            if let Some(domain) = from_seed(p_bits, q_bits, &seed)? {
+                return Ok(domain);
+            }
+        }
+    }
+}
+
+/// A.1.1.2 and A.2.3 of FIPS 186-4 from a given seed; `None` if it leads to no primes.
+fn from_seed(p_bits: usize, q_bits: usize, seed: &[u8]) -> Result<Option<GeneratedDomain>, Error> {
+    let mut scratch = Scratch::new()?;
+    // Steps 6 and 7: q = 2^(N-1) + (U mod 2^(N-1)), made odd, for U = Hash(seed).
+    let mut q = Hash::Sha256.digest(&[seed])[32 - q_bits / 8..].to_vec();
+    q[0] |= 0x80;
+    q[q_bits / 8 - 1] |= 1;
+    let q_number = Bignum::from_bytes(&q)?;
+    if !scratch.is_prime(&q_number)? {
+        return Ok(None);
+    }
+    let double = scratch.multiply(&q_number, &Bignum::from_word(2)?)?;
+    // Step 11: W = the hashes of seed + 1, seed + 2, ..., the first one lowest, and its lowest L - 1
+    // bits. X = W + 2^(L-1), p = X - (X mod 2 q - 1).
+    let mut hashed = seed.to_vec();
+    for counter in 0..4 * p_bits {
+        let mut x = vec![0; p_bits / 8];
+        for chunk in x.rchunks_mut(32) {
+            increment(&mut hashed);
+            let hash = Hash::Sha256.digest(&[&hashed]);
+            chunk.copy_from_slice(&hash[32 - chunk.len()..]);
+        }
+        x[0] |= 0x80;
+        let x_number = Bignum::from_bytes(&x)?;
+        let surplus = scratch.divide(&x_number, &double)?.1;
+        let p = x_number.add_word(1)?.distance(&surplus)?;
+        if p.bits() != p_bits || !scratch.is_prime(&p)? {
+            continue;
+        }
+        x.fill(0);
+        p.to_bytes(&mut x)?;
+        let g = generator(&p, &q_number, seed, &mut scratch)?;
+        let mut g_bytes = vec![0; p_bits / 8];
+        g.to_bytes(&mut g_bytes)?;
+        return Ok(Some(GeneratedDomain { p: x, q, g: g_bytes, seed: seed.to_vec(), counter }));
+    }
+    Ok(None)
+}
+
+/// A.2.3 of FIPS 186-4 with index 1: W^((p-1)/q) mod p for W = Hash(seed || "ggen" || index ||
+/// count), the first that is not 0 or 1.
+fn generator(p: &Bignum, q: &Bignum, seed: &[u8], scratch: &mut Scratch) -> Result<Bignum, Error> {
+    let exponent = scratch.divide(&p.duplicate()?.sub_word(1)?, q)?.0;
+    for count in 1u16.. {
+        let w = Hash::Sha256.digest(&[seed, b"ggen", &[1], &count.to_be_bytes()]);
+        let g = scratch.power_mod(&Bignum::from_bytes(&w)?, &exponent, p)?;
+        if !g.is_zero() && !g.is_one() {
+            return Ok(g);
+        }
+    }
+    Err(Error::BadKey("no generator"))
+}
+
+/// + 1, modulo 2^(8 length).
+fn increment(number: &mut [u8]) {
+    for byte in number.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            return;
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! AWS-LC's hash functions and its HMAC.
+
+use std::ptr;
+
+use aws_lc_sys as aws;
+
+use crate::hash::Hash;
+
+/// The longest digest: SHA-512's.
+pub(crate) const MAX_LEN: usize = aws::EVP_MAX_MD_SIZE as usize;
+
+/// The method table of a hash function, alive for as long as the process.
+pub(crate) fn method(hash: Hash) -> *const aws::EVP_MD {
+    // SAFETY: these take nothing and return the address of a constant, initialised once.
+    unsafe {
+        match hash {
+            Hash::Md5 => aws::EVP_md5(),
+            Hash::Sha1 => aws::EVP_sha1(),
+            Hash::Md5Sha1 => aws::EVP_md5_sha1(),
+            Hash::Ripemd160 => aws::EVP_ripemd160(),
+            Hash::Sha224 => aws::EVP_sha224(),
+            Hash::Sha256 => aws::EVP_sha256(),
+            Hash::Sha384 => aws::EVP_sha384(),
+            Hash::Sha512 => aws::EVP_sha512(),
+            Hash::Sha512_224 => aws::EVP_sha512_224(),
+            Hash::Sha512_256 => aws::EVP_sha512_256(),
+            Hash::Sha3_224 => aws::EVP_sha3_224(),
+            Hash::Sha3_256 => aws::EVP_sha3_256(),
+            Hash::Sha3_384 => aws::EVP_sha3_384(),
+            Hash::Sha3_512 => aws::EVP_sha3_512(),
+        }
+    }
+}
+
+/// `out` = H(parts\[0\] || parts\[1\] || ...), `out` being as long as a digest. `false` when memory
+/// ran out.
+pub(crate) fn digest(hash: Hash, parts: &[&[u8]], out: &mut [u8]) -> bool {
+    assert_eq!(out.len(), hash.len());
+    // SAFETY: the structure is plain data, for which zero is valid until `EVP_MD_CTX_init` sets it
+    // up; each part is readable for its length and `out` writable for the length of a digest, which
+    // is all that `EVP_DigestFinal_ex` writes. `cleanup` frees what `init` took, whatever happened
+    // in between.
+    unsafe {
+        let mut state: aws::EVP_MD_CTX = std::mem::zeroed();
+        aws::EVP_MD_CTX_init(&mut state);
+        let done = aws::EVP_DigestInit_ex(&mut state, method(hash), ptr::null_mut()) == 1
+            && parts.iter().all(|part| {
+                aws::EVP_DigestUpdate(&mut state, part.as_ptr().cast(), part.len()) == 1
+            })
+            && aws::EVP_DigestFinal_ex(&mut state, out.as_mut_ptr(), ptr::null_mut()) == 1;
+        aws::EVP_MD_CTX_cleanup(&mut state);
+        done
+    }
+}
+
+/// HMAC under one key, whose two first blocks are hashed once.
+pub(crate) struct Hmac {
+    // Boxed: moving the structure would leave copies of the key behind.
+    state: Box<aws::HMAC_CTX>,
+    len: usize,
+}
+
+// SAFETY: the structure is plain data and addresses of constants; only `&mut self` touches it.
+unsafe impl Send for Hmac {}
+
+impl Hmac {
+    /// `None` where AWS-LC has no HMAC over the hash function.
+    pub(crate) fn new(hash: Hash, key: &[u8]) -> Option<Hmac> {
+        // SAFETY: zero is valid for the plain data of the structure until `HMAC_CTX_init` sets it
+        // up.
+        let mut state: Box<aws::HMAC_CTX> = unsafe { Box::new(std::mem::zeroed()) };
+        // SAFETY: `state` is a structure of the right type.
+        unsafe { aws::HMAC_CTX_init(&mut *state) };
+        let mut hmac = Hmac { state, len: hash.len() };
+        // SAFETY: `key` is readable for its length and, a slice, never null (null would mean
+        // the previous key).
+        let done = unsafe {
+            aws::HMAC_Init_ex(
+                &mut *hmac.state,
+                key.as_ptr().cast(),
+                key.len(),
+                method(hash),
+                ptr::null_mut(),
+            )
+        };
+        (done == 1).then_some(hmac)
+    }
+
+    /// `out`, as long as a digest = HMAC(key, parts\[0\] || parts\[1\] || ...).
+    pub(crate) fn tag(&mut self, parts: &[&[u8]], out: &mut [u8]) {
+        assert_eq!(out.len(), self.len);
+        let state = &mut *self.state;
+        // SAFETY: `new` set the structure up; a null key and method restart it under its key; each
+        // part is readable for its length and `out` writable for the length of a digest.
+        let done = unsafe {
+            aws::HMAC_Init_ex(state, ptr::null(), 0, ptr::null(), ptr::null_mut()) == 1
+                && parts.iter().all(|part| aws::HMAC_Update(state, part.as_ptr(), part.len()) == 1)
+                && aws::HMAC_Final(state, out.as_mut_ptr(), ptr::null_mut()) == 1
+        };
+        // Nothing here allocates or depends on the data: only a structure that was not set up
+        // fails.
+        assert!(done, "HMAC over a keyed state");
+    }
+}
+
+impl Drop for Hmac {
+    fn drop(&mut self) {
+        // SAFETY: `new` initialised the structure; this clears it.
+        unsafe { aws::HMAC_CTX_cleanup(&mut *self.state) };
+    }
+}

@@ -1,0 +1,10 @@
+//! The libraries behind the single operations: thin, safe wrappers of their C functions.
+//!
+//! What owns a C object frees it, and clears it first where it may hold a secret. No function here
+//! knows a protocol: they take and give bytes and numbers.
+
+pub(crate) mod bignum;
+pub(crate) mod digest;
+pub(crate) mod kdf;
+pub(crate) mod random;
+pub(crate) mod rsa;

@@ -1,0 +1,420 @@
+//! Arithmetic modulo n: exponentiation, inversion, and the primitives of GF(p).
+//!
+//! With an odd modulus everything takes a time that depends on lengths only, save that an operand
+//! at or above n is seen to be so. An even modulus has no Montgomery form: there the time depends
+//! on the operands, and a secret does not belong in it.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use lookaside_simd::Cpu;
+use zeroize::Zeroizing;
+
+use crate::batch::{cut, room, stripped};
+use crate::library::bignum::{Bignum, Montgomery, Scratch};
+use crate::{Error, Item};
+
+/// The longest modulus, in bits.
+pub const MAX_BITS: usize = 8192;
+
+/// A modulus with what is computed from it once.
+pub struct Modulus {
+    n: Bignum,
+    /// Unless n is even or 1.
+    montgomery: Option<Montgomery>,
+    bits: usize,
+}
+
+impl fmt::Debug for Modulus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // It may be a secret prime.
+        write!(f, "Modulus({} bits)", self.bits)
+    }
+}
+
+impl Modulus {
+    /// Odd or even, from 1 to 2^[`MAX_BITS`] - 1; leading zeros are dropped.
+    pub fn new(n: &[u8]) -> Result<Modulus, Error> {
+        let n = stripped(n);
+        if n.is_empty() {
+            return Err(Error::BadKey("modulus 0"));
+        }
+        if n.len() > MAX_BITS / 8 {
+            return Err(Error::BadKey("a modulus of more than 8192 bits"));
+        }
+        let number = Bignum::from_bytes(n)?;
+        let montgomery = if number.is_odd() && !number.is_one() {
+            Some(Montgomery::new(number.duplicate()?, &mut Scratch::new()?)?)
+        } else {
+            None
+        };
+        Ok(Modulus { bits: number.bits(), n: number, montgomery })
+    }
+
+    /// Bits of n.
+    pub fn bits(&self) -> usize {
+        self.bits
+    }
+
+    /// Bytes of n: the length k of every residue in `src` and `dst`.
+    #[allow(clippy::len_without_is_empty)] // No modulus is empty.
+    pub fn len(&self) -> usize {
+        self.bits.div_ceil(8)
+    }
+
+    pub(crate) fn number(&self) -> &Bignum {
+        &self.n
+    }
+
+    pub(crate) fn montgomery(&self) -> Option<&Montgomery> {
+        self.montgomery.as_ref()
+    }
+
+    /// A residue of k bytes that has to be below n.
+    pub(crate) fn residue(&self, bytes: &[u8]) -> Result<Bignum, Error> {
+        if bytes.len() != self.len() {
+            return Err(Error::BadInput("an operand is not as long as the modulus"));
+        }
+        let number = Bignum::from_bytes(bytes)?;
+        match number.compare(&self.n) {
+            Ordering::Less => Ok(number),
+            _ => Err(Error::BadInput("an operand is not below the modulus")),
+        }
+    }
+
+    /// A number of any length, mod n.
+    pub(crate) fn reduce(&self, bytes: &[u8], scratch: &mut Scratch) -> Result<Bignum, Error> {
+        let Some(montgomery) = &self.montgomery else {
+            return Ok(scratch.divide(&Bignum::from_bytes(bytes)?, &self.n)?.1);
+        };
+        // In chunks of w words, w being the words of n, and R = 2^(64 w): Horner's rule takes a
+        // product with R per chunk, which is what entering Montgomery form is. A chunk itself is
+        // below R <= n R, so that leaving reduces it, and entering undoes the division by R.
+        let chunk_len = self.len().div_ceil(8) * 8;
+        let mut sum = Bignum::from_bytes(&vec![0; chunk_len])?;
+        let first = bytes.len() % chunk_len;
+        let chunks = bytes[..first].chunks(chunk_len).chain(bytes[first..].chunks(chunk_len));
+        for chunk in chunks {
+            let chunk = montgomery.leave(&Bignum::from_bytes(chunk)?, scratch)?;
+            let chunk = montgomery.enter(&chunk, scratch)?;
+            let higher = montgomery.enter(&sum, scratch)?;
+            sum = scratch.add_mod(&higher, &chunk, &self.n)?;
+        }
+        Ok(sum)
+    }
+
+    /// a b mod n.
+    pub(crate) fn multiply(
+        &self,
+        a: &Bignum,
+        b: &Bignum,
+        scratch: &mut Scratch,
+    ) -> Result<Bignum, Error> {
+        match &self.montgomery {
+            Some(montgomery) => montgomery.multiply(&montgomery.enter(a, scratch)?, b, scratch),
+            None => scratch.multiply_mod(a, b, &self.n),
+        }
+    }
+
+    /// a^e mod n in constant time where n is odd.
+    pub(crate) fn power(
+        &self,
+        a: &Bignum,
+        e: &Bignum,
+        scratch: &mut Scratch,
+    ) -> Result<Bignum, Error> {
+        match &self.montgomery {
+            Some(montgomery) => montgomery.power(a, e, scratch),
+            None if self.n.is_one() => Bignum::new(),
+            None => scratch.power_mod(a, e, &self.n),
+        }
+    }
+
+    /// a^-1 mod n. The inversion proper runs on a r for a random r, so its time tells nothing of a
+    /// but whether there is an inverse.
+    pub(crate) fn inverse(&self, a: &Bignum, scratch: &mut Scratch) -> Result<Bignum, Error> {
+        if self.n.is_one() {
+            return Err(NO_INVERSE);
+        }
+        loop {
+            let r = scratch.random_below(&self.n)?;
+            let blinded = self.multiply(a, &r, scratch)?;
+            if let Some(inverse) = scratch.inverse_mod(&blinded, &self.n)? {
+                return self.multiply(&inverse, &r, scratch);
+            }
+            // Was it a, or r? An r without inverse is drawn again, which happens a few times where
+            // n has small factors: at least one residue in 6 ln ln n has an inverse.
+            if scratch.inverse_mod(&r, &self.n)?.is_some() {
+                return Err(NO_INVERSE);
+            }
+        }
+    }
+}
+
+const NO_INVERSE: Error = Error::BadInput("no inverse");
+
+/// One exponentiation of [`power`].
+#[derive(Debug)]
+pub struct PowerItem<'a> {
+    /// Modulo what.
+    pub modulus: &'a Modulus,
+    /// How many bytes at the end of `src` are the exponent. Its length is public, its value not.
+    pub exponent_len: usize,
+    /// `src` = base (any length up to 2 k; at or above n it is reduced) || exponent;
+    /// `dst` = base^exponent mod n (k bytes). 0^0 is 1.
+    pub item: Item<'a>,
+}
+
+/// Modular exponentiation.
+pub fn power(cpu: &Cpu, items: &mut [PowerItem<'_>]) {
+    let mut raised = Vec::with_capacity(items.len());
+    for PowerItem { modulus, exponent_len, item } in items {
+        let base_len = item.src.len().wrapping_sub(*exponent_len);
+        item.result = if base_len > 2 * modulus.len() {
+            Err(Error::BadInput("a base of more than twice the length of the modulus"))
+        } else if item.dst.len() < modulus.len() {
+            Err(Error::DstTooSmall)
+        } else {
+            Ok(modulus.len())
+        };
+        if let Ok(len) = item.result {
+            let (base, exponent) = item.src.split_at(base_len);
+            let out = &mut item.dst[..len];
+            raised.push((Raise { modulus, base, exponent, out }, &mut item.result));
+        }
+    }
+    raise(cpu, &mut raised);
+}
+
+/// base^exponent mod n, to be written to all of `out` (k bytes). What all exponentiations of this
+/// crate come to, save those of RSA keys.
+pub(crate) struct Raise<'a> {
+    pub modulus: &'a Modulus,
+    pub base: &'a [u8],
+    pub exponent: &'a [u8],
+    pub out: &'a mut [u8],
+}
+
+/// Answers each exponentiation in the result beside it, if it fails, and clears its `out`.
+pub(crate) fn raise(cpu: &Cpu, items: &mut [(Raise<'_>, &mut Result<usize, Error>)]) {
+    // The kernel for eight exponentiations side by side belongs here; one by one until then.
+    let _ = cpu;
+    let mut scratch = Scratch::new();
+    for (item, result) in items {
+        let done = scratch.as_mut().map_err(|error| *error).and_then(|s| raise_one(item, s));
+        if let Err(error) = done {
+            item.out.fill(0);
+            **result = Err(error);
+        }
+    }
+}
+
+fn raise_one(item: &mut Raise<'_>, scratch: &mut Scratch) -> Result<(), Error> {
+    let base = match item.modulus.residue(item.base) {
+        Ok(base) => base,
+        Err(_) => item.modulus.reduce(item.base, scratch)?,
+    };
+    let exponent = Bignum::from_bytes(item.exponent)?;
+    item.modulus.power(&base, &exponent, scratch)?.to_bytes(item.out)
+}
+
+/// What [`arithmetic`] computes, from residues of k bytes below n to one in `dst`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arithmetic {
+    /// `src` = a || b, `dst` = a + b mod n.
+    Add,
+    /// `src` = a || b, `dst` = a - b mod n.
+    Subtract,
+    /// `src` = a || b, `dst` = a b mod n.
+    Multiply,
+    /// `src` = a, `dst` = a^2 mod n.
+    Square,
+    /// `src` = a number of up to 2 k bytes, `dst` = it mod n.
+    Reduce,
+    /// `src` = a, `dst` = a^-1 mod n; [`Error::BadInput`] where a has none.
+    Inverse,
+}
+
+/// One operation of [`arithmetic`].
+#[derive(Debug)]
+pub struct ArithmeticItem<'a> {
+    /// Modulo what.
+    pub modulus: &'a Modulus,
+    /// Layout: see [`Arithmetic`].
+    pub item: Item<'a>,
+}
+
+/// Arithmetic modulo n; over GF(p) where n is prime.
+pub fn arithmetic(operation: Arithmetic, items: &mut [ArithmeticItem<'_>]) {
+    let mut scratch = match Scratch::new() {
+        Ok(scratch) => scratch,
+        Err(error) => return items.iter_mut().for_each(|item| item.item.fail(error)),
+    };
+    for ArithmeticItem { modulus, item } in items {
+        item.run(|src, dst| {
+            let dst = room(dst, modulus.len())?;
+            compute(modulus, operation, src, &mut scratch)?.to_bytes(dst)?;
+            Ok(dst.len())
+        });
+    }
+}
+
+fn compute(
+    modulus: &Modulus,
+    operation: Arithmetic,
+    src: &[u8],
+    scratch: &mut Scratch,
+) -> Result<Bignum, Error> {
+    let k = modulus.len();
+    let two = |src| {
+        let [a, b] = cut(src, [k, k])?;
+        Ok((modulus.residue(a)?, modulus.residue(b)?))
+    };
+    match operation {
+        Arithmetic::Add => {
+            let (a, b) = two(src)?;
+            scratch.add_mod(&a, &b, &modulus.n)
+        }
+        Arithmetic::Subtract => {
+            let (a, b) = two(src)?;
+            scratch.sub_mod(&a, &b, &modulus.n)
+        }
+        Arithmetic::Multiply => {
+            let (a, b) = two(src)?;
+            modulus.multiply(&a, &b, scratch)
+        }
+        Arithmetic::Square => {
+            let a = modulus.residue(src)?;
+            modulus.multiply(&a, &a, scratch)
+        }
+        Arithmetic::Reduce if src.len() > 2 * k => Err(Error::BadInput("too long")),
+        Arithmetic::Reduce => modulus.reduce(src, scratch),
+        Arithmetic::Inverse => modulus.inverse(&modulus.residue(src)?, scratch),
+    }
+}
+
+/// A modulus n = p q with what the Chinese remainder theorem needs.
+#[derive(Debug)]
+pub struct CrtModulus {
+    p: Modulus,
+    q: Modulus,
+    n: Modulus,
+    /// q^-1 mod p.
+    inverse: Bignum,
+    /// q, as long as n.
+    q_wide: Bignum,
+}
+
+impl fmt::Debug for Bignum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Bignum")
+    }
+}
+
+impl CrtModulus {
+    /// `p` and `q` odd and without common factor, `inverse` = q^-1 mod p.
+    pub fn new(p: &[u8], q: &[u8], inverse: &[u8]) -> Result<CrtModulus, Error> {
+        let mut scratch = Scratch::new()?;
+        let (p, q) = (Modulus::new(p)?, Modulus::new(q)?);
+        if p.montgomery.is_none() || q.montgomery.is_none() {
+            return Err(Error::BadKey("a factor that is even or 1"));
+        }
+        let n = scratch.multiply(&p.n, &q.n)?;
+        let mut bytes = Zeroizing::new(vec![0; n.bytes()]);
+        n.to_bytes(&mut bytes)?;
+        let n = Modulus::new(&bytes)?;
+        q.n.to_bytes(&mut bytes)?;
+        let q_wide = Bignum::from_bytes(&bytes)?;
+        let inverse = p.reduce(inverse, &mut scratch)?;
+        let q_mod_p = p.reduce(&bytes, &mut scratch)?;
+        if !p.multiply(&inverse, &q_mod_p, &mut scratch)?.is_one() {
+            return Err(Error::BadKey("the inverse of q does not fit"));
+        }
+        Ok(CrtModulus { p, q, n, inverse, q_wide })
+    }
+
+    /// Bytes of n.
+    #[allow(clippy::len_without_is_empty)] // No modulus is empty.
+    pub fn len(&self) -> usize {
+        self.n.len()
+    }
+
+    /// The number below n that is `low` mod q and `high` mod p (Garner): low + q h with
+    /// h = (high - low) q^-1 mod p.
+    fn combine(
+        &self,
+        high: &[u8],
+        low: &[u8],
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<(), Error> {
+        let low_mod_p = self.p.reduce(low, scratch)?;
+        let high = Bignum::from_bytes(high)?;
+        let h = scratch.sub_mod(&high, &low_mod_p, &self.p.n)?;
+        let h = self.p.multiply(&h, &self.inverse, scratch)?;
+        let mut bytes = Zeroizing::new(vec![0; self.len()]);
+        h.to_bytes(&mut bytes)?;
+        let product = self.n.multiply(&Bignum::from_bytes(&bytes)?, &self.q_wide, scratch)?;
+        bytes.fill(0);
+        bytes[self.n.len() - low.len()..].copy_from_slice(low);
+        let low = Bignum::from_bytes(&bytes)?;
+        scratch.add_mod(&product, &low, &self.n.n)?.to_bytes(out)
+    }
+}
+
+/// One exponentiation of [`crt_power`].
+#[derive(Debug)]
+pub struct CrtPowerItem<'a> {
+    /// Modulo what.
+    pub modulus: &'a CrtModulus,
+    /// `src` = base (as long as n, below n) || d mod (p - 1) (as long as p) || d mod (q - 1) (as
+    /// long as q); `dst` = base^d mod n.
+    pub item: Item<'a>,
+}
+
+/// Exponentiation by the Chinese remainder theorem: modulo p and q, a quarter of the work of
+/// [`power`]. Nothing checks the result here; what releases RSA signatures does.
+pub fn crt_power(cpu: &Cpu, items: &mut [CrtPowerItem<'_>]) {
+    /// Results modulo p and q of one item.
+    struct Halves(
+        Result<usize, Error>,
+        Zeroizing<Vec<u8>>,
+        Result<usize, Error>,
+        Zeroizing<Vec<u8>>,
+    );
+
+    let mut halves: Vec<Halves> = items
+        .iter()
+        .map(|CrtPowerItem { modulus, item }| {
+            let lens = [modulus.len(), modulus.p.len(), modulus.q.len()];
+            let checked =
+                cut(item.src, lens).and_then(|[base, ..]| modulus.n.residue(base)).and_then(|_| {
+                    if item.dst.len() < lens[0] { Err(Error::DstTooSmall) } else { Ok(0) }
+                });
+            let zeros = |len| Zeroizing::new(vec![0; len]);
+            Halves(checked, zeros(lens[1]), checked, zeros(lens[2]))
+        })
+        .collect();
+    let mut raised = Vec::with_capacity(2 * items.len());
+    for (CrtPowerItem { modulus, item }, halves) in items.iter().zip(&mut halves) {
+        let CrtModulus { p, q, n, .. } = modulus;
+        let Ok([base, dp, dq]) = cut(item.src, [n.len(), p.len(), q.len()]) else { continue };
+        if halves.0.is_ok() {
+            let out = &mut halves.1[..];
+            raised.push((Raise { modulus: p, base, exponent: dp, out }, &mut halves.0));
+            let out = &mut halves.3[..];
+            raised.push((Raise { modulus: q, base, exponent: dq, out }, &mut halves.2));
+        }
+    }
+    raise(cpu, &mut raised);
+    drop(raised);
+    let mut scratch = Scratch::new();
+    for (CrtPowerItem { modulus, item }, halves) in items.iter_mut().zip(&halves) {
+        item.run(|_, dst| {
+            halves.0.and(halves.2)?;
+            let scratch = scratch.as_mut().map_err(|error| *error)?;
+            modulus.combine(&halves.1, &halves.3, room(dst, modulus.len())?, scratch)?;
+            Ok(modulus.len())
+        });
+    }
+}

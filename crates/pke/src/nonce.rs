@@ -1,0 +1,157 @@
+//! Nonces of DSA and ECDSA: secret numbers from 1 to q - 1, one per signature, never twice and
+//! never predictable, or the private key is gone.
+
+use zeroize::Zeroizing;
+
+use crate::hash::{Digest, Hash};
+use crate::library::bignum::{Bignum, Scratch};
+use crate::modular::Modulus;
+use crate::{Error, random};
+
+/// Where the nonce of a signature comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Nonce {
+    /// From the private key, the digest, and 32 fresh random bytes, hashed together: safe if
+    /// either the random generator works or nobody knows the key.
+    Hedged,
+    /// From the private key and the digest only (RFC 6979), by HMAC with the given hash function:
+    /// the one of the digest, usually. Signing the same twice gives the same signature.
+    Deterministic(Hash),
+}
+
+/// The leftmost bits of a digest, as many as q has, as a number below 2^bits(q) of as many bytes as
+/// q (FIPS 186-4, 4.6; bits2int of RFC 6979). It may be at or above q.
+pub(crate) fn leftmost_bits(digest: &[u8], q_bits: usize) -> Zeroizing<Vec<u8>> {
+    let q_len = q_bits.div_ceil(8);
+    let mut out = Zeroizing::new(vec![0; q_len]);
+    let taken = digest.len().min(q_len);
+    out[q_len - taken..].copy_from_slice(&digest[..taken]);
+    let surplus = (8 * digest.len()).min(8 * q_len).saturating_sub(q_bits);
+    if surplus > 0 {
+        let mut carry = 0;
+        for byte in out.iter_mut() {
+            (*byte, carry) = (*byte >> surplus | carry, *byte << (8 - surplus));
+        }
+    }
+    out
+}
+
+/// A sequence of candidates for one signature: the first is used, unless the signature comes out
+/// as 0, which nobody will live to see.
+pub(crate) struct Nonces<'a> {
+    q: &'a Modulus,
+    source: Source,
+}
+
+enum Source {
+    Hedged { private: Zeroizing<Vec<u8>>, digest: Zeroizing<Vec<u8>> },
+    Deterministic { hash: Hash, key: Digest, value: Digest, first: bool },
+}
+
+impl<'a> Nonces<'a> {
+    /// `private` is below q and as long as q.
+    pub(crate) fn new(
+        kind: Nonce,
+        q: &'a Modulus,
+        private: &[u8],
+        digest: &[u8],
+        scratch: &mut Scratch,
+    ) -> Result<Nonces<'a>, Error> {
+        let source = match kind {
+            Nonce::Hedged => Source::Hedged {
+                private: Zeroizing::new(private.to_vec()),
+                digest: Zeroizing::new(digest.to_vec()),
+            },
+            Nonce::Deterministic(hash) => {
+                // RFC 6979, 3.2, steps b to g.
+                let mut reduced = Zeroizing::new(vec![0; q.len()]);
+                q.reduce(&leftmost_bits(digest, q.bits()), scratch)?.to_bytes(&mut reduced)?;
+                let len = hash.len();
+                let (zeros, ones) = ([0; 64], [1; 64]);
+                let mut key =
+                    hash.hmac(&zeros[..len])?.tag(&[&ones[..len], &[0], private, &reduced]);
+                let mut value = hash.hmac(&key)?.tag(&[&ones[..len]]);
+                key = hash.hmac(&key)?.tag(&[&value, &[1], private, &reduced]);
+                value = hash.hmac(&key)?.tag(&[&value]);
+                Source::Deterministic { hash, key, value, first: true }
+            }
+        };
+        Ok(Nonces { q, source })
+    }
+
+    /// The next candidate, from 1 to q - 1, as long as q.
+    pub(crate) fn next(&mut self, scratch: &mut Scratch) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let mut out = Zeroizing::new(vec![0; self.q.len()]);
+        loop {
+            match &mut self.source {
+                Source::Hedged { private, digest } => {
+                    // At least 64 bits more than q has: reduced mod q, no value is more likely
+                    // than another by more than 2^-64.
+                    let fresh: Zeroizing<[u8; 32]> = Zeroizing::new(random::bytes()?);
+                    let wide_len = self.q.len() + 8;
+                    let mut wide = Zeroizing::new(vec![0; wide_len.next_multiple_of(64)]);
+                    for (counter, chunk) in (0u8..).zip(wide.chunks_mut(64)) {
+                        let parts: [&[u8]; 4] = [private, &*fresh, digest, &[counter]];
+                        Hash::Sha512.digest_into(&parts, chunk);
+                    }
+                    self.q.reduce(&wide[..wide_len], scratch)?.to_bytes(&mut out)?;
+                }
+                Source::Deterministic { hash, key, value, first } => {
+                    // RFC 6979, 3.2, step h.
+                    let mut hmac = hash.hmac(key)?;
+                    if !*first {
+                        *key = hmac.tag(&[value, &[0]]);
+                        hmac = hash.hmac(key)?;
+                        *value = hmac.tag(&[value]);
+                    }
+                    *first = false;
+                    let mut bits = Zeroizing::new(Vec::with_capacity(self.q.len() + 64));
+                    while bits.len() < self.q.len() {
+                        *value = hmac.tag(&[value]);
+                        bits.extend_from_slice(value);
+                    }
+                    out = leftmost_bits(&bits, self.q.bits());
+                }
+            }
+            // A candidate that is refused tells nothing of the one that is taken.
+            let number = Bignum::from_bytes(&out)?;
+            if !number.is_zero() && number.compare(self.q.number()).is_lt() {
+                return Ok(out);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leftmost_bits_are_cut_and_padded() {
+        assert_eq!(**leftmost_bits(&[0xff, 0xff], 9), [1, 0xff]);
+        assert_eq!(**leftmost_bits(&[0xff, 0xff, 0xff], 9), [1, 0xff]);
+        assert_eq!(**leftmost_bits(&[0x80], 9), [0, 0x80]);
+        assert_eq!(**leftmost_bits(&[0x80, 1], 16), [0x80, 1]);
+        assert_eq!(**leftmost_bits(&[], 12), [0, 0]);
+    }
+
+    #[test]
+    fn hedged_nonces_are_below_q_and_differ() {
+        let mut scratch = Scratch::new().unwrap();
+        for q in [&[3][..], &[1, 1], &[0xff; 20], &[0xff; 66]] {
+            let q = Modulus::new(q).unwrap();
+            let private = vec![1; q.len()];
+            let mut nonces =
+                Nonces::new(Nonce::Hedged, &q, &private, b"digest", &mut scratch).unwrap();
+            let mut seen = std::collections::HashSet::new();
+            for _ in 0..100 {
+                let nonce = nonces.next(&mut scratch).unwrap();
+                assert!(nonce.iter().any(|&byte| byte != 0));
+                assert!(q.residue(&nonce).is_ok());
+                seen.insert(nonce.to_vec());
+            }
+            let wanted = if q.len() > 8 { 100 } else { 2 };
+            assert!(seen.len() >= wanted, "{} of 100", seen.len());
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! RSA (RFC 8017): signatures, encryption, and the bare operations.
+//!
+//! A batch may mix keys, sizes and schemes. It runs in three steps: every message is encoded to a
+//! block as long as its modulus, all blocks are raised to their exponents, every block is decoded.
+//! So the step in the middle, where the time goes, sees nothing of schemes.
+//!
+//! A private operation is blinded, and its result is raised to the public exponent and compared
+//! before it leaves: a wrong result would give a factor of the modulus away.
+
+mod generate;
+mod keys;
+mod padding;
+mod rejection;
+
+use lookaside_simd::Cpu;
+use zeroize::Zeroizing;
+
+pub use self::generate::{GeneratedKey, generate, generate_item, half_len};
+pub use self::keys::{Crt, MAX_BITS, MIN_BITS, PrivateKey, PrivateParts, PublicKey};
+pub use self::padding::SaltLength;
+use crate::batch::{cut, room};
+use crate::hash::Hash;
+use crate::{Error, Item};
+
+/// What is done to a message before the private or public operation, and undone after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Scheme {
+    /// Nothing: a number of k bytes below n to another.
+    Raw,
+    /// Signatures RSASSA-PKCS1-v1_5.
+    Pkcs1Sign {
+        /// The hash function of the digest. `None`: the input is any string of up to k - 11 bytes,
+        /// such as a complete DigestInfo.
+        hash: Option<Hash>,
+    },
+    /// Signatures RSASSA-PSS.
+    Pss {
+        /// The hash function of the digest.
+        hash: Hash,
+        /// The hash function of MGF1, usually the same.
+        mgf_hash: Hash,
+        /// The length of the salt.
+        salt: SaltLength,
+    },
+    /// Encryption RSAES-PKCS1-v1_5. A ciphertext with bad padding opens to a message that depends
+    /// on it and on the key only (implicit rejection, draft-irtf-cfrg-rsa-guidance, as OpenSSL
+    /// 3.2 and later), never to an error.
+    Pkcs1Encrypt,
+    /// The TLS premaster secret in RSAES-PKCS1-v1_5 (RFC 5246, 7.4.7.1): 48 bytes, and random ones
+    /// where the padding, the length or the version is wrong. Encrypts as
+    /// [`Scheme::Pkcs1Encrypt`], 48 bytes only.
+    Pkcs1Tls {
+        /// The version in the first two bytes: the one the client offered.
+        client_version: u16,
+        /// Another one to accept: some clients send the negotiated one.
+        alternative: Option<u16>,
+    },
+    /// Encryption RSAES-OAEP. The label is the first bytes of `src`, before the message or
+    /// ciphertext.
+    Oaep {
+        /// The hash function of the label.
+        hash: Hash,
+        /// The hash function of MGF1, usually the same.
+        mgf_hash: Hash,
+        /// Bytes of the label.
+        label_len: u16,
+    },
+}
+
+/// One private operation.
+#[derive(Debug)]
+pub struct PrivateItem<'a> {
+    /// The key.
+    pub key: &'a PrivateKey,
+    /// The scheme.
+    pub scheme: Scheme,
+    /// To sign: `src` = digest (or message, without a hash function), `dst` = signature (k bytes).
+    /// To decrypt: `src` = ciphertext (k bytes), `dst` = message. Raw: both k bytes.
+    pub item: Item<'a>,
+}
+
+/// Signs and decrypts.
+pub fn private(cpu: &Cpu, items: &mut [PrivateItem<'_>]) {
+    let mut blocks: Vec<Block<'_, PrivateKey>> = items
+        .iter()
+        .map(|PrivateItem { key, scheme, item }| {
+            let mut bytes = Zeroizing::new(vec![0; key.len()]);
+            let mut result = before_private(key, *scheme, item, &mut bytes);
+            if result.is_ok() && bytes[..] >= key.n[..] {
+                result = Err(Error::BadInput("not below the modulus"));
+            }
+            Block { key: *key, bytes, result }
+        })
+        .collect();
+    raise_private(cpu, &mut blocks);
+    for (PrivateItem { scheme, item, .. }, block) in items.iter_mut().zip(blocks) {
+        item.run(|src, dst| {
+            block.result?;
+            after_private(block.key, *scheme, src, block.bytes, dst)
+        });
+    }
+}
+
+fn before_private(
+    key: &PrivateKey,
+    scheme: Scheme,
+    item: &Item<'_>,
+    block: &mut [u8],
+) -> Result<(), Error> {
+    let (src, k) = (item.src, key.len());
+    let copy =
+        |src: &[u8], block: &mut [u8]| cut(src, [k]).map(|[number]| block.copy_from_slice(number));
+    match scheme {
+        Scheme::Raw | Scheme::Pkcs1Sign { .. } | Scheme::Pss { .. } if item.dst.len() < k => {
+            Err(Error::DstTooSmall)
+        }
+        Scheme::Raw => copy(src, block),
+        Scheme::Pkcs1Sign { hash } => padding::pkcs1_sign(block, hash, src),
+        Scheme::Pss { hash, mgf_hash, salt } => {
+            padding::pss_sign(block, key.bits(), (hash, mgf_hash), salt, src)
+        }
+        Scheme::Pkcs1Encrypt => copy(src, block),
+        Scheme::Pkcs1Tls { .. } if item.dst.len() < 48 => Err(Error::DstTooSmall),
+        Scheme::Pkcs1Tls { .. } => copy(src, block),
+        Scheme::Oaep { label_len, .. } => {
+            let [_, ciphertext] = cut(src, [label_len.into(), k])?;
+            copy(ciphertext, block)
+        }
+    }
+}
+
+fn after_private(
+    key: &PrivateKey,
+    scheme: Scheme,
+    src: &[u8],
+    mut block: Zeroizing<Vec<u8>>,
+    dst: &mut [u8],
+) -> Result<usize, Error> {
+    let mut give = |message: &[u8]| {
+        room(dst, message.len())?.copy_from_slice(message);
+        Ok(message.len())
+    };
+    match scheme {
+        Scheme::Raw | Scheme::Pkcs1Sign { .. } | Scheme::Pss { .. } => give(&block),
+        Scheme::Pkcs1Encrypt => {
+            let (message, len) = rejection::message(&key.rejection, src, &block)?;
+            give(&message[message.len() - len..])
+        }
+        Scheme::Pkcs1Tls { client_version, alternative } => {
+            let mut secret = Zeroizing::new([0; 48]);
+            padding::tls_premaster(&block, client_version, alternative, &mut secret)?;
+            give(&*secret)
+        }
+        Scheme::Oaep { hash, mgf_hash, label_len } => {
+            let label = &src[..label_len.into()];
+            give(padding::oaep_decrypt(&mut block, (hash, mgf_hash), label)?)
+        }
+    }
+}
+
+/// One public operation.
+#[derive(Debug)]
+pub struct PublicItem<'a> {
+    /// The key.
+    pub key: &'a PublicKey,
+    /// The scheme.
+    pub scheme: Scheme,
+    /// With [`Scheme::Pkcs1Sign`]: hand out what was signed instead of comparing it. No other
+    /// scheme that hides something can; [`Scheme::Raw`] does anyway.
+    pub recover: bool,
+    /// To verify: `src` = signature (k bytes) || digest (or message), the result is `Ok(0)` or
+    /// [`Error::AuthFailed`]. To recover: `src` = signature, `dst` = digest (or message). To
+    /// encrypt: `src` = message, `dst` = ciphertext (k bytes). Raw: both k bytes.
+    pub item: Item<'a>,
+}
+
+/// Verifies and encrypts.
+pub fn public(cpu: &Cpu, items: &mut [PublicItem<'_>]) {
+    let mut blocks: Vec<Block<'_, PublicKey>> = items
+        .iter()
+        .map(|PublicItem { key, scheme, recover, item }| {
+            let mut bytes = Zeroizing::new(vec![0; key.len()]);
+            let mut result = before_public(key, *scheme, *recover, item, &mut bytes);
+            if result.is_ok() && bytes[..] >= key.n[..] {
+                result = Err(match scheme {
+                    Scheme::Pkcs1Sign { .. } | Scheme::Pss { .. } => Error::AuthFailed,
+                    _ => Error::BadInput("not below the modulus"),
+                });
+            }
+            Block { key: *key, bytes, result }
+        })
+        .collect();
+    raise_public(cpu, &mut blocks);
+    for (PublicItem { scheme, recover, item, .. }, block) in items.iter_mut().zip(blocks) {
+        item.run(|src, dst| {
+            block.result?;
+            after_public(block.key, *scheme, *recover, src, block.bytes, dst)
+        });
+    }
+}
+
+fn before_public(
+    key: &PublicKey,
+    scheme: Scheme,
+    recover: bool,
+    item: &Item<'_>,
+    block: &mut [u8],
+) -> Result<(), Error> {
+    let (src, k) = (item.src, key.len());
+    let verifies = matches!(scheme, Scheme::Pkcs1Sign { .. } | Scheme::Pss { .. });
+    if recover && !matches!(scheme, Scheme::Raw | Scheme::Pkcs1Sign { .. }) {
+        return Err(Error::Unsupported("recovery with this scheme"));
+    }
+    if !verifies && item.dst.len() < k {
+        return Err(Error::DstTooSmall);
+    }
+    match scheme {
+        Scheme::Raw => block.copy_from_slice(cut(src, [k])?[0]),
+        Scheme::Pkcs1Sign { .. } | Scheme::Pss { .. } => {
+            let (signature, rest) = src.split_at_checked(k).ok_or(Error::BadInput("too short"))?;
+            if recover && !rest.is_empty() {
+                return Err(Error::BadInput("too long"));
+            }
+            block.copy_from_slice(signature);
+        }
+        Scheme::Pkcs1Encrypt => padding::pkcs1_encrypt(block, src)?,
+        Scheme::Pkcs1Tls { .. } => {
+            let [secret] = cut(src, [48])?;
+            padding::pkcs1_encrypt(block, secret)?;
+        }
+        Scheme::Oaep { hash, mgf_hash, label_len } => {
+            let (label, message) =
+                src.split_at_checked(label_len.into()).ok_or(Error::BadInput("too short"))?;
+            padding::oaep_encrypt(block, (hash, mgf_hash), label, message)?;
+        }
+    }
+    Ok(())
+}
+
+fn after_public(
+    key: &PublicKey,
+    scheme: Scheme,
+    recover: bool,
+    src: &[u8],
+    mut block: Zeroizing<Vec<u8>>,
+    dst: &mut [u8],
+) -> Result<usize, Error> {
+    let signed = || &src[key.len()..];
+    match scheme {
+        Scheme::Pkcs1Sign { hash } if recover => {
+            let signed = padding::pkcs1_recover(&block, hash)?;
+            room(dst, signed.len())?.copy_from_slice(signed);
+            Ok(signed.len())
+        }
+        Scheme::Pkcs1Sign { hash } => padding::pkcs1_verify(&block, hash, signed()).map(|()| 0),
+        Scheme::Pss { hash, mgf_hash, salt } => {
+            let hashes = (hash, mgf_hash);
+            padding::pss_verify(&mut block, key.bits(), hashes, salt, signed()).map(|()| 0)
+        }
+        _ => {
+            room(dst, block.len())?.copy_from_slice(&block);
+            Ok(block.len())
+        }
+    }
+}
+
+/// A number below n, as long as n, to be raised in place. Not if its result is an error already.
+struct Block<'a, K> {
+    key: &'a K,
+    bytes: Zeroizing<Vec<u8>>,
+    result: Result<(), Error>,
+}
+
+/// Raises each block to its private exponent, blinded and verified.
+fn raise_private(cpu: &Cpu, blocks: &mut [Block<'_, PrivateKey>]) {
+    // The kernel for eight keys side by side belongs here; one by one until then.
+    let _ = cpu;
+    for block in blocks.iter_mut().filter(|block| block.result.is_ok()) {
+        // 0, 1 and n - 1 are their own powers: d is odd, as it has an inverse modulo an even
+        // number. AWS-LC refuses them.
+        if own_power(&block.bytes, &block.key.n) {
+            continue;
+        }
+        let mut out = Zeroizing::new(vec![0; block.bytes.len()]);
+        block.result = block.key.key.private(&block.bytes, &mut out);
+        block.bytes = out;
+    }
+}
+
+/// Whether a block is 0, 1 or n - 1. Nothing else is leaked.
+fn own_power(block: &[u8], n: &[u8]) -> bool {
+    let last = block.len() - 1;
+    let (mut high, mut differing) = (0, 0);
+    for (byte, n) in block[..last].iter().zip(n) {
+        high |= byte;
+        differing |= byte ^ n;
+    }
+    let small = padding::mask_zero(high.into()) & padding::mask_less(block[last].into(), 2);
+    // n is odd.
+    differing |= block[last] ^ n[last] ^ 1;
+    std::hint::black_box(small | padding::mask_zero(differing.into())) != 0
+}
+
+/// Raises each block to its public exponent.
+fn raise_public(cpu: &Cpu, blocks: &mut [Block<'_, PublicKey>]) {
+    // The kernel for eight keys side by side belongs here; one by one until then.
+    let _ = cpu;
+    for block in blocks.iter_mut().filter(|block| block.result.is_ok()) {
+        let mut out = Zeroizing::new(vec![0; block.bytes.len()]);
+        block.result = block.key.key.public(&block.bytes, &mut out);
+        block.bytes = out;
+    }
+}
