@@ -12,6 +12,8 @@ mod batch;
 pub mod binary;
 pub mod dh;
 pub mod dsa;
+pub mod ec;
+pub mod eddsa;
 mod error;
 pub mod hash;
 pub mod kdf;
@@ -24,5 +26,8 @@ pub mod nonce;
 pub mod prime;
 pub mod random;
 pub mod rsa;
+pub mod sm2;
+pub mod weierstrass;
+pub mod xdh;
 
 pub use error::{Error, Item};

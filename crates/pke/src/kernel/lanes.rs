@@ -60,6 +60,14 @@ pub(crate) trait Lanes: Copy {
     fn mask_bits(a: Self::Mask) -> u8;
     /// The opposite of [`Lanes::mask_bits`].
     fn mask_from_bits(bits: u8) -> Self::Mask;
+
+    /// The same value, of which the compiler knows nothing. It likes to join shifts and additions
+    /// to a multiplication, which is three operations here.
+    fn opaque(self) -> Self;
+    /// Right by `BITS`, what falls out at the low end shifted in at the high end.
+    fn ror<const BITS: i32>(self) -> Self;
+    /// `table[self mod 16]` per lane. All of the table is read, whatever the lanes hold.
+    fn pick(self, table: &[u64; 16]) -> Self;
 }
 
 /// Eight integers: the readable twin, on every CPU.
@@ -186,6 +194,21 @@ impl Lanes for Portable {
     #[inline(always)]
     fn mask_from_bits(bits: u8) -> PortableMask {
         PortableMask(core::array::from_fn(|i| u64::from(bits >> i & 1).wrapping_neg()))
+    }
+    #[inline(always)]
+    fn opaque(self) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn ror<const BITS: i32>(self) -> Self {
+        Portable(self.0.map(|a| a.rotate_right(BITS.cast_unsigned())))
+    }
+    #[inline(always)]
+    fn pick(self, table: &[u64; 16]) -> Self {
+        Portable(self.0.map(|index| {
+            let entries = (0..).zip(table);
+            entries.fold(0, |found, (i, entry)| found | (entry & is_zero((index & 15) ^ i)))
+        }))
     }
 }
 
@@ -317,5 +340,39 @@ mod wide {
         fn mask_from_bits(bits: u8) -> __mmask8 {
             bits
         }
+        #[inline(always)]
+        fn opaque(self) -> Self {
+            // SAFETY: as above.
+            Wide(unsafe { opaque(self.0) })
+        }
+        #[inline(always)]
+        fn ror<const BITS: i32>(self) -> Self {
+            // SAFETY: as above.
+            Wide(unsafe { _mm512_ror_epi64::<BITS>(self.0) })
+        }
+        #[inline(always)]
+        fn pick(self, table: &[u64; 16]) -> Self {
+            let entries = table.as_ptr();
+            // SAFETY: as above; the table is two vectors of eight.
+            unsafe {
+                let low = _mm512_loadu_si512(entries.cast());
+                let high = _mm512_loadu_si512(entries.add(8).cast());
+                Wide(_mm512_permutex2var_epi64(low, self.0, high))
+            }
+        }
+    }
+    /// No instruction; the compiler has to assume that there is one.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn opaque(mut value: __m512i) -> __m512i {
+        // SAFETY: the text is a comment.
+        unsafe {
+            core::arch::asm!(
+                "/* {} */",
+                inlateout(zmm_reg) value,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        value
     }
 }

@@ -4,5 +4,6 @@
 //! with IFMA, and arrays of eight integers. The second is the readable twin: the same source, so
 //! what a tool finds in it (a branch or an address that depends on a secret) it finds in the first.
 
+pub mod curve25519;
 pub(crate) mod lanes;
 pub mod modexp;

@@ -4,7 +4,10 @@
 //! knows a protocol: they take and give bytes and numbers.
 
 pub(crate) mod bignum;
+pub(crate) mod curve25519;
 pub(crate) mod digest;
+pub(crate) mod ec;
 pub(crate) mod kdf;
+pub(crate) mod openssl;
 pub(crate) mod random;
 pub(crate) mod rsa;

@@ -2,7 +2,9 @@
 //! items, and maps core's words to the service's and back.
 
 mod capability;
+mod keyed;
 mod session;
+mod shared;
 mod words;
 
 use arrayvec::ArrayVec;
@@ -51,7 +53,8 @@ impl Pieces {
 
 /// Executes requests of one operation and class, at most [`LANES`], and sets their results.
 pub(crate) fn execute(cpu: &Cpu, works: &mut [Work]) {
-    let mut pieces: PerLane<Pieces> = works.iter_mut().map(|w| Pieces::of(w.request_mut())).collect();
+    let mut pieces: PerLane<Pieces> =
+        works.iter_mut().map(|w| Pieces::of(w.request_mut())).collect();
     let results: PerLane<Result<usize, OpError>> = {
         let (mut asks, mut items) = (PerLane::new(), PerLane::new());
         let mut op = None;
@@ -60,9 +63,8 @@ pub(crate) fn execute(cpu: &Cpu, works: &mut [Work]) {
             let request = work.request_mut();
             op = Some(request.op);
             let prepared = request.session.prepared.get(device).and_then(Option::as_ref);
-            let Some(session) = prepared.and_then(|p| p.get::<Session>()) else {
-                return works.iter_mut().for_each(|w| w.finish(Err(OpError::Unsupported)));
-            };
+            // The runtime routes a request only to a device that prepared its session.
+            let session = prepared.and_then(|p| p.get::<Session>()).unwrap_or(&Session::Foreign);
             let src = match &pieces.src {
                 Some(piece) => &piece[..],
                 None => request.src.as_slice().unwrap_or_default(),
@@ -94,18 +96,16 @@ pub(crate) fn execute(cpu: &Cpu, works: &mut [Work]) {
 /// Runs the items: together those that ask for the same, where the service has one function for
 /// all of them.
 fn run(cpu: &Cpu, op: Op, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
-    match op {
-        Op::RsaPrivate => return session::rsa_private(cpu, asks, items),
-        Op::RsaPublic => return session::rsa_public(cpu, asks, items),
-        Op::Modular => return session::modular(cpu, asks, items),
-        _ => {}
+    if keyed::run(cpu, op, asks, items) {
+        return;
     }
     let mut start = 0;
     while let Some(first) = asks.get(start) {
-        let same = |ask: &&Ask<'_>| ask.detail == first.detail && first.session.is_same(ask.session);
+        let same =
+            |ask: &&Ask<'_>| ask.detail == first.detail && first.session.is_same(ask.session);
         let n = asks[start..].iter().take_while(same).count();
         let items = &mut items[start..start + n];
-        if session::run(cpu, op, first, items).is_none() {
+        if shared::run(cpu, op, first, items).is_none() {
             items.iter_mut().for_each(|i| i.result = Err(Error::Unsupported("this operation")));
         }
         start += n;

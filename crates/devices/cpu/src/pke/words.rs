@@ -3,7 +3,7 @@
 use lookaside_core as core;
 use lookaside_core::{OpError, SetupError};
 use lookaside_pke::{
-    Error, ec, eddsa,
+    Error, binary, ec, eddsa,
     hash::Hash,
     kdf::HkdfMode,
     modular,
@@ -104,6 +104,18 @@ pub(super) fn modular(a: core::Arithmetic) -> Option<modular::Arithmetic> {
         core::Arithmetic::Square => modular::Arithmetic::Square,
         core::Arithmetic::Reduce => modular::Arithmetic::Reduce,
         core::Arithmetic::Invert => modular::Arithmetic::Inverse,
+        _ => return None,
+    })
+}
+
+/// `None` for what GF(2^m) does not have apart: addition is subtraction.
+pub(super) fn binary(a: core::Arithmetic) -> Option<binary::Arithmetic> {
+    Some(match a {
+        core::Arithmetic::Add | core::Arithmetic::Subtract => binary::Arithmetic::Add,
+        core::Arithmetic::Multiply => binary::Arithmetic::Multiply,
+        core::Arithmetic::Square => binary::Arithmetic::Square,
+        core::Arithmetic::Reduce => binary::Arithmetic::Reduce,
+        core::Arithmetic::Invert => binary::Arithmetic::Inverse,
         _ => return None,
     })
 }

@@ -1,0 +1,186 @@
+//! Operations whose items each bring their own key or parameters: a batch may mix them.
+
+use lookaside_core::{Arithmetic, Detail, Nonce, Op};
+use lookaside_pke::{Error, Item, binary, dh, dsa, modular, rsa};
+use lookaside_simd::Cpu;
+
+use super::{Ask, PerLane, session::Session, words};
+
+const WRONG: Error = Error::Unsupported("this operation with this session");
+
+/// Makes the service's own kind of item of each, runs them together, and brings the results back.
+/// What `make` refuses is not run.
+fn together<'a, 'i: 'a, K>(
+    asks: &[Ask<'a>],
+    items: &'a mut [Item<'i>],
+    make: impl Fn(Ask<'a>, Item<'a>) -> Result<K, Error>,
+    run: impl FnOnce(&mut [K]),
+    result: impl Fn(&K) -> Result<usize, Error>,
+) {
+    let mut places: PerLane<&mut Result<usize, Error>> = PerLane::new();
+    let mut made: PerLane<K> = PerLane::new();
+    for (&ask, item) in asks.iter().zip(items) {
+        match make(ask, Item::new(item.src, item.dst)) {
+            Ok(k) => {
+                made.push(k);
+                places.push(&mut item.result);
+            }
+            Err(e) => item.result = Err(e),
+        }
+    }
+    run(&mut made);
+    for (place, k) in places.into_iter().zip(&made) {
+        *place = result(k);
+    }
+}
+
+/// Runs the batch if the operation is one of these. Returns whether it is.
+pub(super) fn run(cpu: &Cpu, op: Op, asks: &[Ask<'_>], items: &mut [Item<'_>]) -> bool {
+    match op {
+        Op::RsaPrivate => rsa_private(cpu, asks, items),
+        Op::RsaPublic => rsa_public(cpu, asks, items),
+        Op::DhGenerate => dh(asks, items, |items| dh::generate(cpu, items)),
+        Op::DhPublic => dh(asks, items, |items| dh::public(cpu, items)),
+        Op::DhDerive => dh(asks, items, |items| dh::derive(cpu, items)),
+        Op::DsaGenerate => dsa(asks, items, |items| dsa::generate(cpu, items)),
+        Op::DsaVerify => dsa(asks, items, |items| dsa::verify(cpu, items)),
+        Op::DsaSign => dsa_sign(cpu, asks, items),
+        Op::Modular => modular(cpu, asks, items),
+        Op::BinaryField => binary(asks, items),
+        _ => return false,
+    }
+    true
+}
+
+fn rsa_private(cpu: &Cpu, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
+    together(
+        asks,
+        items,
+        |ask, item| match (ask.session, ask.detail) {
+            (Session::RsaPrivate(key), Detail::Rsa(scheme)) => {
+                let scheme = words::scheme(scheme).ok_or(Error::Unsupported("this scheme"))?;
+                Ok(rsa::PrivateItem { key, scheme, item })
+            }
+            _ => Err(WRONG),
+        },
+        |items| rsa::private(cpu, items),
+        |k| k.item.result,
+    );
+}
+
+fn rsa_public(cpu: &Cpu, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
+    together(
+        asks,
+        items,
+        |ask, item| {
+            let (scheme, recover) = match ask.detail {
+                Detail::Rsa(scheme) => (scheme, false),
+                Detail::RsaRecover(scheme) => (scheme, true),
+                _ => return Err(WRONG),
+            };
+            let Session::RsaPublic(key) = ask.session else { return Err(WRONG) };
+            let scheme = words::scheme(scheme).ok_or(Error::Unsupported("this scheme"))?;
+            Ok(rsa::PublicItem { key, scheme, recover, item })
+        },
+        |items| rsa::public(cpu, items),
+        |k| k.item.result,
+    );
+}
+
+fn dh(asks: &[Ask<'_>], items: &mut [Item<'_>], run: impl FnOnce(&mut [dh::DhItem<'_>])) {
+    together(
+        asks,
+        items,
+        |ask, item| match ask.session {
+            Session::Dh(group) => Ok(dh::DhItem { group, item }),
+            _ => Err(WRONG),
+        },
+        |items| run(items),
+        |k| k.item.result,
+    );
+}
+
+fn dsa(asks: &[Ask<'_>], items: &mut [Item<'_>], run: impl FnOnce(&mut [dsa::DomainItem<'_>])) {
+    together(
+        asks,
+        items,
+        |ask, item| match ask.session {
+            Session::Dsa(domain) => Ok(dsa::DomainItem { domain, item }),
+            _ => Err(WRONG),
+        },
+        |items| run(items),
+        |k| k.item.result,
+    );
+}
+
+fn dsa_sign(cpu: &Cpu, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
+    together(
+        asks,
+        items,
+        |ask, item| {
+            let Session::Dsa(domain) = ask.session else { return Err(WRONG) };
+            let nonce = match ask.detail {
+                Detail::Nonce(nonce) => nonce,
+                _ => Nonce::default(),
+            };
+            let nonce = words::nonce(nonce).ok_or(Error::Unsupported("nonces by this hash"))?;
+            Ok(dsa::SignItem { domain, nonce, item })
+        },
+        |items| dsa::sign(cpu, items),
+        |k| k.item.result,
+    );
+}
+
+fn modular(cpu: &Cpu, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
+    // Powers have a kernel and go together; the other steps are hardly worth a call.
+    for (ask, item) in asks.iter().zip(items.iter_mut()) {
+        let Detail::Arithmetic(step) = ask.detail else { continue };
+        let (Session::Modular(modulus), Some(step)) = (ask.session, words::modular(step)) else {
+            continue;
+        };
+        let mut one = [modular::ArithmeticItem { modulus, item: Item::new(item.src, item.dst) }];
+        modular::arithmetic(step, &mut one);
+        item.result = one[0].item.result;
+    }
+    let power = Detail::Arithmetic(Arithmetic::Power);
+    let mut powers: PerLane<&mut Item<'_>> = PerLane::new();
+    let mut moduli = PerLane::new();
+    for (ask, item) in asks.iter().zip(items) {
+        match ask.session {
+            Session::Modular(modulus) if ask.detail == power => {
+                powers.push(item);
+                moduli.push(modulus);
+            }
+            _ => {}
+        }
+    }
+    let mut made: PerLane<modular::PowerItem<'_>> = PerLane::new();
+    for (item, modulus) in powers.iter_mut().zip(moduli) {
+        // Too short a source leaves no base: the service says so.
+        let exponent_len = item.src.len().saturating_sub(modulus.len());
+        let item = Item::new(item.src, item.dst);
+        made.push(modular::PowerItem { modulus, exponent_len, item });
+    }
+    modular::power(cpu, &mut made);
+    let results: PerLane<_> = made.into_iter().map(|p| p.item.result).collect();
+    for (item, result) in powers.into_iter().zip(results) {
+        item.result = result;
+    }
+}
+
+fn binary(asks: &[Ask<'_>], items: &mut [Item<'_>]) {
+    for (ask, item) in asks.iter().zip(items) {
+        item.result = match (ask.session, ask.detail) {
+            (Session::BinaryField(field), Detail::Arithmetic(step)) => match words::binary(step) {
+                Some(step) => {
+                    let item = Item::new(item.src, item.dst);
+                    let mut one = [binary::ArithmeticItem { field, item }];
+                    binary::arithmetic(step, &mut one);
+                    one[0].item.result
+                }
+                None => Err(WRONG),
+            },
+            _ => Err(WRONG),
+        };
+    }
+}

@@ -1,0 +1,81 @@
+//! ECDSA (FIPS 186-5, section 6) over a [`Group`], for libraries that do not bring it along.
+
+use zeroize::Zeroizing;
+
+use super::group::{Group, INFINITE, MAX_LEN, MAX_POINT, x_of};
+use super::scalar::in_range;
+use crate::Error;
+use crate::library::bignum::{Bignum, Scratch};
+use crate::modular::Modulus;
+use crate::nonce::leftmost_bits;
+
+/// A digest as a number below the order.
+fn number_of(digest: &[u8], order: &Modulus, scratch: &mut Scratch) -> Result<Bignum, Error> {
+    order.reduce(&leftmost_bits(digest, order.bits()), scratch)
+}
+
+/// `out = r || s` by the given nonce, in `[1, order)`: with (x, y) = k G,
+///
+/// ```text
+/// r = x mod n        s = k^-1 (e + d r) mod n
+/// ```
+///
+/// `false`: r or s is zero, take another nonce.
+pub(crate) fn sign(
+    group: &dyn Group,
+    order: &Modulus,
+    private: &[u8],
+    digest: &[u8],
+    nonce: &[u8],
+    out: &mut [u8],
+    scratch: &mut Scratch,
+) -> Result<bool, Error> {
+    let mut point = Zeroizing::new([0; MAX_POINT]);
+    let point = &mut point[..1 + 2 * group.field_len()];
+    group.multiply_generator(nonce, point)?;
+    let r = order.reduce(x_of(point, group.field_len()), scratch)?;
+    let e = number_of(digest, order, scratch)?;
+    let dr = order.multiply(&order.residue(private)?, &r, scratch)?;
+    let sum = scratch.add_mod(&e, &dr, order.number())?;
+    let inverse = order.inverse(&order.residue(nonce)?, scratch)?;
+    let s = order.multiply(&inverse, &sum, scratch)?;
+    if r.is_zero() || s.is_zero() {
+        return Ok(false);
+    }
+    let (r_out, s_out) = out.split_at_mut(group.order().len());
+    r.to_bytes(r_out)?;
+    s.to_bytes(s_out)?;
+    Ok(true)
+}
+
+/// Whether `signature`, r || s, is that of `digest` by the owner of `point`: with w = s^-1 mod n,
+/// the x of e w G + r w Q is r modulo n.
+pub(crate) fn verify(
+    group: &dyn Group,
+    order: &Modulus,
+    point: &[u8],
+    signature: &[u8],
+    digest: &[u8],
+) -> Result<(), Error> {
+    group.check(point)?;
+    let len = group.order().len();
+    let (r, s) = signature.split_at(len);
+    if !in_range(r, group.order()) || !in_range(s, group.order()) {
+        return Err(Error::AuthFailed);
+    }
+    let scratch = &mut Scratch::new()?;
+    let r = order.residue(r)?;
+    let w = order.inverse(&order.residue(s)?, scratch)?;
+    let e = number_of(digest, order, scratch)?;
+    let (mut u1, mut u2) = ([0; MAX_LEN], [0; MAX_LEN]);
+    order.multiply(&e, &w, scratch)?.to_bytes(&mut u1[..len])?;
+    order.multiply(&r, &w, scratch)?.to_bytes(&mut u2[..len])?;
+    let mut sum = [0; MAX_POINT];
+    let sum = &mut sum[..1 + 2 * group.field_len()];
+    match group.multiply_add(&u1[..len], &u2[..len], point, sum) {
+        Err(INFINITE) => return Err(Error::AuthFailed),
+        done => done?,
+    }
+    let x = order.reduce(x_of(sum, group.field_len()), scratch)?;
+    if x.compare(&r).is_eq() { Ok(()) } else { Err(Error::AuthFailed) }
+}

@@ -1,0 +1,203 @@
+//! Ed25519 and Ed448 (RFC 8032).
+//!
+//! Ed25519 is AWS-LC's; Ed448 is OpenSSL's, and [`Error::Unsupported`] where libcrypto is not
+//! there.
+
+use lookaside_simd::Cpu;
+use zeroize::Zeroizing;
+
+use crate::batch::{cut, room};
+use crate::library::curve25519;
+use crate::library::openssl::Ecx;
+use crate::{Error, Item, random};
+
+/// A curve of RFC 8032.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Curve {
+    /// edwards25519: keys of 32 bytes, signatures of 64.
+    Ed25519,
+    /// edwards448: keys of 57 bytes, signatures of 114.
+    Ed448,
+}
+
+impl Curve {
+    /// Both curves.
+    pub const ALL: [Curve; 2] = [Curve::Ed25519, Curve::Ed448];
+
+    /// The name of the signature scheme, e.g. `Ed25519`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Curve::Ed25519 => "Ed25519",
+            Curve::Ed448 => "Ed448",
+        }
+    }
+
+    /// Bytes of a seed, which is the private key, and of a public key.
+    pub const fn key_len(self) -> usize {
+        match self {
+            Curve::Ed25519 => 32,
+            Curve::Ed448 => 57,
+        }
+    }
+
+    /// Bytes of a signature.
+    pub const fn signature_len(self) -> usize {
+        2 * self.key_len()
+    }
+
+    fn public(self, seed: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        match self {
+            Curve::Ed25519 => {
+                let mut pair = Zeroizing::new([0; 64]);
+                curve25519::ed25519_pair(array(seed)?, &mut pair);
+                out.copy_from_slice(&pair[32..]);
+                Ok(())
+            }
+            Curve::Ed448 => Ecx::Ed448.public(seed, out),
+        }
+    }
+}
+
+/// What becomes of a message before it is signed.
+///
+/// The labels (RFC 8032 calls them contexts) have up to 255 bytes; signatures under one are not
+/// valid under another. Ed448 has [`Mode::Pure`] only, with the empty label: OpenSSL 3.0 gives no
+/// more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode<'a> {
+    /// Ed25519, Ed448.
+    #[default]
+    Pure,
+    /// Ed25519ctx, with a label of one byte at least.
+    Labelled(&'a [u8]),
+    /// Ed25519ph: the message is hashed first (by this crate), with a label or an empty one.
+    Prehashed(&'a [u8]),
+}
+
+impl<'a> Mode<'a> {
+    fn variant(self) -> Result<curve25519::Variant<'a>, Error> {
+        match self {
+            Mode::Pure => Ok(curve25519::Variant::Pure),
+            Mode::Labelled(label) if (1..256).contains(&label.len()) => {
+                Ok(curve25519::Variant::Labelled(label))
+            }
+            Mode::Prehashed(label) if label.len() < 256 => {
+                Ok(curve25519::Variant::Prehashed(label))
+            }
+            _ => Err(Error::BadInput("a label of no or more than 255 bytes")),
+        }
+    }
+
+    fn pure(self) -> Result<(), Error> {
+        match self {
+            Mode::Pure => Ok(()),
+            _ => Err(Error::Unsupported("Ed448ph, and Ed448 under a label")),
+        }
+    }
+}
+
+fn array<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], Error> {
+    bytes.try_into().map_err(|_| Error::BadInput("a part of another length"))
+}
+
+/// What a batch asks for, as the kernels need to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation<'a> {
+    Generate,
+    Public,
+    Sign(Mode<'a>),
+    Verify(Mode<'a>),
+}
+
+/// Runs the items that a kernel takes side by side, and returns the others.
+fn side_by_side<'items, 'a>(
+    cpu: &Cpu,
+    curve: Curve,
+    operation: Operation<'_>,
+    items: &'items mut [Item<'a>],
+) -> &'items mut [Item<'a>] {
+    let _ = (cpu, curve, operation);
+    items
+}
+
+/// Makes key pairs: `src` is empty, `dst` = seed || public.
+pub fn generate(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
+    for item in side_by_side(cpu, curve, Operation::Generate, items) {
+        item.run(|src, dst| {
+            let [] = cut(src, [])?;
+            let dst = room(dst, 2 * curve.key_len())?;
+            let (seed, public) = dst.split_at_mut(curve.key_len());
+            random::fill(seed)?;
+            curve.public(seed, public)?;
+            Ok(dst.len())
+        });
+    }
+}
+
+/// Public keys: `src` = seed, `dst` = public.
+pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
+    for item in side_by_side(cpu, curve, Operation::Public, items) {
+        item.run(|src, dst| {
+            let [seed] = cut(src, [curve.key_len()])?;
+            let dst = room(dst, curve.key_len())?;
+            curve.public(seed, dst)?;
+            Ok(dst.len())
+        });
+    }
+}
+
+/// Signs: `src` = seed || public || message, `dst` = signature.
+///
+/// The public key is taken to be that of the seed, as the usual 64-byte private keys of Ed25519
+/// have it. It must not come from where the message comes from: two signatures of one message
+/// under two public keys give the seed's scalar away.
+pub fn sign(cpu: &Cpu, curve: Curve, mode: Mode<'_>, items: &mut [Item<'_>]) {
+    for item in side_by_side(cpu, curve, Operation::Sign(mode), items) {
+        item.run(|src, dst| {
+            let (pair, message) = split(src, 2 * curve.key_len())?;
+            let dst = room(dst, curve.signature_len())?;
+            match curve {
+                Curve::Ed25519 => {
+                    let out = (&mut *dst).try_into().map_err(|_| Error::DstTooSmall)?;
+                    curve25519::ed25519_sign(mode.variant()?, array(pair)?, message, out)?;
+                }
+                Curve::Ed448 => {
+                    mode.pure()?;
+                    let (seed, public) = pair.split_at(curve.key_len());
+                    Ecx::Ed448.sign(seed, public, message, dst)?;
+                }
+            }
+            Ok(dst.len())
+        });
+    }
+}
+
+/// Verifies: `src` = public || signature || message, `dst` is not used.
+///
+/// `Ok(0)`, or [`Error::AuthFailed`]: also for a public key that is no point, and for a signature
+/// whose second half is not below the order.
+pub fn verify(cpu: &Cpu, curve: Curve, mode: Mode<'_>, items: &mut [Item<'_>]) {
+    for item in side_by_side(cpu, curve, Operation::Verify(mode), items) {
+        item.run(|src, _| {
+            let (public, rest) = split(src, curve.key_len())?;
+            let (signature, message) = split(rest, curve.signature_len())?;
+            match curve {
+                Curve::Ed25519 => curve25519::ed25519_verify(
+                    mode.variant()?,
+                    array(public)?,
+                    array(signature)?,
+                    message,
+                )?,
+                Curve::Ed448 => {
+                    mode.pure()?;
+                    Ecx::Ed448.verify(public, signature, message)?;
+                }
+            }
+            Ok(0)
+        });
+    }
+}
+
+fn split(src: &[u8], len: usize) -> Result<(&[u8], &[u8]), Error> {
+    src.split_at_checked(len).ok_or(Error::BadInput("the source is too short"))
+}

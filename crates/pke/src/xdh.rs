@@ -1,0 +1,125 @@
+//! X25519 and X448 (RFC 7748).
+//!
+//! Keys are the strings of bytes of the RFC, [`len`](Curve::len) long. X25519 is AWS-LC's; X448 is
+//! OpenSSL's, and [`Error::Unsupported`] where libcrypto is not there.
+
+use lookaside_simd::Cpu;
+
+use crate::batch::{cut, room};
+use crate::library::curve25519;
+use crate::library::openssl::Ecx;
+use crate::{Error, Item, random};
+
+/// A curve of RFC 7748.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Curve {
+    /// Curve25519, keys of 32 bytes.
+    X25519,
+    /// Curve448, keys of 56 bytes.
+    X448,
+}
+
+impl Curve {
+    /// Both curves.
+    pub const ALL: [Curve; 2] = [Curve::X25519, Curve::X448];
+
+    /// The name of the function, e.g. `X25519`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Curve::X25519 => "X25519",
+            Curve::X448 => "X448",
+        }
+    }
+
+    /// Bytes of a private key, a public key and a shared secret.
+    #[allow(clippy::len_without_is_empty)] // No key is empty.
+    pub const fn len(self) -> usize {
+        match self {
+            Curve::X25519 => 32,
+            Curve::X448 => 56,
+        }
+    }
+
+    fn public(self, private: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        match self {
+            Curve::X25519 => {
+                out.copy_from_slice(&curve25519::x25519_public(array(private)?));
+                Ok(())
+            }
+            Curve::X448 => Ecx::X448.public(private, out),
+        }
+    }
+}
+
+fn array<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], Error> {
+    bytes.try_into().map_err(|_| Error::BadInput("a key of another length"))
+}
+
+/// What a batch asks for, as the kernels need to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Generate,
+    Public,
+    Derive,
+}
+
+/// Runs the items that a kernel takes side by side, and returns the others.
+fn side_by_side<'items, 'a>(
+    cpu: &Cpu,
+    curve: Curve,
+    operation: Operation,
+    items: &'items mut [Item<'a>],
+) -> &'items mut [Item<'a>] {
+    let _ = (cpu, curve, operation);
+    items
+}
+
+/// Makes key pairs: `src` is empty, `dst` = private || public.
+///
+/// The private key is random bytes, as the RFC has it: which bits are cleared and set is part of
+/// each use.
+pub fn generate(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
+    for item in side_by_side(cpu, curve, Operation::Generate, items) {
+        item.run(|src, dst| {
+            let [] = cut(src, [])?;
+            let dst = room(dst, 2 * curve.len())?;
+            let (private, public) = dst.split_at_mut(curve.len());
+            random::fill(private)?;
+            curve.public(private, public)?;
+            Ok(dst.len())
+        });
+    }
+}
+
+/// Public keys: `src` = private, `dst` = public.
+pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
+    for item in side_by_side(cpu, curve, Operation::Public, items) {
+        item.run(|src, dst| {
+            let [private] = cut(src, [curve.len()])?;
+            let dst = room(dst, curve.len())?;
+            curve.public(private, dst)?;
+            Ok(dst.len())
+        });
+    }
+}
+
+/// Shared secrets: `src` = private || the peer's public key, `dst` = the secret.
+///
+/// [`Error::BadInput`] where the secret is all zero, which a peer of small order brings about
+/// (RFC 7748, 6.1).
+pub fn derive(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
+    for item in side_by_side(cpu, curve, Operation::Derive, items) {
+        item.run(|src, dst| {
+            let [private, peer] = cut(src, [curve.len(); 2])?;
+            let dst = room(dst, curve.len())?;
+            match curve {
+                Curve::X25519 => {
+                    let out = (&mut *dst).try_into().map_err(|_| Error::DstTooSmall)?;
+                    curve25519::x25519(array(private)?, array(peer)?, out)?;
+                }
+                Curve::X448 => Ecx::X448.derive(private, peer, dst)?,
+            }
+            Ok(dst.len())
+        });
+    }
+}
