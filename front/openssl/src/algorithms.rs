@@ -3,11 +3,21 @@
 use core::ffi::{CStr, c_int};
 
 use crate::{
-    dispatch::{keymgmt, signature},
+    cipher::rsa::RsaCipher,
+    dispatch::{cipher, exchange, kdf, keymgmt, signature},
+    exchange::{ecdh::EcdhExchange, xdh::XdhExchange},
     ffi::{Algorithm, Dispatch, OP_ASYM_CIPHER, OP_KDF, OP_KEYEXCH, OP_KEYMGMT, OP_SIGNATURE},
-    key::rsa::{self, RsaKey},
+    kdf::{
+        hkdf::{HkdfDerivation, Tls13Derivation},
+        tls_prf::TlsPrfDerivation,
+    },
+    key::{
+        ec::EcKey,
+        rsa::{self, RsaKey},
+        xdh::{self, XdhKey},
+    },
     settings::Settings,
-    signature::rsa::RsaSignature,
+    signature::{ecdsa::EcdsaSignature, rsa::RsaSignature},
 };
 
 /// One row: the operation, the names (the first is the one that the setting `algorithms` knows),
@@ -29,10 +39,51 @@ static ROWS: &[Row] = &[
         c"RSA-PSS keys",
     ),
     Row(
+        OP_KEYMGMT,
+        c"EC:id-ecPublicKey:1.2.840.10045.2.1",
+        keymgmt::Table::<EcKey>::FUNCTIONS,
+        c"Keys on named elliptic curves",
+    ),
+    Row(
+        OP_KEYMGMT,
+        c"X25519:1.3.101.110",
+        keymgmt::Table::<XdhKey, { xdh::X25519 }>::FUNCTIONS,
+        c"X25519 keys",
+    ),
+    Row(
+        OP_KEYMGMT,
+        c"X448:1.3.101.111",
+        keymgmt::Table::<XdhKey, { xdh::X448 }>::FUNCTIONS,
+        c"X448 keys",
+    ),
+    Row(
         OP_SIGNATURE,
         c"RSA:rsaEncryption:1.2.840.113549.1.1.1",
         signature::Table::<RsaSignature>::FUNCTIONS,
         c"RSA signatures",
+    ),
+    Row(OP_SIGNATURE, c"ECDSA", signature::Table::<EcdsaSignature>::FUNCTIONS, c"ECDSA signatures"),
+    Row(
+        OP_ASYM_CIPHER,
+        c"RSA:rsaEncryption:1.2.840.113549.1.1.1",
+        cipher::Table::<RsaCipher>::FUNCTIONS,
+        c"RSA encryption",
+    ),
+    Row(OP_KEYEXCH, c"ECDH", exchange::Table::<EcdhExchange>::FUNCTIONS, c"ECDH"),
+    Row(OP_KEYEXCH, c"X25519:1.3.101.110", exchange::Table::<XdhExchange>::FUNCTIONS, c"X25519"),
+    Row(OP_KEYEXCH, c"X448:1.3.101.111", exchange::Table::<XdhExchange>::FUNCTIONS, c"X448"),
+    Row(
+        OP_KDF,
+        c"TLS1-PRF",
+        kdf::Table::<TlsPrfDerivation>::FUNCTIONS,
+        c"The pseudorandom function of TLS 1.0 to 1.2",
+    ),
+    Row(OP_KDF, c"HKDF", kdf::Table::<HkdfDerivation>::FUNCTIONS, c"HKDF"),
+    Row(
+        OP_KDF,
+        c"TLS13-KDF",
+        kdf::Table::<Tls13Derivation>::FUNCTIONS,
+        c"HKDF with the labels of TLS 1.3",
     ),
 ];
 

@@ -302,3 +302,56 @@ unsafe extern "C" {
     /// Some function of libcrypto, whose address says where libcrypto is.
     pub fn OpenSSL_version_num() -> c_long;
 }
+
+opaque! {
+    /// `EC_GROUP`.
+    EcGroup
+    /// `EC_POINT`.
+    EcPoint
+    /// `BIGNUM`.
+    Bignum
+}
+
+#[link(name = "crypto")]
+unsafe extern "C" {
+    /// A named curve.
+    pub fn EC_GROUP_new_by_curve_name(nid: c_int) -> *mut EcGroup;
+    /// The order of a curve's generator.
+    pub fn EC_GROUP_get0_order(group: *const EcGroup) -> *const Bignum;
+    /// A new point.
+    pub fn EC_POINT_new(group: *const EcGroup) -> *mut EcPoint;
+    /// Frees a point.
+    pub fn EC_POINT_free(point: *mut EcPoint);
+    /// Reads a point, which must lie on the curve.
+    pub fn EC_POINT_oct2point(
+        group: *const EcGroup,
+        point: *mut EcPoint,
+        bytes: *const u8,
+        len: usize,
+        bn_ctx: *mut c_void,
+    ) -> c_int;
+    /// Writes a point.
+    pub fn EC_POINT_point2oct(
+        group: *const EcGroup,
+        point: *const EcPoint,
+        form: c_int,
+        out: *mut u8,
+        len: usize,
+        bn_ctx: *mut c_void,
+    ) -> usize;
+    /// n G + m Q.
+    pub fn EC_POINT_mul(
+        group: *const EcGroup,
+        out: *mut EcPoint,
+        n: *const Bignum,
+        q: *const EcPoint,
+        m: *const Bignum,
+        bn_ctx: *mut c_void,
+    ) -> c_int;
+    /// Whether a point is the neutral element.
+    pub fn EC_POINT_is_at_infinity(group: *const EcGroup, point: *const EcPoint) -> c_int;
+    /// Marks the error queue.
+    pub fn ERR_set_mark() -> c_int;
+    /// Drops the errors above the mark.
+    pub fn ERR_pop_to_mark() -> c_int;
+}

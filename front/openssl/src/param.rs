@@ -63,6 +63,12 @@ impl<'a> Params<'a> {
         self.0.iter().find(|p| unsafe { CStr::from_ptr(p.key) } == key).map(Value)
     }
 
+    /// All values of this name, in their order.
+    pub fn all(self, key: &CStr) -> impl Iterator<Item = Value<'a>> {
+        // SAFETY: keys are strings.
+        self.0.iter().filter(move |p| unsafe { CStr::from_ptr(p.key) } == key).map(Value)
+    }
+
     /// The text of this name.
     pub fn text(self, key: &CStr) -> Result<Option<&'a str>> {
         self.find(key).map(Value::text).transpose()
@@ -331,7 +337,7 @@ fn write_little(
 pub struct Export(Vec<(&'static CStr, u32, Vec<u8>)>);
 
 impl Export {
-    /// Adds a number given big-endian.
+    /// Adds a number given big-endian; it stays as long as it is, leading zeros and all.
     pub fn number(&mut self, key: &'static CStr, big: &[u8]) {
         let mut bytes: Vec<u8> = big.to_vec();
         if bytes.is_empty() {

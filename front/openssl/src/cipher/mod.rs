@@ -1,1 +1,3 @@
-//! cipher.
+//! Asymmetric ciphers.
+
+pub mod rsa;

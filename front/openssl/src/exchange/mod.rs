@@ -1,1 +1,4 @@
-//! exchange.
+//! Key exchanges.
+
+pub mod ecdh;
+pub mod xdh;

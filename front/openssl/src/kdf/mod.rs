@@ -1,1 +1,4 @@
-//! kdf.
+//! Key derivation.
+
+pub mod hkdf;
+pub mod tls_prf;

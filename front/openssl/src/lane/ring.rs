@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use lookaside::{Buf, Instance, InstanceConfig, OpError, Request, Response, Runtime};
+use lookaside::{Instance, InstanceConfig, Request, Response, Runtime};
 
 use super::{fork, stack::Stack};
 use crate::{
@@ -401,15 +401,5 @@ impl State {
             }
         }
         Ok(())
-    }
-}
-
-/// What a response says.
-pub(super) fn open_response(response: Response) -> Result<(Buf, usize)> {
-    let Response { result, dst, .. } = response;
-    match result {
-        Ok(done) => Ok((dst, done.produced)),
-        Err(OpError::Cancelled) => Err(Reason::Abandoned.into()),
-        Err(e) => Err(e.into()),
     }
 }

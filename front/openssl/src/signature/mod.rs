@@ -1,3 +1,4 @@
 //! Signatures.
 
+pub mod ecdsa;
 pub mod rsa;
