@@ -95,7 +95,7 @@ impl Field {
     /// An element of exactly so many bytes, without coefficients from x^m up.
     fn element(&self, bytes: &[u8]) -> Result<Element, Error> {
         let [bytes] = cut(bytes, [self.len()])?;
-        if self.degree % 8 > 0 && bytes[0] >> (self.degree % 8) != 0 {
+        if !self.degree.is_multiple_of(8) && bytes[0] >> (self.degree % 8) != 0 {
             return Err(Error::BadInput("an operand is not below x^m"));
         }
         let mut element = Element([0; WORDS]);

@@ -207,31 +207,126 @@ pub fn verify(cpu: &Cpu, items: &mut [DomainItem<'_>]) {
         Ok(scratch) => scratch,
         Err(error) => return items.iter_mut().for_each(|item| item.item.fail(error)),
     };
-    // Two exponentiations per item for the kernel belong here; one by one, one double
-    // exponentiation with a common chain of squarings is quicker.
-    let _ = cpu;
+    let mut claims = Vec::with_capacity(items.len());
     for DomainItem { domain, item } in items {
-        item.run(|src, _| verify_one(domain, src, &mut scratch).map(|()| 0));
+        match Claim::new(domain, item, &mut scratch) {
+            Ok(claim) => claims.push(claim),
+            Err((error, item)) => item.fail(error),
+        }
+    }
+    // One by one, both exponentiations of a claim share their squarings, which is cheaper than two
+    // apart; eight side by side, those of four claims, are cheaper still.
+    let side_by_side = cpu.avx512().is_some();
+    claims.sort_by_key(|claim| claim.domain.p.bits());
+    for group in claims.chunk_by_mut(|one, two| one.domain.p.bits() == two.domain.p.bits()) {
+        let full = if side_by_side { group.len() / 4 * 4 } else { 0 };
+        let (four, rest) = group.split_at_mut(full);
+        if full > 0 {
+            check_side_by_side(cpu, four, &mut scratch);
+        }
+        for claim in rest {
+            let result = claim.check(&mut scratch);
+            claim.item.run(|_, _| result);
+        }
     }
 }
 
-fn verify_one(domain: &Domain, src: &[u8], scratch: &mut Scratch) -> Result<(), Error> {
-    let Domain { p, q, g } = domain;
-    let (k, q_len) = (p.len(), q.len());
-    let digest_len = src.len().checked_sub(k + 2 * q_len).ok_or(Error::BadInput("too short"))?;
-    let [public, r, s, digest] = cut(src, [k, q_len, q_len, digest_len])?;
-    let public = public_key(p, public, scratch)?;
-    let (Ok(r), Ok(s)) = (domain.scalar(r), domain.scalar(s)) else {
-        return Err(Error::AuthFailed);
+/// A signature to be checked: r = (g^u1 y^u2 mod p) mod q.
+struct Claim<'a, 'b> {
+    domain: &'a Domain,
+    item: &'a mut Item<'b>,
+    public: Bignum,
+    r: Bignum,
+    u1: Bignum,
+    u2: Bignum,
+}
+
+impl<'a, 'b> Claim<'a, 'b> {
+    fn new(
+        domain: &'a Domain,
+        item: &'a mut Item<'b>,
+        scratch: &mut Scratch,
+    ) -> Result<Claim<'a, 'b>, (Error, &'a mut Item<'b>)> {
+        match Claim::numbers(domain, item.src, scratch) {
+            Ok([public, r, u1, u2]) => Ok(Claim { domain, item, public, r, u1, u2 }),
+            Err(error) => Err((error, item)),
+        }
+    }
+
+    /// y, r, u1 = z/s and u2 = r/s.
+    fn numbers(domain: &Domain, src: &[u8], scratch: &mut Scratch) -> Result<[Bignum; 4], Error> {
+        let Domain { p, q, .. } = domain;
+        let (k, q_len) = (p.len(), q.len());
+        let digest_len =
+            src.len().checked_sub(k + 2 * q_len).ok_or(Error::BadInput("too short"))?;
+        let [public, r, s, digest] = cut(src, [k, q_len, q_len, digest_len])?;
+        let public = public_key(p, public, scratch)?;
+        let (Ok(r), Ok(s)) = (domain.scalar(r), domain.scalar(s)) else {
+            return Err(Error::AuthFailed);
+        };
+        let z = q.reduce(&leftmost_bits(digest, q.bits()), scratch)?;
+        let w = scratch.inverse_mod(&s, q.number())?.ok_or(Error::AuthFailed)?;
+        let (u1, u2) = (q.multiply(&z, &w, scratch)?, q.multiply(&r, &w, scratch)?);
+        Ok([public, r, u1, u2])
+    }
+
+    fn check(&self, scratch: &mut Scratch) -> Result<usize, Error> {
+        let montgomery = self.domain.p.montgomery().ok_or(Error::BadKey("an even p"))?;
+        let g = Bignum::from_bytes(&self.domain.g)?;
+        let v = montgomery.power2_public((&g, &self.u1), (&self.public, &self.u2), scratch)?;
+        self.compare(&v, scratch)
+    }
+
+    fn compare(&self, v: &Bignum, scratch: &mut Scratch) -> Result<usize, Error> {
+        let (_, v) = scratch.divide(v, self.domain.q.number())?;
+        if v.compare(&self.r).is_eq() { Ok(0) } else { Err(Error::AuthFailed) }
+    }
+}
+
+fn check_side_by_side(cpu: &Cpu, claims: &mut [Claim<'_, '_>], scratch: &mut Scratch) {
+    /// Bases, exponents and powers of a claim.
+    struct Powers {
+        public: Vec<u8>,
+        exponents: [Vec<u8>; 2],
+        out: [Vec<u8>; 2],
+        results: [Result<usize, Error>; 2],
+    }
+
+    let bytes = |number: &Bignum, len: usize| {
+        let mut bytes = vec![0; len];
+        number.to_bytes(&mut bytes).map(|()| bytes)
     };
-    let z = q.reduce(&leftmost_bits(digest, q.bits()), scratch)?;
-    let w = scratch.inverse_mod(&s, q.number())?.ok_or(Error::AuthFailed)?;
-    let (u1, u2) = (q.multiply(&z, &w, scratch)?, q.multiply(&r, &w, scratch)?);
-    let montgomery = p.montgomery().ok_or(Error::BadKey("an even p"))?;
-    let g = Bignum::from_bytes(g)?;
-    let v = montgomery.power2_public((&g, &u1), (&public, &u2), scratch)?;
-    let (_, v) = scratch.divide(&v, q.number())?;
-    if v.compare(&r).is_eq() { Ok(()) } else { Err(Error::AuthFailed) }
+    let prepare = |claim: &Claim<'_, '_>| {
+        let (k, q_len) = (claim.domain.p_len(), claim.domain.q_len());
+        Ok(Powers {
+            public: bytes(&claim.public, k)?,
+            exponents: [bytes(&claim.u1, q_len)?, bytes(&claim.u2, q_len)?],
+            out: [vec![0; k], vec![0; k]],
+            results: [Ok(0); 2],
+        })
+    };
+    let mut prepared: Vec<Result<Powers, Error>> = claims.iter().map(prepare).collect();
+    let mut raised = Vec::with_capacity(2 * claims.len());
+    for (claim, powers) in claims.iter().zip(&mut prepared) {
+        let Ok(Powers { public, exponents: [u1, u2], out, results }) = powers else { continue };
+        let [of_g, of_y] = out;
+        let [result_of_g, result_of_y] = results;
+        let modulus = &claim.domain.p;
+        let base = &claim.domain.g;
+        raised.push((Raise { modulus, base, exponent: u1, out: of_g }, result_of_g));
+        raised.push((Raise { modulus, base: public, exponent: u2, out: of_y }, result_of_y));
+    }
+    raise(cpu, &mut raised);
+    drop(raised);
+    for (claim, powers) in claims.iter_mut().zip(prepared) {
+        let result = powers.and_then(|powers| {
+            powers.results[0].and(powers.results[1])?;
+            let [a, b] = [&powers.out[0], &powers.out[1]].map(|out| Bignum::from_bytes(out));
+            let v = claim.domain.p.multiply(&a?, &b?, scratch)?;
+            claim.compare(&v, scratch)
+        });
+        claim.item.run(|_, _| result);
+    }
 }
 
 /// A number y with 1 < y < p - 1.

@@ -366,10 +366,6 @@ impl Montgomery {
         Ok(Montgomery { constants, n })
     }
 
-    pub(crate) fn modulus(&self) -> &Bignum {
-        &self.n
-    }
-
     /// a R mod n. Also for a >= n as long as a has no more words than n.
     pub(crate) fn enter(&self, a: &Bignum, scratch: &mut Scratch) -> Result<Bignum, Error> {
         let mut out = Bignum::new()?;

@@ -51,7 +51,7 @@ pub fn generate(bits: usize, e: &[u8]) -> Result<GeneratedKey, Error> {
     }
     let exponent = Bignum::from_bytes(e)?;
     // AWS-LC rounds other lengths down, and refuses longer exponents.
-    let parts = if bits % 128 == 0 && e.len() <= 4 {
+    let parts = if bits.is_multiple_of(128) && e.len() <= 4 {
         Key::generate(bits, &exponent)?.parts()?
     } else {
         from_primes(bits, exponent)?

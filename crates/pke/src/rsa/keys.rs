@@ -2,12 +2,15 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::OnceLock;
 
+use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
 use crate::Error;
 use crate::batch::stripped;
 use crate::hash::{Digest, Hash};
+use crate::kernel::modexp;
 use crate::library::bignum::{Bignum, Scratch};
 use crate::library::rsa::Key;
 
@@ -25,7 +28,10 @@ const LARGE_EXPONENT_BITS: usize = 3072;
 pub struct PublicKey {
     pub(super) key: Key,
     pub(super) n: Box<[u8]>,
+    pub(super) e: Box<[u8]>,
     bits: usize,
+    /// For the kernel, when it is first wanted; `None` where the kernel does not serve it.
+    kernel: OnceLock<Option<modexp::Modulus>>,
 }
 
 impl fmt::Debug for PublicKey {
@@ -41,7 +47,12 @@ impl PublicKey {
     pub fn new(n: &[u8], e: &[u8]) -> Result<PublicKey, Error> {
         let (n, e) = (stripped(n), stripped(e));
         let bits = check_public(n, e)?;
-        Ok(PublicKey { key: Key::from_parts(n, e, None)?, n: n.into(), bits })
+        let key = Key::from_parts(n, e, None)?;
+        Ok(PublicKey { key, n: n.into(), e: e.into(), bits, kernel: OnceLock::new() })
+    }
+
+    pub(super) fn kernel(&self) -> Option<&modexp::Modulus> {
+        self.kernel.get_or_init(|| modexp::Modulus::new(&self.n)).as_ref()
     }
 
     /// Bits of n.
@@ -108,6 +119,8 @@ pub struct PrivateKey {
     bits: usize,
     /// SHA-256 of d as long as n: what the answers to badly padded ciphertexts depend on.
     pub(super) rejection: Digest,
+    /// For the kernel; `None` where the kernel does not serve the key, or the CPU has none.
+    pub(super) kernel: Option<modexp::CrtKey>,
 }
 
 impl fmt::Debug for PrivateKey {
@@ -129,13 +142,18 @@ impl PrivateKey {
         let mut wide = Zeroizing::new(vec![0; n.len()]);
         wide[n.len() - d.len()..].copy_from_slice(d);
         let mut key = Key::from_parts(n, e, Some(&wide))?;
+        let mut kernel = None;
         if let Some(Crt { p, q, dp, dq, qinv }) = parts.crt {
             let parts = [p, q, dp, dq, qinv].map(stripped);
             check_factors(n, parts)?;
             key = key.with_factors(parts)?;
+            if Cpu::host().avx512().is_some() {
+                let [p, q, dp, dq, qinv] = parts;
+                kernel = modexp::CrtKey::new(n, e, p, q, dp, dq, qinv);
+            }
         }
         let rejection = Hash::Sha256.digest(&[&wide]);
-        Ok(PrivateKey { key, n: n.into(), bits, rejection })
+        Ok(PrivateKey { key, n: n.into(), bits, rejection, kernel })
     }
 
     /// Bits of n.

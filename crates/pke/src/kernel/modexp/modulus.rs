@@ -27,6 +27,8 @@ pub struct Modulus {
     pub(super) n: Vec<u64>,
     /// -1/n mod 2^52.
     pub(super) k0: u64,
+    /// (n * k0 + 1) / 2^52, which is 2^-52 mod n: see `montgomery`.
+    pub(super) folded: Vec<u64>,
     /// R mod n: one, in Montgomery's form.
     pub(super) r: Vec<u64>,
     /// R^2 mod n: multiplied by it, a number gets into Montgomery's form.
@@ -62,7 +64,8 @@ impl Modulus {
         for _ in 0..class * BITS - (bits - 1) {
             double(&mut r, &digits);
         }
-        let mut modulus = Modulus { bits, class, n: digits, k0, r, r2: Vec::new() };
+        let folded = fold(&digits, k0);
+        let mut modulus = Modulus { bits, class, n: digits, k0, folded, r, r2: Vec::new() };
 
         // x = 2^k R, squared as Montgomery squares, is 2^2k R: to 2^(52 class) R = R^2.
         let (mut doublings, mut squarings) = (class * BITS, 0);
@@ -130,6 +133,7 @@ impl Drop for Modulus {
     fn drop(&mut self) {
         self.n.zeroize();
         self.k0.zeroize();
+        self.folded.zeroize();
         self.r.zeroize();
         self.r2.zeroize();
     }
@@ -140,6 +144,21 @@ impl Drop for Modulus {
 fn negated_inverse(n: u64) -> u64 {
     let inverse = (0..5).fold(n, |x, _| x.wrapping_mul(2u64.wrapping_sub(n.wrapping_mul(x))));
     inverse.wrapping_neg() & MASK
+}
+
+/// (n * k0 + 1) / 2^52: n k0 = -1 modulo 2^52, so that the lowest digit of the sum is 0.
+fn fold(n: &[u64], k0: u64) -> Vec<u64> {
+    let mut folded = vec![0; n.len()];
+    let mut carry = 1u64;
+    for (i, n) in n.iter().enumerate() {
+        let t = u128::from(*n) * u128::from(k0) + u128::from(carry);
+        if i > 0 {
+            folded[i - 1] = t as u64 & MASK;
+        }
+        carry = (t >> BITS) as u64;
+    }
+    folded[n.len() - 1] = carry;
+    folded
 }
 
 /// x = 2x mod n, for x < n.

@@ -24,6 +24,7 @@ const ROWS: usize = 5;
 pub(super) struct Moduli<const N: usize> {
     pub(super) n: [Digit; N],
     pub(super) k0: Digit,
+    pub(super) folded: [Digit; N],
     pub(super) r: [Digit; N],
     pub(super) r2: [Digit; N],
 }
@@ -32,10 +33,11 @@ impl<const N: usize> Moduli<N> {
     /// Of `N` digits each.
     pub(super) fn new(moduli: [&Modulus; 8]) -> Moduli<N> {
         let zero = [Digit::ZERO; N];
-        let mut all = Moduli { n: zero, k0: Digit::ZERO, r: zero, r2: zero };
+        let mut all = Moduli { n: zero, k0: Digit::ZERO, folded: zero, r: zero, r2: zero };
         for (lane, modulus) in moduli.into_iter().enumerate() {
             assert_eq!(modulus.digits(), N, "a batch is of one class");
             super::digit::lane_from_digits(&modulus.n, lane, &mut all.n);
+            super::digit::lane_from_digits(&modulus.folded, lane, &mut all.folded);
             super::digit::lane_from_digits(&modulus.r, lane, &mut all.r);
             super::digit::lane_from_digits(&modulus.r2, lane, &mut all.r2);
             all.k0.0[lane] = modulus.k0;
@@ -49,6 +51,7 @@ impl<const N: usize> Drop for Moduli<N> {
         use zeroize::Zeroize;
         self.n.zeroize();
         self.k0.zeroize();
+        self.folded.zeroize();
         self.r.zeroize();
         self.r2.zeroize();
     }
@@ -184,7 +187,9 @@ fn add_panel<L: Lanes>(sum: &mut [Digit], x: &[L; ROWS], y: &[Digit]) {
 /// The part of [`add_panel`] from column ROWS up.
 #[inline(always)]
 fn add_upper_columns<L: Lanes>(sum: &mut [Digit], x: &[L; ROWS], y: &[Digit]) {
+    // To be loaded for every panel: kept from one to the next, the digits would be spilled.
     let m = y.len();
+    let y = &core::hint::black_box(y)[..m];
     let sum = &mut sum[..m + ROWS];
     // The last ROWS digits of y below the current column.
     let mut before: [L; ROWS] = load_rows(y, 0);
@@ -244,6 +249,167 @@ fn reduce_panel<L: Lanes>(sum: &mut [Digit], n: &[Digit], k0: L) {
     add_upper_columns(sum, &q, n);
 }
 
+/// [`reduce_panel`] with the folded modulus: the quotient digits are the digits themselves.
+#[inline(always)]
+fn fold_panel<L: Lanes>(sum: &mut [Digit], folded: &[Digit]) {
+    let mut q = [L::splat(0); ROWS];
+    q[0] = load(sum, 0);
+    let mut carry = q[0].shr::<{ BITS as u32 }>();
+    let sum = &mut sum[1..];
+    for j in 0..ROWS {
+        let mut t: L = load(sum, j);
+        for r in 0..=j {
+            if r < j {
+                t = t.madd_hi(q[r], load(folded, j - r - 1));
+            }
+            t = t.madd_lo(q[r], load(folded, j - r));
+        }
+        t = t.add(carry);
+        if j + 1 < ROWS {
+            q[j + 1] = t;
+            carry = t.shr::<{ BITS as u32 }>();
+        } else {
+            store(t, sum, j);
+        }
+    }
+    add_upper_columns(sum, &q, folded);
+}
+
+/// The body for J = 0, 1, ... below a bound of up to 20, J a constant in each: the compiler then
+/// keeps in registers what J indexes, which it does not where it would have to unroll a loop.
+macro_rules! unrolled {
+    ($bound:expr, $j:ident => $body:expr) => {
+        unrolled!(@ $bound, $j => $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19)
+    };
+    (@ $bound:expr, $j:ident => $body:expr, $($index:literal)*) => {
+        $({
+            const $j: usize = $index;
+            if $j < $bound {
+                $body;
+            }
+        })*
+    };
+}
+
+/// A sum of N + 1 columns in registers.
+struct Columns<L, const N: usize> {
+    low: [L; N],
+    top: L,
+}
+
+impl<L: Lanes, const N: usize> Columns<L, N> {
+    /// self += x * y.
+    #[inline(always)]
+    fn add_row(&mut self, x: L, y: &[Digit; N]) {
+        // The digits are to be loaded for every row: kept, they would push the sums out.
+        let y = core::hint::black_box(y);
+        unrolled!(N, J => {
+            let digit = load(y, J);
+            self.low[J] = self.low[J].madd_lo(x, digit);
+            if J + 1 < N {
+                self.low[J + 1] = self.low[J + 1].madd_hi(x, digit);
+            } else {
+                self.top = self.top.madd_hi(x, digit);
+            }
+        });
+    }
+
+    /// Drops the lowest column, passing on its carry, and takes in `top`.
+    #[inline(always)]
+    fn shift(&mut self, top: L) {
+        let carry = self.low[0].shr::<{ BITS as u32 }>();
+        unrolled!(N - 1, J => self.low[J] = self.low[J + 1]);
+        self.low[N - 1] = self.top;
+        self.top = top;
+        self.low[0] = self.low[0].add(carry);
+    }
+
+    /// Reduces by one digit with the folded modulus.
+    #[inline(always)]
+    fn fold(&mut self, top: L, moduli: &Moduli<N>) {
+        let q = self.low[0];
+        self.shift(top);
+        self.add_row(q, &moduli.folded);
+    }
+
+    /// Reduces by the last digit.
+    #[inline(always)]
+    fn reduce(&mut self, moduli: &Moduli<N>) {
+        let q = L::splat(0).madd_lo(self.low[0], L::load(&moduli.k0.0));
+        self.add_row(q, &moduli.n);
+        self.shift(L::splat(0));
+    }
+
+    /// Passes the carries. Nothing is above the low columns, as the number is below R.
+    #[inline(always)]
+    fn finish(self, x: &mut [Digit; N]) {
+        let mut carry = L::splat(0);
+        unrolled!(N, J => {
+            let t = self.low[J].add(carry);
+            store(t, x, J);
+            carry = t.shr::<{ BITS as u32 }>();
+        });
+        let _ = carry;
+    }
+}
+
+/// Classes up to this have a sum that fits in registers.
+const IN_REGISTERS: usize = 20;
+
+#[inline(always)]
+fn reduce_in_registers<L: Lanes, const N: usize>(
+    x: &mut [Digit; N],
+    moduli: &Moduli<N>,
+    wide: &[Digit],
+) {
+    let wide = &wide[..2 * N];
+    let mut sum: Columns<L, N> = Columns { low: [L::splat(0); N], top: load(wide, N) };
+    unrolled!(N, J => sum.low[J] = load(wide, J));
+    unrolled!(N - 1, I => sum.fold(load(wide, N + 1 + I), moduli));
+    sum.reduce(moduli);
+    sum.finish(x);
+}
+
+#[inline(always)]
+fn multiply_in_registers<L: Lanes, const N: usize>(
+    x: &mut [Digit; N],
+    y: &[Digit; N],
+    moduli: &Moduli<N>,
+) {
+    let zero = L::splat(0);
+    let mut sum: Columns<L, N> = Columns { low: [zero; N], top: zero };
+    unrolled!(N - 1, I => {
+        sum.add_row(load(x, I), y);
+        sum.fold(zero, moduli);
+    });
+    sum.add_row(load(x, N - 1), y);
+    sum.reduce(moduli);
+    sum.finish(x);
+}
+
+/// wide = x^2 for the classes whose columns fit in registers.
+#[inline(always)]
+fn square_in_registers<L: Lanes, const N: usize>(x: &[Digit; N], wide: &mut [Digit]) {
+    let wide = &mut wide[..2 * N];
+    // From column 2i to i + N - 1 alive while row i runs.
+    let mut sum = [L::splat(0); 2 * IN_REGISTERS + 1];
+    unrolled!(N, I => {
+        // As in `add_row`: else all of x would be kept.
+        let x = core::hint::black_box(x);
+        let row: L = load(x, I);
+        unrolled!(N, J => {
+            if J > I {
+                let digit = load(x, J);
+                sum[I + J] = sum[I + J].madd_lo(row, digit);
+                sum[I + J + 1] = sum[I + J + 1].madd_hi(row, digit);
+            }
+        });
+        let (low, high) = (sum[2 * I], sum[2 * I + 1]);
+        store(low.add(low).madd_lo(row, row), wide, 2 * I);
+        store(high.add(high).madd_hi(row, row), wide, 2 * I + 1);
+    });
+}
+
 /// x = the upper N digits of wide, with carries passed.
 #[inline(always)]
 fn finish<L: Lanes, const N: usize>(x: &mut [Digit; N], wide: &[Digit]) {
@@ -262,13 +428,19 @@ fn multiply<L: Lanes, const N: usize>(
     moduli: &Moduli<N>,
     wide: &mut [Digit],
 ) {
+    if N <= IN_REGISTERS {
+        return multiply_in_registers::<L, N>(x, y, moduli);
+    }
     let k0 = L::load(&moduli.k0.0);
     let wide = &mut wide[..2 * N];
     wide.fill(Digit::ZERO);
     for i in (0..N).step_by(ROWS) {
-        let sum = &mut wide[i..i + N + ROWS];
-        add_panel::<L>(sum, &load_rows(x, i), y);
-        reduce_panel::<L>(sum, &moduli.n, k0);
+        add_panel::<L>(&mut wide[i..i + N + ROWS], &load_rows(x, i), y);
+        if i + ROWS < N {
+            fold_panel::<L>(&mut wide[i..i + N + ROWS + 1], &moduli.folded);
+        } else {
+            reduce_panel::<L>(&mut wide[i..], &moduli.n, k0);
+        }
     }
     finish::<L, N>(x, wide);
 }
@@ -289,6 +461,9 @@ fn square<L: Lanes, const N: usize>(
 /// wide = x^2: every product of two different digits once, doubled, plus the squares.
 #[inline(always)]
 fn square_wide<L: Lanes, const N: usize>(x: &[Digit; N], wide: &mut [Digit]) {
+    if N <= IN_REGISTERS {
+        return square_in_registers::<L, N>(x, wide);
+    }
     let wide = &mut wide[..2 * N];
     wide.fill(Digit::ZERO);
     for i in (0..N).step_by(ROWS) {
@@ -324,11 +499,15 @@ fn square_wide<L: Lanes, const N: usize>(x: &[Digit; N], wide: &mut [Digit]) {
 
 #[inline(always)]
 fn reduce<L: Lanes, const N: usize>(x: &mut [Digit; N], moduli: &Moduli<N>, wide: &mut [Digit]) {
+    if N <= IN_REGISTERS {
+        return reduce_in_registers::<L, N>(x, moduli, wide);
+    }
     let k0 = L::load(&moduli.k0.0);
     let wide = &mut wide[..2 * N];
-    for i in (0..N).step_by(ROWS) {
-        reduce_panel::<L>(&mut wide[i..i + N + ROWS], &moduli.n, k0);
+    for i in (0..N - ROWS).step_by(ROWS) {
+        fold_panel::<L>(&mut wide[i..i + N + ROWS + 1], &moduli.folded);
     }
+    reduce_panel::<L>(&mut wide[N - ROWS..], &moduli.n, k0);
     finish::<L, N>(x, wide);
 }
 
@@ -385,17 +564,19 @@ pub(super) fn cut<L: Lanes>(x: &mut [Digit]) {
     }
 }
 
-/// x mod n for x < 2n; also cuts off what stands above the digits.
+/// x mod n for x < 3n; also cuts off what stands above the digits.
 #[inline(always)]
 pub(super) fn canonical<L: Lanes>(x: &mut [Digit], n: &[Digit]) {
     cut::<L>(x);
-    let below = below::<L>(x, n);
-    let mut carry = L::splat(0);
-    for (x, n) in x.iter_mut().zip(n) {
-        let subtract = L::select(below, L::splat(0), L::load(&n.0));
-        let t = L::load(&x.0).sub(subtract).add(carry);
-        carry = t.sar::<{ BITS as u32 }>();
-        t.and(L::splat(MASK)).store(&mut x.0);
+    for _ in 0..2 {
+        let below = below::<L>(x, n);
+        let mut carry = L::splat(0);
+        for (x, n) in x.iter_mut().zip(n) {
+            let subtract = L::select(below, L::splat(0), L::load(&n.0));
+            let t = L::load(&x.0).sub(subtract).add(carry);
+            carry = t.sar::<{ BITS as u32 }>();
+            t.and(L::splat(MASK)).store(&mut x.0);
+        }
     }
 }
 
