@@ -427,13 +427,25 @@ fn split_point(curve: Curve, src: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     if well_formed(point, curve.field_len()) { Ok((point, rest)) } else { Err(group::BAD_POINT) }
 }
 
-/// Whether order times `point` is infinite. `point` is public.
+/// Whether order times `point`, which is public, is infinite.
+///
+/// A library may reduce scalars modulo what it takes for the order, and so find every point to be
+/// of it. So the point is multiplied by one less, which has to give its negative.
 pub(crate) fn check_order(group: &dyn Group, point: &[u8]) -> Result<(), Error> {
-    let mut product = [0; MAX_POINT];
-    let product = &mut product[..1 + 2 * group.field_len()];
-    match group.multiply(group.order(), point, product) {
+    const WRONG: Error = Error::BadKey("the point has another order than the generator");
+    let len = 1 + 2 * group.field_len();
+    let (mut product, mut sum) = ([0; MAX_POINT], [0; MAX_POINT]);
+    let mut below = [0; MAX_LEN];
+    let below = &mut below[..group.order().len()];
+    below.copy_from_slice(group.order());
+    below[group.order().len() - 1] &= 0xfe; // The order is an odd prime.
+    match group.multiply(below, point, &mut product[..len]) {
+        Err(INFINITE) => return Err(WRONG),
+        done => done?,
+    }
+    match group.add(&product[..len], point, &mut sum[..len]) {
         Err(INFINITE) => Ok(()),
-        Ok(()) => Err(Error::BadKey("the point has another order than the generator")),
+        Ok(()) => Err(WRONG),
         Err(error) => Err(error),
     }
 }

@@ -74,7 +74,7 @@ impl Group {
         }
         let scratch = &mut Scratch::new()?;
         let points = Bignum::from_bytes(order)?;
-        if !scratch.is_prime(&points)? {
+        if !points.is_odd() || !scratch.is_prime(&points)? {
             return Err(Error::BadKey("the order is not prime"));
         }
         let modulus = Bignum::from_bytes(p)?;
