@@ -16,6 +16,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/runtime/src/fork.rs",
     "crates/runtime/src/ring.rs",
     "crates/simd/",
+    "front/openssl/",
     "front/parcomp/cf/",
     "fuzz/",
 ];

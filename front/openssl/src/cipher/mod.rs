@@ -1,0 +1,3 @@
+//! Asymmetric ciphers.
+
+pub mod rsa;

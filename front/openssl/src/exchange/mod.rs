@@ -1,0 +1,4 @@
+//! Key exchanges.
+
+pub mod ecdh;
+pub mod xdh;

@@ -1,0 +1,4 @@
+//! Signatures.
+
+pub mod ecdsa;
+pub mod rsa;
