@@ -151,6 +151,8 @@ pub fn rsa_pkcs1(hash: Hash) -> Option<Vec<u8>> {
         Hash::Sha3_256 => nist(3, 14),
         Hash::Sha3_384 => nist(3, 15),
         Hash::Sha3_512 => nist(3, 16),
+        // 1.3.36.3.3.1.2, rsaSignatureWithripemd160.
+        Hash::Ripemd160 => oid(&[0x2b, 0x24, 0x03, 0x03, 0x01, 0x02]),
         _ => return None,
     };
     Some(sequence(&[&id, NULL]))

@@ -33,7 +33,7 @@ macro_rules! known {
 }
 
 /// The names are those under which the default provider registers its digests, in its spelling.
-static KNOWN: [Known; 14] = known! {
+static KNOWN: [Known; 15] = known! {
     Md5 c"MD5" 16 ["SSL3-MD5" "1.2.840.113549.2.5"]
     Sha1 c"SHA1" 20 ["SHA-1" "SSL3-SHA1" "1.3.14.3.2.26"]
     Md5Sha1 c"MD5-SHA1" 36 []
@@ -47,6 +47,7 @@ static KNOWN: [Known; 14] = known! {
     Sha3_256 c"SHA3-256" 32 ["2.16.840.1.101.3.4.2.8"]
     Sha3_384 c"SHA3-384" 48 ["2.16.840.1.101.3.4.2.9"]
     Sha3_512 c"SHA3-512" 64 ["2.16.840.1.101.3.4.2.10"]
+    Ripemd160 c"RIPEMD-160" 20 ["RIPEMD160" "RIPEMD" "RMD160" "1.3.36.3.2.1"]
     Sm3 c"SM3" 32 ["1.2.156.10197.1.401"]
 };
 

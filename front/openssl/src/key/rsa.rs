@@ -431,16 +431,11 @@ impl Generation for RsaGeneration {
         if !self.selection.pair() {
             return Ok(key);
         }
-        if self.e.len() > 8 {
-            let what = "the public exponent of a new RSA key has at most 64 bits";
-            return Err(Error::new(Reason::UnsupportedKey, what));
-        }
-        let e = self.e.iter().fold(0, |e, &b| e << 8 | u64::from(b));
-        let session = provider.runtime().rsa_generate(self.bits as u32, e)?;
+        let session = provider.runtime().rsa_generate(self.bits as u32)?;
         let k = (self.bits as usize).div_ceil(8);
-        let half = k.div_ceil(2);
+        let half = (self.bits as usize).div_ceil(2).div_ceil(8);
         let dst = Buf::secret(vec![0; 2 * k + 5 * half]);
-        let made = provider.lanes.run(session.generate(dst))?;
+        let made = provider.lanes.run(session.generate(self.e.clone().into(), dst))?;
         if made.len() != 2 * k + 5 * half {
             return Err(Reason::DeviceFailed.into());
         }
