@@ -23,7 +23,12 @@ macro_rules! each {
         if <L as $crate::kernel::lanes::Lanes>::FAST {
             $crate::kernel::weierstrass::digits::each!(@ $i $n, $body, 0 1 2 3 4 5 6 7 8 9 10);
         } else {
-            for $i in 0..$n $body
+            let mut next = 0;
+            while next < $n {
+                let $i = next;
+                next += 1;
+                $body
+            }
         }
     };
     (@ $i:ident $n:expr, $body:block, $($v:literal)*) => {
