@@ -418,7 +418,8 @@ mod wide {
             // SAFETY: as above; a row is 128 bytes, aligned to 64.
             Wide(unsafe { _mm512_permutex2var_epi64(*halves, index.0, *halves.add(1)) })
         }
-        const FAST: bool = true;
+        // Without an optimiser, what is unrolled and inlined is slower and overflows the stack.
+        const FAST: bool = !cfg!(debug_assertions);
         #[inline(always)]
         fn outline(piece: &mut impl Outline) {
             // SAFETY: as above.

@@ -116,10 +116,11 @@ pub(super) fn sign<C: Shape<N>, L: Lanes, const N: usize>(lanes: &mut [Sign<'_>]
     // a plain number is R^2 over it, so a last product with it is in Montgomery form.
     let mut d_entered = field::enter::<C::Order, L, N>(&d);
     let (r, mut numerator, mut denominator, good) = if C::SM2 {
-        // e + x is below 2^257 = 2 n + something: n in Montgomery form's terms is small enough.
+        // e + x is below 2^257, which `canonical` may be given.
         let r = field::canonical::<C::Order, L, N>(&carry(add(e, x)));
-        let product = field::mul::<C::Order, L, N>(&r, &d_entered);
+        let mut product = field::mul::<C::Order, L, N>(&r, &d_entered);
         let numerator = carry(add(sub(k, product), C::Order::multiple(2)));
+        wipe(&mut product);
         // r + k = n would make s = k.
         let nonce_shows = is_zero(carry(sub(add(r, k), n)));
         let mut one = [0; N];
