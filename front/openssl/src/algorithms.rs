@@ -174,30 +174,43 @@ pub fn exists(name: &str) -> bool {
 }
 
 /// The lists that are given to OpenSSL, one per operation.
-pub struct Offer(Vec<(c_int, Vec<Algorithm>)>);
+pub struct Offer {
+    lists: Vec<(c_int, Vec<Algorithm>)>,
+    allowed: Option<Vec<String>>,
+}
+
+/// Whether a row is among those of the setting.
+fn allowed(row: &Row, names: &Option<Vec<String>>) -> bool {
+    names.as_ref().is_none_or(|names| names.iter().any(|name| row.is(name)))
+}
+
+/// Whether keys of this algorithm are offered.
+pub fn offers_keys(offer: &Offer, name: &str) -> bool {
+    ROWS.iter().any(|row| row.0 == OP_KEYMGMT && row.is(name) && allowed(row, &offer.allowed))
+}
 
 impl Offer {
     /// What the settings allow. A signature or exchange goes with its keys: those of the default
     /// provider cannot be used by ours, nor ours by it.
     pub fn new(settings: &Settings) -> Offer {
-        let allowed = |row: &&Row| match &settings.algorithms {
-            None => true,
-            Some(names) => names.iter().any(|name| row.is(name)),
-        };
         let list = |operation: c_int| {
-            let rows = ROWS.iter().filter(|row| row.0 == operation).filter(allowed);
+            let rows = ROWS
+                .iter()
+                .filter(|row| row.0 == operation)
+                .filter(|row| allowed(row, &settings.algorithms));
             let mut list: Vec<_> = rows
                 .map(|Row(_, names, functions, what)| Algorithm::new(names, functions, what))
                 .collect();
             list.push(Algorithm::END);
             (operation, list)
         };
-        Offer([OP_KDF, OP_KEYMGMT, OP_KEYEXCH, OP_SIGNATURE, OP_ASYM_CIPHER].map(list).into())
+        let operations = [OP_KDF, OP_KEYMGMT, OP_KEYEXCH, OP_SIGNATURE, OP_ASYM_CIPHER];
+        Offer { lists: operations.map(list).into(), allowed: settings.algorithms.clone() }
     }
 }
 
 /// The list of one operation; null when there is none.
 pub fn list(offer: &Offer, operation: c_int) -> *const Algorithm {
-    let list = offer.0.iter().find(|(op, list)| *op == operation && list.len() > 1);
+    let list = offer.lists.iter().find(|(op, list)| *op == operation && list.len() > 1);
     list.map_or(core::ptr::null(), |(_, list)| list.as_ptr())
 }

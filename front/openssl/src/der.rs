@@ -49,9 +49,10 @@ fn wrapped_len(content: usize) -> usize {
     1 + out.len() + content
 }
 
-/// The most bytes that [`signature`] makes of two numbers of `len` bytes.
-pub fn signature_len(len: usize) -> usize {
-    wrapped_len(2 * wrapped_len(len + 1))
+/// The most bytes that [`signature`] makes of two numbers of `bits` bits.
+pub fn signature_len(bits: usize) -> usize {
+    // With the bit for the sign.
+    wrapped_len(2 * wrapped_len(bits / 8 + 1))
 }
 
 /// The most bytes of an SM2 ciphertext of a message of `len` bytes (GB/T 35276):
@@ -264,7 +265,10 @@ mod tests {
         assert_eq!(open_signature(&der, 4).unwrap(), rs);
         assert!(open_signature(&der, 1).is_none());
         let long = [0xffu8; 132];
-        assert_eq!(signature(&long).len(), signature_len(66));
+        assert_eq!(signature(&long).len(), signature_len(528));
+        // P-521: the top byte has one bit.
+        let top = [&[1u8][..], &[0xff; 65]].concat().repeat(2);
+        assert_eq!(signature(&top).len(), signature_len(521));
         assert_eq!(open_signature(&signature(&long), 66).unwrap(), long);
     }
 

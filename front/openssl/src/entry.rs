@@ -2,19 +2,23 @@
 #![allow(unsafe_code)]
 
 use core::{
-    ffi::{CStr, c_int, c_void},
+    ffi::{CStr, c_char, c_int, c_void},
     mem, ptr,
 };
-use std::{ffi::CString, sync::Arc};
+use std::{
+    ffi::CString,
+    sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak},
+};
 
 use crate::{
-    algorithms,
+    algorithms, capability,
     dispatch::wall,
     error::{Error, Reason, Result},
     ffi::{
         Algorithm, CORE_GET_LIBCTX, CORE_GET_PARAMS, CORE_NEW_ERROR, CORE_SET_ERROR_DEBUG,
-        CORE_VSET_ERROR, CRYPTO_MALLOC, CoreGetLibctx, CoreGetParams, CoreHandle, CoreNewError,
-        CoreSetErrorDebug, CoreVsetError, Dispatch, Item, LibCtx, OpenSSL_version_num, Param,
+        CORE_VSET_ERROR, CRYPTO_MALLOC, Callback, CoreGetLibctx, CoreGetParams, CoreHandle,
+        CoreNewError, CoreSetErrorDebug, CoreVsetError, Dispatch, Item, LibCtx,
+        OpenSSL_version_num, Param,
     },
     param::{Answers, ask_texts},
     provider::Provider,
@@ -132,12 +136,13 @@ static REASONS: [Item; Reason::ALL.len() + 1] = {
     items
 };
 
-static FUNCTIONS: [Dispatch; 6] = [
+static FUNCTIONS: [Dispatch; 7] = [
     Dispatch::new(1024, teardown as *const ()),
     Dispatch::new(1025, gettable_params as *const ()),
     Dispatch::new(1026, get_params as *const ()),
     Dispatch::new(1027, query_operation as *const ()),
     Dispatch::new(1029, get_reason_strings as *const ()),
+    Dispatch::new(1030, get_capabilities as *const ()),
     Dispatch::END,
 ];
 
@@ -161,12 +166,19 @@ pub unsafe extern "C" fn OSSL_provider_init(
     };
     let made = wall(|| {
         let settings = Settings::read(|keys| core.configured(keys));
-        settings.inspect_err(|e| core.raise(e)).ok()
+        // Loading by configuration, OpenSSL drops our error and goes on without us, unless
+        // `config_diagnostics` is set: so that nobody wonders, it is printed too.
+        let refuse = |e: &Error| {
+            eprintln!("lookaside: not loaded: {}", e.detail);
+            core.raise(e);
+        };
+        settings.inspect_err(refuse).ok()
     });
     let Some(settings) = made.flatten() else { return 0 };
     let Some(provider) = wall(|| Provider::new(core, settings)) else { return 0 };
     match provider {
         Ok(provider) => {
+            wall(|| report_at_exit(&provider));
             // SAFETY: OpenSSL lends room for both results.
             unsafe {
                 *out = FUNCTIONS.as_ptr();
@@ -207,7 +219,34 @@ unsafe extern "C" fn teardown(provctx: *mut c_void) {
     // SAFETY: OpenSSL gives back what init made, once.
     let provider = unsafe { Arc::from_raw(provctx.cast_const().cast::<Provider>()) };
     wall(|| statistics::report(&provider));
+    wall(|| forget_at_exit(&provider));
     wall(|| drop(provider));
+}
+
+/// The providers that are loaded. A program that exits with objects of ours left (`openssl speed`)
+/// never tears us down, and its statistics are wanted all the same.
+static LOADED: Mutex<Vec<Weak<Provider>>> = Mutex::new(Vec::new());
+
+fn loaded() -> MutexGuard<'static, Vec<Weak<Provider>>> {
+    LOADED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn report_at_exit(provider: &Arc<Provider>) {
+    static REGISTER: Once = Once::new();
+    loaded().push(Arc::downgrade(provider));
+    // SAFETY: a static function, in a library that is never unmapped (`-z nodelete`).
+    REGISTER.call_once(|| _ = unsafe { libc::atexit(at_exit) });
+}
+
+fn forget_at_exit(provider: &Arc<Provider>) {
+    loaded().retain(|other| !ptr::eq(other.as_ptr(), Arc::as_ptr(provider)));
+}
+
+extern "C" fn at_exit() {
+    wall(|| {
+        let providers = mem::take(&mut *loaded());
+        providers.iter().filter_map(Weak::upgrade).for_each(|p| statistics::report(&p));
+    });
 }
 
 unsafe extern "C" fn gettable_params(_provctx: *mut c_void) -> *const Param {
@@ -261,4 +300,21 @@ unsafe extern "C" fn query_operation(
 
 unsafe extern "C" fn get_reason_strings(_provctx: *mut c_void) -> *const Item {
     REASONS.as_ptr()
+}
+
+unsafe extern "C" fn get_capabilities(
+    provctx: *mut c_void,
+    capability: *const c_char,
+    callback: Option<Callback>,
+    arg: *mut c_void,
+) -> c_int {
+    // SAFETY: OpenSSL's arguments.
+    let (provider, name) = unsafe { (provider(provctx), CStr::from_ptr(capability)) };
+    let Some(callback) = callback.filter(|_| name == c"TLS-GROUP") else { return 0 };
+    let told = wall(|| {
+        // SAFETY: OpenSSL's callback with its argument.
+        capability::tls_groups(&provider.offer)
+            .all(|mut group| unsafe { group.deliver(callback, arg) })
+    });
+    c_int::from(told == Some(true))
 }

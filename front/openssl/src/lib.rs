@@ -17,6 +17,7 @@
 #![allow(clippy::missing_errors_doc)]
 
 pub mod algorithms;
+pub mod capability;
 pub mod cipher;
 pub mod der;
 pub mod digest;

@@ -354,6 +354,11 @@ impl Export {
         self.0.push((key, INTEGER, value.to_ne_bytes().to_vec()));
     }
 
+    /// Adds an `unsigned int`.
+    pub fn uint(&mut self, key: &'static CStr, value: u32) {
+        self.0.push((key, UNSIGNED_INTEGER, value.to_ne_bytes().to_vec()));
+    }
+
     /// Adds text.
     pub fn text(&mut self, key: &'static CStr, value: &CStr) {
         self.0.push((key, UTF8_STRING, value.to_bytes_with_nul().to_vec()));

@@ -4,7 +4,7 @@ use std::{
     fmt::Write as _,
     fs::OpenOptions,
     io::Write as _,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
 use lookaside::Op;
@@ -55,6 +55,8 @@ pub struct Tallies {
     pub pauses: AtomicU64,
     /// Operations whose job or wait context went away before they were done.
     pub abandoned: AtomicU64,
+    /// Whether they have been printed.
+    reported: AtomicBool,
 }
 
 impl Default for Tallies {
@@ -63,6 +65,7 @@ impl Default for Tallies {
             ops: core::array::from_fn(|_| Tally::default()),
             pauses: AtomicU64::new(0),
             abandoned: AtomicU64::new(0),
+            reported: AtomicBool::new(false),
         }
     }
 }
@@ -167,8 +170,11 @@ pub fn table(provider: &Provider) -> String {
     text
 }
 
-/// Prints the table where the settings say.
+/// Prints the table where the settings say, once: the program exits, or unloads the provider.
 pub fn report(provider: &Provider) {
+    if provider.tallies.reported.swap(true, Relaxed) {
+        return;
+    }
     match &provider.settings.statistics {
         Report::None => {}
         Report::Stderr => eprint!("{}", table(provider)),

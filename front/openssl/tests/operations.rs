@@ -232,7 +232,8 @@ fn key_exchange() {
         assert_eq!(ours.derive(&ia, &ib).unwrap(), secret, "{algorithm} {settings:?}");
         assert_eq!(ours.derive(&ib, &ia).unwrap(), secret, "{algorithm} {settings:?}");
     }
-    let (a, b) = (ours.generate("EC", &[("group", "P-256")]), ours.generate("EC", &[("group", "P-384")]));
+    let (a, b) =
+        (ours.generate("EC", &[("group", "P-256")]), ours.generate("EC", &[("group", "P-384")]));
     assert!(ours.derive(&a, &b).is_none());
     errors();
 }
@@ -262,7 +263,8 @@ fn messages() {
             let verify = |lib: &Lib, key: &Key, sig: &[u8]| unsafe {
                 let ctx = EVP_MD_CTX_new();
                 let d = digest.as_ptr();
-                let init = EVP_DigestVerifyInit_ex(ctx, null_mut(), d, lib.0, null(), key.0, null());
+                let init =
+                    EVP_DigestVerifyInit_ex(ctx, null_mut(), d, lib.0, null(), key.0, null());
                 assert_eq!(init, 1);
                 let (m, n) = (message.as_ptr(), message.len());
                 let good = EVP_DigestVerify(ctx, sig.as_ptr(), sig.len(), m, n);
@@ -290,13 +292,13 @@ fn key_derivation() {
         EVP_KDF_free(kdf);
         (good == 1).then_some(key)
     };
-    let text = |key, value: &'static str| param(key, true, value.as_bytes());
+    let text = |key, value: &'static std::ffi::CStr| param(key, true, value.to_bytes_with_nul());
     let data = |key, value: &'static [u8]| param(key, false, value);
     for (name, params, len) in [
         (
             "TLS1-PRF",
             vec![
-                text(c"digest", "SHA256"),
+                text(c"digest", c"SHA256"),
                 data(c"secret", &[1; 48]),
                 data(c"seed", b"master secret"),
                 data(c"seed", &[2; 64]),
@@ -305,19 +307,19 @@ fn key_derivation() {
         ),
         (
             "TLS1-PRF",
-            vec![text(c"digest", "MD5-SHA1"), data(c"secret", &[1; 47]), data(c"seed", &[2; 64])],
+            vec![text(c"digest", c"MD5-SHA1"), data(c"secret", &[1; 47]), data(c"seed", &[2; 64])],
             104,
         ),
         (
             "HKDF",
-            vec![text(c"digest", "SHA384"), data(c"key", &[1; 32]), data(c"info", b"i")],
+            vec![text(c"digest", c"SHA384"), data(c"key", &[1; 32]), data(c"info", b"i")],
             100,
         ),
         (
             "HKDF",
             vec![
-                text(c"digest", "SHA256"),
-                text(c"mode", "EXTRACT_ONLY"),
+                text(c"digest", c"SHA256"),
+                text(c"mode", c"EXTRACT_ONLY"),
                 data(c"key", &[1; 32]),
                 data(c"salt", &[4; 9]),
             ],
@@ -326,8 +328,8 @@ fn key_derivation() {
         (
             "TLS13-KDF",
             vec![
-                text(c"digest", "SHA256"),
-                text(c"mode", "EXPAND_ONLY"),
+                text(c"digest", c"SHA256"),
+                text(c"mode", c"EXPAND_ONLY"),
                 data(c"key", &[1; 32]),
                 data(c"prefix", b"tls13 "),
                 data(c"label", b"c hs traffic"),
@@ -338,8 +340,8 @@ fn key_derivation() {
         (
             "TLS13-KDF",
             vec![
-                text(c"digest", "SHA384"),
-                text(c"mode", "EXTRACT_ONLY"),
+                text(c"digest", c"SHA384"),
+                text(c"mode", c"EXTRACT_ONLY"),
                 data(c"key", &[1; 32]),
                 data(c"salt", &[8; 48]),
                 data(c"prefix", b"tls13 "),
@@ -350,8 +352,8 @@ fn key_derivation() {
         (
             "TLS13-KDF",
             vec![
-                text(c"digest", "SHA256"),
-                text(c"mode", "EXTRACT_ONLY"),
+                text(c"digest", c"SHA256"),
+                text(c"mode", c"EXTRACT_ONLY"),
                 data(c"prefix", b"tls13 "),
                 data(c"label", b"derived"),
             ],
@@ -362,6 +364,6 @@ fn key_derivation() {
         assert!(expected.is_some(), "{name}: {}", errors());
         assert_eq!(derive(&ours, name, &params, len), expected, "{name}: {}", errors());
     }
-    assert!(derive(&ours, "HKDF", &[text(c"digest", "SHA256")], 10).is_none());
+    assert!(derive(&ours, "HKDF", &[text(c"digest", c"SHA256")], 10).is_none());
     assert!(errors().contains("missing parameter"));
 }

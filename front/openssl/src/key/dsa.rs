@@ -93,7 +93,7 @@ impl Keymgmt for DsaKey {
         let Some(domain) = &self.pair.domain else { return Ok(()) };
         let Some(q) = &domain.q else { return Ok(()) };
         answers.int(c"security-bits", domain.security_bits(Some(bits(q))))?;
-        answers.int(c"max-size", der::signature_len(q.len()) as i64)
+        answers.int(c"max-size", der::signature_len(8 * q.len()) as i64)
     }
 }
 

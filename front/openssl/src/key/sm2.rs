@@ -304,7 +304,7 @@ impl Keymgmt for Sm2Key {
     fn answer(&self, _provider: &Provider, answers: &mut Answers) -> Result<()> {
         answers.int(c"bits", 256)?;
         answers.int(c"security-bits", 128)?;
-        answers.int(c"max-size", crate::der::signature_len(LEN) as i64)?;
+        answers.int(c"max-size", crate::der::signature_len(8 * LEN) as i64)?;
         answers.text(c"default-digest", c"SM3")?;
         answers.text(c"group", c"SM2")?;
         answers.text(c"encoding", c"named_curve")?;

@@ -88,7 +88,7 @@ impl Signature for DsaSignature {
     }
 
     fn max_len(&self) -> Result<usize> {
-        Ok(der::signature_len(self.key()?.order_len()?))
+        Ok(der::signature_len(8 * self.key()?.order_len()?))
     }
 
     fn sign(&mut self, provider: &Provider, digest: &[u8]) -> Result<Vec<u8>> {

@@ -10,7 +10,7 @@ use crate::{
     dispatch::signature::{Mode, Signature},
     error::{Error, Reason, Result},
     ffi::Param,
-    key::ec::EcKey,
+    key::{ec::EcKey, group},
     param::{Answers, Params},
     provider::Provider,
 };
@@ -111,7 +111,7 @@ impl Signature for EcdsaSignature {
     }
 
     fn max_len(&self) -> Result<usize> {
-        Ok(der::signature_len(self.key()?.curve()?.order_len()))
+        Ok(der::signature_len(group::bits(self.key()?.curve()?) as usize))
     }
 
     fn sign(&mut self, provider: &Provider, digest: &[u8]) -> Result<Vec<u8>> {

@@ -35,8 +35,12 @@ unsafe extern "C" {
     pub fn EVP_PKEY_keygen_init(ctx: Ptr) -> c_int;
     pub fn EVP_PKEY_generate(ctx: Ptr, key: *mut Ptr) -> c_int;
     pub fn EVP_PKEY_fromdata_init(ctx: Ptr) -> c_int;
-    pub fn EVP_PKEY_fromdata(ctx: Ptr, key: *mut Ptr, selection: c_int, params: *mut Param)
-    -> c_int;
+    pub fn EVP_PKEY_fromdata(
+        ctx: Ptr,
+        key: *mut Ptr,
+        selection: c_int,
+        params: *mut Param,
+    ) -> c_int;
     pub fn EVP_PKEY_todata(key: Ptr, selection: c_int, params: *mut *mut Param) -> c_int;
     pub fn OSSL_PARAM_free(params: *mut Param);
     pub fn EVP_PKEY_free(key: Ptr);
@@ -164,18 +168,18 @@ impl Lib {
     pub fn try_ours(settings: &[(&str, &str)]) -> Option<Lib> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let mut text = format!(
-            "openssl_conf = init\n[init]\nproviders = providers\nalg_section = algs\n\
+            "config_diagnostics = 1\nopenssl_conf = init\n[init]\nproviders = providers\nalg_section = algs\n\
              [algs]\ndefault_properties = ?provider=lookaside\n\
-             [providers]\ndefault = default\nlookaside = lookaside\n\
-             [default]\nactivate = 1\n[lookaside]\nactivate = 1\nmodule = {}\n",
+             [providers]\ndefault = plain_one\nlookaside = our_one\n\
+             [plain_one]\nactivate = 1\n[our_one]\nactivate = 1\nmodule = {}\n",
             module().display()
         );
         for (name, value) in settings {
             text += &format!("{name} = {value}\n");
         }
         let number = NUMBER.fetch_add(1, Relaxed);
-        let file = std::env::temp_dir()
-            .join(format!("lookaside-{}-{number}.cnf", std::process::id()));
+        let file =
+            std::env::temp_dir().join(format!("lookaside-{}-{number}.cnf", std::process::id()));
         std::fs::write(&file, text).unwrap();
         let path = c(file.to_str().unwrap());
         unsafe {
@@ -358,13 +362,13 @@ pub fn collect(f: impl Fn(*mut u8, *mut usize) -> c_int) -> Option<Vec<u8>> {
 pub const END: Param =
     Param { key: null(), data_type: 0, data: null_mut(), data_size: 0, return_size: 0 };
 
-/// Text or bytes as a parameter.
+/// Text (which ends with NUL) or bytes as a parameter.
 pub fn param(key: &'static std::ffi::CStr, text: bool, value: &[u8]) -> Param {
     Param {
         key: key.as_ptr(),
         data_type: if text { 4 } else { 5 },
         data: value.as_ptr().cast_mut().cast(),
-        data_size: value.len(),
+        data_size: value.len() - usize::from(text),
         return_size: usize::MAX,
     }
 }
@@ -374,9 +378,8 @@ pub fn errors() -> String {
     let mut text = String::new();
     loop {
         let mut data = null();
-        let e = unsafe {
-            ERR_get_error_all(null_mut(), null_mut(), null_mut(), &mut data, null_mut())
-        };
+        let e =
+            unsafe { ERR_get_error_all(null_mut(), null_mut(), null_mut(), &mut data, null_mut()) };
         if e == 0 {
             return text;
         }
