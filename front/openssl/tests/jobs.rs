@@ -182,8 +182,7 @@ fn abandoned_jobs() {
             for _ in 0..3 {
                 let (lib, key): (&'static Lib, &'static Key) =
                     unsafe { (&*ptr::from_ref(&lib), &*ptr::from_ref(&key)) };
-                let mut job =
-                    Box::new(Job::new(move || lib.sign(key, &[], &DIGEST).is_some()));
+                let mut job = Box::new(Job::new(move || lib.sign(key, &[], &DIGEST).is_some()));
                 if !job.go() {
                     unsafe { ASYNC_WAIT_CTX_free(job.wait) };
                     job.wait = null_mut();
@@ -222,9 +221,8 @@ fn jobs_go_on_in_other_threads() {
             scope
                 .spawn(|| {
                     let job = || {
-                        let mut job = Job::new(move || {
-                            (0..3).all(|_| lib.sign(key, &[], &DIGEST).is_some())
-                        });
+                        let mut job =
+                            Job::new(move || (0..3).all(|_| lib.sign(key, &[], &DIGEST).is_some()));
                         job.go();
                         Send(job)
                     };

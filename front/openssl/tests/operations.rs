@@ -232,7 +232,8 @@ fn key_exchange() {
         assert_eq!(ours.derive(&ia, &ib).unwrap(), secret, "{algorithm} {settings:?}");
         assert_eq!(ours.derive(&ib, &ia).unwrap(), secret, "{algorithm} {settings:?}");
     }
-    let (a, b) = (ours.generate("EC", &[("group", "P-256")]), ours.generate("EC", &[("group", "P-384")]));
+    let (a, b) =
+        (ours.generate("EC", &[("group", "P-256")]), ours.generate("EC", &[("group", "P-384")]));
     assert!(ours.derive(&a, &b).is_none());
     errors();
 }
@@ -262,7 +263,8 @@ fn messages() {
             let verify = |lib: &Lib, key: &Key, sig: &[u8]| unsafe {
                 let ctx = EVP_MD_CTX_new();
                 let d = digest.as_ptr();
-                let init = EVP_DigestVerifyInit_ex(ctx, null_mut(), d, lib.0, null(), key.0, null());
+                let init =
+                    EVP_DigestVerifyInit_ex(ctx, null_mut(), d, lib.0, null(), key.0, null());
                 assert_eq!(init, 1);
                 let (m, n) = (message.as_ptr(), message.len());
                 let good = EVP_DigestVerify(ctx, sig.as_ptr(), sig.len(), m, n);
@@ -308,11 +310,7 @@ fn key_derivation() {
             vec![text(c"digest", "MD5-SHA1"), data(c"secret", &[1; 47]), data(c"seed", &[2; 64])],
             104,
         ),
-        (
-            "HKDF",
-            vec![text(c"digest", "SHA384"), data(c"key", &[1; 32]), data(c"info", b"i")],
-            100,
-        ),
+        ("HKDF", vec![text(c"digest", "SHA384"), data(c"key", &[1; 32]), data(c"info", b"i")], 100),
         (
             "HKDF",
             vec![

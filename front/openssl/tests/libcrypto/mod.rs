@@ -35,8 +35,12 @@ unsafe extern "C" {
     pub fn EVP_PKEY_keygen_init(ctx: Ptr) -> c_int;
     pub fn EVP_PKEY_generate(ctx: Ptr, key: *mut Ptr) -> c_int;
     pub fn EVP_PKEY_fromdata_init(ctx: Ptr) -> c_int;
-    pub fn EVP_PKEY_fromdata(ctx: Ptr, key: *mut Ptr, selection: c_int, params: *mut Param)
-    -> c_int;
+    pub fn EVP_PKEY_fromdata(
+        ctx: Ptr,
+        key: *mut Ptr,
+        selection: c_int,
+        params: *mut Param,
+    ) -> c_int;
     pub fn EVP_PKEY_todata(key: Ptr, selection: c_int, params: *mut *mut Param) -> c_int;
     pub fn OSSL_PARAM_free(params: *mut Param);
     pub fn EVP_PKEY_free(key: Ptr);
@@ -174,8 +178,8 @@ impl Lib {
             text += &format!("{name} = {value}\n");
         }
         let number = NUMBER.fetch_add(1, Relaxed);
-        let file = std::env::temp_dir()
-            .join(format!("lookaside-{}-{number}.cnf", std::process::id()));
+        let file =
+            std::env::temp_dir().join(format!("lookaside-{}-{number}.cnf", std::process::id()));
         std::fs::write(&file, text).unwrap();
         let path = c(file.to_str().unwrap());
         unsafe {
@@ -374,9 +378,8 @@ pub fn errors() -> String {
     let mut text = String::new();
     loop {
         let mut data = null();
-        let e = unsafe {
-            ERR_get_error_all(null_mut(), null_mut(), null_mut(), &mut data, null_mut())
-        };
+        let e =
+            unsafe { ERR_get_error_all(null_mut(), null_mut(), null_mut(), &mut data, null_mut()) };
         if e == 0 {
             return text;
         }
