@@ -27,7 +27,8 @@ pub const DHX: u8 = 1;
 #[derive(Clone)]
 pub struct DhKey {
     pair: Pair,
-    /// The length of private keys in bits, where the parameters prescribe one.
+    /// The length of private keys in bits, where the parameters say one (PKCS #3's
+    /// `privateValueLength`).
     private_bits: Option<usize>,
 }
 
@@ -43,15 +44,16 @@ impl DhKey {
         let private = self.pair.private.as_ref().ok_or(Reason::MissingKey)?;
         let domain = self.pair.domain()?;
         let order = domain.q.as_ref().unwrap_or(&domain.p);
-        let len = self.private_bits.unwrap_or(bits(order)).div_ceil(8);
+        let len = self.prescribed_bits().unwrap_or(bits(order)).div_ceil(8);
         let padded = ffc::padded(private, len).or_else(|| ffc::padded(private, domain.len()));
         padded.map(Secret::from).ok_or_else(|| Reason::InvalidKey.into())
     }
 
-    fn with(domain: Arc<Domain>, private_bits: Option<usize>) -> DhKey {
-        let of_group = domain.named.map(|group| group.private_bits as usize);
-        let private_bits = private_bits.or(of_group.filter(|&n| n > 0));
-        DhKey { pair: Pair { domain: Some(domain), ..Pair::default() }, private_bits }
+    /// The length of private keys in bits, where the parameters or their name prescribe one.
+    fn prescribed_bits(&self) -> Option<usize> {
+        let named = self.pair.domain.as_ref().and_then(|domain| domain.named);
+        let of_group = named.map(|group| group.private_bits as usize).filter(|&n| n > 0);
+        self.private_bits.or(of_group)
     }
 }
 
@@ -104,10 +106,7 @@ impl Keymgmt for DhKey {
     fn import(&mut self, _provider: &Provider, selection: Selection, from: Params) -> Result<()> {
         let mut pair = Pair::default();
         pair.import(selection, from, true)?;
-        *self = DhKey {
-            pair: pair.clone(),
-            ..DhKey::with(pair.domain()?.clone(), private_bits(from)?)
-        };
+        *self = DhKey { pair, private_bits: private_bits(from)? };
         Ok(())
     }
 
@@ -279,7 +278,8 @@ impl Generation for DhGeneration {
                 Arc::new(super::dsa::search(provider, self.p_bits, self.q_bits)?)
             }
         };
-        let mut key = DhKey::with(domain, self.private_bits);
+        let pair = Pair { domain: Some(domain), ..Pair::default() };
+        let mut key = DhKey { pair, private_bits: self.private_bits };
         if self.selection.pair() {
             key.make_pair(provider)?;
         }
@@ -296,18 +296,17 @@ impl DhGeneration {
         if !(512..=8192).contains(&self.p_bits) {
             return refused("the prime has 512 to 8192 bits");
         }
-        let rest = |p: &[u8], n: u32| p.iter().fold(0, |rest, &b| (rest << 8 | u32::from(b)) % n);
-        let fits: fn(&[u8], &dyn Fn(&[u8], u32) -> u32) -> bool = match self.generator {
-            2 => |p, rest| rest(p, 8) == 7,
-            3 => |p, rest| rest(p, 12) == 11,
-            5 => |p, rest| rest(p, 5) == 4,
+        let (modulus, wanted) = match self.generator {
+            2 => (8, 7),
+            3 => (12, 11),
+            5 => (5, 4),
             _ => return refused("the generators of safe primes are 2, 3 and 5"),
         };
         let primes = provider.runtime().prime()?;
         loop {
             let dst = Buf::zeroed(self.p_bits.div_ceil(8));
             let p = provider.lanes.run(primes.generate(self.p_bits as u32, true, dst))?;
-            if fits(&p, &rest) {
+            if p.iter().fold(0, |rest, &b| (rest << 8 | u32::from(b)) % modulus) == wanted {
                 return Ok(Domain::new(&p, None, &[self.generator as u8]));
             }
         }
@@ -320,7 +319,7 @@ impl DhKey {
         let session = domain.dh(provider)?;
         let k = domain.len();
         let order = domain.q.as_ref().map_or(bits(&domain.p) - 1, |q| bits(q));
-        let (private, public) = match self.private_bits {
+        let (private, public) = match self.prescribed_bits() {
             // Shorter than the order: every number of so many bits is a private key.
             Some(n) if n < order => {
                 let private = library::random_bits(provider, n)?;
