@@ -29,6 +29,9 @@ const UNSAFE_CRATES: &[&str] = &["bench", "crates/capi", "crates/pke/kernel", "c
 const SERVICES: &[&str] =
     &["crates/compress", "crates/cipher", "crates/pke", "crates/scan", "crates/xml"];
 
+/// Kernels that are crates of their own, each below one service.
+const KERNELS: &[&str] = &["crates/pke/kernel"];
+
 /// A source file longer than this is two files.
 const MAX_LINES: usize = 800;
 
@@ -54,6 +57,8 @@ enum Layer {
     Core,
     Runtime,
     Simd,
+    /// The kernels of the service in the folder above.
+    Kernel,
     Service,
     Device,
     /// A front end's library and command.
@@ -75,6 +80,7 @@ fn layer(folder: &str) -> Option<Layer> {
         "crates/cli" => Layer::Cli,
         "crates/testkit" | "bench" => Layer::Development,
         _ if SERVICES.contains(&folder) => Layer::Service,
+        _ if KERNELS.contains(&folder) => Layer::Kernel,
         _ if folder.starts_with("crates/devices/") => Layer::Device,
         _ => match folder.strip_prefix("front/")?.split('/').count() {
             1 => Layer::Front,
@@ -89,7 +95,8 @@ fn edge_allowed(from: (&str, Layer), to: (&str, Layer)) -> bool {
         (Development, _) => true,
         (Runtime, Core) => true,
         (Device, Core | Service | Simd) => true,
-        (Service, Simd) => true,
+        (Service | Kernel, Simd) => true,
+        (Service, Kernel) => to.0.starts_with(from.0),
         (Front | FrontC | Capi | Cli, Runtime | Device) => true,
         (Cli, Simd) => true,
         (FrontC, Front) => from.0.starts_with(to.0),
