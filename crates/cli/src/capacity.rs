@@ -11,6 +11,7 @@ use crate::{
     data::{Data, PACKET},
     load::{Failure, Load, Measured},
     machine::Machine,
+    rsa::{Known, Rate},
     table::{columns, paragraph},
 };
 
@@ -24,8 +25,18 @@ struct Row {
     one: Measured,
 }
 
+const RSA_UNITS: &str = "operations per second: RSA private operation with the Chinese remainder \
+                         theorem, 2048 bits";
+
+/// RSA, measured with all engines and with one.
+struct RsaRow {
+    all: Rate,
+    one: Rate,
+}
+
 struct Report {
     engines: usize,
+    rsa: RsaRow,
     data: Data,
     /// Compressed by uncompressed size.
     ratio: f64,
@@ -70,7 +81,9 @@ fn measure(data: Data, time: Duration) -> Result<Report, Box<dyn Error>> {
         let one = load(&one_session).measure(&one, time)?;
         rows.push(Row { op, all, one });
     }
-    Ok(Report { engines: all.engines(), data, ratio, rows })
+    let known = Known::new(&all)?;
+    let rsa = RsaRow { all: known.measure(&all, time)?, one: known.measure(&one, time)? };
+    Ok(Report { engines: all.engines(), rsa, data, ratio, rows })
 }
 
 /// Every packet there and back. Returns the compressed ones.
@@ -129,6 +142,18 @@ fn describe(report: &Report, machine: &Machine, time: Duration) -> Value {
             "service": "dc",
             "units": UNITS,
             "operations": report.rows.iter().map(operation).collect::<Vec<_>>(),
+        }, {
+            "service": "pke",
+            "units": RSA_UNITS,
+            "operations": [{
+                "op": Op::RsaPrivate.to_string(),
+                "total_per_s": report.rsa.all.per_s.round(),
+                "available_per_s": report.rsa.all.per_s.round(),
+                "per_engine_per_s": (report.rsa.all.per_s / report.engines as f64).round(),
+                "one_engine_per_s": report.rsa.one.per_s.round(),
+                "requests": report.rsa.all.requests,
+                "batches": report.rsa.all.batches,
+            }],
         }],
     })
 }
@@ -168,7 +193,21 @@ fn text(report: &Report, machine: &Machine) -> Result<String, std::fmt::Error> {
         );
         out += &paragraph(&row.op.to_string(), 15, &counted);
     }
-    out += &paragraph("SLAs", 15, "no limit to their number: software keeps them");
+    let rsa = &report.rsa;
+    let total = rsa.all.per_s;
+    let numbers = [total, total, total / report.engines as f64, rsa.one.per_s];
+    let mut cells = vec![Op::RsaPrivate.to_string()];
+    cells.extend(numbers.iter().map(|n| format!("{n:.0}")));
+    let header = ["", "total", "available", "per engine", "1 engine alone"];
+    let rows = [header.map(str::to_owned).to_vec(), cells];
+    out += &paragraph("units", INDENT, RSA_UNITS);
+    write!(out, "\n{}\n", columns(&rows))?;
+    let counted = format!(
+        "{} requests in {} batches, every answer checked",
+        rsa.all.requests, rsa.all.batches
+    );
+    out += &paragraph(&Op::RsaPrivate.to_string(), 17, &counted);
+    out += &paragraph("SLAs", 17, "no limit to their number: software keeps them");
     Ok(out)
 }
 

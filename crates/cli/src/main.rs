@@ -6,6 +6,7 @@ mod data;
 mod info;
 mod load;
 mod machine;
+mod rsa;
 mod table;
 
 use std::{

@@ -160,6 +160,13 @@ fn capacity_for_programs() {
         assert!((0.0..=1.0).contains(&number("busy_fraction")) && number("busy_fraction") > 0.0);
         assert_eq!(number("verified_packets"), packets as f64);
     }
+    let service = &v["services"][1];
+    assert_eq!(service["service"], "pke");
+    let rsa = &service["operations"][0];
+    assert_eq!(rsa["op"], "pke.rsa-private");
+    let number = |key: &str| rsa[key].as_f64().unwrap_or_else(|| panic!("{key}: {rsa}"));
+    assert!(number("total_per_s") > 0.0 && number("one_engine_per_s") > 0.0);
+    assert!(number("requests") >= number("batches") && number("batches") > 0.0);
 }
 
 #[test]
