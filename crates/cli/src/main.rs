@@ -34,7 +34,7 @@ lookaside capacity
     account with: throughput of DEFLATE compression at level 1, stateless, with
     dynamic Huffman codes, 64 KB packets, in Gbit/s of uncompressed data; and
     decompression of the result. Every packet's answer is checked first.
-    --seconds S    how long each of the four measurements takes (2)
+    --seconds S    how long each of the six measurements takes (2)
     --corpus DIR   measure with the files of DIR, in the order of their names;
                    otherwise with generated data that resembles such files
 
@@ -47,9 +47,12 @@ lookaside capacity
     capacity:  version; machine, as above; tier; device; engines; seconds;
                slas_available: null (there is no limit);
                data {name, source_bytes, packets, packet_bytes};
-               services[] {service, units, operations[] {op, total_gbit_s,
-               available_gbit_s, per_engine_gbit_s, one_engine_gbit_s, ratio,
-               requests, batches, bytes, busy_fraction, verified_packets}}
+               services[] {service, units, operations[] {op, ...}}: of dc
+               {total_gbit_s, available_gbit_s, per_engine_gbit_s,
+               one_engine_gbit_s, ratio, requests, batches, bytes,
+               busy_fraction, verified_packets}, of pke {total_per_s,
+               available_per_s, per_engine_per_s, one_engine_per_s,
+               requests, batches}
                ratio is compressed by uncompressed size; requests, batches,
                bytes and busy_fraction are the device's own counters over the
                measurement with all engines

@@ -101,18 +101,19 @@ impl RsaGenerate {
 }
 
 impl Dh {
-    /// Makes a key pair: `dst` gets the private and the public value, k bytes each.
+    /// Makes a key pair: `dst` gets the private value, as long as the group's order or its
+    /// recommended exponents are (at most k bytes), and the public value: the last k bytes.
     pub fn generate(&self, dst: Buf) -> Request {
         self.request(Op::DhGenerate, Detail::None, Buf::empty(), dst)
     }
 
-    /// The public value (k bytes) of the private one in `src`.
+    /// The public value (k bytes) of the private one in `src`, of any length up to k.
     pub fn public(&self, src: Buf, dst: Buf) -> Request {
         self.request(Op::DhPublic, Detail::None, src, dst)
     }
 
-    /// The shared secret (k bytes). `src` is our private value, then the peer's public one, k
-    /// bytes each. The peer's value is validated.
+    /// The shared secret (k bytes). `src` is our private value, of any length up to k, then the
+    /// peer's public one, k bytes. The peer's value is validated.
     pub fn derive(&self, src: Buf, dst: Buf) -> Request {
         self.request(Op::DhDerive, Detail::None, src, dst)
     }

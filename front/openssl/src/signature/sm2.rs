@@ -134,7 +134,7 @@ impl Signature for Sm2Signature {
     }
 
     fn max_len(&self) -> Result<usize> {
-        Ok(der::signature_len(LEN))
+        Ok(der::signature_len(8 * LEN))
     }
 
     fn sign(&mut self, provider: &Provider, digest: &[u8]) -> Result<Vec<u8>> {
