@@ -126,7 +126,7 @@ pub fn sign(cpu: &Cpu, items: &mut [SignItem<'_>]) {
     // A second round is for r = 0 or s = 0: with a q of 160 bits or more, for bad parameters only.
     for _ in 0..ROUNDS {
         for open in &mut open {
-            match open.nonces.next(&mut scratch) {
+            match open.nonces.next() {
                 Ok(nonce) => open.nonce = nonce,
                 Err(error) => open.result = Err(error),
             }

@@ -24,7 +24,9 @@ pub(super) struct Derive(pub Avx512);
 impl Kernel for Derive {
     type Request<'a> = curve25519::Derive<'a>;
 
-    const THRESHOLD: usize = 2;
+    fn threshold(&self) -> usize {
+        2
+    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
         let [private, peer] = cut(src, [LEN; 2])?;
@@ -50,7 +52,9 @@ pub(super) struct Public(pub Avx512);
 impl Kernel for Public {
     type Request<'a> = curve25519::Public<'a>;
 
-    const THRESHOLD: usize = 4;
+    fn threshold(&self) -> usize {
+        4
+    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
         let [private] = cut(src, [LEN])?;
@@ -75,7 +79,9 @@ pub(super) struct Generate(pub Avx512);
 impl Kernel for Generate {
     type Request<'a> = curve25519::Public<'a>;
 
-    const THRESHOLD: usize = 4;
+    fn threshold(&self) -> usize {
+        4
+    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
         let [] = cut(src, [])?;
