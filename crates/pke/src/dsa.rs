@@ -64,6 +64,12 @@ impl Domain {
         self.q.len()
     }
 
+    /// Whether operations on this CPU run side by side, so that up to eight items are worth
+    /// collecting.
+    pub fn has_kernel(&self, cpu: &Cpu) -> bool {
+        self.p.has_kernel(cpu)
+    }
+
     /// A private key, or a nonce, or half a signature: from 1 to q - 1.
     fn scalar(&self, bytes: &[u8]) -> Result<Bignum, Error> {
         let number = self.q.residue(bytes)?;

@@ -3,8 +3,8 @@
 use lookaside_simd::Cpu;
 
 use super::{
-    Curve, Library, derive_one, generate_one, private_key, public_one, scalar, sign_one, split_point,
-    verify_one,
+    Curve, Library, derive_one, generate_one, private_key, public_one, scalar, sign_one,
+    split_point, verify_one,
 };
 use crate::batch::room;
 use crate::ec::group::Group;

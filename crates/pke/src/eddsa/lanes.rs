@@ -7,12 +7,12 @@ use lookaside_simd::Avx512;
 
 use super::{Curve, Mode, array, generate_one, public_one, sign_one, split, verify_one};
 use crate::batch::{cut, room};
-use lookaside_pke_kernel::curve25519::{
-    self, ed25519_public_avx512, ed25519_sign_avx512, ed25519_verify_avx512,
-};
 use crate::side_by_side::Kernel;
 use crate::xdh::lanes::place;
 use crate::{Error, random};
+use lookaside_pke_kernel::curve25519::{
+    self, ed25519_public_avx512, ed25519_sign_avx512, ed25519_verify_avx512,
+};
 
 const LEN: usize = Curve::Ed25519.key_len();
 const SIGNATURE_LEN: usize = Curve::Ed25519.signature_len();

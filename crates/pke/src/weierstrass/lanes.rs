@@ -201,10 +201,7 @@ fn draw(
 }
 
 /// A point for the kernel, which wants X || Y and checks neither.
-pub(crate) fn coordinates<'a>(
-    group: &PrimeGroup,
-    point: &'a [u8],
-) -> Result<Cow<'a, [u8]>, Error> {
+pub(crate) fn coordinates<'a>(group: &PrimeGroup, point: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
     if point.first() == Some(&4) {
         group.check(point)?;
         Ok(Cow::Borrowed(&point[1..]))

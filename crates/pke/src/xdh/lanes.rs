@@ -7,10 +7,10 @@ use lookaside_simd::Avx512;
 
 use super::{Curve, array, derive_one, generate_one, public_one};
 use crate::batch::{cut, room};
-use lookaside_pke_kernel::curve25519::{self, x25519_avx512, x25519_public_avx512};
 use crate::library::curve25519::ZERO_SECRET;
 use crate::side_by_side::Kernel;
 use crate::{Error, random};
+use lookaside_pke_kernel::curve25519::{self, x25519_avx512, x25519_public_avx512};
 
 const LEN: usize = Curve::X25519.len();
 
