@@ -52,7 +52,8 @@ bench-speed:
 
 build:
 	scripts/setup build
-	cargo build --release --locked -p parcomp -p cf -p lookaside-capi -p lookaside-cli
+	cargo build --release --locked -p parcomp -p cf -p lookaside-capi -p lookaside-cli \
+		-p lookaside-openssl
 
 install: build
 	install -d '$(root)/bin' '$(root)/include' '$(root)/lib/pkgconfig'
@@ -62,6 +63,8 @@ install: build
 	ln -sf liblookaside.so.$(ABI) '$(root)/lib/liblookaside.so'
 	install -m 755 $(release)/libcf.so '$(root)/lib/libcf.so.$(ABI)'
 	ln -sf libcf.so.$(ABI) '$(root)/lib/libcf.so'
+	install -d '$(root)/lib/lookaside/openssl'
+	install -m 755 $(release)/liblookaside_provider.so '$(root)/lib/lookaside/openssl/lookaside.so'
 	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(version)|g' crates/capi/lookaside.pc.in \
 		> '$(root)/lib/pkgconfig/lookaside.pc'
 	@echo 'Installed under $(root). If a program does not find the libraries: ldconfig, or'
@@ -72,6 +75,7 @@ uninstall:
 	rm -f '$(root)/include/lookaside.h' '$(root)/include/cf.h'
 	rm -f '$(root)/lib/liblookaside.so' '$(root)/lib/liblookaside.so.$(ABI)'
 	rm -f '$(root)/lib/libcf.so' '$(root)/lib/libcf.so.$(ABI)' '$(root)/lib/pkgconfig/lookaside.pc'
+	rm -f '$(root)/lib/lookaside/openssl/lookaside.so'
 
 fuzz:
 	scripts/fuzz $(if $(TARGET),run $(TARGET) $(SECONDS),smoke $(SECONDS))

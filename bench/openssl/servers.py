@@ -103,8 +103,9 @@ class Server:
 
 
 def haproxy(folder: Path, name: str, env, certificates: dict[str, Path], *, asynchronous: bool,
-            cpu: int | None = None, master: bool = False, maxconn: int = 4000) -> Server:
-    """HAProxy with one thread and a port for each certificate; it answers with 200 and 0 bytes."""
+            cpu: int | None = None, master: bool = False, maxconn: int = 4000,
+            threads: int = 1) -> Server:
+    """HAProxy with a port for each certificate; it answers with 200 and 0 bytes."""
     ports = {certificate: free_port() for certificate in certificates}
     binds = "".join(
         f"  bind 127.0.0.1:{ports[of]} ssl crt {path} no-tls-tickets backlog 1024\n"
@@ -113,7 +114,7 @@ def haproxy(folder: Path, name: str, env, certificates: dict[str, Path], *, asyn
     conf = folder / f"haproxy-{name}.cfg"
     conf.write_text(
         "global\n"
-        "  nbthread 1\n"
+        f"  nbthread {threads}\n"
         f"  maxconn {maxconn}\n"
         # Full handshakes only.
         "  tune.ssl.cachesize 0\n"

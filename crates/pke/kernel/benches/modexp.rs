@@ -6,9 +6,9 @@
 //!
 //! For each row: operations a second of CPU time (the best of interleaved short rounds) of ours
 //! with eight lanes in use, of OpenSSL's and of AWS-LC's, and the ratios. `cycles` is CPU time per
-//! operation times the clock rate as measured by a chain of dependent instructions; `bound` is the
-//! share of the time that the multiply-and-add instructions of the exponentiation itself take at
-//! the rate at which this CPU can start them, measured too. NAME selects rows that contain it.
+//! operation times the clock rate as a chain of dependent instructions in the same rounds tells it;
+//! `bound` is the share of the time that the multiply-and-add instructions of the exponentiation
+//! itself take at the rate at which the CPU starts them, which is measured in the same rounds. NAME selects rows that contain it.
 //!
 //! Every answer is compared with AWS-LC's before anything is timed. Private operations of ours
 //! include the verification of each result; OpenSSL and AWS-LC verify too. Blinding stays on in
@@ -49,46 +49,35 @@ mod x86_64 {
         time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
     }
 
-    /// Cycles a second: a multiplication that waits for the one before takes three.
-    fn clock_rate() -> f64 {
-        (0..5)
-            .map(|_| {
-                let (mut x, from) = (3u64, cpu_time());
-                for _ in 0..250_000 {
-                    // SAFETY: register arithmetic.
-                    unsafe {
-                        asm!("imul {0}, {0}", "imul {0}, {0}", "imul {0}, {0}", "imul {0}, {0}",
-                             inout(reg) x, options(nomem, nostack));
-                    }
-                }
-                std::hint::black_box(x);
-                3e6 / (cpu_time() - from)
-            })
-            .fold(0.0, f64::max)
+    /// 30,000 cycles: each multiplication waits for the one before, which takes three.
+    fn wait_cycles() {
+        let mut x = 3u64;
+        for _ in 0..2_500 {
+            // SAFETY: register arithmetic.
+            unsafe {
+                asm!("imul {0}, {0}", "imul {0}, {0}", "imul {0}, {0}", "imul {0}, {0}",
+                     inout(reg) x, options(nomem, nostack));
+            }
+        }
+        std::hint::black_box(x);
     }
 
-    /// Multiply-and-add instructions a second, when none waits.
+    /// 100,000 multiply-and-adds of which none waits.
     #[target_feature(enable = "avx512f,avx512ifma")]
-    fn multiplier_rate(_: Avx512) -> f64 {
-        (0..5)
-            .map(|_| {
-                let from = cpu_time();
-                for _ in 0..100_000 {
-                    // SAFETY: register arithmetic; the features are enabled here.
-                    unsafe {
-                        asm!("vpmadd52luq zmm2, zmm0, zmm1", "vpmadd52luq zmm3, zmm0, zmm1",
-                             "vpmadd52luq zmm4, zmm0, zmm1", "vpmadd52luq zmm5, zmm0, zmm1",
-                             "vpmadd52luq zmm6, zmm0, zmm1", "vpmadd52luq zmm7, zmm0, zmm1",
-                             "vpmadd52luq zmm8, zmm0, zmm1", "vpmadd52luq zmm9, zmm0, zmm1",
-                             "vpmadd52luq zmm10, zmm0, zmm1", "vpmadd52luq zmm11, zmm0, zmm1",
-                             out("zmm2") _, out("zmm3") _, out("zmm4") _, out("zmm5") _,
-                             out("zmm6") _, out("zmm7") _, out("zmm8") _, out("zmm9") _,
-                             out("zmm10") _, out("zmm11") _, options(nomem, nostack));
-                    }
-                }
-                1e6 / (cpu_time() - from)
-            })
-            .fold(0.0, f64::max)
+    fn multiply_freely() {
+        for _ in 0..10_000 {
+            // SAFETY: register arithmetic; the features are enabled here.
+            unsafe {
+                asm!("vpmadd52luq zmm2, zmm0, zmm1", "vpmadd52luq zmm3, zmm0, zmm1",
+                     "vpmadd52luq zmm4, zmm0, zmm1", "vpmadd52luq zmm5, zmm0, zmm1",
+                     "vpmadd52luq zmm6, zmm0, zmm1", "vpmadd52luq zmm7, zmm0, zmm1",
+                     "vpmadd52luq zmm8, zmm0, zmm1", "vpmadd52luq zmm9, zmm0, zmm1",
+                     "vpmadd52luq zmm10, zmm0, zmm1", "vpmadd52luq zmm11, zmm0, zmm1",
+                     out("zmm2") _, out("zmm3") _, out("zmm4") _, out("zmm5") _,
+                     out("zmm6") _, out("zmm7") _, out("zmm8") _, out("zmm9") _,
+                     out("zmm10") _, out("zmm11") _, options(nomem, nostack));
+            }
+        }
     }
 
     /// The least time of a run of each contender, in seconds, rounds interleaved.
@@ -113,17 +102,28 @@ mod x86_64 {
         best
     }
 
-    struct Rates {
-        clock: f64,
-        multiplier: f64,
+    struct Rounds {
+        token: Avx512,
         rounds: usize,
     }
 
-    impl Rates {
-        /// `times` are of eight operations of ours and of one of each rival. `work` is
+    impl Rounds {
+        /// Races eight operations of ours and one of each rival, and prints the row. `work` is
         /// multiply-and-adds of eight operations.
-        fn row(&self, name: &str, times: [f64; 3], work: f64) {
+        fn row(
+            &self,
+            name: &str,
+            work: f64,
+            ours: &mut dyn FnMut(),
+            openssl: &mut dyn FnMut(),
+            aws_lc: &mut dyn FnMut(),
+        ) {
+            let _ = self.token;
+            // SAFETY: the token proves the features.
+            let mut freely = || unsafe { multiply_freely() };
+            let times = race(self.rounds, [ours, openssl, aws_lc, &mut wait_cycles, &mut freely]);
             let [ours, openssl, aws_lc] = [times[0] / 8.0, times[1], times[2]];
+            let (clock, multiplier) = (3e4 / times[3], 1e5 / times[4]);
             println!(
                 "{name:<22} {:>9.0} {:>9.0} {:>9.0}  {:>6.2} {:>6.2}  {:>10.0} {:>5.0} %",
                 1.0 / ours,
@@ -131,8 +131,8 @@ mod x86_64 {
                 1.0 / aws_lc,
                 openssl / ours,
                 aws_lc / ours,
-                ours * self.clock,
-                100.0 * work / self.multiplier / times[0],
+                ours * clock,
+                100.0 * work / multiplier / times[0],
             );
         }
     }
@@ -185,7 +185,7 @@ mod x86_64 {
     const NO_PADDING: i32 = 3;
 
     /// A signature and its verification, without padding.
-    fn rsa(token: Avx512, rates: &Rates, bits: usize, wanted: &dyn Fn(&str) -> bool) {
+    fn rsa(token: Avx512, rounds: &Rounds, bits: usize, wanted: &dyn Fn(&str) -> bool) {
         let (private, public) = (format!("RSA-{bits} private"), format!("RSA-{bits} public"));
         if !wanted(&private) && !wanted(&public) {
             return;
@@ -235,13 +235,12 @@ mod x86_64 {
                 assert_eq!(done, size);
             };
             aws_lc();
-            let times = race(rates.rounds, [&mut sign, &mut openssl, &mut aws_lc]);
+            let work = 2.0 * work_of_power(prepared.class() as f64, bits as f64 / 2.0);
+            rounds.row(&private, work, &mut sign, &mut openssl, &mut aws_lc);
             for (input, out) in inputs.iter().zip(&outs) {
                 assert!(*out == oracle::power(input, &key.d, &key.n), "a wrong answer");
             }
             assert!(out == outs[0] && other == outs[0], "a wrong answer");
-            let digits = prepared.class() as f64;
-            rates.row(&private, times, 2.0 * work_of_power(digits, bits as f64 / 2.0));
         }
 
         if wanted(&public) {
@@ -272,13 +271,13 @@ mod x86_64 {
                     lc::RSA_public_decrypt(len, from, other.as_mut_ptr(), of_aws_lc, NO_PADDING)
                 };
             };
-            let times = race(rates.rounds, [&mut verify, &mut openssl, &mut aws_lc]);
+            let (square, multiply) = work(modulus.digits() as f64);
+            let work = 16.0 * square + 2.0 * multiply;
+            rounds.row(&public, work, &mut verify, &mut openssl, &mut aws_lc);
             for (input, out) in inputs.iter().zip(&outs) {
                 assert!(*out == oracle::power(input, &key.e, &key.n), "a wrong answer");
             }
             assert!(out == outs[0] && other == outs[0], "a wrong answer");
-            let (square, multiply) = work(modulus.digits() as f64);
-            rates.row(&public, times, 16.0 * square + 2.0 * multiply);
         }
         // SAFETY: made above, freed once.
         unsafe {
@@ -288,7 +287,7 @@ mod x86_64 {
     }
 
     /// A secret exponent as long as the modulus: what Diffie-Hellman does.
-    fn full(token: Avx512, rates: &Rates, bits: usize, wanted: &dyn Fn(&str) -> bool) {
+    fn full(token: Avx512, rounds: &Rounds, bits: usize, wanted: &dyn Fn(&str) -> bool) {
         let name = format!("power {bits}");
         if !wanted(&name) {
             return;
@@ -339,12 +338,11 @@ mod x86_64 {
                 let done = lc::BN_mod_exp_mont_consttime(other, b, e, m, others, montgomery);
                 assert_eq!(done, 1);
             };
-            let times = race(rates.rounds, [&mut ours, &mut openssl, &mut aws_lc]);
+            let work = work_of_power(modulus.digits() as f64, bits as f64);
+            rounds.row(&name, work, &mut ours, &mut openssl, &mut aws_lc);
             for i in 0..8 {
                 assert!(outs[i] == oracle::power(&bases[i], &exponents[i], &n), "a wrong answer");
             }
-            let digits = modulus.digits() as f64;
-            rates.row(&name, times, work_of_power(digits, bits as f64));
         }
     }
 
@@ -362,23 +360,16 @@ mod x86_64 {
             }
         }
         let wanted = |name: &str| names.is_empty() || names.iter().any(|part| name.contains(part));
-        // SAFETY: the token proves the features.
-        let multiplier = unsafe { multiplier_rate(token) };
-        let rates = Rates { clock: clock_rate(), multiplier, rounds };
-        println!(
-            "clock {:.2} GHz, {:.2} multiply-and-adds a cycle",
-            rates.clock / 1e9,
-            rates.multiplier / rates.clock
-        );
+        let rounds = Rounds { token, rounds };
         println!(
             "{:<22} {:>9} {:>9} {:>9}  {:>6} {:>6}  {:>10} {:>7}",
             "operations a second", "ours", "OpenSSL", "AWS-LC", "x OSSL", "x LC", "cycles", "bound"
         );
         for bits in [1024, 2048, 3072, 4096] {
-            rsa(token, &rates, bits, &wanted);
+            rsa(token, &rounds, bits, &wanted);
         }
         for bits in [1024, 2048, 3072, 4096] {
-            full(token, &rates, bits, &wanted);
+            full(token, &rounds, bits, &wanted);
         }
     }
 }

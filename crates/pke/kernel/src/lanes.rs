@@ -107,6 +107,14 @@ pub(crate) struct Portable(pub(crate) [u64; 8]);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PortableMask([u64; 8]);
 
+impl PortableMask {
+    /// Hides from the compiler that these are all ones or 0: knowing that, it selects by a branch.
+    #[inline(always)]
+    fn opaque(mask: [u64; 8]) -> PortableMask {
+        PortableMask(core::hint::black_box(mask))
+    }
+}
+
 const LOW_52: u64 = (1 << 52) - 1;
 
 impl Portable {
@@ -194,11 +202,11 @@ impl Lanes for Portable {
     }
     #[inline(always)]
     fn eq(self, other: Self) -> PortableMask {
-        PortableMask(self.map(other, |a, b| is_zero(a ^ b)).0)
+        PortableMask::opaque(self.map(other, |a, b| is_zero(a ^ b)).0)
     }
     #[inline(always)]
     fn lt(self, other: Self) -> PortableMask {
-        PortableMask(self.map(other, is_less).0)
+        PortableMask::opaque(self.map(other, is_less).0)
     }
     #[inline(always)]
     fn select(mask: PortableMask, a: Self, b: Self) -> Self {
@@ -410,7 +418,8 @@ mod wide {
             // SAFETY: as above; a row is 128 bytes, aligned to 64.
             Wide(unsafe { _mm512_permutex2var_epi64(*halves, index.0, *halves.add(1)) })
         }
-        const FAST: bool = true;
+        // Without an optimiser, what is unrolled and inlined is slower and overflows the stack.
+        const FAST: bool = !cfg!(debug_assertions);
         #[inline(always)]
         fn outline(piece: &mut impl Outline) {
             // SAFETY: as above.

@@ -91,15 +91,14 @@ impl<V: Lanes> Fe<V> {
     /// Digits of 52 bits, the value below p.
     #[inline(always)]
     pub(super) fn canonical(self) -> Self {
-        let fold =
-            |(d, top): ([V; 5], V)| [d[0].madd_lo(top, V::splat(19)), d[1], d[2], d[3], d[4]];
         // The value is below 2^255 + 2^220. If the first round carries out of bit 254, it leaves
         // a value below 2^220, so that the second does not, except for 19 more.
-        let d = ripple(fold(ripple(self.loose().0)));
-        let d = fold(d);
+        let (d, top) = ripple(self.loose().0);
+        let (d, top) = ripple(wrap(d, top));
+        let d = wrap(d, top);
         // The value is below 2^255; it is p or more exactly if 19 more reach 2^255.
-        let (_, above) = ripple([d[0].add(V::splat(19)), d[1], d[2], d[3], d[4]]);
-        let (d, _) = ripple(fold((d, above)));
+        let (_, above) = ripple(wrap(d, V::splat(1)));
+        let (d, _) = ripple(wrap(d, above));
         Fe(d)
     }
 
@@ -361,7 +360,6 @@ impl<V: Lanes> Step for Square<'_, V> {
         r6 = r6.madd_hi(a[1], a[4]);
         r4 = r4.madd_lo(a[0], a[4]);
         r5 = r5.madd_hi(a[0], a[4]);
-        let twice = |x: V| x.add(x);
         let (mut r0, mut r9) = (twice(r0), zero);
         (r1, r2, r3, r4) = (twice(r1), twice(r2), twice(r3), twice(r4));
         (r5, r6, r7, r8) = (twice(r5), twice(r6), twice(r7), twice(r8));
@@ -410,4 +408,15 @@ fn ripple<V: Lanes>(d: [V; 5]) -> ([V; 5], V) {
     let d4 = d[4].add(d3.shr::<52>());
     let low = [d[0].and(mask), d1.and(mask), d2.and(mask), d3.and(mask)];
     ([low[0], low[1], low[2], low[3], d4.and(V::splat(TOP_MASK))], d4.shr::<47>())
+}
+
+/// `d + 2^255 top`: 2^255 = 19.
+#[inline(always)]
+fn wrap<V: Lanes>(d: [V; 5], top: V) -> [V; 5] {
+    [d[0].madd_lo(top, V::splat(19)), d[1], d[2], d[3], d[4]]
+}
+
+#[inline(always)]
+fn twice<V: Lanes>(a: V) -> V {
+    a.add(a)
 }

@@ -114,8 +114,12 @@ impl<V: Lanes> Scalar<V> {
             *digit = digit.add(odd.and(V::splat(l)));
         }
         let d = carry(d);
-        let low = |i: usize| d[i].shr::<1>().or(d[i + 1].shl::<51>()).and(V::splat(MASK));
-        Scalar([low(0), low(1), low(2), low(3), d[4].shr::<1>()])
+        let mut half = d;
+        for i in 0..4 {
+            half[i] = d[i].shr::<1>().or(d[i + 1].shl::<51>()).and(V::splat(MASK));
+        }
+        half[4] = d[4].shr::<1>();
+        Scalar(half)
     }
 
     /// `a b / R` modulo L, for `a b` below 2^260 L.

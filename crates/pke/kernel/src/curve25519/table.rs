@@ -64,13 +64,23 @@ fn look_up<V: Lanes>(rows: &Place, u: V) -> (Affine<V>, V::Mask) {
     let negative = V::eq(u.and(top), V::splat(0));
     let index = V::select(negative, u.xor(V::splat(!0)), u);
     let upper = V::eq(index.and(V::splat(16)), V::splat(16));
-    let digit = |row: &Row| V::select(upper, index.pick(&row.0[1]), index.pick(&row.0[0]));
-    let element = |rows: &[Row; 5]| {
-        Fe([digit(&rows[0]), digit(&rows[1]), digit(&rows[2]), digit(&rows[3]), digit(&rows[4])])
-    };
     let [sum, difference, xy2d] = rows;
-    let point = Affine { sum: element(sum), difference: element(difference), xy2d: element(xy2d) };
+    let point = Affine {
+        sum: pick(sum, index, upper),
+        difference: pick(difference, index, upper),
+        xy2d: pick(xy2d, index, upper),
+    };
     (point, negative)
+}
+
+/// One coordinate: that of the upper entries where `upper` is set.
+#[inline(always)]
+fn pick<V: Lanes>(rows: &[Row; 5], index: V, upper: V::Mask) -> Fe<V> {
+    let mut digits = [V::splat(0); 5];
+    for (digit, row) in digits.iter_mut().zip(rows) {
+        *digit = V::select(upper, index.pick(&row.0[1]), index.pick(&row.0[0]));
+    }
+    Fe(digits)
 }
 
 /// The table, made when it is first asked for.

@@ -11,9 +11,12 @@ use super::digit::{
     strip_zeros, words_from_bytes,
 };
 use super::modulus::{CLASSES, Modulus, SLACK};
-use super::montgomery::{Arithmetic, Moduli, below, canonical};
+use super::montgomery::{Arithmetic, Moduli, below, canonical, wide_len};
 use super::power::{exponent_words, leave, power_of, power_of_public};
 use crate::lanes::Lanes;
+
+/// The longest prime: RSA-4096.
+const MAX_PRIME_BITS: usize = 2048;
 
 /// An RSA private key, prepared. Erased on drop.
 pub struct CrtKey {
@@ -71,7 +74,7 @@ impl CrtKey {
     /// Prepares a key; all numbers big-endian, leading zeros are skipped.
     ///
     /// `None` when the kernel does not serve it: n is not p q, the primes differ in length or are
-    /// longer than 4096 bits, e is even or longer than 64 bits, an exponent is longer than its
+    /// longer than 2048 bits or shorter than 128, e is even or longer than 64 bits, an exponent is longer than its
     /// prime. Whether the exponents and qinv belong to the primes is not checked here: where they
     /// do not, every operation ends as [`Outcome::Fault`].
     pub fn new(
@@ -87,7 +90,11 @@ impl CrtKey {
             number.len() * 8 - number.first().map_or(0, |byte| byte.leading_zeros() as usize)
         };
         let (n, e, p, q) = (strip_zeros(n), strip_zeros(e), strip_zeros(p), strip_zeros(q));
-        if bits(p) != bits(q) || bits(p) < 128 || e.len() > 8 || e.last()? & 1 == 0 {
+        if bits(p) != bits(q)
+            || !(128..=MAX_PRIME_BITS).contains(&bits(p))
+            || e.len() > 8
+            || e.last()? & 1 == 0
+        {
             return None;
         }
         let class = CLASSES.into_iter().find(|digits| bits(p) + SLACK <= digits * BITS)?;
@@ -170,7 +177,7 @@ fn half<A: Arithmetic, const N: usize>(
     }
     let mut x = Zeroizing::new([Digit::ZERO; N]);
     // c < p q < p R, as a reduction wants it.
-    wide.copy_from_slice(c);
+    wide[..c.len()].copy_from_slice(c);
     A::reduce(&mut x, moduli, wide);
     A::multiply(&mut x, &r3, moduli, wide);
     power_of::<A, N>(&mut x, &words, 8 * len, moduli, wide);
@@ -225,7 +232,7 @@ fn run<A: Arithmetic, const N: usize, const M: usize>(lanes: &mut [Private<'_>])
     let of_n = Moduli::<M>::new(keys.map(|key| &key.n));
     let of_p = Moduli::<N>::new(keys.map(|key| &key.p.modulus));
     let of_q = Moduli::<N>::new(keys.map(|key| &key.q.modulus));
-    let mut wide = Zeroizing::new(vec![Digit::ZERO; 2 * M]);
+    let mut wide = Zeroizing::new(vec![Digit::ZERO; wide_len(M)]);
     let mut c = Zeroizing::new([Digit::ZERO; M]);
     for lane in 0..8 {
         let private = &lanes[if lane < lanes.len() { lane } else { 0 }];
@@ -233,15 +240,15 @@ fn run<A: Arithmetic, const N: usize, const M: usize>(lanes: &mut [Private<'_>])
     }
     let fits = A::mask_bits(below::<A>(&*c, &of_n.n));
 
-    let m_q = half::<A, N>(&*c, &of_q, keys.map(|key| &key.q), &mut wide[..M]);
-    let mut h = half::<A, N>(&*c, &of_p, keys.map(|key| &key.p), &mut wide[..M]);
+    let m_q = half::<A, N>(&*c, &of_q, keys.map(|key| &key.q), &mut wide);
+    let mut h = half::<A, N>(&*c, &of_p, keys.map(|key| &key.p), &mut wide);
     let mut qinv = Zeroizing::new([Digit::ZERO; N]);
     for (lane, key) in keys.into_iter().enumerate() {
         lane_from_digits(&key.qinv, lane, &mut *qinv);
     }
     // The primes are equally long, so that m_q < q < 2p.
     difference::<A>(&mut *h, &*m_q, &of_p.n);
-    A::multiply(&mut h, &qinv, &of_p, &mut wide[..M]);
+    A::multiply(&mut h, &qinv, &of_p, &mut wide);
     canonical::<A>(&mut *h, &of_p.n);
     A::product(&mut wide[..M], &h, &of_q.n);
     add_to_product::<A>(&mut wide[..M], &*m_q);
@@ -279,8 +286,6 @@ pub(super) fn dispatch<A: Arithmetic>(lanes: &mut [Private<'_>]) {
         20 => run::<A, 20, 40>(lanes),
         30 => run::<A, 30, 60>(lanes),
         40 => run::<A, 40, 80>(lanes),
-        60 => run::<A, 60, 120>(lanes),
-        80 => run::<A, 80, 160>(lanes),
         _ => {}
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Digits have 52 bits and R = 2^(52 N). A product is summed column by column in 64-bit lanes
 //! without passing a carry: a column takes at most 2N low and high halves of products and as many
-//! from the reduction, each below 2^52, doubled at most once, so that 6N * 2^52 < 2^62 for N = 160.
+//! from the reduction, each below 2^52, doubled at most once, so that 6N * 2^52 < 2^61 for N = 80.
 //! Carries pass once, at the end. There is no final subtraction: where n < R / 16, a product of
 //! factors below 4n and 3n is reduced to less than 12 n^2 / R + 2n < 3n, the 2n being what the
 //! reduction itself may leave (`columns` says why not n).
@@ -12,8 +12,8 @@
 //! Constant time: loops run over public lengths only.
 
 use super::columns::{
-    ROWS, Rows, add_block, fold_block, load, multiply_one, reduce_block, reduce_one, square_block,
-    store,
+    MAX_BLOCK, ROWS, Rows, add_block, fold_block, load, multiply_one, reduce_block, reduce_one,
+    square_block, store,
 };
 use super::digit::{BITS, Digit, MASK};
 use super::modulus::Modulus;
@@ -56,8 +56,13 @@ impl<const N: usize> Drop for Moduli<N> {
     }
 }
 
+/// Digits of scratch for numbers of N digits: a product, and the quotient digits of a block.
+pub(super) const fn wide_len(n: usize) -> usize {
+    2 * n + MAX_BLOCK
+}
+
 /// The operations as calls, so that each is compiled once per class however often it is used.
-/// `wide` has 2N digits of scratch.
+/// `wide` is scratch for [`wide_len`] digits, the lower 2N of which are a product.
 pub(super) trait Arithmetic: Rows {
     /// x = x * y / R mod n.
     fn multiply<const N: usize>(
@@ -244,24 +249,24 @@ fn reduce_by_blocks<L: Rows, const B: usize, const N: usize>(
     wide: &mut [Digit],
 ) {
     let k0 = L::load(&moduli.k0.0);
-    let wide = &mut wide[..2 * N];
+    let (wide, q) = wide[..2 * N + MAX_BLOCK].split_at_mut(2 * N);
+    let q: &mut [Digit; B] = (&mut q[..B]).try_into().expect("B digits");
     let (folded, n) = (&moduli.folded, &moduli.n);
     if B == N {
         let x: &mut [Digit; B] = (&mut x[..]).try_into().expect("one block");
         return reduce_one::<L, B>(x, wide, block(folded, 0), block(n, 0), k0);
     }
-    let mut q = [Digit::ZERO; B];
     for k in 0..N / B {
         let last = k + 1 == N / B;
         // The folded modulus stands for n / 2^52 and adds one column higher.
         let (from, factor) = if last { (k * B, n) } else { (k * B + 1, folded) };
         if last {
-            reduce_block::<L, B>(&mut wide[k * B..], &mut q, block(n, 0), k0);
+            reduce_block::<L, B>(&mut wide[k * B..], q, block(n, 0), k0);
         } else {
-            fold_block::<L, B>(&mut wide[k * B..], &mut q, block(folded, 0));
+            fold_block::<L, B>(&mut wide[k * B..], q, block(folded, 0));
         }
         for j in 1..N / B {
-            add_block::<L, B>(&mut wide[from + j * B..], &q, block(factor, j));
+            add_block::<L, B>(&mut wide[from + j * B..], q, block(factor, j));
         }
     }
     finish::<L, N>(x, wide);

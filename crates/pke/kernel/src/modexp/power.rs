@@ -4,7 +4,7 @@ use zeroize::Zeroizing;
 
 use super::digit::{Digit, lane_from_bytes, lane_to_bytes, strip_zeros, words_from_bytes};
 use super::modulus::Modulus;
-use super::montgomery::{Arithmetic, Moduli, below, canonical};
+use super::montgomery::{Arithmetic, Moduli, below, canonical, wide_len};
 
 /// One exponentiation: out = base^exponent mod modulus.
 pub struct Power<'a> {
@@ -131,7 +131,7 @@ pub(super) fn leave<A: Arithmetic, const N: usize>(
     moduli: &Moduli<N>,
     wide: &mut [Digit],
 ) {
-    let (low, high) = wide.split_at_mut(N);
+    let (low, high) = wide[..2 * N].split_at_mut(N);
     low.copy_from_slice(&x[..]);
     high.fill(Digit::ZERO);
     // The upper bits of digits count here, where they are added to.
@@ -147,7 +147,7 @@ fn run<A: Arithmetic, const N: usize>(lanes: &mut [Power<'_>], public: bool) {
     // Lanes that are not used repeat the first.
     let of = |lane: usize| if lane < lanes.len() { &lanes[lane] } else { &lanes[0] };
     let moduli = Moduli::<N>::new(core::array::from_fn(|lane| of(lane).modulus));
-    let mut wide = Zeroizing::new(vec![Digit::ZERO; 2 * N]);
+    let mut wide = Zeroizing::new(vec![Digit::ZERO; wide_len(N)]);
     let mut x = Zeroizing::new([Digit::ZERO; N]);
     for lane in 0..8 {
         // What is too long is refused below.

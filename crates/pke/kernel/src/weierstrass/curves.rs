@@ -86,7 +86,7 @@ curve!(
 
 curve!(
     /// NIST P-384.
-    P384, 8, field::P384, P384Order, 384, 6, false,
+    P384, 8, field::P384, P384Order, 384, 7, false,
     "ffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf\
      581a0db248b0a77aecec196accc52973",
     "aa87ca22be8b05378eb1c71ef320ad746e1d3b628ba79b9859f741e082542a38\

@@ -15,11 +15,21 @@ pub(super) const MASK: u64 = (1 << BITS) - 1;
 /// Digits of the product of two of the longest numbers, 11 digits each.
 pub(super) const COLUMNS: usize = 22;
 
-/// Runs the block for `$i` = 0 up to `$n`, at most 11, unrolled in the source: arrays indexed by
-/// `$i` are then registers, whatever an optimiser thinks of the size of the loop.
+/// Runs the block for `$i` = 0 up to `$n`, at most 11. Where `L` is fast it is unrolled in the
+/// source: arrays indexed by `$i` are then registers, whatever an optimiser thinks of the size of
+/// the loop. Elsewhere it is a loop, which compiles sooner.
 macro_rules! each {
     ($i:ident < $n:expr => $body:block) => {
-        $crate::weierstrass::digits::each!(@ $i $n, $body, 0 1 2 3 4 5 6 7 8 9 10)
+        if <L as $crate::lanes::Lanes>::FAST {
+            $crate::weierstrass::digits::each!(@ $i $n, $body, 0 1 2 3 4 5 6 7 8 9 10);
+        } else {
+            let mut next = 0;
+            while next < $n {
+                let $i = next;
+                next += 1;
+                $body
+            }
+        }
     };
     (@ $i:ident $n:expr, $body:block, $($v:literal)*) => {
         $({ let $i: usize = $v; if $i < $n $body })*
@@ -97,6 +107,16 @@ pub(super) fn splat<L: Lanes, const N: usize>(digits: &[u64; N]) -> [L; N] {
 #[inline(always)]
 pub(super) fn zero<L: Lanes, const N: usize>() -> [L; N] {
     [L::splat(0); N]
+}
+
+/// Overwrites a number that was secret.
+#[inline(always)]
+pub(super) fn wipe<L: Lanes, const N: usize>(a: &mut [L; N]) {
+    for digit in a {
+        // SAFETY: a valid, aligned place of a type without a destructor; volatile, so that the
+        // store is not dropped as dead.
+        unsafe { core::ptr::write_volatile(digit, L::splat(0)) };
+    }
 }
 
 /// a + b, raw.

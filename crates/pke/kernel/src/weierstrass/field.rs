@@ -257,7 +257,7 @@ impl Field<5> for P256 {
         let (c1, c3, c4) = (L::splat(1 << 44), L::splat(1 << 36), L::splat((1 << 48) - (1 << 16)));
         each!(i < 5 => {
             let q = t[i];
-            t[i + 1] = t[i + 1].add(q.sar::<52>()).madd_lo(q, c1);
+            t[i + 1] = t[i + 1].madd_lo(q, c1).add(q.sar::<52>());
             t[i + 2] = t[i + 2].madd_hi(q, c1);
             t[i + 3] = t[i + 3].madd_lo(q, c3);
             t[i + 4] = t[i + 4].madd_hi(q, c3).madd_lo(q, c4);
@@ -295,7 +295,7 @@ impl Field<5> for Sm2 {
         let mask = L::splat(MASK);
         each!(i < 5 => {
             let q = t[i];
-            t[i + 1] = t[i + 1].add(q.sar::<52>()).madd_lo(q, c1);
+            t[i + 1] = t[i + 1].madd_lo(q, c1).add(q.sar::<52>());
             t[i + 2] = t[i + 2].sub(q.and(mask)).madd_hi(q, c1);
             t[i + 4] = t[i + 4].madd_lo(q, c4);
             t[i + 5] = t[i + 5].madd_hi(q, c4);
@@ -333,7 +333,9 @@ impl Field<8> for P384 {
         each!(i < 8 => {
             let q = t[i].add(t[i].shl::<32>()).and(mask);
             t[i] = t[i].madd_lo(q, c0);
-            t[i + 1] = t[i + 1].add(t[i].sar::<52>()).madd_hi(q, c0).madd_lo(q, c1);
+            // Two short chains instead of a long one: every round waits for this digit.
+            let middle = L::splat(0).madd_lo(q, c1).add(t[i].sar::<52>());
+            t[i + 1] = t[i + 1].madd_hi(q, c0).add(middle);
             t[i + 2] = t[i + 2].madd_hi(q, c1).madd_lo(q, c2);
             t[i + 3] = t[i + 3].sub(q).madd_hi(q, c2);
             t[i + 7] = t[i + 7].madd_lo(q, c7);

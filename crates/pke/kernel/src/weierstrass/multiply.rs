@@ -20,7 +20,7 @@ use core::marker::PhantomData;
 
 use crate::lanes::{Lanes, Outline};
 use super::curves::Shape;
-use super::digits::{BITS, carry, select, splat, sub};
+use super::digits::{BITS, carry, select, splat, sub, wipe};
 use super::field::Field;
 use super::point::{Add, AddAffine, Affine, Double, Point, add_affine_inline, doubled};
 use super::table::{Table, windows};
@@ -108,7 +108,7 @@ impl<C: Shape<N>, L: Lanes, const N: usize> Outline for Comb<'_, C, L, N> {
 pub(super) fn multiply_generator<C: Shape<N>, L: Lanes, const N: usize>(
     k: &[L; N],
 ) -> (Point<L, N>, L::Mask) {
-    let (even, negated) = make_even::<C::Order, L, N>(k);
+    let (mut even, negated) = make_even::<C::Order, L, N>(k);
     let one = splat(&C::Prime::ONE);
     let mut comb = Comb::<C, L, N> {
         table: table::<C, L, N>(),
@@ -118,7 +118,10 @@ pub(super) fn multiply_generator<C: Shape<N>, L: Lanes, const N: usize>(
         curve: PhantomData,
     };
     L::outline(&mut comb);
-    (negate_if::<C::Prime, L, N>(negated, comb.sum), comb.infinity)
+    let product = negate_if::<C::Prime, L, N>(negated, comb.sum);
+    let infinity = comb.infinity;
+    wipe(&mut even);
+    (product, infinity)
 }
 
 /// Chooses entry `index` of 16; reads all of them.
@@ -146,7 +149,7 @@ pub(super) fn multiply_point<C: Shape<N>, L: Lanes, const N: usize>(
     k: &[L; N],
     point: &Affine<L, N>,
 ) -> Point<L, N> {
-    let (even, negated) = make_even::<C::Order, L, N>(k);
+    let (mut even, negated) = make_even::<C::Order, L, N>(k);
     // P to 16 P: 2 i P is i P doubled, (2 i + 1) P is 2 i P + P, and 2 i is not +-1.
     let mut table = [point.to_point::<C::Prime>(); 16];
     for i in 1..16 {
@@ -176,5 +179,6 @@ pub(super) fn multiply_point<C: Shape<N>, L: Lanes, const N: usize>(
         sum = Point::select(none, &sum, &next);
         infinity = L::mask_and(infinity, none);
     }
+    wipe(&mut even);
     negate_if::<C::Prime, L, N>(negated, sum)
 }

@@ -3,7 +3,7 @@
 use crate::lanes::Lanes;
 use super::bytes::{Words, load};
 use super::curves::Shape;
-use super::digits::{add, carry, is_zero, less, reduce_once, select, splat, sub};
+use super::digits::{add, carry, is_zero, less, reduce_once, select, splat, sub, wipe, zero};
 use super::field::{self, Field};
 use super::inverse::inverse;
 use super::multiply::{multiply_generator, multiply_point};
@@ -60,14 +60,37 @@ fn to_affine<F: Field<N>, L: Lanes, const N: usize>(a: &Point<L, N>) -> ([L; N],
     )
 }
 
-/// Writes x || y, or zeros where the lane's bit is not set.
-fn write_pair(dst: &mut [u8], lane: usize, ok: bool, x: &Words, y: &Words) {
-    if ok {
-        let (first, second) = dst.split_at_mut(dst.len() / 2);
-        x.write(lane, first);
-        y.write(lane, second);
-    } else {
-        dst.fill(0);
+/// What may leave a lane: x and y, zeros where the mask is not set, and the mask's bits. Without a
+/// branch, though the mask becomes public: so that a tool that looks for branches on secrets need
+/// not know.
+struct Pair {
+    x: Words,
+    y: Words,
+    good: u8,
+}
+
+impl Pair {
+    #[inline(always)]
+    fn new<L: Lanes, const N: usize>(good: L::Mask, x: [L; N], y: [L; N], fits: u8) -> Pair {
+        // A string of the wrong length was read as 0, which may be a fine number: a digest of 0.
+        let good = L::mask_and(good, L::mask_from_bits(fits));
+        Pair {
+            x: Words::new(&select::<L, N>(good, x, zero())),
+            y: Words::new(&select::<L, N>(good, y, zero())),
+            good: L::mask_bits(good),
+        }
+    }
+
+    /// Writes x || y to a lane's `dst` of `2 n` bytes, and says whether that is a result.
+    fn write(&self, lane: usize, dst: &mut [u8], n: usize) -> bool {
+        if dst.len() != 2 * n {
+            dst.fill(0);
+            return false;
+        }
+        let (x, y) = dst.split_at_mut(n);
+        self.x.write(lane, x);
+        self.y.write(lane, y);
+        self.good >> lane & 1 == 1
     }
 }
 
@@ -80,7 +103,7 @@ pub(super) fn sign<C: Shape<N>, L: Lanes, const N: usize>(lanes: &mut [Sign<'_>]
     let k = load::<L, N>(&gather(lanes, C::BYTES, |l| l.nonce, &mut fits));
     let e = load::<L, N>(&gather(lanes, C::BYTES, |l| l.digest, &mut fits));
     let valid = L::mask_and(in_range::<C::Order, L, N>(&d), in_range::<C::Order, L, N>(&k));
-    let (d, k) = (or_one::<L, N>(valid, d), or_one::<L, N>(valid, k));
+    let (mut d, mut k) = (or_one::<L, N>(valid, d), or_one::<L, N>(valid, k));
 
     let (point, _) = multiply_generator::<C, L, N>(&k);
     let inverted = inverse::<C::Prime, L, N>(&field::canonical::<C::Prime, L, N>(&point.z));
@@ -91,12 +114,13 @@ pub(super) fn sign<C: Shape<N>, L: Lanes, const N: usize>(lanes: &mut [Sign<'_>]
 
     // In Montgomery form d is d R; a product of that with a plain number is plain, and `inverse` of
     // a plain number is R^2 over it, so a last product with it is in Montgomery form.
-    let d_entered = field::enter::<C::Order, L, N>(&d);
-    let (r, numerator, denominator, good) = if C::SM2 {
-        // e + x is below 2^257 = 2 n + something: n in Montgomery form's terms is small enough.
+    let mut d_entered = field::enter::<C::Order, L, N>(&d);
+    let (r, mut numerator, mut denominator, good) = if C::SM2 {
+        // e + x is below 2^257, which `canonical` may be given.
         let r = field::canonical::<C::Order, L, N>(&carry(add(e, x)));
-        let product = field::mul::<C::Order, L, N>(&r, &d_entered);
+        let mut product = field::mul::<C::Order, L, N>(&r, &d_entered);
         let numerator = carry(add(sub(k, product), C::Order::multiple(2)));
+        wipe(&mut product);
         // r + k = n would make s = k.
         let nonce_shows = is_zero(carry(sub(add(r, k), n)));
         let mut one = [0; N];
@@ -110,15 +134,17 @@ pub(super) fn sign<C: Shape<N>, L: Lanes, const N: usize>(lanes: &mut [Sign<'_>]
         let numerator = carry(add(field::mul::<C::Order, L, N>(&r, &d_entered), e));
         (r, numerator, k, valid)
     };
-    let inverted = inverse::<C::Order, L, N>(&denominator);
+    let mut inverted = inverse::<C::Order, L, N>(&denominator);
     let s = field::leave::<C::Order, L, N>(&field::mul::<C::Order, L, N>(&numerator, &inverted));
 
     let good = L::mask_and(good, L::mask_not(L::mask_or(is_zero(r), is_zero(s))));
-    let good = L::mask_bits(L::mask_and(good, valid)) & fits;
-    let (r, s) = (Words::new(&r), Words::new(&s));
+    let pair = Pair::new(L::mask_and(good, valid), r, s, fits);
     for (i, lane) in lanes.iter_mut().enumerate() {
-        lane.ok = good >> i & 1 == 1 && lane.signature.len() == 2 * C::BYTES;
-        write_pair(lane.signature, i, lane.ok, &r, &s);
+        lane.ok = pair.write(i, lane.signature, C::BYTES);
+    }
+    for secret in [&mut d, &mut k, &mut d_entered, &mut numerator, &mut denominator, &mut inverted]
+    {
+        wipe(secret);
     }
 }
 
@@ -203,15 +229,14 @@ pub(super) fn derive<C: Shape<N>, L: Lanes, const N: usize>(lanes: &mut [Derive<
     let d = load::<L, N>(&gather(lanes, C::BYTES, |l| l.private, &mut fits));
     let peer = halves(&gather(lanes, 2 * C::BYTES, |l| l.peer, &mut fits), C::BYTES);
     let valid = in_range::<C::Order, L, N>(&d);
-    let d = or_one::<L, N>(valid, d);
+    let mut d = or_one::<L, N>(valid, d);
     let point = multiply_point::<C, L, N>(&d, &load_point::<C, L, N>(&peer));
     let (x, y) = to_affine::<C::Prime, L, N>(&point);
-    let good = L::mask_bits(valid) & fits;
-    let (x, y) = (Words::new(&x), Words::new(&y));
+    let pair = Pair::new(valid, x, y, fits);
     for (i, lane) in lanes.iter_mut().enumerate() {
-        lane.ok = good >> i & 1 == 1 && lane.out.len() == 2 * C::BYTES;
-        write_pair(lane.out, i, lane.ok, &x, &y);
+        lane.ok = pair.write(i, lane.out, C::BYTES);
     }
+    wipe(&mut d);
 }
 
 /// d G.
@@ -220,13 +245,12 @@ pub(super) fn public<C: Shape<N>, L: Lanes, const N: usize>(lanes: &mut [Public<
     let mut fits = u8::MAX;
     let d = load::<L, N>(&gather(lanes, C::BYTES, |l| l.private, &mut fits));
     let valid = in_range::<C::Order, L, N>(&d);
-    let d = or_one::<L, N>(valid, d);
+    let mut d = or_one::<L, N>(valid, d);
     let (point, _) = multiply_generator::<C, L, N>(&d);
     let (x, y) = to_affine::<C::Prime, L, N>(&point);
-    let good = L::mask_bits(valid) & fits;
-    let (x, y) = (Words::new(&x), Words::new(&y));
+    let pair = Pair::new(valid, x, y, fits);
     for (i, lane) in lanes.iter_mut().enumerate() {
-        lane.ok = good >> i & 1 == 1 && lane.out.len() == 2 * C::BYTES;
-        write_pair(lane.out, i, lane.ok, &x, &y);
+        lane.ok = pair.write(i, lane.out, C::BYTES);
     }
+    wipe(&mut d);
 }

@@ -3,7 +3,7 @@
 
 use core::marker::PhantomData;
 
-use crate::lanes::{Lanes, Row};
+use crate::lanes::{Lanes, Outline, Row};
 use super::curves::Shape;
 use super::digits::splat;
 use super::field::{self, Field};
@@ -21,18 +21,26 @@ pub(super) const fn windows(bits: usize, w: usize) -> usize {
     (bits + 1).div_ceil(w)
 }
 
-impl Table {
-    /// Builds the table of `C`, eight windows side by side.
-    pub(super) fn build<C: Shape<N>, L: Lanes, const N: usize>() -> Table {
+/// The table being built, eight windows side by side.
+struct Build<C, L, const N: usize> {
+    rows: Vec<Row>,
+    shape: PhantomData<(C, L)>,
+}
+
+impl<C: Shape<N>, L: Lanes, const N: usize> Outline for Build<C, L, N> {
+    #[inline(always)]
+    fn run(&mut self) {
         let entries = 1 << (C::WINDOW - 1);
         let chunks = entries / 16;
         let count = windows(<C::Order as Field<N>>::BITS, C::WINDOW);
-        let mut table = Table { rows: vec![Row([0; 16]); count * 2 * N * chunks] };
-        let enter = |a: &[u64; N]| {
-            field::canonical::<C::Prime, L, N>(&field::enter::<C::Prime, L, N>(&splat(a)))
-        };
-        let mut base =
-            Affine { x: enter(&C::GENERATOR.0), y: enter(&C::GENERATOR.1) }.to_point::<C::Prime>();
+        self.rows = vec![Row([0; 16]); count * 2 * N * chunks];
+        let x = field::enter::<C::Prime, L, N>(&splat(&C::GENERATOR.0));
+        let y = field::enter::<C::Prime, L, N>(&splat(&C::GENERATOR.1));
+        let mut base = Affine {
+            x: field::canonical::<C::Prime, L, N>(&x),
+            y: field::canonical::<C::Prime, L, N>(&y),
+        }
+        .to_point::<C::Prime>();
         for first in (0..count).step_by(8) {
             // Lane l becomes 2^(w (first + l)) G.
             let mut bases = base;
@@ -40,17 +48,26 @@ impl Table {
                 bases = Point::select(L::mask_from_bits(1 << lane), &base, &bases);
                 L::outline(&mut Double::<C::Prime, L, N>(&mut base, C::WINDOW, PhantomData));
             }
-            for (e, entry) in multiples::<C::Prime, L, N>(&bases, entries).iter().enumerate() {
+            let multiples = multiples::<C::Prime, L, N>(&bases, entries);
+            for (e, entry) in multiples.iter().enumerate() {
                 for (c, digit) in entry.x.iter().chain(&entry.y).enumerate() {
                     let mut lanes = [0; 8];
                     digit.store(&mut lanes);
                     for (j, &value) in (first..count).zip(&lanes) {
-                        table.rows[(j * 2 * N + c) * chunks + e / 16].0[e % 16] = value;
+                        self.rows[(j * 2 * N + c) * chunks + e / 16].0[e % 16] = value;
                     }
                 }
             }
         }
-        table
+    }
+}
+
+impl Table {
+    /// Builds the table of `C`.
+    pub(super) fn build<C: Shape<N>, L: Lanes, const N: usize>() -> Table {
+        let mut build = Build::<C, L, N> { rows: Vec::new(), shape: PhantomData };
+        L::outline(&mut build);
+        Table { rows: build.rows }
     }
 
     /// Entry `index + 1` of a window; any index without an entry gives some number. All of the
@@ -85,20 +102,13 @@ fn pick_digit<L: Lanes>(rows: &[Row], index: L) -> L {
 
 /// 1 to `count` times `base`, affine: one inversion for all by Montgomery's trick. e `base` + `base`
 /// with e >= 2 has no exception, the order being far above `count`.
+#[inline(always)]
 fn multiples<F: Field<N>, L: Lanes, const N: usize>(
     base: &Point<L, N>,
     count: usize,
 ) -> Vec<Affine<L, N>> {
-    let to_affine = |a: &Point<L, N>, inverted: &[L; N]| {
-        let squared = field::square::<F, L, N>(inverted);
-        let cubed = field::mul::<F, L, N>(&squared, inverted);
-        Affine {
-            x: field::canonical::<F, L, N>(&field::mul::<F, L, N>(&a.x, &squared)),
-            y: field::canonical::<F, L, N>(&field::mul::<F, L, N>(&a.y, &cubed)),
-        }
-    };
-    let invert = |z: &[L; N]| inverse::<F, L, N>(&field::canonical::<F, L, N>(z));
-    let base = to_affine(base, &invert(&base.z));
+    let inverted = inverse::<F, L, N>(&field::canonical::<F, L, N>(&base.z));
+    let base = scale::<F, L, N>(base, &inverted);
     let mut points = vec![base.to_point::<F>(), doubled::<F, L, N>(&base.to_point::<F>())];
     while points.len() < count {
         let mut next = points[points.len() - 1];
@@ -110,11 +120,26 @@ fn multiples<F: Field<N>, L: Lanes, const N: usize>(
     for point in &points[1..] {
         products.push(field::mul::<F, L, N>(&products[products.len() - 1], &point.z));
     }
-    let mut rest = invert(&products[count - 1]);
+    let all = field::canonical::<F, L, N>(&products[count - 1]);
+    let mut rest = inverse::<F, L, N>(&all);
     let mut affine = vec![base; count];
     for i in (1..count).rev() {
-        affine[i] = to_affine(&points[i], &field::mul::<F, L, N>(&rest, &products[i - 1]));
+        let inverted = field::mul::<F, L, N>(&rest, &products[i - 1]);
+        affine[i] = scale::<F, L, N>(&points[i], &inverted);
         rest = field::mul::<F, L, N>(&rest, &points[i].z);
     }
     affine
+}
+
+/// A point as affine, given 1/z.
+#[inline(always)]
+fn scale<F: Field<N>, L: Lanes, const N: usize>(
+    a: &Point<L, N>,
+    inverted: &[L; N],
+) -> Affine<L, N> {
+    let squared = field::square::<F, L, N>(inverted);
+    let cubed = field::mul::<F, L, N>(&squared, inverted);
+    let x = field::mul::<F, L, N>(&a.x, &squared);
+    let y = field::mul::<F, L, N>(&a.y, &cubed);
+    Affine { x: field::canonical::<F, L, N>(&x), y: field::canonical::<F, L, N>(&y) }
 }

@@ -352,3 +352,133 @@ fn openssls_signatures_are_accepted() {
         }
     }
 }
+
+/// Numbers out of range and strings of the wrong length are refused, leave zeros behind and do not
+/// disturb the other lanes.
+#[test]
+fn what_is_wrong_is_refused() {
+    let mut random = Random(5);
+    for path in Path::all() {
+        for curve in Curve::ALL {
+            if path == Path::Portable && curve != Curve::Sm2 {
+                continue;
+            }
+            let group = Group::new(curve);
+            let n = curve.len();
+            let good = random.scalar(curve, &group);
+            let mut above = group.order();
+            above[n - 1] += 2;
+            let bad: [&[u8]; 6] =
+                [&vec![0; n], &group.order(), &above, &vec![0xff; n], &good[1..], &[]];
+            let digest = random.digest(curve);
+            let public_key = group.multiply(&good, None).unwrap();
+
+            // The good one is the last lane, and also the first where the bad ones follow.
+            let mut privates: Vec<&[u8]> = bad.to_vec();
+            privates.push(&good);
+            let mut outs = vec![vec![0xaa; 2 * n]; 7];
+            let mut lanes: Vec<_> = privates
+                .iter()
+                .zip(&mut outs)
+                .map(|(private, out)| Derive { private, peer: &public_key, out, ok: true })
+                .collect();
+            derive(path, curve, &mut lanes);
+            let oks: Vec<_> = lanes.iter().map(|lane| lane.ok).collect();
+            assert_eq!(oks, [false, false, false, false, false, false, true]);
+            assert!(outs[..6].iter().flatten().all(|&byte| byte == 0), "{path:?} {curve:?}");
+            assert!(outs[6] == group.multiply(&[], Some((&good, &public_key))).unwrap());
+
+            // Private key, nonce and digest in turn.
+            for (i, wrong) in bad.iter().enumerate() {
+                let nonce = random.scalar(curve, &group);
+                let cases: [[&[u8]; 3]; 4] = [
+                    [&good, &nonce, &digest],
+                    [wrong, &nonce, &digest],
+                    [&good, wrong, &digest],
+                    [&good, &nonce, if i < 4 { &digest } else { wrong }],
+                ];
+                let mut outs = vec![vec![0xaa; 2 * n]; 4];
+                let mut lanes: Vec<_> = cases
+                    .iter()
+                    .zip(&mut outs)
+                    .map(|([private, nonce, digest], signature)| Sign {
+                        private,
+                        nonce,
+                        digest,
+                        signature,
+                        ok: false,
+                    })
+                    .collect();
+                sign(path, curve, &mut lanes);
+                let oks: Vec<_> = lanes.iter().map(|lane| lane.ok).collect();
+                assert_eq!(oks, [true, false, false, i < 4], "{path:?} {curve:?}");
+                assert!(outs[1].iter().chain(&outs[2]).all(|&byte| byte == 0));
+                assert!(i < 4 || outs[3].iter().all(|&byte| byte == 0));
+
+                // r and s in turn.
+                let right = &outs[0];
+                let with = |at: usize| {
+                    let mut signature = right.clone();
+                    signature.splice(at..at + n, wrong.iter().copied());
+                    signature
+                };
+                let signatures = [right.clone(), with(0), with(n)];
+                let publics = vec![public_key.clone(); 3];
+                let digests = vec![digest.clone(); 3];
+                let oks = verifies(path, curve, &publics, &digests, &signatures);
+                assert_eq!(oks, [true, false, false], "{path:?} {curve:?}");
+                if path == Path::Portable {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// The key order - 1 has no SM2 signatures, and a nonce that r would give away is refused.
+#[test]
+fn sm2_refuses_what_it_must() {
+    let group = Group::new(Curve::Sm2);
+    let mut random = Random(6);
+    let nonce = random.scalar(Curve::Sm2, &group);
+    let last = small(Curve::Sm2, &group, -1);
+    let good = random.scalar(Curve::Sm2, &group);
+    let digest = random.digest(Curve::Sm2);
+    // e = -x - k makes r + k = 0, e = -x makes r = 0.
+    let x = group.multiply(&nonce, None).unwrap()[..32].to_vec();
+    let minus_x = group.multiply_add(&x, &last, &[]);
+    let minus_both = group.multiply_add(&nonce, &last, &minus_x);
+    let privates = [last, good.clone(), good.clone(), good];
+    let nonces = vec![nonce; 4];
+    let digests = [digest.clone(), minus_both, minus_x, digest];
+    for path in Path::all() {
+        let signed = signs(path, Curve::Sm2, &privates, &nonces, &digests);
+        let oks: Vec<_> = signed.iter().map(|s| s.0).collect();
+        assert_eq!(oks, [false, false, false, true], "{path:?}");
+    }
+}
+
+/// Where u1 G = u2 Q the sum is a doubling, where u1 G = -u2 Q it is infinity; with chosen r and s
+/// these occur.
+#[test]
+fn verification_adds_equal_points() {
+    for path in Path::all() {
+        for curve in [Curve::P224, Curve::P256, Curve::P384, Curve::P521] {
+            if path == Path::Portable && curve != Curve::P256 {
+                continue;
+            }
+            let group = Group::new(curve);
+            let (one, two) = (small(curve, &group, 1), small(curve, &group, 2));
+            // Q = G, e = r: u1 = u2 = r / s. With r = x(2 G) and s = r: G + G = 2 G.
+            let publics = vec![group.multiply(&one, None).unwrap(); 2];
+            let r = group.multiply(&two, None).unwrap()[..curve.len()].to_vec();
+            let r = group.multiply_add(&r, &[1], &[]);
+            // And e = -r: G - G.
+            let minus = group.multiply_add(&r, &small(curve, &group, -1), &[]);
+            let digests = vec![r.clone(), minus];
+            let signatures = vec![[r.clone(), r].concat(); 2];
+            assert!(group.verify(&publics[0], &digests[0], &signatures[0]));
+            assert_eq!(verifies(path, curve, &publics, &digests, &signatures), [true, false]);
+        }
+    }
+}

@@ -129,8 +129,15 @@ impl Group {
         }
     }
 
-    /// Whether r || s is the ECDSA signature of a digest.
+    /// Whether r || s is the ECDSA signature of a digest, as long as the order in bits.
     pub fn verify(&self, public: &[u8], digest: &[u8], signature: &[u8]) -> bool {
+        // OpenSSL takes the leftmost 521 bits of 66 bytes, ours are the rightmost.
+        let mut digest = digest.to_vec();
+        if self.len == 66 {
+            for i in 0..66 {
+                digest[i] = digest[i] << 7 | digest.get(i + 1).map_or(0, |next| next >> 1);
+            }
+        }
         // SAFETY: every object is made here and freed here; the signature takes its numbers over.
         unsafe {
             let key = EC_KEY_new_by_curve_name(self.nid);

@@ -1,0 +1,4 @@
+//! Key derivation.
+
+pub mod hkdf;
+pub mod tls_prf;

@@ -1,0 +1,265 @@
+//! The `ASYNC_JOB` that the caller runs in, and its `ASYNC_WAIT_CTX`.
+//!
+//! What an application waits on is one eventfd per wait context, made at the first pause and kept
+//! there until the wait context goes, under the address of a static as key:
+//!
+//! * never shared: an event loop that finds one number in two connections aborts (HAProxy), as one
+//!   does that is handed an fd without the job pausing, or loses one while it waits. So the fd is
+//!   set last before the first pause, and never cleared;
+//! * never one too many: the kernel refuses when the process has no more, and so do we before, at
+//!   three quarters of the limit. The operation then runs at once;
+//! * readable from the start and never read with 0 engines: it says "come back when you have
+//!   served the others", and costs no system call per operation. With engines, it is readable when
+//!   the result is there, and read by the job.
+//!
+//! An application that has set a callback (`ASYNC_WAIT_CTX_set_callback`) gets calls instead.
+#![allow(unsafe_code)]
+
+use core::{
+    ffi::{c_int, c_void},
+    ptr,
+};
+use std::{
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    task::Wake,
+};
+
+use crate::{
+    dispatch::wall,
+    ffi::{
+        ASYNC_STATUS_OK, ASYNC_WAIT_CTX_get_callback, ASYNC_WAIT_CTX_get_fd,
+        ASYNC_WAIT_CTX_set_status, ASYNC_WAIT_CTX_set_wait_fd, ASYNC_get_current_job,
+        ASYNC_get_wait_ctx, ASYNC_pause_job, AsyncCallback, WaitCtx,
+    },
+    lane::Outstanding,
+};
+
+/// How the application is told to resume a job.
+enum Bell {
+    Fd(OwnedFd),
+    Call(AsyncCallback, *mut c_void),
+    /// The wait context is gone.
+    Gone,
+}
+
+// SAFETY: an application that sets a callback allows the call from any thread.
+unsafe impl Send for Bell {}
+
+/// Rings from any thread: for engines.
+pub(super) struct Ringer(Mutex<Bell>);
+
+impl Ringer {
+    fn ring(&self) {
+        let bell = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match *bell {
+            Bell::Fd(ref fd) => {
+                let one = 1u64;
+                // SAFETY: eight bytes to an eventfd of ours. It cannot be full: it is read before
+                // each operation.
+                unsafe { libc::write(fd.as_raw_fd(), ptr::from_ref(&one).cast(), 8) };
+            }
+            Bell::Call(callback, argument) => {
+                // Unlocked: it may free the wait context.
+                drop(bell);
+                // SAFETY: the application's callback with its argument.
+                unsafe { callback(argument) };
+            }
+            Bell::Gone => {}
+        }
+    }
+
+    fn silence(&self) {
+        let bell = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Bell::Fd(ref fd) = *bell {
+            let mut count = 0u64;
+            // SAFETY: eight bytes from an eventfd of ours, which does not block.
+            unsafe { libc::read(fd.as_raw_fd(), ptr::from_mut(&mut count).cast(), 8) };
+        }
+    }
+}
+
+impl Wake for Ringer {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.ring();
+    }
+}
+
+/// What we keep in a wait context.
+pub(super) struct Record {
+    /// Whether the fd is readable from the start, and never read.
+    always_ready: bool,
+    ringer: std::sync::Arc<Ringer>,
+    outstanding: Mutex<Option<Outstanding>>,
+}
+
+static KEY: u8 = 0;
+
+fn key() -> *const c_void {
+    ptr::from_ref(&KEY).cast()
+}
+
+unsafe extern "C" fn cleanup(
+    _ctx: *mut WaitCtx,
+    _key: *const c_void,
+    _fd: c_int,
+    record: *mut c_void,
+) {
+    // SAFETY: the record of `attach`, which OpenSSL gives back once.
+    let record = unsafe { Box::from_raw(record.cast::<Record>()) };
+    wall(|| {
+        // The fd is closed here, even if an engine still holds the ringer.
+        *record.ringer.0.lock().unwrap_or_else(PoisonError::into_inner) = Bell::Gone;
+        drop(record);
+    });
+}
+
+/// The job that the caller runs in.
+pub(super) struct Fibre {
+    wait: *mut WaitCtx,
+}
+
+/// A wait context that is ready for a pause.
+pub(super) enum Attached {
+    /// It has an fd and our record.
+    Fd(*const Record),
+    /// The application wants calls.
+    Callback(AsyncCallback, *mut c_void),
+}
+
+impl Fibre {
+    /// The job that the caller runs in, if it runs in one.
+    pub(super) fn current() -> Option<Fibre> {
+        // SAFETY: no arguments.
+        let job = unsafe { ASYNC_get_current_job() };
+        if job.is_null() {
+            return None;
+        }
+        // SAFETY: the current job has a wait context for as long as it runs.
+        let wait = unsafe { ASYNC_get_wait_ctx(job) };
+        (!wait.is_null()).then_some(Fibre { wait })
+    }
+
+    /// Prepares the wait context: the caller pauses next. `None` when there is no file descriptor
+    /// to be had, or another provider of ours has prepared it otherwise.
+    pub(super) fn attach(&self, always_ready: bool) -> Option<Attached> {
+        let mut callback = None;
+        let mut argument = ptr::null_mut();
+        // SAFETY: the wait context of the running job; room for both results.
+        let has = unsafe { ASYNC_WAIT_CTX_get_callback(self.wait, &mut callback, &mut argument) };
+        if let (1, Some(callback)) = (has, callback) {
+            return Some(Attached::Callback(callback, argument));
+        }
+        let (mut fd, mut record) = (-1, ptr::null_mut());
+        // SAFETY: as above.
+        let has = unsafe { ASYNC_WAIT_CTX_get_fd(self.wait, key(), &mut fd, &mut record) };
+        if has == 1 {
+            let record: *const Record = record.cast_const().cast();
+            // SAFETY: what stands under our key is a record of ours.
+            let suits = unsafe { (*record).always_ready } == always_ready;
+            return suits.then_some(Attached::Fd(record));
+        }
+        let fd = event_fd(always_ready)?;
+        let number = fd.as_raw_fd();
+        let record = Box::into_raw(Box::new(Record {
+            always_ready,
+            ringer: std::sync::Arc::new(Ringer(Mutex::new(Bell::Fd(fd)))),
+            outstanding: Mutex::new(None),
+        }));
+        // SAFETY: the wait context of the running job; the record lives until `cleanup`.
+        let set = unsafe {
+            ASYNC_WAIT_CTX_set_wait_fd(self.wait, key(), number, record.cast(), Some(cleanup))
+        };
+        if set != 1 {
+            // SAFETY: not handed over.
+            drop(unsafe { Box::from_raw(record) });
+            return None;
+        }
+        Some(Attached::Fd(record))
+    }
+}
+
+impl Attached {
+    /// Leaves what is outstanding in the wait context: it is dropped with it, or when the next one
+    /// is left, and so learns that its job is never resumed. Without a record there is no place
+    /// to leave it: it comes back.
+    pub(super) fn leave(&self, outstanding: Outstanding) -> Option<Outstanding> {
+        match self {
+            Attached::Fd(record) => {
+                // SAFETY: the wait context, and with it the record, is there while its job runs.
+                let place = unsafe { &(**record).outstanding };
+                let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+                let before = place.replace(outstanding);
+                drop(place);
+                drop(before);
+                None
+            }
+            Attached::Callback(..) => Some(outstanding),
+        }
+    }
+
+    /// What rings from another thread.
+    pub(super) fn ringer(&self) -> std::sync::Arc<Ringer> {
+        match *self {
+            // SAFETY: as in `leave`.
+            Attached::Fd(record) => unsafe { &*record }.ringer.clone(),
+            Attached::Callback(callback, argument) => {
+                std::sync::Arc::new(Ringer(Mutex::new(Bell::Call(callback, argument))))
+            }
+        }
+    }
+}
+
+/// Pauses the job. Returns when it is resumed, perhaps by another thread; `false` at once when it
+/// cannot be paused. With `knock`, an application with a callback is called first: the job may be
+/// resumed whenever the application has time for it.
+///
+/// Never inlined, and nothing of the thread's own is used here after the pause: the compiler may
+/// know an address of it from before.
+#[inline(never)]
+pub(super) fn pause(knock: bool) -> bool {
+    let Some(fibre) = Fibre::current() else { return false };
+    let mut callback = None;
+    let mut argument = ptr::null_mut();
+    // SAFETY: the wait context of the running job, and the application's callback.
+    unsafe {
+        if ASYNC_WAIT_CTX_get_callback(fibre.wait, &mut callback, &mut argument) == 1
+            && let Some(callback) = callback
+        {
+            ASYNC_WAIT_CTX_set_status(fibre.wait, ASYNC_STATUS_OK);
+            if knock {
+                callback(argument);
+            }
+        }
+        ASYNC_pause_job() == 1
+    }
+}
+
+/// Takes back that an fd is readable, before the next operation.
+pub(super) fn silence(ringer: &Ringer) {
+    ringer.silence();
+}
+
+/// A new eventfd, unless the process has almost as many files open as it may.
+fn event_fd(ready: bool) -> Option<OwnedFd> {
+    /// Three quarters of the limit; it may change, so it is asked for now and then.
+    static MOST: AtomicU64 = AtomicU64::new(0);
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    if MADE.fetch_add(1, Relaxed).is_multiple_of(64) {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: room for the answer.
+        let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
+        MOST.store(if known { limit.rlim_cur / 4 * 3 } else { u64::MAX }, Relaxed);
+    }
+    // SAFETY: no memory is involved.
+    let fd = unsafe { libc::eventfd(u32::from(ready), libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    if fd < 0 {
+        return None;
+    }
+    // SAFETY: a new fd that nobody else has.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    ((fd.as_raw_fd() as u64) < MOST.load(Relaxed)).then_some(fd)
+}

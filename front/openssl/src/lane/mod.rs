@@ -1,0 +1,315 @@
+//! Execution: which operations run at once, which pause the job they run in, and when what was
+//! submitted is executed.
+//!
+//! # At once
+//!
+//! Outside of an `ASYNC_JOB`, and inside one for operations that do not gain by it (the setting
+//! `async`), a request goes through an instance of the thread's own, with 0 engines: the call
+//! executes it and returns. That costs about 0.4 µs more than the operation.
+//!
+//! # Asynchronous, with 0 engines
+//!
+//! A job submits its request to its thread's lane, and pauses. Nothing executes yet. The batch is
+//! to run when it is full or when the application has nothing more to submit, and the one who
+//! knows that is the application's event loop. So what it waits on is *readable from the start*
+//! ([`fibre`]): the loop serves whatever else was ready before, other connections submit, and then
+//! it comes back and resumes the first job. There are no timers and no threads, and there is
+//! always somebody to wake the application: itself. On being resumed, a job
+//!
+//! 1. takes its response, if an earlier one's batch has brought it;
+//! 2. otherwise, with a batch's worth pending, executes the *full* batches alone. The rest stays:
+//!    the jobs just completed are about to be resumed, and submit again. In a loop over 36 jobs
+//!    (`openssl speed -async_jobs 36`) the first pass runs 32 and leaves 4; job 33 finds 36 pending
+//!    and runs 32; from there on every batch is full, whatever the number of jobs from 8 up;
+//! 3. otherwise pauses again, if others have submitted since it paused, and jobs that are complete
+//!    have not been resumed (they will submit again, and so join); twice at most;
+//! 4. otherwise executes everything. Everybody has had a turn since it paused: an event loop is a
+//!    queue, and what was ready before this job was resumed before it. With fewer than 8 jobs in a
+//!    loop, this makes one batch of all of them, and each pauses once per operation.
+//!
+//! HAProxy 2.6 fits exactly: it runs one handshake step per turn of its loop, in the order in which
+//! they became ready, and a paused one goes to the end of the queue when its fd is found readable.
+//! A batch is what one turn of the queue has submitted.
+//!
+//! # Alone
+//!
+//! A job that is alone gains nothing from a pause. After four executions of one request alone,
+//! operations run at once as long as nothing is pending; every sixteenth is submitted all the
+//! same. When load rises, one of those meets another (while it waits, all others have their turn),
+//! and pausing is back within sixteen operations. This is what keeps one connection's latency that
+//! of plain OpenSSL.
+//!
+//! # Asynchronous, with engines
+//!
+//! The request goes to the engines through a [`lookaside::Handle`]; the fd becomes readable (or the
+//! callback is called) when the response is there ([`pool`]).
+//!
+//! # What can happen to a job
+//!
+//! It may be resumed by another thread: it finds its lane by what is on its stack, not by the
+//! thread. It may never be resumed, and its stack, with everything on it, leaks: so buffers are
+//! owned by the request, the stack holds a weak reference, and what is outstanding lies in the wait
+//! context. When that is freed, the operation is abandoned: it runs with the next batch, and its
+//! buffers are overwritten and freed. It may be resumed after that, or in a forked child: an error.
+//! Its stack is small: what executes runs on one of the lane's ([`stack`]).
+//!
+//! All sessions are made by the runtime without engines and used with both: both have the same
+//! devices in the same order.
+
+mod fibre;
+mod fork;
+mod pool;
+mod ring;
+mod stack;
+
+use std::{
+    cell::RefCell,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use lookaside::{Buf, Counters, Op, Request, Response, Runtime};
+
+use crate::{
+    error::{Reason, Result},
+    settings::{Policy, Settings},
+    statistics::{Tallies, Tally, count},
+};
+use fibre::{Attached, Fibre};
+use pool::{Pool, Running};
+use ring::{Lane, Submission, Ticket};
+
+/// What a wait context holds for a paused job.
+enum Outstanding {
+    Ring(#[allow(dead_code, reason = "for its drop")] Ticket),
+    Pool(#[allow(dead_code, reason = "for its drop")] Arc<Running>),
+}
+
+/// What an operation has written.
+pub struct Answer {
+    dst: Buf,
+    len: usize,
+}
+
+impl Answer {
+    fn open(response: Response) -> Result<Answer> {
+        match response.result {
+            Ok(done) => Ok(Answer { dst: response.dst, len: done.produced }),
+            Err(e) => Err(e.into()),
+        }
+    }
+}
+
+impl core::ops::Deref for Answer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.dst.as_slice().and_then(|bytes| bytes.get(..self.len)).unwrap_or_default()
+    }
+}
+
+/// Where requests are executed.
+pub struct Lanes {
+    /// Tells the lanes of several providers apart.
+    id: u64,
+    local: Arc<Runtime>,
+    pool: Option<Pool>,
+    pausing: Vec<bool>,
+    rsa_bytes: usize,
+    policy: Policy,
+    depth: usize,
+    tallies: Arc<Tallies>,
+}
+
+/// This thread's lanes, one for each provider.
+#[derive(Default)]
+struct Local(Vec<(u64, Arc<Lane>)>);
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|(_, lane)| lane.orphan());
+    }
+}
+
+thread_local! {
+    static LOCAL: RefCell<Local> = RefCell::default();
+}
+
+impl Lanes {
+    /// Starts the runtimes.
+    pub fn start(settings: &Settings, tallies: &Arc<Tallies>) -> Result<Lanes> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        fork::watch();
+        // Nothing in a lane is due before its jobs say so.
+        let never = Duration::from_secs(1 << 30);
+        let builder = || Runtime::builder().device(lookaside_cpu::cpu());
+        let local = builder().engines(0).batch_deadline(never).start()?;
+        let pool = match settings.engines {
+            0 => None,
+            n => Some(Pool::new(builder().engines(n).start()?, settings.depth)),
+        };
+        Ok(Lanes {
+            id: NEXT.fetch_add(1, Relaxed),
+            local: Arc::new(local),
+            pool,
+            pausing: settings.pausing.clone(),
+            rsa_bytes: (settings.rsa_bits as usize).div_ceil(8),
+            policy: settings.policy,
+            depth: settings.depth,
+            tallies: tallies.clone(),
+        })
+    }
+
+    /// The runtime that sessions are made with.
+    pub fn runtime(&self) -> &Runtime {
+        &self.local
+    }
+
+    /// The counters of all runtimes.
+    pub fn counters(&self) -> Vec<Counters> {
+        let pool = self.pool.as_ref().map(|pool| pool.runtime().counters());
+        core::iter::once(self.local.counters()).chain(pool).collect()
+    }
+
+    /// Executes a request, at once or while the current job pauses.
+    pub fn run(&self, request: Request) -> Result<Answer> {
+        let tally = self.tallies.of(request.op);
+        let answer = self.execute(request, tally).and_then(Answer::open);
+        if answer.is_err() {
+            count(&tally.errors);
+        }
+        answer
+    }
+
+    /// Executes a request at once, whatever the caller runs in: for what is no operation of its
+    /// own, but a step of taking over or checking a key.
+    pub fn run_at_once(&self, request: Request) -> Result<Answer> {
+        let tally = self.tallies.of(request.op);
+        count(&tally.synchronous);
+        let small_stack = Fibre::current().is_some();
+        let answer = self.at_once(request, small_stack).and_then(Answer::open);
+        if answer.is_err() {
+            count(&tally.errors);
+        }
+        answer
+    }
+
+    fn execute(&self, request: Request, tally: &Tally) -> Result<Response> {
+        let Some(fibre) = Fibre::current() else {
+            count(&tally.synchronous);
+            return self.at_once(request, false);
+        };
+        if !self.pays(&request) {
+            count(&tally.direct);
+            return self.at_once(request, true);
+        }
+        match &self.pool {
+            None => self.submit(&fibre, request, tally),
+            Some(pool) => self.hand_over(pool, &fibre, request, tally),
+        }
+    }
+
+    /// Whether an operation gains by pausing.
+    fn pays(&self, request: &Request) -> bool {
+        self.pausing[request.op.index()]
+            && (request.op != Op::RsaPrivate || request.dst.len() >= self.rsa_bytes)
+    }
+
+    /// This thread's lane. Never inlined: a job must not remember where its thread's variables
+    /// were before it paused.
+    #[inline(never)]
+    fn lane(&self) -> Arc<Lane> {
+        let new = || Lane::new(&self.local, self.depth, &self.tallies);
+        let lane = LOCAL.try_with(|local| {
+            let lanes = &mut local.borrow_mut().0;
+            if let Some((_, lane)) =
+                lanes.iter().find(|(id, lane)| *id == self.id && lane.is_ours())
+            {
+                return lane.clone();
+            }
+            lanes.retain(|(_, lane)| lane.is_used());
+            let lane = new();
+            lanes.push((self.id, lane.clone()));
+            lane
+        });
+        // The thread's variables are gone: it ends, and this is one of its last calls.
+        lane.unwrap_or_else(|_| new())
+    }
+
+    fn at_once(&self, request: Request, small_stack: bool) -> Result<Response> {
+        self.lane().at_once(request, small_stack)
+    }
+
+    /// With 0 engines: see the module's description.
+    fn submit(&self, fibre: &Fibre, mut request: Request, tally: &Tally) -> Result<Response> {
+        let mut attached = None;
+        let mut flushed = false;
+        let ticket = loop {
+            let ready = || {
+                attached = fibre.attach(true);
+                attached.is_some()
+            };
+            request = match self.lane().submit(request, ready)? {
+                Submission::Done(ticket) => break ticket,
+                Submission::Lone(request) => {
+                    count(&tally.direct);
+                    return self.at_once(request, true);
+                }
+                Submission::Full(request) if self.policy == Policy::Wait && !flushed => {
+                    flushed = true;
+                    self.lane().flush()?;
+                    request
+                }
+                Submission::Full(_) if self.policy == Policy::Fail => {
+                    return Err(Reason::RingFull.into());
+                }
+                Submission::Full(request) | Submission::Unready(request) => {
+                    count(&tally.fallback);
+                    return self.at_once(request, true);
+                }
+            };
+        };
+        count(&tally.asynchronous);
+        let claim = ticket.claim();
+        let (lane, mut seen) = ticket.paused();
+        let kept = match &attached {
+            Some(attached) => attached.leave(Outstanding::Ring(ticket)),
+            None => Some(Outstanding::Ring(ticket)),
+        };
+        let mut rounds = 0;
+        let response = loop {
+            count(&self.tallies.pauses);
+            let paused = fibre::pause(true);
+            let lane = lane.upgrade().filter(|lane| lane.is_ours()).ok_or(Reason::Abandoned)?;
+            if let Some(response) = lane.resume(claim, &mut seen, rounds, !paused)? {
+                break response;
+            }
+            rounds += 1;
+        };
+        drop(kept);
+        Ok(response)
+    }
+
+    fn hand_over(
+        &self,
+        pool: &Pool,
+        fibre: &Fibre,
+        request: Request,
+        tally: &Tally,
+    ) -> Result<Response> {
+        // Calls beyond the ring's depth wait in line for it: that is the policy to wait.
+        if pool.is_full() && self.policy == Policy::Fail {
+            return Err(Reason::RingFull.into());
+        }
+        let room = !pool.is_full() || self.policy == Policy::Wait;
+        let Some(attached) = room.then(|| fibre.attach(false)).flatten() else {
+            count(&tally.fallback);
+            return self.at_once(request, true);
+        };
+        count(&tally.asynchronous);
+        pool.run(request, &attached, &self.tallies)
+    }
+}

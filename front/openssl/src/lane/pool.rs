@@ -1,0 +1,106 @@
+//! Asynchronous operations with engines: other threads execute, and ring when they are done.
+
+use core::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+use std::sync::{
+    Arc, Mutex, PoisonError, Weak,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use lookaside::{Call, Handle, Request, Response, Runtime};
+
+use super::{Attached, Outstanding, fibre, fork};
+use crate::{
+    error::{Reason, Result},
+    statistics::{Tallies, count},
+};
+
+/// A runtime with engines.
+pub(super) struct Pool {
+    runtime: Runtime,
+    handle: Handle,
+    depth: usize,
+    in_flight: Arc<AtomicUsize>,
+}
+
+/// A submitted operation. Dropped with its wait context, it is abandoned.
+pub(super) struct Running {
+    generation: u32,
+    /// `None` when the response was taken.
+    call: Mutex<Option<Call>>,
+    in_flight: Arc<AtomicUsize>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.in_flight.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Pool {
+    pub(super) fn new(runtime: Runtime, depth: usize) -> Pool {
+        Pool { handle: runtime.handle(), runtime, depth, in_flight: Arc::default() }
+    }
+
+    pub(super) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// Whether as many operations are outstanding as may be.
+    pub(super) fn is_full(&self) -> bool {
+        self.in_flight.load(Relaxed) >= self.depth
+    }
+
+    /// Executes a request for the current job, which pauses meanwhile.
+    pub(super) fn run(
+        &self,
+        request: Request,
+        attached: &Attached,
+        tallies: &Tallies,
+    ) -> Result<Response> {
+        let ringer = attached.ringer();
+        fibre::silence(&ringer);
+        self.in_flight.fetch_add(1, Relaxed);
+        let running = Arc::new(Running {
+            generation: fork::generation(),
+            call: Mutex::new(Some(self.handle.call(request))),
+            in_flight: self.in_flight.clone(),
+        });
+        // The stack of a job that is never resumed is never unwound: what is on it holds nothing.
+        let ours = Arc::downgrade(&running);
+        let waker = Waker::from(ringer);
+        let kept = attached.leave(Outstanding::Pool(running));
+        let mut paused = true;
+        loop {
+            if let Some(response) = take(&ours, &waker, paused)? {
+                drop(kept);
+                return Ok(response);
+            }
+            count(&tallies.pauses);
+            paused = fibre::pause(false);
+        }
+    }
+}
+
+/// The response if it is there; when the job cannot pause, waits for it.
+fn take(ours: &Weak<Running>, waker: &Waker, can_pause: bool) -> Result<Option<Response>> {
+    let running = ours.upgrade().ok_or(Reason::Abandoned)?;
+    if running.generation != fork::generation() {
+        return Err(Reason::Abandoned.into());
+    }
+    let mut slot = running.call.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(mut call) = slot.take() else { return Err(Reason::Abandoned.into()) };
+    if !can_pause {
+        return Ok(Some(call.wait()));
+    }
+    match Pin::new(&mut call).poll(&mut Context::from_waker(waker)) {
+        Poll::Ready(response) => Ok(Some(response)),
+        Poll::Pending => {
+            *slot = Some(call);
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! One thread's lane: an instance of the runtime for operations that run at once, another for
+//! those of jobs that pause, and who waits for which of its responses.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use lookaside::{Instance, InstanceConfig, Request, Response, Runtime};
+
+use super::{fork, stack::Stack};
+use crate::{
+    error::{Error, Reason, Result},
+    statistics::{Tallies, count},
+};
+
+/// As many requests as a batch of most operations has.
+const BATCH: usize = 8;
+
+/// So many executions in a row that found one request alone mean that there is one connection.
+const LONE_AFTER: u32 = 4;
+
+/// Of so many operations of a lone connection, one is submitted all the same, to see whether it is
+/// alone still.
+const LONE_PROBE: u32 = 16;
+
+/// So often a job that others are expected to join pauses again.
+const PATIENCE: u32 = 2;
+
+enum Slot {
+    Free,
+    /// Submitted; its job is paused.
+    Waiting,
+    /// Submitted; nobody wants the response.
+    Abandoned,
+    Done(Response),
+}
+
+struct Place {
+    /// Which use of this place it is: a ticket of an earlier one is void.
+    serial: u64,
+    slot: Slot,
+}
+
+/// A lane. It belongs to one thread, and so its lock is free, but for jobs that another thread
+/// resumes.
+pub(super) struct Lane {
+    generation: u32,
+    tallies: Arc<Tallies>,
+    state: Mutex<State>,
+}
+
+struct State {
+    runtime: Weak<Runtime>,
+    depth: usize,
+    /// For operations that run at once.
+    single: Option<Instance>,
+    /// For operations of jobs.
+    ring: Option<Instance>,
+    stack: Option<Stack>,
+    places: Vec<Place>,
+    free: Vec<u32>,
+    /// Submitted and not executed.
+    pending: usize,
+    /// Executed, and their jobs have not been resumed since.
+    ready: usize,
+    /// How many have been submitted, ever.
+    submissions: u64,
+    /// How many executions in a row found one request alone.
+    lone: u32,
+    /// How many operations of a lone connection were not submitted, since the last that was.
+    skipped: u32,
+    /// Keeps the lane after the end of its thread, for jobs that another thread resumes.
+    kept: Option<Arc<Lane>>,
+}
+
+/// A submitted operation. Dropped before its response is taken, it is abandoned.
+pub(super) struct Ticket {
+    lane: Arc<Lane>,
+    claim: Claim,
+}
+
+/// Which response is ours.
+#[derive(Clone, Copy)]
+pub(super) struct Claim {
+    place: u32,
+    serial: u64,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.lane.is_ours() {
+            let mut state = self.lane.lock();
+            state.abandon(self.claim, &self.lane.tallies);
+            let kept = state.release();
+            drop(state);
+            drop(kept);
+        }
+    }
+}
+
+/// What becomes of a request that is submitted.
+pub(super) enum Submission {
+    /// It is in the ring.
+    Done(Ticket),
+    /// Its connection is alone: it is to run at once.
+    Lone(Request),
+    /// The ring is full.
+    Full(Request),
+    /// There is no file descriptor to pause with.
+    Unready(Request),
+}
+
+impl Lane {
+    /// A lane of this thread.
+    pub(super) fn new(runtime: &Arc<Runtime>, depth: usize, tallies: &Arc<Tallies>) -> Arc<Lane> {
+        let state = State {
+            runtime: Arc::downgrade(runtime),
+            depth,
+            single: None,
+            ring: None,
+            stack: None,
+            places: Vec::new(),
+            free: Vec::new(),
+            pending: 0,
+            ready: 0,
+            submissions: 0,
+            lone: 0,
+            skipped: 0,
+            kept: None,
+        };
+        Arc::new(Lane {
+            generation: fork::generation(),
+            tallies: tallies.clone(),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Whether it was made in this process. Another one's must not be locked: whoever holds the
+    /// lock may not exist here.
+    pub(super) fn is_ours(&self) -> bool {
+        self.generation == fork::generation()
+    }
+
+    /// Whether the provider that it was made for is loaded.
+    pub(super) fn is_used(&self) -> bool {
+        self.is_ours() && self.lock().runtime.strong_count() > 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is consistent wherever something in it can panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a request at once; on a stack of the lane's where the caller's may be small.
+    pub(super) fn at_once(&self, request: Request, small_stack: bool) -> Result<Response> {
+        let mut state = self.lock();
+        let State { runtime, single, stack, .. } = &mut *state;
+        let single = open(single, runtime, 1)?;
+        if small_stack { on_stack(stack, || run(single, request))? } else { run(single, request) }
+    }
+
+    /// Submits a request, if the job is `ready` to pause.
+    pub(super) fn submit(
+        self: &Arc<Self>,
+        request: Request,
+        ready: impl FnOnce() -> bool,
+    ) -> Result<Submission> {
+        let mut state = self.lock();
+        if state.pending == 0 && state.lone >= LONE_AFTER && state.skipped + 1 < LONE_PROBE {
+            state.skipped += 1;
+            return Ok(Submission::Lone(request));
+        }
+        let depth = state.depth;
+        let State { runtime, ring, .. } = &mut *state;
+        let ring = open(ring, runtime, depth)?;
+        if ring.free() == 0 {
+            return Ok(Submission::Full(request));
+        }
+        if !ready() {
+            return Ok(Submission::Unready(request));
+        }
+        let claim = state.claim();
+        let request = request.tag(u64::from(claim.place));
+        if let Some(Err(full)) = state.ring.as_mut().map(|ring| ring.push(request)) {
+            state.free(claim.place);
+            return Ok(Submission::Full(full.0));
+        }
+        state.skipped = 0;
+        state.pending += 1;
+        state.submissions += 1;
+        drop(state);
+        Ok(Submission::Done(Ticket { lane: self.clone(), claim }))
+    }
+
+    /// Executes everything that is submitted.
+    pub(super) fn flush(&self) -> Result<()> {
+        self.lock().execute(false)
+    }
+
+    /// A job was resumed: its response; or else it is to pause again, because others are about to
+    /// join it. `seen` is how many had been submitted when it paused, `rounds` how often it did;
+    /// `now` when it cannot pause again.
+    pub(super) fn resume(
+        &self,
+        claim: Claim,
+        seen: &mut u64,
+        rounds: u32,
+        now: bool,
+    ) -> Result<Option<Response>> {
+        let mut state = self.lock();
+        let response = state.resume(claim, seen, rounds, now);
+        let kept = state.release();
+        drop(state);
+        drop(kept);
+        response
+    }
+
+    /// The lane's thread ends: jobs of it may be resumed by others.
+    pub(super) fn orphan(self: &Arc<Self>) {
+        if self.is_ours() {
+            let mut state = self.lock();
+            if state.free.len() < state.places.len() {
+                state.kept = Some(self.clone());
+            }
+        }
+    }
+}
+
+impl Ticket {
+    pub(super) fn claim(&self) -> Claim {
+        self.claim
+    }
+
+    /// What the job keeps on its stack: the lane, and how many had been submitted.
+    pub(super) fn paused(&self) -> (Weak<Lane>, u64) {
+        (Arc::downgrade(&self.lane), self.lane.lock().submissions)
+    }
+}
+
+/// Opens an instance at its first use.
+fn open<'a>(
+    slot: &'a mut Option<Instance>,
+    runtime: &Weak<Runtime>,
+    depth: usize,
+) -> Result<&'a mut Instance> {
+    if slot.is_none() {
+        let runtime = runtime.upgrade().ok_or(Reason::DeviceFailed)?;
+        *slot = Some(runtime.instance(InstanceConfig { depth, ..InstanceConfig::default() })?);
+    }
+    slot.as_mut().ok_or_else(|| Reason::Internal.into())
+}
+
+fn on_stack<R>(slot: &mut Option<Stack>, f: impl FnOnce() -> R) -> Result<R> {
+    if slot.is_none() {
+        *slot = Some(Stack::new().ok_or_else(|| Error::new(Reason::System, "no memory"))?);
+    }
+    let stack = slot.as_mut().ok_or(Reason::Internal)?;
+    Ok(stack.run(f))
+}
+
+/// One request from push to response.
+fn run(instance: &mut Instance, request: Request) -> Result<Response> {
+    instance.push(request).map_err(|_| Reason::RingFull)?;
+    loop {
+        if let Some(response) = instance.poll().next() {
+            return Ok(response);
+        }
+        // With 0 engines the poll executes; this is for devices that need time.
+        instance.wait(Duration::from_secs(1));
+    }
+}
+
+impl State {
+    fn claim(&mut self) -> Claim {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Place { serial: 0, slot: Slot::Free });
+            self.places.len() as u32 - 1
+        });
+        let claimed = &mut self.places[place as usize];
+        claimed.serial += 1;
+        claimed.slot = Slot::Waiting;
+        Claim { place, serial: claimed.serial }
+    }
+
+    fn free(&mut self, place: u32) {
+        self.places[place as usize].slot = Slot::Free;
+        self.free.push(place);
+    }
+
+    /// The response of this claim, if it is there.
+    fn take(&mut self, claim: Claim) -> Result<Option<Response>> {
+        let place = &mut self.places[claim.place as usize];
+        if place.serial != claim.serial {
+            return Err(Reason::Abandoned.into());
+        }
+        match core::mem::replace(&mut place.slot, Slot::Free) {
+            Slot::Done(response) => {
+                self.ready -= 1;
+                self.free.push(claim.place);
+                Ok(Some(response))
+            }
+            Slot::Waiting => {
+                place.slot = Slot::Waiting;
+                Ok(None)
+            }
+            other => {
+                place.slot = other;
+                Err(Reason::Abandoned.into())
+            }
+        }
+    }
+
+    fn abandon(&mut self, claim: Claim, tallies: &Tallies) {
+        let place = &mut self.places[claim.place as usize];
+        if place.serial != claim.serial {
+            return;
+        }
+        match core::mem::replace(&mut place.slot, Slot::Free) {
+            Slot::Waiting => {
+                // It is executed with the next batch, and its response dropped.
+                place.slot = Slot::Abandoned;
+                count(&tallies.abandoned);
+            }
+            Slot::Done(_) => {
+                self.ready -= 1;
+                self.free.push(claim.place);
+                count(&tallies.abandoned);
+            }
+            other => place.slot = other,
+        }
+    }
+
+    /// What keeps the lane of an ended thread, when nothing needs it any more.
+    fn release(&mut self) -> Option<Arc<Lane>> {
+        let unused = self.places.iter().all(|p| !matches!(p.slot, Slot::Waiting | Slot::Done(_)));
+        if self.kept.is_some() && unused { self.kept.take() } else { None }
+    }
+
+    fn resume(
+        &mut self,
+        claim: Claim,
+        seen: &mut u64,
+        rounds: u32,
+        now: bool,
+    ) -> Result<Option<Response>> {
+        if let Some(response) = self.take(claim)? {
+            return Ok(Some(response));
+        }
+        if self.pending >= BATCH {
+            self.execute(true)?;
+            if let Some(response) = self.take(claim)? {
+                return Ok(Some(response));
+            }
+        }
+        let joined = core::mem::replace(seen, self.submissions) != self.submissions;
+        if joined && self.ready > 0 && rounds < PATIENCE && !now {
+            return Ok(None);
+        }
+        self.execute(false)?;
+        self.take(claim)?.map(Some).ok_or_else(|| Reason::DeviceFailed.into())
+    }
+
+    /// Executes all full batches, or everything.
+    fn execute(&mut self, full: bool) -> Result<()> {
+        let Some(ring) = &mut self.ring else { return Ok(()) };
+        let mut responses = Vec::with_capacity(self.pending);
+        on_stack(&mut self.stack, || {
+            loop {
+                let before = responses.len();
+                if full {
+                    responses.extend(ring.poll_full());
+                } else {
+                    responses.extend(ring.poll());
+                }
+                if full || ring.outstanding() == 0 {
+                    break;
+                }
+                if responses.len() == before {
+                    // With 0 engines the poll executes; this is for devices that need time.
+                    ring.wait(Duration::from_secs(1));
+                }
+            }
+        })?;
+        if responses.len() == 1 && !full {
+            self.lone = self.lone.saturating_add(1);
+        } else if !responses.is_empty() {
+            self.lone = 0;
+        }
+        self.pending -= responses.len();
+        for response in responses {
+            let index = response.tag as usize;
+            let place = &mut self.places[index];
+            match core::mem::replace(&mut place.slot, Slot::Free) {
+                Slot::Waiting => {
+                    place.slot = Slot::Done(response);
+                    self.ready += 1;
+                }
+                // Nobody wants it: the buffers are overwritten when dropped.
+                _ => self.free.push(index as u32),
+            }
+        }
+        Ok(())
+    }
+}

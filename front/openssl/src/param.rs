@@ -1,0 +1,429 @@
+//! `OSSL_PARAM` arrays: reading what a caller sets, answering what a caller asks, and handing out
+//! what is exported. Safe to use; the constructors, which take pointers, are not.
+#![allow(unsafe_code)]
+
+use core::{
+    ffi::{CStr, c_char, c_int, c_void},
+    ptr, slice,
+};
+use std::ffi::CString;
+
+use zeroize::Zeroize;
+
+use crate::{
+    error::{Error, Reason, Result},
+    ffi::{
+        Callback, INTEGER, OCTET_PTR, OCTET_STRING, Param, UNSIGNED_INTEGER, UTF8_PTR, UTF8_STRING,
+    },
+};
+
+/// The rows of an array up to its end.
+///
+/// # Safety
+/// `first` is null or an array that ends with a null key and lives as long as `'a`.
+unsafe fn rows<'a>(first: *const Param) -> &'a [Param] {
+    if first.is_null() {
+        return &[];
+    }
+    let mut n = 0;
+    // SAFETY: the array goes on until a null key.
+    while !unsafe { (*first.add(n)).key }.is_null() {
+        n += 1;
+    }
+    // SAFETY: `n` rows were just read.
+    unsafe { slice::from_raw_parts(first, n) }
+}
+
+/// What a caller sets.
+#[derive(Clone, Copy)]
+pub struct Params<'a>(&'a [Param]);
+
+impl<'a> Params<'a> {
+    /// No parameters.
+    pub const NONE: Params<'static> = Params(&[]);
+
+    /// The array that a caller passed.
+    ///
+    /// # Safety
+    /// `first` is null or an array ended by a null key, whose values are as their types and sizes
+    /// say; both live as long as `'a`.
+    pub unsafe fn new(first: *const Param) -> Params<'a> {
+        // SAFETY: as required here.
+        Params(unsafe { rows(first) })
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The value of this name.
+    pub fn find(self, key: &CStr) -> Option<Value<'a>> {
+        // SAFETY: keys are strings.
+        self.0.iter().find(|p| unsafe { CStr::from_ptr(p.key) } == key).map(Value)
+    }
+
+    /// All values of this name, in their order.
+    pub fn all(self, key: &CStr) -> impl Iterator<Item = Value<'a>> {
+        // SAFETY: keys are strings.
+        self.0.iter().filter(move |p| unsafe { CStr::from_ptr(p.key) } == key).map(Value)
+    }
+
+    /// The text of this name.
+    pub fn text(self, key: &CStr) -> Result<Option<&'a str>> {
+        self.find(key).map(Value::text).transpose()
+    }
+
+    /// The bytes of this name.
+    pub fn octets(self, key: &CStr) -> Result<Option<&'a [u8]>> {
+        self.find(key).map(Value::octets).transpose()
+    }
+
+    /// The integer of this name.
+    pub fn int(self, key: &CStr) -> Result<Option<i64>> {
+        self.find(key).map(Value::int).transpose()
+    }
+
+    /// The unsigned integer of this name.
+    pub fn uint(self, key: &CStr) -> Result<Option<u64>> {
+        let value = self.int(key)?.map(u64::try_from).transpose();
+        value.map_err(|_| Error::from(Reason::InvalidParameter).about(key))
+    }
+
+    /// The number of this name, big-endian without leading zeros.
+    pub fn number(self, key: &CStr) -> Result<Option<Vec<u8>>> {
+        self.find(key).map(Value::number).transpose()
+    }
+}
+
+/// One value that a caller sets.
+#[derive(Clone, Copy)]
+pub struct Value<'a>(&'a Param);
+
+impl<'a> Value<'a> {
+    fn wrong(self) -> Error {
+        // SAFETY: keys are strings.
+        Error::from(Reason::InvalidParameter).about(unsafe { CStr::from_ptr(self.0.key) })
+    }
+
+    /// Whether it is text rather than a number.
+    pub fn is_text(self) -> bool {
+        matches!(self.0.data_type, UTF8_STRING | UTF8_PTR)
+    }
+
+    fn bytes(self, in_place: u32, pointer: u32) -> Result<&'a [u8]> {
+        let p = self.0;
+        let data: *const u8 = match p.data_type {
+            t if t == in_place => p.data.cast(),
+            // SAFETY: a value of this type is a pointer.
+            t if t == pointer && !p.data.is_null() => unsafe { *p.data.cast::<*const u8>() },
+            _ => return Err(self.wrong()),
+        };
+        if data.is_null() {
+            return if p.data_size == 0 { Ok(&[]) } else { Err(self.wrong()) };
+        }
+        // SAFETY: the caller says that there are so many bytes.
+        Ok(unsafe { slice::from_raw_parts(data, p.data_size) })
+    }
+
+    /// As text. `data_size` may count the NUL at the end or not.
+    pub fn text(self) -> Result<&'a str> {
+        let bytes = self.bytes(UTF8_STRING, UTF8_PTR)?;
+        let len = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+        core::str::from_utf8(&bytes[..len]).map_err(|_| self.wrong())
+    }
+
+    /// As bytes.
+    pub fn octets(self) -> Result<&'a [u8]> {
+        self.bytes(OCTET_STRING, OCTET_PTR)
+    }
+
+    /// The bytes of a native integer, least significant first.
+    fn little(self) -> Result<Vec<u8>> {
+        let p = self.0;
+        if !matches!(p.data_type, INTEGER | UNSIGNED_INTEGER) || p.data.is_null() {
+            return Err(self.wrong());
+        }
+        // SAFETY: the caller says that the integer has so many bytes.
+        let mut bytes = unsafe { slice::from_raw_parts(p.data.cast::<u8>(), p.data_size) }.to_vec();
+        if cfg!(target_endian = "big") {
+            bytes.reverse();
+        }
+        Ok(bytes)
+    }
+
+    /// As an integer.
+    pub fn int(self) -> Result<i64> {
+        let little = self.little()?;
+        let negative = self.0.data_type == INTEGER && little.last().is_some_and(|b| b >> 7 == 1);
+        let fill = if negative { 0xff } else { 0 };
+        let byte = |i: usize| little.get(i).copied().unwrap_or(fill);
+        let value = i64::from_le_bytes(core::array::from_fn(byte));
+        let fits = little.iter().skip(8).all(|&b| b == fill) && (value < 0) == negative;
+        if fits { Ok(value) } else { Err(self.wrong()) }
+    }
+
+    /// As a number, big-endian without leading zeros.
+    pub fn number(self) -> Result<Vec<u8>> {
+        let mut bytes = self.little()?;
+        if self.0.data_type == INTEGER && bytes.last().is_some_and(|b| b >> 7 == 1) {
+            return Err(self.wrong());
+        }
+        let len = bytes.len() - bytes.iter().rev().take_while(|&&b| b == 0).count();
+        let number = bytes[..len].iter().rev().copied().collect();
+        bytes.zeroize();
+        Ok(number)
+    }
+}
+
+/// What a caller asks for.
+pub struct Answers<'a>(&'a mut [Param]);
+
+impl<'a> Answers<'a> {
+    /// The array that a caller passed.
+    ///
+    /// # Safety
+    /// As [`Params::new`]; the values are room to write to, or null.
+    pub unsafe fn new(first: *mut Param) -> Answers<'a> {
+        // SAFETY: as required here.
+        let n = unsafe { rows(first) }.len();
+        if n == 0 {
+            return Answers(&mut []);
+        }
+        // SAFETY: `n` rows were counted, and the caller lends them for writing.
+        Answers(unsafe { slice::from_raw_parts_mut(first, n) })
+    }
+
+    fn find(&mut self, key: &CStr) -> Option<&mut Param> {
+        // SAFETY: keys are strings.
+        self.0.iter_mut().find(|p| unsafe { CStr::from_ptr(p.key) } == key)
+    }
+
+    /// Whether this is asked for.
+    pub fn wants(&self, key: &CStr) -> bool {
+        // SAFETY: keys are strings.
+        self.0.iter().any(|p| unsafe { CStr::from_ptr(p.key) } == key)
+    }
+
+    /// Whether this is asked for as a number.
+    pub fn is_number(&mut self, key: &CStr) -> bool {
+        self.find(key).is_some_and(|p| matches!(p.data_type, INTEGER | UNSIGNED_INTEGER))
+    }
+
+    /// Answers with an integer, if asked.
+    pub fn int(&mut self, key: &CStr, value: i64) -> Result<()> {
+        let Some(p) = self.find(key) else { return Ok(()) };
+        if p.data_type == INTEGER || value >= 0 {
+            let fill = if value < 0 { 0xff } else { 0 };
+            let signed = p.data_type == INTEGER;
+            return write_little(p, key, &value.to_le_bytes(), fill, signed, 4);
+        }
+        Err(Error::from(Reason::InvalidParameter).about(key))
+    }
+
+    /// Answers with a number given big-endian, if asked.
+    pub fn number(&mut self, key: &CStr, big: &[u8]) -> Result<()> {
+        let Some(p) = self.find(key) else { return Ok(()) };
+        let mut little: Vec<u8> = big.iter().rev().copied().collect();
+        let signed = p.data_type == INTEGER;
+        let written = write_little(p, key, &little, 0, signed, 1);
+        little.zeroize();
+        written
+    }
+
+    /// Answers with text, if asked.
+    pub fn text(&mut self, key: &CStr, value: &'static CStr) -> Result<()> {
+        let Some(p) = self.find(key) else { return Ok(()) };
+        if p.data_type == UTF8_PTR {
+            p.return_size = value.count_bytes();
+            if !p.data.is_null() {
+                // SAFETY: a value of this type is room for a pointer; the text is static.
+                unsafe { *p.data.cast::<*const c_char>() = value.as_ptr() };
+            }
+            return Ok(());
+        }
+        write(p, key, UTF8_STRING, value.to_bytes())?;
+        if !p.data.is_null() && p.data_size > value.count_bytes() {
+            // SAFETY: there is room for one byte more.
+            unsafe { *p.data.cast::<u8>().add(value.count_bytes()) = 0 };
+        }
+        Ok(())
+    }
+
+    /// Answers with text that does not live on; only into room of the caller's.
+    pub fn passing_text(&mut self, key: &CStr, value: &str) -> Result<()> {
+        let Some(p) = self.find(key) else { return Ok(()) };
+        write(p, key, UTF8_STRING, value.as_bytes())?;
+        if !p.data.is_null() && p.data_size > value.len() {
+            // SAFETY: there is room for one byte more.
+            unsafe { *p.data.cast::<u8>().add(value.len()) = 0 };
+        }
+        Ok(())
+    }
+
+    /// Answers with bytes, if asked. Bytes that are asked for by pointer must outlive the object
+    /// they belong to, which is what OpenSSL's manual pages promise for them.
+    pub fn octets(&mut self, key: &CStr, value: &[u8]) -> Result<()> {
+        let Some(p) = self.find(key) else { return Ok(()) };
+        if p.data_type == OCTET_PTR {
+            p.return_size = value.len();
+            if !p.data.is_null() {
+                // SAFETY: a value of this type is room for a pointer.
+                unsafe { *p.data.cast::<*const u8>() = value.as_ptr() };
+            }
+            return Ok(());
+        }
+        write(p, key, OCTET_STRING, value)
+    }
+}
+
+fn write(p: &mut Param, key: &CStr, data_type: u32, value: &[u8]) -> Result<()> {
+    if p.data_type != data_type {
+        return Err(Error::from(Reason::InvalidParameter).about(key));
+    }
+    p.return_size = value.len();
+    if p.data.is_null() {
+        return Ok(());
+    }
+    if p.data_size < value.len() {
+        return Err(Error::from(Reason::OutputTooSmall).about(key));
+    }
+    // SAFETY: the caller says that there is room for `data_size` bytes.
+    unsafe { ptr::copy_nonoverlapping(value.as_ptr(), p.data.cast(), value.len()) };
+    Ok(())
+}
+
+/// Writes an integer given least significant byte first into all of the room, filled up with
+/// `fill`. Asked for its size alone, the integer says `least` bytes or as many as it needs.
+fn write_little(
+    p: &mut Param,
+    key: &CStr,
+    little: &[u8],
+    fill: u8,
+    signed: bool,
+    least: usize,
+) -> Result<()> {
+    if !matches!(p.data_type, INTEGER | UNSIGNED_INTEGER) {
+        return Err(Error::from(Reason::InvalidParameter).about(key));
+    }
+    let mut need = little.len() - little.iter().rev().take_while(|&&b| b == fill).count();
+    // A signed integer keeps a bit for its sign.
+    let top = need.checked_sub(1).map_or(fill, |last| little[last]);
+    if signed && top >> 7 != fill >> 7 {
+        need += 1;
+    }
+    if p.data.is_null() {
+        p.return_size = need.max(least);
+        return Ok(());
+    }
+    if p.data_size < need {
+        p.return_size = need;
+        return Err(Error::from(Reason::OutputTooSmall).about(key));
+    }
+    p.return_size = p.data_size;
+    // SAFETY: the caller says that there is room for `data_size` bytes.
+    let room = unsafe { slice::from_raw_parts_mut(p.data.cast::<u8>(), p.data_size) };
+    for (i, byte) in room.iter_mut().enumerate() {
+        *byte = little.get(i).copied().unwrap_or(fill);
+    }
+    if cfg!(target_endian = "big") {
+        room.reverse();
+    }
+    Ok(())
+}
+
+/// What an object hands out: an array built from copies, overwritten when dropped.
+#[derive(Default)]
+pub struct Export(Vec<(&'static CStr, u32, Vec<u8>)>);
+
+impl Export {
+    /// Adds a number given big-endian; it stays as long as it is, leading zeros and all.
+    pub fn number(&mut self, key: &'static CStr, big: &[u8]) {
+        let mut bytes: Vec<u8> = big.to_vec();
+        if bytes.is_empty() {
+            bytes.push(0);
+        }
+        if cfg!(target_endian = "little") {
+            bytes.reverse();
+        }
+        self.0.push((key, UNSIGNED_INTEGER, bytes));
+    }
+
+    /// Adds an `int`.
+    pub fn int(&mut self, key: &'static CStr, value: c_int) {
+        self.0.push((key, INTEGER, value.to_ne_bytes().to_vec()));
+    }
+
+    /// Adds an `unsigned int`.
+    pub fn uint(&mut self, key: &'static CStr, value: u32) {
+        self.0.push((key, UNSIGNED_INTEGER, value.to_ne_bytes().to_vec()));
+    }
+
+    /// Adds text.
+    pub fn text(&mut self, key: &'static CStr, value: &CStr) {
+        self.0.push((key, UTF8_STRING, value.to_bytes_with_nul().to_vec()));
+    }
+
+    /// Adds bytes.
+    pub fn octets(&mut self, key: &'static CStr, value: &[u8]) {
+        self.0.push((key, OCTET_STRING, value.to_vec()));
+    }
+
+    /// Gives the array to the caller's function.
+    ///
+    /// # Safety
+    /// `callback` may be called with `arg`.
+    pub unsafe fn deliver(&mut self, callback: Callback, arg: *mut c_void) -> bool {
+        // SAFETY: the caller allows the call; the array and its values live through it.
+        self.lend(|array| unsafe { callback(array, arg) }) == 1
+    }
+
+    /// Lends the array to a function.
+    pub fn lend<R>(&mut self, f: impl FnOnce(*const Param) -> R) -> R {
+        let row = |(key, data_type, value): &mut (&'static CStr, u32, Vec<u8>)| Param {
+            key: key.as_ptr(),
+            data_type: *data_type,
+            data: value.as_mut_ptr().cast(),
+            // Text has a NUL that its size does not count.
+            data_size: value.len() - usize::from(*data_type == UTF8_STRING),
+            return_size: 0,
+        };
+        let mut array: Vec<Param> = self.0.iter_mut().map(row).collect();
+        array.push(Param::END);
+        f(array.as_ptr())
+    }
+}
+
+impl Drop for Export {
+    fn drop(&mut self) {
+        self.0.iter_mut().for_each(|(_, _, value)| value.zeroize());
+    }
+}
+
+/// Asks somebody for texts by name: what the core knows of a provider.
+///
+/// `get` is given an array of requests for pointers to text and fills it in; the result has a text
+/// for each key that was answered.
+pub fn ask_texts(keys: &[CString], get: impl FnOnce(*mut Param) -> c_int) -> Vec<Option<String>> {
+    let mut texts: Vec<*const c_char> = vec![ptr::null(); keys.len()];
+    let mut array: Vec<Param> = keys
+        .iter()
+        .zip(&mut texts)
+        .map(|(key, text)| Param {
+            key: key.as_ptr(),
+            data_type: UTF8_PTR,
+            data: ptr::from_mut(text).cast(),
+            data_size: 0,
+            return_size: usize::MAX,
+        })
+        .collect();
+    array.push(Param::END);
+    if get(array.as_mut_ptr()) != 1 {
+        return vec![None; keys.len()];
+    }
+    let text = |p: &*const c_char| {
+        // SAFETY: what was answered is a string of the core's.
+        (!p.is_null()).then(|| unsafe { CStr::from_ptr(*p) }.to_string_lossy().into_owned())
+    };
+    texts.iter().map(text).collect()
+}

@@ -1,0 +1,276 @@
+//! What openssl.cnf says in the provider's section. Everything is checked when the provider loads;
+//! what is wrong keeps it from loading, with an error that says what.
+//!
+//! OpenSSL tells a provider the values of names that it asks for, never which names there are. So a
+//! misspelt name cannot be seen, except for those that come to mind first, which are asked for to
+//! be refused ([`NEAR_MISSES`]); `openssl list -providers -verbose` shows the settings in effect.
+
+use std::{ffi::CString, path::PathBuf};
+
+use lookaside::{Op, Service};
+
+use crate::error::{Error, Reason, Result};
+
+/// What happens to an asynchronous operation when the ring is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// What is in the ring is executed (or awaited), then there is room.
+    Wait,
+    /// The operation runs at once, alone.
+    Fallback,
+    /// The operation fails.
+    Fail,
+}
+
+/// Where statistics go when the provider is unloaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// Nowhere.
+    None,
+    /// To the standard error output.
+    Stderr,
+    /// Appended to a file.
+    File(PathBuf),
+}
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Engine threads for asynchronous operations; with 0 the threads that submit execute.
+    pub engines: usize,
+    /// The names of the algorithms to offer; `None` for all.
+    pub algorithms: Option<Vec<String>>,
+    /// Which operations pause the job that they run in, by [`Op::index`].
+    pub pausing: Vec<bool>,
+    /// The smallest RSA modulus, in bits, whose private operations pause.
+    pub rsa_bits: u64,
+    /// What to do when the ring is full.
+    pub policy: Policy,
+    /// How many asynchronous operations of one thread may be outstanding.
+    pub depth: usize,
+    /// Where statistics go.
+    pub statistics: Report,
+}
+
+/// The names of the settings.
+pub const NAMES: [&str; 7] =
+    ["engines", "algorithms", "async", "async-rsa-bits", "policy", "depth", "statistics"];
+
+/// Names that somebody may write instead.
+const NEAR_MISSES: [(&str, &str); 10] = [
+    ("engine", "engines"),
+    ("algorithm", "algorithms"),
+    ("asynchronous", "async"),
+    ("async_rsa_bits", "async-rsa-bits"),
+    ("rsa-async-bits", "async-rsa-bits"),
+    ("policies", "policy"),
+    ("ring", "depth"),
+    ("statistic", "statistics"),
+    ("stats", "statistics"),
+    ("threads", "engines"),
+];
+
+/// The operations that pause by default: those where a share of a full batch and the way through
+/// a pause (about 0.5 µs in OpenSSL, and 3 to 6 µs in the event loop of a server) cost less than
+/// the operation alone. README.md has the measurements. Key generation on a named curve or on
+/// X25519 is a multiplication of a fixed point, 12 to 25 µs alone: it pays in HAProxy only because
+/// the connection is about to pause for its next operation anyway.
+const PAUSING: [Op; 21] = [
+    Op::RsaPrivate,
+    Op::RsaGenerate,
+    Op::DhGenerate,
+    Op::DhPublic,
+    Op::DhDerive,
+    Op::DsaSign,
+    Op::DsaVerify,
+    Op::EcGenerate,
+    Op::EcDerive,
+    Op::EcSign,
+    Op::EcVerify,
+    Op::XdhGenerate,
+    Op::XdhPublic,
+    Op::XdhDerive,
+    Op::EdSign,
+    Op::EdVerify,
+    Op::Sm2Generate,
+    Op::Sm2Sign,
+    Op::Sm2Verify,
+    Op::Sm2Encrypt,
+    Op::Sm2Decrypt,
+];
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            engines: 0,
+            algorithms: None,
+            pausing: Op::ALL.iter().map(|op| PAUSING.contains(op)).collect(),
+            rsa_bits: 1024,
+            policy: Policy::Wait,
+            depth: 256,
+            statistics: Report::None,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the settings; `get` has the text of each name, where there is one.
+    pub fn read(get: impl Fn(&[CString]) -> Vec<Option<String>>) -> Result<Settings> {
+        let strings = |names: &mut dyn Iterator<Item = &str>| -> Vec<CString> {
+            names.map(|name| CString::new(name).unwrap_or_default()).collect()
+        };
+        let wrong = get(&strings(&mut NEAR_MISSES.iter().map(|(wrong, _)| *wrong)));
+        for ((wrong, right), value) in NEAR_MISSES.iter().zip(wrong) {
+            if value.is_some() {
+                return Err(bad(wrong, format!("there is no such setting; is it {right}?")));
+            }
+        }
+        let mut settings = Settings::default();
+        for (name, value) in NAMES.iter().zip(get(&strings(&mut NAMES.iter().copied()))) {
+            if let Some(value) = value {
+                settings.set(name, value.trim())?;
+            }
+        }
+        Ok(settings)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let number = |min: u64, max: u64| {
+            let n = value.parse().ok().filter(|n| (min..=max).contains(n));
+            n.ok_or_else(|| bad(name, format!("\"{value}\" is not a number from {min} to {max}")))
+        };
+        match name {
+            "engines" if value == "auto" => {
+                self.engines = std::thread::available_parallelism().map_or(1, |n| n.get());
+            }
+            "engines" => self.engines = number(0, 1024)? as usize,
+            "algorithms" if value.eq_ignore_ascii_case("all") => self.algorithms = None,
+            "algorithms" => {
+                let names: Vec<String> = items(value).map(str::to_ascii_uppercase).collect();
+                for name in &names {
+                    if !crate::algorithms::exists(name) {
+                        return Err(bad("algorithms", format!("there is no algorithm {name}")));
+                    }
+                }
+                self.algorithms = Some(names);
+            }
+            "async" => self.pausing = pausing(value)?,
+            "async-rsa-bits" => self.rsa_bits = number(512, 16_384)?,
+            "policy" => {
+                self.policy = match value {
+                    "wait" => Policy::Wait,
+                    "fallback" => Policy::Fallback,
+                    "fail" => Policy::Fail,
+                    _ => return Err(bad(name, "it is wait, fallback or fail")),
+                }
+            }
+            "depth" => self.depth = number(1, 65_536)? as usize,
+            "statistics" => {
+                self.statistics = match value {
+                    "none" => Report::None,
+                    "stderr" => Report::Stderr,
+                    path if path.starts_with('/') => Report::File(path.into()),
+                    _ => return Err(bad(name, "it is none, stderr or the full path of a file")),
+                }
+            }
+            _ => return Err(bad(name, "there is no such setting")),
+        }
+        Ok(())
+    }
+}
+
+/// The words of a list, separated by commas, colons or spaces.
+fn items(list: &str) -> impl Iterator<Item = &str> {
+    list.split([',', ':', ' ', '\t']).filter(|item| !item.is_empty())
+}
+
+/// A list of operations. `default` and `all` start it, `-name` takes one away.
+fn pausing(list: &str) -> Result<Vec<bool>> {
+    let ours = |op: &Op| op.service() == Service::Pke;
+    let mut pausing = vec![false; Op::ALL.len()];
+    for item in items(list) {
+        let (name, on) = match item.strip_prefix('-') {
+            Some(name) => (name, false),
+            None => (item, true),
+        };
+        let mut found = false;
+        for (i, op) in Op::ALL.iter().enumerate() {
+            let meant = match name {
+                "all" => ours(op),
+                "default" => PAUSING.contains(op),
+                "none" => continue,
+                name => ours(op) && op.name() == name,
+            };
+            if meant {
+                pausing[i] = on;
+                found = true;
+            }
+        }
+        if !found && name != "none" {
+            return Err(bad("async", format!("there is no operation {name}")));
+        }
+    }
+    Ok(pausing)
+}
+
+fn bad(name: &str, what: impl core::fmt::Display) -> Error {
+    Error::new(Reason::BadSetting, format!("{name}: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Settings> {
+        Settings::read(|keys| {
+            let find = |key: &CString| {
+                let pair = pairs.iter().find(|(name, _)| key.to_str() == Ok(*name));
+                pair.map(|(_, value)| (*value).to_owned())
+            };
+            keys.iter().map(find).collect()
+        })
+    }
+
+    #[test]
+    fn what_is_not_said_has_a_default() {
+        assert_eq!(read(&[]).unwrap(), Settings::default());
+    }
+
+    #[test]
+    fn values() {
+        let all = [
+            ("engines", "3"),
+            ("algorithms", "rsa, EC"),
+            ("async", "default -ec-verify"),
+            ("async-rsa-bits", "3072"),
+            ("policy", "fallback"),
+            ("depth", "8"),
+            ("statistics", "/tmp/x"),
+        ];
+        let settings = read(&all).unwrap();
+        assert_eq!(settings.engines, 3);
+        assert_eq!(settings.algorithms.unwrap(), ["RSA", "EC"]);
+        assert!(settings.pausing[Op::EcSign.index()] && !settings.pausing[Op::EcVerify.index()]);
+        assert_eq!((settings.rsa_bits, settings.policy), (3072, Policy::Fallback));
+        assert_eq!((settings.depth, settings.statistics), (8, Report::File("/tmp/x".into())));
+        assert!(read(&[("async", "none")]).unwrap().pausing.iter().all(|on| !on));
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused() {
+        for (name, value, says) in [
+            ("engines", "many", "0 to 1024"),
+            ("engine", "1", "is it engines?"),
+            ("algorithms", "RSA ROT13", "ROT13"),
+            ("async", "rsa-privat", "rsa-privat"),
+            ("async", "compress", "compress"),
+            ("policy", "hope", "wait, fallback or fail"),
+            ("depth", "0", "1 to 65536"),
+            ("statistics", "here", "full path"),
+        ] {
+            let e = read(&[(name, value)]).unwrap_err();
+            assert_eq!(e.reason, Reason::BadSetting);
+            assert!(e.detail.contains(says), "{name} = {value}: {}", e.detail);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Who was served: readable as provider parameters, and printed when the provider is unloaded.
+
+use std::{
+    fmt::Write as _,
+    fs::OpenOptions,
+    io::Write as _,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+};
+
+use lookaside::Op;
+
+use crate::{
+    error::Result,
+    ffi::Param,
+    param::Answers,
+    provider::Provider,
+    settings::{Policy, Report},
+};
+
+/// The parameters of a provider.
+pub static GETTABLE: [Param; 12] = [
+    Param::text_pointer(c"name"),
+    Param::text_pointer(c"version"),
+    Param::text_pointer(c"buildinfo"),
+    Param::int(c"status"),
+    Param::size(c"engines"),
+    Param::text(c"policy"),
+    Param::size(c"depth"),
+    Param::size(c"synchronous"),
+    Param::size(c"asynchronous"),
+    Param::size(c"batches"),
+    Param::text(c"statistics"),
+    Param::END,
+];
+
+/// Counters of one operation.
+#[derive(Default)]
+pub struct Tally {
+    /// Run at once on the caller's thread, outside of any job.
+    pub synchronous: AtomicU64,
+    /// Run at once inside a job: the operation does not pause, or the job was alone.
+    pub direct: AtomicU64,
+    /// Submitted by a job that paused.
+    pub asynchronous: AtomicU64,
+    /// Run at once because the ring was full or there was no file descriptor.
+    pub fallback: AtomicU64,
+    /// Answered with an error.
+    pub errors: AtomicU64,
+}
+
+/// Counters of the provider.
+pub struct Tallies {
+    ops: [Tally; Op::ALL.len()],
+    /// How often a job paused.
+    pub pauses: AtomicU64,
+    /// Operations whose job or wait context went away before they were done.
+    pub abandoned: AtomicU64,
+    /// Whether they have been printed.
+    reported: AtomicBool,
+}
+
+impl Default for Tallies {
+    fn default() -> Tallies {
+        Tallies {
+            ops: core::array::from_fn(|_| Tally::default()),
+            pauses: AtomicU64::new(0),
+            abandoned: AtomicU64::new(0),
+            reported: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Tallies {
+    /// The counters of one operation.
+    pub fn of(&self, op: Op) -> &Tally {
+        &self.ops[op.index()]
+    }
+}
+
+/// Adds one.
+pub fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Relaxed);
+}
+
+/// Answers with settings in effect and counters.
+pub fn answer(provider: &Provider, answers: &mut Answers) -> Result<()> {
+    let settings = &provider.settings;
+    answers.int(c"engines", settings.engines as i64)?;
+    answers.int(c"depth", settings.depth as i64)?;
+    let policy = match settings.policy {
+        Policy::Wait => c"wait",
+        Policy::Fallback => c"fallback",
+        Policy::Fail => c"fail",
+    };
+    answers.text(c"policy", policy)?;
+    let sum = |counter: fn(&Tally) -> &AtomicU64| -> i64 {
+        provider.tallies.ops.iter().map(|tally| counter(tally).load(Relaxed)).sum::<u64>() as i64
+    };
+    answers
+        .int(c"synchronous", sum(|t| &t.synchronous) + sum(|t| &t.direct) + sum(|t| &t.fallback))?;
+    answers.int(c"asynchronous", sum(|t| &t.asynchronous))?;
+    if answers.wants(c"batches") {
+        let rows = provider.lanes.counters();
+        let batches: u64 = rows.iter().flat_map(|c| &c.ops).map(|row| row.batches).sum();
+        answers.int(c"batches", batches as i64)?;
+    }
+    if answers.wants(c"statistics") {
+        answers.passing_text(c"statistics", &table(provider))?;
+    }
+    Ok(())
+}
+
+/// All counters as a table: per operation how it was run; per operation and device how many
+/// requests and batches there were, and how many batches of which size (powers of two).
+pub fn table(provider: &Provider) -> String {
+    let mut text = String::new();
+    let tallies = &provider.tallies;
+    let _ = writeln!(
+        text,
+        "lookaside: {:<14} {:>10} {:>10} {:>12} {:>10} {:>8}",
+        "operation", "at once", "in a job", "asynchronous", "fallback", "errors"
+    );
+    for op in Op::ALL {
+        let tally = tallies.of(op);
+        let row = [
+            &tally.synchronous,
+            &tally.direct,
+            &tally.asynchronous,
+            &tally.fallback,
+            &tally.errors,
+        ]
+        .map(|c| c.load(Relaxed));
+        if row.iter().any(|&n| n > 0) {
+            let _ = writeln!(
+                text,
+                "lookaside: {:<14} {:>10} {:>10} {:>12} {:>10} {:>8}",
+                op.name(),
+                row[0],
+                row[1],
+                row[2],
+                row[3],
+                row[4]
+            );
+        }
+    }
+    for row in provider.lanes.counters().iter().flat_map(|counters| &counters.ops) {
+        if row.requests == 0 {
+            continue;
+        }
+        let _ = write!(
+            text,
+            "lookaside: {} {}: {} requests in {} batches, of size",
+            row.device, row.op, row.requests, row.batches
+        );
+        for (i, n) in row.lanes.buckets.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let (low, high) = (1u64 << i >> 1, (1u64 << i) - 1);
+            let _ = match low == high {
+                true => write!(text, " {low}: {n}"),
+                false => write!(text, " {low}-{high}: {n}"),
+            };
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "lookaside: {} pauses, {} abandoned",
+        tallies.pauses.load(Relaxed),
+        tallies.abandoned.load(Relaxed)
+    );
+    text
+}
+
+/// Prints the table where the settings say, once: the program exits, or unloads the provider.
+pub fn report(provider: &Provider) {
+    if provider.tallies.reported.swap(true, Relaxed) {
+        return;
+    }
+    match &provider.settings.statistics {
+        Report::None => {}
+        Report::Stderr => eprint!("{}", table(provider)),
+        Report::File(path) => {
+            let text = format!("lookaside: process {}\n{}", std::process::id(), table(provider));
+            let written = OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path)
+                .and_then(|mut file| file.write_all(text.as_bytes()));
+            if let Err(e) = written {
+                eprintln!("lookaside: statistics: {}: {e}", path.display());
+            }
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! `ASYNC_JOB`s in loops as programs have them: many at once, abandoned, resumed elsewhere, across
+//! `fork`, with full rings and with callbacks.
+#![allow(clippy::undocumented_unsafe_blocks, missing_docs)]
+
+mod libcrypto;
+
+use libcrypto::*;
+use std::{
+    ffi::c_int,
+    ptr::{self, null_mut},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+const PAUSE: c_int = 2;
+const FINISH: c_int = 3;
+
+/// A job: a closure on a fibre, and its wait context.
+struct Job<'a> {
+    job: Ptr,
+    wait: Ptr,
+    work: Box<dyn FnMut() -> bool + 'a>,
+    result: c_int,
+}
+
+unsafe extern "C" fn enter(args: Ptr) -> c_int {
+    let work: *mut &mut dyn FnMut() -> bool = unsafe { *args.cast::<Ptr>() }.cast();
+    c_int::from(unsafe { (*work)() })
+}
+
+impl<'a> Job<'a> {
+    fn new(work: impl FnMut() -> bool + 'a) -> Job<'a> {
+        let wait = unsafe { ASYNC_WAIT_CTX_new() };
+        Job { job: null_mut(), wait, work: Box::new(work), result: -1 }
+    }
+
+    /// Starts or resumes it: whether it has finished.
+    fn go(&mut self) -> bool {
+        let mut work: &mut (dyn FnMut() -> bool + 'a) = &mut *self.work;
+        let mut args: Ptr = ptr::from_mut(&mut work).cast();
+        // While it is paused, the fibre's closure is the one of the box: a fresh reference to it
+        // is only read at the start.
+        let state = unsafe {
+            ASYNC_start_job(
+                &mut self.job,
+                self.wait,
+                &mut self.result,
+                enter,
+                ptr::from_mut(&mut args).cast(),
+                size_of::<Ptr>(),
+            )
+        };
+        assert!(state == PAUSE || state == FINISH, "{state}");
+        state == FINISH
+    }
+
+    fn fds(&self) -> Vec<c_int> {
+        let mut n = 0;
+        unsafe { ASYNC_WAIT_CTX_get_all_fds(self.wait, null_mut(), &mut n) };
+        let mut fds = vec![0; n];
+        unsafe { ASYNC_WAIT_CTX_get_all_fds(self.wait, fds.as_mut_ptr(), &mut n) };
+        fds
+    }
+
+    /// As programs do: waits until an fd is readable, and resumes.
+    fn finish(&mut self) -> bool {
+        while !self.go() {
+            let fds = self.fds();
+            assert_eq!(fds.len(), 1);
+            wait_readable(fds[0]);
+        }
+        self.result == 1
+    }
+}
+
+impl Drop for Job<'_> {
+    fn drop(&mut self) {
+        unsafe { ASYNC_WAIT_CTX_free(self.wait) };
+    }
+}
+
+fn wait_readable(fd: c_int) {
+    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    assert_eq!(unsafe { libc::poll(&mut poll, 1, 10_000) }, 1, "never readable");
+}
+
+const DIGEST: [u8; 32] = [7; 32];
+
+/// `jobs` jobs that each sign `each` times; all fds are waited for between rounds.
+fn rounds(lib: &Lib, key: &Key, jobs: usize, each: usize) {
+    let signed = AtomicUsize::new(0);
+    let mut all: Vec<Job> = (0..jobs)
+        .map(|_| {
+            Job::new(|| {
+                (0..each).all(|_| {
+                    let signature = lib.sign(key, &[], &DIGEST);
+                    signed.fetch_add(1, Relaxed);
+                    signature.is_some_and(|s| lib.verify(key, &[], &DIGEST, &s))
+                })
+            })
+        })
+        .collect();
+    let mut live: Vec<usize> = (0..jobs).collect();
+    let mut passes = 0;
+    while !live.is_empty() {
+        live.retain(|&i| {
+            if let [fd] = all[i].fds()[..] {
+                wait_readable(fd);
+            }
+            !all[i].go()
+        });
+        passes += 1;
+        assert!(passes < 100 * (each + 1), "a job is never done");
+    }
+    assert!(all.iter().all(|job| job.result == 1), "{}", errors());
+    assert_eq!(signed.load(Relaxed), jobs * each);
+}
+
+fn lib_and_key(settings: &[(&str, &str)]) -> (Lib, Key) {
+    let lib = Lib::ours(settings);
+    let key = lib.generate("EC", &[("group", "P-256")]);
+    (lib, key)
+}
+
+#[test]
+fn one_to_forty_jobs() {
+    for engines in ["0", "2"] {
+        let (lib, key) = lib_and_key(&[("engines", engines)]);
+        for jobs in [1, 2, 3, 7, 8, 9, 16, 36, 40] {
+            rounds(&lib, &key, jobs, 3);
+        }
+        assert!(lib.counter("asynchronous") > 100);
+    }
+}
+
+#[test]
+fn batches_fill() {
+    let (lib, key) = lib_and_key(&[("async", "ec-sign")]);
+    rounds(&lib, &key, 36, 8);
+    // 288 signatures in 36 batches at best; the beginning and the end of the loop have partial ones.
+    let batches = lib.counter("batches");
+    let single = lib.counter("synchronous");
+    assert!(batches - single < 50, "{batches} batches, {single} of one");
+}
+
+#[test]
+fn a_lone_job_stops_pausing() {
+    let (lib, key) = lib_and_key(&[("async", "ec-sign")]);
+    rounds(&lib, &key, 1, 100);
+    let submitted = lib.counter("asynchronous");
+    assert!((4..20).contains(&submitted), "{submitted}");
+    // And starts again when it is not alone any more.
+    rounds(&lib, &key, 8, 100);
+    assert!(lib.counter("asynchronous") > 400);
+}
+
+#[test]
+fn full_rings() {
+    for (policy, all_done) in [("wait", true), ("fallback", true), ("fail", false)] {
+        let (lib, key) = lib_and_key(&[("policy", policy), ("depth", "4"), ("async", "ec-sign")]);
+        let mut jobs: Vec<Job> =
+            (0..12).map(|_| Job::new(|| lib.sign(&key, &[], &DIGEST).is_some())).collect();
+        let mut done = 0;
+        let mut live: Vec<usize> = (0..12).collect();
+        while !live.is_empty() {
+            live.retain(|&i| !jobs[i].go());
+        }
+        jobs.iter().for_each(|job| done += usize::from(job.result == 1));
+        assert_eq!(done == 12, all_done, "{policy}: {done}");
+        assert!(done >= 4, "{policy}: {done}");
+        if !all_done {
+            assert!(errors().contains("request ring full"));
+        }
+    }
+}
+
+#[test]
+fn abandoned_jobs() {
+    for engines in ["0", "1"] {
+        let (lib, key) = lib_and_key(&[("engines", engines), ("async", "ec-sign")]);
+        for round in 0..20 {
+            // The wait context goes; the fibre stays where it is for ever, as HAProxy leaves it.
+            for _ in 0..3 {
+                let (lib, key): (&'static Lib, &'static Key) =
+                    unsafe { (&*ptr::from_ref(&lib), &*ptr::from_ref(&key)) };
+                let mut job = Box::new(Job::new(move || lib.sign(key, &[], &DIGEST).is_some()));
+                if !job.go() {
+                    unsafe { ASYNC_WAIT_CTX_free(job.wait) };
+                    job.wait = null_mut();
+                    Box::leak(job);
+                }
+            }
+            let mut job = Job::new(|| lib.sign(&key, &[], &DIGEST).is_some());
+            assert!(job.finish(), "round {round}: {}", errors());
+        }
+    }
+}
+
+#[test]
+fn an_abandoned_job_that_is_resumed_gets_an_error() {
+    let (lib, key) = lib_and_key(&[("async", "ec-sign")]);
+    let mut job = Job::new(|| lib.sign(&key, &[], &DIGEST).is_some());
+    assert!(!job.go());
+    unsafe { ASYNC_WAIT_CTX_free(job.wait) };
+    job.wait = unsafe { ASYNC_WAIT_CTX_new() };
+    // A wait context that is gone is not one to resume with; libcrypto keeps a pointer to the old
+    // one, which nothing here follows.
+    assert!(job.go());
+    assert_eq!(job.result, 0);
+    assert!(errors().contains("abandoned"));
+}
+
+#[test]
+fn jobs_go_on_in_other_threads() {
+    struct Sent<T>(T);
+    unsafe impl<T> Send for Sent<T> {}
+    for engines in ["0", "1"] {
+        let (lib, key) = lib_and_key(&[("engines", engines), ("async", "ec-sign")]);
+        // Each is paused here, gets its response in another thread, and submits its next request
+        // there. It ends here: libcrypto returns to the thread that started a job.
+        for _ in 0..5 {
+            let mut job = Job::new(|| (0..3).all(|_| lib.sign(&key, &[], &DIGEST).is_some()));
+            if job.go() {
+                continue;
+            }
+            let sent = Sent(&mut job);
+            std::thread::scope(|scope| {
+                scope.spawn(move || {
+                    let sent = sent;
+                    if let [fd] = sent.0.fds()[..] {
+                        wait_readable(fd);
+                    }
+                    assert!(!sent.0.go(), "it has two more");
+                });
+            });
+            assert!(job.finish(), "{}", errors());
+        }
+    }
+}
+
+#[test]
+fn many_threads_with_jobs() {
+    for engines in ["0", "2"] {
+        let (lib, key) = lib_and_key(&[("engines", engines)]);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| rounds(&lib, &key, 10, 4));
+            }
+        });
+    }
+}
+
+#[test]
+fn callbacks_instead_of_fds() {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn called(_: Ptr) -> c_int {
+        CALLS.fetch_add(1, Relaxed);
+        1
+    }
+    for engines in ["0", "1"] {
+        let (lib, key) = lib_and_key(&[("engines", engines), ("async", "ec-sign")]);
+        let mut job = Job::new(|| lib.sign(&key, &[], &DIGEST).is_some());
+        unsafe { ASYNC_WAIT_CTX_set_callback(job.wait, Some(called), null_mut()) };
+        CALLS.store(0, Relaxed);
+        let mut seen = 0;
+        while !job.go() {
+            assert!(job.fds().is_empty());
+            let start = std::time::Instant::now();
+            while CALLS.load(Relaxed) == seen {
+                assert!(start.elapsed().as_secs() < 10, "never called");
+                std::thread::yield_now();
+            }
+            seen = CALLS.load(Relaxed);
+        }
+        assert_eq!(job.result, 1);
+        assert!(seen > 0);
+    }
+}
+
+#[test]
+fn pauses_that_are_blocked() {
+    for engines in ["0", "1"] {
+        let (lib, key) = lib_and_key(&[("engines", engines), ("async", "ec-sign")]);
+        let mut job = Job::new(|| unsafe {
+            ASYNC_block_pause();
+            let good = (0..3).all(|_| lib.sign(&key, &[], &DIGEST).is_some());
+            ASYNC_unblock_pause();
+            good
+        });
+        assert!(job.go());
+        assert_eq!(job.result, 1, "{}", errors());
+    }
+}
+
+#[test]
+fn forks() {
+    for engines in ["0", "1"] {
+        let (lib, key) = lib_and_key(&[("engines", engines), ("async", "ec-sign")]);
+        rounds(&lib, &key, 8, 2);
+        let mut paused = Job::new(|| lib.sign(&key, &[], &DIGEST).is_some());
+        let finished = paused.go();
+        match unsafe { libc::fork() } {
+            0 => {
+                let child = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    if !finished {
+                        // The parent's: an error here, not a wait for ever.
+                        assert!(paused.go());
+                        assert_eq!(paused.result, 0);
+                        errors();
+                    }
+                    rounds(&lib, &key, 8, 2);
+                    assert!(lib.sign(&key, &[], &DIGEST).is_some());
+                }));
+                unsafe { libc::_exit(i32::from(child.is_err())) };
+            }
+            child => {
+                let mut status = 0;
+                let start = std::time::Instant::now();
+                while unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } == 0 {
+                    if start.elapsed().as_secs() > 30 {
+                        unsafe { libc::kill(child, libc::SIGKILL) };
+                        panic!("the child hangs");
+                    }
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                assert_eq!(status, 0, "the child failed");
+                if !finished {
+                    assert!(paused.finish(), "{}", errors());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn unloaded_while_a_job_is_paused() {
+    let (lib, key) = lib_and_key(&[("async", "ec-sign")]);
+    let key: &'static Key = Box::leak(Box::new(key));
+    let lib: &'static Lib = Box::leak(Box::new(lib));
+    let thread = std::thread::spawn(move || {
+        let mut job = Job::new(move || lib.sign(key, &[], &DIGEST).is_some());
+        let finished = job.go();
+        // The application drops its key and its library; the job holds references of its own.
+        unsafe {
+            EVP_PKEY_free(key.0);
+            OSSL_LIB_CTX_free(lib.0);
+        }
+        drop(job);
+        finished
+    });
+    assert!(!thread.join().unwrap());
+}
+
+#[test]
+fn a_decryption_and_a_derivation_pause_too() {
+    let lib = Lib::ours(&[]);
+    let rsa = lib.generate("RSA", &[("bits", "2048")]);
+    let (a, b) = (lib.generate("X25519", &[]), lib.generate("X25519", &[]));
+    let secret = lib.derive(&a, &b).unwrap();
+    let mut jobs: Vec<Job> = (0..10)
+        .map(|_| {
+            Job::new(|| {
+                lib.derive(&a, &b).is_some_and(|s| s == secret)
+                    && lib.sign(&rsa, &[("digest", "SHA256")], &DIGEST).is_some()
+                    && lib.try_generate("X25519", &[]).is_some()
+            })
+        })
+        .collect();
+    let mut live: Vec<usize> = (0..10).collect();
+    while !live.is_empty() {
+        live.retain(|&i| !jobs[i].go());
+    }
+    assert!(jobs.iter().all(|job| job.result == 1), "{}", errors());
+    assert!(lib.counter("asynchronous") >= 20);
+}
