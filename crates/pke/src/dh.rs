@@ -254,6 +254,12 @@ impl Group {
         self.p.len()
     }
 
+    /// Whether operations on this CPU run side by side, so that up to eight items are worth
+    /// collecting.
+    pub fn has_kernel(&self, cpu: &Cpu) -> bool {
+        self.p.has_kernel(cpu)
+    }
+
     /// Bytes of a private key that [`generate`] draws: for the named groups those of RFC 7919
     /// (225 bits for 2048, 400 for 8192), else those of q, or of p.
     pub fn private_len(&self) -> usize {

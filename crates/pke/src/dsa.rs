@@ -64,6 +64,12 @@ impl Domain {
         self.q.len()
     }
 
+    /// Whether operations on this CPU run side by side, so that up to eight items are worth
+    /// collecting.
+    pub fn has_kernel(&self, cpu: &Cpu) -> bool {
+        self.p.has_kernel(cpu)
+    }
+
     /// A private key, or a nonce, or half a signature: from 1 to q - 1.
     fn scalar(&self, bytes: &[u8]) -> Result<Bignum, Error> {
         let number = self.q.residue(bytes)?;
@@ -126,7 +132,7 @@ pub fn sign(cpu: &Cpu, items: &mut [SignItem<'_>]) {
     // A second round is for r = 0 or s = 0: with a q of 160 bits or more, for bad parameters only.
     for _ in 0..ROUNDS {
         for open in &mut open {
-            match open.nonces.next(&mut scratch) {
+            match open.nonces.next() {
                 Ok(nonce) => open.nonce = nonce,
                 Err(error) => open.result = Err(error),
             }

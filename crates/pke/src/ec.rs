@@ -38,6 +38,8 @@ use crate::{Error, Item, weierstrass};
 
 mod ecdsa;
 pub(crate) mod group;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
 pub(crate) mod scalar;
 
 use group::{Group, INFINITE, MAX_LEN, MAX_POINT, well_formed, x_of};
@@ -155,6 +157,17 @@ impl Curve {
         self.order_bits().div_ceil(8)
     }
 
+    /// Whether batches on this CPU run side by side, so that up to eight items are worth collecting.
+    pub fn has_kernel(self, cpu: &Cpu) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return cpu.avx512().is_some() && lanes::kernel_curve(self).is_some();
+        #[cfg(not(target_arch = "x86_64"))]
+        return {
+            let _ = cpu;
+            false
+        };
+    }
+
     /// Bytes of an uncompressed point.
     pub const fn point_len(self) -> usize {
         1 + 2 * self.field_len()
@@ -184,6 +197,7 @@ impl fmt::Display for Curve {
 ///
 /// So OpenSSL gets the binary curves only, which AWS-LC does not have.
 struct Library {
+    named: Curve,
     curve: By,
     order: Modulus,
 }
@@ -205,7 +219,7 @@ impl Library {
             By::AwsLc(group) => group.order(),
             By::OpenSsl(group) => group.order(),
         };
-        Ok(Library { order: Modulus::new(order)?, curve: by })
+        Ok(Library { named: curve, order: Modulus::new(order)?, curve: by })
     }
 
     fn of(curve: Curve) -> Result<&'static Library, Error> {
@@ -213,6 +227,15 @@ impl Library {
             [const { OnceLock::new() }; Curve::ALL.len()];
         let library = OPEN[curve as usize].get_or_init(|| Library::open(curve));
         library.as_ref().map_err(|error| *error)
+    }
+
+    /// AWS-LC's group, where it has the curve.
+    #[cfg(target_arch = "x86_64")]
+    fn prime(&self) -> Option<&PrimeGroup> {
+        match &self.curve {
+            By::AwsLc(group) => Some(group),
+            By::OpenSsl(_) => None,
+        }
     }
 
     fn group(&self) -> &dyn Group {
@@ -257,7 +280,7 @@ pub(crate) fn with_nonce(
     let scratch = &mut Scratch::new()?;
     let mut nonces = Nonces::new(nonce, order, private, digest, scratch)?;
     for _ in 0..8 {
-        let k = nonces.next(scratch)?;
+        let k = nonces.next()?;
         if sign(&k, scratch)? {
             return Ok(());
         }
@@ -268,38 +291,35 @@ pub(crate) fn with_nonce(
 const SHORT: Error = Error::BadInput("the source is too short");
 const BAD_PRIVATE: Error = Error::BadKey("the private key is zero or not below the order");
 
-/// What a batch asks for, as the kernels need to know it.
+/// What a batch asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     Generate,
     Public,
-    Derive,
+    Derive { cofactor: bool },
     Sign(Nonce),
     Verify,
 }
 
-/// Runs the items that a kernel takes side by side, and returns the others.
-fn side_by_side<'items, 'a>(
-    cpu: &Cpu,
-    curve: Curve,
-    operation: Operation,
-    items: &'items mut [Item<'a>],
-) -> &'items mut [Item<'a>] {
-    let _ = (cpu, curve, operation);
-    items
-}
-
-/// Runs the batch: side by side as far as a kernel goes, then one by one.
-fn run(
-    cpu: &Cpu,
-    curve: Curve,
-    operation: Operation,
-    items: &mut [Item<'_>],
-    one: impl Fn(&Library, &[u8], &mut [u8]) -> Result<usize, Error>,
-) {
-    let items = side_by_side(cpu, curve, operation, items);
+/// Runs the batch: side by side where a kernel pays, else one by one.
+fn run(cpu: &Cpu, curve: Curve, operation: Operation, items: &mut [Item<'_>]) {
+    let _ = cpu;
+    let library = match Library::of(curve) {
+        Ok(library) => library,
+        Err(error) => return items.iter_mut().for_each(|item| item.fail(error)),
+    };
+    #[cfg(target_arch = "x86_64")]
+    if let Some(place) = lanes::Place::of(cpu, library) {
+        return place.run(operation, items);
+    }
     for item in items {
-        item.run(|src, dst| one(Library::of(curve)?, src, dst));
+        item.run(|src, dst| match operation {
+            Operation::Generate => generate_one(library, src, dst),
+            Operation::Public => public_one(library, src, dst),
+            Operation::Derive { cofactor } => derive_one(library, cofactor, src, dst),
+            Operation::Sign(nonce) => sign_one(library, nonce, src, dst),
+            Operation::Verify => verify_one(library, src),
+        });
     }
 }
 
@@ -307,28 +327,34 @@ fn run(
 ///
 /// The private key is uniform in `[1, order)`.
 pub fn generate(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
-    run(cpu, curve, Operation::Generate, items, |library, src, dst| {
-        if !src.is_empty() {
-            return Err(Error::BadInput("a key pair is made from nothing"));
-        }
-        let o = curve.order_len();
-        let dst = room(dst, o + curve.point_len())?;
-        let (private, point) = dst.split_at_mut(o);
-        scalar::draw(library.group().order(), private)?;
-        library.group().multiply_generator(private, point)?;
-        Ok(dst.len())
-    });
+    run(cpu, curve, Operation::Generate, items);
+}
+
+fn nothing(src: &[u8]) -> Result<(), Error> {
+    if src.is_empty() { Ok(()) } else { Err(Error::BadInput("a key pair is made from nothing")) }
+}
+
+fn generate_one(library: &Library, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    nothing(src)?;
+    let o = library.named.order_len();
+    let dst = room(dst, o + library.named.point_len())?;
+    let (private, point) = dst.split_at_mut(o);
+    scalar::draw(library.group().order(), private)?;
+    library.group().multiply_generator(private, point)?;
+    Ok(dst.len())
 }
 
 /// Public keys: `src` = private key (o bytes), `dst` = point (1 + 2 f).
 ///
 /// [`Error::BadKey`] for a private key that is zero or not below the order.
 pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
-    run(cpu, curve, Operation::Public, items, |library, src, dst| {
-        let dst = room(dst, curve.point_len())?;
-        library.group().multiply_generator(private_key(library, curve, src)?, dst)?;
-        Ok(dst.len())
-    });
+    run(cpu, curve, Operation::Public, items);
+}
+
+fn public_one(library: &Library, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let dst = room(dst, library.named.point_len())?;
+    library.group().multiply_generator(private_key(library, src)?, dst)?;
+    Ok(dst.len())
 }
 
 /// Diffie-Hellman (SP 800-56A, 5.7.1.2): `src` = private key (o bytes) || the peer's point,
@@ -338,28 +364,35 @@ pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
 /// curves and 1 for all others. Without it, a peer's point on a binary curve has to have the right
 /// order, which costs as much again to check.
 pub fn derive(cpu: &Cpu, curve: Curve, cofactor: bool, items: &mut [Item<'_>]) {
-    run(cpu, curve, Operation::Derive, items, |library, src, dst| {
-        let group = library.group();
-        let (o, f) = (curve.order_len(), curve.field_len());
-        let (private, peer) = src.split_at_checked(o).ok_or(SHORT)?;
-        let private = private_key(library, curve, private)?;
-        let dst = room(dst, f)?;
-        let mut product = Zeroizing::new([0; MAX_POINT]);
-        let product = &mut product[..curve.point_len()];
-        if group.cofactor() == 1 {
-            group.multiply(private, peer, product)?;
-        } else if cofactor {
-            let mut scalar = Zeroizing::new([0; MAX_LEN + 1]);
-            let scalar = &mut scalar[..o + 1];
-            scalar::multiply_small(private, group.cofactor(), scalar);
-            group.multiply(scalar, peer, product)?;
-        } else {
-            check_order(group, peer)?;
-            group.multiply(private, peer, product)?;
-        }
-        dst.copy_from_slice(x_of(product, f));
-        Ok(f)
-    });
+    run(cpu, curve, Operation::Derive { cofactor }, items);
+}
+
+fn derive_one(
+    library: &Library,
+    cofactor: bool,
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<usize, Error> {
+    let (group, curve) = (library.group(), library.named);
+    let (o, f) = (curve.order_len(), curve.field_len());
+    let (private, peer) = src.split_at_checked(o).ok_or(SHORT)?;
+    let private = private_key(library, private)?;
+    let dst = room(dst, f)?;
+    let mut product = Zeroizing::new([0; MAX_POINT]);
+    let product = &mut product[..curve.point_len()];
+    if group.cofactor() == 1 {
+        group.multiply(private, peer, product)?;
+    } else if cofactor {
+        let mut scalar = Zeroizing::new([0; MAX_LEN + 1]);
+        let scalar = &mut scalar[..o + 1];
+        scalar::multiply_small(private, group.cofactor(), scalar);
+        group.multiply(scalar, peer, product)?;
+    } else {
+        check_order(group, peer)?;
+        group.multiply(private, peer, product)?;
+    }
+    dst.copy_from_slice(x_of(product, f));
+    Ok(f)
 }
 
 /// ECDSA (FIPS 186-5, 6.4.1): `src` = private key (o bytes) || digest, `dst` = r || s (2 o bytes).
@@ -371,25 +404,30 @@ pub fn derive(cpu: &Cpu, curve: Curve, cofactor: bool, items: &mut [Item<'_>]) {
 /// serves single items of prime curves, does so by giving SHA-512(private key || digest) to its
 /// DRBG as additional input.
 pub fn sign(cpu: &Cpu, curve: Curve, nonce: Nonce, items: &mut [Item<'_>]) {
-    run(cpu, curve, Operation::Sign(nonce), items, |library, src, dst| {
-        let (private, digest) = src.split_at_checked(curve.order_len()).ok_or(SHORT)?;
-        let private = private_key(library, curve, private)?;
-        let dst = room(dst, 2 * curve.order_len())?;
-        library.sign(nonce, private, digest, dst)?;
-        Ok(dst.len())
-    });
+    run(cpu, curve, Operation::Sign(nonce), items);
+}
+
+fn sign_one(library: &Library, nonce: Nonce, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let o = library.named.order_len();
+    let (private, digest) = src.split_at_checked(o).ok_or(SHORT)?;
+    let private = private_key(library, private)?;
+    let dst = room(dst, 2 * o)?;
+    library.sign(nonce, private, digest, dst)?;
+    Ok(dst.len())
 }
 
 /// Verifies ECDSA: `src` = point || r || s || digest, `dst` is not used.
 ///
 /// `Ok(0)`, or [`Error::AuthFailed`] for a wrong signature.
 pub fn verify(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
-    run(cpu, curve, Operation::Verify, items, |library, src, _| {
-        let (point, rest) = split_point(curve, src)?;
-        let (signature, digest) = rest.split_at_checked(2 * curve.order_len()).ok_or(SHORT)?;
-        library.verify(point, signature, digest)?;
-        Ok(0)
-    });
+    run(cpu, curve, Operation::Verify, items);
+}
+
+fn verify_one(library: &Library, src: &[u8]) -> Result<usize, Error> {
+    let (point, rest) = split_point(library.named, src)?;
+    let (signature, digest) = rest.split_at_checked(2 * library.named.order_len()).ok_or(SHORT)?;
+    library.verify(point, signature, digest)?;
+    Ok(0)
 }
 
 /// Full validation of public keys (SP 800-56A, 5.6.2.3.3): `src` = point, `dst` is not used.
@@ -409,9 +447,9 @@ pub fn check_point(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
     }
 }
 
-/// `bytes`, if it is a private key of the curve.
-fn private_key<'a>(library: &Library, curve: Curve, bytes: &'a [u8]) -> Result<&'a [u8], Error> {
-    if bytes.len() != curve.order_len() {
+/// `bytes`, if it is a private key of the library's curve.
+fn private_key<'a>(library: &Library, bytes: &'a [u8]) -> Result<&'a [u8], Error> {
+    if bytes.len() != library.named.order_len() {
         return Err(Error::BadInput("a private key of another length"));
     }
     if scalar::in_range(bytes, library.group().order()) { Ok(bytes) } else { Err(BAD_PRIVATE) }

@@ -50,6 +50,12 @@ impl Curve {
         2 * self.key_len()
     }
 
+    /// Whether batches in [`Mode::Pure`] on this CPU run side by side, so that up to eight items are
+    /// worth collecting.
+    pub fn has_kernel(self, cpu: &Cpu) -> bool {
+        self == Curve::Ed25519 && cfg!(target_arch = "x86_64") && cpu.avx512().is_some()
+    }
+
     fn public(self, seed: &[u8], out: &mut [u8]) -> Result<(), Error> {
         match self {
             Curve::Ed25519 => {

@@ -12,9 +12,9 @@ use lookaside_simd::{Avx512, Cpu};
 use zeroize::Zeroizing;
 
 use crate::batch::{LANES, cut, pays, room, side_by_side, stripped};
-use lookaside_pke_kernel::modexp::{self, Power};
 use crate::library::bignum::{Bignum, Montgomery, Scratch};
 use crate::{Error, Item};
+use lookaside_pke_kernel::modexp::{self, Power};
 
 /// The longest modulus, in bits.
 pub const MAX_BITS: usize = 8192;
@@ -64,6 +64,15 @@ impl Modulus {
     #[allow(clippy::len_without_is_empty)] // No modulus is empty.
     pub fn len(&self) -> usize {
         self.bits.div_ceil(8)
+    }
+
+    /// Whether exponentiations modulo it on this CPU run side by side, so that up to eight items are
+    /// worth collecting.
+    pub fn has_kernel(&self, cpu: &Cpu) -> bool {
+        cpu.avx512().is_some()
+            && self
+                .kernel()
+                .is_some_and(|kernel| pays(LANES, POWER_COST, self.bits, kernel.digits()))
     }
 
     pub(crate) fn number(&self) -> &Bignum {

@@ -3,6 +3,7 @@
 
 use zeroize::Zeroizing;
 
+use crate::ec::scalar::in_range;
 use crate::hash::{Digest, Hash};
 use crate::library::bignum::{Bignum, Scratch};
 use crate::modular::Modulus;
@@ -36,6 +37,41 @@ pub(crate) fn leftmost_bits(digest: &[u8], q_bits: usize) -> Zeroizing<Vec<u8>> 
     out
 }
 
+/// Randomness for the hedged nonces of signatures that are made together: 32 bytes, drawn once.
+///
+/// A nonce is SHA-512 of the private key, these bytes, the digest and a number that does not come
+/// twice, cut to the bits of q, and the next such candidate where that is not in range. So no value
+/// is more likely than another, and none tells of another.
+pub(crate) struct Hedge {
+    fresh: Zeroizing<[u8; 32]>,
+    count: u64,
+}
+
+impl Hedge {
+    pub(crate) fn new() -> Result<Hedge, Error> {
+        Ok(Hedge { fresh: Zeroizing::new(random::bytes()?), count: 0 })
+    }
+
+    /// A nonce from 1 to q - 1 into `out`, which is as long as `q`. `q` has no leading zeros and is
+    /// above 1. Constant time, save that it is seen how many candidates were refused.
+    pub(crate) fn nonce(&mut self, private: &[u8], digest: &[u8], q: &[u8], out: &mut [u8]) {
+        let mut hash = Zeroizing::new([0; 64]);
+        loop {
+            for chunk in out.chunks_mut(64) {
+                self.count += 1;
+                let count = self.count.to_be_bytes();
+                let parts: [&[u8]; 4] = [private, &*self.fresh, digest, &count];
+                Hash::Sha512.digest_into(&parts, &mut *hash);
+                chunk.copy_from_slice(&hash[..chunk.len()]);
+            }
+            out[0] &= 0xff >> q[0].leading_zeros();
+            if in_range(out, q) {
+                return;
+            }
+        }
+    }
+}
+
 /// A sequence of candidates for one signature: the first is used, unless the signature comes out
 /// as 0, which nobody will live to see.
 pub(crate) struct Nonces<'a> {
@@ -44,7 +80,7 @@ pub(crate) struct Nonces<'a> {
 }
 
 enum Source {
-    Hedged { private: Zeroizing<Vec<u8>>, digest: Zeroizing<Vec<u8>> },
+    Hedged { hedge: Hedge, q: Zeroizing<Vec<u8>>, private: Zeroizing<Vec<u8>>, digest: Vec<u8> },
     Deterministic { hash: Hash, key: Digest, value: Digest, first: bool },
 }
 
@@ -58,10 +94,16 @@ impl<'a> Nonces<'a> {
         scratch: &mut Scratch,
     ) -> Result<Nonces<'a>, Error> {
         let source = match kind {
-            Nonce::Hedged => Source::Hedged {
-                private: Zeroizing::new(private.to_vec()),
-                digest: Zeroizing::new(digest.to_vec()),
-            },
+            Nonce::Hedged => {
+                let mut q_bytes = Zeroizing::new(vec![0; q.len()]);
+                q.number().to_bytes(&mut q_bytes)?;
+                Source::Hedged {
+                    hedge: Hedge::new()?,
+                    q: q_bytes,
+                    private: Zeroizing::new(private.to_vec()),
+                    digest: digest.to_vec(),
+                }
+            }
             Nonce::Deterministic(hash) => {
                 // RFC 6979, 3.2, steps b to g.
                 let mut reduced = Zeroizing::new(vec![0; q.len()]);
@@ -80,21 +122,13 @@ impl<'a> Nonces<'a> {
     }
 
     /// The next candidate, from 1 to q - 1, as long as q.
-    pub(crate) fn next(&mut self, scratch: &mut Scratch) -> Result<Zeroizing<Vec<u8>>, Error> {
+    pub(crate) fn next(&mut self) -> Result<Zeroizing<Vec<u8>>, Error> {
         let mut out = Zeroizing::new(vec![0; self.q.len()]);
         loop {
             match &mut self.source {
-                Source::Hedged { private, digest } => {
-                    // At least 64 bits more than q has: reduced mod q, no value is more likely
-                    // than another by more than 2^-64.
-                    let fresh: Zeroizing<[u8; 32]> = Zeroizing::new(random::bytes()?);
-                    let wide_len = self.q.len() + 8;
-                    let mut wide = Zeroizing::new(vec![0; wide_len.next_multiple_of(64)]);
-                    for (counter, chunk) in (0u8..).zip(wide.chunks_mut(64)) {
-                        let parts: [&[u8]; 4] = [private, &*fresh, digest, &[counter]];
-                        Hash::Sha512.digest_into(&parts, chunk);
-                    }
-                    self.q.reduce(&wide[..wide_len], scratch)?.to_bytes(&mut out)?;
+                Source::Hedged { hedge, q, private, digest } => {
+                    hedge.nonce(private, digest, q, &mut out);
+                    return Ok(out);
                 }
                 Source::Deterministic { hash, key, value, first } => {
                     // RFC 6979, 3.2, step h.
@@ -145,7 +179,7 @@ mod tests {
                 Nonces::new(Nonce::Hedged, &q, &private, b"digest", &mut scratch).unwrap();
             let mut seen = std::collections::HashSet::new();
             for _ in 0..100 {
-                let nonce = nonces.next(&mut scratch).unwrap();
+                let nonce = nonces.next().unwrap();
                 assert!(nonce.iter().any(|&byte| byte != 0));
                 assert!(q.residue(&nonce).is_ok());
                 seen.insert(nonce.to_vec());

@@ -22,8 +22,8 @@ pub use self::keys::{Crt, MAX_BITS, MIN_BITS, PrivateKey, PrivateParts, PublicKe
 pub use self::padding::SaltLength;
 use crate::batch::{LANES, cut, pays, room, side_by_side};
 use crate::hash::Hash;
-use lookaside_pke_kernel::modexp::{self, Outcome, Power, Private};
 use crate::{Error, Item};
+use lookaside_pke_kernel::modexp::{self, Outcome, Power, Private};
 
 /// What is done to a message before the private or public operation, and undone after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -294,16 +294,25 @@ fn private_cost(digits: usize) -> usize {
 /// 149 for 1024 to 4096 bits (Sapphire Rapids).
 const PUBLIC_COST: usize = 155;
 
+/// Whether the kernel pays for so many private operations with keys like this one.
+fn private_pays(lanes: usize, key: &PrivateKey) -> bool {
+    key.kernel.as_ref().is_some_and(|kernel| {
+        pays(lanes, private_cost(kernel.class()), key.bits() / 2, kernel.class())
+    })
+}
+
+/// Whether the kernel pays for so many public operations with keys like this one.
+fn public_pays(lanes: usize, key: &PublicKey) -> bool {
+    key.kernel().is_some_and(|kernel| pays(lanes, PUBLIC_COST, key.bits(), kernel.digits()))
+}
+
 /// Raises each block to its private exponent, verified.
 fn raise_private(cpu: &Cpu, blocks: &mut [Block<'_, PrivateKey>]) {
     let token = cpu.avx512().filter(|_| blocks.len() > 1);
     side_by_side(
         blocks.iter_mut().filter(|block| block.result.is_ok()),
         |block| token.and(block.key.kernel.as_ref()).map(modexp::CrtKey::class),
-        |lanes, block| {
-            let digits = block.key.kernel.as_ref().map_or(0, modexp::CrtKey::class);
-            pays(lanes, private_cost(digits), block.key.bits() / 2, digits)
-        },
+        |lanes, block| private_pays(lanes, block.key),
         |blocks| {
             let mut outs = Vec::with_capacity(LANES);
             outs.extend(blocks.iter().map(|block| Zeroizing::new(vec![0; block.bytes.len()])));
@@ -368,10 +377,7 @@ fn raise_public(cpu: &Cpu, blocks: &mut [Block<'_, PublicKey>]) {
         blocks.iter_mut().filter(|block| block.result.is_ok()),
         // The kernel takes as long as the longest exponent of its lanes wants.
         |block| Some((token.and(block.key.kernel())?.digits(), block.key.e.len())),
-        |lanes, block| {
-            let digits = block.key.kernel().map_or(0, modexp::Modulus::digits);
-            pays(lanes, PUBLIC_COST, block.key.bits(), digits)
-        },
+        |lanes, block| public_pays(lanes, block.key),
         |blocks| {
             let mut outs = Vec::with_capacity(LANES);
             outs.extend(blocks.iter().map(|block| Zeroizing::new(vec![0; block.bytes.len()])));

@@ -3,7 +3,7 @@
 use crate::{Error, Item};
 
 /// Lanes of a kernel.
-const LANES: usize = 8;
+pub(crate) const LANES: usize = 8;
 
 /// An operation that a kernel runs side by side and a library one by one. Which of them an item
 /// goes to makes no difference to its answer.
@@ -13,7 +13,7 @@ pub(crate) trait Kernel {
 
     /// From how many items on the kernel takes less time than one by one: its time does not depend
     /// on how many of its lanes are in use.
-    const THRESHOLD: usize;
+    fn threshold(&self) -> usize;
 
     /// The item as a lane; an error is the item's answer.
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error>;
@@ -31,7 +31,7 @@ pub(crate) trait Kernel {
 /// Runs the batch: by the kernel, down to fewer items than it pays for, and those one by one.
 pub(crate) fn run<K: Kernel>(kernel: &K, items: &mut [Item<'_>]) {
     for group in items.chunks_mut(LANES) {
-        if group.len() >= K::THRESHOLD && by_kernel(kernel, group) {
+        if group.len() >= kernel.threshold() && by_kernel(kernel, group) {
             continue;
         }
         for item in group {
@@ -54,7 +54,7 @@ fn by_kernel<K: Kernel>(kernel: &K, group: &mut [Item<'_>]) -> bool {
             Err(error) => item.result = Err(error),
         }
     }
-    if requests.len() < K::THRESHOLD {
+    if requests.len() < kernel.threshold() {
         return false;
     }
     kernel.run(&mut requests);

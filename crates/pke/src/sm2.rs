@@ -44,6 +44,8 @@ use crate::{Error, Item, weierstrass};
 
 mod cipher;
 mod exchange;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
 
 pub use cipher::{Form, decrypt, encrypt};
 pub use exchange::{Role, exchange};
@@ -98,7 +100,7 @@ impl Parts {
     }
 }
 
-/// What a batch asks for, as the kernels need to know it.
+/// What a batch asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     Generate,
@@ -108,56 +110,78 @@ enum Operation {
     Verify,
 }
 
-/// Runs the items that a kernel takes side by side, and returns the others.
-fn side_by_side<'items, 'a>(
-    cpu: &Cpu,
-    operation: Operation,
-    items: &'items mut [Item<'a>],
-) -> &'items mut [Item<'a>] {
-    let _ = (cpu, operation);
-    items
+/// Runs the batch: side by side where a kernel pays, else one by one.
+fn run(cpu: &Cpu, operation: Operation, items: &mut [Item<'_>]) {
+    let _ = cpu;
+    let parts = match Parts::of() {
+        Ok(parts) => parts,
+        Err(error) => return items.iter_mut().for_each(|item| item.fail(error)),
+    };
+    #[cfg(target_arch = "x86_64")]
+    if let Some(place) = lanes::Place::of(cpu, parts) {
+        return place.run(operation, items);
+    }
+    for item in items {
+        item.run(|src, dst| match operation {
+            Operation::Generate => generate_one(parts, src, dst),
+            Operation::Public => public_one(parts, src, dst),
+            Operation::Multiply => multiply_one(parts, src, dst),
+            Operation::Sign => sign_one(parts, src, dst),
+            Operation::Verify => verify_one(parts, src),
+        });
+    }
+}
+
+/// Whether batches of key pairs, public keys, multiples, signatures and verifications run side by
+/// side on this CPU, so that up to eight items are worth collecting.
+pub fn has_kernel(cpu: &Cpu) -> bool {
+    cfg!(target_arch = "x86_64") && cpu.avx512().is_some()
 }
 
 /// Makes key pairs: `src` is empty, `dst` = private || point. Phase 1 of a key exchange makes its
 /// ephemeral pair by this too.
 pub fn generate(cpu: &Cpu, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, Operation::Generate, items) {
-        item.run(|src, dst| {
-            let [] = cut(src, [])?;
-            let dst = room(dst, LEN + POINT_LEN)?;
-            let (private, point) = dst.split_at_mut(LEN);
-            Parts::of()?.draw(private, point)?;
-            Ok(dst.len())
-        });
-    }
+    run(cpu, Operation::Generate, items);
+}
+
+fn generate_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let [] = cut(src, [])?;
+    let dst = room(dst, LEN + POINT_LEN)?;
+    let (private, point) = dst.split_at_mut(LEN);
+    parts.draw(private, point)?;
+    Ok(dst.len())
 }
 
 /// Public keys: `src` = private, `dst` = point.
 pub fn public(cpu: &Cpu, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, Operation::Public, items) {
-        item.run(|src, dst| {
-            let parts = Parts::of()?;
-            let [private] = cut(src, [LEN])?;
-            let dst = room(dst, POINT_LEN)?;
-            parts.group.multiply_generator(parts.private_key(private)?, dst)?;
-            Ok(dst.len())
-        });
-    }
+    run(cpu, Operation::Public, items);
+}
+
+fn public_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let [private] = cut(src, [LEN])?;
+    let dst = room(dst, POINT_LEN)?;
+    parts.group.multiply_generator(parts.private_key(private)?, dst)?;
+    Ok(dst.len())
 }
 
 /// Multiples of points: `src` = scalar || point, `dst` = point. The scalar is in `[1, n)`.
 pub fn multiply(cpu: &Cpu, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, Operation::Multiply, items) {
-        item.run(|src, dst| {
-            let group = &Parts::of()?.group;
-            let [scalar, point] = cut(src, [LEN, POINT_LEN])?;
-            if !scalar::in_range(scalar, group.order()) {
-                return Err(Error::BadInput("the scalar is zero or not below the order"));
-            }
-            let dst = room(dst, POINT_LEN)?;
-            group.multiply(scalar, point, dst)?;
-            Ok(dst.len())
-        });
+    run(cpu, Operation::Multiply, items);
+}
+
+fn multiply_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let [scalar, point] = cut(src, [LEN, POINT_LEN])?;
+    in_order(&parts.group, scalar)?;
+    let dst = room(dst, POINT_LEN)?;
+    parts.group.multiply(scalar, point, dst)?;
+    Ok(dst.len())
+}
+
+fn in_order(group: &PrimeGroup, scalar: &[u8]) -> Result<(), Error> {
+    if scalar::in_range(scalar, group.order()) {
+        Ok(())
+    } else {
+        Err(Error::BadInput("the scalar is zero or not below the order"))
     }
 }
 
@@ -189,18 +213,21 @@ pub fn digest(id: &[u8], point: &[u8], message: &[u8]) -> Result<[u8; LEN], Erro
 /// r = e + x mod n        s = (1 + d)^-1 (k - r d) mod n
 /// ```
 pub fn sign(cpu: &Cpu, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, Operation::Sign, items) {
-        item.run(|src, dst| {
-            let parts = Parts::of()?;
-            let [private, e] = cut(src, [LEN, LEN])?;
-            let private = parts.private_key(private)?;
-            let dst = room(dst, 2 * LEN)?;
-            with_nonce(Nonce::Hedged, &parts.order, private, e, |k, scratch| {
-                sign_with(parts, private, e, k, dst, scratch)
-            })?;
-            Ok(dst.len())
-        });
-    }
+    run(cpu, Operation::Sign, items);
+}
+
+fn sign_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let [private, e] = cut(src, [LEN, LEN])?;
+    let private = parts.private_key(private)?;
+    let dst = room(dst, 2 * LEN)?;
+    sign_e(parts, private, e, dst)?;
+    Ok(dst.len())
+}
+
+fn sign_e(parts: &Parts, private: &[u8], e: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    with_nonce(Nonce::Hedged, &parts.order, private, e, |k, scratch| {
+        sign_with(parts, private, e, k, out, scratch)
+    })
 }
 
 /// `false`: k gives no signature, take another one.
@@ -238,17 +265,16 @@ fn sign_with(
 ///
 /// `Ok(0)`, or [`Error::AuthFailed`]: r is not e + x mod n for (x, y) = s G + (r + s) P.
 pub fn verify(cpu: &Cpu, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, Operation::Verify, items) {
-        item.run(|src, _| {
-            let parts = Parts::of()?;
-            let [point, r, s, e] = cut(src, [POINT_LEN, LEN, LEN, LEN])?;
-            parts.group.check(point)?;
-            verify_one(parts, point, r, s, e).map(|()| 0)
-        });
-    }
+    run(cpu, Operation::Verify, items);
 }
 
-fn verify_one(parts: &Parts, point: &[u8], r: &[u8], s: &[u8], e: &[u8]) -> Result<(), Error> {
+fn verify_one(parts: &Parts, src: &[u8]) -> Result<usize, Error> {
+    let [point, r, s, e] = cut(src, [POINT_LEN, LEN, LEN, LEN])?;
+    parts.group.check(point)?;
+    verify_e(parts, point, r, s, e).map(|()| 0)
+}
+
+fn verify_e(parts: &Parts, point: &[u8], r: &[u8], s: &[u8], e: &[u8]) -> Result<(), Error> {
     let Parts { group, order: n, .. } = parts;
     if [r, s].iter().any(|half| !scalar::in_range(half, group.order())) {
         return Err(Error::AuthFailed);

@@ -18,6 +18,9 @@ use crate::library::ec::PrimeGroup;
 use crate::library::openssl::AnyGroup;
 use crate::{Error, Item};
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod lanes;
+
 pub use crate::library::openssl::Field;
 
 /// The longest field, in bits.

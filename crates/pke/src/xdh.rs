@@ -14,6 +14,8 @@ use crate::{Error, Item, random};
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod lanes;
+#[cfg(target_arch = "x86_64")]
+mod lanes448;
 
 /// A curve of RFC 7748.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +47,12 @@ impl Curve {
         }
     }
 
+    /// Whether batches on this CPU run side by side, so that up to eight items are worth collecting.
+    pub fn has_kernel(self, cpu: &Cpu) -> bool {
+        let _ = self; // Both.
+        cfg!(target_arch = "x86_64") && cpu.avx512().is_some()
+    }
+
     fn public(self, private: &[u8], out: &mut [u8]) -> Result<(), Error> {
         match self {
             Curve::X25519 => {
@@ -68,6 +76,8 @@ pub fn generate(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
     match (curve, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
         (Curve::X25519, Some(token)) => side_by_side::run(&lanes::Generate(token), items),
+        #[cfg(target_arch = "x86_64")]
+        (Curve::X448, Some(token)) => side_by_side::run(&lanes448::Generate(token), items),
         _ => each(items, |src, dst| generate_one(curve, src, dst)),
     }
 }
@@ -77,6 +87,8 @@ pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
     match (curve, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
         (Curve::X25519, Some(token)) => side_by_side::run(&lanes::Public(token), items),
+        #[cfg(target_arch = "x86_64")]
+        (Curve::X448, Some(token)) => side_by_side::run(&lanes448::Public(token), items),
         _ => each(items, |src, dst| public_one(curve, src, dst)),
     }
 }
@@ -89,6 +101,8 @@ pub fn derive(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
     match (curve, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
         (Curve::X25519, Some(token)) => side_by_side::run(&lanes::Derive(token), items),
+        #[cfg(target_arch = "x86_64")]
+        (Curve::X448, Some(token)) => side_by_side::run(&lanes448::Derive(token), items),
         _ => each(items, |src, dst| derive_one(curve, src, dst)),
     }
 }

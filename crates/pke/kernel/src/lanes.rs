@@ -430,19 +430,4 @@ mod wide {
             step.run()
         }
     }
-
-    /// No instruction; the compiler has to assume that there is one.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn opaque(mut value: __m512i) -> __m512i {
-        // SAFETY: the text is a comment.
-        unsafe {
-            core::arch::asm!(
-                "/* {} */",
-                inlateout(zmm_reg) value,
-                options(pure, nomem, nostack, preserves_flags),
-            );
-        }
-        value
-    }
 }

@@ -1,6 +1,6 @@
 //! Kernels that run eight operations side by side, one per 64-bit lane of a 512-bit vector.
 //!
-//! They are written over [`lanes::Lanes`], a small private trait with two implementations: AVX-512
+//! They are written over `Lanes`, a small private trait with two implementations: AVX-512
 //! with IFMA, and arrays of eight integers. The second is the readable twin: the same source, so
 //! what a tool finds in it (a branch or an address that depends on a secret) it finds in the first.
 //! On x86-64 the feature `twin` adds it; elsewhere it is all there is.

@@ -7,12 +7,12 @@ use lookaside_simd::Avx512;
 
 use super::{Curve, Mode, array, generate_one, public_one, sign_one, split, verify_one};
 use crate::batch::{cut, room};
-use lookaside_pke_kernel::curve25519::{
-    self, ed25519_public_avx512, ed25519_sign_avx512, ed25519_verify_avx512,
-};
 use crate::side_by_side::Kernel;
 use crate::xdh::lanes::place;
 use crate::{Error, random};
+use lookaside_pke_kernel::curve25519::{
+    self, ed25519_public_avx512, ed25519_sign_avx512, ed25519_verify_avx512,
+};
 
 const LEN: usize = Curve::Ed25519.key_len();
 const SIGNATURE_LEN: usize = Curve::Ed25519.signature_len();
@@ -22,7 +22,9 @@ pub(super) struct Sign(pub Avx512);
 impl Kernel for Sign {
     type Request<'a> = curve25519::Sign<'a>;
 
-    const THRESHOLD: usize = 4;
+    fn threshold(&self) -> usize {
+        4
+    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
         let (pair, message) = split(src, 2 * LEN)?;
@@ -49,7 +51,9 @@ pub(super) struct Verify(pub Avx512);
 impl Kernel for Verify {
     type Request<'a> = curve25519::Verify<'a>;
 
-    const THRESHOLD: usize = 2;
+    fn threshold(&self) -> usize {
+        2
+    }
 
     fn request<'a>(&self, src: &'a [u8], _: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
         let (public, rest) = split(src, LEN)?;
@@ -76,7 +80,9 @@ pub(super) struct Public(pub Avx512);
 impl Kernel for Public {
     type Request<'a> = curve25519::Public<'a>;
 
-    const THRESHOLD: usize = 4;
+    fn threshold(&self) -> usize {
+        4
+    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
         let [seed] = cut(src, [LEN])?;
@@ -101,7 +107,9 @@ pub(super) struct Generate(pub Avx512);
 impl Kernel for Generate {
     type Request<'a> = curve25519::Public<'a>;
 
-    const THRESHOLD: usize = 4;
+    fn threshold(&self) -> usize {
+        4
+    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
         let [] = cut(src, [])?;

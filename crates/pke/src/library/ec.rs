@@ -278,6 +278,12 @@ impl PrimeGroup {
         if len == out.len() { Ok(()) } else { Err(cleared(INFINITE)) }
     }
 
+    /// The uncompressed form of `point`, which is checked.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn decompress(&self, point: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        self.encode(&self.decode(point)?, out)
+    }
+
     /// `out = g * G + scalar * point`, without the half that is absent.
     fn multiply_into(
         &self,

@@ -7,12 +7,13 @@ use std::sync::OnceLock;
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
+use super::{private_pays, public_pays};
 use crate::Error;
-use crate::batch::stripped;
+use crate::batch::{LANES, stripped};
 use crate::hash::{Digest, Hash};
-use lookaside_pke_kernel::modexp;
 use crate::library::bignum::{Bignum, Scratch};
 use crate::library::rsa::Key;
+use lookaside_pke_kernel::modexp;
 
 /// The shortest modulus, in bits. It protects nothing; old software and tests have such keys.
 pub const MIN_BITS: usize = 512;
@@ -49,6 +50,12 @@ impl PublicKey {
         let bits = check_public(n, e)?;
         let key = Key::from_parts(n, e, None)?;
         Ok(PublicKey { key, n: n.into(), e: e.into(), bits, kernel: OnceLock::new() })
+    }
+
+    /// Whether operations with it on this CPU run side by side, so that up to eight items, of this
+    /// key or of others as long, are worth collecting.
+    pub fn has_kernel(&self, cpu: &Cpu) -> bool {
+        cpu.avx512().is_some() && public_pays(LANES, self)
     }
 
     pub(super) fn kernel(&self) -> Option<&modexp::Modulus> {
@@ -154,6 +161,12 @@ impl PrivateKey {
         }
         let rejection = Hash::Sha256.digest(&[&wide]);
         Ok(PrivateKey { key, n: n.into(), bits, rejection, kernel })
+    }
+
+    /// Whether operations with it on this CPU run side by side, so that up to eight items, of this
+    /// key or of others as long, are worth collecting.
+    pub fn has_kernel(&self, cpu: &Cpu) -> bool {
+        cpu.avx512().is_some() && private_pays(LANES, self)
     }
 
     /// Bits of n.

@@ -7,10 +7,10 @@ use lookaside_simd::Avx512;
 
 use super::{Curve, array, derive_one, generate_one, public_one};
 use crate::batch::{cut, room};
-use lookaside_pke_kernel::curve25519::{self, x25519_avx512, x25519_public_avx512};
 use crate::library::curve25519::ZERO_SECRET;
 use crate::side_by_side::Kernel;
 use crate::{Error, random};
+use lookaside_pke_kernel::curve25519::{self, x25519_avx512, x25519_public_avx512};
 
 const LEN: usize = Curve::X25519.len();
 
@@ -24,7 +24,9 @@ pub(super) struct Derive(pub Avx512);
 impl Kernel for Derive {
     type Request<'a> = curve25519::Derive<'a>;
 
-    const THRESHOLD: usize = 2;
+    fn threshold(&self) -> usize {
+        2
+    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
         let [private, peer] = cut(src, [LEN; 2])?;
@@ -50,7 +52,9 @@ pub(super) struct Public(pub Avx512);
 impl Kernel for Public {
     type Request<'a> = curve25519::Public<'a>;
 
-    const THRESHOLD: usize = 4;
+    fn threshold(&self) -> usize {
+        4
+    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
         let [private] = cut(src, [LEN])?;
@@ -75,7 +79,9 @@ pub(super) struct Generate(pub Avx512);
 impl Kernel for Generate {
     type Request<'a> = curve25519::Public<'a>;
 
-    const THRESHOLD: usize = 4;
+    fn threshold(&self) -> usize {
+        4
+    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
         let [] = cut(src, [])?;

@@ -1,7 +1,9 @@
 //! Sessions as the service wants them.
 
 use lookaside_core::{Kdf, Pke, Prepared, SessionSpec, SetupError};
-use lookaside_pke::{binary, dh, dsa, ec, eddsa, hash::Hash, kdf, modular, rsa, weierstrass, xdh};
+use lookaside_pke::{
+    binary, dh, dsa, ec, eddsa, hash::Hash, kdf, modular, rsa, sm2, weierstrass, xdh,
+};
 use lookaside_simd::Cpu;
 
 use super::{LANES, words};
@@ -119,20 +121,26 @@ pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Result<Prepared, SetupEr
     Ok(Prepared::new(session).best_batch(lanes))
 }
 
-/// How many requests of the session run side by side.
+/// How many requests of the session are worth collecting: those that run side by side.
 fn lanes(session: &Session, cpu: &Cpu) -> usize {
-    let kernel = cpu.avx512().is_some()
-        && matches!(
-            session,
-            Session::RsaPrivate(_)
-                | Session::RsaPublic(_)
-                | Session::Dh(_)
-                | Session::Dsa(_)
-                | Session::Modular(_)
-                | Session::Ec(ec::Curve::P256 | ec::Curve::P384 | ec::Curve::P521)
-                | Session::Xdh(_)
-                | Session::Eddsa(eddsa::Curve::Ed25519)
-                | Session::Sm2
-        );
+    let kernel = match session {
+        Session::RsaPrivate(key) => key.has_kernel(cpu),
+        Session::RsaPublic(key) => key.has_kernel(cpu),
+        Session::Dh(group) => group.has_kernel(cpu),
+        Session::Dsa(domain) => domain.has_kernel(cpu),
+        Session::Modular(modulus) => modulus.has_kernel(cpu),
+        Session::Ec(curve) => curve.has_kernel(cpu),
+        Session::Xdh(curve) => curve.has_kernel(cpu),
+        Session::Eddsa(curve) => curve.has_kernel(cpu),
+        Session::Sm2 => sm2::has_kernel(cpu),
+        Session::RsaGenerate(_)
+        | Session::DsaParameters { .. }
+        | Session::Weierstrass(_)
+        | Session::BinaryField(_)
+        | Session::Prime
+        | Session::TlsPrf(_)
+        | Session::Hkdf(_)
+        | Session::Foreign => false,
+    };
     if kernel { LANES } else { 1 }
 }

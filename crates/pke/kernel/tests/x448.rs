@@ -1,6 +1,6 @@
 //! X448: vectors of RFC 7748, Wycheproof, and OpenSSL as the other implementation.
 
-use lookaside_pke::kernel::curve448::*;
+use lookaside_pke_kernel::curve448::*;
 use lookaside_simd::Cpu;
 use openssl_sys as ossl;
 

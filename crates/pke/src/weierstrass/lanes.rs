@@ -1,0 +1,220 @@
+//! The kernel of short Weierstrass curves: what the curves with a name and SM2 ask of it.
+
+use std::borrow::Cow;
+
+use lookaside_pke_kernel::weierstrass as kernel;
+use lookaside_simd::Avx512;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::Error;
+use crate::ec::group::{Group, x_of};
+use crate::library::bignum::Scratch;
+use crate::library::ec::PrimeGroup;
+use crate::modular::Modulus;
+use crate::nonce::{Hedge, Nonce, Nonces, leftmost_bits};
+use crate::side_by_side::LANES;
+
+pub(crate) use lookaside_pke_kernel::weierstrass::{Curve, Public};
+
+/// The longest coordinate: that of P-521.
+const MAX_LEN: usize = 66;
+
+/// What has kernels of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// A signature.
+    Sign,
+    /// A verification.
+    Verify,
+    /// A private key times a point.
+    Multiply,
+    /// A private key times the generator.
+    Public,
+}
+
+/// A curve and the right to use its kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lanes {
+    pub(crate) token: Avx512,
+    pub(crate) curve: Curve,
+}
+
+/// A signature to be made.
+pub(crate) struct Signing<'a> {
+    /// From 1 to the order - 1.
+    pub(crate) private: &'a [u8],
+    /// Of any length.
+    pub(crate) digest: &'a [u8],
+    /// Where r || s goes.
+    pub(crate) signature: &'a mut [u8],
+    pub(crate) result: Result<(), Error>,
+}
+
+/// A signature to be verified.
+pub(crate) struct Verifying<'a> {
+    /// X || Y, on the curve.
+    pub(crate) public: Cow<'a, [u8]>,
+    /// r || s.
+    pub(crate) signature: &'a [u8],
+    /// Of any length.
+    pub(crate) digest: &'a [u8],
+    pub(crate) ok: bool,
+}
+
+/// A private key times a point.
+pub(crate) struct Multiplying<'a> {
+    /// From 1 to the order - 1.
+    pub(crate) private: &'a [u8],
+    /// X || Y, on the curve.
+    pub(crate) peer: Cow<'a, [u8]>,
+    /// Where the product goes: its X where there is room for a coordinate only, else
+    /// 0x04 || X || Y.
+    pub(crate) out: &'a mut [u8],
+    pub(crate) ok: bool,
+}
+
+/// What the kernel answers where nothing is wrong that it was not asked before.
+pub(crate) const FAILED: Error = Error::Library("the curve kernel");
+
+impl Lanes {
+    /// From how many lanes in use on the kernel takes less time than AWS-LC one by one.
+    pub(crate) fn threshold(self, operation: Operation) -> usize {
+        let _ = operation;
+        2
+    }
+
+    /// Signs by nonces of the given kind. Where the kernel makes no signature, because r or s came
+    /// out 0, which nobody will live to see, `one` does.
+    pub(crate) fn sign(
+        self,
+        nonce: Nonce,
+        order: (&Modulus, &[u8]),
+        requests: &mut [Signing<'_>],
+        one: impl Fn(&mut Signing<'_>) -> Result<(), Error>,
+    ) {
+        let len = self.curve.len();
+        let mut nonces = Zeroizing::new([0; LANES * MAX_LEN]);
+        if let Err(error) = draw(nonce, order, requests, &mut nonces[..requests.len() * len]) {
+            requests.iter_mut().for_each(|request| request.result = Err(error));
+            return;
+        }
+        let bits = order.0.bits();
+        let digests: Vec<_> = requests.iter().map(|r| leftmost_bits(r.digest, bits)).collect();
+        let mut lanes: Vec<_> = requests
+            .iter_mut()
+            .zip(&digests)
+            .zip(nonces.chunks(len))
+            .map(|((Signing { private, signature, .. }, digest), nonce)| kernel::Sign {
+                private,
+                nonce,
+                digest,
+                signature,
+                ok: false,
+            })
+            .collect();
+        kernel::sign_avx512(self.token, self.curve, &mut lanes);
+        let signed: Vec<bool> = lanes.iter().map(|lane| lane.ok).collect();
+        for (request, signed) in requests.iter_mut().zip(signed) {
+            request.result = if signed { Ok(()) } else { one(request) };
+        }
+    }
+
+    /// Verifies.
+    pub(crate) fn verify(self, order_bits: usize, requests: &mut [Verifying<'_>]) {
+        let digests: Vec<_> =
+            requests.iter().map(|r| leftmost_bits(r.digest, order_bits)).collect();
+        let mut lanes: Vec<_> = requests
+            .iter()
+            .zip(&digests)
+            .map(|(Verifying { public, signature, .. }, digest)| kernel::Verify {
+                public,
+                digest,
+                signature,
+                ok: false,
+            })
+            .collect();
+        kernel::verify_avx512(self.token, self.curve, &mut lanes);
+        let verified: Vec<bool> = lanes.iter().map(|lane| lane.ok).collect();
+        for (request, verified) in requests.iter_mut().zip(verified) {
+            request.ok = verified;
+        }
+    }
+
+    /// Multiplies points.
+    pub(crate) fn multiply(self, requests: &mut [Multiplying<'_>]) {
+        let len = self.curve.len();
+        let mut products = [[0; 1 + 2 * MAX_LEN]; LANES];
+        let mut lanes: Vec<_> = requests
+            .iter()
+            .zip(&mut products)
+            .map(|(Multiplying { private, peer, .. }, product)| kernel::Derive {
+                private,
+                peer,
+                out: &mut product[1..1 + 2 * len],
+                ok: false,
+            })
+            .collect();
+        kernel::derive_avx512(self.token, self.curve, &mut lanes);
+        let multiplied: Vec<bool> = lanes.iter().map(|lane| lane.ok).collect();
+        for ((request, product), ok) in requests.iter_mut().zip(&mut products).zip(multiplied) {
+            request.ok = ok;
+            product[0] = 4;
+            if ok {
+                let product = &product[..1 + 2 * len];
+                let all = request.out.len() == product.len();
+                request.out.copy_from_slice(if all { product } else { x_of(product, len) });
+            }
+        }
+        products.zeroize();
+    }
+
+    /// Multiplies the generator: public keys.
+    pub(crate) fn public(self, requests: &mut [Public<'_>]) {
+        kernel::public_avx512(self.token, self.curve, requests);
+    }
+}
+
+/// A nonce for each request, one after the other.
+fn draw(
+    kind: Nonce,
+    (order, order_bytes): (&Modulus, &[u8]),
+    requests: &[Signing<'_>],
+    nonces: &mut [u8],
+) -> Result<(), Error> {
+    let nonces = requests.iter().zip(nonces.chunks_mut(order_bytes.len()));
+    match kind {
+        Nonce::Hedged => {
+            let mut hedge = Hedge::new()?;
+            for (request, nonce) in nonces {
+                hedge.nonce(request.private, request.digest, order_bytes, nonce);
+            }
+        }
+        Nonce::Deterministic(_) => {
+            let mut scratch = Scratch::new()?;
+            for (Signing { private, digest, .. }, nonce) in nonces {
+                let next = Nonces::new(kind, order, private, digest, &mut scratch)?.next()?;
+                nonce.copy_from_slice(&next);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A point for the kernel, which wants X || Y and checks neither.
+pub(crate) fn coordinates<'a>(group: &PrimeGroup, point: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
+    if point.first() == Some(&4) {
+        group.check(point)?;
+        Ok(Cow::Borrowed(&point[1..]))
+    } else {
+        let mut whole = vec![0; 1 + 2 * group.field_len()];
+        group.decompress(point, &mut whole)?;
+        Ok(Cow::Owned(whole.split_off(1)))
+    }
+}
+
+/// A lane for a public key: `point` is where 0x04 || X || Y goes.
+pub(crate) fn public_lane<'a>(private: &'a [u8], point: &'a mut [u8]) -> Public<'a> {
+    let (form, out) = point.split_at_mut(1);
+    form[0] = 4;
+    Public { private, out, ok: false }
+}

@@ -1,0 +1,99 @@
+//! X448 in the lanes of a vector.
+//!
+//! The thresholds: THRESHOLDS.
+
+use lookaside_simd::Avx512;
+
+use super::lanes::place;
+use super::{Curve, array, derive_one, generate_one, public_one};
+use crate::batch::{cut, room};
+use crate::library::curve25519::ZERO_SECRET;
+use crate::side_by_side::Kernel;
+use crate::{Error, random};
+use lookaside_pke_kernel::curve448::{self, x448_avx512, x448_public_avx512};
+
+const LEN: usize = Curve::X448.len();
+
+pub(super) struct Derive(pub Avx512);
+
+impl Kernel for Derive {
+    type Request<'a> = curve448::Derive<'a>;
+
+    fn threshold(&self) -> usize {
+        2
+    }
+
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
+        let [private, peer] = cut(src, [LEN; 2])?;
+        let (private, peer) = (array(private)?, array(peer)?);
+        Ok(curve448::Derive { private, peer, out: place(dst)?, ok: false })
+    }
+
+    fn run(&self, requests: &mut [Self::Request<'_>]) {
+        x448_avx512(self.0, requests);
+    }
+
+    fn answer(request: &Self::Request<'_>) -> Result<usize, Error> {
+        if request.ok { Ok(LEN) } else { Err(ZERO_SECRET) }
+    }
+
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+        derive_one(Curve::X448, src, dst)
+    }
+}
+
+pub(super) struct Public(pub Avx512);
+
+impl Kernel for Public {
+    type Request<'a> = curve448::Public<'a>;
+
+    fn threshold(&self) -> usize {
+        2
+    }
+
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
+        let [private] = cut(src, [LEN])?;
+        Ok(curve448::Public { private: array(private)?, out: place(dst)? })
+    }
+
+    fn run(&self, requests: &mut [Self::Request<'_>]) {
+        x448_public_avx512(self.0, requests);
+    }
+
+    fn answer(_: &Self::Request<'_>) -> Result<usize, Error> {
+        Ok(LEN)
+    }
+
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+        public_one(Curve::X448, src, dst)
+    }
+}
+
+pub(super) struct Generate(pub Avx512);
+
+impl Kernel for Generate {
+    type Request<'a> = curve448::Public<'a>;
+
+    fn threshold(&self) -> usize {
+        2
+    }
+
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
+        let [] = cut(src, [])?;
+        let (private, out) = room(dst, 2 * LEN)?.split_at_mut(LEN);
+        random::fill(private)?;
+        Ok(curve448::Public { private: array(private)?, out: place(out)? })
+    }
+
+    fn run(&self, requests: &mut [Self::Request<'_>]) {
+        x448_public_avx512(self.0, requests);
+    }
+
+    fn answer(_: &Self::Request<'_>) -> Result<usize, Error> {
+        Ok(2 * LEN)
+    }
+
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+        generate_one(Curve::X448, src, dst)
+    }
+}
