@@ -42,8 +42,13 @@ pub fn signature(rs: &[u8]) -> Vec<u8> {
     wrap(0x30, &content)
 }
 
+/// The most bytes that [`signature`] makes of two numbers of `len` bytes.
+pub fn signature_len(len: usize) -> usize {
+    signature_len_bits(8 * len)
+}
+
 /// The most bytes that [`signature`] makes of two numbers of `bits` bits.
-pub fn signature_len(bits: usize) -> usize {
+pub fn signature_len_bits(bits: usize) -> usize {
     let header = |n: usize| {
         let mut out = Vec::new();
         length(n, &mut out);
@@ -215,10 +220,10 @@ mod tests {
         assert_eq!(open_signature(&der, 4).unwrap(), rs);
         assert!(open_signature(&der, 1).is_none());
         let long = [0xffu8; 132];
-        assert_eq!(signature(&long).len(), signature_len(528));
+        assert_eq!(signature(&long).len(), signature_len(66));
         // P-521: the top byte has one bit.
         let top = [&[1u8][..], &[0xff; 65]].concat().repeat(2);
-        assert_eq!(signature(&top).len(), signature_len(521));
+        assert_eq!(signature(&top).len(), signature_len_bits(521));
         assert_eq!(open_signature(&signature(&long), 66).unwrap(), long);
     }
 
