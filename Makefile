@@ -7,6 +7,8 @@ CORPUS  ?=
 INPUT   ?=
 # make test: some steps only, e.g. STEPS="fmt clippy".
 STEPS   ?=
+# make bench-tls, make bench-speed: options of theirs.
+ARGS    ?=
 
 target  := $(or $(CARGO_TARGET_DIR),target)
 release := $(target)/release
@@ -15,13 +17,15 @@ version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 ABI     := 0
 root    := $(DESTDIR)$(PREFIX)
 
-.PHONY: help run test bench build install uninstall fuzz clean
+.PHONY: help run test bench bench-tls bench-speed build install uninstall fuzz clean
 
 help:
 	@echo 'make run            compress a real file through the CPU device, verified, beside zlib'
 	@echo '     INPUT=FILE     ... this one'
 	@echo 'make test           the whole suite; STEPS="fmt clippy" for some steps'
 	@echo 'make bench          the figures of parcomp and the benches; CORPUS=DIR'
+	@echo 'make bench-tls      TLS handshakes of HAProxy with our provider beside plain OpenSSL'
+	@echo 'make bench-speed    the tables of openssl speed, likewise; ARGS="--help" for options of both'
 	@echo 'make build          everything that is installed, in release'
 	@echo 'make install        PREFIX=/usr/local, DESTDIR='
 	@echo 'make uninstall      removes what install put there'
@@ -40,9 +44,16 @@ bench:
 	$(release)/parcomp bench --out $(target)/bench $(if $(CORPUS),--corpus '$(CORPUS)')
 	cargo bench --locked -p lookaside-bench
 
+bench-tls:
+	@scripts/bench-tls $(ARGS)
+
+bench-speed:
+	@scripts/bench-openssl-speed $(ARGS)
+
 build:
 	scripts/setup build
-	cargo build --release --locked -p parcomp -p cf -p lookaside-capi -p lookaside-cli
+	cargo build --release --locked -p parcomp -p cf -p lookaside-capi -p lookaside-cli \
+		-p lookaside-openssl
 
 install: build
 	install -d '$(root)/bin' '$(root)/include' '$(root)/lib/pkgconfig'
@@ -52,6 +63,8 @@ install: build
 	ln -sf liblookaside.so.$(ABI) '$(root)/lib/liblookaside.so'
 	install -m 755 $(release)/libcf.so '$(root)/lib/libcf.so.$(ABI)'
 	ln -sf libcf.so.$(ABI) '$(root)/lib/libcf.so'
+	install -d '$(root)/lib/lookaside/openssl'
+	install -m 755 $(release)/liblookaside_provider.so '$(root)/lib/lookaside/openssl/lookaside.so'
 	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(version)|g' crates/capi/lookaside.pc.in \
 		> '$(root)/lib/pkgconfig/lookaside.pc'
 	@echo 'Installed under $(root). If a program does not find the libraries: ldconfig, or'
@@ -62,6 +75,7 @@ uninstall:
 	rm -f '$(root)/include/lookaside.h' '$(root)/include/cf.h'
 	rm -f '$(root)/lib/liblookaside.so' '$(root)/lib/liblookaside.so.$(ABI)'
 	rm -f '$(root)/lib/libcf.so' '$(root)/lib/libcf.so.$(ABI)' '$(root)/lib/pkgconfig/lookaside.pc'
+	rm -f '$(root)/lib/lookaside/openssl/lookaside.so'
 
 fuzz:
 	scripts/fuzz $(if $(TARGET),run $(TARGET) $(SECONDS),smoke $(SECONDS))

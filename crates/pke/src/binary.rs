@@ -73,9 +73,9 @@ impl Field {
         }
         let is_set = |bit: &usize| polynomial[polynomial.len() - 1 - bit / 8] >> (bit % 8) & 1 == 1;
         let terms: Vec<usize> = (0..degree).rev().filter(is_set).collect();
-        // A product has degree 2 m - 2 at most, the double-length numbers of `reduce` 16 m - 1 less
-        // than the next byte. A fold takes x^(m+i) to x^(t+i), t being the highest term below: it
-        // lowers the degree by m - t.
+        // What `reduce` is given has at most twice the bits of an element's bytes; so many of them
+        // are from x^m up. A fold takes x^(m+i) to x^(t+i) and lower, t being the highest term
+        // below x^m: m - t fewer each time.
         let excess = 2 * degree.next_multiple_of(8) - degree;
         let folds = excess.div_ceil(degree - terms[0]);
         Ok(Field { degree, words: degree.div_ceil(64), terms, folds })
@@ -103,7 +103,7 @@ impl Field {
         Ok(element)
     }
 
-    /// Reduces a polynomial of degree below 16 ceil(m/8).
+    /// Reduces a polynomial of up to twice the bits of an element's bytes.
     fn reduce(&self, wide: &mut Wide) -> Element {
         let (words, bits) = (self.degree / 64, self.degree % 64);
         let top_mask = !(u64::MAX << bits);

@@ -9,7 +9,12 @@ use zeroize::Zeroizing;
 use crate::batch::{cut, room};
 use crate::library::curve25519;
 use crate::library::openssl::Ecx;
+#[cfg(target_arch = "x86_64")]
+use crate::side_by_side;
 use crate::{Error, Item, random};
+
+#[cfg(target_arch = "x86_64")]
+mod lanes;
 
 /// A curve of RFC 8032.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,49 +105,21 @@ fn array<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], Error> {
     bytes.try_into().map_err(|_| Error::BadInput("a part of another length"))
 }
 
-/// What a batch asks for, as the kernels need to know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation<'a> {
-    Generate,
-    Public,
-    Sign(Mode<'a>),
-    Verify(Mode<'a>),
-}
-
-/// Runs the items that a kernel takes side by side, and returns the others.
-fn side_by_side<'items, 'a>(
-    cpu: &Cpu,
-    curve: Curve,
-    operation: Operation<'_>,
-    items: &'items mut [Item<'a>],
-) -> &'items mut [Item<'a>] {
-    let _ = (cpu, curve, operation);
-    items
-}
-
 /// Makes key pairs: `src` is empty, `dst` = seed || public.
 pub fn generate(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, curve, Operation::Generate, items) {
-        item.run(|src, dst| {
-            let [] = cut(src, [])?;
-            let dst = room(dst, 2 * curve.key_len())?;
-            let (seed, public) = dst.split_at_mut(curve.key_len());
-            random::fill(seed)?;
-            curve.public(seed, public)?;
-            Ok(dst.len())
-        });
+    match (curve, cpu.avx512()) {
+        #[cfg(target_arch = "x86_64")]
+        (Curve::Ed25519, Some(token)) => side_by_side::run(&lanes::Generate(token), items),
+        _ => each(items, |src, dst| generate_one(curve, src, dst)),
     }
 }
 
 /// Public keys: `src` = seed, `dst` = public.
 pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, curve, Operation::Public, items) {
-        item.run(|src, dst| {
-            let [seed] = cut(src, [curve.key_len()])?;
-            let dst = room(dst, curve.key_len())?;
-            curve.public(seed, dst)?;
-            Ok(dst.len())
-        });
+    match (curve, cpu.avx512()) {
+        #[cfg(target_arch = "x86_64")]
+        (Curve::Ed25519, Some(token)) => side_by_side::run(&lanes::Public(token), items),
+        _ => each(items, |src, dst| public_one(curve, src, dst)),
     }
 }
 
@@ -152,23 +129,10 @@ pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
 /// have it. It must not come from where the message comes from: two signatures of one message
 /// under two public keys give the seed's scalar away.
 pub fn sign(cpu: &Cpu, curve: Curve, mode: Mode<'_>, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, curve, Operation::Sign(mode), items) {
-        item.run(|src, dst| {
-            let (pair, message) = split(src, 2 * curve.key_len())?;
-            let dst = room(dst, curve.signature_len())?;
-            match curve {
-                Curve::Ed25519 => {
-                    let out = (&mut *dst).try_into().map_err(|_| Error::DstTooSmall)?;
-                    curve25519::ed25519_sign(mode.variant()?, array(pair)?, message, out)?;
-                }
-                Curve::Ed448 => {
-                    mode.pure()?;
-                    let (seed, public) = pair.split_at(curve.key_len());
-                    Ecx::Ed448.sign(seed, public, message, dst)?;
-                }
-            }
-            Ok(dst.len())
-        });
+    match (curve, mode, cpu.avx512()) {
+        #[cfg(target_arch = "x86_64")]
+        (Curve::Ed25519, Mode::Pure, Some(token)) => side_by_side::run(&lanes::Sign(token), items),
+        _ => each(items, |src, dst| sign_one(curve, mode, src, dst)),
     }
 }
 
@@ -177,25 +141,65 @@ pub fn sign(cpu: &Cpu, curve: Curve, mode: Mode<'_>, items: &mut [Item<'_>]) {
 /// `Ok(0)`, or [`Error::AuthFailed`]: also for a public key that is no point, and for a signature
 /// whose second half is not below the order.
 pub fn verify(cpu: &Cpu, curve: Curve, mode: Mode<'_>, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, curve, Operation::Verify(mode), items) {
-        item.run(|src, _| {
-            let (public, rest) = split(src, curve.key_len())?;
-            let (signature, message) = split(rest, curve.signature_len())?;
-            match curve {
-                Curve::Ed25519 => curve25519::ed25519_verify(
-                    mode.variant()?,
-                    array(public)?,
-                    array(signature)?,
-                    message,
-                )?,
-                Curve::Ed448 => {
-                    mode.pure()?;
-                    Ecx::Ed448.verify(public, signature, message)?;
-                }
-            }
-            Ok(0)
-        });
+    match (curve, mode, cpu.avx512()) {
+        #[cfg(target_arch = "x86_64")]
+        (Curve::Ed25519, Mode::Pure, Some(token)) => {
+            side_by_side::run(&lanes::Verify(token), items);
+        }
+        _ => each(items, |src, _| verify_one(curve, mode, src)),
     }
+}
+
+fn each(items: &mut [Item<'_>], one: impl Fn(&[u8], &mut [u8]) -> Result<usize, Error>) {
+    items.iter_mut().for_each(|item| item.run(&one));
+}
+
+fn generate_one(curve: Curve, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let [] = cut(src, [])?;
+    let dst = room(dst, 2 * curve.key_len())?;
+    let (seed, public) = dst.split_at_mut(curve.key_len());
+    random::fill(seed)?;
+    curve.public(seed, public)?;
+    Ok(dst.len())
+}
+
+fn public_one(curve: Curve, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let [seed] = cut(src, [curve.key_len()])?;
+    let dst = room(dst, curve.key_len())?;
+    curve.public(seed, dst)?;
+    Ok(dst.len())
+}
+
+fn sign_one(curve: Curve, mode: Mode<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let (pair, message) = split(src, 2 * curve.key_len())?;
+    let dst = room(dst, curve.signature_len())?;
+    match curve {
+        Curve::Ed25519 => {
+            let out = (&mut *dst).try_into().map_err(|_| Error::DstTooSmall)?;
+            curve25519::ed25519_sign(mode.variant()?, array(pair)?, message, out)?;
+        }
+        Curve::Ed448 => {
+            mode.pure()?;
+            let (seed, public) = pair.split_at(curve.key_len());
+            Ecx::Ed448.sign(seed, public, message, dst)?;
+        }
+    }
+    Ok(dst.len())
+}
+
+fn verify_one(curve: Curve, mode: Mode<'_>, src: &[u8]) -> Result<usize, Error> {
+    let (public, rest) = split(src, curve.key_len())?;
+    let (signature, message) = split(rest, curve.signature_len())?;
+    match curve {
+        Curve::Ed25519 => {
+            curve25519::ed25519_verify(mode.variant()?, array(public)?, array(signature)?, message)?
+        }
+        Curve::Ed448 => {
+            mode.pure()?;
+            Ecx::Ed448.verify(public, signature, message)?;
+        }
+    }
+    Ok(0)
 }
 
 fn split(src: &[u8], len: usize) -> Result<(&[u8], &[u8]), Error> {

@@ -18,14 +18,14 @@ mod error;
 pub mod hash;
 pub mod kdf;
 #[allow(unsafe_code)]
-pub mod kernel;
-#[allow(unsafe_code)]
 mod library;
 pub mod modular;
 pub mod nonce;
 pub mod prime;
 pub mod random;
 pub mod rsa;
+#[cfg(target_arch = "x86_64")]
+mod side_by_side;
 pub mod sm2;
 pub mod weierstrass;
 pub mod xdh;

@@ -12,7 +12,7 @@ use lookaside_simd::{Avx512, Cpu};
 use zeroize::Zeroizing;
 
 use crate::batch::{LANES, cut, pays, room, side_by_side, stripped};
-use crate::kernel::modexp::{self, Power};
+use lookaside_pke_kernel::modexp::{self, Power};
 use crate::library::bignum::{Bignum, Montgomery, Scratch};
 use crate::{Error, Item};
 
@@ -361,12 +361,6 @@ pub struct CrtModulus {
     inverse: Bignum,
     /// q, as long as n.
     q_wide: Bignum,
-}
-
-impl fmt::Debug for Bignum {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Bignum")
-    }
 }
 
 impl CrtModulus {

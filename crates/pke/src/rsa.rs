@@ -22,7 +22,7 @@ pub use self::keys::{Crt, MAX_BITS, MIN_BITS, PrivateKey, PrivateParts, PublicKe
 pub use self::padding::SaltLength;
 use crate::batch::{LANES, cut, pays, room, side_by_side};
 use crate::hash::Hash;
-use crate::kernel::modexp::{self, Outcome, Power, Private};
+use lookaside_pke_kernel::modexp::{self, Outcome, Power, Private};
 use crate::{Error, Item};
 
 /// What is done to a message before the private or public operation, and undone after it.

@@ -8,7 +8,12 @@ use lookaside_simd::Cpu;
 use crate::batch::{cut, room};
 use crate::library::curve25519;
 use crate::library::openssl::Ecx;
+#[cfg(target_arch = "x86_64")]
+use crate::side_by_side;
 use crate::{Error, Item, random};
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod lanes;
 
 /// A curve of RFC 7748.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,51 +60,24 @@ fn array<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], Error> {
     bytes.try_into().map_err(|_| Error::BadInput("a key of another length"))
 }
 
-/// What a batch asks for, as the kernels need to know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
-    Generate,
-    Public,
-    Derive,
-}
-
-/// Runs the items that a kernel takes side by side, and returns the others.
-fn side_by_side<'items, 'a>(
-    cpu: &Cpu,
-    curve: Curve,
-    operation: Operation,
-    items: &'items mut [Item<'a>],
-) -> &'items mut [Item<'a>] {
-    let _ = (cpu, curve, operation);
-    items
-}
-
 /// Makes key pairs: `src` is empty, `dst` = private || public.
 ///
 /// The private key is random bytes, as the RFC has it: which bits are cleared and set is part of
 /// each use.
 pub fn generate(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, curve, Operation::Generate, items) {
-        item.run(|src, dst| {
-            let [] = cut(src, [])?;
-            let dst = room(dst, 2 * curve.len())?;
-            let (private, public) = dst.split_at_mut(curve.len());
-            random::fill(private)?;
-            curve.public(private, public)?;
-            Ok(dst.len())
-        });
+    match (curve, cpu.avx512()) {
+        #[cfg(target_arch = "x86_64")]
+        (Curve::X25519, Some(token)) => side_by_side::run(&lanes::Generate(token), items),
+        _ => each(items, |src, dst| generate_one(curve, src, dst)),
     }
 }
 
 /// Public keys: `src` = private, `dst` = public.
 pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, curve, Operation::Public, items) {
-        item.run(|src, dst| {
-            let [private] = cut(src, [curve.len()])?;
-            let dst = room(dst, curve.len())?;
-            curve.public(private, dst)?;
-            Ok(dst.len())
-        });
+    match (curve, cpu.avx512()) {
+        #[cfg(target_arch = "x86_64")]
+        (Curve::X25519, Some(token)) => side_by_side::run(&lanes::Public(token), items),
+        _ => each(items, |src, dst| public_one(curve, src, dst)),
     }
 }
 
@@ -108,18 +86,42 @@ pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
 /// [`Error::BadInput`] where the secret is all zero, which a peer of small order brings about
 /// (RFC 7748, 6.1).
 pub fn derive(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
-    for item in side_by_side(cpu, curve, Operation::Derive, items) {
-        item.run(|src, dst| {
-            let [private, peer] = cut(src, [curve.len(); 2])?;
-            let dst = room(dst, curve.len())?;
-            match curve {
-                Curve::X25519 => {
-                    let out = (&mut *dst).try_into().map_err(|_| Error::DstTooSmall)?;
-                    curve25519::x25519(array(private)?, array(peer)?, out)?;
-                }
-                Curve::X448 => Ecx::X448.derive(private, peer, dst)?,
-            }
-            Ok(dst.len())
-        });
+    match (curve, cpu.avx512()) {
+        #[cfg(target_arch = "x86_64")]
+        (Curve::X25519, Some(token)) => side_by_side::run(&lanes::Derive(token), items),
+        _ => each(items, |src, dst| derive_one(curve, src, dst)),
     }
+}
+
+fn each(items: &mut [Item<'_>], one: impl Fn(&[u8], &mut [u8]) -> Result<usize, Error>) {
+    items.iter_mut().for_each(|item| item.run(&one));
+}
+
+fn generate_one(curve: Curve, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let [] = cut(src, [])?;
+    let dst = room(dst, 2 * curve.len())?;
+    let (private, public) = dst.split_at_mut(curve.len());
+    random::fill(private)?;
+    curve.public(private, public)?;
+    Ok(dst.len())
+}
+
+fn public_one(curve: Curve, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let [private] = cut(src, [curve.len()])?;
+    let dst = room(dst, curve.len())?;
+    curve.public(private, dst)?;
+    Ok(dst.len())
+}
+
+fn derive_one(curve: Curve, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    let [private, peer] = cut(src, [curve.len(); 2])?;
+    let dst = room(dst, curve.len())?;
+    match curve {
+        Curve::X25519 => {
+            let out = (&mut *dst).try_into().map_err(|_| Error::DstTooSmall)?;
+            curve25519::x25519(array(private)?, array(peer)?, out)?;
+        }
+        Curve::X448 => Ecx::X448.derive(private, peer, dst)?,
+    }
+    Ok(dst.len())
 }

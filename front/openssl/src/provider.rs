@@ -1,5 +1,6 @@
 //! One loaded provider: settings, runtimes, and the sessions that all keys share.
 
+use core::ffi::CStr;
 use std::{
     collections::HashMap,
     hash::Hash as StdHash,
@@ -7,7 +8,7 @@ use std::{
 };
 
 use lookaside::{
-    Curve, Ec, EdCurve, Eddsa, Hash, Hkdf, Runtime, SetupError, Sm2, TlsPrf, Xdh, XdhCurve,
+    Curve, Dh, Ec, EdCurve, Eddsa, Hash, Hkdf, Runtime, SetupError, Sm2, TlsPrf, Xdh, XdhCurve,
 };
 
 use crate::{
@@ -50,6 +51,7 @@ pub struct Provider {
     pub lanes: Lanes,
     /// Who was served.
     pub tallies: Arc<Tallies>,
+    dh: Sessions<&'static CStr, Dh>,
     ec: Sessions<Curve, Ec>,
     xdh: Sessions<XdhCurve, Xdh>,
     eddsa: Sessions<EdCurve, Eddsa>,
@@ -68,6 +70,7 @@ impl Provider {
             core,
             settings,
             tallies,
+            dh: Sessions::new(),
             ec: Sessions::new(),
             xdh: Sessions::new(),
             eddsa: Sessions::new(),
@@ -80,6 +83,15 @@ impl Provider {
     /// The runtime that sessions are made with.
     pub fn runtime(&self) -> &Runtime {
         self.lanes.runtime()
+    }
+
+    /// The session of a Diffie-Hellman group with a name.
+    pub fn dh(
+        &self,
+        name: &'static CStr,
+        make: impl FnOnce() -> core::result::Result<Dh, SetupError>,
+    ) -> Result<Dh> {
+        self.dh.find(name, make)
     }
 
     /// The session of a named curve.

@@ -6,6 +6,7 @@
 //! numbers, or for secrets that are blinded or used once.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::ptr::{self, NonNull};
 
 use aws_lc_sys as aws;
@@ -32,6 +33,13 @@ pub(crate) struct Bignum(NonNull<aws::BIGNUM>);
 unsafe impl Send for Bignum {}
 // SAFETY: as above.
 unsafe impl Sync for Bignum {}
+
+impl fmt::Debug for Bignum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // It may be a secret.
+        f.write_str("Bignum")
+    }
+}
 
 impl Drop for Bignum {
     fn drop(&mut self) {

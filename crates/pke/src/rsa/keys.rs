@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::Error;
 use crate::batch::stripped;
 use crate::hash::{Digest, Hash};
-use crate::kernel::modexp;
+use lookaside_pke_kernel::modexp;
 use crate::library::bignum::{Bignum, Scratch};
 use crate::library::rsa::Key;
 

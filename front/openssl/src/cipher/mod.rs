@@ -1,3 +1,4 @@
 //! Asymmetric ciphers.
 
 pub mod rsa;
+pub mod sm2;

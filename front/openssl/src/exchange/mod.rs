@@ -1,4 +1,5 @@
 //! Key exchanges.
 
+pub mod dh;
 pub mod ecdh;
 pub mod xdh;

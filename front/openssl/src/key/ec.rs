@@ -292,7 +292,7 @@ impl Keymgmt for EcKey {
         let Some(curve) = self.curve else { return Ok(()) };
         answers.int(c"bits", i64::from(group::bits(curve)))?;
         answers.int(c"security-bits", i64::from(security_bits(curve)))?;
-        answers.int(c"max-size", der::signature_len_bits(group::bits(curve) as usize) as i64)?;
+        answers.int(c"max-size", der::signature_len(group::bits(curve) as usize) as i64)?;
         answers.text(c"group", group::name(curve))?;
         answers.text(c"encoding", c"named_curve")?;
         if let Some(point) = &self.public {

@@ -111,7 +111,7 @@ impl Signature for EcdsaSignature {
     }
 
     fn max_len(&self) -> Result<usize> {
-        Ok(der::signature_len_bits(group::bits(self.key()?.curve()?) as usize))
+        Ok(der::signature_len(group::bits(self.key()?.curve()?) as usize))
     }
 
     fn sign(&mut self, provider: &Provider, digest: &[u8]) -> Result<Vec<u8>> {

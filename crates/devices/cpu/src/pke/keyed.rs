@@ -143,28 +143,25 @@ fn modular(cpu: &Cpu, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
         item.result = one[0].item.result;
     }
     let power = Detail::Arithmetic(Arithmetic::Power);
-    let mut powers: PerLane<&mut Item<'_>> = PerLane::new();
-    let mut moduli = PerLane::new();
+    let mut places: PerLane<&mut Result<usize, Error>> = PerLane::new();
+    let mut made: PerLane<modular::PowerItem<'_>> = PerLane::new();
     for (ask, item) in asks.iter().zip(items) {
-        match ask.session {
-            Session::Modular(modulus) if ask.detail == power => {
-                powers.push(item);
-                moduli.push(modulus);
+        let Session::Modular(modulus) = ask.session else { continue };
+        if ask.detail != power {
+            continue;
+        }
+        match item.src.len().checked_sub(modulus.len()) {
+            Some(exponent_len) => {
+                let powered = Item::new(item.src, item.dst);
+                made.push(modular::PowerItem { modulus, exponent_len, item: powered });
+                places.push(&mut item.result);
             }
-            _ => {}
+            None => item.result = Err(Error::BadInput("too short")),
         }
     }
-    let mut made: PerLane<modular::PowerItem<'_>> = PerLane::new();
-    for (item, modulus) in powers.iter_mut().zip(moduli) {
-        // Too short a source leaves no base: the service says so.
-        let exponent_len = item.src.len().saturating_sub(modulus.len());
-        let item = Item::new(item.src, item.dst);
-        made.push(modular::PowerItem { modulus, exponent_len, item });
-    }
     modular::power(cpu, &mut made);
-    let results: PerLane<_> = made.into_iter().map(|p| p.item.result).collect();
-    for (item, result) in powers.into_iter().zip(results) {
-        item.result = result;
+    for (place, p) in places.into_iter().zip(&made) {
+        *place = p.item.result;
     }
 }
 

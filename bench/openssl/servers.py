@@ -1,0 +1,162 @@
+"""Unmodified TLS servers, started for a measurement or a test, and what they cost."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+
+def program(name: str) -> str:
+    """Where a server's program is: not in everyone's PATH."""
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
+    if not found:
+        raise SystemExit(f"{name} is missing: apt-get install {name}")
+    return found
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def children(pid: int) -> list[int]:
+    """The processes that `pid` started and that still run."""
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in text.split()]
+
+
+def cpu_ns(pid: int) -> int:
+    """CPU time of a process, user and system, of all its threads, in nanoseconds."""
+    total = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        total += int((thread / "schedstat").read_text().split()[0])
+    return total
+
+
+def rss_kb(pid: int) -> int:
+    """The memory that a process holds."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    raise ProcessLookupError(pid)
+
+
+def fds(pid: int) -> int:
+    """How many files it has open."""
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+class Server:
+    """A process that serves until it is stopped."""
+
+    def __init__(self, command, env, ports, log: Path, cpu: int | None = None):
+        pin = ["taskset", "-c", str(cpu)] if cpu is not None else []
+        self.ports = ports
+        self.log = log
+        with log.open("w") as out:
+            self.process = subprocess.Popen(
+                pin + [str(word) for word in command], env=env, stdout=out, stderr=out,
+                stdin=subprocess.DEVNULL,
+            )
+        self.wait_until_it_listens()
+
+    @property
+    def pid(self) -> int:
+        """Of the process that was started; with a master, not the one that serves."""
+        return self.process.pid
+
+    def wait_until_it_listens(self) -> None:
+        """Returns when every port takes connections."""
+        end = time.monotonic() + 10
+        for port in self.ports.values():
+            while True:
+                try:
+                    socket.create_connection(("127.0.0.1", port), 1).close()
+                    break
+                except OSError:
+                    if self.process.poll() is not None or time.monotonic() > end:
+                        self.stop()
+                        raise SystemExit(
+                            f"{self.process.args} does not listen:\n{self.log.read_text()}"
+                        ) from None
+                    time.sleep(0.02)
+
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self.process.poll() is None
+
+    def stop(self) -> int | None:
+        """Ends it; its exit status."""
+        if self.alive():
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        return self.process.returncode
+
+
+def haproxy(folder: Path, name: str, env, certificates: dict[str, Path], *, asynchronous: bool,
+            cpu: int | None = None, master: bool = False, maxconn: int = 4000,
+            threads: int = 1) -> Server:
+    """HAProxy with a port for each certificate; it answers with 200 and 0 bytes."""
+    ports = {certificate: free_port() for certificate in certificates}
+    binds = "".join(
+        f"  bind 127.0.0.1:{ports[of]} ssl crt {path} no-tls-tickets backlog 1024\n"
+        for of, path in certificates.items()
+    )
+    conf = folder / f"haproxy-{name}.cfg"
+    conf.write_text(
+        "global\n"
+        f"  nbthread {threads}\n"
+        f"  maxconn {maxconn}\n"
+        # Full handshakes only.
+        "  tune.ssl.cachesize 0\n"
+        + ("  ssl-mode-async\n" if asynchronous else "")
+        + "defaults\n"
+        "  mode http\n"
+        "  timeout client 10s\n"
+        "  timeout http-request 10s\n"
+        "frontend tls\n"
+        f"{binds}"
+        "  http-request return status 200\n"
+    )
+    command = [program("haproxy"), "-W" if master else "-db", "-f", conf]
+    return Server(command, env, ports, folder / f"haproxy-{name}.log", cpu)
+
+
+def nginx(folder: Path, name: str, env, certificate: Path, workers: int) -> Server:
+    """nginx with processes that are forked after OpenSSL was initialised."""
+    port = free_port()
+    conf = folder / f"nginx-{name}.conf"
+    conf.write_text(
+        "daemon off;\n"
+        f"worker_processes {workers};\n"
+        f"pid {folder}/nginx-{name}.pid;\n"
+        f"error_log {folder}/nginx-{name}-error.log;\n"
+        # The workers give up root, and the folder is not for everyone to read.
+        + ("user root;\n" if os.geteuid() == 0 else "")
+        # nginx clears the environment of its workers; what they need of it is named.
+        + "env OPENSSL_CONF;\n"
+        "events { worker_connections 512; }\n"
+        "http {\n"
+        "  access_log off;\n"
+        "  ssl_session_cache off;\n"
+        "  ssl_session_tickets off;\n"
+        "  server {\n"
+        f"    listen 127.0.0.1:{port} ssl;\n"
+        f"    ssl_certificate {certificate};\n"
+        f"    ssl_certificate_key {certificate};\n"
+        "    ssl_protocols TLSv1.2 TLSv1.3;\n"
+        "    location / { return 200; }\n"
+        "  }\n"
+        "}\n"
+    )
+    command = [program("nginx"), "-e", folder / f"nginx-{name}-error.log", "-p", folder, "-c", conf]
+    return Server(command, env, {"RSA-2048": port}, folder / f"nginx-{name}.log")

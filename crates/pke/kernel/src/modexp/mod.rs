@@ -1,0 +1,92 @@
+//! Modular exponentiation, eight side by side: RSA, finite-field Diffie-Hellman, DSA.
+//!
+//! Montgomery multiplication in digits of 52 bits (`montgomery`), fixed windows over it (`power`)
+//! and RSA by the Chinese remainder theorem with its result verified (`crt`). Moduli go to classes
+//! by length; the lanes of a batch may differ in everything else.
+//!
+//! Constant time in bases, results, secret exponents and primes. What is public: lengths, public
+//! exponents, whether an input is below its modulus, whether a verification failed.
+//!
+//! Checked against AWS-LC in `tests/modexp.rs`; measured in `benches/modexp.rs`.
+
+mod columns;
+mod crt;
+mod digit;
+mod modulus;
+mod montgomery;
+mod power;
+
+pub use crt::{CrtKey, Outcome, Private};
+pub use modulus::Modulus;
+pub use power::Power;
+
+#[cfg(any(feature = "twin", not(target_arch = "x86_64")))]
+use super::lanes::Portable;
+#[cfg(target_arch = "x86_64")]
+use {super::lanes::Wide, lookaside_simd::Avx512};
+
+/// Runs one to eight exponentiations of one class on AVX-512 IFMA. Time depends on the class and
+/// the length of the longest exponent in bytes.
+///
+/// # Panics
+///
+/// With more than eight lanes or lanes of several classes.
+#[cfg(target_arch = "x86_64")]
+pub fn power_avx512(_: Avx512, lanes: &mut [Power<'_>]) {
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma")]
+    fn run(lanes: &mut [Power<'_>]) {
+        power::dispatch::<Wide>(lanes, false);
+    }
+    // SAFETY: the token proves the features.
+    unsafe { run(lanes) }
+}
+
+/// [`power_avx512`] on any CPU, slowly.
+#[cfg(any(feature = "twin", not(target_arch = "x86_64")))]
+pub fn power_portable(lanes: &mut [Power<'_>]) {
+    power::dispatch::<Portable>(lanes, false);
+}
+
+/// Like [`power_avx512`], but time depends on the exponents, which are public: a short or sparse
+/// one is quick.
+///
+/// # Panics
+///
+/// With more than eight lanes or lanes of several classes.
+#[cfg(target_arch = "x86_64")]
+pub fn power_public_avx512(_: Avx512, lanes: &mut [Power<'_>]) {
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma")]
+    fn run(lanes: &mut [Power<'_>]) {
+        power::dispatch::<Wide>(lanes, true);
+    }
+    // SAFETY: the token proves the features.
+    unsafe { run(lanes) }
+}
+
+/// [`power_public_avx512`] on any CPU, slowly.
+#[cfg(any(feature = "twin", not(target_arch = "x86_64")))]
+pub fn power_public_portable(lanes: &mut [Power<'_>]) {
+    power::dispatch::<Portable>(lanes, true);
+}
+
+/// Runs one to eight RSA private operations of one class on AVX-512 IFMA. Time depends on the
+/// class, the length of the primes and the public exponents.
+///
+/// # Panics
+///
+/// With more than eight lanes or lanes of several classes.
+#[cfg(target_arch = "x86_64")]
+pub fn private_avx512(_: Avx512, lanes: &mut [Private<'_>]) {
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma")]
+    fn run(lanes: &mut [Private<'_>]) {
+        crt::dispatch::<Wide>(lanes);
+    }
+    // SAFETY: the token proves the features.
+    unsafe { run(lanes) }
+}
+
+/// [`private_avx512`] on any CPU, slowly.
+#[cfg(any(feature = "twin", not(target_arch = "x86_64")))]
+pub fn private_portable(lanes: &mut [Private<'_>]) {
+    crt::dispatch::<Portable>(lanes);
+}
