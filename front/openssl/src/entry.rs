@@ -166,8 +166,8 @@ pub unsafe extern "C" fn OSSL_provider_init(
     };
     let made = wall(|| {
         let settings = Settings::read(|keys| core.configured(keys));
-        // Loading by configuration, OpenSSL drops our error and goes on without us, unless
-        // `config_diagnostics` is set: so that nobody wonders, it is printed too.
+        // Loading by configuration, OpenSSL drops our error and goes on without us: so that nobody
+        // wonders, it is printed too.
         let refuse = |e: &Error| {
             eprintln!("lookaside: not loaded: {}", e.detail);
             core.raise(e);

@@ -12,6 +12,7 @@ use crate::{
 };
 
 /// One key exchange; a value is one operation in progress.
+#[allow(clippy::len_without_is_empty, reason = "no secret is empty")]
 pub trait Exchange: Clone + Send + 'static {
     /// Its keys.
     type Key: Keymgmt;

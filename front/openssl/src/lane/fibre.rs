@@ -58,8 +58,8 @@ impl Ringer {
         match *bell {
             Bell::Fd(ref fd) => {
                 let one = 1u64;
-                // SAFETY: eight bytes to an eventfd of ours. It cannot be full: it is read before
-                // each operation.
+                // SAFETY: eight bytes to an eventfd of ours. It cannot be full: it is read after
+                // each pause.
                 unsafe { libc::write(fd.as_raw_fd(), ptr::from_ref(&one).cast(), 8) };
             }
             Bell::Call(callback, argument) => {
@@ -124,8 +124,8 @@ pub(super) struct Fibre {
 
 /// A wait context that is ready for a pause.
 pub(super) enum Attached {
-    /// It has an fd and our record.
-    Fd(*const Record),
+    /// It has our record, and an fd, which may be a fresh one.
+    Fd(*const Record, bool),
     /// The application wants calls.
     Callback(AsyncCallback, *mut c_void),
 }
@@ -160,7 +160,7 @@ impl Fibre {
             let record: *const Record = record.cast_const().cast();
             // SAFETY: what stands under our key is a record of ours.
             let suits = unsafe { (*record).always_ready } == always_ready;
-            return suits.then_some(Attached::Fd(record));
+            return suits.then_some(Attached::Fd(record, false));
         }
         let fd = event_fd(always_ready)?;
         let number = fd.as_raw_fd();
@@ -178,7 +178,7 @@ impl Fibre {
             drop(unsafe { Box::from_raw(record) });
             return None;
         }
-        Some(Attached::Fd(record))
+        Some(Attached::Fd(record, true))
     }
 }
 
@@ -188,7 +188,7 @@ impl Attached {
     /// to leave it: it comes back.
     pub(super) fn leave(&self, outstanding: Outstanding) -> Option<Outstanding> {
         match self {
-            Attached::Fd(record) => {
+            Attached::Fd(record, _) => {
                 // SAFETY: the wait context, and with it the record, is there while its job runs.
                 let place = unsafe { &(**record).outstanding };
                 let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
@@ -201,11 +201,17 @@ impl Attached {
         }
     }
 
+    /// Whether the application has not seen its fd yet: the job must pause, or the application's
+    /// table of fds will lack one that the wait context has.
+    pub(super) fn is_fresh(&self) -> bool {
+        matches!(self, Attached::Fd(_, true))
+    }
+
     /// What rings from another thread.
     pub(super) fn ringer(&self) -> std::sync::Arc<Ringer> {
         match *self {
             // SAFETY: as in `leave`.
-            Attached::Fd(record) => unsafe { &*record }.ringer.clone(),
+            Attached::Fd(record, _) => unsafe { &*record }.ringer.clone(),
             Attached::Callback(callback, argument) => {
                 std::sync::Arc::new(Ringer(Mutex::new(Bell::Call(callback, argument))))
             }
@@ -238,7 +244,12 @@ pub(super) fn pause(knock: bool) -> bool {
     }
 }
 
-/// Takes back that an fd is readable, before the next operation.
+/// Has the application resume the job at once.
+pub(super) fn ring(ringer: &Ringer) {
+    ringer.ring();
+}
+
+/// Takes back that an fd is readable, after the job was resumed.
 pub(super) fn silence(ringer: &Ringer) {
     ringer.silence();
 }

@@ -62,7 +62,6 @@ impl Pool {
         tallies: &Tallies,
     ) -> Result<Response> {
         let ringer = attached.ringer();
-        fibre::silence(&ringer);
         self.in_flight.fetch_add(1, Relaxed);
         let running = Arc::new(Running {
             generation: fork::generation(),
@@ -71,17 +70,25 @@ impl Pool {
         });
         // The stack of a job that is never resumed is never unwound: what is on it holds nothing.
         let ours = Arc::downgrade(&running);
-        let waker = Waker::from(ringer);
+        let fresh = attached.is_fresh();
+        let waker = Waker::from(ringer.clone());
         let kept = attached.leave(Outstanding::Pool(running));
-        let mut paused = true;
-        loop {
-            if let Some(response) = take(&ours, &waker, paused)? {
-                drop(kept);
-                return Ok(response);
-            }
-            count(&tallies.pauses);
-            paused = fibre::pause(false);
+        let mut response = take(&ours, &waker, true)?;
+        if response.is_some() && fresh {
+            // Done already, and nobody has been told.
+            fibre::ring(&ringer);
+            fibre::pause(false);
+            fibre::silence(&ringer);
         }
+        while response.is_none() {
+            count(&tallies.pauses);
+            let paused = fibre::pause(false);
+            // Before looking: what is done after that rings again.
+            fibre::silence(&ringer);
+            response = take(&ours, &waker, paused)?;
+        }
+        drop(kept);
+        response.ok_or_else(|| Reason::Internal.into())
     }
 }
 

@@ -144,6 +144,25 @@ pub fn module() -> PathBuf {
     file
 }
 
+/// A configuration file with our provider, preferred, and these settings of it.
+pub fn config(settings: &[(&str, &str)]) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let mut text = format!(
+        "openssl_conf = init\n[init]\nproviders = providers\nalg_section = algs\n\
+         [algs]\ndefault_properties = ?provider=lookaside\n\
+         [providers]\ndefault = plain_one\nlookaside = our_one\n\
+         [plain_one]\nactivate = 1\n[our_one]\nactivate = 1\nmodule = {}\n",
+        module().display()
+    );
+    for (name, value) in settings {
+        text += &format!("{name} = {value}\n");
+    }
+    let number = NUMBER.fetch_add(1, Relaxed);
+    let file = std::env::temp_dir().join(format!("lookaside-{}-{number}.cnf", std::process::id()));
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
 /// A library context.
 pub struct Lib(pub Ptr);
 
@@ -166,21 +185,7 @@ impl Lib {
     }
 
     pub fn try_ours(settings: &[(&str, &str)]) -> Option<Lib> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let mut text = format!(
-            "config_diagnostics = 1\nopenssl_conf = init\n[init]\nproviders = providers\nalg_section = algs\n\
-             [algs]\ndefault_properties = ?provider=lookaside\n\
-             [providers]\ndefault = plain_one\nlookaside = our_one\n\
-             [plain_one]\nactivate = 1\n[our_one]\nactivate = 1\nmodule = {}\n",
-            module().display()
-        );
-        for (name, value) in settings {
-            text += &format!("{name} = {value}\n");
-        }
-        let number = NUMBER.fetch_add(1, Relaxed);
-        let file =
-            std::env::temp_dir().join(format!("lookaside-{}-{number}.cnf", std::process::id()));
-        std::fs::write(&file, text).unwrap();
+        let file = config(settings);
         let path = c(file.to_str().unwrap());
         unsafe {
             let ctx = OSSL_LIB_CTX_new();
