@@ -54,7 +54,7 @@ fn by_kernel<K: Kernel>(kernel: &K, group: &mut [Item<'_>]) -> bool {
             Err(error) => item.result = Err(error),
         }
     }
-    if requests.len() < kernel.threshold() {
+    if requests.is_empty() || requests.len() < kernel.threshold() {
         return false;
     }
     kernel.run(&mut requests);
