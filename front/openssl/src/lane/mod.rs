@@ -32,6 +32,13 @@
 //! they became ready, and a paused one goes to the end of the queue when its fd is found readable.
 //! A batch is what one turn of the queue has submitted.
 //!
+//! Measured with `openssl speed -async_jobs N rsa2048` (OpenSSL 3.0.22, Sapphire Rapids, AVX-512
+//! IFMA; operations per second relative to OpenSSL alone in the same minute): N = 1: 0.99 x, 2:
+//! 1.02 x, 4: 1.80 x, 8: 3.50 x, 12: 3.48 x, 36: 3.57 x. Of 409 batches at N = 36, all but the
+//! last one of 4 had 8; each operation paused once. X25519 at N = 36: 5.6 x. A rule that also
+//! pauses again whenever others have submitted since (and none of them is complete) pauses each
+//! operation twice for N from 2 to 7, and makes the same batches there.
+//!
 //! # Alone
 //!
 //! A job that is alone gains nothing from a pause. After four executions of one request alone,
