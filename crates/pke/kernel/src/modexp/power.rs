@@ -58,15 +58,15 @@ pub(super) fn power_of<A: Arithmetic, const N: usize>(
     let mut table = Zeroizing::new(vec![[Digit::ZERO; N]; 1 << w]);
     table[0] = moduli.r;
     table[1] = *x;
-    for i in 2..1 << w {
-        let mut entry = table[i / 2];
-        A::square(&mut entry, 1, moduli, wide);
-        if i % 2 == 1 {
-            A::multiply(&mut entry, x, moduli, wide);
-        }
-        table[i] = entry;
-    }
     let mut factor = Zeroizing::new([Digit::ZERO; N]);
+    for i in 2..1 << w {
+        *factor = table[i / 2];
+        A::square(&mut factor, 1, moduli, wide);
+        if i % 2 == 1 {
+            A::multiply(&mut factor, x, moduli, wide);
+        }
+        table[i] = *factor;
+    }
     *x = moduli.r;
     for i in (0..windows).rev() {
         if i + 1 == windows {
