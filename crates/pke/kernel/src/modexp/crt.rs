@@ -13,7 +13,7 @@ use super::digit::{
 use super::modulus::{CLASSES, Modulus, SLACK};
 use super::montgomery::{Arithmetic, Moduli, below, canonical};
 use super::power::{exponent_words, leave, power_of, power_of_public};
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, declassify};
 
 /// An RSA private key, prepared. Erased on drop.
 pub struct CrtKey {
@@ -126,7 +126,8 @@ fn is_product(n: &[u64], p: &[u64], q: &[u64]) -> bool {
         }
         sum[i + q.len()] = carry;
     }
-    sum.iter().zip(n).fold(0, |any, (a, b)| any | (a ^ b)) == 0
+    let same = sum.iter().zip(n).fold(0, |any, (a, b)| any | (a ^ b)) == 0;
+    declassify(u8::from(same)) == 1
 }
 
 /// How a private operation ended.
@@ -231,7 +232,7 @@ fn run<A: Arithmetic, const N: usize, const M: usize>(lanes: &mut [Private<'_>])
         let private = &lanes[if lane < lanes.len() { lane } else { 0 }];
         lane_from_bytes(private.input, lane, &mut *c);
     }
-    let fits = A::mask_bits(below::<A>(&*c, &of_n.n));
+    let fits = declassify(A::mask_bits(below::<A>(&*c, &of_n.n)));
 
     let m_q = half::<A, N>(&*c, &of_q, keys.map(|key| &key.q), &mut wide[..M]);
     let mut h = half::<A, N>(&*c, &of_p, keys.map(|key| &key.p), &mut wide[..M]);
@@ -252,7 +253,7 @@ fn run<A: Arithmetic, const N: usize, const M: usize>(lanes: &mut [Private<'_>])
     A::multiply(&mut check, &of_n.r2, &of_n, &mut wide);
     power_of_public::<A, M>(&mut check, keys.map(|key| &key.e[..]), &of_n, &mut wide);
     leave::<A, M>(&mut check, &of_n, &mut wide);
-    let right = A::mask_bits(equal::<A>(&*check, &*c));
+    let right = declassify(A::mask_bits(equal::<A>(&*check, &*c)));
 
     for (lane, private) in lanes.iter_mut().enumerate() {
         let len = private.key.n.len();

@@ -3,6 +3,7 @@
 use zeroize::Zeroize;
 
 use super::digit::{BITS, MASK, digits_from_bytes, strip_zeros};
+use crate::lanes::hide;
 
 /// Numbers of digits that have a kernel. A modulus goes to the first that holds it.
 pub(super) const CLASSES: [usize; 7] = [10, 15, 20, 30, 40, 60, 80];
@@ -177,7 +178,7 @@ fn subtract_once(x: &mut [u64], top: u64, n: &[u64]) {
         t >> 63
     });
     // Less than n: nothing above, and the subtraction borrows.
-    let keep = (borrow & (1 ^ top)).wrapping_neg();
+    let keep = hide((borrow & (1 ^ top)).wrapping_neg());
     let mut borrow = 0;
     for (x, n) in x.iter_mut().zip(n) {
         let t = x.wrapping_sub(n & !keep).wrapping_sub(borrow);

@@ -1,6 +1,6 @@
 //! Signatures, agreement and public keys over one curve, eight lanes at most at a time.
 
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, declassify};
 use super::bytes::{Words, load};
 use super::curves::Shape;
 use super::digits::{add, carry, is_zero, less, reduce_once, select, splat, sub};
@@ -114,7 +114,7 @@ pub(super) fn sign<C: Shape<N>, L: Lanes, const N: usize>(lanes: &mut [Sign<'_>]
     let s = field::leave::<C::Order, L, N>(&field::mul::<C::Order, L, N>(&numerator, &inverted));
 
     let good = L::mask_and(good, L::mask_not(L::mask_or(is_zero(r), is_zero(s))));
-    let good = L::mask_bits(L::mask_and(good, valid)) & fits;
+    let good = declassify(L::mask_bits(L::mask_and(good, valid))) & fits;
     let (r, s) = (Words::new(&r), Words::new(&s));
     for (i, lane) in lanes.iter_mut().enumerate() {
         lane.ok = good >> i & 1 == 1 && lane.signature.len() == 2 * C::BYTES;
@@ -206,7 +206,7 @@ pub(super) fn derive<C: Shape<N>, L: Lanes, const N: usize>(lanes: &mut [Derive<
     let d = or_one::<L, N>(valid, d);
     let point = multiply_point::<C, L, N>(&d, &load_point::<C, L, N>(&peer));
     let (x, y) = to_affine::<C::Prime, L, N>(&point);
-    let good = L::mask_bits(valid) & fits;
+    let good = declassify(L::mask_bits(valid)) & fits;
     let (x, y) = (Words::new(&x), Words::new(&y));
     for (i, lane) in lanes.iter_mut().enumerate() {
         lane.ok = good >> i & 1 == 1 && lane.out.len() == 2 * C::BYTES;
@@ -223,7 +223,7 @@ pub(super) fn public<C: Shape<N>, L: Lanes, const N: usize>(lanes: &mut [Public<
     let d = or_one::<L, N>(valid, d);
     let (point, _) = multiply_generator::<C, L, N>(&d);
     let (x, y) = to_affine::<C::Prime, L, N>(&point);
-    let good = L::mask_bits(valid) & fits;
+    let good = declassify(L::mask_bits(valid)) & fits;
     let (x, y) = (Words::new(&x), Words::new(&y));
     for (i, lane) in lanes.iter_mut().enumerate() {
         lane.ok = good >> i & 1 == 1 && lane.out.len() == 2 * C::BYTES;
