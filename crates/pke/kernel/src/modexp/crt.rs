@@ -15,6 +15,10 @@ use super::montgomery::{Arithmetic, Moduli, below, canonical};
 use super::power::{exponent_words, leave, power_of, power_of_public};
 use crate::lanes::{Lanes, declassify};
 
+#[cfg(test)]
+#[path = "faults.rs"]
+mod faults;
+
 /// An RSA private key, prepared. Erased on drop.
 pub struct CrtKey {
     n: Modulus,
