@@ -9,6 +9,7 @@ use super::multiply::{multiply_generator, multiply_point};
 use super::point::{Affine, Point, add_complete};
 use super::{Derive, Public, Sign, Verify};
 use crate::lanes::Lanes;
+use crate::lanes::{Lanes, declassify};
 
 /// One byte string per lane. Lanes that are not there repeat the first; a string of another length
 /// than `len` is read as empty, which is 0, and its lane is missing from the mask that comes back.
@@ -77,7 +78,7 @@ impl Pair {
         Pair {
             x: Words::new(&select::<L, N>(good, x, zero())),
             y: Words::new(&select::<L, N>(good, y, zero())),
-            good: L::mask_bits(good),
+            good: declassify(L::mask_bits(good)),
         }
     }
 
