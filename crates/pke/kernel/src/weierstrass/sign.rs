@@ -8,7 +8,6 @@ use super::inverse::inverse;
 use super::multiply::{multiply_generator, multiply_point};
 use super::point::{Affine, Point, add_complete};
 use super::{Derive, Public, Sign, Verify};
-use crate::lanes::Lanes;
 use crate::lanes::{Lanes, declassify};
 
 /// One byte string per lane. Lanes that are not there repeat the first; a string of another length
