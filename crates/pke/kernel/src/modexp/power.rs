@@ -5,6 +5,7 @@ use zeroize::Zeroizing;
 use super::digit::{Digit, lane_from_bytes, lane_to_bytes, strip_zeros, words_from_bytes};
 use super::modulus::Modulus;
 use super::montgomery::{Arithmetic, Moduli, below, canonical, wide_len};
+use crate::lanes::declassify;
 
 /// One exponentiation: out = base^exponent mod modulus.
 pub struct Power<'a> {
@@ -153,7 +154,7 @@ fn run<A: Arithmetic, const N: usize>(lanes: &mut [Power<'_>], public: bool) {
         // What is too long is refused below.
         lane_from_bytes(of(lane).base, lane, &mut *x);
     }
-    let fits = A::mask_bits(below::<A>(&*x, &moduli.n));
+    let fits = declassify(A::mask_bits(below::<A>(&*x, &moduli.n)));
 
     A::multiply(&mut x, &moduli.r2, &moduli, &mut wide);
     if public {
