@@ -139,7 +139,7 @@ impl Exchange for EcdhExchange {
         answers.text(c"kdf-type", if self.kdf { c"X963KDF" } else { c"" })?;
         answers.text(c"kdf-digest", self.hash.map_or(c"", digest::name))?;
         answers.int(c"kdf-outlen", self.out_len as i64)?;
-        answers.octets(c"kdf-ukm", &self.ukm)
+        answers.lent_octets(c"kdf-ukm", &self.ukm)
     }
 
     fn set(&mut self, params: Params) -> Result<()> {
