@@ -156,8 +156,14 @@ impl Lane {
     pub(super) fn at_once(&self, request: Request, small_stack: bool) -> Result<Response> {
         let mut state = self.lock();
         let State { runtime, single, stack, .. } = &mut *state;
-        let single = open(single, runtime, 1)?;
-        if small_stack { on_stack(stack, || run(single, request))? } else { run(single, request) }
+        // Opening an instance takes more of a stack than an operation does.
+        let open_and_run = || run(open(single, runtime, 1)?, request);
+        if small_stack { on_stack(stack, open_and_run)? } else { open_and_run() }
+    }
+
+    /// Calls a function on the lane's stack. It must not pause the job.
+    pub(super) fn on_stack<R>(&self, f: impl FnOnce() -> R) -> Result<R> {
+        on_stack(&mut self.lock().stack, f)
     }
 
     /// Submits a request, if the job is `ready` to pause.
