@@ -86,8 +86,18 @@ use ring::{Lane, Submission, Ticket};
 
 /// What a wait context holds for a paused job.
 enum Outstanding {
-    Ring(#[allow(dead_code, reason = "for its drop")] Ticket),
-    Pool(#[allow(dead_code, reason = "for its drop")] Arc<Running>),
+    Ring(Ticket),
+    Pool(Arc<Running>),
+}
+
+impl Outstanding {
+    /// Whether a job still waits for it.
+    fn is_awaited(&self) -> bool {
+        match self {
+            Outstanding::Ring(ticket) => ticket.is_awaited(),
+            Outstanding::Pool(running) => running.is_awaited(),
+        }
+    }
 }
 
 /// What an operation has written.

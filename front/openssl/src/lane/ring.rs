@@ -178,10 +178,17 @@ impl Lane {
             return Ok(Submission::Lone(request));
         }
         let depth = state.depth;
-        let State { runtime, ring, .. } = &mut *state;
-        let ring = open(ring, runtime, depth)?;
-        if ring.free() == 0 {
-            return Ok(Submission::Full(request));
+        let State { runtime, ring, stack, .. } = &mut *state;
+        let free = match ring {
+            Some(ring) => ring.free(),
+            None => on_stack(stack, || open(ring, runtime, depth).map(|ring| ring.free()))??,
+        };
+        if free == 0 {
+            // Jobs that are never resumed must not keep others out: nobody else would execute.
+            if state.places.iter().any(|place| matches!(place.slot, Slot::Waiting)) {
+                return Ok(Submission::Full(request));
+            }
+            state.execute(false)?;
         }
         if !ready() {
             return Ok(Submission::Unready(request));
@@ -234,6 +241,15 @@ impl Lane {
 }
 
 impl Ticket {
+    /// Whether a job is to take the response yet.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.lane.is_ours() && {
+            let state = self.lane.lock();
+            let place = &state.places[self.claim.place as usize];
+            place.serial == self.claim.serial && matches!(place.slot, Slot::Waiting | Slot::Done(_))
+        }
+    }
+
     pub(super) fn claim(&self) -> Claim {
         self.claim
     }
