@@ -250,7 +250,7 @@ fn key_exchange() {
                 assert_eq!(EVP_PKEY_derive_set_peer(operation.0, peer.0), 1);
                 EVP_PKEY_derive(operation.0, out.as_mut_ptr(), &mut len)
             };
-            (done == 1).then(|| (len, out))
+            (done == 1).then_some((len, out))
         };
         let expected = cut(&plain, &a, &b);
         assert_eq!(cut(&ours, &ia, &ib), expected, "{algorithm} {settings:?}");
