@@ -159,9 +159,11 @@ pub unsafe extern "C" fn OSSL_provider_init(
 ) -> c_int {
     // SAFETY: OpenSSL's arguments.
     let Some(core) = (unsafe { Core::new(handle, functions) }) else {
-        eprintln!(
-            "lookaside: the program has its own libcrypto; the provider needs the shared one"
-        );
+        wall(|| {
+            eprintln!(
+                "lookaside: the program has its own libcrypto; the provider needs the shared one"
+            );
+        });
         return 0;
     };
     let made = wall(|| {
@@ -187,7 +189,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
             1
         }
         Err(e) => {
-            eprintln!("lookaside: {:?} {}", e.reason, e.detail);
+            wall(|| eprintln!("lookaside: {:?} {}", e.reason, e.detail));
             0
         }
     }

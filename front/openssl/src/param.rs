@@ -261,9 +261,15 @@ impl<'a> Answers<'a> {
         Ok(())
     }
 
-    /// Answers with bytes, if asked. Bytes that are asked for by pointer must outlive the object
-    /// they belong to, which is what OpenSSL's manual pages promise for them.
+    /// Answers with bytes, if asked, into room of the caller's: they need not live on.
     pub fn octets(&mut self, key: &CStr, value: &[u8]) -> Result<()> {
+        let Some(p) = self.find(key) else { return Ok(()) };
+        write(p, key, OCTET_STRING, value)
+    }
+
+    /// Answers with bytes of an operation, if asked, also by pointer: OpenSSL's manual pages say of
+    /// these parameters how long the bytes stay, which is until they are set anew.
+    pub fn lent_octets(&mut self, key: &CStr, value: &[u8]) -> Result<()> {
         let Some(p) = self.find(key) else { return Ok(()) };
         if p.data_type == OCTET_PTR {
             p.return_size = value.len();
@@ -426,4 +432,26 @@ pub fn ask_texts(keys: &[CString], get: impl FnOnce(*mut Param) -> c_int) -> Vec
         (!p.is_null()).then(|| unsafe { CStr::from_ptr(*p) }.to_string_lossy().into_owned())
     };
     texts.iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_by_pointer_only_where_they_stay() {
+        let mut pointer: *const u8 = ptr::null();
+        let row = Param {
+            data_type: OCTET_PTR,
+            data: ptr::from_mut(&mut pointer).cast(),
+            ..Param::octets_pointer(c"bytes")
+        };
+        let mut array = [row, Param::END];
+        // SAFETY: an array with its end; the value is room for a pointer.
+        let mut answers = unsafe { Answers::new(array.as_mut_ptr()) };
+        assert!(answers.octets(c"bytes", &[1, 2]).is_err());
+        let kept = [3, 4, 5];
+        answers.lent_octets(c"bytes", &kept).unwrap();
+        assert_eq!((pointer, array[0].return_size), (kept.as_ptr(), 3));
+    }
 }

@@ -24,11 +24,7 @@ impl<K: Eq + StdHash, S: Clone> Sessions<K, S> {
         Sessions(Mutex::new(HashMap::new()))
     }
 
-    fn find(
-        &self,
-        key: K,
-        make: impl FnOnce() -> core::result::Result<S, SetupError>,
-    ) -> Result<S> {
+    fn find(&self, key: K, make: impl FnOnce() -> Result<S>) -> Result<S> {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(session) = sessions.get(&key) {
             return Ok(session.clone());
@@ -80,33 +76,32 @@ impl Provider {
         }))
     }
 
-    /// The runtime that sessions are made with.
-    pub fn runtime(&self) -> &Runtime {
-        self.lanes.runtime()
+    /// Makes a session.
+    pub fn prepare<S>(
+        &self,
+        make: impl FnOnce(&Runtime) -> core::result::Result<S, SetupError>,
+    ) -> Result<S> {
+        self.lanes.prepare(make)
     }
 
     /// The session of a Diffie-Hellman group with a name.
-    pub fn dh(
-        &self,
-        name: &'static CStr,
-        make: impl FnOnce() -> core::result::Result<Dh, SetupError>,
-    ) -> Result<Dh> {
+    pub fn dh(&self, name: &'static CStr, make: impl FnOnce() -> Result<Dh>) -> Result<Dh> {
         self.dh.find(name, make)
     }
 
     /// The session of a named curve.
     pub fn ec(&self, curve: Curve) -> Result<Ec> {
-        self.ec.find(curve, || self.runtime().ec(curve))
+        self.ec.find(curve, || self.prepare(|runtime| runtime.ec(curve)))
     }
 
     /// The session of X25519 or X448.
     pub fn xdh(&self, curve: XdhCurve) -> Result<Xdh> {
-        self.xdh.find(curve, || self.runtime().xdh(curve))
+        self.xdh.find(curve, || self.prepare(|runtime| runtime.xdh(curve)))
     }
 
     /// The session of Ed25519 or Ed448.
     pub fn eddsa(&self, curve: EdCurve) -> Result<Eddsa> {
-        self.eddsa.find(curve, || self.runtime().eddsa(curve))
+        self.eddsa.find(curve, || self.prepare(|runtime| runtime.eddsa(curve)))
     }
 
     /// The session of SM2.
@@ -114,17 +109,17 @@ impl Provider {
         if let Some(session) = self.sm2.get() {
             return Ok(session.clone());
         }
-        let session = self.runtime().sm2()?;
+        let session = self.prepare(Runtime::sm2)?;
         Ok(self.sm2.get_or_init(|| session).clone())
     }
 
     /// The session of the TLS PRF with one hash.
     pub fn tls_prf(&self, hash: Hash) -> Result<TlsPrf> {
-        self.tls_prf.find(hash, || self.runtime().tls_prf(hash))
+        self.tls_prf.find(hash, || self.prepare(|runtime| runtime.tls_prf(hash)))
     }
 
     /// The session of HKDF with one hash.
     pub fn hkdf(&self, hash: Hash) -> Result<Hkdf> {
-        self.hkdf.find(hash, || self.runtime().hkdf(hash))
+        self.hkdf.find(hash, || self.prepare(|runtime| runtime.hkdf(hash)))
     }
 }

@@ -220,6 +220,63 @@ fn abandoned_jobs() {
 }
 
 #[test]
+fn abandoned_jobs_leave_room_for_others() {
+    if !side_by_side() {
+        return;
+    }
+    // A ring full of what nobody waits for: there is no job whose return would execute it.
+    let (lib, key) = lib_and_key(&[("depth", "4"), ("policy", "fail"), ("async", "rsa-private")]);
+    for _ in 0..4 {
+        let (lib, key): (&'static Lib, &'static Key) =
+            unsafe { (&*ptr::from_ref(&lib), &*ptr::from_ref(&key)) };
+        let mut job = Box::new(Job::new(move || lib.sign(key, &[], &DIGEST).is_some()));
+        assert!(!job.go());
+        unsafe { ASYNC_WAIT_CTX_free(job.wait) };
+        job.wait = null_mut();
+        Box::leak(job);
+    }
+    let mut job = Job::new(|| lib.sign(&key, &[], &DIGEST).is_some());
+    assert!(job.finish(), "{}", errors());
+}
+
+#[test]
+fn finished_operations_take_no_room() {
+    // Connections stay long after their handshakes.
+    let settings = [("engines", "1"), ("depth", "2"), ("policy", "fail"), ("async", "rsa-private")];
+    let (lib, key) = lib_and_key(&settings);
+    let work = || lib.sign(&key, &[], &DIGEST).is_some();
+    let mut jobs: Vec<Job> = (0..4).map(|_| Job::new(work)).collect();
+    assert!(jobs.iter_mut().all(Job::finish), "{}", errors());
+}
+
+#[test]
+fn several_jobs_of_one_wait_context() {
+    for engines in ["0", "1"] {
+        let (lib, key) = lib_and_key(&[("engines", engines), ("async", "rsa-private")]);
+        let work = || lib.sign(&key, &[], &DIGEST).is_some();
+        for _ in 0..10 {
+            let mut jobs: Vec<Job> = (0..3).map(|_| Job::new(work)).collect();
+            let shared = jobs[0].wait;
+            for job in &mut jobs[1..] {
+                unsafe { ASYNC_WAIT_CTX_free(core::mem::replace(&mut job.wait, shared)) };
+            }
+            let paused: Vec<bool> = jobs.iter_mut().map(|job| !job.go()).collect();
+            // One after the other: each is told that it may go on, whoever was told before.
+            for (job, _) in jobs.iter_mut().zip(paused).filter(|(_, paused)| *paused) {
+                let fds = job.fds();
+                wait_readable(fds[0]);
+                job.finish();
+            }
+            let results: Vec<c_int> = jobs.iter().map(|job| job.result).collect();
+            for job in &mut jobs[1..] {
+                job.wait = null_mut();
+            }
+            assert_eq!(results, [1; 3], "{engines}: {}", errors());
+        }
+    }
+}
+
+#[test]
 fn an_abandoned_job_that_is_resumed_gets_an_error() {
     if !side_by_side() {
         return;

@@ -172,7 +172,7 @@ impl Cipher for RsaCipher {
         }
         answers.text(c"digest", digest::name(self.hash))?;
         answers.text(c"mgf1-digest", digest::name(self.mgf.unwrap_or(self.hash)))?;
-        answers.octets(c"oaep-label", &self.label)?;
+        answers.lent_octets(c"oaep-label", &self.label)?;
         answers.int(c"tls-client-version", i64::from(self.client_version))?;
         answers.int(c"tls-negotiated-version", i64::from(self.alternative.unwrap_or(0)))
     }

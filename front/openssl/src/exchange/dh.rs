@@ -138,7 +138,7 @@ impl Exchange for DhExchange {
         answers.text(c"kdf-type", if self.x942 { c"X942KDF-ASN1" } else { c"" })?;
         answers.text(c"kdf-digest", self.kdf.hash.map_or(c"", digest::name))?;
         answers.int(c"kdf-outlen", self.kdf.len as i64)?;
-        answers.octets(c"kdf-ukm", self.kdf.ukm.as_ref().map_or(&[], |ukm| ukm))?;
+        answers.lent_octets(c"kdf-ukm", self.kdf.ukm.as_ref().map_or(&[], |ukm| ukm))?;
         answers.passing_text(c"cekalg", self.kdf.cek.as_deref().unwrap_or_default())
     }
 

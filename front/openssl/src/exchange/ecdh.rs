@@ -116,7 +116,7 @@ impl Exchange for EcdhExchange {
         let (Some(key), Some(peer)) = (&self.key, &self.peer) else {
             return Err(Reason::NotInitialised.into());
         };
-        if room < self.len()? {
+        if self.kdf && room < self.out_len {
             return Err(Reason::OutputTooSmall.into());
         }
         let curve = key.curve()?;
@@ -125,7 +125,11 @@ impl Exchange for EcdhExchange {
         let cofactor = self.cofactor.unwrap_or(key.cofactor());
         let request = provider.ec(curve)?.derive(cofactor, src, dst);
         let z = Zeroizing::new(provider.lanes.run(request)?.to_vec());
-        if self.kdf { self.x963(provider, &z) } else { Ok(z.to_vec()) }
+        if self.kdf {
+            return self.x963(provider, &z);
+        }
+        // As OpenSSL's default provider, and ECDH_compute_key before it: what has no room is cut.
+        Ok(z[..z.len().min(room)].to_vec())
     }
 
     fn answer(&self, answers: &mut Answers) -> Result<()> {
@@ -135,7 +139,7 @@ impl Exchange for EcdhExchange {
         answers.text(c"kdf-type", if self.kdf { c"X963KDF" } else { c"" })?;
         answers.text(c"kdf-digest", self.hash.map_or(c"", digest::name))?;
         answers.int(c"kdf-outlen", self.out_len as i64)?;
-        answers.octets(c"kdf-ukm", &self.ukm)
+        answers.lent_octets(c"kdf-ukm", &self.ukm)
     }
 
     fn set(&mut self, params: Params) -> Result<()> {

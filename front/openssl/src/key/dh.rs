@@ -302,7 +302,7 @@ impl DhGeneration {
             5 => (5, 4),
             _ => return refused("the generators of safe primes are 2, 3 and 5"),
         };
-        let primes = provider.runtime().prime()?;
+        let primes = provider.prepare(|runtime| runtime.prime())?;
         loop {
             let dst = Buf::zeroed(self.p_bits.div_ceil(8));
             let p = provider.lanes.run(primes.generate(self.p_bits as u32, true, dst))?;

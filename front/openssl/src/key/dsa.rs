@@ -107,7 +107,8 @@ pub(super) fn search(provider: &Provider, p_bits: usize, q_bits: usize) -> Resul
         return Err(Error::new(Reason::NotSupported, what));
     }
     let (k, n) = (p_bits / 8, q_bits / 8);
-    let session = provider.runtime().dsa_parameters(p_bits as u32, q_bits as u32)?;
+    let session =
+        provider.prepare(|runtime| runtime.dsa_parameters(p_bits as u32, q_bits as u32))?;
     let made = provider.lanes.run(session.generate(Buf::zeroed(2 * k + n)))?;
     if made.len() != 2 * k + n {
         return Err(Reason::DeviceFailed.into());

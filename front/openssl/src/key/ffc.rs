@@ -204,7 +204,7 @@ impl Domain {
     pub fn dh(&self, provider: &Provider) -> Result<Dh> {
         let make = || {
             let group = DhGroup { p: self.p.clone(), g: self.g.clone(), q: self.q.clone() };
-            provider.runtime().dh(group)
+            provider.prepare(|runtime| runtime.dh(group))
         };
         match (self.named, self.dh.get()) {
             (Some(group), _) => provider.dh(group.name, make),
@@ -223,7 +223,7 @@ impl Domain {
         }
         let q = self.q.clone().ok_or(Reason::MissingParameter)?;
         let domain = DsaDomain { p: self.p.clone(), q, g: self.g.clone() };
-        let session = provider.runtime().dsa(domain)?;
+        let session = provider.prepare(|runtime| runtime.dsa(domain))?;
         Ok(self.dsa.get_or_init(|| session).clone())
     }
 
@@ -238,7 +238,7 @@ impl Domain {
         if quick {
             return Ok(());
         }
-        let primes = provider.runtime().prime()?;
+        let primes = provider.prepare(|runtime| runtime.prime())?;
         let q = self.q.clone().unwrap_or_else(|| half(&self.p));
         for number in [self.p.clone(), q] {
             let checked = provider.lanes.run(primes.check(number.into()));

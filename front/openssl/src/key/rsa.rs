@@ -87,7 +87,7 @@ impl RsaKey {
         }
         let d = self.d.clone().ok_or(Reason::MissingKey)?;
         let key = RsaPrivateKey { n: self.n.clone(), e: self.e.clone(), d, crt: self.crt.clone() };
-        let session = provider.runtime().rsa_private(key)?;
+        let session = provider.prepare(|runtime| runtime.rsa_private(key))?;
         Ok(self.private.get_or_init(|| session).clone())
     }
 
@@ -100,7 +100,7 @@ impl RsaKey {
             return Err(Reason::MissingKey.into());
         }
         let key = RsaPublicKey { n: self.n.clone(), e: self.e.clone() };
-        let session = provider.runtime().rsa_public(key)?;
+        let session = provider.prepare(|runtime| runtime.rsa_public(key))?;
         Ok(self.public.get_or_init(|| session).clone())
     }
 
@@ -431,7 +431,7 @@ impl Generation for RsaGeneration {
         if !self.selection.pair() {
             return Ok(key);
         }
-        let session = provider.runtime().rsa_generate(self.bits as u32)?;
+        let session = provider.prepare(|runtime| runtime.rsa_generate(self.bits as u32))?;
         let k = (self.bits as usize).div_ceil(8);
         let half = (self.bits as usize).div_ceil(2).div_ceil(8);
         let dst = Buf::secret(vec![0; 2 * k + 5 * half]);

@@ -86,7 +86,7 @@ impl Sm2Key {
 
 /// x^3 + a x + b for a coordinate below p.
 fn right_side(provider: &Provider, x: &[u8]) -> Result<Vec<u8>> {
-    let m = provider.runtime().modular(&P)?;
+    let m = provider.prepare(|runtime| runtime.modular(&P))?;
     let run = |step, parts: &[&[u8]]| -> Result<Vec<u8>> {
         let request = m.arithmetic(step, parts.concat().into(), Buf::zeroed(LEN));
         Ok(provider.lanes.run(request)?.to_vec())
@@ -110,7 +110,7 @@ fn open_point(provider: &Provider, point: &[u8]) -> Result<Vec<u8>> {
     if x >= &P[..] || y.is_some_and(|y| y >= &P[..]) {
         return Err(invalid());
     }
-    let m = provider.runtime().modular(&P)?;
+    let m = provider.prepare(|runtime| runtime.modular(&P))?;
     let run = |step, parts: &[&[u8]]| -> Result<Vec<u8>> {
         let request = m.arithmetic(step, parts.concat().into(), Buf::zeroed(LEN));
         Ok(provider.lanes.run(request)?.to_vec())

@@ -93,7 +93,8 @@ pub(super) struct Record {
     /// Whether the fd is readable from the start, and never read.
     always_ready: bool,
     ringer: std::sync::Arc<Ringer>,
-    outstanding: Mutex<Option<Outstanding>>,
+    /// One for each job of the wait context that is paused, and those that were taken since.
+    outstanding: Mutex<Vec<Outstanding>>,
 }
 
 static KEY: u8 = 0;
@@ -167,7 +168,7 @@ impl Fibre {
         let record = Box::into_raw(Box::new(Record {
             always_ready,
             ringer: std::sync::Arc::new(Ringer(Mutex::new(Bell::Fd(fd)))),
-            outstanding: Mutex::new(None),
+            outstanding: Mutex::default(),
         }));
         // SAFETY: the wait context of the running job; the record lives until `cleanup`.
         let set = unsafe {
@@ -183,21 +184,36 @@ impl Fibre {
 }
 
 impl Attached {
-    /// Leaves what is outstanding in the wait context: it is dropped with it, or when the next one
-    /// is left, and so learns that its job is never resumed. Without a record there is no place
-    /// to leave it: it comes back.
+    /// Leaves what is outstanding in the wait context: it is dropped with it, and so learns that its
+    /// job is never resumed; when it is not awaited any more, with the next one that is left.
+    /// Without a record there is no place to leave it: it comes back.
     pub(super) fn leave(&self, outstanding: Outstanding) -> Option<Outstanding> {
         match self {
             Attached::Fd(record, _) => {
                 // SAFETY: the wait context, and with it the record, is there while its job runs.
                 let place = unsafe { &(**record).outstanding };
                 let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-                let before = place.replace(outstanding);
+                let over: Vec<_> = place.extract_if(.., |other| !other.is_awaited()).collect();
+                place.push(outstanding);
                 drop(place);
-                drop(before);
+                drop(over);
                 None
             }
             Attached::Callback(..) => Some(outstanding),
+        }
+    }
+
+    /// Takes back that the fd is readable, after a job was resumed whose operation is still left
+    /// here; not as long as other jobs of the wait context wait, who may have been rung for. `own`
+    /// is 1 while the job's own operation is awaited, or else 0.
+    pub(super) fn silence(&self, own: usize) {
+        if let Attached::Fd(record, _) = *self {
+            // SAFETY: as in `leave`: what is left here is there, and so is the record.
+            let record = unsafe { &*record };
+            let place = record.outstanding.lock().unwrap_or_else(PoisonError::into_inner);
+            if place.iter().filter(|operation| operation.is_awaited()).count() <= own {
+                record.ringer.silence();
+            }
         }
     }
 
@@ -247,11 +263,6 @@ pub(super) fn pause(knock: bool) -> bool {
 /// Has the application resume the job at once.
 pub(super) fn ring(ringer: &Ringer) {
     ringer.ring();
-}
-
-/// Takes back that an fd is readable, after the job was resumed.
-pub(super) fn silence(ringer: &Ringer) {
-    ringer.silence();
 }
 
 /// A new eventfd, unless the process has almost as many files open as it may.

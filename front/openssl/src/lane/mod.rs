@@ -59,7 +59,8 @@
 //! owned by the request, the stack holds a weak reference, and what is outstanding lies in the wait
 //! context. When that is freed, the operation is abandoned: it runs with the next batch, and its
 //! buffers are overwritten and freed. It may be resumed after that, or in a forked child: an error.
-//! Its stack is small: what executes runs on one of the lane's ([`stack`]).
+//! Its stack is small: what executes, and what prepares a key for that, runs on one of the lane's
+//! ([`stack`]).
 //!
 //! All sessions are made by the runtime without engines and used with both: both have the same
 //! devices in the same order.
@@ -79,7 +80,7 @@ use std::{
     time::Duration,
 };
 
-use lookaside::{Buf, Counters, Op, Prepared, Request, Response, Runtime};
+use lookaside::{Buf, Counters, Op, Prepared, Request, Response, Runtime, SetupError};
 
 use crate::{
     error::{Reason, Result},
@@ -92,8 +93,18 @@ use ring::{Lane, Submission, Ticket};
 
 /// What a wait context holds for a paused job.
 enum Outstanding {
-    Ring(#[allow(dead_code, reason = "for its drop")] Ticket),
-    Pool(#[allow(dead_code, reason = "for its drop")] Arc<Running>),
+    Ring(Ticket),
+    Pool(Arc<Running>),
+}
+
+impl Outstanding {
+    /// Whether a job still waits for it.
+    fn is_awaited(&self) -> bool {
+        match self {
+            Outstanding::Ring(ticket) => ticket.is_awaited(),
+            Outstanding::Pool(running) => running.is_awaited(),
+        }
+    }
 }
 
 /// What an operation has written.
@@ -179,9 +190,16 @@ impl Lanes {
         })
     }
 
-    /// The runtime that sessions are made with.
-    pub fn runtime(&self) -> &Runtime {
-        &self.local
+    /// Makes a session, which may take more of a stack than a job has.
+    pub fn prepare<S>(
+        &self,
+        make: impl FnOnce(&Runtime) -> core::result::Result<S, SetupError>,
+    ) -> Result<S> {
+        let session = match Fibre::current() {
+            Some(_) => self.lane().on_stack(|| make(&self.local))?,
+            None => make(&self.local),
+        };
+        Ok(session?)
     }
 
     /// The counters of all runtimes.

@@ -34,9 +34,20 @@ pub(super) struct Running {
     in_flight: Arc<AtomicUsize>,
 }
 
+impl Running {
+    /// Whether its response was not taken yet.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.generation == fork::generation()
+            && self.call.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
-        self.in_flight.fetch_sub(1, Relaxed);
+        // What was taken is counted no more, however long its wait context lives.
+        if self.call.get_mut().unwrap_or_else(PoisonError::into_inner).is_some() {
+            self.in_flight.fetch_sub(1, Relaxed);
+        }
     }
 }
 
@@ -78,17 +89,24 @@ impl Pool {
             // Done already, and nobody has been told.
             fibre::ring(&ringer);
             fibre::pause(false);
-            fibre::silence(&ringer);
+            silence(&ours, attached, 0);
         }
         while response.is_none() {
             count(&tallies.pauses);
             let paused = fibre::pause(false);
             // Before looking: what is done after that rings again.
-            fibre::silence(&ringer);
+            silence(&ours, attached, 1);
             response = take(&ours, &waker, paused)?;
         }
         drop(kept);
         response.ok_or_else(|| Reason::Internal.into())
+    }
+}
+
+/// After a pause: takes back that the fd is readable, unless the wait context is gone.
+fn silence(ours: &Weak<Running>, attached: &Attached, own: usize) {
+    if ours.strong_count() > 0 {
+        attached.silence(own);
     }
 }
 
@@ -100,14 +118,17 @@ fn take(ours: &Weak<Running>, waker: &Waker, can_pause: bool) -> Result<Option<R
     }
     let mut slot = running.call.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(mut call) = slot.take() else { return Err(Reason::Abandoned.into()) };
-    if !can_pause {
-        return Ok(Some(call.wait()));
-    }
-    match Pin::new(&mut call).poll(&mut Context::from_waker(waker)) {
-        Poll::Ready(response) => Ok(Some(response)),
-        Poll::Pending => {
-            *slot = Some(call);
-            Ok(None)
+    let response = if can_pause {
+        match Pin::new(&mut call).poll(&mut Context::from_waker(waker)) {
+            Poll::Ready(response) => response,
+            Poll::Pending => {
+                *slot = Some(call);
+                return Ok(None);
+            }
         }
-    }
+    } else {
+        call.wait()
+    };
+    running.in_flight.fetch_sub(1, Relaxed);
+    Ok(Some(response))
 }

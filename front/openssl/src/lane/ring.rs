@@ -156,8 +156,14 @@ impl Lane {
     pub(super) fn at_once(&self, request: Request, small_stack: bool) -> Result<Response> {
         let mut state = self.lock();
         let State { runtime, single, stack, .. } = &mut *state;
-        let single = open(single, runtime, 1)?;
-        if small_stack { on_stack(stack, || run(single, request))? } else { run(single, request) }
+        // Opening an instance takes more of a stack than an operation does.
+        let open_and_run = || run(open(single, runtime, 1)?, request);
+        if small_stack { on_stack(stack, open_and_run)? } else { open_and_run() }
+    }
+
+    /// Calls a function on the lane's stack. It must not pause the job.
+    pub(super) fn on_stack<R>(&self, f: impl FnOnce() -> R) -> Result<R> {
+        on_stack(&mut self.lock().stack, f)
     }
 
     /// Submits a request, if the job is `ready` to pause.
@@ -172,10 +178,17 @@ impl Lane {
             return Ok(Submission::Lone(request));
         }
         let depth = state.depth;
-        let State { runtime, ring, .. } = &mut *state;
-        let ring = open(ring, runtime, depth)?;
-        if ring.free() == 0 {
-            return Ok(Submission::Full(request));
+        let State { runtime, ring, stack, .. } = &mut *state;
+        let free = match ring {
+            Some(ring) => ring.free(),
+            None => on_stack(stack, || open(ring, runtime, depth).map(|ring| ring.free()))??,
+        };
+        if free == 0 {
+            // Jobs that are never resumed must not keep others out: nobody else would execute.
+            if state.places.iter().any(|place| matches!(place.slot, Slot::Waiting)) {
+                return Ok(Submission::Full(request));
+            }
+            state.execute(false)?;
         }
         if !ready() {
             return Ok(Submission::Unready(request));
@@ -228,6 +241,15 @@ impl Lane {
 }
 
 impl Ticket {
+    /// Whether a job is to take the response yet.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.lane.is_ours() && {
+            let state = self.lane.lock();
+            let place = &state.places[self.claim.place as usize];
+            place.serial == self.claim.serial && matches!(place.slot, Slot::Waiting | Slot::Done(_))
+        }
+    }
+
     pub(super) fn claim(&self) -> Claim {
         self.claim
     }

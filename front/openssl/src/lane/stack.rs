@@ -1,7 +1,7 @@
 //! A stack to execute on.
 //!
 //! An `ASYNC_JOB` runs on 32 KiB from `malloc`, without a guard page. Eight RSA operations side by
-//! side have window tables of over 64 KiB alone. So what runs inside a job is executed on a stack
+//! side have window tables of over 64 KiB alone. So what a job executes or prepares is run on a stack
 //! of the lane's own, 1 MiB with a guard page below; pages that are never touched cost nothing.
 #![allow(unsafe_code)]
 
@@ -78,26 +78,36 @@ impl Drop for Stack {
     }
 }
 
-/// Calls `function(argument)` with the stack pointer at `top`.
+/// Calls `function(argument)` with the stack pointer at `top`. The old one waits in the frame
+/// pointer, and the unwinder is told so: a panic's backtrace goes on to the caller's frames, where
+/// it would otherwise read on above the end of the mapping.
 ///
 /// # Safety
 /// Below `top`, aligned to 16, there is a stack that nobody uses. The function may be called, and
 /// does not unwind.
 #[cfg(target_arch = "x86_64")]
-unsafe fn call_on(top: *mut c_void, function: extern "C" fn(*mut c_void), argument: *mut c_void) {
-    // The old stack pointer waits in a register that a function preserves.
-    // SAFETY: as required here; all that a C function may change is declared.
-    unsafe {
-        core::arch::asm!(
-            "xchg rsp, r12",
-            "call {function}",
-            "mov rsp, r12",
-            function = in(reg) function,
-            inout("r12") top => _,
-            in("rdi") argument,
-            clobber_abi("C"),
-        );
-    }
+#[unsafe(naked)]
+unsafe extern "C" fn call_on(
+    top: *mut c_void,
+    function: extern "C" fn(*mut c_void),
+    argument: *mut c_void,
+) {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "mov rsp, rdi",
+        "mov rdi, rdx",
+        "call rsi",
+        "mov rsp, rbp",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+    )
 }
 
 /// As on x86-64.
@@ -105,22 +115,31 @@ unsafe fn call_on(top: *mut c_void, function: extern "C" fn(*mut c_void), argume
 /// # Safety
 /// As on x86-64.
 #[cfg(target_arch = "aarch64")]
-unsafe fn call_on(top: *mut c_void, function: extern "C" fn(*mut c_void), argument: *mut c_void) {
-    // SAFETY: as required here; all that a C function may change is declared.
-    unsafe {
-        core::arch::asm!(
-            "mov x9, sp",
-            "mov sp, x20",
-            "mov x20, x9",
-            "blr {function}",
-            "mov sp, x20",
-            function = in(reg) function,
-            inout("x20") top => _,
-            out("x9") _,
-            in("x0") argument,
-            clobber_abi("C"),
-        );
-    }
+#[unsafe(naked)]
+unsafe extern "C" fn call_on(
+    top: *mut c_void,
+    function: extern "C" fn(*mut c_void),
+    argument: *mut c_void,
+) {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "stp x29, x30, [sp, #-16]!",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset x29, -16",
+        ".cfi_offset x30, -8",
+        "mov x29, sp",
+        ".cfi_def_cfa_register x29",
+        "mov sp, x0",
+        "mov x0, x2",
+        "blr x1",
+        "mov sp, x29",
+        "ldp x29, x30, [sp], #16",
+        ".cfi_def_cfa sp, 0",
+        ".cfi_restore x29",
+        ".cfi_restore x30",
+        "ret",
+        ".cfi_endproc",
+    )
 }
 
 /// Elsewhere, on the stack that is there.
@@ -158,5 +177,14 @@ mod tests {
             assert_eq!(*caught.unwrap_err().downcast_ref::<&str>().unwrap(), "on purpose");
         }
         assert_eq!(stack.run(|| 7), 7);
+    }
+    #[test]
+    fn a_backtrace_finds_the_callers_frames() {
+        // What a panic prints with RUST_BACKTRACE=1. Of optimised code, the unwinder needs to know
+        // where the caller's stack is: it would read above the end of this one.
+        let mut stack = Stack::new().unwrap();
+        let frames = stack.run(|| std::backtrace::Backtrace::force_capture().to_string());
+        assert!(frames.contains("a_backtrace_finds_the_callers_frames"), "{frames}");
+        assert!(frames.contains("::run"), "{frames}");
     }
 }
