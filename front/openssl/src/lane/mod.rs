@@ -13,7 +13,7 @@
 //! A job submits its request to its thread's lane, and pauses. Nothing executes yet. The batch is
 //! to run when it is full or when the application has nothing more to submit, and the one who
 //! knows that is the application's event loop. So what it waits on is *readable from the start*
-//! ([`fibre`]): the loop serves whatever else was ready before, other connections submit, and then
+//! (`fibre.rs`): the loop serves whatever else was ready before, other connections submit, and then
 //! it comes back and resumes the first job. There are no timers and no threads, and there is
 //! always somebody to wake the application: itself. On being resumed, a job
 //!
@@ -50,7 +50,7 @@
 //! # Asynchronous, with engines
 //!
 //! The request goes to the engines through a [`lookaside::Handle`]; the fd becomes readable (or the
-//! callback is called) when the response is there ([`pool`]).
+//! callback is called) when the response is there (`pool.rs`).
 //!
 //! # What can happen to a job
 //!
@@ -60,7 +60,7 @@
 //! context. When that is freed, the operation is abandoned: it runs with the next batch, and its
 //! buffers are overwritten and freed. It may be resumed after that, or in a forked child: an error.
 //! Its stack is small: what executes, and what prepares a key for that, runs on one of the lane's
-//! ([`stack`]).
+//! (`stack.rs`).
 //!
 //! All sessions are made by the runtime without engines and used with both: both have the same
 //! devices in the same order.
