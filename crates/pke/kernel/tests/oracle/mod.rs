@@ -67,12 +67,12 @@ pub fn well_known_primes(bits: usize) -> Vec<Vec<u8>> {
     // SAFETY: a live number; the group's prime is copied before it is freed.
     unsafe {
         match bits {
-            3072 => vec![bytes(lc::BN_get_rfc3526_prime_3072(result.0))],
-            4096 => {
-                let group = lc::DH_get_rfc7919_4096();
+            1536 => vec![bytes(lc::BN_get_rfc3526_prime_1536(result.0))],
+            2048 => {
+                let group = lc::DH_get_rfc7919_2048();
                 let of_group = bytes(lc::DH_get0_p(group));
                 lc::DH_free(group);
-                vec![bytes(lc::BN_get_rfc3526_prime_4096(result.0)), of_group]
+                vec![bytes(lc::BN_get_rfc3526_prime_2048(result.0)), of_group]
             }
             _ => Vec::new(),
         }
