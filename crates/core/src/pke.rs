@@ -310,7 +310,8 @@ pub enum Pke {
     Weierstrass(Arc<WeierstrassParams>),
     /// X25519 or X448.
     Xdh(XdhCurve),
-    /// Ed25519 or Ed448.
+    /// Ed25519 or Ed448. Who signs names the seed and its public key; that they belong together is
+    /// not checked, and a signature under another public key gives the seed's scalar away.
     Eddsa(EdCurve),
     /// SM2 (GB/T 32918).
     Sm2,
