@@ -305,7 +305,7 @@ pub struct DhItem<'a> {
 /// key (k bytes).
 pub fn generate(cpu: &Cpu, items: &mut [DhItem<'_>]) {
     let mut raised = Vec::with_capacity(items.len());
-    for DhItem { group, item } in items {
+    for DhItem { group, item } in items.iter_mut() {
         let private_len = group.private_len();
         item.run(|src, dst| {
             let [] = cut(src, [])?;
@@ -320,6 +320,13 @@ pub fn generate(cpu: &Cpu, items: &mut [DhItem<'_>]) {
         }
     }
     raise(cpu, &mut raised);
+    drop(raised);
+    // No private key without its public one.
+    for DhItem { item, .. } in items {
+        if let Err(error) = item.result {
+            item.fail(error);
+        }
+    }
 }
 
 /// The public keys of private ones: `src` = private key (of any length up to k: how long it is is

@@ -352,7 +352,7 @@ pub(crate) fn public_key(
 /// p).
 pub fn generate(cpu: &Cpu, items: &mut [DomainItem<'_>]) {
     let mut raised = Vec::with_capacity(items.len());
-    for DomainItem { domain, item } in items {
+    for DomainItem { domain, item } in items.iter_mut() {
         item.run(|src, dst| {
             let [] = cut(src, [])?;
             let q_len = domain.q_len();
@@ -368,6 +368,13 @@ pub fn generate(cpu: &Cpu, items: &mut [DomainItem<'_>]) {
         }
     }
     raise(cpu, &mut raised);
+    drop(raised);
+    // No private key without its public one.
+    for DomainItem { item, .. } in items {
+        if let Err(error) = item.result {
+            item.fail(error);
+        }
+    }
 }
 
 /// New domain parameters with what shows that they were drawn and not chosen.

@@ -401,7 +401,7 @@ fn derive_one(
 ///
 /// [`Nonce::Hedged`] nonces are random ones into which the private key and the digest are mixed,
 /// so that a generator that repeats itself gives nothing away. AWS-LC's `ECDSA_do_sign`, which
-/// serves single items of prime curves, does so by giving SHA-512(private key || digest) to its
+/// serves what goes one by one on prime curves, does so by giving SHA-512(private key || digest) to its
 /// DRBG as additional input.
 pub fn sign(cpu: &Cpu, curve: Curve, nonce: Nonce, items: &mut [Item<'_>]) {
     run(cpu, curve, Operation::Sign(nonce), items);

@@ -1,7 +1,7 @@
 //! Ed25519 and Ed448 (RFC 8032).
 //!
-//! Ed25519 is AWS-LC's; Ed448 is OpenSSL's, and [`Error::Unsupported`] where libcrypto is not
-//! there.
+//! Batches of Ed25519 run side by side where there is a kernel; single items and those with a label
+//! are AWS-LC's. Ed448 is OpenSSL's, and [`Error::Unsupported`] where libcrypto is not there.
 
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;

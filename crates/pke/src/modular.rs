@@ -218,8 +218,9 @@ pub(crate) struct Raise<'a> {
 }
 
 /// What eight exponentiations by the kernel cost, in hundredths of one by AWS-LC; measured from
-/// 1024 to 4096 bits, where it is between 131 and 158 (Sapphire Rapids).
-const POWER_COST: usize = 160;
+/// 1024 to 4096 bits, where it is between 113 and 128 (Sapphire Rapids, 2026-11; `--bench
+/// integers`).
+const POWER_COST: usize = 135;
 
 /// Answers each exponentiation in the result beside it, if it fails, and clears its `out`.
 pub(crate) fn raise(cpu: &Cpu, items: &mut [(Raise<'_>, &mut Result<usize, Error>)]) {

@@ -1,5 +1,7 @@
 //! Prime numbers.
 
+use zeroize::Zeroizing;
+
 use crate::batch::stripped;
 use crate::library::bignum::{Bignum, Scratch};
 use crate::{Error, modular};
@@ -9,11 +11,11 @@ pub const MIN_BITS: usize = 16;
 
 /// A random prime of `bits` bits ([`MIN_BITS`] to [`modular::MAX_BITS`]), the two highest set, as
 /// long as that takes; with `safe`, (p - 1) / 2 is prime too, which takes a hundred times as long.
-pub fn generate(bits: usize, safe: bool) -> Result<Vec<u8>, Error> {
+pub fn generate(bits: usize, safe: bool) -> Result<Zeroizing<Vec<u8>>, Error> {
     if !(MIN_BITS..=modular::MAX_BITS).contains(&bits) {
         return Err(Error::BadInput("a prime has from 16 to 8192 bits"));
     }
-    let mut out = vec![0; bits.div_ceil(8)];
+    let mut out = Zeroizing::new(vec![0; bits.div_ceil(8)]);
     Scratch::new()?.generate_prime(bits, safe)?.to_bytes(&mut out)?;
     Ok(out)
 }

@@ -277,15 +277,15 @@ struct Block<'a, K> {
 
 /// What eight private operations by the kernel cost, in hundredths of one by AWS-LC, for primes of
 /// `digits` digits of 52 bits. From 1024 bits on AWS-LC exponentiates modulo two primes at once with
-/// the same instructions, up to 2048 bits. Measured for keys of 1024, 2048, 3072 and 4096 bits: 168,
-/// 302, 327, 338 (Sapphire Rapids).
+/// the same instructions, up to 2048 bits. Measured for keys of 1024, 1536, 2048, 3072 and 4096 bits:
+/// 138, 102, 240, 307, 325 (Sapphire Rapids, 2026-11; `--bench integers`).
 fn private_cost(digits: usize) -> usize {
     match digits {
-        0..=10 => 175,
-        11..=15 => 190,
-        16..=20 => 310,
-        21..=30 => 335,
-        31..=40 => 345,
+        0..=10 => 145,
+        11..=15 => 120,
+        16..=20 => 255,
+        21..=30 => 320,
+        31..=40 => 340,
         _ => 190,
     }
 }

@@ -1,5 +1,7 @@
 //! How a batch goes through a kernel: groups of up to eight items, one per lane.
 
+use zeroize::Zeroize;
+
 use crate::{Error, Item};
 
 /// Lanes of a kernel.
@@ -21,7 +23,7 @@ pub(crate) trait Kernel {
     /// Runs up to eight requests.
     fn run(&self, requests: &mut [Self::Request<'_>]);
 
-    /// The answer to a request that has been run. Nothing secret is in its `dst` after an error.
+    /// The answer to a request that has been run. After an error its `dst` is cleared.
     fn answer(request: &Self::Request<'_>) -> Result<usize, Error>;
 
     /// Runs an item by a library.
@@ -44,7 +46,7 @@ pub(crate) fn run<K: Kernel>(kernel: &K, items: &mut [Item<'_>]) {
 fn by_kernel<K: Kernel>(kernel: &K, group: &mut [Item<'_>]) -> bool {
     let mut requests = Vec::with_capacity(LANES);
     let mut results = Vec::with_capacity(LANES);
-    for item in group {
+    for item in &mut *group {
         match kernel.request(item.src, item.dst) {
             Ok(request) => {
                 requests.push(request);
@@ -54,12 +56,69 @@ fn by_kernel<K: Kernel>(kernel: &K, group: &mut [Item<'_>]) -> bool {
             Err(error) => item.result = Err(error),
         }
     }
-    if requests.len() < kernel.threshold() {
+    if requests.is_empty() || requests.len() < kernel.threshold() {
         return false;
     }
     kernel.run(&mut requests);
     for (request, result) in requests.iter().zip(results) {
         *result = K::answer(request);
     }
+    drop(requests);
+    // As of single items: nothing of what was written remains after an error.
+    for item in group.iter_mut().filter(|item| item.result.is_err()) {
+        item.dst.zeroize();
+    }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes its source to its destination, and fails where that is 0.
+    struct Copies;
+
+    impl Kernel for Copies {
+        type Request<'a> = (&'a [u8], &'a mut [u8]);
+
+        fn threshold(&self) -> usize {
+            2
+        }
+
+        fn request<'a>(
+            &self,
+            src: &'a [u8],
+            dst: &'a mut [u8],
+        ) -> Result<Self::Request<'a>, Error> {
+            dst[0] = 0xee;
+            if src.len() == dst.len() { Ok((src, dst)) } else { Err(Error::DstTooSmall) }
+        }
+
+        fn run(&self, requests: &mut [Self::Request<'_>]) {
+            requests.iter_mut().for_each(|(src, dst)| dst.copy_from_slice(src));
+        }
+
+        fn answer((src, _): &Self::Request<'_>) -> Result<usize, Error> {
+            if src[0] == 0 { Err(Error::Fault) } else { Ok(src.len()) }
+        }
+
+        fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+            dst.copy_from_slice(src);
+            Ok(src.len())
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_after_an_error() {
+        let (mut good, mut failed, mut refused) = ([0; 2], [0; 2], [0; 3]);
+        let mut items = [
+            Item::new(&[1, 2], &mut good),
+            Item::new(&[0, 2], &mut failed),
+            Item::new(&[1, 2], &mut refused),
+        ];
+        run(&Copies, &mut items);
+        let results = items.map(|item| item.result);
+        assert_eq!(results, [Ok(2), Err(Error::Fault), Err(Error::DstTooSmall)]);
+        assert_eq!((good, failed, refused), ([1, 2], [0; 2], [0; 3]));
+    }
 }

@@ -1,8 +1,9 @@
 //! SM2 (GB/T 32918, ISO/IEC 14888-3): key pairs, signatures, encryption and key exchange.
 //!
 //! Numbers have 32 bytes, points 65 (`0x04 || X || Y`), and what is read as a point is refused
-//! unless it is on the curve. Private keys are in `[1, n - 2]`, n being the order. The curve runs
-//! on AWS-LC's general arithmetic, 0.63 of the time that OpenSSL's takes; hashing is OpenSSL's SM3.
+//! unless it is on the curve. Private keys are in `[1, n - 2]`, n being the order. Where there
+//! is a kernel, signatures, keys and multiples take it, down to single items: AWS-LC has the curve on
+//! its general arithmetic only, 0.63 of the time that OpenSSL's takes; hashing is OpenSSL's SM3.
 //!
 //! ```
 //! use lookaside_pke::{Item, sm2};

@@ -1,7 +1,8 @@
 //! X25519 and X448 (RFC 7748).
 //!
-//! Keys are the strings of bytes of the RFC, [`len`](Curve::len) long. X25519 is AWS-LC's; X448 is
-//! OpenSSL's, and [`Error::Unsupported`] where libcrypto is not there.
+//! Keys are the strings of bytes of the RFC, [`len`](Curve::len) long. Batches run side by side
+//! where there is a kernel. Single items of X25519 are AWS-LC's; those of X448 are OpenSSL's, and
+//! [`Error::Unsupported`] where libcrypto is not there.
 
 use lookaside_simd::Cpu;
 

@@ -351,6 +351,19 @@ fn refuses_bad_keys() {
 }
 
 #[test]
+fn a_key_without_room_is_not_drawn() {
+    // Minutes if it were.
+    for len in [0, 2 * 1024 + 5 * 512 - 1] {
+        let mut dst = vec![7; len];
+        for _ in 0..50 {
+            let mut item = Item::new(&[1, 0, 1], &mut dst);
+            generate_item(8192, &mut item);
+            assert_eq!(item.result, Err(Error::DstTooSmall));
+        }
+    }
+}
+
+#[test]
 fn generated_keys_work() {
     // The second and third take the way around AWS-LC's key generation.
     for (bits, e) in [(512, &[1, 0, 1][..]), (1000, &[3]), (514, &[1, 0, 0, 0, 15])] {

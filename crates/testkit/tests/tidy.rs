@@ -24,7 +24,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
 ];
 
 /// Crates whose roots need no `deny(unsafe_code)`: `unsafe` is what they are for.
-const UNSAFE_CRATES: &[&str] = &["bench", "crates/capi", "crates/pke/kernel", "crates/simd", "front/parcomp/cf"];
+const UNSAFE_CRATES: &[&str] =
+    &["bench", "crates/capi", "crates/pke/kernel", "crates/simd", "front/parcomp/cf"];
 
 const SERVICES: &[&str] =
     &["crates/compress", "crates/cipher", "crates/pke", "crates/scan", "crates/xml"];

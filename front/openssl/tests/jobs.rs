@@ -15,7 +15,7 @@ const PAUSE: c_int = 2;
 const FINISH: c_int = 3;
 
 /// A job: a closure on a fibre, and its wait context.
-struct Job<'a> {
+struct Task<'a> {
     job: Ptr,
     wait: Ptr,
     work: Box<dyn FnMut() -> bool + 'a>,
@@ -27,10 +27,10 @@ unsafe extern "C" fn enter(args: Ptr) -> c_int {
     c_int::from(unsafe { (*work)() })
 }
 
-impl<'a> Job<'a> {
-    fn new(work: impl FnMut() -> bool + 'a) -> Job<'a> {
+impl<'a> Task<'a> {
+    fn new(work: impl FnMut() -> bool + 'a) -> Task<'a> {
         let wait = unsafe { ASYNC_WAIT_CTX_new() };
-        Job { job: null_mut(), wait, work: Box::new(work), result: -1 }
+        Task { job: null_mut(), wait, work: Box::new(work), result: -1 }
     }
 
     /// Starts or resumes it: whether it has finished.
@@ -72,7 +72,7 @@ impl<'a> Job<'a> {
     }
 }
 
-impl Drop for Job<'_> {
+impl Drop for Task<'_> {
     fn drop(&mut self) {
         unsafe { ASYNC_WAIT_CTX_free(self.wait) };
     }
@@ -88,9 +88,9 @@ const DIGEST: [u8; 32] = [7; 32];
 /// `jobs` jobs that each sign `each` times; all fds are waited for between rounds.
 fn rounds(lib: &Lib, key: &Key, jobs: usize, each: usize) {
     let signed = AtomicUsize::new(0);
-    let mut all: Vec<Job> = (0..jobs)
+    let mut all: Vec<Task> = (0..jobs)
         .map(|_| {
-            Job::new(|| {
+            Task::new(|| {
                 (0..each).all(|_| {
                     let signature = lib.sign(key, &[], &DIGEST);
                     signed.fetch_add(1, Relaxed);
@@ -125,7 +125,7 @@ fn lib_and_key(settings: &[(&str, &str)]) -> (Lib, Key) {
 /// engines, and there is nothing to see.
 fn side_by_side() -> bool {
     let (lib, key) = lib_and_key(&[("async", "rsa-private")]);
-    let mut job = Job::new(|| lib.sign(&key, &[], &DIGEST).is_some());
+    let mut job = Task::new(|| lib.sign(&key, &[], &DIGEST).is_some());
     let paused = !job.go();
     if paused {
         assert!(job.finish());
@@ -181,8 +181,8 @@ fn full_rings() {
     for (policy, all_done) in [("wait", true), ("fallback", true), ("fail", false)] {
         let (lib, key) =
             lib_and_key(&[("policy", policy), ("depth", "4"), ("async", "rsa-private")]);
-        let mut jobs: Vec<Job> =
-            (0..12).map(|_| Job::new(|| lib.sign(&key, &[], &DIGEST).is_some())).collect();
+        let mut jobs: Vec<Task> =
+            (0..12).map(|_| Task::new(|| lib.sign(&key, &[], &DIGEST).is_some())).collect();
         let mut done = 0;
         let mut live: Vec<usize> = (0..12).collect();
         while !live.is_empty() {
@@ -206,14 +206,14 @@ fn abandoned_jobs() {
             for _ in 0..3 {
                 let (lib, key): (&'static Lib, &'static Key) =
                     unsafe { (&*ptr::from_ref(&lib), &*ptr::from_ref(&key)) };
-                let mut job = Box::new(Job::new(move || lib.sign(key, &[], &DIGEST).is_some()));
+                let mut job = Box::new(Task::new(move || lib.sign(key, &[], &DIGEST).is_some()));
                 if !job.go() {
                     unsafe { ASYNC_WAIT_CTX_free(job.wait) };
                     job.wait = null_mut();
                     Box::leak(job);
                 }
             }
-            let mut job = Job::new(|| lib.sign(&key, &[], &DIGEST).is_some());
+            let mut job = Task::new(|| lib.sign(&key, &[], &DIGEST).is_some());
             assert!(job.finish(), "round {round}: {}", errors());
         }
     }
@@ -282,7 +282,7 @@ fn an_abandoned_job_that_is_resumed_gets_an_error() {
         return;
     }
     let (lib, key) = lib_and_key(&[("async", "rsa-private")]);
-    let mut job = Job::new(|| lib.sign(&key, &[], &DIGEST).is_some());
+    let mut job = Task::new(|| lib.sign(&key, &[], &DIGEST).is_some());
     assert!(!job.go());
     unsafe { ASYNC_WAIT_CTX_free(job.wait) };
     job.wait = unsafe { ASYNC_WAIT_CTX_new() };
@@ -302,7 +302,7 @@ fn jobs_go_on_in_other_threads() {
         // Each is paused here, gets its response in another thread, and submits its next request
         // there. It ends here: libcrypto returns to the thread that started a job.
         for _ in 0..5 {
-            let mut job = Job::new(|| (0..3).all(|_| lib.sign(&key, &[], &DIGEST).is_some()));
+            let mut job = Task::new(|| (0..3).all(|_| lib.sign(&key, &[], &DIGEST).is_some()));
             if job.go() {
                 continue;
             }
@@ -342,7 +342,7 @@ fn callbacks_instead_of_fds() {
     }
     for engines in ["0", "1"] {
         let (lib, key) = lib_and_key(&[("engines", engines), ("async", "rsa-private")]);
-        let mut job = Job::new(|| lib.sign(&key, &[], &DIGEST).is_some());
+        let mut job = Task::new(|| lib.sign(&key, &[], &DIGEST).is_some());
         unsafe { ASYNC_WAIT_CTX_set_callback(job.wait, Some(called), null_mut()) };
         CALLS.store(0, Relaxed);
         let mut seen = 0;
@@ -364,7 +364,7 @@ fn callbacks_instead_of_fds() {
 fn pauses_that_are_blocked() {
     for engines in ["0", "1"] {
         let (lib, key) = lib_and_key(&[("engines", engines), ("async", "rsa-private")]);
-        let mut job = Job::new(|| unsafe {
+        let mut job = Task::new(|| unsafe {
             ASYNC_block_pause();
             let good = (0..3).all(|_| lib.sign(&key, &[], &DIGEST).is_some());
             ASYNC_unblock_pause();
@@ -380,7 +380,7 @@ fn forks() {
     for engines in ["0", "1"] {
         let (lib, key) = lib_and_key(&[("engines", engines), ("async", "rsa-private")]);
         rounds(&lib, &key, 8, 2);
-        let mut paused = Job::new(|| lib.sign(&key, &[], &DIGEST).is_some());
+        let mut paused = Task::new(|| lib.sign(&key, &[], &DIGEST).is_some());
         let finished = paused.go();
         match unsafe { libc::fork() } {
             0 => {
@@ -424,7 +424,7 @@ fn unloaded_while_a_job_is_paused() {
     let key: &'static Key = Box::leak(Box::new(key));
     let lib: &'static Lib = Box::leak(Box::new(lib));
     let thread = std::thread::spawn(move || {
-        let mut job = Job::new(move || lib.sign(key, &[], &DIGEST).is_some());
+        let mut job = Task::new(move || lib.sign(key, &[], &DIGEST).is_some());
         let finished = job.go();
         // The application drops its key and its library; the job holds references of its own.
         unsafe {
@@ -446,9 +446,9 @@ fn a_decryption_and_a_derivation_pause_too() {
     let rsa = lib.generate("RSA", &[("bits", "2048")]);
     let (a, b) = (lib.generate("X25519", &[]), lib.generate("X25519", &[]));
     let secret = lib.derive(&a, &b).unwrap();
-    let mut jobs: Vec<Job> = (0..10)
+    let mut jobs: Vec<Task> = (0..10)
         .map(|_| {
-            Job::new(|| {
+            Task::new(|| {
                 lib.derive(&a, &b).is_some_and(|s| s == secret)
                     && lib.sign(&rsa, &[("digest", "SHA256")], &DIGEST).is_some()
                     && lib.try_generate("X25519", &[]).is_some()

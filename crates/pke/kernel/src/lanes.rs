@@ -124,16 +124,36 @@ impl Portable {
     }
 }
 
+/// The same number, of which the compiler no longer knows anything. Where it sees that a mask is all
+/// ones or all zeros, it makes a branch of what was an `and`.
+#[inline(always)]
+pub(crate) fn hide(mut number: u64) -> u64 {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    // SAFETY: the text is a comment.
+    unsafe {
+        core::arch::asm!(
+            "/* {} */",
+            inlateout(reg) number,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        number = core::hint::black_box(number);
+    }
+    number
+}
+
 /// All ones when `a` is 0: the sign of `!a & (a - 1)`.
 #[inline(always)]
 fn is_zero(a: u64) -> u64 {
-    ((!a & a.wrapping_sub(1)) >> 63).wrapping_neg()
+    hide(((!a & a.wrapping_sub(1)) >> 63).wrapping_neg())
 }
 
 /// All ones when `a < b`: the borrow of `a - b`.
 #[inline(always)]
 fn is_less(a: u64, b: u64) -> u64 {
-    (((!a & b) | ((!a | b) & a.wrapping_sub(b))) >> 63).wrapping_neg()
+    hide((((!a & b) | ((!a | b) & a.wrapping_sub(b))) >> 63).wrapping_neg())
 }
 
 impl Lanes for Portable {
@@ -261,6 +281,43 @@ impl Lanes for Portable {
     fn take<S: Step>(step: S) -> S::Output {
         step.run()
     }
+}
+
+/// Makes a verdict about secrets public: what comes back may be branched on. Whoever calls it says
+/// that the verdict is no secret.
+///
+/// Secrets are proved to decide no branch and no address under valgrind, which is told that they
+/// are undefined (`valgrind/main.rs`); this tells it that the verdict is defined.
+#[inline(always)]
+pub(crate) fn declassify(verdict: u8) -> u8 {
+    #[cfg(all(feature = "twin", target_arch = "x86_64"))]
+    let verdict = defined(verdict);
+    verdict
+}
+
+/// The same value, defined: valgrind's request MAKE_MEM_DEFINED, which elsewhere is no operation.
+#[cfg(all(feature = "twin", target_arch = "x86_64"))]
+#[inline(never)]
+fn defined(mut value: u8) -> u8 {
+    let address = (&raw mut value).expose_provenance() as u64;
+    // 'M', 'C' and the number of the request, of valgrind's memcheck.h; address and length.
+    let request = [0x4d43_0002, address, 1, 0, 0, 0];
+    // SAFETY: the rotations add up to 128 bits, the exchange is of a register with itself: nothing
+    // changes. Valgrind takes the sequence for a request, and answers in rdx.
+    unsafe {
+        core::arch::asm!(
+            "rol rdi, 3",
+            "rol rdi, 13",
+            "rol rdi, 61",
+            "rol rdi, 51",
+            "xchg rbx, rbx",
+            in("rax") request.as_ptr(),
+            inout("rdx") 0u64 => _,
+            out("rdi") _,
+            options(nostack),
+        );
+    }
+    value
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -3,8 +3,8 @@
 use lookaside_simd::Cpu;
 
 use super::{
-    Curve, Library, derive_one, generate_one, private_key, public_one, scalar, sign_one,
-    split_point, verify_one,
+    Curve, Library, derive_one, generate_one, private_key, public_one, sign_one, split_point,
+    verify_one,
 };
 use crate::batch::room;
 use crate::ec::group::Group;
@@ -12,8 +12,8 @@ use crate::library::ec::PrimeGroup;
 use crate::nonce::Nonce;
 use crate::side_by_side::{self, Kernel};
 use crate::weierstrass::lanes::{
-    self, FAILED, Lanes, Multiplying, Operation, Public, Signing, Verifying, coordinates,
-    public_lane,
+    self, FAILED, Generating, Lanes, Multiplying, Operation, Public, Signing, Verifying,
+    coordinates, public_lane,
 };
 use crate::{Error, Item};
 
@@ -61,28 +61,26 @@ impl Place {
 struct Generate(Place);
 
 impl Kernel for Generate {
-    type Request<'a> = Public<'a>;
+    type Request<'a> = Generating<'a>;
 
     fn threshold(&self) -> usize {
         self.0.lanes.threshold(Operation::Public)
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Public<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Generating<'a>, Error> {
         let curve = self.0.curve();
         super::nothing(src)?;
         let dst = room(dst, curve.order_len() + curve.point_len())?;
         let (private, point) = dst.split_at_mut(curve.order_len());
-        scalar::draw(self.0.group.order(), private)?;
-        Ok(public_lane(private, point))
+        Ok(Generating { private, point, result: Ok(()) })
     }
 
-    fn run(&self, requests: &mut [Public<'_>]) {
-        self.0.lanes.public(requests);
+    fn run(&self, requests: &mut [Generating<'_>]) {
+        self.0.lanes.generate(self.0.group.order(), requests);
     }
 
-    fn answer(request: &Public<'_>) -> Result<usize, Error> {
-        let len = request.private.len() + 1 + request.out.len();
-        if request.ok { Ok(len) } else { Err(FAILED) }
+    fn answer(request: &Generating<'_>) -> Result<usize, Error> {
+        request.answer()
     }
 
     fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {

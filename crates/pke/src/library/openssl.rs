@@ -45,12 +45,16 @@ struct OSSL_PARAM {
     return_size: usize,
 }
 
-/// Declares [`Libcrypto`], one field per function, and how it is resolved.
+/// Declares [`Libcrypto`], one field per function, and how it is resolved. What some distributions
+/// leave out is optional: the others do without it.
 macro_rules! libcrypto {
-    ($(fn $name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
+    ($(fn $name:ident($($argument:ty),*) $(-> $result:ty)?;)*
+     optional $(fn $optional:ident($($optional_argument:ty),*) -> $optional_result:ty;)*) => {
         #[allow(non_snake_case)] // OpenSSL's own names.
         struct Libcrypto {
             $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+            $($optional:
+                Option<unsafe extern "C" fn($($optional_argument),*) -> $optional_result>,)*
             /// Set last, by `open`.
             library: *mut OSSL_LIB_CTX,
         }
@@ -80,6 +84,23 @@ macro_rules! libcrypto {
                             >(address)
                         }
                     },)*
+                    $($optional: {
+                        // SAFETY: the caller's handle; the name ends in a zero. A null address is
+                        // `None`; another is that of a function of this type, as above.
+                        unsafe {
+                            let address = libc::dlsym(
+                                handle,
+                                concat!(stringify!($optional), "\0").as_ptr().cast(),
+                            );
+                            std::mem::transmute::<
+                                *mut c_void,
+                                Option<
+                                    unsafe extern "C" fn($($optional_argument),*)
+                                        -> $optional_result,
+                                >,
+                            >(address)
+                        }
+                    },)*
                     library: ptr::null_mut(),
                 })
             }
@@ -104,8 +125,6 @@ libcrypto! {
 
     fn EC_GROUP_new_by_curve_name_ex(*mut OSSL_LIB_CTX, *const c_char, c_int) -> *mut EC_GROUP;
     fn EC_GROUP_new_curve_GFp(
-        *const BIGNUM, *const BIGNUM, *const BIGNUM, *mut BN_CTX) -> *mut EC_GROUP;
-    fn EC_GROUP_new_curve_GF2m(
         *const BIGNUM, *const BIGNUM, *const BIGNUM, *mut BN_CTX) -> *mut EC_GROUP;
     fn EC_GROUP_set_generator(
         *mut EC_GROUP, *const EC_POINT, *const BIGNUM, *const BIGNUM) -> c_int;
@@ -156,6 +175,11 @@ libcrypto! {
         *mut EVP_MD_CTX, *mut *mut EVP_PKEY_CTX, *const c_char, *mut OSSL_LIB_CTX, *const c_char,
         *mut EVP_PKEY, *const OSSL_PARAM) -> c_int;
     fn EVP_DigestVerify(*mut EVP_MD_CTX, *const u8, usize, *const u8, usize) -> c_int;
+
+    optional
+    // Absent where OpenSSL was configured with no-ec2m, as Fedora's is.
+    fn EC_GROUP_new_curve_GF2m(
+        *const BIGNUM, *const BIGNUM, *const BIGNUM, *mut BN_CTX) -> *mut EC_GROUP;
 }
 
 // SAFETY: function pointers, and a library context, which OpenSSL lets any thread use.
@@ -258,5 +282,49 @@ mod tests {
         assert!(open(c"libcrypto.so.none").is_none());
         // A library without the functions.
         assert!(open(c"libc.so.6").is_none());
+    }
+
+    #[allow(dead_code)] // Looked up, not called.
+    mod some {
+        use super::*;
+
+        libcrypto! {
+            fn ERR_set_mark() -> c_int;
+            optional
+            fn OBJ_sn2nid(*const c_char) -> c_int;
+            fn OBJ_no_such_function() -> c_int;
+        }
+
+        /// Whether the optional functions are there.
+        pub(super) fn found(handle: *mut c_void) -> Option<[bool; 2]> {
+            // SAFETY: a handle of libcrypto.
+            let found = unsafe { Libcrypto::resolve(handle) }?;
+            Some([found.OBJ_sn2nid.is_some(), found.OBJ_no_such_function.is_some()])
+        }
+    }
+
+    #[allow(dead_code)] // Looked up, not called.
+    mod all {
+        use super::*;
+
+        libcrypto! {
+            fn ERR_set_mark() -> c_int;
+            fn OBJ_no_such_function() -> c_int;
+            optional
+        }
+
+        pub(super) fn found(handle: *mut c_void) -> bool {
+            // SAFETY: a handle of libcrypto.
+            unsafe { Libcrypto::resolve(handle) }.is_some()
+        }
+    }
+
+    #[test]
+    fn only_what_is_optional_may_be_missing() {
+        // SAFETY: as in `open`.
+        let handle = unsafe { libc::dlopen(c"libcrypto.so.3".as_ptr(), libc::RTLD_NOW) };
+        assert!(!handle.is_null());
+        assert_eq!(some::found(handle), Some([true, false]));
+        assert!(!all::found(handle));
     }
 }

@@ -102,6 +102,10 @@ fn from_primes(bits: usize, e: Bignum) -> Result<[Bignum; 8], Error> {
 /// d mod (q - 1) || q^-1 mod p ([`half_len`] bytes each).
 pub fn generate_item(bits: usize, item: &mut Item<'_>) {
     item.run(|e, dst| {
+        // Before the work, not after it.
+        if bits <= MAX_BITS {
+            room(dst, 2 * bits.div_ceil(8) + 5 * half_len(bits))?;
+        }
         let key = generate(bits, e)?;
         let [n, _, rest @ ..] = &key.parts;
         let mut len = 0;

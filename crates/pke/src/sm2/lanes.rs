@@ -7,12 +7,11 @@ use super::{
 };
 use crate::batch::{cut, room};
 use crate::ec::group::Group;
-use crate::ec::scalar;
 use crate::nonce::Nonce;
 use crate::side_by_side::{self, Kernel};
 use crate::weierstrass::lanes::{
-    Curve, FAILED, Lanes, Multiplying, Operation, Public, Signing, Verifying, coordinates,
-    public_lane,
+    Curve, FAILED, Generating, Lanes, Multiplying, Operation, Public, Signing, Verifying,
+    coordinates, public_lane,
 };
 use crate::{Error, Item};
 
@@ -42,25 +41,24 @@ impl Place {
 struct Generate(Place);
 
 impl Kernel for Generate {
-    type Request<'a> = Public<'a>;
+    type Request<'a> = Generating<'a>;
 
     fn threshold(&self) -> usize {
         self.0.lanes.threshold(Operation::Public)
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Public<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Generating<'a>, Error> {
         let [] = cut(src, [])?;
         let (private, point) = room(dst, LEN + POINT_LEN)?.split_at_mut(LEN);
-        scalar::draw(&self.0.parts.limit, private)?;
-        Ok(public_lane(private, point))
+        Ok(Generating { private, point, result: Ok(()) })
     }
 
-    fn run(&self, requests: &mut [Public<'_>]) {
-        self.0.lanes.public(requests);
+    fn run(&self, requests: &mut [Generating<'_>]) {
+        self.0.lanes.generate(&self.0.parts.limit, requests);
     }
 
-    fn answer(request: &Public<'_>) -> Result<usize, Error> {
-        if request.ok { Ok(LEN + POINT_LEN) } else { Err(FAILED) }
+    fn answer(request: &Generating<'_>) -> Result<usize, Error> {
+        request.answer()
     }
 
     fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {

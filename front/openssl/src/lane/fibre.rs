@@ -267,7 +267,7 @@ pub(super) fn ring(ringer: &Ringer) {
 
 /// A new eventfd, unless the process has almost as many files open as it may.
 fn event_fd(ready: bool) -> Option<OwnedFd> {
-    /// Three quarters of the limit; it may change, so it is asked for now and then.
+    /// Three quarters of the limit; it may change, so it is asked for every 64th time.
     static MOST: AtomicU64 = AtomicU64::new(0);
     static MADE: AtomicU64 = AtomicU64::new(0);
     if MADE.fetch_add(1, Relaxed).is_multiple_of(64) {

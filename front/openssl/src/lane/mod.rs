@@ -13,7 +13,7 @@
 //! A job submits its request to its thread's lane, and pauses. Nothing executes yet. The batch is
 //! to run when it is full or when the application has nothing more to submit, and the one who
 //! knows that is the application's event loop. So what it waits on is *readable from the start*
-//! ([`fibre`]): the loop serves whatever else was ready before, other connections submit, and then
+//! (`fibre.rs`): the loop serves whatever else was ready before, other connections submit, and then
 //! it comes back and resumes the first job. There are no timers and no threads, and there is
 //! always somebody to wake the application: itself. On being resumed, a job
 //!
@@ -32,6 +32,13 @@
 //! they became ready, and a paused one goes to the end of the queue when its fd is found readable.
 //! A batch is what one turn of the queue has submitted.
 //!
+//! Measured with `openssl speed -async_jobs N rsa2048` (OpenSSL 3.0.22, Sapphire Rapids, AVX-512
+//! IFMA; operations per second relative to OpenSSL alone in the same minute): N = 1: 0.99 x, 2:
+//! 1.02 x, 4: 1.80 x, 8: 3.50 x, 12: 3.48 x, 36: 3.57 x. Of 409 batches at N = 36, all but the
+//! last one of 4 had 8; each operation paused once. X25519 at N = 36: 5.6 x. A rule that also
+//! pauses again whenever others have submitted since (and none of them is complete) pauses each
+//! operation twice for N from 2 to 7, and makes the same batches there.
+//!
 //! # Alone
 //!
 //! A job that is alone gains nothing from a pause. After four executions of one request alone,
@@ -43,7 +50,7 @@
 //! # Asynchronous, with engines
 //!
 //! The request goes to the engines through a [`lookaside::Handle`]; the fd becomes readable (or the
-//! callback is called) when the response is there ([`pool`]).
+//! callback is called) when the response is there (`pool.rs`).
 //!
 //! # What can happen to a job
 //!
@@ -53,7 +60,7 @@
 //! context. When that is freed, the operation is abandoned: it runs with the next batch, and its
 //! buffers are overwritten and freed. It may be resumed after that, or in a forked child: an error.
 //! Its stack is small: what executes, and what prepares a key for that, runs on one of the lane's
-//! ([`stack`]).
+//! (`stack.rs`).
 //!
 //! All sessions are made by the runtime without engines and used with both: both have the same
 //! devices in the same order.

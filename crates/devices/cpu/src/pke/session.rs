@@ -10,7 +10,7 @@ use super::{LANES, words};
 
 /// What the service prepared for a session.
 pub(crate) enum Session {
-    RsaPrivate(rsa::PrivateKey),
+    RsaPrivate(Box<rsa::PrivateKey>),
     RsaPublic(rsa::PublicKey),
     RsaGenerate(usize),
     Dh(dh::Group),
@@ -62,7 +62,9 @@ pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Result<Prepared, SetupEr
                     qinv: &c.qinv,
                 });
                 let parts = rsa::PrivateParts { n: &key.n, e: &key.e, d: &key.d, crt };
-                rsa::PrivateKey::new(&parts).map(Session::RsaPrivate).map_err(refused)?
+                rsa::PrivateKey::new(&parts)
+                    .map(|key| Session::RsaPrivate(key.into()))
+                    .map_err(refused)?
             }
             Pke::RsaPublic(key) => {
                 rsa::PublicKey::new(&key.n, &key.e).map(Session::RsaPublic).map_err(refused)?

@@ -65,8 +65,12 @@ pub(super) fn run(cpu: &Cpu, op: Op, ask: &Ask<'_>, items: &mut [Item<'_>]) -> O
         (Session::Prime, Op::PrimeGenerate) => {
             let Detail::Prime { bits, safe } = ask.detail else { return None };
             for item in items {
-                item.result =
-                    prime::generate(bits as usize, safe).and_then(|p| put(&[&p], item.dst));
+                // Before the work, not after it.
+                item.result = if item.dst.len() < (bits as usize).div_ceil(8) {
+                    Err(Error::DstTooSmall)
+                } else {
+                    prime::generate(bits as usize, safe).and_then(|p| put(&[&p], item.dst))
+                };
             }
         }
         (Session::Prime, Op::PrimeCheck) => {
@@ -124,6 +128,10 @@ fn put(parts: &[&[u8]], mut dst: &mut [u8]) -> Result<usize, Error> {
 }
 
 fn domain(l: usize, n: usize, dst: &mut [u8]) -> Result<usize, Error> {
+    // Before the work, not after it.
+    if dst.len() < 2 * l.div_ceil(8) + n.div_ceil(8) {
+        return Err(Error::DstTooSmall);
+    }
     let made = dsa::Domain::generate(l, n)?;
     put(&[&made.p, &made.q, &made.g], dst)
 }

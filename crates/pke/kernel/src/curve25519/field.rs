@@ -7,13 +7,14 @@
 //!
 //! - [`Fe`] is what a multiplication takes. Digits 0 to 3 count by their low 52 bits, whatever
 //!   stands above these. Digit 4 is below 2^47 + 2^12, so that the value is below 2^255 + 2^220.
-//! - [`Loose`] is what a multiplication, a sum and a difference give: digits below 2^60, and each
+//! - [`Loose`] is what a multiplication, a sum and a difference give: digits below 2^61, and each
 //!   counts with all its bits. [`Loose::carry`] makes an [`Fe`] of it.
 //!
 //! The columns of a product: each digit has at most five low and four high halves below 2^52 from
 //! below 2^260, and from above 2^260, times 608, one low half and one high half (below 608). So a
 //! product has digits below 2^55.4, the sum of two is below 2^57; a difference adds 2^11 p, whose
-//! digits are written so that they are above that: below 2^59.
+//! digits are written so that they are above that: below 2^59.1. Two such are added at most, once
+//! with a product on top (`add_affine`): below 2^61.
 //!
 //! Everything here runs in constant time. Tests: `tests/x25519.rs`, `tests/ed25519.rs`; bench:
 //! `curve25519`.
@@ -40,7 +41,7 @@ const BIAS: [u64; 5] = [
 #[derive(Clone, Copy)]
 pub(super) struct Fe<V>(pub(super) [V; 5]);
 
-/// Not yet carried: digits below 2^60.
+/// Not yet carried: digits below 2^61.
 #[derive(Clone, Copy)]
 pub(super) struct Loose<V>(pub(super) [V; 5]);
 

@@ -13,6 +13,8 @@ use lookaside_simd::Avx512;
 
 mod edwards;
 mod field;
+#[cfg(test)]
+mod field_bounds;
 mod montgomery;
 mod scalar;
 mod sha512;
@@ -90,6 +92,6 @@ entry_points! {
 }
 entry_points! {
     /// Verifications (RFC 8032, section 5.1.7): s is below L, encodings are canonical, and
-    /// s B = R + h A without the cofactor, as OpenSSL and AWS-LC have it. Not constant time.
+    /// s B = R + h A without the cofactor, as AWS-LC has it. Not constant time.
     ed25519_verify_avx512, ed25519_verify_portable, Verify, verify::verify
 }

@@ -5,7 +5,7 @@ use zeroize::Zeroize;
 use super::Derive;
 use super::field::{Fe, Loose};
 use super::words::{gather, load, scatter, store};
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, declassify};
 
 /// (486662 - 2) / 4.
 const A24: u64 = 121_665;
@@ -19,7 +19,7 @@ pub(super) fn derive<V: Lanes>(items: &mut [Derive<'_>]) {
     let result = ladder(&clamped(&load(&scalar)), &Fe::<V>::from_words(&load(&peer)));
     scalar.zeroize();
     let any = result[0].or(result[1]).or(result[2].or(result[3]));
-    let nonzero = V::mask_bits(V::mask_not(V::eq(any, V::splat(0))));
+    let nonzero = declassify(V::mask_bits(V::mask_not(V::eq(any, V::splat(0)))));
     store(&result, &mut peer);
     for (lane, item) in items.iter_mut().enumerate() {
         scatter(&peer, lane, item.out);

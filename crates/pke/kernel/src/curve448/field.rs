@@ -64,7 +64,7 @@ impl<V: Lanes> Fe<V> {
     /// To seven little-endian 64-bit words of the one value below p, for reduced elements.
     #[inline(always)]
     pub(super) fn to_words(self) -> [V; 7] {
-        // Below 2^448 + 2^240. If the first round carries out, it leaves less than 2^241; after
+        // Below 2^448 + 2^421. If the first round carries out, it leaves less than 2^421; after
         // the second no more can be carried out.
         let (d, top) = ripple(&self.0);
         let (d, top) = ripple(&fold(&d, top));

@@ -7,6 +7,8 @@
 use lookaside_simd::Avx512;
 
 mod field;
+#[cfg(test)]
+mod field_bounds;
 mod montgomery;
 
 /// A request for a shared secret: X448.

@@ -5,7 +5,7 @@ use zeroize::Zeroize;
 use super::field::Fe;
 use super::{Derive, Public};
 use crate::curve25519::words::{gather, load, scatter, store};
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, declassify};
 
 /// (156326 - 2) / 4.
 const A24: u64 = 39_081;
@@ -19,7 +19,7 @@ pub(super) fn derive<V: Lanes>(items: &mut [Derive<'_>]) {
     let result = ladder(&clamped(&load(&scalar)), &Fe::<V>::from_words(&load(&peer)));
     scalar.zeroize();
     let any = result.iter().fold(V::splat(0), |any, word| any.or(*word));
-    let nonzero = V::mask_bits(V::mask_not(V::eq(any, V::splat(0))));
+    let nonzero = declassify(V::mask_bits(V::mask_not(V::eq(any, V::splat(0)))));
     store(&result, &mut peer);
     for (lane, item) in items.iter_mut().enumerate() {
         scatter(&peer, lane, item.out);

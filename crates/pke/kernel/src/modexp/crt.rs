@@ -13,7 +13,11 @@ use super::digit::{
 use super::modulus::{CLASSES, Modulus, SLACK};
 use super::montgomery::{Arithmetic, Moduli, below, canonical, wide_len};
 use super::power::{exponent_words, leave, power_of, power_of_public};
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, declassify};
+
+#[cfg(test)]
+#[path = "faults.rs"]
+mod faults;
 
 /// The longest prime: RSA-4096.
 const MAX_PRIME_BITS: usize = 2048;
@@ -133,7 +137,8 @@ fn is_product(n: &[u64], p: &[u64], q: &[u64]) -> bool {
         }
         sum[i + q.len()] = carry;
     }
-    sum.iter().zip(n).fold(0, |any, (a, b)| any | (a ^ b)) == 0
+    let same = sum.iter().zip(n).fold(0, |any, (a, b)| any | (a ^ b)) == 0;
+    declassify(u8::from(same)) == 1
 }
 
 /// How a private operation ended.
@@ -238,7 +243,7 @@ fn run<A: Arithmetic, const N: usize, const M: usize>(lanes: &mut [Private<'_>])
         let private = &lanes[if lane < lanes.len() { lane } else { 0 }];
         lane_from_bytes(private.input, lane, &mut *c);
     }
-    let fits = A::mask_bits(below::<A>(&*c, &of_n.n));
+    let fits = declassify(A::mask_bits(below::<A>(&*c, &of_n.n)));
 
     let m_q = half::<A, N>(&*c, &of_q, keys.map(|key| &key.q), &mut wide);
     let mut h = half::<A, N>(&*c, &of_p, keys.map(|key| &key.p), &mut wide);
@@ -259,7 +264,7 @@ fn run<A: Arithmetic, const N: usize, const M: usize>(lanes: &mut [Private<'_>])
     A::multiply(&mut check, &of_n.r2, &of_n, &mut wide);
     power_of_public::<A, M>(&mut check, keys.map(|key| &key.e[..]), &of_n, &mut wide);
     leave::<A, M>(&mut check, &of_n, &mut wide);
-    let right = A::mask_bits(equal::<A>(&*check, &*c));
+    let right = declassify(A::mask_bits(equal::<A>(&*check, &*c)));
 
     for (lane, private) in lanes.iter_mut().enumerate() {
         let len = private.key.n.len();

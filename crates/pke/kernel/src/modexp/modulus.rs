@@ -3,6 +3,7 @@
 use zeroize::Zeroize;
 
 use super::digit::{BITS, MASK, digits_from_bytes, strip_zeros};
+use crate::lanes::hide;
 
 /// Numbers of digits that have a kernel. A modulus goes to the first that holds it.
 pub(super) const CLASSES: [usize; 7] = [10, 15, 20, 30, 40, 60, 80];
@@ -176,9 +177,8 @@ fn subtract_once(x: &mut [u64], top: u64, n: &[u64]) {
         let t = x.wrapping_sub(*n).wrapping_sub(borrow);
         t >> 63
     });
-    // Less than n: nothing above, and the subtraction borrows. Opaque, or the compiler makes a
-    // branch of what it knows to be all ones or 0.
-    let keep = core::hint::black_box((borrow & (1 ^ top)).wrapping_neg());
+    // Less than n: nothing above, and the subtraction borrows.
+    let keep = hide((borrow & (1 ^ top)).wrapping_neg());
     let mut borrow = 0;
     for (x, n) in x.iter_mut().zip(n) {
         let t = x.wrapping_sub(n & !keep).wrapping_sub(borrow);

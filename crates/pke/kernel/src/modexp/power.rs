@@ -5,6 +5,7 @@ use zeroize::Zeroizing;
 use super::digit::{Digit, lane_from_bytes, lane_to_bytes, strip_zeros, words_from_bytes};
 use super::modulus::Modulus;
 use super::montgomery::{Arithmetic, Moduli, below, canonical, wide_len};
+use crate::lanes::declassify;
 
 /// One exponentiation: out = base^exponent mod modulus.
 pub struct Power<'a> {
@@ -58,15 +59,15 @@ pub(super) fn power_of<A: Arithmetic, const N: usize>(
     let mut table = Zeroizing::new(vec![[Digit::ZERO; N]; 1 << w]);
     table[0] = moduli.r;
     table[1] = *x;
-    for i in 2..1 << w {
-        let mut entry = table[i / 2];
-        A::square(&mut entry, 1, moduli, wide);
-        if i % 2 == 1 {
-            A::multiply(&mut entry, x, moduli, wide);
-        }
-        table[i] = entry;
-    }
     let mut factor = Zeroizing::new([Digit::ZERO; N]);
+    for i in 2..1 << w {
+        *factor = table[i / 2];
+        A::square(&mut factor, 1, moduli, wide);
+        if i % 2 == 1 {
+            A::multiply(&mut factor, x, moduli, wide);
+        }
+        table[i] = *factor;
+    }
     *x = moduli.r;
     for i in (0..windows).rev() {
         if i + 1 == windows {
@@ -153,7 +154,7 @@ fn run<A: Arithmetic, const N: usize>(lanes: &mut [Power<'_>], public: bool) {
         // What is too long is refused below.
         lane_from_bytes(of(lane).base, lane, &mut *x);
     }
-    let fits = A::mask_bits(below::<A>(&*x, &moduli.n));
+    let fits = declassify(A::mask_bits(below::<A>(&*x, &moduli.n)));
 
     A::multiply(&mut x, &moduli.r2, &moduli, &mut wide);
     if public {

@@ -3,8 +3,8 @@
 
 use zeroize::Zeroize;
 
-use crate::lanes::Lanes;
 use super::digits::{BITS, MASK, each};
+use crate::lanes::Lanes;
 
 /// 64-bit words of the longest number, one more than it needs: 66 bytes.
 const WORDS: usize = 10;

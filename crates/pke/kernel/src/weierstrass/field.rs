@@ -7,8 +7,8 @@
 
 use core::marker::PhantomData;
 
-use crate::lanes::{Lanes, Outline};
 use super::digits::{self, COLUMNS, MASK, each, negated_inverse, parse, power_of_two, splat};
+use crate::lanes::{Lanes, Outline};
 
 /// A prime modulus, below 2^(52 N - 4).
 pub(super) trait Field<const N: usize>: Copy + 'static {

@@ -14,9 +14,9 @@
 
 use core::marker::PhantomData;
 
-use crate::lanes::{Lanes, Outline};
 use super::digits::{BITS, MASK, carry, each, power_of_two, select, splat, sub, zero};
 use super::field::Field;
+use crate::lanes::{Lanes, Outline};
 
 /// Division steps per matrix. Its entries are then at most 2^50 in size, and so are the sums of
 /// the sizes along each row.

@@ -16,6 +16,8 @@ mod bytes;
 mod curves;
 mod digits;
 mod field;
+#[cfg(test)]
+mod field_bounds;
 mod inverse;
 mod multiply;
 mod point;

@@ -18,12 +18,12 @@
 
 use core::marker::PhantomData;
 
-use crate::lanes::{Lanes, Outline};
 use super::curves::Shape;
 use super::digits::{BITS, carry, select, splat, sub, wipe};
 use super::field::Field;
 use super::point::{Add, AddAffine, Affine, Double, Point, add_affine_inline, doubled};
 use super::table::{Table, windows};
+use crate::lanes::{Lanes, Outline};
 
 /// Bits of a window of [`multiply_point`].
 const WINDOW: usize = 5;

@@ -6,9 +6,9 @@
 //! None of the formulas is complete. Whoever calls them says why the exceptions do not occur, or
 //! selects another result where they do.
 
-use crate::lanes::{Lanes, Outline};
 use super::digits::{add, carry, double, select, splat, sub};
 use super::field::{self, Field};
+use crate::lanes::{Lanes, Outline};
 
 /// A point; z = 0 is infinity.
 #[derive(Clone, Copy)]

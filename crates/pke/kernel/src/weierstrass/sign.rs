@@ -1,6 +1,5 @@
 //! Signatures, agreement and public keys over one curve, eight lanes at most at a time.
 
-use crate::lanes::Lanes;
 use super::bytes::{Words, load};
 use super::curves::Shape;
 use super::digits::{add, carry, is_zero, less, reduce_once, select, splat, sub, wipe, zero};
@@ -9,6 +8,7 @@ use super::inverse::inverse;
 use super::multiply::{multiply_generator, multiply_point};
 use super::point::{Affine, Point, add_complete};
 use super::{Derive, Public, Sign, Verify};
+use crate::lanes::{Lanes, declassify};
 
 /// One byte string per lane. Lanes that are not there repeat the first; a string of another length
 /// than `len` is read as empty, which is 0, and its lane is missing from the mask that comes back.
@@ -77,7 +77,7 @@ impl Pair {
         Pair {
             x: Words::new(&select::<L, N>(good, x, zero())),
             y: Words::new(&select::<L, N>(good, y, zero())),
-            good: L::mask_bits(good),
+            good: declassify(L::mask_bits(good)),
         }
     }
 

@@ -3,12 +3,12 @@
 
 use core::marker::PhantomData;
 
-use crate::lanes::{Lanes, Outline, Row};
 use super::curves::Shape;
 use super::digits::splat;
 use super::field::{self, Field};
 use super::inverse::inverse;
 use super::point::{AddAffine, Affine, Double, Point, doubled};
+use crate::lanes::{Lanes, Outline, Row};
 
 /// The table of one curve, in rows of 16 numbers: of window j, of coordinate digit c (x then y) and
 /// of entries 16 k + 1 ..= 16 k + 16 row `(j * 2 N + c) * chunks + k`.

@@ -39,6 +39,64 @@ pub fn power(base: &[u8], exponent: &[u8], modulus: &[u8]) -> Vec<u8> {
     out
 }
 
+/// a b, as long as both together.
+pub fn product(a: &[u8], b: &[u8]) -> Vec<u8> {
+    two_numbers(a, b, a.len() + b.len(), |result, a, b, scratch| {
+        // SAFETY: all are live.
+        unsafe { lc::BN_mul(result, a, b, scratch) == 1 }
+    })
+}
+
+/// 1 / a mod n, as long as n.
+pub fn inverse(a: &[u8], n: &[u8]) -> Vec<u8> {
+    two_numbers(a, n, n.len(), |result, a, n, scratch| {
+        // SAFETY: all are live.
+        unsafe { !lc::BN_mod_inverse(result, a, n, scratch).is_null() }
+    })
+}
+
+/// Primes of RFC 3526 and RFC 7919 of so many bits; of lengths that are costly to generate only.
+pub fn well_known_primes(bits: usize) -> Vec<Vec<u8>> {
+    let bytes = |number: *const lc::BIGNUM| {
+        let mut bytes = vec![0; bits / 8];
+        // SAFETY: a live number; the buffer has the length given.
+        unsafe { assert_eq!(lc::BN_bn2bin_padded(bytes.as_mut_ptr(), bytes.len(), number), 1) };
+        bytes
+    };
+    let result = Number::new(&[]);
+    // SAFETY: a live number; the group's prime is copied before it is freed.
+    unsafe {
+        match bits {
+            3072 => vec![bytes(lc::BN_get_rfc3526_prime_3072(result.0))],
+            4096 => {
+                let group = lc::DH_get_rfc7919_4096();
+                let of_group = bytes(lc::DH_get0_p(group));
+                lc::DH_free(group);
+                vec![bytes(lc::BN_get_rfc3526_prime_4096(result.0)), of_group]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn two_numbers(
+    a: &[u8],
+    b: &[u8],
+    len: usize,
+    operation: impl Fn(*mut lc::BIGNUM, *const lc::BIGNUM, *const lc::BIGNUM, *mut lc::BN_CTX) -> bool,
+) -> Vec<u8> {
+    let (a, b, result) = (Number::new(a), Number::new(b), Number::new(&[]));
+    let mut out = vec![0; len];
+    // SAFETY: all numbers are live; `out` has the length given.
+    unsafe {
+        let scratch = lc::BN_CTX_new();
+        assert!(operation(result.0, a.0, b.0, scratch));
+        lc::BN_CTX_free(scratch);
+        assert_eq!(lc::BN_bn2bin_padded(out.as_mut_ptr(), len, result.0), 1);
+    }
+    out
+}
+
 /// An RSA key, all parts big-endian without leading zeros.
 #[derive(Clone)]
 pub struct RsaKey {

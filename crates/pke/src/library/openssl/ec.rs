@@ -114,6 +114,12 @@ impl AnyGroup {
     ) -> Result<AnyGroup, Error> {
         const BAD: Error = Error::BadKey("the parameters are no curve");
         let openssl = Quiet::new()?;
+        let new = match field {
+            Field::Prime => openssl.EC_GROUP_new_curve_GFp,
+            Field::Binary => openssl
+                .EC_GROUP_new_curve_GF2m
+                .ok_or(Error::Unsupported("binary curves (OpenSSL was built without them)"))?,
+        };
         let number = |bytes| openssl.number(bytes);
         let (p, a, b) = (number(p)?, number(a)?, number(b)?);
         let (order, cofactor) = (number(order)?, number(cofactor)?);
@@ -121,10 +127,6 @@ impl AnyGroup {
         let scratch = openssl.scratch()?;
         // SAFETY: valid objects; the group is not shared yet.
         let raw = unsafe {
-            let new = match field {
-                Field::Prime => openssl.EC_GROUP_new_curve_GFp,
-                Field::Binary => openssl.EC_GROUP_new_curve_GF2m,
-            };
             let raw =
                 Owned::new(new(p.get(), a.get(), b.get(), scratch.get()), openssl.EC_GROUP_free)
                     .map_err(|_| BAD)?;
