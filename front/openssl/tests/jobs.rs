@@ -229,13 +229,13 @@ fn abandoned_jobs_leave_room_for_others() {
     for _ in 0..4 {
         let (lib, key): (&'static Lib, &'static Key) =
             unsafe { (&*ptr::from_ref(&lib), &*ptr::from_ref(&key)) };
-        let mut job = Box::new(Job::new(move || lib.sign(key, &[], &DIGEST).is_some()));
+        let mut job = Box::new(Task::new(move || lib.sign(key, &[], &DIGEST).is_some()));
         assert!(!job.go());
         unsafe { ASYNC_WAIT_CTX_free(job.wait) };
         job.wait = null_mut();
         Box::leak(job);
     }
-    let mut job = Job::new(|| lib.sign(&key, &[], &DIGEST).is_some());
+    let mut job = Task::new(|| lib.sign(&key, &[], &DIGEST).is_some());
     assert!(job.finish(), "{}", errors());
 }
 
@@ -245,8 +245,8 @@ fn finished_operations_take_no_room() {
     let settings = [("engines", "1"), ("depth", "2"), ("policy", "fail"), ("async", "rsa-private")];
     let (lib, key) = lib_and_key(&settings);
     let work = || lib.sign(&key, &[], &DIGEST).is_some();
-    let mut jobs: Vec<Job> = (0..4).map(|_| Job::new(work)).collect();
-    assert!(jobs.iter_mut().all(Job::finish), "{}", errors());
+    let mut jobs: Vec<Task> = (0..4).map(|_| Task::new(work)).collect();
+    assert!(jobs.iter_mut().all(Task::finish), "{}", errors());
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn several_jobs_of_one_wait_context() {
         let (lib, key) = lib_and_key(&[("engines", engines), ("async", "rsa-private")]);
         let work = || lib.sign(&key, &[], &DIGEST).is_some();
         for _ in 0..10 {
-            let mut jobs: Vec<Job> = (0..3).map(|_| Job::new(work)).collect();
+            let mut jobs: Vec<Task> = (0..3).map(|_| Task::new(work)).collect();
             let shared = jobs[0].wait;
             for job in &mut jobs[1..] {
                 unsafe { ASYNC_WAIT_CTX_free(core::mem::replace(&mut job.wait, shared)) };

@@ -151,10 +151,11 @@ impl Cipher for RsaCipher {
         if self.padding == Padding::Tls && self.encrypt {
             return Err(Error::new(Reason::UnsupportedPadding, "this one only decrypts"));
         }
-        let src = match self.padding {
-            Padding::Oaep => [&self.label, input].concat(),
-            _ => input.to_vec(),
-        };
+        // As OpenSSL's default provider, a ciphertext may lack its leading zeros.
+        let short = !self.encrypt && !input.is_empty();
+        let missing = if short { key.len().saturating_sub(input.len()) } else { 0 };
+        let label: &[u8] = if self.padding == Padding::Oaep { &self.label } else { &[] };
+        let src = [label, &vec![0; missing], input].concat();
         let (src, dst) = (Buf::secret(src), Buf::secret(vec![0; key.len()]));
         let request = match self.encrypt {
             true => key.public(provider)?.run(scheme, src, dst),
