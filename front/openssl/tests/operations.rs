@@ -210,6 +210,29 @@ fn generated_keys_are_keys_for_others_too() {
     }
 }
 
+/// Signed with a public key of another seed, Ed25519 gives the private key away.
+#[test]
+fn halves_of_different_keys_are_refused() {
+    let (ours, _) = both();
+    for (algorithm, len) in [("ED25519", 32), ("ED448", 57)] {
+        let name = c(algorithm);
+        let (seed, public) = (vec![1; len], vec![2; len]);
+        let mut params = [param(c"priv", false, &seed), param(c"pub", false, &public), END];
+        let mut make = |params: &mut [Param]| unsafe {
+            let ctx = EVP_PKEY_CTX_new_from_name(ours.0, name.as_ptr(), null());
+            assert_eq!(EVP_PKEY_fromdata_init(ctx), 1, "{}", errors());
+            let mut key = null_mut();
+            let made = EVP_PKEY_fromdata(ctx, &mut key, 0x87, params.as_mut_ptr());
+            EVP_PKEY_CTX_free(ctx);
+            EVP_PKEY_free(key);
+            made
+        };
+        assert_ne!(make(&mut params), 1, "{algorithm}");
+        params[1] = END;
+        assert_eq!(make(&mut params), 1, "{algorithm}: {}", errors());
+    }
+}
+
 #[test]
 fn ecdsa() {
     let (ours, plain) = both();

@@ -124,8 +124,15 @@ impl Keymgmt for EdKey {
             return Err(Reason::MissingKey.into());
         }
         (self.public, self.seed) = (public, seed);
-        if self.public.is_none() {
-            self.public = Some(self.derived(provider)?);
+        let derived = self.seed.is_some().then(|| self.derived(provider)).transpose()?;
+        match (derived, &self.public) {
+            // Two signatures under two public keys would give the private one away.
+            (Some(derived), Some(public)) if derived != *public => {
+                let what = "the halves of the key do not belong together";
+                return Err(Error::new(Reason::InvalidKey, what));
+            }
+            (Some(derived), None) => self.public = Some(derived),
+            _ => {}
         }
         Ok(())
     }
