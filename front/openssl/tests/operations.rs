@@ -218,7 +218,7 @@ fn halves_of_different_keys_are_refused() {
         let name = c(algorithm);
         let (seed, public) = (vec![1; len], vec![2; len]);
         let mut params = [param(c"priv", false, &seed), param(c"pub", false, &public), END];
-        let mut make = |params: &mut [Param]| unsafe {
+        let make = |params: &mut [Param]| unsafe {
             let ctx = EVP_PKEY_CTX_new_from_name(ours.0, name.as_ptr(), null());
             assert_eq!(EVP_PKEY_fromdata_init(ctx), 1, "{}", errors());
             let mut key = null_mut();
