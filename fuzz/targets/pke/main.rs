@@ -11,8 +11,6 @@
 //! four bytes: where, how, position, value.
 #![no_main]
 
-// Of these keys the small one is enough.
-#[allow(dead_code)]
 #[path = "../../../crates/pke/kernel/valgrind/keys.rs"]
 mod keys;
 mod operation;
