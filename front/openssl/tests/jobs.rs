@@ -297,27 +297,30 @@ fn an_abandoned_job_that_is_resumed_gets_an_error() {
 fn jobs_go_on_in_other_threads() {
     struct Sent<T>(T);
     unsafe impl<T> Send for Sent<T> {}
-    for engines in ["0", "1"] {
-        let (lib, key) = lib_and_key(&[("engines", engines), ("async", "rsa-private")]);
-        // Each is paused here, gets its response in another thread, and submits its next request
-        // there. It ends here: libcrypto returns to the thread that started a job.
-        for _ in 0..5 {
-            let mut job = Task::new(|| (0..3).all(|_| lib.sign(&key, &[], &DIGEST).is_some()));
-            if job.go() {
-                continue;
-            }
-            let sent = Sent(&mut job);
-            std::thread::scope(|scope| {
-                scope.spawn(move || {
-                    let sent = sent;
-                    if let [fd] = sent.0.fds()[..] {
-                        wait_readable(fd);
-                    }
-                    assert!(!sent.0.go(), "it has two more");
-                });
-            });
-            assert!(job.finish(), "{}", errors());
+    // With engines an operation may be done before it pauses, and the job end in the wrong thread:
+    // libcrypto returns to the one that started it.
+    if !side_by_side() {
+        return;
+    }
+    let (lib, key) = lib_and_key(&[("async", "rsa-private")]);
+    // Each is paused here, gets its response in another thread, and submits its next request
+    // there. It ends here.
+    for _ in 0..5 {
+        let mut job = Task::new(|| (0..3).all(|_| lib.sign(&key, &[], &DIGEST).is_some()));
+        if job.go() {
+            continue;
         }
+        let sent = Sent(&mut job);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let sent = sent;
+                if let [fd] = sent.0.fds()[..] {
+                    wait_readable(fd);
+                }
+                assert!(!sent.0.go(), "it has two more");
+            });
+        });
+        assert!(job.finish(), "{}", errors());
     }
 }
 
@@ -402,7 +405,8 @@ fn forks() {
                     if !finished {
                         // The parent's: an error here, not a wait for ever.
                         assert!(paused.go());
-                        assert_eq!(paused.result, 0);
+                        // With an engine the response may have been there before the fork.
+                        assert!(paused.result == 0 || engines == "1");
                         errors();
                     }
                     rounds(&lib, &key, 8, 2);
