@@ -63,8 +63,6 @@ pub(crate) trait Lanes: Copy {
 
     /// Right by `BITS`, what falls out at the low end shifted in at the high end.
     fn ror<const BITS: i32>(self) -> Self;
-    /// `table[self mod 16]` per lane. All of the table is read, whatever the lanes hold.
-    fn pick(self, table: &[u64; 16]) -> Self;
     /// Lane `i` becomes `row[index[i] % 16]`. All of the row is read, whatever the index: on
     /// registers this is one shuffle.
     fn permute(row: &Row, index: Self) -> Self;
@@ -255,13 +253,6 @@ impl Lanes for Portable {
     #[inline(always)]
     fn ror<const BITS: i32>(self) -> Self {
         Portable(self.0.map(|a| a.rotate_right(BITS.cast_unsigned())))
-    }
-    #[inline(always)]
-    fn pick(self, table: &[u64; 16]) -> Self {
-        Portable(self.0.map(|index| {
-            let entries = (0..).zip(table);
-            entries.fold(0, |found, (i, entry)| found | (entry & is_zero((index & 15) ^ i)))
-        }))
     }
     #[inline(always)]
     fn permute(row: &Row, index: Self) -> Self {
@@ -458,16 +449,6 @@ mod wide {
         fn ror<const BITS: i32>(self) -> Self {
             // SAFETY: as above.
             Wide(unsafe { _mm512_ror_epi64::<BITS>(self.0) })
-        }
-        #[inline(always)]
-        fn pick(self, table: &[u64; 16]) -> Self {
-            let entries = table.as_ptr();
-            // SAFETY: as above; the table is two vectors of eight.
-            unsafe {
-                let low = _mm512_loadu_si512(entries.cast());
-                let high = _mm512_loadu_si512(entries.add(8).cast());
-                Wide(_mm512_permutex2var_epi64(low, self.0, high))
-            }
         }
         #[inline(always)]
         fn permute(row: &Row, index: Self) -> Self {

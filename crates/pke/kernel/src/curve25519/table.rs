@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use super::edwards::{Affine, D2, Point};
 use super::field::Fe;
 use super::scalar::Scalar;
-use crate::lanes::{Lanes, Portable};
+use crate::lanes::{Lanes, Portable, Row};
 
 /// Bits of a digit.
 const WINDOW: usize = 6;
@@ -25,12 +25,10 @@ const OFFSET: [u64; 5] =
     [0x99c831f80d8ac, 0x35e5106740537, 0xffffffadd2082, 0xfffffffffffff, 0x00fffffffffff];
 
 /// One digit of one coordinate of all points of a place.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Row([[u64; 16]; ENTRIES / 16]);
+type Rows = [Row; ENTRIES / 16];
 
 /// The digits of y + x, y - x and 2 d x y of all points of a place.
-type Place = [[Row; 5]; 3];
+type Place = [[Rows; 5]; 3];
 
 /// [k] B.
 #[inline(always)]
@@ -75,10 +73,10 @@ fn look_up<V: Lanes>(rows: &Place, u: V) -> (Affine<V>, V::Mask) {
 
 /// One coordinate: that of the upper entries where `upper` is set.
 #[inline(always)]
-fn pick<V: Lanes>(rows: &[Row; 5], index: V, upper: V::Mask) -> Fe<V> {
+fn pick<V: Lanes>(rows: &[Rows; 5], index: V, upper: V::Mask) -> Fe<V> {
     let mut digits = [V::splat(0); 5];
-    for (digit, row) in digits.iter_mut().zip(rows) {
-        *digit = V::select(upper, index.pick(&row.0[1]), index.pick(&row.0[0]));
+    for (digit, [low, high]) in digits.iter_mut().zip(rows) {
+        *digit = V::select(upper, V::permute(high, index), V::permute(low, index));
     }
     Fe(digits)
 }
@@ -91,7 +89,7 @@ fn places() -> &'static [Place] {
 
 /// Makes the table: in portable code, so that there is one copy of this.
 fn make_places() -> Vec<Place> {
-    let mut places = vec![[[Row([[0; 16]; ENTRIES / 16]); 5]; 3]; PLACES];
+    let mut places = vec![[[[Row([0; 16]); ENTRIES / 16]; 5]; 3]; PLACES];
     // A point's lanes are all the same; then eight points' coordinates become one vector's lanes.
     let mut power = Point::<Portable>::base();
     for place in &mut places {
@@ -118,7 +116,7 @@ fn make_places() -> Vec<Place> {
             let elements = [y.add(&x).carry(), y.sub(&x).carry(), xy2d];
             for (rows, element) in place.iter_mut().zip(elements) {
                 for (row, digit) in rows.iter_mut().zip(element.canonical().0) {
-                    row.0[group / 2][8 * (group % 2)..][..8].copy_from_slice(&digit.0);
+                    row[group / 2].0[8 * (group % 2)..][..8].copy_from_slice(&digit.0);
                 }
             }
         }
