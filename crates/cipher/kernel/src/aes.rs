@@ -1,0 +1,1 @@
+//! AES at once: one message, all lanes.

@@ -1,0 +1,1 @@
+//! The data mover: copy, fill, compare.

@@ -1,0 +1,1 @@
+//! DES and triple DES.

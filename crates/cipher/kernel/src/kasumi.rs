@@ -1,0 +1,1 @@
+//! KASUMI: F8 and F9.

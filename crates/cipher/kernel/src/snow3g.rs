@@ -1,0 +1,1 @@
+//! SNOW 3G: UEA2 and UIA2.

@@ -1,0 +1,1 @@
+//! ZUC: EEA3 and EIA3.

@@ -1,0 +1,13 @@
+//! Symmetric cryptography over slices: ciphers, hashes, MACs, AEADs and chains of them.
+//!
+//! A [`Session`] holds prepared keys. An [`Engine`] (one per thread) runs packets of any sessions,
+//! side by side where that is faster. A [`Running`] is a text in pieces, on the caller's thread.
+#![deny(unsafe_code)]
+
+mod packet;
+mod session;
+mod spec;
+
+pub use packet::{Direction, Error, Packet, Parts, Span, Text};
+pub use session::Session;
+pub use spec::{Aead, Auth, Cipher, Hash, Order, Secret, Spec};
