@@ -4,10 +4,14 @@
 //! side by side where that is faster. A [`Running`] is a text in pieces, on the caller's thread.
 #![deny(unsafe_code)]
 
+mod library;
 mod packet;
+mod running;
 mod session;
+pub mod single;
 mod spec;
 
 pub use packet::{Direction, Error, Packet, Parts, Span, Text};
+pub use running::Running;
 pub use session::Session;
 pub use spec::{Aead, Auth, Cipher, Hash, Order, Secret, Spec};
