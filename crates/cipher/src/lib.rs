@@ -4,6 +4,7 @@
 //! side by side where that is faster. A [`Running`] is a text in pieces, on the caller's thread.
 #![deny(unsafe_code)]
 
+mod engine;
 mod library;
 mod packet;
 mod running;
@@ -11,6 +12,13 @@ mod session;
 pub mod single;
 mod spec;
 
+/// The data mover's kernels.
+pub mod mover {
+    pub use lookaside_cipher_kernel::copy::{compare, fill};
+    pub use lookaside_cipher_kernel::crc::{crc32, crc32_copy, crc64, crc64_copy};
+}
+
+pub use engine::Engine;
 pub use packet::{Direction, Error, Packet, Parts, Span, Text};
 pub use running::Running;
 pub use session::Session;
