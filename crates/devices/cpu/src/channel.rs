@@ -66,7 +66,7 @@ impl CpuChannel {
         let Request { op, args, session, src, dst, .. } = work.request_mut();
         let prepared = session.prepared.get(device).and_then(Option::as_ref);
         let (cpu, scratch) = (&self.cpu, &mut self.scratch);
-        let result = match (op, prepared) {
+        let result = match (*op, prepared) {
             (_, None) => Err(OpError::Unsupported),
             (Op::Copy, _) => mv::copy(src, dst),
             (Op::CopyCrc32, _) => mv::copy_crc32(cpu, src, dst),

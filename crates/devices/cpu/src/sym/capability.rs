@@ -88,7 +88,7 @@ pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
             rows.push(Capability {
                 op,
                 algorithm: name.into(),
-                served_by: session.served_by(),
+                served_by: session.served_by().into(),
                 best_batch: LANES,
                 max_src: u32::MAX as usize,
             });

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 use lookaside_cipher::{Engine, Error, Packet, Parts, Session, Span, Text};
 use lookaside_core::{
-    Buf, Carried, Done, Iv, Op, OpError, Prepared, Request, SetupError, Status, Sym, Work,
+    Buf, Carried, Done, Iv, OpError, Prepared, Request, SetupError, Status, Sym, Work,
 };
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
@@ -97,13 +97,6 @@ fn gather(buf: &Buf) -> Zeroizing<Vec<u8>> {
     let mut piece = Zeroizing::new(Vec::with_capacity(buf.len()));
     buf.gather(&mut piece);
     piece
-}
-
-/// The session that this device prepared for a request.
-#[inline]
-fn session(request: &Request, device: usize) -> Option<&Session> {
-    let prepared = request.session.prepared.get(device)?.as_ref()?;
-    prepared.get::<Arc<Session>>().map(|s| &**s)
 }
 
 #[inline]

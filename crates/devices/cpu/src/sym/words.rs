@@ -46,10 +46,10 @@ fn secret(secret: &Secret) -> service::Secret {
 
 /// Declares a mapping between enums whose variants have equal names.
 macro_rules! same {
-    ($function:ident $($core:ident)::+ => $service:ty { $($variant:ident)* }) => {
-        fn $function(of: $($core)::+) -> Result<$service, SetupError> {
+    ($function:ident $core:ident => $service:ty { $($variant:ident)* }) => {
+        fn $function(of: $core) -> Result<$service, SetupError> {
             Ok(match of {
-                $($($core)::+::$variant => <$service>::$variant,)*
+                $($core::$variant => <$service>::$variant,)*
                 _ => return Err(unknown()),
             })
         }
