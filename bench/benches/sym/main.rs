@@ -27,17 +27,17 @@ use crate::{
     rivals::{PACKETS, Rival},
 };
 
-pub const SIZES: [usize; 5] = [64, 256, 1024, 1408, 16_384];
+pub(crate) const SIZES: [usize; 5] = [64, 256, 1024, 1408, 16_384];
 
 /// How long one contender's turn takes, about.
 const TURN_NS: f64 = 3e6;
 
-pub struct Options {
-    pub out: Option<PathBuf>,
-    pub rounds: usize,
-    pub only: Option<String>,
-    pub threads: bool,
-    pub calls: bool,
+pub(crate) struct Options {
+    out: Option<PathBuf>,
+    rounds: usize,
+    only: Option<String>,
+    threads: bool,
+    calls: bool,
 }
 
 fn options() -> Options {
@@ -66,7 +66,7 @@ type Contender<'a> = Box<dyn FnMut(usize) + 'a>;
 
 /// Median nanoseconds of CPU time for one packet, of each contender, and of each round the ratio of
 /// the first two's fastest to the best of the others.
-pub fn compete(contenders: &mut [Option<Contender<'_>>], rounds: usize) -> Vec<Option<f64>> {
+pub(crate) fn compete(contenders: &mut [Option<Contender<'_>>], rounds: usize) -> Vec<Option<f64>> {
     // How many packets fill a turn.
     let mut counts = Vec::new();
     for contender in contenders.iter_mut() {
@@ -164,7 +164,7 @@ fn main() {
 }
 
 /// Writes a file of the report.
-pub fn save(o: &Options, name: &str, content: &str) {
+pub(crate) fn save(o: &Options, name: &str, content: &str) {
     let Some(out) = &o.out else { return };
     let written = fs::create_dir_all(out).and_then(|()| fs::write(out.join(name), content));
     if let Err(e) = written {
