@@ -74,7 +74,7 @@ fn text(i: usize, len: usize) -> Vec<u8> {
 }
 
 /// A burst of 32 packets in one piece of memory.
-pub fn burst(a: &Algorithm, len: usize) -> (Vec<Packet>, Buf) {
+pub fn burst(a: &Algorithm, len: usize) -> (Box<[Packet]>, Buf) {
     let packets = (0..PACKETS).map(|i| packet(a, i, i * stride(len), len)).collect();
     let texts: Vec<Vec<u8>> = (0..PACKETS).map(|i| text(i, len)).collect();
     (packets, Buf::from(texts.concat()))
@@ -87,8 +87,8 @@ pub struct Ours<'a> {
     instance: Instance,
     len: usize,
     /// What is not outstanding.
-    packets: Vec<(usize, Buf)>,
-    burst: Option<(Vec<Packet>, Buf)>,
+    packets: Vec<(usize, Carried, Buf)>,
+    burst: Option<(Box<[Packet]>, Buf)>,
 }
 
 impl<'a> Ours<'a> {
@@ -100,7 +100,11 @@ impl<'a> Ours<'a> {
             session: Session::new(runtime, a),
             instance: runtime.instance(config).expect("an instance"),
             len,
-            packets: all().enumerate().map(|(i, t)| (i, Buf::from(t))).rev().collect(),
+            packets: all()
+                .enumerate()
+                .map(|(i, t)| (i, packet(a, i, 0, len).into(), Buf::from(t)))
+                .rev()
+                .collect(),
             burst: burst.then(|| self::burst(a, len)),
         }
     }
@@ -132,16 +136,16 @@ impl<'a> Ours<'a> {
         let mut left = packets;
         while left > 0 || self.instance.outstanding() > 0 {
             while left > 0
-                && let Some((i, dst)) = self.packets.pop()
+                && let Some((i, carried, dst)) = self.packets.pop()
             {
-                let p = packet(self.algorithm, i, 0, self.len);
-                self.instance.push(self.session.seal(p, dst).tag(i as u64)).expect("room");
+                let request = self.session.seal(carried, dst).tag(i as u64);
+                self.instance.push(request).expect("room");
                 left -= 1;
             }
             self.instance.doorbell();
             for r in self.instance.poll() {
                 r.result.expect("sealed");
-                self.packets.push((r.tag as usize, r.dst));
+                self.packets.push((r.tag as usize, r.carried, r.dst));
             }
             if self.instance.outstanding() > 0 {
                 self.instance.wait(Duration::from_secs(10));
@@ -157,7 +161,7 @@ impl<'a> Ours<'a> {
                 dst.as_slice().expect("one piece")[i * stride(self.len)..][..n].to_vec()
             }
             None => {
-                let (_, dst) = self.packets.iter().find(|p| p.0 == i).expect("not outstanding");
+                let (_, _, dst) = self.packets.iter().find(|p| p.0 == i).expect("not outstanding");
                 dst.as_slice().expect("one piece")[..n].to_vec()
             }
         }

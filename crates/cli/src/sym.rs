@@ -57,7 +57,7 @@ pub struct Rate {
 }
 
 /// Makes requests, each a burst that is sealed or opened.
-struct Requests(Box<dyn Fn(Op, Vec<Packet>, Buf, Buf) -> Request>);
+struct Requests(Box<dyn Fn(Op, Box<[Packet]>, Buf, Buf) -> Request>);
 
 impl Requests {
     fn new(runtime: &Runtime, unit: Unit) -> Result<Requests, Failure> {
@@ -86,7 +86,7 @@ impl Requests {
 }
 
 /// The packets of a burst, one behind the other, each with its tag behind it.
-fn packets(unit: Unit) -> Vec<Packet> {
+fn packets(unit: Unit) -> Box<[Packet]> {
     let len = unit.packet();
     let packet = |i: usize| {
         let text = Span::new((i * (len + TAG)) as u32, len as u32);
@@ -128,7 +128,7 @@ pub fn measure(runtime: &Runtime, unit: Unit, time: Duration) -> Result<Rate, Fa
     let counted =
         || runtime.counters().row("cpu", Op::Seal).map_or(0, |counters| counters.requests);
     let before = counted();
-    let mut spare: Vec<(Vec<Packet>, Buf)> =
+    let mut spare: Vec<(Box<[Packet]>, Buf)> =
         (0..depth).map(|_| (packets(unit), Buf::zeroed(len))).collect();
     let mut answers = 0;
     let start = Instant::now();

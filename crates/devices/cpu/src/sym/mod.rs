@@ -38,7 +38,7 @@ pub(crate) fn execute(engine: &mut Engine, works: &mut [Work]) {
     let mut start = 0;
     while start < works.len() {
         // Requests of one packet run together; others are a batch by themselves, or a piece.
-        let one = |w: &Work| matches!(w.request().carried, Carried::Packet(_));
+        let one = |w: &Work| w.request().carried.packets().len() == 1;
         let n = works[start..].iter().take_while(|w| one(w)).count();
         if n > 0 {
             together(engine, &mut works[start..start + n]);
@@ -150,7 +150,7 @@ fn together(engine: &mut Engine, works: &mut [Work]) {
             let Request { op, session, src, dst, carried, .. } = work.request_mut();
             let prepared = session.prepared.get(device).and_then(Option::as_ref);
             let session = prepared.and_then(|p| p.get::<Arc<Session>>());
-            let (Some(session), Carried::Packet(packet)) = (session, carried) else {
+            let (Some(session), [packet]) = (session, carried.packets()) else {
                 results.push(Err(OpError::Unsupported));
                 continue;
             };
@@ -187,9 +187,11 @@ fn together(engine: &mut Engine, works: &mut [Work]) {
         let Request { dst, carried, .. } = work.request_mut();
         pieces.scatter(dst);
         let mut consumed = 0;
-        if let Carried::Packet(packet) = carried {
-            packet.result = result.map(|n| n as u32);
-            consumed = size(packet);
+        if let Carried::Packets(packets) = carried {
+            for packet in packets {
+                packet.result = result.map(|n| n as u32);
+                consumed = size(packet);
+            }
         }
         work.finish(result.map(|produced| done(consumed, produced)));
     }
@@ -210,8 +212,9 @@ fn done(consumed: usize, produced: usize) -> Done {
 #[inline]
 fn long_iv(work: &Work, pieces: &Pieces) -> LongIv {
     let request = work.request();
-    let Carried::Packet(packet) = &request.carried else { return None };
-    let Iv::At(_) = packet.iv else { return None };
+    let [packet @ lookaside_core::Packet { iv: Iv::At(_), .. }] = request.carried.packets() else {
+        return None;
+    };
     let src = match (&pieces.src, &pieces.dst) {
         (Some(src), _) => &src[..],
         (None, Some(dst)) if request.src.is_empty() => &dst[..],
