@@ -134,11 +134,7 @@ pub(super) fn cbc_mac(schedule: &Schedule, state: &mut [u8; BLOCK], blocks: &[u8
 }
 
 #[target_feature(enable = "aes,avx2")]
-fn mac<const ROUNDS: usize>(
-    schedule: &Schedule,
-    state: &mut [u8; BLOCK],
-    blocks: &[[u8; BLOCK]],
-) {
+fn mac<const ROUNDS: usize>(schedule: &Schedule, state: &mut [u8; BLOCK], blocks: &[[u8; BLOCK]]) {
     if let [first, others @ ..] = blocks {
         let mut chain = Chain::new(schedule, load(state), load(first));
         for block in others {

@@ -132,7 +132,9 @@ unsafe fn xts<V: Blocks, const ENCRYPT: bool>(
     if stolen > 0 {
         // SAFETY: less than `WIDTH` registers of tweaks were used, so one more block is there; a block
         // and `stolen` bytes of the text are left.
-        unsafe { steal::<ENCRYPT>(schedule, &tweaks.cast::<[u8; BLOCK]>().read(), src, dst, stolen) };
+        unsafe {
+            steal::<ENCRYPT>(schedule, &tweaks.cast::<[u8; BLOCK]>().read(), src, dst, stolen)
+        };
     }
 }
 
