@@ -1,13 +1,14 @@
 //! The ciphers: a key expanded once, and where a text stands.
 
-use lookaside_cipher_kernel::{kasumi, snow3g, zuc};
+use lookaside_cipher_kernel::{kasumi, sm4, snow3g, zuc};
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
-use crate::library::aws_lc::{self, Arc4, Block, Counter, Des};
+use crate::library::aws_lc::{self, Arc4, Block, Counter};
 use crate::{Cipher, Direction, Error, Text};
 
-use super::aes::{Aes, key_stream};
+use super::aes::Aes;
+use super::blocks::{self, Des};
 
 /// A cipher's key.
 pub(crate) struct Key {
@@ -26,6 +27,7 @@ enum Expanded {
     Kasumi(kasumi::Key),
     Snow3g(Zeroizing<[u8; 16]>),
     Zuc(Zeroizing<[u8; 16]>),
+    Sm4(Box<sm4::Key>),
 }
 
 /// Where a text stands.
@@ -163,11 +165,6 @@ pub(crate) fn copy<'t>(text: &'t mut Text<'_>) -> &'t mut [u8] {
     }
 }
 
-/// Replaces each block of the text.
-fn each_block<const N: usize>(text: &mut Text<'_>, mut block: impl FnMut(&mut [u8; N])) {
-    copy(text).as_chunks_mut::<N>().0.iter_mut().for_each(&mut block);
-}
-
 /// Whether a cipher's key may be this long.
 fn key_len_ok(cipher: Cipher, len: usize) -> bool {
     match cipher {
@@ -201,13 +198,13 @@ impl Key {
             | Cipher::DesCbc
             | Cipher::TripleDesEcb
             | Cipher::TripleDesCbc
-            | Cipher::TripleDesCtr => Expanded::Des(Des::new(key)),
+            | Cipher::TripleDesCtr => Expanded::Des(Des::new(cpu, key)),
             Cipher::ChaCha20 => Expanded::ChaCha20(bytes(key)),
             Cipher::KasumiF8 => Expanded::Kasumi(kasumi::Key::new(&bytes(key))),
             Cipher::Snow3gUea2 => Expanded::Snow3g(bytes(key)),
             Cipher::ZucEea3 => Expanded::Zuc(bytes(key)),
             Cipher::Sm4Ecb | Cipher::Sm4Cbc | Cipher::Sm4Ctr => {
-                return Err(Error::BadSpec("no implementation of this cipher"));
+                Expanded::Sm4(Box::new(sm4::Key::new(&bytes(key))))
             }
         };
         Ok(Key { cpu: cpu.clone(), cipher, expanded })
@@ -248,7 +245,7 @@ impl Key {
 
     /// Encrypts or decrypts a piece: whole blocks where the cipher demands them; XTS: all of it.
     pub(crate) fn process(&self, state: &mut State, direction: Direction, text: &mut Text<'_>) {
-        let seal = direction == Direction::Seal;
+        let cpu = &self.cpu;
         match (&self.expanded, state) {
             (Expanded::None, _) => {
                 copy(text);
@@ -262,15 +259,20 @@ impl Key {
             }
             (Expanded::Des(des), State::Block(iv)) => {
                 if let Some(iv) = iv.first_chunk_mut() {
-                    des.cbc(iv, text, seal);
+                    des.cbc(cpu, direction, iv, text);
                 }
             }
-            (Expanded::Des(des), State::Counter(counter)) => {
-                key_stream::<8>(counter, text, |next, mut text| des_ctr(des, next, &mut text));
+            (Expanded::Des(des), State::Counter(counter)) => des.ctr(cpu, counter, text),
+            (Expanded::Des(des), _) => des.ecb(cpu, direction, text),
+            (Expanded::Sm4(key), State::Block(iv)) => {
+                blocks::sm4_cbc(cpu, key, direction, iv, text);
             }
-            (Expanded::Des(des), _) => each_block(text, |block| des.block(block, seal)),
+            (Expanded::Sm4(key), State::Counter(counter)) => {
+                blocks::sm4_ctr(cpu, key, counter, text);
+            }
+            (Expanded::Sm4(key), _) => blocks::sm4_ecb(cpu, key, direction, text),
             (Expanded::ChaCha20(key), State::ChaCha20(state)) => state.process(key, text),
-            (Expanded::Kasumi(key), State::Kasumi(state)) => state.process(&self.cpu, key, text),
+            (Expanded::Kasumi(key), State::Kasumi(state)) => state.process(cpu, key, text),
             (Expanded::Snow3g(_), State::Snow3g(state)) => state.apply(text),
             (Expanded::Zuc(_), State::Zuc(state)) => state.apply(text),
             // `begin` makes no other pairs.
@@ -321,15 +323,4 @@ fn bytes<const N: usize>(key: &[u8]) -> Zeroizing<[u8; N]> {
     let mut bytes = Zeroizing::new([0; N]);
     bytes.copy_from_slice(key);
     bytes
-}
-
-/// Counter mode of DES over whole blocks: a counter of 64 bits.
-fn des_ctr(des: &Des, next: &mut Block, text: &mut Text<'_>) {
-    let Some(counter) = next.first_chunk_mut::<8>() else { return };
-    each_block::<8>(text, |block| {
-        let mut pad = *counter;
-        des.block(&mut pad, true);
-        block.iter_mut().zip(pad).for_each(|(a, b)| *a ^= b);
-        *counter = u64::from_be_bytes(*counter).wrapping_add(1).to_be_bytes();
-    });
 }

@@ -8,6 +8,7 @@ use crate::{Auth, Direction, Error, Hash, Order, Packet, Span, Spec, Text};
 pub(crate) mod aead;
 mod aes;
 pub(crate) mod auth;
+mod blocks;
 mod cbc_mac;
 mod ccm;
 mod chain;
@@ -15,6 +16,7 @@ pub(crate) mod check;
 pub(crate) mod cipher;
 pub(crate) mod hash;
 mod regions;
+mod served_by;
 mod tls;
 
 use check::Limits;
@@ -24,6 +26,7 @@ use regions::{apart, read, region, tag_done, wipe, write};
 pub struct Keys {
     limits: Limits,
     tag_len: usize,
+    served_by: &'static str,
     pub(crate) kind: Kind,
 }
 
@@ -79,12 +82,18 @@ impl Keys {
                 (Kind::Tls(tls::Key { cipher, auth }), 0)
             }
         };
-        Ok(Keys { limits: Limits::new(spec), tag_len, kind })
+        let served_by = served_by::served_by(spec, cpu);
+        Ok(Keys { limits: Limits::new(spec), tag_len, served_by, kind })
     }
 
     /// The length of a tag; 0 where there is none of its own.
     pub fn tag_len(&self) -> usize {
         self.tag_len
+    }
+
+    /// What serves it, for people to read.
+    pub fn served_by(&self) -> &'static str {
+        self.served_by
     }
 
     /// What a packet must look like.
