@@ -84,28 +84,24 @@ fn key_len_ok(auth: Auth, len: usize) -> bool {
     }
 }
 
-fn hash(hash: Hash) -> Result<HashState, Error> {
-    HashState::new(hash).ok_or(Error::BadSpec("no implementation of this hash"))
-}
-
 /// HMAC's first blocks (RFC 2104): the key, padded with zeros or hashed if it is longer than a
 /// block, XORed with 36.. and with 5c...
-fn hmac(cpu: &Cpu, algorithm: Hash, key: &[u8]) -> Result<Kind, Error> {
+fn hmac(cpu: &Cpu, algorithm: Hash, key: &[u8]) -> Kind {
     let mut block = Zeroizing::new([0; MAX_BLOCK]);
     let block = &mut block[..algorithm.block_len()];
     if key.len() > block.len() {
-        let mut state = hash(algorithm)?;
+        let mut state = HashState::new(algorithm);
         state.update(cpu, key);
         state.finish(cpu, &mut block[..algorithm.len()]);
     } else {
         block[..key.len()].copy_from_slice(key);
     }
-    let (mut inner, mut outer) = (hash(algorithm)?, hash(algorithm)?);
+    let (mut inner, mut outer) = (HashState::new(algorithm), HashState::new(algorithm));
     block.iter_mut().for_each(|byte| *byte ^= 0x36);
     inner.update(cpu, block);
     block.iter_mut().for_each(|byte| *byte ^= 0x36 ^ 0x5c);
     outer.update(cpu, block);
-    Ok(Kind::Nested { inner, outer })
+    Kind::Nested { inner, outer }
 }
 
 impl Key {
@@ -124,11 +120,11 @@ impl Key {
         }
         let memory = Error::Library("taking memory");
         let kind = match auth {
-            Auth::Plain(algorithm) => Kind::Plain(hash(algorithm)?),
+            Auth::Plain(algorithm) => Kind::Plain(HashState::new(algorithm)),
             Auth::Hmac(algorithm) if is_checksum(algorithm) => {
                 return Err(Error::BadSpec("HMAC over a checksum"));
             }
-            Auth::Hmac(algorithm) => hmac(cpu, algorithm, key)?,
+            Auth::Hmac(algorithm) => hmac(cpu, algorithm, key),
             Auth::Nested { inner, outer } => {
                 if is_checksum(inner) || is_checksum(outer) {
                     return Err(Error::BadSpec("a nested hash of checksums"));
@@ -137,7 +133,7 @@ impl Key {
                 if prefix_len > prefixes.len() {
                     return Err(Error::BadSpec("the length of the inner prefix"));
                 }
-                let (mut inner, mut outer) = (hash(inner)?, hash(outer)?);
+                let (mut inner, mut outer) = (HashState::new(inner), HashState::new(outer));
                 inner.update(cpu, &prefixes[..prefix_len]);
                 outer.update(cpu, &prefixes[prefix_len..]);
                 Kind::Nested { inner, outer }

@@ -1,5 +1,6 @@
 //! A hash function under way: chaining values, a partial block, a length.
 
+use lookaside_cipher_kernel::crc;
 use lookaside_cipher_kernel::hash::{self as kernel, Message};
 use lookaside_simd::Cpu;
 use zeroize::Zeroize;
@@ -28,12 +29,16 @@ pub(crate) enum Words {
     Sm3([u32; 8]),
     /// SHA-3.
     Keccak([u64; 25]),
+    /// CRC-32.
+    Crc32(u32),
+    /// CRC-64.
+    Crc64(u64),
 }
 
 impl Words {
-    /// What a hash begins with. `None` for one that there is no implementation of.
-    fn initial(hash: Hash) -> Option<Words> {
-        Some(match hash {
+    /// What a hash begins with.
+    fn initial(hash: Hash) -> Words {
+        match hash {
             Hash::Md5 => Words::Md5(kernel::MD5_START),
             Hash::Sha1 => Words::Sha1(kernel::SHA1_START),
             Hash::Sha224 => Words::Sha256(kernel::SHA224_START),
@@ -44,8 +49,9 @@ impl Words {
             Hash::Sha3_224 | Hash::Sha3_256 | Hash::Sha3_384 | Hash::Sha3_512 => {
                 Words::Keccak(kernel::KECCAK_START)
             }
-            Hash::Crc32 | Hash::Crc64 => return None,
-        })
+            Hash::Crc32 => Words::Crc32(0),
+            Hash::Crc64 => Words::Crc64(0),
+        }
     }
 
     /// Takes in whole blocks.
@@ -63,6 +69,8 @@ impl Words {
                 let message = Message { state: words, parts: [blocks, &[]] };
                 kernel::keccak(cpu, block_len, &mut [message]);
             }
+            Words::Crc32(sum) => *sum = crc::crc32(cpu, *sum, blocks),
+            Words::Crc64(sum) => *sum = crc::crc64(cpu, *sum, blocks),
         }
     }
 
@@ -80,6 +88,8 @@ impl Words {
             Words::Sha512(words) => copy(words.iter().map(|word| word.to_be_bytes()), out),
             Words::Sm3(words) => copy(words.iter().map(|word| word.to_be_bytes()), out),
             Words::Keccak(words) => copy(words.iter().map(|word| word.to_le_bytes()), out),
+            Words::Crc32(sum) => copy([sum.to_be_bytes()].into_iter(), out),
+            Words::Crc64(sum) => copy([sum.to_be_bytes()].into_iter(), out),
         }
     }
 
@@ -91,6 +101,9 @@ impl Words {
             Words::Sha512(words) => words.zeroize(),
             Words::Sm3(words) => words.zeroize(),
             Words::Keccak(words) => words.zeroize(),
+            // Checksums of secrets are no keys, but say something about them.
+            Words::Crc32(sum) => sum.zeroize(),
+            Words::Crc64(sum) => sum.zeroize(),
         }
     }
 }
@@ -120,9 +133,9 @@ impl Drop for HashState {
 
 impl HashState {
     /// Nothing hashed yet.
-    pub(crate) fn new(hash: Hash) -> Option<HashState> {
-        let words = Words::initial(hash)?;
-        Some(HashState { hash, buffered: 0, length: 0, words, buffer: [0; MAX_BLOCK] })
+    pub(crate) fn new(hash: Hash) -> HashState {
+        let words = Words::initial(hash);
+        HashState { hash, buffered: 0, length: 0, words, buffer: [0; MAX_BLOCK] }
     }
 
     /// More text.
@@ -150,7 +163,10 @@ impl HashState {
 
     /// Pads, and writes the digest: all of it, or as much as `out` holds.
     pub(crate) fn finish(&mut self, cpu: &Cpu, out: &mut [u8]) {
-        self.pad(cpu);
+        // A checksum has blocks of one byte and no padding.
+        if self.hash.block_len() > 1 {
+            self.pad(cpu);
+        }
         self.words.write(out);
     }
 
