@@ -4,10 +4,15 @@
 //! side by side where that is faster. A [`Running`] is a text in pieces, on the caller's thread.
 #![deny(unsafe_code)]
 
+mod engine;
+mod lanes;
+mod library;
 mod packet;
 mod session;
+mod single;
 mod spec;
 
+pub use engine::Engine;
 pub use packet::{Direction, Error, Packet, Parts, Span, Text};
 pub use session::Session;
 pub use spec::{Aead, Auth, Cipher, Hash, Order, Secret, Spec};
