@@ -8,11 +8,13 @@ mod engine;
 mod lanes;
 mod library;
 mod packet;
+mod running;
 mod session;
-mod single;
+pub mod single;
 mod spec;
 
 pub use engine::Engine;
 pub use packet::{Direction, Error, Packet, Parts, Span, Text};
+pub use running::Running;
 pub use session::Session;
 pub use spec::{Aead, Auth, Cipher, Hash, Order, Secret, Spec};

@@ -14,6 +14,7 @@ pub mod crc;
 pub mod des;
 pub mod hash;
 pub mod kasumi;
+mod keystream;
 pub mod poly1305;
 pub mod sm4;
 pub mod snow3g;
