@@ -4,6 +4,8 @@
 //! side by side where that is faster. A [`Running`] is a text in pieces, on the caller's thread.
 #![deny(unsafe_code)]
 
+mod engine;
+mod lanes;
 mod library;
 mod packet;
 mod running;
@@ -11,6 +13,7 @@ mod session;
 pub mod single;
 mod spec;
 
+pub use engine::Engine;
 pub use packet::{Direction, Error, Packet, Parts, Span, Text};
 pub use running::Running;
 pub use session::Session;
