@@ -42,8 +42,13 @@ pub fn fill(cpu: &Cpu, dst: &mut [u8], pattern: &[u8]) {
         _ => {
             // From any place in the first pattern 64 bytes go on as the pattern does.
             let mut repeated = [0; 2 * PIECE];
-            for (byte, value) in repeated.iter_mut().zip(pattern.iter().cycle()) {
-                *byte = *value;
+            repeated[..pattern.len()].copy_from_slice(pattern);
+            let mut len = pattern.len();
+            while len < repeated.len() {
+                let (done, rest) = repeated.split_at_mut(len);
+                let more = len.min(rest.len());
+                rest[..more].copy_from_slice(&done[..more]);
+                len += more;
             }
             #[cfg(target_arch = "x86_64")]
             {
@@ -129,26 +134,35 @@ fn fill_avx512(
     repeated: &[u8; 2 * PIECE],
     period: usize,
 ) {
-    use std::arch::x86_64::{_mm512_loadu_si512, _mm512_storeu_si512};
+    use std::arch::x86_64::{_mm512_loadu_si512, _mm512_mask_storeu_epi8, _mm512_storeu_si512};
 
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512bw")]
     fn go(dst: &mut [u8], repeated: &[u8; 2 * PIECE], period: usize) {
-        let step = PIECE % period;
-        let (pieces, tail) = dst.as_chunks_mut::<PIECE>();
-        let mut phase = 0;
-        for piece in pieces {
-            // SAFETY: the phase is below the period, which is 64 at most: 64 bytes of 128, to 64.
-            unsafe {
-                let bytes = _mm512_loadu_si512(repeated.as_ptr().add(phase).cast());
-                _mm512_storeu_si512(piece.as_mut_ptr().cast(), bytes);
-            }
-            phase += step;
-            if phase >= period {
-                phase -= period;
+        // Four pieces have a phase each, so that none waits for the one before it.
+        let mut phases = [0, 1, 2, 3].map(|i| i * PIECE % period);
+        let step = 4 * PIECE % period;
+        let (fours, tail) = dst.as_chunks_mut::<{ 4 * PIECE }>();
+        for four in fours {
+            for (piece, phase) in four.as_chunks_mut::<PIECE>().0.iter_mut().zip(&mut phases) {
+                // SAFETY: the phase is below the period, which is 64 at most: 64 bytes of 128, to 64.
+                unsafe {
+                    let bytes = _mm512_loadu_si512(repeated.as_ptr().add(*phase).cast());
+                    _mm512_storeu_si512(piece.as_mut_ptr().cast(), bytes);
+                }
+                *phase += step;
+                if *phase >= period {
+                    *phase -= period;
+                }
             }
         }
-        let len = tail.len();
-        tail.copy_from_slice(&repeated[phase..phase + len]);
+        for (piece, phase) in tail.chunks_mut(PIECE).zip(phases) {
+            let mask = !0 >> (PIECE - piece.len());
+            // SAFETY: as above, and the mask covers the piece, which is not empty.
+            unsafe {
+                let bytes = _mm512_loadu_si512(repeated.as_ptr().add(phase).cast());
+                _mm512_mask_storeu_epi8(piece.as_mut_ptr().cast(), mask, bytes);
+            }
+        }
     }
     // SAFETY: the token proves the feature.
     unsafe { go(dst, repeated, period) }

@@ -4,6 +4,7 @@
 //!
 //! Eight vectors are folded at once, because a product takes eight cycles and one can begin in each.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 use lookaside_simd::{Avx2, Avx512};
@@ -103,8 +104,12 @@ impl Vector for __m128i {
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
-        // SAFETY: the caller's.
-        unsafe { _mm_storeu_si128(to.cast(), self) }
+        // Written as an instruction: the compiler would make a call of `memcpy` of a loop that loads
+        // and stores, before or after the loop that folds, and so read the source twice.
+        // SAFETY: the caller's; only functions with AVX2 use this.
+        unsafe {
+            asm!("vmovdqu [{}], {}", in(reg) to, in(xmm_reg) self, options(nostack, preserves_flags))
+        }
     }
     #[inline(always)]
     fn with(self, low: u64) -> Self {
@@ -140,7 +145,7 @@ impl Vector for __m512i {
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: the caller's; only functions with AVX-512 use this.
-        unsafe { _mm512_storeu_si512(to.cast(), self) }
+        unsafe { store_512(self, to) }
     }
     #[inline(always)]
     fn with(self, low: u64) -> Self {
@@ -165,6 +170,20 @@ impl Vector for __m512i {
     #[inline(always)]
     fn next_keys(crc: &Crc) -> Self {
         Self::keys(&crc.keys.bits_512)
+    }
+}
+
+/// See the store of 128 bits.
+///
+/// # Safety
+/// `to` is valid for 64 bytes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn store_512(vector: __m512i, to: *mut u8) {
+    // SAFETY: the caller's.
+    unsafe {
+        asm!("vmovdqu64 [{}], {}", in(reg) to, in(zmm_reg) vector,
+            options(nostack, preserves_flags))
     }
 }
 
