@@ -94,96 +94,138 @@ static NO_MASK: Group = Group([0; GROUP]);
 
 /// Blocks of several packets on their way through the engine.
 struct Batch<'k, K> {
-    count: usize,
     input: Group,
     mask: Group,
+    /// Blocks so far, and the key of each.
+    count: usize,
     keys: [Option<&'k K>; MAX_LANES],
-    /// Where to write, and how many bytes.
-    outputs: [(*mut u8, usize); MAX_LANES],
+    /// Pieces of packets so far.
+    pieces: usize,
+    outputs: [Output; MAX_LANES],
+}
+
+/// Where the result of a piece goes.
+#[derive(Clone, Copy)]
+struct Output {
+    at: *mut u8,
+    len: usize,
+    /// The first block of the batch.
+    first: usize,
 }
 
 impl<'k, K> Batch<'k, K> {
     fn new() -> Self {
         Batch {
-            count: 0,
             input: Group([0; GROUP]),
             mask: Group([0; GROUP]),
+            count: 0,
             keys: [None; MAX_LANES],
-            outputs: [(std::ptr::null_mut(), 0); MAX_LANES],
+            pieces: 0,
+            outputs: [Output { at: std::ptr::null_mut(), len: 0, first: 0 }; MAX_LANES],
         }
     }
 
-    /// Adds a block, of which `len` bytes of the result are written to `output` by the time of
-    /// the next flush.
+    /// Room for input and mask of the next `blocks` blocks.
+    fn room<const B: usize>(&mut self, blocks: usize) -> (&mut [u8], &mut [u8]) {
+        let range = self.count * B..(self.count + blocks) * B;
+        (&mut self.input.0[range.clone()], &mut self.mask.0[range])
+    }
+
+    /// Adds the blocks written to the room, of whose result `len` bytes are written to `output` by
+    /// the time of the next flush.
     ///
     /// # Safety
-    /// `len <= B` bytes can be written at `output` until then.
-    unsafe fn push<E: Engine<'k, Key = K>, const B: usize>(
+    /// `len <= blocks * B` bytes can be written at `output` until then.
+    unsafe fn add<E: Engine<'k, Key = K>, const B: usize>(
         &mut self,
         engine: &mut E,
         key: &'k K,
-        blocks: (&[u8; B], &[u8; B]),
-        (output, len): (*mut u8, usize),
+        blocks: usize,
+        (at, len): (*mut u8, usize),
     ) {
-        let at = self.count * B;
-        self.input.0[at..at + B].copy_from_slice(blocks.0);
-        self.mask.0[at..at + B].copy_from_slice(blocks.1);
-        self.keys[self.count] = Some(key);
-        self.outputs[self.count] = (output, len);
-        self.count += 1;
+        self.outputs[self.pieces] = Output { at, len, first: self.count };
+        self.pieces += 1;
+        self.keys[self.count..self.count + blocks].fill(Some(key));
+        self.count += blocks;
         if self.count == E::LANES {
             self.flush::<E, B>(engine);
         }
     }
 
     fn flush<E: Engine<'k, Key = K>, const B: usize>(&mut self, engine: &mut E) {
-        let Some(first) = self.keys[0] else { return };
-        if self.count == 0 {
-            return;
-        }
-        let mut keys = [first; MAX_LANES];
-        for (to, from) in keys.iter_mut().zip(&self.keys[..self.count]) {
-            *to = from.unwrap_or(first);
-        }
-        if keys.iter().all(|&key| std::ptr::eq(key, first)) {
-            engine.one_key(first);
-        } else {
-            engine.lane_keys(&keys[..self.count], &[]);
-        }
+        let Some(first) = self.keys[0].filter(|_| self.count > 0) else { return };
+        set_keys(engine, first, &self.keys[..self.count], &[]);
         let mask = self.mask.0.as_mut_ptr();
         // SAFETY: input and mask are GROUP bytes each.
         unsafe { engine.crypt(self.count, self.input.0.as_ptr(), mask, mask) };
-        for (block, &(output, len)) in self.mask.0.chunks_exact(B).zip(&self.outputs[..self.count])
-        {
-            // SAFETY: who pushed promised that `len <= B` bytes can be written there.
-            unsafe { std::ptr::copy_nonoverlapping(block.as_ptr(), output, len) };
+        for output in &self.outputs[..self.pieces] {
+            let result = &self.mask.0[output.first * B..][..output.len];
+            // SAFETY: who added it promised that so many bytes can be written there.
+            unsafe { std::ptr::copy_nonoverlapping(result.as_ptr(), output.at, output.len) };
         }
-        self.count = 0;
+        (self.count, self.pieces) = (0, 0);
     }
 
-    /// Whether a block under `key` keeps this batch under one key.
+    /// Whether all blocks are under `key`.
     fn suits(&self, key: &K) -> bool {
-        self.count > 0 && self.keys[0].is_some_and(|first| std::ptr::eq(first, key))
+        self.count == 0
+            || [0, self.count - 1]
+                .iter()
+                .all(|&i| self.keys[i].is_some_and(|k| std::ptr::eq(k, key)))
     }
 }
 
-/// The shared and the lone batch of a call.
+/// Hands the keys of a group to the engine; `first` is one of them.
+fn set_keys<'k, E: Engine<'k>>(
+    engine: &mut E,
+    first: &'k E::Key,
+    keys: &[Option<&'k E::Key>],
+    changed: &[usize],
+) {
+    let other = |key: &Option<&E::Key>| key.is_some_and(|key| !std::ptr::eq(key, first));
+    if !keys.iter().any(other) {
+        engine.one_key(first);
+        return;
+    }
+    let mut all = [first; MAX_LANES];
+    for (to, from) in all.iter_mut().zip(keys) {
+        *to = from.unwrap_or(first);
+    }
+    engine.lane_keys(&all[..keys.len()], changed);
+}
+
+/// The blocks of a call that fill no group of their packet: those of packets that are short of
+/// one by little in a batch under one key, the others together.
 struct Batches<'k, K> {
-    shared: Batch<'k, K>,
-    alone: Batch<'k, K>,
+    shared: Option<Batch<'k, K>>,
+    alone: Option<Batch<'k, K>>,
 }
 
 impl<'k, K> Batches<'k, K> {
     fn new() -> Self {
-        Batches { shared: Batch::new(), alone: Batch::new() }
+        Batches { shared: None, alone: None }
     }
 
     /// Where the last `blocks` blocks of a packet under `key` go.
-    fn pick<E: Engine<'k, Key = K>>(&mut self, key: &K, blocks: usize) -> &mut Batch<'k, K> {
-        if blocks >= E::ALONE && !self.shared.suits(key) {
-            &mut self.alone
-        } else {
-            &mut self.shared
+    fn pick<E: Engine<'k, Key = K>, const B: usize>(
+        &mut self,
+        engine: &mut E,
+        key: &K,
+        blocks: usize,
+    ) -> &mut Batch<'k, K> {
+        if blocks < E::ALONE {
+            return self.shared.get_or_insert_with(Batch::new);
+        }
+        let alone = self.alone.get_or_insert_with(Batch::new);
+        if !alone.suits(key) {
+            alone.flush::<E, B>(engine);
+        }
+        alone
+    }
+
+    fn flush<E: Engine<'k, Key = K>, const B: usize>(&mut self, engine: &mut E) {
+        for batch in [&mut self.alone, &mut self.shared].into_iter().flatten() {
+            batch.flush::<E, B>(engine);
         }
     }
 }
@@ -191,13 +233,21 @@ impl<'k, K> Batches<'k, K> {
 /// The block at `at`.
 ///
 /// # Safety
-/// `len <= B` bytes can be read there; the rest is zero.
+/// `B` bytes can be read there.
 #[inline(always)]
-unsafe fn block<const B: usize>(at: *const u8, len: usize) -> [u8; B] {
-    let mut block = [0; B];
+unsafe fn block<const B: usize>(at: *const u8) -> [u8; B] {
     // SAFETY: the caller's promise.
-    unsafe { std::ptr::copy_nonoverlapping(at, block.as_mut_ptr(), len) };
-    block
+    unsafe { at.cast::<[u8; B]>().read() }
+}
+
+/// Copies as many bytes as `to` has, or `len` if that is less.
+///
+/// # Safety
+/// So many can be read at `from`, which is elsewhere.
+#[inline(always)]
+unsafe fn fill(to: &mut [u8], from: *const u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len().min(len)) };
 }
 
 /// `counter + n` modulo `2^(8 B)`, for the block lengths 8 and 16.
@@ -234,20 +284,27 @@ pub(crate) fn ctr<'k, E: Engine<'k>, const B: usize>(
             // SAFETY: a whole group lies within the text at `at`; counters is as long.
             unsafe { engine.crypt(E::LANES, counters.0.as_ptr(), src.add(at), dst.add(at)) };
         }
-        let batch = batches.pick::<E>(packet.key, (len - whole) / B);
-        for at in (whole..len).step_by(B) {
-            let n = B.min(len - at);
-            // SAFETY: `n` bytes lie within the text at `at`, borrowed until the last flush below.
-            unsafe {
-                let text = block(src.add(at), n);
-                batch.push(engine, packet.key, (&counter, &text), (dst.add(at), n));
+        let mut at = whole;
+        while at < len {
+            let left = (len - at).div_ceil(B);
+            let batch = batches.pick::<E, B>(engine, packet.key, left);
+            let blocks = left.min(E::LANES - batch.count);
+            let bytes = (blocks * B).min(len - at);
+            let (input, mask) = batch.room::<B>(blocks);
+            for block in input.chunks_exact_mut(B) {
+                block.copy_from_slice(&counter);
+                counter = advanced(&counter, 1);
             }
-            counter = advanced(&counter, 1);
+            // SAFETY: `bytes` bytes lie within the text at `at`, borrowed until the flush below.
+            unsafe {
+                fill(mask, src.add(at), bytes);
+                batch.add::<E, B>(engine, packet.key, blocks, (dst.add(at), bytes));
+            }
+            at += bytes;
         }
-        batches.alone.flush::<E, B>(engine);
         *packet.counter = counter;
     }
-    batches.shared.flush::<E, B>(engine);
+    batches.flush::<E, B>(engine);
 }
 
 /// The electronic code book.
@@ -269,17 +326,22 @@ pub(crate) fn ecb<'k, E: Engine<'k>, const B: usize>(
             // SAFETY: a whole group lies within the text at `at`; the mask is as long.
             unsafe { engine.crypt(E::LANES, src.add(at), mask, dst.add(at)) };
         }
-        let batch = batches.pick::<E>(packet.key, (len - whole) / B);
-        for at in (whole..len).step_by(B) {
-            // SAFETY: a block lies within the text at `at`, borrowed until the last flush below.
+        let mut at = whole;
+        while at < len {
+            let left = (len - at) / B;
+            let batch = batches.pick::<E, B>(engine, packet.key, left);
+            let blocks = left.min(E::LANES - batch.count);
+            let (input, mask) = batch.room::<B>(blocks);
+            mask.fill(0);
+            // SAFETY: the blocks lie within the text at `at`, borrowed until the flush below.
             unsafe {
-                let text = block(src.add(at), B);
-                batch.push(engine, packet.key, (&text, &[0; B]), (dst.add(at), B));
+                fill(input, src.add(at), blocks * B);
+                batch.add::<E, B>(engine, packet.key, blocks, (dst.add(at), blocks * B));
             }
+            at += blocks * B;
         }
-        batches.alone.flush::<E, B>(engine);
     }
-    batches.shared.flush::<E, B>(engine);
+    batches.flush::<E, B>(engine);
 }
 
 /// Decryption of cipher block chaining; the engine decrypts.
@@ -306,23 +368,29 @@ pub(crate) fn cbc_decrypt<'k, E: Engine<'k>, const B: usize>(
             unsafe {
                 let text = src.add(at);
                 std::ptr::copy_nonoverlapping(text, mask.0.as_mut_ptr().add(B), rest);
-                chain = block(text.add(rest), B);
+                chain = block(text.add(rest));
                 engine.crypt(E::LANES, text, mask.0.as_ptr(), dst.add(at));
             }
         }
-        let batch = batches.pick::<E>(packet.key, (len - whole) / B);
-        for at in (whole..len).step_by(B) {
-            // SAFETY: a block lies within the text at `at`, borrowed until the last flush below.
+        let mut at = whole;
+        while at < len {
+            let left = (len - at) / B;
+            let batch = batches.pick::<E, B>(engine, packet.key, left);
+            let blocks = left.min(E::LANES - batch.count);
+            let (input, mask) = batch.room::<B>(blocks);
+            // SAFETY: the blocks lie within the text at `at`, borrowed until the flush below.
             unsafe {
-                let text = block(src.add(at), B);
-                batch.push(engine, packet.key, (&text, &chain), (dst.add(at), B));
-                chain = text;
+                fill(input, src.add(at), blocks * B);
+                mask[..B].copy_from_slice(&chain);
+                mask[B..].copy_from_slice(&input[..(blocks - 1) * B]);
+                chain = block(input.as_ptr().add((blocks - 1) * B));
+                batch.add::<E, B>(engine, packet.key, blocks, (dst.add(at), blocks * B));
             }
+            at += blocks * B;
         }
-        batches.alone.flush::<E, B>(engine);
         *packet.iv = chain;
     }
-    batches.shared.flush::<E, B>(engine);
+    batches.flush::<E, B>(engine);
 }
 
 /// What a lane of CBC encryption works on.
@@ -387,7 +455,7 @@ pub(crate) fn cbc_encrypt<'k, E: Engine<'k>, const B: usize>(
                 changed[changes] = lane;
                 changes += 1;
                 // SAFETY: lane `used` of the group, `B` bytes.
-                unsafe { block(output.0.as_ptr().add(used * B), B) }
+                unsafe { block(output.0.as_ptr().add(used * B)) }
             } else {
                 used = used.min(lane);
                 break;
@@ -397,21 +465,13 @@ pub(crate) fn cbc_encrypt<'k, E: Engine<'k>, const B: usize>(
         }
         let Some(first) = keys[0].filter(|_| used > 0) else { return };
         if changes > 0 {
-            let mut wanted = [first; MAX_LANES];
-            for (to, from) in wanted.iter_mut().zip(&keys[..used]) {
-                *to = from.unwrap_or(first);
-            }
-            if wanted.iter().all(|&key| std::ptr::eq(key, first)) {
-                engine.one_key(first);
-            } else {
-                engine.lane_keys(&wanted[..used], &changed[..changes]);
-            }
+            set_keys(engine, first, &keys[..used], &changed[..changes]);
         }
         let steps = lanes[..used].iter().map(|lane| lane.left).min().unwrap_or(0);
         for step in 0..steps {
             for (i, lane) in lanes[..used].iter().enumerate() {
                 // SAFETY: `step < left`: the block lies within the lane's text.
-                let text: [u8; B] = unsafe { block(lane.src.add(step * B), B) };
+                let text: [u8; B] = unsafe { block(lane.src.add(step * B)) };
                 for k in 0..B {
                     input.0[i * B + k] = text[k] ^ output.0[i * B + k];
                 }

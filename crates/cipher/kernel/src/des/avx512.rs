@@ -187,31 +187,75 @@ impl<K: Cipher> Wide<'_, K> {
     /// Brings the rows `eight..eight + 8` of the keys, where there are so many, into the lanes.
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     fn spread_rows(&mut self, keys: &[&K], eight: usize) {
+        // Each eighth under one key, as with whole packets of 64 bytes?
+        let eighths = keys.chunks(8).all(|of| of.iter().all(|key| std::ptr::eq(*key, of[0])));
+        if eighths {
+            let mut rows = [_mm512_setzero_si512(); 8];
+            for (row, of) in rows.iter_mut().zip(keys.chunks(8)) {
+                *row = eight_rows(of[0], eight);
+            }
+            for (i, row) in transposed_qwords(rows).into_iter().enumerate() {
+                let mut bytes = [row; 8];
+                for (n, byte) in bytes.iter_mut().enumerate() {
+                    // Byte n of each quadword, eight times over.
+                    let index =
+                        _mm512_add_epi8(constant(&FIRST_OF_QWORD), _mm512_set1_epi8(n as i8));
+                    *byte = _mm512_permutexvar_epi8(index, row);
+                }
+                self.put_row(eight + i, bytes);
+            }
+            return;
+        }
         // Register g of row i: that row of the keys 8g to 8g+7.
         let mut gathered = [[_mm512_setzero_si512(); 8]; 8];
-        for g in 0..keys.len().div_ceil(8) {
+        for (g, keys) in keys.chunks(8).enumerate() {
             let mut of_keys = [_mm512_setzero_si512(); 8];
-            for (of_key, key) in of_keys.iter_mut().zip(&keys[8 * g..]) {
-                let rows = &key.rows()[eight..eight + 8];
-                // SAFETY: eight rows are 64 bytes.
-                *of_key = unsafe { _mm512_loadu_si512(rows.as_ptr().cast()) };
+            for (of_key, key) in of_keys.iter_mut().zip(keys) {
+                *of_key = eight_rows(*key, eight);
             }
             for (row, of_row) in gathered.iter_mut().zip(transposed_qwords(of_keys)) {
                 row[g] = of_row;
             }
         }
-        for (i, row) in gathered.into_iter().enumerate().take(self.rows - eight) {
-            let to = self.place(eight + i);
-            let to: *mut Row = self.lanes[to].as_mut_ptr();
-            let mut bytes = row;
+        for (i, mut bytes) in gathered.into_iter().enumerate() {
             for byte in &mut bytes {
                 *byte = transposed_bytes(*byte);
             }
-            let bytes = transposed_qwords(bytes);
+            self.put_row(eight + i, transposed_qwords(bytes));
+        }
+    }
+
+    /// Writes the lanes' row `i`, if there is such a row.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn put_row(&mut self, i: usize, bytes: [__m512i; 8]) {
+        if i < self.rows {
+            let to = self.place(i);
+            let to: *mut Row = self.lanes[to].as_mut_ptr();
             // SAFETY: a row is eight times 64 bytes, aligned.
             unsafe { to.cast::<[__m512i; 8]>().write(bytes) };
         }
     }
+}
+
+/// Where each byte's quadword begins.
+const FIRST_OF_QWORD: [u8; 64] = {
+    let mut index = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        index[i] = (i / 8 * 8) as u8;
+        i += 1;
+    }
+    index
+};
+
+/// The rows `eight..eight + 8` of a key.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn eight_rows<K: Cipher>(key: &K, eight: usize) -> __m512i {
+    let rows = &key.rows()[eight..eight + 8];
+    // SAFETY: eight rows are 64 bytes.
+    unsafe { _mm512_loadu_si512(rows.as_ptr().cast()) }
 }
 
 /// Transposes the bytes of a register as an 8 x 8 matrix.

@@ -85,7 +85,7 @@ impl Drop for Wide<'_> {
 impl<'k> Engine<'k> for Wide<'k> {
     type Key = Key;
     const LANES: usize = LANES;
-    const ALONE: usize = 16;
+    const ALONE: usize = 24;
 
     fn one_key(&mut self, key: &'k Key) {
         if self.keys == Keys::One && self.key.is_some_and(|old| std::ptr::eq(old, key)) {
@@ -139,18 +139,12 @@ impl Wide<'_> {
             for four in (0..32).step_by(4) {
                 let mut quarters = [_mm512_setzero_si512(); 4];
                 for (z, quarter) in quarters.iter_mut().enumerate() {
-                    let mut piece = [_mm_setzero_si128(); 4];
-                    for (l, piece) in piece.iter_mut().enumerate() {
-                        let key = keys[(16 * group + 4 * z + l).min(keys.len() - 1)];
-                        let words: &[u32] = &key.rounds[four..four + 4];
-                        // SAFETY: four words.
-                        *piece = unsafe { _mm_loadu_si128(words.as_ptr().cast()) };
-                    }
-                    let low =
-                        _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(piece[0]), piece[1]);
-                    let high =
-                        _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(piece[2]), piece[3]);
-                    *quarter = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
+                    let of = |l: usize| {
+                        let words = &keys[(16 * group + 4 * z + l).min(keys.len() - 1)].rounds;
+                        words[four..four + 4].as_ptr()
+                    };
+                    // SAFETY: four words of each key.
+                    *quarter = unsafe { quarter_of([of(0), of(1), of(2), of(3)]) };
                 }
                 for (i, row) in transposed(quarters).into_iter().enumerate() {
                     let to = self.direction.round(four + i);
@@ -160,6 +154,24 @@ impl Wide<'_> {
             }
         }
     }
+}
+
+/// Four words from each of four places. One place four times over, as with a packet's blocks,
+/// takes no shuffles.
+///
+/// # Safety
+/// Four words can be read at each.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn quarter_of(at: [*const u32; 4]) -> __m512i {
+    // SAFETY: the caller's promise.
+    let piece = |l: usize| unsafe { _mm_loadu_si128(at[l].cast()) };
+    if at.iter().all(|&other| other == at[0]) {
+        return _mm512_broadcast_i32x4(piece(0));
+    }
+    let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(piece(0)), piece(1));
+    let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(piece(2)), piece(3));
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
 }
 
 /// Transposes, in each quarter of 128 bits, the words as a matrix of 4 x 4: register `w` of the
