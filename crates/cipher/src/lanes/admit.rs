@@ -38,7 +38,14 @@ impl Limits {
     pub(super) fn gcm() -> Limits {
         // SP 800-38D section 5.2.1.1 allows more than there ever is.
         let most = u32::MAX;
-        Limits { cipher: true, aad: true, most, most_aad: most, iv: (1, u8::MAX), ..Limits::default() }
+        Limits {
+            cipher: true,
+            aad: true,
+            most,
+            most_aad: most,
+            iv: (1, u8::MAX),
+            ..Limits::default()
+        }
     }
 
     pub(super) fn gmac() -> Limits {
@@ -108,7 +115,8 @@ impl Limits {
             let room = if packet.direction == Direction::Seal { dst } else { src };
             fits &= end(tag) <= room;
             // A tag that is encrypted, or is overwritten: `single` knows the order of things.
-            fits &= !self.cipher || end(tag) <= parts.cipher.offset as usize
+            fits &= !self.cipher
+                || end(tag) <= parts.cipher.offset as usize
                 || tag.offset as usize >= end(parts.cipher);
         }
         if self.counter && fits {

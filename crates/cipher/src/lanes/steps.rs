@@ -154,7 +154,8 @@ fn matches(packet: &Packet<'_>, tag: &[u8]) -> bool {
 /// Compares tags in a time that depends on their length only.
 #[inline(always)]
 fn equal(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && std::hint::black_box(a.iter().zip(b).fold(0, |or, (a, b)| or | (a ^ b))) == 0
+    a.len() == b.len()
+        && std::hint::black_box(a.iter().zip(b).fold(0, |or, (a, b)| or | (a ^ b))) == 0
 }
 
 /// The bytes of a chain's authenticated region that the cipher leaves alone, copied to a destination
@@ -162,9 +163,7 @@ fn equal(a: &[u8], b: &[u8]) -> bool {
 #[inline(always)]
 fn carry(packet: &mut Packet<'_>) {
     if let Text::Apart { src, dst } = &mut packet.text {
-        let range = |span: Span| {
-            (span.offset as usize, span.offset as usize + span.len as usize)
-        };
+        let range = |span: Span| (span.offset as usize, span.offset as usize + span.len as usize);
         let ((start, end), (inner, outer)) = (range(packet.parts.auth), range(packet.parts.cipher));
         let before = start..end.min(inner).max(start);
         let after = start.max(outer).min(end)..end;

@@ -88,13 +88,7 @@ impl Lanes {
         None
     }
 
-    pub(crate) fn cipher(
-        &mut self,
-        _: CipherStep,
-        _: Direction,
-        _: &mut [Packet<'_>],
-        _: Group,
-    ) {
+    pub(crate) fn cipher(&mut self, _: CipherStep, _: Direction, _: &mut [Packet<'_>], _: Group) {
         match self.0 {}
     }
 
