@@ -10,7 +10,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::hint::black_box;
 
-use lookaside_cipher_kernel::{Text, kasumi};
+use lookaside_cipher_kernel::{Text, kasumi, snow3g, zuc};
 use lookaside_simd::Cpu;
 
 /// intel-ipsec-mb 1.3, loaded when it is there.
@@ -24,11 +24,16 @@ struct IpsecMb {
 mod at {
     pub const GET_NEXT: usize = 64;
     pub const SUBMIT: usize = 72;
+    pub const ZUC_EEA3_1: usize = 472;
+    pub const ZUC_EIA3_1: usize = 496;
     pub const KASUMI_F8_1_BIT: usize = 512;
     pub const KASUMI_F8_N: usize = 544;
     pub const KASUMI_F9_1_USER: usize = 560;
     pub const KASUMI_INIT_F8: usize = 568;
     pub const KASUMI_INIT_F9: usize = 576;
+    pub const SNOW3G_F8_1_BIT: usize = 592;
+    pub const SNOW3G_F9_1: usize = 656;
+    pub const SNOW3G_INIT: usize = 664;
 }
 
 /// `IMB_JOB`, as far as it is used here.
@@ -102,13 +107,14 @@ impl IpsecMb {
     }
 
     fn f8_bits(self, key: &Schedule, iv: [u8; 8], text: &[u8], bits: u32) -> Vec<u8> {
-        let mut out = text.to_vec();
+        let mut out = padded(text);
         // SAFETY: the header's signature.
         unsafe {
             let f: extern "C" fn(*const u16, u64, *const u8, *mut u8, u32, u32) =
                 core::mem::transmute(self.function(at::KASUMI_F8_1_BIT));
             f(key.as_ptr(), u64::from_le_bytes(iv), text.as_ptr(), out.as_mut_ptr(), bits, 0);
         }
+        out.truncate(text.len());
         out
     }
 
@@ -120,6 +126,66 @@ impl IpsecMb {
                 core::mem::transmute(self.function(at::KASUMI_F9_1_USER));
             let iv = u64::from_le_bytes(iv);
             f(key.as_ptr(), iv, data.as_ptr(), bits, tag.as_mut_ptr(), direction);
+        }
+        tag
+    }
+
+    fn uea2(self, key: &[u8; 16], iv: &[u8; 16], text: &[u8], bits: u32) -> Vec<u8> {
+        let mut out = padded(text);
+        let schedule = self.snow3g_schedule(key);
+        // SAFETY: the header's signature.
+        unsafe {
+            let f: extern "C" fn(*const u32, *const u8, *const u8, *mut u8, u32, u32) =
+                core::mem::transmute(self.function(at::SNOW3G_F8_1_BIT));
+            f(schedule.as_ptr(), iv.as_ptr(), text.as_ptr(), out.as_mut_ptr(), bits, 0);
+        }
+        out.truncate(text.len());
+        out
+    }
+
+    fn uia2(self, key: &[u8; 16], iv: &[u8; 16], data: &[u8], bits: u64) -> [u8; 4] {
+        let mut tag = [0; 4];
+        let schedule = self.snow3g_schedule(key);
+        // SAFETY: the header's signature.
+        unsafe {
+            let f: extern "C" fn(*const u32, *const u8, *const u8, u64, *mut u8) =
+                core::mem::transmute(self.function(at::SNOW3G_F9_1));
+            f(schedule.as_ptr(), iv.as_ptr(), data.as_ptr(), bits, tag.as_mut_ptr());
+        }
+        tag
+    }
+
+    fn snow3g_schedule(self, key: &[u8; 16]) -> [u32; 4] {
+        let mut schedule = [0; 4];
+        // SAFETY: the header's signature.
+        unsafe {
+            let f: extern "C" fn(*const u8, *mut u32) -> c_int =
+                core::mem::transmute(self.function(at::SNOW3G_INIT));
+            f(key.as_ptr(), schedule.as_mut_ptr());
+        }
+        schedule
+    }
+
+    fn eea3(self, key: &[u8; 16], iv: &[u8; 16], text: &[u8]) -> Vec<u8> {
+        let mut out = padded(text);
+        // SAFETY: the header's signature.
+        unsafe {
+            let f: extern "C" fn(*const u8, *const u8, *const u8, *mut u8, u32) =
+                core::mem::transmute(self.function(at::ZUC_EEA3_1));
+            let len = text.len() as u32;
+            f(key.as_ptr(), iv.as_ptr(), text.as_ptr(), out.as_mut_ptr(), len);
+        }
+        out.truncate(text.len());
+        out
+    }
+
+    fn eia3(self, key: &[u8; 16], iv: &[u8; 16], data: &[u8], bits: u32) -> [u8; 4] {
+        let mut tag = [0; 4];
+        // SAFETY: the header's signature.
+        unsafe {
+            let f: extern "C" fn(*const u8, *const u8, *const u8, u32, *mut u8) =
+                core::mem::transmute(self.function(at::ZUC_EIA3_1));
+            f(key.as_ptr(), iv.as_ptr(), data.as_ptr(), bits, tag.as_mut_ptr());
         }
         tag
     }
@@ -176,6 +242,13 @@ impl IpsecMb {
     }
 }
 
+/// A copy with room behind it: some functions write whole words.
+fn padded(text: &[u8]) -> Vec<u8> {
+    let mut out = text.to_vec();
+    out.resize(text.len() + 64, 0);
+    out
+}
+
 fn cpu_seconds() -> f64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a place for the time.
@@ -222,8 +295,7 @@ fn kasumi_agrees(cpu: &Cpu, rival: IpsecMb) {
         let key = kasumi::Key::new(&bits);
         let mut text = data.clone();
         let text_bits = 8 * len - usize::from(spare_bits);
-        let packet =
-            kasumi::F8 { key: &key, iv, text: Text::InPlace(&mut text), spare_bits };
+        let packet = kasumi::F8 { key: &key, iv, text: Text::InPlace(&mut text), spare_bits };
         kasumi::f8(cpu, &mut [packet]);
         let schedule = rival.kasumi_schedule(at::KASUMI_INIT_F8, &bits);
         let mut expected = rival.f8_bits(&schedule, iv, &data, text_bits as u32);
@@ -238,6 +310,65 @@ fn kasumi_agrees(cpu: &Cpu, rival: IpsecMb) {
         let expected = rival.f9(&schedule, iv, &data, text_bits as u32, direction.into());
         assert_eq!(packet[0].tag, expected, "F9 of {text_bits} bits");
     }
+}
+
+fn words_agree(rival: IpsecMb) {
+    let mut seed = 4;
+    for len in 1..300 {
+        let key: [u8; 16] = noise(16, &mut seed).try_into().unwrap();
+        let iv: [u8; 16] = noise(16, &mut seed).try_into().unwrap();
+        let data = noise(len, &mut seed);
+        let spare_bits = (len % 8) as u8;
+        let bits = 8 * len - usize::from(spare_bits);
+        let mut text = data.clone();
+        snow3g::uea2(&key, &iv, &mut Text::InPlace(&mut text), spare_bits);
+        let mut expected = rival.uea2(&key, &iv, &data, bits as u32);
+        let spare = !(0xFFu8 << spare_bits);
+        expected[len - 1] = expected[len - 1] & !spare | data[len - 1] & spare;
+        assert_eq!(text, expected, "UEA2 of {bits} bits");
+        let tag = snow3g::uia2(&key, &iv, &data, spare_bits);
+        assert_eq!(tag, rival.uia2(&key, &iv, &data, bits as u64), "UIA2 of {bits} bits");
+        let mut text = data.clone();
+        zuc::eea3(&key, &iv, &mut Text::InPlace(&mut text), 0);
+        assert_eq!(text, rival.eea3(&key, &iv, &data), "EEA3 of {len} bytes");
+        let tag = zuc::eia3(&key, &iv, &data, spare_bits);
+        assert_eq!(tag, rival.eia3(&key, &iv, &data, bits as u32), "EIA3 of {bits} bits");
+    }
+}
+
+/// One packet at a time, portable, beside the single-buffer functions of intel-ipsec-mb.
+fn words(rival: Option<IpsecMb>) {
+    let (key, iv) = ([1; 16], [2; 16]);
+    let mut text = noise(1024, &mut 5);
+    let data = text.clone();
+    let mut ours = || snow3g::uea2(&key, &iv, &mut Text::InPlace(black_box(&mut text)), 0);
+    let mut theirs = || {
+        black_box(rival.map(|r| r.uea2(&key, &iv, black_box(&data), 8192)));
+    };
+    print!("UEA2, 1024:");
+    compare(1024, &mut [("ours", &mut ours), ("ipsec-mb", &mut theirs)]);
+    let mut ours = || {
+        black_box(snow3g::uia2(&key, &iv, black_box(&data), 0));
+    };
+    let mut theirs = || {
+        black_box(rival.map(|r| r.uia2(&key, &iv, black_box(&data), 8192)));
+    };
+    print!("UIA2, 1024:");
+    compare(1024, &mut [("ours", &mut ours), ("ipsec-mb", &mut theirs)]);
+    let mut ours = || zuc::eea3(&key, &iv, &mut Text::InPlace(black_box(&mut text)), 0);
+    let mut theirs = || {
+        black_box(rival.map(|r| r.eea3(&key, &iv, black_box(&data))));
+    };
+    print!("EEA3, 1024:");
+    compare(1024, &mut [("ours", &mut ours), ("ipsec-mb", &mut theirs)]);
+    let mut ours = || {
+        black_box(zuc::eia3(&key, &iv, black_box(&data), 0));
+    };
+    let mut theirs = || {
+        black_box(rival.map(|r| r.eia3(&key, &iv, black_box(&data), 8192)));
+    };
+    print!("EIA3, 1024:");
+    compare(1024, &mut [("ours", &mut ours), ("ipsec-mb", &mut theirs)]);
 }
 
 fn kasumi_f8(cpu: &Cpu, rival: Option<IpsecMb>, lens: &[usize]) {
@@ -313,9 +444,14 @@ fn kasumi_f9(cpu: &Cpu, rival: Option<IpsecMb>, lens: &[usize]) {
 fn main() {
     let cpu = Cpu::host();
     let rival = IpsecMb::load();
-    println!("tier {}, intel-ipsec-mb {}", cpu.tier(), if rival.is_some() { "1.3" } else { "none" });
+    println!(
+        "tier {}, intel-ipsec-mb {}",
+        cpu.tier(),
+        if rival.is_some() { "1.3" } else { "none" }
+    );
     if let Some(rival) = rival {
         kasumi_agrees(cpu, rival);
+        words_agree(rival);
     }
     for (packets, len) in [(1, 1024), (8, 1024), (32, 1024), (64, 1024), (128, 1024), (32, 64)] {
         print!("F8, {packets} of {len}:");
@@ -328,4 +464,5 @@ fn main() {
         print!("F9, {packets} of {len}:");
         kasumi_f9(cpu, rival, &vec![len; packets]);
     }
+    words(rival);
 }

@@ -31,7 +31,7 @@ mod xts;
 use std::fmt;
 
 use lookaside_simd::Cpu;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 use crate::Text;
 
@@ -132,12 +132,14 @@ macro_rules! on_unit {
 }
 
 /// Encrypts in ECB mode. Bytes after the last whole block are left alone.
+#[inline]
 pub fn ecb_encrypt(key: &Key, mut text: Text<'_>) {
     let (src, dst, len) = text.pointers();
     on_unit!(key, modes::ecb_encrypt(&key.encrypt, src, dst, len & !15));
 }
 
 /// Decrypts in ECB mode. Bytes after the last whole block are left alone.
+#[inline]
 pub fn ecb_decrypt(key: &Key, mut text: Text<'_>) {
     let (src, dst, len) = text.pointers();
     on_unit!(key, modes::ecb_decrypt(&key.decrypt, src, dst, len & !15));
@@ -145,6 +147,7 @@ pub fn ecb_decrypt(key: &Key, mut text: Text<'_>) {
 
 /// Encrypts in CBC mode; `iv` becomes the last ciphertext block. Bytes after the last whole block
 /// are left alone.
+#[inline]
 pub fn cbc_encrypt(key: &Key, iv: &mut [u8; 16], mut text: Text<'_>) {
     let (src, dst, len) = text.pointers();
     match key.unit {
@@ -159,6 +162,7 @@ pub fn cbc_encrypt(key: &Key, iv: &mut [u8; 16], mut text: Text<'_>) {
 
 /// Decrypts in CBC mode; `iv` becomes the last ciphertext block. Bytes after the last whole block
 /// are left alone.
+#[inline]
 pub fn cbc_decrypt(key: &Key, iv: &mut [u8; 16], mut text: Text<'_>) {
     let (src, dst, len) = text.pointers();
     on_unit!(key, modes::cbc_decrypt(&key.decrypt, iv, src, dst, len & !15));
@@ -166,6 +170,7 @@ pub fn cbc_decrypt(key: &Key, iv: &mut [u8; 16], mut text: Text<'_>) {
 
 /// Continues a CBC-MAC: the state is encrypted with each block added to it. Bytes after the last
 /// whole block do not count.
+#[inline]
 pub fn cbc_mac(key: &Key, state: &mut [u8; 16], blocks: &[u8]) {
     match key.unit {
         // SAFETY: both units are there only with AVX2 and AES-NI.
@@ -176,6 +181,7 @@ pub fn cbc_mac(key: &Key, state: &mut [u8; 16], blocks: &[u8]) {
 
 /// Encrypts or decrypts in counter mode. The counter is a big-endian number of 128 bits; it goes up
 /// by one for each block, a last partial one too.
+#[inline]
 pub fn ctr(key: &Key, counter: &mut [u8; 16], mut text: Text<'_>) {
     let (mut src, mut dst, mut len) = text.pointers();
     let mut value = u128::from_be_bytes(*counter);
@@ -194,27 +200,26 @@ pub fn ctr(key: &Key, counter: &mut [u8; 16], mut text: Text<'_>) {
 
 /// Encrypts in XTS mode (IEEE 1619) with ciphertext stealing. A text of less than 16 bytes, which
 /// the mode does not have, is left alone.
+#[inline]
 pub fn xts_encrypt(data_key: &Key, tweak_key: &Key, tweak: &[u8; 16], mut text: Text<'_>) {
     let (src, dst, len) = text.pointers();
     if len >= BLOCK {
-        let tweak = encrypt_block(tweak_key, tweak);
-        on_unit!(data_key, xts::encrypt(&data_key.encrypt, &tweak, src, dst, len));
+        on_unit!(
+            data_key,
+            xts::encrypt(&data_key.encrypt, &tweak_key.encrypt, tweak, src, dst, len)
+        );
     }
 }
 
 /// Decrypts in XTS mode (IEEE 1619) with ciphertext stealing. A text of less than 16 bytes, which
 /// the mode does not have, is left alone.
+#[inline]
 pub fn xts_decrypt(data_key: &Key, tweak_key: &Key, tweak: &[u8; 16], mut text: Text<'_>) {
     let (src, dst, len) = text.pointers();
     if len >= BLOCK {
-        let tweak = encrypt_block(tweak_key, tweak);
-        on_unit!(data_key, xts::decrypt(&data_key.decrypt, &tweak, src, dst, len));
+        on_unit!(
+            data_key,
+            xts::decrypt(&data_key.decrypt, &tweak_key.encrypt, tweak, src, dst, len)
+        );
     }
-}
-
-/// One block. It is a tweak of XTS: from it follows what hides the text.
-fn encrypt_block(key: &Key, block: &[u8; 16]) -> Zeroizing<[u8; 16]> {
-    let mut result = Zeroizing::new(*block);
-    ecb_encrypt(key, Text::InPlace(&mut result[..]));
-    result
 }

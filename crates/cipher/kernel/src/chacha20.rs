@@ -14,10 +14,10 @@
 //! Tests: `tests/chacha20.rs`; bench: `benches/chacha20.rs`.
 
 use lookaside_simd::Cpu;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::ZeroizeOnDrop;
 
 use crate::Text;
-use queue::{BLOCK, Engine, Place, Queue, row};
+use queue::{BLOCK, Engine, Place, Queue, row, wipe};
 
 mod aead;
 #[cfg(target_arch = "x86_64")]
@@ -124,8 +124,8 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.row.zeroize();
-        self.block.zeroize();
+        wipe(&mut self.row);
+        wipe(&mut self.block);
     }
 }
 

@@ -122,12 +122,11 @@ pub fn lanes(cpu: &Cpu, algorithm: Algorithm) -> usize {
     use Algorithm::*;
     #[cfg(target_arch = "x86_64")]
     {
-        let sha_ni = sha_ni::ShaNi::of(cpu).is_some();
         let bits_64 = matches!(algorithm, Sha512 | Keccak);
         if cpu.avx512().is_some() {
             return if bits_64 { 8 } else { 16 };
         }
-        if sha_ni && matches!(algorithm, Sha1 | Sha256) {
+        if has_sha_ni(cpu) && matches!(algorithm, Sha1 | Sha256) {
             return 2;
         }
         if cpu.avx2().is_some() {
@@ -138,95 +137,100 @@ pub fn lanes(cpu: &Cpu, algorithm: Algorithm) -> usize {
     1
 }
 
-/// Lanes, then one message at a time. `$avx512` and `$avx2` are the fewest busy lanes that are worth
-/// a run of all; measured on Sapphire Rapids.
-macro_rules! serve {
-    ($cpu:ident, $messages:ident, $block:expr, $name:ident, $word:ident,
-        $avx512:literal, $avx2:literal $(, $more:ident)?) => {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(avx2) = $cpu.avx2() {
-            use x86_64::$name as tiers;
-            let left = if let Some(token) = $cpu.avx512() {
-                feed($messages, $block, $avx512, &|states, data, blocks| {
-                    // SAFETY: `feed` hands out states and blocks of its messages.
-                    unsafe { tiers::avx512(token, states, data, blocks $(, $more)?) }
-                })
-            } else {
-                feed($messages, $block, $avx2, &|states, data, blocks| {
-                    // SAFETY: `feed` hands out states and blocks of its messages.
-                    unsafe { tiers::avx2(avx2, states, data, blocks $(, $more)?) }
-                })
-            };
-            if left > 0 {
-                feed($messages, $block, 1, &|states, data, blocks| {
-                    // SAFETY: `feed` hands out states and blocks of its messages.
-                    unsafe { tiers::one(avx2, states, data, blocks $(, $more)?) }
-                });
-            }
-            return;
-        }
-        let _ = $cpu;
-        feed($messages, $block, 1, &|states, data, blocks| {
-            // SAFETY: `feed` hands out states and blocks of its messages.
-            unsafe { $name::run::<$word, 1>((), states, data, blocks $(, $more)?) }
-        });
+fn has_sha_ni(cpu: &Cpu) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return sha_ni::ShaNi::of(cpu).is_some();
+    #[cfg(not(target_arch = "x86_64"))]
+    return {
+        let _ = cpu;
+        false
     };
 }
 
-/// The SHA instructions, where they are, with AVX-512 lanes before them. AVX2 lanes never win.
-macro_rules! serve_sha_ni {
-    ($cpu:ident, $messages:ident, $name:ident, $avx512:literal) => {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(sha_ni) = sha_ni::ShaNi::of($cpu) {
-            let mut left = $messages.len();
-            if let Some(token) = $cpu.avx512() {
-                left = feed($messages, 64, $avx512, &|states, data, blocks| {
-                    // SAFETY: `feed` hands out states and blocks of its messages.
-                    unsafe { x86_64::$name::avx512(token, states, data, blocks) }
-                });
-            }
-            if left > 1 {
-                left = feed($messages, 64, 2, &|states, data, blocks| {
-                    // SAFETY: `feed` hands out states and blocks of its messages.
-                    unsafe { sha_ni::$name::<2>(sha_ni, states, data, blocks) }
-                });
-            }
-            if left > 0 {
-                feed($messages, 64, 1, &|states, data, blocks| {
-                    // SAFETY: `feed` hands out states and blocks of its messages.
-                    unsafe { sha_ni::$name::<1>(sha_ni, states, data, blocks) }
-                });
-            }
-            return;
+/// The fewest busy lanes that are worth a run of all; with fewer, the next implementation takes over.
+/// Measured on Sapphire Rapids.
+#[derive(Clone, Copy)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
+struct Floors {
+    /// Vectors of 512 bits.
+    avx512: usize,
+    /// Vectors of 256 bits, instructions of AVX-512.
+    avx512_256: usize,
+    /// Vectors of 256 bits.
+    avx2: usize,
+}
+
+/// Hands messages to one implementation after the other, the widest first: each works while its
+/// floor of lanes are busy, and leaves the rest to the next.
+macro_rules! serve {
+    ($cpu:ident, $messages:ident, $block:expr, $name:ident, $word:ident, $floors:expr
+        $(, sha_ni $sha_ni:ident)? $(, with $more:ident)?) => {
+        let mut left = $messages.len();
+        // `$run` may assume that pointers and lengths are those of messages.
+        macro_rules! stage {
+            ($floor:expr, $run:expr) => {
+                if left >= $floor {
+                    left = feed($messages, $block, $floor, &|states, data, blocks| {
+                        // SAFETY: `feed` hands out the states and blocks of its messages, and the
+                        // token in `$run` proves its instructions.
+                        unsafe { $run(states, data, blocks) }
+                    });
+                }
+            };
         }
+        let floors: Floors = $floors;
+        #[cfg(target_arch = "x86_64")]
+        {
+            use x86_64::$name as tiers;
+            if let Some(token) = $cpu.avx512() {
+                stage!(floors.avx512, |s, d, n| tiers::avx512(token, s, d, n $(, $more)?));
+                stage!(floors.avx512_256, |s, d, n| tiers::avx512_256(token, s, d, n $(, $more)?));
+            } else if let Some(token) = $cpu.avx2() {
+                stage!(floors.avx2, |s, d, n| tiers::avx2(token, s, d, n $(, $more)?));
+            }
+            $(
+                if let Some(token) = sha_ni::ShaNi::of($cpu) {
+                    stage!(2, |s, d, n| sha_ni::$sha_ni::<2>(token, s, d, n));
+                    stage!(1, |s, d, n| sha_ni::$sha_ni::<1>(token, s, d, n));
+                }
+            )?
+            if let Some(token) = $cpu.avx2() {
+                stage!(1, |s, d, n| tiers::one(token, s, d, n $(, $more)?));
+            }
+        }
+        let _ = ($cpu, floors);
+        stage!(1, |s, d, n| $name::run::<$word, 1>((), s, d, n $(, $more)?));
+        debug_assert_eq!(left, 0);
     };
 }
 
 /// Compresses blocks of 64 bytes by MD5.
 pub fn md5(cpu: &Cpu, messages: &mut [Message<'_, [u32; 4]>]) {
-    serve!(cpu, messages, 64, md5, u32, 2, 2);
+    serve!(cpu, messages, 64, md5, u32, Floors { avx512: 9, avx512_256: 2, avx2: 2 });
 }
 
 /// Compresses blocks of 64 bytes by SHA-1.
 pub fn sha1(cpu: &Cpu, messages: &mut [Message<'_, [u32; 5]>]) {
-    serve_sha_ni!(cpu, messages, sha1, 8);
-    serve!(cpu, messages, 64, sha1, u32, 3, 3);
+    let avx2 = if has_sha_ni(cpu) { 6 } else { 3 };
+    let floors = Floors { avx512: 9, avx512_256: 3, avx2 };
+    serve!(cpu, messages, 64, sha1, u32, floors, sha_ni sha1);
 }
 
 /// Compresses blocks of 64 bytes by SHA-256, which is SHA-224 too.
 pub fn sha256(cpu: &Cpu, messages: &mut [Message<'_, [u32; 8]>]) {
-    serve_sha_ni!(cpu, messages, sha256, 8);
-    serve!(cpu, messages, 64, sha256, u32, 3, 3);
+    let avx2 = if has_sha_ni(cpu) { usize::MAX } else { 3 };
+    let floors = Floors { avx512: 9, avx512_256: 6, avx2 };
+    serve!(cpu, messages, 64, sha256, u32, floors, sha_ni sha256);
 }
 
 /// Compresses blocks of 128 bytes by SHA-512, which is SHA-384 too.
 pub fn sha512(cpu: &Cpu, messages: &mut [Message<'_, [u64; 8]>]) {
-    serve!(cpu, messages, 128, sha512, u64, 3, 3);
+    serve!(cpu, messages, 128, sha512, u64, Floors { avx512: 5, avx512_256: 2, avx2: 3 });
 }
 
 /// Compresses blocks of 64 bytes by SM3.
 pub fn sm3(cpu: &Cpu, messages: &mut [Message<'_, [u32; 8]>]) {
-    serve!(cpu, messages, 64, sm3, u32, 2, 2);
+    serve!(cpu, messages, 64, sm3, u32, Floors { avx512: 9, avx512_256: 2, avx2: 2 });
 }
 
 /// Absorbs blocks of `rate` bytes into Keccak-f\[1600\] sponges: SHA-3, SHAKE and their kin, whose
@@ -239,5 +243,6 @@ pub fn keccak(cpu: &Cpu, rate: usize, messages: &mut [Message<'_, [u64; 25]>]) {
         return;
     }
     let words = rate / 8;
-    serve!(cpu, messages, rate, keccak, u64, 2, 2, words);
+    let floors = Floors { avx512: 5, avx512_256: 1, avx2: 2 };
+    serve!(cpu, messages, rate, keccak, u64, floors, with words);
 }

@@ -83,7 +83,11 @@ pub fn f8(cpu: &Cpu, packets: &mut [F8<'_>]) {
     if let Some(proof) = cpu.avx512() {
         let lanes = avx512::Vectors(proof);
         if packets.len() > 64 {
-            return batch::f8::<128, _>(lanes, &mut [const { avx512::Schedule::empty() }; 2], packets);
+            return batch::f8::<128, _>(
+                lanes,
+                &mut [const { avx512::Schedule::empty() }; 2],
+                packets,
+            );
         }
         return batch::f8::<64, _>(lanes, &mut [const { avx512::Schedule::empty() }], packets);
     }
@@ -97,7 +101,11 @@ pub fn f9(cpu: &Cpu, packets: &mut [F9<'_>]) {
     if let Some(proof) = cpu.avx512() {
         let lanes = avx512::Vectors(proof);
         if packets.len() > 64 {
-            return batch::f9::<128, _>(lanes, &mut [const { avx512::Schedule::empty() }; 2], packets);
+            return batch::f9::<128, _>(
+                lanes,
+                &mut [const { avx512::Schedule::empty() }; 2],
+                packets,
+            );
         }
         return batch::f9::<64, _>(lanes, &mut [const { avx512::Schedule::empty() }], packets);
     }

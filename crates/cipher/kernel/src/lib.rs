@@ -15,6 +15,7 @@ pub mod des;
 pub mod hash;
 pub mod kasumi;
 mod keystream;
+mod modes;
 pub mod poly1305;
 pub mod sm4;
 pub mod snow3g;

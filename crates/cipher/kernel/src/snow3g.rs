@@ -175,16 +175,27 @@ struct Tables {
 }
 
 static TABLES: Tables = {
-    let mut tables =
-        Tables { s1: [0; 256], s2: [0; 256], multiply: [0; 256], divide: [0; 256] };
+    let mut tables = Tables { s1: [0; 256], s2: [0; 256], multiply: [0; 256], divide: [0; 256] };
     let mut i = 0;
     while i < 256 {
         let byte = i as u8;
         tables.s1[i] = column(rijndael_box(byte), 0x1B);
         tables.s2[i] = column(dickson_box(byte), 0x69);
-        tables.multiply[i] = powers(byte, [23, 245, 48, 239]);
-        tables.divide[i] = powers(byte, [16, 39, 6, 64]);
         i += 1;
+    }
+    // MULxPOW is linear: a byte's value is that of its highest bit and that of the rest.
+    let mut bit = 0;
+    while bit < 8 {
+        let unit = 1 << bit;
+        let multiplied = powers(unit, [23, 245, 48, 239]);
+        let divided = powers(unit, [16, 39, 6, 64]);
+        let mut rest = 0;
+        while rest < unit as usize {
+            tables.multiply[unit as usize + rest] = multiplied ^ tables.multiply[rest];
+            tables.divide[unit as usize + rest] = divided ^ tables.divide[rest];
+            rest += 1;
+        }
+        bit += 1;
     }
     tables
 };
@@ -226,9 +237,9 @@ const fn multiply(a: u8, b: u8, c: u8) -> u8 {
     product
 }
 
-const fn power(x: u8, exponent: u32, c: u8) -> u8 {
+const fn power(x: u8, exponent: u8, c: u8) -> u8 {
     let mut result = 1;
-    let mut i = 32;
+    let mut i = 8;
     while i > 0 {
         i -= 1;
         result = multiply(result, result, c);
@@ -248,7 +259,7 @@ const fn rijndael_box(x: u8) -> u8 {
 /// The box SQ (TS 35.216, annex 1.2): the Dickson polynomial of degree 49, and a constant, in
 /// GF(2^8) modulo x^8 + x^6 + x^5 + x^3 + 1.
 const fn dickson_box(x: u8) -> u8 {
-    const EXPONENTS: [u32; 9] = [1, 9, 13, 15, 33, 41, 45, 47, 49];
+    const EXPONENTS: [u8; 9] = [1, 9, 13, 15, 33, 41, 45, 47, 49];
     let mut sum = 0x25;
     let mut i = 0;
     while i < EXPONENTS.len() {

@@ -175,10 +175,7 @@ impl Generator {
         let u = w1 << 16 | w2 >> 16;
         let v = w2 << 16 | w1 >> 16;
         let rotated = |x: u32, by: [u32; 4]| by.iter().fold(x, |sum, by| sum ^ x.rotate_left(*by));
-        self.r = [
-            substitute(rotated(u, [2, 10, 18, 24])),
-            substitute(rotated(v, [8, 14, 22, 30])),
-        ];
+        self.r = [substitute(rotated(u, [2, 10, 18, 24])), substitute(rotated(v, [8, 14, 22, 30]))];
         w
     }
 }

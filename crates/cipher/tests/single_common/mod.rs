@@ -8,7 +8,8 @@ use std::sync::Once;
 
 use lookaside_cipher::single::{Keys, run};
 use lookaside_cipher::{
-    Aead, Auth, Cipher, Direction, Error, Hash, Packet, Parts, Secret, Session, Span, Spec, Text,
+    Aead, Auth, Cipher, Direction, Error, Hash, Order, Packet, Parts, Secret, Session, Span, Spec,
+    Text,
 };
 use lookaside_simd::Cpu;
 use openssl_sys as ossl;
@@ -285,4 +286,84 @@ impl Prepared {
         apart?;
         Ok(bytes[aad.len()..].to_vec())
     }
+}
+
+/// One session of a test: its specification, IV, and the blocks its texts come in.
+pub struct Case {
+    pub spec: Spec,
+    pub iv: Vec<u8>,
+    pub block: usize,
+    pub least: usize,
+}
+
+/// Sessions of every cipher, hash, MAC and AEAD, and chains of some, under random keys.
+pub fn every_case(random: &mut Random) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut case = |spec, iv, block| {
+        let least = if block == 17 { 16 } else { 0 };
+        cases.push(Case { spec, iv, block: if block == 17 { 1 } else { block }, least });
+    };
+    let more = [
+        (Cipher::Null, 0, 0, 1, ""),
+        (Cipher::KasumiF8, 16, 8, 1, ""),
+        (Cipher::Snow3gUea2, 16, 16, 1, ""),
+        (Cipher::ZucEea3, 16, 16, 1, ""),
+        (Cipher::AesCtr, 16, 12, 1, ""),
+        (Cipher::TripleDesCtr, 24, 8, 1, ""),
+    ];
+    for &(cipher, key_len, iv_len, block, _) in CIPHERS.iter().chain(&more) {
+        let key = random.bytes(key_len);
+        let block = if cipher == Cipher::AesXts { 17 } else { block };
+        case(cipher_spec(cipher, &key), random.bytes(iv_len), block);
+        let auth = Auth::Hmac(HASHES[random.below(HASHES.len())]);
+        for order in [Order::CipherThenAuth, Order::AuthThenCipher] {
+            let (auth_key, iv) = (random.bytes(20), random.bytes(iv_len));
+            let chain = Spec::Chain {
+                cipher,
+                cipher_key: secret(&key),
+                auth,
+                auth_key: secret(&auth_key),
+                tag_len: 12,
+                order,
+            };
+            case(chain, iv, block);
+        }
+    }
+    for hash in HASHES.into_iter().chain([Hash::Crc32, Hash::Crc64]) {
+        case(auth_spec(Auth::Plain(hash), &[], hash.len()), vec![], 1);
+        if hash.block_len() > 1 {
+            case(auth_spec(Auth::Hmac(hash), &random.bytes(33), hash.len()), vec![], 1);
+        }
+    }
+    let nested = Auth::Nested { inner: Hash::Sha256, outer: Hash::Sha3_256 };
+    case(auth_spec(nested, &[2, 1, 2, 3], 32), vec![], 1);
+    for (auth, key_len, iv_len, tag_len, block) in [
+        (Auth::AesXcbc, 16, 0, 12, 1),
+        (Auth::AesCbcMac, 24, 0, 16, 16),
+        (Auth::AesCmac, 32, 0, 16, 1),
+        (Auth::AesGmac, 16, 12, 16, 1),
+        (Auth::AesGmac, 32, 33, 12, 1),
+        (Auth::KasumiF9, 16, 9, 4, 1),
+        (Auth::Snow3gUia2, 16, 16, 4, 1),
+        (Auth::ZucEia3, 16, 16, 4, 1),
+        (Auth::Poly1305, 32, 0, 16, 1),
+    ] {
+        let mut iv = random.bytes(iv_len);
+        if auth == Auth::KasumiF9 {
+            iv[8] &= 1;
+        }
+        case(auth_spec(auth, &random.bytes(key_len), tag_len), iv, block);
+    }
+    for (aead, key_len, iv_len, tag_len) in [
+        (Aead::AesGcm, 16, 12, 16),
+        (Aead::AesGcm, 24, 1, 12),
+        (Aead::AesGcm, 32, 60, 8),
+        (Aead::AesCcm, 16, 13, 16),
+        (Aead::AesCcm, 24, 7, 4),
+        (Aead::AesCcm, 32, 12, 10),
+        (Aead::ChaCha20Poly1305, 32, 12, 16),
+    ] {
+        case(aead_spec(aead, &random.bytes(key_len), tag_len), random.bytes(iv_len), 1);
+    }
+    cases
 }

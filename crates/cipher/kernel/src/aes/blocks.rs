@@ -36,6 +36,8 @@ pub(super) trait Blocks: Copy {
     unsafe fn store_part(self, dst: *mut u8, len: usize);
     /// The same block everywhere.
     fn splat(block: &[u8; BLOCK]) -> Self;
+    /// The same block everywhere.
+    fn repeat(block: __m128i) -> Self;
 
     /// Exclusive or.
     fn xor(self, other: Self) -> Self;
@@ -60,7 +62,7 @@ pub(super) trait Blocks: Copy {
 
     /// Blocks number `index` and following of the sequence `first x^0, first x^1` ... in GF(2^128) as
     /// XTS has it. `index` plus the number of blocks is at most 8.
-    fn powers(first: &[u8; BLOCK], index: u64) -> Self;
+    fn powers(first: __m128i, index: u64) -> Self;
     /// Each block times x^8.
     fn times_x8(self) -> Self;
 }
@@ -159,6 +161,11 @@ impl Blocks for __m128i {
     }
 
     #[inline(always)]
+    fn repeat(block: __m128i) -> Self {
+        block
+    }
+
+    #[inline(always)]
     fn xor(self, other: Self) -> Self {
         // SAFETY: as above.
         unsafe { _mm_xor_si128(self, other) }
@@ -215,14 +222,17 @@ impl Blocks for __m128i {
     }
 
     #[inline(always)]
-    fn powers(first: &[u8; BLOCK], index: u64) -> Self {
-        let value = u128::from_le_bytes(*first);
-        // What leaves at the top, less than 8 bits, comes back times the polynomial; in two steps,
-        // because a shift by 128 bits is none.
-        let over = ((value >> 64) as u64 >> 1) >> (63 - index);
-        // Times 0x87 without carries.
-        let back = over ^ (over << 1) ^ (over << 2) ^ (over << 7);
-        Self::counters((value << index) ^ u128::from(back))
+    fn powers(first: __m128i, index: u64) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let i = _mm_set1_epi64x(index.cast_signed());
+            let halves = _mm_shuffle_epi32::<0b01_00_11_10>(first);
+            // Of each half what leaves at its top; a shift by 64 leaves nothing.
+            let over = _mm_srlv_epi64(halves, _mm_sub_epi64(_mm_set1_epi64x(64), i));
+            let back = _mm_clmulepi64_si128::<0>(over, _mm_set1_epi64x(POLYNOMIAL));
+            let carry = _mm_and_si128(over, _mm_set_epi64x(-1, 0));
+            _mm_sllv_epi64(first, i).xor(back).xor(carry)
+        }
     }
 
     #[inline(always)]
@@ -267,6 +277,12 @@ impl Blocks for __m512i {
     fn splat(block: &[u8; BLOCK]) -> Self {
         // SAFETY: as above.
         unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(block.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    fn repeat(block: __m128i) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_broadcast_i32x4(block) }
     }
 
     #[inline(always)]
@@ -333,10 +349,10 @@ impl Blocks for __m512i {
     }
 
     #[inline(always)]
-    fn powers(first: &[u8; BLOCK], index: u64) -> Self {
+    fn powers(first: __m128i, index: u64) -> Self {
         // SAFETY: as above.
         unsafe {
-            let first = Self::splat(first);
+            let first = Self::repeat(first);
             let i = _mm512_set1_epi64(index.cast_signed());
             let i = _mm512_add_epi64(i, _mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0));
             let halves = _mm512_shuffle_epi32::<0b01_00_11_10>(first);
@@ -344,8 +360,7 @@ impl Blocks for __m512i {
             let over = _mm512_srlv_epi64(halves, _mm512_sub_epi64(_mm512_set1_epi64(64), i));
             let back = _mm512_clmulepi64_epi128::<0>(over, _mm512_set1_epi64(POLYNOMIAL));
             let carry = _mm512_maskz_mov_epi64(0b1010_1010, over);
-            let shifted = _mm512_sllv_epi64(first, i);
-            shifted.xor(back).xor(carry)
+            _mm512_sllv_epi64(first, i).xor(back).xor(carry)
         }
     }
 

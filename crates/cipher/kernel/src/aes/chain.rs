@@ -29,13 +29,22 @@ impl Chain {
         Chain { state: _mm_xor_si128(_mm_xor_si128(iv, block), first), first, last }
     }
 
-    /// All rounds but the last.
+    /// Part `i` of `of` of the rounds but the last.
     #[inline]
     #[target_feature(enable = "aes,avx2")]
-    fn rounds<const ROUNDS: usize>(&mut self, schedule: &Schedule) {
-        for key in &schedule.keys[1..ROUNDS] {
+    pub(super) fn rounds<const ROUNDS: usize>(&mut self, schedule: &Schedule, i: usize, of: usize) {
+        for key in &schedule.keys[1 + (ROUNDS - 1) * i / of..1 + (ROUNDS - 1) * (i + 1) / of] {
             self.state = _mm_aesenc_si128(self.state, load(key));
         }
+    }
+
+    /// The last round of one block's encryption, and the next block in: returns the ciphertext.
+    #[inline]
+    #[target_feature(enable = "aes,avx2")]
+    pub(super) fn turn(&mut self, next: __m128i) -> __m128i {
+        let next = _mm_xor_si128(next, self.first);
+        self.state = _mm_aesenclast_si128(self.state, _mm_xor_si128(self.last, next));
+        _mm_xor_si128(self.state, next)
     }
 
     /// One block's encryption, and the next block in: returns the ciphertext.
@@ -46,17 +55,15 @@ impl Chain {
         schedule: &Schedule,
         next: __m128i,
     ) -> __m128i {
-        self.rounds::<ROUNDS>(schedule);
-        let next = _mm_xor_si128(next, self.first);
-        self.state = _mm_aesenclast_si128(self.state, _mm_xor_si128(self.last, next));
-        _mm_xor_si128(self.state, next)
+        self.rounds::<ROUNDS>(schedule, 0, 1);
+        self.turn(next)
     }
 
     /// The last block's encryption.
     #[inline]
     #[target_feature(enable = "aes,avx2")]
     pub(super) fn end<const ROUNDS: usize>(mut self, schedule: &Schedule) -> __m128i {
-        self.rounds::<ROUNDS>(schedule);
+        self.rounds::<ROUNDS>(schedule, 0, 1);
         _mm_aesenclast_si128(self.state, self.last)
     }
 }

@@ -16,7 +16,7 @@ const WIDTH: usize = 8;
 
 /// The tweaks of the first `WIDTH` registers.
 #[inline(always)]
-fn first_tweaks<V: Blocks>(tweak: &[u8; BLOCK]) -> [V; WIDTH] {
+fn first_tweaks<V: Blocks>(tweak: __m128i) -> [V; WIDTH] {
     let ahead = 8 / V::BLOCKS;
     let mut tweaks = [V::powers(tweak, 0); WIDTH];
     for i in 1..WIDTH {
@@ -40,24 +40,9 @@ fn next_tweaks<V: Blocks>(tweaks: &mut [V; WIDTH]) {
 }
 
 /// # Safety
-/// `N` registers are readable and writable at `src` and `dst`, and as many tweaks at `tweaks`.
-#[inline(always)]
-unsafe fn group<V: Blocks, const N: usize, const ENCRYPT: bool>(
-    schedule: &Schedule,
-    tweaks: *const u8,
-    src: *const u8,
-    dst: *mut u8,
-) {
-    // SAFETY: the caller's.
-    let tweaks: [V; N] = unsafe { load(tweaks) };
-    // SAFETY: the caller's.
-    unsafe { group_by::<V, N, ENCRYPT>(schedule, &tweaks, src, dst) }
-}
-
-/// # Safety
 /// `N` registers are readable and writable at `src` and `dst`.
 #[inline(always)]
-unsafe fn group_by<V: Blocks, const N: usize, const ENCRYPT: bool>(
+unsafe fn group<V: Blocks, const N: usize, const ENCRYPT: bool>(
     schedule: &Schedule,
     tweaks: &[V; N],
     src: *const u8,
@@ -81,60 +66,73 @@ unsafe fn group_by<V: Blocks, const N: usize, const ENCRYPT: bool>(
 #[inline(always)]
 unsafe fn xts<V: Blocks, const ENCRYPT: bool>(
     schedule: &Schedule,
+    tweak_schedule: &Schedule,
     tweak: &[u8; BLOCK],
     mut src: *const u8,
     mut dst: *mut u8,
     len: usize,
 ) {
+    let mut tweak = [__m128i::splat(tweak)];
+    cipher::<__m128i, 1, true>(tweak_schedule, &mut tweak);
     let stolen = len % BLOCK;
     // The last whole block is stolen from: it waits.
     let mut left = if stolen > 0 { len - stolen - BLOCK } else { len };
-    let mut tweaks = first_tweaks::<V>(tweak);
+    let mut tweaks = first_tweaks::<V>(tweak[0]);
     while left >= WIDTH * V::LEN {
         // SAFETY: so many bytes are left.
-        unsafe { group_by::<V, WIDTH, ENCRYPT>(schedule, &tweaks, src, dst) };
+        unsafe { group::<V, WIDTH, ENCRYPT>(schedule, &tweaks, src, dst) };
         next_tweaks(&mut tweaks);
         src = src.wrapping_add(WIDTH * V::LEN);
         dst = dst.wrapping_add(WIDTH * V::LEN);
         left -= WIDTH * V::LEN;
     }
 
-    // Less than `WIDTH` registers and the two blocks of the stealing, which may begin in the last of
-    // them: all but the second's tweaks are there.
-    let ahead = tweaks;
-    let mut tweaks = ahead.as_ptr().cast::<u8>();
+    // Four registers, two, one; their tweaks leave at the front.
+    let [a, b, c, d, others @ ..] = tweaks;
+    let mut four = [a, b, c, d];
     macro_rules! rest {
-        ($n:literal) => {
-            if left >= $n * V::LEN {
-                // SAFETY: so many bytes are left, and as many tweaks.
-                unsafe { group::<V, $n, ENCRYPT>(schedule, tweaks, src, dst) };
-                tweaks = tweaks.wrapping_add($n * V::LEN);
-                src = src.wrapping_add($n * V::LEN);
-                dst = dst.wrapping_add($n * V::LEN);
-                left -= $n * V::LEN;
-            }
+        ($n:literal, $tweaks:expr) => {
+            // SAFETY: so many bytes are left.
+            unsafe { group::<V, $n, ENCRYPT>(schedule, $tweaks, src, dst) };
+            src = src.wrapping_add($n * V::LEN);
+            dst = dst.wrapping_add($n * V::LEN);
+            left -= $n * V::LEN;
         };
     }
-    rest!(4);
-    rest!(2);
-    rest!(1);
+    if left >= 4 * V::LEN {
+        rest!(4, &four);
+        four = others;
+    }
+    let [a, b, mut tweak, next] = four;
+    let mut two = [a, b];
+    if left >= 2 * V::LEN {
+        rest!(2, &two);
+        two = [tweak, next];
+    }
+    [tweak, _] = two;
+    if left >= V::LEN {
+        rest!(1, &[tweak]);
+        tweak = two[1];
+    }
     if left > 0 {
-        // SAFETY: so many bytes are left, and a register of tweaks.
-        let (part, tweak) = unsafe { (V::load_part(src, left), V::load(tweaks)) };
-        let mut state = [part.xor(tweak)];
-        cipher::<V, 1, ENCRYPT>(schedule, &mut state);
         // SAFETY: so many bytes are left.
+        let mut state = [unsafe { V::load_part(src, left) }.xor(tweak)];
+        cipher::<V, 1, ENCRYPT>(schedule, &mut state);
+        // SAFETY: as above.
         unsafe { state[0].xor(tweak).store_part(dst, left) };
-        tweaks = tweaks.wrapping_add(left);
         src = src.wrapping_add(left);
         dst = dst.wrapping_add(left);
     }
     if stolen > 0 {
-        // SAFETY: less than `WIDTH` registers of tweaks were used, so one more block is there; a block
-        // and `stolen` bytes of the text are left.
+        // The last register of tweaks, of which `left` bytes are used.
+        let mut last = [0; 4 * BLOCK];
+        // SAFETY: the array is as long as the longer register, and what is left is less than a
+        // register and whole blocks; a block and `stolen` bytes of the text are left.
         unsafe {
-            steal::<ENCRYPT>(schedule, &tweaks.cast::<[u8; BLOCK]>().read(), src, dst, stolen)
-        };
+            tweak.store(last.as_mut_ptr());
+            let tweak = __m128i::load(last.as_ptr().add(left));
+            steal::<ENCRYPT>(schedule, tweak, src, dst, stolen);
+        }
     }
 }
 
@@ -145,13 +143,12 @@ unsafe fn xts<V: Blocks, const ENCRYPT: bool>(
 #[inline(always)]
 unsafe fn steal<const ENCRYPT: bool>(
     schedule: &Schedule,
-    tweak: &[u8; BLOCK],
+    here: __m128i,
     src: *const u8,
     dst: *mut u8,
     stolen: usize,
 ) {
-    let here = __m128i::splat(tweak);
-    let after = __m128i::powers(tweak, 1);
+    let after = __m128i::powers(here, 1);
     let (first, second) = if ENCRYPT { (here, after) } else { (after, here) };
     // SAFETY: the caller's.
     let mut state = [unsafe { __m128i::load(src) }.xor(first)];
@@ -183,25 +180,27 @@ macro_rules! entries {
             #[target_feature(enable = $features)]
             pub unsafe fn encrypt(
                 key: &Schedule,
+                tweak_key: &Schedule,
                 tweak: &[u8; BLOCK],
                 src: *const u8,
                 dst: *mut u8,
                 len: usize,
             ) {
                 // SAFETY: the caller's.
-                unsafe { xts::<$V, true>(key, tweak, src, dst, len) }
+                unsafe { xts::<$V, true>(key, tweak_key, tweak, src, dst, len) }
             }
 
             #[target_feature(enable = $features)]
             pub unsafe fn decrypt(
                 key: &Schedule,
+                tweak_key: &Schedule,
                 tweak: &[u8; BLOCK],
                 src: *const u8,
                 dst: *mut u8,
                 len: usize,
             ) {
                 // SAFETY: the caller's.
-                unsafe { xts::<$V, false>(key, tweak, src, dst, len) }
+                unsafe { xts::<$V, false>(key, tweak_key, tweak, src, dst, len) }
             }
         }
     };

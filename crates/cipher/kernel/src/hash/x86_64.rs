@@ -4,7 +4,8 @@ use lookaside_simd::{Avx2, Avx512};
 
 use super::{avx2, avx512};
 
-/// A module per algorithm: `avx512`, `avx2`, and `one`, the portable code with the bit
+/// A module per algorithm: `avx512`, `avx2`, `avx512_256` (vectors of AVX2's width, instructions of
+/// AVX-512), and `one`, the portable code with the bit
 /// manipulation instructions (`!b & c` and rotations to another register) that AVX2 implies.
 ///
 /// Their contract is that of the algorithm's `run`; the token proves the instructions.
@@ -42,7 +43,21 @@ macro_rules! tiers {
                 $($more: usize,)?
             ) {
                 // SAFETY: the caller's.
-                unsafe { run::<avx2::$words, $avx2>(token, states, data, blocks $(, $more)?) }
+                unsafe { run::<avx2::$words<Avx2>, $avx2>(token, states, data, blocks $(, $more)?) }
+            }
+
+            /// # Safety
+            /// That of `run`.
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+            pub(in crate::hash) unsafe fn avx512_256(
+                token: Avx512,
+                states: &[*mut u8; $avx2],
+                data: &[*const u8; $avx2],
+                blocks: usize,
+                $($more: usize,)?
+            ) {
+                // SAFETY: the caller's.
+                unsafe { run::<avx2::$words<Avx512>, $avx2>(token, states, data, blocks $(, $more)?) }
             }
 
             /// # Safety

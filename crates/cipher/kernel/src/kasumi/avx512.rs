@@ -226,7 +226,9 @@ macro_rules! lanes {
             fn encrypt(self, schedule: &[Schedule; $groups], blocks: &mut [u64; $lanes]) {
                 let mut out = [[0; $lanes]; BURST];
                 // SAFETY: the token proves the features.
-                unsafe { keystream(self.0, schedule, &[0; $lanes], blocks, 1, out.as_flattened_mut()) }
+                unsafe {
+                    keystream(self.0, schedule, &[0; $lanes], blocks, 1, out.as_flattened_mut())
+                }
             }
 
             fn keystream(
@@ -339,9 +341,7 @@ fn look_up(_: Avx512, table: &'static [u8; 128], x: __m512i) -> __m512i {
 #[inline(always)]
 fn xor(_: Avx512, a: Word, b: Word) -> Word {
     // SAFETY: the token proves the features.
-    unsafe {
-        Word { high: _mm512_xor_si512(a.high, b.high), low: _mm512_xor_si512(a.low, b.low) }
-    }
+    unsafe { Word { high: _mm512_xor_si512(a.high, b.high), low: _mm512_xor_si512(a.low, b.low) } }
 }
 
 /// `word` rotated left by `BY` < 8.
@@ -392,14 +392,11 @@ fn fi(p: Avx512, word: Word, key: &Inner) -> Word {
         let low = xor_and(p, t, seven, seven_bits);
         // Its bit 8, which goes to bit 0 of the high byte.
         let u = affine::<{ SECOND.form }, { SECOND.form_at_0 as i32 }>(p, nine);
-        let form =
-            affine::<{ LOWEST }, { SECOND.top_at_0 as i32 }>(p, _mm512_and_si512(nine, u));
-        let difference =
-            affine::<{ SECOND_TOP_NINTH }, { SECOND.top_ninth_at_0 as i32 }>(p, nine);
+        let form = affine::<{ LOWEST }, { SECOND.top_at_0 as i32 }>(p, _mm512_and_si512(nine, u));
+        let difference = affine::<{ SECOND_TOP_NINTH }, { SECOND.top_ninth_at_0 as i32 }>(p, nine);
         let top = xor_and(p, form, top, difference);
         // The second S7, with what it takes of the nine: bit 7 falls out, bit 8 has its own place.
-        let high =
-            xor3(p, look_up(p, &TABLE_S7_SHIFTED, seven), _mm512_add_epi8(low, low), top);
+        let high = xor3(p, look_up(p, &TABLE_S7_SHIFTED, seven), _mm512_add_epi8(low, low), top);
         Word { high, low }
     }
 }
@@ -442,12 +439,18 @@ fn fl(p: Avx512, [left, right]: [Word; 2], key: &Round) -> [Word; 2] {
     let [kl1, kl2] = key.kl;
     // SAFETY: the token proves the features.
     let masked = unsafe {
-        Word { high: _mm512_and_si512(left.high, kl1.high), low: _mm512_and_si512(left.low, kl1.low) }
+        Word {
+            high: _mm512_and_si512(left.high, kl1.high),
+            low: _mm512_and_si512(left.low, kl1.low),
+        }
     };
     let right = xor_rotated(p, right, masked);
     // SAFETY: the token proves the features.
     let filled = unsafe {
-        Word { high: _mm512_or_si512(right.high, kl2.high), low: _mm512_or_si512(right.low, kl2.low) }
+        Word {
+            high: _mm512_or_si512(right.high, kl2.high),
+            low: _mm512_or_si512(right.low, kl2.low),
+        }
     };
     [xor_rotated(p, left, filled), right]
 }
@@ -469,8 +472,14 @@ fn encrypt<const G: usize>(p: Avx512, schedules: &[Schedule; G], state: &mut [[_
             let f = fl(p, fo(p, right, &rounds[i + 1]), &rounds[i + 1]);
             let left = [xor(p, left[0], f[0]), xor(p, left[1], f[1])];
             *state = [
-                left[0].high, left[0].low, left[1].high, left[1].low, right[0].high, right[0].low,
-                right[1].high, right[1].low,
+                left[0].high,
+                left[0].low,
+                left[1].high,
+                left[1].low,
+                right[0].high,
+                right[0].low,
+                right[1].high,
+                right[1].low,
             ];
         }
     }

@@ -41,8 +41,7 @@ impl Lanes<64> for Portable {
 
     fn schedule(self, keys: &[[u8; 16]; 64], schedule: &mut Schedule) {
         /// TS 35.202, clause 3: what the modified key differs by.
-        const C: [u16; 8] =
-            [0x0123, 0x4567, 0x89AB, 0xCDEF, 0xFEDC, 0xBA98, 0x7654, 0x3210];
+        const C: [u16; 8] = [0x0123, 0x4567, 0x89AB, 0xCDEF, 0xFEDC, 0xBA98, 0x7654, 0x3210];
         let half = |at: usize| {
             planes(&from_fn(|lane| {
                 u64::from_le_bytes(keys[lane][at..at + 8].try_into().expect("eight bytes"))
@@ -236,4 +235,3 @@ fn s9([x0, x1, x2, x3, x4, x5, x6, x7, x8]: [u64; 9]) -> [u64; 9] {
         (x1 & (x0 ^ x2 ^ x5 ^ x6)) ^ (x2 & (x5 ^ x8)) ^ (x3 & (x4 ^ x8)) ^ (x4 & x6) ^ x2 ^ x7,
     ]
 }
-

@@ -143,7 +143,7 @@ unsafe fn by_side_avx512(items: &mut [Authenticated<'_>]) {
     let mut limbs = store(&h);
     for (j, item) in items.iter_mut().enumerate() {
         let (_, s) = item.key.split_last_chunk().expect("16 of 32 bytes");
-        item.tag = scalar::tag([limbs[0][j], limbs[1][j], limbs[2][j]], s);
+        item.tag = scalar::tag([limbs[0][j], limbs[1][j], limbs[2][j]], u128::from_le_bytes(*s));
     }
     limbs.zeroize();
 }

@@ -22,24 +22,46 @@ pub trait Compression {
     /// # Safety
     /// 64 bytes are readable.
     unsafe fn begin(&mut self, block: *const u8);
-    /// Quarter `Q` of the rounds, in order.
-    fn quarter<const Q: i32>(&mut self);
+    /// Quarter `Q` of the rounds, in order, with something else between groups of four rounds.
+    fn quarter<const Q: i32>(&mut self, other: &mut impl Other);
     /// After the last quarter.
     fn end(&mut self);
+}
+
+/// What is done between groups of rounds.
+pub trait Other {
+    /// Part `i` of `of`.
+    fn part(&mut self, i: usize, of: usize);
+}
+
+/// Nothing else.
+impl Other for () {
+    #[inline(always)]
+    fn part(&mut self, _: usize, _: usize) {}
+}
+
+/// Compresses one block, nothing else between.
+///
+/// # Safety
+/// 64 bytes are readable.
+#[inline(always)]
+pub(crate) unsafe fn block(compression: &mut impl Compression, block: *const u8) {
+    // SAFETY: the caller's.
+    unsafe { compression.begin(block) };
+    compression.quarter::<0>(&mut ());
+    compression.quarter::<1>(&mut ());
+    compression.quarter::<2>(&mut ());
+    compression.quarter::<3>(&mut ());
+    compression.end();
 }
 
 /// Compresses the whole blocks.
 #[target_feature(enable = "avx2,sha")]
 pub(super) fn compress<C: Compression>(state: &mut C::State, blocks: &[u8]) {
     let mut compression = C::new(state);
-    for block in blocks.chunks_exact(BLOCK) {
+    for bytes in blocks.chunks_exact(BLOCK) {
         // SAFETY: it has 64 bytes.
-        unsafe { compression.begin(block.as_ptr()) };
-        compression.quarter::<0>();
-        compression.quarter::<1>();
-        compression.quarter::<2>();
-        compression.quarter::<3>();
-        compression.end();
+        unsafe { block(&mut compression, bytes.as_ptr()) };
     }
     compression.save(state);
 }
@@ -108,8 +130,9 @@ impl Compression for Sha1 {
     }
 
     #[inline(always)]
-    fn quarter<const Q: i32>(&mut self) {
+    fn quarter<const Q: i32>(&mut self, other: &mut impl Other) {
         for i in 0..5 {
+            other.part(i, 5);
             let group = 5 * Q as usize + i;
             let [now, next, third, last] = ring(group);
             // SAFETY: as above.
@@ -190,8 +213,9 @@ impl Compression for Sha256 {
     }
 
     #[inline(always)]
-    fn quarter<const Q: i32>(&mut self) {
+    fn quarter<const Q: i32>(&mut self, other: &mut impl Other) {
         for i in 0..4 {
+            other.part(i, 4);
             let group = 4 * Q as usize + i;
             let [now, next, third, last] = ring(group);
             // SAFETY: as above.

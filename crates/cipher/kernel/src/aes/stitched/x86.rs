@@ -3,7 +3,7 @@
 use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_storeu_si128};
 
 use crate::aes::chain::{self, Chain};
-use crate::aes::sha::ni::Compression;
+use crate::aes::sha::ni::{self, Compression, Other};
 use crate::aes::{BLOCK, Schedule};
 
 /// AES blocks in the time of one block of the hash, and bytes of either.
@@ -22,32 +22,56 @@ struct Cursor<'a> {
     block: __m128i,
 }
 
+/// The rounds of a cursor's block but the last.
+struct Rounds<'a, 'b, const ROUNDS: usize>(&'a mut Cursor<'b>);
+
+impl<const ROUNDS: usize> Other for Rounds<'_, '_, ROUNDS> {
+    #[inline(always)]
+    fn part(&mut self, i: usize, of: usize) {
+        // SAFETY: only functions with the features make a cursor.
+        unsafe { self.0.chain.rounds::<ROUNDS>(self.0.schedule, i, of) };
+    }
+}
+
+// Inlined always, so that both chains stay in registers. Were they in memory, the compiler might move
+// them in pairs by registers of 256 bits: the SHA instructions have no VEX encoding, and are slower
+// by a factor of 100 while upper halves are in use.
 impl Cursor<'_> {
-    /// Encrypts a block.
+    /// The last round of a block, and on to the next.
     ///
     /// # Safety
     /// One is left, readable at `src` and writable at `dst`, as all that are left.
-    #[inline]
-    #[target_feature(enable = "aes,avx2")]
-    unsafe fn step<const ROUNDS: usize>(&mut self) {
+    #[inline(always)]
+    unsafe fn turn(&mut self) {
         self.left -= 1;
         // After the last block the chain takes it in again, which is without effect.
         self.src = self.src.wrapping_add(usize::from(self.left > 0));
         // SAFETY: the next block where there is one, else this one. In place, it is read before
         // anything is written to it.
-        let next = unsafe { _mm_loadu_si128(self.src) };
-        self.block = self.chain.step::<ROUNDS>(self.schedule, next);
-        // SAFETY: this block.
-        unsafe { _mm_storeu_si128(self.dst, self.block) };
+        unsafe {
+            let next = _mm_loadu_si128(self.src);
+            self.block = self.chain.turn(next);
+            _mm_storeu_si128(self.dst, self.block);
+        }
         self.dst = self.dst.wrapping_add(1);
+    }
+
+    /// Encrypts a block.
+    ///
+    /// # Safety
+    /// As `turn`.
+    #[inline(always)]
+    unsafe fn step<const ROUNDS: usize>(&mut self) {
+        Rounds::<ROUNDS>(self).part(0, 1);
+        // SAFETY: the caller's.
+        unsafe { self.turn() };
     }
 
     /// Encrypts four blocks, one block of the hash meanwhile.
     ///
     /// # Safety
-    /// As `step`; 64 bytes are readable at `hashed`.
-    #[inline]
-    #[target_feature(enable = "aes,avx2,sha")]
+    /// As `turn`, four times; 64 bytes are readable at `hashed`.
+    #[inline(always)]
     unsafe fn stitch<C: Compression, const ROUNDS: usize>(
         &mut self,
         compression: &mut C,
@@ -56,14 +80,14 @@ impl Cursor<'_> {
         // SAFETY: the caller's. In place, what is hashed is read before anything is written.
         unsafe {
             compression.begin(hashed);
-            self.step::<ROUNDS>();
-            compression.quarter::<0>();
-            self.step::<ROUNDS>();
-            compression.quarter::<1>();
-            self.step::<ROUNDS>();
-            compression.quarter::<2>();
-            self.step::<ROUNDS>();
-            compression.quarter::<3>();
+            compression.quarter::<0>(&mut Rounds::<ROUNDS>(self));
+            self.turn();
+            compression.quarter::<1>(&mut Rounds::<ROUNDS>(self));
+            self.turn();
+            compression.quarter::<2>(&mut Rounds::<ROUNDS>(self));
+            self.turn();
+            compression.quarter::<3>(&mut Rounds::<ROUNDS>(self));
+            self.turn();
             compression.end();
         }
     }
@@ -184,12 +208,7 @@ unsafe fn result<C: Compression, const ROUNDS: usize>(
     }
     for i in hashed..hashes {
         // SAFETY: it lies within the text, which is encrypted.
-        unsafe { compression.begin(dst.add(from + i * STEP)) };
-        compression.quarter::<0>();
-        compression.quarter::<1>();
-        compression.quarter::<2>();
-        compression.quarter::<3>();
-        compression.end();
+        unsafe { ni::block(&mut compression, dst.add(from + i * STEP)) };
     }
     compression.save(state);
     chain::store(iv, cursor.block);
