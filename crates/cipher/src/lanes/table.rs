@@ -130,6 +130,11 @@ impl Plan {
             }
             Spec::TlsCbc { .. } => return None,
         };
+        if let Kernel::Steps { mac: Some(mac), .. } = kernel
+            && self.tag_len > usize::from(mac.len)
+        {
+            return None;
+        }
         if !matches!(kernel, Kernel::Gcm | Kernel::Gmac) {
             self.schedule = Some(schedule);
         }
@@ -214,7 +219,8 @@ fn mac_lane(
 ) -> Option<MacLane> {
     let (algorithm, len) = match auth {
         Auth::Hmac(hash) => (hmac(hash)?, hash.len()),
-        Auth::AesXcbc => (Algorithm::Xcbc, 16),
+        // RFC 3566's length: version 1.3 gives no more.
+        Auth::AesXcbc => (Algorithm::Xcbc, 12),
         Auth::AesCmac if key.len() == 16 => (Algorithm::Cmac, 16),
         Auth::AesCmac if key.len() == 32 => (Algorithm::Cmac256, 16),
         Auth::Snow3gUia2 => (Algorithm::Snow3gUia2, 4),
