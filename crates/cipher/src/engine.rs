@@ -44,6 +44,10 @@ impl Engine {
         Engine { cpu: cpu.clone(), lanes: None, scratch: Scratch::default(), tags: Tags::new() }
     }
 
+    pub(crate) fn cpu(&self) -> &Cpu {
+        &self.cpu
+    }
+
     /// Runs every packet, and sets its result. Sessions and directions may be mixed; packets whose
     /// sessions have the same algorithms go side by side, whatever their keys.
     pub fn run(&mut self, packets: &mut [Packet<'_>]) {

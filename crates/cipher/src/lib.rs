@@ -8,6 +8,7 @@ mod engine;
 mod lanes;
 mod library;
 mod packet;
+mod pieces;
 mod running;
 mod session;
 pub mod single;
@@ -23,6 +24,7 @@ pub mod mover {
 
 pub use engine::Engine;
 pub use packet::{Direction, Error, Packet, Parts, Span, Text};
+pub use pieces::Piece;
 pub use running::Running;
 pub use session::Session;
 pub use spec::{Aead, Auth, Cipher, Hash, Order, Secret, Spec};

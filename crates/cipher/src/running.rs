@@ -197,6 +197,14 @@ impl Running {
         }
     }
 
+    /// Which hash is under way.
+    pub(crate) fn hash(&self) -> Option<crate::Hash> {
+        match &self.state {
+            State::Auth(auth::State::Hash(state)) if !self.done => Some(state.hash),
+            _ => None,
+        }
+    }
+
     fn ends(&self, tag: &[u8]) -> Result<(), Error> {
         if self.done {
             return Err(DONE);

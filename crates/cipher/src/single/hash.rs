@@ -37,7 +37,7 @@ pub(crate) enum Words {
 
 impl Words {
     /// What a hash begins with.
-    fn initial(hash: Hash) -> Words {
+    pub(crate) fn initial(hash: Hash) -> Words {
         match hash {
             Hash::Md5 => Words::Md5(kernel::MD5_START),
             Hash::Sha1 => Words::Sha1(kernel::SHA1_START),
