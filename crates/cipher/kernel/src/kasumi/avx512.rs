@@ -19,7 +19,7 @@ use core::arch::x86_64::*;
 
 use lookaside_simd::Avx512;
 
-use super::batch::{BURST, Lanes};
+use super::batch::{BURST, LANES, Lanes};
 use super::tables::{S7, S9};
 
 /// The matrix of `GF2P8AFFINEQB` whose output bit `i` is the parity of `x & rows[i]`.
@@ -209,59 +209,49 @@ impl zeroize::Zeroize for Schedule {
     }
 }
 
-/// The AVX-512 version: 64 blocks side by side, or twice 64.
+/// The AVX-512 version.
 #[derive(Clone, Copy)]
 pub(super) struct Vectors(pub(super) Avx512);
 
-macro_rules! lanes {
-    ($lanes:literal, $groups:literal) => {
-        impl Lanes<$lanes> for Vectors {
-            type Schedule = [Schedule; $groups];
+impl Lanes for Vectors {
+    type Schedule = Schedule;
 
-            fn schedule(self, keys: &[[u8; 16]; $lanes], schedule: &mut [Schedule; $groups]) {
-                // SAFETY: the token proves the features.
-                unsafe { schedule_all(self.0, keys, schedule) }
-            }
+    fn schedule(self, keys: &[[u8; 16]; LANES], schedule: &mut Schedule) {
+        // SAFETY: the token proves the features.
+        unsafe { prepare(self.0, keys, schedule) }
+    }
 
-            fn encrypt(self, schedule: &[Schedule; $groups], blocks: &mut [u64; $lanes]) {
-                let mut out = [[0; $lanes]; BURST];
-                // SAFETY: the token proves the features.
-                unsafe {
-                    keystream(self.0, schedule, &[0; $lanes], blocks, 1, out.as_flattened_mut())
-                }
-            }
+    fn encrypt(self, schedule: &Schedule, blocks: &mut [u64; LANES]) {
+        let mut out = [[0; LANES]; BURST];
+        // SAFETY: the token proves the features.
+        unsafe { keystream(self.0, schedule, &[0; LANES], blocks, 1, &mut out) }
+    }
 
-            fn keystream(
-                self,
-                schedule: &[Schedule; $groups],
-                start: &[u64; $lanes],
-                chain: &mut [u64; $lanes],
-                blocks: usize,
-                out: &mut [[u64; $lanes]; BURST],
-            ) {
-                // SAFETY: the token proves the features.
-                unsafe { keystream(self.0, schedule, start, chain, blocks, out.as_flattened_mut()) }
-            }
+    fn keystream(
+        self,
+        schedule: &Schedule,
+        start: &[u64; LANES],
+        chain: &mut [u64; LANES],
+        blocks: usize,
+        out: &mut [[u64; LANES]; BURST],
+    ) {
+        // SAFETY: the token proves the features.
+        unsafe { keystream(self.0, schedule, start, chain, blocks, out) }
+    }
 
-            fn absorb(
-                self,
-                schedule: &[Schedule; $groups],
-                text: &[[u64; $lanes]; BURST],
-                counts: &[u64; $lanes],
-                chain: &mut [u64; $lanes],
-                sum: &mut [u64; $lanes],
-                blocks: usize,
-            ) {
-                let text = text.as_flattened();
-                // SAFETY: the token proves the features.
-                unsafe { absorb(self.0, schedule, text, counts, chain, sum, blocks) }
-            }
-        }
-    };
+    fn absorb(
+        self,
+        schedule: &Schedule,
+        text: &[[u64; LANES]; BURST],
+        counts: &[u64; LANES],
+        chain: &mut [u64; LANES],
+        sum: &mut [u64; LANES],
+        blocks: usize,
+    ) {
+        // SAFETY: the token proves the features.
+        unsafe { absorb(self.0, schedule, text, counts, chain, sum, blocks) }
+    }
 }
-
-lanes!(64, 1);
-lanes!(128, 2);
 
 /// One pass of the perfect shuffle: vectors i and i + 4 byte by byte, in each 128 bits. With the
 /// place of a byte written as (vector, byte of 16), seven bits, it rotates the place left by one.
@@ -283,8 +273,7 @@ fn shuffle(_: Avx512, x: [__m512i; 8]) -> [__m512i; 8] {
 /// 64 blocks to planes. In each 128 bits, the place of a byte is (vector, block of two, byte of
 /// eight) before and (byte, vector, block) after: rotated by four.
 #[inline(always)]
-fn load(proof: Avx512, blocks: &[u64]) -> [__m512i; 8] {
-    assert!(blocks.len() == 64);
+fn load(proof: Avx512, blocks: &[u64; LANES]) -> [__m512i; 8] {
     let mut x = core::array::from_fn(|i| {
         // SAFETY: the token proves the features; `i` is under 8.
         unsafe { _mm512_loadu_si512(blocks.as_ptr().add(8 * i).cast()) }
@@ -297,8 +286,7 @@ fn load(proof: Avx512, blocks: &[u64]) -> [__m512i; 8] {
 
 /// The inverse of [`load`]: rotated by three more.
 #[inline(always)]
-fn store(proof: Avx512, planes: [__m512i; 8], blocks: &mut [u64]) {
-    assert!(blocks.len() == 64);
+fn store(proof: Avx512, planes: [__m512i; 8], blocks: &mut [u64; LANES]) {
     let x = shuffle(proof, shuffle(proof, shuffle(proof, planes)));
     for (i, x) in x.into_iter().enumerate() {
         // SAFETY: the token proves the features; `i` is under 8.
@@ -455,145 +443,118 @@ fn fl(p: Avx512, [left, right]: [Word; 2], key: &Round) -> [Word; 2] {
     [xor_rotated(p, left, filled), right]
 }
 
-/// Eight rounds (clause 2.2), two by two, of every group.
+/// Eight rounds (clause 2.2), two by two.
 #[inline(always)]
-fn encrypt<const G: usize>(p: Avx512, schedules: &[Schedule; G], state: &mut [[__m512i; 8]; G]) {
-    for i in (0..8).step_by(2) {
-        for (Schedule(rounds), state) in schedules.iter().zip(&mut *state) {
-            let half = |i: usize| {
-                [
-                    Word { high: state[i], low: state[i + 1] },
-                    Word { high: state[i + 2], low: state[i + 3] },
-                ]
-            };
-            let (left, right) = (half(0), half(4));
-            let f = fo(p, fl(p, left, &rounds[i]), &rounds[i]);
-            let right = [xor(p, right[0], f[0]), xor(p, right[1], f[1])];
-            let f = fl(p, fo(p, right, &rounds[i + 1]), &rounds[i + 1]);
-            let left = [xor(p, left[0], f[0]), xor(p, left[1], f[1])];
-            *state = [
-                left[0].high,
-                left[0].low,
-                left[1].high,
-                left[1].low,
-                right[0].high,
-                right[0].low,
-                right[1].high,
-                right[1].low,
-            ];
-        }
+fn encrypt(p: Avx512, Schedule(rounds): &Schedule, state: [__m512i; 8]) -> [__m512i; 8] {
+    let half = |i: usize| {
+        [Word { high: state[i], low: state[i + 1] }, Word { high: state[i + 2], low: state[i + 3] }]
+    };
+    let (mut left, mut right) = (half(0), half(4));
+    for pair in rounds.chunks_exact(2) {
+        let f = fo(p, fl(p, left, &pair[0]), &pair[0]);
+        right = [xor(p, right[0], f[0]), xor(p, right[1], f[1])];
+        let f = fl(p, fo(p, right, &pair[1]), &pair[1]);
+        left = [xor(p, left[0], f[0]), xor(p, left[1], f[1])];
     }
+    let [a, b] = left;
+    let [c, d] = right;
+    [a.high, a.low, b.high, b.low, c.high, c.low, d.high, d.low]
 }
 
-/// The subkeys of every group, from 64 keys each.
+/// The subkeys of 64 keys.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn schedule_all<const G: usize>(p: Avx512, keys: &[[u8; 16]], schedules: &mut [Schedule; G]) {
+fn prepare(p: Avx512, keys: &[[u8; 16]; LANES], Schedule(rounds): &mut Schedule) {
     /// TS 35.202, clause 3: what the modified key differs by.
     const C: [u16; 8] = [0x0123, 0x4567, 0x89AB, 0xCDEF, 0xFEDC, 0xBA98, 0x7654, 0x3210];
-    for (keys, Schedule(rounds)) in keys.chunks_exact(64).zip(schedules) {
-        let half = |at: usize| {
-            let half: [u64; 64] = core::array::from_fn(|lane| {
-                u64::from_le_bytes(keys[lane][at..at + 8].try_into().expect("eight bytes"))
-            });
-            load(p, &half)
+    let half = |at: usize| {
+        let half: [u64; LANES] = core::array::from_fn(|lane| {
+            u64::from_le_bytes(keys[lane][at..at + 8].try_into().expect("eight bytes"))
+        });
+        load(p, &half)
+    };
+    let halves = [half(0), half(8)];
+    let plain: [Word; 8] = core::array::from_fn(|i| {
+        let from = 2 * (i % 4);
+        Word { high: halves[i / 4][from], low: halves[i / 4][from + 1] }
+    });
+    let modified: [Word; 8] = core::array::from_fn(|i| {
+        let constant = |byte: u16| _mm512_set1_epi8(byte as i8);
+        xor(p, plain[i], Word { high: constant(C[i] >> 8), low: constant(C[i]) })
+    });
+    for (i, round) in rounds.iter_mut().enumerate() {
+        let plain = |index: usize| plain[(i + index) % 8];
+        let five = |word| rotate(p, word, const { shift(5) }, const { shift(-3) });
+        let swapped = |word: Word| Word { high: word.low, low: word.high };
+        let inner = |index: usize| {
+            let Word { high, low } = modified[(i + index) % 8];
+            let nine_of_seven = _mm512_and_si512(low, _mm512_set1_epi8(0x7F));
+            let seven = affine::<{ shift(-1) }, 0>(p, high);
+            Inner {
+                nine: low,
+                ninth: affine::<{ spread(1) }, 0>(p, high),
+                seven: _mm512_xor_si512(seven, nine_of_seven),
+            }
         };
-        let halves = [half(0), half(8)];
-        let plain: [Word; 8] = core::array::from_fn(|i| {
-            let from = 2 * (i % 4);
-            Word { high: halves[i / 4][from], low: halves[i / 4][from + 1] }
-        });
-        let modified: [Word; 8] = core::array::from_fn(|i| {
-            let constant = |byte: u16| _mm512_set1_epi8(byte as i8);
-            xor(p, plain[i], Word { high: constant(C[i] >> 8), low: constant(C[i]) })
-        });
-        for (i, round) in rounds.iter_mut().enumerate() {
-            let plain = |index: usize| plain[(i + index) % 8];
-            let five = |word| rotate(p, word, const { shift(5) }, const { shift(-3) });
-            let swapped = |word: Word| Word { high: word.low, low: word.high };
-            let inner = |index: usize| {
-                let Word { high, low } = modified[(i + index) % 8];
-                let nine_of_seven = _mm512_and_si512(low, _mm512_set1_epi8(0x7F));
-                let seven = affine::<{ shift(-1) }, 0>(p, high);
-                Inner {
-                    nine: low,
-                    ninth: affine::<{ spread(1) }, 0>(p, high),
-                    seven: _mm512_xor_si512(seven, nine_of_seven),
-                }
-            };
-            *round = Round {
-                kl: [
-                    rotate(p, plain(0), const { shift(1) }, const { shift(-7) }),
-                    modified[(i + 2) % 8],
-                ],
-                ko: [five(plain(1)), swapped(plain(5)), five(swapped(plain(6)))],
-                ki: [inner(4), inner(3), inner(7)],
-            };
-        }
+        *round = Round {
+            kl: [
+                rotate(p, plain(0), const { shift(1) }, const { shift(-7) }),
+                modified[(i + 2) % 8],
+            ],
+            ko: [five(plain(1)), swapped(plain(5)), five(swapped(plain(6)))],
+            ki: [inner(4), inner(3), inner(7)],
+        };
     }
 }
 
 /// See [`Lanes::keystream`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn keystream<const G: usize>(
+fn keystream(
     p: Avx512,
-    schedules: &[Schedule; G],
-    start: &[u64],
-    chain: &mut [u64],
+    schedule: &Schedule,
+    start: &[u64; LANES],
+    chain: &mut [u64; LANES],
     blocks: usize,
-    out: &mut [u64],
+    out: &mut [[u64; LANES]; BURST],
 ) {
-    let start: [_; G] = core::array::from_fn(|group| load(p, &start[64 * group..][..64]));
-    let mut state: [_; G] = core::array::from_fn(|group| load(p, &chain[64 * group..][..64]));
-    for number in 0..blocks {
-        for (state, start) in state.iter_mut().zip(&start) {
-            for (state, start) in state.iter_mut().zip(start) {
-                *state = _mm512_xor_si512(*state, *start);
-            }
-            state[7] = _mm512_xor_si512(state[7], _mm512_set1_epi8(number as i8));
+    let start = load(p, start);
+    let mut state = load(p, chain);
+    for (number, out) in out.iter_mut().enumerate().take(blocks) {
+        for (state, start) in state.iter_mut().zip(start) {
+            *state = _mm512_xor_si512(*state, start);
         }
-        encrypt(p, schedules, &mut state);
-        for (group, state) in state.iter().enumerate() {
-            store(p, *state, &mut out[64 * (G * number + group)..][..64]);
-        }
+        state[7] = _mm512_xor_si512(state[7], _mm512_set1_epi8(number as i8));
+        state = encrypt(p, schedule, state);
+        store(p, state, out);
     }
-    for (group, state) in state.iter().enumerate() {
-        store(p, *state, &mut chain[64 * group..][..64]);
-    }
+    store(p, state, chain);
 }
 
 /// See [`Lanes::absorb`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn absorb<const G: usize>(
+fn absorb(
     p: Avx512,
-    schedules: &[Schedule; G],
-    text: &[u64],
-    counts: &[u64],
-    chain: &mut [u64],
-    sum: &mut [u64],
+    schedule: &Schedule,
+    text: &[[u64; LANES]; BURST],
+    counts: &[u64; LANES],
+    chain: &mut [u64; LANES],
+    sum: &mut [u64; LANES],
     blocks: usize,
 ) {
     // The counts are small: byte 0 of eight.
-    let counts: [_; G] = core::array::from_fn(|group| load(p, &counts[64 * group..][..64])[0]);
-    let mut state: [_; G] = core::array::from_fn(|group| load(p, &chain[64 * group..][..64]));
-    let mut sums: [_; G] = core::array::from_fn(|group| load(p, &sum[64 * group..][..64]));
-    for number in 0..blocks {
-        for (group, state) in state.iter_mut().enumerate() {
-            let text = load(p, &text[64 * (G * number + group)..][..64]);
-            for (state, text) in state.iter_mut().zip(text) {
-                *state = _mm512_xor_si512(*state, text);
-            }
+    let counts = load(p, counts)[0];
+    let mut state = load(p, chain);
+    let mut sums = load(p, sum);
+    for (number, text) in text.iter().enumerate().take(blocks) {
+        for (state, text) in state.iter_mut().zip(load(p, text)) {
+            *state = _mm512_xor_si512(*state, text);
         }
-        encrypt(p, schedules, &mut state);
-        for group in 0..G {
-            let number = _mm512_set1_epi8(number as i8);
-            let lasts = _mm512_movm_epi8(_mm512_cmpgt_epu8_mask(counts[group], number));
-            for (sum, state) in sums[group].iter_mut().zip(state[group]) {
-                *sum = xor_and(p, *sum, state, lasts);
-            }
+        state = encrypt(p, schedule, state);
+        let number = _mm512_set1_epi8(number as i8);
+        let lasts = _mm512_movm_epi8(_mm512_cmpgt_epu8_mask(counts, number));
+        for (sum, state) in sums.iter_mut().zip(state) {
+            *sum = xor_and(p, *sum, state, lasts);
         }
     }
-    for group in 0..G {
-        store(p, state[group], &mut chain[64 * group..][..64]);
-        store(p, sums[group], &mut sum[64 * group..][..64]);
-    }
+    store(p, state, chain);
+    store(p, sums, sum);
 }

@@ -36,7 +36,7 @@ impl zeroize::Zeroize for Schedule {
 #[derive(Clone, Copy)]
 pub(super) struct Portable;
 
-impl Lanes<64> for Portable {
+impl Lanes for Portable {
     type Schedule = Schedule;
 
     fn schedule(self, keys: &[[u8; 16]; 64], schedule: &mut Schedule) {
