@@ -222,7 +222,7 @@ impl Lanes for Vectors {
     }
 
     fn encrypt(self, schedule: &Schedule, blocks: &mut [u64; LANES]) {
-        let mut out = [[0; LANES]; BURST];
+        let mut out = [[0; BURST]; LANES];
         // SAFETY: the token proves the features.
         unsafe { keystream(self.0, schedule, &[0; LANES], blocks, 1, &mut out) }
     }
@@ -233,7 +233,7 @@ impl Lanes for Vectors {
         start: &[u64; LANES],
         chain: &mut [u64; LANES],
         blocks: usize,
-        out: &mut [[u64; LANES]; BURST],
+        out: &mut [[u64; BURST]; LANES],
     ) {
         // SAFETY: the token proves the features.
         unsafe { keystream(self.0, schedule, start, chain, blocks, out) }
@@ -284,11 +284,16 @@ fn load(proof: Avx512, blocks: &[u64; LANES]) -> [__m512i; 8] {
     x
 }
 
-/// The inverse of [`load`]: rotated by three more.
+/// Planes to vectors of eight blocks: rotated by three more.
+#[inline(always)]
+fn lanes_of(proof: Avx512, planes: [__m512i; 8]) -> [__m512i; 8] {
+    shuffle(proof, shuffle(proof, shuffle(proof, planes)))
+}
+
+/// The inverse of [`load`].
 #[inline(always)]
 fn store(proof: Avx512, planes: [__m512i; 8], blocks: &mut [u64; LANES]) {
-    let x = shuffle(proof, shuffle(proof, shuffle(proof, planes)));
-    for (i, x) in x.into_iter().enumerate() {
+    for (i, x) in lanes_of(proof, planes).into_iter().enumerate() {
         // SAFETY: the token proves the features; `i` is under 8.
         unsafe { _mm512_storeu_si512(blocks.as_mut_ptr().add(8 * i).cast(), x) }
     }
@@ -514,19 +519,54 @@ fn keystream(
     start: &[u64; LANES],
     chain: &mut [u64; LANES],
     blocks: usize,
-    out: &mut [[u64; LANES]; BURST],
+    out: &mut [[u64; BURST]; LANES],
 ) {
     let start = load(p, start);
     let mut state = load(p, chain);
-    for (number, out) in out.iter_mut().enumerate().take(blocks) {
+    for number in 0..blocks {
         for (state, start) in state.iter_mut().zip(start) {
             *state = _mm512_xor_si512(*state, start);
         }
         state[7] = _mm512_xor_si512(state[7], _mm512_set1_epi8(number as i8));
         state = encrypt(p, schedule, state);
-        store(p, state, out);
+        // Eight lanes to a vector: such a vector of each block, in the rows of these lanes.
+        for (i, lanes) in lanes_of(p, state).into_iter().enumerate() {
+            // SAFETY: there are eight rows for every vector, and a row is a vector long.
+            unsafe { _mm512_storeu_si512(out.as_mut_ptr().add(8 * i + number).cast(), lanes) }
+        }
+    }
+    for rows in out.chunks_exact_mut(8) {
+        transpose(p, rows.try_into().expect("eight rows"));
     }
     store(p, state, chain);
+}
+
+/// Eight rows of eight.
+#[inline(always)]
+fn transpose(_: Avx512, rows: &mut [[u64; 8]; 8]) {
+    // SAFETY: the token proves the features; a row is a vector long.
+    unsafe {
+        let x: [__m512i; 8] = core::array::from_fn(|i| _mm512_loadu_si512(rows[i].as_ptr().cast()));
+        for odd in 0..2 {
+            // Pairs of rows: 128 bits of one column each.
+            let [a, b, c, d] = core::array::from_fn(|i| match odd {
+                0 => _mm512_unpacklo_epi64(x[2 * i], x[2 * i + 1]),
+                _ => _mm512_unpackhi_epi64(x[2 * i], x[2 * i + 1]),
+            });
+            // Columns 0 and 4 (or 1 and 5), then 2 and 6 (or 3 and 7).
+            let low = [_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(c, d, 0x88)];
+            let high = [_mm512_shuffle_i64x2(a, b, 0xDD), _mm512_shuffle_i64x2(c, d, 0xDD)];
+            let columns = [
+                _mm512_shuffle_i64x2(low[0], low[1], 0x88),
+                _mm512_shuffle_i64x2(high[0], high[1], 0x88),
+                _mm512_shuffle_i64x2(low[0], low[1], 0xDD),
+                _mm512_shuffle_i64x2(high[0], high[1], 0xDD),
+            ];
+            for (i, column) in columns.into_iter().enumerate() {
+                _mm512_storeu_si512(rows[2 * i + odd].as_mut_ptr().cast(), column);
+            }
+        }
+    }
 }
 
 /// See [`Lanes::absorb`].

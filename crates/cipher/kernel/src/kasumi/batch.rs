@@ -24,14 +24,15 @@ pub(super) trait Lanes: Copy {
 
     /// Up to eight blocks of the keystream of F8 in each lane: block `i` is the encryption of
     /// `start ^ i ^ block i - 1` with `chain` before block 0, and `chain` becomes the last one.
-    /// `start` is A XOR the number of the first block, a multiple of eight.
+    /// `start` is A XOR the number of the first block, a multiple of eight. Blocks of `out` beyond
+    /// `blocks` are left undefined.
     fn keystream(
         self,
         schedule: &Self::Schedule,
         start: &[u64; LANES],
         chain: &mut [u64; LANES],
         blocks: usize,
-        out: &mut [[u64; LANES]; BURST],
+        out: &mut [[u64; BURST]; LANES],
     );
 
     /// Up to eight blocks of the chain of F9: `chain` is the encryption of `chain ^ text`, and
@@ -224,7 +225,7 @@ pub(super) fn f8<L: Lanes, S: Source>(lanes: L, schedule: &mut L::Schedule, pack
     let mut count = [0u64; LANES];
     let mut chain = [0; LANES];
     let mut numbered = [0; LANES];
-    let mut keystream = [[0; LANES]; BURST];
+    let mut keystream = [[0; BURST]; LANES];
     // A of the packets from `window_at` on, made for many of them together.
     let mut window = [0; LANES];
     let mut window_at = 0;
@@ -270,10 +271,9 @@ pub(super) fn f8<L: Lanes, S: Source>(lanes: L, schedule: &mut L::Schedule, pack
         lanes.keystream(schedule, &numbered, &mut chain, blocks, &mut keystream);
         for (lane, place) in runs.iter_mut().enumerate() {
             let Some((packet, run)) = place else { continue };
-            let blocks = core::array::from_fn(|i| keystream[i][lane]);
-            let used = run.combine(&blocks, 0);
+            let used = run.combine(&keystream[lane], 0);
             if run.left == 0 {
-                packets[*packet].close(count[lane], chain[lane], blocks, used);
+                packets[*packet].close(count[lane], chain[lane], keystream[lane], used);
                 *place = None;
             }
         }

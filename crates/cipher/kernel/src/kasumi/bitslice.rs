@@ -69,11 +69,11 @@ impl Lanes for Portable {
         start: &[u64; 64],
         chain: &mut [u64; 64],
         blocks: usize,
-        out: &mut [[u64; 64]; 8],
+        out: &mut [[u64; 8]; 64],
     ) {
         let start = planes(start);
         let mut state = planes(chain);
-        for (number, out) in out.iter_mut().enumerate().take(blocks) {
+        for number in 0..blocks {
             for (plane, start) in state.iter_mut().zip(&start) {
                 *plane ^= start;
             }
@@ -81,9 +81,9 @@ impl Lanes for Portable {
                 *plane ^= (number as u64 >> bit & 1).wrapping_neg();
             }
             encrypt(schedule, &mut state);
-            *out = unplanes(state);
-            if number + 1 == blocks {
-                *chain = *out;
+            *chain = unplanes(state);
+            for (out, block) in out.iter_mut().zip(&*chain) {
+                out[number] = *block;
             }
         }
     }
@@ -150,11 +150,8 @@ fn encrypt(schedule: &Schedule, state: &mut [u64; 64]) {
         let f = fl(schedule, i + 1, fo(schedule, i + 1, right));
         left = [xor(left[0], f[0]), xor(left[1], f[1])];
     }
-    for bit in 0..16 {
-        state[48 + bit] = left[0][bit];
-        state[32 + bit] = left[1][bit];
-        state[16 + bit] = right[0][bit];
-        state[bit] = right[1][bit];
+    for (planes, word) in state.chunks_exact_mut(16).zip([right[1], right[0], left[1], left[0]]) {
+        planes.copy_from_slice(&word);
     }
 }
 
