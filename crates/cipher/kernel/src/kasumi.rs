@@ -2,7 +2,7 @@
 //!
 //! Both modes chain one block to the next, so packets work side by side: 64 in the bytes of AVX-512
 //! vectors, elsewhere in the bits of words, each under its own key. No address and no branch
-//! depends on a key or a text.
+//! depends on a key or a text. The price: one packet alone takes as long as 64.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -21,19 +21,21 @@ use crate::Text;
 /// The subkeys are rotations of the key: they are made for the packets of a batch together.
 #[derive(Clone)]
 pub struct Key {
-    bytes: [u8; 16],
+    /// The little-endian readings of its halves: in memory, the bytes in order.
+    halves: [u64; 2],
 }
 
 impl Key {
     /// The key as TS 35.201 writes it: CK or IK, most significant byte first.
     pub fn new(key: &[u8; 16]) -> Key {
-        Key { bytes: *key }
+        let number = u128::from_le_bytes(*key);
+        Key { halves: [number as u64, (number >> 64) as u64] }
     }
 }
 
 impl Drop for Key {
     fn drop(&mut self) {
-        self.bytes.zeroize();
+        self.halves.zeroize();
     }
 }
 
@@ -103,8 +105,8 @@ impl Stream {
     /// At the first byte of the packet that `iv` (see [`F8::iv`]) is of.
     pub fn new(cpu: &Cpu, key: &Key, iv: [u8; 8]) -> Stream {
         let mut stream = Stream { key: key.clone(), state: batch::State::default() };
-        let mut first = [F8 { key, iv, text: Text::InPlace(&mut []), spare_bits: 0 }];
-        stream.state.start = start(cpu, &mut first);
+        let first = [F8 { key, iv, text: Text::InPlace(&mut []), spare_bits: 0 }];
+        stream.state.start = start(cpu, &first);
         stream
     }
 
@@ -162,18 +164,20 @@ fn f8_of<S: batch::Source>(cpu: &Cpu, packets: &mut [S]) {
 }
 
 /// A (TS 35.201, clause 3.4) of one packet.
-fn start(cpu: &Cpu, packet: &mut [F8<'_>; 1]) -> u64 {
-    let mut starts = [0; batch::LANES];
+fn start(cpu: &Cpu, packet: &[F8<'_>; 1]) -> u64 {
+    /// On one kernel.
+    fn on<L: batch::Lanes>(lanes: L, schedule: &mut L::Schedule, packet: &[F8<'_>; 1]) -> u64 {
+        let mut starts = [0; batch::LANES];
+        batch::start(lanes, schedule, packet, &mut starts);
+        schedule.zeroize();
+        let start = starts[0];
+        starts.zeroize();
+        start
+    }
     #[cfg(target_arch = "x86_64")]
     if let Some(proof) = cpu.avx512() {
-        let schedule = &mut avx512::Schedule::empty();
-        batch::start(avx512::Vectors(proof), schedule, packet, &mut starts);
-        schedule.zeroize();
-        return starts[0];
+        return on(avx512::Vectors(proof), &mut avx512::Schedule::empty(), packet);
     }
     let _ = cpu;
-    let schedule = &mut bitslice::Schedule::empty();
-    batch::start(bitslice::Portable, schedule, packet, &mut starts);
-    schedule.zeroize();
-    starts[0]
+    on(bitslice::Portable, &mut bitslice::Schedule::empty(), packet)
 }

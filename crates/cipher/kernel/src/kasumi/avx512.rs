@@ -216,7 +216,7 @@ pub(super) struct Vectors(pub(super) Avx512);
 impl Lanes for Vectors {
     type Schedule = Schedule;
 
-    fn schedule(self, keys: &[[u8; 16]; LANES], schedule: &mut Schedule) {
+    fn schedule(self, keys: &[[u64; LANES]; 2], schedule: &mut Schedule) {
         // SAFETY: the token proves the features.
         unsafe { prepare(self.0, keys, schedule) }
     }
@@ -468,16 +468,10 @@ fn encrypt(p: Avx512, Schedule(rounds): &Schedule, state: [__m512i; 8]) -> [__m5
 
 /// The subkeys of 64 keys.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn prepare(p: Avx512, keys: &[[u8; 16]; LANES], Schedule(rounds): &mut Schedule) {
+fn prepare(p: Avx512, keys: &[[u64; LANES]; 2], Schedule(rounds): &mut Schedule) {
     /// TS 35.202, clause 3: what the modified key differs by.
     const C: [u16; 8] = [0x0123, 0x4567, 0x89AB, 0xCDEF, 0xFEDC, 0xBA98, 0x7654, 0x3210];
-    let half = |at: usize| {
-        let half: [u64; LANES] = core::array::from_fn(|lane| {
-            u64::from_le_bytes(keys[lane][at..at + 8].try_into().expect("eight bytes"))
-        });
-        load(p, &half)
-    };
-    let halves = [half(0), half(8)];
+    let halves = [load(p, &keys[0]), load(p, &keys[1])];
     let plain: [Word; 8] = core::array::from_fn(|i| {
         let from = 2 * (i % 4);
         Word { high: halves[i / 4][from], low: halves[i / 4][from + 1] }

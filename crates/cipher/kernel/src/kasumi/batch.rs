@@ -16,8 +16,8 @@ pub(super) trait Lanes: Copy {
     /// What is made of a key for each lane.
     type Schedule: Zeroize;
 
-    /// Prepares the keys.
-    fn schedule(self, keys: &[[u8; 16]; LANES], schedule: &mut Self::Schedule);
+    /// Prepares the keys, given as their first halves and their second.
+    fn schedule(self, keys: &[[u64; LANES]; 2], schedule: &mut Self::Schedule);
 
     /// One block in each lane.
     fn encrypt(self, schedule: &Self::Schedule, blocks: &mut [u64; LANES]);
@@ -63,9 +63,11 @@ const F8_MODIFIER: u8 = 0x55;
 /// The key modifier of F9 (TS 35.201, clause 4.3).
 const F9_MODIFIER: u8 = 0xAA;
 
-/// `key` with `modifier` added to every byte.
-fn modified(key: &Key, modifier: u8) -> [u8; 16] {
-    key.bytes.map(|byte| byte ^ modifier)
+/// Puts `key`, with `modifier` added to every byte, in a lane.
+fn put(keys: &mut [[u64; LANES]; 2], lane: usize, key: &Key, modifier: u8) {
+    for (keys, half) in keys.iter_mut().zip(key.halves) {
+        keys[lane] = half ^ u64::from_ne_bytes([modifier; 8]);
+    }
 }
 
 /// Where F8 of a packet stands. The number of the next block is a multiple of eight: `rest` is what
@@ -220,7 +222,7 @@ impl Source for Piece<'_> {
 pub(super) fn f8<L: Lanes, S: Source>(lanes: L, schedule: &mut L::Schedule, packets: &mut [S]) {
     // The packet in each lane.
     let mut runs = [None::<(usize, Run)>; LANES];
-    let mut keys = [[0; 16]; LANES];
+    let mut keys = [[0; LANES]; 2];
     let mut start = [0; LANES];
     let mut count = [0u64; LANES];
     let mut chain = [0; LANES];
@@ -248,7 +250,7 @@ pub(super) fn f8<L: Lanes, S: Source>(lanes: L, schedule: &mut L::Schedule, pack
                 (run, count[lane], chain[lane]) = packet.open();
                 if run.left > 0 {
                     runs[lane] = Some((next, run));
-                    keys[lane] = packet.key().bytes;
+                    put(&mut keys, lane, packet.key(), 0);
                     start[lane] = window[next - window_at];
                     changed = true;
                 }
@@ -293,9 +295,9 @@ pub(super) fn start<L: Lanes>(
     packets: &[F8<'_>],
     starts: &mut [u64; LANES],
 ) {
-    let mut keys = [[0; 16]; LANES];
-    for ((key, start), packet) in keys.iter_mut().zip(&mut *starts).zip(packets) {
-        *key = modified(packet.key, F8_MODIFIER);
+    let mut keys = [[0; LANES]; 2];
+    for (lane, (start, packet)) in starts.iter_mut().zip(packets).enumerate() {
+        put(&mut keys, lane, packet.key, F8_MODIFIER);
         *start = u64::from_le_bytes(packet.iv);
     }
     lanes.schedule(&keys, schedule);
@@ -353,12 +355,12 @@ impl<'a> Message<'a> {
 /// All packets. `schedule` is room to work in.
 pub(super) fn f9<L: Lanes>(lanes: L, schedule: &mut L::Schedule, packets: &mut [F9<'_>]) {
     let mut messages = [None::<Message<'_>>; LANES];
-    let mut keys = [[0; 16]; LANES];
+    let mut keys = [[0; LANES]; 2];
     let mut text = [[0; LANES]; BURST];
     let (mut counts, mut chain, mut sum) = ([0; LANES], [0; LANES], [0; LANES]);
     // Messages at their end, whose sums wait for the last encryption.
     let mut ended = [0; LANES];
-    let mut last_keys = [[0; 16]; LANES];
+    let mut last_keys = [[0; LANES]; 2];
     let mut last = [0; LANES];
     let mut waiting = 0;
     let mut next = 0;
@@ -367,7 +369,7 @@ pub(super) fn f9<L: Lanes>(lanes: L, schedule: &mut L::Schedule, packets: &mut [
         for lane in 0..LANES {
             if messages[lane].is_none() && next < packets.len() {
                 messages[lane] = Some(Message::new(next, &packets[next]));
-                keys[lane] = packets[next].key.bytes;
+                put(&mut keys, lane, packets[next].key, 0);
                 (chain[lane], sum[lane]) = (0, 0);
                 next += 1;
                 stale = true;
@@ -398,7 +400,7 @@ pub(super) fn f9<L: Lanes>(lanes: L, schedule: &mut L::Schedule, packets: &mut [
             };
             messages[lane] = None;
             ended[waiting] = message.packet;
-            last_keys[waiting] = modified(packets[message.packet].key, F9_MODIFIER);
+            put(&mut last_keys, waiting, packets[message.packet].key, F9_MODIFIER);
             last[waiting] = sum[lane];
             waiting += 1;
             if waiting == LANES {
@@ -421,7 +423,7 @@ pub(super) fn f9<L: Lanes>(lanes: L, schedule: &mut L::Schedule, packets: &mut [
 fn finish<L: Lanes>(
     lanes: L,
     schedule: &mut L::Schedule,
-    keys: &[[u8; 16]; LANES],
+    keys: &[[u64; LANES]; 2],
     last: &mut [u64; LANES],
     ended: &[usize],
     packets: &mut [F9<'_>],

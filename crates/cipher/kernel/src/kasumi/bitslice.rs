@@ -39,15 +39,10 @@ pub(super) struct Portable;
 impl Lanes for Portable {
     type Schedule = Schedule;
 
-    fn schedule(self, keys: &[[u8; 16]; 64], schedule: &mut Schedule) {
+    fn schedule(self, keys: &[[u64; 64]; 2], schedule: &mut Schedule) {
         /// TS 35.202, clause 3: what the modified key differs by.
         const C: [u16; 8] = [0x0123, 0x4567, 0x89AB, 0xCDEF, 0xFEDC, 0xBA98, 0x7654, 0x3210];
-        let half = |at: usize| {
-            planes(&from_fn(|lane| {
-                u64::from_le_bytes(keys[lane][at..at + 8].try_into().expect("eight bytes"))
-            }))
-        };
-        let halves = [half(0), half(8)];
+        let halves = [planes(&keys[0]), planes(&keys[1])];
         for i in 0..8 {
             // Word 0 of four is the most significant.
             let from = 16 * (3 - i % 4);
