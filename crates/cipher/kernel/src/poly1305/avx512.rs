@@ -8,7 +8,7 @@
 use std::arch::x86_64::*;
 
 use lookaside_simd::Avx512;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 use super::scalar::{self, MASK_42, MASK_44, State, multiply};
 use super::{Authenticated, BLOCK};
@@ -58,92 +58,88 @@ pub(super) fn absorb<'a>(_: Avx512, state: &mut State, data: &'a [u8]) -> &'a [u
     rest
 }
 
-/// Bytes that a lane takes in: a body in steps of four blocks, and a last step of at most four.
+/// Bytes that a lane takes in: steps of four blocks, and a last step of less, or of four with what is
+/// put behind the bytes.
+#[derive(Clone, Copy)]
 struct Part {
-    body: *const u8,
-    /// The bytes of the body; those that the last step lacks are zeros.
+    data: *const u8,
     len: usize,
+    /// Steps before the last.
     steps: usize,
-    /// The last step: its blocks stand at the end.
-    tail: [u8; STEP_BYTES],
-    tail_blocks: usize,
-    /// The bit above the last block.
-    last_pad: u64,
+    /// Blocks of the last step: they stand at its end.
+    last_blocks: usize,
+    end: End,
+}
+
+/// What is put behind the bytes.
+#[derive(Clone, Copy)]
+enum End {
+    /// Zeros up to a whole block.
+    Zeros,
+    /// Zeros up to a whole block, and a block of these two numbers.
+    Lengths(usize, usize),
+    /// After an odd block one bit, which then has none above it.
+    Bit,
 }
 
 impl Part {
-    fn new(data: &[u8], blocks: usize, tail_blocks: usize) -> Part {
-        let steps = blocks / STEP;
-        let len = data.len().min(steps * STEP_BYTES);
-        let mut tail = [0; STEP_BYTES];
-        let rest = &data[len..];
-        tail[STEP_BYTES - tail_blocks * BLOCK..][..rest.len()].copy_from_slice(rest);
-        Part { body: data.as_ptr(), len, steps, tail, tail_blocks, last_pad: PAD }
+    fn new(data: &[u8], end: End) -> Part {
+        let (whole, odd) = (data.len() / BLOCK, usize::from(!data.len().is_multiple_of(BLOCK)));
+        let (steps, last_blocks) = match end {
+            End::Zeros => ((whole + odd) / STEP, (whole + odd) % STEP),
+            End::Lengths(..) => ((whole + odd) / STEP, (whole + odd) % STEP + 1),
+            // The bit needs the last step, which has the odd block.
+            End::Bit => (whole / STEP, whole % STEP + odd),
+        };
+        Part { data: data.as_ptr(), len: data.len(), steps, last_blocks, end }
     }
 
-    /// Filled up with zeros.
-    fn padded(data: &[u8]) -> Part {
-        let blocks = data.len().div_ceil(BLOCK);
-        Part::new(data, blocks, blocks % STEP)
-    }
-
-    /// Filled up with zeros, and one more block.
-    fn padded_then(data: &[u8], last: &[u8; BLOCK]) -> Part {
-        let blocks = data.len().div_ceil(BLOCK);
-        let mut part = Part::new(data, blocks, blocks % STEP + 1);
-        part.tail[STEP_BYTES - BLOCK..].copy_from_slice(last);
-        part
-    }
-
-    /// A message of its own: the bit stands above the last byte.
-    fn message(data: &[u8]) -> Part {
-        let blocks = data.len() / BLOCK;
-        let odd = data.len() % BLOCK;
-        let mut part = Part::new(data, blocks, blocks % STEP + usize::from(odd > 0));
-        if odd > 0 {
-            part.tail[STEP_BYTES - BLOCK + odd] = 1;
-            part.last_pad = 0;
+    /// What an AEAD's message has after the additional data, or another's all.
+    fn text(item: &Authenticated<'_>) -> Part {
+        match item.aead {
+            true => Part::new(item.text, End::Lengths(item.aad.len(), item.text.len())),
+            false => Part::new(item.text, End::Bit),
         }
-        part
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2")]
 unsafe fn by_side_avx512(items: &mut [Authenticated<'_>]) {
-    let count = items.len();
     // Lanes without a message do the first again.
-    let item = |j: usize| if j < count { j } else { 0 };
-    let mut r = Zeroizing::new([[0u64; LANES]; 3]);
-    for j in 0..LANES {
-        let limbs = scalar::r(items[item(j)].key);
-        for i in 0..3 {
-            r[i][j] = limbs[i];
-        }
+    let item = |j: usize| if j < items.len() { j } else { 0 };
+    let mut keys = [_mm512_setzero_si512(); LANES];
+    for (j, key) in keys.iter_mut().enumerate() {
+        // SAFETY: 32 bytes of a key.
+        *key = unsafe { _mm512_maskz_loadu_epi64(0x0f, items[item(j)].key.as_ptr().cast()) };
     }
-    let r1 = power(load(&r));
+    // Columns 0 and 1: the halves of r, of which RFC 8439, 2.5, clears some bits.
+    let columns = transpose(&keys);
+    let low = _mm512_and_si512(columns[0], _mm512_set1_epi64(0x0fff_fffc_0fff_ffff));
+    let high = _mm512_and_si512(columns[1], _mm512_set1_epi64(0x0fff_fffc_0fff_fffc));
+    let r1 = power(split(low, high, _mm512_setzero_si512()));
     let r2 = power(product(&r1.r, &r1));
     let r3 = power(product(&r2.r, &r1));
     let r4 = power(product(&r2.r, &r2));
     let powers = [r4, r3, r2, r1];
     let mut h = [_mm512_setzero_si512(); 3];
+    let mut parts = [Part::new(&[], End::Zeros); LANES];
     if items.iter().any(|item| !item.aad.is_empty()) {
-        let parts: [Part; LANES] = std::array::from_fn(|j| Part::padded(items[item(j)].aad));
-        // SAFETY: the parts' bodies are borrowed.
+        for (j, part) in parts.iter_mut().enumerate() {
+            *part = Part::new(items[item(j)].aad, End::Zeros);
+        }
+        // SAFETY: the parts' bytes are borrowed.
         h = unsafe { take_in(h, &powers, &parts) };
     }
-    let parts: [Part; LANES] = std::array::from_fn(|j| {
-        let item = &items[item(j)];
-        match item.aead {
-            true => Part::padded_then(item.text, &item.lengths()),
-            false => Part::message(item.text),
-        }
-    });
-    // SAFETY: the parts' bodies are borrowed.
+    for (j, part) in parts.iter_mut().enumerate() {
+        *part = Part::text(&items[item(j)]);
+    }
+    // SAFETY: the parts' bytes are borrowed.
     h = unsafe { take_in(h, &powers, &parts) };
     let mut limbs = store(&h);
     for (j, item) in items.iter_mut().enumerate() {
         let (_, s) = item.key.split_last_chunk().expect("16 of 32 bytes");
-        item.tag = scalar::tag([limbs[0][j], limbs[1][j], limbs[2][j]], u128::from_le_bytes(*s));
+        let h = [limbs[0][j], limbs[1][j], limbs[2][j]];
+        item.tag = scalar::tag(h, u128::from_le_bytes(*s));
     }
     limbs.zeroize();
 }
@@ -151,17 +147,17 @@ unsafe fn by_side_avx512(items: &mut [Authenticated<'_>]) {
 /// The values after `parts`.
 ///
 /// # Safety
-/// Every part's body is valid for its length.
+/// Every part's bytes are valid.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2")]
 unsafe fn take_in(mut h: Limbs, powers: &[Power; STEP], parts: &[Part; LANES]) -> Limbs {
-    let all = parts.iter().map(|part| part.len / STEP_BYTES).min().unwrap_or(0);
+    let all = parts.iter().map(|part| (part.len / STEP_BYTES).min(part.steps)).min().unwrap_or(0);
     let steps = parts.iter().map(|part| part.steps).max().unwrap_or(0);
     let pad = _mm512_set1_epi64(PAD as i64);
     for step in 0..all {
         let mut rows = [_mm512_setzero_si512(); LANES];
         for (row, part) in rows.iter_mut().zip(parts) {
-            // SAFETY: the caller's: the body has this step and all its bytes.
-            *row = unsafe { _mm512_loadu_si512(part.body.add(step * STEP_BYTES).cast()) };
+            // SAFETY: the caller's: the part has this step and all its bytes.
+            *row = unsafe { _mm512_loadu_si512(part.data.add(step * STEP_BYTES).cast()) };
         }
         let blocks = blocks(&rows, &[pad; STEP]);
         h = reduce(&sum(&blocks, &h, powers));
@@ -174,34 +170,54 @@ unsafe fn take_in(mut h: Limbs, powers: &[Power; STEP], parts: &[Part; LANES]) -
                 begin |= 1 << j;
                 let at = step * STEP_BYTES;
                 let mask = !0 >> (STEP_BYTES - (part.len - at).min(STEP_BYTES));
-                // SAFETY: the caller's: the mask covers what is left of the body, of which a step
+                // SAFETY: the caller's: the mask covers what is left of the part, of which a step
                 // that counts has a byte at least.
-                *row = unsafe { _mm512_maskz_loadu_epi8(mask, part.body.add(at).cast()) };
+                *row = unsafe { _mm512_maskz_loadu_epi8(mask, part.data.add(at).cast()) };
             }
         }
         let blocks = blocks(&rows, &[pad; STEP]);
         h = some(&blocks, &h, powers, [begin, 0, 0, 0]);
     }
     let mut rows = [_mm512_setzero_si512(); LANES];
-    let mut begin = [0u8; STEP];
-    let mut pads = [[0u64; LANES]; STEP];
+    let (mut begin, mut without_pad) = ([0u8; STEP], 0u8);
     for (j, (row, part)) in rows.iter_mut().zip(parts).enumerate() {
-        // SAFETY: the tail is 64 bytes.
-        *row = unsafe { _mm512_loadu_si512(part.tail.as_ptr().cast()) };
-        for i in STEP - part.tail_blocks..STEP {
-            pads[i][j] = PAD;
+        // Where the blocks begin in the step, and how many bytes they have.
+        let from = STEP_BYTES - part.last_blocks * BLOCK;
+        let len = part.len - part.len.min(part.steps * STEP_BYTES);
+        if len > 0 {
+            let mask = (!0 >> (STEP_BYTES - len)) << from;
+            // SAFETY: the mask covers the part's last `len` bytes; what it does not cover is not read.
+            *row = unsafe {
+                _mm512_maskz_loadu_epi8(
+                    mask,
+                    part.data.add(part.len - len).wrapping_sub(from).cast(),
+                )
+            };
         }
-        if part.tail_blocks > 0 {
-            begin[STEP - part.tail_blocks] |= 1 << j;
-            pads[STEP - 1][j] = part.last_pad;
+        match part.end {
+            End::Zeros => {}
+            End::Lengths(a, b) => {
+                let lengths = _mm_set_epi64x(b as i64, a as i64);
+                *row = _mm512_inserti64x2::<3>(*row, lengths);
+            }
+            End::Bit if len % BLOCK > 0 => {
+                *row = _mm512_mask_set1_epi8(*row, 1 << (from + len), 1);
+                without_pad |= 1 << j;
+            }
+            End::Bit => {}
+        }
+        if part.last_blocks > 0 {
+            begin[STEP - part.last_blocks] |= 1 << j;
         }
     }
-    let mut pad_vectors = [pad; STEP];
-    for (vector, pads) in pad_vectors.iter_mut().zip(&pads) {
-        // SAFETY: 64 bytes.
-        *vector = unsafe { _mm512_loadu_si512(pads.as_ptr().cast()) };
+    let mut pads = [pad; STEP];
+    let mut busy = 0;
+    for (i, (pads, begin)) in pads.iter_mut().zip(begin).enumerate() {
+        busy |= begin;
+        let mask = if i == STEP - 1 { busy & !without_pad } else { busy };
+        *pads = _mm512_maskz_mov_epi64(mask, pad);
     }
-    some(&blocks(&rows, &pad_vectors), &h, powers, begin)
+    some(&blocks(&rows, &pads), &h, powers, begin)
 }
 
 /// A step in which lane `j` begins with block `i` if bit `j` of `begin[i]` is set, and keeps its
