@@ -7,11 +7,9 @@
 
 use std::arch::x86_64::*;
 
-use lookaside_simd::Avx512;
-use zeroize::Zeroize;
-
-use super::scalar::{self, MASK_42, MASK_44, State, multiply};
+use super::scalar::{MASK_42, MASK_44, State, multiply};
 use super::{Authenticated, BLOCK};
+use lookaside_simd::Avx512;
 
 /// Messages side by side.
 pub(super) const LANES: usize = 8;
@@ -135,13 +133,56 @@ unsafe fn by_side_avx512(items: &mut [Authenticated<'_>]) {
     }
     // SAFETY: the parts' bytes are borrowed.
     h = unsafe { take_in(h, &powers, &parts) };
-    let mut limbs = store(&h);
-    for (j, item) in items.iter_mut().enumerate() {
-        let (_, s) = item.key.split_last_chunk().expect("16 of 32 bytes");
-        let h = [limbs[0][j], limbs[1][j], limbs[2][j]];
-        item.tag = scalar::tag(h, u128::from_le_bytes(*s));
+    for (item, tag) in items.iter_mut().zip(tags(&h, columns[2], columns[3])) {
+        item.tag = tag;
     }
-    limbs.zeroize();
+}
+
+/// See [`scalar::tag`](super::scalar::tag); `s` as its halves.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn tags(h: &Limbs, s_low: __m512i, s_high: __m512i) -> [[u8; BLOCK]; LANES] {
+    let mask_44 = _mm512_set1_epi64(MASK_44 as i64);
+    let mask_42 = _mm512_set1_epi64(MASK_42 as i64);
+    let [mut h0, mut h1, mut h2] = *h;
+    for _ in 0..2 {
+        h1 = _mm512_add_epi64(h1, _mm512_srli_epi64::<44>(h0));
+        h2 = _mm512_add_epi64(h2, _mm512_srli_epi64::<44>(h1));
+        let top = _mm512_srli_epi64::<42>(h2);
+        let top_5 = _mm512_add_epi64(top, _mm512_slli_epi64::<2>(top));
+        h0 = _mm512_add_epi64(_mm512_and_si512(h0, mask_44), top_5);
+        h1 = _mm512_and_si512(h1, mask_44);
+        h2 = _mm512_and_si512(h2, mask_42);
+    }
+    // Now below 2^130, but for 5 in the lowest limb at most; with 5 more, 2^130 is reached exactly
+    // where the number is not below 2^130 - 5.
+    let g0 = _mm512_add_epi64(h0, _mm512_set1_epi64(5));
+    let g1 = _mm512_add_epi64(h1, _mm512_srli_epi64::<44>(g0));
+    let g2 = _mm512_add_epi64(h2, _mm512_srli_epi64::<44>(g1));
+    let take = _mm512_test_epi64_mask(g2, _mm512_set1_epi64(1 << 42));
+    h1 = _mm512_add_epi64(h1, _mm512_srli_epi64::<44>(h0));
+    h2 = _mm512_add_epi64(h2, _mm512_srli_epi64::<44>(h1));
+    h0 = _mm512_and_si512(_mm512_mask_mov_epi64(h0, take, g0), mask_44);
+    h1 = _mm512_and_si512(_mm512_mask_mov_epi64(h1, take, g1), mask_44);
+    h2 = _mm512_and_si512(_mm512_mask_mov_epi64(h2, take, g2), mask_42);
+    let low = _mm512_or_si512(h0, _mm512_slli_epi64::<44>(h1));
+    let high = _mm512_or_si512(_mm512_srli_epi64::<20>(h1), _mm512_slli_epi64::<24>(h2));
+    let low = _mm512_add_epi64(low, s_low);
+    let carry = _mm512_cmplt_epu64_mask(low, s_low);
+    let high = _mm512_add_epi64(high, s_high);
+    let high = _mm512_mask_add_epi64(high, carry, high, _mm512_set1_epi64(1));
+    // Lanes 0 2 4 6, then 1 3 5 7.
+    let halves = [_mm512_unpacklo_epi64(low, high), _mm512_unpackhi_epi64(low, high)];
+    let mut out = [[0; BLOCK]; LANES];
+    for (odd, half) in halves.into_iter().enumerate() {
+        let mut tags = [[0; BLOCK]; LANES / 2];
+        // SAFETY: 64 bytes.
+        unsafe { _mm512_storeu_si512(tags.as_mut_ptr().cast(), half) };
+        for (i, tag) in tags.into_iter().enumerate() {
+            out[2 * i + odd] = tag;
+        }
+    }
+    out
 }
 
 /// The values after `parts`.
@@ -310,14 +351,13 @@ fn product(a: &Limbs, b: &Power) -> Limbs {
 }
 
 #[inline]
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512f,avx512ifma")]
 fn power(r: Limbs) -> Power {
-    // 20 = 16 + 4.
-    let mut out = Power { r, r_20: [r[1], r[2]] };
-    for limb in &mut out.r_20 {
-        *limb = _mm512_add_epi64(_mm512_slli_epi64::<4>(*limb), _mm512_slli_epi64::<2>(*limb));
-    }
-    out
+    // A product and not shifts, which the compiler would make into a slower one of 64 bits.
+    let (zero, twenty) = (_mm512_setzero_si512(), _mm512_set1_epi64(20));
+    let r_20 =
+        [_mm512_madd52lo_epu64(zero, r[1], twenty), _mm512_madd52lo_epu64(zero, r[2], twenty)];
+    Power { r, r_20 }
 }
 
 #[inline]
@@ -334,17 +374,6 @@ fn load(lanes: &[[u64; LANES]; 3]) -> Limbs {
     for (out, lanes) in out.iter_mut().zip(lanes) {
         // SAFETY: 64 bytes.
         *out = unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) };
-    }
-    out
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn store(limbs: &Limbs) -> [[u64; LANES]; 3] {
-    let mut out = [[0; LANES]; 3];
-    for (out, limbs) in out.iter_mut().zip(limbs) {
-        // SAFETY: 64 bytes.
-        unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), *limbs) };
     }
     out
 }
