@@ -38,7 +38,7 @@ struct Packets {
 
 impl Packets {
     fn new(count: usize, len: usize) -> Packets {
-        let byte = |i: usize, j: usize| (i * 31 + j * 7 + (i * j >> 3)) as u8;
+        let byte = |i: usize, j: usize| (i * 31 + j * 7 + ((i * j) >> 3)) as u8;
         Packets {
             keys: (0..count).map(|i| std::array::from_fn(|j| byte(i, j))).collect(),
             nonces: (0..count).map(|i| std::array::from_fn(|j| byte(i + 99, j))).collect(),

@@ -50,7 +50,7 @@ pub(super) fn absorb<'a>(_: Avx512, state: &mut State, data: &'a [u8]) -> &'a [u
     if data.len() < SHORT {
         return data;
     }
-    let (now, rest) = data.split_at(data.len() / (LANES * BLOCK) * (LANES * BLOCK));
+    let (now, rest) = data.split_at(data.len() / GROUP * GROUP);
     // SAFETY: the token proves the features.
     unsafe { absorb_avx512(state, now) };
     rest
@@ -307,9 +307,9 @@ fn accumulate(sum: &mut Sum, a: &Limbs, b: &Power) {
     let [r1_20, r2_20] = b.r_20;
     // By rows of the product: limb i of `a` meets the limbs of `b` that carry it to limb k.
     for (a, b) in [(a[0], [r0, r1, r2]), (a[1], [r2_20, r0, r1]), (a[2], [r1_20, r2_20, r0])] {
-        for k in 0..3 {
-            sum.low[k] = _mm512_madd52lo_epu64(sum.low[k], a, b[k]);
-            sum.high[k] = _mm512_madd52hi_epu64(sum.high[k], a, b[k]);
+        for ((low, high), b) in sum.low.iter_mut().zip(&mut sum.high).zip(b) {
+            *low = _mm512_madd52lo_epu64(*low, a, b);
+            *high = _mm512_madd52hi_epu64(*high, a, b);
         }
     }
 }
@@ -429,11 +429,26 @@ fn transpose(rows: &[__m512i; LANES]) -> [__m512i; 8] {
     out
 }
 
+/// Eight blocks, one for each lane.
+const GROUP: usize = LANES * BLOCK;
+
+/// The limbs of the eight blocks at `at`, in lanes of the order 0 4 1 5 2 6 3 7.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vbmi2")]
+fn group(data: &[u8], at: usize) -> Limbs {
+    let group = data[at..at + GROUP].as_ptr();
+    // SAFETY: two vectors within the group.
+    let (a, b) = unsafe {
+        (_mm512_loadu_si512(group.cast()), _mm512_loadu_si512(group.add(GROUP / 2).cast()))
+    };
+    let pad = _mm512_set1_epi64(PAD as i64);
+    split(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b), pad)
+}
+
 /// Takes in whole groups of eight blocks: block `8i + j` in lane `j`, the steps by `r^8`, and at the
 /// end lane `j` by `r^(8 - j)`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2")]
 fn absorb_avx512(state: &mut State, data: &[u8]) {
-    const GROUP: usize = LANES * BLOCK;
     // r^1 to r^8 and r^16 to r^32; depth matters more than number.
     let r1 = state.r;
     let r2 = multiply(r1, r1);
@@ -442,21 +457,9 @@ fn absorb_avx512(state: &mut State, data: &[u8]) {
     let (r7, r8) = (multiply(r4, r3), multiply(r4, r4));
     let by_8 = power(broadcast(&r8));
     let h = load(&state.h.map(|limb| [limb, 0, 0, 0, 0, 0, 0, 0]));
-    let pad = _mm512_set1_epi64(PAD as i64);
-    // SAFETY: `at + GROUP` is at most the data's length wherever this is used.
-    let group = |at: usize| unsafe { data.as_ptr().add(at).cast::<__m512i>() };
-    macro_rules! group {
-        ($at:expr) => {{
-            // SAFETY: two vectors within the data.
-            let (a, b) =
-                unsafe { (_mm512_loadu_si512(group($at)), _mm512_loadu_si512(group($at).add(1))) };
-            // The lanes are blocks 0 4 1 5 2 6 3 7.
-            split(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b), pad)
-        }};
-    }
     // The newest group waits for its factor, which the next step brings: the last has others. Lane 0
     // of the first group is where the value so far is added.
-    let mut h = add(&h, &group!(0));
+    let mut h = add(&h, &group(data, 0));
     let mut at = GROUP;
     if data.len() - at >= STEP * GROUP {
         let r16 = multiply(r8, r8);
@@ -465,17 +468,18 @@ fn absorb_avx512(state: &mut State, data: &[u8]) {
         let (by_24, by_32) = (power(broadcast(&r24)), power(broadcast(&r32)));
         while data.len() - at >= STEP * GROUP {
             // h r^32 + m0 r^24 + m1 r^16 + m2 r^8 + m3.
-            let mut sum = Sum { low: group!(at + 3 * GROUP), high: [_mm512_setzero_si512(); 3] };
-            accumulate(&mut sum, &group!(at), &by_24);
-            accumulate(&mut sum, &group!(at + GROUP), &by_16);
-            accumulate(&mut sum, &group!(at + 2 * GROUP), &by_8);
+            let mut sum =
+                Sum { low: group(data, at + 3 * GROUP), high: [_mm512_setzero_si512(); 3] };
+            accumulate(&mut sum, &group(data, at), &by_24);
+            accumulate(&mut sum, &group(data, at + GROUP), &by_16);
+            accumulate(&mut sum, &group(data, at + 2 * GROUP), &by_8);
             accumulate(&mut sum, &h, &by_32);
             h = reduce(&sum);
             at += STEP * GROUP;
         }
     }
     while at < data.len() {
-        h = add(&product(&h, &by_8), &group!(at));
+        h = add(&product(&h, &by_8), &group(data, at));
         at += GROUP;
     }
     // The lanes are blocks 0 4 1 5 2 6 3 7 of each group.
