@@ -472,8 +472,10 @@ pub(crate) fn cbc_encrypt<'k, E: Engine<'k>, const B: usize>(
             for (i, lane) in lanes[..used].iter().enumerate() {
                 // SAFETY: `step < left`: the block lies within the lane's text.
                 let text: [u8; B] = unsafe { block(lane.src.add(step * B)) };
-                for k in 0..B {
-                    input.0[i * B + k] = text[k] ^ output.0[i * B + k];
+                let chain = &output.0[i * B..(i + 1) * B];
+                let sum = input.0[i * B..(i + 1) * B].iter_mut();
+                for ((sum, text), chain) in sum.zip(text).zip(chain) {
+                    *sum = text ^ chain;
                 }
             }
             // SAFETY: each is GROUP bytes.
