@@ -7,6 +7,8 @@
 mod packet;
 mod session;
 mod spec;
+#[doc(hidden)]
+pub mod tls;
 
 pub use packet::{Direction, Error, Packet, Parts, Span, Text};
 pub use session::Session;
