@@ -225,9 +225,9 @@ fn mac_lane(
         Auth::Hmac(hash) if key.len() > hash.block_len() => {
             let mut short = Zeroizing::new([0; 64]);
             let short = &mut short[..hash.len()];
-            let mut state = HashState::new(hash)?;
-            state.update(key);
-            state.finish(short);
+            let mut state = HashState::new(hash);
+            state.update(Cpu::host(), key);
+            state.finish(Cpu::host(), short);
             schedule.set_hmac(functions, hash, short)?;
         }
         Auth::Hmac(hash) => schedule.set_hmac(functions, hash, key)?,
