@@ -1,10 +1,9 @@
 //! Hashes and MACs: a key prepared once, and a text under way.
 
-use lookaside_cipher_kernel::{kasumi, snow3g, zuc};
+use lookaside_cipher_kernel::{kasumi, poly1305, snow3g, zuc};
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
-use crate::library::aws_lc::Poly1305;
 use crate::library::aws_lc_aead::{Aead, Gcm};
 use crate::{Auth, Error, Hash, Text};
 
@@ -49,7 +48,7 @@ pub(crate) enum State {
     /// GMAC.
     Gmac(Gcm),
     /// Poly1305.
-    Poly1305(Poly1305),
+    Poly1305(poly1305::Running),
     /// The 3GPP algorithms: IV and text, which is collected.
     Text {
         /// The IV.
@@ -185,7 +184,7 @@ impl Key {
                 gcm.start(iv, true)?;
                 State::Gmac(gcm)
             }
-            Kind::Poly1305(key) => State::Poly1305(Poly1305::new(key)),
+            Kind::Poly1305(key) => State::Poly1305(poly1305::Running::new(key)),
             Kind::Kasumi(_) | Kind::Snow3g(_) | Kind::Zuc(_) => {
                 let mut block = [0; 16];
                 block[..iv.len()].copy_from_slice(iv);
@@ -211,7 +210,7 @@ impl Key {
             (_, State::Hash(hash)) => hash.update(&self.cpu, text),
             (Kind::Chained(key), State::Chained(chain)) => key.absorb(chain, text),
             (_, State::Gmac(gcm)) => gcm.aad(text)?,
-            (_, State::Poly1305(state)) => state.update(text),
+            (_, State::Poly1305(state)) => state.update(&self.cpu, text),
             (_, State::Text { text: collected, .. }) => collected.extend_from_slice(text),
             // `begin` makes no other pairs.
             _ => unreachable!("the state of another MAC"),
@@ -236,7 +235,7 @@ impl Key {
                 tag.copy_from_slice(&key.finish(chain)?[..len]);
             }
             (_, State::Gmac(gcm)) => gcm.tag(tag)?,
-            (_, State::Poly1305(state)) => tag.copy_from_slice(&state.finish()[..len]),
+            (_, State::Poly1305(state)) => tag.copy_from_slice(&state.clone().finish()[..len]),
             (_, State::Text { iv, text }) => {
                 tag.copy_from_slice(&self.mobile(iv, text, 0)?[..len]);
             }

@@ -1,6 +1,6 @@
 //! The ciphers: a key expanded once, and where a text stands.
 
-use lookaside_cipher_kernel::{kasumi, sm4, snow3g, zuc};
+use lookaside_cipher_kernel::{chacha20, kasumi, sm4, snow3g, zuc};
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
@@ -74,6 +74,10 @@ impl F8 {
     }
 }
 
+/// From this length on the kernel's sixteen blocks at once are quicker than AWS-LC's eight, which are
+/// AVX2's.
+pub(crate) const LONG: usize = 512;
+
 /// ChaCha20's counter and nonce.
 #[derive(Clone)]
 pub(crate) struct ChaCha20 {
@@ -105,7 +109,7 @@ impl ChaCha20 {
     }
 
     /// Any length.
-    pub(crate) fn process(&mut self, key: &[u8; 32], text: &mut Text<'_>) {
+    pub(crate) fn process(&mut self, cpu: &Cpu, key: &[u8; 32], text: &mut Text<'_>) {
         let mut at = 0;
         while at < text.len() {
             let left = text.len() - at;
@@ -119,7 +123,12 @@ impl ChaCha20 {
                 let room = (1 << 32) - u64::from(self.counter);
                 let blocks = room.min(left as u64 / 64).min(u64::from(u32::MAX)) as u32;
                 let len = blocks as usize * 64;
-                aws_lc::chacha20(key, &self.nonce, self.counter, &mut slice(text, at, len));
+                let (nonce, counter, mut text) = (&self.nonce, self.counter, slice(text, at, len));
+                if len >= LONG && cpu.avx512().is_some() {
+                    chacha20::apply(cpu, &mut [chacha20::Packet { key, counter, nonce, text }]);
+                } else {
+                    aws_lc::chacha20(key, nonce, counter, &mut text);
+                }
                 self.advance(blocks);
                 at += len;
             } else {
@@ -271,7 +280,7 @@ impl Key {
                 blocks::sm4_ctr(cpu, key, counter, text);
             }
             (Expanded::Sm4(key), _) => blocks::sm4_ecb(cpu, key, direction, text),
-            (Expanded::ChaCha20(key), State::ChaCha20(state)) => state.process(key, text),
+            (Expanded::ChaCha20(key), State::ChaCha20(state)) => state.process(cpu, key, text),
             (Expanded::Kasumi(key), State::Kasumi(state)) => state.process(cpu, key, text),
             (Expanded::Snow3g(_), State::Snow3g(state)) => state.apply(text),
             (Expanded::Zuc(_), State::Zuc(state)) => state.apply(text),
