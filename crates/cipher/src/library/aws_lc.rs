@@ -18,6 +18,12 @@ pub(crate) fn equal(a: &[u8], b: &[u8]) -> bool {
         && unsafe { aws::CRYPTO_memcmp(a.as_ptr().cast(), b.as_ptr().cast(), a.len()) == 0 }
 }
 
+/// Overwrites what may be secret. `zeroize` does so byte by byte, which a packet would feel.
+pub(crate) fn cleanse(bytes: &mut [u8]) {
+    // SAFETY: writable for the length.
+    unsafe { aws::OPENSSL_cleanse(bytes.as_mut_ptr().cast(), bytes.len()) };
+}
+
 /// A structure on the heap, all zeros: plain data that AWS-LC fills in.
 fn zeroed<T>() -> Box<T> {
     // SAFETY: called below for key schedules and states only, integers all, which zero is valid for.

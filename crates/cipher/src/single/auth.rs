@@ -226,9 +226,7 @@ impl Key {
                 let mut digest = Zeroizing::new([0; MAX_DIGEST]);
                 let digest = &mut digest[..inner.hash.len()];
                 state.finish(cpu, digest);
-                let mut outer = outer.clone();
-                outer.update(cpu, digest);
-                outer.finish(cpu, tag);
+                outer.whole(cpu, digest, tag);
             }
             (_, State::Hash(state)) => state.finish(cpu, tag),
             (Kind::Chained(key), State::Chained(chain)) => {
@@ -270,19 +268,29 @@ impl Key {
         spare_bits: u8,
         tag: &mut [u8],
     ) -> Result<(), Error> {
-        if let Kind::Kasumi(_) | Kind::Snow3g(_) | Kind::Zuc(_) = &self.kind {
-            tag.copy_from_slice(&self.mobile(iv, text, spare_bits)?[..tag.len()]);
-            return Ok(());
+        let cpu = &self.cpu;
+        match &self.kind {
+            Kind::Plain(hash) => hash.whole(cpu, text, tag),
+            Kind::Nested { inner, outer } => {
+                let mut digest = Zeroizing::new([0; MAX_DIGEST]);
+                let digest = &mut digest[..inner.hash.len()];
+                inner.whole(cpu, text, digest);
+                outer.whole(cpu, digest, tag);
+            }
+            Kind::Gmac { whole, .. } => {
+                let none = &mut Text::InPlace(&mut []);
+                let full = whole.seal(iv, text, none).ok_or(Error::Library("AES-GMAC"))?;
+                tag.copy_from_slice(&full[..tag.len()]);
+            }
+            Kind::Kasumi(_) | Kind::Snow3g(_) | Kind::Zuc(_) => {
+                tag.copy_from_slice(&self.mobile(iv, text, spare_bits)?[..tag.len()]);
+            }
+            Kind::Chained(_) | Kind::Poly1305(_) => {
+                let mut state = self.begin(iv)?;
+                self.update(&mut state, text)?;
+                self.finish(&mut state, tag)?;
+            }
         }
-        if let Kind::Gmac { whole, .. } = &self.kind {
-            let full = whole
-                .seal(iv, text, &mut Text::InPlace(&mut []))
-                .ok_or(Error::Library("AES-GMAC"))?;
-            tag.copy_from_slice(&full[..tag.len()]);
-            return Ok(());
-        }
-        let mut state = self.begin(iv)?;
-        self.update(&mut state, text)?;
-        self.finish(&mut state, tag)
+        Ok(())
     }
 }
