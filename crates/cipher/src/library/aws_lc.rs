@@ -129,7 +129,9 @@ pub(crate) struct Counter {
 
 impl Drop for Counter {
     fn drop(&mut self) {
-        self.pad.zeroize();
+        if self.used > 0 {
+            cleanse(&mut self.pad);
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use lookaside_cipher_kernel::{kasumi, poly1305, snow3g, zuc};
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
+use crate::library::aws_lc::cleanse;
 use crate::library::aws_lc_aead::{Aead, Gcm};
 use crate::{Auth, Error, Hash, Text};
 
@@ -197,6 +198,10 @@ impl Key {
     pub(crate) fn restart(&self, state: &mut State, iv: &[u8]) -> Result<(), Error> {
         match (&self.kind, state) {
             (Kind::Gmac { .. }, State::Gmac(gcm)) => gcm.start(iv, true),
+            (Kind::Plain(hash) | Kind::Nested { inner: hash, .. }, State::Hash(state)) => {
+                state.reset(hash);
+                Ok(())
+            }
             (_, state) => {
                 *state = self.begin(iv)?;
                 Ok(())
@@ -272,10 +277,11 @@ impl Key {
         match &self.kind {
             Kind::Plain(hash) => hash.whole(cpu, text, tag),
             Kind::Nested { inner, outer } => {
-                let mut digest = Zeroizing::new([0; MAX_DIGEST]);
+                let mut digest = [0; MAX_DIGEST];
                 let digest = &mut digest[..inner.hash.len()];
                 inner.whole(cpu, text, digest);
                 outer.whole(cpu, digest, tag);
+                cleanse(digest);
             }
             Kind::Gmac { whole, .. } => {
                 let none = &mut Text::InPlace(&mut []);

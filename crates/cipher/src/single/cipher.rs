@@ -84,15 +84,23 @@ pub(crate) struct ChaCha20 {
     counter: u32,
     nonce: [u8; 12],
     /// The last block of key stream, and how much of it is used up; 64: all.
-    pad: Zeroizing<[u8; 64]>,
+    pad: [u8; 64],
     used: usize,
+}
+
+impl Drop for ChaCha20 {
+    fn drop(&mut self) {
+        if self.used < 64 {
+            aws_lc::cleanse(&mut self.pad);
+        }
+    }
 }
 
 impl ChaCha20 {
     /// `iv`: counter and nonce (RFC 8439 section 2.3).
     pub(crate) fn new(iv: &[u8; 16]) -> ChaCha20 {
         let [a, b, c, d, nonce @ ..] = *iv;
-        let pad = Zeroizing::new([0; 64]);
+        let pad = [0; 64];
         ChaCha20 { counter: u32::from_le_bytes([a, b, c, d]), nonce, pad, used: 64 }
     }
 
@@ -133,7 +141,7 @@ impl ChaCha20 {
                 at += len;
             } else {
                 self.pad.fill(0);
-                let pad = &mut Text::InPlace(&mut *self.pad);
+                let pad = &mut Text::InPlace(&mut self.pad);
                 aws_lc::chacha20(key, &self.nonce, self.counter, pad);
                 self.advance(1);
                 self.used = 0;

@@ -139,6 +139,13 @@ impl HashState {
         HashState { hash, buffered: 0, length: 0, words, buffer: [0; MAX_BLOCK] }
     }
 
+    /// Becomes what `from` is, a state of the same hash.
+    pub(crate) fn reset(&mut self, from: &HashState) {
+        cleanse(&mut self.buffer[..self.buffered]);
+        (self.words, self.length, self.buffered) = (from.words, from.length, from.buffered);
+        self.buffer[..from.buffered].copy_from_slice(&from.buffer[..from.buffered]);
+    }
+
     /// More text.
     pub(crate) fn update(&mut self, cpu: &Cpu, mut text: &[u8]) {
         let block = self.hash.block_len();
