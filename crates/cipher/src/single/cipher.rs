@@ -9,6 +9,7 @@ use crate::{Cipher, Direction, Error, Text};
 
 use super::aes::Aes;
 use super::blocks::{self, Des};
+use super::hash::Words;
 
 /// A cipher's key.
 pub(crate) struct Key {
@@ -320,6 +321,20 @@ impl Key {
             (Expanded::Snow3g(key), _) => snow3g::uea2(key, &padded(iv), text, spare_bits),
             (Expanded::Zuc(key), _) => zuc::eea3(key, &padded(iv), text, spare_bits),
             _ => self.process(&mut self.begin(iv), direction, text),
+        }
+    }
+
+    /// See [`Aes::hash_and_encrypt`]: AES-CBC, and nothing for another cipher.
+    pub(crate) fn hash_and_encrypt(
+        &self,
+        iv: &mut Block,
+        text: &mut [u8],
+        from: usize,
+        words: &mut Words,
+    ) -> usize {
+        match (&self.expanded, self.cipher) {
+            (Expanded::Aes(aes), Cipher::AesCbc) => aes.hash_and_encrypt(iv, text, from, words),
+            _ => 0,
         }
     }
 

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
-use crate::library::aws_lc::equal;
+use crate::library::aws_lc::{cleanse, equal};
 use crate::{Direction, Error, Span, Text};
 
 use super::hash::{HashState, MAX_BLOCK, MAX_DIGEST};
@@ -62,21 +62,32 @@ fn seal(
     span: Span,
 ) -> Result<usize, Error> {
     let len = span.len as usize;
-    let (inner, _) = nested(&key.auth)?;
+    let cpu = key.auth.cpu();
+    let (inner, outer) = nested(&key.auth)?;
     let mac_len = inner.hash.len();
-    let mut state = key.auth.begin(&[])?;
-    key.auth.update(&mut state, header)?;
-    key.auth.update(&mut state, &(span.len as u16).to_be_bytes())?;
-    key.auth.update(&mut state, read(text, span))?;
+    let mut state = inner.clone();
+    state.update(cpu, header);
+    state.update(cpu, &(span.len as u16).to_be_bytes());
 
     cipher::copy(&mut region(text, span));
     let sealed = (len + mac_len) / 16 * 16 + 16;
     let record = write(text, Span { len: sealed as u32, ..span });
-    key.auth.finish(&mut state, &mut record[len..len + mac_len])?;
+    let mut iv: [u8; 16] = iv.try_into().map_err(|_| Error::BadInput("the length of the IV"))?;
+    // What fills the hash's block, then as much of both as goes together.
+    let first = len.min(inner.hash.block_len() - state.buffered);
+    state.update(cpu, &record[..first]);
+    let both = key.cipher.hash_and_encrypt(&mut iv, &mut record[..len], first, &mut state.words);
+    state.length += both as u64;
+    state.update(cpu, &record[first + both..len]);
+
+    let mut digest = [0; MAX_DIGEST];
+    state.finish(cpu, &mut digest[..mac_len]);
+    outer.whole(cpu, &digest[..mac_len], &mut record[len..len + mac_len]);
+    cleanse(&mut digest);
     let padding = sealed - len - mac_len;
     record[len + mac_len..].fill((padding - 1) as u8);
-    let mut state = key.cipher.begin(iv);
-    key.cipher.process(&mut state, Direction::Seal, &mut Text::InPlace(record));
+    let rest = &mut Text::InPlace(&mut record[both..]);
+    key.cipher.process(&mut key.cipher.begin(&iv), Direction::Seal, rest);
     Ok(sealed)
 }
 
