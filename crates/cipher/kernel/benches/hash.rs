@@ -13,7 +13,10 @@ use lookaside_simd::{Cpu, Tier};
 
 const NAMES: [&str; 6] = ["MD5", "SHA1", "SHA2-256", "SHA2-512", "SM3", "SHA3-256"];
 const SIZES: [usize; 4] = [64, 256, 1024, 16384];
-const COUNTS: [usize; 5] = [1, 4, 8, 16, 32];
+const COUNTS: [usize; 9] = [1, 2, 4, 6, 8, 10, 12, 16, 32];
+
+/// The most messages in a call.
+const MOST: usize = COUNTS[COUNTS.len() - 1];
 
 /// The longest block: SHA-512's needs up to 16 + 128 bytes of padding.
 const TAIL: usize = 256;
@@ -47,13 +50,12 @@ fn tail(name: &str, block: usize, message: &[u8], tail: &mut [u8; TAIL]) -> usiz
 
 /// Digests of all `inputs` by one call.
 macro_rules! ours {
-    ($name:ident, $block:literal, $start:expr, $to_bytes:ident, $inputs:ident, $digests:ident,
+    ($name:ident, $block:literal, $start:expr, $to_bytes:ident, $inputs:ident, $tails:ident, $digests:ident,
         $messages:ident => $compress:expr) => {{
-        let mut tails = [[0; TAIL]; 32];
-        let mut states = [$start; 32];
-        let mut $messages: Vec<_> = states
+        let mut states = [$start; MOST];
+        let mut $messages: Vec<_> = states[..$inputs.len()]
             .iter_mut()
-            .zip(&mut tails)
+            .zip($tails)
             .zip($inputs)
             .map(|((state, room), input)| {
                 let len = tail($name, $block, input, room);
@@ -71,19 +73,27 @@ macro_rules! ours {
     }};
 }
 
-fn ours(cpu: &Cpu, name: &str, inputs: &[&[u8]], digests: &mut [[u8; 64]]) {
+fn ours(
+    cpu: &Cpu,
+    name: &str,
+    inputs: &[&[u8]],
+    tails: &mut [[u8; TAIL]; MOST],
+    digests: &mut [[u8; 64]],
+) {
     match name {
-        "MD5" => ours!(name, 64, MD5_START, to_le_bytes, inputs, digests, m => md5(cpu, m)),
-        "SHA1" => ours!(name, 64, SHA1_START, to_be_bytes, inputs, digests, m => sha1(cpu, m)),
+        "MD5" => ours!(name, 64, MD5_START, to_le_bytes, inputs, tails, digests, m => md5(cpu, m)),
+        "SHA1" => {
+            ours!(name, 64, SHA1_START, to_be_bytes, inputs, tails, digests, m => sha1(cpu, m))
+        }
         "SHA2-256" => {
-            ours!(name, 64, SHA256_START, to_be_bytes, inputs, digests, m => sha256(cpu, m))
+            ours!(name, 64, SHA256_START, to_be_bytes, inputs, tails, digests, m => sha256(cpu, m))
         }
         "SHA2-512" => {
-            ours!(name, 128, SHA512_START, to_be_bytes, inputs, digests, m => sha512(cpu, m))
+            ours!(name, 128, SHA512_START, to_be_bytes, inputs, tails, digests, m => sha512(cpu, m))
         }
-        "SM3" => ours!(name, 64, SM3_START, to_be_bytes, inputs, digests, m => sm3(cpu, m)),
+        "SM3" => ours!(name, 64, SM3_START, to_be_bytes, inputs, tails, digests, m => sm3(cpu, m)),
         _ => {
-            ours!(name, 136, KECCAK_START, to_le_bytes, inputs, digests, m => keccak(cpu, 136, m))
+            ours!(name, 136, KECCAK_START, to_le_bytes, inputs, tails, digests, m => keccak(cpu, 136, m))
         }
     }
 }
@@ -128,7 +138,8 @@ fn main() {
     let tier = wanted.next().map(|name| name.parse::<Tier>().expect("generic, avx2 or avx512"));
     let cpu = tier.map_or_else(|| Cpu::host().clone(), Cpu::with_cap);
     println!("{} tier. OpenSSL in MB/s; ours in times that.", cpu.tier());
-    let bytes: Vec<u8> = (0..SIZES[3] + 64 * 32).map(|i| (i * i >> 7) as u8).collect();
+    let mut tails = [[0; TAIL]; MOST];
+    let bytes: Vec<u8> = (0..SIZES[3] + 64 * MOST).map(|i| (i * i >> 7) as u8).collect();
     for name in NAMES.into_iter().filter(|name| only.as_ref().is_none_or(|only| only == name)) {
         let rival = OpenSsl::new(name);
         println!("{name:10}{:>10}{}", "OpenSSL", COUNTS.map(|n| format!("{n:>8} msg")).concat());
@@ -137,13 +148,13 @@ fn main() {
             let mut rival_mb_per_s = 0.0;
             for count in COUNTS {
                 let inputs: Vec<&[u8]> = (0..count).map(|i| &bytes[64 * i..][..size]).collect();
-                let (mut own, mut other) = ([[0; 64]; 32], [[0; 64]; 32]);
+                let (mut own, mut other) = ([[0; 64]; MOST], [[0; 64]; MOST]);
                 let calls = (200_000 / (count * (size + 64))).max(1);
                 let (mut own_ns, mut other_ns) = (u64::MAX, u64::MAX);
                 for _ in 0..25 {
                     let start = now_ns();
                     for _ in 0..calls {
-                        ours(&cpu, name, &inputs, &mut own[..count]);
+                        ours(&cpu, name, &inputs, &mut tails, &mut own[..count]);
                     }
                     let middle = now_ns();
                     for _ in 0..calls {

@@ -8,9 +8,10 @@
 //!
 //! | | AVX-512 | AVX2 | SHA instructions |
 //! |---|---|---|---|
-//! | MD5, SM3 | 16 lanes | 8 lanes | |
-//! | SHA-1, SHA-256 | 16 lanes | 8 lanes | 2 messages interleaved |
-//! | SHA-512, Keccak | 8 lanes | 4 lanes | |
+//! | MD5 | 2 x 16 lanes, 16 or 8 | 8 lanes | |
+//! | SM3 | 16 lanes or 8 | 8 lanes | |
+//! | SHA-1, SHA-256 | 16 lanes or 8 | 8 lanes | 2 messages interleaved |
+//! | SHA-512, Keccak | 8 lanes or 4 | 4 lanes | |
 //!
 //! Everything but the last column is one source per algorithm, over the trait `lanes::Lanes`; on
 //! other CPUs its portable form of one lane serves. All take constant time for messages of given
@@ -37,6 +38,8 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod sha_ni;
+#[cfg(target_arch = "x86_64")]
+mod two;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
@@ -123,10 +126,13 @@ pub fn lanes(cpu: &Cpu, algorithm: Algorithm) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
         let bits_64 = matches!(algorithm, Sha512 | Keccak);
+        if cpu.avx512().is_some() && algorithm == Md5 {
+            return 32;
+        }
         if cpu.avx512().is_some() {
             return if bits_64 { 8 } else { 16 };
         }
-        if has_sha_ni(cpu) && matches!(algorithm, Sha1 | Sha256) {
+        if has_sha_ni(cpu) && algorithm == Sha256 {
             return 2;
         }
         if cpu.avx2().is_some() {
@@ -164,7 +170,7 @@ struct Floors {
 /// floor of lanes are busy, and leaves the rest to the next.
 macro_rules! serve {
     ($cpu:ident, $messages:ident, $block:expr, $name:ident, $word:ident, $floors:expr
-        $(, sha_ni $sha_ni:ident)? $(, with $more:ident)?) => {
+        $(, two $two:ident)? $(, sha_ni $sha_ni:ident)? $(, with $more:ident)?) => {
         let mut left = $messages.len();
         // `$run` may assume that pointers and lengths are those of messages.
         macro_rules! stage {
@@ -183,6 +189,7 @@ macro_rules! serve {
         {
             use x86_64::$name as tiers;
             if let Some(token) = $cpu.avx512() {
+                $( stage!(17, |s, d, n| x86_64::$two(token, s, d, n)); )?
                 stage!(floors.avx512, |s, d, n| tiers::avx512(token, s, d, n $(, $more)?));
                 stage!(floors.avx512_256, |s, d, n| tiers::avx512_256(token, s, d, n $(, $more)?));
             } else if let Some(token) = $cpu.avx2() {
@@ -206,20 +213,21 @@ macro_rules! serve {
 
 /// Compresses blocks of 64 bytes by MD5.
 pub fn md5(cpu: &Cpu, messages: &mut [Message<'_, [u32; 4]>]) {
-    serve!(cpu, messages, 64, md5, u32, Floors { avx512: 9, avx512_256: 2, avx2: 2 });
+    let floors = Floors { avx512: 9, avx512_256: 1, avx2: 2 };
+    serve!(cpu, messages, 64, md5, u32, floors, two md5_two);
 }
 
 /// Compresses blocks of 64 bytes by SHA-1.
 pub fn sha1(cpu: &Cpu, messages: &mut [Message<'_, [u32; 5]>]) {
-    let avx2 = if has_sha_ni(cpu) { 6 } else { 3 };
-    let floors = Floors { avx512: 9, avx512_256: 3, avx2 };
+    let avx2 = if has_sha_ni(cpu) { 5 } else { 3 };
+    let floors = Floors { avx512: 10, avx512_256: 3, avx2 };
     serve!(cpu, messages, 64, sha1, u32, floors, sha_ni sha1);
 }
 
 /// Compresses blocks of 64 bytes by SHA-256, which is SHA-224 too.
 pub fn sha256(cpu: &Cpu, messages: &mut [Message<'_, [u32; 8]>]) {
     let avx2 = if has_sha_ni(cpu) { usize::MAX } else { 3 };
-    let floors = Floors { avx512: 9, avx512_256: 6, avx2 };
+    let floors = Floors { avx512: 11, avx512_256: 6, avx2 };
     serve!(cpu, messages, 64, sha256, u32, floors, sha_ni sha256);
 }
 
@@ -230,7 +238,7 @@ pub fn sha512(cpu: &Cpu, messages: &mut [Message<'_, [u64; 8]>]) {
 
 /// Compresses blocks of 64 bytes by SM3.
 pub fn sm3(cpu: &Cpu, messages: &mut [Message<'_, [u32; 8]>]) {
-    serve!(cpu, messages, 64, sm3, u32, Floors { avx512: 9, avx512_256: 2, avx2: 2 });
+    serve!(cpu, messages, 64, sm3, u32, Floors { avx512: 9, avx512_256: 2, avx2: 3 });
 }
 
 /// Absorbs blocks of `rate` bytes into Keccak-f\[1600\] sponges: SHA-3, SHAKE and their kin, whose

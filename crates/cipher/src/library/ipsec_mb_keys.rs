@@ -142,7 +142,12 @@ impl Schedule {
     }
 
     /// SNOW 3G; the cipher's key and the MAC's are the same here.
-    pub(crate) fn set_snow3g(&mut self, functions: &Functions, key: &[u8], mac: bool) -> Option<()> {
+    pub(crate) fn set_snow3g(
+        &mut self,
+        functions: &Functions,
+        key: &[u8],
+        mac: bool,
+    ) -> Option<()> {
         let make = functions.0.snow3g_schedule.filter(|_| key.len() == 16)?;
         let part = self.at(if mac { AUTH } else { 0 });
         // SAFETY: 16 bytes of key, and as many of schedule.

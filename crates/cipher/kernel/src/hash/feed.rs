@@ -107,8 +107,9 @@ fn start<W, const N: usize>(
 
 /// The messages that wait for a lane.
 struct Queue {
-    /// Of the messages of a group that have blocks: how many, and which message of the group.
-    group: [(usize, u8); GROUP],
+    /// Of the messages of a group that have blocks: how many, above the lowest byte, and which
+    /// message of the group.
+    group: [u64; GROUP],
     at: usize,
     len: usize,
     /// The first message of the group, and of the next.
@@ -119,7 +120,7 @@ struct Queue {
 
 impl Queue {
     fn new(sorted: bool) -> Queue {
-        Queue { group: [(0, 0); GROUP], at: 0, len: 0, first: 0, end: 0, sorted }
+        Queue { group: [0; GROUP], at: 0, len: 0, first: 0, end: 0, sorted }
     }
 
     fn next<S>(&mut self, messages: &[Message<'_, S>], block: usize) -> Option<usize> {
@@ -130,7 +131,7 @@ impl Queue {
             self.load(messages, block);
         }
         self.at += 1;
-        Some(self.first + usize::from(self.group[self.at - 1].1))
+        Some(self.first + (self.group[self.at - 1] & 0xff) as usize)
     }
 
     #[cold]
@@ -143,12 +144,12 @@ impl Queue {
             debug_assert!(parts.iter().all(|len| len % block == 0), "whole blocks: {parts:?}");
             let blocks = parts[0] / block + parts[1] / block;
             if blocks > 0 {
-                self.group[self.len] = (blocks, i as u8);
+                self.group[self.len] = (blocks as u64) << 8 | i as u64;
                 self.len += 1;
             }
         }
         let group = &mut self.group[..self.len];
-        if self.sorted && group.iter().any(|entry| entry.0 != group[0].0) {
+        if self.sorted && group.iter().any(|entry| entry >> 8 != group[0] >> 8) {
             group.sort_unstable_by(|a, b| b.cmp(a));
         }
     }

@@ -2,6 +2,7 @@
 
 use lookaside_simd::{Avx2, Avx512};
 
+use super::two::Two;
 use super::{avx2, avx512};
 
 /// A module per algorithm: `avx512`, `avx2`, `avx512_256` (vectors of AVX2's width, instructions of
@@ -84,4 +85,19 @@ tiers! {
     sha512: u64 as Words64, 8, 4;
     sm3: u32 as Words32, 16, 8;
     keccak: u64 as Words64, 8, 4, words;
+}
+
+/// MD5 of 32 messages.
+///
+/// # Safety
+/// That of [`md5::run`](super::md5::run).
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+pub(super) unsafe fn md5_two(
+    token: Avx512,
+    states: &[*mut u8; 32],
+    data: &[*const u8; 32],
+    blocks: usize,
+) {
+    // SAFETY: the caller's.
+    unsafe { super::md5::run::<Two<avx512::Words32>, 32>(token, states, data, blocks) }
 }
