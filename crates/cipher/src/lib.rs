@@ -12,6 +12,8 @@ mod running;
 mod session;
 pub mod single;
 mod spec;
+#[doc(hidden)]
+pub mod tls;
 
 pub use engine::Engine;
 pub use packet::{Direction, Error, Packet, Parts, Span, Text};
