@@ -40,6 +40,8 @@ pub(crate) enum Kind {
 }
 
 /// A text under way.
+// On the heap, each restart would take new memory.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone)]
 pub(crate) enum State {
     /// A hash, or the inner one of two.
