@@ -87,6 +87,7 @@ impl Limits {
                 Mode::ZucEea3 => (1, (16, 16), MOST_ZUC),
                 _ => (1, (16, 16), MOST),
             },
+            CipherLane::AesCbc(_, library) => (16, (16, 16), if library { MOST } else { u32::MAX }),
             CipherLane::Own(own) => match own.0 {
                 Cipher::DesEcb | Cipher::TripleDesEcb => (8, (0, 0), u32::MAX),
                 Cipher::DesCbc | Cipher::TripleDesCbc => (8, (8, 8), u32::MAX),

@@ -1,7 +1,7 @@
 //! Ciphers, the AEAD and the MAC of many packets by our own kernels; hashes are in `hash.rs`.
 
 use arrayvec::ArrayVec;
-use lookaside_cipher_kernel::{arc4, chacha20, des, kasumi, sm4};
+use lookaside_cipher_kernel::{aes, arc4, chacha20, des, kasumi, sm4};
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
@@ -14,6 +14,7 @@ pub(crate) struct OwnCipher(pub Cipher);
 
 /// The keys that our kernels want. What they hold is cleared when dropped.
 pub(crate) enum OwnKey {
+    Aes(Box<aes::Key>),
     Des(Box<des::Key>),
     TripleDes(Box<des::TripleKey>),
     Sm4(Box<sm4::Key>),
@@ -39,6 +40,11 @@ impl OwnKey {
             Cipher::ChaCha20 => OwnKey::ChaCha20(Zeroizing::new(key.try_into().ok()?)),
             _ => return None,
         })
+    }
+
+    /// None below AVX2.
+    pub(crate) fn aes(cpu: &Cpu, key: &[u8]) -> Option<OwnKey> {
+        Some(OwnKey::Aes(Box::new(aes::Key::new(cpu, key)?)))
     }
 
     pub(crate) fn kasumi(key: &[u8]) -> Option<OwnKey> {
@@ -182,6 +188,32 @@ pub(crate) fn cipher(
             chacha20::apply(cpu, &mut list);
         }
         _ => {}
+    }
+}
+
+/// AES in CBC mode: encryption in lanes, decryption packet by packet.
+pub(crate) fn aes_cbc(direction: Direction, packets: &mut [Packet<'_>], group: Group) {
+    #[cfg(target_arch = "x86_64")]
+    if direction == Direction::Seal {
+        let mut list: ArrayVec<aes::lanes::Cbc<'_>, MOST> = ArrayVec::new();
+        for (_, packet) in members(packets, group) {
+            if let (Some(OwnKey::Aes(key)), Ok(iv)) =
+                (&packet.session.plan().own, packet.iv.try_into())
+            {
+                let text = part(&mut packet.text, packet.parts.cipher);
+                list.push(aes::lanes::Cbc { key, iv, text });
+            }
+        }
+        return aes::lanes::cbc_encrypt(&mut list);
+    }
+    for (_, packet) in members(packets, group) {
+        if let Some(OwnKey::Aes(key)) = &packet.session.plan().own {
+            let text = part(&mut packet.text, packet.parts.cipher);
+            match direction {
+                Direction::Seal => aes::cbc_encrypt(key, &mut first(packet.iv), text),
+                Direction::Open => aes::cbc_decrypt(key, &mut first(packet.iv), text),
+            }
+        }
     }
 }
 

@@ -3,8 +3,9 @@
 //! | session | kernel |
 //! |---|---|
 //! | AES-GCM, AES-GMAC | intel-ipsec-mb, a message at a time: it gains nothing by lanes |
-//! | AES-CBC (encryption), SNOW 3G, ZUC, XCBC, CMAC, AES-CCM | intel-ipsec-mb, lanes |
+//! | AES-CBC (encryption) | own, lanes; below AVX-512 intel-ipsec-mb's |
 //! | AES-CBC (decryption), AES-CTR, AES-ECB | intel-ipsec-mb, messages in turn |
+//! | SNOW 3G, ZUC, XCBC, CMAC, AES-CCM | intel-ipsec-mb, lanes |
 //! | hashes and HMACs | own, lanes |
 //! | DES, triple DES, SM4, KASUMI, ARC4, ChaCha20, ChaCha20-Poly1305 | own, lanes |
 //! | chains | both parts in lanes, one after the other, when both have some |
@@ -24,6 +25,8 @@ use crate::{Aead, Auth, Cipher, Hash, Order, Spec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CipherLane {
     IpsecMb(CipherStep),
+    /// Our kernel encrypts; intel-ipsec-mb decrypts, where it is there.
+    AesCbc(CipherStep, bool),
     Own(OwnCipher),
 }
 
@@ -70,6 +73,7 @@ impl Kernel {
         let step = |step: CipherStep| u64::from(step.key_len) << 8 | step.mode as u64;
         let cipher = |lane: CipherLane| match lane {
             CipherLane::IpsecMb(lane) => step(lane),
+            CipherLane::AesCbc(lane, library) => (2 + u64::from(library)) << 16 | step(lane),
             CipherLane::Own(OwnCipher(cipher)) => 1 << 16 | cipher as u64,
         };
         let mac = |lane: MacLane| match lane {
@@ -97,7 +101,7 @@ impl Kernel {
         match self {
             Kernel::Aead(lane) => matches!(lane, AeadLane::IpsecMb(_)),
             Kernel::Steps { cipher, mac, .. } => {
-                matches!(cipher, Some(CipherLane::IpsecMb(_)))
+                matches!(cipher, Some(CipherLane::IpsecMb(_) | CipherLane::AesCbc(_, true)))
                     || matches!(mac, Some(MacLane::IpsecMb(_)))
             }
             Kernel::Ctr(_) => true,
@@ -231,7 +235,16 @@ impl Plan {
             self.own = OwnKey::new(cipher, key);
             return self.own.as_ref().map(|_| CipherLane::Own(OwnCipher(cipher)));
         }
-        let functions = Functions::of(cpu)?;
+        let functions = Functions::of(cpu);
+        if cipher == Cipher::AesCbc && cpu.avx512().is_some() {
+            self.own = Some(OwnKey::aes(cpu, key)?);
+            if let Some(functions) = functions {
+                self.schedule().set_aes(functions, key)?;
+            }
+            let step = CipherStep { mode: Mode::Cbc, key_len: key.len() as u8 };
+            return Some(CipherLane::AesCbc(step, functions.is_some()));
+        }
+        let functions = functions?;
         let mode = match cipher {
             Cipher::AesCbc => Mode::Cbc,
             Cipher::AesCtr => Mode::Ctr,
