@@ -41,7 +41,7 @@ pub(crate) enum MacLane {
 /// Lanes for an AEAD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AeadLane {
-    IpsecMb(CipherStep),
+    Ccm(CipherStep),
     ChaCha20Poly1305,
 }
 
@@ -85,7 +85,7 @@ impl Kernel {
             Kernel::Single => 0,
             Kernel::Gcm => 1,
             Kernel::Gmac => 2,
-            Kernel::Aead(AeadLane::IpsecMb(lane)) => 3 | step(lane) << 8,
+            Kernel::Aead(AeadLane::Ccm(lane)) => 3 | step(lane) << 8,
             Kernel::Aead(AeadLane::ChaCha20Poly1305) => 3 | 1 << 30,
             Kernel::Ctr(lane) => 5 | step(lane) << 8,
             Kernel::Steps { cipher: first, mac: second, order } => {
@@ -99,7 +99,7 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn ipsec_mb(self) -> bool {
         match self {
-            Kernel::Aead(lane) => matches!(lane, AeadLane::IpsecMb(_)),
+            Kernel::Aead(lane) => matches!(lane, AeadLane::Ccm(_)),
             Kernel::Steps { cipher, mac, .. } => {
                 matches!(cipher, Some(CipherLane::IpsecMb(_) | CipherLane::AesCbc(_, true)))
                     || matches!(mac, Some(MacLane::IpsecMb(_)))
@@ -227,7 +227,7 @@ impl Plan {
         // Version 1.3 has no CCM with keys of 24 bytes.
         let functions = Functions::of(cpu).filter(|_| key.len() != 24)?;
         self.schedule().set_aes(functions, key)?;
-        Some(AeadLane::IpsecMb(CipherStep { mode: Mode::Ccm, key_len: key.len() as u8 }))
+        Some(AeadLane::Ccm(CipherStep { mode: Mode::Ccm, key_len: key.len() as u8 }))
     }
 
     fn cipher_lane(&mut self, cipher: Cipher, key: &[u8], cpu: &Cpu) -> Option<CipherLane> {

@@ -7,7 +7,7 @@ use lookaside_simd::Cpu;
 
 use super::ipsec_mb_steps::{CipherStep, MacStep};
 use crate::lanes::{Group, Tags};
-use crate::{Direction, Hash, Packet, Parts, Text};
+use crate::{Direction, Packet, Parts, Text};
 
 pub(crate) struct Functions(Infallible);
 
@@ -38,10 +38,6 @@ impl Schedule {
 
     pub(crate) fn set_plain(&mut self, _: &[u8], _: bool) -> Option<()> {
         None
-    }
-
-    pub(crate) fn set_hmac(&mut self, functions: &Functions, _: Hash, _: &[u8]) -> Option<()> {
-        match functions.0 {}
     }
 
     pub(crate) fn set_xcbc(&mut self, functions: &Functions, _: &[u8]) -> Option<()> {
@@ -104,7 +100,7 @@ impl Lanes {
         match self.0 {}
     }
 
-    pub(crate) fn aead(
+    pub(crate) fn ccm(
         &mut self,
         _: CipherStep,
         _: Direction,
