@@ -240,7 +240,8 @@ impl From<Response> for la_response {
                 out.status = status::of_status(done.status);
                 out.consumed = done.consumed;
                 out.produced = done.produced;
-                out.checksum = done.checksum;
+                // Of compression, which has 32 bits.
+                out.checksum = done.checksum as u32;
             }
             Err(error) => {
                 out.status = status::of_error(error);

@@ -39,6 +39,10 @@ impl Engine {
         Engine { machine: Machine::new(cpu) }
     }
 
+    pub(crate) fn cpu(&self) -> &Cpu {
+        &self.machine.cpu
+    }
+
     /// Runs every packet, and sets its result. Sessions and directions may be mixed; packets whose
     /// sessions have the same algorithms go side by side, whatever their keys.
     pub fn run(&mut self, packets: &mut [Packet<'_>]) {

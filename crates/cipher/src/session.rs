@@ -1,17 +1,19 @@
 //! Sessions: prepared keys.
 
+use std::sync::Arc;
+
 use lookaside_simd::Cpu;
 
 use crate::lanes::Plan;
 use crate::lanes::hash::HashKey;
 use crate::library::ipsec_mb::Schedule;
-use crate::{Error, Spec, single};
+use crate::{Direction, Error, Packet, Running, Spec, single};
 
 /// Prepared keys, shared by any number of packets and threads. They are cleared when it is dropped.
 pub struct Session {
     spec: Spec,
     cpu: Cpu,
-    keys: single::Keys,
+    keys: Arc<single::Keys>,
     plan: Plan,
 }
 
@@ -21,7 +23,7 @@ impl Session {
     /// # Errors
     /// [`Error::BadSpec`] for a key, a tag length or a combination that there is not.
     pub fn new(spec: Spec, cpu: &Cpu) -> Result<Session, Error> {
-        let keys = single::Keys::new(&spec, cpu)?;
+        let keys = Arc::new(single::Keys::new(&spec, cpu)?);
         let plan = Plan::new(&spec, cpu);
         Ok(Session { spec, cpu: cpu.clone(), keys, plan })
     }
@@ -49,6 +51,40 @@ impl Session {
     /// How many packets in one call of [`Engine::run`](crate::Engine::run) are worth waiting for.
     pub fn best_batch(&self) -> usize {
         if self.side_by_side() { 32 } else { 1 }
+    }
+
+    /// Runs one packet at once, on the caller's thread, without an engine; sets its result.
+    #[inline]
+    pub fn run_alone(&self, packet: &mut Packet<'_>) {
+        single::run(&self.keys, packet);
+    }
+
+    /// Starts a text in pieces.
+    ///
+    /// # Errors
+    /// As [`Running::new`].
+    pub fn start(&self, direction: Direction, iv: &[u8]) -> Result<Running, Error> {
+        Running::new(&self.keys, direction, iv)
+    }
+
+    /// The length of the tag in bytes; 0 where there is none apart from the text.
+    #[inline]
+    pub fn tag_len(&self) -> usize {
+        match &self.spec {
+            Spec::Auth { tag_len, .. }
+            | Spec::Aead { tag_len, .. }
+            | Spec::Chain { tag_len, .. } => *tag_len,
+            Spec::Cipher { .. } | Spec::TlsCbc { .. } => 0,
+        }
+    }
+
+    /// How many bytes the cipher region grows by when it is sealed: MAC and padding of a TLS record.
+    #[inline]
+    pub fn growth(&self, payload: usize) -> usize {
+        match &self.spec {
+            Spec::TlsCbc { hash, .. } => (payload + hash.len()) / 16 * 16 + 16 - payload,
+            _ => 0,
+        }
     }
 
     /// The keys for one packet at a time.

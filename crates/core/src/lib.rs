@@ -13,6 +13,7 @@ mod op;
 mod pke;
 mod request;
 mod session;
+mod sym;
 
 pub use buf::Buf;
 pub use device::{Batch, Capability, Channel, Completed, Device, EngineId, Slot, Ticket, Work};
@@ -27,4 +28,8 @@ pub use request::{Args, Done, Flush, Request, Response, Status};
 pub use session::{
     Admission, Checksum, Compression, CompressionError, Format, Huffman, Order, OrderKey, Prepared,
     Session, SessionClass, SessionSpec, compress_bound,
+};
+pub use sym::{
+    Aead, Auth, Carried, ChainOrder, Cipher, Immediate, Iv, Packet, Running, SharedImmediate, Span,
+    Sym,
 };

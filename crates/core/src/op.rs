@@ -9,22 +9,28 @@ use core::fmt;
 pub enum Service {
     /// Data compression: DEFLATE, zlib, gzip.
     Dc,
-    /// Data mover: copies between buffers.
+    /// Data mover: copies, fills, compares buffers.
     Mv,
     /// Public-key cryptography.
     Pke,
     /// Key derivation.
     Kdf,
+    /// Symmetric cryptography: ciphers, hashes, MACs, AEADs.
+    Sym,
+    /// Random numbers.
+    Rng,
 }
 
 impl Service {
-    /// The service's short name: `dc`, `mv`, `pke`, `kdf`.
+    /// The service's short name: `dc`, `mv`, `pke`, `kdf`, `sym`, `rng`.
     pub fn name(self) -> &'static str {
         match self {
             Service::Dc => "dc",
             Service::Mv => "mv",
             Service::Pke => "pke",
             Service::Kdf => "kdf",
+            Service::Sym => "sym",
+            Service::Rng => "rng",
         }
     }
 }
@@ -62,6 +68,10 @@ macro_rules! ops {
 
 ops! {
     Copy Mv "copy" "Copy the source to the destination."
+    CopyCrc32 Mv "copy-crc32" "Copy, and make the CRC-32 of what is copied."
+    CopyCrc64 Mv "copy-crc64" "Copy, and make the CRC-64 of what is copied."
+    Fill Mv "fill" "Fill the destination with a pattern."
+    Compare Mv "compare" "Compare two buffers."
     Compress Dc "compress" "Compress."
     Decompress Dc "decompress" "Decompress."
     RsaPrivate Pke "rsa-private" "RSA with the private key: signatures, decryption."
@@ -101,6 +111,13 @@ ops! {
     PrimeCheck Pke "prime-check" "Test whether a number is a prime."
     TlsPrf Kdf "tls-prf" "The TLS pseudorandom function."
     Hkdf Kdf "hkdf" "HKDF."
+    Encrypt Sym "encrypt" "Encrypt."
+    Decrypt Sym "decrypt" "Decrypt."
+    Digest Sym "digest" "Make a digest or a MAC."
+    Verify Sym "verify" "Verify a digest or a MAC."
+    Seal Sym "seal" "Encrypt and authenticate."
+    Open Sym "open" "Verify and decrypt."
+    Random Rng "random" "Fill the destination with random bytes."
 }
 
 impl Op {

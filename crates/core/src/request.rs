@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Buf, Detail, Op, OpError, Session};
+use crate::{Buf, Carried, Detail, Op, OpError, Packet, Session};
 
 /// What a piece of a stream asks for at its end (RFC 1951; the names are zlib's).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -52,12 +52,43 @@ pub struct Request {
     pub src: Buf,
     /// The destination.
     pub dst: Buf,
+    /// What the symmetric service needs beside them.
+    pub carried: Option<Box<Carried>>,
 }
 
 impl Request {
     /// A request with tag 0. Front ends get theirs from a typed session of the runtime.
     pub fn new(op: Op, session: Arc<Session>, args: Args, src: Buf, dst: Buf) -> Request {
-        Request { tag: 0, op, args, session, src, dst }
+        Request { tag: 0, op, args, session, src, dst, carried: None }
+    }
+
+    /// The same request with what the symmetric service needs beside the buffers.
+    #[must_use]
+    pub fn carry(mut self, carried: Box<Carried>) -> Request {
+        self.carried = Some(carried);
+        self
+    }
+
+    /// How many bytes it works on: those of the source, or of the destination that it works on in
+    /// place.
+    #[inline]
+    pub fn size(&self) -> usize {
+        match self.src.len() {
+            0 => self.dst.len(),
+            n => n,
+        }
+    }
+
+    /// The packets that it carries.
+    #[inline]
+    pub fn packets(&self) -> &[Packet] {
+        self.carried.as_deref().map_or(&[], Carried::packets)
+    }
+
+    /// How many requests it is worth in a batch: the packets of a burst.
+    #[inline]
+    pub fn weight(&self) -> usize {
+        self.packets().len().max(1)
     }
 
     /// The same request with this tag.
@@ -89,10 +120,18 @@ pub struct Done {
     /// Bytes at the start of the destination that were written.
     pub produced: usize,
     /// The checksum of the uncompressed bytes (of a stream: of all so far) that the session asked
-    /// for; 0 when it asked for none.
-    pub checksum: u32,
+    /// for, or of the bytes copied; 0 when none was asked for.
+    pub checksum: u64,
     /// How far the operation came.
     pub status: Status,
+}
+
+impl Response {
+    /// The packets that the request carried, with their results.
+    #[inline]
+    pub fn packets(&self) -> &[Packet] {
+        self.carried.as_deref().map_or(&[], Carried::packets)
+    }
 }
 
 /// The answer to one request.
@@ -106,4 +145,6 @@ pub struct Response {
     pub src: Buf,
     /// The request's destination; `result` says how much of it is written.
     pub dst: Buf,
+    /// What the request carried; packets have their results.
+    pub carried: Option<Box<Carried>>,
 }

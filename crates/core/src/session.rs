@@ -13,6 +13,7 @@ use std::{
 use crate::{
     Op, Work,
     pke::{Kdf, Pke, SizeClass},
+    sym::{SharedImmediate, Sym},
 };
 
 /// The wrapper around DEFLATE data.
@@ -161,6 +162,10 @@ pub enum SessionSpec {
     Pke(Pke),
     /// Key derivation.
     Kdf(Kdf),
+    /// Symmetric cryptography.
+    Sym(Sym),
+    /// Random numbers.
+    Rng,
 }
 
 /// Requests of sessions with equal classes may share a batch: the specification without what
@@ -178,7 +183,9 @@ impl SessionSpec {
     /// The operations that a session of this kind can request.
     pub fn ops(&self) -> &'static [Op] {
         match self {
-            SessionSpec::Mover => &[Op::Copy],
+            SessionSpec::Mover => &[Op::Copy, Op::CopyCrc32, Op::CopyCrc64, Op::Fill, Op::Compare],
+            SessionSpec::Sym(sym) => sym.ops(),
+            SessionSpec::Rng => &[Op::Random],
             SessionSpec::Compression(_) => &[Op::Compress, Op::Decompress],
             SessionSpec::CompressStream { .. } => &[Op::Compress],
             SessionSpec::DecompressStream { .. } => &[Op::Decompress],
@@ -235,6 +242,7 @@ impl SessionSpec {
                 Some(size) => ClassKind::Size(size),
                 None => ClassKind::Spec(self.clone()),
             },
+            SessionSpec::Sym(sym) => ClassKind::Spec(SessionSpec::Sym(sym.without_keys())),
             other => ClassKind::Spec(other.clone()),
         })
     }
@@ -245,12 +253,13 @@ impl SessionSpec {
 pub struct Prepared {
     value: Arc<dyn Any + Send + Sync>,
     best_batch: usize,
+    immediate: Option<SharedImmediate>,
 }
 
 impl Prepared {
     /// Wraps a device's own prepared parameters.
     pub fn new<T: Any + Send + Sync>(value: T) -> Prepared {
-        Prepared { value: Arc::new(value), best_batch: 0 }
+        Prepared { value: Arc::new(value), best_batch: 0, immediate: None }
     }
 
     /// How many requests of this class side by side serve the device best, where that differs from
@@ -259,6 +268,19 @@ impl Prepared {
     pub fn best_batch(mut self, n: usize) -> Prepared {
         self.best_batch = n;
         self
+    }
+
+    /// What the device can do for this session at once, on the caller's thread.
+    #[must_use]
+    pub fn with_immediate(mut self, immediate: SharedImmediate) -> Prepared {
+        self.immediate = Some(immediate);
+        self
+    }
+
+    /// What was given to [`Prepared::with_immediate`].
+    #[inline]
+    pub fn immediate(&self) -> Option<&SharedImmediate> {
+        self.immediate.as_ref()
     }
 
     /// The number given to [`Prepared::best_batch`].

@@ -13,6 +13,8 @@ struct Queue {
     class: u32,
     best: usize,
     work: VecDeque<Work>,
+    /// How many requests it is worth: a burst is worth its packets.
+    weight: usize,
 }
 
 /// The requests that an arbiter has picked and no engine has taken.
@@ -33,19 +35,20 @@ impl Batcher {
             self.last = self.queues.iter().position(same).unwrap_or_else(|| {
                 let best = routes.best_batch(device, &work);
                 let work = VecDeque::with_capacity(best);
-                self.queues.push(Queue { device, op, class, best, work });
+                self.queues.push(Queue { device, op, class, best, work, weight: 0 });
                 self.queues.len() - 1
             });
         }
         let queue = &mut self.queues[self.last];
+        queue.weight += work.request().weight();
         queue.work.push_back(work);
         self.staged += 1;
-        queue.work.len() >= queue.best
+        queue.weight >= queue.best
     }
 
     /// Moves a full batch for a device that accepts into `batch`. Returns whether there was one.
     pub(crate) fn take_full(&mut self, accepts: u64, batch: &mut VecDeque<Work>) -> bool {
-        self.take(batch, |q| q.work.len() >= q.best && accepts >> q.device & 1 == 1)
+        self.take(batch, |q| q.weight >= q.best && accepts >> q.device & 1 == 1)
     }
 
     /// Moves a batch with a request that is due, or that `flushed` tells to go, into `batch`.
@@ -69,10 +72,18 @@ impl Batcher {
             return false;
         };
         let queue = &mut self.queues[i];
-        let take = queue.work.len().min(queue.best);
-        if take == queue.work.len() && batch.is_empty() {
+        let mut take = queue.work.len();
+        if queue.weight <= queue.best && batch.is_empty() {
+            queue.weight = 0;
             core::mem::swap(batch, &mut queue.work);
         } else {
+            let mut taken = 0;
+            let enough = |w: &Work| {
+                taken += w.request().weight();
+                taken >= queue.best
+            };
+            take = queue.work.iter().position(enough).map_or(take, |i| i + 1);
+            queue.weight -= taken;
             batch.extend(queue.work.drain(..take));
         }
         self.staged -= take;

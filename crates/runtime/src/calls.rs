@@ -345,11 +345,11 @@ impl Call {
     /// After a fork, the response went to the parent; and where no engine can be had, there is
     /// none.
     fn lost(&mut self) -> Response {
-        let (src, dst) = match core::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Queued(r) => (r.src, r.dst),
-            _ => (Buf::empty(), Buf::empty()),
+        let (src, dst, carried) = match core::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Queued(r) => (r.src, r.dst, r.carried),
+            _ => (Buf::empty(), Buf::empty(), None),
         };
-        Response { tag: self.tag, result: Err(OpError::DeviceLost), src, dst }
+        Response { tag: self.tag, result: Err(OpError::DeviceLost), src, dst, carried }
     }
 
     fn submit(&mut self) {

@@ -175,8 +175,9 @@ impl Instance {
             return Err(Full(request));
         }
         if self.lost.is_some() {
-            let Request { tag, src, dst, .. } = request;
-            self.refused.push(Response { tag, result: Err(OpError::DeviceLost), src, dst });
+            let Request { tag, src, dst, carried, .. } = request;
+            let result = Err(OpError::DeviceLost);
+            self.refused.push(Response { tag, result, src, dst, carried });
             self.link.notice(Notice::signal_fd);
         } else {
             let Some(mut work) = self.link.free.pop() else { return Err(Full(request)) };

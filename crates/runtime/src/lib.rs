@@ -54,6 +54,7 @@ mod runtime;
 mod scheduler;
 mod session;
 mod sla;
+mod sym;
 mod sync;
 mod worker;
 
@@ -69,5 +70,6 @@ pub use pke::{
 };
 pub use route::{Route, RouteEntry};
 pub use runtime::{Builder, Runtime};
-pub use session::{CompressSession, CompressStream, DecompressStream, Mover};
+pub use session::{CompressSession, CompressStream, DecompressStream, Mover, Random};
 pub use sla::{STEP_NS, Sla};
+pub use sym::{AeadSession, ChainSession, CipherSession, DigestSession, TlsCbcSession};

@@ -24,9 +24,9 @@ impl Advance {
 /// Empties a finished slot. [`Advance::taken`] must follow when the owner takes the response.
 #[inline]
 pub(crate) fn open(work: &mut Work) -> Option<(Response, Option<Advance>)> {
-    let Request { tag, session, src, dst, .. } = work.take()?;
+    let Request { tag, session, src, dst, carried, .. } = work.take()?;
     let advance = work.advances_to.map(|epoch| Advance(session, epoch));
-    Some((Response { tag, result: *work.result(), src, dst }, advance))
+    Some((Response { tag, result: *work.result(), src, dst, carried }, advance))
 }
 
 /// Where replies go.

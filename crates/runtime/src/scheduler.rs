@@ -31,7 +31,7 @@ impl Contender for Lane {
     }
 
     fn next_size(&mut self) -> Option<usize> {
-        self.requests.peek().map(|w| w.request().src.len())
+        self.requests.peek().map(|w| w.request().size())
     }
 
     fn is_closing(&self) -> bool {
@@ -169,7 +169,7 @@ impl Scheduler {
         }
         let r = work.request();
         let device = match r.session.spec.ops().contains(&r.op) {
-            true => self.routes.first(r.op, &r.session, r.src.len()),
+            true => self.routes.first(r.op, &r.session, r.size()),
             false => None,
         };
         let Some(device) = device else {

@@ -6,14 +6,50 @@ use lookaside_core::{
     Args, Buf, Compression, Flush, Op, Request, Session, SessionSpec, compress_bound,
 };
 
-/// Copies (service `mv`).
+/// The data mover (service `mv`). Buffers may be scatter-gather lists.
 #[derive(Clone, Debug)]
 pub struct Mover(pub(crate) Arc<Session>);
 
 impl Mover {
     /// Copies `src` to the start of `dst`, which must be at least as long.
     pub fn copy(&self, src: Buf, dst: Buf) -> Request {
-        Request::new(Op::Copy, self.0.clone(), Args::default(), src, dst)
+        self.request(Op::Copy, src, dst)
+    }
+
+    /// Copies, and returns the CRC-32 (as in gzip) of what was copied in `Done::checksum`.
+    pub fn copy_crc32(&self, src: Buf, dst: Buf) -> Request {
+        self.request(Op::CopyCrc32, src, dst)
+    }
+
+    /// Copies, and returns the CRC-64/XZ of what was copied in `Done::checksum`.
+    pub fn copy_crc64(&self, src: Buf, dst: Buf) -> Request {
+        self.request(Op::CopyCrc64, src, dst)
+    }
+
+    /// Fills `dst` with `pattern` (1 to 64 bytes) over and over, beginning with its first byte.
+    pub fn fill(&self, pattern: Buf, dst: Buf) -> Request {
+        self.request(Op::Fill, pattern, dst)
+    }
+
+    /// Compares `a` with `b`, of equal length. `Done::consumed` is how many bytes at the start are
+    /// equal: all of them when the buffers are. Neither is written.
+    pub fn compare(&self, a: Buf, b: Buf) -> Request {
+        self.request(Op::Compare, a, b)
+    }
+
+    fn request(&self, op: Op, src: Buf, dst: Buf) -> Request {
+        Request::new(op, self.0.clone(), Args::default(), src, dst)
+    }
+}
+
+/// Random numbers (service `rng`): a DRBG that the operating system's generator seeds.
+#[derive(Clone, Debug)]
+pub struct Random(pub(crate) Arc<Session>);
+
+impl Random {
+    /// Fills `dst` with random bytes.
+    pub fn fill(&self, dst: Buf) -> Request {
+        Request::new(Op::Random, self.0.clone(), Args::default(), Buf::empty(), dst)
     }
 }
 

@@ -200,7 +200,7 @@ impl<'a> DeviceLane<'a> {
         let outcome = response.result.map_err(task_error).map(|d| Outcome {
             consumed: d.consumed,
             produced: d.produced,
-            checksum: d.checksum,
+            checksum: d.checksum as u32,
         });
         Some(Task { seq: slot.seq, src, dst: response.dst.into_vec(), outcome })
     }

@@ -19,7 +19,7 @@
 //!
 //! Tests: `tests/hash.rs`. Bench: `benches/hash.rs`.
 
-use lookaside_simd::Cpu;
+use lookaside_simd::{Cpu, Tier};
 
 use feed::feed;
 
@@ -122,30 +122,24 @@ pub enum Algorithm {
 /// How many messages side by side serve best, in this algorithm on this CPU: 1 where lanes gain
 /// nothing.
 pub fn lanes(cpu: &Cpu, algorithm: Algorithm) -> usize {
-    use Algorithm::*;
-    #[cfg(target_arch = "x86_64")]
-    {
-        let bits_64 = matches!(algorithm, Sha512 | Keccak);
-        if cpu.avx512().is_some() && algorithm == Md5 {
-            return 32;
-        }
-        if cpu.avx512().is_some() {
-            return if bits_64 { 8 } else { 16 };
-        }
-        if has_sha_ni(cpu) && algorithm == Sha256 {
-            return 2;
-        }
-        if cpu.avx2().is_some() {
-            return if bits_64 { 4 } else { 8 };
-        }
+    let bits = match cpu.tier() {
+        Tier::Generic => return 1,
+        Tier::Avx2 => 256,
+        Tier::Avx512 => 512,
+    };
+    match algorithm {
+        Algorithm::Md5 if bits == 512 => 32,
+        Algorithm::Sha256 if bits == 256 && has_sha_ni(cpu) => 2,
+        Algorithm::Sha512 | Algorithm::Keccak => bits / 64,
+        _ => bits / 32,
     }
-    let _ = (cpu, algorithm);
-    1
 }
 
+/// Whether the SHA instructions are there, and allowed: they come with no tier, and their registers
+/// with AVX2. (The standard library's answer costs a load; [`Cpu::features`] is a list of names.)
 fn has_sha_ni(cpu: &Cpu) -> bool {
     #[cfg(target_arch = "x86_64")]
-    return sha_ni::ShaNi::of(cpu).is_some();
+    return cpu.tier() >= Tier::Avx2 && std::arch::is_x86_feature_detected!("sha");
     #[cfg(not(target_arch = "x86_64"))]
     return {
         let _ = cpu;
@@ -245,7 +239,7 @@ pub fn sm3(cpu: &Cpu, messages: &mut [Message<'_, [u32; 8]>]) {
 /// padding is the caller's. `rate` is a multiple of 8, from 8 to 200; with another nothing is done,
 /// and debug builds panic.
 pub fn keccak(cpu: &Cpu, rate: usize, messages: &mut [Message<'_, [u64; 25]>]) {
-    let valid = rate % 8 == 0 && (8..=200).contains(&rate);
+    let valid = rate.is_multiple_of(8) && (8..=200).contains(&rate);
     debug_assert!(valid, "a rate of {rate} bytes");
     if !valid {
         return;

@@ -238,6 +238,76 @@ fn parts_may_be_empty() {
     }
 }
 
+/// Bytes before a page that may not be touched.
+struct Guarded {
+    start: *mut u8,
+    len: usize,
+}
+
+const PAGE: usize = 4096;
+
+impl Guarded {
+    fn new(len: usize) -> Guarded {
+        let pages = len.next_multiple_of(PAGE);
+        // SAFETY: a fresh mapping, whose last page is then locked.
+        unsafe {
+            let (protection, flags) =
+                (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            let mapping = libc::mmap(ptr::null_mut(), pages + PAGE, protection, flags, -1, 0);
+            assert_ne!(mapping, libc::MAP_FAILED);
+            assert_eq!(libc::mprotect(mapping.byte_add(pages), PAGE, libc::PROT_NONE), 0);
+            Guarded { start: mapping.cast::<u8>().add(pages - len), len }
+        }
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: `len` bytes of the mapping, which is never unmapped, before the locked page.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
+    }
+
+    /// The bytes as one array of words at the very end.
+    fn state<W, const N: usize>(&mut self) -> &mut [W; N] {
+        assert_eq!(self.len, size_of::<[W; N]>());
+        // SAFETY: as many bytes, zeros, that end at a page: aligned for words.
+        unsafe { &mut *self.start.cast() }
+    }
+}
+
+/// Neither blocks nor chaining values are read or written beyond their ends.
+#[test]
+fn ends_at_a_page() {
+    macro_rules! check {
+        ($word:ty, $n:literal, $block:expr, $cpu:ident, $compress:expr) => {
+            for count in [1, 2, 3, 5, 8, 16, 17, 32] {
+                let mut states: Vec<_> =
+                    (0..count).map(|_| Guarded::new(size_of::<[$word; $n]>())).collect();
+                let mut data: Vec<_> = (0..count).map(|_| Guarded::new(2 * $block)).collect();
+                let mut messages: Vec<_> = states
+                    .iter_mut()
+                    .zip(&mut data)
+                    .map(|(state, data)| Message {
+                        state: state.state::<$word, $n>(),
+                        parts: [&*data.bytes(), &[]],
+                    })
+                    .collect();
+                $compress(&$cpu, &mut messages[..]);
+                assert!(states.iter_mut().all(|state| *state.state::<$word, $n>() != [0; $n]));
+            }
+        };
+    }
+    for tier in Tier::ALL {
+        let cpu = Cpu::with_cap(tier);
+        check!(u32, 4, 64, cpu, hash::md5);
+        check!(u32, 5, 64, cpu, hash::sha1);
+        check!(u32, 8, 64, cpu, hash::sha256);
+        check!(u32, 8, 64, cpu, hash::sm3);
+        check!(u64, 8, 128, cpu, hash::sha512);
+        for rate in [8, 72, 136, 144, 200] {
+            check!(u64, 25, rate, cpu, |cpu, messages| hash::keccak(cpu, rate, messages));
+        }
+    }
+}
+
 /// Every rate a sponge may have, against the portable code, whose rates of SHA-3 are checked above.
 #[test]
 fn every_rate() {

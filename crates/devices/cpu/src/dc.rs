@@ -150,7 +150,7 @@ fn to_done(done: service::Done) -> Done {
     Done {
         consumed: done.consumed,
         produced: done.produced,
-        checksum: done.checksum,
+        checksum: done.checksum.into(),
         status: match done.status {
             service::Status::Complete => Status::Complete,
             service::Status::Overflow => Status::Overflow,

@@ -118,7 +118,7 @@ macro_rules! bits {
             proved!(Self(_mm256_xor_si256(self.0, other.0), self.1))
         }
         #[inline(always)]
-        fn from_le(self) -> Self {
+        fn little_endian(self) -> Self {
             self
         }
     };
@@ -167,7 +167,7 @@ impl<T: Tier> Lanes<8> for Words32<T> {
     }
 
     #[inline(always)]
-    fn from_be(self) -> Self {
+    fn big_endian(self) -> Self {
         proved!({
             let order = _mm_set_epi64x(0x0c0d_0e0f_0809_0a0b, 0x0405_0607_0001_0203);
             Self(_mm256_shuffle_epi8(self.0, _mm256_broadcastsi128_si256(order)), self.1)
@@ -220,7 +220,7 @@ impl<T: Tier> Lanes<4> for Words64<T> {
     }
 
     #[inline(always)]
-    fn from_be(self) -> Self {
+    fn big_endian(self) -> Self {
         proved!({
             let order = _mm_set_epi64x(0x0809_0a0b_0c0d_0e0f, 0x0001_0203_0405_0607);
             Self(_mm256_shuffle_epi8(self.0, _mm256_broadcastsi128_si256(order)), self.1)

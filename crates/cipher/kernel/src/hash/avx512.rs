@@ -50,7 +50,7 @@ macro_rules! bits {
             proved!(Self(_mm512_xor_si512(self.0, other.0)))
         }
         #[inline(always)]
-        fn from_le(self) -> Self {
+        fn little_endian(self) -> Self {
             self
         }
     };
@@ -97,7 +97,7 @@ impl Lanes<16> for Words32 {
     }
 
     #[inline(always)]
-    fn from_be(self) -> Self {
+    fn big_endian(self) -> Self {
         proved!({
             let order = _mm_set_epi64x(0x0c0d_0e0f_0809_0a0b, 0x0405_0607_0001_0203);
             Self(_mm512_shuffle_epi8(self.0, _mm512_broadcast_i32x4(order)))
@@ -150,7 +150,7 @@ impl Lanes<8> for Words64 {
     }
 
     #[inline(always)]
-    fn from_be(self) -> Self {
+    fn big_endian(self) -> Self {
         proved!({
             let order = _mm_set_epi64x(0x0809_0a0b_0c0d_0e0f, 0x0001_0203_0405_0607);
             Self(_mm512_shuffle_epi8(self.0, _mm512_broadcast_i32x4(order)))

@@ -141,7 +141,10 @@ impl Queue {
         (self.at, self.len) = (0, 0);
         for (i, message) in messages[self.first..self.end].iter().enumerate() {
             let parts = message.parts.map(<[u8]>::len);
-            debug_assert!(parts.iter().all(|len| len % block == 0), "whole blocks: {parts:?}");
+            debug_assert!(
+                parts.iter().all(|len| len.is_multiple_of(block)),
+                "whole blocks: {parts:?}"
+            );
             let blocks = parts[0] / block + parts[1] / block;
             if blocks > 0 {
                 self.group[self.len] = (blocks as u64) << 8 | i as u64;

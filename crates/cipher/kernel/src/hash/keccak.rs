@@ -59,7 +59,7 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u64>, const L: usize>(
                 let at = 8 * (words * block + $first);
                 // SAFETY: by the caller, these words can be read.
                 let eight = unsafe { V::load8(token, data, at, $words) };
-                $( s[$first + $i] = s[$first + $i].xor(eight[$i].from_le()); )*
+                $( s[$first + $i] = s[$first + $i].xor(eight[$i].little_endian()); )*
             } };
         }
         by_eight!(words, absorb);

@@ -32,9 +32,9 @@ pub(super) trait Lanes<const L: usize>: Copy {
     unsafe fn store8(to: &[*mut u8; L], at: usize, words: usize, vectors: [Self; 8]);
 
     /// Words that were loaded as the CPU stores them, and are big-endian.
-    fn from_be(self) -> Self;
+    fn big_endian(self) -> Self;
     /// Words that were loaded as the CPU stores them, and are little-endian.
-    fn from_le(self) -> Self;
+    fn little_endian(self) -> Self;
 
     fn add(self, other: Self) -> Self;
     fn xor(self, other: Self) -> Self;
@@ -109,11 +109,11 @@ macro_rules! one_lane {
             }
 
             #[inline(always)]
-            fn from_be(self) -> $word {
+            fn big_endian(self) -> $word {
                 $word::from_be(self)
             }
             #[inline(always)]
-            fn from_le(self) -> $word {
+            fn little_endian(self) -> $word {
                 $word::from_le(self)
             }
             #[inline(always)]

@@ -31,7 +31,7 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
         // SAFETY: by the caller.
         let mut w = unsafe { load16::<V, L>(token, data, 64 * block) };
         for word in &mut w {
-            *word = word.from_le();
+            *word = word.little_endian();
         }
         let start = s;
         // a = b + ((a + function(b, c, d) + message word + sine) <<< shift)

@@ -31,7 +31,7 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
         // SAFETY: by the caller.
         let mut w = unsafe { load16::<V, L>(token, data, 64 * block) };
         for word in &mut w {
-            *word = word.from_be();
+            *word = word.big_endian();
         }
         let start = s;
         // Round `16 pass + i`. With `$more`, w[i] then becomes the word of the round 16 later.

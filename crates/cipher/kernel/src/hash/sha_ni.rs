@@ -9,8 +9,9 @@
 
 use std::arch::x86_64::*;
 
-use lookaside_simd::{Cpu, Tier};
+use lookaside_simd::Cpu;
 
+use super::has_sha_ni;
 use super::sha256::ROOTS;
 
 /// Proof that the SHA instructions are there, and AVX2 is allowed. Zero-size.
@@ -19,7 +20,7 @@ pub(super) struct ShaNi(());
 
 impl ShaNi {
     pub(super) fn of(cpu: &Cpu) -> Option<ShaNi> {
-        (cpu.tier() >= Tier::Avx2 && cpu.features().contains(&"sha")).then_some(ShaNi(()))
+        has_sha_ni(cpu).then_some(ShaNi(()))
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
         // SAFETY: by the caller.
         let mut w = unsafe { load16::<V, L>(token, data, 64 * block) };
         for word in &mut w {
-            *word = word.from_be();
+            *word = word.big_endian();
         }
         let start = s;
         // Round `16 pass + i`, A to H at s[(4 - i) mod 4 ..] and s[4 + (4 - i) mod 4 ..]: the two

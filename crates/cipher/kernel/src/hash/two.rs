@@ -65,12 +65,12 @@ impl<V: Lanes<16>> Lanes<32> for Two<V> {
     }
 
     #[inline(always)]
-    fn from_be(self) -> Self {
-        Two(self.0.from_be(), self.1.from_be())
+    fn big_endian(self) -> Self {
+        Two(self.0.big_endian(), self.1.big_endian())
     }
     #[inline(always)]
-    fn from_le(self) -> Self {
-        Two(self.0.from_le(), self.1.from_le())
+    fn little_endian(self) -> Self {
+        Two(self.0.little_endian(), self.1.little_endian())
     }
     #[inline(always)]
     fn add(self, other: Self) -> Self {

@@ -101,3 +101,111 @@ pub(super) unsafe fn md5_two(
     // SAFETY: the caller's.
     unsafe { super::md5::run::<Two<avx512::Words32>, 32>(token, states, data, blocks) }
 }
+
+#[cfg(test)]
+mod tests {
+    use lookaside_simd::{Cpu, Tier};
+
+    use super::super::feed::feed;
+    use super::super::sha_ni::{self, ShaNi};
+    use super::super::{self as hash, Message};
+    use super::*;
+
+    /// Two parts of up to 4 blocks for each of 40 messages, and chaining values, all different.
+    fn inputs<W: Copy + From<u8>, const N: usize>(
+        block: usize,
+    ) -> (Vec<[W; N]>, Vec<[Vec<u8>; 2]>) {
+        let mut byte = 0u8;
+        let mut next = || {
+            byte = byte.wrapping_mul(29).wrapping_add(17);
+            byte
+        };
+        let states = (0..40).map(|_| [(); N].map(|()| W::from(next()))).collect();
+        let parts = (0..40usize).map(|i| {
+            [i % 5, i / 5 % 4].map(|blocks| (0..blocks * block).map(|_| next() ^ i as u8).collect())
+        });
+        (states, parts.collect())
+    }
+
+    /// Every implementation by itself, down to its last busy lane, against the portable one: so also
+    /// those that the rules for this CPU never choose.
+    macro_rules! agree {
+        ($word:ty, $n:literal, $block:literal, $portable:expr,
+            $($name:literal: $token:expr, $run:path $(, $more:literal)?;)*) => {
+            let (starts, parts) = inputs::<$word, $n>($block);
+            let messages = |states: &mut [[$word; $n]], use_them: &mut dyn FnMut(&mut [Message<'_, [$word; $n]>])| {
+                let mut messages: Vec<_> = states
+                    .iter_mut()
+                    .zip(&parts)
+                    .map(|(state, [a, b])| Message { state, parts: [a, b] })
+                    .collect();
+                use_them(&mut messages);
+            };
+            let mut expected = starts.clone();
+            messages(&mut expected, &mut |messages| $portable(&Cpu::with_cap(Tier::Generic), messages));
+            assert_ne!(expected, starts);
+            $(
+                if let Some(token) = $token {
+                    let mut states = starts.clone();
+                    messages(&mut states, &mut |messages| {
+                        // SAFETY: `feed` hands out states and blocks, the token proves the tier.
+                        let left = feed(messages, $block, 1, &|s, d, n| unsafe {
+                            $run(token, s, d, n $(, $more)?)
+                        });
+                        assert_eq!(left, 0);
+                    });
+                    assert_eq!(states, expected, "{}", $name);
+                } else {
+                    eprintln!("skipped: this CPU cannot run {}", $name);
+                }
+            )*
+        };
+    }
+
+    #[test]
+    fn every_implementation_agrees() {
+        let cpu = Cpu::host();
+        let (avx512, avx2, ni) = (cpu.avx512(), cpu.avx2(), ShaNi::of(cpu));
+        agree!(u32, 4, 64, hash::md5,
+            "MD5, 32 lanes": avx512, md5_two;
+            "MD5, 16 lanes": avx512, md5::avx512;
+            "MD5, 8 lanes": avx512, md5::avx512_256;
+            "MD5, AVX2": avx2, md5::avx2;
+            "MD5, one": avx2, md5::one;
+        );
+        agree!(u32, 5, 64, hash::sha1,
+            "SHA-1, 16 lanes": avx512, sha1::avx512;
+            "SHA-1, 8 lanes": avx512, sha1::avx512_256;
+            "SHA-1, AVX2": avx2, sha1::avx2;
+            "SHA-1, one": avx2, sha1::one;
+            "SHA-1, two": ni, sha_ni::sha1::<2>;
+            "SHA-1, instructions": ni, sha_ni::sha1::<1>;
+        );
+        agree!(u32, 8, 64, hash::sha256,
+            "SHA-256, 16 lanes": avx512, sha256::avx512;
+            "SHA-256, 8 lanes": avx512, sha256::avx512_256;
+            "SHA-256, AVX2": avx2, sha256::avx2;
+            "SHA-256, one": avx2, sha256::one;
+            "SHA-256, two": ni, sha_ni::sha256::<2>;
+            "SHA-256, instructions": ni, sha_ni::sha256::<1>;
+        );
+        agree!(u64, 8, 128, hash::sha512,
+            "SHA-512, 8 lanes": avx512, sha512::avx512;
+            "SHA-512, 4 lanes": avx512, sha512::avx512_256;
+            "SHA-512, AVX2": avx2, sha512::avx2;
+            "SHA-512, one": avx2, sha512::one;
+        );
+        agree!(u32, 8, 64, hash::sm3,
+            "SM3, 16 lanes": avx512, sm3::avx512;
+            "SM3, 8 lanes": avx512, sm3::avx512_256;
+            "SM3, AVX2": avx2, sm3::avx2;
+            "SM3, one": avx2, sm3::one;
+        );
+        agree!(u64, 25, 136, |cpu, messages| hash::keccak(cpu, 136, messages),
+            "Keccak, 8 lanes": avx512, keccak::avx512, 17;
+            "Keccak, 4 lanes": avx512, keccak::avx512_256, 17;
+            "Keccak, AVX2": avx2, keccak::avx2, 17;
+            "Keccak, one": avx2, keccak::one, 17;
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! Typed sessions of the symmetric service (`sym`).
+//!
+//! A request names the parts of its packet by their offsets ([`Packet`]); they are the same in source
+//! and destination. With an empty source it works in place, on the destination. It may carry
+//! * one [`Packet`];
+//! * a burst, `Vec<Packet>`: one request for many packets that lie in one piece of memory, or in
+//!   the segments of a list. The least overhead for each; every packet comes back with its own
+//!   result, and the request's is the first that failed, if any;
+//! * a [`Running`] state: the source is the next piece of a text.
+//!
+//! A wrong tag answers `AuthFailed`, and nothing of the plaintext is released: the cipher region
+//! of the destination is zeros, or was never touched. Offsets, lengths and IVs out of their range
+//! answer `BadInput`; a destination without room, `DstTooSmall`.
+
+use std::sync::Arc;
+
+use lookaside_core::{
+    Aead, Args, Auth, Buf, Carried, ChainOrder, Cipher, Done, Hash, Immediate, Op, OpError, Packet,
+    Request, Running, Secret, Session, SessionSpec, SetupError, Sym,
+};
+
+use crate::{Random, Runtime};
+
+/// Declares typed sessions: a newtype around the session, with a method for each of its operations.
+macro_rules! sessions {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$op_doc:meta])* $method:ident $op:ident)* })*) => {
+        $($(#[$doc])* #[derive(Clone, Debug)] pub struct $name(Arc<Session>);
+
+        impl $name {
+            $($(#[$op_doc])*
+            pub fn $method(&self, carried: impl Into<Box<Carried>>, src: Buf, dst: Buf) -> Request {
+                let request = Request::new(Op::$op, self.0.clone(), Args::default(), src, dst);
+                request.carry(carried.into())
+            })*
+
+            /// Executes one operation at once, on the caller's thread, without an instance: for
+            /// texts so short that a ring costs more than the work. Without a source, in place. The
+            /// runtime's counters do not see it.
+            ///
+            /// # Errors
+            /// As a request for it; `Unsupported` where no device of this session can.
+            #[inline]
+            pub fn at_once(
+                &self,
+                op: Op,
+                packet: &mut Packet,
+                src: Option<&[u8]>,
+                dst: &mut [u8],
+            ) -> Result<Done, OpError> {
+                immediate(&self.0).ok_or(OpError::Unsupported)?.run(op, packet, src, dst)
+            }
+
+            /// Starts a text in pieces.
+            ///
+            /// # Errors
+            /// `BadInput` for an IV of the wrong length; `Unsupported` for an operation of
+            /// another session, or where no device can.
+            pub fn start(&self, op: Op, iv: &[u8]) -> Result<Box<dyn Running>, OpError> {
+                immediate(&self.0).ok_or(OpError::Unsupported)?.start(op, iv)
+            }
+
+            /// How many of its requests side by side serve its device best.
+            pub fn best_batch(&self) -> usize {
+                let own = |p: &lookaside_core::Prepared| p.own_best_batch();
+                self.0.prepared.iter().flatten().find_map(own).unwrap_or(1)
+            }
+        })*
+    };
+}
+
+fn immediate(session: &Session) -> Option<&dyn Immediate> {
+    session.prepared.iter().flatten().find_map(|p| p.immediate()).map(|i| &**i)
+}
+
+sessions! {
+    /// A cipher with one key.
+    CipherSession {
+        /// Encrypts the cipher region.
+        encrypt Encrypt
+        /// Decrypts the cipher region.
+        decrypt Decrypt
+    }
+    /// A hash, or a MAC with one key.
+    DigestSession {
+        /// Makes the tag of the authenticated region, at [`Packet::tag`] in the destination.
+        digest Digest
+        /// Compares the tag at [`Packet::tag`] in the source with that of the authenticated region.
+        verify Verify
+    }
+    /// An AEAD with one key.
+    AeadSession {
+        /// Encrypts the cipher region, and puts the tag of it and the associated data into the
+        /// destination.
+        seal Seal
+        /// Verifies the tag in the source, and decrypts.
+        open Open
+    }
+    /// A cipher and a hash or MAC in one request.
+    ChainSession {
+        /// Encrypts the cipher region, and puts the tag of the authenticated region into the
+        /// destination. Of that region, what lies outside the cipher's is copied to a destination
+        /// that lies apart.
+        seal Seal
+        /// Verifies the tag in the source, and decrypts.
+        open Open
+    }
+    /// Records of TLS 1.1 and 1.2 with an AES-CBC suite: the MAC before the encryption.
+    TlsCbcSession {
+        /// Makes MAC and padding, and encrypts: [`Packet::result`] is the length of the ciphertext,
+        /// which begins where the payload did; the destination needs room for it.
+        seal Seal
+        /// Decrypts, and verifies padding and MAC, in a time that depends on public lengths alone;
+        /// [`Packet::result`] is the length of the payload.
+        open Open
+    }
+}
+
+/// Sessions of the symmetric and random services. All of these allocate; each answers an error when
+/// a key's or a tag's length is not one that the algorithm has, or no device supports it.
+#[allow(clippy::missing_errors_doc)]
+impl Runtime {
+    fn sym(&self, sym: Sym) -> Result<Arc<Session>, SetupError> {
+        self.0.session(SessionSpec::Sym(sym))
+    }
+
+    /// A session for a cipher.
+    pub fn cipher(&self, cipher: Cipher, key: &[u8]) -> Result<CipherSession, SetupError> {
+        Ok(CipherSession(self.sym(Sym::Cipher { cipher, key: Secret::new(key) })?))
+    }
+
+    /// A session for a hash or MAC; `key` is empty for a plain hash, `tag_len` at most the
+    /// algorithm's length.
+    pub fn digest(
+        &self,
+        auth: Auth,
+        key: &[u8],
+        tag_len: usize,
+    ) -> Result<DigestSession, SetupError> {
+        Ok(DigestSession(self.sym(Sym::Auth { auth, key: Secret::new(key), tag_len })?))
+    }
+
+    /// A session for authenticated encryption.
+    pub fn aead(&self, aead: Aead, key: &[u8], tag_len: usize) -> Result<AeadSession, SetupError> {
+        Ok(AeadSession(self.sym(Sym::Aead { aead, key: Secret::new(key), tag_len })?))
+    }
+
+    /// A session for a chain of a cipher and a hash or MAC.
+    pub fn chain(
+        &self,
+        (cipher, cipher_key): (Cipher, &[u8]),
+        (auth, auth_key): (Auth, &[u8]),
+        tag_len: usize,
+        order: ChainOrder,
+    ) -> Result<ChainSession, SetupError> {
+        let (cipher_key, auth_key) = (Secret::new(cipher_key), Secret::new(auth_key));
+        let chain = Sym::Chain { cipher, cipher_key, auth, auth_key, tag_len, order };
+        Ok(ChainSession(self.sym(chain)?))
+    }
+
+    /// A session for TLS records of AES-CBC suites, of one direction of one connection.
+    pub fn tls_cbc(
+        &self,
+        key: &[u8],
+        hash: Hash,
+        auth_key: &[u8],
+    ) -> Result<TlsCbcSession, SetupError> {
+        let (key, auth_key) = (Secret::new(key), Secret::new(auth_key));
+        Ok(TlsCbcSession(self.sym(Sym::TlsCbc { key, hash, auth_key })?))
+    }
+
+    /// A session for random numbers.
+    pub fn random(&self) -> Result<Random, SetupError> {
+        Ok(Random(self.0.session(SessionSpec::Rng)?))
+    }
+}
