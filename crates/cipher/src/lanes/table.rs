@@ -14,9 +14,9 @@
 use lookaside_cipher_kernel as kernel;
 use lookaside_simd::{Cpu, Tier};
 
-use super::Limits;
 use super::hash::{HashKey, HashLane};
 use super::own::{OwnCipher, OwnKey};
+use super::{Limits, MOST};
 use crate::library::ipsec_mb::{Functions, Gcm, Schedule};
 use crate::library::ipsec_mb_steps::{Algorithm, CipherStep, MacStep, Mode};
 use crate::{Aead, Auth, Cipher, Hash, Order, Spec};
@@ -109,19 +109,27 @@ impl Kernel {
         }
     }
 
-    /// Who it is, for people to read.
-    pub(crate) fn name(self, tier: Tier) -> &'static str {
-        let (library, own) = match tier {
-            Tier::Avx512 => ("intel-ipsec-mb 1.3, AVX-512", "own kernel, AVX-512"),
-            Tier::Avx2 => ("intel-ipsec-mb 1.3, AVX2", "own kernel, AVX2"),
-            Tier::Generic => ("none", "own kernel, portable"),
+    /// Who it is, for people to read; none for `single`.
+    pub(crate) fn name(self, tier: Tier) -> Option<&'static str> {
+        let own = match self {
+            Kernel::Single => return None,
+            Kernel::Steps { cipher, mac, .. } => {
+                matches!(cipher, Some(CipherLane::Own(_) | CipherLane::AesCbc(..)))
+                    || matches!(mac, Some(MacLane::Hash(_) | MacLane::KasumiF9))
+            }
+            Kernel::Aead(lane) => lane == AeadLane::ChaCha20Poly1305,
+            Kernel::Gcm | Kernel::Gmac | Kernel::Ctr(_) => false,
         };
-        match self {
-            Kernel::Single => "one at a time: AWS-LC or own kernel",
-            Kernel::Gcm | Kernel::Gmac => library,
-            _ if self.ipsec_mb() => library,
-            _ => own,
-        }
+        let library = self.ipsec_mb() || !own;
+        Some(match (library, own, tier) {
+            (true, false, Tier::Avx512) => "intel-ipsec-mb 1.3, AVX-512",
+            (true, false, _) => "intel-ipsec-mb 1.3, AVX2",
+            (true, true, Tier::Avx512) => "kernels and intel-ipsec-mb 1.3, AVX-512",
+            (true, true, _) => "kernels and intel-ipsec-mb 1.3, AVX2",
+            (false, _, Tier::Avx512) => "kernels, AVX-512",
+            (false, _, Tier::Avx2) => "kernels, AVX2",
+            (false, _, Tier::Generic) => "kernels, portable",
+        })
     }
 }
 
@@ -203,7 +211,19 @@ impl Plan {
 
     /// Whether several packets at once are quicker than one after the other.
     pub(crate) fn side_by_side(&self) -> bool {
-        !matches!(self.kernel, Kernel::Single | Kernel::Gcm | Kernel::Gmac)
+        !matches!(self.kernel, Kernel::Single | Kernel::Gcm | Kernel::Gmac | Kernel::Ctr(_))
+    }
+
+    /// How many packets at once are worth waiting for: what the lanes of the widest kernel take.
+    pub(crate) fn best_batch(&self) -> usize {
+        match self.kernel {
+            Kernel::Steps {
+                cipher: Some(CipherLane::Own(OwnCipher(Cipher::KasumiF8))), ..
+            }
+            | Kernel::Steps { mac: Some(MacLane::KasumiF9), .. } => MOST,
+            _ if self.side_by_side() => 32,
+            _ => 1,
+        }
     }
 
     /// Whether two plans' packets may go together.

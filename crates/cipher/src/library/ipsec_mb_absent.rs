@@ -50,7 +50,7 @@ impl Schedule {
 }
 
 #[derive(Default)]
-pub(crate) struct Scratch;
+pub(crate) struct Scratch(());
 
 pub(crate) type Tag = [u8; 64];
 
