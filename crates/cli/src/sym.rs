@@ -105,7 +105,7 @@ fn packets(unit: Unit) -> Vec<Packet> {
 pub fn measure(runtime: &Runtime, unit: Unit, time: Duration) -> Result<Rate, Failure> {
     let requests = Requests::new(runtime, unit)?;
     let len = BURST * (unit.packet() + TAG);
-    let plain: Arc<Vec<u8>> = Arc::new((0..len).map(|i| (i * 31 >> 3) as u8).collect());
+    let plain: Arc<Vec<u8>> = Arc::new((0..len).map(|i| ((i * 31) >> 3) as u8).collect());
     let source = || Buf::shared(plain.clone(), 0..len);
     let one = |op, src| {
         let response = runtime
