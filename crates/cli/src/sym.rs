@@ -34,8 +34,8 @@ impl Unit {
     /// What it is, for people.
     pub const fn describe(self) -> &'static str {
         match self {
-            Unit::Chain => "AES-128-CBC + HMAC-SHA256, 1 KB packets",
-            Unit::Gcm => "AES-128-GCM, 4 KB packets",
+            Unit::Chain => "AES-128-CBC+HMAC-SHA256, 1 KB",
+            Unit::Gcm => "AES-128-GCM, 4 KB",
         }
     }
 }
