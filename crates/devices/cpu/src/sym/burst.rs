@@ -2,7 +2,8 @@
 //!
 //! Either source and destination are lists with a segment for each packet, or all packets lie in one
 //! piece of memory. Then side by side needs a slice of the destination for each: the piece is cut
-//! between the packets, which must not overlap.
+//! between the packets. Those that lie otherwise (backwards, between each other's parts) run one after
+//! the other behind the rest.
 
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ use lookaside_core::{Buf, Carried, Done, Iv, OpError, Request, Work};
 
 use super::{LANES, PerPacket, Pieces, done, iv, parts, size, words};
 
-const OVERLAP: OpError =
-    OpError::BadInput { what: "packets of a burst overlap, or lie outside the destination" };
+/// What [`cut`] and [`apart`] answer for a packet that they leave to be run by itself.
+const OVERLAP: OpError = OpError::BadInput { what: "not apart from the packets before it" };
 
 /// Runs the burst, and sets each packet's result. The whole burst's is the first that failed.
 pub(super) fn run(engine: &mut Engine, work: &mut Work) {
@@ -130,30 +131,36 @@ fn in_one_piece(
     src: Option<&[u8]>,
     dst: &mut [u8],
 ) {
-    if !session.side_by_side() {
-        // One after the other: each borrows all of it.
-        for packet in packets {
-            let result = match (&packet.iv, src) {
-                (Iv::At(_), None) => {
-                    Err(OpError::BadInput { what: "a burst's IVs have up to 16 bytes" })
-                }
-                (at, src) => iv(at, src.unwrap_or_default()).and_then(|iv| {
-                    let text = match src {
-                        Some(src) => Text::Apart { src, dst: &mut *dst },
-                        None => Text::InPlace(&mut *dst),
-                    };
-                    let parts = parts(packet);
-                    let result = Err(Error::NotRun);
-                    let one = Packet { session, direction, iv, parts, text, result };
-                    engine.run_one(one).map_err(words::error)
-                }),
-            };
-            packet.result = result.map(|n| n as u32);
+    let side_by_side = session.side_by_side();
+    if side_by_side {
+        match src {
+            None => cut(engine, session, direction, packets, &mut *dst),
+            Some(src) => apart(engine, session, direction, packets, src, &mut *dst),
         }
-        return;
     }
-    let Some(src) = src else { return cut(engine, session, direction, packets, dst) };
-    apart(engine, session, direction, packets, src, dst);
+    // One after the other, each of which borrows all of it: where side by side gains nothing, and
+    // packets between which the memory could not be cut.
+    for packet in packets {
+        if side_by_side && packet.result != Err(OVERLAP) {
+            continue;
+        }
+        let result = match (&packet.iv, src) {
+            (Iv::At(_), None) => {
+                Err(OpError::BadInput { what: "a burst's IVs have up to 16 bytes" })
+            }
+            (at, src) => iv(at, src.unwrap_or_default()).and_then(|iv| {
+                let text = match src {
+                    Some(src) => Text::Apart { src, dst: &mut *dst },
+                    None => Text::InPlace(&mut *dst),
+                };
+                let parts = parts(packet);
+                let result = Err(Error::NotRun);
+                let one = Packet { session, direction, iv, parts, text, result };
+                engine.run_one(one).map_err(words::error)
+            }),
+        };
+        packet.result = result.map(|n| n as u32);
+    }
 }
 
 /// The bytes of the text that a packet's parts span.
