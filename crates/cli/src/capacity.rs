@@ -12,6 +12,7 @@ use crate::{
     load::{Failure, Load, Measured},
     machine::Machine,
     rsa::{Known, Rate},
+    sym::{self, Unit},
     table::{columns, paragraph},
 };
 
@@ -34,8 +35,18 @@ struct RsaRow {
     one: Rate,
 }
 
+const SYM_UNITS: &str = "Gbit/s of encrypted and authenticated data, in bursts of 32 packets";
+
+/// A symmetric unit, measured with all engines and with one.
+struct SymRow {
+    unit: Unit,
+    all: sym::Rate,
+    one: sym::Rate,
+}
+
 struct Report {
     engines: usize,
+    sym: Vec<SymRow>,
     rsa: RsaRow,
     data: Data,
     /// Compressed by uncompressed size.
@@ -83,7 +94,12 @@ fn measure(data: Data, time: Duration) -> Result<Report, Box<dyn Error>> {
     }
     let known = Known::new(&all)?;
     let rsa = RsaRow { all: known.measure(&all, time)?, one: known.measure(&one, time)? };
-    Ok(Report { engines: all.engines(), rsa, data, ratio, rows })
+    let mut symmetric = Vec::new();
+    for unit in [Unit::Chain, Unit::Gcm] {
+        let (all, one) = (sym::measure(&all, unit, time)?, sym::measure(&one, unit, time)?);
+        symmetric.push(SymRow { unit, all, one });
+    }
+    Ok(Report { engines: all.engines(), sym: symmetric, rsa, data, ratio, rows })
 }
 
 /// Every packet there and back. Returns the compressed ones.
@@ -124,6 +140,19 @@ fn describe(report: &Report, machine: &Machine, time: Duration) -> Value {
             "verified_packets": report.data.packets(),
         })
     };
+    let symmetric = |row: &SymRow| {
+        let total = row.all.bytes_per_s * 8.0 / 1e9;
+        json!({
+            "op": Op::Seal.to_string(),
+            "algorithm": row.unit.describe(),
+            "total_gbit_s": short(total),
+            "available_gbit_s": short(total),
+            "per_engine_gbit_s": short(total / report.engines as f64),
+            "one_engine_gbit_s": short(row.one.bytes_per_s * 8.0 / 1e9),
+            "packets": row.all.packets,
+            "requests": row.all.requests,
+        })
+    };
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "machine": machine.json(),
@@ -142,6 +171,10 @@ fn describe(report: &Report, machine: &Machine, time: Duration) -> Value {
             "service": "dc",
             "units": UNITS,
             "operations": report.rows.iter().map(operation).collect::<Vec<_>>(),
+        }, {
+            "service": "sym",
+            "units": SYM_UNITS,
+            "operations": report.sym.iter().map(symmetric).collect::<Vec<_>>(),
         }, {
             "service": "pke",
             "units": RSA_UNITS,
@@ -193,6 +226,23 @@ fn text(report: &Report, machine: &Machine) -> Result<String, std::fmt::Error> {
         );
         out += &paragraph(&row.op.to_string(), 15, &counted);
     }
+    let header = ["", "total", "available", "per engine", "1 engine alone"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for row in &report.sym {
+        let total = row.all.bytes_per_s * 8.0 / 1e9;
+        let one = row.one.bytes_per_s * 8.0 / 1e9;
+        let mut cells = vec![row.unit.describe().to_owned()];
+        let numbers = [total, total, total / report.engines as f64, one];
+        cells.extend(numbers.iter().map(|n| format!("{n:.2}")));
+        rows.push(cells);
+    }
+    out += &paragraph("units", INDENT, SYM_UNITS);
+    write!(out, "\n{}\n", columns(&rows))?;
+    let packets: u64 = report.sym.iter().map(|r| r.all.packets).sum();
+    let requests: u64 = report.sym.iter().map(|r| r.all.requests).sum();
+    let counted = format!("{packets} packets in {requests} requests, each result checked");
+    out += &paragraph(&Op::Seal.to_string(), 17, &counted);
+
     let rsa = &report.rsa;
     let total = rsa.all.per_s;
     let numbers = [total, total, total / report.engines as f64, rsa.one.per_s];

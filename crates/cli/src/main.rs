@@ -7,6 +7,7 @@ mod info;
 mod load;
 mod machine;
 mod rsa;
+mod sym;
 mod table;
 
 use std::{

@@ -378,11 +378,12 @@ pub enum Carried {
     /// Nothing.
     #[default]
     Nothing,
-    /// Where the parts of its one packet lie.
-    Packet(Packet),
-    /// A burst: many packets of one session. In one piece of memory, all of them; or in a list
-    /// with a segment for each, source and destination alike.
-    Packets(Vec<Packet>),
+    /// Where the parts of its packet lie; or of many packets, a burst: in one piece of memory, all
+    /// of them; or in a list with a segment for each, source and destination alike.
+    ///
+    /// Boxed, so that requests of other services do not carry the room for it; a program that
+    /// minds the allocation puts the box of a response into its next request.
+    Packets(Box<[Packet]>),
     /// The state of a text in pieces: the source is the next piece.
     Running(Box<dyn Running>),
 }
@@ -392,7 +393,6 @@ impl Carried {
     #[inline]
     pub fn packets(&self) -> &[Packet] {
         match self {
-            Carried::Packet(packet) => core::slice::from_ref(packet),
             Carried::Packets(packets) => packets,
             _ => &[],
         }
@@ -402,13 +402,20 @@ impl Carried {
 impl From<Packet> for Carried {
     #[inline]
     fn from(packet: Packet) -> Carried {
-        Carried::Packet(packet)
+        Carried::Packets(Box::new([packet]))
     }
 }
 
 impl From<Vec<Packet>> for Carried {
     #[inline]
     fn from(packets: Vec<Packet>) -> Carried {
+        Carried::Packets(packets.into())
+    }
+}
+
+impl From<Box<[Packet]>> for Carried {
+    #[inline]
+    fn from(packets: Box<[Packet]>) -> Carried {
         Carried::Packets(packets)
     }
 }
@@ -424,7 +431,6 @@ impl core::fmt::Debug for Carried {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Carried::Nothing => f.write_str("Nothing"),
-            Carried::Packet(packet) => packet.fmt(f),
             Carried::Packets(packets) => write!(f, "{} packets", packets.len()),
             Carried::Running(_) => f.write_str("Running"),
         }

@@ -9,6 +9,8 @@ use lookaside_core::{
 
 use crate::mixed;
 
+mod symmetric;
+
 /// Runs the conformance tests on a device, once with its requests executed by the caller and once
 /// by engine threads. Panics at the first violation.
 pub fn conformance<D: Device + 'static>(device: impl Fn() -> D) {
@@ -21,6 +23,16 @@ pub fn conformance<D: Device + 'static>(device: impl Fn() -> D) {
         let has = |op| device().capabilities().iter().any(|c| c.op == op);
         if has(Op::Copy) {
             copies(&runtime);
+        }
+        if has(Op::CopyCrc32) && has(Op::Fill) && has(Op::Compare) {
+            symmetric::mover(&runtime);
+        }
+        if has(Op::Random) {
+            symmetric::random(&runtime);
+        }
+        if has(Op::Seal) && has(Op::Digest) {
+            symmetric::sealed(&runtime);
+            symmetric::digests(&runtime);
         }
         if has(Op::Compress) && has(Op::Decompress) {
             stateless(&runtime);

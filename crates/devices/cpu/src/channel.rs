@@ -5,12 +5,10 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use lookaside_core::{
-    Batch, Buf, Channel, Completed, Done, Op, OpError, Request, Service, Status, Work,
-};
+use lookaside_core::{Batch, Buf, Channel, Completed, Done, Op, OpError, Request, Service, Work};
 use lookaside_simd::Cpu;
 
-use crate::{dc, pke};
+use crate::{dc, mv, pke, sym};
 
 pub(crate) struct CpuChannel {
     cpu: Cpu,
@@ -19,6 +17,7 @@ pub(crate) struct CpuChannel {
     finished: VecDeque<Work>,
     memory: Memory,
     scratch: dc::Scratch,
+    symmetric: lookaside_cipher::Engine,
 }
 
 /// Where scattered buffers are gathered; grows to the largest of them.
@@ -31,8 +30,9 @@ struct Memory {
 impl CpuChannel {
     pub(crate) fn new(cpu: Cpu) -> CpuChannel {
         CpuChannel {
+            symmetric: lookaside_cipher::Engine::new(&cpu),
             cpu,
-            current: Vec::with_capacity(pke::LANES),
+            current: Vec::with_capacity(sym::LANES),
             finished: VecDeque::with_capacity(64),
             memory: Memory::default(),
             scratch: dc::Scratch::new(),
@@ -44,6 +44,7 @@ impl CpuChannel {
     fn execute(&mut self, batch: &mut Batch<'_>) {
         let most = match batch.op().map(Op::service) {
             Some(Service::Pke | Service::Kdf) => pke::LANES,
+            Some(Service::Sym) => sym::LANES,
             _ => 1,
         };
         while self.current.len() < most
@@ -53,6 +54,7 @@ impl CpuChannel {
         }
         match most {
             1 => self.execute_one(),
+            sym::LANES => sym::execute(&mut self.symmetric, &mut self.current),
             _ => pke::execute(&self.cpu, &mut self.current),
         }
         self.finished.extend(self.current.drain(..));
@@ -63,15 +65,20 @@ impl CpuChannel {
         let device = usize::from(work.device);
         let Request { op, args, session, src, dst, .. } = work.request_mut();
         let prepared = session.prepared.get(device).and_then(Option::as_ref);
-        let scratch = &mut self.scratch;
-        let result = match prepared {
-            Some(prepared) => on_slices(&mut self.memory, src, dst, |src, dst| match op {
-                Op::Copy => copy(src, dst),
+        let (cpu, scratch) = (&self.cpu, &mut self.scratch);
+        let result = match (*op, prepared) {
+            (_, None) => Err(OpError::Unsupported),
+            (Op::Copy, _) => mv::copy(src, dst),
+            (Op::CopyCrc32, _) => mv::copy_crc32(cpu, src, dst),
+            (Op::CopyCrc64, _) => mv::copy_crc64(cpu, src, dst),
+            (Op::Fill, _) => mv::fill(cpu, src, dst),
+            (Op::Compare, _) => mv::compare(cpu, src, dst),
+            (Op::Random, _) => mv::random(dst),
+            (_, Some(prepared)) => on_slices(&mut self.memory, src, dst, |src, dst| match op {
                 Op::Compress => dc::compress(prepared, scratch, src, dst, args.flush),
                 Op::Decompress => dc::decompress(prepared, scratch, src, dst),
                 _ => Err(OpError::Unsupported),
             }),
-            None => Err(OpError::Unsupported),
         };
         work.finish(result);
     }
@@ -109,12 +116,6 @@ fn on_slices(
     Ok(done)
 }
 
-fn copy(src: &[u8], dst: &mut [u8]) -> Result<Done, OpError> {
-    let n = src.len();
-    dst.get_mut(..n).ok_or(OpError::DstTooSmall)?.copy_from_slice(src);
-    Ok(Done { consumed: n, produced: n, checksum: 0, status: Status::Complete })
-}
-
 impl Channel for CpuChannel {
     fn submit(&mut self, batch: &mut Batch<'_>) -> usize {
         let before = self.finished.len();
@@ -127,6 +128,7 @@ impl Channel for CpuChannel {
         .is_err()
         {
             self.scratch = dc::Scratch::new();
+            self.symmetric = lookaside_cipher::Engine::new(&self.cpu);
             self.finished.extend(self.current.drain(..).map(|mut work| {
                 work.finish(Err(OpError::DeviceLost));
                 work

@@ -7,12 +7,14 @@
 
 mod channel;
 mod dc;
+mod mv;
 mod pke;
+mod sym;
 
 use lookaside_core::{
     Capability, Channel, Device, EngineId, Op, Prepared, SessionSpec, SetupError,
 };
-use lookaside_simd::Cpu;
+use lookaside_simd::{Cpu, Tier};
 
 /// The CPU device with the host's features, capped by the environment variable `LOOKASIDE_CPU`.
 pub fn cpu() -> CpuDevice {
@@ -32,16 +34,29 @@ const COPY_BATCH: usize = 32;
 impl CpuDevice {
     /// The CPU device with these features.
     pub fn new(cpu: Cpu) -> CpuDevice {
-        let copy = Capability {
-            op: Op::Copy,
-            algorithm: "copy between buffers".into(),
-            served_by: "memcpy of the C library".into(),
+        let carry_less = match cpu.tier() {
+            Tier::Generic => "own kernel, tables",
+            Tier::Avx2 => "own kernel, PCLMULQDQ",
+            Tier::Avx512 => "own kernel, VPCLMULQDQ",
+        };
+        let mover = |op, algorithm: &str, served_by: &str| Capability {
+            op,
+            algorithm: algorithm.into(),
+            served_by: served_by.into(),
             best_batch: COPY_BATCH,
             max_src: isize::MAX as usize,
         };
-        let mut capabilities = vec![copy];
+        let mut capabilities = vec![
+            mover(Op::Copy, "copy between buffers", "memcpy of the C library"),
+            mover(Op::CopyCrc32, "copy, with the CRC-32", carry_less),
+            mover(Op::CopyCrc64, "copy, with the CRC-64/XZ", carry_less),
+            mover(Op::Fill, "patterns of 1 to 64 bytes", "own kernel"),
+            mover(Op::Compare, "two buffers", "own kernel"),
+            mover(Op::Random, "CTR-DRBG, seeded by the operating system", "AWS-LC"),
+        ];
         capabilities.extend(dc::capabilities(&cpu));
         capabilities.extend(pke::capabilities(&cpu));
+        capabilities.extend(sym::capabilities(&cpu));
         CpuDevice { cpu, capabilities }
     }
 }
@@ -57,12 +72,13 @@ impl Device for CpuDevice {
 
     fn prepare(&self, spec: &SessionSpec) -> Result<Prepared, SetupError> {
         match spec {
-            // The data mover has nothing to prepare.
-            SessionSpec::Mover => Ok(Prepared::new(())),
+            // These have nothing to prepare.
+            SessionSpec::Mover | SessionSpec::Rng => Ok(Prepared::new(())),
             SessionSpec::Compression(_)
             | SessionSpec::CompressStream { .. }
             | SessionSpec::DecompressStream { .. } => dc::prepare(spec, &self.cpu),
             SessionSpec::Pke(_) | SessionSpec::Kdf(_) => pke::prepare(spec, &self.cpu),
+            SessionSpec::Sym(sym) => sym::prepare(sym, &self.cpu),
             other => Err(SetupError::Unsupported {
                 device: self.name().to_owned(),
                 op: other.ops().first().copied().unwrap_or(Op::Copy),

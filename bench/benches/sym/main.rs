@@ -1,0 +1,174 @@
+//! Every symmetric algorithm beside its best rivals: `cargo bench --bench sym`, or `make bench-sym`,
+//! which draws the pictures too.
+//!
+//! 32 packets in flight through an instance, each a request, and as one burst; intel-ipsec-mb bare,
+//! OpenSSL's EVP. In place, one core, CPU time; the contenders take turns, and the figures are
+//! medians of the rounds. Before anything is measured, all contenders' bytes are compared.
+//!
+//! Options: `--out DIR` (CSV files), `--rounds N`, `--only NAME` (a part of an algorithm's name),
+//! `--threads` (also rates with 1 to as many engines as there are CPUs), `--calls` (one request for
+//! cipher and MAC against two).
+#![allow(unsafe_code)]
+
+mod algorithms;
+mod calls;
+mod ours;
+mod rivals;
+mod threads;
+
+use std::{fmt::Write, fs, path::PathBuf};
+
+use lookaside::Runtime;
+use lookaside_bench::{cpu_ns, median};
+
+use crate::{
+    algorithms::{ALL, Algorithm},
+    ours::Ours,
+    rivals::{PACKETS, Rival},
+};
+
+pub(crate) const SIZES: [usize; 5] = [64, 256, 1024, 1408, 16_384];
+
+/// How long one contender's turn takes, about.
+const TURN_NS: f64 = 3e6;
+
+pub(crate) struct Options {
+    out: Option<PathBuf>,
+    rounds: usize,
+    only: Option<String>,
+    threads: bool,
+    calls: bool,
+}
+
+fn options() -> Options {
+    let mut o = Options { out: None, rounds: 5, only: None, threads: false, calls: false };
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match &*arg {
+            "--out" => o.out = args.next().map(PathBuf::from),
+            "--rounds" => o.rounds = args.next().and_then(|n| n.parse().ok()).unwrap_or(5),
+            "--only" => o.only = args.next(),
+            "--threads" => o.threads = true,
+            "--calls" => o.calls = true,
+            // What cargo adds.
+            "--bench" => {}
+            other => {
+                eprintln!("sym: unknown option {other}");
+                std::process::exit(2);
+            }
+        }
+    }
+    o
+}
+
+/// A contender: works on a number of packets.
+type Contender<'a> = Box<dyn FnMut(usize) + 'a>;
+
+/// Median nanoseconds of CPU time for one packet, of each contender, and of each round the ratio of
+/// the first two's fastest to the best of the others.
+pub(crate) fn compete(contenders: &mut [Option<Contender<'_>>], rounds: usize) -> Vec<Option<f64>> {
+    // How many packets fill a turn.
+    let mut counts = Vec::new();
+    for contender in contenders.iter_mut() {
+        counts.push(contender.as_mut().map(|run| {
+            let mut n = 2 * PACKETS;
+            loop {
+                let start = cpu_ns();
+                run(n);
+                let ns = (cpu_ns() - start) as f64;
+                if ns > TURN_NS / 4.0 || n > 1 << 20 {
+                    return ((n as f64 * TURN_NS / ns) as usize).max(PACKETS) / PACKETS * PACKETS;
+                }
+                n *= 2;
+            }
+        }));
+    }
+    let mut times = vec![Vec::new(); contenders.len()];
+    for _ in 0..rounds {
+        for ((contender, count), times) in contenders.iter_mut().zip(&counts).zip(&mut times) {
+            if let (Some(run), Some(n)) = (contender, count) {
+                let start = cpu_ns();
+                run(*n);
+                times.push((cpu_ns() - start) as f64 / *n as f64);
+            }
+        }
+    }
+    times.iter().map(|t| (!t.is_empty()).then(|| median(t))).collect()
+}
+
+/// All contenders' first results, compared.
+fn check(a: &Algorithm, len: usize, ours: &Ours<'_>, rival: &mut Rival) {
+    rival.run(PACKETS);
+    // intel-ipsec-mb's F9 hashes COUNT, FRESH and DIRECTION as part of the text.
+    if a.name == "KASUMI-F9" {
+        return;
+    }
+    for i in 0..PACKETS {
+        assert!(
+            ours.packet(i) == rival.packet(i),
+            "{}, {len} bytes, packet {i}: not equal",
+            a.name
+        );
+    }
+}
+
+fn main() {
+    let o = options();
+    let runtime =
+        Runtime::builder().device(lookaside_cpu::cpu()).engines(0).start().expect("a runtime");
+    let mut csv = String::from(
+        "algorithm,bytes,requests_ns,burst_ns,ipsec_mb_ns,openssl_ns,requests_gbit_s,burst_gbit_s,\
+         ipsec_mb_gbit_s,openssl_gbit_s\n",
+    );
+    println!(
+        "Gbit/s of one core, 32 packets in flight: as requests / as a burst / intel-ipsec-mb / \
+         OpenSSL; then the burst against the better rival"
+    );
+    for a in ALL.iter().filter(|a| o.only.as_ref().is_none_or(|only| a.name.contains(&**only))) {
+        println!("{}", a.name);
+        for len in SIZES {
+            let mut requests = Ours::new(&runtime, a, len, false);
+            let mut burst = Ours::new(&runtime, a, len, true);
+            let (mut bare, mut openssl) = (Rival::bare(a, len), Rival::openssl(a, len));
+            requests.run(PACKETS);
+            burst.run(PACKETS);
+            assert!((0..PACKETS).all(|i| requests.packet(i) == burst.packet(i)), "{}", a.name);
+            for rival in [&mut bare, &mut openssl].into_iter().flatten() {
+                check(a, len, &burst, rival);
+            }
+            let mut contenders: [Option<Contender<'_>>; 4] = [
+                Some(Box::new(|n| requests.run(n))),
+                Some(Box::new(|n| burst.run(n))),
+                bare.as_mut().map(|r| -> Contender<'_> { Box::new(|n| r.run(n)) }),
+                openssl.as_mut().map(|r| -> Contender<'_> { Box::new(|n| r.run(n)) }),
+            ];
+            let ns = compete(&mut contenders, o.rounds);
+            let gbit = |ns: &Option<f64>| ns.map(|ns| len as f64 * 8.0 / ns);
+            let show = |x: Option<f64>, digits| x.map_or("-".into(), |x| format!("{x:.digits$}"));
+            let rival = ns[2].into_iter().chain(ns[3]).fold(f64::INFINITY, f64::min);
+            let ratio = ns[1].filter(|_| rival.is_finite()).map(|burst| rival / burst);
+            let rates: Vec<String> = ns.iter().map(|ns| show(gbit(ns), 2)).collect();
+            println!("  {len:>6}  {}  {}", rates.join("  "), show(ratio, 2));
+            let ns: Vec<String> = ns.iter().map(|&ns| show(ns, 1)).collect();
+            let row = [&ns[..], &rates].concat().join(",").replace('-', "");
+            _ = writeln!(csv, "{},{len},{row}", a.name);
+        }
+    }
+    save(&o, "sizes.csv", &csv);
+    if o.calls {
+        calls::measure(&o, &runtime);
+    }
+    if o.threads {
+        threads::measure(&o);
+    }
+}
+
+/// Writes a file of the report.
+pub(crate) fn save(o: &Options, name: &str, content: &str) {
+    let Some(out) = &o.out else { return };
+    let written = fs::create_dir_all(out).and_then(|()| fs::write(out.join(name), content));
+    if let Err(e) = written {
+        eprintln!("sym: {}: {e}", out.join(name).display());
+        std::process::exit(1);
+    }
+}

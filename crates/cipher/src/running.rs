@@ -1,0 +1,234 @@
+//! A text in pieces, on the caller's thread.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::library::aws_lc::equal;
+use crate::single::hash::{HashState, MAX_DIGEST};
+use crate::single::{Keys, Kind, aead, auth, cipher};
+use crate::{Direction, Error, Order, Text};
+
+/// A text in pieces, on the caller's thread. A clone goes its own way from where the text stands.
+///
+/// AEADs take associated data first ([`aad`](Running::aad)), then the text; CCM before these the
+/// lengths of both ([`lengths`](Running::lengths)). What opens has released plaintext before
+/// [`verify`](Running::verify) says whether it is true: the caller must not act on it until then.
+#[derive(Clone)]
+pub struct Running {
+    keys: Arc<Keys>,
+    direction: Direction,
+    state: State,
+    /// Whether text has been given: no associated data may follow.
+    text: bool,
+    /// Whether the tag is made: nothing may follow.
+    done: bool,
+}
+
+#[derive(Clone)]
+enum State {
+    Cipher(cipher::State),
+    Auth(auth::State),
+    Aead(aead::State),
+    Chain(cipher::State, auth::State),
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Its state may be secret.
+        write!(f, "Running({:?})", self.direction)
+    }
+}
+
+const DONE: Error = Error::BadInput("the text is finished");
+const NO_TAG: Error = Error::BadInput("a cipher alone has no tag");
+const NO_RECORDS: Error = Error::BadSpec("a TLS record does not come in pieces");
+
+impl Running {
+    /// The beginning of a text.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] for an IV of the wrong length; [`Error::BadSpec`] for TLS records, which
+    /// do not come in pieces.
+    pub fn new(keys: &Arc<Keys>, direction: Direction, iv: &[u8]) -> Result<Running, Error> {
+        keys.limits().start(direction, iv)?;
+        let state = match &keys.kind {
+            Kind::Cipher(key) => State::Cipher(key.begin(iv)),
+            Kind::Auth(key) => State::Auth(key.begin(iv)?),
+            Kind::Aead(key) => State::Aead(key.begin(direction, iv)?),
+            Kind::Chain { cipher, auth, .. } => State::Chain(cipher.begin(iv), auth.begin(&[])?),
+            Kind::Tls(_) => return Err(NO_RECORDS),
+        };
+        Ok(Running { keys: Arc::clone(keys), direction, state, text: false, done: false })
+    }
+
+    /// The beginning of another text under the same keys, in the memory of this one.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] for an IV of the wrong length.
+    pub fn restart(&mut self, direction: Direction, iv: &[u8]) -> Result<(), Error> {
+        self.keys.limits().start(direction, iv)?;
+        match (&self.keys.kind, &mut self.state) {
+            (Kind::Cipher(key), State::Cipher(state)) => key.restart(state, iv),
+            (Kind::Auth(key), State::Auth(state)) => key.restart(state, iv)?,
+            (Kind::Aead(key), State::Aead(state)) => key.restart(state, direction, iv)?,
+            (Kind::Chain { cipher, auth, .. }, State::Chain(crypting, hashing)) => {
+                cipher.restart(crypting, iv);
+                auth.restart(hashing, &[])?;
+            }
+            _ => return Err(NO_RECORDS),
+        }
+        (self.direction, self.text, self.done) = (direction, false, false);
+        Ok(())
+    }
+
+    /// CCM: the lengths of associated data and text to come, before all else. Others need none and
+    /// ignore them.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] for a text too long for the nonce.
+    pub fn lengths(&mut self, aad: usize, text: usize) -> Result<(), Error> {
+        match (&self.keys.kind, &mut self.state) {
+            (Kind::Aead(key), State::Aead(state)) => key.lengths(state, aad as u64, text as u64),
+            _ => Ok(()),
+        }
+    }
+
+    /// More associated data of an AEAD, before the text.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] after the text, and for what is no AEAD.
+    pub fn aad(&mut self, aad: &[u8]) -> Result<(), Error> {
+        match (&self.keys.kind, &mut self.state) {
+            _ if self.done => Err(DONE),
+            _ if self.text => Err(Error::BadInput("associated data after the text")),
+            (Kind::Aead(key), State::Aead(state)) => key.aad(state, aad),
+            _ => Err(Error::BadInput("associated data is for AEADs")),
+        }
+    }
+
+    /// More text. Returns how many bytes were written: all of its length, or none for a hash or MAC,
+    /// whose destination is left alone. ECB and CBC take whole blocks, XTS all of its text at once.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] for a length that cannot be, [`Error::DstTooSmall`].
+    pub fn update(&mut self, mut text: Text<'_>) -> Result<usize, Error> {
+        if self.done {
+            return Err(DONE);
+        }
+        let len = text.len();
+        if let State::Auth(state) = &mut self.state {
+            let Kind::Auth(key) = &self.keys.kind else { return Err(NO_TAG) };
+            key.update(state, source(&text))?;
+            return Ok(0);
+        }
+        if let Text::Apart { src, dst } = &text
+            && dst.len() < src.len()
+        {
+            return Err(Error::DstTooSmall);
+        }
+        self.keys.limits().text_len(len)?;
+        let direction = self.direction;
+        match (&self.keys.kind, &mut self.state) {
+            (Kind::Cipher(key), State::Cipher(state)) => {
+                key.process(state, direction, &mut text);
+                self.done = key.at_once();
+            }
+            (Kind::Aead(key), State::Aead(state)) => {
+                if len > 0 {
+                    key.update(state, direction, &mut text)?;
+                }
+            }
+            (Kind::Chain { cipher, auth, order }, State::Chain(crypting, hashing)) => {
+                // What is hashed is what goes in, or what comes out.
+                let hash_first =
+                    (*order == Order::AuthThenCipher) == (direction == Direction::Seal);
+                if hash_first {
+                    auth.update(hashing, source(&text))?;
+                }
+                cipher.process(crypting, direction, &mut text);
+                if !hash_first {
+                    auth.update(hashing, destination(&text))?;
+                }
+            }
+            _ => return Err(NO_RECORDS),
+        }
+        self.text |= len > 0;
+        Ok(len)
+    }
+
+    /// Makes the tag, of the session's length.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] for another length, for a cipher alone, and for an AEAD that opens.
+    pub fn finish(&mut self, tag: &mut [u8]) -> Result<(), Error> {
+        self.ends(tag)?;
+        if matches!(self.state, State::Aead(_)) && self.direction == Direction::Open {
+            return Err(Error::BadInput("what opens compares a tag"));
+        }
+        self.tag(tag)
+    }
+
+    /// Compares the tag, of the session's length.
+    ///
+    /// # Errors
+    /// [`Error::AuthFailed`] when it is not this; [`Error::BadInput`] for another length, for a
+    /// cipher alone, and for an AEAD that seals.
+    pub fn verify(&mut self, tag: &[u8]) -> Result<(), Error> {
+        self.ends(tag)?;
+        if let (Kind::Aead(key), State::Aead(state)) = (&self.keys.kind, &mut self.state) {
+            if self.direction == Direction::Seal {
+                return Err(Error::BadInput("what seals makes a tag"));
+            }
+            key.verify(state, tag)?;
+            self.done = true;
+            return Ok(());
+        }
+        let mut computed = [0; MAX_DIGEST];
+        let computed = &mut computed[..tag.len()];
+        self.tag(computed)?;
+        if equal(computed, tag) { Ok(()) } else { Err(Error::AuthFailed) }
+    }
+
+    /// The hash under way, plain or within HMAC, for whoever continues many of them side by side.
+    pub(crate) fn hash_state(&mut self) -> Option<&mut HashState> {
+        match &mut self.state {
+            State::Auth(auth::State::Hash(state)) if !self.done => Some(state),
+            _ => None,
+        }
+    }
+
+    fn ends(&self, tag: &[u8]) -> Result<(), Error> {
+        if self.done {
+            return Err(DONE);
+        }
+        if tag.len() != self.keys.tag_len() || tag.is_empty() {
+            return Err(Error::BadInput("the length of the tag"));
+        }
+        Ok(())
+    }
+
+    fn tag(&mut self, tag: &mut [u8]) -> Result<(), Error> {
+        match (&self.keys.kind, &mut self.state) {
+            (Kind::Auth(key), State::Auth(state)) => key.finish(state, tag)?,
+            (Kind::Aead(key), State::Aead(state)) => key.tag(state, tag)?,
+            (Kind::Chain { auth, .. }, State::Chain(_, state)) => auth.finish(state, tag)?,
+            _ => return Err(NO_TAG),
+        }
+        self.done = true;
+        Ok(())
+    }
+}
+
+fn source<'t>(text: &'t Text<'_>) -> &'t [u8] {
+    match text {
+        Text::InPlace(bytes) => bytes,
+        Text::Apart { src, .. } => src,
+    }
+}
+
+fn destination<'t>(text: &'t Text<'_>) -> &'t [u8] {
+    match text {
+        Text::InPlace(bytes) => bytes,
+        Text::Apart { src, dst } => &dst[..src.len()],
+    }
+}

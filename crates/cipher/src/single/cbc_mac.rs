@@ -1,0 +1,146 @@
+//! MACs that chain AES: CMAC (SP 800-38B), XCBC (RFC 3566), plain CBC-MAC; and the chain itself,
+//! which CCM uses too.
+
+use zeroize::Zeroize;
+
+use crate::library::aws_lc::{AesEncrypt, Block};
+use crate::{Error, Text};
+
+/// CBC-MAC under way. A full block is encrypted only when more follows: CMAC and XCBC treat the last
+/// one apart.
+#[derive(Clone, Default)]
+pub(crate) struct Chain {
+    /// The last ciphertext, XORed with as much of the next block as there is.
+    block: Block,
+    /// How much that is, 0 to 16.
+    fill: usize,
+}
+
+impl Drop for Chain {
+    fn drop(&mut self) {
+        self.block.zeroize();
+    }
+}
+
+fn xor(block: &mut [u8], with: &[u8]) {
+    block.iter_mut().zip(with).for_each(|(a, b)| *a ^= b);
+}
+
+impl Chain {
+    /// More text.
+    pub(crate) fn absorb(&mut self, aes: &AesEncrypt, mut text: &[u8]) {
+        if text.is_empty() {
+            return;
+        }
+        if self.fill > 0 {
+            let (piece, rest) = text.split_at(text.len().min(16 - self.fill));
+            xor(&mut self.block[self.fill..], piece);
+            self.fill += piece.len();
+            text = rest;
+            if text.is_empty() {
+                return;
+            }
+            aes.block(&mut self.block);
+        }
+        // All but the last block, through a destination that nobody reads.
+        let (bulk, last) = text.split_at((text.len() - 1) / 16 * 16);
+        let mut unread = [0; 512];
+        for piece in bulk.chunks(unread.len()) {
+            aes.cbc(&mut self.block, &mut Text::Apart { src: piece, dst: &mut unread });
+        }
+        unread[..bulk.len().min(512)].zeroize();
+        xor(&mut self.block, last);
+        self.fill = last.len();
+    }
+
+    /// Fills up the last block with zeros, and encrypts it.
+    pub(crate) fn pad(&mut self, aes: &AesEncrypt) -> Block {
+        if self.fill > 0 {
+            aes.block(&mut self.block);
+            self.fill = 0;
+        }
+        self.block
+    }
+}
+
+/// What is XORed into the last block.
+enum Last {
+    /// One mask for a full block, another for a padded one.
+    Masks([Block; 2]),
+    /// Nothing: blocks must be full.
+    Plain,
+}
+
+/// The key of a MAC that chains AES.
+pub(crate) struct Key {
+    aes: AesEncrypt,
+    last: Last,
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        if let Last::Masks(masks) = &mut self.last {
+            masks.zeroize();
+        }
+    }
+}
+
+/// Multiplication by x in GF(2^128), SP 800-38B section 6.1; without a branch.
+fn double(block: Block) -> Block {
+    let number = u128::from_be_bytes(block);
+    let carry = (number >> 127).wrapping_neg();
+    ((number << 1) ^ (carry & 0x87)).to_be_bytes()
+}
+
+impl Key {
+    /// CMAC: the masks are 2L and 4L, L the encrypted zero block.
+    pub(crate) fn cmac(key: &[u8]) -> Key {
+        let aes = AesEncrypt::new(key);
+        let mut zero = [0; 16];
+        aes.block(&mut zero);
+        let full = double(zero);
+        zero.zeroize();
+        Key { aes, last: Last::Masks([full, double(full)]) }
+    }
+
+    /// XCBC: three keys, the encryptions of 01.., 02.. and 03..; the first is AES's.
+    pub(crate) fn xcbc(key: &[u8]) -> Key {
+        let aes = AesEncrypt::new(key);
+        let [mut first, full, padded] = [1, 2, 3].map(|number| {
+            let mut block = [number; 16];
+            aes.block(&mut block);
+            block
+        });
+        let key = Key { aes: AesEncrypt::new(&first), last: Last::Masks([full, padded]) };
+        first.zeroize();
+        key
+    }
+
+    /// CBC-MAC.
+    pub(crate) fn plain(key: &[u8]) -> Key {
+        Key { aes: AesEncrypt::new(key), last: Last::Plain }
+    }
+
+    /// More text.
+    pub(crate) fn absorb(&self, chain: &mut Chain, text: &[u8]) {
+        chain.absorb(&self.aes, text);
+    }
+
+    /// The tag.
+    ///
+    /// # Errors
+    /// [`Error::BadInput`] when CBC-MAC was given no whole blocks, or none.
+    pub(crate) fn finish(&self, chain: &mut Chain) -> Result<Block, Error> {
+        match &self.last {
+            Last::Plain if chain.fill != 16 => return Err(Error::BadInput("whole blocks")),
+            Last::Plain => {}
+            Last::Masks([full, _]) if chain.fill == 16 => xor(&mut chain.block, full),
+            Last::Masks([_, padded]) => {
+                chain.block[chain.fill] ^= 0x80;
+                xor(&mut chain.block, padded);
+            }
+        }
+        self.aes.block(&mut chain.block);
+        Ok(chain.block)
+    }
+}

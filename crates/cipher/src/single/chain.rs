@@ -1,0 +1,92 @@
+//! A cipher and a hash or MAC over one text, as if the source had been copied to the destination and
+//! worked on there.
+
+use crate::library::aws_lc::equal;
+use crate::{Direction, Error, Order, Parts, Span, Text};
+
+use super::check::inside;
+use super::hash::MAX_DIGEST;
+use super::regions::{copy_outside, read, region, tag_done, write, written};
+use super::{auth, cipher};
+
+/// The two keys.
+pub(crate) struct Chain<'k> {
+    /// The cipher.
+    pub(crate) cipher: &'k cipher::Key,
+    /// The hash or MAC.
+    pub(crate) auth: &'k auth::Key,
+    /// Which comes first.
+    pub(crate) order: Order,
+}
+
+impl Chain<'_> {
+    fn crypt(&self, direction: Direction, iv: &[u8], text: &mut Text<'_>, parts: &Parts) {
+        let mut state = self.cipher.begin(iv);
+        let mut text = region(text, parts.cipher);
+        self.cipher.process_bits(&mut state, direction, &mut text, parts.spare_bits);
+    }
+
+    /// Encrypts and makes the tag.
+    pub(crate) fn seal(
+        &self,
+        iv: &[u8],
+        text: &mut Text<'_>,
+        parts: &Parts,
+        tag: Span,
+    ) -> Result<(), Error> {
+        let mut bytes = [0; MAX_DIGEST];
+        let computed = &mut bytes[..tag.len as usize];
+        copy_outside(text, parts.auth, parts.cipher);
+        match self.order {
+            Order::CipherThenAuth => {
+                self.crypt(Direction::Seal, iv, text, parts);
+                self.auth.whole(&[], written(text, parts.auth), computed)?;
+                tag_done(Direction::Seal, text, tag, computed)
+            }
+            Order::AuthThenCipher => {
+                self.auth.whole(&[], read(text, parts.auth), computed)?;
+                if inside(tag, parts.cipher) {
+                    // The tag is encrypted with the text.
+                    cipher::copy(&mut region(text, parts.cipher));
+                    write(text, tag).copy_from_slice(computed);
+                    let mut whole = Text::InPlace(write(text, parts.cipher));
+                    let mut state = self.cipher.begin(iv);
+                    let bits = parts.spare_bits;
+                    self.cipher.process_bits(&mut state, Direction::Seal, &mut whole, bits);
+                    Ok(())
+                } else {
+                    self.crypt(Direction::Seal, iv, text, parts);
+                    tag_done(Direction::Seal, text, tag, computed)
+                }
+            }
+        }
+    }
+
+    /// Verifies and decrypts. After an error the caller wipes the destination.
+    pub(crate) fn open(
+        &self,
+        iv: &[u8],
+        text: &mut Text<'_>,
+        parts: &Parts,
+        tag: Span,
+    ) -> Result<(), Error> {
+        let mut bytes = [0; MAX_DIGEST];
+        let computed = &mut bytes[..tag.len as usize];
+        copy_outside(text, parts.auth, parts.cipher);
+        match self.order {
+            Order::CipherThenAuth => {
+                self.auth.whole(&[], read(text, parts.auth), computed)?;
+                tag_done(Direction::Open, text, tag, computed)?;
+                self.crypt(Direction::Open, iv, text, parts);
+                Ok(())
+            }
+            Order::AuthThenCipher => {
+                self.crypt(Direction::Open, iv, text, parts);
+                self.auth.whole(&[], written(text, parts.auth), computed)?;
+                let decrypted = inside(tag, parts.cipher);
+                let found = if decrypted { written(text, tag) } else { read(text, tag) };
+                if equal(found, computed) { Ok(()) } else { Err(Error::AuthFailed) }
+            }
+        }
+    }
+}

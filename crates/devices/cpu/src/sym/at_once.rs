@@ -1,0 +1,108 @@
+//! What needs no engine: single operations and texts in pieces, on the caller's thread.
+
+use std::{any::Any, sync::Arc};
+
+use lookaside_cipher::{Error, Packet, Session, Text};
+use lookaside_core::{Done, Immediate, Op, OpError, Running};
+
+use super::{done, iv, parts, size, words};
+
+/// A session's keys, at the caller's disposal.
+pub(super) struct AtOnce(pub(super) Arc<Session>);
+
+impl Immediate for AtOnce {
+    fn run(
+        &self,
+        op: Op,
+        packet: &mut lookaside_core::Packet,
+        src: Option<&[u8]>,
+        dst: &mut [u8],
+    ) -> Result<Done, OpError> {
+        // A nonce that lies in the text is copied: the text may be written before it is read.
+        let long = match (&packet.iv, src) {
+            (lookaside_core::Iv::At(_), Some(src)) => Some(iv(&packet.iv, src)?.to_vec()),
+            (lookaside_core::Iv::At(_), None) => Some(iv(&packet.iv, dst)?.to_vec()),
+            _ => None,
+        };
+        let iv = match &long {
+            Some(long) => &long[..],
+            None => iv(&packet.iv, &[])?,
+        };
+        let text = match src {
+            Some(src) => Text::Apart { src, dst },
+            None => Text::InPlace(dst),
+        };
+        let mut one = Packet {
+            session: &self.0,
+            direction: words::direction(op),
+            iv,
+            parts: parts(packet),
+            text,
+            result: Err(Error::NotRun),
+        };
+        self.0.run_alone(&mut one);
+        let result = one.result.map_err(words::error);
+        packet.result = result.map(|n| n as u32);
+        result.map(|produced| done(size(packet), produced))
+    }
+
+    fn start(&self, op: Op, iv: &[u8]) -> Result<Box<dyn Running>, OpError> {
+        let running = self.0.start(words::direction(op), iv);
+        let running = running.map_err(words::error)?;
+        Ok(Box::new(CpuRunning { running, tag_len: self.0.tag_len() }))
+    }
+}
+
+/// The service's running state, as core's.
+pub(super) struct CpuRunning {
+    pub(super) running: lookaside_cipher::Running,
+    tag_len: usize,
+}
+
+impl Running for CpuRunning {
+    #[inline]
+    fn restart(&mut self, op: Op, iv: &[u8]) -> Result<(), OpError> {
+        self.running.restart(words::direction(op), iv).map_err(words::error)
+    }
+
+    fn lengths(&mut self, aad: usize, text: usize) -> Result<(), OpError> {
+        self.running.lengths(aad, text).map_err(words::error)
+    }
+
+    #[inline]
+    fn aad(&mut self, aad: &[u8]) -> Result<(), OpError> {
+        self.running.aad(aad).map_err(words::error)
+    }
+
+    #[inline]
+    fn update(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
+        self.running.update(Text::Apart { src, dst }).map_err(words::error)
+    }
+
+    #[inline]
+    fn update_in_place(&mut self, text: &mut [u8]) -> Result<usize, OpError> {
+        self.running.update(Text::InPlace(text)).map_err(words::error)
+    }
+
+    #[inline]
+    fn finish(&mut self, tag: &mut [u8]) -> Result<usize, OpError> {
+        let tag = tag.get_mut(..self.tag_len).ok_or(OpError::DstTooSmall)?;
+        if !tag.is_empty() {
+            self.running.finish(tag).map_err(words::error)?;
+        }
+        Ok(self.tag_len)
+    }
+
+    #[inline]
+    fn verify(&mut self, tag: &[u8]) -> Result<(), OpError> {
+        self.running.verify(tag).map_err(words::error)
+    }
+
+    fn duplicate(&self) -> Box<dyn Running> {
+        Box::new(CpuRunning { running: self.running.clone(), tag_len: self.tag_len })
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+}

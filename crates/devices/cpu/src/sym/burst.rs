@@ -1,0 +1,274 @@
+//! Bursts: many packets of one session in one request.
+//!
+//! Either source and destination are lists with a segment for each packet, or all packets lie in one
+//! piece of memory. Then side by side needs a slice of the destination for each: the piece is cut
+//! between the packets, which must not overlap.
+
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+use lookaside_cipher::{Direction, Engine, Error, Packet, Parts, Session, Span, Text};
+use lookaside_core::{Buf, Carried, Done, Iv, OpError, Request};
+
+use super::{LANES, PerPacket, Pieces, done, iv, parts, size, words};
+
+const OVERLAP: OpError =
+    OpError::BadInput { what: "packets of a burst overlap, or lie outside the destination" };
+
+/// Runs the burst, and sets each packet's result. The whole burst's is the first that failed.
+pub(super) fn run(
+    engine: &mut Engine,
+    request: &mut Request,
+    device: usize,
+) -> Result<Done, OpError> {
+    let Request { op, session, src, dst, carried, .. } = request;
+    let prepared = session.prepared.get(device).and_then(Option::as_ref);
+    let session = prepared.and_then(|p| p.get::<Arc<Session>>()).ok_or(OpError::Unsupported)?;
+    let Carried::Packets(packets) = carried else { return Err(OpError::Unsupported) };
+    let direction = words::direction(*op);
+    let n = packets.len();
+    let listed = |b: &Buf| b.is_empty() || b.segments().len() == n;
+    if n > 1 && dst.segments().len() == n && listed(src) {
+        in_segments(engine, session, direction, packets, src, dst);
+    } else {
+        let mut pieces = Pieces::of(src, dst);
+        match pieces.text(src, dst)? {
+            Text::InPlace(dst) => {
+                in_one_piece(engine, session, direction, packets, None, dst);
+            }
+            Text::Apart { src, dst } => {
+                in_one_piece(engine, session, direction, packets, Some(src), dst);
+            }
+        }
+        pieces.scatter(dst);
+    }
+    let (mut consumed, mut produced) = (0, 0);
+    for packet in packets {
+        produced += packet.result? as usize;
+        consumed += size(packet);
+    }
+    Ok(done(consumed, produced))
+}
+
+/// A segment for each packet.
+fn in_segments(
+    engine: &mut Engine,
+    session: &Session,
+    direction: Direction,
+    packets: &mut [lookaside_core::Packet],
+    src: &Buf,
+    dst: &mut Buf,
+) {
+    let in_place = src.is_empty();
+    let sources = src.segments();
+    let mut index = 0;
+    let groups = packets.chunks_mut(LANES).zip(dst.segments_mut().chunks_mut(LANES));
+    for (group, segments) in groups {
+        let mut items: PerPacket<Packet<'_>> = ArrayVec::new();
+        let mut ran: PerPacket<Result<(), OpError>> = ArrayVec::new();
+        for (packet, segment) in group.iter().zip(segments) {
+            let text = match (in_place, sources.get(index).and_then(Buf::as_slice)) {
+                (true, _) => segment.as_mut_slice().map(Text::InPlace),
+                (false, Some(src)) => {
+                    Some(Text::Apart { src, dst: segment.as_mut_slice().unwrap_or_default() })
+                }
+                (false, None) => None,
+            };
+            index += 1;
+            let iv = match packet.iv {
+                // In a burst a nonce of more than 16 bytes has nowhere to lie that is not written.
+                Iv::At(_) => Err(OpError::BadInput { what: "a burst's IVs have up to 16 bytes" }),
+                Iv::Here { .. } => iv(&packet.iv, &[]),
+            };
+            match (text, iv) {
+                (Some(text), Ok(iv)) => {
+                    let parts = parts(packet);
+                    let result = Err(Error::NotRun);
+                    items.push(Packet { session, direction, iv, parts, text, result });
+                    ran.push(Ok(()));
+                }
+                (None, _) => ran.push(Err(OpError::Unsupported)),
+                (_, Err(e)) => ran.push(Err(e)),
+            }
+        }
+        engine.run(&mut items);
+        let results: PerPacket<_> = items.into_iter().map(|i| i.result).collect();
+        note(group, &ran, results);
+    }
+}
+
+/// Hands the results of those that ran to their packets.
+fn note(
+    group: &mut [lookaside_core::Packet],
+    ran: &[Result<(), OpError>],
+    results: PerPacket<Result<usize, Error>>,
+) {
+    let mut results = results.into_iter();
+    for (packet, ran) in group.iter_mut().zip(ran) {
+        packet.result = match ran {
+            Err(e) => Err(*e),
+            Ok(()) => match results.next() {
+                Some(result) => result.map(|n| n as u32).map_err(words::error),
+                None => Err(OpError::DeviceLost),
+            },
+        };
+    }
+}
+
+/// All packets in one piece of memory.
+fn in_one_piece(
+    engine: &mut Engine,
+    session: &Session,
+    direction: Direction,
+    packets: &mut [lookaside_core::Packet],
+    src: Option<&[u8]>,
+    dst: &mut [u8],
+) {
+    if !session.side_by_side() {
+        // One after the other: each borrows all of it.
+        for packet in packets {
+            let result = match (&packet.iv, src) {
+                (Iv::At(_), None) => {
+                    Err(OpError::BadInput { what: "a burst's IVs have up to 16 bytes" })
+                }
+                (at, src) => iv(at, src.unwrap_or_default()).and_then(|iv| {
+                    let text = match src {
+                        Some(src) => Text::Apart { src, dst: &mut *dst },
+                        None => Text::InPlace(&mut *dst),
+                    };
+                    let parts = parts(packet);
+                    let result = Err(Error::NotRun);
+                    let one = Packet { session, direction, iv, parts, text, result };
+                    engine.run_one(one).map_err(words::error)
+                }),
+            };
+            packet.result = result.map(|n| n as u32);
+        }
+        return;
+    }
+    let Some(src) = src else { return cut(engine, session, direction, packets, dst) };
+    apart(engine, session, direction, packets, src, dst);
+}
+
+/// The bytes of the text that a packet's parts span.
+#[inline]
+fn extent(
+    packet: &lookaside_core::Packet,
+    session: &Session,
+    direction: Direction,
+) -> (usize, usize) {
+    let p = parts(packet);
+    let tag = Span { offset: p.tag, len: session.tag_len() as u32 };
+    let (mut low, mut high) = (u64::MAX, 0);
+    for s in [p.aad, p.cipher, p.auth, tag] {
+        if s.len > 0 {
+            low = low.min(u64::from(s.offset));
+            high = high.max(u64::from(s.offset) + u64::from(s.len));
+        }
+    }
+    if direction == Direction::Seal {
+        // A TLS record grows by its MAC and padding.
+        high += session.growth(p.cipher.len as usize) as u64;
+    }
+    (low.min(high) as usize, high as usize)
+}
+
+/// The same parts, counted from `low`.
+#[inline]
+fn rebased(mut parts: Parts, low: usize) -> Parts {
+    let low = low as u32;
+    for span in [&mut parts.aad, &mut parts.cipher, &mut parts.auth] {
+        span.offset = span.offset.wrapping_sub(low);
+        if span.len == 0 {
+            span.offset = 0;
+        }
+    }
+    parts.tag = parts.tag.wrapping_sub(low);
+    parts
+}
+
+/// In place: the memory is cut between the packets.
+fn cut(
+    engine: &mut Engine,
+    session: &Session,
+    direction: Direction,
+    packets: &mut [lookaside_core::Packet],
+    dst: &mut [u8],
+) {
+    let mut at = 0;
+    let mut rest = dst;
+    for group in packets.chunks_mut(LANES) {
+        let mut items: PerPacket<Packet<'_>> = ArrayVec::new();
+        let mut ran: PerPacket<Result<(), OpError>> = ArrayVec::new();
+        for packet in &*group {
+            let (low, high) = extent(packet, session, direction);
+            let Iv::Here { .. } = packet.iv else {
+                ran.push(Err(OpError::BadInput { what: "a burst's IVs have up to 16 bytes" }));
+                continue;
+            };
+            let room = core::mem::take(&mut rest);
+            if low < at || high - at > room.len() {
+                rest = room;
+                ran.push(Err(OVERLAP));
+                continue;
+            }
+            let (text, behind) = room[low - at..].split_at_mut(high - low);
+            (rest, at) = (behind, high);
+            match iv(&packet.iv, &[]) {
+                Ok(iv) => {
+                    let (parts, result) = (rebased(parts(packet), low), Err(Error::NotRun));
+                    let text = Text::InPlace(text);
+                    items.push(Packet { session, direction, iv, parts, text, result });
+                    ran.push(Ok(()));
+                }
+                Err(e) => ran.push(Err(e)),
+            }
+        }
+        engine.run(&mut items);
+        let results: PerPacket<_> = items.into_iter().map(|i| i.result).collect();
+        note(group, &ran, results);
+    }
+}
+
+/// Apart: the destination is cut, the source is everybody's.
+fn apart(
+    engine: &mut Engine,
+    session: &Session,
+    direction: Direction,
+    packets: &mut [lookaside_core::Packet],
+    src: &[u8],
+    dst: &mut [u8],
+) {
+    let mut at = 0;
+    let mut rest = dst;
+    for group in packets.chunks_mut(LANES) {
+        let mut items: PerPacket<Packet<'_>> = ArrayVec::new();
+        let mut ran: PerPacket<Result<(), OpError>> = ArrayVec::new();
+        for packet in &*group {
+            let (low, high) = extent(packet, session, direction);
+            let room = core::mem::take(&mut rest);
+            // A digest that is only compared leaves the destination alone: it may be short.
+            let (from, to) = (low.max(at).min(at + room.len()), high.min(at + room.len()));
+            if low < at || low > src.len() {
+                rest = room;
+                ran.push(Err(OVERLAP));
+                continue;
+            }
+            let (text, behind) = room[from - at..].split_at_mut(to.saturating_sub(from));
+            (rest, at) = (behind, from + text.len());
+            match iv(&packet.iv, src) {
+                Ok(iv) => {
+                    let (parts, result) = (rebased(parts(packet), low), Err(Error::NotRun));
+                    let src = &src[low..high.min(src.len()).max(low)];
+                    let text = Text::Apart { src, dst: text };
+                    items.push(Packet { session, direction, iv, parts, text, result });
+                    ran.push(Ok(()));
+                }
+                Err(e) => ran.push(Err(e)),
+            }
+        }
+        engine.run(&mut items);
+        let results: PerPacket<_> = items.into_iter().map(|i| i.result).collect();
+        note(group, &ran, results);
+    }
+}

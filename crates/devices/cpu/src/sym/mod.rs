@@ -1,0 +1,251 @@
+//! Symmetric cryptography: stages the packets of a batch for the service's engine, and maps core's
+//! words to the service's and back.
+
+mod at_once;
+mod burst;
+mod capability;
+mod words;
+
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+use lookaside_cipher::{Engine, Error, Packet, Parts, Session, Span, Text};
+use lookaside_core::{
+    Buf, Carried, Done, Iv, OpError, Prepared, Request, SetupError, Status, Sym, Work,
+};
+use lookaside_simd::Cpu;
+use zeroize::Zeroizing;
+
+pub(crate) use self::capability::capabilities;
+
+/// The most packets that go to the service at once: two rounds of its sixteen lanes.
+pub(crate) const LANES: usize = 32;
+
+/// For each of a batch's packets, one of these.
+type PerPacket<T> = ArrayVec<T, LANES>;
+
+/// Expands a session's keys.
+pub(crate) fn prepare(sym: &Sym, cpu: &Cpu) -> Result<Prepared, SetupError> {
+    let session = Session::new(words::spec(sym)?, cpu).map_err(words::setup_error)?;
+    let session = Arc::new(session);
+    let immediate = Arc::new(at_once::AtOnce(session.clone()));
+    // Where lanes gain nothing, many requests still share one visit to the scheduler.
+    Ok(Prepared::new(session).best_batch(LANES).with_immediate(immediate))
+}
+
+/// Executes requests of one operation, at most [`LANES`], and sets their results.
+pub(crate) fn execute(engine: &mut Engine, works: &mut [Work]) {
+    let mut start = 0;
+    while start < works.len() {
+        // Requests of one packet run together; others are a batch by themselves, or a piece.
+        let one = |w: &Work| w.request().carried.packets().len() == 1;
+        let n = works[start..].iter().take_while(|w| one(w)).count();
+        if n > 0 {
+            together(engine, &mut works[start..start + n]);
+            start += n;
+        } else {
+            alone(engine, &mut works[start]);
+            start += 1;
+        }
+    }
+}
+
+/// Copies of scattered buffers in one piece: kernels take nothing else.
+pub(super) struct Pieces {
+    src: Option<Zeroizing<Vec<u8>>>,
+    dst: Option<Zeroizing<Vec<u8>>>,
+}
+
+impl Pieces {
+    #[inline]
+    fn of(src: &Buf, dst: &mut Buf) -> Pieces {
+        let scattered = dst.as_mut_slice().is_none() && dst.is_writable();
+        Pieces {
+            src: src.as_slice().is_none().then(|| gather(src)),
+            dst: scattered.then(|| gather(dst)),
+        }
+    }
+
+    /// The source (`None`: in place) and destination, in one piece each.
+    #[inline]
+    fn text<'a>(&'a mut self, src: &'a Buf, dst: &'a mut Buf) -> Result<Text<'a>, OpError> {
+        let dst = match &mut self.dst {
+            Some(piece) => &mut piece[..],
+            // Verifying a tag writes nothing: a destination that cannot be written has no room.
+            None => dst.as_mut_slice().unwrap_or_default(),
+        };
+        Ok(match &self.src {
+            Some(piece) => Text::Apart { src: piece, dst },
+            None => match src.as_slice() {
+                Some([]) | None => Text::InPlace(dst),
+                Some(src) => Text::Apart { src, dst },
+            },
+        })
+    }
+
+    /// Writes a scattered destination back.
+    #[inline]
+    fn scatter(&self, dst: &mut Buf) {
+        if let Some(piece) = &self.dst {
+            dst.scatter(piece);
+        }
+    }
+}
+
+#[cold]
+fn gather(buf: &Buf) -> Zeroizing<Vec<u8>> {
+    let mut piece = Zeroizing::new(Vec::with_capacity(buf.len()));
+    buf.gather(&mut piece);
+    piece
+}
+
+#[inline]
+fn span(s: lookaside_core::Span) -> Span {
+    Span { offset: s.offset, len: s.len }
+}
+
+#[inline]
+fn parts(p: &lookaside_core::Packet) -> Parts {
+    Parts {
+        aad: span(p.aad),
+        cipher: span(p.cipher),
+        auth: span(p.auth),
+        tag: p.tag,
+        spare_bits: p.spare_bits,
+    }
+}
+
+/// The bytes of an IV that is part of the request, or lies in its source.
+#[inline]
+fn iv<'a>(iv: &'a Iv, src: &'a [u8]) -> Result<&'a [u8], OpError> {
+    const OUTSIDE: OpError = OpError::BadInput { what: "the IV lies outside the source" };
+    match iv {
+        Iv::Here { bytes, len } => bytes.get(..usize::from(*len)).ok_or(OUTSIDE),
+        Iv::At(span) => {
+            let start = span.offset as usize;
+            src.get(start..start + span.len as usize).ok_or(OUTSIDE)
+        }
+    }
+}
+
+/// A long IV that lies in the text itself, which the kernel may be writing: a copy.
+type LongIv = Option<Zeroizing<Vec<u8>>>;
+
+/// Requests of one packet each, side by side.
+fn together(engine: &mut Engine, works: &mut [Work]) {
+    let mut pieces: PerPacket<Pieces> = works
+        .iter_mut()
+        .map(|w| {
+            let Request { src, dst, .. } = w.request_mut();
+            Pieces::of(src, dst)
+        })
+        .collect();
+    let mut ivs: PerPacket<LongIv> =
+        works.iter().zip(&pieces).map(|(w, p)| long_iv(w, p)).collect();
+    let mut results: PerPacket<Result<usize, OpError>> = ArrayVec::new();
+    {
+        let mut packets: PerPacket<Packet<'_>> = ArrayVec::new();
+        for ((work, pieces), long) in works.iter_mut().zip(&mut pieces).zip(&mut ivs) {
+            let device = usize::from(work.device);
+            let Request { op, session, src, dst, carried, .. } = work.request_mut();
+            let prepared = session.prepared.get(device).and_then(Option::as_ref);
+            let session = prepared.and_then(|p| p.get::<Arc<Session>>());
+            let (Some(session), [packet]) = (session, carried.packets()) else {
+                results.push(Err(OpError::Unsupported));
+                continue;
+            };
+            let iv = match (long, &packet.iv) {
+                (Some(long), _) => Ok(&long[..]),
+                (None, here) => iv(here, &[]),
+            };
+            let (iv, text) = match (iv, pieces.text(src, dst)) {
+                (Ok(iv), Ok(text)) => (iv, text),
+                (Err(e), _) | (_, Err(e)) => {
+                    results.push(Err(e));
+                    continue;
+                }
+            };
+            results.push(Ok(0));
+            packets.push(Packet {
+                session,
+                direction: words::direction(*op),
+                iv,
+                parts: parts(packet),
+                text,
+                result: Err(Error::NotRun),
+            });
+        }
+        engine.run(&mut packets);
+        let mut ran = packets.into_iter();
+        for result in results.iter_mut().filter(|r| r.is_ok()) {
+            if let Some(packet) = ran.next() {
+                *result = packet.result.map_err(words::error);
+            }
+        }
+    }
+    for ((work, pieces), result) in works.iter_mut().zip(&pieces).zip(results) {
+        let Request { dst, carried, .. } = work.request_mut();
+        pieces.scatter(dst);
+        let mut consumed = 0;
+        if let Carried::Packets(packets) = carried {
+            for packet in packets {
+                packet.result = result.map(|n| n as u32);
+                consumed = size(packet);
+            }
+        }
+        work.finish(result.map(|produced| done(consumed, produced)));
+    }
+}
+
+/// How many bytes a packet's algorithm reads.
+#[inline]
+fn size(packet: &lookaside_core::Packet) -> usize {
+    packet.cipher.len.max(packet.auth.len) as usize
+}
+
+#[inline]
+fn done(consumed: usize, produced: usize) -> Done {
+    Done { consumed, produced, checksum: 0, status: Status::Complete }
+}
+
+/// Copies an IV that lies in the source.
+#[inline]
+fn long_iv(work: &Work, pieces: &Pieces) -> LongIv {
+    let request = work.request();
+    let [packet @ lookaside_core::Packet { iv: Iv::At(_), .. }] = request.carried.packets() else {
+        return None;
+    };
+    let src = match (&pieces.src, &pieces.dst) {
+        (Some(src), _) => &src[..],
+        (None, Some(dst)) if request.src.is_empty() => &dst[..],
+        (None, _) if request.src.is_empty() => request.dst.as_slice().unwrap_or_default(),
+        (None, _) => request.src.as_slice().unwrap_or_default(),
+    };
+    // A span that lies outside becomes an IV that no algorithm takes.
+    Some(Zeroizing::new(iv(&packet.iv, src).map(<[u8]>::to_vec).unwrap_or_default()))
+}
+
+/// A burst, or a piece of a text.
+fn alone(engine: &mut Engine, work: &mut Work) {
+    let device = usize::from(work.device);
+    let request = work.request_mut();
+    let result = match &mut request.carried {
+        Carried::Packets(_) => burst::run(engine, request, device),
+        Carried::Running(running) => match running.as_any().downcast_mut::<at_once::CpuRunning>() {
+            Some(running) => piece(running, &request.src, &mut request.dst),
+            None => Err(OpError::Unsupported),
+        },
+        _ => Err(OpError::BadInput { what: "a symmetric request without a packet" }),
+    };
+    work.finish(result);
+}
+
+/// The next piece of a text.
+fn piece(running: &mut at_once::CpuRunning, src: &Buf, dst: &mut Buf) -> Result<Done, OpError> {
+    let mut pieces = Pieces::of(src, dst);
+    let text = pieces.text(src, dst)?;
+    let len = text.len();
+    let produced = running.running.update(text).map_err(words::error)?;
+    pieces.scatter(dst);
+    Ok(done(len, produced))
+}
