@@ -7,7 +7,7 @@
 
 use core::cell::RefCell;
 
-use lookaside::{Carried, Op, OpError, Packet, Request};
+use lookaside::{Op, OpError, Request};
 
 use crate::{
     error::{Reason, Result},
@@ -62,10 +62,8 @@ pub fn run<R>(
     take: impl FnOnce(core::result::Result<u32, OpError>, &[u8]) -> Result<R>,
 ) -> Result<R> {
     let response = provider.lanes.respond(request)?;
-    let result = match &response.carried {
-        Carried::Packet(Packet { result, .. }) => response.result.and(*result),
-        _ => return Err(Reason::Internal.into()),
-    };
+    let packet = response.carried.packets().first().ok_or(Reason::Internal)?;
+    let result = response.result.and(packet.result);
     let mut memory = response.dst.into_vec();
     let taken = take(result, &memory);
     if secret {
