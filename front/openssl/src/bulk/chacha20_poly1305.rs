@@ -185,7 +185,9 @@ impl SymCipher for ChaCha20Poly1305 {
         let running = self.ready()?;
         let done = match encrypt {
             true => running.finish(&mut tag).map(drop).map_err(Error::from),
-            false => aead::verify(running, &given[..len]),
+            // OpenSSL compares as much as it was given, were it nothing.
+            false if len == 0 => Ok(()),
+            false => running.verify(&given[..len]).map_err(Error::from),
         };
         self.runs = false;
         done?;

@@ -162,7 +162,7 @@ impl Gcm {
             self.tag_len = Some(TAG);
         } else {
             let len = self.tag_len.ok_or(Error::new(Reason::MissingParameter, "tag"))?;
-            aead::verify(running, &self.tag[..len])?;
+            running.verify(&self.tag[..len])?;
         }
         self.iv_state = IvState::Used;
         Ok(0)
