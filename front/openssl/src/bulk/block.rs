@@ -174,8 +174,12 @@ impl Block {
         if self.encrypt {
             let padding = block - len % block;
             let Pieces::InPlace(text) = text.open(len + padding)? else { return Err(bad()) };
-            text[len..].fill(padding as u8 - 1);
             let all = text.len();
+            text[len..].fill(match &self.records {
+                Some(records) if records.version.is_ssl3() => 0,
+                _ => padding as u8 - 1,
+            });
+            text[all - 1] = padding as u8 - 1;
             self.crypt(provider, Pieces::InPlace(text))?;
             return Ok(all);
         }

@@ -38,6 +38,11 @@ pub struct Version {
 }
 
 impl Version {
+    /// Whether only the last byte of padding counts.
+    pub fn is_ssl3(self) -> bool {
+        self.ssl3
+    }
+
     /// By number. `None` for what is no version of TLS or DTLS.
     pub fn new(number: u64) -> Option<Version> {
         match number {
