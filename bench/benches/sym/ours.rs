@@ -36,7 +36,7 @@ impl Session {
         }
     }
 
-    pub fn seal(&self, carried: impl Into<Carried>, dst: Buf) -> Request {
+    pub fn seal(&self, carried: impl Into<Box<Carried>>, dst: Buf) -> Request {
         match self {
             Session::Cipher(s) => s.encrypt(carried, Buf::empty(), dst),
             Session::Digest(s) => s.digest(carried, Buf::empty(), dst),
@@ -74,10 +74,10 @@ fn text(i: usize, len: usize) -> Vec<u8> {
 }
 
 /// A burst of 32 packets in one piece of memory.
-pub fn burst(a: &Algorithm, len: usize) -> (Box<[Packet]>, Buf) {
-    let packets = (0..PACKETS).map(|i| packet(a, i, i * stride(len), len)).collect();
+pub fn burst(a: &Algorithm, len: usize) -> (Box<Carried>, Buf) {
+    let packets: Vec<_> = (0..PACKETS).map(|i| packet(a, i, i * stride(len), len)).collect();
     let texts: Vec<Vec<u8>> = (0..PACKETS).map(|i| text(i, len)).collect();
-    (packets, Buf::from(texts.concat()))
+    (packets.into(), Buf::from(texts.concat()))
 }
 
 /// 32 packets, one by one or in a burst.
@@ -87,8 +87,8 @@ pub struct Ours<'a> {
     instance: Instance,
     len: usize,
     /// What is not outstanding.
-    packets: Vec<(usize, Carried, Buf)>,
-    burst: Option<(Box<[Packet]>, Buf)>,
+    packets: Vec<(usize, Box<Carried>, Buf)>,
+    burst: Option<(Box<Carried>, Buf)>,
 }
 
 impl<'a> Ours<'a> {
@@ -125,8 +125,7 @@ impl<'a> Ours<'a> {
                 self.instance.wait(Duration::from_secs(10));
                 for r in self.instance.poll() {
                     r.result.expect("sealed");
-                    let Carried::Packets(packets) = r.carried else { unreachable!("a burst") };
-                    self.burst = Some((packets, r.dst));
+                    self.burst = Some((r.carried.expect("a burst"), r.dst));
                 }
             }
         }
@@ -145,7 +144,8 @@ impl<'a> Ours<'a> {
             self.instance.doorbell();
             for r in self.instance.poll() {
                 r.result.expect("sealed");
-                self.packets.push((r.tag as usize, r.carried, r.dst));
+                let carried = r.carried.expect("a packet");
+                self.packets.push((r.tag as usize, carried, r.dst));
             }
             if self.instance.outstanding() > 0 {
                 self.instance.wait(Duration::from_secs(10));

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lookaside::{Buf, Carried, InstanceConfig, Packet, Runtime};
+use lookaside::{Buf, Carried, InstanceConfig, Runtime};
 use lookaside_bench::median;
 
 use crate::{Options, SIZES, algorithms::ALL, ours, rivals::PACKETS, save};
@@ -52,7 +52,7 @@ fn rate(runtime: &Runtime, a: &crate::Algorithm, len: usize, engines: usize) -> 
     let session = ours::Session::new(runtime, a);
     let config = InstanceConfig { depth, ..InstanceConfig::default() };
     let mut instance = runtime.instance(config).expect("an instance");
-    let mut spare: Vec<(Box<[Packet]>, Buf)> = (0..depth).map(|_| ours::burst(a, len)).collect();
+    let mut spare: Vec<(Box<Carried>, Buf)> = (0..depth).map(|_| ours::burst(a, len)).collect();
     let time = Duration::from_millis(40);
     let start = Instant::now();
     let mut bursts = 0;
@@ -69,7 +69,7 @@ fn rate(runtime: &Runtime, a: &crate::Algorithm, len: usize, engines: usize) -> 
         instance.wait_many(depth / 2, Duration::from_secs(1));
         for r in instance.poll() {
             r.result.expect("sealed");
-            let Carried::Packets(packets) = r.carried else { unreachable!("a burst") };
+            let packets = r.carried.expect("a burst");
             bursts += 1;
             spare.push((packets, r.dst));
         }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use lookaside::{
-    Aead, Auth, Buf, ChainOrder, Cipher, Hash, InstanceConfig, Op, Packet, Request, Response,
-    Runtime, Span,
+    Aead, Auth, Buf, Carried, ChainOrder, Cipher, Hash, InstanceConfig, Op, Packet, Request,
+    Response, Runtime, Span,
 };
 
 use crate::load::Failure;
@@ -57,7 +57,7 @@ pub struct Rate {
 }
 
 /// Makes requests, each a burst that is sealed or opened.
-struct Requests(Box<dyn Fn(Op, Box<[Packet]>, Buf, Buf) -> Request>);
+struct Requests(Box<dyn Fn(Op, Box<Carried>, Buf, Buf) -> Request>);
 
 impl Requests {
     fn new(runtime: &Runtime, unit: Unit) -> Result<Requests, Failure> {
@@ -86,7 +86,7 @@ impl Requests {
 }
 
 /// The packets of a burst, one behind the other, each with its tag behind it.
-fn packets(unit: Unit) -> Box<[Packet]> {
+fn packets(unit: Unit) -> Vec<Packet> {
     let len = unit.packet();
     let packet = |i: usize| {
         let text = Span::new((i * (len + TAG)) as u32, len as u32);
@@ -108,8 +108,10 @@ pub fn measure(runtime: &Runtime, unit: Unit, time: Duration) -> Result<Rate, Fa
     let plain: Arc<Vec<u8>> = Arc::new((0..len).map(|i| (i * 31 >> 3) as u8).collect());
     let source = || Buf::shared(plain.clone(), 0..len);
     let one = |op, src| {
-        let response =
-            runtime.handle().call((requests.0)(op, packets(unit), src, Buf::zeroed(len))).wait();
+        let response = runtime
+            .handle()
+            .call((requests.0)(op, packets(unit).into(), src, Buf::zeroed(len)))
+            .wait();
         response.result.map_err(|e| Failure::Answer(op, 0, e))?;
         Ok::<_, Failure>(response.dst.into_vec())
     };
@@ -128,8 +130,8 @@ pub fn measure(runtime: &Runtime, unit: Unit, time: Duration) -> Result<Rate, Fa
     let counted =
         || runtime.counters().row("cpu", Op::Seal).map_or(0, |counters| counters.requests);
     let before = counted();
-    let mut spare: Vec<(Box<[Packet]>, Buf)> =
-        (0..depth).map(|_| (packets(unit), Buf::zeroed(len))).collect();
+    let mut spare: Vec<(Box<Carried>, Buf)> =
+        (0..depth).map(|_| (packets(unit).into(), Buf::zeroed(len))).collect();
     let mut answers = 0;
     let start = Instant::now();
     let mut check = |response: Response| {
@@ -138,9 +140,7 @@ pub fn measure(runtime: &Runtime, unit: Unit, time: Duration) -> Result<Rate, Fa
             return Err(Failure::Wrong(Op::Seal, answers));
         }
         answers += 1;
-        let lookaside::Carried::Packets(packets) = response.carried else {
-            return Err(Failure::Wrong(Op::Seal, answers));
-        };
+        let packets = response.carried.ok_or(Failure::Wrong(Op::Seal, answers))?;
         Ok((packets, response.dst))
     };
     let mut first = true;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Buf, Carried, Detail, Op, OpError, Session};
+use crate::{Buf, Carried, Detail, Op, OpError, Packet, Session};
 
 /// What a piece of a stream asks for at its end (RFC 1951; the names are zlib's).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -53,19 +53,19 @@ pub struct Request {
     /// The destination.
     pub dst: Buf,
     /// What the symmetric service needs beside them.
-    pub carried: Carried,
+    pub carried: Option<Box<Carried>>,
 }
 
 impl Request {
     /// A request with tag 0. Front ends get theirs from a typed session of the runtime.
     pub fn new(op: Op, session: Arc<Session>, args: Args, src: Buf, dst: Buf) -> Request {
-        Request { tag: 0, op, args, session, src, dst, carried: Carried::Nothing }
+        Request { tag: 0, op, args, session, src, dst, carried: None }
     }
 
     /// The same request with what the symmetric service needs beside the buffers.
     #[must_use]
-    pub fn carry(mut self, carried: Carried) -> Request {
-        self.carried = carried;
+    pub fn carry(mut self, carried: Box<Carried>) -> Request {
+        self.carried = Some(carried);
         self
     }
 
@@ -79,13 +79,16 @@ impl Request {
         }
     }
 
+    /// The packets that it carries.
+    #[inline]
+    pub fn packets(&self) -> &[Packet] {
+        self.carried.as_deref().map_or(&[], Carried::packets)
+    }
+
     /// How many requests it is worth in a batch: the packets of a burst.
     #[inline]
     pub fn weight(&self) -> usize {
-        match &self.carried {
-            Carried::Packets(packets) => packets.len().max(1),
-            _ => 1,
-        }
+        self.packets().len().max(1)
     }
 
     /// The same request with this tag.
@@ -123,6 +126,14 @@ pub struct Done {
     pub status: Status,
 }
 
+impl Response {
+    /// The packets that the request carried, with their results.
+    #[inline]
+    pub fn packets(&self) -> &[Packet] {
+        self.carried.as_deref().map_or(&[], Carried::packets)
+    }
+}
+
 /// The answer to one request.
 #[derive(Debug)]
 pub struct Response {
@@ -135,5 +146,5 @@ pub struct Response {
     /// The request's destination; `result` says how much of it is written.
     pub dst: Buf,
     /// What the request carried; packets have their results.
-    pub carried: Carried,
+    pub carried: Option<Box<Carried>>,
 }

@@ -373,17 +373,15 @@ pub trait Immediate: Send + Sync {
 }
 
 /// What a request of the symmetric service carries beside its buffers, and brings back.
-#[derive(Default)]
+///
+/// Requests hold it in a box, so that those of other services do not carry the room for it; a
+/// program that minds the allocation puts the box of a response into its next request.
 pub enum Carried {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// Where the parts of its packet lie; or of many packets, a burst: in one piece of memory, all
-    /// of them; or in a list with a segment for each, source and destination alike.
-    ///
-    /// Boxed, so that requests of other services do not carry the room for it; a program that
-    /// minds the allocation puts the box of a response into its next request.
-    Packets(Box<[Packet]>),
+    /// Where the parts of its packet lie.
+    Packet(Packet),
+    /// A burst: many packets of one session. In one piece of memory, all of them; or in a list
+    /// with a segment for each, source and destination alike.
+    Packets(Vec<Packet>),
     /// The state of a text in pieces: the source is the next piece.
     Running(Box<dyn Running>),
 }
@@ -393,44 +391,48 @@ impl Carried {
     #[inline]
     pub fn packets(&self) -> &[Packet] {
         match self {
+            Carried::Packet(packet) => core::slice::from_ref(packet),
             Carried::Packets(packets) => packets,
-            _ => &[],
+            Carried::Running(_) => &[],
+        }
+    }
+
+    /// The packets, to change.
+    #[inline]
+    pub fn packets_mut(&mut self) -> &mut [Packet] {
+        match self {
+            Carried::Packet(packet) => core::slice::from_mut(packet),
+            Carried::Packets(packets) => packets,
+            Carried::Running(_) => &mut [],
         }
     }
 }
 
-impl From<Packet> for Carried {
+impl From<Packet> for Box<Carried> {
     #[inline]
-    fn from(packet: Packet) -> Carried {
-        Carried::Packets(Box::new([packet]))
+    fn from(packet: Packet) -> Box<Carried> {
+        Box::new(Carried::Packet(packet))
     }
 }
 
-impl From<Vec<Packet>> for Carried {
+impl From<Vec<Packet>> for Box<Carried> {
     #[inline]
-    fn from(packets: Vec<Packet>) -> Carried {
-        Carried::Packets(packets.into())
+    fn from(packets: Vec<Packet>) -> Box<Carried> {
+        Box::new(Carried::Packets(packets))
     }
 }
 
-impl From<Box<[Packet]>> for Carried {
+impl From<Box<dyn Running>> for Box<Carried> {
     #[inline]
-    fn from(packets: Box<[Packet]>) -> Carried {
-        Carried::Packets(packets)
-    }
-}
-
-impl From<Box<dyn Running>> for Carried {
-    #[inline]
-    fn from(running: Box<dyn Running>) -> Carried {
-        Carried::Running(running)
+    fn from(running: Box<dyn Running>) -> Box<Carried> {
+        Box::new(Carried::Running(running))
     }
 }
 
 impl core::fmt::Debug for Carried {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Carried::Nothing => f.write_str("Nothing"),
+            Carried::Packet(packet) => packet.fmt(f),
             Carried::Packets(packets) => write!(f, "{} packets", packets.len()),
             Carried::Running(_) => f.write_str("Running"),
         }

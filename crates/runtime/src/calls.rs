@@ -11,7 +11,7 @@ use std::{
     thread::{self, Thread},
 };
 
-use lookaside_core::{Buf, Carried, OpError, Request, Response, Work};
+use lookaside_core::{Buf, OpError, Request, Response, Work};
 
 use crate::{
     clock::Clock,
@@ -347,7 +347,7 @@ impl Call {
     fn lost(&mut self) -> Response {
         let (src, dst, carried) = match core::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Queued(r) => (r.src, r.dst, r.carried),
-            _ => (Buf::empty(), Buf::empty(), Carried::Nothing),
+            _ => (Buf::empty(), Buf::empty(), None),
         };
         Response { tag: self.tag, result: Err(OpError::DeviceLost), src, dst, carried }
     }

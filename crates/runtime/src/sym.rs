@@ -3,7 +3,7 @@
 //! A request names the parts of its packet by their offsets ([`Packet`]); they are the same in source
 //! and destination. With an empty source it works in place, on the destination. It may carry
 //! * one [`Packet`];
-//! * a burst, `Vec<Packet>` or `Box<[Packet]>`: one request for many packets that lie in one piece of memory, or in
+//! * a burst, `Vec<Packet>`: one request for many packets that lie in one piece of memory, or in
 //!   the segments of a list. The least overhead for each; every packet comes back with its own
 //!   result, and the request's is the first that failed, if any;
 //! * a [`Running`] state: the source is the next piece of a text.
@@ -28,7 +28,7 @@ macro_rules! sessions {
 
         impl $name {
             $($(#[$op_doc])*
-            pub fn $method(&self, carried: impl Into<Carried>, src: Buf, dst: Buf) -> Request {
+            pub fn $method(&self, carried: impl Into<Box<Carried>>, src: Buf, dst: Buf) -> Request {
                 let request = Request::new(Op::$op, self.0.clone(), Args::default(), src, dst);
                 request.carry(carried.into())
             })*

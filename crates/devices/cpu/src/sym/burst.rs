@@ -24,7 +24,7 @@ pub(super) fn run(
     let Request { op, session, src, dst, carried, .. } = request;
     let prepared = session.prepared.get(device).and_then(Option::as_ref);
     let session = prepared.and_then(|p| p.get::<Arc<Session>>()).ok_or(OpError::Unsupported)?;
-    let Carried::Packets(packets) = carried else { return Err(OpError::Unsupported) };
+    let packets = carried.as_deref_mut().map_or(&mut [][..], Carried::packets_mut);
     let direction = words::direction(*op);
     let n = packets.len();
     let listed = |b: &Buf| b.is_empty() || b.segments().len() == n;

@@ -38,7 +38,7 @@ pub(crate) fn execute(engine: &mut Engine, works: &mut [Work]) {
     let mut start = 0;
     while start < works.len() {
         // Requests of one packet run together; others are a batch by themselves, or a piece.
-        let one = |w: &Work| w.request().carried.packets().len() == 1;
+        let one = |w: &Work| w.request().packets().len() == 1;
         let n = works[start..].iter().take_while(|w| one(w)).count();
         if n > 0 {
             together(engine, &mut works[start..start + n]);
@@ -150,7 +150,9 @@ fn together(engine: &mut Engine, works: &mut [Work]) {
             let Request { op, session, src, dst, carried, .. } = work.request_mut();
             let prepared = session.prepared.get(device).and_then(Option::as_ref);
             let session = prepared.and_then(|p| p.get::<Arc<Session>>());
-            let (Some(session), [packet]) = (session, carried.packets()) else {
+            let (Some(session), [packet]) =
+                (session, carried.as_deref().map_or(&[][..], Carried::packets))
+            else {
                 results.push(Err(OpError::Unsupported));
                 continue;
             };
@@ -187,11 +189,9 @@ fn together(engine: &mut Engine, works: &mut [Work]) {
         let Request { dst, carried, .. } = work.request_mut();
         pieces.scatter(dst);
         let mut consumed = 0;
-        if let Carried::Packets(packets) = carried {
-            for packet in packets {
-                packet.result = result.map(|n| n as u32);
-                consumed = size(packet);
-            }
+        for packet in carried.as_deref_mut().map_or(&mut [][..], Carried::packets_mut) {
+            packet.result = result.map(|n| n as u32);
+            consumed = size(packet);
         }
         work.finish(result.map(|produced| done(consumed, produced)));
     }
@@ -212,7 +212,7 @@ fn done(consumed: usize, produced: usize) -> Done {
 #[inline]
 fn long_iv(work: &Work, pieces: &Pieces) -> LongIv {
     let request = work.request();
-    let [packet @ lookaside_core::Packet { iv: Iv::At(_), .. }] = request.carried.packets() else {
+    let [packet @ lookaside_core::Packet { iv: Iv::At(_), .. }] = request.packets() else {
         return None;
     };
     let src = match (&pieces.src, &pieces.dst) {
@@ -229,12 +229,14 @@ fn long_iv(work: &Work, pieces: &Pieces) -> LongIv {
 fn alone(engine: &mut Engine, work: &mut Work) {
     let device = usize::from(work.device);
     let request = work.request_mut();
-    let result = match &mut request.carried {
-        Carried::Packets(_) => burst::run(engine, request, device),
-        Carried::Running(running) => match running.as_any().downcast_mut::<at_once::CpuRunning>() {
-            Some(running) => piece(running, &request.src, &mut request.dst),
-            None => Err(OpError::Unsupported),
-        },
+    let result = match request.carried.as_deref_mut() {
+        Some(Carried::Packets(_)) => burst::run(engine, request, device),
+        Some(Carried::Running(running)) => {
+            match running.as_any().downcast_mut::<at_once::CpuRunning>() {
+                Some(running) => piece(running, &request.src, &mut request.dst),
+                None => Err(OpError::Unsupported),
+            }
+        }
         _ => Err(OpError::BadInput { what: "a symmetric request without a packet" }),
     };
     work.finish(result);
