@@ -62,7 +62,7 @@ pub fn run<R>(
     take: impl FnOnce(core::result::Result<u32, OpError>, &[u8]) -> Result<R>,
 ) -> Result<R> {
     let response = provider.lanes.respond(request)?;
-    let packet = response.carried.packets().first().ok_or(Reason::Internal)?;
+    let packet = response.packets().first().ok_or(Reason::Internal)?;
     let result = response.result.and(packet.result);
     let mut memory = response.dst.into_vec();
     let taken = take(result, &memory);
