@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use lookaside_simd::Cpu;
+use lookaside_simd::{Cpu, Tier};
 
+use crate::lanes::{Kernel, Plan};
+use crate::library::ipsec_mb::Schedule;
 use crate::{Direction, Error, Packet, Running, Spec, single};
 
-/// Prepared keys, shared by any number of packets and threads.
+/// Prepared keys, shared by any number of packets and threads. They are cleared when it is dropped.
 pub struct Session {
     spec: Spec,
     cpu: Cpu,
     keys: Arc<single::Keys>,
+    plan: Plan,
 }
 
 impl Session {
@@ -20,7 +23,8 @@ impl Session {
     /// [`Error::BadSpec`] for a key, a tag length or a combination that there is not.
     pub fn new(spec: Spec, cpu: &Cpu) -> Result<Session, Error> {
         let keys = Arc::new(single::Keys::new(&spec, cpu)?);
-        Ok(Session { spec, cpu: cpu.clone(), keys })
+        let plan = Plan::new(&spec, cpu);
+        Ok(Session { spec, cpu: cpu.clone(), keys, plan })
     }
 
     /// What it is for.
@@ -35,15 +39,25 @@ impl Session {
 
     /// What serves it, for people to read.
     pub fn served_by(&self) -> &'static str {
-        "AWS-LC"
+        match (self.plan.kernel, self.cpu.tier()) {
+            (Kernel::Single, _) => "AWS-LC or own kernel, one at a time",
+            (_, Tier::Avx512) => "intel-ipsec-mb 1.3, AVX-512",
+            (_, _) => "intel-ipsec-mb 1.3, AVX2",
+        }
     }
 
     /// Whether several packets at once are quicker than one after the other.
     pub fn side_by_side(&self) -> bool {
-        false
+        self.plan.side_by_side()
     }
 
-    /// Runs one packet on the caller's thread, without an engine.
+    /// How many packets in one call of [`Engine::run`](crate::Engine::run) are worth waiting for.
+    pub fn best_batch(&self) -> usize {
+        if self.side_by_side() { 32 } else { 1 }
+    }
+
+    /// Runs one packet at once, on the caller's thread, without an engine; sets its result.
+    #[inline]
     pub fn run_alone(&self, packet: &mut Packet<'_>) {
         single::run(&self.keys, packet);
     }
@@ -56,7 +70,8 @@ impl Session {
         Running::new(&self.keys, direction, iv)
     }
 
-    /// The length of the tag in bytes.
+    /// The length of the tag in bytes; 0 where there is none apart from the text.
+    #[inline]
     pub fn tag_len(&self) -> usize {
         match &self.spec {
             Spec::Auth { tag_len, .. }
@@ -66,8 +81,8 @@ impl Session {
         }
     }
 
-    /// How many bytes a packet's cipher region grows by when it is sealed: MAC and padding of a TLS
-    /// record.
+    /// How many bytes the cipher region grows by when it is sealed: MAC and padding of a TLS record.
+    #[inline]
     pub fn growth(&self, payload: usize) -> usize {
         match &self.spec {
             Spec::TlsCbc { hash, .. } => (payload + hash.len()) / 16 * 16 + 16 - payload,
@@ -75,7 +90,19 @@ impl Session {
         }
     }
 
+    /// The keys for one packet at a time.
     pub(crate) fn keys(&self) -> &single::Keys {
         &self.keys
+    }
+
+    #[inline(always)]
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The keys for lanes, which the sessions in lanes have.
+    #[inline(always)]
+    pub(crate) fn schedule(&self) -> &Schedule {
+        self.plan.schedule.as_ref().expect("a session in lanes has a schedule")
     }
 }

@@ -14,6 +14,8 @@ pub mod crc;
 pub mod des;
 pub mod hash;
 pub mod kasumi;
+mod keystream;
+mod modes;
 pub mod poly1305;
 pub mod sm4;
 pub mod snow3g;

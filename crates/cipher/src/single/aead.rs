@@ -1,11 +1,13 @@
 //! Authenticated encryption: whole texts, and texts in pieces.
 
+use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
-use crate::library::aws_lc::{AesEncrypt, Poly1305};
+use crate::library::aws_lc::Poly1305;
 use crate::library::aws_lc_aead as aws;
 use crate::{Aead, Direction, Error, Text};
 
+use super::aes::Aes;
 use super::ccm::{Ccm, destination, source};
 use super::cipher::ChaCha20;
 
@@ -21,7 +23,7 @@ enum Expanded {
         whole: aws::Aead,
         pieces: aws::Gcm,
     },
-    Ccm(AesEncrypt),
+    Ccm(Aes),
     ChaCha20Poly1305 {
         whole: aws::Aead,
         key: Zeroizing<[u8; 32]>,
@@ -29,6 +31,8 @@ enum Expanded {
 }
 
 /// A text under way.
+// On the heap, each restart would take new memory.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone)]
 pub(crate) enum State {
     /// AES-GCM.
@@ -60,7 +64,7 @@ fn tag_len_ok(aead: Aead, len: usize) -> bool {
 
 impl Key {
     /// Checks and expands a key.
-    pub(crate) fn new(aead: Aead, key: &[u8], tag_len: usize) -> Result<Key, Error> {
+    pub(crate) fn new(cpu: &Cpu, aead: Aead, key: &[u8], tag_len: usize) -> Result<Key, Error> {
         let key_ok = match aead {
             Aead::AesGcm | Aead::AesCcm => matches!(key.len(), 16 | 24 | 32),
             Aead::ChaCha20Poly1305 => key.len() == 32,
@@ -76,7 +80,7 @@ impl Key {
                 whole: aws::Aead::gcm(key, tag_len).ok_or(MEMORY)?,
                 pieces: aws::Gcm::new(key).ok_or(MEMORY)?,
             },
-            Aead::AesCcm => Expanded::Ccm(AesEncrypt::new(key)),
+            Aead::AesCcm => Expanded::Ccm(Aes::new(cpu, key)),
             Aead::ChaCha20Poly1305 => {
                 let mut copy = Zeroizing::new([0; 32]);
                 copy.copy_from_slice(key);
@@ -124,7 +128,7 @@ impl Key {
 
     fn ccm(
         &self,
-        aes: &AesEncrypt,
+        aes: &Aes,
         direction: Direction,
         iv: &[u8],
         aad: &[u8],

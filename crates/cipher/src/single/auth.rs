@@ -1,5 +1,7 @@
 //! Hashes and MACs: a key prepared once, and a text under way.
 
+use lookaside_cipher_kernel::{kasumi, snow3g, zuc};
+use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
 use crate::library::aws_lc::Poly1305;
@@ -10,7 +12,15 @@ use super::cbc_mac;
 use super::hash::{HashState, MAX_BLOCK, MAX_DIGEST};
 
 /// The key of a hash or MAC.
-pub(crate) enum Key {
+pub(crate) struct Key {
+    cpu: Cpu,
+    kind: Kind,
+}
+
+/// The algorithms' keys.
+// One for each session, which is on the heap.
+#[allow(clippy::large_enum_variant)]
+pub(crate) enum Kind {
     /// A hash alone.
     Plain(HashState),
     /// HMAC and the nested hash: what has been hashed before the text, and before the inner digest.
@@ -21,6 +31,12 @@ pub(crate) enum Key {
     Gmac { whole: Aead, pieces: Gcm },
     /// Poly1305.
     Poly1305(Zeroizing<[u8; 32]>),
+    /// F9, UIA1.
+    Kasumi(kasumi::Key),
+    /// UIA2.
+    Snow3g(Zeroizing<[u8; 16]>),
+    /// EIA3.
+    Zuc(Zeroizing<[u8; 16]>),
 }
 
 /// A text under way.
@@ -34,6 +50,13 @@ pub(crate) enum State {
     Gmac(Gcm),
     /// Poly1305.
     Poly1305(Poly1305),
+    /// The 3GPP algorithms: IV and text, which is collected.
+    Text {
+        /// The IV.
+        iv: [u8; 16],
+        /// All of the text so far.
+        text: Zeroizing<Vec<u8>>,
+    },
 }
 
 /// The full length of an algorithm's tag.
@@ -44,6 +67,8 @@ pub(crate) fn full_len(auth: Auth) -> usize {
         Auth::KasumiF9 | Auth::Snow3gUia2 | Auth::ZucEia3 => 4,
     }
 }
+
+const IV: Error = Error::BadInput("the length of the IV");
 
 fn is_checksum(hash: Hash) -> bool {
     hash.block_len() == 1
@@ -61,33 +86,29 @@ fn key_len_ok(auth: Auth, len: usize) -> bool {
     }
 }
 
-fn hash(hash: Hash) -> Result<HashState, Error> {
-    HashState::new(hash).ok_or(Error::BadSpec("no implementation of this hash"))
-}
-
 /// HMAC's first blocks (RFC 2104): the key, padded with zeros or hashed if it is longer than a
 /// block, XORed with 36.. and with 5c...
-fn hmac(algorithm: Hash, key: &[u8]) -> Result<Key, Error> {
+fn hmac(cpu: &Cpu, algorithm: Hash, key: &[u8]) -> Kind {
     let mut block = Zeroizing::new([0; MAX_BLOCK]);
     let block = &mut block[..algorithm.block_len()];
     if key.len() > block.len() {
-        let mut state = hash(algorithm)?;
-        state.update(key);
-        state.finish(&mut block[..algorithm.len()]);
+        let mut state = HashState::new(algorithm);
+        state.update(cpu, key);
+        state.finish(cpu, &mut block[..algorithm.len()]);
     } else {
         block[..key.len()].copy_from_slice(key);
     }
-    let (mut inner, mut outer) = (hash(algorithm)?, hash(algorithm)?);
+    let (mut inner, mut outer) = (HashState::new(algorithm), HashState::new(algorithm));
     block.iter_mut().for_each(|byte| *byte ^= 0x36);
-    inner.update(block);
+    inner.update(cpu, block);
     block.iter_mut().for_each(|byte| *byte ^= 0x36 ^ 0x5c);
-    outer.update(block);
-    Ok(Key::Nested { inner, outer })
+    outer.update(cpu, block);
+    Kind::Nested { inner, outer }
 }
 
 impl Key {
     /// Checks and prepares a key, and the tag's length with it.
-    pub(crate) fn new(auth: Auth, key: &[u8], tag_len: usize) -> Result<Key, Error> {
+    pub(crate) fn new(cpu: &Cpu, auth: Auth, key: &[u8], tag_len: usize) -> Result<Key, Error> {
         if !key_len_ok(auth, key.len()) {
             return Err(Error::BadSpec("the length of an authentication key"));
         }
@@ -100,12 +121,12 @@ impl Key {
             return Err(Error::BadSpec("the length of the tag"));
         }
         let memory = Error::Library("taking memory");
-        Ok(match auth {
-            Auth::Plain(algorithm) => Key::Plain(hash(algorithm)?),
+        let kind = match auth {
+            Auth::Plain(algorithm) => Kind::Plain(HashState::new(algorithm)),
             Auth::Hmac(algorithm) if is_checksum(algorithm) => {
                 return Err(Error::BadSpec("HMAC over a checksum"));
             }
-            Auth::Hmac(algorithm) => hmac(algorithm, key)?,
+            Auth::Hmac(algorithm) => hmac(cpu, algorithm, key),
             Auth::Nested { inner, outer } => {
                 if is_checksum(inner) || is_checksum(outer) {
                     return Err(Error::BadSpec("a nested hash of checksums"));
@@ -114,47 +135,69 @@ impl Key {
                 if prefix_len > prefixes.len() {
                     return Err(Error::BadSpec("the length of the inner prefix"));
                 }
-                let (mut inner, mut outer) = (hash(inner)?, hash(outer)?);
-                inner.update(&prefixes[..prefix_len]);
-                outer.update(&prefixes[prefix_len..]);
-                Key::Nested { inner, outer }
+                let (mut inner, mut outer) = (HashState::new(inner), HashState::new(outer));
+                inner.update(cpu, &prefixes[..prefix_len]);
+                outer.update(cpu, &prefixes[prefix_len..]);
+                Kind::Nested { inner, outer }
             }
-            Auth::AesCmac => Key::Chained(cbc_mac::Key::cmac(key)),
-            Auth::AesXcbc => Key::Chained(cbc_mac::Key::xcbc(key)),
-            Auth::AesCbcMac => Key::Chained(cbc_mac::Key::plain(key)),
-            Auth::AesGmac => Key::Gmac {
+            Auth::AesCmac => Kind::Chained(cbc_mac::Key::cmac(cpu, key)),
+            Auth::AesXcbc => Kind::Chained(cbc_mac::Key::xcbc(cpu, key)),
+            Auth::AesCbcMac => Kind::Chained(cbc_mac::Key::plain(cpu, key)),
+            Auth::AesGmac => Kind::Gmac {
                 whole: Aead::gcm(key, 16).ok_or(memory)?,
                 pieces: Gcm::new(key).ok_or(memory)?,
             },
             Auth::Poly1305 => {
                 let mut copy = Zeroizing::new([0; 32]);
                 copy.copy_from_slice(key);
-                Key::Poly1305(copy)
+                Kind::Poly1305(copy)
             }
             Auth::KasumiF9 | Auth::Snow3gUia2 | Auth::ZucEia3 => {
-                return Err(Error::BadSpec("no implementation of this MAC"));
+                let mut copy = Zeroizing::new([0; 16]);
+                copy.copy_from_slice(key);
+                match auth {
+                    Auth::KasumiF9 => Kind::Kasumi(kasumi::Key::new(&copy)),
+                    Auth::Snow3gUia2 => Kind::Snow3g(copy),
+                    _ => Kind::Zuc(copy),
+                }
             }
-        })
+        };
+        Ok(Key { cpu: cpu.clone(), kind })
+    }
+
+    /// The algorithm's key.
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// What its kernels may use.
+    pub(crate) fn cpu(&self) -> &Cpu {
+        &self.cpu
     }
 
     /// The beginning of a text.
     pub(crate) fn begin(&self, iv: &[u8]) -> Result<State, Error> {
-        Ok(match self {
-            Key::Plain(hash) | Key::Nested { inner: hash, .. } => State::Hash(hash.clone()),
-            Key::Chained(_) => State::Chained(cbc_mac::Chain::default()),
-            Key::Gmac { pieces, .. } => {
+        Ok(match &self.kind {
+            Kind::Plain(hash) | Kind::Nested { inner: hash, .. } => State::Hash(hash.clone()),
+            Kind::Chained(_) => State::Chained(cbc_mac::Chain::default()),
+            Kind::Gmac { pieces, .. } => {
                 let mut gcm = pieces.clone();
                 gcm.start(iv, true)?;
                 State::Gmac(gcm)
             }
-            Key::Poly1305(key) => State::Poly1305(Poly1305::new(key)),
+            Kind::Poly1305(key) => State::Poly1305(Poly1305::new(key)),
+            Kind::Kasumi(_) | Kind::Snow3g(_) | Kind::Zuc(_) => {
+                let mut block = [0; 16];
+                block[..iv.len()].copy_from_slice(iv);
+                State::Text { iv: block, text: Zeroizing::default() }
+            }
         })
     }
 
     /// Begins anew in the memory of another text.
     pub(crate) fn restart(&self, state: &mut State, iv: &[u8]) -> Result<(), Error> {
-        match (self, state) {
-            (Key::Gmac { .. }, State::Gmac(gcm)) => gcm.start(iv, true),
+        match (&self.kind, state) {
+            (Kind::Gmac { .. }, State::Gmac(gcm)) => gcm.start(iv, true),
             (_, state) => {
                 *state = self.begin(iv)?;
                 Ok(())
@@ -164,11 +207,12 @@ impl Key {
 
     /// More text.
     pub(crate) fn update(&self, state: &mut State, text: &[u8]) -> Result<(), Error> {
-        match (self, state) {
-            (_, State::Hash(hash)) => hash.update(text),
-            (Key::Chained(key), State::Chained(chain)) => key.absorb(chain, text),
+        match (&self.kind, state) {
+            (_, State::Hash(hash)) => hash.update(&self.cpu, text),
+            (Kind::Chained(key), State::Chained(chain)) => key.absorb(chain, text),
             (_, State::Gmac(gcm)) => gcm.aad(text)?,
             (_, State::Poly1305(state)) => state.update(text),
+            (_, State::Text { text: collected, .. }) => collected.extend_from_slice(text),
             // `begin` makes no other pairs.
             _ => unreachable!("the state of another MAC"),
         }
@@ -177,31 +221,61 @@ impl Key {
 
     /// The tag, as much of it as `tag` holds. The state is used up.
     pub(crate) fn finish(&self, state: &mut State, tag: &mut [u8]) -> Result<(), Error> {
-        let len = tag.len();
-        match (self, state) {
-            (Key::Nested { inner, outer }, State::Hash(state)) => {
+        let (cpu, len) = (&self.cpu, tag.len());
+        match (&self.kind, state) {
+            (Kind::Nested { inner, outer }, State::Hash(state)) => {
                 let mut digest = Zeroizing::new([0; MAX_DIGEST]);
                 let digest = &mut digest[..inner.hash.len()];
-                state.finish(digest);
+                state.finish(cpu, digest);
                 let mut outer = outer.clone();
-                outer.update(digest);
-                outer.finish(tag);
+                outer.update(cpu, digest);
+                outer.finish(cpu, tag);
             }
-            (_, State::Hash(state)) => state.finish(tag),
-            (Key::Chained(key), State::Chained(chain)) => {
+            (_, State::Hash(state)) => state.finish(cpu, tag),
+            (Kind::Chained(key), State::Chained(chain)) => {
                 tag.copy_from_slice(&key.finish(chain)?[..len]);
             }
             (_, State::Gmac(gcm)) => gcm.tag(tag)?,
             (_, State::Poly1305(state)) => tag.copy_from_slice(&state.finish()[..len]),
+            (_, State::Text { iv, text }) => {
+                tag.copy_from_slice(&self.mobile(iv, text, 0)?[..len]);
+            }
             // `begin` makes no other pairs.
             _ => unreachable!("the state of another MAC"),
         }
         Ok(())
     }
 
+    /// F9, UIA2 or EIA3.
+    fn mobile(&self, iv: &[u8], text: &[u8], spare_bits: u8) -> Result<[u8; 4], Error> {
+        let wide = iv.first_chunk::<16>().ok_or(IV);
+        match &self.kind {
+            Kind::Kasumi(key) => {
+                let [iv @ .., direction] = *iv.first_chunk::<9>().ok_or(IV)?;
+                let tag = [0; 4];
+                let mut packet = [kasumi::F9 { key, iv, direction, data: text, spare_bits, tag }];
+                kasumi::f9(&self.cpu, &mut packet);
+                Ok(packet[0].tag)
+            }
+            Kind::Snow3g(key) => Ok(snow3g::uia2(key, wide?, text, spare_bits)),
+            Kind::Zuc(key) => Ok(zuc::eia3(key, wide?, text, spare_bits)),
+            _ => Err(IV),
+        }
+    }
+
     /// The tag of a whole text.
-    pub(crate) fn whole(&self, iv: &[u8], text: &[u8], tag: &mut [u8]) -> Result<(), Error> {
-        if let Key::Gmac { whole, .. } = self {
+    pub(crate) fn whole(
+        &self,
+        iv: &[u8],
+        text: &[u8],
+        spare_bits: u8,
+        tag: &mut [u8],
+    ) -> Result<(), Error> {
+        if let Kind::Kasumi(_) | Kind::Snow3g(_) | Kind::Zuc(_) = &self.kind {
+            tag.copy_from_slice(&self.mobile(iv, text, spare_bits)?[..tag.len()]);
+            return Ok(());
+        }
+        if let Kind::Gmac { whole, .. } = &self.kind {
             let full = whole
                 .seal(iv, text, &mut Text::InPlace(&mut []))
                 .ok_or(Error::Library("AES-GMAC"))?;

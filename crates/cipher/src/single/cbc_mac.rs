@@ -1,10 +1,13 @@
 //! MACs that chain AES: CMAC (SP 800-38B), XCBC (RFC 3566), plain CBC-MAC; and the chain itself,
 //! which CCM uses too.
 
+use lookaside_simd::Cpu;
 use zeroize::Zeroize;
 
-use crate::library::aws_lc::{AesEncrypt, Block};
-use crate::{Error, Text};
+use crate::Error;
+use crate::library::aws_lc::Block;
+
+use super::aes::Aes;
 
 /// CBC-MAC under way. A full block is encrypted only when more follows: CMAC and XCBC treat the last
 /// one apart.
@@ -28,7 +31,7 @@ fn xor(block: &mut [u8], with: &[u8]) {
 
 impl Chain {
     /// More text.
-    pub(crate) fn absorb(&mut self, aes: &AesEncrypt, mut text: &[u8]) {
+    pub(crate) fn absorb(&mut self, aes: &Aes, mut text: &[u8]) {
         if text.is_empty() {
             return;
         }
@@ -42,19 +45,17 @@ impl Chain {
             }
             aes.block(&mut self.block);
         }
-        // All but the last block, through a destination that nobody reads.
+        // All but the last block.
         let (bulk, last) = text.split_at((text.len() - 1) / 16 * 16);
-        let mut unread = [0; 512];
-        for piece in bulk.chunks(unread.len()) {
-            aes.cbc(&mut self.block, &mut Text::Apart { src: piece, dst: &mut unread });
+        if !bulk.is_empty() {
+            aes.cbc_mac(&mut self.block, bulk);
         }
-        unread[..bulk.len().min(512)].zeroize();
         xor(&mut self.block, last);
         self.fill = last.len();
     }
 
     /// Fills up the last block with zeros, and encrypts it.
-    pub(crate) fn pad(&mut self, aes: &AesEncrypt) -> Block {
+    pub(crate) fn pad(&mut self, aes: &Aes) -> Block {
         if self.fill > 0 {
             aes.block(&mut self.block);
             self.fill = 0;
@@ -73,7 +74,7 @@ enum Last {
 
 /// The key of a MAC that chains AES.
 pub(crate) struct Key {
-    aes: AesEncrypt,
+    aes: Aes,
     last: Last,
 }
 
@@ -94,8 +95,8 @@ fn double(block: Block) -> Block {
 
 impl Key {
     /// CMAC: the masks are 2L and 4L, L the encrypted zero block.
-    pub(crate) fn cmac(key: &[u8]) -> Key {
-        let aes = AesEncrypt::new(key);
+    pub(crate) fn cmac(cpu: &Cpu, key: &[u8]) -> Key {
+        let aes = Aes::new(cpu, key);
         let mut zero = [0; 16];
         aes.block(&mut zero);
         let full = double(zero);
@@ -104,21 +105,21 @@ impl Key {
     }
 
     /// XCBC: three keys, the encryptions of 01.., 02.. and 03..; the first is AES's.
-    pub(crate) fn xcbc(key: &[u8]) -> Key {
-        let aes = AesEncrypt::new(key);
+    pub(crate) fn xcbc(cpu: &Cpu, key: &[u8]) -> Key {
+        let aes = Aes::new(cpu, key);
         let [mut first, full, padded] = [1, 2, 3].map(|number| {
             let mut block = [number; 16];
             aes.block(&mut block);
             block
         });
-        let key = Key { aes: AesEncrypt::new(&first), last: Last::Masks([full, padded]) };
+        let key = Key { aes: Aes::new(cpu, &first), last: Last::Masks([full, padded]) };
         first.zeroize();
         key
     }
 
     /// CBC-MAC.
-    pub(crate) fn plain(key: &[u8]) -> Key {
-        Key { aes: AesEncrypt::new(key), last: Last::Plain }
+    pub(crate) fn plain(cpu: &Cpu, key: &[u8]) -> Key {
+        Key { aes: Aes::new(cpu, key), last: Last::Plain }
     }
 
     /// More text.

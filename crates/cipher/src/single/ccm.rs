@@ -2,9 +2,10 @@
 
 use zeroize::Zeroize;
 
-use crate::library::aws_lc::{AesEncrypt, Block, Counter};
+use crate::library::aws_lc::{Block, Counter};
 use crate::{Direction, Error, Text};
 
+use super::aes::Aes;
 use super::cbc_mac::Chain;
 use super::check::ccm_len;
 use super::cipher::slice;
@@ -29,7 +30,7 @@ impl Drop for Ccm {
 impl Ccm {
     /// A text of `text_len` bytes with `aad_len` of associated data (appendix A.2 and A.3).
     pub(crate) fn new(
-        aes: &AesEncrypt,
+        aes: &Aes,
         nonce: &[u8],
         tag_len: usize,
         aad_len: u64,
@@ -42,7 +43,7 @@ impl Ccm {
 
         let mut head = block;
         let has_aad = u8::from(aad_len > 0);
-        head[0] = has_aad << 6 | ((tag_len - 2) / 2) as u8 * 8 | (length_len - 1) as u8;
+        head[0] = has_aad * 0x40 + ((tag_len - 2) / 2) as u8 * 8 + (length_len - 1) as u8;
         let length = text_len.to_be_bytes();
         let kept = length_len.min(8);
         head[16 - kept..].copy_from_slice(&length[8 - kept..]);
@@ -74,7 +75,7 @@ impl Ccm {
     }
 
     /// Associated data.
-    pub(crate) fn aad(&mut self, aes: &AesEncrypt, aad: &[u8]) -> Result<(), Error> {
+    pub(crate) fn aad(&mut self, aes: &Aes, aad: &[u8]) -> Result<(), Error> {
         self.aad_left = self.aad_left.checked_sub(aad.len() as u64).ok_or(LENGTHS)?;
         self.chain.absorb(aes, aad);
         if self.aad_left == 0 {
@@ -86,7 +87,7 @@ impl Ccm {
     /// Encrypts or decrypts a piece.
     pub(crate) fn update(
         &mut self,
-        aes: &AesEncrypt,
+        aes: &Aes,
         direction: Direction,
         text: &mut Text<'_>,
     ) -> Result<(), Error> {
@@ -110,7 +111,7 @@ impl Ccm {
     }
 
     /// The full tag.
-    pub(crate) fn tag(&mut self, aes: &AesEncrypt) -> Result<Block, Error> {
+    pub(crate) fn tag(&mut self, aes: &Aes) -> Result<Block, Error> {
         if self.aad_left > 0 || self.text_left > 0 {
             return Err(LENGTHS);
         }

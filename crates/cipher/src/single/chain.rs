@@ -21,9 +21,8 @@ pub(crate) struct Chain<'k> {
 
 impl Chain<'_> {
     fn crypt(&self, direction: Direction, iv: &[u8], text: &mut Text<'_>, parts: &Parts) {
-        let mut state = self.cipher.begin(iv);
         let mut text = region(text, parts.cipher);
-        self.cipher.process_bits(&mut state, direction, &mut text, parts.spare_bits);
+        self.cipher.whole(iv, direction, &mut text, parts.spare_bits);
     }
 
     /// Encrypts and makes the tag.
@@ -40,19 +39,17 @@ impl Chain<'_> {
         match self.order {
             Order::CipherThenAuth => {
                 self.crypt(Direction::Seal, iv, text, parts);
-                self.auth.whole(&[], written(text, parts.auth), computed)?;
+                self.auth.whole(&[], written(text, parts.auth), 0, computed)?;
                 tag_done(Direction::Seal, text, tag, computed)
             }
             Order::AuthThenCipher => {
-                self.auth.whole(&[], read(text, parts.auth), computed)?;
+                self.auth.whole(&[], read(text, parts.auth), 0, computed)?;
                 if inside(tag, parts.cipher) {
                     // The tag is encrypted with the text.
                     cipher::copy(&mut region(text, parts.cipher));
                     write(text, tag).copy_from_slice(computed);
                     let mut whole = Text::InPlace(write(text, parts.cipher));
-                    let mut state = self.cipher.begin(iv);
-                    let bits = parts.spare_bits;
-                    self.cipher.process_bits(&mut state, Direction::Seal, &mut whole, bits);
+                    self.cipher.whole(iv, Direction::Seal, &mut whole, parts.spare_bits);
                     Ok(())
                 } else {
                     self.crypt(Direction::Seal, iv, text, parts);
@@ -75,14 +72,14 @@ impl Chain<'_> {
         copy_outside(text, parts.auth, parts.cipher);
         match self.order {
             Order::CipherThenAuth => {
-                self.auth.whole(&[], read(text, parts.auth), computed)?;
+                self.auth.whole(&[], read(text, parts.auth), 0, computed)?;
                 tag_done(Direction::Open, text, tag, computed)?;
                 self.crypt(Direction::Open, iv, text, parts);
                 Ok(())
             }
             Order::AuthThenCipher => {
                 self.crypt(Direction::Open, iv, text, parts);
-                self.auth.whole(&[], written(text, parts.auth), computed)?;
+                self.auth.whole(&[], written(text, parts.auth), 0, computed)?;
                 let decrypted = inside(tag, parts.cipher);
                 let found = if decrypted { written(text, tag) } else { read(text, tag) };
                 if equal(found, computed) { Ok(()) } else { Err(Error::AuthFailed) }

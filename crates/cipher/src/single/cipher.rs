@@ -1,12 +1,18 @@
 //! The ciphers: a key expanded once, and where a text stands.
 
-use zeroize::{Zeroize, Zeroizing};
+use lookaside_cipher_kernel::{kasumi, sm4, snow3g, zuc};
+use lookaside_simd::Cpu;
+use zeroize::Zeroizing;
 
-use crate::library::aws_lc::{self, AesDecrypt, AesEncrypt, Arc4, Block, Counter, Des};
+use crate::library::aws_lc::{self, Arc4, Block, Counter};
 use crate::{Cipher, Direction, Error, Text};
+
+use super::aes::Aes;
+use super::blocks::{self, Des};
 
 /// A cipher's key.
 pub(crate) struct Key {
+    cpu: Cpu,
     cipher: Cipher,
     expanded: Expanded,
 }
@@ -14,10 +20,14 @@ pub(crate) struct Key {
 enum Expanded {
     None,
     Arc4(Arc4),
-    Aes { encrypt: AesEncrypt, decrypt: Option<AesDecrypt> },
-    Xts { encrypt: AesEncrypt, decrypt: AesDecrypt, tweak: AesEncrypt },
+    Aes(Aes),
+    Xts { data: Aes, tweak: Aes },
     Des(Des),
     ChaCha20(Zeroizing<[u8; 32]>),
+    Kasumi(kasumi::Key),
+    Snow3g(Zeroizing<[u8; 16]>),
+    Zuc(Zeroizing<[u8; 16]>),
+    Sm4(Box<sm4::Key>),
 }
 
 /// Where a text stands.
@@ -33,6 +43,35 @@ pub(crate) enum State {
     Arc4(Arc4),
     /// ChaCha20.
     ChaCha20(ChaCha20),
+    /// KASUMI F8.
+    Kasumi(F8),
+    /// SNOW 3G.
+    Snow3g(snow3g::Stream),
+    /// ZUC.
+    Zuc(zuc::Stream),
+}
+
+/// F8 in pieces. Its kernel works on whole packets: the key stream is made in advance, of twice the
+/// length each time.
+#[derive(Clone)]
+pub(crate) struct F8 {
+    iv: [u8; 8],
+    stream: Zeroizing<Vec<u8>>,
+    used: usize,
+}
+
+impl F8 {
+    fn process(&mut self, cpu: &Cpu, key: &kasumi::Key, text: &mut Text<'_>) {
+        let end = self.used + text.len();
+        if end > self.stream.len() {
+            let mut longer = Zeroizing::new(vec![0; end.max(2 * self.stream.len()).max(256)]);
+            let text = Text::InPlace(&mut longer);
+            kasumi::f8(cpu, &mut [kasumi::F8 { key, iv: self.iv, text, spare_bits: 0 }]);
+            self.stream = longer;
+        }
+        xor(text, &self.stream[self.used..end]);
+        self.used = end;
+    }
 }
 
 /// ChaCha20's counter and nonce.
@@ -105,7 +144,7 @@ pub(crate) fn slice<'t>(text: &'t mut Text<'_>, at: usize, len: usize) -> Text<'
 }
 
 /// XORs `pad` to the text.
-fn xor(text: &mut Text<'_>, pad: &[u8]) {
+pub(crate) fn xor(text: &mut Text<'_>, pad: &[u8]) {
     match text {
         Text::InPlace(bytes) => bytes.iter_mut().zip(pad).for_each(|(a, b)| *a ^= b),
         Text::Apart { src, dst } => {
@@ -126,11 +165,6 @@ pub(crate) fn copy<'t>(text: &'t mut Text<'_>) -> &'t mut [u8] {
     }
 }
 
-/// Replaces each block of the text.
-fn each_block<const N: usize>(text: &mut Text<'_>, mut block: impl FnMut(&mut [u8; N])) {
-    copy(text).as_chunks_mut::<N>().0.iter_mut().for_each(&mut block);
-}
-
 /// Whether a cipher's key may be this long.
 fn key_len_ok(cipher: Cipher, len: usize) -> bool {
     match cipher {
@@ -148,55 +182,56 @@ fn key_len_ok(cipher: Cipher, len: usize) -> bool {
 
 impl Key {
     /// Checks and expands a key.
-    pub(crate) fn new(cipher: Cipher, key: &[u8]) -> Result<Key, Error> {
+    pub(crate) fn new(cpu: &Cpu, cipher: Cipher, key: &[u8]) -> Result<Key, Error> {
         if !key_len_ok(cipher, key.len()) {
             return Err(Error::BadSpec("the length of a cipher key"));
         }
         let expanded = match cipher {
             Cipher::Null => Expanded::None,
             Cipher::Arc4 => Expanded::Arc4(Arc4::new(key)),
-            Cipher::AesCtr => Expanded::Aes { encrypt: AesEncrypt::new(key), decrypt: None },
-            Cipher::AesEcb | Cipher::AesCbc => {
-                Expanded::Aes { encrypt: AesEncrypt::new(key), decrypt: Some(AesDecrypt::new(key)) }
-            }
+            Cipher::AesEcb | Cipher::AesCbc | Cipher::AesCtr => Expanded::Aes(Aes::new(cpu, key)),
             Cipher::AesXts => {
                 let (data, tweak) = key.split_at(key.len() / 2);
-                Expanded::Xts {
-                    encrypt: AesEncrypt::new(data),
-                    decrypt: AesDecrypt::new(data),
-                    tweak: AesEncrypt::new(tweak),
-                }
+                Expanded::Xts { data: Aes::new(cpu, data), tweak: Aes::new(cpu, tweak) }
             }
             Cipher::DesEcb
             | Cipher::DesCbc
             | Cipher::TripleDesEcb
             | Cipher::TripleDesCbc
-            | Cipher::TripleDesCtr => Expanded::Des(Des::new(key)),
-            Cipher::ChaCha20 => {
-                let mut copy = Zeroizing::new([0; 32]);
-                copy.copy_from_slice(key);
-                Expanded::ChaCha20(copy)
+            | Cipher::TripleDesCtr => Expanded::Des(Des::new(cpu, key)),
+            Cipher::ChaCha20 => Expanded::ChaCha20(bytes(key)),
+            Cipher::KasumiF8 => Expanded::Kasumi(kasumi::Key::new(&bytes(key))),
+            Cipher::Snow3gUea2 => Expanded::Snow3g(bytes(key)),
+            Cipher::ZucEea3 => Expanded::Zuc(bytes(key)),
+            Cipher::Sm4Ecb | Cipher::Sm4Cbc | Cipher::Sm4Ctr => {
+                Expanded::Sm4(Box::new(sm4::Key::new(&bytes(key))))
             }
-            _ => return Err(Error::BadSpec("no implementation of this cipher")),
         };
-        Ok(Key { cipher, expanded })
+        Ok(Key { cpu: cpu.clone(), cipher, expanded })
     }
 
     /// The beginning of a text; `iv` is as long as [`Limits`](super::check::Limits) allow.
     pub(crate) fn begin(&self, iv: &[u8]) -> State {
+        let block = padded(iv);
         match (&self.expanded, self.cipher) {
             (Expanded::Arc4(initial), _) => State::Arc4(initial.clone()),
             (_, Cipher::AesCtr | Cipher::Sm4Ctr | Cipher::TripleDesCtr) => {
-                let mut next = padded(iv);
+                let mut next = block;
                 // A nonce of RFC 3686's shape: the counter begins with 1.
                 if iv.len() == 12 {
                     next[15] = 1;
                 }
                 State::Counter(Counter { next, ..Counter::default() })
             }
-            (_, Cipher::ChaCha20) => State::ChaCha20(ChaCha20::new(&padded(iv))),
+            (Expanded::ChaCha20(_), _) => State::ChaCha20(ChaCha20::new(&block)),
+            (Expanded::Kasumi(_), _) => {
+                let [iv @ .., _, _, _, _, _, _, _, _] = block;
+                State::Kasumi(F8 { iv, stream: Zeroizing::default(), used: 0 })
+            }
+            (Expanded::Snow3g(key), _) => State::Snow3g(snow3g::Stream::new(key, &block)),
+            (Expanded::Zuc(key), _) => State::Zuc(zuc::Stream::new(key, &block)),
             _ if iv.is_empty() => State::None,
-            _ => State::Block(padded(iv)),
+            _ => State::Block(block),
         }
     }
 
@@ -210,48 +245,65 @@ impl Key {
 
     /// Encrypts or decrypts a piece: whole blocks where the cipher demands them; XTS: all of it.
     pub(crate) fn process(&self, state: &mut State, direction: Direction, text: &mut Text<'_>) {
-        let seal = direction == Direction::Seal;
+        let cpu = &self.cpu;
         match (&self.expanded, state) {
             (Expanded::None, _) => {
                 copy(text);
             }
             (Expanded::Arc4(_), State::Arc4(state)) => state.process(text),
-            (Expanded::Aes { encrypt, .. }, State::Counter(counter)) => encrypt.ctr(counter, text),
-            (Expanded::Aes { encrypt, .. }, State::Block(iv)) if seal => encrypt.cbc(iv, text),
-            (Expanded::Aes { decrypt: Some(key), .. }, State::Block(iv)) => key.cbc(iv, text),
-            (Expanded::Aes { encrypt, .. }, _) if seal => each_block(text, |b| encrypt.block(b)),
-            (Expanded::Aes { decrypt: Some(key), .. }, _) => each_block(text, |b| key.block(b)),
-            (Expanded::Xts { encrypt, tweak, .. }, State::Block(iv)) if seal => {
-                tweak.block(iv);
-                xts(copy(text), iv, |block| encrypt.block(block), true);
-            }
-            (Expanded::Xts { decrypt, tweak, .. }, State::Block(iv)) => {
-                tweak.block(iv);
-                xts(copy(text), iv, |block| decrypt.block(block), false);
+            (Expanded::Aes(aes), State::Counter(counter)) => aes.ctr(counter, text),
+            (Expanded::Aes(aes), State::Block(iv)) => aes.cbc(direction, iv, text),
+            (Expanded::Aes(aes), _) => aes.ecb(direction, text),
+            (Expanded::Xts { data, tweak }, State::Block(iv)) => {
+                data.xts(tweak, direction, iv, text);
             }
             (Expanded::Des(des), State::Block(iv)) => {
                 if let Some(iv) = iv.first_chunk_mut() {
-                    des.cbc(iv, text, seal);
+                    des.cbc(cpu, direction, iv, text);
                 }
             }
-            (Expanded::Des(des), State::Counter(counter)) => des_ctr(des, counter, text),
-            (Expanded::Des(des), _) => each_block(text, |block| des.block(block, seal)),
+            (Expanded::Des(des), State::Counter(counter)) => des.ctr(cpu, counter, text),
+            (Expanded::Des(des), _) => des.ecb(cpu, direction, text),
+            (Expanded::Sm4(key), State::Block(iv)) => {
+                blocks::sm4_cbc(cpu, key, direction, iv, text);
+            }
+            (Expanded::Sm4(key), State::Counter(counter)) => {
+                blocks::sm4_ctr(cpu, key, counter, text);
+            }
+            (Expanded::Sm4(key), _) => blocks::sm4_ecb(cpu, key, direction, text),
             (Expanded::ChaCha20(key), State::ChaCha20(state)) => state.process(key, text),
+            (Expanded::Kasumi(key), State::Kasumi(state)) => state.process(cpu, key, text),
+            (Expanded::Snow3g(_), State::Snow3g(state)) => state.apply(text),
+            (Expanded::Zuc(_), State::Zuc(state)) => state.apply(text),
             // `begin` makes no other pairs.
             _ => unreachable!("the state of another cipher"),
         }
     }
 
-    /// Like [`process`](Key::process), for all of a text of which the last bits may not count.
-    pub(crate) fn process_bits(
+    /// Encrypts or decrypts a whole text, of which the last bits may not count.
+    pub(crate) fn whole(
         &self,
-        state: &mut State,
+        iv: &[u8],
         direction: Direction,
         text: &mut Text<'_>,
         spare_bits: u8,
     ) {
-        let _ = spare_bits;
-        self.process(state, direction, text);
+        match (&self.expanded, self.cipher) {
+            (Expanded::Aes(aes), Cipher::AesCtr) => {
+                if let State::Counter(mut counter) = self.begin(iv) {
+                    aes.ctr_last(&mut counter, text);
+                }
+            }
+            (Expanded::Kasumi(key), _) => {
+                let [iv @ .., _, _, _, _, _, _, _, _] = padded(iv);
+                let len = text.len();
+                let text = slice(text, 0, len);
+                kasumi::f8(&self.cpu, &mut [kasumi::F8 { key, iv, text, spare_bits }]);
+            }
+            (Expanded::Snow3g(key), _) => snow3g::uea2(key, &padded(iv), text, spare_bits),
+            (Expanded::Zuc(key), _) => zuc::eea3(key, &padded(iv), text, spare_bits),
+            _ => self.process(&mut self.begin(iv), direction, text),
+        }
     }
 
     /// Whether a text must come in one piece.
@@ -266,53 +318,9 @@ fn padded(iv: &[u8]) -> Block {
     block
 }
 
-/// Counter mode of triple DES: a counter of 64 bits.
-fn des_ctr(des: &Des, counter: &mut Counter, text: &mut Text<'_>) {
-    let mut at = 0;
-    while at < text.len() {
-        if counter.used == 0 {
-            counter.pad = counter.next;
-            let (Some(pad), Some(next)) =
-                (counter.pad.first_chunk_mut(), counter.next.first_chunk_mut::<8>())
-            else {
-                return;
-            };
-            des.block(pad, true);
-            *next = u64::from_be_bytes(*next).wrapping_add(1).to_be_bytes();
-        }
-        let len = (text.len() - at).min(8 - counter.used as usize);
-        xor(&mut slice(text, at, len), &counter.pad[counter.used as usize..8]);
-        counter.used = (counter.used + len as u32) % 8;
-        at += len;
-    }
-}
-
-/// XTS (IEEE 1619-2018 section 5), `tweak` being encrypted already; 16 bytes and more.
-fn xts(text: &mut [u8], tweak: &mut Block, aes: impl Fn(&mut Block), encrypt: bool) {
-    let one = |block: &mut [u8], tweak: u128| {
-        let (Ok(bytes), mask) = (<&mut Block>::try_from(block), tweak.to_le_bytes()) else {
-            return;
-        };
-        bytes.iter_mut().zip(mask).for_each(|(a, b)| *a ^= b);
-        aes(bytes);
-        bytes.iter_mut().zip(mask).for_each(|(a, b)| *a ^= b);
-    };
-    // Multiplication by x, little-endian, without a branch.
-    let next = |tweak: u128| (tweak << 1) ^ ((tweak >> 127).wrapping_neg() & 0x87);
-    let mut mask = u128::from_le_bytes(*tweak);
-    let rest = text.len() % 16;
-    // With a partial block, the last whole one is exchanged with it.
-    let whole = text.len() - rest - if rest == 0 { 0 } else { 16 };
-    for block in text[..whole].chunks_exact_mut(16) {
-        one(block, mask);
-        mask = next(mask);
-    }
-    if rest != 0 {
-        let (first, second) = if encrypt { (mask, next(mask)) } else { (next(mask), mask) };
-        let (block, partial) = text[whole..].split_at_mut(16);
-        one(block, first);
-        block[..rest].swap_with_slice(partial);
-        one(block, second);
-    }
-    tweak.zeroize();
+/// A key whose length has been checked.
+fn bytes<const N: usize>(key: &[u8]) -> Zeroizing<[u8; N]> {
+    let mut bytes = Zeroizing::new([0; N]);
+    bytes.copy_from_slice(key);
+    bytes
 }

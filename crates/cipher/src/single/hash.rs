@@ -1,5 +1,8 @@
 //! A hash function under way: chaining values, a partial block, a length.
 
+use lookaside_cipher_kernel::crc;
+use lookaside_cipher_kernel::hash::{self as kernel, Message};
+use lookaside_simd::Cpu;
 use zeroize::Zeroize;
 
 use crate::Hash;
@@ -22,58 +25,52 @@ pub(crate) enum Words {
     Sha256([u32; 8]),
     /// SHA-384 and SHA-512.
     Sha512([u64; 8]),
+    /// SM3.
+    Sm3([u32; 8]),
+    /// SHA-3.
+    Keccak([u64; 25]),
+    /// CRC-32.
+    Crc32(u32),
+    /// CRC-64.
+    Crc64(u64),
 }
 
-const MD5: [u32; 4] = [0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476];
-const SHA1: [u32; 5] = [0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0];
-const SHA224: [u32; 8] = [
-    0xc1059ed8, 0x367cd507, 0x3070dd17, 0xf70e5939, 0xffc00b31, 0x68581511, 0x64f98fa7, 0xbefa4fa4,
-];
-const SHA256: [u32; 8] = [
-    0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
-];
-const SHA384: [u64; 8] = [
-    0xcbbb9d5dc1059ed8,
-    0x629a292a367cd507,
-    0x9159015a3070dd17,
-    0x152fecd8f70e5939,
-    0x67332667ffc00b31,
-    0x8eb44a8768581511,
-    0xdb0c2e0d64f98fa7,
-    0x47b5481dbefa4fa4,
-];
-const SHA512: [u64; 8] = [
-    0x6a09e667f3bcc908,
-    0xbb67ae8584caa73b,
-    0x3c6ef372fe94f82b,
-    0xa54ff53a5f1d36f1,
-    0x510e527fade682d1,
-    0x9b05688c2b3e6c1f,
-    0x1f83d9abfb41bd6b,
-    0x5be0cd19137e2179,
-];
-
 impl Words {
-    /// What a hash begins with. `None` for one that there is no implementation of.
-    fn initial(hash: Hash) -> Option<Words> {
-        Some(match hash {
-            Hash::Md5 => Words::Md5(MD5),
-            Hash::Sha1 => Words::Sha1(SHA1),
-            Hash::Sha224 => Words::Sha256(SHA224),
-            Hash::Sha256 => Words::Sha256(SHA256),
-            Hash::Sha384 => Words::Sha512(SHA384),
-            Hash::Sha512 => Words::Sha512(SHA512),
-            _ => return None,
-        })
+    /// What a hash begins with.
+    pub(crate) fn initial(hash: Hash) -> Words {
+        match hash {
+            Hash::Md5 => Words::Md5(kernel::MD5_START),
+            Hash::Sha1 => Words::Sha1(kernel::SHA1_START),
+            Hash::Sha224 => Words::Sha256(kernel::SHA224_START),
+            Hash::Sha256 => Words::Sha256(kernel::SHA256_START),
+            Hash::Sha384 => Words::Sha512(kernel::SHA384_START),
+            Hash::Sha512 => Words::Sha512(kernel::SHA512_START),
+            Hash::Sm3 => Words::Sm3(kernel::SM3_START),
+            Hash::Sha3_224 | Hash::Sha3_256 | Hash::Sha3_384 | Hash::Sha3_512 => {
+                Words::Keccak(kernel::KECCAK_START)
+            }
+            Hash::Crc32 => Words::Crc32(0),
+            Hash::Crc64 => Words::Crc64(0),
+        }
     }
 
     /// Takes in whole blocks.
-    pub(crate) fn compress(&mut self, blocks: &[u8]) {
+    #[inline]
+    pub(crate) fn compress(&mut self, cpu: &Cpu, block_len: usize, blocks: &[u8]) {
         match self {
             Words::Md5(words) => aws_lc_hash::md5(words, blocks),
             Words::Sha1(words) => aws_lc_hash::sha1(words, blocks),
             Words::Sha256(words) => aws_lc_hash::sha256(words, blocks),
             Words::Sha512(words) => aws_lc_hash::sha512(words, blocks),
+            Words::Sm3(words) => {
+                kernel::sm3(cpu, &mut [Message { state: words, parts: [blocks, &[]] }]);
+            }
+            Words::Keccak(words) => {
+                let message = Message { state: words, parts: [blocks, &[]] };
+                kernel::keccak(cpu, block_len, &mut [message]);
+            }
+            Words::Crc32(sum) => *sum = crc::crc32(cpu, *sum, blocks),
+            Words::Crc64(sum) => *sum = crc::crc64(cpu, *sum, blocks),
         }
     }
 
@@ -89,6 +86,10 @@ impl Words {
             Words::Sha1(words) => copy(words.iter().map(|word| word.to_be_bytes()), out),
             Words::Sha256(words) => copy(words.iter().map(|word| word.to_be_bytes()), out),
             Words::Sha512(words) => copy(words.iter().map(|word| word.to_be_bytes()), out),
+            Words::Sm3(words) => copy(words.iter().map(|word| word.to_be_bytes()), out),
+            Words::Keccak(words) => copy(words.iter().map(|word| word.to_le_bytes()), out),
+            Words::Crc32(sum) => copy([sum.to_be_bytes()].into_iter(), out),
+            Words::Crc64(sum) => copy([sum.to_be_bytes()].into_iter(), out),
         }
     }
 
@@ -98,6 +99,11 @@ impl Words {
             Words::Sha1(words) => words.zeroize(),
             Words::Sha256(words) => words.zeroize(),
             Words::Sha512(words) => words.zeroize(),
+            Words::Sm3(words) => words.zeroize(),
+            Words::Keccak(words) => words.zeroize(),
+            // Checksums of secrets are no keys, but say something about them.
+            Words::Crc32(sum) => sum.zeroize(),
+            Words::Crc64(sum) => sum.zeroize(),
         }
     }
 }
@@ -127,13 +133,13 @@ impl Drop for HashState {
 
 impl HashState {
     /// Nothing hashed yet.
-    pub(crate) fn new(hash: Hash) -> Option<HashState> {
-        let words = Words::initial(hash)?;
-        Some(HashState { hash, buffered: 0, length: 0, words, buffer: [0; MAX_BLOCK] })
+    pub(crate) fn new(hash: Hash) -> HashState {
+        let words = Words::initial(hash);
+        HashState { hash, buffered: 0, length: 0, words, buffer: [0; MAX_BLOCK] }
     }
 
     /// More text.
-    pub(crate) fn update(&mut self, mut text: &[u8]) {
+    pub(crate) fn update(&mut self, cpu: &Cpu, mut text: &[u8]) {
         let block = self.hash.block_len();
         self.length = self.length.wrapping_add(text.len() as u64);
         if self.buffered > 0 {
@@ -144,39 +150,51 @@ impl HashState {
             if self.buffered < block {
                 return;
             }
-            self.words.compress(&self.buffer[..block]);
+            self.words.compress(cpu, block, &self.buffer[..block]);
             self.buffered = 0;
         }
         let (whole, rest) = text.split_at(text.len() / block * block);
         if !whole.is_empty() {
-            self.words.compress(whole);
+            self.words.compress(cpu, block, whole);
         }
         self.buffer[..rest.len()].copy_from_slice(rest);
         self.buffered = rest.len();
     }
 
     /// Pads, and writes the digest: all of it, or as much as `out` holds.
-    pub(crate) fn finish(&mut self, out: &mut [u8]) {
-        self.pad();
+    pub(crate) fn finish(&mut self, cpu: &Cpu, out: &mut [u8]) {
+        // A checksum has blocks of one byte and no padding.
+        if self.hash.block_len() > 1 {
+            self.pad(cpu);
+        }
         self.words.write(out);
     }
 
     /// Merkle-Damgaard padding: one bit, zeros, the length in bits at the end of a block
-    /// (FIPS 180-4 section 5.1; RFC 1321 has the length little-endian).
-    fn pad(&mut self) {
+    /// (FIPS 180-4 section 5.1; RFC 1321 has the length little-endian). SHA-3's: the bits 01, one
+    /// bit, zeros, one bit (FIPS 202 sections 6.1 and 5.1).
+    fn pad(&mut self, cpu: &Cpu) {
         let block = self.hash.block_len();
+        if let Words::Keccak(_) = self.words {
+            self.buffer[self.buffered..block].fill(0);
+            self.buffer[self.buffered] = 0x06;
+            self.buffer[block - 1] |= 0x80;
+            self.words.compress(cpu, block, &self.buffer[..block]);
+            self.buffered = 0;
+            return;
+        }
         // SHA-512's length has 16 bytes; the upper ones stay zero, as texts are shorter than 2^61.
         let length_len = if block == 128 { 16 } else { 8 };
         self.buffer[self.buffered] = 0x80;
         self.buffer[self.buffered + 1..block].fill(0);
         if self.buffered + 1 + length_len > block {
-            self.words.compress(&self.buffer[..block]);
+            self.words.compress(cpu, block, &self.buffer[..block]);
             self.buffer[..block].fill(0);
         }
         let bits = self.length.wrapping_mul(8);
         let bytes = if self.hash == Hash::Md5 { bits.to_le_bytes() } else { bits.to_be_bytes() };
         self.buffer[block - 8..block].copy_from_slice(&bytes);
-        self.words.compress(&self.buffer[..block]);
+        self.words.compress(cpu, block, &self.buffer[..block]);
         self.buffered = 0;
     }
 }

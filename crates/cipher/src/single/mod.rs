@@ -6,7 +6,9 @@ use lookaside_simd::Cpu;
 use crate::{Auth, Direction, Error, Hash, Order, Packet, Span, Spec, Text};
 
 pub(crate) mod aead;
+mod aes;
 pub(crate) mod auth;
+mod blocks;
 mod cbc_mac;
 mod ccm;
 mod chain;
@@ -14,6 +16,7 @@ pub(crate) mod check;
 pub(crate) mod cipher;
 pub(crate) mod hash;
 mod regions;
+mod served_by;
 mod tls;
 
 use check::Limits;
@@ -23,6 +26,7 @@ use regions::{apart, read, region, tag_done, wipe, write};
 pub struct Keys {
     limits: Limits,
     tag_len: usize,
+    served_by: &'static str,
     pub(crate) kind: Kind,
 }
 
@@ -53,38 +57,43 @@ impl Keys {
     /// # Errors
     /// [`Error::BadSpec`] for a key, a tag length or a combination that there is not.
     pub fn new(spec: &Spec, cpu: &Cpu) -> Result<Keys, Error> {
-        let _ = cpu;
         let (kind, tag_len) = match spec {
-            Spec::Cipher { cipher, key } => (Kind::Cipher(cipher::Key::new(*cipher, key)?), 0),
+            Spec::Cipher { cipher, key } => (Kind::Cipher(cipher::Key::new(cpu, *cipher, key)?), 0),
             Spec::Auth { auth, key, tag_len } => {
-                (Kind::Auth(auth::Key::new(*auth, key, *tag_len)?), *tag_len)
+                (Kind::Auth(auth::Key::new(cpu, *auth, key, *tag_len)?), *tag_len)
             }
             Spec::Aead { aead, key, tag_len } => {
-                (Kind::Aead(aead::Key::new(*aead, key, *tag_len)?), *tag_len)
+                (Kind::Aead(aead::Key::new(cpu, *aead, key, *tag_len)?), *tag_len)
             }
             Spec::Chain { cipher, cipher_key, auth, auth_key, tag_len, order } => {
                 if check::needs_iv(*auth) {
                     return Err(Error::BadSpec("a chain with a MAC that needs an IV of its own"));
                 }
-                let cipher = cipher::Key::new(*cipher, cipher_key)?;
-                let auth = auth::Key::new(*auth, auth_key, *tag_len)?;
+                let cipher = cipher::Key::new(cpu, *cipher, cipher_key)?;
+                let auth = auth::Key::new(cpu, *auth, auth_key, *tag_len)?;
                 (Kind::Chain { cipher, auth, order: *order }, *tag_len)
             }
             Spec::TlsCbc { key, hash, auth_key } => {
                 if !matches!(hash, Hash::Sha1 | Hash::Sha256 | Hash::Sha384) {
                     return Err(Error::BadSpec("no suite of TLS has this hash"));
                 }
-                let auth = auth::Key::new(Auth::Hmac(*hash), auth_key, hash.len())?;
-                let cipher = cipher::Key::new(crate::Cipher::AesCbc, key)?;
+                let auth = auth::Key::new(cpu, Auth::Hmac(*hash), auth_key, hash.len())?;
+                let cipher = cipher::Key::new(cpu, crate::Cipher::AesCbc, key)?;
                 (Kind::Tls(tls::Key { cipher, auth }), 0)
             }
         };
-        Ok(Keys { limits: Limits::new(spec), tag_len, kind })
+        let served_by = served_by::served_by(spec, cpu);
+        Ok(Keys { limits: Limits::new(spec), tag_len, served_by, kind })
     }
 
     /// The length of a tag; 0 where there is none of its own.
     pub fn tag_len(&self) -> usize {
         self.tag_len
+    }
+
+    /// What serves it, for people to read.
+    pub fn served_by(&self) -> &'static str {
+        self.served_by
     }
 
     /// What a packet must look like.
@@ -118,15 +127,13 @@ pub(crate) fn run_checked(keys: &Keys, packet: &mut Packet<'_>) -> Result<usize,
     let len = parts.cipher.len as usize;
     match &keys.kind {
         Kind::Cipher(key) => {
-            let mut state = key.begin(iv);
-            let mut text = region(text, parts.cipher);
-            key.process_bits(&mut state, *direction, &mut text, parts.spare_bits);
+            key.whole(iv, *direction, &mut region(text, parts.cipher), parts.spare_bits);
             Ok(len)
         }
         Kind::Auth(key) => {
             let mut bytes = [0; hash::MAX_DIGEST];
             let computed = &mut bytes[..keys.tag_len];
-            key.whole(iv, read(text, parts.auth), computed)?;
+            key.whole(iv, read(text, parts.auth), parts.spare_bits, computed)?;
             tag_done(*direction, text, tag, computed)?;
             Ok(keys.tag_len)
         }

@@ -3,6 +3,7 @@
 
 use std::hint::black_box;
 
+use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
 use crate::library::aws_lc::equal;
@@ -47,8 +48,8 @@ pub(crate) fn record(
 }
 
 fn nested(key: &auth::Key) -> Result<(&HashState, &HashState), Error> {
-    match key {
-        auth::Key::Nested { inner, outer } => Ok((inner, outer)),
+    match key.kind() {
+        auth::Kind::Nested { inner, outer } => Ok((inner, outer)),
         _ => Err(Error::BadSpec("a record needs HMAC")),
     }
 }
@@ -96,6 +97,7 @@ fn open(
     header: &[u8; HEADER],
     span: Span,
 ) -> Result<usize, Error> {
+    let cpu = key.auth.cpu();
     let (inner, outer) = nested(&key.auth)?;
     let mac_len = inner.hash.len() as u32;
     let mut state = key.cipher.begin(iv);
@@ -119,11 +121,11 @@ fn open(
     let mut found = Zeroizing::new([0; MAX_DIGEST]);
     extract(record, len, mac_len, &mut found[..]);
     let mut digest = Zeroizing::new([0; MAX_DIGEST]);
-    hash_prefix(inner, header, record, len, mac_len, &mut digest[..]);
+    hash_prefix(cpu, inner, header, record, len, mac_len, &mut digest[..]);
     let mut outer = outer.clone();
-    outer.update(&digest[..mac_len as usize]);
+    outer.update(cpu, &digest[..mac_len as usize]);
     let mut computed = [0; MAX_DIGEST];
-    outer.finish(&mut computed[..mac_len as usize]);
+    outer.finish(cpu, &mut computed[..mac_len as usize]);
 
     let mac_good = equal(&found[..mac_len as usize], &computed[..mac_len as usize]);
     let good = black_box(good) & u32::from(mac_good);
@@ -163,6 +165,7 @@ fn extract(record: &[u8], start: u32, mac_len: u32, mac: &mut [u8]) {
 /// The inner digest of header, length and the first `len` bytes of the record, `len` being secret:
 /// every block that may be the last one is made up and compressed, and the right state kept.
 fn hash_prefix(
+    cpu: &Cpu,
     inner: &HashState,
     header: &[u8; HEADER],
     record: &[u8],
@@ -183,8 +186,8 @@ fn hash_prefix(
     head[HEADER..].copy_from_slice(&(len as u16).to_be_bytes());
     let public = (least + 13) / block_len * block_len;
     if public > 0 {
-        state.update(&head);
-        state.update(&record[..(public - 13) as usize]);
+        state.update(cpu, &head);
+        state.update(cpu, &record[..(public - 13) as usize]);
     }
 
     // From `public` on, byte i of the padded text is: the text's, the one bit, zero, or the length.
@@ -209,7 +212,7 @@ fn hash_prefix(
         for (byte, bits) in block[tail..block_len as usize].iter_mut().zip(bits) {
             *byte |= bits & is_last;
         }
-        state.words.compress(&block[..block_len as usize]);
+        state.words.compress(cpu, block_len as usize, &block[..block_len as usize]);
         let mut words = Zeroizing::new([0_u8; MAX_DIGEST]);
         state.words.write(&mut words[..]);
         for (kept, word) in kept.iter_mut().zip(words.iter()) {

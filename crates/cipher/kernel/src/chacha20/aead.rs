@@ -1,9 +1,8 @@
 //! ChaCha20-Poly1305 (RFC 8439, 2.8).
 
 use lookaside_simd::Cpu;
-use zeroize::Zeroizing;
 
-use super::queue::{Engine, Place, Queue, row};
+use super::queue::{Engine, Place, Queue, Source, wipe};
 use crate::Text;
 use crate::poly1305::{Authenticated, authenticate};
 
@@ -32,13 +31,14 @@ pub struct Sealed<'a> {
 /// When a destination is shorter than its source.
 pub fn seal(cpu: &Cpu, packets: &mut [Sealed<'_>]) {
     for packets in packets.chunks_mut(GROUP) {
-        let mut keys = Zeroizing::new([[0; 32]; GROUP]);
+        let mut keys = [[0; 32]; GROUP];
         let mut queue = Queue::new(Engine::of(cpu));
         push_keys(&mut queue, packets, &mut keys);
         push_texts(&mut queue, packets);
         queue.flush();
         // SAFETY: the queue is done, and nothing writes the texts while they are authenticated.
         unsafe { tags(cpu, packets, &keys, |src_and_dst| src_and_dst.1) };
+        wipe(keys[..packets.len()].as_flattened_mut());
     }
 }
 
@@ -48,12 +48,13 @@ pub fn seal(cpu: &Cpu, packets: &mut [Sealed<'_>]) {
 /// When a destination is shorter than its source.
 pub fn open(cpu: &Cpu, packets: &mut [Sealed<'_>]) {
     for packets in packets.chunks_mut(GROUP) {
-        let mut keys = Zeroizing::new([[0; 32]; GROUP]);
+        let mut keys = [[0; 32]; GROUP];
         let mut queue = Queue::new(Engine::of(cpu));
         push_keys(&mut queue, packets, &mut keys);
         queue.flush();
         // SAFETY: the queue is done, and nothing writes the texts while they are authenticated.
         unsafe { tags(cpu, packets, &keys, |src_and_dst| src_and_dst.0) };
+        wipe(keys[..packets.len()].as_flattened_mut());
         push_texts(&mut queue, packets);
         queue.flush();
     }
@@ -63,18 +64,20 @@ pub fn open(cpu: &Cpu, packets: &mut [Sealed<'_>]) {
 /// `keys` and `packets` are borrowed.
 fn push_keys(queue: &mut Queue, packets: &[Sealed<'_>], keys: &mut [[u8; 32]; GROUP]) {
     for (packet, key) in packets.iter().zip(keys) {
+        let source = Source { key: packet.key, nonce: packet.nonce };
         // SAFETY: every key is a place of its own and outlives the queue's flush.
-        unsafe { queue.push(&row(packet.key, 0, packet.nonce), Place::key_stream(key)) };
+        unsafe { queue.push(&source, 0, Place::key_stream(key)) };
     }
 }
 
 /// The text is encrypted from block 1 on. The caller flushes while `packets` are borrowed.
 fn push_texts(queue: &mut Queue, packets: &mut [Sealed<'_>]) {
     for packet in packets {
+        let source = Source { key: packet.key, nonce: packet.nonce };
         let (src, dst, len) = packet.text.pointers();
         // SAFETY: the pointers of a `Text` are equal or apart, valid for `len` bytes, and borrowed
         // until after the flush.
-        unsafe { queue.push_text(&row(packet.key, 1, packet.nonce), Place { src, dst, len }) };
+        unsafe { queue.push_text(&source, 1, Place { src, dst, len }) };
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) type Limbs = [u64; 3];
 pub(super) struct State {
     pub r: Limbs,
     pub h: Limbs,
-    s: [u8; 16],
+    s: u128,
 }
 
 /// The limbs of `2^128 pad + block`.
@@ -51,7 +51,7 @@ pub(super) fn multiply(a: Limbs, b: Limbs) -> Limbs {
 
 /// The tag of value `h` under the key half `s`: `h` fully reduced, plus `s`, modulo `2^128`.
 #[inline]
-pub(super) fn tag(h: Limbs, s: &[u8; 16]) -> [u8; 16] {
+pub(super) fn tag(h: Limbs, s: u128) -> [u8; 16] {
     let carry = |mut h: Limbs| {
         h[1] += h[0] >> 44;
         h[2] += h[1] >> 44;
@@ -69,13 +69,13 @@ pub(super) fn tag(h: Limbs, s: &[u8; 16]) -> [u8; 16] {
     let pick = |h: u64, g: u64, mask: u64| (h & !take) | (g & mask & take);
     let h = [pick(h[0], g0, MASK_44), pick(h[1], g1, MASK_44), pick(h[2], g2, MASK_42)];
     let value = u128::from(h[0]) | (u128::from(h[1]) << 44) | (u128::from(h[2]) << 88);
-    value.wrapping_add(u128::from_le_bytes(*s)).to_le_bytes()
+    value.wrapping_add(s).to_le_bytes()
 }
 
 impl State {
     pub fn new(key: &[u8; 32]) -> State {
         let (_, s) = key.split_last_chunk::<16>().expect("16 of 32 bytes");
-        State { r: r(key), h: [0; 3], s: *s }
+        State { r: r(key), h: [0; 3], s: u128::from_le_bytes(*s) }
     }
 
     /// One block, with the bit above it if `pad` is 1.
@@ -84,6 +84,15 @@ impl State {
         let m = limbs(block, pad);
         let h = [self.h[0] + m[0], self.h[1] + m[1], self.h[2] + m[2]];
         self.h = multiply(h, self.r);
+    }
+
+    /// The whole blocks of `data`; returns the rest.
+    pub fn blocks<'a>(&mut self, data: &'a [u8]) -> &'a [u8] {
+        let (blocks, tail) = data.as_chunks();
+        for block in blocks {
+            self.block(block, 1);
+        }
+        tail
     }
 
     /// The last bytes of a message, less than a block.
@@ -97,7 +106,7 @@ impl State {
     }
 
     pub fn tag(&self) -> [u8; 16] {
-        tag(self.h, &self.s)
+        tag(self.h, self.s)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use lookaside_cipher::{Direction, Engine, Error, Packet, Parts, Session, Span, Text};
-use lookaside_core::{Buf, Carried, Done, Iv, OpError, Request};
+use lookaside_core::{Buf, Carried, Done, Iv, OpError, Request, Work};
 
 use super::{LANES, PerPacket, Pieces, done, iv, parts, size, words};
 
@@ -16,15 +16,20 @@ const OVERLAP: OpError =
     OpError::BadInput { what: "packets of a burst overlap, or lie outside the destination" };
 
 /// Runs the burst, and sets each packet's result. The whole burst's is the first that failed.
-pub(super) fn run(
-    engine: &mut Engine,
-    request: &mut Request,
-    device: usize,
-) -> Result<Done, OpError> {
+pub(super) fn run(engine: &mut Engine, work: &mut Work) {
+    let device = usize::from(work.device);
+    let result = packets(engine, work.request_mut(), device);
+    work.finish(result);
+}
+
+fn packets(engine: &mut Engine, request: &mut Request, device: usize) -> Result<Done, OpError> {
     let Request { op, session, src, dst, carried, .. } = request;
     let prepared = session.prepared.get(device).and_then(Option::as_ref);
     let session = prepared.and_then(|p| p.get::<Arc<Session>>()).ok_or(OpError::Unsupported)?;
     let packets = carried.as_deref_mut().map_or(&mut [][..], Carried::packets_mut);
+    if packets.is_empty() {
+        return Err(OpError::BadInput { what: "a symmetric request without a packet" });
+    }
     let direction = words::direction(*op);
     let n = packets.len();
     let listed = |b: &Buf| b.is_empty() || b.segments().len() == n;

@@ -4,6 +4,7 @@
 mod at_once;
 mod burst;
 mod capability;
+mod pieces;
 mod words;
 
 use std::sync::Arc;
@@ -37,17 +38,30 @@ pub(crate) fn prepare(sym: &Sym, cpu: &Cpu) -> Result<Prepared, SetupError> {
 pub(crate) fn execute(engine: &mut Engine, works: &mut [Work]) {
     let mut start = 0;
     while start < works.len() {
-        // Requests of one packet run together; others are a batch by themselves, or a piece.
-        let one = |w: &Work| w.request().packets().len() == 1;
-        let n = works[start..].iter().take_while(|w| one(w)).count();
-        if n > 0 {
-            together(engine, &mut works[start..start + n]);
-            start += n;
-        } else {
-            alone(engine, &mut works[start]);
-            start += 1;
+        // Requests of one packet run together, and so do pieces of texts. A burst is a batch by
+        // itself.
+        let kind = |w: &Work| match w.request().carried.as_deref() {
+            Some(Carried::Packet(_)) => Kind::Packet,
+            Some(Carried::Running(_)) => Kind::Piece,
+            _ => Kind::Burst,
+        };
+        let first = kind(&works[start]);
+        let n = works[start..].iter().take_while(|w| kind(w) == first).count();
+        match first {
+            Kind::Packet => together(engine, &mut works[start..start + n]),
+            Kind::Piece => pieces::run(engine, &mut works[start..start + n]),
+            Kind::Burst => works[start..start + n].iter_mut().for_each(|w| burst::run(engine, w)),
         }
+        start += n;
     }
+}
+
+/// What a request carries.
+#[derive(PartialEq)]
+enum Kind {
+    Packet,
+    Piece,
+    Burst,
 }
 
 /// Copies of scattered buffers in one piece: kernels take nothing else.
@@ -223,31 +237,4 @@ fn long_iv(work: &Work, pieces: &Pieces) -> LongIv {
     };
     // A span that lies outside becomes an IV that no algorithm takes.
     Some(Zeroizing::new(iv(&packet.iv, src).map(<[u8]>::to_vec).unwrap_or_default()))
-}
-
-/// A burst, or a piece of a text.
-fn alone(engine: &mut Engine, work: &mut Work) {
-    let device = usize::from(work.device);
-    let request = work.request_mut();
-    let result = match request.carried.as_deref_mut() {
-        Some(Carried::Packets(_)) => burst::run(engine, request, device),
-        Some(Carried::Running(running)) => {
-            match running.as_any().downcast_mut::<at_once::CpuRunning>() {
-                Some(running) => piece(running, &request.src, &mut request.dst),
-                None => Err(OpError::Unsupported),
-            }
-        }
-        _ => Err(OpError::BadInput { what: "a symmetric request without a packet" }),
-    };
-    work.finish(result);
-}
-
-/// The next piece of a text.
-fn piece(running: &mut at_once::CpuRunning, src: &Buf, dst: &mut Buf) -> Result<Done, OpError> {
-    let mut pieces = Pieces::of(src, dst);
-    let text = pieces.text(src, dst)?;
-    let len = text.len();
-    let produced = running.running.update(text).map_err(words::error)?;
-    pieces.scatter(dst);
-    Ok(done(len, produced))
 }

@@ -1,0 +1,172 @@
+//! intel-ipsec-mb 1.3, declared by hand from its header: what is used of it. A test compiles a C
+//! program against the header and compares every size, offset and number.
+
+use std::ffi::{c_int, c_void};
+
+/// The length of a manager's ring of requests.
+pub(crate) const RING: usize = 256;
+
+/// `IMB_CIPHER_DIRECTION`.
+pub(crate) const ENCRYPT: u32 = 1;
+pub(crate) const DECRYPT: u32 = 2;
+
+/// `IMB_CHAIN_ORDER`.
+pub(crate) const CIPHER_HASH: u32 = 1;
+pub(crate) const HASH_CIPHER: u32 = 2;
+
+/// `IMB_JOB`: one request. All of it is plain data: zeros are valid.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Entry {
+    pub enc_keys: *const c_void,
+    pub dec_keys: *const c_void,
+    pub key_len: u64,
+    pub src: *const u8,
+    pub dst: *mut u8,
+    /// In bits for SNOW 3G.
+    pub cipher_offset: u64,
+    /// In bits for SNOW 3G.
+    pub cipher_len: u64,
+    pub hash_offset: u64,
+    /// In bits for SNOW 3G and ZUC.
+    pub hash_len: u64,
+    pub iv: *const u8,
+    pub iv_len: u64,
+    pub tag: *mut u8,
+    pub tag_len: u64,
+    /// The union of what the hash algorithms want: three pointers, or a pointer and a length.
+    pub auth: [*const c_void; 3],
+    pub status: u32,
+    pub mode: u32,
+    pub direction: u32,
+    pub algorithm: u32,
+    pub order: u32,
+    pub user_data: *mut c_void,
+    pub user_data2: *mut c_void,
+    pub cipher_func: *const c_void,
+    pub hash_func: *const c_void,
+    pub sgl_state: u32,
+    pub next_iv: *mut c_void,
+}
+
+/// `struct gcm_key_data`.
+#[derive(Clone)]
+#[repr(C, align(64))]
+pub(crate) struct GcmKey {
+    pub bytes: [u8; 1024],
+}
+
+/// `struct gcm_context_data`.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(16))]
+pub(crate) struct GcmState {
+    pub aad_hash: [u8; 16],
+    pub aad_length: u64,
+    pub in_length: u64,
+    pub partial_block_enc_key: [u8; 16],
+    pub orig_iv: [u8; 16],
+    pub current_counter: [u8; 16],
+    pub partial_block_length: u64,
+}
+
+type Next = unsafe extern "C" fn(*mut State) -> *mut Entry;
+type KeyExpand = unsafe extern "C" fn(*const c_void, *mut c_void, *mut c_void);
+type XcbcExpand = unsafe extern "C" fn(*const c_void, *mut c_void, *mut c_void, *mut c_void);
+type DesSchedule = unsafe extern "C" fn(*mut u64, *const c_void) -> c_int;
+type OneBlock = unsafe extern "C" fn(*const c_void, *mut c_void);
+type Snow3gSchedule = unsafe extern "C" fn(*const c_void, *mut c_void) -> c_int;
+pub(crate) type CipherBurst =
+    unsafe extern "C" fn(*mut State, *mut Entry, u32, u32, u32, u32) -> u32;
+pub(crate) type HashBurst = unsafe extern "C" fn(*mut State, *mut Entry, u32, u32) -> u32;
+
+/// Key, state, destination, source, length, IV of 12 bytes, associated data and its length, tag and
+/// its length.
+pub(crate) type GcmWhole = unsafe extern "C" fn(
+    *const GcmKey,
+    *mut GcmState,
+    *mut u8,
+    *const u8,
+    u64,
+    *const u8,
+    *const u8,
+    u64,
+    *mut u8,
+    u64,
+);
+/// Key, state, IV and its length, associated data and its length.
+pub(crate) type GcmBegin =
+    unsafe extern "C" fn(*const GcmKey, *mut GcmState, *const u8, u64, *const u8, u64);
+/// Key, state, destination, source, length.
+pub(crate) type GcmUpdate =
+    unsafe extern "C" fn(*const GcmKey, *mut GcmState, *mut u8, *const u8, u64);
+/// Key, state, tag and its length.
+pub(crate) type GcmEnd = unsafe extern "C" fn(*const GcmKey, *mut GcmState, *mut u8, u64);
+/// Key, and what is made of it.
+pub(crate) type GcmPrepare = unsafe extern "C" fn(*const c_void, *mut GcmKey);
+
+type Unused = Option<unsafe extern "C" fn()>;
+
+/// The beginning of `IMB_MGR`: what comes before its ring. Arrays of three go by key length: 128,
+/// 192, 256 bits.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct State {
+    pub flags: u64,
+    pub features: u64,
+    reserved: [u64; 5],
+    pub used_arch: u32,
+    pub errno: c_int,
+    pub get_next: Option<Next>,
+    submit: Unused,
+    pub submit_nocheck: Option<Next>,
+    get_completed: Unused,
+    pub flush: Option<Next>,
+    queue_size: Unused,
+    pub key_expand: [Option<KeyExpand>; 3],
+    pub cmac_subkeys_128: Option<KeyExpand>,
+    pub xcbc_expand: Option<XcbcExpand>,
+    pub des_schedule: Option<DesSchedule>,
+    /// SHA-1, SHA-224, SHA-256, SHA-384, SHA-512, MD5.
+    pub one_block: [Option<OneBlock>; 6],
+    hashes: [Unused; 5],
+    aes128_cfb_one: Unused,
+    pub gcm_enc: [Option<GcmWhole>; 3],
+    pub gcm_dec: [Option<GcmWhole>; 3],
+    gcm_init: [Unused; 3],
+    pub gcm_enc_update: [Option<GcmUpdate>; 3],
+    pub gcm_dec_update: [Option<GcmUpdate>; 3],
+    pub gcm_enc_end: [Option<GcmEnd>; 3],
+    pub gcm_dec_end: [Option<GcmEnd>; 3],
+    gcm_precomp: [Unused; 3],
+    pub gcm_prepare: [Option<GcmPrepare>; 3],
+    zuc: [Unused; 4],
+    kasumi: [Unused; 11],
+    snow3g_f8_f9: [Unused; 9],
+    pub snow3g_schedule: Option<Snow3gSchedule>,
+    snow3g_schedule_len: Unused,
+    ghash: Unused,
+    eia3_n_buffer: Unused,
+    pub gcm_begin: [Option<GcmBegin>; 3],
+    gmac: [Unused; 9],
+    hec: [Unused; 2],
+    pub cmac_subkeys_256: Option<KeyExpand>,
+    ghash_pre: Unused,
+    crc: [Unused; 12],
+    chacha20_poly1305: [Unused; 4],
+    bursts: [Unused; 4],
+    submit_cipher_burst: Unused,
+    pub cipher_burst_nocheck: Option<CipherBurst>,
+    submit_hash_burst: Unused,
+    pub hash_burst_nocheck: Option<HashBurst>,
+}
+
+unsafe extern "C" {
+    #[link_name = "alloc_mb_mgr"]
+    pub(crate) fn allocate(flags: u64) -> *mut State;
+    #[link_name = "free_mb_mgr"]
+    pub(crate) fn free(state: *mut State);
+    #[link_name = "init_mb_mgr_avx2"]
+    pub(crate) fn init_avx2(state: *mut State);
+    #[link_name = "init_mb_mgr_avx512"]
+    pub(crate) fn init_avx512(state: *mut State);
+}

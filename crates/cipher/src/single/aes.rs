@@ -1,0 +1,190 @@
+//! AES by the kernel where the CPU has instructions for it and may use them, else by AWS-LC.
+
+use lookaside_cipher_kernel::aes as kernel;
+use lookaside_simd::Cpu;
+use zeroize::Zeroize;
+
+use crate::library::aws_lc::{AesDecrypt, AesEncrypt, Block, Counter};
+use crate::{Direction, Text};
+
+use super::cipher::{copy, slice, xor};
+
+/// An expanded key of 16, 24 or 32 bytes.
+pub(crate) struct Aes(Unit);
+
+enum Unit {
+    Kernel(Box<kernel::Key>),
+    Library { encrypt: AesEncrypt, decrypt: AesDecrypt },
+}
+
+fn reborrow<'t>(text: &'t mut Text<'_>) -> Text<'t> {
+    let len = text.len();
+    slice(text, 0, len)
+}
+
+impl Aes {
+    /// `key`: 16, 24 or 32 bytes.
+    pub(crate) fn new(cpu: &Cpu, key: &[u8]) -> Aes {
+        Aes(match kernel::Key::new(cpu, key) {
+            Some(key) => Unit::Kernel(Box::new(key)),
+            None => Unit::Library { encrypt: AesEncrypt::new(key), decrypt: AesDecrypt::new(key) },
+        })
+    }
+
+    /// Encrypts one block.
+    pub(crate) fn block(&self, block: &mut Block) {
+        match &self.0 {
+            Unit::Kernel(key) => kernel::ecb_encrypt(key, Text::InPlace(block)),
+            Unit::Library { encrypt, .. } => encrypt.block(block),
+        }
+    }
+
+    /// ECB; whole blocks.
+    pub(crate) fn ecb(&self, direction: Direction, text: &mut Text<'_>) {
+        match (&self.0, direction) {
+            (Unit::Kernel(key), Direction::Seal) => kernel::ecb_encrypt(key, reborrow(text)),
+            (Unit::Kernel(key), Direction::Open) => kernel::ecb_decrypt(key, reborrow(text)),
+            (Unit::Library { encrypt, .. }, Direction::Seal) => {
+                copy(text).as_chunks_mut().0.iter_mut().for_each(|block| encrypt.block(block));
+            }
+            (Unit::Library { decrypt, .. }, Direction::Open) => {
+                copy(text).as_chunks_mut().0.iter_mut().for_each(|block| decrypt.block(block));
+            }
+        }
+    }
+
+    /// CBC; whole blocks. `iv` becomes the last block of ciphertext.
+    pub(crate) fn cbc(&self, direction: Direction, iv: &mut Block, text: &mut Text<'_>) {
+        match (&self.0, direction) {
+            (Unit::Kernel(key), Direction::Seal) => kernel::cbc_encrypt(key, iv, reborrow(text)),
+            (Unit::Kernel(key), Direction::Open) => kernel::cbc_decrypt(key, iv, reborrow(text)),
+            (Unit::Library { encrypt, .. }, Direction::Seal) => encrypt.cbc(iv, text),
+            (Unit::Library { decrypt, .. }, Direction::Open) => decrypt.cbc(iv, text),
+        }
+    }
+
+    /// CBC of which only the last block is kept; whole blocks.
+    pub(crate) fn cbc_mac(&self, state: &mut Block, blocks: &[u8]) {
+        match &self.0 {
+            Unit::Kernel(key) => kernel::cbc_mac(key, state, blocks),
+            Unit::Library { encrypt, .. } => {
+                let mut unread = [0; 512];
+                for src in blocks.chunks(unread.len()) {
+                    encrypt.cbc(state, &mut Text::Apart { src, dst: &mut unread });
+                }
+                unread.zeroize();
+            }
+        }
+    }
+
+    /// Counter mode; the rest of a text.
+    pub(crate) fn ctr_last(&self, counter: &mut Counter, text: &mut Text<'_>) {
+        match &self.0 {
+            Unit::Kernel(key) if counter.used == 0 => {
+                kernel::ctr(key, &mut counter.next, reborrow(text));
+            }
+            _ => self.ctr(counter, text),
+        }
+    }
+
+    /// Counter mode; more may follow.
+    pub(crate) fn ctr(&self, counter: &mut Counter, text: &mut Text<'_>) {
+        match &self.0 {
+            Unit::Kernel(key) => {
+                key_stream::<16>(counter, text, |next, text| kernel::ctr(key, next, text));
+            }
+            Unit::Library { encrypt, .. } => encrypt.ctr(counter, text),
+        }
+    }
+
+    /// XTS (IEEE 1619-2018) of 16 bytes and more, `self` being the data's key.
+    pub(crate) fn xts(
+        &self,
+        tweak_key: &Aes,
+        direction: Direction,
+        tweak: &Block,
+        text: &mut Text<'_>,
+    ) {
+        match (&self.0, &tweak_key.0, direction) {
+            (Unit::Kernel(data), Unit::Kernel(key), Direction::Seal) => {
+                kernel::xts_encrypt(data, key, tweak, reborrow(text));
+            }
+            (Unit::Kernel(data), Unit::Kernel(key), Direction::Open) => {
+                kernel::xts_decrypt(data, key, tweak, reborrow(text));
+            }
+            (Unit::Library { encrypt, .. }, _, Direction::Seal) => {
+                let mut tweak = *tweak;
+                tweak_key.block(&mut tweak);
+                xts(copy(text), tweak, |block| encrypt.block(block), true);
+            }
+            (Unit::Library { decrypt, .. }, _, Direction::Open) => {
+                let mut tweak = *tweak;
+                tweak_key.block(&mut tweak);
+                xts(copy(text), tweak, |block| decrypt.block(block), false);
+            }
+            (Unit::Kernel(_), Unit::Library { .. }, _) => {
+                unreachable!("both keys are expanded for the same CPU")
+            }
+        }
+    }
+}
+
+/// Counter mode in pieces over blocks of `N` bytes: what is left of the last block, whole blocks, and
+/// a block of which the rest waits. `whole` encrypts whole blocks and moves the counter on.
+pub(crate) fn key_stream<const N: usize>(
+    counter: &mut Counter,
+    text: &mut Text<'_>,
+    mut whole: impl FnMut(&mut Block, Text<'_>),
+) {
+    let mut at = 0;
+    while at < text.len() {
+        let left = text.len() - at;
+        let used = counter.used as usize;
+        let len = if used > 0 {
+            let len = left.min(N - used);
+            xor(&mut slice(text, at, len), &counter.pad[used..N]);
+            counter.used = ((used + len) % N) as u32;
+            len
+        } else if left >= N {
+            whole(&mut counter.next, slice(text, at, left / N * N));
+            left / N * N
+        } else {
+            counter.pad = [0; 16];
+            whole(&mut counter.next, Text::InPlace(&mut counter.pad[..N]));
+            xor(&mut slice(text, at, left), &counter.pad[..N]);
+            counter.used = left as u32;
+            left
+        };
+        at += len;
+    }
+}
+
+/// XTS (IEEE 1619-2018 section 5), `tweak` being encrypted already; 16 bytes and more.
+fn xts(text: &mut [u8], mut tweak: Block, aes: impl Fn(&mut Block), encrypt: bool) {
+    let one = |block: &mut [u8], tweak: u128| {
+        let (Ok(bytes), mask) = (<&mut Block>::try_from(block), tweak.to_le_bytes()) else {
+            return;
+        };
+        bytes.iter_mut().zip(mask).for_each(|(a, b)| *a ^= b);
+        aes(bytes);
+        bytes.iter_mut().zip(mask).for_each(|(a, b)| *a ^= b);
+    };
+    // Multiplication by x, little-endian, without a branch.
+    let next = |tweak: u128| (tweak << 1) ^ ((tweak >> 127).wrapping_neg() & 0x87);
+    let mut mask = u128::from_le_bytes(tweak);
+    let rest = text.len() % 16;
+    // With a partial block, the last whole one is exchanged with it.
+    let whole = text.len() - rest - if rest == 0 { 0 } else { 16 };
+    for block in text[..whole].chunks_exact_mut(16) {
+        one(block, mask);
+        mask = next(mask);
+    }
+    if rest != 0 {
+        let (first, second) = if encrypt { (mask, next(mask)) } else { (next(mask), mask) };
+        let (block, partial) = text[whole..].split_at_mut(16);
+        one(block, first);
+        block[..rest].swap_with_slice(partial);
+        one(block, second);
+    }
+    tweak.zeroize();
+}

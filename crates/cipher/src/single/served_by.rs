@@ -1,0 +1,76 @@
+//! Which implementation serves what, for people to read.
+
+use lookaside_simd::{Cpu, Tier};
+
+use crate::{Aead, Auth, Cipher, Hash, Spec};
+
+const LIBRARY: &str = "AWS-LC";
+const BOTH: &str = "kernels and AWS-LC";
+
+fn kernel(cpu: &Cpu) -> &'static str {
+    match cpu.tier() {
+        Tier::Avx512 => "kernels, AVX-512",
+        Tier::Avx2 => "kernels, AVX2",
+        Tier::Generic => "kernels, portable",
+    }
+}
+
+/// AES has a kernel only where there are instructions for it.
+fn aes(cpu: &Cpu) -> &'static str {
+    if cpu.avx2().is_some() { kernel(cpu) } else { LIBRARY }
+}
+
+fn cipher(cipher: Cipher, cpu: &Cpu) -> &'static str {
+    match cipher {
+        Cipher::Null => "a copy",
+        Cipher::Arc4 | Cipher::ChaCha20 => LIBRARY,
+        Cipher::AesEcb | Cipher::AesCbc | Cipher::AesCtr | Cipher::AesXts => aes(cpu),
+        // Long texts go to the lanes.
+        Cipher::DesEcb | Cipher::DesCbc => BOTH,
+        Cipher::TripleDesEcb | Cipher::TripleDesCbc | Cipher::TripleDesCtr => BOTH,
+        // These have vectors for many packets only.
+        Cipher::Snow3gUea2 | Cipher::ZucEea3 => "kernels, portable",
+        Cipher::KasumiF8 | Cipher::Sm4Ecb | Cipher::Sm4Cbc | Cipher::Sm4Ctr => kernel(cpu),
+    }
+}
+
+fn hash(hash: Hash, cpu: &Cpu) -> &'static str {
+    match hash {
+        Hash::Md5 | Hash::Sha1 | Hash::Sha224 | Hash::Sha256 | Hash::Sha384 | Hash::Sha512 => {
+            LIBRARY
+        }
+        Hash::Sha3_224 | Hash::Sha3_256 | Hash::Sha3_384 | Hash::Sha3_512 | Hash::Sm3 => {
+            kernel(cpu)
+        }
+        Hash::Crc32 | Hash::Crc64 => kernel(cpu),
+    }
+}
+
+fn auth(auth: Auth, cpu: &Cpu) -> &'static str {
+    match auth {
+        Auth::Plain(algorithm) | Auth::Hmac(algorithm) => hash(algorithm, cpu),
+        Auth::Nested { inner, outer } => either(hash(inner, cpu), hash(outer, cpu)),
+        Auth::AesXcbc | Auth::AesCbcMac | Auth::AesCmac => aes(cpu),
+        Auth::AesGmac | Auth::Poly1305 => LIBRARY,
+        Auth::KasumiF9 => kernel(cpu),
+        Auth::Snow3gUia2 | Auth::ZucEia3 => "kernels, portable",
+    }
+}
+
+fn either(one: &'static str, other: &'static str) -> &'static str {
+    if one == other { one } else { BOTH }
+}
+
+/// What serves one packet of a session.
+pub(crate) fn served_by(spec: &Spec, cpu: &Cpu) -> &'static str {
+    match spec {
+        Spec::Cipher { cipher: algorithm, .. } => cipher(*algorithm, cpu),
+        Spec::Auth { auth: algorithm, .. } => auth(*algorithm, cpu),
+        Spec::Aead { aead: Aead::AesCcm, .. } => aes(cpu),
+        Spec::Aead { .. } => LIBRARY,
+        Spec::Chain { cipher: one, auth: other, .. } => {
+            either(cipher(*one, cpu), auth(*other, cpu))
+        }
+        Spec::TlsCbc { .. } => either(aes(cpu), LIBRARY),
+    }
+}

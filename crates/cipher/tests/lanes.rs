@@ -1,0 +1,106 @@
+//! Packets side by side against the same packets one at a time: every kind of session, mixed, in
+//! both directions, in place and apart, some of them damaged or malformed.
+
+mod lanes_common;
+
+use lanes_common::{Case, Cases, Random, check, sessions};
+use lookaside_cipher::{Engine, Session};
+use lookaside_simd::{Cpu, Tier};
+
+/// Runs the cases in batches of random lengths.
+fn run(cpu: &Cpu, sessions: &[Session], cases: &mut [Case], random: &mut Random) {
+    let mut engine = Engine::new(cpu);
+    let mut rest = cases;
+    while !rest.is_empty() {
+        let count = rest.len().min(1 + random.below(40));
+        let (batch, after) = rest.split_at_mut(count);
+        check(&mut engine, sessions, batch);
+        rest = after;
+    }
+}
+
+#[test]
+fn each_session_alone() {
+    for tier in Tier::ALL {
+        let cpu = Cpu::with_cap(tier);
+        let sessions = sessions(&cpu);
+        assert!(sessions.len() > 100);
+        let mut random = Random(tier as u64);
+        for which in 0..sessions.len() {
+            let mut cases = Cases::new(&sessions, &mut random).of(which, 40);
+            run(&cpu, &sessions, &mut cases, &mut random);
+        }
+    }
+}
+
+#[test]
+fn sessions_mixed() {
+    for tier in Tier::ALL {
+        let cpu = Cpu::with_cap(tier);
+        let sessions = sessions(&cpu);
+        let mut random = Random(100 + tier as u64);
+        let mut cases = Cases::new(&sessions, &mut random).mixed(4000);
+        run(&cpu, &sessions, &mut cases, &mut random);
+    }
+}
+
+#[test]
+fn more_packets_than_are_taken_at_once() {
+    let cpu = Cpu::host();
+    let sessions = sessions(cpu);
+    let mut random = Random(7);
+    let mut cases = Cases::new(&sessions, &mut random).mixed(700);
+    check(&mut Engine::new(cpu), &sessions, &mut cases);
+}
+
+#[test]
+fn long_packets() {
+    let cpu = Cpu::host();
+    let sessions = sessions(cpu);
+    let mut random = Random(8);
+    for which in 0..sessions.len() {
+        let mut cases = Cases::new(&sessions, &mut random).long(which);
+        check(&mut Engine::new(cpu), &sessions, &mut cases);
+    }
+}
+
+#[test]
+fn an_engine_of_a_lower_tier_serves_any_session() {
+    let sessions = sessions(Cpu::host());
+    let mut random = Random(9);
+    let mut cases = Cases::new(&sessions, &mut random).mixed(500);
+    run(&Cpu::with_cap(Tier::Generic), &sessions, &mut cases, &mut random);
+}
+
+#[test]
+fn one_packet_as_in_a_batch() {
+    let cpu = Cpu::host();
+    let sessions = sessions(cpu);
+    let mut random = Random(10);
+    let mut cases = Cases::new(&sessions, &mut random).mixed(1000);
+    let mut engine = Engine::new(cpu);
+    for case in &mut cases {
+        case.check_one(&mut engine, &sessions);
+    }
+}
+
+#[test]
+fn an_engine_goes_to_another_thread() {
+    let sessions = sessions(Cpu::host());
+    let mut random = Random(11);
+    let mut engine = Engine::new(Cpu::host());
+    let mut first = Cases::new(&sessions, &mut random).mixed(100);
+    let mut second = Cases::new(&sessions, &mut random).mixed(100);
+    check(&mut engine, &sessions, &mut first);
+    std::thread::scope(|scope| {
+        scope.spawn(|| check(&mut engine, &sessions, &mut second));
+    });
+}
+
+#[test]
+fn sessions_say_what_serves_them() {
+    for session in sessions(Cpu::host()) {
+        assert!(!session.served_by().is_empty());
+        assert_eq!(session.best_batch() > 1, session.side_by_side(), "{}", session.served_by());
+    }
+}

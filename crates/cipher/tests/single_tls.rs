@@ -1,0 +1,153 @@
+//! TLS records against OpenSSL's AES-CBC and HMAC.
+
+mod single_common;
+
+use lookaside_cipher::{Direction, Error, Hash, Parts, Spec, Text};
+use lookaside_simd::Cpu;
+use single_common::*;
+
+struct Record {
+    hash: Hash,
+    key: Vec<u8>,
+    auth_key: Vec<u8>,
+    iv: Vec<u8>,
+    header: [u8; 13],
+}
+
+impl Record {
+    fn new(random: &mut Random, hash: Hash, key_len: usize) -> Record {
+        let mut header = [0; 13];
+        header.copy_from_slice(&random.bytes(13));
+        Record {
+            hash,
+            key: random.bytes(key_len),
+            auth_key: random.bytes(hash.len()),
+            iv: random.bytes(16),
+            header,
+        }
+    }
+
+    fn spec(&self) -> Spec {
+        let (key, auth_key) = (secret(&self.key), secret(&self.auth_key));
+        Spec::TlsCbc { key, hash: self.hash, auth_key }
+    }
+
+    fn mac(&self, payload: &[u8]) -> Vec<u8> {
+        let len = (payload.len() as u16).to_be_bytes();
+        let text = [&self.header[..11], &len, payload].concat();
+        openssl_hmac(self.hash, &self.auth_key, &text)
+    }
+
+    fn encrypt(&self, text: &[u8]) -> Vec<u8> {
+        let name = format!("AES-{}-CBC", 8 * self.key.len());
+        openssl_cipher(&name, &self.key, &self.iv, true, text)
+    }
+
+    /// The ciphertext of a payload with `blocks` blocks of padding more than it needs.
+    fn sealed(&self, payload: &[u8], blocks: usize) -> Vec<u8> {
+        let mut text = [payload, &self.mac(payload)].concat();
+        let padding = 16 - text.len() % 16 + 16 * blocks;
+        text.extend(vec![(padding - 1) as u8; padding]);
+        self.encrypt(&text)
+    }
+
+    /// Opens in place and apart.
+    fn open(&self, prepared: &Prepared, sealed: &[u8]) -> Result<Vec<u8>, Error> {
+        let src = [&self.header[..], sealed].concat();
+        let parts = Parts { aad: span(0, 13), cipher: span(13, sealed.len()), ..Parts::default() };
+        let mut bytes = src.clone();
+        let text = Text::InPlace(&mut bytes);
+        let result = prepared.run(Direction::Open, &self.iv, parts, text);
+        let mut dst = vec![0xee; src.len()];
+        let text = Text::Apart { src: &src, dst: &mut dst };
+        assert_eq!(prepared.run(Direction::Open, &self.iv, parts, text), result);
+        match result {
+            Ok(len) => {
+                assert_eq!(dst[13..13 + len], bytes[13..13 + len]);
+                Ok(bytes[13..13 + len].to_vec())
+            }
+            Err(error) => {
+                if error == Error::AuthFailed {
+                    assert!(dst[13..].iter().chain(&bytes[13..]).all(|byte| *byte == 0), "wiped");
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+const SUITES: [(Hash, usize); 5] = [
+    (Hash::Sha1, 16),
+    (Hash::Sha1, 32),
+    (Hash::Sha256, 16),
+    (Hash::Sha256, 32),
+    (Hash::Sha384, 32),
+];
+
+#[test]
+fn records_agree_with_openssl() {
+    let mut random = Random(31);
+    for (hash, key_len) in SUITES {
+        let record = Record::new(&mut random, hash, key_len);
+        let prepared = prepare(&record.spec(), Cpu::host()).unwrap();
+        for len in (0..150).chain([255, 256, 257, 300, 1000, 1408, 16384]) {
+            let payload = random.bytes(len);
+            let expected = record.sealed(&payload, 0);
+            // Sealed in place, where there is room for more behind the payload.
+            let mut bytes = [&record.header[..], &payload, &[0; 80]].concat();
+            let parts = Parts { aad: span(0, 13), cipher: span(13, len), ..Parts::default() };
+            let src = bytes.clone();
+            let text = Text::InPlace(&mut bytes);
+            let sealed_len = prepared.run(Direction::Seal, &record.iv, parts, text).unwrap();
+            assert_eq!(bytes[13..13 + sealed_len], expected, "{hash:?} {len}");
+            let mut dst = vec![0xee; src.len()];
+            let text = Text::Apart { src: &src, dst: &mut dst };
+            assert_eq!(prepared.run(Direction::Seal, &record.iv, parts, text), Ok(sealed_len));
+            assert_eq!(dst[13..13 + sealed_len], expected, "{hash:?} {len}");
+            assert!(dst[13 + sealed_len..].iter().all(|byte| *byte == 0xee));
+            let mut dst = vec![0; 12 + sealed_len];
+            let text = Text::Apart { src: &src, dst: &mut dst };
+            let result = prepared.run(Direction::Seal, &record.iv, parts, text);
+            assert_eq!(result, Err(Error::DstTooSmall));
+
+            for blocks in [0, 1, 15 - usize::from((len + hash.len()) % 16 == 0)] {
+                let sealed = record.sealed(&payload, blocks);
+                let opened = record.open(&prepared, &sealed);
+                assert_eq!(opened.as_ref(), Ok(&payload), "{hash:?} {len} {blocks}");
+            }
+        }
+    }
+}
+
+#[test]
+fn forged_records_are_refused() {
+    let mut random = Random(32);
+    for (hash, key_len) in SUITES {
+        let record = Record::new(&mut random, hash, key_len);
+        let prepared = prepare(&record.spec(), Cpu::host()).unwrap();
+        for len in [0, 1, 11, 12, 20, 60, 200, 300] {
+            let payload = random.bytes(len);
+            let mac = record.mac(&payload);
+            let least = 16 - (len + mac.len()) % 16;
+            for padding in (least..=256).step_by(16) {
+                let good = [&payload[..], &mac, &vec![(padding - 1) as u8; padding]].concat();
+                let sealed = record.encrypt(&good);
+                assert_eq!(record.open(&prepared, &sealed).as_ref(), Ok(&payload));
+                // Any byte of the padding, the MAC or the payload.
+                for at in (0..good.len()).filter(|at| at % 7 == 0 || *at + 1 == good.len()) {
+                    let mut bad = good.clone();
+                    bad[at] ^= 1 << random.below(8);
+                    let result = record.open(&prepared, &record.encrypt(&bad));
+                    assert_eq!(result, Err(Error::AuthFailed), "{hash:?} {len} {padding} {at}");
+                }
+            }
+        }
+        // Padding longer than the record, though every byte of it says so.
+        let text = vec![0xff; 64];
+        assert_eq!(record.open(&prepared, &record.encrypt(&text)), Err(Error::AuthFailed));
+        for len in [0, 16, 31, hash.len() / 16 * 16] {
+            let result = record.open(&prepared, &vec![0; len]);
+            assert!(matches!(result, Err(Error::BadInput(_))), "{hash:?} {len}");
+        }
+    }
+}

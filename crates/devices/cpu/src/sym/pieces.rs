@@ -1,0 +1,51 @@
+//! Texts in pieces: the running state comes with the request and goes back with the response.
+
+use lookaside_cipher::{Engine, Error, Piece};
+use lookaside_core::{Carried, OpError, Request, Work};
+
+use super::{PerPacket, Pieces, at_once::CpuRunning, done, words};
+
+/// The next pieces of these requests' texts, side by side where the service can.
+pub(super) fn run(engine: &mut Engine, works: &mut [Work]) {
+    let mut copies: PerPacket<Pieces> = works
+        .iter_mut()
+        .map(|w| {
+            let Request { src, dst, .. } = w.request_mut();
+            Pieces::of(src, dst)
+        })
+        .collect();
+    let mut results: PerPacket<Result<(usize, usize), OpError>> = PerPacket::new();
+    {
+        let mut pieces: PerPacket<Piece<'_>> = PerPacket::new();
+        for (work, copies) in works.iter_mut().zip(&mut copies) {
+            let Request { src, dst, carried, .. } = work.request_mut();
+            let running = match carried.as_deref_mut() {
+                Some(Carried::Running(running)) => running.as_any().downcast_mut::<CpuRunning>(),
+                _ => None,
+            };
+            match (running, copies.text(src, dst)) {
+                (Some(running), Ok(text)) => {
+                    results.push(Ok((text.len(), 0)));
+                    let (running, result) = (&mut running.running, Err(Error::NotRun));
+                    pieces.push(Piece { running, text, result });
+                }
+                // Another device's state.
+                (None, _) => results.push(Err(OpError::Unsupported)),
+                (_, Err(e)) => results.push(Err(e)),
+            }
+        }
+        engine.update(&mut pieces);
+        let mut ran = pieces.into_iter();
+        for result in results.iter_mut() {
+            if let Ok((consumed, _)) = *result
+                && let Some(piece) = ran.next()
+            {
+                *result = piece.result.map(|n| (consumed, n)).map_err(words::error);
+            }
+        }
+    }
+    for ((work, copies), result) in works.iter_mut().zip(&copies).zip(results) {
+        copies.scatter(&mut work.request_mut().dst);
+        work.finish(result.map(|(consumed, produced)| done(consumed, produced)));
+    }
+}
