@@ -104,16 +104,13 @@ impl Block {
         if chains && !self.encrypt {
             last[..block].copy_from_slice(&source[len - block..]);
         }
-        let dst = match pieces {
-            Pieces::Apart(src, dst) => {
-                running.update(src, dst)?;
-                dst
-            }
-            Pieces::InPlace(text) => {
-                running.update_in_place(text)?;
-                text
-            }
+        let run = || match pieces {
+            Pieces::Apart(src, dst) => running.update(src, dst).map(|_| dst),
+            Pieces::InPlace(text) => running.update_in_place(text).map(|_| text),
         };
+        // The lanes of DES take tens of KB of the stack.
+        let deep = self.spec.block_len < MAX_BLOCK;
+        let dst = if deep { provider.lanes.with_deep_stack(run)?? } else { run()? };
         if chains {
             if self.encrypt {
                 last[..block].copy_from_slice(&dst[len - block..len]);

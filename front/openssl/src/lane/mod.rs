@@ -242,6 +242,14 @@ impl Lanes {
         response
     }
 
+    /// Runs what takes more of a stack than a job has, at once.
+    pub fn with_deep_stack<R>(&self, f: impl FnOnce() -> R) -> Result<R> {
+        match Fibre::current() {
+            Some(_) => self.lane().on_stack(f),
+            None => Ok(f()),
+        }
+    }
+
     /// Whether a request for this, of sessions with this best batch, would pause the caller: asked
     /// by who must copy its buffers for that. If so, the next [`Lanes::run`] does.
     pub fn pauses(&self, op: Op, best_batch: usize) -> bool {
