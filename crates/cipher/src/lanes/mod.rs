@@ -2,14 +2,16 @@
 //! packets that one kernel takes at once.
 
 mod admit;
+pub(crate) mod hash;
+mod own;
 mod steps;
 mod table;
 
 use zeroize::Zeroize;
 
 pub(crate) use admit::Limits;
-pub(crate) use steps::{aead, gcm, gcm_one, gmac, steps};
-pub(crate) use table::{CipherLane, Kernel, MacLane, Plan};
+pub(crate) use steps::{Machine, alone};
+pub(crate) use table::{AeadLane, CipherLane, Kernel, MacLane, Plan};
 
 /// How many packets are taken at once.
 pub(crate) const MOST: usize = 64;
@@ -29,13 +31,18 @@ impl Group {
     }
 
     #[inline(always)]
-    pub(crate) fn is_empty(self) -> bool {
-        self.0 == 0
+    pub(crate) fn insert(&mut self, place: usize) {
+        self.0 |= 1 << place;
     }
 
     #[inline(always)]
-    pub(crate) fn insert(&mut self, place: usize) {
-        self.0 |= 1 << place;
+    pub(crate) fn remove_all(&mut self, others: Group) {
+        self.0 &= !others.0;
+    }
+
+    #[inline(always)]
+    pub(crate) fn contains(self, place: usize) -> bool {
+        self.0 >> place & 1 == 1
     }
 
     #[inline(always)]
