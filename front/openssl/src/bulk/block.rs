@@ -36,8 +36,8 @@ struct Records {
 pub struct Block {
     spec: &'static Spec,
     key: Option<Keyed<CipherSession>>,
-    /// How many texts side by side suit the device; 1 where chaining is not what keeps it waiting.
-    best_batch: usize,
+    /// Whether many texts side by side are quicker than one after the other.
+    side_by_side: bool,
     encrypt: bool,
     pad: bool,
     /// The IV of the text, and the one for its next block.
@@ -79,10 +79,7 @@ impl Block {
             return Ok(());
         }
         self.count.add(provider, self.spec, len);
-        if self.encrypt
-            && self.best_batch > 1
-            && offload::pays(provider, Op::Encrypt, len, self.best_batch)
-        {
+        if self.encrypt && self.side_by_side && offload::pays(provider, Op::Encrypt, len) {
             return self.crypt_aside(provider, pieces);
         }
         let block = self.spec.block_len;
@@ -96,14 +93,11 @@ impl Block {
             }
             false => key.running()?,
         };
-        let mut last = [0; MAX_BLOCK];
         let source = match &pieces {
             Pieces::Apart(src, _) => src,
             Pieces::InPlace(text) => &**text,
         };
-        if chains && !self.encrypt {
-            last[..block].copy_from_slice(&source[len - block..]);
-        }
+        let mut last = if chains && !self.encrypt { last_block(source, block) } else { self.iv };
         let run = || match pieces {
             Pieces::Apart(src, dst) => running.update(src, dst).map(|_| dst),
             Pieces::InPlace(text) => running.update_in_place(text).map(|_| text),
@@ -111,12 +105,10 @@ impl Block {
         // The lanes of DES take tens of KB of the stack.
         let deep = self.spec.block_len < MAX_BLOCK;
         let dst = if deep { provider.lanes.with_deep_stack(run)?? } else { run()? };
-        if chains {
-            if self.encrypt {
-                last[..block].copy_from_slice(&dst[len - block..len]);
-            }
-            self.iv = last;
+        if chains && self.encrypt {
+            last = last_block(&dst[..len], block);
         }
+        self.iv = last;
         Ok(())
     }
 
@@ -155,7 +147,11 @@ impl Block {
         Ok(buffer)
     }
 
+    #[inline]
     fn hold(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
         self.buffer[self.held..self.held + bytes.len()].copy_from_slice(bytes);
         self.held += bytes.len();
     }
@@ -203,6 +199,19 @@ impl Block {
     }
 }
 
+/// The last block of a text of whole blocks, of 8 or 16 bytes.
+#[inline]
+fn last_block(text: &[u8], block: usize) -> [u8; MAX_BLOCK] {
+    if block == MAX_BLOCK {
+        return text.last_chunk().copied().unwrap_or_default();
+    }
+    let mut last = [0; MAX_BLOCK];
+    if let Some(short) = text.last_chunk::<8>() {
+        last[..8].copy_from_slice(short);
+    }
+    last
+}
+
 impl Drop for Block {
     fn drop(&mut self) {
         self.buffer.zeroize();
@@ -233,7 +242,7 @@ impl SymCipher for Block {
         Block {
             spec,
             key: None,
-            best_batch: 1,
+            side_by_side: false,
             encrypt: true,
             pad: true,
             first_iv: [0; MAX_BLOCK],
@@ -276,7 +285,7 @@ impl SymCipher for Block {
             }
             let Kind::Cipher(cipher) = self.spec.kind else { return Err(Reason::Internal.into()) };
             let session = provider.prepare(|runtime| runtime.cipher(cipher, key))?;
-            self.best_batch = if self.chains() { session.best_batch() } else { 1 };
+            self.side_by_side = self.chains() && session.side_by_side();
             self.key = Some(Keyed::new(session));
         }
         Ok(())

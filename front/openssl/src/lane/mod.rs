@@ -250,11 +250,10 @@ impl Lanes {
         }
     }
 
-    /// Whether a request for this, of sessions with this best batch, would pause the caller: asked
+    /// Whether a request for this, of sessions that run side by side, would pause the caller: asked
     /// by who must copy its buffers for that. If so, the next [`Lanes::run`] does.
-    pub fn pauses(&self, op: Op, best_batch: usize) -> bool {
+    pub fn pauses(&self, op: Op) -> bool {
         self.pausing[op.index()]
-            && (self.pool.is_some() || best_batch > 1)
             && Fibre::current().is_some()
             && (self.pool.is_some() || !self.lane().skips())
     }
