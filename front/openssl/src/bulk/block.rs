@@ -80,8 +80,19 @@ impl Block {
         }
         self.count.add(provider, self.spec, len);
         if self.encrypt && self.side_by_side && offload::pays(provider, Op::Encrypt, len) {
-            return self.crypt_aside(provider, pieces);
+            let Some(rest) = self.crypt_aside(provider, pieces)? else { return Ok(()) };
+            return self.crypt_here(provider, rest);
         }
+        self.crypt_here(provider, pieces)
+    }
+
+    /// At once.
+    #[inline]
+    fn crypt_here(&mut self, provider: &Provider, pieces: Pieces) -> Result<()> {
+        let len = match &pieces {
+            Pieces::Apart(src, _) => src.len(),
+            Pieces::InPlace(text) => text.len(),
+        };
         let block = self.spec.block_len;
         let op = self.op();
         let chains = self.chains();
@@ -112,14 +123,17 @@ impl Block {
         Ok(())
     }
 
-    /// The same while the job pauses.
-    fn crypt_aside(&mut self, provider: &Provider, pieces: Pieces) -> Result<()> {
+    /// While the job pauses. Returns what is to be done at once instead.
+    fn crypt_aside<'a>(
+        &mut self,
+        provider: &Provider,
+        mut pieces: Pieces<'a>,
+    ) -> Result<Option<Pieces<'a>>> {
         let block = self.spec.block_len;
-        let (src, dst) = match pieces {
-            Pieces::Apart(src, dst) => (Some(src), dst),
-            Pieces::InPlace(text) => (None, text),
+        let src = match &pieces {
+            Pieces::Apart(src, _) => src,
+            Pieces::InPlace(text) => &**text,
         };
-        let src = src.unwrap_or(dst);
         let len = src.len();
         let mut memory = offload::memory(len);
         memory.copy_from_slice(src);
@@ -127,17 +141,17 @@ impl Block {
         let packet = Packet { iv, cipher: Span::new(0, len as u32), ..Packet::default() };
         let key = self.key.as_ref().ok_or(Reason::NotInitialised)?;
         let request = key.session.encrypt(packet, Buf::empty(), Buf::from(memory));
-        self.count.pause();
-        offload::run(provider, request, false, |result, memory| {
-            result?;
-            dst[..len].copy_from_slice(&memory[..len]);
-            Ok(())
+        let (Pieces::Apart(_, dst) | Pieces::InPlace(dst)) = &mut pieces;
+        let done = offload::run(provider, request, offload::FEWEST_CBC, |memory| {
+            dst[..len].copy_from_slice(memory);
         })?;
-        if self.chains() {
-            self.iv[..block].copy_from_slice(&dst[len - block..len]);
+        if !done {
+            return Ok(Some(pieces));
         }
+        self.count.pause();
+        self.iv = last_block(&dst[..len], block);
         self.stale = true;
-        Ok(())
+        Ok(None)
     }
 
     /// One block of the buffer.

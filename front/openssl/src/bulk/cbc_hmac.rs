@@ -173,22 +173,24 @@ impl CbcHmac {
             && self.chain_session(provider)?.side_by_side())
     }
 
-    /// Executes such a request while the job pauses, on a copy.
+    /// Executes such a request while the job pauses, on a copy. `false`: it is to run at once.
     fn aside(
         &mut self,
         provider: &Provider,
         packet: Packet,
         memory: Vec<u8>,
         take: impl FnOnce(&[u8]),
-    ) -> Result<()> {
+    ) -> Result<bool> {
+        // The lanes take so many times as long as one text does alone, in which hash and cipher run
+        // stitched: measured with 16 KB, AVX-512.
+        let fewest = if self.hash == Hash::Sha1 { 5 } else { 12 };
         let session = self.chain_session(provider)?;
         let request: Request = session.seal(packet, Buf::empty(), Buf::from(memory));
-        self.count.pause();
-        offload::run(provider, request, false, |result, memory| {
-            result?;
-            take(memory);
-            Ok(())
-        })
+        let done = offload::run(provider, request, fewest, take)?;
+        if done {
+            self.count.pause();
+        }
+        Ok(done)
     }
 
     /// Seals or opens a record in place: a block that is free for the associated data, then the
@@ -209,12 +211,23 @@ impl CbcHmac {
             memory[BLOCK..BLOCK + len].copy_from_slice(&record[BLOCK..BLOCK + len]);
             let packet = CbcHmac::chain_packet(iv, BLOCK, TLS_AAD, len);
             let record = &mut record[BLOCK..BLOCK + sealed];
-            self.aside(provider, packet, memory, |memory| {
-                record.copy_from_slice(&memory[BLOCK..]);
-            })?;
-            self.seal_end(provider, record, iv, len)?;
-            return Ok(sealed);
+            let take = |memory: &[u8]| record.copy_from_slice(&memory[BLOCK..]);
+            if self.aside(provider, packet, memory, take)? {
+                self.seal_end(provider, record, iv, len)?;
+                return Ok(sealed);
+            }
         }
+        self.at_once(provider, record, (iv, aad), len)
+    }
+
+    /// The same at once.
+    fn at_once(
+        &mut self,
+        provider: &Provider,
+        record: &mut [u8],
+        (iv, aad): (&[u8; BLOCK], &[u8; TLS_AAD]),
+        len: usize,
+    ) -> Result<usize> {
         let op = if self.encrypt { Op::Seal } else { Op::Open };
         let mut packet = Packet {
             iv: Iv::from(*iv),
@@ -301,17 +314,18 @@ impl CbcHmac {
             self.iv = last;
             return Ok(());
         }
+        self.count.add(provider, self.spec, len);
         if self.pays(provider, len)? {
-            self.count.add(provider, self.spec, len);
             let mut memory = offload::memory(len + self.mac_len());
             memory[..len].copy_from_slice(text);
             let packet = CbcHmac::chain_packet(&self.iv, 0, 0, len);
-            self.aside(provider, packet, memory, |memory| text.copy_from_slice(&memory[..len]))?;
-            self.chain(text);
-            return Ok(());
+            let take = |memory: &[u8]| text.copy_from_slice(&memory[..len]);
+            if self.aside(provider, packet, memory, take)? {
+                self.chain(text);
+                return Ok(());
+            }
         }
         if len < AS_RECORD {
-            self.count.add(provider, self.spec, len);
             self.hash(provider)?.update(text, &mut [])?;
             self.cbc(provider, Op::Encrypt)?.update_in_place(text)?;
             self.chain(text);
@@ -328,7 +342,7 @@ impl CbcHmac {
         let end = &mut end[..rest];
         end.copy_from_slice(&record[payload..]);
         let iv = self.iv;
-        self.run(provider, text, (&iv, &[0; TLS_AAD]), payload)?;
+        self.at_once(provider, text, (&iv, &[0; TLS_AAD]), payload)?;
         let (sealed, place) = text.split_at_mut(BLOCK + payload);
         self.chain(sealed);
         place.copy_from_slice(end);
