@@ -395,6 +395,7 @@ impl Lanes {
             return self.at_once(request, true);
         };
         count(&tally.asynchronous);
-        pool.run(request, &attached, &self.tallies)
+        let call = self.lane().on_stack(|| pool.call(request))?;
+        pool.run(call, &attached, &self.tallies)
     }
 }
