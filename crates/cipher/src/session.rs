@@ -6,6 +6,7 @@ use lookaside_simd::Cpu;
 
 use crate::lanes::Plan;
 use crate::lanes::hash::HashKey;
+#[cfg(ipsec_mb)]
 use crate::library::ipsec_mb::Schedule;
 use crate::{Direction, Error, Packet, Running, Spec, single};
 
@@ -40,7 +41,7 @@ impl Session {
 
     /// What serves it, for people to read.
     pub fn served_by(&self) -> &'static str {
-        self.plan.kernel.name(self.cpu.tier())
+        self.plan.kernel.name(self.cpu.tier()).unwrap_or(self.keys.served_by())
     }
 
     /// Whether several packets at once are quicker than one after the other.
@@ -50,7 +51,7 @@ impl Session {
 
     /// How many packets in one call of [`Engine::run`](crate::Engine::run) are worth waiting for.
     pub fn best_batch(&self) -> usize {
-        if self.side_by_side() { 32 } else { 1 }
+        self.plan.best_batch()
     }
 
     /// Runs one packet at once, on the caller's thread, without an engine; sets its result.
@@ -98,6 +99,7 @@ impl Session {
     }
 
     /// The keys for lanes, which the sessions in lanes have.
+    #[cfg(ipsec_mb)]
     #[inline(always)]
     pub(crate) fn schedule(&self) -> &Schedule {
         self.plan.schedule.as_ref().expect("a session in lanes has a schedule")

@@ -46,7 +46,34 @@ pub(crate) struct Limits {
     pub(super) tag_len: u32,
 }
 
+/// Of what there is not.
+const NONE: Limits = Limits {
+    cipher: false,
+    mac: false,
+    aad: false,
+    most: 0,
+    least: 0,
+    partial: 0,
+    most_mac: 0,
+    least_mac: 0,
+    most_aad: 0,
+    apart: false,
+    bits: false,
+    f9: false,
+    iv: (0, 0),
+    counter: false,
+    chacha: false,
+    tag_len: 0,
+};
+
 impl Limits {
+    #[inline(always)]
+    fn ctr() -> Limits {
+        let (most, iv) = (u32::MAX, (12, 16));
+        Limits { cipher: true, most, least: 1, iv, counter: true, ..NONE }
+    }
+
+    #[inline(always)]
     pub(super) fn gcm() -> Limits {
         // SP 800-38D section 5.2.1.1 allows more than there ever is.
         let most = u32::MAX;
@@ -61,15 +88,13 @@ impl Limits {
     }
 
     pub(super) fn gmac() -> Limits {
-        Limits { mac: true, most_mac: u32::MAX, iv: (1, u8::MAX), ..Limits::default() }
+        Limits { mac: true, most_mac: u32::MAX, iv: (1, u8::MAX), ..NONE }
     }
 
     pub(super) fn aead(lane: AeadLane) -> Limits {
-        let both = Limits { cipher: true, aad: true, least: 1, ..Limits::default() };
+        let both = Limits { cipher: true, aad: true, least: 1, ..NONE };
         match lane {
-            AeadLane::IpsecMb(_) => {
-                Limits { most: MOST, most_aad: MOST_CCM_AAD, iv: (7, 13), ..both }
-            }
+            AeadLane::Ccm(_) => Limits { most: MOST, most_aad: MOST_CCM_AAD, iv: (7, 13), ..both },
             AeadLane::ChaCha20Poly1305 => {
                 // RFC 8439 counts blocks in 32 bits.
                 Limits { most: u32::MAX, most_aad: u32::MAX, iv: (12, 12), apart: true, ..both }
@@ -128,6 +153,24 @@ impl Limits {
     /// Whether the lanes take it. Only then are its regions within its text.
     #[inline(always)]
     pub(crate) fn admit(&self, packet: &Packet<'_>) -> bool {
+        self.check(packet)
+    }
+
+    /// [`admit`](Limits::admit) where it is known to be AES-GCM: what does not concern it is not
+    /// looked at.
+    #[inline(always)]
+    pub(crate) fn admit_gcm(&self, packet: &Packet<'_>) -> bool {
+        Limits { tag_len: self.tag_len, ..Limits::gcm() }.check(packet)
+    }
+
+    /// The same for AES-CTR.
+    #[inline(always)]
+    pub(crate) fn admit_ctr(&self, packet: &Packet<'_>) -> bool {
+        Limits::ctr().check(packet)
+    }
+
+    #[inline(always)]
+    fn check(&self, packet: &Packet<'_>) -> bool {
         let parts = &packet.parts;
         let (src, dst) = match &packet.text {
             Text::InPlace(bytes) => (bytes.len(), bytes.len()),

@@ -89,9 +89,9 @@ impl Machine {
     ) {
         let Machine { cpu, lanes, tags, .. } = self;
         match lane {
-            AeadLane::IpsecMb(step) => {
+            AeadLane::Ccm(step) => {
                 if let Some(Some(lanes)) = lanes {
-                    lanes.aead(step, direction, packets, group, tags);
+                    lanes.ccm(step, direction, packets, group, tags);
                 }
             }
             AeadLane::ChaCha20Poly1305 => {
@@ -165,7 +165,7 @@ pub(crate) fn alone(machine: &mut Machine, packet: &mut Packet<'_>) -> bool {
     let session = packet.session;
     let plan = session.plan();
     match (plan.kernel, &plan.gcm) {
-        (Kernel::Gcm, Some(gcm)) if plan.limits.admit(packet) => {
+        (Kernel::Gcm, Some(gcm)) if plan.limits.admit_gcm(packet) => {
             let Packet { direction, iv, parts, text, .. } = &mut *packet;
             let (direction, scratch) = (*direction, &mut machine.scratch);
             if direction == Direction::Seal {
@@ -177,7 +177,7 @@ pub(crate) fn alone(machine: &mut Machine, packet: &mut Packet<'_>) -> bool {
             }
         }
         (Kernel::Ctr(step), _) => {
-            if !plan.limits.admit(packet) || !machine.has_lanes() {
+            if !plan.limits.admit_ctr(packet) || !machine.has_lanes() {
                 return false;
             }
             machine.lanes().ctr(step, packet);

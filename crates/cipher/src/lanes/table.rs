@@ -14,9 +14,9 @@
 use lookaside_cipher_kernel as kernel;
 use lookaside_simd::{Cpu, Tier};
 
-use super::Limits;
 use super::hash::{HashKey, HashLane};
 use super::own::{OwnCipher, OwnKey};
+use super::{Limits, MOST};
 use crate::library::ipsec_mb::{Functions, Gcm, Schedule};
 use crate::library::ipsec_mb_steps::{Algorithm, CipherStep, MacStep, Mode};
 use crate::{Aead, Auth, Cipher, Hash, Order, Spec};
@@ -41,7 +41,7 @@ pub(crate) enum MacLane {
 /// Lanes for an AEAD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AeadLane {
-    IpsecMb(CipherStep),
+    Ccm(CipherStep),
     ChaCha20Poly1305,
 }
 
@@ -85,7 +85,7 @@ impl Kernel {
             Kernel::Single => 0,
             Kernel::Gcm => 1,
             Kernel::Gmac => 2,
-            Kernel::Aead(AeadLane::IpsecMb(lane)) => 3 | step(lane) << 8,
+            Kernel::Aead(AeadLane::Ccm(lane)) => 3 | step(lane) << 8,
             Kernel::Aead(AeadLane::ChaCha20Poly1305) => 3 | 1 << 30,
             Kernel::Ctr(lane) => 5 | step(lane) << 8,
             Kernel::Steps { cipher: first, mac: second, order } => {
@@ -99,7 +99,7 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn ipsec_mb(self) -> bool {
         match self {
-            Kernel::Aead(lane) => matches!(lane, AeadLane::IpsecMb(_)),
+            Kernel::Aead(lane) => matches!(lane, AeadLane::Ccm(_)),
             Kernel::Steps { cipher, mac, .. } => {
                 matches!(cipher, Some(CipherLane::IpsecMb(_) | CipherLane::AesCbc(_, true)))
                     || matches!(mac, Some(MacLane::IpsecMb(_)))
@@ -109,19 +109,27 @@ impl Kernel {
         }
     }
 
-    /// Who it is, for people to read.
-    pub(crate) fn name(self, tier: Tier) -> &'static str {
-        let (library, own) = match tier {
-            Tier::Avx512 => ("intel-ipsec-mb 1.3, AVX-512", "own kernel, AVX-512"),
-            Tier::Avx2 => ("intel-ipsec-mb 1.3, AVX2", "own kernel, AVX2"),
-            Tier::Generic => ("none", "own kernel, portable"),
+    /// Who it is, for people to read; none for `single`.
+    pub(crate) fn name(self, tier: Tier) -> Option<&'static str> {
+        let own = match self {
+            Kernel::Single => return None,
+            Kernel::Steps { cipher, mac, .. } => {
+                matches!(cipher, Some(CipherLane::Own(_) | CipherLane::AesCbc(..)))
+                    || matches!(mac, Some(MacLane::Hash(_) | MacLane::KasumiF9))
+            }
+            Kernel::Aead(lane) => lane == AeadLane::ChaCha20Poly1305,
+            Kernel::Gcm | Kernel::Gmac | Kernel::Ctr(_) => false,
         };
-        match self {
-            Kernel::Single => "one at a time: AWS-LC or own kernel",
-            Kernel::Gcm | Kernel::Gmac => library,
-            _ if self.ipsec_mb() => library,
-            _ => own,
-        }
+        let library = self.ipsec_mb() || !own;
+        Some(match (library, own, tier) {
+            (true, false, Tier::Avx512) => "intel-ipsec-mb 1.3, AVX-512",
+            (true, false, _) => "intel-ipsec-mb 1.3, AVX2",
+            (true, true, Tier::Avx512) => "kernels and intel-ipsec-mb 1.3, AVX-512",
+            (true, true, _) => "kernels and intel-ipsec-mb 1.3, AVX2",
+            (false, _, Tier::Avx512) => "kernels, AVX-512",
+            (false, _, Tier::Avx2) => "kernels, AVX2",
+            (false, _, Tier::Generic) => "kernels, portable",
+        })
     }
 }
 
@@ -203,7 +211,19 @@ impl Plan {
 
     /// Whether several packets at once are quicker than one after the other.
     pub(crate) fn side_by_side(&self) -> bool {
-        !matches!(self.kernel, Kernel::Single | Kernel::Gcm | Kernel::Gmac)
+        !matches!(self.kernel, Kernel::Single | Kernel::Gcm | Kernel::Gmac | Kernel::Ctr(_))
+    }
+
+    /// How many packets at once are worth waiting for: what the lanes of the widest kernel take.
+    pub(crate) fn best_batch(&self) -> usize {
+        match self.kernel {
+            Kernel::Steps {
+                cipher: Some(CipherLane::Own(OwnCipher(Cipher::KasumiF8))), ..
+            }
+            | Kernel::Steps { mac: Some(MacLane::KasumiF9), .. } => MOST,
+            _ if self.side_by_side() => 32,
+            _ => 1,
+        }
     }
 
     /// Whether two plans' packets may go together.
@@ -227,7 +247,7 @@ impl Plan {
         // Version 1.3 has no CCM with keys of 24 bytes.
         let functions = Functions::of(cpu).filter(|_| key.len() != 24)?;
         self.schedule().set_aes(functions, key)?;
-        Some(AeadLane::IpsecMb(CipherStep { mode: Mode::Ccm, key_len: key.len() as u8 }))
+        Some(AeadLane::Ccm(CipherStep { mode: Mode::Ccm, key_len: key.len() as u8 }))
     }
 
     fn cipher_lane(&mut self, cipher: Cipher, key: &[u8], cpu: &Cpu) -> Option<CipherLane> {

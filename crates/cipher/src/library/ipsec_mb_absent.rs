@@ -7,7 +7,7 @@ use lookaside_simd::Cpu;
 
 use super::ipsec_mb_steps::{CipherStep, MacStep};
 use crate::lanes::{Group, Tags};
-use crate::{Direction, Hash, Packet, Parts, Text};
+use crate::{Direction, Packet, Parts, Text};
 
 pub(crate) struct Functions(Infallible);
 
@@ -40,10 +40,6 @@ impl Schedule {
         None
     }
 
-    pub(crate) fn set_hmac(&mut self, functions: &Functions, _: Hash, _: &[u8]) -> Option<()> {
-        match functions.0 {}
-    }
-
     pub(crate) fn set_xcbc(&mut self, functions: &Functions, _: &[u8]) -> Option<()> {
         match functions.0 {}
     }
@@ -54,7 +50,7 @@ impl Schedule {
 }
 
 #[derive(Default)]
-pub(crate) struct Scratch;
+pub(crate) struct Scratch(());
 
 pub(crate) type Tag = [u8; 64];
 
@@ -104,7 +100,7 @@ impl Lanes {
         match self.0 {}
     }
 
-    pub(crate) fn aead(
+    pub(crate) fn ccm(
         &mut self,
         _: CipherStep,
         _: Direction,

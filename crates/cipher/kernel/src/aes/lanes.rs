@@ -8,8 +8,11 @@
 //! Tested against single texts in `tests/aes_lanes.rs`.
 
 use core::arch::x86_64::*;
+use core::mem::MaybeUninit;
 
-use super::{BLOCK, Key, Unit};
+use zeroize::Zeroize;
+
+use super::{BLOCK, Key, Schedule, Unit};
 use crate::Text;
 
 /// One text to encrypt: whole blocks; what is left over is not touched.
@@ -40,9 +43,8 @@ const GROUP: usize = 64;
 struct Lanes {
     /// The last block of each chain.
     state: [[u8; BLOCK]; LANES],
-    /// The keys of each round, lane by lane; where all lanes have one key, every round's is there once
-    /// for a register.
-    keys: [[[u8; BLOCK]; LANES]; 15],
+    /// The keys of each round, lane by lane; not used where all lanes have one key.
+    keys: [MaybeUninit<[[u8; BLOCK]; LANES]>; 15],
     src: [*const u8; LANES],
     dst: [*mut u8; LANES],
     /// Blocks left.
@@ -88,16 +90,18 @@ fn feed(packets: &mut [Cbc<'_>], order: &[(usize, u8)], rounds: usize) {
     let one_key = order.iter().all(|entry| core::ptr::eq(packets[usize::from(entry.1)].key, key));
     let mut lanes = Lanes {
         state: [[0; BLOCK]; LANES],
-        keys: [[[0; BLOCK]; LANES]; 15],
+        keys: [const { MaybeUninit::uninit() }; 15],
         src: [core::ptr::null(); LANES],
         dst: [core::ptr::null_mut(); LANES],
         left: [0; LANES],
     };
-    if one_key {
-        for round in 0..=rounds {
-            lanes.keys[round / QUADS][round % QUADS * 4..][..4].fill(round_key(key, round));
+    if !one_key {
+        for keys in &mut lanes.keys[..=rounds] {
+            keys.write([[0; BLOCK]; LANES]);
         }
     }
+    let shared = one_key.then_some(&key.encrypt);
+    let own_keys = (!one_key).then_some(rounds);
     let mut queue = order.iter();
     let mut busy = 0;
     for lane in 0..LANES {
@@ -106,19 +110,16 @@ fn feed(packets: &mut [Cbc<'_>], order: &[(usize, u8)], rounds: usize) {
         busy += 1;
     }
     while busy > 0 {
-        lanes.repeat(busy, !one_key);
+        lanes.repeat(busy, own_keys);
         let blocks = lanes.left[..busy].iter().copied().min().unwrap_or(0);
         let quads = busy.div_ceil(4);
         // SAFETY: all keys' unit is Vaes, so a token proved the features; every lane's pointers are
         // to `blocks` blocks at least, and lanes beyond `busy` repeat one that is not.
         unsafe {
-            match (rounds, one_key) {
-                (10, true) => lanes.run_quads::<10, true>(quads, blocks),
-                (10, false) => lanes.run_quads::<10, false>(quads, blocks),
-                (12, true) => lanes.run_quads::<12, true>(quads, blocks),
-                (12, false) => lanes.run_quads::<12, false>(quads, blocks),
-                (_, true) => lanes.run_quads::<14, true>(quads, blocks),
-                (_, false) => lanes.run_quads::<14, false>(quads, blocks),
+            match rounds {
+                10 => lanes.run_quads::<10>(shared, quads, blocks),
+                12 => lanes.run_quads::<12>(shared, quads, blocks),
+                _ => lanes.run_quads::<14>(shared, quads, blocks),
             }
         }
         for lane in (0..busy).rev() {
@@ -130,11 +131,13 @@ fn feed(packets: &mut [Cbc<'_>], order: &[(usize, u8)], rounds: usize) {
                 lanes.start(lane, &mut packets[usize::from(place)], blocks, !one_key);
             } else {
                 busy -= 1;
-                lanes.copy(busy, lane, !one_key);
+                lanes.copy(busy, lane, own_keys);
             }
         }
     }
-    zeroize::Zeroize::zeroize(lanes.keys.as_flattened_mut().as_flattened_mut());
+    if !one_key {
+        lanes.keys[..=rounds].zeroize();
+    }
 }
 
 /// One text.
@@ -160,45 +163,50 @@ impl Lanes {
         self.state[lane] = *packet.iv;
         if own_key {
             for round in 0..=packet.key.encrypt.rounds {
-                self.keys[round][lane] = round_key(packet.key, round);
+                // SAFETY: `feed` has written so many rounds.
+                let keys = unsafe { self.keys[round].assume_init_mut() };
+                keys[lane] = round_key(packet.key, round);
             }
         }
     }
 
-    /// Has one lane be as another.
-    fn copy(&mut self, from: usize, to: usize, own_key: bool) {
+    /// Has one lane be as another; `rounds`: with keys of so many rounds.
+    fn copy(&mut self, from: usize, to: usize, rounds: Option<usize>) {
         self.src[to] = self.src[from];
         self.dst[to] = self.dst[from];
         self.left[to] = self.left[from];
         self.state[to] = self.state[from];
-        if own_key && from != to {
-            for keys in &mut self.keys {
+        if let Some(rounds) = rounds {
+            for keys in &mut self.keys[..=rounds] {
+                // SAFETY: `feed` has written so many rounds.
+                let keys = unsafe { keys.assume_init_mut() };
                 keys[to] = keys[from];
             }
         }
     }
 
     /// Has the lanes of the last register without a text repeat the first one.
-    fn repeat(&mut self, busy: usize, own_key: bool) {
+    fn repeat(&mut self, busy: usize, rounds: Option<usize>) {
         for lane in busy..busy.next_multiple_of(4) {
-            self.copy(0, lane, own_key);
+            self.copy(0, lane, rounds);
         }
     }
 
     /// # Safety
     /// That of [`run`](Lanes::run).
-    unsafe fn run_quads<const ROUNDS: usize, const ONE_KEY: bool>(
+    unsafe fn run_quads<const ROUNDS: usize>(
         &mut self,
+        shared: Option<&Schedule>,
         quads: usize,
         blocks: usize,
     ) {
         // SAFETY: the caller's.
         unsafe {
             match quads {
-                1 => self.run::<ROUNDS, ONE_KEY, 1>(blocks),
-                2 => self.run::<ROUNDS, ONE_KEY, 2>(blocks),
-                3 => self.run::<ROUNDS, ONE_KEY, 3>(blocks),
-                _ => self.run::<ROUNDS, ONE_KEY, 4>(blocks),
+                1 => self.run::<ROUNDS, 1>(shared, blocks),
+                2 => self.run::<ROUNDS, 2>(shared, blocks),
+                3 => self.run::<ROUNDS, 3>(shared, blocks),
+                _ => self.run::<ROUNDS, 4>(shared, blocks),
             }
         }
     }
@@ -209,49 +217,60 @@ impl Lanes {
     /// The CPU has the features. Each of those lanes can read and write so many blocks; two that write
     /// the same memory do the same.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,aes")]
-    unsafe fn run<const ROUNDS: usize, const ONE_KEY: bool, const Q: usize>(
+    unsafe fn run<const ROUNDS: usize, const Q: usize>(
         &mut self,
+        shared: Option<&Schedule>,
         blocks: usize,
     ) {
-        let keys = self.keys.as_ptr().cast::<__m512i>();
         let states = self.state.as_mut_ptr().cast::<__m512i>();
-        // SAFETY: `keys` has a register for each round, and where lanes have keys of their own one
-        // for each four lanes of each round; `states` has four. Lanes by the caller. All lanes'
-        // blocks are read before the first is written, so that lanes may repeat each other.
+        let own = self.keys.as_ptr().cast::<__m512i>();
+        let mut state = [_mm512_setzero_si512(); Q];
+        // SAFETY: `states` has a register for each four lanes, and where there is no shared key `own`
+        // has as many for each round. Lanes by the caller. All lanes' blocks are read before the
+        // first is written, so that lanes may repeat each other.
         unsafe {
-            let key = |round: usize, quad: usize| {
-                keys.add(if ONE_KEY { round } else { QUADS * round + quad })
-            };
-            let mut state = [_mm512_setzero_si512(); Q];
             for (quad, state) in state.iter_mut().enumerate() {
                 *state = states.add(quad).read();
             }
-            for block in 0..blocks {
-                for (quad, state) in state.iter_mut().enumerate() {
-                    let at = |lane: usize| {
-                        self.src[4 * quad + lane].add(BLOCK * block).cast::<__m128i>()
-                    };
-                    let text = four(at(0), at(1), at(2), at(3));
-                    // The state is last on the chain.
-                    let text = _mm512_xor_si512(text, key(0, quad).read());
-                    *state = _mm512_xor_si512(*state, text);
+            if let Some(schedule) = shared {
+                let mut keys = [_mm512_setzero_si512(); 15];
+                for (round, key) in keys.iter_mut().enumerate().take(ROUNDS + 1) {
+                    let block =
+                        if round == ROUNDS { &schedule.last } else { &schedule.keys[round] };
+                    *key = _mm512_broadcast_i32x4(_mm_loadu_si128(block.as_ptr().cast()));
                 }
-                for round in 1..ROUNDS {
-                    for (quad, state) in state.iter_mut().enumerate() {
-                        *state = _mm512_aesenc_epi128(*state, key(round, quad).read());
+                for block in 0..blocks {
+                    self.load::<Q>(block, &mut state);
+                    for state in &mut state {
+                        *state = _mm512_xor_si512(*state, keys[0]);
                     }
+                    for key in &keys[1..ROUNDS] {
+                        for state in &mut state {
+                            *state = _mm512_aesenc_epi128(*state, *key);
+                        }
+                    }
+                    for state in &mut state {
+                        *state = _mm512_aesenclast_epi128(*state, keys[ROUNDS]);
+                    }
+                    self.store::<Q>(block, &state);
                 }
-                for (quad, state) in state.iter_mut().enumerate() {
-                    *state = _mm512_aesenclast_epi128(*state, key(ROUNDS, quad).read());
-                }
-                for (quad, state) in state.iter().enumerate() {
-                    let at = |lane: usize| {
-                        self.dst[4 * quad + lane].add(BLOCK * block).cast::<__m128i>()
-                    };
-                    _mm_storeu_si128(at(0), _mm512_castsi512_si128(*state));
-                    _mm_storeu_si128(at(1), _mm512_extracti32x4_epi32::<1>(*state));
-                    _mm_storeu_si128(at(2), _mm512_extracti32x4_epi32::<2>(*state));
-                    _mm_storeu_si128(at(3), _mm512_extracti32x4_epi32::<3>(*state));
+            } else {
+                for block in 0..blocks {
+                    self.load::<Q>(block, &mut state);
+                    for (quad, state) in state.iter_mut().enumerate() {
+                        *state = _mm512_xor_si512(*state, own.add(quad).read());
+                    }
+                    for round in 1..ROUNDS {
+                        for (quad, state) in state.iter_mut().enumerate() {
+                            let key = own.add(QUADS * round + quad).read();
+                            *state = _mm512_aesenc_epi128(*state, key);
+                        }
+                    }
+                    for (quad, state) in state.iter_mut().enumerate() {
+                        let key = own.add(QUADS * ROUNDS + quad).read();
+                        *state = _mm512_aesenclast_epi128(*state, key);
+                    }
+                    self.store::<Q>(block, &state);
                 }
             }
             for (quad, state) in state.iter().enumerate() {
@@ -261,6 +280,39 @@ impl Lanes {
         for lane in 0..4 * Q {
             self.src[lane] = self.src[lane].wrapping_add(BLOCK * blocks);
             self.dst[lane] = self.dst[lane].wrapping_add(BLOCK * blocks);
+        }
+    }
+
+    /// Adds block number `block` of each lane to the states.
+    ///
+    /// # Safety
+    /// They are readable.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load<const Q: usize>(&self, block: usize, state: &mut [__m512i; Q]) {
+        for (state, src) in state.iter_mut().zip(self.src.as_chunks::<4>().0) {
+            let at = src.map(|src| src.wrapping_add(BLOCK * block).cast::<__m128i>());
+            // SAFETY: the caller's.
+            *state = _mm512_xor_si512(*state, unsafe { four(at[0], at[1], at[2], at[3]) });
+        }
+    }
+
+    /// Stores the states as block number `block` of each lane.
+    ///
+    /// # Safety
+    /// They are writable.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn store<const Q: usize>(&self, block: usize, state: &[__m512i; Q]) {
+        for (state, dst) in state.iter().zip(self.dst.as_chunks::<4>().0) {
+            let at = dst.map(|dst| dst.wrapping_add(BLOCK * block).cast::<__m128i>());
+            // SAFETY: the caller's.
+            unsafe {
+                _mm_storeu_si128(at[0], _mm512_castsi512_si128(*state));
+                _mm_storeu_si128(at[1], _mm512_extracti32x4_epi32::<1>(*state));
+                _mm_storeu_si128(at[2], _mm512_extracti32x4_epi32::<2>(*state));
+                _mm_storeu_si128(at[3], _mm512_extracti32x4_epi32::<3>(*state));
+            }
         }
     }
 }
