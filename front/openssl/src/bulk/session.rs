@@ -22,7 +22,7 @@ macro_rules! starts {
         }
     })* };
 }
-starts!(CipherSession AeadSession DigestSession);
+starts!(CipherSession AeadSession DigestSession ChainSession);
 
 /// A session with the state of a text: made for a key, restarted for each text.
 pub struct Keyed<S> {
