@@ -97,7 +97,7 @@ impl CbcHmac {
             let auth = (Auth::Hmac(self.hash), &**self.mac_key);
             let (len, order) = (self.mac_len(), ChainOrder::AuthThenCipher);
             let session = provider.prepare(|r| r.chain((Cipher::AesCbc, key), auth, len, order))?;
-            self.sessions.chain = Some(Keyed::new(session));
+            self.sessions.chain = Some(Keyed::new(session, key));
         }
         let chain = self.sessions.chain.as_ref().ok_or(Reason::Internal)?;
         Ok(&chain.session)
@@ -137,7 +137,7 @@ impl CbcHmac {
         if self.sessions.cbc.is_none() {
             let key = self.key.as_ref().ok_or(Reason::NotInitialised)?;
             let session = provider.prepare(|r| r.cipher(Cipher::AesCbc, key))?;
-            self.sessions.cbc = Some(Keyed::new(session));
+            self.sessions.cbc = Some(Keyed::new(session, key));
         }
         let cbc = self.sessions.cbc.as_mut().ok_or(Reason::Internal)?;
         cbc.restart(op, &self.iv)
@@ -417,8 +417,10 @@ impl SymCipher for CbcHmac {
             if key.len() != self.spec.key_len {
                 return Err(Error::new(Reason::InvalidLength, "key"));
             }
-            self.key = Some(Zeroizing::new(key.to_vec()));
-            self.sessions = Sessions::default();
+            if self.sessions.cbc.as_ref().is_none_or(|old| !old.is_for(key)) {
+                self.key = Some(Zeroizing::new(key.to_vec()));
+                self.sessions = Sessions::default();
+            }
             self.text_iv = None;
             self.record = None;
         }
