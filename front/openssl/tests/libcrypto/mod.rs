@@ -8,6 +8,9 @@ use std::{
     sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
+pub mod cipher;
+pub mod task;
+
 pub type Ptr = *mut c_void;
 
 #[repr(C)]
