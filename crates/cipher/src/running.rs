@@ -168,21 +168,28 @@ impl Running {
         self.tag(tag)
     }
 
-    /// Compares the tag, of the session's length.
+    /// Compares the tag, of the session's length; of an AEAD, also the first bytes of it, for a caller
+    /// that was given no more.
     ///
     /// # Errors
     /// [`Error::AuthFailed`] when it is not this; [`Error::BadInput`] for another length, for a
     /// cipher alone, and for an AEAD that seals.
     pub fn verify(&mut self, tag: &[u8]) -> Result<(), Error> {
-        self.ends(tag)?;
         if let (Kind::Aead(key), State::Aead(state)) = (&self.keys.kind, &mut self.state) {
             if self.direction == Direction::Seal {
                 return Err(Error::BadInput("what seals makes a tag"));
+            }
+            if self.done {
+                return Err(DONE);
+            }
+            if tag.is_empty() || tag.len() > self.keys.tag_len() {
+                return Err(Error::BadInput("the length of the tag"));
             }
             key.verify(state, tag)?;
             self.done = true;
             return Ok(());
         }
+        self.ends(tag)?;
         let mut computed = [0; MAX_DIGEST];
         let computed = &mut computed[..tag.len()];
         self.tag(computed)?;

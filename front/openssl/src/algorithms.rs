@@ -3,10 +3,14 @@
 use core::ffi::{CStr, c_int};
 
 use crate::{
+    bulk::{self, list::Spec},
     cipher::{rsa::RsaCipher, sm2::Sm2Cipher},
     dispatch::{cipher, exchange, kdf, keymgmt, signature},
     exchange::{dh::DhExchange, ecdh::EcdhExchange, xdh::XdhExchange},
-    ffi::{Algorithm, Dispatch, OP_ASYM_CIPHER, OP_KDF, OP_KEYEXCH, OP_KEYMGMT, OP_SIGNATURE},
+    ffi::{
+        Algorithm, Dispatch, OP_ASYM_CIPHER, OP_CIPHER, OP_KDF, OP_KEYEXCH, OP_KEYMGMT,
+        OP_SIGNATURE,
+    },
     kdf::{
         hkdf::{HkdfDerivation, Tls13Derivation},
         tls_prf::TlsPrfDerivation,
@@ -20,6 +24,7 @@ use crate::{
         sm2::Sm2Key,
         xdh::{self, XdhKey},
     },
+    lane::Lanes,
     settings::Settings,
     signature::{
         dsa::DsaSignature, ecdsa::EcdsaSignature, ed::EdSignature, rsa::RsaSignature,
@@ -29,7 +34,16 @@ use crate::{
 
 /// One row: the operation, the names (the first is the one that the setting `algorithms` knows),
 /// the functions, and what it is.
+#[derive(Clone, Copy)]
 struct Row(c_int, &'static CStr, &'static [Dispatch], &'static CStr);
+
+/// All rows; with what the runtime must have, for those that this depends on the machine.
+fn rows() -> impl Iterator<Item = (Row, Option<&'static Spec>)> {
+    let bulk = bulk::list::rows().map(|(operation, spec, functions)| {
+        (Row(operation, spec.names, functions, spec.what), Some(spec))
+    });
+    ROWS.iter().map(|row| (*row, None)).chain(bulk)
+}
 
 /// The names are those of the default provider, so that one takes the other's place.
 static ROWS: &[Row] = &[
@@ -170,7 +184,7 @@ impl Row {
 
 /// Whether an algorithm of this name exists.
 pub fn exists(name: &str) -> bool {
-    ROWS.iter().any(|row| row.is(name))
+    rows().any(|(row, _)| row.is(name))
 }
 
 /// The lists that are given to OpenSSL, one per operation.
@@ -192,19 +206,18 @@ pub fn offers_keys(offer: &Offer, name: &str) -> bool {
 impl Offer {
     /// What the settings allow. A signature or exchange goes with its keys: those of the default
     /// provider cannot be used by ours, nor ours by it.
-    pub fn new(settings: &Settings) -> Offer {
+    pub fn new(settings: &Settings, lanes: &Lanes) -> Offer {
         let list = |operation: c_int| {
-            let rows = ROWS
-                .iter()
-                .filter(|row| row.0 == operation)
-                .filter(|row| allowed(row, &settings.algorithms));
+            let rows = rows()
+                .filter(|(row, _)| row.0 == operation && allowed(row, &settings.algorithms))
+                .filter(|(_, spec)| spec.is_none_or(|s| bulk::session::is_there(lanes, s)));
             let mut list: Vec<_> = rows
-                .map(|Row(_, names, functions, what)| Algorithm::new(names, functions, what))
+                .map(|(Row(_, names, functions, what), _)| Algorithm::new(names, functions, what))
                 .collect();
             list.push(Algorithm::END);
             (operation, list)
         };
-        let operations = [OP_KDF, OP_KEYMGMT, OP_KEYEXCH, OP_SIGNATURE, OP_ASYM_CIPHER];
+        let operations = [OP_CIPHER, OP_KDF, OP_KEYMGMT, OP_KEYEXCH, OP_SIGNATURE, OP_ASYM_CIPHER];
         Offer { lists: operations.map(list).into(), allowed: settings.algorithms.clone() }
     }
 }

@@ -8,8 +8,8 @@
 //! * [`ffi`] declares what OpenSSL's headers do; [`dispatch`] turns safe traits (`Keymgmt`,
 //!   `Signature`, ...) into its tables of functions, with all pointers and a wall that no panic
 //!   passes; [`param`] reads and answers `OSSL_PARAM` arrays.
-//! * [`key`], [`signature`], [`cipher`], [`exchange`] and [`kdf`] implement those traits, without
-//!   `unsafe`.
+//! * [`key`], [`signature`], [`cipher`], [`exchange`] and [`kdf`] implement those traits for
+//!   public-key operations, [`bulk`] for symmetric ones, without `unsafe`.
 //! * [`lane`] executes; [`provider`] holds runtimes and sessions; [`settings`] are what openssl.cnf
 //!   says; [`algorithms`] is the list of everything that is offered.
 #![deny(unsafe_code)]
@@ -17,6 +17,7 @@
 #![allow(clippy::missing_errors_doc)]
 
 pub mod algorithms;
+pub mod bulk;
 pub mod capability;
 pub mod cipher;
 pub mod der;

@@ -79,6 +79,38 @@ impl<'a> Params<'a> {
         self.find(key).map(Value::octets).transpose()
     }
 
+    /// The first `n` bytes of this name: for values whose size says something else (TLS multi-block;
+    /// the size -1 for "all of it").
+    pub fn first(self, key: &CStr, n: usize) -> Result<Option<&'a [u8]>> {
+        let Some(Value(p)) = self.find(key) else { return Ok(None) };
+        if p.data_type != OCTET_STRING || p.data.is_null() || p.data_size < n {
+            return Err(Value(p).wrong());
+        }
+        // SAFETY: the caller says that there are at least so many bytes.
+        Ok(Some(unsafe { slice::from_raw_parts(p.data.cast(), n) }))
+    }
+
+    /// The bytes of this name, if they are given, not just their number.
+    pub fn octets_if_any(self, key: &CStr) -> Result<Option<&'a [u8]>> {
+        self.find(key).filter(|value| !value.0.data.is_null()).map(Value::octets).transpose()
+    }
+
+    /// The size that a value says it has.
+    pub fn size(self, key: &CStr) -> Option<usize> {
+        self.find(key).map(|value| value.0.data_size)
+    }
+
+    /// Where two values of bytes lie, and their sizes, if both are there.
+    pub(crate) fn both(
+        self,
+        a: &CStr,
+        b: &CStr,
+    ) -> Option<((*const u8, usize), (*const u8, usize))> {
+        let of = |key| self.find(key).filter(|v| v.0.data_type == OCTET_STRING);
+        let place = |v: Value| (v.0.data.cast_const().cast(), v.0.data_size);
+        Some((place(of(a)?), place(of(b)?)))
+    }
+
     /// The integer of this name.
     pub fn int(self, key: &CStr) -> Result<Option<i64>> {
         self.find(key).map(Value::int).transpose()
@@ -210,6 +242,11 @@ impl<'a> Answers<'a> {
         self.find(key).is_some_and(|p| matches!(p.data_type, INTEGER | UNSIGNED_INTEGER))
     }
 
+    /// How much room there is for the bytes of this name, if they are asked for.
+    pub fn room(&mut self, key: &CStr) -> Option<usize> {
+        self.find(key).map(|p| p.data_size)
+    }
+
     /// Answers with an integer, if asked.
     pub fn int(&mut self, key: &CStr, value: i64) -> Result<()> {
         let Some(p) = self.find(key) else { return Ok(()) };
@@ -265,6 +302,16 @@ impl<'a> Answers<'a> {
     pub fn octets(&mut self, key: &CStr, value: &[u8]) -> Result<()> {
         let Some(p) = self.find(key) else { return Ok(()) };
         write(p, key, OCTET_STRING, value)
+    }
+
+    /// Answers with a new key, if asked. The caller passes no size: the room is as long as the cipher's
+    /// keys are (`EVP_CIPHER_CTX_rand_key`).
+    pub fn new_key(&mut self, key: &CStr, value: &[u8]) -> Result<()> {
+        let Some(p) = self.find(key).filter(|p| !p.data.is_null()) else { return Ok(()) };
+        p.return_size = value.len();
+        // SAFETY: see above.
+        unsafe { ptr::copy_nonoverlapping(value.as_ptr(), p.data.cast(), value.len()) };
+        Ok(())
     }
 
     /// Answers with bytes of an operation, if asked, also by pointer: OpenSSL's manual pages say of

@@ -60,9 +60,10 @@ impl Provider {
     /// Starts the runtimes.
     pub fn new(core: Core, settings: Settings) -> Result<Arc<Provider>> {
         let tallies = Arc::new(Tallies::default());
+        let lanes = Lanes::start(&settings, &tallies)?;
         Ok(Arc::new(Provider {
-            offer: Offer::new(&settings),
-            lanes: Lanes::start(&settings, &tallies)?,
+            offer: Offer::new(&settings, &lanes),
+            lanes,
             core,
             settings,
             tallies,

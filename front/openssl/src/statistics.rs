@@ -10,6 +10,7 @@ use std::{
 use lookaside::Op;
 
 use crate::{
+    bulk::list::{SPECS, Spec},
     error::Result,
     ffi::Param,
     param::Answers,
@@ -48,9 +49,62 @@ pub struct Tally {
     pub errors: AtomicU64,
 }
 
+/// Counters of one algorithm that is used in bulk.
+#[derive(Default)]
+pub struct Bulk {
+    /// Pieces of texts.
+    pub pieces: AtomicU64,
+    /// Their bytes.
+    pub bytes: AtomicU64,
+    /// How many of them were submitted by jobs that paused.
+    pub paused: AtomicU64,
+}
+
+/// What one text has counted by itself: a counter that all threads share costs more than a short
+/// piece.
+#[derive(Clone, Default)]
+pub struct Count {
+    pieces: u32,
+    paused: u32,
+    bytes: u64,
+}
+
+/// So many pieces are counted apart.
+const APART: u32 = 256;
+
+impl Count {
+    /// Counts a piece.
+    #[inline]
+    pub fn add(&mut self, provider: &Provider, spec: &Spec, bytes: usize) {
+        self.pieces += 1;
+        self.bytes += bytes as u64;
+        if self.pieces >= APART {
+            self.settle(provider, spec);
+        }
+    }
+
+    /// Says of the last piece that its job pauses.
+    pub fn pause(&mut self) {
+        self.paused += 1;
+    }
+
+    /// Adds what was counted to the provider's counters.
+    pub fn settle(&mut self, provider: &Provider, spec: &Spec) {
+        if self.pieces + self.paused > 0 {
+            let Count { pieces, paused, bytes } = core::mem::take(self);
+            let bulk = &provider.tallies.bulk[spec.index];
+            bulk.pieces.fetch_add(pieces.into(), Relaxed);
+            bulk.paused.fetch_add(paused.into(), Relaxed);
+            bulk.bytes.fetch_add(bytes, Relaxed);
+        }
+    }
+}
+
 /// Counters of the provider.
 pub struct Tallies {
     ops: [Tally; Op::ALL.len()],
+    /// Ciphers, by their place in the list.
+    pub bulk: [Bulk; SPECS.len()],
     /// How often a job paused.
     pub pauses: AtomicU64,
     /// Operations whose job or wait context went away before they were done.
@@ -63,6 +117,7 @@ impl Default for Tallies {
     fn default() -> Tallies {
         Tallies {
             ops: core::array::from_fn(|_| Tally::default()),
+            bulk: core::array::from_fn(|_| Bulk::default()),
             pauses: AtomicU64::new(0),
             abandoned: AtomicU64::new(0),
             reported: AtomicBool::new(false),
@@ -140,6 +195,17 @@ pub fn table(provider: &Provider) -> String {
                 row[2],
                 row[3],
                 row[4]
+            );
+        }
+    }
+    for (spec, bulk) in SPECS.iter().zip(&tallies.bulk) {
+        let [pieces, bytes, paused] =
+            [&bulk.pieces, &bulk.bytes, &bulk.paused].map(|c| c.load(Relaxed));
+        if pieces > 0 {
+            let _ = writeln!(
+                text,
+                "lookaside: {}: {pieces} pieces, {bytes} bytes; {paused} of them asynchronous",
+                spec.name()
             );
         }
     }

@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod kdf;
 pub mod keymgmt;
 pub mod signature;
+pub mod symcipher;
 
 use core::{
     ffi::{CStr, c_char, c_int, c_void},

@@ -67,6 +67,7 @@
 
 mod fibre;
 mod fork;
+mod lent;
 mod pool;
 mod ring;
 mod stack;
@@ -229,6 +230,25 @@ impl Lanes {
             count(&tally.errors);
         }
         answer
+    }
+
+    /// As [`Lanes::run`], but with all of the response.
+    pub fn respond(&self, request: Request) -> Result<Response> {
+        let tally = self.tallies.of(request.op);
+        let response = self.execute(request, tally);
+        if !matches!(&response, Ok(Response { result: Ok(_), .. })) {
+            count(&tally.errors);
+        }
+        response
+    }
+
+    /// Whether a request for this, of sessions with this best batch, would pause the caller: asked
+    /// by who must copy its buffers for that. If so, the next [`Lanes::run`] does.
+    pub fn pauses(&self, op: Op, best_batch: usize) -> bool {
+        self.pausing[op.index()]
+            && (self.pool.is_some() || best_batch > 1)
+            && Fibre::current().is_some()
+            && (self.pool.is_some() || !self.lane().skips())
     }
 
     fn execute(&self, request: Request, tally: &Tally) -> Result<Response> {

@@ -166,6 +166,15 @@ impl Lane {
         on_stack(&mut self.lock().stack, f)
     }
 
+    /// Whether the lane's one connection is to run its next operation at once. Where not, its next
+    /// request is submitted.
+    pub(super) fn skips(&self) -> bool {
+        let mut state = self.lock();
+        let skips = state.skips();
+        state.skipped += u32::from(skips);
+        skips
+    }
+
     /// Submits a request, if the job is `ready` to pause.
     pub(super) fn submit(
         self: &Arc<Self>,
@@ -173,7 +182,7 @@ impl Lane {
         ready: impl FnOnce() -> bool,
     ) -> Result<Submission> {
         let mut state = self.lock();
-        if state.pending == 0 && state.lone >= LONE_AFTER && state.skipped + 1 < LONE_PROBE {
+        if state.skips() {
             state.skipped += 1;
             return Ok(Submission::Lone(request));
         }
@@ -294,6 +303,10 @@ fn run(instance: &mut Instance, request: Request) -> Result<Response> {
 }
 
 impl State {
+    fn skips(&self) -> bool {
+        self.pending == 0 && self.lone >= LONE_AFTER && self.skipped + 1 < LONE_PROBE
+    }
+
     fn claim(&mut self) -> Claim {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(Place { serial: 0, slot: Slot::Free });

@@ -8,6 +8,8 @@ use std::{
     sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
+pub mod cipher;
+
 pub type Ptr = *mut c_void;
 
 #[repr(C)]

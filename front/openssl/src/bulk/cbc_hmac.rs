@@ -1,0 +1,447 @@
+//! AES-CBC with HMAC in one: TLS records of CBC suites (RFC 5246 section 6.2.3.2), MAC first.
+//!
+//! As OpenSSL has it, the text of a record of TLS 1.1 and later begins with a block of random bytes,
+//! which goes through the cipher as well: what comes out is the explicit IV. The MAC is over the
+//! rest. Whole records, 13 bytes of associated data before each, are sealed and opened in place.
+//!
+//! Without associated data, as `openssl speed -evp` runs it, text is encrypted and hashed, and no MAC
+//! comes out; what is decrypted so is decrypted alone.
+
+use lookaside::{Buf, CipherSession, DigestSession, Iv, Op, Packet, Span, TlsCbcSession};
+use zeroize::Zeroizing;
+
+use super::{
+    aead::{self, TLS_AAD},
+    list::{Kind, Spec},
+    multiblock::Multiblock,
+    offload,
+    session::Keyed,
+};
+use crate::{
+    dispatch::symcipher::{Pieces, Start, SymCipher, Text},
+    error::{Error, Reason, Result},
+    ffi::Param,
+    param::{Answers, Params},
+    provider::Provider,
+    statistics::Count,
+};
+
+/// The block of AES.
+pub const BLOCK: usize = 16;
+/// As libssl and OpenSSL's tests number it: versions from here on have explicit IVs.
+const TLS_1_1: u16 = 0x0302;
+/// From this length on, text without associated data is sealed as a record of which only the text is
+/// taken: that costs a MAC's end more, and encrypts and hashes in one go.
+const AS_RECORD: usize = 2048;
+/// The most that a record is longer than its payload: a MAC, and up to a block of padding.
+const LONGEST_END: usize = 32 + BLOCK;
+
+/// The keys, in the sessions that were needed so far.
+#[derive(Clone, Default)]
+struct Sessions {
+    records: Option<TlsCbcSession>,
+    cbc: Option<Keyed<CipherSession>>,
+    hash: Option<Keyed<DigestSession>>,
+}
+
+/// A text.
+#[derive(Clone)]
+pub struct CbcHmac {
+    spec: &'static Spec,
+    hash: lookaside::Hash,
+    key: Option<Zeroizing<Vec<u8>>>,
+    mac_key: Zeroizing<Vec<u8>>,
+    sessions: Sessions,
+    encrypt: bool,
+    first_iv: [u8; BLOCK],
+    iv: [u8; BLOCK],
+    iv_set: bool,
+    /// What the next call, a record, is authenticated with; sealing, the length of its text.
+    record: Option<([u8; TLS_AAD], usize)>,
+    tls_pad: usize,
+    /// Whether libssl has told its version: it wants payloads alone.
+    tls: bool,
+    multiblock: Multiblock,
+    count: Count,
+}
+
+impl CbcHmac {
+    /// The MAC's length.
+    pub fn mac_len(&self) -> usize {
+        match self.hash {
+            lookaside::Hash::Sha1 => 20,
+            _ => 32,
+        }
+    }
+
+    /// How long a record's payload is with MAC and padding.
+    pub fn sealed_len(&self, payload: usize) -> usize {
+        (payload + self.mac_len() + BLOCK) & !(BLOCK - 1)
+    }
+
+    /// The session for records.
+    pub fn records(&mut self, provider: &Provider) -> Result<&TlsCbcSession> {
+        if self.sessions.records.is_none() {
+            let key = self.key.as_ref().ok_or(Reason::NotInitialised)?;
+            let session = provider.prepare(|r| r.tls_cbc(key, self.hash, &self.mac_key))?;
+            self.sessions.records = Some(session);
+        }
+        self.sessions.records.as_ref().ok_or_else(|| Reason::Internal.into())
+    }
+
+    /// AES-CBC alone.
+    fn cbc(&mut self, provider: &Provider, op: Op) -> Result<&mut dyn lookaside::Running> {
+        if self.sessions.cbc.is_none() {
+            let key = self.key.as_ref().ok_or(Reason::NotInitialised)?;
+            let session = provider.prepare(|r| r.cipher(lookaside::Cipher::AesCbc, key))?;
+            self.sessions.cbc = Some(Keyed::new(session));
+        }
+        let cbc = self.sessions.cbc.as_mut().ok_or(Reason::Internal)?;
+        cbc.restart(op, &self.iv)
+    }
+
+    /// The hash alone.
+    fn hash(&mut self, provider: &Provider) -> Result<&mut dyn lookaside::Running> {
+        if self.sessions.hash.is_none() {
+            let auth = lookaside::Auth::Plain(self.hash);
+            let len = self.mac_len();
+            let session = provider.prepare(|r| r.digest(auth, &[], len))?;
+            let mut hash = Keyed::new(session);
+            hash.restart(Op::Digest, &[])?;
+            self.sessions.hash = Some(hash);
+        }
+        self.sessions.hash.as_mut().ok_or(Reason::Internal)?.running()
+    }
+
+    /// Keeps the last block as the next text's IV.
+    fn chain(&mut self, ciphertext: &[u8]) {
+        if let Some(last) = ciphertext.last_chunk() {
+            self.iv = *last;
+        }
+    }
+
+    /// Seals or opens a record in place: a block that is free for the associated data, then the
+    /// payload with room behind it, or the ciphertext. Returns the length of what comes out.
+    fn run(
+        &mut self,
+        provider: &Provider,
+        record: &mut [u8],
+        (iv, aad): (&[u8; BLOCK], &[u8; TLS_AAD]),
+        len: usize,
+    ) -> Result<usize> {
+        let op = if self.encrypt { Op::Seal } else { Op::Open };
+        let mut packet = Packet {
+            iv: Iv::from(*iv),
+            aad: Span::new(0, TLS_AAD as u32),
+            cipher: Span::new(BLOCK as u32, len as u32),
+            ..Packet::default()
+        };
+        self.count.add(provider, self.spec, len);
+        let session = self.records(provider)?;
+        if offload::pays(provider, op, len, session.best_batch()) {
+            let mut memory = offload::memory(record.len());
+            memory.copy_from_slice(record);
+            memory[..TLS_AAD].copy_from_slice(aad);
+            let memory = Buf::from(memory);
+            let request = match op {
+                Op::Seal => session.seal(packet, Buf::empty(), memory),
+                _ => session.open(packet, Buf::empty(), memory),
+            };
+            self.count.pause();
+            return offload::run(provider, request, op == Op::Open, |result, memory| {
+                record[BLOCK..].copy_from_slice(&memory[BLOCK..]);
+                Ok(result? as usize)
+            });
+        }
+        let kept: [u8; TLS_AAD] = *record.first_chunk().ok_or(Reason::InvalidLength)?;
+        record[..TLS_AAD].copy_from_slice(aad);
+        let done = session.at_once(op, &mut packet, None, record);
+        record[..TLS_AAD].copy_from_slice(&kept);
+        done?;
+        Ok(packet.result? as usize)
+    }
+
+    /// Seals a record of which the text (`len` bytes, with the block that becomes the IV) is there.
+    fn seal(
+        &mut self,
+        provider: &Provider,
+        record: &mut [u8],
+        aad: &[u8; TLS_AAD],
+        len: usize,
+    ) -> Result<()> {
+        if u16::from_be_bytes([aad[9], aad[10]]) < TLS_1_1 {
+            // The IV is the last block of the record before: none of it is sent.
+            let mut whole = Zeroizing::new(vec![0; BLOCK + record.len()]);
+            whole[BLOCK..].copy_from_slice(record);
+            let iv = self.iv;
+            self.run(provider, &mut whole, (&iv, aad), len)?;
+            record.copy_from_slice(&whole[BLOCK..]);
+        } else {
+            let first = record.get_mut(..BLOCK).ok_or(Reason::InvalidLength)?;
+            self.cbc(provider, Op::Encrypt)?.update_in_place(first)?;
+            let iv = *record.first_chunk().ok_or(Reason::Internal)?;
+            self.run(provider, record, (&iv, aad), len - BLOCK)?;
+        }
+        self.chain(record);
+        Ok(())
+    }
+
+    /// Opens a record: the length that goes to the caller.
+    fn open(
+        &mut self,
+        provider: &Provider,
+        record: &mut [u8],
+        aad: &[u8; TLS_AAD],
+    ) -> Result<usize> {
+        let explicit = u16::from_be_bytes([aad[9], aad[10]]) >= TLS_1_1;
+        let before = if explicit { BLOCK } else { 0 };
+        if record.len() < before + self.mac_len() + 1 {
+            return Err(Error::new(Reason::InvalidLength, "TLS record"));
+        }
+        let last = *record.last_chunk().ok_or(Reason::InvalidLength)?;
+        let payload = if explicit {
+            let iv = *record.first_chunk().ok_or(Reason::Internal)?;
+            let len = record.len() - BLOCK;
+            self.run(provider, record, (&iv, aad), len)?
+        } else {
+            let mut whole = Zeroizing::new(vec![0; BLOCK + record.len()]);
+            whole[BLOCK..].copy_from_slice(record);
+            let iv = self.iv;
+            let payload = self.run(provider, &mut whole, (&iv, aad), record.len())?;
+            record.copy_from_slice(&whole[BLOCK..]);
+            payload
+        };
+        self.iv = last;
+        if self.tls {
+            return Ok(payload);
+        }
+        // Others find the payload by its padding, as it was.
+        let padding = record.len() - before - payload - self.mac_len();
+        let start = record.len() - padding;
+        record[start..].fill((padding - 1) as u8);
+        Ok(record.len())
+    }
+
+    /// Without associated data.
+    fn plain(&mut self, provider: &Provider, text: &mut [u8]) -> Result<()> {
+        let len = text.len();
+        if !self.encrypt {
+            let last = *text.last_chunk().ok_or(Reason::InvalidLength)?;
+            self.count.add(provider, self.spec, len);
+            self.cbc(provider, Op::Decrypt)?.update_in_place(text)?;
+            self.iv = last;
+            return Ok(());
+        }
+        if len < AS_RECORD {
+            self.count.add(provider, self.spec, len);
+            self.hash(provider)?.update(text, &mut [])?;
+            self.cbc(provider, Op::Encrypt)?.update_in_place(text)?;
+            self.chain(text);
+            return Ok(());
+        }
+        // A record's payload is all but the first block and as much as MAC and padding need. What
+        // they take the place of is encrypted after them.
+        let (first, record) = text.split_at_mut(BLOCK);
+        self.cbc(provider, Op::Encrypt)?.update_in_place(first)?;
+        self.chain(first);
+        let rest = self.sealed_len(0);
+        let payload = record.len() - rest;
+        let mut end = Zeroizing::new([0; LONGEST_END]);
+        let end = &mut end[..rest];
+        end.copy_from_slice(&record[payload..]);
+        let iv = self.iv;
+        self.run(provider, text, (&iv, &[0; TLS_AAD]), payload)?;
+        let (sealed, place) = text.split_at_mut(BLOCK + payload);
+        self.chain(sealed);
+        place.copy_from_slice(end);
+        self.cbc(provider, Op::Encrypt)?.update_in_place(place)?;
+        self.chain(text);
+        Ok(())
+    }
+
+    fn any(&mut self, provider: &Provider, text: &mut Text) -> Result<usize> {
+        let len = text.len();
+        let record = self.record.take();
+        if self.key.is_none() {
+            return Err(Reason::NotInitialised.into());
+        }
+        if len == 0 {
+            return Ok(0);
+        }
+        if len % BLOCK != 0 {
+            return Err(Reason::InvalidLength.into());
+        }
+        let text = match text.open(len)? {
+            Pieces::InPlace(text) => text,
+            Pieces::Apart(src, dst) => {
+                dst.copy_from_slice(src);
+                dst
+            }
+        };
+        match record {
+            None => self.plain(provider, text).map(|()| len),
+            Some((aad, _)) if !self.encrypt => self.open(provider, text, &aad),
+            Some((_, payload)) if len != self.sealed_len(payload) => {
+                Err(Reason::InvalidLength.into())
+            }
+            Some((aad, payload)) => self.seal(provider, text, &aad, payload).map(|()| len),
+        }
+    }
+}
+
+impl SymCipher for CbcHmac {
+    const GETTABLE: &'static [Param] = &[
+        Param::size(c"tls1multi_maxbufsz"),
+        Param::uint(c"tls1multi_interleave"),
+        Param::uint(c"tls1multi_aadpacklen"),
+        Param::size(c"tls1multi_enclen"),
+        Param::size(c"tlsaadpad"),
+        Param::size(c"keylen"),
+        Param::size(c"ivlen"),
+        Param::octets(c"iv"),
+        Param::octets(c"updated-iv"),
+        Param::END,
+    ];
+    const SETTABLE: &'static [Param] = &[
+        Param::octets(c"mackey"),
+        Param::octets(c"tlsaad"),
+        Param::size(c"tls1multi_maxsndfrag"),
+        Param::size(c"tls1multi_aad"),
+        Param::uint(c"tls1multi_interleave"),
+        Param::octets(c"tls1multi_enc"),
+        Param::octets(c"tls1multi_encin"),
+        Param::size(c"keylen"),
+        Param::END,
+    ];
+
+    fn new(spec: &'static Spec) -> CbcHmac {
+        let hash = match spec.kind {
+            Kind::TlsCbc(hash) => hash,
+            _ => lookaside::Hash::Sha1,
+        };
+        CbcHmac {
+            spec,
+            hash,
+            key: None,
+            mac_key: Zeroizing::default(),
+            sessions: Sessions::default(),
+            encrypt: true,
+            first_iv: [0; BLOCK],
+            iv: [0; BLOCK],
+            iv_set: false,
+            record: None,
+            tls_pad: 0,
+            tls: false,
+            multiblock: Multiblock::default(),
+            count: Count::default(),
+        }
+    }
+
+    fn duplicate(&self) -> Result<CbcHmac> {
+        Ok(CbcHmac { count: Count::default(), ..self.clone() })
+    }
+
+    fn start(&mut self, _: &Provider, start: Start) -> Result<()> {
+        self.encrypt = start.encrypt;
+        if let Some(iv) = start.iv {
+            self.first_iv = iv.try_into().map_err(|_| Error::new(Reason::InvalidLength, "IV"))?;
+            self.iv_set = true;
+        }
+        if self.iv_set {
+            self.iv = self.first_iv;
+        }
+        if let Some(key) = start.key {
+            if key.len() != self.spec.key_len {
+                return Err(Error::new(Reason::InvalidLength, "key"));
+            }
+            self.key = Some(Zeroizing::new(key.to_vec()));
+            self.sessions = Sessions::default();
+            self.record = None;
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, provider: &Provider, text: &mut Text) -> Result<usize> {
+        self.any(provider, text)
+    }
+
+    fn finish(&mut self, _: &Provider, _: &mut Text) -> Result<usize> {
+        if self.key.is_some() { Ok(0) } else { Err(Reason::NotInitialised.into()) }
+    }
+
+    fn whole(&mut self, provider: &Provider, text: &mut Text) -> Result<usize> {
+        self.any(provider, text)
+    }
+
+    fn answer(&mut self, _: &Provider, answers: &mut Answers) -> Result<()> {
+        if answers.wants(c"tls1multi_maxbufsz") {
+            let len = self.multiblock.most(self).ok_or(Reason::MissingParameter)?;
+            answers.int(c"tls1multi_maxbufsz", len as i64)?;
+        }
+        answers.int(c"tls1multi_interleave", self.multiblock.interleave as i64)?;
+        answers.int(c"tls1multi_aadpacklen", self.multiblock.packed as i64)?;
+        answers.int(c"tls1multi_enclen", self.multiblock.written as i64)?;
+        answers.int(c"tlsaadpad", self.tls_pad as i64)?;
+        answers.int(c"keylen", self.spec.key_len as i64)?;
+        answers.int(c"ivlen", BLOCK as i64)?;
+        answers.lent_octets(c"iv", &self.first_iv)?;
+        answers.lent_octets(c"updated-iv", &self.iv)
+    }
+
+    fn set(&mut self, _: &Provider, params: Params) -> Result<()> {
+        if let Some(key) = params.octets(c"mackey")? {
+            self.mac_key = Zeroizing::new(key.to_vec());
+            self.sessions.records = None;
+        }
+        if let Some(len) = params.uint(c"tls1multi_maxsndfrag")? {
+            self.multiblock.fragment = len as usize;
+        }
+        if let Some(aad) = params.first(c"tls1multi_aad", TLS_AAD)? {
+            let len = params.size(c"tls1multi_aad").unwrap_or_default();
+            let interleave = params.uint(c"tls1multi_interleave")?;
+            let plan = Multiblock::plan(self, aad, len, interleave.unwrap_or_default() as usize)?;
+            self.multiblock = plan;
+        }
+        if let Some((aad, said)) = aead::tls_aad(params)? {
+            // Sealing, the length that is said has the explicit IV, but neither MAC nor padding.
+            let mut len = said;
+            if self.encrypt && u16::from_be_bytes([aad[9], aad[10]]) >= TLS_1_1 {
+                len = len.checked_sub(BLOCK).ok_or(Reason::InvalidLength)?;
+            }
+            self.tls_pad = match self.encrypt {
+                true => self.sealed_len(len) - len,
+                false => self.mac_len(),
+            };
+            self.record = Some((aad, said));
+        }
+        if params.uint(c"keylen")?.is_some_and(|len| len != self.spec.key_len as u64) {
+            return Err(Error::from(Reason::InvalidParameter).about(c"keylen"));
+        }
+        if let Some(version) = params.uint(c"tls-version")? {
+            self.tls = version != 0;
+        }
+        Ok(())
+    }
+
+    fn seal_many(&mut self, provider: &Provider, text: &mut Text, interleave: u64) -> Result<()> {
+        self.multiblock.written = Multiblock::seal(self, provider, text, interleave as usize)?;
+        self.count.add(provider, self.spec, text.len());
+        Ok(())
+    }
+
+    fn settle(&mut self, provider: &Provider) {
+        self.count.settle(provider, self.spec);
+    }
+}
+
+impl CbcHmac {
+    /// Whether it seals.
+    pub fn seals(&self) -> bool {
+        self.encrypt
+    }
+
+    /// What multi-block was told.
+    pub fn multiblock(&self) -> &Multiblock {
+        &self.multiblock
+    }
+}
