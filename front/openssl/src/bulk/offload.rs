@@ -22,7 +22,7 @@ pub const LEAST: usize = 2048;
 /// Whether a piece of this length is to pause its job. Asked before anything is copied.
 #[inline]
 pub fn pays(provider: &Provider, op: Op, len: usize, best_batch: usize) -> bool {
-    len >= provider.settings.async_bytes.unwrap_or(LEAST) && provider.lanes.pauses(op, best_batch)
+    len >= provider.settings.async_bytes.unwrap_or(LEAST) && provider.lanes.pauses(op, best_batch, None)
 }
 
 thread_local! {
@@ -44,7 +44,7 @@ pub fn memory(len: usize) -> Vec<u8> {
 
 /// Keeps memory for the next one.
 #[inline(never)]
-fn keep(memory: Vec<u8>) {
+pub fn keep(memory: Vec<u8>) {
     let _ = BUFFERS.try_with(|buffers| {
         let mut buffers = buffers.borrow_mut();
         if buffers.len() < KEPT {
@@ -61,7 +61,7 @@ pub fn run<R>(
     secret: bool,
     take: impl FnOnce(core::result::Result<u32, OpError>, &[u8]) -> Result<R>,
 ) -> Result<R> {
-    let response = provider.lanes.respond(request)?;
+    let response = provider.lanes.respond(request, None)?;
     let packet = response.carried.packets().first().ok_or(Reason::Internal)?;
     let result = response.result.and(packet.result);
     let mut memory = response.dst.into_vec();

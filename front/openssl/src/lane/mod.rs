@@ -65,6 +65,7 @@
 //! All sessions are made by the runtime without engines and used with both: both have the same
 //! devices in the same order.
 
+pub mod company;
 mod fibre;
 mod fork;
 mod lent;
@@ -88,6 +89,7 @@ use crate::{
     settings::{Policy, Settings},
     statistics::{Tallies, Tally, count},
 };
+use company::Kind;
 use fibre::{Attached, Fibre};
 use pool::{Pool, Running};
 use ring::{Lane, Submission, Ticket};
@@ -212,7 +214,7 @@ impl Lanes {
     /// Executes a request, at once or while the current job pauses.
     pub fn run(&self, request: Request) -> Result<Answer> {
         let tally = self.tallies.of(request.op);
-        let answer = self.execute(request, tally).and_then(Answer::open);
+        let answer = self.execute(request, None, tally).and_then(Answer::open);
         if answer.is_err() {
             count(&tally.errors);
         }
@@ -232,10 +234,10 @@ impl Lanes {
         answer
     }
 
-    /// As [`Lanes::run`], but with all of the response.
-    pub fn respond(&self, request: Request) -> Result<Response> {
+    /// As [`Lanes::run`], but with all of the response. `kind`: of what gains by company alone.
+    pub fn respond(&self, request: Request, kind: Option<Kind>) -> Result<Response> {
         let tally = self.tallies.of(request.op);
-        let response = self.execute(request, tally);
+        let response = self.execute(request, kind, tally);
         if !matches!(&response, Ok(Response { result: Ok(_), .. })) {
             count(&tally.errors);
         }
@@ -244,14 +246,14 @@ impl Lanes {
 
     /// Whether a request for this, of sessions with this best batch, would pause the caller: asked
     /// by who must copy its buffers for that. If so, the next [`Lanes::run`] does.
-    pub fn pauses(&self, op: Op, best_batch: usize) -> bool {
+    pub fn pauses(&self, op: Op, best_batch: usize, kind: Option<Kind>) -> bool {
         self.pausing[op.index()]
             && (self.pool.is_some() || best_batch > 1)
             && Fibre::current().is_some()
-            && (self.pool.is_some() || !self.lane().skips())
+            && (self.pool.is_some() || !self.lane().skips(kind))
     }
 
-    fn execute(&self, request: Request, tally: &Tally) -> Result<Response> {
+    fn execute(&self, request: Request, kind: Option<Kind>, tally: &Tally) -> Result<Response> {
         let Some(fibre) = Fibre::current() else {
             count(&tally.synchronous);
             return self.at_once(request, false);
@@ -261,7 +263,7 @@ impl Lanes {
             return self.at_once(request, true);
         }
         match &self.pool {
-            None => self.submit(&fibre, request, tally),
+            None => self.submit(&fibre, request, kind, tally),
             Some(pool) => self.hand_over(pool, &fibre, request, tally),
         }
     }
@@ -305,7 +307,13 @@ impl Lanes {
     }
 
     /// With 0 engines: see the module's description.
-    fn submit(&self, fibre: &Fibre, mut request: Request, tally: &Tally) -> Result<Response> {
+    fn submit(
+        &self,
+        fibre: &Fibre,
+        mut request: Request,
+        kind: Option<Kind>,
+        tally: &Tally,
+    ) -> Result<Response> {
         let mut attached = None;
         let mut flushed = false;
         let ticket = loop {
@@ -313,7 +321,7 @@ impl Lanes {
                 attached = fibre.attach(true);
                 attached.is_some()
             };
-            request = match self.lane().submit(request, ready)? {
+            request = match self.lane().submit(request, kind, ready)? {
                 Submission::Done(ticket) => break ticket,
                 Submission::Lone(request) => {
                     count(&tally.direct);

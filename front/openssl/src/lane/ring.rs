@@ -8,7 +8,11 @@ use std::{
 
 use lookaside::{Instance, InstanceConfig, Request, Response, Runtime};
 
-use super::{fork, stack::Stack};
+use super::{
+    company::{Companies, Kind},
+    fork,
+    stack::Stack,
+};
 use crate::{
     error::{Error, Reason, Result},
     statistics::{Tallies, count},
@@ -40,6 +44,8 @@ struct Place {
     /// Which use of this place it is: a ticket of an earlier one is void.
     serial: u64,
     slot: Slot,
+    /// What gains by company alone.
+    kind: Option<Kind>,
 }
 
 /// A lane. It belongs to one thread, and so its lock is free, but for jobs that another thread
@@ -70,6 +76,7 @@ struct State {
     lone: u32,
     /// How many operations of a lone connection were not submitted, since the last that was.
     skipped: u32,
+    companies: Companies,
     /// Keeps the lane after the end of its thread, for jobs that another thread resumes.
     kept: Option<Arc<Lane>>,
 }
@@ -127,6 +134,7 @@ impl Lane {
             submissions: 0,
             lone: 0,
             skipped: 0,
+            companies: Companies::default(),
             kept: None,
         };
         Arc::new(Lane {
@@ -166,10 +174,13 @@ impl Lane {
         on_stack(&mut self.lock().stack, f)
     }
 
-    /// Whether the lane's one connection is to run its next operation at once. Where not, its next
-    /// request is submitted.
-    pub(super) fn skips(&self) -> bool {
+    /// Whether the lane's one connection is to run its next operation at once, or all of them the
+    /// next one of this kind. Where not, the next request is submitted.
+    pub(super) fn skips(&self, kind: Option<Kind>) -> bool {
         let mut state = self.lock();
+        if kind.is_some_and(|kind| state.companies.skips(kind)) {
+            return true;
+        }
         let skips = state.skips();
         state.skipped += u32::from(skips);
         skips
@@ -179,6 +190,7 @@ impl Lane {
     pub(super) fn submit(
         self: &Arc<Self>,
         request: Request,
+        kind: Option<Kind>,
         ready: impl FnOnce() -> bool,
     ) -> Result<Submission> {
         let mut state = self.lock();
@@ -202,13 +214,16 @@ impl Lane {
         if !ready() {
             return Ok(Submission::Unready(request));
         }
-        let claim = state.claim();
+        let claim = state.claim(kind);
         let request = request.tag(u64::from(claim.place));
         if let Some(Err(full)) = state.ring.as_mut().map(|ring| ring.push(request)) {
             state.free(claim.place);
             return Ok(Submission::Full(full.0));
         }
         state.skipped = 0;
+        if let Some(kind) = kind {
+            state.companies.submitted(kind);
+        }
         state.pending += 1;
         state.submissions += 1;
         drop(state);
@@ -307,14 +322,15 @@ impl State {
         self.pending == 0 && self.lone >= LONE_AFTER && self.skipped + 1 < LONE_PROBE
     }
 
-    fn claim(&mut self) -> Claim {
+    fn claim(&mut self, kind: Option<Kind>) -> Claim {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place { serial: 0, slot: Slot::Free });
+            self.places.push(Place { serial: 0, slot: Slot::Free, kind });
             self.places.len() as u32 - 1
         });
         let claimed = &mut self.places[place as usize];
         claimed.serial += 1;
         claimed.slot = Slot::Waiting;
+        claimed.kind = kind;
         Claim { place, serial: claimed.serial }
     }
 
@@ -426,6 +442,9 @@ impl State {
         for response in responses {
             let index = response.tag as usize;
             let place = &mut self.places[index];
+            if let Some(kind) = place.kind {
+                self.companies.executed(kind);
+            }
             match core::mem::replace(&mut place.slot, Slot::Free) {
                 Slot::Waiting => {
                     place.slot = Slot::Done(response);
@@ -435,6 +454,7 @@ impl State {
                 _ => self.free.push(index as u32),
             }
         }
+        self.companies.end();
         Ok(())
     }
 }
