@@ -7,7 +7,7 @@ CORPUS  ?=
 INPUT   ?=
 # make test: some steps only, e.g. STEPS="fmt clippy".
 STEPS   ?=
-# make bench-tls, make bench-speed: options of theirs.
+# make bench-sym, bench-tls, bench-speed: options of theirs.
 ARGS    ?=
 
 target  := $(or $(CARGO_TARGET_DIR),target)
@@ -17,13 +17,14 @@ version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 ABI     := 0
 root    := $(DESTDIR)$(PREFIX)
 
-.PHONY: help run test bench bench-tls bench-speed build install uninstall fuzz clean
+.PHONY: help run test bench bench-sym bench-tls bench-speed build install uninstall fuzz clean
 
 help:
 	@echo 'make run            compress a real file through the CPU device, verified, beside zlib'
 	@echo '     INPUT=FILE     ... this one'
 	@echo 'make test           the whole suite; STEPS="fmt clippy" for some steps'
 	@echo 'make bench          the figures of parcomp and the benches; CORPUS=DIR'
+	@echo 'make bench-sym      every symmetric algorithm beside its rivals; ARGS="--only AES"'
 	@echo 'make bench-tls      TLS handshakes of HAProxy with our provider beside plain OpenSSL'
 	@echo 'make bench-speed    the tables of openssl speed, likewise; ARGS="--help" for options of both'
 	@echo 'make build          everything that is installed, in release'
@@ -42,7 +43,10 @@ bench:
 	scripts/setup build
 	cargo build --release --locked -p parcomp
 	$(release)/parcomp bench --out $(target)/bench $(if $(CORPUS),--corpus '$(CORPUS)')
-	cargo bench --locked -p lookaside-bench
+	cargo bench --locked -p lookaside-bench --bench offload
+
+bench-sym:
+	@scripts/bench-sym $(ARGS)
 
 bench-tls:
 	@scripts/bench-tls $(ARGS)

@@ -22,6 +22,10 @@ STYLE = (
     ".la-chart .whisker{stroke:var(--ink);stroke-width:1.2;opacity:.55}"
     ".la-chart .software{fill:var(--software)}.la-chart .synchronous{fill:var(--synchronous)}"
     ".la-chart .asynchronous{fill:var(--asynchronous)}"
+    ".la-chart .burst{fill:var(--asynchronous)}.la-chart .requests{fill:var(--synchronous)}"
+    ".la-chart .openssl{fill:var(--software)}.la-chart .ipsec-mb{fill:var(--axis)}"
+    ".la-chart rect[class*=engine]{fill:var(--asynchronous)}"
+    ".la-chart rect[class='1-engine']{fill:var(--synchronous)}"
 )
 
 MARGIN = 24.0

@@ -13,6 +13,8 @@ mod running;
 mod session;
 pub mod single;
 mod spec;
+#[doc(hidden)]
+pub mod tls;
 
 /// The data mover's kernels: copies with checksums, fills, comparisons.
 pub mod mover {

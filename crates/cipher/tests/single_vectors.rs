@@ -84,22 +84,94 @@ fn hmac_of_rfc_2202_and_4231() {
     tag(Auth::Hmac(Hash::Sha256), &key, "", b"Test With Truncation", cut);
 }
 
-/// The first conformance vectors of 3GPP TS 35.203, 35.217 (as ETSI/SAGE publishes them for UEA2 and
-/// UIA2) and the EEA3 and EIA3 test data.
+/// Test sets of 3GPP TS 35.203 (UEA1, UIA1), of the UEA2 and UIA2 and of the EEA3 and EIA3
+/// implementors' test data; lengths in bits.
 #[test]
-fn mobile() {
-    // UIA1: test set 1.
-    let text = hex("6b227737296f393c8079353edc87e2e805d2ec49a4f2d8e0");
-    let iv = "38a6f056 05d2ec49 00";
-    let spec = auth_spec(Auth::KasumiF9, &hex("2bd6459f82c5b300952c49104881ff48"), 4);
-    for tier in Tier::ALL {
-        let prepared = prepare(&spec, &Cpu::with_cap(tier)).unwrap();
-        let mut dst = [0; 4];
-        // 189 bits.
-        let parts = Parts { auth: span(0, 24), spare_bits: 3, ..Parts::default() };
-        let text = Text::Apart { src: &text, dst: &mut dst };
-        assert_eq!(prepared.run(Direction::Seal, &hex(iv), parts, text), Ok(4));
-        assert_eq!(dst[..], hex("f63bd72c"));
+fn mobile_ciphers() {
+    let plain = "981ba6824c1bfb1ab485472029b71d808ce33e2cc3c0b5fc1f3de8a6dc66b1f0";
+    for (cipher, key, iv, plain, sealed, bits) in [
+        (
+            Cipher::KasumiF8,
+            "5acb1d644c0d51204ea5f1451010d852",
+            "fa556b261c000000",
+            "ad9c441f890b38c457a49d421407e8",
+            "9bc92ca803c67b28a11a4bee5a0c25",
+            120,
+        ),
+        (
+            Cipher::Snow3gUea2,
+            "d3c5d592327fb11c4035c6680af8c6d1",
+            "398a59b4ac000000398a59b4ac000000",
+            plain,
+            "5d5bfe75eb04f68ce0a12377ea00b37d47c6a0ba06309155086a859c4341b378",
+            253,
+        ),
+        (
+            Cipher::ZucEea3,
+            "173d14ba5003731d7a60049470f00a29",
+            "66035492780000006603549278000000",
+            "6cf65340735552ab0c9752fa6f9025fe0bd675d9005875b200",
+            "a6c85fc66afb8533aafc2518dfe784940ee1e4b030238cc800",
+            193,
+        ),
+    ] {
+        for tier in Tier::ALL {
+            let cpu = Cpu::with_cap(tier);
+            let prepared = prepare(&cipher_spec(cipher, &hex(key)), &cpu).unwrap();
+            let mut bytes = hex(plain);
+            let (region, spare_bits) = (span(0, bytes.len()), (8 * bytes.len() - bits) as u8);
+            let parts = Parts { cipher: region, spare_bits, ..Parts::default() };
+            for (direction, expected) in [(Direction::Seal, sealed), (Direction::Open, plain)] {
+                let text = Text::InPlace(&mut bytes);
+                prepared.run(direction, &hex(iv), parts, text).unwrap();
+                let mut expected = hex(expected);
+                // Bits that do not count stay the source's.
+                let (last, kept) = (expected.len() - 1, (1 << spare_bits) - 1);
+                expected[last] = (expected[last] & !kept) | (hex(plain)[last] & kept);
+                assert_eq!(bytes, expected, "{cipher:?} {direction:?} {tier}");
+            }
+        }
+    }
+}
+
+#[test]
+fn mobile_macs() {
+    let text = "6b227737296f393c8079353edc87e2e805d2ec49a4f2d8e0";
+    for (auth, key, iv, text, bits, expected) in [
+        (
+            Auth::KasumiF9,
+            "2bd6459f82c5b300952c49104881ff48",
+            "38a6f05605d2ec4900",
+            text,
+            189,
+            "f63bd72c",
+        ),
+        (
+            Auth::Snow3gUia2,
+            "2bd6459f82c5b300952c49104881ff48",
+            "38a6f05605d2ec4938a6f05605d2ec49",
+            text,
+            189,
+            "2bce1820",
+        ),
+        (
+            Auth::ZucEia3,
+            "00000000000000000000000000000000",
+            "00000000000000000000000000000000",
+            "00",
+            1,
+            "c8a9595e",
+        ),
+    ] {
+        for tier in Tier::ALL {
+            let prepared = prepare(&auth_spec(auth, &hex(key), 4), &Cpu::with_cap(tier)).unwrap();
+            let (src, mut dst) = (hex(text), [0; 4]);
+            let spare_bits = (8 * src.len() - bits) as u8;
+            let parts = Parts { auth: span(0, src.len()), spare_bits, ..Parts::default() };
+            let text = Text::Apart { src: &src, dst: &mut dst };
+            assert_eq!(prepared.run(Direction::Seal, &hex(iv), parts, text), Ok(4));
+            assert_eq!(dst[..], hex(expected), "{auth:?} {tier}");
+        }
     }
 }
 

@@ -36,13 +36,17 @@ fn cpu_time() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
+/// What works on the texts in place.
+type Run<'a> = Box<dyn FnMut(&mut [Vec<u8>]) + 'a>;
+
 /// Someone who encrypts (or decrypts) all packets of the row once.
 pub struct Runner<'a> {
     name: &'static str,
-    run: Box<dyn FnMut(&mut [Vec<u8>]) + 'a>,
+    run: Run<'a>,
 }
 
 impl<'a> Runner<'a> {
+    /// A name to print, and what to run.
     pub fn new(name: &'static str, run: impl FnMut(&mut [Vec<u8>]) + 'a) -> Self {
         Runner { name, run: Box::new(run) }
     }

@@ -2,10 +2,10 @@
 //! its shared library is installed (Debian: `libipsec-mb1`), Intel's multi-buffer library.
 //!
 //! ```sh
-//! cargo bench -p lookaside-cipher-kernel --bench chacha20 -- [--rounds N]
+//! cargo bench -p lookaside-cipher-kernel --bench chacha20 -- [--rounds N] [NxLEN...]
 //! ```
 //!
-//! Rows: nanoseconds of CPU time per packet (the least of interleaved short rounds), keys and nonces
+//! `32x64` selects the row of 32 packets of 64 bytes. Rows: nanoseconds of CPU time per packet (the least of interleaved short rounds), keys and nonces
 //! different in every packet, 12 bytes of additional data; and the rivals' times as ratios to ours:
 //! above 1 we are quicker. Every contender's ciphertexts and tags are compared with ours.
 
@@ -38,7 +38,7 @@ struct Packets {
 
 impl Packets {
     fn new(count: usize, len: usize) -> Packets {
-        let byte = |i: usize, j: usize| (i * 31 + j * 7 + (i * j >> 3)) as u8;
+        let byte = |i: usize, j: usize| (i * 31 + j * 7 + ((i * j) >> 3)) as u8;
         Packets {
             keys: (0..count).map(|i| std::array::from_fn(|j| byte(i, j))).collect(),
             nonces: (0..count).map(|i| std::array::from_fn(|j| byte(i + 99, j))).collect(),
@@ -262,6 +262,9 @@ fn main() {
         .nth(1)
         .and_then(|n| n.parse().ok())
         .unwrap_or(5);
+    let names: Vec<String> = std::env::args()
+        .filter(|argument| argument.contains('x') && !argument.contains('/'))
+        .collect();
     let multi_buffer = MultiBuffer::load();
     if multi_buffer.is_none() {
         println!("Intel's multi-buffer library is not here (libipsec-mb1): its column is empty");
@@ -271,6 +274,10 @@ fn main() {
     for (count, len) in
         [32, 8, 1].into_iter().flat_map(|n| [64, 256, 1024, 1408, 16384].map(|len| (n, len)))
     {
+        let name = format!("{count}x{len}");
+        if !names.is_empty() && !names.contains(&name) {
+            continue;
+        }
         let mut packets: Vec<Packets> = (0..6).map(|_| Packets::new(count, len)).collect();
         let (aws_lc, openssl) = (AwsLc::new(&packets[0]), OpenSsl::new());
         let mut best = [f64::INFINITY; 6];

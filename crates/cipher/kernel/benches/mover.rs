@@ -32,7 +32,7 @@ struct Pairs {
 
 impl Pairs {
     fn new(len: usize) -> Pairs {
-        let src: Vec<u8> = (0..len).map(|i| (i * i >> 5) as u8).collect();
+        let src: Vec<u8> = (0..len).map(|i| ((i * i) >> 5) as u8).collect();
         Pairs { pairs: [(src.clone(), src.clone()), (src.clone(), src)], turn: 0 }
     }
 

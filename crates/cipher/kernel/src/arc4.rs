@@ -25,7 +25,9 @@ const LANES: usize = 4;
 /// A running stream: a call goes on where the last one ended. Wiped when dropped.
 #[derive(Clone)]
 pub struct Stream {
-    s: [u8; 256],
+    /// The permutation, in words: with bytes one stream alone is a third slower (four together are
+    /// a little quicker).
+    s: [u32; 256],
     i: u8,
     j: u8,
 }
@@ -52,10 +54,10 @@ impl Stream {
     pub fn new(key: &[u8]) -> Stream {
         debug_assert!((1..=256).contains(&key.len()), "a key has 1 to 256 bytes");
         let key = if key.is_empty() { &[0] } else { key };
-        let mut s: [u8; 256] = std::array::from_fn(|i| i as u8);
+        let mut s: [u32; 256] = std::array::from_fn(|i| i as u32);
         let mut j = 0u8;
         for (i, key) in (0..256).zip(key.iter().cycle()) {
-            j = j.wrapping_add(s[i]).wrapping_add(*key);
+            j = j.wrapping_add(s[i] as u8).wrapping_add(*key);
             s.swap(i, usize::from(j));
         }
         Stream { s, i: 0, j: 0 }
@@ -117,11 +119,11 @@ macro_rules! step {
     ($s:expr, $i:expr, $j:expr) => {{
         $i = $i.wrapping_add(1);
         let a = $s[usize::from($i)];
-        $j = $j.wrapping_add(a);
+        $j = $j.wrapping_add(a as u8);
         let b = $s[usize::from($j)];
         $s[usize::from($i)] = b;
         $s[usize::from($j)] = a;
-        $s[usize::from(a.wrapping_add(b))]
+        $s[usize::from(a.wrapping_add(b) as u8)] as u8
     }};
 }
 

@@ -17,7 +17,7 @@ use lookaside_simd::Cpu;
 use zeroize::ZeroizeOnDrop;
 
 use crate::Text;
-use queue::{BLOCK, Engine, Place, Queue, row, wipe};
+use queue::{BLOCK, Engine, Place, Queue, Source, wipe};
 
 mod aead;
 #[cfg(target_arch = "x86_64")]
@@ -48,10 +48,10 @@ pub fn apply(cpu: &Cpu, packets: &mut [Packet<'_>]) {
     let mut queue = Queue::new(Engine::of(cpu));
     for packet in packets {
         let (src, dst, len) = packet.text.pointers();
-        let row = row(packet.key, packet.counter, packet.nonce);
+        let source = Source { key: packet.key, nonce: packet.nonce };
         // SAFETY: the pointers of a `Text` are equal or apart, valid for `len` bytes, and borrowed
         // until after the flush below.
-        unsafe { queue.push_text(&row, Place { src, dst, len }) };
+        unsafe { queue.push_text(&source, packet.counter, Place { src, dst, len }) };
     }
     queue.flush();
 }
@@ -73,8 +73,10 @@ pub fn apply(cpu: &Cpu, packets: &mut [Packet<'_>]) {
 /// ```
 #[derive(Clone)]
 pub struct Stream {
-    /// The input of the next block.
-    row: [u32; 16],
+    key: [u8; 32],
+    nonce: [u8; 12],
+    /// The number of the next block.
+    counter: u32,
     /// The last block, of which `used` bytes are spent.
     block: [u8; BLOCK],
     used: usize,
@@ -83,7 +85,7 @@ pub struct Stream {
 impl Stream {
     /// The key stream of `key` and `nonce` from the start of block `counter` on.
     pub fn new(key: &[u8; 32], counter: u32, nonce: &[u8; 12]) -> Stream {
-        Stream { row: row(key, counter, nonce), block: [0; BLOCK], used: BLOCK }
+        Stream { key: *key, nonce: *nonce, counter, block: [0; BLOCK], used: BLOCK }
     }
 
     /// Applies the next `text.len()` bytes of the key stream.
@@ -101,16 +103,17 @@ impl Stream {
             return;
         }
         let mut queue = Queue::new(Engine::of(cpu));
+        let source = Source { key: &self.key, nonce: &self.nonce };
         // SAFETY: both places lie within the text, `head + whole * BLOCK + tail` being `len`; the
         // block is ours. All outlive the flush.
         unsafe {
             let (src, dst) = (src.add(head), dst.add(head));
-            queue.push_text(&self.row, Place { src, dst, len: whole * BLOCK });
+            queue.push_text(&source, self.counter, Place { src, dst, len: whole * BLOCK });
             // The counter is the low 32 bits of the block's number.
-            self.row[12] = self.row[12].wrapping_add(whole as u32);
+            self.counter = self.counter.wrapping_add(whole as u32);
             if tail > 0 {
-                queue.push(&self.row, Place::key_stream(&mut self.block));
-                self.row[12] = self.row[12].wrapping_add(1);
+                queue.push(&source, self.counter, Place::key_stream(&mut self.block));
+                self.counter = self.counter.wrapping_add(1);
             }
             queue.flush();
             let (src, dst) = (src.add(whole * BLOCK), dst.add(whole * BLOCK));
@@ -124,7 +127,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        wipe(&mut self.row);
+        wipe(&mut self.key);
         wipe(&mut self.block);
     }
 }

@@ -69,24 +69,27 @@ unsafe fn update<const COPY: bool>(
     src: &[u8],
     dst: *mut u8,
 ) -> u64 {
-    let mut rest = (start, src);
-    #[cfg(target_arch = "x86_64")]
-    {
+    // Sixteen bytes that have the remainder of the first so many.
+    let folded: Option<([u8; 16], usize)> = {
+        #[cfg(target_arch = "x86_64")]
         // SAFETY: the caller's.
-        let folded = unsafe {
+        unsafe {
             match (cpu.avx512(), cpu.avx2()) {
                 (Some(token), _) => fold::avx512::<COPY>(token, crc, start, src, dst),
                 (_, Some(token)) => fold::avx2::<COPY>(token, crc, start, src, dst),
                 _ => None,
             }
-        };
-        if let Some((remainder, done)) = folded {
-            // What is left of the whole is the remainder of these 16 bytes.
-            rest = (crc.update(0, &remainder), &src[done..]);
         }
-    }
-    let _ = cpu;
-    let (start, tail) = rest;
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = cpu;
+            None
+        }
+    };
+    let (start, tail) = match folded {
+        Some((remainder, done)) => (crc.update(0, &remainder), &src[done..]),
+        None => (start, src),
+    };
     if COPY {
         let done = src.len() - tail.len();
         // SAFETY: the caller's: the rest of the source to the rest of the destination.

@@ -110,11 +110,11 @@ mod tests {
         };
         for round in 0..200 {
             let (a, b) = if round == 0 { (u64::MAX, u64::MAX) } else { (next(), next()) };
-            let low = (0..64).fold(0, |sum, i| sum ^ (b >> i & 1) * (a << i));
+            let low = (0..64).fold(0, |sum, i| sum ^ ((b >> i & 1) * (a << i)));
             assert_eq!(carryless_low(a, b), low);
             let field = (0..64)
                 .rev()
-                .fold(0u64, |sum, i| (sum << 1) ^ (sum >> 63) * 0x1B ^ (b >> i & 1) * a);
+                .fold(0u64, |sum, i| (sum << 1) ^ ((sum >> 63) * 0x1B) ^ ((b >> i & 1) * a));
             assert_eq!(multiply_gf64(a, b), field);
         }
     }

@@ -15,7 +15,7 @@ use crate::Text;
 pub(crate) const MAX_LANES: usize = 64;
 
 /// The most bytes of a group: lanes times the block length.
-pub(crate) const GROUP: usize = 512;
+pub(crate) const GROUP: usize = 1024;
 
 /// A packet for cipher block chaining.
 #[derive(Debug)]
@@ -268,6 +268,7 @@ pub(crate) fn ctr<'k, E: Engine<'k>, const B: usize>(
     packets: &mut [Ctr<'k, E::Key, B>],
 ) {
     let mut batches = Batches::new();
+    let mut counters = Group([0; GROUP]);
     for packet in packets {
         let (src, dst, len) = packet.text.pointers();
         let mut counter = *packet.counter;
@@ -276,7 +277,6 @@ pub(crate) fn ctr<'k, E: Engine<'k>, const B: usize>(
             engine.one_key(packet.key);
         }
         for at in (0..whole).step_by(E::LANES * B) {
-            let mut counters = Group([0; GROUP]);
             for (i, block) in counters.0.chunks_exact_mut(B).take(E::LANES).enumerate() {
                 block.copy_from_slice(&advanced(&counter, i as u64));
             }
@@ -350,6 +350,7 @@ pub(crate) fn cbc_decrypt<'k, E: Engine<'k>, const B: usize>(
     packets: &mut [Cbc<'k, E::Key, B>],
 ) {
     let mut batches = Batches::new();
+    let mut mask = Group([0; GROUP]);
     for packet in packets {
         let (src, dst, len) = packet.text.pointers();
         debug_assert!(len % B == 0, "not whole blocks");
@@ -361,7 +362,6 @@ pub(crate) fn cbc_decrypt<'k, E: Engine<'k>, const B: usize>(
         }
         for at in (0..whole).step_by(E::LANES * B) {
             // The ciphertext one block earlier, copied before the plaintext overwrites it.
-            let mut mask = Group([0; GROUP]);
             mask.0[..B].copy_from_slice(&chain);
             let rest = (E::LANES - 1) * B;
             // SAFETY: a whole group lies within the text at `at`; a mask is as long.
@@ -472,8 +472,10 @@ pub(crate) fn cbc_encrypt<'k, E: Engine<'k>, const B: usize>(
             for (i, lane) in lanes[..used].iter().enumerate() {
                 // SAFETY: `step < left`: the block lies within the lane's text.
                 let text: [u8; B] = unsafe { block(lane.src.add(step * B)) };
-                for k in 0..B {
-                    input.0[i * B + k] = text[k] ^ output.0[i * B + k];
+                let chain = &output.0[i * B..(i + 1) * B];
+                let sum = input.0[i * B..(i + 1) * B].iter_mut();
+                for ((sum, text), chain) in sum.zip(text).zip(chain) {
+                    *sum = text ^ chain;
                 }
             }
             // SAFETY: each is GROUP bytes.

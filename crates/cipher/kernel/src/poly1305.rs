@@ -174,17 +174,14 @@ impl Authenticated<'_> {
 }
 
 /// Takes in the whole blocks of `data` and returns the rest.
-fn absorb<'a>(cpu: &Cpu, state: &mut State, mut data: &'a [u8]) -> &'a [u8] {
+fn absorb<'a>(cpu: &Cpu, state: &mut State, data: &'a [u8]) -> &'a [u8] {
     #[cfg(target_arch = "x86_64")]
     if let Some(token) = cpu.avx512() {
-        data = avx512::absorb(token, state, data);
+        let rest = avx512::absorb(token, state, data);
+        return state.blocks(rest);
     }
     let _ = cpu;
-    let (blocks, tail) = data.as_chunks();
-    for block in blocks {
-        state.block(block, 1);
-    }
-    tail
+    state.blocks(data)
 }
 
 /// Computes the tags: side by side where that is quicker, else one after the other.

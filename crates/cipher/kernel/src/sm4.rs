@@ -2,7 +2,7 @@
 //!
 //! | tier | what runs | blocks at once |
 //! |---|---|---|
-//! | AVX-512 | words of blocks side by side, the S-box by GFNI | 32, from one or many packets |
+//! | AVX-512 | words of blocks side by side, the S-box by GFNI | 64, from one or many packets |
 //! | others | bitsliced in 64-bit integers | 16, from one or many packets |
 //!
 //! Constant time on every tier: no table, no branch on a secret.

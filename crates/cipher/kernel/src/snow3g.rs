@@ -202,7 +202,7 @@ static TABLES: Tables = {
 
 /// MULx of clause 3.1.1.
 const fn times_x(v: u8, c: u8) -> u8 {
-    v << 1 ^ (v >> 7) * c
+    (v << 1) ^ ((v >> 7) * c)
 }
 
 /// The first column of MixColumn times `s`.
@@ -232,7 +232,7 @@ const fn multiply(a: u8, b: u8, c: u8) -> u8 {
     let mut i = 8;
     while i > 0 {
         i -= 1;
-        product = times_x(product, c) ^ (b >> i & 1) * a;
+        product = times_x(product, c) ^ ((b >> i & 1) * a);
     }
     product
 }

@@ -56,13 +56,14 @@ pub fn eia3(key: &[u8; 16], iv: &[u8; 16], data: &[u8], spare_bits: u8) -> [u8; 
         window = window << 32 | u64::from(generator.word());
         left -= 32;
     }
-    if bits % 32 == 0 {
+    let whole = bits.is_multiple_of(32);
+    if whole {
         add(1 << 31, window);
     }
     // The last word of the keystream, of ceil(bits / 32) + 2, which is in the window.
     let last = window as u32;
     window.zeroize();
-    let last = if bits % 32 == 0 { last } else { generator.word() };
+    let last = if whole { last } else { generator.word() };
     generator.zeroize();
     (tag ^ last).to_be_bytes()
 }

@@ -30,6 +30,12 @@ impl Random {
     }
 }
 
+/// Key, nonce, additional data, text.
+type AeadInput = ([u8; 32], [u8; 12], Vec<u8>, Vec<u8>);
+
+/// Key, nonce, counter, text.
+type Input = ([u8; 32], [u8; 12], u32, Vec<u8>);
+
 fn tiers() -> impl Iterator<Item = Cpu> {
     Tier::ALL.into_iter().map(Cpu::with_cap)
 }
@@ -256,7 +262,7 @@ fn batches_agree_with_aws_lc() {
     for cpu in tiers() {
         for count in 1..=40 {
             let equal = (count % 3 == 0).then(|| random.below(1500));
-            let inputs: Vec<([u8; 32], [u8; 12], Vec<u8>, Vec<u8>)> = (0..count)
+            let inputs: Vec<AeadInput> = (0..count)
                 .map(|_| {
                     let aad_len = [0, 8, 12, 13, 16, 47, 48, 64, 65, 200, 600][random.below(11)];
                     let len = length(&mut random, equal);
@@ -308,7 +314,7 @@ fn ciphers_of_batches_agree_with_aws_lc() {
     let mut random = Random(4);
     for cpu in tiers() {
         for count in 1..=40 {
-            let inputs: Vec<([u8; 32], [u8; 12], u32, Vec<u8>)> = (0..count)
+            let inputs: Vec<Input> = (0..count)
                 .map(|_| {
                     let len = length(&mut random, None);
                     (random.array(), random.array(), random.next() as u32 >> 1, random.bytes(len))

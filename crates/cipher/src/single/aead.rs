@@ -31,6 +31,8 @@ enum Expanded {
 }
 
 /// A text under way.
+// On the heap, each restart would take new memory.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone)]
 pub(crate) enum State {
     /// AES-GCM.

@@ -18,6 +18,8 @@ pub(crate) struct Key {
 }
 
 /// The algorithms' keys.
+// One for each session, which is on the heap.
+#[allow(clippy::large_enum_variant)]
 pub(crate) enum Kind {
     /// A hash alone.
     Plain(HashState),

@@ -43,7 +43,7 @@ impl Ccm {
 
         let mut head = block;
         let has_aad = u8::from(aad_len > 0);
-        head[0] = has_aad << 6 | ((tag_len - 2) / 2) as u8 * 8 | (length_len - 1) as u8;
+        head[0] = has_aad * 0x40 + ((tag_len - 2) / 2) as u8 * 8 + (length_len - 1) as u8;
         let length = text_len.to_be_bytes();
         let kept = length_len.min(8);
         head[16 - kept..].copy_from_slice(&length[8 - kept..]);

@@ -3,7 +3,7 @@
 //!
 //! The shares and the order of the bytes are OpenSSL's, which libssl sizes its buffer by.
 
-use lookaside::{Carried, Iv, Packet, Span};
+use lookaside::{Iv, Packet, Span};
 use zeroize::Zeroizing;
 
 use super::{
@@ -113,10 +113,9 @@ impl Multiblock {
             });
         }
         let session = cipher.records(provider)?;
-        let carried = provider
+        let packets = provider
             .lanes
             .run_in_place(dst, |memory| session.seal(packets, lookaside::Buf::empty(), memory))?;
-        let Carried::Packets(packets) = carried else { return Err(Reason::Internal.into()) };
         for (i, (iv, packet)) in ivs.chunks_exact(BLOCK).zip(&packets).enumerate() {
             let sealed = packet.result? as usize;
             let record = &mut dst[i * step..];

@@ -22,7 +22,7 @@ pub const LEAST: usize = 2048;
 /// Whether a piece of this length is to pause its job. Asked before anything is copied.
 #[inline]
 pub fn pays(provider: &Provider, op: Op, len: usize, best_batch: usize) -> bool {
-    len >= provider.settings.async_bytes.unwrap_or(LEAST) && provider.lanes.pauses(op, best_batch, None)
+    len >= provider.settings.async_bytes.unwrap_or(LEAST) && provider.lanes.pauses(op, best_batch)
 }
 
 thread_local! {
@@ -61,8 +61,8 @@ pub fn run<R>(
     secret: bool,
     take: impl FnOnce(core::result::Result<u32, OpError>, &[u8]) -> Result<R>,
 ) -> Result<R> {
-    let response = provider.lanes.respond(request, None)?;
-    let packet = response.carried.packets().first().ok_or(Reason::Internal)?;
+    let response = provider.lanes.respond(request)?;
+    let packet = response.packets().first().ok_or(Reason::Internal)?;
     let result = response.result.and(packet.result);
     let mut memory = response.dst.into_vec();
     let taken = take(result, &memory);

@@ -1,7 +1,7 @@
 //! Requests on memory that the caller lends for the time of one call.
 #![allow(unsafe_code)]
 
-use lookaside::{Buf, Carried, Request};
+use lookaside::{Buf, Packet, Request};
 
 use super::{Lanes, count};
 use crate::error::Result;
@@ -9,12 +9,12 @@ use crate::lane::fibre::Fibre;
 
 impl Lanes {
     /// Executes a request at once, whatever the caller runs in, in place on memory that is lent to
-    /// it. Returns what the request carried.
+    /// it. Returns its packets.
     pub fn run_in_place(
         &self,
         memory: &mut [u8],
         request: impl FnOnce(Buf) -> Request,
-    ) -> Result<Carried> {
+    ) -> Result<Vec<Packet>> {
         // SAFETY: with 0 engines the request is executed by this thread within the call, or not at
         // all: a device that panics has answered it, and one that refuses it gives it back. The
         // buffer is dropped with the response below.
@@ -25,7 +25,7 @@ impl Lanes {
         count(if small_stack { &tally.direct } else { &tally.synchronous });
         let response = self.at_once(request, small_stack)?;
         match response.result {
-            Ok(_) => Ok(response.carried),
+            Ok(_) => Ok(response.packets().to_vec()),
             Err(e) => {
                 count(&tally.errors);
                 Err(e.into())

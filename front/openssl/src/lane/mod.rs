@@ -234,8 +234,13 @@ impl Lanes {
         answer
     }
 
-    /// As [`Lanes::run`], but with all of the response. `kind`: of what gains by company alone.
-    pub fn respond(&self, request: Request, kind: Option<Kind>) -> Result<Response> {
+    /// As [`Lanes::run`], but with all of the response.
+    pub fn respond(&self, request: Request) -> Result<Response> {
+        self.respond_as(request, None)
+    }
+
+    /// As [`Lanes::respond`]; `kind`: of what gains by company alone.
+    pub fn respond_as(&self, request: Request, kind: Option<Kind>) -> Result<Response> {
         let tally = self.tallies.of(request.op);
         let response = self.execute(request, kind, tally);
         if !matches!(&response, Ok(Response { result: Ok(_), .. })) {
@@ -246,7 +251,12 @@ impl Lanes {
 
     /// Whether a request for this, of sessions with this best batch, would pause the caller: asked
     /// by who must copy its buffers for that. If so, the next [`Lanes::run`] does.
-    pub fn pauses(&self, op: Op, best_batch: usize, kind: Option<Kind>) -> bool {
+    pub fn pauses(&self, op: Op, best_batch: usize) -> bool {
+        self.pauses_as(op, best_batch, None)
+    }
+
+    /// As [`Lanes::pauses`]; `kind`: of what gains by company alone.
+    pub fn pauses_as(&self, op: Op, best_batch: usize, kind: Option<Kind>) -> bool {
         self.pausing[op.index()]
             && (self.pool.is_some() || best_batch > 1)
             && Fibre::current().is_some()

@@ -9,6 +9,7 @@ use std::{
 };
 
 pub mod cipher;
+pub mod task;
 
 pub type Ptr = *mut c_void;
 

@@ -24,12 +24,12 @@ pub(super) trait Blocks: Copy {
     /// # Safety
     /// [`Blocks::LEN`] bytes are writable.
     unsafe fn store(self, dst: *mut u8);
-    /// The first `len` bytes, less than [`Blocks::LEN`]; the others are 0.
+    /// The first `len` bytes, less than a block; the others are 0.
     ///
     /// # Safety
     /// That many bytes are readable.
     unsafe fn load_part(src: *const u8, len: usize) -> Self;
-    /// Stores the first `len` bytes, less than [`Blocks::LEN`].
+    /// Stores the first `len` bytes, less than a block.
     ///
     /// # Safety
     /// That many bytes are writable.
@@ -52,6 +52,11 @@ pub(super) trait Blocks: Copy {
 
     /// The blocks that come one before these: the last of `before`, then these but their last.
     fn shift_in(self, before: Self) -> Self;
+
+    /// The first block.
+    fn first(self) -> __m128i;
+    /// The last block.
+    fn last(self) -> __m128i;
 
     /// Counters: numbers of 128 bits, `first` and what follows. Their low 64 bits do not wrap around.
     fn counters(first: u128) -> Self;
@@ -201,6 +206,16 @@ impl Blocks for __m128i {
     }
 
     #[inline(always)]
+    fn first(self) -> __m128i {
+        self
+    }
+
+    #[inline(always)]
+    fn last(self) -> __m128i {
+        self
+    }
+
+    #[inline(always)]
     fn counters(first: u128) -> Self {
         // SAFETY: as above.
         unsafe { Self::load(first.to_le_bytes().as_ptr()) }
@@ -319,6 +334,18 @@ impl Blocks for __m512i {
     fn shift_in(self, before: Self) -> Self {
         // SAFETY: as above.
         unsafe { _mm512_alignr_epi64::<6>(self, before) }
+    }
+
+    #[inline(always)]
+    fn first(self) -> __m128i {
+        // SAFETY: as above.
+        unsafe { _mm512_castsi512_si128(self) }
+    }
+
+    #[inline(always)]
+    fn last(self) -> __m128i {
+        // SAFETY: as above.
+        unsafe { _mm512_extracti32x4_epi32::<3>(self) }
     }
 
     #[inline(always)]

@@ -114,25 +114,31 @@ unsafe fn xts<V: Blocks, const ENCRYPT: bool>(
         rest!(1, &[tweak]);
         tweak = two[1];
     }
-    if left > 0 {
-        // SAFETY: so many bytes are left.
-        let mut state = [unsafe { V::load_part(src, left) }.xor(tweak)];
-        cipher::<V, 1, ENCRYPT>(schedule, &mut state);
-        // SAFETY: as above.
-        unsafe { state[0].xor(tweak).store_part(dst, left) };
-        src = src.wrapping_add(left);
-        dst = dst.wrapping_add(left);
+
+    // Up to three blocks in registers of their own (see `modes`).
+    let first = tweak.first();
+    let mut tweak = first;
+    if V::BLOCKS > 1 {
+        let blocks = left / BLOCK;
+        tweak = __m128i::powers(first, blocks as u64);
+        if blocks >= 2 {
+            let two = [first, __m128i::powers(first, 1)];
+            // SAFETY: so many bytes are left.
+            unsafe { group::<__m128i, 2, ENCRYPT>(schedule, &two, src, dst) };
+            src = src.wrapping_add(2 * BLOCK);
+            dst = dst.wrapping_add(2 * BLOCK);
+        }
+        if blocks % 2 > 0 {
+            let one = [if blocks == 1 { first } else { __m128i::powers(first, 2) }];
+            // SAFETY: so many bytes are left.
+            unsafe { group::<__m128i, 1, ENCRYPT>(schedule, &one, src, dst) };
+            src = src.wrapping_add(BLOCK);
+            dst = dst.wrapping_add(BLOCK);
+        }
     }
     if stolen > 0 {
-        // The last register of tweaks, of which `left` bytes are used.
-        let mut last = [0; 4 * BLOCK];
-        // SAFETY: the array is as long as the longer register, and what is left is less than a
-        // register and whole blocks; a block and `stolen` bytes of the text are left.
-        unsafe {
-            tweak.store(last.as_mut_ptr());
-            let tweak = __m128i::load(last.as_ptr().add(left));
-            steal::<ENCRYPT>(schedule, tweak, src, dst, stolen);
-        }
+        // SAFETY: a block and `stolen` bytes of the text are left.
+        unsafe { steal::<ENCRYPT>(schedule, tweak, src, dst, stolen) };
     }
 }
 

@@ -2,7 +2,7 @@
 
 use lookaside_simd::Cpu;
 
-use super::queue::{Engine, Place, Queue, row, wipe};
+use super::queue::{Engine, Place, Queue, Source, wipe};
 use crate::Text;
 use crate::poly1305::{Authenticated, authenticate};
 
@@ -64,18 +64,20 @@ pub fn open(cpu: &Cpu, packets: &mut [Sealed<'_>]) {
 /// `keys` and `packets` are borrowed.
 fn push_keys(queue: &mut Queue, packets: &[Sealed<'_>], keys: &mut [[u8; 32]; GROUP]) {
     for (packet, key) in packets.iter().zip(keys) {
+        let source = Source { key: packet.key, nonce: packet.nonce };
         // SAFETY: every key is a place of its own and outlives the queue's flush.
-        unsafe { queue.push(&row(packet.key, 0, packet.nonce), Place::key_stream(key)) };
+        unsafe { queue.push(&source, 0, Place::key_stream(key)) };
     }
 }
 
 /// The text is encrypted from block 1 on. The caller flushes while `packets` are borrowed.
 fn push_texts(queue: &mut Queue, packets: &mut [Sealed<'_>]) {
     for packet in packets {
+        let source = Source { key: packet.key, nonce: packet.nonce };
         let (src, dst, len) = packet.text.pointers();
         // SAFETY: the pointers of a `Text` are equal or apart, valid for `len` bytes, and borrowed
         // until after the flush.
-        unsafe { queue.push_text(&row(packet.key, 1, packet.nonce), Place { src, dst, len }) };
+        unsafe { queue.push_text(&source, 1, Place { src, dst, len }) };
     }
 }
 

@@ -78,6 +78,8 @@ fn quarter<const N: usize>(v: &mut [[u32; N]; 16], a: usize, b: usize, c: usize,
     half::<N, 8, 7>(v, a, b, c, d);
 }
 
+// Indices, because two elements of `v` meet in every line.
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 fn half<const N: usize, const D: u32, const B: u32>(
     v: &mut [[u32; N]; 16],

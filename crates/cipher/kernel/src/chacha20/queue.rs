@@ -28,19 +28,26 @@ pub(super) fn wipe<T: Copy + Default>(secrets: &mut [T]) {
     optimization_barrier(secrets);
 }
 
-/// The input of block `counter`.
-#[inline]
-pub(super) fn row(key: &[u8; 32], counter: u32, nonce: &[u8; 12]) -> Row {
-    let mut row = [0; 16];
-    row[..4].copy_from_slice(&CONSTANTS);
-    for (word, bytes) in row[4..12].iter_mut().zip(key.as_chunks::<4>().0) {
-        *word = u32::from_le_bytes(*bytes);
+/// Whose key stream: what its blocks have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub key: &'a [u8; 32],
+    pub nonce: &'a [u8; 12],
+}
+
+impl Source<'_> {
+    /// Writes the input of block `counter`.
+    #[inline]
+    pub fn fill(&self, row: &mut Row, counter: u32) {
+        row[..4].copy_from_slice(&CONSTANTS);
+        for (word, bytes) in row[4..12].iter_mut().zip(self.key.as_chunks::<4>().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        row[12] = counter;
+        for (word, bytes) in row[13..].iter_mut().zip(self.nonce.as_chunks::<4>().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
     }
-    row[12] = counter;
-    for (word, bytes) in row[13..].iter_mut().zip(nonce.as_chunks::<4>().0) {
-        *word = u32::from_le_bytes(*bytes);
-    }
-    row
 }
 
 /// Where a key stream goes: `dst` becomes `src` combined with it.
@@ -111,9 +118,9 @@ impl Queue {
     /// Until the next [`flush`](Queue::flush) `place.src` and `place.dst` are valid for `place.len`
     /// bytes, apart from every other place's, and equal to or apart from each other.
     #[inline]
-    pub unsafe fn push(&mut self, row: &Row, place: Place) {
+    pub unsafe fn push(&mut self, source: &Source<'_>, counter: u32, place: Place) {
         debug_assert!(place.len <= BLOCK);
-        self.rows.0[self.used] = *row;
+        source.fill(&mut self.rows.0[self.used], counter);
         self.places[self.used] = place;
         self.used += 1;
         if self.used == LANES {
@@ -121,20 +128,22 @@ impl Queue {
         }
     }
 
-    /// Adds the blocks of a text, the first of which has the input `row`.
+    /// Adds the blocks of a text, the first of which has the number `counter`.
     ///
     /// # Safety
     /// As [`push`](Queue::push).
     #[inline]
-    pub unsafe fn push_text(&mut self, row: &Row, mut place: Place) {
-        let mut row = *row;
+    pub unsafe fn push_text(&mut self, source: &Source<'_>, mut counter: u32, mut place: Place) {
         #[cfg(target_arch = "x86_64")]
         if let Engine::Avx512(token) = self.engine {
             let done = place.len / (LANES * BLOCK) * (LANES * BLOCK);
             if done > 0 {
+                let mut row = [0; 16];
+                source.fill(&mut row, counter);
                 // SAFETY: the caller's, for the first `done` bytes.
                 unsafe { super::avx512::long(token, &row, place.src, place.dst, done) };
-                row[12] = row[12].wrapping_add((done / BLOCK) as u32);
+                wipe(&mut row);
+                counter = counter.wrapping_add((done / BLOCK) as u32);
                 // SAFETY: `done` is at most `place.len`.
                 place = unsafe { place.beyond(done) };
             }
@@ -143,12 +152,11 @@ impl Queue {
             let len = place.len.min(BLOCK);
             // SAFETY: the caller's, for the next `len` bytes, which stay within the place.
             unsafe {
-                self.push(&row, Place { len, ..place });
+                self.push(source, counter, Place { len, ..place });
                 place = place.beyond(len);
             }
-            row[12] = row[12].wrapping_add(1);
+            counter = counter.wrapping_add(1);
         }
-        wipe(&mut row);
     }
 
     /// Does what waits.

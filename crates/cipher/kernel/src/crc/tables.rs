@@ -6,12 +6,12 @@
 pub(super) struct Crc {
     /// Entry `b` of table `k`: the remainder of the byte `b` and `k` bytes of zeros after it.
     tables: [[u64; 256]; 8],
-    /// See [`Crc::fold_by`].
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub keys: Keys,
 }
 
 /// [`Crc::fold_by`] of the distances that vectors need.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(super) struct Keys {
     pub bits_128: [u64; 2],
     pub bits_512: [u64; 2],

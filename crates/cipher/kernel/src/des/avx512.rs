@@ -384,9 +384,9 @@ unsafe fn rounds<const ONE: bool>(
     let [mut y, mut x] = halves;
 
     for _ in 0..passes {
-        for n in 0..8 {
+        for (n, x) in x.iter_mut().enumerate() {
             // SAFETY: the caller's promise.
-            x[n] = _mm512_xor_si512(x[n], unsafe { key::<ONE>(rows, n) });
+            *x = _mm512_xor_si512(*x, unsafe { key::<ONE>(rows, n) });
         }
         for _ in 0..8 {
             // SAFETY: the caller's promise, for two more rows.
@@ -411,9 +411,9 @@ unsafe fn rounds<const ONE: bool>(
     // Back to bytes. Byte c of the halves is row 7 - r of the last permutation's matrix, with r the
     // bit that IP took it from.
     const MATRIX_ROW: [usize; 8] = [1, 3, 5, 7, 0, 2, 4, 6];
-    for n in 0..8 {
+    for (n, x) in x.iter_mut().enumerate() {
         // SAFETY: as above: the last row.
-        x[n] = _mm512_xor_si512(x[n], unsafe { key::<ONE>(rows, n) });
+        *x = _mm512_xor_si512(*x, unsafe { key::<ONE>(rows, n) });
     }
     let mut bytes = [_mm512_setzero_si512(); 8];
     for (h, half) in [y, x].iter().enumerate() {

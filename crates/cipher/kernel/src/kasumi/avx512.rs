@@ -19,7 +19,7 @@ use core::arch::x86_64::*;
 
 use lookaside_simd::Avx512;
 
-use super::batch::{BURST, Lanes};
+use super::batch::{BURST, LANES, Lanes};
 use super::tables::{S7, S9};
 
 /// The matrix of `GF2P8AFFINEQB` whose output bit `i` is the parity of `x & rows[i]`.
@@ -209,59 +209,49 @@ impl zeroize::Zeroize for Schedule {
     }
 }
 
-/// The AVX-512 version: 64 blocks side by side, or twice 64.
+/// The AVX-512 version.
 #[derive(Clone, Copy)]
 pub(super) struct Vectors(pub(super) Avx512);
 
-macro_rules! lanes {
-    ($lanes:literal, $groups:literal) => {
-        impl Lanes<$lanes> for Vectors {
-            type Schedule = [Schedule; $groups];
+impl Lanes for Vectors {
+    type Schedule = Schedule;
 
-            fn schedule(self, keys: &[[u8; 16]; $lanes], schedule: &mut [Schedule; $groups]) {
-                // SAFETY: the token proves the features.
-                unsafe { schedule_all(self.0, keys, schedule) }
-            }
+    fn schedule(self, keys: &[[u64; LANES]; 2], schedule: &mut Schedule) {
+        // SAFETY: the token proves the features.
+        unsafe { prepare(self.0, keys, schedule) }
+    }
 
-            fn encrypt(self, schedule: &[Schedule; $groups], blocks: &mut [u64; $lanes]) {
-                let mut out = [[0; $lanes]; BURST];
-                // SAFETY: the token proves the features.
-                unsafe {
-                    keystream(self.0, schedule, &[0; $lanes], blocks, 1, out.as_flattened_mut())
-                }
-            }
+    fn encrypt(self, schedule: &Schedule, blocks: &mut [u64; LANES]) {
+        let mut out = [[0; BURST]; LANES];
+        // SAFETY: the token proves the features.
+        unsafe { keystream(self.0, schedule, &[0; LANES], blocks, 1, &mut out) }
+    }
 
-            fn keystream(
-                self,
-                schedule: &[Schedule; $groups],
-                start: &[u64; $lanes],
-                chain: &mut [u64; $lanes],
-                blocks: usize,
-                out: &mut [[u64; $lanes]; BURST],
-            ) {
-                // SAFETY: the token proves the features.
-                unsafe { keystream(self.0, schedule, start, chain, blocks, out.as_flattened_mut()) }
-            }
+    fn keystream(
+        self,
+        schedule: &Schedule,
+        start: &[u64; LANES],
+        chain: &mut [u64; LANES],
+        blocks: usize,
+        out: &mut [[u64; BURST]; LANES],
+    ) {
+        // SAFETY: the token proves the features.
+        unsafe { keystream(self.0, schedule, start, chain, blocks, out) }
+    }
 
-            fn absorb(
-                self,
-                schedule: &[Schedule; $groups],
-                text: &[[u64; $lanes]; BURST],
-                counts: &[u64; $lanes],
-                chain: &mut [u64; $lanes],
-                sum: &mut [u64; $lanes],
-                blocks: usize,
-            ) {
-                let text = text.as_flattened();
-                // SAFETY: the token proves the features.
-                unsafe { absorb(self.0, schedule, text, counts, chain, sum, blocks) }
-            }
-        }
-    };
+    fn absorb(
+        self,
+        schedule: &Schedule,
+        text: &[[u64; LANES]; BURST],
+        counts: &[u64; LANES],
+        chain: &mut [u64; LANES],
+        sum: &mut [u64; LANES],
+        blocks: usize,
+    ) {
+        // SAFETY: the token proves the features.
+        unsafe { absorb(self.0, schedule, text, counts, chain, sum, blocks) }
+    }
 }
-
-lanes!(64, 1);
-lanes!(128, 2);
 
 /// One pass of the perfect shuffle: vectors i and i + 4 byte by byte, in each 128 bits. With the
 /// place of a byte written as (vector, byte of 16), seven bits, it rotates the place left by one.
@@ -283,8 +273,7 @@ fn shuffle(_: Avx512, x: [__m512i; 8]) -> [__m512i; 8] {
 /// 64 blocks to planes. In each 128 bits, the place of a byte is (vector, block of two, byte of
 /// eight) before and (byte, vector, block) after: rotated by four.
 #[inline(always)]
-fn load(proof: Avx512, blocks: &[u64]) -> [__m512i; 8] {
-    assert!(blocks.len() == 64);
+fn load(proof: Avx512, blocks: &[u64; LANES]) -> [__m512i; 8] {
     let mut x = core::array::from_fn(|i| {
         // SAFETY: the token proves the features; `i` is under 8.
         unsafe { _mm512_loadu_si512(blocks.as_ptr().add(8 * i).cast()) }
@@ -295,12 +284,16 @@ fn load(proof: Avx512, blocks: &[u64]) -> [__m512i; 8] {
     x
 }
 
-/// The inverse of [`load`]: rotated by three more.
+/// Planes to vectors of eight blocks: rotated by three more.
 #[inline(always)]
-fn store(proof: Avx512, planes: [__m512i; 8], blocks: &mut [u64]) {
-    assert!(blocks.len() == 64);
-    let x = shuffle(proof, shuffle(proof, shuffle(proof, planes)));
-    for (i, x) in x.into_iter().enumerate() {
+fn lanes_of(proof: Avx512, planes: [__m512i; 8]) -> [__m512i; 8] {
+    shuffle(proof, shuffle(proof, shuffle(proof, planes)))
+}
+
+/// The inverse of [`load`].
+#[inline(always)]
+fn store(proof: Avx512, planes: [__m512i; 8], blocks: &mut [u64; LANES]) {
+    for (i, x) in lanes_of(proof, planes).into_iter().enumerate() {
         // SAFETY: the token proves the features; `i` is under 8.
         unsafe { _mm512_storeu_si512(blocks.as_mut_ptr().add(8 * i).cast(), x) }
     }
@@ -455,145 +448,147 @@ fn fl(p: Avx512, [left, right]: [Word; 2], key: &Round) -> [Word; 2] {
     [xor_rotated(p, left, filled), right]
 }
 
-/// Eight rounds (clause 2.2), two by two, of every group.
+/// Eight rounds (clause 2.2), two by two.
 #[inline(always)]
-fn encrypt<const G: usize>(p: Avx512, schedules: &[Schedule; G], state: &mut [[__m512i; 8]; G]) {
-    for i in (0..8).step_by(2) {
-        for (Schedule(rounds), state) in schedules.iter().zip(&mut *state) {
-            let half = |i: usize| {
-                [
-                    Word { high: state[i], low: state[i + 1] },
-                    Word { high: state[i + 2], low: state[i + 3] },
-                ]
-            };
-            let (left, right) = (half(0), half(4));
-            let f = fo(p, fl(p, left, &rounds[i]), &rounds[i]);
-            let right = [xor(p, right[0], f[0]), xor(p, right[1], f[1])];
-            let f = fl(p, fo(p, right, &rounds[i + 1]), &rounds[i + 1]);
-            let left = [xor(p, left[0], f[0]), xor(p, left[1], f[1])];
-            *state = [
-                left[0].high,
-                left[0].low,
-                left[1].high,
-                left[1].low,
-                right[0].high,
-                right[0].low,
-                right[1].high,
-                right[1].low,
-            ];
-        }
+fn encrypt(p: Avx512, Schedule(rounds): &Schedule, state: [__m512i; 8]) -> [__m512i; 8] {
+    let half = |i: usize| {
+        [Word { high: state[i], low: state[i + 1] }, Word { high: state[i + 2], low: state[i + 3] }]
+    };
+    let (mut left, mut right) = (half(0), half(4));
+    for pair in rounds.chunks_exact(2) {
+        let f = fo(p, fl(p, left, &pair[0]), &pair[0]);
+        right = [xor(p, right[0], f[0]), xor(p, right[1], f[1])];
+        let f = fl(p, fo(p, right, &pair[1]), &pair[1]);
+        left = [xor(p, left[0], f[0]), xor(p, left[1], f[1])];
     }
+    let [a, b] = left;
+    let [c, d] = right;
+    [a.high, a.low, b.high, b.low, c.high, c.low, d.high, d.low]
 }
 
-/// The subkeys of every group, from 64 keys each.
+/// The subkeys of 64 keys.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn schedule_all<const G: usize>(p: Avx512, keys: &[[u8; 16]], schedules: &mut [Schedule; G]) {
+fn prepare(p: Avx512, keys: &[[u64; LANES]; 2], Schedule(rounds): &mut Schedule) {
     /// TS 35.202, clause 3: what the modified key differs by.
     const C: [u16; 8] = [0x0123, 0x4567, 0x89AB, 0xCDEF, 0xFEDC, 0xBA98, 0x7654, 0x3210];
-    for (keys, Schedule(rounds)) in keys.chunks_exact(64).zip(schedules) {
-        let half = |at: usize| {
-            let half: [u64; 64] = core::array::from_fn(|lane| {
-                u64::from_le_bytes(keys[lane][at..at + 8].try_into().expect("eight bytes"))
-            });
-            load(p, &half)
+    let halves = [load(p, &keys[0]), load(p, &keys[1])];
+    let plain: [Word; 8] = core::array::from_fn(|i| {
+        let from = 2 * (i % 4);
+        Word { high: halves[i / 4][from], low: halves[i / 4][from + 1] }
+    });
+    let modified: [Word; 8] = core::array::from_fn(|i| {
+        let constant = |byte: u16| _mm512_set1_epi8(byte as i8);
+        xor(p, plain[i], Word { high: constant(C[i] >> 8), low: constant(C[i]) })
+    });
+    for (i, round) in rounds.iter_mut().enumerate() {
+        let plain = |index: usize| plain[(i + index) % 8];
+        let five = |word| rotate(p, word, const { shift(5) }, const { shift(-3) });
+        let swapped = |word: Word| Word { high: word.low, low: word.high };
+        let inner = |index: usize| {
+            let Word { high, low } = modified[(i + index) % 8];
+            let nine_of_seven = _mm512_and_si512(low, _mm512_set1_epi8(0x7F));
+            let seven = affine::<{ shift(-1) }, 0>(p, high);
+            Inner {
+                nine: low,
+                ninth: affine::<{ spread(1) }, 0>(p, high),
+                seven: _mm512_xor_si512(seven, nine_of_seven),
+            }
         };
-        let halves = [half(0), half(8)];
-        let plain: [Word; 8] = core::array::from_fn(|i| {
-            let from = 2 * (i % 4);
-            Word { high: halves[i / 4][from], low: halves[i / 4][from + 1] }
-        });
-        let modified: [Word; 8] = core::array::from_fn(|i| {
-            let constant = |byte: u16| _mm512_set1_epi8(byte as i8);
-            xor(p, plain[i], Word { high: constant(C[i] >> 8), low: constant(C[i]) })
-        });
-        for (i, round) in rounds.iter_mut().enumerate() {
-            let plain = |index: usize| plain[(i + index) % 8];
-            let five = |word| rotate(p, word, const { shift(5) }, const { shift(-3) });
-            let swapped = |word: Word| Word { high: word.low, low: word.high };
-            let inner = |index: usize| {
-                let Word { high, low } = modified[(i + index) % 8];
-                let nine_of_seven = _mm512_and_si512(low, _mm512_set1_epi8(0x7F));
-                let seven = affine::<{ shift(-1) }, 0>(p, high);
-                Inner {
-                    nine: low,
-                    ninth: affine::<{ spread(1) }, 0>(p, high),
-                    seven: _mm512_xor_si512(seven, nine_of_seven),
-                }
-            };
-            *round = Round {
-                kl: [
-                    rotate(p, plain(0), const { shift(1) }, const { shift(-7) }),
-                    modified[(i + 2) % 8],
-                ],
-                ko: [five(plain(1)), swapped(plain(5)), five(swapped(plain(6)))],
-                ki: [inner(4), inner(3), inner(7)],
-            };
-        }
+        *round = Round {
+            kl: [
+                rotate(p, plain(0), const { shift(1) }, const { shift(-7) }),
+                modified[(i + 2) % 8],
+            ],
+            ko: [five(plain(1)), swapped(plain(5)), five(swapped(plain(6)))],
+            ki: [inner(4), inner(3), inner(7)],
+        };
     }
 }
 
 /// See [`Lanes::keystream`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn keystream<const G: usize>(
+fn keystream(
     p: Avx512,
-    schedules: &[Schedule; G],
-    start: &[u64],
-    chain: &mut [u64],
+    schedule: &Schedule,
+    start: &[u64; LANES],
+    chain: &mut [u64; LANES],
     blocks: usize,
-    out: &mut [u64],
+    out: &mut [[u64; BURST]; LANES],
 ) {
-    let start: [_; G] = core::array::from_fn(|group| load(p, &start[64 * group..][..64]));
-    let mut state: [_; G] = core::array::from_fn(|group| load(p, &chain[64 * group..][..64]));
+    let start = load(p, start);
+    let mut state = load(p, chain);
     for number in 0..blocks {
-        for (state, start) in state.iter_mut().zip(&start) {
-            for (state, start) in state.iter_mut().zip(start) {
-                *state = _mm512_xor_si512(*state, *start);
-            }
-            state[7] = _mm512_xor_si512(state[7], _mm512_set1_epi8(number as i8));
+        for (state, start) in state.iter_mut().zip(start) {
+            *state = _mm512_xor_si512(*state, start);
         }
-        encrypt(p, schedules, &mut state);
-        for (group, state) in state.iter().enumerate() {
-            store(p, *state, &mut out[64 * (G * number + group)..][..64]);
+        state[7] = _mm512_xor_si512(state[7], _mm512_set1_epi8(number as i8));
+        state = encrypt(p, schedule, state);
+        // Eight lanes to a vector: such a vector of each block, in the rows of these lanes.
+        for (i, lanes) in lanes_of(p, state).into_iter().enumerate() {
+            // SAFETY: there are eight rows for every vector, and a row is a vector long.
+            unsafe { _mm512_storeu_si512(out.as_mut_ptr().add(8 * i + number).cast(), lanes) }
         }
     }
-    for (group, state) in state.iter().enumerate() {
-        store(p, *state, &mut chain[64 * group..][..64]);
+    for rows in out.chunks_exact_mut(8) {
+        transpose(p, rows.try_into().expect("eight rows"));
+    }
+    store(p, state, chain);
+}
+
+/// Eight rows of eight.
+#[inline(always)]
+fn transpose(_: Avx512, rows: &mut [[u64; 8]; 8]) {
+    // SAFETY: the token proves the features; a row is a vector long.
+    unsafe {
+        let x: [__m512i; 8] = core::array::from_fn(|i| _mm512_loadu_si512(rows[i].as_ptr().cast()));
+        for odd in 0..2 {
+            // Pairs of rows: 128 bits of one column each.
+            let [a, b, c, d] = core::array::from_fn(|i| match odd {
+                0 => _mm512_unpacklo_epi64(x[2 * i], x[2 * i + 1]),
+                _ => _mm512_unpackhi_epi64(x[2 * i], x[2 * i + 1]),
+            });
+            // Columns 0 and 4 (or 1 and 5), then 2 and 6 (or 3 and 7).
+            let low = [_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(c, d, 0x88)];
+            let high = [_mm512_shuffle_i64x2(a, b, 0xDD), _mm512_shuffle_i64x2(c, d, 0xDD)];
+            let columns = [
+                _mm512_shuffle_i64x2(low[0], low[1], 0x88),
+                _mm512_shuffle_i64x2(high[0], high[1], 0x88),
+                _mm512_shuffle_i64x2(low[0], low[1], 0xDD),
+                _mm512_shuffle_i64x2(high[0], high[1], 0xDD),
+            ];
+            for (i, column) in columns.into_iter().enumerate() {
+                _mm512_storeu_si512(rows[2 * i + odd].as_mut_ptr().cast(), column);
+            }
+        }
     }
 }
 
 /// See [`Lanes::absorb`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn absorb<const G: usize>(
+fn absorb(
     p: Avx512,
-    schedules: &[Schedule; G],
-    text: &[u64],
-    counts: &[u64],
-    chain: &mut [u64],
-    sum: &mut [u64],
+    schedule: &Schedule,
+    text: &[[u64; LANES]; BURST],
+    counts: &[u64; LANES],
+    chain: &mut [u64; LANES],
+    sum: &mut [u64; LANES],
     blocks: usize,
 ) {
     // The counts are small: byte 0 of eight.
-    let counts: [_; G] = core::array::from_fn(|group| load(p, &counts[64 * group..][..64])[0]);
-    let mut state: [_; G] = core::array::from_fn(|group| load(p, &chain[64 * group..][..64]));
-    let mut sums: [_; G] = core::array::from_fn(|group| load(p, &sum[64 * group..][..64]));
-    for number in 0..blocks {
-        for (group, state) in state.iter_mut().enumerate() {
-            let text = load(p, &text[64 * (G * number + group)..][..64]);
-            for (state, text) in state.iter_mut().zip(text) {
-                *state = _mm512_xor_si512(*state, text);
-            }
+    let counts = load(p, counts)[0];
+    let mut state = load(p, chain);
+    let mut sums = load(p, sum);
+    for (number, text) in text.iter().enumerate().take(blocks) {
+        for (state, text) in state.iter_mut().zip(load(p, text)) {
+            *state = _mm512_xor_si512(*state, text);
         }
-        encrypt(p, schedules, &mut state);
-        for group in 0..G {
-            let number = _mm512_set1_epi8(number as i8);
-            let lasts = _mm512_movm_epi8(_mm512_cmpgt_epu8_mask(counts[group], number));
-            for (sum, state) in sums[group].iter_mut().zip(state[group]) {
-                *sum = xor_and(p, *sum, state, lasts);
-            }
+        state = encrypt(p, schedule, state);
+        let number = _mm512_set1_epi8(number as i8);
+        let lasts = _mm512_movm_epi8(_mm512_cmpgt_epu8_mask(counts, number));
+        for (sum, state) in sums.iter_mut().zip(state) {
+            *sum = xor_and(p, *sum, state, lasts);
         }
     }
-    for group in 0..G {
-        store(p, state[group], &mut chain[64 * group..][..64]);
-        store(p, sums[group], &mut sum[64 * group..][..64]);
-    }
+    store(p, state, chain);
+    store(p, sums, sum);
 }

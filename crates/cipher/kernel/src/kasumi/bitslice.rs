@@ -36,18 +36,13 @@ impl zeroize::Zeroize for Schedule {
 #[derive(Clone, Copy)]
 pub(super) struct Portable;
 
-impl Lanes<64> for Portable {
+impl Lanes for Portable {
     type Schedule = Schedule;
 
-    fn schedule(self, keys: &[[u8; 16]; 64], schedule: &mut Schedule) {
+    fn schedule(self, keys: &[[u64; 64]; 2], schedule: &mut Schedule) {
         /// TS 35.202, clause 3: what the modified key differs by.
         const C: [u16; 8] = [0x0123, 0x4567, 0x89AB, 0xCDEF, 0xFEDC, 0xBA98, 0x7654, 0x3210];
-        let half = |at: usize| {
-            planes(&from_fn(|lane| {
-                u64::from_le_bytes(keys[lane][at..at + 8].try_into().expect("eight bytes"))
-            }))
-        };
-        let halves = [half(0), half(8)];
+        let halves = [planes(&keys[0]), planes(&keys[1])];
         for i in 0..8 {
             // Word 0 of four is the most significant.
             let from = 16 * (3 - i % 4);
@@ -69,11 +64,11 @@ impl Lanes<64> for Portable {
         start: &[u64; 64],
         chain: &mut [u64; 64],
         blocks: usize,
-        out: &mut [[u64; 64]; 8],
+        out: &mut [[u64; 8]; 64],
     ) {
         let start = planes(start);
         let mut state = planes(chain);
-        for (number, out) in out.iter_mut().enumerate().take(blocks) {
+        for number in 0..blocks {
             for (plane, start) in state.iter_mut().zip(&start) {
                 *plane ^= start;
             }
@@ -81,9 +76,9 @@ impl Lanes<64> for Portable {
                 *plane ^= (number as u64 >> bit & 1).wrapping_neg();
             }
             encrypt(schedule, &mut state);
-            *out = unplanes(state);
-            if number + 1 == blocks {
-                *chain = *out;
+            *chain = unplanes(state);
+            for (out, block) in out.iter_mut().zip(&*chain) {
+                out[number] = *block;
             }
         }
     }
@@ -150,11 +145,8 @@ fn encrypt(schedule: &Schedule, state: &mut [u64; 64]) {
         let f = fl(schedule, i + 1, fo(schedule, i + 1, right));
         left = [xor(left[0], f[0]), xor(left[1], f[1])];
     }
-    for bit in 0..16 {
-        state[48 + bit] = left[0][bit];
-        state[32 + bit] = left[1][bit];
-        state[16 + bit] = right[0][bit];
-        state[bit] = right[1][bit];
+    for (planes, word) in state.chunks_exact_mut(16).zip([right[1], right[0], left[1], left[0]]) {
+        planes.copy_from_slice(&word);
     }
 }
 

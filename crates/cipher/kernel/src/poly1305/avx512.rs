@@ -7,11 +7,9 @@
 
 use std::arch::x86_64::*;
 
-use lookaside_simd::Avx512;
-use zeroize::{Zeroize, Zeroizing};
-
-use super::scalar::{self, MASK_42, MASK_44, State, multiply};
+use super::scalar::{MASK_42, MASK_44, State, multiply};
 use super::{Authenticated, BLOCK};
+use lookaside_simd::Avx512;
 
 /// Messages side by side.
 pub(super) const LANES: usize = 8;
@@ -52,116 +50,155 @@ pub(super) fn absorb<'a>(_: Avx512, state: &mut State, data: &'a [u8]) -> &'a [u
     if data.len() < SHORT {
         return data;
     }
-    let (now, rest) = data.split_at(data.len() / (LANES * BLOCK) * (LANES * BLOCK));
+    let (now, rest) = data.split_at(data.len() / GROUP * GROUP);
     // SAFETY: the token proves the features.
     unsafe { absorb_avx512(state, now) };
     rest
 }
 
-/// Bytes that a lane takes in: a body in steps of four blocks, and a last step of at most four.
+/// Bytes that a lane takes in: steps of four blocks, and a last step of less, or of four with what is
+/// put behind the bytes.
+#[derive(Clone, Copy)]
 struct Part {
-    body: *const u8,
-    /// The bytes of the body; those that the last step lacks are zeros.
+    data: *const u8,
     len: usize,
+    /// Steps before the last.
     steps: usize,
-    /// The last step: its blocks stand at the end.
-    tail: [u8; STEP_BYTES],
-    tail_blocks: usize,
-    /// The bit above the last block.
-    last_pad: u64,
+    /// Blocks of the last step: they stand at its end.
+    last_blocks: usize,
+    end: End,
+}
+
+/// What is put behind the bytes.
+#[derive(Clone, Copy)]
+enum End {
+    /// Zeros up to a whole block.
+    Zeros,
+    /// Zeros up to a whole block, and a block of these two numbers.
+    Lengths(usize, usize),
+    /// After an odd block one bit, which then has none above it.
+    Bit,
 }
 
 impl Part {
-    fn new(data: &[u8], blocks: usize, tail_blocks: usize) -> Part {
-        let steps = blocks / STEP;
-        let len = data.len().min(steps * STEP_BYTES);
-        let mut tail = [0; STEP_BYTES];
-        let rest = &data[len..];
-        tail[STEP_BYTES - tail_blocks * BLOCK..][..rest.len()].copy_from_slice(rest);
-        Part { body: data.as_ptr(), len, steps, tail, tail_blocks, last_pad: PAD }
+    fn new(data: &[u8], end: End) -> Part {
+        let (whole, odd) = (data.len() / BLOCK, usize::from(!data.len().is_multiple_of(BLOCK)));
+        let (steps, last_blocks) = match end {
+            End::Zeros => ((whole + odd) / STEP, (whole + odd) % STEP),
+            End::Lengths(..) => ((whole + odd) / STEP, (whole + odd) % STEP + 1),
+            // The bit needs the last step, which has the odd block.
+            End::Bit => (whole / STEP, whole % STEP + odd),
+        };
+        Part { data: data.as_ptr(), len: data.len(), steps, last_blocks, end }
     }
 
-    /// Filled up with zeros.
-    fn padded(data: &[u8]) -> Part {
-        let blocks = data.len().div_ceil(BLOCK);
-        Part::new(data, blocks, blocks % STEP)
-    }
-
-    /// Filled up with zeros, and one more block.
-    fn padded_then(data: &[u8], last: &[u8; BLOCK]) -> Part {
-        let blocks = data.len().div_ceil(BLOCK);
-        let mut part = Part::new(data, blocks, blocks % STEP + 1);
-        part.tail[STEP_BYTES - BLOCK..].copy_from_slice(last);
-        part
-    }
-
-    /// A message of its own: the bit stands above the last byte.
-    fn message(data: &[u8]) -> Part {
-        let blocks = data.len() / BLOCK;
-        let odd = data.len() % BLOCK;
-        let mut part = Part::new(data, blocks, blocks % STEP + usize::from(odd > 0));
-        if odd > 0 {
-            part.tail[STEP_BYTES - BLOCK + odd] = 1;
-            part.last_pad = 0;
+    /// What an AEAD's message has after the additional data, or another's all.
+    fn text(item: &Authenticated<'_>) -> Part {
+        match item.aead {
+            true => Part::new(item.text, End::Lengths(item.aad.len(), item.text.len())),
+            false => Part::new(item.text, End::Bit),
         }
-        part
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2")]
 unsafe fn by_side_avx512(items: &mut [Authenticated<'_>]) {
-    let count = items.len();
     // Lanes without a message do the first again.
-    let item = |j: usize| if j < count { j } else { 0 };
-    let mut r = Zeroizing::new([[0u64; LANES]; 3]);
-    for j in 0..LANES {
-        let limbs = scalar::r(items[item(j)].key);
-        for i in 0..3 {
-            r[i][j] = limbs[i];
-        }
+    let item = |j: usize| if j < items.len() { j } else { 0 };
+    let mut keys = [_mm512_setzero_si512(); LANES];
+    for (j, key) in keys.iter_mut().enumerate() {
+        // SAFETY: 32 bytes of a key.
+        *key = unsafe { _mm512_maskz_loadu_epi64(0x0f, items[item(j)].key.as_ptr().cast()) };
     }
-    let r1 = power(load(&r));
+    // Columns 0 and 1: the halves of r, of which RFC 8439, 2.5, clears some bits.
+    let columns = transpose(&keys);
+    let low = _mm512_and_si512(columns[0], _mm512_set1_epi64(0x0fff_fffc_0fff_ffff));
+    let high = _mm512_and_si512(columns[1], _mm512_set1_epi64(0x0fff_fffc_0fff_fffc));
+    let r1 = power(split(low, high, _mm512_setzero_si512()));
     let r2 = power(product(&r1.r, &r1));
     let r3 = power(product(&r2.r, &r1));
     let r4 = power(product(&r2.r, &r2));
     let powers = [r4, r3, r2, r1];
     let mut h = [_mm512_setzero_si512(); 3];
+    let mut parts = [Part::new(&[], End::Zeros); LANES];
     if items.iter().any(|item| !item.aad.is_empty()) {
-        let parts: [Part; LANES] = std::array::from_fn(|j| Part::padded(items[item(j)].aad));
-        // SAFETY: the parts' bodies are borrowed.
+        for (j, part) in parts.iter_mut().enumerate() {
+            *part = Part::new(items[item(j)].aad, End::Zeros);
+        }
+        // SAFETY: the parts' bytes are borrowed.
         h = unsafe { take_in(h, &powers, &parts) };
     }
-    let parts: [Part; LANES] = std::array::from_fn(|j| {
-        let item = &items[item(j)];
-        match item.aead {
-            true => Part::padded_then(item.text, &item.lengths()),
-            false => Part::message(item.text),
-        }
-    });
-    // SAFETY: the parts' bodies are borrowed.
-    h = unsafe { take_in(h, &powers, &parts) };
-    let mut limbs = store(&h);
-    for (j, item) in items.iter_mut().enumerate() {
-        let (_, s) = item.key.split_last_chunk().expect("16 of 32 bytes");
-        item.tag = scalar::tag([limbs[0][j], limbs[1][j], limbs[2][j]], u128::from_le_bytes(*s));
+    for (j, part) in parts.iter_mut().enumerate() {
+        *part = Part::text(&items[item(j)]);
     }
-    limbs.zeroize();
+    // SAFETY: the parts' bytes are borrowed.
+    h = unsafe { take_in(h, &powers, &parts) };
+    for (item, tag) in items.iter_mut().zip(tags(&h, columns[2], columns[3])) {
+        item.tag = tag;
+    }
+}
+
+/// See [`scalar::tag`](super::scalar::tag); `s` as its halves.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn tags(h: &Limbs, s_low: __m512i, s_high: __m512i) -> [[u8; BLOCK]; LANES] {
+    let mask_44 = _mm512_set1_epi64(MASK_44 as i64);
+    let mask_42 = _mm512_set1_epi64(MASK_42 as i64);
+    let [mut h0, mut h1, mut h2] = *h;
+    for _ in 0..2 {
+        h1 = _mm512_add_epi64(h1, _mm512_srli_epi64::<44>(h0));
+        h2 = _mm512_add_epi64(h2, _mm512_srli_epi64::<44>(h1));
+        let top = _mm512_srli_epi64::<42>(h2);
+        let top_5 = _mm512_add_epi64(top, _mm512_slli_epi64::<2>(top));
+        h0 = _mm512_add_epi64(_mm512_and_si512(h0, mask_44), top_5);
+        h1 = _mm512_and_si512(h1, mask_44);
+        h2 = _mm512_and_si512(h2, mask_42);
+    }
+    // Now below 2^130, but for 5 in the lowest limb at most; with 5 more, 2^130 is reached exactly
+    // where the number is not below 2^130 - 5.
+    let g0 = _mm512_add_epi64(h0, _mm512_set1_epi64(5));
+    let g1 = _mm512_add_epi64(h1, _mm512_srli_epi64::<44>(g0));
+    let g2 = _mm512_add_epi64(h2, _mm512_srli_epi64::<44>(g1));
+    let take = _mm512_test_epi64_mask(g2, _mm512_set1_epi64(1 << 42));
+    h1 = _mm512_add_epi64(h1, _mm512_srli_epi64::<44>(h0));
+    h2 = _mm512_add_epi64(h2, _mm512_srli_epi64::<44>(h1));
+    h0 = _mm512_and_si512(_mm512_mask_mov_epi64(h0, take, g0), mask_44);
+    h1 = _mm512_and_si512(_mm512_mask_mov_epi64(h1, take, g1), mask_44);
+    h2 = _mm512_and_si512(_mm512_mask_mov_epi64(h2, take, g2), mask_42);
+    let low = _mm512_or_si512(h0, _mm512_slli_epi64::<44>(h1));
+    let high = _mm512_or_si512(_mm512_srli_epi64::<20>(h1), _mm512_slli_epi64::<24>(h2));
+    let low = _mm512_add_epi64(low, s_low);
+    let carry = _mm512_cmplt_epu64_mask(low, s_low);
+    let high = _mm512_add_epi64(high, s_high);
+    let high = _mm512_mask_add_epi64(high, carry, high, _mm512_set1_epi64(1));
+    // Lanes 0 2 4 6, then 1 3 5 7.
+    let halves = [_mm512_unpacklo_epi64(low, high), _mm512_unpackhi_epi64(low, high)];
+    let mut out = [[0; BLOCK]; LANES];
+    for (odd, half) in halves.into_iter().enumerate() {
+        let mut tags = [[0; BLOCK]; LANES / 2];
+        // SAFETY: 64 bytes.
+        unsafe { _mm512_storeu_si512(tags.as_mut_ptr().cast(), half) };
+        for (i, tag) in tags.into_iter().enumerate() {
+            out[2 * i + odd] = tag;
+        }
+    }
+    out
 }
 
 /// The values after `parts`.
 ///
 /// # Safety
-/// Every part's body is valid for its length.
+/// Every part's bytes are valid.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2")]
 unsafe fn take_in(mut h: Limbs, powers: &[Power; STEP], parts: &[Part; LANES]) -> Limbs {
-    let all = parts.iter().map(|part| part.len / STEP_BYTES).min().unwrap_or(0);
+    let all = parts.iter().map(|part| (part.len / STEP_BYTES).min(part.steps)).min().unwrap_or(0);
     let steps = parts.iter().map(|part| part.steps).max().unwrap_or(0);
     let pad = _mm512_set1_epi64(PAD as i64);
     for step in 0..all {
         let mut rows = [_mm512_setzero_si512(); LANES];
         for (row, part) in rows.iter_mut().zip(parts) {
-            // SAFETY: the caller's: the body has this step and all its bytes.
-            *row = unsafe { _mm512_loadu_si512(part.body.add(step * STEP_BYTES).cast()) };
+            // SAFETY: the caller's: the part has this step and all its bytes.
+            *row = unsafe { _mm512_loadu_si512(part.data.add(step * STEP_BYTES).cast()) };
         }
         let blocks = blocks(&rows, &[pad; STEP]);
         h = reduce(&sum(&blocks, &h, powers));
@@ -174,34 +211,54 @@ unsafe fn take_in(mut h: Limbs, powers: &[Power; STEP], parts: &[Part; LANES]) -
                 begin |= 1 << j;
                 let at = step * STEP_BYTES;
                 let mask = !0 >> (STEP_BYTES - (part.len - at).min(STEP_BYTES));
-                // SAFETY: the caller's: the mask covers what is left of the body, of which a step
+                // SAFETY: the caller's: the mask covers what is left of the part, of which a step
                 // that counts has a byte at least.
-                *row = unsafe { _mm512_maskz_loadu_epi8(mask, part.body.add(at).cast()) };
+                *row = unsafe { _mm512_maskz_loadu_epi8(mask, part.data.add(at).cast()) };
             }
         }
         let blocks = blocks(&rows, &[pad; STEP]);
         h = some(&blocks, &h, powers, [begin, 0, 0, 0]);
     }
     let mut rows = [_mm512_setzero_si512(); LANES];
-    let mut begin = [0u8; STEP];
-    let mut pads = [[0u64; LANES]; STEP];
+    let (mut begin, mut without_pad) = ([0u8; STEP], 0u8);
     for (j, (row, part)) in rows.iter_mut().zip(parts).enumerate() {
-        // SAFETY: the tail is 64 bytes.
-        *row = unsafe { _mm512_loadu_si512(part.tail.as_ptr().cast()) };
-        for i in STEP - part.tail_blocks..STEP {
-            pads[i][j] = PAD;
+        // Where the blocks begin in the step, and how many bytes they have.
+        let from = STEP_BYTES - part.last_blocks * BLOCK;
+        let len = part.len - part.len.min(part.steps * STEP_BYTES);
+        if len > 0 {
+            let mask = (!0 >> (STEP_BYTES - len)) << from;
+            // SAFETY: the mask covers the part's last `len` bytes; what it does not cover is not read.
+            *row = unsafe {
+                _mm512_maskz_loadu_epi8(
+                    mask,
+                    part.data.add(part.len - len).wrapping_sub(from).cast(),
+                )
+            };
         }
-        if part.tail_blocks > 0 {
-            begin[STEP - part.tail_blocks] |= 1 << j;
-            pads[STEP - 1][j] = part.last_pad;
+        match part.end {
+            End::Zeros => {}
+            End::Lengths(a, b) => {
+                let lengths = _mm_set_epi64x(b as i64, a as i64);
+                *row = _mm512_inserti64x2::<3>(*row, lengths);
+            }
+            End::Bit if len % BLOCK > 0 => {
+                *row = _mm512_mask_set1_epi8(*row, 1 << (from + len), 1);
+                without_pad |= 1 << j;
+            }
+            End::Bit => {}
+        }
+        if part.last_blocks > 0 {
+            begin[STEP - part.last_blocks] |= 1 << j;
         }
     }
-    let mut pad_vectors = [pad; STEP];
-    for (vector, pads) in pad_vectors.iter_mut().zip(&pads) {
-        // SAFETY: 64 bytes.
-        *vector = unsafe { _mm512_loadu_si512(pads.as_ptr().cast()) };
+    let mut pads = [pad; STEP];
+    let mut busy = 0;
+    for (i, (pads, begin)) in pads.iter_mut().zip(begin).enumerate() {
+        busy |= begin;
+        let mask = if i == STEP - 1 { busy & !without_pad } else { busy };
+        *pads = _mm512_maskz_mov_epi64(mask, pad);
     }
-    some(&blocks(&rows, &pad_vectors), &h, powers, begin)
+    some(&blocks(&rows, &pads), &h, powers, begin)
 }
 
 /// A step in which lane `j` begins with block `i` if bit `j` of `begin[i]` is set, and keeps its
@@ -250,9 +307,9 @@ fn accumulate(sum: &mut Sum, a: &Limbs, b: &Power) {
     let [r1_20, r2_20] = b.r_20;
     // By rows of the product: limb i of `a` meets the limbs of `b` that carry it to limb k.
     for (a, b) in [(a[0], [r0, r1, r2]), (a[1], [r2_20, r0, r1]), (a[2], [r1_20, r2_20, r0])] {
-        for k in 0..3 {
-            sum.low[k] = _mm512_madd52lo_epu64(sum.low[k], a, b[k]);
-            sum.high[k] = _mm512_madd52hi_epu64(sum.high[k], a, b[k]);
+        for ((low, high), b) in sum.low.iter_mut().zip(&mut sum.high).zip(b) {
+            *low = _mm512_madd52lo_epu64(*low, a, b);
+            *high = _mm512_madd52hi_epu64(*high, a, b);
         }
     }
 }
@@ -294,14 +351,13 @@ fn product(a: &Limbs, b: &Power) -> Limbs {
 }
 
 #[inline]
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512f,avx512ifma")]
 fn power(r: Limbs) -> Power {
-    // 20 = 16 + 4.
-    let mut out = Power { r, r_20: [r[1], r[2]] };
-    for limb in &mut out.r_20 {
-        *limb = _mm512_add_epi64(_mm512_slli_epi64::<4>(*limb), _mm512_slli_epi64::<2>(*limb));
-    }
-    out
+    // A product and not shifts, which the compiler would make into a slower one of 64 bits.
+    let (zero, twenty) = (_mm512_setzero_si512(), _mm512_set1_epi64(20));
+    let r_20 =
+        [_mm512_madd52lo_epu64(zero, r[1], twenty), _mm512_madd52lo_epu64(zero, r[2], twenty)];
+    Power { r, r_20 }
 }
 
 #[inline]
@@ -318,17 +374,6 @@ fn load(lanes: &[[u64; LANES]; 3]) -> Limbs {
     for (out, lanes) in out.iter_mut().zip(lanes) {
         // SAFETY: 64 bytes.
         *out = unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) };
-    }
-    out
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn store(limbs: &Limbs) -> [[u64; LANES]; 3] {
-    let mut out = [[0; LANES]; 3];
-    for (out, limbs) in out.iter_mut().zip(limbs) {
-        // SAFETY: 64 bytes.
-        unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), *limbs) };
     }
     out
 }
@@ -384,11 +429,26 @@ fn transpose(rows: &[__m512i; LANES]) -> [__m512i; 8] {
     out
 }
 
+/// Eight blocks, one for each lane.
+const GROUP: usize = LANES * BLOCK;
+
+/// The limbs of the eight blocks at `at`, in lanes of the order 0 4 1 5 2 6 3 7.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vbmi2")]
+fn group(data: &[u8], at: usize) -> Limbs {
+    let group = data[at..at + GROUP].as_ptr();
+    // SAFETY: two vectors within the group.
+    let (a, b) = unsafe {
+        (_mm512_loadu_si512(group.cast()), _mm512_loadu_si512(group.add(GROUP / 2).cast()))
+    };
+    let pad = _mm512_set1_epi64(PAD as i64);
+    split(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b), pad)
+}
+
 /// Takes in whole groups of eight blocks: block `8i + j` in lane `j`, the steps by `r^8`, and at the
 /// end lane `j` by `r^(8 - j)`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2")]
 fn absorb_avx512(state: &mut State, data: &[u8]) {
-    const GROUP: usize = LANES * BLOCK;
     // r^1 to r^8 and r^16 to r^32; depth matters more than number.
     let r1 = state.r;
     let r2 = multiply(r1, r1);
@@ -397,21 +457,9 @@ fn absorb_avx512(state: &mut State, data: &[u8]) {
     let (r7, r8) = (multiply(r4, r3), multiply(r4, r4));
     let by_8 = power(broadcast(&r8));
     let h = load(&state.h.map(|limb| [limb, 0, 0, 0, 0, 0, 0, 0]));
-    let pad = _mm512_set1_epi64(PAD as i64);
-    // SAFETY: `at + GROUP` is at most the data's length wherever this is used.
-    let group = |at: usize| unsafe { data.as_ptr().add(at).cast::<__m512i>() };
-    macro_rules! group {
-        ($at:expr) => {{
-            // SAFETY: two vectors within the data.
-            let (a, b) =
-                unsafe { (_mm512_loadu_si512(group($at)), _mm512_loadu_si512(group($at).add(1))) };
-            // The lanes are blocks 0 4 1 5 2 6 3 7.
-            split(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b), pad)
-        }};
-    }
     // The newest group waits for its factor, which the next step brings: the last has others. Lane 0
     // of the first group is where the value so far is added.
-    let mut h = add(&h, &group!(0));
+    let mut h = add(&h, &group(data, 0));
     let mut at = GROUP;
     if data.len() - at >= STEP * GROUP {
         let r16 = multiply(r8, r8);
@@ -420,17 +468,18 @@ fn absorb_avx512(state: &mut State, data: &[u8]) {
         let (by_24, by_32) = (power(broadcast(&r24)), power(broadcast(&r32)));
         while data.len() - at >= STEP * GROUP {
             // h r^32 + m0 r^24 + m1 r^16 + m2 r^8 + m3.
-            let mut sum = Sum { low: group!(at + 3 * GROUP), high: [_mm512_setzero_si512(); 3] };
-            accumulate(&mut sum, &group!(at), &by_24);
-            accumulate(&mut sum, &group!(at + GROUP), &by_16);
-            accumulate(&mut sum, &group!(at + 2 * GROUP), &by_8);
+            let mut sum =
+                Sum { low: group(data, at + 3 * GROUP), high: [_mm512_setzero_si512(); 3] };
+            accumulate(&mut sum, &group(data, at), &by_24);
+            accumulate(&mut sum, &group(data, at + GROUP), &by_16);
+            accumulate(&mut sum, &group(data, at + 2 * GROUP), &by_8);
             accumulate(&mut sum, &h, &by_32);
             h = reduce(&sum);
             at += STEP * GROUP;
         }
     }
     while at < data.len() {
-        h = add(&product(&h, &by_8), &group!(at));
+        h = add(&product(&h, &by_8), &group(data, at));
         at += GROUP;
     }
     // The lanes are blocks 0 4 1 5 2 6 3 7 of each group.

@@ -86,6 +86,15 @@ impl State {
         self.h = multiply(h, self.r);
     }
 
+    /// The whole blocks of `data`; returns the rest.
+    pub fn blocks<'a>(&mut self, data: &'a [u8]) -> &'a [u8] {
+        let (blocks, tail) = data.as_chunks();
+        for block in blocks {
+            self.block(block, 1);
+        }
+        tail
+    }
+
     /// The last bytes of a message, less than a block.
     pub fn last(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {

@@ -137,7 +137,7 @@ impl<const B: usize> Packet<B> {
 pub fn batches<const B: usize>(numbers: &mut Numbers, unit: usize) -> Vec<Vec<Packet<B>>> {
     let mut batches = Vec::new();
     // Each length alone.
-    for units in (0..=2100 / unit).step_by((16 / unit).max(1)) {
+    for units in (0..=2100 / unit).step_by((16 / unit).max(1) + 1) {
         batches.push(vec![Packet::new(numbers, 1, units * unit)]);
     }
     for count in 1..=40 {

@@ -1,0 +1,98 @@
+//! Proves under valgrind that no branch and no address of opening a TLS record depends on a secret.
+//!
+//! How is said in `crates/pke/kernel/valgrind/main.rs`, which does the same for public-key kernels: keys,
+//! payloads, MACs and paddings are marked as undefined, and memcheck must not complain. With `--leaky`
+//! the same is done to an opening that asks too early, where it has to.
+//!
+//! Run by `scripts/secrets`.
+
+// What marks and asks is that of the other program.
+#[allow(dead_code)]
+#[path = "../../pke/kernel/valgrind/memcheck.rs"]
+mod memcheck;
+mod sha;
+
+use std::process::exit;
+
+use lookaside_cipher::tls::{HEADER, Mac};
+use sha::Hash;
+
+fn main() {
+    if !memcheck::is_here() {
+        eprintln!("secrets: proves nothing without valgrind: see scripts/secrets");
+        exit(2);
+    }
+    if std::env::args().any(|argument| argument == "--leaky") {
+        report("a record whose padding is told", leaky);
+    } else {
+        report("TLS record, SHA-1", opening::<[u32; 5]>);
+        report("TLS record, SHA-256", opening::<[u32; 8]>);
+        report("TLS record, SHA-384", opening::<[u64; 8]>);
+    }
+    exit(i32::from(memcheck::errors() > 0));
+}
+
+/// Runs one operation, and says whether valgrind complained. With a text as argument, only those
+/// with it in their names.
+fn report(name: &str, operation: impl FnOnce()) {
+    if std::env::args().skip(1).any(|text| !text.starts_with("--") && !name.contains(&text)) {
+        return;
+    }
+    let before = memcheck::errors();
+    operation();
+    match memcheck::errors() - before {
+        0 => println!("secrets: {name}: no branch, no address"),
+        errors => println!("secrets: {name}: LEAKS in {errors} places"),
+    }
+}
+
+const HEADER_BYTES: [u8; HEADER] = [0, 0, 0, 0, 0, 0, 1, 9, 23, 3, 3, 0, 0];
+
+/// HMAC's states of a key that is secret.
+fn states<H: Hash>() -> [H; 2] {
+    [0x36, 0x5c].map(|pad| {
+        let mut block = vec![pad; H::BLOCK];
+        block[..H::MAC].fill(0x42 ^ pad);
+        memcheck::make_undefined(&mut block);
+        let mut state = H::START;
+        state.compress(&block);
+        state
+    })
+}
+
+/// Genuine records and others, short and long, with short and long padding.
+fn opening<H: Hash>() {
+    let states = states::<H>();
+    let mac = Mac { inner: &states[0], outer: &states[1], compress: H::compress };
+    for (len, payload) in [(64, 0), (64, 5), (320, 100), (512, 400), (768, 500), (1040, 990)] {
+        for damaged in [None, Some(0), Some(payload), Some(payload + H::MAC), Some(len - 1)] {
+            let mut record = vec![0x5a; len];
+            mac.seal(&HEADER_BYTES, &mut record, payload).expect("lengths that fit");
+            if let Some(at) = damaged {
+                record[at] ^= 1;
+            }
+            memcheck::make_undefined(&mut record);
+            let verdict = mac.judge(&HEADER_BYTES, &record).expect("a length that records have");
+            // What everybody sees in the end.
+            let mut genuine = verdict.genuine.to_le_bytes();
+            assert!(memcheck::is_undefined(&mut genuine), "the verdict depends on no secret");
+            memcheck::make_defined(&mut genuine);
+            assert_eq!(genuine == [0xff; 4], damaged.is_none(), "{len} {payload} {damaged:?}");
+            let mut found = verdict.payload.to_le_bytes();
+            memcheck::make_defined(&mut found);
+            if damaged.is_none() {
+                assert_eq!(u32::from_le_bytes(found) as usize, payload);
+            }
+        }
+    }
+}
+
+/// Tells whether the padding is good before the MAC is looked at.
+fn leaky() {
+    let mut record = [7; 64];
+    memcheck::make_undefined(&mut record);
+    let padding = usize::from(std::hint::black_box(record)[63]);
+    if padding < 64 {
+        println!("secrets: the padding fits");
+    }
+}
