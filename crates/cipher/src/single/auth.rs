@@ -198,6 +198,10 @@ impl Key {
     pub(crate) fn restart(&self, state: &mut State, iv: &[u8]) -> Result<(), Error> {
         match (&self.kind, state) {
             (Kind::Gmac { .. }, State::Gmac(gcm)) => gcm.start(iv, true),
+            (Kind::Plain(hash) | Kind::Nested { inner: hash, .. }, State::Hash(state)) => {
+                state.restart(hash);
+                Ok(())
+            }
             (_, state) => {
                 *state = self.begin(iv)?;
                 Ok(())

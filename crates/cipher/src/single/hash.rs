@@ -138,6 +138,16 @@ impl HashState {
         HashState { hash, buffered: 0, length: 0, words, buffer: [0; MAX_BLOCK] }
     }
 
+    /// Goes back to where `from`, of the same hash, stands: what a short message would pay for a copy
+    /// of all of it is most of its time.
+    pub(crate) fn restart(&mut self, from: &HashState) {
+        self.buffer[..self.buffered].zeroize();
+        self.words = from.words;
+        self.length = from.length;
+        self.buffered = from.buffered;
+        self.buffer[..from.buffered].copy_from_slice(&from.buffer[..from.buffered]);
+    }
+
     /// More text.
     pub(crate) fn update(&mut self, cpu: &Cpu, mut text: &[u8]) {
         let block = self.hash.block_len();

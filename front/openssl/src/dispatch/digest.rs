@@ -41,6 +41,9 @@ pub trait Message: Send + Sized + 'static {
 
     /// Counts what was counted in the value alone.
     fn settle(&mut self, provider: &Provider);
+
+    /// Whoever had it is done with it.
+    fn end(self);
 }
 
 /// The functions of one algorithm, by its place in the list.
@@ -77,11 +80,12 @@ unsafe extern "C" fn freectx<T: Message>(object: *mut c_void) {
         return;
     }
     // SAFETY: see above; freed once.
-    unsafe {
-        let Object { provider, value } = Object::<T>::at(object);
-        wall(|| value.settle(provider));
-        Object::<T>::free(object);
-    }
+    let object = unsafe { Box::from_raw(object.cast::<Object<T>>()) };
+    wall(|| {
+        let Object { provider, mut value } = *object;
+        value.settle(&provider);
+        value.end();
+    });
 }
 
 unsafe extern "C" fn dupctx<T: Message>(object: *mut c_void) -> *mut c_void {
@@ -153,6 +157,7 @@ unsafe extern "C" fn digest<T: Message, const SPEC: usize>(
         message.update(provider, text)?;
         message.finish(provider, room)?;
         message.settle(provider);
+        message.end();
         if !out_len.is_null() {
             // SAFETY: room for a length.
             unsafe { *out_len = SPECS[SPEC].len };

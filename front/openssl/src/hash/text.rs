@@ -1,11 +1,13 @@
 //! A message in progress.
 
+use core::cell::RefCell;
+
 use lookaside::{Auth, Hash, Op, Running};
 use zeroize::Zeroizing;
 
 use super::{
     aside::{self, Place},
-    list::Spec,
+    list::{SPECS, Spec},
 };
 use crate::{
     dispatch::digest::Message,
@@ -21,7 +23,42 @@ use crate::{
 pub struct Text {
     spec: &'static Spec,
     running: Option<Box<dyn Running>>,
+    /// Whether nothing was hashed since it was restarted.
+    fresh: bool,
     count: Count,
+}
+
+/// States that a thread keeps for its next messages. `EVP_Digest` makes an object for each message,
+/// and to allocate a state took longer than to hash 16 bytes.
+///
+/// A state belongs to the device, which all providers of a process share.
+const KEPT: usize = 2;
+
+/// One algorithm's.
+type Kept = [Option<Box<dyn Running>>; KEPT];
+
+thread_local! {
+    static STATES: RefCell<[Kept; SPECS.len()]> =
+        const { RefCell::new([const { [const { None }; KEPT] }; SPECS.len()]) };
+}
+
+/// A state that was kept. Never inlined: a job may go on in another thread.
+#[inline(never)]
+fn kept(spec: &Spec) -> Option<Box<dyn Running>> {
+    let take = |states: &RefCell<[Kept; SPECS.len()]>| {
+        states.borrow_mut()[spec.index].iter_mut().find_map(Option::take)
+    };
+    STATES.try_with(take).ok().flatten()
+}
+
+/// Keeps a state that was restarted: it tells nothing of its message.
+#[inline(never)]
+fn keep(spec: &Spec, state: Box<dyn Running>) {
+    let _ = STATES.try_with(|states| {
+        if let Some(place) = states.borrow_mut()[spec.index].iter_mut().find(|p| p.is_none()) {
+            *place = Some(state);
+        }
+    });
 }
 
 /// Whether the runtime has a digest, on this machine.
@@ -53,21 +90,24 @@ impl Text {
 impl Message for Text {
     #[inline]
     fn new(spec: &'static Spec) -> Text {
-        Text { spec, running: None, count: Count::default() }
+        let running = kept(spec);
+        Text { spec, fresh: running.is_some(), running, count: Count::default() }
     }
 
     #[inline]
     fn duplicate(&self) -> Text {
         let running = self.running.as_ref().map(|running| running.duplicate());
-        Text { spec: self.spec, running, count: Count::default() }
+        Text { spec: self.spec, running, fresh: self.fresh, count: Count::default() }
     }
 
     #[inline]
     fn start(&mut self, provider: &Provider) -> Result<()> {
         match &mut self.running {
+            Some(_) if self.fresh => {}
             Some(running) => running.restart(Op::Digest, &[])?,
             none => *none = Some(provider.digest(self.spec)?.start(Op::Digest, &[])?),
         }
+        self.fresh = true;
         Ok(())
     }
 
@@ -78,11 +118,13 @@ impl Message for Text {
             pace: self.spec.pace,
             kind: Kind::new(self.spec.index, self.spec.pace.needs),
         };
+        self.fresh = false;
         aside::update(provider, &place, &mut self.running, text, (&mut self.count, self.spec))
     }
 
     #[inline]
     fn finish(&mut self, _: &Provider, digest: &mut [u8]) -> Result<()> {
+        self.fresh = false;
         self.running.as_mut().ok_or(Reason::NotInitialised)?.finish(digest)?;
         Ok(())
     }
@@ -96,6 +138,14 @@ impl Message for Text {
         match params.octets(c"ssl3-ms")? {
             Some(secret) if self.spec.hash == Hash::Sha1 => self.ssl3(provider, secret),
             _ => Ok(()),
+        }
+    }
+
+    fn end(mut self) {
+        if let Some(mut running) = self.running.take()
+            && (self.fresh || running.restart(Op::Digest, &[]).is_ok())
+        {
+            keep(self.spec, running);
         }
     }
 

@@ -9,6 +9,7 @@ use std::{
 };
 
 pub mod cipher;
+pub mod digest;
 pub mod task;
 
 pub type Ptr = *mut c_void;
