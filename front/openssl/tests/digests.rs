@@ -189,22 +189,6 @@ fn one_to_75_jobs() {
     }
 }
 
-/// Resumes jobs in turn, as event loops do, until all are done.
-fn run_all(jobs: &mut [Task]) {
-    let mut live: Vec<usize> = (0..jobs.len()).collect();
-    let mut passes = 0;
-    while !live.is_empty() {
-        live.retain(|&i| {
-            if let [fd] = jobs[i].fds()[..] {
-                wait_readable(fd);
-            }
-            !jobs[i].go()
-        });
-        passes += 1;
-        assert!(passes < 10_000, "a job is never done");
-    }
-}
-
 /// As many as gain run side by side; too few run at once, and hardly any of them pauses.
 #[test]
 fn company_decides() {

@@ -141,16 +141,16 @@ pub struct Mac {
 /// What a MAC is told beside its key: names with texts or bytes.
 #[derive(Clone, Copy)]
 pub enum Setting<'a> {
-    Text(&'static CStr, &'a str),
+    Text(&'static CStr, &'a CStr),
     Bytes(&'static CStr, &'a [u8]),
     Size(&'static CStr, &'a usize),
 }
 
-/// An array of parameters; texts need no NUL where their length is given.
+/// An array of parameters.
 pub fn params(settings: &[Setting]) -> Vec<Param> {
     let row = |setting: &Setting| {
         let (key, data_type, data, data_size): (_, _, *const u8, _) = match setting {
-            Setting::Text(key, text) => (key, 4, text.as_ptr(), text.len()),
+            Setting::Text(key, text) => (key, 4, text.as_ptr().cast(), text.count_bytes()),
             Setting::Bytes(key, bytes) => (key, 5, bytes.as_ptr(), bytes.len()),
             Setting::Size(key, n) => (key, 2, ptr::from_ref(*n).cast(), size_of::<usize>()),
         };
