@@ -6,7 +6,7 @@
 //! medians of the rounds. Before anything is measured, all contenders' bytes are compared.
 //!
 //! Options: `--out DIR` (CSV files), `--rounds N`, `--only NAME` (a part of an algorithm's name),
-//! `--threads` (also rates with 1 to as many engines as there are CPUs), `--calls` (one request for
+//! `--contender N` and `--bytes N` (only one of the four, one size: for profiles), `--threads` (also rates with 1 to as many engines as there are CPUs), `--calls` (one request for
 //! cipher and MAC against two).
 #![allow(unsafe_code)]
 
@@ -36,18 +36,30 @@ pub(crate) struct Options {
     out: Option<PathBuf>,
     rounds: usize,
     only: Option<String>,
+    contender: Option<usize>,
+    bytes: Option<usize>,
     threads: bool,
     calls: bool,
 }
 
 fn options() -> Options {
-    let mut o = Options { out: None, rounds: 5, only: None, threads: false, calls: false };
+    let mut o = Options {
+        out: None,
+        rounds: 5,
+        only: None,
+        contender: None,
+        bytes: None,
+        threads: false,
+        calls: false,
+    };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match &*arg {
             "--out" => o.out = args.next().map(PathBuf::from),
             "--rounds" => o.rounds = args.next().and_then(|n| n.parse().ok()).unwrap_or(5),
             "--only" => o.only = args.next(),
+            "--contender" => o.contender = args.next().and_then(|n| n.parse().ok()),
+            "--bytes" => o.bytes = args.next().and_then(|n| n.parse().ok()),
             "--threads" => o.threads = true,
             "--calls" => o.calls = true,
             // What cargo adds.
@@ -126,7 +138,7 @@ fn main() {
     );
     for a in ALL.iter().filter(|a| o.only.as_ref().is_none_or(|only| a.name.contains(&**only))) {
         println!("{}", a.name);
-        for len in SIZES {
+        for len in SIZES.into_iter().filter(|&len| o.bytes.is_none_or(|only| only == len)) {
             let mut requests = Ours::new(&runtime, a, len, false);
             let mut burst = Ours::new(&runtime, a, len, true);
             let (mut bare, mut openssl) = (Rival::bare(a, len), Rival::openssl(a, len));
@@ -142,6 +154,11 @@ fn main() {
                 bare.as_mut().map(|r| -> Contender<'_> { Box::new(|n| r.run(n)) }),
                 openssl.as_mut().map(|r| -> Contender<'_> { Box::new(|n| r.run(n)) }),
             ];
+            for (i, contender) in contenders.iter_mut().enumerate() {
+                if o.contender.is_some_and(|only| only != i) {
+                    *contender = None;
+                }
+            }
             let ns = compete(&mut contenders, o.rounds);
             let gbit = |ns: &Option<f64>| ns.map(|ns| len as f64 * 8.0 / ns);
             let show = |x: Option<f64>, digits| x.map_or("-".into(), |x| format!("{x:.digits$}"));

@@ -29,7 +29,7 @@ struct rival {
 	EVP_CIPHER_CTX *cipher;
 	EVP_MAC_CTX *mac;
 	EVP_MD *md;
-	int aead, ccm, rekey;
+	int aead, ccm, rekey, rekey_cipher;
 	uint8_t mac_key[64];
 	size_t mac_key_len;
 	/* intel-ipsec-mb. */
@@ -124,6 +124,9 @@ struct rival *openssl_new(const char *cipher, const char *mac, const char *diges
 		if (EVP_EncryptInit_ex(r->cipher, NULL, NULL, key, NULL) <= 0)
 			goto none;
 		EVP_CIPHER_CTX_set_padding(r->cipher, 0);
+		/* A stream goes on from packet to packet unless it is keyed again. */
+		if ((r->rekey_cipher = strcmp(cipher, "RC4") == 0))
+			memcpy(r->mac_key, key, key_len);
 		EVP_CIPHER_free(c);
 	}
 	if (mac) {
@@ -164,6 +167,8 @@ void openssl_run(struct rival *r, size_t packets)
 	for (size_t k = 0; k < packets; k++) {
 		struct packet *p = &r->packets[r->next++ % PACKETS];
 		if (r->cipher) {
+			if (r->rekey_cipher)
+				EVP_EncryptInit_ex(r->cipher, NULL, NULL, r->mac_key, NULL);
 			if (r->iv_len)
 				EVP_EncryptInit_ex(r->cipher, NULL, NULL, NULL, p->iv);
 			if (r->ccm)

@@ -4,8 +4,7 @@ use std::ptr;
 
 use lookaside_simd::Cpu;
 
-use crate::lanes::{self, Group, Kernel, MOST, Tags};
-use crate::library::ipsec_mb::{Lanes, Scratch};
+use crate::lanes::{Group, Kernel, MOST, Machine, alone};
 use crate::{Direction, Error, Packet, single};
 
 /// Runs packets of any sessions. One for each thread; nothing is in flight between calls.
@@ -30,22 +29,18 @@ use crate::{Direction, Error, Packet, single};
 /// # Ok::<(), Error>(())
 /// ```
 pub struct Engine {
-    cpu: Cpu,
-    /// Made at the first packet that needs them; `Some(None)` where there are none.
-    lanes: Option<Option<Lanes>>,
-    scratch: Scratch,
-    tags: Box<Tags>,
+    machine: Machine,
 }
 
 impl Engine {
     /// An engine whose kernels use no more than `cpu` has. Cheap: what takes half a millisecond, the
     /// lanes of intel-ipsec-mb, is set up at the first packet that is served by them.
     pub fn new(cpu: &Cpu) -> Engine {
-        Engine { cpu: cpu.clone(), lanes: None, scratch: Scratch::default(), tags: Tags::new() }
+        Engine { machine: Machine::new(cpu) }
     }
 
     pub(crate) fn cpu(&self) -> &Cpu {
-        &self.cpu
+        &self.machine.cpu
     }
 
     /// Runs every packet, and sets its result. Sessions and directions may be mixed; packets whose
@@ -63,45 +58,46 @@ impl Engine {
     /// What [`Packet::result`] would say.
     #[inline]
     pub fn run_one(&mut self, mut packet: Packet<'_>) -> Result<usize, Error> {
-        let plan = packet.session.plan();
-        match plan.kernel {
-            Kernel::Gcm if plan.limits.admit(&packet) => {
-                lanes::gcm_one(&mut self.scratch, &mut packet);
+        if !alone(&mut self.machine, &mut packet) {
+            if packet.session.side_by_side() {
+                self.run_some(std::slice::from_mut(&mut packet));
+            } else {
+                single::run(packet.session.keys(), &mut packet);
             }
-            Kernel::Single => single::run(packet.session.keys(), &mut packet),
-            _ => self.run_some(std::slice::from_mut(&mut packet)),
         }
         packet.result
     }
 
     /// Up to [`MOST`] packets: those of the same kernel and direction together.
-    #[inline]
     fn run_some(&mut self, packets: &mut [Packet<'_>]) {
-        let mut waiting = Group::first(packets.len());
-        while let Some(lead) = waiting.clone().next() {
+        let mut waiting = Group::EMPTY;
+        for (place, packet) in packets.iter_mut().enumerate() {
+            if alone(&mut self.machine, packet) {
+                continue;
+            }
+            let plan = packet.session.plan();
+            if plan.side_by_side() && plan.limits.admit(packet) {
+                waiting.insert(place);
+            } else {
+                single::run(packet.session.keys(), packet);
+            }
+        }
+        while let Some(lead) = { waiting }.next() {
             let (session, direction) = (packets[lead].session, packets[lead].direction);
-            let plan = session.plan();
-            let mut group = Group::EMPTY;
+            let mut group = waiting;
             for place in waiting {
-                let packet = &mut packets[place];
-                let same = ptr::eq(packet.session, session) || packet.session.plan().same(plan);
+                let packet = &packets[place];
+                let same =
+                    ptr::eq(packet.session, session) || packet.session.plan().same(session.plan());
                 if !same || packet.direction != direction {
-                    continue;
-                }
-                waiting.remove(place);
-                if plan.kernel != Kernel::Single && packet.session.plan().limits.admit(packet) {
-                    group.insert(place);
-                } else {
-                    single::run(packet.session.keys(), packet);
+                    group.remove(place);
                 }
             }
-            if !group.is_empty() {
-                self.run_group(plan.kernel, direction, packets, group);
-            }
+            waiting.remove_all(group);
+            self.run_group(session.plan().kernel, direction, packets, group);
         }
     }
 
-    #[inline]
     fn run_group(
         &mut self,
         kernel: Kernel,
@@ -109,25 +105,24 @@ impl Engine {
         packets: &mut [Packet<'_>],
         group: Group,
     ) {
-        match kernel {
-            Kernel::Gcm => return lanes::gcm(&mut self.scratch, packets, group),
-            Kernel::Gmac => return lanes::gmac(&mut self.scratch, packets, group),
-            _ => {}
-        }
-        let lanes = self.lanes.get_or_insert_with(|| Lanes::new(&self.cpu));
-        let (Some(lanes), tags) = (lanes, &mut *self.tags) else {
-            // An engine of a lower tier than the session's, or no memory.
+        let machine = &mut self.machine;
+        if kernel.ipsec_mb() && !machine.has_lanes() {
             for place in group {
                 single::run(packets[place].session.keys(), &mut packets[place]);
             }
             return;
-        };
+        }
         match kernel {
-            Kernel::Aead(step) => lanes::aead(lanes, step, direction, packets, group, tags),
+            Kernel::Aead(lane) => machine.aead(lane, direction, packets, group),
             Kernel::Steps { cipher, mac, order } => {
-                lanes::steps(lanes, (cipher, mac, order), direction, packets, group, tags);
+                machine.steps((cipher, mac, order), direction, packets, group);
             }
-            Kernel::Single | Kernel::Gcm | Kernel::Gmac => unreachable!("served above"),
+            Kernel::Single | Kernel::Gcm | Kernel::Gmac | Kernel::Ctr(_) => {
+                // Served alone, or by `single` above the tier of this engine.
+                for place in group {
+                    single::run(packets[place].session.keys(), &mut packets[place]);
+                }
+            }
         }
     }
 }

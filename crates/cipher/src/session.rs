@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use lookaside_simd::{Cpu, Tier};
+use lookaside_simd::Cpu;
 
-use crate::lanes::{Kernel, Plan};
+use crate::lanes::Plan;
+use crate::lanes::hash::HashKey;
+#[cfg(ipsec_mb)]
 use crate::library::ipsec_mb::Schedule;
 use crate::{Direction, Error, Packet, Running, Spec, single};
 
@@ -39,11 +41,7 @@ impl Session {
 
     /// What serves it, for people to read.
     pub fn served_by(&self) -> &'static str {
-        match (self.plan.kernel, self.cpu.tier()) {
-            (Kernel::Single, _) => "AWS-LC or own kernel, one at a time",
-            (_, Tier::Avx512) => "intel-ipsec-mb 1.3, AVX-512",
-            (_, _) => "intel-ipsec-mb 1.3, AVX2",
-        }
+        self.plan.kernel.name(self.cpu.tier()).unwrap_or(self.keys.served_by())
     }
 
     /// Whether several packets at once are quicker than one after the other.
@@ -53,7 +51,7 @@ impl Session {
 
     /// How many packets in one call of [`Engine::run`](crate::Engine::run) are worth waiting for.
     pub fn best_batch(&self) -> usize {
-        if self.side_by_side() { 32 } else { 1 }
+        self.plan.best_batch()
     }
 
     /// Runs one packet at once, on the caller's thread, without an engine; sets its result.
@@ -101,8 +99,15 @@ impl Session {
     }
 
     /// The keys for lanes, which the sessions in lanes have.
+    #[cfg(ipsec_mb)]
     #[inline(always)]
     pub(crate) fn schedule(&self) -> &Schedule {
         self.plan.schedule.as_ref().expect("a session in lanes has a schedule")
+    }
+
+    /// The chaining values for lanes of hashes, which the sessions in these have.
+    #[inline(always)]
+    pub(crate) fn hash_key(&self) -> &HashKey {
+        self.plan.hash.as_ref().expect("a session in lanes of hashes has their key")
     }
 }

@@ -59,6 +59,12 @@ macro_rules! sessions {
                 immediate(&self.0).ok_or(OpError::Unsupported)?.start(op, iv)
             }
 
+            /// Whether many requests at once are quicker than one after the other: worth the wait
+            /// of a caller who could have one done [at once](Self::at_once).
+            pub fn side_by_side(&self) -> bool {
+                self.0.prepared.iter().flatten().any(lookaside_core::Prepared::is_side_by_side)
+            }
+
             /// How many of its requests side by side serve its device best.
             pub fn best_batch(&self) -> usize {
                 let own = |p: &lookaside_core::Prepared| p.own_best_batch();

@@ -1,14 +1,18 @@
 //! Which packets the lanes take. What they do not take goes to `single`, which serves it or says
 //! what is wrong with it: so this only has to be quick, and on the safe side.
 
-use super::{CipherLane, MacLane};
+use super::own::OwnCipher;
+use super::{AeadLane, CipherLane, MacLane};
 use crate::library::ipsec_mb_steps::{Algorithm, Mode};
-use crate::{Aead, Direction, Packet, Span, Text};
+use crate::{Cipher, Direction, Packet, Span, Text};
 
 /// The lanes count in 16 bits.
 const MOST: u32 = u16::MAX as u32 - 15;
 
-/// ZUC's lanes count bits so.
+/// ZUC's lanes fail on texts twice as long: half of what they count is kept away from.
+const MOST_ZUC: u32 = 16384;
+
+/// The lanes of its MAC count bits.
 const MOST_ZUC_MAC: u32 = 8188;
 
 /// Version 1.3 takes associated data of CCM that fits in three blocks with its length.
@@ -26,15 +30,50 @@ pub(crate) struct Limits {
     least: u32,
     partial: u32,
     most_mac: u32,
+    least_mac: u32,
     most_aad: u32,
+    /// Associated data lie before the text that they go with.
+    apart: bool,
+    /// Bits of the last byte may not count.
+    bits: bool,
+    /// The IV ends with a direction of one bit.
+    f9: bool,
     /// Lengths of the IV.
     iv: (u8, u8),
     /// A counter that is not carried beyond 32 bits.
     counter: bool,
+    chacha: bool,
     pub(super) tag_len: u32,
 }
 
+/// Of what there is not.
+const NONE: Limits = Limits {
+    cipher: false,
+    mac: false,
+    aad: false,
+    most: 0,
+    least: 0,
+    partial: 0,
+    most_mac: 0,
+    least_mac: 0,
+    most_aad: 0,
+    apart: false,
+    bits: false,
+    f9: false,
+    iv: (0, 0),
+    counter: false,
+    chacha: false,
+    tag_len: 0,
+};
+
 impl Limits {
+    #[inline(always)]
+    fn ctr() -> Limits {
+        let (most, iv) = (u32::MAX, (12, 16));
+        Limits { cipher: true, most, least: 1, iv, counter: true, ..NONE }
+    }
+
+    #[inline(always)]
     pub(super) fn gcm() -> Limits {
         // SP 800-38D section 5.2.1.1 allows more than there ever is.
         let most = u32::MAX;
@@ -49,44 +88,89 @@ impl Limits {
     }
 
     pub(super) fn gmac() -> Limits {
-        Limits { mac: true, most_mac: u32::MAX, iv: (1, u8::MAX), ..Limits::default() }
+        Limits { mac: true, most_mac: u32::MAX, iv: (1, u8::MAX), ..NONE }
     }
 
-    pub(super) fn aead(aead: Aead) -> Limits {
-        let both = Limits { cipher: true, aad: true, least: 1, ..Limits::default() };
-        match aead {
-            Aead::AesCcm => Limits { most: MOST, most_aad: MOST_CCM_AAD, iv: (7, 13), ..both },
-            _ => Limits { most: u32::MAX >> 1, most_aad: u32::MAX, iv: (12, 12), ..both },
+    pub(super) fn aead(lane: AeadLane) -> Limits {
+        let both = Limits { cipher: true, aad: true, least: 1, ..NONE };
+        match lane {
+            AeadLane::Ccm(_) => Limits { most: MOST, most_aad: MOST_CCM_AAD, iv: (7, 13), ..both },
+            AeadLane::ChaCha20Poly1305 => {
+                // RFC 8439 counts blocks in 32 bits.
+                Limits { most: u32::MAX, most_aad: u32::MAX, iv: (12, 12), apart: true, ..both }
+            }
         }
     }
 
     pub(super) fn set_cipher(&mut self, lane: CipherLane) {
-        let (block, iv, most) = match lane.mode {
-            Mode::Cbc => (16, (16, 16), MOST),
-            Mode::Ecb => (16, (0, 0), MOST),
-            Mode::Des | Mode::Des3 => (8, (8, 8), MOST),
-            Mode::Ctr => (1, (12, 16), u32::MAX >> 1),
-            _ => (1, (16, 16), MOST),
+        let (block, iv, most) = match lane {
+            CipherLane::IpsecMb(step) => match step.mode {
+                Mode::Cbc => (16, (16, 16), MOST),
+                Mode::Ecb => (16, (0, 0), MOST),
+                Mode::Des | Mode::Des3 => (8, (8, 8), MOST),
+                Mode::Ctr => (1, (12, 16), u32::MAX),
+                Mode::ZucEea3 => (1, (16, 16), MOST_ZUC),
+                _ => (1, (16, 16), MOST),
+            },
+            CipherLane::AesCbc(_, library) => (16, (16, 16), if library { MOST } else { u32::MAX }),
+            CipherLane::Own(own) => match own.0 {
+                Cipher::DesEcb | Cipher::TripleDesEcb => (8, (0, 0), u32::MAX),
+                Cipher::DesCbc | Cipher::TripleDesCbc => (8, (8, 8), u32::MAX),
+                Cipher::TripleDesCtr | Cipher::KasumiF8 => (1, (8, 8), u32::MAX),
+                Cipher::Sm4Ecb => (16, (0, 0), u32::MAX),
+                Cipher::Sm4Cbc => (16, (16, 16), u32::MAX),
+                Cipher::Sm4Ctr => (1, (12, 16), u32::MAX),
+                Cipher::Arc4 => (1, (0, 0), u32::MAX),
+                _ => (1, (16, 16), u32::MAX),
+            },
         };
         self.cipher = true;
         (self.most, self.least, self.partial, self.iv) = (most, 1, block - 1, iv);
-        self.counter = lane.mode == Mode::Ctr;
+        self.counter = iv.0 == 12;
+        self.chacha = lane == CipherLane::Own(OwnCipher(Cipher::ChaCha20));
+        self.bits = lane == CipherLane::Own(OwnCipher(Cipher::KasumiF8));
     }
 
     pub(super) fn set_mac(&mut self, lane: MacLane) {
         self.mac = true;
-        self.most_mac = match lane.algorithm {
-            Algorithm::ZucEia3 => MOST_ZUC_MAC,
-            _ => MOST,
+        self.most_mac = match lane {
+            MacLane::IpsecMb(step) if step.algorithm == Algorithm::ZucEia3 => MOST_ZUC_MAC,
+            MacLane::IpsecMb(_) => MOST,
+            MacLane::Hash(_) | MacLane::KasumiF9 => u32::MAX,
         };
-        if matches!(lane.algorithm, Algorithm::ZucEia3 | Algorithm::Snow3gUia2) {
-            self.iv = (16, 16);
+        match lane {
+            MacLane::IpsecMb(step)
+                if matches!(step.algorithm, Algorithm::ZucEia3 | Algorithm::Snow3gUia2) =>
+            {
+                self.iv = (16, 16);
+            }
+            MacLane::KasumiF9 => (self.iv, self.bits, self.f9) = ((9, 9), true, true),
+            _ => {}
         }
+        self.least_mac = u32::from(!matches!(lane, MacLane::Hash(_)));
     }
 
     /// Whether the lanes take it. Only then are its regions within its text.
     #[inline(always)]
     pub(crate) fn admit(&self, packet: &Packet<'_>) -> bool {
+        self.check(packet)
+    }
+
+    /// [`admit`](Limits::admit) where it is known to be AES-GCM: what does not concern it is not
+    /// looked at.
+    #[inline(always)]
+    pub(crate) fn admit_gcm(&self, packet: &Packet<'_>) -> bool {
+        Limits { tag_len: self.tag_len, ..Limits::gcm() }.check(packet)
+    }
+
+    /// The same for AES-CTR.
+    #[inline(always)]
+    pub(crate) fn admit_ctr(&self, packet: &Packet<'_>) -> bool {
+        Limits::ctr().check(packet)
+    }
+
+    #[inline(always)]
+    fn check(&self, packet: &Packet<'_>) -> bool {
         let parts = &packet.parts;
         let (src, dst) = match &packet.text {
             Text::InPlace(bytes) => (bytes.len(), bytes.len()),
@@ -95,7 +179,8 @@ impl Limits {
         let both = src.min(dst);
         let iv = packet.iv.len();
         let mut fits = iv >= usize::from(self.iv.0) && iv <= usize::from(self.iv.1);
-        fits &= parts.spare_bits == 0;
+        fits &= parts.spare_bits == 0 || (self.bits && parts.spare_bits < 8);
+        fits &= !self.f9 || packet.iv.get(8).is_some_and(|direction| *direction < 2);
         if self.cipher {
             let len = parts.cipher.len;
             fits &= end(parts.cipher) <= both;
@@ -105,10 +190,11 @@ impl Limits {
             // A chain may hash what it has written.
             let room = if self.cipher { both } else { src };
             let len = parts.auth.len;
-            fits &= end(parts.auth) <= room && len >= 1 && len <= self.most_mac;
+            fits &= end(parts.auth) <= room && len >= self.least_mac && len <= self.most_mac;
         }
         if self.aad {
             fits &= end(parts.aad) <= src && parts.aad.len <= self.most_aad;
+            fits &= !self.apart || end(parts.aad) <= parts.cipher.offset as usize;
         }
         if self.tag_len != 0 {
             let tag = Span { offset: parts.tag, len: self.tag_len };
@@ -121,6 +207,12 @@ impl Limits {
         }
         if self.counter && fits {
             fits = counter_fits(packet.iv, parts.cipher.len);
+        }
+        if self.chacha && fits {
+            // What comes after the last of 2^32 blocks, RFC 8439 does not say.
+            let first =
+                u32::from_le_bytes([packet.iv[0], packet.iv[1], packet.iv[2], packet.iv[3]]);
+            fits = first.checked_add(parts.cipher.len.div_ceil(64)).is_some();
         }
         fits
     }

@@ -2,14 +2,16 @@
 //! packets that one kernel takes at once.
 
 mod admit;
+pub(crate) mod hash;
+mod own;
 mod steps;
 mod table;
 
 use zeroize::Zeroize;
 
 pub(crate) use admit::Limits;
-pub(crate) use steps::{aead, gcm, gcm_one, gmac, steps};
-pub(crate) use table::{CipherLane, Kernel, MacLane, Plan};
+pub(crate) use steps::{Machine, alone};
+pub(crate) use table::{AeadLane, CipherLane, Kernel, MacLane, Plan};
 
 /// How many packets are taken at once.
 pub(crate) const MOST: usize = 64;
@@ -21,21 +23,19 @@ pub(crate) struct Group(u64);
 impl Group {
     pub(crate) const EMPTY: Group = Group(0);
 
-    /// The first `count`, at most [`MOST`].
-    #[inline(always)]
-    pub(crate) fn first(count: usize) -> Group {
-        debug_assert!(count <= MOST);
-        if count == 0 { Group(0) } else { Group(u64::MAX >> (MOST - count)) }
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
     #[inline(always)]
     pub(crate) fn insert(&mut self, place: usize) {
         self.0 |= 1 << place;
+    }
+
+    #[inline(always)]
+    pub(crate) fn remove_all(&mut self, others: Group) {
+        self.0 &= !others.0;
+    }
+
+    #[inline(always)]
+    pub(crate) fn contains(self, place: usize) -> bool {
+        self.0 >> place & 1 == 1
     }
 
     #[inline(always)]
@@ -96,11 +96,12 @@ mod tests {
 
     #[test]
     fn a_group_counts_its_places() {
-        assert_eq!(Group::first(0), Group::EMPTY);
-        assert_eq!(Group::first(MOST).count(), MOST);
-        let mut group = Group::first(3);
+        assert_eq!(Group::EMPTY.count(), 0);
+        let mut group = Group::EMPTY;
+        for place in [0, 1, 2, MOST - 1] {
+            group.insert(place);
+        }
         group.remove(1);
-        group.insert(63);
         assert_eq!(group.collect::<Vec<_>>(), [0, 2, 63]);
     }
 }

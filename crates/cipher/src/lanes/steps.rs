@@ -1,137 +1,214 @@
 //! The steps of a group of packets that one kernel serves: encrypt, authenticate, compare, in the
 //! order that the direction asks for.
 
-use super::{CipherLane, Group, MacLane, Tags};
+use lookaside_simd::Cpu;
+
+use super::hash::{self, Tails};
+use super::{AeadLane, CipherLane, Group, Kernel, MacLane, Tags, own};
 use crate::library::ipsec_mb::{Lanes, Scratch};
-use crate::library::ipsec_mb_steps::CipherStep;
 use crate::{Direction, Error, Order, Packet, Span, Text};
 
-/// AES-GCM, packet by packet.
-#[inline]
-pub(crate) fn gcm(scratch: &mut Scratch, packets: &mut [Packet<'_>], group: Group) {
-    for place in group {
-        gcm_one(scratch, &mut packets[place]);
+/// What the steps of one thread need.
+pub(crate) struct Machine {
+    pub cpu: Cpu,
+    /// Set up at the first packet that needs them; `Some(None)` where there are none.
+    lanes: Option<Option<Lanes>>,
+    scratch: Scratch,
+    tails: Box<Tails>,
+    tags: Box<Tags>,
+}
+
+impl Machine {
+    pub(crate) fn new(cpu: &Cpu) -> Machine {
+        Machine {
+            cpu: cpu.clone(),
+            lanes: None,
+            scratch: Scratch::default(),
+            tails: Tails::new(),
+            tags: Tags::new(),
+        }
     }
-}
 
-#[inline]
-pub(crate) fn gcm_one(scratch: &mut Scratch, packet: &mut Packet<'_>) {
-    let plan = packet.session.plan();
-    let Some(gcm) = &plan.gcm else { return };
-    let tag = gcm.run(scratch, packet.direction, packet.iv, &packet.parts, &mut packet.text);
-    finish(packet, &tag, plan.tag_len);
-}
-
-/// AES-GMAC, packet by packet.
-pub(crate) fn gmac(scratch: &mut Scratch, packets: &mut [Packet<'_>], group: Group) {
-    for place in group {
-        let packet = &mut packets[place];
-        let plan = packet.session.plan();
-        let Some(gcm) = &plan.gcm else { continue };
-        let tag = gcm.mac(scratch, packet.iv, source(&packet.text, packet.parts.auth));
-        finish_mac(packet, &tag, plan.tag_len);
+    /// Whether there are lanes of intel-ipsec-mb: not on an engine of a lower tier than the
+    /// session's, and not without memory.
+    #[inline(always)]
+    pub(crate) fn has_lanes(&mut self) -> bool {
+        self.lanes.get_or_insert_with(|| Lanes::new(&self.cpu)).is_some()
     }
-}
 
-/// AEADs of intel-ipsec-mb. All packets go one way.
-pub(crate) fn aead(
-    lanes: &mut Lanes,
-    step: CipherStep,
-    direction: Direction,
-    packets: &mut [Packet<'_>],
-    group: Group,
-    tags: &mut Tags,
-) {
-    lanes.aead(step, direction, packets, group, tags);
-    for place in group {
-        let packet = &mut packets[place];
-        let tag_len = packet.session.plan().tag_len;
-        finish(packet, &tags[place], tag_len);
+    #[inline(always)]
+    fn lanes(&mut self) -> &mut Lanes {
+        self.lanes.as_mut().and_then(Option::as_mut).expect("the caller has asked for them")
     }
-}
 
-/// A cipher, a MAC or a chain of both. All packets go one way.
-#[inline]
-pub(crate) fn steps(
-    lanes: &mut Lanes,
-    (cipher, mac, order): (Option<CipherLane>, Option<MacLane>, Order),
-    direction: Direction,
-    packets: &mut [Packet<'_>],
-    mut group: Group,
-    tags: &mut Tags,
-) {
-    let Some(mac) = mac else {
-        if let Some(cipher) = cipher {
-            lanes.cipher(cipher, direction, packets, group);
+    fn cipher(
+        &mut self,
+        lane: CipherLane,
+        direction: Direction,
+        packets: &mut [Packet<'_>],
+        group: Group,
+    ) {
+        match lane {
+            CipherLane::IpsecMb(step) => self.lanes().cipher(step, direction, packets, group),
+            CipherLane::AesCbc(step, true) if direction == Direction::Open => {
+                self.lanes().cipher(step, direction, packets, group);
+            }
+            CipherLane::AesCbc(..) => own::aes_cbc(direction, packets, group),
+            CipherLane::Own(cipher) => own::cipher(&self.cpu, cipher, direction, packets, group),
+        }
+    }
+
+    fn mac(
+        &mut self,
+        lane: MacLane,
+        of_destination: bool,
+        packets: &mut [Packet<'_>],
+        group: Group,
+    ) {
+        let Machine { cpu, lanes, tails, tags, .. } = self;
+        match lane {
+            MacLane::IpsecMb(step) => {
+                if let Some(Some(lanes)) = lanes {
+                    lanes.mac(step, of_destination, packets, group, tags);
+                }
+            }
+            MacLane::Hash(lane) => {
+                hash::run(cpu, lane, of_destination, packets, group, (tails, tags));
+            }
+            MacLane::KasumiF9 => own::kasumi_f9(cpu, packets, group, tags),
+        }
+    }
+
+    /// AEADs in lanes. All packets go one way.
+    pub(crate) fn aead(
+        &mut self,
+        lane: AeadLane,
+        direction: Direction,
+        packets: &mut [Packet<'_>],
+        group: Group,
+    ) {
+        let Machine { cpu, lanes, tags, .. } = self;
+        match lane {
+            AeadLane::Ccm(step) => {
+                if let Some(Some(lanes)) = lanes {
+                    lanes.ccm(step, direction, packets, group, tags);
+                }
+            }
+            AeadLane::ChaCha20Poly1305 => {
+                own::chacha20_poly1305(cpu, direction, packets, group, tags);
+            }
         }
         for place in group {
-            packets[place].result = Ok(packets[place].parts.cipher.len as usize);
+            finish(&mut packets[place], &tags[place]);
         }
-        return;
-    };
-    let Some(cipher) = cipher else {
-        lanes.mac(mac, false, packets, group, tags);
-        for place in group {
-            let packet = &mut packets[place];
-            let tag_len = packet.session.plan().tag_len;
-            finish_mac(packet, &tags[place], tag_len);
-        }
-        return;
-    };
-    for place in group {
-        carry(&mut packets[place]);
     }
-    if (order == Order::AuthThenCipher) == (direction == Direction::Seal) {
-        lanes.mac(mac, false, packets, group, tags);
+
+    /// A cipher, a MAC or a chain of both. All packets go one way.
+    pub(crate) fn steps(
+        &mut self,
+        (cipher, mac, order): (Option<CipherLane>, Option<MacLane>, Order),
+        direction: Direction,
+        packets: &mut [Packet<'_>],
+        mut group: Group,
+    ) {
+        let Some(mac) = mac else {
+            if let Some(cipher) = cipher {
+                self.cipher(cipher, direction, packets, group);
+            }
+            for place in group {
+                packets[place].result = Ok(packets[place].parts.cipher.len as usize);
+            }
+            return;
+        };
+        let Some(cipher) = cipher else {
+            self.mac(mac, false, packets, group);
+            for place in group {
+                finish_mac(&mut packets[place], &self.tags[place]);
+            }
+            return;
+        };
+        for place in group {
+            carry(&mut packets[place]);
+        }
+        if (order == Order::AuthThenCipher) != (direction == Direction::Seal) {
+            self.cipher(cipher, direction, packets, group);
+            self.mac(mac, true, packets, group);
+            for place in group {
+                finish(&mut packets[place], &self.tags[place]);
+            }
+            return;
+        }
+        self.mac(mac, false, packets, group);
         if direction == Direction::Open {
             for place in group {
                 let packet = &mut packets[place];
-                if !matches(packet, &tags[place]) {
+                if !matches(packet, &self.tags[place]) {
                     packet.result = Err(Error::AuthFailed);
                     group.remove(place);
                 }
             }
         }
-        lanes.cipher(cipher, direction, packets, group);
+        self.cipher(cipher, direction, packets, group);
         for place in group {
             let packet = &mut packets[place];
             if direction == Direction::Seal {
-                write(packet, &tags[place]);
+                write(packet, &self.tags[place]);
             }
             packet.result = Ok(packet.parts.cipher.len as usize);
         }
-    } else {
-        lanes.cipher(cipher, direction, packets, group);
-        lanes.mac(mac, true, packets, group, tags);
-        for place in group {
-            let packet = &mut packets[place];
-            let tag_len = packet.session.plan().tag_len;
-            finish(packet, &tags[place], tag_len);
-        }
     }
+}
+
+/// One packet by a kernel that has no use for others: false when the kernel is not such a one.
+#[inline(always)]
+pub(crate) fn alone(machine: &mut Machine, packet: &mut Packet<'_>) -> bool {
+    let session = packet.session;
+    let plan = session.plan();
+    match (plan.kernel, &plan.gcm) {
+        (Kernel::Gcm, Some(gcm)) if plan.limits.admit_gcm(packet) => {
+            let Packet { direction, iv, parts, text, .. } = &mut *packet;
+            let (direction, scratch) = (*direction, &mut machine.scratch);
+            if direction == Direction::Seal {
+                gcm.seal(scratch, iv, parts, plan.tag_len, text);
+                packet.result = Ok(packet.parts.cipher.len as usize);
+            } else {
+                let tag = gcm.open(scratch, iv, parts, text);
+                finish(packet, &tag);
+            }
+        }
+        (Kernel::Ctr(step), _) => {
+            if !plan.limits.admit_ctr(packet) || !machine.has_lanes() {
+                return false;
+            }
+            machine.lanes().ctr(step, packet);
+            packet.result = Ok(packet.parts.cipher.len as usize);
+        }
+        (Kernel::Gmac, Some(gcm)) if plan.limits.admit(packet) => {
+            let text = source(&packet.text, packet.parts.auth);
+            let tag = gcm.mac(&mut machine.scratch, packet.iv, text);
+            finish_mac(packet, &tag);
+        }
+        _ => return false,
+    }
+    true
 }
 
 /// The end of what has a cipher: the tag goes to its place, or is compared; what was decrypted to a
 /// tag that does not match is overwritten.
 #[inline(always)]
-fn finish(packet: &mut Packet<'_>, tag: &[u8], tag_len: usize) {
+fn finish(packet: &mut Packet<'_>, tag: &[u8; 64]) {
     packet.result = Ok(packet.parts.cipher.len as usize);
-    let tag = &tag[..tag_len];
-    let at = packet.parts.tag as usize..packet.parts.tag as usize + tag_len;
     if packet.direction == Direction::Seal {
-        destination(&mut packet.text)[at].copy_from_slice(tag);
-    } else if !equal(&whole_source(&packet.text)[at], tag) {
-        let range = packet.parts.cipher.offset as usize
-            ..packet.parts.cipher.offset as usize + packet.parts.cipher.len as usize;
-        destination(&mut packet.text)[range].fill(0);
-        packet.result = Err(Error::AuthFailed);
+        write(packet, tag);
+    } else if !matches(packet, tag) {
+        refuse(packet);
     }
 }
 
 /// The end of a hash or MAC alone.
 #[inline(always)]
-fn finish_mac(packet: &mut Packet<'_>, tag: &[u8], tag_len: usize) {
-    packet.result = Ok(tag_len);
+fn finish_mac(packet: &mut Packet<'_>, tag: &[u8; 64]) {
+    packet.result = Ok(packet.session.plan().tag_len);
     if packet.direction == Direction::Seal {
         write(packet, tag);
     } else if !matches(packet, tag) {
@@ -139,23 +216,44 @@ fn finish_mac(packet: &mut Packet<'_>, tag: &[u8], tag_len: usize) {
     }
 }
 
-#[inline(always)]
-fn write(packet: &mut Packet<'_>, tag: &[u8]) {
-    let (at, len) = (packet.parts.tag as usize, packet.session.plan().tag_len);
-    destination(&mut packet.text)[at..at + len].copy_from_slice(&tag[..len]);
+/// A tag that does not match.
+#[cold]
+fn refuse(packet: &mut Packet<'_>) {
+    let Span { offset, len } = packet.parts.cipher;
+    destination(&mut packet.text)[offset as usize..][..len as usize].fill(0);
+    packet.result = Err(Error::AuthFailed);
 }
 
 #[inline(always)]
-fn matches(packet: &Packet<'_>, tag: &[u8]) -> bool {
+fn write(packet: &mut Packet<'_>, tag: &[u8; 64]) {
     let (at, len) = (packet.parts.tag as usize, packet.session.plan().tag_len);
-    equal(&whole_source(&packet.text)[at..at + len], &tag[..len])
+    let place = &mut destination(&mut packet.text)[at..at + len];
+    // Copies of a length that the compiler knows are a store or two, others are calls.
+    match len {
+        12 => place.copy_from_slice(&tag[..12]),
+        16 => place.copy_from_slice(&tag[..16]),
+        20 => place.copy_from_slice(&tag[..20]),
+        32 => place.copy_from_slice(&tag[..32]),
+        _ => place.copy_from_slice(&tag[..len]),
+    }
+}
+
+#[inline(always)]
+fn matches(packet: &Packet<'_>, tag: &[u8; 64]) -> bool {
+    let (at, len) = (packet.parts.tag as usize, packet.session.plan().tag_len);
+    let given = &whole_source(&packet.text)[at..at + len];
+    match len {
+        12 => equal(&given[..12], &tag[..12]),
+        16 => equal(&given[..16], &tag[..16]),
+        _ => equal(given, &tag[..len]),
+    }
 }
 
 /// Compares tags in a time that depends on their length only.
 #[inline(always)]
 fn equal(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len()
-        && std::hint::black_box(a.iter().zip(b).fold(0, |or, (a, b)| or | (a ^ b))) == 0
+    let differences = a.iter().zip(b).fold(0, |or, (a, b)| or | (a ^ b));
+    a.len() == b.len() && std::hint::black_box(differences) == 0
 }
 
 /// The bytes of a chain's authenticated region that the cipher leaves alone, copied to a destination
@@ -189,6 +287,6 @@ fn whole_source<'a>(text: &'a Text<'_>) -> &'a [u8] {
 }
 
 #[inline(always)]
-fn source<'a>(text: &'a Text<'_>, span: Span) -> &'a [u8] {
+pub(super) fn source<'a>(text: &'a Text<'_>, span: Span) -> &'a [u8] {
     &whole_source(text)[span.offset as usize..][..span.len as usize]
 }

@@ -3,27 +3,47 @@
 //! | session | kernel |
 //! |---|---|
 //! | AES-GCM, AES-GMAC | intel-ipsec-mb, a message at a time: it gains nothing by lanes |
-//! | AES-CBC (encryption), DES-CBC, 3DES-CBC, SNOW 3G, ZUC | intel-ipsec-mb, lanes |
-//! | AES-CBC (decryption), AES-CTR, AES-ECB | intel-ipsec-mb, messages in turn, no call for each |
-//! | HMAC of MD5, SHA-1 and SHA-2, XCBC, CMAC, UIA2, EIA3 | intel-ipsec-mb, lanes |
-//! | AES-CCM, ChaCha20-Poly1305 | intel-ipsec-mb |
+//! | AES-CBC (encryption) | own, lanes; below AVX-512 intel-ipsec-mb's |
+//! | AES-CBC (decryption), AES-CTR, AES-ECB | intel-ipsec-mb, messages in turn |
+//! | SNOW 3G, ZUC, XCBC, CMAC, AES-CCM | intel-ipsec-mb, lanes |
+//! | hashes and HMACs | own, lanes |
+//! | DES, triple DES, SM4, KASUMI, ARC4, ChaCha20, ChaCha20-Poly1305 | own, lanes |
 //! | chains | both parts in lanes, one after the other, when both have some |
 //! | anything else, and everything below AVX2 or without intel-ipsec-mb | `single` |
 
-use lookaside_simd::Cpu;
-use zeroize::Zeroizing;
+use lookaside_cipher_kernel as kernel;
+use lookaside_simd::{Cpu, Tier};
 
-use super::Limits;
+use super::hash::{HashKey, HashLane};
+use super::own::{OwnCipher, OwnKey};
+use super::{Limits, MOST};
 use crate::library::ipsec_mb::{Functions, Gcm, Schedule};
 use crate::library::ipsec_mb_steps::{Algorithm, CipherStep, MacStep, Mode};
-use crate::single::hash::HashState;
 use crate::{Aead, Auth, Cipher, Hash, Order, Spec};
 
 /// Lanes for a cipher.
-pub(crate) type CipherLane = CipherStep;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CipherLane {
+    IpsecMb(CipherStep),
+    /// Our kernel encrypts; intel-ipsec-mb decrypts, where it is there.
+    AesCbc(CipherStep, bool),
+    Own(OwnCipher),
+}
 
 /// Lanes for a hash or MAC.
-pub(crate) type MacLane = MacStep;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MacLane {
+    IpsecMb(MacStep),
+    Hash(HashLane),
+    KasumiF9,
+}
+
+/// Lanes for an AEAD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AeadLane {
+    Ccm(CipherStep),
+    ChaCha20Poly1305,
+}
 
 /// What serves a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +54,10 @@ pub(crate) enum Kernel {
     Gcm,
     /// AES-GMAC.
     Gmac,
-    /// An AEAD of intel-ipsec-mb.
-    Aead(CipherStep),
+    /// AES-CTR: in lanes or not is the same.
+    Ctr(CipherStep),
+    /// An AEAD.
+    Aead(AeadLane),
     /// A cipher, a MAC, or a chain of them.
     Steps {
         cipher: Option<CipherLane>,
@@ -48,18 +70,66 @@ pub(crate) enum Kernel {
 impl Kernel {
     /// A number that no other kernel has: quicker to compare than the whole.
     fn code(self) -> u64 {
-        let cipher = |step: CipherStep| u64::from(step.key_len) << 8 | step.mode as u64;
-        let mac = |step: MacStep| u64::from(step.len) << 8 | step.algorithm as u64;
+        let step = |step: CipherStep| u64::from(step.key_len) << 8 | step.mode as u64;
+        let cipher = |lane: CipherLane| match lane {
+            CipherLane::IpsecMb(lane) => step(lane),
+            CipherLane::AesCbc(lane, library) => (2 + u64::from(library)) << 16 | step(lane),
+            CipherLane::Own(OwnCipher(cipher)) => 1 << 16 | cipher as u64,
+        };
+        let mac = |lane: MacLane| match lane {
+            MacLane::IpsecMb(step) => u64::from(step.len) << 8 | step.algorithm as u64,
+            MacLane::Hash(lane) => 1 << 16 | u64::from(lane.hmac) << 8 | lane.hash as u64,
+            MacLane::KasumiF9 => 2 << 16,
+        };
         match self {
             Kernel::Single => 0,
             Kernel::Gcm => 1,
             Kernel::Gmac => 2,
-            Kernel::Aead(step) => 3 | cipher(step) << 8,
+            Kernel::Aead(AeadLane::Ccm(lane)) => 3 | step(lane) << 8,
+            Kernel::Aead(AeadLane::ChaCha20Poly1305) => 3 | 1 << 30,
+            Kernel::Ctr(lane) => 5 | step(lane) << 8,
             Kernel::Steps { cipher: first, mac: second, order } => {
                 let order = u64::from(order == Order::AuthThenCipher);
                 4 | order << 3 | first.map_or(0, cipher) << 8 | second.map_or(0, mac) << 32
             }
         }
+    }
+
+    /// Whether it needs the lanes of intel-ipsec-mb.
+    #[inline(always)]
+    pub(crate) fn ipsec_mb(self) -> bool {
+        match self {
+            Kernel::Aead(lane) => matches!(lane, AeadLane::Ccm(_)),
+            Kernel::Steps { cipher, mac, .. } => {
+                matches!(cipher, Some(CipherLane::IpsecMb(_) | CipherLane::AesCbc(_, true)))
+                    || matches!(mac, Some(MacLane::IpsecMb(_)))
+            }
+            Kernel::Ctr(_) => true,
+            Kernel::Single | Kernel::Gcm | Kernel::Gmac => false,
+        }
+    }
+
+    /// Who it is, for people to read; none for `single`.
+    pub(crate) fn name(self, tier: Tier) -> Option<&'static str> {
+        let own = match self {
+            Kernel::Single => return None,
+            Kernel::Steps { cipher, mac, .. } => {
+                matches!(cipher, Some(CipherLane::Own(_) | CipherLane::AesCbc(..)))
+                    || matches!(mac, Some(MacLane::Hash(_) | MacLane::KasumiF9))
+            }
+            Kernel::Aead(lane) => lane == AeadLane::ChaCha20Poly1305,
+            Kernel::Gcm | Kernel::Gmac | Kernel::Ctr(_) => false,
+        };
+        let library = self.ipsec_mb() || !own;
+        Some(match (library, own, tier) {
+            (true, false, Tier::Avx512) => "intel-ipsec-mb 1.3, AVX-512",
+            (true, false, _) => "intel-ipsec-mb 1.3, AVX2",
+            (true, true, Tier::Avx512) => "kernels and intel-ipsec-mb 1.3, AVX-512",
+            (true, true, _) => "kernels and intel-ipsec-mb 1.3, AVX2",
+            (false, _, Tier::Avx512) => "kernels, AVX-512",
+            (false, _, Tier::Avx2) => "kernels, AVX2",
+            (false, _, Tier::Generic) => "kernels, portable",
+        })
     }
 }
 
@@ -72,6 +142,8 @@ pub(crate) struct Plan {
     pub tag_len: usize,
     pub schedule: Option<Box<Schedule>>,
     pub gcm: Option<Gcm>,
+    pub hash: Option<Box<HashKey>>,
+    pub own: Option<OwnKey>,
 }
 
 impl Plan {
@@ -83,8 +155,11 @@ impl Plan {
             tag_len: tag_len(spec),
             schedule: None,
             gcm: None,
+            hash: None,
+            own: None,
         };
         if let Some(kernel) = plan.choose(spec, cpu) {
+            plan.limits.tag_len = plan.tag_len as u32;
             plan.kernel = kernel;
             plan.code = kernel.code();
         }
@@ -93,58 +168,62 @@ impl Plan {
 
     /// The kernel, with its keys prepared; none when it is to be `single`.
     fn choose(&mut self, spec: &Spec, cpu: &Cpu) -> Option<Kernel> {
-        let functions = Functions::of(cpu)?;
-        let mut schedule = Schedule::new();
-        let kernel = match spec {
+        let steps = |cipher, mac, order| Some(Kernel::Steps { cipher, mac, order });
+        match spec {
             Spec::Aead { aead: Aead::AesGcm, key, .. } => {
                 self.gcm = Gcm::new(cpu, key);
                 self.limits = Limits::gcm();
-                self.gcm.as_ref().map(|_| Kernel::Gcm)?
+                self.gcm.as_ref().map(|_| Kernel::Gcm)
             }
             Spec::Auth { auth: Auth::AesGmac, key, .. } => {
                 self.gcm = Gcm::new(cpu, key);
                 self.limits = Limits::gmac();
-                self.gcm.as_ref().map(|_| Kernel::Gmac)?
+                self.gcm.as_ref().map(|_| Kernel::Gmac)
             }
             Spec::Aead { aead, key, .. } => {
-                let step = aead_step(*aead, key, functions, &mut schedule)?;
-                self.limits = Limits::aead(*aead);
-                Kernel::Aead(step)
+                let lane = self.aead_lane(*aead, key, cpu)?;
+                self.limits = Limits::aead(lane);
+                Some(Kernel::Aead(lane))
             }
             Spec::Cipher { cipher, key } => {
-                let lane = cipher_lane(*cipher, key, functions, &mut schedule)?;
+                let lane = self.cipher_lane(*cipher, key, cpu)?;
                 self.limits.set_cipher(lane);
-                Kernel::Steps { cipher: Some(lane), mac: None, order: Order::CipherThenAuth }
+                match lane {
+                    CipherLane::IpsecMb(step) if step.mode == Mode::Ctr => Some(Kernel::Ctr(step)),
+                    _ => steps(Some(lane), None, Order::CipherThenAuth),
+                }
             }
             Spec::Auth { auth, key, .. } => {
-                let lane = mac_lane(*auth, key, functions, &mut schedule)?;
+                let lane = self.mac_lane(*auth, key, cpu)?;
                 self.limits.set_mac(lane);
-                Kernel::Steps { cipher: None, mac: Some(lane), order: Order::CipherThenAuth }
+                steps(None, Some(lane), Order::CipherThenAuth)
             }
             Spec::Chain { cipher, cipher_key, auth, auth_key, order, .. } => {
-                let mac = mac_lane(*auth, auth_key, functions, &mut schedule)?;
-                let cipher = cipher_lane(*cipher, cipher_key, functions, &mut schedule)?;
+                let mac = self.mac_lane(*auth, auth_key, cpu)?;
+                let cipher = self.cipher_lane(*cipher, cipher_key, cpu)?;
                 self.limits.set_cipher(cipher);
                 self.limits.set_mac(mac);
-                Kernel::Steps { cipher: Some(cipher), mac: Some(mac), order: *order }
+                steps(Some(cipher), Some(mac), *order)
             }
-            Spec::TlsCbc { .. } => return None,
-        };
-        if let Kernel::Steps { mac: Some(mac), .. } = kernel
-            && self.tag_len > usize::from(mac.len)
-        {
-            return None;
+            Spec::TlsCbc { .. } => None,
         }
-        if !matches!(kernel, Kernel::Gcm | Kernel::Gmac) {
-            self.schedule = Some(schedule);
-        }
-        self.limits.tag_len = self.tag_len as u32;
-        Some(kernel)
     }
 
     /// Whether several packets at once are quicker than one after the other.
     pub(crate) fn side_by_side(&self) -> bool {
-        !matches!(self.kernel, Kernel::Single | Kernel::Gcm | Kernel::Gmac)
+        !matches!(self.kernel, Kernel::Single | Kernel::Gcm | Kernel::Gmac | Kernel::Ctr(_))
+    }
+
+    /// How many packets at once are worth waiting for: what the lanes of the widest kernel take.
+    pub(crate) fn best_batch(&self) -> usize {
+        match self.kernel {
+            Kernel::Steps {
+                cipher: Some(CipherLane::Own(OwnCipher(Cipher::KasumiF8))), ..
+            }
+            | Kernel::Steps { mac: Some(MacLane::KasumiF9), .. } => MOST,
+            _ if self.side_by_side() => 32,
+            _ => 1,
+        }
     }
 
     /// Whether two plans' packets may go together.
@@ -152,6 +231,121 @@ impl Plan {
     pub(crate) fn same(&self, other: &Plan) -> bool {
         self.code == other.code
     }
+
+    /// The schedule for intel-ipsec-mb, which a session in its lanes has.
+    fn schedule(&mut self) -> &mut Schedule {
+        self.schedule.get_or_insert_with(Schedule::new)
+    }
+
+    fn aead_lane(&mut self, aead: Aead, key: &[u8], cpu: &Cpu) -> Option<AeadLane> {
+        if aead == Aead::ChaCha20Poly1305 {
+            // The portable kernel has no lanes.
+            cpu.avx2()?;
+            self.own = OwnKey::new(Cipher::ChaCha20, key);
+            return self.own.as_ref().map(|_| AeadLane::ChaCha20Poly1305);
+        }
+        // Version 1.3 has no CCM with keys of 24 bytes.
+        let functions = Functions::of(cpu).filter(|_| key.len() != 24)?;
+        self.schedule().set_aes(functions, key)?;
+        Some(AeadLane::Ccm(CipherStep { mode: Mode::Ccm, key_len: key.len() as u8 }))
+    }
+
+    fn cipher_lane(&mut self, cipher: Cipher, key: &[u8], cpu: &Cpu) -> Option<CipherLane> {
+        if own_cipher(cipher, cpu) {
+            self.own = OwnKey::new(cipher, key);
+            return self.own.as_ref().map(|_| CipherLane::Own(OwnCipher(cipher)));
+        }
+        let functions = Functions::of(cpu);
+        if cipher == Cipher::AesCbc && cpu.avx512().is_some() {
+            self.own = Some(OwnKey::aes(cpu, key)?);
+            if let Some(functions) = functions {
+                self.schedule().set_aes(functions, key)?;
+            }
+            let step = CipherStep { mode: Mode::Cbc, key_len: key.len() as u8 };
+            return Some(CipherLane::AesCbc(step, functions.is_some()));
+        }
+        let functions = functions?;
+        let mode = match cipher {
+            Cipher::AesCbc => Mode::Cbc,
+            Cipher::AesCtr => Mode::Ctr,
+            Cipher::AesEcb => Mode::Ecb,
+            Cipher::DesCbc => Mode::Des,
+            Cipher::TripleDesCbc => Mode::Des3,
+            Cipher::Snow3gUea2 => Mode::Snow3gUea2,
+            Cipher::ZucEea3 => Mode::ZucEea3,
+            _ => return None,
+        };
+        let schedule = self.schedule();
+        match mode {
+            Mode::Des | Mode::Des3 => schedule.set_des(functions, key)?,
+            Mode::Snow3gUea2 => schedule.set_snow3g(functions, key, false)?,
+            Mode::ZucEea3 => schedule.set_plain(key, false)?,
+            _ => schedule.set_aes(functions, key)?,
+        }
+        Some(CipherLane::IpsecMb(CipherStep { mode, key_len: key.len() as u8 }))
+    }
+
+    fn mac_lane(&mut self, auth: Auth, key: &[u8], cpu: &Cpu) -> Option<MacLane> {
+        if let Some(lane) = own_hash(auth, cpu) {
+            self.hash = HashKey::new(cpu, lane, key).map(Box::new);
+            return self.hash.as_ref().map(|_| MacLane::Hash(lane));
+        }
+        if auth == Auth::KasumiF9 && kernel::kasumi::lanes(cpu) > 1 {
+            self.own = OwnKey::kasumi(key);
+            return self.own.as_ref().map(|_| MacLane::KasumiF9);
+        }
+        let (algorithm, len) = match auth {
+            // RFC 3566's length: version 1.3 gives no more.
+            Auth::AesXcbc => (Algorithm::Xcbc, 12),
+            Auth::AesCmac if key.len() == 16 => (Algorithm::Cmac, 16),
+            Auth::AesCmac if key.len() == 32 => (Algorithm::Cmac256, 16),
+            Auth::Snow3gUia2 => (Algorithm::Snow3gUia2, 4),
+            Auth::ZucEia3 => (Algorithm::ZucEia3, 4),
+            _ => return None,
+        };
+        let functions = Functions::of(cpu).filter(|_| self.tag_len <= usize::from(len))?;
+        let schedule = self.schedule();
+        match auth {
+            Auth::AesXcbc => schedule.set_xcbc(functions, key)?,
+            Auth::AesCmac => schedule.set_cmac(functions, key)?,
+            Auth::Snow3gUia2 => schedule.set_snow3g(functions, key, true)?,
+            _ => schedule.set_plain(key, true)?,
+        }
+        Some(MacLane::IpsecMb(MacStep { algorithm, len }))
+    }
+}
+
+/// Ciphers that our kernels have lanes for, where these are quicker than one packet at a time.
+fn own_cipher(cipher: Cipher, cpu: &Cpu) -> bool {
+    match cipher {
+        Cipher::DesEcb | Cipher::TripleDesEcb | Cipher::TripleDesCtr => kernel::des::lanes(cpu) > 1,
+        Cipher::DesCbc | Cipher::TripleDesCbc => kernel::des::lanes(cpu) > 1,
+        Cipher::Sm4Ecb | Cipher::Sm4Cbc | Cipher::Sm4Ctr => kernel::sm4::lanes(cpu) > 1,
+        Cipher::KasumiF8 => true,
+        Cipher::Arc4 => true,
+        Cipher::ChaCha20 => cpu.avx2().is_some(),
+        _ => false,
+    }
+}
+
+/// Hashes and HMACs that our kernels have lanes for.
+fn own_hash(auth: Auth, cpu: &Cpu) -> Option<HashLane> {
+    use kernel::hash::Algorithm;
+    let (hash, hmac) = match auth {
+        Auth::Plain(hash) => (hash, false),
+        Auth::Hmac(hash) => (hash, true),
+        _ => return None,
+    };
+    let algorithm = match hash {
+        Hash::Md5 => Algorithm::Md5,
+        Hash::Sha1 => Algorithm::Sha1,
+        Hash::Sha224 | Hash::Sha256 => Algorithm::Sha256,
+        Hash::Sha384 | Hash::Sha512 => Algorithm::Sha512,
+        Hash::Sm3 => Algorithm::Sm3,
+        Hash::Sha3_224 | Hash::Sha3_256 | Hash::Sha3_384 | Hash::Sha3_512 => Algorithm::Keccak,
+        Hash::Crc32 | Hash::Crc64 => return None,
+    };
+    (kernel::hash::lanes(cpu, algorithm) > 1).then_some(HashLane { hash, hmac })
 }
 
 /// The length of a session's tags; 0 when it makes none.
@@ -162,97 +356,4 @@ fn tag_len(spec: &Spec) -> usize {
         }
         Spec::Cipher { .. } | Spec::TlsCbc { .. } => 0,
     }
-}
-
-fn aead_step(
-    aead: Aead,
-    key: &[u8],
-    functions: &Functions,
-    schedule: &mut Schedule,
-) -> Option<CipherStep> {
-    let mode = match aead {
-        // Version 1.3 has no CCM with keys of 24 bytes.
-        Aead::AesCcm if key.len() == 24 => return None,
-        Aead::AesCcm => {
-            schedule.set_aes(functions, key)?;
-            Mode::Ccm
-        }
-        Aead::ChaCha20Poly1305 => {
-            schedule.set_plain(key, false)?;
-            Mode::ChaCha20Poly1305
-        }
-        Aead::AesGcm => return None,
-    };
-    Some(CipherStep { mode, key_len: key.len() as u8 })
-}
-
-fn cipher_lane(
-    cipher: Cipher,
-    key: &[u8],
-    functions: &Functions,
-    schedule: &mut Schedule,
-) -> Option<CipherLane> {
-    let mode = match cipher {
-        Cipher::AesCbc => Mode::Cbc,
-        Cipher::AesCtr => Mode::Ctr,
-        Cipher::AesEcb => Mode::Ecb,
-        Cipher::DesCbc => Mode::Des,
-        Cipher::TripleDesCbc => Mode::Des3,
-        Cipher::Snow3gUea2 => Mode::Snow3gUea2,
-        Cipher::ZucEea3 => Mode::ZucEea3,
-        _ => return None,
-    };
-    match mode {
-        Mode::Des | Mode::Des3 => schedule.set_des(functions, key)?,
-        Mode::Snow3gUea2 => schedule.set_snow3g(functions, key, false)?,
-        Mode::ZucEea3 => schedule.set_plain(key, false)?,
-        _ => schedule.set_aes(functions, key)?,
-    }
-    Some(CipherStep { mode, key_len: key.len() as u8 })
-}
-
-fn mac_lane(
-    auth: Auth,
-    key: &[u8],
-    functions: &Functions,
-    schedule: &mut Schedule,
-) -> Option<MacLane> {
-    let (algorithm, len) = match auth {
-        Auth::Hmac(hash) => (hmac(hash)?, hash.len()),
-        // RFC 3566's length: version 1.3 gives no more.
-        Auth::AesXcbc => (Algorithm::Xcbc, 12),
-        Auth::AesCmac if key.len() == 16 => (Algorithm::Cmac, 16),
-        Auth::AesCmac if key.len() == 32 => (Algorithm::Cmac256, 16),
-        Auth::Snow3gUia2 => (Algorithm::Snow3gUia2, 4),
-        Auth::ZucEia3 => (Algorithm::ZucEia3, 4),
-        _ => return None,
-    };
-    match auth {
-        Auth::Hmac(hash) if key.len() > hash.block_len() => {
-            let mut short = Zeroizing::new([0; 64]);
-            let short = &mut short[..hash.len()];
-            let mut state = HashState::new(hash);
-            state.update(Cpu::host(), key);
-            state.finish(Cpu::host(), short);
-            schedule.set_hmac(functions, hash, short)?;
-        }
-        Auth::Hmac(hash) => schedule.set_hmac(functions, hash, key)?,
-        Auth::AesXcbc => schedule.set_xcbc(functions, key)?,
-        Auth::AesCmac => schedule.set_cmac(functions, key)?,
-        Auth::Snow3gUia2 => schedule.set_snow3g(functions, key, true)?,
-        _ => schedule.set_plain(key, true)?,
-    }
-    Some(MacStep { algorithm, len: len as u8 })
-}
-
-fn hmac(hash: Hash) -> Option<Algorithm> {
-    Some(match hash {
-        Hash::Md5 => Algorithm::HmacMd5,
-        Hash::Sha1 => Algorithm::HmacSha1,
-        Hash::Sha224 => Algorithm::HmacSha224,
-        Hash::Sha256 => Algorithm::HmacSha256,
-        Hash::Sha384 => Algorithm::HmacSha384,
-        Hash::Sha512 => Algorithm::HmacSha512,
-        _ => return None,
-    })
 }

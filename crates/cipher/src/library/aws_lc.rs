@@ -18,6 +18,12 @@ pub(crate) fn equal(a: &[u8], b: &[u8]) -> bool {
         && unsafe { aws::CRYPTO_memcmp(a.as_ptr().cast(), b.as_ptr().cast(), a.len()) == 0 }
 }
 
+/// Overwrites what may be secret. `zeroize` does so byte by byte, which a packet would feel.
+pub(crate) fn cleanse(bytes: &mut [u8]) {
+    // SAFETY: writable for the length.
+    unsafe { aws::OPENSSL_cleanse(bytes.as_mut_ptr().cast(), bytes.len()) };
+}
+
 /// A structure on the heap, all zeros: plain data that AWS-LC fills in.
 fn zeroed<T>() -> Box<T> {
     // SAFETY: called below for key schedules and states only, integers all, which zero is valid for.
@@ -123,7 +129,9 @@ pub(crate) struct Counter {
 
 impl Drop for Counter {
     fn drop(&mut self) {
-        self.pad.zeroize();
+        if self.used > 0 {
+            cleanse(&mut self.pad);
+        }
     }
 }
 
@@ -218,40 +226,4 @@ pub(crate) fn chacha20(key: &[u8; 32], nonce: &[u8; 12], counter: u32, text: &mu
     // SAFETY: `pointers` promises `len` bytes to read and to write, equal or apart; key and nonce
     // are of the lengths that the function reads.
     unsafe { aws::CRYPTO_chacha_20(dst, src, len, key.as_ptr(), nonce.as_ptr(), counter) };
-}
-
-/// Poly1305 under way. AWS-LC aligns its state within the bytes given, so that these must keep their
-/// alignment when they move.
-#[derive(Clone)]
-#[repr(align(64))]
-pub(crate) struct Poly1305(aws::poly1305_state);
-
-impl Drop for Poly1305 {
-    fn drop(&mut self) {
-        self.0.zeroize();
-    }
-}
-
-impl Poly1305 {
-    /// A key for one text.
-    pub(crate) fn new(key: &[u8; 32]) -> Poly1305 {
-        let mut state = Poly1305([0; 512]);
-        // SAFETY: the state is of the right type, the key of 32 bytes.
-        unsafe { aws::CRYPTO_poly1305_init(&mut state.0, key.as_ptr()) };
-        state
-    }
-
-    /// More text.
-    pub(crate) fn update(&mut self, text: &[u8]) {
-        // SAFETY: `text` is readable for its length.
-        unsafe { aws::CRYPTO_poly1305_update(&mut self.0, text.as_ptr(), text.len()) };
-    }
-
-    /// The tag.
-    pub(crate) fn finish(&mut self) -> [u8; 16] {
-        let mut tag = [0; 16];
-        // SAFETY: 16 bytes to write.
-        unsafe { aws::CRYPTO_poly1305_finish(&mut self.0, tag.as_mut_ptr()) };
-        tag
-    }
 }

@@ -18,7 +18,7 @@ use std::ffi::c_void;
 
 use lookaside_simd::Cpu;
 
-use self::ffi::{CipherBurst, Entry, HashBurst, State};
+use self::ffi::{CipherBurst, Entry, State};
 use self::keys::{NONE, Owned};
 use super::ipsec_mb_steps::{Algorithm, CipherStep, MacStep, Mode};
 use crate::lanes::{Group, MOST, Tags};
@@ -31,7 +31,6 @@ pub(crate) use self::keys::{Functions, Schedule};
 pub(crate) struct Lanes {
     owned: Owned,
     cipher_burst: CipherBurst,
-    hash_burst: HashBurst,
     next: unsafe extern "C" fn(*mut State) -> *mut Entry,
     submit: unsafe extern "C" fn(*mut State) -> *mut Entry,
     flush: unsafe extern "C" fn(*mut State) -> *mut Entry,
@@ -51,7 +50,6 @@ impl Lanes {
         let entry: Entry = unsafe { std::mem::zeroed() };
         Some(Lanes {
             cipher_burst: functions.cipher_burst_nocheck?,
-            hash_burst: functions.hash_burst_nocheck?,
             next: functions.get_next?,
             submit: functions.submit_nocheck?,
             flush: functions.flush?,
@@ -128,6 +126,26 @@ impl Lanes {
         }
     }
 
+    /// Counter mode over one packet's cipher region, whose session has a schedule for AES. The IV has
+    /// 12 or 16 bytes.
+    #[inline(always)]
+    pub(crate) fn ctr(&mut self, step: CipherStep, packet: &mut Packet<'_>) {
+        let schedule = packet.session.schedule();
+        let (src, dst) = region(&mut packet.text, packet.parts.cipher);
+        let entry = &mut self.entries[0];
+        entry.enc_keys = schedule.encrypt();
+        entry.src = src;
+        entry.dst = dst;
+        entry.cipher_len = u64::from(packet.parts.cipher.len);
+        entry.iv = packet.iv.as_ptr();
+        entry.iv_len = packet.iv.len() as u64;
+        let (mode, key_len) = (Mode::Ctr as u32, u32::from(step.key_len));
+        // SAFETY: as in `cipher`, with one entry.
+        unsafe {
+            (self.cipher_burst)(self.owned.pointer(), entry, 1, mode, ffi::ENCRYPT, key_len);
+        }
+    }
+
     /// Makes the tags of the authenticated regions of a group of packets, of their sources or their
     /// destinations.
     #[inline]
@@ -139,7 +157,6 @@ impl Lanes {
         group: Group,
         tags: &mut Tags,
     ) {
-        let burst = step.algorithm as u32 <= Algorithm::HmacSha512 as u32;
         let with_iv = matches!(step.algorithm, Algorithm::ZucEia3 | Algorithm::Snow3gUia2);
         let bits = if with_iv { 8 } else { 1 };
         let mut count = 0;
@@ -157,31 +174,20 @@ impl Lanes {
             entry.tag = tags[place].as_mut_ptr();
             entry.tag_len = u64::from(step.len);
             entry.auth = schedule.auth();
-            if !burst {
-                if with_iv {
-                    entry.auth[1] = packet.iv.as_ptr().cast();
-                }
-                entry.mode = Mode::Null as u32;
-                entry.direction = ffi::ENCRYPT;
-                entry.algorithm = step.algorithm as u32;
-                entry.order = ffi::HASH_CIPHER;
+            if with_iv {
+                entry.auth[1] = packet.iv.as_ptr().cast();
             }
+            entry.mode = Mode::Null as u32;
+            entry.direction = ffi::ENCRYPT;
+            entry.algorithm = step.algorithm as u32;
+            entry.order = ffi::HASH_CIPHER;
             count += 1;
         }
-        if burst {
-            let (state, entries) = (self.owned.pointer(), self.entries.as_mut_ptr());
-            // SAFETY: as in `cipher`; the tags have room for the longest digest.
-            let done =
-                unsafe { (self.hash_burst)(state, entries, count as u32, step.algorithm as u32) };
-            debug_assert_eq!(done as usize, count);
-        } else {
-            self.submit_all(count);
-        }
+        self.submit_all(count);
     }
 
-    /// AES-CCM and ChaCha20-Poly1305: the cipher and its MAC in one. The tags are as long as the
-    /// sessions' are.
-    pub(crate) fn aead(
+    /// AES-CCM: the cipher and its MAC in one. The tags are as long as the sessions' are.
+    pub(crate) fn ccm(
         &mut self,
         step: CipherStep,
         direction: Direction,
@@ -189,14 +195,10 @@ impl Lanes {
         group: Group,
         tags: &mut Tags,
     ) {
-        let ccm = step.mode == Mode::Ccm;
-        let algorithm = if ccm { Algorithm::Ccm } else { Algorithm::ChaCha20Poly1305 };
-        // CCM authenticates the plaintext, ChaCha20-Poly1305 the ciphertext.
-        let (direction, order) = match (direction, ccm) {
-            (Direction::Seal, true) => (ffi::ENCRYPT, ffi::HASH_CIPHER),
-            (Direction::Open, true) => (ffi::DECRYPT, ffi::CIPHER_HASH),
-            (Direction::Seal, false) => (ffi::ENCRYPT, ffi::CIPHER_HASH),
-            (Direction::Open, false) => (ffi::DECRYPT, ffi::HASH_CIPHER),
+        // What is authenticated is the plaintext.
+        let (direction, order) = match direction {
+            Direction::Seal => (ffi::ENCRYPT, ffi::HASH_CIPHER),
+            Direction::Open => (ffi::DECRYPT, ffi::CIPHER_HASH),
         };
         let mut count = 0;
         for place in group {
@@ -221,7 +223,7 @@ impl Lanes {
             entry.auth = [aad.cast(), aad_len, NONE.cast_const()];
             entry.mode = step.mode as u32;
             entry.direction = direction;
-            entry.algorithm = algorithm as u32;
+            entry.algorithm = Algorithm::Ccm as u32;
             entry.order = order;
             count += 1;
         }

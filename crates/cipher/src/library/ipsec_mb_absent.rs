@@ -7,7 +7,7 @@ use lookaside_simd::Cpu;
 
 use super::ipsec_mb_steps::{CipherStep, MacStep};
 use crate::lanes::{Group, Tags};
-use crate::{Direction, Hash, Packet, Parts, Text};
+use crate::{Direction, Packet, Parts, Text};
 
 pub(crate) struct Functions(Infallible);
 
@@ -40,10 +40,6 @@ impl Schedule {
         None
     }
 
-    pub(crate) fn set_hmac(&mut self, functions: &Functions, _: Hash, _: &[u8]) -> Option<()> {
-        match functions.0 {}
-    }
-
     pub(crate) fn set_xcbc(&mut self, functions: &Functions, _: &[u8]) -> Option<()> {
         match functions.0 {}
     }
@@ -54,9 +50,9 @@ impl Schedule {
 }
 
 #[derive(Default)]
-pub(crate) struct Scratch;
+pub(crate) struct Scratch(());
 
-pub(crate) type Tag = [u8; 16];
+pub(crate) type Tag = [u8; 64];
 
 pub(crate) struct Gcm(Infallible);
 
@@ -65,14 +61,11 @@ impl Gcm {
         None
     }
 
-    pub(crate) fn run(
-        &self,
-        _: &mut Scratch,
-        _: Direction,
-        _: &[u8],
-        _: &Parts,
-        _: &mut Text<'_>,
-    ) -> Tag {
+    pub(crate) fn seal(&self, _: &mut Scratch, _: &[u8], _: &Parts, _: usize, _: &mut Text<'_>) {
+        match self.0 {}
+    }
+
+    pub(crate) fn open(&self, _: &mut Scratch, _: &[u8], _: &Parts, _: &mut Text<'_>) -> Tag {
         match self.0 {}
     }
 
@@ -92,6 +85,10 @@ impl Lanes {
         match self.0 {}
     }
 
+    pub(crate) fn ctr(&mut self, _: CipherStep, _: &mut Packet<'_>) {
+        match self.0 {}
+    }
+
     pub(crate) fn mac(
         &mut self,
         _: MacStep,
@@ -103,7 +100,7 @@ impl Lanes {
         match self.0 {}
     }
 
-    pub(crate) fn aead(
+    pub(crate) fn ccm(
         &mut self,
         _: CipherStep,
         _: Direction,

@@ -77,7 +77,6 @@ type OneBlock = unsafe extern "C" fn(*const c_void, *mut c_void);
 type Snow3gSchedule = unsafe extern "C" fn(*const c_void, *mut c_void) -> c_int;
 pub(crate) type CipherBurst =
     unsafe extern "C" fn(*mut State, *mut Entry, u32, u32, u32, u32) -> u32;
-pub(crate) type HashBurst = unsafe extern "C" fn(*mut State, *mut Entry, u32, u32) -> u32;
 
 /// Key, state, destination, source, length, IV of 12 bytes, associated data and its length, tag and
 /// its length.
@@ -157,7 +156,7 @@ pub(crate) struct State {
     submit_cipher_burst: Unused,
     pub cipher_burst_nocheck: Option<CipherBurst>,
     submit_hash_burst: Unused,
-    pub hash_burst_nocheck: Option<HashBurst>,
+    hash_burst_nocheck: Unused,
 }
 
 unsafe extern "C" {

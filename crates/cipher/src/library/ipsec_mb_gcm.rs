@@ -6,7 +6,7 @@ use zeroize::Zeroize;
 
 use super::ffi::{GcmBegin, GcmEnd, GcmKey, GcmPrepare, GcmState, GcmUpdate, GcmWhole};
 use super::keys::{Functions, by_key_len};
-use crate::{Direction, Parts, Text};
+use crate::{Parts, Span, Text};
 
 /// A prepared key and the functions for it. Cleared when dropped.
 pub(crate) struct Gcm {
@@ -28,8 +28,8 @@ impl Drop for Scratch {
     }
 }
 
-/// A tag of full length.
-pub(crate) type Tag = [u8; 16];
+/// Room for a tag, of which 16 bytes are used.
+pub(crate) type Tag = [u8; 64];
 
 impl Gcm {
     /// Expands a key of 16, 24 or 32 bytes; none where the library is not to be used.
@@ -49,48 +49,76 @@ impl Gcm {
         })
     }
 
-    /// Encrypts or decrypts the cipher region and gives the tag of the ciphertext. The regions must
+    /// Encrypts the cipher region and writes the tag of 1 to 16 bytes. The regions and the tag must
     /// lie within the text, or this panics; the IV has at least one byte.
     #[inline]
-    pub(crate) fn run(
+    pub(crate) fn seal(
         &self,
         scratch: &mut Scratch,
-        direction: Direction,
+        iv: &[u8],
+        parts: &Parts,
+        tag_len: usize,
+        text: &mut Text<'_>,
+    ) {
+        let tag = super::region(text, Span { offset: parts.tag, len: tag_len.min(16) as u32 }).1;
+        let aad = super::source(text, parts.aad);
+        let place = super::region(text, parts.cipher);
+        self.run(scratch, 0, iv, (aad, parts.aad.len), place, parts.cipher.len, (tag, tag_len));
+    }
+
+    /// Decrypts the cipher region and gives the tag of the ciphertext. As [`seal`](Gcm::seal).
+    #[inline]
+    pub(crate) fn open(
+        &self,
+        scratch: &mut Scratch,
         iv: &[u8],
         parts: &Parts,
         text: &mut Text<'_>,
     ) -> Tag {
-        let which = direction as usize;
-        let aad = super::source(text, parts.aad);
-        let (src, dst) = super::region(text, parts.cipher);
-        let (aad_len, len) = (u64::from(parts.aad.len), u64::from(parts.cipher.len));
+        let mut tag = [0; 64];
+        let aad = (super::source(text, parts.aad), parts.aad.len);
+        let place = super::region(text, parts.cipher);
+        self.run(scratch, 1, iv, aad, place, parts.cipher.len, (tag.as_mut_ptr(), 16));
+        tag
+    }
+
+    /// The tag of a text that is only authenticated: GMAC.
+    pub(crate) fn mac(&self, scratch: &mut Scratch, iv: &[u8], text: &[u8]) -> Tag {
+        let mut tag = [0; 64];
+        let aad = (text.as_ptr(), text.len() as u32);
+        let nothing = (text.as_ptr(), std::ptr::dangling_mut());
+        self.run(scratch, 0, iv, aad, nothing, 0, (tag.as_mut_ptr(), 16));
+        tag
+    }
+
+    /// All pointers are to as many bytes, which are the caller's; `src` and `dst` are equal or apart.
+    #[expect(clippy::too_many_arguments, reason = "those of the library")]
+    #[inline(always)]
+    fn run(
+        &self,
+        scratch: &mut Scratch,
+        which: usize,
+        iv: &[u8],
+        (aad, aad_len): (*const u8, u32),
+        (src, dst): (*const u8, *mut u8),
+        len: u32,
+        (tag, tag_len): (*mut u8, usize),
+    ) {
+        let (aad_len, len, tag_len) = (u64::from(aad_len), u64::from(len), tag_len as u64);
         let (key, state): (*const GcmKey, _) = (&raw const *self.key, &raw mut scratch.0);
-        let mut tag = Tag::default();
         if iv.len() == 12 {
             let run = self.whole[which];
-            // SAFETY: the pointers are to `len` and `aad_len` bytes within the text, `src` and `dst`
-            // are equal or apart, the IV has 12 bytes and the tag 16.
-            unsafe {
-                run(key, state, dst, src, len, iv.as_ptr(), aad, aad_len, tag.as_mut_ptr(), 16);
-            }
-            return tag;
+            // SAFETY: the pointers are to so many bytes each, and the IV has 12.
+            unsafe { run(key, state, dst, src, len, iv.as_ptr(), aad, aad_len, tag, tag_len) };
+            return;
         }
         let (begin, update, end) = (self.begin, self.update[which], self.end[which]);
         // SAFETY: as above, with an IV of its own length.
         unsafe {
             begin(key, state, iv.as_ptr(), iv.len() as u64, aad, aad_len);
             update(key, state, dst, src, len);
-            end(key, state, tag.as_mut_ptr(), 16);
+            end(key, state, tag, tag_len);
         }
-        tag
-    }
-
-    /// The tag of a text that is only authenticated: GMAC.
-    pub(crate) fn mac(&self, scratch: &mut Scratch, iv: &[u8], text: &[u8]) -> Tag {
-        let parts =
-            Parts { aad: crate::Span { offset: 0, len: text.len() as u32 }, ..Parts::default() };
-        let mut text = Text::Apart { src: text, dst: &mut [] };
-        self.run(scratch, Direction::Seal, iv, &parts, &mut text)
     }
 }
 

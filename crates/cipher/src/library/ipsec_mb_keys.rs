@@ -8,7 +8,6 @@ use lookaside_simd::{Cpu, Tier};
 use zeroize::Zeroize;
 
 use super::ffi::{self, State};
-use crate::Hash;
 
 /// Where the parts of a [`Schedule`] lie in it.
 const DECRYPT: usize = 256;
@@ -158,31 +157,6 @@ impl Schedule {
     pub(crate) fn set_plain(&mut self, key: &[u8], mac: bool) -> Option<()> {
         let part = if mac { AUTH } else { 0 };
         self.bytes[part..part + 32].get_mut(..key.len())?.copy_from_slice(key);
-        Some(())
-    }
-
-    /// HMAC: the states after the two padded keys (RFC 2104 section 4). The key has at most the
-    /// length of a block.
-    pub(crate) fn set_hmac(&mut self, functions: &Functions, hash: Hash, key: &[u8]) -> Option<()> {
-        let which = match hash {
-            Hash::Sha1 => 0,
-            Hash::Sha224 => 1,
-            Hash::Sha256 => 2,
-            Hash::Sha384 => 3,
-            Hash::Sha512 => 4,
-            Hash::Md5 => 5,
-            _ => return None,
-        };
-        let one_block = functions.0.one_block[which]?;
-        for (part, pad) in [(AUTH_PARTS[0], 0x36), (AUTH_PARTS[1], 0x5c)] {
-            let mut block = [pad; 128];
-            for (byte, key) in block[..hash.block_len()].get_mut(..key.len())?.iter_mut().zip(key) {
-                *byte ^= key;
-            }
-            // SAFETY: reads a block, which has at most 128 bytes; writes a state, at most 64.
-            unsafe { one_block(block.as_ptr().cast(), self.at(part)) };
-            block.zeroize();
-        }
         Some(())
     }
 

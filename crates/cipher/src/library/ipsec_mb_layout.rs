@@ -23,21 +23,13 @@ fn expected() -> Vec<(&'static str, usize)> {
         "IMB_CIPHER_ECB" = Mode::Ecb;
         "IMB_CIPHER_ZUC_EEA3" = Mode::ZucEea3;
         "IMB_CIPHER_SNOW3G_UEA2_BITLEN" = Mode::Snow3gUea2;
-        "IMB_CIPHER_CHACHA20_POLY1305" = Mode::ChaCha20Poly1305;
-        "IMB_AUTH_HMAC_SHA_1" = Algorithm::HmacSha1;
-        "IMB_AUTH_HMAC_SHA_224" = Algorithm::HmacSha224;
-        "IMB_AUTH_HMAC_SHA_256" = Algorithm::HmacSha256;
-        "IMB_AUTH_HMAC_SHA_384" = Algorithm::HmacSha384;
-        "IMB_AUTH_HMAC_SHA_512" = Algorithm::HmacSha512;
         "IMB_AUTH_AES_XCBC" = Algorithm::Xcbc;
-        "IMB_AUTH_MD5" = Algorithm::HmacMd5;
         "IMB_AUTH_NULL" = Algorithm::Null;
         "IMB_AUTH_AES_CCM" = Algorithm::Ccm;
         "IMB_AUTH_AES_CMAC" = Algorithm::Cmac;
         "IMB_AUTH_ZUC_EIA3_BITLEN" = Algorithm::ZucEia3;
         "IMB_AUTH_SNOW3G_UIA2_BITLEN" = Algorithm::Snow3gUia2;
         "IMB_AUTH_AES_CMAC_256" = Algorithm::Cmac256;
-        "IMB_AUTH_CHACHA20_POLY1305" = Algorithm::ChaCha20Poly1305;
         "IMB_DIR_ENCRYPT" = ENCRYPT;
         "IMB_DIR_DECRYPT" = DECRYPT;
         "IMB_ORDER_CIPHER_HASH" = CIPHER_HASH;
@@ -58,13 +50,11 @@ fn expected() -> Vec<(&'static str, usize)> {
         "offsetof(IMB_JOB, auth_tag_output_len_in_bytes)" = offset_of!(Entry, tag_len);
         "offsetof(IMB_JOB, u)" = offset_of!(Entry, auth);
         "sizeof(((IMB_JOB *)0)->u)" = size_of::<[*const c_void; 3]>();
-        "offsetof(IMB_JOB, u.HMAC._hashed_auth_key_xor_opad)" = offset_of!(Entry, auth) + 8;
         "offsetof(IMB_JOB, u.XCBC._k3)" = offset_of!(Entry, auth) + 16;
         "offsetof(IMB_JOB, u.CMAC._skey2)" = offset_of!(Entry, auth) + 16;
         "offsetof(IMB_JOB, u.CCM.aad_len_in_bytes)" = offset_of!(Entry, auth) + 8;
         "offsetof(IMB_JOB, u.ZUC_EIA3._iv)" = offset_of!(Entry, auth) + 8;
         "offsetof(IMB_JOB, u.SNOW3G_UIA2._iv)" = offset_of!(Entry, auth) + 8;
-        "offsetof(IMB_JOB, u.CHACHA20_POLY1305.aad_len_in_bytes)" = offset_of!(Entry, auth) + 8;
         "offsetof(IMB_JOB, status)" = offset_of!(Entry, status);
         "offsetof(IMB_JOB, cipher_mode)" = offset_of!(Entry, mode);
         "offsetof(IMB_JOB, cipher_direction)" = offset_of!(Entry, direction);
@@ -101,7 +91,7 @@ fn expected() -> Vec<(&'static str, usize)> {
         "offsetof(IMB_MGR, gcm128_init_var_iv)" = offset_of!(State, gcm_begin);
         "offsetof(IMB_MGR, cmac_subkey_gen_256)" = offset_of!(State, cmac_subkeys_256);
         "offsetof(IMB_MGR, submit_cipher_burst_nocheck)" = offset_of!(State, cipher_burst_nocheck);
-        "offsetof(IMB_MGR, submit_hash_burst_nocheck)" = offset_of!(State, hash_burst_nocheck);
+        "offsetof(IMB_MGR, submit_hash_burst_nocheck)" = size_of::<State>() - 8;
         "offsetof(IMB_MGR, earliest_job)" = size_of::<State>();
     }
 }

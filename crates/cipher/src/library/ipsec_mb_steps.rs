@@ -13,27 +13,19 @@ pub(crate) enum Mode {
     Ecb = 12,
     ZucEea3 = 14,
     Snow3gUea2 = 15,
-    ChaCha20Poly1305 = 19,
 }
 
 /// A MAC: `IMB_HASH_ALG`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Algorithm {
-    HmacSha1 = 1,
-    HmacSha224 = 2,
-    HmacSha256 = 3,
-    HmacSha384 = 4,
-    HmacSha512 = 5,
     Xcbc = 6,
-    HmacMd5 = 7,
     Null = 8,
     Ccm = 11,
     Cmac = 12,
     ZucEia3 = 20,
     Snow3gUia2 = 22,
     Cmac256 = 27,
-    ChaCha20Poly1305 = 29,
 }
 
 /// A cipher in the lanes.

@@ -1,6 +1,7 @@
 //! AES by the kernel where the CPU has instructions for it and may use them, else by AWS-LC.
 
-use lookaside_cipher_kernel::aes as kernel;
+use lookaside_cipher_kernel::aes::sha::ShaNi;
+use lookaside_cipher_kernel::aes::{self as kernel, stitched};
 use lookaside_simd::Cpu;
 use zeroize::Zeroize;
 
@@ -8,9 +9,10 @@ use crate::library::aws_lc::{AesDecrypt, AesEncrypt, Block, Counter};
 use crate::{Direction, Text};
 
 use super::cipher::{copy, slice, xor};
+use super::hash::Words;
 
 /// An expanded key of 16, 24 or 32 bytes.
-pub(crate) struct Aes(Unit);
+pub(crate) struct Aes(Unit, Option<ShaNi>);
 
 enum Unit {
     Kernel(Box<kernel::Key>),
@@ -25,10 +27,11 @@ fn reborrow<'t>(text: &'t mut Text<'_>) -> Text<'t> {
 impl Aes {
     /// `key`: 16, 24 or 32 bytes.
     pub(crate) fn new(cpu: &Cpu, key: &[u8]) -> Aes {
-        Aes(match kernel::Key::new(cpu, key) {
+        let unit = match kernel::Key::new(cpu, key) {
             Some(key) => Unit::Kernel(Box::new(key)),
             None => Unit::Library { encrypt: AesEncrypt::new(key), decrypt: AesDecrypt::new(key) },
-        })
+        };
+        Aes(unit, ShaNi::new(cpu))
     }
 
     /// Encrypts one block.
@@ -60,6 +63,24 @@ impl Aes {
             (Unit::Kernel(key), Direction::Open) => kernel::cbc_decrypt(key, iv, reborrow(text)),
             (Unit::Library { encrypt, .. }, Direction::Seal) => encrypt.cbc(iv, text),
             (Unit::Library { decrypt, .. }, Direction::Open) => decrypt.cbc(iv, text),
+        }
+    }
+
+    /// CBC encryption of the first 64 n bytes and SHA-1 or SHA-256 of the 64 n bytes of plaintext from
+    /// `from` on in the time of one of the two, where the CPU can. Returns 64 n, or 0 where it cannot.
+    pub(crate) fn hash_and_encrypt(
+        &self,
+        iv: &mut Block,
+        text: &mut [u8],
+        from: usize,
+        words: &mut Words,
+    ) -> usize {
+        let (Unit::Kernel(key), Some(sha)) = (&self.0, self.1) else { return 0 };
+        let text = Text::InPlace(text);
+        match words {
+            Words::Sha1(words) => stitched::mac_then_encrypt(sha, key, iv, text, from, words),
+            Words::Sha256(words) => stitched::mac_then_encrypt(sha, key, iv, text, from, words),
+            _ => 0,
         }
     }
 

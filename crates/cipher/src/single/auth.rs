@@ -1,10 +1,10 @@
 //! Hashes and MACs: a key prepared once, and a text under way.
 
-use lookaside_cipher_kernel::{kasumi, snow3g, zuc};
+use lookaside_cipher_kernel::{kasumi, poly1305, snow3g, zuc};
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
-use crate::library::aws_lc::Poly1305;
+use crate::library::aws_lc::cleanse;
 use crate::library::aws_lc_aead::{Aead, Gcm};
 use crate::{Auth, Error, Hash, Text};
 
@@ -40,6 +40,8 @@ pub(crate) enum Kind {
 }
 
 /// A text under way.
+// On the heap, each restart would take new memory.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone)]
 pub(crate) enum State {
     /// A hash, or the inner one of two.
@@ -49,7 +51,7 @@ pub(crate) enum State {
     /// GMAC.
     Gmac(Gcm),
     /// Poly1305.
-    Poly1305(Poly1305),
+    Poly1305(poly1305::Running),
     /// The 3GPP algorithms: IV and text, which is collected.
     Text {
         /// The IV.
@@ -185,7 +187,7 @@ impl Key {
                 gcm.start(iv, true)?;
                 State::Gmac(gcm)
             }
-            Kind::Poly1305(key) => State::Poly1305(Poly1305::new(key)),
+            Kind::Poly1305(key) => State::Poly1305(poly1305::Running::new(key)),
             Kind::Kasumi(_) | Kind::Snow3g(_) | Kind::Zuc(_) => {
                 let mut block = [0; 16];
                 block[..iv.len()].copy_from_slice(iv);
@@ -199,7 +201,7 @@ impl Key {
         match (&self.kind, state) {
             (Kind::Gmac { .. }, State::Gmac(gcm)) => gcm.start(iv, true),
             (Kind::Plain(hash) | Kind::Nested { inner: hash, .. }, State::Hash(state)) => {
-                state.restart(hash);
+                state.reset(hash);
                 Ok(())
             }
             (_, state) => {
@@ -215,7 +217,7 @@ impl Key {
             (_, State::Hash(hash)) => hash.update(&self.cpu, text),
             (Kind::Chained(key), State::Chained(chain)) => key.absorb(chain, text),
             (_, State::Gmac(gcm)) => gcm.aad(text)?,
-            (_, State::Poly1305(state)) => state.update(text),
+            (_, State::Poly1305(state)) => state.update(&self.cpu, text),
             (_, State::Text { text: collected, .. }) => collected.extend_from_slice(text),
             // `begin` makes no other pairs.
             _ => unreachable!("the state of another MAC"),
@@ -231,16 +233,14 @@ impl Key {
                 let mut digest = Zeroizing::new([0; MAX_DIGEST]);
                 let digest = &mut digest[..inner.hash.len()];
                 state.finish(cpu, digest);
-                let mut outer = outer.clone();
-                outer.update(cpu, digest);
-                outer.finish(cpu, tag);
+                outer.whole(cpu, digest, tag);
             }
             (_, State::Hash(state)) => state.finish(cpu, tag),
             (Kind::Chained(key), State::Chained(chain)) => {
                 tag.copy_from_slice(&key.finish(chain)?[..len]);
             }
             (_, State::Gmac(gcm)) => gcm.tag(tag)?,
-            (_, State::Poly1305(state)) => tag.copy_from_slice(&state.finish()[..len]),
+            (_, State::Poly1305(state)) => tag.copy_from_slice(&state.clone().finish()[..len]),
             (_, State::Text { iv, text }) => {
                 tag.copy_from_slice(&self.mobile(iv, text, 0)?[..len]);
             }
@@ -275,19 +275,30 @@ impl Key {
         spare_bits: u8,
         tag: &mut [u8],
     ) -> Result<(), Error> {
-        if let Kind::Kasumi(_) | Kind::Snow3g(_) | Kind::Zuc(_) = &self.kind {
-            tag.copy_from_slice(&self.mobile(iv, text, spare_bits)?[..tag.len()]);
-            return Ok(());
+        let cpu = &self.cpu;
+        match &self.kind {
+            Kind::Plain(hash) => hash.whole(cpu, text, tag),
+            Kind::Nested { inner, outer } => {
+                let mut digest = [0; MAX_DIGEST];
+                let digest = &mut digest[..inner.hash.len()];
+                inner.whole(cpu, text, digest);
+                outer.whole(cpu, digest, tag);
+                cleanse(digest);
+            }
+            Kind::Gmac { whole, .. } => {
+                let none = &mut Text::InPlace(&mut []);
+                let full = whole.seal(iv, text, none).ok_or(Error::Library("AES-GMAC"))?;
+                tag.copy_from_slice(&full[..tag.len()]);
+            }
+            Kind::Kasumi(_) | Kind::Snow3g(_) | Kind::Zuc(_) => {
+                tag.copy_from_slice(&self.mobile(iv, text, spare_bits)?[..tag.len()]);
+            }
+            Kind::Chained(_) | Kind::Poly1305(_) => {
+                let mut state = self.begin(iv)?;
+                self.update(&mut state, text)?;
+                self.finish(&mut state, tag)?;
+            }
         }
-        if let Kind::Gmac { whole, .. } = &self.kind {
-            let full = whole
-                .seal(iv, text, &mut Text::InPlace(&mut []))
-                .ok_or(Error::Library("AES-GMAC"))?;
-            tag.copy_from_slice(&full[..tag.len()]);
-            return Ok(());
-        }
-        let mut state = self.begin(iv)?;
-        self.update(&mut state, text)?;
-        self.finish(&mut state, tag)
+        Ok(())
     }
 }

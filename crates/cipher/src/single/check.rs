@@ -261,10 +261,11 @@ impl Limits {
         }
         if direction == Direction::Seal {
             // The length has two bytes in the header that is authenticated.
-            if cipher.len > u32::from(u16::MAX) {
+            let sealed = self.sealed_len(cipher.len as usize) as u64;
+            if sealed > u64::from(MAX_RECORD) {
                 return Err(Error::BadInput("a record's length"));
             }
-            let end = u64::from(cipher.offset) + self.sealed_len(cipher.len as usize) as u64;
+            let end = u64::from(cipher.offset) + sealed;
             if end > dst_len as u64 {
                 return Err(Error::DstTooSmall);
             }
@@ -283,9 +284,9 @@ impl Limits {
     }
 }
 
-/// The longest ciphertext of a TLS record taken: a payload of 16 bits, MAC and padding. (RFC 5246
-/// allows 2^14 + 2048; that is the protocol's to refuse.)
-const MAX_RECORD: u32 = 0xffff + 48 + 1;
+/// The longest ciphertext of a TLS record: its length has two bytes. (RFC 5246 allows 2^14 + 2048;
+/// that is the protocol's to refuse.)
+const MAX_RECORD: u32 = 0xffff;
 
 #[inline]
 fn end(span: Span) -> u64 {

@@ -6,6 +6,7 @@ use lookaside_simd::Cpu;
 use zeroize::Zeroize;
 
 use crate::Hash;
+use crate::library::aws_lc::cleanse;
 use crate::library::aws_lc_hash;
 
 /// The longest digest.
@@ -127,7 +128,7 @@ impl Drop for HashState {
     fn drop(&mut self) {
         // Under HMAC these are as good as the key.
         self.words.zeroize();
-        self.buffer[..self.buffered].zeroize();
+        cleanse(&mut self.buffer[..self.buffered]);
     }
 }
 
@@ -138,13 +139,10 @@ impl HashState {
         HashState { hash, buffered: 0, length: 0, words, buffer: [0; MAX_BLOCK] }
     }
 
-    /// Goes back to where `from`, of the same hash, stands: what a short message would pay for a copy
-    /// of all of it is most of its time.
-    pub(crate) fn restart(&mut self, from: &HashState) {
-        self.buffer[..self.buffered].zeroize();
-        self.words = from.words;
-        self.length = from.length;
-        self.buffered = from.buffered;
+    /// Becomes what `from` is, a state of the same hash.
+    pub(crate) fn reset(&mut self, from: &HashState) {
+        cleanse(&mut self.buffer[..self.buffered]);
+        (self.words, self.length, self.buffered) = (from.words, from.length, from.buffered);
         self.buffer[..from.buffered].copy_from_slice(&from.buffer[..from.buffered]);
     }
 
@@ -173,38 +171,57 @@ impl HashState {
 
     /// Pads, and writes the digest: all of it, or as much as `out` holds.
     pub(crate) fn finish(&mut self, cpu: &Cpu, out: &mut [u8]) {
-        // A checksum has blocks of one byte and no padding.
-        if self.hash.block_len() > 1 {
-            self.pad(cpu);
-        }
-        self.words.write(out);
+        let (last, mut words) = (&self.buffer[..self.buffered], self.words);
+        end(cpu, self.hash, &mut words, last, self.length, out);
     }
 
-    /// Merkle-Damgaard padding: one bit, zeros, the length in bits at the end of a block
-    /// (FIPS 180-4 section 5.1; RFC 1321 has the length little-endian). SHA-3's: the bits 01, one
-    /// bit, zeros, one bit (FIPS 202 sections 6.1 and 5.1).
-    fn pad(&mut self, cpu: &Cpu) {
+    /// The digest of `text` after what has been hashed already, as [`finish`](HashState::finish) has
+    /// it.
+    pub(crate) fn whole(&self, cpu: &Cpu, text: &[u8], out: &mut [u8]) {
+        if self.buffered > 0 {
+            let mut state = self.clone();
+            state.update(cpu, text);
+            return state.finish(cpu, out);
+        }
         let block = self.hash.block_len();
-        if let Words::Keccak(_) = self.words {
-            self.buffer[self.buffered..block].fill(0);
-            self.buffer[self.buffered] = 0x06;
-            self.buffer[block - 1] |= 0x80;
-            self.words.compress(cpu, block, &self.buffer[..block]);
-            self.buffered = 0;
-            return;
+        let (blocks, last) = text.split_at(text.len() / block * block);
+        let mut words = self.words;
+        if !blocks.is_empty() {
+            words.compress(cpu, block, blocks);
         }
-        // SHA-512's length has 16 bytes; the upper ones stay zero, as texts are shorter than 2^61.
-        let length_len = if block == 128 { 16 } else { 8 };
-        self.buffer[self.buffered] = 0x80;
-        self.buffer[self.buffered + 1..block].fill(0);
-        if self.buffered + 1 + length_len > block {
-            self.words.compress(cpu, block, &self.buffer[..block]);
-            self.buffer[..block].fill(0);
-        }
-        let bits = self.length.wrapping_mul(8);
-        let bytes = if self.hash == Hash::Md5 { bits.to_le_bytes() } else { bits.to_be_bytes() };
-        self.buffer[block - 8..block].copy_from_slice(&bytes);
-        self.words.compress(cpu, block, &self.buffer[..block]);
-        self.buffered = 0;
+        let length = self.length.wrapping_add(text.len() as u64);
+        end(cpu, self.hash, &mut words, last, length, out);
     }
+}
+
+/// Takes in the last bytes, less than a block, and the padding; writes the digest.
+///
+/// Merkle-Damgaard: one bit, zeros, the length in bits at the end of a block (FIPS 180-4 section
+/// 5.1; RFC 1321 has the length little-endian). SHA-3: the bits 01, one bit, zeros, one bit (FIPS 202
+/// sections 6.1 and 5.1).
+fn end(cpu: &Cpu, hash: Hash, words: &mut Words, last: &[u8], length: u64, out: &mut [u8]) {
+    let block = hash.block_len();
+    // A checksum has blocks of one byte and no padding.
+    if block > 1 {
+        let mut tail = [0; 2 * MAX_BLOCK];
+        tail[..last.len()].copy_from_slice(last);
+        let len = if let Words::Keccak(_) = words {
+            tail[last.len()] = 0x06;
+            tail[block - 1] |= 0x80;
+            block
+        } else {
+            tail[last.len()] = 0x80;
+            // SHA-512's length has 16 bytes; the upper ones stay zero: texts are shorter than 2^61.
+            let length_len = if block == 128 { 16 } else { 8 };
+            let len = if last.len() + 1 + length_len > block { 2 * block } else { block };
+            let bits = length.wrapping_mul(8);
+            let bytes = if hash == Hash::Md5 { bits.to_le_bytes() } else { bits.to_be_bytes() };
+            tail[len - 8..len].copy_from_slice(&bytes);
+            len
+        };
+        words.compress(cpu, block, &tail[..len]);
+        cleanse(&mut tail[..last.len()]);
+    }
+    words.write(out);
+    words.zeroize();
 }

@@ -20,10 +20,16 @@ fn aes(cpu: &Cpu) -> &'static str {
     if cpu.avx2().is_some() { kernel(cpu) } else { LIBRARY }
 }
 
+/// The kernel takes long texts where it has vectors that AWS-LC has not.
+fn chacha20(cpu: &Cpu) -> &'static str {
+    if cpu.avx512().is_some() { BOTH } else { LIBRARY }
+}
+
 fn cipher(cipher: Cipher, cpu: &Cpu) -> &'static str {
     match cipher {
         Cipher::Null => "a copy",
-        Cipher::Arc4 | Cipher::ChaCha20 => LIBRARY,
+        Cipher::Arc4 => LIBRARY,
+        Cipher::ChaCha20 => chacha20(cpu),
         Cipher::AesEcb | Cipher::AesCbc | Cipher::AesCtr | Cipher::AesXts => aes(cpu),
         // Long texts go to the lanes.
         Cipher::DesEcb | Cipher::DesCbc => BOTH,
@@ -51,7 +57,8 @@ fn auth(auth: Auth, cpu: &Cpu) -> &'static str {
         Auth::Plain(algorithm) | Auth::Hmac(algorithm) => hash(algorithm, cpu),
         Auth::Nested { inner, outer } => either(hash(inner, cpu), hash(outer, cpu)),
         Auth::AesXcbc | Auth::AesCbcMac | Auth::AesCmac => aes(cpu),
-        Auth::AesGmac | Auth::Poly1305 => LIBRARY,
+        Auth::AesGmac => LIBRARY,
+        Auth::Poly1305 => kernel(cpu),
         Auth::KasumiF9 => kernel(cpu),
         Auth::Snow3gUia2 | Auth::ZucEia3 => "kernels, portable",
     }
@@ -67,7 +74,8 @@ pub(crate) fn served_by(spec: &Spec, cpu: &Cpu) -> &'static str {
         Spec::Cipher { cipher: algorithm, .. } => cipher(*algorithm, cpu),
         Spec::Auth { auth: algorithm, .. } => auth(*algorithm, cpu),
         Spec::Aead { aead: Aead::AesCcm, .. } => aes(cpu),
-        Spec::Aead { .. } => LIBRARY,
+        Spec::Aead { aead: Aead::AesGcm, .. } => LIBRARY,
+        Spec::Aead { aead: Aead::ChaCha20Poly1305, .. } => chacha20(cpu),
         Spec::Chain { cipher: one, auth: other, .. } => {
             either(cipher(*one, cpu), auth(*other, cpu))
         }

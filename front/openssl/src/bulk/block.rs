@@ -36,8 +36,8 @@ struct Records {
 pub struct Block {
     spec: &'static Spec,
     key: Option<Keyed<CipherSession>>,
-    /// How many texts side by side suit the device; 1 where chaining is not what keeps it waiting.
-    best_batch: usize,
+    /// Whether many texts side by side are quicker than one after the other.
+    side_by_side: bool,
     encrypt: bool,
     pad: bool,
     /// The IV of the text, and the one for its next block.
@@ -79,12 +79,20 @@ impl Block {
             return Ok(());
         }
         self.count.add(provider, self.spec, len);
-        if self.encrypt
-            && self.best_batch > 1
-            && offload::pays(provider, Op::Encrypt, len, self.best_batch)
-        {
-            return self.crypt_aside(provider, pieces);
+        if self.encrypt && self.side_by_side && offload::pays(provider, Op::Encrypt, len) {
+            let Some(rest) = self.crypt_aside(provider, pieces)? else { return Ok(()) };
+            return self.crypt_here(provider, rest);
         }
+        self.crypt_here(provider, pieces)
+    }
+
+    /// At once.
+    #[inline]
+    fn crypt_here(&mut self, provider: &Provider, pieces: Pieces) -> Result<()> {
+        let len = match &pieces {
+            Pieces::Apart(src, _) => src.len(),
+            Pieces::InPlace(text) => text.len(),
+        };
         let block = self.spec.block_len;
         let op = self.op();
         let chains = self.chains();
@@ -96,41 +104,36 @@ impl Block {
             }
             false => key.running()?,
         };
-        let mut last = [0; MAX_BLOCK];
         let source = match &pieces {
             Pieces::Apart(src, _) => src,
             Pieces::InPlace(text) => &**text,
         };
-        if chains && !self.encrypt {
-            last[..block].copy_from_slice(&source[len - block..]);
-        }
-        let dst = match pieces {
-            Pieces::Apart(src, dst) => {
-                running.update(src, dst)?;
-                dst
-            }
-            Pieces::InPlace(text) => {
-                running.update_in_place(text)?;
-                text
-            }
+        let mut last = if chains && !self.encrypt { last_block(source, block) } else { self.iv };
+        let run = || match pieces {
+            Pieces::Apart(src, dst) => running.update(src, dst).map(|_| dst),
+            Pieces::InPlace(text) => running.update_in_place(text).map(|_| text),
         };
-        if chains {
-            if self.encrypt {
-                last[..block].copy_from_slice(&dst[len - block..len]);
-            }
-            self.iv = last;
+        // The lanes of DES take tens of KB of the stack.
+        let deep = self.spec.block_len < MAX_BLOCK;
+        let dst = if deep { provider.lanes.with_deep_stack(run)?? } else { run()? };
+        if chains && self.encrypt {
+            last = last_block(&dst[..len], block);
         }
+        self.iv = last;
         Ok(())
     }
 
-    /// The same while the job pauses.
-    fn crypt_aside(&mut self, provider: &Provider, pieces: Pieces) -> Result<()> {
+    /// While the job pauses. Returns what is to be done at once instead.
+    fn crypt_aside<'a>(
+        &mut self,
+        provider: &Provider,
+        mut pieces: Pieces<'a>,
+    ) -> Result<Option<Pieces<'a>>> {
         let block = self.spec.block_len;
-        let (src, dst) = match pieces {
-            Pieces::Apart(src, dst) => (Some(src), dst),
-            Pieces::InPlace(text) => (None, text),
+        let src = match &pieces {
+            Pieces::Apart(src, _) => src,
+            Pieces::InPlace(text) => &**text,
         };
-        let src = src.unwrap_or(dst);
         let len = src.len();
         let mut memory = offload::memory(len);
         memory.copy_from_slice(src);
@@ -138,17 +141,17 @@ impl Block {
         let packet = Packet { iv, cipher: Span::new(0, len as u32), ..Packet::default() };
         let key = self.key.as_ref().ok_or(Reason::NotInitialised)?;
         let request = key.session.encrypt(packet, Buf::empty(), Buf::from(memory));
-        self.count.pause();
-        offload::run(provider, request, false, |result, memory| {
-            result?;
-            dst[..len].copy_from_slice(&memory[..len]);
-            Ok(())
+        let (Pieces::Apart(_, dst) | Pieces::InPlace(dst)) = &mut pieces;
+        let done = offload::run(provider, request, offload::FEWEST_CBC, |memory| {
+            dst[..len].copy_from_slice(memory);
         })?;
-        if self.chains() {
-            self.iv[..block].copy_from_slice(&dst[len - block..len]);
+        if !done {
+            return Ok(Some(pieces));
         }
+        self.count.pause();
+        self.iv = last_block(&dst[..len], block);
         self.stale = true;
-        Ok(())
+        Ok(None)
     }
 
     /// One block of the buffer.
@@ -158,7 +161,11 @@ impl Block {
         Ok(buffer)
     }
 
+    #[inline]
     fn hold(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
         self.buffer[self.held..self.held + bytes.len()].copy_from_slice(bytes);
         self.held += bytes.len();
     }
@@ -206,6 +213,19 @@ impl Block {
     }
 }
 
+/// The last block of a text of whole blocks, of 8 or 16 bytes.
+#[inline]
+fn last_block(text: &[u8], block: usize) -> [u8; MAX_BLOCK] {
+    if block == MAX_BLOCK {
+        return text.last_chunk().copied().unwrap_or_default();
+    }
+    let mut last = [0; MAX_BLOCK];
+    if let Some(short) = text.last_chunk::<8>() {
+        last[..8].copy_from_slice(short);
+    }
+    last
+}
+
 impl Drop for Block {
     fn drop(&mut self) {
         self.buffer.zeroize();
@@ -236,7 +256,7 @@ impl SymCipher for Block {
         Block {
             spec,
             key: None,
-            best_batch: 1,
+            side_by_side: false,
             encrypt: true,
             pad: true,
             first_iv: [0; MAX_BLOCK],
@@ -279,7 +299,7 @@ impl SymCipher for Block {
             }
             let Kind::Cipher(cipher) = self.spec.kind else { return Err(Reason::Internal.into()) };
             let session = provider.prepare(|runtime| runtime.cipher(cipher, key))?;
-            self.best_batch = if self.chains() { session.best_batch() } else { 1 };
+            self.side_by_side = self.chains() && session.side_by_side();
             self.key = Some(Keyed::new(session));
         }
         Ok(())

@@ -7,7 +7,10 @@
 //! Without associated data, as `openssl speed -evp` runs it, text is encrypted and hashed, and no MAC
 //! comes out; what is decrypted so is decrypted alone.
 
-use lookaside::{Buf, CipherSession, DigestSession, Iv, Op, Packet, Span, TlsCbcSession};
+use lookaside::{
+    Auth, Buf, ChainOrder, ChainSession, Cipher, CipherSession, DigestSession, Hash, Iv, Op,
+    Packet, Request, Span, TlsCbcSession,
+};
 use zeroize::Zeroizing;
 
 use super::{
@@ -40,6 +43,7 @@ const LONGEST_END: usize = 32 + BLOCK;
 #[derive(Clone, Default)]
 struct Sessions {
     records: Option<TlsCbcSession>,
+    chain: Option<ChainSession>,
     cbc: Option<Keyed<CipherSession>>,
     hash: Option<Keyed<DigestSession>>,
 }
@@ -48,7 +52,7 @@ struct Sessions {
 #[derive(Clone)]
 pub struct CbcHmac {
     spec: &'static Spec,
-    hash: lookaside::Hash,
+    hash: Hash,
     key: Option<Zeroizing<Vec<u8>>>,
     mac_key: Zeroizing<Vec<u8>>,
     sessions: Sessions,
@@ -69,7 +73,7 @@ impl CbcHmac {
     /// The MAC's length.
     pub fn mac_len(&self) -> usize {
         match self.hash {
-            lookaside::Hash::Sha1 => 20,
+            Hash::Sha1 => 20,
             _ => 32,
         }
     }
@@ -79,8 +83,8 @@ impl CbcHmac {
         (payload + self.mac_len() + BLOCK) & !(BLOCK - 1)
     }
 
-    /// The session for records.
-    pub fn records(&mut self, provider: &Provider) -> Result<&TlsCbcSession> {
+    /// The session for records, one at a time.
+    fn records(&mut self, provider: &Provider) -> Result<&TlsCbcSession> {
         if self.sessions.records.is_none() {
             let key = self.key.as_ref().ok_or(Reason::NotInitialised)?;
             let session = provider.prepare(|r| r.tls_cbc(key, self.hash, &self.mac_key))?;
@@ -89,11 +93,53 @@ impl CbcHmac {
         self.sessions.records.as_ref().ok_or_else(|| Reason::Internal.into())
     }
 
+    /// The session for records side by side: HMAC of header and payload, and the encryption of the
+    /// payload's whole blocks. What is behind them is encrypted when the MAC is known.
+    pub fn chain_session(&mut self, provider: &Provider) -> Result<&ChainSession> {
+        if self.sessions.chain.is_none() {
+            let key = self.key.as_ref().ok_or(Reason::NotInitialised)?;
+            let auth = (Auth::Hmac(self.hash), &**self.mac_key);
+            let (len, order) = (self.mac_len(), ChainOrder::AuthThenCipher);
+            let session = provider.prepare(|r| r.chain((Cipher::AesCbc, key), auth, len, order))?;
+            self.sessions.chain = Some(session);
+        }
+        self.sessions.chain.as_ref().ok_or_else(|| Reason::Internal.into())
+    }
+
+    /// The packet of such a request: the record's payload lies at `place`, its header before it.
+    pub fn chain_packet(iv: &[u8; BLOCK], place: usize, header: usize, payload: usize) -> Packet {
+        Packet {
+            iv: Iv::from(*iv),
+            cipher: Span::new(place as u32, (payload & !(BLOCK - 1)) as u32),
+            auth: Span::new((place - header) as u32, (header + payload) as u32),
+            tag: (place + payload) as u32,
+            ..Packet::default()
+        }
+    }
+
+    /// The end of such a record: `record` is payload and MAC, with room for the padding; all whole
+    /// blocks of the payload are encrypted.
+    pub fn seal_end(
+        &mut self,
+        provider: &Provider,
+        record: &mut [u8],
+        iv: &[u8; BLOCK],
+        payload: usize,
+    ) -> Result<()> {
+        let padding = record.len() - payload - self.mac_len();
+        record[payload + self.mac_len()..].fill((padding - 1) as u8);
+        let (sealed, end) = record.split_at_mut(payload & !(BLOCK - 1));
+        self.iv = *sealed.last_chunk().unwrap_or(iv);
+        self.cbc(provider, Op::Encrypt)?.update_in_place(end)?;
+        self.chain(end);
+        Ok(())
+    }
+
     /// AES-CBC alone.
     fn cbc(&mut self, provider: &Provider, op: Op) -> Result<&mut dyn lookaside::Running> {
         if self.sessions.cbc.is_none() {
             let key = self.key.as_ref().ok_or(Reason::NotInitialised)?;
-            let session = provider.prepare(|r| r.cipher(lookaside::Cipher::AesCbc, key))?;
+            let session = provider.prepare(|r| r.cipher(Cipher::AesCbc, key))?;
             self.sessions.cbc = Some(Keyed::new(session));
         }
         let cbc = self.sessions.cbc.as_mut().ok_or(Reason::Internal)?;
@@ -103,7 +149,7 @@ impl CbcHmac {
     /// The hash alone.
     fn hash(&mut self, provider: &Provider) -> Result<&mut dyn lookaside::Running> {
         if self.sessions.hash.is_none() {
-            let auth = lookaside::Auth::Plain(self.hash);
+            let auth = Auth::Plain(self.hash);
             let len = self.mac_len();
             let session = provider.prepare(|r| r.digest(auth, &[], len))?;
             let mut hash = Keyed::new(session);
@@ -120,9 +166,62 @@ impl CbcHmac {
         }
     }
 
+    /// Whether a text of this length is to pause its job.
+    fn pays(&mut self, provider: &Provider, len: usize) -> Result<bool> {
+        Ok(self.encrypt
+            && offload::pays(provider, Op::Seal, len)
+            && self.chain_session(provider)?.side_by_side())
+    }
+
+    /// Executes such a request while the job pauses, on a copy. `false`: it is to run at once.
+    fn aside(
+        &mut self,
+        provider: &Provider,
+        packet: Packet,
+        memory: Vec<u8>,
+        take: impl FnOnce(&[u8]),
+    ) -> Result<bool> {
+        // The lanes take so many times as long as one text does alone, in which hash and cipher run
+        // stitched: measured with 16 KB, AVX-512.
+        let fewest = if self.hash == Hash::Sha1 { 5 } else { 12 };
+        let session = self.chain_session(provider)?;
+        let request: Request = session.seal(packet, Buf::empty(), Buf::from(memory));
+        let done = offload::run(provider, request, fewest, take)?;
+        if done {
+            self.count.pause();
+        }
+        Ok(done)
+    }
+
     /// Seals or opens a record in place: a block that is free for the associated data, then the
     /// payload with room behind it, or the ciphertext. Returns the length of what comes out.
-    fn run(
+    pub fn run(
+        &mut self,
+        provider: &Provider,
+        record: &mut [u8],
+        (iv, aad): (&[u8; BLOCK], &[u8; TLS_AAD]),
+        len: usize,
+    ) -> Result<usize> {
+        self.count.add(provider, self.spec, len);
+        if self.pays(provider, len)? {
+            let sealed = self.sealed_len(len);
+            let mut memory = offload::memory(BLOCK + sealed);
+            let header = BLOCK - TLS_AAD;
+            memory[header..BLOCK].copy_from_slice(&aead::with_len(*aad, len));
+            memory[BLOCK..BLOCK + len].copy_from_slice(&record[BLOCK..BLOCK + len]);
+            let packet = CbcHmac::chain_packet(iv, BLOCK, TLS_AAD, len);
+            let record = &mut record[BLOCK..BLOCK + sealed];
+            let take = |memory: &[u8]| record.copy_from_slice(&memory[BLOCK..]);
+            if self.aside(provider, packet, memory, take)? {
+                self.seal_end(provider, record, iv, len)?;
+                return Ok(sealed);
+            }
+        }
+        self.at_once(provider, record, (iv, aad), len)
+    }
+
+    /// The same at once.
+    fn at_once(
         &mut self,
         provider: &Provider,
         record: &mut [u8],
@@ -136,26 +235,9 @@ impl CbcHmac {
             cipher: Span::new(BLOCK as u32, len as u32),
             ..Packet::default()
         };
-        self.count.add(provider, self.spec, len);
-        let session = self.records(provider)?;
-        if offload::pays(provider, op, len, session.best_batch()) {
-            let mut memory = offload::memory(record.len());
-            memory.copy_from_slice(record);
-            memory[..TLS_AAD].copy_from_slice(aad);
-            let memory = Buf::from(memory);
-            let request = match op {
-                Op::Seal => session.seal(packet, Buf::empty(), memory),
-                _ => session.open(packet, Buf::empty(), memory),
-            };
-            self.count.pause();
-            return offload::run(provider, request, op == Op::Open, |result, memory| {
-                record[BLOCK..].copy_from_slice(&memory[BLOCK..]);
-                Ok(result? as usize)
-            });
-        }
         let kept: [u8; TLS_AAD] = *record.first_chunk().ok_or(Reason::InvalidLength)?;
         record[..TLS_AAD].copy_from_slice(aad);
-        let done = session.at_once(op, &mut packet, None, record);
+        let done = self.records(provider)?.at_once(op, &mut packet, None, record);
         record[..TLS_AAD].copy_from_slice(&kept);
         done?;
         Ok(packet.result? as usize)
@@ -232,8 +314,18 @@ impl CbcHmac {
             self.iv = last;
             return Ok(());
         }
+        self.count.add(provider, self.spec, len);
+        if self.pays(provider, len)? {
+            let mut memory = offload::memory(len + self.mac_len());
+            memory[..len].copy_from_slice(text);
+            let packet = CbcHmac::chain_packet(&self.iv, 0, 0, len);
+            let take = |memory: &[u8]| text.copy_from_slice(&memory[..len]);
+            if self.aside(provider, packet, memory, take)? {
+                self.chain(text);
+                return Ok(());
+            }
+        }
         if len < AS_RECORD {
-            self.count.add(provider, self.spec, len);
             self.hash(provider)?.update(text, &mut [])?;
             self.cbc(provider, Op::Encrypt)?.update_in_place(text)?;
             self.chain(text);
@@ -250,7 +342,7 @@ impl CbcHmac {
         let end = &mut end[..rest];
         end.copy_from_slice(&record[payload..]);
         let iv = self.iv;
-        self.run(provider, text, (&iv, &[0; TLS_AAD]), payload)?;
+        self.at_once(provider, text, (&iv, &[0; TLS_AAD]), payload)?;
         let (sealed, place) = text.split_at_mut(BLOCK + payload);
         self.chain(sealed);
         place.copy_from_slice(end);
@@ -317,7 +409,7 @@ impl SymCipher for CbcHmac {
     fn new(spec: &'static Spec) -> CbcHmac {
         let hash = match spec.kind {
             Kind::TlsCbc(hash) => hash,
-            _ => lookaside::Hash::Sha1,
+            _ => Hash::Sha1,
         };
         CbcHmac {
             spec,
@@ -424,7 +516,9 @@ impl SymCipher for CbcHmac {
     }
 
     fn seal_many(&mut self, provider: &Provider, text: &mut Text, interleave: u64) -> Result<()> {
+        let iv = self.iv;
         self.multiblock.written = Multiblock::seal(self, provider, text, interleave as usize)?;
+        self.iv = iv;
         self.count.add(provider, self.spec, text.len());
         Ok(())
     }

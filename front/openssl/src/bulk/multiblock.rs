@@ -3,11 +3,10 @@
 //!
 //! The shares and the order of the bytes are OpenSSL's, which libssl sizes its buffer by.
 
-use lookaside::{Iv, Packet, Span};
 use zeroize::Zeroizing;
 
 use super::{
-    aead::TLS_AAD,
+    aead::{self, TLS_AAD},
     cbc_hmac::{BLOCK, CbcHmac},
 };
 use crate::{
@@ -97,34 +96,39 @@ impl Multiblock {
         let (src, dst) = text.apart(whole)?;
         let number = aad.first_chunk().map_or(0, |number| u64::from_be_bytes(*number));
         let mut packets = Vec::with_capacity(records);
-        for (i, iv) in ivs.chunks_exact(BLOCK).enumerate() {
+        for (i, iv) in ivs.as_chunks().0.iter().enumerate() {
             let payload = if i + 1 == records { last } else { share };
             let place = i * step;
             let record = &mut dst[place..];
-            // Where header and IV go later, the associated data is meanwhile.
-            record[..8].copy_from_slice(&number.wrapping_add(i as u64).to_be_bytes());
-            record[8..TLS_AAD].copy_from_slice(&aad[8..]);
+            // What is authenticated of a header goes right before the payload, where the IV is later.
+            let head = &mut record[BEFORE - TLS_AAD..BEFORE];
+            head[..8].copy_from_slice(&number.wrapping_add(i as u64).to_be_bytes());
+            head[8..].copy_from_slice(&aead::with_len(aad, payload)[8..]);
             record[BEFORE..BEFORE + payload].copy_from_slice(&src[i * share..][..payload]);
-            packets.push(Packet {
-                iv: Iv::new(iv).unwrap_or_default(),
-                aad: Span::new(place as u32, TLS_AAD as u32),
-                cipher: Span::new((place + BEFORE) as u32, payload as u32),
-                ..Packet::default()
-            });
+            packets.push(CbcHmac::chain_packet(iv, place + BEFORE, TLS_AAD, payload));
         }
-        let session = cipher.records(provider)?;
+        let session = cipher.chain_session(provider)?;
         let packets = provider
             .lanes
             .run_in_place(dst, |memory| session.seal(packets, lookaside::Buf::empty(), memory))?;
-        for (i, (iv, packet)) in ivs.chunks_exact(BLOCK).zip(&packets).enumerate() {
-            let sealed = packet.result? as usize;
-            let record = &mut dst[i * step..];
-            record[..3].copy_from_slice(&aad[8..11]);
-            record[3..HEADER].copy_from_slice(&((BLOCK + sealed) as u16).to_be_bytes());
-            record[HEADER..BEFORE].copy_from_slice(iv);
+        for (i, (iv, packet)) in ivs.as_chunks().0.iter().zip(&packets).enumerate() {
+            packet.result?;
+            let payload = if i + 1 == records { last } else { share };
+            let sealed = cipher.sealed_len(payload);
+            let record = &mut dst[i * step..][..BEFORE + sealed];
+            cipher.seal_end(provider, &mut record[BEFORE..], iv, payload)?;
+            finish(record, &aad, iv);
         }
         Ok(whole)
     }
+}
+
+/// Writes header and IV before what is sealed.
+fn finish(record: &mut [u8], aad: &[u8; TLS_AAD], iv: &[u8; BLOCK]) {
+    let len = record.len() - HEADER;
+    record[..3].copy_from_slice(&aad[8..11]);
+    record[3..HEADER].copy_from_slice(&(len as u16).to_be_bytes());
+    record[HEADER..BEFORE].copy_from_slice(iv);
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ pub struct Text<'a> {
     len: usize,
     dst: *mut u8,
     room: usize,
-    copy: Zeroizing<Vec<u8>>,
+    copy: Option<Zeroizing<Vec<u8>>>,
     life: PhantomData<&'a mut [u8]>,
 }
 
@@ -91,9 +91,10 @@ impl Text<'_> {
     /// The source is null or `len` bytes, the destination null or room for what the function of
     /// provider-cipher(7) writes, at most `room`; both stay while the value does, and are nobody
     /// else's.
+    #[inline]
     unsafe fn new(src: *const u8, len: usize, dst: *mut u8, room: usize) -> Self {
         let len = if src.is_null() { 0 } else { len };
-        Text { src, len, dst, room, copy: Zeroizing::default(), life: PhantomData }
+        Text { src, len, dst, room, copy: None, life: PhantomData }
     }
 
     /// The source's length; CCM is told the length of its text without a source.
@@ -175,8 +176,8 @@ impl Text<'_> {
         let (s, d) = (self.src.addr(), self.dst.addr());
         if s < d + write && d < s + self.len {
             // SAFETY: see `new`. The destination's slice is not used meanwhile.
-            self.copy.extend_from_slice(unsafe { slice::from_raw_parts(self.src, self.len) });
-            return Ok((&self.copy, dst));
+            let copy = unsafe { slice::from_raw_parts(self.src, self.len) }.to_vec();
+            return Ok((self.copy.insert(Zeroizing::new(copy)), dst));
         }
         // SAFETY: see `new`; they do not overlap.
         Ok((unsafe { slice::from_raw_parts(self.src, self.len) }, dst))

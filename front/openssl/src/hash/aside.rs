@@ -1,64 +1,67 @@
 //! More of a message: at once, or while the job pauses, side by side with the messages of other jobs.
 
-use lookaside::{Buf, Carried, DigestSession, Op, Running};
+use lookaside::{Buf, Carried, DigestSession, Op, OpError, Running};
 
 use crate::{
     bulk::offload,
     error::{Reason, Result},
-    lane::company::Kind,
     provider::Provider,
     statistics::{Count, Tallied},
 };
 
-/// When a message gains by company.
+/// When a message gains by company. A pause, the way through a ring and the copy that a request
+/// needs cost about 1 µs, and a tenth of SHA-256's time.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// From so many bytes at a time on. A pause, the way through a ring and the copy that a request
-    /// needs cost about 1 µs and a tenth of SHA-256's time.
+    /// From so many bytes at a time on.
     pub least: usize,
-    /// With so many messages side by side: fewer are no faster than one after the other.
-    pub needs: u8,
-}
-
-/// Where a message is hashed.
-pub struct Place<'a> {
-    /// The hash or MAC.
-    pub session: &'a DigestSession,
-    /// When it gains.
-    pub pace: Pace,
-    /// Which others it runs together with.
-    pub kind: Kind,
+    /// With so many messages side by side: fewer are quicker one after the other.
+    pub fewest: usize,
 }
 
 /// Hashes more of a text. After an error it is gone.
+#[inline]
 pub fn update(
     provider: &Provider,
-    place: &Place,
+    (session, pace): (&DigestSession, Pace),
     running: &mut Option<Box<dyn Running>>,
     text: &[u8],
-    count: (&mut Count, &impl Tallied),
+    (count, tallied): (&mut Count, &impl Tallied),
 ) -> Result<()> {
-    let (count, tallied) = count;
-    let state = running.as_mut().ok_or(Reason::NotInitialised)?;
     count.add(provider, tallied, text.len());
-    let least = provider.settings.async_bytes.unwrap_or(place.pace.least);
-    if text.len() < least
-        || !provider.lanes.pauses_as(Op::Digest, place.session.best_batch(), Some(place.kind))
-    {
-        state.update(text, &mut [])?;
-        return Ok(());
+    let least = provider.settings.async_bytes.unwrap_or(pace.least);
+    if text.len() >= least && provider.lanes.pauses(Op::Digest) {
+        let done = paused(provider, (session, pace.fewest), running, text)?;
+        if done {
+            count.pause();
+            return Ok(());
+        }
     }
-    count.pause();
+    running.as_mut().ok_or(Reason::NotInitialised)?.update(text, &mut [])?;
+    Ok(())
+}
+
+/// The same while the job pauses; `false` when too few came together, and nothing was done.
+fn paused(
+    provider: &Provider,
+    (session, fewest): (&DigestSession, usize),
+    running: &mut Option<Box<dyn Running>>,
+    text: &[u8],
+) -> Result<bool> {
+    let state = running.take().ok_or(Reason::NotInitialised)?;
     let mut memory = offload::memory(text.len());
     memory.copy_from_slice(text);
-    let state = running.take().ok_or(Reason::Internal)?;
-    let request = place.session.digest(state, Buf::from(memory), Buf::empty());
-    let response = provider.lanes.respond_as(request, Some(place.kind))?;
+    let request = session.digest(state, Buf::from(memory), Buf::empty());
+    let response = provider.lanes.run_piece(request, fewest)?;
+    offload::keep(response.src.into_vec());
     let Some(Carried::Running(state)) = response.carried.map(|carried| *carried) else {
         return Err(Reason::Internal.into());
     };
-    offload::keep(response.src.into_vec());
-    response.result?;
+    let done = match response.result {
+        Ok(_) => true,
+        Err(OpError::Cancelled) => false,
+        Err(e) => return Err(e.into()),
+    };
     *running = Some(state);
-    Ok(())
+    Ok(done)
 }

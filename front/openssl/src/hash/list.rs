@@ -35,7 +35,7 @@ pub struct Spec {
 
 macro_rules! specs {
     ($($hash:ident $names:literal $what:literal $len:literal $block:literal $bare:literal
-        $least:literal $needs:literal;)*) => {
+        $least:literal $fewest:literal;)*) => {
         #[derive(Clone, Copy)]
         enum Id { $($hash,)* }
 
@@ -48,7 +48,7 @@ macro_rules! specs {
             len: $len,
             block_len: $block,
             bare: $bare,
-            pace: Pace { least: $least, needs: $needs },
+            pace: Pace { least: $least, fewest: $fewest },
         },)*];
 
         static FUNCTIONS: [&[Dispatch]; SPECS.len()] =
@@ -62,12 +62,12 @@ specs! {
     Sha256 c"SHA2-256:SHA-256:SHA256:2.16.840.1.101.3.4.2.1" c"SHA-256" 32 64 true 4096 12;
     Sha384 c"SHA2-384:SHA-384:SHA384:2.16.840.1.101.3.4.2.2" c"SHA-384" 48 128 true 2048 3;
     Sha512 c"SHA2-512:SHA-512:SHA512:2.16.840.1.101.3.4.2.3" c"SHA-512" 64 128 true 2048 3;
-    Sha3_224 c"SHA3-224:2.16.840.1.101.3.4.2.7" c"SHA3-224" 28 144 true 2048 2;
-    Sha3_256 c"SHA3-256:2.16.840.1.101.3.4.2.8" c"SHA3-256" 32 136 true 2048 2;
-    Sha3_384 c"SHA3-384:2.16.840.1.101.3.4.2.9" c"SHA3-384" 48 104 true 2048 2;
-    Sha3_512 c"SHA3-512:2.16.840.1.101.3.4.2.10" c"SHA3-512" 64 72 true 2048 2;
-    Sm3 c"SM3:1.2.156.10197.1.401" c"SM3" 32 64 false 2048 2;
-    Md5 c"MD5:SSL3-MD5:1.2.840.113549.2.5" c"MD5 (weak)" 16 64 false 2048 2;
+    Sha3_224 c"SHA3-224:2.16.840.1.101.3.4.2.7" c"SHA3-224" 28 144 true 1024 2;
+    Sha3_256 c"SHA3-256:2.16.840.1.101.3.4.2.8" c"SHA3-256" 32 136 true 1024 2;
+    Sha3_384 c"SHA3-384:2.16.840.1.101.3.4.2.9" c"SHA3-384" 48 104 true 1024 2;
+    Sha3_512 c"SHA3-512:2.16.840.1.101.3.4.2.10" c"SHA3-512" 64 72 true 1024 2;
+    Sm3 c"SM3:1.2.156.10197.1.401" c"SM3" 32 64 false 1024 2;
+    Md5 c"MD5:SSL3-MD5:1.2.840.113549.2.5" c"MD5 (weak)" 16 64 false 1024 3;
 }
 
 impl Spec {

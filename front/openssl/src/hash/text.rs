@@ -6,14 +6,14 @@ use lookaside::{Auth, Hash, Op, Running};
 use zeroize::Zeroizing;
 
 use super::{
-    aside::{self, Place},
+    aside,
     list::{SPECS, Spec},
 };
 use crate::{
     dispatch::digest::Message,
     error::{Error, Reason, Result},
     ffi::Param,
-    lane::{Lanes, company::Kind},
+    lane::Lanes,
     param::Params,
     provider::Provider,
     statistics::Count,
@@ -113,13 +113,9 @@ impl Message for Text {
 
     #[inline]
     fn update(&mut self, provider: &Provider, text: &[u8]) -> Result<()> {
-        let place = Place {
-            session: provider.digest(self.spec)?,
-            pace: self.spec.pace,
-            kind: Kind::new(self.spec.index, self.spec.pace.needs),
-        };
         self.fresh = false;
-        aside::update(provider, &place, &mut self.running, text, (&mut self.count, self.spec))
+        let place = (provider.digest(self.spec)?, self.spec.pace);
+        aside::update(provider, place, &mut self.running, text, (&mut self.count, self.spec))
     }
 
     #[inline]

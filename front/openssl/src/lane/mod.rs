@@ -65,10 +65,10 @@
 //! All sessions are made by the runtime without engines and used with both: both have the same
 //! devices in the same order.
 
-pub mod company;
 mod fibre;
 mod fork;
 mod lent;
+mod pieces;
 mod pool;
 mod ring;
 mod stack;
@@ -82,14 +82,13 @@ use std::{
     time::Duration,
 };
 
-use lookaside::{Buf, Counters, Op, Prepared, Request, Response, Runtime, SetupError};
+use lookaside::{Buf, Counters, Op, OpError, Prepared, Request, Response, Runtime, SetupError};
 
 use crate::{
     error::{Reason, Result},
     settings::{Policy, Settings},
     statistics::{Tallies, Tally, count},
 };
-use company::Kind;
 use fibre::{Attached, Fibre};
 use pool::{Pool, Running};
 use ring::{Lane, Submission, Ticket};
@@ -214,7 +213,7 @@ impl Lanes {
     /// Executes a request, at once or while the current job pauses.
     pub fn run(&self, request: Request) -> Result<Answer> {
         let tally = self.tallies.of(request.op);
-        let answer = self.execute(request, None, tally).and_then(Answer::open);
+        let answer = self.execute(request, tally).and_then(Answer::open);
         if answer.is_err() {
             count(&tally.errors);
         }
@@ -234,36 +233,39 @@ impl Lanes {
         answer
     }
 
-    /// As [`Lanes::run`], but with all of the response.
-    pub fn respond(&self, request: Request) -> Result<Response> {
-        self.respond_as(request, None)
-    }
-
-    /// As [`Lanes::respond`]; `kind`: of what gains by company alone.
-    pub fn respond_as(&self, request: Request, kind: Option<Kind>) -> Result<Response> {
+    /// Executes a piece of a text while the current job pauses, if as many as `fewest` come
+    /// together. Otherwise the response is [`OpError::Cancelled`], and the caller executes it.
+    pub fn run_piece(&self, request: Request, fewest: usize) -> Result<Response> {
         let tally = self.tallies.of(request.op);
-        let response = self.execute(request, kind, tally);
-        if !matches!(&response, Ok(Response { result: Ok(_), .. })) {
-            count(&tally.errors);
+        let response = match (Fibre::current(), &self.pool) {
+            (Some(fibre), None) => self.submit(&fibre, request, Some(fewest), tally),
+            (Some(fibre), Some(pool)) => self.hand_over(pool, &fibre, request, tally),
+            (None, _) => self.at_once(request, false),
+        };
+        match &response {
+            Ok(Response { result: Ok(_) | Err(OpError::Cancelled), .. }) => {}
+            _ => count(&tally.errors),
         }
         response
     }
 
-    /// Whether a request for this, of sessions with this best batch, would pause the caller: asked
-    /// by who must copy its buffers for that. If so, the next [`Lanes::run`] does.
-    pub fn pauses(&self, op: Op, best_batch: usize) -> bool {
-        self.pauses_as(op, best_batch, None)
+    /// Runs what takes more of a stack than a job has, at once.
+    pub fn with_deep_stack<R>(&self, f: impl FnOnce() -> R) -> Result<R> {
+        match Fibre::current() {
+            Some(_) => self.lane().on_stack(f),
+            None => Ok(f()),
+        }
     }
 
-    /// As [`Lanes::pauses`]; `kind`: of what gains by company alone.
-    pub fn pauses_as(&self, op: Op, best_batch: usize, kind: Option<Kind>) -> bool {
+    /// Whether a piece of a text, of a session that runs side by side, is to pause the caller: asked
+    /// by who must copy it for that. If so, it goes to [`Lanes::run_piece`].
+    pub fn pauses(&self, op: Op) -> bool {
         self.pausing[op.index()]
-            && (self.pool.is_some() || best_batch > 1)
             && Fibre::current().is_some()
-            && (self.pool.is_some() || !self.lane().skips(kind))
+            && (self.pool.is_some() || !self.lane().skips_piece())
     }
 
-    fn execute(&self, request: Request, kind: Option<Kind>, tally: &Tally) -> Result<Response> {
+    fn execute(&self, request: Request, tally: &Tally) -> Result<Response> {
         let Some(fibre) = Fibre::current() else {
             count(&tally.synchronous);
             return self.at_once(request, false);
@@ -273,7 +275,7 @@ impl Lanes {
             return self.at_once(request, true);
         }
         match &self.pool {
-            None => self.submit(&fibre, request, kind, tally),
+            None => self.submit(&fibre, request, None, tally),
             Some(pool) => self.hand_over(pool, &fibre, request, tally),
         }
     }
@@ -321,7 +323,7 @@ impl Lanes {
         &self,
         fibre: &Fibre,
         mut request: Request,
-        kind: Option<Kind>,
+        fewest: Option<usize>,
         tally: &Tally,
     ) -> Result<Response> {
         let mut attached = None;
@@ -331,8 +333,12 @@ impl Lanes {
                 attached = fibre.attach(true);
                 attached.is_some()
             };
-            request = match self.lane().submit(request, kind, ready)? {
+            request = match self.lane().submit(request, fewest, ready)? {
                 Submission::Done(ticket) => break ticket,
+                Submission::Complete(response) => {
+                    count(&tally.asynchronous);
+                    return Ok(response);
+                }
                 Submission::Lone(request) => {
                     count(&tally.direct);
                     return self.at_once(request, true);
@@ -389,6 +395,7 @@ impl Lanes {
             return self.at_once(request, true);
         };
         count(&tally.asynchronous);
-        pool.run(request, &attached, &self.tallies)
+        let call = self.lane().on_stack(|| pool.call(request))?;
+        pool.run(call, &attached, &self.tallies)
     }
 }

@@ -5,11 +5,7 @@ use lookaside::{Auth, DigestSession, Op, Running};
 use super::list::Place;
 use crate::{
     error::{Error, Reason, Result},
-    hash::{
-        aside,
-        list::{SPECS, Spec},
-    },
-    lane::company::Kind,
+    hash::{aside, list::Spec},
     provider::Provider,
     statistics::Count,
 };
@@ -67,12 +63,8 @@ impl Keyed {
             running.update(text, &mut [])?;
             return Ok(());
         };
-        let place = aside::Place {
-            session: &self.session,
-            pace: digest.pace,
-            kind: Kind::new(SPECS.len() + digest.index, digest.pace.needs),
-        };
-        aside::update(provider, &place, &mut self.running, text, (&mut self.count, &self.place))
+        let place = (&self.session, digest.pace);
+        aside::update(provider, place, &mut self.running, text, (&mut self.count, &self.place))
     }
 
     /// The end of the text. Returns the tag's length.

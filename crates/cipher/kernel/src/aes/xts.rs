@@ -128,7 +128,7 @@ unsafe fn xts<V: Blocks, const ENCRYPT: bool>(
             src = src.wrapping_add(2 * BLOCK);
             dst = dst.wrapping_add(2 * BLOCK);
         }
-        if blocks % 2 > 0 {
+        if !blocks.is_multiple_of(2) {
             let one = [if blocks == 1 { first } else { __m128i::powers(first, 2) }];
             // SAFETY: so many bytes are left.
             unsafe { group::<__m128i, 1, ENCRYPT>(schedule, &one, src, dst) };

@@ -97,8 +97,9 @@ fn in_segments(
             }
         }
         engine.run(&mut items);
-        let results: PerPacket<_> = items.into_iter().map(|i| i.result).collect();
-        note(group, &ran, results);
+        let results: PerPacket<_> = items.iter().map(|i| i.result).collect();
+        drop(items);
+        note(group, &ran, &results);
     }
 }
 
@@ -106,9 +107,9 @@ fn in_segments(
 fn note(
     group: &mut [lookaside_core::Packet],
     ran: &[Result<(), OpError>],
-    results: PerPacket<Result<usize, Error>>,
+    results: &[Result<usize, Error>],
 ) {
-    let mut results = results.into_iter();
+    let mut results = results.iter();
     for (packet, ran) in group.iter_mut().zip(ran) {
         packet.result = match ran {
             Err(e) => Err(*e),
@@ -230,8 +231,9 @@ fn cut(
             }
         }
         engine.run(&mut items);
-        let results: PerPacket<_> = items.into_iter().map(|i| i.result).collect();
-        note(group, &ran, results);
+        let results: PerPacket<_> = items.iter().map(|i| i.result).collect();
+        drop(items);
+        note(group, &ran, &results);
     }
 }
 
@@ -273,7 +275,8 @@ fn apart(
             }
         }
         engine.run(&mut items);
-        let results: PerPacket<_> = items.into_iter().map(|i| i.result).collect();
-        note(group, &ran, results);
+        let results: PerPacket<_> = items.iter().map(|i| i.result).collect();
+        drop(items);
+        note(group, &ran, &results);
     }
 }

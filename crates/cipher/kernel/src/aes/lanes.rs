@@ -1,0 +1,339 @@
+//! AES-CBC encryption of many texts side by side: sixteen chains in four registers of four blocks.
+//!
+//! One chain waits for three cycles per round; four registers of VAES take one cycle each, so that
+//! sixteen chains together keep the unit busy. Lanes may have keys of their own, of one length. A lane
+//! whose text ends takes the next one, the longest first; lanes without a text repeat the first one's
+//! work. No branch and no address depends on a key or a text.
+//!
+//! Tested against single texts in `tests/aes_lanes.rs`.
+
+use core::arch::x86_64::*;
+use core::mem::MaybeUninit;
+
+use zeroize::Zeroize;
+
+use super::{BLOCK, Key, Schedule, Unit};
+use crate::Text;
+
+/// One text to encrypt: whole blocks; what is left over is not touched.
+#[derive(Debug)]
+pub struct Cbc<'a> {
+    /// The key.
+    pub key: &'a Key,
+    /// The initialisation vector.
+    pub iv: &'a [u8; BLOCK],
+    /// The text.
+    pub text: Text<'a>,
+}
+
+/// Chains side by side.
+const LANES: usize = 16;
+
+/// Registers, of four chains each.
+const QUADS: usize = LANES / 4;
+
+/// Fewer lanes than this are quicker one by one.
+const FLOOR: usize = 2;
+
+/// Texts that are put in order at a time: there is no allocation here.
+const GROUP: usize = 64;
+
+/// What the lanes work on.
+#[repr(C, align(64))]
+struct Lanes {
+    /// The last block of each chain.
+    state: [[u8; BLOCK]; LANES],
+    /// The keys of each round, lane by lane; not used where all lanes have one key.
+    keys: [MaybeUninit<[[u8; BLOCK]; LANES]>; 15],
+    src: [*const u8; LANES],
+    dst: [*mut u8; LANES],
+    /// Blocks left.
+    left: [usize; LANES],
+}
+
+/// Encrypts texts in CBC mode.
+///
+/// # Panics
+/// When a destination is shorter than its source.
+pub fn cbc_encrypt(packets: &mut [Cbc<'_>]) {
+    for packets in packets.chunks_mut(GROUP) {
+        for rounds in [10, 12, 14] {
+            // The longest first: what starts last then ends soon after the others.
+            let mut order = [(0usize, 0u8); GROUP];
+            let mut count = 0;
+            for (place, packet) in packets.iter().enumerate() {
+                if packet.key.encrypt.rounds == rounds && packet.text.len() >= BLOCK {
+                    order[count] = (packet.text.len() / BLOCK, place as u8);
+                    count += 1;
+                }
+            }
+            let order = &mut order[..count];
+            if order.iter().any(|entry| entry.0 != order[0].0) {
+                order.sort_unstable_by(|a, b| b.cmp(a));
+            }
+            feed(packets, order, rounds);
+        }
+    }
+}
+
+/// Encrypts the texts that `order` lists, with their lengths in blocks.
+fn feed(packets: &mut [Cbc<'_>], order: &[(usize, u8)], rounds: usize) {
+    let Some(&(_, first)) = order.first() else { return };
+    let key = packets[usize::from(first)].key;
+    let vaes = packets.iter().all(|packet| matches!(packet.key.unit, Unit::Vaes));
+    if order.len() < FLOOR || !vaes {
+        for &(_, place) in order {
+            alone(&mut packets[usize::from(place)]);
+        }
+        return;
+    }
+    let one_key = order.iter().all(|entry| core::ptr::eq(packets[usize::from(entry.1)].key, key));
+    let mut lanes = Lanes {
+        state: [[0; BLOCK]; LANES],
+        keys: [const { MaybeUninit::uninit() }; 15],
+        src: [core::ptr::null(); LANES],
+        dst: [core::ptr::null_mut(); LANES],
+        left: [0; LANES],
+    };
+    if !one_key {
+        for keys in &mut lanes.keys[..=rounds] {
+            keys.write([[0; BLOCK]; LANES]);
+        }
+    }
+    let shared = one_key.then_some(&key.encrypt);
+    let own_keys = (!one_key).then_some(rounds);
+    let mut queue = order.iter();
+    let mut busy = 0;
+    for lane in 0..LANES {
+        let Some(&(blocks, place)) = queue.next() else { break };
+        lanes.start(lane, &mut packets[usize::from(place)], blocks, !one_key);
+        busy += 1;
+    }
+    while busy > 0 {
+        lanes.repeat(busy, own_keys);
+        let blocks = lanes.left[..busy].iter().copied().min().unwrap_or(0);
+        let quads = busy.div_ceil(4);
+        // SAFETY: all keys' unit is Vaes, so a token proved the features; every lane's pointers are
+        // to `blocks` blocks at least, and lanes beyond `busy` repeat one that is not.
+        unsafe {
+            match rounds {
+                10 => lanes.run_quads::<10>(shared, quads, blocks),
+                12 => lanes.run_quads::<12>(shared, quads, blocks),
+                _ => lanes.run_quads::<14>(shared, quads, blocks),
+            }
+        }
+        for lane in (0..busy).rev() {
+            lanes.left[lane] -= blocks;
+            if lanes.left[lane] > 0 {
+                continue;
+            }
+            if let Some(&(blocks, place)) = queue.next() {
+                lanes.start(lane, &mut packets[usize::from(place)], blocks, !one_key);
+            } else {
+                busy -= 1;
+                lanes.copy(busy, lane, own_keys);
+            }
+        }
+    }
+    if !one_key {
+        lanes.keys[..=rounds].zeroize();
+    }
+}
+
+/// One text.
+fn alone(packet: &mut Cbc<'_>) {
+    let mut iv = *packet.iv;
+    let text = match &mut packet.text {
+        Text::InPlace(bytes) => Text::InPlace(bytes),
+        Text::Apart { src, dst } => Text::Apart { src, dst },
+    };
+    super::cbc_encrypt(packet.key, &mut iv, text);
+}
+
+fn round_key(key: &Key, round: usize) -> [u8; BLOCK] {
+    let schedule = &key.encrypt;
+    if round == schedule.rounds { schedule.last } else { schedule.keys[round] }
+}
+
+impl Lanes {
+    /// Gives a text to a lane.
+    fn start(&mut self, lane: usize, packet: &mut Cbc<'_>, blocks: usize, own_key: bool) {
+        let (src, dst, _) = packet.text.pointers();
+        (self.src[lane], self.dst[lane], self.left[lane]) = (src, dst, blocks);
+        self.state[lane] = *packet.iv;
+        if own_key {
+            for round in 0..=packet.key.encrypt.rounds {
+                // SAFETY: `feed` has written so many rounds.
+                let keys = unsafe { self.keys[round].assume_init_mut() };
+                keys[lane] = round_key(packet.key, round);
+            }
+        }
+    }
+
+    /// Has one lane be as another; `rounds`: with keys of so many rounds.
+    fn copy(&mut self, from: usize, to: usize, rounds: Option<usize>) {
+        self.src[to] = self.src[from];
+        self.dst[to] = self.dst[from];
+        self.left[to] = self.left[from];
+        self.state[to] = self.state[from];
+        if let Some(rounds) = rounds {
+            for keys in &mut self.keys[..=rounds] {
+                // SAFETY: `feed` has written so many rounds.
+                let keys = unsafe { keys.assume_init_mut() };
+                keys[to] = keys[from];
+            }
+        }
+    }
+
+    /// Has the lanes of the last register without a text repeat the first one.
+    fn repeat(&mut self, busy: usize, rounds: Option<usize>) {
+        for lane in busy..busy.next_multiple_of(4) {
+            self.copy(0, lane, rounds);
+        }
+    }
+
+    /// # Safety
+    /// That of [`run`](Lanes::run).
+    unsafe fn run_quads<const ROUNDS: usize>(
+        &mut self,
+        shared: Option<&Schedule>,
+        quads: usize,
+        blocks: usize,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            match quads {
+                1 => self.run::<ROUNDS, 1>(shared, blocks),
+                2 => self.run::<ROUNDS, 2>(shared, blocks),
+                3 => self.run::<ROUNDS, 3>(shared, blocks),
+                _ => self.run::<ROUNDS, 4>(shared, blocks),
+            }
+        }
+    }
+
+    /// Encrypts `blocks` blocks of the first `4 Q` lanes, and moves these on.
+    ///
+    /// # Safety
+    /// The CPU has the features. Each of those lanes can read and write so many blocks; two that write
+    /// the same memory do the same.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,aes")]
+    unsafe fn run<const ROUNDS: usize, const Q: usize>(
+        &mut self,
+        shared: Option<&Schedule>,
+        blocks: usize,
+    ) {
+        let states = self.state.as_mut_ptr().cast::<__m512i>();
+        let own = self.keys.as_ptr().cast::<__m512i>();
+        let mut state = [_mm512_setzero_si512(); Q];
+        // SAFETY: `states` has a register for each four lanes, and where there is no shared key `own`
+        // has as many for each round. Lanes by the caller. All lanes' blocks are read before the
+        // first is written, so that lanes may repeat each other.
+        unsafe {
+            for (quad, state) in state.iter_mut().enumerate() {
+                *state = states.add(quad).read();
+            }
+            if let Some(schedule) = shared {
+                let mut keys = [_mm512_setzero_si512(); 15];
+                for (round, key) in keys.iter_mut().enumerate().take(ROUNDS + 1) {
+                    let block =
+                        if round == ROUNDS { &schedule.last } else { &schedule.keys[round] };
+                    *key = _mm512_broadcast_i32x4(_mm_loadu_si128(block.as_ptr().cast()));
+                }
+                for block in 0..blocks {
+                    self.load::<Q>(block, &mut state);
+                    for state in &mut state {
+                        *state = _mm512_xor_si512(*state, keys[0]);
+                    }
+                    for key in &keys[1..ROUNDS] {
+                        for state in &mut state {
+                            *state = _mm512_aesenc_epi128(*state, *key);
+                        }
+                    }
+                    for state in &mut state {
+                        *state = _mm512_aesenclast_epi128(*state, keys[ROUNDS]);
+                    }
+                    self.store::<Q>(block, &state);
+                }
+            } else {
+                for block in 0..blocks {
+                    self.load::<Q>(block, &mut state);
+                    for (quad, state) in state.iter_mut().enumerate() {
+                        *state = _mm512_xor_si512(*state, own.add(quad).read());
+                    }
+                    for round in 1..ROUNDS {
+                        for (quad, state) in state.iter_mut().enumerate() {
+                            let key = own.add(QUADS * round + quad).read();
+                            *state = _mm512_aesenc_epi128(*state, key);
+                        }
+                    }
+                    for (quad, state) in state.iter_mut().enumerate() {
+                        let key = own.add(QUADS * ROUNDS + quad).read();
+                        *state = _mm512_aesenclast_epi128(*state, key);
+                    }
+                    self.store::<Q>(block, &state);
+                }
+            }
+            for (quad, state) in state.iter().enumerate() {
+                states.add(quad).write(*state);
+            }
+        }
+        for lane in 0..4 * Q {
+            self.src[lane] = self.src[lane].wrapping_add(BLOCK * blocks);
+            self.dst[lane] = self.dst[lane].wrapping_add(BLOCK * blocks);
+        }
+    }
+
+    /// Adds block number `block` of each lane to the states.
+    ///
+    /// # Safety
+    /// They are readable.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load<const Q: usize>(&self, block: usize, state: &mut [__m512i; Q]) {
+        for (state, src) in state.iter_mut().zip(self.src.as_chunks::<4>().0) {
+            let at = src.map(|src| src.wrapping_add(BLOCK * block).cast::<__m128i>());
+            // SAFETY: the caller's.
+            *state = _mm512_xor_si512(*state, unsafe { four(at[0], at[1], at[2], at[3]) });
+        }
+    }
+
+    /// Stores the states as block number `block` of each lane.
+    ///
+    /// # Safety
+    /// They are writable.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn store<const Q: usize>(&self, block: usize, state: &[__m512i; Q]) {
+        for (state, dst) in state.iter().zip(self.dst.as_chunks::<4>().0) {
+            let at = dst.map(|dst| dst.wrapping_add(BLOCK * block).cast::<__m128i>());
+            // SAFETY: the caller's.
+            unsafe {
+                _mm_storeu_si128(at[0], _mm512_castsi512_si128(*state));
+                _mm_storeu_si128(at[1], _mm512_extracti32x4_epi32::<1>(*state));
+                _mm_storeu_si128(at[2], _mm512_extracti32x4_epi32::<2>(*state));
+                _mm_storeu_si128(at[3], _mm512_extracti32x4_epi32::<3>(*state));
+            }
+        }
+    }
+}
+
+/// Four blocks.
+///
+/// # Safety
+/// They are readable.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn four(
+    a: *const __m128i,
+    b: *const __m128i,
+    c: *const __m128i,
+    d: *const __m128i,
+) -> __m512i {
+    // SAFETY: the caller's.
+    unsafe {
+        let all = _mm512_castsi128_si512(_mm_loadu_si128(a));
+        let all = _mm512_inserti32x4::<1>(all, _mm_loadu_si128(b));
+        let all = _mm512_inserti32x4::<2>(all, _mm_loadu_si128(c));
+        _mm512_inserti32x4::<3>(all, _mm_loadu_si128(d))
+    }
+}

@@ -1,0 +1,79 @@
+//! AES-CBC encryption of many texts against the same texts one by one, which are tested against
+//! other implementations.
+#![cfg(target_arch = "x86_64")]
+
+use lookaside_cipher_kernel::Text;
+use lookaside_cipher_kernel::aes::lanes::Cbc;
+use lookaside_cipher_kernel::aes::{Key, cbc_encrypt, lanes};
+use lookaside_simd::{Cpu, Tier};
+
+/// A small generator of test data (xorshift).
+fn bytes(seed: &mut u64, len: usize) -> Vec<u8> {
+    (0..len)
+        .map(|_| {
+            *seed ^= *seed << 13;
+            *seed ^= *seed >> 7;
+            *seed ^= *seed << 17;
+            *seed as u8
+        })
+        .collect()
+}
+
+fn check(cpu: &Cpu, key_lens: &[usize], lens: &[usize], one_key: bool, seed: &mut u64) {
+    let key = |seed: &mut u64, i: usize| {
+        Key::new(cpu, &bytes(seed, key_lens[i % key_lens.len()])).unwrap()
+    };
+    let keys: Vec<Key> = (0..lens.len()).map(|i| key(seed, i)).collect();
+    let ivs: Vec<[u8; 16]> = lens.iter().map(|_| bytes(seed, 16).try_into().unwrap()).collect();
+    let texts: Vec<Vec<u8>> = lens.iter().map(|len| bytes(seed, *len)).collect();
+    let key_of = |i: usize| &keys[if one_key { 0 } else { i }];
+    let expected: Vec<Vec<u8>> = (0..lens.len())
+        .map(|i| {
+            let mut text = texts[i].clone();
+            cbc_encrypt(key_of(i), &mut ivs[i].clone(), Text::InPlace(&mut text));
+            text
+        })
+        .collect();
+    // Every other text goes elsewhere.
+    let mut in_place = texts.clone();
+    let mut apart = texts.clone();
+    let mut packets: Vec<Cbc<'_>> = in_place
+        .iter_mut()
+        .zip(&mut apart)
+        .enumerate()
+        .map(|(i, (bytes, dst))| {
+            let text =
+                if i % 2 == 0 { Text::InPlace(bytes) } else { Text::Apart { src: bytes, dst } };
+            Cbc { key: key_of(i), iv: &ivs[i], text }
+        })
+        .collect();
+    lanes::cbc_encrypt(&mut packets);
+    drop(packets);
+    for i in 0..lens.len() {
+        let result = if i % 2 == 0 { &in_place[i] } else { &apart[i] };
+        assert!(*result == expected[i], "text {i} of {lens:?}, one key: {one_key}");
+    }
+}
+
+#[test]
+fn many_texts_as_one_by_one() {
+    let seed = &mut 88_172_645_463_325_252;
+    for tier in [Tier::Avx2, Tier::Avx512] {
+        let cpu = Cpu::with_cap(tier);
+        if cpu.tier() != tier {
+            eprintln!("SKIPPED: no {tier}");
+            continue;
+        }
+        for one_key in [true, false] {
+            for count in (1..40).chain([64, 65, 130]) {
+                let equal: Vec<usize> = vec![64; count];
+                let mixed: Vec<usize> = (0..count).map(|i| i * 37 % 300).collect();
+                for key_len in [16, 24, 32] {
+                    check(&cpu, &[key_len], &equal, one_key, seed);
+                    check(&cpu, &[key_len], &mixed, one_key, seed);
+                }
+                check(&cpu, &[16, 24, 32], &mixed, one_key, seed);
+            }
+        }
+    }
+}

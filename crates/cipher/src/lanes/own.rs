@@ -1,0 +1,281 @@
+//! Ciphers, the AEAD and the MAC of many packets by our own kernels; hashes are in `hash.rs`.
+
+use arrayvec::ArrayVec;
+use lookaside_cipher_kernel::{aes, arc4, chacha20, des, kasumi, sm4};
+use lookaside_simd::Cpu;
+use zeroize::Zeroizing;
+
+use super::{Group, MOST, Tags};
+use crate::{Cipher, Direction, Packet, Span, Text};
+
+/// A cipher in the lanes of our kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OwnCipher(pub Cipher);
+
+/// The keys that our kernels want. What they hold is cleared when dropped.
+pub(crate) enum OwnKey {
+    Aes(Box<aes::Key>),
+    Des(Box<des::Key>),
+    TripleDes(Box<des::TripleKey>),
+    Sm4(Box<sm4::Key>),
+    Kasumi(kasumi::Key),
+    Arc4(Box<arc4::Stream>),
+    ChaCha20(Zeroizing<[u8; 32]>),
+}
+
+impl OwnKey {
+    pub(crate) fn new(cipher: Cipher, key: &[u8]) -> Option<OwnKey> {
+        Some(match cipher {
+            Cipher::DesEcb | Cipher::DesCbc => {
+                OwnKey::Des(Box::new(des::Key::new(key.try_into().ok()?)))
+            }
+            Cipher::TripleDesEcb | Cipher::TripleDesCbc | Cipher::TripleDesCtr => {
+                OwnKey::TripleDes(Box::new(des::TripleKey::new(key.try_into().ok()?)))
+            }
+            Cipher::Sm4Ecb | Cipher::Sm4Cbc | Cipher::Sm4Ctr => {
+                OwnKey::Sm4(Box::new(sm4::Key::new(key.try_into().ok()?)))
+            }
+            Cipher::KasumiF8 => OwnKey::kasumi(key)?,
+            Cipher::Arc4 => OwnKey::Arc4(Box::new(arc4::Stream::new(key))),
+            Cipher::ChaCha20 => OwnKey::ChaCha20(Zeroizing::new(key.try_into().ok()?)),
+            _ => return None,
+        })
+    }
+
+    /// None below AVX2.
+    pub(crate) fn aes(cpu: &Cpu, key: &[u8]) -> Option<OwnKey> {
+        Some(OwnKey::Aes(Box::new(aes::Key::new(cpu, key)?)))
+    }
+
+    pub(crate) fn kasumi(key: &[u8]) -> Option<OwnKey> {
+        Some(OwnKey::Kasumi(kasumi::Key::new(key.try_into().ok()?)))
+    }
+}
+
+/// The packets of a group, to be changed.
+fn members<'p, 'a>(
+    packets: &'p mut [Packet<'a>],
+    group: Group,
+) -> impl Iterator<Item = (usize, &'p mut Packet<'a>)> {
+    packets.iter_mut().enumerate().filter(move |(place, _)| group.contains(*place))
+}
+
+/// A region of a text.
+fn part<'t>(text: &'t mut Text<'_>, span: Span) -> Text<'t> {
+    let range = span.offset as usize..span.offset as usize + span.len as usize;
+    match text {
+        Text::InPlace(bytes) => Text::InPlace(&mut bytes[range]),
+        Text::Apart { src, dst } => Text::Apart { src: &src[range.clone()], dst: &mut dst[range] },
+    }
+}
+
+/// The first `N` bytes of an IV, which admission has measured; those that are missing are a counter
+/// of 32 bits that begins with 1.
+fn first<const N: usize>(iv: &[u8]) -> [u8; N] {
+    let mut block = [0; N];
+    let len = iv.len().min(N);
+    block[..len].copy_from_slice(&iv[..len]);
+    if len < N {
+        block[N - 1] = 1;
+    }
+    block
+}
+
+/// Calls a kernel of a mode with an IV or a counter.
+macro_rules! with_iv {
+    ($cpu:ident, $packets:ident, $group:ident, $key:ident, $n:literal, $kind:ident, $field:ident,
+        $($call:tt)*) => {{
+        let mut ivs: ArrayVec<[u8; $n], MOST> = $group.map(|place| first($packets[place].iv)).collect();
+        let mut list: ArrayVec<_, MOST> = ArrayVec::new();
+        for ((_, packet), $field) in members($packets, $group).zip(&mut ivs) {
+            if let Some(OwnKey::$key(key)) = &packet.session.plan().own {
+                let text = part(&mut packet.text, packet.parts.cipher);
+                list.push($kind { key: &**key, $field, text });
+            }
+        }
+        $($call)*($cpu, &mut list);
+    }};
+}
+
+/// Calls a kernel of the electronic code book.
+macro_rules! without_iv {
+    ($cpu:ident, $packets:ident, $group:ident, $key:ident, $kind:ident, $($call:tt)*) => {{
+        let mut list: ArrayVec<_, MOST> = ArrayVec::new();
+        for (_, packet) in members($packets, $group) {
+            if let Some(OwnKey::$key(key)) = &packet.session.plan().own {
+                let text = part(&mut packet.text, packet.parts.cipher);
+                list.push($kind { key: &**key, text });
+            }
+        }
+        $($call)*($cpu, &mut list);
+    }};
+}
+
+/// Encrypts or decrypts the cipher regions of a group of packets.
+pub(crate) fn cipher(
+    cpu: &Cpu,
+    cipher: OwnCipher,
+    direction: Direction,
+    packets: &mut [Packet<'_>],
+    group: Group,
+) {
+    use des::{Cbc as DesCbc, Ctr as DesCtr, Ecb as DesEcb};
+    use sm4::{Cbc, Ctr, Ecb};
+    let seal = direction == Direction::Seal;
+    match cipher.0 {
+        Cipher::DesCbc if seal => {
+            with_iv!(cpu, packets, group, Des, 8, DesCbc, iv, des::cbc_encrypt)
+        }
+        Cipher::DesCbc => with_iv!(cpu, packets, group, Des, 8, DesCbc, iv, des::cbc_decrypt),
+        Cipher::TripleDesCbc if seal => {
+            with_iv!(cpu, packets, group, TripleDes, 8, DesCbc, iv, des::cbc_encrypt);
+        }
+        Cipher::TripleDesCbc => {
+            with_iv!(cpu, packets, group, TripleDes, 8, DesCbc, iv, des::cbc_decrypt);
+        }
+        Cipher::TripleDesCtr => {
+            with_iv!(cpu, packets, group, TripleDes, 8, DesCtr, counter, des::ctr);
+        }
+        Cipher::DesEcb if seal => without_iv!(cpu, packets, group, Des, DesEcb, des::ecb_encrypt),
+        Cipher::DesEcb => without_iv!(cpu, packets, group, Des, DesEcb, des::ecb_decrypt),
+        Cipher::TripleDesEcb if seal => {
+            without_iv!(cpu, packets, group, TripleDes, DesEcb, des::ecb_encrypt);
+        }
+        Cipher::TripleDesEcb => {
+            without_iv!(cpu, packets, group, TripleDes, DesEcb, des::ecb_decrypt);
+        }
+        Cipher::Sm4Cbc if seal => with_iv!(cpu, packets, group, Sm4, 16, Cbc, iv, sm4::cbc_encrypt),
+        Cipher::Sm4Cbc => with_iv!(cpu, packets, group, Sm4, 16, Cbc, iv, sm4::cbc_decrypt),
+        Cipher::Sm4Ctr => with_iv!(cpu, packets, group, Sm4, 16, Ctr, counter, sm4::ctr),
+        Cipher::Sm4Ecb if seal => without_iv!(cpu, packets, group, Sm4, Ecb, sm4::ecb_encrypt),
+        Cipher::Sm4Ecb => without_iv!(cpu, packets, group, Sm4, Ecb, sm4::ecb_decrypt),
+        Cipher::KasumiF8 => {
+            let mut list: ArrayVec<_, MOST> = ArrayVec::new();
+            for (_, packet) in members(packets, group) {
+                if let Some(OwnKey::Kasumi(key)) = &packet.session.plan().own {
+                    let (iv, spare_bits) = (first(packet.iv), packet.parts.spare_bits);
+                    let text = part(&mut packet.text, packet.parts.cipher);
+                    list.push(kasumi::F8 { key, iv, text, spare_bits });
+                }
+            }
+            kasumi::f8(cpu, &mut list);
+        }
+        Cipher::Arc4 => {
+            let key = |place: usize| match &packets[place].session.plan().own {
+                Some(OwnKey::Arc4(stream)) => Some((**stream).clone()),
+                _ => None,
+            };
+            let mut streams: ArrayVec<arc4::Stream, MOST> = group.filter_map(key).collect();
+            let mut list: ArrayVec<_, MOST> = members(packets, group)
+                .zip(&mut streams)
+                .map(|((_, packet), stream)| (stream, part(&mut packet.text, packet.parts.cipher)))
+                .collect();
+            arc4::apply_many(&mut list);
+        }
+        Cipher::ChaCha20 => {
+            let mut list: ArrayVec<_, MOST> = ArrayVec::new();
+            for (_, packet) in members(packets, group) {
+                let (Some(OwnKey::ChaCha20(key)), Some((counter, nonce))) =
+                    (&packet.session.plan().own, packet.iv.split_first_chunk::<4>())
+                else {
+                    continue;
+                };
+                let Ok(nonce) = nonce.try_into() else { continue };
+                let text = part(&mut packet.text, packet.parts.cipher);
+                let counter = u32::from_le_bytes(*counter);
+                list.push(chacha20::Packet { key, counter, nonce, text });
+            }
+            chacha20::apply(cpu, &mut list);
+        }
+        _ => {}
+    }
+}
+
+/// AES in CBC mode: encryption in lanes, decryption packet by packet.
+pub(crate) fn aes_cbc(direction: Direction, packets: &mut [Packet<'_>], group: Group) {
+    #[cfg(target_arch = "x86_64")]
+    if direction == Direction::Seal {
+        let mut list: ArrayVec<aes::lanes::Cbc<'_>, MOST> = ArrayVec::new();
+        for (_, packet) in members(packets, group) {
+            if let (Some(OwnKey::Aes(key)), Ok(iv)) =
+                (&packet.session.plan().own, packet.iv.try_into())
+            {
+                let text = part(&mut packet.text, packet.parts.cipher);
+                list.push(aes::lanes::Cbc { key, iv, text });
+            }
+        }
+        return aes::lanes::cbc_encrypt(&mut list);
+    }
+    for (_, packet) in members(packets, group) {
+        if let Some(OwnKey::Aes(key)) = &packet.session.plan().own {
+            let text = part(&mut packet.text, packet.parts.cipher);
+            match direction {
+                Direction::Seal => aes::cbc_encrypt(key, &mut first(packet.iv), text),
+                Direction::Open => aes::cbc_decrypt(key, &mut first(packet.iv), text),
+            }
+        }
+    }
+}
+
+/// KASUMI F9 over the authenticated regions of a group of packets.
+pub(crate) fn kasumi_f9(cpu: &Cpu, packets: &[Packet<'_>], group: Group, tags: &mut Tags) {
+    let mut list: ArrayVec<_, MOST> = ArrayVec::new();
+    for place in group {
+        let packet = &packets[place];
+        if let Some(OwnKey::Kasumi(key)) = &packet.session.plan().own {
+            let data = super::steps::source(&packet.text, packet.parts.auth);
+            let (iv, direction) = (first(packet.iv), packet.iv[8]);
+            let spare_bits = packet.parts.spare_bits;
+            list.push(kasumi::F9 { key, iv, direction, data, spare_bits, tag: [0; 4] });
+        }
+    }
+    kasumi::f9(cpu, &mut list);
+    for (place, packet) in group.zip(&list) {
+        tags[place][..4].copy_from_slice(&packet.tag);
+    }
+}
+
+/// ChaCha20-Poly1305. The associated data of a text in place lies before its cipher region.
+pub(crate) fn chacha20_poly1305(
+    cpu: &Cpu,
+    direction: Direction,
+    packets: &mut [Packet<'_>],
+    group: Group,
+    tags: &mut Tags,
+) {
+    let mut list: ArrayVec<chacha20::Sealed<'_>, MOST> = ArrayVec::new();
+    for (_, packet) in members(packets, group) {
+        let (Some(OwnKey::ChaCha20(key)), Ok(nonce)) =
+            (&packet.session.plan().own, packet.iv.try_into())
+        else {
+            continue;
+        };
+        let (aad, text) = split(&mut packet.text, packet.parts.aad, packet.parts.cipher);
+        list.push(chacha20::Sealed { key, nonce, aad, text, tag: [0; 16] });
+    }
+    match direction {
+        Direction::Seal => chacha20::seal(cpu, &mut list),
+        Direction::Open => chacha20::open(cpu, &mut list),
+    }
+    for (place, packet) in group.zip(&list) {
+        tags[place][..16].copy_from_slice(&packet.tag);
+    }
+}
+
+/// The associated data, and what comes after it and is changed.
+fn split<'t>(text: &'t mut Text<'_>, aad: Span, cipher: Span) -> (&'t [u8], Text<'t>) {
+    let range = |span: Span, from: u32| {
+        let start = (span.offset - from) as usize;
+        start..start + span.len as usize
+    };
+    match text {
+        Text::InPlace(bytes) => {
+            let (before, after) = bytes.split_at_mut(cipher.offset as usize);
+            (&before[range(aad, 0)], Text::InPlace(&mut after[range(cipher, cipher.offset)]))
+        }
+        Text::Apart { src, dst } => {
+            let text = Text::Apart { src: &src[range(cipher, 0)], dst: &mut dst[range(cipher, 0)] };
+            (&src[range(aad, 0)], text)
+        }
+    }
+}
