@@ -30,7 +30,7 @@ pub fn update(
 ) -> Result<()> {
     count.add(provider, tallied, text.len());
     let least = provider.settings.async_bytes.unwrap_or(pace.least);
-    if text.len() >= least && provider.lanes.pauses(Op::Digest) {
+    if text.len() >= least && session.side_by_side() && provider.lanes.pauses(Op::Digest) {
         let done = paused(provider, (session, pace.fewest), running, text)?;
         if done {
             count.pause();
