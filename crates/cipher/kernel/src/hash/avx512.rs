@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 
 use lookaside_simd::Avx512;
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Room};
 
 /// Sixteen lanes of 32 bits.
 #[derive(Clone, Copy)]
@@ -53,6 +53,10 @@ macro_rules! bits {
         fn little_endian(self) -> Self {
             self
         }
+        #[inline(always)]
+        fn settled(self) -> Self {
+            proved!(Self(settled(self.0)))
+        }
     };
 }
 
@@ -79,6 +83,46 @@ impl Lanes<16> for Words32 {
             };
         }
         transpose32(rows)
+    }
+
+    #[inline(always)]
+    unsafe fn copy_ahead(room: &mut Room, from: &[*const u8; 16], at: usize, lane: usize) {
+        let to = room.as_mut_ptr().wrapping_add(lane % 4 * 64 + lane / 4 * 16);
+        for quarter in 0..4 {
+            // SAFETY: by the caller, 64 bytes can be read; the room has 256 for each quarter.
+            unsafe {
+                let words = _mm_loadu_si128(from[lane].add(at + 16 * quarter).cast());
+                _mm_store_si128(to.add(256 * quarter).cast(), words);
+            }
+        }
+    }
+
+    /// Within each quarter, a vector's 128-bit elements are transposed for themselves.
+    #[inline(always)]
+    unsafe fn ahead(token: Avx512, room: &Room, _: &[*const u8; 16], _: usize) -> [Self; 16] {
+        let mut words = [Self::splat(token, 0); 16];
+        for quarter in 0..4 {
+            let mut r = [words[0].0; 4];
+            for (i, row) in r.iter_mut().enumerate() {
+                // SAFETY: the room has 1024 bytes, and the caller has filled it.
+                let loaded =
+                    unsafe { _mm512_load_si512(room.as_ptr().add(256 * quarter + 64 * i).cast()) };
+                *row = Self(loaded).big_endian().0;
+            }
+            proved!({
+                let t = [
+                    _mm512_unpacklo_epi32(r[0], r[1]),
+                    _mm512_unpackhi_epi32(r[0], r[1]),
+                    _mm512_unpacklo_epi32(r[2], r[3]),
+                    _mm512_unpackhi_epi32(r[2], r[3]),
+                ];
+                words[4 * quarter] = Self(_mm512_unpacklo_epi64(t[0], t[2]));
+                words[4 * quarter + 1] = Self(_mm512_unpackhi_epi64(t[0], t[2]));
+                words[4 * quarter + 2] = Self(_mm512_unpacklo_epi64(t[1], t[3]));
+                words[4 * quarter + 3] = Self(_mm512_unpackhi_epi64(t[1], t[3]));
+            });
+        }
+        words
     }
 
     #[inline(always)]
@@ -170,6 +214,21 @@ impl Lanes<8> for Words64 {
     }
 
     bits!();
+}
+
+/// [`Lanes::settled`].
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn settled(mut vector: __m512i) -> __m512i {
+    // SAFETY: the text is a comment.
+    unsafe {
+        core::arch::asm!(
+            "/* {} */",
+            inlateout(zmm_reg) vector,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    vector
 }
 
 /// The lowest `words` of eight.

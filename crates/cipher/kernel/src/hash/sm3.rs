@@ -1,6 +1,6 @@
 //! SM3 compression (GB/T 32905-2016, section 5.3; ISO/IEC 10118-3), `L` messages side by side.
 
-use super::lanes::{Lanes, load16, readable};
+use super::lanes::{Lanes, Room, big_endian16, readable};
 
 /// `T(j) <<< (j mod 32)`: what a round adds.
 static ADDENDS: [u32; 64] = {
@@ -26,12 +26,15 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
 ) {
     // SAFETY: by the caller.
     let mut s = unsafe { V::load8(token, readable(states), 0, 8) };
+    if blocks == 0 {
+        return;
+    }
+    let mut room = Room::new();
+    let room = room.settled();
+    // SAFETY: by the caller.
+    let mut w = unsafe { big_endian16::<V, L>(token, data, 0) };
     for block in 0..blocks {
-        // SAFETY: by the caller.
-        let mut w = unsafe { load16::<V, L>(token, data, 64 * block) };
-        for word in &mut w {
-            *word = word.big_endian();
-        }
+        let next = 64 * (block + 1).min(blocks - 1);
         let start = s;
         // Round `16 pass + i`, A to H at s[(4 - i) mod 4 ..] and s[4 + (4 - i) mod 4 ..]: the two
         // halves turn by one each round. From round 12 on, the word four rounds ahead is made
@@ -43,6 +46,10 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
                 const C: usize = (A + 2) % 4;
                 const D: usize = (A + 3) % 4;
                 const W: usize = ($i + 4) % 16;
+                if $pass == 0 && $i < L {
+                    // SAFETY: by the caller.
+                    unsafe { V::copy_ahead(room, data, next, $i) };
+                }
                 if $more {
                     let x = V::xor3(w[W], w[(W + 7) % 16], w[(W + 13) % 16].rotate_left(15));
                     let mixed = V::xor3(x, x.rotate_left(15), x.rotate_left(23));
@@ -68,6 +75,10 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
         }
         for i in 0..8 {
             s[i] = s[i].xor(start[i]);
+        }
+        if block + 1 < blocks {
+            // SAFETY: by the caller; each lane was copied above.
+            w = unsafe { V::ahead(token, room, data, next) };
         }
     }
     // SAFETY: by the caller.
