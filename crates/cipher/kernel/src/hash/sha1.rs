@@ -1,28 +1,28 @@
 //! SHA-1 compression (FIPS 180-4, section 6.1), `L` messages side by side.
 
+use super::feed::Blocks;
 use super::lanes::{Lanes, Room, big_endian16, readable};
 
 /// # Safety
-/// The states can be read and written, 20 bytes each; `blocks` blocks of 64 bytes can be read at
-/// each of `data`.
+/// The states can be read and written, 20 bytes each; the blocks can be read, of 64 bytes.
 #[inline(always)]
 pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
     token: V::Token,
     states: &[*mut u8; L],
-    data: &[*const u8; L],
-    blocks: usize,
+    blocks: &Blocks<L>,
 ) {
     // SAFETY: by the caller.
     let mut s = unsafe { V::load8(token, readable(states), 0, 5) };
-    if blocks == 0 {
-        return;
-    }
+    let last = match blocks.len() {
+        0 => return,
+        len => len - 1,
+    };
     let mut room = Room::new();
     let room = room.settled();
     // SAFETY: by the caller.
-    let mut w = unsafe { big_endian16::<V, L>(token, data, 0) };
-    for block in 0..blocks {
-        let next = 64 * (block + 1).min(blocks - 1);
+    let mut w = unsafe { big_endian16::<V, L>(token, blocks.at(0).0, 0) };
+    for block in 0..=last {
+        let (data, next) = blocks.at(last.min(block + 1));
         let start = s;
         macro_rules! rounds {
             ($function:expr, $constant:literal, $($i:literal)*) => { $( {
@@ -34,7 +34,7 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
                 const W: usize = $i % 16;
                 if $i < L {
                     // SAFETY: by the caller.
-                    unsafe { V::copy_ahead(room, data, next, $i) };
+                    unsafe { V::copy_ahead(room, data, 64 * next, $i) };
                 }
                 if $i >= 16 {
                     let mixed = V::xor3(w[(W + 13) % 16], w[(W + 8) % 16], w[(W + 2) % 16]);
@@ -56,9 +56,9 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
         for i in 0..5 {
             s[i] = s[i].add(start[i]);
         }
-        if block + 1 < blocks {
+        if block < last {
             // SAFETY: by the caller; each lane was copied above.
-            w = unsafe { V::ahead(token, room, data, next) };
+            w = unsafe { V::ahead(token, room, data, 64 * next) };
         }
     }
     // SAFETY: by the caller.

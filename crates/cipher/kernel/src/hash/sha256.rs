@@ -1,5 +1,6 @@
 //! SHA-256 compression (FIPS 180-4, section 6.2), `L` messages side by side.
 
+use super::feed::Blocks;
 use super::lanes::{Lanes, Room, big_endian16, readable};
 
 /// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
@@ -16,26 +17,25 @@ pub(super) static ROOTS: [u32; 64] = [
 ];
 
 /// # Safety
-/// The states can be read and written, 32 bytes each; `blocks` blocks of 64 bytes can be read at
-/// each of `data`.
+/// The states can be read and written, 32 bytes each; the blocks can be read, of 64 bytes.
 #[inline(always)]
 pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
     token: V::Token,
     states: &[*mut u8; L],
-    data: &[*const u8; L],
-    blocks: usize,
+    blocks: &Blocks<L>,
 ) {
     // SAFETY: by the caller.
     let mut s = unsafe { V::load8(token, readable(states), 0, 8) };
-    if blocks == 0 {
-        return;
-    }
+    let last = match blocks.len() {
+        0 => return,
+        len => len - 1,
+    };
     let mut room = Room::new();
     let room = room.settled();
     // SAFETY: by the caller.
-    let mut w = unsafe { big_endian16::<V, L>(token, data, 0) };
-    for block in 0..blocks {
-        let next = 64 * (block + 1).min(blocks - 1);
+    let mut w = unsafe { big_endian16::<V, L>(token, blocks.at(0).0, 0) };
+    for block in 0..=last {
+        let (data, next) = blocks.at(last.min(block + 1));
         let start = s;
         // Round `16 pass + i`. With `$more`, w[i] then becomes the word of the round 16 later.
         macro_rules! rounds {
@@ -45,7 +45,7 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
                 const H: usize = (A + 7) % 8;
                 if $pass == 0 && $i < L {
                     // SAFETY: by the caller.
-                    unsafe { V::copy_ahead(room, data, next, $i) };
+                    unsafe { V::copy_ahead(room, data, 64 * next, $i) };
                 }
                 let (e, f, g) = (s[(A + 4) % 8], s[(A + 5) % 8], s[(A + 6) % 8]);
                 let sum = s[H].add(w[$i].add(V::splat(token, ROOTS[16 * $pass + $i])));
@@ -68,9 +68,9 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
         for i in 0..8 {
             s[i] = s[i].add(start[i]);
         }
-        if block + 1 < blocks {
+        if block < last {
             // SAFETY: by the caller; each lane was copied above.
-            w = unsafe { V::ahead(token, room, data, next) };
+            w = unsafe { V::ahead(token, room, data, 64 * next) };
         }
     }
     // SAFETY: by the caller.
