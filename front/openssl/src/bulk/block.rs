@@ -113,9 +113,10 @@ impl Block {
             Pieces::Apart(src, dst) => running.update(src, dst).map(|_| dst),
             Pieces::InPlace(text) => running.update_in_place(text).map(|_| text),
         };
-        // The lanes of DES take tens of KB of the stack.
-        let deep = self.spec.block_len < MAX_BLOCK;
-        let dst = if deep { provider.lanes.with_deep_stack(run)?? } else { run()? };
+        let dst = match self.spec.is_deep() {
+            true => provider.lanes.with_deep_stack(run)??,
+            false => run()?,
+        };
         if chains && self.encrypt {
             last = last_block(&dst[..len], block);
         }
