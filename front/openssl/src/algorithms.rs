@@ -3,14 +3,15 @@
 use core::ffi::{CStr, c_int};
 
 use crate::{
-    bulk::{self, list::Spec},
+    bulk,
     cipher::{rsa::RsaCipher, sm2::Sm2Cipher},
     dispatch::{cipher, exchange, kdf, keymgmt, signature},
     exchange::{dh::DhExchange, ecdh::EcdhExchange, xdh::XdhExchange},
     ffi::{
-        Algorithm, Dispatch, OP_ASYM_CIPHER, OP_CIPHER, OP_KDF, OP_KEYEXCH, OP_KEYMGMT,
-        OP_SIGNATURE,
+        Algorithm, Dispatch, OP_ASYM_CIPHER, OP_CIPHER, OP_DIGEST, OP_KDF, OP_KEYEXCH, OP_KEYMGMT,
+        OP_MAC, OP_SIGNATURE,
     },
+    hash,
     kdf::{
         hkdf::{HkdfDerivation, Tls13Derivation},
         tls_prf::TlsPrfDerivation,
@@ -25,6 +26,7 @@ use crate::{
         xdh::{self, XdhKey},
     },
     lane::Lanes,
+    mac,
     settings::Settings,
     signature::{
         dsa::DsaSignature, ecdsa::EcdsaSignature, ed::EdSignature, rsa::RsaSignature,
@@ -37,12 +39,39 @@ use crate::{
 #[derive(Clone, Copy)]
 struct Row(c_int, &'static CStr, &'static [Dispatch], &'static CStr);
 
-/// All rows; with what the runtime must have, for those that this depends on the machine.
-fn rows() -> impl Iterator<Item = (Row, Option<&'static Spec>)> {
-    let bulk = bulk::list::rows().map(|(operation, spec, functions)| {
-        (Row(operation, spec.names, functions, spec.what), Some(spec))
+/// What the runtime must have, for algorithms that not every machine has.
+#[derive(Clone, Copy)]
+enum Needs {
+    Nothing,
+    Cipher(&'static bulk::list::Spec),
+    Digest(&'static hash::list::Spec),
+    Mac(&'static mac::list::Row),
+}
+
+impl Needs {
+    fn are_met(self, lanes: &Lanes) -> bool {
+        match self {
+            Needs::Nothing => true,
+            Needs::Cipher(spec) => bulk::session::is_there(lanes, spec),
+            Needs::Digest(spec) => hash::text::is_there(lanes, spec),
+            Needs::Mac(row) => mac::list::is_there(lanes, row),
+        }
+    }
+}
+
+/// All rows.
+fn rows() -> impl Iterator<Item = (Row, Needs)> {
+    let ciphers = bulk::list::rows().map(|(operation, spec, functions)| {
+        (Row(operation, spec.names, functions, spec.what), Needs::Cipher(spec))
     });
-    ROWS.iter().map(|row| (*row, None)).chain(bulk)
+    let digests = hash::list::rows().map(|(operation, spec, functions)| {
+        (Row(operation, spec.names, functions, spec.what), Needs::Digest(spec))
+    });
+    let macs = mac::list::rows().map(|(operation, row, functions)| {
+        (Row(operation, row.names, functions, row.what), Needs::Mac(row))
+    });
+    let others = ROWS.iter().map(|row| (*row, Needs::Nothing));
+    others.chain(ciphers).chain(digests).chain(macs)
 }
 
 /// The names are those of the default provider, so that one takes the other's place.
@@ -210,14 +239,23 @@ impl Offer {
         let list = |operation: c_int| {
             let rows = rows()
                 .filter(|(row, _)| row.0 == operation && allowed(row, &settings.algorithms))
-                .filter(|(_, spec)| spec.is_none_or(|s| bulk::session::is_there(lanes, s)));
+                .filter(|(_, needs)| needs.are_met(lanes));
             let mut list: Vec<_> = rows
                 .map(|(Row(_, names, functions, what), _)| Algorithm::new(names, functions, what))
                 .collect();
             list.push(Algorithm::END);
             (operation, list)
         };
-        let operations = [OP_CIPHER, OP_KDF, OP_KEYMGMT, OP_KEYEXCH, OP_SIGNATURE, OP_ASYM_CIPHER];
+        let operations = [
+            OP_DIGEST,
+            OP_CIPHER,
+            OP_MAC,
+            OP_KDF,
+            OP_KEYMGMT,
+            OP_KEYEXCH,
+            OP_SIGNATURE,
+            OP_ASYM_CIPHER,
+        ];
         Offer { lists: operations.map(list).into(), allowed: settings.algorithms.clone() }
     }
 }

@@ -88,7 +88,7 @@ const NEAR_MISSES: [(&str, &str); 12] = [
 /// the operation alone. README.md has the measurements. Key generation on a named curve or on
 /// X25519 is a multiplication of a fixed point, 12 to 25 µs alone: it pays in HAProxy only because
 /// the connection is about to pause for its next operation anyway.
-const PAUSING: [Op; 24] = [
+const PAUSING: [Op; 25] = [
     Op::RsaPrivate,
     Op::RsaGenerate,
     Op::DhGenerate,
@@ -111,6 +111,7 @@ const PAUSING: [Op; 24] = [
     Op::Sm2Encrypt,
     Op::Sm2Decrypt,
     // Of these, what gains by company, from a size on: `bulk/offload.rs`.
+    Op::Digest,
     Op::Encrypt,
     Op::Seal,
     Op::Open,

@@ -13,6 +13,7 @@ use crate::{
     bulk::list::{SPECS, Spec},
     error::Result,
     ffi::Param,
+    hash, mac,
     param::Answers,
     provider::Provider,
     settings::{Policy, Report},
@@ -60,6 +61,18 @@ pub struct Bulk {
     pub paused: AtomicU64,
 }
 
+/// An algorithm with counters of its own.
+pub trait Tallied {
+    /// Its counters.
+    fn tally<'a>(&self, tallies: &'a Tallies) -> &'a Bulk;
+}
+
+impl Tallied for Spec {
+    fn tally<'a>(&self, tallies: &'a Tallies) -> &'a Bulk {
+        &tallies.bulk[self.index]
+    }
+}
+
 /// What one text has counted by itself: a counter that all threads share costs more than a short
 /// piece.
 #[derive(Clone, Default)]
@@ -75,7 +88,7 @@ const APART: u32 = 256;
 impl Count {
     /// Counts a piece.
     #[inline]
-    pub fn add(&mut self, provider: &Provider, spec: &Spec, bytes: usize) {
+    pub fn add(&mut self, provider: &Provider, spec: &impl Tallied, bytes: usize) {
         self.pieces += 1;
         self.bytes += bytes as u64;
         if self.pieces >= APART {
@@ -89,12 +102,14 @@ impl Count {
     }
 
     /// Adds what was counted to the provider's counters.
-    pub fn settle(&mut self, provider: &Provider, spec: &Spec) {
+    pub fn settle(&mut self, provider: &Provider, spec: &impl Tallied) {
         if self.pieces + self.paused > 0 {
             let Count { pieces, paused, bytes } = core::mem::take(self);
-            let bulk = &provider.tallies.bulk[spec.index];
+            let bulk = spec.tally(&provider.tallies);
             bulk.pieces.fetch_add(pieces.into(), Relaxed);
-            bulk.paused.fetch_add(paused.into(), Relaxed);
+            if paused > 0 {
+                bulk.paused.fetch_add(paused.into(), Relaxed);
+            }
             bulk.bytes.fetch_add(bytes, Relaxed);
         }
     }
@@ -105,6 +120,10 @@ pub struct Tallies {
     ops: [Tally; Op::ALL.len()],
     /// Ciphers, by their place in the list.
     pub bulk: [Bulk; SPECS.len()],
+    /// Digests, likewise.
+    pub digests: [Bulk; hash::list::SPECS.len()],
+    /// MACs, likewise.
+    pub macs: [Bulk; mac::list::NAMES.len()],
     /// How often a job paused.
     pub pauses: AtomicU64,
     /// Operations whose job or wait context went away before they were done.
@@ -118,6 +137,8 @@ impl Default for Tallies {
         Tallies {
             ops: core::array::from_fn(|_| Tally::default()),
             bulk: core::array::from_fn(|_| Bulk::default()),
+            digests: core::array::from_fn(|_| Bulk::default()),
+            macs: core::array::from_fn(|_| Bulk::default()),
             pauses: AtomicU64::new(0),
             abandoned: AtomicU64::new(0),
             reported: AtomicBool::new(false),
@@ -198,14 +219,16 @@ pub fn table(provider: &Provider) -> String {
             );
         }
     }
-    for (spec, bulk) in SPECS.iter().zip(&tallies.bulk) {
+    let ciphers = SPECS.iter().map(Spec::name).zip(&tallies.bulk);
+    let digests = hash::list::SPECS.iter().map(hash::list::Spec::name).zip(&tallies.digests);
+    let macs = mac::list::NAMES.into_iter().zip(&tallies.macs);
+    for (name, bulk) in ciphers.chain(digests).chain(macs) {
         let [pieces, bytes, paused] =
             [&bulk.pieces, &bulk.bytes, &bulk.paused].map(|c| c.load(Relaxed));
         if pieces > 0 {
             let _ = writeln!(
                 text,
-                "lookaside: {}: {pieces} pieces, {bytes} bytes; {paused} of them asynchronous",
-                spec.name()
+                "lookaside: {name}: {pieces} pieces, {bytes} bytes; {paused} of them asynchronous"
             );
         }
     }

@@ -50,7 +50,7 @@ pub fn memory(len: usize) -> Vec<u8> {
 
 /// Keeps memory for the next one.
 #[inline(never)]
-fn keep(memory: Vec<u8>) {
+pub fn keep(memory: Vec<u8>) {
     let _ = BUFFERS.try_with(|buffers| {
         let mut buffers = buffers.borrow_mut();
         if buffers.len() < KEPT {

@@ -25,7 +25,8 @@ const BATCH: usize = 8;
 const LONE_AFTER: u32 = 4;
 
 /// Of so many operations of a lone connection, one is submitted all the same, to see whether it is
-/// alone still. Pieces of texts may be as short as the pause.
+/// alone still. Pieces of texts may be as short as the pause, and a probe costs each job that it meets
+/// one: the interval doubles up to four times, as long as there are too few.
 const LONE_PROBE: u32 = 16;
 const PIECE_PROBE: u32 = 64;
 
@@ -199,7 +200,8 @@ impl Lane {
         let mut state = self.lock();
         let alone = state.is_empty();
         let company = &mut state.company_of_pieces;
-        let skips = alone && company.skips(PIECE_PROBE);
+        let doubled = company.lone.saturating_sub(LONE_AFTER).min(4);
+        let skips = alone && company.skips(PIECE_PROBE << doubled);
         company.skipped += u32::from(skips);
         skips
     }

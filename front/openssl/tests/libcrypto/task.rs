@@ -73,3 +73,19 @@ pub fn wait_readable(fd: c_int) {
     let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     assert_eq!(unsafe { libc::poll(&mut poll, 1, 10_000) }, 1, "never readable");
 }
+
+/// Resumes jobs in turn, as event loops do, until all are done.
+pub fn run_all(jobs: &mut [Task]) {
+    let mut live: Vec<usize> = (0..jobs.len()).collect();
+    let mut passes = 0;
+    while !live.is_empty() {
+        live.retain(|&i| {
+            if let [fd] = jobs[i].fds()[..] {
+                wait_readable(fd);
+            }
+            !jobs[i].go()
+        });
+        passes += 1;
+        assert!(passes < 10_000, "a job is never done");
+    }
+}
