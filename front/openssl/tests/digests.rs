@@ -185,7 +185,10 @@ fn one_to_75_jobs() {
             }
         }
         // Hashes run side by side on every CPU, if only in pairs.
-        assert!(lib.counter("asynchronous") > 100, "{settings:?}: {}", lib.counter("asynchronous"));
+        // Where only three at a time have room, most of them have too little company.
+        let least = if settings.contains(&("policy", "fallback")) { 10 } else { 100 };
+        let asynchronous = lib.counter("asynchronous");
+        assert!(asynchronous > least, "{settings:?}: {asynchronous}");
     }
 }
 
