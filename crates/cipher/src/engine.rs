@@ -106,7 +106,8 @@ impl Engine {
         group: Group,
     ) {
         let machine = &mut self.machine;
-        if kernel.ipsec_mb() && !machine.has_lanes() {
+        let few = group.len() < kernel.floor();
+        if few || (kernel.ipsec_mb() && !machine.has_lanes()) {
             for place in group {
                 single::run(packets[place].session.keys(), &mut packets[place]);
             }

@@ -34,6 +34,19 @@ unsafe fn rows<'a>(first: *const Param) -> &'a [Param] {
     unsafe { slice::from_raw_parts(first, n) }
 }
 
+/// Whether a row has this name: most differ in the first letters.
+///
+/// # Safety
+/// `p.key` is a string.
+#[inline]
+unsafe fn is(p: &Param, key: &CStr) -> bool {
+    let same = |(i, &b): (usize, &u8)| {
+        // SAFETY: all bytes before this one were those of `key`, and so not the end.
+        unsafe { *p.key.add(i) as u8 == b }
+    };
+    key.to_bytes_with_nul().iter().enumerate().all(same)
+}
+
 /// What a caller sets.
 #[derive(Clone, Copy)]
 pub struct Params<'a>(&'a [Param]);
@@ -60,13 +73,13 @@ impl<'a> Params<'a> {
     /// The value of this name.
     pub fn find(self, key: &CStr) -> Option<Value<'a>> {
         // SAFETY: keys are strings.
-        self.0.iter().find(|p| unsafe { CStr::from_ptr(p.key) } == key).map(Value)
+        self.0.iter().find(|p| unsafe { is(p, key) }).map(Value)
     }
 
     /// All values of this name, in their order.
     pub fn all(self, key: &CStr) -> impl Iterator<Item = Value<'a>> {
         // SAFETY: keys are strings.
-        self.0.iter().filter(move |p| unsafe { CStr::from_ptr(p.key) } == key).map(Value)
+        self.0.iter().filter(move |p| unsafe { is(p, key) }).map(Value)
     }
 
     /// The text of this name.
@@ -186,6 +199,20 @@ impl<'a> Value<'a> {
 
     /// As an integer.
     pub fn int(self) -> Result<i64> {
+        // SAFETY: integers of these sizes.
+        let quick = unsafe {
+            match (self.0.data_type, self.0.data_size) {
+                _ if self.0.data.is_null() => None,
+                (UNSIGNED_INTEGER, 4) => Some(self.0.data.cast::<u32>().read_unaligned().into()),
+                (UNSIGNED_INTEGER, 8) => self.0.data.cast::<u64>().read_unaligned().try_into().ok(),
+                (INTEGER, 4) => Some(self.0.data.cast::<i32>().read_unaligned().into()),
+                (INTEGER, 8) => Some(self.0.data.cast::<i64>().read_unaligned()),
+                _ => None,
+            }
+        };
+        if let Some(value) = quick {
+            return Ok(value);
+        }
         let little = self.little()?;
         let negative = self.0.data_type == INTEGER && little.last().is_some_and(|b| b >> 7 == 1);
         let fill = if negative { 0xff } else { 0 };
@@ -228,13 +255,13 @@ impl<'a> Answers<'a> {
 
     fn find(&mut self, key: &CStr) -> Option<&mut Param> {
         // SAFETY: keys are strings.
-        self.0.iter_mut().find(|p| unsafe { CStr::from_ptr(p.key) } == key)
+        self.0.iter_mut().find(|p| unsafe { is(p, key) })
     }
 
     /// Whether this is asked for.
     pub fn wants(&self, key: &CStr) -> bool {
         // SAFETY: keys are strings.
-        self.0.iter().any(|p| unsafe { CStr::from_ptr(p.key) } == key)
+        self.0.iter().any(|p| unsafe { is(p, key) })
     }
 
     /// Whether this is asked for as a number.
@@ -250,6 +277,23 @@ impl<'a> Answers<'a> {
     /// Answers with an integer, if asked.
     pub fn int(&mut self, key: &CStr, value: i64) -> Result<()> {
         let Some(p) = self.find(key) else { return Ok(()) };
+        if matches!(p.data_type, INTEGER | UNSIGNED_INTEGER) && !p.data.is_null() && value >= 0 {
+            match (p.data_size, i32::try_from(value)) {
+                (8, _) => {
+                    // SAFETY: room for an integer of this size.
+                    unsafe { p.data.cast::<i64>().write_unaligned(value) };
+                    p.return_size = 8;
+                    return Ok(());
+                }
+                (4, Ok(value)) => {
+                    // SAFETY: as above.
+                    unsafe { p.data.cast::<i32>().write_unaligned(value) };
+                    p.return_size = 4;
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
         if p.data_type == INTEGER || value >= 0 {
             let fill = if value < 0 { 0xff } else { 0 };
             let signed = p.data_type == INTEGER;

@@ -15,6 +15,10 @@ const MOST_ZUC: u32 = 16384;
 /// The lanes of its MAC count bits.
 const MOST_ZUC_MAC: u32 = 8188;
 
+/// Shorter texts are as quick one by one: measured by `benches/lanes.rs`.
+const LEAST_MAC: u32 = 80;
+const LEAST_CCM: u32 = 112;
+
 /// Version 1.3 takes associated data of CCM that fits in three blocks with its length.
 const MOST_CCM_AAD: u32 = 46;
 
@@ -94,7 +98,9 @@ impl Limits {
     pub(super) fn aead(lane: AeadLane) -> Limits {
         let both = Limits { cipher: true, aad: true, least: 1, ..NONE };
         match lane {
-            AeadLane::Ccm(_) => Limits { most: MOST, most_aad: MOST_CCM_AAD, iv: (7, 13), ..both },
+            AeadLane::Ccm(_) => {
+                Limits { most: MOST, least: LEAST_CCM, most_aad: MOST_CCM_AAD, iv: (7, 13), ..both }
+            }
             AeadLane::ChaCha20Poly1305 => {
                 // RFC 8439 counts blocks in 32 bits.
                 Limits { most: u32::MAX, most_aad: u32::MAX, iv: (12, 12), apart: true, ..both }
@@ -147,7 +153,15 @@ impl Limits {
             MacLane::KasumiF9 => (self.iv, self.bits, self.f9) = ((9, 9), true, true),
             _ => {}
         }
-        self.least_mac = u32::from(!matches!(lane, MacLane::Hash(_)));
+        self.least_mac = match lane {
+            MacLane::Hash(_) => 0,
+            MacLane::IpsecMb(step)
+                if !matches!(step.algorithm, Algorithm::ZucEia3 | Algorithm::Snow3gUia2) =>
+            {
+                LEAST_MAC
+            }
+            _ => 1,
+        };
     }
 
     /// Whether the lanes take it. Only then are its regions within its text.

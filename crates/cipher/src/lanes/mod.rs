@@ -34,6 +34,11 @@ impl Group {
     }
 
     #[inline(always)]
+    pub(crate) fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    #[inline(always)]
     pub(crate) fn contains(self, place: usize) -> bool {
         self.0 >> place & 1 == 1
     }

@@ -297,10 +297,13 @@ impl SymCipher for Block {
             if key.len() != self.spec.key_len {
                 return Err(Error::new(Reason::InvalidLength, "key"));
             }
+            if self.key.as_ref().is_some_and(|old| old.is_for(key)) {
+                return Ok(());
+            }
             let Kind::Cipher(cipher) = self.spec.kind else { return Err(Reason::Internal.into()) };
             let session = provider.prepare(|runtime| runtime.cipher(cipher, key))?;
             self.side_by_side = self.chains() && session.side_by_side();
-            self.key = Some(Keyed::new(session));
+            self.key = Some(Keyed::new(session, key));
         }
         Ok(())
     }

@@ -8,8 +8,8 @@
 //! comes out; what is decrypted so is decrypted alone.
 
 use lookaside::{
-    Auth, Buf, ChainOrder, ChainSession, Cipher, CipherSession, DigestSession, Hash, Iv, Op,
-    Packet, Request, Span, TlsCbcSession,
+    Auth, Buf, ChainOrder, ChainSession, Cipher, CipherSession, Hash, Iv, Op, Packet, Request,
+    Span, TlsCbcSession,
 };
 use zeroize::Zeroizing;
 
@@ -33,19 +33,13 @@ use crate::{
 pub const BLOCK: usize = 16;
 /// As libssl and OpenSSL's tests number it: versions from here on have explicit IVs.
 const TLS_1_1: u16 = 0x0302;
-/// From this length on, text without associated data is sealed as a record of which only the text is
-/// taken: that costs a MAC's end more, and encrypts and hashes in one go.
-const AS_RECORD: usize = 2048;
-/// The most that a record is longer than its payload: a MAC, and up to a block of padding.
-const LONGEST_END: usize = 32 + BLOCK;
-
 /// The keys, in the sessions that were needed so far.
 #[derive(Clone, Default)]
 struct Sessions {
     records: Option<TlsCbcSession>,
-    chain: Option<ChainSession>,
+    /// HMAC, then encryption: side by side, or text without associated data.
+    chain: Option<Keyed<ChainSession>>,
     cbc: Option<Keyed<CipherSession>>,
-    hash: Option<Keyed<DigestSession>>,
 }
 
 /// A text.
@@ -60,6 +54,8 @@ pub struct CbcHmac {
     first_iv: [u8; BLOCK],
     iv: [u8; BLOCK],
     iv_set: bool,
+    /// Where the text without associated data stands that the chain's running state has.
+    text_iv: Option<[u8; BLOCK]>,
     /// What the next call, a record, is authenticated with; sealing, the length of its text.
     record: Option<([u8; TLS_AAD], usize)>,
     tls_pad: usize,
@@ -101,9 +97,10 @@ impl CbcHmac {
             let auth = (Auth::Hmac(self.hash), &**self.mac_key);
             let (len, order) = (self.mac_len(), ChainOrder::AuthThenCipher);
             let session = provider.prepare(|r| r.chain((Cipher::AesCbc, key), auth, len, order))?;
-            self.sessions.chain = Some(session);
+            self.sessions.chain = Some(Keyed::new(session, key));
         }
-        self.sessions.chain.as_ref().ok_or_else(|| Reason::Internal.into())
+        let chain = self.sessions.chain.as_ref().ok_or(Reason::Internal)?;
+        Ok(&chain.session)
     }
 
     /// The packet of such a request: the record's payload lies at `place`, its header before it.
@@ -140,23 +137,10 @@ impl CbcHmac {
         if self.sessions.cbc.is_none() {
             let key = self.key.as_ref().ok_or(Reason::NotInitialised)?;
             let session = provider.prepare(|r| r.cipher(Cipher::AesCbc, key))?;
-            self.sessions.cbc = Some(Keyed::new(session));
+            self.sessions.cbc = Some(Keyed::new(session, key));
         }
         let cbc = self.sessions.cbc.as_mut().ok_or(Reason::Internal)?;
         cbc.restart(op, &self.iv)
-    }
-
-    /// The hash alone.
-    fn hash(&mut self, provider: &Provider) -> Result<&mut dyn lookaside::Running> {
-        if self.sessions.hash.is_none() {
-            let auth = Auth::Plain(self.hash);
-            let len = self.mac_len();
-            let session = provider.prepare(|r| r.digest(auth, &[], len))?;
-            let mut hash = Keyed::new(session);
-            hash.restart(Op::Digest, &[])?;
-            self.sessions.hash = Some(hash);
-        }
-        self.sessions.hash.as_mut().ok_or(Reason::Internal)?.running()
     }
 
     /// Keeps the last block as the next text's IV.
@@ -325,29 +309,15 @@ impl CbcHmac {
                 return Ok(());
             }
         }
-        if len < AS_RECORD {
-            self.hash(provider)?.update(text, &mut [])?;
-            self.cbc(provider, Op::Encrypt)?.update_in_place(text)?;
-            self.chain(text);
-            return Ok(());
-        }
-        // A record's payload is all but the first block and as much as MAC and padding need. What
-        // they take the place of is encrypted after them.
-        let (first, record) = text.split_at_mut(BLOCK);
-        self.cbc(provider, Op::Encrypt)?.update_in_place(first)?;
-        self.chain(first);
-        let rest = self.sealed_len(0);
-        let payload = record.len() - rest;
-        let mut end = Zeroizing::new([0; LONGEST_END]);
-        let end = &mut end[..rest];
-        end.copy_from_slice(&record[payload..]);
-        let iv = self.iv;
-        self.at_once(provider, text, (&iv, &[0; TLS_AAD]), payload)?;
-        let (sealed, place) = text.split_at_mut(BLOCK + payload);
-        self.chain(sealed);
-        place.copy_from_slice(end);
-        self.cbc(provider, Op::Encrypt)?.update_in_place(place)?;
+        self.chain_session(provider)?;
+        let chain = self.sessions.chain.as_mut().ok_or(Reason::Internal)?;
+        let running = match self.text_iv == Some(self.iv) {
+            true => chain.running()?,
+            false => chain.restart(Op::Seal, &self.iv)?,
+        };
+        running.update_in_place(text)?;
         self.chain(text);
+        self.text_iv = Some(self.iv);
         Ok(())
     }
 
@@ -421,6 +391,7 @@ impl SymCipher for CbcHmac {
             first_iv: [0; BLOCK],
             iv: [0; BLOCK],
             iv_set: false,
+            text_iv: None,
             record: None,
             tls_pad: 0,
             tls: false,
@@ -446,8 +417,11 @@ impl SymCipher for CbcHmac {
             if key.len() != self.spec.key_len {
                 return Err(Error::new(Reason::InvalidLength, "key"));
             }
-            self.key = Some(Zeroizing::new(key.to_vec()));
-            self.sessions = Sessions::default();
+            if self.sessions.cbc.as_ref().is_none_or(|old| !old.is_for(key)) {
+                self.key = Some(Zeroizing::new(key.to_vec()));
+                self.sessions = Sessions::default();
+            }
+            self.text_iv = None;
             self.record = None;
         }
         Ok(())
@@ -483,7 +457,8 @@ impl SymCipher for CbcHmac {
     fn set(&mut self, _: &Provider, params: Params) -> Result<()> {
         if let Some(key) = params.octets(c"mackey")? {
             self.mac_key = Zeroizing::new(key.to_vec());
-            self.sessions.records = None;
+            (self.sessions.records, self.sessions.chain) = (None, None);
+            self.text_iv = None;
         }
         if let Some(len) = params.uint(c"tls1multi_maxsndfrag")? {
             self.multiblock.fragment = len as usize;

@@ -52,7 +52,7 @@ impl Ccm {
         if self.keyed.as_ref().is_none_or(|(n, _)| *n != tag_len) {
             let key = self.key.as_ref().ok_or(Reason::NotInitialised)?;
             let session = provider.prepare(|runtime| runtime.aead(aead, key, tag_len))?;
-            self.keyed = Some((tag_len, Keyed::new(session)));
+            self.keyed = Some((tag_len, Keyed::new(session, key)));
         }
         let (_, keyed) = self.keyed.as_mut().ok_or(Reason::Internal)?;
         self.count.add(provider, self.spec, len);
@@ -214,8 +214,10 @@ impl SymCipher for Ccm {
             if key.len() != self.spec.key_len {
                 return Err(Error::new(Reason::InvalidLength, "key"));
             }
+            if self.keyed.as_ref().is_none_or(|(_, old)| !old.is_for(key)) {
+                self.keyed = None;
+            }
             self.key = Some(Zeroizing::new(key.to_vec()));
-            self.keyed = None;
         }
         Ok(())
     }

@@ -166,9 +166,11 @@ impl SymCipher for ChaCha20Poly1305 {
             if key.len() != self.spec.key_len {
                 return Err(Error::new(Reason::InvalidLength, "key"));
             }
-            let Kind::Aead(aead) = self.spec.kind else { return Err(Reason::Internal.into()) };
-            let session = provider.prepare(|runtime| runtime.aead(aead, key, TAG))?;
-            self.key = Some(Keyed::new(session));
+            if self.key.as_ref().is_none_or(|old| !old.is_for(key)) {
+                let Kind::Aead(aead) = self.spec.kind else { return Err(Reason::Internal.into()) };
+                let session = provider.prepare(|runtime| runtime.aead(aead, key, TAG))?;
+                self.key = Some(Keyed::new(session, key));
+            }
             self.forget();
         }
         Ok(())

@@ -246,9 +246,11 @@ impl SymCipher for Gcm {
             if key.len() != self.spec.key_len {
                 return Err(Error::new(Reason::InvalidLength, "key"));
             }
-            let Kind::Aead(aead) = self.spec.kind else { return Err(Reason::Internal.into()) };
-            let session = provider.prepare(|runtime| runtime.aead(aead, key, TAG))?;
-            self.key = Some(Keyed::new(session));
+            if self.key.as_ref().is_none_or(|old| !old.is_for(key)) {
+                let Kind::Aead(aead) = self.spec.kind else { return Err(Reason::Internal.into()) };
+                let session = provider.prepare(|runtime| runtime.aead(aead, key, TAG))?;
+                self.key = Some(Keyed::new(session, key));
+            }
             self.records = 0;
             if self.iv_state == IvState::Running {
                 self.iv_state = IvState::Given;

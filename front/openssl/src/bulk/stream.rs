@@ -162,9 +162,13 @@ impl SymCipher for Stream {
             if key.len() != self.key_len {
                 return Err(Error::new(Reason::InvalidLength, "key"));
             }
-            let Kind::Cipher(cipher) = self.spec.kind else { return Err(Reason::Internal.into()) };
-            let session = provider.prepare(|runtime| runtime.cipher(cipher, key))?;
-            self.key = Some(Keyed::new(session));
+            if self.key.as_ref().is_none_or(|old| !old.is_for(key)) {
+                let Kind::Cipher(cipher) = self.spec.kind else {
+                    return Err(Reason::Internal.into());
+                };
+                let session = provider.prepare(|runtime| runtime.cipher(cipher, key))?;
+                self.key = Some(Keyed::new(session, key));
+            }
             self.go_to(next);
             if start.iv.is_some() {
                 self.go_to(self.first_iv);
