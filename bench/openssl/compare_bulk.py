@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Downloads over TLS through an unmodified HAProxy: plain OpenSSL, and our provider, synchronous
-and asynchronous.
+"""Downloads over TLS through an unmodified HAProxy: plain OpenSSL, and our provider.
 
 HAProxy runs with one thread on one core, in front of a server on another; the client, curl with
 plain OpenSSL, checks every byte. What counts is gigabits for each second of HAProxy's CPU time,
 user and system: a good part of it is the kernel's, the same for everybody. The configurations take
 turns, one HAProxy each; the verdict is the median of the ratios of each round. The provider's own
-counters have to show that it served. `scripts/bench-bulk --help` tells the options.
+counters have to show that it served. HAProxy takes no part in asynchronous bulk operations: with
+`ssl-mode-async` too, it leaves that mode after the handshake. `scripts/bench-bulk --help` tells the options.
 """
 
 import argparse
@@ -23,7 +23,9 @@ import content
 import downloads
 import openssl_conf
 import servers
-from compare_tls import ASYNCHRONOUS, SOFTWARE, SYNCHRONOUS, haproxy_version, machine
+from compare_tls import SOFTWARE, haproxy_version, machine
+
+OURS = "lookaside"
 
 
 def arguments() -> argparse.Namespace:
@@ -50,20 +52,19 @@ def arguments() -> argparse.Namespace:
 def contenders(o, folder: Path, backend: int) -> dict[str, servers.Server]:
     """A HAProxy for each configuration."""
     certificates = {"RSA-2048": openssl_conf.certificate(folder, "RSA-2048")}
-    up = {SOFTWARE: (openssl_conf.Provider(), False)}
+    up = {SOFTWARE: openssl_conf.Provider()}
     if o.provider:
         module = o.provider.resolve(strict=True)
-        for name, asynchronous in ((SYNCHRONOUS, False), (ASYNCHRONOUS, True)):
-            settings = [*o.setting, f"statistics = {folder / f'statistics-{name}'}"]
-            up[name] = (openssl_conf.Provider(module, settings), asynchronous)
+        settings = [*o.setting, f"statistics = {folder / 'statistics'}"]
+        up[OURS] = openssl_conf.Provider(module, settings)
     started = {}
-    for name, (provider, asynchronous) in up.items():
+    for name, provider in up.items():
         env = provider.environment(folder / f"{name}.cnf")
         if provider.module:
             openssl_conf.demand(env)
-            (folder / f"statistics-{name}").unlink(missing_ok=True)
+            (folder / "statistics").unlink(missing_ok=True)
         started[name] = servers.haproxy(folder, name, env, certificates, cpu=o.server_cpu,
-                                        asynchronous=asynchronous, backend=backend)
+                                        asynchronous=False, backend=backend)
     return started
 
 
@@ -114,22 +115,19 @@ def row(point: dict, name: str) -> str:
             f"{median('gigabits_per_cpu_s'):10.2f} {ratio:10.2f} {median('gigabits_per_s'):7.2f}")
 
 
-def served(folder: Path, points: list[dict], name: str) -> list[str]:
-    """What the provider's counters say, and what they should and do not."""
-    file = folder / f"statistics-{name}"
-    if not file.exists():
-        return [f"{name}: no counters were printed"]
-    text = file.read_text()
-    counted = re.findall(r"^lookaside: (\S+): \d+ pieces, (\d+) bytes; (\d+)", text, re.MULTILINE)
-    total = {algorithm: int(n) for algorithm, n, _ in counted}
+def served(folder: Path, points: list[dict]) -> list[str]:
+    """Prints what the provider has counted; what it should have and did not."""
+    file = folder / "statistics"
+    text = file.read_text() if file.exists() else ""
+    total = {algorithm: int(n) for algorithm, n in
+             re.findall(r"^lookaside: (\S+): \d+ pieces, (\d+) bytes", text, re.MULTILINE)}
     wanted: dict[str, int] = {}
     for point in points:
         for algorithm in point["served"]:
             wanted[algorithm] = wanted.get(algorithm, 0) + point["bytes"]
-    for algorithm, n, paused in counted:
-        if int(n) > 1_000_000:
-            print(f"{name}: {algorithm}: {int(n) / 1e9:.2f} GB, {paused} pieces asynchronous")
-    return [f"{name}: {algorithm}: {total.get(algorithm, 0)} bytes counted, {least} downloaded"
+    print("served: " + ", ".join(f"{algorithm} {total.get(algorithm, 0) / 1e9:.2f} GB"
+                                 for algorithm in wanted))
+    return [f"{algorithm}: {total.get(algorithm, 0)} bytes counted, {least} downloaded"
             for algorithm, least in wanted.items() if total.get(algorithm, 0) < least]
 
 
@@ -154,7 +152,7 @@ def main() -> None:
         for server in up.values():
             server.stop(signal.SIGUSR1)
         backend.stop()
-    missing = [line for name in up if name != SOFTWARE for line in served(folder, points, name)]
+    missing = served(folder, points) if o.provider else []
     command = "scripts/bench-bulk " + " ".join(sys.argv[1:])
     (folder / "figures.json").write_text(json.dumps(
         {"machine": machine(), "command": command, "points": points}, indent=1))
