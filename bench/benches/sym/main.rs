@@ -7,11 +7,12 @@
 //!
 //! Options: `--out DIR` (CSV files), `--rounds N`, `--only NAME` (a part of an algorithm's name),
 //! `--contender N` and `--bytes N` (only one of the four, one size: for profiles), `--threads` (also rates with 1 to as many engines as there are CPUs), `--calls` (one request for
-//! cipher and MAC against two).
+//! cipher and MAC against two), `--mover` (copies, beside memcpy).
 #![allow(unsafe_code)]
 
 mod algorithms;
 mod calls;
+mod mover;
 mod ours;
 mod rivals;
 mod threads;
@@ -40,6 +41,7 @@ pub(crate) struct Options {
     bytes: Option<usize>,
     threads: bool,
     calls: bool,
+    mover: bool,
 }
 
 fn options() -> Options {
@@ -51,6 +53,7 @@ fn options() -> Options {
         bytes: None,
         threads: false,
         calls: false,
+        mover: false,
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -62,6 +65,7 @@ fn options() -> Options {
             "--bytes" => o.bytes = args.next().and_then(|n| n.parse().ok()),
             "--threads" => o.threads = true,
             "--calls" => o.calls = true,
+            "--mover" => o.mover = true,
             // What cargo adds.
             "--bench" => {}
             other => {
@@ -172,6 +176,9 @@ fn main() {
         }
     }
     save(&o, "sizes.csv", &csv);
+    if o.mover {
+        mover::measure(&o, &runtime);
+    }
     if o.calls {
         calls::measure(&o, &runtime);
     }

@@ -114,14 +114,10 @@ impl<'a> Params<'a> {
     }
 
     /// Where two values of bytes lie, and their sizes, if both are there.
-    pub(crate) fn both(
-        self,
-        a: &CStr,
-        b: &CStr,
-    ) -> Option<((*const u8, usize), (*const u8, usize))> {
+    pub(crate) fn both(self, a: &CStr, b: &CStr) -> Option<[(*const u8, usize); 2]> {
         let of = |key| self.find(key).filter(|v| v.0.data_type == OCTET_STRING);
         let place = |v: Value| (v.0.data.cast_const().cast(), v.0.data_size);
-        Some((place(of(a)?), place(of(b)?)))
+        Some([place(of(a)?), place(of(b)?)])
     }
 
     /// The integer of this name.

@@ -191,3 +191,62 @@ fn jobs_that_are_never_resumed() {
         assert!(work(&lib, 1, 2) == work(&Lib::plain(), 1, 2));
     }
 }
+
+/// How deep a call goes below its caller's stack, found by what it overwrites there.
+#[inline(never)]
+fn depth(f: &mut dyn FnMut()) -> usize {
+    const LOOKED_AT: usize = 27_000;
+    const MARK: u8 = 0x5c;
+    let here = 0u8;
+    let top = std::hint::black_box(&raw const here).cast_mut();
+    // Below what this function and the leaf functions of `f` use at once.
+    for i in 512..LOOKED_AT {
+        unsafe { top.sub(i).write_volatile(MARK) };
+    }
+    f();
+    let untouched = |i: &usize| unsafe { top.sub(*i).read_volatile() } == MARK;
+    LOOKED_AT - (512..LOOKED_AT).rev().take_while(untouched).count()
+}
+
+#[test]
+fn jobs_have_small_stacks() {
+    let lib = Lib::ours(&[]);
+    for name in [
+        "AES-128-ECB",
+        "AES-128-CBC",
+        "AES-128-CTR",
+        "AES-128-XTS",
+        "AES-128-GCM",
+        "AES-128-CCM",
+        "AES-128-CBC-HMAC-SHA1",
+        "ChaCha20",
+        "ChaCha20-Poly1305",
+        "DES-EDE3-CBC",
+        "DES-EDE3-ECB",
+        "RC4",
+        "SM4-ECB",
+        "SM4-CBC",
+        "SM4-CTR",
+    ] {
+        let alg = Alg::fetch(&lib, name).unwrap();
+        let mut deepest = 0;
+        let mut job = Task::new(|| {
+            deepest = depth(&mut || {
+                for enc in [1, 0] {
+                    let text = Text::new();
+                    let key: Vec<u8> = (0..alg.key_len() as u8).collect();
+                    assert!(text.init(Some(&alg), &key, &[2; 16][..alg.iv_len()], enc));
+                    for len in [16, 256, 1920] {
+                        text.update(&[3; 2000][..len]);
+                    }
+                    errors();
+                }
+            });
+            true
+        });
+        assert!(job.finish());
+        drop(job);
+        // A job has 32 KB, and a program something of it.
+        assert!(deepest < 20_000, "{name}: {deepest} bytes");
+    }
+}

@@ -1,6 +1,6 @@
 //! Ciphers that take whole blocks: ECB and CBC, with padding, and as TLS records of CBC suites.
 
-use lookaside::{Buf, CipherSession, Op, Packet, Span};
+use lookaside::{Buf, Cipher, CipherSession, Op, Packet, Span};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{
@@ -64,6 +64,15 @@ impl Block {
         &self.iv[..self.spec.iv_len]
     }
 
+    /// The smallest piece that pauses.
+    fn least(&self) -> usize {
+        match self.spec.kind {
+            Kind::Cipher(Cipher::Sm4Cbc) => offload::LEAST_SM4,
+            Kind::Cipher(Cipher::AesCbc) => offload::LEAST,
+            _ => offload::LEAST_DES,
+        }
+    }
+
     fn chains(&self) -> bool {
         self.spec.mode == CBC
     }
@@ -79,7 +88,10 @@ impl Block {
             return Ok(());
         }
         self.count.add(provider, self.spec, len);
-        if self.encrypt && self.side_by_side && offload::pays(provider, Op::Encrypt, len) {
+        if self.encrypt
+            && self.side_by_side
+            && offload::pays(provider, Op::Encrypt, len, self.least())
+        {
             let Some(rest) = self.crypt_aside(provider, pieces)? else { return Ok(()) };
             return self.crypt_here(provider, rest);
         }
@@ -113,9 +125,10 @@ impl Block {
             Pieces::Apart(src, dst) => running.update(src, dst).map(|_| dst),
             Pieces::InPlace(text) => running.update_in_place(text).map(|_| text),
         };
-        // The lanes of DES take tens of KB of the stack.
-        let deep = self.spec.block_len < MAX_BLOCK;
-        let dst = if deep { provider.lanes.with_deep_stack(run)?? } else { run()? };
+        let dst = match self.spec.is_deep() {
+            true => provider.lanes.with_deep_stack(run)??,
+            false => run()?,
+        };
         if chains && self.encrypt {
             last = last_block(&dst[..len], block);
         }
@@ -190,7 +203,7 @@ impl Block {
             self.crypt(provider, Pieces::InPlace(text))?;
             return Ok(all);
         }
-        if len % block != 0 {
+        if !len.is_multiple_of(block) {
             return Err(Reason::InvalidLength.into());
         }
         let Pieces::InPlace(text) = text.open(len)? else { return Err(bad()) };
@@ -391,7 +404,7 @@ impl SymCipher for Block {
         if self.key.is_none() {
             return Err(Reason::NotInitialised.into());
         }
-        if len % self.spec.block_len != 0 {
+        if !len.is_multiple_of(self.spec.block_len) {
             return Err(Reason::InvalidLength.into());
         }
         let pieces = text.open(len)?;

@@ -153,7 +153,7 @@ impl CbcHmac {
     /// Whether a text of this length is to pause its job.
     fn pays(&mut self, provider: &Provider, len: usize) -> Result<bool> {
         Ok(self.encrypt
-            && offload::pays(provider, Op::Seal, len)
+            && offload::pays(provider, Op::Seal, len, offload::LEAST_RECORD)
             && self.chain_session(provider)?.side_by_side())
     }
 
@@ -330,7 +330,7 @@ impl CbcHmac {
         if len == 0 {
             return Ok(0);
         }
-        if len % BLOCK != 0 {
+        if !len.is_multiple_of(BLOCK) {
             return Err(Reason::InvalidLength.into());
         }
         let text = match text.open(len)? {

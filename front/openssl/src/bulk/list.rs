@@ -63,6 +63,15 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// Whether its kernels take more of a stack than a job has: the lanes of DES and SM4 do.
+    #[inline]
+    pub fn is_deep(&self) -> bool {
+        use Cipher::{DesCbc, DesEcb, Sm4Cbc, Sm4Ctr, Sm4Ecb, TripleDesCbc, TripleDesEcb};
+        let Kind::Cipher(cipher) = self.kind else { return false };
+        let des = matches!(cipher, DesCbc | DesEcb | TripleDesCbc | TripleDesEcb);
+        des || matches!(cipher, Sm4Cbc | Sm4Ctr | Sm4Ecb)
+    }
+
     /// The first of its names.
     pub fn name(&self) -> &'static str {
         self.names.to_str().unwrap_or_default().split(':').next().unwrap_or_default()

@@ -14,16 +14,23 @@ use crate::{
     provider::Provider,
 };
 
-/// The smallest piece that pauses, in bytes, where the setting `async-bytes` says nothing else. A
-/// pause and the way through a ring cost about 1 µs for each piece (`openssl speed -async_jobs 75`);
-/// 2 KB of AES-128-CBC take 1.5 µs alone and a fifth of that side by side.
+/// The smallest piece of AES-CBC that pauses, in bytes, where the setting `async-bytes` says nothing
+/// else. A pause, two copies and the way through the ring cost 0.8 to 1 µs for each piece. Measured
+/// with 8 jobs and with 40, each with a text of its own in a loop of `ASYNC_start_job`, relative to
+/// OpenSSL: 1.06 and 1.20 with 2 KB (at once: 1.10), 0.58 and 0.68 with 1 KB.
 pub const LEAST: usize = 2048;
+/// The same of records of CBC suites: 1.11 and 1.31 (at once: 1.08); with 2 KB 0.88 and 1.03.
+pub const LEAST_RECORD: usize = 3072;
+/// The same of DES and triple DES: 2.06 and 3.72; with 64 bytes 1.30 and 2.10.
+pub const LEAST_DES: usize = 128;
+/// The same of SM4: 1.80 and 2.49; with 128 bytes 1.04 and 1.35.
+pub const LEAST_SM4: usize = 256;
 
 /// Whether a piece of this length is to pause its job, of a session that runs side by side. Asked
 /// before anything is copied.
 #[inline]
-pub fn pays(provider: &Provider, op: Op, len: usize) -> bool {
-    len >= provider.settings.async_bytes.unwrap_or(LEAST) && provider.lanes.pauses(op)
+pub fn pays(provider: &Provider, op: Op, len: usize, least: usize) -> bool {
+    len >= provider.settings.async_bytes.unwrap_or(least) && provider.lanes.pauses(op)
 }
 
 /// How many texts side by side are quicker than one after the other (16 KB, AVX-512): of AES-CBC and

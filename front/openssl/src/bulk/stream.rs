@@ -88,9 +88,13 @@ impl Stream {
             }
             false => key.running()?,
         };
-        match pieces {
-            Pieces::Apart(src, dst) => running.update(src, dst)?,
-            Pieces::InPlace(text) => running.update_in_place(text)?,
+        let run = || match pieces {
+            Pieces::Apart(src, dst) => running.update(src, dst),
+            Pieces::InPlace(text) => running.update_in_place(text),
+        };
+        match self.spec.is_deep() {
+            true => provider.lanes.with_deep_stack(run)??,
+            false => run()?,
         };
         self.bytes += len as u64;
         Ok(len)

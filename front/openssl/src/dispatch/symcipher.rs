@@ -8,7 +8,7 @@ use core::{
 
 use zeroize::Zeroizing;
 
-use super::{Object, guard, wall};
+use super::{Object, bytes, guard, wall};
 use crate::{
     bulk::list::{SPECS, Spec},
     error::{Error, Reason, Result},
@@ -249,12 +249,7 @@ unsafe fn start<T: SymCipher>(
     encrypt: bool,
 ) -> c_int {
     // SAFETY: see above: null, or so many bytes.
-    let given = |data: *const u8, len| {
-        (!data.is_null()).then(|| match len {
-            0 => &[],
-            _ => unsafe { slice::from_raw_parts(data, len) },
-        })
-    };
+    let given = |data: *const u8, len| (!data.is_null()).then(|| unsafe { bytes(data, len) });
     // SAFETY: see above.
     let (object, params) = unsafe { (Object::<T>::at(object), Params::new(params)) };
     object.run(|cipher, provider| {
@@ -411,7 +406,7 @@ unsafe extern "C" fn set_ctx_params<T: SymCipher>(
     let (object, params) = unsafe { (Object::<T>::at(object), Params::new(params)) };
     object.run(|cipher, provider| {
         cipher.set(provider, params)?;
-        let Some((out, input)) = params.both(c"tls1multi_enc", c"tls1multi_encin") else {
+        let Some([out, input]) = params.both(c"tls1multi_enc", c"tls1multi_encin") else {
             return Ok(());
         };
         let interleave = params.uint(c"tls1multi_interleave")?.ok_or(Reason::MissingParameter)?;

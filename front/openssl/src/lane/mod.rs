@@ -39,11 +39,15 @@
 //! pauses again whenever others have submitted since (and none of them is complete) pauses each
 //! operation twice for N from 2 to 7, and makes the same batches there.
 //!
+//! Pieces of texts (symmetric operations) are held until 32 of them have come, or a job is resumed as
+//! above; the 32nd runs all of them without a pause. Too few of a kind are given back to their jobs,
+//! which run them at once (`pieces.rs`).
+//!
 //! # Alone
 //!
 //! A job that is alone gains nothing from a pause. After four executions of one request alone,
 //! operations run at once as long as nothing is pending; every sixteenth is submitted all the
-//! same. When load rises, one of those meets another (while it waits, all others have their turn),
+//! same (of pieces of texts, every 64th). When load rises, one of those meets another (while it waits, all others have their turn),
 //! and pausing is back within sixteen operations. This is what keeps one connection's latency that
 //! of plain OpenSSL.
 //!
