@@ -53,7 +53,10 @@ fn paused(
     memory.copy_from_slice(text);
     let request = session.digest(state, Buf::from(memory), Buf::empty());
     let response = provider.lanes.run_piece(request, fewest)?;
-    offload::keep(response.src.into_vec());
+    let mut memory = response.src.into_vec();
+    // It was the caller's, and may be secret.
+    memory.fill(0);
+    offload::keep(memory);
     let Some(Carried::Running(state)) = response.carried.map(|carried| *carried) else {
         return Err(Reason::Internal.into());
     };
