@@ -11,6 +11,7 @@ use lookaside::Op;
 
 use crate::{
     bulk::list::{SPECS, Spec},
+    dispatch,
     error::Result,
     ffi::Param,
     hash, mac,
@@ -189,6 +190,7 @@ pub fn answer(provider: &Provider, answers: &mut Answers) -> Result<()> {
 /// All counters as a table: per operation how it was run; per operation and device how many
 /// requests and batches there were, and how many batches of which size (powers of two).
 pub fn table(provider: &Provider) -> String {
+    dispatch::kept::settle();
     let mut text = String::new();
     let tallies = &provider.tallies;
     let _ = writeln!(

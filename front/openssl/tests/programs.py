@@ -133,7 +133,8 @@ class Programs:
         """The provider offers it."""
         lines = self.ours.ok("list", f"-{kind}").decode().splitlines()
         if not any(openssl_conf.NAME in line.split("@")[-1]
-                   and name in re.split(r"[{}, ]+", line.split("@")[0]) for line in lines):
+                   and name.lower() in re.split(r"[{}, ]+", line.split("@")[0].lower())
+                   for line in lines):
             raise Failed(f"no {name} @ {openssl_conf.NAME} in openssl list -{kind}")
 
     def generated(self, name: str) -> None:

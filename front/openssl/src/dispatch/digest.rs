@@ -5,8 +5,13 @@ use core::{
     marker::PhantomData,
     slice,
 };
+use std::sync::Arc;
 
-use super::{Object, bytes, guard, wall};
+use super::{
+    Object, bytes, guard,
+    kept::{self, Kept},
+    wall,
+};
 use crate::{
     entry,
     error::{Reason, Result},
@@ -42,8 +47,9 @@ pub trait Message: Send + Sized + 'static {
     /// Counts what was counted in the value alone.
     fn settle(&mut self, provider: &Provider);
 
-    /// Whoever had it is done with it.
-    fn end(self);
+    /// Its user is done with it: nothing of the message is to stay in it. Whether it can serve for
+    /// another one.
+    fn rest(&mut self) -> bool;
 }
 
 /// The functions of one algorithm, by its place in the list.
@@ -57,7 +63,7 @@ impl<T: Message, const SPEC: usize> Table<T, SPEC> {
         Dispatch::new(3, update::<T> as *const ()),
         Dispatch::new(4, finish::<T, SPEC> as *const ()),
         Dispatch::new(5, digest::<T, SPEC> as *const ()),
-        Dispatch::new(6, freectx::<T> as *const ()),
+        Dispatch::new(6, freectx::<T, SPEC> as *const ()),
         Dispatch::new(7, dupctx::<T> as *const ()),
         Dispatch::new(8, get_params::<SPEC> as *const ()),
         Dispatch::new(9, set_ctx_params::<T> as *const ()),
@@ -71,21 +77,43 @@ impl<T: Message, const SPEC: usize> Table<T, SPEC> {
 // buffers as long as said, arrays end with a null key.
 
 unsafe extern "C" fn newctx<T: Message, const SPEC: usize>(provctx: *mut c_void) -> *mut c_void {
+    if let Some(object) = kept::take(SPEC, provctx) {
+        return object;
+    }
     // SAFETY: see above.
     unsafe { Object::make(provctx, |_| Ok(T::new(&SPECS[SPEC]))) }
 }
 
-unsafe extern "C" fn freectx<T: Message>(object: *mut c_void) {
+unsafe extern "C" fn freectx<T: Message, const SPEC: usize>(object: *mut c_void) {
     if object.is_null() {
         return;
     }
-    // SAFETY: see above; freed once.
-    let object = unsafe { Box::from_raw(object.cast::<Object<T>>()) };
-    wall(|| {
-        let Object { provider, mut value } = *object;
-        value.settle(&provider);
-        value.end();
-    });
+    // SAFETY: see above.
+    let Object { provider, value } = unsafe { Object::<T>::at(object) };
+    let provctx = Arc::as_ptr(provider).cast_mut().cast();
+    // SAFETY: see above: nobody uses it any more, and these functions take objects of this type.
+    let entry = unsafe { Kept::new(provctx, object, settle::<T>, free::<T>) };
+    if wall(|| value.rest()) == Some(true) {
+        kept::keep(SPEC, entry);
+    }
+}
+
+/// # Safety
+/// As [`Object::at`].
+unsafe fn settle<T: Message>(object: *mut c_void) {
+    // SAFETY: as required here.
+    let Object { provider, value } = unsafe { Object::<T>::at(object) };
+    wall(|| value.settle(provider));
+}
+
+/// # Safety
+/// As [`Object::free`].
+unsafe fn free<T: Message>(object: *mut c_void) {
+    // SAFETY: as required here.
+    unsafe {
+        settle::<T>(object);
+        Object::<T>::free(object);
+    }
 }
 
 unsafe extern "C" fn dupctx<T: Message>(object: *mut c_void) -> *mut c_void {
@@ -157,7 +185,6 @@ unsafe extern "C" fn digest<T: Message, const SPEC: usize>(
         message.update(provider, text)?;
         message.finish(provider, room)?;
         message.settle(provider);
-        message.end();
         if !out_len.is_null() {
             // SAFETY: room for a length.
             unsafe { *out_len = SPECS[SPEC].len };

@@ -8,6 +8,7 @@ pub mod cipher;
 pub mod digest;
 pub mod exchange;
 pub mod kdf;
+pub mod kept;
 pub mod keymgmt;
 pub mod mac;
 pub mod signature;

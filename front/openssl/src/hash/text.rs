@@ -1,14 +1,9 @@
 //! A message in progress.
 
-use core::cell::RefCell;
-
 use lookaside::{Auth, Hash, Op, Running};
 use zeroize::Zeroizing;
 
-use super::{
-    aside,
-    list::{SPECS, Spec},
-};
+use super::{aside, list::Spec};
 use crate::{
     dispatch::digest::Message,
     error::{Error, Reason, Result},
@@ -26,39 +21,6 @@ pub struct Text {
     /// Whether nothing was hashed since it was restarted.
     fresh: bool,
     count: Count,
-}
-
-/// States that a thread keeps for its next messages. `EVP_Digest` makes an object for each message,
-/// and to allocate a state took longer than to hash 16 bytes.
-///
-/// A state belongs to the device, which all providers of a process share.
-const KEPT: usize = 2;
-
-/// One algorithm's.
-type Kept = [Option<Box<dyn Running>>; KEPT];
-
-thread_local! {
-    static STATES: RefCell<[Kept; SPECS.len()]> =
-        const { RefCell::new([const { [const { None }; KEPT] }; SPECS.len()]) };
-}
-
-/// A state that was kept. Never inlined: a job may go on in another thread.
-#[inline(never)]
-fn kept(spec: &Spec) -> Option<Box<dyn Running>> {
-    let take = |states: &RefCell<[Kept; SPECS.len()]>| {
-        states.borrow_mut()[spec.index].iter_mut().find_map(Option::take)
-    };
-    STATES.try_with(take).ok().flatten()
-}
-
-/// Keeps a state that was restarted: it tells nothing of its message.
-#[inline(never)]
-fn keep(spec: &Spec, state: Box<dyn Running>) {
-    let _ = STATES.try_with(|states| {
-        if let Some(place) = states.borrow_mut()[spec.index].iter_mut().find(|p| p.is_none()) {
-            *place = Some(state);
-        }
-    });
 }
 
 /// Whether the runtime has a digest, on this machine.
@@ -90,8 +52,7 @@ impl Text {
 impl Message for Text {
     #[inline]
     fn new(spec: &'static Spec) -> Text {
-        let running = kept(spec);
-        Text { spec, fresh: running.is_some(), running, count: Count::default() }
+        Text { spec, running: None, fresh: false, count: Count::default() }
     }
 
     #[inline]
@@ -137,12 +98,11 @@ impl Message for Text {
         }
     }
 
-    fn end(mut self) {
-        if let Some(mut running) = self.running.take()
-            && (self.fresh || running.restart(Op::Digest, &[]).is_ok())
-        {
-            keep(self.spec, running);
-        }
+    #[inline]
+    fn rest(&mut self) -> bool {
+        let Some(running) = &mut self.running else { return false };
+        self.fresh = self.fresh || running.restart(Op::Digest, &[]).is_ok();
+        self.fresh
     }
 
     #[inline]
