@@ -338,7 +338,8 @@ pub trait Running: Send {
     /// `DstTooSmall`.
     fn finish(&mut self, tag: &mut [u8]) -> Result<usize, OpError>;
 
-    /// The end: whether this is the tag.
+    /// The end: whether this is the tag. An AEAD takes the first bytes of one, too: whoever has the
+    /// tag from elsewhere looks at its length first.
     ///
     /// # Errors
     /// `AuthFailed`. What was decrypted before must not be used then.

@@ -124,6 +124,16 @@ impl Engine {
         Step { progress, in_flight, until_ns }
     }
 
+    /// The first part of [`Engine::step`] alone: delivers what devices have finished. Returns
+    /// whether that was something.
+    pub(crate) fn deliver_finished(&mut self, now_ns: u64) -> bool {
+        let progress = self.collect(now_ns);
+        if progress {
+            self.notify();
+        }
+        progress
+    }
+
     fn pick(&mut self, now: u64, accepts: u64) -> Pick {
         let Ok(mut scheduler) = self.shared.scheduler.lock() else {
             return Pick::Nothing { until_ns: None };
