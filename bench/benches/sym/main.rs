@@ -5,7 +5,8 @@
 //! OpenSSL's EVP. In place, one core, CPU time; the contenders take turns, and the figures are
 //! medians of the rounds. Before anything is measured, all contenders' bytes are compared.
 //!
-//! Options: `--out DIR` (CSV files), `--rounds N`, `--only NAME` (a part of an algorithm's name),
+//! Options: `--out DIR` (CSV files), `--rounds N`, `--only NAME` (an algorithm's
+//! name, or a part of some),
 //! `--contender N` and `--bytes N` (only one of the four, one size: for profiles), `--threads` (also rates with 1 to as many engines as there are CPUs), `--calls` (one request for
 //! cipher and MAC against two), `--mover` (copies, beside memcpy).
 #![allow(unsafe_code)]
@@ -140,7 +141,13 @@ fn main() {
         "Gbit/s of one core, 32 packets in flight: as requests / as a burst / intel-ipsec-mb / \
          OpenSSL; then the burst against the better rival"
     );
-    for a in ALL.iter().filter(|a| o.only.as_ref().is_none_or(|only| a.name.contains(&**only))) {
+    let whole = ALL.iter().any(|a| o.only.as_deref() == Some(a.name));
+    let wanted = |a: &&Algorithm| match &o.only {
+        Some(only) if whole => a.name == only,
+        Some(only) => a.name.contains(&**only),
+        None => true,
+    };
+    for a in ALL.iter().filter(wanted) {
         println!("{}", a.name);
         for len in SIZES.into_iter().filter(|&len| o.bytes.is_none_or(|only| only == len)) {
             let mut requests = Ours::new(&runtime, a, len, false);

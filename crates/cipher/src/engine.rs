@@ -1,11 +1,11 @@
 //! [`Engine`]: runs packets, side by side where that is faster.
 
-use std::ptr;
+use std::{ptr, slice};
 
 use lookaside_simd::Cpu;
 
 use crate::lanes::{Group, Kernel, MOST, Machine, alone};
-use crate::{Direction, Error, Packet, single};
+use crate::{Direction, Error, Packet, Parts, Session, Text, single};
 
 /// Runs packets of any sessions. One for each thread; nothing is in flight between calls.
 ///
@@ -58,29 +58,76 @@ impl Engine {
     /// What [`Packet::result`] would say.
     #[inline]
     pub fn run_one(&mut self, mut packet: Packet<'_>) -> Result<usize, Error> {
-        if !alone(&mut self.machine, &mut packet) {
-            if packet.session.side_by_side() {
-                self.run_some(std::slice::from_mut(&mut packet));
-            } else {
-                single::run(packet.session.keys(), &mut packet);
+        self.run_some(slice::from_mut(&mut packet));
+        packet.result
+    }
+
+    /// Runs packets of one session one after the other, each somewhere in the same text: the
+    /// quickest way for sessions that gain nothing by
+    /// [`side_by_side`](crate::Session::side_by_side). Of each packet come its IV, its parts, and
+    /// who is told its result, as [`Packet::result`] says it.
+    #[inline]
+    pub fn run_in_turn<'p>(
+        &mut self,
+        session: &Session,
+        direction: Direction,
+        text: &mut Text<'_>,
+        packets: impl Iterator<Item = (&'p [u8], Parts, impl FnOnce(Result<usize, Error>))>,
+    ) {
+        let plan = session.plan();
+        for (iv, parts, tell) in packets {
+            match alone(&mut self.machine, plan, direction, iv, parts, text) {
+                Some(result) => tell(result),
+                None => tell(self.run_apart(session, direction, iv, parts, text)),
             }
         }
-        packet.result
+    }
+
+    /// What [`run_in_turn`](Engine::run_in_turn) does seldom.
+    #[cold]
+    fn run_apart(
+        &mut self,
+        session: &Session,
+        direction: Direction,
+        iv: &[u8],
+        parts: Parts,
+        text: &mut Text<'_>,
+    ) -> Result<usize, Error> {
+        let text = match text {
+            Text::InPlace(bytes) => Text::InPlace(bytes),
+            Text::Apart { src, dst } => Text::Apart { src, dst },
+        };
+        self.run_one(Packet { session, direction, iv, parts, text, result: Err(Error::NotRun) })
     }
 
     /// Up to [`MOST`] packets: those of the same kernel and direction together.
     fn run_some(&mut self, packets: &mut [Packet<'_>]) {
-        let mut waiting = Group::EMPTY;
+        let Some(first) = packets.first() else { return };
+        // Most often all packets are of one session and direction.
+        let (session, direction) = (first.session, first.direction);
+        let (mut waiting, mut alike) = (Group::EMPTY, true);
         for (place, packet) in packets.iter_mut().enumerate() {
-            if alone(&mut self.machine, packet) {
+            let Packet { iv, parts, text, result, .. } = packet;
+            let plan = packet.session.plan();
+            if plan.side_by_side() {
+                if plan.limits.admit(packet.direction, iv, parts, text) {
+                    waiting.insert(place);
+                    alike &= ptr::eq(packet.session, session) && packet.direction == direction;
+                    continue;
+                }
+            } else if let Some(done) =
+                alone(&mut self.machine, plan, packet.direction, iv, *parts, text)
+            {
+                *result = done;
                 continue;
             }
-            let plan = packet.session.plan();
-            if plan.side_by_side() && plan.limits.admit(packet) {
-                waiting.insert(place);
-            } else {
-                single::run(packet.session.keys(), packet);
+            single::run(packet.session.keys(), packet);
+        }
+        if alike {
+            if waiting != Group::EMPTY {
+                self.run_group(session.plan().kernel, direction, packets, waiting);
             }
+            return;
         }
         while let Some(lead) = { waiting }.next() {
             let (session, direction) = (packets[lead].session, packets[lead].direction);
@@ -118,7 +165,7 @@ impl Engine {
             Kernel::Steps { cipher, mac, order } => {
                 machine.steps((cipher, mac, order), direction, packets, group);
             }
-            Kernel::Single | Kernel::Gcm | Kernel::Gmac | Kernel::Ctr(_) => {
+            Kernel::Single | Kernel::Gcm | Kernel::Gmac | Kernel::Ctr | Kernel::Ecb => {
                 // Served alone, or by `single` above the tier of this engine.
                 for place in group {
                     single::run(packets[place].session.keys(), &mut packets[place]);

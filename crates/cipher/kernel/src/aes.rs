@@ -22,6 +22,8 @@ mod blocks;
 #[cfg(target_arch = "x86_64")]
 mod chain;
 #[cfg(target_arch = "x86_64")]
+pub mod gcm;
+#[cfg(target_arch = "x86_64")]
 pub mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod modes;

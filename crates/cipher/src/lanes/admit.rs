@@ -4,7 +4,7 @@
 use super::own::OwnCipher;
 use super::{AeadLane, CipherLane, MacLane};
 use crate::library::ipsec_mb_steps::{Algorithm, Mode};
-use crate::{Cipher, Direction, Packet, Span, Text};
+use crate::{Cipher, Direction, Parts, Span, Text};
 
 /// The lanes count in 16 bits.
 const MOST: u32 = u16::MAX as u32 - 15;
@@ -74,7 +74,12 @@ impl Limits {
     #[inline(always)]
     fn ctr() -> Limits {
         let (most, iv) = (u32::MAX, (12, 16));
-        Limits { cipher: true, most, least: 1, iv, counter: true, ..NONE }
+        Limits { cipher: true, most, iv, ..NONE }
+    }
+
+    #[inline(always)]
+    fn ecb() -> Limits {
+        Limits { cipher: true, most: u32::MAX, partial: 15, ..NONE }
     }
 
     #[inline(always)]
@@ -112,9 +117,7 @@ impl Limits {
         let (block, iv, most) = match lane {
             CipherLane::IpsecMb(step) => match step.mode {
                 Mode::Cbc => (16, (16, 16), MOST),
-                Mode::Ecb => (16, (0, 0), MOST),
                 Mode::Des | Mode::Des3 => (8, (8, 8), MOST),
-                Mode::Ctr => (1, (12, 16), u32::MAX),
                 Mode::ZucEea3 => (1, (16, 16), MOST_ZUC),
                 _ => (1, (16, 16), MOST),
             },
@@ -123,9 +126,9 @@ impl Limits {
                 Cipher::DesEcb | Cipher::TripleDesEcb => (8, (0, 0), u32::MAX),
                 Cipher::DesCbc | Cipher::TripleDesCbc => (8, (8, 8), u32::MAX),
                 Cipher::TripleDesCtr | Cipher::KasumiF8 => (1, (8, 8), u32::MAX),
-                Cipher::Sm4Ecb => (16, (0, 0), u32::MAX),
+                Cipher::AesEcb | Cipher::Sm4Ecb => (16, (0, 0), u32::MAX),
                 Cipher::Sm4Cbc => (16, (16, 16), u32::MAX),
-                Cipher::Sm4Ctr => (1, (12, 16), u32::MAX),
+                Cipher::AesCtr | Cipher::Sm4Ctr => (1, (12, 16), u32::MAX),
                 Cipher::Arc4 => (1, (0, 0), u32::MAX),
                 _ => (1, (16, 16), u32::MAX),
             },
@@ -166,35 +169,57 @@ impl Limits {
 
     /// Whether the lanes take it. Only then are its regions within its text.
     #[inline(always)]
-    pub(crate) fn admit(&self, packet: &Packet<'_>) -> bool {
-        self.check(packet)
+    pub(crate) fn admit(
+        &self,
+        direction: Direction,
+        iv: &[u8],
+        parts: &Parts,
+        text: &Text<'_>,
+    ) -> bool {
+        let (src, dst) = match text {
+            Text::InPlace(bytes) => (bytes.len(), bytes.len()),
+            Text::Apart { src, dst } => (src.len(), dst.len()),
+        };
+        self.check(direction, iv, parts, (src, dst))
     }
 
     /// [`admit`](Limits::admit) where it is known to be AES-GCM: what does not concern it is not
     /// looked at.
     #[inline(always)]
-    pub(crate) fn admit_gcm(&self, packet: &Packet<'_>) -> bool {
-        Limits { tag_len: self.tag_len, ..Limits::gcm() }.check(packet)
+    pub(crate) fn admit_gcm(
+        &self,
+        direction: Direction,
+        iv: &[u8],
+        parts: &Parts,
+        text: &Text<'_>,
+    ) -> bool {
+        Limits { tag_len: self.tag_len, ..Limits::gcm() }.admit(direction, iv, parts, text)
     }
 
     /// The same for AES-CTR.
     #[inline(always)]
-    pub(crate) fn admit_ctr(&self, packet: &Packet<'_>) -> bool {
-        Limits::ctr().check(packet)
+    pub(crate) fn admit_ctr(&self, iv: &[u8], parts: &Parts, text: &Text<'_>) -> bool {
+        Limits::ctr().admit(Direction::Seal, iv, parts, text)
+    }
+
+    /// The same for AES-ECB.
+    #[inline(always)]
+    pub(crate) fn admit_ecb(&self, iv: &[u8], parts: &Parts, text: &Text<'_>) -> bool {
+        Limits::ecb().admit(Direction::Seal, iv, parts, text)
     }
 
     #[inline(always)]
-    fn check(&self, packet: &Packet<'_>) -> bool {
-        let parts = &packet.parts;
-        let (src, dst) = match &packet.text {
-            Text::InPlace(bytes) => (bytes.len(), bytes.len()),
-            Text::Apart { src, dst } => (src.len(), dst.len()),
-        };
+    fn check(
+        &self,
+        direction: Direction,
+        iv: &[u8],
+        parts: &Parts,
+        (src, dst): (usize, usize),
+    ) -> bool {
         let both = src.min(dst);
-        let iv = packet.iv.len();
-        let mut fits = iv >= usize::from(self.iv.0) && iv <= usize::from(self.iv.1);
+        let mut fits = iv.len() >= usize::from(self.iv.0) && iv.len() <= usize::from(self.iv.1);
         fits &= parts.spare_bits == 0 || (self.bits && parts.spare_bits < 8);
-        fits &= !self.f9 || packet.iv.get(8).is_some_and(|direction| *direction < 2);
+        fits &= !self.f9 || iv.get(8).is_some_and(|direction| *direction < 2);
         if self.cipher {
             let len = parts.cipher.len;
             fits &= end(parts.cipher) <= both;
@@ -212,7 +237,7 @@ impl Limits {
         }
         if self.tag_len != 0 {
             let tag = Span { offset: parts.tag, len: self.tag_len };
-            let room = if packet.direction == Direction::Seal { dst } else { src };
+            let room = if direction == Direction::Seal { dst } else { src };
             fits &= end(tag) <= room;
             // A tag that is encrypted, or is overwritten: `single` knows the order of things.
             fits &= !self.cipher
@@ -220,12 +245,11 @@ impl Limits {
                 || tag.offset as usize >= end(parts.cipher);
         }
         if self.counter && fits {
-            fits = counter_fits(packet.iv, parts.cipher.len);
+            fits = counter_fits(iv, parts.cipher.len);
         }
         if self.chacha && fits {
             // What comes after the last of 2^32 blocks, RFC 8439 does not say.
-            let first =
-                u32::from_le_bytes([packet.iv[0], packet.iv[1], packet.iv[2], packet.iv[3]]);
+            let first = u32::from_le_bytes([iv[0], iv[1], iv[2], iv[3]]);
             fits = first.checked_add(parts.cipher.len.div_ceil(64)).is_some();
         }
         fits

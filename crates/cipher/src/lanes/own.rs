@@ -5,6 +5,7 @@ use lookaside_cipher_kernel::{aes, arc4, chacha20, des, kasumi, sm4};
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
+use super::alone::{counter, part};
 use super::{Group, MOST, Tags};
 use crate::{Cipher, Direction, Packet, Span, Text};
 
@@ -24,8 +25,9 @@ pub(crate) enum OwnKey {
 }
 
 impl OwnKey {
-    pub(crate) fn new(cipher: Cipher, key: &[u8]) -> Option<OwnKey> {
+    pub(crate) fn new(cpu: &Cpu, cipher: Cipher, key: &[u8]) -> Option<OwnKey> {
         Some(match cipher {
+            Cipher::AesEcb | Cipher::AesCtr => OwnKey::aes(cpu, key)?,
             Cipher::DesEcb | Cipher::DesCbc => {
                 OwnKey::Des(Box::new(des::Key::new(key.try_into().ok()?)))
             }
@@ -58,15 +60,6 @@ fn members<'p, 'a>(
     group: Group,
 ) -> impl Iterator<Item = (usize, &'p mut Packet<'a>)> {
     packets.iter_mut().enumerate().filter(move |(place, _)| group.contains(*place))
-}
-
-/// A region of a text.
-fn part<'t>(text: &'t mut Text<'_>, span: Span) -> Text<'t> {
-    let range = span.offset as usize..span.offset as usize + span.len as usize;
-    match text {
-        Text::InPlace(bytes) => Text::InPlace(&mut bytes[range]),
-        Text::Apart { src, dst } => Text::Apart { src: &src[range.clone()], dst: &mut dst[range] },
-    }
 }
 
 /// The first `N` bytes of an IV, which admission has measured; those that are missing are a counter
@@ -123,6 +116,17 @@ pub(crate) fn cipher(
     use sm4::{Cbc, Ctr, Ecb};
     let seal = direction == Direction::Seal;
     match cipher.0 {
+        Cipher::AesCtr | Cipher::AesEcb => {
+            for (_, packet) in members(packets, group) {
+                let Some(OwnKey::Aes(key)) = &packet.session.plan().own else { continue };
+                let text = part(&mut packet.text, packet.parts.cipher);
+                match (cipher.0, counter(packet.iv)) {
+                    (Cipher::AesCtr, Some(mut counter)) => aes::ctr(key, &mut counter, text),
+                    _ if seal => aes::ecb_encrypt(key, text),
+                    _ => aes::ecb_decrypt(key, text),
+                }
+            }
+        }
         Cipher::DesCbc if seal => {
             with_iv!(cpu, packets, group, Des, 8, DesCbc, iv, des::cbc_encrypt)
         }

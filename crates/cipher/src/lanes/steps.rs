@@ -4,7 +4,7 @@
 use lookaside_simd::Cpu;
 
 use super::hash::{self, Tails};
-use super::{AeadLane, CipherLane, Group, Kernel, MacLane, Tags, own};
+use super::{AeadLane, CipherLane, Group, MacLane, Tags, own};
 use crate::library::ipsec_mb::{Lanes, Scratch};
 use crate::{Direction, Error, Order, Packet, Span, Text};
 
@@ -13,7 +13,7 @@ pub(crate) struct Machine {
     pub cpu: Cpu,
     /// Set up at the first packet that needs them; `Some(None)` where there are none.
     lanes: Option<Option<Lanes>>,
-    scratch: Scratch,
+    pub(super) scratch: Scratch,
     tails: Box<Tails>,
     tags: Box<Tags>,
 }
@@ -142,7 +142,8 @@ impl Machine {
         if direction == Direction::Open {
             for place in group {
                 let packet = &mut packets[place];
-                if !matches(packet, &self.tags[place]) {
+                let tag_len = packet.session.plan().tag_len;
+                if !matches(&packet.text, packet.parts.tag, tag_len, &self.tags[place]) {
                     packet.result = Err(Error::AuthFailed);
                     group.remove(place);
                 }
@@ -152,82 +153,53 @@ impl Machine {
         for place in group {
             let packet = &mut packets[place];
             if direction == Direction::Seal {
-                write(packet, &self.tags[place]);
+                let tag_len = packet.session.plan().tag_len;
+                let place_of_tag = destination(&mut packet.text);
+                write(place_of_tag, packet.parts.tag, tag_len, &self.tags[place]);
             }
             packet.result = Ok(packet.parts.cipher.len as usize);
         }
     }
-}
-
-/// One packet by a kernel that has no use for others: false when the kernel is not such a one.
-#[inline(always)]
-pub(crate) fn alone(machine: &mut Machine, packet: &mut Packet<'_>) -> bool {
-    let session = packet.session;
-    let plan = session.plan();
-    match (plan.kernel, &plan.gcm) {
-        (Kernel::Gcm, Some(gcm)) if plan.limits.admit_gcm(packet) => {
-            let Packet { direction, iv, parts, text, .. } = &mut *packet;
-            let (direction, scratch) = (*direction, &mut machine.scratch);
-            if direction == Direction::Seal {
-                gcm.seal(scratch, iv, parts, plan.tag_len, text);
-                packet.result = Ok(packet.parts.cipher.len as usize);
-            } else {
-                let tag = gcm.open(scratch, iv, parts, text);
-                finish(packet, &tag);
-            }
-        }
-        (Kernel::Ctr(step), _) => {
-            if !plan.limits.admit_ctr(packet) || !machine.has_lanes() {
-                return false;
-            }
-            machine.lanes().ctr(step, packet);
-            packet.result = Ok(packet.parts.cipher.len as usize);
-        }
-        (Kernel::Gmac, Some(gcm)) if plan.limits.admit(packet) => {
-            let text = source(&packet.text, packet.parts.auth);
-            let tag = gcm.mac(&mut machine.scratch, packet.iv, text);
-            finish_mac(packet, &tag);
-        }
-        _ => return false,
-    }
-    true
 }
 
 /// The end of what has a cipher: the tag goes to its place, or is compared; what was decrypted to a
 /// tag that does not match is overwritten.
 #[inline(always)]
 fn finish(packet: &mut Packet<'_>, tag: &[u8; 64]) {
-    packet.result = Ok(packet.parts.cipher.len as usize);
-    if packet.direction == Direction::Seal {
-        write(packet, tag);
-    } else if !matches(packet, tag) {
-        refuse(packet);
+    let Packet { session, direction, parts, text, .. } = packet;
+    let tag_len = session.plan().tag_len;
+    packet.result = Ok(parts.cipher.len as usize);
+    if *direction == Direction::Seal {
+        write(destination(text), parts.tag, tag_len, tag);
+    } else if !matches(text, parts.tag, tag_len, tag) {
+        packet.result = Err(refuse(text, parts.cipher));
     }
 }
 
 /// The end of a hash or MAC alone.
 #[inline(always)]
 fn finish_mac(packet: &mut Packet<'_>, tag: &[u8; 64]) {
-    packet.result = Ok(packet.session.plan().tag_len);
-    if packet.direction == Direction::Seal {
-        write(packet, tag);
-    } else if !matches(packet, tag) {
+    let Packet { session, direction, parts, text, .. } = packet;
+    let tag_len = session.plan().tag_len;
+    packet.result = Ok(tag_len);
+    if *direction == Direction::Seal {
+        write(destination(text), parts.tag, tag_len, tag);
+    } else if !matches(text, parts.tag, tag_len, tag) {
         packet.result = Err(Error::AuthFailed);
     }
 }
 
-/// A tag that does not match.
+/// A tag that does not match: the plaintext is overwritten.
 #[cold]
-fn refuse(packet: &mut Packet<'_>) {
-    let Span { offset, len } = packet.parts.cipher;
-    destination(&mut packet.text)[offset as usize..][..len as usize].fill(0);
-    packet.result = Err(Error::AuthFailed);
+pub(super) fn refuse(text: &mut Text<'_>, cipher: Span) -> Error {
+    destination(text)[cipher.offset as usize..][..cipher.len as usize].fill(0);
+    Error::AuthFailed
 }
 
+/// Writes the first bytes of a tag.
 #[inline(always)]
-fn write(packet: &mut Packet<'_>, tag: &[u8; 64]) {
-    let (at, len) = (packet.parts.tag as usize, packet.session.plan().tag_len);
-    let place = &mut destination(&mut packet.text)[at..at + len];
+pub(super) fn write(destination: &mut [u8], at: u32, len: usize, tag: &[u8; 64]) {
+    let place = &mut destination[at as usize..at as usize + len];
     // Copies of a length that the compiler knows are a store or two, others are calls.
     match len {
         12 => place.copy_from_slice(&tag[..12]),
@@ -238,10 +210,10 @@ fn write(packet: &mut Packet<'_>, tag: &[u8; 64]) {
     }
 }
 
+/// Whether the source has this tag.
 #[inline(always)]
-fn matches(packet: &Packet<'_>, tag: &[u8; 64]) -> bool {
-    let (at, len) = (packet.parts.tag as usize, packet.session.plan().tag_len);
-    let given = &whole_source(&packet.text)[at..at + len];
+pub(super) fn matches(text: &Text<'_>, at: u32, len: usize, tag: &[u8; 64]) -> bool {
+    let given = &whole_source(text)[at as usize..at as usize + len];
     match len {
         12 => equal(&given[..12], &tag[..12]),
         16 => equal(&given[..16], &tag[..16]),
@@ -271,7 +243,7 @@ fn carry(packet: &mut Packet<'_>) {
 }
 
 #[inline(always)]
-fn destination<'a>(text: &'a mut Text<'_>) -> &'a mut [u8] {
+pub(super) fn destination<'a>(text: &'a mut Text<'_>) -> &'a mut [u8] {
     match text {
         Text::InPlace(bytes) => bytes,
         Text::Apart { dst, .. } => dst,

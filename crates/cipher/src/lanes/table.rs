@@ -4,7 +4,8 @@
 //! |---|---|
 //! | AES-GCM, AES-GMAC | intel-ipsec-mb, a message at a time: it gains nothing by lanes |
 //! | AES-CBC (encryption) | own, lanes; below AVX-512 intel-ipsec-mb's |
-//! | AES-CBC (decryption), AES-CTR, AES-ECB | intel-ipsec-mb, messages in turn |
+//! | AES-CTR, AES-ECB | own, messages in turn |
+//! | AES-CBC (decryption) | intel-ipsec-mb, messages in turn |
 //! | SNOW 3G, ZUC, XCBC, CMAC, AES-CCM | intel-ipsec-mb, lanes |
 //! | hashes and HMACs | own, lanes |
 //! | DES, triple DES, SM4, KASUMI, ARC4, ChaCha20, ChaCha20-Poly1305 | own, lanes |
@@ -55,7 +56,9 @@ pub(crate) enum Kernel {
     /// AES-GMAC.
     Gmac,
     /// AES-CTR: in lanes or not is the same.
-    Ctr(CipherStep),
+    Ctr,
+    /// AES-ECB, likewise.
+    Ecb,
     /// An AEAD.
     Aead(AeadLane),
     /// A cipher, a MAC, or a chain of them.
@@ -87,7 +90,8 @@ impl Kernel {
             Kernel::Gmac => 2,
             Kernel::Aead(AeadLane::Ccm(lane)) => 3 | step(lane) << 8,
             Kernel::Aead(AeadLane::ChaCha20Poly1305) => 3 | 1 << 30,
-            Kernel::Ctr(lane) => 5 | step(lane) << 8,
+            Kernel::Ctr => 5,
+            Kernel::Ecb => 6,
             Kernel::Steps { cipher: first, mac: second, order } => {
                 let order = u64::from(order == Order::AuthThenCipher);
                 4 | order << 3 | first.map_or(0, cipher) << 8 | second.map_or(0, mac) << 32
@@ -104,8 +108,7 @@ impl Kernel {
                 matches!(cipher, Some(CipherLane::IpsecMb(_) | CipherLane::AesCbc(_, true)))
                     || matches!(mac, Some(MacLane::IpsecMb(_)))
             }
-            Kernel::Ctr(_) => true,
-            Kernel::Single | Kernel::Gcm | Kernel::Gmac => false,
+            Kernel::Single | Kernel::Gcm | Kernel::Gmac | Kernel::Ctr | Kernel::Ecb => false,
         }
     }
 
@@ -116,7 +119,6 @@ impl Kernel {
             Kernel::Steps { cipher: Some(CipherLane::IpsecMb(step)), .. } => match step.mode {
                 // It clears what is left in its lanes at the cost of many packets.
                 Mode::Snow3gUea2 => 14,
-                Mode::Ecb => 1,
                 _ => 3,
             },
             Kernel::Steps { mac: Some(MacLane::IpsecMb(_)), .. } => 3,
@@ -137,7 +139,8 @@ impl Kernel {
                     || matches!(mac, Some(MacLane::Hash(_) | MacLane::KasumiF9))
             }
             Kernel::Aead(lane) => lane == AeadLane::ChaCha20Poly1305,
-            Kernel::Gcm | Kernel::Gmac | Kernel::Ctr(_) => false,
+            Kernel::Ctr | Kernel::Ecb => true,
+            Kernel::Gcm | Kernel::Gmac => false,
         };
         let library = self.ipsec_mb() || !own;
         Some(match (library, own, tier) {
@@ -208,7 +211,8 @@ impl Plan {
                 let lane = self.cipher_lane(*cipher, key, cpu)?;
                 self.limits.set_cipher(lane);
                 match lane {
-                    CipherLane::IpsecMb(step) if step.mode == Mode::Ctr => Some(Kernel::Ctr(step)),
+                    CipherLane::Own(OwnCipher(Cipher::AesCtr)) => Some(Kernel::Ctr),
+                    CipherLane::Own(OwnCipher(Cipher::AesEcb)) => Some(Kernel::Ecb),
                     _ => steps(Some(lane), None, Order::CipherThenAuth),
                 }
             }
@@ -229,8 +233,12 @@ impl Plan {
     }
 
     /// Whether several packets at once are quicker than one after the other.
+    #[inline(always)]
     pub(crate) fn side_by_side(&self) -> bool {
-        !matches!(self.kernel, Kernel::Single | Kernel::Gcm | Kernel::Gmac | Kernel::Ctr(_))
+        match self.kernel {
+            Kernel::Single | Kernel::Gcm | Kernel::Gmac | Kernel::Ctr | Kernel::Ecb => false,
+            Kernel::Aead(_) | Kernel::Steps { .. } => true,
+        }
     }
 
     /// How many packets at once are worth waiting for: what the lanes of the widest kernel take.
@@ -260,7 +268,7 @@ impl Plan {
         if aead == Aead::ChaCha20Poly1305 {
             // The portable kernel has no lanes.
             cpu.avx2()?;
-            self.own = OwnKey::new(Cipher::ChaCha20, key);
+            self.own = OwnKey::new(cpu, Cipher::ChaCha20, key);
             return self.own.as_ref().map(|_| AeadLane::ChaCha20Poly1305);
         }
         // Version 1.3 has no CCM with keys of 24 bytes.
@@ -271,7 +279,7 @@ impl Plan {
 
     fn cipher_lane(&mut self, cipher: Cipher, key: &[u8], cpu: &Cpu) -> Option<CipherLane> {
         if own_cipher(cipher, cpu) {
-            self.own = OwnKey::new(cipher, key);
+            self.own = OwnKey::new(cpu, cipher, key);
             return self.own.as_ref().map(|_| CipherLane::Own(OwnCipher(cipher)));
         }
         let functions = Functions::of(cpu);
@@ -286,8 +294,6 @@ impl Plan {
         let functions = functions?;
         let mode = match cipher {
             Cipher::AesCbc => Mode::Cbc,
-            Cipher::AesCtr => Mode::Ctr,
-            Cipher::AesEcb => Mode::Ecb,
             Cipher::DesCbc => Mode::Des,
             Cipher::TripleDesCbc => Mode::Des3,
             Cipher::Snow3gUea2 => Mode::Snow3gUea2,
@@ -342,7 +348,7 @@ fn own_cipher(cipher: Cipher, cpu: &Cpu) -> bool {
         Cipher::Sm4Ecb | Cipher::Sm4Cbc | Cipher::Sm4Ctr => kernel::sm4::lanes(cpu) > 1,
         Cipher::KasumiF8 => true,
         Cipher::Arc4 => true,
-        Cipher::ChaCha20 => cpu.avx2().is_some(),
+        Cipher::ChaCha20 | Cipher::AesCtr | Cipher::AesEcb => cpu.avx2().is_some(),
         _ => false,
     }
 }

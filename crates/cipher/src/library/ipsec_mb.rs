@@ -73,7 +73,7 @@ impl Lanes {
             Direction::Seal => ffi::ENCRYPT,
             Direction::Open => ffi::DECRYPT,
         };
-        let burst = matches!(step.mode, Mode::Cbc | Mode::Ctr);
+        let burst = step.mode == Mode::Cbc;
         let bits = if step.mode == Mode::Snow3gUea2 { 8 } else { 1 };
         let mut count = 0;
         for place in group {
@@ -123,26 +123,6 @@ impl Lanes {
             debug_assert_eq!(done as usize, count);
         } else {
             self.submit_all(count);
-        }
-    }
-
-    /// Counter mode over one packet's cipher region, whose session has a schedule for AES. The IV has
-    /// 12 or 16 bytes.
-    #[inline(always)]
-    pub(crate) fn ctr(&mut self, step: CipherStep, packet: &mut Packet<'_>) {
-        let schedule = packet.session.schedule();
-        let (src, dst) = region(&mut packet.text, packet.parts.cipher);
-        let entry = &mut self.entries[0];
-        entry.enc_keys = schedule.encrypt();
-        entry.src = src;
-        entry.dst = dst;
-        entry.cipher_len = u64::from(packet.parts.cipher.len);
-        entry.iv = packet.iv.as_ptr();
-        entry.iv_len = packet.iv.len() as u64;
-        let (mode, key_len) = (Mode::Ctr as u32, u32::from(step.key_len));
-        // SAFETY: as in `cipher`, with one entry.
-        unsafe {
-            (self.cipher_burst)(self.owned.pointer(), entry, 1, mode, ffi::ENCRYPT, key_len);
         }
     }
 

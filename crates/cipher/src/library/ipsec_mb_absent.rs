@@ -85,10 +85,6 @@ impl Lanes {
         match self.0 {}
     }
 
-    pub(crate) fn ctr(&mut self, _: CipherStep, _: &mut Packet<'_>) {
-        match self.0 {}
-    }
-
     pub(crate) fn mac(
         &mut self,
         _: MacStep,

@@ -5,12 +5,10 @@
 #[repr(u32)]
 pub(crate) enum Mode {
     Cbc = 1,
-    Ctr = 2,
     Null = 3,
     Des = 7,
     Ccm = 9,
     Des3 = 10,
-    Ecb = 12,
     ZucEea3 = 14,
     Snow3gUea2 = 15,
 }

@@ -217,8 +217,9 @@ impl Blocks for __m128i {
 
     #[inline(always)]
     fn counters(first: u128) -> Self {
+        // By registers: a load of what was just stored in two halves would wait for it.
         // SAFETY: as above.
-        unsafe { Self::load(first.to_le_bytes().as_ptr()) }
+        unsafe { _mm_set_epi64x((first >> 64) as i64, first as i64) }
     }
 
     #[inline(always)]

@@ -15,6 +15,9 @@ use super::{LANES, PerPacket, Pieces, done, iv, parts, size, words};
 const OVERLAP: OpError =
     OpError::BadInput { what: "packets of a burst overlap, or lie outside the destination" };
 
+/// A packet's result, as core has it.
+type Answer = Result<u32, OpError>;
+
 /// Runs the burst, and sets each packet's result. The whole burst's is the first that failed.
 pub(super) fn run(engine: &mut Engine, work: &mut Work) {
     let device = usize::from(work.device);
@@ -37,14 +40,7 @@ fn packets(engine: &mut Engine, request: &mut Request, device: usize) -> Result<
         in_segments(engine, session, direction, packets, src, dst);
     } else {
         let mut pieces = Pieces::of(src, dst);
-        match pieces.text(src, dst)? {
-            Text::InPlace(dst) => {
-                in_one_piece(engine, session, direction, packets, None, dst);
-            }
-            Text::Apart { src, dst } => {
-                in_one_piece(engine, session, direction, packets, Some(src), dst);
-            }
-        }
+        in_one_piece(engine, session, direction, packets, pieces.text(src, dst)?);
         pieces.scatter(dst);
     }
     let (mut consumed, mut produced) = (0, 0);
@@ -70,8 +66,10 @@ fn in_segments(
     let groups = packets.chunks_mut(LANES).zip(dst.segments_mut().chunks_mut(LANES));
     for (group, segments) in groups {
         let mut items: PerPacket<Packet<'_>> = ArrayVec::new();
-        let mut ran: PerPacket<Result<(), OpError>> = ArrayVec::new();
-        for (packet, segment) in group.iter().zip(segments) {
+        let mut results: PerPacket<&mut Answer> = ArrayVec::new();
+        for (packet, segment) in group.iter_mut().zip(segments) {
+            let parts = parts(packet);
+            let lookaside_core::Packet { iv: given, result: answer, .. } = packet;
             let text = match (in_place, sources.get(index).and_then(Buf::as_slice)) {
                 (true, _) => segment.as_mut_slice().map(Text::InPlace),
                 (false, Some(src)) => {
@@ -80,44 +78,43 @@ fn in_segments(
                 (false, None) => None,
             };
             index += 1;
-            let iv = match packet.iv {
-                // In a burst a nonce of more than 16 bytes has nowhere to lie that is not written.
-                Iv::At(_) => Err(OpError::BadInput { what: "a burst's IVs have up to 16 bytes" }),
-                Iv::Here { .. } => iv(&packet.iv, &[]),
-            };
-            match (text, iv) {
+            match (text, here(given)) {
                 (Some(text), Ok(iv)) => {
-                    let parts = parts(packet);
                     let result = Err(Error::NotRun);
                     items.push(Packet { session, direction, iv, parts, text, result });
-                    ran.push(Ok(()));
+                    results.push(answer);
                 }
-                (None, _) => ran.push(Err(OpError::Unsupported)),
-                (_, Err(e)) => ran.push(Err(e)),
+                (None, _) => *answer = Err(OpError::Unsupported),
+                (_, Err(e)) => *answer = Err(e),
             }
         }
-        engine.run(&mut items);
-        let results: PerPacket<_> = items.iter().map(|i| i.result).collect();
-        drop(items);
-        note(group, &ran, &results);
+        run_all(engine, &mut items, results);
     }
 }
 
-/// Hands the results of those that ran to their packets.
-fn note(
-    group: &mut [lookaside_core::Packet],
-    ran: &[Result<(), OpError>],
-    results: &[Result<usize, Error>],
-) {
-    let mut results = results.iter();
-    for (packet, ran) in group.iter_mut().zip(ran) {
-        packet.result = match ran {
-            Err(e) => Err(*e),
-            Ok(()) => match results.next() {
-                Some(result) => result.map(|n| n as u32).map_err(words::error),
-                None => Err(OpError::DeviceLost),
-            },
-        };
+/// Runs the packets, and tells their results.
+#[inline(always)]
+fn run_all(engine: &mut Engine, items: &mut [Packet<'_>], results: PerPacket<&mut Answer>) {
+    engine.run(items);
+    for (item, result) in items.iter().zip(results) {
+        *result = answer(item.result);
+    }
+}
+
+#[inline(always)]
+fn answer(result: Result<usize, Error>) -> Answer {
+    match result {
+        Ok(n) => Ok(n as u32),
+        Err(e) => Err(words::error(e)),
+    }
+}
+
+/// An IV of a burst in place. A nonce of more than 16 bytes has nowhere to lie that is not written.
+#[inline(always)]
+fn here(given: &Iv) -> Result<&[u8], OpError> {
+    match given {
+        Iv::At(_) => Err(OpError::BadInput { what: "a burst's IVs have up to 16 bytes" }),
+        Iv::Here { .. } => iv(given, &[]),
     }
 }
 
@@ -127,43 +124,36 @@ fn in_one_piece(
     session: &Session,
     direction: Direction,
     packets: &mut [lookaside_core::Packet],
-    src: Option<&[u8]>,
-    dst: &mut [u8],
+    mut text: Text<'_>,
 ) {
-    if !session.side_by_side() {
-        // One after the other: each borrows all of it.
-        for packet in packets {
-            let result = match (&packet.iv, src) {
-                (Iv::At(_), None) => {
-                    Err(OpError::BadInput { what: "a burst's IVs have up to 16 bytes" })
-                }
-                (at, src) => iv(at, src.unwrap_or_default()).and_then(|iv| {
-                    let text = match src {
-                        Some(src) => Text::Apart { src, dst: &mut *dst },
-                        None => Text::InPlace(&mut *dst),
-                    };
-                    let parts = parts(packet);
-                    let result = Err(Error::NotRun);
-                    let one = Packet { session, direction, iv, parts, text, result };
-                    engine.run_one(one).map_err(words::error)
-                }),
-            };
-            packet.result = result.map(|n| n as u32);
-        }
-        return;
+    if session.side_by_side() {
+        return match text {
+            Text::InPlace(dst) => cut(engine, session, direction, packets, dst),
+            Text::Apart { src, dst } => apart(engine, session, direction, packets, src, dst),
+        };
     }
-    let Some(src) = src else { return cut(engine, session, direction, packets, dst) };
-    apart(engine, session, direction, packets, src, dst);
+    // One after the other: each has all of the memory.
+    let src = match &text {
+        Text::InPlace(_) => None,
+        Text::Apart { src, .. } => Some(*src),
+    };
+    let turns = packets.iter_mut().filter_map(|packet| {
+        let parts = parts(packet);
+        let lookaside_core::Packet { iv: given, result, .. } = packet;
+        match src.map_or_else(|| here(given), |src| iv(given, src)) {
+            Ok(iv) => Some((iv, parts, move |done| *result = answer(done))),
+            Err(e) => {
+                *result = Err(e);
+                None
+            }
+        }
+    });
+    engine.run_in_turn(session, direction, &mut text, turns);
 }
 
 /// The bytes of the text that a packet's parts span.
-#[inline]
-fn extent(
-    packet: &lookaside_core::Packet,
-    session: &Session,
-    direction: Direction,
-) -> (usize, usize) {
-    let p = parts(packet);
+#[inline(always)]
+fn extent(p: &Parts, session: &Session, direction: Direction) -> (usize, usize) {
     let tag = Span { offset: p.tag, len: session.tag_len() as u32 };
     let (mut low, mut high) = (u64::MAX, 0);
     for s in [p.aad, p.cipher, p.auth, tag] {
@@ -180,7 +170,7 @@ fn extent(
 }
 
 /// The same parts, counted from `low`.
-#[inline]
+#[inline(always)]
 fn rebased(mut parts: Parts, low: usize) -> Parts {
     let low = low as u32;
     for span in [&mut parts.aad, &mut parts.cipher, &mut parts.auth] {
@@ -205,35 +195,30 @@ fn cut(
     let mut rest = dst;
     for group in packets.chunks_mut(LANES) {
         let mut items: PerPacket<Packet<'_>> = ArrayVec::new();
-        let mut ran: PerPacket<Result<(), OpError>> = ArrayVec::new();
-        for packet in &*group {
-            let (low, high) = extent(packet, session, direction);
-            let Iv::Here { .. } = packet.iv else {
-                ran.push(Err(OpError::BadInput { what: "a burst's IVs have up to 16 bytes" }));
-                continue;
-            };
-            let room = core::mem::take(&mut rest);
-            if low < at || high - at > room.len() {
-                rest = room;
-                ran.push(Err(OVERLAP));
-                continue;
-            }
-            let (text, behind) = room[low - at..].split_at_mut(high - low);
-            (rest, at) = (behind, high);
-            match iv(&packet.iv, &[]) {
-                Ok(iv) => {
-                    let (parts, result) = (rebased(parts(packet), low), Err(Error::NotRun));
-                    let text = Text::InPlace(text);
-                    items.push(Packet { session, direction, iv, parts, text, result });
-                    ran.push(Ok(()));
+        let mut results: PerPacket<&mut Answer> = ArrayVec::new();
+        for packet in group {
+            let parts = parts(packet);
+            let (low, high) = extent(&parts, session, direction);
+            let lookaside_core::Packet { iv: given, result: answer, .. } = packet;
+            let iv = match here(given) {
+                Ok(iv) => iv,
+                Err(e) => {
+                    *answer = Err(e);
+                    continue;
                 }
-                Err(e) => ran.push(Err(e)),
+            };
+            if low < at || high - at > rest.len() {
+                *answer = Err(OVERLAP);
+                continue;
             }
+            let (text, behind) = core::mem::take(&mut rest)[low - at..].split_at_mut(high - low);
+            (rest, at) = (behind, high);
+            let (parts, text) = (rebased(parts, low), Text::InPlace(text));
+            let result = Err(Error::NotRun);
+            items.push(Packet { session, direction, iv, parts, text, result });
+            results.push(answer);
         }
-        engine.run(&mut items);
-        let results: PerPacket<_> = items.iter().map(|i| i.result).collect();
-        drop(items);
-        note(group, &ran, &results);
+        run_all(engine, &mut items, results);
     }
 }
 
@@ -250,33 +235,32 @@ fn apart(
     let mut rest = dst;
     for group in packets.chunks_mut(LANES) {
         let mut items: PerPacket<Packet<'_>> = ArrayVec::new();
-        let mut ran: PerPacket<Result<(), OpError>> = ArrayVec::new();
-        for packet in &*group {
-            let (low, high) = extent(packet, session, direction);
+        let mut results: PerPacket<&mut Answer> = ArrayVec::new();
+        for packet in group {
+            let parts = parts(packet);
+            let (low, high) = extent(&parts, session, direction);
+            let lookaside_core::Packet { iv: given, result: answer, .. } = packet;
             let room = core::mem::take(&mut rest);
             // A digest that is only compared leaves the destination alone: it may be short.
             let (from, to) = (low.max(at).min(at + room.len()), high.min(at + room.len()));
             if low < at || low > src.len() {
                 rest = room;
-                ran.push(Err(OVERLAP));
+                *answer = Err(OVERLAP);
                 continue;
             }
             let (text, behind) = room[from - at..].split_at_mut(to.saturating_sub(from));
             (rest, at) = (behind, from + text.len());
-            match iv(&packet.iv, src) {
+            match iv(given, src) {
                 Ok(iv) => {
-                    let (parts, result) = (rebased(parts(packet), low), Err(Error::NotRun));
+                    let (parts, result) = (rebased(parts, low), Err(Error::NotRun));
                     let src = &src[low..high.min(src.len()).max(low)];
                     let text = Text::Apart { src, dst: text };
                     items.push(Packet { session, direction, iv, parts, text, result });
-                    ran.push(Ok(()));
+                    results.push(answer);
                 }
-                Err(e) => ran.push(Err(e)),
+                Err(e) => *answer = Err(e),
             }
         }
-        engine.run(&mut items);
-        let results: PerPacket<_> = items.iter().map(|i| i.result).collect();
-        drop(items);
-        note(group, &ran, &results);
+        run_all(engine, &mut items, results);
     }
 }

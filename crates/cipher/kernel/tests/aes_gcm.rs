@@ -1,0 +1,80 @@
+//! AES-GCM of whole texts against AWS-LC.
+#![cfg(target_arch = "x86_64")]
+
+use aws_lc_sys as lc;
+use lookaside_cipher_kernel::{Text, aes::gcm};
+use lookaside_simd::{Cpu, Tier};
+
+/// What AWS-LC makes of a text: the ciphertext, then the tag.
+fn sealed(key: &[u8], nonce: &[u8], aad: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; text.len() + 16];
+    let mut len = 0;
+    // SAFETY: the lengths are those of the slices; the key is freed after its only use.
+    unsafe {
+        let algorithm = match key.len() {
+            16 => lc::EVP_aead_aes_128_gcm(),
+            24 => lc::EVP_aead_aes_192_gcm(),
+            _ => lc::EVP_aead_aes_256_gcm(),
+        };
+        let prepared = lc::EVP_AEAD_CTX_new(algorithm, key.as_ptr(), key.len(), 16);
+        let ok = lc::EVP_AEAD_CTX_seal(
+            prepared,
+            out.as_mut_ptr(),
+            &mut len,
+            out.len(),
+            nonce.as_ptr(),
+            nonce.len(),
+            text.as_ptr(),
+            text.len(),
+            aad.as_ptr(),
+            aad.len(),
+        );
+        lc::EVP_AEAD_CTX_free(prepared);
+        assert_eq!((ok, len), (1, out.len()));
+    }
+    out
+}
+
+fn bytes(n: usize, seed: usize) -> Vec<u8> {
+    (0..n).map(|i| ((i + seed) * 167 + (i * i >> 3) + seed * 31) as u8).collect()
+}
+
+#[test]
+fn texts_of_all_lengths() {
+    let cpu = Cpu::host();
+    let Some(_) = cpu.avx512() else { return };
+    let lengths = (0..=330).chain([511, 512, 513, 767, 768, 769, 1408, 4000, 4096]);
+    for (i, len) in lengths.enumerate() {
+        let key = bytes([16, 24, 32][i % 3], i);
+        let nonce: [u8; 12] = bytes(12, i + 5).try_into().unwrap();
+        let prepared = gcm::Key::new(cpu, &key).unwrap();
+        let aads: &[usize] =
+            if len % 16 < 2 { &[0, 1, 12, 16, 17, 32, 33, 48] } else { &[0, 12, 20] };
+        for &aad in aads {
+            let (aad, text) = (bytes(aad, i + 9), bytes(len, i));
+            let expected = sealed(&key, &nonce, &aad, &text);
+            // Bytes around it must stay.
+            let shift = i % 7 + 1;
+            let mut inside = vec![0xa5; len + 100];
+            inside[shift..shift + len].copy_from_slice(&text);
+            let tag = prepared.seal(&nonce, &aad, Text::InPlace(&mut inside[shift..shift + len]));
+            assert_eq!(inside[shift..shift + len], expected[..len], "{len} bytes, {}", aad.len());
+            assert_eq!(tag, expected[len..], "the tag of {len} bytes, {}", aad.len());
+            assert!(inside[..shift].iter().chain(&inside[shift + len..]).all(|b| *b == 0xa5));
+            let mut apart = vec![0xa5; len + 100];
+            let tag = prepared.open(
+                &nonce,
+                &aad,
+                Text::Apart { src: &expected[..len], dst: &mut apart[..len] },
+            );
+            assert_eq!((&apart[..len], &tag[..]), (&text[..], &expected[len..]), "{len} opened");
+            assert!(apart[len..].iter().all(|b| *b == 0xa5));
+        }
+    }
+}
+
+#[test]
+fn no_key_where_there_is_none() {
+    assert!(gcm::Key::new(&Cpu::with_cap(Tier::Avx2), &[0; 16]).is_none());
+    assert!(gcm::Key::new(Cpu::host(), &[0; 17]).is_none());
+}
