@@ -51,6 +51,10 @@ impl Immediate for AtOnce {
         let running = running.map_err(words::error)?;
         Ok(Box::new(CpuRunning { running, tag_len: self.0.tag_len() }))
     }
+
+    fn side_by_side(&self) -> bool {
+        self.0.side_by_side()
+    }
 }
 
 /// The service's running state, as core's.
