@@ -253,14 +253,13 @@ impl SessionSpec {
 pub struct Prepared {
     value: Arc<dyn Any + Send + Sync>,
     best_batch: usize,
-    side_by_side: bool,
     immediate: Option<SharedImmediate>,
 }
 
 impl Prepared {
     /// Wraps a device's own prepared parameters.
     pub fn new<T: Any + Send + Sync>(value: T) -> Prepared {
-        Prepared { value: Arc::new(value), best_batch: 0, side_by_side: false, immediate: None }
+        Prepared { value: Arc::new(value), best_batch: 0, immediate: None }
     }
 
     /// How many requests of this class side by side serve the device best, where that differs from
@@ -272,17 +271,10 @@ impl Prepared {
     }
 
     /// Whether many requests at once are quicker than one after the other: worth the wait of a caller
-    /// who could have one done at once.
-    #[must_use]
-    pub fn side_by_side(mut self, yes: bool) -> Prepared {
-        self.side_by_side = yes;
-        self
-    }
-
-    /// What was given to [`Prepared::side_by_side`].
+    /// who could have one done [at once](crate::Immediate::side_by_side).
     #[inline]
     pub fn is_side_by_side(&self) -> bool {
-        self.side_by_side
+        self.immediate.as_ref().is_some_and(|immediate| immediate.side_by_side())
     }
 
     /// What the device can do for this session at once, on the caller's thread.

@@ -372,6 +372,9 @@ pub trait Immediate: Send + Sync {
     /// # Errors
     /// As [`Running::restart`].
     fn start(&self, op: Op, iv: &[u8]) -> Result<Box<dyn Running>, OpError>;
+
+    /// Whether many requests of this session at once are quicker than one after the other.
+    fn side_by_side(&self) -> bool;
 }
 
 /// What a request of the symmetric service carries beside its buffers, and brings back.

@@ -36,8 +36,6 @@ struct Records {
 pub struct Block {
     spec: &'static Spec,
     key: Option<Keyed<CipherSession>>,
-    /// Whether many texts side by side are quicker than one after the other.
-    side_by_side: bool,
     encrypt: bool,
     pad: bool,
     /// The IV of the text, and the one for its next block.
@@ -89,8 +87,10 @@ impl Block {
         }
         self.count.add(provider, self.spec, len);
         if self.encrypt
-            && self.side_by_side
+            && self.chains()
             && offload::pays(provider, Op::Encrypt, len, self.least())
+            // Last: to find out, the key is prepared for lanes.
+            && self.key.as_ref().is_some_and(|key| key.session.side_by_side())
         {
             let Some(rest) = self.crypt_aside(provider, pieces)? else { return Ok(()) };
             return self.crypt_here(provider, rest);
@@ -269,7 +269,6 @@ impl SymCipher for Block {
         Block {
             spec,
             key: None,
-            side_by_side: false,
             encrypt: true,
             pad: true,
             first_iv: [0; MAX_BLOCK],
@@ -315,7 +314,6 @@ impl SymCipher for Block {
             }
             let Kind::Cipher(cipher) = self.spec.kind else { return Err(Reason::Internal.into()) };
             let session = provider.prepare(|runtime| runtime.cipher(cipher, key))?;
-            self.side_by_side = self.chains() && session.side_by_side();
             self.key = Some(Keyed::new(session, key));
         }
         Ok(())

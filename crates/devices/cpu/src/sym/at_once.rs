@@ -70,6 +70,10 @@ impl Immediate for AtOnce {
         let running = running.map_err(words::error)?;
         Ok(Box::new(CpuRunning { running, session: self.0.clone() }))
     }
+
+    fn side_by_side(&self) -> bool {
+        self.0.side_by_side()
+    }
 }
 
 /// The service's running state, as core's.

@@ -31,9 +31,7 @@ pub(crate) fn prepare(sym: &Sym, cpu: &Cpu) -> Result<Prepared, SetupError> {
     let session = Arc::new(session);
     let immediate = Arc::new(at_once::AtOnce(session.clone()));
     // Where lanes gain nothing, many requests still share one visit to the scheduler.
-    let side_by_side = session.side_by_side();
-    let prepared = Prepared::new(session).best_batch(LANES).with_immediate(immediate);
-    Ok(prepared.side_by_side(side_by_side))
+    Ok(Prepared::new(session).best_batch(LANES).with_immediate(immediate))
 }
 
 /// Executes requests of one operation, at most [`LANES`], and sets their results.
