@@ -11,8 +11,8 @@ use super::{Kernel, Machine, Plan};
 use crate::single::regions::apart;
 use crate::{Direction, Error, Parts, Span, Text};
 
-/// AES-GCM: with longer texts intel-ipsec-mb is quicker, which hashes one part while it encrypts the
-/// next.
+/// AES-GCM: where intel-ipsec-mb is there, it is as quick with longer texts, and quicker with long
+/// ones.
 #[cfg(target_arch = "x86_64")]
 const MOST_GCM: u32 = 511;
 
