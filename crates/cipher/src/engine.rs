@@ -4,7 +4,8 @@ use std::{ptr, slice};
 
 use lookaside_simd::Cpu;
 
-use crate::lanes::{Group, Kernel, MOST, Machine, alone};
+use crate::lanes::alone::{self, alone};
+use crate::lanes::{Group, Kernel, MOST, Machine};
 use crate::{Direction, Error, Packet, Parts, Session, Text, single};
 
 /// Runs packets of any sessions. One for each thread; nothing is in flight between calls.
@@ -75,11 +76,29 @@ impl Engine {
         packets: impl Iterator<Item = (&'p [u8], Parts, impl FnOnce(Result<usize, Error>))>,
     ) {
         let plan = session.plan();
-        for (iv, parts, tell) in packets {
-            match alone(&mut self.machine, plan, direction, iv, parts, text) {
-                Some(result) => tell(result),
-                None => tell(self.run_apart(session, direction, iv, parts, text)),
+        // A loop for each kernel: what differs is looked at once.
+        macro_rules! each {
+            (|$machine:ident, $iv:ident, $parts:ident, $text:ident| $run:expr) => {
+                for ($iv, $parts, tell) in packets {
+                    let ($machine, $text) = (&mut self.machine, &mut *text);
+                    match $run {
+                        Some(result) => tell(result),
+                        None => tell(self.run_apart(session, direction, $iv, $parts, text)),
+                    }
+                }
+            };
+        }
+        match plan.kernel {
+            Kernel::Ctr => each!(|_machine, iv, parts, text| alone::ctr(plan, iv, parts, text)),
+            Kernel::Ecb => {
+                each!(|_machine, iv, parts, text| alone::ecb(plan, direction, iv, parts, text));
             }
+            Kernel::Gcm => each!(|machine, iv, parts, text| {
+                alone::gcm(machine, plan, direction, iv, parts, text)
+            }),
+            _ => each!(|machine, iv, parts, text| {
+                alone(machine, plan, direction, iv, parts, text)
+            }),
         }
     }
 

@@ -80,6 +80,18 @@ impl Session {
         }
     }
 
+    /// Which of a packet's parts count: the associated data, the cipher region, the authenticated
+    /// region.
+    #[inline]
+    pub fn parts(&self) -> [bool; 3] {
+        match &self.spec {
+            Spec::Cipher { .. } => [false, true, false],
+            Spec::Auth { .. } => [false, false, true],
+            Spec::Aead { .. } | Spec::TlsCbc { .. } => [true, true, false],
+            Spec::Chain { .. } => [false, true, true],
+        }
+    }
+
     /// How many bytes the cipher region grows by when it is sealed: MAC and padding of a TLS record.
     #[inline]
     pub fn growth(&self, payload: usize) -> usize {

@@ -186,20 +186,34 @@ pub fn cbc_mac(key: &Key, state: &mut [u8; 16], blocks: &[u8]) {
 /// Encrypts or decrypts in counter mode. The counter is a big-endian number of 128 bits; it goes up
 /// by one for each block, a last partial one too.
 #[inline]
-pub fn ctr(key: &Key, counter: &mut [u8; 16], mut text: Text<'_>) {
-    let (mut src, mut dst, mut len) = text.pointers();
-    let mut value = u128::from_be_bytes(*counter);
-    // The kernel adds to the low 64 bits alone: a text over whose blocks they wrap around is two.
-    while len > 0 {
-        let until_wrap = (1u128 << 64) - u128::from(value as u64);
-        let blocks = (len.div_ceil(BLOCK) as u128).min(until_wrap);
-        let part = len.min((blocks as usize).saturating_mul(BLOCK));
-        on_unit!(key, modes::ctr(&key.encrypt, value, src, dst, part));
-        value = value.wrapping_add(blocks);
-        (src, dst) = (src.wrapping_add(part), dst.wrapping_add(part));
-        len -= part;
+pub fn ctr(key: &Key, counter: &mut [u8; 16], text: Text<'_>) {
+    *counter = ctr_from(key, u128::from_be_bytes(*counter), text).to_be_bytes();
+}
+
+/// The same with the counter as a number; returns the one after the last.
+#[inline(always)]
+pub fn ctr_from(key: &Key, counter: u128, mut text: Text<'_>) -> u128 {
+    let (src, dst, len) = text.pointers();
+    let blocks = len.div_ceil(BLOCK) as u64;
+    // The kernel adds to the low 64 bits alone.
+    if (counter as u64).checked_add(blocks).is_none() {
+        return ctr_wrapping(key, counter, text);
     }
-    *counter = value.to_be_bytes();
+    on_unit!(key, modes::ctr(&key.encrypt, counter, src, dst, len));
+    counter + u128::from(blocks)
+}
+
+/// A text over whose blocks the low 64 bits of the counter wrap around: it is two.
+#[cold]
+fn ctr_wrapping(key: &Key, counter: u128, mut text: Text<'_>) -> u128 {
+    let (src, dst, len) = text.pointers();
+    let until_wrap = ((1u128 << 64) - u128::from(counter as u64)) as usize * BLOCK;
+    let (before, after) = (until_wrap.min(len), len.saturating_sub(until_wrap));
+    on_unit!(key, modes::ctr(&key.encrypt, counter, src, dst, before));
+    let next = counter.wrapping_add(before.div_ceil(BLOCK) as u128);
+    let (src, dst) = (src.wrapping_add(before), dst.wrapping_add(before));
+    on_unit!(key, modes::ctr(&key.encrypt, next, src, dst, after));
+    next.wrapping_add(after.div_ceil(BLOCK) as u128)
 }
 
 /// Encrypts in XTS mode (IEEE 1619) with ciphertext stealing. A text of less than 16 bytes, which

@@ -36,7 +36,7 @@ pub(crate) struct Limits {
     most_mac: u32,
     least_mac: u32,
     most_aad: u32,
-    /// Associated data lie before the text that they go with.
+    /// Associated data lie before or behind the text that they go with.
     apart: bool,
     /// Bits of the last byte may not count.
     bits: bool,
@@ -241,7 +241,9 @@ impl Limits {
         }
         if self.aad {
             fits &= end(parts.aad) <= src && parts.aad.len <= self.most_aad;
-            fits &= !self.apart || end(parts.aad) <= parts.cipher.offset as usize;
+            fits &= !self.apart
+                || end(parts.aad) <= parts.cipher.offset as usize
+                || end(parts.cipher) <= parts.aad.offset as usize;
         }
         if self.tag_len != 0 {
             let tag = Span { offset: parts.tag, len: self.tag_len };

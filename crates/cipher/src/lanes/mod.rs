@@ -2,7 +2,7 @@
 //! packets that one kernel takes at once.
 
 mod admit;
-mod alone;
+pub(crate) mod alone;
 pub(crate) mod hash;
 mod own;
 mod steps;
@@ -11,7 +11,6 @@ mod table;
 use zeroize::Zeroize;
 
 pub(crate) use admit::Limits;
-pub(crate) use alone::alone;
 pub(crate) use steps::Machine;
 pub(crate) use table::{AeadLane, CipherLane, Kernel, MacLane, Plan};
 

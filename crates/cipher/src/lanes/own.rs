@@ -7,7 +7,8 @@ use zeroize::Zeroizing;
 
 use super::alone::{counter, part};
 use super::{Group, MOST, Tags};
-use crate::{Cipher, Direction, Packet, Span, Text};
+use crate::single::regions::apart;
+use crate::{Cipher, Direction, Packet};
 
 /// A cipher in the lanes of our kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub(crate) struct OwnCipher(pub Cipher);
 /// The keys that our kernels want. What they hold is cleared when dropped.
 pub(crate) enum OwnKey {
     Aes(Box<aes::Key>),
+    #[cfg(target_arch = "x86_64")]
+    Gcm(Box<aes::gcm::Key>),
     Des(Box<des::Key>),
     TripleDes(Box<des::TripleKey>),
     Sm4(Box<sm4::Key>),
@@ -47,6 +50,17 @@ impl OwnKey {
     /// None below AVX2.
     pub(crate) fn aes(cpu: &Cpu, key: &[u8]) -> Option<OwnKey> {
         Some(OwnKey::Aes(Box::new(aes::Key::new(cpu, key)?)))
+    }
+
+    /// None below AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn gcm(cpu: &Cpu, key: &[u8]) -> Option<OwnKey> {
+        Some(OwnKey::Gcm(Box::new(aes::gcm::Key::new(cpu, key)?)))
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) fn gcm(_: &Cpu, _: &[u8]) -> Option<OwnKey> {
+        None
     }
 
     pub(crate) fn kasumi(key: &[u8]) -> Option<OwnKey> {
@@ -116,14 +130,25 @@ pub(crate) fn cipher(
     use sm4::{Cbc, Ctr, Ecb};
     let seal = direction == Direction::Seal;
     match cipher.0 {
-        Cipher::AesCtr | Cipher::AesEcb => {
-            for (_, packet) in members(packets, group) {
+        Cipher::AesCtr => {
+            for place in group {
+                let packet = &mut packets[place];
+                if let (Some(OwnKey::Aes(key)), Some(counter)) =
+                    (&packet.session.plan().own, counter(packet.iv))
+                {
+                    let text = part(&mut packet.text, packet.parts.cipher);
+                    aes::ctr_from(key, counter, text);
+                }
+            }
+        }
+        Cipher::AesEcb => {
+            for place in group {
+                let packet = &mut packets[place];
                 let Some(OwnKey::Aes(key)) = &packet.session.plan().own else { continue };
                 let text = part(&mut packet.text, packet.parts.cipher);
-                match (cipher.0, counter(packet.iv)) {
-                    (Cipher::AesCtr, Some(mut counter)) => aes::ctr(key, &mut counter, text),
-                    _ if seal => aes::ecb_encrypt(key, text),
-                    _ => aes::ecb_decrypt(key, text),
+                match direction {
+                    Direction::Seal => aes::ecb_encrypt(key, text),
+                    Direction::Open => aes::ecb_decrypt(key, text),
                 }
             }
         }
@@ -239,7 +264,7 @@ pub(crate) fn kasumi_f9(cpu: &Cpu, packets: &[Packet<'_>], group: Group, tags: &
     }
 }
 
-/// ChaCha20-Poly1305. The associated data of a text in place lies before its cipher region.
+/// ChaCha20-Poly1305. The associated data of a text in place do not overlap its cipher region.
 pub(crate) fn chacha20_poly1305(
     cpu: &Cpu,
     direction: Direction,
@@ -254,7 +279,8 @@ pub(crate) fn chacha20_poly1305(
         else {
             continue;
         };
-        let (aad, text) = split(&mut packet.text, packet.parts.aad, packet.parts.cipher);
+        let Packet { parts, text, .. } = packet;
+        let Some((aad, text)) = apart(text, parts.aad, parts.cipher) else { continue };
         list.push(chacha20::Sealed { key, nonce, aad, text, tag: [0; 16] });
     }
     match direction {
@@ -263,23 +289,5 @@ pub(crate) fn chacha20_poly1305(
     }
     for (place, packet) in group.zip(&list) {
         tags[place][..16].copy_from_slice(&packet.tag);
-    }
-}
-
-/// The associated data, and what comes after it and is changed.
-fn split<'t>(text: &'t mut Text<'_>, aad: Span, cipher: Span) -> (&'t [u8], Text<'t>) {
-    let range = |span: Span, from: u32| {
-        let start = (span.offset - from) as usize;
-        start..start + span.len as usize
-    };
-    match text {
-        Text::InPlace(bytes) => {
-            let (before, after) = bytes.split_at_mut(cipher.offset as usize);
-            (&before[range(aad, 0)], Text::InPlace(&mut after[range(cipher, cipher.offset)]))
-        }
-        Text::Apart { src, dst } => {
-            let text = Text::Apart { src: &src[range(cipher, 0)], dst: &mut dst[range(cipher, 0)] };
-            (&src[range(aad, 0)], text)
-        }
     }
 }

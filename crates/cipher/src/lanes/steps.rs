@@ -198,7 +198,7 @@ pub(super) fn refuse(text: &mut Text<'_>, cipher: Span) -> Error {
 
 /// Writes the first bytes of a tag.
 #[inline(always)]
-pub(super) fn write(destination: &mut [u8], at: u32, len: usize, tag: &[u8; 64]) {
+pub(super) fn write<const N: usize>(destination: &mut [u8], at: u32, len: usize, tag: &[u8; N]) {
     let place = &mut destination[at as usize..at as usize + len];
     // Copies of a length that the compiler knows are a store or two, others are calls.
     match len {
@@ -212,7 +212,7 @@ pub(super) fn write(destination: &mut [u8], at: u32, len: usize, tag: &[u8; 64])
 
 /// Whether the source has this tag.
 #[inline(always)]
-pub(super) fn matches(text: &Text<'_>, at: u32, len: usize, tag: &[u8; 64]) -> bool {
+pub(super) fn matches<const N: usize>(text: &Text<'_>, at: u32, len: usize, tag: &[u8; N]) -> bool {
     let given = &whole_source(text)[at as usize..at as usize + len];
     match len {
         12 => equal(&given[..12], &tag[..12]),

@@ -2,7 +2,8 @@
 //!
 //! | session | kernel |
 //! |---|---|
-//! | AES-GCM, AES-GMAC | intel-ipsec-mb, a message at a time: it gains nothing by lanes |
+//! | AES-GCM | own and intel-ipsec-mb, a message at a time: it gains nothing by lanes |
+//! | AES-GMAC | intel-ipsec-mb, a message at a time |
 //! | AES-CBC (encryption) | own, lanes; below AVX-512 intel-ipsec-mb's |
 //! | AES-CTR, AES-ECB | own, messages in turn |
 //! | AES-CBC (decryption) | intel-ipsec-mb, messages in turn |
@@ -140,9 +141,10 @@ impl Kernel {
             }
             Kernel::Aead(lane) => lane == AeadLane::ChaCha20Poly1305,
             Kernel::Ctr | Kernel::Ecb => true,
-            Kernel::Gcm | Kernel::Gmac => false,
+            Kernel::Gcm => tier == Tier::Avx512,
+            Kernel::Gmac => false,
         };
-        let library = self.ipsec_mb() || !own;
+        let library = self.ipsec_mb() || !own || self == Kernel::Gcm;
         Some(match (library, own, tier) {
             (true, false, Tier::Avx512) => "intel-ipsec-mb 1.3, AVX-512",
             (true, false, _) => "intel-ipsec-mb 1.3, AVX2",
@@ -194,8 +196,9 @@ impl Plan {
         match spec {
             Spec::Aead { aead: Aead::AesGcm, key, .. } => {
                 self.gcm = Gcm::new(cpu, key);
+                self.own = OwnKey::gcm(cpu, key);
                 self.limits = Limits::gcm();
-                self.gcm.as_ref().map(|_| Kernel::Gcm)
+                (self.gcm.is_some() || self.own.is_some()).then_some(Kernel::Gcm)
             }
             Spec::Auth { auth: Auth::AesGmac, key, .. } => {
                 self.gcm = Gcm::new(cpu, key);

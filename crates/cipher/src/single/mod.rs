@@ -15,7 +15,7 @@ mod chain;
 pub(crate) mod check;
 pub(crate) mod cipher;
 pub(crate) mod hash;
-mod regions;
+pub(crate) mod regions;
 mod served_by;
 mod tls;
 

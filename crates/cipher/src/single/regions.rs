@@ -45,6 +45,7 @@ pub(crate) fn wipe(text: &mut Text<'_>, span: Span) {
 }
 
 /// A part to read and another to work on. `None` where they overlap in one slice.
+#[inline(always)]
 pub(crate) fn apart<'t>(
     text: &'t mut Text<'_>,
     fixed: Span,

@@ -86,6 +86,15 @@ pub(super) fn cipher<V: Blocks, const N: usize, const ENCRYPT: bool>(
     round::<V, N, ENCRYPT>(&schedule.keys[7], state);
     round::<V, N, ENCRYPT>(&schedule.keys[8], state);
     round::<V, N, ENCRYPT>(&schedule.keys[9], state);
+    last_rounds::<V, N, ENCRYPT>(schedule, state);
+}
+
+/// What comes after the ninth round.
+#[inline(always)]
+pub(super) fn last_rounds<V: Blocks, const N: usize, const ENCRYPT: bool>(
+    schedule: &Schedule,
+    state: &mut [V; N],
+) {
     if schedule.rounds > 10 {
         round::<V, N, ENCRYPT>(&schedule.keys[10], state);
         round::<V, N, ENCRYPT>(&schedule.keys[11], state);
@@ -101,7 +110,7 @@ pub(super) fn cipher<V: Blocks, const N: usize, const ENCRYPT: bool>(
 }
 
 #[inline(always)]
-fn whiten<V: Blocks, const N: usize>(key: &[u8; BLOCK], state: &mut [V; N]) {
+pub(super) fn whiten<V: Blocks, const N: usize>(key: &[u8; BLOCK], state: &mut [V; N]) {
     let key = V::splat(key);
     for blocks in state {
         *blocks = blocks.xor(key);
@@ -109,7 +118,10 @@ fn whiten<V: Blocks, const N: usize>(key: &[u8; BLOCK], state: &mut [V; N]) {
 }
 
 #[inline(always)]
-fn round<V: Blocks, const N: usize, const ENCRYPT: bool>(key: &[u8; BLOCK], state: &mut [V; N]) {
+pub(super) fn round<V: Blocks, const N: usize, const ENCRYPT: bool>(
+    key: &[u8; BLOCK],
+    state: &mut [V; N],
+) {
     let key = V::splat(key);
     for blocks in state {
         *blocks = if ENCRYPT { blocks.encrypt_round(key) } else { blocks.decrypt_round(key) };

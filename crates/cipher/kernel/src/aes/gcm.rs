@@ -1,9 +1,9 @@
 //! AES-GCM (SP 800-38D) of whole texts with nonces of 12 bytes and little associated data.
 //!
 //! What counts for a short text is how few instructions it takes: with few, the processor works on
-//! several texts of a batch at once, and hides how long each waits for its rounds. So up to 256 bytes,
+//! several texts of a batch at once, and hides how long each waits for its rounds. So up to 511 bytes,
 //! with their associated data and lengths, are multiplied by as many powers of the hash key and reduced
-//! once; longer texts go on by 256 bytes.
+//! once; longer texts begin with steps of 512 bytes.
 //!
 //! GHASH is computed as POLYVAL of the blocks with their bytes turned around (RFC 8452 appendix A),
 //! whose reduction takes two carry-less products.
@@ -16,7 +16,8 @@ use core::arch::x86_64::*;
 use lookaside_simd::Cpu;
 use zeroize::Zeroize;
 
-use super::blocks::{Blocks, cipher};
+use super::blocks::{Blocks, cipher, last_rounds, round, whiten};
+use super::modes::{load, store};
 use super::{BLOCK, Schedule, schedule};
 use crate::Text;
 
@@ -24,7 +25,10 @@ use crate::Text;
 pub const MOST_AAD: usize = 48;
 
 /// Blocks that are reduced together, at most.
-const TOGETHER: usize = 16;
+const TOGETHER: usize = 32;
+
+/// Registers of these.
+const REGISTERS: usize = TOGETHER / 4;
 
 /// Bytes of these.
 const STEP: usize = TOGETHER * BLOCK;
@@ -190,12 +194,11 @@ impl Products {
                 _mm_shuffle_epi32::<0b01_00_11_10>(low),
                 _mm_clmulepi64_si128::<0>(low, polynomial),
             );
-            let twice = _mm_ternarylogic_epi64::<0x96>(
+            _mm_ternarylogic_epi64::<0x96>(
                 _mm_shuffle_epi32::<0b01_00_11_10>(once),
                 _mm_clmulepi64_si128::<0>(once, polynomial),
                 high,
-            );
-            twice
+            )
         }
     }
 }
@@ -258,6 +261,53 @@ unsafe fn blocks<const N: usize, const SEAL: bool>(
     next.dst = next.dst.wrapping_add(64 * N);
 }
 
+/// A whole step: encrypts or decrypts eight registers, and in the shade of that adds the products of
+/// others of ciphertext: while they waited for their own rounds they would keep the next ones out.
+/// Returns what it made.
+///
+/// # Safety
+/// [`STEP`] bytes are readable and writable; inlined into a function that has the features.
+#[inline(always)]
+unsafe fn step<const SEAL: bool>(
+    key: &Key,
+    next: &mut Next,
+    mut hashed: Option<(&mut Products, [__m512i; REGISTERS])>,
+) -> [__m512i; REGISTERS] {
+    let mut state = [next.counters; REGISTERS];
+    for register in &mut state {
+        *register = next.counters.swap_bytes();
+        next.counters = next.counters.add(4);
+    }
+    whiten(&key.encrypt.keys[0], &mut state);
+    for i in 0..REGISTERS {
+        round::<__m512i, REGISTERS, true>(&key.encrypt.keys[i + 1], &mut state);
+        if let Some((products, ciphertext)) = &mut hashed {
+            products.add(ciphertext[i].swap_bytes(), powers(key, TOGETHER - 4 * i));
+        }
+    }
+    round::<__m512i, REGISTERS, true>(&key.encrypt.keys[9], &mut state);
+    last_rounds::<__m512i, REGISTERS, true>(&key.encrypt, &mut state);
+    // SAFETY: the caller's.
+    unsafe {
+        let given: [__m512i; REGISTERS] = load(next.src);
+        for (made, given) in state.iter_mut().zip(given) {
+            *made = made.xor(given);
+        }
+        store(&state, next.dst);
+    }
+    next.src = next.src.wrapping_add(STEP);
+    next.dst = next.dst.wrapping_add(STEP);
+    state
+}
+
+/// Adds the products of a step's ciphertext.
+#[inline(always)]
+fn hash(key: &Key, products: &mut Products, ciphertext: &[__m512i; REGISTERS]) {
+    for (i, register) in ciphertext.iter().enumerate() {
+        products.add(register.swap_bytes(), powers(key, TOGETHER - 4 * i));
+    }
+}
+
 /// # Safety
 /// The CPU has the features; `len` bytes are readable and writable, in place or apart; `aad` has at most
 /// [`MOST_AAD`] bytes.
@@ -281,19 +331,39 @@ unsafe fn run<const SEAL: bool>(
         let mut before = _mm512_maskz_loadu_epi8(bits(aad.len()), aad.as_ptr().cast()).swap_bytes();
         let mut before_blocks = aad.len().div_ceil(BLOCK);
         let mut left = len;
-        while left > STEP {
+        // Sealing hashes what the step before has made.
+        let mut made = None;
+        if SEAL && left >= STEP {
+            made = Some(step::<SEAL>(key, &mut next, None));
+            left -= STEP;
+        }
+        while left >= STEP {
             let mut products = Products::of(before, powers(key, before_blocks + TOGETHER));
-            blocks::<4, SEAL>(key, &mut next, &mut products, TOGETHER, u64::MAX);
+            let ciphertext = match made {
+                Some(made) => made,
+                None => load(next.src),
+            };
+            let state = step::<SEAL>(key, &mut next, Some((&mut products, ciphertext)));
+            made = SEAL.then_some(state);
             // It is added to the next block: it has no power of its own.
             (before, before_blocks) = (_mm512_zextsi128_si512(products.reduced()), 0);
             left -= STEP;
         }
-        let power = left.div_ceil(BLOCK) + 1;
+        if let Some(made) = made {
+            let mut products = Products::of(before, powers(key, before_blocks + TOGETHER));
+            hash(key, &mut products, &made);
+            (before, before_blocks) = (_mm512_zextsi128_si512(products.reduced()), 0);
+        }
+        let mut power = left.div_ceil(BLOCK) + 1;
         let lengths = _mm_set_epi64x(8 * aad.len() as i64, 8 * len as i64);
         let before = _mm512_inserti64x2::<3>(before, lengths);
         let first = __m128i::load(key.powers[POWERS - 1].as_ptr());
         let of_before = _mm512_inserti64x2::<3>(powers(key, before_blocks + power), first);
         let mut products = Products::of(before, of_before);
+        if left > 256 {
+            blocks::<4, SEAL>(key, &mut next, &mut products, power, u64::MAX);
+            (left, power) = (left - 256, power - 16);
+        }
         let mask = bits(left.wrapping_sub(1) % 64 + 1);
         match left.div_ceil(64) {
             0 => {}

@@ -44,10 +44,16 @@ fn packets(engine: &mut Engine, request: &mut Request, device: usize) -> Result<
         in_one_piece(engine, session, direction, packets, pieces.text(src, dst)?);
         pieces.scatter(dst);
     }
-    let (mut consumed, mut produced) = (0, 0);
-    for packet in packets {
-        produced += packet.result? as usize;
+    let (mut consumed, mut produced, mut failed) = (0, 0, false);
+    for packet in &*packets {
+        produced += packet.result.unwrap_or(0) as usize;
+        failed |= packet.result.is_err();
         consumed += size(packet);
+    }
+    if failed {
+        for packet in packets {
+            packet.result?;
+        }
     }
     Ok(done(consumed, produced))
 }
@@ -128,7 +134,7 @@ fn in_one_piece(
     mut text: Text<'_>,
 ) {
     if !session.side_by_side() {
-        return in_turn(engine, session, direction, packets.iter_mut(), text);
+        return in_turn(engine, session, direction, packets.iter_mut(), &mut text);
     }
     match &mut text {
         Text::InPlace(dst) => cut(engine, session, direction, packets, dst),
@@ -136,20 +142,21 @@ fn in_one_piece(
     }
     let mut left = packets.iter_mut().filter(|packet| packet.result == Err(OVERLAP)).peekable();
     if left.peek().is_some() {
-        in_turn(engine, session, direction, left, text);
+        in_turn(engine, session, direction, left, &mut text);
     }
 }
 
 /// One after the other: each has all of the memory.
-#[inline(always)]
+// A function of its own: in a large one its loop would keep less in registers.
+#[inline(never)]
 fn in_turn<'p>(
     engine: &mut Engine,
     session: &Session,
     direction: Direction,
     packets: impl Iterator<Item = &'p mut lookaside_core::Packet>,
-    mut text: Text<'_>,
+    text: &mut Text<'_>,
 ) {
-    let src = match &text {
+    let src = match text {
         Text::InPlace(_) => None,
         Text::Apart { src, .. } => Some(*src),
     };
@@ -164,25 +171,47 @@ fn in_turn<'p>(
             }
         }
     });
-    engine.run_in_turn(session, direction, &mut text, turns);
+    engine.run_in_turn(session, direction, text, turns);
 }
 
-/// The bytes of the text that a packet's parts span.
-#[inline(always)]
-fn extent(p: &Parts, session: &Session, direction: Direction) -> (usize, usize) {
-    let tag = Span { offset: p.tag, len: session.tag_len() as u32 };
-    let (mut low, mut high) = (u64::MAX, 0);
-    for s in [p.aad, p.cipher, p.auth, tag] {
-        if s.len > 0 {
-            low = low.min(u64::from(s.offset));
-            high = high.max(u64::from(s.offset) + u64::from(s.len));
+/// What of a session says how far its packets reach.
+struct Reach {
+    parts: [bool; 3],
+    tag_len: u32,
+}
+
+impl Reach {
+    fn of(session: &Session) -> Reach {
+        Reach { parts: session.parts(), tag_len: session.tag_len() as u32 }
+    }
+
+    /// The bytes of the text that a packet's parts span.
+    #[inline(always)]
+    fn extent(&self, p: &Parts, session: &Session, direction: Direction) -> (usize, usize) {
+        let (mut low, mut high) = (u64::MAX, 0);
+        let mut cover = |s: Span| {
+            if s.len > 0 {
+                low = low.min(u64::from(s.offset));
+                high = high.max(u64::from(s.offset) + u64::from(s.len));
+            }
+        };
+        let [aad, cipher, auth] = self.parts;
+        if aad {
+            cover(p.aad);
         }
+        if cipher {
+            cover(p.cipher);
+        }
+        if auth {
+            cover(p.auth);
+        }
+        cover(Span { offset: p.tag, len: self.tag_len });
+        if direction == Direction::Seal {
+            // A TLS record grows by its MAC and padding.
+            high += session.growth(p.cipher.len as usize) as u64;
+        }
+        (low.min(high) as usize, high as usize)
     }
-    if direction == Direction::Seal {
-        // A TLS record grows by its MAC and padding.
-        high += session.growth(p.cipher.len as usize) as u64;
-    }
-    (low.min(high) as usize, high as usize)
 }
 
 /// The same parts, counted from `low`.
@@ -200,6 +229,7 @@ fn rebased(mut parts: Parts, low: usize) -> Parts {
 }
 
 /// In place: the memory is cut between the packets.
+#[inline(never)]
 fn cut(
     engine: &mut Engine,
     session: &Session,
@@ -207,6 +237,7 @@ fn cut(
     packets: &mut [lookaside_core::Packet],
     dst: &mut [u8],
 ) {
+    let reach = Reach::of(session);
     let mut at = 0;
     let mut rest = dst;
     for group in packets.chunks_mut(LANES) {
@@ -214,7 +245,7 @@ fn cut(
         let mut results: PerPacket<&mut Answer> = ArrayVec::new();
         for packet in group {
             let parts = parts(packet);
-            let (low, high) = extent(&parts, session, direction);
+            let (low, high) = reach.extent(&parts, session, direction);
             let lookaside_core::Packet { iv: given, result: answer, .. } = packet;
             let iv = match here(given) {
                 Ok(iv) => iv,
@@ -239,6 +270,7 @@ fn cut(
 }
 
 /// Apart: the destination is cut, the source is everybody's.
+#[inline(never)]
 fn apart(
     engine: &mut Engine,
     session: &Session,
@@ -247,6 +279,7 @@ fn apart(
     src: &[u8],
     dst: &mut [u8],
 ) {
+    let reach = Reach::of(session);
     let mut at = 0;
     let mut rest = dst;
     for group in packets.chunks_mut(LANES) {
@@ -254,7 +287,7 @@ fn apart(
         let mut results: PerPacket<&mut Answer> = ArrayVec::new();
         for packet in group {
             let parts = parts(packet);
-            let (low, high) = extent(&parts, session, direction);
+            let (low, high) = reach.extent(&parts, session, direction);
             let lookaside_core::Packet { iv: given, result: answer, .. } = packet;
             let room = core::mem::take(&mut rest);
             // A digest that is only compared leaves the destination alone: it may be short.
