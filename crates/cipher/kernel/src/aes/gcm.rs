@@ -190,12 +190,11 @@ impl Products {
                 _mm_shuffle_epi32::<0b01_00_11_10>(low),
                 _mm_clmulepi64_si128::<0>(low, polynomial),
             );
-            let twice = _mm_ternarylogic_epi64::<0x96>(
+            _mm_ternarylogic_epi64::<0x96>(
                 _mm_shuffle_epi32::<0b01_00_11_10>(once),
                 _mm_clmulepi64_si128::<0>(once, polynomial),
                 high,
-            );
-            twice
+            )
         }
     }
 }
