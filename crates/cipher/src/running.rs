@@ -140,6 +140,9 @@ impl Running {
                     key.update(state, direction, &mut text)?;
                 }
             }
+            (Kind::Chain { cipher, .. }, _) if self.text && cipher.at_once() => {
+                return Err(Error::BadInput("XTS takes its text in one piece"));
+            }
             (Kind::Chain { cipher, auth, order }, State::Chain(crypting, hashing)) => {
                 // What is hashed is what goes in, or what comes out.
                 let hash_first =

@@ -5,7 +5,9 @@ mod single_common;
 use std::sync::Arc;
 
 use lookaside_cipher::single::Keys;
-use lookaside_cipher::{Aead, Auth, Cipher, Direction, Error, Hash, Parts, Running, Spec, Text};
+use lookaside_cipher::{
+    Aead, Auth, Cipher, Direction, Error, Hash, Order, Parts, Running, Spec, Text,
+};
 use lookaside_simd::{Cpu, Tier};
 use single_common::*;
 
@@ -154,6 +156,25 @@ fn what_cannot_be_is_an_error() {
     bad(running.update(Text::InPlace(&mut [0; 15])));
     assert_eq!(running.update(Text::InPlace(&mut [0; 16])), Ok(16));
     bad(running.update(Text::InPlace(&mut [0; 16])));
+
+    let chain = keys(&Spec::Chain {
+        cipher: Cipher::AesXts,
+        cipher_key: secret(&random_key(64)),
+        auth: Auth::Hmac(Hash::Sha256),
+        auth_key: secret(&[1; 16]),
+        tag_len: 32,
+        order: Order::AuthThenCipher,
+    });
+    for apart in [false, true] {
+        let mut running = Running::new(&chain, seal, &[0; 16]).unwrap();
+        let update = |running: &mut Running| match apart {
+            false => running.update(Text::InPlace(&mut [0; 16])),
+            true => running.update(Text::Apart { src: &[0; 16], dst: &mut [0; 16] }),
+        };
+        assert_eq!(update(&mut running), Ok(16));
+        bad(update(&mut running));
+        running.finish(&mut [0; 32]).unwrap();
+    }
 
     let gcm = keys(&aead_spec(Aead::AesGcm, &[1; 16], 12));
     bad(Running::new(&gcm, seal, &[]).map(|_| 0));
