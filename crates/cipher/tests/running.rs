@@ -232,6 +232,45 @@ fn a_wrong_tag_is_the_end() {
     }
 }
 
+/// A tag that comes with its length must not choose how easily it is guessed.
+#[test]
+fn a_tag_is_not_cut_short_by_whoever_sends_it() {
+    let cpu = Cpu::host();
+    for (aead, key, shorter) in [
+        (Aead::AesGcm, 16, &[4usize, 8, 12, 15][..]),
+        (Aead::AesCcm, 16, &[]),
+        (Aead::ChaCha20Poly1305, 32, &[]),
+    ] {
+        let spec = Spec::Aead { aead, key: random_key(key).into(), tag_len: 16 };
+        let keys = Arc::new(Keys::new(&spec, cpu).unwrap());
+        let begin = |direction| {
+            let mut running = Running::new(&keys, direction, &[7; 12]).unwrap();
+            running.lengths(0, 5).unwrap();
+            running.update(Text::InPlace(&mut [1, 2, 3, 4, 5])).unwrap();
+            running
+        };
+        let mut sealed = [1, 2, 3, 4, 5];
+        let mut sealing = Running::new(&keys, Direction::Seal, &[7; 12]).unwrap();
+        sealing.lengths(0, 5).unwrap();
+        sealing.update(Text::InPlace(&mut sealed)).unwrap();
+        let mut tag = [0; 16];
+        sealing.finish(&mut tag).unwrap();
+        for len in 0..16 {
+            let mut opening = begin(Direction::Open);
+            let wanted = match shorter.contains(&len) {
+                true => Err(Error::AuthFailed),
+                false => Err(Error::BadInput("the length of the tag")),
+            };
+            // The text is another one: a legal length is compared, others are refused.
+            assert_eq!(opening.verify(&tag[..len]), wanted, "{aead:?} {len}");
+        }
+        let mut opening = Running::new(&keys, Direction::Open, &[7; 12]).unwrap();
+        opening.lengths(0, 5).unwrap();
+        opening.update(Text::InPlace(&mut sealed)).unwrap();
+        assert_eq!(opening.verify_prefix(&tag[..1]), Ok(()), "{aead:?}: as its caller wishes");
+    }
+}
+
 fn random_key(len: usize) -> Vec<u8> {
     Random(3).bytes(len)
 }

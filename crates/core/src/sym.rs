@@ -338,12 +338,20 @@ pub trait Running: Send {
     /// `DstTooSmall`.
     fn finish(&mut self, tag: &mut [u8]) -> Result<usize, OpError>;
 
-    /// The end: whether this is the tag. An AEAD takes the first bytes of one, too: whoever has the
-    /// tag from elsewhere looks at its length first.
+    /// The end: whether this is the tag, of the session's length; of AES-GCM also one of another legal
+    /// length that is shorter.
     ///
     /// # Errors
-    /// `AuthFailed`. What was decrypted before must not be used then.
+    /// `AuthFailed`. What was decrypted before must not be used then. `BadInput` for a length.
     fn verify(&mut self, tag: &[u8]) -> Result<(), OpError>;
+
+    /// [`Running::verify`] for the first bytes of an AEAD's tag, one and more, as OpenSSL's interface
+    /// allows. One forgery in 256 passes a tag of one byte: for callers whose protocol fixes the
+    /// length, never for a tag that comes with its length.
+    ///
+    /// # Errors
+    /// As [`Running::verify`].
+    fn verify_prefix(&mut self, tag: &[u8]) -> Result<(), OpError>;
 
     /// A copy that goes its own way.
     fn duplicate(&self) -> Box<dyn Running>;

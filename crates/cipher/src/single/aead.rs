@@ -241,6 +241,13 @@ impl Key {
         Ok(())
     }
 
+    /// Whether a tag of this length may be verified: the session's, or for AES-GCM another one that
+    /// the standard has and that is shorter. (A tag of CCM depends on its length.)
+    pub(crate) fn takes_tag(&self, len: usize) -> bool {
+        let gcm = matches!(self.expanded, Expanded::Gcm { .. });
+        len == self.tag_len || gcm && len < self.tag_len && tag_len_ok(Aead::AesGcm, len)
+    }
+
     /// Compares the tag of a text that was decrypted.
     pub(crate) fn verify(&self, state: &mut State, tag: &[u8]) -> Result<(), Error> {
         let equal = match state {

@@ -74,7 +74,7 @@ impl Ccm {
         };
         if self.encrypt {
             running.finish(&mut self.tag)?;
-        } else if let Err(e) = running.verify(&self.tag[..tag_len]) {
+        } else if let Err(e) = running.verify_prefix(&self.tag[..tag_len]) {
             text.zeroize();
             return Err(e.into());
         }

@@ -81,7 +81,7 @@ impl ChaCha20Poly1305 {
         };
         let done = match encrypt {
             true => running.finish(&mut tag).map(|_| text[payload..].copy_from_slice(&tag)),
-            false => running.verify(&tag).inspect_err(|_| text[..payload].zeroize()),
+            false => running.verify_prefix(&tag).inspect_err(|_| text[..payload].zeroize()),
         };
         self.runs = false;
         done?;
@@ -189,7 +189,7 @@ impl SymCipher for ChaCha20Poly1305 {
             true => running.finish(&mut tag).map(drop).map_err(Error::from),
             // OpenSSL compares as much as it was given, were it nothing.
             false if len == 0 => Ok(()),
-            false => running.verify(&given[..len]).map_err(Error::from),
+            false => running.verify_prefix(&given[..len]).map_err(Error::from),
         };
         self.runs = false;
         done?;

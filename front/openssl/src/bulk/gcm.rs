@@ -146,7 +146,7 @@ impl Gcm {
             running.finish(tag)?;
             return Ok(len);
         }
-        if let Err(e) = running.verify(tag) {
+        if let Err(e) = running.verify_prefix(tag) {
             text.zeroize();
             return Err(e.into());
         }
@@ -162,7 +162,7 @@ impl Gcm {
             self.tag_len = Some(TAG);
         } else {
             let len = self.tag_len.ok_or(Error::new(Reason::MissingParameter, "tag"))?;
-            running.verify(&self.tag[..len])?;
+            running.verify_prefix(&self.tag[..len])?;
         }
         self.iv_state = IvState::Used;
         Ok(0)

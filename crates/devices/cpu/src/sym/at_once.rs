@@ -125,6 +125,10 @@ impl Running for CpuRunning {
         self.running.verify(tag).map_err(words::error)
     }
 
+    fn verify_prefix(&mut self, tag: &[u8]) -> Result<(), OpError> {
+        self.running.verify_prefix(tag).map_err(words::error)
+    }
+
     fn duplicate(&self) -> Box<dyn Running> {
         Box::new(CpuRunning { running: self.running.clone(), session: self.session.clone() })
     }
