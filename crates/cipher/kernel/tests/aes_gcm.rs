@@ -36,7 +36,7 @@ fn sealed(key: &[u8], nonce: &[u8], aad: &[u8], text: &[u8]) -> Vec<u8> {
 }
 
 fn bytes(n: usize, seed: usize) -> Vec<u8> {
-    (0..n).map(|i| ((i + seed) * 167 + (i * i >> 3) + seed * 31) as u8).collect()
+    (0..n).map(|i| ((i + seed) * 167 + ((i * i) >> 3) + seed * 31) as u8).collect()
 }
 
 #[test]
