@@ -17,7 +17,7 @@ version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 ABI     := 0
 root    := $(DESTDIR)$(PREFIX)
 
-.PHONY: help run test bench bench-sym bench-tls bench-speed build install uninstall fuzz clean
+.PHONY: help run test bench bench-sym bench-tls bench-speed bench-bulk build install uninstall fuzz clean
 
 help:
 	@echo 'make run            compress a real file through the CPU device, verified, beside zlib'
@@ -27,6 +27,7 @@ help:
 	@echo 'make bench-sym      every symmetric algorithm beside its rivals; ARGS="--only AES"'
 	@echo 'make bench-tls      TLS handshakes of HAProxy with our provider beside plain OpenSSL'
 	@echo 'make bench-speed    the tables of openssl speed, likewise; ARGS="--help" for options of both'
+	@echo 'make bench-bulk     downloads over HAProxy with our provider beside plain OpenSSL'
 	@echo 'make build          everything that is installed, in release'
 	@echo 'make install        PREFIX=/usr/local, DESTDIR='
 	@echo 'make uninstall      removes what install put there'
@@ -53,6 +54,9 @@ bench-tls:
 
 bench-speed:
 	@scripts/bench-openssl-speed $(ARGS)
+
+bench-bulk:
+	@scripts/bench-bulk $(ARGS)
 
 build:
 	scripts/setup build

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Paper 3's tables 2 to 4: `openssl speed` with plain OpenSSL, with our provider one operation at a
+"""Paper 3's tables 2 to 4 and 6: `openssl speed` with plain OpenSSL, with our provider one operation at a
 time, and with our provider and asynchronous jobs.
 
 `openssl speed` divides by its user time: what it spends in select(), once for every turn of its
@@ -21,7 +21,10 @@ from pathlib import Path
 import openssl_conf
 from compare_tls import machine
 
-ALGORITHMS = ["rsa2048", "rsa3072", "rsa4096", "ecdsap256", "ecdhp256", "ecdhx25519", "ed25519"]
+ALGORITHMS = ["rsa2048", "rsa3072", "rsa4096", "ecdsap256", "ecdhp256", "ecdhx25519", "ed25519",
+              "aes-128-gcm", "aes-128-cbc-hmac-sha1"]
+# Those that `openssl speed` knows by this name; all others are ciphers and digests for its -evp.
+PUBLIC_KEY = ("rsa", "dsa", "ecdsa", "ecdh", "ed", "sm2", "ffdh")
 
 # The tags of the lines of `openssl speed -mr` that report a count, and what was counted.
 COUNTED = {
@@ -59,7 +62,7 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--out", type=Path, required=True, help="where the configurations go")
     p.add_argument("--algorithms", type=words, default=ALGORITHMS)
     p.add_argument("--jobs", type=lambda text: [int(n) for n in text.split(",")],
-                   default=[1, 2, 4, 8, 36])
+                   default=[1, 2, 4, 8, 36, 75])
     p.add_argument("--seconds", type=int, default=1, help="of each measurement")
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--cpu", type=int, help="where openssl speed runs")
@@ -73,18 +76,27 @@ def process_cpu_ns(pid: int) -> int:
 
 def speed(o, mode: Mode, algorithm: str) -> dict[str, tuple[float, float]]:
     """One run: for each operation the rate per CPU-second, and the tool's own."""
-    command = ["openssl", "speed", "-mr", "-seconds", str(o.seconds), *mode.options(), algorithm]
+    what = [algorithm] if algorithm.startswith(PUBLIC_KEY) else ["-evp", algorithm]
+    command = ["openssl", "speed", "-mr", "-seconds", str(o.seconds), *mode.options(), *what]
     process = subprocess.Popen(
         ["taskset", "-c", str(o.cpu), *command], env=mode.env, text=True, bufsize=1,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
     )
-    rates, said, began = {}, [], None
+    rates, said, began, size = {}, [], None, ""
     for line in process.stderr:
         now = process_cpu_ns(process.pid)
         said.append(line)
         tag, *fields = line.strip().split(":")
         if tag in ("+DTP", "+DNTP"):
             began = now
+        elif tag == "+DT":
+            # The name, the seconds, the bytes of a text.
+            began, size = now, fields[-1] + " B"
+        elif tag == "+R" and began is not None:
+            count, seconds = int(fields[0]), float(fields[-1])
+            if count > 0:
+                rates[size] = (count / ((now - began) / 1e9), count / max(seconds, 0.01))
+            began = None
         elif tag in COUNTED and began is not None:
             count, seconds = int(fields[0]), float(fields[-1])
             if count > 0:
@@ -114,13 +126,14 @@ def table(algorithm: str, seconds: int, listed: list[Mode], rounds: list[list[di
     """Prints the table of one algorithm; where ours is slower than software, for people to read."""
     missed = []
     operations = list(rounds[0][0])
-    head = f"{'mode':9} {'command':50}"
+    head = f"{'mode':9} {'command':66}"
     for operation in operations:
         head += f" {operation + '/s':>10} {'x':>6} {'least':>6} {'own/s':>10}"
     print(f"\n{algorithm}\n{head}")
     for at, mode in enumerate(listed):
-        command = " ".join(["openssl speed -seconds", str(seconds), *mode.options(), algorithm])
-        line = f"{mode.name:9} {command:50}"
+        what = [algorithm] if algorithm.startswith(PUBLIC_KEY) else ["-evp", algorithm]
+        command = " ".join(["openssl speed -seconds", str(seconds), *mode.options(), *what])
+        line = f"{mode.name:9} {command:66}"
         for operation in operations:
             mine = [runs[at][operation] for runs in rounds]
             ratios = [runs[at][operation][0] / runs[0][operation][0] for runs in rounds]

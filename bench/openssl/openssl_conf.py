@@ -27,7 +27,7 @@ class Provider:
             "[openssl_init]\n"
             "providers = provider_sect\n"
             "ssl_conf = ssl_sect\n"
-            + ("alg_section = evp_properties\n" if self.module else "")
+            + ("alg_section = evp_properties\nrandom = random_sect\n" if self.module else "")
             + "\n[ssl_sect]\nsystem_default = system_default_sect\n"
             "\n[system_default_sect]\nNumTickets = 0\n"
             "\n[provider_sect]\ndefault = default_sect\n"
@@ -38,6 +38,8 @@ class Provider:
             text += f"\n[{NAME}_sect]\nmodule = {self.module}\nactivate = 1\n"
             text += "".join(f"{line}\n" for line in self.settings)
             text += f"\n[evp_properties]\ndefault_properties = ?provider={NAME}\n"
+            # As front/openssl/README.md has it.
+            text += "\n[random_sect]\nproperties = provider=default\n"
         # What `openssl req` asks for; the subject is given on its command line.
         text += "\n[req]\ndistinguished_name = req_dn\n\n[req_dn]\n"
         return text

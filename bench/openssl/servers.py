@@ -90,10 +90,11 @@ class Server:
         """Whether it still runs."""
         return self.process.poll() is None
 
-    def stop(self) -> int | None:
-        """Ends it; its exit status."""
+    def stop(self, by: signal.Signals = signal.SIGTERM) -> int | None:
+        """Ends it; its exit status. HAProxy exits in order, and so prints the provider's counters,
+        by SIGUSR1."""
         if self.alive():
-            self.process.send_signal(signal.SIGTERM)
+            self.process.send_signal(by)
             try:
                 self.process.wait(5)
             except subprocess.TimeoutExpired:
@@ -104,8 +105,9 @@ class Server:
 
 def haproxy(folder: Path, name: str, env, certificates: dict[str, Path], *, asynchronous: bool,
             cpu: int | None = None, master: bool = False, maxconn: int = 4000,
-            threads: int = 1) -> Server:
-    """HAProxy with a port for each certificate; it answers with 200 and 0 bytes."""
+            threads: int = 1, backend: int | None = None) -> Server:
+    """HAProxy with a port for each certificate; it answers with 200 and 0 bytes, or with what the
+    server on the port `backend` says."""
     ports = {certificate: free_port() for certificate in certificates}
     binds = "".join(
         f"  bind 127.0.0.1:{ports[of]} ssl crt {path} no-tls-tickets backlog 1024\n"
@@ -125,7 +127,12 @@ def haproxy(folder: Path, name: str, env, certificates: dict[str, Path], *, asyn
         "  timeout http-request 10s\n"
         "frontend tls\n"
         f"{binds}"
-        "  http-request return status 200\n"
+        + ("  http-request return status 200\n" if backend is None else
+           "  default_backend content\n"
+           "backend content\n"
+           "  timeout connect 5s\n"
+           "  timeout server 60s\n"
+           f"  server content 127.0.0.1:{backend}\n")
     )
     command = [program("haproxy"), "-W" if master else "-db", "-f", conf]
     return Server(command, env, ports, folder / f"haproxy-{name}.log", cpu)

@@ -28,12 +28,13 @@ def rows(path: Path) -> list[dict]:
         return list(csv.DictReader(file))
 
 
-def value(text: str) -> chart.Value | None:
+def value(text: str, labelled: bool = True) -> chart.Value | None:
     """A bar of one figure; none where it was not measured."""
     if not text:
         return None
     number = float(text)
-    return chart.Value(number, number, number, f"{number:.0f}" if number >= 10 else f"{number:.1f}")
+    label = f"{number:.0f}" if number >= 10 else f"{number:.1f}"
+    return chart.Value(number, number, number, label if labelled else "")
 
 
 def grouped(measured: list[dict], key: str) -> dict[str, list[dict]]:
@@ -55,7 +56,7 @@ def by_size(measured: list[dict]) -> str:
     """Rates of one core against the size of a packet."""
     panels = [
         chart.Panel(name, [row["bytes"] for row in of],
-                    {series: [value(row[column]) for row in of]
+                    {series: [value(row[column], series == "burst") for row in of]
                      for series, column in SERIES.items()})
         for name, of in grouped(measured, "algorithm").items()
     ]

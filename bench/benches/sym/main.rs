@@ -8,11 +8,12 @@
 //! Options: `--out DIR` (CSV files), `--rounds N`, `--only NAME` (an algorithm's
 //! name, or a part of some),
 //! `--contender N` and `--bytes N` (only one of the four, one size: for profiles), `--threads` (also rates with 1 to as many engines as there are CPUs), `--calls` (one request for
-//! cipher and MAC against two).
+//! cipher and MAC against two), `--mover` (copies, beside memcpy).
 #![allow(unsafe_code)]
 
 mod algorithms;
 mod calls;
+mod mover;
 mod ours;
 mod rivals;
 mod threads;
@@ -41,6 +42,7 @@ pub(crate) struct Options {
     bytes: Option<usize>,
     threads: bool,
     calls: bool,
+    mover: bool,
 }
 
 fn options() -> Options {
@@ -52,6 +54,7 @@ fn options() -> Options {
         bytes: None,
         threads: false,
         calls: false,
+        mover: false,
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -63,6 +66,7 @@ fn options() -> Options {
             "--bytes" => o.bytes = args.next().and_then(|n| n.parse().ok()),
             "--threads" => o.threads = true,
             "--calls" => o.calls = true,
+            "--mover" => o.mover = true,
             // What cargo adds.
             "--bench" => {}
             other => {
@@ -179,6 +183,9 @@ fn main() {
         }
     }
     save(&o, "sizes.csv", &csv);
+    if o.mover {
+        mover::measure(&o, &runtime);
+    }
     if o.calls {
         calls::measure(&o, &runtime);
     }

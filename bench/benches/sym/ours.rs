@@ -66,7 +66,7 @@ fn packet(a: &Algorithm, i: usize, at: usize, len: usize) -> Packet {
 }
 
 fn text(i: usize, len: usize) -> Vec<u8> {
-    let mut bytes: Vec<u8> = (0..len).map(|k| ((k * 31 >> 3) + i) as u8).collect();
+    let mut bytes: Vec<u8> = (0..len).map(|k| (((k * 31) >> 3) + i) as u8).collect();
     bytes.resize(len + TAG_ROOM, 0);
     bytes.resize(len + TAG_ROOM + AAD, 7);
     bytes.resize(stride(len), 0);

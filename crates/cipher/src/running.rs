@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use lookaside_simd::Cpu;
+
 use crate::library::aws_lc::equal;
 use crate::single::hash::{HashState, MAX_DIGEST};
 use crate::single::{Keys, Kind, aead, auth, cipher};
@@ -142,6 +144,15 @@ impl Running {
                 // What is hashed is what goes in, or what comes out.
                 let hash_first =
                     (*order == Order::AuthThenCipher) == (direction == Direction::Seal);
+                if hash_first
+                    && direction == Direction::Seal
+                    && let (Text::InPlace(bytes), auth::State::Hash(hash)) =
+                        (&mut text, &mut *hashing)
+                {
+                    stitched(cipher, crypting, auth.cpu(), hash, bytes);
+                    self.text |= len > 0;
+                    return Ok(len);
+                }
                 if hash_first {
                     auth.update(hashing, source(&text))?;
                 }
@@ -168,21 +179,29 @@ impl Running {
         self.tag(tag)
     }
 
-    /// Compares the tag, of the session's length.
+    /// Compares the tag, of the session's length; of an AEAD, also the first bytes of it, for a caller
+    /// that was given no more.
     ///
     /// # Errors
     /// [`Error::AuthFailed`] when it is not this; [`Error::BadInput`] for another length, for a
     /// cipher alone, and for an AEAD that seals.
     pub fn verify(&mut self, tag: &[u8]) -> Result<(), Error> {
-        self.ends(tag)?;
         if let (Kind::Aead(key), State::Aead(state)) = (&self.keys.kind, &mut self.state) {
             if self.direction == Direction::Seal {
                 return Err(Error::BadInput("what seals makes a tag"));
             }
-            key.verify(state, tag)?;
-            self.done = true;
-            return Ok(());
+            if self.done {
+                return Err(DONE);
+            }
+            if tag.is_empty() || tag.len() > self.keys.tag_len() {
+                return Err(Error::BadInput("the length of the tag"));
+            }
+            let result = key.verify(state, tag);
+            // A wrong tag is the end too: a second guess is not answered.
+            self.done = !matches!(result, Err(Error::BadInput(_)));
+            return result;
         }
+        self.ends(tag)?;
         let mut computed = [0; MAX_DIGEST];
         let computed = &mut computed[..tag.len()];
         self.tag(computed)?;
@@ -226,6 +245,27 @@ impl Running {
         self.done = true;
         Ok(())
     }
+}
+
+/// Hashes and encrypts in one go as far as there is a kernel for both: the hash is ahead by what fills
+/// its block.
+fn stitched(
+    key: &cipher::Key,
+    state: &mut cipher::State,
+    cpu: &Cpu,
+    hash: &mut HashState,
+    bytes: &mut [u8],
+) {
+    let block = hash.hash.block_len();
+    let first = ((block - hash.buffered) % block).min(bytes.len());
+    hash.update(cpu, &bytes[..first]);
+    let both = match state {
+        cipher::State::Block(iv) => key.hash_and_encrypt(iv, bytes, first, &mut hash.words),
+        _ => 0,
+    };
+    hash.length += both as u64;
+    hash.update(cpu, &bytes[first + both..]);
+    key.process(state, Direction::Seal, &mut Text::InPlace(&mut bytes[both..]));
 }
 
 fn source<'t>(text: &'t Text<'_>) -> &'t [u8] {

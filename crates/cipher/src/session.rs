@@ -1,6 +1,6 @@
 //! Sessions: prepared keys.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lookaside_simd::Cpu;
 
@@ -15,7 +15,9 @@ pub struct Session {
     spec: Spec,
     cpu: Cpu,
     keys: Arc<single::Keys>,
-    plan: Plan,
+    /// Made when it is first needed: many a key is for a few short texts, one at a time, and to
+    /// prepare it for lanes too took as long as all else.
+    plan: OnceLock<Plan>,
 }
 
 impl Session {
@@ -25,8 +27,7 @@ impl Session {
     /// [`Error::BadSpec`] for a key, a tag length or a combination that there is not.
     pub fn new(spec: Spec, cpu: &Cpu) -> Result<Session, Error> {
         let keys = Arc::new(single::Keys::new(&spec, cpu)?);
-        let plan = Plan::new(&spec, cpu);
-        Ok(Session { spec, cpu: cpu.clone(), keys, plan })
+        Ok(Session { spec, cpu: cpu.clone(), keys, plan: OnceLock::new() })
     }
 
     /// What it is for.
@@ -41,17 +42,17 @@ impl Session {
 
     /// What serves it, for people to read.
     pub fn served_by(&self) -> &'static str {
-        self.plan.kernel.name(self.cpu.tier()).unwrap_or(self.keys.served_by())
+        self.plan().kernel.name(self.cpu.tier()).unwrap_or(self.keys.served_by())
     }
 
     /// Whether several packets at once are quicker than one after the other.
     pub fn side_by_side(&self) -> bool {
-        self.plan.side_by_side()
+        self.plan().side_by_side()
     }
 
     /// How many packets in one call of [`Engine::run`](crate::Engine::run) are worth waiting for.
     pub fn best_batch(&self) -> usize {
-        self.plan.best_batch()
+        self.plan().best_batch()
     }
 
     /// Runs one packet at once, on the caller's thread, without an engine; sets its result.
@@ -107,19 +108,19 @@ impl Session {
 
     #[inline(always)]
     pub(crate) fn plan(&self) -> &Plan {
-        &self.plan
+        self.plan.get_or_init(|| Plan::new(&self.spec, &self.cpu))
     }
 
     /// The keys for lanes, which the sessions in lanes have.
     #[cfg(ipsec_mb)]
     #[inline(always)]
     pub(crate) fn schedule(&self) -> &Schedule {
-        self.plan.schedule.as_ref().expect("a session in lanes has a schedule")
+        self.plan().schedule.as_ref().expect("a session in lanes has a schedule")
     }
 
     /// The chaining values for lanes of hashes, which the sessions in these have.
     #[inline(always)]
     pub(crate) fn hash_key(&self) -> &HashKey {
-        self.plan.hash.as_ref().expect("a session in lanes of hashes has their key")
+        self.plan().hash.as_ref().expect("a session in lanes of hashes has their key")
     }
 }

@@ -11,7 +11,7 @@
 //! # Constant time
 //!
 //! Whoever learns whether the padding or the MAC of a forged record was wrong learns the plaintext
-//! (Vaudenay 2002; Lucky Thirteen, AlFardan and Paterson 2013). So [`open`] takes time, and reads and
+//! (Vaudenay 2002; Lucky Thirteen, AlFardan and Paterson 2013). So [`Mac::open`] takes time, and reads and
 //! writes addresses, by the record's length alone: it looks at 256 bytes of padding, collects the MAC
 //! from wherever it may begin, and hashes to the end of the longest payload that there can be, where
 //! the message and its own padding are masked in and the state after the right block is kept. Whether

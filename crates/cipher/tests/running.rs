@@ -183,6 +183,34 @@ fn what_cannot_be_is_an_error() {
     assert!(matches!(result, Err(Error::BadSpec(_))));
 }
 
+/// Neither another tag nor more text after a tag that did not match.
+#[test]
+fn a_wrong_tag_is_the_end() {
+    let keys = [
+        (aead_spec(Aead::AesGcm, &[1; 16], 16), 12),
+        (aead_spec(Aead::AesCcm, &[1; 16], 16), 12),
+        (aead_spec(Aead::ChaCha20Poly1305, &[1; 32], 16), 12),
+        (auth_spec(Auth::Hmac(Hash::Sha256), &[1; 16], 16), 0),
+    ];
+    for (spec, iv_len) in keys {
+        let keys = Arc::new(Keys::new(&spec, Cpu::host()).unwrap());
+        let mut sealing = Running::new(&keys, Direction::Seal, &vec![2; iv_len]).unwrap();
+        let (mut text, mut tag) = ([7; 40], [0; 16]);
+        sealing.lengths(0, 40).unwrap();
+        sealing.update(Text::InPlace(&mut text)).unwrap();
+        sealing.finish(&mut tag).unwrap();
+
+        let mut opening = Running::new(&keys, Direction::Open, &vec![2; iv_len]).unwrap();
+        opening.lengths(0, 40).unwrap();
+        opening.update(Text::InPlace(&mut text)).unwrap();
+        let wrong = tag.map(|byte| byte ^ 1);
+        assert_eq!(opening.verify(&wrong), Err(Error::AuthFailed));
+        assert!(matches!(opening.verify(&tag), Err(Error::BadInput(_))), "{spec:?}");
+        let more = opening.update(Text::InPlace(&mut [0; 1]));
+        assert!(matches!(more, Err(Error::BadInput(_))));
+    }
+}
+
 fn random_key(len: usize) -> Vec<u8> {
     Random(3).bytes(len)
 }

@@ -35,7 +35,7 @@ struct RsaRow {
     one: Rate,
 }
 
-const SYM_UNITS: &str = "Gbit/s of encrypted and authenticated data, in bursts of 32 packets";
+const SYM_UNITS: &str = "Gbit/s of encrypted and authenticated data, packets in bursts of 32";
 
 /// A symmetric unit, measured with all engines and with one.
 struct SymRow {

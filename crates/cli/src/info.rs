@@ -80,6 +80,7 @@ fn text(runtime: &Runtime, machine: &Machine, cpu: &Cpu) -> Result<String, std::
         for c in capabilities {
             let largest = match c.max_src {
                 n if n >= isize::MAX.cast_unsigned() => "any size".to_owned(),
+                n if n == u32::MAX as usize => "up to 4 GB".to_owned(),
                 n => format!("up to {n} bytes"),
             };
             let batch = match c.best_batch {

@@ -33,9 +33,11 @@ lookaside info
 lookaside capacity
     What it can do: measures this machine in the units that orchestrators
     account with: throughput of DEFLATE compression at level 1, stateless, with
-    dynamic Huffman codes, 64 KB packets, in Gbit/s of uncompressed data; and
-    decompression of the result. Every packet's answer is checked first.
-    --seconds S    how long each of the six measurements takes (2)
+    dynamic Huffman codes, 64 KB packets, in Gbit/s of uncompressed data, and
+    decompression of the result; AES-128-CBC with HMAC-SHA256 at 1 KB, and
+    AES-128-GCM at 4 KB, in Gbit/s; RSA-2048 private operations per second.
+    Answers are checked.
+    --seconds S    how long each of the ten measurements takes (2)
     --corpus DIR   measure with the files of DIR, in the order of their names;
                    otherwise with generated data that resembles such files
 
@@ -51,7 +53,9 @@ lookaside capacity
                services[] {service, units, operations[] {op, ...}}: of dc
                {total_gbit_s, available_gbit_s, per_engine_gbit_s,
                one_engine_gbit_s, ratio, requests, batches, bytes,
-               busy_fraction, verified_packets}, of pke {total_per_s,
+               busy_fraction, verified_packets}, of sym {algorithm,
+               total_gbit_s, available_gbit_s, per_engine_gbit_s,
+               one_engine_gbit_s, packets, requests}, of pke {total_per_s,
                available_per_s, per_engine_per_s, one_engine_per_s,
                requests, batches}
                ratio is compressed by uncompressed size; requests, batches,

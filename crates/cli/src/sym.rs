@@ -34,8 +34,8 @@ impl Unit {
     /// What it is, for people.
     pub const fn describe(self) -> &'static str {
         match self {
-            Unit::Chain => "AES-128-CBC + HMAC-SHA256, 1 KB packets",
-            Unit::Gcm => "AES-128-GCM, 4 KB packets",
+            Unit::Chain => "AES-128-CBC+HMAC-SHA256, 1 KB",
+            Unit::Gcm => "AES-128-GCM, 4 KB",
         }
     }
 }
@@ -105,7 +105,7 @@ fn packets(unit: Unit) -> Vec<Packet> {
 pub fn measure(runtime: &Runtime, unit: Unit, time: Duration) -> Result<Rate, Failure> {
     let requests = Requests::new(runtime, unit)?;
     let len = BURST * (unit.packet() + TAG);
-    let plain: Arc<Vec<u8>> = Arc::new((0..len).map(|i| (i * 31 >> 3) as u8).collect());
+    let plain: Arc<Vec<u8>> = Arc::new((0..len).map(|i| ((i * 31) >> 3) as u8).collect());
     let source = || Buf::shared(plain.clone(), 0..len);
     let one = |op, src| {
         let response = runtime

@@ -161,6 +161,16 @@ fn capacity_for_programs() {
         assert_eq!(number("verified_packets"), packets as f64);
     }
     let service = &v["services"][1];
+    assert_eq!(service["service"], "sym");
+    let names = ["AES-128-CBC+HMAC-SHA256, 1 KB", "AES-128-GCM, 4 KB"];
+    for (operation, name) in service["operations"].as_array().unwrap().iter().zip(names) {
+        assert_eq!((&operation["op"], &operation["algorithm"]), (&"sym.seal".into(), &name.into()));
+        let number = |key: &str| operation[key].as_f64().unwrap();
+        assert!(number("total_gbit_s") > 0.0 && number("one_engine_gbit_s") > 0.0);
+        // The device's own counters say that it did the work: bursts of 32.
+        assert_eq!(number("packets"), number("requests") * 32.0);
+    }
+    let service = &v["services"][2];
     assert_eq!(service["service"], "pke");
     let rsa = &service["operations"][0];
     assert_eq!(rsa["op"], "pke.rsa-private");

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{Done, Op, OpError, Prepared, Request, SessionSpec, SetupError};
+use crate::{Carried, Done, Op, OpError, Prepared, Request, SessionSpec, SetupError};
 
 /// Numbers the engines of a runtime, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,6 +118,17 @@ impl Work {
     #[inline]
     pub fn finish(&mut self, result: Result<Done, OpError>) {
         self.0.result = result;
+    }
+
+    /// Sets the result of each packet that the request carries to that of the request, an error: for
+    /// whoever answers a request that did not run. Packets that are used again have old ones.
+    #[cold]
+    pub fn fail_packets(&mut self) {
+        let Slot { request, result: Err(e), .. } = &mut *self.0 else { return };
+        let carried = request.as_mut().and_then(|r| r.carried.as_deref_mut());
+        for packet in carried.map_or(&mut [][..], Carried::packets_mut) {
+            packet.result = Err(*e);
+        }
     }
 
     /// What happened; `Cancelled` when nothing has.

@@ -115,9 +115,11 @@ pub enum Status {
 /// The success part of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Bytes of the source that were consumed.
+    /// Bytes of the source that were consumed. Symmetric packets: the longer one of their cipher
+    /// region and authenticated region.
     pub consumed: usize,
-    /// Bytes at the start of the destination that were written.
+    /// Bytes at the start of the destination that were written. Symmetric packets lie at their
+    /// offsets: the sum of their results ([`Packet::result`]).
     pub produced: usize,
     /// The checksum of the uncompressed bytes (of a stream: of all so far) that the session asked
     /// for, or of the bytes copied; 0 when none was asked for.

@@ -270,6 +270,13 @@ impl Prepared {
         self
     }
 
+    /// Whether many requests at once are quicker than one after the other: worth the wait of a caller
+    /// who could have one done [at once](crate::Immediate::side_by_side).
+    #[inline]
+    pub fn is_side_by_side(&self) -> bool {
+        self.immediate.as_ref().is_some_and(|immediate| immediate.side_by_side())
+    }
+
     /// What the device can do for this session at once, on the caller's thread.
     #[must_use]
     pub fn with_immediate(mut self, immediate: SharedImmediate) -> Prepared {

@@ -22,7 +22,8 @@ pub enum Cipher {
     /// 12 bytes, its start: the counter has 32 bits and begins with 1.
     AesCtr,
     /// AES-XTS (IEEE 1619): keys of 32 or 64 bytes, the data key before the tweak key; texts of 16
-    /// bytes and more; the IV is the tweak.
+    /// bytes and more; the IV is the tweak. Where the two keys are equal it decrypts only (FIPS 140-2
+    /// IG A.9).
     AesXts,
     /// DES in ECB mode; whole blocks of 8 bytes. Weak.
     DesEcb,
@@ -276,7 +277,7 @@ pub struct Packet {
     /// The 3GPP algorithms: how many bits of the last byte do not count, 0 to 7.
     pub spare_bits: u8,
     /// Set in the response: the length of the cipher region's result, of a hash or MAC that of the
-    /// tag; or what went wrong with this packet.
+    /// tag (also of one that was only compared); or what went wrong with this packet.
     pub result: Result<u32, OpError>,
 }
 
@@ -337,7 +338,8 @@ pub trait Running: Send {
     /// `DstTooSmall`.
     fn finish(&mut self, tag: &mut [u8]) -> Result<usize, OpError>;
 
-    /// The end: whether this is the tag.
+    /// The end: whether this is the tag. An AEAD takes the first bytes of one, too: whoever has the
+    /// tag from elsewhere looks at its length first.
     ///
     /// # Errors
     /// `AuthFailed`. What was decrypted before must not be used then.
@@ -370,6 +372,9 @@ pub trait Immediate: Send + Sync {
     /// # Errors
     /// As [`Running::restart`].
     fn start(&self, op: Op, iv: &[u8]) -> Result<Box<dyn Running>, OpError>;
+
+    /// Whether many requests of this session at once are quicker than one after the other.
+    fn side_by_side(&self) -> bool;
 }
 
 /// What a request of the symmetric service carries beside its buffers, and brings back.
@@ -379,8 +384,11 @@ pub trait Immediate: Send + Sync {
 pub enum Carried {
     /// Where the parts of its packet lie.
     Packet(Packet),
-    /// A burst: many packets of one session. In one piece of memory, all of them; or in a list
-    /// with a segment for each, source and destination alike.
+    /// A burst: many packets of one session. All of them in one piece of memory, with offsets from
+    /// its start; or, where the destination is a list with as many segments as there are packets,
+    /// and the source is one too or is empty, each in its segment, with offsets from the start of
+    /// that. Packets run in no particular order: none may write what another reads or writes. Side
+    /// by side run those whose parts lie behind those of the packet before.
     Packets(Vec<Packet>),
     /// The state of a text in pieces: the source is the next piece.
     Running(Box<dyn Running>),

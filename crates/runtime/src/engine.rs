@@ -199,6 +199,7 @@ impl Engine {
                     Ok(()) => progress = true,
                     Err(mut work) if idle => {
                         work.finish(Err(OpError::DeviceLost));
+                        work.fail_packets();
                         self.answer(work, now);
                         progress = true;
                     }
@@ -284,6 +285,7 @@ impl Engine {
                     let Err(mut next) = staged else { return };
                     self.counters.not_run();
                     next.finish(Err(OpError::Cancelled));
+                    next.fail_packets();
                     work = next;
                 }
             }
@@ -293,8 +295,9 @@ impl Engine {
     /// Answers the requests that the scheduler could not let run.
     fn answer_not_run(&mut self) -> bool {
         let any = !self.not_run.is_empty();
-        while let Some(work) = self.not_run.pop() {
+        while let Some(mut work) = self.not_run.pop() {
             self.counters.not_run();
+            work.fail_packets();
             match work.holds_turn {
                 false => self.deliver(work),
                 true => self.answer_ordered(work, false),

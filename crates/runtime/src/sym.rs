@@ -59,6 +59,12 @@ macro_rules! sessions {
                 immediate(&self.0).ok_or(OpError::Unsupported)?.start(op, iv)
             }
 
+            /// Whether many requests at once are quicker than one after the other: worth the wait
+            /// of a caller who could have one done [at once](Self::at_once).
+            pub fn side_by_side(&self) -> bool {
+                self.0.prepared.iter().flatten().any(lookaside_core::Prepared::is_side_by_side)
+            }
+
             /// How many of its requests side by side serve its device best.
             pub fn best_batch(&self) -> usize {
                 let own = |p: &lookaside_core::Prepared| p.own_best_batch();
@@ -88,6 +94,38 @@ sessions! {
         verify Verify
     }
     /// An AEAD with one key.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lookaside::{Aead, Buf, OpError, Packet, Runtime, Span};
+    ///
+    /// let runtime = Runtime::builder().device(lookaside_cpu::cpu()).engines(0).start()?;
+    /// let session = runtime.aead(Aead::AesGcm, &[7; 16], 16)?;
+    ///
+    /// // Two packets in one piece of memory: 8 bytes of header, 100 of text, room for the tag.
+    /// let packet = |at: u32, nonce: u8| Packet {
+    ///     iv: [nonce; 12].into(),
+    ///     aad: Span::new(at, 8),
+    ///     cipher: Span::new(at + 8, 100),
+    ///     tag: at + 108,
+    ///     ..Packet::default()
+    /// };
+    /// let burst = vec![packet(0, 1), packet(124, 2)];
+    /// let memory = Buf::zeroed(248);
+    ///
+    /// // In place, as the source is empty.
+    /// let sealed = runtime.handle().call(session.seal(burst.clone(), Buf::empty(), memory)).wait();
+    /// sealed.result?;
+    /// let mut memory = sealed.dst.into_vec();
+    /// memory[124 + 3] ^= 1; // the second packet's header is damaged on its way
+    ///
+    /// let opened = runtime.handle().call(session.open(burst, Buf::empty(), memory.into())).wait();
+    /// assert_eq!(opened.result, Err(OpError::AuthFailed));
+    /// assert_eq!(opened.packets()[0].result, Ok(100));
+    /// assert_eq!(opened.packets()[1].result, Err(OpError::AuthFailed));
+    /// # Ok(())
+    /// # }
+    /// ```
     AeadSession {
         /// Encrypts the cipher region, and puts the tag of it and the associated data into the
         /// destination.

@@ -3,10 +3,15 @@
 use core::ffi::{CStr, c_int};
 
 use crate::{
+    bulk,
     cipher::{rsa::RsaCipher, sm2::Sm2Cipher},
     dispatch::{cipher, exchange, kdf, keymgmt, signature},
     exchange::{dh::DhExchange, ecdh::EcdhExchange, xdh::XdhExchange},
-    ffi::{Algorithm, Dispatch, OP_ASYM_CIPHER, OP_KDF, OP_KEYEXCH, OP_KEYMGMT, OP_SIGNATURE},
+    ffi::{
+        Algorithm, Dispatch, OP_ASYM_CIPHER, OP_CIPHER, OP_DIGEST, OP_KDF, OP_KEYEXCH, OP_KEYMGMT,
+        OP_MAC, OP_SIGNATURE,
+    },
+    hash,
     kdf::{
         hkdf::{HkdfDerivation, Tls13Derivation},
         tls_prf::TlsPrfDerivation,
@@ -20,6 +25,8 @@ use crate::{
         sm2::Sm2Key,
         xdh::{self, XdhKey},
     },
+    lane::Lanes,
+    mac,
     settings::Settings,
     signature::{
         dsa::DsaSignature, ecdsa::EcdsaSignature, ed::EdSignature, rsa::RsaSignature,
@@ -29,7 +36,43 @@ use crate::{
 
 /// One row: the operation, the names (the first is the one that the setting `algorithms` knows),
 /// the functions, and what it is.
+#[derive(Clone, Copy)]
 struct Row(c_int, &'static CStr, &'static [Dispatch], &'static CStr);
+
+/// What the runtime must have, for algorithms that not every machine has.
+#[derive(Clone, Copy)]
+enum Needs {
+    Nothing,
+    Cipher(&'static bulk::list::Spec),
+    Digest(&'static hash::list::Spec),
+    Mac(&'static mac::list::Row),
+}
+
+impl Needs {
+    fn are_met(self, lanes: &Lanes) -> bool {
+        match self {
+            Needs::Nothing => true,
+            Needs::Cipher(spec) => bulk::session::is_there(lanes, spec),
+            Needs::Digest(spec) => hash::text::is_there(lanes, spec),
+            Needs::Mac(row) => mac::list::is_there(lanes, row),
+        }
+    }
+}
+
+/// All rows.
+fn rows() -> impl Iterator<Item = (Row, Needs)> {
+    let ciphers = bulk::list::rows().map(|(operation, spec, functions)| {
+        (Row(operation, spec.names, functions, spec.what), Needs::Cipher(spec))
+    });
+    let digests = hash::list::rows().map(|(operation, spec, functions)| {
+        (Row(operation, spec.names, functions, spec.what), Needs::Digest(spec))
+    });
+    let macs = mac::list::rows().map(|(operation, row, functions)| {
+        (Row(operation, row.names, functions, row.what), Needs::Mac(row))
+    });
+    let others = ROWS.iter().map(|row| (*row, Needs::Nothing));
+    others.chain(ciphers).chain(digests).chain(macs)
+}
 
 /// The names are those of the default provider, so that one takes the other's place.
 static ROWS: &[Row] = &[
@@ -170,7 +213,7 @@ impl Row {
 
 /// Whether an algorithm of this name exists.
 pub fn exists(name: &str) -> bool {
-    ROWS.iter().any(|row| row.is(name))
+    rows().any(|(row, _)| row.is(name))
 }
 
 /// The lists that are given to OpenSSL, one per operation.
@@ -192,19 +235,27 @@ pub fn offers_keys(offer: &Offer, name: &str) -> bool {
 impl Offer {
     /// What the settings allow. A signature or exchange goes with its keys: those of the default
     /// provider cannot be used by ours, nor ours by it.
-    pub fn new(settings: &Settings) -> Offer {
+    pub fn new(settings: &Settings, lanes: &Lanes) -> Offer {
         let list = |operation: c_int| {
-            let rows = ROWS
-                .iter()
-                .filter(|row| row.0 == operation)
-                .filter(|row| allowed(row, &settings.algorithms));
+            let rows = rows()
+                .filter(|(row, _)| row.0 == operation && allowed(row, &settings.algorithms))
+                .filter(|(_, needs)| needs.are_met(lanes));
             let mut list: Vec<_> = rows
-                .map(|Row(_, names, functions, what)| Algorithm::new(names, functions, what))
+                .map(|(Row(_, names, functions, what), _)| Algorithm::new(names, functions, what))
                 .collect();
             list.push(Algorithm::END);
             (operation, list)
         };
-        let operations = [OP_KDF, OP_KEYMGMT, OP_KEYEXCH, OP_SIGNATURE, OP_ASYM_CIPHER];
+        let operations = [
+            OP_DIGEST,
+            OP_CIPHER,
+            OP_MAC,
+            OP_KDF,
+            OP_KEYMGMT,
+            OP_KEYEXCH,
+            OP_SIGNATURE,
+            OP_ASYM_CIPHER,
+        ];
         Offer { lists: operations.map(list).into(), allowed: settings.algorithms.clone() }
     }
 }

@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     algorithms, capability,
-    dispatch::wall,
+    dispatch::{kept, wall},
     error::{Error, Reason, Result},
     ffi::{
         Algorithm, CORE_GET_LIBCTX, CORE_GET_PARAMS, CORE_NEW_ERROR, CORE_SET_ERROR_DEBUG,
@@ -220,6 +220,7 @@ pub(crate) unsafe fn keep(provctx: *mut c_void) -> Arc<Provider> {
 unsafe extern "C" fn teardown(provctx: *mut c_void) {
     // SAFETY: OpenSSL gives back what init made, once.
     let provider = unsafe { Arc::from_raw(provctx.cast_const().cast::<Provider>()) };
+    wall(kept::unload);
     wall(|| statistics::report(&provider));
     wall(|| forget_at_exit(&provider));
     wall(|| drop(provider));

@@ -235,6 +235,12 @@ pub type CoreSetErrorDebug =
 /// `core_vset_error`. A `va_list` argument is a pointer in the ABIs of x86-64 and aarch64.
 pub type CoreVsetError = unsafe extern "C" fn(*const CoreHandle, u32, *const c_char, *mut c_void);
 
+/// `OSSL_OP_DIGEST`.
+pub const OP_DIGEST: c_int = 1;
+/// `OSSL_OP_CIPHER`.
+pub const OP_CIPHER: c_int = 2;
+/// `OSSL_OP_MAC`.
+pub const OP_MAC: c_int = 3;
 /// `OSSL_OP_KDF`.
 pub const OP_KDF: c_int = 4;
 /// `OSSL_OP_KEYMGMT`.

@@ -8,8 +8,9 @@
 //! * [`ffi`] declares what OpenSSL's headers do; [`dispatch`] turns safe traits (`Keymgmt`,
 //!   `Signature`, ...) into its tables of functions, with all pointers and a wall that no panic
 //!   passes; [`param`] reads and answers `OSSL_PARAM` arrays.
-//! * [`key`], [`signature`], [`cipher`], [`exchange`] and [`kdf`] implement those traits, without
-//!   `unsafe`.
+//! * [`key`], [`signature`], [`cipher`], [`exchange`] and [`kdf`] implement those traits for
+//!   public-key operations, [`bulk`], [`hash`] and [`mac`] for
+//!   symmetric ones, without `unsafe`.
 //! * [`lane`] executes; [`provider`] holds runtimes and sessions; [`settings`] are what openssl.cnf
 //!   says; [`algorithms`] is the list of everything that is offered.
 #![deny(unsafe_code)]
@@ -17,6 +18,7 @@
 #![allow(clippy::missing_errors_doc)]
 
 pub mod algorithms;
+pub mod bulk;
 pub mod capability;
 pub mod cipher;
 pub mod der;
@@ -27,10 +29,12 @@ pub mod error;
 pub mod exchange;
 #[allow(unsafe_code)]
 pub mod ffi;
+pub mod hash;
 pub mod kdf;
 pub mod key;
 pub mod lane;
 pub mod library;
+pub mod mac;
 pub mod param;
 pub mod provider;
 pub mod settings;

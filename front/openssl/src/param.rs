@@ -34,6 +34,19 @@ unsafe fn rows<'a>(first: *const Param) -> &'a [Param] {
     unsafe { slice::from_raw_parts(first, n) }
 }
 
+/// Whether a row has this name: most differ in the first letters.
+///
+/// # Safety
+/// `p.key` is a string.
+#[inline]
+unsafe fn is(p: &Param, key: &CStr) -> bool {
+    let same = |(i, &b): (usize, &u8)| {
+        // SAFETY: all bytes before this one were those of `key`, and so not the end.
+        unsafe { *p.key.add(i) as u8 == b }
+    };
+    key.to_bytes_with_nul().iter().enumerate().all(same)
+}
+
 /// What a caller sets.
 #[derive(Clone, Copy)]
 pub struct Params<'a>(&'a [Param]);
@@ -60,13 +73,13 @@ impl<'a> Params<'a> {
     /// The value of this name.
     pub fn find(self, key: &CStr) -> Option<Value<'a>> {
         // SAFETY: keys are strings.
-        self.0.iter().find(|p| unsafe { CStr::from_ptr(p.key) } == key).map(Value)
+        self.0.iter().find(|p| unsafe { is(p, key) }).map(Value)
     }
 
     /// All values of this name, in their order.
     pub fn all(self, key: &CStr) -> impl Iterator<Item = Value<'a>> {
         // SAFETY: keys are strings.
-        self.0.iter().filter(move |p| unsafe { CStr::from_ptr(p.key) } == key).map(Value)
+        self.0.iter().filter(move |p| unsafe { is(p, key) }).map(Value)
     }
 
     /// The text of this name.
@@ -77,6 +90,34 @@ impl<'a> Params<'a> {
     /// The bytes of this name.
     pub fn octets(self, key: &CStr) -> Result<Option<&'a [u8]>> {
         self.find(key).map(Value::octets).transpose()
+    }
+
+    /// The first `n` bytes of this name: for values whose size says something else (TLS multi-block;
+    /// the size -1 for "all of it").
+    pub fn first(self, key: &CStr, n: usize) -> Result<Option<&'a [u8]>> {
+        let Some(Value(p)) = self.find(key) else { return Ok(None) };
+        if p.data_type != OCTET_STRING || p.data.is_null() || p.data_size < n {
+            return Err(Value(p).wrong());
+        }
+        // SAFETY: the caller says that there are at least so many bytes.
+        Ok(Some(unsafe { slice::from_raw_parts(p.data.cast(), n) }))
+    }
+
+    /// The bytes of this name, if they are given, not just their number.
+    pub fn octets_if_any(self, key: &CStr) -> Result<Option<&'a [u8]>> {
+        self.find(key).filter(|value| !value.0.data.is_null()).map(Value::octets).transpose()
+    }
+
+    /// The size that a value says it has.
+    pub fn size(self, key: &CStr) -> Option<usize> {
+        self.find(key).map(|value| value.0.data_size)
+    }
+
+    /// Where two values of bytes lie, and their sizes, if both are there.
+    pub(crate) fn both(self, a: &CStr, b: &CStr) -> Option<[(*const u8, usize); 2]> {
+        let of = |key| self.find(key).filter(|v| v.0.data_type == OCTET_STRING);
+        let place = |v: Value| (v.0.data.cast_const().cast(), v.0.data_size);
+        Some([place(of(a)?), place(of(b)?)])
     }
 
     /// The integer of this name.
@@ -154,6 +195,20 @@ impl<'a> Value<'a> {
 
     /// As an integer.
     pub fn int(self) -> Result<i64> {
+        // SAFETY: integers of these sizes.
+        let quick = unsafe {
+            match (self.0.data_type, self.0.data_size) {
+                _ if self.0.data.is_null() => None,
+                (UNSIGNED_INTEGER, 4) => Some(self.0.data.cast::<u32>().read_unaligned().into()),
+                (UNSIGNED_INTEGER, 8) => self.0.data.cast::<u64>().read_unaligned().try_into().ok(),
+                (INTEGER, 4) => Some(self.0.data.cast::<i32>().read_unaligned().into()),
+                (INTEGER, 8) => Some(self.0.data.cast::<i64>().read_unaligned()),
+                _ => None,
+            }
+        };
+        if let Some(value) = quick {
+            return Ok(value);
+        }
         let little = self.little()?;
         let negative = self.0.data_type == INTEGER && little.last().is_some_and(|b| b >> 7 == 1);
         let fill = if negative { 0xff } else { 0 };
@@ -196,13 +251,13 @@ impl<'a> Answers<'a> {
 
     fn find(&mut self, key: &CStr) -> Option<&mut Param> {
         // SAFETY: keys are strings.
-        self.0.iter_mut().find(|p| unsafe { CStr::from_ptr(p.key) } == key)
+        self.0.iter_mut().find(|p| unsafe { is(p, key) })
     }
 
     /// Whether this is asked for.
     pub fn wants(&self, key: &CStr) -> bool {
         // SAFETY: keys are strings.
-        self.0.iter().any(|p| unsafe { CStr::from_ptr(p.key) } == key)
+        self.0.iter().any(|p| unsafe { is(p, key) })
     }
 
     /// Whether this is asked for as a number.
@@ -210,9 +265,31 @@ impl<'a> Answers<'a> {
         self.find(key).is_some_and(|p| matches!(p.data_type, INTEGER | UNSIGNED_INTEGER))
     }
 
+    /// How much room there is for the bytes of this name, if they are asked for.
+    pub fn room(&mut self, key: &CStr) -> Option<usize> {
+        self.find(key).map(|p| p.data_size)
+    }
+
     /// Answers with an integer, if asked.
     pub fn int(&mut self, key: &CStr, value: i64) -> Result<()> {
         let Some(p) = self.find(key) else { return Ok(()) };
+        if matches!(p.data_type, INTEGER | UNSIGNED_INTEGER) && !p.data.is_null() && value >= 0 {
+            match (p.data_size, i32::try_from(value)) {
+                (8, _) => {
+                    // SAFETY: room for an integer of this size.
+                    unsafe { p.data.cast::<i64>().write_unaligned(value) };
+                    p.return_size = 8;
+                    return Ok(());
+                }
+                (4, Ok(value)) => {
+                    // SAFETY: as above.
+                    unsafe { p.data.cast::<i32>().write_unaligned(value) };
+                    p.return_size = 4;
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
         if p.data_type == INTEGER || value >= 0 {
             let fill = if value < 0 { 0xff } else { 0 };
             let signed = p.data_type == INTEGER;
@@ -265,6 +342,16 @@ impl<'a> Answers<'a> {
     pub fn octets(&mut self, key: &CStr, value: &[u8]) -> Result<()> {
         let Some(p) = self.find(key) else { return Ok(()) };
         write(p, key, OCTET_STRING, value)
+    }
+
+    /// Answers with a new key, if asked. The caller passes no size: the room is as long as the cipher's
+    /// keys are (`EVP_CIPHER_CTX_rand_key`).
+    pub fn new_key(&mut self, key: &CStr, value: &[u8]) -> Result<()> {
+        let Some(p) = self.find(key).filter(|p| !p.data.is_null()) else { return Ok(()) };
+        p.return_size = value.len();
+        // SAFETY: see above.
+        unsafe { ptr::copy_nonoverlapping(value.as_ptr(), p.data.cast(), value.len()) };
+        Ok(())
     }
 
     /// Answers with bytes of an operation, if asked, also by pointer: OpenSSL's manual pages say of

@@ -8,11 +8,12 @@ use std::{
 };
 
 use lookaside::{
-    Curve, Dh, Ec, EdCurve, Eddsa, Hash, Hkdf, Runtime, SetupError, Sm2, TlsPrf, Xdh, XdhCurve,
+    Auth, Curve, Dh, DigestSession, Ec, EdCurve, Eddsa, Hash, Hkdf, Runtime, SetupError, Sm2,
+    TlsPrf, Xdh, XdhCurve,
 };
 
 use crate::{
-    algorithms::Offer, entry::Core, error::Result, lane::Lanes, settings::Settings,
+    algorithms::Offer, entry::Core, error::Result, hash::list, lane::Lanes, settings::Settings,
     statistics::Tallies,
 };
 
@@ -54,15 +55,17 @@ pub struct Provider {
     sm2: OnceLock<Sm2>,
     tls_prf: Sessions<Hash, TlsPrf>,
     hkdf: Sessions<Hash, Hkdf>,
+    digests: [OnceLock<DigestSession>; list::SPECS.len()],
 }
 
 impl Provider {
     /// Starts the runtimes.
     pub fn new(core: Core, settings: Settings) -> Result<Arc<Provider>> {
         let tallies = Arc::new(Tallies::default());
+        let lanes = Lanes::start(&settings, &tallies)?;
         Ok(Arc::new(Provider {
-            offer: Offer::new(&settings),
-            lanes: Lanes::start(&settings, &tallies)?,
+            offer: Offer::new(&settings, &lanes),
+            lanes,
             core,
             settings,
             tallies,
@@ -73,6 +76,7 @@ impl Provider {
             sm2: OnceLock::new(),
             tls_prf: Sessions::new(),
             hkdf: Sessions::new(),
+            digests: [const { OnceLock::new() }; list::SPECS.len()],
         }))
     }
 
@@ -102,6 +106,18 @@ impl Provider {
     /// The session of Ed25519 or Ed448.
     pub fn eddsa(&self, curve: EdCurve) -> Result<Eddsa> {
         self.eddsa.find(curve, || self.prepare(|runtime| runtime.eddsa(curve)))
+    }
+
+    /// The session of a digest.
+    #[inline]
+    pub fn digest(&self, spec: &list::Spec) -> Result<&DigestSession> {
+        let place = &self.digests[spec.index];
+        if let Some(session) = place.get() {
+            return Ok(session);
+        }
+        let plain = Auth::Plain(spec.hash);
+        let session = self.prepare(|runtime| runtime.digest(plain, &[], spec.len))?;
+        Ok(place.get_or_init(|| session))
     }
 
     /// The session of SM2.

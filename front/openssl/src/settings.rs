@@ -42,6 +42,9 @@ pub struct Settings {
     pub algorithms: Option<Vec<String>>,
     /// Which operations pause the job that they run in, by [`Op::index`].
     pub pausing: Vec<bool>,
+    /// The smallest piece of a symmetric operation, in bytes, that pauses; `None` for the measured
+    /// thresholds ([`crate::bulk::offload`]).
+    pub async_bytes: Option<usize>,
     /// The smallest RSA modulus, in bits, whose private operations pause.
     pub rsa_bits: u64,
     /// What to do when the ring is full.
@@ -53,14 +56,24 @@ pub struct Settings {
 }
 
 /// The names of the settings.
-pub const NAMES: [&str; 7] =
-    ["engines", "algorithms", "async", "async-rsa-bits", "policy", "depth", "statistics"];
+pub const NAMES: [&str; 8] = [
+    "engines",
+    "algorithms",
+    "async",
+    "async-bytes",
+    "async-rsa-bits",
+    "policy",
+    "depth",
+    "statistics",
+];
 
 /// Names that somebody may write instead.
-const NEAR_MISSES: [(&str, &str); 10] = [
+const NEAR_MISSES: [(&str, &str); 12] = [
     ("engine", "engines"),
     ("algorithm", "algorithms"),
     ("asynchronous", "async"),
+    ("async_bytes", "async-bytes"),
+    ("async-size", "async-bytes"),
     ("async_rsa_bits", "async-rsa-bits"),
     ("rsa-async-bits", "async-rsa-bits"),
     ("policies", "policy"),
@@ -75,7 +88,7 @@ const NEAR_MISSES: [(&str, &str); 10] = [
 /// the operation alone. README.md has the measurements. Key generation on a named curve or on
 /// X25519 is a multiplication of a fixed point, 12 to 25 µs alone: it pays in HAProxy only because
 /// the connection is about to pause for its next operation anyway.
-const PAUSING: [Op; 21] = [
+const PAUSING: [Op; 25] = [
     Op::RsaPrivate,
     Op::RsaGenerate,
     Op::DhGenerate,
@@ -97,6 +110,11 @@ const PAUSING: [Op; 21] = [
     Op::Sm2Verify,
     Op::Sm2Encrypt,
     Op::Sm2Decrypt,
+    // Of these, what gains by company, from a size on: `bulk/offload.rs`.
+    Op::Digest,
+    Op::Encrypt,
+    Op::Seal,
+    Op::Open,
 ];
 
 impl Default for Settings {
@@ -105,6 +123,7 @@ impl Default for Settings {
             engines: 0,
             algorithms: None,
             pausing: Op::ALL.iter().map(|op| PAUSING.contains(op)).collect(),
+            async_bytes: None,
             rsa_bits: 1024,
             policy: Policy::Wait,
             depth: 256,
@@ -155,6 +174,7 @@ impl Settings {
                 self.algorithms = Some(names);
             }
             "async" => self.pausing = pausing(value)?,
+            "async-bytes" => self.async_bytes = Some(number(0, u32::MAX.into())? as usize),
             "async-rsa-bits" => self.rsa_bits = number(512, 16_384)?,
             "policy" => {
                 self.policy = match value {
@@ -186,7 +206,7 @@ fn items(list: &str) -> impl Iterator<Item = &str> {
 
 /// A list of operations. `default` and `all` start it, `-name` takes one away.
 fn pausing(list: &str) -> Result<Vec<bool>> {
-    let ours = |op: &Op| op.service() == Service::Pke;
+    let ours = |op: &Op| matches!(op.service(), Service::Pke | Service::Sym);
     let mut pausing = vec![false; Op::ALL.len()];
     for item in items(list) {
         let (name, on) = match item.strip_prefix('-') {
@@ -242,6 +262,7 @@ mod tests {
             ("engines", "3"),
             ("algorithms", "rsa, EC"),
             ("async", "default -ec-verify"),
+            ("async-bytes", "512"),
             ("async-rsa-bits", "3072"),
             ("policy", "fallback"),
             ("depth", "8"),
@@ -250,6 +271,7 @@ mod tests {
         let settings = read(&all).unwrap();
         assert_eq!(settings.engines, 3);
         assert_eq!(settings.algorithms.unwrap(), ["RSA", "EC"]);
+        assert_eq!(settings.async_bytes, Some(512));
         assert!(settings.pausing[Op::EcSign.index()] && !settings.pausing[Op::EcVerify.index()]);
         assert_eq!((settings.rsa_bits, settings.policy), (3072, Policy::Fallback));
         assert_eq!((settings.depth, settings.statistics), (8, Report::File("/tmp/x".into())));

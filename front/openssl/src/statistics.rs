@@ -10,8 +10,11 @@ use std::{
 use lookaside::Op;
 
 use crate::{
+    bulk::list::{SPECS, Spec},
+    dispatch,
     error::Result,
     ffi::Param,
+    hash, mac,
     param::Answers,
     provider::Provider,
     settings::{Policy, Report},
@@ -48,9 +51,80 @@ pub struct Tally {
     pub errors: AtomicU64,
 }
 
+/// Counters of one algorithm that is used in bulk.
+#[derive(Default)]
+pub struct Bulk {
+    /// Pieces of texts.
+    pub pieces: AtomicU64,
+    /// Their bytes.
+    pub bytes: AtomicU64,
+    /// How many of them were submitted by jobs that paused.
+    pub paused: AtomicU64,
+}
+
+/// An algorithm with counters of its own.
+pub trait Tallied {
+    /// Its counters.
+    fn tally<'a>(&self, tallies: &'a Tallies) -> &'a Bulk;
+}
+
+impl Tallied for Spec {
+    fn tally<'a>(&self, tallies: &'a Tallies) -> &'a Bulk {
+        &tallies.bulk[self.index]
+    }
+}
+
+/// What one text has counted by itself: a counter that all threads share costs more than a short
+/// piece.
+#[derive(Clone, Default)]
+pub struct Count {
+    pieces: u32,
+    paused: u32,
+    bytes: u64,
+}
+
+/// So many pieces are counted apart.
+const APART: u32 = 256;
+
+impl Count {
+    /// Counts a piece.
+    #[inline]
+    pub fn add(&mut self, provider: &Provider, spec: &impl Tallied, bytes: usize) {
+        self.pieces += 1;
+        self.bytes += bytes as u64;
+        if self.pieces >= APART {
+            self.settle(provider, spec);
+        }
+    }
+
+    /// Says of the last piece that its job pauses.
+    pub fn pause(&mut self) {
+        self.paused += 1;
+    }
+
+    /// Adds what was counted to the provider's counters.
+    pub fn settle(&mut self, provider: &Provider, spec: &impl Tallied) {
+        if self.pieces + self.paused > 0 {
+            let Count { pieces, paused, bytes } = core::mem::take(self);
+            let bulk = spec.tally(&provider.tallies);
+            bulk.pieces.fetch_add(pieces.into(), Relaxed);
+            if paused > 0 {
+                bulk.paused.fetch_add(paused.into(), Relaxed);
+            }
+            bulk.bytes.fetch_add(bytes, Relaxed);
+        }
+    }
+}
+
 /// Counters of the provider.
 pub struct Tallies {
     ops: [Tally; Op::ALL.len()],
+    /// Ciphers, by their place in the list.
+    pub bulk: [Bulk; SPECS.len()],
+    /// Digests, likewise.
+    pub digests: [Bulk; hash::list::SPECS.len()],
+    /// MACs, likewise.
+    pub macs: [Bulk; mac::list::NAMES.len()],
     /// How often a job paused.
     pub pauses: AtomicU64,
     /// Operations whose job or wait context went away before they were done.
@@ -63,6 +137,9 @@ impl Default for Tallies {
     fn default() -> Tallies {
         Tallies {
             ops: core::array::from_fn(|_| Tally::default()),
+            bulk: core::array::from_fn(|_| Bulk::default()),
+            digests: core::array::from_fn(|_| Bulk::default()),
+            macs: core::array::from_fn(|_| Bulk::default()),
             pauses: AtomicU64::new(0),
             abandoned: AtomicU64::new(0),
             reported: AtomicBool::new(false),
@@ -113,6 +190,7 @@ pub fn answer(provider: &Provider, answers: &mut Answers) -> Result<()> {
 /// All counters as a table: per operation how it was run; per operation and device how many
 /// requests and batches there were, and how many batches of which size (powers of two).
 pub fn table(provider: &Provider) -> String {
+    dispatch::kept::settle();
     let mut text = String::new();
     let tallies = &provider.tallies;
     let _ = writeln!(
@@ -140,6 +218,19 @@ pub fn table(provider: &Provider) -> String {
                 row[2],
                 row[3],
                 row[4]
+            );
+        }
+    }
+    let ciphers = SPECS.iter().map(Spec::name).zip(&tallies.bulk);
+    let digests = hash::list::SPECS.iter().map(hash::list::Spec::name).zip(&tallies.digests);
+    let macs = mac::list::NAMES.into_iter().zip(&tallies.macs);
+    for (name, bulk) in ciphers.chain(digests).chain(macs) {
+        let [pieces, bytes, paused] =
+            [&bulk.pieces, &bulk.bytes, &bulk.paused].map(|c| c.load(Relaxed));
+        if pieces > 0 {
+            let _ = writeln!(
+                text,
+                "lookaside: {name}: {pieces} pieces, {bytes} bytes; {paused} of them asynchronous"
             );
         }
     }

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import bulk
 import check
 from check import Checks, Failed, Side, equal
 import openssl_conf
@@ -75,7 +76,16 @@ SERVED = {
     "asymcipher-algorithms": ["RSA", "SM2"],
     "key-exchange-algorithms": ["DH", "ECDH", "X25519", "X448"],
     "kdf-algorithms": ["TLS1-PRF", "HKDF"],
+    "cipher-algorithms": [*bulk.CIPHERS, "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "AES-128-CCM",
+                          "AES-192-CCM", "AES-256-CCM", "AES-128-XTS", "AES-256-XTS",
+                          "ChaCha20-Poly1305", "AES-128-CBC-HMAC-SHA1", "AES-256-CBC-HMAC-SHA1",
+                          "AES-128-CBC-HMAC-SHA256", "AES-256-CBC-HMAC-SHA256"],
+    "digest-algorithms": bulk.DIGESTS,
+    "mac-algorithms": ["HMAC", "CMAC", "GMAC", "POLY1305"],
 }
+
+
+PARTS = ["keys", "documents", "tls", "bulk", "speed"]
 
 
 class Programs:
@@ -123,7 +133,8 @@ class Programs:
         """The provider offers it."""
         lines = self.ours.ok("list", f"-{kind}").decode().splitlines()
         if not any(openssl_conf.NAME in line.split("@")[-1]
-                   and name in re.split(r"[{}, ]+", line.split("@")[0]) for line in lines):
+                   and name.lower() in re.split(r"[{}, ]+", line.split("@")[0].lower())
+                   for line in lines):
             raise Failed(f"no {name} @ {openssl_conf.NAME} in openssl list -{kind}")
 
     def generated(self, name: str) -> None:
@@ -275,6 +286,16 @@ class Programs:
         if ran.returncode or not counts or b"0" in counts or b"rror" in ran.stderr:
             raise Failed(self.ours.said(["speed", *options, algorithm], ran))
         return ", ".join(count.decode() for count in counts)
+
+    def speed_evp(self, algorithm: str, jobs: int) -> str:
+        """The same for what is measured in bytes."""
+        options = ["-async_jobs", str(jobs)] if jobs else []
+        ran = self.ours.run("speed", "-mr", "-seconds", "1", "-bytes", "16384", *options,
+                            "-evp", algorithm)
+        rates = re.findall(rb"^\+F:\d+:[^:]+:([\d.]+)", ran.stdout, re.MULTILINE)
+        if ran.returncode or not rates or float(rates[0]) <= 0 or b"rror" in ran.stderr:
+            raise Failed(self.ours.said(["speed", *options, "-evp", algorithm], ran))
+        return f"{float(rates[0]) / 1e9:.2f} GB/s"
 
 
 class Tls:
@@ -465,13 +486,15 @@ def main() -> int:
     a = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     a.add_argument("provider", nargs="?", default="", help="the module; empty: plain OpenSSL")
     a.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE")
-    a.add_argument("--only", choices=["keys", "documents", "tls", "speed"], action="append")
+    a.add_argument("--only", choices=PARTS, action="append")
     o = a.parse_args()
     module = Path(o.provider).resolve(strict=True) if o.provider else None
-    wanted = o.only or ["keys", "documents", "tls", "speed"]
+    wanted = o.only or PARTS
     checks = Checks()
     with check.folder() as path:
-        ours, plain = check.sides(Path(path), openssl_conf.Provider(module, o.setting))
+        statistics = Path(path) / "statistics" if module else None
+        settings = [*o.setting, f"statistics = {statistics}"]
+        ours, plain = check.sides(Path(path), openssl_conf.Provider(module, settings))
         p = Programs(Path(path), ours, plain, module is not None)
         if module:
             for kind, names in SERVED.items():
@@ -485,10 +508,17 @@ def main() -> int:
             document_checks(checks, p)
         if "tls" in wanted:
             tls_checks(checks, p)
+        if "bulk" in wanted:
+            b = bulk.Bulk(Path(path), ours, plain, statistics)
+            tls = Tls(p, "RSA-2048")
+            bulk.checks(checks, b, (tls.key, tls.crt))
         if "speed" in wanted:
             for algorithm in ("rsa2048", "ecdsap256", "ecdhx25519"):
                 for jobs in (0, 8):
                     checks.run(f"speed, {jobs} jobs: {algorithm}", p.speed, algorithm, jobs)
+            for algorithm in ("sha1", "sha3-256", "aes-128-cbc", "aes-128-gcm"):
+                for jobs in (0, 20):
+                    checks.run(f"speed -evp, {jobs} jobs: {algorithm}", p.speed_evp, algorithm, jobs)
     return checks.summary()
 
 

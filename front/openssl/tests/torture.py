@@ -13,6 +13,7 @@ handshakes, and over cut ones not more than those jobs.
 import argparse
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -22,6 +23,8 @@ from pathlib import Path
 
 import check
 from check import Checks, Failed
+import content
+import downloads
 import openssl_conf
 import servers
 
@@ -274,6 +277,43 @@ def prefork(t: Torture) -> str:
         server.stop()
 
 
+def download(t: Torture, kind: downloads.Kind) -> str:
+    """Right bytes, one connection after the other and several at a time, and the provider's counters
+    say that it encrypted them."""
+    counters = t.path / "statistics-download"
+    counters.unlink(missing_ok=True)
+    env = t.env
+    if t.module:
+        settings = [*t.o.setting, f"statistics = {counters}"]
+        env = openssl_conf.Provider(t.module, settings).environment(t.path / "download.cnf")
+    port = servers.free_port()
+    backend = servers.Server([sys.executable, content.__file__, port], dict(os.environ),
+                             {"": port}, t.path / "content.log")
+    server = servers.haproxy(t.path, "download", env, t.certificates, asynchronous=True,
+                             backend=port)
+    client = downloads.client_environment(openssl_conf.Provider(), t.path, kind)
+    total = 0
+    try:
+        for length, connections in ((1, 1), (16_384, 1), (20_000_000, 1), (3_000_001, 8)):
+            downloads.download(client, kind, server.ports["RSA-2048"], length, connections,
+                               content.digest(length))
+            total += length * connections
+    finally:
+        # In order, so that it prints the counters.
+        status = server.stop(signal.SIGUSR1)
+        backend.stop()
+    if status:
+        raise Failed(f"exit status {status}:\n{server.log.read_text()[-2000:]}")
+    if not t.module:
+        return f"{total} bytes"
+    text = counters.read_text()
+    for algorithm in kind.served:
+        found = re.search(rf"^lookaside: {algorithm}: \d+ pieces, (\d+) bytes", text, re.MULTILINE)
+        if not found or int(found.group(1)) < total:
+            raise Failed(f"{algorithm} did not serve {total} bytes:\n{text}")
+    return f"{total} bytes by {', '.join(kind.served)}"
+
+
 def main() -> int:
     """All checks; the exit status."""
     a = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
@@ -293,6 +333,8 @@ def main() -> int:
         checks.run("HAProxy, hardly any files", scarce, t)
         checks.run("HAProxy, SIGUSR2 reloads", reload, t, signal.SIGUSR2)
         checks.run("HAProxy, SIGHUP reloads", reload, t, signal.SIGHUP)
+        for kind in downloads.KINDS:
+            checks.run(f"HAProxy, downloads, {kind.name}", download, t, kind)
         checks.run("nginx, workers forked after the keys were read", prefork, t)
     return checks.summary()
 

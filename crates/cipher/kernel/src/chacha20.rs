@@ -28,7 +28,6 @@ mod queue;
 pub use aead::{Sealed, open, seal};
 
 /// One packet to encrypt or decrypt, which is the same.
-#[derive(Debug)]
 pub struct Packet<'a> {
     /// The key.
     pub key: &'a [u8; 32],
@@ -38,6 +37,13 @@ pub struct Packet<'a> {
     pub nonce: &'a [u8; 12],
     /// What to work on.
     pub text: Text<'a>,
+}
+
+impl std::fmt::Debug for Packet<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Key and text are secret.
+        f.debug_struct("Packet").field("len", &self.text.len()).finish_non_exhaustive()
+    }
 }
 
 /// Applies the key streams of `packets`, of any lengths, side by side.

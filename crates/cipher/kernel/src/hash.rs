@@ -94,12 +94,19 @@ pub const KECCAK_START: [u64; 25] = [0; 25];
 /// One message: its chaining value, and whole blocks to compress: first those of `parts[0]`, then
 /// those of `parts[1]` (the padded tail, usually). What is left of a part after its last whole block
 /// is ignored; debug builds panic on it. When a function here returns, the parts are empty.
-#[derive(Debug)]
 pub struct Message<'a, S> {
     /// The chaining value, replaced by the one after the blocks.
     pub state: &'a mut S,
     /// The blocks.
     pub parts: [&'a [u8]; 2],
+}
+
+impl<S> std::fmt::Debug for Message<'_, S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Under HMAC the chaining value is as good as the key.
+        let lens = self.parts.map(<[u8]>::len);
+        f.debug_struct("Message").field("lens", &lens).finish_non_exhaustive()
+    }
 }
 
 /// What [`lanes`] asks about.
@@ -170,10 +177,10 @@ macro_rules! serve {
         macro_rules! stage {
             ($floor:expr, $run:expr) => {
                 if left >= $floor {
-                    left = feed($messages, $block, $floor, &|states, data, blocks| {
+                    left = feed($messages, $block, $floor, &|states, blocks| {
                         // SAFETY: `feed` hands out the states and blocks of its messages, and the
                         // token in `$run` proves its instructions.
-                        unsafe { $run(states, data, blocks) }
+                        unsafe { $run(states, blocks) }
                     });
                 }
             };
@@ -183,24 +190,24 @@ macro_rules! serve {
         {
             use x86_64::$name as tiers;
             if let Some(token) = $cpu.avx512() {
-                $( stage!(17, |s, d, n| x86_64::$two(token, s, d, n)); )?
-                stage!(floors.avx512, |s, d, n| tiers::avx512(token, s, d, n $(, $more)?));
-                stage!(floors.avx512_256, |s, d, n| tiers::avx512_256(token, s, d, n $(, $more)?));
+                $( stage!(17, |s, b| x86_64::$two(token, s, b)); )?
+                stage!(floors.avx512, |s, b| tiers::avx512(token, s, b $(, $more)?));
+                stage!(floors.avx512_256, |s, b| tiers::avx512_256(token, s, b $(, $more)?));
             } else if let Some(token) = $cpu.avx2() {
-                stage!(floors.avx2, |s, d, n| tiers::avx2(token, s, d, n $(, $more)?));
+                stage!(floors.avx2, |s, b| tiers::avx2(token, s, b $(, $more)?));
             }
             $(
                 if let Some(token) = sha_ni::ShaNi::of($cpu) {
-                    stage!(2, |s, d, n| sha_ni::$sha_ni::<2>(token, s, d, n));
-                    stage!(1, |s, d, n| sha_ni::$sha_ni::<1>(token, s, d, n));
+                    stage!(2, |s, b| sha_ni::$sha_ni::<2>(token, s, b));
+                    stage!(1, |s, b| sha_ni::$sha_ni::<1>(token, s, b));
                 }
             )?
             if let Some(token) = $cpu.avx2() {
-                stage!(1, |s, d, n| tiers::one(token, s, d, n $(, $more)?));
+                stage!(1, |s, b| tiers::one(token, s, b $(, $more)?));
             }
         }
         let _ = ($cpu, floors);
-        stage!(1, |s, d, n| $name::run::<$word, 1>((), s, d, n $(, $more)?));
+        stage!(1, |s, b| $name::run::<$word, 1>((), s, b $(, $more)?));
         debug_assert_eq!(left, 0);
     };
 }

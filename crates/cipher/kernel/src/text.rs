@@ -1,7 +1,6 @@
 //! [`Text`]: where a cipher kernel reads and writes.
 
 /// What a cipher works on: bytes in place, or a source and a destination of equal length.
-#[derive(Debug)]
 pub enum Text<'a> {
     /// The result replaces the source.
     InPlace(&'a mut [u8]),
@@ -12,6 +11,13 @@ pub enum Text<'a> {
         /// The destination, at least as long.
         dst: &'a mut [u8],
     },
+}
+
+impl std::fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The bytes may be secret.
+        write!(f, "Text({} bytes)", self.len())
+    }
 }
 
 impl Text<'_> {

@@ -370,3 +370,17 @@ fn pieces_make_the_whole() {
         }
     }
 }
+
+/// Keys, texts and tags that a forger would like to know are not printed.
+#[test]
+fn debug_output_has_no_secrets() {
+    let (key, mut text) = ([171; 32], [172; 50]);
+    let packet = Packet { key: &key, counter: 0, nonce: &[0; 12], text: Text::InPlace(&mut text) };
+    let printed = format!("{packet:?}");
+    let text = Text::InPlace(&mut text);
+    let sealed = Sealed { key: &key, nonce: &[0; 12], aad: &[], text, tag: [173; 16] };
+    let printed = format!("{printed}{sealed:?}");
+    let message = Message { key: &key, data: &[172; 50], tag: [173; 16] };
+    let printed = format!("{printed}{message:?}");
+    assert!(["171", "172", "173"].iter().all(|byte| !printed.contains(byte)), "{printed}");
+}

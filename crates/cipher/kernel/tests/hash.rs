@@ -199,6 +199,22 @@ fn groups() {
     }
 }
 
+/// Messages of one length and different bytes, which take one run, before and between others.
+#[test]
+fn alike() {
+    let bytes = Random(5).bytes(300 + 50);
+    for (name, block, len) in DIGESTS {
+        for (first, more) in [(1, 0), (3, 2), (8, 1), (16, 0), (17, 5), (33, 0), (32, 9)] {
+            let inputs: Vec<&[u8]> = (0..first + more)
+                .map(|i| &bytes[i..][..if i < first { 290 } else { 10 * i % 300 }])
+                .collect();
+            check(name, block, len, &inputs);
+            let inputs: Vec<&[u8]> = inputs.into_iter().rev().collect();
+            check(name, block, len, &inputs);
+        }
+    }
+}
+
 /// HMAC's calls: a chaining value of the caller's, one block in the first part only or in the
 /// second only, and messages without a block, which stay as they are.
 #[test]

@@ -131,7 +131,7 @@ impl Key {
             }
             Expanded::Ccm(aes) => {
                 let computed = self.ccm(aes, Direction::Open, iv, aad, text)?;
-                crate::library::aws_lc::equal(&computed[..self.tag_len], tag)
+                crate::library::aws_lc::equal(&computed[..tag.len()], tag)
             }
         };
         if equal { Ok(()) } else { Err(Error::AuthFailed) }
@@ -248,7 +248,7 @@ impl Key {
             state => {
                 let mut computed = [0; 16];
                 self.tag(state, &mut computed[..self.tag_len])?;
-                crate::library::aws_lc::equal(&computed[..self.tag_len], tag)
+                crate::library::aws_lc::equal(&computed[..tag.len()], tag)
             }
         };
         if equal { Ok(()) } else { Err(Error::AuthFailed) }

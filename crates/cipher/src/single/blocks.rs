@@ -45,7 +45,10 @@ impl Des {
         Des { few, many, least: 8 * des::lanes(cpu) / LEAST }
     }
 
+    // None of these is inlined: the lanes take tens of KB of the stack, which nobody else should.
+
     /// ECB; whole blocks.
+    #[inline(never)]
     pub(crate) fn ecb(&self, cpu: &Cpu, direction: Direction, text: &mut Text<'_>) {
         let len = text.len();
         if len < self.least {
@@ -59,6 +62,7 @@ impl Des {
     }
 
     /// CBC; whole blocks. `iv` becomes the last block of ciphertext.
+    #[inline(never)]
     pub(crate) fn cbc(
         &self,
         cpu: &Cpu,
@@ -75,6 +79,7 @@ impl Des {
     }
 
     /// Counter mode with a counter of 64 bits, in pieces.
+    #[inline(never)]
     pub(crate) fn ctr(&self, cpu: &Cpu, counter: &mut Counter, text: &mut Text<'_>) {
         key_stream::<8>(counter, text, |next, mut text| {
             let Some(counter) = next.first_chunk_mut::<8>() else { return };

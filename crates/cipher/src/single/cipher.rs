@@ -45,34 +45,11 @@ pub(crate) enum State {
     /// ChaCha20.
     ChaCha20(ChaCha20),
     /// KASUMI F8.
-    Kasumi(F8),
+    Kasumi(kasumi::Stream),
     /// SNOW 3G.
     Snow3g(snow3g::Stream),
     /// ZUC.
     Zuc(zuc::Stream),
-}
-
-/// F8 in pieces. Its kernel works on whole packets: the key stream is made in advance, of twice the
-/// length each time.
-#[derive(Clone)]
-pub(crate) struct F8 {
-    iv: [u8; 8],
-    stream: Zeroizing<Vec<u8>>,
-    used: usize,
-}
-
-impl F8 {
-    fn process(&mut self, cpu: &Cpu, key: &kasumi::Key, text: &mut Text<'_>) {
-        let end = self.used + text.len();
-        if end > self.stream.len() {
-            let mut longer = Zeroizing::new(vec![0; end.max(2 * self.stream.len()).max(256)]);
-            let text = Text::InPlace(&mut longer);
-            kasumi::f8(cpu, &mut [kasumi::F8 { key, iv: self.iv, text, spare_bits: 0 }]);
-            self.stream = longer;
-        }
-        xor(text, &self.stream[self.used..end]);
-        self.used = end;
-    }
 }
 
 /// From this length on the kernel's sixteen blocks at once are quicker than AWS-LC's eight, which are
@@ -242,9 +219,9 @@ impl Key {
                 State::Counter(Counter { next, ..Counter::default() })
             }
             (Expanded::ChaCha20(_), _) => State::ChaCha20(ChaCha20::new(&block)),
-            (Expanded::Kasumi(_), _) => {
+            (Expanded::Kasumi(key), _) => {
                 let [iv @ .., _, _, _, _, _, _, _, _] = block;
-                State::Kasumi(F8 { iv, stream: Zeroizing::default(), used: 0 })
+                State::Kasumi(kasumi::Stream::new(&self.cpu, key, iv))
             }
             (Expanded::Snow3g(key), _) => State::Snow3g(snow3g::Stream::new(key, &block)),
             (Expanded::Zuc(key), _) => State::Zuc(zuc::Stream::new(key, &block)),
@@ -290,7 +267,10 @@ impl Key {
             }
             (Expanded::Sm4(key), _) => blocks::sm4_ecb(cpu, key, direction, text),
             (Expanded::ChaCha20(key), State::ChaCha20(state)) => state.process(cpu, key, text),
-            (Expanded::Kasumi(key), State::Kasumi(state)) => state.process(cpu, key, text),
+            (Expanded::Kasumi(_), State::Kasumi(state)) => {
+                let len = text.len();
+                state.apply(cpu, slice(text, 0, len));
+            }
             (Expanded::Snow3g(_), State::Snow3g(state)) => state.apply(text),
             (Expanded::Zuc(_), State::Zuc(state)) => state.apply(text),
             // `begin` makes no other pairs.

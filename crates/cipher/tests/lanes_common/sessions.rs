@@ -145,7 +145,7 @@ pub fn sessions(cpu: &Cpu) -> Vec<Session> {
     specs.into_iter().filter_map(|spec| Session::new(spec, cpu).ok()).collect()
 }
 
-pub(super) fn iv_len(spec: &Spec, random: &mut Random) -> usize {
+pub fn iv_len(spec: &Spec, random: &mut Random) -> usize {
     let of_cipher = |cipher: Cipher, random: &mut Random| match cipher {
         Cipher::Null | Cipher::Arc4 => 0,
         Cipher::AesEcb | Cipher::DesEcb | Cipher::TripleDesEcb | Cipher::Sm4Ecb => 0,
@@ -167,7 +167,7 @@ pub(super) fn iv_len(spec: &Spec, random: &mut Random) -> usize {
     }
 }
 
-pub(super) fn block(spec: &Spec) -> usize {
+pub fn block(spec: &Spec) -> usize {
     match spec {
         Spec::Cipher { cipher, .. } | Spec::Chain { cipher, .. } => match cipher {
             Cipher::AesEcb | Cipher::AesCbc | Cipher::Sm4Ecb | Cipher::Sm4Cbc => 16,
@@ -178,7 +178,7 @@ pub(super) fn block(spec: &Spec) -> usize {
     }
 }
 
-pub(super) fn tag_len(spec: &Spec) -> usize {
+pub fn tag_len(spec: &Spec) -> usize {
     match spec {
         Spec::Auth { tag_len, .. } | Spec::Aead { tag_len, .. } | Spec::Chain { tag_len, .. } => {
             *tag_len

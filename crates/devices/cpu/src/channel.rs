@@ -131,6 +131,7 @@ impl Channel for CpuChannel {
             self.symmetric = lookaside_cipher::Engine::new(&self.cpu);
             self.finished.extend(self.current.drain(..).map(|mut work| {
                 work.finish(Err(OpError::DeviceLost));
+                work.fail_packets();
                 work
             }));
         }

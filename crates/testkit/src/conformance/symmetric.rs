@@ -147,7 +147,7 @@ fn sealers(runtime: &Runtime) -> Vec<Sealer> {
         chain(Cipher::AesCbc, Auth::Hmac(Hash::Sha1), ChainOrder::CipherThenAuth),
         chain(Cipher::AesCbc, Auth::Hmac(Hash::Sha256), ChainOrder::CipherThenAuth),
         chain(Cipher::AesCtr, Auth::Hmac(Hash::Sha512), ChainOrder::AuthThenCipher),
-        //SM4        chain(Cipher::Sm4Ctr, Auth::Hmac(Hash::Sm3), ChainOrder::CipherThenAuth),
+        chain(Cipher::Sm4Ctr, Auth::Hmac(Hash::Sm3), ChainOrder::CipherThenAuth),
     ]
 }
 

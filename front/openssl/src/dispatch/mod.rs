@@ -5,10 +5,14 @@
 #![allow(unsafe_code)]
 
 pub mod cipher;
+pub mod digest;
 pub mod exchange;
 pub mod kdf;
+pub mod kept;
 pub mod keymgmt;
+pub mod mac;
 pub mod signature;
+pub mod symcipher;
 
 use core::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -80,6 +84,13 @@ impl<T> Object<T> {
     {
         let value = wall(|| self.value.clone());
         let copy = value.map(|value| Object { provider: self.provider.clone(), value });
+        copy.map_or(core::ptr::null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
+    }
+
+    /// A copy of it, made by this.
+    fn copy_by(&self, f: impl FnOnce(&T) -> Result<T>) -> *mut c_void {
+        let copy = guard(&self.provider, || f(&self.value));
+        let copy = copy.map(|value| Object { provider: self.provider.clone(), value });
         copy.map_or(core::ptr::null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
     }
 

@@ -39,11 +39,15 @@
 //! pauses again whenever others have submitted since (and none of them is complete) pauses each
 //! operation twice for N from 2 to 7, and makes the same batches there.
 //!
+//! Pieces of texts (symmetric operations) are held until 32 of them have come, or a job is resumed as
+//! above; the 32nd runs all of them without a pause. Too few of a kind are given back to their jobs,
+//! which run them at once (`pieces.rs`).
+//!
 //! # Alone
 //!
 //! A job that is alone gains nothing from a pause. After four executions of one request alone,
 //! operations run at once as long as nothing is pending; every sixteenth is submitted all the
-//! same. When load rises, one of those meets another (while it waits, all others have their turn),
+//! same (of pieces of texts, every 64th). When load rises, one of those meets another (while it waits, all others have their turn),
 //! and pausing is back within sixteen operations. This is what keeps one connection's latency that
 //! of plain OpenSSL.
 //!
@@ -67,6 +71,8 @@
 
 mod fibre;
 mod fork;
+mod lent;
+mod pieces;
 mod pool;
 mod ring;
 mod stack;
@@ -80,7 +86,7 @@ use std::{
     time::Duration,
 };
 
-use lookaside::{Buf, Counters, Op, Prepared, Request, Response, Runtime, SetupError};
+use lookaside::{Buf, Counters, Op, OpError, Prepared, Request, Response, Runtime, SetupError};
 
 use crate::{
     error::{Reason, Result},
@@ -231,6 +237,38 @@ impl Lanes {
         answer
     }
 
+    /// Executes a piece of a text while the current job pauses, if as many as `fewest` come
+    /// together. Otherwise the response is [`OpError::Cancelled`], and the caller executes it.
+    pub fn run_piece(&self, request: Request, fewest: usize) -> Result<Response> {
+        let tally = self.tallies.of(request.op);
+        let response = match (Fibre::current(), &self.pool) {
+            (Some(fibre), None) => self.submit(&fibre, request, Some(fewest), tally),
+            (Some(fibre), Some(pool)) => self.hand_over(pool, &fibre, request, tally),
+            (None, _) => self.at_once(request, false),
+        };
+        match &response {
+            Ok(Response { result: Ok(_) | Err(OpError::Cancelled), .. }) => {}
+            _ => count(&tally.errors),
+        }
+        response
+    }
+
+    /// Runs what takes more of a stack than a job has, at once.
+    pub fn with_deep_stack<R>(&self, f: impl FnOnce() -> R) -> Result<R> {
+        match Fibre::current() {
+            Some(_) => self.lane().on_stack(f),
+            None => Ok(f()),
+        }
+    }
+
+    /// Whether a piece of a text, of a session that runs side by side, is to pause the caller: asked
+    /// by who must copy it for that. If so, it goes to [`Lanes::run_piece`].
+    pub fn pauses(&self, op: Op) -> bool {
+        self.pausing[op.index()]
+            && Fibre::current().is_some()
+            && (self.pool.is_some() || !self.lane().skips_piece())
+    }
+
     fn execute(&self, request: Request, tally: &Tally) -> Result<Response> {
         let Some(fibre) = Fibre::current() else {
             count(&tally.synchronous);
@@ -241,7 +279,7 @@ impl Lanes {
             return self.at_once(request, true);
         }
         match &self.pool {
-            None => self.submit(&fibre, request, tally),
+            None => self.submit(&fibre, request, None, tally),
             Some(pool) => self.hand_over(pool, &fibre, request, tally),
         }
     }
@@ -285,7 +323,13 @@ impl Lanes {
     }
 
     /// With 0 engines: see the module's description.
-    fn submit(&self, fibre: &Fibre, mut request: Request, tally: &Tally) -> Result<Response> {
+    fn submit(
+        &self,
+        fibre: &Fibre,
+        mut request: Request,
+        fewest: Option<usize>,
+        tally: &Tally,
+    ) -> Result<Response> {
         let mut attached = None;
         let mut flushed = false;
         let ticket = loop {
@@ -293,8 +337,12 @@ impl Lanes {
                 attached = fibre.attach(true);
                 attached.is_some()
             };
-            request = match self.lane().submit(request, ready)? {
+            request = match self.lane().submit(request, fewest, ready)? {
                 Submission::Done(ticket) => break ticket,
+                Submission::Complete(response) => {
+                    count(&tally.asynchronous);
+                    return Ok(response);
+                }
                 Submission::Lone(request) => {
                     count(&tally.direct);
                     return self.at_once(request, true);
@@ -351,6 +399,7 @@ impl Lanes {
             return self.at_once(request, true);
         };
         count(&tally.asynchronous);
-        pool.run(request, &attached, &self.tallies)
+        let call = self.lane().on_stack(|| pool.call(request))?;
+        pool.run(call, &attached, &self.tallies)
     }
 }

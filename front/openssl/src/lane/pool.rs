@@ -65,10 +65,16 @@ impl Pool {
         self.in_flight.load(Relaxed) >= self.depth
     }
 
-    /// Executes a request for the current job, which pauses meanwhile.
+    /// Submits a request. In a forked child the first one sets up a runtime, which takes more of a
+    /// stack than a job has.
+    pub(super) fn call(&self, request: Request) -> Call {
+        self.handle.call(request)
+    }
+
+    /// Awaits the response for the current job, which pauses meanwhile.
     pub(super) fn run(
         &self,
-        request: Request,
+        call: Call,
         attached: &Attached,
         tallies: &Tallies,
     ) -> Result<Response> {
@@ -76,7 +82,7 @@ impl Pool {
         self.in_flight.fetch_add(1, Relaxed);
         let running = Arc::new(Running {
             generation: fork::generation(),
-            call: Mutex::new(Some(self.handle.call(request))),
+            call: Mutex::new(Some(call)),
             in_flight: self.in_flight.clone(),
         });
         // The stack of a job that is never resumed is never unwound: what is on it holds nothing.

@@ -8,7 +8,11 @@ use std::{
 
 use lookaside::{Instance, InstanceConfig, Request, Response, Runtime};
 
-use super::{fork, stack::Stack};
+use super::{
+    fork,
+    pieces::{self, Held},
+    stack::Stack,
+};
 use crate::{
     error::{Error, Reason, Result},
     statistics::{Tallies, count},
@@ -21,8 +25,29 @@ const BATCH: usize = 8;
 const LONE_AFTER: u32 = 4;
 
 /// Of so many operations of a lone connection, one is submitted all the same, to see whether it is
-/// alone still.
+/// alone still. Pieces of texts may be as short as the pause, and a probe costs each job that it meets
+/// one: the interval doubles up to four times, as long as there are too few.
 const LONE_PROBE: u32 = 16;
+const PIECE_PROBE: u32 = 64;
+
+/// What is known of company: how many executions in a row found none, and how many operations were
+/// not submitted since the last that was.
+#[derive(Default)]
+pub(super) struct Company {
+    lone: u32,
+    skipped: u32,
+}
+
+impl Company {
+    fn skips(&self, probe: u32) -> bool {
+        self.lone >= LONE_AFTER && self.skipped + 1 < probe
+    }
+
+    /// An execution did or did not find enough.
+    pub(super) fn found(&mut self, enough: bool) {
+        self.lone = if enough { 0 } else { self.lone.saturating_add(1) };
+    }
+}
 
 /// So often a job that others are expected to join pauses again.
 const PATIENCE: u32 = 2;
@@ -50,26 +75,26 @@ pub(super) struct Lane {
     state: Mutex<State>,
 }
 
-struct State {
+pub(super) struct State {
     runtime: Weak<Runtime>,
     depth: usize,
     /// For operations that run at once.
     single: Option<Instance>,
     /// For operations of jobs.
-    ring: Option<Instance>,
+    pub(super) ring: Option<Instance>,
     stack: Option<Stack>,
     places: Vec<Place>,
     free: Vec<u32>,
     /// Submitted and not executed.
-    pending: usize,
+    pub(super) pending: usize,
     /// Executed, and their jobs have not been resumed since.
     ready: usize,
     /// How many have been submitted, ever.
     submissions: u64,
-    /// How many executions in a row found one request alone.
-    lone: u32,
-    /// How many operations of a lone connection were not submitted, since the last that was.
-    skipped: u32,
+    company: Company,
+    /// Pieces of texts that are submitted and not in the ring yet.
+    pub(super) held: Vec<Held>,
+    pub(super) company_of_pieces: Company,
     /// Keeps the lane after the end of its thread, for jobs that another thread resumes.
     kept: Option<Arc<Lane>>,
 }
@@ -103,6 +128,8 @@ impl Drop for Ticket {
 pub(super) enum Submission {
     /// It is in the ring.
     Done(Ticket),
+    /// It was, and its batch was full.
+    Complete(Response),
     /// Its connection is alone: it is to run at once.
     Lone(Request),
     /// The ring is full.
@@ -125,8 +152,9 @@ impl Lane {
             pending: 0,
             ready: 0,
             submissions: 0,
-            lone: 0,
-            skipped: 0,
+            company: Company::default(),
+            held: Vec::new(),
+            company_of_pieces: Company::default(),
             kept: None,
         };
         Arc::new(Lane {
@@ -166,15 +194,29 @@ impl Lane {
         on_stack(&mut self.lock().stack, f)
     }
 
-    /// Submits a request, if the job is `ready` to pause.
+    /// Whether the lane's few connections are to run their next piece at once. Where not, it is
+    /// submitted next.
+    pub(super) fn skips_piece(&self) -> bool {
+        let mut state = self.lock();
+        let alone = state.is_empty();
+        let company = &mut state.company_of_pieces;
+        let doubled = company.lone.saturating_sub(LONE_AFTER).min(4);
+        let skips = alone && company.skips(PIECE_PROBE << doubled);
+        company.skipped += u32::from(skips);
+        skips
+    }
+
+    /// Submits a request, if the job is `ready` to pause. `fewest`: of a piece of a text, how many
+    /// side by side are quicker than one after the other.
     pub(super) fn submit(
         self: &Arc<Self>,
         request: Request,
-        ready: impl FnOnce() -> bool,
+        fewest: Option<usize>,
+        mut ready: impl FnMut() -> bool,
     ) -> Result<Submission> {
         let mut state = self.lock();
-        if state.pending == 0 && state.lone >= LONE_AFTER && state.skipped + 1 < LONE_PROBE {
-            state.skipped += 1;
+        if fewest.is_none() && state.is_empty() && state.company.skips(LONE_PROBE) {
+            state.company.skipped += 1;
             return Ok(Submission::Lone(request));
         }
         let depth = state.depth;
@@ -183,25 +225,39 @@ impl Lane {
             Some(ring) => ring.free(),
             None => on_stack(stack, || open(ring, runtime, depth).map(|ring| ring.free()))??,
         };
-        if free == 0 {
+        if free <= state.held.len() {
             // Jobs that are never resumed must not keep others out: nobody else would execute.
             if state.places.iter().any(|place| matches!(place.slot, Slot::Waiting)) {
                 return Ok(Submission::Full(request));
             }
             state.execute(false)?;
         }
-        if !ready() {
+        // The last of a batch of pieces does not pause, and so must not get ready to.
+        let last = fewest.is_some() && state.held.len() + 1 >= pieces::BATCH;
+        if !last && !ready() {
             return Ok(Submission::Unready(request));
         }
         let claim = state.claim();
         let request = request.tag(u64::from(claim.place));
-        if let Some(Err(full)) = state.ring.as_mut().map(|ring| ring.push(request)) {
-            state.free(claim.place);
-            return Ok(Submission::Full(full.0));
-        }
-        state.skipped = 0;
-        state.pending += 1;
         state.submissions += 1;
+        if let Some(fewest) = fewest {
+            state.company_of_pieces.skipped = 0;
+            state.held.push(Held { request, fewest });
+            if last {
+                state.execute(true)?;
+                if let Some(response) = state.take(claim)? {
+                    return Ok(Submission::Complete(response));
+                }
+                return Err(Reason::DeviceFailed.into());
+            }
+        } else {
+            if let Some(Err(full)) = state.ring.as_mut().map(|ring| ring.push(request)) {
+                state.free(claim.place);
+                return Ok(Submission::Full(full.0));
+            }
+            state.company.skipped = 0;
+            state.pending += 1;
+        }
         drop(state);
         Ok(Submission::Done(Ticket { lane: self.clone(), claim }))
     }
@@ -294,6 +350,11 @@ fn run(instance: &mut Instance, request: Request) -> Result<Response> {
 }
 
 impl State {
+    /// Whether nothing is submitted.
+    fn is_empty(&self) -> bool {
+        self.pending == 0 && self.held.is_empty()
+    }
+
     fn claim(&mut self) -> Claim {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(Place { serial: 0, slot: Slot::Free });
@@ -340,9 +401,14 @@ impl State {
         }
         match core::mem::replace(&mut place.slot, Slot::Free) {
             Slot::Waiting => {
-                // It is executed with the next batch, and its response dropped.
+                // It is executed with the next batch, and its response dropped; or not at all.
                 place.slot = Slot::Abandoned;
                 count(&tallies.abandoned);
+                let held = self.held.len();
+                self.held.retain(|piece| piece.request.tag != u64::from(claim.place));
+                if self.held.len() < held {
+                    self.free(claim.place);
+                }
             }
             Slot::Done(_) => {
                 self.ready -= 1;
@@ -369,7 +435,7 @@ impl State {
         if let Some(response) = self.take(claim)? {
             return Ok(Some(response));
         }
-        if self.pending >= BATCH {
+        if self.pending >= BATCH || self.held.len() >= pieces::BATCH {
             self.execute(true)?;
             if let Some(response) = self.take(claim)? {
                 return Ok(Some(response));
@@ -385,6 +451,8 @@ impl State {
 
     /// Executes all full batches, or everything.
     fn execute(&mut self, full: bool) -> Result<()> {
+        let pieces = self.release_pieces(full);
+        let full = full && !pieces;
         let Some(ring) = &mut self.ring else { return Ok(()) };
         let mut responses = Vec::with_capacity(self.pending);
         on_stack(&mut self.stack, || {
@@ -404,24 +472,25 @@ impl State {
                 }
             }
         })?;
-        if responses.len() == 1 && !full {
-            self.lone = self.lone.saturating_add(1);
-        } else if !responses.is_empty() {
-            self.lone = 0;
+        if !pieces && !responses.is_empty() {
+            self.company.found(responses.len() > 1 || full);
         }
         self.pending -= responses.len();
-        for response in responses {
-            let index = response.tag as usize;
-            let place = &mut self.places[index];
-            match core::mem::replace(&mut place.slot, Slot::Free) {
-                Slot::Waiting => {
-                    place.slot = Slot::Done(response);
-                    self.ready += 1;
-                }
-                // Nobody wants it: the buffers are overwritten when dropped.
-                _ => self.free.push(index as u32),
-            }
-        }
+        responses.into_iter().for_each(|response| self.done(response));
         Ok(())
+    }
+
+    /// Keeps a response for its job.
+    pub(super) fn done(&mut self, response: Response) {
+        let index = response.tag as usize;
+        let place = &mut self.places[index];
+        match core::mem::replace(&mut place.slot, Slot::Free) {
+            Slot::Waiting => {
+                place.slot = Slot::Done(response);
+                self.ready += 1;
+            }
+            // Nobody wants it: the buffers are overwritten when dropped.
+            _ => self.free.push(index as u32),
+        }
     }
 }

@@ -8,6 +8,10 @@ use std::{
     sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
+pub mod cipher;
+pub mod digest;
+pub mod task;
+
 pub type Ptr = *mut c_void;
 
 #[repr(C)]
@@ -220,6 +224,28 @@ impl Lib {
             OSSL_PROVIDER_unload(provider);
         }
         value
+    }
+
+    /// The table of everything that the provider has counted.
+    pub fn statistics(&self) -> String {
+        let mut text = vec![0u8; 1 << 16];
+        unsafe {
+            let provider = OSSL_PROVIDER_load(self.0, c"lookaside".as_ptr());
+            let mut params = [
+                Param {
+                    key: c"statistics".as_ptr(),
+                    data_type: 4,
+                    data: text.as_mut_ptr().cast(),
+                    data_size: text.len(),
+                    return_size: usize::MAX,
+                },
+                END,
+            ];
+            assert_eq!(OSSL_PROVIDER_get_params(provider, params.as_mut_ptr()), 1);
+            text.truncate(params[0].return_size);
+            OSSL_PROVIDER_unload(provider);
+        }
+        String::from_utf8(text).unwrap()
     }
 
     /// A new key: an algorithm, then settings by name.

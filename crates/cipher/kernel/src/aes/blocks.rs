@@ -24,12 +24,12 @@ pub(super) trait Blocks: Copy {
     /// # Safety
     /// [`Blocks::LEN`] bytes are writable.
     unsafe fn store(self, dst: *mut u8);
-    /// The first `len` bytes, less than a block; the others are 0.
+    /// The first `len` bytes, less than a register; the others are 0.
     ///
     /// # Safety
     /// That many bytes are readable.
     unsafe fn load_part(src: *const u8, len: usize) -> Self;
-    /// Stores the first `len` bytes, less than a block.
+    /// Stores the first `len` bytes, less than a register.
     ///
     /// # Safety
     /// That many bytes are writable.
@@ -55,8 +55,6 @@ pub(super) trait Blocks: Copy {
 
     /// The first block.
     fn first(self) -> __m128i;
-    /// The last block.
-    fn last(self) -> __m128i;
 
     /// Counters: numbers of 128 bits, `first` and what follows. Their low 64 bits do not wrap around.
     fn counters(first: u128) -> Self;
@@ -223,11 +221,6 @@ impl Blocks for __m128i {
     }
 
     #[inline(always)]
-    fn last(self) -> __m128i {
-        self
-    }
-
-    #[inline(always)]
     fn counters(first: u128) -> Self {
         // By registers: a load of what was just stored in two halves would wait for it.
         // SAFETY: as above.
@@ -292,13 +285,43 @@ impl Blocks for __m512i {
     #[inline(always)]
     unsafe fn load_part(src: *const u8, len: usize) -> Self {
         // SAFETY: as above: bytes that the mask leaves out are not touched.
-        unsafe { _mm512_maskz_loadu_epi8((1 << len) - 1, src.cast()) }
+        unsafe {
+            let whole = match len / BLOCK {
+                0 => _mm512_setzero_si512(),
+                1 => _mm512_zextsi128_si512(_mm_loadu_si128(src.cast())),
+                2 => _mm512_zextsi256_si512(_mm256_loadu_si256(src.cast())),
+                _ => _mm512_inserti32x4::<2>(
+                    _mm512_zextsi256_si512(_mm256_loadu_si256(src.cast())),
+                    _mm_loadu_si128(src.add(2 * BLOCK).cast()),
+                ),
+            };
+            if len.is_multiple_of(BLOCK) {
+                return whole;
+            }
+            let rest = u64::MAX << (len / BLOCK * BLOCK) & ((1 << len) - 1);
+            _mm512_mask_loadu_epi8(whole, rest, src.cast())
+        }
     }
 
     #[inline(always)]
     unsafe fn store_part(self, dst: *mut u8, len: usize) {
         // SAFETY: as above: bytes that the mask leaves out are not touched.
-        unsafe { _mm512_mask_storeu_epi8(dst.cast(), (1 << len) - 1, self) }
+        unsafe {
+            match len / BLOCK {
+                0 => {}
+                1 => _mm_storeu_si128(dst.cast(), self.first()),
+                2 => _mm256_storeu_si256(dst.cast(), _mm512_castsi512_si256(self)),
+                _ => {
+                    _mm256_storeu_si256(dst.cast(), _mm512_castsi512_si256(self));
+                    let third = _mm512_extracti32x4_epi32::<2>(self);
+                    _mm_storeu_si128(dst.add(2 * BLOCK).cast(), third);
+                }
+            }
+            if !len.is_multiple_of(BLOCK) {
+                let rest = u64::MAX << (len / BLOCK * BLOCK) & ((1 << len) - 1);
+                _mm512_mask_storeu_epi8(dst.cast(), rest, self);
+            }
+        }
     }
 
     #[inline(always)]
@@ -353,12 +376,6 @@ impl Blocks for __m512i {
     fn first(self) -> __m128i {
         // SAFETY: as above.
         unsafe { _mm512_castsi512_si128(self) }
-    }
-
-    #[inline(always)]
-    fn last(self) -> __m128i {
-        // SAFETY: as above.
-        unsafe { _mm512_extracti32x4_epi32::<3>(self) }
     }
 
     #[inline(always)]

@@ -1,9 +1,9 @@
 //! ECB, CBC decryption and CTR: blocks that do not depend on each other's results.
 //!
 //! A text is worked on in groups of eight registers; what remains in one group of four, of two, of
-//! one, which overlap, because none waits for another's result. One to three blocks at the end have
-//! registers of their own: a masked read of more than there is could touch what was just written
-//! beside it, and would wait for that.
+//! one, which overlap, because none waits for another's result. What fills no register goes through
+//! the rounds as one more, but block by block from and to memory: a masked access of a whole register
+//! would wait for what was just written beside the text.
 
 use core::arch::x86_64::{__m128i, __m512i};
 
@@ -11,8 +11,7 @@ use super::blocks::{Blocks, cipher};
 use super::{BLOCK, Schedule};
 
 /// Calls `$group::<V, N>` with each group of a text of `$len` bytes at `$src` and `$dst`, and moves
-/// these on. What is left is less than a register. After `last`: the same for less than four blocks, of
-/// which less than one is left.
+/// these on. What is left is less than a register.
 macro_rules! groups {
     ($V:ty, $src:ident, $dst:ident, $len:ident, $group:ident $(<$encrypt:ident>)? ($($argument:expr),*)) => {
         while $len >= 8 * <$V>::LEN {
@@ -26,14 +25,6 @@ macro_rules! groups {
         }
         if $len >= <$V>::LEN {
             groups!(@one $V, 1, $src, $dst, $len, $group $(<$encrypt>)? ($($argument),*));
-        }
-    };
-    (last $src:ident, $dst:ident, $len:ident, $group:ident $(<$encrypt:ident>)? ($($argument:expr),*)) => {
-        if $len >= 2 * BLOCK {
-            groups!(@one __m128i, 2, $src, $dst, $len, $group $(<$encrypt>)? ($($argument),*));
-        }
-        if $len >= BLOCK {
-            groups!(@one __m128i, 1, $src, $dst, $len, $group $(<$encrypt>)? ($($argument),*));
         }
     };
     (@one $V:ty, $n:literal, $src:ident, $dst:ident, $len:ident, $group:ident $(<$encrypt:ident>)? ($($argument:expr),*)) => {
@@ -97,10 +88,18 @@ unsafe fn ecb<V: Blocks, const ENCRYPT: bool>(
     mut len: usize,
 ) {
     groups!(V, src, dst, len, ecb_group<ENCRYPT>(schedule));
-    if V::BLOCKS > 1 {
-        groups!(last src, dst, len, ecb_group<ENCRYPT>(schedule));
+    if V::BLOCKS > 1 && len == BLOCK {
+        // One block alone is what masks of headers are made of.
+        // SAFETY: so many bytes are left.
+        unsafe { ecb_group::<__m128i, 1, ENCRYPT>(schedule, src, dst) };
+    } else if V::BLOCKS > 1 && len > 0 {
+        // SAFETY: so many bytes are left.
+        let mut state = [unsafe { V::load_part(src, len) }];
+        cipher::<V, 1, ENCRYPT>(schedule, &mut state);
+        // SAFETY: as above.
+        unsafe { state[0].store_part(dst, len) };
     }
-    debug_assert!(len == 0, "whole blocks; left at {src:p}, {dst:p}");
+    debug_assert!(V::BLOCKS > 1 || len == 0, "whole blocks");
 }
 
 #[inline(always)]
@@ -139,11 +138,15 @@ unsafe fn decrypt_cbc<V: Blocks>(
     // SAFETY: there is a last block.
     *iv = unsafe { src.wrapping_add(len - BLOCK).cast::<[u8; BLOCK]>().read() };
     groups!(V, src, dst, len, cbc_decrypt_group(schedule, &mut before));
-    if V::BLOCKS > 1 {
-        let mut before = before.last();
-        groups!(last src, dst, len, cbc_decrypt_group(schedule, &mut before));
+    if V::BLOCKS > 1 && len > 0 {
+        // SAFETY: so many bytes are left.
+        let ciphertext = unsafe { V::load_part(src, len) };
+        let mut state = [ciphertext];
+        cipher::<V, 1, false>(schedule, &mut state);
+        // SAFETY: as above.
+        unsafe { state[0].xor(ciphertext.shift_in(before)).store_part(dst, len) };
     }
-    debug_assert!(len == 0, "whole blocks; left at {src:p}, {dst:p}");
+    debug_assert!(V::BLOCKS > 1 || len == 0, "whole blocks");
 }
 
 /// `N` registers of counters, byte by byte as the mode has them, and the next one.
@@ -186,13 +189,8 @@ unsafe fn count<V: Blocks>(
 ) {
     let mut next = V::counters(counter);
     groups!(V, src, dst, len, ctr_group(schedule, &mut next));
-    let mut next = next.first();
-    if V::BLOCKS > 1 {
-        groups!(last src, dst, len, ctr_group(schedule, &mut next));
-    }
     if len > 0 {
-        // Partial loads and stores are those of the wider register, if they are better.
-        let mut state = [V::repeat(next.swap_bytes())];
+        let mut state: [V; 1] = counters(&mut next);
         cipher::<V, 1, true>(schedule, &mut state);
         // SAFETY: so many bytes are left.
         unsafe { state[0].xor(V::load_part(src, len)).store_part(dst, len) };

@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 
 use lookaside_simd::Avx512;
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Room};
 
 /// Sixteen lanes of 32 bits.
 #[derive(Clone, Copy)]
@@ -53,6 +53,10 @@ macro_rules! bits {
         fn little_endian(self) -> Self {
             self
         }
+        #[inline(always)]
+        fn settled(self) -> Self {
+            proved!(Self(settled(self.0)))
+        }
     };
 }
 
@@ -69,6 +73,10 @@ impl Lanes<16> for Words32 {
     /// transposed for itself.
     #[inline(always)]
     unsafe fn load8(token: Avx512, from: &[*const u8; 16], at: usize, words: usize) -> [Self; 8] {
+        if matches!(words, 4 | 5) {
+            // SAFETY: the caller's.
+            return unsafe { load_few(token, from, at, words) };
+        }
         let mut rows = [Self::splat(token, 0); 8];
         for i in 0..8 {
             // SAFETY: by the caller, `words` words can be read; the mask leaves the others alone.
@@ -82,7 +90,42 @@ impl Lanes<16> for Words32 {
     }
 
     #[inline(always)]
+    unsafe fn copy_ahead(room: &mut Room, from: &[*const u8; 16], at: usize, lane: usize) {
+        let to = room.as_mut_ptr().wrapping_add(lane % 4 * 64 + lane / 4 * 16);
+        for quarter in 0..4 {
+            // SAFETY: by the caller, 64 bytes can be read; the room has 256 for each quarter.
+            unsafe {
+                let words = _mm_loadu_si128(from[lane].add(at + 16 * quarter).cast());
+                _mm_store_si128(to.add(256 * quarter).cast(), words);
+            }
+        }
+    }
+
+    /// Within each quarter, a vector's 128-bit elements are transposed for themselves.
+    #[inline(always)]
+    unsafe fn ahead(token: Avx512, room: &Room, _: &[*const u8; 16], _: usize) -> [Self; 16] {
+        let mut words = [Self::splat(token, 0); 16];
+        for quarter in 0..4 {
+            let mut r = [words[0]; 4];
+            for (i, row) in r.iter_mut().enumerate() {
+                // SAFETY: the room has 1024 bytes, and the caller has filled it.
+                let loaded =
+                    unsafe { _mm512_load_si512(room.as_ptr().add(256 * quarter + 64 * i).cast()) };
+                *row = Self(loaded).big_endian();
+            }
+            for (i, word) in transpose4(r).into_iter().enumerate() {
+                words[4 * quarter + i] = word;
+            }
+        }
+        words
+    }
+
+    #[inline(always)]
     unsafe fn store8(to: &[*mut u8; 16], at: usize, words: usize, vectors: [Self; 8]) {
+        if matches!(words, 4 | 5) {
+            // SAFETY: the caller's.
+            return unsafe { store_few(to, at, words, vectors) };
+        }
         let rows = transpose32(vectors);
         let mask = mask(words);
         for i in 0..8 {
@@ -172,6 +215,21 @@ impl Lanes<8> for Words64 {
     bits!();
 }
 
+/// [`Lanes::settled`].
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn settled(mut vector: __m512i) -> __m512i {
+    // SAFETY: the text is a comment.
+    unsafe {
+        core::arch::asm!(
+            "/* {} */",
+            inlateout(zmm_reg) vector,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    vector
+}
+
 /// The lowest `words` of eight.
 #[inline(always)]
 fn mask(words: usize) -> __mmask8 {
@@ -184,6 +242,95 @@ fn mask(words: usize) -> __mmask8 {
 unsafe fn half(from: *const u8, words: usize) -> __m256i {
     // SAFETY: the caller's; the mask leaves the other words alone.
     unsafe { _mm256_maskz_loadu_epi32(mask(words), from.cast()) }
+}
+
+/// Transposes four rows of four 32-bit words, in every quarter; it is its own inverse.
+#[inline(always)]
+fn transpose4(r: [Words32; 4]) -> [Words32; 4] {
+    proved!({
+        let t = [
+            _mm512_unpacklo_epi32(r[0].0, r[1].0),
+            _mm512_unpackhi_epi32(r[0].0, r[1].0),
+            _mm512_unpacklo_epi32(r[2].0, r[3].0),
+            _mm512_unpackhi_epi32(r[2].0, r[3].0),
+        ];
+        [
+            Words32(_mm512_unpacklo_epi64(t[0], t[2])),
+            Words32(_mm512_unpackhi_epi64(t[0], t[2])),
+            Words32(_mm512_unpacklo_epi64(t[1], t[3])),
+            Words32(_mm512_unpackhi_epi64(t[1], t[3])),
+        ]
+    })
+}
+
+/// The first four words, and the fifth if there is one: states of five words are usually written, and
+/// read again, as 16 bytes and 4. Another load than such would wait until they are in the cache.
+///
+/// # Safety
+/// `words`, 4 or 5, can be read.
+#[inline(always)]
+unsafe fn load_few(token: Avx512, from: &[*const u8; 16], at: usize, words: usize) -> [Words32; 8] {
+    let mut rows = [Words32::splat(token, 0); 4];
+    let mut fifth = rows[0];
+    // SAFETY: the caller's; the token proves the tier.
+    unsafe {
+        let four = |lane: usize| _mm_loadu_si128(from[lane].add(at).cast());
+        let word = |lane: usize| from[lane].add(at + 16).cast::<i32>().read_unaligned();
+        for (i, row) in rows.iter_mut().enumerate() {
+            let low = _mm512_castsi128_si512(four(i));
+            let low = _mm512_inserti32x4::<1>(low, four(i + 4));
+            let low = _mm512_inserti32x4::<2>(low, four(i + 8));
+            *row = Words32(_mm512_inserti32x4::<3>(low, four(i + 12)));
+        }
+        if words > 4 {
+            fifth = Words32(_mm512_set_epi32(
+                word(15),
+                word(14),
+                word(13),
+                word(12),
+                word(11),
+                word(10),
+                word(9),
+                word(8),
+                word(7),
+                word(6),
+                word(5),
+                word(4),
+                word(3),
+                word(2),
+                word(1),
+                word(0),
+            ));
+        }
+    }
+    let [a, b, c, d] = transpose4(rows);
+    let zero = Words32::splat(token, 0);
+    [a, b, c, d, fifth, zero, zero, zero]
+}
+
+/// The way back of [`load_few`].
+///
+/// # Safety
+/// `words`, 4 or 5, can be written.
+#[inline(always)]
+unsafe fn store_few(to: &[*mut u8; 16], at: usize, words: usize, v: [Words32; 8]) {
+    let rows = transpose4([v[0], v[1], v[2], v[3]]);
+    // SAFETY: the caller's; the vectors prove the tier.
+    unsafe {
+        for (i, row) in rows.into_iter().enumerate() {
+            let store = |lane: usize, four| _mm_storeu_si128(to[lane].add(at).cast(), four);
+            store(i, _mm512_castsi512_si128(row.0));
+            store(i + 4, _mm512_extracti32x4_epi32::<1>(row.0));
+            store(i + 8, _mm512_extracti32x4_epi32::<2>(row.0));
+            store(i + 12, _mm512_extracti32x4_epi32::<3>(row.0));
+        }
+        if words > 4 {
+            let fifth: [i32; 16] = std::mem::transmute(v[4].0);
+            for (lane, word) in fifth.into_iter().enumerate() {
+                to[lane].add(at + 16).cast::<i32>().write_unaligned(word);
+            }
+        }
+    }
 }
 
 /// Transposes eight rows of eight 32-bit words, in both halves; it is its own inverse.

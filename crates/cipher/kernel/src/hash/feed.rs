@@ -4,8 +4,31 @@ use std::ptr;
 
 use super::Message;
 
-/// Compresses `blocks` blocks of every lane: states, blocks, how many.
-pub(super) type Run<'a, const L: usize> = &'a dyn Fn(&[*mut u8; L], &[*const u8; L], usize);
+/// Compresses blocks of every lane, into its state.
+pub(super) type Run<'a, const L: usize> = &'a dyn Fn(&[*mut u8; L], &Blocks<L>);
+
+/// What a run compresses: of every lane as many blocks at one place, and then at another.
+pub(super) struct Blocks<const L: usize> {
+    data: [[*const u8; L]; 2],
+    count: [usize; 2],
+}
+
+impl<const L: usize> Blocks<L> {
+    /// How many of each lane.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.count[0] + self.count[1]
+    }
+
+    /// Where each lane's block number `block` is: so many blocks after these pointers.
+    #[inline(always)]
+    pub(super) fn at(&self, block: usize) -> (&[*const u8; L], usize) {
+        match block.checked_sub(self.count[0]) {
+            None => (&self.data[0], block),
+            Some(block) => (&self.data[1], block),
+        }
+    }
+}
 
 /// Messages that are put in order at a time: there is no allocation here.
 const GROUP: usize = 64;
@@ -23,6 +46,8 @@ pub(super) fn feed<W: Copy + Default, const N: usize, const L: usize>(
     floor: usize,
     run: Run<'_, L>,
 ) -> usize {
+    let done = alike(messages, block, floor.max(1), run);
+    let messages = &mut messages[done..];
     if messages.len() < floor {
         return messages.len();
     }
@@ -30,23 +55,31 @@ pub(super) fn feed<W: Copy + Default, const N: usize, const L: usize>(
     let mut unused = [W::default(); N];
     // Lanes 0 to `busy` work.
     let mut states = [ptr::from_mut(&mut unused).cast::<u8>(); L];
-    let mut data = [ptr::null(); L];
+    let mut source = Blocks { data: [[ptr::null(); L]; 2], count: [0; 2] };
     let mut lanes = [Lane { message: 0, part: 0, left: 0 }; L];
     let mut busy = 0;
     while busy < L {
         let Some(message) = queue.next(messages, block) else { break };
-        start(message, messages, block, &mut states[busy], &mut data[busy], &mut lanes[busy]);
+        start(
+            message,
+            messages,
+            block,
+            &mut states[busy],
+            &mut source.data[0][busy],
+            &mut lanes[busy],
+        );
         busy += 1;
     }
     while busy >= floor.max(1) {
         let blocks = lanes[..busy].iter().map(|lane| lane.left).min().unwrap_or(0);
         for lane in busy..L {
-            data[lane] = data[0];
+            source.data[0][lane] = source.data[0][0];
         }
-        run(&states, &data, blocks);
+        source.count[0] = blocks;
+        run(&states, &source);
         for at in (0..busy).rev() {
             let lane = &mut lanes[at];
-            data[at] = data[at].wrapping_add(blocks * block);
+            source.data[0][at] = source.data[0][at].wrapping_add(blocks * block);
             lane.left -= blocks;
             if lane.left > 0 {
                 continue;
@@ -54,17 +87,17 @@ pub(super) fn feed<W: Copy + Default, const N: usize, const L: usize>(
             let parts = &mut messages[lane.message].parts;
             if lane.part == 0 && parts[1].len() >= block {
                 *lane = Lane { part: 1, left: parts[1].len() / block, ..*lane };
-                data[at] = parts[1].as_ptr();
+                source.data[0][at] = parts[1].as_ptr();
                 continue;
             }
             *parts = [&[]; 2];
             if let Some(message) = queue.next(messages, block) {
-                start(message, messages, block, &mut states[at], &mut data[at], lane);
+                start(message, messages, block, &mut states[at], &mut source.data[0][at], lane);
                 continue;
             }
             busy -= 1;
             lanes[at] = lanes[busy];
-            data[at] = data[busy];
+            source.data[0][at] = source.data[0][busy];
             states[at] = states[busy];
             states[busy] = ptr::from_mut(&mut unused).cast();
         }
@@ -78,6 +111,46 @@ pub(super) fn feed<W: Copy + Default, const N: usize, const L: usize>(
         }
     }
     busy
+}
+
+/// Compresses messages from the first on, `L` at a time or what is left but at least `floor`, while
+/// those of a run are alike: equally many blocks in each part. Returns how many are done. That is
+/// the most frequent case, and both parts take one run.
+fn alike<W: Copy + Default, const N: usize, const L: usize>(
+    messages: &mut [Message<'_, [W; N]>],
+    block: usize,
+    floor: usize,
+    run: Run<'_, L>,
+) -> usize {
+    let blocks = |message: &Message<'_, [W; N]>| message.parts.map(|part| part.len() / block);
+    let mut unused = [W::default(); N];
+    let mut done = 0;
+    loop {
+        while messages.get(done).is_some_and(|message| blocks(message) == [0; 2]) {
+            messages[done].parts = [&[]; 2];
+            done += 1;
+        }
+        let lanes = L.min(messages.len() - done);
+        let group = &mut messages[done..][..lanes];
+        if lanes < floor || group.iter().any(|message| blocks(message) != blocks(&group[0])) {
+            return done;
+        }
+        let count = blocks(&group[0]);
+        let first = group[0].parts.map(<[u8]>::as_ptr);
+        let mut states = [ptr::from_mut(&mut unused).cast::<u8>(); L];
+        let mut data = first.map(|first| [first; L]);
+        for (lane, message) in group.iter_mut().enumerate() {
+            debug_assert!(
+                message.parts.iter().all(|part| part.len().is_multiple_of(block)),
+                "whole blocks"
+            );
+            states[lane] = ptr::from_mut(&mut *message.state).cast();
+            (data[0][lane], data[1][lane]) = (message.parts[0].as_ptr(), message.parts[1].as_ptr());
+            message.parts = [&[]; 2];
+        }
+        run(&states, &Blocks { data, count });
+        done += lanes;
+    }
 }
 
 /// What a lane works on.

@@ -1,5 +1,6 @@
 //! Absorption into Keccak-f[1600] (FIPS 202), `L` messages side by side.
 
+use super::feed::Blocks;
 use super::lanes::{Lanes, readable};
 
 /// Round constants (FIPS 202, section 3.2.5).
@@ -31,8 +32,7 @@ const OFFSETS: [u32; 25] = [
 pub(super) unsafe fn run<V: Lanes<L, Word = u64>, const L: usize>(
     token: V::Token,
     states: &[*mut u8; L],
-    data: &[*const u8; L],
-    blocks: usize,
+    blocks: &Blocks<L>,
     words: usize,
 ) {
     let mut s = [V::splat(token, 0); 25];
@@ -53,7 +53,8 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u64>, const L: usize>(
         } };
     }
     by_eight!(25, load);
-    for block in 0..blocks {
+    for block in 0..blocks.len() {
+        let (data, block) = blocks.at(block);
         macro_rules! absorb {
             ($first:literal, $words:expr, $($i:literal)*) => { {
                 let at = 8 * (words * block + $first);

@@ -1,5 +1,7 @@
 //! [`Lanes`]: what the compression functions are written over, and its portable form of one lane.
 
+use std::mem::MaybeUninit;
+
 /// `L` words, one of each message, and what the compression functions do with them. The portable
 /// form has one lane and is a word.
 ///
@@ -25,6 +27,32 @@ pub(super) trait Lanes<const L: usize>: Copy {
         words: usize,
     ) -> [Self; 8];
 
+    /// Copies the block of 64 bytes at byte `at` of one lane to the room, for [`ahead`](Lanes::ahead)
+    /// of the next block. Lanes that gain nothing by it leave the room alone.
+    ///
+    /// # Safety
+    /// The block can be read.
+    #[inline(always)]
+    unsafe fn copy_ahead(room: &mut Room, from: &[*const u8; L], at: usize, lane: usize) {
+        let _ = (room, from, at, lane);
+    }
+
+    /// Sixteen big-endian words at byte `at` of each of `from`: by way of the room.
+    ///
+    /// # Safety
+    /// They can be read, and [`copy_ahead`](Lanes::copy_ahead) has copied all of them.
+    #[inline(always)]
+    unsafe fn ahead(
+        token: Self::Token,
+        room: &Room,
+        from: &[*const u8; L],
+        at: usize,
+    ) -> [Self; 16] {
+        let _ = room;
+        // SAFETY: by the caller, sixteen words are there.
+        unsafe { big_endian16(token, from, at) }
+    }
+
     /// The way back of [`load8`](Lanes::load8).
     ///
     /// # Safety
@@ -37,6 +65,12 @@ pub(super) trait Lanes<const L: usize>: Copy {
     fn little_endian(self) -> Self;
 
     fn add(self, other: Self) -> Self;
+    /// The same words, of which the compiler knows nothing: it leaves what was added up to here
+    /// together, and does not make what comes last wait for all the rest.
+    #[inline(always)]
+    fn settled(self) -> Self {
+        self
+    }
     fn xor(self, other: Self) -> Self;
     fn rotate_left(self, bits: u32) -> Self;
     fn shift_right(self, bits: u32) -> Self;
@@ -70,6 +104,54 @@ pub(super) unsafe fn load16<V: Lanes<L>, const L: usize>(
         low[0], low[1], low[2], low[3], low[4], low[5], low[6], low[7], high[0], high[1], high[2],
         high[3], high[4], high[5], high[6], high[7],
     ]
+}
+
+/// The same of big-endian words.
+///
+/// # Safety
+/// They can be read.
+#[inline(always)]
+pub(super) unsafe fn big_endian16<V: Lanes<L>, const L: usize>(
+    token: V::Token,
+    from: &[*const u8; L],
+    at: usize,
+) -> [V; 16] {
+    // SAFETY: the caller's.
+    let mut words = unsafe { load16::<V, L>(token, from, at) };
+    for word in &mut words {
+        *word = word.big_endian();
+    }
+    words
+}
+
+/// Room for the next block of each of sixteen messages: 16 bytes each of the messages `i`, `i + 4`,
+/// `i + 8`, `i + 12` side by side, which one load takes up.
+///
+/// Sixteen lanes keep both vector ports busy with nothing but arithmetic. Loads and stores have
+/// ports of their own: what they arrange during a block's rounds spares shuffles before the next.
+#[repr(align(64))]
+pub(super) struct Room(MaybeUninit<[u8; 1024]>);
+
+impl Room {
+    pub(super) fn new() -> Room {
+        Room(MaybeUninit::uninit())
+    }
+
+    /// The same room, which the compiler no longer takes for registers: it would turn the copies
+    /// into shuffles.
+    pub(super) fn settled(&mut self) -> &mut Room {
+        std::hint::black_box(self)
+    }
+
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
+    pub(super) fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
+    pub(super) fn as_ptr(&self) -> *const u8 {
+        self.0.as_ptr().cast()
+    }
 }
 
 /// Pointers to write at, as pointers to read from.

@@ -1,5 +1,6 @@
 //! MD5 compression (RFC 1321), `L` messages side by side.
 
+use super::feed::Blocks;
 use super::lanes::{Lanes, load16, readable};
 
 /// `floor(2^32 |sin(i + 1)|)` (RFC 1321, section 3.4).
@@ -16,18 +17,17 @@ static SINES: [u32; 64] = [
 ];
 
 /// # Safety
-/// The states can be read and written, 16 bytes each; `blocks` blocks of 64 bytes can be read at
-/// each of `data`.
+/// The states can be read and written, 16 bytes each; the blocks can be read, of 64 bytes.
 #[inline(always)]
 pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
     token: V::Token,
     states: &[*mut u8; L],
-    data: &[*const u8; L],
-    blocks: usize,
+    blocks: &Blocks<L>,
 ) {
     // SAFETY: by the caller.
     let mut s = unsafe { V::load8(token, readable(states), 0, 4) };
-    for block in 0..blocks {
+    for block in 0..blocks.len() {
+        let (data, block) = blocks.at(block);
         // SAFETY: by the caller.
         let mut w = unsafe { load16::<V, L>(token, data, 64 * block) };
         for word in &mut w {

@@ -1,25 +1,28 @@
 //! SHA-1 compression (FIPS 180-4, section 6.1), `L` messages side by side.
 
-use super::lanes::{Lanes, load16, readable};
+use super::feed::Blocks;
+use super::lanes::{Lanes, Room, big_endian16, readable};
 
 /// # Safety
-/// The states can be read and written, 20 bytes each; `blocks` blocks of 64 bytes can be read at
-/// each of `data`.
+/// The states can be read and written, 20 bytes each; the blocks can be read, of 64 bytes.
 #[inline(always)]
 pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
     token: V::Token,
     states: &[*mut u8; L],
-    data: &[*const u8; L],
-    blocks: usize,
+    blocks: &Blocks<L>,
 ) {
     // SAFETY: by the caller.
     let mut s = unsafe { V::load8(token, readable(states), 0, 5) };
-    for block in 0..blocks {
-        // SAFETY: by the caller.
-        let mut w = unsafe { load16::<V, L>(token, data, 64 * block) };
-        for word in &mut w {
-            *word = word.big_endian();
-        }
+    let last = match blocks.len() {
+        0 => return,
+        len => len - 1,
+    };
+    let mut room = Room::new();
+    let room = room.settled();
+    // SAFETY: by the caller.
+    let mut w = unsafe { big_endian16::<V, L>(token, blocks.at(0).0, 0) };
+    for block in 0..=last {
+        let (data, next) = blocks.at(last.min(block + 1));
         let start = s;
         macro_rules! rounds {
             ($function:expr, $constant:literal, $($i:literal)*) => { $( {
@@ -29,12 +32,16 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
                 const C: usize = (E + 3) % 5;
                 const D: usize = (E + 4) % 5;
                 const W: usize = $i % 16;
+                if $i < L {
+                    // SAFETY: by the caller.
+                    unsafe { V::copy_ahead(room, data, 64 * next, $i) };
+                }
                 if $i >= 16 {
                     let mixed = V::xor3(w[(W + 13) % 16], w[(W + 8) % 16], w[(W + 2) % 16]);
                     w[W] = w[W].xor(mixed).rotate_left(1);
                 }
                 let sum = s[E].add(w[W].add(V::splat(token, $constant)));
-                let sum = sum.add($function(s[B], s[C], s[D]));
+                let sum = sum.add($function(s[B], s[C], s[D])).settled();
                 s[E] = sum.add(s[A].rotate_left(5));
                 s[B] = s[B].rotate_left(30);
             } )* };
@@ -48,6 +55,10 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
             60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79);
         for i in 0..5 {
             s[i] = s[i].add(start[i]);
+        }
+        if block < last {
+            // SAFETY: by the caller; each lane was copied above.
+            w = unsafe { V::ahead(token, room, data, 64 * next) };
         }
     }
     // SAFETY: by the caller.

@@ -1,6 +1,7 @@
 //! SHA-256 compression (FIPS 180-4, section 6.2), `L` messages side by side.
 
-use super::lanes::{Lanes, load16, readable};
+use super::feed::Blocks;
+use super::lanes::{Lanes, Room, big_endian16, readable};
 
 /// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
 #[rustfmt::skip]
@@ -16,23 +17,25 @@ pub(super) static ROOTS: [u32; 64] = [
 ];
 
 /// # Safety
-/// The states can be read and written, 32 bytes each; `blocks` blocks of 64 bytes can be read at
-/// each of `data`.
+/// The states can be read and written, 32 bytes each; the blocks can be read, of 64 bytes.
 #[inline(always)]
 pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
     token: V::Token,
     states: &[*mut u8; L],
-    data: &[*const u8; L],
-    blocks: usize,
+    blocks: &Blocks<L>,
 ) {
     // SAFETY: by the caller.
     let mut s = unsafe { V::load8(token, readable(states), 0, 8) };
-    for block in 0..blocks {
-        // SAFETY: by the caller.
-        let mut w = unsafe { load16::<V, L>(token, data, 64 * block) };
-        for word in &mut w {
-            *word = word.big_endian();
-        }
+    let last = match blocks.len() {
+        0 => return,
+        len => len - 1,
+    };
+    let mut room = Room::new();
+    let room = room.settled();
+    // SAFETY: by the caller.
+    let mut w = unsafe { big_endian16::<V, L>(token, blocks.at(0).0, 0) };
+    for block in 0..=last {
+        let (data, next) = blocks.at(last.min(block + 1));
         let start = s;
         // Round `16 pass + i`. With `$more`, w[i] then becomes the word of the round 16 later.
         macro_rules! rounds {
@@ -40,6 +43,10 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
                 const A: usize = (16 - $i) % 8;
                 const D: usize = (A + 3) % 8;
                 const H: usize = (A + 7) % 8;
+                if $pass == 0 && $i < L {
+                    // SAFETY: by the caller.
+                    unsafe { V::copy_ahead(room, data, 64 * next, $i) };
+                }
                 let (e, f, g) = (s[(A + 4) % 8], s[(A + 5) % 8], s[(A + 6) % 8]);
                 let sum = s[H].add(w[$i].add(V::splat(token, ROOTS[16 * $pass + $i])));
                 let sum = sum.add(V::select(e, f, g)).add(sums(e, [6, 11, 25]));
@@ -53,12 +60,17 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
                 }
             } )* };
         }
-        for pass in 0..3 {
+        rounds!(0, true, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+        for pass in 1..3 {
             rounds!(pass, true, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
         }
         rounds!(3, false, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
         for i in 0..8 {
             s[i] = s[i].add(start[i]);
+        }
+        if block < last {
+            // SAFETY: by the caller; each lane was copied above.
+            w = unsafe { V::ahead(token, room, data, 64 * next) };
         }
     }
     // SAFETY: by the caller.

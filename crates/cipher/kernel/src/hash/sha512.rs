@@ -1,5 +1,6 @@
 //! SHA-512 compression (FIPS 180-4, section 6.4), `L` messages side by side.
 
+use super::feed::Blocks;
 use super::lanes::{Lanes, load16, readable};
 
 /// The first 64 bits of the fractional parts of the cube roots of the first 80 primes.
@@ -28,18 +29,17 @@ pub(super) static ROOTS: [u64; 80] = [
 ];
 
 /// # Safety
-/// The states can be read and written, 64 bytes each; `blocks` blocks of 128 bytes can be read at
-/// each of `data`.
+/// The states can be read and written, 64 bytes each; the blocks can be read, of 128 bytes.
 #[inline(always)]
 pub(super) unsafe fn run<V: Lanes<L, Word = u64>, const L: usize>(
     token: V::Token,
     states: &[*mut u8; L],
-    data: &[*const u8; L],
-    blocks: usize,
+    blocks: &Blocks<L>,
 ) {
     // SAFETY: by the caller.
     let mut s = unsafe { V::load8(token, readable(states), 0, 8) };
-    for block in 0..blocks {
+    for block in 0..blocks.len() {
+        let (data, block) = blocks.at(block);
         // SAFETY: by the caller.
         let mut w = unsafe { load16::<V, L>(token, data, 128 * block) };
         for word in &mut w {

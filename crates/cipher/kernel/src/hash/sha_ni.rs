@@ -11,6 +11,7 @@ use std::arch::x86_64::*;
 
 use lookaside_simd::Cpu;
 
+use super::feed::Blocks;
 use super::has_sha_ni;
 use super::sha256::ROOTS;
 
@@ -34,15 +35,9 @@ macro_rules! each {
 }
 
 /// # Safety
-/// The states can be read and written, 20 bytes each; `blocks` blocks of 64 bytes can be read at
-/// each of `data`.
+/// The states can be read and written, 20 bytes each; the blocks can be read, of 64 bytes.
 #[target_feature(enable = "sha,avx2")]
-pub(super) unsafe fn sha1<const K: usize>(
-    _: ShaNi,
-    states: &[*mut u8; K],
-    data: &[*const u8; K],
-    blocks: usize,
-) {
+pub(super) unsafe fn sha1<const K: usize>(_: ShaNi, states: &[*mut u8; K], blocks: &Blocks<K>) {
     let zero = _mm_setzero_si128();
     let reverse = _mm_set_epi64x(0x0001_0203_0405_0607, 0x0809_0a0b_0c0d_0e0f);
     // a to d from the highest word down, and e in the highest word.
@@ -55,7 +50,8 @@ pub(super) unsafe fn sha1<const K: usize>(
         abcd[k] = _mm_shuffle_epi32::<0x1b>(four);
         e[k] = _mm_set_epi32(fifth, 0, 0, 0);
     }
-    for block in 0..blocks {
+    for block in 0..blocks.len() {
+        let (data, block) = blocks.at(block);
         let (abcd_start, e_start) = (abcd, e);
         let mut before = abcd;
         let mut w = [[zero; K]; 4];
@@ -105,15 +101,9 @@ pub(super) unsafe fn sha1<const K: usize>(
 }
 
 /// # Safety
-/// The states can be read and written, 32 bytes each; `blocks` blocks of 64 bytes can be read at
-/// each of `data`.
+/// The states can be read and written, 32 bytes each; the blocks can be read, of 64 bytes.
 #[target_feature(enable = "sha,avx2")]
-pub(super) unsafe fn sha256<const K: usize>(
-    _: ShaNi,
-    states: &[*mut u8; K],
-    data: &[*const u8; K],
-    blocks: usize,
-) {
+pub(super) unsafe fn sha256<const K: usize>(_: ShaNi, states: &[*mut u8; K], blocks: &Blocks<K>) {
     let zero = _mm_setzero_si128();
     let swap = _mm_set_epi64x(0x0c0d_0e0f_0809_0a0b, 0x0405_0607_0001_0203);
     let (mut abef, mut cdgh) = ([zero; K], [zero; K]);
@@ -121,7 +111,8 @@ pub(super) unsafe fn sha256<const K: usize>(
         // SAFETY: by the caller, eight words are there.
         (abef[k], cdgh[k]) = unsafe { load_sha256(states[k]) };
     }
-    for block in 0..blocks {
+    for block in 0..blocks.len() {
+        let (data, block) = blocks.at(block);
         let (abef_start, cdgh_start) = (abef, cdgh);
         let mut w = [[zero; K]; 4];
         for (i, words) in w.iter_mut().enumerate() {

@@ -1,6 +1,7 @@
 //! SM3 compression (GB/T 32905-2016, section 5.3; ISO/IEC 10118-3), `L` messages side by side.
 
-use super::lanes::{Lanes, load16, readable};
+use super::feed::Blocks;
+use super::lanes::{Lanes, Room, big_endian16, readable};
 
 /// `T(j) <<< (j mod 32)`: what a round adds.
 static ADDENDS: [u32; 64] = {
@@ -15,23 +16,25 @@ static ADDENDS: [u32; 64] = {
 };
 
 /// # Safety
-/// The states can be read and written, 32 bytes each; `blocks` blocks of 64 bytes can be read at
-/// each of `data`.
+/// The states can be read and written, 32 bytes each; the blocks can be read, of 64 bytes.
 #[inline(always)]
 pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
     token: V::Token,
     states: &[*mut u8; L],
-    data: &[*const u8; L],
-    blocks: usize,
+    blocks: &Blocks<L>,
 ) {
     // SAFETY: by the caller.
     let mut s = unsafe { V::load8(token, readable(states), 0, 8) };
-    for block in 0..blocks {
-        // SAFETY: by the caller.
-        let mut w = unsafe { load16::<V, L>(token, data, 64 * block) };
-        for word in &mut w {
-            *word = word.big_endian();
-        }
+    let last = match blocks.len() {
+        0 => return,
+        len => len - 1,
+    };
+    let mut room = Room::new();
+    let room = room.settled();
+    // SAFETY: by the caller.
+    let mut w = unsafe { big_endian16::<V, L>(token, blocks.at(0).0, 0) };
+    for block in 0..=last {
+        let (data, next) = blocks.at(last.min(block + 1));
         let start = s;
         // Round `16 pass + i`, A to H at s[(4 - i) mod 4 ..] and s[4 + (4 - i) mod 4 ..]: the two
         // halves turn by one each round. From round 12 on, the word four rounds ahead is made
@@ -43,6 +46,10 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
                 const C: usize = (A + 2) % 4;
                 const D: usize = (A + 3) % 4;
                 const W: usize = ($i + 4) % 16;
+                if $pass == 0 && $i < L {
+                    // SAFETY: by the caller.
+                    unsafe { V::copy_ahead(room, data, 64 * next, $i) };
+                }
                 if $more {
                     let x = V::xor3(w[W], w[(W + 7) % 16], w[(W + 13) % 16].rotate_left(15));
                     let mixed = V::xor3(x, x.rotate_left(15), x.rotate_left(23));
@@ -68,6 +75,10 @@ pub(super) unsafe fn run<V: Lanes<L, Word = u32>, const L: usize>(
         }
         for i in 0..8 {
             s[i] = s[i].xor(start[i]);
+        }
+        if block < last {
+            // SAFETY: by the caller; each lane was copied above.
+            w = unsafe { V::ahead(token, room, data, 64 * next) };
         }
     }
     // SAFETY: by the caller.

@@ -2,6 +2,7 @@
 
 use lookaside_simd::{Avx2, Avx512};
 
+use super::feed::Blocks;
 use super::two::Two;
 use super::{avx2, avx512};
 
@@ -23,13 +24,12 @@ macro_rules! tiers {
             pub(in crate::hash) unsafe fn avx512(
                 token: Avx512,
                 states: &[*mut u8; $avx512],
-                data: &[*const u8; $avx512],
-                blocks: usize,
+                blocks: &Blocks<$avx512>,
                 $($more: usize,)?
             ) {
                 // SAFETY: the caller's.
                 unsafe {
-                    run::<avx512::$words, $avx512>(token, states, data, blocks $(, $more)?);
+                    run::<avx512::$words, $avx512>(token, states, blocks $(, $more)?);
                 }
             }
 
@@ -39,12 +39,11 @@ macro_rules! tiers {
             pub(in crate::hash) unsafe fn avx2(
                 token: Avx2,
                 states: &[*mut u8; $avx2],
-                data: &[*const u8; $avx2],
-                blocks: usize,
+                blocks: &Blocks<$avx2>,
                 $($more: usize,)?
             ) {
                 // SAFETY: the caller's.
-                unsafe { run::<avx2::$words<Avx2>, $avx2>(token, states, data, blocks $(, $more)?) }
+                unsafe { run::<avx2::$words<Avx2>, $avx2>(token, states, blocks $(, $more)?) }
             }
 
             /// # Safety
@@ -53,12 +52,11 @@ macro_rules! tiers {
             pub(in crate::hash) unsafe fn avx512_256(
                 token: Avx512,
                 states: &[*mut u8; $avx2],
-                data: &[*const u8; $avx2],
-                blocks: usize,
+                blocks: &Blocks<$avx2>,
                 $($more: usize,)?
             ) {
                 // SAFETY: the caller's.
-                unsafe { run::<avx2::$words<Avx512>, $avx2>(token, states, data, blocks $(, $more)?) }
+                unsafe { run::<avx2::$words<Avx512>, $avx2>(token, states, blocks $(, $more)?) }
             }
 
             /// # Safety
@@ -67,12 +65,11 @@ macro_rules! tiers {
             pub(in crate::hash) unsafe fn one(
                 _: Avx2,
                 states: &[*mut u8; 1],
-                data: &[*const u8; 1],
-                blocks: usize,
+                blocks: &Blocks<1>,
                 $($more: usize,)?
             ) {
                 // SAFETY: the caller's.
-                unsafe { run::<$word, 1>((), states, data, blocks $(, $more)?) }
+                unsafe { run::<$word, 1>((), states, blocks $(, $more)?) }
             }
         }
     )* };
@@ -92,14 +89,9 @@ tiers! {
 /// # Safety
 /// That of [`md5::run`](super::md5::run).
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) unsafe fn md5_two(
-    token: Avx512,
-    states: &[*mut u8; 32],
-    data: &[*const u8; 32],
-    blocks: usize,
-) {
+pub(super) unsafe fn md5_two(token: Avx512, states: &[*mut u8; 32], blocks: &Blocks<32>) {
     // SAFETY: the caller's.
-    unsafe { super::md5::run::<Two<avx512::Words32>, 32>(token, states, data, blocks) }
+    unsafe { super::md5::run::<Two<avx512::Words32>, 32>(token, states, blocks) }
 }
 
 #[cfg(test)]
@@ -149,8 +141,8 @@ mod tests {
                     let mut states = starts.clone();
                     messages(&mut states, &mut |messages| {
                         // SAFETY: `feed` hands out states and blocks, the token proves the tier.
-                        let left = feed(messages, $block, 1, &|s, d, n| unsafe {
-                            $run(token, s, d, n $(, $more)?)
+                        let left = feed(messages, $block, 1, &|s, b| unsafe {
+                            $run(token, s, b $(, $more)?)
                         });
                         assert_eq!(left, 0);
                     });

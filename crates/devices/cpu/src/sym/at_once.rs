@@ -2,10 +2,23 @@
 
 use std::{any::Any, sync::Arc};
 
-use lookaside_cipher::{Error, Packet, Session, Text};
+use lookaside_cipher::{Error, Packet, Session, Spec, Text};
 use lookaside_core::{Done, Immediate, Op, OpError, Running};
 
 use super::{done, iv, parts, size, words};
+
+/// Whether the operation is one of those that sessions of this kind have. Requests are asked by the
+/// scheduler; here nobody else asks.
+#[inline]
+fn has(spec: &Spec, op: Op) -> bool {
+    match spec {
+        Spec::Cipher { .. } => matches!(op, Op::Encrypt | Op::Decrypt),
+        Spec::Auth { .. } => matches!(op, Op::Digest | Op::Verify),
+        Spec::Aead { .. } | Spec::Chain { .. } | Spec::TlsCbc { .. } => {
+            matches!(op, Op::Seal | Op::Open)
+        }
+    }
+}
 
 /// A session's keys, at the caller's disposal.
 pub(super) struct AtOnce(pub(super) Arc<Session>);
@@ -18,6 +31,9 @@ impl Immediate for AtOnce {
         src: Option<&[u8]>,
         dst: &mut [u8],
     ) -> Result<Done, OpError> {
+        if !has(self.0.spec(), op) {
+            return Err(OpError::Unsupported);
+        }
         // A nonce that lies in the text is copied: the text may be written before it is read.
         let long = match (&packet.iv, src) {
             (lookaside_core::Iv::At(_), Some(src)) => Some(iv(&packet.iv, src)?.to_vec()),
@@ -47,21 +63,31 @@ impl Immediate for AtOnce {
     }
 
     fn start(&self, op: Op, iv: &[u8]) -> Result<Box<dyn Running>, OpError> {
+        if !has(self.0.spec(), op) {
+            return Err(OpError::Unsupported);
+        }
         let running = self.0.start(words::direction(op), iv);
         let running = running.map_err(words::error)?;
-        Ok(Box::new(CpuRunning { running, tag_len: self.0.tag_len() }))
+        Ok(Box::new(CpuRunning { running, session: self.0.clone() }))
+    }
+
+    fn side_by_side(&self) -> bool {
+        self.0.side_by_side()
     }
 }
 
 /// The service's running state, as core's.
 pub(super) struct CpuRunning {
     pub(super) running: lookaside_cipher::Running,
-    tag_len: usize,
+    session: Arc<Session>,
 }
 
 impl Running for CpuRunning {
     #[inline]
     fn restart(&mut self, op: Op, iv: &[u8]) -> Result<(), OpError> {
+        if !has(self.session.spec(), op) {
+            return Err(OpError::Unsupported);
+        }
         self.running.restart(words::direction(op), iv).map_err(words::error)
     }
 
@@ -86,11 +112,12 @@ impl Running for CpuRunning {
 
     #[inline]
     fn finish(&mut self, tag: &mut [u8]) -> Result<usize, OpError> {
-        let tag = tag.get_mut(..self.tag_len).ok_or(OpError::DstTooSmall)?;
+        let len = self.session.tag_len();
+        let tag = tag.get_mut(..len).ok_or(OpError::DstTooSmall)?;
         if !tag.is_empty() {
             self.running.finish(tag).map_err(words::error)?;
         }
-        Ok(self.tag_len)
+        Ok(len)
     }
 
     #[inline]
@@ -99,7 +126,7 @@ impl Running for CpuRunning {
     }
 
     fn duplicate(&self) -> Box<dyn Running> {
-        Box::new(CpuRunning { running: self.running.clone(), tag_len: self.tag_len })
+        Box::new(CpuRunning { running: self.running.clone(), session: self.session.clone() })
     }
 
     fn as_any(&mut self) -> &mut dyn Any {

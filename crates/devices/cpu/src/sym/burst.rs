@@ -2,7 +2,8 @@
 //!
 //! Either source and destination are lists with a segment for each packet, or all packets lie in one
 //! piece of memory. Then side by side needs a slice of the destination for each: the piece is cut
-//! between the packets, which must not overlap.
+//! between the packets. Those that lie otherwise (backwards, between each other's parts) run one after
+//! the other behind the rest.
 
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ use lookaside_core::{Buf, Carried, Done, Iv, OpError, Request, Work};
 
 use super::{LANES, PerPacket, Pieces, done, iv, parts, size, words};
 
-const OVERLAP: OpError =
-    OpError::BadInput { what: "packets of a burst overlap, or lie outside the destination" };
+/// What [`cut`] and [`apart`] answer for a packet that they leave to be run by itself.
+const OVERLAP: OpError = OpError::BadInput { what: "not apart from the packets before it" };
 
 /// A packet's result, as core has it.
 type Answer = Result<u32, OpError>;
@@ -132,30 +133,34 @@ fn in_one_piece(
     packets: &mut [lookaside_core::Packet],
     mut text: Text<'_>,
 ) {
-    if session.side_by_side() {
-        return match text {
-            Text::InPlace(dst) => cut(engine, session, direction, packets, dst),
-            Text::Apart { src, dst } => apart(engine, session, direction, packets, src, dst),
-        };
+    if !session.side_by_side() {
+        return in_turn(engine, session, direction, packets.iter_mut(), text);
     }
-    in_turn(engine, session, direction, packets, &mut text);
+    match &mut text {
+        Text::InPlace(dst) => cut(engine, session, direction, packets, dst),
+        Text::Apart { src, dst } => apart(engine, session, direction, packets, src, dst),
+    }
+    let mut left = packets.iter_mut().filter(|packet| packet.result == Err(OVERLAP)).peekable();
+    if left.peek().is_some() {
+        in_turn(engine, session, direction, left, text);
+    }
 }
 
-/// All packets in one piece of memory, one after the other: each has all of it.
+/// One after the other: each has all of the memory.
 // A function of its own: in a large one its loop would keep less in registers.
 #[inline(never)]
-fn in_turn(
+fn in_turn<'p>(
     engine: &mut Engine,
     session: &Session,
     direction: Direction,
-    packets: &mut [lookaside_core::Packet],
-    text: &mut Text<'_>,
+    packets: impl Iterator<Item = &'p mut lookaside_core::Packet>,
+    mut text: Text<'_>,
 ) {
-    let src = match text {
+    let src = match &text {
         Text::InPlace(_) => None,
         Text::Apart { src, .. } => Some(*src),
     };
-    let turns = packets.iter_mut().filter_map(|packet| {
+    let turns = packets.filter_map(|packet| {
         let parts = parts(packet);
         let lookaside_core::Packet { iv: given, result, .. } = packet;
         match src.map_or_else(|| here(given), |src| iv(given, src)) {
@@ -166,7 +171,7 @@ fn in_turn(
             }
         }
     });
-    engine.run_in_turn(session, direction, text, turns);
+    engine.run_in_turn(session, direction, &mut text, turns);
 }
 
 /// What of a session says how far its packets reach.

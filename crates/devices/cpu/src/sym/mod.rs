@@ -75,7 +75,7 @@ impl Pieces {
     fn of(src: &Buf, dst: &mut Buf) -> Pieces {
         let scattered = dst.as_mut_slice().is_none() && dst.is_writable();
         Pieces {
-            src: src.as_slice().is_none().then(|| gather(src)),
+            src: (src.as_slice().is_none() && !src.is_empty()).then(|| gather(src)),
             dst: scattered.then(|| gather(dst)),
         }
     }

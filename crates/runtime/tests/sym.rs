@@ -1,0 +1,205 @@
+//! Symmetric sessions: what every form of a request promises.
+
+use lookaside::{
+    Aead, Auth, Buf, Carried, Cipher, Hash, Op, OpError, Packet, Request, Response, Runtime, Span,
+};
+use lookaside_cpu::cpu;
+
+fn runtime() -> Runtime {
+    Runtime::builder().device(cpu()).engines(0).start().unwrap()
+}
+
+fn call(runtime: &Runtime, request: Request) -> Response {
+    runtime.handle().call(request).wait()
+}
+
+#[test]
+fn operations_of_other_sessions_are_refused() {
+    let runtime = runtime();
+    let cipher = runtime.cipher(Cipher::AesCtr, &[1; 16]).unwrap();
+    let digest = runtime.digest(Auth::Hmac(Hash::Sha256), &[1; 16], 32).unwrap();
+    let aead = runtime.aead(Aead::AesGcm, &[1; 16], 16).unwrap();
+    let p = || Packet { iv: [0; 12].into(), ..Packet::default() };
+    let ops = [Op::Encrypt, Op::Decrypt, Op::Digest, Op::Verify, Op::Seal, Op::Open, Op::Copy];
+    for (i, op) in ops.into_iter().enumerate() {
+        let own = |kind: usize| i / 2 == kind && op != Op::Copy;
+        let refused = |e: Option<OpError>| e == Some(OpError::Unsupported);
+        let dst = &mut [0; 64];
+        assert_eq!(refused(cipher.at_once(op, &mut p(), None, dst).err()), !own(0), "{op:?}");
+        assert_eq!(refused(digest.at_once(op, &mut p(), None, dst).err()), !own(1), "{op:?}");
+        assert_eq!(refused(aead.at_once(op, &mut p(), None, dst).err()), !own(2), "{op:?}");
+        assert_eq!(refused(cipher.start(op, &[0; 12]).err()), !own(0), "{op:?}");
+        assert_eq!(refused(digest.start(op, &[]).err()), !own(1), "{op:?}");
+        assert_eq!(refused(aead.start(op, &[0; 12]).err()), !own(2), "{op:?}");
+        let mut running = aead.start(Op::Seal, &[0; 12]).unwrap();
+        assert_eq!(refused(running.restart(op, &[0; 12]).err()), !own(2), "{op:?}");
+    }
+}
+
+/// An empty source means in place, also when it is a list.
+#[test]
+fn a_list_of_nothing_is_no_source() {
+    let runtime = runtime();
+    let cipher = runtime.cipher(Cipher::AesCtr, &[1; 16]).unwrap();
+    let p = Packet { iv: [0; 16].into(), cipher: Span::new(0, 20), ..Packet::default() };
+    let expected = call(&runtime, cipher.encrypt(p, Buf::empty(), Buf::zeroed(20)));
+    let expected = expected.dst.into_vec();
+    for segments in 0..3 {
+        let src = Buf::list((0..segments).map(|_| Buf::empty()).collect());
+        let r = call(&runtime, cipher.encrypt(p, src, Buf::zeroed(20)));
+        assert_eq!(r.packets()[0].result, Ok(20), "{segments} segments");
+        assert_eq!(r.dst.into_vec(), expected);
+    }
+}
+
+/// A box that comes from an earlier response holds no results of that.
+#[test]
+fn packets_of_a_request_that_does_not_run_say_so() {
+    let runtime = runtime();
+    let cipher = runtime.cipher(Cipher::AesCtr, &[1; 16]).unwrap();
+    let p = Packet { iv: [0; 16].into(), cipher: Span::new(0, 20), ..Packet::default() };
+    for carried in [Box::<Carried>::from(p), vec![p; 1].into(), vec![p; 3].into()] {
+        let first = cipher.encrypt(carried, Buf::empty(), Buf::zeroed(20));
+        let r = call(&runtime, first);
+        assert!(r.packets().iter().all(|p| p.result == Ok(20)));
+        let mut second = cipher.encrypt(r.carried.unwrap(), Buf::empty(), Buf::zeroed(20));
+        second.op = Op::Seal;
+        let r = call(&runtime, second);
+        assert_eq!(r.result, Err(OpError::Unsupported));
+        assert!(r.packets().iter().all(|p| p.result == Err(OpError::Unsupported)));
+    }
+}
+
+/// Where packets of a burst lie, and how many they are, is the caller's choice.
+#[test]
+fn bursts_of_any_number() {
+    let runtime = runtime();
+    let gcm = runtime.aead(Aead::AesGcm, &[1; 16], 16).unwrap();
+    let ccm = runtime.aead(Aead::AesCcm, &[1; 16], 16).unwrap();
+    let chacha = runtime.aead(Aead::ChaCha20Poly1305, &[1; 32], 16).unwrap();
+    for session in [gcm, ccm, chacha] {
+        for n in [1usize, 2, 31, 32, 33, 64, 65, 10_000] {
+            let packet = |i: usize| {
+                let mut iv = [0; 12];
+                iv[..8].copy_from_slice(&i.to_le_bytes());
+                let cipher = Span::new(i as u32 * 146, 130);
+                let tag = cipher.offset + 130;
+                Packet { iv: iv.into(), cipher, tag, ..Packet::default() }
+            };
+            let packets: Vec<Packet> = (0..n).map(packet).collect();
+            let r =
+                call(&runtime, session.seal(packets.clone(), Buf::empty(), Buf::zeroed(n * 146)));
+            assert_eq!(r.result.unwrap().produced, n * 130);
+            let sealed = r.dst.into_vec();
+            let last = n - 1;
+            let alone = call(
+                &runtime,
+                session.seal(
+                    Packet { cipher: Span::new(0, 130), tag: 130, ..packet(last) },
+                    Buf::empty(),
+                    Buf::zeroed(146),
+                ),
+            );
+            assert!(alone.dst.into_vec() == sealed[last * 146..]);
+            let mut bad = sealed.clone();
+            bad[last * 146] ^= 1;
+            let r = call(&runtime, session.open(packets, Buf::from(bad), Buf::zeroed(n * 146)));
+            assert_eq!(r.result, Err(OpError::AuthFailed));
+            let failed = r.packets().iter().filter(|p| p.result.is_err()).count();
+            assert_eq!(failed, 1);
+            assert!(r.dst.into_vec()[last * 146..].iter().all(|b| *b == 0));
+        }
+        let r = call(&runtime, session.seal(Vec::new(), Buf::empty(), Buf::zeroed(100)));
+        assert!(matches!(r.result, Err(OpError::BadInput { .. })));
+    }
+}
+
+/// The digests of texts that lie one after the other, in an array of their own.
+#[test]
+fn digests_of_a_burst_lie_together() {
+    let runtime = runtime();
+    let session = runtime.digest(Auth::Plain(Hash::Sha256), &[], 32).unwrap();
+    let text: Vec<u8> = (0..4000u32).map(|i| (i * 7) as u8).collect();
+    let packets: Vec<Packet> = (0..40)
+        .map(|i| Packet { auth: Span::new(i * 100, 100), tag: i * 32, ..Packet::default() })
+        .collect();
+    let r = call(&runtime, session.digest(packets, Buf::from(&*text), Buf::zeroed(40 * 32)));
+    assert_eq!(r.result.unwrap().produced, 40 * 32);
+    let digests = r.dst.into_vec();
+    for (text, digest) in text.chunks(100).zip(digests.chunks(32)) {
+        let p = Packet { auth: Span::new(0, 100), ..Packet::default() };
+        let r = call(&runtime, session.digest(p, Buf::from(text), Buf::zeroed(32)));
+        assert_eq!(r.dst.into_vec(), digest);
+    }
+}
+
+/// The last packet first.
+#[test]
+fn a_burst_may_lie_backwards() {
+    let runtime = runtime();
+    let session = runtime.aead(Aead::ChaCha20Poly1305, &[1; 32], 16).unwrap();
+    let packet = |at: u32| Packet {
+        iv: [0; 12].into(),
+        cipher: Span::new(at, 84),
+        tag: at + 84,
+        ..Packet::default()
+    };
+    let forth: Vec<Packet> = (0..40).map(|i| packet(i * 100)).collect();
+    let back: Vec<Packet> = forth.iter().rev().copied().collect();
+    for apart in [true, false] {
+        let src = || if apart { Buf::zeroed(4000) } else { Buf::empty() };
+        let expected = call(&runtime, session.seal(forth.clone(), src(), Buf::zeroed(4000)));
+        expected.result.unwrap();
+        let r = call(&runtime, session.seal(back.clone(), src(), Buf::zeroed(4000)));
+        r.result.unwrap();
+        assert!(r.dst.into_vec() == expected.dst.into_vec());
+    }
+}
+
+/// Offsets and lengths whose sums do not fit 32 bits. They do no harm to other packets.
+#[test]
+fn offsets_at_the_end_of_numbers() {
+    let runtime = runtime();
+    let sessions = [
+        runtime.aead(Aead::AesGcm, &[1; 16], 16).unwrap(),
+        runtime.aead(Aead::ChaCha20Poly1305, &[1; 32], 16).unwrap(),
+    ];
+    let edges = [0, 1, 50, u32::MAX - 16, u32::MAX - 1, u32::MAX];
+    for session in &sessions {
+        let good = |at| Packet {
+            iv: [0; 12].into(),
+            cipher: Span::new(at, 20),
+            tag: at + 20,
+            ..Packet::default()
+        };
+        for a in edges {
+            for b in edges {
+                for c in edges {
+                    let bad = Packet {
+                        iv: [0; 12].into(),
+                        aad: Span::new(a, b),
+                        cipher: Span::new(c, a),
+                        tag: b,
+                        ..Packet::default()
+                    };
+                    for apart in [true, false] {
+                        for op in [Op::Seal, Op::Open] {
+                            let src = if apart { Buf::zeroed(100) } else { Buf::empty() };
+                            let packets = vec![good(0), bad, good(50)];
+                            let mut request = session.seal(packets, src, Buf::zeroed(100));
+                            request.op = op;
+                            let r = call(&runtime, request);
+                            let good = match op {
+                                Op::Seal => Ok(20),
+                                _ => Err(OpError::AuthFailed),
+                            };
+                            let results: Vec<_> = r.packets().iter().map(|p| p.result).collect();
+                            assert_eq!((results[0], results[2]), (good, good), "{bad:?}");
+                            assert_ne!(results[1], Err(OpError::DeviceLost), "{bad:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Sessions of the symmetric service, and the running state that is kept for a key.
+
+use core::hint::black_box;
+
+use lookaside::{Op, OpError, Running};
+use zeroize::Zeroizing;
+
+use super::list::{Kind, Spec};
+use crate::{
+    error::{Reason, Result},
+    lane::Lanes,
+};
+
+/// What starts a text.
+pub trait Starts: Clone {
+    /// Starts a text in pieces.
+    fn begin(&self, op: Op, iv: &[u8]) -> core::result::Result<Box<dyn Running>, OpError>;
+}
+
+macro_rules! starts {
+    ($($session:ident)*) => { $(impl Starts for lookaside::$session {
+        #[inline]
+        fn begin(&self, op: Op, iv: &[u8]) -> core::result::Result<Box<dyn Running>, OpError> {
+            self.start(op, iv)
+        }
+    })* };
+}
+starts!(CipherSession AeadSession DigestSession ChainSession);
+
+/// A session with the state of a text: made for a key, restarted for each text.
+pub struct Keyed<S> {
+    /// The session.
+    pub session: S,
+    key: Zeroizing<Vec<u8>>,
+    running: Option<Box<dyn Running>>,
+}
+
+impl<S: Starts> Keyed<S> {
+    /// A session for this key, no text yet.
+    pub fn new(session: S, key: &[u8]) -> Keyed<S> {
+        Keyed { session, key: Zeroizing::new(key.to_vec()), running: None }
+    }
+
+    /// Whether it is the session for this key: programs start texts with the key that is there
+    /// already (`openssl speed` does), and a session takes longer to make than a short text.
+    pub fn is_for(&self, key: &[u8]) -> bool {
+        let differ = self.key.iter().zip(key).fold(0, |all, (a, b)| all | (a ^ b));
+        self.key.len() == key.len() && black_box(differ) == 0
+    }
+
+    /// Starts a text.
+    #[inline]
+    pub fn restart(&mut self, op: Op, iv: &[u8]) -> Result<&mut dyn Running> {
+        match &mut self.running {
+            Some(running) => running.restart(op, iv)?,
+            none => *none = Some(self.session.begin(op, iv)?),
+        }
+        self.running()
+    }
+
+    /// The text that was started.
+    #[inline]
+    pub fn running(&mut self) -> Result<&mut dyn Running> {
+        match &mut self.running {
+            Some(running) => Ok(&mut **running),
+            None => Err(Reason::NotInitialised.into()),
+        }
+    }
+}
+
+impl<S: Clone> Clone for Keyed<S> {
+    fn clone(&self) -> Keyed<S> {
+        let running = self.running.as_ref().map(|running| running.duplicate());
+        Keyed { session: self.session.clone(), key: self.key.clone(), running }
+    }
+}
+
+/// Whether the runtime has what an algorithm needs, on this machine.
+pub fn is_there(lanes: &Lanes, spec: &Spec) -> bool {
+    // No weak key, and no two halves alike.
+    let key: Vec<u8> = (0..spec.key_len as u8).map(|i| i.wrapping_mul(37) ^ 0x5a).collect();
+    let immediate = |running: core::result::Result<Box<dyn Running>, OpError>| running.is_ok();
+    match spec.kind {
+        Kind::Nothing => true,
+        Kind::Cipher(cipher) => lanes
+            .prepare(|runtime| runtime.cipher(cipher, &key))
+            .is_ok_and(|s| immediate(s.start(Op::Encrypt, &vec![0; spec.iv_len]))),
+        Kind::Aead(aead) => lanes
+            .prepare(|runtime| runtime.aead(aead, &key, 16))
+            .is_ok_and(|s| immediate(s.start(Op::Seal, &vec![0; spec.iv_len]))),
+        Kind::TlsCbc(hash) => {
+            lanes.prepare(|runtime| runtime.tls_cbc(&key, hash, &[1; 20])).is_ok()
+        }
+    }
+}
