@@ -237,7 +237,7 @@ fn a_wrong_tag_is_the_end() {
 fn a_tag_is_not_cut_short_by_whoever_sends_it() {
     let cpu = Cpu::host();
     for (aead, key, shorter) in [
-        (Aead::AesGcm, 16, &[4usize, 8, 12, 15][..]),
+        (Aead::AesGcm, 16, &[4usize, 8, 12, 13, 14, 15][..]),
         (Aead::AesCcm, 16, &[]),
         (Aead::ChaCha20Poly1305, 32, &[]),
     ] {
