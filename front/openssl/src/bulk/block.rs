@@ -368,6 +368,51 @@ impl SymCipher for Block {
         Ok(write)
     }
 
+    #[inline(always)]
+    fn flows(&self, provider: &Provider, len: usize) -> bool {
+        // The last block of what is decrypted may be padding, which is held back.
+        !self.stale
+            && self.held == 0
+            && len & (self.spec.block_len - 1) == 0
+            && (self.encrypt || !self.pad)
+            && self.records.is_none()
+            && !self.spec.is_deep()
+            && !(self.side_by_side
+                && self.encrypt
+                && offload::pays(provider, Op::Encrypt, len, offload::LEAST))
+    }
+
+    #[inline(always)]
+    fn flow(&mut self, provider: &Provider, pieces: Pieces) -> Result<()> {
+        let (block, chains) = (self.spec.block_len, self.chains());
+        let src = match &pieces {
+            Pieces::Apart(src, _) => src,
+            Pieces::InPlace(text) => &**text,
+        };
+        self.count.add(provider, self.spec, src.len());
+        let running = self.key.as_mut().ok_or(Reason::NotInitialised)?.running()?;
+        if !chains {
+            return super::aead::update(running, pieces);
+        }
+        if !self.encrypt {
+            let last = last_block(src, block);
+            super::aead::update(running, pieces)?;
+            self.iv = last;
+            return Ok(());
+        }
+        match pieces {
+            Pieces::InPlace(text) => {
+                running.update_in_place(text)?;
+                self.iv = last_block(text, block);
+            }
+            Pieces::Apart(src, dst) => {
+                running.update(src, dst)?;
+                self.iv = last_block(dst, block);
+            }
+        }
+        Ok(())
+    }
+
     fn finish(&mut self, provider: &Provider, text: &mut Text) -> Result<usize> {
         if self.key.is_none() {
             return Err(Reason::NotInitialised.into());

@@ -3,6 +3,7 @@
 use lookaside::{Cipher, CipherSession, Op};
 
 use super::{
+    aead,
     list::{CTR, Kind, Spec},
     record::MAX_MAC,
     session::Keyed,
@@ -197,6 +198,21 @@ impl SymCipher for Stream {
         let (Pieces::Apart(_, text) | Pieces::InPlace(text)) = text.open(len)?;
         self.mac[..self.mac_len].copy_from_slice(&text[payload..len]);
         Ok(payload)
+    }
+
+    #[inline(always)]
+    fn flows(&self, _: &Provider, _: usize) -> bool {
+        !self.stale && !self.tls && !self.spec.is_deep()
+    }
+
+    #[inline(always)]
+    fn flow(&mut self, provider: &Provider, pieces: Pieces) -> Result<()> {
+        let (Pieces::Apart(_, dst) | Pieces::InPlace(dst)) = &pieces;
+        let len = dst.len();
+        self.count.add(provider, self.spec, len);
+        aead::update(self.key.as_mut().ok_or(Reason::NotInitialised)?.running()?, pieces)?;
+        self.bytes += len as u64;
+        Ok(())
     }
 
     fn finish(&mut self, _: &Provider, _: &mut Text) -> Result<usize> {

@@ -59,6 +59,14 @@ pub(super) struct CpuRunning {
     tag_len: usize,
 }
 
+impl CpuRunning {
+    // Apart from the quick way, which then needs no room on the stack for it.
+    #[inline(never)]
+    fn update_any(&mut self, text: Text<'_>) -> Result<usize, OpError> {
+        self.running.update(text).map_err(words::error)
+    }
+}
+
 impl Running for CpuRunning {
     #[inline]
     fn restart(&mut self, op: Op, iv: &[u8]) -> Result<(), OpError> {
@@ -76,12 +84,21 @@ impl Running for CpuRunning {
 
     #[inline]
     fn update(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-        self.running.update(Text::Apart { src, dst }).map_err(words::error)
+        if self.running.quick(Text::Apart { src, dst: &mut *dst }) {
+            return Ok(src.len());
+        }
+        if self.running.absorb(src) {
+            return Ok(0);
+        }
+        self.update_any(Text::Apart { src, dst })
     }
 
     #[inline]
     fn update_in_place(&mut self, text: &mut [u8]) -> Result<usize, OpError> {
-        self.running.update(Text::InPlace(text)).map_err(words::error)
+        if self.running.quick(Text::InPlace(&mut *text)) {
+            return Ok(text.len());
+        }
+        self.update_any(Text::InPlace(text))
     }
 
     #[inline]
