@@ -31,6 +31,8 @@ pub struct Stream {
     base: [u8; IV],
     bytes: u64,
     stale: bool,
+    /// Whether all pieces flow (see [`SymCipher::flows`]).
+    direct: bool,
     /// Of TLS records, whose MAC follows the text.
     tls: bool,
     mac_len: usize,
@@ -72,7 +74,7 @@ impl Stream {
     fn go_to(&mut self, iv: [u8; IV]) {
         self.base = iv;
         self.bytes = 0;
-        self.stale = true;
+        (self.stale, self.direct) = (true, false);
     }
 
     #[inline]
@@ -98,6 +100,7 @@ impl Stream {
             false => run()?,
         };
         self.bytes += len as u64;
+        self.direct = !self.tls && !self.spec.is_deep();
         Ok(len)
     }
 }
@@ -134,6 +137,7 @@ impl SymCipher for Stream {
             base: [0; IV],
             bytes: 0,
             stale: true,
+            direct: false,
             tls: false,
             mac_len: 0,
             mac: [0; MAX_MAC],
@@ -149,7 +153,7 @@ impl SymCipher for Stream {
         // Without a new IV, the counter goes on with the next block.
         let next = self.next_iv();
         let turned = self.encrypt != start.encrypt;
-        self.encrypt = start.encrypt;
+        (self.encrypt, self.direct) = (start.encrypt, false);
         if self.spec.iv_len > 0 {
             match start.iv {
                 Some(iv) if iv.len() != self.spec.iv_len => {
@@ -202,7 +206,7 @@ impl SymCipher for Stream {
 
     #[inline(always)]
     fn flows(&self, _: &Provider, _: usize) -> bool {
-        !self.stale && !self.tls && !self.spec.is_deep()
+        self.direct
     }
 
     #[inline(always)]
@@ -234,6 +238,7 @@ impl SymCipher for Stream {
     }
 
     fn set(&mut self, _: &Provider, params: Params) -> Result<()> {
+        self.direct = false;
         if let Some(len) = params.uint(c"tls-mac-size")? {
             self.mac_len = (len as usize).min(MAX_MAC);
         }

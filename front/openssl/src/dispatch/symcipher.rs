@@ -320,6 +320,25 @@ unsafe fn over<T: SymCipher>(
     })
 }
 
+/// A piece that flows. Inlined, for either kind of pieces by itself.
+///
+/// # Safety
+/// As the function that uses it.
+#[inline(always)]
+unsafe fn flow<T: SymCipher>(
+    object: &mut Object<T>,
+    out_len: *mut usize,
+    len: usize,
+    pieces: Pieces,
+) -> c_int {
+    object.run(|cipher, provider| {
+        cipher.flow(provider, pieces)?;
+        // SAFETY: room for a length.
+        unsafe { *out_len = len };
+        Ok(())
+    })
+}
+
 unsafe extern "C" fn update<T: SymCipher>(
     object: *mut c_void,
     out: *mut u8,
@@ -329,25 +348,23 @@ unsafe extern "C" fn update<T: SymCipher>(
     len: usize,
 ) -> c_int {
     if len > 0 && len <= room && !input.is_null() && !out.is_null() && !out_len.is_null() {
-        let in_place = core::ptr::eq(input, out);
-        let apart = input.addr().abs_diff(out.addr()) >= len;
         // SAFETY: see above.
         let object = unsafe { Object::<T>::at(object) };
-        if (in_place || apart) && object.value.flows(&object.provider, len) {
-            // SAFETY: see above; room for a length.
-            let (pieces, out_len) = unsafe {
-                let dst = slice::from_raw_parts_mut(out, len);
-                let pieces = match in_place {
-                    true => Pieces::InPlace(dst),
-                    false => Pieces::Apart(slice::from_raw_parts(input, len), dst),
+        if object.value.flows(&object.provider, len) {
+            if core::ptr::eq(input, out) {
+                // SAFETY: see above.
+                let text = unsafe { slice::from_raw_parts_mut(out, len) };
+                // SAFETY: see above.
+                return unsafe { flow(object, out_len, len, Pieces::InPlace(text)) };
+            }
+            if input.addr().abs_diff(out.addr()) >= len {
+                // SAFETY: see above; they do not overlap.
+                let (src, dst) = unsafe {
+                    (slice::from_raw_parts(input, len), slice::from_raw_parts_mut(out, len))
                 };
-                (pieces, &mut *out_len)
-            };
-            return object.run(|cipher, provider| {
-                cipher.flow(provider, pieces)?;
-                *out_len = len;
-                Ok(())
-            });
+                // SAFETY: see above.
+                return unsafe { flow(object, out_len, len, Pieces::Apart(src, dst)) };
+            }
         }
     }
     // CCM is told the length of its text by a call with neither source nor destination.

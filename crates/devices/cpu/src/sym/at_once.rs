@@ -60,10 +60,21 @@ pub(super) struct CpuRunning {
 }
 
 impl CpuRunning {
-    // Apart from the quick way, which then needs no room on the stack for it.
+    // Apart from the quick way of a cipher, which then needs no room on the stack for them.
     #[inline(never)]
-    fn update_any(&mut self, text: Text<'_>) -> Result<usize, OpError> {
-        self.running.update(text).map_err(words::error)
+    fn update_any(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
+        if self.running.absorb(src) {
+            return Ok(0);
+        }
+        self.running.update(Text::Apart { src, dst }).map_err(words::error)
+    }
+
+    #[inline(never)]
+    fn update_any_in_place(&mut self, text: &mut [u8]) -> Result<usize, OpError> {
+        if self.running.quick_chain(text) {
+            return Ok(text.len());
+        }
+        self.running.update(Text::InPlace(text)).map_err(words::error)
     }
 }
 
@@ -87,10 +98,7 @@ impl Running for CpuRunning {
         if self.running.quick(Text::Apart { src, dst: &mut *dst }) {
             return Ok(src.len());
         }
-        if self.running.absorb(src) {
-            return Ok(0);
-        }
-        self.update_any(Text::Apart { src, dst })
+        self.update_any(src, dst)
     }
 
     #[inline]
@@ -98,7 +106,7 @@ impl Running for CpuRunning {
         if self.running.quick(Text::InPlace(&mut *text)) {
             return Ok(text.len());
         }
-        self.update_any(Text::InPlace(text))
+        self.update_any_in_place(text)
     }
 
     #[inline]
