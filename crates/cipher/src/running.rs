@@ -170,6 +170,74 @@ impl Running {
         Ok(len)
     }
 
+    /// Whole blocks of AES-CBC and of AES in counter mode: what comes in short pieces, and whose
+    /// kernels take no longer than [`update`](Running::update) with all that it asks. It is inlined
+    /// whole, up to the kernels.
+    ///
+    /// `false`: nothing was done, the piece is `update`'s.
+    #[inline(always)]
+    pub fn quick(&mut self, text: Text<'_>) -> bool {
+        let (Kind::Cipher(key), State::Cipher(state)) = (&self.keys.kind, &mut self.state) else {
+            return false;
+        };
+        let len = text.len();
+        if let Text::Apart { src, dst } = &text
+            && dst.len() < src.len()
+        {
+            return false;
+        }
+        !self.done && len > 0 && len % 16 == 0 && key.quick(state, self.direction, text)
+    }
+
+    /// The same of AES-CBC behind a hash.
+    #[inline(always)]
+    pub fn quick_chain(&mut self, bytes: &mut [u8]) -> bool {
+        let (
+            Kind::Chain { cipher, auth, order: Order::AuthThenCipher },
+            State::Chain(state, auth::State::Hash(hash)),
+            Direction::Seal,
+        ) = (&self.keys.kind, &mut self.state, self.direction)
+        else {
+            return false;
+        };
+        let (len, block) = (bytes.len(), hash.hash.block_len());
+        if self.done || len == 0 || len % 16 != 0 {
+            return false;
+        }
+        let Some((aes, iv)) = cipher.aes_cbc(state) else { return false };
+        if hash.buffered + len <= block && len < block {
+            hash.append(auth.cpu(), bytes);
+            if !aes.quick_cbc(Direction::Seal, iv, Text::InPlace(bytes)) {
+                aes.cbc(Direction::Seal, iv, &mut Text::InPlace(bytes));
+            }
+            return true;
+        }
+        if hash.buffered > 0 || len & (block - 1) != 0 {
+            return false;
+        }
+        // All of the text, or nothing where there is no kernel for both.
+        let both = aes.hash_and_encrypt(iv, bytes, 0, &mut hash.words);
+        hash.length = hash.length.wrapping_add(both as u64);
+        both == len
+    }
+
+    /// More text of a hash, plain or within HMAC, that does not go beyond the block under way: a copy.
+    ///
+    /// `false`: nothing was done, the piece is [`update`](Running::update)'s.
+    #[inline(always)]
+    pub fn absorb(&mut self, text: &[u8]) -> bool {
+        let (Kind::Auth(key), State::Auth(auth::State::Hash(hash))) =
+            (&self.keys.kind, &mut self.state)
+        else {
+            return false;
+        };
+        if self.done || hash.buffered + text.len() > hash.hash.block_len() {
+            return false;
+        }
+        hash.append(key.cpu(), text);
+        true
+    }
+
     /// Makes the tag, of the session's length.
     ///
     /// # Errors

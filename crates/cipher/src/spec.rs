@@ -97,6 +97,7 @@ impl Hash {
     }
 
     /// The length of the blocks it takes its input in: the block of HMAC (RFC 2104). 1 for checksums.
+    #[inline]
     pub const fn block_len(self) -> usize {
         match self {
             Hash::Crc32 | Hash::Crc64 => 1,

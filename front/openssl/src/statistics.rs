@@ -103,6 +103,7 @@ impl Count {
     }
 
     /// Adds what was counted to the provider's counters.
+    #[inline(never)]
     pub fn settle(&mut self, provider: &Provider, spec: &impl Tallied) {
         if self.pieces + self.paused > 0 {
             let Count { pieces, paused, bytes } = core::mem::take(self);

@@ -66,8 +66,32 @@ impl Aes {
         }
     }
 
+    /// CBC by the kernel, like [`cbc`](Aes::cbc); `false`, and nothing done, where AWS-LC is to do it.
+    #[inline(always)]
+    pub(crate) fn quick_cbc(&self, direction: Direction, iv: &mut Block, text: Text<'_>) -> bool {
+        let Unit::Kernel(key) = &self.0 else { return false };
+        match direction {
+            Direction::Seal => kernel::cbc_encrypt(key, iv, text),
+            Direction::Open => kernel::cbc_decrypt(key, iv, text),
+        }
+        true
+    }
+
+    /// Counter mode by the kernel over whole blocks, the first one new; `false` as above.
+    #[inline(always)]
+    pub(crate) fn quick_ctr(&self, counter: &mut Counter, text: Text<'_>) -> bool {
+        match &self.0 {
+            Unit::Kernel(key) if counter.used == 0 => {
+                kernel::ctr(key, &mut counter.next, text);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// CBC encryption of the first 64 n bytes and SHA-1 or SHA-256 of the 64 n bytes of plaintext from
     /// `from` on in the time of one of the two, where the CPU can. Returns 64 n, or 0 where it cannot.
+    #[inline]
     pub(crate) fn hash_and_encrypt(
         &self,
         iv: &mut Block,

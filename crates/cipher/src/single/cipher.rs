@@ -304,6 +304,27 @@ impl Key {
         }
     }
 
+    /// Blocks of 16 bytes of AES in CBC and in counter mode, inlined whole: short pieces take no longer
+    /// than the calls on the way to them. `false`: nothing was done, the text is
+    /// [`process`](Key::process)'s.
+    #[inline(always)]
+    pub(crate) fn quick(&self, state: &mut State, direction: Direction, text: Text<'_>) -> bool {
+        match (&self.expanded, state) {
+            (Expanded::Aes(aes), State::Block(iv)) => aes.quick_cbc(direction, iv, text),
+            (Expanded::Aes(aes), State::Counter(counter)) => aes.quick_ctr(counter, text),
+            _ => false,
+        }
+    }
+
+    /// The key and the chaining value of AES-CBC.
+    #[inline(always)]
+    pub(crate) fn aes_cbc<'s>(&self, state: &'s mut State) -> Option<(&Aes, &'s mut Block)> {
+        match (&self.expanded, state) {
+            (Expanded::Aes(aes), State::Block(iv)) => Some((aes, iv)),
+            _ => None,
+        }
+    }
+
     /// See [`Aes::hash_and_encrypt`]: AES-CBC, and nothing for another cipher.
     pub(crate) fn hash_and_encrypt(
         &self,

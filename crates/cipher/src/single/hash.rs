@@ -75,6 +75,18 @@ impl Words {
         }
     }
 
+    /// Becomes what `from` is, of which only the words are copied: SHA-3's state is the longest by far.
+    #[inline]
+    fn copy_from(&mut self, from: &Words) {
+        match (self, from) {
+            (Words::Md5(to), Words::Md5(words)) => *to = *words,
+            (Words::Sha1(to), Words::Sha1(words)) => *to = *words,
+            (Words::Sha256(to), Words::Sha256(words)) => *to = *words,
+            (Words::Sha512(to), Words::Sha512(words)) => *to = *words,
+            (to, words) => *to = *words,
+        }
+    }
+
     /// Their bytes, as a digest has them: `out` may be shorter.
     pub(crate) fn write(&self, out: &mut [u8]) {
         fn copy<const N: usize>(words: impl Iterator<Item = [u8; N]>, out: &mut [u8]) {
@@ -142,7 +154,8 @@ impl HashState {
     /// Becomes what `from` is, a state of the same hash.
     pub(crate) fn reset(&mut self, from: &HashState) {
         cleanse(&mut self.buffer[..self.buffered]);
-        (self.words, self.length, self.buffered) = (from.words, from.length, from.buffered);
+        self.words.copy_from(&from.words);
+        (self.length, self.buffered) = (from.length, from.buffered);
         self.buffer[..from.buffered].copy_from_slice(&from.buffer[..from.buffered]);
     }
 
@@ -169,10 +182,28 @@ impl HashState {
         self.buffered = rest.len();
     }
 
-    /// Pads, and writes the digest: all of it, or as much as `out` holds.
+    /// More text, which does not go beyond the block under way.
+    #[inline(always)]
+    pub(crate) fn append(&mut self, cpu: &Cpu, text: &[u8]) {
+        let block = self.hash.block_len();
+        self.length = self.length.wrapping_add(text.len() as u64);
+        let place = &mut self.buffer[self.buffered..][..text.len()];
+        match (place.as_chunks_mut::<16>(), text.as_chunks::<16>()) {
+            // One block of AES: not worth the call of a function that copies.
+            (([to], []), ([from], [])) => *to = *from,
+            _ => place.copy_from_slice(text),
+        }
+        self.buffered += text.len();
+        if self.buffered == block {
+            self.words.compress(cpu, block, &self.buffer[..block]);
+            self.buffered = 0;
+        }
+    }
+
+    /// Pads, and writes the digest, after which the state is used up: all of it, or as much as `out` holds.
     pub(crate) fn finish(&mut self, cpu: &Cpu, out: &mut [u8]) {
-        let (last, mut words) = (&self.buffer[..self.buffered], self.words);
-        end(cpu, self.hash, &mut words, last, self.length, out);
+        let last = &self.buffer[..self.buffered];
+        end(cpu, self.hash, &mut self.words, last, self.length, out);
     }
 
     /// The digest of `text` after what has been hashed already, as [`finish`](HashState::finish) has
@@ -202,26 +233,36 @@ impl HashState {
 fn end(cpu: &Cpu, hash: Hash, words: &mut Words, last: &[u8], length: u64, out: &mut [u8]) {
     let block = hash.block_len();
     // A checksum has blocks of one byte and no padding.
-    if block > 1 {
-        let mut tail = [0; 2 * MAX_BLOCK];
-        tail[..last.len()].copy_from_slice(last);
-        let len = if let Words::Keccak(_) = words {
+    let bits = length.wrapping_mul(8);
+    let bits = if hash == Hash::Md5 { bits.to_le_bytes() } else { bits.to_be_bytes() };
+    match block {
+        1 => {}
+        64 => end_merkle_damgaard::<128>(cpu, words, last, bits),
+        128 => end_merkle_damgaard::<256>(cpu, words, last, bits),
+        _ => {
+            let mut tail = [0; MAX_BLOCK];
+            tail[..last.len()].copy_from_slice(last);
             tail[last.len()] = 0x06;
             tail[block - 1] |= 0x80;
-            block
-        } else {
-            tail[last.len()] = 0x80;
-            // SHA-512's length has 16 bytes; the upper ones stay zero: texts are shorter than 2^61.
-            let length_len = if block == 128 { 16 } else { 8 };
-            let len = if last.len() + 1 + length_len > block { 2 * block } else { block };
-            let bits = length.wrapping_mul(8);
-            let bytes = if hash == Hash::Md5 { bits.to_le_bytes() } else { bits.to_be_bytes() };
-            tail[len - 8..len].copy_from_slice(&bytes);
-            len
-        };
-        words.compress(cpu, block, &tail[..len]);
-        cleanse(&mut tail[..last.len()]);
+            words.compress(cpu, block, &tail[..block]);
+            cleanse(&mut tail[..last.len()]);
+        }
     }
     words.write(out);
     words.zeroize();
+}
+
+/// The last one or two blocks, of `TWO` bytes together.
+#[inline]
+fn end_merkle_damgaard<const TWO: usize>(cpu: &Cpu, words: &mut Words, last: &[u8], bits: [u8; 8]) {
+    let block = TWO / 2;
+    let mut tail = [0; TWO];
+    tail[..last.len()].copy_from_slice(last);
+    tail[last.len()] = 0x80;
+    // SHA-512's length has 16 bytes; the upper ones stay zero: texts are shorter than 2^61.
+    let length_len = block / 8;
+    let len = if last.len() + 1 + length_len > block { TWO } else { block };
+    tail[len - 8..len].copy_from_slice(&bits);
+    words.compress(cpu, block, &tail[..len]);
+    cleanse(&mut tail[..last.len()]);
 }

@@ -15,7 +15,7 @@ pub const TAG: usize = 16;
 pub const TLS_AAD: usize = 13;
 
 /// More of a text.
-#[inline]
+#[inline(always)]
 pub fn update(running: &mut dyn Running, pieces: Pieces) -> Result<()> {
     match pieces {
         Pieces::Apart(src, dst) => running.update(src, dst)?,

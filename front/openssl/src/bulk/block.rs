@@ -49,6 +49,8 @@ pub struct Block {
     held: usize,
     mac_len: usize,
     records: Option<Box<Records>>,
+    /// The longest piece that flows (see [`SymCipher::flows`]); 0: none does.
+    most: usize,
     count: Count,
 }
 
@@ -136,6 +138,20 @@ impl Block {
         Ok(())
     }
 
+    /// Finds out which pieces flow, after one that went another way: nothing is held back, the state
+    /// stands at the right place, and no piece is one that may pause its job.
+    fn clear(&mut self, provider: &Provider) {
+        // The last block of what is decrypted may be padding, which is held back.
+        let direct = !self.stale && self.held == 0 && (self.encrypt || !self.pad);
+        self.most = if !direct || self.records.is_some() || self.spec.is_deep() {
+            0
+        } else if self.encrypt && self.side_by_side {
+            provider.settings.async_bytes.unwrap_or(self.least()).saturating_sub(1)
+        } else {
+            usize::MAX
+        };
+    }
+
     /// While the job pauses. Returns what is to be done at once instead.
     fn crypt_aside<'a>(
         &mut self,
@@ -163,7 +179,7 @@ impl Block {
         }
         self.count.pause();
         self.iv = last_block(&dst[..len], block);
-        self.stale = true;
+        (self.stale, self.most) = (true, 0);
         Ok(None)
     }
 
@@ -279,6 +295,7 @@ impl SymCipher for Block {
             held: 0,
             mac_len: 0,
             records: None,
+            most: 0,
             count: Count::default(),
         }
     }
@@ -290,7 +307,7 @@ impl SymCipher for Block {
     }
 
     fn start(&mut self, provider: &Provider, start: Start) -> Result<()> {
-        self.held = 0;
+        (self.held, self.most) = (0, 0);
         self.encrypt = start.encrypt;
         self.stale = true;
         if self.spec.iv_len > 0 {
@@ -347,6 +364,7 @@ impl SymCipher for Block {
                     self.crypt(provider, Pieces::InPlace(now))?;
                 }
             }
+            self.clear(provider);
             return Ok(write);
         }
         let (src, dst) = text.apart(write)?;
@@ -363,7 +381,44 @@ impl SymCipher for Block {
         let (now, later) = rest.split_at(write - block);
         self.hold(later);
         self.crypt(provider, Pieces::Apart(now, dst))?;
+        self.clear(provider);
         Ok(write)
+    }
+
+    #[inline(always)]
+    fn flows(&self, _: &Provider, len: usize) -> bool {
+        len <= self.most && len & (self.spec.block_len - 1) == 0
+    }
+
+    #[inline(always)]
+    fn flow(&mut self, provider: &Provider, pieces: Pieces) -> Result<()> {
+        let (block, chains) = (self.spec.block_len, self.chains());
+        let src = match &pieces {
+            Pieces::Apart(src, _) => src,
+            Pieces::InPlace(text) => &**text,
+        };
+        self.count.add(provider, self.spec, src.len());
+        let running = self.key.as_mut().ok_or(Reason::NotInitialised)?.running()?;
+        if !chains {
+            return super::aead::update(running, pieces);
+        }
+        if !self.encrypt {
+            let last = last_block(src, block);
+            super::aead::update(running, pieces)?;
+            self.iv = last;
+            return Ok(());
+        }
+        match pieces {
+            Pieces::InPlace(text) => {
+                running.update_in_place(text)?;
+                self.iv = last_block(text, block);
+            }
+            Pieces::Apart(src, dst) => {
+                running.update(src, dst)?;
+                self.iv = last_block(dst, block);
+            }
+        }
+        Ok(())
     }
 
     fn finish(&mut self, provider: &Provider, text: &mut Text) -> Result<usize> {
@@ -373,6 +428,7 @@ impl SymCipher for Block {
         if self.records.is_some() {
             return Err(Error::new(Reason::BadInput, "TLS records end with each call"));
         }
+        self.most = 0;
         let block = self.spec.block_len;
         if self.encrypt && self.pad {
             let padding = block - self.held;
@@ -431,6 +487,7 @@ impl SymCipher for Block {
     }
 
     fn set(&mut self, provider: &Provider, params: Params) -> Result<()> {
+        self.most = 0;
         if let Some(pad) = params.uint(c"padding")? {
             self.pad = pad != 0;
         }

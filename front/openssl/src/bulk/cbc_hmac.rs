@@ -144,6 +144,7 @@ impl CbcHmac {
     }
 
     /// Keeps the last block as the next text's IV.
+    #[inline]
     fn chain(&mut self, ciphertext: &[u8]) {
         if let Some(last) = ciphertext.last_chunk() {
             self.iv = *last;
@@ -429,6 +430,32 @@ impl SymCipher for CbcHmac {
 
     fn update(&mut self, provider: &Provider, text: &mut Text) -> Result<usize> {
         self.any(provider, text)
+    }
+
+    #[inline(always)]
+    fn flows(&self, provider: &Provider, len: usize) -> bool {
+        self.encrypt
+            && self.record.is_none()
+            && self.text_iv == Some(self.iv)
+            && len.is_multiple_of(BLOCK)
+            && !offload::pays(provider, Op::Seal, len, offload::LEAST_RECORD)
+    }
+
+    #[inline(always)]
+    fn flow(&mut self, provider: &Provider, pieces: Pieces) -> Result<()> {
+        let text = match pieces {
+            Pieces::InPlace(text) => text,
+            Pieces::Apart(src, dst) => {
+                dst.copy_from_slice(src);
+                dst
+            }
+        };
+        self.count.add(provider, self.spec, text.len());
+        let chain = self.sessions.chain.as_mut().ok_or(Reason::Internal)?;
+        chain.running()?.update_in_place(text)?;
+        self.chain(text);
+        self.text_iv = Some(self.iv);
+        Ok(())
     }
 
     fn finish(&mut self, _: &Provider, _: &mut Text) -> Result<usize> {

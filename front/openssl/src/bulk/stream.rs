@@ -3,6 +3,7 @@
 use lookaside::{Cipher, CipherSession, Op};
 
 use super::{
+    aead,
     list::{CTR, Kind, Spec},
     record::MAX_MAC,
     session::Keyed,
@@ -30,6 +31,8 @@ pub struct Stream {
     base: [u8; IV],
     bytes: u64,
     stale: bool,
+    /// Whether all pieces flow (see [`SymCipher::flows`]).
+    direct: bool,
     /// Of TLS records, whose MAC follows the text.
     tls: bool,
     mac_len: usize,
@@ -71,7 +74,7 @@ impl Stream {
     fn go_to(&mut self, iv: [u8; IV]) {
         self.base = iv;
         self.bytes = 0;
-        self.stale = true;
+        (self.stale, self.direct) = (true, false);
     }
 
     #[inline]
@@ -97,6 +100,7 @@ impl Stream {
             false => run()?,
         };
         self.bytes += len as u64;
+        self.direct = !self.tls && !self.spec.is_deep();
         Ok(len)
     }
 }
@@ -133,6 +137,7 @@ impl SymCipher for Stream {
             base: [0; IV],
             bytes: 0,
             stale: true,
+            direct: false,
             tls: false,
             mac_len: 0,
             mac: [0; MAX_MAC],
@@ -148,7 +153,7 @@ impl SymCipher for Stream {
         // Without a new IV, the counter goes on with the next block.
         let next = self.next_iv();
         let turned = self.encrypt != start.encrypt;
-        self.encrypt = start.encrypt;
+        (self.encrypt, self.direct) = (start.encrypt, false);
         if self.spec.iv_len > 0 {
             match start.iv {
                 Some(iv) if iv.len() != self.spec.iv_len => {
@@ -199,6 +204,21 @@ impl SymCipher for Stream {
         Ok(payload)
     }
 
+    #[inline(always)]
+    fn flows(&self, _: &Provider, _: usize) -> bool {
+        self.direct
+    }
+
+    #[inline(always)]
+    fn flow(&mut self, provider: &Provider, pieces: Pieces) -> Result<()> {
+        let (Pieces::Apart(_, dst) | Pieces::InPlace(dst)) = &pieces;
+        let len = dst.len();
+        self.count.add(provider, self.spec, len);
+        aead::update(self.key.as_mut().ok_or(Reason::NotInitialised)?.running()?, pieces)?;
+        self.bytes += len as u64;
+        Ok(())
+    }
+
     fn finish(&mut self, _: &Provider, _: &mut Text) -> Result<usize> {
         if self.key.is_some() { Ok(0) } else { Err(Reason::NotInitialised.into()) }
     }
@@ -218,6 +238,7 @@ impl SymCipher for Stream {
     }
 
     fn set(&mut self, _: &Provider, params: Params) -> Result<()> {
+        self.direct = false;
         if let Some(len) = params.uint(c"tls-mac-size")? {
             self.mac_len = (len as usize).min(MAX_MAC);
         }

@@ -28,6 +28,7 @@ use crate::{
 };
 
 /// The wall that no panic passes: into C it would be undefined behaviour.
+#[inline(always)]
 pub fn wall<T>(f: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(f)).ok()
 }
@@ -95,6 +96,7 @@ impl<T> Object<T> {
     }
 
     /// Runs a function on it: 1, or 0 with an error in the queue.
+    #[inline(always)]
     fn run(&mut self, f: impl FnOnce(&mut T, &Arc<Provider>) -> Result<()>) -> c_int {
         let Object { provider, value } = self;
         c_int::from(guard(provider, || f(value, provider)).is_some())
@@ -102,18 +104,23 @@ impl<T> Object<T> {
 }
 
 /// Runs a function; its error or panic goes into OpenSSL's queue.
+#[inline(always)]
 fn guard<R>(provider: &Provider, f: impl FnOnce() -> Result<R>) -> Option<R> {
     match wall(f) {
         Some(Ok(result)) => Some(result),
-        Some(Err(e)) => {
-            wall(|| provider.core.raise(&e));
-            None
-        }
-        None => {
-            wall(|| provider.core.raise(&Error::from(Reason::Internal)));
+        failed => {
+            raise(provider, failed.and_then(Result::err));
             None
         }
     }
+}
+
+/// Puts an error into OpenSSL's queue; none stands for a panic. Apart, so that what goes well is
+/// inlined with nothing else.
+#[cold]
+#[inline(never)]
+fn raise(provider: &Provider, error: Option<Error>) {
+    wall(|| provider.core.raise(&error.unwrap_or_else(|| Reason::Internal.into())));
 }
 
 /// The bytes of a caller.

@@ -75,6 +75,13 @@ impl Message for Text {
     #[inline]
     fn update(&mut self, provider: &Provider, text: &[u8]) -> Result<()> {
         self.fresh = false;
+        // Most texts are short: nothing is looked up for them.
+        let least = provider.settings.async_bytes.unwrap_or(self.spec.pace.least);
+        if text.len() < least {
+            self.count.add(provider, self.spec, text.len());
+            self.running.as_mut().ok_or(Reason::NotInitialised)?.update(text, &mut [])?;
+            return Ok(());
+        }
         let place = (provider.digest(self.spec)?, self.spec.pace);
         aside::update(provider, place, &mut self.running, text, (&mut self.count, self.spec))
     }
