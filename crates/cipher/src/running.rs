@@ -186,7 +186,7 @@ impl Running {
         {
             return false;
         }
-        !self.done && len > 0 && len % 16 == 0 && key.quick(state, self.direction, text)
+        !self.done && len > 0 && len.is_multiple_of(16) && key.quick(state, self.direction, text)
     }
 
     /// The same of AES-CBC behind a hash.
