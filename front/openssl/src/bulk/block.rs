@@ -145,7 +145,7 @@ impl Block {
         let direct = !self.stale && self.held == 0 && (self.encrypt || !self.pad);
         self.most = if !direct || self.records.is_some() || self.spec.is_deep() {
             0
-        } else if self.encrypt && self.side_by_side {
+        } else if self.encrypt {
             provider.settings.async_bytes.unwrap_or(self.least()).saturating_sub(1)
         } else {
             usize::MAX
