@@ -89,9 +89,13 @@ impl Words {
 
     /// Their bytes, as a digest has them: `out` may be shorter.
     pub(crate) fn write(&self, out: &mut [u8]) {
-        fn copy<const N: usize>(words: impl Iterator<Item = [u8; N]>, out: &mut [u8]) {
-            for (piece, word) in out.chunks_mut(N).zip(words) {
-                piece.copy_from_slice(&word[..piece.len()]);
+        fn copy<const N: usize>(mut words: impl Iterator<Item = [u8; N]>, out: &mut [u8]) {
+            let (whole, rest) = out.as_chunks_mut::<N>();
+            for (piece, word) in whole.iter_mut().zip(&mut words) {
+                *piece = word;
+            }
+            if let (false, Some(word)) = (rest.is_empty(), words.next()) {
+                rest.copy_from_slice(&word[..rest.len()]);
             }
         }
         match self {
@@ -156,7 +160,9 @@ impl HashState {
         cleanse(&mut self.buffer[..self.buffered]);
         self.words.copy_from(&from.words);
         (self.length, self.buffered) = (from.length, from.buffered);
-        self.buffer[..from.buffered].copy_from_slice(&from.buffer[..from.buffered]);
+        if from.buffered > 0 {
+            self.buffer[..from.buffered].copy_from_slice(&from.buffer[..from.buffered]);
+        }
     }
 
     /// More text.

@@ -320,12 +320,12 @@ unsafe fn over<T: SymCipher>(
     })
 }
 
-/// A piece that flows. Inlined, for either kind of pieces by itself.
+/// A piece that flows. Inlined, with its closure: so there is one for either kind of pieces.
 ///
 /// # Safety
 /// As the function that uses it.
 #[inline(always)]
-unsafe fn flow<T: SymCipher>(
+unsafe fn flow<T: SymCipher, const IN_PLACE: bool>(
     object: &mut Object<T>,
     out_len: *mut usize,
     len: usize,
@@ -355,7 +355,7 @@ unsafe extern "C" fn update<T: SymCipher>(
                 // SAFETY: see above.
                 let text = unsafe { slice::from_raw_parts_mut(out, len) };
                 // SAFETY: see above.
-                return unsafe { flow(object, out_len, len, Pieces::InPlace(text)) };
+                return unsafe { flow::<T, true>(object, out_len, len, Pieces::InPlace(text)) };
             }
             if input.addr().abs_diff(out.addr()) >= len {
                 // SAFETY: see above; they do not overlap.
@@ -363,7 +363,7 @@ unsafe extern "C" fn update<T: SymCipher>(
                     (slice::from_raw_parts(input, len), slice::from_raw_parts_mut(out, len))
                 };
                 // SAFETY: see above.
-                return unsafe { flow(object, out_len, len, Pieces::Apart(src, dst)) };
+                return unsafe { flow::<T, false>(object, out_len, len, Pieces::Apart(src, dst)) };
             }
         }
     }
