@@ -189,6 +189,12 @@ pub fn cbc_mac(key: &Key, state: &mut [u8; 16], blocks: &[u8]) {
 pub fn ctr(key: &Key, counter: &mut [u8; 16], mut text: Text<'_>) {
     let (mut src, mut dst, mut len) = text.pointers();
     let mut value = u128::from_be_bytes(*counter);
+    let blocks = len.div_ceil(BLOCK) as u64;
+    if (value as u64).checked_add(blocks).is_some() {
+        on_unit!(key, modes::ctr(&key.encrypt, value, src, dst, len));
+        *counter = value.wrapping_add(blocks.into()).to_be_bytes();
+        return;
+    }
     // The kernel adds to the low 64 bits alone: a text over whose blocks they wrap around is two.
     while len > 0 {
         let until_wrap = (1u128 << 64) - u128::from(value as u64);

@@ -156,6 +156,7 @@ impl HashState {
     }
 
     /// Becomes what `from` is, a state of the same hash.
+    #[inline]
     pub(crate) fn reset(&mut self, from: &HashState) {
         cleanse(&mut self.buffer[..self.buffered]);
         self.words.copy_from(&from.words);
@@ -207,6 +208,7 @@ impl HashState {
     }
 
     /// Pads, and writes the digest, after which the state is used up: all of it, or as much as `out` holds.
+    #[inline]
     pub(crate) fn finish(&mut self, cpu: &Cpu, out: &mut [u8]) {
         let last = &self.buffer[..self.buffered];
         end(cpu, self.hash, &mut self.words, last, self.length, out);

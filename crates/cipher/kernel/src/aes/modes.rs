@@ -135,12 +135,17 @@ unsafe fn decrypt_cbc<V: Blocks>(
     if len == 0 {
         return;
     }
-    let mut before = V::splat(iv);
+    let first = *iv;
     // SAFETY: there is a last block.
     *iv = unsafe { src.wrapping_add(len - BLOCK).cast::<[u8; BLOCK]>().read() };
-    groups!(V, src, dst, len, cbc_decrypt_group(schedule, &mut before));
+    let mut before = if len < V::LEN {
+        <__m128i as Blocks>::splat(&first)
+    } else {
+        let mut before = V::splat(&first);
+        groups!(V, src, dst, len, cbc_decrypt_group(schedule, &mut before));
+        before.last()
+    };
     if V::BLOCKS > 1 {
-        let mut before = before.last();
         groups!(last src, dst, len, cbc_decrypt_group(schedule, &mut before));
     }
     debug_assert!(len == 0, "whole blocks; left at {src:p}, {dst:p}");
@@ -184,9 +189,13 @@ unsafe fn count<V: Blocks>(
     mut dst: *mut u8,
     mut len: usize,
 ) {
-    let mut next = V::counters(counter);
-    groups!(V, src, dst, len, ctr_group(schedule, &mut next));
-    let mut next = next.first();
+    let mut next = if len < V::LEN {
+        <__m128i as Blocks>::counters(counter)
+    } else {
+        let mut next = V::counters(counter);
+        groups!(V, src, dst, len, ctr_group(schedule, &mut next));
+        next.first()
+    };
     if V::BLOCKS > 1 {
         groups!(last src, dst, len, ctr_group(schedule, &mut next));
     }
