@@ -194,6 +194,9 @@ impl HashState {
     pub(crate) fn append(&mut self, cpu: &Cpu, text: &[u8]) {
         let block = self.hash.block_len();
         self.length = self.length.wrapping_add(text.len() as u64);
+        if text.len() == block {
+            return self.words.compress(cpu, block, text);
+        }
         let place = &mut self.buffer[self.buffered..][..text.len()];
         match (place.as_chunks_mut::<16>(), text.as_chunks::<16>()) {
             // One block of AES: not worth the call of a function that copies.
