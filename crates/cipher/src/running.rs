@@ -198,7 +198,7 @@ impl Running {
         {
             return false;
         }
-        !self.done && len > 0 && len % 16 == 0 && key.quick(state, self.direction, text)
+        !self.done && len > 0 && len.is_multiple_of(16) && key.quick(state, self.direction, text)
     }
 
     /// The same of AES-CBC behind a hash.
@@ -213,7 +213,7 @@ impl Running {
             return false;
         };
         let (len, block) = (bytes.len(), hash.hash.block_len());
-        if self.done || len == 0 || len % 16 != 0 {
+        if self.done || len == 0 || !len.is_multiple_of(16) {
             return false;
         }
         let Some((aes, iv)) = cipher.aes_cbc(state) else { return false };
