@@ -166,7 +166,7 @@ pub fn cbc_encrypt(key: &Key, iv: &mut [u8; 16], mut text: Text<'_>) {
 
 /// Decrypts in CBC mode; `iv` becomes the last ciphertext block. Bytes after the last whole block
 /// are left alone.
-#[inline]
+#[inline(always)]
 pub fn cbc_decrypt(key: &Key, iv: &mut [u8; 16], mut text: Text<'_>) {
     let (src, dst, len) = text.pointers();
     on_unit!(key, modes::cbc_decrypt(&key.decrypt, iv, src, dst, len & !15));

@@ -5,6 +5,7 @@ use aws_lc_sys as aws;
 macro_rules! compress {
     ($(#[$doc:meta])* $name:ident, $word:ty, $words:literal, $block:literal, $state:ident, $update:ident) => {
         $(#[$doc])*
+        #[inline]
         pub(crate) fn $name(words: &mut [$word; $words], blocks: &[u8]) {
             assert_eq!(blocks.len() % $block, 0, "whole blocks");
             // SAFETY: the structure is plain data, which zero is valid for: nothing buffered and
@@ -34,6 +35,7 @@ compress! {
 }
 
 /// SHA-256 and SHA-224 (FIPS 180-4).
+#[inline]
 pub(crate) fn sha256(words: &mut [u32; 8], blocks: &[u8]) {
     assert_eq!(blocks.len() % 64, 0, "whole blocks");
     // SAFETY: eight words to read and write, and as many blocks to read.

@@ -168,11 +168,13 @@ impl Key {
     }
 
     /// The algorithm's key.
+    #[inline]
     pub(crate) fn kind(&self) -> &Kind {
         &self.kind
     }
 
     /// What its kernels may use.
+    #[inline]
     pub(crate) fn cpu(&self) -> &Cpu {
         &self.cpu
     }

@@ -89,9 +89,13 @@ impl Words {
 
     /// Their bytes, as a digest has them: `out` may be shorter.
     pub(crate) fn write(&self, out: &mut [u8]) {
-        fn copy<const N: usize>(words: impl Iterator<Item = [u8; N]>, out: &mut [u8]) {
-            for (piece, word) in out.chunks_mut(N).zip(words) {
-                piece.copy_from_slice(&word[..piece.len()]);
+        fn copy<const N: usize>(mut words: impl Iterator<Item = [u8; N]>, out: &mut [u8]) {
+            let (whole, rest) = out.as_chunks_mut::<N>();
+            for (piece, word) in whole.iter_mut().zip(&mut words) {
+                *piece = word;
+            }
+            if let (false, Some(word)) = (rest.is_empty(), words.next()) {
+                rest.copy_from_slice(&word[..rest.len()]);
             }
         }
         match self {
@@ -152,11 +156,14 @@ impl HashState {
     }
 
     /// Becomes what `from` is, a state of the same hash.
+    #[inline]
     pub(crate) fn reset(&mut self, from: &HashState) {
         cleanse(&mut self.buffer[..self.buffered]);
         self.words.copy_from(&from.words);
         (self.length, self.buffered) = (from.length, from.buffered);
-        self.buffer[..from.buffered].copy_from_slice(&from.buffer[..from.buffered]);
+        if from.buffered > 0 {
+            self.buffer[..from.buffered].copy_from_slice(&from.buffer[..from.buffered]);
+        }
     }
 
     /// More text.
@@ -187,6 +194,9 @@ impl HashState {
     pub(crate) fn append(&mut self, cpu: &Cpu, text: &[u8]) {
         let block = self.hash.block_len();
         self.length = self.length.wrapping_add(text.len() as u64);
+        if text.len() == block {
+            return self.words.compress(cpu, block, text);
+        }
         let place = &mut self.buffer[self.buffered..][..text.len()];
         match (place.as_chunks_mut::<16>(), text.as_chunks::<16>()) {
             // One block of AES: not worth the call of a function that copies.
@@ -201,6 +211,7 @@ impl HashState {
     }
 
     /// Pads, and writes the digest, after which the state is used up: all of it, or as much as `out` holds.
+    #[inline]
     pub(crate) fn finish(&mut self, cpu: &Cpu, out: &mut [u8]) {
         let last = &self.buffer[..self.buffered];
         end(cpu, self.hash, &mut self.words, last, self.length, out);

@@ -87,6 +87,7 @@ impl Keys {
     }
 
     /// The length of a tag; 0 where there is none of its own.
+    #[inline]
     pub fn tag_len(&self) -> usize {
         self.tag_len
     }

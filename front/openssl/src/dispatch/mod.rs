@@ -104,15 +104,22 @@ impl<T> Object<T> {
 }
 
 /// Runs a function; its error or panic goes into OpenSSL's queue.
+///
+/// What passes the wall is small: a `Result` with an error in it is written in words and read back in
+/// vectors, for which the CPU waits longer than AES takes for a block.
 #[inline(always)]
 fn guard<R>(provider: &Provider, f: impl FnOnce() -> Result<R>) -> Option<R> {
-    match wall(f) {
-        Some(Ok(result)) => Some(result),
-        failed => {
-            raise(provider, failed.and_then(Result::err));
+    let done = wall(|| match f() {
+        Ok(result) => Some(result),
+        Err(e) => {
+            raise(provider, Some(e));
             None
         }
+    });
+    if done.is_none() {
+        raise(provider, None);
     }
+    done.flatten()
 }
 
 /// Puts an error into OpenSSL's queue; none stands for a panic. Apart, so that what goes well is

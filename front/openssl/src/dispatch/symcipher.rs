@@ -320,19 +320,27 @@ unsafe fn over<T: SymCipher>(
     })
 }
 
-/// A piece that flows. Inlined, for either kind of pieces by itself.
+/// A piece that flows, in place or apart. Inlined, with its closure: there is another one for either.
 ///
 /// # Safety
-/// As the function that uses it.
+/// As the function that uses it; `len` bytes at `src` and at `dst`, which are the same or do not
+/// overlap.
 #[inline(always)]
-unsafe fn flow<T: SymCipher>(
+unsafe fn flow<T: SymCipher, const IN_PLACE: bool>(
     object: &mut Object<T>,
     out_len: *mut usize,
-    len: usize,
-    pieces: Pieces,
+    (src, len, dst): (*const u8, usize, *mut u8),
 ) -> c_int {
     object.run(|cipher, provider| {
-        cipher.flow(provider, pieces)?;
+        // SAFETY: the caller's.
+        let dst = unsafe { slice::from_raw_parts_mut(dst, len) };
+        if IN_PLACE {
+            cipher.flow(provider, Pieces::InPlace(dst))?;
+        } else {
+            // SAFETY: the caller's.
+            let src = unsafe { slice::from_raw_parts(src, len) };
+            cipher.flow(provider, Pieces::Apart(src, dst))?;
+        }
         // SAFETY: room for a length.
         unsafe { *out_len = len };
         Ok(())
@@ -353,17 +361,11 @@ unsafe extern "C" fn update<T: SymCipher>(
         if object.value.flows(&object.provider, len) {
             if core::ptr::eq(input, out) {
                 // SAFETY: see above.
-                let text = unsafe { slice::from_raw_parts_mut(out, len) };
-                // SAFETY: see above.
-                return unsafe { flow(object, out_len, len, Pieces::InPlace(text)) };
+                return unsafe { flow::<T, true>(object, out_len, (input, len, out)) };
             }
             if input.addr().abs_diff(out.addr()) >= len {
                 // SAFETY: see above; they do not overlap.
-                let (src, dst) = unsafe {
-                    (slice::from_raw_parts(input, len), slice::from_raw_parts_mut(out, len))
-                };
-                // SAFETY: see above.
-                return unsafe { flow(object, out_len, len, Pieces::Apart(src, dst)) };
+                return unsafe { flow::<T, false>(object, out_len, (input, len, out)) };
             }
         }
     }

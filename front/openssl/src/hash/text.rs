@@ -31,6 +31,13 @@ pub fn is_there(lanes: &Lanes, spec: &Spec) -> bool {
 }
 
 impl Text {
+    /// More of a message, a piece that may pause its job.
+    #[inline(never)]
+    fn update_long(&mut self, provider: &Provider, text: &[u8]) -> Result<()> {
+        let place = (provider.digest(self.spec)?, self.spec.pace);
+        aside::update(provider, place, &mut self.running, text, (&mut self.count, self.spec))
+    }
+
     /// What SSL 3.0 signs (RFC 6101 section 5.6.8): the messages so far, and the master secret with
     /// padding, hashed; then the master secret with other padding and that.
     fn ssl3(&mut self, provider: &Provider, secret: &[u8]) -> Result<()> {
@@ -82,8 +89,7 @@ impl Message for Text {
             self.running.as_mut().ok_or(Reason::NotInitialised)?.update(text, &mut [])?;
             return Ok(());
         }
-        let place = (provider.digest(self.spec)?, self.spec.pace);
-        aside::update(provider, place, &mut self.running, text, (&mut self.count, self.spec))
+        self.update_long(provider, text)
     }
 
     #[inline]

@@ -134,6 +134,11 @@ unsafe fn decrypt_cbc<V: Blocks>(
     if len == 0 {
         return;
     }
+    if V::BLOCKS > 1 && len < V::LEN {
+        // A short one is done before wide registers are set up.
+        // SAFETY: the caller's.
+        return unsafe { decrypt_cbc::<__m128i>(schedule, iv, src, dst, len) };
+    }
     let mut before = V::splat(iv);
     // SAFETY: there is a last block.
     *iv = unsafe { src.wrapping_add(len - BLOCK).cast::<[u8; BLOCK]>().read() };
@@ -187,6 +192,11 @@ unsafe fn count<V: Blocks>(
     mut dst: *mut u8,
     mut len: usize,
 ) {
+    if V::BLOCKS > 1 && len < V::LEN {
+        // A short one is done before wide registers are set up.
+        // SAFETY: the caller's.
+        return unsafe { count::<__m128i>(schedule, counter, src, dst, len) };
+    }
     let mut next = V::counters(counter);
     groups!(V, src, dst, len, ctr_group(schedule, &mut next));
     if len > 0 {
