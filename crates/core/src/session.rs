@@ -13,7 +13,7 @@ use std::{
 use crate::{
     Op, Work,
     pke::{Kdf, Pke, SizeClass},
-    sym::{SharedImmediate, Sym},
+    sym::{Immediate, SharedImmediate, Sym, SymClass},
 };
 
 /// The wrapper around DEFLATE data.
@@ -177,6 +177,7 @@ pub struct SessionClass(ClassKind);
 enum ClassKind {
     Spec(SessionSpec),
     Size(SizeClass),
+    Sym(SymClass),
 }
 
 impl SessionSpec {
@@ -242,7 +243,7 @@ impl SessionSpec {
                 Some(size) => ClassKind::Size(size),
                 None => ClassKind::Spec(self.clone()),
             },
-            SessionSpec::Sym(sym) => ClassKind::Spec(SessionSpec::Sym(sym.without_keys())),
+            SessionSpec::Sym(sym) => ClassKind::Sym(sym.class()),
             other => ClassKind::Spec(other.clone()),
         })
     }
@@ -277,11 +278,11 @@ impl Prepared {
         self.immediate.as_ref().is_some_and(|immediate| immediate.side_by_side())
     }
 
-    /// What the device can do for this session at once, on the caller's thread.
-    #[must_use]
-    pub fn with_immediate(mut self, immediate: SharedImmediate) -> Prepared {
-        self.immediate = Some(immediate);
-        self
+    /// Wraps a device's own prepared parameters, which also tell what the device can do for this
+    /// session at once, on the caller's thread.
+    pub fn with_immediate<T: Any + Immediate>(value: T) -> Prepared {
+        let value = Arc::new(value);
+        Prepared { value: value.clone(), best_batch: 0, immediate: Some(value) }
     }
 
     /// What was given to [`Prepared::with_immediate`].

@@ -168,25 +168,22 @@ pub enum Sym {
 }
 
 impl Sym {
-    /// The same without keys: what sessions that may share a batch have in common.
-    pub(crate) fn without_keys(&self) -> Sym {
-        let mut sym = self.clone();
-        let none = || Secret::from(Vec::new());
-        match &mut sym {
-            Sym::Cipher { key, .. } | Sym::Auth { key, .. } | Sym::Aead { key, .. } => {
-                // Key lengths tell AES-128 from AES-256: rows of their own in the batcher.
-                *key = Secret::from(vec![0; key.len()]);
+    /// What sessions that may share a batch have in common. Key lengths tell AES-128 from AES-256:
+    /// rows of their own in the batcher.
+    pub(crate) fn class(&self) -> SymClass {
+        match *self {
+            Sym::Cipher { cipher, ref key } => SymClass::Cipher { cipher, key_len: key.len() },
+            Sym::Auth { auth, ref key, tag_len } => {
+                SymClass::Auth { auth, key_len: key.len(), tag_len }
             }
-            Sym::Chain { cipher_key, auth_key, .. } => {
-                *cipher_key = Secret::from(vec![0; cipher_key.len()]);
-                *auth_key = none();
+            Sym::Aead { aead, ref key, tag_len } => {
+                SymClass::Aead { aead, key_len: key.len(), tag_len }
             }
-            Sym::TlsCbc { key, auth_key, .. } => {
-                *key = Secret::from(vec![0; key.len()]);
-                *auth_key = none();
+            Sym::Chain { cipher, ref cipher_key, auth, tag_len, order, .. } => {
+                SymClass::Chain { cipher, key_len: cipher_key.len(), auth, tag_len, order }
             }
+            Sym::TlsCbc { ref key, hash, .. } => SymClass::TlsCbc { key_len: key.len(), hash },
         }
-        sym
     }
 
     pub(crate) fn ops(&self) -> &'static [Op] {
@@ -196,6 +193,16 @@ impl Sym {
             Sym::Aead { .. } | Sym::Chain { .. } | Sym::TlsCbc { .. } => &[Op::Seal, Op::Open],
         }
     }
+}
+
+/// The algorithms and lengths of a [`Sym`], without its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum SymClass {
+    Cipher { cipher: Cipher, key_len: usize },
+    Auth { auth: Auth, key_len: usize, tag_len: usize },
+    Aead { aead: Aead, key_len: usize, tag_len: usize },
+    Chain { cipher: Cipher, key_len: usize, auth: Auth, tag_len: usize, order: ChainOrder },
+    TlsCbc { key_len: usize, hash: Hash },
 }
 
 /// A part of a packet, in bytes from the start of its text.

@@ -25,7 +25,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The environment variable that caps the tier of [`Cpu::host`].
 pub const CAP_VARIABLE: &str = "LOOKASIDE_CPU";
@@ -97,13 +97,13 @@ impl From<Avx512> for Avx2 {
     }
 }
 
-/// What was detected, and the cap in force. Cheap to clone (a list of names is copied).
+/// What was detected, and the cap in force. Cheap to clone: each session has one.
 #[derive(Clone, Debug)]
 pub struct Cpu {
     detected: Tier,
     cap: Option<Tier>,
-    unknown_cap: Option<String>,
-    features: Vec<&'static str>,
+    unknown_cap: Option<Arc<str>>,
+    features: &'static [&'static str],
 }
 
 impl Cpu {
@@ -126,13 +126,14 @@ impl Cpu {
         match text.parse() {
             Ok(cap) => Cpu::detect(Some(cap), None),
             Err(_) if text.is_empty() => Cpu::detect(None, None),
-            Err(_) => Cpu::detect(None, Some(text.to_owned())),
+            Err(_) => Cpu::detect(None, Some(text.into())),
         }
     }
 
-    fn detect(cap: Option<Tier>, unknown_cap: Option<String>) -> Cpu {
-        let features = detected_features();
-        let detected = tier_of(&features);
+    fn detect(cap: Option<Tier>, unknown_cap: Option<Arc<str>>) -> Cpu {
+        static FEATURES: OnceLock<Vec<&'static str>> = OnceLock::new();
+        let features = FEATURES.get_or_init(detected_features);
+        let detected = tier_of(features);
         Cpu { detected, cap, unknown_cap, features }
     }
 
@@ -160,7 +161,7 @@ impl Cpu {
     /// The features of the hardware that matter here, by the names Rust gives them, whatever the
     /// cap.
     pub fn features(&self) -> &[&'static str] {
-        &self.features
+        self.features
     }
 
     /// The AVX2 token, when the tier in force is [`Tier::Avx2`] or higher.

@@ -32,10 +32,10 @@ mod schedule;
 #[cfg(target_arch = "x86_64")]
 mod xts;
 
-use std::fmt;
+use std::sync::atomic;
+use std::{fmt, ptr};
 
 use lookaside_simd::Cpu;
-use zeroize::Zeroize;
 
 use crate::Text;
 
@@ -73,10 +73,20 @@ pub struct Key {
     unit: Unit,
 }
 
+impl Schedule {
+    /// To be filled in where it lies: moving it would leave copies behind.
+    const EMPTY: Schedule = Schedule { keys: [[0; BLOCK]; 14], last: [0; BLOCK], rounds: 0 };
+}
+
 impl Drop for Schedule {
     fn drop(&mut self) {
-        self.keys.zeroize();
-        self.last.zeroize();
+        // `zeroize` writes byte by byte, which took as long as to expand the key.
+        // SAFETY: the fields are there to be written; volatile writes are not optimised away.
+        unsafe {
+            ptr::write_volatile(&mut self.keys, [[0; BLOCK]; 14]);
+            ptr::write_volatile(&mut self.last, [0; BLOCK]);
+        }
+        atomic::compiler_fence(atomic::Ordering::SeqCst);
     }
 }
 
@@ -90,18 +100,36 @@ impl Key {
     /// Expands a key; none where the tier in force has no AES instructions, and where the key has
     /// another length than 16, 24 or 32 bytes.
     pub fn new(cpu: &Cpu, key: &[u8]) -> Option<Key> {
+        let mut expanded = Key::unset(cpu, key)?;
+        expanded.expand(key);
+        Some(expanded)
+    }
+
+    /// As [`new`](Key::new), expanded on the heap: nothing of it is left on the stack.
+    pub fn boxed(cpu: &Cpu, key: &[u8]) -> Option<Box<Key>> {
+        let mut expanded = Box::new(Key::unset(cpu, key)?);
+        expanded.expand(key);
+        Some(expanded)
+    }
+
+    fn unset(cpu: &Cpu, key: &[u8]) -> Option<Key> {
         let unit = unit(cpu)?;
-        if !matches!(key.len(), 16 | 24 | 32) {
-            return None;
-        }
+        matches!(key.len(), 16 | 24 | 32).then_some(Key {
+            encrypt: Schedule::EMPTY,
+            decrypt: Schedule::EMPTY,
+            unit,
+        })
+    }
+
+    fn expand(&mut self, key: &[u8]) {
         #[cfg(target_arch = "x86_64")]
-        {
-            // SAFETY: there is a unit only where the tier is AVX2 or higher, which has AES-NI.
-            let (encrypt, decrypt) = unsafe { schedule::expand(key) };
-            Some(Key { encrypt, decrypt, unit })
+        // SAFETY: there is a unit only where the tier is AVX2 or higher, which has AES-NI.
+        unsafe {
+            schedule::expand(key, &mut self.encrypt);
+            schedule::invert(&self.encrypt, &mut self.decrypt);
         }
         #[cfg(not(target_arch = "x86_64"))]
-        match unit {}
+        match self.unit {}
     }
 }
 

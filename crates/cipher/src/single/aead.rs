@@ -1,5 +1,7 @@
 //! Authenticated encryption: whole texts, and texts in pieces.
 
+use std::sync::OnceLock;
+
 use lookaside_cipher_kernel::{chacha20, poly1305};
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
@@ -18,17 +20,45 @@ pub(crate) struct Key {
 }
 
 enum Expanded {
-    /// For whole texts, and to be copied for texts in pieces.
-    Gcm {
-        whole: aws::Aead,
-        pieces: aws::Gcm,
-    },
+    Gcm(Gcm),
     Ccm(Aes),
-    ChaCha20Poly1305 {
-        whole: aws::Aead,
-        key: Zeroizing<[u8; 32]>,
-        cpu: Cpu,
-    },
+    ChaCha20Poly1305 { whole: aws::Aead, key: Zeroizing<[u8; 32]>, cpu: Cpu },
+}
+
+/// A key of AES-GCM, expanded for what it is used for when it is first used for that: most keys are
+/// for either whole texts or texts in pieces.
+pub(crate) struct Gcm {
+    key: Zeroizing<[u8; 32]>,
+    key_len: usize,
+    tag_len: usize,
+    whole: OnceLock<Option<aws::Aead>>,
+    pieces: OnceLock<Option<aws::Gcm>>,
+}
+
+impl Gcm {
+    /// `key`: 16, 24 or 32 bytes.
+    pub(crate) fn new(key: &[u8], tag_len: usize) -> Gcm {
+        let mut copy = Zeroizing::new([0; 32]);
+        copy[..key.len()].copy_from_slice(key);
+        let (whole, pieces) = (OnceLock::new(), OnceLock::new());
+        Gcm { key: copy, key_len: key.len(), tag_len, whole, pieces }
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.key[..self.key_len]
+    }
+
+    /// For whole texts.
+    #[inline]
+    pub(crate) fn whole(&self) -> Result<&aws::Aead, Error> {
+        let whole = self.whole.get_or_init(|| aws::Aead::gcm(self.key(), self.tag_len));
+        whole.as_ref().ok_or(MEMORY)
+    }
+
+    /// To be copied for texts in pieces.
+    pub(crate) fn pieces(&self) -> Result<&aws::Gcm, Error> {
+        self.pieces.get_or_init(|| aws::Gcm::new(self.key())).as_ref().ok_or(MEMORY)
+    }
 }
 
 /// A text under way.
@@ -52,6 +82,7 @@ pub(crate) enum State {
 }
 
 const MEMORY: Error = Error::Library("taking memory");
+const LIBRARY: Error = Error::Library("an AEAD");
 
 fn tag_len_ok(aead: Aead, len: usize) -> bool {
     match aead {
@@ -77,10 +108,7 @@ impl Key {
             return Err(Error::BadSpec("the length of the tag"));
         }
         let expanded = match aead {
-            Aead::AesGcm => Expanded::Gcm {
-                whole: aws::Aead::gcm(key, tag_len).ok_or(MEMORY)?,
-                pieces: aws::Gcm::new(key).ok_or(MEMORY)?,
-            },
+            Aead::AesGcm => Expanded::Gcm(Gcm::new(key, tag_len)),
             Aead::AesCcm => Expanded::Ccm(Aes::new(cpu, key)),
             Aead::ChaCha20Poly1305 => {
                 let mut copy = Zeroizing::new([0; 32]);
@@ -105,9 +133,8 @@ impl Key {
                 chacha20::seal(cpu, &mut packet);
                 Ok(packet[0].tag)
             }
-            Expanded::Gcm { whole, .. } | Expanded::ChaCha20Poly1305 { whole, .. } => {
-                whole.seal(iv, aad, text).ok_or(Error::Library("an AEAD"))
-            }
+            Expanded::Gcm(gcm) => gcm.whole()?.seal(iv, aad, text).ok_or(LIBRARY),
+            Expanded::ChaCha20Poly1305 { whole, .. } => whole.seal(iv, aad, text).ok_or(LIBRARY),
             Expanded::Ccm(aes) => self.ccm(aes, Direction::Seal, iv, aad, text),
         }
     }
@@ -126,9 +153,8 @@ impl Key {
                 chacha20::open(cpu, &mut packet);
                 crate::library::aws_lc::equal(&packet[0].tag, tag)
             }
-            Expanded::Gcm { whole, .. } | Expanded::ChaCha20Poly1305 { whole, .. } => {
-                whole.open(iv, aad, text, tag)
-            }
+            Expanded::Gcm(gcm) => gcm.whole()?.open(iv, aad, text, tag),
+            Expanded::ChaCha20Poly1305 { whole, .. } => whole.open(iv, aad, text, tag),
             Expanded::Ccm(aes) => {
                 let computed = self.ccm(aes, Direction::Open, iv, aad, text)?;
                 crate::library::aws_lc::equal(&computed[..tag.len()], tag)
@@ -155,8 +181,8 @@ impl Key {
     /// The beginning of a text in pieces.
     pub(crate) fn begin(&self, direction: Direction, iv: &[u8]) -> Result<State, Error> {
         Ok(match &self.expanded {
-            Expanded::Gcm { pieces, .. } => {
-                let mut gcm = pieces.clone();
+            Expanded::Gcm(gcm) => {
+                let mut gcm = gcm.pieces()?.clone();
                 gcm.start(iv, direction == Direction::Seal)?;
                 State::Gcm(gcm)
             }

@@ -27,8 +27,8 @@ fn reborrow<'t>(text: &'t mut Text<'_>) -> Text<'t> {
 impl Aes {
     /// `key`: 16, 24 or 32 bytes.
     pub(crate) fn new(cpu: &Cpu, key: &[u8]) -> Aes {
-        let unit = match kernel::Key::new(cpu, key) {
-            Some(key) => Unit::Kernel(Box::new(key)),
+        let unit = match kernel::Key::boxed(cpu, key) {
+            Some(key) => Unit::Kernel(key),
             None => Unit::Library { encrypt: AesEncrypt::new(key), decrypt: AesDecrypt::new(key) },
         };
         Aes(unit, ShaNi::new(cpu))

@@ -5,11 +5,11 @@ use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
 use crate::library::aws_lc::cleanse;
-use crate::library::aws_lc_aead::{Aead, Gcm};
+use crate::library::aws_lc_aead::Gcm;
 use crate::{Auth, Error, Hash, Text};
 
-use super::cbc_mac;
 use super::hash::{HashState, MAX_BLOCK, MAX_DIGEST};
+use super::{aead, cbc_mac};
 
 /// The key of a hash or MAC.
 pub(crate) struct Key {
@@ -18,17 +18,15 @@ pub(crate) struct Key {
 }
 
 /// The algorithms' keys.
-// One for each session, which is on the heap.
-#[allow(clippy::large_enum_variant)]
 pub(crate) enum Kind {
     /// A hash alone.
-    Plain(HashState),
+    Plain(Box<HashState>),
     /// HMAC and the nested hash: what has been hashed before the text, and before the inner digest.
-    Nested { inner: HashState, outer: HashState },
+    Nested(Box<Nested>),
     /// CMAC, XCBC, CBC-MAC.
     Chained(cbc_mac::Key),
-    /// GMAC: for whole texts, and to be copied for texts in pieces.
-    Gmac { whole: Aead, pieces: Gcm },
+    /// GMAC.
+    Gmac(aead::Gcm),
     /// Poly1305.
     Poly1305(Zeroizing<[u8; 32]>),
     /// F9, UIA1.
@@ -37,6 +35,12 @@ pub(crate) enum Kind {
     Snow3g(Zeroizing<[u8; 16]>),
     /// EIA3.
     Zuc(Zeroizing<[u8; 16]>),
+}
+
+/// What stands before the text, and before the inner digest.
+pub(crate) struct Nested {
+    pub(crate) inner: HashState,
+    pub(crate) outer: HashState,
 }
 
 /// A text under way.
@@ -91,7 +95,7 @@ fn key_len_ok(auth: Auth, len: usize) -> bool {
 /// HMAC's first blocks (RFC 2104): the key, padded with zeros or hashed if it is longer than a
 /// block, XORed with 36.. and with 5c...
 fn hmac(cpu: &Cpu, algorithm: Hash, key: &[u8]) -> Kind {
-    let mut block = Zeroizing::new([0; MAX_BLOCK]);
+    let mut block = [0; MAX_BLOCK];
     let block = &mut block[..algorithm.block_len()];
     if key.len() > block.len() {
         let mut state = HashState::new(algorithm);
@@ -100,12 +104,20 @@ fn hmac(cpu: &Cpu, algorithm: Hash, key: &[u8]) -> Kind {
     } else {
         block[..key.len()].copy_from_slice(key);
     }
-    let (mut inner, mut outer) = (HashState::new(algorithm), HashState::new(algorithm));
+    let mut nested = Nested::new(algorithm, algorithm);
     block.iter_mut().for_each(|byte| *byte ^= 0x36);
-    inner.update(cpu, block);
+    nested.inner.update(cpu, block);
     block.iter_mut().for_each(|byte| *byte ^= 0x36 ^ 0x5c);
-    outer.update(cpu, block);
-    Kind::Nested { inner, outer }
+    nested.outer.update(cpu, block);
+    cleanse(block);
+    Kind::Nested(nested)
+}
+
+impl Nested {
+    /// Nothing hashed yet; where it is to stay.
+    fn new(inner: Hash, outer: Hash) -> Box<Nested> {
+        Box::new(Nested { inner: HashState::new(inner), outer: HashState::new(outer) })
+    }
 }
 
 impl Key {
@@ -122,9 +134,8 @@ impl Key {
         if !tag_ok {
             return Err(Error::BadSpec("the length of the tag"));
         }
-        let memory = Error::Library("taking memory");
         let kind = match auth {
-            Auth::Plain(algorithm) => Kind::Plain(HashState::new(algorithm)),
+            Auth::Plain(algorithm) => Kind::Plain(Box::new(HashState::new(algorithm))),
             Auth::Hmac(algorithm) if is_checksum(algorithm) => {
                 return Err(Error::BadSpec("HMAC over a checksum"));
             }
@@ -137,18 +148,15 @@ impl Key {
                 if prefix_len > prefixes.len() {
                     return Err(Error::BadSpec("the length of the inner prefix"));
                 }
-                let (mut inner, mut outer) = (HashState::new(inner), HashState::new(outer));
-                inner.update(cpu, &prefixes[..prefix_len]);
-                outer.update(cpu, &prefixes[prefix_len..]);
-                Kind::Nested { inner, outer }
+                let mut nested = Nested::new(inner, outer);
+                nested.inner.update(cpu, &prefixes[..prefix_len]);
+                nested.outer.update(cpu, &prefixes[prefix_len..]);
+                Kind::Nested(nested)
             }
             Auth::AesCmac => Kind::Chained(cbc_mac::Key::cmac(cpu, key)),
             Auth::AesXcbc => Kind::Chained(cbc_mac::Key::xcbc(cpu, key)),
             Auth::AesCbcMac => Kind::Chained(cbc_mac::Key::plain(cpu, key)),
-            Auth::AesGmac => Kind::Gmac {
-                whole: Aead::gcm(key, 16).ok_or(memory)?,
-                pieces: Gcm::new(key).ok_or(memory)?,
-            },
+            Auth::AesGmac => Kind::Gmac(aead::Gcm::new(key, 16)),
             Auth::Poly1305 => {
                 let mut copy = Zeroizing::new([0; 32]);
                 copy.copy_from_slice(key);
@@ -182,10 +190,11 @@ impl Key {
     /// The beginning of a text.
     pub(crate) fn begin(&self, iv: &[u8]) -> Result<State, Error> {
         Ok(match &self.kind {
-            Kind::Plain(hash) | Kind::Nested { inner: hash, .. } => State::Hash(hash.clone()),
+            Kind::Plain(hash) => State::Hash((**hash).clone()),
+            Kind::Nested(nested) => State::Hash(nested.inner.clone()),
             Kind::Chained(_) => State::Chained(cbc_mac::Chain::default()),
-            Kind::Gmac { pieces, .. } => {
-                let mut gcm = pieces.clone();
+            Kind::Gmac(key) => {
+                let mut gcm = key.pieces()?.clone();
                 gcm.start(iv, true)?;
                 State::Gmac(gcm)
             }
@@ -201,9 +210,13 @@ impl Key {
     /// Begins anew in the memory of another text.
     pub(crate) fn restart(&self, state: &mut State, iv: &[u8]) -> Result<(), Error> {
         match (&self.kind, state) {
-            (Kind::Gmac { .. }, State::Gmac(gcm)) => gcm.start(iv, true),
-            (Kind::Plain(hash) | Kind::Nested { inner: hash, .. }, State::Hash(state)) => {
+            (Kind::Gmac(_), State::Gmac(gcm)) => gcm.start(iv, true),
+            (Kind::Plain(hash), State::Hash(state)) => {
                 state.reset(hash);
+                Ok(())
+            }
+            (Kind::Nested(nested), State::Hash(state)) => {
+                state.reset(&nested.inner);
                 Ok(())
             }
             (_, state) => {
@@ -231,7 +244,8 @@ impl Key {
     pub(crate) fn finish(&self, state: &mut State, tag: &mut [u8]) -> Result<(), Error> {
         let (cpu, len) = (&self.cpu, tag.len());
         match (&self.kind, state) {
-            (Kind::Nested { inner, outer }, State::Hash(state)) => {
+            (Kind::Nested(nested), State::Hash(state)) => {
+                let Nested { inner, outer } = &**nested;
                 let mut digest = Zeroizing::new([0; MAX_DIGEST]);
                 let digest = &mut digest[..inner.hash.len()];
                 state.finish(cpu, digest);
@@ -280,16 +294,17 @@ impl Key {
         let cpu = &self.cpu;
         match &self.kind {
             Kind::Plain(hash) => hash.whole(cpu, text, tag),
-            Kind::Nested { inner, outer } => {
+            Kind::Nested(nested) => {
+                let Nested { inner, outer } = &**nested;
                 let mut digest = [0; MAX_DIGEST];
                 let digest = &mut digest[..inner.hash.len()];
                 inner.whole(cpu, text, digest);
                 outer.whole(cpu, digest, tag);
                 cleanse(digest);
             }
-            Kind::Gmac { whole, .. } => {
+            Kind::Gmac(key) => {
                 let none = &mut Text::InPlace(&mut []);
-                let full = whole.seal(iv, text, none).ok_or(Error::Library("AES-GMAC"))?;
+                let full = key.whole()?.seal(iv, text, none).ok_or(Error::Library("AES-GMAC"))?;
                 tag.copy_from_slice(&full[..tag.len()]);
             }
             Kind::Kasumi(_) | Kind::Snow3g(_) | Kind::Zuc(_) => {

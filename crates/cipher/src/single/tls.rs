@@ -44,7 +44,7 @@ pub(crate) fn record(
 
 fn nested(key: &auth::Key) -> Result<(&HashState, &HashState), Error> {
     match key.kind() {
-        auth::Kind::Nested { inner, outer } => Ok((inner, outer)),
+        auth::Kind::Nested(nested) => Ok((&nested.inner, &nested.outer)),
         _ => Err(NO_HMAC),
     }
 }

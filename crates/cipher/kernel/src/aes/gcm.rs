@@ -100,19 +100,19 @@ impl Key {
 /// The CPU has the features.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq,avx2")]
 unsafe fn expand(key: &[u8]) -> Key {
-    let (encrypt, _) = schedule::expand(key);
+    let mut expanded = Key { powers: [[0; BLOCK]; POWERS + 4], encrypt: Schedule::EMPTY };
+    schedule::expand(key, &mut expanded.encrypt);
     let mut hash_key = [__m128i::repeat(_mm_setzero_si128())];
-    cipher::<__m128i, 1, true>(&encrypt, &mut hash_key);
+    cipher::<__m128i, 1, true>(&expanded.encrypt, &mut hash_key);
     let first = times_x(hash_key[0].swap_bytes());
-    let mut key = Key { powers: [[0; BLOCK]; POWERS + 4], encrypt };
     let mut power = first;
-    for place in key.powers[..POWERS].iter_mut().rev() {
+    for place in expanded.powers[..POWERS].iter_mut().rev() {
         // SAFETY: a block.
         unsafe { power.store(place.as_mut_ptr()) };
         let (wide, first) = (_mm512_zextsi128_si512(power), _mm512_zextsi128_si512(first));
         power = Products::of(wide, first).reduced();
     }
-    key
+    expanded
 }
 
 /// `mulX_POLYVAL` of RFC 8452 appendix A: x^128 = x^127 + x^126 + x^121 + 1.

@@ -1,27 +1,25 @@
 //! What needs no engine: single operations and texts in pieces, on the caller's thread.
 
-use std::{any::Any, sync::Arc};
+use std::any::Any;
 
 use lookaside_cipher::{Error, Packet, Session, Spec, Text};
 use lookaside_core::{Done, Immediate, Op, OpError, Running};
 
 use super::{done, iv, parts, size, words};
 
-/// Whether the operation is one of those that sessions of this kind have. Requests are asked by the
-/// scheduler; here nobody else asks.
+/// The two operations that sessions of this kind have. Requests are asked by the scheduler; here
+/// nobody else asks.
 #[inline]
-fn has(spec: &Spec, op: Op) -> bool {
+fn ops(spec: &Spec) -> [Op; 2] {
     match spec {
-        Spec::Cipher { .. } => matches!(op, Op::Encrypt | Op::Decrypt),
-        Spec::Auth { .. } => matches!(op, Op::Digest | Op::Verify),
-        Spec::Aead { .. } | Spec::Chain { .. } | Spec::TlsCbc { .. } => {
-            matches!(op, Op::Seal | Op::Open)
-        }
+        Spec::Cipher { .. } => [Op::Encrypt, Op::Decrypt],
+        Spec::Auth { .. } => [Op::Digest, Op::Verify],
+        Spec::Aead { .. } | Spec::Chain { .. } | Spec::TlsCbc { .. } => [Op::Seal, Op::Open],
     }
 }
 
 /// A session's keys, at the caller's disposal.
-pub(super) struct AtOnce(pub(super) Arc<Session>);
+pub(super) struct AtOnce(pub(super) Session);
 
 impl Immediate for AtOnce {
     fn run(
@@ -31,7 +29,7 @@ impl Immediate for AtOnce {
         src: Option<&[u8]>,
         dst: &mut [u8],
     ) -> Result<Done, OpError> {
-        if !has(self.0.spec(), op) {
+        if !ops(self.0.spec()).contains(&op) {
             return Err(OpError::Unsupported);
         }
         // A nonce that lies in the text is copied: the text may be written before it is read.
@@ -63,12 +61,13 @@ impl Immediate for AtOnce {
     }
 
     fn start(&self, op: Op, iv: &[u8]) -> Result<Box<dyn Running>, OpError> {
-        if !has(self.0.spec(), op) {
+        if !ops(self.0.spec()).contains(&op) {
             return Err(OpError::Unsupported);
         }
         let running = self.0.start(words::direction(op), iv);
         let running = running.map_err(words::error)?;
-        Ok(Box::new(CpuRunning { running, session: self.0.clone() }))
+        let (ops, tag_len) = (ops(self.0.spec()), self.0.tag_len());
+        Ok(Box::new(CpuRunning { running, ops, tag_len }))
     }
 
     fn side_by_side(&self) -> bool {
@@ -77,9 +76,11 @@ impl Immediate for AtOnce {
 }
 
 /// The service's running state, as core's.
+#[derive(Clone)]
 pub(super) struct CpuRunning {
     pub(super) running: lookaside_cipher::Running,
-    session: Arc<Session>,
+    ops: [Op; 2],
+    tag_len: usize,
 }
 
 impl CpuRunning {
@@ -104,7 +105,7 @@ impl CpuRunning {
 impl Running for CpuRunning {
     #[inline]
     fn restart(&mut self, op: Op, iv: &[u8]) -> Result<(), OpError> {
-        if !has(self.session.spec(), op) {
+        if !self.ops.contains(&op) {
             return Err(OpError::Unsupported);
         }
         self.running.restart(words::direction(op), iv).map_err(words::error)
@@ -137,7 +138,7 @@ impl Running for CpuRunning {
 
     #[inline]
     fn finish(&mut self, tag: &mut [u8]) -> Result<usize, OpError> {
-        let len = self.session.tag_len();
+        let len = self.tag_len;
         let tag = tag.get_mut(..len).ok_or(OpError::DstTooSmall)?;
         if !tag.is_empty() {
             self.running.finish(tag).map_err(words::error)?;
@@ -155,7 +156,7 @@ impl Running for CpuRunning {
     }
 
     fn duplicate(&self) -> Box<dyn Running> {
-        Box::new(CpuRunning { running: self.running.clone(), session: self.session.clone() })
+        Box::new(self.clone())
     }
 
     fn as_any(&mut self) -> &mut dyn Any {

@@ -5,13 +5,11 @@
 //! between the packets. Those that lie otherwise (backwards, between each other's parts) run one after
 //! the other behind the rest.
 
-use std::sync::Arc;
-
 use arrayvec::ArrayVec;
 use lookaside_cipher::{Direction, Engine, Error, Packet, Parts, Session, Span, Text};
 use lookaside_core::{Buf, Carried, Done, Iv, OpError, Request, Work};
 
-use super::{LANES, PerPacket, Pieces, done, iv, parts, size, words};
+use super::{AtOnce, LANES, PerPacket, Pieces, done, iv, parts, size, words};
 
 /// What [`cut`] and [`apart`] answer for a packet that they leave to be run by itself.
 const OVERLAP: OpError = OpError::BadInput { what: "not apart from the packets before it" };
@@ -29,7 +27,7 @@ pub(super) fn run(engine: &mut Engine, work: &mut Work) {
 fn packets(engine: &mut Engine, request: &mut Request, device: usize) -> Result<Done, OpError> {
     let Request { op, session, src, dst, carried, .. } = request;
     let prepared = session.prepared.get(device).and_then(Option::as_ref);
-    let session = prepared.and_then(|p| p.get::<Arc<Session>>()).ok_or(OpError::Unsupported)?;
+    let AtOnce(session) = prepared.and_then(|p| p.get()).ok_or(OpError::Unsupported)?;
     let packets = carried.as_deref_mut().map_or(&mut [][..], Carried::packets_mut);
     if packets.is_empty() {
         return Err(OpError::BadInput { what: "a symmetric request without a packet" });

@@ -7,8 +7,6 @@ mod capability;
 mod pieces;
 mod words;
 
-use std::sync::Arc;
-
 use arrayvec::ArrayVec;
 use lookaside_cipher::{Engine, Error, Packet, Parts, Session, Span, Text};
 use lookaside_core::{
@@ -17,6 +15,7 @@ use lookaside_core::{
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
+use self::at_once::AtOnce;
 pub(crate) use self::capability::capabilities;
 
 /// The most packets that go to the service at once: two rounds of its sixteen lanes.
@@ -28,10 +27,8 @@ type PerPacket<T> = ArrayVec<T, LANES>;
 /// Expands a session's keys.
 pub(crate) fn prepare(sym: &Sym, cpu: &Cpu) -> Result<Prepared, SetupError> {
     let session = Session::new(words::spec(sym)?, cpu).map_err(words::setup_error)?;
-    let session = Arc::new(session);
-    let immediate = Arc::new(at_once::AtOnce(session.clone()));
     // Where lanes gain nothing, many requests still share one visit to the scheduler.
-    Ok(Prepared::new(session).best_batch(LANES).with_immediate(immediate))
+    Ok(Prepared::with_immediate(AtOnce(session)).best_batch(LANES))
 }
 
 /// Executes requests of one operation, at most [`LANES`], and sets their results.
@@ -163,7 +160,7 @@ fn together(engine: &mut Engine, works: &mut [Work]) {
             let device = usize::from(work.device);
             let Request { op, session, src, dst, carried, .. } = work.request_mut();
             let prepared = session.prepared.get(device).and_then(Option::as_ref);
-            let session = prepared.and_then(|p| p.get::<Arc<Session>>());
+            let session = prepared.and_then(|p| p.get::<AtOnce>()).map(|at_once| &at_once.0);
             let (Some(session), [packet]) =
                 (session, carried.as_deref().map_or(&[][..], Carried::packets))
             else {
