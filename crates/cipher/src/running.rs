@@ -72,10 +72,14 @@ impl Running {
         // Most texts are short, and are hashed: they do not go the long way.
         if let (Kind::Auth(key), State::Auth(auth::State::Hash(state))) =
             (&self.keys.kind, &mut self.state)
-            && let auth::Kind::Plain(hash) | auth::Kind::Nested { inner: hash, .. } = key.kind()
+            && let Some(start) = match key.kind() {
+                auth::Kind::Plain(hash) => Some(&**hash),
+                auth::Kind::Nested(nested) => Some(&nested.inner),
+                _ => None,
+            }
             && iv.is_empty()
         {
-            state.reset(hash);
+            state.reset(start);
             (self.direction, self.text, self.done) = (direction, false, false);
             return Ok(());
         }
