@@ -20,7 +20,7 @@ pub(crate) struct Key {
 }
 
 enum Expanded {
-    Gcm(Gcm),
+    Gcm(Box<Gcm>),
     Ccm(Aes),
     ChaCha20Poly1305 { whole: aws::Aead, key: Zeroizing<[u8; 32]>, cpu: Cpu },
 }
@@ -36,12 +36,13 @@ pub(crate) struct Gcm {
 }
 
 impl Gcm {
-    /// `key`: 16, 24 or 32 bytes.
-    pub(crate) fn new(key: &[u8], tag_len: usize) -> Gcm {
-        let mut copy = Zeroizing::new([0; 32]);
-        copy[..key.len()].copy_from_slice(key);
+    /// `key`: 16, 24 or 32 bytes. It is copied to where it stays: moving it would leave copies.
+    pub(crate) fn new(key: &[u8], tag_len: usize) -> Box<Gcm> {
         let (whole, pieces) = (OnceLock::new(), OnceLock::new());
-        Gcm { key: copy, key_len: key.len(), tag_len, whole, pieces }
+        let zeros = Zeroizing::new([0; 32]);
+        let mut gcm = Box::new(Gcm { key: zeros, key_len: key.len(), tag_len, whole, pieces });
+        gcm.key[..key.len()].copy_from_slice(key);
+        gcm
     }
 
     fn key(&self) -> &[u8] {

@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     /// CMAC, XCBC, CBC-MAC.
     Chained(cbc_mac::Key),
     /// GMAC.
-    Gmac(aead::Gcm),
+    Gmac(Box<aead::Gcm>),
     /// Poly1305.
     Poly1305(Zeroizing<[u8; 32]>),
     /// F9, UIA1.
