@@ -115,8 +115,8 @@ fn one_to_75_jobs() {
                 assert!(*made.borrow() == expect, "{settings:?}, {jobs} jobs: job {i}");
             }
         }
-        let engines = settings.contains(&("engines", "2"));
-        assert!(lib.counter("asynchronous") > 200 || !engines && !side_by_side(&lib));
+        // Where lanes gain nothing, nothing pauses.
+        assert!(lib.counter("asynchronous") > 200 || !side_by_side(&lib));
     }
 }
 
