@@ -4,7 +4,7 @@
 use lookaside_cipher_kernel::hash::{self as kernel, Message};
 use lookaside_simd::Cpu;
 
-use crate::single::hash::{HashState, Words};
+use crate::single::hash::{HashState, Taken, Words};
 use crate::{Engine, Error, Hash, Running, Text};
 
 /// The next piece of one text.
@@ -22,98 +22,40 @@ impl Engine {
     pub fn update(&mut self, pieces: &mut [Piece<'_>]) {
         let mut waiting: Vec<&mut Piece<'_>> = Vec::with_capacity(pieces.len());
         for piece in pieces {
-            match piece.running.hash_state() {
-                Some(state) if state.hash.block_len() > 1 => waiting.push(piece),
-                _ => run(piece),
+            match piece.running.hash() {
+                Some(hash) if hash.block_len() > 1 => waiting.push(piece),
+                _ => piece.result = piece.running.update(piece.text.reborrow()),
             }
         }
-        while let Some(lead) = waiting.first_mut() {
-            let Some(hash) = hash_of(lead) else { return };
+        while let Some(hash) = waiting.first().and_then(|lead| lead.running.hash()) {
             // In order: what is left keeps its place.
-            let (group, rest): (Vec<_>, Vec<_>) =
-                waiting.into_iter().partition(|piece| compresses_as(piece.running, hash));
+            let (group, rest): (Vec<_>, Vec<_>) = waiting
+                .into_iter()
+                .partition(|piece| piece.running.hash().map(family) == Some(family(hash)));
             waiting = rest;
             side_by_side(self.cpu(), hash, group);
         }
     }
 }
 
-fn hash_of(piece: &mut Piece<'_>) -> Option<Hash> {
-    piece.running.hash_state().map(|state| state.hash)
-}
-
-/// Whether the state's compression function is that of `hash`: SHA-224 and SHA-256 share one.
-fn compresses_as(running: &Running, hash: Hash) -> bool {
-    running.hash().is_some_and(|other| {
-        core::mem::discriminant(&Words::initial(other))
-            == core::mem::discriminant(&Words::initial(hash))
-            && other.block_len() == hash.block_len()
-    })
-}
-
-fn run(piece: &mut Piece<'_>) {
-    let text = match &mut piece.text {
-        Text::InPlace(bytes) => Text::InPlace(bytes),
-        Text::Apart { src, dst } => Text::Apart { src, dst },
-    };
-    piece.result = piece.running.update(text);
-}
-
-fn source<'t>(text: &'t Text<'_>) -> &'t [u8] {
-    match text {
-        Text::InPlace(bytes) => bytes,
-        Text::Apart { src, .. } => src,
-    }
-}
-
-/// A hash under way, and the text that it takes in.
-struct Step<'a> {
-    state: &'a mut HashState,
-    /// What is left of the text: whole blocks, then less than one.
-    whole: &'a [u8],
-    tail: &'a [u8],
-    /// The state's buffer holds a whole block, to be compressed first.
-    head: bool,
-}
-
-impl<'a> Step<'a> {
-    fn new(state: &'a mut HashState, mut text: &'a [u8]) -> Step<'a> {
-        let block = state.hash.block_len();
-        state.length = state.length.wrapping_add(text.len() as u64);
-        let mut head = false;
-        if state.buffered > 0 {
-            let (piece, rest) = text.split_at(text.len().min(block - state.buffered));
-            state.buffer[state.buffered..][..piece.len()].copy_from_slice(piece);
-            state.buffered += piece.len();
-            text = rest;
-            head = state.buffered == block;
-        }
-        let (whole, tail) = text.split_at(text.len() / block * block);
-        Step { state, whole, tail, head }
-    }
-
-    /// Keeps what does not fill a block.
-    fn end(self) {
-        let HashState { buffer, buffered, .. } = self.state;
-        if self.head {
-            *buffered = 0;
-        }
-        if !self.tail.is_empty() {
-            // Without a whole block, the text was taken into the buffer as far as it went.
-            buffer[..self.tail.len()].copy_from_slice(self.tail);
-            *buffered = self.tail.len();
-        }
+/// The hash whose compression function is that of `hash`, too.
+fn family(hash: Hash) -> Hash {
+    match hash {
+        Hash::Sha224 => Hash::Sha256,
+        Hash::Sha384 => Hash::Sha512,
+        other => other,
     }
 }
 
 fn side_by_side(cpu: &Cpu, hash: Hash, group: Vec<&mut Piece<'_>>) {
     let block = hash.block_len();
-    let mut steps: Vec<Step<'_>> = Vec::with_capacity(group.len());
+    let mut steps: Vec<(&mut HashState, Taken<'_>)> = Vec::with_capacity(group.len());
     for piece in group {
         let Piece { running, text, result } = piece;
         *result = Ok(0);
         if let Some(state) = running.hash_state() {
-            steps.push(Step::new(state, source(text)));
+            let taken = state.take(text.source());
+            steps.push((state, taken));
         }
     }
     macro_rules! compress {
@@ -122,12 +64,12 @@ fn side_by_side(cpu: &Cpu, hash: Hash, group: Vec<&mut Piece<'_>>) {
                 $(Words::$variant(_) => {
                     let mut messages: Vec<_> = steps
                         .iter_mut()
-                        .filter_map(|step| {
-                            let HashState { words, buffer, .. } = &mut *step.state;
-                            let head: &[u8] = if step.head { &buffer[..block] } else { &[] };
+                        .filter_map(|(state, taken)| {
+                            let HashState { words, buffer, .. } = &mut **state;
+                            let head: &[u8] = if taken.head { &buffer[..block] } else { &[] };
                             match words {
                                 Words::$variant(state) => {
-                                    Some(Message { state, parts: [head, step.whole] })
+                                    Some(Message { state, parts: [head, taken.whole] })
                                 }
                                 _ => None,
                             }
@@ -148,5 +90,7 @@ fn side_by_side(cpu: &Cpu, hash: Hash, group: Vec<&mut Piece<'_>>) {
         Sm3 => |m: &mut [Message<'_, _>]| kernel::sm3(cpu, m),
         Keccak => |m: &mut [Message<'_, _>]| kernel::keccak(cpu, block, m)
     );
-    steps.into_iter().for_each(Step::end);
+    for (state, taken) in steps {
+        state.keep(taken.head, taken.tail);
+    }
 }

@@ -139,7 +139,7 @@ impl Running {
         let len = text.len();
         if let State::Auth(state) = &mut self.state {
             let Kind::Auth(key) = &self.keys.kind else { return Err(NO_TAG) };
-            key.update(state, source(&text))?;
+            key.update(state, text.source())?;
             return Ok(0);
         }
         if let Text::Apart { src, dst } = &text
@@ -176,11 +176,11 @@ impl Running {
                     return Ok(len);
                 }
                 if hash_first {
-                    auth.update(hashing, source(&text))?;
+                    auth.update(hashing, text.source())?;
                 }
                 cipher.process(crypting, direction, &mut text);
                 if !hash_first {
-                    auth.update(hashing, destination(&text))?;
+                    auth.update(hashing, text.written())?;
                 }
             }
             _ => return Err(NO_RECORDS),
@@ -386,18 +386,4 @@ fn stitched(
     hash.length += both as u64;
     hash.update(cpu, &bytes[first + both..]);
     key.process(state, Direction::Seal, &mut Text::InPlace(&mut bytes[both..]));
-}
-
-fn source<'t>(text: &'t Text<'_>) -> &'t [u8] {
-    match text {
-        Text::InPlace(bytes) => bytes,
-        Text::Apart { src, .. } => src,
-    }
-}
-
-fn destination<'t>(text: &'t Text<'_>) -> &'t [u8] {
-    match text {
-        Text::InPlace(bytes) => bytes,
-        Text::Apart { src, dst } => &dst[..src.len()],
-    }
 }

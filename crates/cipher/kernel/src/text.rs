@@ -36,6 +36,45 @@ impl Text<'_> {
         self.len() == 0
     }
 
+    /// What is read.
+    #[inline(always)]
+    pub fn source(&self) -> &[u8] {
+        match self {
+            Text::InPlace(bytes) => bytes,
+            Text::Apart { src, .. } => src,
+        }
+    }
+
+    /// The destination, all of it.
+    #[inline(always)]
+    pub fn destination(&mut self) -> &mut [u8] {
+        match self {
+            Text::InPlace(bytes) => bytes,
+            Text::Apart { dst, .. } => dst,
+        }
+    }
+
+    /// What a cipher has written: as much as there is to read.
+    ///
+    /// # Panics
+    /// When the destination is shorter than the source.
+    #[inline(always)]
+    pub fn written(&self) -> &[u8] {
+        match self {
+            Text::InPlace(bytes) => bytes,
+            Text::Apart { src, dst } => &dst[..src.len()],
+        }
+    }
+
+    /// The same text, lent.
+    #[inline(always)]
+    pub fn reborrow(&mut self) -> Text<'_> {
+        match self {
+            Text::InPlace(bytes) => Text::InPlace(bytes),
+            Text::Apart { src, dst } => Text::Apart { src, dst },
+        }
+    }
+
     /// Where to read, where to write, and how many bytes: equal pointers, or two pieces of memory
     /// that do not overlap.
     ///

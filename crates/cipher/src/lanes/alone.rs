@@ -6,7 +6,7 @@
 use lookaside_cipher_kernel::aes;
 
 use super::own::OwnKey;
-use super::steps::{destination, matches, refuse, source, write};
+use super::steps::{matches, refuse, source, write};
 use super::{Kernel, Machine, Plan};
 use crate::single::regions::apart;
 use crate::{Direction, Error, Parts, Span, Text};
@@ -57,7 +57,7 @@ pub(crate) fn gcm(
     {
         if direction == Direction::Seal {
             let tag = key.seal(nonce, aad, region);
-            write(destination(text), parts.tag, plan.tag_len, &tag);
+            write(text.destination(), parts.tag, plan.tag_len, &tag);
         } else {
             let tag = key.open(nonce, aad, region);
             if !matches(text, parts.tag, plan.tag_len, &tag) {
@@ -133,7 +133,7 @@ fn gmac(
     }
     let tag = gcm.mac(&mut machine.scratch, iv, source(text, parts.auth));
     if direction == Direction::Seal {
-        write(destination(text), parts.tag, plan.tag_len, &tag);
+        write(text.destination(), parts.tag, plan.tag_len, &tag);
     } else if !matches(text, parts.tag, plan.tag_len, &tag) {
         return Some(Err(Error::AuthFailed));
     }

@@ -154,7 +154,7 @@ impl Machine {
             let packet = &mut packets[place];
             if direction == Direction::Seal {
                 let tag_len = packet.session.plan().tag_len;
-                let place_of_tag = destination(&mut packet.text);
+                let place_of_tag = packet.text.destination();
                 write(place_of_tag, packet.parts.tag, tag_len, &self.tags[place]);
             }
             packet.result = Ok(packet.parts.cipher.len as usize);
@@ -170,7 +170,7 @@ fn finish(packet: &mut Packet<'_>, tag: &[u8; 64]) {
     let tag_len = session.plan().tag_len;
     packet.result = Ok(parts.cipher.len as usize);
     if *direction == Direction::Seal {
-        write(destination(text), parts.tag, tag_len, tag);
+        write(text.destination(), parts.tag, tag_len, tag);
     } else if !matches(text, parts.tag, tag_len, tag) {
         packet.result = Err(refuse(text, parts.cipher));
     }
@@ -183,7 +183,7 @@ fn finish_mac(packet: &mut Packet<'_>, tag: &[u8; 64]) {
     let tag_len = session.plan().tag_len;
     packet.result = Ok(tag_len);
     if *direction == Direction::Seal {
-        write(destination(text), parts.tag, tag_len, tag);
+        write(text.destination(), parts.tag, tag_len, tag);
     } else if !matches(text, parts.tag, tag_len, tag) {
         packet.result = Err(Error::AuthFailed);
     }
@@ -192,7 +192,7 @@ fn finish_mac(packet: &mut Packet<'_>, tag: &[u8; 64]) {
 /// A tag that does not match: the plaintext is overwritten.
 #[cold]
 pub(super) fn refuse(text: &mut Text<'_>, cipher: Span) -> Error {
-    destination(text)[cipher.offset as usize..][..cipher.len as usize].fill(0);
+    text.destination()[cipher.offset as usize..][..cipher.len as usize].fill(0);
     Error::AuthFailed
 }
 
@@ -213,7 +213,7 @@ pub(super) fn write<const N: usize>(destination: &mut [u8], at: u32, len: usize,
 /// Whether the source has this tag.
 #[inline(always)]
 pub(super) fn matches<const N: usize>(text: &Text<'_>, at: u32, len: usize, tag: &[u8; N]) -> bool {
-    let given = &whole_source(text)[at as usize..at as usize + len];
+    let given = &text.source()[at as usize..at as usize + len];
     match len {
         12 => equal(&given[..12], &tag[..12]),
         16 => equal(&given[..16], &tag[..16]),
@@ -243,22 +243,6 @@ fn carry(packet: &mut Packet<'_>) {
 }
 
 #[inline(always)]
-pub(super) fn destination<'a>(text: &'a mut Text<'_>) -> &'a mut [u8] {
-    match text {
-        Text::InPlace(bytes) => bytes,
-        Text::Apart { dst, .. } => dst,
-    }
-}
-
-#[inline(always)]
-fn whole_source<'a>(text: &'a Text<'_>) -> &'a [u8] {
-    match text {
-        Text::InPlace(bytes) => bytes,
-        Text::Apart { src, .. } => src,
-    }
-}
-
-#[inline(always)]
 pub(super) fn source<'a>(text: &'a Text<'_>, span: Span) -> &'a [u8] {
-    &whole_source(text)[span.offset as usize..][..span.len as usize]
+    &text.source()[span.offset as usize..][..span.len as usize]
 }

@@ -10,7 +10,7 @@ use crate::library::aws_lc_aead as aws;
 use crate::{Aead, Direction, Error, Text};
 
 use super::aes::Aes;
-use super::ccm::{Ccm, destination, source};
+use super::ccm::Ccm;
 use super::cipher::{ChaCha20, LONG, slice};
 
 /// The key of an AEAD.
@@ -345,11 +345,11 @@ impl ChaChaPoly {
         }
         self.text_len += text.len() as u64;
         if direction == Direction::Open {
-            self.mac.update(cpu, source(text));
+            self.mac.update(cpu, text.source());
         }
         self.cipher.process(cpu, key, text);
         if direction == Direction::Seal {
-            self.mac.update(cpu, destination(text));
+            self.mac.update(cpu, text.written());
         }
     }
 

@@ -19,11 +19,6 @@ enum Unit {
     Library { encrypt: AesEncrypt, decrypt: AesDecrypt },
 }
 
-fn reborrow<'t>(text: &'t mut Text<'_>) -> Text<'t> {
-    let len = text.len();
-    slice(text, 0, len)
-}
-
 impl Aes {
     /// `key`: 16, 24 or 32 bytes.
     pub(crate) fn new(cpu: &Cpu, key: &[u8]) -> Aes {
@@ -45,8 +40,8 @@ impl Aes {
     /// ECB; whole blocks.
     pub(crate) fn ecb(&self, direction: Direction, text: &mut Text<'_>) {
         match (&self.0, direction) {
-            (Unit::Kernel(key), Direction::Seal) => kernel::ecb_encrypt(key, reborrow(text)),
-            (Unit::Kernel(key), Direction::Open) => kernel::ecb_decrypt(key, reborrow(text)),
+            (Unit::Kernel(key), Direction::Seal) => kernel::ecb_encrypt(key, text.reborrow()),
+            (Unit::Kernel(key), Direction::Open) => kernel::ecb_decrypt(key, text.reborrow()),
             (Unit::Library { encrypt, .. }, Direction::Seal) => {
                 copy(text).as_chunks_mut().0.iter_mut().for_each(|block| encrypt.block(block));
             }
@@ -59,8 +54,8 @@ impl Aes {
     /// CBC; whole blocks. `iv` becomes the last block of ciphertext.
     pub(crate) fn cbc(&self, direction: Direction, iv: &mut Block, text: &mut Text<'_>) {
         match (&self.0, direction) {
-            (Unit::Kernel(key), Direction::Seal) => kernel::cbc_encrypt(key, iv, reborrow(text)),
-            (Unit::Kernel(key), Direction::Open) => kernel::cbc_decrypt(key, iv, reborrow(text)),
+            (Unit::Kernel(key), Direction::Seal) => kernel::cbc_encrypt(key, iv, text.reborrow()),
+            (Unit::Kernel(key), Direction::Open) => kernel::cbc_decrypt(key, iv, text.reborrow()),
             (Unit::Library { encrypt, .. }, Direction::Seal) => encrypt.cbc(iv, text),
             (Unit::Library { decrypt, .. }, Direction::Open) => decrypt.cbc(iv, text),
         }
@@ -126,7 +121,7 @@ impl Aes {
     pub(crate) fn ctr_last(&self, counter: &mut Counter, text: &mut Text<'_>) {
         match &self.0 {
             Unit::Kernel(key) if counter.used == 0 => {
-                kernel::ctr(key, &mut counter.next, reborrow(text));
+                kernel::ctr(key, &mut counter.next, text.reborrow());
             }
             _ => self.ctr(counter, text),
         }
@@ -152,10 +147,10 @@ impl Aes {
     ) {
         match (&self.0, &tweak_key.0, direction) {
             (Unit::Kernel(data), Unit::Kernel(key), Direction::Seal) => {
-                kernel::xts_encrypt(data, key, tweak, reborrow(text));
+                kernel::xts_encrypt(data, key, tweak, text.reborrow());
             }
             (Unit::Kernel(data), Unit::Kernel(key), Direction::Open) => {
-                kernel::xts_decrypt(data, key, tweak, reborrow(text));
+                kernel::xts_decrypt(data, key, tweak, text.reborrow());
             }
             (Unit::Library { encrypt, .. }, _, Direction::Seal) => {
                 let mut tweak = *tweak;

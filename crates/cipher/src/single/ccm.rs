@@ -100,11 +100,11 @@ impl Ccm {
         for at in (0..len).step_by(PIECE) {
             let mut piece = slice(text, at, PIECE.min(len - at));
             if direction == Direction::Seal {
-                self.chain.absorb(aes, source(&piece));
+                self.chain.absorb(aes, piece.source());
                 aes.ctr(&mut self.counter, &mut piece);
             } else {
                 aes.ctr(&mut self.counter, &mut piece);
-                self.chain.absorb(aes, destination(&piece));
+                self.chain.absorb(aes, piece.written());
             }
         }
         Ok(())
@@ -124,19 +124,3 @@ impl Ccm {
 const PIECE: usize = 4096;
 
 const LENGTHS: Error = Error::BadInput("not as long as announced");
-
-/// What is read.
-pub(crate) fn source<'t>(text: &'t Text<'_>) -> &'t [u8] {
-    match text {
-        Text::InPlace(bytes) => bytes,
-        Text::Apart { src, .. } => src,
-    }
-}
-
-/// What has been written.
-pub(crate) fn destination<'t>(text: &'t Text<'_>) -> &'t [u8] {
-    match text {
-        Text::InPlace(bytes) => bytes,
-        Text::Apart { src, dst } => &dst[..src.len()],
-    }
-}

@@ -140,6 +140,16 @@ pub(crate) struct HashState {
     pub(crate) buffer: [u8; MAX_BLOCK],
 }
 
+/// How a text that is hashed falls into blocks.
+pub(crate) struct Taken<'t> {
+    /// The state's buffer holds a whole block, to be compressed first.
+    pub(crate) head: bool,
+    /// Whole blocks.
+    pub(crate) whole: &'t [u8],
+    /// Less than one.
+    pub(crate) tail: &'t [u8],
+}
+
 impl Drop for HashState {
     fn drop(&mut self) {
         // Under HMAC these are as good as the key.
@@ -167,26 +177,47 @@ impl HashState {
     }
 
     /// More text.
-    pub(crate) fn update(&mut self, cpu: &Cpu, mut text: &[u8]) {
+    pub(crate) fn update(&mut self, cpu: &Cpu, text: &[u8]) {
+        let block = self.hash.block_len();
+        let Taken { head, whole, tail } = self.take(text);
+        if head {
+            self.words.compress(cpu, block, &self.buffer[..block]);
+        }
+        if !whole.is_empty() {
+            self.words.compress(cpu, block, whole);
+        }
+        self.keep(head, tail);
+    }
+
+    /// Counts a text, and takes as much of it as completes the partial block. What is to be
+    /// compressed, the caller compresses; [`HashState::keep`] must follow.
+    #[inline]
+    pub(crate) fn take<'t>(&mut self, mut text: &'t [u8]) -> Taken<'t> {
         let block = self.hash.block_len();
         self.length = self.length.wrapping_add(text.len() as u64);
+        let mut head = false;
         if self.buffered > 0 {
             let (piece, rest) = text.split_at(text.len().min(block - self.buffered));
             self.buffer[self.buffered..][..piece.len()].copy_from_slice(piece);
             self.buffered += piece.len();
             text = rest;
-            if self.buffered < block {
-                return;
-            }
-            self.words.compress(cpu, block, &self.buffer[..block]);
+            head = self.buffered == block;
+        }
+        let (whole, tail) = text.split_at(text.len() / block * block);
+        Taken { head, whole, tail }
+    }
+
+    /// Keeps the `tail` of a text that was taken.
+    #[inline]
+    pub(crate) fn keep(&mut self, head: bool, tail: &[u8]) {
+        if head {
             self.buffered = 0;
         }
-        let (whole, rest) = text.split_at(text.len() / block * block);
-        if !whole.is_empty() {
-            self.words.compress(cpu, block, whole);
+        if !tail.is_empty() {
+            // Then nothing is buffered: a partial block takes all of a text that does not fill it.
+            self.buffer[..tail.len()].copy_from_slice(tail);
+            self.buffered = tail.len();
         }
-        self.buffer[..rest.len()].copy_from_slice(rest);
-        self.buffered = rest.len();
     }
 
     /// More text, which does not go beyond the block under way.
