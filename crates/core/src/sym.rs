@@ -186,7 +186,8 @@ impl Sym {
         }
     }
 
-    pub(crate) fn ops(&self) -> &'static [Op] {
+    /// The two operations of a session of this kind.
+    pub fn ops(&self) -> &'static [Op] {
         match self {
             Sym::Cipher { .. } => &[Op::Encrypt, Op::Decrypt],
             Sym::Auth { .. } => &[Op::Digest, Op::Verify],

@@ -2,24 +2,17 @@
 
 use std::any::Any;
 
-use lookaside_cipher::{Error, Packet, Session, Spec, Text};
+use lookaside_cipher::{Error, Packet, Session, Text};
 use lookaside_core::{Done, Immediate, Op, OpError, Running};
 
 use super::{done, iv, parts, size, words};
 
-/// The two operations that sessions of this kind have. Requests are asked by the scheduler; here
-/// nobody else asks.
-#[inline]
-fn ops(spec: &Spec) -> [Op; 2] {
-    match spec {
-        Spec::Cipher { .. } => [Op::Encrypt, Op::Decrypt],
-        Spec::Auth { .. } => [Op::Digest, Op::Verify],
-        Spec::Aead { .. } | Spec::Chain { .. } | Spec::TlsCbc { .. } => [Op::Seal, Op::Open],
-    }
-}
-
 /// A session's keys, at the caller's disposal.
-pub(super) struct AtOnce(pub(super) Session);
+pub(super) struct AtOnce {
+    pub(super) session: Session,
+    /// The session's operations. Requests are asked by the scheduler; here nobody else asks.
+    pub(super) ops: &'static [Op],
+}
 
 impl Immediate for AtOnce {
     fn run(
@@ -29,7 +22,7 @@ impl Immediate for AtOnce {
         src: Option<&[u8]>,
         dst: &mut [u8],
     ) -> Result<Done, OpError> {
-        if !ops(self.0.spec()).contains(&op) {
+        if !self.ops.contains(&op) {
             return Err(OpError::Unsupported);
         }
         // A nonce that lies in the text is copied: the text may be written before it is read.
@@ -47,31 +40,30 @@ impl Immediate for AtOnce {
             None => Text::InPlace(dst),
         };
         let mut one = Packet {
-            session: &self.0,
+            session: &self.session,
             direction: words::direction(op),
             iv,
             parts: parts(packet),
             text,
             result: Err(Error::NotRun),
         };
-        self.0.run_alone(&mut one);
+        self.session.run_alone(&mut one);
         let result = one.result.map_err(words::error);
         packet.result = result.map(|n| n as u32);
         result.map(|produced| done(size(packet), produced))
     }
 
     fn start(&self, op: Op, iv: &[u8]) -> Result<Box<dyn Running>, OpError> {
-        if !ops(self.0.spec()).contains(&op) {
+        if !self.ops.contains(&op) {
             return Err(OpError::Unsupported);
         }
-        let running = self.0.start(words::direction(op), iv);
+        let running = self.session.start(words::direction(op), iv);
         let running = running.map_err(words::error)?;
-        let (ops, tag_len) = (ops(self.0.spec()), self.0.tag_len());
-        Ok(Box::new(CpuRunning { running, ops, tag_len }))
+        Ok(Box::new(CpuRunning { running, ops: self.ops, tag_len: self.session.tag_len() }))
     }
 
     fn side_by_side(&self) -> bool {
-        self.0.side_by_side()
+        self.session.side_by_side()
     }
 }
 
@@ -79,7 +71,7 @@ impl Immediate for AtOnce {
 #[derive(Clone)]
 pub(super) struct CpuRunning {
     pub(super) running: lookaside_cipher::Running,
-    ops: [Op; 2],
+    ops: &'static [Op],
     tag_len: usize,
 }
 

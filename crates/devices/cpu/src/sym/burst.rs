@@ -27,7 +27,7 @@ pub(super) fn run(engine: &mut Engine, work: &mut Work) {
 fn packets(engine: &mut Engine, request: &mut Request, device: usize) -> Result<Done, OpError> {
     let Request { op, session, src, dst, carried, .. } = request;
     let prepared = session.prepared.get(device).and_then(Option::as_ref);
-    let AtOnce(session) = prepared.and_then(|p| p.get()).ok_or(OpError::Unsupported)?;
+    let AtOnce { session, .. } = prepared.and_then(|p| p.get()).ok_or(OpError::Unsupported)?;
     let packets = carried.as_deref_mut().map_or(&mut [][..], Carried::packets_mut);
     if packets.is_empty() {
         return Err(OpError::BadInput { what: "a symmetric request without a packet" });
@@ -39,7 +39,7 @@ fn packets(engine: &mut Engine, request: &mut Request, device: usize) -> Result<
         in_segments(engine, session, direction, packets, src, dst);
     } else {
         let mut pieces = Pieces::of(src, dst);
-        in_one_piece(engine, session, direction, packets, pieces.text(src, dst)?);
+        in_one_piece(engine, session, direction, packets, pieces.text(src, dst));
         pieces.scatter(dst);
     }
     let (mut consumed, mut produced, mut failed) = (0, 0, false);

@@ -28,7 +28,7 @@ type PerPacket<T> = ArrayVec<T, LANES>;
 pub(crate) fn prepare(sym: &Sym, cpu: &Cpu) -> Result<Prepared, SetupError> {
     let session = Session::new(words::spec(sym)?, cpu).map_err(words::setup_error)?;
     // Where lanes gain nothing, many requests still share one visit to the scheduler.
-    Ok(Prepared::with_immediate(AtOnce(session)).best_batch(LANES))
+    Ok(Prepared::with_immediate(AtOnce { session, ops: sym.ops() }).best_batch(LANES))
 }
 
 /// Executes requests of one operation, at most [`LANES`], and sets their results.
@@ -79,19 +79,19 @@ impl Pieces {
 
     /// The source (`None`: in place) and destination, in one piece each.
     #[inline]
-    fn text<'a>(&'a mut self, src: &'a Buf, dst: &'a mut Buf) -> Result<Text<'a>, OpError> {
+    fn text<'a>(&'a mut self, src: &'a Buf, dst: &'a mut Buf) -> Text<'a> {
         let dst = match &mut self.dst {
             Some(piece) => &mut piece[..],
             // Verifying a tag writes nothing: a destination that cannot be written has no room.
             None => dst.as_mut_slice().unwrap_or_default(),
         };
-        Ok(match &self.src {
+        match &self.src {
             Some(piece) => Text::Apart { src: piece, dst },
             None => match src.as_slice() {
                 Some([]) | None => Text::InPlace(dst),
                 Some(src) => Text::Apart { src, dst },
             },
-        })
+        }
     }
 
     /// Writes a scattered destination back.
@@ -160,7 +160,7 @@ fn together(engine: &mut Engine, works: &mut [Work]) {
             let device = usize::from(work.device);
             let Request { op, session, src, dst, carried, .. } = work.request_mut();
             let prepared = session.prepared.get(device).and_then(Option::as_ref);
-            let session = prepared.and_then(|p| p.get::<AtOnce>()).map(|at_once| &at_once.0);
+            let session = prepared.and_then(|p| p.get::<AtOnce>()).map(|a| &a.session);
             let (Some(session), [packet]) =
                 (session, carried.as_deref().map_or(&[][..], Carried::packets))
             else {
@@ -171,9 +171,9 @@ fn together(engine: &mut Engine, works: &mut [Work]) {
                 (Some(long), _) => Ok(&long[..]),
                 (None, here) => iv(here, &[]),
             };
-            let (iv, text) = match (iv, pieces.text(src, dst)) {
-                (Ok(iv), Ok(text)) => (iv, text),
-                (Err(e), _) | (_, Err(e)) => {
+            let iv = match iv {
+                Ok(iv) => iv,
+                Err(e) => {
                     results.push(Err(e));
                     continue;
                 }
@@ -184,7 +184,7 @@ fn together(engine: &mut Engine, works: &mut [Work]) {
                 direction: words::direction(*op),
                 iv,
                 parts: parts(packet),
-                text,
+                text: pieces.text(src, dst),
                 result: Err(Error::NotRun),
             });
         }

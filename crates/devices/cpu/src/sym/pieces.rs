@@ -23,16 +23,15 @@ pub(super) fn run(engine: &mut Engine, works: &mut [Work]) {
                 Some(Carried::Running(running)) => running.as_any().downcast_mut::<CpuRunning>(),
                 _ => None,
             };
-            match (running, copies.text(src, dst)) {
-                (Some(running), Ok(text)) => {
-                    results.push(Ok((text.len(), 0)));
-                    let (running, result) = (&mut running.running, Err(Error::NotRun));
-                    pieces.push(Piece { running, text, result });
-                }
+            let Some(running) = running else {
                 // Another device's state.
-                (None, _) => results.push(Err(OpError::Unsupported)),
-                (_, Err(e)) => results.push(Err(e)),
-            }
+                results.push(Err(OpError::Unsupported));
+                continue;
+            };
+            let text = copies.text(src, dst);
+            results.push(Ok((text.len(), 0)));
+            let (running, result) = (&mut running.running, Err(Error::NotRun));
+            pieces.push(Piece { running, text, result });
         }
         engine.update(&mut pieces);
         let mut ran = pieces.into_iter();
