@@ -5,6 +5,7 @@ use lookaside::Running;
 use crate::{
     dispatch::symcipher::Pieces,
     error::{Error, Reason, Result},
+    ffi::Param,
     param::{Answers, Params},
 };
 
@@ -13,6 +14,28 @@ pub const TAG: usize = 16;
 /// What a TLS record is authenticated with: sequence number, type, version, length (RFC 5246 section
 /// 6.2.3.3).
 pub const TLS_AAD: usize = 13;
+
+/// The parameters that AES-GCM and AES-CCM answer.
+pub const GETTABLE: &[Param] = &[
+    Param::size(c"keylen"),
+    Param::size(c"ivlen"),
+    Param::size(c"taglen"),
+    Param::octets(c"iv"),
+    Param::octets(c"updated-iv"),
+    Param::octets(c"tag"),
+    Param::size(c"tlsaadpad"),
+    Param::octets(c"tlsivgen"),
+    Param::END,
+];
+/// Those that they take.
+pub const SETTABLE: &[Param] = &[
+    Param::size(c"ivlen"),
+    Param::octets(c"tag"),
+    Param::octets(c"tlsaad"),
+    Param::octets(c"tlsivfixed"),
+    Param::octets(c"tlsivinv"),
+    Param::END,
+];
 
 /// More of a text.
 #[inline(always)]

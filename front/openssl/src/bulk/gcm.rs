@@ -190,25 +190,8 @@ impl Gcm {
 }
 
 impl SymCipher for Gcm {
-    const GETTABLE: &'static [Param] = &[
-        Param::size(c"keylen"),
-        Param::size(c"ivlen"),
-        Param::size(c"taglen"),
-        Param::octets(c"iv"),
-        Param::octets(c"updated-iv"),
-        Param::octets(c"tag"),
-        Param::size(c"tlsaadpad"),
-        Param::octets(c"tlsivgen"),
-        Param::END,
-    ];
-    const SETTABLE: &'static [Param] = &[
-        Param::size(c"ivlen"),
-        Param::octets(c"tag"),
-        Param::octets(c"tlsaad"),
-        Param::octets(c"tlsivfixed"),
-        Param::octets(c"tlsivinv"),
-        Param::END,
-    ];
+    const GETTABLE: &'static [Param] = aead::GETTABLE;
+    const SETTABLE: &'static [Param] = aead::SETTABLE;
 
     fn new(spec: &'static Spec) -> Gcm {
         Gcm {
