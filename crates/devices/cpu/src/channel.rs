@@ -5,10 +5,13 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use lookaside_core::{Batch, Buf, Channel, Completed, Done, Op, OpError, Request, Service, Work};
+use lookaside_core::{Batch, Buf, Channel, Completed, Done, Op, OpError, Request, Work};
 use lookaside_simd::Cpu;
 
-use crate::{dc, mv, pke, sym};
+use crate::{
+    crypto::{self, SideBySide},
+    dc,
+};
 
 pub(crate) struct CpuChannel {
     cpu: Cpu,
@@ -17,7 +20,7 @@ pub(crate) struct CpuChannel {
     finished: VecDeque<Work>,
     memory: Memory,
     scratch: dc::Scratch,
-    symmetric: lookaside_cipher::Engine,
+    side_by_side: SideBySide,
 }
 
 /// Where scattered buffers are gathered; grows to the largest of them.
@@ -30,9 +33,9 @@ struct Memory {
 impl CpuChannel {
     pub(crate) fn new(cpu: Cpu) -> CpuChannel {
         CpuChannel {
-            symmetric: lookaside_cipher::Engine::new(&cpu),
+            side_by_side: SideBySide::new(&cpu),
             cpu,
-            current: Vec::with_capacity(sym::LANES),
+            current: Vec::with_capacity(SideBySide::MOST),
             finished: VecDeque::with_capacity(64),
             memory: Memory::default(),
             scratch: dc::Scratch::new(),
@@ -42,11 +45,8 @@ impl CpuChannel {
     /// Executes what is next of the batch: requests whose service has lanes side by side, others
     /// one by one.
     fn execute(&mut self, batch: &mut Batch<'_>) {
-        let most = match batch.op().map(Op::service) {
-            Some(Service::Pke | Service::Kdf) => pke::LANES,
-            Some(Service::Sym) => sym::LANES,
-            _ => 1,
-        };
+        let Some(service) = batch.op().map(Op::service) else { return };
+        let most = SideBySide::lanes(service);
         while self.current.len() < most
             && let Some(work) = batch.take()
         {
@@ -54,8 +54,7 @@ impl CpuChannel {
         }
         match most {
             1 => self.execute_one(),
-            sym::LANES => sym::execute(&mut self.symmetric, &mut self.current),
-            _ => pke::execute(&self.cpu, &mut self.current),
+            _ => self.side_by_side.execute(&self.cpu, service, &mut self.current),
         }
         self.finished.extend(self.current.drain(..));
     }
@@ -68,17 +67,15 @@ impl CpuChannel {
         let (cpu, scratch) = (&self.cpu, &mut self.scratch);
         let result = match (*op, prepared) {
             (_, None) => Err(OpError::Unsupported),
-            (Op::Copy, _) => mv::copy(src, dst),
-            (Op::CopyCrc32, _) => mv::copy_crc32(cpu, src, dst),
-            (Op::CopyCrc64, _) => mv::copy_crc64(cpu, src, dst),
-            (Op::Fill, _) => mv::fill(cpu, src, dst),
-            (Op::Compare, _) => mv::compare(cpu, src, dst),
-            (Op::Random, _) => mv::random(dst),
-            (_, Some(prepared)) => on_slices(&mut self.memory, src, dst, |src, dst| match op {
-                Op::Compress => dc::compress(prepared, scratch, src, dst, args.flush),
-                Op::Decompress => dc::decompress(prepared, scratch, src, dst),
-                _ => Err(OpError::Unsupported),
+            (Op::Compress, Some(prepared)) => on_slices(&mut self.memory, src, dst, |src, dst| {
+                dc::compress(prepared, scratch, src, dst, args.flush)
             }),
+            (Op::Decompress, Some(prepared)) => {
+                on_slices(&mut self.memory, src, dst, |src, dst| {
+                    dc::decompress(prepared, scratch, src, dst)
+                })
+            }
+            (op, _) => crypto::execute_one(cpu, op, src, dst).unwrap_or(Err(OpError::Unsupported)),
         };
         work.finish(result);
     }
@@ -128,7 +125,7 @@ impl Channel for CpuChannel {
         .is_err()
         {
             self.scratch = dc::Scratch::new();
-            self.symmetric = lookaside_cipher::Engine::new(&self.cpu);
+            self.side_by_side = SideBySide::new(&self.cpu);
             self.finished.extend(self.current.drain(..).map(|mut work| {
                 work.finish(Err(OpError::DeviceLost));
                 work.fail_packets();

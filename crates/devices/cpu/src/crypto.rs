@@ -1,0 +1,96 @@
+//! The services of feature `crypto`: cryptography, the data mover and random numbers.
+
+use lookaside_core::{
+    Buf, Capability, Done, Op, OpError, Prepared, Service, SessionSpec, SetupError, Work,
+};
+use lookaside_simd::{Cpu, Tier};
+
+use crate::{mv, pke, sym};
+
+/// Copies side by side gain nothing, but an engine's visit to the scheduler costs more than an
+/// empty copy: 32 share one.
+const COPY_BATCH: usize = 32;
+
+pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
+    let carry_less = match cpu.tier() {
+        Tier::Generic => "own kernel, tables",
+        Tier::Avx2 => "own kernel, PCLMULQDQ",
+        Tier::Avx512 => "own kernel, VPCLMULQDQ",
+    };
+    let mover = |op, algorithm: &str, served_by: &str| Capability {
+        op,
+        algorithm: algorithm.into(),
+        served_by: served_by.into(),
+        best_batch: COPY_BATCH,
+        max_src: isize::MAX as usize,
+    };
+    let mut capabilities = vec![
+        mover(Op::Copy, "copy between buffers", "memcpy of the C library"),
+        mover(Op::CopyCrc32, "copy, with the CRC-32", carry_less),
+        mover(Op::CopyCrc64, "copy, with the CRC-64/XZ", carry_less),
+        mover(Op::Fill, "patterns of 1 to 64 bytes", "own kernel"),
+        mover(Op::Compare, "two buffers", "own kernel"),
+        mover(Op::Random, "CTR-DRBG, seeded by the operating system", "AWS-LC"),
+    ];
+    capabilities.extend(pke::capabilities(cpu));
+    capabilities.extend(sym::capabilities(cpu));
+    capabilities
+}
+
+/// `None` for a session of another service.
+pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Option<Result<Prepared, SetupError>> {
+    match spec {
+        // These have nothing to prepare.
+        SessionSpec::Mover | SessionSpec::Rng => Some(Ok(Prepared::new(()))),
+        SessionSpec::Pke(_) | SessionSpec::Kdf(_) => Some(pke::prepare(spec, cpu)),
+        SessionSpec::Sym(sym) => Some(sym::prepare(sym, cpu)),
+        _ => None,
+    }
+}
+
+/// One request of the data mover or for random numbers; `None` for another operation.
+pub(crate) fn execute_one(
+    cpu: &Cpu,
+    op: Op,
+    src: &Buf,
+    dst: &mut Buf,
+) -> Option<Result<Done, OpError>> {
+    Some(match op {
+        Op::Copy => mv::copy(src, dst),
+        Op::CopyCrc32 => mv::copy_crc32(cpu, src, dst),
+        Op::CopyCrc64 => mv::copy_crc64(cpu, src, dst),
+        Op::Fill => mv::fill(cpu, src, dst),
+        Op::Compare => mv::compare(cpu, src, dst),
+        Op::Random => mv::random(dst),
+        _ => return None,
+    })
+}
+
+/// What executes requests side by side.
+pub(crate) struct SideBySide(lookaside_cipher::Engine);
+
+impl SideBySide {
+    /// The most requests that any service takes at once.
+    pub(crate) const MOST: usize = sym::LANES;
+
+    pub(crate) fn new(cpu: &Cpu) -> SideBySide {
+        SideBySide(lookaside_cipher::Engine::new(cpu))
+    }
+
+    /// How many requests of this service to hand over at once; 1 for [`execute_one`].
+    pub(crate) fn lanes(service: Service) -> usize {
+        match service {
+            Service::Pke | Service::Kdf => pke::LANES,
+            Service::Sym => sym::LANES,
+            _ => 1,
+        }
+    }
+
+    /// Executes requests of one service, at most its lanes.
+    pub(crate) fn execute(&mut self, cpu: &Cpu, service: Service, requests: &mut [Work]) {
+        match service {
+            Service::Sym => sym::execute(&mut self.0, requests),
+            _ => pke::execute(cpu, requests),
+        }
+    }
+}
