@@ -1,0 +1,31 @@
+//! A zlib library, `libz.so.1`: the 88 functions of zlib 1.2.13 with its symbol versions.
+//!
+//! `scripts/build-zlib` makes the shared library of it. Every function is documented in `zlib.h`,
+//! which is the specification; what is said here is how it is done.
+#![allow(clippy::missing_safety_doc, reason = "zlib.h says what callers must guarantee")]
+#![allow(non_snake_case, reason = "the names are zlib's")]
+
+pub mod checksum;
+pub mod deflate;
+pub mod gz;
+pub mod inflate;
+pub mod whole;
+
+/// Exports functions that zlib-rs serves as they are.
+macro_rules! forward {
+    ($(fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)?;)*) => {
+        #[allow(unused_imports)]
+        use libz_rs_sys::*;
+        use std::ffi::*;
+        $(
+            /// See `zlib.h`.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($arg: $type),*) $(-> $result)? {
+                // SAFETY: the caller guarantees what zlib.h asks for.
+                #[allow(unused_unsafe)]
+                unsafe { libz_rs_sys::$name($($arg),*) }
+            }
+        )*
+    };
+}
+pub(crate) use forward;
