@@ -54,21 +54,30 @@ unsafe fn wide_avx2(state: &mut Inflate, io: &mut Io) {
     unsafe { wide(state, io) }
 }
 
-/// The lowest `count & 63` bits.
+/// The lowest `count` bits, fewer than 64.
 #[inline(always)]
 fn low(value: u64, count: u32) -> u64 {
     value & ((1 << (count & 63)) - 1)
 }
 
+/// As many bits as an entry takes. Says the compiler that masking the count is of no use.
+#[inline(always)]
+fn taken_by(entry: u32, bits: u64) -> u64 {
+    let count = u64::from(entry as u8);
+    // SAFETY: tables are made so.
+    unsafe { std::hint::assert_unchecked(count < 64) };
+    bits & ((1 << count) - 1)
+}
+
 /// The bits of a litlen entry's length that are not in its base.
 #[inline(always)]
 fn length_extra(bits: u64, entry: u32) -> u32 {
-    (low(bits, entry) >> (entry >> 24 & 15)) as u32
+    (taken_by(entry, bits) >> (entry >> 24 & 15)) as u32
 }
 
 #[inline(always)]
 fn distance_of(bits: u64, entry: u32) -> usize {
-    (entry >> 16 & 0x7fff) as usize + (low(bits, entry) >> (entry >> 8 & 15)) as usize
+    (entry >> 16 & 0x7fff) as usize + (taken_by(entry, bits) >> (entry >> 8 & 15)) as usize
 }
 
 /// What the entries said when one of them was rare.
@@ -204,8 +213,8 @@ pub(super) unsafe fn copy_exact(out: *mut u8, distance: usize, len: usize) {
     }
 }
 
-/// A match that starts in the history. `false` if it starts before it.
-#[cold]
+/// A match that starts in the history. `false` if it starts before it. Writes up to 32 bytes too
+/// much.
 #[inline(never)]
 unsafe fn from_history(
     window: &Window,
@@ -219,10 +228,16 @@ unsafe fn from_history(
     if back > window.have {
         return false;
     }
-    // SAFETY: `back` is within the history; what follows it is in the output.
+    let start = window.place(back);
+    // SAFETY: `back` is within the history, which can be read 32 bytes past its end; what follows it
+    // is in the output.
     unsafe {
-        let count = window.copy(ring, back, out, len);
-        copy_exact(out.add(count), distance, len - count);
+        if len <= 32 && len <= back && start + len <= window.size {
+            copy32(ring.add(start), out);
+        } else {
+            let count = window.copy(ring, back, out, len);
+            copy_exact(out.add(count), distance, len - count);
+        }
     }
     true
 }
@@ -275,33 +290,22 @@ unsafe fn wide(state: &mut Inflate, io: &mut Io) {
                 taken = found.before + (litlen & 63) + (distance & 63);
                 mask = ((litlen << 1) as i32 >> 31) as u32;
             }
-            let to = out.add((litlen >> 6 & 3) as usize);
+            let to = out.add((litlen >> 28 & 3) as usize);
             let length = (length_extra(length_bits, litlen) + (litlen >> 16 & 0xff) + 3) & mask;
             let length = length as usize;
             let back = distance_of(distance_bits, distance);
             out.cast::<[u8; 2]>().write_unaligned(((litlen >> 8) as u16).to_le_bytes());
-            if length > back.min(32) {
-                let written = to as usize - start;
-                if back > written {
-                    let ring = state.history.as_ptr().cast();
-                    if !from_history(&state.head.window, ring, to, written, back, length) {
-                        hold = before;
-                        break;
-                    }
-                } else {
-                    copy_wide(to, back, length);
+            let written = to as usize - start;
+            if back > written {
+                let ring = state.history.as_ptr().cast();
+                if !from_history(&state.head.window, ring, to, written, back, length) {
+                    hold = before;
+                    break;
                 }
+            } else if length > back.min(32) {
+                copy_wide(to, back, length);
             } else {
-                let written = to as usize - start;
-                if back > written {
-                    let ring = state.history.as_ptr().cast();
-                    if !from_history(&state.head.window, ring, to, written, back, length) {
-                        hold = before;
-                        break;
-                    }
-                } else {
-                    copy32(to.sub(back), to);
-                }
+                copy32(to.sub(back), to);
             }
             bits = bits.wrapping_sub(taken);
             out = to.add(length);
@@ -349,7 +353,7 @@ unsafe fn close(state: &mut Inflate, io: &mut Io) {
             }
             let litlen = *litlens.add(low(hold, LITLEN_BITS as u32) as usize);
             let left = io.out_end as usize - out as usize;
-            let literals = (litlen >> 6 & 3) as usize;
+            let literals = (litlen >> 28 & 3) as usize;
             if litlen & (RARE | LENGTH) == 0 {
                 if litlen & 63 > bits || literals > left {
                     break;
@@ -365,7 +369,7 @@ unsafe fn close(state: &mut Inflate, io: &mut Io) {
             }
             let Some(found) = detour(tables, hold) else { break };
             let taken = found.before + (found.litlen & 63) + (found.distance & 63);
-            let literals = (found.litlen >> 6 & 3) as usize;
+            let literals = (found.litlen >> 28 & 3) as usize;
             let mut length = 0;
             if found.litlen & LENGTH != 0 {
                 length = (length_extra(found.length_bits, found.litlen)
@@ -384,7 +388,10 @@ unsafe fn close(state: &mut Inflate, io: &mut Io) {
                 let written = to as usize - io.out_start as usize;
                 if back > written {
                     let ring = state.history.as_ptr().cast();
-                    if !from_history(&state.head.window, ring, to, written, back, length) {
+                    // It may write too much: what did not fit before a match is at most as long.
+                    if left < literals + length + 32
+                        || !from_history(&state.head.window, ring, to, written, back, length)
+                    {
                         break;
                     }
                 } else {

@@ -197,7 +197,7 @@ struct Head {
 pub struct Inflate {
     head: Head,
     tables: MaybeUninit<Tables>,
-    history: MaybeUninit<[u8; window::CAPACITY]>,
+    history: MaybeUninit<[u8; window::CAPACITY + window::SLACK]>,
 }
 
 fn fixed() -> &'static (Alphabets, Box<Tables>) {

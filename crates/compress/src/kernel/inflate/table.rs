@@ -4,11 +4,11 @@
 //!
 //! | bits | |
 //! |---|---|
-//! | 0..6 | bits to take: codes, and the extra bits of a length |
-//! | 6..8 | how many literals: 0, 1 or 2 |
+//! | 0..8 | bits to take, fewer than 64: codes, and the extra bits of a length |
 //! | 8..16 | the first literal |
 //! | 16..24 | the second literal, or the length's base less 3 |
 //! | 24..28 | bits before the extra bits |
+//! | 28..30 | how many literals: 0, 1 or 2 |
 //! | 30 | [`LENGTH`]: a length, after the literal if there is one |
 //! | 31 | [`RARE`]: none of the above |
 //!
@@ -24,7 +24,7 @@ use super::Fault;
 /// Longest code.
 pub(super) const MAX_BITS: usize = 15;
 /// What indexes the litlen table.
-pub(super) const LITLEN_BITS: usize = 11;
+pub(super) const LITLEN_BITS: usize = 12;
 /// What indexes the distance table.
 pub(super) const DISTANCE_BITS: usize = 9;
 /// A subtable belongs to a prefix that at least two symbols share (the code being complete), and is
@@ -160,7 +160,7 @@ impl<const N: usize> Canon<N> {
 /// The entry of a litlen symbol whose code has `bits` bits.
 fn litlen_entry(symbol: u16, bits: u32) -> u32 {
     match symbol {
-        0..=255 => bits | 1 << 6 | u32::from(symbol) << 8,
+        0..=255 => bits | 1 << 28 | u32::from(symbol) << 8,
         257..=285 => {
             let (base, extra) = LENGTHS[usize::from(symbol) - 257];
             (bits + u32::from(extra)) | u32::from(base - 3) << 16 | bits << 24 | LENGTH
@@ -286,9 +286,9 @@ pub(super) fn pair(table: &mut [u32; LITLEN_ENTRIES], avx2: Option<Avx2>) {
         let fits = bits + code <= LITLEN_BITS as u32;
         if literal && fits && second & RARE == 0 {
             table[index] = if second & LENGTH != 0 {
-                first & 0xffff | second & 0x40ff_0000 | (bits + code) << 24
+                first | second & 0x40ff_0000 | (bits + code) << 24
             } else {
-                (first & 0xff3f) | (second & 0xff00) << 8 | 2 << 6
+                (first & 0xffff) | (second & 0xff00) << 8 | 2 << 28
             } + (second & 63);
         }
     }
@@ -321,7 +321,7 @@ fn pair_avx2(table: &mut [u32; LITLEN_ENTRIES]) {
         );
         let with_literal = _mm256_add_epi32(
             _mm256_or_si256(first, _mm256_slli_epi32::<8>(_mm256_and_si256(second, all(0xff00)))),
-            all(1 << 6),
+            all(1 << 28),
         );
         let both = _mm256_blendv_epi8(with_literal, with_length, is_length);
         // Where the first is a literal (neither flag), the second not rare, and both fit.

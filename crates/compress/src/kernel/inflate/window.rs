@@ -2,6 +2,8 @@
 
 /// The largest window.
 pub(super) const CAPACITY: usize = 1 << 15;
+/// What may be read past its end.
+pub(super) const SLACK: usize = 32;
 
 /// Where the ring's content is. The bytes are beside it.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +73,11 @@ impl Window {
         }
     }
 
+    /// Where in the ring the byte is that is `back` bytes before the end.
+    pub(super) fn place(&self, back: usize) -> usize {
+        if back <= self.next { self.next - back } else { self.next + self.size - back }
+    }
+
     /// Copies up to `len` bytes from `back` bytes before the end of the history to `dst`; how many
     /// there were before the history's end. `back` is at most `have`.
     ///
@@ -86,7 +93,7 @@ impl Window {
     ) -> usize {
         debug_assert!(back <= self.have);
         let len = len.min(back);
-        let start = if back <= self.next { self.next - back } else { self.next + self.size - back };
+        let start = self.place(back);
         let first = len.min(self.size - start);
         // SAFETY: as the assertion says, all within what was written.
         unsafe {
