@@ -7,6 +7,8 @@
 //! or a match. Whether there is a match is hard to foretell, so nothing branches on it: a turn
 //! without one looks up a distance too, and masks what it found to "no bits, no bytes".
 
+use std::hint::select_unpredictable;
+
 use super::machine::Io;
 use super::table::{DISTANCE_BITS, LENGTH, LITLEN_BITS, RARE, STOP};
 use super::window::Window;
@@ -19,6 +21,9 @@ pub(super) const PAIRING_PAYS: usize = 1024;
 const AHEAD: usize = 15;
 /// What a turn may write: two literals, a match, and what copying in steps of 32 writes too much.
 const ROOM: usize = 2 + 258 + 64;
+
+/// What a turn without a match reads in place of the distance table.
+static NO_MATCH: [u32; 1 << DISTANCE_BITS] = [0; 1 << DISTANCE_BITS];
 
 /// Decodes as many symbols as possible.
 ///
@@ -250,6 +255,7 @@ unsafe fn wide(state: &mut Inflate, io: &mut Io) {
         let tables = state.tables();
         let litlens = (&raw const (*tables).litlen).cast::<u32>();
         let distances = (&raw const (*tables).distance).cast::<u32>();
+        let none = NO_MATCH.as_ptr();
         let last_next = io.end.sub(AHEAD + 1);
         let last_out = io.out_end.sub(ROOM);
         let start = io.out_start as usize;
@@ -258,25 +264,22 @@ unsafe fn wide(state: &mut Inflate, io: &mut Io) {
         let mut hold = state.head.hold;
         // The lowest six bits count.
         let mut bits = state.head.bits;
-        loop {
-            hold |= u64::from_le_bytes(next.cast::<[u8; 8]>().read_unaligned()) << (bits & 63);
-            next = next.add(7 - (bits >> 3 & 7) as usize);
-            bits |= 56;
-            if next > last_next || out > last_out {
-                break;
-            }
-
+        hold |= u64::from_le_bytes(next.cast::<[u8; 8]>().read_unaligned()) << (bits & 63);
+        next = next.add(7 - (bits >> 3 & 7) as usize);
+        bits |= 56;
+        let mut ahead = *litlens.add(low(hold, LITLEN_BITS as u32) as usize);
+        while next <= last_next && out <= last_out {
+            // All 64 bits of `hold` are good now, though not all are counted.
             let before = hold;
             let mut length_bits = hold;
-            let mut litlen = *litlens.add(low(hold, LITLEN_BITS as u32) as usize);
+            let mut litlen = ahead;
             hold >>= litlen & 63;
-            // All ones if there is a match.
-            let mask = ((litlen << 1) as i32 >> 31) as u32;
+            // No match: an entry that takes no bits and is distance 0.
+            let table = select_unpredictable(litlen & LENGTH != 0, distances, none);
             let mut distance_bits = hold;
-            let mut distance = *distances.add(low(hold, DISTANCE_BITS as u32) as usize) & mask;
+            let mut distance = *table.add(low(hold, DISTANCE_BITS as u32) as usize);
             hold >>= distance & 63;
             let mut taken = litlen.wrapping_add(distance);
-            let mut mask = mask;
             if ((litlen | distance) as i32) < 0 {
                 let Some(found) = detour(tables, before) else {
                     hold = before;
@@ -288,9 +291,18 @@ unsafe fn wide(state: &mut Inflate, io: &mut Io) {
                 distance_bits = found.distance_bits;
                 hold = found.hold;
                 taken = found.before + (litlen & 63) + (distance & 63);
-                mask = ((litlen << 1) as i32 >> 31) as u32;
             }
+            // At most 48 bits are gone: the next entry can be looked up before bits are added.
+            ahead = *litlens.add(low(hold, LITLEN_BITS as u32) as usize);
+            let counted = bits;
+            bits = bits.wrapping_sub(taken);
+            let unread = next;
+            hold |= u64::from_le_bytes(next.cast::<[u8; 8]>().read_unaligned()) << (bits & 63);
+            next = next.add(7 - (bits >> 3 & 7) as usize);
+            bits |= 56;
+
             let to = out.add((litlen >> 28 & 3) as usize);
+            let mask = ((litlen << 1) as i32 >> 31) as u32;
             let length = (length_extra(length_bits, litlen) + (litlen >> 16 & 0xff) + 3) & mask;
             let length = length as usize;
             let back = distance_of(distance_bits, distance);
@@ -299,7 +311,7 @@ unsafe fn wide(state: &mut Inflate, io: &mut Io) {
             if back > written {
                 let ring = state.history.as_ptr().cast();
                 if !from_history(&state.head.window, ring, to, written, back, length) {
-                    hold = before;
+                    (hold, bits, next) = (before, counted, unread);
                     break;
                 }
             } else if length > back.min(32) {
@@ -307,7 +319,6 @@ unsafe fn wide(state: &mut Inflate, io: &mut Io) {
             } else {
                 copy32(to.sub(back), to);
             }
-            bits = bits.wrapping_sub(taken);
             out = to.add(length);
         }
         settle(state, io, next, out, hold, bits & 63);
