@@ -1,7 +1,7 @@
 //! The state machine: stops anywhere, takes no byte before it needs a bit of it.
 
 use super::table::{self, Found, LENGTHS, OFFSETS};
-use super::{Alphabets, Codes, Fault, Inflate, Mode, Tables, Taken, Until, fast, fixed};
+use super::{Alphabets, Codes, Fault, Inflate, Made, Mode, Tables, Taken, Until, fast, fixed};
 
 /// Input and output of a step.
 pub(super) struct Io {
@@ -155,13 +155,9 @@ impl Inflate {
             };
         }
         match self.head.mode {
-            Mode::Type => {
-                if until != Until::Ends {
-                    return false;
-                }
-                self.head.mode = Mode::TypeGo;
-            }
-            Mode::TypeGo => {
+            Mode::Type if until != Until::Ends => return false,
+            // Where it waits for the header, zlib calls that before the block as well.
+            Mode::Type | Mode::TypeGo => {
                 if self.head.last {
                     self.drop(self.head.bits & 7);
                     self.head.mode = Mode::End;
@@ -238,12 +234,12 @@ impl Inflate {
                 for &at in &ORDER[self.head.length_codes as usize..] {
                     self.head.lengths[usize::from(at)] = 0;
                 }
-                self.head.made = 0;
+                self.head.made = Made::Nothing;
                 if !self.head.length_canon.set(&self.head.lengths[..19], false) {
                     self.fail(Fault::LengthsSet);
                     return true;
                 }
-                self.head.made = 1;
+                self.head.made = Made::Lengths;
                 table::lengths(&self.head.length_canon, &mut self.head.length_table);
                 self.head.have = 0;
                 self.head.mode = Mode::Lengths;
@@ -373,11 +369,15 @@ impl Inflate {
         let lengths = &head.lengths[..total as usize];
         let Alphabets { litlen, distance } = &mut head.own;
         if let Err(fault) = table::read_sets(lengths, head.litlens as usize, litlen, distance) {
-            self.head.made = u8::from(fault == Fault::NoEndOfBlock);
+            head.made = match fault {
+                Fault::NoEndOfBlock => Made::Lengths,
+                Fault::DistanceSet => Made::Litlen,
+                _ => Made::Nothing,
+            };
             self.fail(fault);
             return true;
         }
-        head.made = 2;
+        head.made = Made::All;
         head.codes = Codes::Own;
         let tables = self.tables.as_mut_ptr();
         // SAFETY: our own memory; entries are written before any is read (see `table::fill`).

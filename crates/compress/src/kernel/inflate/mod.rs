@@ -142,6 +142,17 @@ enum Codes {
     Own,
 }
 
+/// How far the tables of the last own block came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Made {
+    Nothing,
+    /// That of the code length codes.
+    Lengths,
+    /// That of litlen codes, and no more: the distances were wrong.
+    Litlen,
+    All,
+}
+
 /// The tables of the fast loops.
 #[repr(C)]
 struct Tables {
@@ -179,8 +190,7 @@ struct Head {
     distances: u32,
     length_codes: u32,
     have: u32,
-    /// How far the tables of the last own block came: none, code lengths, all.
-    made: u8,
+    made: Made,
     window: Window,
     length_canon: Canon<19>,
     /// The fast table of code length codes.
@@ -241,7 +251,7 @@ impl Inflate {
             distances: 0,
             length_codes: 0,
             have: 0,
-            made: 0,
+            made: Made::Nothing,
             window: Window::new(window_bits),
             length_canon: Canon::empty(),
             length_table: [0; 128],
@@ -269,7 +279,7 @@ impl Inflate {
         // SAFETY: two decoders are disjoint; the tables are plain words, copied as they are.
         unsafe {
             (&raw mut (*to).head).write(self.head.clone());
-            if self.head.made == 2 {
+            if self.head.made == Made::All {
                 (&raw const self.tables).copy_to_nonoverlapping(&raw mut (*to).tables, 1);
             }
             let from = (&raw const self.history).cast::<u8>();
@@ -294,7 +304,7 @@ impl Inflate {
         head.last = false;
         head.fault = None;
         head.back = -1;
-        head.made = 0;
+        head.made = Made::Nothing;
     }
 
     /// The next step may be asked to stop before it has decoded anything: what came before the
@@ -409,12 +419,13 @@ impl Inflate {
 
     /// Entries of the tables that zlib's decoder would have made of the last block's codes.
     pub fn zlib_codes_used(&self) -> u32 {
+        let own = &self.head.own;
         match self.head.made {
-            0 => 0,
-            1 => table::zlib_entries(&self.head.length_canon, 7),
-            _ => {
-                table::zlib_entries(&self.head.own.litlen, 9)
-                    + table::zlib_entries(&self.head.own.distance, 6)
+            Made::Nothing => 0,
+            Made::Lengths => table::zlib_entries(&self.head.length_canon, 7),
+            Made::Litlen => table::zlib_entries(&own.litlen, 9),
+            Made::All => {
+                table::zlib_entries(&own.litlen, 9) + table::zlib_entries(&own.distance, 6)
             }
         }
     }
