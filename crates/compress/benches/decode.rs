@@ -109,6 +109,7 @@ fn measure(set: &Set, rounds: usize) {
         // SAFETY: no preconditions. The process ends soon.
         (
             "libdeflate",
+            // SAFETY: no preconditions. The process ends soon.
             Decoder::Libdeflate(unsafe { libdeflate_sys::libdeflate_alloc_decompressor() }),
         ),
         ("zlib-rs", Decoder::ZlibRs(Box::new(zlib_rs::Inflate::new(false, 15)))),
