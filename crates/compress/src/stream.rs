@@ -148,6 +148,18 @@ impl CompressStream {
         self.preset();
     }
 
+    /// Back to the start with another dictionary, or with none. Keeps the kernel's memory.
+    ///
+    /// Errors: as with [`new`](CompressStream::new); then nothing has changed.
+    pub fn reset_with(&mut self, dictionary: Option<&[u8]>) -> Result<(), SpecError> {
+        if dictionary.is_some() && self.spec.format == Format::Gzip {
+            return Err(SpecError::GzipDictionary);
+        }
+        self.dictionary = dictionary.map(|bytes| (bytes.into(), adler32(1, bytes)));
+        self.reset();
+        Ok(())
+    }
+
     fn preset(&mut self) {
         if let Some((bytes, _)) = &self.dictionary {
             // No further back than the window: a match into the rest would be out of it.
