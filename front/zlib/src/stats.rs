@@ -52,8 +52,8 @@ pub enum Path {
 /// The row of each [`Path`].
 const NAMES: [&str; 12] = [
     "compress, whole calls",
-    "compress, large: device",
-    "compress, large: own thread",
+    "compress, pieces: device",
+    "compress, pieces: own thread",
     "compress, stream: igzip",
     "compress, stream: zlib-rs, level",
     "compress, stream: zlib-rs, strategy",
