@@ -110,6 +110,30 @@ impl OneShot {
         src: &[u8],
         dst: &mut [u8],
     ) -> Option<usize> {
+        self.run(level, fixed, window_bits, src, dst, true)
+    }
+
+    /// The same with the dynamic codes, no final block, and up to a byte boundary: a piece of a
+    /// stream. `src` must not be empty.
+    pub(crate) fn compress_piece(
+        &mut self,
+        level: u8,
+        window_bits: u8,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Option<usize> {
+        self.run(level, false, window_bits, src, dst, false)
+    }
+
+    fn run(
+        &mut self,
+        level: u8,
+        fixed: bool,
+        window_bits: u8,
+        src: &[u8],
+        dst: &mut [u8],
+        last: bool,
+    ) -> Option<usize> {
         if src.len() > MAX_LEN {
             return None;
         }
@@ -127,7 +151,8 @@ impl OneShot {
         // SAFETY: the stream is ours; this only writes its fields.
         unsafe { sys::isal_deflate_stateless_init(&mut *self.0.stream) };
         self.0.set(level, fixed, window_bits);
-        self.0.stream.end_of_stream = 1;
+        self.0.stream.end_of_stream = last.into();
+        self.0.stream.flush = if last { sys::NO_FLUSH } else { sys::FULL_FLUSH } as u16;
         self.0.attach(src, dst);
         // SAFETY: the stream is initialized; `attach` gave it both slices, valid for their
         // lengths (which fit in 32 bits) and disjoint; the level buffer has the size it claims.
