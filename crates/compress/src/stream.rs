@@ -101,7 +101,7 @@ pub struct CompressStream {
 }
 
 impl CompressStream {
-    /// A stream of `codec`'s spec, by its streaming kernel. Allocates about 0.4 MB.
+    /// A stream of `codec`'s spec, by its streaming kernel. Allocates 0.2 to 0.4 MB.
     ///
     /// `dictionary` presets the history (the last 32 KB of it count). zlib announces it in the
     /// header (FDICT, DICTID); with raw DEFLATE the receiver just has to know;
