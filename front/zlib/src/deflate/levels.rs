@@ -1,6 +1,8 @@
 //! What serves zlib's levels: the one table.
 //!
-//! Promised is: never more than 2 % larger than zlib 1.2.13 at the same level, and faster.
+//! Promised is: never more than 2 % larger than zlib 1.2.13 at the same level, and faster; whole
+//! calls at levels 1 and 6 not larger. Pieces of 512 KB do without the history before them, so the
+//! levels for whole calls are chosen with 0.5 % to spare.
 
 use lookaside_compress::{Codec, Format, Spec};
 use lookaside_simd::Cpu;
@@ -25,9 +27,9 @@ const TABLE: [Row; 10] = [
     row(2, Some(2), 2),
     row(3, Some(3), 2),
     row(4, None, 3),
-    row(5, None, 5),
-    row(6, None, 6),
-    row(7, None, 6),
+    row(6, None, 5),
+    row(8, None, 6),
+    row(8, None, 6),
     row(8, None, 7),
     row(9, None, 7),
 ];
