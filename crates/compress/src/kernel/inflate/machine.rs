@@ -14,14 +14,14 @@ pub(super) struct Io {
 }
 
 impl Io {
-    pub(super) fn new(src: *const u8, src_len: usize, dst: *mut u8, dst_len: usize) -> Io {
+    pub(super) fn new(src: (*const u8, usize), before: usize, dst: (*mut u8, usize)) -> Io {
         Io {
-            next: src,
-            end: src.wrapping_add(src_len),
-            out: dst,
-            out_start: dst,
-            out_end: dst.wrapping_add(dst_len),
-            src_len,
+            next: src.0,
+            end: src.0.wrapping_add(src.1),
+            out: dst.0,
+            out_start: dst.0.wrapping_sub(before),
+            out_end: dst.0.wrapping_add(dst.1),
+            src_len: src.1,
         }
     }
 
@@ -40,8 +40,8 @@ impl Io {
         self.out as usize - self.out_start as usize
     }
 
-    pub(super) fn taken(&self) -> Taken {
-        Taken { consumed: self.src_len - self.have(), produced: self.written() }
+    pub(super) fn taken(&self, before: usize) -> Taken {
+        Taken { consumed: self.src_len - self.have(), produced: self.written() - before }
     }
 }
 
@@ -135,9 +135,6 @@ impl Inflate {
     ///
     /// `io` is valid.
     pub(super) unsafe fn run(&mut self, io: &mut Io, until: Until) {
-        if self.head.mode == Mode::Type {
-            self.head.mode = Mode::TypeGo;
-        }
         // SAFETY: the caller's promise.
         while unsafe { self.advance(io, until) } {}
     }

@@ -307,46 +307,62 @@ impl Inflate {
         head.made = Made::Nothing;
     }
 
+    /// Another window, before anything was [kept](Inflate::keep).
+    pub fn set_window(&mut self, window_bits: u8) {
+        self.head.window.resize(window_bits);
+    }
+
     /// The next step may be asked to stop before it has decoded anything: what came before the
     /// stream has just ended.
     pub fn at_block(&mut self) {
         self.head.mode = Mode::Type;
     }
 
+    /// From the place before a block where the last step stopped, on: the next one need not stop
+    /// there again. What [`step`](Inflate::step) begins with.
+    pub fn go(&mut self) {
+        if self.head.mode == Mode::Type {
+            self.head.mode = Mode::TypeGo;
+        }
+    }
+
     /// Decodes from `src` into `dst` until one of them is used up, `until` says so, or the stream
-    /// ends ([`place`](Inflate::at)). Also `dst` beyond what was produced may be written to.
+    /// ends ([`Place::End`]). Also `dst` beyond what was produced may be written to.
     pub fn step(
         &mut self,
         src: &[u8],
         dst: &mut [u8],
         until: Until,
     ) -> Result<Taken, (Taken, Fault)> {
+        self.go();
         // SAFETY: slices are valid for their lengths and, one being `&mut`, disjoint.
-        let taken =
-            unsafe { self.step_raw(src.as_ptr(), src.len(), dst.as_mut_ptr(), dst.len(), until) };
+        let taken = unsafe {
+            self.step_raw((src.as_ptr(), src.len()), 0, (dst.as_mut_ptr(), dst.len()), until)
+        };
         match self.head.fault {
             Some(fault) => Err((taken, fault)),
             None => Ok(taken),
         }
     }
 
-    /// The same over bare memory; [`fault`](Inflate::fault) tells what was wrong.
+    /// The same over bare memory; [`fault`](Inflate::fault) tells what was wrong. The history is
+    /// what [`keep`](Inflate::keep) was given, and after it the `before` bytes before `dst`.
     ///
     /// # Safety
     ///
-    /// `src` and `dst` are valid for reading and writing that many bytes, or the length is 0.
+    /// `src` and `dst` are pointers to so many bytes, valid for reading and writing, or the length
+    /// is 0. `before` bytes before `dst` are valid for reading.
     pub unsafe fn step_raw(
         &mut self,
-        src: *const u8,
-        src_len: usize,
-        dst: *mut u8,
-        dst_len: usize,
+        src: (*const u8, usize),
+        before: usize,
+        dst: (*mut u8, usize),
         until: Until,
     ) -> Taken {
-        let mut io = Io::new(src, src_len, dst, dst_len);
+        let mut io = Io::new(src, before, dst);
         // SAFETY: the caller's promise.
         unsafe { self.run(&mut io, until) };
-        io.taken()
+        io.taken(before)
     }
 
     /// Adds the end of `output` to the history for later steps.
