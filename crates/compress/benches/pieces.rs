@@ -74,7 +74,9 @@ fn main() {
     if paths.is_empty() {
         eprintln!("pieces: no content: name one or more files or folders");
     }
-    println!("content         level kernel        piece KB  % of 1 call  % of zlib   MB/s  call MB/s  speed x");
+    println!(
+        "content         level kernel        piece KB  % of 1 call  % of zlib   MB/s  call MB/s  speed x"
+    );
     for path in paths {
         let data = read(Path::new(&path));
         let name = Path::new(&path).file_name().unwrap_or_default().to_string_lossy().into_owned();
