@@ -83,7 +83,7 @@ impl Api {
         let mode = CString::new(mode).unwrap();
         // SAFETY: two strings.
         let file = unsafe {
-            if mode.count_bytes() % 2 == 0 {
+            if mode.count_bytes().is_multiple_of(2) {
                 (self.gzopen)(path.as_ptr(), mode.as_ptr())
             } else {
                 (self.gzopen64)(path.as_ptr(), mode.as_ptr())

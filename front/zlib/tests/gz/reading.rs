@@ -86,7 +86,7 @@ fn step(open: &Open, op: usize, random: &mut Random, log: &mut String) {
             }
             5 | 6 => {
                 for _ in 0..1 + len % 5 {
-                    let by_macro = len % 2 == 0;
+                    let by_macro = len.is_multiple_of(2);
                     let byte = if by_macro { open.getc_by_macro() } else { (api.gzgetc_)(file) };
                     write!(log, "gzgetc = {byte}; ").unwrap();
                 }
