@@ -60,6 +60,13 @@ static unsigned workers = 2;
 static int strict, verbose;
 static long seconds;
 static const char *only;
+static double deadline;
+
+static double seconds_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
 
 struct sequence now;
 
@@ -198,25 +205,23 @@ static void shrink(uint64_t seed, const char *kind) {
   e->skip = skip;
 }
 
-static void work(unsigned number, uint64_t from) {
-  time_t end = time(NULL) + seconds;
+static void work(uint64_t from) {
   for (uint64_t i = from; i < count; i += workers) {
     board->seed = first_seed + i;
     const char *kind = run(first_seed + i, skip_mask, OPERATIONS);
     board->done++;
     if (kind && kind_of(kind)->count <= EXAMPLES && !verbose) shrink(first_seed + i, kind);
-    if (seconds && time(NULL) >= end) break;
+    if (seconds && seconds_now() >= deadline) break;
   }
-  (void)number;
 }
 
-static pid_t start(unsigned number, struct board *its, uint64_t from) {
+static pid_t start(struct board *its, uint64_t from) {
   fflush(stdout);
   pid_t pid = fork();
   if (pid) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   board = its;
-  work(number, from);
+  work(from);
   fflush(stdout);
   _exit(0);
 }
@@ -283,12 +288,6 @@ static int summary(struct board *all, double took) {
   return failed != 0;
 }
 
-static double seconds_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 int main(int argc, char **argv) {
   const char *ours = NULL, *stock = "/lib/x86_64-linux-gnu/libz.so.1";
   int counted = 0, seeded = 0;
@@ -321,10 +320,11 @@ int main(int argc, char **argv) {
                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (boards == MAP_FAILED) return 2;
   double begin = seconds_now();
+  deadline = begin + (double)seconds;
   now.verbose = verbose;
   if (verbose) {
     board = &boards[PROCESSES];
-    work(0, 0);
+    work(0);
     return summary(board, seconds_now() - begin);
   }
   pid_t pids[PROCESSES];
@@ -332,7 +332,7 @@ int main(int argc, char **argv) {
   double since[PROCESSES];
   unsigned running = workers;
   for (unsigned w = 0; w < workers; w++) {
-    pids[w] = start(w, &boards[w], w);
+    pids[w] = start(&boards[w], w);
     seen[w] = 0, since[w] = begin;
   }
   while (running) {
@@ -343,10 +343,8 @@ int main(int argc, char **argv) {
       pids[w] = -1, running--;
       if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
       crashed(&boards[w], status);
-      long left = seconds ? seconds - (long)(seconds_now() - begin) : 1;
-      if (left > 0) {
-        if (seconds) seconds = left;
-        pids[w] = start(w, &boards[w], boards[w].seed - first_seed + workers);
+      if (!seconds || seconds_now() < deadline) {
+        pids[w] = start(&boards[w], boards[w].seed - first_seed + workers);
         running++, since[w] = seconds_now();
       }
     }

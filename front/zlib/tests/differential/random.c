@@ -323,11 +323,13 @@ void make_stream(struct rng *r, struct made *m) {
   m->stream.at = hold(room + 64);
   z.next_in = m->plain.at;
   z.next_out = m->stream.at, z.avail_out = (uInt)room;
+  const unsigned char *end = m->plain.at + m->plain.len;
   for (int n = one_in(r, 2) ? between(r, 1, 5) : 0; n; n--) {
-    z.avail_in = below(r, (uint32_t)(m->plain.len - z.total_in + 1));
-    libs[STOCK].deflate(&z, between(r, 0, 1) ? between(r, 1, 5) % 4 + 1 : Z_BLOCK);
+    static const int flushes[] = {Z_PARTIAL_FLUSH, Z_SYNC_FLUSH, Z_FULL_FLUSH, Z_BLOCK};
+    z.avail_in = below(r, (uint32_t)(end - z.next_in + 1));
+    libs[STOCK].deflate(&z, flushes[below(r, 4)]);
   }
-  z.avail_in = (uInt)(m->plain.len - z.total_in);
+  z.avail_in = (uInt)(end - z.next_in);
   if (libs[STOCK].deflate(&z, Z_FINISH) != Z_STREAM_END) abort();
   m->stream.len = z.total_out;
   libs[STOCK].deflateEnd(&z);
