@@ -1,4 +1,4 @@
-//! Checksums, versions, messages.
+//! Checksums.
 
 use crate::forward;
 
@@ -15,7 +15,4 @@ forward! {
     fn crc32_combine_op(crc1: c_ulong, crc2: c_ulong, op: c_ulong) -> c_ulong;
     fn crc32_z(crc: c_ulong, buf: *const Bytef, len: size_t) -> c_ulong;
     fn get_crc_table() -> *const [u32; 256];
-    fn zError(err: c_int) -> *const c_char;
-    fn zlibCompileFlags() -> c_ulong;
-    fn zlibVersion() -> *const c_char;
 }

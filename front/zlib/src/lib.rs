@@ -7,8 +7,13 @@
 
 pub mod checksum;
 pub mod deflate;
+mod device;
 pub mod gz;
 pub mod inflate;
+pub mod misc;
+mod pool;
+pub mod settings;
+pub mod stats;
 pub mod whole;
 
 /// Exports functions that zlib-rs serves as they are.

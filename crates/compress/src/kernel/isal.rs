@@ -49,12 +49,14 @@ impl State {
 
     /// After the library's init, which forgets these.
     fn set(&mut self, level: u8, fixed: bool, window_bits: u8) {
-        // Exactly the library's default: the space for tokens decides where blocks end.
+        // The space for tokens decides where blocks end: after 16,384 of them, as zlib's do. The
+        // library's default, four times as many, is no faster and adapts later to what changes:
+        // Canterbury as one text at level 1: 31.03 % of its size, with this 30.30 % (zlib 30.86 %).
         let size = match level {
             0 => sys::ISAL_DEF_LVL0_DEFAULT,
-            1 => sys::ISAL_DEF_LVL1_DEFAULT,
-            2 => sys::ISAL_DEF_LVL2_DEFAULT,
-            _ => sys::ISAL_DEF_LVL3_DEFAULT,
+            1 => sys::ISAL_DEF_LVL1_SMALL,
+            2 => sys::ISAL_DEF_LVL2_SMALL,
+            _ => sys::ISAL_DEF_LVL3_SMALL,
         };
         let lines = (size as usize).div_ceil(size_of::<Line>());
         if self.level_buf.len() < lines {
@@ -95,7 +97,7 @@ impl State {
 pub(crate) struct OneShot(State);
 
 impl OneShot {
-    /// Allocates 82 KB, and the level buffer (about 350 KB) at its first use.
+    /// Allocates 82 KB, and the level buffer (86 to 152 KB) at its first use.
     pub(crate) fn new() -> OneShot {
         OneShot(State::new())
     }
@@ -109,6 +111,30 @@ impl OneShot {
         window_bits: u8,
         src: &[u8],
         dst: &mut [u8],
+    ) -> Option<usize> {
+        self.run(level, fixed, window_bits, src, dst, true)
+    }
+
+    /// The same with the dynamic codes, no final block, and up to a byte boundary: a piece of a
+    /// stream. `src` must not be empty.
+    pub(crate) fn compress_piece(
+        &mut self,
+        level: u8,
+        window_bits: u8,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Option<usize> {
+        self.run(level, false, window_bits, src, dst, false)
+    }
+
+    fn run(
+        &mut self,
+        level: u8,
+        fixed: bool,
+        window_bits: u8,
+        src: &[u8],
+        dst: &mut [u8],
+        last: bool,
     ) -> Option<usize> {
         if src.len() > MAX_LEN {
             return None;
@@ -127,7 +153,8 @@ impl OneShot {
         // SAFETY: the stream is ours; this only writes its fields.
         unsafe { sys::isal_deflate_stateless_init(&mut *self.0.stream) };
         self.0.set(level, fixed, window_bits);
-        self.0.stream.end_of_stream = 1;
+        self.0.stream.end_of_stream = last.into();
+        self.0.stream.flush = if last { sys::NO_FLUSH } else { sys::FULL_FLUSH } as u16;
         self.0.attach(src, dst);
         // SAFETY: the stream is initialized; `attach` gave it both slices, valid for their
         // lengths (which fit in 32 bits) and disjoint; the level buffer has the size it claims.
@@ -165,7 +192,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Allocates about 430 KB.
+    /// Allocates 170 to 240 KB.
     pub(crate) fn new(level: u8, fixed: bool, window_bits: u8) -> Stream {
         let state = State::new();
         let mut stream = Stream { state, level, fixed, window_bits };

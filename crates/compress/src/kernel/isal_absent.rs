@@ -23,6 +23,16 @@ impl OneShot {
     ) -> Option<usize> {
         None
     }
+
+    pub(crate) fn compress_piece(
+        &mut self,
+        _level: u8,
+        _window_bits: u8,
+        _src: &[u8],
+        _dst: &mut [u8],
+    ) -> Option<usize> {
+        None
+    }
 }
 
 pub(crate) struct Stream;

@@ -1,11 +1,14 @@
 //! Who computes: every kernel, and the one place that chooses between them.
 
+pub(crate) mod inflate;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod isal;
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "isal_absent.rs"]
 pub(crate) mod isal;
+pub(crate) mod last_block;
 pub(crate) mod libdeflate;
+mod skip;
 pub(crate) mod stored;
 pub(crate) mod zlib_rs;
 

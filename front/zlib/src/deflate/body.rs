@@ -1,0 +1,543 @@
+//! The blocks: who compresses which input.
+
+use std::ffi::c_int;
+
+use libz_rs_sys::{Z_STREAM_END, Z_UNKNOWN, z_stream};
+use lookaside_compress::{Error, Flush, Scratch, Spec, Status as StepStatus, adler32, crc32};
+
+use super::{
+    frame,
+    inner::{self, Inner},
+    input::WAITING,
+    levels, outbox,
+    state::{Body, FAILED, State, Status, Wrap, dst, gave, skip, src},
+};
+use crate::{
+    pool::Pool,
+    settings::{SMALLEST_THRESHOLD, settings},
+    stats::Path,
+};
+
+/// What a call asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Nothing,
+    Partial,
+    Sync,
+    Full,
+    Finish,
+    Block,
+    /// All input so far is to be compressed with the parameters as they are: `deflateParams`.
+    Settle,
+}
+
+/// How far the body came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The input is taken, and what was asked for has left the body.
+    Done,
+    /// There is no room.
+    Blocked,
+}
+
+/// Input that is better copied to what waits than compressed where it lies.
+const SMALL: usize = 16 << 10;
+
+/// An empty stored block: what a flush ends with.
+pub(crate) const MARKER: [u8; 5] = [0, 0, 0, 0xff, 0xff];
+
+/// An empty block with fixed codes, the last one.
+pub(crate) const LAST: [u8; 2] = [3, 0];
+
+static SCRATCH: Pool<Scratch> = Pool::new();
+
+/// Runs with kernels' memory, which is kept.
+pub(crate) fn with_scratch<T>(run: impl FnOnce(&mut Scratch) -> T) -> T {
+    let mut scratch = SCRATCH.take().unwrap_or_default();
+    let result = run(&mut scratch);
+    SCRATCH.put(scratch);
+    result
+}
+
+/// A whole raw stream or a piece of one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Whole,
+    Piece,
+}
+
+/// Compresses to `dst`, at least [`room`] bytes.
+pub(crate) fn compress(
+    part: Part,
+    spec: &Spec,
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<usize, Error> {
+    let codec = levels::codec(spec).ok_or(Error::Kernel("none"))?;
+    with_scratch(|scratch| match part {
+        Part::Whole => codec.compress(scratch, src, dst),
+        Part::Piece => codec.compress_piece(scratch, src, dst),
+    })
+    .map(|done| done.produced)
+}
+
+/// Room that is enough, and that kernels need not be careful in.
+pub(crate) fn room(part: Part, len: usize) -> usize {
+    let bound = lookaside_compress::bound(lookaside_compress::Format::Raw, len);
+    match part {
+        Part::Whole => bound,
+        Part::Piece => bound + 1024,
+    }
+}
+
+impl State {
+    /// Takes input, makes output, as far as there is room.
+    pub(crate) fn advance(&mut self, strm: &mut z_stream, ask: Ask) -> Result<Reach, c_int> {
+        loop {
+            if !self.outbox.is_empty() && !self.drain(strm) {
+                return Ok(Reach::Blocked);
+            }
+            if self.ended {
+                return Ok(Reach::Done);
+            }
+            let reach = match self.body {
+                Body::Deferred => self.deferred(strm, ask)?,
+                Body::Igzip(..) => self.igzip_step(strm, ask)?,
+                Body::ZlibRs(..) => self.zlib_rs_step(strm, ask)?,
+            };
+            if let Some(reach) = reach {
+                return Ok(reach);
+            }
+        }
+    }
+
+    /// Hands out what waits. Returns whether that is all gone.
+    pub(crate) fn drain(&mut self, strm: &mut z_stream) -> bool {
+        let count = self.outbox.drain(dst(strm));
+        gave(strm, count);
+        self.outbox.is_empty()
+    }
+
+    /// Counts input into the checksum, and takes it off the caller's.
+    pub(crate) fn took(&mut self, strm: &mut z_stream, count: usize) {
+        let taken = &src(strm)[..count];
+        match self.wrap {
+            Wrap::Raw => {}
+            Wrap::Zlib => strm.adler = adler32(strm.adler as u32, taken).into(),
+            Wrap::Gzip => strm.adler = crc32(strm.adler as u32, taken).into(),
+        }
+        skip(strm, count);
+    }
+
+    /// Guesses at the kind of data, once.
+    pub(crate) fn guess(&self, strm: &mut z_stream, data: &[u8]) {
+        if strm.data_type == Z_UNKNOWN && self.level != 0 {
+            strm.data_type = frame::kind_of(data);
+        }
+    }
+
+    /// Moves input of the caller to what waits, as much as fits.
+    fn absorb(&mut self, strm: &mut z_stream) {
+        let count = self.input.append(src(strm));
+        self.took(strm, count);
+    }
+
+    /// Why only zlib-rs can serve what comes, if so.
+    fn only_zlib_rs(&self, ask: Ask) -> Option<Path> {
+        match ask {
+            Ask::Partial | Ask::Block => Some(Path::CompressFlush),
+            // Z_FILTERED and the default differ little; the others are something else.
+            _ if self.strategy > 1 => Some(Path::CompressStrategy),
+            _ if self.tuning.is_some() => Some(Path::CompressBits),
+            _ => None,
+        }
+    }
+
+    /// Whether input of this length goes to the device.
+    pub(crate) fn is_large(&self, len: usize) -> bool {
+        len >= SMALLEST_THRESHOLD && len >= settings().threshold && self.level > 0
+    }
+
+    fn deferred(&mut self, strm: &mut z_stream, ask: Ask) -> Result<Option<Reach>, c_int> {
+        let waiting = self.input.waiting().len();
+        let fresh = strm.avail_in as usize;
+        if let Some(why) = self.only_zlib_rs(ask) {
+            return self.start_zlib_rs(why);
+        }
+        if ask == Ask::Nothing && waiting + fresh <= WAITING {
+            self.absorb(strm);
+            return Ok(Some(Reach::Done));
+        }
+        if self.is_large(fresh) {
+            return self.large(strm, ask);
+        }
+        let piecewise = !self.refers && fresh < SMALLEST_THRESHOLD.max(settings_threshold(fresh));
+        match ask {
+            Ask::Finish if piecewise => self.whole(strm).map(Some),
+            Ask::Sync | Ask::Full if waiting + fresh == 0 => {
+                self.outbox.put(&MARKER);
+                if ask == Ask::Full {
+                    self.forget();
+                }
+                self.drain(strm);
+                Ok(Some(Reach::Done))
+            }
+            Ask::Settle if waiting + fresh == 0 => Ok(Some(Reach::Done)),
+            Ask::Full | Ask::Settle if piecewise => {
+                while self.holds_input() || strm.avail_in > 0 {
+                    self.absorb(strm);
+                    self.piece(strm)?;
+                    if !self.drain(strm) && strm.avail_in > 0 {
+                        return Ok(Some(Reach::Blocked));
+                    }
+                }
+                if ask == Ask::Full {
+                    self.outbox.put(&MARKER);
+                    self.forget();
+                }
+                self.drain(strm);
+                Ok(Some(Reach::Done))
+            }
+            _ => self.start_stream(),
+        }
+    }
+
+    /// After a full flush, nothing refers to what came before.
+    pub(crate) fn forget(&mut self) {
+        self.input.forget();
+        self.refers = false;
+    }
+
+    /// Has the kernel for streams take over.
+    fn start_stream(&mut self) -> Result<Option<Reach>, c_int> {
+        if self.window_bits == 15
+            && let Some(stream) = State::igzip(self.level, self.input.history())
+        {
+            self.body = Body::Igzip(stream, self.level);
+            self.path = Some(Path::CompressStream);
+            return Ok(None);
+        }
+        let why = match levels::stream(self.level) {
+            Some(_) => Path::CompressWindow,
+            None => Path::CompressLevel,
+        };
+        self.start_zlib_rs(why)
+    }
+
+    pub(crate) fn start_zlib_rs(&mut self, why: Path) -> Result<Option<Reach>, c_int> {
+        let shape = inner::Shape {
+            level: self.level,
+            window_bits: self.window_bits,
+            mem_level: self.mem_level,
+            strategy: self.strategy,
+        };
+        let mut inner = Inner::new(shape).ok_or(libz_rs_sys::Z_MEM_ERROR)?;
+        if let Some(tuning) = self.tuning {
+            inner.tune(tuning);
+        }
+        let history = self.input.history();
+        if !history.is_empty() && inner.set_dictionary(history) != libz_rs_sys::Z_OK {
+            return Err(FAILED);
+        }
+        self.sticky = !matches!(why, Path::CompressLevel | Path::CompressWindow);
+        self.path = Some(why);
+        self.body = Body::ZlibRs(inner);
+        Ok(None)
+    }
+
+    /// All that waits and all input, as the end of the stream.
+    fn whole(&mut self, strm: &mut z_stream) -> Result<Reach, c_int> {
+        if !self.input.waiting().is_empty() {
+            self.absorb(strm);
+            if strm.avail_in > 0 {
+                self.piece(strm)?;
+            }
+        }
+        let spec = levels::whole(self.level, self.window_bits);
+        self.path = Some(Path::CompressWhole);
+        self.status = Status::Finish;
+        self.ended = true;
+        self.refers = false;
+        if !self.input.waiting().is_empty() {
+            let input = std::mem::take(&mut self.input);
+            let waiting = input.waiting();
+            self.guess(strm, waiting);
+            let result = self.emit(strm, Part::Whole, &spec, waiting);
+            let count = waiting.len();
+            self.input = input;
+            self.input.compressed(count);
+            result?;
+        } else {
+            let data = src(strm);
+            self.guess(strm, data);
+            self.emit(strm, Part::Whole, &spec, data)?;
+            self.took(strm, data.len());
+            self.input.passed(data);
+        }
+        self.drain(strm);
+        Ok(Reach::Done)
+    }
+
+    /// All that waits, as a piece in the outbox.
+    pub(crate) fn piece(&mut self, strm: &mut z_stream) -> Result<(), c_int> {
+        let input = std::mem::take(&mut self.input);
+        let waiting = input.waiting();
+        self.guess(strm, waiting);
+        self.path = Some(Path::CompressPiece);
+        let spec = levels::whole(self.level, self.window_bits);
+        let result = self.emit(strm, Part::Piece, &spec, waiting);
+        let count = waiting.len();
+        self.input = input;
+        self.input.compressed(count);
+        result
+    }
+
+    /// Compresses straight to the caller where there is room for whatever comes, else to the
+    /// outbox.
+    pub(crate) fn emit(
+        &mut self,
+        strm: &mut z_stream,
+        part: Part,
+        spec: &Spec,
+        data: &[u8],
+    ) -> Result<(), c_int> {
+        let room = room(part, data.len());
+        if self.outbox.is_empty() && strm.avail_out as usize >= room {
+            let produced =
+                compress(part, spec, data, &mut dst(strm)[..room]).map_err(|_| FAILED)?;
+            gave(strm, produced);
+            return Ok(());
+        }
+        let mut memory = outbox::memory(room);
+        let produced = compress(part, spec, data, &mut memory).map_err(|_| FAILED)?;
+        self.outbox.push(memory, produced);
+        Ok(())
+    }
+
+    fn igzip_step(&mut self, strm: &mut z_stream, ask: Ask) -> Result<Option<Reach>, c_int> {
+        let fresh = strm.avail_in as usize;
+        let Body::Igzip(_, level) = &self.body else { return Err(FAILED) };
+        let leaves = *level != self.level || matches!(ask, Ask::Partial | Ask::Block);
+        if leaves || self.strategy > 1 || self.tuning.is_some() || self.is_large(fresh) {
+            // Everything so far first: the others go on at a byte, with this history.
+            if !self.igzip_run(strm, Flush::Sync, false)? {
+                return Ok(Some(Reach::Blocked));
+            }
+            self.settle_body();
+            return Ok(None);
+        }
+        if self.input.waiting().len() + fresh <= WAITING && fresh <= SMALL {
+            self.absorb(strm);
+            if ask == Ask::Nothing {
+                return Ok(Some(Reach::Done));
+            }
+        }
+        let flush = match ask {
+            Ask::Nothing => Flush::None,
+            Ask::Full => Flush::Full,
+            Ask::Finish => Flush::Finish,
+            _ => Flush::Sync,
+        };
+        let done = self.igzip_run(strm, flush, true)?;
+        Ok(Some(if done { Reach::Done } else { Reach::Blocked }))
+    }
+
+    /// Feeds what waits (and with `fresh` the caller's input too), then flushes. Returns whether
+    /// all of that is done.
+    fn igzip_run(&mut self, strm: &mut z_stream, flush: Flush, fresh: bool) -> Result<bool, c_int> {
+        loop {
+            let direct = fresh && strm.avail_in > 0;
+            let waits = !self.input.waiting().is_empty();
+            let now = if waits && direct { Flush::None } else { flush };
+            let data = if waits || !fresh { self.input.waiting() } else { src(strm) };
+            self.guess_first(strm, data, now);
+            let Body::Igzip(stream, _) = &mut self.body else { return Err(FAILED) };
+            let done = stream.step(data, dst(strm), now).map_err(|_| FAILED)?;
+            let given = data.len();
+            gave(strm, done.produced);
+            if waits {
+                self.input.compressed(done.consumed);
+            } else if fresh {
+                let data = src(strm);
+                self.took(strm, done.consumed);
+                self.input.passed(&data[..done.consumed]);
+            }
+            self.unflushed |= done.consumed > 0;
+            if now == Flush::Finish && done.consumed == given {
+                self.status = Status::Finish;
+            }
+            match done.status {
+                StepStatus::Overflow => {
+                    // Something is inside, whatever was taken now.
+                    self.unflushed = true;
+                    return Ok(false);
+                }
+                StepStatus::End => {
+                    self.ended = true;
+                    self.unflushed = false;
+                    self.settle_body();
+                    return Ok(true);
+                }
+                StepStatus::Complete if waits && direct => {}
+                StepStatus::Complete => {
+                    if now != Flush::None {
+                        self.unflushed = false;
+                    }
+                    if now == Flush::Full {
+                        self.forget();
+                    }
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
+    fn guess_first(&self, strm: &mut z_stream, data: &[u8], flush: Flush) {
+        if !data.is_empty() || flush == Flush::Finish {
+            self.guess(strm, data);
+        }
+    }
+
+    fn zlib_rs_step(&mut self, strm: &mut z_stream, ask: Ask) -> Result<Option<Reach>, c_int> {
+        let fresh = strm.avail_in as usize;
+        let returns = matches!(ask, Ask::Nothing | Ask::Sync | Ask::Full | Ask::Finish);
+        if !self.sticky && returns && self.strategy <= 1 && self.is_large(fresh) {
+            // Without room to spare nobody knows whether that was all.
+            if !self.zlib_rs_run(strm, libz_rs_sys::Z_SYNC_FLUSH, false)? || self.unflushed {
+                return Ok(Some(Reach::Blocked));
+            }
+            let mut window = [0; 32 << 10];
+            if let Body::ZlibRs(inner) = &self.body {
+                let len = inner.dictionary(&mut window);
+                self.input.forget();
+                self.input.passed(&window[..len]);
+            }
+            self.settle_body();
+            return Ok(None);
+        }
+        let flush = match ask {
+            Ask::Nothing => libz_rs_sys::Z_NO_FLUSH,
+            Ask::Partial => libz_rs_sys::Z_PARTIAL_FLUSH,
+            Ask::Sync => libz_rs_sys::Z_SYNC_FLUSH,
+            Ask::Full => libz_rs_sys::Z_FULL_FLUSH,
+            Ask::Finish => libz_rs_sys::Z_FINISH,
+            Ask::Block | Ask::Settle => libz_rs_sys::Z_BLOCK,
+        };
+        let done = self.zlib_rs_run(strm, flush, true)?;
+        Ok(Some(if done { Reach::Done } else { Reach::Blocked }))
+    }
+
+    /// As [`State::igzip_run`], by zlib-rs, in zlib's numbers.
+    fn zlib_rs_run(
+        &mut self,
+        strm: &mut z_stream,
+        flush: c_int,
+        fresh: bool,
+    ) -> Result<bool, c_int> {
+        loop {
+            let direct = fresh && strm.avail_in > 0;
+            let waits = !self.input.waiting().is_empty();
+            let now = if waits && direct { libz_rs_sys::Z_NO_FLUSH } else { flush };
+            let data = if waits || !fresh { self.input.waiting() } else { src(strm) };
+            let given = data.len();
+            let Body::ZlibRs(inner) = &mut self.body else { return Err(FAILED) };
+            let step = inner.step(data, dst(strm), now);
+            let kind = inner.data_type();
+            gave(strm, step.produced);
+            if waits {
+                self.input.compressed(step.consumed);
+            } else if fresh {
+                self.took(strm, step.consumed);
+            }
+            if strm.data_type == Z_UNKNOWN {
+                strm.data_type = kind;
+            }
+            self.unflushed = true;
+            match step.code {
+                Z_STREAM_END => {
+                    self.ended = true;
+                    self.unflushed = false;
+                    self.status = Status::Finish;
+                    return Ok(true);
+                }
+                // Nothing to do is no failure: the flush was done before.
+                libz_rs_sys::Z_OK | libz_rs_sys::Z_BUF_ERROR => {}
+                code => return Err(code),
+            }
+            if now == libz_rs_sys::Z_FINISH && step.consumed == given {
+                self.status = Status::Finish;
+            }
+            if step.consumed < given {
+                return Ok(false);
+            }
+            if waits && direct {
+                continue;
+            }
+            if now == libz_rs_sys::Z_NO_FLUSH {
+                return Ok(true);
+            }
+            // A flush is over where room is left, and where nothing waits for it.
+            if strm.avail_out == 0 && inner_pending(&mut self.body) > 0 {
+                return Ok(false);
+            }
+            if now != libz_rs_sys::Z_FINISH && strm.avail_out > 0 {
+                self.unflushed = false;
+            }
+            return Ok(now != libz_rs_sys::Z_FINISH);
+        }
+    }
+}
+
+/// Bytes that wait within zlib-rs.
+fn inner_pending(body: &mut Body) -> usize {
+    match body {
+        Body::ZlibRs(inner) => inner.pending().0,
+        _ => 0,
+    }
+}
+
+/// The threshold, where the length makes it worth to ask.
+fn settings_threshold(len: usize) -> usize {
+    if len >= SMALLEST_THRESHOLD { settings().threshold } else { SMALLEST_THRESHOLD }
+}
+
+impl State {
+    /// Has everything that was taken written out, to the outbox, up to a byte; history stays.
+    pub(crate) fn flush_to_outbox(&mut self) -> Result<(), c_int> {
+        /// More than a step needs to get on.
+        const STEP: usize = 64 << 10;
+        let spec = levels::whole(self.level, self.window_bits);
+        let input = std::mem::take(&mut self.input);
+        let waiting = input.waiting();
+        let result = match &mut self.body {
+            Body::Deferred if !waiting.is_empty() => {
+                let mut memory = outbox::memory(room(Part::Piece, waiting.len()));
+                compress(Part::Piece, &spec, waiting, &mut memory)
+                    .map(|produced| self.outbox.push(memory, produced))
+                    .map_err(|_| FAILED)
+            }
+            Body::Igzip(stream, _) => {
+                let mut rest = waiting;
+                loop {
+                    let mut memory = outbox::memory(STEP);
+                    let Ok(done) = stream.step(rest, &mut memory, Flush::Sync) else {
+                        break Err(FAILED);
+                    };
+                    rest = &rest[done.consumed..];
+                    self.outbox.push(memory, done.produced);
+                    if done.status != StepStatus::Overflow {
+                        self.unflushed = false;
+                        break Ok(());
+                    }
+                }
+            }
+            Body::Deferred | Body::ZlibRs(..) => Ok(()),
+        };
+        let count = waiting.len();
+        self.input = input;
+        if result.is_ok() && !matches!(self.body, Body::ZlibRs(..)) {
+            self.input.compressed(count);
+        }
+        result
+    }
+}

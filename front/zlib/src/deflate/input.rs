@@ -1,0 +1,138 @@
+//! Input that has been taken and not yet compressed, behind the history that it may refer to.
+
+use crate::pool::Pool;
+
+/// What a match may reach back.
+pub(crate) const HISTORY: usize = 32 << 10;
+
+/// The most input that waits: small streams end as whole ones, and a kernel is not called for a
+/// hundred bytes.
+pub(crate) const WAITING: usize = 64 << 10;
+
+type Memory = [u8; HISTORY + WAITING];
+
+static SPARE: Pool<Memory> = Pool::new();
+
+/// `base <= start <= end`: history, then what waits.
+#[derive(Default)]
+pub(crate) struct Input {
+    memory: Option<Box<Memory>>,
+    base: usize,
+    start: usize,
+    end: usize,
+}
+
+impl Input {
+    /// What waits.
+    pub(crate) fn waiting(&self) -> &[u8] {
+        self.memory.as_ref().map_or(&[], |m| &m[self.start..self.end])
+    }
+
+    /// What comes before it: 32 KB at most.
+    pub(crate) fn history(&self) -> &[u8] {
+        let base = self.base.max(self.start.saturating_sub(HISTORY));
+        self.memory.as_ref().map_or(&[], |m| &m[base..self.start])
+    }
+
+    /// History and what waits: what the decoder's window will hold.
+    pub(crate) fn all(&self) -> &[u8] {
+        let base = self.base.max(self.start.saturating_sub(HISTORY));
+        self.memory.as_ref().map_or(&[], |m| &m[base..self.end])
+    }
+
+    /// Appends what there is room for, and says how much that was.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(WAITING - (self.end - self.start));
+        if count == 0 {
+            return 0;
+        }
+        let memory = self.memory.get_or_insert_with(|| {
+            SPARE.take().unwrap_or_else(|| {
+                // Not on the stack on its way.
+                let zeros = vec![0; HISTORY + WAITING].into_boxed_slice();
+                zeros.try_into().unwrap_or_else(|_| unreachable!("the length is right"))
+            })
+        });
+        if self.end + count > memory.len() {
+            // No more than 32 KB of history and the most that may wait: there is room.
+            let base = self.base.max(self.start.saturating_sub(HISTORY));
+            memory.copy_within(base..self.end, 0);
+            self.start -= base;
+            self.end -= base;
+            self.base = 0;
+        }
+        memory[self.end..self.end + count].copy_from_slice(&bytes[..count]);
+        self.end += count;
+        count
+    }
+
+    /// The first `count` bytes that wait have been compressed.
+    pub(crate) fn compressed(&mut self, count: usize) {
+        self.start += count;
+    }
+
+    /// These bytes, which follow, were compressed where they lay. Nothing waits.
+    pub(crate) fn passed(&mut self, bytes: &[u8]) {
+        let tail = &bytes[bytes.len().saturating_sub(HISTORY)..];
+        if tail.len() == HISTORY {
+            self.forget();
+        }
+        let count = self.append(tail);
+        self.compressed(count);
+    }
+
+    /// No history any more, and nothing waits.
+    pub(crate) fn forget(&mut self) {
+        (self.base, self.start, self.end) = (0, 0, 0);
+    }
+
+    /// A copy, for `deflateCopy`.
+    pub(crate) fn copy(&self) -> Input {
+        let mut copy = Input::default();
+        copy.passed(self.history());
+        copy.append(self.waiting());
+        copy
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            SPARE.put(memory);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against a model that keeps everything.
+    #[test]
+    fn agrees_with_a_model() {
+        let (mut input, mut all, mut done) = (Input::default(), Vec::new(), 0);
+        let mut seed = 1u32;
+        for _ in 0..2000 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let n = (seed >> 8) as usize % if seed % 7 == 0 { 100_000 } else { 3_000 };
+            let bytes: Vec<u8> = (0..n).map(|i| (i as u32 ^ seed) as u8).collect();
+            if seed % 3 == 0 {
+                let count = input.waiting().len() / 2 + (seed % 2) as usize;
+                let count = count.min(input.waiting().len());
+                input.compressed(count);
+                done += count;
+            } else if input.waiting().is_empty() {
+                input.passed(&bytes);
+                all.extend_from_slice(&bytes);
+                done = all.len();
+            } else {
+                let count = input.append(&bytes);
+                assert!(count == n || input.waiting().len() == WAITING);
+                all.extend_from_slice(&bytes[..count]);
+            }
+            assert_eq!(input.waiting(), &all[done..]);
+            assert_eq!(input.history(), &all[done.saturating_sub(HISTORY)..done]);
+        }
+        assert!(all.len() > 10 * WAITING);
+    }
+}

@@ -1,0 +1,193 @@
+//! What served the calls of this process, printed when it ends if `LOOKASIDE_STATS` asks for it:
+//! `1` to the standard error output, a path to append to that file.
+//!
+//! The environment is looked at with the first count, nothing is opened before the end. A child of
+//! `fork` counts from zero and prints its own. Without the variable a count costs one load.
+
+use std::{
+    ffi::{CStr, OsStr},
+    fmt::Write as _,
+    fs::OpenOptions,
+    io::Write as _,
+    os::unix::ffi::OsStrExt,
+    sync::atomic::{
+        AtomicPtr, AtomicU8, AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+};
+
+use crate::{device, settings};
+
+/// Who served a call, and why it was that one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Path {
+    /// A whole stream at once, on the caller's thread.
+    CompressWhole,
+    /// Pieces of large input that engines of the device compressed.
+    CompressDevice,
+    /// Pieces that the caller's thread compressed: flushed ones, or the device was not there or
+    /// busy.
+    CompressPiece,
+    /// A stream at levels 1 to 3, by igzip.
+    CompressStream,
+    /// A stream at level 0 or above 3, by zlib-rs.
+    CompressLevel,
+    /// By zlib-rs because of the strategy.
+    CompressStrategy,
+    /// By zlib-rs because of the window.
+    CompressWindow,
+    /// By zlib-rs because of `Z_PARTIAL_FLUSH` or `Z_BLOCK`.
+    CompressFlush,
+    /// By zlib-rs because of `deflatePrime` or `deflateTune`.
+    CompressBits,
+    /// A whole stream at once, on the caller's thread.
+    DecompressWhole,
+    /// A stream, by the resumable decoder.
+    DecompressStream,
+    /// A stream, by zlib-rs.
+    DecompressOther,
+}
+
+/// The row of each [`Path`].
+const NAMES: [&str; 12] = [
+    "compress, whole calls",
+    "compress, pieces: device",
+    "compress, pieces: own thread",
+    "compress, stream: igzip",
+    "compress, stream: zlib-rs, level",
+    "compress, stream: zlib-rs, strategy",
+    "compress, stream: zlib-rs, window",
+    "compress, stream: zlib-rs, flush",
+    "compress, stream: zlib-rs, bits or tuning",
+    "decompress, whole calls",
+    "decompress, stream",
+    "decompress, stream: zlib-rs",
+];
+
+#[derive(Default)]
+struct Row {
+    calls: AtomicU64,
+    bytes_in: AtomicU64,
+    bytes_out: AtomicU64,
+}
+
+static ROWS: [Row; NAMES.len()] = [const {
+    Row { calls: AtomicU64::new(0), bytes_in: AtomicU64::new(0), bytes_out: AtomicU64::new(0) }
+}; NAMES.len()];
+
+/// Nobody has looked at the environment yet.
+const UNKNOWN: u8 = 0;
+const OFF: u8 = 1;
+const ON: u8 = 2;
+static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+/// The value of the variable, once it is on: a C string that lives as long as the process.
+static DESTINATION: AtomicPtr<libc::c_char> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Counts a call that `path` served, with the bytes that it took and gave.
+#[inline]
+pub fn count(path: Path, bytes_in: usize, bytes_out: usize) {
+    if STATE.load(Relaxed) != OFF {
+        add(path, bytes_in, bytes_out);
+    }
+}
+
+#[inline(never)]
+fn add(path: Path, bytes_in: usize, bytes_out: usize) {
+    if STATE.load(Relaxed) == UNKNOWN && !begin() {
+        return;
+    }
+    let row = &ROWS[path as usize];
+    row.calls.fetch_add(1, Relaxed);
+    row.bytes_in.fetch_add(bytes_in as u64, Relaxed);
+    row.bytes_out.fetch_add(bytes_out as u64, Relaxed);
+}
+
+/// Looks at the environment. Returns whether to count.
+#[cold]
+fn begin() -> bool {
+    let value = settings::environment(c"LOOKASIDE_STATS");
+    let Some(value) = value.filter(|v| !matches!(v.to_bytes(), b"" | b"0")) else {
+        let _ = STATE.compare_exchange(UNKNOWN, OFF, Relaxed, Relaxed);
+        return STATE.load(Relaxed) == ON;
+    };
+    let copy = value.into_raw();
+    if DESTINATION.compare_exchange(std::ptr::null_mut(), copy, Release, Acquire).is_err() {
+        // Another thread was first.
+        // SAFETY: made by `into_raw` above and handed to nobody.
+        drop(unsafe { std::ffi::CString::from_raw(copy) });
+        return true;
+    }
+    // SAFETY: static functions; what they do is allowed at these moments. Where registration fails
+    // there is no report, or that of a child includes its parent's counts.
+    unsafe {
+        libc::atexit(at_exit);
+        libc::pthread_atfork(None, None, Some(in_child));
+    }
+    STATE.store(ON, Relaxed);
+    true
+}
+
+extern "C" fn in_child() {
+    for row in &ROWS {
+        row.calls.store(0, Relaxed);
+        row.bytes_in.store(0, Relaxed);
+        row.bytes_out.store(0, Relaxed);
+    }
+}
+
+extern "C" fn at_exit() {
+    let _ = std::panic::catch_unwind(|| {
+        let destination = DESTINATION.load(Acquire);
+        if destination.is_null() {
+            return;
+        }
+        // SAFETY: a C string that is never freed.
+        let destination = unsafe { CStr::from_ptr(destination) };
+        let report = report();
+        match destination.to_bytes() {
+            b"1" => {
+                let _ = std::io::stderr().write_all(report.as_bytes());
+            }
+            path => {
+                let file =
+                    OpenOptions::new().create(true).append(true).open(OsStr::from_bytes(path));
+                match file {
+                    Ok(mut file) => {
+                        let _ = file.write_all(report.as_bytes());
+                    }
+                    Err(e) => {
+                        let path = String::from_utf8_lossy(path);
+                        let _ =
+                            writeln!(std::io::stderr(), "lookaside: LOOKASIDE_STATS={path}: {e}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// The counters as text, one line each.
+pub fn report() -> String {
+    let mut text = String::new();
+    let name = std::env::args_os().next().unwrap_or_default();
+    let name = std::path::Path::new(&name).file_name().unwrap_or_default().to_string_lossy();
+    let _ = writeln!(text, "lookaside: libz in process {} ({name})", std::process::id());
+    let _ = writeln!(text, "{:42} {:>10} {:>14} {:>14}", "", "calls", "bytes in", "bytes out");
+    for (name, row) in NAMES.iter().zip(&ROWS) {
+        let calls = row.calls.load(Relaxed);
+        if calls > 0 {
+            let (bytes_in, bytes_out) = (row.bytes_in.load(Relaxed), row.bytes_out.load(Relaxed));
+            let _ = writeln!(text, "{name:42} {calls:>10} {bytes_in:>14} {bytes_out:>14}");
+        }
+    }
+    if let Some((engines, counters)) = device::counters() {
+        for op in counters.ops.iter().filter(|op| op.requests > 0) {
+            let name = format!("device {}, {} ({engines} engines)", op.device, op.op);
+            let (requests, src, dst) = (op.requests, op.src_bytes, op.dst_bytes);
+            let _ = writeln!(text, "{name:42} {requests:>10} {src:>14} {dst:>14}");
+        }
+    }
+    text
+}
