@@ -331,7 +331,7 @@ static void drain(struct pair *p, int flush, size_t target, struct rng *r) {
 static void set_dictionary(struct pair *p, struct rng *r) {
   /* zlib.h: at the start, or for raw streams at a block's end; a wrapped stream refuses later. */
   if (!p->fresh && p->wrap == 0 && !p->at_boundary) return;
-  if (!p->aligned) return;
+  if (!p->aligned || p->finishing) return;
   struct bytes d = make_data(r, one_in(r, 10) ? 0 : below(r, one_in(r, 4) ? 70000 : 400));
   if (d.len && one_in(r, 2)) {
     size_t n = d.len < data.len ? d.len : data.len;

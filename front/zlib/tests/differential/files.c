@@ -116,8 +116,12 @@ static void written(struct rng *setup) {
       }
       case 5: {
         z_off_t far = one_in(&r, 4) ? -5 : (z_off_t)below(&r, 9000);
+        /* Before the first byte the reference would write memory that it never set. */
+        if (!len) continue;
         for (int i = 0; i < 2; i++) rc[i] = libs[i].gzseek(f[i], far, SEEK_CUR);
-        if (rc[0] >= 0) memset(expected + len, 0, (size_t)far), len += (size_t)far;
+        /* Zeros, of which a later call may take some back. */
+        if (rc[0] > (long)len) memset(expected + len, 0, (size_t)rc[0] - len);
+        if (rc[0] >= 0) len = (size_t)rc[0];
         what = "gzseek";
         break;
       }
@@ -129,7 +133,8 @@ static void written(struct rng *setup) {
         break;
       }
       case 7: {
-        unsigned size = below(&r, one_in(&r, 2) ? 20 : 100000);
+        /* With less the reference repeats a flush for ever. */
+        unsigned size = 8 + below(&r, one_in(&r, 2) ? 20 : 100000);
         for (int i = 0; i < 2; i++) rc[i] = libs[i].gzbuffer(f[i], size);
         what = "gzbuffer";
         break;
@@ -198,6 +203,7 @@ static void read_file(struct rng *setup) {
   struct rng r = *setup;
   unsigned char *got[2];
   size_t most = 300000;
+  int started = 0;
   for (int i = 0; i < 2; i++) got[i] = hold(most);
   for (int n = 0; n < operations; n++) {
     if (!operation(n, &r)) continue;
@@ -212,6 +218,8 @@ static void read_file(struct rng *setup) {
         break;
       case 1: {
         int c = one_in(&r, 8) ? -1 : between(&r, 0, 255);
+        /* Before anything was read the reference has no buffer for it, and crashes. */
+        if (!started) continue;
         for (int i = 0; i < 2; i++) rc[i] = libs[i].gzungetc(c, f[i]);
         what = "gzungetc";
         break;
@@ -268,6 +276,7 @@ static void read_file(struct rng *setup) {
         filled = rc[0] > 0 ? (size_t)rc[0] : 0;
         break;
     }
+    started = started || filled;
     both(what, rc[0], rc[1]);
     if (memcmp(got[0], got[1], filled)) differ("files: bytes read", "%s of %zu", what, filled);
     state(f, what);

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -220,6 +221,7 @@ static pid_t start(struct board *its, uint64_t from) {
   pid_t pid = fork();
   if (pid) return pid;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   board = its;
   work(from);
   fflush(stdout);
