@@ -110,6 +110,8 @@ static void written(struct rng *setup) {
       }
       case 4: {
         int level = between(&r, -1, 9), strategy = between(&r, 0, 4);
+        /* Where nothing is compressed, the reference reads a state that it never set. */
+        if (strchr(mode, 'T')) continue;
         for (int i = 0; i < 2; i++) rc[i] = libs[i].gzsetparams(f[i], level, strategy);
         what = "gzsetparams";
         break;
