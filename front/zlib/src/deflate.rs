@@ -485,24 +485,29 @@ impl State {
         if refused {
             return Z_STREAM_ERROR;
         }
-        if let Body::ZlibRs(inner) = &mut self.body {
-            // It knows whether it holds input.
-            let code = inner.set_dictionary(dictionary);
-            if code == Z_OK && self.wrap == Wrap::Zlib {
-                strm.adler = lookaside_compress::adler32(strm.adler as u32, dictionary).into();
+        let holds_input = self.holds_input();
+        match &mut self.body {
+            Body::ZlibRs(inner) => {
+                // It knows whether it holds input.
+                let code = inner.set_dictionary(dictionary);
+                if code != Z_OK {
+                    return code;
+                }
             }
-            return code;
+            _ if holds_input => return Z_STREAM_ERROR,
+            _ => {
+                // A kernel that is there has another history.
+                self.settle_body();
+                self.input.passed(dictionary);
+                self.refers = !self.input.history().is_empty();
+            }
         }
-        if self.holds_input() {
-            return Z_STREAM_ERROR;
-        }
-        if self.wrap == Wrap::Zlib {
+        if self.wrap == Wrap::Zlib && !self.closed {
             strm.adler = lookaside_compress::adler32(strm.adler as u32, dictionary).into();
         }
-        // A kernel that is there has another history.
-        self.settle_body();
-        self.input.passed(dictionary);
-        self.refers = !self.input.history().is_empty();
+        // Stock reads a dictionary as it reads input, and counts it.
+        let counted = dictionary.len().min(1 << self.window_bits);
+        strm.total_in = strm.total_in.wrapping_add(counted as c_ulong);
         Z_OK
     }
 }
