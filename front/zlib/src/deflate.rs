@@ -11,6 +11,7 @@ mod large;
 mod levels;
 mod outbox;
 mod state;
+mod tiny;
 
 use std::{
     ffi::{c_char, c_int, c_uchar, c_uint, c_ulong, c_void},
@@ -230,7 +231,8 @@ impl State {
                     return refuse(strm, code);
                 }
             }
-            if strm.avail_out == 0 {
+            // Stock would have another call find out that a raw stream ended with the room.
+            if strm.avail_out == 0 && !self.ended {
                 self.last_flush = -1;
                 return Z_OK;
             }

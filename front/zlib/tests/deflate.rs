@@ -240,6 +240,34 @@ fn streams_of_noise_stay_within_the_bound() {
     }
 }
 
+/// The smallest inputs, all of them within the tightest of stock's bounds.
+#[test]
+fn a_few_bytes() {
+    for level in 1..=9 {
+        for data in [
+            &b""[..],
+            b"a",
+            &[255; 1],
+            b"hello",
+            &[0xf7, 1, 143, 144, 255, 0, 200],
+            &[200; 8],
+            &noise(9),
+        ] {
+            let mut stream = Deflate::new(OURS, Shape { level, bits: -15, mem: 9, strategy: 0 });
+            // SAFETY: a stream of ours.
+            let bound = unsafe { (OURS.deflateBound)(&mut *stream.strm, data.len() as c_ulong) };
+            let mut out = vec![0; bound as usize];
+            let call = stream.call(data, &mut out, FINISH);
+            assert!(
+                call.code == STREAM_END && call.made <= bound as usize,
+                "{level} {data:?} {call:?}"
+            );
+            assert_eq!(inflate_all(&out[..call.made], -15, None), (STREAM_END, data.to_vec()));
+            stream.end();
+        }
+    }
+}
+
 /// The same header as stock writes, byte for byte, for all that it depends on.
 #[test]
 fn headers_as_stock() {
