@@ -7,10 +7,12 @@ mod info;
 mod load;
 mod machine;
 mod rsa;
+mod run;
 mod sym;
 mod table;
 
 use std::{
+    ffi::OsString,
     io::{self, Write},
     path::PathBuf,
     process::ExitCode,
@@ -22,6 +24,7 @@ use lookaside_simd::{CAP_VARIABLE, Cpu, Tier};
 const USAGE: &str = "\
 usage: lookaside info [--json]
        lookaside capacity [--json] [--seconds S] [--corpus DIR]
+       lookaside run [--json] [--preload] [--library DIR] [--] COMMAND [ARG...]
        lookaside --help | --version
 ";
 
@@ -40,6 +43,14 @@ lookaside capacity
     --seconds S    how long each of the ten measurements takes (2)
     --corpus DIR   measure with the files of DIR, in the order of their names;
                    otherwise with generated data that resembles such files
+
+lookaside run -- COMMAND ARG...
+    Runs a command with our zlib library in the place of the system's, in it and
+    in every program that it starts, and prints to standard error what served
+    the calls. The exit status is the command's.
+    --library DIR  the folder of our libz.so.1, where it is not beside lookaside
+    --preload      load it ahead of everything (LD_PRELOAD too): for programs
+                   that have a search path of their own
 
 --json  Print one JSON object. New keys may come; these stay:
     info:      version; machine {cpu_model, architecture, cpus};
@@ -69,12 +80,19 @@ Exit status: 0, 1 on failure, 2 for a mistaken command line.
 enum Command {
     Info { json: bool },
     Capacity { json: bool, seconds: Duration, corpus: Option<PathBuf> },
+    Run(run::Run),
     Help,
     Version,
 }
 
 /// What the command line asks for, or what is wrong with it.
-fn parse(args: &[String]) -> Result<Command, String> {
+fn parse(args: &[OsString]) -> Result<Command, String> {
+    if let Some((name, rest)) = args.split_first()
+        && name == "run"
+    {
+        return parse_run(rest);
+    }
+    let args: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let Some((name, options)) = args.split_first() else {
         return Err("a command is missing".into());
     };
@@ -110,6 +128,42 @@ fn parse(args: &[String]) -> Result<Command, String> {
     }
 }
 
+/// The options of `lookaside run`, which end where the command begins.
+fn parse_run(args: &[OsString]) -> Result<Command, String> {
+    let mut run = run::Run::default();
+    let mut args = args.iter();
+    loop {
+        let rest = args.as_slice();
+        let Some(arg) = args.next() else { break };
+        match arg.to_str() {
+            Some("--help" | "-h") => return Ok(Command::Help),
+            Some("--json") => run.json = true,
+            Some("--preload") => run.preload = true,
+            Some("--library") => {
+                run.library = Some(args.next().ok_or("--library wants a value")?.into());
+            }
+            Some("--") => {
+                run.command = args.as_slice().to_vec();
+                break;
+            }
+            Some(option) if option.starts_with("--library=") => {
+                run.library = Some(option["--library=".len()..].into());
+            }
+            Some(option) if option.starts_with('-') => {
+                return Err(format!("unknown option {option}"));
+            }
+            _ => {
+                run.command = rest.to_vec();
+                break;
+            }
+        }
+    }
+    match run.command.is_empty() {
+        true => Err("the command to run is missing".into()),
+        false => Ok(Command::Run(run)),
+    }
+}
+
 fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().filter(|s| (0.01..=3600.0).contains(s));
     seconds
@@ -117,8 +171,9 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("--seconds {text}: a number from 0.01 to 3600 is wanted"))
 }
 
-fn run(command: Command) -> Result<String, Box<dyn std::error::Error>> {
+fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
     match command {
+        Command::Run(_) => Ok(String::new()),
         Command::Help => Ok(format!("{USAGE}{HELP}")),
         Command::Version => Ok(format!("lookaside {}\n", env!("CARGO_PKG_VERSION"))),
         Command::Info { json } => info::run(json),
@@ -129,8 +184,7 @@ fn run(command: Command) -> Result<String, Box<dyn std::error::Error>> {
 }
 
 fn main() -> ExitCode {
-    let args: Vec<String> =
-        std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let command = match parse(&args) {
         Ok(command) => command,
         Err(mistake) => {
@@ -142,7 +196,14 @@ fn main() -> ExitCode {
         let known = Tier::ALL.map(Tier::name).join(", ");
         eprintln!("lookaside: {CAP_VARIABLE}={unknown} is ignored: {known} are known");
     }
-    match run(command) {
+    if let Command::Run(run) = &command {
+        return run::run(run).unwrap_or_else(|e| {
+            eprintln!("lookaside: {e}");
+            // As a shell says that a command could not be started.
+            ExitCode::from(127)
+        });
+    }
+    match report(command) {
         Ok(text) => match io::stdout().write_all(text.as_bytes()) {
             Ok(()) => ExitCode::SUCCESS,
             // Who reads no further wants no more.
@@ -164,7 +225,7 @@ mod tests {
     use super::*;
 
     fn parsed(line: &str) -> Result<Command, String> {
-        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]
@@ -181,6 +242,15 @@ mod tests {
         }
         for line in ["", "top", "info x", "info --seconds 1", "info --json=1", "capacity --seconds"]
         {
+            assert!(parsed(line).is_err(), "{line}");
+        }
+        let Ok(Command::Run(run)) = parsed("run --json --library=/d -- ls --json") else {
+            panic!("run with options")
+        };
+        assert_eq!((run.json, run.preload, run.library), (true, false, Some("/d".into())));
+        assert_eq!(run.command, ["ls", "--json"]);
+        assert!(matches!(parsed("run ls -- x"), Ok(Command::Run(r)) if r.command.len() == 3));
+        for line in ["run", "run --", "run --json", "run --nonsense ls", "run --library"] {
             assert!(parsed(line).is_err(), "{line}");
         }
         for bad in ["0", "-1", "nan", "inf", "1e9", "x"] {

@@ -234,3 +234,27 @@ fn mistakes_and_questions() {
     let version = good(&mut lookaside(&["--version"]));
     assert_eq!(stdout(&version), format!("lookaside {}\n", env!("CARGO_PKG_VERSION")));
 }
+
+#[test]
+fn run_passes_everything_on() {
+    // A folder with a library of the right name: the command itself uses no zlib.
+    let folder = std::env::temp_dir().join(format!("lookaside-library-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("libz.so.1"), b"").expect("a file");
+    let library = format!("--library={}", folder.display());
+    let out = lookaside(&["run", &library, "sh", "-c", "echo $LD_LIBRARY_PATH; exit 7"])
+        .env("LD_LIBRARY_PATH", "/elsewhere")
+        .output()
+        .expect("runs");
+    assert_eq!(out.status.code(), Some(7));
+    let path = fs::canonicalize(&folder).expect("the folder");
+    assert_eq!(stdout(&out), format!("{}:/elsewhere\n", path.display()));
+    assert_eq!(stderr(&out), "lookaside: no process called zlib\n");
+
+    let out = lookaside(&["run", &library, "no-such-command"]).output().expect("runs");
+    assert_eq!(out.status.code(), Some(127));
+    assert!(stderr(&out).contains("no-such-command"), "{}", stderr(&out));
+    fs::remove_dir_all(&folder).expect("removed");
+    let out = lookaside(&["run", &library, "true"]).output().expect("runs");
+    assert!(stderr(&out).contains("libz.so.1"), "{}", stderr(&out));
+}

@@ -112,5 +112,6 @@ pub use checksum::{adler32, adler32_combine, crc32, crc32_combine};
 pub use codec::{Codec, Scratch};
 pub use error::{BadReason, Done, Error, Status};
 pub use kernel::Kernel;
+pub use kernel::inflate::{Fault, Inflate, Place, Taken, Until};
 pub use spec::{Checksum, Format, Huffman, Spec, SpecError};
 pub use stream::{CompressStream, DecompressStream, Flush};

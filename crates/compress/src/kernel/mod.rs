@@ -1,5 +1,6 @@
 //! Who computes: every kernel, and the one place that chooses between them.
 
+pub(crate) mod inflate;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod isal;
 #[cfg(not(target_arch = "x86_64"))]

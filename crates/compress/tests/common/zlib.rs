@@ -122,6 +122,11 @@ impl Decompressor {
         assert_eq!(result, z::Z_OK);
     }
 
+    pub fn reset(&mut self) {
+        // SAFETY: an initialized stream.
+        unsafe { z::inflateReset(&mut *self.0) };
+    }
+
     /// A whole stream: its length, or zlib's error code.
     pub fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Result<usize, i32> {
         // SAFETY: an initialized stream.

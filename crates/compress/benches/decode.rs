@@ -1,0 +1,205 @@
+//! Decoding of raw streams: ours, libdeflate, zlib-rs and stock zlib in one run.
+//!
+//! ```sh
+//! cargo bench -p lookaside-compress --bench decode -- [--rounds N] DIR...
+//! ```
+//!
+//! Every DIR is one corpus (its files, not its folders). MB/s of CPU time, the best of interleaved
+//! rounds, and ours as a multiple of each rival. Whole files and chunks in one call each, then whole
+//! files in pieces: 4 KB of input, and 16 KB of room. Every decoder's output is compared first.
+
+use std::fs;
+use std::path::Path;
+
+use lookaside_compress::{Codec, Inflate, Kernel, Place, Scratch, Spec, Until};
+use lookaside_simd::Cpu;
+
+#[path = "../tests/common/zlib.rs"]
+mod zlib;
+
+fn cpu_seconds() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is valid; the clock exists on Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// Who decodes.
+enum Decoder {
+    Ours(Box<Inflate>),
+    Libdeflate(*mut libdeflate_sys::libdeflate_decompressor),
+    ZlibRs(Box<zlib_rs::Inflate>),
+    Zlib(zlib::Decompressor),
+}
+
+impl Decoder {
+    /// All of `src`, at most `take` bytes and `room` bytes at a time. `None`: it cannot.
+    fn run(&mut self, src: &[u8], dst: &mut [u8], take: usize, room: usize) -> Option<usize> {
+        if let Decoder::Libdeflate(state) = self {
+            let (mut taken, mut given) = (0, 0);
+            // SAFETY: an own decompressor, slices valid for their lengths.
+            let result = unsafe {
+                libdeflate_sys::libdeflate_deflate_decompress_ex(
+                    *state,
+                    src.as_ptr().cast(),
+                    src.len(),
+                    dst.as_mut_ptr().cast(),
+                    dst.len(),
+                    &mut taken,
+                    &mut given,
+                )
+            };
+            return (take == usize::MAX && result == 0).then_some(given);
+        }
+        match self {
+            Decoder::Ours(inflate) => inflate.reset(15),
+            Decoder::ZlibRs(inflate) => inflate.reset(false),
+            Decoder::Zlib(stream) => stream.reset(),
+            Decoder::Libdeflate(_) => {}
+        }
+        let (mut at, mut out) = (0usize, 0usize);
+        loop {
+            let piece = &src[at..at.saturating_add(take).min(src.len())];
+            let end = out.saturating_add(room).min(dst.len());
+            let to = &mut dst[out..end];
+            let (consumed, produced, done) = match self {
+                Decoder::Ours(inflate) => {
+                    let step = inflate.step(piece, to, Until::Ends).expect("good");
+                    let done = inflate.at() == Place::End;
+                    if !done {
+                        inflate.keep(&to[..step.produced]);
+                    }
+                    (step.consumed, step.produced, done)
+                }
+                Decoder::ZlibRs(inflate) => {
+                    let before = (inflate.total_in(), inflate.total_out());
+                    let status = inflate.decompress(piece, to, zlib_rs::InflateFlush::NoFlush);
+                    let done = status.expect("good") == zlib_rs::Status::StreamEnd;
+                    let consumed = inflate.total_in() - before.0;
+                    (consumed as usize, (inflate.total_out() - before.1) as usize, done)
+                }
+                Decoder::Zlib(stream) => {
+                    let (code, consumed, produced) = stream.step(piece, to);
+                    (consumed, produced, code == libz_sys::Z_STREAM_END)
+                }
+                Decoder::Libdeflate(_) => return None,
+            };
+            at += consumed;
+            out += produced;
+            if done {
+                return Some(out);
+            }
+            assert!(consumed + produced > 0, "stuck");
+        }
+    }
+}
+
+/// Streams, each with what it decodes to.
+struct Set {
+    name: String,
+    streams: Vec<(Vec<u8>, Vec<u8>)>,
+    take: usize,
+    room: usize,
+}
+
+fn measure(set: &Set, rounds: usize) {
+    let cpu = Cpu::host();
+    let mut decoders = [
+        ("ours", Decoder::Ours(Inflate::boxed(15, cpu))),
+        // SAFETY: no preconditions. The process ends soon.
+        (
+            "libdeflate",
+            // SAFETY: no preconditions. The process ends soon.
+            Decoder::Libdeflate(unsafe { libdeflate_sys::libdeflate_alloc_decompressor() }),
+        ),
+        ("zlib-rs", Decoder::ZlibRs(Box::new(zlib_rs::Inflate::new(false, 15)))),
+        ("zlib", Decoder::Zlib(zlib::Decompressor::new(-15))),
+    ];
+    let longest = set.streams.iter().map(|(_, plain)| plain.len()).max().unwrap_or(0);
+    let total: usize = set.streams.iter().map(|(_, plain)| plain.len()).sum();
+    // Room to spare, as a caller of zlib's mostly has.
+    let mut dst = vec![0; longest + 512];
+    let mut best = [f64::MAX; 4];
+    for round in 0..=rounds {
+        for ((_, decoder), best) in decoders.iter_mut().zip(&mut best) {
+            let start = cpu_seconds();
+            for (src, plain) in &set.streams {
+                let got = decoder.run(src, &mut dst, set.take, set.room);
+                if round == 0 && got.is_some() {
+                    assert_eq!(got, Some(plain.len()), "{}", set.name);
+                    assert!(dst[..plain.len()] == plain[..], "{}", set.name);
+                }
+            }
+            if round > 0 {
+                *best = best.min(cpu_seconds() - start);
+            }
+        }
+    }
+    print!("{:34}", set.name);
+    for ((name, _), time) in decoders.iter().zip(best) {
+        if *name == "libdeflate" && set.take != usize::MAX {
+            print!("{name:>11}    -   -   ");
+            continue;
+        }
+        print!("{name:>11} {:5.0} x{:4.2}", total as f64 / 1e6 / time, time / best[0]);
+    }
+    println!();
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let (mut rounds, mut dirs) = (5, Vec::new());
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--rounds" => {
+                rounds = arguments.next().and_then(|n| n.parse().ok()).expect("--rounds N");
+            }
+            dir => dirs.push(dir.to_owned()),
+        }
+    }
+    println!("MB/s, and ours as a multiple; tier {}, zlib {}", Cpu::host().tier(), zlib::version());
+    for dir in &dirs {
+        let dir = Path::new(dir);
+        let name = dir.file_name().unwrap_or_default().to_string_lossy();
+        let mut paths: Vec<_> = fs::read_dir(dir)
+            .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
+            .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+            .filter(|path| path.is_file())
+            .collect();
+        paths.sort();
+        let files: Vec<_> = paths.iter().map(|path| fs::read(path).expect("readable")).collect();
+        let zlib_streams = |level, chunk: usize| -> Vec<_> {
+            let mut zlib = zlib::Compressor::new(level, -15);
+            let chunks = files.iter().flat_map(|file| file.chunks(chunk));
+            let packed = chunks.map(|plain| {
+                let mut dst = vec![0; plain.len() + plain.len() / 100 + 1000];
+                let len = zlib.compress(plain, &mut dst).expect("fits");
+                (dst[..len].to_vec(), plain.to_vec())
+            });
+            packed.collect()
+        };
+        let set = |what: &str, streams, take, room| Set {
+            name: format!("{name}, {what}"),
+            streams,
+            take,
+            room,
+        };
+        const ALL: usize = usize::MAX;
+        measure(&set("zlib -6, whole files", zlib_streams(6, ALL), ALL, ALL), rounds);
+        measure(&set("zlib -1, whole files", zlib_streams(1, ALL), ALL, ALL), rounds);
+        measure(&set("zlib -6, 64 KB chunks", zlib_streams(6, 65536), ALL, ALL), rounds);
+        measure(&set("zlib -6, 4 KB chunks", zlib_streams(6, 4096), ALL, ALL), rounds);
+        if let Ok(codec) = Codec::with_kernel(&Spec::default(), Cpu::host(), Kernel::Igzip(1)) {
+            let mut scratch = Scratch::new();
+            let chunks = files.iter().flat_map(|file| file.chunks(65536));
+            let packed = chunks.map(|plain| {
+                let mut dst = vec![0; codec.bound(plain.len())];
+                let done = codec.compress(&mut scratch, plain, &mut dst).expect("fits");
+                (dst[..done.produced].to_vec(), plain.to_vec())
+            });
+            measure(&set("igzip -1, 64 KB chunks", packed.collect(), ALL, ALL), rounds);
+        }
+        measure(&set("zlib -6, 4 KB of input", zlib_streams(6, ALL), 4096, ALL), rounds);
+        measure(&set("zlib -6, 64 and 16 KB", zlib_streams(6, ALL), 65536, 16384), rounds);
+    }
+}
