@@ -87,7 +87,7 @@ impl Codec {
         &self.spec
     }
 
-    /// The kernel that compresses whole buffers, e.g. `igzip-1`.
+    /// The kernel that compresses whole buffers and pieces, e.g. `igzip-1`.
     pub fn compress_kernel(&self) -> &'static str {
         self.kernels.whole.name()
     }
