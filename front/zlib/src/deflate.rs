@@ -118,13 +118,17 @@ pub unsafe extern "C" fn deflateInit2_(
 }
 
 /// The allocator of callers who have none.
-unsafe extern "C" fn allocate(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
+pub(crate) unsafe extern "C" fn allocate(
+    _: *mut c_void,
+    items: c_uint,
+    size: c_uint,
+) -> *mut c_void {
     // SAFETY: no preconditions.
     unsafe { libc::calloc(items as usize, size as usize) }
 }
 
 /// Its other half.
-unsafe extern "C" fn release(_: *mut c_void, address: *mut c_void) {
+pub(crate) unsafe extern "C" fn release(_: *mut c_void, address: *mut c_void) {
     // SAFETY: from `allocate`, or null.
     unsafe { libc::free(address) }
 }

@@ -1,7 +1,7 @@
 //! The state machine: stops anywhere, takes no byte before it needs a bit of it.
 
 use super::table::{self, Found, LENGTHS, OFFSETS};
-use super::{Alphabets, Codes, Fault, Inflate, Mode, Tables, Taken, Until, fast, fixed};
+use super::{Alphabets, Codes, Fault, Inflate, Made, Mode, Tables, Taken, Until, fast, fixed};
 
 /// Input and output of a step.
 pub(super) struct Io {
@@ -14,14 +14,14 @@ pub(super) struct Io {
 }
 
 impl Io {
-    pub(super) fn new(src: *const u8, src_len: usize, dst: *mut u8, dst_len: usize) -> Io {
+    pub(super) fn new(src: (*const u8, usize), before: usize, dst: (*mut u8, usize)) -> Io {
         Io {
-            next: src,
-            end: src.wrapping_add(src_len),
-            out: dst,
-            out_start: dst,
-            out_end: dst.wrapping_add(dst_len),
-            src_len,
+            next: src.0,
+            end: src.0.wrapping_add(src.1),
+            out: dst.0,
+            out_start: dst.0.wrapping_sub(before),
+            out_end: dst.0.wrapping_add(dst.1),
+            src_len: src.1,
         }
     }
 
@@ -40,8 +40,8 @@ impl Io {
         self.out as usize - self.out_start as usize
     }
 
-    pub(super) fn taken(&self) -> Taken {
-        Taken { consumed: self.src_len - self.have(), produced: self.written() }
+    pub(super) fn taken(&self, before: usize) -> Taken {
+        Taken { consumed: self.src_len - self.have(), produced: self.written() - before }
     }
 }
 
@@ -135,9 +135,6 @@ impl Inflate {
     ///
     /// `io` is valid.
     pub(super) unsafe fn run(&mut self, io: &mut Io, until: Until) {
-        if self.head.mode == Mode::Type {
-            self.head.mode = Mode::TypeGo;
-        }
         // SAFETY: the caller's promise.
         while unsafe { self.advance(io, until) } {}
     }
@@ -155,13 +152,9 @@ impl Inflate {
             };
         }
         match self.head.mode {
-            Mode::Type => {
-                if until != Until::Ends {
-                    return false;
-                }
-                self.head.mode = Mode::TypeGo;
-            }
-            Mode::TypeGo => {
+            Mode::Type if until != Until::Ends => return false,
+            // Where it waits for the header, zlib calls that before the block as well.
+            Mode::Type | Mode::TypeGo => {
                 if self.head.last {
                     self.drop(self.head.bits & 7);
                     self.head.mode = Mode::End;
@@ -238,12 +231,12 @@ impl Inflate {
                 for &at in &ORDER[self.head.length_codes as usize..] {
                     self.head.lengths[usize::from(at)] = 0;
                 }
-                self.head.made = 0;
+                self.head.made = Made::Nothing;
                 if !self.head.length_canon.set(&self.head.lengths[..19], false) {
                     self.fail(Fault::LengthsSet);
                     return true;
                 }
-                self.head.made = 1;
+                self.head.made = Made::Lengths;
                 table::lengths(&self.head.length_canon, &mut self.head.length_table);
                 self.head.have = 0;
                 self.head.mode = Mode::Lengths;
@@ -373,11 +366,15 @@ impl Inflate {
         let lengths = &head.lengths[..total as usize];
         let Alphabets { litlen, distance } = &mut head.own;
         if let Err(fault) = table::read_sets(lengths, head.litlens as usize, litlen, distance) {
-            self.head.made = u8::from(fault == Fault::NoEndOfBlock);
+            head.made = match fault {
+                Fault::NoEndOfBlock => Made::Lengths,
+                Fault::DistanceSet => Made::Litlen,
+                _ => Made::Nothing,
+            };
             self.fail(fault);
             return true;
         }
-        head.made = 2;
+        head.made = Made::All;
         head.codes = Codes::Own;
         let tables = self.tables.as_mut_ptr();
         // SAFETY: our own memory; entries are written before any is read (see `table::fill`).

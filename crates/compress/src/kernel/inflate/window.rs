@@ -20,6 +20,11 @@ impl Window {
         Window { bits: bits.clamp(8, 15), size: 0, have: 0, next: 0 }
     }
 
+    /// Another size, if there is no history yet.
+    pub(super) fn resize(&mut self, bits: u8) {
+        self.bits = bits.clamp(8, 15);
+    }
+
     /// How many bytes of the memory were ever written.
     pub(super) fn filled(&self) -> usize {
         if self.have < self.size { self.next.max(self.have) } else { self.size }
@@ -31,7 +36,9 @@ impl Window {
     ///
     /// They are valid; `ring` is `CAPACITY` bytes of ours.
     pub(super) unsafe fn keep(&mut self, ring: *mut u8, end: *const u8, len: usize) {
-        self.size = 1 << self.bits;
+        if self.size == 0 {
+            self.size = 1 << self.bits;
+        }
         if len >= self.size {
             // SAFETY: the last `size` of `len` valid bytes; `size` is at most the capacity.
             unsafe { ring.copy_from_nonoverlapping(end.sub(self.size), self.size) };
