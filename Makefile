@@ -62,6 +62,7 @@ build:
 	scripts/setup build
 	cargo build --release --locked -p parcomp -p cf -p lookaside-capi -p lookaside-cli \
 		-p lookaside-openssl
+	scripts/build-zlib release
 
 install: build
 	install -d '$(root)/bin' '$(root)/include' '$(root)/lib/pkgconfig'
@@ -73,6 +74,8 @@ install: build
 	ln -sf libcf.so.$(ABI) '$(root)/lib/libcf.so'
 	install -d '$(root)/lib/lookaside/openssl'
 	install -m 755 $(release)/liblookaside_provider.so '$(root)/lib/lookaside/openssl/lookaside.so'
+	install -d '$(root)/lib/lookaside/zlib'
+	install -m 755 $(release)/zlib/libz.so.1 '$(root)/lib/lookaside/zlib/libz.so.1'
 	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(version)|g' crates/capi/lookaside.pc.in \
 		> '$(root)/lib/pkgconfig/lookaside.pc'
 	@echo 'Installed under $(root). If a program does not find the libraries: ldconfig, or'
@@ -83,7 +86,7 @@ uninstall:
 	rm -f '$(root)/include/lookaside.h' '$(root)/include/cf.h'
 	rm -f '$(root)/lib/liblookaside.so' '$(root)/lib/liblookaside.so.$(ABI)'
 	rm -f '$(root)/lib/libcf.so' '$(root)/lib/libcf.so.$(ABI)' '$(root)/lib/pkgconfig/lookaside.pc'
-	rm -f '$(root)/lib/lookaside/openssl/lookaside.so'
+	rm -f '$(root)/lib/lookaside/openssl/lookaside.so' '$(root)/lib/lookaside/zlib/libz.so.1'
 
 fuzz:
 	scripts/fuzz $(if $(TARGET),run $(TARGET) $(SECONDS),smoke $(SECONDS))
