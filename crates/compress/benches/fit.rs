@@ -9,14 +9,17 @@
 //! 9: the kernels whose largest quotient of sizes, ours through zlib's, is within the limit for
 //! every file, with that file, the quotient of the totals and that of the speeds (CPU time, the
 //! better of two rounds for each file); and for the fastest ones beyond the limit, which files
-//! are, and by how much. `--all` shows every kernel.
+//! are, and by how much. `--all` shows every kernel. For calls and pieces also what a choice by
+//! content gives: one kernel for text ([`suits_igzip`]), another for the rest.
 //!
 //! Every result is decoded by stock zlib and compared.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lookaside_compress::{Codec, CompressStream, Flush, Kernel, Scratch, Spec, Status};
+use lookaside_compress::{
+    Codec, CompressStream, Flush, Kernel, Scratch, Spec, Status, suits_igzip,
+};
 use lookaside_simd::Cpu;
 
 #[path = "../tests/common/zlib.rs"]
@@ -127,6 +130,24 @@ fn kernels(shape: Shape) -> Vec<(Kernel, Codec)> {
     codecs.collect()
 }
 
+/// Kernels for text and for the rest that are tried together, at levels 1 to 3.
+const CHOICES: [(Kernel, Kernel); 4] = [
+    (Kernel::Igzip(2), Kernel::Libdeflate(1)),
+    (Kernel::Igzip(3), Kernel::Libdeflate(1)),
+    (Kernel::Igzip(3), Kernel::Libdeflate(2)),
+    (Kernel::Libdeflate(1), Kernel::Libdeflate(2)),
+];
+
+fn by_content(text: &Row, other: &Row, files: &[(String, Vec<u8>)]) -> Row {
+    let mut row = Row::default();
+    for (index, (_, data)) in files.iter().enumerate() {
+        let of = if suits_igzip(data) { text } else { other };
+        row.sizes.push(of.sizes[index]);
+        row.times.push(of.times[index]);
+    }
+    row
+}
+
 fn show(name: &str, ours: &Row, theirs: &Row, files: &[(String, Vec<u8>)], limit: f64) {
     let mut worst: Vec<(f64, &str)> = (0..files.len())
         .map(|i| (ours.sizes[i] as f64 / theirs.sizes[i] as f64, &*files[i].0))
@@ -158,6 +179,11 @@ fn main() {
         eprintln!("fit: no content: name one or more files or folders");
         return;
     }
+    let rest: Vec<_> = contents.iter().filter(|(_, data)| !suits_igzip(data)).collect();
+    println!(
+        "not for igzip: {}",
+        rest.iter().map(|(name, _)| &**name).collect::<Vec<_>>().join(" ")
+    );
     let mut dst = vec![0; 2 * MOST];
     let mut scratch = Scratch::new();
     let mut stock: Vec<Row> = Vec::new();
@@ -194,6 +220,20 @@ fn main() {
                 }
                 if fits && !all {
                     break;
+                }
+            }
+            for (text, other) in CHOICES {
+                let find = |wanted| rows.iter().find(|(kernel, _)| *kernel == wanted);
+                if let (Some((_, text)), Some((_, other)), true) =
+                    (find(text), find(other), index < 3)
+                {
+                    show(
+                        "by content",
+                        &by_content(text, other, &contents),
+                        theirs,
+                        &contents,
+                        limit,
+                    );
                 }
             }
         }

@@ -23,11 +23,13 @@
 //! - [`CompressStream`], [`DecompressStream`]: the same in any pieces, with flushes and preset
 //!   dictionaries.
 //! - [`bound`]: what compression never exceeds. [`crc32`], [`adler32`] and their combinations.
+//! - [`suits_igzip`]: a guess at the content, for who chooses a level by it.
 //!
 //! The crate knows nothing of rings, devices or threads. It owns no compression code either: for
 //! DEFLATE the kernels are ISA-L's igzip, libdeflate and zlib-rs, each where it is the fastest.
-//! What is ours: the choice, the wrappers, the bound, typed errors that say where, and one
-//! behaviour under every split of input and output.
+//! What is ours: the choice, the wrappers, the bound, typed errors that say where, one behaviour
+//! under every split of input and output, and pieces ([`Codec::compress_piece`]) from kernels that
+//! only make finished streams.
 //!
 //! # Which kernel serves which level
 //!
@@ -52,7 +54,7 @@
 //! igzip needs x86-64 and tier AVX2 ([`lookaside_simd::Tier`]); elsewhere the generic columns
 //! hold. [`Huffman::Static`]: igzip-0 for 1..=3, else zlib-rs with fixed codes at its streams'
 //! level; its sizes are its own, without the promise. A window below 32 KB: buffers that fit in
-//! it as above, larger ones by the streams' kernel. Decoding: libdeflate for whole buffers,
+//! it as above, larger ones by the streams' kernel. Pieces: the kernel of whole buffers. Decoding: libdeflate for whole buffers,
 //! zlib-rs for streams. The libraries also look at the CPU themselves, which no cap of ours
 //! lowers: `LOOKASIDE_CPU` chooses among kernels.
 //!
@@ -88,9 +90,9 @@
 //!
 //! # What is left out
 //!
-//! Finding the end of a block in the middle of a stream, and gzip's name, time and comment
-//! fields (read past, never written): nobody has asked. Several gzip members in one call: the
-//! caller loops, since [`Done::consumed`] says where each ended.
+//! Finding the end of a block in the middle of a stream (but for our own pieces), and gzip's name,
+//! time and comment fields (read past, never written): nobody has asked. Several gzip members in
+//! one call: the caller loops, since [`Done::consumed`] says where each ended.
 //!
 //! Whole-buffer decoding accepts, as libdeflate does, a few raw streams that zlib refuses: with
 //! codes for symbols that RFC 1951 reserves. No encoder makes them; under a checksum they are
@@ -101,6 +103,7 @@
 mod bound;
 mod checksum;
 mod codec;
+mod content;
 mod error;
 mod format;
 mod kernel;
@@ -110,6 +113,7 @@ mod stream;
 pub use bound::bound;
 pub use checksum::{adler32, adler32_combine, crc32, crc32_combine};
 pub use codec::{Codec, Scratch};
+pub use content::suits_igzip;
 pub use error::{BadReason, Done, Error, Status};
 pub use kernel::Kernel;
 pub use kernel::inflate::{Fault, Inflate, Place, Taken, Until};

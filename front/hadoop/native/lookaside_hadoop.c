@@ -44,9 +44,11 @@ NATIVE(jlong, runtime)(JNIEnv *env, jclass class, jint engines)
 {
     la_runtime_options options = LA_RUNTIME_OPTIONS_INIT;
     la_runtime *runtime;
+    int status;
     (void)env, (void)class;
     options.engines = engines;
-    return handle(la_runtime_start(&options, &runtime), runtime);
+    status = la_runtime_start(&options, &runtime);
+    return handle(status, runtime);
 }
 
 NATIVE(jint, engines)(JNIEnv *env, jclass class, jlong runtime)
@@ -60,12 +62,14 @@ NATIVE(jlong, session)(JNIEnv *env, jclass class, jlong runtime, jint format, ji
 {
     la_compression compression = LA_COMPRESSION_INIT;
     la_session *session;
+    int status;
     (void)env, (void)class;
     compression.format = format;
     compression.level = level;
     compression.huffman = huffman;
     compression.checksum = format == LA_ZLIB ? LA_CHECKSUM_ADLER32 : LA_CHECKSUM_CRC32;
-    return handle(la_compression_session(object(runtime), &compression, &session), session);
+    status = la_compression_session(object(runtime), &compression, &session);
+    return handle(status, session);
 }
 
 NATIVE(jlong, bound)(JNIEnv *env, jclass class, jlong session, jlong len)
@@ -81,15 +85,15 @@ NATIVE(jlong, compressStream)(JNIEnv *env, jclass class, jlong runtime, jint for
     la_stream *stream;
     jbyte *bytes = dictionary == NULL ? NULL : (*env)->GetByteArrayElements(env, dictionary, NULL);
     size_t len = bytes == NULL ? 0 : (size_t)(*env)->GetArrayLength(env, dictionary);
-    jlong made;
+    int status;
     (void)class;
     compression.format = format;
     compression.level = level;
     compression.huffman = huffman;
-    made = handle(la_compress_stream(object(runtime), &compression, bytes, len, &stream), stream);
+    status = la_compress_stream(object(runtime), &compression, bytes, len, &stream);
     if (bytes != NULL)
         (*env)->ReleaseByteArrayElements(env, dictionary, bytes, JNI_ABORT);
-    return made;
+    return handle(status, stream);
 }
 
 NATIVE(jlong, decompressStream)(JNIEnv *env, jclass class, jlong runtime, jint format,
@@ -98,11 +102,11 @@ NATIVE(jlong, decompressStream)(JNIEnv *env, jclass class, jlong runtime, jint f
     la_stream *stream;
     jbyte *bytes = dictionary == NULL ? NULL : (*env)->GetByteArrayElements(env, dictionary, NULL);
     size_t len = bytes == NULL ? 0 : (size_t)(*env)->GetArrayLength(env, dictionary);
-    jlong made = handle(la_decompress_stream(object(runtime), format, bytes, len, &stream), stream);
+    int status = la_decompress_stream(object(runtime), format, bytes, len, &stream);
     (void)class;
     if (bytes != NULL)
         (*env)->ReleaseByteArrayElements(env, dictionary, bytes, JNI_ABORT);
-    return made;
+    return handle(status, stream);
 }
 
 NATIVE(void, freeStream)(JNIEnv *env, jclass class, jlong stream)
@@ -115,9 +119,11 @@ NATIVE(jlong, open)(JNIEnv *env, jclass class, jlong runtime, jint depth)
 {
     la_instance_options options = LA_INSTANCE_OPTIONS_INIT;
     la_instance *instance;
+    int status;
     (void)env, (void)class;
     options.depth = (uint32_t)depth;
-    return handle(la_instance_open(object(runtime), &options, &instance), instance);
+    status = la_instance_open(object(runtime), &options, &instance);
+    return handle(status, instance);
 }
 
 NATIVE(jint, close)(JNIEnv *env, jclass class, jlong instance)

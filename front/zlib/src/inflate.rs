@@ -4,9 +4,8 @@
 //! caller's room; header and trailer are in `frame`, the state in `state`. Return codes, messages,
 //! counts and `data_type` are stock's (1.2.13) in every call, so are its oddities: a call that ends
 //! in `Z_NEED_DICT` is not counted in `total_in`.
-//!
-//! `inflateBack` is zlib-rs's: its state is another one, which none of the functions here takes.
 
+pub mod back;
 mod frame;
 mod state;
 
@@ -30,17 +29,6 @@ use crate::{
     deflate::{allocate, release},
     stats::{self, Path},
 };
-
-mod back {
-    use crate::forward;
-
-    forward! {
-        fn inflateBack(strm: z_streamp, in_: Option<in_func>, in_desc: *mut c_void, out: Option<out_func>, out_desc: *mut c_void) -> c_int;
-        fn inflateBackEnd(strm: z_streamp) -> c_int;
-        fn inflateBackInit_(strm: z_streamp, windowBits: c_int, window: *mut c_uchar, version: *const c_char, stream_size: c_int) -> c_int;
-    }
-}
-pub use back::*;
 
 /// So much is decoded before its checksum is taken: what is in the cache still.
 const SUMMED_AT_ONCE: usize = 128 * 1024;
@@ -155,6 +143,8 @@ impl State {
         };
         self.raw.go();
         let mut code = Z_OK;
+        // Where output begins that the history may have to keep: with a trailer, not before it.
+        let mut kept = room;
         loop {
             match self.front.stage {
                 Stage::Body => {
@@ -173,7 +163,10 @@ impl State {
                 }
                 Stage::Sync | Stage::Broken => return Z_STREAM_ERROR,
                 // SAFETY: as the caller guarantees.
-                _ => match unsafe { self.frame(strm) } {
+                stage => match unsafe { self.frame(strm) } {
+                    Next::Go if stage == Stage::Check && self.front.wrap != 0 => {
+                        kept = strm.avail_out;
+                    }
                     Next::Go => {}
                     Next::Wait => break,
                     Next::Return(code) => return code,
@@ -186,9 +179,10 @@ impl State {
         strm.total_out = strm.total_out.wrapping_add(produced.into());
         let ended = matches!(self.front.stage, Stage::Check | Stage::Length | Stage::Done);
         let alive = self.front.stage != Stage::Bad && (!ended || flush != Z_FINISH);
-        if produced != 0 && (self.raw.keeps() || alive) {
+        let kept = kept - strm.avail_out;
+        if kept != 0 && (self.raw.keeps() || alive) {
             // SAFETY: so many bytes were written before next_out.
-            unsafe { self.raw.keep_raw(strm.next_out, produced as usize) };
+            unsafe { self.raw.keep_raw(strm.next_out, kept as usize) };
         }
         let before = match self.raw.at() {
             _ if self.front.stage != Stage::Body => 0,

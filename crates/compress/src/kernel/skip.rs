@@ -62,10 +62,10 @@ impl Codes {
         }
         self.counts[0] = 0;
         let (mut starts, mut start, mut free) = ([0; LONGEST + 1], 0, 1_i32);
-        for length in 1..=LONGEST {
-            starts[length] = start;
-            start += self.counts[length];
-            free = 2 * free - i32::from(self.counts[length]);
+        for (starts, &count) in starts.iter_mut().zip(&self.counts).skip(1) {
+            *starts = start;
+            start += count;
+            free = 2 * free - i32::from(count);
             if free < 0 {
                 return None;
             }
@@ -180,7 +180,8 @@ impl Point {
     #[inline(always)]
     fn next(self, skip: u32, state: u32) -> Point {
         let at = self.0 >> Self::STATE_BITS << Self::STATE_BITS;
-        Point(at + (u64::from(skip) << Self::STATE_BITS) | u64::from(state))
+        let after = at + (u64::from(skip) << Self::STATE_BITS);
+        Point(after | u64::from(state))
     }
 }
 

@@ -230,7 +230,7 @@ unsafe fn from_history(
     len: usize,
 ) -> bool {
     let back = distance - written;
-    if back > window.have {
+    if window.lacks(distance, back) {
         return false;
     }
     let start = window.place(back);

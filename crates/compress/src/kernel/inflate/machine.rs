@@ -399,7 +399,7 @@ impl Inflate {
         let mut count = (self.head.length as usize).min(io.left());
         if distance > written {
             let back = distance - written;
-            if back > self.head.window.have {
+            if self.head.window.lacks(distance, back) {
                 self.fail(Fault::TooFar);
                 return true;
             }

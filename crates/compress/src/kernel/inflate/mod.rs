@@ -312,6 +312,17 @@ impl Inflate {
         self.head.window.resize(window_bits);
     }
 
+    /// Matches reach no further back than the window, whatever is known: for output that is one
+    /// window's after the other's.
+    pub fn limit_reach(&mut self, window_bits: u8) {
+        self.head.window.reach = 1 << window_bits.clamp(8, 15);
+    }
+
+    /// Is it room that the last step ran out of? (It may lack input, too.)
+    pub fn wants_room(&self) -> bool {
+        matches!(self.head.mode, Mode::Literal | Mode::Match)
+    }
+
     /// The next step may be asked to stop before it has decoded anything: what came before the
     /// stream has just ended.
     pub fn at_block(&mut self) {

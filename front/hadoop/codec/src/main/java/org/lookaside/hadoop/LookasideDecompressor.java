@@ -145,6 +145,9 @@ abstract class LookasideDecompressor implements Decompressor {
   }
 
   private void stage(int n) {
+    if (n == 0) {
+      return;
+    }
     src.position(to);
     src.put(user, userAt, n);
     to += n;

@@ -180,7 +180,7 @@ final class LookasideInputStream extends SplitCompressionInputStream {
       if (first != null && first.at < first.data && first.answered && first.failure == null) {
         int n = Math.min(len, first.data - first.at);
         LookasideCompressor.copy(first.dst, first.at, b, off, n);
-        if (first.at == 0 && first.splittable) {
+        if (first.at == 0 && marked && first.splittable) {
           advertised = first.start + 1;
         }
         first.at += n;
@@ -350,7 +350,7 @@ final class LookasideInputStream extends SplitCompressionInputStream {
     if (!split) {
       return super.getPos();
     }
-    return marked || eof ? advertised : Math.min(position, end);
+    return marked ? advertised : Math.min(position, end);
   }
 
   @Override
