@@ -366,11 +366,12 @@ static void get_dictionary(struct pair *p, struct rng *r) {
   for (int i = 0; i < 2; i++) {
     uInt len = 77;
     int rc = p->side[i].lib->deflateGetDictionary(&p->side[i].z, with_bytes ? got : NULL, &len);
-    /* zlib.h: the sliding dictionary, of which up to 258 bytes may be missing. A full flush
-       may forget what was before. */
+    /* zlib.h: the sliding dictionary, of which up to 258 bytes may be missing (in the reference
+       itself up to 262). A full flush may forget what was before. */
+    size_t missing = i == STOCK ? 262 : 258;
     size_t window = (size_t)1 << (p->bits < 9 ? 9 : p->bits);
     size_t least = p->since_full < window ? p->since_full : window;
-    if (rc != Z_OK || len > window || len > p->history_len || len + 258 < least ||
+    if (rc != Z_OK || len > window || len > p->history_len || len + missing < least ||
         (with_bytes && memcmp(got, p->history + p->history_len - len, len)))
       differ("deflateGetDictionary", "%s: rc %d, length %u of %zu (window %zu, since full %zu)",
              side_names[i], rc, len, p->history_len, window, p->since_full);
@@ -381,7 +382,7 @@ static void get_dictionary(struct pair *p, struct rng *r) {
 static void set_params(struct pair *p, struct rng *r) {
   if (!p->aligned || p->finishing || p->must_flush) return;
   int level = p->level, strategy = p->strategy, bad = one_in(r, 20);
-  p->level = bad ? between(r, 10, 12) : between(r, -1, 9);
+  p->level = bad ? between(r, 10, 12) : make_level(r, data.len);
   if (one_in(r, 2)) p->strategy = between(r, 0, bad ? 6 : 4);
   size_t target = p->fed + (one_in(r, 2) ? 0 : below(r, (uint32_t)(data.len - p->start - p->fed) + 1));
   size_t room = enough(p, target, r);
@@ -596,7 +597,7 @@ static void reset(struct pair *p, struct rng *r) {
 
 static int start(struct pair *p, struct rng *r) {
   memset(p, 0, sizeof *p);
-  p->level = between(r, -1, 9), p->strategy = one_in(r, 2) ? 0 : between(r, 0, 4);
+  p->level = make_level(r, data.len), p->strategy = one_in(r, 2) ? 0 : between(r, 0, 4);
   p->wrap = between(r, 0, 2), p->bits = one_in(r, 2) ? 15 : between(r, 8, 15);
   p->mem = one_in(r, 2) ? 8 : between(r, 1, 9);
   if (p->wrap && one_in(r, 4)) p->bits = 8;
@@ -720,7 +721,7 @@ void deflate_sequence(void) {
 void bound_sequence(void) {
   struct rng r = rng_of(now.seed, -1);
   struct bytes plain = make_data(&r, make_length(&r));
-  int level = between(&r, -1, 9), wrap = between(&r, 0, 2), window = one_in(&r, 2) ? 15 : between(&r, 9, 15);
+  int level = make_level(&r, plain.len), wrap = between(&r, 0, 2), window = one_in(&r, 2) ? 15 : between(&r, 9, 15);
   int mem = one_in(&r, 2) ? 8 : between(&r, 1, 9), strategy = one_in(&r, 2) ? 0 : between(&r, 0, 4);
   int bits = wrap == 0 ? -window : wrap == 1 ? window : window + 16;
   struct bytes dict = {NULL, 0};

@@ -41,6 +41,8 @@ void fill(struct rng *r, unsigned char *at, size_t len);
 struct bytes make_data(struct rng *r, size_t len);
 /* A length with many small ones. */
 size_t make_length(struct rng *r);
+/* A level: of much data none that takes seconds in the reference. */
+int make_level(struct rng *r, size_t len);
 
 /* The libraries. */
 

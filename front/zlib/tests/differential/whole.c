@@ -5,7 +5,7 @@
 
 static void compressed(struct rng *r) {
   struct bytes plain = make_data(r, make_length(r));
-  int level = between(r, -1, 9), bad = one_in(r, 30);
+  int level = make_level(r, plain.len), bad = one_in(r, 30);
   if (bad) level = one_in(r, 2) ? -2 : 10;
   size_t bounds[2], cap = plain.len + plain.len / 8 + 1000;
   for (int i = 0; i < 2; i++) bounds[i] = libs[i].compressBound(plain.len);
