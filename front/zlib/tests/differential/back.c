@@ -54,8 +54,8 @@ static int invalid(const struct made *m) {
 void back_sequence(void) {
   struct rng r = rng_of(now.seed, -1);
   struct made m;
-  do make_stream(&r, &m);
-  while (m.wrap || m.dict.len);
+  do make_stream(&r, &m, 0);
+  while (m.dict.len);
   mutate(&r, &m);
   tally("sequences: back");
   int bits = one_in(&r, 3) ? between(&r, 7, 16) : one_in(&r, 2) ? m.bits : 15;

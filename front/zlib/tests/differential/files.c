@@ -187,8 +187,7 @@ static void read_file(struct rng *setup) {
       m.stream = make_data(setup, make_length(setup));
       if (m.stream.len > 1 && one_in(setup, 3)) memcpy(m.stream.at, "\x1f\x8b", 2);
     } else {
-      do make_stream(setup, &m);
-      while (m.wrap != 2);
+      make_stream(setup, &m, 2);
       if (one_in(setup, 2)) mutate(setup, &m);
     }
     if (all.len + m.stream.len > 12 << 20) break;

@@ -493,7 +493,7 @@ void inflate_sequence(void) {
   struct rng r = rng_of(now.seed, -1);
   memset(pairs, 0, sizeof pairs);
   memset(counts, 0, sizeof counts);
-  make_stream(&r, &made);
+  make_stream(&r, &made, -1);
   mutate(&r, &made);
   counted = one_in(&r, 3);
   int operations = between(&r, 1, made.stream.len > 60000 ? 12 : one_in(&r, 3) ? OPERATIONS : 16);

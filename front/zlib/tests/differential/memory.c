@@ -107,7 +107,7 @@ void memory_sequence(void) {
   int which = between(&r, 0, 1), fail_at = between(&r, 1, 8);
   struct made m = {0};
   if (which) {
-    do make_stream(&r, &m);
+    do make_stream(&r, &m, -1);
     while (!m.plain.len || (m.wrap == 0 && m.dict.len));
     /* Of our own blocks those that cannot be decoded have no content. */
   } else {

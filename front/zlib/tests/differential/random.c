@@ -286,9 +286,9 @@ static void make_blocks(struct rng *r, struct made *m) {
   }
 }
 
-void make_stream(struct rng *r, struct made *m) {
+void make_stream(struct rng *r, struct made *m, int wrap) {
   memset(m, 0, sizeof *m);
-  m->wrap = between(r, 0, 2);
+  m->wrap = wrap < 0 ? between(r, 0, 2) : wrap;
   m->bits = one_in(r, 3) ? between(r, 9, 15) : 15;
   if (one_in(r, 4)) {
     make_blocks(r, m);

@@ -56,8 +56,7 @@ static void compressed(struct rng *r) {
 
 static void uncompressed(struct rng *r) {
   struct made m;
-  do make_stream(r, &m);
-  while (m.wrap != 1 && !one_in(r, 20));
+  make_stream(r, &m, one_in(r, 20) ? -1 : 1);
   mutate(r, &m);
   uLong room = m.plain.len, source[2], dest[2];
   switch (below(r, 5)) {
