@@ -27,7 +27,7 @@ pub struct Codec {
 /// The reusable memory of the kernels: one per thread, for any number of codecs.
 ///
 /// Starts empty; each kernel and level allocates at its first use: igzip 0.25 MB; libdeflate 0.2 MB
-/// at its level 1, 0.7 MB up to 9, 9 MB from 10 on; 22 KB for pieces; decoding 55 KB; zlib-rs
+/// at its level 1, 0.7 MB up to 9, 9 MB from 10 on, 22 KB for pieces; decoding 55 KB; zlib-rs
 /// 0.4 MB. After that nothing allocates but this: where `dst` is tighter than [`Codec::bound`] and
 /// the result hardly fits, memory for the result.
 #[derive(Default)]

@@ -41,6 +41,8 @@ void fill(struct rng *r, unsigned char *at, size_t len);
 struct bytes make_data(struct rng *r, size_t len);
 /* A length with many small ones. */
 size_t make_length(struct rng *r);
+/* A level: of much data none that takes seconds in the reference. */
+int make_level(struct rng *r, size_t len);
 
 /* The libraries. */
 
@@ -112,13 +114,13 @@ enum { GUARDED = 1 << 16 };
 const unsigned char *guard_input(const unsigned char *from, size_t len);
 unsigned char *guard_output(size_t len);
 
-/* A raw, zlib or gzip stream of random kind, by the reference; in `dict` the dictionary that it needs
+/* A stream with this wrapper (-1: any), by the reference or of blocks of our own; in `dict` the dictionary that it needs
    (length 0: none), in `plain` what is in it. The wrapper is 0 (raw), 1 (zlib) or 2 (gzip). */
 struct made {
   struct bytes stream, plain, dict;
   int wrap, bits;
 };
-void make_stream(struct rng *r, struct made *m);
+void make_stream(struct rng *r, struct made *m, int wrap);
 /* Cuts it, flips bits, appends; or leaves it alone. */
 void mutate(struct rng *r, struct made *m);
 

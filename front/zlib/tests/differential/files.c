@@ -52,11 +52,11 @@ static void state(gzFile *f, const char *after) {
   both("gzeof", libs[0].gzeof(f[0]), libs[1].gzeof(f[1]));
 }
 
-static void write_mode(struct rng *r, char *mode) {
+static void write_mode(struct rng *r, size_t len, char *mode) {
   static const char *const kinds[] = {"w", "wb", "a", "wx", "r+", "", "wbe"};
   static const char *const extras[] = {"", "T", "f", "h", "R", "F", "9T"};
   strcpy(mode, kinds[one_in(r, 12) ? below(r, LENGTH(kinds)) : below(r, 2)]);
-  if (!one_in(r, 3)) sprintf(mode + strlen(mode), "%d", between(r, 0, 9));
+  if (!one_in(r, 3)) sprintf(mode + strlen(mode), "%d", make_level(r, len) & 7);
   if (one_in(r, 3)) strcat(mode, extras[below(r, LENGTH(extras))]);
 }
 
@@ -65,7 +65,7 @@ static void written(struct rng *setup) {
   gzFile f[2];
   struct bytes data = make_data(setup, make_length(setup) + 100);
   size_t at = 0;
-  write_mode(setup, mode);
+  write_mode(setup, data.len, mode);
   for (int i = 0; i < 2; i++) set_content(i, (const unsigned char *)"before", strchr(mode, 'a') ? 0 : 6);
   int by_number = one_in(setup, 3);
   for (int i = 0; i < 2; i++) f[i] = open_one(i, mode, by_number);
@@ -109,7 +109,7 @@ static void written(struct rng *setup) {
         break;
       }
       case 4: {
-        int level = between(&r, -1, 9), strategy = between(&r, 0, 4);
+        int level = make_level(&r, data.len), strategy = between(&r, 0, 4);
         /* Where nothing is compressed, the reference reads a state that it never set. */
         if (strchr(mode, 'T')) continue;
         for (int i = 0; i < 2; i++) rc[i] = libs[i].gzsetparams(f[i], level, strategy);
@@ -187,8 +187,7 @@ static void read_file(struct rng *setup) {
       m.stream = make_data(setup, make_length(setup));
       if (m.stream.len > 1 && one_in(setup, 3)) memcpy(m.stream.at, "\x1f\x8b", 2);
     } else {
-      do make_stream(setup, &m);
-      while (m.wrap != 2);
+      make_stream(setup, &m, 2);
       if (one_in(setup, 2)) mutate(setup, &m);
     }
     if (all.len + m.stream.len > 12 << 20) break;

@@ -261,7 +261,9 @@ static void reset(struct pair *p, struct rng *r) {
   for (int i = 0; i < 2; i++)
     if (p->z[i].total_in || p->z[i].total_out)
       differ("inflateReset: counters", "%s: %lu %lu", side_names[i], p->z[i].total_in, p->z[i].total_out);
-  if (how) p->history_len = 0, p->no_window = 0;
+  /* What inflateResetKeep keeps, is not said. */
+  if (how) p->history_len = 0;
+  p->no_window = how == 0;
   go_to(p, one_in(r, 3) ? before : 0);
   same_fields(p, "inflateReset", 0);
   tally("inflate: resets");
@@ -491,7 +493,7 @@ void inflate_sequence(void) {
   struct rng r = rng_of(now.seed, -1);
   memset(pairs, 0, sizeof pairs);
   memset(counts, 0, sizeof counts);
-  make_stream(&r, &made);
+  make_stream(&r, &made, -1);
   mutate(&r, &made);
   counted = one_in(&r, 3);
   int operations = between(&r, 1, made.stream.len > 60000 ? 12 : one_in(&r, 3) ? OPERATIONS : 16);

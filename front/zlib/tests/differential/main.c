@@ -27,7 +27,7 @@
 
 #include "differential.h"
 
-enum { EXAMPLES = 3, KINDS = 160, TALLIES = 200, PROCESSES = 16, HANG_SECONDS = 15 };
+enum { EXAMPLES = 3, KINDS = 160, TALLIES = 200, PROCESSES = 16, HANG_SECONDS = 30 };
 
 struct example {
   uint64_t seed, skip;
@@ -314,6 +314,9 @@ int main(int argc, char **argv) {
   }
   if (verbose && seeded && !counted) count = 1;
   if (seconds && !counted) count = UINT64_MAX / 2;
+  /* What the library does in parallel, it does from its least threshold on. */
+  setenv("LOOKASIDE_THRESHOLD", "131072", 0);
+  setenv("LOOKASIDE_ENGINES", "2", 0);
   load(&libs[STOCK], stock);
   load(&libs[OURS], ours);
   printf("%s (%s) beside %s (%s), from seed %llu\n", ours, libs[OURS].zlibVersion(), stock,

@@ -21,7 +21,7 @@ static void deflated(int i, struct rng r, struct allocator *a) {
   memset(&copy, 0, sizeof copy);
   z.zalloc = counted_alloc, z.zfree = counted_free, z.opaque = a;
   int wrap = between(&r, 0, 2), bits = wrap == 0 ? -15 : wrap == 1 ? 15 : 31;
-  int rc = libs[i].deflateInit2_(&z, between(&r, -1, 9), Z_DEFLATED, bits, between(&r, 1, 9), 0, ZLIB_VERSION, sizeof z);
+  int rc = libs[i].deflateInit2_(&z, make_level(&r, plain.len), Z_DEFLATED, bits, between(&r, 1, 9), 0, ZLIB_VERSION, sizeof z);
   if (rc == Z_MEM_ERROR) {
     tally("memory: deflateInit fails");
     if (a->live) differ("memory: not freed", "%s: deflateInit2 failed: %ld pieces", side_names[i], a->live);
@@ -107,7 +107,7 @@ void memory_sequence(void) {
   int which = between(&r, 0, 1), fail_at = between(&r, 1, 8);
   struct made m = {0};
   if (which) {
-    do make_stream(&r, &m);
+    do make_stream(&r, &m, -1);
     while (!m.plain.len || (m.wrap == 0 && m.dict.len));
     /* Of our own blocks those that cannot be decoded have no content. */
   } else {

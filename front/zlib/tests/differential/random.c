@@ -26,11 +26,14 @@ struct rng rng_of(uint64_t seed, int op) {
 }
 
 size_t make_length(struct rng *r) {
-  if (one_in(r, 1500)) return 150000 + below(r, 3000000);
+  if (one_in(r, 3000)) return 150000 + below(r, 2000000);
+  if (one_in(r, 500)) return 120000 + below(r, 400000);
   if (one_in(r, 40)) return below(r, 140000);
   if (one_in(r, 6)) return below(r, 9000);
   return below(r, one_in(r, 3) ? 40 : 1200);
 }
+
+int make_level(struct rng *r, size_t len) { return between(r, -1, len > 100000 ? 6 : 9); }
 
 static const char *const WORDS[] = {
     "the ", "of ", "and ", "compression ", "window ", "to ", "block\n", "in ", "is ", "length ",
@@ -283,9 +286,9 @@ static void make_blocks(struct rng *r, struct made *m) {
   }
 }
 
-void make_stream(struct rng *r, struct made *m) {
+void make_stream(struct rng *r, struct made *m, int wrap) {
   memset(m, 0, sizeof *m);
-  m->wrap = between(r, 0, 2);
+  m->wrap = wrap < 0 ? between(r, 0, 2) : wrap;
   m->bits = one_in(r, 3) ? between(r, 9, 15) : 15;
   if (one_in(r, 4)) {
     make_blocks(r, m);
