@@ -107,9 +107,11 @@ fn measure(set: &Set, rounds: usize) {
     let mut decoders = [
         ("ours", Decoder::Ours(Inflate::boxed(15, cpu))),
         // SAFETY: no preconditions. The process ends soon.
-        ("libdeflate", Decoder::Libdeflate(unsafe {
-            libdeflate_sys::libdeflate_alloc_decompressor()
-        })),
+        (
+            "libdeflate",
+            // SAFETY: no preconditions. The process ends soon.
+            Decoder::Libdeflate(unsafe { libdeflate_sys::libdeflate_alloc_decompressor() }),
+        ),
         ("zlib-rs", Decoder::ZlibRs(Box::new(zlib_rs::Inflate::new(false, 15)))),
         ("zlib", Decoder::Zlib(zlib::Decompressor::new(-15))),
     ];

@@ -11,6 +11,7 @@ mod large;
 mod levels;
 mod outbox;
 mod state;
+mod tiny;
 
 use std::{
     ffi::{c_char, c_int, c_uchar, c_uint, c_ulong, c_void},
@@ -118,13 +119,17 @@ pub unsafe extern "C" fn deflateInit2_(
 }
 
 /// The allocator of callers who have none.
-unsafe extern "C" fn allocate(_: *mut c_void, items: c_uint, size: c_uint) -> *mut c_void {
+pub(crate) unsafe extern "C" fn allocate(
+    _: *mut c_void,
+    items: c_uint,
+    size: c_uint,
+) -> *mut c_void {
     // SAFETY: no preconditions.
     unsafe { libc::calloc(items as usize, size as usize) }
 }
 
 /// Its other half.
-unsafe extern "C" fn release(_: *mut c_void, address: *mut c_void) {
+pub(crate) unsafe extern "C" fn release(_: *mut c_void, address: *mut c_void) {
     // SAFETY: from `allocate`, or null.
     unsafe { libc::free(address) }
 }
@@ -230,7 +235,8 @@ impl State {
                     return refuse(strm, code);
                 }
             }
-            if strm.avail_out == 0 {
+            // Stock would have another call find out that a raw stream ended with the room.
+            if strm.avail_out == 0 && !self.ended {
                 self.last_flush = -1;
                 return Z_OK;
             }
@@ -439,6 +445,8 @@ impl State {
             }
         }
         self.sticky = true;
+        // Whole bytes of them are output that waits, for which the next call is to ask zlib-rs.
+        self.unflushed = true;
         match &mut self.body {
             Body::ZlibRs(inner) => inner.prime(bits, value),
             _ => Z_STREAM_ERROR,
@@ -485,24 +493,29 @@ impl State {
         if refused {
             return Z_STREAM_ERROR;
         }
-        if let Body::ZlibRs(inner) = &mut self.body {
-            // It knows whether it holds input.
-            let code = inner.set_dictionary(dictionary);
-            if code == Z_OK && self.wrap == Wrap::Zlib {
-                strm.adler = lookaside_compress::adler32(strm.adler as u32, dictionary).into();
+        let holds_input = self.holds_input();
+        match &mut self.body {
+            Body::ZlibRs(inner) => {
+                // It knows whether it holds input.
+                let code = inner.set_dictionary(dictionary);
+                if code != Z_OK {
+                    return code;
+                }
             }
-            return code;
+            _ if holds_input => return Z_STREAM_ERROR,
+            _ => {
+                // A kernel that is there has another history.
+                self.settle_body();
+                self.input.passed(dictionary);
+                self.refers = !self.input.history().is_empty();
+            }
         }
-        if self.holds_input() {
-            return Z_STREAM_ERROR;
-        }
-        if self.wrap == Wrap::Zlib {
+        if self.wrap == Wrap::Zlib && !self.closed {
             strm.adler = lookaside_compress::adler32(strm.adler as u32, dictionary).into();
         }
-        // A kernel that is there has another history.
-        self.settle_body();
-        self.input.passed(dictionary);
-        self.refers = !self.input.history().is_empty();
+        // Stock reads a dictionary as it reads input, and counts it.
+        let counted = dictionary.len().min(1 << self.window_bits);
+        strm.total_in = strm.total_in.wrapping_add(counted as c_ulong);
         Z_OK
     }
 }

@@ -1,40 +1,29 @@
 /* gzprintf and gzvprintf: variadic functions, which stable Rust cannot define. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 struct gzFile_s;
-int gzwrite(struct gzFile_s *file, const void *buf, unsigned len);
+
+/* Of gz/write.rs: room for a text (or NULL, and the result), and the news of its length. */
+char *lookaside_gz_room(struct gzFile_s *file, unsigned *room, int *error);
+int lookaside_gz_printed(struct gzFile_s *file, unsigned length);
 
 int gzvprintf(struct gzFile_s *file, const char *format, va_list arguments);
 int gzprintf(struct gzFile_s *file, const char *format, ...);
 
-/* What zlib's own buffer holds by default; longer texts are formatted into memory of their own. */
-enum { SHORT = 8192 };
-
+/* As in zlib, a text that the buffer's size (see gzbuffer) does not hold is not written: 0. */
 int gzvprintf(struct gzFile_s *file, const char *format, va_list arguments)
 {
-    char text[SHORT];
-    char *long_text = NULL;
-    va_list again;
-    int length, written;
+    unsigned room;
+    int error, length;
+    char *text = lookaside_gz_room(file, &room, &error);
 
-    if (file == NULL)
-        return -2; /* Z_STREAM_ERROR */
-    va_copy(again, arguments);
-    length = vsnprintf(text, sizeof text, format, arguments);
-    if (length >= (int)sizeof text) {
-        long_text = malloc((size_t)length + 1);
-        if (long_text == NULL) {
-            va_end(again);
-            return -4; /* Z_MEM_ERROR */
-        }
-        vsnprintf(long_text, (size_t)length + 1, format, again);
-    }
-    va_end(again);
-    written = length <= 0 ? 0 : gzwrite(file, long_text ? long_text : text, (unsigned)length);
-    free(long_text);
-    return written;
+    if (text == NULL)
+        return error;
+    length = vsnprintf(text, room, format, arguments);
+    if (length <= 0 || (unsigned)length >= room)
+        return 0;
+    return lookaside_gz_printed(file, (unsigned)length);
 }
 
 int gzprintf(struct gzFile_s *file, const char *format, ...)

@@ -15,22 +15,3 @@ mod pool;
 pub mod settings;
 pub mod stats;
 pub mod whole;
-
-/// Exports functions that zlib-rs serves as they are.
-macro_rules! forward {
-    ($(fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)?;)*) => {
-        #[allow(unused_imports)]
-        use libz_rs_sys::*;
-        use std::ffi::*;
-        $(
-            /// See `zlib.h`.
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($arg: $type),*) $(-> $result)? {
-                // SAFETY: the caller guarantees what zlib.h asks for.
-                #[allow(unused_unsafe)]
-                unsafe { libz_rs_sys::$name($($arg),*) }
-            }
-        )*
-    };
-}
-pub(crate) use forward;

@@ -12,9 +12,6 @@
 
 use super::skip::{END_OF_BLOCK, Skipper, peek};
 
-/// The most that [`open`](LastBlock::open) adds.
-pub(crate) const MOST_ADDED: usize = 5;
-
 /// HCLEN's order, RFC 1951 section 3.2.7.
 const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
@@ -90,19 +87,15 @@ impl Lengths {
     /// The end-of-block code as the stream has it (first bit lowest), and its length.
     fn end_code(&self) -> (u32, u32) {
         let own = self.lengths[END_OF_BLOCK];
-        let (mut code, mut unit) = (0_u32, 1_u32 << 15);
-        // Of all codes, those before it: the shorter ones, and of its length the lower symbols.
-        for length in 1..=own {
-            unit = 1 << (15 - length);
-            let end = if length == own { END_OF_BLOCK } else { self.literals };
-            let before = self.lengths[..end].iter().filter(|&&l| l == length).count();
-            code += unit * before as u32;
+        // What the codes before it take, the shorter ones and those of lower symbols, in units of
+        // the longest possible code.
+        let mut code = 0_u32;
+        for (symbol, &length) in self.literals().iter().enumerate() {
+            if length != 0 && (length, symbol) < (own, END_OF_BLOCK) {
+                code += 1 << (15 - length);
+            }
         }
-        let length = u32::from(own);
-        if length == 0 {
-            return (0, 0);
-        }
-        ((code / unit).reverse_bits() >> (32 - length), length)
+        (code.reverse_bits() >> (32 - 15), own.into())
     }
 }
 
@@ -117,13 +110,13 @@ fn take(src: &[u8], at: &mut usize, count: u32) -> usize {
 pub(crate) struct LastBlock(Skipper);
 
 impl LastBlock {
-    /// Allocates 20 KB.
+    /// Allocates 22 KB.
     pub(crate) fn new() -> LastBlock {
         LastBlock(Skipper::new())
     }
 
     /// Opens the end of the stream that is the first `len` bytes of `dst`: its new length, at most
-    /// [`MOST_ADDED`] more. `None` if `dst` has no room for that, or no stream; it is spoilt then.
+    /// 5 more. `None` if `dst` has no room for that, or no stream; it is spoilt then.
     pub(crate) fn open(&mut self, dst: &mut [u8], len: usize) -> Option<usize> {
         let (start, end) = self.find(dst.get(..len)?)?;
         dst[start / 8] &= !(1 << (start % 8));
@@ -153,8 +146,12 @@ impl LastBlock {
             let lengths = match header >> 1 & 3 {
                 0 => {
                     let byte = at.div_ceil(8);
-                    let len = src.get(byte..byte + 2)?;
-                    at = 8 * (byte + 4 + usize::from(u16::from_le_bytes([len[0], len[1]])));
+                    let &[a, b, c, d] = src.get(byte..)?.first_chunk()?;
+                    let len = u16::from_le_bytes([a, b]);
+                    if len != !u16::from_le_bytes([c, d]) {
+                        return None;
+                    }
+                    at = 8 * (byte + 4 + usize::from(len));
                     if last {
                         return (at == bits).then_some((start, at));
                     }
@@ -180,16 +177,15 @@ impl LastBlock {
 fn end_in_last_byte(src: &[u8], lengths: &Lengths) -> Option<usize> {
     let (code, length) = lengths.end_code();
     let bits = 8 * src.len();
-    // Zeros before zeros could be anywhere. Anything else is in one place at most: moved by n bits
-    // into the zeros, it would have to end in n zeros, which moved by n bits ... to its start.
+    // All zeros before zeros could be anywhere. Any other code fits in one place at most: its last
+    // bit that is set is the stream's.
     if code == 0 {
         return None;
     }
-    let mut ends = (bits - 7..=bits).rev().filter(|&end| {
+    (bits - 7..=bits).find(|end| {
         let start = end.checked_sub(length as usize);
-        start.is_some_and(|start| peek(src, start) == code)
-    });
-    ends.next()
+        start.is_some_and(|start| peek(src, start) == u64::from(code))
+    })
 }
 
 /// Empty blocks with fixed codes from bit `end` to a byte boundary.
@@ -203,4 +199,65 @@ fn fill(dst: &mut [u8], len: usize, end: usize) -> Option<usize> {
         dst[bit / 8] |= 1 << (bit % 8);
     }
     Some(new_len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::libdeflate::Compressor;
+
+    fn noise(len: usize, seed: u32) -> Vec<u8> {
+        let mut state = seed.wrapping_mul(2_654_435_761) | 1;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            (state >> 11) as u8
+        };
+        (0..len).map(|_| next()).collect()
+    }
+
+    /// Whatever it is, noise or a stream with some bytes changed: an answer, within bounds.
+    #[test]
+    fn what_is_no_stream_is_survived() {
+        let mut last_block = LastBlock::new();
+        // Blocks of noise with few values, of two kinds.
+        let mut src = noise(40_000, 1);
+        src[..20_000].iter_mut().for_each(|byte| *byte &= 7);
+        src[20_000..].iter_mut().for_each(|byte| *byte = *byte & 31 | 64);
+        let mut stream = vec![0; 60_000];
+        let mut compressor = Compressor::new(6).expect("memory");
+        let len = compressor.compress(&src, &mut stream).expect("fits");
+        stream.truncate(len);
+        let mut opened = 0;
+        for seed in 0..3000 {
+            let dice = noise(8, seed + 7);
+            let mut bytes = noise(1 + seed as usize % 700, seed);
+            if seed % 2 == 0 {
+                bytes.clone_from(&stream);
+                let at = usize::from(dice[0]) * len / 256;
+                bytes[at] ^= dice[1];
+                bytes[usize::from(dice[2] % 90)] ^= dice[3] & dice[4] & dice[5] & dice[6];
+            }
+            let len = bytes.len();
+            bytes.resize(len + usize::from(dice[7] % 8), 0);
+            if let Some(new_len) = last_block.open(&mut bytes, len) {
+                assert!((len..=len + 5).contains(&new_len) && new_len <= bytes.len());
+                opened += 1;
+            }
+        }
+        assert!((10..2900).contains(&opened), "{opened}: all the same");
+        assert_eq!(last_block.open(&mut [], 0), None);
+        assert_eq!(last_block.open(&mut [3, 0], 3), None);
+    }
+
+    /// An empty block with fixed codes, whose end-of-block code is zeros before zeros.
+    #[test]
+    fn zeros_before_zeros_are_told_apart() {
+        let mut bytes = [3, 0, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa];
+        assert_eq!(LastBlock::new().open(&mut bytes, 2), Some(5));
+        // 10 bits, and three times 10 more: 40.
+        assert_eq!(bytes[..5], [0b0000_0010, 0b0000_1000, 0b0010_0000, 0b1000_0000, 0]);
+        assert_eq!(bytes[5..], [0xaa, 0xaa]);
+    }
 }

@@ -11,6 +11,7 @@ use super::{
     input::WAITING,
     levels, outbox,
     state::{Body, FAILED, State, Status, Wrap, dst, gave, skip, src},
+    tiny,
 };
 use crate::{
     pool::Pool,
@@ -301,6 +302,13 @@ impl State {
         spec: &Spec,
         data: &[u8],
     ) -> Result<(), c_int> {
+        if part == Part::Whole && self.level > 0 && data.len() <= tiny::MOST {
+            let mut block = [0; tiny::ROOM];
+            if let Some(len) = tiny::whole(data, &mut block) {
+                self.outbox.put(&block[..len]);
+                return Ok(());
+            }
+        }
         let room = room(part, data.len());
         if self.outbox.is_empty() && strm.avail_out as usize >= room {
             let produced =

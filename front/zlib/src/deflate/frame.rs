@@ -107,7 +107,8 @@ impl State {
         }
     }
 
-    /// Stock's deflateBound for these parameters.
+    /// Stock's deflateBound for these parameters; at level 0 not less than zlib 1.3's, since
+    /// 1.2.13's is too small for a few stored bytes with memLevel 9.
     ///
     /// # Safety
     /// As [`State::header`].
@@ -119,7 +120,10 @@ impl State {
                 len.wrapping_add(len >> 12).wrapping_add(len >> 14).wrapping_add(len >> 25) + 7
             }
             // Stock has a hash of mem_level + 7 bits.
-            (window, level) if window <= level + 7 => fixed_bound(len),
+            (window, level) if window <= level + 7 => match self.level {
+                0 => fixed_bound(len).max(stored_bound(len)),
+                _ => fixed_bound(len),
+            },
             _ => stored_bound(len),
         };
         body.wrapping_add(overhead)

@@ -20,8 +20,11 @@ use crate::{
     stats::{self, Path},
 };
 
-/// Input in one piece: so large that the history it does without costs 0.1 % of its size.
-const PIECE: usize = 512 << 10;
+/// Input in one piece. What it costs that a piece does without the history before it (about 500
+/// bytes) counts more where blocks are better compressed, and slower.
+fn piece_of(level: u8) -> usize {
+    if level <= 3 { 512 << 10 } else { 1 << 20 }
+}
 
 /// The smallest one, where little input is shared among many engines.
 const SMALLEST_PIECE: usize = 128 << 10;
@@ -89,8 +92,8 @@ impl State {
         let session = device.and_then(|device| device.session(self.piece_spec()));
         let device = device.zip(session);
         let engines = device.as_ref().map_or(1, |(device, _)| device.engines());
-        let shares = all.len() / (2 * engines);
-        let piece = shares.clamp(SMALLEST_PIECE, PIECE);
+        let share = all.len().div_ceil(engines);
+        let piece = share.clamp(SMALLEST_PIECE, piece_of(self.level));
         let pieces = all.len().div_ceil(piece);
         // Equal ones: no small one at the end that an engine waits for.
         let piece = all.len().div_ceil(pieces);

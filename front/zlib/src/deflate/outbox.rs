@@ -21,7 +21,7 @@ pub(crate) fn memory(len: usize) -> Memory {
 /// Keeps memory for the next one who needs some.
 pub(crate) fn spare(memory: Memory) {
     /// Nothing larger is kept: pieces and whole calls below the threshold need less.
-    const LARGEST: usize = 1 << 20;
+    const LARGEST: usize = (1 << 20) + (64 << 10);
     /// Less is had from the allocator as quickly.
     const SMALLEST: usize = 4 << 10;
     if (SMALLEST..=LARGEST).contains(&memory.len()) {

@@ -1,7 +1,7 @@
 //! The state machine: stops anywhere, takes no byte before it needs a bit of it.
 
 use super::table::{self, Found, LENGTHS, OFFSETS};
-use super::{Alphabets, Codes, Fault, Inflate, Mode, Tables, Taken, Until, fast, fixed};
+use super::{Alphabets, Codes, Fault, Inflate, Made, Mode, Tables, Taken, Until, fast, fixed};
 
 /// Input and output of a step.
 pub(super) struct Io {
@@ -14,14 +14,14 @@ pub(super) struct Io {
 }
 
 impl Io {
-    pub(super) fn new(src: *const u8, src_len: usize, dst: *mut u8, dst_len: usize) -> Io {
+    pub(super) fn new(src: (*const u8, usize), before: usize, dst: (*mut u8, usize)) -> Io {
         Io {
-            next: src,
-            end: src.wrapping_add(src_len),
-            out: dst,
-            out_start: dst,
-            out_end: dst.wrapping_add(dst_len),
-            src_len,
+            next: src.0,
+            end: src.0.wrapping_add(src.1),
+            out: dst.0,
+            out_start: dst.0.wrapping_sub(before),
+            out_end: dst.0.wrapping_add(dst.1),
+            src_len: src.1,
         }
     }
 
@@ -40,8 +40,8 @@ impl Io {
         self.out as usize - self.out_start as usize
     }
 
-    pub(super) fn taken(&self) -> Taken {
-        Taken { consumed: self.src_len - self.have(), produced: self.written() }
+    pub(super) fn taken(&self, before: usize) -> Taken {
+        Taken { consumed: self.src_len - self.have(), produced: self.written() - before }
     }
 }
 
@@ -97,10 +97,11 @@ impl Inflate {
         }
     }
 
-    pub(super) fn tables(&self) -> *const Tables {
+    /// The tables in force, and what indexes that of litlen codes.
+    pub(super) fn tables(&self) -> (*const Tables, u32) {
         match self.head.codes {
-            Codes::Fixed => &*fixed().1,
-            Codes::Own => self.tables.as_ptr(),
+            Codes::Fixed => (&*fixed().1, table::FIXED_LITLEN_BITS as u32),
+            Codes::Own => (self.tables.as_ptr(), self.head.litlen_bits),
         }
     }
 
@@ -135,9 +136,6 @@ impl Inflate {
     ///
     /// `io` is valid.
     pub(super) unsafe fn run(&mut self, io: &mut Io, until: Until) {
-        if self.head.mode == Mode::Type {
-            self.head.mode = Mode::TypeGo;
-        }
         // SAFETY: the caller's promise.
         while unsafe { self.advance(io, until) } {}
     }
@@ -155,13 +153,9 @@ impl Inflate {
             };
         }
         match self.head.mode {
-            Mode::Type => {
-                if until != Until::Ends {
-                    return false;
-                }
-                self.head.mode = Mode::TypeGo;
-            }
-            Mode::TypeGo => {
+            Mode::Type if until != Until::Ends => return false,
+            // Where it waits for the header, zlib calls that before the block as well.
+            Mode::Type | Mode::TypeGo => {
                 if self.head.last {
                     self.drop(self.head.bits & 7);
                     self.head.mode = Mode::End;
@@ -238,12 +232,12 @@ impl Inflate {
                 for &at in &ORDER[self.head.length_codes as usize..] {
                     self.head.lengths[usize::from(at)] = 0;
                 }
-                self.head.made = 0;
+                self.head.made = Made::Nothing;
                 if !self.head.length_canon.set(&self.head.lengths[..19], false) {
                     self.fail(Fault::LengthsSet);
                     return true;
                 }
-                self.head.made = 1;
+                self.head.made = Made::Lengths;
                 table::lengths(&self.head.length_canon, &mut self.head.length_table);
                 self.head.have = 0;
                 self.head.mode = Mode::Lengths;
@@ -373,19 +367,25 @@ impl Inflate {
         let lengths = &head.lengths[..total as usize];
         let Alphabets { litlen, distance } = &mut head.own;
         if let Err(fault) = table::read_sets(lengths, head.litlens as usize, litlen, distance) {
-            self.head.made = u8::from(fault == Fault::NoEndOfBlock);
+            head.made = match fault {
+                Fault::NoEndOfBlock => Made::Lengths,
+                Fault::DistanceSet => Made::Litlen,
+                _ => Made::Nothing,
+            };
             self.fail(fault);
             return true;
         }
-        head.made = 2;
+        head.made = Made::All;
         head.codes = Codes::Own;
         let tables = self.tables.as_mut_ptr();
         // SAFETY: our own memory; entries are written before any is read (see `table::fill`).
         unsafe {
-            table::litlen(&head.own.litlen, &mut (*tables).litlen);
+            let (bits, pairs) = fast::litlen_bits(io.have(), head.window.have > 0);
+            head.litlen_bits = bits as u32;
+            table::litlen(&head.own.litlen, &mut (*tables).litlen, bits);
             table::distance(&head.own.distance, &mut (*tables).distance);
-            if io.have() >= fast::PAIRING_PAYS {
-                table::pair(&mut (*tables).litlen, self.head.avx2);
+            if pairs {
+                table::pair(&mut (*tables).litlen, bits, self.head.avx2);
             }
         }
         self.head.mode = Mode::CodesStart;
@@ -402,7 +402,7 @@ impl Inflate {
         let mut count = (self.head.length as usize).min(io.left());
         if distance > written {
             let back = distance - written;
-            if back > self.head.window.have {
+            if self.head.window.lacks(distance, back) {
                 self.fail(Fault::TooFar);
                 return true;
             }

@@ -7,7 +7,7 @@
 //! with one state for each field (`machine`), which takes a byte only when it needs one of its bits.
 //! So `consumed` and all that zlib tells about a stream that stopped are zlib's.
 //! CPU features: none needed; BMI2 and AVX2 from tier AVX2 on. Own code.
-//! Covered by the test `inflate` (against zlib), the fuzz target `inflate`; bench `decode`.
+//! Covered by the test `inflate` (against zlib), the fuzz target `decoder`; bench `decode`.
 #![allow(unsafe_code)]
 
 mod fast;
@@ -142,6 +142,17 @@ enum Codes {
     Own,
 }
 
+/// How far the tables of the last own block came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Made {
+    Nothing,
+    /// That of the code length codes.
+    Lengths,
+    /// That of litlen codes, and no more: the distances were wrong.
+    Litlen,
+    All,
+}
+
 /// The tables of the fast loops.
 #[repr(C)]
 struct Tables {
@@ -165,6 +176,8 @@ struct Head {
     mode: Mode,
     last: bool,
     codes: Codes,
+    /// What indexes the own litlen table.
+    litlen_bits: u32,
     fault: Option<Fault>,
     avx2: Option<Avx2>,
     /// Of the literal, match or stored block.
@@ -179,8 +192,7 @@ struct Head {
     distances: u32,
     length_codes: u32,
     have: u32,
-    /// How far the tables of the last own block came: none, code lengths, all.
-    made: u8,
+    made: Made,
     window: Window,
     length_canon: Canon<19>,
     /// The fast table of code length codes.
@@ -209,8 +221,7 @@ fn fixed() -> &'static (Alphabets, Box<Tables>) {
         alphabets.distance.set(&distance, true);
         let mut tables =
             Box::new(Tables { litlen: [0; LITLEN_ENTRIES], distance: [0; DISTANCE_ENTRIES] });
-        table::litlen(&alphabets.litlen, &mut tables.litlen);
-        table::pair(&mut tables.litlen, None);
+        table::litlen(&alphabets.litlen, &mut tables.litlen, table::FIXED_LITLEN_BITS);
         table::distance(&alphabets.distance, &mut tables.distance);
         (alphabets, tables)
     })
@@ -230,6 +241,7 @@ impl Inflate {
             mode: Mode::TypeGo,
             last: false,
             codes: Codes::Fixed,
+            litlen_bits: 0,
             fault: None,
             avx2: cpu.avx2(),
             length: 0,
@@ -241,7 +253,7 @@ impl Inflate {
             distances: 0,
             length_codes: 0,
             have: 0,
-            made: 0,
+            made: Made::Nothing,
             window: Window::new(window_bits),
             length_canon: Canon::empty(),
             length_table: [0; 128],
@@ -269,7 +281,7 @@ impl Inflate {
         // SAFETY: two decoders are disjoint; the tables are plain words, copied as they are.
         unsafe {
             (&raw mut (*to).head).write(self.head.clone());
-            if self.head.made == 2 {
+            if self.head.made == Made::All {
                 (&raw const self.tables).copy_to_nonoverlapping(&raw mut (*to).tables, 1);
             }
             let from = (&raw const self.history).cast::<u8>();
@@ -285,6 +297,12 @@ impl Inflate {
         self.reset_keep();
     }
 
+    /// The same on another CPU, or under another cap.
+    pub fn reset_for(&mut self, window_bits: u8, cpu: &Cpu) {
+        self.head.avx2 = cpu.avx2();
+        self.reset(window_bits);
+    }
+
     /// Back to the start of a stream that goes on with the history of this one.
     pub fn reset_keep(&mut self) {
         let head = &mut self.head;
@@ -294,7 +312,23 @@ impl Inflate {
         head.last = false;
         head.fault = None;
         head.back = -1;
-        head.made = 0;
+        head.made = Made::Nothing;
+    }
+
+    /// Another window, before anything was [kept](Inflate::keep).
+    pub fn set_window(&mut self, window_bits: u8) {
+        self.head.window.resize(window_bits);
+    }
+
+    /// Matches reach no further back than the window, whatever is known: for output that is one
+    /// window's after the other's.
+    pub fn limit_reach(&mut self, window_bits: u8) {
+        self.head.window.reach = 1 << window_bits.clamp(8, 15);
+    }
+
+    /// Is it room that the last step ran out of? (It may lack input, too.)
+    pub fn wants_room(&self) -> bool {
+        matches!(self.head.mode, Mode::Literal | Mode::Match)
     }
 
     /// The next step may be asked to stop before it has decoded anything: what came before the
@@ -303,40 +337,63 @@ impl Inflate {
         self.head.mode = Mode::Type;
     }
 
+    /// From the place before a block where the last step stopped, on: the next one need not stop
+    /// there again. What [`step`](Inflate::step) begins with.
+    pub fn go(&mut self) {
+        if self.head.mode == Mode::Type {
+            self.head.mode = Mode::TypeGo;
+        }
+    }
+
     /// Decodes from `src` into `dst` until one of them is used up, `until` says so, or the stream
-    /// ends ([`place`](Inflate::at)). Also `dst` beyond what was produced may be written to.
+    /// ends ([`Place::End`]). Also `dst` beyond what was produced may be written to.
     pub fn step(
         &mut self,
         src: &[u8],
         dst: &mut [u8],
         until: Until,
     ) -> Result<Taken, (Taken, Fault)> {
+        self.step_after(src, dst, 0, until)
+    }
+
+    /// The same behind the first `before` bytes of `dst`, which are the output of the steps before
+    /// that was not [kept](Inflate::keep).
+    pub fn step_after(
+        &mut self,
+        src: &[u8],
+        dst: &mut [u8],
+        before: usize,
+        until: Until,
+    ) -> Result<Taken, (Taken, Fault)> {
+        self.go();
+        let room = &mut dst[before..];
+        let room = (room.as_mut_ptr(), room.len());
         // SAFETY: slices are valid for their lengths and, one being `&mut`, disjoint.
-        let taken =
-            unsafe { self.step_raw(src.as_ptr(), src.len(), dst.as_mut_ptr(), dst.len(), until) };
+        let taken = unsafe { self.step_raw((src.as_ptr(), src.len()), before, room, until) };
         match self.head.fault {
             Some(fault) => Err((taken, fault)),
             None => Ok(taken),
         }
     }
 
-    /// The same over bare memory; [`fault`](Inflate::fault) tells what was wrong.
+    /// The same over bare memory; [`fault`](Inflate::fault) tells what was wrong. The history is
+    /// what [`keep`](Inflate::keep) was given, and after it the `before` bytes before `dst`.
     ///
     /// # Safety
     ///
-    /// `src` and `dst` are valid for reading and writing that many bytes, or the length is 0.
+    /// `src` and `dst` are pointers to so many bytes, valid for reading and writing, or the length
+    /// is 0. `before` bytes before `dst` are valid for reading.
     pub unsafe fn step_raw(
         &mut self,
-        src: *const u8,
-        src_len: usize,
-        dst: *mut u8,
-        dst_len: usize,
+        src: (*const u8, usize),
+        before: usize,
+        dst: (*mut u8, usize),
         until: Until,
     ) -> Taken {
-        let mut io = Io::new(src, src_len, dst, dst_len);
+        let mut io = Io::new(src, before, dst);
         // SAFETY: the caller's promise.
         unsafe { self.run(&mut io, until) };
-        io.taken()
+        io.taken(before)
     }
 
     /// Adds the end of `output` to the history for later steps.
@@ -409,12 +466,13 @@ impl Inflate {
 
     /// Entries of the tables that zlib's decoder would have made of the last block's codes.
     pub fn zlib_codes_used(&self) -> u32 {
+        let own = &self.head.own;
         match self.head.made {
-            0 => 0,
-            1 => table::zlib_entries(&self.head.length_canon, 7),
-            _ => {
-                table::zlib_entries(&self.head.own.litlen, 9)
-                    + table::zlib_entries(&self.head.own.distance, 6)
+            Made::Nothing => 0,
+            Made::Lengths => table::zlib_entries(&self.head.length_canon, 7),
+            Made::Litlen => table::zlib_entries(&own.litlen, 9),
+            Made::All => {
+                table::zlib_entries(&own.litlen, 9) + table::zlib_entries(&own.distance, 6)
             }
         }
     }

@@ -13,11 +13,24 @@ pub(super) struct Window {
     pub(super) size: usize,
     pub(super) have: usize,
     pub(super) next: usize,
+    /// No match that reaches into the history is longer ago than this.
+    pub(super) reach: usize,
 }
 
 impl Window {
     pub(super) fn new(bits: u8) -> Window {
-        Window { bits: bits.clamp(8, 15), size: 0, have: 0, next: 0 }
+        Window { bits: bits.clamp(8, 15), size: 0, have: 0, next: 0, reach: usize::MAX }
+    }
+
+    /// Another size, if there is no history yet.
+    pub(super) fn resize(&mut self, bits: u8) {
+        self.bits = bits.clamp(8, 15);
+    }
+
+    /// Is this so far back that nothing is known of it: `distance`, of which `back` bytes before the
+    /// end of the history?
+    pub(super) fn lacks(&self, distance: usize, back: usize) -> bool {
+        back > self.have || distance > self.reach
     }
 
     /// How many bytes of the memory were ever written.
@@ -31,7 +44,9 @@ impl Window {
     ///
     /// They are valid; `ring` is `CAPACITY` bytes of ours.
     pub(super) unsafe fn keep(&mut self, ring: *mut u8, end: *const u8, len: usize) {
-        self.size = 1 << self.bits;
+        if self.size == 0 {
+            self.size = 1 << self.bits;
+        }
         if len >= self.size {
             // SAFETY: the last `size` of `len` valid bytes; `size` is at most the capacity.
             unsafe { ring.copy_from_nonoverlapping(end.sub(self.size), self.size) };
