@@ -23,8 +23,8 @@ import java.util.zip.ZipOutputStream;
  * counters and states on that side, checksums, and which inputs are refused. It is the same on
  * every zlib; compressed bytes, which are not, are decompressed and counted, not digested.
  *
- * <p>{@code java Sweep.java [FOLDER]}: with a folder, compressed streams are also kept there, or, if
- * another zlib has put them there before, read.
+ * <p>{@code java Sweep.java [trace]}: with an argument, also every number that goes into the digest,
+ * to find the first that differs.
  */
 public final class Sweep {
   private static final int[] STRATEGIES = {
@@ -35,6 +35,7 @@ public final class Sweep {
   };
 
   private final MessageDigest digest;
+  private boolean trace;
   private long cases;
   private long compressed;
 
@@ -44,23 +45,37 @@ public final class Sweep {
 
   public static void main(String[] args) throws Exception {
     Sweep sweep = new Sweep();
+    sweep.trace = args.length > 0;
     sweep.streams();
+    sweep.part("streams");
     sweep.levelsChangedMidway();
+    sweep.part("levels");
     sweep.buffers();
+    sweep.part("buffers");
     sweep.containers();
+    sweep.part("containers");
     sweep.damage();
+    sweep.part("damage");
     sweep.checksums();
-    StringBuilder hex = new StringBuilder();
-    for (byte b : sweep.digest.digest()) {
-      hex.append(String.format("%02x", b));
-    }
-    System.out.println("cases " + sweep.cases);
-    System.out.println("digest " + hex);
+    sweep.part("checksums");
     // On the other stream: it differs from library to library.
     System.err.println("compressed bytes " + sweep.compressed);
   }
 
+  /** Prints the digest of a part of the sweep. */
+  private void part(String name) {
+    StringBuilder hex = new StringBuilder();
+    byte[] bytes = digest.digest();
+    for (int i = 0; i < 8; i++) {
+      hex.append(String.format("%02x", bytes[i]));
+    }
+    System.out.println(name + " " + cases + " " + hex);
+  }
+
   private void note(long number) {
+    if (trace) {
+      System.out.println(cases + ": " + number);
+    }
     for (int i = 0; i < 64; i += 8) {
       digest.update((byte) (number >>> i));
     }
