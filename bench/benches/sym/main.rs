@@ -7,6 +7,7 @@
 //!
 //! Options: `--out DIR` (CSV files), `--rounds N`, `--only NAME` (an algorithm's
 //! name, or a part of some),
+//! `--shift N` (texts begin that many bytes behind the start of a cache line; 0),
 //! `--contender N` and `--bytes N` (only one of the four, one size: for profiles), `--threads` (also rates with 1 to as many engines as there are CPUs), `--calls` (one request for
 //! cipher and MAC against two), `--mover` (copies, beside memcpy).
 #![allow(unsafe_code)]
@@ -26,7 +27,7 @@ use lookaside_bench::{cpu_ns, median};
 use crate::{
     algorithms::{ALL, Algorithm},
     ours::Ours,
-    rivals::{PACKETS, Rival},
+    rivals::{PACKETS, Rival, set_shift},
 };
 
 pub(crate) const SIZES: [usize; 5] = [64, 256, 1024, 1408, 16_384];
@@ -63,6 +64,7 @@ fn options() -> Options {
             "--rounds" => o.rounds = args.next().and_then(|n| n.parse().ok()).unwrap_or(5),
             "--only" => o.only = args.next(),
             "--contender" => o.contender = args.next().and_then(|n| n.parse().ok()),
+            "--shift" => set_shift(args.next().and_then(|n| n.parse().ok()).unwrap_or(0)),
             "--bytes" => o.bytes = args.next().and_then(|n| n.parse().ok()),
             "--threads" => o.threads = true,
             "--calls" => o.calls = true,
