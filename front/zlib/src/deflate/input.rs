@@ -114,9 +114,9 @@ mod tests {
         let mut seed = 1u32;
         for _ in 0..2000 {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let n = (seed >> 8) as usize % if seed % 7 == 0 { 100_000 } else { 3_000 };
+            let n = (seed >> 8) as usize % if seed.is_multiple_of(7) { 100_000 } else { 3_000 };
             let bytes: Vec<u8> = (0..n).map(|i| (i as u32 ^ seed) as u8).collect();
-            if seed % 3 == 0 {
+            if seed.is_multiple_of(3) {
                 let count = input.waiting().len() / 2 + (seed % 2) as usize;
                 let count = count.min(input.waiting().len());
                 input.compressed(count);
