@@ -410,6 +410,33 @@ fn copies_go_on_alone() {
     }
 }
 
+/// Up to 256 KB the output does not depend on how the input came: CPython's own tests count on it.
+#[test]
+fn short_streams_are_the_same_in_any_pieces() {
+    let data = [text(200_000), noise(40_000)].concat();
+    let mut rng = Rng(11);
+    for level in 0..=9 {
+        for bits in WRAPS {
+            let mut at_once = Vec::new();
+            let mut stream = Deflate::new(OURS, shape(level, bits));
+            stream.feed(&data, 1 << 20, FINISH, &mut at_once);
+            stream.end();
+            for _ in 0..3 {
+                let (mut out, mut rest) = (Vec::new(), &data[..]);
+                let mut stream = Deflate::new(OURS, shape(level, bits));
+                while !rest.is_empty() {
+                    let n = rng.pick(&[1, 500, 20_000, 150_000, 240_000]).min(rest.len());
+                    stream.feed(&rest[..n], 10_000, NO_FLUSH, &mut out);
+                    rest = &rest[n..];
+                }
+                assert_eq!(stream.feed(&[], 10_000, FINISH, &mut out), STREAM_END);
+                assert!(out == at_once, "{level} {bits}");
+                stream.end();
+            }
+        }
+    }
+}
+
 /// Bits in front, as stock puts them there.
 #[test]
 fn primed_bits_come_first() {
