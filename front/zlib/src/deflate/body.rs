@@ -482,6 +482,19 @@ impl State {
                     self.status = Status::Finish;
                     return Ok(true);
                 }
+                libz_rs_sys::Z_BUF_ERROR
+                    if now == libz_rs_sys::Z_FULL_FLUSH && given == 0 && strm.avail_out > 0 =>
+                {
+                    // It has done one, and calls that it does not know of came between: a lesser
+                    // flush that was refused, perhaps a dictionary. Another begins, at this byte.
+                    let (why, sticky) = (self.path.unwrap_or(Path::CompressFlush), self.sticky);
+                    self.settle_body();
+                    self.forget();
+                    self.outbox.put(&MARKER);
+                    self.start_zlib_rs(why)?;
+                    self.sticky = sticky;
+                    return Ok(self.drain(strm));
+                }
                 // Nothing to do is no failure: the flush was done before.
                 libz_rs_sys::Z_OK | libz_rs_sys::Z_BUF_ERROR => {}
                 code => return Err(code),
