@@ -70,10 +70,8 @@ pub unsafe extern "C" fn deflateInit2_(
     stream_size: c_int,
 ) -> c_int {
     // SAFETY: null or a C string.
-    if version.is_null()
-        || unsafe { *version } != b'1' as c_char
-        || stream_size != size_of::<z_stream>() as c_int
-    {
+    let major = unsafe { version.as_ref() };
+    if major != Some(&(b'1' as c_char)) || stream_size != size_of::<z_stream>() as c_int {
         return Z_VERSION_ERROR;
     }
     // SAFETY: null or a z_stream whose allocator, input and output are set, as zlib.h says. The

@@ -182,10 +182,7 @@ const STREAM_SIZE: c_int = size_of::<z_stream>() as c_int;
 
 /// A stream with the default allocator.
 fn fresh() -> z_stream {
-    let mut strm = z_stream::default();
-    strm.zalloc = None;
-    strm.zfree = None;
-    strm
+    z_stream { zalloc: None, zfree: None, ..z_stream::default() }
 }
 
 /// A stream counts in 32 bits.

@@ -78,7 +78,7 @@ fn little_room_takes_a_bounded_part() {
     let call = stream.call(&data, &mut [0; 10], FINISH);
     assert_eq!((call.code, call.made), (OK, 10));
     let engines = thread::available_parallelism().map_or(1, |n| n.get());
-    assert!(call.taken <= (9 << 20).max(3 * engines << 20), "{}", call.taken);
+    assert!(call.taken <= (9 << 20).max(engines * (3 << 20)), "{}", call.taken);
     assert_eq!(stream.end(), DATA_ERROR);
 }
 

@@ -41,6 +41,9 @@ pub(crate) enum Reach {
     Blocked,
 }
 
+/// igzip is fed so much at a time, which the first levels of cache hold with its tables.
+const FEED: usize = 64 << 10;
+
 /// Input that is better copied to what waits than compressed where it lies.
 const SMALL: usize = 16 << 10;
 
@@ -184,6 +187,17 @@ impl State {
                 Ok(Some(Reach::Done))
             }
             Ask::Settle if waiting + fresh == 0 => Ok(Some(Reach::Done)),
+            Ask::Nothing if piecewise && levels::stream(self.level).is_none() => {
+                while self.input.waiting().len() + strm.avail_in as usize > WAITING {
+                    self.absorb(strm);
+                    self.piece(strm)?;
+                    if !self.drain(strm) {
+                        return Ok(Some(Reach::Blocked));
+                    }
+                }
+                self.absorb(strm);
+                Ok(Some(Reach::Done))
+            }
             Ask::Full | Ask::Settle if piecewise => {
                 while self.holds_input() || strm.avail_in > 0 {
                     self.absorb(strm);
@@ -334,7 +348,7 @@ impl State {
             self.settle_body();
             return Ok(None);
         }
-        if self.input.waiting().len() + fresh <= WAITING && fresh <= SMALL {
+        if self.input.waiting().len() + fresh <= FEED && fresh <= SMALL {
             self.absorb(strm);
             if ask == Ask::Nothing {
                 return Ok(Some(Reach::Done));
@@ -467,6 +481,19 @@ impl State {
                     self.unflushed = false;
                     self.status = Status::Finish;
                     return Ok(true);
+                }
+                libz_rs_sys::Z_BUF_ERROR
+                    if now == libz_rs_sys::Z_FULL_FLUSH && given == 0 && strm.avail_out > 0 =>
+                {
+                    // It has done one, and calls that it does not know of came between: a lesser
+                    // flush that was refused, perhaps a dictionary. Another begins, at this byte.
+                    let (why, sticky) = (self.path.unwrap_or(Path::CompressFlush), self.sticky);
+                    self.settle_body();
+                    self.forget();
+                    self.outbox.put(&MARKER);
+                    self.start_zlib_rs(why)?;
+                    self.sticky = sticky;
+                    return Ok(self.drain(strm));
                 }
                 // Nothing to do is no failure: the flush was done before.
                 libz_rs_sys::Z_OK | libz_rs_sys::Z_BUF_ERROR => {}

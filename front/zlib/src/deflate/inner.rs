@@ -77,8 +77,13 @@ impl Inner {
     }
 
     /// Keeps it for the next stream.
-    pub(crate) fn retire(self: Box<Inner>) {
-        SPARE.put(self);
+    ///
+    /// Not with output that waits: deflateReset of zlib-rs 0.6.8 forgets the output, but not how far
+    /// it had been taken, and then has too little room for a stored block (it panics).
+    pub(crate) fn retire(mut self: Box<Inner>) {
+        if self.pending().0 == 0 {
+            SPARE.put(self);
+        }
     }
 
     pub(crate) fn step(&mut self, src: &[u8], dst: &mut [u8], flush: c_int) -> Step {

@@ -11,7 +11,8 @@ use lookaside_simd::Cpu;
 struct Row {
     /// Whole streams and pieces: a level of lookaside-compress.
     whole: u8,
-    /// Streams: a level of lookaside-compress that igzip serves, or `None` for zlib-rs.
+    /// Streams: a level of lookaside-compress that igzip serves; `None`: pieces, and zlib-rs from
+    /// the first flush on that keeps the history.
     stream: Option<u8>,
     /// zlib-rs, wherever it serves. Its level 1 compresses far worse than zlib's.
     zlib_rs: u8,

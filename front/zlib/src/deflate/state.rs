@@ -33,7 +33,8 @@ pub(crate) enum Status {
 /// Who compresses.
 pub(crate) enum Body {
     /// Nobody yet, or nobody any more: the output so far ends at a byte, no kernel has anything.
-    /// Input waits, and who will compress it is decided when there is more of it, or a flush.
+    /// Input waits, and who will compress it is decided when there is more of it, or a flush. What
+    /// is compressed from here are whole streams, or pieces that do not refer to the history.
     Deferred,
     /// igzip, with the level that it was made for.
     Igzip(Box<CompressStream>, u8),

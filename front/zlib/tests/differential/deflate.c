@@ -276,9 +276,10 @@ static void same(struct pair *p, const char *what, int a, int b) {
 }
 
 static size_t enough(const struct pair *p, size_t target, struct rng *r) {
-  size_t left = target;
+  /* Of the one that took less; what the other took and holds is no more than that. */
+  size_t left = 0;
   for (int i = 0; i < 2; i++)
-    if (target - p->side[i].taken < left) left = target - p->side[i].taken;
+    if (target - p->side[i].taken > left) left = target - p->side[i].taken;
   /* What is pending is in the worst case a window's content and a header. */
   size_t room = left + left / 4 + 150000 + p->head.extra_len;
   return one_in(r, 3) ? room * 2 : room;
