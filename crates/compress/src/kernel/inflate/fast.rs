@@ -25,7 +25,7 @@ pub(super) fn litlen_bits(input: usize, long: bool) -> (usize, bool) {
     }
 }
 
-const PAIRING_PAYS: usize = 600;
+const PAIRING_PAYS: usize = 300;
 const LARGE: usize = 6000;
 
 /// What a turn reads ahead, less one.
