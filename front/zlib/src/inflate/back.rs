@@ -2,10 +2,12 @@
 //!
 //! The same decoder. It writes into the caller's window from the start on; whenever that is full it
 //! is handed out, and becomes the history of what follows.
+//!
+//! Matches from before the first byte, or further back than the window, are refused wherever they
+//! are; stock takes some of them, and hands out what happened to be in the window.
 
 use std::{
     ffi::{c_char, c_int, c_uchar, c_uint, c_void},
-    mem::MaybeUninit,
     panic::{AssertUnwindSafe, catch_unwind},
     ptr,
 };
@@ -15,9 +17,11 @@ use libz_rs_sys::{
     in_func, internal_state, out_func, z_stream, z_streamp,
 };
 use lookaside_compress::{Inflate, Place, Until};
-use lookaside_simd::Cpu;
 
-use super::same_interface;
+use super::{
+    same_interface,
+    state::{decoder, retire},
+};
 use crate::{
     deflate::{allocate, release},
     stats::{self, Path},
@@ -31,7 +35,7 @@ struct State {
     magic: u64,
     window: *mut u8,
     window_bits: u8,
-    raw: MaybeUninit<Inflate>,
+    raw: Box<Inflate>,
 }
 
 /// The stream and its state, if it is one of these.
@@ -82,12 +86,16 @@ pub unsafe extern "C" fn inflateBackInit_(
     if place.is_null() || !place.is_aligned() {
         return Z_MEM_ERROR;
     }
-    // SAFETY: fresh memory of this size, aligned. The decoder is made by each call.
-    unsafe {
-        (&raw mut (*place).magic).write(MAGIC);
-        (&raw mut (*place).window).write(window);
-        (&raw mut (*place).window_bits).write(windowBits as u8);
-    }
+    let window_bits = windowBits as u8;
+    let Some(raw) = decoder(window_bits) else {
+        if let Some(zfree) = strm.zfree {
+            // SAFETY: just allocated, of nobody else's.
+            unsafe { zfree(strm.opaque, place.cast::<c_void>()) };
+        }
+        return Z_MEM_ERROR;
+    };
+    // SAFETY: fresh memory of this size, aligned.
+    unsafe { place.write(State { magic: MAGIC, window, window_bits, raw }) };
     strm.state = place.cast::<internal_state>();
     Z_OK
 }
@@ -100,8 +108,12 @@ pub unsafe extern "C" fn inflateBackEnd(strm: z_streamp) -> c_int {
     let Some(zfree) = strm.zfree else { return Z_STREAM_ERROR };
     state.magic = 0;
     strm.state = ptr::null_mut();
-    // SAFETY: allocated by inflateBackInit, unknown to the stream from here on.
-    unsafe { zfree(strm.opaque, (state as *mut State).cast::<c_void>()) };
+    let state = ptr::from_mut(state);
+    // SAFETY: made by inflateBackInit, unknown to the stream from here on.
+    unsafe {
+        retire(ptr::read(&raw const (*state).raw));
+        zfree(strm.opaque, state.cast::<c_void>());
+    }
     Z_OK
 }
 
@@ -118,7 +130,8 @@ pub unsafe extern "C" fn inflateBack(
     let Some((strm, state)) = (unsafe { state_of(strm) }) else { return Z_STREAM_ERROR };
     let (Some(in_), Some(out)) = (in_, out) else { return Z_STREAM_ERROR };
     strm.msg = ptr::null_mut();
-    let raw = Inflate::place(&mut state.raw, state.window_bits, Cpu::host());
+    let raw = &mut *state.raw;
+    raw.reset(state.window_bits);
     raw.limit_reach(state.window_bits);
     let mut run = Run {
         raw,

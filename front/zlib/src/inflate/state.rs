@@ -1,7 +1,11 @@
-//! The state of a stream being decoded: what `z_stream::state` points to, all of it in one piece of
-//! memory from the caller's allocator. What need not be cleared is not.
+//! The state of a stream being decoded: what `z_stream::state` points to.
+//!
+//! It is small and comes from the caller's allocator. The decoder, with its tables and history, is
+//! of the process's, and goes from stream to stream ([`crate::pool`]): its memory is warm, and
+//! programs that make a stream for every few bytes do not pay for its size.
 
 use std::{
+    alloc::{Layout, alloc},
     ffi::{c_int, c_uint, c_ulong, c_void},
     mem::MaybeUninit,
     ptr,
@@ -12,6 +16,8 @@ use libz_rs_sys::{
 };
 use lookaside_compress::Inflate;
 use lookaside_simd::Cpu;
+
+use crate::pool::Pool;
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +77,36 @@ pub(super) struct Front {
 #[repr(C)]
 pub(super) struct State {
     pub(super) front: Front,
-    pub(super) raw: Inflate,
+    pub(super) raw: Box<Inflate>,
+}
+
+/// Idle decoders.
+static SPARE: Pool<Inflate> = Pool::new();
+
+/// Memory for a decoder, of any content. `None` if there is none.
+fn memory() -> Option<Box<MaybeUninit<Inflate>>> {
+    let layout = Layout::new::<Inflate>();
+    // SAFETY: it has a size.
+    let place = unsafe { alloc(layout) }.cast::<MaybeUninit<Inflate>>();
+    // SAFETY: as a box would have it.
+    (!place.is_null()).then(|| unsafe { Box::from_raw(place) })
+}
+
+/// A decoder at the start of a stream. `None` if there is no memory.
+pub(super) fn decoder(window_bits: u8) -> Option<Box<Inflate>> {
+    if let Some(mut idle) = SPARE.take() {
+        idle.reset(window_bits);
+        return Some(idle);
+    }
+    let mut place = memory()?;
+    Inflate::place(&mut place, window_bits, Cpu::host());
+    // SAFETY: just made.
+    Some(unsafe { place.assume_init() })
+}
+
+/// Keeps it for the next stream.
+pub(super) fn retire(decoder: Box<Inflate>) {
+    SPARE.put(decoder);
 }
 
 /// `windowBits` of inflateInit2 and inflateReset2: wrap and window. `None`: refused.
@@ -97,6 +132,11 @@ impl State {
         };
         // SAFETY: as the caller guarantees.
         let Some(place) = (unsafe { allocate(strm) }) else { return Z_MEM_ERROR };
+        let Some(raw) = decoder(decoder_window(window_bits)) else {
+            // SAFETY: just allocated, of nobody else's.
+            unsafe { free(strm, place) };
+            return Z_MEM_ERROR;
+        };
         let front = Front {
             magic: MAGIC,
             strm,
@@ -110,11 +150,9 @@ impl State {
             head: ptr::null_mut(),
             length: 0,
         };
-        // SAFETY: fresh memory of this size, aligned; the decoder is made in place.
+        // SAFETY: fresh memory of this size, aligned.
         let state = unsafe {
-            (&raw mut (*place).front).write(front);
-            let raw = (&raw mut (*place).raw).cast::<MaybeUninit<Inflate>>();
-            Inflate::place(&mut *raw, decoder_window(window_bits), Cpu::host());
+            place.write(State { front, raw });
             &mut *place
         };
         strm.state = place.cast::<internal_state>();
@@ -155,13 +193,11 @@ impl State {
     pub(super) unsafe fn destroy(strm: &mut z_stream) {
         let state = strm.state.cast::<State>();
         strm.state = ptr::null_mut();
-        // SAFETY: made by `create` or `copy`, and unknown to the stream from here on. Nothing in it
-        // needs to be dropped.
+        // SAFETY: made by `create` or `copy`, and unknown to the stream from here on.
         unsafe {
             (*state).front.magic = 0;
-            if let Some(zfree) = strm.zfree {
-                zfree(strm.opaque, state.cast::<c_void>());
-            }
+            retire(ptr::read(&raw const (*state).raw));
+            free(strm, state);
         }
     }
 
@@ -172,10 +208,17 @@ impl State {
     pub(super) unsafe fn copy(&self, strm: &z_stream, dest: z_streamp) -> c_int {
         // SAFETY: as the caller guarantees.
         let Some(place) = (unsafe { allocate(strm) }) else { return Z_MEM_ERROR };
-        // SAFETY: fresh memory of this size, aligned; `dest` may be `strm` itself.
+        let Some(mut raw) = memory() else {
+            // SAFETY: just allocated, of nobody else's.
+            unsafe { free(strm, place) };
+            return Z_MEM_ERROR;
+        };
+        self.raw.copy_to(&mut raw);
+        // SAFETY: fresh memory of this size, aligned, and a decoder just copied; `dest` may be
+        // `strm` itself.
         unsafe {
-            (&raw mut (*place).front).write(Front { strm: dest, ..self.front.clone() });
-            self.raw.copy_to(&mut *(&raw mut (*place).raw).cast::<MaybeUninit<Inflate>>());
+            let front = Front { strm: dest, ..self.front.clone() };
+            place.write(State { front, raw: raw.assume_init() });
             ptr::copy(strm, dest, 1);
             (*dest).state = place.cast::<internal_state>();
         }
@@ -239,4 +282,15 @@ unsafe fn allocate(strm: &z_stream) -> Option<*mut State> {
     // SAFETY: as the caller guarantees.
     let place = unsafe { zalloc(strm.opaque, 1, size_of::<State>() as c_uint) }.cast::<State>();
     (!place.is_null() && place.is_aligned()).then_some(place)
+}
+
+/// Gives it back.
+///
+/// # Safety
+/// `place` came from `allocate` and holds nothing that must be dropped.
+unsafe fn free(strm: &z_stream, place: *mut State) {
+    if let Some(zfree) = strm.zfree {
+        // SAFETY: as the caller guarantees.
+        unsafe { zfree(strm.opaque, place.cast::<c_void>()) };
+    }
 }

@@ -17,15 +17,19 @@ use super::{Inflate, Tables};
 /// What indexes the litlen table where so much input is there, and whether pairing its symbols
 /// pays: it takes as long as decoding some hundred bytes. A stream that went on for a while
 /// (`long`) will go on.
-pub(super) fn litlen_bits(input: usize, long: bool) -> (usize, bool) {
-    match input {
-        0..PAIRING_PAYS => (LEAST_LITLEN_BITS, false),
-        PAIRING_PAYS..LARGE if !long => (LEAST_LITLEN_BITS, true),
-        _ => (MOST_LITLEN_BITS, true),
+pub(super) fn litlen_bits(input: usize, long: bool, avx2: bool) -> (usize, bool) {
+    // One at a time, pairing takes several times as long.
+    let pays = if avx2 { PAIRING_PAYS } else { 8 * PAIRING_PAYS };
+    if input < pays {
+        (LEAST_LITLEN_BITS, false)
+    } else if input < LARGE && !long {
+        (LEAST_LITLEN_BITS, true)
+    } else {
+        (MOST_LITLEN_BITS, true)
     }
 }
 
-const PAIRING_PAYS: usize = 600;
+const PAIRING_PAYS: usize = 300;
 const LARGE: usize = 6000;
 
 /// What a turn reads ahead, less one.

@@ -382,11 +382,12 @@ impl Inflate {
             return true;
         }
         sets.made = Made::All;
-        let (bits, pairs) = fast::litlen_bits(io.have(), self.head.window.have > 0);
+        let avx2 = self.head.avx2;
+        let long = self.head.window.have > 0;
+        let (bits, pairs) = fast::litlen_bits(io.have(), long, avx2.is_some());
         self.head.litlen_bits = bits as u32;
         self.head.codes = Codes::Own;
         let tables = self.tables.as_mut_ptr();
-        let avx2 = self.head.avx2;
         let Alphabets { litlen, distance } = &self.sets_mut().own;
         // SAFETY: our own memory; entries are written before any is read (see `table::fill`).
         unsafe {

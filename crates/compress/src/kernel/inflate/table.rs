@@ -84,9 +84,9 @@ pub(super) const OFFSETS: [(u16, u8); 30] = {
 #[derive(Clone, Copy)]
 pub(super) struct Canon<const N: usize> {
     /// How many codes of each length.
-    pub(super) counts: [u16; MAX_BITS + 1],
-    /// The symbols that have a code, by length, then by value.
-    pub(super) symbols: [u16; N],
+    counts: [u16; MAX_BITS + 1],
+    /// By length, then by value: first those without a code.
+    symbols: [u16; N],
 }
 
 /// What [`Canon::find`] says.
@@ -108,13 +108,15 @@ impl<const N: usize> Canon<N> {
     /// Sorts the symbols by their code lengths. `false` if they are no code: more codes than there
     /// can be, or fewer, but for none at all and (`lone`) a single one of one bit.
     pub(super) fn set(&mut self, lengths: &[u8], lone: bool) -> bool {
-        let mut counts = [0u16; MAX_BITS + 1];
-        for &length in lengths {
-            counts[usize::from(length & 15)] += 1;
+        // Four histograms: equal lengths stand together, and each count would wait for the last.
+        let mut parts = [[0u16; MAX_BITS + 1]; 4];
+        for (at, &length) in lengths.iter().enumerate() {
+            parts[at & 3][usize::from(length & 15)] += 1;
         }
-        counts[0] = 0;
-        let mut starts = [0u16; MAX_BITS + 2];
-        let (mut left, mut used, mut max) = (1i32, 0u16, 0);
+        let counts: [u16; MAX_BITS + 1] =
+            std::array::from_fn(|length| parts.iter().map(|part| part[length]).sum());
+        let mut starts = [0u16; MAX_BITS + 1];
+        let (mut left, mut used, mut max) = (1i32, counts[0], 0);
         for length in 1..=MAX_BITS {
             left = (left << 1) - i32::from(counts[length]);
             if left < 0 {
@@ -129,20 +131,29 @@ impl<const N: usize> Canon<N> {
         if left > 0 && max != 0 && !(lone && max == 1) {
             return false;
         }
+        // Those without a code too: a branch on that is hard to foretell.
         for (symbol, &length) in lengths.iter().enumerate() {
-            let length = usize::from(length & 15);
-            if length != 0 {
-                self.symbols[usize::from(starts[length]) % N] = symbol as u16;
-                starts[length] += 1;
+            let start = &mut starts[usize::from(length & 15)];
+            if let Some(slot) = self.symbols.get_mut(usize::from(*start)) {
+                *slot = symbol as u16;
             }
+            *start += 1;
         }
         self.counts = counts;
         true
     }
 
+    /// The symbols that have a code, by length, then by value.
+    fn coded(&self) -> &[u16] {
+        let without = usize::from(self.counts[0]);
+        let with: usize = self.counts[1..].iter().map(|&count| usize::from(count)).sum();
+        &self.symbols[without..][..with]
+    }
+
     /// The symbol at the start of `bits`, of which `have` are real.
     pub(super) fn find(&self, mut bits: u64, have: u32) -> Found {
         let (mut code, mut first, mut index) = (0u32, 0u32, 0u32);
+        let without = u32::from(self.counts[0]);
         for length in 1..=MAX_BITS {
             if length as u32 > have {
                 return Found::Short;
@@ -151,7 +162,7 @@ impl<const N: usize> Canon<N> {
             bits >>= 1;
             let count = u32::from(self.counts[length]);
             if code < first + count {
-                let at = (index + code - first) as usize;
+                let at = (without + index + code - first) as usize;
                 return Found::Symbol(self.symbols[at % N], length as u32);
             }
             if length == 1 && index + count <= 1 && self.counts[2..].iter().all(|&c| c == 0) {
@@ -192,18 +203,18 @@ fn fill<const N: usize>(
     root: usize,
     entry: impl Fn(u16, u32) -> u32,
 ) {
-    let total: usize = canon.counts[1..].iter().map(|&count| usize::from(count)).sum();
+    let symbols = canon.coded();
     let max = (1..=MAX_BITS).rev().find(|&length| canon.counts[length] != 0).unwrap_or(0);
     if max <= 1 && canon.counts[1] < 2 {
         // Nothing, or a single code: the rest means nothing.
         table[..1 << root].fill(1 | RARE | STOP);
-        if total == 1 {
-            let only = entry(canon.symbols[0], 1);
+        if let [only] = symbols {
+            let only = entry(*only, 1);
             table[..1 << root].iter_mut().step_by(2).for_each(|slot| *slot = only);
         }
         return;
     }
-    let mut symbols = canon.symbols[..total].iter();
+    let mut symbols = symbols.iter();
     // Codes as the stream has them: the first bit lowest.
     let mut code = 0usize;
     let next = |code: usize, length: usize| {
