@@ -76,12 +76,10 @@ pub unsafe extern "C" fn inflateBackInit_(
     if strm.zfree.is_none() {
         strm.zfree = Some(release);
     }
-    let Some(zalloc) = strm.zalloc else { return Z_STREAM_ERROR };
     // SAFETY: the allocator keeps to zlib.h.
-    let place = unsafe { zalloc(strm.opaque, 1, size_of::<State>() as c_uint) }.cast::<State>();
-    if place.is_null() || !place.is_aligned() {
+    let Some(place) = (unsafe { super::state::allocate::<State>(strm) }) else {
         return Z_MEM_ERROR;
-    }
+    };
     // SAFETY: fresh memory of this size, aligned. The decoder is made by each call.
     unsafe {
         (&raw mut (*place).magic).write(MAGIC);
