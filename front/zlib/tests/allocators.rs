@@ -1,9 +1,13 @@
-//! Allocators of the caller's: what does not serve goes back to where it came from.
+//! Allocators: what does not serve goes back to where it came from, and where there is no memory, a
+//! call says so.
 
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 
 use libz_rs_sys::z_stream;
+use lookaside_z::gz::gzdopen;
 use lookaside_z::inflate::back::inflateBackInit_;
 use lookaside_z::inflate::inflateInit2_;
 
@@ -45,6 +49,36 @@ fn memory_that_is_not_aligned_is_given_back() {
                 true => inflateBackInit_(&mut strm, 15, window.as_mut_ptr(), version, size),
             }
         };
-        assert_eq!((code, strm.state == null_mut(), out), (MEM_ERROR, true, 0), "back: {back}");
+        assert_eq!((code, strm.state.is_null(), out), (MEM_ERROR, true, 0), "back: {back}");
     }
+}
+
+thread_local!(static USED_UP: Cell<bool> = const { Cell::new(false) });
+
+struct Heap;
+
+// SAFETY: the system's allocator, or nothing.
+unsafe impl GlobalAlloc for Heap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        if USED_UP.get() { null_mut() } else { unsafe { System.alloc(layout) } }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+#[global_allocator]
+static HEAP: Heap = Heap;
+
+/// Without memory for a name there is no file, but still a process.
+#[test]
+fn no_file_is_opened_without_memory() {
+    USED_UP.set(true);
+    // SAFETY: a string. Nothing is opened: the descriptor stays ours.
+    let file = unsafe { gzdopen(0, c"r".as_ptr()) };
+    USED_UP.set(false);
+    assert!(file.is_null());
 }
