@@ -1,6 +1,7 @@
 //! Opening files.
 
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::io::Write;
 use std::ptr::null_mut;
 
 use libz_rs_sys::{
@@ -143,9 +144,14 @@ pub unsafe extern "C" fn gzdopen(fd: c_int, mode: *const c_char) -> gzFile {
     if fd < 0 {
         return null_mut();
     }
-    let Ok(name) = CString::new(format!("<fd:{fd}>")) else { return null_mut() };
+    // Without the heap, which may be used up; the last byte stays zero.
+    let mut name = [0; 24];
+    if write!(&mut name[..23], "<fd:{fd}>").is_err() {
+        return null_mut();
+    }
+    let Ok(name) = CStr::from_bytes_until_nul(&name) else { return null_mut() };
     // SAFETY: the caller guarantees a string.
-    unsafe { open(&name, Some(fd), mode) }
+    unsafe { open(name, Some(fd), mode) }
 }
 
 #[cfg(test)]

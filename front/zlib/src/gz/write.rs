@@ -158,6 +158,10 @@ pub unsafe extern "C" fn gzclose_w(file: gzFile) -> c_int {
     if writer.finish().is_err() {
         result = writer.head.error;
     }
+    if let (Z_OK, Some(error)) = (result, writer.lost) {
+        // What is in the file may be whole as far as it goes, but it is not all that was written.
+        result = error;
+    }
     let fd = writer.head.fd;
     drop(writer);
     // SAFETY: the file's descriptor is the library's to close.

@@ -25,6 +25,8 @@ pub(super) struct Writer {
     settings: Settings,
     /// A gzip member is complete: what comes next begins another.
     between_members: bool,
+    /// The first error that cost bytes which `gzwrite` was given: they will not come any more.
+    pub(super) lost: Option<c_int>,
 }
 
 /// What the mode string and `gzsetparams` decide.
@@ -53,7 +55,14 @@ struct Output {
 
 impl Writer {
     pub(super) fn new(head: Head, settings: Settings) -> Self {
-        Writer { head, stream: new_stream(), buffers: None, settings, between_members: false }
+        Writer {
+            head,
+            stream: new_stream(),
+            buffers: None,
+            settings,
+            between_members: false,
+            lost: None,
+        }
     }
 
     pub(super) fn has_buffers(&self) -> bool {
@@ -319,6 +328,9 @@ impl Writer {
             let result = self.compress(Z_NO_FLUSH);
             if result.is_err() {
                 // The caller's memory is not ours after this call: nothing may point into it.
+                if self.stream.avail_in > 0 || done + (n as usize) < len {
+                    self.lost.get_or_insert(self.head.error);
+                }
                 self.stream.avail_in = 0;
                 self.stream.next_in = null();
                 return result;

@@ -80,12 +80,10 @@ pub unsafe extern "C" fn inflateBackInit_(
     if strm.zfree.is_none() {
         strm.zfree = Some(release);
     }
-    let Some(zalloc) = strm.zalloc else { return Z_STREAM_ERROR };
     // SAFETY: the allocator keeps to zlib.h.
-    let place = unsafe { zalloc(strm.opaque, 1, size_of::<State>() as c_uint) }.cast::<State>();
-    if place.is_null() || !place.is_aligned() {
+    let Some(place) = (unsafe { super::state::allocate::<State>(strm) }) else {
         return Z_MEM_ERROR;
-    }
+    };
     let window_bits = windowBits as u8;
     let Some(raw) = decoder(window_bits) else {
         if let Some(zfree) = strm.zfree {

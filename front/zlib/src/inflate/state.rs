@@ -131,7 +131,7 @@ impl State {
             return Z_STREAM_ERROR;
         };
         // SAFETY: as the caller guarantees.
-        let Some(place) = (unsafe { allocate(strm) }) else { return Z_MEM_ERROR };
+        let Some(place) = (unsafe { allocate::<State>(strm) }) else { return Z_MEM_ERROR };
         let Some(raw) = decoder(decoder_window(window_bits)) else {
             // SAFETY: just allocated, of nobody else's.
             unsafe { free(strm, place) };
@@ -207,7 +207,7 @@ impl State {
     /// `dest` is a z_stream, of any content.
     pub(super) unsafe fn copy(&self, strm: &z_stream, dest: z_streamp) -> c_int {
         // SAFETY: as the caller guarantees.
-        let Some(place) = (unsafe { allocate(strm) }) else { return Z_MEM_ERROR };
+        let Some(place) = (unsafe { allocate::<State>(strm) }) else { return Z_MEM_ERROR };
         let Some(mut raw) = memory() else {
             // SAFETY: just allocated, of nobody else's.
             unsafe { free(strm, place) };
@@ -273,15 +273,23 @@ fn decoder_window(window_bits: u8) -> u8 {
     if window_bits == 0 { 15 } else { window_bits }
 }
 
-/// Memory for a state; `None` if there is none.
+/// Memory for a state, of either kind; `None` if there is none.
 ///
 /// # Safety
 /// The allocator keeps to zlib.h.
-unsafe fn allocate(strm: &z_stream) -> Option<*mut State> {
+pub(super) unsafe fn allocate<S>(strm: &z_stream) -> Option<*mut S> {
     let zalloc = strm.zalloc?;
     // SAFETY: as the caller guarantees.
-    let place = unsafe { zalloc(strm.opaque, 1, size_of::<State>() as c_uint) }.cast::<State>();
-    (!place.is_null() && place.is_aligned()).then_some(place)
+    let place = unsafe { zalloc(strm.opaque, 1, size_of::<S>() as c_uint) }.cast::<S>();
+    if !place.is_null() && !place.is_aligned() {
+        // Memory for any type is what zlib.h asks for.
+        if let Some(zfree) = strm.zfree {
+            // SAFETY: from the same allocator.
+            unsafe { zfree(strm.opaque, place.cast()) };
+        }
+        return None;
+    }
+    (!place.is_null()).then_some(place)
 }
 
 /// Gives it back.

@@ -247,6 +247,31 @@ fn a_full_disk_is_an_error_with_its_name() {
     }
 }
 
+/// zlib keeps a pointer to the bytes of a failed `gzwrite` and tries them again in `gzclose`. We do
+/// not: so `gzclose` has to say that they are missing, though it could write by then.
+#[test]
+fn bytes_that_were_lost_are_an_error_of_gzclose() {
+    let api = Api::ours();
+    for mode in [c"wbT", c"wb0"] {
+        let mut ends = [0; 2];
+        // SAFETY: two descriptors, of which the file gets one.
+        let file = unsafe {
+            assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK), 0);
+            Open { api, file: (api.gzdopen)(ends[1], mode.as_ptr()) }
+        };
+        assert_eq!(file.write(&vec![7; 1 << 20]), 0, "a pipe holds less");
+        let mut taken = vec![0; 2 << 20];
+        // SAFETY: room for so many bytes.
+        unsafe {
+            assert!(libc::read(ends[0], taken.as_mut_ptr().cast(), taken.len()) > 0);
+            (api.gzclearerr)(file.file);
+        }
+        assert_eq!(file.close(), -1, "{mode:?}");
+        // SAFETY: ours.
+        unsafe { libc::close(ends[0]) };
+    }
+}
+
 #[test]
 fn files_that_cannot_be_opened() {
     let folder = Folder::new("opening");

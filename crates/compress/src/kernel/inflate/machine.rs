@@ -92,16 +92,16 @@ impl Inflate {
 
     fn alphabets(&self) -> &Alphabets {
         match self.head.codes {
-            Codes::Fixed => &fixed().0,
+            Codes::Fixed => fixed().0,
             // Own codes are in force only after they were made.
-            Codes::Own => self.sets().map_or(&fixed().0, |sets| &sets.own),
+            Codes::Own => self.sets().map_or_else(|| fixed().0, |sets| &sets.own),
         }
     }
 
     /// The tables in force, and what indexes that of litlen codes.
     pub(super) fn tables(&self) -> (*const Tables, u32) {
         match self.head.codes {
-            Codes::Fixed => (&*fixed().1, table::FIXED_LITLEN_BITS as u32),
+            Codes::Fixed => (fixed().1, table::FIXED_LITLEN_BITS as u32),
             Codes::Own => (self.tables.as_ptr(), self.head.litlen_bits),
         }
     }

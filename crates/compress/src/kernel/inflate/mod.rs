@@ -15,6 +15,7 @@ mod machine;
 mod table;
 mod window;
 
+use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
@@ -220,19 +221,33 @@ pub struct Inflate {
     history: MaybeUninit<[u8; window::CAPACITY + window::SLACK]>,
 }
 
-fn fixed() -> &'static (Alphabets, Box<Tables>) {
-    static FIXED: OnceLock<(Alphabets, Box<Tables>)> = OnceLock::new();
-    FIXED.get_or_init(|| {
+/// Memory of the library's for tables that are made once.
+struct Shared(UnsafeCell<Tables>);
+
+// SAFETY: written by one thread before any other has a reference (see `fixed`).
+unsafe impl Sync for Shared {}
+
+/// What blocks with fixed codes are decoded with. Takes no memory from the heap: there is no answer
+/// to its being used up.
+fn fixed() -> (&'static Alphabets, &'static Tables) {
+    static ALPHABETS: OnceLock<Alphabets> = OnceLock::new();
+    static TABLES: Shared = Shared(UnsafeCell::new(Tables {
+        litlen: [0; LITLEN_ENTRIES],
+        distance: [0; DISTANCE_ENTRIES],
+    }));
+    let alphabets = ALPHABETS.get_or_init(|| {
         let (litlen, distance) = table::fixed_lengths();
         let mut alphabets = Alphabets { litlen: Canon::empty(), distance: Canon::empty() };
         alphabets.litlen.set(&litlen, true);
         alphabets.distance.set(&distance, true);
-        let mut tables =
-            Box::new(Tables { litlen: [0; LITLEN_ENTRIES], distance: [0; DISTANCE_ENTRIES] });
+        // SAFETY: only here is it written, by one thread, and read after that has ended.
+        let tables = unsafe { &mut *TABLES.0.get() };
         table::litlen(&alphabets.litlen, &mut tables.litlen, table::FIXED_LITLEN_BITS);
         table::distance(&alphabets.distance, &mut tables.distance);
-        (alphabets, tables)
-    })
+        alphabets
+    });
+    // SAFETY: made, and not written again.
+    (alphabets, unsafe { &*TABLES.0.get() })
 }
 
 impl Inflate {
