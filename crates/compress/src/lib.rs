@@ -22,14 +22,15 @@
 //! - [`Codec`]: whole buffers, one call each; a [`Scratch`] per thread keeps the kernels' memory.
 //! - [`CompressStream`], [`DecompressStream`]: the same in any pieces, with flushes and preset
 //!   dictionaries.
+//! - [`Inflate`]: raw DEFLATE, decoded with all that zlib tells about a stream on its way.
 //! - [`bound`]: what compression never exceeds. [`crc32`], [`adler32`] and their combinations.
 //! - [`suits_igzip`]: a guess at the content, for who chooses a level by it.
 //!
-//! The crate knows nothing of rings, devices or threads. It owns no compression code either: for
-//! DEFLATE the kernels are ISA-L's igzip, libdeflate and zlib-rs, each where it is the fastest.
-//! What is ours: the choice, the wrappers, the bound, typed errors that say where, one behaviour
-//! under every split of input and output, and pieces ([`Codec::compress_piece`]) from kernels that
-//! only make finished streams.
+//! The crate knows nothing of rings, devices or threads. It owns no compression code either: the
+//! compressors are ISA-L's igzip, libdeflate and zlib-rs, each where it is the fastest. What is
+//! ours: the decoder, the choice, the wrappers, the bound, typed errors that say where, one
+//! behaviour under every split of input and output, and pieces ([`Codec::compress_piece`]) from
+//! kernels that only make finished streams.
 //!
 //! # Which kernel serves which level
 //!
@@ -54,9 +55,9 @@
 //! igzip needs x86-64 and tier AVX2 ([`lookaside_simd::Tier`]); elsewhere the generic columns
 //! hold. [`Huffman::Static`]: igzip-0 for 1..=3, else zlib-rs with fixed codes at its streams'
 //! level; its sizes are its own, without the promise. A window below 32 KB: buffers that fit in
-//! it as above, larger ones by the streams' kernel. Pieces: the kernel of whole buffers. Decoding: libdeflate for whole buffers,
-//! zlib-rs for streams. The libraries also look at the CPU themselves, which no cap of ours
-//! lowers: `LOOKASIDE_CPU` chooses among kernels.
+//! it as above, larger ones by the streams' kernel. Pieces: the kernel of whole buffers. Decoding:
+//! [`Inflate`], ours, for everything. The libraries also look at the CPU themselves, which no cap
+//! of ours lowers: `LOOKASIDE_CPU` chooses among kernels.
 //!
 //! # Measured
 //!
@@ -78,8 +79,20 @@
 //! | 12 | 32.43 | 5 | 32.71 | 40 | 24.81 | 5 | 26.05 | 43 |
 //!
 //! The worst single file as a stream is 1.07 x zlib's size at levels 2 and 6, 1.06 at level 5,
-//! and within 5 % elsewhere. Whole-buffer decoding of zlib -6 chunks of Calgary and Canterbury:
-//! 648 and 763 MB/s, 2.6 and 2.2 x zlib, and 1.00 x bare libdeflate.
+//! and within 5 % elsewhere.
+//!
+//! Decoding (bench `decode`, best of 5 interleaved rounds), MB/s of ours, and ours as a multiple of
+//! libdeflate, zlib-rs and zlib:
+//!
+//! | | Calgary | | | | Canterbury | | | |
+//! |---|---|---|---|---|---|---|---|---|
+//! | zlib -6, whole files | 1028 | 1.24 | 1.72 | 3.27 | 1267 | 1.40 | 1.77 | 3.27 |
+//! | zlib -1, whole files | 872 | 1.07 | 1.64 | 2.99 | 1050 | 1.21 | 1.67 | 2.92 |
+//! | zlib -6, 64 KB chunks | 924 | 1.22 | 1.74 | 3.14 | 1123 | 1.33 | 1.62 | 2.90 |
+//! | zlib -6, 4 KB chunks | 412 | 1.00 | 1.36 | 2.01 | 507 | 1.16 | 1.38 | 1.95 |
+//! | igzip -1, 64 KB chunks | 714 | 1.15 | 1.64 | 2.64 | 995 | 1.31 | 1.90 | 2.89 |
+//! | zlib -6, 4 KB of input at a time | 610 | - | 1.49 | 2.55 | 813 | - | 1.39 | 2.32 |
+//! | zlib -6, 64 KB of input, 16 KB of room | 638 | - | 1.57 | 2.54 | 900 | - | 1.54 | 2.60 |
 //!
 //! Intel Xeon (Sapphire Rapids class, 2 cores, virtual), Debian 12, 2026-11-20; CPU time, one
 //! core, medians of 5 interleaved rounds, every result checked by zlib:
@@ -94,9 +107,7 @@
 //! time and comment fields (read past, never written): nobody has asked. Several gzip members in
 //! one call: the caller loops, since [`Done::consumed`] says where each ended.
 //!
-//! Whole-buffer decoding accepts, as libdeflate does, a few raw streams that zlib refuses: with
-//! codes for symbols that RFC 1951 reserves. No encoder makes them; under a checksum they are
-//! refused like any other wrong content.
+//! What is valid is what zlib takes, in whole buffers and in pieces.
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -3,8 +3,9 @@
 use crate::codec::{Codec, initial_checksum, update_checksum};
 use crate::error::{BadReason, Done, Error, Status};
 use crate::format::{self, HeaderParser};
+use crate::kernel::StreamKernel;
+use crate::kernel::inflate::{Inflate, Place, Until};
 use crate::kernel::libdeflate::adler32;
-use crate::kernel::{StreamKernel, zlib_rs};
 use crate::spec::{Format, Spec, SpecError};
 
 /// What a step of a [`CompressStream`] should have written when it is complete.
@@ -279,7 +280,7 @@ impl CompressStream {
 /// ```
 pub struct DecompressStream {
     spec: Spec,
-    inflate: zlib_rs::Decompressor,
+    inflate: Box<Inflate>,
     dictionary: Option<(Box<[u8]>, u32)>,
     phase: Phase,
     header: HeaderParser,
@@ -292,7 +293,7 @@ pub struct DecompressStream {
 }
 
 impl DecompressStream {
-    /// A stream in `codec`'s format, whatever its level, coding and window. Allocates 48 KB.
+    /// A stream in `codec`'s format, whatever its level, coding and window. Allocates 55 KB.
     ///
     /// `dictionary` is the preset history: used by zlib streams that ask for one (and must name
     /// this one), and by every raw one. [`SpecError::GzipDictionary`] with gzip.
@@ -302,7 +303,7 @@ impl DecompressStream {
             return Err(SpecError::GzipDictionary);
         }
         let mut stream = DecompressStream {
-            inflate: zlib_rs::Decompressor::new(),
+            inflate: Inflate::boxed(15, codec.cpu()),
             dictionary: dictionary.map(|bytes| (bytes.into(), adler32(1, bytes))),
             phase: Phase::Header,
             header: HeaderParser::new(spec.format),
@@ -321,7 +322,7 @@ impl DecompressStream {
     /// Back to the start, for the next stream or member, with the same dictionary. Keeps the
     /// memory.
     pub fn reset(&mut self) {
-        self.inflate.reset();
+        self.inflate.reset(15);
         self.phase = Phase::Header;
         self.header = HeaderParser::new(self.spec.format);
         self.trailer_len = 0;
@@ -339,11 +340,8 @@ impl DecompressStream {
     }
 
     fn preset(&mut self) {
-        if let Some((bytes, _)) = &self.dictionary
-            && !bytes.is_empty()
-            && !self.inflate.set_dictionary(bytes)
-        {
-            self.failed = Some(Error::Kernel("zlib-rs"));
+        if let Some((bytes, _)) = &self.dictionary {
+            self.inflate.keep(bytes);
         }
     }
 
@@ -384,9 +382,6 @@ impl DecompressStream {
                                 return Err(BadReason::Dictionary.at(self.total_in));
                             }
                             self.preset();
-                            if let Some(error) = self.failed {
-                                return Err(error);
-                            }
                         }
                         self.phase = Phase::Body;
                     }
@@ -394,25 +389,28 @@ impl DecompressStream {
                 },
                 Phase::Body => {
                     let room = &mut dst[produced..];
-                    let step = match self.inflate.step(rest, room) {
+                    let step = match self.inflate.step(rest, room, Until::Ends) {
                         Ok(step) => step,
-                        Err((more, zlib_rs::Corrupt)) => {
-                            return Err(BadReason::Block.at(self.total_in + more));
+                        Err((more, _)) => {
+                            return Err(BadReason::Block.at(self.total_in + more.consumed));
                         }
                     };
+                    let output = &room[..step.produced];
                     let kind = self.spec.checksum_in_force();
-                    self.checksum = update_checksum(kind, self.checksum, &room[..step.produced]);
+                    self.checksum = update_checksum(kind, self.checksum, output);
+                    let ended = self.inflate.at() == Place::End;
+                    if !ended {
+                        self.inflate.keep(output);
+                    }
                     consumed += self.took(step.consumed);
                     produced += step.produced;
                     self.total_out += step.produced as u64;
-                    if step.done {
+                    if ended {
                         self.phase = Phase::Trailer;
                     } else if produced == dst.len() {
                         break Status::Overflow;
-                    } else if consumed == src.len() && step.consumed == 0 && step.produced == 0 {
+                    } else {
                         break Status::Complete;
-                    } else if step.consumed == 0 && step.produced == 0 {
-                        return Err(Error::Kernel("zlib-rs"));
                     }
                 }
                 Phase::Trailer => {

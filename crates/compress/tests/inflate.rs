@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::cell::RefCell;
 use std::ffi::CStr;
 use std::mem::{self, MaybeUninit};
 
@@ -107,13 +108,20 @@ impl Drop for Oracle {
 
 /// One step of ours. Input and room end at pages that must not be touched.
 fn step(inflate: &mut Inflate, src: &[u8], room: usize, until: Until) -> Seen {
-    let src = Guarded::of(src);
-    let mut dst = Guarded::new(room);
-    let (taken, fault) = match inflate.step(&src, &mut dst, until) {
-        Ok(taken) => (taken, None),
-        Err((taken, fault)) => (taken, Some(fault)),
-    };
-    let output = dst[..taken.produced].to_vec();
+    thread_local! {
+        static PAGES: RefCell<[Guarded; 2]> = RefCell::new([0; 2].map(|_| Guarded::new(1 << 20)));
+    }
+    let (taken, fault, output) = PAGES.with_borrow_mut(|[input, output]| {
+        let (from, to) = (input.len() - src.len(), output.len() - room);
+        let input = &mut input[from..];
+        input.copy_from_slice(src);
+        let dst = &mut output[to..];
+        let (taken, fault) = match inflate.step(input, dst, until) {
+            Ok(taken) => (taken, None),
+            Err((taken, fault)) => (taken, Some(fault)),
+        };
+        (taken, fault, dst[..taken.produced].to_vec())
+    });
     if taken.produced > 0 {
         inflate.keep(&output);
     }
@@ -197,6 +205,11 @@ fn packed(rng: &mut Rng, plain: &[u8], window_bits: i32) -> Vec<u8> {
     dst
 }
 
+/// Fewer rounds where nothing is optimised.
+const fn rounds(count: usize) -> usize {
+    if cfg!(debug_assertions) { count.div_ceil(10) } else { count }
+}
+
 fn plain(rng: &mut Rng, most: usize) -> Vec<u8> {
     let len = rng.below(most);
     content(rng.pick(&CONTENTS), len, rng.next() >> 8)
@@ -224,7 +237,7 @@ fn good_streams_in_random_pieces() {
     for cpu in cpus() {
         let mut rng = Rng::new(1);
         let mut ours = Inflate::boxed(15, &cpu);
-        for _ in 0..300 {
+        for _ in 0..rounds(200) {
             let most = rng.pick(&[50, 1000, 30_000, 300_000]);
             let plain = plain(&mut rng, most);
             let window_bits = rng.pick(&[15, 15, 15, 9, 12]);
@@ -242,7 +255,7 @@ fn whole_streams_with_room_and_without() {
     for cpu in cpus() {
         let mut rng = Rng::new(2);
         let mut ours = Inflate::boxed(15, &cpu);
-        for _ in 0..60 {
+        for _ in 0..rounds(30) {
             let plain = plain(&mut rng, 200_000);
             let src = packed(&mut rng, &plain, 15);
             for more in [0, 1, 5, 400] {
@@ -263,7 +276,7 @@ fn matches_out_of_the_window_are_refused_where_zlib_does() {
     for cpu in cpus() {
         let mut rng = Rng::new(3);
         let mut ours = Inflate::boxed(15, &cpu);
-        for _ in 0..300 {
+        for _ in 0..rounds(200) {
             let plain = content(Content::Mixed, 40_000, rng.next() >> 8);
             let src = packed(&mut rng, &plain, 15);
             let window_bits = 8 + rng.below(7);
@@ -273,7 +286,7 @@ fn matches_out_of_the_window_are_refused_where_zlib_does() {
             refused += usize::from(!ended);
         }
     }
-    assert!(refused > 20, "{refused}");
+    assert!(refused > rounds(20), "{refused}");
 }
 
 fn mutate(rng: &mut Rng, src: &mut Vec<u8>) {
@@ -300,7 +313,7 @@ fn damaged_streams() {
     for cpu in cpus() {
         let mut rng = Rng::new(4);
         let mut ours = Inflate::boxed(15, &cpu);
-        for _ in 0..1000 {
+        for _ in 0..rounds(600) {
             let most = rng.pick(&[50, 1000, 20_000]);
             let plain = plain(&mut rng, most);
             let good = packed(&mut rng, &plain, 15);
@@ -317,8 +330,10 @@ fn damaged_streams() {
             }
         }
     }
-    assert!(ended > 500, "{ended}");
-    assert_eq!(messages.len(), 11, "every fault: {messages:?}");
+    assert!(ended > rounds(300), "{ended}");
+    if !cfg!(debug_assertions) {
+        assert_eq!(messages.len(), 11, "every fault: {messages:?}");
+    }
 }
 
 /// Code sets of every kind: too many, too few, one, none.
@@ -328,7 +343,7 @@ fn made_up_headers() {
     for cpu in cpus() {
         let mut rng = Rng::new(5);
         let mut ours = Inflate::boxed(15, &cpu);
-        for _ in 0..6000 {
+        for _ in 0..rounds(4000) {
             let src = header(&mut rng);
             ours.reset(15);
             let mut zlib = Oracle::new(15);
@@ -336,7 +351,7 @@ fn made_up_headers() {
             ended += usize::from(end);
         }
     }
-    assert!(ended > 5, "{ended}");
+    assert!(ended > rounds(2), "{ended}");
 }
 
 #[derive(Default)]
@@ -499,7 +514,7 @@ fn every_split() {
 fn dictionaries_and_copies() {
     let mut rng = Rng::new(7);
     for cpu in cpus() {
-        for _ in 0..100 {
+        for _ in 0..rounds(60) {
             let plain = plain(&mut rng, 60_000);
             let src = packed(&mut rng, &plain, 15);
             let dictionary = content(Content::Text, rng.below(40_000), 3);

@@ -445,6 +445,8 @@ impl State {
             }
         }
         self.sticky = true;
+        // Whole bytes of them are output that waits, for which the next call is to ask zlib-rs.
+        self.unflushed = true;
         match &mut self.body {
             Body::ZlibRs(inner) => inner.prime(bits, value),
             _ => Z_STREAM_ERROR,

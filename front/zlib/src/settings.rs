@@ -25,7 +25,8 @@ use std::{
     },
 };
 
-/// What a call does that finds the device full of other callers' work.
+/// What a call does that finds the device full of other callers' work. (While one thread starts the
+/// device, the others compress themselves.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// Its pieces queue up.

@@ -1,4 +1,4 @@
-//! libdeflate: one-shot DEFLATE of levels 1..=12, decoding, and both checksums.
+//! libdeflate: one-shot DEFLATE of levels 1..=12, and both checksums.
 //!
 //! Computes: RFC 1951 of a whole buffer with a 32 KB window; CRC-32 (RFC 1952) and Adler-32
 //! (RFC 1950). Shapes: any lengths, no alignment, `src` and `dst` disjoint. Preconditions: none.
@@ -45,62 +45,6 @@ impl Drop for Compressor {
     fn drop(&mut self) {
         // SAFETY: allocated in `new`, freed once.
         unsafe { sys::libdeflate_free_compressor(self.0.as_ptr()) }
-    }
-}
-
-/// A decompressor: decode tables of about 12 KB.
-pub(crate) struct Decompressor(NonNull<sys::libdeflate_decompressor>);
-
-// SAFETY: as for `Compressor`.
-unsafe impl Send for Decompressor {}
-
-/// Why the library refused. It does not say where.
-pub(crate) enum Refusal {
-    /// Truncated or corrupt.
-    BadData,
-    /// More output than `dst` holds.
-    NoSpace,
-}
-
-impl Decompressor {
-    /// Allocates. `None` if memory ran out.
-    pub(crate) fn new() -> Option<Decompressor> {
-        // SAFETY: no preconditions; the result is null or owned by us.
-        NonNull::new(unsafe { sys::libdeflate_alloc_decompressor() }).map(Decompressor)
-    }
-
-    /// Decodes one raw DEFLATE stream: what it consumed and produced.
-    pub(crate) fn decompress(
-        &mut self,
-        src: &[u8],
-        dst: &mut [u8],
-    ) -> Result<(usize, usize), Refusal> {
-        let (mut consumed, mut produced) = (0, 0);
-        // SAFETY: the decompressor is alive and borrowed exclusively; both slices are valid for
-        // their lengths and disjoint; the two counts outlive the call.
-        let result = unsafe {
-            sys::libdeflate_deflate_decompress_ex(
-                self.0.as_ptr(),
-                src.as_ptr().cast(),
-                src.len(),
-                dst.as_mut_ptr().cast(),
-                dst.len(),
-                &mut consumed,
-                &mut produced,
-            )
-        };
-        match result {
-            sys::libdeflate_result_LIBDEFLATE_SUCCESS => Ok((consumed, produced)),
-            sys::libdeflate_result_LIBDEFLATE_INSUFFICIENT_SPACE => Err(Refusal::NoSpace),
-            _ => Err(Refusal::BadData),
-        }
-    }
-}
-
-impl Drop for Decompressor {
-    fn drop(&mut self) {
-        // SAFETY: allocated in `new`, freed once.
-        unsafe { sys::libdeflate_free_decompressor(self.0.as_ptr()) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! zlib-rs: streams of levels 0..=9, static codes and small windows anywhere, resumable decoding.
+//! zlib-rs: streams of levels 0..=9, static codes and small windows anywhere.
 //!
 //! Computes: raw DEFLATE (RFC 1951) in any pieces, windows of 2^9..=2^15 bytes, optionally after
 //! a preset dictionary. Shapes: any lengths, also zero; no alignment. Preconditions: none.
@@ -7,10 +7,7 @@
 //! worse than zlib's. Source: zlib-rs 0.6.8, Zlib licence, by its safe interface.
 //! Covered by the tests `streams`, `roundtrip`, `corrupt`; bench `levels`.
 
-use zlib_rs::{
-    Deflate, DeflateConfig, DeflateError, DeflateFlush, Inflate, InflateError, InflateFlush,
-    Status, Strategy,
-};
+use zlib_rs::{Deflate, DeflateConfig, DeflateError, DeflateFlush, Status, Strategy};
 
 use super::{Flush, Step};
 
@@ -105,46 +102,6 @@ impl Compressor {
             if step.consumed == 0 && step.produced == 0 {
                 return None;
             }
-        }
-    }
-}
-
-/// One raw decompression stream.
-pub(crate) struct Decompressor(Inflate);
-
-/// The blocks are corrupt.
-pub(crate) struct Corrupt;
-
-impl Decompressor {
-    /// Allocates (48 KB, window included).
-    pub(crate) fn new() -> Decompressor {
-        Decompressor(Inflate::new(false, 15))
-    }
-
-    /// Back to the start of a stream. Keeps the memory.
-    pub(crate) fn reset(&mut self) {
-        self.0.reset(false);
-    }
-
-    /// Presets the history. At the start of a stream only.
-    pub(crate) fn set_dictionary(&mut self, dictionary: &[u8]) -> bool {
-        self.0.set_dictionary(dictionary).is_ok()
-    }
-
-    /// Takes from `src`, writes to `dst`. `done` when the last block ended.
-    pub(crate) fn step(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Step, (usize, Corrupt)> {
-        let (total_in, total_out) = (self.0.total_in(), self.0.total_out());
-        let result = self.0.decompress(src, dst, InflateFlush::NoFlush);
-        let consumed = (self.0.total_in() - total_in) as usize;
-        let produced = (self.0.total_out() - total_out) as usize;
-        match result {
-            Ok(status) => Ok(Step { consumed, produced, done: status == Status::StreamEnd }),
-            Err(
-                InflateError::DataError
-                | InflateError::NeedDict { .. }
-                | InflateError::StreamError
-                | InflateError::MemError,
-            ) => Err((consumed, Corrupt)),
         }
     }
 }

@@ -304,9 +304,10 @@ impl State {
     ) -> Result<(), c_int> {
         if part == Part::Whole && self.level > 0 && data.len() <= tiny::MOST {
             let mut block = [0; tiny::ROOM];
-            let len = tiny::whole(data, &mut block);
-            self.outbox.put(&block[..len]);
-            return Ok(());
+            if let Some(len) = tiny::whole(data, &mut block) {
+                self.outbox.put(&block[..len]);
+                return Ok(());
+            }
         }
         let room = room(part, data.len());
         if self.outbox.is_empty() && strm.avail_out as usize >= room {

@@ -10,12 +10,23 @@
 use std::hint::select_unpredictable;
 
 use super::machine::Io;
-use super::table::{DISTANCE_BITS, LENGTH, LITLEN_BITS, RARE, STOP};
+use super::table::{DISTANCE_BITS, LEAST_LITLEN_BITS, LENGTH, MOST_LITLEN_BITS, RARE, STOP};
 use super::window::Window;
 use super::{Inflate, Tables};
 
-/// Pairing symbols takes as long as decoding so much input brings back.
-pub(super) const PAIRING_PAYS: usize = 1024;
+/// What indexes the litlen table where so much input is there, and whether pairing its symbols
+/// pays: it takes as long as decoding some hundred bytes. A stream that went on for a while
+/// (`long`) will go on.
+pub(super) fn litlen_bits(input: usize, long: bool) -> (usize, bool) {
+    match input {
+        0..PAIRING_PAYS => (LEAST_LITLEN_BITS, false),
+        PAIRING_PAYS..LARGE if !long => (LEAST_LITLEN_BITS, true),
+        _ => (MOST_LITLEN_BITS, true),
+    }
+}
+
+const PAIRING_PAYS: usize = 600;
+const LARGE: usize = 6000;
 
 /// What a turn reads ahead, less one.
 const AHEAD: usize = 15;
@@ -101,13 +112,13 @@ struct Detour {
 /// Decodes again, through subtables. `None`: the machine's turn.
 #[cold]
 #[inline(never)]
-unsafe fn detour(tables: *const Tables, hold: u64) -> Option<Detour> {
+unsafe fn detour(tables: *const Tables, root: u32, hold: u64) -> Option<Detour> {
     // SAFETY: indices are those that the tables were made for.
     unsafe {
         let litlens = (&raw const (*tables).litlen).cast::<u32>();
         let distances = (&raw const (*tables).distance).cast::<u32>();
         let mut found = Detour {
-            litlen: *litlens.add(low(hold, LITLEN_BITS as u32) as usize),
+            litlen: *litlens.add(low(hold, root) as usize),
             length_bits: hold,
             distance: 0,
             distance_bits: 0,
@@ -252,7 +263,7 @@ unsafe fn wide(state: &mut Inflate, io: &mut Io) {
     // SAFETY: each turn reads at most 16 bytes from `next`, which the loop's condition has, and
     // writes at most `ROOM`; table indices are masked to what the tables were made for.
     unsafe {
-        let tables = state.tables();
+        let (tables, root) = state.tables();
         let litlens = (&raw const (*tables).litlen).cast::<u32>();
         let distances = (&raw const (*tables).distance).cast::<u32>();
         let none = NO_MATCH.as_ptr();
@@ -267,7 +278,7 @@ unsafe fn wide(state: &mut Inflate, io: &mut Io) {
         hold |= u64::from_le_bytes(next.cast::<[u8; 8]>().read_unaligned()) << (bits & 63);
         next = next.add(7 - (bits >> 3 & 7) as usize);
         bits |= 56;
-        let mut ahead = *litlens.add(low(hold, LITLEN_BITS as u32) as usize);
+        let mut ahead = *litlens.add(low(hold, root) as usize);
         while next <= last_next && out <= last_out {
             // All 64 bits of `hold` are good now, though not all are counted.
             let before = hold;
@@ -281,7 +292,7 @@ unsafe fn wide(state: &mut Inflate, io: &mut Io) {
             hold >>= distance & 63;
             let mut taken = litlen.wrapping_add(distance);
             if ((litlen | distance) as i32) < 0 {
-                let Some(found) = detour(tables, before) else {
+                let Some(found) = detour(tables, root, before) else {
                     hold = before;
                     break;
                 };
@@ -293,7 +304,7 @@ unsafe fn wide(state: &mut Inflate, io: &mut Io) {
                 taken = found.before + (litlen & 63) + (distance & 63);
             }
             // At most 48 bits are gone: the next entry can be looked up before bits are added.
-            ahead = *litlens.add(low(hold, LITLEN_BITS as u32) as usize);
+            ahead = *litlens.add(low(hold, root) as usize);
             let counted = bits;
             bits = bits.wrapping_sub(taken);
             let unread = next;
@@ -344,7 +355,7 @@ unsafe fn settle(
 unsafe fn close(state: &mut Inflate, io: &mut Io) {
     // SAFETY: input is read as far as there is some; output is written where it fits.
     unsafe {
-        let tables = state.tables();
+        let (tables, root) = state.tables();
         let litlens = (&raw const (*tables).litlen).cast::<u32>();
         let mut next = io.next;
         let mut out = io.out;
@@ -362,7 +373,7 @@ unsafe fn close(state: &mut Inflate, io: &mut Io) {
                     bits += 8;
                 }
             }
-            let litlen = *litlens.add(low(hold, LITLEN_BITS as u32) as usize);
+            let litlen = *litlens.add(low(hold, root) as usize);
             let left = io.out_end as usize - out as usize;
             let literals = (litlen >> 28 & 3) as usize;
             if litlen & (RARE | LENGTH) == 0 {
@@ -378,7 +389,7 @@ unsafe fn close(state: &mut Inflate, io: &mut Io) {
                 bits -= litlen & 63;
                 continue;
             }
-            let Some(found) = detour(tables, hold) else { break };
+            let Some(found) = detour(tables, root, hold) else { break };
             let taken = found.before + (found.litlen & 63) + (found.distance & 63);
             let literals = (found.litlen >> 28 & 3) as usize;
             let mut length = 0;

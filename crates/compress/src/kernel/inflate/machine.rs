@@ -97,10 +97,11 @@ impl Inflate {
         }
     }
 
-    pub(super) fn tables(&self) -> *const Tables {
+    /// The tables in force, and what indexes that of litlen codes.
+    pub(super) fn tables(&self) -> (*const Tables, u32) {
         match self.head.codes {
-            Codes::Fixed => &*fixed().1,
-            Codes::Own => self.tables.as_ptr(),
+            Codes::Fixed => (&*fixed().1, table::FIXED_LITLEN_BITS as u32),
+            Codes::Own => (self.tables.as_ptr(), self.head.litlen_bits),
         }
     }
 
@@ -379,10 +380,12 @@ impl Inflate {
         let tables = self.tables.as_mut_ptr();
         // SAFETY: our own memory; entries are written before any is read (see `table::fill`).
         unsafe {
-            table::litlen(&head.own.litlen, &mut (*tables).litlen);
+            let (bits, pairs) = fast::litlen_bits(io.have(), head.window.have > 0);
+            head.litlen_bits = bits as u32;
+            table::litlen(&head.own.litlen, &mut (*tables).litlen, bits);
             table::distance(&head.own.distance, &mut (*tables).distance);
-            if io.have() >= fast::PAIRING_PAYS {
-                table::pair(&mut (*tables).litlen, self.head.avx2);
+            if pairs {
+                table::pair(&mut (*tables).litlen, bits, self.head.avx2);
             }
         }
         self.head.mode = Mode::CodesStart;

@@ -7,7 +7,7 @@
 //! with one state for each field (`machine`), which takes a byte only when it needs one of its bits.
 //! So `consumed` and all that zlib tells about a stream that stopped are zlib's.
 //! CPU features: none needed; BMI2 and AVX2 from tier AVX2 on. Own code.
-//! Covered by the test `inflate` (against zlib), the fuzz target `inflate`; bench `decode`.
+//! Covered by the test `inflate` (against zlib), the fuzz target `decoder`; bench `decode`.
 #![allow(unsafe_code)]
 
 mod fast;
@@ -176,6 +176,8 @@ struct Head {
     mode: Mode,
     last: bool,
     codes: Codes,
+    /// What indexes the own litlen table.
+    litlen_bits: u32,
     fault: Option<Fault>,
     avx2: Option<Avx2>,
     /// Of the literal, match or stored block.
@@ -219,8 +221,7 @@ fn fixed() -> &'static (Alphabets, Box<Tables>) {
         alphabets.distance.set(&distance, true);
         let mut tables =
             Box::new(Tables { litlen: [0; LITLEN_ENTRIES], distance: [0; DISTANCE_ENTRIES] });
-        table::litlen(&alphabets.litlen, &mut tables.litlen);
-        table::pair(&mut tables.litlen, None);
+        table::litlen(&alphabets.litlen, &mut tables.litlen, table::FIXED_LITLEN_BITS);
         table::distance(&alphabets.distance, &mut tables.distance);
         (alphabets, tables)
     })
@@ -240,6 +241,7 @@ impl Inflate {
             mode: Mode::TypeGo,
             last: false,
             codes: Codes::Fixed,
+            litlen_bits: 0,
             fault: None,
             avx2: cpu.avx2(),
             length: 0,
@@ -295,6 +297,12 @@ impl Inflate {
         self.reset_keep();
     }
 
+    /// The same on another CPU, or under another cap.
+    pub fn reset_for(&mut self, window_bits: u8, cpu: &Cpu) {
+        self.head.avx2 = cpu.avx2();
+        self.reset(window_bits);
+    }
+
     /// Back to the start of a stream that goes on with the history of this one.
     pub fn reset_keep(&mut self) {
         let head = &mut self.head;
@@ -345,11 +353,23 @@ impl Inflate {
         dst: &mut [u8],
         until: Until,
     ) -> Result<Taken, (Taken, Fault)> {
+        self.step_after(src, dst, 0, until)
+    }
+
+    /// The same behind the first `before` bytes of `dst`, which are the output of the steps before
+    /// that was not [kept](Inflate::keep).
+    pub fn step_after(
+        &mut self,
+        src: &[u8],
+        dst: &mut [u8],
+        before: usize,
+        until: Until,
+    ) -> Result<Taken, (Taken, Fault)> {
         self.go();
+        let room = &mut dst[before..];
+        let room = (room.as_mut_ptr(), room.len());
         // SAFETY: slices are valid for their lengths and, one being `&mut`, disjoint.
-        let taken = unsafe {
-            self.step_raw((src.as_ptr(), src.len()), 0, (dst.as_mut_ptr(), dst.len()), until)
-        };
+        let taken = unsafe { self.step_raw((src.as_ptr(), src.len()), before, room, until) };
         match self.head.fault {
             Some(fault) => Err((taken, fault)),
             None => Ok(taken),

@@ -23,14 +23,22 @@ use super::Fault;
 
 /// Longest code.
 pub(super) const MAX_BITS: usize = 15;
-/// What indexes the litlen table.
-pub(super) const LITLEN_BITS: usize = 12;
+/// What indexes the litlen table: fewer bits where there is less to decode, so that making the
+/// table costs less.
+pub(super) const LEAST_LITLEN_BITS: usize = 10;
+pub(super) const MOST_LITLEN_BITS: usize = 12;
+/// No two of the fixed codes fit in less than 14 bits: pairs would be rare.
+pub(super) const FIXED_LITLEN_BITS: usize = 10;
 /// What indexes the distance table.
 pub(super) const DISTANCE_BITS: usize = 9;
 /// A subtable belongs to a prefix that at least two symbols share (the code being complete), and is
 /// at most as large as the longest code asks for.
 pub(super) const LITLEN_ENTRIES: usize =
-    (1 << LITLEN_BITS) + 288 / 2 * (1 << (MAX_BITS - LITLEN_BITS));
+    (1 << LEAST_LITLEN_BITS) + 288 / 2 * (1 << (MAX_BITS - LEAST_LITLEN_BITS));
+const _: () = {
+    let most = (1 << MOST_LITLEN_BITS) + 288 / 2 * (1 << (MAX_BITS - MOST_LITLEN_BITS));
+    assert!(most <= LITLEN_ENTRIES);
+};
 /// The same for distances.
 pub(super) const DISTANCE_ENTRIES: usize =
     (1 << DISTANCE_BITS) + 32 / 2 * (1 << (MAX_BITS - DISTANCE_BITS));
@@ -258,8 +266,8 @@ fn fill<const N: usize>(
 }
 
 /// The litlen table of `canon`, one symbol in each entry.
-pub(super) fn litlen(canon: &Canon<LITLENS>, table: &mut [u32; LITLEN_ENTRIES]) {
-    fill(canon, table, LITLEN_BITS, litlen_entry);
+pub(super) fn litlen(canon: &Canon<LITLENS>, table: &mut [u32; LITLEN_ENTRIES], bits: usize) {
+    fill(canon, table, bits, litlen_entry);
 }
 
 /// The distance table of `canon`.
@@ -268,22 +276,22 @@ pub(super) fn distance(canon: &Canon<DISTANCES>, table: &mut [u32; DISTANCE_ENTR
 }
 
 /// Puts a second symbol, a literal or a length, into entries of one literal where both codes fit.
-pub(super) fn pair(table: &mut [u32; LITLEN_ENTRIES], avx2: Option<Avx2>) {
+pub(super) fn pair(table: &mut [u32; LITLEN_ENTRIES], root: usize, avx2: Option<Avx2>) {
     #[cfg(target_arch = "x86_64")]
     if avx2.is_some() {
         // SAFETY: the token proves the features.
-        return unsafe { pair_avx2(table) };
+        return unsafe { pair_avx2(table, root) };
     }
     let _ = avx2;
     // What follows is at a lower index, but for index 0, which is its own successor: going down,
     // successors still are single.
-    for index in (0..1 << LITLEN_BITS).rev() {
+    for index in (0..1 << root).rev() {
         let first = table[index];
         let bits = first & 63;
         let second = table[index >> (bits & 15)];
         let code = if second & LENGTH != 0 { second >> 24 & 15 } else { second & 63 };
         let literal = first & (RARE | LENGTH) == 0;
-        let fits = bits + code <= LITLEN_BITS as u32;
+        let fits = bits + code <= root as u32;
         if literal && fits && second & RARE == 0 {
             table[index] = if second & LENGTH != 0 {
                 first | second & 0x40ff_0000 | (bits + code) << 24
@@ -297,11 +305,11 @@ pub(super) fn pair(table: &mut [u32; LITLEN_ENTRIES], avx2: Option<Avx2>) {
 /// The same for eight entries at a time: all are read before any is written.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn pair_avx2(table: &mut [u32; LITLEN_ENTRIES]) {
+fn pair_avx2(table: &mut [u32; LITLEN_ENTRIES], root: usize) {
     use std::arch::x86_64::*;
     let all = |value: u32| _mm256_set1_epi32(value as i32);
     let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    for start in (0..1 << LITLEN_BITS).step_by(8).rev() {
+    for start in (0..1 << root).step_by(8).rev() {
         let place = table[start..start + 8].as_mut_ptr().cast::<__m256i>();
         // SAFETY: eight entries are there; indices are below `start + 8`.
         let (first, second) = unsafe {
@@ -327,7 +335,7 @@ fn pair_avx2(table: &mut [u32; LITLEN_ENTRIES]) {
         // Where the first is a literal (neither flag), the second not rare, and both fit.
         let flags = _mm256_or_si256(_mm256_and_si256(first, all(RARE | LENGTH)), second);
         let flags = _mm256_or_si256(flags, _mm256_slli_epi32::<1>(first));
-        let flags = _mm256_or_si256(flags, _mm256_sub_epi32(all(LITLEN_BITS as u32), code));
+        let flags = _mm256_or_si256(flags, _mm256_sub_epi32(all(root as u32), code));
         let refused = _mm256_srai_epi32::<31>(flags);
         let paired = _mm256_blendv_epi8(_mm256_add_epi32(both, more), first, refused);
         // SAFETY: as above.
