@@ -8,7 +8,7 @@ use lookaside_compress::{Error, Flush, Scratch, Spec, Status as StepStatus, adle
 use super::{
     frame,
     inner::{self, Inner},
-    input::WAITING,
+    input::{HELD, WAITING},
     levels, outbox,
     state::{Body, FAILED, State, Status, Wrap, dst, gave, skip, src},
     tiny,
@@ -171,6 +171,13 @@ impl State {
         }
         if self.is_large(fresh) {
             return self.large(strm, ask);
+        }
+        let nothing_yet = waiting == 0 && !self.refers && self.input.history().is_empty();
+        if ask == Ask::Nothing && nothing_yet && fresh <= HELD {
+            let data = src(strm);
+            self.input.hold(data);
+            self.took(strm, fresh);
+            return Ok(Some(Reach::Done));
         }
         let piecewise = !self.refers && fresh < SMALLEST_THRESHOLD.max(settings_threshold(fresh));
         match ask {
