@@ -280,7 +280,7 @@ static size_t enough(const struct pair *p, size_t target, struct rng *r) {
   for (int i = 0; i < 2; i++)
     if (target - p->side[i].taken < left) left = target - p->side[i].taken;
   /* What is pending is in the worst case a window's content and a header. */
-  size_t room = left + left / 4 + 150000 + p->head.extra_len;
+  size_t room = left + left / 4 + 150000 + (p->has_head ? 150000 + p->head.extra_len : 0);
   return one_in(r, 3) ? room * 2 : room;
 }
 
