@@ -7,7 +7,7 @@ CORPUS  ?=
 INPUT   ?=
 # make test: some steps only, e.g. STEPS="fmt clippy".
 STEPS   ?=
-# make bench-sym, bench-tls, bench-speed: options of theirs.
+# make bench-sym, bench-tls, bench-speed, hadoop: options of theirs.
 ARGS    ?=
 
 target  := $(or $(CARGO_TARGET_DIR),target)
@@ -17,7 +17,7 @@ version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 ABI     := 0
 root    := $(DESTDIR)$(PREFIX)
 
-.PHONY: help run test bench bench-sym bench-tls bench-speed bench-bulk build install uninstall fuzz clean
+.PHONY: help run test bench bench-sym bench-tls bench-speed bench-bulk hadoop build install uninstall fuzz clean
 
 help:
 	@echo 'make run            compress a real file through the CPU device, verified, beside zlib'
@@ -28,6 +28,7 @@ help:
 	@echo 'make bench-tls      TLS handshakes of HAProxy with our provider beside plain OpenSSL'
 	@echo 'make bench-speed    the tables of openssl speed, likewise; ARGS="--help" for options of both'
 	@echo 'make bench-bulk     downloads over HAProxy with our provider beside plain OpenSSL'
+	@echo 'make hadoop         TextSort on a Hadoop cluster: the CPU time with our zlib and without'
 	@echo 'make build          everything that is installed, in release'
 	@echo 'make install        PREFIX=/usr/local, DESTDIR='
 	@echo 'make uninstall      removes what install put there'
@@ -57,6 +58,9 @@ bench-speed:
 
 bench-bulk:
 	@scripts/bench-bulk $(ARGS)
+
+hadoop:
+	@scripts/hadoop compare $(ARGS)
 
 build:
 	scripts/setup build

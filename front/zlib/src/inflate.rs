@@ -33,6 +33,16 @@ use crate::{
 /// So much is decoded before its checksum is taken: what is in the cache still.
 const SUMMED_AT_ONCE: usize = 128 * 1024;
 
+/// Was the caller built for this interface?
+///
+/// # Safety
+/// `version` is null or a C string.
+unsafe fn same_interface(version: *const c_char, stream_size: c_int) -> bool {
+    // SAFETY: as the caller guarantees.
+    let version = unsafe { version.as_ref() };
+    version == Some(&(b'1' as c_char)) && stream_size == size_of::<z_stream>() as c_int
+}
+
 /// See `zlib.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn inflateInit_(
@@ -52,11 +62,8 @@ pub unsafe extern "C" fn inflateInit2_(
     version: *const c_char,
     stream_size: c_int,
 ) -> c_int {
-    // SAFETY: null or a C string.
-    if version.is_null()
-        || unsafe { *version } != b'1' as c_char
-        || stream_size != size_of::<z_stream>() as c_int
-    {
+    // SAFETY: as the caller guarantees.
+    if !unsafe { same_interface(version, stream_size) } {
         return Z_VERSION_ERROR;
     }
     // SAFETY: null or a z_stream whose allocator is set, as zlib.h says. The rest may be anything,

@@ -17,6 +17,7 @@ use libz_rs_sys::{
 use lookaside_compress::{Inflate, Place, Until};
 use lookaside_simd::Cpu;
 
+use super::same_interface;
 use crate::{
     deflate::{allocate, release},
     stats::{self, Path},
@@ -58,11 +59,8 @@ pub unsafe extern "C" fn inflateBackInit_(
     version: *const c_char,
     stream_size: c_int,
 ) -> c_int {
-    // SAFETY: null or a C string.
-    if version.is_null()
-        || unsafe { *version } != b'1' as c_char
-        || stream_size != size_of::<z_stream>() as c_int
-    {
+    // SAFETY: as the caller guarantees.
+    if !unsafe { same_interface(version, stream_size) } {
         return Z_VERSION_ERROR;
     }
     // SAFETY: null or a z_stream whose allocator is set, as zlib.h says.

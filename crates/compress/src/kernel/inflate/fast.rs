@@ -434,13 +434,13 @@ unsafe fn close(state: &mut Inflate, io: &mut Io) {
 ///
 /// `io` is valid.
 pub(super) unsafe fn lengths(state: &mut Inflate, io: &mut Io) {
-    let head = &mut state.head;
-    if head.bits >= 8 {
+    if state.head.bits >= 8 {
         return;
     }
-    let total = (head.litlens + head.distances) as usize;
-    let mut have = head.have as usize;
-    let (mut next, mut hold, mut bits) = (io.next, head.hold, head.bits);
+    let total = (state.head.litlens + state.head.distances) as usize;
+    let mut have = state.head.have as usize;
+    let (mut next, mut hold, mut bits) = (io.next, state.head.hold, state.head.bits);
+    let sets = state.sets_mut();
     'input: while have < total && io.end as usize - next as usize >= 8 {
         // SAFETY: there are 8 bytes.
         hold |= u64::from_le_bytes(unsafe { next.cast::<[u8; 8]>().read_unaligned() }) << bits;
@@ -448,10 +448,10 @@ pub(super) unsafe fn lengths(state: &mut Inflate, io: &mut Io) {
         bits |= 56;
         // Four take at most 7 + 7 bits each.
         for _ in 0..4 {
-            let entry = head.length_table[(hold & 127) as usize];
+            let entry = sets.length_table[(hold & 127) as usize];
             let (symbol, code) = (entry >> 3, u32::from(entry & 7));
             if symbol < 16 {
-                head.lengths[have] = symbol;
+                sets.lengths[have] = symbol;
                 have += 1;
                 hold >>= code;
                 bits -= code;
@@ -461,8 +461,8 @@ pub(super) unsafe fn lengths(state: &mut Inflate, io: &mut Io) {
                 if have + count > total || symbol == 16 && have == 0 {
                     break 'input;
                 }
-                let value = if symbol == 16 { head.lengths[have - 1] } else { 0 };
-                head.lengths[have..have + count].fill(value);
+                let value = if symbol == 16 { sets.lengths[have - 1] } else { 0 };
+                sets.lengths[have..have + count].fill(value);
                 have += count;
                 hold >>= code + extra;
                 bits -= code + extra;
@@ -472,7 +472,7 @@ pub(super) unsafe fn lengths(state: &mut Inflate, io: &mut Io) {
             }
         }
     }
-    head.have = have as u32;
+    state.head.have = have as u32;
     let out = io.out;
     // SAFETY: the bytes given back were taken from `io`.
     unsafe { settle(state, io, next, out, hold, bits) }

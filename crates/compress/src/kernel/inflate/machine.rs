@@ -93,7 +93,8 @@ impl Inflate {
     fn alphabets(&self) -> &Alphabets {
         match self.head.codes {
             Codes::Fixed => &fixed().0,
-            Codes::Own => &self.head.own,
+            // Own codes are in force only after they were made.
+            Codes::Own => self.sets().map_or(&fixed().0, |sets| &sets.own),
         }
     }
 
@@ -225,20 +226,23 @@ impl Inflate {
                 while self.head.have < self.head.length_codes {
                     need!(3);
                     let at = usize::from(ORDER[self.head.have as usize]);
-                    self.head.lengths[at] = self.low(3) as u8;
+                    let length = self.low(3) as u8;
+                    self.sets_mut().lengths[at] = length;
                     self.head.have += 1;
                     self.drop(3);
                 }
-                for &at in &ORDER[self.head.length_codes as usize..] {
-                    self.head.lengths[usize::from(at)] = 0;
+                let given = self.head.length_codes as usize;
+                let sets = self.sets_mut();
+                for &at in &ORDER[given..] {
+                    sets.lengths[usize::from(at)] = 0;
                 }
-                self.head.made = Made::Nothing;
-                if !self.head.length_canon.set(&self.head.lengths[..19], false) {
+                sets.made = Made::Nothing;
+                if !sets.length_canon.set(&sets.lengths[..19], false) {
                     self.fail(Fault::LengthsSet);
                     return true;
                 }
-                self.head.made = Made::Lengths;
-                table::lengths(&self.head.length_canon, &mut self.head.length_table);
+                sets.made = Made::Lengths;
+                table::lengths(&sets.length_canon, &mut sets.length_table);
                 self.head.have = 0;
                 self.head.mode = Mode::Lengths;
             }
@@ -328,7 +332,8 @@ impl Inflate {
         while self.head.have < total {
             // An empty code says 0 with one bit: so zlib.
             let (symbol, bits) = loop {
-                match self.head.length_canon.find(self.head.hold, self.head.bits) {
+                let (hold, held) = (self.head.hold, self.head.bits);
+                match self.sets_mut().length_canon.find(hold, held) {
                     Found::Symbol(symbol, bits) => break (symbol as u8, bits),
                     Found::Nothing if self.head.bits > 0 => break (0, 1),
                     // SAFETY: the caller's promise.
@@ -339,7 +344,7 @@ impl Inflate {
             let have = self.head.have as usize;
             if symbol < 16 {
                 self.drop(bits);
-                self.head.lengths[have] = symbol;
+                self.sets_mut().lengths[have] = symbol;
                 self.head.have += 1;
                 continue;
             }
@@ -353,21 +358,22 @@ impl Inflate {
                 self.fail(Fault::Repeat);
                 return true;
             }
-            let value = if symbol == 16 { self.head.lengths[have - 1] } else { 0 };
+            let value = if symbol == 16 { self.sets_mut().lengths[have - 1] } else { 0 };
             let count = least + self.low(extra);
             self.drop(extra);
             if self.head.have + count > total {
                 self.fail(Fault::Repeat);
                 return true;
             }
-            self.head.lengths[have..have + count as usize].fill(value);
+            self.sets_mut().lengths[have..have + count as usize].fill(value);
             self.head.have += count;
         }
-        let head = &mut self.head;
-        let lengths = &head.lengths[..total as usize];
-        let Alphabets { litlen, distance } = &mut head.own;
-        if let Err(fault) = table::read_sets(lengths, head.litlens as usize, litlen, distance) {
-            head.made = match fault {
+        let litlens = self.head.litlens as usize;
+        let sets = self.sets_mut();
+        let lengths = &sets.lengths[..total as usize];
+        let Alphabets { litlen, distance } = &mut sets.own;
+        if let Err(fault) = table::read_sets(lengths, litlens, litlen, distance) {
+            sets.made = match fault {
                 Fault::NoEndOfBlock => Made::Lengths,
                 Fault::DistanceSet => Made::Litlen,
                 _ => Made::Nothing,
@@ -375,17 +381,19 @@ impl Inflate {
             self.fail(fault);
             return true;
         }
-        head.made = Made::All;
-        head.codes = Codes::Own;
+        sets.made = Made::All;
+        let (bits, pairs) = fast::litlen_bits(io.have(), self.head.window.have > 0);
+        self.head.litlen_bits = bits as u32;
+        self.head.codes = Codes::Own;
         let tables = self.tables.as_mut_ptr();
+        let avx2 = self.head.avx2;
+        let Alphabets { litlen, distance } = &self.sets_mut().own;
         // SAFETY: our own memory; entries are written before any is read (see `table::fill`).
         unsafe {
-            let (bits, pairs) = fast::litlen_bits(io.have(), head.window.have > 0);
-            head.litlen_bits = bits as u32;
-            table::litlen(&head.own.litlen, &mut (*tables).litlen, bits);
-            table::distance(&head.own.distance, &mut (*tables).distance);
+            table::litlen(litlen, &mut (*tables).litlen, bits);
+            table::distance(distance, &mut (*tables).distance);
             if pairs {
-                table::pair(&mut (*tables).litlen, bits, self.head.avx2);
+                table::pair(&mut (*tables).litlen, bits, avx2);
             }
         }
         self.head.mode = Mode::CodesStart;

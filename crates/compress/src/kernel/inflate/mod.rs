@@ -192,8 +192,15 @@ struct Head {
     distances: u32,
     length_codes: u32,
     have: u32,
-    made: Made,
+    /// `Inflate::sets` is initialised.
+    has_sets: bool,
     window: Window,
+}
+
+/// What a block with codes of its own needs to make its tables. Cleared before the first one.
+#[derive(Clone)]
+struct Sets {
+    made: Made,
     length_canon: Canon<19>,
     /// The fast table of code length codes.
     length_table: [u8; 128],
@@ -208,6 +215,7 @@ struct Head {
 #[repr(C)]
 pub struct Inflate {
     head: Head,
+    sets: MaybeUninit<Sets>,
     tables: MaybeUninit<Tables>,
     history: MaybeUninit<[u8; window::CAPACITY + window::SLACK]>,
 }
@@ -253,12 +261,8 @@ impl Inflate {
             distances: 0,
             length_codes: 0,
             have: 0,
-            made: Made::Nothing,
+            has_sets: false,
             window: Window::new(window_bits),
-            length_canon: Canon::empty(),
-            length_table: [0; 128],
-            lengths: [0; 320],
-            own: Alphabets { litlen: Canon::empty(), distance: Canon::empty() },
         };
         // SAFETY: the head is the only part that must be initialised.
         unsafe {
@@ -281,7 +285,10 @@ impl Inflate {
         // SAFETY: two decoders are disjoint; the tables are plain words, copied as they are.
         unsafe {
             (&raw mut (*to).head).write(self.head.clone());
-            if self.head.made == Made::All {
+            if let Some(sets) = self.sets() {
+                (&raw mut (*to).sets).write(MaybeUninit::new(sets.clone()));
+            }
+            if self.made() == Made::All {
                 (&raw const self.tables).copy_to_nonoverlapping(&raw mut (*to).tables, 1);
             }
             let from = (&raw const self.history).cast::<u8>();
@@ -312,7 +319,34 @@ impl Inflate {
         head.last = false;
         head.fault = None;
         head.back = -1;
-        head.made = Made::Nothing;
+        if head.has_sets {
+            self.sets_mut().made = Made::Nothing;
+        }
+    }
+
+    /// What was made of an own block's code lengths, if there was such a block.
+    fn sets(&self) -> Option<&Sets> {
+        // SAFETY: initialised, as the flag says.
+        self.head.has_sets.then(|| unsafe { self.sets.assume_init_ref() })
+    }
+
+    fn sets_mut(&mut self) -> &mut Sets {
+        if !self.head.has_sets {
+            self.head.has_sets = true;
+            self.sets.write(Sets {
+                made: Made::Nothing,
+                length_canon: Canon::empty(),
+                length_table: [0; 128],
+                lengths: [0; 320],
+                own: Alphabets { litlen: Canon::empty(), distance: Canon::empty() },
+            });
+        }
+        // SAFETY: initialised, now or before.
+        unsafe { self.sets.assume_init_mut() }
+    }
+
+    fn made(&self) -> Made {
+        self.sets().map_or(Made::Nothing, |sets| sets.made)
     }
 
     /// Another window, before anything was [kept](Inflate::keep).
@@ -466,10 +500,10 @@ impl Inflate {
 
     /// Entries of the tables that zlib's decoder would have made of the last block's codes.
     pub fn zlib_codes_used(&self) -> u32 {
-        let own = &self.head.own;
-        match self.head.made {
+        let Some(Sets { made, length_canon, own, .. }) = self.sets() else { return 0 };
+        match made {
             Made::Nothing => 0,
-            Made::Lengths => table::zlib_entries(&self.head.length_canon, 7),
+            Made::Lengths => table::zlib_entries(length_canon, 7),
             Made::Litlen => table::zlib_entries(&own.litlen, 9),
             Made::All => {
                 table::zlib_entries(&own.litlen, 9) + table::zlib_entries(&own.distance, 6)

@@ -61,6 +61,9 @@ abstract class LookasideCompressor implements Compressor {
 
   private int used;
   private Block filling;
+  /** The text of the block that is being filled: writes of a few bytes are cheaper into an array. */
+  private byte[] text;
+
   private byte[] user = NOTHING;
   private int userAt;
   private int userLength;
@@ -233,17 +236,22 @@ abstract class LookasideCompressor implements Compressor {
         begin();
       }
       int n = Math.min(userLength, settings.block - filling.to);
-      filling.src.position(filling.to);
-      filling.src.put(user, userAt, n);
+      System.arraycopy(user, userAt, text, filling.to, n);
       filling.to += n;
       userAt += n;
       userLength -= n;
       if (filling.to == settings.block) {
-        filling.state = State.FILLED;
-        filling = null;
+        filled();
       }
     }
     user = userLength == 0 ? NOTHING : user;
+  }
+
+  private void filled() {
+    filling.src.clear();
+    filling.src.put(text, 0, filling.to).clear();
+    filling.state = State.FILLED;
+    filling = null;
   }
 
   private void begin() {
@@ -251,7 +259,6 @@ abstract class LookasideCompressor implements Compressor {
     if (block.src == null) {
       block.src = lane.buffer(settings.block);
     }
-    block.src.clear();
     block.from = 0;
     block.to = 0;
     block.last = false;
@@ -271,8 +278,7 @@ abstract class LookasideCompressor implements Compressor {
     }
     if (filling != null) {
       filling.last = true;
-      filling.state = State.FILLED;
-      filling = null;
+      filled();
     }
     closed = true;
   }
@@ -316,6 +322,7 @@ abstract class LookasideCompressor implements Compressor {
     if (blocks != null) {
       return;
     }
+    text = new byte[settings.block];
     Device device = Device.with(settings.engines);
     int flying = inFlight(device.engines());
     lane = new Lane(device, flying);
@@ -408,6 +415,7 @@ abstract class LookasideCompressor implements Compressor {
     lane = null;
     here = null;
     blocks = null;
+    text = null;
     head = 0;
   }
 }

@@ -21,6 +21,9 @@ abstract class LookasideDecompressor implements Decompressor {
   private int from;
   private int to;
   private ByteBuffer dst;
+  /** What stands in {@code dst}: reads of a few bytes are cheaper from an array. */
+  private final byte[] data = new byte[ROOM];
+
   private int at;
   private int produced;
   private boolean more;
@@ -109,7 +112,7 @@ abstract class LookasideDecompressor implements Decompressor {
       throw e;
     }
     int n = Math.min(len, produced - at);
-    LookasideCompressor.copy(dst, at, b, off, n);
+    System.arraycopy(data, at, b, off, n);
     at += n;
     return n;
   }
@@ -139,6 +142,7 @@ abstract class LookasideDecompressor implements Decompressor {
     from += answer.consumed;
     at = 0;
     produced = answer.produced;
+    LookasideCompressor.copy(dst, 0, data, 0, produced);
     more = answer.status == Native.OVERFLOW;
     finished = answer.status == Native.END;
     return true;
