@@ -213,6 +213,8 @@ static void step(struct pair *p, struct rng *r) {
     const unsigned char *dict = wrong ? made.stream.at : made.dict.at;
     size_t len = wrong ? (made.stream.len < 10 ? made.stream.len : 10) : made.dict.len;
     if (!len) return;
+    /* Of a null pointer the reference reads one byte, if the length is one. */
+    none = none && len > 1;
     for (int i = 0; i < 2; i++) rc[i] = libs[i].inflateSetDictionary(&p->z[i], none ? NULL : dict, (uInt)len);
     note("inflateSetDictionary %zu: %s %s", len, code(rc[0]), code(rc[1]));
     if (none) {
