@@ -161,6 +161,8 @@ static void written(struct rng *setup) {
     rc[i] = one_in(&r, 2) ? libs[i].gzclose_w(f[i]) : libs[i].gzclose(f[i]);
     if (i) both("gzclose", rc[0], rc[1]);
   }
+  /* What was not compressed may look as if it were. */
+  if (strchr(mode, 'T') && len > 1 && expected[0] == 0x1f && expected[1] == 0x8b) return;
   /* Both read what both have written. */
   for (int i = 0; i < 2; i++) {
     for (int k = 0; k < 2; k++) {
