@@ -7,7 +7,8 @@
 //!
 //! Options: `--out DIR` (CSV files), `--rounds N`, `--only NAME` (an algorithm's
 //! name, or a part of some),
-//! `--contender N` and `--bytes N` (only one of the four, one size: for profiles), `--threads` (also rates with 1 to as many engines as there are CPUs), `--calls` (one request for
+//! `--shift N` (texts begin that many bytes behind the start of a cache line; 0),
+//! `--contender N,..` and `--bytes N` (only these of the four, one size: for profiles), `--threads` (also rates with 1 to as many engines as there are CPUs), `--calls` (one request for
 //! cipher and MAC against two), `--mover` (copies, beside memcpy).
 #![allow(unsafe_code)]
 
@@ -26,7 +27,7 @@ use lookaside_bench::{cpu_ns, median};
 use crate::{
     algorithms::{ALL, Algorithm},
     ours::Ours,
-    rivals::{PACKETS, Rival},
+    rivals::{PACKETS, Rival, set_shift},
 };
 
 pub(crate) const SIZES: [usize; 5] = [64, 256, 1024, 1408, 16_384];
@@ -38,7 +39,7 @@ pub(crate) struct Options {
     out: Option<PathBuf>,
     rounds: usize,
     only: Option<String>,
-    contender: Option<usize>,
+    contenders: Vec<usize>,
     bytes: Option<usize>,
     threads: bool,
     calls: bool,
@@ -50,7 +51,7 @@ fn options() -> Options {
         out: None,
         rounds: 5,
         only: None,
-        contender: None,
+        contenders: Vec::new(),
         bytes: None,
         threads: false,
         calls: false,
@@ -62,7 +63,11 @@ fn options() -> Options {
             "--out" => o.out = args.next().map(PathBuf::from),
             "--rounds" => o.rounds = args.next().and_then(|n| n.parse().ok()).unwrap_or(5),
             "--only" => o.only = args.next(),
-            "--contender" => o.contender = args.next().and_then(|n| n.parse().ok()),
+            "--contender" => {
+                let list = args.next().unwrap_or_default();
+                o.contenders = list.split(',').filter_map(|n| n.parse().ok()).collect();
+            }
+            "--shift" => set_shift(args.next().and_then(|n| n.parse().ok()).unwrap_or(0)),
             "--bytes" => o.bytes = args.next().and_then(|n| n.parse().ok()),
             "--threads" => o.threads = true,
             "--calls" => o.calls = true,
@@ -149,7 +154,7 @@ fn main() {
     };
     for a in ALL.iter().filter(wanted) {
         println!("{}", a.name);
-        for len in SIZES.into_iter().filter(|&len| o.bytes.is_none_or(|only| only == len)) {
+        for len in o.bytes.map_or(SIZES.to_vec(), |only| vec![only]) {
             let mut requests = Ours::new(&runtime, a, len, false);
             let mut burst = Ours::new(&runtime, a, len, true);
             let (mut bare, mut openssl) = (Rival::bare(a, len), Rival::openssl(a, len));
@@ -166,7 +171,7 @@ fn main() {
                 openssl.as_mut().map(|r| -> Contender<'_> { Box::new(|n| r.run(n)) }),
             ];
             for (i, contender) in contenders.iter_mut().enumerate() {
-                if o.contender.is_some_and(|only| only != i) {
+                if !o.contenders.is_empty() && !o.contenders.contains(&i) {
                     *contender = None;
                 }
             }

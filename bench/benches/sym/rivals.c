@@ -21,6 +21,11 @@ struct packet {
 	uint8_t aad[16];
 };
 
+/* How far behind the start of a cache line texts begin. */
+static size_t shift;
+
+void rival_shift(size_t bytes) { shift = bytes; }
+
 struct rival {
 	size_t len, tag_len, iv_len, key_len;
 	size_t next;
@@ -57,7 +62,8 @@ static void fill(struct rival *r, size_t len)
 	r->len = len;
 	for (int i = 0; i < PACKETS; i++) {
 		struct packet *p = &r->packets[i];
-		p->text = aligned_alloc(64, (len + ROOM + 63) / 64 * 64);
+		p->text = aligned_alloc(64, (len + shift + ROOM + 63) / 64 * 64);
+		p->text += shift;
 		for (size_t k = 0; k < len; k++)
 			p->text[k] = (uint8_t)((k * 31 >> 3) + i);
 		memset(p->iv, i + 1, sizeof p->iv);
@@ -77,7 +83,7 @@ static struct rival *blank(size_t len)
 void rival_free(struct rival *r)
 {
 	for (int i = 0; i < PACKETS; i++)
-		free(r->packets[i].text);
+		free(r->packets[i].text - shift);
 	EVP_CIPHER_CTX_free(r->cipher);
 	EVP_MAC_CTX_free(r->mac);
 	EVP_MD_free(r->md);

@@ -1,10 +1,28 @@
 //! The rivals, as `rivals.c` drives them.
 
-use std::ffi::{CString, c_char, c_int};
+use std::{
+    ffi::{CString, c_char, c_int},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
 
 use crate::algorithms::Algorithm;
 
 pub const PACKETS: usize = 32;
+
+/// How many bytes behind the start of a cache line all contenders' texts begin.
+static SHIFT: AtomicUsize = AtomicUsize::new(0);
+
+/// That number.
+pub fn shift() -> usize {
+    SHIFT.load(Relaxed)
+}
+
+/// For what is set up from now on: 0 to 63.
+pub fn set_shift(bytes: usize) {
+    SHIFT.store(bytes % 64, Relaxed);
+    // SAFETY: sets a number.
+    unsafe { rival_shift(bytes % 64) }
+}
 
 #[repr(C)]
 struct Opaque([u8; 0]);
@@ -37,6 +55,7 @@ unsafe extern "C" {
     fn rival_text(r: *const Opaque, i: c_int) -> *const u8;
     fn rival_tag(r: *const Opaque, i: c_int) -> *const u8;
     fn rival_free(r: *mut Opaque);
+    fn rival_shift(bytes: usize);
 }
 
 /// One rival, with its 32 packets.

@@ -52,7 +52,10 @@ fn rate(runtime: &Runtime, a: &crate::Algorithm, len: usize, engines: usize) -> 
     let session = ours::Session::new(runtime, a);
     let config = InstanceConfig { depth, ..InstanceConfig::default() };
     let mut instance = runtime.instance(config).expect("an instance");
-    let mut spare: Vec<(Box<Carried>, Buf)> = (0..depth).map(|_| ours::burst(a, len)).collect();
+    let mut spare: Vec<(Box<Carried>, Buf)> = (0..depth)
+        .map(|_| ours::burst(a, len))
+        .map(|(_, packets, memory)| (packets, memory))
+        .collect();
     let time = Duration::from_millis(40);
     let start = Instant::now();
     let mut bursts = 0;

@@ -5,7 +5,7 @@ use std::{ptr, slice};
 use lookaside_simd::Cpu;
 
 use crate::lanes::alone::{self, alone};
-use crate::lanes::{Group, Kernel, MOST, Machine};
+use crate::lanes::{Group, Kernel, MOST, Machine, Shape};
 use crate::{Direction, Error, Packet, Parts, Session, Text, single};
 
 /// Runs packets of any sessions. One for each thread; nothing is in flight between calls.
@@ -125,13 +125,25 @@ impl Engine {
         // Most often all packets are of one session and direction.
         let (session, direction) = (first.session, first.direction);
         let (mut waiting, mut alike) = (Group::EMPTY, true);
+        let by_shape = session.plan().limits.by_shape();
+        // That of the last packet that the first one's session admitted.
+        let mut admitted = None;
         for (place, packet) in packets.iter_mut().enumerate() {
             let Packet { iv, parts, text, result, .. } = packet;
             let plan = packet.session.plan();
             if plan.side_by_side() {
+                let first_alike = ptr::eq(packet.session, session) && packet.direction == direction;
+                let shape = Shape::of(iv, parts, text);
+                if first_alike && admitted == Some(shape) {
+                    waiting.insert(place);
+                    continue;
+                }
                 if plan.limits.admit(packet.direction, iv, parts, text) {
                     waiting.insert(place);
-                    alike &= ptr::eq(packet.session, session) && packet.direction == direction;
+                    alike &= first_alike;
+                    if first_alike && by_shape {
+                        admitted = Some(shape);
+                    }
                     continue;
                 }
             } else if let Some(done) =

@@ -267,6 +267,14 @@ pub trait Channel: Send {
     /// means busy: the engine offers the rest again, or to another device.
     fn submit(&mut self, batch: &mut Batch<'_>) -> usize;
 
+    /// Executes one request now and sets its result, where the channel would do so within
+    /// [`Channel::submit`] and holds nothing: a burst, or a lone request, is spared the queues
+    /// there and back. Returns whether it did; if not, the request is as it was and is submitted.
+    fn run_now(&mut self, work: &mut Work) -> bool {
+        let _ = work;
+        false
+    }
+
     /// Hands back what is finished. Returns how many.
     fn poll(&mut self, done: &mut Completed) -> usize;
 

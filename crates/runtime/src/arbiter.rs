@@ -43,6 +43,11 @@ impl Share {
     pub(crate) fn is_committed(&self) -> bool {
         self.committed.is_some()
     }
+
+    /// Whether there is a rate to keep, promised by either side.
+    pub(crate) fn is_promised(&self) -> bool {
+        self.committed.is_some() || self.peak.is_some()
+    }
 }
 
 /// One who may be picked: its share, and the size of its next request, if it has one.

@@ -66,9 +66,8 @@ impl Batcher {
             return false;
         }
         // Start behind the last one taken, so that no class waits for another.
-        let n = self.queues.len();
-        let start = self.last + 1;
-        let Some(i) = (0..n).map(|k| (start + k) % n).find(|&i| pick(&self.queues[i])) else {
+        let (last, n) = (self.last, self.queues.len());
+        let Some(i) = (last + 1..n).chain(0..=last).find(|&i| pick(&self.queues[i])) else {
             return false;
         };
         let queue = &mut self.queues[i];

@@ -194,7 +194,7 @@ impl Hub {
     fn calls(&self) -> Option<&Calls> {
         match &self.port.sink {
             Sink::Calls(calls) => Some(calls),
-            Sink::Ring { .. } => None,
+            Sink::Ring { .. } | Sink::Own(_) => None,
         }
     }
 

@@ -3,7 +3,8 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex},
+    ops::{Deref, DerefMut},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use lookaside_core::{Batch, Channel, Completed, Done, OpError, Status, Work};
@@ -35,25 +36,72 @@ pub struct Step {
 struct Access {
     channel: Box<dyn Channel>,
     backlog: VecDeque<Work>,
+    /// How many requests the channel has taken and not handed back.
+    held: usize,
     /// Since when the channel has taken nothing of its backlog.
     stalled_ns: Option<u64>,
     /// When the requests in the channel began, for the busy time.
     busy_since_ns: u64,
 }
 
+/// Where an engine's requests come from and its answers go to.
+enum Home {
+    /// It shares a scheduler with others, and answers through ports.
+    Shared { shared: Arc<Shared>, ports: Vec<PortEntry>, version: u64 },
+    /// It is the only one, within the instance whose requests it executes: nobody else sees the
+    /// scheduler, and the owner takes the answers from [`Engine::take_finished`].
+    Own(Box<Scheduler>),
+}
+
+/// The scheduler, in the hands of one engine.
+enum Held<'a> {
+    Locked(MutexGuard<'a, Scheduler>),
+    Own(&'a mut Scheduler),
+}
+
+impl Home {
+    /// `None` after a panic of another engine that held it.
+    fn scheduler(&mut self) -> Option<Held<'_>> {
+        match self {
+            Home::Own(scheduler) => Some(Held::Own(scheduler)),
+            Home::Shared { shared, .. } => shared.scheduler.lock().ok().map(Held::Locked),
+        }
+    }
+}
+
+impl Deref for Held<'_> {
+    type Target = Scheduler;
+
+    fn deref(&self) -> &Scheduler {
+        match self {
+            Held::Locked(scheduler) => scheduler,
+            Held::Own(scheduler) => scheduler,
+        }
+    }
+}
+
+impl DerefMut for Held<'_> {
+    fn deref_mut(&mut self) -> &mut Scheduler {
+        match self {
+            Held::Locked(scheduler) => scheduler,
+            Held::Own(scheduler) => scheduler,
+        }
+    }
+}
+
 /// One engine. A runtime with engine threads steps its engines itself; one that was started with
 /// [`crate::Builder::start_stepped`] hands them out, for simulation or for a caller's own loop.
 pub struct Engine {
-    shared: Arc<Shared>,
+    home: Home,
     devices: Vec<Access>,
     counters: Arc<Shard>,
-    ports: Vec<PortEntry>,
-    version: u64,
     completed: Completed,
     not_run: Completed,
     batch: VecDeque<Work>,
+    /// What a device has executed within the last step.
+    ran: Option<Work>,
     /// Finished requests of one instance, and which.
-    outbox: Vec<Work>,
+    outbox: VecDeque<Work>,
     addressee: (u32, u32),
     /// Ports with replies that have not been told.
     touched: Vec<u32>,
@@ -67,23 +115,43 @@ impl Engine {
         counters: Arc<Shard>,
         stall_ns: u64,
     ) -> Engine {
+        let home = Home::Shared { shared, ports: Vec::new(), version: 0 };
+        Engine::at(home, channels, counters, stall_ns)
+    }
+
+    /// An engine of one instance, which has its scheduler to itself.
+    pub(crate) fn own(
+        scheduler: Scheduler,
+        channels: Vec<Box<dyn Channel>>,
+        counters: Arc<Shard>,
+        stall_ns: u64,
+    ) -> Engine {
+        Engine::at(Home::Own(Box::new(scheduler)), channels, counters, stall_ns)
+    }
+
+    fn at(
+        home: Home,
+        channels: Vec<Box<dyn Channel>>,
+        counters: Arc<Shard>,
+        stall_ns: u64,
+    ) -> Engine {
         const ROOM: usize = 64;
         let access = |channel| Access {
             channel,
             backlog: VecDeque::with_capacity(ROOM),
+            held: 0,
             stalled_ns: None,
             busy_since_ns: 0,
         };
         Engine {
-            shared,
+            home,
             devices: channels.into_iter().map(access).collect(),
             counters,
-            ports: Vec::new(),
-            version: 0,
             completed: Completed::with_capacity(ROOM),
             not_run: Completed::with_capacity(ROOM),
             batch: VecDeque::with_capacity(ROOM),
-            outbox: Vec::with_capacity(ROOM),
+            ran: None,
+            outbox: VecDeque::with_capacity(ROOM),
             addressee: (0, 0),
             touched: Vec::with_capacity(ROOM),
             stall_ns,
@@ -99,6 +167,9 @@ impl Engine {
         // (Measured with empty requests: 210 ns each so, 540 when told only after the pick.)
         self.notify();
         let pick = match self.accepting() {
+            Some(accepts) if self.run_lone(now_ns, accepts) => {
+                return Step { progress: true, in_flight: self.in_flight(), until_ns: None };
+            }
             Some(accepts) => self.pick(now_ns, accepts),
             None => Pick::Nothing { until_ns: None },
         };
@@ -110,8 +181,10 @@ impl Engine {
         let until_ns = match pick {
             Pick::Batch { more } => {
                 // An answer may have given a stream's next request its turn.
-                if more || answered {
-                    self.shared.doorbell.ring();
+                if let Home::Shared { shared, .. } = &self.home
+                    && (more || answered)
+                {
+                    shared.doorbell.ring();
                 }
                 self.submit(now_ns);
                 progress = true;
@@ -120,8 +193,32 @@ impl Engine {
             Pick::Nothing { until_ns } => until_ns,
         };
         progress |= answered;
-        let in_flight = self.devices.iter().map(|d| d.channel.in_flight() + d.backlog.len()).sum();
-        Step { progress, in_flight, until_ns }
+        Step { progress, in_flight: self.in_flight(), until_ns }
+    }
+
+    /// How many requests devices hold, or are to.
+    fn in_flight(&self) -> usize {
+        let held: usize = self.devices.iter().map(|d| d.held + d.backlog.len()).sum();
+        held + usize::from(self.ran.is_some())
+    }
+
+    /// With a scheduler of its own: has a device execute a request that needs neither arbiter nor
+    /// batcher, without a way through queues. The next step answers it, or
+    /// [`Engine::deliver_finished`]. Returns whether there was one.
+    fn run_lone(&mut self, now: u64, accepts: u64) -> bool {
+        let Home::Own(scheduler) = &mut self.home else { return false };
+        let Some(mut work) = scheduler.lone(now, accepts) else { return false };
+        let (device, op) = (work.device, work.request().op);
+        let access = &mut self.devices[usize::from(device)];
+        if access.held > 0 || !access.channel.run_now(&mut work) {
+            access.backlog.push_back(work);
+            self.offer(device, now);
+            return true;
+        }
+        access.busy_since_ns = now;
+        self.counters.submitted(device, op, 1, 1);
+        self.ran = Some(work);
+        true
     }
 
     /// The first part of [`Engine::step`] alone: delivers what devices have finished. Returns
@@ -135,12 +232,37 @@ impl Engine {
     }
 
     fn pick(&mut self, now: u64, accepts: u64) -> Pick {
-        let Ok(mut scheduler) = self.shared.scheduler.lock() else {
-            return Pick::Nothing { until_ns: None };
-        };
-        let pick = scheduler.next_batch(now, accepts, &mut self.batch, &mut self.not_run);
-        scheduler.refresh(&mut self.version, &mut self.ports);
-        pick
+        let Engine { home, batch, not_run, .. } = self;
+        match home {
+            Home::Own(scheduler) => scheduler.next_batch(now, accepts, batch, not_run),
+            Home::Shared { shared, ports, version } => {
+                let Ok(mut scheduler) = shared.scheduler.lock() else {
+                    return Pick::Nothing { until_ns: None };
+                };
+                let pick = scheduler.next_batch(now, accepts, batch, not_run);
+                scheduler.refresh(version, ports);
+                pick
+            }
+        }
+    }
+
+    /// The instance that this engine is for is going.
+    pub(crate) fn detach(&mut self, place: u32) {
+        if let Some(mut scheduler) = self.home.scheduler() {
+            scheduler.detach(place);
+        }
+    }
+
+    /// How many answers there are for the owner of this engine.
+    #[inline]
+    pub(crate) fn finished(&self) -> usize {
+        self.outbox.len()
+    }
+
+    /// The oldest answer, of an engine that one instance has to itself.
+    #[inline]
+    pub(crate) fn take_finished(&mut self) -> Option<Work> {
+        self.outbox.pop_front()
     }
 
     /// The devices without a backlog, as a bit set; `None` when all have one.
@@ -162,12 +284,13 @@ impl Engine {
         let access = &mut self.devices[usize::from(device)];
         let mut batch = Batch::new(&mut access.backlog);
         let Some(op) = batch.op() else { return false };
-        if access.channel.in_flight() == 0 {
+        if access.held == 0 {
             access.busy_since_ns = now;
         }
         let offered = batch.len();
         access.channel.submit(&mut batch);
         let taken = offered - access.backlog.len();
+        access.held += taken;
         self.counters.submitted(device, op, offered, taken);
         access.stalled_ns = match taken < offered {
             true if taken == 0 => access.stalled_ns.or(Some(now)),
@@ -190,7 +313,7 @@ impl Engine {
                 continue;
             }
             // It may still be working on what it took; only then is there reason to wait on.
-            let idle = access.channel.in_flight() == 0;
+            let idle = access.held == 0;
             for _ in 0..access.backlog.len() {
                 let Some(work) = self.devices[usize::from(device)].backlog.pop_front() else {
                     break;
@@ -212,14 +335,28 @@ impl Engine {
     }
 
     /// Takes what the devices have finished.
+    #[inline(always)]
     fn collect(&mut self, now: u64) -> bool {
+        let ran = self.ran.take().map(|work| self.finish_run(work, now)).is_some();
+        let held = self.devices.iter().any(|d| d.held > 0);
+        (held && self.collect_held(now)) | ran
+    }
+
+    fn finish_run(&mut self, work: Work, now: u64) {
+        let since = self.devices[usize::from(work.device)].busy_since_ns;
+        self.counters.busy(work.device, work.request().op, now.saturating_sub(since));
+        self.finish(work, now);
+    }
+
+    fn collect_held(&mut self, now: u64) -> bool {
         let mut progress = false;
         for device in 0..self.devices.len() {
             let access = &mut self.devices[device];
-            if access.channel.in_flight() == 0 || access.channel.poll(&mut self.completed) == 0 {
+            if access.held == 0 || access.channel.poll(&mut self.completed) == 0 {
                 continue;
             }
             progress = true;
+            access.held = access.held.saturating_sub(self.completed.len());
             let since = core::mem::replace(&mut access.busy_since_ns, now);
             let mut op = None;
             while let Some(work) = self.completed.pop() {
@@ -246,7 +383,7 @@ impl Engine {
 
     fn reroute(&mut self, work: Work) -> Result<(), Work> {
         let (device, op) = (work.device, work.request().op);
-        let Ok(mut scheduler) = self.shared.scheduler.lock() else { return Err(work) };
+        let Some(mut scheduler) = self.home.scheduler() else { return Err(work) };
         scheduler.reroute(work)?;
         self.counters.rerouted(device, op);
         Ok(())
@@ -278,8 +415,8 @@ impl Engine {
             match order.next() {
                 None => return,
                 Some((next, runs)) => {
-                    let staged = match self.shared.scheduler.lock() {
-                        Ok(mut scheduler) if runs => scheduler.stage_next(next),
+                    let staged = match self.home.scheduler() {
+                        Some(mut scheduler) if runs => scheduler.stage_next(next),
                         _ => Err(next),
                     };
                     let Err(mut next) = staged else { return };
@@ -309,28 +446,32 @@ impl Engine {
     /// Puts a finished request among those to be delivered to its instance, together.
     fn deliver(&mut self, work: Work) {
         let (place, generation) = (work.ticket.port, work.ticket.generation);
+        if let Home::Own(_) = self.home {
+            return self.outbox.push_back(work);
+        }
         if self.addressee != (place, generation) {
             self.send();
             self.addressee = (place, generation);
         }
-        self.outbox.push(work);
+        self.outbox.push_back(work);
     }
 
-    /// Delivers the outbox.
+    /// Delivers the outbox, unless its owner takes from it.
     fn send(&mut self) {
+        let Home::Shared { shared, ports, version } = &mut self.home else { return };
         if self.outbox.is_empty() {
             return;
         }
         let (place, generation) = self.addressee;
         let known = |ports: &[PortEntry]| matches!(ports.get(place as usize), Some(Some((g, _))) if *g == generation);
-        if !known(&self.ports) {
+        if !known(ports) {
             // Another engine admitted it, from an instance that is younger than this table.
-            if let Ok(scheduler) = self.shared.scheduler.lock() {
-                scheduler.refresh(&mut self.version, &mut self.ports);
+            if let Ok(scheduler) = shared.scheduler.lock() {
+                scheduler.refresh(version, ports);
             }
         }
         // It cannot have gone: an instance outlives its requests.
-        if let Some(Some((_, port))) = self.ports.get(place as usize) {
+        if let Some(Some((_, port))) = ports.get(place as usize) {
             port.deliver(&mut self.outbox);
             if !self.touched.contains(&place) {
                 self.touched.push(place);
@@ -338,10 +479,18 @@ impl Engine {
         }
     }
 
+    #[inline(always)]
     fn notify(&mut self) {
+        if let Home::Shared { .. } = self.home {
+            self.tell();
+        }
+    }
+
+    fn tell(&mut self) {
         self.send();
+        let Home::Shared { ports, .. } = &self.home else { return };
         for place in self.touched.drain(..) {
-            if let Some(Some((_, port))) = self.ports.get(place as usize) {
+            if let Some(Some((_, port))) = ports.get(place as usize) {
                 port.notify();
             }
         }

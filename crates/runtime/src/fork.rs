@@ -17,6 +17,7 @@ extern "C" fn in_child() {
 
 /// How many forks lie between this process and the one that loaded the library, from 1. Costs one
 /// load.
+#[inline]
 pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }

@@ -13,9 +13,10 @@ use crate::{
     doorbell::Notice,
     engine::{Engine, Shared},
     fork,
-    port::{self, Advance, Port, Sink},
+    port::{self, Port, Sink},
     ring::{Producer, ReplyReceiver, reply_ring, request_ring},
     runtime::{Inner, lock},
+    scheduler::Scheduler,
     sla::Sla,
 };
 
@@ -64,7 +65,7 @@ pub(crate) struct Outlet {
 impl Outlet {
     /// Attaches a port to a scheduler.
     pub(crate) fn attach(
-        shared: &Shared,
+        scheduler: &mut Scheduler,
         sink: Sink,
         config: &InstanceConfig,
         clock: &dyn Clock,
@@ -72,13 +73,8 @@ impl Outlet {
         let (requests, consumer) = request_ring(config.depth);
         let port = Arc::new(Port::new(sink));
         let now = clock.now_ns();
-        let (place, generation) = lock(&shared.scheduler).attach(
-            port.clone(),
-            consumer,
-            config.weight,
-            config.sla.as_ref(),
-            now,
-        );
+        let (place, generation) =
+            scheduler.attach(port.clone(), consumer, config.weight, config.sla.as_ref(), now);
         Outlet { requests, port, place, generation, seq: 0, stamp_ns: now }
     }
 
@@ -112,12 +108,16 @@ impl Outlet {
 /// What executes an instance's requests, in one process.
 struct Link {
     outlet: Outlet,
-    replies: ReplyReceiver<Work>,
     /// The slots that are not outstanding. As many as the instance is deep are here or out.
     free: Vec<Work>,
-    shared: Arc<Shared>,
+    executor: Executor,
+}
+
+enum Executor {
+    /// The engines that all instances share.
+    Shared { shared: Arc<Shared>, replies: ReplyReceiver<Work> },
     /// With 0 engines, the instance's own.
-    engine: Option<Engine>,
+    Own(Box<Engine>),
 }
 
 /// One request ring and one response ring. Push, ring the doorbell, poll.
@@ -169,25 +169,51 @@ impl Instance {
     ///
     /// # Errors
     /// [`Full`] with the request when [`Instance::free`] is 0.
+    // Inlined, as taking a response is: a request is then built within its slot, and a response taken
+    // apart there. Each copy of its 128 bytes would load what was stored in other pieces a moment
+    // before, which waits until everything stored before that, texts too, has left the core.
+    #[inline]
     pub fn push(&mut self, request: Request) -> Result<(), Full> {
-        self.check_fork();
-        if self.outstanding == self.config.depth {
+        let usual = fork::generation() == self.generation && self.lost.is_none();
+        if usual && let Some(mut work) = self.link.free.pop() {
+            work.fill(request);
+            return match self.enqueue(work) {
+                None => Ok(()),
+                Some(work) => self.hand_back(work),
+            };
+        }
+        self.push_unusual(request)
+    }
+
+    /// Puts a filled slot into the ring; hands it back when that is full.
+    fn enqueue(&mut self, work: Work) -> Option<Work> {
+        let refused = self.link.outlet.push(work, &*self.inner.clock).err();
+        self.outstanding += usize::from(refused.is_none());
+        refused
+    }
+
+    #[cold]
+    fn hand_back(&mut self, mut work: Work) -> Result<(), Full> {
+        let request = work.take();
+        self.link.free.push(work);
+        request.map_or(Ok(()), |r| Err(Full(r)))
+    }
+
+    /// The first push of a child process, one without engines, and one without room.
+    #[cold]
+    #[inline(never)]
+    fn push_unusual(&mut self, request: Request) -> Result<(), Full> {
+        if fork::generation() != self.generation {
+            self.revive();
+            return self.push(request);
+        }
+        if self.lost.is_none() || self.outstanding == self.config.depth {
             return Err(Full(request));
         }
-        if self.lost.is_some() {
-            let Request { tag, src, dst, carried, .. } = request;
-            let result = Err(OpError::DeviceLost);
-            self.refused.push(Response { tag, result, src, dst, carried });
-            self.link.notice(Notice::signal_fd);
-        } else {
-            let Some(mut work) = self.link.free.pop() else { return Err(Full(request)) };
-            work.fill(request);
-            if let Err(mut work) = self.link.outlet.push(work, &*self.inner.clock) {
-                let request = work.take();
-                self.link.free.push(work);
-                return request.map_or(Ok(()), |r| Err(Full(r)));
-            }
-        }
+        let Request { tag, src, dst, carried, .. } = request;
+        let result = Err(OpError::DeviceLost);
+        self.refused.push(Response { tag, result, src, dst, carried });
+        self.link.notice(Notice::signal_fd);
         self.outstanding += 1;
         Ok(())
     }
@@ -198,10 +224,10 @@ impl Instance {
         self.check_fork();
         let n = self.link.outlet.publish();
         if n > 0 {
-            match self.link.engine {
-                None => self.link.shared.doorbell.ring(),
+            match &self.link.executor {
+                Executor::Shared { shared, .. } => shared.doorbell.ring(),
                 // The work is there to be done by poll: let the caller's event loop come back.
-                Some(_) => _ = self.link.notice(Notice::signal_fd),
+                Executor::Own(_) => _ = self.link.notice(Notice::signal_fd),
             }
         }
         n
@@ -238,17 +264,26 @@ impl Instance {
             return !self.refused.is_empty();
         }
         self.flush();
-        let clock = &*self.inner.clock;
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        // A reading of the clock is a good part of what a short request costs.
+        match self.link.executor {
+            Executor::Shared { .. } => self.await_engines(count, timeout_ns),
+            Executor::Own(_) => self.execute(count, timeout_ns),
+        }
+    }
+
+    /// Waits until engines have sent so many replies.
+    fn await_engines(&mut self, count: usize, timeout_ns: u64) -> bool {
+        let clock = &*self.inner.clock;
         let mut now = clock.now_ns();
         let deadline = now.saturating_add(timeout_ns);
         let spin_until = now.saturating_add(self.inner.spin_ns());
-        let Link { replies, engine, outlet, .. } = &mut self.link;
-        let Sink::Ring { replies: sent, notice } = &outlet.port().sink else { return false };
+        let Link { outlet, executor, .. } = &self.link;
+        let (Executor::Shared { replies, .. }, Sink::Ring { replies: sent, notice }) =
+            (executor, &outlet.port().sink)
+        else {
+            return false;
+        };
         let position = replies.position().wrapping_add(count);
-        // With 0 engines even a wait of no time executes something: it could be called in a loop.
-        let mut stepped = engine.is_none();
         let missing = || position.wrapping_sub(sent.sent()).cast_signed() > 0;
         loop {
             if !missing() {
@@ -258,29 +293,53 @@ impl Instance {
                 }
                 return true;
             }
-            if now >= deadline && stepped {
+            if now >= deadline {
                 return false;
             }
-            // What is waited for may be finished: then there is no need to look for more work.
-            if engine.as_mut().is_some_and(|e| e.deliver_finished(now)) {
-                continue;
-            }
-            match engine {
+            if now < spin_until {
                 // Lone requests in a row: neither side goes to sleep in between.
-                None if now < spin_until => core::hint::spin_loop(),
-                None => notice.wait(position, || sent.sent(), Duration::from_nanos(deadline - now)),
-                Some(engine) => {
-                    let step = engine.step(now);
-                    stepped = true;
-                    if !step.progress && step.in_flight == 0 && now < deadline {
-                        // Nothing moves before this time: a rate limit holds requests back.
-                        let until = step.until_ns.unwrap_or(deadline).clamp(now + 1, deadline);
-                        clock.sleep_ns(until - now);
-                    }
-                }
+                core::hint::spin_loop();
+            } else {
+                notice.wait(position, || sent.sent(), Duration::from_nanos(deadline - now));
             }
             now = clock.now_ns();
         }
+    }
+
+    /// With 0 engines: executes until so many requests are answered.
+    fn execute(&mut self, count: usize, timeout_ns: u64) -> bool {
+        let clock = &*self.inner.clock;
+        let Executor::Own(engine) = &mut self.link.executor else { return false };
+        if engine.finished() >= count {
+            return true;
+        }
+        let mut now = clock.now_ns();
+        let deadline = now.saturating_add(timeout_ns);
+        // Even a wait of no time executes something: it could be called in a loop.
+        let done = loop {
+            let step = engine.step(now);
+            if engine.finished() >= count {
+                break true;
+            }
+            if !step.progress && step.in_flight == 0 && now < deadline {
+                // Nothing moves before this time: a rate limit holds requests back.
+                let until = step.until_ns.unwrap_or(deadline).clamp(now + 1, deadline);
+                clock.sleep_ns(until - now);
+            }
+            now = clock.now_ns();
+            // What is waited for may be finished: then there is no need to look for more work.
+            engine.deliver_finished(now);
+            if engine.finished() >= count {
+                break true;
+            }
+            if now >= deadline {
+                break false;
+            }
+        };
+        if engine.finished() > 0 {
+            self.link.notice(Notice::signal_fd);
+        }
+        done
     }
 
     /// Readable when responses are there (with 0 engines: when a poll has something to execute),
@@ -291,7 +350,7 @@ impl Instance {
     /// When the operating system has no more file descriptors.
     pub fn event_fd(&mut self) -> Result<BorrowedFd<'_>, SetupError> {
         self.check_fork();
-        let Sink::Ring { notice, .. } = &self.link.outlet.port().sink else {
+        let (Sink::Ring { notice, .. } | Sink::Own(notice)) = &self.link.outlet.port().sink else {
             return Err(SetupError::Os { what: "event fd", errno: libc::EBADF });
         };
         let had = notice.has_fd();
@@ -318,21 +377,41 @@ impl Instance {
         let published = self.link.outlet.publish();
         let seq = self.link.outlet.seq();
         let news = self.link.outlet.port().flush(seq);
-        if (published > 0 || news) && self.link.engine.is_none() && self.outstanding > 0 {
-            self.link.shared.doorbell.ring();
+        if let Executor::Shared { shared, .. } = &self.link.executor
+            && (published > 0 || news)
+            && self.outstanding > 0
+        {
+            shared.doorbell.ring();
+        }
+    }
+
+    /// Whether there is a response to take.
+    #[inline]
+    fn is_answered(&self) -> bool {
+        match &self.link.executor {
+            Executor::Own(engine) => engine.finished() > 0,
+            Executor::Shared { replies, .. } => replies.are_ready(1),
         }
     }
 
     #[inline]
     fn take(&mut self) -> Option<Response> {
-        let Some(mut work) = self.link.replies.recv() else { return self.take_refused() };
-        let (response, advance) = port::open(&mut work)?;
-        advance.into_iter().for_each(Advance::taken);
+        let work = match &mut self.link.executor {
+            Executor::Own(engine) => engine.take_finished(),
+            Executor::Shared { replies, .. } => replies.recv(),
+        };
+        let Some(mut work) = work else { return self.take_refused() };
+        let Request { tag, session, src, dst, carried, .. } = work.take()?;
+        if work.advances_to.is_some() {
+            port::advance(&work, &session);
+        }
+        let result = *work.result();
         self.link.free.push(work);
         self.outstanding -= 1;
-        Some(response)
+        Some(Response { tag, result, src, dst, carried })
     }
 
+    #[cold]
     fn take_refused(&mut self) -> Option<Response> {
         let response = self.refused.pop()?;
         self.outstanding -= 1;
@@ -342,7 +421,7 @@ impl Instance {
     /// The ring of responses is empty and requests are outstanding: with 0 engines, executes them;
     /// otherwise asks for partial batches, unless this poll has `found` something or is `patient`.
     fn advance(&mut self, found: bool, patient: bool) -> Option<Response> {
-        if self.link.engine.is_none() {
+        if let Executor::Shared { .. } = self.link.executor {
             if found || patient {
                 // Not asked for at once, but shown: the caller may sleep on the event fd now.
                 self.doorbell();
@@ -355,10 +434,11 @@ impl Instance {
         let mut flushed = false;
         loop {
             let now = self.inner.clock.now_ns();
-            let progress = self.link.engine.as_mut().is_some_and(|e| e.step(now).progress);
-            let response = self.take();
-            if response.is_some() {
-                return response;
+            let Executor::Own(engine) = &mut self.link.executor else { return None };
+            let progress = engine.step(now).progress;
+            if engine.finished() > 0 {
+                self.link.notice(Notice::signal_fd);
+                return self.take();
             }
             if !progress {
                 if patient || core::mem::replace(&mut flushed, true) {
@@ -373,7 +453,8 @@ impl Instance {
     fn arm_fd(&mut self) -> Option<Response> {
         self.link.notice(|n| n.has_fd().then(|| n.arm_fd()))??;
         let response = self.take();
-        if response.is_none() && self.outstanding > 0 && self.link.engine.is_some() {
+        let own = matches!(self.link.executor, Executor::Own(_));
+        if response.is_none() && self.outstanding > 0 && own {
             // A device of our own engine is still at work: only another poll moves it.
             self.link.notice(Notice::signal_fd);
         }
@@ -397,41 +478,40 @@ impl Instance {
         (self.link, self.lost) = match Link::open(&self.inner, &self.config) {
             Ok(link) => (link, None),
             // Rings that nobody serves: the parent's hold its responses and its locks.
-            Err(e) => {
-                (Link::attach(&self.inner, &self.config, self.inner.new_shared(), None), Some(e))
-            }
+            Err(e) => (Link::shared(&self.inner, &self.config, self.inner.new_shared()), Some(e)),
         };
     }
 }
 
 impl Link {
     fn open(inner: &Arc<Inner>, config: &InstanceConfig) -> Result<Link, SetupError> {
-        let (shared, engine) = match inner.state()?.shared_engines() {
-            Some(shared) => (shared, None),
+        match inner.state()?.shared_engines() {
+            Some(shared) => Ok(Link::shared(inner, config, shared)),
             None => {
-                let (shared, engine) = inner.own_engine()?;
-                (shared, Some(engine))
+                let mut scheduler = inner.new_scheduler();
+                let sink = Sink::Own(Notice::new());
+                let outlet = Outlet::attach(&mut scheduler, sink, config, &*inner.clock);
+                let engine = Box::new(inner.own_engine(scheduler)?);
+                Ok(Link::new(outlet, Executor::Own(engine), config))
             }
-        };
-        Ok(Link::attach(inner, config, shared, engine))
+        }
     }
 
-    fn attach(
-        inner: &Inner,
-        config: &InstanceConfig,
-        shared: Arc<Shared>,
-        engine: Option<Engine>,
-    ) -> Link {
+    fn shared(inner: &Inner, config: &InstanceConfig, shared: Arc<Shared>) -> Link {
         let (replies, receiver) = reply_ring(config.depth);
         let sink = Sink::Ring { replies, notice: Notice::new() };
-        let outlet = Outlet::attach(&shared, sink, config, &*inner.clock);
+        let outlet = Outlet::attach(&mut lock(&shared.scheduler), sink, config, &*inner.clock);
+        Link::new(outlet, Executor::Shared { shared, replies: receiver }, config)
+    }
+
+    fn new(outlet: Outlet, executor: Executor, config: &InstanceConfig) -> Link {
         let free = (0..config.depth).map(|_| Work::empty()).collect();
-        Link { outlet, replies: receiver, free, shared, engine }
+        Link { outlet, free, executor }
     }
 
     fn notice<R>(&self, f: impl FnOnce(&Notice) -> R) -> Option<R> {
         match &self.outlet.port().sink {
-            Sink::Ring { notice, .. } => Some(f(notice)),
+            Sink::Ring { notice, .. } | Sink::Own(notice) => Some(f(notice)),
             Sink::Calls(_) => None,
         }
     }
@@ -449,16 +529,26 @@ impl Drop for Instance {
             self.wait(Duration::from_millis(100));
             while self.take().is_some() {}
         }
-        if let Ok(mut scheduler) = self.link.shared.scheduler.lock() {
-            scheduler.detach(self.link.outlet.place);
+        let place = self.link.outlet.place;
+        match &mut self.link.executor {
+            Executor::Shared { shared, .. } => {
+                if let Ok(mut scheduler) = shared.scheduler.lock() {
+                    scheduler.detach(place);
+                }
+            }
+            Executor::Own(engine) => {
+                engine.detach(place);
+                if let Ok(state) = self.inner.state() {
+                    state.ledger.close(engine.counters());
+                }
+            }
         }
         if self.link.notice(Notice::has_fd) == Some(true) {
             // Engines keep the port, and with it the fd, until they look at their table again.
             self.link.notice(Notice::disarm_fd);
-            self.link.shared.doorbell.ring_all();
-        }
-        if let (Some(engine), Ok(state)) = (&self.link.engine, self.inner.state()) {
-            state.ledger.close(engine.counters());
+            if let Executor::Shared { shared, .. } = &self.link.executor {
+                shared.doorbell.ring_all();
+            }
         }
     }
 }
@@ -473,9 +563,25 @@ pub struct Completions<'a> {
 impl Iterator for Completions<'_> {
     type Item = Response;
 
+    #[inline]
     fn next(&mut self) -> Option<Response> {
+        if self.instance.is_answered() {
+            self.found = true;
+            return self.instance.take();
+        }
+        self.look_further()
+    }
+}
+
+impl Completions<'_> {
+    /// Nothing is there.
+    #[inline(never)]
+    fn look_further(&mut self) -> Option<Response> {
         let i = &mut *self.instance;
-        let mut response = i.take();
+        if i.outstanding == 0 && i.link.notice(Notice::has_fd) != Some(true) {
+            return None;
+        }
+        let mut response = i.take_refused();
         if response.is_none() && i.outstanding > 0 {
             response = i.advance(self.found, self.patient);
         }

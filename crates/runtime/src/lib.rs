@@ -56,6 +56,7 @@ mod session;
 mod sla;
 mod sym;
 mod sync;
+mod tsc;
 mod worker;
 
 pub use calls::{Call, Handle};

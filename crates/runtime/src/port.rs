@@ -1,8 +1,11 @@
 //! A port: what engines see of one instance (or of the handles, which share one).
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use lookaside_core::{Request, Response, Session, Work};
@@ -29,10 +32,20 @@ pub(crate) fn open(work: &mut Work) -> Option<(Response, Option<Advance>)> {
     Some((Response { tag, result: *work.result(), src, dst, carried }, advance))
 }
 
+/// The owner of an instance takes a response that advances its session's epoch.
+#[cold]
+pub(crate) fn advance(work: &Work, session: &Session) {
+    if let (Some(order), Some(epoch)) = (&session.order, work.advances_to) {
+        order.see(epoch);
+    }
+}
+
 /// Where replies go.
 pub(crate) enum Sink {
     /// The reply ring of an instance.
     Ring { replies: crate::sync::Arc<Replies<Work>>, notice: Notice },
+    /// None: the instance has an engine of its own, and takes from that.
+    Own(Notice),
     /// The calls of the handles.
     Calls(Calls),
 }
@@ -55,6 +68,11 @@ impl Port {
         if self.flush.load(Ordering::Relaxed) >= seq {
             return false;
         }
+        if let Sink::Own(_) = self.sink {
+            // Nobody else asks, and nobody else looks.
+            self.flush.store(seq, Ordering::Relaxed);
+            return true;
+        }
         self.flush.fetch_max(seq, Ordering::Release) < seq
     }
 
@@ -72,8 +90,9 @@ impl Port {
 
     /// Delivers finished requests, and leaves `finished` empty. [`Port::notify`] must follow, once
     /// for many.
-    pub(crate) fn deliver(&self, finished: &mut Vec<Work>) {
+    pub(crate) fn deliver(&self, finished: &mut VecDeque<Work>) {
         match &self.sink {
+            Sink::Own(_) => {}
             Sink::Ring { replies, .. } => replies.send(finished.drain(..)),
             Sink::Calls(calls) => finished.drain(..).for_each(|work| calls.deliver(work)),
         }

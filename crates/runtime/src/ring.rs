@@ -133,6 +133,12 @@ impl<T> Consumer<T> {
         Some(self.ring.slot(self.head).with(|s| unsafe { (*s).assume_init_ref() }))
     }
 
+    /// Whether the oldest published value is the only one.
+    pub(crate) fn is_last(&mut self) -> bool {
+        self.tail = self.ring.tail.load(Ordering::Acquire);
+        self.tail.wrapping_sub(self.head) == 1
+    }
+
     /// Takes the oldest published value.
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.peek()?;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use lookaside_core::{
-    Capability, Compression, CompressionError, Device, EngineId, Format, Order, Session,
+    Capability, Channel, Compression, CompressionError, Device, EngineId, Format, Order, Session,
     SessionClass, SessionSpec, SetupError,
 };
 
@@ -255,25 +255,33 @@ impl Inner {
         self.config.worker.spin_ns
     }
 
-    pub(crate) fn new_shared(&self) -> Arc<Shared> {
+    pub(crate) fn new_scheduler(&self) -> Scheduler {
         static KEY: AtomicU64 = AtomicU64::new(1);
         let key = KEY.fetch_add(1, Ordering::Relaxed) | u64::from(fork::generation()) << 48;
-        let scheduler = Scheduler::new(key, self.routes.clone(), self.config.batch_deadline_ns);
-        Arc::new(Shared { scheduler: Mutex::new(scheduler), doorbell: Doorbell::new() })
+        Scheduler::new(key, self.routes.clone(), self.config.batch_deadline_ns)
+    }
+
+    pub(crate) fn new_shared(&self) -> Arc<Shared> {
+        let scheduler = Mutex::new(self.new_scheduler());
+        Arc::new(Shared { scheduler, doorbell: Doorbell::new() })
+    }
+
+    fn open_channels(&self) -> Result<Vec<Box<dyn Channel>>, SetupError> {
+        static ID: AtomicU32 = AtomicU32::new(0);
+        let id = EngineId(ID.fetch_add(1, Ordering::Relaxed));
+        self.devices.iter().map(|d| d.open_channel(id)).collect()
     }
 
     fn new_engine(&self, shared: &Arc<Shared>, ledger: &Ledger) -> Result<Engine, SetupError> {
-        static ID: AtomicU32 = AtomicU32::new(0);
-        let id = EngineId(ID.fetch_add(1, Ordering::Relaxed));
-        let channels = self.devices.iter().map(|d| d.open_channel(id)).collect::<Result<_, _>>()?;
+        let channels = self.open_channels()?;
         Ok(Engine::new(shared.clone(), channels, ledger.open(), self.config.stall_ns))
     }
 
-    /// A scheduler and an engine for one instance alone.
-    pub(crate) fn own_engine(&self) -> Result<(Arc<Shared>, Engine), SetupError> {
-        let shared = self.new_shared();
-        let engine = self.new_engine(&shared, &self.state()?.ledger)?;
-        Ok((shared, engine))
+    /// An engine for one instance alone, which its scheduler has already.
+    pub(crate) fn own_engine(&self, scheduler: Scheduler) -> Result<Engine, SetupError> {
+        let (channels, stall_ns) = (self.open_channels()?, self.config.stall_ns);
+        let ledger = &self.state()?.ledger;
+        Ok(Engine::own(scheduler, channels, ledger.open(), stall_ns))
     }
 
     pub(crate) fn session(&self, spec: SessionSpec) -> Result<Arc<Session>, SetupError> {
@@ -314,7 +322,8 @@ impl State {
         let mut engines: Vec<_> = (0..count.max(1)).map(|_| engine()).collect::<Result<_, _>>()?;
         let sink = Sink::Calls(Calls::new(CALLS));
         let config = InstanceConfig { depth: CALLS, ..InstanceConfig::default() };
-        let outlet = Mutex::new(Outlet::attach(&shared, sink, &config, &*inner.clock));
+        let outlet =
+            Mutex::new(Outlet::attach(&mut lock(&shared.scheduler), sink, &config, &*inner.clock));
         let port = lock(&outlet).port().clone();
         let own = (count == 0).then(|| engines.pop().map(Mutex::new)).flatten();
         let workers = match inner.config.threads {

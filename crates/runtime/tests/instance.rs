@@ -10,7 +10,7 @@ use lookaside::{
     Buf, Compression, Full, InstanceConfig, Op, OpError, RouteEntry, Runtime, SetupError, Sla,
 };
 use lookaside_cpu::cpu;
-use lookaside_testkit::{Rng, mixed};
+use lookaside_testkit::{FaultDevice, Faults, Rng, SimDevice, VirtualClock, mixed};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -47,6 +47,38 @@ fn every_request_is_answered_once_whatever_the_number_of_engines() {
         assert_eq!((row.requests, row.errors, row.src_bytes), (500, 0, 500 * 5000));
         assert_eq!((row.queue_ns.count(), row.service_ns.count()), (500, 500));
         assert_eq!(row.lanes.count(), row.batches);
+    }
+}
+
+/// With an engine of one's own a request that is alone goes to the device without the queues: it is
+/// counted as any other, and what a device loses or refuses goes on to the next one.
+#[test]
+fn a_lone_request_is_counted_and_rerouted_as_any_other() {
+    const REQUESTS: usize = 300;
+    let faults = Faults { busy: 10, lost: 30, ..Faults::default() };
+    let spare = SimDevice::new("spare", VirtualClock::new(), 0, 1);
+    let device = FaultDevice::new(cpu(), faults, 7);
+    let runtime = Runtime::builder().device(device).device(spare).engines(0).start().unwrap();
+    let mover = runtime.mover().unwrap();
+    let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+    for i in 0..REQUESTS {
+        let data = mixed(i as u64, 100 + i);
+        instance.push(mover.copy(Buf::from(&*data), Buf::zeroed(data.len()))).unwrap();
+        assert!(instance.wait(LONG));
+        let answers: Vec<_> = instance.poll().collect();
+        assert_eq!(answers.len(), 1);
+        assert_eq!(answers[0].result.unwrap().produced, data.len());
+        assert_eq!(answers[0].dst.as_slice(), Some(&*data));
+    }
+    let counters = runtime.counters();
+    let [cpu, spare] = ["cpu", "spare"].map(|name| counters.row(name, Op::Copy).unwrap());
+    assert_eq!(cpu.requests + spare.requests, REQUESTS as u64);
+    assert_eq!((cpu.rerouted, cpu.batches), (spare.requests, REQUESTS as u64));
+    assert_eq!((spare.batches, spare.lanes.count()), (spare.requests, spare.requests));
+    assert!(spare.requests > 50 && cpu.requests > 50 && cpu.busy > 0);
+    for row in [cpu, spare] {
+        assert_eq!((row.queue_ns.count(), row.service_ns.count()), (row.requests, row.requests));
+        assert_eq!(row.errors, 0);
     }
 }
 

@@ -111,6 +111,20 @@ impl Channel for FaultChannel {
         taken
     }
 
+    fn run_now(&mut self, work: &mut Work) -> bool {
+        let refused = self.is_gone() || self.rng.chance(self.faults.busy);
+        if refused || self.in_flight() > 0 {
+            return false;
+        }
+        if self.rng.chance(self.faults.lost) {
+            work.finish(Err(OpError::DeviceLost));
+        } else if !self.inner.run_now(work) {
+            return false;
+        }
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
     fn poll(&mut self, done: &mut Completed) -> usize {
         self.inner.submit(&mut Batch::new(&mut self.taken_in));
         self.inner.poll(&mut self.collected);

@@ -19,6 +19,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/runtime/src/doorbell.rs",
     "crates/runtime/src/fork.rs",
     "crates/runtime/src/ring.rs",
+    "crates/runtime/src/tsc.rs",
     "crates/simd/",
     "front/openssl/",
     "front/parcomp/cf/",

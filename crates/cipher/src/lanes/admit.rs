@@ -22,6 +22,29 @@ const LEAST_CCM: u32 = 112;
 /// Version 1.3 takes associated data of CCM that fits in three blocks with its length.
 const MOST_CCM_AAD: u32 = 46;
 
+/// What admission looks at in most packets. Those of a burst often have the same.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    iv_len: usize,
+    lens: (usize, usize),
+    parts: Parts,
+}
+
+impl Shape {
+    #[inline(always)]
+    pub(crate) fn of(iv: &[u8], parts: &Parts, text: &Text<'_>) -> Shape {
+        Shape { iv_len: iv.len(), lens: lens(text), parts: *parts }
+    }
+}
+
+#[inline(always)]
+fn lens(text: &Text<'_>) -> (usize, usize) {
+    match text {
+        Text::InPlace(bytes) => (bytes.len(), bytes.len()),
+        Text::Apart { src, dst } => (src.len(), dst.len()),
+    }
+}
+
 /// What a packet of a session may be like for the lanes to take it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
@@ -183,12 +206,14 @@ impl Limits {
         parts: &Parts,
         text: &Text<'_>,
     ) -> bool {
-        let (src, dst) = match text {
-            Text::InPlace(bytes) => (bytes.len(), bytes.len()),
-            Text::Apart { src, dst } => (src.len(), dst.len()),
-        };
-        self.check(direction, iv, parts, (src, dst))
+        self.check(direction, iv, parts, lens(text))
             && (!self.reads_blocks || blocks_readable(text, parts.auth))
+    }
+
+    /// Whether nothing but a packet's [`Shape`] decides.
+    #[inline(always)]
+    pub(crate) fn by_shape(&self) -> bool {
+        !(self.f9 || self.counter || self.chacha || self.reads_blocks)
     }
 
     /// [`admit`](Limits::admit) where it is known to be AES-GCM: what does not concern it is not

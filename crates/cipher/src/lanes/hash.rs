@@ -228,16 +228,16 @@ fn close<F: Family>(tail: &mut [u8; 256], used: usize, len: usize, total: usize)
 /// The one block of HMAC's outer hash: the inner digest, and padding.
 #[inline(always)]
 fn outer<F: Family>(tail: &mut [u8; 256], inner: &F::State, block: usize, digest_len: usize) {
-    let mut digest = [0; 64];
-    F::digest(inner, &mut digest);
-    if block <= 64 {
-        tail[..64].fill(0);
-    } else if block <= 128 {
-        tail[..128].fill(0);
-    } else {
-        tail.fill(0);
+    if let Some(first) = tail.first_chunk_mut() {
+        F::digest(inner, first);
     }
-    tail[..F::BYTES].copy_from_slice(&digest[..F::BYTES]);
+    if block <= 64 {
+        tail[F::BYTES..64].fill(0);
+    } else if block <= 128 {
+        tail[F::BYTES..128].fill(0);
+    } else {
+        tail[F::BYTES..].fill(0);
+    }
     if digest_len < F::BYTES {
         tail[digest_len..F::BYTES].fill(0);
     }
@@ -269,14 +269,29 @@ fn run_family<F: Family>(
     let block = lane.hash.block_len();
     let before = if lane.hmac { block } else { 0 };
     let key = |place: usize| packets[place].session.hash_key();
-    let mut states: ArrayVec<F::State, MOST> =
-        group.map(|place| F::load(&key(place).inner)).collect();
+    // Filled where they lie: moved, they would be loaded before they have left the core.
+    let mut states: ArrayVec<F::State, MOST> = ArrayVec::new();
+    for place in group {
+        states.push(F::load(&key(place).inner));
+    }
     let mut messages: ArrayVec<Message<'_, F::State>, MOST> = ArrayVec::new();
+    // Whole blocks leave nothing for the tail but padding: one serves texts that are equally long.
+    let mut padding: Option<(usize, &[u8])> = None;
     for ((place, state), tail) in group.zip(&mut states).zip(&mut tails.0) {
         let text = text(&packets[place].text, packets[place].parts.auth, of_destination);
         let (blocks, rest) = text.split_at(text.len() / block * block);
-        let len = pad::<F>(tail, rest, block, before + text.len());
-        messages.push(Message { state, parts: [blocks, &tail[..len]] });
+        let tail = match padding {
+            Some((len, tail)) if len == text.len() => tail,
+            _ => {
+                let len = pad::<F>(tail, rest, block, before + text.len());
+                let tail = &tail[..len];
+                if rest.is_empty() {
+                    padding = Some((text.len(), tail));
+                }
+                tail
+            }
+        };
+        messages.push(Message { state, parts: [blocks, tail] });
     }
     F::compress(cpu, block, &mut messages);
     drop(messages);

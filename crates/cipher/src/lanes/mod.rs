@@ -10,7 +10,7 @@ mod table;
 
 use zeroize::Zeroize;
 
-pub(crate) use admit::Limits;
+pub(crate) use admit::{Limits, Shape};
 pub(crate) use steps::Machine;
 pub(crate) use table::{AeadLane, CipherLane, Kernel, MacLane, Plan};
 

@@ -5,7 +5,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use lookaside_core::{Batch, Buf, Channel, Completed, Done, Op, OpError, Request, Work};
+use lookaside_core::{Batch, Buf, Channel, Completed, Done, Op, OpError, Request, Service, Work};
 use lookaside_simd::Cpu;
 
 use crate::{
@@ -14,10 +14,15 @@ use crate::{
 };
 
 pub(crate) struct CpuChannel {
-    cpu: Cpu,
     /// What is being executed. Outside the part of `submit` that may panic.
     current: Vec<Work>,
     finished: VecDeque<Work>,
+    kernels: Kernels,
+}
+
+/// What executes, and the memory that it needs.
+struct Kernels {
+    cpu: Cpu,
     memory: Memory,
     scratch: dc::Scratch,
     side_by_side: SideBySide,
@@ -33,12 +38,9 @@ struct Memory {
 impl CpuChannel {
     pub(crate) fn new(cpu: Cpu) -> CpuChannel {
         CpuChannel {
-            side_by_side: SideBySide::new(&cpu),
-            cpu,
             current: Vec::with_capacity(SideBySide::MOST),
             finished: VecDeque::with_capacity(64),
-            memory: Memory::default(),
-            scratch: dc::Scratch::new(),
+            kernels: Kernels::new(cpu),
         }
     }
 
@@ -52,15 +54,30 @@ impl CpuChannel {
         {
             self.current.push(work);
         }
-        match most {
-            1 => self.execute_one(),
-            _ => self.side_by_side.execute(&self.cpu, service, &mut self.current),
-        }
+        self.kernels.execute(service, &mut self.current);
         self.finished.extend(self.current.drain(..));
     }
+}
 
-    fn execute_one(&mut self) {
-        let Some(work) = self.current.first_mut() else { return };
+impl Kernels {
+    fn new(cpu: Cpu) -> Kernels {
+        Kernels {
+            side_by_side: SideBySide::new(&cpu),
+            cpu,
+            memory: Memory::default(),
+            scratch: dc::Scratch::new(),
+        }
+    }
+
+    /// Executes requests of one service, at most its lanes.
+    fn execute(&mut self, service: Service, works: &mut [Work]) {
+        match SideBySide::lanes(service) {
+            1 => works.iter_mut().for_each(|work| self.execute_one(work)),
+            _ => self.side_by_side.execute(&self.cpu, service, works),
+        }
+    }
+
+    fn execute_one(&mut self, work: &mut Work) {
         let device = usize::from(work.device);
         let Request { op, args, session, src, dst, .. } = work.request_mut();
         let prepared = session.prepared.get(device).and_then(Option::as_ref);
@@ -79,6 +96,18 @@ impl CpuChannel {
         };
         work.finish(result);
     }
+
+    /// After a panic of one of them.
+    fn renew(&mut self) {
+        self.scratch = dc::Scratch::new();
+        self.side_by_side = SideBySide::new(&self.cpu);
+    }
+}
+
+/// A panic in a kernel is a defect of ours. It costs the requests that ran, not the engine.
+fn lose(work: &mut Work) {
+    work.finish(Err(OpError::DeviceLost));
+    work.fail_packets();
 }
 
 /// Calls `f` with the source and destination in one piece each. A list is gathered before, or
@@ -116,7 +145,6 @@ fn on_slices(
 impl Channel for CpuChannel {
     fn submit(&mut self, batch: &mut Batch<'_>) -> usize {
         let before = self.finished.len();
-        // A panic in a kernel is a defect of ours. It costs the requests that ran, not the engine.
         while catch_unwind(AssertUnwindSafe(|| {
             while !batch.is_empty() {
                 self.execute(batch);
@@ -124,15 +152,21 @@ impl Channel for CpuChannel {
         }))
         .is_err()
         {
-            self.scratch = dc::Scratch::new();
-            self.side_by_side = SideBySide::new(&self.cpu);
-            self.finished.extend(self.current.drain(..).map(|mut work| {
-                work.finish(Err(OpError::DeviceLost));
-                work.fail_packets();
-                work
-            }));
+            self.kernels.renew();
+            self.current.iter_mut().for_each(lose);
+            self.finished.extend(self.current.drain(..));
         }
         self.finished.len() - before
+    }
+
+    fn run_now(&mut self, work: &mut Work) -> bool {
+        let service = work.request().op.service();
+        let execute = || self.kernels.execute(service, std::slice::from_mut(work));
+        if catch_unwind(AssertUnwindSafe(execute)).is_err() {
+            self.kernels.renew();
+            lose(work);
+        }
+        true
     }
 
     fn poll(&mut self, done: &mut Completed) -> usize {

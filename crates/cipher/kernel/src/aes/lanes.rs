@@ -57,37 +57,62 @@ struct Lanes {
 /// When a destination is shorter than its source.
 pub fn cbc_encrypt(packets: &mut [Cbc<'_>]) {
     for packets in packets.chunks_mut(GROUP) {
-        for rounds in [10, 12, 14] {
-            // The longest first: what starts last then ends soon after the others.
-            let mut order = [(0usize, 0u8); GROUP];
-            let mut count = 0;
-            for (place, packet) in packets.iter().enumerate() {
-                if packet.key.encrypt.rounds == rounds && packet.text.len() >= BLOCK {
-                    order[count] = (packet.text.len() / BLOCK, place as u8);
-                    count += 1;
+        let first = packets.first().map_or(10, |packet| packet.key.encrypt.rounds);
+        // Most often all keys are equally long.
+        if !all_of(packets, first) {
+            for rounds in [10, 12, 14] {
+                if rounds != first {
+                    all_of(packets, rounds);
                 }
             }
-            let order = &mut order[..count];
-            if order.iter().any(|entry| entry.0 != order[0].0) {
-                order.sort_unstable_by(|a, b| b.cmp(a));
-            }
-            feed(packets, order, rounds);
         }
     }
 }
 
+/// Encrypts the texts of up to [`GROUP`] whose keys have so many rounds. Returns whether these are all.
+fn all_of(packets: &mut [Cbc<'_>], rounds: usize) -> bool {
+    // Lengths in blocks, above the lowest byte, and places.
+    let mut order = [0u64; GROUP];
+    let (mut count, mut alike) = (0, true);
+    let mut all = true;
+    for (place, packet) in packets.iter().enumerate() {
+        let blocks = packet.text.len() / BLOCK;
+        all &= packet.key.encrypt.rounds == rounds;
+        if packet.key.encrypt.rounds == rounds && blocks > 0 {
+            order[count] = (blocks as u64) << 8 | place as u64;
+            alike &= order[count] >> 8 == order[0] >> 8;
+            count += 1;
+        }
+    }
+    let order = &mut order[..count];
+    if !alike {
+        // The longest first: what starts last then ends soon after the others.
+        order.sort_unstable_by(|a, b| b.cmp(a));
+    }
+    feed(packets, order, rounds);
+    all
+}
+
+/// The number of blocks and the place of an entry of an order.
+fn entry(entry: u64) -> (usize, usize) {
+    ((entry >> 8) as usize, (entry & 0xff) as usize)
+}
+
 /// Encrypts the texts that `order` lists, with their lengths in blocks.
-fn feed(packets: &mut [Cbc<'_>], order: &[(usize, u8)], rounds: usize) {
-    let Some(&(_, first)) = order.first() else { return };
-    let key = packets[usize::from(first)].key;
-    let vaes = packets.iter().all(|packet| matches!(packet.key.unit, Unit::Vaes));
+fn feed(packets: &mut [Cbc<'_>], order: &[u64], rounds: usize) {
+    let Some(&first) = order.first() else { return };
+    let key = packets[entry(first).1].key;
+    let (mut vaes, mut one_key) = (true, true);
+    for packet in packets.iter() {
+        vaes &= matches!(packet.key.unit, Unit::Vaes);
+        one_key &= core::ptr::eq(packet.key, key);
+    }
     if order.len() < FLOOR || !vaes {
-        for &(_, place) in order {
-            alone(&mut packets[usize::from(place)]);
+        for &place in order {
+            alone(&mut packets[entry(place).1]);
         }
         return;
     }
-    let one_key = order.iter().all(|entry| core::ptr::eq(packets[usize::from(entry.1)].key, key));
     let mut lanes = Lanes {
         state: [[0; BLOCK]; LANES],
         keys: [const { MaybeUninit::uninit() }; 15],
@@ -105,8 +130,9 @@ fn feed(packets: &mut [Cbc<'_>], order: &[(usize, u8)], rounds: usize) {
     let mut queue = order.iter();
     let mut busy = 0;
     for lane in 0..LANES {
-        let Some(&(blocks, place)) = queue.next() else { break };
-        lanes.start(lane, &mut packets[usize::from(place)], blocks, !one_key);
+        let Some(&next) = queue.next() else { break };
+        let (blocks, place) = entry(next);
+        lanes.start(lane, &mut packets[place], blocks, !one_key);
         busy += 1;
     }
     while busy > 0 {
@@ -127,8 +153,9 @@ fn feed(packets: &mut [Cbc<'_>], order: &[(usize, u8)], rounds: usize) {
             if lanes.left[lane] > 0 {
                 continue;
             }
-            if let Some(&(blocks, place)) = queue.next() {
-                lanes.start(lane, &mut packets[usize::from(place)], blocks, !one_key);
+            if let Some(&next) = queue.next() {
+                let (blocks, place) = entry(next);
+                lanes.start(lane, &mut packets[place], blocks, !one_key);
             } else {
                 busy -= 1;
                 lanes.copy(busy, lane, own_keys);

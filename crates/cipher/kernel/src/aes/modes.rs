@@ -1,7 +1,7 @@
 //! ECB, CBC decryption and CTR: blocks that do not depend on each other's results.
 //!
-//! A text is worked on in groups of eight registers; what remains in one group of four, of two, of
-//! one, which overlap, because none waits for another's result. What fills no register goes through
+//! A text is worked on in groups of eight registers; what remains in one group of six or four, of two,
+//! of one, which overlap, because none waits for another's result. What fills no register goes through
 //! the rounds as one more, but block by block from and to memory: a masked access of a whole register
 //! would wait for what was just written beside the text.
 
@@ -17,7 +17,10 @@ macro_rules! groups {
         while $len >= 8 * <$V>::LEN {
             groups!(@one $V, 8, $src, $dst, $len, $group $(<$encrypt>)? ($($argument),*));
         }
-        if $len >= 4 * <$V>::LEN {
+        // Six at once wait for their rounds' results once, four and two twice.
+        if $len >= 6 * <$V>::LEN {
+            groups!(@one $V, 6, $src, $dst, $len, $group $(<$encrypt>)? ($($argument),*));
+        } else if $len >= 4 * <$V>::LEN {
             groups!(@one $V, 4, $src, $dst, $len, $group $(<$encrypt>)? ($($argument),*));
         }
         if $len >= 2 * <$V>::LEN {

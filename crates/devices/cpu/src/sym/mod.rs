@@ -33,23 +33,27 @@ pub(crate) fn prepare(sym: &Sym, cpu: &Cpu) -> Result<Prepared, SetupError> {
 
 /// Executes requests of one operation, at most [`LANES`], and sets their results.
 pub(crate) fn execute(engine: &mut Engine, works: &mut [Work]) {
-    let mut start = 0;
-    while start < works.len() {
-        // Requests of one packet run together, and so do pieces of texts. A burst is a batch by
-        // itself.
-        let kind = |w: &Work| match w.request().carried.as_deref() {
-            Some(Carried::Packet(_)) => Kind::Packet,
-            Some(Carried::Running(_)) => Kind::Piece,
-            _ => Kind::Burst,
-        };
-        let first = kind(&works[start]);
-        let n = works[start..].iter().take_while(|w| kind(w) == first).count();
-        match first {
-            Kind::Packet => together(engine, &mut works[start..start + n]),
-            Kind::Piece => pieces::run(engine, &mut works[start..start + n]),
-            Kind::Burst => works[start..start + n].iter_mut().for_each(|w| burst::run(engine, w)),
+    // Requests of one packet run together, and so do pieces of texts. A burst is a batch by itself.
+    let kind = |w: &Work| match w.request().carried.as_deref() {
+        Some(Carried::Packet(_)) => Kind::Packet,
+        Some(Carried::Running(_)) => Kind::Piece,
+        _ => Kind::Burst,
+    };
+    let mut rest = works;
+    while let Some(first) = rest.first_mut() {
+        let first_kind = kind(first);
+        if first_kind == Kind::Burst {
+            burst::run(engine, first);
+            rest = &mut rest[1..];
+            continue;
         }
-        start += n;
+        let n = rest.iter().take_while(|w| kind(w) == first_kind).count();
+        let (now, later) = rest.split_at_mut(n);
+        match first_kind {
+            Kind::Piece => pieces::run(engine, now),
+            Kind::Packet | Kind::Burst => together(engine, now),
+        }
+        rest = later;
     }
 }
 
@@ -143,6 +147,8 @@ fn iv<'a>(iv: &'a Iv, src: &'a [u8]) -> Result<&'a [u8], OpError> {
 type LongIv = Option<Zeroizing<Vec<u8>>>;
 
 /// Requests of one packet each, side by side.
+// A function of its own: what it has on the stack, others would go around.
+#[inline(never)]
 fn together(engine: &mut Engine, works: &mut [Work]) {
     let mut pieces: PerPacket<Pieces> = works
         .iter_mut()

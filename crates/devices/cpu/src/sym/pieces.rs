@@ -6,6 +6,7 @@ use lookaside_core::{Carried, OpError, Request, Work};
 use super::{PerPacket, Pieces, at_once::CpuRunning, done, words};
 
 /// The next pieces of these requests' texts, side by side where the service can.
+#[inline(never)]
 pub(super) fn run(engine: &mut Engine, works: &mut [Work]) {
     let mut copies: PerPacket<Pieces> = works
         .iter_mut()
