@@ -355,8 +355,10 @@ impl State {
         let changed = level != self.level || strategy != self.strategy;
         self.level = level;
         self.strategy = strategy;
+        // At level 0 it is left with the next call.
         if let Body::ZlibRs(inner) = &mut self.body
             && changed
+            && level > 0
         {
             // Flushed above, or of a kind that needs no flush.
             inner.params(level, strategy);
@@ -499,6 +501,7 @@ impl State {
                 if code != Z_OK {
                     return code;
                 }
+                inner.forget_flush();
             }
             _ if holds_input => return Z_STREAM_ERROR,
             _ => {

@@ -151,6 +151,15 @@ class Programs:
             raise Failed(f"only {len(said[0])} lines")
         return f"{len(said[0])} results, 4 ways round"
 
+    def java(self) -> str:
+        """Deflater, Inflater and their streams, in a JDK that uses the system's zlib."""
+        java = Path("/usr/lib/jvm/java-17-openjdk-amd64/bin/java")
+        if not java.exists():
+            raise Skipped("no JDK 17 of Debian's (openjdk-17-jdk-headless), which links the system's zlib")
+        classes = self.folder("java", "classes")
+        self.stock.ok(java.with_name("javac"), "-d", classes, PROGRAMS / "Sweep.java")
+        return self.sweep("sweep-java", [java, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classes, "Sweep"], 90)
+
     # git.
 
     def git(self) -> str:
@@ -308,6 +317,7 @@ PARTS = {
     "python": [("a sweep of Python's zlib", lambda p: p.sweep("python", [PYTHON, PROGRAMS / "sweep.py"], 100))],
     "perl": [("a sweep of Compress::Raw::Zlib and IO::Compress",
               lambda p: p.sweep("perl", ["/usr/bin/perl", PROGRAMS / "sweep.pl"], 1000))],
+    "java": [("a sweep of Java's Deflater and Inflater", lambda p: p.java())],
     "git": [("git clone, add, repack, gc, fsck", lambda p: p.git())],
     "nginx": [(f"nginx, gzip level {level}, with curl and wrk", lambda p, level=level: p.nginx(level))
               for level in (1, 6)],

@@ -8,7 +8,7 @@ use lookaside_compress::{Error, Flush, Scratch, Spec, Status as StepStatus, adle
 use super::{
     frame,
     inner::{self, Inner},
-    input::WAITING,
+    input::{HELD, WAITING},
     levels, outbox,
     state::{Body, FAILED, State, Status, Wrap, dst, gave, skip, src},
     tiny,
@@ -149,6 +149,8 @@ impl State {
     /// Why only zlib-rs can serve what comes, if so.
     fn only_zlib_rs(&self, ask: Ask) -> Option<Path> {
         match ask {
+            // Whatever else was said, the blocks are stored.
+            _ if self.level == 0 => None,
             Ask::Partial | Ask::Block => Some(Path::CompressFlush),
             // Z_FILTERED and the default differ little; the others are something else.
             _ if self.strategy > 1 => Some(Path::CompressStrategy),
@@ -172,8 +174,18 @@ impl State {
             self.absorb(strm);
             return Ok(Some(Reach::Done));
         }
+        if self.level == 0 {
+            return self.stored(strm, ask).map(Some);
+        }
         if self.is_large(fresh) {
             return self.large(strm, ask);
+        }
+        let nothing_yet = waiting == 0 && !self.refers && self.input.history().is_empty();
+        if ask == Ask::Nothing && nothing_yet && fresh <= HELD {
+            let data = src(strm);
+            self.input.hold(data);
+            self.took(strm, fresh);
+            return Ok(Some(Reach::Done));
         }
         let piecewise = !self.refers && fresh < SMALLEST_THRESHOLD.max(settings_threshold(fresh));
         match ask {
@@ -215,6 +227,33 @@ impl State {
             }
             _ => self.start_stream(),
         }
+    }
+
+    /// Level 0: stored blocks, which refer to nothing, end at a byte and need no state.
+    fn stored(&mut self, strm: &mut z_stream, ask: Ask) -> Result<Reach, c_int> {
+        loop {
+            self.absorb(strm);
+            if strm.avail_in == 0 && ask == Ask::Finish {
+                return self.whole(strm);
+            }
+            if self.input.waiting().is_empty() || (strm.avail_in == 0 && ask == Ask::Nothing) {
+                break;
+            }
+            self.piece(strm)?;
+            if !self.drain(strm) && strm.avail_in > 0 {
+                return Ok(Reach::Blocked);
+            }
+        }
+        match ask {
+            Ask::Partial | Ask::Sync => self.outbox.put(&MARKER),
+            Ask::Full => {
+                self.outbox.put(&MARKER);
+                self.forget();
+            }
+            Ask::Nothing | Ask::Block | Ask::Settle | Ask::Finish => {}
+        }
+        self.drain(strm);
+        Ok(Reach::Done)
     }
 
     /// After a full flush, nothing refers to what came before.
@@ -423,7 +462,8 @@ impl State {
     fn zlib_rs_step(&mut self, strm: &mut z_stream, ask: Ask) -> Result<Option<Reach>, c_int> {
         let fresh = strm.avail_in as usize;
         let returns = matches!(ask, Ask::Nothing | Ask::Sync | Ask::Full | Ask::Finish);
-        if !self.sticky && returns && self.strategy <= 1 && self.is_large(fresh) {
+        let stored = self.level == 0;
+        if stored || (!self.sticky && returns && self.strategy <= 1 && self.is_large(fresh)) {
             // Without room to spare nobody knows whether that was all.
             if !self.zlib_rs_run(strm, libz_rs_sys::Z_SYNC_FLUSH, false)? || self.unflushed {
                 return Ok(Some(Reach::Blocked));

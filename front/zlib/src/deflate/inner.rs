@@ -102,6 +102,14 @@ impl Inner {
         }
     }
 
+    /// Has the next flush done even if the last call was one: something came in between.
+    pub(crate) fn forget_flush(&mut self) {
+        if self.pending().0 == 0 {
+            // Nothing to do, and room: it remembers that there was no flush.
+            self.step(&[], &mut [0; 1], libz_rs_sys::Z_NO_FLUSH);
+        }
+    }
+
     /// Bytes and bits that wait inside.
     pub(crate) fn pending(&mut self) -> (usize, c_int) {
         let (mut bytes, mut bits) = (0, 0);

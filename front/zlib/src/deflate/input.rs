@@ -11,9 +11,15 @@ pub(crate) const HISTORY: usize = 32 << 10;
 /// hundred bytes. As much memory as zlib's own state takes.
 pub(crate) const WAITING: usize = 256 << 10;
 
-type Memory = [u8; HISTORY + WAITING];
+/// The most that waits if it came in one call, before anything else: the program that has it in one
+/// buffer can spare another, and mostly ends the stream with its next call. Then what it gets is what
+/// one call would have given, which some count on (CPython's tests do).
+pub(crate) const HELD: usize = 512 << 10;
 
-static SPARE: Pool<Memory> = Pool::new();
+/// Of the usual length, or longer for what is held.
+type Memory = [u8];
+
+static SPARE: Pool<[u8; HISTORY + WAITING]> = Pool::new();
 
 /// `base <= start <= end`: history, then what waits.
 #[derive(Default)]
@@ -44,16 +50,13 @@ impl Input {
 
     /// Appends what there is room for, and says how much that was.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> usize {
-        let count = bytes.len().min(WAITING - (self.end - self.start));
+        let count = bytes.len().min(WAITING.saturating_sub(self.end - self.start));
         if count == 0 {
             return 0;
         }
-        let memory = self.memory.get_or_insert_with(|| {
-            SPARE.take().unwrap_or_else(|| {
-                // Not on the stack on its way.
-                let zeros = vec![0; HISTORY + WAITING].into_boxed_slice();
-                zeros.try_into().unwrap_or_else(|_| unreachable!("the length is right"))
-            })
+        let memory = self.memory.get_or_insert_with(|| match SPARE.take() {
+            Some(spare) => spare,
+            None => vec![0; HISTORY + WAITING].into_boxed_slice(),
         });
         if self.end + count > memory.len() {
             // No more than 32 KB of history and the most that may wait: there is room.
@@ -66,6 +69,19 @@ impl Input {
         memory[self.end..self.end + count].copy_from_slice(&bytes[..count]);
         self.end += count;
         count
+    }
+
+    /// Has all these bytes wait. There is no history, and nothing waits.
+    pub(crate) fn hold(&mut self, bytes: &[u8]) {
+        self.forget();
+        if bytes.len() > WAITING {
+            let mut memory = vec![0; HISTORY + bytes.len()].into_boxed_slice();
+            memory[..bytes.len()].copy_from_slice(bytes);
+            self.memory = Some(memory);
+            self.end = bytes.len();
+        } else {
+            self.append(bytes);
+        }
     }
 
     /// The first `count` bytes that wait have been compressed.
@@ -91,15 +107,22 @@ impl Input {
     /// A copy, for `deflateCopy`.
     pub(crate) fn copy(&self) -> Input {
         let mut copy = Input::default();
-        copy.passed(self.history());
-        copy.append(self.waiting());
+        if self.waiting().len() > WAITING {
+            // Held: there is no history.
+            copy.hold(self.waiting());
+        } else {
+            copy.passed(self.history());
+            copy.append(self.waiting());
+        }
         copy
     }
 }
 
 impl Drop for Input {
     fn drop(&mut self) {
-        if let Some(memory) = self.memory.take() {
+        if let Some(memory) = self.memory.take()
+            && let Ok(memory) = memory.try_into()
+        {
             SPARE.put(memory);
         }
     }

@@ -33,7 +33,7 @@ static void both(const char *what, long a, long b) {
 
 static gzFile open_one(int i, const char *mode, int by_number) {
   if (!by_number) return libs[i].gzopen(path(i), mode);
-  int fd = open(path(i), strchr(mode, 'r') ? O_RDONLY : strchr(mode, 'a') ? O_WRONLY | O_APPEND : O_WRONLY | O_TRUNC);
+  int fd = open(path(i), !strcmp(mode, "rw") ? O_RDWR : strchr(mode, 'r') ? O_RDONLY : strchr(mode, 'a') ? O_WRONLY | O_APPEND : O_WRONLY | O_TRUNC);
   gzFile f = libs[i].gzdopen(fd, mode);
   if (!f) close(fd);
   return f;
@@ -123,7 +123,8 @@ static void written(struct rng *setup) {
         for (int i = 0; i < 2; i++) rc[i] = libs[i].gzseek(f[i], far, SEEK_CUR);
         /* Zeros, of which a later call may take some back. */
         if (rc[0] > (long)len) memset(expected + len, 0, (size_t)rc[0] - len);
-        if (rc[0] >= 0) len = (size_t)rc[0];
+        /* One that fails takes back what was not yet done of those before. */
+        len = (size_t)libs[STOCK].gztell(f[STOCK]);
         what = "gzseek";
         break;
       }
@@ -161,6 +162,8 @@ static void written(struct rng *setup) {
     rc[i] = one_in(&r, 2) ? libs[i].gzclose_w(f[i]) : libs[i].gzclose(f[i]);
     if (i) both("gzclose", rc[0], rc[1]);
   }
+  /* What was not compressed may look as if it were. */
+  if (strchr(mode, 'T') && len > 1 && expected[0] == 0x1f && expected[1] == 0x8b) return;
   /* Both read what both have written. */
   for (int i = 0; i < 2; i++) {
     for (int k = 0; k < 2; k++) {

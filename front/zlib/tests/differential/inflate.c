@@ -13,6 +13,8 @@ struct pair {
   /* The window may be smaller than the stream needs: how far back is too far depends on the pieces of
      output then (in the reference), so the pair is left alone after such an error. */
   int small, given_up;
+  /* Bits were primed since the reset. */
+  int primed;
   /* How far each side is in the source, and how far it may read. */
   size_t at[2], target;
   /* What came out (and dictionaries) since the reset; since when the window is not known. */
@@ -213,8 +215,8 @@ static void step(struct pair *p, struct rng *r) {
     const unsigned char *dict = wrong ? made.stream.at : made.dict.at;
     size_t len = wrong ? (made.stream.len < 10 ? made.stream.len : 10) : made.dict.len;
     if (!len) return;
-    /* One byte the reference reads before it looks at the pointer. */
-    if (len == 1) none = 0;
+    /* Of a null pointer the reference reads one byte, if the length is one. */
+    none = none && len > 1;
     for (int i = 0; i < 2; i++) rc[i] = libs[i].inflateSetDictionary(&p->z[i], none ? NULL : dict, (uInt)len);
     note("inflateSetDictionary %zu: %s %s", len, code(rc[0]), code(rc[1]));
     if (none) {
@@ -259,6 +261,7 @@ static void reset(struct pair *p, struct rng *r) {
   same_rc("inflateReset", rc);
   if (rc[0] != Z_OK) return;
   p->raw = raw, p->bits = bits, p->has_head = 0;
+  p->primed = 0;
   p->small = p->small || ((bits < 0 ? -bits : bits) & 15) != 15;
   for (int i = 0; i < 2; i++)
     if (p->z[i].total_in || p->z[i].total_out)
@@ -339,7 +342,8 @@ static void prime(struct pair *p, struct rng *r) {
   /* More than a byte can be given, but the reference then hands bytes back that it was not given as
      input: such bits are only taken away again. */
   size_t left = made.stream.len - p->at[0], bytes = one_in(r, 3) ? between(r, 1, 4) : 1;
-  if (!p->raw || left < bytes) return;
+  if (!p->raw || left < bytes || p->primed) return;
+  p->primed = 1;
   uint32_t value = 0;
   for (size_t i = 0; i < bytes; i++) value |= (uint32_t)made.stream.at[p->at[0] + i] << 8 * i;
   for (int at = 0, bits = (int)bytes * 8; at < bits;) {
