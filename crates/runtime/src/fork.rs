@@ -3,10 +3,7 @@
 //! the child: whoever sees a new [`generation`] builds afresh.
 #![allow(unsafe_code)]
 
-use std::sync::{
-    Once,
-    atomic::{AtomicU32, Ordering},
-};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 
@@ -23,11 +20,16 @@ pub(crate) fn generation() -> u32 {
 }
 
 /// Has `fork` counted from now on.
+///
+/// No `Once`: a child of a `fork` in the middle of one would wait for a thread that it does not have.
+/// Of two threads here at once both register, and each fork counts twice: generations are only
+/// compared for equality.
 pub(crate) fn watch() {
-    static WATCH: Once = Once::new();
-    WATCH.call_once(|| {
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+    if !WATCHED.load(Ordering::Relaxed) {
         // SAFETY: `in_child` is a static function that only adds to an atomic. Failure (ENOMEM)
         // leaves forks uncounted; nothing here depends on the count for memory safety.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-    });
+        WATCHED.store(true, Ordering::Relaxed);
+    }
 }

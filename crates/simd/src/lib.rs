@@ -24,8 +24,10 @@
 #![deny(missing_docs)]
 
 use std::fmt;
+use std::ptr;
 use std::str::FromStr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The environment variable that caps the tier of [`Cpu::host`].
 pub const CAP_VARIABLE: &str = "LOOKASIDE_CPU";
@@ -103,17 +105,37 @@ pub struct Cpu {
     detected: Tier,
     cap: Option<Tier>,
     unknown_cap: Option<Arc<str>>,
-    features: &'static [&'static str],
+    features: Arc<[&'static str]>,
 }
 
 impl Cpu {
     /// This machine under the cap of [`CAP_VARIABLE`]. Detected and read once per process.
+    ///
+    /// Never waits, not even in a child of a `fork` in the middle of another thread's first call:
+    /// threads here at once all detect, and one answer counts.
+    #[allow(unsafe_code)]
     pub fn host() -> &'static Cpu {
-        static HOST: OnceLock<Cpu> = OnceLock::new();
-        HOST.get_or_init(|| match std::env::var_os(CAP_VARIABLE) {
+        static HOST: AtomicPtr<Cpu> = AtomicPtr::new(ptr::null_mut());
+        // SAFETY: null, or out of a box that is never freed and nobody writes to.
+        if let Some(host) = unsafe { HOST.load(Ordering::Acquire).as_ref() } {
+            return host;
+        }
+        let host = Box::new(match std::env::var_os(CAP_VARIABLE) {
             None => Cpu::detect(None, None),
             Some(text) => Cpu::under(&text.to_string_lossy()),
-        })
+        });
+        let host = Box::into_raw(host);
+        let (set, seen) = (Ordering::AcqRel, Ordering::Acquire);
+        match HOST.compare_exchange(ptr::null_mut(), host, set, seen) {
+            // SAFETY: just leaked; shared from here on.
+            Ok(_) => unsafe { &*host },
+            Err(first) => {
+                // SAFETY: made above and shown to nobody.
+                drop(unsafe { Box::from_raw(host) });
+                // SAFETY: as above.
+                unsafe { &*first }
+            }
+        }
     }
 
     /// This machine with `cap` in place of the environment's: for tests that run every tier.
@@ -131,10 +153,9 @@ impl Cpu {
     }
 
     fn detect(cap: Option<Tier>, unknown_cap: Option<Arc<str>>) -> Cpu {
-        static FEATURES: OnceLock<Vec<&'static str>> = OnceLock::new();
-        let features = FEATURES.get_or_init(detected_features);
-        let detected = tier_of(features);
-        Cpu { detected, cap, unknown_cap, features }
+        let features = detected_features();
+        let detected = tier_of(&features);
+        Cpu { detected, cap, unknown_cap, features: features.into() }
     }
 
     /// The tier in force: the lower of [`detected_tier`](Cpu::detected_tier) and
@@ -161,7 +182,7 @@ impl Cpu {
     /// The features of the hardware that matter here, by the names Rust gives them, whatever the
     /// cap.
     pub fn features(&self) -> &[&'static str] {
-        self.features
+        &self.features
     }
 
     /// The AVX2 token, when the tier in force is [`Tier::Avx2`] or higher.

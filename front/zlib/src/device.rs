@@ -4,7 +4,7 @@
 use std::{
     ptr,
     sync::atomic::{
-        AtomicPtr, AtomicU8, AtomicU32, AtomicUsize,
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize,
         Ordering::{Acquire, Relaxed, Release},
     },
 };
@@ -55,6 +55,7 @@ pub(crate) fn device() -> Option<&'static Device> {
     match STATE.load(Acquire) {
         READY => {}
         EMPTY => {
+            watch();
             STATE.compare_exchange(EMPTY, STARTING, Acquire, Relaxed).ok()?;
             let started = std::panic::catch_unwind(start).ok().flatten();
             let state = if started.is_some() { READY } else { ABSENT };
@@ -77,13 +78,19 @@ pub(crate) fn device() -> Option<&'static Device> {
     Some(device)
 }
 
+/// Has forks noticed from now on. As in the runtime: no `Once`, which a child could find half done,
+/// and no harm in doing it twice.
+fn watch() {
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+    if !WATCHED.load(Relaxed) {
+        // SAFETY: a static function that stores to atomics. Without it (ENOMEM) a child finds the
+        // parent's state; the runtime itself still notices the fork.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        WATCHED.store(true, Relaxed);
+    }
+}
+
 fn start() -> Option<Device> {
-    static WATCH: std::sync::Once = std::sync::Once::new();
-    // SAFETY: a static function that stores to atomics. Without it (ENOMEM) a child finds the
-    // parent's state; the runtime itself still notices the fork.
-    WATCH.call_once(|| unsafe {
-        libc::pthread_atfork(None, None, Some(in_child));
-    });
     let engines = settings().engines;
     if engines == Some(0) {
         return None;

@@ -17,7 +17,8 @@ mod window;
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
-use std::sync::OnceLock;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use lookaside_simd::{Avx2, Cpu};
 
@@ -221,33 +222,57 @@ pub struct Inflate {
     history: MaybeUninit<[u8; window::CAPACITY + window::SLACK]>,
 }
 
-/// Memory of the library's for tables that are made once.
-struct Shared(UnsafeCell<Tables>);
+/// The codes of fixed blocks and their tables.
+struct Fixed {
+    alphabets: Alphabets,
+    tables: Tables,
+}
+
+impl Fixed {
+    const EMPTY: Fixed = Fixed {
+        alphabets: Alphabets { litlen: Canon::empty(), distance: Canon::empty() },
+        tables: Tables { litlen: [0; LITLEN_ENTRIES], distance: [0; DISTANCE_ENTRIES] },
+    };
+
+    fn fill(&mut self) {
+        let (litlen, distance) = table::fixed_lengths();
+        self.alphabets.litlen.set(&litlen, true);
+        self.alphabets.distance.set(&distance, true);
+        let bits = table::FIXED_LITLEN_BITS;
+        table::litlen(&self.alphabets.litlen, &mut self.tables.litlen, bits);
+        table::distance(&self.alphabets.distance, &mut self.tables.distance);
+    }
+}
+
+/// Memory of the library's for what is made once.
+struct Shared(UnsafeCell<Fixed>);
 
 // SAFETY: written by one thread before any other has a reference (see `fixed`).
 unsafe impl Sync for Shared {}
 
 /// What blocks with fixed codes are decoded with. Takes no memory from the heap: there is no answer
-/// to its being used up.
+/// to its being used up. And waits for nobody: in a child of `fork`, who is at it may not exist. So
+/// a thread that comes while another is at it makes one more, which is the exception to the first.
 fn fixed() -> (&'static Alphabets, &'static Tables) {
-    static ALPHABETS: OnceLock<Alphabets> = OnceLock::new();
-    static TABLES: Shared = Shared(UnsafeCell::new(Tables {
-        litlen: [0; LITLEN_ENTRIES],
-        distance: [0; DISTANCE_ENTRIES],
-    }));
-    let alphabets = ALPHABETS.get_or_init(|| {
-        let (litlen, distance) = table::fixed_lengths();
-        let mut alphabets = Alphabets { litlen: Canon::empty(), distance: Canon::empty() };
-        alphabets.litlen.set(&litlen, true);
-        alphabets.distance.set(&distance, true);
-        // SAFETY: only here is it written, by one thread, and read after that has ended.
-        let tables = unsafe { &mut *TABLES.0.get() };
-        table::litlen(&alphabets.litlen, &mut tables.litlen, table::FIXED_LITLEN_BITS);
-        table::distance(&alphabets.distance, &mut tables.distance);
-        alphabets
-    });
-    // SAFETY: made, and not written again.
-    (alphabets, unsafe { &*TABLES.0.get() })
+    static READY: AtomicPtr<Fixed> = AtomicPtr::new(ptr::null_mut());
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    static MEMORY: Shared = Shared(UnsafeCell::new(Fixed::EMPTY));
+    let mut ready = READY.load(Ordering::Acquire);
+    if ready.is_null() {
+        if TAKEN.swap(true, Ordering::Relaxed) {
+            let mut more = Box::new(Fixed::EMPTY);
+            more.fill();
+            ready = Box::into_raw(more);
+        } else {
+            ready = MEMORY.0.get();
+            // SAFETY: the only one to come here, and nobody else has a reference yet.
+            unsafe { &mut *ready }.fill();
+        }
+        READY.store(ready, Ordering::Release);
+    }
+    // SAFETY: made above or by who published it, never freed and not written again.
+    let fixed = unsafe { &*ready };
+    (&fixed.alphabets, &fixed.tables)
 }
 
 impl Inflate {
