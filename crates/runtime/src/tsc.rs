@@ -5,10 +5,19 @@
 /// only where it counts at one rate, never stops, and agrees between all processors.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
 pub(crate) fn is_trusted() -> bool {
-    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU8, Ordering};
     const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    static TRUSTED: OnceLock<bool> = OnceLock::new();
-    *TRUSTED.get_or_init(|| std::fs::read_to_string(CLOCK).is_ok_and(|name| name.trim() == "tsc"))
+    const UNKNOWN: u8 = 2;
+    // Threads that come here at once all look. A child of `fork` must not find one that is at it.
+    static TRUSTED: AtomicU8 = AtomicU8::new(UNKNOWN);
+    match TRUSTED.load(Ordering::Relaxed) {
+        UNKNOWN => {
+            let trusted = std::fs::read_to_string(CLOCK).is_ok_and(|name| name.trim() == "tsc");
+            TRUSTED.store(trusted.into(), Ordering::Relaxed);
+            trusted
+        }
+        known => known == 1,
+    }
 }
 
 /// The counter. It does not wait for what comes before it in the program, as the kernel's reading
