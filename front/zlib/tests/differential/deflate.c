@@ -296,7 +296,7 @@ static void ample(struct pair *p, int flush, size_t target, struct rng *r) {
     if (!p->side[i].z.avail_out) differ("deflate: too much output", "%s", side_names[i]);
   }
   if (flush) p->primed = 0;
-  if (p->aligned && !p->primed) same(p, "deflate: rc with room for all", rc[0], rc[1]);
+  if (p->aligned && !p->primed && !p->copied) same(p, "deflate: rc with room for all", rc[0], rc[1]);
   p->aligned = 1, p->must_flush = 0;
   after(p, flush, target);
   if (flush == Z_FINISH) end_reached(p);

@@ -312,6 +312,9 @@ static void set_dictionary(struct pair *p, struct rng *r) {
 static void find_sync(struct pair *p, struct rng *r) {
   int rc[2];
   if (!same_place(p)) return;
+  /* Where the window is the header's, and none was read, the reference goes on with a window of one byte,
+     which it also uses, as if it were larger, for the stream after a reset. */
+  if (!p->raw && (p->bits & 15) == 0) return;
   size_t left = made.stream.len - p->at[0];
   size_t given = one_in(r, 2) ? left : below(r, (uint32_t)left + 1);
   for (int i = 0; i < 2; i++) {
