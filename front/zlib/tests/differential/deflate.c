@@ -282,8 +282,8 @@ static void same(struct pair *p, const char *what, int a, int b) {
 static size_t enough(const struct pair *p, size_t target, struct rng *r) {
   /* Who is not aligned may have taken all and written nothing. */
   size_t left = p->aligned ? target - p->side[0].taken : target;
-  /* What is pending is in the worst case a window's content and a header. */
-  size_t room = left + left / 4 + 150000 + (p->has_head ? 150000 + p->head.extra_len : 0);
+  /* What is pending is in the worst case a window's content and a header; of ours, 512 KB that wait. */
+  size_t room = left + left / 4 + 150000 + 600000 + (p->has_head ? 150000 + p->head.extra_len : 0);
   return one_in(r, 3) ? room * 2 : room;
 }
 
