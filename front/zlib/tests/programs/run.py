@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[3]
 STOCK = Path("/lib/x86_64-linux-gnu/libz.so.1")
-PROGRAMS = ["functions", "minigzip", "threads", "prefork", "reload"]
+PROGRAMS = ["functions", "minigzip", "threads", "prefork", "midfork", "reload"]
 # valgrind knows no AVX-512: our choice of kernels is lowered, the C libraries ask the CPU, which is
 # valgrind's. What is only possibly lost is memory that libdeflate aligns by itself.
 VALGRIND = ["valgrind", "-q", "--error-exitcode=9", "--show-leak-kinds=definite",
@@ -151,6 +151,15 @@ def prefork(ours, stock):
     ours.run("prefork", "100000")
 
 
+def midfork(ours, stock):
+    """A fork at any moment of another thread's first calls."""
+    stock.run("midfork", "20000", "1000")
+    chance = random.Random(1)
+    for length in ("20000", "1000000"):
+        for _ in range(150):
+            ours.run("midfork", length, str(chance.randrange(140000)))
+
+
 def reload(ours, stock):
     """dlopen and dlclose, a hundred times."""
     for side in (stock, ours):
@@ -172,7 +181,7 @@ def valgrind(ours, _stock):
     ours.run("prefork", "600000", prefix=[*VALGRIND, "--leak-check=no"], **lowered)
 
 
-CHECKS = [functions, minigzip, minigzip_files, threads, prefork, reload, valgrind]
+CHECKS = [functions, minigzip, minigzip_files, threads, prefork, midfork, reload, valgrind]
 
 
 def main():
