@@ -555,10 +555,18 @@ impl State {
             if strm.avail_out == 0 && inner_pending(&mut self.body) > 0 {
                 return Ok(false);
             }
-            if now != libz_rs_sys::Z_FINISH && strm.avail_out > 0 {
-                self.unflushed = false;
+            if now != libz_rs_sys::Z_FINISH {
+                self.unflushed &= strm.avail_out == 0;
+                return Ok(true);
             }
-            return Ok(now != libz_rs_sys::Z_FINISH);
+            // The room may have been just enough: zlib-rs says so to whoever has some left.
+            let mut more = [0; 16];
+            let Body::ZlibRs(inner) = &mut self.body else { return Err(FAILED) };
+            let step = inner.step(&[], &mut more, now);
+            self.outbox.put(&more[..step.produced]);
+            self.ended = step.code == Z_STREAM_END;
+            self.unflushed = !self.ended;
+            return Ok(self.ended);
         }
     }
 }
