@@ -3,6 +3,10 @@
 //! `scripts/build-zlib` makes the shared library of it. Every function is documented in `zlib.h`,
 //! which is the specification; what is said here is how it is done.
 #![allow(clippy::missing_safety_doc, reason = "zlib.h says what callers must guarantee")]
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "nobody links this crate: its pages are for who works on it"
+)]
 #![allow(non_snake_case, reason = "the names are zlib's")]
 
 pub mod checksum;
