@@ -248,7 +248,8 @@ fn a_few_bytes() {
     for n in 0..6000 {
         let level = 1 + rng.below(9) as c_int;
         let letters = rng.pick(&[1, 2, 4, 256]);
-        let data: Vec<u8> = (0..rng.below(140)).map(|_| rng.below(letters) as u8 * 97).collect();
+        let data: Vec<u8> =
+            (0..rng.below(140)).map(|_| (rng.below(letters) as u8).wrapping_mul(97)).collect();
         let shape = Shape { level, bits: -15, mem: 9, strategy: 0 };
         let sizes = [OURS, stock()].map(|zlib| {
             let mut stream = Deflate::new(zlib, shape);
