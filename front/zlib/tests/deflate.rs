@@ -223,9 +223,11 @@ fn bounds_hold_and_are_stocks() {
 /// Streams of what cannot be compressed, without flushes, stay within the bound too.
 #[test]
 fn streams_of_noise_stay_within_the_bound() {
-    let data = noise(3_000_000);
-    for level in 0..=9 {
-        for take in [500, 4_000, 65_536, 200_000, 1_000_000] {
+    let noise = noise(3_000_000);
+    for level in [0, 1, 6, 9] {
+        for take in [4_000, 200_000, 1_000_000] {
+            // Beyond what waits in any case, and several pieces where a call brings one.
+            let data = &noise[..noise.len().min(700_000.max(take * 10))];
             let mut stream = Deflate::new(OURS, shape(level, 15));
             // SAFETY: a stream of ours.
             let bound = unsafe { (OURS.deflateBound)(&mut *stream.strm, data.len() as c_ulong) };
