@@ -258,7 +258,12 @@ fn the_kernel_follows_the_tier() {
     assert_eq!(name(1, Tier::Generic), "libdeflate-1");
     if Cpu::host().tier() >= Tier::Avx2 && cfg!(target_arch = "x86_64") {
         assert_eq!(name(1, Tier::Avx2), "igzip-1");
-        assert_eq!(name(3, Tier::Avx512), "igzip-3");
+        assert_eq!(name(3, Tier::Avx2), "igzip-3");
+    }
+    if Cpu::host().tier() >= Tier::Avx512 && cfg!(target_arch = "x86_64") {
+        let ours = [1, 2, 3, 4, 5].map(|level| name(level, Tier::Avx512));
+        let names = ["lookaside-1", "lookaside-1", "lookaside-2", "lookaside-3", "libdeflate-3"];
+        assert_eq!(ours, names);
     }
     let refused =
         Codec::with_kernel(&Spec::default(), &Cpu::with_cap(Tier::Generic), Kernel::Igzip(1));

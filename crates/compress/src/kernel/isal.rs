@@ -93,6 +93,16 @@ impl State {
     }
 }
 
+/// Is it all zeros, or all ones, and can one call take it? Such a one has a ready-made block.
+pub(crate) fn is_run(src: &[u8]) -> bool {
+    match src.first_chunk::<8>() {
+        Some([0, 0, 0, 0, 0, 0, 0, 0] | [255, 255, 255, 255, 255, 255, 255, 255]) => {
+            src.len() <= MAX_LEN && src[1..] == src[..src.len() - 1]
+        }
+        _ => false,
+    }
+}
+
 /// The memory for one-shot compression at any level. Reused, it allocates nothing.
 pub(crate) struct OneShot(State);
 

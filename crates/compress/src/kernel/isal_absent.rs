@@ -52,3 +52,7 @@ impl Stream {
         None
     }
 }
+
+pub(crate) fn is_run(_src: &[u8]) -> bool {
+    false
+}

@@ -1,5 +1,10 @@
 //! Who computes: every kernel, and the one place that chooses between them.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod deflate;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "deflate_absent.rs"]
+pub(crate) mod deflate;
 pub(crate) mod inflate;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod isal;
@@ -32,6 +37,8 @@ pub(crate) struct Step {
 pub enum Kernel {
     /// Stored blocks.
     Stored,
+    /// Our own, 1..=3. x86-64 from tier AVX-512 on. Whole buffers, 32 KB window.
+    Own(u8),
     /// igzip of ISA-L, 1..=3. x86-64 from tier AVX2 on.
     Igzip(u8),
     /// igzip with static codes.
@@ -46,13 +53,14 @@ pub enum Kernel {
 
 impl Kernel {
     /// Every kernel there is, at every level.
-    pub const ALL: [Kernel; 33] = {
-        let mut all = [Kernel::Stored; 33];
+    pub const ALL: [Kernel; 36] = {
+        let mut all = [Kernel::Stored; 36];
         all[1] = Kernel::IgzipStatic;
         let mut level = 1;
         while level <= 12 {
             if level <= 3 {
                 all[1 + level] = Kernel::Igzip(level as u8);
+                all[32 + level] = Kernel::Own(level as u8);
             }
             all[4 + level] = Kernel::Libdeflate(level as u8);
             if 2 <= level && level <= 9 {
@@ -66,6 +74,7 @@ impl Kernel {
 
     /// Library and level, as `lookaside info` prints it.
     pub const fn name(self) -> &'static str {
+        const OWN: [&str; 4] = ["lookaside-0", "lookaside-1", "lookaside-2", "lookaside-3"];
         const IGZIP: [&str; 4] = ["igzip-0", "igzip-1", "igzip-2", "igzip-3"];
         const LIBDEFLATE: [&str; 13] = [
             "libdeflate-0",
@@ -111,6 +120,7 @@ impl Kernel {
         }
         match self {
             Kernel::Stored => "stored",
+            Kernel::Own(effort) => pick(&OWN, effort),
             Kernel::IgzipStatic => "igzip-0-static",
             Kernel::Igzip(level) => pick(&IGZIP, level),
             Kernel::Libdeflate(level) => pick(&LIBDEFLATE, level),
@@ -123,6 +133,7 @@ impl Kernel {
     fn is_there(self, cpu: &Cpu) -> bool {
         match self {
             Kernel::Stored => true,
+            Kernel::Own(1..=deflate::MOST_EFFORT) => has_own(cpu),
             Kernel::Igzip(1..=3) | Kernel::IgzipStatic => has_igzip(cpu),
             Kernel::Libdeflate(1..=12) => true,
             Kernel::ZlibRs(2..=9) | Kernel::ZlibRsStatic(2..=9) => true,
@@ -137,6 +148,10 @@ impl Kernel {
 
 fn has_igzip(cpu: &Cpu) -> bool {
     cfg!(target_arch = "x86_64") && cpu.tier() >= Tier::Avx2
+}
+
+fn has_own(cpu: &Cpu) -> bool {
+    cfg!(target_arch = "x86_64") && cpu.tier() >= Tier::Avx512
 }
 
 /// The kernels of one codec.
@@ -170,12 +185,24 @@ pub(crate) fn choose(spec: &Spec, cpu: &Cpu) -> Choice {
         9 => 8,
         own => own,
     };
+    // Ours: the least effort of those.
+    let own = match spec.level {
+        1 | 2 => Some(Kernel::Own(1)),
+        3 => Some(Kernel::Own(2)),
+        4 => Some(Kernel::Own(3)),
+        _ => None,
+    };
+    let own = own.filter(|_| has_own(cpu));
     let (whole, stream) = match (spec.level, spec.huffman) {
         (0, _) => (Kernel::Stored, Kernel::Stored),
         (_, Huffman::Static) if igzip => (Kernel::IgzipStatic, Kernel::IgzipStatic),
         (_, Huffman::Static) => (Kernel::ZlibRsStatic(zlib_rs), Kernel::ZlibRsStatic(zlib_rs)),
-        (level, Huffman::Dynamic) if igzip => (Kernel::Igzip(level), Kernel::Igzip(level)),
-        (_, Huffman::Dynamic) => (Kernel::Libdeflate(libdeflate), Kernel::ZlibRs(zlib_rs)),
+        (level, Huffman::Dynamic) if igzip => {
+            (own.unwrap_or(Kernel::Igzip(level)), Kernel::Igzip(level))
+        }
+        (_, Huffman::Dynamic) => {
+            (own.unwrap_or(Kernel::Libdeflate(libdeflate)), Kernel::ZlibRs(zlib_rs))
+        }
     };
     Choice { whole, stream }
 }
@@ -188,8 +215,8 @@ pub(crate) fn only(spec: &Spec, cpu: &Cpu, kernel: Kernel) -> Option<Choice> {
         return None;
     }
     let stream = match kernel {
-        // libdeflate has neither streams nor small windows.
-        Kernel::Libdeflate(_) => choose(spec, cpu).stream,
+        // They have neither streams nor small windows.
+        Kernel::Libdeflate(_) | Kernel::Own(_) => choose(spec, cpu).stream,
         other => other,
     };
     Some(Choice { whole: kernel, stream })
@@ -214,6 +241,8 @@ impl StreamKernel {
             }
             Kernel::IgzipStatic => StreamKernel::Igzip(isal::Stream::new(0, true, window_bits)),
             Kernel::Libdeflate(level) | Kernel::ZlibRs(level) => zlib_rs(level, false),
+            // Not chosen for streams.
+            Kernel::Own(effort) => zlib_rs(effort.max(2), false),
             Kernel::ZlibRsStatic(level) => zlib_rs(level, true),
         }
     }

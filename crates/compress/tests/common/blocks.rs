@@ -9,6 +9,8 @@ pub struct Blocks {
     pub fixed: usize,
     pub dynamic: usize,
     pub max_distance: usize,
+    /// Literals and matches.
+    pub tokens: usize,
     pub output: Vec<u8>,
     pub consumed: usize,
 }
@@ -121,6 +123,7 @@ pub fn parse(src: &[u8], history: &[u8]) -> Blocks {
 fn compressed(bits: &mut Bits, blocks: &mut Blocks, literals: &Code, distances: &Code) {
     loop {
         let symbol = literals.read(bits);
+        blocks.tokens += usize::from(symbol != 256);
         if symbol < 256 {
             blocks.output.push(symbol as u8);
             continue;

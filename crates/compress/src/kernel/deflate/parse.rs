@@ -1,0 +1,504 @@
+//! Pass 2: tokens.
+
+use std::arch::x86_64::*;
+use std::hint::select_unpredictable;
+
+use lookaside_simd::Avx512;
+
+use super::BLOCK;
+use super::candidates::{Candidates, WINDOW};
+
+/// So many cursors walk side by side.
+pub(super) const CURSORS: usize = 4;
+/// What vectors may read ahead, and more: the last bytes of a block are parsed without them.
+pub(super) const TAIL: usize = 80;
+/// A match of four bytes from farther than this costs more than four literals.
+pub(super) const FAR: usize = 8192;
+/// Segments are no shorter than this, where the block is longer than [`LONG`].
+pub(super) const LEAST_SEGMENT: usize = 1024;
+pub(super) const LONG: usize = 16 * 1024;
+/// The length that one comparison tells.
+pub(super) const SEEN: usize = 32;
+/// The longest match.
+pub(super) const LONGEST: usize = 258;
+/// A literal in place of a match must gain more than this, in quarters of a byte.
+pub(super) const LEAST_GAIN: i32 = 2;
+/// Distance symbols: 30, and two that fill up a vector.
+pub(super) const DISTANCES: usize = 32;
+
+/// A literal is its byte. A match is 253 + length (256 to 511) in the lowest nine bits, and the
+/// distance less one in the upper half.
+pub(super) type Token = u32;
+
+/// Set in the tokens of matches.
+pub(super) const MATCH: Token = 256;
+/// The bits of a token that are counted.
+pub(super) const COUNTED: Token = 511;
+
+/// What becomes of a block.
+pub(super) struct Tokens<'a> {
+    all: &'a [Token],
+    /// Start and number of the tokens of each segment, in the order of its bytes. Empty: every
+    /// byte is a literal.
+    segments: &'a [(usize, usize)],
+    /// How often each value of a token's lowest nine bits.
+    pub(super) counts: &'a [u32; 512],
+    /// How often each distance symbol.
+    pub(super) distances: &'a [u32; DISTANCES],
+    /// Bytes.
+    pub(super) len: usize,
+}
+
+impl<'a> Tokens<'a> {
+    /// The tokens of each segment; none, if every byte is a literal.
+    pub(super) fn segments(&self) -> impl Iterator<Item = &'a [Token]> {
+        let all = self.all;
+        self.segments.iter().map(move |&(start, count)| &all[start..start + count])
+    }
+
+    pub(super) fn are_bytes(&self) -> bool {
+        self.segments.is_empty()
+    }
+}
+
+/// How long the next segment is of a block whose first `all` bytes are walked, and `left` of them
+/// are not in a segment yet: a share of those, so that the cursors come to the end together. One
+/// that repeats what is before it is walked in one go: its matches are long, and none is cut.
+pub(super) fn segment_len(left: usize, all: usize, repeats: bool) -> usize {
+    if repeats {
+        return left;
+    }
+    let least = if all > LONG { LEAST_SEGMENT } else { all.div_ceil(CURSORS).max(128) };
+    (left / (2 * CURSORS)).max(least).min(left)
+}
+
+/// Does a block repeat what is before it, of whose `len` bytes so many do?
+pub(super) fn repeats(repeated: usize, len: usize) -> bool {
+    16 * repeated > 15 * len
+}
+
+pub(super) struct Parser {
+    candidates: Candidates,
+    /// By position in the block; what is behind that takes what nobody wants.
+    tokens: Box<[Token]>,
+    segments: Vec<(usize, usize)>,
+    /// One for each cursor; the last for what nobody wants.
+    counts: Box<[[u32; 512]; CURSORS + 1]>,
+    distances: [[u32; DISTANCES]; 4],
+}
+
+/// A cursor in its segment.
+#[derive(Clone, Copy)]
+struct Cursor {
+    at: usize,
+    end: usize,
+    /// Where the next token goes.
+    out: *mut Token,
+    counts: *mut u32,
+    /// Its index; none: it walks for company only.
+    segment: Option<usize>,
+}
+
+impl Parser {
+    pub(super) fn new() -> Parser {
+        Parser {
+            candidates: Candidates::new(),
+            tokens: vec![0; BLOCK + LONG].into_boxed_slice(),
+            segments: Vec::with_capacity(80),
+            counts: Box::new([[0; 512]; CURSORS + 1]),
+            distances: [[0; DISTANCES]; 4],
+        }
+    }
+
+    /// Before the first block of `src`.
+    pub(super) fn start(&mut self, src: &[u8]) {
+        self.candidates.start(src.len());
+    }
+
+    /// Parses the next block: `from..to` of the text that [`start`](Parser::start) was given.
+    ///
+    /// # Panics
+    ///
+    /// If that is more than [`BLOCK`] bytes, or does not start at a multiple of them.
+    pub(super) fn block(
+        &mut self,
+        cpu: Avx512,
+        effort: u8,
+        src: &[u8],
+        from: usize,
+        to: usize,
+    ) -> Tokens<'_> {
+        assert!(from <= to && to <= src.len() && to - from <= BLOCK && from % BLOCK == 0);
+        let _ = cpu;
+        self.segments.clear();
+        self.counts.as_flattened_mut().fill(0);
+        self.distances.as_flattened_mut().fill(0);
+        // SAFETY: the token proves the features; what else `walk` wants was just checked.
+        unsafe {
+            let repeated = self.candidates.find(src, from, to);
+            let repeats = repeats(repeated, to - from);
+            if self.candidates.are_rare(src, from, to) {
+                self.count_bytes(&src[from..to]);
+            } else {
+                let start = match effort {
+                    1 => self.walk::<1>(src, from, to, repeats),
+                    2 => self.walk::<2>(src, from, to, repeats),
+                    _ => self.walk::<3>(src, from, to, repeats),
+                };
+                self.tail(src, start, from, to);
+                self.count_distances();
+            }
+        }
+        let [first, rest @ ..] = &mut *self.counts;
+        for counts in &rest[..CURSORS - 1] {
+            first.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+        Tokens {
+            all: &self.tokens,
+            segments: &self.segments,
+            counts: &self.counts[0],
+            distances: &self.distances[0],
+            len: to - from,
+        }
+    }
+
+    fn count_bytes(&mut self, bytes: &[u8]) {
+        // Four counts: equal bytes stand together, and each would wait for the last.
+        for (at, &byte) in bytes.iter().enumerate() {
+            self.counts[at % CURSORS][usize::from(byte)] += 1;
+        }
+    }
+
+    /// Segments up to the last [`TAIL`] bytes of the block. Returns where the last one ended.
+    ///
+    /// # Safety
+    ///
+    /// The features are there; `find` has found the candidates of the block.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn walk<const EFFORT: u8>(
+        &mut self,
+        src: &[u8],
+        from: usize,
+        to: usize,
+        repeats: bool,
+    ) -> usize {
+        let last = to.saturating_sub(TAIL).max(from);
+        if last == from {
+            return from;
+        }
+        // SAFETY: cursors stay below `last`, so that vectors end before `to`; tokens of a segment
+        // are no more than its bytes, and those for nobody no more than the first segment has.
+        unsafe {
+            let text = src.as_ptr();
+            let candidates = self.candidates.ring();
+            // By position in the text: blocks do not cross the ring's end.
+            let ring = candidates.wrapping_add(from & RING_MASK).wrapping_sub(from);
+            let tokens = self.tokens.as_mut_ptr();
+            let nobody = Cursor {
+                at: from,
+                end: last.min(from + LEAST_SEGMENT),
+                out: tokens.add(BLOCK),
+                counts: self.counts[CURSORS].as_mut_ptr(),
+                segment: None,
+            };
+            let mut cursors = [nobody; CURSORS];
+            for (cursor, counts) in cursors.iter_mut().zip(self.counts.iter_mut()) {
+                cursor.at = cursor.end;
+                cursor.counts = counts.as_mut_ptr();
+            }
+            let mut next = from;
+            let mut open = 0;
+            let mut ended_at = from;
+            loop {
+                for cursor in &mut cursors {
+                    if cursor.at < cursor.end {
+                        continue;
+                    }
+                    if let Some(segment) = cursor.segment {
+                        if cursor.end < last {
+                            cut(src, cursor);
+                        } else {
+                            ended_at = cursor.at;
+                        }
+                        let (start, count) = &mut self.segments[segment];
+                        *count = cursor.out.offset_from_unsigned(tokens.add(*start));
+                        open -= 1;
+                    }
+                    if next < last {
+                        let len = segment_len(last - next, last - from, repeats);
+                        cursor.segment = Some(self.segments.len());
+                        cursor.at = next;
+                        cursor.end = next + len;
+                        cursor.out = tokens.add(next - from);
+                        self.segments.push((next - from, 0));
+                        next += len;
+                        open += 1;
+                    } else {
+                        *cursor = nobody;
+                    }
+                }
+                if open == 0 {
+                    return ended_at;
+                }
+                let [mut a, mut b, mut c, mut d] = cursors;
+                while (a.at < a.end) & (b.at < b.end) & (c.at < c.end) & (d.at < d.end) {
+                    step::<EFFORT>(text, ring, candidates, to, &mut a);
+                    step::<EFFORT>(text, ring, candidates, to, &mut b);
+                    step::<EFFORT>(text, ring, candidates, to, &mut c);
+                    step::<EFFORT>(text, ring, candidates, to, &mut d);
+                }
+                cursors = [a, b, c, d];
+            }
+        }
+    }
+
+    /// What is left of the block from `start` on, one candidate at a time.
+    fn tail(&mut self, src: &[u8], start: usize, from: usize, to: usize) {
+        let mut at = start;
+        let mut count = 0;
+        while at < to {
+            let distance = self.candidates.distance(at);
+            let mut len = 0;
+            if distance.wrapping_sub(1) < WINDOW {
+                len = length(&src[..to], at, distance);
+            }
+            let token = if len >= 4 { a_match(len, distance) } else { src[at].into() };
+            self.tokens[start - from + count] = token;
+            self.counts[0][(token & COUNTED) as usize] += 1;
+            count += 1;
+            at += if token & MATCH != 0 { len } else { 1 };
+        }
+        self.segments.push((start - from, count));
+    }
+
+    /// # Safety
+    ///
+    /// The features are there.
+    #[target_feature(
+        enable = "avx512f,avx512bw,avx512cd,avx512vl,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt"
+    )]
+    unsafe fn count_distances(&mut self) {
+        const PART: usize = 4096;
+        let mut symbols = [0u8; PART + 16];
+        let [first, second, third, fourth] = &mut self.distances;
+        for &(start, count) in &self.segments {
+            for part in self.tokens[start..start + count].chunks(PART) {
+                let mut found = 0;
+                for tokens in part.chunks(16) {
+                    // SAFETY: only lanes that are there are read; there is room for all symbols,
+                    // and 16.
+                    unsafe {
+                        let tokens = load(tokens);
+                        let symbol = distance_parts(tokens).symbol;
+                        let matches = _mm512_test_epi32_mask(tokens, splat(MATCH));
+                        let symbol = _mm512_maskz_compress_epi32(matches, symbol);
+                        let to = symbols.as_mut_ptr().add(found);
+                        _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(symbol));
+                        found += matches.count_ones() as usize;
+                    }
+                }
+                let (fours, rest) = symbols[..found].as_chunks::<4>();
+                for four in fours {
+                    first[usize::from(four[0]) % DISTANCES] += 1;
+                    second[usize::from(four[1]) % DISTANCES] += 1;
+                    third[usize::from(four[2]) % DISTANCES] += 1;
+                    fourth[usize::from(four[3]) % DISTANCES] += 1;
+                }
+                rest.iter().for_each(|&symbol| first[usize::from(symbol) % DISTANCES] += 1);
+            }
+        }
+        for (symbol, sum) in first.iter_mut().enumerate() {
+            *sum += second[symbol] + third[symbol] + fourth[symbol];
+        }
+    }
+}
+
+fn a_match(len: usize, distance: usize) -> Token {
+    (253 + len) as Token | (distance as Token - 1) << 16
+}
+
+/// How long the match `distance` back from `at` is, within `src`.
+pub(super) fn length(src: &[u8], at: usize, distance: usize) -> usize {
+    let most = LONGEST.min(src.len() - at);
+    let here = &src[at..at + most];
+    here.iter().zip(&src[at - distance..]).take_while(|(a, b)| a == b).count()
+}
+
+/// Shortens the last match of a segment, if it leads beyond its end.
+///
+/// # Safety
+///
+/// The token before `out`, and `counts`, are the cursor's.
+unsafe fn cut(src: &[u8], cursor: &mut Cursor) {
+    let over = cursor.at - cursor.end;
+    if over == 0 {
+        return;
+    }
+    // SAFETY: a segment that ends beyond its end has a match, which is longer than that. Literals in
+    // place of what is left of it are no more than its bytes.
+    unsafe {
+        cursor.out = cursor.out.sub(1);
+        let token = *cursor.out;
+        *cursor.counts.add((token & COUNTED) as usize) -= 1;
+        let len = (token & COUNTED) as usize - 253 - over;
+        let mut put = |token: Token| {
+            *cursor.out = token;
+            cursor.out = cursor.out.add(1);
+            *cursor.counts.add((token & COUNTED) as usize) += 1;
+        };
+        if len >= 3 {
+            put(token - over as Token);
+        } else {
+            src[cursor.end - len..cursor.end].iter().for_each(|&byte| put(byte.into()));
+        }
+    }
+    cursor.at = cursor.end;
+}
+
+/// Length and distance less one of the better of so many candidates of `at`. A distance that is
+/// none has length 0.
+#[inline(always)]
+unsafe fn best<const DEPTH: u8, const EXTEND: bool>(
+    text: *const u8,
+    ring: *const u16,
+    candidates: *const u16,
+    to: usize,
+    at: usize,
+) -> (usize, usize) {
+    // SAFETY: the caller's promise: 32 bytes are there at `at`, and distances lead to no earlier
+    // than the start of the text.
+    unsafe {
+        let here = text.add(at);
+        let bytes = _mm256_loadu_si256(here.cast());
+        let compare = |candidate: u16| {
+            let distance = at.wrapping_sub(candidate.into()) & 0xffff;
+            let less_one = distance.wrapping_sub(1);
+            let there = _mm256_loadu_si256(here.sub(distance).cast());
+            let same = _mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, there)).cast_unsigned();
+            // Distances of 0 and of more than 32 KB end at once.
+            let ends = !same | less_one as u32 >> 15;
+            let mut len = ends.trailing_zeros() as usize;
+            if EXTEND && ends == 0 {
+                len = extend(here, distance, to - at);
+            }
+            (len, less_one)
+        };
+        let (mut len, mut less_one) = compare(*ring.wrapping_add(at));
+        if DEPTH > 1 {
+            let before = at - less_one.wrapping_add(1);
+            let (other, other_less_one) = compare(*candidates.add(before & RING_MASK));
+            less_one = select_unpredictable(other > len, other_less_one, less_one);
+            len = select_unpredictable(other > len, other, len);
+        }
+        (len, less_one)
+    }
+}
+
+const RING_MASK: usize = 2 * BLOCK - 1;
+
+/// One token.
+#[inline(always)]
+unsafe fn step<const EFFORT: u8>(
+    text: *const u8,
+    ring: *const u16,
+    candidates: *const u16,
+    to: usize,
+    cursor: &mut Cursor,
+) {
+    // SAFETY: the caller's promise: see `walk`.
+    unsafe {
+        let at = cursor.at;
+        let (len, less_one) = if EFFORT == 1 {
+            best::<1, true>(text, ring, candidates, to, at)
+        } else {
+            best::<2, true>(text, ring, candidates, to, at)
+        };
+        let mut take = len >= 4 + usize::from(less_one >= FAR);
+        if EFFORT == 3 {
+            let (next, next_less_one) = best::<1, false>(text, ring, candidates, to, at + 1);
+            let gain = 4 * (next as i32 - len as i32)
+                + (next_less_one as u32).leading_zeros().cast_signed()
+                - (less_one as u32).leading_zeros().cast_signed();
+            take &= !((gain > LEAST_GAIN) & (next >= 4));
+        }
+        let literal = Token::from(*text.add(at));
+        let token = (253 + len) as Token | (less_one as Token) << 16;
+        let token = select_unpredictable(take, token, literal);
+        cursor.at += select_unpredictable(take, len, 1);
+        *cursor.out = token;
+        cursor.out = cursor.out.add(1);
+        *cursor.counts.add((token & COUNTED) as usize) += 1;
+    }
+}
+
+/// The length of a match of at least [`SEEN`] bytes, `left` of which are in the block.
+#[cold]
+#[inline(never)]
+unsafe fn extend(here: *const u8, distance: usize, left: usize) -> usize {
+    let most = left.min(LONGEST);
+    let mut len = SEEN;
+    // SAFETY: up to `most`, both are within the text.
+    unsafe {
+        let there = here.sub(distance);
+        while len + 8 <= most {
+            let a = here.add(len).cast::<[u8; 8]>().read_unaligned();
+            let b = there.add(len).cast::<[u8; 8]>().read_unaligned();
+            let differ = u64::from_le_bytes(a) ^ u64::from_le_bytes(b);
+            if differ != 0 {
+                return len + differ.trailing_zeros() as usize / 8;
+            }
+            len += 8;
+        }
+        while len < most && *here.add(len) == *there.add(len) {
+            len += 1;
+        }
+    }
+    len
+}
+
+#[inline(always)]
+pub(super) fn splat(value: u32) -> __m512i {
+    // SAFETY: inlined where the features are.
+    unsafe { _mm512_set1_epi32(value.cast_signed()) }
+}
+
+/// Up to 16 tokens; literals of 0 in place of what is not there.
+#[inline(always)]
+pub(super) unsafe fn load(tokens: &[Token]) -> __m512i {
+    // SAFETY: the mask is of the lanes that are there; the features are the caller's promise.
+    unsafe { _mm512_maskz_loadu_epi32(lanes(tokens.len()), tokens.as_ptr().cast()) }
+}
+
+#[inline(always)]
+pub(super) fn lanes(count: usize) -> __mmask16 {
+    if count >= 16 { 0xffff } else { (1 << count) - 1 }
+}
+
+/// Of the distances of 16 tokens.
+pub(super) struct DistanceParts {
+    pub(super) symbol: __m512i,
+    /// The number of extra bits, and those.
+    pub(super) extra_bits: __m512i,
+    pub(super) extra: __m512i,
+}
+
+/// RFC 1951 section 3.2.5: a symbol is twice the exponent of the distance less one, and its next
+/// bit; the rest are extra bits.
+#[inline(always)]
+pub(super) unsafe fn distance_parts(tokens: __m512i) -> DistanceParts {
+    // SAFETY: the features are the caller's promise.
+    unsafe {
+        let less_one = _mm512_srli_epi32::<16>(tokens);
+        let one = splat(1);
+        let zeros = _mm512_lzcnt_epi32(_mm512_or_si512(less_one, one));
+        let exponent = _mm512_sub_epi32(splat(31), zeros);
+        let extra_bits = _mm512_subs_epu16(exponent, one);
+        let top = _mm512_srlv_epi32(less_one, extra_bits);
+        let twice = _mm512_add_epi32(exponent, exponent);
+        DistanceParts {
+            symbol: _mm512_add_epi32(twice, _mm512_and_si512(top, one)),
+            extra_bits,
+            extra: _mm512_sub_epi32(less_one, _mm512_sllv_epi32(top, extra_bits)),
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! What a block is to be: stored, with the fixed codes or with codes of its own; and its header.
+
+use lookaside_simd::Avx512;
+
+use super::super::stored;
+use super::huffman::{self, LANES};
+use super::parse::{DISTANCES, Tokens};
+
+/// Vectors of literal, end-of-block and length symbols: 286, and two of the fixed code.
+pub(super) const LITLENS: usize = 9;
+const END_OF_BLOCK: usize = 256;
+/// The longest code of ours: with its length, it has 16 bits.
+const LIMIT: u32 = 12;
+const LENGTHS_LIMIT: u32 = 7;
+/// RFC 1951 section 3.2.7.
+const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
+
+/// (base, extra bits) of length symbols 257..=285.
+pub(super) const LENGTHS: [(u16, u8); 29] = {
+    let mut table = [(0, 0); 29];
+    let (mut symbol, mut base) = (0, 3);
+    while symbol < 28 {
+        let extra = if symbol < 8 { 0 } else { symbol as u8 / 4 - 1 };
+        table[symbol] = (base, extra);
+        base += 1 << extra;
+        symbol += 1;
+    }
+    table[28] = (258, 0);
+    table
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Stored,
+    Fixed,
+    Dynamic,
+}
+
+/// An item of a header: a code length or a repetition, and how often.
+#[derive(Clone, Copy, Default)]
+struct Item {
+    symbol: u8,
+    extra: u8,
+}
+
+pub(super) struct Plan {
+    pub(super) kind: Kind,
+    /// All of the block's bits, and those that were there before. Of stored blocks: not told.
+    pub(super) bits: usize,
+    /// The codes, with their lengths.
+    pub(super) litlen: [[u16; LANES]; LITLENS],
+    pub(super) distance: [[u16; LANES]; 1],
+    header: Header,
+}
+
+/// The description of a block's own codes.
+struct Header {
+    litlens: usize,
+    distances: usize,
+    code_lengths: usize,
+    lengths: [[u16; LANES]; 1],
+    codes: [[u16; LANES]; 1],
+    items: [Item; 320],
+    count: usize,
+}
+
+/// Symbols counted from what is counted of tokens.
+fn litlen_counts(counts: &[u32; 512]) -> [[u32; LANES]; LITLENS] {
+    let mut symbols = [[0; LANES]; LITLENS];
+    let flat = symbols.as_flattened_mut();
+    flat[..256].copy_from_slice(&counts[..256]);
+    flat[END_OF_BLOCK] = 1;
+    let lengths = &counts[256..];
+    flat[257..265].copy_from_slice(&lengths[..8]);
+    for symbol in 0..4 {
+        // Four symbols for each number of extra bits, 1 to 5.
+        flat[265 + symbol] = lengths[8 + 2 * symbol..][..2].iter().sum();
+        flat[269 + symbol] = lengths[16 + 4 * symbol..][..4].iter().sum();
+        flat[273 + symbol] = lengths[32 + 8 * symbol..][..8].iter().sum();
+        flat[277 + symbol] = lengths[64 + 16 * symbol..][..16].iter().sum();
+        flat[281 + symbol] = lengths[128 + 32 * symbol..][..32].iter().sum();
+    }
+    // 258 has a symbol of its own.
+    flat[284] -= lengths[255];
+    flat[285] = lengths[255];
+    symbols
+}
+
+fn fixed_lengths() -> ([[u16; LANES]; LITLENS], [[u16; LANES]; 1]) {
+    let mut lengths = [[8; LANES]; LITLENS];
+    lengths.as_flattened_mut()[144..256].fill(9);
+    lengths.as_flattened_mut()[256..280].fill(7);
+    (lengths, [[5; LANES]])
+}
+
+/// The bits that all symbols take, without their extra bits.
+fn cost<const N: usize>(counts: &[[u32; LANES]; N], lengths: &[[u16; LANES]; N]) -> usize {
+    let pairs = counts.as_flattened().iter().zip(lengths.as_flattened());
+    pairs.map(|(&count, &length)| count * u32::from(length)).sum::<u32>() as usize
+}
+
+impl Plan {
+    /// The smallest of the three. `before`: the bits that are written already.
+    pub(super) fn of(cpu: Avx512, tokens: &Tokens, before: usize) -> Plan {
+        let _ = cpu;
+        // SAFETY: the token proves the features.
+        unsafe { Plan::make(tokens, before) }
+    }
+
+    #[target_feature(
+        enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,gfni,bmi1,bmi2,lzcnt,popcnt"
+    )]
+    fn make(tokens: &Tokens, before: usize) -> Plan {
+        let counts = litlen_counts(tokens.counts);
+        let distances: [[u32; DISTANCES]; 1] = [*tokens.distances];
+        let length_extra: u32 = counts.as_flattened()[257..286]
+            .iter()
+            .zip(LENGTHS)
+            .map(|(&count, (_, extra))| count * u32::from(extra))
+            .sum();
+        let distance_extra: u32 =
+            (4..30).map(|symbol| distances[0][symbol] * (symbol as u32 / 2 - 1)).sum();
+        let extra = (length_extra + distance_extra) as usize;
+        let mut litlen_lengths = [[0; LANES]; LITLENS];
+        let mut distance_lengths = [[0; LANES]; 1];
+        huffman::lengths::<LITLENS, LIMIT>(&counts, &mut litlen_lengths);
+        huffman::lengths::<1, LIMIT>(&distances, &mut distance_lengths);
+        let header = Header::of(&litlen_lengths, &distance_lengths);
+        let (fixed_litlen, fixed_distance) = fixed_lengths();
+
+        let dynamic = 3
+            + header.bits()
+            + cost(&counts, &litlen_lengths)
+            + cost(&distances, &distance_lengths)
+            + extra;
+        let fixed = 3 + cost(&counts, &fixed_litlen) + cost(&distances, &fixed_distance) + extra;
+        let stored = 8 * (stored::size(tokens.len) + before.div_ceil(8)) - before;
+        let (kind, bits) = if stored <= fixed.min(dynamic) {
+            (Kind::Stored, 0)
+        } else if fixed <= dynamic {
+            litlen_lengths = fixed_litlen;
+            distance_lengths = fixed_distance;
+            (Kind::Fixed, fixed)
+        } else {
+            (Kind::Dynamic, dynamic)
+        };
+        let mut plan = Plan {
+            kind,
+            bits: before + bits,
+            litlen: [[0; LANES]; LITLENS],
+            distance: [[0; LANES]; 1],
+            header,
+        };
+        if kind != Kind::Stored {
+            huffman::codes(&litlen_lengths, &mut plan.litlen);
+            huffman::codes(&distance_lengths, &mut plan.distance);
+        }
+        plan
+    }
+
+    /// The code, with its length, that ends the block.
+    pub(super) fn end_of_block(&self) -> u16 {
+        self.litlen.as_flattened()[END_OF_BLOCK]
+    }
+
+    /// What comes before the tokens: values and their bits, in order.
+    pub(super) fn header(&self, last: bool, mut put: impl FnMut(u64, u32)) {
+        let kind = match self.kind {
+            Kind::Stored => 0,
+            Kind::Fixed => 1,
+            Kind::Dynamic => 2,
+        };
+        put(u64::from(last) | kind << 1, 3);
+        if self.kind == Kind::Dynamic {
+            self.header.write(put);
+        }
+    }
+}
+
+impl Header {
+    #[target_feature(
+        enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,gfni,bmi1,bmi2,lzcnt,popcnt"
+    )]
+    fn of(litlen: &[[u16; LANES]; LITLENS], distance: &[[u16; LANES]; 1]) -> Header {
+        let (litlen, distance) = (litlen.as_flattened(), distance.as_flattened());
+        let count = |lengths: &[u16], least: usize| {
+            lengths.iter().rposition(|&length| length != 0).map_or(least, |at| least.max(at + 1))
+        };
+        let (litlens, distances) = (count(&litlen[..286], 257), count(&distance[..30], 1));
+        let mut all = [0u8; 320];
+        let lengths = litlen[..litlens].iter().chain(&distance[..distances]);
+        all.iter_mut().zip(lengths).for_each(|(to, &length)| *to = length as u8);
+        let mut header = Header {
+            litlens,
+            distances,
+            code_lengths: 0,
+            lengths: [[0; LANES]; 1],
+            codes: [[0; LANES]; 1],
+            items: [Item::default(); 320],
+            count: 0,
+        };
+        let mut counts = [[0u32; LANES]; 1];
+        let mut rest = &all[..litlens + distances];
+        while let Some(&length) = rest.first() {
+            let run = rest.iter().take_while(|&&other| other == length).count();
+            rest = &rest[run..];
+            header.run(length, run, &mut counts[0]);
+        }
+        huffman::lengths::<1, LENGTHS_LIMIT>(&counts, &mut header.lengths);
+        huffman::codes(&header.lengths, &mut header.codes);
+        let last = ORDER.iter().rposition(|&symbol| header.lengths[0][symbol] != 0);
+        header.code_lengths = last.map_or(4, |last| (last + 1).max(4));
+        header
+    }
+
+    /// So many equal lengths.
+    fn run(&mut self, length: u8, mut run: usize, counts: &mut [u32; LANES]) {
+        let mut put = |symbol: u8, extra: usize| {
+            self.items[self.count] = Item { symbol, extra: extra as u8 };
+            self.count += 1;
+            counts[usize::from(symbol)] += 1;
+        };
+        if length == 0 {
+            while run >= 11 {
+                let part = run.min(138);
+                put(18, part - 11);
+                run -= part;
+            }
+            if run >= 3 {
+                put(17, run - 3);
+                run = 0;
+            }
+        } else {
+            put(length, 0);
+            run -= 1;
+            while run >= 3 {
+                let part = run.min(6);
+                put(16, part - 3);
+                run -= part;
+            }
+        }
+        for _ in 0..run {
+            put(length, 0);
+        }
+    }
+
+    fn items(&self) -> &[Item] {
+        &self.items[..self.count]
+    }
+
+    fn bits(&self) -> usize {
+        let items = self.items().iter().map(|item| {
+            usize::from(self.lengths[0][usize::from(item.symbol)])
+                + extra_bits(item.symbol) as usize
+        });
+        14 + 3 * self.code_lengths + items.sum::<usize>()
+    }
+
+    fn write(&self, mut put: impl FnMut(u64, u32)) {
+        put(
+            (self.litlens - 257 | (self.distances - 1) << 5 | (self.code_lengths - 4) << 10) as u64,
+            14,
+        );
+        for &symbol in &ORDER[..self.code_lengths] {
+            put(self.lengths[0][symbol].into(), 3);
+        }
+        for item in self.items() {
+            let code = self.codes[0][usize::from(item.symbol)];
+            let length = u32::from(code >> 12);
+            let value = u64::from(code & 0xfff) | u64::from(item.extra) << length;
+            put(value, length + extra_bits(item.symbol));
+        }
+    }
+}
+
+/// Of an item of a header.
+fn extra_bits(symbol: u8) -> u32 {
+    match symbol {
+        16 => 2,
+        17 => 3,
+        18 => 7,
+        _ => 0,
+    }
+}

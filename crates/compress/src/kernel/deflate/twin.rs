@@ -1,0 +1,455 @@
+//! The compressor again, in plain code: what its output is to be, byte for byte.
+
+use lookaside_simd::Cpu;
+
+use super::candidates::WINDOW;
+use super::huffman::LOG2;
+use super::parse::{CURSORS, FAR, LEAST_GAIN, LEAST_SEGMENT, LONG, LONGEST, SEEN, TAIL};
+use super::plan::LENGTHS;
+use super::{BLOCK, Compressor, stored};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Token {
+    Literal(u8),
+    Match { len: usize, distance: usize },
+}
+
+/// The candidate of every position: how far back, 0 or too far if there is none. And which bytes
+/// are in strips of 512 that repeat what is before them.
+fn candidates(src: &[u8]) -> (Vec<usize>, Vec<bool>) {
+    let bits = src.len().clamp(1 << 12, 1 << 15).ilog2();
+    let mut table = vec![0u16; 1 << bits];
+    let hash = |at: usize| {
+        let four = u32::from_le_bytes(src[at..at + 4].try_into().expect("four"));
+        (four.wrapping_mul(0x9e37_79b1) >> (32 - bits)) as usize
+    };
+    let back = |at: usize, candidate: u16| at.wrapping_sub(candidate.into()) & 0xffff;
+    let mut found = vec![0; src.len()];
+    let mut in_repeats = vec![false; src.len()];
+    for from in (0..src.len()).step_by(BLOCK) {
+        let to = src.len().min(from + BLOCK);
+        let (mut at, mut repeat) = (from, 0);
+        if from > 0 && in_repeats[from - 1] {
+            repeat = found[from - 1];
+        }
+        while at < to {
+            let whole = at + 512 <= to && at + 512 + 64 <= src.len();
+            if whole {
+                let distance = if repeat != 0 { repeat } else { back(at, table[hash(at)]) };
+                repeat = 0;
+                let near = distance != 0 && distance <= WINDOW;
+                if near && (at..at + 512).all(|at| src[at] == src[at - distance]) {
+                    repeat = distance;
+                    found[at..at + 512].fill(distance);
+                    in_repeats[at..at + 512].fill(true);
+                    (at + 496..at + 512).for_each(|at| table[hash(at)] = at as u16);
+                    at += 512;
+                    continue;
+                }
+            }
+            let end = if whole { at + 512 } else { to };
+            for at in at..end {
+                if at + 4 <= src.len() {
+                    let last = &mut table[hash(at)];
+                    found[at] = back(at, *last);
+                    *last = at as u16;
+                }
+            }
+            at = end;
+        }
+    }
+    (found, in_repeats)
+}
+
+fn is_good(distance: usize) -> bool {
+    (1..=WINDOW).contains(&distance)
+}
+
+/// How many bytes are equal, at most so many.
+fn length(src: &[u8], at: usize, distance: usize, most: usize) -> usize {
+    (0..most.min(src.len() - at)).take_while(|i| src[at + i] == src[at + i - distance]).count()
+}
+
+/// Length and distance of the better of so many candidates.
+fn best(
+    src: &[u8],
+    found: &[usize],
+    at: usize,
+    to: usize,
+    depth: usize,
+    extend: bool,
+) -> (usize, usize) {
+    let compare = |distance: usize| match is_good(distance) {
+        false => 0,
+        true => match length(src, at, distance, SEEN) {
+            SEEN if extend => length(src, at, distance, LONGEST.min(to - at)),
+            len => len,
+        },
+    };
+    let first = found[at];
+    let mut best = (compare(first), first);
+    if depth > 1 {
+        let before = at - first;
+        // The one before that, modulo the size of a position.
+        let second = (first + found[before]) & 0xffff;
+        let len = compare(second);
+        if len > best.0 {
+            best = (len, second);
+        }
+    }
+    best
+}
+
+fn zeros(distance: usize) -> i32 {
+    (distance as u32).wrapping_sub(1).leading_zeros() as i32
+}
+
+fn step(src: &[u8], found: &[usize], at: usize, to: usize, effort: u8) -> Token {
+    let (len, distance) = best(src, found, at, to, 1 + usize::from(effort > 1), true);
+    let far = distance.wrapping_sub(1) >= FAR;
+    let mut take = len >= 4 + usize::from(far);
+    if effort == 3 {
+        let (next, next_distance) = best(src, found, at + 1, to, 1, false);
+        let gain = 4 * (next as i32 - len as i32) + zeros(next_distance) - zeros(distance);
+        take &= !(gain > LEAST_GAIN && next >= 4);
+    }
+    if take { Token::Match { len, distance } } else { Token::Literal(src[at]) }
+}
+
+fn parse(
+    src: &[u8],
+    (found, in_repeats): &(Vec<usize>, Vec<bool>),
+    from: usize,
+    to: usize,
+    effort: u8,
+) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    if to - from >= 4096 {
+        let samples: Vec<usize> = (from + 32..to - 4).step_by(32).collect();
+        let same = |&&at: &&usize| is_good(found[at]) && length(src, at, found[at], 4) == 4;
+        if samples.iter().filter(same).count() <= samples.len() / 512 {
+            return src[from..to].iter().map(|&byte| Token::Literal(byte)).collect();
+        }
+    }
+    let repeated = in_repeats[from..to].iter().filter(|&&repeats| repeats).count();
+    let last = to.saturating_sub(TAIL).max(from);
+    let all = last - from;
+    let mut at = from;
+    let mut end = from;
+    while end < last {
+        let least = if all > LONG { LEAST_SEGMENT } else { all.div_ceil(CURSORS).max(128) };
+        let left = last - end;
+        let share = (left / (2 * CURSORS)).max(least).min(left);
+        at = end;
+        end += if 16 * repeated > 15 * (to - from) { left } else { share };
+        while at < end {
+            let token = step(src, found, at, to, effort);
+            let len = match token {
+                Token::Literal(_) => 1,
+                Token::Match { len, .. } => len,
+            };
+            let over = (at + len).saturating_sub(end);
+            match token {
+                Token::Match { len, distance } if over > 0 && end < last => match len - over {
+                    len @ 3.. => tokens.push(Token::Match { len, distance }),
+                    _ => tokens.extend(src[at..end].iter().map(|&byte| Token::Literal(byte))),
+                },
+                token => tokens.push(token),
+            }
+            at += len;
+        }
+    }
+    while at < to {
+        let distance = found[at];
+        let len = if is_good(distance) { length(&src[..to], at, distance, LONGEST) } else { 0 };
+        let token = if len >= 4 { Token::Match { len, distance } } else { Token::Literal(src[at]) };
+        at += if len >= 4 { len } else { 1 };
+        tokens.push(token);
+    }
+    tokens
+}
+
+fn code_lengths(counts: &[u32], limit: u32) -> Vec<u32> {
+    let mut lengths = vec![0; counts.len()];
+    let present: Vec<usize> = (0..counts.len()).filter(|&symbol| counts[symbol] != 0).collect();
+    if present.len() < 2 {
+        let only = present.first().copied().unwrap_or(0);
+        lengths[only] = 1;
+        lengths[usize::from(only == 0)] = 1;
+        return lengths;
+    }
+    let total = (counts.iter().sum::<u32>() as f32).log2() * 256.0;
+    let logs: Vec<i32> = present
+        .iter()
+        .map(|&symbol| {
+            let bits = (counts[symbol] as f32).to_bits();
+            let exponent = (bits >> 23) as f32 - 127.0;
+            let mantissa = f32::from_bits(bits & 0x7f_ffff | 0x3f80_0000);
+            let [cubic, square, linear, constant] = LOG2;
+            let log = mantissa.mul_add(cubic, square).mul_add(mantissa, linear);
+            let log = exponent + log.mul_add(mantissa, constant);
+            (-log).mul_add(256.0, total).round_ties_even() as i32
+        })
+        .collect();
+    let round = |log: i32, threshold: i32| ((log + threshold) >> 8).clamp(1, limit as i32) as u32;
+    let left = |threshold: i32| {
+        let sum: i64 = logs.iter().map(|&log| 1 << (limit - round(log, threshold))).sum();
+        (1 << limit) - sum
+    };
+    let threshold = (0..=1024).find(|&threshold| left(threshold) >= 0).expect("all fit at last");
+    for (&symbol, &log) in present.iter().zip(&logs) {
+        lengths[symbol] = round(log, threshold);
+    }
+    let mut left = left(threshold);
+    while left > 0 {
+        let length = (2..=limit)
+            .find(|&length| 1 << (limit - length) <= left && lengths.contains(&length))
+            .expect("a multiple of the longest");
+        let same = |&symbol: &usize| lengths[symbol] == length;
+        let most = (0..counts.len()).filter(same).map(|symbol| counts[symbol]).max();
+        let symbol = (0..counts.len())
+            .find(|&symbol| lengths[symbol] == length && Some(counts[symbol]) == most)
+            .expect("there is one");
+        lengths[symbol] -= 1;
+        left -= 1 << (limit - length);
+    }
+    lengths
+}
+
+/// Bits, lowest first.
+#[derive(Default)]
+struct Bits(Vec<bool>);
+
+impl Bits {
+    fn put(&mut self, value: usize, count: u32) {
+        (0..count).for_each(|bit| self.0.push(value >> bit & 1 == 1));
+    }
+
+    /// The code of a symbol: highest bit first.
+    fn code(&mut self, lengths: &[u32], symbol: usize) {
+        let length = lengths[symbol];
+        assert_ne!(length, 0);
+        let shorter: usize = (0..lengths.len())
+            .filter(|&other| (1..length).contains(&lengths[other]))
+            .map(|other| 1 << (length - lengths[other]))
+            .sum();
+        let before = (0..symbol).filter(|&other| lengths[other] == length).count();
+        let code = shorter + before;
+        (0..length).rev().for_each(|bit| self.0.push(code >> bit & 1 == 1));
+    }
+}
+
+/// (symbol, extra bits, their value)
+fn len_symbol(len: usize) -> (usize, u32, usize) {
+    let symbol =
+        LENGTHS.iter().rposition(|&(base, _)| usize::from(base) <= len).expect("from 3 on");
+    let (base, extra) = LENGTHS[symbol];
+    (257 + symbol, extra.into(), len - usize::from(base))
+}
+
+fn distance_symbol(distance: usize) -> (usize, u32, usize) {
+    let less_one = distance - 1;
+    if less_one < 4 {
+        return (less_one, 0, 0);
+    }
+    let extra = less_one.ilog2() - 1;
+    (2 * extra as usize + (less_one >> extra), extra, less_one & ((1 << extra) - 1))
+}
+
+/// What describes the codes.
+fn header(litlen: &[u32], distance: &[u32]) -> Bits {
+    const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
+    let litlens = litlen.iter().rposition(|&length| length != 0).map_or(257, |at| 257.max(at + 1));
+    let distances = distance.iter().rposition(|&length| length != 0).map_or(1, |at| at + 1);
+    let mut rest = [&litlen[..litlens], &distance[..distances]].concat();
+    let mut items = Vec::new();
+    while let Some(&length) = rest.first() {
+        let mut run = rest.iter().take_while(|&&other| other == length).count();
+        rest.drain(..run);
+        if length != 0 {
+            items.push((length as usize, 0, 0));
+            run -= 1;
+        }
+        while run > 0 {
+            let (symbol, least, most, bits) = match (length, run) {
+                (0, 11..) => (18, 11, 138, 7),
+                (0, 3..) => (17, 3, 10, 3),
+                (1.., 3..) => (16, 3, 6, 2),
+                _ => (length as usize, 1, 1, 0),
+            };
+            let part = run.min(most);
+            items.push((symbol, bits, part - least));
+            run -= part;
+        }
+    }
+    let mut counts = [0; 19];
+    items.iter().for_each(|item| counts[item.0] += 1);
+    let lengths = code_lengths(&counts, 7);
+    let count =
+        ORDER.iter().rposition(|&symbol| lengths[symbol] != 0).map_or(4, |at| 4.max(at + 1));
+    let mut bits = Bits::default();
+    bits.put(litlens - 257, 5);
+    bits.put(distances - 1, 5);
+    bits.put(count - 4, 4);
+    ORDER[..count].iter().for_each(|&symbol| bits.put(lengths[symbol] as usize, 3));
+    for (symbol, extra, value) in items {
+        bits.code(&lengths, symbol);
+        bits.put(value, extra);
+    }
+    bits
+}
+
+fn body(tokens: &[Token], litlen: &[u32], distance: &[u32]) -> Bits {
+    let mut bits = Bits::default();
+    for &token in tokens {
+        match token {
+            Token::Literal(byte) => bits.code(litlen, byte.into()),
+            Token::Match { len, distance: back } => {
+                let (symbol, extra, value) = len_symbol(len);
+                bits.code(litlen, symbol);
+                bits.put(value, extra);
+                let (symbol, extra, value) = distance_symbol(back);
+                bits.code(distance, symbol);
+                bits.put(value, extra);
+            }
+        }
+    }
+    bits.code(litlen, 256);
+    bits
+}
+
+fn compress(effort: u8, src: &[u8]) -> Vec<u8> {
+    let found = candidates(src);
+    let mut bits = Bits::default();
+    for from in (0..src.len().max(1)).step_by(BLOCK) {
+        let to = src.len().min(from + BLOCK);
+        let last = to == src.len();
+        let tokens = parse(src, &found, from, to, effort);
+        let (mut litlen, mut distance) = ([0; 286], [0; 30]);
+        litlen[256] = 1;
+        for &token in &tokens {
+            match token {
+                Token::Literal(byte) => litlen[usize::from(byte)] += 1,
+                Token::Match { len, distance: back } => {
+                    litlen[len_symbol(len).0] += 1;
+                    distance[distance_symbol(back).0] += 1;
+                }
+            }
+        }
+        let (litlen, distance) = (code_lengths(&litlen, 12), code_lengths(&distance, 12));
+        let mut dynamic = header(&litlen, &distance);
+        dynamic.0.append(&mut body(&tokens, &litlen, &distance).0);
+        let lengths = |symbol: usize| match symbol {
+            ..144 | 280.. => 8,
+            144..256 => 9,
+            256..280 => 7,
+        };
+        let fixed_lengths: Vec<u32> = (0..288).map(lengths).collect();
+        let fixed = body(&tokens, &fixed_lengths, &[5; 30]);
+        let before = bits.0.len() % 8;
+        let stored = 8 * (stored::size(to - from) + before.div_ceil(8)) - before;
+        if stored <= 3 + fixed.0.len().min(dynamic.0.len()) {
+            let mut out = vec![0; stored::size(to - from)];
+            match last {
+                true => stored::compress(&src[from..to], &mut out),
+                false => stored::compress_piece(&src[from..to], &mut out),
+            };
+            // A block's three bits, and zeros up to the next byte.
+            bits.put((out[0] & 1).into(), 3);
+            bits.0.resize(bits.0.len().next_multiple_of(8), false);
+            out[1..].iter().for_each(|&byte| bits.put(byte.into(), 8));
+            continue;
+        }
+        let is_fixed = fixed.0.len() <= dynamic.0.len();
+        bits.put(usize::from(last) | if is_fixed { 2 } else { 4 }, 3);
+        bits.0.extend(if is_fixed { fixed.0 } else { dynamic.0 });
+    }
+    let byte = |bits: &[bool]| bits.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit));
+    bits.0.chunks(8).map(byte).collect()
+}
+
+/// xorshift, seeded.
+fn random(state: &mut u64) -> usize {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    (*state >> 20) as usize
+}
+
+/// Words, noise, runs and copies, in proportions that change.
+fn varied(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut data = Vec::with_capacity(len + 3000);
+    let kinds = 1 + random(&mut state) % 6;
+    while data.len() < len {
+        match random(&mut state) % kinds {
+            0 => data.extend_from_slice(
+                [&b"the "[..], b"request ", b"of ", b"ring\n", b"0123", b"{\"id\": "]
+                    [random(&mut state) % 6],
+            ),
+            1 => (0..random(&mut state) % 40).for_each(|_| data.push(random(&mut state) as u8)),
+            2 if !data.is_empty() => {
+                let reach = [4, 300, 9000, 33_000, 70_000][random(&mut state) % 5];
+                let distance = 1 + random(&mut state) % data.len().min(reach);
+                let count = 3 + random(&mut state) % 300;
+                (0..count).for_each(|_| data.push(data[data.len() - distance]));
+            }
+            3 => data.resize(data.len() + random(&mut state) % 2000, random(&mut state) as u8),
+            4 => (0..random(&mut state) % 3000).for_each(|_| data.push(random(&mut state) as u8)),
+            _ => data.push(b'a' + (random(&mut state) % 20) as u8),
+        }
+    }
+    data.truncate(len);
+    data
+}
+
+#[test]
+fn the_same_bytes() {
+    let Some(cpu) = Cpu::host().avx512() else {
+        eprintln!("SKIPPED: no AVX-512");
+        return;
+    };
+    let mut ours = Compressor::new(cpu);
+    let lens = [0, 1, 3, 79, 80, 81, 200, 1000, 4096, 16_500, 65_535, 65_536, 65_537, 140_000];
+    for seed in 0..60 {
+        for len in lens.into_iter().filter(|&len| len < 10_000 || seed < 9) {
+            let src = match seed {
+                0 => vec![7; len],
+                1 => varied(len, 99).iter().cycle().take(len).copied().collect(),
+                2 => {
+                    let mut state = 77;
+                    (0..len).map(|_| random(&mut state) as u8).collect()
+                }
+                3 => varied(700, 5).into_iter().cycle().take(len).collect(),
+                seed => varied(len, seed),
+            };
+            for effort in 1..=super::MOST_EFFORT {
+                let mut dst = vec![0; 2 * len + 200];
+                let size = ours.compress(effort, &src, &mut dst).expect("room");
+                let twin = compress(effort, &src);
+                assert!(dst[..size] == twin[..], "seed {seed} len {len} effort {effort}");
+            }
+        }
+    }
+}
+
+#[test]
+fn codes_are_complete() {
+    let Some(_) = Cpu::host().avx512() else { return };
+    let mut state = 5;
+    for round in 0..2000 {
+        let used = 1 + random(&mut state) % 286;
+        let mut counts = [[0; 32]; 9];
+        for _ in 0..used {
+            let count = 1 + random(&mut state) as u32 % (1 << (random(&mut state) % 16));
+            counts.as_flattened_mut()[random(&mut state) % 286] = count;
+        }
+        let mut lengths = [[0; 32]; 9];
+        // SAFETY: the token was there.
+        unsafe { super::huffman::lengths::<9, 12>(&counts, &mut lengths) };
+        let ours: Vec<u32> = lengths.as_flattened().iter().map(|&length| length.into()).collect();
+        assert_eq!(ours, code_lengths(counts.as_flattened(), 12), "round {round}");
+        let sum: u32 = ours.iter().filter(|&&length| length != 0).map(|&l| 4096 >> l).sum();
+        assert_eq!(sum, 4096, "round {round}");
+    }
+}
