@@ -128,7 +128,7 @@ impl Parser {
         from: usize,
         to: usize,
     ) -> Tokens<'_> {
-        assert!(from <= to && to <= src.len() && to - from <= BLOCK && from % BLOCK == 0);
+        assert!(from <= to && to <= src.len() && to - from <= BLOCK && from.is_multiple_of(BLOCK));
         let _ = cpu;
         self.segments.clear();
         self.counts.as_flattened_mut().fill(0);

@@ -258,7 +258,8 @@ impl Header {
 
     fn write(&self, mut put: impl FnMut(u64, u32)) {
         put(
-            (self.litlens - 257 | (self.distances - 1) << 5 | (self.code_lengths - 4) << 10) as u64,
+            ((self.litlens - 257) | ((self.distances - 1) << 5) | ((self.code_lengths - 4) << 10))
+                as u64,
             14,
         );
         for &symbol in &ORDER[..self.code_lengths] {

@@ -121,11 +121,11 @@ impl Writer {
             let start = dst.as_mut_ptr();
             let mut sink = Sink { out: start.add(self.at), rest: self.rest, count: self.count };
             plan.header(last, |value, bits| sink.put(value, bits));
-            if tokens.are_bytes() {
-                literals(&mut sink, plan, bytes);
+            sink = if tokens.are_bytes() {
+                literals(sink, plan, bytes)
             } else {
-                symbols(&mut sink, plan, tokens);
-            }
+                symbols(sink, plan, tokens)
+            };
             let end = plan.end_of_block();
             sink.put(u64::from(end & 0xfff), u32::from(end >> 12));
             self.at = sink.out.offset_from_unsigned(start);
@@ -153,21 +153,21 @@ impl Writer {
     }
 }
 
-/// Eight values, each with its bits: at most 56.
+/// Eight values, each with its bits: at most 56. `up` is [`up`].
 ///
 /// # Safety
 ///
 /// The room is there; the features are.
 #[inline(always)]
-unsafe fn put_eight(sink: &mut Sink, values: __m512i, bits: __m512i) {
+unsafe fn put_eight(sink: &mut Sink, up: [__m512i; 3], values: __m512i, bits: __m512i) {
     // SAFETY: the caller's promise.
     unsafe {
         // Where each begins: the sum of the bits before it.
-        let by_one = _mm512_maskz_permutexvar_epi64(0xfe, UP_ONE.get(), bits);
+        let by_one = _mm512_maskz_permutexvar_epi64(0xfe, up[0], bits);
         let sums = _mm512_add_epi64(bits, by_one);
-        let by_two = _mm512_maskz_permutexvar_epi64(0xfc, UP_TWO.get(), sums);
+        let by_two = _mm512_maskz_permutexvar_epi64(0xfc, up[1], sums);
         let sums = _mm512_add_epi64(sums, by_two);
-        let by_four = _mm512_maskz_permutexvar_epi64(0xf0, UP_FOUR.get(), sums);
+        let by_four = _mm512_maskz_permutexvar_epi64(0xf0, up[2], sums);
         let sums = _mm512_add_epi64(sums, by_four);
         let total = _mm_extract_epi64::<1>(_mm512_extracti64x2_epi64::<3>(sums)) as usize;
         let before = _mm512_set1_epi64(sink.count.into());
@@ -201,9 +201,12 @@ impl Lanes {
     }
 }
 
-static UP_ONE: Lanes = Lanes([0, 0, 1, 2, 3, 4, 5, 6]);
-static UP_TWO: Lanes = Lanes([0, 0, 0, 1, 2, 3, 4, 5]);
-static UP_FOUR: Lanes = Lanes([0, 0, 0, 0, 0, 1, 2, 3]);
+/// One, two and four lanes up.
+#[inline(always)]
+fn up() -> [__m512i; 3] {
+    [[0, 0, 1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 2, 3, 4, 5], [0, 0, 0, 0, 0, 1, 2, 3]]
+        .map(|lanes| Lanes(lanes).get())
+}
 
 /// Two vectors of codes as one table of 64.
 #[inline(always)]
@@ -215,7 +218,7 @@ unsafe fn codes(table: &[[u16; LANES]], at: usize) -> __m512i {
 #[target_feature(
     enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,bmi1,bmi2,lzcnt,popcnt"
 )]
-unsafe fn symbols(sink: &mut Sink, plan: &Plan, tokens: &Tokens) {
+unsafe fn symbols(mut sink: Sink, plan: &Plan, tokens: &Tokens) -> Sink {
     // SAFETY: tables have the vectors that are read; room is the caller's promise.
     unsafe {
         let literals: [__m512i; 8] = std::array::from_fn(|at| codes(&plan.litlen, at));
@@ -226,6 +229,7 @@ unsafe fn symbols(sink: &mut Sink, plan: &Plan, tokens: &Tokens) {
             _mm512_loadu_si512(LENGTH_SYMBOLS.as_ptr().add(64 * at).cast())
         });
         let distance_codes = codes(&plan.distance, 0);
+        let up = up();
         let (low8, low12, low16) = (splat(0xff), splat(0xfff), splat(0xffff));
         let low32 = _mm512_set1_epi64(0xffff_ffff);
         for segment in tokens.segments() {
@@ -290,7 +294,7 @@ unsafe fn symbols(sink: &mut Sink, plan: &Plan, tokens: &Tokens) {
                 let both_bits = _mm512_add_epi64(even_bits, odd_bits);
                 if _mm512_cmpgt_epu64_mask(both_bits, _mm512_set1_epi64(56)) == 0 {
                     let both = _mm512_or_si512(even, _mm512_sllv_epi64(odd, even_bits));
-                    put_eight(sink, both, both_bits);
+                    put_eight(&mut sink, up, both, both_bits);
                 } else {
                     // Alternating: 0 8 1 9 2 10 3 11, then the others.
                     for half in 0..2 {
@@ -298,22 +302,24 @@ unsafe fn symbols(sink: &mut Sink, plan: &Plan, tokens: &Tokens) {
                         let order = Lanes(order[half]).get();
                         let values = _mm512_permutex2var_epi64(even, order, odd);
                         let bits = _mm512_permutex2var_epi64(even_bits, order, odd_bits);
-                        put_eight(sink, values, bits);
+                        put_eight(&mut sink, up, values, bits);
                     }
                 }
             }
         }
     }
+    sink
 }
 
 /// Bytes, each a literal.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn literals(sink: &mut Sink, plan: &Plan, bytes: &[u8]) {
+unsafe fn literals(mut sink: Sink, plan: &Plan, bytes: &[u8]) -> Sink {
     let (parts, rest) = bytes.as_chunks::<32>();
     // SAFETY: tables and parts have the vectors that are read; room is the caller's promise.
     unsafe {
         let literals: [__m512i; 8] = std::array::from_fn(|at| codes(&plan.litlen, at));
         let low12 = _mm512_set1_epi16(0xfff);
+        let up = up();
         for part in parts {
             let index = _mm512_cvtepu8_epi16(_mm256_loadu_si256(part.as_ptr().cast()));
             let bit6 = _mm512_test_epi16_mask(index, _mm512_set1_epi16(64));
@@ -335,7 +341,7 @@ unsafe fn literals(sink: &mut Sink, plan: &Plan, bytes: &[u8]) {
             let odd = _mm512_sllv_epi64(_mm512_srli_epi64::<32>(value), even_bits);
             let value = _mm512_or_si512(_mm512_and_si512(value, low32), odd);
             let bits = _mm512_add_epi64(even_bits, _mm512_srli_epi64::<32>(bits));
-            put_eight(sink, value, bits);
+            put_eight(&mut sink, up, value, bits);
         }
         let codes = plan.litlen.as_flattened();
         for &byte in rest {
@@ -343,4 +349,5 @@ unsafe fn literals(sink: &mut Sink, plan: &Plan, bytes: &[u8]) {
             sink.put(u64::from(code & 0xfff), u32::from(code >> 12));
         }
     }
+    sink
 }
