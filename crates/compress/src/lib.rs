@@ -26,9 +26,9 @@
 //! - [`bound`]: what compression never exceeds. [`crc32`], [`adler32`] and their combinations.
 //! - [`suits_igzip`]: a guess at the content, for who chooses a level by it.
 //!
-//! The crate knows nothing of rings, devices or threads. It owns no compression code either: the
-//! compressors are ISA-L's igzip, libdeflate and zlib-rs, each where it is the fastest. What is
-//! ours: the decoder, the choice, the wrappers, the bound, typed errors that say where, one
+//! The crate knows nothing of rings, devices or threads. Its compressors are our own for AVX-512
+//! (`lookaside-1` to `-3`), ISA-L's igzip, libdeflate and zlib-rs, each where it is the fastest. Ours
+//! are also the decoder, the choice, the wrappers, the bound, typed errors that say where, one
 //! behaviour under every split of input and output, and pieces ([`Codec::compress_piece`]) from
 //! kernels that only make finished streams.
 //!
@@ -39,21 +39,21 @@
 //! larger totals than the one below. Whole buffers also keep every single file within 5 % (level
 //! 2: within 8 %). The kernel is the fastest that does all this. 10..=12 go beyond zlib.
 //!
-//! | level | whole buffers | tier generic | streams | tier generic |
-//! |---|---|---|---|---|
-//! | 0 | stored | stored | stored | stored |
-//! | 1 | igzip-1 | libdeflate-1 | igzip-1 | zlib-rs-2 |
-//! | 2 | igzip-2 | libdeflate-1 | igzip-2 | zlib-rs-2 |
-//! | 3 | igzip-3 | libdeflate-1 | igzip-3 | zlib-rs-2 |
-//! | 4 | libdeflate-2 | same | zlib-rs-3 | same |
-//! | 5 | libdeflate-3 | same | zlib-rs-5 | same |
-//! | 6, 7 | libdeflate-5 | same | zlib-rs-6 | same |
-//! | 8 | libdeflate-6 | same | zlib-rs-7 | same |
-//! | 9 | libdeflate-8 | same | zlib-rs-7 | same |
-//! | 10, 11, 12 | libdeflate-10, -11, -12 | same | zlib-rs-7 | same |
+//! | level | whole buffers, tier AVX-512 | AVX2 | generic | streams, from AVX2 on | generic |
+//! |---|---|---|---|---|---|
+//! | 0 | stored | same | same | stored | same |
+//! | 1 | lookaside-1 | igzip-1 | libdeflate-1 | igzip-1 | zlib-rs-2 |
+//! | 2 | lookaside-1 | igzip-2 | libdeflate-1 | igzip-2 | zlib-rs-2 |
+//! | 3 | lookaside-2 | igzip-3 | libdeflate-1 | igzip-3 | zlib-rs-2 |
+//! | 4 | lookaside-3 | libdeflate-2 | same | zlib-rs-3 | same |
+//! | 5 | libdeflate-3 | same | same | zlib-rs-5 | same |
+//! | 6, 7 | libdeflate-5 | same | same | zlib-rs-6 | same |
+//! | 8 | libdeflate-6 | same | same | zlib-rs-7 | same |
+//! | 9 | libdeflate-8 | same | same | zlib-rs-7 | same |
+//! | 10, 11, 12 | libdeflate-10, -11, -12 | same | same | zlib-rs-7 | same |
 //!
-//! igzip needs x86-64 and tier AVX2 ([`lookaside_simd::Tier`]); elsewhere the generic columns
-//! hold. [`Huffman::Static`]: igzip-0 for 1..=3, else zlib-rs with fixed codes at its streams'
+//! Tiers are those of [`lookaside_simd::Tier`]; igzip and ours are for x86-64. Runs of zeros or ones
+//! are igzip's, who has a ready-made block for them. [`Huffman::Static`]: igzip-0 for 1..=3, else zlib-rs with fixed codes at its streams'
 //! level; its sizes are its own, without the promise. A window below 32 KB: buffers that fit in
 //! it as above, larger ones by the streams' kernel. Pieces: the kernel of whole buffers. Decoding:
 //! [`Inflate`], ours, for everything. The libraries also look at the CPU themselves, which no cap
