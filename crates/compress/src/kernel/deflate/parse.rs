@@ -11,7 +11,7 @@ use super::candidates::{Candidates, WINDOW};
 /// So many cursors walk side by side.
 pub(super) const CURSORS: usize = 4;
 /// What vectors may read ahead, and more: the last bytes of a block are parsed without them.
-pub(super) const TAIL: usize = 80;
+pub(super) const TAIL: usize = 36;
 /// A match of four bytes from farther than this costs more than four literals.
 pub(super) const FAR: usize = 8192;
 /// Segments are no shorter than this, where the block is longer than [`LONG`].
