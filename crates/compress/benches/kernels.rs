@@ -24,7 +24,6 @@ use lookaside_simd::Cpu;
 #[allow(dead_code)]
 #[path = "../tests/common/blocks.rs"]
 mod blocks;
-#[allow(dead_code)]
 #[path = "../tests/common/zlib.rs"]
 mod zlib;
 
