@@ -24,10 +24,15 @@ const RARE: usize = 512;
 /// Shorter blocks are parsed in any case.
 const LEAST_SAMPLED: usize = 4096;
 
+/// What every position has: a distance back to where a match may be.
+///
+/// Where the hash tells none, that is 1, which may be a match as well as any: so nobody has to look
+/// whether there is one. No candidate is the first byte of the text, but that of the second, so that a
+/// candidate always has one itself. The first two bytes have none that may be looked at.
 pub(super) struct Candidates {
     /// The last position, modulo 2^16, of each hash.
     table: Box<[u16; 1 << MOST_BITS]>,
-    /// The candidate, modulo 2^16, of each position modulo [`RING`].
+    /// For each position modulo [`RING`], the distance less one.
     ring: Box<[u16; RING]>,
     bits: u32,
     /// The distance at which the last strip repeated what was before it, or 0.
@@ -38,6 +43,11 @@ pub(super) struct Candidates {
 #[inline(always)]
 fn four(src: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([src[at], src[at + 1], src[at + 2], src[at + 3]])
+}
+
+/// May the candidate of `at` be so far back?
+fn is_good(distance: usize, at: usize) -> bool {
+    (1..=WINDOW).contains(&distance) && distance < at
 }
 
 impl Candidates {
@@ -63,16 +73,15 @@ impl Candidates {
         (bytes.wrapping_mul(PRIME) >> (32 - self.bits)) as usize
     }
 
-    /// The candidates, by position modulo 2^17.
+    /// The distances less one, by position modulo 2^17.
     pub(super) fn ring(&self) -> *const u16 {
         self.ring.as_ptr()
     }
 
-    /// How far back the candidate of `at` is, 0 or more than [`WINDOW`] if there is none: at most
-    /// `at`.
+    /// How far back the candidate of `at` is.
     #[inline(always)]
     pub(super) fn distance(&self, at: usize) -> usize {
-        at.wrapping_sub(self.ring[at % RING].into()) & 0xffff
+        usize::from(self.ring[at % RING]) + 1
     }
 
     /// Finds those of `from..to`. Blocks come one after the other. Returns how many bytes were
@@ -97,16 +106,16 @@ impl Candidates {
     }
 
     fn one(&mut self, src: &[u8], at: usize) {
-        let candidate = &mut self.ring[at % RING];
-        if at + 4 > src.len() {
-            // Itself: no candidate.
-            *candidate = at as u16;
-            return;
+        let mut less_one = 0;
+        if at + 4 <= src.len() {
+            let hash = self.hash(four(src, at));
+            let last = std::mem::replace(&mut self.table[hash], at as u16);
+            let distance = at.wrapping_sub(last.into()) & 0xffff;
+            if is_good(distance, at) {
+                less_one = distance - 1;
+            }
         }
-        let bytes = four(src, at);
-        let last = &mut self.table[(bytes.wrapping_mul(PRIME) >> (32 - self.bits)) as usize];
-        *candidate = *last;
-        *last = at as u16;
+        self.ring[at % RING] = less_one as u16;
     }
 
     /// The distance at which the strip at `at` repeats what is before it.
@@ -117,7 +126,7 @@ impl Candidates {
             distance => distance,
         };
         self.repeat = 0;
-        if distance == 0 || distance > WINDOW {
+        if !is_good(distance, at) {
             return None;
         }
         for start in (at..at + STRIP).step_by(64) {
@@ -140,10 +149,7 @@ impl Candidates {
 
     /// A strip that repeats what is `distance` before it.
     fn repeat(&mut self, src: &[u8], at: usize, distance: usize) {
-        let strip = &mut self.ring[at % RING..][..STRIP];
-        for (offset, candidate) in strip.iter_mut().enumerate() {
-            *candidate = (at + offset - distance) as u16;
-        }
+        self.ring[at % RING..][..STRIP].fill((distance - 1) as u16);
         for at in at + STRIP - ENTERED..at + STRIP {
             let hash = self.hash(four(src, at));
             self.table[hash] = at as u16;
@@ -160,6 +166,15 @@ impl Candidates {
                 lane += 1;
             }
             spread
+        };
+        const ORDER: [u16; 32] = {
+            let mut order = [0; 32];
+            let mut lane = 0;
+            while lane < 32 {
+                order[lane] = lane as u16;
+                lane += 1;
+            }
+            order
         };
         let text = &src[at..at + STRIP + AHEAD];
         let mut hashes = [0u16; STRIP];
@@ -187,6 +202,25 @@ impl Candidates {
             *candidate = *last;
             *last = (at + offset) as u16;
         }
+        // Positions become distances less one.
+        // SAFETY: whole vectors of the strip.
+        unsafe {
+            let order = _mm512_loadu_si512(ORDER.as_ptr().cast());
+            let one = _mm512_set1_epi16(1);
+            let window = _mm512_set1_epi16((WINDOW as u16).cast_signed());
+            for (start, part) in candidates.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+                let last = _mm512_loadu_si512(part.as_ptr().cast());
+                let here = _mm512_set1_epi16(((at + 32 * start) as u16).cast_signed());
+                let distance = _mm512_sub_epi16(_mm512_add_epi16(here, order), last);
+                let less_one = _mm512_sub_epi16(distance, one);
+                let mut good = _mm512_cmplt_epu16_mask(less_one, window);
+                if at < BLOCK {
+                    good &= _mm512_test_epi16_mask(last, last);
+                }
+                let less_one = _mm512_maskz_mov_epi16(good, less_one);
+                _mm512_storeu_si512(part.as_mut_ptr().cast(), less_one);
+            }
+        }
     }
 
     /// Is there next to nothing to find in `from..to`? By the candidates of one position in 32.
@@ -199,9 +233,7 @@ impl Candidates {
         let mut seen = 0;
         for at in samples {
             let distance = self.distance(at);
-            // The lookup is harmless whatever the distance.
-            let same = four(src, at) == four(src, at - distance);
-            seen += usize::from(same & (distance.wrapping_sub(1) < WINDOW));
+            seen += usize::from(four(src, at) == four(src, at - distance));
             if seen > most {
                 return false;
             }

@@ -6,7 +6,7 @@ use std::hint::select_unpredictable;
 use lookaside_simd::Avx512;
 
 use super::BLOCK;
-use super::candidates::{Candidates, WINDOW};
+use super::candidates::Candidates;
 
 /// So many cursors walk side by side.
 pub(super) const CURSORS: usize = 4;
@@ -82,7 +82,7 @@ pub(super) struct Parser {
     /// By position in the block; what is behind that takes what nobody wants.
     tokens: Box<[Token]>,
     segments: Vec<(usize, usize)>,
-    /// One for each cursor; the last for what nobody wants.
+    /// One for each cursor, so that none waits for another's, and the sum.
     counts: Box<[[u32; 512]; CURSORS + 1]>,
     distances: [[u32; DISTANCES]; 4],
 }
@@ -94,7 +94,6 @@ struct Cursor {
     end: usize,
     /// Where the next token goes.
     out: *mut Token,
-    counts: *mut u32,
     /// Its index; none: it walks for company only.
     segment: Option<usize>,
 }
@@ -149,14 +148,10 @@ impl Parser {
                 self.count_distances();
             }
         }
-        let [first, rest @ ..] = &mut *self.counts;
-        for counts in &rest[..CURSORS - 1] {
-            first.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-        }
         Tokens {
             all: &self.tokens,
             segments: &self.segments,
-            counts: &self.counts[0],
+            counts: &self.counts[CURSORS],
             distances: &self.distances[0],
             len: to - from,
         }
@@ -167,6 +162,13 @@ impl Parser {
         for (at, &byte) in bytes.iter().enumerate() {
             self.counts[at % CURSORS][usize::from(byte)] += 1;
         }
+        (0..CURSORS).for_each(|cursor| self.add_counts(cursor));
+    }
+
+    /// Adds what a cursor has counted to the sum.
+    fn add_counts(&mut self, cursor: usize) {
+        let (counts, sum) = self.counts.split_at_mut(CURSORS);
+        sum[0].iter_mut().zip(&counts[cursor]).for_each(|(sum, count)| *sum += count);
     }
 
     /// Segments up to the last [`TAIL`] bytes of the block. Returns where the last one ended.
@@ -182,8 +184,10 @@ impl Parser {
         to: usize,
         repeats: bool,
     ) -> usize {
-        let last = to.saturating_sub(TAIL).max(from);
-        if last == from {
+        // The first two bytes of a text have no candidates.
+        let first = from.max(2);
+        let last = to.saturating_sub(TAIL);
+        if last <= first {
             return from;
         }
         // SAFETY: cursors stay below `last`, so that vectors end before `to`; tokens of a segment
@@ -194,29 +198,29 @@ impl Parser {
             // By position in the text: blocks do not cross the ring's end.
             let ring = candidates.wrapping_add(from & RING_MASK).wrapping_sub(from);
             let tokens = self.tokens.as_mut_ptr();
+            let all_counts = self.counts.as_mut_ptr();
+            let counts: [*mut u32; CURSORS] =
+                std::array::from_fn(|cursor| all_counts.add(cursor).cast());
+            let sum: *mut u32 = all_counts.add(CURSORS).cast();
             let nobody = Cursor {
-                at: from,
-                end: last.min(from + LEAST_SEGMENT),
+                at: first,
+                end: last.min(first + LEAST_SEGMENT),
                 out: tokens.add(BLOCK),
-                counts: self.counts[CURSORS].as_mut_ptr(),
                 segment: None,
             };
-            let mut cursors = [nobody; CURSORS];
-            for (cursor, counts) in cursors.iter_mut().zip(self.counts.iter_mut()) {
-                cursor.at = cursor.end;
-                cursor.counts = counts.as_mut_ptr();
-            }
+            let mut cursors = [Cursor { at: nobody.end, ..nobody }; CURSORS];
+            let mut done = [false; CURSORS];
             let mut next = from;
             let mut open = 0;
             let mut ended_at = from;
             loop {
-                for cursor in &mut cursors {
+                for (which, cursor) in cursors.iter_mut().enumerate() {
                     if cursor.at < cursor.end {
                         continue;
                     }
                     if let Some(segment) = cursor.segment {
                         if cursor.end < last {
-                            cut(src, cursor);
+                            cut(src, cursor, counts[which]);
                         } else {
                             ended_at = cursor.at;
                         }
@@ -226,14 +230,27 @@ impl Parser {
                     }
                     if next < last {
                         let len = segment_len(last - next, last - from, repeats);
-                        cursor.segment = Some(self.segments.len());
-                        cursor.at = next;
-                        cursor.end = next + len;
-                        cursor.out = tokens.add(next - from);
+                        *cursor = Cursor {
+                            at: next,
+                            end: next + len,
+                            out: tokens.add(next - from),
+                            segment: Some(self.segments.len()),
+                        };
                         self.segments.push((next - from, 0));
                         next += len;
                         open += 1;
+                        while cursor.at < first {
+                            put(cursor, counts[which], text.add(cursor.at).read().into());
+                            cursor.at += 1;
+                        }
                     } else {
+                        // From here on, what it counts is for nobody.
+                        if !done[which] {
+                            done[which] = true;
+                            for at in 0..512 {
+                                *sum.add(at) += *counts[which].add(at);
+                            }
+                        }
                         *cursor = nobody;
                     }
                 }
@@ -242,10 +259,10 @@ impl Parser {
                 }
                 let [mut a, mut b, mut c, mut d] = cursors;
                 while (a.at < a.end) & (b.at < b.end) & (c.at < c.end) & (d.at < d.end) {
-                    step::<EFFORT>(text, ring, candidates, to, &mut a);
-                    step::<EFFORT>(text, ring, candidates, to, &mut b);
-                    step::<EFFORT>(text, ring, candidates, to, &mut c);
-                    step::<EFFORT>(text, ring, candidates, to, &mut d);
+                    step::<EFFORT>(text, ring, candidates, to, &mut a, counts[0]);
+                    step::<EFFORT>(text, ring, candidates, to, &mut b, counts[1]);
+                    step::<EFFORT>(text, ring, candidates, to, &mut c, counts[2]);
+                    step::<EFFORT>(text, ring, candidates, to, &mut d, counts[3]);
                 }
                 cursors = [a, b, c, d];
             }
@@ -258,13 +275,10 @@ impl Parser {
         let mut count = 0;
         while at < to {
             let distance = self.candidates.distance(at);
-            let mut len = 0;
-            if distance.wrapping_sub(1) < WINDOW {
-                len = length(&src[..to], at, distance);
-            }
+            let len = if at < 2 { 0 } else { length(&src[..to], at, distance) };
             let token = if len >= 4 { a_match(len, distance) } else { src[at].into() };
             self.tokens[start - from + count] = token;
-            self.counts[0][(token & COUNTED) as usize] += 1;
+            self.counts[CURSORS][(token & COUNTED) as usize] += 1;
             count += 1;
             at += if token & MATCH != 0 { len } else { 1 };
         }
@@ -329,7 +343,7 @@ pub(super) fn length(src: &[u8], at: usize, distance: usize) -> usize {
 /// # Safety
 ///
 /// The token before `out`, and `counts`, are the cursor's.
-unsafe fn cut(src: &[u8], cursor: &mut Cursor) {
+unsafe fn cut(src: &[u8], cursor: &mut Cursor, counts: *mut u32) {
     let over = cursor.at - cursor.end;
     if over == 0 {
         return;
@@ -339,24 +353,35 @@ unsafe fn cut(src: &[u8], cursor: &mut Cursor) {
     unsafe {
         cursor.out = cursor.out.sub(1);
         let token = *cursor.out;
-        *cursor.counts.add((token & COUNTED) as usize) -= 1;
+        *counts.add((token & COUNTED) as usize) -= 1;
         let len = (token & COUNTED) as usize - 253 - over;
-        let mut put = |token: Token| {
-            *cursor.out = token;
-            cursor.out = cursor.out.add(1);
-            *cursor.counts.add((token & COUNTED) as usize) += 1;
-        };
         if len >= 3 {
-            put(token - over as Token);
+            put(cursor, counts, token - over as Token);
         } else {
-            src[cursor.end - len..cursor.end].iter().for_each(|&byte| put(byte.into()));
+            for &byte in &src[cursor.end - len..cursor.end] {
+                put(cursor, counts, byte.into());
+            }
         }
     }
     cursor.at = cursor.end;
 }
 
-/// Length and distance less one of the better of so many candidates of `at`. A distance that is
-/// none has length 0.
+/// The next token of a segment.
+///
+/// # Safety
+///
+/// There is room for it; `counts` are the cursor's.
+#[inline(always)]
+unsafe fn put(cursor: &mut Cursor, counts: *mut u32, token: Token) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        *cursor.out = token;
+        cursor.out = cursor.out.add(1);
+        *counts.add((token & COUNTED) as usize) += 1;
+    }
+}
+
+/// Length and distance less one of the better of so many candidates of `at`.
 #[inline(always)]
 unsafe fn best<const DEPTH: u8, const EXTEND: bool>(
     text: *const u8,
@@ -365,30 +390,28 @@ unsafe fn best<const DEPTH: u8, const EXTEND: bool>(
     to: usize,
     at: usize,
 ) -> (usize, usize) {
-    // SAFETY: the caller's promise: 32 bytes are there at `at`, and distances lead to no earlier
-    // than the start of the text.
+    // SAFETY: the caller's promise: 32 bytes are there at `at`, which is no earlier than the third;
+    // distances lead to no earlier than the start of the text.
     unsafe {
         let here = text.add(at);
         let bytes = _mm256_loadu_si256(here.cast());
-        let compare = |candidate: u16| {
-            let distance = at.wrapping_sub(candidate.into()) & 0xffff;
-            let less_one = distance.wrapping_sub(1);
-            let there = _mm256_loadu_si256(here.sub(distance).cast());
-            let same = _mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, there)).cast_unsigned();
-            // Distances of 0 and of more than 32 KB end at once.
-            let ends = !same | less_one as u32 >> 15;
-            let mut len = ends.trailing_zeros() as usize;
-            if EXTEND && ends == 0 {
-                len = extend(here, distance, to - at);
-            }
-            (len, less_one)
+        let differ = |less_one: usize| {
+            let there = _mm256_loadu_si256(here.sub(less_one).sub(1).cast());
+            !_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, there)).cast_unsigned()
         };
-        let (mut len, mut less_one) = compare(*ring.wrapping_add(at));
+        let length = |less_one: usize, ends: u32| match ends {
+            0 if EXTEND => extend(here, less_one + 1, to - at),
+            _ => ends.trailing_zeros() as usize,
+        };
+        let mut less_one = usize::from(*ring.wrapping_add(at));
+        let mut len = length(less_one, differ(less_one));
         if DEPTH > 1 {
-            let before = at - less_one.wrapping_add(1);
-            let (other, other_less_one) = compare(*candidates.add(before & RING_MASK));
-            less_one = select_unpredictable(other > len, other_less_one, less_one);
-            len = select_unpredictable(other > len, other, len);
+            let before = at - less_one - 1;
+            let other = less_one + usize::from(*candidates.add(before & RING_MASK)) + 1;
+            // One of more than 32 KB has length 0.
+            let other_len = length(other, differ(other) | (other >> 15) as u32);
+            less_one = select_unpredictable(other_len > len, other, less_one);
+            len = select_unpredictable(other_len > len, other_len, len);
         }
         (len, less_one)
     }
@@ -404,6 +427,7 @@ unsafe fn step<const EFFORT: u8>(
     candidates: *const u16,
     to: usize,
     cursor: &mut Cursor,
+    counts: *mut u32,
 ) {
     // SAFETY: the caller's promise: see `walk`.
     unsafe {
@@ -425,9 +449,7 @@ unsafe fn step<const EFFORT: u8>(
         let token = (253 + len) as Token | (less_one as Token) << 16;
         let token = select_unpredictable(take, token, literal);
         cursor.at += select_unpredictable(take, len, 1);
-        *cursor.out = token;
-        cursor.out = cursor.out.add(1);
-        *cursor.counts.add((token & COUNTED) as usize) += 1;
+        put(cursor, counts, token);
     }
 }
 

@@ -14,8 +14,8 @@ enum Token {
     Match { len: usize, distance: usize },
 }
 
-/// The candidate of every position: how far back, 0 or too far if there is none. And which bytes
-/// are in strips of 512 that repeat what is before them.
+/// The candidate of every position: how far back, 1 if there is none. And which bytes are in strips
+/// of 512 that repeat what is before them.
 fn candidates(src: &[u8]) -> (Vec<usize>, Vec<bool>) {
     let bits = src.len().clamp(1 << 12, 1 << 15).ilog2();
     let mut table = vec![0u16; 1 << bits];
@@ -24,7 +24,7 @@ fn candidates(src: &[u8]) -> (Vec<usize>, Vec<bool>) {
         (four.wrapping_mul(0x9e37_79b1) >> (32 - bits)) as usize
     };
     let back = |at: usize, candidate: u16| at.wrapping_sub(candidate.into()) & 0xffff;
-    let mut found = vec![0; src.len()];
+    let mut found = vec![1; src.len()];
     let mut in_repeats = vec![false; src.len()];
     for from in (0..src.len()).step_by(BLOCK) {
         let to = src.len().min(from + BLOCK);
@@ -37,8 +37,7 @@ fn candidates(src: &[u8]) -> (Vec<usize>, Vec<bool>) {
             if whole {
                 let distance = if repeat != 0 { repeat } else { back(at, table[hash(at)]) };
                 repeat = 0;
-                let near = distance != 0 && distance <= WINDOW;
-                if near && (at..at + 512).all(|at| src[at] == src[at - distance]) {
+                if is_good(distance, at) && (at..at + 512).all(|at| src[at] == src[at - distance]) {
                     repeat = distance;
                     found[at..at + 512].fill(distance);
                     in_repeats[at..at + 512].fill(true);
@@ -51,7 +50,10 @@ fn candidates(src: &[u8]) -> (Vec<usize>, Vec<bool>) {
             for at in at..end {
                 if at + 4 <= src.len() {
                     let last = &mut table[hash(at)];
-                    found[at] = back(at, *last);
+                    let distance = back(at, *last);
+                    if is_good(distance, at) {
+                        found[at] = distance;
+                    }
                     *last = at as u16;
                 }
             }
@@ -61,8 +63,9 @@ fn candidates(src: &[u8]) -> (Vec<usize>, Vec<bool>) {
     (found, in_repeats)
 }
 
-fn is_good(distance: usize) -> bool {
-    (1..=WINDOW).contains(&distance)
+/// No candidate is the first byte.
+fn is_good(distance: usize, at: usize) -> bool {
+    (1..=WINDOW).contains(&distance) && distance < at
 }
 
 /// How many bytes are equal, at most so many.
@@ -79,20 +82,15 @@ fn best(
     depth: usize,
     extend: bool,
 ) -> (usize, usize) {
-    let compare = |distance: usize| match is_good(distance) {
-        false => 0,
-        true => match length(src, at, distance, SEEN) {
-            SEEN if extend => length(src, at, distance, LONGEST.min(to - at)),
-            len => len,
-        },
+    let compare = |distance: usize| match length(src, at, distance, SEEN) {
+        SEEN if extend => length(src, at, distance, LONGEST.min(to - at)),
+        len => len,
     };
     let first = found[at];
     let mut best = (compare(first), first);
     if depth > 1 {
-        let before = at - first;
-        // The one before that, modulo the size of a position.
-        let second = (first + found[before]) & 0xffff;
-        let len = compare(second);
+        let second = first + found[at - first];
+        let len = if second <= WINDOW { compare(second) } else { 0 };
         if len > best.0 {
             best = (len, second);
         }
@@ -105,6 +103,9 @@ fn zeros(distance: usize) -> i32 {
 }
 
 fn step(src: &[u8], found: &[usize], at: usize, to: usize, effort: u8) -> Token {
+    if at < 2 {
+        return Token::Literal(src[at]);
+    }
     let (len, distance) = best(src, found, at, to, 1 + usize::from(effort > 1), true);
     let far = distance.wrapping_sub(1) >= FAR;
     let mut take = len >= 4 + usize::from(far);
@@ -126,13 +127,13 @@ fn parse(
     let mut tokens = Vec::new();
     if to - from >= 4096 {
         let samples: Vec<usize> = (from + 32..to - 4).step_by(32).collect();
-        let same = |&&at: &&usize| is_good(found[at]) && length(src, at, found[at], 4) == 4;
+        let same = |&&at: &&usize| length(src, at, found[at], 4) == 4;
         if samples.iter().filter(same).count() <= samples.len() / 512 {
             return src[from..to].iter().map(|&byte| Token::Literal(byte)).collect();
         }
     }
     let repeated = in_repeats[from..to].iter().filter(|&&repeats| repeats).count();
-    let last = to.saturating_sub(TAIL).max(from);
+    let last = if to > from.max(2) + TAIL { to - TAIL } else { from };
     let all = last - from;
     let mut at = from;
     let mut end = from;
@@ -161,7 +162,7 @@ fn parse(
     }
     while at < to {
         let distance = found[at];
-        let len = if is_good(distance) { length(&src[..to], at, distance, LONGEST) } else { 0 };
+        let len = if at < 2 { 0 } else { length(&src[..to], at, distance, LONGEST) };
         let token = if len >= 4 { Token::Match { len, distance } } else { Token::Literal(src[at]) };
         at += if len >= 4 { len } else { 1 };
         tokens.push(token);
