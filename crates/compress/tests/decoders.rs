@@ -35,7 +35,8 @@ fn by_isal(packed: &[u8], len: usize) -> Option<Vec<u8>> {
     // SAFETY: zeros are a valid state, which the library's init makes a fresh one; slices are valid
     // for their lengths, and the library only reads the first.
     let (result, left) = unsafe {
-        let mut state: Box<isal::inflate_state> = Box::new_zeroed().assume_init();
+        let state = std::mem::MaybeUninit::<isal::inflate_state>::zeroed();
+        let mut state = Box::new(state.assume_init());
         isal::isal_inflate_init(&mut *state);
         state.next_in = packed.as_ptr().cast_mut();
         state.avail_in = packed.len() as u32;
