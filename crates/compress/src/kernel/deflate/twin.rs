@@ -454,3 +454,20 @@ fn codes_are_complete() {
         assert_eq!(sum, 4096, "round {round}");
     }
 }
+
+/// A stored block after one that ends at any bit.
+#[test]
+fn stored_blocks_anywhere() {
+    let Some(cpu) = Cpu::host().avx512() else { return };
+    let mut ours = Compressor::new(cpu);
+    let mut state = 11;
+    for round in 0..20 {
+        let mut src = varied(BLOCK - 4000, 3 * round + 5);
+        src.resize(BLOCK, round as u8);
+        let tail = 1 + random(&mut state) % 300;
+        (0..tail).for_each(|_| src.push(random(&mut state) as u8));
+        let mut dst = vec![0; 2 * src.len()];
+        let size = ours.compress(1, &src, &mut dst).expect("room");
+        assert!(dst[..size] == compress(1, &src)[..], "round {round}");
+    }
+}

@@ -82,21 +82,18 @@ impl Writer {
     ///
     /// If it has not.
     pub(super) fn stored(&mut self, bytes: &[u8], last: bool, dst: &mut [u8]) {
+        // Three bits that do not fit in the byte that is begun lead into the next one.
+        let begun = usize::from(self.count > 5);
         let rest = &mut dst[self.at..];
-        if self.count > 5 {
-            // The three bits of the block do not fit in the byte that is begun.
-            rest[0] = self.rest as u8;
-            self.at += 1;
-            (self.rest, self.count) = (0, 0);
-            return self.stored(bytes, last, dst);
-        }
         let len = match last {
-            true => stored::compress(bytes, rest),
-            false => stored::compress_piece(bytes, rest),
+            true => stored::compress(bytes, &mut rest[begun..]),
+            false => stored::compress_piece(bytes, &mut rest[begun..]),
         };
-        // The block's own three bits are at the start of its first byte.
-        rest[0] = rest[0] << self.count | self.rest as u8;
-        self.at += len.expect("room was made sure of");
+        let head = u16::from(rest[begun]) << self.count | self.rest as u16;
+        let [low, high] = head.to_le_bytes();
+        rest[begun] = high;
+        rest[0] = low;
+        self.at += begun + len.expect("room was made sure of");
         (self.rest, self.count) = (0, 0);
     }
 
