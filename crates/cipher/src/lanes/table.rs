@@ -7,7 +7,8 @@
 //! | AES-CBC (encryption) | own, lanes; below AVX-512 intel-ipsec-mb's |
 //! | AES-CTR, AES-ECB | own, messages in turn |
 //! | AES-CBC (decryption) | intel-ipsec-mb, messages in turn |
-//! | SNOW 3G, ZUC, XCBC, CMAC, AES-CCM | intel-ipsec-mb, lanes |
+//! | CMAC, XCBC, CBC-MAC, AES-CCM | own, lanes; below AVX-512 intel-ipsec-mb's (but CBC-MAC) |
+//! | SNOW 3G, ZUC | intel-ipsec-mb, lanes |
 //! | hashes and HMACs | own, lanes |
 //! | DES, triple DES, SM4, KASUMI, ARC4, ChaCha20, ChaCha20-Poly1305 | own, lanes |
 //! | chains | both parts in lanes, one after the other, when both have some |
@@ -16,6 +17,7 @@
 use lookaside_cipher_kernel as kernel;
 use lookaside_simd::{Cpu, Tier};
 
+use super::cbc_mac::MacKey;
 use super::hash::{HashKey, HashLane};
 use super::own::{OwnCipher, OwnKey};
 use super::{Limits, MOST};
@@ -37,6 +39,10 @@ pub(crate) enum CipherLane {
 pub(crate) enum MacLane {
     IpsecMb(MacStep),
     Hash(HashLane),
+    /// CMAC, XCBC, and CBC-MAC, whose blocks are whole.
+    CbcMac {
+        whole_blocks: bool,
+    },
     KasumiF9,
 }
 
@@ -44,6 +50,7 @@ pub(crate) enum MacLane {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AeadLane {
     Ccm(CipherStep),
+    OwnCcm,
     ChaCha20Poly1305,
 }
 
@@ -84,6 +91,7 @@ impl Kernel {
             MacLane::IpsecMb(step) => u64::from(step.len) << 8 | step.algorithm as u64,
             MacLane::Hash(lane) => 1 << 16 | u64::from(lane.hmac) << 8 | lane.hash as u64,
             MacLane::KasumiF9 => 2 << 16,
+            MacLane::CbcMac { whole_blocks } => 3 << 16 | u64::from(whole_blocks),
         };
         match self {
             Kernel::Single => 0,
@@ -91,6 +99,7 @@ impl Kernel {
             Kernel::Gmac => 2,
             Kernel::Aead(AeadLane::Ccm(lane)) => 3 | step(lane) << 8,
             Kernel::Aead(AeadLane::ChaCha20Poly1305) => 3 | 1 << 30,
+            Kernel::Aead(AeadLane::OwnCcm) => 3 | 1 << 31,
             Kernel::Ctr => 5,
             Kernel::Ecb => 6,
             Kernel::Steps { cipher: first, mac: second, order } => {
@@ -126,7 +135,7 @@ impl Kernel {
             Kernel::Steps {
                 cipher: Some(CipherLane::Own(OwnCipher(Cipher::ChaCha20))), ..
             } => 3,
-            Kernel::Aead(_) => 3,
+            Kernel::Aead(AeadLane::Ccm(_) | AeadLane::ChaCha20Poly1305) => 3,
             _ => 1,
         }
     }
@@ -137,9 +146,9 @@ impl Kernel {
             Kernel::Single => return None,
             Kernel::Steps { cipher, mac, .. } => {
                 matches!(cipher, Some(CipherLane::Own(_) | CipherLane::AesCbc(..)))
-                    || matches!(mac, Some(MacLane::Hash(_) | MacLane::KasumiF9))
+                    || matches!(mac, Some(mac) if !matches!(mac, MacLane::IpsecMb(_)))
             }
-            Kernel::Aead(lane) => lane == AeadLane::ChaCha20Poly1305,
+            Kernel::Aead(lane) => !matches!(lane, AeadLane::Ccm(_)),
             Kernel::Ctr | Kernel::Ecb => true,
             Kernel::Gcm => tier == Tier::Avx512,
             Kernel::Gmac => false,
@@ -167,6 +176,7 @@ pub(crate) struct Plan {
     pub schedule: Option<Box<Schedule>>,
     pub gcm: Option<Gcm>,
     pub hash: Option<Box<HashKey>>,
+    pub mac: Option<Box<MacKey>>,
     pub own: Option<OwnKey>,
 }
 
@@ -180,6 +190,7 @@ impl Plan {
             schedule: None,
             gcm: None,
             hash: None,
+            mac: None,
             own: None,
         };
         if let Some(kernel) = plan.choose(spec, cpu) {
@@ -274,6 +285,10 @@ impl Plan {
             self.own = OwnKey::new(cpu, Cipher::ChaCha20, key);
             return self.own.as_ref().map(|_| AeadLane::ChaCha20Poly1305);
         }
+        if cpu.avx512().is_some() {
+            self.own = Some(OwnKey::aes(cpu, key)?);
+            return Some(AeadLane::OwnCcm);
+        }
         // Version 1.3 has no CCM with keys of 24 bytes.
         let functions = Functions::of(cpu).filter(|_| key.len() != 24)?;
         self.schedule().set_aes(functions, key)?;
@@ -321,6 +336,10 @@ impl Plan {
         if auth == Auth::KasumiF9 && kernel::kasumi::lanes(cpu) > 1 {
             self.own = OwnKey::kasumi(key);
             return self.own.as_ref().map(|_| MacLane::KasumiF9);
+        }
+        self.mac = MacKey::new(cpu, auth, key);
+        if self.mac.is_some() {
+            return Some(MacLane::CbcMac { whole_blocks: auth == Auth::AesCbcMac });
         }
         let (algorithm, len) = match auth {
             // RFC 3566's length: version 1.3 gives no more.
