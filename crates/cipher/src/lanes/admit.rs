@@ -179,7 +179,7 @@ impl Limits {
         self.most_mac = match lane {
             MacLane::IpsecMb(step) if step.algorithm == Algorithm::ZucEia3 => MOST_ZUC_MAC,
             MacLane::IpsecMb(_) => MOST,
-            MacLane::Hash(_) | MacLane::CbcMac { .. } | MacLane::KasumiF9 => u32::MAX,
+            _ => u32::MAX,
         };
         match lane {
             MacLane::IpsecMb(step)
@@ -187,6 +187,7 @@ impl Limits {
             {
                 self.iv = (16, 16);
             }
+            MacLane::Snow3gUia2 => self.iv = (16, 16),
             MacLane::KasumiF9 => (self.iv, self.bits, self.f9) = ((9, 9), true, true),
             // Version 1.3 does so with AVX-512. What it reads too much does not change the tag.
             MacLane::IpsecMb(step) => {
@@ -195,10 +196,13 @@ impl Limits {
             MacLane::CbcMac { whole_blocks } => {
                 self.partial_mac = if whole_blocks { 15 } else { 0 }
             }
-            MacLane::Hash(_) => {}
+            MacLane::Hash(_) | MacLane::Poly1305 => {}
         }
         self.least_mac = match lane {
-            MacLane::Hash(_) | MacLane::CbcMac { whole_blocks: false } => 0,
+            MacLane::Hash(_)
+            | MacLane::Poly1305
+            | MacLane::Snow3gUia2
+            | MacLane::CbcMac { whole_blocks: false } => 0,
             MacLane::IpsecMb(step)
                 if !matches!(step.algorithm, Algorithm::ZucEia3 | Algorithm::Snow3gUia2) =>
             {

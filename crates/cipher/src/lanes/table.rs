@@ -8,14 +8,16 @@
 //! | AES-CTR, AES-ECB | own, messages in turn |
 //! | AES-CBC (decryption) | intel-ipsec-mb, messages in turn |
 //! | CMAC, XCBC, CBC-MAC, AES-CCM | own, lanes; below AVX-512 intel-ipsec-mb's (but CBC-MAC) |
-//! | SNOW 3G, ZUC | intel-ipsec-mb, lanes |
+//! | SNOW 3G | own, lanes; below AVX-512 intel-ipsec-mb's |
+//! | ZUC | intel-ipsec-mb, lanes |
 //! | hashes and HMACs | own, lanes |
-//! | DES, triple DES, SM4, KASUMI, ARC4, ChaCha20, ChaCha20-Poly1305 | own, lanes |
+//! | DES, triple DES, SM4, KASUMI, ARC4, ChaCha20, ChaCha20-Poly1305, Poly1305 | own, lanes |
 //! | chains | both parts in lanes, one after the other, when both have some |
 //! | anything else, and everything below AVX2 or without intel-ipsec-mb | `single` |
 
 use lookaside_cipher_kernel as kernel;
 use lookaside_simd::{Cpu, Tier};
+use zeroize::Zeroizing;
 
 use super::cbc_mac::MacKey;
 use super::hash::{HashKey, HashLane};
@@ -43,7 +45,9 @@ pub(crate) enum MacLane {
     CbcMac {
         whole_blocks: bool,
     },
+    Poly1305,
     KasumiF9,
+    Snow3gUia2,
 }
 
 /// Lanes for an AEAD.
@@ -91,6 +95,8 @@ impl Kernel {
             MacLane::IpsecMb(step) => u64::from(step.len) << 8 | step.algorithm as u64,
             MacLane::Hash(lane) => 1 << 16 | u64::from(lane.hmac) << 8 | lane.hash as u64,
             MacLane::KasumiF9 => 2 << 16,
+            MacLane::Poly1305 => 4 << 16,
+            MacLane::Snow3gUia2 => 5 << 16,
             MacLane::CbcMac { whole_blocks } => 3 << 16 | u64::from(whole_blocks),
         };
         match self {
@@ -177,6 +183,8 @@ pub(crate) struct Plan {
     pub gcm: Option<Gcm>,
     pub hash: Option<Box<HashKey>>,
     pub mac: Option<Box<MacKey>>,
+    /// Of Poly1305.
+    pub one_time: Option<Box<Zeroizing<[u8; 32]>>>,
     pub own: Option<OwnKey>,
 }
 
@@ -191,6 +199,7 @@ impl Plan {
             gcm: None,
             hash: None,
             mac: None,
+            one_time: None,
             own: None,
         };
         if let Some(kernel) = plan.choose(spec, cpu) {
@@ -341,6 +350,14 @@ impl Plan {
         if self.mac.is_some() {
             return Some(MacLane::CbcMac { whole_blocks: auth == Auth::AesCbcMac });
         }
+        if auth == Auth::Poly1305 && cpu.avx512().is_some() {
+            self.one_time = Some(Box::new(Zeroizing::new(key.try_into().ok()?)));
+            return Some(MacLane::Poly1305);
+        }
+        if auth == Auth::Snow3gUia2 && cpu.avx512().is_some() {
+            self.own = OwnKey::stream(key);
+            return self.own.as_ref().map(|_| MacLane::Snow3gUia2);
+        }
         let (algorithm, len) = match auth {
             // RFC 3566's length: version 1.3 gives no more.
             Auth::AesXcbc => (Algorithm::Xcbc, 12),
@@ -369,6 +386,7 @@ fn own_cipher(cipher: Cipher, cpu: &Cpu) -> bool {
         Cipher::DesCbc | Cipher::TripleDesCbc => kernel::des::lanes(cpu) > 1,
         Cipher::Sm4Ecb | Cipher::Sm4Cbc | Cipher::Sm4Ctr => kernel::sm4::lanes(cpu) > 1,
         Cipher::KasumiF8 => true,
+        Cipher::Snow3gUea2 => cpu.avx512().is_some(),
         Cipher::Arc4 => true,
         Cipher::ChaCha20 | Cipher::AesCtr | Cipher::AesEcb => cpu.avx2().is_some(),
         _ => false,
