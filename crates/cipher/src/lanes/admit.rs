@@ -187,7 +187,7 @@ impl Limits {
             {
                 self.iv = (16, 16);
             }
-            MacLane::Snow3gUia2 => self.iv = (16, 16),
+            MacLane::Snow3gUia2 | MacLane::ZucEia3 => self.iv = (16, 16),
             MacLane::KasumiF9 => (self.iv, self.bits, self.f9) = ((9, 9), true, true),
             // Version 1.3 does so with AVX-512. What it reads too much does not change the tag.
             MacLane::IpsecMb(step) => {
@@ -202,6 +202,7 @@ impl Limits {
             MacLane::Hash(_)
             | MacLane::Poly1305
             | MacLane::Snow3gUia2
+            | MacLane::ZucEia3
             | MacLane::CbcMac { whole_blocks: false } => 0,
             MacLane::IpsecMb(step)
                 if !matches!(step.algorithm, Algorithm::ZucEia3 | Algorithm::Snow3gUia2) =>

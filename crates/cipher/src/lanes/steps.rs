@@ -78,6 +78,7 @@ impl Machine {
             MacLane::CbcMac { .. } => cbc_mac::run(of_destination, packets, group, (tails, tags)),
             MacLane::Poly1305 => own::poly1305(cpu, of_destination, packets, group, tags),
             MacLane::Snow3gUia2 => own::snow3g_uia2(cpu, packets, group, tags),
+            MacLane::ZucEia3 => own::zuc_eia3(cpu, packets, group, tags),
             MacLane::KasumiF9 => own::kasumi_f9(cpu, packets, group, tags),
         }
     }

@@ -8,8 +8,7 @@
 //! | AES-CTR, AES-ECB | own, messages in turn |
 //! | AES-CBC (decryption) | intel-ipsec-mb, messages in turn |
 //! | CMAC, XCBC, CBC-MAC, AES-CCM | own, lanes; below AVX-512 intel-ipsec-mb's (but CBC-MAC) |
-//! | SNOW 3G | own, lanes; below AVX-512 intel-ipsec-mb's |
-//! | ZUC | intel-ipsec-mb, lanes |
+//! | SNOW 3G, ZUC | own, lanes; below AVX-512 intel-ipsec-mb's |
 //! | hashes and HMACs | own, lanes |
 //! | DES, triple DES, SM4, KASUMI, ARC4, ChaCha20, ChaCha20-Poly1305, Poly1305 | own, lanes |
 //! | chains | both parts in lanes, one after the other, when both have some |
@@ -48,6 +47,7 @@ pub(crate) enum MacLane {
     Poly1305,
     KasumiF9,
     Snow3gUia2,
+    ZucEia3,
 }
 
 /// Lanes for an AEAD.
@@ -97,6 +97,7 @@ impl Kernel {
             MacLane::KasumiF9 => 2 << 16,
             MacLane::Poly1305 => 4 << 16,
             MacLane::Snow3gUia2 => 5 << 16,
+            MacLane::ZucEia3 => 6 << 16,
             MacLane::CbcMac { whole_blocks } => 3 << 16 | u64::from(whole_blocks),
         };
         match self {
@@ -354,9 +355,14 @@ impl Plan {
             self.one_time = Some(Box::new(Zeroizing::new(key.try_into().ok()?)));
             return Some(MacLane::Poly1305);
         }
-        if auth == Auth::Snow3gUia2 && cpu.avx512().is_some() {
+        let stream = match auth {
+            Auth::Snow3gUia2 => Some(MacLane::Snow3gUia2),
+            Auth::ZucEia3 => Some(MacLane::ZucEia3),
+            _ => None,
+        };
+        if stream.is_some() && cpu.avx512().is_some() {
             self.own = OwnKey::stream(key);
-            return self.own.as_ref().map(|_| MacLane::Snow3gUia2);
+            return stream.filter(|_| self.own.is_some());
         }
         let (algorithm, len) = match auth {
             // RFC 3566's length: version 1.3 gives no more.
@@ -386,7 +392,7 @@ fn own_cipher(cipher: Cipher, cpu: &Cpu) -> bool {
         Cipher::DesCbc | Cipher::TripleDesCbc => kernel::des::lanes(cpu) > 1,
         Cipher::Sm4Ecb | Cipher::Sm4Cbc | Cipher::Sm4Ctr => kernel::sm4::lanes(cpu) > 1,
         Cipher::KasumiF8 => true,
-        Cipher::Snow3gUea2 => cpu.avx512().is_some(),
+        Cipher::Snow3gUea2 | Cipher::ZucEea3 => cpu.avx512().is_some(),
         Cipher::Arc4 => true,
         Cipher::ChaCha20 | Cipher::AesCtr | Cipher::AesEcb => cpu.avx2().is_some(),
         _ => false,
