@@ -129,8 +129,8 @@ impl Kernel {
         }
     }
 
-    /// The fewest packets that go side by side; fewer are quicker one by one. Measured on Sapphire
-    /// Rapids by `benches/lanes.rs`.
+    /// The fewest packets that go side by side; fewer are quicker one by one. Measured by
+    /// `benches/lanes.rs`: on Sapphire Rapids, and what has a floor of 2 or 4 on Zen 5.
     pub(crate) fn floor(self) -> usize {
         match self {
             Kernel::Steps { cipher: Some(CipherLane::IpsecMb(step)), .. } => match step.mode {
@@ -143,6 +143,15 @@ impl Kernel {
                 cipher: Some(CipherLane::Own(OwnCipher(Cipher::ChaCha20))), ..
             } => 3,
             Kernel::Aead(AeadLane::Ccm(_) | AeadLane::ChaCha20Poly1305) => 3,
+            Kernel::Aead(AeadLane::OwnCcm) => 2,
+            Kernel::Steps { cipher: None, mac: Some(MacLane::Poly1305), .. } => 4,
+            Kernel::Steps { cipher: None, mac: Some(MacLane::CbcMac { .. }), .. } => 2,
+            Kernel::Steps { cipher: Some(CipherLane::AesCbc(..)), mac: None, .. } => 2,
+            Kernel::Steps {
+                cipher: Some(CipherLane::Own(OwnCipher(Cipher::Snow3gUea2 | Cipher::ZucEea3))),
+                mac: None,
+                ..
+            } => 2,
             _ => 1,
         }
     }

@@ -205,7 +205,7 @@ fn all_of<W: Work>(packets: &mut [W], rounds: usize) -> bool {
         // The longest first: what starts last then ends soon after the others.
         order.sort_unstable_by(|a, b| b.cmp(a));
     }
-    feed(packets, order, rounds);
+    feed(packets, order, rounds, alike);
     all
 }
 
@@ -214,8 +214,8 @@ fn place(entry: u64) -> usize {
     (entry & 0xff) as usize
 }
 
-/// Works off the texts that `order` lists, none of them empty.
-fn feed<W: Work>(packets: &mut [W], order: &[u64], rounds: usize) {
+/// Works off the texts that `order` lists, none of them empty; `alike`: they are equally long.
+fn feed<W: Work>(packets: &mut [W], order: &[u64], rounds: usize, alike: bool) {
     let Some(&first) = order.first() else { return };
     let key: *const Key = packets[place(first)].key();
     let (mut vaes, mut one_key) = (true, true);
@@ -264,6 +264,12 @@ fn feed<W: Work>(packets: &mut [W], order: &[u64], rounds: usize) {
                 12 => lanes.run_quads::<W, 12>(shared, quads, blocks),
                 _ => lanes.run_quads::<W, 14>(shared, quads, blocks),
             }
+        }
+        if W::PARTS == 1 && alike && queue.len() == 0 {
+            for lane in 0..busy {
+                packets[usize::from(lanes.place[lane])].end(&lanes.state[lane]);
+            }
+            break;
         }
         for lane in (0..busy).rev() {
             lanes.left[lane] -= blocks;
