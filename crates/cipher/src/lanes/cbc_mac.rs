@@ -192,7 +192,7 @@ fn head(packet: &Packet<'_>, counter: [u8; BLOCK], out: &mut [u8; 256]) -> usize
     let aad = source(&packet.text, packet.parts.aad);
     let tag_len = packet.session.plan().tag_len as u8;
     let mut block = counter;
-    block[0] += u8::from(!aad.is_empty()) << 6 | (tag_len - 2) / 2 << 3;
+    block[0] += u8::from(!aad.is_empty()) << 6 | ((tag_len - 2) / 2) << 3;
     // The text's length, which admission has kept below what the nonce leaves room for.
     let len = u128::from(packet.parts.cipher.len);
     let block = u128::from_be_bytes(block) | len;

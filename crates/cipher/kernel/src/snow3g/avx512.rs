@@ -10,6 +10,7 @@
 //! eight blocks with powers of P added up, and reduced once, at the end.
 //!
 //! Test: `tests/snow3g.rs`; bench: `threegpp`.
+#![allow(clippy::needless_range_loop)] // rounds and groups are places in several arrays
 
 use std::arch::x86_64::*;
 
@@ -294,7 +295,7 @@ fn uia2_of<const G: usize>(packets: &mut [Uia2<'_>]) {
             unsafe { words.cast::<u32>().add(lane % LANES).read() }
         };
         let pair = |i: usize| u64::from(word(i)) << 32 | u64::from(word(i + 1));
-        let eval = evaluate(pair(0), packet.data) ^ 8 * packet.data.len() as u64;
+        let eval = evaluate(pair(0), packet.data) ^ (8 * packet.data.len() as u64);
         let eval = multiply(eval, pair(2));
         packet.tag = ((eval >> 32) as u32 ^ word(4)).to_be_bytes();
     }

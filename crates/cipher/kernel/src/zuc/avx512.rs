@@ -9,6 +9,7 @@
 //! message, and `z` has the first of 96 bits of the keystream at the top.
 //!
 //! Test: `tests/zuc.rs`; bench: `threegpp`.
+#![allow(clippy::needless_range_loop)] // rounds and groups are places in several arrays
 
 use std::arch::x86_64::*;
 
