@@ -213,15 +213,13 @@ macro_rules! serve {
 }
 
 /// Whether two vectors that take turns are worth it where one does not have to wait for its own results
-/// much: on a CPU with vector units to spare, for messages of some length (their chaining values and
-/// first blocks take longer to arrange). Measured on Zen 5.
+/// much: on a CPU with vector units to spare, for messages of `long` bytes and more (their chaining values
+/// and first blocks take longer to arrange). Measured on Zen 5.
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
-fn worth_two<S>(cpu: &Cpu, messages: &[Message<'_, S>]) -> bool {
-    /// Bytes of a message.
-    const LONG: usize = 640;
+fn worth_two<S>(cpu: &Cpu, messages: &[Message<'_, S>], long: usize) -> bool {
     let bytes =
         || messages.iter().flat_map(|message| message.parts).map(<[u8]>::len).sum::<usize>();
-    cpu.wide() && messages.len() > 16 && bytes() >= LONG * messages.len()
+    cpu.wide() && messages.len() > 16 && bytes() >= long * messages.len()
 }
 
 /// Compresses blocks of 64 bytes by MD5.
@@ -235,7 +233,7 @@ pub fn sha1(cpu: &Cpu, messages: &mut [Message<'_, [u32; 5]>]) {
     let avx2 = if has_sha_ni(cpu) { 5 } else { 3 };
     let floors = Floors { avx512: 10, avx512_256: 3, avx2 };
     serve!(cpu, messages, 64, sha1, u32, floors,
-        two sha1_two if worth_two(cpu, messages), sha_ni sha1);
+        two sha1_two if worth_two(cpu, messages, 4096), sha_ni sha1);
 }
 
 /// Compresses blocks of 64 bytes by SHA-256, which is SHA-224 too.
@@ -243,7 +241,7 @@ pub fn sha256(cpu: &Cpu, messages: &mut [Message<'_, [u32; 8]>]) {
     let avx2 = if has_sha_ni(cpu) { usize::MAX } else { 3 };
     let floors = Floors { avx512: 11, avx512_256: 6, avx2 };
     serve!(cpu, messages, 64, sha256, u32, floors,
-        two sha256_two if worth_two(cpu, messages), sha_ni sha256);
+        two sha256_two if worth_two(cpu, messages, 640), sha_ni sha256);
 }
 
 /// Compresses blocks of 128 bytes by SHA-512, which is SHA-384 too.
@@ -254,7 +252,7 @@ pub fn sha512(cpu: &Cpu, messages: &mut [Message<'_, [u64; 8]>]) {
 /// Compresses blocks of 64 bytes by SM3.
 pub fn sm3(cpu: &Cpu, messages: &mut [Message<'_, [u32; 8]>]) {
     let floors = Floors { avx512: 9, avx512_256: 2, avx2: 3 };
-    serve!(cpu, messages, 64, sm3, u32, floors, two sm3_two if worth_two(cpu, messages));
+    serve!(cpu, messages, 64, sm3, u32, floors, two sm3_two if worth_two(cpu, messages, 640));
 }
 
 /// Absorbs blocks of `rate` bytes into Keccak-f\[1600\] sponges: SHA-3, SHAKE and their kin, whose

@@ -199,7 +199,7 @@ impl<'a> Cases<'a> {
 
     /// Around the limits of what the lanes count.
     pub fn long(&mut self, session: usize) -> Vec<Case> {
-        let lens = [1408, 8188, 8189, 16384, 16385, 65520, 65521];
+        let lens = [1408, 8188, 8189, 16384, 16385, 65520, 65521, 65535, 65536];
         lens.iter().map(|len| self.case(session, *len)).collect()
     }
 
@@ -220,7 +220,7 @@ impl<'a> Cases<'a> {
         if tls {
             len = len.min(20000);
         }
-        let head = if tls { 13 } else { [0, 8, 13, 20, 50][random.below(5)] };
+        let head = if tls { 13 } else { [0, 8, 13, 20, 50, 222, 223][random.below(7)] };
         let gap = random.below(4);
         let after = random.below(20);
         let span = |offset: usize, len: usize| Span { offset: offset as u32, len: len as u32 };
