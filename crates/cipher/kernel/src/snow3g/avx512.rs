@@ -9,7 +9,7 @@
 //! UIA2 is a polynomial over GF(2^64): 64 bytes of a message are taken in at once, the products of its
 //! eight blocks with powers of P added up, and reduced once, at the end.
 //!
-//! Test: `tests/snow3g.rs`; bench: `threegpp`.
+//! Test: `tests/snow3g.rs`; bench: `make bench-sym`.
 #![allow(clippy::needless_range_loop)] // rounds and groups are places in several arrays
 
 use std::arch::x86_64::*;

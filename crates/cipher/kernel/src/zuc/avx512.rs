@@ -8,7 +8,7 @@
 //! is bits 64 to 95 of the product of the polynomials `m` and `z`: `m` has a term `x^i` for bit `i` of the
 //! message, and `z` has the first of 96 bits of the keystream at the top.
 //!
-//! Test: `tests/zuc.rs`; bench: `threegpp`.
+//! Test: `tests/zuc.rs`; bench: `make bench-sym`.
 #![allow(clippy::needless_range_loop)] // rounds and groups are places in several arrays
 
 use std::arch::x86_64::*;
