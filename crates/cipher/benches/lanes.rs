@@ -1,17 +1,18 @@
 //! Whether the lanes are worth it: 32 packets at once against the same packets one at a time, for
 //! every session that is served side by side. Below 1 the table in `src/lanes/table.rs` is wrong.
 //!
-//! `cargo bench -p lookaside-cipher --bench lanes [-- FILTER]`
+//! `cargo bench -p lookaside-cipher --bench lanes [-- FILTER]`; a number instead of a name: so many
+//! packets at once, for the floors in that table.
 
 use lookaside_cipher::{
     Aead, Auth, Cipher, Direction, Engine, Error, Hash, Packet, Parts, Session, Span, Spec, Text,
 };
 use lookaside_simd::Cpu;
 
-const BATCH: usize = 32;
-
 fn main() {
-    let filter: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let mut filter: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let batch = filter.iter().find_map(|word| word.parse().ok()).unwrap_or(32);
+    filter.retain(|word| word.parse::<usize>().is_err());
     println!("{:34} {:>6} {:>9} {:>9} {:>8}", "ns per packet", "bytes", "alone", "lanes", "ratio");
     for (name, spec, iv_len) in specs() {
         if filter.is_empty() || filter.iter().any(|part| name.contains(part)) {
@@ -22,7 +23,7 @@ fn main() {
             }
             for len in [64, 1408] {
                 for direction in [Direction::Seal, Direction::Open] {
-                    row(&name, &session, iv_len, len, direction);
+                    row(&name, &session, iv_len, (len, batch), direction);
                 }
             }
         }
@@ -75,6 +76,8 @@ fn specs() -> Vec<(String, Spec, usize)> {
         (Auth::KasumiF9, 16, 4, 9),
         (Auth::Snow3gUia2, 16, 4, 16),
         (Auth::ZucEia3, 16, 4, 16),
+        (Auth::AesCbcMac, 16, 16, 0),
+        (Auth::Poly1305, 32, 16, 0),
     ] {
         let spec = Spec::Auth { auth, key: key(key_len), tag_len };
         list.push((format!("{auth:?} {key_len}"), spec, iv_len));
@@ -86,11 +89,18 @@ fn specs() -> Vec<(String, Spec, usize)> {
     list
 }
 
-fn row(name: &str, session: &Session, iv_len: usize, len: usize, direction: Direction) {
+fn row(
+    name: &str,
+    session: &Session,
+    iv_len: usize,
+    (len, batch): (usize, usize),
+    direction: Direction,
+) {
+    let turns = 128usize.div_ceil(batch);
     let iv = [0u8; 16];
     let span = Span { offset: 0, len: len as u32 };
     let parts = Parts { cipher: span, auth: span, tag: len as u32, ..Parts::default() };
-    let mut texts = vec![vec![7u8; len + 64]; BATCH];
+    let mut texts = vec![vec![7u8; len + 64]; batch];
     let mut engine = Engine::new(Cpu::host());
     let (mut alone, mut lanes) = (Vec::new(), Vec::new());
     for _ in 0..9 {
@@ -107,14 +117,14 @@ fn row(name: &str, session: &Session, iv_len: usize, len: usize, direction: Dire
                 })
                 .collect();
             let start = now();
-            for _ in 0..4 {
+            for _ in 0..turns {
                 if side_by_side {
                     engine.run(&mut packets);
                 } else {
                     packets.iter_mut().for_each(|packet| session.run_alone(packet));
                 }
             }
-            times.push((now() - start) as f64 / (4 * BATCH) as f64);
+            times.push((now() - start) as f64 / (turns * batch) as f64);
         }
     }
     let median = |times: &mut Vec<f64>| {

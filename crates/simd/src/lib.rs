@@ -106,6 +106,7 @@ pub struct Cpu {
     cap: Option<Tier>,
     unknown_cap: Option<Arc<str>>,
     features: Arc<[&'static str]>,
+    wide: bool,
 }
 
 impl Cpu {
@@ -155,7 +156,7 @@ impl Cpu {
     fn detect(cap: Option<Tier>, unknown_cap: Option<Arc<str>>) -> Cpu {
         let features = detected_features();
         let detected = tier_of(&features);
-        Cpu { detected, cap, unknown_cap, features: features.into() }
+        Cpu { detected, cap, unknown_cap, features: features.into(), wide: detected_wide() }
     }
 
     /// The tier in force: the lower of [`detected_tier`](Cpu::detected_tier) and
@@ -183,6 +184,13 @@ impl Cpu {
     /// cap.
     pub fn features(&self) -> &[&'static str] {
         &self.features
+    }
+
+    /// Whether more than two instructions on vectors of 512 bits can begin in a cycle, and the tier in
+    /// force is [`Tier::Avx512`]: one vector's chain of instructions then leaves room for another's.
+    /// True of AMD's family 1Ah (Zen 5).
+    pub fn wide(&self) -> bool {
+        self.wide && self.tier() == Tier::Avx512
     }
 
     /// The AVX2 token, when the tier in force is [`Tier::Avx2`] or higher.
@@ -237,6 +245,24 @@ fn detected_features() -> Vec<&'static str> {
     found
 }
 
+/// The vendor's name, and the family: leaves 0 and 1 of CPUID.
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, unused_unsafe)]
+fn detected_wide() -> bool {
+    use std::arch::x86_64::__cpuid;
+    // SAFETY: every x86-64 has the instruction and these leaves.
+    let (vendor, version) = unsafe { (__cpuid(0), __cpuid(1).eax) };
+    let name = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes);
+    // The extended family counts where the family is the largest number there is.
+    let family = (version >> 8 & 0xf) + (version >> 20 & 0xff);
+    name.as_flattened() == b"AuthenticAMD" && version >> 8 & 0xf == 0xf && family >= 0x1a
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn detected_wide() -> bool {
+    false
+}
+
 #[cfg(not(target_arch = "x86_64"))]
 fn detected_features() -> Vec<&'static str> {
     Vec::new()
@@ -254,6 +280,7 @@ mod tests {
             assert_eq!(cpu.cap(), Some(cap));
             assert_eq!(cpu.avx2().is_some(), cpu.tier() >= Tier::Avx2);
             assert_eq!(cpu.avx512().is_some(), cpu.tier() >= Tier::Avx512);
+            assert!(!cpu.wide() || cpu.avx512().is_some());
         }
     }
 

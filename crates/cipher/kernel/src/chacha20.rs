@@ -21,7 +21,7 @@ use queue::{BLOCK, Engine, Place, Queue, Source, wipe};
 
 mod aead;
 #[cfg(target_arch = "x86_64")]
-mod avx512;
+pub(crate) mod avx512;
 mod portable;
 mod queue;
 

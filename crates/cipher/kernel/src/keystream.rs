@@ -5,6 +5,9 @@ use zeroize::Zeroize;
 
 use crate::Text;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;
+
 /// A generator of a keystream of words, most significant byte first.
 pub(crate) trait Words {
     /// The next word.

@@ -2,7 +2,7 @@
 //! what is wrong with it: so this only has to be quick, and on the safe side.
 
 use super::own::OwnCipher;
-use super::{AeadLane, CipherLane, MacLane};
+use super::{AeadLane, CipherLane, MacLane, cbc_mac};
 use crate::library::ipsec_mb_steps::{Algorithm, Mode};
 use crate::{Cipher, Direction, Parts, Span, Text};
 
@@ -18,6 +18,9 @@ const MOST_ZUC_MAC: u32 = 8188;
 /// Shorter texts are as quick one by one: measured by `benches/lanes.rs`.
 const LEAST_MAC: u32 = 80;
 const LEAST_CCM: u32 = 112;
+
+/// What a nonce of 13 bytes leaves room for in CCM.
+const MOST_CCM: u32 = u16::MAX as u32;
 
 /// Version 1.3 takes associated data of CCM that fits in three blocks with its length.
 const MOST_CCM_AAD: u32 = 46;
@@ -58,6 +61,7 @@ pub(crate) struct Limits {
     partial: u32,
     most_mac: u32,
     least_mac: u32,
+    partial_mac: u32,
     most_aad: u32,
     /// Associated data lie before or behind the text that they go with.
     apart: bool,
@@ -85,6 +89,7 @@ const NONE: Limits = Limits {
     partial: 0,
     most_mac: 0,
     least_mac: 0,
+    partial_mac: 0,
     most_aad: 0,
     apart: false,
     bits: false,
@@ -132,6 +137,9 @@ impl Limits {
             AeadLane::Ccm(_) => {
                 Limits { most: MOST, least: LEAST_CCM, most_aad: MOST_CCM_AAD, iv: (7, 13), ..both }
             }
+            AeadLane::OwnCcm => {
+                Limits { most: MOST_CCM, most_aad: cbc_mac::MOST_CCM_AAD, iv: (7, 13), ..both }
+            }
             AeadLane::ChaCha20Poly1305 => {
                 // RFC 8439 counts blocks in 32 bits.
                 Limits { most: u32::MAX, most_aad: u32::MAX, iv: (12, 12), apart: true, ..both }
@@ -171,7 +179,7 @@ impl Limits {
         self.most_mac = match lane {
             MacLane::IpsecMb(step) if step.algorithm == Algorithm::ZucEia3 => MOST_ZUC_MAC,
             MacLane::IpsecMb(_) => MOST,
-            MacLane::Hash(_) | MacLane::KasumiF9 => u32::MAX,
+            _ => u32::MAX,
         };
         match lane {
             MacLane::IpsecMb(step)
@@ -179,15 +187,23 @@ impl Limits {
             {
                 self.iv = (16, 16);
             }
+            MacLane::Snow3gUia2 | MacLane::ZucEia3 => self.iv = (16, 16),
             MacLane::KasumiF9 => (self.iv, self.bits, self.f9) = ((9, 9), true, true),
             // Version 1.3 does so with AVX-512. What it reads too much does not change the tag.
             MacLane::IpsecMb(step) => {
                 self.reads_blocks = matches!(step.algorithm, Algorithm::Cmac | Algorithm::Cmac256);
             }
-            MacLane::Hash(_) => {}
+            MacLane::CbcMac { whole_blocks } => {
+                self.partial_mac = if whole_blocks { 15 } else { 0 }
+            }
+            MacLane::Hash(_) | MacLane::Poly1305 => {}
         }
         self.least_mac = match lane {
-            MacLane::Hash(_) => 0,
+            MacLane::Hash(_)
+            | MacLane::Poly1305
+            | MacLane::Snow3gUia2
+            | MacLane::ZucEia3
+            | MacLane::CbcMac { whole_blocks: false } => 0,
             MacLane::IpsecMb(step)
                 if !matches!(step.algorithm, Algorithm::ZucEia3 | Algorithm::Snow3gUia2) =>
             {
@@ -263,6 +279,7 @@ impl Limits {
             let room = if self.cipher { both } else { src };
             let len = parts.auth.len;
             fits &= end(parts.auth) <= room && len >= self.least_mac && len <= self.most_mac;
+            fits &= len & self.partial_mac == 0;
         }
         if self.aad {
             fits &= end(parts.aad) <= src && parts.aad.len <= self.most_aad;

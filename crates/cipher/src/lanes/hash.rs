@@ -33,7 +33,7 @@ impl Drop for HashKey {
 }
 
 /// Room for the padded ends of texts: up to two blocks each. Cleared when dropped.
-pub(crate) struct Tails([[u8; 256]; MOST]);
+pub(crate) struct Tails(pub(super) [[u8; 256]; MOST]);
 
 impl Tails {
     pub(crate) fn new() -> Box<Tails> {
@@ -311,7 +311,7 @@ fn run_family<F: Family>(
 
 /// A region of what was, or of what is now.
 #[inline(always)]
-fn text<'a>(text: &'a Text<'_>, span: Span, of_destination: bool) -> &'a [u8] {
+pub(super) fn text<'a>(text: &'a Text<'_>, span: Span, of_destination: bool) -> &'a [u8] {
     let bytes: &[u8] = match text {
         Text::InPlace(bytes) => bytes,
         Text::Apart { dst, .. } if of_destination => dst,

@@ -3,6 +3,8 @@
 
 mod admit;
 pub(crate) mod alone;
+#[cfg_attr(not(target_arch = "x86_64"), path = "cbc_mac_absent.rs")]
+mod cbc_mac;
 pub(crate) mod hash;
 mod own;
 mod steps;

@@ -1,11 +1,12 @@
 //! Ciphers, the AEAD and the MAC of many packets by our own kernels; hashes are in `hash.rs`.
 
 use arrayvec::ArrayVec;
-use lookaside_cipher_kernel::{aes, arc4, chacha20, des, kasumi, sm4};
+use lookaside_cipher_kernel::{aes, arc4, chacha20, des, kasumi, poly1305, sm4, snow3g, zuc};
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
 use super::alone::{counter, part};
+use super::hash::text;
 use super::{Group, MOST, Tags};
 use crate::single::regions::apart;
 use crate::{Cipher, Direction, Packet};
@@ -23,6 +24,8 @@ pub(crate) enum OwnKey {
     TripleDes(Box<des::TripleKey>),
     Sm4(Box<sm4::Key>),
     Kasumi(kasumi::Key),
+    /// SNOW 3G, ZUC: the cipher's or the MAC's.
+    Stream(Box<Zeroizing<[u8; 16]>>),
     Arc4(Box<arc4::Stream>),
     ChaCha20(Zeroizing<[u8; 32]>),
 }
@@ -41,6 +44,7 @@ impl OwnKey {
                 OwnKey::Sm4(Box::new(sm4::Key::new(key.try_into().ok()?)))
             }
             Cipher::KasumiF8 => OwnKey::kasumi(key)?,
+            Cipher::Snow3gUea2 | Cipher::ZucEea3 => OwnKey::stream(key)?,
             Cipher::Arc4 => OwnKey::Arc4(Box::new(arc4::Stream::new(key))),
             Cipher::ChaCha20 => OwnKey::ChaCha20(Zeroizing::new(key.try_into().ok()?)),
             _ => return None,
@@ -61,6 +65,10 @@ impl OwnKey {
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn gcm(_: &Cpu, _: &[u8]) -> Option<OwnKey> {
         None
+    }
+
+    pub(crate) fn stream(key: &[u8]) -> Option<OwnKey> {
+        Some(OwnKey::Stream(Box::new(Zeroizing::new(key.try_into().ok()?))))
     }
 
     pub(crate) fn kasumi(key: &[u8]) -> Option<OwnKey> {
@@ -118,6 +126,39 @@ macro_rules! without_iv {
     }};
 }
 
+/// Calls a kernel of SNOW 3G or ZUC.
+macro_rules! with_stream_key {
+    ($cpu:ident, $packets:ident, $group:ident, $kind:ident, $($call:tt)*) => {{
+        let mut list: ArrayVec<_, MOST> = ArrayVec::new();
+        for (_, packet) in members($packets, $group) {
+            if let Some(OwnKey::Stream(key)) = &packet.session.plan().own {
+                let iv = first(packet.iv);
+                let text = part(&mut packet.text, packet.parts.cipher);
+                list.push($kind { key, iv, text });
+            }
+        }
+        $($call)*($cpu, &mut list);
+    }};
+}
+
+/// Makes the tags of the authenticated regions of a group of packets by SNOW 3G or ZUC.
+macro_rules! stream_mac {
+    ($cpu:ident, $packets:ident, $group:ident, $tags:ident, $kind:ident, $($call:tt)*) => {{
+        let mut list: ArrayVec<_, MOST> = ArrayVec::new();
+        for place in $group {
+            let packet = &$packets[place];
+            if let Some(OwnKey::Stream(key)) = &packet.session.plan().own {
+                let data = super::steps::source(&packet.text, packet.parts.auth);
+                list.push($kind { key, iv: first(packet.iv), data, tag: [0; 4] });
+            }
+        }
+        $($call)*($cpu, &mut list);
+        for (place, packet) in $group.zip(&list) {
+            $tags[place][..4].copy_from_slice(&packet.tag);
+        }
+    }};
+}
+
 /// Encrypts or decrypts the cipher regions of a group of packets.
 pub(crate) fn cipher(
     cpu: &Cpu,
@@ -128,6 +169,8 @@ pub(crate) fn cipher(
 ) {
     use des::{Cbc as DesCbc, Ctr as DesCtr, Ecb as DesEcb};
     use sm4::{Cbc, Ctr, Ecb};
+    use snow3g::Uea2;
+    use zuc::Eea3;
     let seal = direction == Direction::Seal;
     match cipher.0 {
         Cipher::AesCtr => {
@@ -189,6 +232,8 @@ pub(crate) fn cipher(
             }
             kasumi::f8(cpu, &mut list);
         }
+        Cipher::Snow3gUea2 => with_stream_key!(cpu, packets, group, Uea2, snow3g::uea2_many),
+        Cipher::ZucEea3 => with_stream_key!(cpu, packets, group, Eea3, zuc::eea3_many),
         Cipher::Arc4 => {
             let key = |place: usize| match &packets[place].session.plan().own {
                 Some(OwnKey::Arc4(stream)) => Some((**stream).clone()),
@@ -261,6 +306,40 @@ pub(crate) fn kasumi_f9(cpu: &Cpu, packets: &[Packet<'_>], group: Group, tags: &
     kasumi::f9(cpu, &mut list);
     for (place, packet) in group.zip(&list) {
         tags[place][..4].copy_from_slice(&packet.tag);
+    }
+}
+
+/// SNOW 3G UIA2 over the authenticated regions of a group of packets.
+pub(crate) fn snow3g_uia2(cpu: &Cpu, packets: &[Packet<'_>], group: Group, tags: &mut Tags) {
+    use snow3g::Uia2;
+    stream_mac!(cpu, packets, group, tags, Uia2, snow3g::uia2_many);
+}
+
+/// ZUC EIA3 over the authenticated regions of a group of packets.
+pub(crate) fn zuc_eia3(cpu: &Cpu, packets: &[Packet<'_>], group: Group, tags: &mut Tags) {
+    use zuc::Eia3;
+    stream_mac!(cpu, packets, group, tags, Eia3, zuc::eia3_many);
+}
+
+/// Poly1305 over the authenticated regions of a group of packets.
+pub(crate) fn poly1305(
+    cpu: &Cpu,
+    of_destination: bool,
+    packets: &[Packet<'_>],
+    group: Group,
+    tags: &mut Tags,
+) {
+    let mut list: ArrayVec<poly1305::Message<'_>, MOST> = ArrayVec::new();
+    for place in group {
+        let packet = &packets[place];
+        if let Some(key) = &packet.session.plan().one_time {
+            let data = text(&packet.text, packet.parts.auth, of_destination);
+            list.push(poly1305::Message { key, data, tag: [0; 16] });
+        }
+    }
+    poly1305::many(cpu, &mut list);
+    for (place, message) in group.zip(&list) {
+        tags[place][..16].copy_from_slice(&message.tag);
     }
 }
 

@@ -4,7 +4,7 @@
 use lookaside_simd::Cpu;
 
 use super::hash::{self, Tails};
-use super::{AeadLane, CipherLane, Group, MacLane, Tags, own};
+use super::{AeadLane, CipherLane, Group, MacLane, Tags, cbc_mac, own};
 use crate::library::ipsec_mb::{Lanes, Scratch};
 use crate::{Direction, Error, Order, Packet, Span, Text};
 
@@ -75,6 +75,10 @@ impl Machine {
             MacLane::Hash(lane) => {
                 hash::run(cpu, lane, of_destination, packets, group, (tails, tags));
             }
+            MacLane::CbcMac { .. } => cbc_mac::run(of_destination, packets, group, (tails, tags)),
+            MacLane::Poly1305 => own::poly1305(cpu, of_destination, packets, group, tags),
+            MacLane::Snow3gUia2 => own::snow3g_uia2(cpu, packets, group, tags),
+            MacLane::ZucEia3 => own::zuc_eia3(cpu, packets, group, tags),
             MacLane::KasumiF9 => own::kasumi_f9(cpu, packets, group, tags),
         }
     }
@@ -87,8 +91,9 @@ impl Machine {
         packets: &mut [Packet<'_>],
         group: Group,
     ) {
-        let Machine { cpu, lanes, tags, .. } = self;
+        let Machine { cpu, lanes, tails, tags, .. } = self;
         match lane {
+            AeadLane::OwnCcm => cbc_mac::ccm(direction, packets, group, (tails, tags)),
             AeadLane::Ccm(step) => {
                 if let Some(Some(lanes)) = lanes {
                     lanes.ccm(step, direction, packets, group, tags);

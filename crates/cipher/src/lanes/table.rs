@@ -7,15 +7,18 @@
 //! | AES-CBC (encryption) | own, lanes; below AVX-512 intel-ipsec-mb's |
 //! | AES-CTR, AES-ECB | own, messages in turn |
 //! | AES-CBC (decryption) | intel-ipsec-mb, messages in turn |
-//! | SNOW 3G, ZUC, XCBC, CMAC, AES-CCM | intel-ipsec-mb, lanes |
+//! | CMAC, XCBC, CBC-MAC, AES-CCM | own, lanes; below AVX-512 intel-ipsec-mb's (but CBC-MAC) |
+//! | SNOW 3G, ZUC | own, lanes; below AVX-512 intel-ipsec-mb's |
 //! | hashes and HMACs | own, lanes |
-//! | DES, triple DES, SM4, KASUMI, ARC4, ChaCha20, ChaCha20-Poly1305 | own, lanes |
+//! | DES, triple DES, SM4, KASUMI, ARC4, ChaCha20, ChaCha20-Poly1305, Poly1305 | own, lanes |
 //! | chains | both parts in lanes, one after the other, when both have some |
 //! | anything else, and everything below AVX2 or without intel-ipsec-mb | `single` |
 
 use lookaside_cipher_kernel as kernel;
 use lookaside_simd::{Cpu, Tier};
+use zeroize::Zeroizing;
 
+use super::cbc_mac::MacKey;
 use super::hash::{HashKey, HashLane};
 use super::own::{OwnCipher, OwnKey};
 use super::{Limits, MOST};
@@ -37,13 +40,21 @@ pub(crate) enum CipherLane {
 pub(crate) enum MacLane {
     IpsecMb(MacStep),
     Hash(HashLane),
+    /// CMAC, XCBC, and CBC-MAC, whose blocks are whole.
+    CbcMac {
+        whole_blocks: bool,
+    },
+    Poly1305,
     KasumiF9,
+    Snow3gUia2,
+    ZucEia3,
 }
 
 /// Lanes for an AEAD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AeadLane {
     Ccm(CipherStep),
+    OwnCcm,
     ChaCha20Poly1305,
 }
 
@@ -84,6 +95,10 @@ impl Kernel {
             MacLane::IpsecMb(step) => u64::from(step.len) << 8 | step.algorithm as u64,
             MacLane::Hash(lane) => 1 << 16 | u64::from(lane.hmac) << 8 | lane.hash as u64,
             MacLane::KasumiF9 => 2 << 16,
+            MacLane::Poly1305 => 4 << 16,
+            MacLane::Snow3gUia2 => 5 << 16,
+            MacLane::ZucEia3 => 6 << 16,
+            MacLane::CbcMac { whole_blocks } => 3 << 16 | u64::from(whole_blocks),
         };
         match self {
             Kernel::Single => 0,
@@ -91,6 +106,7 @@ impl Kernel {
             Kernel::Gmac => 2,
             Kernel::Aead(AeadLane::Ccm(lane)) => 3 | step(lane) << 8,
             Kernel::Aead(AeadLane::ChaCha20Poly1305) => 3 | 1 << 30,
+            Kernel::Aead(AeadLane::OwnCcm) => 3 | 1 << 31,
             Kernel::Ctr => 5,
             Kernel::Ecb => 6,
             Kernel::Steps { cipher: first, mac: second, order } => {
@@ -113,8 +129,8 @@ impl Kernel {
         }
     }
 
-    /// The fewest packets that go side by side; fewer are quicker one by one. Measured on Sapphire
-    /// Rapids by `benches/lanes.rs`.
+    /// The fewest packets that go side by side; fewer are quicker one by one. Measured by
+    /// `benches/lanes.rs`: on Sapphire Rapids, and what has a floor of 2 or 4 on Zen 5.
     pub(crate) fn floor(self) -> usize {
         match self {
             Kernel::Steps { cipher: Some(CipherLane::IpsecMb(step)), .. } => match step.mode {
@@ -126,7 +142,16 @@ impl Kernel {
             Kernel::Steps {
                 cipher: Some(CipherLane::Own(OwnCipher(Cipher::ChaCha20))), ..
             } => 3,
-            Kernel::Aead(_) => 3,
+            Kernel::Aead(AeadLane::Ccm(_) | AeadLane::ChaCha20Poly1305) => 3,
+            Kernel::Aead(AeadLane::OwnCcm) => 2,
+            Kernel::Steps { cipher: None, mac: Some(MacLane::Poly1305), .. } => 4,
+            Kernel::Steps { cipher: None, mac: Some(MacLane::CbcMac { .. }), .. } => 2,
+            Kernel::Steps { cipher: Some(CipherLane::AesCbc(..)), mac: None, .. } => 2,
+            Kernel::Steps {
+                cipher: Some(CipherLane::Own(OwnCipher(Cipher::Snow3gUea2 | Cipher::ZucEea3))),
+                mac: None,
+                ..
+            } => 2,
             _ => 1,
         }
     }
@@ -137,9 +162,9 @@ impl Kernel {
             Kernel::Single => return None,
             Kernel::Steps { cipher, mac, .. } => {
                 matches!(cipher, Some(CipherLane::Own(_) | CipherLane::AesCbc(..)))
-                    || matches!(mac, Some(MacLane::Hash(_) | MacLane::KasumiF9))
+                    || matches!(mac, Some(mac) if !matches!(mac, MacLane::IpsecMb(_)))
             }
-            Kernel::Aead(lane) => lane == AeadLane::ChaCha20Poly1305,
+            Kernel::Aead(lane) => !matches!(lane, AeadLane::Ccm(_)),
             Kernel::Ctr | Kernel::Ecb => true,
             Kernel::Gcm => tier == Tier::Avx512,
             Kernel::Gmac => false,
@@ -167,6 +192,9 @@ pub(crate) struct Plan {
     pub schedule: Option<Box<Schedule>>,
     pub gcm: Option<Gcm>,
     pub hash: Option<Box<HashKey>>,
+    pub mac: Option<Box<MacKey>>,
+    /// Of Poly1305.
+    pub one_time: Option<Box<Zeroizing<[u8; 32]>>>,
     pub own: Option<OwnKey>,
 }
 
@@ -180,6 +208,8 @@ impl Plan {
             schedule: None,
             gcm: None,
             hash: None,
+            mac: None,
+            one_time: None,
             own: None,
         };
         if let Some(kernel) = plan.choose(spec, cpu) {
@@ -274,6 +304,10 @@ impl Plan {
             self.own = OwnKey::new(cpu, Cipher::ChaCha20, key);
             return self.own.as_ref().map(|_| AeadLane::ChaCha20Poly1305);
         }
+        if cpu.avx512().is_some() {
+            self.own = Some(OwnKey::aes(cpu, key)?);
+            return Some(AeadLane::OwnCcm);
+        }
         // Version 1.3 has no CCM with keys of 24 bytes.
         let functions = Functions::of(cpu).filter(|_| key.len() != 24)?;
         self.schedule().set_aes(functions, key)?;
@@ -322,6 +356,23 @@ impl Plan {
             self.own = OwnKey::kasumi(key);
             return self.own.as_ref().map(|_| MacLane::KasumiF9);
         }
+        self.mac = MacKey::new(cpu, auth, key);
+        if self.mac.is_some() {
+            return Some(MacLane::CbcMac { whole_blocks: auth == Auth::AesCbcMac });
+        }
+        if auth == Auth::Poly1305 && cpu.avx512().is_some() {
+            self.one_time = Some(Box::new(Zeroizing::new(key.try_into().ok()?)));
+            return Some(MacLane::Poly1305);
+        }
+        let stream = match auth {
+            Auth::Snow3gUia2 => Some(MacLane::Snow3gUia2),
+            Auth::ZucEia3 => Some(MacLane::ZucEia3),
+            _ => None,
+        };
+        if stream.is_some() && cpu.avx512().is_some() {
+            self.own = OwnKey::stream(key);
+            return stream.filter(|_| self.own.is_some());
+        }
         let (algorithm, len) = match auth {
             // RFC 3566's length: version 1.3 gives no more.
             Auth::AesXcbc => (Algorithm::Xcbc, 12),
@@ -350,6 +401,7 @@ fn own_cipher(cipher: Cipher, cpu: &Cpu) -> bool {
         Cipher::DesCbc | Cipher::TripleDesCbc => kernel::des::lanes(cpu) > 1,
         Cipher::Sm4Ecb | Cipher::Sm4Cbc | Cipher::Sm4Ctr => kernel::sm4::lanes(cpu) > 1,
         Cipher::KasumiF8 => true,
+        Cipher::Snow3gUea2 | Cipher::ZucEea3 => cpu.avx512().is_some(),
         Cipher::Arc4 => true,
         Cipher::ChaCha20 | Cipher::AesCtr | Cipher::AesEcb => cpu.avx2().is_some(),
         _ => false,

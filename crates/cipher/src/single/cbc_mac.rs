@@ -93,25 +93,36 @@ fn double(block: Block) -> Block {
     ((number << 1) ^ (carry & 0x87)).to_be_bytes()
 }
 
+/// The masks of CMAC: 2L and 4L, L the encrypted zero block.
+pub(crate) fn cmac_masks(encrypt: impl Fn(&mut Block)) -> [Block; 2] {
+    let mut zero = [0; 16];
+    encrypt(&mut zero);
+    let full = double(zero);
+    zero.zeroize();
+    [full, double(full)]
+}
+
+/// The keys of XCBC: the encryptions of 01.., 02.. and 03..; the first is AES's, the others masks.
+pub(crate) fn xcbc_keys(encrypt: impl Fn(&mut Block)) -> [Block; 3] {
+    [1, 2, 3].map(|number| {
+        let mut block = [number; 16];
+        encrypt(&mut block);
+        block
+    })
+}
+
 impl Key {
-    /// CMAC: the masks are 2L and 4L, L the encrypted zero block.
+    /// CMAC.
     pub(crate) fn cmac(cpu: &Cpu, key: &[u8]) -> Key {
         let aes = Aes::new(cpu, key);
-        let mut zero = [0; 16];
-        aes.block(&mut zero);
-        let full = double(zero);
-        zero.zeroize();
-        Key { aes, last: Last::Masks([full, double(full)]) }
+        let masks = cmac_masks(|block| aes.block(block));
+        Key { aes, last: Last::Masks(masks) }
     }
 
-    /// XCBC: three keys, the encryptions of 01.., 02.. and 03..; the first is AES's.
+    /// XCBC.
     pub(crate) fn xcbc(cpu: &Cpu, key: &[u8]) -> Key {
         let aes = Aes::new(cpu, key);
-        let [mut first, full, padded] = [1, 2, 3].map(|number| {
-            let mut block = [number; 16];
-            aes.block(&mut block);
-            block
-        });
+        let [mut first, full, padded] = xcbc_keys(|block| aes.block(block));
         let key = Key { aes: Aes::new(cpu, &first), last: Last::Masks([full, padded]) };
         first.zeroize();
         key

@@ -9,7 +9,7 @@ pub(crate) mod aead;
 mod aes;
 pub(crate) mod auth;
 mod blocks;
-mod cbc_mac;
+pub(crate) mod cbc_mac;
 mod ccm;
 mod chain;
 pub(crate) mod check;

@@ -4,7 +4,7 @@
 
 use lookaside_cipher::single::{Keys, run};
 use lookaside_cipher::{
-    Auth, Cipher, Direction, Engine, Error, Packet, Parts, Session, Span, Spec, Text,
+    Aead, Auth, Cipher, Direction, Engine, Error, Packet, Parts, Session, Span, Spec, Text,
 };
 
 pub mod sessions;
@@ -199,8 +199,10 @@ impl<'a> Cases<'a> {
 
     /// Around the limits of what the lanes count.
     pub fn long(&mut self, session: usize) -> Vec<Case> {
-        let lens = [1408, 8188, 8189, 16384, 16385, 65520, 65521];
-        lens.iter().map(|len| self.case(session, *len)).collect()
+        let lens = [1408, 8188, 8189, 16384, 16385, 65520, 65521, 65535, 65536];
+        // The last two are CCM's, with nonces of 13 bytes.
+        let ccm = matches!(self.sessions[session].spec(), Spec::Aead { aead: Aead::AesCcm, .. });
+        lens[..if ccm { 9 } else { 7 }].iter().map(|len| self.case(session, *len)).collect()
     }
 
     fn len(&mut self) -> usize {
@@ -220,7 +222,7 @@ impl<'a> Cases<'a> {
         if tls {
             len = len.min(20000);
         }
-        let head = if tls { 13 } else { [0, 8, 13, 20, 50][random.below(5)] };
+        let head = if tls { 13 } else { [0, 8, 13, 20, 50, 222, 223][random.below(7)] };
         let gap = random.below(4);
         let after = random.below(20);
         let span = |offset: usize, len: usize| Span { offset: offset as u32, len: len as u32 };

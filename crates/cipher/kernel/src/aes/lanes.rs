@@ -1,16 +1,17 @@
-//! AES-CBC encryption of many texts side by side: sixteen chains in four registers of four blocks.
+//! AES-CBC encryption, and the CBC-MAC, of many texts side by side: up to thirty-two chains in eight
+//! registers of four blocks.
 //!
-//! One chain waits for three cycles per round; four registers of VAES take one cycle each, so that
-//! sixteen chains together keep the unit busy. Lanes may have keys of their own, of one length. A lane
-//! whose text ends takes the next one, the longest first; lanes without a text repeat the first one's
-//! work. No branch and no address depends on a key or a text.
+//! One chain waits for three or four cycles per round. Where one register of VAES can begin in each
+//! cycle (Intel), four registers keep the unit busy; where two can (Zen 5), eight do. Lanes may have
+//! keys of their own, of one length. A lane whose text ends takes the next one, the longest first;
+//! lanes without a text repeat the first one's work. No branch and no address depends on a key or a
+//! text.
 //!
 //! Tested against single texts in `tests/aes_lanes.rs`.
 
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
-
-use zeroize::Zeroize;
+use core::{ptr, sync::atomic};
 
 use super::{BLOCK, Key, Schedule, Unit};
 use crate::Text;
@@ -26,8 +27,106 @@ pub struct Cbc<'a> {
     pub text: Text<'a>,
 }
 
+/// One text for the CBC-MAC, in parts of whole blocks; what is left over of each does not count.
+pub struct Mac<'a> {
+    /// The key.
+    pub key: &'a Key,
+    /// The parts, one after the other.
+    pub parts: [&'a [u8]; 3],
+    /// The state: before, and then after.
+    pub state: [u8; BLOCK],
+}
+
+/// What a lane does.
+trait Work {
+    /// Whether it stores what becomes of each block.
+    const WRITES: bool;
+    /// How many parts a text has at most.
+    const PARTS: usize;
+    fn key(&self) -> &Key;
+    fn blocks(&self) -> usize;
+    /// What the chain begins with.
+    fn start(&self) -> [u8; BLOCK];
+    /// Where to read and write a part, and how many blocks.
+    fn part(&mut self, number: usize) -> (*const u8, *mut u8, usize);
+    /// What the chain ended with.
+    fn end(&mut self, state: &[u8; BLOCK]);
+    /// Without lanes.
+    fn alone(&mut self);
+}
+
+impl Work for Cbc<'_> {
+    const WRITES: bool = true;
+    const PARTS: usize = 1;
+
+    #[inline(always)]
+    fn key(&self) -> &Key {
+        self.key
+    }
+
+    #[inline(always)]
+    fn blocks(&self) -> usize {
+        self.text.len() / BLOCK
+    }
+
+    #[inline(always)]
+    fn start(&self) -> [u8; BLOCK] {
+        *self.iv
+    }
+
+    #[inline(always)]
+    fn part(&mut self, _: usize) -> (*const u8, *mut u8, usize) {
+        let (src, dst, len) = self.text.pointers();
+        (src, dst, len / BLOCK)
+    }
+
+    #[inline(always)]
+    fn end(&mut self, _: &[u8; BLOCK]) {}
+
+    fn alone(&mut self) {
+        super::cbc_encrypt(self.key, &mut { *self.iv }, self.text.reborrow());
+    }
+}
+
+impl Work for Mac<'_> {
+    const WRITES: bool = false;
+    const PARTS: usize = 3;
+
+    #[inline(always)]
+    fn key(&self) -> &Key {
+        self.key
+    }
+
+    #[inline(always)]
+    fn blocks(&self) -> usize {
+        self.parts.iter().map(|part| part.len() / BLOCK).sum()
+    }
+
+    #[inline(always)]
+    fn start(&self) -> [u8; BLOCK] {
+        self.state
+    }
+
+    #[inline(always)]
+    fn part(&mut self, number: usize) -> (*const u8, *mut u8, usize) {
+        let part = self.parts[number];
+        (part.as_ptr(), ptr::null_mut(), part.len() / BLOCK)
+    }
+
+    #[inline(always)]
+    fn end(&mut self, state: &[u8; BLOCK]) {
+        self.state = *state;
+    }
+
+    fn alone(&mut self) {
+        for part in self.parts {
+            super::cbc_mac(self.key, &mut self.state, part);
+        }
+    }
+}
+
 /// Chains side by side.
-const LANES: usize = 16;
+const LANES: usize = 32;
 
 /// Registers, of four chains each.
 const QUADS: usize = LANES / 4;
@@ -38,17 +137,23 @@ const FLOOR: usize = 2;
 /// Texts that are put in order at a time: there is no allocation here.
 const GROUP: usize = 64;
 
+/// The keys of one round, lane by lane.
+type RoundKeys = [[u8; BLOCK]; LANES];
+
 /// What the lanes work on.
 #[repr(C, align(64))]
 struct Lanes {
     /// The last block of each chain.
     state: [[u8; BLOCK]; LANES],
     /// The keys of each round, lane by lane; not used where all lanes have one key.
-    keys: [MaybeUninit<[[u8; BLOCK]; LANES]>; 15],
+    keys: [MaybeUninit<RoundKeys>; 15],
     src: [*const u8; LANES],
     dst: [*mut u8; LANES],
-    /// Blocks left.
+    /// Blocks left of the part.
     left: [usize; LANES],
+    /// Which text it is, and the number of its next part.
+    place: [u8; LANES],
+    part: [u8; LANES],
 }
 
 /// Encrypts texts in CBC mode.
@@ -56,8 +161,18 @@ struct Lanes {
 /// # Panics
 /// When a destination is shorter than its source.
 pub fn cbc_encrypt(packets: &mut [Cbc<'_>]) {
+    run(packets);
+}
+
+/// Continues the CBC-MACs of texts.
+pub fn cbc_mac(packets: &mut [Mac<'_>]) {
+    run(packets);
+}
+
+#[inline(always)]
+fn run<W: Work>(packets: &mut [W]) {
     for packets in packets.chunks_mut(GROUP) {
-        let first = packets.first().map_or(10, |packet| packet.key.encrypt.rounds);
+        let first = packets.first().map_or(10, |packet| packet.key().encrypt.rounds);
         // Most often all keys are equally long.
         if !all_of(packets, first) {
             for rounds in [10, 12, 14] {
@@ -69,16 +184,17 @@ pub fn cbc_encrypt(packets: &mut [Cbc<'_>]) {
     }
 }
 
-/// Encrypts the texts of up to [`GROUP`] whose keys have so many rounds. Returns whether these are all.
-fn all_of(packets: &mut [Cbc<'_>], rounds: usize) -> bool {
+/// Works off the texts of up to [`GROUP`] whose keys have so many rounds. Returns whether these are
+/// all.
+fn all_of<W: Work>(packets: &mut [W], rounds: usize) -> bool {
     // Lengths in blocks, above the lowest byte, and places.
     let mut order = [0u64; GROUP];
     let (mut count, mut alike) = (0, true);
     let mut all = true;
     for (place, packet) in packets.iter().enumerate() {
-        let blocks = packet.text.len() / BLOCK;
-        all &= packet.key.encrypt.rounds == rounds;
-        if packet.key.encrypt.rounds == rounds && blocks > 0 {
+        let blocks = packet.blocks();
+        all &= packet.key().encrypt.rounds == rounds;
+        if packet.key().encrypt.rounds == rounds && blocks > 0 {
             order[count] = (blocks as u64) << 8 | place as u64;
             alike &= order[count] >> 8 == order[0] >> 8;
             count += 1;
@@ -89,73 +205,80 @@ fn all_of(packets: &mut [Cbc<'_>], rounds: usize) -> bool {
         // The longest first: what starts last then ends soon after the others.
         order.sort_unstable_by(|a, b| b.cmp(a));
     }
-    feed(packets, order, rounds);
+    feed(packets, order, rounds, alike);
     all
 }
 
-/// The number of blocks and the place of an entry of an order.
-fn entry(entry: u64) -> (usize, usize) {
-    ((entry >> 8) as usize, (entry & 0xff) as usize)
+/// The place of an entry of an order.
+fn place(entry: u64) -> usize {
+    (entry & 0xff) as usize
 }
 
-/// Encrypts the texts that `order` lists, with their lengths in blocks.
-fn feed(packets: &mut [Cbc<'_>], order: &[u64], rounds: usize) {
+/// Works off the texts that `order` lists, none of them empty; `alike`: they are equally long.
+fn feed<W: Work>(packets: &mut [W], order: &[u64], rounds: usize, alike: bool) {
     let Some(&first) = order.first() else { return };
-    let key = packets[entry(first).1].key;
+    let key: *const Key = packets[place(first)].key();
     let (mut vaes, mut one_key) = (true, true);
     for packet in packets.iter() {
-        vaes &= matches!(packet.key.unit, Unit::Vaes);
-        one_key &= core::ptr::eq(packet.key, key);
+        vaes &= matches!(packet.key().unit, Unit::Vaes);
+        one_key &= ptr::eq(packet.key(), key);
     }
     if order.len() < FLOOR || !vaes {
-        for &place in order {
-            alone(&mut packets[entry(place).1]);
+        for &entry in order {
+            packets[place(entry)].alone();
         }
         return;
     }
     let mut lanes = Lanes {
         state: [[0; BLOCK]; LANES],
         keys: [const { MaybeUninit::uninit() }; 15],
-        src: [core::ptr::null(); LANES],
-        dst: [core::ptr::null_mut(); LANES],
+        src: [ptr::null(); LANES],
+        dst: [ptr::null_mut(); LANES],
         left: [0; LANES],
+        place: [0; LANES],
+        part: [0; LANES],
     };
     if !one_key {
         for keys in &mut lanes.keys[..=rounds] {
             keys.write([[0; BLOCK]; LANES]);
         }
     }
-    let shared = one_key.then_some(&key.encrypt);
     let own_keys = (!one_key).then_some(rounds);
-    let mut queue = order.iter();
+    let mut queue = order.iter().map(|&entry| place(entry));
     let mut busy = 0;
     for lane in 0..LANES {
-        let Some(&next) = queue.next() else { break };
-        let (blocks, place) = entry(next);
-        lanes.start(lane, &mut packets[place], blocks, !one_key);
+        let Some(next) = queue.next() else { break };
+        lanes.start(lane, next, &mut packets[next], !one_key);
         busy += 1;
     }
     while busy > 0 {
         lanes.repeat(busy, own_keys);
         let blocks = lanes.left[..busy].iter().copied().min().unwrap_or(0);
         let quads = busy.div_ceil(4);
+        let shared = one_key.then(|| &packets[place(first)].key().encrypt);
         // SAFETY: all keys' unit is Vaes, so a token proved the features; every lane's pointers are
         // to `blocks` blocks at least, and lanes beyond `busy` repeat one that is not.
         unsafe {
             match rounds {
-                10 => lanes.run_quads::<10>(shared, quads, blocks),
-                12 => lanes.run_quads::<12>(shared, quads, blocks),
-                _ => lanes.run_quads::<14>(shared, quads, blocks),
+                10 => lanes.run_quads::<W, 10>(shared, quads, blocks),
+                12 => lanes.run_quads::<W, 12>(shared, quads, blocks),
+                _ => lanes.run_quads::<W, 14>(shared, quads, blocks),
             }
+        }
+        if W::PARTS == 1 && alike && queue.len() == 0 {
+            for lane in 0..busy {
+                packets[usize::from(lanes.place[lane])].end(&lanes.state[lane]);
+            }
+            break;
         }
         for lane in (0..busy).rev() {
             lanes.left[lane] -= blocks;
-            if lanes.left[lane] > 0 {
+            if lanes.left[lane] > 0 || lanes.next_part(lane, packets) {
                 continue;
             }
-            if let Some(&next) = queue.next() {
-                let (blocks, place) = entry(next);
-                lanes.start(lane, &mut packets[place], blocks, !one_key);
+            packets[usize::from(lanes.place[lane])].end(&lanes.state[lane]);
+            if let Some(next) = queue.next() {
+                lanes.start(lane, next, &mut packets[next], !one_key);
             } else {
                 busy -= 1;
                 lanes.copy(busy, lane, own_keys);
@@ -163,18 +286,12 @@ fn feed(packets: &mut [Cbc<'_>], order: &[u64], rounds: usize) {
         }
     }
     if !one_key {
-        lanes.keys[..=rounds].zeroize();
+        for keys in &mut lanes.keys[..=rounds] {
+            // SAFETY: it is there to be written; volatile writes are not optimised away.
+            unsafe { ptr::write_volatile(keys.as_mut_ptr(), [[0; BLOCK]; LANES]) };
+        }
+        atomic::compiler_fence(atomic::Ordering::SeqCst);
     }
-}
-
-/// One text.
-fn alone(packet: &mut Cbc<'_>) {
-    let mut iv = *packet.iv;
-    let text = match &mut packet.text {
-        Text::InPlace(bytes) => Text::InPlace(bytes),
-        Text::Apart { src, dst } => Text::Apart { src, dst },
-    };
-    super::cbc_encrypt(packet.key, &mut iv, text);
 }
 
 fn round_key(key: &Key, round: usize) -> [u8; BLOCK] {
@@ -183,18 +300,38 @@ fn round_key(key: &Key, round: usize) -> [u8; BLOCK] {
 }
 
 impl Lanes {
-    /// Gives a text to a lane.
-    fn start(&mut self, lane: usize, packet: &mut Cbc<'_>, blocks: usize, own_key: bool) {
-        let (src, dst, _) = packet.text.pointers();
-        (self.src[lane], self.dst[lane], self.left[lane]) = (src, dst, blocks);
-        self.state[lane] = *packet.iv;
+    /// Gives a text that is not empty to a lane.
+    #[inline(always)]
+    fn start<W: Work>(&mut self, lane: usize, place: usize, packet: &mut W, own_key: bool) {
+        self.state[lane] = packet.start();
+        (self.place[lane], self.part[lane]) = (place as u8, 0);
+        self.begin_part(lane, packet);
         if own_key {
-            for round in 0..=packet.key.encrypt.rounds {
+            for round in 0..=packet.key().encrypt.rounds {
                 // SAFETY: `feed` has written so many rounds.
                 let keys = unsafe { self.keys[round].assume_init_mut() };
-                keys[lane] = round_key(packet.key, round);
+                keys[lane] = round_key(packet.key(), round);
             }
         }
+    }
+
+    /// Goes on to the next part of a text that has blocks; false when there is none.
+    #[inline(always)]
+    fn begin_part<W: Work>(&mut self, lane: usize, packet: &mut W) -> bool {
+        while usize::from(self.part[lane]) < W::PARTS {
+            let (src, dst, blocks) = packet.part(usize::from(self.part[lane]));
+            self.part[lane] += 1;
+            if blocks > 0 {
+                (self.src[lane], self.dst[lane], self.left[lane]) = (src, dst, blocks);
+                return true;
+            }
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn next_part<W: Work>(&mut self, lane: usize, packets: &mut [W]) -> bool {
+        W::PARTS > 1 && self.begin_part(lane, &mut packets[usize::from(self.place[lane])])
     }
 
     /// Has one lane be as another; `rounds`: with keys of so many rounds.
@@ -202,6 +339,8 @@ impl Lanes {
         self.src[to] = self.src[from];
         self.dst[to] = self.dst[from];
         self.left[to] = self.left[from];
+        self.place[to] = self.place[from];
+        self.part[to] = self.part[from];
         self.state[to] = self.state[from];
         if let Some(rounds) = rounds {
             for keys in &mut self.keys[..=rounds] {
@@ -221,7 +360,7 @@ impl Lanes {
 
     /// # Safety
     /// That of [`run`](Lanes::run).
-    unsafe fn run_quads<const ROUNDS: usize>(
+    unsafe fn run_quads<W: Work, const ROUNDS: usize>(
         &mut self,
         shared: Option<&Schedule>,
         quads: usize,
@@ -230,21 +369,25 @@ impl Lanes {
         // SAFETY: the caller's.
         unsafe {
             match quads {
-                1 => self.run::<ROUNDS, 1>(shared, blocks),
-                2 => self.run::<ROUNDS, 2>(shared, blocks),
-                3 => self.run::<ROUNDS, 3>(shared, blocks),
-                _ => self.run::<ROUNDS, 4>(shared, blocks),
+                1 => self.run::<W, ROUNDS, 1>(shared, blocks),
+                2 => self.run::<W, ROUNDS, 2>(shared, blocks),
+                3 => self.run::<W, ROUNDS, 3>(shared, blocks),
+                4 => self.run::<W, ROUNDS, 4>(shared, blocks),
+                5 => self.run::<W, ROUNDS, 5>(shared, blocks),
+                6 => self.run::<W, ROUNDS, 6>(shared, blocks),
+                7 => self.run::<W, ROUNDS, 7>(shared, blocks),
+                _ => self.run::<W, ROUNDS, 8>(shared, blocks),
             }
         }
     }
 
-    /// Encrypts `blocks` blocks of the first `4 Q` lanes, and moves these on.
+    /// Takes `blocks` blocks of the first `4 Q` lanes, and moves these on.
     ///
     /// # Safety
-    /// The CPU has the features. Each of those lanes can read and write so many blocks; two that write
-    /// the same memory do the same.
+    /// The CPU has the features. Each of those lanes can read so many blocks, and write them where the
+    /// work is to; two that write the same memory do the same.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,aes")]
-    unsafe fn run<const ROUNDS: usize, const Q: usize>(
+    unsafe fn run<W: Work, const ROUNDS: usize, const Q: usize>(
         &mut self,
         shared: Option<&Schedule>,
         blocks: usize,
@@ -279,7 +422,9 @@ impl Lanes {
                     for state in &mut state {
                         *state = _mm512_aesenclast_epi128(*state, keys[ROUNDS]);
                     }
-                    self.store::<Q>(block, &state);
+                    if W::WRITES {
+                        self.store::<Q>(block, &state);
+                    }
                 }
             } else {
                 for block in 0..blocks {
@@ -297,7 +442,9 @@ impl Lanes {
                         let key = own.add(QUADS * ROUNDS + quad).read();
                         *state = _mm512_aesenclast_epi128(*state, key);
                     }
-                    self.store::<Q>(block, &state);
+                    if W::WRITES {
+                        self.store::<Q>(block, &state);
+                    }
                 }
             }
             for (quad, state) in state.iter().enumerate() {
@@ -306,7 +453,9 @@ impl Lanes {
         }
         for lane in 0..4 * Q {
             self.src[lane] = self.src[lane].wrapping_add(BLOCK * blocks);
-            self.dst[lane] = self.dst[lane].wrapping_add(BLOCK * blocks);
+            if W::WRITES {
+                self.dst[lane] = self.dst[lane].wrapping_add(BLOCK * blocks);
+            }
         }
     }
 

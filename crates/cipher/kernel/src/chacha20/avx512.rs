@@ -109,7 +109,7 @@ fn rounds(input: &Words) -> Words {
 /// the quarters themselves.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn transpose(v: &Words) -> Words {
+pub(crate) fn transpose(v: &Words) -> Words {
     // quarters[4 * m + q], quarter l: words 4q to 4q + 3 of column 4l + m.
     let mut quarters = [_mm512_setzero_si512(); 16];
     for q in 0..4 {

@@ -3,7 +3,8 @@
 use super::lanes::Lanes;
 
 /// Two vectors that take turns. MD5 has hardly any work beside the chain from step to step, four
-/// instructions long each: a second chain fills the gaps.
+/// instructions long each: a second chain fills the gaps. The others keep two vector units busy by
+/// themselves; there are CPUs with more ([`Cpu::wide`](lookaside_simd::Cpu::wide)).
 #[derive(Clone, Copy)]
 pub(super) struct Two<V>(V, V);
 

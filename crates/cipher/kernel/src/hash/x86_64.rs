@@ -84,14 +84,24 @@ tiers! {
     keccak: u64 as Words64, 8, 4, words;
 }
 
-/// MD5 of 32 messages.
-///
-/// # Safety
-/// That of [`md5::run`](super::md5::run).
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) unsafe fn md5_two(token: Avx512, states: &[*mut u8; 32], blocks: &Blocks<32>) {
-    // SAFETY: the caller's.
-    unsafe { super::md5::run::<Two<avx512::Words32>, 32>(token, states, blocks) }
+/// Functions for 32 messages.
+macro_rules! two {
+    ($($name:ident: $of:ident;)*) => { $(
+        /// # Safety
+        /// That of the algorithm's `run`.
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+        pub(super) unsafe fn $name(token: Avx512, states: &[*mut u8; 32], blocks: &Blocks<32>) {
+            // SAFETY: the caller's.
+            unsafe { super::$of::run::<Two<avx512::Words32>, 32>(token, states, blocks) }
+        }
+    )* };
+}
+
+two! {
+    md5_two: md5;
+    sha1_two: sha1;
+    sha256_two: sha256;
+    sm3_two: sm3;
 }
 
 #[cfg(test)]
@@ -166,6 +176,7 @@ mod tests {
             "MD5, one": avx2, md5::one;
         );
         agree!(u32, 5, 64, hash::sha1,
+            "SHA-1, 32 lanes": avx512, sha1_two;
             "SHA-1, 16 lanes": avx512, sha1::avx512;
             "SHA-1, 8 lanes": avx512, sha1::avx512_256;
             "SHA-1, AVX2": avx2, sha1::avx2;
@@ -174,6 +185,7 @@ mod tests {
             "SHA-1, instructions": ni, sha_ni::sha1::<1>;
         );
         agree!(u32, 8, 64, hash::sha256,
+            "SHA-256, 32 lanes": avx512, sha256_two;
             "SHA-256, 16 lanes": avx512, sha256::avx512;
             "SHA-256, 8 lanes": avx512, sha256::avx512_256;
             "SHA-256, AVX2": avx2, sha256::avx2;
@@ -188,6 +200,7 @@ mod tests {
             "SHA-512, one": avx2, sha512::one;
         );
         agree!(u32, 8, 64, hash::sm3,
+            "SM3, 32 lanes": avx512, sm3_two;
             "SM3, 16 lanes": avx512, sm3::avx512;
             "SM3, 8 lanes": avx512, sm3::avx512_256;
             "SM3, AVX2": avx2, sm3::avx2;
