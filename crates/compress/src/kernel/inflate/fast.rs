@@ -10,7 +10,7 @@
 use std::hint::select_unpredictable;
 
 use super::machine::Io;
-use super::table::{DISTANCE_BITS, LEAST_LITLEN_BITS, LENGTH, MOST_LITLEN_BITS, RARE, STOP};
+use super::table::{self, DISTANCE_BITS, Found, LEAST_LITLEN_BITS, LENGTH, MOST_LITLEN_BITS, RARE};
 use super::window::Window;
 use super::{Inflate, Tables};
 
@@ -35,10 +35,7 @@ const LARGE: usize = 6000;
 /// What a turn reads ahead, less one.
 const AHEAD: usize = 15;
 /// What a turn may write: two literals, a match, and what copying in steps of 32 writes too much.
-const ROOM: usize = 2 + 258 + 64;
-
-/// What a turn without a match reads in place of the distance table.
-static NO_MATCH: [u32; 1 << DISTANCE_BITS] = [0; 1 << DISTANCE_BITS];
+const ROOM: usize = 4 + 258 + 64;
 
 /// Decodes as many symbols as possible.
 ///
@@ -57,10 +54,10 @@ pub(super) unsafe fn codes(state: &mut Inflate, io: &mut Io) {
             if state.head.avx2.is_some() {
                 wide_avx2(state, io);
             } else {
-                wide(state, io);
+                wide::<false>(state, io);
             }
             #[cfg(not(target_arch = "x86_64"))]
-            wide(state, io);
+            wide::<false>(state, io);
         }
     }
     // SAFETY: the caller's promise.
@@ -71,7 +68,7 @@ pub(super) unsafe fn codes(state: &mut Inflate, io: &mut Io) {
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
 unsafe fn wide_avx2(state: &mut Inflate, io: &mut Io) {
     // SAFETY: the caller's promise.
-    unsafe { wide(state, io) }
+    unsafe { wide::<true>(state, io) }
 }
 
 /// The lowest `count` bits, fewer than 64.
@@ -80,88 +77,69 @@ fn low(value: u64, count: u32) -> u64 {
     value & ((1 << (count & 63)) - 1)
 }
 
-/// As many bits as an entry takes. Says the compiler that masking the count is of no use.
+/// What an entry's value has beside its base: the bits that it takes, but for those `before`.
 #[inline(always)]
-fn taken_by(entry: u32, bits: u64) -> u64 {
-    let count = u64::from(entry as u8);
-    // SAFETY: tables are made so.
-    unsafe { std::hint::assert_unchecked(count < 64) };
-    bits & ((1 << count) - 1)
-}
-
-/// The bits of a litlen entry's length that are not in its base.
-#[inline(always)]
-fn length_extra(bits: u64, entry: u32) -> u32 {
-    (taken_by(entry, bits) >> (entry >> 24 & 15)) as u32
+fn extra_of<const BMI2: bool>(bits: u64, entry: u32, before: u32) -> u32 {
+    lowest::<BMI2>(bits, entry) as u32 >> (before & 31)
 }
 
 #[inline(always)]
-fn distance_of(bits: u64, entry: u32) -> usize {
-    (entry >> 16 & 0x7fff) as usize + (taken_by(entry, bits) >> (entry >> 8 & 15)) as usize
+fn distance_of<const BMI2: bool>(bits: u64, entry: u32) -> usize {
+    ((entry >> 16) + extra_of::<BMI2>(bits, entry, entry >> 8)) as usize
 }
 
-/// What the entries said when one of them was rare.
-struct Detour {
-    /// The entries that count, and what their bits were taken from.
-    litlen: u32,
-    length_bits: u64,
-    distance: u32,
-    distance_bits: u64,
-    /// Bits after both.
+fn length_of(bits: u64, entry: u32) -> usize {
+    (extra_of::<false>(bits, entry, entry >> 24) + (entry >> 16 & 0xff) + 3) as usize
+}
+
+/// The lowest bits, as many as the lowest byte of `count` says, fewer than 64.
+#[inline(always)]
+fn lowest<const BMI2: bool>(bits: u64, count: u32) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if BMI2 {
+        // SAFETY: who says so has the feature.
+        return unsafe { std::arch::x86_64::_bzhi_u64(bits, count) };
+    }
+    low(bits, count)
+}
+
+/// A litlen entry and, if it has a length, that of the distance after it. `None`: the machine's
+/// turn.
+#[inline(always)]
+unsafe fn entries(
+    state: &Inflate,
+    tables: *const Tables,
+    root: u32,
     hold: u64,
-    /// Bits taken before the entries that count.
-    before: u32,
-}
-
-/// Decodes again, through subtables. `None`: the machine's turn.
-#[cold]
-#[inline(never)]
-unsafe fn detour(tables: *const Tables, root: u32, hold: u64) -> Option<Detour> {
+) -> Option<(u32, u32)> {
     // SAFETY: indices are those that the tables were made for.
     unsafe {
-        let litlens = (&raw const (*tables).litlen).cast::<u32>();
-        let distances = (&raw const (*tables).distance).cast::<u32>();
-        let mut found = Detour {
-            litlen: *litlens.add(low(hold, root) as usize),
-            length_bits: hold,
-            distance: 0,
-            distance_bits: 0,
-            hold,
-            before: 0,
-        };
-        let sub = |entry: u32, bits: u64| {
-            (entry >> 12 & 0xffff) as usize + low(bits, entry >> 8 & 15) as usize
-        };
-        if found.litlen & RARE != 0 {
-            if found.litlen & STOP != 0 {
+        let mut litlen = *(&raw const (*tables).litlen).cast::<u32>().add(low(hold, root) as usize);
+        let mut distance = 0;
+        if litlen == RARE {
+            let Found::Symbol(symbol, bits) = state.alphabets().litlen.find(hold, 64) else {
                 return None;
-            }
-            found.before = found.litlen & 63;
-            found.length_bits = hold >> found.before;
-            found.litlen = *litlens.add(sub(found.litlen, found.length_bits));
-            if found.litlen & RARE != 0 {
+            };
+            litlen = table::litlen_entry(symbol, bits);
+            if litlen == RARE {
                 return None;
             }
         }
-        found.hold = found.length_bits >> (found.litlen & 63);
-        if found.litlen & LENGTH != 0 {
-            found.distance_bits = found.hold;
-            found.distance = *distances.add(low(found.hold, DISTANCE_BITS as u32) as usize);
-            if found.distance & RARE != 0 {
-                if found.distance & STOP != 0 {
+        if litlen & LENGTH != 0 {
+            let after = hold >> (litlen & 63);
+            let index = low(after, DISTANCE_BITS as u32) as usize;
+            distance = *(&raw const (*tables).distance).cast::<u32>().add(index);
+            if distance == 0 {
+                let Found::Symbol(symbol, bits) = state.alphabets().distance.find(after, 64) else {
                     return None;
-                }
-                let taken = found.distance & 63;
-                found.before += taken;
-                found.distance_bits >>= taken;
-                found.distance = *distances.add(sub(found.distance, found.distance_bits));
-                if found.distance & RARE != 0 {
+                };
+                distance = table::distance_entry(symbol, bits);
+                if distance == 0 {
                     return None;
                 }
             }
-            found.hold = found.distance_bits >> (found.distance & 63);
         }
-        Some(found)
+        Some((litlen, distance))
     }
 }
 
@@ -169,8 +147,14 @@ unsafe fn detour(tables: *const Tables, root: u32, hold: u64) -> Option<Detour> 
 #[inline(always)]
 unsafe fn copy32(from: *const u8, to: *mut u8) {
     // SAFETY: the caller's promise.
-    unsafe { to.cast::<[u8; 32]>().write_unaligned(from.cast::<[u8; 32]>().read_unaligned()) }
+    unsafe { to.cast::<Wide>().write_unaligned(from.cast::<Wide>().read_unaligned()) }
 }
+
+/// 32 bytes, in registers.
+#[cfg(target_arch = "x86_64")]
+type Wide = std::arch::x86_64::__m256i;
+#[cfg(not(target_arch = "x86_64"))]
+type Wide = [u64; 4];
 
 /// A match longer than a copy of 32 bytes or its own distance. Writes up to 32 bytes too much.
 #[inline(always)]
@@ -262,81 +246,142 @@ unsafe fn from_history(
     true
 }
 
+/// Where the loop stands.
+#[derive(Clone, Copy)]
+struct Cursor {
+    next: *const u8,
+    out: *mut u8,
+    hold: u64,
+    /// The lowest six bits count.
+    bits: u32,
+}
+
+impl Cursor {
+    /// Takes `taken` bits (the lowest six bits count); `hold` is what is left. All 64 bits of it
+    /// are good after that, though not all are counted.
+    #[inline(always)]
+    unsafe fn take(&mut self, taken: u32, hold: u64) {
+        self.bits = self.bits.wrapping_sub(taken);
+        // SAFETY: there are 8 bytes.
+        let more = u64::from_le_bytes(unsafe { self.next.cast::<[u8; 8]>().read_unaligned() });
+        self.hold = hold | more << (self.bits & 63);
+        self.next = self.next.wrapping_add(7 - (self.bits >> 3 & 7) as usize);
+        self.bits |= 56;
+    }
+}
+
 #[inline(always)]
-unsafe fn wide(state: &mut Inflate, io: &mut Io) {
+unsafe fn wide<const BMI2: bool>(state: &mut Inflate, io: &mut Io) {
     // SAFETY: each turn reads at most 16 bytes from `next`, which the loop's condition has, and
     // writes at most `ROOM`; table indices are masked to what the tables were made for.
     unsafe {
         let (tables, root) = state.tables();
         let litlens = (&raw const (*tables).litlen).cast::<u32>();
+        let plains = (&raw const (*tables).plain).cast::<u8>();
         let distances = (&raw const (*tables).distance).cast::<u32>();
-        let none = NO_MATCH.as_ptr();
+        // A field that is a byte, or two: loaded, it takes no shift and no mask.
+        let byte = |index: usize, at: usize| litlens.add(index).cast::<u8>().add(at);
         let last_next = io.end.sub(AHEAD + 1);
         let last_out = io.out_end.sub(ROOM);
-        let start = io.out_start as usize;
-        let mut next = io.next;
-        let mut out = io.out;
-        let mut hold = state.head.hold;
-        // The lowest six bits count.
-        let mut bits = state.head.bits;
-        hold |= u64::from_le_bytes(next.cast::<[u8; 8]>().read_unaligned()) << (bits & 63);
-        next = next.add(7 - (bits >> 3 & 7) as usize);
-        bits |= 56;
-        let mut ahead = *litlens.add(low(hold, root) as usize);
-        while next <= last_next && out <= last_out {
-            // All 64 bits of `hold` are good now, though not all are counted.
-            let before = hold;
-            let mut length_bits = hold;
-            let mut litlen = ahead;
-            hold >>= litlen & 63;
-            // No match: an entry that takes no bits and is distance 0.
-            let table = select_unpredictable(litlen & LENGTH != 0, distances, none);
-            let mut distance_bits = hold;
-            let mut distance = *table.add(low(hold, DISTANCE_BITS as u32) as usize);
-            hold >>= distance & 63;
-            let mut taken = litlen.wrapping_add(distance);
-            if ((litlen | distance) as i32) < 0 {
-                let Some(found) = detour(tables, root, before) else {
-                    hold = before;
-                    break;
-                };
-                litlen = found.litlen;
-                length_bits = found.length_bits;
-                distance = found.distance;
-                distance_bits = found.distance_bits;
-                hold = found.hold;
-                taken = found.before + (litlen & 63) + (distance & 63);
-            }
-            // At most 48 bits are gone: the next entry can be looked up before bits are added.
-            ahead = *litlens.add(low(hold, root) as usize);
-            let counted = bits;
-            bits = bits.wrapping_sub(taken);
-            let unread = next;
-            hold |= u64::from_le_bytes(next.cast::<[u8; 8]>().read_unaligned()) << (bits & 63);
-            next = next.add(7 - (bits >> 3 & 7) as usize);
-            bits |= 56;
+        let start = io.out_start;
+        let mut at = Cursor { next: io.next, out: io.out, hold: 0, bits: state.head.bits };
+        at.take(0, state.head.hold);
+        'again: while at.next <= last_next && at.out <= last_out {
+            let mut index = lowest::<BMI2>(at.hold, root) as usize;
+            let mut litlen = *litlens.add(index);
+            let long = loop {
+                let is_match = litlen & LENGTH != 0;
+                let after = at.hold >> (litlen & 63);
+                let follows = lowest::<BMI2>(after, root) as usize;
+                let plain = u32::from(*plains.add(follows));
+                let distance = *distances.add(low(after, DISTANCE_BITS as u32) as usize);
+                let second = select_unpredictable(is_match, distance, plain);
 
-            let to = out.add((litlen >> 28 & 3) as usize);
-            let mask = ((litlen << 1) as i32 >> 31) as u32;
-            let length = (length_extra(length_bits, litlen) + (litlen >> 16 & 0xff) + 3) & mask;
-            let length = length as usize;
-            let back = distance_of(distance_bits, distance);
-            out.cast::<[u8; 2]>().write_unaligned(((litlen >> 8) as u16).to_le_bytes());
-            let written = to as usize - start;
+                let mask = ((litlen << 2) as i32 >> 31) as u32;
+                let before = byte(index, 3).read_volatile().into();
+                let base = u32::from(byte(index, 2).read_volatile());
+                let extra = extra_of::<BMI2>(at.hold, litlen, before);
+                let length = ((extra + base + 3) & mask) as usize;
+                let back = distance_of::<BMI2>(after, second) & mask as usize;
+                let literals = byte(index, 1).cast::<u16>().read_unaligned();
+                let more = byte(follows, 1).cast::<u16>().read_unaligned();
+                let middle = at.out.add((litlen >> 30) as usize);
+                let to = middle.add(usize::from(second as u8 >> 6));
+                at.out.cast::<u16>().write_unaligned(literals);
+                middle.cast::<u16>().write_unaligned(more);
+                let from = to.wrapping_sub(back).cast_const();
+                if from < start.cast_const() {
+                    break None;
+                }
+                if length > 32 || length > back {
+                    break Some((litlen, second, after, back, length, to));
+                }
+                copy32(select_unpredictable(is_match, from, litlens.cast()), to);
+                at.out = to.add(length);
+                // At most 48 bits are gone: the next entry can be looked up before bits are added.
+                let rest = after >> (second & 63);
+                at.take(litlen.wrapping_add(second), rest);
+                index = lowest::<BMI2>(rest, root) as usize;
+                litlen = *litlens.add(index);
+                if at.next > last_next || at.out > last_out {
+                    break 'again;
+                }
+            };
+            match long {
+                Some((litlen, second, after, back, length, to))
+                    if litlen != RARE && second != 0 =>
+                {
+                    copy_wide(to, back, length);
+                    at.out = to.add(length);
+                    at.take(litlen.wrapping_add(second), after >> (second & 63));
+                }
+                _ => {
+                    if !odd(state, tables, root, start, &mut at) {
+                        break;
+                    }
+                }
+            }
+        }
+        settle(state, io, at.next, at.out, at.hold, at.bits & 63);
+    }
+}
+
+/// A turn of `wide` that has no place there: a code that is not in a table, a match out of the
+/// history. `false`: the machine's turn.
+#[cold]
+#[inline(never)]
+unsafe fn odd(
+    state: &Inflate,
+    tables: *const Tables,
+    root: u32,
+    start: *mut u8,
+    at: &mut Cursor,
+) -> bool {
+    // SAFETY: as in `wide`.
+    unsafe {
+        let Some((litlen, distance)) = entries(state, tables, root, at.hold) else { return false };
+        let to = at.out.add((litlen >> 30) as usize);
+        let after = at.hold >> (litlen & 63);
+        at.out.cast::<[u8; 2]>().write_unaligned(((litlen >> 8) as u16).to_le_bytes());
+        let mut length = 0;
+        if litlen & LENGTH != 0 {
+            length = length_of(at.hold, litlen);
+            let back = distance_of::<false>(after, distance);
+            let written = to as usize - start as usize;
             if back > written {
                 let ring = state.history.as_ptr().cast();
                 if !from_history(&state.head.window, ring, to, written, back, length) {
-                    (hold, bits, next) = (before, counted, unread);
-                    break;
+                    return false;
                 }
             } else if length > back.min(32) {
                 copy_wide(to, back, length);
             } else {
                 copy32(to.sub(back), to);
             }
-            out = to.add(length);
         }
-        settle(state, io, next, out, hold, bits & 63);
+        at.out = to.add(length);
+        at.take(litlen.wrapping_add(distance), after >> (distance & 63));
+        true
     }
 }
 
@@ -360,7 +405,6 @@ unsafe fn close(state: &mut Inflate, io: &mut Io) {
     // SAFETY: input is read as far as there is some; output is written where it fits.
     unsafe {
         let (tables, root) = state.tables();
-        let litlens = (&raw const (*tables).litlen).cast::<u32>();
         let mut next = io.next;
         let mut out = io.out;
         let mut hold = state.head.hold;
@@ -377,40 +421,25 @@ unsafe fn close(state: &mut Inflate, io: &mut Io) {
                     bits += 8;
                 }
             }
-            let litlen = *litlens.add(low(hold, root) as usize);
+            let Some((litlen, distance)) = entries(state, tables, root, hold) else { break };
             let left = io.out_end as usize - out as usize;
-            let literals = (litlen >> 28 & 3) as usize;
-            if litlen & (RARE | LENGTH) == 0 {
-                if litlen & 63 > bits || literals > left {
-                    break;
-                }
-                *out = (litlen >> 8) as u8;
-                if literals == 2 {
-                    *out.add(1) = (litlen >> 16) as u8;
-                }
-                out = out.add(literals);
-                hold >>= litlen & 63;
-                bits -= litlen & 63;
-                continue;
-            }
-            let Some(found) = detour(tables, root, hold) else { break };
-            let taken = found.before + (found.litlen & 63) + (found.distance & 63);
-            let literals = (found.litlen >> 28 & 3) as usize;
-            let mut length = 0;
-            if found.litlen & LENGTH != 0 {
-                length = (length_extra(found.length_bits, found.litlen)
-                    + (found.litlen >> 16 & 0xff)
-                    + 3) as usize;
-            }
+            let taken = (litlen & 63) + (distance & 63);
+            let literals = (litlen >> 30) as usize;
+            let is_match = litlen & LENGTH != 0;
+            let length = if is_match { length_of(hold, litlen) } else { 0 };
             if taken > bits || literals + length > left {
                 break;
             }
             if literals > 0 {
-                *out = (found.litlen >> 8) as u8;
+                *out = (litlen >> 8) as u8;
+            }
+            if literals > 1 {
+                *out.add(1) = (litlen >> 16) as u8;
             }
             let to = out.add(literals);
-            if length > 0 {
-                let back = distance_of(found.distance_bits, found.distance);
+            let after = hold >> (litlen & 63);
+            if is_match {
+                let back = distance_of::<false>(after, distance);
                 let written = to as usize - io.out_start as usize;
                 if back > written {
                     let ring = state.history.as_ptr().cast();
@@ -425,7 +454,7 @@ unsafe fn close(state: &mut Inflate, io: &mut Io) {
                 }
             }
             out = to.add(length);
-            hold = found.hold;
+            hold = after >> (distance & 63);
             bits -= taken;
         }
         settle(state, io, next, out, hold, bits);

@@ -90,7 +90,7 @@ impl Inflate {
         self.head.mode = Mode::Failed;
     }
 
-    fn alphabets(&self) -> &Alphabets {
+    pub(super) fn alphabets(&self) -> &Alphabets {
         match self.head.codes {
             Codes::Fixed => fixed().0,
             // Own codes are in force only after they were made.
@@ -396,6 +396,7 @@ impl Inflate {
             if pairs {
                 table::pair(&mut (*tables).litlen, bits, avx2);
             }
+            table::plain(&(*tables).litlen, &mut (*tables).plain, bits, avx2);
         }
         self.head.mode = Mode::CodesStart;
         until != Until::Header

@@ -159,6 +159,8 @@ enum Made {
 #[repr(C)]
 struct Tables {
     litlen: [u32; LITLEN_ENTRIES],
+    /// See [`table::plain`].
+    plain: [u8; LITLEN_ENTRIES],
     distance: [u32; DISTANCE_ENTRIES],
 }
 
@@ -231,7 +233,11 @@ struct Fixed {
 impl Fixed {
     const EMPTY: Fixed = Fixed {
         alphabets: Alphabets { litlen: Canon::empty(), distance: Canon::empty() },
-        tables: Tables { litlen: [0; LITLEN_ENTRIES], distance: [0; DISTANCE_ENTRIES] },
+        tables: Tables {
+            litlen: [0; LITLEN_ENTRIES],
+            plain: [0; LITLEN_ENTRIES],
+            distance: [0; DISTANCE_ENTRIES],
+        },
     };
 
     fn fill(&mut self) {
@@ -240,6 +246,7 @@ impl Fixed {
         self.alphabets.distance.set(&distance, true);
         let bits = table::FIXED_LITLEN_BITS;
         table::litlen(&self.alphabets.litlen, &mut self.tables.litlen, bits);
+        table::plain(&self.tables.litlen, &mut self.tables.plain, bits, None);
         table::distance(&self.alphabets.distance, &mut self.tables.distance);
     }
 }

@@ -4,18 +4,18 @@
 //!
 //! | bits | |
 //! |---|---|
-//! | 0..8 | bits to take, fewer than 64: codes, and the extra bits of a length |
+//! | 0..6 | bits to take: codes, and the extra bits of a length |
 //! | 8..16 | the first literal |
 //! | 16..24 | the second literal, or the length's base less 3 |
-//! | 24..28 | bits before the extra bits |
-//! | 28..30 | how many literals: 0, 1 or 2 |
-//! | 30 | [`LENGTH`]: a length, after the literal if there is one |
-//! | 31 | [`RARE`]: none of the above |
+//! | 24..29 | bits before the extra bits; without a length 0 |
+//! | 29 | [`LENGTH`]: a length, after the literal if there is one |
+//! | 30..32 | how many literals: 0, 1 or 2 |
 //!
-//! Distance: bits to take (0..6), bits before the extra bits (8..12), base (16..31), [`RARE`].
+//! Distance: bits to take (0..6), bits before the extra bits (8..13), base (16..31).
 //!
-//! A rare entry is the end of the block or a code without meaning ([`STOP`]), or leads to a
-//! subtable: how many bits index it (8..12), where it starts (12..28), bits to take before (0..6).
+//! What has no place in a table is [`RARE`], or of distances 0: a code longer than what indexes the
+//! table, the end of the block, a code without meaning. The loop finds it by what it looks for
+//! anyway: a length beyond any short copy, a distance shorter than the length.
 
 use lookaside_simd::Avx2;
 
@@ -31,22 +31,13 @@ pub(super) const MOST_LITLEN_BITS: usize = 12;
 pub(super) const FIXED_LITLEN_BITS: usize = 10;
 /// What indexes the distance table.
 pub(super) const DISTANCE_BITS: usize = 9;
-/// A subtable belongs to a prefix that at least two symbols share (the code being complete), and is
-/// at most as large as the longest code asks for.
-pub(super) const LITLEN_ENTRIES: usize =
-    (1 << LEAST_LITLEN_BITS) + 288 / 2 * (1 << (MAX_BITS - LEAST_LITLEN_BITS));
-const _: () = {
-    let most = (1 << MOST_LITLEN_BITS) + 288 / 2 * (1 << (MAX_BITS - MOST_LITLEN_BITS));
-    assert!(most <= LITLEN_ENTRIES);
-};
-/// The same for distances.
-pub(super) const DISTANCE_ENTRIES: usize =
-    (1 << DISTANCE_BITS) + 32 / 2 * (1 << (MAX_BITS - DISTANCE_BITS));
+pub(super) const LITLEN_ENTRIES: usize = 1 << MOST_LITLEN_BITS;
+pub(super) const DISTANCE_ENTRIES: usize = 1 << DISTANCE_BITS;
 
-pub(super) const LENGTH: u32 = 1 << 30;
-pub(super) const RARE: u32 = 1 << 31;
-/// With [`RARE`]: nothing that the fast loops decode.
-pub(super) const STOP: u32 = 1 << 29;
+pub(super) const LENGTH: u32 = 1 << 29;
+/// The bits before its extra bits are too many for a pair.
+pub(super) const RARE: u32 = LENGTH | 31 << 24 | 255 << 16;
+const LITERAL: u32 = 1 << 30;
 
 /// The most codes there are: fixed litlen codes, with the two that mean nothing.
 pub(super) const LITLENS: usize = 288;
@@ -177,37 +168,50 @@ impl<const N: usize> Canon<N> {
 }
 
 /// The entry of a litlen symbol whose code has `bits` bits.
-fn litlen_entry(symbol: u16, bits: u32) -> u32 {
+pub(super) fn litlen_entry(symbol: u16, bits: u32) -> u32 {
     match symbol {
-        0..=255 => bits | 1 << 28 | u32::from(symbol) << 8,
+        0..=255 => bits | LITERAL | u32::from(symbol) << 8,
         257..=285 => {
             let (base, extra) = LENGTHS[usize::from(symbol) - 257];
             (bits + u32::from(extra)) | u32::from(base - 3) << 16 | bits << 24 | LENGTH
         }
-        _ => bits | RARE | STOP,
+        _ => RARE,
     }
 }
 
-fn distance_entry(symbol: u16, bits: u32) -> u32 {
+pub(super) fn distance_entry(symbol: u16, bits: u32) -> u32 {
     match OFFSETS.get(usize::from(symbol)) {
         Some(&(base, extra)) => (bits + u32::from(extra)) | bits << 8 | u32::from(base) << 16,
-        None => bits | RARE | STOP,
+        None => 0,
     }
 }
 
-/// Fills `table` from `canon`. `entry` makes one of a symbol and the bits of its code that are left
-/// to take.
+/// Adds one to a code as the stream has it, the first bit lowest: the highest zero bit becomes one,
+/// those above it zero. 0 after the last one.
+fn next(code: usize, length: usize) -> usize {
+    match code ^ ((1 << length) - 1) {
+        0 => 0,
+        zeros => {
+            let bit = 1 << zeros.ilog2();
+            code & (bit - 1) | bit
+        }
+    }
+}
+
+/// Fills what `root` bits index of `table` from `canon`. `entry` makes one of a symbol and how many
+/// bits its code has; `rare` is that of all that is no code, or a longer one.
 fn fill<const N: usize>(
     canon: &Canon<N>,
     table: &mut [u32],
     root: usize,
+    rare: u32,
     entry: impl Fn(u16, u32) -> u32,
 ) {
     let symbols = canon.coded();
     let max = (1..=MAX_BITS).rev().find(|&length| canon.counts[length] != 0).unwrap_or(0);
     if max <= 1 && canon.counts[1] < 2 {
         // Nothing, or a single code: the rest means nothing.
-        table[..1 << root].fill(1 | RARE | STOP);
+        table[..1 << root].fill(rare);
         if let [only] = symbols {
             let only = entry(*only, 1);
             table[..1 << root].iter_mut().step_by(2).for_each(|slot| *slot = only);
@@ -215,75 +219,34 @@ fn fill<const N: usize>(
         return;
     }
     let mut symbols = symbols.iter();
-    // Codes as the stream has them: the first bit lowest.
     let mut code = 0usize;
-    let next = |code: usize, length: usize| {
-        // Adds one at the high end: the highest zero bit becomes one, those above it zero.
-        let ones = code ^ ((1 << length) - 1);
-        match ones {
-            0 => 0,
-            _ => {
-                let bit = 1 << ones.ilog2();
-                code & (bit - 1) | bit
-            }
-        }
-    };
     // The table grows by doubling: up to `length` bits, entries are all there is.
-    let mut filled = 1;
     let first = (1..=max).find(|&length| canon.counts[length] != 0).unwrap_or(max).min(root);
-    filled <<= first;
-    for length in first..=max.min(root) {
+    for length in first..=root {
+        if length > first {
+            let (low, high) = table.split_at_mut(1 << (length - 1));
+            high[..low.len()].copy_from_slice(low);
+        }
         for &symbol in symbols.by_ref().take(canon.counts[length].into()) {
             table[code] = entry(symbol, length as u32);
             code = next(code, length);
         }
-        if length < root {
-            let (low, high) = table.split_at_mut(filled);
-            high[..filled].copy_from_slice(low);
-            filled <<= 1;
-        }
     }
-    let mut length = max.min(root);
-    while length < root && filled < 1 << root {
-        let (low, high) = table.split_at_mut(filled);
-        high[..filled].copy_from_slice(low);
-        filled <<= 1;
-        length += 1;
-    }
-    if max <= root {
-        return;
-    }
-    let sub_bits = max - root;
-    let mut free = 1 << root;
-    let mut prefix = usize::MAX;
-    let mut start = 0;
-    for length in root + 1..=max {
-        for &symbol in symbols.by_ref().take(canon.counts[length].into()) {
-            if code & ((1 << root) - 1) != prefix {
-                prefix = code & ((1 << root) - 1);
-                start = free;
-                free += 1 << sub_bits;
-                table[prefix] = root as u32 | (sub_bits as u32) << 8 | (start as u32) << 12 | RARE;
-            }
-            let rest = length - root;
-            let value = entry(symbol, rest as u32);
-            table[start + (code >> root)..start + (1 << sub_bits)]
-                .iter_mut()
-                .step_by(1 << rest)
-                .for_each(|slot| *slot = value);
-            code = next(code, length);
-        }
+    // The code being complete, what is left are the prefixes of longer ones.
+    while max > root && code != 0 {
+        table[code] = rare;
+        code = next(code, root);
     }
 }
 
 /// The litlen table of `canon`, one symbol in each entry.
 pub(super) fn litlen(canon: &Canon<LITLENS>, table: &mut [u32; LITLEN_ENTRIES], bits: usize) {
-    fill(canon, table, bits, litlen_entry);
+    fill(canon, table, bits, RARE, litlen_entry);
 }
 
 /// The distance table of `canon`.
 pub(super) fn distance(canon: &Canon<DISTANCES>, table: &mut [u32; DISTANCE_ENTRIES]) {
-    fill(canon, table, DISTANCE_BITS, distance_entry);
+    fill(canon, table, DISTANCE_BITS, 0, distance_entry);
 }
 
 /// Puts a second symbol, a literal or a length, into entries of one literal where both codes fit.
@@ -300,15 +263,13 @@ pub(super) fn pair(table: &mut [u32; LITLEN_ENTRIES], root: usize, avx2: Option<
         let first = table[index];
         let bits = first & 63;
         let second = table[index >> (bits & 15)];
-        let code = if second & LENGTH != 0 { second >> 24 & 15 } else { second & 63 };
-        let literal = first & (RARE | LENGTH) == 0;
-        let fits = bits + code <= root as u32;
-        if literal && fits && second & RARE == 0 {
+        let code = if second & LENGTH != 0 { second >> 24 & 31 } else { second & 63 };
+        if first & LENGTH == 0 && bits + code <= root as u32 {
             table[index] = if second & LENGTH != 0 {
-                first | second & 0x40ff_0000 | (bits + code) << 24
+                first + second + (bits << 24)
             } else {
-                (first & 0xffff) | (second & 0xff00) << 8 | 2 << 28
-            } + (second & 63);
+                first + LITERAL + ((second & 0xff00) << 8) + (second & 63)
+            };
         }
     }
 }
@@ -331,36 +292,61 @@ fn pair_avx2(table: &mut [u32; LITLEN_ENTRIES], root: usize) {
         };
         let bits = _mm256_and_si256(first, all(63));
         let more = _mm256_and_si256(second, all(63));
-        let is_length = _mm256_srai_epi32::<31>(_mm256_slli_epi32::<1>(second));
-        let before_extra = _mm256_and_si256(_mm256_srli_epi32::<24>(second), all(15));
+        let is_length = _mm256_srai_epi32::<31>(_mm256_slli_epi32::<2>(second));
+        let before_extra = _mm256_and_si256(_mm256_srli_epi32::<24>(second), all(31));
         let code = _mm256_add_epi32(bits, _mm256_blendv_epi8(more, before_extra, is_length));
-        let with_length = _mm256_or_si256(
-            _mm256_or_si256(first, _mm256_and_si256(second, all(0x40ff_0000))),
-            _mm256_slli_epi32::<24>(code),
-        );
-        let with_literal = _mm256_add_epi32(
-            _mm256_or_si256(first, _mm256_slli_epi32::<8>(_mm256_and_si256(second, all(0xff00)))),
-            all(1 << 28),
-        );
-        let both = _mm256_blendv_epi8(with_literal, with_length, is_length);
-        // Where the first is a literal (neither flag), the second not rare, and both fit.
-        let flags = _mm256_or_si256(_mm256_and_si256(first, all(RARE | LENGTH)), second);
-        let flags = _mm256_or_si256(flags, _mm256_slli_epi32::<1>(first));
-        let flags = _mm256_or_si256(flags, _mm256_sub_epi32(all(root as u32), code));
-        let refused = _mm256_srai_epi32::<31>(flags);
-        let paired = _mm256_blendv_epi8(_mm256_add_epi32(both, more), first, refused);
+        let with_length = _mm256_add_epi32(second, _mm256_slli_epi32::<24>(bits));
+        let literal = _mm256_slli_epi32::<8>(_mm256_and_si256(second, all(0xff00)));
+        let with_literal = _mm256_add_epi32(_mm256_or_si256(literal, all(LITERAL)), more);
+        let added = _mm256_blendv_epi8(with_literal, with_length, is_length);
+        // Where the first is a literal, and both fit.
+        let too_long = _mm256_sub_epi32(all(root as u32), code);
+        let refused = _mm256_or_si256(_mm256_slli_epi32::<2>(first), too_long);
+        let refused = _mm256_srai_epi32::<31>(refused);
+        let paired = _mm256_add_epi32(first, _mm256_andnot_si256(refused, added));
         // SAFETY: as above.
         unsafe { _mm256_storeu_si256(place, paired) };
+    }
+}
+
+/// What an entry is to one without a match before it: how many bits it takes (0..6), and how many
+/// literals it has (6..8). 0 where there is more to it than literals.
+pub(super) fn plain(
+    table: &[u32; LITLEN_ENTRIES],
+    plain: &mut [u8; LITLEN_ENTRIES],
+    root: usize,
+    avx2: Option<Avx2>,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if avx2.is_some() {
+        // SAFETY: the token proves the features.
+        return unsafe { plain_avx2(table, plain, root) };
+    }
+    let _ = avx2;
+    plain_any(table, plain, root);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn plain_avx2(table: &[u32; LITLEN_ENTRIES], plain: &mut [u8; LITLEN_ENTRIES], root: usize) {
+    plain_any(table, plain, root);
+}
+
+#[inline(always)]
+fn plain_any(table: &[u32; LITLEN_ENTRIES], plain: &mut [u8; LITLEN_ENTRIES], root: usize) {
+    for (entry, plain) in table[..1 << root].iter().zip(&mut plain[..1 << root]) {
+        let all = (entry & 63 | entry >> 24 & 0xc0) as u8;
+        *plain = if entry & LENGTH == 0 { all } else { 0 };
     }
 }
 
 /// A table of code length codes: the symbol above three bits for how many bits it takes.
 pub(super) fn lengths(canon: &Canon<19>, table: &mut [u8; 128]) {
     let mut entries = [0; 128];
-    fill(canon, &mut entries, 7, |symbol, bits| u32::from(symbol) << 3 | bits);
+    // What means nothing reads as 0, with one bit: so zlib.
+    fill(canon, &mut entries, 7, 1, |symbol, bits| u32::from(symbol) << 3 | bits);
     for (to, from) in table.iter_mut().zip(entries) {
-        // What means nothing reads as 0, with one bit: so zlib.
-        *to = if from & RARE != 0 { 1 } else { from as u8 };
+        *to = from as u8;
     }
 }
 
