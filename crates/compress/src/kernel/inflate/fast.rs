@@ -10,26 +10,28 @@
 use std::hint::select_unpredictable;
 
 use super::machine::Io;
-use super::table::{self, DISTANCE_BITS, Found, LEAST_LITLEN_BITS, LENGTH, MOST_LITLEN_BITS, RARE};
+use super::table::{
+    self, DISTANCE_BITS, Found, LEAST_LITLEN_BITS, LENGTH, MIDDLE_LITLEN_BITS, MOST_LITLEN_BITS,
+    RARE,
+};
 use super::window::Window;
 use super::{Inflate, Tables};
 
-/// What indexes the litlen table where so much input is there, and whether pairing its symbols
-/// pays: it takes as long as decoding some hundred bytes. A stream that went on for a while
-/// (`long`) will go on.
-pub(super) fn litlen_bits(input: usize, long: bool, avx2: bool) -> (usize, bool) {
-    // One at a time, pairing takes several times as long.
-    let pays = if avx2 { PAIRING_PAYS } else { 8 * PAIRING_PAYS };
-    if input < pays {
-        (LEAST_LITLEN_BITS, false)
-    } else if input < LARGE && !long {
-        (LEAST_LITLEN_BITS, true)
-    } else {
-        (MOST_LITLEN_BITS, true)
-    }
+/// What indexes the litlen table where so much input is there and codes are so long, and whether
+/// pairing its symbols pays: without `simd`, it takes as long as decoding some thousand bytes. A
+/// stream that went on for a while (`long`) will go on.
+pub(super) fn litlen_bits(input: usize, long: bool, longest: usize, simd: bool) -> (usize, bool) {
+    let bits = match input {
+        LARGE.. => MOST_LITLEN_BITS,
+        _ if long => MOST_LITLEN_BITS,
+        SMALL.. => MIDDLE_LITLEN_BITS,
+        _ => LEAST_LITLEN_BITS,
+    };
+    // More would be of use to three symbols at once only.
+    (bits.min((2 * longest).max(5)), simd || input >= 8 * SMALL)
 }
 
-const PAIRING_PAYS: usize = 300;
+const SMALL: usize = 300;
 const LARGE: usize = 6000;
 
 /// What a turn reads ahead, less one.
@@ -51,7 +53,7 @@ pub(super) unsafe fn codes(state: &mut Inflate, io: &mut Io) {
         // SAFETY: the caller's promise, and as above; the token proves the features.
         unsafe {
             #[cfg(target_arch = "x86_64")]
-            if state.head.avx2.is_some() {
+            if state.head.simd.any() {
                 wide_avx2(state, io);
             } else {
                 wide::<false>(state, io);

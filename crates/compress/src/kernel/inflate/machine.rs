@@ -382,9 +382,10 @@ impl Inflate {
             return true;
         }
         sets.made = Made::All;
-        let avx2 = self.head.avx2;
+        let simd = self.head.simd;
         let long = self.head.window.have > 0;
-        let (bits, pairs) = fast::litlen_bits(io.have(), long, avx2.is_some());
+        let longest = self.sets_mut().own.litlen.longest();
+        let (bits, pairs) = fast::litlen_bits(io.have(), long, longest, simd.any());
         self.head.litlen_bits = bits as u32;
         self.head.codes = Codes::Own;
         let tables = self.tables.as_mut_ptr();
@@ -393,10 +394,8 @@ impl Inflate {
         unsafe {
             table::litlen(litlen, &mut (*tables).litlen, bits);
             table::distance(distance, &mut (*tables).distance);
-            if pairs {
-                table::pair(&mut (*tables).litlen, bits, avx2);
-            }
-            table::plain(&(*tables).litlen, &mut (*tables).plain, bits, avx2);
+            let Tables { litlen, plain, .. } = &mut *tables;
+            table::finish(litlen, plain, bits, pairs, simd);
         }
         self.head.mode = Mode::CodesStart;
         until != Until::Header

@@ -20,10 +20,10 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use lookaside_simd::{Avx2, Cpu};
+use lookaside_simd::Cpu;
 
 use self::machine::Io;
-use self::table::{Canon, DISTANCE_ENTRIES, DISTANCES, LITLEN_ENTRIES, LITLENS};
+use self::table::{Canon, DISTANCE_ENTRIES, DISTANCES, LITLEN_ENTRIES, LITLENS, Simd};
 use self::window::Window;
 
 /// Where a step should stop even though there is more to decode.
@@ -159,7 +159,7 @@ enum Made {
 #[repr(C)]
 struct Tables {
     litlen: [u32; LITLEN_ENTRIES],
-    /// See [`table::plain`].
+    /// See [`table::finish`].
     plain: [u8; LITLEN_ENTRIES],
     distance: [u32; DISTANCE_ENTRIES],
 }
@@ -183,7 +183,7 @@ struct Head {
     /// What indexes the own litlen table.
     litlen_bits: u32,
     fault: Option<Fault>,
-    avx2: Option<Avx2>,
+    simd: Simd,
     /// Of the literal, match or stored block.
     length: u32,
     offset: u32,
@@ -246,7 +246,7 @@ impl Fixed {
         self.alphabets.distance.set(&distance, true);
         let bits = table::FIXED_LITLEN_BITS;
         table::litlen(&self.alphabets.litlen, &mut self.tables.litlen, bits);
-        table::plain(&self.tables.litlen, &mut self.tables.plain, bits, None);
+        table::finish(&mut self.tables.litlen, &mut self.tables.plain, bits, false, Simd::None);
         table::distance(&self.alphabets.distance, &mut self.tables.distance);
     }
 }
@@ -298,7 +298,7 @@ impl Inflate {
             codes: Codes::Fixed,
             litlen_bits: 0,
             fault: None,
-            avx2: cpu.avx2(),
+            simd: Simd::of(cpu),
             length: 0,
             offset: 0,
             extra: 0,
@@ -353,7 +353,7 @@ impl Inflate {
 
     /// The same on another CPU, or under another cap.
     pub fn reset_for(&mut self, window_bits: u8, cpu: &Cpu) {
-        self.head.avx2 = cpu.avx2();
+        self.head.simd = Simd::of(cpu);
         self.reset(window_bits);
     }
 
