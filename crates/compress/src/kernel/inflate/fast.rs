@@ -17,22 +17,37 @@ use super::table::{
 use super::window::Window;
 use super::{Inflate, Tables};
 
-/// What indexes the litlen table where so much input is there and codes are so long, and whether
-/// pairing its symbols pays: without `simd`, it takes as long as decoding some thousand bytes. A
-/// stream that went on for a while (`long`) will go on.
-pub(super) fn litlen_bits(input: usize, long: bool, longest: usize, simd: bool) -> (usize, bool) {
-    let bits = match input {
-        LARGE.. => MOST_LITLEN_BITS,
-        _ if long => MOST_LITLEN_BITS,
-        SMALL.. => MIDDLE_LITLEN_BITS,
-        _ => LEAST_LITLEN_BITS,
+/// How many bits should index the litlen table where so much input is there, and whether pairing
+/// its symbols pays: one at a time, that takes as long as decoding some thousand bytes. A stream
+/// that went on for a while (`long`) will go on.
+pub(super) fn litlen_bits(
+    input: usize,
+    long: bool,
+    canon: &Canon<LITLENS>,
+    simd: bool,
+) -> (usize, bool) {
+    // All of them are symbols of eight bits; a block has seldom more than this.
+    let symbols = if long { MANY } else { input.min(MANY) } as u64;
+    let (codes, firsts) = canon.shares();
+    let cost = |bits: usize| {
+        // A turn for each entry: those of a literal and another symbol save one.
+        let pairs: u64 = (1..bits).map(|first| firsts[first] * codes[bits - first]).sum();
+        let turns = (symbols << 15) / ((1 << 15) + (pairs >> 15));
+        let odd = symbols * ((1 << 15) - codes[bits]) >> 15;
+        TURN * turns + ODD * odd + ENTRY * (1 << bits)
     };
+    let bits = (LEAST_LITLEN_BITS..=MOST_LITLEN_BITS).min_by_key(|&bits| cost(bits));
     // More would be of use to three symbols at once only.
-    (bits.min((2 * longest).max(5)), simd || input >= 8 * SMALL)
+    let most = (2 * canon.longest()).max(5);
+    (bits.unwrap_or(MOST_LITLEN_BITS).min(most), simd || input >= PAIRING_PAYS)
 }
 
-const SMALL: usize = 300;
-const LARGE: usize = 6000;
+const PAIRING_PAYS: usize = 2400;
+const MANY: usize = 16384;
+/// In cycles, about: a turn of the loop, one that has no place there, an entry of the table.
+const TURN: u64 = 14;
+const ODD: u64 = 80;
+const ENTRY: u64 = 2;
 
 /// What a turn reads ahead, less one.
 const AHEAD: usize = 15;
@@ -90,8 +105,9 @@ fn distance_of<const BMI2: bool>(bits: u64, entry: u32) -> usize {
     ((entry >> 16) + extra_of::<BMI2>(bits, entry, entry >> 8)) as usize
 }
 
-fn length_of(bits: u64, entry: u32) -> usize {
-    (extra_of::<false>(bits, entry, entry >> 24) + (entry >> 16 & 0xff) + 3) as usize
+#[inline(always)]
+fn length_of<const BMI2: bool>(bits: u64, entry: u32) -> usize {
+    (extra_of::<BMI2>(bits, entry, entry >> 24) + (entry >> 16 & 0xff) + 3) as usize
 }
 
 /// The lowest bits, as many as the lowest byte of `count` says, fewer than 64.
@@ -281,67 +297,53 @@ unsafe fn wide<const BMI2: bool>(state: &mut Inflate, io: &mut Io) {
         let litlens = (&raw const (*tables).litlen).cast::<u32>();
         let plains = (&raw const (*tables).plain).cast::<u8>();
         let distances = (&raw const (*tables).distance).cast::<u32>();
-        // A field that is a byte, or two: loaded, it takes no shift and no mask.
-        let byte = |index: usize, at: usize| litlens.add(index).cast::<u8>().add(at);
         let last_next = io.end.sub(AHEAD + 1);
         let last_out = io.out_end.sub(ROOM);
         let start = io.out_start;
         let mut at = Cursor { next: io.next, out: io.out, hold: 0, bits: state.head.bits };
         at.take(0, state.head.hold);
         'again: while at.next <= last_next && at.out <= last_out {
-            let mut index = lowest::<BMI2>(at.hold, root) as usize;
-            let mut litlen = *litlens.add(index);
-            let long = loop {
+            let mut litlen = *litlens.add(lowest::<BMI2>(at.hold, root) as usize);
+            let (taken, rest, back, length, to) = loop {
                 let is_match = litlen & LENGTH != 0;
                 let after = at.hold >> (litlen & 63);
                 let follows = lowest::<BMI2>(after, root) as usize;
                 let plain = u32::from(*plains.add(follows));
                 let distance = *distances.add(low(after, DISTANCE_BITS as u32) as usize);
                 let second = select_unpredictable(is_match, distance, plain);
+                // At most 48 bits are gone: the next entry can be looked up before bits are added.
+                let rest = after >> (second & 63);
+                let taken = litlen.wrapping_add(second);
+                let next_litlen = *litlens.add(lowest::<BMI2>(rest, root) as usize);
 
                 let mask = ((litlen << 2) as i32 >> 31) as u32;
-                let before = byte(index, 3).read_volatile().into();
-                let base = u32::from(byte(index, 2).read_volatile());
-                let extra = extra_of::<BMI2>(at.hold, litlen, before);
-                let length = ((extra + base + 3) & mask) as usize;
-                let back = distance_of::<BMI2>(after, second) & mask as usize;
-                let literals = byte(index, 1).cast::<u16>().read_unaligned();
-                let more = byte(follows, 1).cast::<u16>().read_unaligned();
+                let length = length_of::<BMI2>(at.hold, litlen) & mask as usize;
+                let literals = (litlen >> 8) as u16;
+                let more = litlens.add(follows).cast::<u8>().add(1).cast::<u16>().read_unaligned();
                 let middle = at.out.add((litlen >> 30) as usize);
                 let to = middle.add(usize::from(second as u8 >> 6));
-                at.out.cast::<u16>().write_unaligned(literals);
+                at.out.cast::<u16>().write_unaligned(literals.to_le());
                 middle.cast::<u16>().write_unaligned(more);
+                let back = distance_of::<BMI2>(after, second) & mask as usize;
                 let from = to.wrapping_sub(back).cast_const();
-                if from < start.cast_const() {
-                    break None;
-                }
-                if length > 32 || length > back {
-                    break Some((litlen, second, after, back, length, to));
+                if length > 32 || length > back || from < start.cast_const() {
+                    break (taken, rest, back, length, to);
                 }
                 copy32(select_unpredictable(is_match, from, litlens.cast()), to);
                 at.out = to.add(length);
-                // At most 48 bits are gone: the next entry can be looked up before bits are added.
-                let rest = after >> (second & 63);
-                at.take(litlen.wrapping_add(second), rest);
-                index = lowest::<BMI2>(rest, root) as usize;
-                litlen = *litlens.add(index);
+                at.take(taken, rest);
+                litlen = next_litlen;
                 if at.next > last_next || at.out > last_out {
                     break 'again;
                 }
             };
-            match long {
-                Some((litlen, second, after, back, length, to))
-                    if litlen != RARE && second != 0 =>
-                {
-                    copy_wide(to, back, length);
-                    at.out = to.add(length);
-                    at.take(litlen.wrapping_add(second), after >> (second & 63));
-                }
-                _ => {
-                    if !odd(state, tables, root, start, &mut at) {
-                        break;
-                    }
-                }
+            // A distance of 0 is rare, as is an entry that takes no bits.
+            if back > 0 && back <= to as usize - start as usize && length <= 258 && litlen != RARE {
+                copy_wide(to, back, length);
+                at.out = to.add(length);
+                at.take(taken, rest);
+            } else if !odd(state, tables, root, start, &mut at) {
+                break;
             }
         }
         settle(state, io, at.next, at.out, at.hold, at.bits & 63);
@@ -367,7 +369,7 @@ unsafe fn odd(
         at.out.cast::<[u8; 2]>().write_unaligned(((litlen >> 8) as u16).to_le_bytes());
         let mut length = 0;
         if litlen & LENGTH != 0 {
-            length = length_of(at.hold, litlen);
+            length = length_of::<false>(at.hold, litlen);
             let back = distance_of::<false>(after, distance);
             let written = to as usize - start as usize;
             if back > written {
@@ -428,7 +430,7 @@ unsafe fn close(state: &mut Inflate, io: &mut Io) {
             let taken = (litlen & 63) + (distance & 63);
             let literals = (litlen >> 30) as usize;
             let is_match = litlen & LENGTH != 0;
-            let length = if is_match { length_of(hold, litlen) } else { 0 };
+            let length = if is_match { length_of::<false>(hold, litlen) } else { 0 };
             if taken > bits || literals + length > left {
                 break;
             }

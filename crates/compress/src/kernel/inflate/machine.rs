@@ -384,8 +384,9 @@ impl Inflate {
         sets.made = Made::All;
         let simd = self.head.simd;
         let long = self.head.window.have > 0;
-        let longest = self.sets_mut().own.litlen.longest();
-        let (bits, pairs) = fast::litlen_bits(io.have(), long, longest, simd.any());
+        let have = io.have();
+        let litlen = &self.sets_mut().own.litlen;
+        let (bits, pairs) = fast::litlen_bits(have, long, litlen, simd.any());
         self.head.litlen_bits = bits as u32;
         self.head.codes = Codes::Own;
         let tables = self.tables.as_mut_ptr();

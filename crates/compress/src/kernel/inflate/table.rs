@@ -49,7 +49,6 @@ pub(super) const MAX_BITS: usize = 15;
 /// What indexes the litlen table: fewer bits where there is less to decode, so that making the
 /// table costs less.
 pub(super) const LEAST_LITLEN_BITS: usize = 8;
-pub(super) const MIDDLE_LITLEN_BITS: usize = 10;
 pub(super) const MOST_LITLEN_BITS: usize = 12;
 /// No two of the fixed codes fit in less than 14 bits: pairs would be rare.
 pub(super) const FIXED_LITLEN_BITS: usize = 10;
@@ -195,6 +194,22 @@ impl<const N: usize> Canon<N> {
     /// The length of the longest code, or 0.
     pub(super) fn longest(&self) -> usize {
         (1..=MAX_BITS).rev().find(|&length| self.counts[length] != 0).unwrap_or(0)
+    }
+
+    /// How much of the code space, of 1 << 15, have codes of up to so many bits; and how much have
+    /// the literals of just so many bits.
+    pub(super) fn shares(&self) -> ([u64; MAX_BITS + 1], [u64; MAX_BITS + 1]) {
+        let mut codes = [0; MAX_BITS + 1];
+        let mut literals = [0; MAX_BITS + 1];
+        let mut symbols = self.coded();
+        for length in 1..=MAX_BITS {
+            let (these, others) = symbols.split_at(self.counts[length].into());
+            symbols = others;
+            let rest = these.iter().rev().take_while(|&&symbol| symbol > 255).count();
+            codes[length] = codes[length - 1] + ((these.len() as u64) << (MAX_BITS - length));
+            literals[length] = ((these.len() - rest) as u64) << (MAX_BITS - length);
+        }
+        (codes, literals)
     }
 
     /// The symbol at the start of `bits`, of which `have` are real.
