@@ -11,8 +11,7 @@ use std::hint::select_unpredictable;
 
 use super::machine::Io;
 use super::table::{
-    self, DISTANCE_BITS, Found, LEAST_LITLEN_BITS, LENGTH, MIDDLE_LITLEN_BITS, MOST_LITLEN_BITS,
-    RARE,
+    self, Canon, DISTANCE_BITS, Found, LEAST_LITLEN_BITS, LENGTH, LITLENS, MOST_LITLEN_BITS, RARE,
 };
 use super::window::Window;
 use super::{Inflate, Tables};
@@ -47,7 +46,7 @@ const MANY: usize = 16384;
 /// In cycles, about: a turn of the loop, one that has no place there, an entry of the table.
 const TURN: u64 = 14;
 const ODD: u64 = 80;
-const ENTRY: u64 = 2;
+const ENTRY: u64 = 3;
 
 /// What a turn reads ahead, less one.
 const AHEAD: usize = 15;
@@ -189,10 +188,11 @@ unsafe fn copy_wide(out: *mut u8, distance: usize, len: usize) {
                 to = to.add(32);
             }
         } else if distance == 1 {
-            let byte = *out.sub(1);
+            // Multiplied: it stays a store of the loop's, and no call.
+            let bytes = u64::from(*out.sub(1)) * (u64::MAX / 255);
             while to < end {
-                to.cast::<[u8; 32]>().write_unaligned([byte; 32]);
-                to = to.add(32);
+                to.cast::<[u64; 8]>().write_unaligned([bytes; 8]);
+                to = to.add(64);
             }
         } else {
             // Copying 8 or 16 bytes at a distance of at least as many repeats the pattern; so does
@@ -302,9 +302,9 @@ unsafe fn wide<const BMI2: bool>(state: &mut Inflate, io: &mut Io) {
         let start = io.out_start;
         let mut at = Cursor { next: io.next, out: io.out, hold: 0, bits: state.head.bits };
         at.take(0, state.head.hold);
+        let mut litlen = *litlens.add(lowest::<BMI2>(at.hold, root) as usize);
         'again: while at.next <= last_next && at.out <= last_out {
-            let mut litlen = *litlens.add(lowest::<BMI2>(at.hold, root) as usize);
-            let (taken, rest, back, length, to) = loop {
+            let (taken, rest, next_litlen, back, length, to) = loop {
                 let is_match = litlen & LENGTH != 0;
                 let after = at.hold >> (litlen & 63);
                 let follows = lowest::<BMI2>(after, root) as usize;
@@ -319,15 +319,15 @@ unsafe fn wide<const BMI2: bool>(state: &mut Inflate, io: &mut Io) {
                 let mask = ((litlen << 2) as i32 >> 31) as u32;
                 let length = length_of::<BMI2>(at.hold, litlen) & mask as usize;
                 let literals = (litlen >> 8) as u16;
-                let more = litlens.add(follows).cast::<u8>().add(1).cast::<u16>().read_unaligned();
+                let more = (*litlens.add(follows) >> 8) as u16;
                 let middle = at.out.add((litlen >> 30) as usize);
                 let to = middle.add(usize::from(second as u8 >> 6));
                 at.out.cast::<u16>().write_unaligned(literals.to_le());
-                middle.cast::<u16>().write_unaligned(more);
+                middle.cast::<u16>().write_unaligned(more.to_le());
                 let back = distance_of::<BMI2>(after, second) & mask as usize;
                 let from = to.wrapping_sub(back).cast_const();
                 if length > 32 || length > back || from < start.cast_const() {
-                    break (taken, rest, back, length, to);
+                    break (taken, rest, next_litlen, back, length, to);
                 }
                 copy32(select_unpredictable(is_match, from, litlens.cast()), to);
                 at.out = to.add(length);
@@ -337,12 +337,14 @@ unsafe fn wide<const BMI2: bool>(state: &mut Inflate, io: &mut Io) {
                     break 'again;
                 }
             };
-            // A distance of 0 is rare, as is an entry that takes no bits.
-            if back > 0 && back <= to as usize - start as usize && length <= 258 && litlen != RARE {
+            if litlen != RARE && back > 0 && back <= to as usize - start as usize {
                 copy_wide(to, back, length);
                 at.out = to.add(length);
                 at.take(taken, rest);
-            } else if !odd(state, tables, root, start, &mut at) {
+                litlen = next_litlen;
+            } else if odd(state, tables, root, start, &mut at) {
+                litlen = *litlens.add(lowest::<BMI2>(at.hold, root) as usize);
+            } else {
                 break;
             }
         }

@@ -55,6 +55,15 @@ impl Inflate {
     ///
     /// `io` is valid, as everywhere here.
     unsafe fn need(&mut self, io: &mut Io, count: u32) -> bool {
+        let held = self.head.bits;
+        if held < count && io.have() >= 8 {
+            let bytes = (count - held).div_ceil(8);
+            // SAFETY: there are 8 bytes.
+            let word = u64::from_le_bytes(unsafe { io.next.cast::<[u8; 8]>().read_unaligned() });
+            self.head.hold |= (word & ((1 << (8 * bytes)) - 1)) << held;
+            self.head.bits += 8 * bytes;
+            io.next = io.next.wrapping_add(bytes as usize);
+        }
         while self.head.bits < count {
             // SAFETY: the caller's promise.
             if !unsafe { self.pull(io) } {

@@ -50,8 +50,8 @@ pub(super) const MAX_BITS: usize = 15;
 /// table costs less.
 pub(super) const LEAST_LITLEN_BITS: usize = 8;
 pub(super) const MOST_LITLEN_BITS: usize = 12;
-/// No two of the fixed codes fit in less than 14 bits: pairs would be rare.
-pub(super) const FIXED_LITLEN_BITS: usize = 10;
+/// All of the fixed codes; no two of them fit in less than 14 bits.
+pub(super) const FIXED_LITLEN_BITS: usize = 9;
 /// What indexes the distance table.
 pub(super) const DISTANCE_BITS: usize = 9;
 /// Some more: what making a table may write too much.
