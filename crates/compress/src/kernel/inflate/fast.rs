@@ -3,9 +3,15 @@
 //! `wide` needs room to write more than it means and input to read ahead; `close` looks before each
 //! step. Both leave what they cannot do, untouched, to the machine.
 //!
-//! `wide` has one entry of the litlen table in each turn: up to two literals, a literal and a match,
-//! or a match. Whether there is a match is hard to foretell, so nothing branches on it: a turn
-//! without one looks up a distance too, and masks what it found to "no bits, no bytes".
+//! `wide` has one entry of the litlen table in each turn (up to two literals, a literal and a match,
+//! or a match), and a second one after an entry without a match, if that is of literals alone.
+//! Whether there is a match is hard to foretell, so nothing branches on it: a turn looks up both the
+//! distance and the second entry, and takes one of them. What bounds it is one chain from turn to
+//! turn: load, shift, mask, load, select, shift, mask. All else is beside it, as little as possible,
+//! and fits in the registers because nothing is called from the loop: what is rare leaves it by
+//! conditions that short copies need anyway (see `table`).
+//!
+//! `docs/deflate-decoder.md` has what was tried, and figures.
 
 use std::hint::select_unpredictable;
 
@@ -32,7 +38,7 @@ pub(super) fn litlen_bits(
         // A turn for each entry: those of a literal and another symbol save one.
         let pairs: u64 = (1..bits).map(|first| firsts[first] * codes[bits - first]).sum();
         let turns = (symbols << 15) / ((1 << 15) + (pairs >> 15));
-        let odd = symbols * ((1 << 15) - codes[bits]) >> 15;
+        let odd = (symbols * ((1 << 15) - codes[bits])) >> 15;
         TURN * turns + ODD * odd + ENTRY * (1 << bits)
     };
     let bits = (LEAST_LITLEN_BITS..=MOST_LITLEN_BITS).min_by_key(|&bits| cost(bits));
@@ -50,7 +56,7 @@ const ENTRY: u64 = 3;
 
 /// What a turn reads ahead, less one.
 const AHEAD: usize = 15;
-/// What a turn may write: two literals, a match, and what copying in steps of 32 writes too much.
+/// What a turn may write: four literals, a match, and what copying in steps of 64 writes too much.
 const ROOM: usize = 4 + 258 + 64;
 
 /// Decodes as many symbols as possible.
@@ -173,7 +179,7 @@ type Wide = std::arch::x86_64::__m256i;
 #[cfg(not(target_arch = "x86_64"))]
 type Wide = [u64; 4];
 
-/// A match longer than a copy of 32 bytes or its own distance. Writes up to 32 bytes too much.
+/// A match longer than a copy of 32 bytes or its own distance. Writes up to 63 bytes too much.
 #[inline(always)]
 unsafe fn copy_wide(out: *mut u8, distance: usize, len: usize) {
     // SAFETY: `distance` bytes before `out` are written, `len` and 64 more after it are ours.

@@ -47,7 +47,7 @@ impl Simd {
 /// Longest code.
 pub(super) const MAX_BITS: usize = 15;
 /// What indexes the litlen table: fewer bits where there is less to decode, so that making the
-/// table costs less.
+/// table costs less (`fast::litlen_bits`; not even so many where all codes are short).
 pub(super) const LEAST_LITLEN_BITS: usize = 8;
 pub(super) const MOST_LITLEN_BITS: usize = 12;
 /// All of the fixed codes; no two of them fit in less than 14 bits.
@@ -143,12 +143,12 @@ impl<const N: usize> Canon<N> {
         let counts: [u16; MAX_BITS + 1] =
             std::array::from_fn(|length| parts.iter().map(|part| part[length]).sum());
         let (mut left, mut max) = (1i32, 0);
-        for length in 1..=MAX_BITS {
-            left = (left << 1) - i32::from(counts[length]);
+        for (length, &count) in counts.iter().enumerate().skip(1) {
+            left = (left << 1) - i32::from(count);
             if left < 0 {
                 return false;
             }
-            if counts[length] != 0 {
+            if count != 0 {
                 max = length;
             }
         }
