@@ -243,7 +243,7 @@ pub(super) unsafe fn copy_exact(out: *mut u8, distance: usize, len: usize) {
 
 /// A match that starts in the history. `false` if it starts before it. Writes up to 32 bytes too
 /// much.
-#[inline(never)]
+#[inline(always)]
 unsafe fn from_history(
     window: &Window,
     ring: *const u8,
@@ -343,8 +343,14 @@ unsafe fn wide<const BMI2: bool>(state: &mut Inflate, io: &mut Io) {
                     break 'again;
                 }
             };
-            if litlen != RARE && back > 0 && back <= to as usize - start as usize {
-                copy_wide(to, back, length);
+            if litlen != RARE && back > 0 {
+                let written = to as usize - start as usize;
+                let ring = state.history.as_ptr().cast();
+                if back <= written {
+                    copy_wide(to, back, length);
+                } else if !from_history(&state.head.window, ring, to, written, back, length) {
+                    break;
+                }
                 at.out = to.add(length);
                 at.take(taken, rest);
                 litlen = next_litlen;
@@ -358,8 +364,7 @@ unsafe fn wide<const BMI2: bool>(state: &mut Inflate, io: &mut Io) {
     }
 }
 
-/// A turn of `wide` that has no place there: a code that is not in a table, a match out of the
-/// history. `false`: the machine's turn.
+/// A turn of `wide` with a code that is not in a table. `false`: the machine's turn.
 #[cold]
 #[inline(never)]
 unsafe fn odd(
