@@ -40,6 +40,18 @@ impl Io {
         self.out as usize - self.out_start as usize
     }
 
+    /// Input becomes output as it is. (An application may decode in place.)
+    ///
+    /// # Safety
+    ///
+    /// As much is left of both.
+    unsafe fn copy(&mut self, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.next.copy_to(self.out, count) };
+        self.next = self.next.wrapping_add(count);
+        self.out = self.out.wrapping_add(count);
+    }
+
     pub(super) fn taken(&self, before: usize) -> Taken {
         Taken { consumed: self.src_len - self.have(), produced: self.written() - before }
     }
@@ -197,6 +209,14 @@ impl Inflate {
                 self.head.length = lengths & 0xffff;
                 self.head.hold = 0;
                 self.head.bits = 0;
+                let count = self.head.length as usize;
+                if until != Until::Header && count <= io.have() && count <= io.left() {
+                    // SAFETY: as much is left of both.
+                    unsafe { io.copy(count) };
+                    self.head.length = 0;
+                    self.head.mode = Mode::Type;
+                    return true;
+                }
                 self.head.mode = Mode::CopyStart;
                 return until != Until::Header;
             }
@@ -210,10 +230,8 @@ impl Inflate {
                 if count == 0 {
                     return false;
                 }
-                // SAFETY: as much is left of both. (An application may decode in place.)
-                unsafe { io.next.copy_to(io.out, count) };
-                io.next = io.next.wrapping_add(count);
-                io.out = io.out.wrapping_add(count);
+                // SAFETY: as much is left of both.
+                unsafe { io.copy(count) };
                 self.head.length -= count as u32;
             }
             Mode::Table => {
