@@ -81,21 +81,27 @@
 //! The worst single file as a stream is 1.07 x zlib's size at levels 2 and 6, 1.06 at level 5,
 //! and within 5 % elsewhere.
 //!
-//! Decoding (bench `decode`, best of 5 interleaved rounds), MB/s of ours, and ours as a multiple of
-//! libdeflate, zlib-rs and zlib:
+//! Decoding (bench `decode`), MB/s of ours, and ours as a multiple of libdeflate, zlib-rs and zlib:
 //!
 //! | | Calgary | | | | Canterbury | | | |
 //! |---|---|---|---|---|---|---|---|---|
-//! | zlib -6, whole files | 1028 | 1.24 | 1.72 | 3.27 | 1267 | 1.40 | 1.77 | 3.27 |
-//! | zlib -1, whole files | 872 | 1.07 | 1.64 | 2.99 | 1050 | 1.21 | 1.67 | 2.92 |
-//! | zlib -6, 64 KB chunks | 924 | 1.22 | 1.74 | 3.14 | 1123 | 1.33 | 1.62 | 2.90 |
-//! | zlib -6, 4 KB chunks | 412 | 1.00 | 1.36 | 2.01 | 507 | 1.16 | 1.38 | 1.95 |
-//! | igzip -1, 64 KB chunks | 714 | 1.15 | 1.64 | 2.64 | 995 | 1.31 | 1.90 | 2.89 |
-//! | zlib -6, 4 KB of input at a time | 610 | - | 1.49 | 2.55 | 813 | - | 1.39 | 2.32 |
-//! | zlib -6, 64 KB of input, 16 KB of room | 638 | - | 1.57 | 2.54 | 900 | - | 1.54 | 2.60 |
+//! | zlib -6, whole files | 1389 | 1.53 | 1.71 | 3.76 | 1743 | 1.55 | 1.57 | 3.28 |
+//! | zlib -1, whole files | 1150 | 1.27 | 1.43 | 3.16 | 1419 | 1.33 | 1.38 | 2.81 |
+//! | zlib -6, 64 KB chunks | 1338 | 1.58 | 1.74 | 3.73 | 1659 | 1.62 | 1.63 | 3.30 |
+//! | zlib -6, 4 KB chunks | 668 | 1.43 | 1.63 | 2.57 | 736 | 1.40 | 1.41 | 2.17 |
+//! | igzip -1, 64 KB chunks | 1166 | 1.70 | 1.91 | 3.50 | 1420 | 1.67 | 1.83 | 3.14 |
+//! | zlib -6, 4 KB of input at a time | 842 | - | 1.42 | 2.62 | 1118 | - | 1.38 | 2.52 |
+//! | zlib -6, 64 KB of input, 16 KB of room | 880 | - | 1.47 | 2.70 | 1115 | - | 1.38 | 2.47 |
 //!
-//! Intel Xeon (Sapphire Rapids class, 2 cores, virtual), Debian 12, 2026-11-20; CPU time, one
-//! core, medians of 5 interleaved rounds, every result checked by zlib:
+//! AMD EPYC (Zen 5 class, 2 virtual CPUs), Debian 12, 2026-11-22; CPU time, one core, the best of 25
+//! interleaved rounds. `docs/deflate-decoder.md` has more inputs.
+//!
+//! ```sh
+//! cargo bench -p lookaside-compress --bench decode -- /corpora/calgary /corpora/canterbury --rounds 25
+//! ```
+//!
+//! Sizes and compression: Intel Xeon (Sapphire Rapids class, 2 cores, virtual), Debian 12,
+//! 2026-11-20; CPU time, one core, medians of 5 interleaved rounds, every result checked by zlib:
 //!
 //! ```sh
 //! cargo bench -p lookaside-compress --bench levels -- /corpora/calgary /corpora/canterbury --rounds 5

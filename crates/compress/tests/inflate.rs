@@ -4,6 +4,7 @@
 mod common;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::mem::{self, MaybeUninit};
 
@@ -306,33 +307,60 @@ fn mutate(rng: &mut Rng, src: &mut Vec<u8>) {
     }
 }
 
-#[test]
-fn damaged_streams() {
-    let mut ended = 0;
-    let mut messages = std::collections::BTreeMap::new();
-    for cpu in cpus() {
-        let mut rng = Rng::new(4);
-        let mut ours = Inflate::boxed(15, &cpu);
-        for _ in 0..rounds(600) {
-            let most = rng.pick(&[50, 1000, 20_000]);
-            let plain = plain(&mut rng, most);
-            let good = packed(&mut rng, &plain, 15);
-            for _ in 0..4 {
-                let mut src = good.clone();
-                mutate(&mut rng, &mut src);
-                ours.reset(15);
-                let mut zlib = Oracle::new(15);
-                let (_, end) = in_step(&mut ours, &mut zlib, &src, pieces(&mut rng, src.len()));
-                ended += usize::from(end);
-                if let Some(fault) = ours.fault() {
-                    *messages.entry(fault.message()).or_insert(0) += 1;
-                }
+/// How many streams every tier is given. More on demand:
+///
+/// ```sh
+/// LOOKASIDE_DAMAGED=10000000 cargo test --release -p lookaside-compress --test inflate damaged
+/// ```
+fn damaged_count() -> usize {
+    let said = std::env::var("LOOKASIDE_DAMAGED").ok();
+    said.map_or(4 * rounds(600), |text| text.parse().expect("LOOKASIDE_DAMAGED: a number"))
+}
+
+/// How many of `count` damaged streams ended all the same, and what was wrong with the others.
+fn damaged(
+    cpu: &lookaside_simd::Cpu,
+    seed: u64,
+    count: usize,
+) -> (usize, BTreeMap<&'static CStr, usize>) {
+    let (mut ended, mut messages) = (0, BTreeMap::new());
+    let mut rng = Rng::new(seed);
+    let mut ours = Inflate::boxed(15, cpu);
+    let each = if count > 10_000 { 16 } else { 4 };
+    for _ in 0..count.div_ceil(each) {
+        let most = rng.pick(&[50, 1000, 20_000]);
+        let plain = plain(&mut rng, most);
+        let good = packed(&mut rng, &plain, 15);
+        for _ in 0..each {
+            let mut src = good.clone();
+            mutate(&mut rng, &mut src);
+            ours.reset(15);
+            let mut zlib = Oracle::new(15);
+            let (_, end) = in_step(&mut ours, &mut zlib, &src, pieces(&mut rng, src.len()));
+            ended += usize::from(end);
+            if let Some(fault) = ours.fault() {
+                *messages.entry(fault.message()).or_insert(0) += 1;
             }
         }
     }
-    assert!(ended > rounds(300), "{ended}");
-    if !cfg!(debug_assertions) {
-        assert_eq!(messages.len(), 11, "every fault: {messages:?}");
+    (ended, messages)
+}
+
+#[test]
+fn damaged_streams() {
+    let count = damaged_count();
+    let cpus = cpus();
+    let found: Vec<_> = std::thread::scope(|scope| {
+        let start = |(cpu, seed)| scope.spawn(move || damaged(cpu, seed, count));
+        let runs: Vec<_> = cpus.iter().zip(4..).map(start).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    for (cpu, (ended, messages)) in cpus.iter().zip(found) {
+        println!("{}: {count} streams, {ended} ended, {messages:?}", cpu.tier());
+        assert!(ended > count / 24, "{ended}");
+        if !cfg!(debug_assertions) {
+            assert_eq!(messages.len(), 11, "every fault: {messages:?}");
+        }
     }
 }
 
@@ -340,7 +368,7 @@ fn damaged_streams() {
 #[test]
 fn made_up_headers() {
     let mut ended = 0;
-    let mut messages = std::collections::BTreeMap::new();
+    let mut messages = BTreeMap::new();
     for cpu in cpus() {
         let mut rng = Rng::new(5);
         let mut ours = Inflate::boxed(15, &cpu);

@@ -40,6 +40,18 @@ impl Io {
         self.out as usize - self.out_start as usize
     }
 
+    /// Input becomes output as it is. (An application may decode in place.)
+    ///
+    /// # Safety
+    ///
+    /// As much is left of both.
+    unsafe fn copy(&mut self, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.next.copy_to(self.out, count) };
+        self.next = self.next.wrapping_add(count);
+        self.out = self.out.wrapping_add(count);
+    }
+
     pub(super) fn taken(&self, before: usize) -> Taken {
         Taken { consumed: self.src_len - self.have(), produced: self.written() - before }
     }
@@ -55,6 +67,15 @@ impl Inflate {
     ///
     /// `io` is valid, as everywhere here.
     unsafe fn need(&mut self, io: &mut Io, count: u32) -> bool {
+        let held = self.head.bits;
+        if held < count && io.have() >= 8 {
+            let bytes = (count - held).div_ceil(8);
+            // SAFETY: there are 8 bytes.
+            let word = u64::from_le_bytes(unsafe { io.next.cast::<[u8; 8]>().read_unaligned() });
+            self.head.hold |= (word & ((1 << (8 * bytes)) - 1)) << held;
+            self.head.bits += 8 * bytes;
+            io.next = io.next.wrapping_add(bytes as usize);
+        }
         while self.head.bits < count {
             // SAFETY: the caller's promise.
             if !unsafe { self.pull(io) } {
@@ -90,7 +111,7 @@ impl Inflate {
         self.head.mode = Mode::Failed;
     }
 
-    fn alphabets(&self) -> &Alphabets {
+    pub(super) fn alphabets(&self) -> &Alphabets {
         match self.head.codes {
             Codes::Fixed => fixed().0,
             // Own codes are in force only after they were made.
@@ -188,6 +209,14 @@ impl Inflate {
                 self.head.length = lengths & 0xffff;
                 self.head.hold = 0;
                 self.head.bits = 0;
+                let count = self.head.length as usize;
+                if until != Until::Header && count <= io.have() && count <= io.left() {
+                    // SAFETY: as much is left of both.
+                    unsafe { io.copy(count) };
+                    self.head.length = 0;
+                    self.head.mode = Mode::Type;
+                    return true;
+                }
                 self.head.mode = Mode::CopyStart;
                 return until != Until::Header;
             }
@@ -201,10 +230,8 @@ impl Inflate {
                 if count == 0 {
                     return false;
                 }
-                // SAFETY: as much is left of both. (An application may decode in place.)
-                unsafe { io.next.copy_to(io.out, count) };
-                io.next = io.next.wrapping_add(count);
-                io.out = io.out.wrapping_add(count);
+                // SAFETY: as much is left of both.
+                unsafe { io.copy(count) };
                 self.head.length -= count as u32;
             }
             Mode::Table => {
@@ -382,9 +409,11 @@ impl Inflate {
             return true;
         }
         sets.made = Made::All;
-        let avx2 = self.head.avx2;
+        let simd = self.head.simd;
         let long = self.head.window.have > 0;
-        let (bits, pairs) = fast::litlen_bits(io.have(), long, avx2.is_some());
+        let have = io.have();
+        let litlen = &self.sets_mut().own.litlen;
+        let (bits, pairs) = fast::litlen_bits(have, long, litlen, simd.any());
         self.head.litlen_bits = bits as u32;
         self.head.codes = Codes::Own;
         let tables = self.tables.as_mut_ptr();
@@ -393,9 +422,8 @@ impl Inflate {
         unsafe {
             table::litlen(litlen, &mut (*tables).litlen, bits);
             table::distance(distance, &mut (*tables).distance);
-            if pairs {
-                table::pair(&mut (*tables).litlen, bits, avx2);
-            }
+            let Tables { litlen, plain, .. } = &mut *tables;
+            table::finish(litlen, plain, bits, pairs, simd);
         }
         self.head.mode = Mode::CodesStart;
         until != Until::Header

@@ -6,7 +6,8 @@
 //! what is left, at the ends of input and output and wherever something is wrong, by a machine
 //! with one state for each field (`machine`), which takes a byte only when it needs one of its bits.
 //! So `consumed` and all that zlib tells about a stream that stopped are zlib's.
-//! CPU features: none needed; BMI2 and AVX2 from tier AVX2 on. Own code.
+//! CPU features: none needed; BMI2 and AVX2 from tier AVX2 on, AVX-512 for making tables. Own code;
+//! what was tried is in `docs/deflate-decoder.md`.
 //! Covered by the test `inflate` (against zlib), the fuzz target `decoder`; bench `decode`.
 #![allow(unsafe_code)]
 
@@ -20,10 +21,10 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use lookaside_simd::{Avx2, Cpu};
+use lookaside_simd::Cpu;
 
 use self::machine::Io;
-use self::table::{Canon, DISTANCE_ENTRIES, DISTANCES, LITLEN_ENTRIES, LITLENS};
+use self::table::{Canon, DISTANCE_ENTRIES, DISTANCES, LITLEN_ENTRIES, LITLENS, Simd};
 use self::window::Window;
 
 /// Where a step should stop even though there is more to decode.
@@ -159,6 +160,8 @@ enum Made {
 #[repr(C)]
 struct Tables {
     litlen: [u32; LITLEN_ENTRIES],
+    /// See [`table::finish`].
+    plain: [u8; LITLEN_ENTRIES],
     distance: [u32; DISTANCE_ENTRIES],
 }
 
@@ -181,7 +184,7 @@ struct Head {
     /// What indexes the own litlen table.
     litlen_bits: u32,
     fault: Option<Fault>,
-    avx2: Option<Avx2>,
+    simd: Simd,
     /// Of the literal, match or stored block.
     length: u32,
     offset: u32,
@@ -210,7 +213,7 @@ struct Sets {
     own: Alphabets,
 }
 
-/// A raw DEFLATE stream being decoded. About 45 KB, history included.
+/// A raw DEFLATE stream being decoded. About 58 KB, history included.
 ///
 /// The history that matches reach into is the output of the current step, and before that what
 /// [`keep`](Inflate::keep) was given after earlier ones.
@@ -231,7 +234,11 @@ struct Fixed {
 impl Fixed {
     const EMPTY: Fixed = Fixed {
         alphabets: Alphabets { litlen: Canon::empty(), distance: Canon::empty() },
-        tables: Tables { litlen: [0; LITLEN_ENTRIES], distance: [0; DISTANCE_ENTRIES] },
+        tables: Tables {
+            litlen: [0; LITLEN_ENTRIES],
+            plain: [0; LITLEN_ENTRIES],
+            distance: [0; DISTANCE_ENTRIES],
+        },
     };
 
     fn fill(&mut self) {
@@ -240,6 +247,7 @@ impl Fixed {
         self.alphabets.distance.set(&distance, true);
         let bits = table::FIXED_LITLEN_BITS;
         table::litlen(&self.alphabets.litlen, &mut self.tables.litlen, bits);
+        table::finish(&mut self.tables.litlen, &mut self.tables.plain, bits, false, Simd::None);
         table::distance(&self.alphabets.distance, &mut self.tables.distance);
     }
 }
@@ -291,7 +299,7 @@ impl Inflate {
             codes: Codes::Fixed,
             litlen_bits: 0,
             fault: None,
-            avx2: cpu.avx2(),
+            simd: Simd::of(cpu),
             length: 0,
             offset: 0,
             extra: 0,
@@ -346,7 +354,7 @@ impl Inflate {
 
     /// The same on another CPU, or under another cap.
     pub fn reset_for(&mut self, window_bits: u8, cpu: &Cpu) {
-        self.head.avx2 = cpu.avx2();
+        self.head.simd = Simd::of(cpu);
         self.reset(window_bits);
     }
 
