@@ -109,7 +109,9 @@ impl Input {
             Some(spare) if spare.len() >= HISTORY + most => spare,
             _ => vec![0; HISTORY + most].into_boxed_slice(),
         });
-        if self.end + count > memory.len() {
+        // Sooner than need be where that is little: memory that nobody has touched costs nothing.
+        let soon = self.start >= 3 * HISTORY && self.end - self.start <= HISTORY / 2;
+        if soon || self.end + count > memory.len() {
             // No more than 32 KB of history and the most that may wait: there is room.
             let base = self.base.max(self.start.saturating_sub(HISTORY));
             memory.copy_within(base..self.end, 0);

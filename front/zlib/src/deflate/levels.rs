@@ -82,14 +82,14 @@ const fn row(all: u8, small: u8, repeats: Option<Repeats>, stream: Option<u8>, z
 const TABLE: [Row; 10] = [
     row(0, 0, None, None, 0),
     Row { mixed: 2, code: 3, numbers: 4, ..row(1, 1, None, Some(1), 2) },
-    Row { text: 3, short: 2, ..row(4, 2, level(2), Some(2), 3) },
-    Row { short: 3, ..row(5, 3, level(2), Some(3), 3) },
+    Row { text: 3, short: 2, ..row(4, 2, level(2), None, 3) },
+    Row { short: 3, ..row(5, 3, level(2), None, 3) },
     row(6, 4, zlib_rs_of(16, LONG, 7), None, 3),
     row(6, 6, zlib_rs_of(13, LONG, 7), None, 5),
     row(8, 8, zlib_rs_of(11, LONG, 7), None, 6),
-    row(8, 8, zlib_rs_of(7, LONG, 7), None, 6),
-    row(9, 8, zlib_rs_of(7, SHORT, 8), None, 7),
-    row(9, 9, zlib_rs_of(7, SHORT, 8), None, 7),
+    row(8, 8, zlib_rs_of(7, LONG, 7), None, 7),
+    row(9, 8, zlib_rs_of(7, SHORT, 8), None, 9),
+    row(9, 9, zlib_rs_of(7, SHORT, 8), None, 9),
 ];
 
 fn of(level: u8) -> &'static Row {
