@@ -243,12 +243,12 @@ impl State {
             Ask::Settle if waiting + fresh == 0 => Ok(Some(Reach::Done)),
             Ask::Nothing if piecewise => {
                 while self.input.waiting().len() + strm.avail_in as usize > self.input.most() {
-                    let content =
-                        self.content(if waiting > 0 { self.input.waiting() } else { src(strm) });
+                    let data = if waiting > 0 { self.input.waiting() } else { src(strm) };
+                    let content = self.content(data);
                     if levels::streams(self.level, self.window_bits, content) {
                         return self.start_stream();
                     }
-                    if let Some(level) = levels::as_one(self.level, content) {
+                    if let Some(level) = levels::as_one(self.level, content, data.len()) {
                         return self.start_one(level);
                     }
                     self.absorb(strm);
@@ -379,11 +379,12 @@ impl State {
             }
         }
         let waits = !self.input.waiting().is_empty();
-        let content = match if waits { self.input.waiting() } else { src(strm) } {
-            data if data.len() <= tiny::MOST => Content::Text,
-            data => self.content(data),
+        let data = if waits { self.input.waiting() } else { src(strm) };
+        let content = match data.len() {
+            0..=tiny::MOST => Content::Text,
+            _ => self.content(data),
         };
-        if let Some(level) = levels::as_one(self.level, content) {
+        if let Some(level) = levels::as_one(self.level, content, data.len()) {
             return self.start_one(level);
         }
         let spec = levels::whole(self.level, self.window_bits, content);

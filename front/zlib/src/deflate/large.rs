@@ -113,7 +113,7 @@ impl State {
         }
         let all = src(strm);
         let content = self.content(all);
-        if let Some(level) = levels::as_one(self.level, content) {
+        if let Some(level) = levels::as_one(self.level, content, all.len()) {
             return self.start_one(level);
         }
         self.guess(strm, all);

@@ -5,10 +5,10 @@
 //! the table goes by the kind. Pieces of 512 KB do without the history before them, so the levels
 //! for whole calls are chosen with 0.5 % to spare. `tests/sizes.rs` holds it to that.
 //!
-//! What is known to be beyond: rows of JSON with many numbers at levels 1, 2 and 7 (by 3, 8 and
-//! 0.2 %); samples of sound at levels 1 to 3 (by 1 %); some machine code at level 1 (by 0.5 %); pages
-//! that are near copies of each other at levels 1 to 3 where igzip serves (by a few hundredths of a
-//! percent of the input), and mixed with others at levels 5 to 9 (by 2 %).
+//! What is known to be beyond: rows of JSON with many numbers at levels 1, 2 and 7 (by 5, 10 and
+//! 0.2 %); samples of sound at levels 1 to 3 (by 1 %); some machine code at level 1 (by 0.5 %); one
+//! short line for ever at levels 1 to 3 (by 17 %, of 150 : 1), near copies of pages of 9 KB and more
+//! at levels 2 and 3 (by 20 to 30 %, of 10 to 30 : 1), and mixed with others at levels 5 to 9 (by 2 %).
 
 use lookaside_compress::{Codec, Format, Spec};
 use lookaside_simd::Cpu;
@@ -38,33 +38,31 @@ struct Row {
     zlib_rs: u8,
 }
 
-/// What becomes of data that repeats itself.
+/// What becomes of data that repeats itself. So much of what is new in a piece was in the one
+/// before, and such long searches come to nothing, that the whole is best done as one stream: by
+/// zlib-rs. (igzip's second level is faster still, but up to twice as large where what is repeated is
+/// long.)
 #[derive(Clone, Copy)]
 pub(crate) struct Repeats {
     /// From about this ratio on.
     ratio: usize,
     /// From this length on it is worth a look.
     from: usize,
-    by: By,
+    /// From this length on zlib-rs does it.
+    one_from: usize,
+    /// Its level.
+    zlib_rs: u8,
+    /// What does whole streams shorter than that, and pieces, if that is not what does text.
+    short: Option<u8>,
 }
 
-#[derive(Clone, Copy)]
-enum By {
-    /// libdeflate and igzip's third level are slower than zlib there; what the others make is
-    /// smaller, too.
-    Level(u8),
-    /// So much of what is new in a piece was in the one before, and such long searches come to
-    /// nothing, that the whole is best done as one stream: by zlib-rs, at its own level.
-    ZlibRs(u8),
+const fn repeat(ratio: usize, from: usize, zlib_rs: u8) -> Option<Repeats> {
+    Some(Repeats { ratio, from, one_from: from, zlib_rs, short: None })
 }
 
-const fn level(by: u8) -> Option<Repeats> {
-    Some(Repeats { ratio: 7, from: SHORT, by: By::Level(by) })
-}
-
-const fn zlib_rs_of(ratio: usize, from: usize, by: u8) -> Option<Repeats> {
-    Some(Repeats { ratio, from, by: By::ZlibRs(by) })
-}
+/// Where zlib is so fast that zlib-rs is not faster for short ones.
+const REPEAT_FAST: Option<Repeats> =
+    Some(Repeats { ratio: 7, from: SHORT, one_from: 128 << 10, zlib_rs: 3, short: Some(2) });
 
 /// In shorter ones all kernels are faster than zlib.
 const SHORT: usize = 16 << 10;
@@ -82,14 +80,14 @@ const fn row(all: u8, small: u8, repeats: Option<Repeats>, stream: Option<u8>, z
 const TABLE: [Row; 10] = [
     row(0, 0, None, None, 0),
     Row { mixed: 2, code: 3, numbers: 4, ..row(1, 1, None, Some(1), 2) },
-    Row { text: 3, short: 2, ..row(4, 2, level(2), None, 3) },
-    Row { short: 3, ..row(5, 3, level(2), None, 3) },
-    row(6, 4, zlib_rs_of(16, LONG, 7), None, 3),
-    row(6, 6, zlib_rs_of(13, LONG, 7), None, 5),
-    row(8, 8, zlib_rs_of(11, LONG, 7), None, 6),
-    row(8, 8, zlib_rs_of(7, LONG, 7), None, 7),
-    row(9, 8, zlib_rs_of(7, SHORT, 8), None, 9),
-    row(9, 9, zlib_rs_of(7, SHORT, 8), None, 9),
+    Row { text: 3, short: 2, ..row(4, 2, REPEAT_FAST, None, 3) },
+    Row { short: 3, ..row(5, 3, REPEAT_FAST, None, 3) },
+    row(6, 4, repeat(16, LONG, 7), None, 3),
+    row(6, 6, repeat(13, LONG, 7), None, 5),
+    row(8, 8, repeat(11, LONG, 7), None, 6),
+    row(8, 8, repeat(7, LONG, 7), None, 7),
+    row(9, 8, repeat(7, SHORT, 8), None, 9),
+    row(9, 9, repeat(7, SHORT, 8), None, 9),
 ];
 
 fn of(level: u8) -> &'static Row {
@@ -125,24 +123,23 @@ pub(crate) fn content(level: u8, window_bits: u8, data: &[u8], may_repeat: bool)
 /// Raw DEFLATE at zlib's `level`, for whole streams and pieces.
 pub(crate) fn whole(level: u8, window_bits: u8, content: Content) -> Spec {
     let row = of(level);
-    let level = match (content, row.repeats) {
+    let level = match content {
         _ if window_bits < 15 => row.small,
-        (Content::Repeats, Some(Repeats { by: By::Level(level), .. })) => level,
-        (Content::Short, _) => row.short,
-        (Content::Mixed, _) => row.mixed,
-        (Content::Code, _) => row.code,
-        (Content::Numbers, _) => row.numbers,
-        (Content::Text | Content::Repeats, _) => row.text,
+        Content::Repeats => row.repeats.and_then(|of| of.short).unwrap_or(row.text),
+        Content::Short => row.short,
+        Content::Mixed => row.mixed,
+        Content::Code => row.code,
+        Content::Numbers => row.numbers,
+        Content::Text => row.text,
     };
     Spec::new(Format::Raw).level(level).window_bits(window_bits)
 }
 
-/// Where this content is best done as one stream by zlib-rs: its level.
-pub(crate) fn as_one(level: u8, content: Content) -> Option<u8> {
-    match of(level).repeats {
-        Some(Repeats { by: By::ZlibRs(level), .. }) if content == Content::Repeats => Some(level),
-        _ => None,
-    }
+/// Where this content of this length is best done as one stream by zlib-rs: its level.
+pub(crate) fn as_one(level: u8, content: Content, len: usize) -> Option<u8> {
+    let repeats = of(level).repeats.filter(|repeats| len >= repeats.one_from);
+    let repeats = repeats.filter(|_| content == Content::Repeats);
+    repeats.map(|repeats| repeats.zlib_rs)
 }
 
 /// Raw DEFLATE for streams, where igzip serves them.
