@@ -4,6 +4,7 @@
 //! every body; who compresses is decided in [`body`], for large input in [`large`].
 
 mod body;
+mod content;
 mod frame;
 mod inner;
 mod input;
@@ -20,11 +21,12 @@ use std::{
 
 use libz_rs_sys::{
     Bytef, Z_BLOCK, Z_BUF_ERROR, Z_DATA_ERROR, Z_DEFAULT_COMPRESSION, Z_DEFAULT_STRATEGY,
-    Z_DEFLATED, Z_FINISH, Z_FIXED, Z_FULL_FLUSH, Z_NO_FLUSH, Z_OK, Z_PARTIAL_FLUSH, Z_STREAM_END,
-    Z_STREAM_ERROR, Z_SYNC_FLUSH, Z_VERSION_ERROR, gz_headerp, uInt, z_stream, z_streamp,
+    Z_DEFLATED, Z_FINISH, Z_FIXED, Z_FULL_FLUSH, Z_MEM_ERROR, Z_NO_FLUSH, Z_OK, Z_PARTIAL_FLUSH,
+    Z_STREAM_END, Z_STREAM_ERROR, Z_SYNC_FLUSH, Z_VERSION_ERROR, gz_headerp, uInt, z_stream,
+    z_streamp,
 };
 
-pub(crate) use self::{body::with_scratch, frame::compress_bound};
+pub(crate) use self::{body::with_inflate, frame::compress_bound};
 use self::{
     body::{Ask, Reach},
     state::{Body, FAILED, NO_PROGRESS, Shape, State, Status, Wrap, refuse},
@@ -216,6 +218,10 @@ impl State {
                 return Z_OK;
             }
         }
+        let takes = strm.avail_in != 0 && !matches!(self.body, Body::ZlibRs(..));
+        if takes && !self.input.reserve() {
+            return refuse(strm, Z_MEM_ERROR);
+        }
         let flushes = ask != Ask::Nothing && self.status != Status::Finish;
         if strm.avail_in != 0 || self.holds_input() || flushes {
             match self.advance(strm, ask) {
@@ -361,7 +367,7 @@ impl State {
             && level > 0
         {
             // Flushed above, or of a kind that needs no flush.
-            inner.params(level, strategy);
+            inner.params(levels::zlib_rs(level), strategy);
         }
         Z_OK
     }

@@ -29,9 +29,9 @@ pub enum Path {
     /// Pieces that the caller's thread compressed: flushed ones, or the device was not there or
     /// busy.
     CompressPiece,
-    /// A stream at levels 1 to 3, by igzip.
+    /// A stream at level 1, by igzip.
     CompressStream,
-    /// A stream at level 0 or above 3, by zlib-rs.
+    /// A stream above level 1, by zlib-rs: flushed, or of what repeats itself.
     CompressLevel,
     /// By zlib-rs because of the strategy.
     CompressStrategy,

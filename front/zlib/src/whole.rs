@@ -14,7 +14,7 @@ use lookaside_compress::{Codec, Format, Spec};
 use lookaside_simd::Cpu;
 
 use crate::{
-    deflate::{self, with_scratch},
+    deflate::{self, with_inflate},
     inflate,
     misc::zlibVersion,
     stats::{self, Path},
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn uncompress2(
 /// The whole stream at once; `None` if it is not a good one that fits.
 fn decode_whole(src: &[u8], dst: &mut [u8]) -> Option<(usize, usize)> {
     let codec = Codec::new(&Spec::new(Format::Zlib), Cpu::host()).ok()?;
-    let done = with_scratch(|scratch| codec.decompress(scratch, src, dst)).ok()?;
+    let done = with_inflate(|scratch| codec.decompress(scratch, src, dst))?.ok()?;
     Some((done.consumed, done.produced))
 }
 

@@ -7,9 +7,11 @@ use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 
 use libz_rs_sys::z_stream;
+use lookaside_z::deflate::{deflate, deflateEnd, deflateInit2_};
 use lookaside_z::gz::gzdopen;
 use lookaside_z::inflate::back::inflateBackInit_;
 use lookaside_z::inflate::inflateInit2_;
+use lookaside_z::whole::{compress2, uncompress};
 
 const VERSION: &std::ffi::CStr = c"1.2.13";
 const MEM_ERROR: i32 = -4;
@@ -53,15 +55,20 @@ fn memory_that_is_not_aligned_is_given_back() {
     }
 }
 
-thread_local!(static USED_UP: Cell<bool> = const { Cell::new(false) });
+thread_local! {
+    static USED_UP: Cell<bool> = const { Cell::new(false) };
+    /// There is little left.
+    static SCARCE: Cell<bool> = const { Cell::new(false) };
+}
 
 struct Heap;
 
 // SAFETY: the system's allocator, or nothing.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let gone = USED_UP.get() || (SCARCE.get() && layout.size() > 4096);
         // SAFETY: the caller's promise.
-        if USED_UP.get() { null_mut() } else { unsafe { System.alloc(layout) } }
+        if gone { null_mut() } else { unsafe { System.alloc(layout) } }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
@@ -81,4 +88,79 @@ fn no_file_is_opened_without_memory() {
     let file = unsafe { gzdopen(0, c"r".as_ptr()) };
     USED_UP.set(false);
     assert!(file.is_null());
+}
+
+/// What has no memory of its own either.
+#[test]
+fn whole_calls_say_that_there_is_no_memory() {
+    let data = vec![b'a'; 40_000];
+    let mut packed = vec![0; 1000];
+    let mut back = vec![0; 40_000];
+    let mut twice = |scarce: bool| {
+        let (mut len, mut room) = (packed.len() as _, back.len() as _);
+        SCARCE.set(scarce);
+        // SAFETY: slices of these lengths.
+        let codes = unsafe {
+            let code = compress2(packed.as_mut_ptr(), &mut len, data.as_ptr(), 40_000, 6);
+            if code == 0 {
+                (code, uncompress(back.as_mut_ptr(), &mut room, packed.as_ptr(), len))
+            } else {
+                let stream = [0x78, 0x9c, 0x4b, 0x04, 0x00, 0x00, 0x62, 0x00, 0x62];
+                let len = stream.len() as _;
+                (code, uncompress(back.as_mut_ptr(), &mut room, stream.as_ptr(), len))
+            }
+        };
+        SCARCE.set(false);
+        codes
+    };
+    // Another test may leave some behind for these.
+    let (packing, unpacking) = twice(true);
+    assert!(matches!(packing, 0 | MEM_ERROR) && matches!(unpacking, 0 | MEM_ERROR));
+    assert_eq!(twice(false), (0, 0));
+    assert!(back == data);
+}
+
+/// A stream says so, and goes on when there is memory again.
+#[test]
+fn a_stream_goes_on_when_there_is_memory_again() {
+    // Whole streams, input that waits, one that is flushed: each at a level of its own.
+    let data: Vec<u8> = (0..500_000_u32).map(|i| (i.wrapping_mul(i) >> 9) as u8 % 50).collect();
+    let mut failures = 0;
+    for (level, len, flush) in
+        [(7, 300_000, 4), (5, 400_000, 0), (3, 500_000, 0), (9, 400, 4), (6, 9_000, 2)]
+    {
+        // SAFETY: all zeros is a z_stream; slices of these lengths.
+        unsafe {
+            let mut strm: z_stream = std::mem::zeroed();
+            let size = size_of::<z_stream>() as i32;
+            let version = VERSION.as_ptr();
+            assert_eq!(deflateInit2_(&mut strm, level, 8, -15, 8, 0, version, size), 0);
+            let mut out = vec![0; 2_000_000];
+            strm.next_in = data.as_ptr();
+            strm.avail_in = len;
+            strm.next_out = out.as_mut_ptr();
+            strm.avail_out = out.len() as c_uint;
+            SCARCE.set(true);
+            let code = deflate(&mut strm, flush);
+            SCARCE.set(false);
+            assert!(matches!(code, MEM_ERROR | 0 | 1), "{level} {len}: {code}");
+            failures += i32::from(code == MEM_ERROR);
+            let code = if code == 1 { 1 } else { deflate(&mut strm, 4) };
+            assert_eq!((code, strm.avail_in), (1, 0), "{level} {len}");
+            let made = out.len() - strm.avail_out as usize;
+            assert_eq!(deflateEnd(&mut strm), 0);
+            let mut back = vec![0; len as usize + 1];
+            let codec = lookaside_compress::Codec::new(
+                &lookaside_compress::Spec::new(lookaside_compress::Format::Raw),
+                lookaside_simd::Cpu::host(),
+            );
+            let done = codec
+                .unwrap()
+                .decompress(&mut lookaside_compress::Scratch::new(), &out[..made], &mut back)
+                .unwrap();
+            assert_eq!((done.consumed, done.produced), (made, len as usize));
+            assert!(back[..len as usize] == data[..len as usize]);
+        }
+    }
+    assert!(failures >= 2, "{failures}");
 }

@@ -1,14 +1,15 @@
 //! The blocks: who compresses which input.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_ulong};
 
-use libz_rs_sys::{Z_STREAM_END, Z_UNKNOWN, z_stream};
-use lookaside_compress::{Error, Flush, Scratch, Spec, Status as StepStatus, adler32, crc32};
+use libz_rs_sys::{Z_MEM_ERROR, Z_STREAM_END, Z_UNKNOWN, z_stream};
+use lookaside_compress::{Flush, Scratch, Spec, Status as StepStatus, adler32, crc32};
 
 use super::{
+    content::{Content, Meter, thick},
     frame,
     inner::{self, Inner},
-    input::{HELD, WAITING},
+    input::HELD,
     levels, outbox,
     state::{Body, FAILED, State, Status, Wrap, dst, gave, skip, src},
     tiny,
@@ -44,6 +45,9 @@ pub(crate) enum Reach {
 /// igzip is fed so much at a time, which the first levels of cache hold with its tables.
 const FEED: usize = 64 << 10;
 
+/// zlib-rs gets so much at a time of what repeats itself: then it is seen whether it still does.
+const PART: usize = 512 << 10;
+
 /// Input that is better copied to what waits than compressed where it lies.
 const SMALL: usize = 16 << 10;
 
@@ -53,14 +57,49 @@ pub(crate) const MARKER: [u8; 5] = [0, 0, 0, 0xff, 0xff];
 /// An empty block with fixed codes, the last one.
 pub(crate) const LAST: [u8; 2] = [3, 0];
 
-static SCRATCH: Pool<Scratch> = Pool::new();
+/// Kernels' memory, and for what it has been used: a bit for each level, whole and in pieces.
+#[derive(Default)]
+struct Kept {
+    scratch: Scratch,
+    used: u64,
+}
 
-/// Runs with kernels' memory, which is kept.
-pub(crate) fn with_scratch<T>(run: impl FnOnce(&mut Scratch) -> T) -> T {
-    let mut scratch = SCRATCH.take().unwrap_or_default();
-    let result = run(&mut scratch);
-    SCRATCH.put(scratch);
-    result
+static SCRATCH: Pool<Kept> = Pool::new();
+
+/// What the bit of decompression is.
+const INFLATES: u32 = 63;
+
+/// Runs with kernels' memory, which is kept. `None` if there is no memory for what `bit` stands
+/// for: kernels that are used for the first time do not ask.
+fn with_scratch<T>(bit: u32, run: impl FnOnce(&mut Scratch) -> T) -> Option<T> {
+    /// More than any kernel takes.
+    const MOST: usize = 1 << 20;
+    let mut kept = match SCRATCH.take() {
+        Some(kept) if kept.used >> bit & 1 == 1 => kept,
+        kept => {
+            // To be had now, it will be had again; or another thread was faster, and there is as
+            // good as none.
+            let mut memory = Vec::<u8>::new();
+            let there = memory.try_reserve_exact(MOST).is_ok();
+            // It is not used, and must not be left out for that.
+            std::hint::black_box(&memory);
+            drop(memory);
+            if !there {
+                kept.into_iter().for_each(|kept| SCRATCH.put(kept));
+                return None;
+            }
+            kept.unwrap_or_default()
+        }
+    };
+    let result = run(&mut kept.scratch);
+    kept.used |= 1 << bit;
+    SCRATCH.put(kept);
+    Some(result)
+}
+
+/// Runs with memory for decompression. `None` if there is none.
+pub(crate) fn with_inflate<T>(run: impl FnOnce(&mut Scratch) -> T) -> Option<T> {
+    with_scratch(INFLATES, run)
 }
 
 /// A whole raw stream or a piece of one.
@@ -76,13 +115,14 @@ pub(crate) fn compress(
     spec: &Spec,
     src: &[u8],
     dst: &mut [u8],
-) -> Result<usize, Error> {
-    let codec = levels::codec(spec).ok_or(Error::Kernel("none"))?;
-    with_scratch(|scratch| match part {
+) -> Result<usize, c_int> {
+    let codec = levels::codec(spec).ok_or(FAILED)?;
+    let bit = 2 * u32::from(spec.level) + u32::from(part == Part::Piece);
+    let done = with_scratch(bit, |scratch| match part {
         Part::Whole => codec.compress(scratch, src, dst),
         Part::Piece => codec.compress_piece(scratch, src, dst),
-    })
-    .map(|done| done.produced)
+    });
+    done.ok_or(Z_MEM_ERROR)?.map(|done| done.produced).map_err(|_| FAILED)
 }
 
 /// Room that is enough, and that kernels need not be careful in.
@@ -170,7 +210,7 @@ impl State {
         if let Some(why) = self.only_zlib_rs(ask) {
             return self.start_zlib_rs(why);
         }
-        if ask == Ask::Nothing && waiting + fresh <= WAITING {
+        if ask == Ask::Nothing && waiting + fresh <= self.input.most() {
             self.absorb(strm);
             return Ok(Some(Reach::Done));
         }
@@ -183,13 +223,15 @@ impl State {
         let nothing_yet = waiting == 0 && !self.refers && self.input.history().is_empty();
         if ask == Ask::Nothing && nothing_yet && fresh <= HELD {
             let data = src(strm);
-            self.input.hold(data);
+            if !self.input.hold(data) {
+                return Err(Z_MEM_ERROR);
+            }
             self.took(strm, fresh);
             return Ok(Some(Reach::Done));
         }
         let piecewise = !self.refers && fresh < SMALLEST_THRESHOLD.max(settings_threshold(fresh));
         match ask {
-            Ask::Finish if piecewise => self.whole(strm).map(Some),
+            Ask::Finish if piecewise => self.whole(strm),
             Ask::Sync | Ask::Full if waiting + fresh == 0 => {
                 self.outbox.put(&MARKER);
                 if ask == Ask::Full {
@@ -199,10 +241,20 @@ impl State {
                 Ok(Some(Reach::Done))
             }
             Ask::Settle if waiting + fresh == 0 => Ok(Some(Reach::Done)),
-            Ask::Nothing if piecewise && levels::stream(self.level).is_none() => {
-                while self.input.waiting().len() + strm.avail_in as usize > WAITING {
+            Ask::Nothing if piecewise => {
+                while self.input.waiting().len() + strm.avail_in as usize > self.input.most() {
+                    let data = if waiting > 0 { self.input.waiting() } else { src(strm) };
+                    let content = self.content(data);
+                    if levels::streams(self.level, self.window_bits, content) {
+                        return self.start_stream();
+                    }
+                    if let Some(level) = levels::as_one(self.level, content, data.len()) {
+                        return self.start_one(level);
+                    }
                     self.absorb(strm);
-                    self.piece(strm)?;
+                    let count = self.input.waiting().len();
+                    let produced = self.piece(strm, content)?;
+                    self.input.wait_for_more(4 * produced < count);
                     if !self.drain(strm) {
                         return Ok(Some(Reach::Blocked));
                     }
@@ -213,7 +265,7 @@ impl State {
             Ask::Full | Ask::Settle if piecewise => {
                 while self.holds_input() || strm.avail_in > 0 {
                     self.absorb(strm);
-                    self.piece(strm)?;
+                    self.piece_of_any(strm)?;
                     if !self.drain(strm) && strm.avail_in > 0 {
                         return Ok(Some(Reach::Blocked));
                     }
@@ -234,12 +286,13 @@ impl State {
         loop {
             self.absorb(strm);
             if strm.avail_in == 0 && ask == Ask::Finish {
-                return self.whole(strm);
+                // Nothing that is stored is done otherwise.
+                return Ok(self.whole(strm)?.unwrap_or(Reach::Blocked));
             }
             if self.input.waiting().is_empty() || (strm.avail_in == 0 && ask == Ask::Nothing) {
                 break;
             }
-            self.piece(strm)?;
+            self.piece(strm, Content::Text)?;
             if !self.drain(strm) && strm.avail_in > 0 {
                 return Ok(Reach::Blocked);
             }
@@ -279,13 +332,23 @@ impl State {
     }
 
     pub(crate) fn start_zlib_rs(&mut self, why: Path) -> Result<Option<Reach>, c_int> {
+        self.start_zlib_rs_at(why, levels::zlib_rs(self.level))
+    }
+
+    /// Has zlib-rs take over what repeats itself, as long as it does.
+    pub(crate) fn start_one(&mut self, level: u8) -> Result<Option<Reach>, c_int> {
+        self.meter = Some(Meter::default());
+        self.start_zlib_rs_at(Path::CompressLevel, level)
+    }
+
+    fn start_zlib_rs_at(&mut self, why: Path, level: u8) -> Result<Option<Reach>, c_int> {
         let shape = inner::Shape {
-            level: self.level,
+            level,
             window_bits: self.window_bits,
             mem_level: self.mem_level,
             strategy: self.strategy,
         };
-        let mut inner = Inner::new(shape).ok_or(libz_rs_sys::Z_MEM_ERROR)?;
+        let mut inner = Inner::new(shape).ok_or(Z_MEM_ERROR)?;
         if let Some(tuning) = self.tuning {
             inner.tune(tuning);
         }
@@ -293,34 +356,48 @@ impl State {
         if !history.is_empty() && inner.set_dictionary(history) != libz_rs_sys::Z_OK {
             return Err(FAILED);
         }
+        if self.input.waiting().is_empty() {
+            self.input.give_up();
+        }
         self.sticky = !matches!(why, Path::CompressLevel | Path::CompressWindow);
         self.path = Some(why);
         self.body = Body::ZlibRs(inner);
         Ok(None)
     }
 
-    /// All that waits and all input, as the end of the stream.
-    fn whole(&mut self, strm: &mut z_stream) -> Result<Reach, c_int> {
+    /// What kind of data this is.
+    pub(crate) fn content(&self, data: &[u8]) -> Content {
+        levels::content(self.level, self.window_bits, data, self.may_repeat)
+    }
+
+    /// All that waits and all input, as the end of the stream. `None`: that is for another body.
+    fn whole(&mut self, strm: &mut z_stream) -> Result<Option<Reach>, c_int> {
         if !self.input.waiting().is_empty() {
             self.absorb(strm);
             if strm.avail_in > 0 {
-                self.piece(strm)?;
+                self.piece_of_any(strm)?;
             }
         }
-        let spec = levels::whole(self.level, self.window_bits);
+        let waits = !self.input.waiting().is_empty();
+        let data = if waits { self.input.waiting() } else { src(strm) };
+        let content = match data.len() {
+            0..=tiny::MOST => Content::Text,
+            _ => self.content(data),
+        };
+        if let Some(level) = levels::as_one(self.level, content, data.len()) {
+            return self.start_one(level);
+        }
+        let spec = levels::whole(self.level, self.window_bits, content);
         self.path = Some(Path::CompressWhole);
-        self.status = Status::Finish;
-        self.ended = true;
-        self.refers = false;
-        if !self.input.waiting().is_empty() {
+        if waits {
             let input = std::mem::take(&mut self.input);
             let waiting = input.waiting();
             self.guess(strm, waiting);
             let result = self.emit(strm, Part::Whole, &spec, waiting);
             let count = waiting.len();
             self.input = input;
-            self.input.compressed(count);
             result?;
+            self.input.compressed(count);
         } else {
             let data = src(strm);
             self.guess(strm, data);
@@ -328,57 +405,69 @@ impl State {
             self.took(strm, data.len());
             self.input.passed(data);
         }
+        self.status = Status::Finish;
+        self.ended = true;
+        self.refers = false;
         self.drain(strm);
-        Ok(Reach::Done)
+        Ok(Some(Reach::Done))
     }
 
-    /// All that waits, as a piece in the outbox.
-    pub(crate) fn piece(&mut self, strm: &mut z_stream) -> Result<(), c_int> {
+    /// All that waits, as a piece in the outbox. Returns how much came of it.
+    fn piece(&mut self, strm: &mut z_stream, content: Content) -> Result<usize, c_int> {
         let input = std::mem::take(&mut self.input);
         let waiting = input.waiting();
         self.guess(strm, waiting);
         self.path = Some(Path::CompressPiece);
-        let spec = levels::whole(self.level, self.window_bits);
+        let spec = levels::whole(self.level, self.window_bits, content);
         let result = self.emit(strm, Part::Piece, &spec, waiting);
         let count = waiting.len();
         self.input = input;
+        let produced = result?;
         self.input.compressed(count);
-        result
+        self.may_repeat = !thick(count, produced);
+        Ok(produced)
+    }
+
+    /// The same, whatever it is.
+    pub(crate) fn piece_of_any(&mut self, strm: &mut z_stream) -> Result<(), c_int> {
+        let content = self.content(self.input.waiting());
+        self.piece(strm, content).map(|_| ())
     }
 
     /// Compresses straight to the caller where there is room for whatever comes, else to the
-    /// outbox.
-    pub(crate) fn emit(
+    /// outbox. Returns how much came of it.
+    fn emit(
         &mut self,
         strm: &mut z_stream,
         part: Part,
         spec: &Spec,
         data: &[u8],
-    ) -> Result<(), c_int> {
+    ) -> Result<usize, c_int> {
         if part == Part::Whole && self.level > 0 && data.len() <= tiny::MOST {
             let mut block = [0; tiny::ROOM];
             if let Some(len) = tiny::whole(data, &mut block) {
                 self.outbox.put(&block[..len]);
-                return Ok(());
+                return Ok(len);
             }
         }
         let room = room(part, data.len());
         if self.outbox.is_empty() && strm.avail_out as usize >= room {
-            let produced =
-                compress(part, spec, data, &mut dst(strm)[..room]).map_err(|_| FAILED)?;
+            let produced = compress(part, spec, data, &mut dst(strm)[..room])?;
             gave(strm, produced);
-            return Ok(());
+            return Ok(produced);
         }
-        let mut memory = outbox::memory(room);
-        let produced = compress(part, spec, data, &mut memory).map_err(|_| FAILED)?;
+        let mut memory = outbox::memory(room).ok_or(Z_MEM_ERROR)?;
+        let produced = compress(part, spec, data, &mut memory)?;
         self.outbox.push(memory, produced);
-        Ok(())
+        Ok(produced)
     }
 
     fn igzip_step(&mut self, strm: &mut z_stream, ask: Ask) -> Result<Option<Reach>, c_int> {
         let fresh = strm.avail_in as usize;
         let Body::Igzip(_, level) = &self.body else { return Err(FAILED) };
-        let leaves = *level != self.level || matches!(ask, Ask::Partial | Ask::Block);
+        let leaves = *level != self.level
+            || matches!(ask, Ask::Partial | Ask::Block)
+            || (ask == Ask::Nothing && self.becomes_other(strm));
         if leaves || self.strategy > 1 || self.tuning.is_some() || self.is_large(fresh) {
             // Everything so far first: the others go on at a byte, with this history.
             if !self.igzip_run(strm, Flush::Sync, false)? {
@@ -401,6 +490,21 @@ impl State {
         };
         let done = self.igzip_run(strm, flush, true)?;
         Ok(Some(if done { Reach::Done } else { Reach::Blocked }))
+    }
+
+    /// Looks now and then whether a stream has come to data that igzip's streams are not for.
+    fn becomes_other(&mut self, strm: &z_stream) -> bool {
+        /// Less tells nothing.
+        const LOOK: usize = 4 << 10;
+        const SPAN: c_ulong = 128 << 10;
+        let data = src(strm);
+        if data.len() < LOOK || strm.total_in < self.look_at {
+            return false;
+        }
+        self.look_at = strm.total_in + SPAN;
+        let content = self.content(data);
+        !matches!(content, Content::Text | Content::Short)
+            && !levels::streams(self.level, self.window_bits, content)
     }
 
     /// Feeds what waits (and with `fresh` the caller's input too), then flushes. Returns whether
@@ -460,23 +564,7 @@ impl State {
     }
 
     fn zlib_rs_step(&mut self, strm: &mut z_stream, ask: Ask) -> Result<Option<Reach>, c_int> {
-        let fresh = strm.avail_in as usize;
         let returns = matches!(ask, Ask::Nothing | Ask::Sync | Ask::Full | Ask::Finish);
-        let stored = self.level == 0;
-        if stored || (!self.sticky && returns && self.strategy <= 1 && self.is_large(fresh)) {
-            // Without room to spare nobody knows whether that was all.
-            if !self.zlib_rs_run(strm, libz_rs_sys::Z_SYNC_FLUSH, false)? || self.unflushed {
-                return Ok(Some(Reach::Blocked));
-            }
-            let mut window = [0; 32 << 10];
-            if let Body::ZlibRs(inner) = &self.body {
-                let len = inner.dictionary(&mut window);
-                self.input.forget();
-                self.input.passed(&window[..len]);
-            }
-            self.settle_body();
-            return Ok(None);
-        }
         let flush = match ask {
             Ask::Nothing => libz_rs_sys::Z_NO_FLUSH,
             Ask::Partial => libz_rs_sys::Z_PARTIAL_FLUSH,
@@ -485,29 +573,72 @@ impl State {
             Ask::Finish => libz_rs_sys::Z_FINISH,
             Ask::Block | Ask::Settle => libz_rs_sys::Z_BLOCK,
         };
-        let done = self.zlib_rs_run(strm, flush, true)?;
-        Ok(Some(if done { Reach::Done } else { Reach::Blocked }))
+        loop {
+            let fresh = strm.avail_in as usize;
+            let leaves = match self.meter {
+                Some(meter) => meter.has_faded(),
+                None => self.is_large(fresh),
+            };
+            if self.level == 0 || (leaves && returns && !self.sticky && self.strategy <= 1) {
+                return self.leave_zlib_rs(strm);
+            }
+            let part = self.meter.is_some() && fresh > PART;
+            let flush = if part { libz_rs_sys::Z_NO_FLUSH } else { flush };
+            let most = if part { PART } else { usize::MAX };
+            if !self.zlib_rs_run(strm, flush, most)? {
+                return Ok(Some(Reach::Blocked));
+            }
+            if !part {
+                return Ok(Some(Reach::Done));
+            }
+        }
     }
 
-    /// As [`State::igzip_run`], by zlib-rs, in zlib's numbers.
+    /// Has zlib-rs write out all that it holds, and go.
+    fn leave_zlib_rs(&mut self, strm: &mut z_stream) -> Result<Option<Reach>, c_int> {
+        // Without room to spare nobody knows whether that was all.
+        if !self.zlib_rs_run(strm, libz_rs_sys::Z_SYNC_FLUSH, 0)? || self.unflushed {
+            return Ok(Some(Reach::Blocked));
+        }
+        let mut window = [0; 32 << 10];
+        if let Body::ZlibRs(inner) = &self.body {
+            let len = inner.dictionary(&mut window);
+            self.input.forget();
+            self.input.passed(&window[..len]);
+        }
+        self.may_repeat &= self.meter.is_none();
+        self.settle_body();
+        Ok(None)
+    }
+
+    /// As [`State::igzip_run`], by zlib-rs, in zlib's numbers; of the caller's input so much at most.
     fn zlib_rs_run(
         &mut self,
         strm: &mut z_stream,
         flush: c_int,
-        fresh: bool,
+        most: usize,
     ) -> Result<bool, c_int> {
+        let fresh = most > 0;
         loop {
             let direct = fresh && strm.avail_in > 0;
             let waits = !self.input.waiting().is_empty();
             let now = if waits && direct { libz_rs_sys::Z_NO_FLUSH } else { flush };
             let data = if waits || !fresh { self.input.waiting() } else { src(strm) };
+            let data = &data[..data.len().min(if waits { usize::MAX } else { most })];
             let given = data.len();
             let Body::ZlibRs(inner) = &mut self.body else { return Err(FAILED) };
             let step = inner.step(data, dst(strm), now);
             let kind = inner.data_type();
             gave(strm, step.produced);
+            if let Some(meter) = &mut self.meter {
+                meter.add(step.consumed, step.produced);
+            }
             if waits {
                 self.input.compressed(step.consumed);
+                if step.consumed == given {
+                    // zlib-rs has a window of its own.
+                    self.input.give_up();
+                }
             } else if fresh {
                 self.took(strm, step.consumed);
             }
@@ -589,20 +720,22 @@ impl State {
     pub(crate) fn flush_to_outbox(&mut self) -> Result<(), c_int> {
         /// More than a step needs to get on.
         const STEP: usize = 64 << 10;
-        let spec = levels::whole(self.level, self.window_bits);
+        let content = self.content(self.input.waiting());
+        let spec = levels::whole(self.level, self.window_bits, content);
         let input = std::mem::take(&mut self.input);
         let waiting = input.waiting();
         let result = match &mut self.body {
             Body::Deferred if !waiting.is_empty() => {
-                let mut memory = outbox::memory(room(Part::Piece, waiting.len()));
-                compress(Part::Piece, &spec, waiting, &mut memory)
-                    .map(|produced| self.outbox.push(memory, produced))
-                    .map_err(|_| FAILED)
+                match outbox::memory(room(Part::Piece, waiting.len())) {
+                    Some(mut memory) => compress(Part::Piece, &spec, waiting, &mut memory)
+                        .map(|produced| self.outbox.push(memory, produced)),
+                    None => Err(Z_MEM_ERROR),
+                }
             }
             Body::Igzip(stream, _) => {
                 let mut rest = waiting;
                 loop {
-                    let mut memory = outbox::memory(STEP);
+                    let Some(mut memory) = outbox::memory(STEP) else { break Err(Z_MEM_ERROR) };
                     let Ok(done) = stream.step(rest, &mut memory, Flush::Sync) else {
                         break Err(FAILED);
                     };

@@ -4,12 +4,12 @@ use std::ffi::{c_int, c_uint};
 
 use libz_rs_sys::{self as rs, Z_DEFLATED, Z_OK, z_stream};
 
-use super::levels;
 use crate::pool::Pool;
 
 /// What a stream is made for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
+    /// zlib-rs's own.
     pub(crate) level: u8,
     pub(crate) window_bits: u8,
     pub(crate) mem_level: u8,
@@ -51,7 +51,7 @@ impl Inner {
         let code = unsafe {
             rs::deflateInit2_(
                 &mut inner.stream,
-                levels::zlib_rs(shape.level).into(),
+                shape.level.into(),
                 Z_DEFLATED,
                 -c_int::from(shape.window_bits),
                 shape.mem_level.into(),
@@ -68,7 +68,7 @@ impl Inner {
             return false;
         }
         self.shape = shape;
-        let level = levels::zlib_rs(shape.level).into();
+        let level = shape.level.into();
         // SAFETY: an initialised stream; at its start new parameters flush nothing.
         unsafe {
             rs::deflateReset(&mut self.stream) == Z_OK
@@ -127,8 +127,7 @@ impl Inner {
         self.shape.level = level;
         self.shape.strategy = strategy;
         // SAFETY: an initialised stream without input and without room.
-        let code =
-            unsafe { rs::deflateParams(&mut self.stream, levels::zlib_rs(level).into(), strategy) };
+        let code = unsafe { rs::deflateParams(&mut self.stream, level.into(), strategy) };
         self.stream.next_out = std::ptr::null_mut();
         code
     }

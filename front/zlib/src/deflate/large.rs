@@ -7,10 +7,11 @@ use std::{collections::VecDeque, ffi::c_int};
 
 use libz_rs_sys::{Z_MEM_ERROR, z_stream};
 use lookaside::{Buf, Call, Checksum, CompressSession, Compression};
-use lookaside_compress::{adler32_combine, crc32_combine};
+use lookaside_compress::{Spec, adler32_combine, crc32_combine};
 
 use super::{
     body::{Ask, LAST, MARKER, Part, Reach, compress, room},
+    content::{Content, thick},
     levels, outbox,
     state::{FAILED, State, Status, Wrap, skip, src},
 };
@@ -27,7 +28,13 @@ fn piece_of(level: u8) -> usize {
 }
 
 /// The smallest one, where little input is shared among many engines.
-const SMALLEST_PIECE: usize = 128 << 10;
+fn smallest_piece_of(level: u8) -> usize {
+    match level {
+        0..=3 => 128 << 10,
+        4..=6 => 256 << 10,
+        _ => 512 << 10,
+    }
+}
 
 /// Input that may be ahead of the output, at least.
 const WINDOW: usize = 8 << 20;
@@ -49,6 +56,24 @@ impl Drop for Outstanding {
             sent.call.wait();
             device::answered();
         }
+    }
+}
+
+/// The sessions of a call: one for each kind of content that came.
+#[derive(Default)]
+struct Sessions(Vec<(Compression, CompressSession)>);
+
+impl Sessions {
+    fn of(&mut self, device: &Device, spec: Compression) -> Option<&CompressSession> {
+        let at = match self.0.iter().position(|(of, _)| *of == spec) {
+            Some(at) => at,
+            None => {
+                let session = device.session(spec.clone())?;
+                self.0.push((spec, session));
+                self.0.len() - 1
+            }
+        };
+        self.0.get(at).map(|(_, session)| session)
     }
 }
 
@@ -84,16 +109,18 @@ impl State {
     /// [`super::state::Body::Deferred`]. `None`: there was room for everything so far.
     pub(crate) fn large(&mut self, strm: &mut z_stream, ask: Ask) -> Result<Option<Reach>, c_int> {
         if !self.input.waiting().is_empty() {
-            self.piece(strm)?;
+            self.piece_of_any(strm)?;
         }
         let all = src(strm);
+        let content = self.content(all);
+        if let Some(level) = levels::as_one(self.level, content, all.len()) {
+            return self.start_one(level);
+        }
         self.guess(strm, all);
-        let device = device();
-        let session = device.and_then(|device| device.session(self.piece_spec()));
-        let device = device.zip(session);
+        let mut device = device().map(|device| (device, Sessions::default()));
         let engines = device.as_ref().map_or(1, |(device, _)| device.engines());
         let share = all.len().div_ceil(engines);
-        let piece = share.clamp(SMALLEST_PIECE, piece_of(self.level));
+        let piece = share.clamp(smallest_piece_of(self.level), piece_of(self.level));
         let pieces = all.len().div_ceil(piece);
         // Equal ones: no small one at the end that an engine waits for.
         let piece = all.len().div_ceil(pieces);
@@ -113,10 +140,12 @@ impl State {
             let next = &rest[..rest.len().min(piece)];
             let wants = !next.is_empty() && ahead < window;
             if wants
-                && let Some((device, session)) = &device
+                && let Some((device, sessions)) = &mut device
                 && (device.has_room() || (out.0.is_empty() && settings().policy == Policy::Wait))
+                && let Some(session) = sessions.of(device, self.piece_spec(next, content))
+                && let Some(memory) = outbox::memory(room(Part::Piece, next.len()))
             {
-                out.0.push_back(send(device, session, next));
+                out.0.push_back(send(device, session, next, memory));
                 sent += next.len();
                 ahead += next.len();
                 skip(strm, next.len());
@@ -125,7 +154,8 @@ impl State {
             if let Some(oldest) = out.0.pop_front() {
                 let len = oldest.len;
                 let data = &all[sent - ahead_of(&out) - len..][..len];
-                let (piece, served) = self.collect(oldest, data)?;
+                let (piece, served) = self.collect(oldest, data, content)?;
+                self.may_repeat = !thick(len, piece.produced);
                 let tally = if served { &mut by_device } else { &mut by_self };
                 tally.add(len, piece.produced);
                 self.join(strm, piece, data);
@@ -139,7 +169,11 @@ impl State {
                 break if sent == 0 { Err(Z_MEM_ERROR) } else { Ok(()) };
             }
             // No device, or one full of others' work.
-            let made = self.compress_piece(next)?;
+            let made = match self.compress_piece(next, content) {
+                Ok(made) => made,
+                Err(code) => break if sent == 0 { Err(code) } else { Ok(()) },
+            };
+            self.may_repeat = !thick(next.len(), made.produced);
             by_self.add(next.len(), made.produced);
             sent += next.len();
             ahead += next.len();
@@ -172,8 +206,17 @@ impl State {
         Ok(Some(Reach::Done))
     }
 
-    fn piece_spec(&self) -> Compression {
-        let spec = levels::whole(self.level, self.window_bits);
+    /// How a piece is compressed, of input of this kind: what is mixed is looked at piece by piece.
+    fn spec_of(&self, data: &[u8], all: Content) -> Spec {
+        let content = match all {
+            Content::Repeats => all,
+            _ => levels::content(self.level, self.window_bits, data, false),
+        };
+        levels::whole(self.level, self.window_bits, content)
+    }
+
+    fn piece_spec(&self, data: &[u8], all: Content) -> Compression {
+        let spec = self.spec_of(data, all);
         Compression {
             level: spec.level,
             window_bits: spec.window_bits,
@@ -187,7 +230,7 @@ impl State {
     }
 
     /// Waits for a piece. One that the device could not do is done here; returns whether it could.
-    fn collect(&self, sent: Sent, data: &[u8]) -> Result<(Piece, bool), c_int> {
+    fn collect(&self, sent: Sent, data: &[u8], content: Content) -> Result<(Piece, bool), c_int> {
         let response = sent.call.wait();
         device::answered();
         let memory = response.dst.into_vec();
@@ -196,15 +239,19 @@ impl State {
                 let checksum = Some(done.checksum as u32);
                 Ok((Piece { memory, produced: done.produced, checksum }, true))
             }
-            _ => self.compress_piece(data).map(|piece| (piece, false)),
+            // It has been taken: without memory for it there is no way on.
+            _ => match self.compress_piece(data, content) {
+                Ok(piece) => Ok((piece, false)),
+                Err(_) => Err(FAILED),
+            },
         }
     }
 
     /// Compresses a piece on this thread.
-    fn compress_piece(&self, data: &[u8]) -> Result<Piece, c_int> {
-        let spec = levels::whole(self.level, self.window_bits);
-        let mut memory = outbox::memory(room(Part::Piece, data.len()));
-        let produced = compress(Part::Piece, &spec, data, &mut memory).map_err(|_| FAILED)?;
+    fn compress_piece(&self, data: &[u8], all: Content) -> Result<Piece, c_int> {
+        let spec = self.spec_of(data, all);
+        let mut memory = outbox::memory(room(Part::Piece, data.len())).ok_or(Z_MEM_ERROR)?;
+        let produced = compress(Part::Piece, &spec, data, &mut memory)?;
         Ok(Piece { memory, produced, checksum: None })
     }
 
@@ -228,8 +275,7 @@ fn ahead_of(out: &Outstanding) -> usize {
     out.0.iter().map(|sent| sent.len).sum()
 }
 
-fn send(device: &Device, session: &CompressSession, data: &[u8]) -> Sent {
-    let memory = outbox::memory(room(Part::Piece, data.len()));
+fn send(device: &Device, session: &CompressSession, data: &[u8], memory: outbox::Memory) -> Sent {
     // SAFETY: the caller's input stays where it is until the call of `deflate` ends, and nobody
     // writes to it; `Outstanding` waits for the answer before that, whatever happens.
     let lent = unsafe { Buf::foreign(data.as_ptr(), data.len()) };

@@ -9,13 +9,14 @@ pub(crate) type Memory = Vec<u8>;
 
 static SPARE: Pool<Memory> = Pool::new();
 
-/// Memory of at least `len` bytes, with any content.
-pub(crate) fn memory(len: usize) -> Memory {
+/// Memory of at least `len` bytes, with any content. `None` if there is none.
+pub(crate) fn memory(len: usize) -> Option<Memory> {
     let mut memory = SPARE.take().map_or_else(Memory::new, |spare| *spare);
     if memory.len() < len {
+        memory.try_reserve_exact(len - memory.len()).ok()?;
         memory.resize(len, 0);
     }
-    memory
+    Some(memory)
 }
 
 /// Keeps memory for the next one who needs some.

@@ -14,7 +14,7 @@ use libz_rs_sys::{
 };
 use lookaside_compress::CompressStream;
 
-use super::{inner::Inner, input::Input, levels, outbox::Outbox};
+use super::{content::Meter, inner::Inner, input::Input, levels, outbox::Outbox};
 use crate::{misc, pool::Pool, stats::Path};
 
 /// Where a stream is. What is compressed comes from [`Body`].
@@ -80,6 +80,12 @@ pub(crate) struct State {
     pub(crate) refers: bool,
     /// zlib-rs serves until the stream ends, because of bits or a flush that nobody else knows.
     pub(crate) sticky: bool,
+    /// zlib-rs serves as long as the data repeats itself.
+    pub(crate) meter: Option<Meter>,
+    /// What came so far does not speak against that.
+    pub(crate) may_repeat: bool,
+    /// When so much input has been taken, it is looked at what it is, again.
+    pub(crate) look_at: c_ulong,
     /// Who served last; `None` where it has been counted already.
     pub(crate) path: Option<Path>,
 }
@@ -161,6 +167,9 @@ impl State {
             ended: false,
             refers: false,
             sticky: false,
+            meter: None,
+            may_repeat: true,
+            look_at: 0,
             path: None,
         }
     }
@@ -253,6 +262,9 @@ impl State {
         self.ended = false;
         self.refers = false;
         self.sticky = false;
+        self.may_repeat = true;
+        self.look_at = 0;
+        self.input.wait_for_more(false);
         self.path = None;
     }
 
@@ -272,6 +284,7 @@ impl State {
             Body::ZlibRs(inner) => inner.retire(),
         }
         self.unflushed = false;
+        self.meter = None;
     }
 
     /// A stream of igzip's at this level, behind this history; `None` if igzip does not serve it.
