@@ -43,9 +43,9 @@
 //! |---|---|---|---|---|---|
 //! | 0 | stored | same | same | stored | same |
 //! | 1 | lookaside-1 | igzip-1 | libdeflate-1 | igzip-1 | zlib-rs-2 |
-//! | 2 | lookaside-1 | igzip-2 | libdeflate-1 | igzip-2 | zlib-rs-2 |
-//! | 3 | lookaside-2 | igzip-3 | libdeflate-1 | igzip-3 | zlib-rs-2 |
-//! | 4 | lookaside-3 | libdeflate-2 | same | zlib-rs-3 | same |
+//! | 2 | lookaside-2 | igzip-2 | libdeflate-1 | igzip-2 | zlib-rs-2 |
+//! | 3 | lookaside-3 | igzip-3 | libdeflate-1 | igzip-3 | zlib-rs-2 |
+//! | 4 | libdeflate-2 | same | same | zlib-rs-3 | same |
 //! | 5 | libdeflate-3 | same | same | zlib-rs-5 | same |
 //! | 6, 7 | libdeflate-5 | same | same | zlib-rs-6 | same |
 //! | 8 | libdeflate-6 | same | same | zlib-rs-7 | same |

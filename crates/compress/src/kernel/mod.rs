@@ -187,9 +187,7 @@ pub(crate) fn choose(spec: &Spec, cpu: &Cpu) -> Choice {
     };
     // Ours: the least effort of those.
     let own = match spec.level {
-        1 | 2 => Some(Kernel::Own(1)),
-        3 => Some(Kernel::Own(2)),
-        4 => Some(Kernel::Own(3)),
+        effort @ 1..=deflate::MOST_EFFORT => Some(Kernel::Own(effort)),
         _ => None,
     };
     let own = own.filter(|_| has_own(cpu));

@@ -16,8 +16,7 @@ use lookaside_simd::Cpu;
 use super::content::{Content, kind_of, repeats};
 
 /// The row of one of zlib's levels. Levels are those of lookaside-compress, if not said otherwise:
-/// 1 to 4 are its own compressor's with AVX-512, otherwise igzip's and (4) libdeflate's, for which the
-/// kinds matter most.
+/// 1 to 3 are its own compressor's with AVX-512, otherwise igzip's; above, libdeflate's.
 struct Row {
     /// Whole streams and pieces of text.
     text: u8,
@@ -64,7 +63,7 @@ const fn repeat(ratio: usize, from: usize, zlib_rs: u8) -> Option<Repeats> {
 
 /// Where zlib is so fast that zlib-rs is not faster for short ones.
 const REPEAT_FAST: Option<Repeats> =
-    Some(Repeats { ratio: 7, from: SHORT, one_from: 128 << 10, zlib_rs: 3, short: Some(3) });
+    Some(Repeats { ratio: 7, from: SHORT, one_from: 128 << 10, zlib_rs: 3, short: Some(2) });
 
 /// In shorter ones all kernels are faster than zlib.
 const SHORT: usize = 16 << 10;
@@ -81,9 +80,9 @@ const fn row(all: u8, small: u8, repeats: Option<Repeats>, stream: Option<u8>, z
 
 const TABLE: [Row; 10] = [
     row(0, 0, None, None, 0),
-    Row { mixed: 3, code: 3, numbers: 5, ..row(1, 1, None, Some(1), 2) },
-    Row { text: 3, short: 2, numbers: 5, ..row(4, 2, REPEAT_FAST, None, 3) },
-    Row { short: 4, ..row(5, 3, REPEAT_FAST, None, 3) },
+    Row { mixed: 2, code: 3, numbers: 4, ..row(1, 1, None, Some(1), 2) },
+    Row { text: 3, short: 2, ..row(4, 2, REPEAT_FAST, None, 3) },
+    Row { short: 3, ..row(5, 3, REPEAT_FAST, None, 3) },
     row(6, 4, repeat(16, LONG, 7), None, 3),
     row(6, 6, repeat(13, LONG, 7), None, 5),
     row(8, 8, repeat(11, LONG, 7), None, 6),
