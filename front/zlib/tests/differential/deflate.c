@@ -457,8 +457,7 @@ static void set_header(struct pair *p, struct rng *r) {
     at[len] = 0;
   }
   int none = one_in(r, 10), rc[2];
-  /* A copy of the stream will refer to it too. */
-  gz_header *kept = memcpy(hold(sizeof *h), h, sizeof *h);
+  gz_header *kept = memcpy(hold(sizeof *h), h, sizeof *h); /* copies refer to it too */
   for (int i = 0; i < 2; i++)
     rc[i] = p->side[i].lib->deflateSetHeader(&p->side[i].z, none ? NULL : kept);
   same(p, "deflateSetHeader", rc[0], rc[1]);
