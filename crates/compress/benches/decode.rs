@@ -14,15 +14,12 @@ use std::path::Path;
 use lookaside_compress::{Codec, Inflate, Kernel, Place, Scratch, Spec, Until};
 use lookaside_simd::Cpu;
 
+#[path = "common/clock.rs"]
+mod clock;
 #[path = "../tests/common/zlib.rs"]
 mod zlib;
 
-fn cpu_seconds() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is valid; the clock exists on Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
-}
+use clock::cpu_seconds;
 
 /// Who decodes.
 enum Decoder {

@@ -22,8 +22,14 @@ use lookaside_compress::{
 };
 use lookaside_simd::Cpu;
 
+#[path = "common/clock.rs"]
+mod clock;
+#[path = "common/inputs.rs"]
+mod inputs;
 #[path = "../tests/common/zlib.rs"]
 mod zlib;
+
+use clock::cpu_seconds;
 
 const MOST: usize = 1 << 20;
 const PIECE: usize = 512 << 10;
@@ -53,29 +59,13 @@ impl Row {
     }
 }
 
-fn cpu_seconds() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is valid; the clock exists on Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
-}
-
 fn files(path: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut paths: Vec<PathBuf> = match path.is_file() {
-        true => vec![path.to_owned()],
-        false => fs::read_dir(path)
-            .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.is_file())
-            .collect(),
-    };
-    paths.sort();
     let read = |path: &PathBuf| {
         let mut data = fs::read(path).expect("readable");
         data.truncate(MOST);
         (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), data)
     };
-    paths.iter().map(read).filter(|(_, data)| !data.is_empty()).collect()
+    inputs::files(path).iter().map(read).filter(|(_, data)| !data.is_empty()).collect()
 }
 
 /// The result of one file: two rounds, the better time.

@@ -24,15 +24,14 @@ use lookaside_simd::Cpu;
 #[allow(dead_code)]
 #[path = "../tests/common/blocks.rs"]
 mod blocks;
+#[path = "common/clock.rs"]
+mod clock;
+#[path = "common/inputs.rs"]
+mod inputs;
 #[path = "../tests/common/zlib.rs"]
 mod zlib;
 
-fn cpu_seconds() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is valid; the clock exists on Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
-}
+use clock::cpu_seconds;
 
 /// Cycles per second: a multiplication after the other takes three each, on every CPU of interest.
 fn clock() -> f64 {
@@ -103,16 +102,7 @@ fn entries(few: bool) -> Vec<Entry> {
 }
 
 fn files(path: &Path) -> Vec<Vec<u8>> {
-    let mut paths: Vec<PathBuf> = match path.is_file() {
-        true => vec![path.to_owned()],
-        false => fs::read_dir(path)
-            .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.is_file())
-            .collect(),
-    };
-    paths.sort();
-    paths.iter().map(|path| fs::read(path).expect("readable")).collect()
+    inputs::files(path).iter().map(|path| fs::read(path).expect("readable")).collect()
 }
 
 fn measure(entries: &mut [Entry], chunks: &[&[u8]], rounds: usize) {

@@ -21,8 +21,12 @@ use std::process::exit;
 use lookaside_compress::{Codec, CompressStream, Flush, Kernel, Scratch, Spec, Status};
 use lookaside_simd::Cpu;
 
+#[path = "common/clock.rs"]
+mod clock;
 #[path = "../tests/common/zlib.rs"]
 mod zlib;
+
+use clock::cpu_seconds;
 
 const CHUNK: usize = 64 * 1024;
 
@@ -77,13 +81,6 @@ impl Corpus {
     fn len(&self) -> usize {
         self.files.iter().map(Vec::len).sum()
     }
-}
-
-fn cpu_seconds() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is valid; the clock exists on Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 fn median(times: &[f64]) -> f64 {

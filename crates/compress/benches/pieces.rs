@@ -17,18 +17,15 @@ use std::path::Path;
 use lookaside_compress::{Codec, Scratch, Spec};
 use lookaside_simd::Cpu;
 
+#[path = "common/clock.rs"]
+mod clock;
 #[path = "../tests/common/zlib.rs"]
 mod zlib;
 
+use clock::cpu_seconds;
+
 const LEN: usize = 16 << 20;
 const SIZES: [usize; 5] = [64 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20];
-
-fn cpu_seconds() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is valid; the clock exists on Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
-}
 
 fn median(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);

@@ -11,9 +11,7 @@
 //! one place only.
 
 use super::skip::{END_OF_BLOCK, Skipper, peek};
-
-/// HCLEN's order, RFC 1951 section 3.2.7.
-const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
+use super::symbols::ORDER;
 
 /// The code lengths of a block.
 struct Lengths {

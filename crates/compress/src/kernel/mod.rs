@@ -15,6 +15,7 @@ pub(crate) mod last_block;
 pub(crate) mod libdeflate;
 mod skip;
 pub(crate) mod stored;
+mod symbols;
 pub(crate) mod zlib_rs;
 
 use lookaside_simd::{Cpu, Tier};

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::BLOCK;
+use super::{BLOCK, PLACES};
 
 /// The most bits of a hash.
 const MOST_BITS: u32 = 15;
@@ -167,15 +167,6 @@ impl Candidates {
             }
             spread
         };
-        const ORDER: [u16; 32] = {
-            let mut order = [0; 32];
-            let mut lane = 0;
-            while lane < 32 {
-                order[lane] = lane as u16;
-                lane += 1;
-            }
-            order
-        };
         let text = &src[at..at + STRIP + AHEAD];
         let mut hashes = [0u16; STRIP];
         // SAFETY: the vectors read the array, at most `AHEAD` beyond the strip, and fill `hashes`.
@@ -205,7 +196,7 @@ impl Candidates {
         // Positions become distances less one.
         // SAFETY: whole vectors of the strip.
         unsafe {
-            let order = _mm512_loadu_si512(ORDER.as_ptr().cast());
+            let order = _mm512_loadu_si512(PLACES.as_ptr().cast());
             let one = _mm512_set1_epi16(1);
             let window = _mm512_set1_epi16((WINDOW as u16).cast_signed());
             for (start, part) in candidates.as_chunks_mut::<32>().0.iter_mut().enumerate() {

@@ -6,6 +6,8 @@
 
 use std::arch::x86_64::*;
 
+use super::PLACES;
+
 /// Symbols that a vector holds.
 pub(super) const LANES: usize = 32;
 /// One bit, in what logarithms are counted in.
@@ -128,18 +130,9 @@ fn complete<const N: usize, const LIMIT: u32>(
 /// in the highest four bits.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi2,gfni,popcnt")]
 pub(super) fn codes<const N: usize>(lengths: &[[u16; LANES]; N], codes: &mut [[u16; LANES]; N]) {
-    const ORDER: [u16; LANES] = {
-        let mut order = [0; LANES];
-        let mut lane = 0;
-        while lane < LANES {
-            order[lane] = lane as u16;
-            lane += 1;
-        }
-        order
-    };
     // SAFETY: all loads and stores are of whole vectors of these arrays.
     unsafe {
-        let order = _mm512_loadu_si512(ORDER.as_ptr().cast());
+        let order = _mm512_loadu_si512(PLACES.as_ptr().cast());
         let mut found = [_mm512_setzero_si512(); N];
         let lengths = lengths.each_ref().map(|part| _mm512_loadu_si512(part.as_ptr().cast()));
         let mut next = 0u32;

@@ -45,6 +45,17 @@ const BLOCK: usize = 1 << 16;
 /// What vector stores may write beyond the end.
 const SLACK: usize = 64;
 
+/// The places of a vector's sixteen-bit lanes.
+const PLACES: [u16; 32] = {
+    let mut places = [0; 32];
+    let mut lane = 0;
+    while lane < 32 {
+        places[lane] = lane as u16;
+        lane += 1;
+    }
+    places
+};
+
 /// The efforts there are: 1 to this.
 pub(crate) const MOST_EFFORT: u8 = 3;
 

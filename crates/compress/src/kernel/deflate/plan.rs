@@ -3,6 +3,7 @@
 use lookaside_simd::Avx512;
 
 use super::super::stored;
+use super::super::symbols::{LENGTHS, ORDER};
 use super::huffman::{self, LANES};
 use super::parse::{DISTANCES, Tokens};
 
@@ -12,22 +13,6 @@ const END_OF_BLOCK: usize = 256;
 /// The longest code of ours: with its length, it has 16 bits.
 const LIMIT: u32 = 12;
 const LENGTHS_LIMIT: u32 = 7;
-/// RFC 1951 section 3.2.7.
-const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
-
-/// (base, extra bits) of length symbols 257..=285.
-pub(super) const LENGTHS: [(u16, u8); 29] = {
-    let mut table = [(0, 0); 29];
-    let (mut symbol, mut base) = (0, 3);
-    while symbol < 28 {
-        let extra = if symbol < 8 { 0 } else { symbol as u8 / 4 - 1 };
-        table[symbol] = (base, extra);
-        base += 1 << extra;
-        symbol += 1;
-    }
-    table[28] = (258, 0);
-    table
-};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {

@@ -2,10 +2,10 @@
 
 use lookaside_simd::Cpu;
 
+use super::super::symbols::{LENGTHS, ORDER};
 use super::candidates::WINDOW;
 use super::huffman::LOG2;
 use super::parse::{CURSORS, FAR, LEAST_GAIN, LEAST_SEGMENT, LONG, LONGEST, SEEN, TAIL};
-use super::plan::LENGTHS;
 use super::{BLOCK, Compressor, stored};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -259,7 +259,6 @@ fn distance_symbol(distance: usize) -> (usize, u32, usize) {
 
 /// What describes the codes.
 fn header(litlen: &[u32], distance: &[u32]) -> Bits {
-    const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
     let litlens = litlen.iter().rposition(|&length| length != 0).map_or(257, |at| 257.max(at + 1));
     let distances = distance.iter().rposition(|&length| length != 0).map_or(1, |at| at + 1);
     let mut rest = [&litlen[..litlens], &distance[..distances]].concat();

@@ -5,9 +5,10 @@ use std::arch::x86_64::*;
 use lookaside_simd::Avx512;
 
 use super::super::stored;
+use super::super::symbols::LENGTHS;
 use super::huffman::LANES;
 use super::parse::{MATCH, Tokens, distance_parts, lanes, load, splat};
-use super::plan::{Kind, LENGTHS, Plan};
+use super::plan::{Kind, Plan};
 
 /// Of a length less 3: its symbol less 257, and the number of extra bits in the lowest three.
 const LENGTH_SYMBOLS: [u8; 256] = {

@@ -1,6 +1,7 @@
 //! The state machine: stops anywhere, takes no byte before it needs a bit of it.
 
-use super::table::{self, Found, LENGTHS, OFFSETS};
+use super::super::symbols::{LENGTHS, OFFSETS, ORDER};
+use super::table::{self, Found};
 use super::{Alphabets, Codes, Fault, Inflate, Made, Mode, Tables, Taken, Until, fast, fixed};
 
 /// Input and output of a step.
@@ -56,9 +57,6 @@ impl Io {
         Taken { consumed: self.src_len - self.have(), produced: self.written() - before }
     }
 }
-
-/// The order in which a header has the lengths of code length codes.
-const ORDER: [u8; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
 impl Inflate {
     /// Takes bytes until there are `count` bits. `false` if the input ends first.
@@ -252,7 +250,7 @@ impl Inflate {
             Mode::LengthLengths => {
                 while self.head.have < self.head.length_codes {
                     need!(3);
-                    let at = usize::from(ORDER[self.head.have as usize]);
+                    let at = ORDER[self.head.have as usize];
                     let length = self.low(3) as u8;
                     self.sets_mut().lengths[at] = length;
                     self.head.have += 1;
@@ -261,7 +259,7 @@ impl Inflate {
                 let given = self.head.length_codes as usize;
                 let sets = self.sets_mut();
                 for &at in &ORDER[given..] {
-                    sets.lengths[usize::from(at)] = 0;
+                    sets.lengths[at] = 0;
                 }
                 sets.made = Made::Nothing;
                 if !sets.length_canon.set(&sets.lengths[..19], false) {

@@ -19,6 +19,8 @@
 
 use lookaside_simd::{Avx2, Avx512, Cpu};
 
+use super::super::symbols::{LENGTHS, OFFSETS};
+
 use super::Fault;
 
 /// What making tables may use.
@@ -66,33 +68,6 @@ const LITERAL: u32 = 1 << 30;
 /// The most codes there are: fixed litlen codes, with the two that mean nothing.
 pub(super) const LITLENS: usize = 288;
 pub(super) const DISTANCES: usize = 32;
-
-/// (base, extra bits) of length symbols 257..=285.
-pub(super) const LENGTHS: [(u16, u8); 29] = {
-    let mut table = [(0, 0); 29];
-    let (mut symbol, mut base) = (0, 3);
-    while symbol < 28 {
-        let extra = if symbol < 8 { 0 } else { symbol as u8 / 4 - 1 };
-        table[symbol] = (base, extra);
-        base += 1 << extra;
-        symbol += 1;
-    }
-    table[28] = (258, 0);
-    table
-};
-
-/// (base, extra bits) of distance symbols 0..=29.
-pub(super) const OFFSETS: [(u16, u8); 30] = {
-    let mut table = [(0, 0); 30];
-    let (mut symbol, mut base) = (0, 1);
-    while symbol < 30 {
-        let extra = if symbol < 4 { 0 } else { symbol as u8 / 2 - 1 };
-        table[symbol] = (base, extra);
-        base += 1 << extra;
-        symbol += 1;
-    }
-    table
-};
 
 /// The codes of one alphabet in canonical order: for one symbol at a time, bit by bit, and what
 /// tables are made from.
