@@ -8,6 +8,30 @@ use crate::Text;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
 
+/// A packet to encrypt or decrypt; whole bytes.
+#[derive(Debug)]
+pub struct Packet<'a> {
+    /// The key.
+    pub key: &'a [u8; 16],
+    /// The initialisation vector.
+    pub iv: [u8; 16],
+    /// What to encrypt or decrypt.
+    pub text: Text<'a>,
+}
+
+/// A message to authenticate; whole bytes.
+#[derive(Debug)]
+pub struct Message<'a> {
+    /// The key.
+    pub key: &'a [u8; 16],
+    /// The initialisation vector.
+    pub iv: [u8; 16],
+    /// The message.
+    pub data: &'a [u8],
+    /// Receives the tag.
+    pub tag: [u8; 4],
+}
+
 /// A generator of a keystream of words, most significant byte first.
 pub(crate) trait Words {
     /// The next word.

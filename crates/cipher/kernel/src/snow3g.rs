@@ -23,6 +23,7 @@ use zeroize::Zeroize;
 
 use crate::Text;
 use crate::keystream::{Keystream, Words, multiply_gf64};
+pub use crate::keystream::{Message, Packet};
 
 /// Encrypts or decrypts with UEA2.
 ///
@@ -62,35 +63,11 @@ pub fn uia2(key: &[u8; 16], iv: &[u8; 16], data: &[u8], spare_bits: u8) -> [u8; 
     ((eval >> 32) as u32 ^ last).to_be_bytes()
 }
 
-/// A packet to encrypt or decrypt with UEA2; whole bytes.
-#[derive(Debug)]
-pub struct Uea2<'a> {
-    /// The key.
-    pub key: &'a [u8; 16],
-    /// The initialisation vector.
-    pub iv: [u8; 16],
-    /// What to encrypt or decrypt.
-    pub text: Text<'a>,
-}
-
-/// A message to authenticate with UIA2; whole bytes.
-#[derive(Debug)]
-pub struct Uia2<'a> {
-    /// The key.
-    pub key: &'a [u8; 16],
-    /// The initialisation vector.
-    pub iv: [u8; 16],
-    /// The message.
-    pub data: &'a [u8],
-    /// Receives the tag.
-    pub tag: [u8; 4],
-}
-
 /// Encrypts or decrypts packets with UEA2, of any number and any lengths. Their order may change.
 ///
 /// # Panics
 /// When a destination is shorter than its source.
-pub fn uea2_many(cpu: &Cpu, packets: &mut [Uea2<'_>]) {
+pub fn uea2_many(cpu: &Cpu, packets: &mut [Packet<'_>]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(proof) = cpu.avx512() {
         return avx512::uea2(proof, packets);
@@ -102,7 +79,7 @@ pub fn uea2_many(cpu: &Cpu, packets: &mut [Uea2<'_>]) {
 }
 
 /// Makes the tags of messages with UIA2, of any number and any lengths.
-pub fn uia2_many(cpu: &Cpu, packets: &mut [Uia2<'_>]) {
+pub fn uia2_many(cpu: &Cpu, packets: &mut [Message<'_>]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(proof) = cpu.avx512() {
         return avx512::uia2(proof, packets);

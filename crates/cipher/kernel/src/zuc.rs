@@ -20,6 +20,7 @@ use zeroize::Zeroize;
 
 use crate::Text;
 use crate::keystream::{Keystream, Words, carryless_low};
+pub use crate::keystream::{Message, Packet};
 
 /// Encrypts or decrypts with 128-EEA3.
 ///
@@ -74,35 +75,11 @@ pub fn eia3(key: &[u8; 16], iv: &[u8; 16], data: &[u8], spare_bits: u8) -> [u8; 
     (tag ^ last).to_be_bytes()
 }
 
-/// A packet to encrypt or decrypt with 128-EEA3; whole bytes.
-#[derive(Debug)]
-pub struct Eea3<'a> {
-    /// The key.
-    pub key: &'a [u8; 16],
-    /// The initialisation vector.
-    pub iv: [u8; 16],
-    /// What to encrypt or decrypt.
-    pub text: Text<'a>,
-}
-
-/// A message to authenticate with 128-EIA3; whole bytes.
-#[derive(Debug)]
-pub struct Eia3<'a> {
-    /// The key.
-    pub key: &'a [u8; 16],
-    /// The initialisation vector.
-    pub iv: [u8; 16],
-    /// The message.
-    pub data: &'a [u8],
-    /// Receives the tag.
-    pub tag: [u8; 4],
-}
-
 /// Encrypts or decrypts packets with 128-EEA3, of any number and any lengths. Their order may change.
 ///
 /// # Panics
 /// When a destination is shorter than its source.
-pub fn eea3_many(cpu: &Cpu, packets: &mut [Eea3<'_>]) {
+pub fn eea3_many(cpu: &Cpu, packets: &mut [Packet<'_>]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(proof) = cpu.avx512() {
         return avx512::eea3(proof, packets);
@@ -114,7 +91,7 @@ pub fn eea3_many(cpu: &Cpu, packets: &mut [Eea3<'_>]) {
 }
 
 /// Makes the tags of messages with 128-EIA3, of any number and any lengths.
-pub fn eia3_many(cpu: &Cpu, packets: &mut [Eia3<'_>]) {
+pub fn eia3_many(cpu: &Cpu, packets: &mut [Message<'_>]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(proof) = cpu.avx512() {
         return avx512::eia3(proof, packets);

@@ -7,25 +7,16 @@ use lookaside_cipher_kernel::aes::lanes::{Cbc, Mac};
 use lookaside_cipher_kernel::aes::{Key, cbc_encrypt, cbc_mac, lanes};
 use lookaside_simd::{Cpu, Tier};
 
-/// A small generator of test data (xorshift).
-fn bytes(seed: &mut u64, len: usize) -> Vec<u8> {
-    (0..len)
-        .map(|_| {
-            *seed ^= *seed << 13;
-            *seed ^= *seed >> 7;
-            *seed ^= *seed << 17;
-            *seed as u8
-        })
-        .collect()
-}
+mod numbers;
+use numbers::Numbers;
 
-fn check(cpu: &Cpu, key_lens: &[usize], lens: &[usize], one_key: bool, seed: &mut u64) {
-    let key = |seed: &mut u64, i: usize| {
-        Key::new(cpu, &bytes(seed, key_lens[i % key_lens.len()])).unwrap()
+fn check(cpu: &Cpu, key_lens: &[usize], lens: &[usize], one_key: bool, numbers: &mut Numbers) {
+    let key = |numbers: &mut Numbers, i: usize| {
+        Key::new(cpu, &numbers.bytes(key_lens[i % key_lens.len()])).unwrap()
     };
-    let keys: Vec<Key> = (0..lens.len()).map(|i| key(seed, i)).collect();
-    let ivs: Vec<[u8; 16]> = lens.iter().map(|_| bytes(seed, 16).try_into().unwrap()).collect();
-    let texts: Vec<Vec<u8>> = lens.iter().map(|len| bytes(seed, *len)).collect();
+    let keys: Vec<Key> = (0..lens.len()).map(|i| key(numbers, i)).collect();
+    let ivs: Vec<[u8; 16]> = lens.iter().map(|_| numbers.array()).collect();
+    let texts: Vec<Vec<u8>> = lens.iter().map(|len| numbers.bytes(*len)).collect();
     let key_of = |i: usize| &keys[if one_key { 0 } else { i }];
     let expected: Vec<Vec<u8>> = (0..lens.len())
         .map(|i| {
@@ -82,7 +73,7 @@ fn check_mac(keys: &[Key], ivs: &[[u8; 16]], texts: &[Vec<u8>], one_key: bool) {
 
 #[test]
 fn many_texts_as_one_by_one() {
-    let seed = &mut 88_172_645_463_325_252;
+    let numbers = &mut Numbers(88_172_645_463_325_252);
     for tier in [Tier::Avx2, Tier::Avx512] {
         let cpu = Cpu::with_cap(tier);
         if cpu.tier() != tier {
@@ -94,10 +85,10 @@ fn many_texts_as_one_by_one() {
                 let equal: Vec<usize> = vec![64; count];
                 let mixed: Vec<usize> = (0..count).map(|i| i * 37 % 300).collect();
                 for key_len in [16, 24, 32] {
-                    check(&cpu, &[key_len], &equal, one_key, seed);
-                    check(&cpu, &[key_len], &mixed, one_key, seed);
+                    check(&cpu, &[key_len], &equal, one_key, numbers);
+                    check(&cpu, &[key_len], &mixed, one_key, numbers);
                 }
-                check(&cpu, &[16, 24, 32], &mixed, one_key, seed);
+                check(&cpu, &[16, 24, 32], &mixed, one_key, numbers);
             }
         }
     }

@@ -6,29 +6,8 @@ use lookaside_cipher_kernel::chacha20::{Packet, Sealed, Stream, apply, open, sea
 use lookaside_cipher_kernel::poly1305::{Message, Running, many};
 use lookaside_simd::{Cpu, Tier};
 
-/// xorshift64*: which bytes these are does not matter.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 32) as usize % n
-    }
-
-    fn bytes(&mut self, n: usize) -> Vec<u8> {
-        (0..n).map(|_| (self.next() >> 56) as u8).collect()
-    }
-
-    fn array<const N: usize>(&mut self) -> [u8; N] {
-        std::array::from_fn(|_| (self.next() >> 56) as u8)
-    }
-}
+mod numbers;
+use numbers::Numbers;
 
 /// Key, nonce, additional data, text.
 type AeadInput = ([u8; 32], [u8; 12], Vec<u8>, Vec<u8>);
@@ -197,7 +176,7 @@ fn the_rfcs_edges_of_the_authenticator() {
 
 #[test]
 fn every_length_agrees_with_aws_lc() {
-    let mut random = Random(1);
+    let mut random = Numbers(1);
     let data = random.bytes(5000);
     let lengths = (0..=300).chain([511, 512, 1023, 1024, 1025, 1087, 1152, 2049, 4096, 4999]);
     for cpu in tiers() {
@@ -220,7 +199,7 @@ fn every_length_agrees_with_aws_lc() {
 
 #[test]
 fn the_counter_wraps() {
-    let mut random = Random(2);
+    let mut random = Numbers(2);
     let (key, nonce, data) = (random.array(), random.array(), random.bytes(3000));
     for cpu in tiers() {
         for back in 1..48 {
@@ -246,7 +225,7 @@ fn the_counter_wraps() {
 }
 
 /// Lengths as batches have them: short, around vectors, long, or all equal.
-fn length(random: &mut Random, equal: Option<usize>) -> usize {
+fn length(random: &mut Numbers, equal: Option<usize>) -> usize {
     match (equal, random.below(8)) {
         (Some(len), _) => len,
         (_, 0) => 0,
@@ -258,7 +237,7 @@ fn length(random: &mut Random, equal: Option<usize>) -> usize {
 
 #[test]
 fn batches_agree_with_aws_lc() {
-    let mut random = Random(3);
+    let mut random = Numbers(3);
     for cpu in tiers() {
         for count in 1..=40 {
             let equal = (count % 3 == 0).then(|| random.below(1500));
@@ -311,7 +290,7 @@ fn batches_agree_with_aws_lc() {
 
 #[test]
 fn ciphers_of_batches_agree_with_aws_lc() {
-    let mut random = Random(4);
+    let mut random = Numbers(4);
     for cpu in tiers() {
         for count in 1..=40 {
             let inputs: Vec<Input> = (0..count)
@@ -344,7 +323,7 @@ fn ciphers_of_batches_agree_with_aws_lc() {
 
 #[test]
 fn pieces_make_the_whole() {
-    let mut random = Random(5);
+    let mut random = Numbers(5);
     for cpu in tiers() {
         for _ in 0..40 {
             let (key, nonce, data) = (random.array(), random.array(), random.bytes(6000));

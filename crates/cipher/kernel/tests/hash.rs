@@ -6,6 +6,9 @@ use std::ptr;
 use lookaside_cipher_kernel::hash::{self, Algorithm, Message};
 use lookaside_simd::{Cpu, Tier};
 
+mod numbers;
+use numbers::Numbers;
+
 /// The digests tested: OpenSSL's name, the block, the digest's length.
 const DIGESTS: [(&str, usize, usize); 12] = [
     ("MD5", 64, 16),
@@ -115,26 +118,6 @@ fn aws_lc(name: &str, len: usize, input: &[u8]) -> Option<Vec<u8>> {
     Some(digest)
 }
 
-/// Numbers that look random: xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() >> 33) as usize % end
-    }
-
-    fn bytes(&mut self, len: usize) -> Vec<u8> {
-        (0..len).map(|_| (self.next() >> 56) as u8).collect()
-    }
-}
-
 /// Digests of slices of `bytes`, on every tier, against the two libraries.
 fn check(name: &str, block: usize, len: usize, inputs: &[&[u8]]) {
     let wanted: Vec<_> = inputs.iter().map(|input| openssl(name, len, input)).collect();
@@ -154,7 +137,7 @@ fn check(name: &str, block: usize, len: usize, inputs: &[&[u8]]) {
 
 #[test]
 fn every_length() {
-    let bytes = Random(1).bytes(640);
+    let bytes = Numbers(1).bytes(640);
     for (name, block, len) in DIGESTS {
         // Every alignment too; a batch of 8, 16, or the rest of a vector.
         let inputs: Vec<&[u8]> = (0..=600).map(|size| &bytes[size % 37..][..size]).collect();
@@ -166,7 +149,7 @@ fn every_length() {
 
 #[test]
 fn batches_of_every_size() {
-    let mut random = Random(2);
+    let mut random = Numbers(2);
     let bytes = random.bytes(12_000);
     for (name, block, len) in DIGESTS {
         for count in 1..=40 {
@@ -187,7 +170,7 @@ fn batches_of_every_size() {
 /// More messages than are put in order at a time, and more than any vector has lanes.
 #[test]
 fn groups() {
-    let mut random = Random(3);
+    let mut random = Numbers(3);
     let bytes = random.bytes(700);
     for (name, block, len) in DIGESTS {
         for count in [64, 65, 150] {
@@ -202,7 +185,7 @@ fn groups() {
 /// Messages of one length and different bytes, which take one run, before and between others.
 #[test]
 fn alike() {
-    let bytes = Random(5).bytes(300 + 50);
+    let bytes = Numbers(5).bytes(300 + 50);
     for (name, block, len) in DIGESTS {
         for (first, more) in [(1, 0), (3, 2), (8, 1), (16, 0), (17, 5), (33, 0), (32, 9)] {
             let inputs: Vec<&[u8]> = (0..first + more)
@@ -219,7 +202,7 @@ fn alike() {
 /// second only, and messages without a block, which stay as they are.
 #[test]
 fn parts_may_be_empty() {
-    let bytes = Random(4).bytes(64 * 40);
+    let bytes = Numbers(4).bytes(64 * 40);
     for tier in Tier::ALL {
         let cpu = Cpu::with_cap(tier);
         for count in 1..=40 {
@@ -327,7 +310,7 @@ fn ends_at_a_page() {
 /// Every rate a sponge may have, against the portable code, whose rates of SHA-3 are checked above.
 #[test]
 fn every_rate() {
-    let bytes = Random(5).bytes(600);
+    let bytes = Numbers(5).bytes(600);
     for rate in (8..=200).step_by(8) {
         let digests = Tier::ALL.map(|tier| {
             let mut states = [hash::KECCAK_START; 11];

@@ -1,18 +1,9 @@
 //! ZUC against the implementors' test data of TS 35.223; many packets against the same one by one.
 
-use lookaside_cipher_kernel::zuc::{Eea3, Eia3};
 use lookaside_cipher_kernel::{Text, zuc};
-use lookaside_simd::{Cpu, Tier};
 
-fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> =
-        text.chars().map(|digit| digit.to_digit(16).expect("a digit") as u8).collect();
-    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
-}
-
-fn array<const N: usize>(text: &str) -> [u8; N] {
-    hex(text).try_into().expect("the length")
-}
+mod keystream;
+use keystream::{array, hex};
 
 /// Key, IV, plaintext, ciphertext, bits.
 const EEA3: [(&str, &str, &str, &str, usize); 3] = [
@@ -107,70 +98,12 @@ fn pieces_make_a_text() {
     }
 }
 
-/// A small generator of test data (xorshift).
-fn bytes(seed: &mut u64, len: usize) -> Vec<u8> {
-    let mut next = || {
-        *seed ^= *seed << 13;
-        *seed ^= *seed >> 7;
-        *seed ^= *seed << 17;
-        *seed as u8
-    };
-    (0..len).map(|_| next()).collect()
-}
-
-fn check_many(cpu: &Cpu, lens: &[usize], seed: &mut u64) {
-    let keys: Vec<[u8; 16]> = lens.iter().map(|_| bytes(seed, 16).try_into().unwrap()).collect();
-    let ivs: Vec<[u8; 16]> = lens.iter().map(|_| bytes(seed, 16).try_into().unwrap()).collect();
-    let texts: Vec<Vec<u8>> = lens.iter().map(|len| bytes(seed, *len)).collect();
-    // Every other text goes elsewhere, to a destination that is longer.
-    let mut in_place = texts.clone();
-    let mut apart: Vec<Vec<u8>> = texts.iter().map(|text| vec![0xee; text.len() + 3]).collect();
-    let mut packets: Vec<Eea3<'_>> = in_place
-        .iter_mut()
-        .zip(&mut apart)
-        .enumerate()
-        .map(|(i, (bytes, dst))| {
-            let text =
-                if i % 2 == 0 { Text::InPlace(bytes) } else { Text::Apart { src: bytes, dst } };
-            Eea3 { key: &keys[i], iv: ivs[i], text }
-        })
-        .collect();
-    zuc::eea3_many(cpu, &mut packets);
-    drop(packets);
-    let mut packets: Vec<Eia3<'_>> = (0..lens.len())
-        .map(|i| Eia3 { key: &keys[i], iv: ivs[i], data: &texts[i], tag: [0; 4] })
-        .collect();
-    zuc::eia3_many(cpu, &mut packets);
-    for (i, packet) in packets.iter().enumerate() {
-        let mut expected = texts[i].clone();
-        zuc::eea3(&keys[i], &ivs[i], &mut Text::InPlace(&mut expected), 0);
-        if i % 2 == 0 {
-            assert!(in_place[i] == expected, "text {i} of {lens:?}");
-        } else {
-            expected.extend([0xee; 3]);
-            assert!(apart[i] == expected, "text {i} of {lens:?}");
-        }
-        let tag = zuc::eia3(&keys[i], &ivs[i], &texts[i], 0);
-        assert_eq!(packet.tag, tag, "tag {i} of {lens:?}");
-    }
-}
-
 #[test]
 fn many_as_one_by_one() {
-    let seed = &mut 88_172_645_463_325_252;
-    for tier in Tier::ALL {
-        let cpu = Cpu::with_cap(tier);
-        if cpu.tier() != tier {
-            eprintln!("SKIPPED: no {tier}");
-            continue;
-        }
-        for count in (1..70).chain([130]) {
-            let mixed: Vec<usize> = (0..count).map(|i| (i * 37 + count) % 300).collect();
-            check_many(&cpu, &vec![64; count], seed);
-            check_many(&cpu, &mixed, seed);
-        }
-        for len in 0..300 {
-            check_many(&cpu, &[len, len + 1], seed);
-        }
-    }
+    keystream::many_as_one_by_one(&keystream::Kernels {
+        apply: zuc::eea3,
+        apply_many: zuc::eea3_many,
+        tag: zuc::eia3,
+        tag_many: zuc::eia3_many,
+    });
 }

@@ -127,36 +127,43 @@ macro_rules! without_iv {
 }
 
 /// Calls a kernel of SNOW 3G or ZUC.
-macro_rules! with_stream_key {
-    ($cpu:ident, $packets:ident, $group:ident, $kind:ident, $($call:tt)*) => {{
-        let mut list: ArrayVec<_, MOST> = ArrayVec::new();
-        for (_, packet) in members($packets, $group) {
-            if let Some(OwnKey::Stream(key)) = &packet.session.plan().own {
-                let iv = first(packet.iv);
-                let text = part(&mut packet.text, packet.parts.cipher);
-                list.push($kind { key, iv, text });
-            }
+fn keystream(
+    cpu: &Cpu,
+    packets: &mut [Packet<'_>],
+    group: Group,
+    kernel: fn(&Cpu, &mut [zuc::Packet<'_>]),
+) {
+    let mut list: ArrayVec<_, MOST> = ArrayVec::new();
+    for (_, packet) in members(packets, group) {
+        if let Some(OwnKey::Stream(key)) = &packet.session.plan().own {
+            let iv = first(packet.iv);
+            let text = part(&mut packet.text, packet.parts.cipher);
+            list.push(zuc::Packet { key, iv, text });
         }
-        $($call)*($cpu, &mut list);
-    }};
+    }
+    kernel(cpu, &mut list);
 }
 
-/// Makes the tags of the authenticated regions of a group of packets by SNOW 3G or ZUC.
-macro_rules! stream_mac {
-    ($cpu:ident, $packets:ident, $group:ident, $tags:ident, $kind:ident, $($call:tt)*) => {{
-        let mut list: ArrayVec<_, MOST> = ArrayVec::new();
-        for place in $group {
-            let packet = &$packets[place];
-            if let Some(OwnKey::Stream(key)) = &packet.session.plan().own {
-                let data = super::steps::source(&packet.text, packet.parts.auth);
-                list.push($kind { key, iv: first(packet.iv), data, tag: [0; 4] });
-            }
+/// Makes the tags of the authenticated regions of a group of packets, by a kernel of SNOW 3G or ZUC.
+pub(crate) fn keystream_tags(
+    cpu: &Cpu,
+    packets: &[Packet<'_>],
+    group: Group,
+    tags: &mut Tags,
+    kernel: fn(&Cpu, &mut [zuc::Message<'_>]),
+) {
+    let mut list: ArrayVec<_, MOST> = ArrayVec::new();
+    for place in group {
+        let packet = &packets[place];
+        if let Some(OwnKey::Stream(key)) = &packet.session.plan().own {
+            let data = super::steps::source(&packet.text, packet.parts.auth);
+            list.push(zuc::Message { key, iv: first(packet.iv), data, tag: [0; 4] });
         }
-        $($call)*($cpu, &mut list);
-        for (place, packet) in $group.zip(&list) {
-            $tags[place][..4].copy_from_slice(&packet.tag);
-        }
-    }};
+    }
+    kernel(cpu, &mut list);
+    for (place, packet) in group.zip(&list) {
+        tags[place][..4].copy_from_slice(&packet.tag);
+    }
 }
 
 /// Encrypts or decrypts the cipher regions of a group of packets.
@@ -169,8 +176,6 @@ pub(crate) fn cipher(
 ) {
     use des::{Cbc as DesCbc, Ctr as DesCtr, Ecb as DesEcb};
     use sm4::{Cbc, Ctr, Ecb};
-    use snow3g::Uea2;
-    use zuc::Eea3;
     let seal = direction == Direction::Seal;
     match cipher.0 {
         Cipher::AesCtr => {
@@ -232,8 +237,8 @@ pub(crate) fn cipher(
             }
             kasumi::f8(cpu, &mut list);
         }
-        Cipher::Snow3gUea2 => with_stream_key!(cpu, packets, group, Uea2, snow3g::uea2_many),
-        Cipher::ZucEea3 => with_stream_key!(cpu, packets, group, Eea3, zuc::eea3_many),
+        Cipher::Snow3gUea2 => keystream(cpu, packets, group, snow3g::uea2_many),
+        Cipher::ZucEea3 => keystream(cpu, packets, group, zuc::eea3_many),
         Cipher::Arc4 => {
             let key = |place: usize| match &packets[place].session.plan().own {
                 Some(OwnKey::Arc4(stream)) => Some((**stream).clone()),
@@ -307,18 +312,6 @@ pub(crate) fn kasumi_f9(cpu: &Cpu, packets: &[Packet<'_>], group: Group, tags: &
     for (place, packet) in group.zip(&list) {
         tags[place][..4].copy_from_slice(&packet.tag);
     }
-}
-
-/// SNOW 3G UIA2 over the authenticated regions of a group of packets.
-pub(crate) fn snow3g_uia2(cpu: &Cpu, packets: &[Packet<'_>], group: Group, tags: &mut Tags) {
-    use snow3g::Uia2;
-    stream_mac!(cpu, packets, group, tags, Uia2, snow3g::uia2_many);
-}
-
-/// ZUC EIA3 over the authenticated regions of a group of packets.
-pub(crate) fn zuc_eia3(cpu: &Cpu, packets: &[Packet<'_>], group: Group, tags: &mut Tags) {
-    use zuc::Eia3;
-    stream_mac!(cpu, packets, group, tags, Eia3, zuc::eia3_many);
 }
 
 /// Poly1305 over the authenticated regions of a group of packets.

@@ -1,6 +1,7 @@
 //! The steps of a group of packets that one kernel serves: encrypt, authenticate, compare, in the
 //! order that the direction asks for.
 
+use lookaside_cipher_kernel::{snow3g, zuc};
 use lookaside_simd::Cpu;
 
 use super::hash::{self, Tails};
@@ -77,8 +78,10 @@ impl Machine {
             }
             MacLane::CbcMac { .. } => cbc_mac::run(of_destination, packets, group, (tails, tags)),
             MacLane::Poly1305 => own::poly1305(cpu, of_destination, packets, group, tags),
-            MacLane::Snow3gUia2 => own::snow3g_uia2(cpu, packets, group, tags),
-            MacLane::ZucEia3 => own::zuc_eia3(cpu, packets, group, tags),
+            MacLane::Snow3gUia2 => {
+                own::keystream_tags(cpu, packets, group, tags, snow3g::uia2_many)
+            }
+            MacLane::ZucEia3 => own::keystream_tags(cpu, packets, group, tags, zuc::eia3_many),
             MacLane::KasumiF9 => own::kasumi_f9(cpu, packets, group, tags),
         }
     }

@@ -3,11 +3,15 @@
 use std::arch::x86_64::*;
 use std::sync::atomic;
 
+use super::Packet;
 use crate::Text;
 use crate::chacha20::avx512::transpose;
 
 /// Packets whose words stand in one register.
 pub(crate) const LANES: usize = 16;
+
+/// Packets that are put in order at a time: there is no allocation here.
+pub(crate) const MOST: usize = 64;
 
 /// Bytes of a lane that sixteen words of the keystream are for.
 const BLOCK: usize = 64;
@@ -35,6 +39,18 @@ impl Rest {
 
     pub(crate) fn is_empty(self) -> bool {
         self.len == 0
+    }
+}
+
+/// Hands packets on, up to twice as many at a time as there are lanes, each together with those that
+/// take as long, the longest first. Changes their order.
+#[inline]
+pub(crate) fn by_length(packets: &mut [Packet<'_>], mut take: impl FnMut(&mut [Packet<'_>])) {
+    for packets in packets.chunks_mut(MOST) {
+        if !packets.is_sorted_by(|a, b| a.text.len() >= b.text.len()) {
+            packets.sort_unstable_by_key(|packet| std::cmp::Reverse(packet.text.len()));
+        }
+        packets.chunks_mut(2 * LANES).for_each(&mut take);
     }
 }
 

@@ -16,11 +16,8 @@ use std::arch::x86_64::*;
 
 use lookaside_simd::Avx512;
 
-use super::{TABLES, Uea2, Uia2, dickson_box};
-use crate::keystream::avx512::{LANES, Rest, apply, wipe};
-
-/// Packets that are put in order at a time: there is no allocation here.
-const MOST: usize = 64;
+use super::{Message, Packet, TABLES, dickson_box};
+use crate::keystream::avx512::{LANES, Rest, apply, by_length, wipe};
 
 #[repr(C, align(64))]
 struct Aligned<T>(T);
@@ -229,28 +226,22 @@ impl<const G: usize> Drop for State<G> {
 }
 
 /// Encrypts or decrypts packets.
-pub(super) fn uea2(_: Avx512, packets: &mut [Uea2<'_>]) {
-    for packets in packets.chunks_mut(MOST) {
-        // Together with what takes as long.
-        if !packets.is_sorted_by(|a, b| a.text.len() >= b.text.len()) {
-            packets.sort_unstable_by_key(|packet| std::cmp::Reverse(packet.text.len()));
-        }
-        for packets in packets.chunks_mut(2 * LANES) {
-            // SAFETY: the token proves the features.
-            unsafe {
-                if packets.len() > LANES {
-                    uea2_of::<2>(packets);
-                } else {
-                    uea2_of::<1>(packets);
-                }
+pub(super) fn uea2(_: Avx512, packets: &mut [Packet<'_>]) {
+    by_length(packets, |packets| {
+        // SAFETY: the token proves the features.
+        unsafe {
+            if packets.len() > LANES {
+                uea2_of::<2>(packets);
+            } else {
+                uea2_of::<1>(packets);
             }
         }
-    }
+    });
 }
 
 /// Up to `16 G` packets, the longest first.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,vaes,gfni")]
-fn uea2_of<const G: usize>(packets: &mut [Uea2<'_>]) {
+fn uea2_of<const G: usize>(packets: &mut [Packet<'_>]) {
     let lookup = Lookup::new();
     let mut texts = [[Rest::EMPTY; LANES]; G];
     for (text, packet) in texts.as_flattened_mut().iter_mut().zip(&mut *packets) {
@@ -269,7 +260,7 @@ fn uea2_of<const G: usize>(packets: &mut [Uea2<'_>]) {
 }
 
 /// Makes the tags of packets.
-pub(super) fn uia2(_: Avx512, packets: &mut [Uia2<'_>]) {
+pub(super) fn uia2(_: Avx512, packets: &mut [Message<'_>]) {
     for packets in packets.chunks_mut(2 * LANES) {
         // SAFETY: the token proves the features.
         unsafe {
@@ -283,7 +274,7 @@ pub(super) fn uia2(_: Avx512, packets: &mut [Uia2<'_>]) {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,vaes,gfni,pclmulqdq,vpclmulqdq,sse4.1")]
-fn uia2_of<const G: usize>(packets: &mut [Uia2<'_>]) {
+fn uia2_of<const G: usize>(packets: &mut [Message<'_>]) {
     let lookup = Lookup::new();
     let mut state = State::<G>::new(&lookup, packets.iter().map(|p| (p.key, &p.iv)));
     let mut words = [[_mm512_setzero_si512(); 16]; G];

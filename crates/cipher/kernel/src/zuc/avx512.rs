@@ -15,12 +15,9 @@ use std::arch::x86_64::*;
 
 use lookaside_simd::Avx512;
 
-use super::{D, Eea3, Eia3, S0, S1};
+use super::{D, Message, Packet, S0, S1};
 use crate::chacha20::avx512::transpose;
-use crate::keystream::avx512::{LANES, Rest, apply, wipe};
-
-/// Packets that are put in order at a time: there is no allocation here.
-const MOST: usize = 64;
+use crate::keystream::avx512::{LANES, MOST, Rest, apply, by_length, wipe};
 
 /// 2^31 - 1.
 const PRIME: i32 = i32::MAX;
@@ -206,28 +203,22 @@ impl<const G: usize> Drop for State<G> {
 }
 
 /// Encrypts or decrypts packets.
-pub(super) fn eea3(_: Avx512, packets: &mut [Eea3<'_>]) {
-    for packets in packets.chunks_mut(MOST) {
-        // Together with what takes as long.
-        if !packets.is_sorted_by(|a, b| a.text.len() >= b.text.len()) {
-            packets.sort_unstable_by_key(|packet| std::cmp::Reverse(packet.text.len()));
-        }
-        for packets in packets.chunks_mut(2 * LANES) {
-            // SAFETY: the token proves the features.
-            unsafe {
-                if packets.len() > LANES {
-                    eea3_of::<2>(packets);
-                } else {
-                    eea3_of::<1>(packets);
-                }
+pub(super) fn eea3(_: Avx512, packets: &mut [Packet<'_>]) {
+    by_length(packets, |packets| {
+        // SAFETY: the token proves the features.
+        unsafe {
+            if packets.len() > LANES {
+                eea3_of::<2>(packets);
+            } else {
+                eea3_of::<1>(packets);
             }
         }
-    }
+    });
 }
 
 /// Up to `16 G` packets, the longest first.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2")]
-fn eea3_of<const G: usize>(packets: &mut [Eea3<'_>]) {
+fn eea3_of<const G: usize>(packets: &mut [Packet<'_>]) {
     let lookup = Lookup::new();
     let mut texts = [[Rest::EMPTY; LANES]; G];
     for (text, packet) in texts.as_flattened_mut().iter_mut().zip(&mut *packets) {
@@ -246,7 +237,7 @@ fn eea3_of<const G: usize>(packets: &mut [Eea3<'_>]) {
 }
 
 /// Makes the tags of packets.
-pub(super) fn eia3(_: Avx512, packets: &mut [Eia3<'_>]) {
+pub(super) fn eia3(_: Avx512, packets: &mut [Message<'_>]) {
     for packets in packets.chunks_mut(MOST) {
         // Together with what takes as long; the packets stay where they are.
         let mut order: [u8; MOST] = std::array::from_fn(|place| place as u8);
@@ -271,7 +262,7 @@ pub(super) fn eia3(_: Avx512, packets: &mut [Eia3<'_>]) {
 
 /// A message under way.
 #[derive(Clone, Copy)]
-struct Message {
+struct Course {
     /// What has not been taken in.
     data: *const u8,
     len: usize,
@@ -284,7 +275,7 @@ struct Message {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,gfni,vpclmulqdq")]
-fn eia3_of<const G: usize>(packets: &mut [Eia3<'_>], order: &[u8]) {
+fn eia3_of<const G: usize>(packets: &mut [Message<'_>], order: &[u8]) {
     let lookup = Lookup::new();
     let zero = _mm512_setzero_si512();
     let of = |place: &u8| &packets[usize::from(*place)];
@@ -293,14 +284,14 @@ fn eia3_of<const G: usize>(packets: &mut [Eia3<'_>], order: &[u8]) {
     let mut words = [[zero; 16]; G];
     state.clock::<1, false>(&lookup, &mut words);
     let mut messages =
-        [[Message { data: std::ptr::null(), len: 0, closed: false, done: true, next: 0, tag: 0 };
+        [[Course { data: std::ptr::null(), len: 0, closed: false, done: true, next: 0, tag: 0 };
             LANES]; G];
     for (lane, (message, place)) in messages.as_flattened_mut().iter_mut().zip(order).enumerate() {
         let register: *const __m512i = &words[lane / LANES][0];
         // SAFETY: a register has sixteen words.
         let next = unsafe { register.cast::<u32>().add(lane % LANES).read() };
         let data = of(place).data;
-        *message = Message { data: data.as_ptr(), len: data.len(), done: false, next, ..*message };
+        *message = Course { data: data.as_ptr(), len: data.len(), done: false, next, ..*message };
     }
     let mut sums = [[zero; LANES]; G];
     while messages.as_flattened().iter().any(|message| !message.done) {
@@ -341,7 +332,7 @@ fn eia3_of<const G: usize>(packets: &mut [Eia3<'_>], order: &[u8]) {
 /// `len` bytes can be read.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,gfni,vpclmulqdq")]
-unsafe fn take_in(message: &mut Message, sum: &mut __m512i, row: __m512i) {
+unsafe fn take_in(message: &mut Course, sum: &mut __m512i, row: __m512i) {
     let words: [u32; 16] = {
         // SAFETY: both are 64 bytes.
         unsafe { std::mem::transmute::<__m512i, [u32; 16]>(row) }

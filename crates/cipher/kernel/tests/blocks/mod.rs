@@ -6,29 +6,9 @@ use std::sync::Once;
 
 use lookaside_cipher_kernel::Text;
 
-/// A xorshift generator: the same numbers in every run.
-pub struct Numbers(pub u64);
-
-impl Numbers {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 11) as usize % n
-    }
-
-    pub fn bytes(&mut self, n: usize) -> Vec<u8> {
-        (0..n).map(|_| (self.next() >> 32) as u8).collect()
-    }
-
-    pub fn array<const N: usize>(&mut self) -> [u8; N] {
-        std::array::from_fn(|_| (self.next() >> 32) as u8)
-    }
-}
+#[path = "../numbers/mod.rs"]
+mod numbers;
+pub use numbers::Numbers;
 
 /// The ciphers of OpenSSL that need the legacy provider have it from here on.
 pub fn load_legacy() {
