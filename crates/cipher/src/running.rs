@@ -225,7 +225,7 @@ impl Running {
         }
         let Some((aes, iv)) = cipher.aes_cbc(state) else { return false };
         if hash.buffered + len <= block && len < block {
-            hash.append(auth.cpu(), bytes);
+            hash.append(bytes, |words, block| aes.compress(auth.cpu(), words, block));
             if !aes.quick_cbc(Direction::Seal, iv, Text::InPlace(bytes)) {
                 aes.cbc(Direction::Seal, iv, &mut Text::InPlace(bytes));
             }
@@ -253,7 +253,8 @@ impl Running {
         if self.done || hash.buffered + text.len() > hash.hash.block_len() {
             return false;
         }
-        hash.append(key.cpu(), text);
+        let block_len = hash.hash.block_len();
+        hash.append(text, |words, block| words.compress(key.cpu(), block_len, block));
         true
     }
 

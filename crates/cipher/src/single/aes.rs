@@ -103,6 +103,15 @@ impl Aes {
         }
     }
 
+    /// One block of a hash: SHA-1's without the way through a library, which is long beside a short text.
+    #[inline]
+    pub(crate) fn compress(&self, cpu: &Cpu, words: &mut Words, block: &[u8]) {
+        match (words, self.1) {
+            (Words::Sha1(words), Some(sha)) => sha.compress(words, block),
+            (words, _) => words.compress(cpu, block.len(), block),
+        }
+    }
+
     /// CBC of which only the last block is kept; whole blocks.
     pub(crate) fn cbc_mac(&self, state: &mut Block, blocks: &[u8]) {
         match &self.0 {

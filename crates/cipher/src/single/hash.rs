@@ -220,13 +220,13 @@ impl HashState {
         }
     }
 
-    /// More text, which does not go beyond the block under way.
+    /// More text, which does not go beyond the block under way. `compress` takes in a whole block.
     #[inline(always)]
-    pub(crate) fn append(&mut self, cpu: &Cpu, text: &[u8]) {
+    pub(crate) fn append(&mut self, text: &[u8], compress: impl FnOnce(&mut Words, &[u8])) {
         let block = self.hash.block_len();
         self.length = self.length.wrapping_add(text.len() as u64);
         if text.len() == block {
-            return self.words.compress(cpu, block, text);
+            return compress(&mut self.words, text);
         }
         let place = &mut self.buffer[self.buffered..][..text.len()];
         match (place.as_chunks_mut::<16>(), text.as_chunks::<16>()) {
@@ -236,7 +236,7 @@ impl HashState {
         }
         self.buffered += text.len();
         if self.buffered == block {
-            self.words.compress(cpu, block, &self.buffer[..block]);
+            compress(&mut self.words, &self.buffer[..block]);
             self.buffered = 0;
         }
     }

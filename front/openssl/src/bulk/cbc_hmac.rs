@@ -54,8 +54,8 @@ pub struct CbcHmac {
     first_iv: [u8; BLOCK],
     iv: [u8; BLOCK],
     iv_set: bool,
-    /// Where the text without associated data stands that the chain's running state has.
-    text_iv: Option<[u8; BLOCK]>,
+    /// Whether the chain's running state has the text without associated data, up to here.
+    flows: bool,
     /// What the next call, a record, is authenticated with; sealing, the length of its text.
     record: Option<([u8; TLS_AAD], usize)>,
     tls_pad: usize,
@@ -126,7 +126,7 @@ impl CbcHmac {
         let padding = record.len() - payload - self.mac_len();
         record[payload + self.mac_len()..].fill((padding - 1) as u8);
         let (sealed, end) = record.split_at_mut(payload & !(BLOCK - 1));
-        self.iv = *sealed.last_chunk().unwrap_or(iv);
+        self.stand(*sealed.last_chunk().unwrap_or(iv));
         self.cbc(provider, Op::Encrypt)?.update_in_place(end)?;
         self.chain(end);
         Ok(())
@@ -143,12 +143,27 @@ impl CbcHmac {
         cbc.restart(op, &self.iv)
     }
 
+    /// Sets the next text's IV.
+    fn stand(&mut self, iv: [u8; BLOCK]) {
+        (self.iv, self.flows) = (iv, false);
+    }
+
     /// Keeps the last block as the next text's IV.
-    #[inline]
     fn chain(&mut self, ciphertext: &[u8]) {
         if let Some(last) = ciphertext.last_chunk() {
+            self.stand(*last);
+        }
+    }
+
+    /// Text without associated data, for the running state.
+    #[inline(always)]
+    fn go_on(&mut self, text: &mut [u8]) -> Result<()> {
+        let chain = self.sessions.chain.as_mut().ok_or(Reason::Internal)?;
+        chain.running()?.update_in_place(text)?;
+        if let Some(last) = text.last_chunk() {
             self.iv = *last;
         }
+        Ok(())
     }
 
     /// Whether a text of this length is to pause its job.
@@ -278,7 +293,7 @@ impl CbcHmac {
             record.copy_from_slice(&whole[BLOCK..]);
             payload
         };
-        self.iv = last;
+        self.stand(last);
         if self.tls {
             return Ok(payload);
         }
@@ -296,7 +311,7 @@ impl CbcHmac {
             let last = *text.last_chunk().ok_or(Reason::InvalidLength)?;
             self.count.add(provider, self.spec, len);
             self.cbc(provider, Op::Decrypt)?.update_in_place(text)?;
-            self.iv = last;
+            self.stand(last);
             return Ok(());
         }
         self.count.add(provider, self.spec, len);
@@ -310,16 +325,13 @@ impl CbcHmac {
                 return Ok(());
             }
         }
-        self.chain_session(provider)?;
-        let chain = self.sessions.chain.as_mut().ok_or(Reason::Internal)?;
-        let running = match self.text_iv == Some(self.iv) {
-            true => chain.running()?,
-            false => chain.restart(Op::Seal, &self.iv)?,
-        };
-        running.update_in_place(text)?;
-        self.chain(text);
-        self.text_iv = Some(self.iv);
-        Ok(())
+        if !self.flows {
+            self.chain_session(provider)?;
+            let chain = self.sessions.chain.as_mut().ok_or(Reason::Internal)?;
+            chain.restart(Op::Seal, &self.iv)?;
+            self.flows = true;
+        }
+        self.go_on(text)
     }
 
     fn any(&mut self, provider: &Provider, text: &mut Text) -> Result<usize> {
@@ -392,7 +404,7 @@ impl SymCipher for CbcHmac {
             first_iv: [0; BLOCK],
             iv: [0; BLOCK],
             iv_set: false,
-            text_iv: None,
+            flows: false,
             record: None,
             tls_pad: 0,
             tls: false,
@@ -412,7 +424,7 @@ impl SymCipher for CbcHmac {
             self.iv_set = true;
         }
         if self.iv_set {
-            self.iv = self.first_iv;
+            self.stand(self.first_iv);
         }
         if let Some(key) = start.key {
             if key.len() != self.spec.key_len {
@@ -422,7 +434,7 @@ impl SymCipher for CbcHmac {
                 self.key = Some(Zeroizing::new(key.to_vec()));
                 self.sessions = Sessions::default();
             }
-            self.text_iv = None;
+            self.flows = false;
             self.record = None;
         }
         Ok(())
@@ -435,8 +447,8 @@ impl SymCipher for CbcHmac {
     #[inline(always)]
     fn flows(&self, provider: &Provider, len: usize) -> bool {
         self.encrypt
+            && self.flows
             && self.record.is_none()
-            && self.text_iv == Some(self.iv)
             && len.is_multiple_of(BLOCK)
             && !offload::pays(provider, Op::Seal, len, offload::LEAST_RECORD)
     }
@@ -451,11 +463,7 @@ impl SymCipher for CbcHmac {
             }
         };
         self.count.add(provider, self.spec, text.len());
-        let chain = self.sessions.chain.as_mut().ok_or(Reason::Internal)?;
-        chain.running()?.update_in_place(text)?;
-        self.chain(text);
-        self.text_iv = Some(self.iv);
-        Ok(())
+        self.go_on(text)
     }
 
     fn finish(&mut self, _: &Provider, _: &mut Text) -> Result<usize> {
@@ -485,7 +493,7 @@ impl SymCipher for CbcHmac {
         if let Some(key) = params.octets(c"mackey")? {
             self.mac_key = Zeroizing::new(key.to_vec());
             (self.sessions.records, self.sessions.chain) = (None, None);
-            self.text_iv = None;
+            self.flows = false;
         }
         if let Some(len) = params.uint(c"tls1multi_maxsndfrag")? {
             self.multiblock.fragment = len as usize;
@@ -520,7 +528,7 @@ impl SymCipher for CbcHmac {
     fn seal_many(&mut self, provider: &Provider, text: &mut Text, interleave: u64) -> Result<()> {
         let iv = self.iv;
         self.multiblock.written = Multiblock::seal(self, provider, text, interleave as usize)?;
-        self.iv = iv;
+        self.stand(iv);
         self.count.add(provider, self.spec, text.len());
         Ok(())
     }
