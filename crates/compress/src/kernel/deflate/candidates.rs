@@ -30,10 +30,18 @@ const LEAST_SAMPLED: usize = 4096;
 /// whether there is one. No candidate is the first byte of the text, but that of the second, so that a
 /// candidate always has one itself. The first two bytes have none that may be looked at.
 pub(super) struct Candidates {
-    /// The last position, modulo 2^16, of each hash.
-    table: Box<[u16; 1 << MOST_BITS]>,
+    /// Of each hash the last position, modulo 2^16, and in the upper half the first two of its four
+    /// bytes: with 15 bits of hash, these leave one bit of the other two open.
+    table: Box<[u32; 1 << MOST_BITS]>,
     /// For each position modulo [`RING`], the distance less one.
     ring: Box<[u16; RING]>,
+    /// A bit for each position of the block, and some more: whether a match of four bytes is likely.
+    /// Without the bit, there is none.
+    marks: Box<[u8; BLOCK / 8 + size_of::<u32>()]>,
+    /// Of a strip: hashes, what the table is to have for them, and what it had.
+    hashes: [u16; STRIP],
+    entries: [u32; STRIP],
+    lasts: [u32; STRIP],
     bits: u32,
     /// The distance at which the last strip repeated what was before it, or 0.
     repeat: usize,
@@ -50,12 +58,19 @@ fn is_good(distance: usize, at: usize) -> bool {
     (1..=WINDOW).contains(&distance) && distance < at
 }
 
+fn zeros<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
+    vec![T::default(); N].into_boxed_slice().try_into().ok().expect("of this length")
+}
+
 impl Candidates {
     pub(super) fn new() -> Candidates {
-        let zeros = |len| vec![0; len].into_boxed_slice();
         Candidates {
-            table: zeros(1 << MOST_BITS).try_into().expect("of this length"),
-            ring: zeros(RING).try_into().expect("of this length"),
+            table: zeros(),
+            ring: zeros(),
+            marks: zeros(),
+            hashes: [0; STRIP],
+            entries: [0; STRIP],
+            lasts: [0; STRIP],
             bits: MOST_BITS,
             repeat: 0,
         }
@@ -63,14 +78,26 @@ impl Candidates {
 
     /// At the start of a text of `len` bytes. Short ones get a small table: it has to be cleared.
     pub(super) fn start(&mut self, len: usize) {
-        self.bits = len.clamp(1 << 12, 1 << MOST_BITS).ilog2();
+        self.bits = (2 * len).clamp(1 << 12, 1 << MOST_BITS).ilog2();
         self.table[..1 << self.bits].fill(0);
         self.repeat = 0;
     }
 
+    /// The hash of four bytes, and what the table has for them at `at`.
     #[inline(always)]
-    fn hash(&self, bytes: u32) -> usize {
-        (bytes.wrapping_mul(PRIME) >> (32 - self.bits)) as usize
+    fn entry(&self, bytes: u32, at: usize) -> (usize, u32) {
+        let hash = bytes.wrapping_mul(PRIME) >> (32 - self.bits);
+        (hash as usize, bytes << 16 | u32::from(at as u16))
+    }
+
+    /// One bit for each position of the block, from the lowest on.
+    pub(super) fn marks(&self) -> *const u8 {
+        self.marks.as_ptr()
+    }
+
+    /// Is a match likely at `at`?
+    pub(super) fn is_marked(&self, at: usize) -> bool {
+        self.marks[at % BLOCK / 8] >> (at % 8) & 1 != 0
     }
 
     /// The distances less one, by position modulo 2^17.
@@ -95,34 +122,31 @@ impl Candidates {
                 self.repeat(src, at, distance);
                 repeated += STRIP;
             } else {
-                self.strip(src, at);
+                let text = src[at..].first_chunk().expect("within the text");
+                self.strip(text, at, STRIP);
             }
             at += STRIP;
         }
-        for at in at..to {
-            self.one(src, at);
+        // What is left, with zeros behind it.
+        while at < to {
+            let mut text = [0; STRIP + AHEAD];
+            let left = (src.len() - at).min(text.len());
+            text[..left].copy_from_slice(&src[at..][..left]);
+            let count = STRIP.min(to - at);
+            self.strip(&text, at, count);
+            at += count;
         }
         repeated
-    }
-
-    fn one(&mut self, src: &[u8], at: usize) {
-        let mut less_one = 0;
-        if at + 4 <= src.len() {
-            let hash = self.hash(four(src, at));
-            let last = std::mem::replace(&mut self.table[hash], at as u16);
-            let distance = at.wrapping_sub(last.into()) & 0xffff;
-            if is_good(distance, at) {
-                less_one = distance - 1;
-            }
-        }
-        self.ring[at % RING] = less_one as u16;
     }
 
     /// The distance at which the strip at `at` repeats what is before it.
     #[target_feature(enable = "avx512f,avx512bw")]
     fn repeats(&mut self, src: &[u8], at: usize) -> Option<usize> {
         let distance = match self.repeat {
-            0 => at.wrapping_sub(self.table[self.hash(four(src, at))].into()) & 0xffff,
+            0 => {
+                let (hash, _) = self.entry(four(src, at), at);
+                at.wrapping_sub(self.table[hash] as usize) & 0xffff
+            }
             distance => distance,
         };
         self.repeat = 0;
@@ -150,14 +174,16 @@ impl Candidates {
     /// A strip that repeats what is `distance` before it.
     fn repeat(&mut self, src: &[u8], at: usize, distance: usize) {
         self.ring[at % RING..][..STRIP].fill((distance - 1) as u16);
+        self.marks[at % BLOCK / 8..][..STRIP / 8].fill(0xff);
         for at in at + STRIP - ENTERED..at + STRIP {
-            let hash = self.hash(four(src, at));
-            self.table[hash] = at as u16;
+            let (hash, entry) = self.entry(four(src, at), at);
+            self.table[hash] = entry;
         }
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
-    fn strip(&mut self, src: &[u8], at: usize) {
+    fn strip(&mut self, text: &[u8; STRIP + AHEAD], at: usize, count: usize) {
+        const UPPER: u64 = 0xcccc_cccc_cccc_cccc;
         const SPREAD: [u8; 64] = {
             let mut spread = [0; 64];
             let mut lane = 0;
@@ -167,41 +193,73 @@ impl Candidates {
             }
             spread
         };
-        let text = &src[at..at + STRIP + AHEAD];
-        let mut hashes = [0u16; STRIP];
-        // SAFETY: the vectors read the array, at most `AHEAD` beyond the strip, and fill `hashes`.
+        let Candidates { table, ring, marks, hashes, entries, lasts, bits, .. } = self;
+        let bits = *bits;
+        // SAFETY: the vectors read the array, at most `AHEAD` beyond the strip, and fill what is as long.
         unsafe {
             let spread = _mm512_loadu_si512(SPREAD.as_ptr().cast());
+            let twos = _mm512_slli_epi32::<16>(spread);
             let prime = _mm512_set1_epi32(PRIME.cast_signed());
-            let shift = _mm_cvtsi32_si128(32 - self.bits.cast_signed());
+            let shift = _mm_cvtsi32_si128(32 - bits.cast_signed());
+            let lanes = _mm512_cvtepu16_epi32(_mm256_loadu_si256(PLACES.as_ptr().cast()));
+            let mut here = _mm512_add_epi32(_mm512_set1_epi32((at & 0xffff) as i32), lanes);
             for start in (0..STRIP).step_by(16) {
-                let bytes = _mm512_loadu_si512(text.as_ptr().add(start).cast());
+                let bytes = _mm256_loadu_si256(text.as_ptr().add(start).cast());
+                let bytes = _mm512_castsi256_si512(bytes);
                 let fours = _mm512_permutexvar_epi8(spread, bytes);
                 let hash = _mm512_srl_epi32(_mm512_mullo_epi32(fours, prime), shift);
-                _mm256_storeu_si256(
-                    hashes.as_mut_ptr().add(start).cast(),
-                    _mm512_cvtepi32_epi16(hash),
-                );
+                let hash = _mm512_cvtepi32_epi16(hash);
+                _mm256_storeu_si256(hashes.as_mut_ptr().add(start).cast(), hash);
+                let entry = _mm512_maskz_permutexvar_epi8(UPPER, twos, bytes);
+                let entry = _mm512_add_epi32(entry, here);
+                _mm512_storeu_si512(entries.as_mut_ptr().add(start).cast(), entry);
+                here = _mm512_add_epi32(here, _mm512_set1_epi32(16));
             }
         }
-        let candidates: &mut [u16; STRIP] =
-            (&mut self.ring[at % RING..][..STRIP]).try_into().expect("of this length");
-        for (offset, (candidate, hash)) in candidates.iter_mut().zip(hashes).enumerate() {
-            debug_assert!(hash >> self.bits == 0);
-            // SAFETY: the shift left no more bits than the table has.
-            let last = unsafe { self.table.get_unchecked_mut(usize::from(hash)) };
-            *candidate = *last;
-            *last = (at + offset) as u16;
+        // Four at a time, with few loads and stores: those are what a core has least of.
+        for at in (0..count).step_by(4) {
+            // SAFETY: the arrays have a multiple of four; the shift left no more bits than the table has.
+            unsafe {
+                let hashes = hashes.as_ptr().add(at).cast::<u64>().read_unaligned();
+                let entries = entries.as_ptr().add(at).cast::<[u64; 2]>().read_unaligned();
+                let mut take = |lane: usize| {
+                    let hash = (hashes >> (16 * lane)) as u16;
+                    debug_assert!(hash >> bits == 0);
+                    let place = table.get_unchecked_mut(usize::from(hash));
+                    std::mem::replace(place, (entries[lane / 2] >> (32 * (lane % 2))) as u32)
+                        .cast_signed()
+                };
+                let four = _mm_cvtsi32_si128(take(0));
+                let four = _mm_insert_epi32::<1>(four, take(1));
+                let four = _mm_insert_epi32::<2>(four, take(2));
+                let four = _mm_insert_epi32::<3>(four, take(3));
+                _mm_storeu_si128(lasts.as_mut_ptr().add(at).cast(), four);
+            }
         }
-        // Positions become distances less one.
+        // Positions become distances less one, and those that share four bytes get their bit.
+        let ring: &mut [u16; STRIP] =
+            (&mut ring[at % RING..][..STRIP]).try_into().expect("of this length");
+        let marks: &mut [u8; STRIP / 8] =
+            (&mut marks[at % BLOCK / 8..][..STRIP / 8]).try_into().expect("of this length");
         // SAFETY: whole vectors of the strip.
         unsafe {
             let order = _mm512_loadu_si512(PLACES.as_ptr().cast());
+            let lower = _mm512_add_epi16(order, order);
             let one = _mm512_set1_epi16(1);
             let window = _mm512_set1_epi16((WINDOW as u16).cast_signed());
-            for (start, part) in candidates.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-                let last = _mm512_loadu_si512(part.as_ptr().cast());
-                let here = _mm512_set1_epi16(((at + 32 * start) as u16).cast_signed());
+            let upper = _mm512_set1_epi32(!0xffff);
+            let parts = ring.as_chunks_mut::<32>().0.iter_mut().zip(marks.as_chunks_mut::<4>().0);
+            for (start, (ring, marks)) in (0..STRIP).step_by(32).zip(parts) {
+                let load = |all: &[u32; STRIP], at| _mm512_loadu_si512(all.as_ptr().add(at).cast());
+                let lasts = [load(lasts, start), load(lasts, start + 16)];
+                let same = |half: usize| {
+                    let entry = load(entries, start + 16 * half);
+                    let differ = _mm512_xor_si512(lasts[half], entry);
+                    u32::from(_mm512_testn_epi32_mask(differ, upper))
+                };
+                let same = same(0) | same(1) << 16;
+                let last = _mm512_permutex2var_epi16(lasts[0], lower, lasts[1]);
+                let here = _mm512_set1_epi16(((at + start) as u16).cast_signed());
                 let distance = _mm512_sub_epi16(_mm512_add_epi16(here, order), last);
                 let less_one = _mm512_sub_epi16(distance, one);
                 let mut good = _mm512_cmplt_epu16_mask(less_one, window);
@@ -209,7 +267,8 @@ impl Candidates {
                     good &= _mm512_test_epi16_mask(last, last);
                 }
                 let less_one = _mm512_maskz_mov_epi16(good, less_one);
-                _mm512_storeu_si512(part.as_mut_ptr().cast(), less_one);
+                _mm512_storeu_si512(ring.as_mut_ptr().cast(), less_one);
+                *marks = (good & same).to_le_bytes();
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 use std::hint::select_unpredictable;
+use std::ops::Range;
 
 use lookaside_simd::Avx512;
 
@@ -11,12 +12,18 @@ use super::candidates::Candidates;
 /// So many cursors walk side by side.
 pub(super) const CURSORS: usize = 4;
 /// What vectors may read ahead, and more: the last bytes of a block are parsed without them.
-pub(super) const TAIL: usize = 36;
+pub(super) const TAIL: usize = 48;
+/// So many literals, less one, may precede a match in one turn.
+const RUN: usize = 16;
+/// Room between the tokens of two segments: what is written beyond a segment's end.
+const GAP: usize = 2 * RUN;
 /// A match of four bytes from farther than this costs more than four literals.
 pub(super) const FAR: usize = 8192;
 /// Segments are no shorter than this, where the block is longer than [`LONG`].
 pub(super) const LEAST_SEGMENT: usize = 1024;
 pub(super) const LONG: usize = 16 * 1024;
+/// There are no more segments in a block.
+const MOST_SEGMENTS: usize = 80;
 /// The length that one comparison tells.
 pub(super) const SEEN: usize = 32;
 /// The longest match.
@@ -38,9 +45,8 @@ pub(super) const COUNTED: Token = 511;
 /// What becomes of a block.
 pub(super) struct Tokens<'a> {
     all: &'a [Token],
-    /// Start and number of the tokens of each segment, in the order of its bytes. Empty: every
-    /// byte is a literal.
-    segments: &'a [(usize, usize)],
+    /// In the order of their bytes. Empty: every byte is a literal.
+    segments: &'a [Segment],
     /// How often each value of a token's lowest nine bits.
     pub(super) counts: &'a [u32; 512],
     /// How often each distance symbol.
@@ -53,12 +59,20 @@ impl<'a> Tokens<'a> {
     /// The tokens of each segment; none, if every byte is a literal.
     pub(super) fn segments(&self) -> impl Iterator<Item = &'a [Token]> {
         let all = self.all;
-        self.segments.iter().map(move |&(start, count)| &all[start..start + count])
+        self.segments.iter().map(move |segment| &all[segment.tokens.clone()])
     }
 
     pub(super) fn are_bytes(&self) -> bool {
         self.segments.is_empty()
     }
+}
+
+/// A part of a block that one cursor walks.
+struct Segment {
+    /// The bytes that its tokens stand for: a match may lead into the next segment.
+    bytes: Range<usize>,
+    /// Which tokens.
+    tokens: Range<usize>,
 }
 
 /// How long the next segment is of a block whose first `all` bytes are walked, and `left` of them
@@ -79,11 +93,12 @@ pub(super) fn repeats(repeated: usize, len: usize) -> bool {
 
 pub(super) struct Parser {
     candidates: Candidates,
-    /// By position in the block; what is behind that takes what nobody wants.
+    /// By position in the block, with a gap between segments; what is behind that takes what nobody
+    /// wants.
     tokens: Box<[Token]>,
-    segments: Vec<(usize, usize)>,
-    /// One for each cursor, so that none waits for another's, and the sum.
-    counts: Box<[[u32; 512]; CURSORS + 1]>,
+    segments: Vec<Segment>,
+    /// Of every fourth token, so that none waits for the last, and in the first the sum.
+    counts: Box<[[u32; 512]; 4]>,
     distances: [[u32; DISTANCES]; 4],
 }
 
@@ -102,9 +117,9 @@ impl Parser {
     pub(super) fn new() -> Parser {
         Parser {
             candidates: Candidates::new(),
-            tokens: vec![0; BLOCK + LONG].into_boxed_slice(),
-            segments: Vec::with_capacity(80),
-            counts: Box::new([[0; 512]; CURSORS + 1]),
+            tokens: vec![0; BLOCK + MOST_SEGMENTS * GAP + LONG].into_boxed_slice(),
+            segments: Vec::with_capacity(MOST_SEGMENTS),
+            counts: Box::new([[0; 512]; 4]),
             distances: [[0; DISTANCES]; 4],
         }
     }
@@ -145,13 +160,13 @@ impl Parser {
                     _ => self.walk::<3>(src, from, to, repeats),
                 };
                 self.tail(src, start, from, to);
-                self.count_distances();
+                self.count();
             }
         }
         Tokens {
             all: &self.tokens,
             segments: &self.segments,
-            counts: &self.counts[CURSORS],
+            counts: &self.counts[0],
             distances: &self.distances[0],
             len: to - from,
         }
@@ -160,18 +175,19 @@ impl Parser {
     fn count_bytes(&mut self, bytes: &[u8]) {
         // Four counts: equal bytes stand together, and each would wait for the last.
         for (at, &byte) in bytes.iter().enumerate() {
-            self.counts[at % CURSORS][usize::from(byte)] += 1;
+            self.counts[at % 4][usize::from(byte)] += 1;
         }
-        (0..CURSORS).for_each(|cursor| self.add_counts(cursor));
+        self.add_counts();
     }
 
-    /// Adds what a cursor has counted to the sum.
-    fn add_counts(&mut self, cursor: usize) {
-        let (counts, sum) = self.counts.split_at_mut(CURSORS);
-        sum[0].iter_mut().zip(&counts[cursor]).for_each(|(sum, count)| *sum += count);
+    fn add_counts(&mut self) {
+        let [first, second, third, fourth] = &mut *self.counts;
+        for (at, sum) in first.iter_mut().enumerate() {
+            *sum += second[at] + third[at] + fourth[at];
+        }
     }
 
-    /// Segments up to the last [`TAIL`] bytes of the block. Returns where the last one ended.
+    /// Segments up to the last [`TAIL`] bytes of the block. Returns where they end.
     ///
     /// # Safety
     ///
@@ -197,92 +213,111 @@ impl Parser {
             let candidates = self.candidates.ring();
             // By position in the text: blocks do not cross the ring's end.
             let ring = candidates.wrapping_add(from & RING_MASK).wrapping_sub(from);
+            let marks = self.candidates.marks().wrapping_sub(from / 8);
             let tokens = self.tokens.as_mut_ptr();
-            let all_counts = self.counts.as_mut_ptr();
-            let counts: [*mut u32; CURSORS] =
-                std::array::from_fn(|cursor| all_counts.add(cursor).cast());
-            let sum: *mut u32 = all_counts.add(CURSORS).cast();
             let nobody = Cursor {
                 at: first,
                 end: last.min(first + LEAST_SEGMENT),
-                out: tokens.add(BLOCK),
+                out: tokens.add(BLOCK + MOST_SEGMENTS * GAP),
                 segment: None,
             };
             let mut cursors = [Cursor { at: nobody.end, ..nobody }; CURSORS];
-            let mut done = [false; CURSORS];
             let mut next = from;
             let mut open = 0;
-            let mut ended_at = from;
             loop {
-                for (which, cursor) in cursors.iter_mut().enumerate() {
+                for cursor in &mut cursors {
                     if cursor.at < cursor.end {
                         continue;
                     }
                     if let Some(segment) = cursor.segment {
-                        if cursor.end < last {
-                            cut(src, cursor, counts[which]);
-                        } else {
-                            ended_at = cursor.at;
-                        }
-                        let (start, count) = &mut self.segments[segment];
-                        *count = cursor.out.offset_from_unsigned(tokens.add(*start));
+                        cut(cursor);
+                        let segment = &mut self.segments[segment];
+                        segment.bytes.end = cursor.at;
+                        segment.tokens.end = cursor.out.offset_from_unsigned(tokens);
                         open -= 1;
                     }
                     if next < last {
                         let len = segment_len(last - next, last - from, repeats);
+                        let start = next - from + self.segments.len() * GAP;
                         *cursor = Cursor {
                             at: next,
                             end: next + len,
-                            out: tokens.add(next - from),
+                            out: tokens.add(start),
                             segment: Some(self.segments.len()),
                         };
-                        self.segments.push((next - from, 0));
+                        self.segments.push(Segment { bytes: next..next, tokens: start..start });
                         next += len;
                         open += 1;
                         while cursor.at < first {
-                            put(cursor, counts[which], text.add(cursor.at).read().into());
+                            put(cursor, text.add(cursor.at).read().into());
                             cursor.at += 1;
                         }
                     } else {
-                        // From here on, what it counts is for nobody.
-                        if !done[which] {
-                            done[which] = true;
-                            for at in 0..512 {
-                                *sum.add(at) += *counts[which].add(at);
-                            }
-                        }
                         *cursor = nobody;
                     }
                 }
                 if open == 0 {
-                    return ended_at;
+                    return self.join(src, from);
                 }
                 let [mut a, mut b, mut c, mut d] = cursors;
                 while (a.at < a.end) & (b.at < b.end) & (c.at < c.end) & (d.at < d.end) {
-                    step::<EFFORT>(text, ring, candidates, to, &mut a, counts[0]);
-                    step::<EFFORT>(text, ring, candidates, to, &mut b, counts[1]);
-                    step::<EFFORT>(text, ring, candidates, to, &mut c, counts[2]);
-                    step::<EFFORT>(text, ring, candidates, to, &mut d, counts[3]);
+                    step::<EFFORT>(text, ring, candidates, marks, to, &mut a);
+                    step::<EFFORT>(text, ring, candidates, marks, to, &mut b);
+                    step::<EFFORT>(text, ring, candidates, marks, to, &mut c);
+                    step::<EFFORT>(text, ring, candidates, marks, to, &mut d);
                 }
                 cursors = [a, b, c, d];
             }
         }
     }
 
+    /// Where a match leads into the next segment, takes that much away from its tokens. Returns where
+    /// all of them end.
+    fn join(&mut self, src: &[u8], from: usize) -> usize {
+        let mut reached = from;
+        for segment in &mut self.segments {
+            let Segment { bytes, tokens } = segment;
+            while bytes.start < reached && tokens.start < tokens.end {
+                let token = self.tokens[tokens.start];
+                let len = token_len(token);
+                let over = reached - bytes.start;
+                bytes.start = reached.min(bytes.start + len);
+                match len.saturating_sub(over) {
+                    0 => tokens.start += 1,
+                    left @ 3.. => {
+                        self.tokens[tokens.start] = token - (len - left) as Token;
+                    }
+                    left => {
+                        // There is room for one more: the gap.
+                        tokens.start = tokens.start + 1 - left;
+                        for (token, &byte) in
+                            self.tokens[tokens.start..].iter_mut().zip(&src[reached..][..left])
+                        {
+                            *token = byte.into();
+                        }
+                    }
+                }
+            }
+            reached = reached.max(bytes.end);
+        }
+        reached
+    }
+
     /// What is left of the block from `start` on, one candidate at a time.
     fn tail(&mut self, src: &[u8], start: usize, from: usize, to: usize) {
+        let first = start - from + self.segments.len() * GAP;
         let mut at = start;
         let mut count = 0;
         while at < to {
             let distance = self.candidates.distance(at);
-            let len = if at < 2 { 0 } else { length(&src[..to], at, distance) };
+            let look = at >= 2 && self.candidates.is_marked(at);
+            let len = if look { length(&src[..to], at, distance) } else { 0 };
             let token = if len >= 4 { a_match(len, distance) } else { src[at].into() };
-            self.tokens[start - from + count] = token;
-            self.counts[CURSORS][(token & COUNTED) as usize] += 1;
+            self.tokens[first + count] = token;
             count += 1;
             at += if token & MATCH != 0 { len } else { 1 };
         }
-        self.segments.push((start - from, count));
+        self.segments.push(Segment { bytes: start..to, tokens: first..first + count });
     }
 
     /// # Safety
@@ -291,12 +326,22 @@ impl Parser {
     #[target_feature(
         enable = "avx512f,avx512bw,avx512cd,avx512vl,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt"
     )]
-    unsafe fn count_distances(&mut self) {
+    unsafe fn count(&mut self) {
         const PART: usize = 4096;
         let mut symbols = [0u8; PART + 16];
         let [first, second, third, fourth] = &mut self.distances;
-        for &(start, count) in &self.segments {
-            for part in self.tokens[start..start + count].chunks(PART) {
+        let [zeroth, one, two, three] = &mut *self.counts;
+        for segment in &self.segments {
+            let tokens = &self.tokens[segment.tokens.clone()];
+            let (fours, rest) = tokens.as_chunks::<4>();
+            for four in fours {
+                zeroth[(four[0] & COUNTED) as usize] += 1;
+                one[(four[1] & COUNTED) as usize] += 1;
+                two[(four[2] & COUNTED) as usize] += 1;
+                three[(four[3] & COUNTED) as usize] += 1;
+            }
+            rest.iter().for_each(|&token| zeroth[(token & COUNTED) as usize] += 1);
+            for part in tokens.chunks(PART) {
                 let mut found = 0;
                 for tokens in part.chunks(16) {
                     // SAFETY: only lanes that are there are read; there is room for all symbols,
@@ -324,6 +369,7 @@ impl Parser {
         for (symbol, sum) in first.iter_mut().enumerate() {
             *sum += second[symbol] + third[symbol] + fourth[symbol];
         }
+        self.add_counts();
     }
 }
 
@@ -338,46 +384,39 @@ pub(super) fn length(src: &[u8], at: usize, distance: usize) -> usize {
     here.iter().zip(&src[at - distance..]).take_while(|(a, b)| a == b).count()
 }
 
-/// Shortens the last match of a segment, if it leads beyond its end.
+/// How many bytes a token stands for.
+fn token_len(token: Token) -> usize {
+    if token & MATCH == 0 { 1 } else { (token & COUNTED) as usize - 253 }
+}
+
+/// Takes back the tokens of a segment that begin beyond its end.
 ///
 /// # Safety
 ///
-/// The token before `out`, and `counts`, are the cursor's.
-unsafe fn cut(src: &[u8], cursor: &mut Cursor, counts: *mut u32) {
-    let over = cursor.at - cursor.end;
-    if over == 0 {
-        return;
-    }
-    // SAFETY: a segment that ends beyond its end has a match, which is longer than that. Literals in
-    // place of what is left of it are no more than its bytes.
-    unsafe {
-        cursor.out = cursor.out.sub(1);
-        let token = *cursor.out;
-        *counts.add((token & COUNTED) as usize) -= 1;
-        let len = (token & COUNTED) as usize - 253 - over;
-        if len >= 3 {
-            put(cursor, counts, token - over as Token);
-        } else {
-            for &byte in &src[cursor.end - len..cursor.end] {
-                put(cursor, counts, byte.into());
-            }
+/// The tokens before `out` are the cursor's, for all bytes of the segment and up to `at`.
+unsafe fn cut(cursor: &mut Cursor) {
+    while cursor.at > cursor.end {
+        // SAFETY: there is a token for what is beyond the end.
+        let len = token_len(unsafe { *cursor.out.sub(1) });
+        if cursor.at - len < cursor.end {
+            return;
         }
+        cursor.at -= len;
+        cursor.out = cursor.out.wrapping_sub(1);
     }
-    cursor.at = cursor.end;
 }
 
 /// The next token of a segment.
 ///
 /// # Safety
 ///
-/// There is room for it; `counts` are the cursor's.
+/// There is room for it.
 #[inline(always)]
-unsafe fn put(cursor: &mut Cursor, counts: *mut u32, token: Token) {
+unsafe fn put(cursor: &mut Cursor, token: Token) {
     // SAFETY: the caller's promise.
     unsafe {
         *cursor.out = token;
         cursor.out = cursor.out.add(1);
-        *counts.add((token & COUNTED) as usize) += 1;
     }
 }
 
@@ -419,25 +458,30 @@ unsafe fn best<const DEPTH: u8, const EXTEND: bool>(
 
 const RING_MASK: usize = 2 * BLOCK - 1;
 
-/// One token.
+/// Literals up to where a match is likely, and the token there.
 #[inline(always)]
 unsafe fn step<const EFFORT: u8>(
     text: *const u8,
     ring: *const u16,
     candidates: *const u16,
+    marks: *const u8,
     to: usize,
     cursor: &mut Cursor,
-    counts: *mut u32,
 ) {
     // SAFETY: the caller's promise: see `walk`.
     unsafe {
-        let at = cursor.at;
+        let marks: *const u32 = marks.wrapping_add(cursor.at / 8).cast();
+        let marks = marks.read_unaligned() >> (cursor.at % 8);
+        let run = (marks | 1 << (RUN - 1)).trailing_zeros();
+        let bytes = _mm_loadu_si128(text.add(cursor.at).cast());
+        _mm512_storeu_si512(cursor.out.cast(), _mm512_cvtepu8_epi32(bytes));
+        let at = cursor.at + run as usize;
         let (len, less_one) = if EFFORT == 1 {
             best::<1, true>(text, ring, candidates, to, at)
         } else {
             best::<2, true>(text, ring, candidates, to, at)
         };
-        let mut take = len >= 4 + usize::from(less_one >= FAR);
+        let mut take = (len >= 4 + usize::from(less_one >= FAR)) & (marks >> run & 1 != 0);
         if EFFORT == 3 {
             let (next, next_less_one) = best::<1, false>(text, ring, candidates, to, at + 1);
             let gain = 4 * (next as i32 - len as i32)
@@ -448,8 +492,9 @@ unsafe fn step<const EFFORT: u8>(
         let literal = Token::from(*text.add(at));
         let token = (253 + len) as Token | (less_one as Token) << 16;
         let token = select_unpredictable(take, token, literal);
-        cursor.at += select_unpredictable(take, len, 1);
-        put(cursor, counts, token);
+        cursor.out = cursor.out.add(run as usize);
+        cursor.at = at + select_unpredictable(take, len, 1);
+        put(cursor, token);
     }
 }
 

@@ -14,53 +14,65 @@ enum Token {
     Match { len: usize, distance: usize },
 }
 
-/// The candidate of every position: how far back, 1 if there is none. And which bytes are in strips
-/// of 512 that repeat what is before them.
-fn candidates(src: &[u8]) -> (Vec<usize>, Vec<bool>) {
-    let bits = src.len().clamp(1 << 12, 1 << 15).ilog2();
-    let mut table = vec![0u16; 1 << bits];
+/// What pass 1 finds, of every position.
+struct Found {
+    /// How far back its candidate is, 1 if there is none.
+    distance: Vec<usize>,
+    /// Whether that is looked at: it has the first two bytes in common as well as the hash.
+    marked: Vec<bool>,
+    /// Whether it is in a strip of 512 that repeats what is before it.
+    in_repeat: Vec<bool>,
+}
+
+fn find(src: &[u8]) -> Found {
+    let bits = (2 * src.len()).clamp(1 << 12, 1 << 15).ilog2();
+    // Position and two bytes.
+    let mut table = vec![(0u16, [0; 2]); 1 << bits];
     let hash = |at: usize| {
         let four = u32::from_le_bytes(src[at..at + 4].try_into().expect("four"));
         (four.wrapping_mul(0x9e37_79b1) >> (32 - bits)) as usize
     };
+    let entry = |at: usize| (at as u16, [src[at], src[at + 1]]);
     let back = |at: usize, candidate: u16| at.wrapping_sub(candidate.into()) & 0xffff;
-    let mut found = vec![1; src.len()];
-    let mut in_repeats = vec![false; src.len()];
+    let mut found = Found {
+        distance: vec![1; src.len()],
+        marked: vec![false; src.len()],
+        in_repeat: vec![false; src.len()],
+    };
     for from in (0..src.len()).step_by(BLOCK) {
         let to = src.len().min(from + BLOCK);
         let (mut at, mut repeat) = (from, 0);
-        if from > 0 && in_repeats[from - 1] {
-            repeat = found[from - 1];
+        if from > 0 && found.in_repeat[from - 1] {
+            repeat = found.distance[from - 1];
         }
         while at < to {
             let whole = at + 512 <= to && at + 512 + 64 <= src.len();
             if whole {
-                let distance = if repeat != 0 { repeat } else { back(at, table[hash(at)]) };
+                let distance = if repeat != 0 { repeat } else { back(at, table[hash(at)].0) };
                 repeat = 0;
                 if is_good(distance, at) && (at..at + 512).all(|at| src[at] == src[at - distance]) {
                     repeat = distance;
-                    found[at..at + 512].fill(distance);
-                    in_repeats[at..at + 512].fill(true);
-                    (at + 496..at + 512).for_each(|at| table[hash(at)] = at as u16);
+                    found.distance[at..at + 512].fill(distance);
+                    found.marked[at..at + 512].fill(true);
+                    found.in_repeat[at..at + 512].fill(true);
+                    (at + 496..at + 512).for_each(|at| table[hash(at)] = entry(at));
                     at += 512;
                     continue;
                 }
             }
             let end = if whole { at + 512 } else { to };
-            for at in at..end {
-                if at + 4 <= src.len() {
-                    let last = &mut table[hash(at)];
-                    let distance = back(at, *last);
-                    if is_good(distance, at) {
-                        found[at] = distance;
-                    }
-                    *last = at as u16;
+            for at in (at..end).take_while(|at| at + 4 <= src.len()) {
+                let last = std::mem::replace(&mut table[hash(at)], entry(at));
+                let distance = back(at, last.0);
+                if is_good(distance, at) {
+                    found.distance[at] = distance;
+                    found.marked[at] = last.1 == entry(at).1;
                 }
             }
             at = end;
         }
     }
-    (found, in_repeats)
+    found
 }
 
 /// No candidate is the first byte.
@@ -76,7 +88,7 @@ fn length(src: &[u8], at: usize, distance: usize, most: usize) -> usize {
 /// Length and distance of the better of so many candidates.
 fn best(
     src: &[u8],
-    found: &[usize],
+    found: &Found,
     at: usize,
     to: usize,
     depth: usize,
@@ -86,10 +98,10 @@ fn best(
         SEEN if extend => length(src, at, distance, LONGEST.min(to - at)),
         len => len,
     };
-    let first = found[at];
+    let first = found.distance[at];
     let mut best = (compare(first), first);
     if depth > 1 {
-        let second = first + found[at - first];
+        let second = first + found.distance[at - first];
         let len = if second <= WINDOW { compare(second) } else { 0 };
         if len > best.0 {
             best = (len, second);
@@ -102,8 +114,8 @@ fn zeros(distance: usize) -> i32 {
     (distance as u32).wrapping_sub(1).leading_zeros() as i32
 }
 
-fn step(src: &[u8], found: &[usize], at: usize, to: usize, effort: u8) -> Token {
-    if at < 2 {
+fn step(src: &[u8], found: &Found, at: usize, to: usize, effort: u8) -> Token {
+    if at < 2 || !found.marked[at] {
         return Token::Literal(src[at]);
     }
     let (len, distance) = best(src, found, at, to, 1 + usize::from(effort > 1), true);
@@ -117,31 +129,26 @@ fn step(src: &[u8], found: &[usize], at: usize, to: usize, effort: u8) -> Token 
     if take { Token::Match { len, distance } } else { Token::Literal(src[at]) }
 }
 
-fn parse(
-    src: &[u8],
-    (found, in_repeats): &(Vec<usize>, Vec<bool>),
-    from: usize,
-    to: usize,
-    effort: u8,
-) -> Vec<Token> {
+fn parse(src: &[u8], found: &Found, from: usize, to: usize, effort: u8) -> Vec<Token> {
     let mut tokens = Vec::new();
     if to - from >= 4096 {
         let samples: Vec<usize> = (from + 32..to - 4).step_by(32).collect();
-        let same = |&&at: &&usize| length(src, at, found[at], 4) == 4;
+        let same = |&&at: &&usize| length(src, at, found.distance[at], 4) == 4;
         if samples.iter().filter(same).count() <= samples.len() / 512 {
             return src[from..to].iter().map(|&byte| Token::Literal(byte)).collect();
         }
     }
-    let repeated = in_repeats[from..to].iter().filter(|&&repeats| repeats).count();
+    let repeated = found.in_repeat[from..to].iter().filter(|&&repeats| repeats).count();
     let last = if to > from.max(2) + TAIL { to - TAIL } else { from };
     let all = last - from;
-    let mut at = from;
     let mut end = from;
+    // A match may lead into the next segment, whose tokens then begin there.
+    let mut reached = from;
     while end < last {
         let least = if all > LONG { LEAST_SEGMENT } else { all.div_ceil(CURSORS).max(128) };
         let left = last - end;
         let share = (left / (2 * CURSORS)).max(least).min(left);
-        at = end;
+        let mut at = end;
         end += if 16 * repeated > 15 * (to - from) { left } else { share };
         while at < end {
             let token = step(src, found, at, to, effort);
@@ -149,20 +156,27 @@ fn parse(
                 Token::Literal(_) => 1,
                 Token::Match { len, .. } => len,
             };
-            let over = (at + len).saturating_sub(end);
-            match token {
-                Token::Match { len, distance } if over > 0 && end < last => match len - over {
-                    len @ 3.. => tokens.push(Token::Match { len, distance }),
-                    _ => tokens.extend(src[at..end].iter().map(|&byte| Token::Literal(byte))),
-                },
-                token => tokens.push(token),
-            }
+            let (start, left) = (at, (at + len).saturating_sub(at.max(reached)));
             at += len;
+            tokens.extend(match token {
+                _ if left == 0 => vec![],
+                Token::Match { distance, .. } if left >= 3 => {
+                    vec![Token::Match { len: left, distance }]
+                }
+                Token::Match { .. } => src[start + len - left..start + len]
+                    .iter()
+                    .map(|&byte| Token::Literal(byte))
+                    .collect(),
+                literal => vec![literal],
+            });
         }
+        reached = reached.max(at);
     }
+    let mut at = reached;
     while at < to {
-        let distance = found[at];
-        let len = if at < 2 { 0 } else { length(&src[..to], at, distance, LONGEST) };
+        let distance = found.distance[at];
+        let look = at >= 2 && found.marked[at];
+        let len = if look { length(&src[..to], at, distance, LONGEST) } else { 0 };
         let token = if len >= 4 { Token::Match { len, distance } } else { Token::Literal(src[at]) };
         at += if len >= 4 { len } else { 1 };
         tokens.push(token);
@@ -319,7 +333,7 @@ fn body(tokens: &[Token], litlen: &[u32], distance: &[u32]) -> Bits {
 }
 
 fn compress(effort: u8, src: &[u8]) -> Vec<u8> {
-    let found = candidates(src);
+    let found = find(src);
     let mut bits = Bits::default();
     for from in (0..src.len().max(1)).step_by(BLOCK) {
         let to = src.len().min(from + BLOCK);
