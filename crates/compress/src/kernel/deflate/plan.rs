@@ -1,5 +1,7 @@
 //! What a block is to be: stored, with the fixed codes or with codes of its own; and its header.
 
+use std::arch::x86_64::*;
+
 use lookaside_simd::Avx512;
 
 use super::super::stored;
@@ -21,12 +23,11 @@ pub(super) enum Kind {
     Dynamic,
 }
 
-/// An item of a header: a code length or a repetition, and how often.
-#[derive(Clone, Copy, Default)]
-struct Item {
-    symbol: u8,
-    extra: u8,
-}
+/// An item of a header: a code length or a repetition, and in the upper byte how often.
+type Item = u16;
+
+/// The lengths of all codes of a block, with one more before them and the end of a vector behind.
+type AllLengths = [u8; 1 + LITLENS * LANES + LANES + 64];
 
 pub(super) struct Plan {
     pub(super) kind: Kind,
@@ -45,8 +46,10 @@ struct Header {
     code_lengths: usize,
     lengths: [[u16; LANES]; 1],
     codes: [[u16; LANES]; 1],
-    items: [Item; 320],
+    items: [Item; 324],
     count: usize,
+    /// How often each symbol of an item.
+    counts: [[u32; LANES]; 1],
 }
 
 /// Symbols counted from what is counted of tokens.
@@ -167,43 +170,79 @@ impl Header {
         enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,gfni,bmi1,bmi2,lzcnt,popcnt"
     )]
     fn of(litlen: &[[u16; LANES]; LITLENS], distance: &[[u16; LANES]; 1]) -> Header {
-        let (litlen, distance) = (litlen.as_flattened(), distance.as_flattened());
-        let count = |lengths: &[u16], least: usize| {
-            lengths.iter().rposition(|&length| length != 0).map_or(least, |at| least.max(at + 1))
-        };
-        let (litlens, distances) = (count(&litlen[..286], 257), count(&distance[..30], 1));
-        let mut all = [0u8; 320];
-        let lengths = litlen[..litlens].iter().chain(&distance[..distances]);
-        all.iter_mut().zip(lengths).for_each(|(to, &length)| *to = length as u8);
+        let mut all: AllLengths = [0; _];
+        // No length: the first one begins a run.
+        all[0] = u8::MAX;
+        let mut litlens = 257;
+        for (at, part) in litlen.iter().enumerate() {
+            litlens = litlens.max(put_lengths(part, &mut all, LANES * at));
+        }
+        // The two symbols more that the fixed code has are not in use.
+        let distances = put_lengths(&distance[0], &mut all, litlens).saturating_sub(litlens).max(1);
         let mut header = Header {
             litlens,
             distances,
             code_lengths: 0,
             lengths: [[0; LANES]; 1],
             codes: [[0; LANES]; 1],
-            items: [Item::default(); 320],
+            items: [0; _],
             count: 0,
+            counts: [[0; LANES]; 1],
         };
-        let mut counts = [[0u32; LANES]; 1];
-        let mut rest = &all[..litlens + distances];
-        while let Some(&length) = rest.first() {
-            let run = rest.iter().take_while(|&&other| other == length).count();
-            rest = &rest[run..];
-            header.run(length, run, &mut counts[0]);
-        }
-        huffman::lengths::<1, LENGTHS_LIMIT>(&counts, &mut header.lengths);
+        header.runs(&all);
+        huffman::lengths::<1, LENGTHS_LIMIT>(&header.counts, &mut header.lengths);
         huffman::codes(&header.lengths, &mut header.codes);
         let last = ORDER.iter().rposition(|&symbol| header.lengths[0][symbol] != 0);
         header.code_lengths = last.map_or(4, |last| (last + 1).max(4));
         header
     }
 
+    /// Items for all lengths, run by run.
+    #[target_feature(enable = "avx512f,avx512bw,bmi1")]
+    fn runs(&mut self, all: &AllLengths) {
+        let len = self.litlens + self.distances;
+        let mut begun = 0;
+        for from in (0..len).step_by(64) {
+            // SAFETY: the array has a vector more than there are lengths.
+            let mut starts = unsafe {
+                let before = _mm512_loadu_si512(all.as_ptr().add(from).cast());
+                let here = _mm512_loadu_si512(all.as_ptr().add(from + 1).cast());
+                _mm512_cmpneq_epi8_mask(before, here)
+            };
+            if from == 0 {
+                starts &= !1;
+            }
+            while starts != 0 {
+                let at = from + starts.trailing_zeros() as usize;
+                starts &= starts - 1;
+                if at >= len {
+                    break;
+                }
+                self.run(all[1 + begun], at - begun);
+                begun = at;
+            }
+        }
+        self.run(all[1 + begun], len - begun);
+    }
+
     /// So many equal lengths.
-    fn run(&mut self, length: u8, mut run: usize, counts: &mut [u32; LANES]) {
+    #[inline(always)]
+    fn run(&mut self, length: u8, run: usize) {
+        if run < 3 {
+            // Nearly all are: no branch for how many.
+            self.items[self.count..][..2].fill(length.into());
+            self.count += run;
+            self.counts[0][usize::from(length)] += run as u32;
+        } else {
+            self.long_run(length, run);
+        }
+    }
+
+    fn long_run(&mut self, length: u8, mut run: usize) {
         let mut put = |symbol: u8, extra: usize| {
-            self.items[self.count] = Item { symbol, extra: extra as u8 };
+            self.items[self.count] = Item::from(symbol) | (extra as Item) << 8;
             self.count += 1;
-            counts[usize::from(symbol)] += 1;
+            self.counts[0][usize::from(symbol)] += 1;
         };
         if length == 0 {
             while run >= 11 {
@@ -229,16 +268,11 @@ impl Header {
         }
     }
 
-    fn items(&self) -> &[Item] {
-        &self.items[..self.count]
-    }
-
     fn bits(&self) -> usize {
-        let items = self.items().iter().map(|item| {
-            usize::from(self.lengths[0][usize::from(item.symbol)])
-                + extra_bits(item.symbol) as usize
-        });
-        14 + 3 * self.code_lengths + items.sum::<usize>()
+        let items = (0..).zip(self.counts[0].iter().zip(&self.lengths[0]));
+        let bits = items
+            .map(|(symbol, (&count, &length))| count * (u32::from(length) + extra_bits(symbol)));
+        14 + 3 * self.code_lengths + bits.sum::<u32>() as usize
     }
 
     fn write(&self, mut put: impl FnMut(u64, u32)) {
@@ -247,19 +281,49 @@ impl Header {
                 as u64,
             14,
         );
-        for &symbol in &ORDER[..self.code_lengths] {
-            put(self.lengths[0][symbol].into(), 3);
+        for symbols in ORDER[..self.code_lengths].chunks(16) {
+            let lengths = symbols.iter().map(|&symbol| (self.lengths[0][symbol].into(), 3));
+            let (value, bits) = lengths.fold((0, 0), append);
+            put(value, bits);
         }
-        for item in self.items() {
-            let code = self.codes[0][usize::from(item.symbol)];
-            let length = u32::from(code >> 12);
-            let value = u64::from(code & 0xfff) | u64::from(item.extra) << length;
-            put(value, length + extra_bits(item.symbol));
+        // 14 bits each, at most.
+        for items in self.items[..self.count].chunks(4) {
+            let values = items.iter().map(|&item| {
+                let [symbol, extra] = item.to_le_bytes();
+                let code = self.codes[0][usize::from(symbol) % LANES];
+                let length = u32::from(code >> 12);
+                let value = u64::from(code & 0xfff) | u64::from(extra) << length;
+                (value, length + extra_bits(symbol))
+            });
+            let (value, bits) = values.fold((0, 0), append);
+            put(value, bits);
         }
     }
 }
 
+/// A value behind others, each with its bits.
+#[inline(always)]
+fn append((all, bits): (u64, u32), (value, more): (u64, u32)) -> (u64, u32) {
+    (all | value << bits, bits + more)
+}
+
+/// Puts the lengths of a vector into a list, `at` its start. Returns where the last one that is not 0
+/// ends, or 0.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,lzcnt")]
+fn put_lengths(lengths: &[u16; LANES], all: &mut AllLengths, at: usize) -> usize {
+    assert!(at <= LITLENS * LANES);
+    // SAFETY: a whole vector, and room for its lanes behind the first byte.
+    let used = unsafe {
+        let lengths = _mm512_loadu_si512(lengths.as_ptr().cast());
+        _mm256_storeu_si256(all.as_mut_ptr().add(1 + at).cast(), _mm512_cvtepi16_epi8(lengths));
+        _mm512_test_epi16_mask(lengths, lengths)
+    };
+    if used == 0 { 0 } else { at + LANES - used.leading_zeros() as usize }
+}
+
 /// Of an item of a header.
+#[inline(always)]
 fn extra_bits(symbol: u8) -> u32 {
     match symbol {
         16 => 2,
