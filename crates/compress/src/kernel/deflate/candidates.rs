@@ -1,4 +1,5 @@
-//! Pass 1: for every position the last one before it with the same hash.
+//! Pass 1: for every position the last one before it with the same hash, and whether a match is
+//! likely there.
 
 use std::arch::x86_64::*;
 
@@ -181,8 +182,10 @@ impl Candidates {
         }
     }
 
+    /// Finds those of `count` positions from `at` on, whose bytes `text` begins with.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
     fn strip(&mut self, text: &[u8; STRIP + AHEAD], at: usize, count: usize) {
+        // The upper two bytes of four, and the places of four bytes in lanes.
         const UPPER: u64 = 0xcccc_cccc_cccc_cccc;
         const SPREAD: [u8; 64] = {
             let mut spread = [0; 64];

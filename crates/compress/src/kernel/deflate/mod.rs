@@ -7,12 +7,14 @@
 //! Four passes over a block, nearly without branches that are hard to foretell (a wrong guess
 //! costs as much as several tokens):
 //!
-//! 1. `candidates`: for every position the last one before it with the same hash. Hashes are
-//!    made 16 at a time. Since all positions are entered, the candidates are chains as well.
-//! 2. `parse`: four cursors in different segments of the block walk side by side, one token each
-//!    in a turn. Whether it is a literal or a match is data, not control flow, and the latency of
-//!    one cursor's loads is hidden behind the others' work. Matches end where segments do, which
-//!    costs some bytes for each of about 40.
+//! 1. `candidates`: for every position the last one before it with the same hash, and a bit that
+//!    says whether the two share four bytes. Hashes are made 16 at a time. Since all positions are
+//!    entered, the candidates are chains as well.
+//! 2. `parse`: four cursors in different segments of the block walk side by side. In a turn, each
+//!    takes all literals up to the next of these bits, and the token there. Whether that is a
+//!    literal or a match is data, not control flow, and the latency of one cursor's loads is
+//!    hidden behind the others' work. A match that leads into the next segment takes the place of
+//!    that one's first tokens.
 //! 3. `huffman`: lengths of codes by a search for the threshold at which rounded logarithms make
 //!    a complete code, instead of a tree: 0.1 % larger, and several times as fast.
 //! 4. `write`: 16 tokens at a time, all tables in registers.

@@ -13,7 +13,7 @@ use super::candidates::Candidates;
 pub(super) const CURSORS: usize = 4;
 /// What vectors may read ahead, and more: the last bytes of a block are parsed without them.
 pub(super) const TAIL: usize = 48;
-/// So many literals, less one, may precede a match in one turn.
+/// The most tokens of a turn: literals, and the last one.
 const RUN: usize = 16;
 /// Room between the tokens of two segments: what is written beyond a segment's end.
 const GAP: usize = 2 * RUN;
@@ -206,8 +206,9 @@ impl Parser {
         if last <= first {
             return from;
         }
-        // SAFETY: cursors stay below `last`, so that vectors end before `to`; tokens of a segment
-        // are no more than its bytes, and those for nobody no more than the first segment has.
+        // SAFETY: a turn begins below `last`, so that vectors end before `to`, literals before the
+        // match included; tokens of a segment are no more than its bytes, what is written beyond them
+        // fits in the gap, and those for nobody are no more than the first segment has.
         unsafe {
             let text = src.as_ptr();
             let candidates = self.candidates.ring();
@@ -320,6 +321,8 @@ impl Parser {
         self.segments.push(Segment { bytes: start..to, tokens: first..first + count });
     }
 
+    /// Counts symbols, of all tokens that are left.
+    ///
     /// # Safety
     ///
     /// The features are there.
