@@ -12,9 +12,9 @@ use super::candidates::Candidates;
 /// So many cursors walk side by side.
 pub(super) const CURSORS: usize = 4;
 /// What vectors may read ahead, and more: the last bytes of a block are parsed without them.
-pub(super) const TAIL: usize = 48;
+pub(super) const TAIL: usize = 40;
 /// The most tokens of a turn: literals, and the last one.
-const RUN: usize = 16;
+const RUN: usize = 8;
 /// Room between the tokens of two segments: what is written beyond a segment's end.
 const GAP: usize = 2 * RUN;
 /// A match of four bytes from farther than this costs more than four literals.
@@ -476,8 +476,8 @@ unsafe fn step<const EFFORT: u8>(
         let marks: *const u32 = marks.wrapping_add(cursor.at / 8).cast();
         let marks = marks.read_unaligned() >> (cursor.at % 8);
         let run = (marks | 1 << (RUN - 1)).trailing_zeros();
-        let bytes = _mm_loadu_si128(text.add(cursor.at).cast());
-        _mm512_storeu_si512(cursor.out.cast(), _mm512_cvtepu8_epi32(bytes));
+        let bytes = _mm_loadl_epi64(text.add(cursor.at).cast());
+        _mm256_storeu_si256(cursor.out.cast(), _mm256_cvtepu8_epi32(bytes));
         let at = cursor.at + run as usize;
         let (len, less_one) = if EFFORT == 1 {
             best::<1, true>(text, ring, candidates, to, at)
