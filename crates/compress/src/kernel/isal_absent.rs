@@ -53,6 +53,6 @@ impl Stream {
     }
 }
 
-pub(crate) fn is_run(_src: &[u8]) -> bool {
+pub(crate) fn looks_a_run(_src: &[u8]) -> bool {
     false
 }
