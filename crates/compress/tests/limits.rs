@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CONTENTS, Content, FORMATS, Guarded, Rng, content, kernels, window_bits, zlib};
-use lookaside_compress::{Codec, Error, Format, Scratch, Spec, Status, bound};
+use lookaside_compress::{Codec, Error, Format, Kernel, Scratch, Spec, Status, bound};
 use lookaside_simd::Cpu;
 
 #[test]
@@ -156,5 +156,42 @@ fn pieces_join_to_a_stream() {
         let random = content(Content::Random, 100, 1);
         let small = codec.compress_piece(&mut scratch, &random, &mut [0; 100]);
         assert_eq!(small, Err(Error::DstTooSmall));
+    }
+}
+
+/// Our own kernels read no byte beyond the text: behind it is a page that cannot be read.
+#[test]
+fn nothing_is_read_beyond_the_text() {
+    let text = content(Content::Text, 66_000, 31);
+    let lens = (0..700).chain(4090..4100).chain(16_380..16_430).chain(65_530..65_620);
+    let mut scratch = Scratch::new();
+    let ours = |kernel: &Kernel| matches!(kernel, Kernel::Own(_));
+    for (kernel, codec) in kernels(Format::Raw).into_iter().filter(|(kernel, _)| ours(kernel)) {
+        for len in lens.clone() {
+            let src = Guarded::of(&text[text.len() - len..]);
+            let mut packed = Guarded::new(codec.bound(len));
+            let done = codec.compress(&mut scratch, &src, &mut packed).expect("fits");
+            let back = zlib::decompress(window_bits(Format::Raw), &packed[..done.produced], len);
+            assert!(back.as_deref() == Ok(&*src), "{} {len}", kernel.name());
+        }
+    }
+}
+
+/// What begins and ends like a run, and has zeros in all the right places, but is none.
+#[test]
+fn what_looks_a_run_is_compressed_all_the_same() {
+    let mut scratch = Scratch::new();
+    for (kernel, codec) in kernels(Format::Raw) {
+        for len in [16, 1000, 4096, 65_536, 300_000] {
+            let mut data = content(Content::Text, len, 5);
+            let step = (len / 512).max(8);
+            data.chunks_mut(step)
+                .for_each(|part| part.iter_mut().take(8).for_each(|byte| *byte = 0));
+            data[len - 8..].fill(0);
+            let mut packed = vec![0; codec.bound(len)];
+            let done = codec.compress(&mut scratch, &data, &mut packed).expect("fits");
+            let back = zlib::decompress(window_bits(Format::Raw), &packed[..done.produced], len);
+            assert!(back.as_deref() == Ok(&*data), "{} {len}", kernel.name());
+        }
     }
 }

@@ -126,7 +126,7 @@ macro_rules! without_iv {
     }};
 }
 
-/// Calls a kernel of SNOW 3G or ZUC.
+/// Encrypts or decrypts by a kernel of SNOW 3G or ZUC, which have the same packets.
 fn keystream(
     cpu: &Cpu,
     packets: &mut [Packet<'_>],

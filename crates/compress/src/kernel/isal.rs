@@ -93,12 +93,14 @@ impl State {
     }
 }
 
-/// Does it look all zeros, or all ones, by eight bytes of each kilobyte, and can one call take it? Such
-/// a one has a ready-made block. To look at all of it takes half as long as igzip does.
+/// Does it look all zeros, or all ones, and can one call take it? Such a one has a ready-made block.
+/// By 512 words of eight bytes: in 4 KB, all of it. To look at all of 64 KB takes half as long as igzip
+/// does.
 pub(crate) fn looks_a_run(src: &[u8]) -> bool {
     match src.first_chunk::<8>() {
         Some(first @ ([0, 0, 0, 0, 0, 0, 0, 0] | [255, 255, 255, 255, 255, 255, 255, 255])) => {
-            let mut parts = src.chunks(1024).filter_map(|part| part.first_chunk::<8>());
+            let step = (src.len() / 512).max(8);
+            let mut parts = src.chunks(step).filter_map(|part| part.first_chunk::<8>());
             src.len() <= MAX_LEN && src.last_chunk() == Some(first) && parts.all(|it| it == first)
         }
         _ => false,

@@ -143,7 +143,7 @@ impl CbcHmac {
         cbc.restart(op, &self.iv)
     }
 
-    /// Sets the next text's IV.
+    /// Sets the next text's IV, which is not where the chain's running state stands.
     fn stand(&mut self, iv: [u8; BLOCK]) {
         (self.iv, self.flows) = (iv, false);
     }
@@ -159,7 +159,9 @@ impl CbcHmac {
     #[inline(always)]
     fn go_on(&mut self, text: &mut [u8]) -> Result<()> {
         let chain = self.sessions.chain.as_mut().ok_or(Reason::Internal)?;
-        chain.running()?.update_in_place(text)?;
+        let done = chain.running()?.update_in_place(text);
+        self.flows = done.is_ok();
+        done?;
         if let Some(last) = text.last_chunk() {
             self.iv = *last;
         }
@@ -329,7 +331,6 @@ impl CbcHmac {
             self.chain_session(provider)?;
             let chain = self.sessions.chain.as_mut().ok_or(Reason::Internal)?;
             chain.restart(Op::Seal, &self.iv)?;
-            self.flows = true;
         }
         self.go_on(text)
     }

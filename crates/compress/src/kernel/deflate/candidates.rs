@@ -16,7 +16,7 @@ const ENTERED: usize = 16;
 const RING: usize = 2 * BLOCK;
 /// What a match reaches back.
 pub(super) const WINDOW: usize = 32 * 1024;
-/// A strip of vectors reads ahead so far.
+/// Vectors read ahead of a strip, no farther than this.
 const AHEAD: usize = 64;
 /// Every so many positions, one is looked at to see whether there is anything to find.
 const SAMPLED: usize = 32;
@@ -27,7 +27,7 @@ const LEAST_SAMPLED: usize = 4096;
 
 /// What every position has: a distance back to where a match may be.
 ///
-/// Where the hash tells none, that is 1, which may be a match as well as any: so nobody has to look
+/// Where the hash tells none, that is 1, which can be looked at as well as any: so nobody has to ask
 /// whether there is one. No candidate is the first byte of the text, but that of the second, so that a
 /// candidate always has one itself. The first two bytes have none that may be looked at.
 pub(super) struct Candidates {
@@ -37,7 +37,8 @@ pub(super) struct Candidates {
     /// For each position modulo [`RING`], the distance less one.
     ring: Box<[u16; RING]>,
     /// A bit for each position of the block, and some more: whether a match of four bytes is likely.
-    /// Without the bit, there is none.
+    /// Without the bit, nobody looks for one. (There may be one, in rare cases after strips that
+    /// repeat: an entry that is older than it seems has other bytes.)
     marks: Box<[u8; BLOCK / 8 + size_of::<u32>()]>,
     /// Of a strip: hashes, what the table is to have for them, and what it had.
     hashes: [u16; STRIP],

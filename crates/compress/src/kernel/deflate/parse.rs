@@ -24,8 +24,14 @@ pub(super) const LEAST_SEGMENT: usize = 1024;
 pub(super) const LONG: usize = 16 * 1024;
 /// There are no more segments in a block.
 const MOST_SEGMENTS: usize = 80;
+/// Room for what cursors that walk for company only write: as much as a segment, and a turn.
+const NOBODYS: usize = LEAST_SEGMENT + GAP;
 /// The length that one comparison tells.
 pub(super) const SEEN: usize = 32;
+/// What the unsafe code builds on: a turn writes eight tokens at once and begins below the tail; the
+/// bits of a turn are in one word; the gap has room for what is beyond a segment, and one more before
+/// the next.
+const _: () = assert!(RUN == 8 && TAIL >= RUN + SEEN && RUN + 7 <= 32 && GAP >= 2 * RUN);
 /// The longest match.
 pub(super) const LONGEST: usize = 258;
 /// A literal in place of a match must gain more than this, in quarters of a byte.
@@ -117,7 +123,7 @@ impl Parser {
     pub(super) fn new() -> Parser {
         Parser {
             candidates: Candidates::new(),
-            tokens: vec![0; BLOCK + MOST_SEGMENTS * GAP + LONG].into_boxed_slice(),
+            tokens: vec![0; BLOCK + MOST_SEGMENTS * GAP + NOBODYS].into_boxed_slice(),
             segments: Vec::with_capacity(MOST_SEGMENTS),
             counts: Box::new([[0; 512]; 4]),
             distances: [[0; DISTANCES]; 4],
@@ -208,7 +214,7 @@ impl Parser {
         }
         // SAFETY: a turn begins below `last`, so that vectors end before `to`, literals before the
         // match included; tokens of a segment are no more than its bytes, what is written beyond them
-        // fits in the gap, and those for nobody are no more than the first segment has.
+        // fits in the gap, and those for nobody are `NOBODYS` at most.
         unsafe {
             let text = src.as_ptr();
             let candidates = self.candidates.ring();
@@ -239,6 +245,7 @@ impl Parser {
                     }
                     if next < last {
                         let len = segment_len(last - next, last - from, repeats);
+                        debug_assert!(self.segments.len() + 1 < MOST_SEGMENTS);
                         let start = next - from + self.segments.len() * GAP;
                         *cursor = Cursor {
                             at: next,
