@@ -184,7 +184,7 @@ fn what_looks_a_run_is_compressed_all_the_same() {
     for (kernel, codec) in kernels(Format::Raw) {
         for len in [16, 1000, 4096, 65_536, 300_000] {
             let mut data = content(Content::Text, len, 5);
-            let step = (len / 512).max(8);
+            let step = (len / 64).max(8);
             data.chunks_mut(step)
                 .for_each(|part| part.iter_mut().take(8).for_each(|byte| *byte = 0));
             data[len - 8..].fill(0);

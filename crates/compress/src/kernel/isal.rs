@@ -93,17 +93,22 @@ impl State {
     }
 }
 
-/// Does it look all zeros, or all ones, and can one call take it? Such a one has a ready-made block.
-/// By 512 words of eight bytes: in 4 KB, all of it. To look at all of 64 KB takes half as long as igzip
+/// Is it all zeros, or all ones, and can one call take it? Such a one has a ready-made block.
+///
+/// Of more than 4 KB, 64 words of eight bytes are asked: to look at all of it takes half as long as igzip
 /// does.
 pub(crate) fn looks_a_run(src: &[u8]) -> bool {
-    match src.first_chunk::<8>() {
-        Some(first @ ([0, 0, 0, 0, 0, 0, 0, 0] | [255, 255, 255, 255, 255, 255, 255, 255])) => {
-            let step = (src.len() / 512).max(8);
-            let mut parts = src.chunks(step).filter_map(|part| part.first_chunk::<8>());
-            src.len() <= MAX_LEN && src.last_chunk() == Some(first) && parts.all(|it| it == first)
+    let Some(first @ ([0, 0, 0, 0, 0, 0, 0, 0] | [255, 255, 255, 255, 255, 255, 255, 255])) =
+        src.first_chunk::<8>()
+    else {
+        return false;
+    };
+    match src.len() {
+        ..=4096 => src[1..] == src[..src.len() - 1],
+        len => {
+            let mut words = src.chunks(len / 64).filter_map(|part| part.first_chunk());
+            len <= MAX_LEN && src.last_chunk() == Some(first) && words.all(|word| word == first)
         }
-        _ => false,
     }
 }
 
