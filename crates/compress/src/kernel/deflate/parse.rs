@@ -83,7 +83,8 @@ struct Segment {
 
 /// How long the next segment is of a block whose first `all` bytes are walked, and `left` of them
 /// are not in a segment yet: a share of those, so that the cursors come to the end together. One
-/// that repeats what is before it is walked in one go: its matches are long, and none is cut.
+/// that repeats what is before it is walked in one go: its matches are so long that many a segment
+/// would begin within one.
 pub(super) fn segment_len(left: usize, all: usize, repeats: bool) -> usize {
     if repeats {
         return left;
@@ -103,7 +104,7 @@ pub(super) struct Parser {
     /// wants.
     tokens: Box<[Token]>,
     segments: Vec<Segment>,
-    /// Of every fourth token, so that none waits for the last, and in the first the sum.
+    /// In the end, the first of four has the sum: see [`count`]. The same of distance symbols.
     counts: Box<[[u32; 512]; 4]>,
     distances: [[u32; DISTANCES]; 4],
 }
@@ -166,7 +167,7 @@ impl Parser {
                     _ => self.walk::<3>(src, from, to, repeats),
                 };
                 self.tail(src, start, from, to);
-                self.count();
+                self.count_tokens();
             }
         }
         Tokens {
@@ -179,18 +180,8 @@ impl Parser {
     }
 
     fn count_bytes(&mut self, bytes: &[u8]) {
-        // Four counts: equal bytes stand together, and each would wait for the last.
-        for (at, &byte) in bytes.iter().enumerate() {
-            self.counts[at % 4][usize::from(byte)] += 1;
-        }
-        self.add_counts();
-    }
-
-    fn add_counts(&mut self) {
-        let [first, second, third, fourth] = &mut *self.counts;
-        for (at, sum) in first.iter_mut().enumerate() {
-            *sum += second[at] + third[at] + fourth[at];
-        }
+        count(&mut self.counts, bytes, |&byte| byte.into());
+        add_up(&mut self.counts);
     }
 
     /// Segments up to the last [`TAIL`] bytes of the block. Returns where they end.
@@ -336,21 +327,12 @@ impl Parser {
     #[target_feature(
         enable = "avx512f,avx512bw,avx512cd,avx512vl,avx512vbmi2,bmi1,bmi2,lzcnt,popcnt"
     )]
-    unsafe fn count(&mut self) {
+    unsafe fn count_tokens(&mut self) {
         const PART: usize = 4096;
         let mut symbols = [0u8; PART + 16];
-        let [first, second, third, fourth] = &mut self.distances;
-        let [zeroth, one, two, three] = &mut *self.counts;
         for segment in &self.segments {
             let tokens = &self.tokens[segment.tokens.clone()];
-            let (fours, rest) = tokens.as_chunks::<4>();
-            for four in fours {
-                zeroth[(four[0] & COUNTED) as usize] += 1;
-                one[(four[1] & COUNTED) as usize] += 1;
-                two[(four[2] & COUNTED) as usize] += 1;
-                three[(four[3] & COUNTED) as usize] += 1;
-            }
-            rest.iter().for_each(|&token| zeroth[(token & COUNTED) as usize] += 1);
+            count(&mut self.counts, tokens, |&token| (token & COUNTED) as usize);
             for part in tokens.chunks(PART) {
                 let mut found = 0;
                 for tokens in part.chunks(16) {
@@ -366,20 +348,35 @@ impl Parser {
                         found += matches.count_ones() as usize;
                     }
                 }
-                let (fours, rest) = symbols[..found].as_chunks::<4>();
-                for four in fours {
-                    first[usize::from(four[0]) % DISTANCES] += 1;
-                    second[usize::from(four[1]) % DISTANCES] += 1;
-                    third[usize::from(four[2]) % DISTANCES] += 1;
-                    fourth[usize::from(four[3]) % DISTANCES] += 1;
-                }
-                rest.iter().for_each(|&symbol| first[usize::from(symbol) % DISTANCES] += 1);
+                count(&mut self.distances, &symbols[..found], |&symbol| {
+                    usize::from(symbol) % DISTANCES
+                });
             }
         }
-        for (symbol, sum) in first.iter_mut().enumerate() {
-            *sum += second[symbol] + third[symbol] + fourth[symbol];
-        }
-        self.add_counts();
+        add_up(&mut self.counts);
+        add_up(&mut self.distances);
+    }
+}
+
+/// Counts values in four tables, in turn: equal ones stand together, and each would wait for the last.
+#[inline(always)]
+fn count<T, const N: usize>(tables: &mut [[u32; N]; 4], values: &[T], place: impl Fn(&T) -> usize) {
+    let [first, second, third, fourth] = tables;
+    let (fours, rest) = values.as_chunks::<4>();
+    for four in fours {
+        first[place(&four[0])] += 1;
+        second[place(&four[1])] += 1;
+        third[place(&four[2])] += 1;
+        fourth[place(&four[3])] += 1;
+    }
+    rest.iter().for_each(|value| first[place(value)] += 1);
+}
+
+/// Makes the first of such tables their sum.
+fn add_up<const N: usize>(tables: &mut [[u32; N]; 4]) {
+    let [first, second, third, fourth] = tables;
+    for (at, sum) in first.iter_mut().enumerate() {
+        *sum += second[at] + third[at] + fourth[at];
     }
 }
 

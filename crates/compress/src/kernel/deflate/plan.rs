@@ -171,14 +171,14 @@ impl Header {
     )]
     fn of(litlen: &[[u16; LANES]; LITLENS], distance: &[[u16; LANES]; 1]) -> Header {
         let mut all: AllLengths = [0; _];
-        // No length: the first one begins a run.
-        all[0] = u8::MAX;
         let mut litlens = 257;
         for (at, part) in litlen.iter().enumerate() {
             litlens = litlens.max(put_lengths(part, &mut all, LANES * at));
         }
         // The two symbols more that the fixed code has are not in use.
         let distances = put_lengths(&distance[0], &mut all, litlens).saturating_sub(litlens).max(1);
+        // Where a run begins, another length is before it: but for the first.
+        all[0] = all[1];
         let mut header = Header {
             litlens,
             distances,
@@ -209,9 +209,6 @@ impl Header {
                 let here = _mm512_loadu_si512(all.as_ptr().add(from + 1).cast());
                 _mm512_cmpneq_epi8_mask(before, here)
             };
-            if from == 0 {
-                starts &= !1;
-            }
             while starts != 0 {
                 let at = from + starts.trailing_zeros() as usize;
                 starts &= starts - 1;
@@ -238,6 +235,7 @@ impl Header {
         }
     }
 
+    /// The same of any number.
     fn long_run(&mut self, length: u8, mut run: usize) {
         let mut put = |symbol: u8, extra: usize| {
             self.items[self.count] = Item::from(symbol) | (extra as Item) << 8;
