@@ -8,6 +8,7 @@ use lookaside_cipher_kernel::aes::{Key, cbc_encrypt, cbc_mac, lanes};
 use lookaside_simd::{Cpu, Tier};
 
 mod numbers;
+mod texts;
 use numbers::Numbers;
 
 fn check(cpu: &Cpu, key_lens: &[usize], lens: &[usize], one_key: bool, numbers: &mut Numbers) {
@@ -28,15 +29,9 @@ fn check(cpu: &Cpu, key_lens: &[usize], lens: &[usize], one_key: bool, numbers: 
     // Every other text goes elsewhere.
     let mut in_place = texts.clone();
     let mut apart = texts.clone();
-    let mut packets: Vec<Cbc<'_>> = in_place
-        .iter_mut()
-        .zip(&mut apart)
+    let mut packets: Vec<Cbc<'_>> = texts::in_turn(&mut in_place, &mut apart)
         .enumerate()
-        .map(|(i, (bytes, dst))| {
-            let text =
-                if i % 2 == 0 { Text::InPlace(bytes) } else { Text::Apart { src: bytes, dst } };
-            Cbc { key: key_of(i), iv: &ivs[i], text }
-        })
+        .map(|(i, text)| Cbc { key: key_of(i), iv: &ivs[i], text })
         .collect();
     lanes::cbc_encrypt(&mut packets);
     drop(packets);

@@ -6,6 +6,8 @@ use lookaside_simd::{Cpu, Tier};
 
 #[path = "../numbers/mod.rs"]
 mod numbers;
+#[path = "../texts/mod.rs"]
+mod texts;
 use numbers::Numbers;
 
 pub fn hex(text: &str) -> Vec<u8> {
@@ -36,15 +38,9 @@ fn check(kernels: &Kernels, cpu: &Cpu, lens: &[usize], numbers: &mut Numbers) {
     // Every other text goes elsewhere, to a destination that is longer.
     let mut in_place = texts.clone();
     let mut apart: Vec<Vec<u8>> = texts.iter().map(|text| vec![0xee; text.len() + 3]).collect();
-    let mut packets: Vec<Packet<'_>> = in_place
-        .iter_mut()
-        .zip(&mut apart)
+    let mut packets: Vec<Packet<'_>> = texts::in_turn(&mut in_place, &mut apart)
         .enumerate()
-        .map(|(i, (bytes, dst))| {
-            let text =
-                if i % 2 == 0 { Text::InPlace(bytes) } else { Text::Apart { src: bytes, dst } };
-            Packet { key: &keys[i], iv: ivs[i], text }
-        })
+        .map(|(i, text)| Packet { key: &keys[i], iv: ivs[i], text })
         .collect();
     (kernels.apply_many)(cpu, &mut packets);
     drop(packets);
