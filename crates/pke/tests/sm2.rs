@@ -38,7 +38,7 @@ fn verify(point: &[u8], signature: &[u8], e: &[u8]) -> Result<(), Error> {
 }
 
 fn encrypt(form: Form, point: &[u8], message: &[u8]) -> Result<Vec<u8>, Error> {
-    let len = message.len() + 117;
+    let len = form.most_len(message.len());
     one(&[point, message].concat(), len, |cpu, items| sm2::encrypt(cpu, form, items))
 }
 
@@ -185,6 +185,26 @@ fn wrong_ciphertexts_are_refused() {
     let mut items = [Item::new(&src, &mut dst)];
     sm2::decrypt(Cpu::host(), Form::Raw, &mut items);
     assert_eq!(items[0].result, Err(Error::DstTooSmall));
+}
+
+/// Room for the longest ciphertext is enough for each, a byte less for none, though most would fit.
+#[test]
+fn room_for_a_ciphertext_does_not_hang_on_chance() {
+    let (_, point) = pair();
+    let mut seen = [false; 8];
+    for form in [Form::Raw, Form::Der] {
+        for message in [&[7][..], &[7; 40], &[7; 200]] {
+            let src = [&point[..], message].concat();
+            let most = form.most_len(message.len());
+            for _ in 0..32 {
+                let enough = one(&src, most, |cpu, items| sm2::encrypt(cpu, form, items)).unwrap();
+                seen[most - enough.len()] = true;
+                let short = one(&src, most - 1, |cpu, items| sm2::encrypt(cpu, form, items));
+                assert_eq!(short, Err(Error::DstTooSmall));
+            }
+        }
+    }
+    assert!(seen[..3] == [true; 3], "{seen:?}");
 }
 
 #[test]

@@ -240,7 +240,9 @@ impl Sm2 {
         self.request(Op::Sm2Verify, Detail::None, src, Buf::empty())
     }
 
-    /// Encrypts: `src` is the point, then the message; `dst` gets the ciphertext in DER.
+    /// Encrypts: `src` is the point, then the message; `dst` gets the ciphertext in DER and has to
+    /// have room for the longest that there can be: 117 bytes more than the message serve up to
+    /// 4 GiB.
     pub fn encrypt(&self, src: Buf, dst: Buf) -> Request {
         self.request(Op::Sm2Encrypt, Detail::None, src, dst)
     }

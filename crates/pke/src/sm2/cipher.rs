@@ -22,8 +22,22 @@ pub enum Form {
 
 const SHORT: Error = Error::BadInput("the source is too short");
 
-/// Encrypts: `src` = point || message (one byte at least), `dst` = ciphertext in the given form:
-/// 97 bytes more than the message in [`Form::Raw`], up to 117 in [`Form::Der`].
+impl Form {
+    /// The most bytes of a ciphertext of a message of `len` bytes. In [`Form::Der`] a ciphertext
+    /// may be shorter, by how the random point falls.
+    pub fn most_len(self, len: usize) -> usize {
+        let whole = |len: usize| len.saturating_add(header_len(len));
+        match self {
+            Form::Raw => len.saturating_add(POINT_LEN + LEN),
+            Form::Der => whole(whole(len).saturating_add(2 * whole(1 + LEN) + whole(LEN))),
+        }
+    }
+}
+
+/// Encrypts: `src` = point || message (one byte at least), `dst` = ciphertext in the given form.
+///
+/// [`Error::DstTooSmall`] without room for [`Form::most_len`]: whether a request is served must not
+/// hang on the random point.
 ///
 /// With a random k and (x, y) = k P: C2 is the message xor KDF(x || y), C3 = SM3(x || message || y).
 pub fn encrypt(cpu: &Cpu, form: Form, items: &mut [Item<'_>]) {
@@ -34,6 +48,7 @@ pub fn encrypt(cpu: &Cpu, form: Form, items: &mut [Item<'_>]) {
             if message.is_empty() {
                 return Err(Error::BadInput("an empty message"));
             }
+            room(dst, form.most_len(message.len()))?;
             encrypt_one(form, point, message, dst)
         });
     }
