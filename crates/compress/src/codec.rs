@@ -360,8 +360,6 @@ impl Scratch {
         let window_bits = codec.spec.window_bits;
         match kernel {
             Kernel::Stored => stored::compress(src, dst),
-            // What the library has a ready-made block for.
-            Kernel::Own(_) if isal::looks_a_run(src) => self.igzip(1, false, window_bits, src, dst),
             Kernel::Own(effort) => self.own(&codec.cpu)?.compress(effort, src, dst),
             Kernel::Igzip(level) => self.igzip(level, false, window_bits, src, dst),
             Kernel::IgzipStatic => self.igzip(0, true, window_bits, src, dst),

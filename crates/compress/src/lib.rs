@@ -52,12 +52,12 @@
 //! | 9 | libdeflate-8 | same | same | zlib-rs-7 | same |
 //! | 10, 11, 12 | libdeflate-10, -11, -12 | same | same | zlib-rs-7 | same |
 //!
-//! Tiers are those of [`lookaside_simd::Tier`]; igzip and ours are for x86-64. Runs of zeros or ones
-//! are igzip's, who has a ready-made block for them. [`Huffman::Static`]: igzip-0 for 1..=3, else zlib-rs with fixed codes at its streams'
-//! level; its sizes are its own, without the promise. A window below 32 KB: buffers that fit in
-//! it as above, larger ones by the streams' kernel. Pieces: the kernel of whole buffers. Decoding:
-//! [`Inflate`], ours, for everything. The libraries also look at the CPU themselves, which no cap
-//! of ours lowers: `LOOKASIDE_CPU` chooses among kernels.
+//! Tiers are those of [`lookaside_simd::Tier`]; igzip and ours are for x86-64. [`Huffman::Static`]:
+//! igzip-0 for 1..=3, else zlib-rs with fixed codes at its streams' level; its sizes are its own,
+//! without the promise. A window below 32 KB: buffers that fit in it as above, larger ones by the
+//! streams' kernel. Pieces: the kernel of whole buffers. Decoding: [`Inflate`], ours, for everything.
+//! The libraries also look at the CPU themselves, which no cap of ours lowers: `LOOKASIDE_CPU`
+//! chooses among kernels.
 //!
 //! # Measured
 //!

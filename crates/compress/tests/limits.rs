@@ -177,7 +177,29 @@ fn nothing_is_read_beyond_the_text() {
     }
 }
 
-/// What begins and ends like a run, and has zeros in all the right places, but is none.
+/// One byte over and over, with every rest that its matches leave.
+#[test]
+fn runs() {
+    let mut scratch = Scratch::new();
+    for (kernel, codec) in kernels(Format::Raw) {
+        for (byte, len) in (500..900).chain(65_530..65_550).chain([131_072, 200_000]).enumerate() {
+            let data = vec![byte as u8; len];
+            let mut packed = vec![0; codec.bound(len)];
+            let done = codec.compress(&mut scratch, &data, &mut packed).expect("fits");
+            let back = zlib::decompress(window_bits(Format::Raw), &packed[..done.produced], len);
+            assert!(back.as_deref() == Ok(&*data), "{} {len}", kernel.name());
+            // A destination of just that length, and a shorter one.
+            let mut exact = vec![0; done.produced];
+            let done = codec.compress(&mut scratch, &data, &mut exact).expect("fits");
+            let back = zlib::decompress(window_bits(Format::Raw), &exact[..done.produced], len);
+            assert!(back.as_deref() == Ok(&*data), "{} {len}, room for no more", kernel.name());
+            let short = codec.compress(&mut scratch, &data, &mut packed[..4]);
+            assert_eq!(short.map(|done| done.produced), Err(Error::DstTooSmall));
+        }
+    }
+}
+
+/// What begins and ends like a run, and has zeros in many places, but is none.
 #[test]
 fn what_looks_a_run_is_compressed_all_the_same() {
     let mut scratch = Scratch::new();

@@ -93,25 +93,6 @@ impl State {
     }
 }
 
-/// Is it all zeros, or all ones, and can one call take it? Such a one has a ready-made block.
-///
-/// Of more than 4 KB, 64 words of eight bytes are asked: to look at all of it takes half as long as igzip
-/// does.
-pub(crate) fn looks_a_run(src: &[u8]) -> bool {
-    let Some(first @ ([0, 0, 0, 0, 0, 0, 0, 0] | [255, 255, 255, 255, 255, 255, 255, 255])) =
-        src.first_chunk::<8>()
-    else {
-        return false;
-    };
-    match src.len() {
-        ..=4096 => src[1..] == src[..src.len() - 1],
-        len => {
-            let mut words = src.chunks(len / 64).filter_map(|part| part.first_chunk());
-            len <= MAX_LEN && src.last_chunk() == Some(first) && words.all(|word| word == first)
-        }
-    }
-}
-
 /// The memory for one-shot compression at any level. Reused, it allocates nothing.
 pub(crate) struct OneShot(State);
 

@@ -52,7 +52,3 @@ impl Stream {
         None
     }
 }
-
-pub(crate) fn looks_a_run(_src: &[u8]) -> bool {
-    false
-}

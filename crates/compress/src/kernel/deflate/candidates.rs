@@ -7,6 +7,8 @@ use super::{BLOCK, PLACES};
 
 /// The most bits of a hash.
 const MOST_BITS: u32 = 15;
+/// Effort 1 has fewer: its table stays in a nearer cache, for 0.5 % of size.
+const FAST_BITS: u32 = 14;
 const PRIME: u32 = 0x9e37_79b1;
 /// So many positions get their candidates together.
 const STRIP: usize = 512;
@@ -45,6 +47,12 @@ pub(super) struct Candidates {
     entries: [u32; STRIP],
     lasts: [u32; STRIP],
     bits: u32,
+    /// Where the text begins in the table's positions: behind every text that it has entries of.
+    /// These are then too far back, so that it need not be cleared for each text.
+    base: usize,
+    /// Where the next may begin, and so many entries may be of texts before.
+    next_base: usize,
+    used: usize,
     /// The distance at which the last strip repeated what was before it, or 0.
     repeat: usize,
 }
@@ -74,22 +82,32 @@ impl Candidates {
             entries: [0; STRIP],
             lasts: [0; STRIP],
             bits: MOST_BITS,
+            base: 0,
+            next_base: BLOCK,
+            used: 1 << MOST_BITS,
             repeat: 0,
         }
     }
 
-    /// At the start of a text of `len` bytes. Short ones get a small table: it has to be cleared.
-    pub(super) fn start(&mut self, len: usize) {
-        self.bits = (2 * len).clamp(1 << 12, 1 << MOST_BITS).ilog2();
-        self.table[..1 << self.bits].fill(0);
+    /// At the start of a text of `len` bytes. Short ones get a small table, which stays in the cache.
+    pub(super) fn start(&mut self, len: usize, effort: u8) {
+        let most = if effort == 1 { FAST_BITS } else { MOST_BITS };
+        self.bits = (2 * len).clamp(1 << 12, 1 << most).ilog2();
+        if self.next_base + len > BLOCK {
+            self.table[..self.used].fill(0);
+            (self.next_base, self.used) = (0, 0);
+        }
+        self.base = self.next_base;
+        self.next_base = self.base + len;
+        self.used = self.used.max(1 << self.bits);
         self.repeat = 0;
     }
 
-    /// The hash of four bytes, and what the table has for them at `at`.
+    /// The hash of four bytes, and what the table has for them at `at`, counted from the base.
     #[inline(always)]
     fn entry(&self, bytes: u32, at: usize) -> (usize, u32) {
         let hash = bytes.wrapping_mul(PRIME) >> (32 - self.bits);
-        (hash as usize, bytes << 16 | u32::from(at as u16))
+        (hash as usize, bytes << 16 | u32::from((self.base + at) as u16))
     }
 
     /// One bit for each position of the block, from the lowest on.
@@ -147,7 +165,7 @@ impl Candidates {
         let distance = match self.repeat {
             0 => {
                 let (hash, _) = self.entry(four(src, at), at);
-                at.wrapping_sub(self.table[hash] as usize) & 0xffff
+                (self.base + at).wrapping_sub(self.table[hash] as usize) & 0xffff
             }
             distance => distance,
         };
@@ -197,8 +215,8 @@ impl Candidates {
             }
             spread
         };
-        let Candidates { table, ring, marks, hashes, entries, lasts, bits, .. } = self;
-        let bits = *bits;
+        let Candidates { table, ring, marks, hashes, entries, lasts, bits, base, .. } = self;
+        let (bits, base) = (*bits, *base);
         // SAFETY: the vectors read the array, at most `AHEAD` beyond the strip, and fill what is as long.
         unsafe {
             let spread = _mm512_loadu_si512(SPREAD.as_ptr().cast());
@@ -206,7 +224,8 @@ impl Candidates {
             let prime = _mm512_set1_epi32(PRIME.cast_signed());
             let shift = _mm_cvtsi32_si128(32 - bits.cast_signed());
             let lanes = _mm512_cvtepu16_epi32(_mm256_loadu_si256(PLACES.as_ptr().cast()));
-            let mut here = _mm512_add_epi32(_mm512_set1_epi32((at & 0xffff) as i32), lanes);
+            let mut here =
+                _mm512_add_epi32(_mm512_set1_epi32(((base + at) & 0xffff) as i32), lanes);
             for start in (0..STRIP).step_by(16) {
                 let bytes = _mm256_loadu_si256(text.as_ptr().add(start).cast());
                 let bytes = _mm512_castsi256_si512(bytes);
@@ -252,6 +271,12 @@ impl Candidates {
             let one = _mm512_set1_epi16(1);
             let window = _mm512_set1_epi16((WINDOW as u16).cast_signed());
             let upper = _mm512_set1_epi32(!0xffff);
+            // In the first window, a candidate is not before the second byte of the text.
+            let first = |at: usize| {
+                let at = _mm512_set1_epi16((at as u16).cast_signed());
+                let less_one = _mm512_subs_epu16(_mm512_add_epi16(at, order), one);
+                _mm512_min_epu16(window, less_one)
+            };
             let parts = ring.as_chunks_mut::<32>().0.iter_mut().zip(marks.as_chunks_mut::<4>().0);
             for (start, (ring, marks)) in (0..STRIP).step_by(32).zip(parts) {
                 let load = |all: &[u32; STRIP], at| _mm512_loadu_si512(all.as_ptr().add(at).cast());
@@ -263,13 +288,11 @@ impl Candidates {
                 };
                 let same = same(0) | same(1) << 16;
                 let last = _mm512_permutex2var_epi16(lasts[0], lower, lasts[1]);
-                let here = _mm512_set1_epi16(((at + start) as u16).cast_signed());
+                let here = _mm512_set1_epi16(((base + at + start) as u16).cast_signed());
                 let distance = _mm512_sub_epi16(_mm512_add_epi16(here, order), last);
                 let less_one = _mm512_sub_epi16(distance, one);
-                let mut good = _mm512_cmplt_epu16_mask(less_one, window);
-                if at < BLOCK {
-                    good &= _mm512_test_epi16_mask(last, last);
-                }
+                let most = if at <= WINDOW { first(at + start) } else { window };
+                let good = _mm512_cmplt_epu16_mask(less_one, most);
                 let less_one = _mm512_maskz_mov_epi16(good, less_one);
                 _mm512_storeu_si512(ring.as_mut_ptr().cast(), less_one);
                 *marks = (good & same).to_le_bytes();

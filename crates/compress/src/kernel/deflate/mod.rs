@@ -30,9 +30,12 @@ mod candidates;
 mod huffman;
 mod parse;
 mod plan;
+mod run;
 #[cfg(test)]
 mod twin;
 mod write;
+
+use std::ops::Range;
 
 use lookaside_simd::Avx512;
 
@@ -128,38 +131,17 @@ impl Compressor {
         last: bool,
     ) -> Result<usize, Short> {
         let mut writer = Writer::new();
-        self.parser.start(src);
+        let run = run::byte(src);
+        if run.is_none() {
+            self.parser.start(src, effort);
+        }
         let mut from = 0;
         loop {
             let to = src.len().min(from + BLOCK);
-            let tokens = self.parser.block(self.cpu, effort, src, from, to);
-            let plan = Plan::of(self.cpu, &tokens, writer.bits());
-            if plan.kind == Kind::Stored {
-                let rest = &mut dst[writer.at()..];
-                let len = stored::size(to - from) + usize::from(writer.bits() > 5);
-                if rest.len() < len {
-                    return Err(Short::Room);
-                }
-                writer.stored(&src[from..to], last && to == src.len(), dst);
-            } else {
-                let end = writer.at() + plan.bits.div_ceil(8);
-                if dst.len() < end {
-                    return Err(Short::Room);
-                }
-                if dst.len() < end + SLACK {
-                    return Err(Short::Slack);
-                }
-                // SAFETY: the token proves the features; the room is there.
-                unsafe {
-                    writer.block(
-                        self.cpu,
-                        &plan,
-                        &tokens,
-                        &src[from..to],
-                        last && to == src.len(),
-                        dst,
-                    );
-                }
+            let last = last && to == src.len();
+            match run {
+                Some(byte) => writer.run(byte, to - from, last, dst)?,
+                None => self.block(effort, src, from..to, last, &mut writer, dst)?,
             }
             if to == src.len() {
                 break;
@@ -167,5 +149,44 @@ impl Compressor {
             from = to;
         }
         writer.finish(dst, last).ok_or(Short::Room)
+    }
+
+    /// The next block of `src`.
+    fn block(
+        &mut self,
+        effort: u8,
+        src: &[u8],
+        block: Range<usize>,
+        last: bool,
+        writer: &mut Writer,
+        dst: &mut [u8],
+    ) -> Result<(), Short> {
+        let bytes = &src[block.clone()];
+        let tokens = self.parser.block(self.cpu, effort, src, block.start, block.end);
+        let plan = Plan::of(self.cpu, &tokens, writer.bits());
+        if plan.kind == Kind::Stored {
+            let rest = &mut dst[writer.at()..];
+            let len = stored::size(bytes.len()) + usize::from(writer.bits() > 5);
+            if rest.len() < len {
+                return Err(Short::Room);
+            }
+            writer.stored(bytes, last, dst);
+        } else {
+            Short::check(writer.at() + plan.bits.div_ceil(8), dst)?;
+            // SAFETY: the token proves the features; the room is there.
+            unsafe { writer.block(self.cpu, &plan, &tokens, bytes, last, dst) };
+        }
+        Ok(())
+    }
+}
+
+impl Short {
+    /// Is there room for what ends at `end`?
+    fn check(end: usize, dst: &[u8]) -> Result<(), Short> {
+        match dst.len().checked_sub(end) {
+            None => Err(Short::Room),
+            Some(..SLACK) => Err(Short::Slack),
+            Some(_) => Ok(()),
+        }
     }
 }

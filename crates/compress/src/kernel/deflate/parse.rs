@@ -29,9 +29,9 @@ const NOBODYS: usize = LEAST_SEGMENT + GAP;
 /// The length that one comparison tells.
 pub(super) const SEEN: usize = 32;
 /// What the unsafe code builds on: a turn writes eight tokens at once and begins below the tail; the
-/// bits of a turn are in one word; the gap has room for what is beyond a segment, and one more before
-/// the next.
-const _: () = assert!(RUN == 8 && TAIL >= RUN + SEEN && RUN + 7 <= 32 && GAP >= 2 * RUN);
+/// bits of a turn, and two more, are in one word; the gap has room for what is beyond a segment, and
+/// one more before the next.
+const _: () = assert!(RUN == 8 && TAIL >= RUN + SEEN && RUN + 2 + 7 <= 32 && GAP >= 2 * RUN);
 /// The longest match.
 pub(super) const LONGEST: usize = 258;
 /// A literal in place of a match must gain more than this, in quarters of a byte.
@@ -132,8 +132,8 @@ impl Parser {
     }
 
     /// Before the first block of `src`.
-    pub(super) fn start(&mut self, src: &[u8]) {
-        self.candidates.start(src.len());
+    pub(super) fn start(&mut self, src: &[u8], effort: u8) {
+        self.candidates.start(src.len(), effort);
     }
 
     /// Parses the next block: `from..to` of the text that [`start`](Parser::start) was given.
@@ -259,6 +259,10 @@ impl Parser {
                     return self.join(src, from);
                 }
                 let [mut a, mut b, mut c, mut d] = cursors;
+                // One segment only: nobody else walks for company.
+                while repeats & (a.at < a.end) {
+                    step::<EFFORT>(text, ring, candidates, marks, to, &mut a);
+                }
                 while (a.at < a.end) & (b.at < b.end) & (c.at < c.end) & (d.at < d.end) {
                     step::<EFFORT>(text, ring, candidates, marks, to, &mut a);
                     step::<EFFORT>(text, ring, candidates, marks, to, &mut b);
@@ -488,7 +492,11 @@ unsafe fn step<const EFFORT: u8>(
         } else {
             best::<2, true>(text, ring, candidates, to, at)
         };
-        let mut take = (len >= 4 + usize::from(less_one >= FAR)) & (marks >> run & 1 != 0);
+        // Four bytes only, where the next two positions have as many, are passed by: most likely the
+        // next one has five. (Effort 3 compares.)
+        let wait = EFFORT < 3 && marks >> run & 0b110 == 0b110;
+        let least = 4 + usize::from((less_one >= FAR) | wait);
+        let mut take = (len >= least) & (marks >> run & 1 != 0);
         if EFFORT == 3 {
             let (next, next_less_one) = best::<1, false>(text, ring, candidates, to, at + 1);
             let gain = 4 * (next as i32 - len as i32)
@@ -506,28 +514,30 @@ unsafe fn step<const EFFORT: u8>(
 }
 
 /// The length of a match of at least [`SEEN`] bytes, `left` of which are in the block.
+///
+/// # Safety
+///
+/// The features are there, and so many bytes at `here`; the distance does not lead beyond the text.
 #[cold]
 #[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2")]
 unsafe fn extend(here: *const u8, distance: usize, left: usize) -> usize {
     let most = left.min(LONGEST);
     let mut len = SEEN;
-    // SAFETY: up to `most`, both are within the text.
-    unsafe {
-        let there = here.sub(distance);
-        while len + 8 <= most {
-            let a = here.add(len).cast::<[u8; 8]>().read_unaligned();
-            let b = there.add(len).cast::<[u8; 8]>().read_unaligned();
-            let differ = u64::from_le_bytes(a) ^ u64::from_le_bytes(b);
-            if differ != 0 {
-                return len + differ.trailing_zeros() as usize / 8;
-            }
-            len += 8;
+    while len < most {
+        let lanes = u64::MAX >> 64usize.saturating_sub(most - len);
+        // SAFETY: only lanes up to `most` are read.
+        let differ = unsafe {
+            let here = here.add(len);
+            let there = _mm512_maskz_loadu_epi8(lanes, here.sub(distance).cast());
+            _mm512_mask_cmpneq_epi8_mask(lanes, _mm512_maskz_loadu_epi8(lanes, here.cast()), there)
+        };
+        if differ != 0 {
+            return len + differ.trailing_zeros() as usize;
         }
-        while len < most && *here.add(len) == *there.add(len) {
-            len += 1;
-        }
+        len += 64;
     }
-    len
+    most
 }
 
 #[inline(always)]

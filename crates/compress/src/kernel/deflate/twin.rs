@@ -25,8 +25,9 @@ struct Found {
     in_repeat: Vec<bool>,
 }
 
-fn find(src: &[u8]) -> Found {
-    let bits = (2 * src.len()).clamp(1 << 12, 1 << 15).ilog2();
+fn find(src: &[u8], effort: u8) -> Found {
+    let most = if effort == 1 { 14 } else { 15 };
+    let bits = (2 * src.len()).clamp(1 << 12, 1 << most).ilog2();
     // Position and two bytes.
     let mut table = vec![(0u16, [0; 2]); 1 << bits];
     let hash = |at: usize| {
@@ -121,7 +122,8 @@ fn step(src: &[u8], found: &Found, at: usize, to: usize, effort: u8) -> Token {
     }
     let (len, distance) = best(src, found, at, to, 1 + usize::from(effort > 1), true);
     let far = distance.wrapping_sub(1) >= FAR;
-    let mut take = len >= 4 + usize::from(far);
+    let wait = effort < 3 && found.marked[at + 1] && found.marked[at + 2];
+    let mut take = len >= 4 + usize::from(far || wait);
     if effort == 3 {
         let (next, next_distance) = best(src, found, at + 1, to, 1, false);
         let gain = 4 * (next as i32 - len as i32) + zeros(next_distance) - zeros(distance);
@@ -272,8 +274,8 @@ fn distance_symbol(distance: usize) -> (usize, u32, usize) {
     (2 * extra as usize + (less_one >> extra), extra, less_one & ((1 << extra) - 1))
 }
 
-/// What describes the codes.
-fn header(litlen: &[u32], distance: &[u32]) -> Bits {
+/// What describes the codes. The codes that it is written with itself are of the least size, or these.
+fn header(litlen: &[u32], distance: &[u32], code_codes: Option<[u32; 19]>) -> Bits {
     let litlens = litlen.iter().rposition(|&length| length != 0).map_or(257, |at| 257.max(at + 1));
     let distances = distance.iter().rposition(|&length| length != 0).map_or(1, |at| at + 1);
     let mut rest = [&litlen[..litlens], &distance[..distances]].concat();
@@ -299,7 +301,7 @@ fn header(litlen: &[u32], distance: &[u32]) -> Bits {
     }
     let mut counts = [0; 19];
     items.iter().for_each(|item| counts[item.0] += 1);
-    let lengths = code_lengths(&counts, 7);
+    let lengths = code_codes.map_or_else(|| code_lengths(&counts, 7), |lengths| lengths.to_vec());
     let count =
         ORDER.iter().rposition(|&symbol| lengths[symbol] != 0).map_or(4, |at| 4.max(at + 1));
     let mut bits = Bits::default();
@@ -333,12 +335,39 @@ fn body(tokens: &[Token], litlen: &[u32], distance: &[u32]) -> Bits {
     bits
 }
 
+/// A block of a text that is one byte over and over.
+fn run(byte: u8, len: usize) -> Bits {
+    let (matches, left) = ((len - 1) / LONGEST, (len - 1) % LONGEST);
+    let mut tokens = vec![Token::Literal(byte)];
+    tokens.resize(1 + matches, Token::Match { len: LONGEST, distance: 1 });
+    let mut litlen = [0; 286];
+    litlen[285] = 1;
+    litlen[256] = 2;
+    litlen[usize::from(byte)] = if left < 3 { 2 } else { 3 };
+    if left < 3 {
+        tokens.resize(tokens.len() + left, Token::Literal(byte));
+    } else {
+        tokens.push(Token::Match { len: left, distance: 1 });
+        litlen[len_symbol(left).0] = 3;
+    }
+    let code_codes = [4, 2, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 2];
+    let mut bits = header(&litlen, &[1], Some(code_codes));
+    bits.0.append(&mut body(&tokens, &litlen, &[1]).0);
+    bits
+}
+
 fn compress(effort: u8, src: &[u8]) -> Vec<u8> {
-    let found = find(src);
+    let is_run = src.len() >= 512 && src.iter().all(|&byte| byte == src[0]);
+    let found = find(src, effort);
     let mut bits = Bits::default();
     for from in (0..src.len().max(1)).step_by(BLOCK) {
         let to = src.len().min(from + BLOCK);
         let last = to == src.len();
+        if is_run {
+            bits.put(usize::from(last) | 4, 3);
+            bits.0.append(&mut run(src[0], to - from).0);
+            continue;
+        }
         let tokens = parse(src, &found, from, to, effort);
         let (mut litlen, mut distance) = ([0; 286], [0; 30]);
         litlen[256] = 1;
@@ -352,7 +381,7 @@ fn compress(effort: u8, src: &[u8]) -> Vec<u8> {
             }
         }
         let (litlen, distance) = (code_lengths(&litlen, 12), code_lengths(&distance, 12));
-        let mut dynamic = header(&litlen, &distance);
+        let mut dynamic = header(&litlen, &distance, None);
         dynamic.0.append(&mut body(&tokens, &litlen, &distance).0);
         let lengths = |symbol: usize| match symbol {
             ..144 | 280.. => 8,
@@ -437,7 +466,7 @@ fn the_same_bytes() {
                 continue;
             }
             let src = match seed {
-                0 => vec![7; len],
+                0 => vec![[0, 7, 137, 138, 245, 255][at % 6]; len],
                 1 => varied(len, 99).iter().cycle().take(len).copied().collect(),
                 2 => {
                     let mut state = 77;

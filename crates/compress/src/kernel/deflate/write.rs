@@ -9,6 +9,7 @@ use super::super::symbols::LENGTHS;
 use super::huffman::LANES;
 use super::parse::{MATCH, Tokens, distance_parts, lanes, load, splat};
 use super::plan::{Kind, Plan};
+use super::{Short, run};
 
 /// Of a length less 3: its symbol less 257, and the number of extra bits in the lowest three.
 const LENGTH_SYMBOLS: [u8; 256] = {
@@ -129,6 +130,28 @@ impl Writer {
             self.at = sink.out.offset_from_unsigned(start);
             (self.rest, self.count) = (sink.rest, sink.count);
         }
+    }
+
+    /// A block of `len` times `byte`.
+    pub(super) fn run(
+        &mut self,
+        byte: u8,
+        len: usize,
+        last: bool,
+        dst: &mut [u8],
+    ) -> Result<(), Short> {
+        let mut all = self.bits();
+        run::block(byte, len, last, &mut |_, bits| all += bits as usize);
+        Short::check(self.at + all.div_ceil(8), dst)?;
+        // SAFETY: the room is there.
+        unsafe {
+            let start = dst.as_mut_ptr();
+            let mut sink = Sink { out: start.add(self.at), rest: self.rest, count: self.count };
+            run::block(byte, len, last, &mut |value, bits| sink.put(value, bits));
+            self.at = sink.out.offset_from_unsigned(start);
+            (self.rest, self.count) = (sink.rest, sink.count);
+        }
+        Ok(())
     }
 
     /// The last byte; before that, an empty stored block if more is to follow. The length of all,
