@@ -10,6 +10,10 @@
 #[allow(dead_code)]
 #[path = "../../pke/kernel/valgrind/memcheck.rs"]
 mod memcheck;
+// What the OpenSSL provider does with a record whose MAC libssl checks: it needs nothing but `core`.
+#[allow(dead_code)]
+#[path = "../../../front/openssl/src/bulk/record.rs"]
+mod record;
 mod sha;
 
 use std::process::exit;
@@ -28,6 +32,7 @@ fn main() {
         report("TLS record, SHA-1", opening::<[u32; 5]>);
         report("TLS record, SHA-256", opening::<[u32; 8]>);
         report("TLS record, SHA-384", opening::<[u64; 8]>);
+        report("TLS record, the MAC for libssl", taking_off);
     }
     exit(i32::from(memcheck::errors() > 0));
 }
@@ -82,6 +87,47 @@ fn opening<H: Hash>() {
             memcheck::make_defined(&mut found);
             if damaged.is_none() {
                 assert_eq!(u32::from_le_bytes(found) as usize, payload);
+            }
+        }
+    }
+}
+
+/// Padding and MAC taken off: the same records, and the two kinds of padding.
+fn taking_off() {
+    const OTHERWISE: u8 = 0xee;
+    for (version, mac_len) in [(0x300, 20), (0x301, 20), (0x303, 32), (0x303, 48)] {
+        let version = record::Version::new(version).expect("a version");
+        for (len, payload) in [(64, 0), (64, 9), (320, 250), (320, 30), (1040, 980), (1040, 800)] {
+            let padding = len - payload - mac_len - 1;
+            if payload + mac_len >= len || padding > 255 {
+                continue;
+            }
+            for damaged in [None, Some(payload + mac_len), Some(len - 1)] {
+                let mut record = vec![0x5a; len];
+                record[payload..][..mac_len].fill(0xa5);
+                record[payload + mac_len..].fill(padding as u8);
+                if let Some(at) = damaged {
+                    record[at] ^= 0x80;
+                }
+                let mut mac = vec![0; mac_len];
+                let mut otherwise = [OTHERWISE; record::MAX_MAC];
+                memcheck::make_undefined(&mut record);
+                memcheck::make_undefined(&mut otherwise);
+                let found = record::open(version, &record, 16, &mut mac, &otherwise);
+                let mut found = found.expect("a length that records have").to_le_bytes();
+                assert!(memcheck::is_undefined(&mut mac), "the MAC depends on no secret");
+                memcheck::make_defined(&mut found);
+                memcheck::make_defined(&mut mac);
+                memcheck::make_defined(&mut record);
+                let fits = match version.is_ssl3() {
+                    true => record[len - 1] < 16,
+                    false => damaged.is_none(),
+                };
+                if fits {
+                    assert_eq!(usize::from_le_bytes(found), payload, "{len} {payload} {damaged:?}");
+                }
+                let wanted = if fits { 0xa5 } else { OTHERWISE };
+                assert!(mac.iter().all(|&byte| byte == wanted), "{len} {payload} {damaged:?}");
             }
         }
     }
