@@ -86,8 +86,7 @@ fn options() -> Options {
 /// A contender: works on a number of packets.
 type Contender<'a> = Box<dyn FnMut(usize) + 'a>;
 
-/// Median nanoseconds of CPU time for one packet, of each contender, and of each round the ratio of
-/// the first two's fastest to the best of the others.
+/// Median nanoseconds of CPU time for one packet, of each contender.
 pub(crate) fn compete(contenders: &mut [Option<Contender<'_>>], rounds: usize) -> Vec<Option<f64>> {
     // How many packets fill a turn.
     let mut counts = Vec::new();

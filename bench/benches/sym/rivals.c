@@ -34,9 +34,12 @@ struct rival {
 	EVP_CIPHER_CTX *cipher;
 	EVP_MAC_CTX *mac;
 	EVP_MD *md;
-	int aead, ccm, rekey, rekey_cipher;
-	uint8_t mac_key[64];
+	EVP_MD_CTX *nested;
+	int aead, ccm, rekey, rekey_cipher, with_iv;
+	uint8_t mac_key[256];
 	size_t mac_key_len;
+	/* A checksum. */
+	uint64_t (*crc)(uint64_t, const uint8_t *, uint64_t);
 	/* intel-ipsec-mb. */
 	int kind;
 #ifdef HAVE_IPSEC_MB
@@ -87,6 +90,7 @@ void rival_free(struct rival *r)
 	EVP_CIPHER_CTX_free(r->cipher);
 	EVP_MAC_CTX_free(r->mac);
 	EVP_MD_free(r->md);
+	EVP_MD_CTX_free(r->nested);
 #ifdef HAVE_IPSEC_MB
 	free(r->schedule);
 	if (r->mgr)
@@ -99,7 +103,8 @@ const uint8_t *rival_text(const struct rival *r, int i) { return r->packets[i].t
 const uint8_t *rival_tag(const struct rival *r, int i) { return r->packets[i].tag; }
 
 /* A cipher or AEAD by its OpenSSL name, a MAC ("HMAC:SHA1", "CMAC:AES-128-CBC") or a digest, each or
- * NULL; a cipher and a MAC are two calls for each packet. NULL when this OpenSSL lacks one. */
+ * NULL; a cipher and a MAC are two calls for each packet. A digest with a key is nested: of the other
+ * prefix and the digest of one prefix and the text. NULL when this OpenSSL lacks one. */
 struct rival *openssl_new(const char *cipher, const char *mac, const char *digest, const uint8_t *key,
 			  size_t key_len, const uint8_t *mac_key, size_t mac_key_len, size_t iv_len,
 			  size_t tag_len, size_t len)
@@ -151,6 +156,7 @@ struct rival *openssl_new(const char *cipher, const char *mac, const char *diges
 			params[0] = OSSL_PARAM_construct_utf8_string(
 				name[0] == 'H' ? OSSL_MAC_PARAM_DIGEST : OSSL_MAC_PARAM_CIPHER,
 				(char *)colon + 1, 0);
+		r->with_iv = name[0] == 'G';
 		if (EVP_MAC_init(r->mac, mac_key, mac_key_len, params) <= 0)
 			goto none;
 		/* A key of Poly1305 is for one text only. */
@@ -160,6 +166,11 @@ struct rival *openssl_new(const char *cipher, const char *mac, const char *diges
 	}
 	if (digest && !(r->md = EVP_MD_fetch(NULL, digest, NULL)))
 		goto none;
+	if (digest && mac_key_len) {
+		r->nested = EVP_MD_CTX_new();
+		memcpy(r->mac_key, mac_key, mac_key_len);
+		r->mac_key_len = mac_key_len;
+	}
 	return r;
 none:
 	rival_free(r);
@@ -187,23 +198,76 @@ void openssl_run(struct rival *r, size_t packets)
 				EVP_CIPHER_CTX_ctrl(r->cipher, EVP_CTRL_AEAD_GET_TAG, (int)r->tag_len, p->tag);
 		}
 		if (r->mac) {
+			OSSL_PARAM iv[2] = { OSSL_PARAM_construct_end(), OSSL_PARAM_construct_end() };
+			if (r->with_iv)
+				iv[0] = OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_IV, p->iv, r->iv_len);
 			EVP_MAC_init(r->mac, r->rekey ? r->mac_key : NULL, r->rekey ? r->mac_key_len : 0,
-				     NULL);
+				     r->with_iv ? iv : NULL);
 			EVP_MAC_update(r->mac, p->text, r->len);
 			EVP_MAC_final(r->mac, p->tag, &m, sizeof p->tag);
 		}
-		if (r->md)
+		if (r->nested) {
+			const uint8_t *inner = r->mac_key + 1, *outer = inner + r->mac_key[0];
+			unsigned int made;
+			EVP_DigestInit_ex(r->nested, r->md, NULL);
+			EVP_DigestUpdate(r->nested, inner, r->mac_key[0]);
+			EVP_DigestUpdate(r->nested, p->text, r->len);
+			EVP_DigestFinal_ex(r->nested, p->tag, &made);
+			EVP_DigestInit_ex(r->nested, r->md, NULL);
+			EVP_DigestUpdate(r->nested, outer, r->mac_key_len - 1 - r->mac_key[0]);
+			EVP_DigestUpdate(r->nested, p->tag, made);
+			EVP_DigestFinal_ex(r->nested, p->tag, &made);
+		} else if (r->md)
 			EVP_Digest(p->text, r->len, p->tag, NULL, r->md, NULL);
+	}
+}
+
+/* A checksum of `tag_len` bytes by a function that goes on from the last one's result. */
+struct rival *crc_new(uint64_t (*crc)(uint64_t, const uint8_t *, uint64_t), size_t tag_len, size_t len)
+{
+	struct rival *r = blank(len);
+	r->crc = crc;
+	r->tag_len = tag_len;
+	return r;
+}
+
+void crc_run(struct rival *r, size_t packets)
+{
+	for (size_t k = 0; k < packets; k++) {
+		struct packet *p = &r->packets[r->next++ % PACKETS];
+		uint64_t sum = r->crc(0, p->text, r->len);
+		for (size_t i = 0; i < r->tag_len; i++)
+			p->tag[i] = (uint8_t)(sum >> 8 * (r->tag_len - 1 - i));
 	}
 }
 
 #ifdef HAVE_IPSEC_MB
 /* The numbers are those of the Rust side. */
 enum kind {
-	GCM = 1, CCM, CHACHA_POLY, CBC, CTR, ECB, DES, DES3, KASUMI_F8, SNOW3G, ZUC, CHACHA,
+	GCM = 1, CCM, CHACHA_POLY, CBC, CTR, ECB, DES, DES3, KASUMI_F8, SNOW3G, ZUC, GMAC,
 	HMAC_MD5, HMAC_SHA1, HMAC_SHA256, HMAC_SHA512, XCBC, CMAC, SHA1, SHA256, SHA512,
 	KASUMI_F9, UIA2, EIA3, POLY, CBC_SHA1, CBC_SHA256, CBC_SHA512, CTR_SHA1, CTR_SHA256, DES3_SHA1,
+	NONE, SHA224, SHA384, HMAC_SHA224, HMAC_SHA384, CBC_SHA224, CBC_SHA384, CTR_SHA224,
+	CTR_SHA384, CTR_SHA512,
 };
+
+static void aes_keys(IMB_MGR *m, const uint8_t *key, size_t len, void *enc, void *dec)
+{
+	switch (len) {
+	case 16: IMB_AES_KEYEXP_128(m, key, enc, dec); break;
+	case 24: IMB_AES_KEYEXP_192(m, key, enc, dec); break;
+	default: IMB_AES_KEYEXP_256(m, key, enc, dec);
+	}
+}
+
+static void gcm_key(IMB_MGR *m, const uint8_t *key, size_t len, struct gcm_key_data *to)
+{
+	switch (len) {
+	case 16: IMB_AES128_GCM_PRE(m, key, to); break;
+	case 24: IMB_AES192_GCM_PRE(m, key, to); break;
+	default: IMB_AES256_GCM_PRE(m, key, to);
+	}
+}
 
 static void hmac_keys(struct rival *r, const uint8_t *key, size_t n, size_t block,
 		      void (*one)(IMB_MGR *, const void *, void *))
@@ -219,6 +283,8 @@ static void hmac_keys(struct rival *r, const uint8_t *key, size_t n, size_t bloc
 
 static void one_md5(IMB_MGR *m, const void *b, void *d) { IMB_MD5_ONE_BLOCK(m, b, d); }
 static void one_sha1(IMB_MGR *m, const void *b, void *d) { IMB_SHA1_ONE_BLOCK(m, b, d); }
+static void one_sha224(IMB_MGR *m, const void *b, void *d) { IMB_SHA224_ONE_BLOCK(m, b, d); }
+static void one_sha384(IMB_MGR *m, const void *b, void *d) { IMB_SHA384_ONE_BLOCK(m, b, d); }
 static void one_sha256(IMB_MGR *m, const void *b, void *d) { IMB_SHA256_ONE_BLOCK(m, b, d); }
 static void one_sha512(IMB_MGR *m, const void *b, void *d) { IMB_SHA512_ONE_BLOCK(m, b, d); }
 
@@ -246,8 +312,9 @@ struct rival *bare_new(int kind, const uint8_t *key, size_t key_len, const uint8
 	j->auth_tag_output_len_in_bytes = tag_len;
 	switch (kind) {
 	case CCM: case CBC: case CTR: case ECB: case CBC_SHA1: case CBC_SHA256: case CBC_SHA512:
-	case CTR_SHA1: case CTR_SHA256:
-		IMB_AES_KEYEXP_128(r->mgr, key, r->enc, r->dec);
+	case CTR_SHA1: case CTR_SHA256: case CBC_SHA224: case CBC_SHA384: case CTR_SHA224:
+	case CTR_SHA384: case CTR_SHA512:
+		aes_keys(r->mgr, key, key_len, r->enc, r->dec);
 		break;
 	case DES: case DES3: case DES3_SHA1:
 		for (int i = 0; i < (kind == DES ? 1 : 3); i++) {
@@ -258,14 +325,17 @@ struct rival *bare_new(int kind, const uint8_t *key, size_t key_len, const uint8
 		break;
 	}
 	switch (kind) {
-	case CBC: case CBC_SHA1: case CBC_SHA256: case CBC_SHA512: j->cipher_mode = IMB_CIPHER_CBC; break;
-	case CTR: case CTR_SHA1: case CTR_SHA256: j->cipher_mode = IMB_CIPHER_CNTR; break;
+	case CBC: case CBC_SHA1: case CBC_SHA224: case CBC_SHA256: case CBC_SHA384: case CBC_SHA512:
+		j->cipher_mode = IMB_CIPHER_CBC;
+		break;
+	case CTR: case CTR_SHA1: case CTR_SHA224: case CTR_SHA256: case CTR_SHA384: case CTR_SHA512:
+		j->cipher_mode = IMB_CIPHER_CNTR;
+		break;
 	case ECB: j->cipher_mode = IMB_CIPHER_ECB; break;
 	case DES: j->cipher_mode = IMB_CIPHER_DES; break;
 	case DES3: case DES3_SHA1: j->cipher_mode = IMB_CIPHER_DES3; break;
-	case CHACHA: j->cipher_mode = IMB_CIPHER_CHACHA20; j->enc_keys = j->dec_keys = r->key; break;
 	case GCM:
-		IMB_AES128_GCM_PRE(r->mgr, key, &r->gcm);
+		gcm_key(r->mgr, key, key_len, &r->gcm);
 		j->cipher_mode = IMB_CIPHER_GCM;
 		j->hash_alg = IMB_AUTH_AES_GMAC;
 		j->enc_keys = j->dec_keys = &r->gcm;
@@ -324,14 +394,26 @@ struct rival *bare_new(int kind, const uint8_t *key, size_t key_len, const uint8
 		j->u.XCBC._k3 = r->k3;
 		break;
 	case CMAC:
-		IMB_AES_KEYEXP_128(r->mgr, mac_key, r->enc, r->dec);
-		IMB_AES_CMAC_SUBKEY_GEN_128(r->mgr, r->enc, r->k2, r->k3);
-		j->hash_alg = IMB_AUTH_AES_CMAC;
+		aes_keys(r->mgr, mac_key, mac_key_len, r->enc, r->dec);
+		if (mac_key_len == 16)
+			IMB_AES_CMAC_SUBKEY_GEN_128(r->mgr, r->enc, r->k2, r->k3);
+		else
+			IMB_AES_CMAC_SUBKEY_GEN_256(r->mgr, r->enc, r->k2, r->k3);
+		j->hash_alg = mac_key_len == 16 ? IMB_AUTH_AES_CMAC : IMB_AUTH_AES_CMAC_256;
 		j->u.CMAC._key_expanded = r->enc;
 		j->u.CMAC._skey1 = r->k2;
 		j->u.CMAC._skey2 = r->k3;
 		break;
+	case GMAC:
+		gcm_key(r->mgr, mac_key, mac_key_len, &r->gcm);
+		j->hash_alg = mac_key_len == 16 ? IMB_AUTH_AES_GMAC_128 :
+			      mac_key_len == 24 ? IMB_AUTH_AES_GMAC_192 : IMB_AUTH_AES_GMAC_256;
+		j->u.GMAC._key = &r->gcm;
+		j->u.GMAC.iv_len_in_bytes = iv_len;
+		break;
 	case SHA1: j->hash_alg = IMB_AUTH_SHA_1; break;
+	case SHA224: j->hash_alg = IMB_AUTH_SHA_224; break;
+	case SHA384: j->hash_alg = IMB_AUTH_SHA_384; break;
 	case SHA256: j->hash_alg = IMB_AUTH_SHA_256; break;
 	case SHA512: j->hash_alg = IMB_AUTH_SHA_512; break;
 	}
@@ -344,18 +426,26 @@ struct rival *bare_new(int kind, const uint8_t *key, size_t key_len, const uint8
 		j->hash_alg = IMB_AUTH_HMAC_SHA_1;
 		hmac_keys(r, mac_key, mac_key_len, 64, one_sha1);
 		break;
+	case HMAC_SHA224: case CBC_SHA224: case CTR_SHA224:
+		j->hash_alg = IMB_AUTH_HMAC_SHA_224;
+		hmac_keys(r, mac_key, mac_key_len, 64, one_sha224);
+		break;
+	case HMAC_SHA384: case CBC_SHA384: case CTR_SHA384:
+		j->hash_alg = IMB_AUTH_HMAC_SHA_384;
+		hmac_keys(r, mac_key, mac_key_len, 128, one_sha384);
+		break;
 	case HMAC_SHA256: case CBC_SHA256: case CTR_SHA256:
 		j->hash_alg = IMB_AUTH_HMAC_SHA_256;
 		hmac_keys(r, mac_key, mac_key_len, 64, one_sha256);
 		break;
-	case HMAC_SHA512: case CBC_SHA512:
+	case HMAC_SHA512: case CBC_SHA512: case CTR_SHA512:
 		j->hash_alg = IMB_AUTH_HMAC_SHA_512;
 		hmac_keys(r, mac_key, mac_key_len, 128, one_sha512);
 		break;
 	}
 	switch (j->hash_alg) {
-	case IMB_AUTH_MD5: case IMB_AUTH_HMAC_SHA_1: case IMB_AUTH_HMAC_SHA_256:
-	case IMB_AUTH_HMAC_SHA_512:
+	case IMB_AUTH_MD5: case IMB_AUTH_HMAC_SHA_1: case IMB_AUTH_HMAC_SHA_224:
+	case IMB_AUTH_HMAC_SHA_256: case IMB_AUTH_HMAC_SHA_384: case IMB_AUTH_HMAC_SHA_512:
 		j->u.HMAC._hashed_auth_key_xor_ipad = r->ipad;
 		j->u.HMAC._hashed_auth_key_xor_opad = r->opad;
 		break;
@@ -394,6 +484,7 @@ void bare_run(struct rival *r, size_t packets)
 		case GCM: j->u.GCM.aad = p->aad; break;
 		case CCM: j->u.CCM.aad = p->aad; break;
 		case CHACHA_POLY: j->u.CHACHA20_POLY1305.aad = p->aad; break;
+		case GMAC: j->u.GMAC._iv = p->iv; break;
 		case UIA2: j->u.SNOW3G_UIA2._iv = p->iv; break;
 		case EIA3: j->u.ZUC_EIA3._iv = p->iv; break;
 		}

@@ -20,8 +20,8 @@ pub struct Running {
     keys: Arc<Keys>,
     direction: Direction,
     state: State,
-    /// Whether text has been given: no associated data may follow.
-    text: bool,
+    /// How many bytes of an AEAD's or a chain's text have been given: no associated data may follow.
+    text_len: u64,
     /// Whether the tag is made: nothing may follow.
     done: bool,
 }
@@ -60,7 +60,7 @@ impl Running {
             Kind::Chain { cipher, auth, .. } => State::Chain(cipher.begin(iv), auth.begin(&[])?),
             Kind::Tls(_) => return Err(NO_RECORDS),
         };
-        Ok(Running { keys: Arc::clone(keys), direction, state, text: false, done: false })
+        Ok(Running { keys: Arc::clone(keys), direction, state, text_len: 0, done: false })
     }
 
     /// The beginning of another text under the same keys, in the memory of this one.
@@ -80,7 +80,7 @@ impl Running {
             && iv.is_empty()
         {
             state.reset(start);
-            (self.direction, self.text, self.done) = (direction, false, false);
+            (self.direction, self.text_len, self.done) = (direction, 0, false);
             return Ok(());
         }
         self.restart_any(direction, iv)
@@ -98,7 +98,7 @@ impl Running {
             }
             _ => return Err(NO_RECORDS),
         }
-        (self.direction, self.text, self.done) = (direction, false, false);
+        (self.direction, self.text_len, self.done) = (direction, 0, false);
         Ok(())
     }
 
@@ -121,7 +121,7 @@ impl Running {
     pub fn aad(&mut self, aad: &[u8]) -> Result<(), Error> {
         match (&self.keys.kind, &mut self.state) {
             _ if self.done => Err(DONE),
-            _ if self.text => Err(Error::BadInput("associated data after the text")),
+            _ if self.text_len > 0 => Err(Error::BadInput("associated data after the text")),
             (Kind::Aead(key), State::Aead(state)) => key.aad(state, aad),
             _ => Err(Error::BadInput("associated data is for AEADs")),
         }
@@ -156,10 +156,13 @@ impl Running {
             }
             (Kind::Aead(key), State::Aead(state)) => {
                 if len > 0 {
+                    if self.text_len + len as u64 > key.most_text() {
+                        return Err(Error::BadInput("a text too long for its nonce"));
+                    }
                     key.update(state, direction, &mut text)?;
                 }
             }
-            (Kind::Chain { cipher, .. }, _) if self.text && cipher.at_once() => {
+            (Kind::Chain { cipher, .. }, _) if self.text_len > 0 && cipher.at_once() => {
                 return Err(Error::BadInput("XTS takes its text in one piece"));
             }
             (Kind::Chain { cipher, auth, order }, State::Chain(crypting, hashing)) => {
@@ -172,7 +175,7 @@ impl Running {
                         (&mut text, &mut *hashing)
                 {
                     stitched(cipher, crypting, auth.cpu(), hash, bytes);
-                    self.text |= len > 0;
+                    self.text_len += len as u64;
                     return Ok(len);
                 }
                 if hash_first {
@@ -185,7 +188,7 @@ impl Running {
             }
             _ => return Err(NO_RECORDS),
         }
-        self.text |= len > 0;
+        self.text_len += len as u64;
         Ok(len)
     }
 
@@ -387,4 +390,27 @@ fn stitched(
     hash.length += both as u64;
     hash.update(cpu, &bytes[first + both..]);
     key.process(state, Direction::Seal, &mut Text::InPlace(&mut bytes[both..]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Aead, Spec};
+
+    /// Beyond the longest text, the block counter would begin again.
+    #[test]
+    fn a_text_ends_where_its_counter_does() {
+        for (aead, most) in
+            [(Aead::AesGcm, (1 << 36) - 32), (Aead::ChaCha20Poly1305, (1u64 << 38) - 64)]
+        {
+            let spec = Spec::Aead { aead, key: vec![7; 32].into(), tag_len: 16 };
+            let keys = Arc::new(Keys::new(&spec, Cpu::host()).unwrap());
+            let mut running = Running::new(&keys, Direction::Seal, &[1; 12]).unwrap();
+            running.text_len = most - 3;
+            let refused = running.update(Text::InPlace(&mut [0; 4]));
+            assert!(matches!(refused, Err(Error::BadInput(_))), "{aead:?}");
+            assert_eq!(running.update(Text::InPlace(&mut [0; 3])), Ok(3), "{aead:?}");
+            assert!(running.update(Text::InPlace(&mut [0; 1])).is_err(), "{aead:?}");
+        }
+    }
 }

@@ -233,7 +233,8 @@ pub enum Iv {
         /// How many of them.
         len: u8,
     },
-    /// Bytes of the source: for the nonces of AES-GCM that are longer than 16.
+    /// Bytes of the source: for the nonces of AES-GCM that are longer than 16. Not in a burst whose
+    /// packets are in place: [`Carried::Packets`].
     At(Span),
 }
 
@@ -404,7 +405,8 @@ pub enum Carried {
     /// its start; or, where the destination is a list with as many segments as there are packets,
     /// and the source is one too or is empty, each in its segment, with offsets from the start of
     /// that. Packets run in no particular order: none may write what another reads or writes. Side
-    /// by side run those whose parts lie behind those of the packet before.
+    /// by side run those whose parts lie behind those of the packet before. In place, a packet's IV
+    /// is [`Iv::Here`]: another is answered `BadInput`.
     Packets(Vec<Packet>),
     /// The state of a text in pieces: the source is the next piece.
     Running(Box<dyn Running>),

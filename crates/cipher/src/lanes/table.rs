@@ -10,9 +10,11 @@
 //! | CMAC, XCBC, CBC-MAC, AES-CCM | own, lanes; below AVX-512 intel-ipsec-mb's (but CBC-MAC) |
 //! | SNOW 3G, ZUC | own, lanes; below AVX-512 intel-ipsec-mb's |
 //! | hashes and HMACs | own, lanes |
-//! | DES, triple DES, SM4, KASUMI, ARC4, ChaCha20, ChaCha20-Poly1305, Poly1305 | own, lanes |
+//! | DES, triple DES | own, lanes; below AVX-512 the CBC modes are intel-ipsec-mb's |
+//! | SM4, ChaCha20, ChaCha20-Poly1305, Poly1305 | own, lanes |
+//! | KASUMI F8, ARC4 | own, lanes, on every CPU |
 //! | chains | both parts in lanes, one after the other, when both have some |
-//! | anything else, and everything below AVX2 or without intel-ipsec-mb | `single` |
+//! | anything else, what a CPU has no lanes of ours for, and intel-ipsec-mb's part without it | `single` |
 
 use lookaside_cipher_kernel as kernel;
 use lookaside_simd::{Cpu, Tier};
@@ -397,8 +399,11 @@ impl Plan {
 /// Ciphers that our kernels have lanes for, where these are quicker than one packet at a time.
 fn own_cipher(cipher: Cipher, cpu: &Cpu) -> bool {
     match cipher {
-        Cipher::DesEcb | Cipher::TripleDesEcb | Cipher::TripleDesCtr => kernel::des::lanes(cpu) > 1,
-        Cipher::DesCbc | Cipher::TripleDesCbc => kernel::des::lanes(cpu) > 1,
+        Cipher::DesEcb
+        | Cipher::DesCbc
+        | Cipher::TripleDesEcb
+        | Cipher::TripleDesCbc
+        | Cipher::TripleDesCtr => kernel::des::lanes(cpu) > 1,
         Cipher::Sm4Ecb | Cipher::Sm4Cbc | Cipher::Sm4Ctr => kernel::sm4::lanes(cpu) > 1,
         Cipher::KasumiF8 => true,
         Cipher::Snow3gUea2 | Cipher::ZucEea3 => cpu.avx512().is_some(),

@@ -236,6 +236,18 @@ impl Key {
         }
     }
 
+    /// The longest text: beyond it the block counter would begin again. (CCM's is given with its
+    /// length.)
+    pub(crate) fn most_text(&self) -> u64 {
+        match self.expanded {
+            // NIST SP 800-38D section 5.2.1.1.
+            Expanded::Gcm(_) => (1 << 36) - 32,
+            Expanded::Ccm(_) => u64::MAX,
+            // RFC 8439 section 2.8: 2^32 blocks of 64 bytes, the first of which is Poly1305's key.
+            Expanded::ChaCha20Poly1305 { .. } => (1 << 38) - 64,
+        }
+    }
+
     /// Encrypts or decrypts a piece.
     pub(crate) fn update(
         &self,

@@ -109,15 +109,16 @@ impl Run<'_> {
             for (packet, segment) in group.iter_mut().zip(segments) {
                 let parts = parts(packet);
                 let lookaside_core::Packet { iv: given, result: answer, .. } = packet;
-                let text = match (in_place, sources.get(index).and_then(Buf::as_slice)) {
-                    (true, _) => segment.as_mut_slice().map(Text::InPlace),
+                let (text, iv) = match (in_place, sources.get(index).and_then(Buf::as_slice)) {
+                    (true, _) => (segment.as_mut_slice().map(Text::InPlace), here(given)),
                     (false, Some(src)) => {
-                        Some(Text::Apart { src, dst: segment.as_mut_slice().unwrap_or_default() })
+                        let dst = segment.as_mut_slice().unwrap_or_default();
+                        (Some(Text::Apart { src, dst }), iv(given, src))
                     }
-                    (false, None) => None,
+                    (false, None) => (None, here(given)),
                 };
                 index += 1;
-                match (text, here(given)) {
+                match (text, iv) {
                     (Some(text), Ok(iv)) => {
                         let result = Err(Error::NotRun);
                         items.push(Packet { session, direction, iv, parts, text, result });
