@@ -98,7 +98,8 @@ impl Candidates {
             (self.next_base, self.used) = (0, 0);
         }
         self.base = self.next_base;
-        self.next_base = self.base + len;
+        // Positions are entered four at a time: up to three that are not the text's.
+        self.next_base = self.base + len.next_multiple_of(4);
         self.used = self.used.max(1 << self.bits);
         self.repeat = 0;
     }
