@@ -1,12 +1,13 @@
-//! Decoding of raw streams: ours, libdeflate, zlib-rs and stock zlib in one run.
+//! Decoding of raw streams: ours, libdeflate, ISA-L, zlib-ng, zlib-rs and stock zlib in one run.
 //!
 //! ```sh
 //! cargo bench -p lookaside-compress --bench decode -- [--rounds N] DIR...
 //! ```
 //!
-//! Every DIR is one corpus (its files, not its folders). MB/s of CPU time, the best of interleaved
-//! rounds, and ours as a multiple of each rival. Whole files and chunks in one call each, then whole
-//! files in pieces: 4 KB of input, and 16 KB of room. Every decoder's output is compared first.
+//! Every DIR is one corpus (its files, not its folders), or a file. MB/s of CPU time, the best of
+//! interleaved rounds, cycles for each byte and each token (of the clock at which this program ran a chain
+//! of additions before), and ours as a multiple of each rival. Whole files and chunks in one call each,
+//! then whole files in pieces: 4 KB of input, and 16 KB of room. Every decoder's output is compared first.
 
 use std::fs;
 use std::path::Path;
@@ -14,12 +15,22 @@ use std::path::Path;
 use lookaside_compress::{Codec, Inflate, Kernel, Place, Scratch, Spec, Until};
 use lookaside_simd::Cpu;
 
+#[allow(dead_code)]
+#[path = "../tests/common/blocks.rs"]
+mod blocks;
 #[path = "common/clock.rs"]
 mod clock;
+#[path = "common/inputs.rs"]
+mod inputs;
+#[path = "common/rivals.rs"]
+mod rivals;
 #[path = "../tests/common/zlib.rs"]
 mod zlib;
 
-use clock::cpu_seconds;
+use clock::{clock, cpu_seconds};
+
+/// Decodes into room for all, and says how much there was.
+type WholeStream = dyn FnMut(&[u8], &mut [u8]) -> Option<usize>;
 
 /// Who decodes.
 enum Decoder {
@@ -27,6 +38,8 @@ enum Decoder {
     Libdeflate(*mut libdeflate_sys::libdeflate_decompressor),
     ZlibRs(Box<zlib_rs::Inflate>),
     Zlib(zlib::Decompressor),
+    /// One that takes whole streams only.
+    Whole(Box<WholeStream>),
 }
 
 impl Decoder {
@@ -48,11 +61,14 @@ impl Decoder {
             };
             return (take == usize::MAX && result == 0).then_some(given);
         }
+        if let Decoder::Whole(run) = self {
+            return if take == usize::MAX { run(src, dst) } else { None };
+        }
         match self {
             Decoder::Ours(inflate) => inflate.reset(15),
             Decoder::ZlibRs(inflate) => inflate.reset(false),
             Decoder::Zlib(stream) => stream.reset(),
-            Decoder::Libdeflate(_) => {}
+            Decoder::Libdeflate(_) | Decoder::Whole(_) => {}
         }
         let (mut at, mut out) = (0usize, 0usize);
         loop {
@@ -79,7 +95,7 @@ impl Decoder {
                     let (code, consumed, produced) = stream.step(piece, to);
                     (consumed, produced, code == libz_sys::Z_STREAM_END)
                 }
-                Decoder::Libdeflate(_) => return None,
+                Decoder::Libdeflate(_) | Decoder::Whole(_) => return None,
             };
             at += consumed;
             out += produced;
@@ -99,48 +115,64 @@ struct Set {
     room: usize,
 }
 
-fn measure(set: &Set, rounds: usize) {
-    let cpu = Cpu::host();
-    let mut decoders = [
-        ("ours", Decoder::Ours(Inflate::boxed(15, cpu))),
-        // SAFETY: no preconditions. The process ends soon.
+fn decoders() -> Vec<(&'static str, Decoder)> {
+    let mut all = vec![
+        ("ours", Decoder::Ours(Inflate::boxed(15, Cpu::host()))),
         (
             "libdeflate",
             // SAFETY: no preconditions. The process ends soon.
             Decoder::Libdeflate(unsafe { libdeflate_sys::libdeflate_alloc_decompressor() }),
         ),
-        ("zlib-rs", Decoder::ZlibRs(Box::new(zlib_rs::Inflate::new(false, 15)))),
-        ("zlib", Decoder::Zlib(zlib::Decompressor::new(-15))),
     ];
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut isal = rivals::Isal::new();
+        all.push(("ISA-L", Decoder::Whole(Box::new(move |src, dst| isal.run(src, dst)))));
+    }
+    let mut ng = rivals::ZlibNg::decompressor();
+    all.push(("zlib-ng", Decoder::Whole(Box::new(move |src, dst| ng.run(src, dst)))));
+    all.push(("zlib-rs", Decoder::ZlibRs(Box::new(zlib_rs::Inflate::new(false, 15)))));
+    all.push(("zlib", Decoder::Zlib(zlib::Decompressor::new(-15))));
+    all
+}
+
+fn measure(set: &Set, rounds: usize, clock: f64) {
+    let mut decoders = decoders();
     let longest = set.streams.iter().map(|(_, plain)| plain.len()).max().unwrap_or(0);
     let total: usize = set.streams.iter().map(|(_, plain)| plain.len()).sum();
+    let tokens: usize = set.streams.iter().map(|(src, _)| blocks::parse(src, &[]).tokens).sum();
     // Room to spare, as a caller of zlib's mostly has.
     let mut dst = vec![0; longest + 512];
-    let mut best = [f64::MAX; 4];
+    let mut best = vec![None::<f64>; decoders.len()];
     for round in 0..=rounds {
         for ((_, decoder), best) in decoders.iter_mut().zip(&mut best) {
             let start = cpu_seconds();
+            let mut runs = true;
             for (src, plain) in &set.streams {
                 let got = decoder.run(src, &mut dst, set.take, set.room);
+                runs &= got.is_some();
                 if round == 0 && got.is_some() {
                     assert_eq!(got, Some(plain.len()), "{}", set.name);
                     assert!(dst[..plain.len()] == plain[..], "{}", set.name);
                 }
             }
-            if round > 0 {
-                *best = best.min(cpu_seconds() - start);
+            if round > 0 && runs {
+                let time = cpu_seconds() - start;
+                *best = Some(best.map_or(time, |best| best.min(time)));
             }
         }
     }
-    print!("{:34}", set.name);
-    for ((name, _), time) in decoders.iter().zip(best) {
-        if *name == "libdeflate" && set.take != usize::MAX {
-            print!("{name:>11}    -   -   ");
-            continue;
-        }
-        print!("{name:>11} {:5.0} x{:4.2}", total as f64 / 1e6 / time, time / best[0]);
+    println!("{}\n{:12}{:>8}{:>9}{:>9}{:>9}", set.name, "", "MB/s", "c/byte", "c/token", "ours is");
+    for ((name, _), time) in decoders.iter().zip(&best) {
+        let Some(time) = time else { continue };
+        println!(
+            "  {name:10}{:8.0}{:9.2}{:9.1}{:8.2}x",
+            total as f64 / 1e6 / time,
+            clock * time / total as f64,
+            clock * time / tokens.max(1) as f64,
+            time / best[0].expect("ours runs")
+        );
     }
-    println!();
 }
 
 fn main() {
@@ -154,17 +186,13 @@ fn main() {
             dir => dirs.push(dir.to_owned()),
         }
     }
-    println!("MB/s, and ours as a multiple; tier {}, zlib {}", Cpu::host().tier(), zlib::version());
+    let clock = clock();
+    println!("{:.2} GHz; tier {}, zlib {}", clock / 1e9, Cpu::host().tier(), zlib::version());
     for dir in &dirs {
         let dir = Path::new(dir);
         let name = dir.file_name().unwrap_or_default().to_string_lossy();
-        let mut paths: Vec<_> = fs::read_dir(dir)
-            .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
-            .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-            .filter(|path| path.is_file())
-            .collect();
-        paths.sort();
-        let files: Vec<_> = paths.iter().map(|path| fs::read(path).expect("readable")).collect();
+        let files: Vec<_> =
+            inputs::files(dir).iter().map(|path| fs::read(path).expect("readable")).collect();
         let zlib_streams = |level, chunk: usize| -> Vec<_> {
             let mut zlib = zlib::Compressor::new(level, -15);
             let chunks = files.iter().flat_map(|file| file.chunks(chunk));
@@ -182,11 +210,14 @@ fn main() {
             room,
         };
         const ALL: usize = usize::MAX;
-        measure(&set("zlib -6, whole files", zlib_streams(6, ALL), ALL, ALL), rounds);
-        measure(&set("zlib -1, whole files", zlib_streams(1, ALL), ALL, ALL), rounds);
-        measure(&set("zlib -6, 64 KB chunks", zlib_streams(6, 65536), ALL, ALL), rounds);
-        measure(&set("zlib -6, 4 KB chunks", zlib_streams(6, 4096), ALL, ALL), rounds);
-        if let Ok(codec) = Codec::with_kernel(&Spec::default(), Cpu::host(), Kernel::Igzip(1)) {
+        measure(&set("zlib -6, whole files", zlib_streams(6, ALL), ALL, ALL), rounds, clock);
+        measure(&set("zlib -1, whole files", zlib_streams(1, ALL), ALL, ALL), rounds, clock);
+        measure(&set("zlib -6, 64 KB chunks", zlib_streams(6, 65536), ALL, ALL), rounds, clock);
+        measure(&set("zlib -6, 4 KB chunks", zlib_streams(6, 4096), ALL, ALL), rounds, clock);
+        for kernel in [Kernel::Igzip(1), Kernel::Own(1)] {
+            let Ok(codec) = Codec::with_kernel(&Spec::default(), Cpu::host(), kernel) else {
+                continue;
+            };
             let mut scratch = Scratch::new();
             let chunks = files.iter().flat_map(|file| file.chunks(65536));
             let packed = chunks.map(|plain| {
@@ -194,9 +225,10 @@ fn main() {
                 let done = codec.compress(&mut scratch, plain, &mut dst).expect("fits");
                 (dst[..done.produced].to_vec(), plain.to_vec())
             });
-            measure(&set("igzip -1, 64 KB chunks", packed.collect(), ALL, ALL), rounds);
+            let what = format!("{}, 64 KB chunks", kernel.name());
+            measure(&set(&what, packed.collect(), ALL, ALL), rounds, clock);
         }
-        measure(&set("zlib -6, 4 KB of input", zlib_streams(6, ALL), 4096, ALL), rounds);
-        measure(&set("zlib -6, 64 and 16 KB", zlib_streams(6, ALL), 65536, 16384), rounds);
+        measure(&set("zlib -6, 4 KB of input", zlib_streams(6, ALL), 4096, ALL), rounds, clock);
+        measure(&set("zlib -6, 64 and 16 KB", zlib_streams(6, ALL), 65536, 16384), rounds, clock);
     }
 }

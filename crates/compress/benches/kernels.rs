@@ -28,29 +28,18 @@ mod blocks;
 mod clock;
 #[path = "common/inputs.rs"]
 mod inputs;
+#[path = "common/rivals.rs"]
+mod rivals;
 #[path = "../tests/common/zlib.rs"]
 mod zlib;
 
-use clock::cpu_seconds;
-
-/// Cycles per second: a multiplication after the other takes three each, on every CPU of interest.
-fn clock() -> f64 {
-    const TURNS: u64 = 100_000_000;
-    let measure = || {
-        let start = cpu_seconds();
-        let mut value = std::hint::black_box(3_u64);
-        for _ in 0..TURNS {
-            value = value.wrapping_mul(value);
-        }
-        std::hint::black_box(value);
-        3.0 * TURNS as f64 / (cpu_seconds() - start)
-    };
-    (0..5).map(|_| measure()).fold(0.0, f64::max)
-}
+use clock::{clock, cpu_seconds};
+use rivals::ZlibNg;
 
 enum Rival {
     Ours(Box<(Codec, Scratch)>),
     Zlib(zlib::Compressor),
+    ZlibNg(ZlibNg),
 }
 
 struct Entry {
@@ -66,6 +55,7 @@ impl Entry {
         match &mut self.rival {
             Rival::Ours(both) => both.0.compress(&mut both.1, src, dst).expect("fits").produced,
             Rival::Zlib(zlib) => zlib.compress(src, dst).expect("fits"),
+            Rival::ZlibNg(zlib) => zlib.run(src, dst).expect("fits"),
         }
     }
 
@@ -82,7 +72,7 @@ fn entries(few: bool) -> Vec<Entry> {
     let mut all: Vec<Entry> = Kernel::ALL
         .into_iter()
         .filter(|kernel| match kernel {
-            Kernel::Libdeflate(level) => *level <= if few { 3 } else { 9 },
+            Kernel::Libdeflate(level) => *level <= if few { 3 } else { 12 },
             Kernel::ZlibRs(_) => !few,
             _ => true,
         })
@@ -98,6 +88,12 @@ fn entries(few: bool) -> Vec<Entry> {
         let name = format!("zlib-{level} ({})", zlib::version());
         entry(name, Rival::Zlib(zlib::Compressor::new(level, -15)))
     }));
+    let levels: &[i32] = if few { &[1] } else { &[1, 2, 6] };
+    all.extend(
+        levels.iter().map(|&level| {
+            entry(format!("zlib-ng-{level}"), Rival::ZlibNg(ZlibNg::compressor(level)))
+        }),
+    );
     all
 }
 
@@ -194,6 +190,7 @@ fn plot(svg: &mut String, top: f64, title: &str, points: &[Point]) {
             Some("igzip") => "#36c",
             Some("libdeflate") => "#393",
             Some("zlib") if point.name.starts_with("zlib-rs") => "#a60",
+            Some("zlib") if point.name.starts_with("zlib-ng") => "#609",
             _ => "#555",
         };
         let name = point.name.split(' ').next().unwrap_or_default();
