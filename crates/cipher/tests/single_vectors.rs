@@ -1,23 +1,15 @@
-//! Vectors of the standards, for what neither Wycheproof nor OpenSSL cover here.
+//! Vectors of the standards, for what neither Wycheproof, NIST nor OpenSSL cover here: at every tier
+//! that the CPU has, alone and among others in an engine.
 
 mod single_common;
 
-use lookaside_cipher::{Aead, Auth, Cipher, Direction, Hash, Parts, Text};
-use lookaside_simd::{Cpu, Tier};
+use lookaside_cipher::{Aead, Auth, Cipher, Direction, Hash, Parts};
 use single_common::*;
-
-fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> =
-        text.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
-    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
-}
 
 fn tag(auth: Auth, key: &str, iv: &str, text: &[u8], expected: &str) {
     let expected = hex(expected);
-    for tier in Tier::ALL {
-        let spec = auth_spec(auth, &hex(key), expected.len());
-        let prepared = prepare(&spec, &Cpu::with_cap(tier)).unwrap();
-        assert_eq!(prepared.tag(&hex(iv), text), Ok(expected.clone()), "{auth:?} {tier}");
+    for prepared in prepare_all(&auth_spec(auth, &hex(key), expected.len())).unwrap() {
+        assert_eq!(prepared.tag(&hex(iv), text), Ok(expected.clone()), "{auth:?}");
         assert_eq!(prepared.compare(&hex(iv), text, &expected), Ok(expected.len()));
     }
 }
@@ -44,9 +36,7 @@ fn cbc_mac_is_the_last_block_of_cbc() {
     let mut random = Random(41);
     for key_len in [16, 24, 32] {
         let key = random.bytes(key_len);
-        for tier in Tier::ALL {
-            let spec = auth_spec(Auth::AesCbcMac, &key, 16);
-            let prepared = prepare(&spec, &Cpu::with_cap(tier)).unwrap();
+        for prepared in prepare_all(&auth_spec(Auth::AesCbcMac, &key, 16)).unwrap() {
             for blocks in [1, 2, 3, 32, 33, 100] {
                 let text = random.bytes(16 * blocks);
                 let name = format!("AES-{}-CBC", 8 * key_len);
@@ -115,20 +105,22 @@ fn mobile_ciphers() {
             193,
         ),
     ] {
-        for tier in Tier::ALL {
-            let cpu = Cpu::with_cap(tier);
-            let prepared = prepare(&cipher_spec(cipher, &hex(key)), &cpu).unwrap();
-            let mut bytes = hex(plain);
-            let (region, spare_bits) = (span(0, bytes.len()), (8 * bytes.len() - bits) as u8);
-            let parts = Parts { cipher: region, spare_bits, ..Parts::default() };
+        for prepared in prepare_all(&cipher_spec(cipher, &hex(key))).unwrap() {
+            let (iv, mut bytes) = (&hex(iv)[..], hex(plain));
+            let spare_bits = (8 * bytes.len() - bits) as u8;
+            let parts = Parts { cipher: span(0, bytes.len()), spare_bits, ..Parts::default() };
             for (direction, expected) in [(Direction::Seal, sealed), (Direction::Open, plain)] {
-                let text = Text::InPlace(&mut bytes);
-                prepared.run(direction, &hex(iv), parts, text).unwrap();
+                let before = vec![0xee; bytes.len()];
+                let sample = Sample { direction, iv, parts, src: &bytes, dst: Some(&before) };
+                let apart = prepared.check(&sample);
+                let in_place = prepared.check(&Sample { dst: None, ..sample });
                 let mut expected = hex(expected);
                 // Bits that do not count stay the source's.
                 let (last, kept) = (expected.len() - 1, (1 << spare_bits) - 1);
                 expected[last] = (expected[last] & !kept) | (hex(plain)[last] & kept);
-                assert_eq!(bytes, expected, "{cipher:?} {direction:?} {tier}");
+                assert_eq!(in_place, (Ok(bytes.len()), expected), "{cipher:?} {direction:?}");
+                assert_eq!(apart, in_place, "{cipher:?} {direction:?}");
+                bytes = in_place.1;
             }
         }
     }
@@ -163,14 +155,9 @@ fn mobile_macs() {
             "c8a9595e",
         ),
     ] {
-        for tier in Tier::ALL {
-            let prepared = prepare(&auth_spec(auth, &hex(key), 4), &Cpu::with_cap(tier)).unwrap();
-            let (src, mut dst) = (hex(text), [0; 4]);
-            let spare_bits = (8 * src.len() - bits) as u8;
-            let parts = Parts { auth: span(0, src.len()), spare_bits, ..Parts::default() };
-            let text = Text::Apart { src: &src, dst: &mut dst };
-            assert_eq!(prepared.run(Direction::Seal, &hex(iv), parts, text), Ok(4));
-            assert_eq!(dst[..], hex(expected), "{auth:?} {tier}");
+        for prepared in prepare_all(&auth_spec(auth, &hex(key), 4)).unwrap() {
+            let tag = prepared.tag_of_bits(&hex(iv), &hex(text), bits);
+            assert_eq!(tag, Ok(hex(expected)), "{auth:?}");
         }
     }
 }
@@ -186,33 +173,30 @@ fn gcm_of_the_specification() {
         "42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e21d514b25466931c7d8f6a5aac84aa051ba30b396a0aac973d58e0915bc94fbc3221a5db94fae95ae7121a47",
     );
     let aad = hex("feedfacedeadbeeffeedfacedeadbeefabaddad2");
-    let prepared = prepare(&aead_spec(Aead::AesGcm, &key, 16), Cpu::host()).unwrap();
     let iv = hex("cafebabefacedbaddecaf888");
-    assert_eq!(prepared.aead(Direction::Seal, &iv, &aad, &text, &[]).unwrap(), sealed);
+    for prepared in prepare_all(&aead_spec(Aead::AesGcm, &key, 16)).unwrap() {
+        assert_eq!(prepared.aead(Direction::Seal, &iv, &aad, &text, &[]).unwrap(), sealed);
+    }
 }
 
 #[test]
 fn ccm_of_sp_800_38c() {
     // Example 1.
     let key = hex("404142434445464748494a4b4c4d4e4f");
-    let prepared = prepare(&aead_spec(Aead::AesCcm, &key, 4), Cpu::host()).unwrap();
-    let sealed = prepared.aead(
-        Direction::Seal,
-        &hex("10111213141516"),
-        &hex("0001020304050607"),
-        &hex("20212223"),
-        &[],
-    );
-    assert_eq!(sealed.unwrap(), hex("7162015b4dac255d"));
+    let (iv, aad) = (hex("10111213141516"), hex("0001020304050607"));
+    for prepared in prepare_all(&aead_spec(Aead::AesCcm, &key, 4)).unwrap() {
+        let sealed = prepared.aead(Direction::Seal, &iv, &aad, &hex("20212223"), &[]);
+        assert_eq!(sealed.unwrap(), hex("7162015b4dac255d"));
+    }
     // Example 4: 65,536 bytes of associated data.
-    let aad: Vec<u8> = (0..1 << 16).map(|i| i as u8).collect();
-    let prepared = prepare(&aead_spec(Aead::AesCcm, &key, 14), Cpu::host()).unwrap();
-    let text: Vec<u8> = (0x20..0x40).collect();
-    let sealed =
-        prepared.aead(Direction::Seal, &hex("101112131415161718191a1b1c"), &aad, &text, &[]);
-    let expected = "69915dad1e84c6376a68c2967e4dab615ae0fd1faec44cc484828529463ccf72
-        b4ac6bec93e8598e7f0dadbcea5b";
-    assert_eq!(sealed.unwrap(), hex(expected));
+    let (iv, aad) = (hex("101112131415161718191a1b1c"), (0..1 << 16).map(|i| i as u8));
+    let (aad, text) = (aad.collect::<Vec<u8>>(), (0x20..0x40).collect::<Vec<u8>>());
+    for prepared in prepare_all(&aead_spec(Aead::AesCcm, &key, 14)).unwrap() {
+        let sealed = prepared.aead(Direction::Seal, &iv, &aad, &text, &[]);
+        let expected = "69915dad1e84c6376a68c2967e4dab615ae0fd1faec44cc484828529463ccf72
+            b4ac6bec93e8598e7f0dadbcea5b";
+        assert_eq!(sealed.unwrap(), hex(expected));
+    }
 }
 
 #[test]
@@ -220,7 +204,8 @@ fn aes_ctr_of_sp_800_38a() {
     let key = hex("2b7e151628aed2a6abf7158809cf4f3c");
     let iv = hex("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff");
     let text = hex("6bc1bee22e409f96e93d7e117393172a");
-    let prepared = prepare(&cipher_spec(Cipher::AesCtr, &key), Cpu::host()).unwrap();
-    let sealed = prepared.cipher(Direction::Seal, &iv, &text).unwrap();
-    assert_eq!(sealed, hex("874d6191b620e3261bef6864990db6ce"));
+    for prepared in prepare_all(&cipher_spec(Cipher::AesCtr, &key)).unwrap() {
+        let sealed = prepared.cipher(Direction::Seal, &iv, &text).unwrap();
+        assert_eq!(sealed, hex("874d6191b620e3261bef6864990db6ce"));
+    }
 }

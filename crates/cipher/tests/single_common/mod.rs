@@ -6,13 +6,14 @@ use std::ffi::{CString, c_int};
 use std::ptr;
 use std::sync::Once;
 
-use lookaside_cipher::single::{Keys, run};
-use lookaside_cipher::{
-    Aead, Auth, Cipher, Direction, Error, Hash, Order, Packet, Parts, Secret, Session, Span, Spec,
-    Text,
-};
-use lookaside_simd::Cpu;
+use lookaside_cipher::{Aead, Auth, Cipher, Hash, Order, Secret, Span, Spec};
 use openssl_sys as ossl;
+
+mod prepared;
+
+// Not every test uses everything.
+#[allow(unused_imports)]
+pub use prepared::{Prepared, Sample, prepare, prepare_all};
 
 /// A small generator of test data (SplitMix64).
 pub struct Random(pub u64);
@@ -167,6 +168,12 @@ pub const CIPHERS: &[(Cipher, usize, usize, usize, &str)] = &[
     (Cipher::Sm4Ctr, 16, 16, 1, "SM4-CTR"),
 ];
 
+pub fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> =
+        text.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
+    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+}
+
 pub fn secret(bytes: &[u8]) -> Secret {
     Secret::new(bytes.to_vec())
 }
@@ -185,107 +192,6 @@ pub fn auth_spec(auth: Auth, key: &[u8], tag_len: usize) -> Spec {
 
 pub fn aead_spec(aead: Aead, key: &[u8], tag_len: usize) -> Spec {
     Spec::Aead { aead, key: secret(key), tag_len }
-}
-
-/// Prepared keys, and the session that a packet names.
-pub struct Prepared {
-    pub session: Session,
-    pub keys: Keys,
-}
-
-pub fn prepare(spec: &Spec, cpu: &Cpu) -> Result<Prepared, Error> {
-    let keys = Keys::new(spec, cpu)?;
-    Ok(Prepared { session: Session::new(spec.clone(), cpu)?, keys })
-}
-
-impl Prepared {
-    pub fn run(
-        &self,
-        direction: Direction,
-        iv: &[u8],
-        parts: Parts,
-        text: Text<'_>,
-    ) -> Result<usize, Error> {
-        let result = Err(Error::NotRun);
-        let mut packet = Packet { session: &self.session, direction, iv, parts, text, result };
-        run(&self.keys, &mut packet);
-        packet.result
-    }
-
-    /// A cipher over all of `text`, in place and apart; both must agree.
-    pub fn cipher(&self, direction: Direction, iv: &[u8], text: &[u8]) -> Result<Vec<u8>, Error> {
-        let parts = Parts { cipher: span(3, text.len()), ..Parts::default() };
-        let src = [&[1, 2, 3], text, &[4, 5]].concat();
-        let mut dst = vec![0xee; src.len()];
-        let text_apart = Text::Apart { src: &src, dst: &mut dst };
-        let apart = self.run(direction, iv, parts, text_apart);
-        let mut bytes = src.clone();
-        let in_place = self.run(direction, iv, parts, Text::InPlace(&mut bytes));
-        assert_eq!(apart, in_place);
-        apart?;
-        let end = 3 + text.len();
-        assert_eq!(dst[3..end], bytes[3..end], "in place and apart");
-        assert_eq!((&dst[..3], &dst[end..]), (&[0xee; 3][..], &[0xee; 2][..]), "only its region");
-        assert_eq!((&bytes[..3], &bytes[end..]), (&src[..3], &src[end..]), "only its region");
-        Ok(bytes[3..end].to_vec())
-    }
-
-    /// A tag over all of `text`.
-    pub fn tag(&self, iv: &[u8], text: &[u8]) -> Result<Vec<u8>, Error> {
-        let mut tag = vec![0; self.keys.tag_len()];
-        let parts = Parts { auth: span(0, text.len()), ..Parts::default() };
-        let len = self.run(Direction::Seal, iv, parts, Text::Apart { src: text, dst: &mut tag })?;
-        assert_eq!(len, tag.len());
-        Ok(tag)
-    }
-
-    /// Compares a tag over all of `text`.
-    pub fn compare(&self, iv: &[u8], text: &[u8], tag: &[u8]) -> Result<usize, Error> {
-        let src = [text, tag].concat();
-        let (auth, tag) = (span(0, text.len()), text.len() as u32);
-        let parts = Parts { auth, tag, ..Parts::default() };
-        self.run(Direction::Open, iv, parts, Text::Apart { src: &src, dst: &mut [] })
-    }
-
-    /// An AEAD in place and apart; text and tag together.
-    pub fn aead(
-        &self,
-        direction: Direction,
-        iv: &[u8],
-        aad: &[u8],
-        text: &[u8],
-        tag: &[u8],
-    ) -> Result<Vec<u8>, Error> {
-        let mut src = [aad, text, tag].concat();
-        let tag_at = aad.len() + text.len();
-        src.resize(tag_at + self.keys.tag_len(), 0);
-        let parts = Parts {
-            aad: span(0, aad.len()),
-            cipher: span(aad.len(), text.len()),
-            tag: tag_at as u32,
-            ..Parts::default()
-        };
-        let mut dst = vec![0xee; src.len()];
-        let text_apart = Text::Apart { src: &src, dst: &mut dst };
-        let apart = self.run(direction, iv, parts, text_apart);
-        let mut bytes = src.clone();
-        let in_place = self.run(direction, iv, parts, Text::InPlace(&mut bytes));
-        assert_eq!(apart, in_place);
-        let region = aad.len()..if direction == Direction::Seal { src.len() } else { tag_at };
-        if apart == Err(Error::AuthFailed) {
-            assert!(dst[region.clone()].iter().all(|byte| *byte == 0), "wiped");
-            assert!(bytes[region].iter().all(|byte| *byte == 0), "wiped");
-        } else if apart.is_err() {
-            assert!(dst.iter().all(|byte| *byte == 0xee), "never touched");
-            assert_eq!(bytes, src, "never touched");
-        } else {
-            assert_eq!(dst[region.clone()], bytes[region.clone()], "in place and apart");
-            assert_eq!(bytes[..aad.len()], src[..aad.len()]);
-            assert_eq!(dst[..aad.len()], vec![0xee; aad.len()]);
-        }
-        apart?;
-        Ok(bytes[aad.len()..].to_vec())
-    }
 }
 
 /// One session of a test: its specification, IV, and the blocks its texts come in.
