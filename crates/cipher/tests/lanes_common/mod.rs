@@ -197,12 +197,24 @@ impl<'a> Cases<'a> {
             .collect()
     }
 
-    /// Around the limits of what the lanes count.
-    pub fn long(&mut self, session: usize) -> Vec<Case> {
+    /// Around the limits of what the lanes count: so many of each length, well-formed, in an order in
+    /// which some of one length are followed by as many of the next. All of a length go the same way,
+    /// the next length's the other way, and all the other way round when `opened`.
+    pub fn long(&mut self, session: usize, count: usize, opened: bool) -> Vec<Case> {
         let lens = [1408, 8188, 8189, 16384, 16385, 65520, 65521, 65535, 65536];
         // The last two are CCM's, with nonces of 13 bytes.
         let ccm = matches!(self.sessions[session].spec(), Spec::Aead { aead: Aead::AesCcm, .. });
-        lens[..if ccm { 9 } else { 7 }].iter().map(|len| self.case(session, *len)).collect()
+        let mut cases = Vec::new();
+        for (i, len) in lens[..if ccm { 9 } else { 7 }].iter().enumerate() {
+            for _ in 0..count {
+                let mut case = self.sealed(session, *len);
+                if (i % 2 == 0) == opened {
+                    self.turn(&mut case);
+                }
+                cases.push(case);
+            }
+        }
+        cases
     }
 
     fn len(&mut self) -> usize {
@@ -215,6 +227,24 @@ impl<'a> Cases<'a> {
     }
 
     fn case(&mut self, session: usize, len: usize) -> Case {
+        let mut case = self.sealed(session, len);
+        if self.random.one_in(2) {
+            self.turn(&mut case);
+        }
+        let random = &mut *self.random;
+        match random.below(40) {
+            0 => case.parts.cipher.len += random.below(200) as u32,
+            1 => case.parts.auth.offset += random.below(200) as u32,
+            2 => case.parts.tag = random.below(len + 1) as u32,
+            3 => case.iv.push(0),
+            4 => case.parts.aad.len = u32::MAX,
+            _ => {}
+        }
+        case
+    }
+
+    /// A well-formed packet to be sealed.
+    fn sealed(&mut self, session: usize, len: usize) -> Case {
         let spec = self.sessions[session].spec();
         let random = &mut *self.random;
         let tls = matches!(spec, Spec::TlsCbc { .. });
@@ -260,7 +290,7 @@ impl<'a> Cases<'a> {
             // A counter about to overflow, 32 bits of it or all.
             iv[random.below(2) * 12..15].fill(255);
         }
-        let mut case = Case {
+        Case {
             session,
             direction: Direction::Seal,
             iv,
@@ -268,20 +298,7 @@ impl<'a> Cases<'a> {
             src: random.bytes(total),
             dst: random.one_in(2).then(|| random.bytes(total)),
             skip: random.below(20),
-        };
-        if random.one_in(2) {
-            self.turn(&mut case);
         }
-        let random = &mut *self.random;
-        match random.below(40) {
-            0 => case.parts.cipher.len += random.below(200) as u32,
-            1 => case.parts.auth.offset += random.below(200) as u32,
-            2 => case.parts.tag = random.below(len + 1) as u32,
-            3 => case.iv.push(0),
-            4 => case.parts.aad.len = u32::MAX,
-            _ => {}
-        }
-        case
     }
 
     /// Makes a packet to be opened of one to be sealed, sometimes a damaged one.
