@@ -9,6 +9,7 @@ use lookaside_core::{
 
 use crate::mixed;
 
+mod scatter;
 mod symmetric;
 
 /// Runs the conformance tests on a device, once with its requests executed by the caller and once
@@ -33,6 +34,8 @@ pub fn conformance<D: Device + 'static>(device: impl Fn() -> D) {
         if has(Op::Seal) && has(Op::Digest) {
             symmetric::sealed(&runtime);
             symmetric::digests(&runtime);
+            scatter::lists(&runtime);
+            scatter::iv_in_the_text(&runtime);
         }
         if has(Op::Compress) && has(Op::Decompress) {
             stateless(&runtime);
