@@ -178,8 +178,10 @@ fn dh_groups_mixed() {
             let group = &groups[usize::from(index % 3 == 0)];
             let mut src = drawn(20 + group.len());
             // Below p, or, once, above it.
-            src[20] = if index == 11 { 0xff } else { src[20] & 0x7f };
-            src[21] |= src[20];
+            src[20] &= 0x7f;
+            if index == 11 {
+                src[20..].fill(0xff);
+            }
             src
         })
         .collect();
