@@ -5,7 +5,9 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 
@@ -17,17 +19,45 @@ def program(name: str) -> str:
     return found
 
 
+# The ports that were given away: the kernel may offer one again before its server listens.
+_given: set[int] = set()
+_giving = threading.Lock()
+
+
+def free_ports(count: int) -> list[int]:
+    """As many different ports that nothing listens on; none is given twice."""
+    ports: list[int] = []
+    # All are held until the last is known, those that were given before too.
+    with _giving, ExitStack() as held:
+        while len(ports) < count:
+            one = held.enter_context(socket.socket())
+            one.bind(("127.0.0.1", 0))
+            port = one.getsockname()[1]
+            if port not in _given:
+                _given.add(port)
+                ports.append(port)
+    return ports
+
+
 def free_port() -> int:
     """A port that nothing listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    return free_ports(1)[0]
 
 
 def children(pid: int) -> list[int]:
     """The processes that `pid` started and that still run."""
     text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return [int(child) for child in text.split()]
+
+
+def workers(up: "Server") -> list[int]:
+    """The processes that a server's master has forked, which may be after it listens."""
+    end = time.monotonic() + 10
+    while not (found := children(up.pid)):
+        if not up.alive() or time.monotonic() > end:
+            raise TimeoutError(f"{up.process.args} has no workers:\n{up.log.read_text()}")
+        time.sleep(0.02)
+    return found
 
 
 def cpu_ns(pid: int) -> int:
@@ -108,7 +138,7 @@ def haproxy(folder: Path, name: str, env, certificates: dict[str, Path], *, asyn
             threads: int = 1, backend: int | None = None) -> Server:
     """HAProxy with a port for each certificate; it answers with 200 and 0 bytes, or with what the
     server on the port `backend` says."""
-    ports = {certificate: free_port() for certificate in certificates}
+    ports = dict(zip(certificates, free_ports(len(certificates))))
     binds = "".join(
         f"  bind 127.0.0.1:{ports[of]} ssl crt {path} no-tls-tickets backlog 1024\n"
         for of, path in certificates.items()

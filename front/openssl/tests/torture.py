@@ -233,7 +233,7 @@ def reload(t: Torture, sent: signal.Signals) -> str:
     server = t.haproxy(f"reload-{sent.name}", master=True)
     try:
         port = server.ports["RSA-2048"]
-        old = servers.children(server.pid)
+        old = servers.workers(server)
         # A worker that takes over may reset what its predecessor had not accepted yet.
         running = t.start_load(port, "1.3", 2.5, connections=32, cut=3)
         time.sleep(1.0)

@@ -237,7 +237,7 @@ http {{
             up = servers.Server(["/usr/sbin/nginx", "-p", home, "-c", home / "conf", *user], side.env,
                                 {"http": port}, home / "log")
             try:
-                workers = servers.children(up.pid)
+                workers = servers.workers(up)
                 for pid in workers:
                     side.check_loaded(mapped(pid), "nginx")
                 url = f"http://127.0.0.1:{port}"
