@@ -4,10 +4,11 @@
 import hashlib
 import os
 import re
-import time
+import tempfile
 from pathlib import Path
 
-from check import Checks, Failed, Side, equal
+from check import AT_A_TIME, Checks, Failed, Side, counted_side, equal
+import openssl_conf
 import servers
 
 KEY = "00112233445566778899aabbccddeeff102132435465768798a9bacbdcedfe0f"
@@ -107,14 +108,16 @@ class Counters:
 class Bulk:
     """The files of the checks and the two sides."""
 
-    def __init__(self, path: Path, ours: Side, plain: Side, statistics: Path | None):
-        self.path = path
-        self.ours, self.plain = ours, plain
+    def __init__(self, path: Path, provider: openssl_conf.Provider, plain: Side):
+        self.path = path / "bulk"
+        self.provider = provider
+        self.ours, self.statistics = counted_side(self.path, provider)
+        self.plain = plain
+        ours = self.ours
         self.ways = [(ours, plain), (plain, ours), (ours, ours)]
-        self.statistics = statistics
         self.texts = []
         for length in LENGTHS:
-            text = path / f"text-{length}"
+            text = self.path / f"text-{length}"
             text.write_bytes(os.urandom(length))
             self.texts.append(text)
 
@@ -177,24 +180,27 @@ class Bulk:
         name = name.split(",")[0].strip()
         return counters.demand(name, sum(LENGTHS)) if name else "another provider's"
 
-    def transferred(self, name: str, server: Side, client: Side, asynchronous: bool,
+    def transferred(self, name: str, we_serve: bool, asynchronous: bool,
                     certificate: tuple[Path, Path]) -> str:
-        """A download and an upload over TLS."""
+        """A download over TLS between ours and plain, in a folder of its own."""
+        path = Path(tempfile.mkdtemp(dir=self.path))
+        ours, statistics = counted_side(path / "ours", self.provider)
+        server, client = (ours, self.plain) if we_serve else (self.plain, ours)
         options, counted = SUITES[name]
         suite = name.split(",")[0]
         options = [*options, "-ciphersuites" if suite.startswith("TLS_") else "-cipher", suite]
         options += ["-async"] if asynchronous else []
-        counters = Counters(self.statistics)
+        counters = Counters(statistics)
         content = os.urandom(DOWNLOAD)
-        (self.path / "download").write_bytes(content)
+        (path / "download").write_bytes(content)
         key, crt = certificate
         port = servers.free_port()
-        command = ["env", "-C", self.path, "openssl", "s_server", "-accept", f"127.0.0.1:{port}",
+        command = ["env", "-C", path, "openssl", "s_server", "-accept", f"127.0.0.1:{port}",
                    "-cert", crt, "-key", key, "-HTTP", "-no_ticket",
                    # The first connection finds out whether it listens. It ends by itself: a
                    # program that is killed prints no counters.
                    "-naccept", "2", *options]
-        log = self.path / "s_server.log"
+        log = path / "s_server.log"
         up = servers.Server(command, server.env, {"": port}, log)
         connect = ["s_client", "-connect", f"127.0.0.1:{port}", "-CAfile", crt, "-quiet",
                    "-verify_return_error", *options]
@@ -224,9 +230,12 @@ def checks(checks: Checks, b: Bulk, certificate: tuple[Path, Path]) -> None:
         checks.run(f"dgst: {name}", b.digested, name)
     for name in MACS:
         checks.run(f"mac: {name.strip() or ' '.join(MACS[name][1::2])}", b.authenticated, name)
+    downloads = []
     for name in SUITES:
         for asynchronous in (False, True):
             for server, client in b.ways[:2]:
                 title = (f"download, s_server {server.name}, s_client {client.name}"
                          f"{', -async' if asynchronous else ''}: {name}")
-                checks.run(title, b.transferred, name, server, client, asynchronous, certificate)
+                downloads.append((title, b.transferred, name, server is b.ours, asynchronous,
+                                  certificate))
+    checks.side_by_side(AT_A_TIME, downloads)

@@ -4,11 +4,17 @@ line for each check."""
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "bench" / "openssl"))
 
 import openssl_conf  # noqa: E402  (found by the line above)
+
+
+# How many checks run at a time where they mostly wait: with -async, s_server's answers to requests
+# sleep a second for each pause.
+AT_A_TIME = 8
 
 
 class Failed(Exception):
@@ -58,14 +64,24 @@ class Checks:
 
     def run(self, name: str, check, *args) -> None:
         """Makes one check and prints its line."""
-        try:
-            note = check(*args)
-        except (Failed, subprocess.TimeoutExpired, OSError, SystemExit) as why:
-            self.failed.append(name)
-            print(f"FAILED  {name}\n        " + str(why).replace("\n", "\n        "), flush=True)
-        else:
+        self.tell(name, *outcome(check, *args))
+
+    def side_by_side(self, threads: int, several: list[tuple]) -> None:
+        """Makes checks that share nothing, each the arguments of `run`, so many at a time; prints
+        their lines in the order given."""
+        with ThreadPoolExecutor(threads) as pool:
+            outcomes = pool.map(lambda one: outcome(*one[1:]), several)
+            for one, (good, said) in zip(several, outcomes, strict=True):
+                self.tell(one[0], good, said)
+
+    def tell(self, name: str, good: bool, said: str) -> None:
+        """Counts a check and prints its line."""
+        if good:
             self.passed += 1
-            print(f"ok      {name}" + (f": {note}" if note else ""), flush=True)
+            print(f"ok      {name}" + (f": {said}" if said else ""), flush=True)
+        else:
+            self.failed.append(name)
+            print(f"FAILED  {name}\n        " + said.replace("\n", "\n        "), flush=True)
 
     def summary(self) -> int:
         """Prints it; the exit status."""
@@ -73,6 +89,14 @@ class Checks:
         for name in self.failed:
             print(f"  FAILED  {name}")
         return 1 if self.failed else 0
+
+
+def outcome(check, *args) -> tuple[bool, str]:
+    """Makes a check: whether it held, and what there is to say."""
+    try:
+        return True, check(*args) or ""
+    except (Failed, subprocess.TimeoutExpired, OSError, SystemExit) as why:
+        return False, str(why)
 
 
 def equal(ours: bytes, plain: bytes, what: str) -> None:
@@ -84,6 +108,16 @@ def equal(ours: bytes, plain: bytes, what: str) -> None:
 def folder() -> tempfile.TemporaryDirectory:
     """A place for the files of a run."""
     return tempfile.TemporaryDirectory(prefix="lookaside-openssl-")
+
+
+def counted_side(path: Path, provider: openssl_conf.Provider) -> tuple[Side, Path | None]:
+    """Ours again, with a file of its own in a new folder for what its programs count; with plain
+    OpenSSL there is none."""
+    path.mkdir()
+    statistics = path / "statistics" if provider.module else None
+    settings = [*provider.settings, f"statistics = {statistics}"]
+    counting = openssl_conf.Provider(provider.module, settings)
+    return Side("ours", counting.environment(path / "ours.cnf")), statistics
 
 
 def sides(path: Path, provider: openssl_conf.Provider) -> tuple[Side, Side]:

@@ -8,13 +8,13 @@ PROVIDER is the path of the module; without it both sides are plain OpenSSL (to 
 
 import argparse
 import re
-import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import bulk
 import check
-from check import Checks, Failed, Side, equal
+from check import AT_A_TIME, Checks, Failed, Side, equal
 import openssl_conf
 import servers
 
@@ -320,7 +320,7 @@ class Tls:
                    "-key", self.key, "-www", "-no_ticket"]
         command += ["-async"] if asynchronous else []
         command += ["-Verify", "1", "-CAfile", self.crt, "-verify_return_error"] if mutual else []
-        log = self.programs.path / "s_server.log"
+        log = Path(tempfile.mkdtemp(dir=self.programs.path)) / "s_server.log"
         up = servers.Server(command, server.env, {self.name: port}, log)
         agreed = []
         try:
@@ -455,13 +455,10 @@ def document_checks(checks: Checks, p: Programs) -> None:
 def tls_checks(checks: Checks, p: Programs) -> None:
     """Handshakes: each certificate's key type, each group, each way round."""
     both = [["-tls1_2"], ["-tls1_3"]]
-    for name in ("RSA-2048", "RSA-PSS", "P-256", "P-384", "P-521", "ED25519", "ED448"):
-        for asynchronous in (False, True):
-            for server, client in p.ways:
-                title = (f"s_server {server.name}, s_client {client.name}"
-                         f"{', -async' if asynchronous else ''}: {name}")
-                checks.run(title, lambda *a: Tls(p, name).handshakes(*a), server, client,
-                           asynchronous, both)
+    names = ["RSA-2048", "RSA-PSS", "P-256", "P-384", "P-521", "ED25519", "ED448"]
+    # Their certificates are made now: the checks run side by side.
+    certified = {name: Tls(p, name) for name in names}
+    several = []
     groups = ["X25519", "P-256", "P-384", "P-521", "X448", "ffdhe2048", "ffdhe3072"]
     tries = [["-tls1_3", "-groups", group] for group in groups]
     # In TLS 1.2 finite fields come with cipher suites of their own, and the static RSA ones
@@ -469,16 +466,22 @@ def tls_checks(checks: Checks, p: Programs) -> None:
     tries += [["-tls1_2", "-groups", group] for group in groups[:5]]
     tries += [["-tls1_2", "-cipher", "DHE-RSA-AES128-GCM-SHA256"],
               ["-tls1_2", "-cipher", "AES128-GCM-SHA256"]]
-    for asynchronous in (False, True):
+    # What takes longest is first.
+    for asynchronous in (True, False):
         for server, client in p.ways:
             title = (f"every group, s_server {server.name}, s_client {client.name}"
                      f"{', -async' if asynchronous else ''}")
-            checks.run(title, lambda *a: Tls(p, "RSA-2048").handshakes(*a), server, client,
-                       asynchronous, tries)
-            title = title.replace("every group", "client certificate")
-            for name in ("RSA-2048", "P-256"):
-                checks.run(f"{title}: {name}", lambda *a: Tls(p, name).handshakes(*a), server,
-                           client, asynchronous, both, True)
+            several.append((title, certified["RSA-2048"].handshakes, server, client, asynchronous,
+                            tries))
+    for asynchronous in (True, False):
+        for server, client in p.ways:
+            title = (f"s_server {server.name}, s_client {client.name}"
+                     f"{', -async' if asynchronous else ''}")
+            several += [(f"{title}: {name}", certified[name].handshakes, server, client,
+                         asynchronous, both) for name in names]
+            several += [(f"client certificate, {title}: {name}", certified[name].handshakes, server,
+                         client, asynchronous, both, True) for name in ("RSA-2048", "P-256")]
+    checks.side_by_side(AT_A_TIME, several)
 
 
 def main() -> int:
@@ -509,16 +512,16 @@ def main() -> int:
         if "tls" in wanted:
             tls_checks(checks, p)
         if "bulk" in wanted:
-            b = bulk.Bulk(Path(path), ours, plain, statistics)
+            b = bulk.Bulk(Path(path), openssl_conf.Provider(module, o.setting), plain)
             tls = Tls(p, "RSA-2048")
             bulk.checks(checks, b, (tls.key, tls.crt))
         if "speed" in wanted:
-            for algorithm in ("rsa2048", "ecdsap256", "ecdhx25519"):
-                for jobs in (0, 8):
-                    checks.run(f"speed, {jobs} jobs: {algorithm}", p.speed, algorithm, jobs)
-            for algorithm in ("sha1", "sha3-256", "aes-128-cbc", "aes-128-gcm"):
-                for jobs in (0, 20):
-                    checks.run(f"speed -evp, {jobs} jobs: {algorithm}", p.speed_evp, algorithm, jobs)
+            several = [(f"speed, {jobs} jobs: {algorithm}", p.speed, algorithm, jobs)
+                       for algorithm in ("rsa2048", "ecdsap256", "ecdhx25519") for jobs in (0, 8)]
+            several += [(f"speed -evp, {jobs} jobs: {algorithm}", p.speed_evp, algorithm, jobs)
+                        for algorithm in ("sha1", "sha3-256", "aes-128-cbc", "aes-128-gcm")
+                        for jobs in (0, 20)]
+            checks.side_by_side(2, several)
     return checks.summary()
 
 
