@@ -3,6 +3,7 @@
 
 use std::{
     future::Future,
+    panic::{self, AssertUnwindSafe},
     pin::Pin,
     sync::{
         Arc, Mutex,
@@ -46,8 +47,10 @@ fn beside_a_flood(runtime: &Runtime, depth: usize, f: impl FnOnce()) {
             }
         });
         started.recv().unwrap();
-        f();
+        // A failure must end the flood too.
+        let outcome = panic::catch_unwind(AssertUnwindSafe(f));
         stop.store(true, Ordering::Relaxed);
+        outcome.unwrap_or_else(|why| panic::resume_unwind(why));
     });
 }
 
