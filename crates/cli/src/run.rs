@@ -118,11 +118,19 @@ struct Counters(PathBuf);
 
 impl Counters {
     fn new() -> io::Result<Counters> {
-        let name = format!("lookaside-run-{}", std::process::id());
-        let path = env::temp_dir().join(name);
-        // A file of that name that is not new could be anybody's.
-        fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Counters(path))
+        let mut attempt = 0;
+        loop {
+            let name = format!("lookaside-run-{}-{attempt}", std::process::id());
+            let path = env::temp_dir().join(name);
+            // A file of that name that is not new could be anybody's, or of a process before us.
+            let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            match made {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {
+                    attempt += 1
+                }
+                made => return made.map(|_| Counters(path)),
+            }
+        }
     }
 
     fn report(&self, json: bool) -> io::Result<String> {

@@ -510,6 +510,7 @@ impl State {
                 inner.forget_flush();
             }
             _ if holds_input => return Z_STREAM_ERROR,
+            _ if !self.input.reserve() => return Z_MEM_ERROR,
             _ => {
                 // A kernel that is there has another history.
                 self.settle_body();

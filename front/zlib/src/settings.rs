@@ -25,6 +25,8 @@ use std::{
     },
 };
 
+use lookaside_simd::Cpu;
+
 /// What a call does that finds the device full of other callers' work. (While one thread starts the
 /// device, the others compress themselves.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +142,9 @@ impl Settings {
             if let Err(e) = settings.set(name, value.trim()) {
                 complaints.push(format!("{}={value}: {e}", variable.to_string_lossy()));
             }
+        }
+        if let Some(cap) = Cpu::host().unknown_cap() {
+            complaints.push(format!("LOOKASIDE_CPU={cap}: no such features"));
         }
         (settings, complaints)
     }

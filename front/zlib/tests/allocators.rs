@@ -7,7 +7,7 @@ use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 
 use libz_rs_sys::z_stream;
-use lookaside_z::deflate::{deflate, deflateEnd, deflateInit2_};
+use lookaside_z::deflate::{deflate, deflateCopy, deflateEnd, deflateInit2_, deflateSetDictionary};
 use lookaside_z::gz::gzdopen;
 use lookaside_z::inflate::back::inflateBackInit_;
 use lookaside_z::inflate::inflateInit2_;
@@ -118,6 +118,47 @@ fn whole_calls_say_that_there_is_no_memory() {
     assert!(matches!(packing, 0 | MEM_ERROR) && matches!(unpacking, 0 | MEM_ERROR));
     assert_eq!(twice(false), (0, 0));
     assert!(back == data);
+}
+
+/// A dictionary and a copy, too.
+#[test]
+fn dictionaries_and_copies_say_that_there_is_no_memory() {
+    let data: Vec<u8> = (0..200_000_u32).map(|i| (i.wrapping_mul(i) >> 9) as u8 % 50).collect();
+    let (version, size) = (VERSION.as_ptr(), size_of::<z_stream>() as i32);
+    let mut failures = [0; 2];
+    // What others gave back may be there: many streams, all at once.
+    let mut streams: Vec<Box<z_stream>> = Vec::new();
+    for level in (0..40).map(|i| [0, 1, 2, 6][i % 4]) {
+        // SAFETY: all zeros is a z_stream; slices of these lengths.
+        unsafe {
+            let mut strm: Box<z_stream> = Box::new(std::mem::zeroed());
+            let mut copy: Box<z_stream> = Box::new(std::mem::zeroed());
+            assert_eq!(deflateInit2_(&mut *strm, level, 8, -15, 8, 0, version, size), 0);
+            SCARCE.set(true);
+            let code = deflateSetDictionary(&mut *strm, data.as_ptr(), 1000);
+            SCARCE.set(false);
+            assert!(matches!(code, 0 | MEM_ERROR), "{level}: {code}");
+            failures[0] += i32::from(code == MEM_ERROR);
+            let mut out = vec![0; 10];
+            (strm.next_in, strm.avail_in) = (data.as_ptr(), 150_000);
+            (strm.next_out, strm.avail_out) = (out.as_mut_ptr(), 10);
+            assert_eq!(deflate(&mut *strm, 0), 0, "{level}");
+            SCARCE.set(true);
+            let code = deflateCopy(&mut *copy, &mut *strm);
+            SCARCE.set(false);
+            assert!(matches!(code, 0 | MEM_ERROR), "{level}: {code}");
+            failures[1] += i32::from(code == MEM_ERROR);
+            if code == 0 {
+                streams.push(copy);
+            }
+            streams.push(strm);
+        }
+    }
+    for strm in &mut streams {
+        // SAFETY: a stream.
+        unsafe { deflateEnd(&mut **strm) };
+    }
+    assert!(failures.iter().all(|&failures| failures > 0), "{failures:?}");
 }
 
 /// A stream says so, and goes on when there is memory again.

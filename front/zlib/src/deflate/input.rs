@@ -65,12 +65,14 @@ impl Input {
         }
     }
 
-    /// Sees to memory for what will wait. Returns whether there is some.
+    /// Sees to memory for what will wait, and for history. Returns whether there is some.
     pub(crate) fn reserve(&mut self) -> bool {
+        let wanted = HISTORY + self.most();
         if self.memory.is_none() {
-            self.memory = match SPARE.take() {
+            let spare = if wanted == HISTORY + WAITING { SPARE.take() } else { None };
+            self.memory = match spare {
                 Some(spare) => Some(spare),
-                None => zeros(HISTORY + WAITING),
+                None => zeros(wanted),
             };
         }
         self.memory.is_some()
@@ -98,17 +100,14 @@ impl Input {
         self.memory.as_ref().map_or(&[], |m| &m[base..self.end])
     }
 
-    /// Appends what there is room for, and says how much that was.
+    /// Appends what there is room for, and says how much that was: nothing without memory, which
+    /// [`reserve`](Input::reserve) tells beforehand.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.most().saturating_sub(self.end - self.start));
-        if count == 0 {
+        if count == 0 || !self.reserve() {
             return 0;
         }
-        let most = self.most();
-        let memory = self.memory.get_or_insert_with(|| match SPARE.take() {
-            Some(spare) if spare.len() >= HISTORY + most => spare,
-            _ => vec![0; HISTORY + most].into_boxed_slice(),
-        });
+        let Some(memory) = &mut self.memory else { return 0 };
         // Sooner than need be where that is little: memory that nobody has touched costs nothing.
         let soon = self.start >= 3 * HISTORY && self.end - self.start <= HISTORY / 2;
         if soon || self.end + count > memory.len() {
@@ -133,10 +132,9 @@ impl Input {
             memory[..bytes.len()].copy_from_slice(bytes);
             self.memory = Some(memory);
             self.end = bytes.len();
-        } else {
-            self.append(bytes);
+            return true;
         }
-        true
+        self.append(bytes) == bytes.len()
     }
 
     /// The first `count` bytes that wait have been compressed.
@@ -144,7 +142,8 @@ impl Input {
         self.start += count;
     }
 
-    /// These bytes, which follow, were compressed where they lay. Nothing waits.
+    /// These bytes, which follow, were compressed where they lay. Nothing waits. Without memory there is
+    /// no history of them.
     pub(crate) fn passed(&mut self, bytes: &[u8]) {
         let tail = &bytes[bytes.len().saturating_sub(HISTORY)..];
         if tail.len() == HISTORY {
@@ -152,6 +151,9 @@ impl Input {
         }
         let count = self.append(tail);
         self.compressed(count);
+        if count < tail.len() {
+            self.forget();
+        }
     }
 
     /// No history any more, and nothing waits.
@@ -159,18 +161,20 @@ impl Input {
         (self.base, self.start, self.end) = (0, 0, 0);
     }
 
-    /// A copy, for `deflateCopy`.
-    pub(crate) fn copy(&self) -> Input {
+    /// A copy, for `deflateCopy`; `None` without memory for it.
+    pub(crate) fn copy(&self) -> Option<Input> {
         let mut copy = Input::default();
         copy.more = self.more;
         if self.waiting().len() > self.most() {
             // Held: there is no history.
-            copy.hold(self.waiting());
-        } else {
+            return copy.hold(self.waiting()).then_some(copy);
+        }
+        if !self.all().is_empty() {
+            copy.reserve().then_some(())?;
             copy.passed(self.history());
             copy.append(self.waiting());
         }
-        copy
+        Some(copy)
     }
 }
 
@@ -228,7 +232,7 @@ mod tests {
             assert_eq!(input.waiting(), &all[done..]);
             assert_eq!(input.history(), &all[done.saturating_sub(HISTORY)..done]);
             if seed.is_multiple_of(11) {
-                let copy = input.copy();
+                let copy = input.copy().expect("memory");
                 assert_eq!((copy.waiting(), copy.history()), (input.waiting(), input.history()));
                 input = copy;
             }

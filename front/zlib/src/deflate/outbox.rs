@@ -98,15 +98,17 @@ impl Outbox {
         self.chunks.drain(..).for_each(|chunk| spare(chunk.bytes));
     }
 
-    /// A copy, for `deflateCopy`.
-    pub(crate) fn copy(&self) -> Outbox {
+    /// A copy, for `deflateCopy`; `None` without memory for it.
+    pub(crate) fn copy(&self) -> Option<Outbox> {
         let mut copy = Outbox::default();
         for chunk in &self.chunks {
-            let bytes = chunk.bytes[chunk.start..chunk.end].to_vec();
-            let len = bytes.len();
-            copy.push(bytes, len);
+            let from = &chunk.bytes[chunk.start..chunk.end];
+            let mut bytes = Vec::new();
+            bytes.try_reserve_exact(from.len()).ok()?;
+            bytes.extend_from_slice(from);
+            copy.push(bytes, from.len());
         }
-        copy
+        Some(copy)
     }
 }
 
@@ -122,7 +124,7 @@ mod tests {
         outbox.put(b"ef");
         outbox.put(&[b'g'; 70]);
         assert_eq!(outbox.len(), 76);
-        let copy = outbox.copy();
+        let copy = outbox.copy().expect("memory");
         for mut outbox in [outbox, copy] {
             let mut all = Vec::new();
             while !outbox.is_empty() {

@@ -318,6 +318,9 @@ impl State {
             // behind the same history goes on.
             Body::Igzip(..) | Body::Deferred => Body::Deferred,
         };
+        let (Some(outbox), Some(input)) = (self.outbox.copy(), self.input.copy()) else {
+            return Z_MEM_ERROR;
+        };
         let parted = matches!(self.body, Body::Igzip(..));
         // SAFETY: as the caller guarantees.
         let Some(place) = (unsafe { allocate(dest) }) else { return Z_MEM_ERROR };
@@ -325,8 +328,8 @@ impl State {
         let copy = State {
             magic: MAGIC,
             strm: dest,
-            outbox: self.outbox.copy(),
-            input: self.input.copy(),
+            outbox,
+            input,
             body,
             unflushed,
             refers: self.refers || parted,
