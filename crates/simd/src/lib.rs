@@ -65,6 +65,54 @@ impl fmt::Display for Tier {
     }
 }
 
+/// A group of CPUs for which one implementation is the fastest for each algorithm and length: the key
+/// of the tables of measured choices. Ordered: a later family has the features of those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// [`Tier::Generic`].
+    Generic,
+    /// [`Tier::Avx2`] without SHA-NI, or without ADX: Haswell, Broadwell, Skylake, Cascade Lake.
+    Avx2,
+    /// [`Tier::Avx2`] with SHA-NI and ADX: Zen 1, Zen 2.
+    Avx2Sha,
+    /// [`Tier::Avx2`] with SHA-NI, ADX, and VAES and VPCLMULQDQ of 256 bits: Zen 3, Alder Lake.
+    Avx2Vaes,
+    /// [`Tier::Avx512`]: Ice Lake, Sapphire Rapids, Zen 4.
+    Avx512,
+    /// [`Tier::Avx512`] where [`Cpu::wide`] is true: Zen 5.
+    Avx512Wide,
+}
+
+impl Family {
+    /// Every family, in their order.
+    pub const ALL: [Family; 6] = [
+        Family::Generic,
+        Family::Avx2,
+        Family::Avx2Sha,
+        Family::Avx2Vaes,
+        Family::Avx512,
+        Family::Avx512Wide,
+    ];
+
+    /// The name that `lookaside info` prints and that tables of choices are filed under.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Family::Generic => "generic",
+            Family::Avx2 => "avx2",
+            Family::Avx2Sha => "avx2-sha",
+            Family::Avx2Vaes => "avx2-vaes",
+            Family::Avx512 => "avx512",
+            Family::Avx512Wide => "avx512-wide",
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// The text is not the [`Tier::name`] of any tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownTier;
@@ -89,9 +137,31 @@ impl FromStr for Tier {
 #[derive(Clone, Copy, Debug)]
 pub struct Avx2(());
 
+/// Proof that the features of [`Tier::Avx2`], and VAES and VPCLMULQDQ on vectors of 256 bits, are there
+/// and allowed. Zero-size.
+#[derive(Clone, Copy, Debug)]
+pub struct Vaes(());
+
+/// Proof that the features of [`Tier::Avx2`] and SHA-NI (SHA-1, SHA-256) are there and allowed.
+/// Zero-size.
+#[derive(Clone, Copy, Debug)]
+pub struct Sha(());
+
 /// Proof that the features of [`Tier::Avx512`] are there and allowed. Zero-size.
 #[derive(Clone, Copy, Debug)]
 pub struct Avx512(());
+
+impl From<Vaes> for Avx2 {
+    fn from(_: Vaes) -> Avx2 {
+        Avx2(())
+    }
+}
+
+impl From<Avx512> for Vaes {
+    fn from(_: Avx512) -> Vaes {
+        Vaes(())
+    }
+}
 
 impl From<Avx512> for Avx2 {
     fn from(_: Avx512) -> Avx2 {
@@ -106,6 +176,9 @@ pub struct Cpu {
     cap: Option<Tier>,
     unknown_cap: Option<Arc<str>>,
     features: Arc<[&'static str]>,
+    vaes: bool,
+    sha: bool,
+    adx: bool,
     wide: bool,
 }
 
@@ -156,7 +229,17 @@ impl Cpu {
     fn detect(cap: Option<Tier>, unknown_cap: Option<Arc<str>>) -> Cpu {
         let features = detected_features();
         let detected = tier_of(&features);
-        Cpu { detected, cap, unknown_cap, features: features.into(), wide: detected_wide() }
+        let has = |feature| features.contains(&feature);
+        Cpu {
+            detected,
+            cap,
+            unknown_cap,
+            vaes: has("vaes") && has("vpclmulqdq"),
+            sha: has("sha"),
+            adx: has("adx"),
+            wide: detected_wide(),
+            features: features.into(),
+        }
     }
 
     /// The tier in force: the lower of [`detected_tier`](Cpu::detected_tier) and
@@ -196,6 +279,29 @@ impl Cpu {
     /// The AVX2 token, when the tier in force is [`Tier::Avx2`] or higher.
     pub fn avx2(&self) -> Option<Avx2> {
         (self.tier() >= Tier::Avx2).then_some(Avx2(()))
+    }
+
+    /// The VAES token, when the tier in force is [`Tier::Avx2`] or higher and the CPU has VAES and
+    /// VPCLMULQDQ.
+    pub fn vaes(&self) -> Option<Vaes> {
+        (self.vaes && self.tier() >= Tier::Avx2).then_some(Vaes(()))
+    }
+
+    /// The SHA-NI token, when the tier in force is [`Tier::Avx2`] or higher and the CPU has SHA-NI.
+    pub fn sha(&self) -> Option<Sha> {
+        (self.sha && self.tier() >= Tier::Avx2).then_some(Sha(()))
+    }
+
+    /// The family of this CPU under the cap in force.
+    pub fn family(&self) -> Family {
+        match self.tier() {
+            Tier::Generic => Family::Generic,
+            Tier::Avx512 if self.wide => Family::Avx512Wide,
+            Tier::Avx512 => Family::Avx512,
+            Tier::Avx2 if !(self.sha && self.adx) => Family::Avx2,
+            Tier::Avx2 if !self.vaes => Family::Avx2Sha,
+            Tier::Avx2 => Family::Avx2Vaes,
+        }
     }
 
     /// The AVX-512 token, when the tier in force is [`Tier::Avx512`].
@@ -281,6 +387,10 @@ mod tests {
             assert_eq!(cpu.avx2().is_some(), cpu.tier() >= Tier::Avx2);
             assert_eq!(cpu.avx512().is_some(), cpu.tier() >= Tier::Avx512);
             assert!(!cpu.wide() || cpu.avx512().is_some());
+            assert!(cpu.vaes().is_none() || cpu.avx2().is_some());
+            assert!(cpu.sha().is_none() || cpu.avx2().is_some());
+            assert_eq!(cpu.family() >= Family::Avx512, cpu.avx512().is_some());
+            assert_eq!(cpu.family() == Family::Generic, cpu.tier() == Tier::Generic);
         }
     }
 
