@@ -2,9 +2,9 @@
 //! SP 800-38E.
 //!
 //! The modes whose blocks do not depend on each other (ECB, CTR, CBC decryption, XTS) keep eight
-//! registers under way: of four blocks each with VAES, of one block with AES-NI. CBC encryption and
-//! the CBC-MAC are one chain, as fast as AES-NI answers: three cycles per round; [`stitched`] hashes
-//! in the shade of that chain.
+//! registers under way: of four blocks each with VAES and AVX-512, of two with VAES alone, of one block
+//! with AES-NI. CBC encryption and the CBC-MAC are one chain, as fast as AES-NI answers: three cycles
+//! per round; [`stitched`] hashes in the shade of that chain.
 //!
 //! No branch and no address depends on a key or a text. The generic tier has no [`Key`]: there a
 //! library's bit-sliced AES is faster than portable code would be.
@@ -23,12 +23,16 @@ mod blocks;
 mod chain;
 #[cfg(target_arch = "x86_64")]
 pub mod gcm;
+#[cfg_attr(not(target_arch = "x86_64"), path = "aes/gcm_narrow_absent.rs")]
+pub mod gcm_narrow;
 #[cfg(target_arch = "x86_64")]
 pub mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod modes;
 #[cfg(target_arch = "x86_64")]
 mod schedule;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;
 #[cfg(target_arch = "x86_64")]
 mod xts;
 
@@ -48,6 +52,9 @@ enum Unit {
     /// VAES on registers of four blocks.
     #[cfg(target_arch = "x86_64")]
     Vaes,
+    /// VAES on registers of two blocks.
+    #[cfg(target_arch = "x86_64")]
+    Vaes256,
     /// AES-NI on registers of one block.
     #[cfg(target_arch = "x86_64")]
     AesNi,
@@ -135,10 +142,11 @@ impl Key {
 
 #[cfg(target_arch = "x86_64")]
 fn unit(cpu: &Cpu) -> Option<Unit> {
-    match (cpu.avx512(), cpu.avx2()) {
-        (Some(_), _) => Some(Unit::Vaes),
-        (None, Some(_)) => Some(Unit::AesNi),
-        (None, None) => None,
+    match (cpu.avx512(), cpu.vaes(), cpu.avx2()) {
+        (Some(_), ..) => Some(Unit::Vaes),
+        (None, Some(_), _) => Some(Unit::Vaes256),
+        (None, None, Some(_)) => Some(Unit::AesNi),
+        (None, None, None) => None,
     }
 }
 
@@ -156,6 +164,9 @@ macro_rules! on_unit {
             // with the length that is passed, which is of whole blocks where the mode has it so.
             #[cfg(target_arch = "x86_64")]
             Unit::Vaes => unsafe { $module::vaes::$name($($argument),*) },
+            // SAFETY: the same with a `Vaes` token, which proves VAES, VPCLMULQDQ and AVX2.
+            #[cfg(target_arch = "x86_64")]
+            Unit::Vaes256 => unsafe { $module::vaes_256::$name($($argument),*) },
             // SAFETY: the same with an `Avx2` token, which proves AES-NI and AVX2.
             #[cfg(target_arch = "x86_64")]
             Unit::AesNi => unsafe { $module::aes_ni::$name($($argument),*) },
@@ -183,10 +194,10 @@ pub fn ecb_decrypt(key: &Key, mut text: Text<'_>) {
 pub fn cbc_encrypt(key: &Key, iv: &mut [u8; 16], mut text: Text<'_>) {
     let (src, dst, len) = text.pointers();
     match key.unit {
-        // SAFETY: both units are there only with AVX2 and AES-NI; the pointers come from the text,
+        // SAFETY: every unit is there only with AVX2 and AES-NI; the pointers come from the text,
         // with its length.
         #[cfg(target_arch = "x86_64")]
-        Unit::Vaes | Unit::AesNi => unsafe {
+        Unit::Vaes | Unit::Vaes256 | Unit::AesNi => unsafe {
             chain::cbc_encrypt(&key.encrypt, iv, src, dst, len / BLOCK);
         },
     }
@@ -205,9 +216,11 @@ pub fn cbc_decrypt(key: &Key, iv: &mut [u8; 16], mut text: Text<'_>) {
 #[inline]
 pub fn cbc_mac(key: &Key, state: &mut [u8; 16], blocks: &[u8]) {
     match key.unit {
-        // SAFETY: both units are there only with AVX2 and AES-NI.
+        // SAFETY: every unit is there only with AVX2 and AES-NI.
         #[cfg(target_arch = "x86_64")]
-        Unit::Vaes | Unit::AesNi => unsafe { chain::cbc_mac(&key.encrypt, state, blocks) },
+        Unit::Vaes | Unit::Vaes256 | Unit::AesNi => unsafe {
+            chain::cbc_mac(&key.encrypt, state, blocks)
+        },
     }
 }
 

@@ -21,11 +21,17 @@ use queue::{BLOCK, Engine, Place, Queue, Source, wipe};
 
 mod aead;
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
 mod portable;
 mod queue;
+#[cfg(target_arch = "x86_64")]
+mod stitched;
 
 pub use aead::{Sealed, open, seal};
+#[cfg(target_arch = "x86_64")]
+pub use aead::{open_piece, seal_piece};
 
 /// One packet to encrypt or decrypt, which is the same.
 pub struct Packet<'a> {

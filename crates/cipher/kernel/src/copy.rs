@@ -1,7 +1,8 @@
 //! The data mover: copy, fill, compare.
 //!
-//! Copying is the C library's: there is nothing to add to it. The other two are loops over pieces of
-//! 64 bytes, compiled once for every tier.
+//! Copying is the C library's, but for middle lengths on CPUs of the AVX2 tier, where glibc uses
+//! `rep movsb`: see [`copy`]. The other two are loops over pieces of 64 bytes, compiled once for every
+//! tier.
 //!
 //! Nothing here is constant time: [`compare`] stops at the first difference, so it is not for tags.
 //!
@@ -12,12 +13,30 @@ use lookaside_simd::Cpu;
 /// Bytes at once.
 const PIECE: usize = 64;
 
+/// The lengths that [`copy`] does itself with AVX2. Below, a call of `memcpy` takes no longer; above, it
+/// goes around the caches.
+const OWN: std::ops::Range<usize> = 2048..768 << 10;
+
 /// Copies `src` to the start of `dst`.
+///
+/// With AVX2 and without AVX-512, 2 to 768 KiB are four vectors at a time, stored where `dst` meets
+/// them. glibc has `rep movsb` there, which takes three to four times as long on Zen 3 if source and
+/// destination do not begin alike. Everything else is `memcpy`.
 ///
 /// # Panics
 /// When `dst` is shorter than `src`.
-pub fn copy(src: &[u8], dst: &mut [u8]) {
-    dst[..src.len()].copy_from_slice(src);
+#[inline]
+pub fn copy(cpu: &Cpu, src: &[u8], dst: &mut [u8]) {
+    let dst = &mut dst[..src.len()];
+    #[cfg(target_arch = "x86_64")]
+    if OWN.contains(&src.len())
+        && cpu.avx512().is_none()
+        && let Some(token) = cpu.avx2()
+    {
+        return copy_avx2(token, src, dst);
+    }
+    let _ = cpu;
+    dst.copy_from_slice(src);
 }
 
 /// Fills `dst` with `pattern` again and again, from its first byte on; the last one is cut off where
@@ -116,6 +135,56 @@ fn differs(a: &[u8; PIECE], b: &[u8; PIECE]) -> bool {
         all |= u64::from_ne_bytes(*a) ^ u64::from_ne_bytes(*b);
     }
     all != 0
+}
+
+/// As [`copy`]: equal lengths of [`OWN`].
+#[cfg(target_arch = "x86_64")]
+fn copy_avx2(_: lookaside_simd::Avx2, src: &[u8], dst: &mut [u8]) {
+    use std::arch::x86_64::*;
+
+    /// Bytes of a vector, and of a step.
+    const VECTOR: usize = 32;
+    const STEP: usize = 4 * VECTOR;
+
+    /// Four vectors from `src` to `dst`.
+    ///
+    /// # Safety
+    /// Both are valid for [`STEP`] bytes.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn step(src: *const u8, dst: *mut u8) {
+        // SAFETY: the caller's.
+        unsafe {
+            let a = _mm256_loadu_si256(src.cast());
+            let b = _mm256_loadu_si256(src.add(VECTOR).cast());
+            let c = _mm256_loadu_si256(src.add(2 * VECTOR).cast());
+            let d = _mm256_loadu_si256(src.add(3 * VECTOR).cast());
+            _mm256_storeu_si256(dst.cast(), a);
+            _mm256_storeu_si256(dst.add(VECTOR).cast(), b);
+            _mm256_storeu_si256(dst.add(2 * VECTOR).cast(), c);
+            _mm256_storeu_si256(dst.add(3 * VECTOR).cast(), d);
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn go(src: &[u8], dst: &mut [u8]) {
+        let last = src.len().min(dst.len()) - STEP;
+        // The first vector; then from where `dst` meets one: a store across two cache lines takes twice
+        // as long.
+        let mut at = VECTOR - dst.as_ptr().addr() % VECTOR;
+        let (src, dst) = (src.as_ptr(), dst.as_mut_ptr());
+        // SAFETY: the length is several steps. The last four vectors end where the texts do.
+        unsafe {
+            _mm256_storeu_si256(dst.cast(), _mm256_loadu_si256(src.cast()));
+            while at < last {
+                step(src.add(at), dst.add(at));
+                at += STEP;
+            }
+            step(src.add(last), dst.add(last));
+        }
+    }
+    // SAFETY: the token proves the feature.
+    unsafe { go(src, dst) }
 }
 
 #[cfg(target_arch = "x86_64")]

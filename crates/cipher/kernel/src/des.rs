@@ -3,10 +3,11 @@
 //! | tier | what runs | blocks at once |
 //! |---|---|---|
 //! | AVX-512 | one byte permutation for each S-box, GFNI for IP | 64, from one or many packets |
+//! | AVX2 | four byte shuffles for each S-box | 32, likewise |
 //! | others | tables of words | 1 |
 //!
 //! The vectors are constant time. Groups of fewer than four blocks run on the tables on every
-//! tier, because a group costs as much with one block as with 64; the tables' addresses depend on
+//! tier, because a group costs as much with one block as with all; the tables' addresses depend on
 //! secrets. Parity bits of keys are ignored, and weak keys are taken.
 //!
 //! ```
@@ -21,6 +22,8 @@
 //! assert_eq!(iv, text[24..]);
 //! ```
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod portable;
@@ -64,7 +67,7 @@ impl Key {
     pub fn new(key: &[u8; 8]) -> Key {
         let mut schedule = [tables::key_schedule(key)];
         let expanded = Key {
-            rounds: schedule.map(words),
+            rounds: [words(&schedule[0])],
             #[cfg(target_arch = "x86_64")]
             rows: wiring::rows(&schedule),
         };
@@ -82,7 +85,7 @@ impl TripleKey {
         let mut schedule = [0, 1, 2].map(|i| tables::key_schedule(&part(i)));
         schedule[1].reverse();
         let expanded = TripleKey {
-            rounds: schedule.map(words),
+            rounds: [words(&schedule[0]), words(&schedule[1]), words(&schedule[2])],
             #[cfg(target_arch = "x86_64")]
             rows: wiring::rows(&schedule),
         };
@@ -92,7 +95,7 @@ impl TripleKey {
 }
 
 /// A pass's round keys, six bits for each S-box, as [`Pass`] has them.
-fn words(pass: [[u8; 8]; 16]) -> Pass {
+fn words(pass: &[[u8; 8]; 16]) -> Pass {
     pass.map(|six| {
         [0, 1].map(|odd| u32::from_be_bytes([six[odd], six[2 + odd], six[4 + odd], six[6 + odd]]))
     })
@@ -158,6 +161,8 @@ pub fn lanes(cpu: &Cpu) -> usize {
     #[cfg(target_arch = "x86_64")]
     if cpu.avx512().is_some() {
         return avx512::LANES;
+    } else if cpu.avx2().is_some() {
+        return avx2::LANES;
     }
     let _ = cpu;
     1
@@ -169,6 +174,8 @@ macro_rules! with_engine {
         #[cfg(target_arch = "x86_64")]
         if let Some(token) = $cpu.avx512() {
             return $mode(&mut avx512::Wide::new(token, $direction), $packets);
+        } else if let Some(token) = $cpu.avx2() {
+            return $mode(&mut avx2::Wide::new(token, $direction), $packets);
         }
         let _ = $cpu;
         $mode(&mut portable::Scalar::new($direction), $packets)

@@ -135,7 +135,7 @@ pub fn lanes(cpu: &Cpu, algorithm: Algorithm) -> usize {
         Tier::Avx512 => 512,
     };
     match algorithm {
-        Algorithm::Md5 if bits == 512 => 32,
+        Algorithm::Md5 => bits / 16,
         Algorithm::Sha256 if bits == 256 && has_sha_ni(cpu) => 2,
         Algorithm::Sha512 | Algorithm::Keccak => bits / 64,
         _ => bits / 32,
@@ -171,7 +171,7 @@ struct Floors {
 /// floor of lanes are busy, and leaves the rest to the next.
 macro_rules! serve {
     ($cpu:ident, $messages:ident, $block:expr, $name:ident, $word:ident, $floors:expr
-        $(, two $two:ident if $when:expr)? $(, sha_ni $sha_ni:ident)? $(, with $more:ident)?) => {
+        $(, two $two:ident if $when:expr)? $(, two_avx2 $two_avx2:ident)? $(, sha_ni $sha_ni:ident)? $(, with $more:ident)?) => {
         let mut left = $messages.len();
         // `$run` may assume that pointers and lengths are those of messages.
         macro_rules! stage {
@@ -194,6 +194,7 @@ macro_rules! serve {
                 stage!(floors.avx512, |s, b| tiers::avx512(token, s, b $(, $more)?));
                 stage!(floors.avx512_256, |s, b| tiers::avx512_256(token, s, b $(, $more)?));
             } else if let Some(token) = $cpu.avx2() {
+                $( stage!(9, |s, b| x86_64::$two_avx2(token, s, b)); )?
                 stage!(floors.avx2, |s, b| tiers::avx2(token, s, b $(, $more)?));
             }
             $(
@@ -225,7 +226,7 @@ fn worth_two<S>(cpu: &Cpu, messages: &[Message<'_, S>], long: usize) -> bool {
 /// Compresses blocks of 64 bytes by MD5.
 pub fn md5(cpu: &Cpu, messages: &mut [Message<'_, [u32; 4]>]) {
     let floors = Floors { avx512: 9, avx512_256: 1, avx2: 2 };
-    serve!(cpu, messages, 64, md5, u32, floors, two md5_two if true);
+    serve!(cpu, messages, 64, md5, u32, floors, two md5_two if true, two_avx2 md5_two_avx2);
 }
 
 /// Compresses blocks of 64 bytes by SHA-1.

@@ -15,8 +15,10 @@
 use lookaside_simd::Cpu;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use scalar::State;
+pub(crate) use scalar::{State, step};
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod scalar;
@@ -101,6 +103,12 @@ impl Running {
         Running { state: State::new(key), block: [0; BLOCK], held: 0 }
     }
 
+    /// The value so far, unless part of a block is held back.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn between_blocks(&mut self) -> Option<&mut State> {
+        (self.held == 0).then_some(&mut self.state)
+    }
+
     /// The next piece of the message.
     pub fn update(&mut self, cpu: &Cpu, mut data: &[u8]) {
         if self.held > 0 {
@@ -159,40 +167,48 @@ impl Authenticated<'_> {
     pub const EMPTY: Authenticated<'static> =
         Authenticated { number: 0, key: &[0; 32], aad: &[], text: &[], aead: false, tag: [0; 16] };
 
-    /// The last block that an AEAD's message has.
-    fn lengths(&self) -> [u8; BLOCK] {
-        let mut block = [0; BLOCK];
-        block[..8].copy_from_slice(&(self.aad.len() as u64).to_le_bytes());
-        block[8..].copy_from_slice(&(self.text.len() as u64).to_le_bytes());
-        block
-    }
-
     /// One message by itself.
     fn alone(&mut self, cpu: &Cpu) {
         if self.aead {
             let mut state = State::new(self.key);
-            for part in [self.aad, self.text] {
-                let tail = absorb(cpu, &mut state, part);
-                if !tail.is_empty() {
-                    let mut block = [0; BLOCK];
-                    block[..tail.len()].copy_from_slice(tail);
-                    state.block(&block, 1);
-                }
-            }
-            state.block(&self.lengths(), 1);
-            self.tag = state.tag();
+            absorb_padded(cpu, &mut state, self.aad);
+            absorb_padded(cpu, &mut state, self.text);
+            self.tag = aead_tag(state, self.aad.len(), self.text.len());
         } else {
             self.tag = one(cpu, self.key, self.text);
         }
     }
 }
 
+/// Takes in `data`, filled up with zeros to whole blocks.
+pub(crate) fn absorb_padded(cpu: &Cpu, state: &mut State, data: &[u8]) {
+    let tail = absorb(cpu, state, data);
+    if !tail.is_empty() {
+        let mut block = [0; BLOCK];
+        block[..tail.len()].copy_from_slice(tail);
+        state.block(&block, 1);
+    }
+}
+
+/// The tag of an AEAD: its last block is the lengths of additional data and text.
+pub(crate) fn aead_tag(mut state: State, aad_len: usize, text_len: usize) -> [u8; 16] {
+    let mut block = [0; BLOCK];
+    block[..8].copy_from_slice(&(aad_len as u64).to_le_bytes());
+    block[8..].copy_from_slice(&(text_len as u64).to_le_bytes());
+    state.block(&block, 1);
+    state.tag()
+}
+
 /// Takes in the whole blocks of `data` and returns the rest.
+#[inline]
 fn absorb<'a>(cpu: &Cpu, state: &mut State, data: &'a [u8]) -> &'a [u8] {
     #[cfg(target_arch = "x86_64")]
-    if let Some(token) = cpu.avx512() {
-        let rest = avx512::absorb(token, state, data);
-        return state.blocks(rest);
+    if let Some(token) = cpu.avx2() {
+        let rest = match cpu.avx512() {
+            Some(token) => avx512::absorb(token, state, data),
+            None => avx2::absorb(token, state, data),
+        };
+        return avx2::blocks(token, state, rest);
     }
     let _ = cpu;
     state.blocks(data)

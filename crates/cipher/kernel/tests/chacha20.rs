@@ -3,6 +3,8 @@
 use aws_lc_sys as aws;
 use lookaside_cipher_kernel::Text;
 use lookaside_cipher_kernel::chacha20::{Packet, Sealed, Stream, apply, open, seal};
+#[cfg(target_arch = "x86_64")]
+use lookaside_cipher_kernel::chacha20::{open_piece, seal_piece};
 use lookaside_cipher_kernel::poly1305::{Message, Running, many};
 use lookaside_simd::{Cpu, Tier};
 
@@ -347,6 +349,59 @@ fn pieces_make_the_whole() {
             assert!(text == aws_chacha20(&key, 5, &nonce, &data));
             assert_eq!(running.finish(), aws_poly1305(&key, &data));
         }
+    }
+}
+
+/// The part that cipher and authenticator do side by side, and the rest one after the other.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn pieces_side_by_side_agree_with_aws_lc() {
+    let mut random = Numbers(6);
+    for cpu in tiers() {
+        for len in (0..2100).step_by(67).chain([511, 512, 1023, 1024, 1025, 1535, 1536, 5000]) {
+            let (key, nonce, text) = (random.array(), random.array(), random.bytes(len));
+            let (sealed, tag) = aws_seal(&key, &nonce, &[], &text);
+            for sealing in [true, false] {
+                let (src, expected) = if sealing { (&text, &sealed) } else { (&sealed, &text) };
+                let mut block = [0; 32];
+                Stream::new(&key, 0, &nonce).apply(&cpu, Text::InPlace(&mut block));
+                let mut mac = Running::new(&block);
+                let mut dst = src.clone();
+                let (mut room, of) = (vec![0x77; len + 9], (&key, &nonce, 1));
+                let here = match len % 2 {
+                    0 => Text::InPlace(&mut dst),
+                    _ => Text::Apart { src, dst: &mut room[5..] },
+                };
+                let done = match sealing {
+                    true => seal_piece(&cpu, of, here, &mut mac),
+                    false => open_piece(&cpu, of, here, &mut mac),
+                };
+                if len % 2 == 1 {
+                    dst[..done].copy_from_slice(&room[5..5 + done]);
+                    let (head, tail) = (&room[..5], &room[5 + done..]);
+                    assert!(head.iter().chain(tail).all(|byte| *byte == 0x77), "{len}");
+                }
+                let all = cpu.tier() == Tier::Avx2 && len >= 1024;
+                assert_eq!(done, if all { len / 512 * 512 } else { 0 }, "{len}");
+                let rest = Text::InPlace(&mut dst[done..]);
+                Stream::new(&key, 1 + done as u32 / 64, &nonce).apply(&cpu, rest);
+                assert!(dst == *expected, "{len} {:?}", cpu.tier());
+                mac.update(&cpu, &sealed[done..]);
+                mac.update(&cpu, &[0; 16][..(16 - len % 16) % 16]);
+                mac.update(&cpu, &0u64.to_le_bytes());
+                mac.update(&cpu, &(len as u64).to_le_bytes());
+                assert_eq!(mac.finish(), tag, "{len} {:?}", cpu.tier());
+            }
+        }
+        // Not inside a block, and not where the counter would wrap.
+        let (key, mut text) = ([7; 32], [9; 4096]);
+        let mut mac = Running::new(&key);
+        let of = (&key, &[1; 12], u32::MAX - 62);
+        assert_eq!(open_piece(&cpu, of, Text::InPlace(&mut text), &mut mac), 0);
+        mac.update(&cpu, &[1]);
+        let of = (&key, &[1; 12], 1);
+        assert_eq!(open_piece(&cpu, of, Text::InPlace(&mut text), &mut mac), 0);
+        assert!(text == [9; 4096]);
     }
 }
 

@@ -127,10 +127,20 @@ fn comparisons_find_the_first_difference() {
 
 #[test]
 fn copies_leave_the_rest_alone() {
-    let data = bytes(300);
-    for len in 0..300 {
-        let mut dst = [0xee; 301];
-        copy(&data[..len], &mut dst);
-        assert!(dst[..len] == data[..len] && dst[len..].iter().all(|byte| *byte == 0xee));
+    // Around the lengths from which and up to which a loop of our own copies.
+    let (least, most) = (2048, 768 << 10);
+    let lengths = (0..300).chain(least - 1..least + 300).chain(most - 2..most + 2).chain([70_000]);
+    let data: Vec<u8> = (0..most + 64).map(|i| (i * 7 + (i >> 8) * 13) as u8).collect();
+    let mut dst = vec![0; most + 100];
+    for cpu in tiers() {
+        for len in lengths.clone() {
+            let (from, to) = (len % 33, len % 37);
+            dst[..to + len + 50].fill(0xee);
+            copy(&cpu, &data[from..from + len], &mut dst[to..]);
+            let (head, rest) = dst.split_at(to);
+            let (now, rest) = rest.split_at(len);
+            assert!(now == &data[from..from + len], "{len}");
+            assert!(head.iter().chain(&rest[..50]).all(|byte| *byte == 0xee), "{len}");
+        }
     }
 }

@@ -1,8 +1,10 @@
-//! Registers of one or four AES blocks: what the modes are written over.
+//! Registers of one, two or four AES blocks: what the modes are written over.
 //!
 //! The methods are `#[inline(always)]`, so that they end up within the entry points of `modes` and
-//! `xts`, which enable the features: AES-NI, AVX2 and PCLMULQDQ for a register of one block,
-//! AVX-512, VAES and VPCLMULQDQ for one of four.
+//! `xts`, which enable the features: AES-NI, AVX2 and PCLMULQDQ for a register of one block, VAES and
+//! VPCLMULQDQ for one of two, with AVX-512 for one of four.
+
+mod pair;
 
 use core::arch::x86_64::*;
 
@@ -151,21 +153,56 @@ impl Blocks for __m128i {
 
     #[inline(always)]
     unsafe fn load_part(src: *const u8, len: usize) -> Self {
-        let mut block = [0; BLOCK];
-        // SAFETY: as above; less than a block.
+        // Two loads that overlap, the second one shifted: a copy of a length that is not known is a
+        // call, and the load of what it wrote would wait.
+        // SAFETY: as above; each load is of at most `len` bytes.
         unsafe {
-            src.copy_to_nonoverlapping(block.as_mut_ptr(), len);
-            Self::load(block.as_ptr())
+            let (low, high) = match len {
+                8.. => {
+                    let high = src.add(len - 8).cast::<u64>().read_unaligned();
+                    (src.cast::<u64>().read_unaligned(), high.unbounded_shr(8 * (16 - len as u32)))
+                }
+                4.. => {
+                    let low = u64::from(src.cast::<u32>().read_unaligned());
+                    let high = u64::from(src.add(len - 4).cast::<u32>().read_unaligned());
+                    (low | high << (8 * (len - 4)), 0)
+                }
+                1.. => {
+                    let low = u64::from(*src);
+                    let middle = u64::from(*src.add(len / 2)) << (8 * (len / 2));
+                    (low | middle | u64::from(*src.add(len - 1)) << (8 * (len - 1)), 0)
+                }
+                0 => (0, 0),
+            };
+            _mm_set_epi64x(high.cast_signed(), low.cast_signed())
         }
     }
 
     #[inline(always)]
     unsafe fn store_part(self, dst: *mut u8, len: usize) {
-        let mut block = [0; BLOCK];
-        // SAFETY: as above; less than a block.
+        // SAFETY: as above; each store is of at most `len` bytes.
         unsafe {
-            self.store(block.as_mut_ptr());
-            block.as_ptr().copy_to_nonoverlapping(dst, len);
+            let low = _mm_cvtsi128_si64(self).cast_unsigned();
+            match len {
+                8.. => {
+                    let high = _mm_extract_epi64::<1>(self).cast_unsigned();
+                    let end = low.unbounded_shr(8 * (len as u32 - 8))
+                        | high.unbounded_shl(8 * (16 - len as u32));
+                    dst.cast::<u64>().write_unaligned(low);
+                    dst.add(len - 8).cast::<u64>().write_unaligned(end);
+                }
+                4.. => {
+                    dst.cast::<u32>().write_unaligned(low as u32);
+                    let end = (low >> (8 * (len - 4))) as u32;
+                    dst.add(len - 4).cast::<u32>().write_unaligned(end);
+                }
+                1.. => {
+                    *dst = low as u8;
+                    *dst.add(len / 2) = (low >> (8 * (len / 2))) as u8;
+                    *dst.add(len - 1) = (low >> (8 * (len - 1))) as u8;
+                }
+                0 => {}
+            }
         }
     }
 

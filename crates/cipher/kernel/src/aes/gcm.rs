@@ -9,7 +9,8 @@
 //! whose reduction takes two carry-less products.
 //!
 //! No branch and no address depends on a key or a text. There is a [`Key`] only where there is
-//! AVX-512: a library serves the others. Tested against AWS-LC in `tests/aes_gcm.rs`.
+//! AVX-512: [`gcm_narrow`](super::gcm_narrow) serves the others. Tested against AWS-LC in
+//! `tests/aes_gcm.rs`.
 
 use core::arch::x86_64::*;
 

@@ -1,9 +1,9 @@
-//! AES-CBC encryption, and the CBC-MAC, of many texts side by side: up to thirty-two chains in eight
-//! registers of four blocks.
+//! AES-CBC encryption, and the CBC-MAC, of many texts side by side: a chain for each block of eight
+//! registers, which is thirty-two with AVX-512, sixteen with VAES alone, eight with AES-NI.
 //!
 //! One chain waits for three or four cycles per round. Where one register of VAES can begin in each
-//! cycle (Intel), four registers keep the unit busy; where two can (Zen 5), eight do. Lanes may have
-//! keys of their own, of one length. A lane whose text ends takes the next one, the longest first;
+//! cycle (Intel, registers of 512 bits), four registers keep the unit busy; where two can (all shorter
+//! registers, Zen 5), eight do. Lanes may have keys of their own, of one length. A lane whose text ends takes the next one, the longest first;
 //! lanes without a text repeat the first one's work. No branch and no address depends on a key or a
 //! text.
 //!
@@ -13,6 +13,8 @@ use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 use core::{ptr, sync::atomic};
 
+use super::blocks::Blocks;
+use super::modes::{load, store};
 use super::{BLOCK, Key, Schedule, Unit};
 use crate::Text;
 
@@ -125,14 +127,24 @@ impl Work for Mac<'_> {
     }
 }
 
-/// Chains side by side.
-const LANES: usize = 32;
+/// Registers side by side.
+const REGISTERS: usize = 8;
 
-/// Registers, of four chains each.
-const QUADS: usize = LANES / 4;
+/// Chains side by side, at most.
+const LANES: usize = REGISTERS * <__m512i as Blocks>::BLOCKS;
 
-/// Fewer lanes than this are quicker one by one.
-const FLOOR: usize = 2;
+/// Whether texts are quicker side by side than one by one; `order` lists them, the longest first. One by
+/// one, the CPU works on the end of one text and the beginning of the next at once, and the more so the
+/// shorter they are. Measured on Sapphire Rapids.
+fn worth_lanes(unit: Unit, order: &[u64]) -> bool {
+    let blocks = |entry: &u64| entry >> 8;
+    match (unit, order) {
+        (_, [] | [_]) => false,
+        (Unit::Vaes, _) => true,
+        (Unit::Vaes256, [first, ..]) if order.len() > 8 => blocks(first) > 2,
+        (_, [first, ..]) => blocks(first) > 4 && order.iter().map(blocks).sum::<u64>() >= 40,
+    }
+}
 
 /// Texts that are put in order at a time: there is no allocation here.
 const GROUP: usize = 64;
@@ -218,12 +230,20 @@ fn place(entry: u64) -> usize {
 fn feed<W: Work>(packets: &mut [W], order: &[u64], rounds: usize, alike: bool) {
     let Some(&first) = order.first() else { return };
     let key: *const Key = packets[place(first)].key();
-    let (mut vaes, mut one_key) = (true, true);
+    // The narrowest unit of all keys, and how many lanes it has.
+    let (mut unit, mut width, mut one_key) = (Unit::Vaes, 4, true);
     for packet in packets.iter() {
-        vaes &= matches!(packet.key().unit, Unit::Vaes);
+        let other = match packet.key().unit {
+            Unit::Vaes => 4,
+            Unit::Vaes256 => 2,
+            Unit::AesNi => 1,
+        };
+        if other < width {
+            (unit, width) = (packet.key().unit, other);
+        }
         one_key &= ptr::eq(packet.key(), key);
     }
-    if order.len() < FLOOR || !vaes {
+    if !worth_lanes(unit, order) {
         for &entry in order {
             packets[place(entry)].alone();
         }
@@ -246,23 +266,32 @@ fn feed<W: Work>(packets: &mut [W], order: &[u64], rounds: usize, alike: bool) {
     let own_keys = (!one_key).then_some(rounds);
     let mut queue = order.iter().map(|&entry| place(entry));
     let mut busy = 0;
-    for lane in 0..LANES {
+    for lane in 0..REGISTERS * width {
         let Some(next) = queue.next() else { break };
         lanes.start(lane, next, &mut packets[next], !one_key);
         busy += 1;
     }
     while busy > 0 {
-        lanes.repeat(busy, own_keys);
+        lanes.repeat(busy, width, own_keys);
         let blocks = lanes.left[..busy].iter().copied().min().unwrap_or(0);
-        let quads = busy.div_ceil(4);
+        let registers = busy.div_ceil(width);
         let shared = one_key.then(|| &packets[place(first)].key().encrypt);
-        // SAFETY: all keys' unit is Vaes, so a token proved the features; every lane's pointers are
+        macro_rules! run {
+            ($unit:ident) => {
+                match rounds {
+                    10 => $unit::run::<W, 10>(&mut lanes, shared, registers, blocks),
+                    12 => $unit::run::<W, 12>(&mut lanes, shared, registers, blocks),
+                    _ => $unit::run::<W, 14>(&mut lanes, shared, registers, blocks),
+                }
+            };
+        }
+        // SAFETY: no key's unit is narrower, so a token proved the features; every lane's pointers are
         // to `blocks` blocks at least, and lanes beyond `busy` repeat one that is not.
         unsafe {
-            match rounds {
-                10 => lanes.run_quads::<W, 10>(shared, quads, blocks),
-                12 => lanes.run_quads::<W, 12>(shared, quads, blocks),
-                _ => lanes.run_quads::<W, 14>(shared, quads, blocks),
+            match unit {
+                Unit::Vaes => run!(vaes),
+                Unit::Vaes256 => run!(vaes_256),
+                Unit::AesNi => run!(aes_ni),
             }
         }
         if W::PARTS == 1 && alike && queue.len() == 0 {
@@ -351,107 +380,76 @@ impl Lanes {
         }
     }
 
-    /// Has the lanes of the last register without a text repeat the first one.
-    fn repeat(&mut self, busy: usize, rounds: Option<usize>) {
-        for lane in busy..busy.next_multiple_of(4) {
+    /// Has the lanes of the last register, of `width` blocks, without a text repeat the first one.
+    fn repeat(&mut self, busy: usize, width: usize, rounds: Option<usize>) {
+        for lane in busy..busy.next_multiple_of(width) {
             self.copy(0, lane, rounds);
         }
     }
 
-    /// # Safety
-    /// That of [`run`](Lanes::run).
-    unsafe fn run_quads<W: Work, const ROUNDS: usize>(
-        &mut self,
-        shared: Option<&Schedule>,
-        quads: usize,
-        blocks: usize,
-    ) {
-        // SAFETY: the caller's.
-        unsafe {
-            match quads {
-                1 => self.run::<W, ROUNDS, 1>(shared, blocks),
-                2 => self.run::<W, ROUNDS, 2>(shared, blocks),
-                3 => self.run::<W, ROUNDS, 3>(shared, blocks),
-                4 => self.run::<W, ROUNDS, 4>(shared, blocks),
-                5 => self.run::<W, ROUNDS, 5>(shared, blocks),
-                6 => self.run::<W, ROUNDS, 6>(shared, blocks),
-                7 => self.run::<W, ROUNDS, 7>(shared, blocks),
-                _ => self.run::<W, ROUNDS, 8>(shared, blocks),
-            }
-        }
-    }
-
-    /// Takes `blocks` blocks of the first `4 Q` lanes, and moves these on.
+    /// Takes `blocks` blocks of the lanes of the first `N` registers, and moves these on.
     ///
     /// # Safety
-    /// The CPU has the features. Each of those lanes can read so many blocks, and write them where the
-    /// work is to; two that write the same memory do the same.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,aes")]
-    unsafe fn run<W: Work, const ROUNDS: usize, const Q: usize>(
+    /// Inlined into a function that has the features of `V`. Each of those lanes can read so many
+    /// blocks, and write them where the work is to; two that write the same memory do the same.
+    #[inline(always)]
+    unsafe fn run<V: Gather, W: Work, const ROUNDS: usize, const N: usize>(
         &mut self,
         shared: Option<&Schedule>,
         blocks: usize,
     ) {
-        let states = self.state.as_mut_ptr().cast::<__m512i>();
-        let own = self.keys.as_ptr().cast::<__m512i>();
-        let mut state = [_mm512_setzero_si512(); Q];
-        // SAFETY: `states` has a register for each four lanes, and where there is no shared key `own`
+        let states = self.state.as_mut_ptr().cast::<V>();
+        let own = self.keys.as_ptr().cast::<V>();
+        let a_round = LANES / V::BLOCKS;
+        // SAFETY: `states` has a register for each of its lanes, and where there is no shared key `own`
         // has as many for each round. Lanes by the caller. All lanes' blocks are read before the
         // first is written, so that lanes may repeat each other.
         unsafe {
-            for (quad, state) in state.iter_mut().enumerate() {
-                *state = states.add(quad).read();
-            }
+            let mut state: [V; N] = load(states.cast());
             if let Some(schedule) = shared {
-                let mut keys = [_mm512_setzero_si512(); 15];
-                for (round, key) in keys.iter_mut().enumerate().take(ROUNDS + 1) {
-                    let block =
-                        if round == ROUNDS { &schedule.last } else { &schedule.keys[round] };
-                    *key = _mm512_broadcast_i32x4(_mm_loadu_si128(block.as_ptr().cast()));
+                let mut keys = [V::splat(&schedule.last); 15];
+                for (key, block) in keys.iter_mut().zip(&schedule.keys[..ROUNDS]) {
+                    *key = V::splat(block);
                 }
                 for block in 0..blocks {
-                    self.load::<Q>(block, &mut state);
+                    self.load(block, &mut state);
                     for state in &mut state {
-                        *state = _mm512_xor_si512(*state, keys[0]);
+                        *state = state.xor(keys[0]);
                     }
                     for key in &keys[1..ROUNDS] {
                         for state in &mut state {
-                            *state = _mm512_aesenc_epi128(*state, *key);
+                            *state = state.encrypt_round(*key);
                         }
                     }
                     for state in &mut state {
-                        *state = _mm512_aesenclast_epi128(*state, keys[ROUNDS]);
+                        *state = state.encrypt_last(keys[ROUNDS]);
                     }
                     if W::WRITES {
-                        self.store::<Q>(block, &state);
+                        self.store(block, &state);
                     }
                 }
             } else {
                 for block in 0..blocks {
-                    self.load::<Q>(block, &mut state);
-                    for (quad, state) in state.iter_mut().enumerate() {
-                        *state = _mm512_xor_si512(*state, own.add(quad).read());
+                    self.load(block, &mut state);
+                    for (i, state) in state.iter_mut().enumerate() {
+                        *state = state.xor(own.add(i).read());
                     }
                     for round in 1..ROUNDS {
-                        for (quad, state) in state.iter_mut().enumerate() {
-                            let key = own.add(QUADS * round + quad).read();
-                            *state = _mm512_aesenc_epi128(*state, key);
+                        for (i, state) in state.iter_mut().enumerate() {
+                            *state = state.encrypt_round(own.add(a_round * round + i).read());
                         }
                     }
-                    for (quad, state) in state.iter_mut().enumerate() {
-                        let key = own.add(QUADS * ROUNDS + quad).read();
-                        *state = _mm512_aesenclast_epi128(*state, key);
+                    for (i, state) in state.iter_mut().enumerate() {
+                        *state = state.encrypt_last(own.add(a_round * ROUNDS + i).read());
                     }
                     if W::WRITES {
-                        self.store::<Q>(block, &state);
+                        self.store(block, &state);
                     }
                 }
             }
-            for (quad, state) in state.iter().enumerate() {
-                states.add(quad).write(*state);
-            }
+            store(&state, states.cast());
         }
-        for lane in 0..4 * Q {
+        for lane in 0..V::BLOCKS * N {
             self.src[lane] = self.src[lane].wrapping_add(BLOCK * blocks);
             if W::WRITES {
                 self.dst[lane] = self.dst[lane].wrapping_add(BLOCK * blocks);
@@ -463,13 +461,11 @@ impl Lanes {
     ///
     /// # Safety
     /// They are readable.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load<const Q: usize>(&self, block: usize, state: &mut [__m512i; Q]) {
-        for (state, src) in state.iter_mut().zip(self.src.as_chunks::<4>().0) {
-            let at = src.map(|src| src.wrapping_add(BLOCK * block).cast::<__m128i>());
+    #[inline(always)]
+    unsafe fn load<V: Gather, const N: usize>(&self, block: usize, state: &mut [V; N]) {
+        for (i, state) in state.iter_mut().enumerate() {
             // SAFETY: the caller's.
-            *state = _mm512_xor_si512(*state, unsafe { four(at[0], at[1], at[2], at[3]) });
+            *state = state.xor(unsafe { V::gather(&self.src[i * V::BLOCKS..], BLOCK * block) });
         }
     }
 
@@ -477,39 +473,120 @@ impl Lanes {
     ///
     /// # Safety
     /// They are writable.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn store<const Q: usize>(&self, block: usize, state: &[__m512i; Q]) {
-        for (state, dst) in state.iter().zip(self.dst.as_chunks::<4>().0) {
-            let at = dst.map(|dst| dst.wrapping_add(BLOCK * block).cast::<__m128i>());
+    #[inline(always)]
+    unsafe fn store<V: Gather, const N: usize>(&self, block: usize, state: &[V; N]) {
+        for (i, state) in state.iter().enumerate() {
             // SAFETY: the caller's.
-            unsafe {
-                _mm_storeu_si128(at[0], _mm512_castsi512_si128(*state));
-                _mm_storeu_si128(at[1], _mm512_extracti32x4_epi32::<1>(*state));
-                _mm_storeu_si128(at[2], _mm512_extracti32x4_epi32::<2>(*state));
-                _mm_storeu_si128(at[3], _mm512_extracti32x4_epi32::<3>(*state));
-            }
+            unsafe { state.scatter(&self.dst[i * V::BLOCKS..], BLOCK * block) };
         }
     }
 }
 
-/// Four blocks.
-///
-/// # Safety
-/// They are readable.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn four(
-    a: *const __m128i,
-    b: *const __m128i,
-    c: *const __m128i,
-    d: *const __m128i,
-) -> __m512i {
-    // SAFETY: the caller's.
-    unsafe {
-        let all = _mm512_castsi128_si512(_mm_loadu_si128(a));
-        let all = _mm512_inserti32x4::<1>(all, _mm_loadu_si128(b));
-        let all = _mm512_inserti32x4::<2>(all, _mm_loadu_si128(c));
-        _mm512_inserti32x4::<3>(all, _mm_loadu_si128(d))
+/// Registers whose blocks lie apart in memory.
+trait Gather: Blocks {
+    /// A block from each of the first places, `at` bytes further on.
+    ///
+    /// # Safety
+    /// They are readable.
+    unsafe fn gather(places: &[*const u8], at: usize) -> Self;
+    /// Stores each block to one of the first places, `at` bytes further on.
+    ///
+    /// # Safety
+    /// They are writable.
+    unsafe fn scatter(self, places: &[*mut u8], at: usize);
+}
+
+impl Gather for __m128i {
+    #[inline(always)]
+    unsafe fn gather(places: &[*const u8], at: usize) -> Self {
+        // SAFETY: the caller's; the same below.
+        unsafe { Self::load(places[0].wrapping_add(at)) }
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(self, places: &[*mut u8], at: usize) {
+        // SAFETY: as above.
+        unsafe { self.store(places[0].wrapping_add(at)) };
     }
 }
+
+impl Gather for __m256i {
+    #[inline(always)]
+    unsafe fn gather(places: &[*const u8], at: usize) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let (a, b) = (__m128i::gather(places, at), __m128i::gather(&places[1..], at));
+            _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(a), b)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(self, places: &[*mut u8], at: usize) {
+        // SAFETY: as above.
+        unsafe {
+            self.first().store(places[0].wrapping_add(at));
+            _mm256_extracti128_si256::<1>(self).store(places[1].wrapping_add(at));
+        }
+    }
+}
+
+impl Gather for __m512i {
+    #[inline(always)]
+    unsafe fn gather(places: &[*const u8], at: usize) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let (a, b) = (__m128i::gather(places, at), __m128i::gather(&places[1..], at));
+            let (c, d) = (__m128i::gather(&places[2..], at), __m128i::gather(&places[3..], at));
+            let all = _mm512_inserti32x4::<1>(_mm512_castsi128_si512(a), b);
+            let all = _mm512_inserti32x4::<2>(all, c);
+            _mm512_inserti32x4::<3>(all, d)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(self, places: &[*mut u8], at: usize) {
+        // SAFETY: as above.
+        unsafe {
+            self.first().store(places[0].wrapping_add(at));
+            _mm512_extracti32x4_epi32::<1>(self).store(places[1].wrapping_add(at));
+            _mm512_extracti32x4_epi32::<2>(self).store(places[2].wrapping_add(at));
+            _mm512_extracti32x4_epi32::<3>(self).store(places[3].wrapping_add(at));
+        }
+    }
+}
+
+macro_rules! entries {
+    ($unit:ident, $V:ty, $features:literal) => {
+        mod $unit {
+            use super::*;
+
+            /// # Safety
+            /// The CPU has the features; the rest is that of [`Lanes::run`].
+            #[target_feature(enable = $features)]
+            pub unsafe fn run<W: Work, const ROUNDS: usize>(
+                lanes: &mut Lanes,
+                shared: Option<&Schedule>,
+                registers: usize,
+                blocks: usize,
+            ) {
+                // SAFETY: the caller's.
+                unsafe {
+                    match registers {
+                        1 => lanes.run::<$V, W, ROUNDS, 1>(shared, blocks),
+                        2 => lanes.run::<$V, W, ROUNDS, 2>(shared, blocks),
+                        3 => lanes.run::<$V, W, ROUNDS, 3>(shared, blocks),
+                        4 => lanes.run::<$V, W, ROUNDS, 4>(shared, blocks),
+                        5 => lanes.run::<$V, W, ROUNDS, 5>(shared, blocks),
+                        6 => lanes.run::<$V, W, ROUNDS, 6>(shared, blocks),
+                        7 => lanes.run::<$V, W, ROUNDS, 7>(shared, blocks),
+                        _ => lanes.run::<$V, W, ROUNDS, 8>(shared, blocks),
+                    }
+                }
+            }
+        }
+    };
+}
+
+entries!(vaes, __m512i, "avx512f,avx512bw,avx512vl,vaes,aes");
+entries!(vaes_256, __m256i, "avx2,vaes,aes");
+entries!(aes_ni, __m128i, "avx2,aes");

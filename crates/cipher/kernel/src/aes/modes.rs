@@ -5,7 +5,7 @@
 //! the rounds as one more, but block by block from and to memory: a masked access of a whole register
 //! would wait for what was just written beside the text.
 
-use core::arch::x86_64::{__m128i, __m512i};
+use core::arch::x86_64::{__m128i, __m256i, __m512i};
 
 use super::blocks::{Blocks, cipher};
 use super::{BLOCK, Schedule};
@@ -258,4 +258,5 @@ macro_rules! entries {
 }
 
 entries!(vaes, __m512i, "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq");
+entries!(vaes_256, __m256i, "avx2,bmi1,bmi2,vaes,vpclmulqdq,aes,pclmulqdq");
 entries!(aes_ni, __m128i, "avx2,aes,pclmulqdq");

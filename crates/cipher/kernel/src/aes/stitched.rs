@@ -37,7 +37,7 @@ pub fn mac_then_encrypt<S: State>(
         // SAFETY: the key and `sha` prove AES-NI, AVX2 and SHA-NI; the pointers are of the text, of
         // which `64 steps` bytes are used, and as many from `from` on.
         #[cfg(target_arch = "x86_64")]
-        super::Unit::Vaes | super::Unit::AesNi => unsafe {
+        super::Unit::Vaes | super::Unit::Vaes256 | super::Unit::AesNi => unsafe {
             x86::mac_then_encrypt::<S::Compression>(&key.encrypt, iv, src, dst, from, steps, state);
         },
     }
@@ -65,7 +65,7 @@ pub fn encrypt_then_mac<S: State>(
         // SAFETY: the key and `sha` prove AES-NI, AVX2 and SHA-NI; the pointers are of the text, with
         // the length of its whole blocks.
         #[cfg(target_arch = "x86_64")]
-        super::Unit::Vaes | super::Unit::AesNi => unsafe {
+        super::Unit::Vaes | super::Unit::Vaes256 | super::Unit::AesNi => unsafe {
             x86::encrypt_then_mac::<S::Compression>(&key.encrypt, iv, src, dst, len, from, state);
         },
     }

@@ -5,7 +5,7 @@
 //! by shifts of one to seven bits, every other as that eight blocks before times x^8, which is a
 //! shift by a byte and one multiplication without carries.
 
-use core::arch::x86_64::{__m128i, __m512i};
+use core::arch::x86_64::{__m128i, __m256i, __m512i};
 
 use super::blocks::{Blocks, cipher};
 use super::modes::{load, store};
@@ -213,4 +213,5 @@ macro_rules! entries {
 }
 
 entries!(vaes, __m512i, "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq");
+entries!(vaes_256, __m256i, "avx2,bmi1,bmi2,vaes,vpclmulqdq,aes,pclmulqdq");
 entries!(aes_ni, __m128i, "avx2,aes,pclmulqdq");

@@ -3,11 +3,15 @@
 use lookaside_simd::Cpu;
 
 use super::queue::{Engine, Place, Queue, Source, wipe};
+#[cfg(target_arch = "x86_64")]
+use super::{avx2::CHUNK, queue::BLOCK, stitched};
 use crate::Text;
-use crate::poly1305::{Authenticated, authenticate};
+#[cfg(target_arch = "x86_64")]
+use crate::poly1305::State;
+use crate::poly1305::{Authenticated, Running, authenticate};
 
 /// Packets at once: a limit only to what lies on the stack.
-const GROUP: usize = 32;
+pub(super) const GROUP: usize = 32;
 
 /// One packet of ChaCha20-Poly1305, to seal or to open.
 pub struct Sealed<'a> {
@@ -36,6 +40,10 @@ impl std::fmt::Debug for Sealed<'_> {
 /// # Panics
 /// When a destination is shorter than its source.
 pub fn seal(cpu: &Cpu, packets: &mut [Sealed<'_>]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Engine::Avx2(token) = Engine::of(cpu) {
+        return packets.chunks_mut(GROUP).for_each(|group| stitched::seal(token, cpu, group));
+    }
     for packets in packets.chunks_mut(GROUP) {
         let mut keys = [[0; 32]; GROUP];
         let mut queue = Queue::new(Engine::of(cpu));
@@ -53,6 +61,10 @@ pub fn seal(cpu: &Cpu, packets: &mut [Sealed<'_>]) {
 /// # Panics
 /// When a destination is shorter than its source.
 pub fn open(cpu: &Cpu, packets: &mut [Sealed<'_>]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Engine::Avx2(token) = Engine::of(cpu) {
+        return packets.chunks_mut(GROUP).for_each(|group| stitched::open(token, cpu, group));
+    }
     for packets in packets.chunks_mut(GROUP) {
         let mut keys = [[0; 32]; GROUP];
         let mut queue = Queue::new(Engine::of(cpu));
@@ -66,9 +78,72 @@ pub fn open(cpu: &Cpu, packets: &mut [Sealed<'_>]) {
     }
 }
 
+/// Encrypts as much of `text`, from block `counter` on, as goes with `mac` side by side, and takes it into
+/// `mac`. Returns how many bytes that is: a multiple of 64, and 0 where the CPU has no such kernel, for
+/// short texts, inside a block of `mac`, or before a `counter` that would wrap.
+///
+/// # Panics
+/// When the destination is shorter than the source.
+#[cfg(target_arch = "x86_64")]
+pub fn seal_piece(
+    cpu: &Cpu,
+    (key, nonce, counter): (&[u8; 32], &[u8; 12], u32),
+    text: Text<'_>,
+    mac: &mut Running,
+) -> usize {
+    piece(cpu, (key, nonce, counter), text, mac, |token, of, place, state| {
+        // SAFETY: the place is valid and whole chunks: see `piece`.
+        unsafe { stitched::seal_piece((token, cpu), of, place, state) };
+    })
+}
+
+/// Takes as much of `text` into `mac` as goes with decrypting it side by side, and decrypts it: as
+/// [`seal_piece`].
+///
+/// # Panics
+/// When the destination is shorter than the source.
+#[cfg(target_arch = "x86_64")]
+pub fn open_piece(
+    cpu: &Cpu,
+    (key, nonce, counter): (&[u8; 32], &[u8; 12], u32),
+    text: Text<'_>,
+    mac: &mut Running,
+) -> usize {
+    piece(cpu, (key, nonce, counter), text, mac, |token, of, place, state| {
+        // SAFETY: the place is valid and whole chunks: see `piece`.
+        unsafe { stitched::open_piece(token, of, place, state) };
+    })
+}
+
+/// Has `run` work on the whole chunks of a text.
+#[cfg(target_arch = "x86_64")]
+fn piece(
+    cpu: &Cpu,
+    (key, nonce, counter): (&[u8; 32], &[u8; 12], u32),
+    mut text: Text<'_>,
+    mac: &mut Running,
+    run: impl FnOnce(lookaside_simd::Avx2, (Source<'_>, u32), Place, &mut State),
+) -> usize {
+    /// Less than two chunks have no part that runs side by side.
+    const LEAST: usize = 2 * CHUNK;
+    let (src, dst, len) = text.pointers();
+    let len = len / CHUNK * CHUNK;
+    let blocks = u32::try_from(len / BLOCK).ok().and_then(|blocks| counter.checked_add(blocks));
+    let (Engine::Avx2(token), Some(state), Some(_)) =
+        (Engine::of(cpu), mac.between_blocks(), blocks)
+    else {
+        return 0;
+    };
+    if len < LEAST {
+        return 0;
+    }
+    run(token, (Source { key, nonce }, counter), Place { src, dst, len }, state);
+    len
+}
+
 /// The first half of block 0 is the packet's Poly1305 key (RFC 8439, 2.6). The caller flushes while
 /// `keys` and `packets` are borrowed.
-fn push_keys(queue: &mut Queue, packets: &[Sealed<'_>], keys: &mut [[u8; 32]; GROUP]) {
+pub(super) fn push_keys(queue: &mut Queue, packets: &[Sealed<'_>], keys: &mut [[u8; 32]; GROUP]) {
     for (packet, key) in packets.iter().zip(keys) {
         let source = Source { key: packet.key, nonce: packet.nonce };
         // SAFETY: every key is a place of its own and outlives the queue's flush.

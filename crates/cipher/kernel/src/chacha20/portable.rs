@@ -1,5 +1,4 @@
-//! Blocks side by side in arrays, which compilers turn into the vectors that the target has: four
-//! lanes where that is 128 bits, eight with AVX2.
+//! Blocks side by side in arrays, four lanes, which compilers turn into vectors of 128 bits.
 
 use super::queue::{BLOCK, LANES, Place, Row, Rows};
 
@@ -10,21 +9,6 @@ use super::queue::{BLOCK, LANES, Place, Row, Rows};
 pub(super) unsafe fn run(rows: &Rows, places: &[Place; LANES]) {
     // SAFETY: the caller's.
     unsafe { run_by::<4>(rows, places) }
-}
-
-/// Does the queue's blocks eight at a time.
-///
-/// # Safety
-/// As [`Queue::push`](super::queue::Queue::push) says of every place.
-#[cfg(target_arch = "x86_64")]
-pub(super) unsafe fn run_avx2(_: lookaside_simd::Avx2, rows: &Rows, places: &[Place; LANES]) {
-    #[target_feature(enable = "avx2")]
-    unsafe fn run_8(rows: &Rows, places: &[Place; LANES]) {
-        // SAFETY: the caller's.
-        unsafe { run_by::<8>(rows, places) }
-    }
-    // SAFETY: the token proves AVX2; the rest is the caller's.
-    unsafe { run_8(rows, places) }
 }
 
 /// # Safety

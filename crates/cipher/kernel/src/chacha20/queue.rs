@@ -148,6 +148,21 @@ impl Queue {
                 place = unsafe { place.beyond(done) };
             }
         }
+        #[cfg(target_arch = "x86_64")]
+        if let Engine::Avx2(token) = self.engine {
+            use super::avx2::{CHUNK, long};
+            let done = place.len / CHUNK * CHUNK;
+            if done > 0 {
+                let mut row = [0; 16];
+                source.fill(&mut row, counter);
+                // SAFETY: the caller's, for the first `done` bytes.
+                unsafe { long(token, &mut row, place.src, place.dst, done) };
+                wipe(&mut row);
+                counter = counter.wrapping_add((done / BLOCK) as u32);
+                // SAFETY: `done` is at most `place.len`.
+                place = unsafe { place.beyond(done) };
+            }
+        }
         while place.len > 0 {
             let len = place.len.min(BLOCK);
             // SAFETY: the caller's, for the next `len` bytes, which stay within the place.
@@ -171,7 +186,7 @@ impl Queue {
                 #[cfg(target_arch = "x86_64")]
                 Engine::Avx512(token) => super::avx512::mixed(token, &self.rows, &self.places),
                 #[cfg(target_arch = "x86_64")]
-                Engine::Avx2(token) => portable::run_avx2(token, &self.rows, &self.places),
+                Engine::Avx2(token) => super::avx2::mixed(token, &self.rows, &self.places),
                 Engine::Portable => portable::run(&self.rows, &self.places),
             }
         }

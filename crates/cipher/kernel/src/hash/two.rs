@@ -17,76 +17,86 @@ macro_rules! both {
     )* };
 }
 
-impl<V: Lanes<16>> Lanes<32> for Two<V> {
-    type Word = V::Word;
-    type Token = V::Token;
+macro_rules! twice {
+    ($($half:literal makes $whole:literal;)*) => { $(
+        impl<V: Lanes<$half>> Lanes<$whole> for Two<V> {
+            type Word = V::Word;
+            type Token = V::Token;
 
-    #[inline(always)]
-    fn splat(token: V::Token, word: V::Word) -> Self {
-        Two(V::splat(token, word), V::splat(token, word))
-    }
+            #[inline(always)]
+            fn splat(token: V::Token, word: V::Word) -> Self {
+                Two(V::splat(token, word), V::splat(token, word))
+            }
 
-    #[inline(always)]
-    unsafe fn load8(token: V::Token, from: &[*const u8; 32], at: usize, words: usize) -> [Self; 8] {
-        let (Some(low), Some(high)) = (from.first_chunk(), from.last_chunk()) else {
-            unreachable!("32 is twice 16")
-        };
-        // SAFETY: the caller's.
-        let (low, high) =
-            unsafe { (V::load8(token, low, at, words), V::load8(token, high, at, words)) };
-        let mut both = [Two(low[0], high[0]); 8];
-        for i in 1..8 {
-            both[i] = Two(low[i], high[i]);
+            #[inline(always)]
+            unsafe fn load8(token: V::Token, from: &[*const u8; $whole], at: usize, words: usize) -> [Self; 8] {
+                let (Some(low), Some(high)) = (from.first_chunk(), from.last_chunk()) else {
+                    unreachable!("half of the lanes twice")
+                };
+                // SAFETY: the caller's.
+                let low = unsafe { V::load8(token, low, at, words) };
+                // SAFETY: the caller's.
+                let high = unsafe { V::load8(token, high, at, words) };
+                let mut both = [Two(low[0], high[0]); 8];
+                for i in 1..8 {
+                    both[i] = Two(low[i], high[i]);
+                }
+                both
+            }
+
+            #[inline(always)]
+            unsafe fn store8(to: &[*mut u8; $whole], at: usize, words: usize, vectors: [Self; 8]) {
+                let (Some(to_low), Some(to_high)) = (to.first_chunk(), to.last_chunk()) else {
+                    unreachable!("half of the lanes twice")
+                };
+                let (mut low, mut high) = ([vectors[0].0; 8], [vectors[0].1; 8]);
+                for i in 1..8 {
+                    (low[i], high[i]) = (vectors[i].0, vectors[i].1);
+                }
+                // SAFETY: the caller's.
+                unsafe {
+                    V::store8(to_low, at, words, low);
+                    V::store8(to_high, at, words, high);
+                }
+            }
+
+            both! {
+                xor3(a, b, c);
+                select(mask, one, zero);
+                majority(a, b, c);
+                xor_or_not(a, b, c);
+                xor_not_and(a, b, c);
+            }
+
+            #[inline(always)]
+            fn big_endian(self) -> Self {
+                Two(self.0.big_endian(), self.1.big_endian())
+            }
+            #[inline(always)]
+            fn little_endian(self) -> Self {
+                Two(self.0.little_endian(), self.1.little_endian())
+            }
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                Two(self.0.add(other.0), self.1.add(other.1))
+            }
+            #[inline(always)]
+            fn xor(self, other: Self) -> Self {
+                Two(self.0.xor(other.0), self.1.xor(other.1))
+            }
+            #[inline(always)]
+            fn rotate_left(self, bits: u32) -> Self {
+                Two(self.0.rotate_left(bits), self.1.rotate_left(bits))
+            }
+            #[inline(always)]
+            fn shift_right(self, bits: u32) -> Self {
+                Two(self.0.shift_right(bits), self.1.shift_right(bits))
+            }
         }
-        both
-    }
+    )* };
+}
 
-    #[inline(always)]
-    unsafe fn store8(to: &[*mut u8; 32], at: usize, words: usize, vectors: [Self; 8]) {
-        let (Some(to_low), Some(to_high)) = (to.first_chunk(), to.last_chunk()) else {
-            unreachable!("32 is twice 16")
-        };
-        let (mut low, mut high) = ([vectors[0].0; 8], [vectors[0].1; 8]);
-        for i in 1..8 {
-            (low[i], high[i]) = (vectors[i].0, vectors[i].1);
-        }
-        // SAFETY: the caller's.
-        unsafe {
-            V::store8(to_low, at, words, low);
-            V::store8(to_high, at, words, high);
-        }
-    }
-
-    both! {
-        xor3(a, b, c);
-        select(mask, one, zero);
-        majority(a, b, c);
-        xor_or_not(a, b, c);
-        xor_not_and(a, b, c);
-    }
-
-    #[inline(always)]
-    fn big_endian(self) -> Self {
-        Two(self.0.big_endian(), self.1.big_endian())
-    }
-    #[inline(always)]
-    fn little_endian(self) -> Self {
-        Two(self.0.little_endian(), self.1.little_endian())
-    }
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        Two(self.0.add(other.0), self.1.add(other.1))
-    }
-    #[inline(always)]
-    fn xor(self, other: Self) -> Self {
-        Two(self.0.xor(other.0), self.1.xor(other.1))
-    }
-    #[inline(always)]
-    fn rotate_left(self, bits: u32) -> Self {
-        Two(self.0.rotate_left(bits), self.1.rotate_left(bits))
-    }
-    #[inline(always)]
-    fn shift_right(self, bits: u32) -> Self {
-        Two(self.0.shift_right(bits), self.1.shift_right(bits))
-    }
+twice! {
+    8 makes 16;
+    16 makes 32;
 }

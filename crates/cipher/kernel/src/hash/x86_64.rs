@@ -97,6 +97,16 @@ macro_rules! two {
     )* };
 }
 
+/// MD5 of 16 messages in two vectors of 256 bits.
+///
+/// # Safety
+/// That of the algorithm's `run`.
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) unsafe fn md5_two_avx2(token: Avx2, states: &[*mut u8; 16], blocks: &Blocks<16>) {
+    // SAFETY: the caller's.
+    unsafe { super::md5::run::<Two<avx2::Words32<Avx2>>, 16>(token, states, blocks) }
+}
+
 two! {
     md5_two: md5;
     sha1_two: sha1;
@@ -172,6 +182,7 @@ mod tests {
             "MD5, 32 lanes": avx512, md5_two;
             "MD5, 16 lanes": avx512, md5::avx512;
             "MD5, 8 lanes": avx512, md5::avx512_256;
+            "MD5, AVX2, 16 lanes": avx2, md5_two_avx2;
             "MD5, AVX2": avx2, md5::avx2;
             "MD5, one": avx2, md5::one;
         );

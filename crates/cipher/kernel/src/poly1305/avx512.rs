@@ -138,7 +138,7 @@ unsafe fn by_side_avx512(items: &mut [Authenticated<'_>]) {
     }
 }
 
-/// See [`scalar::tag`](super::scalar::tag); `s` as its halves.
+/// `h` of each lane fully reduced, plus `s`, given as its halves.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn tags(h: &Limbs, s_low: __m512i, s_high: __m512i) -> [[u8; BLOCK]; LANES] {
@@ -450,13 +450,13 @@ fn group(data: &[u8], at: usize) -> Limbs {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2")]
 fn absorb_avx512(state: &mut State, data: &[u8]) {
     // r^1 to r^8 and r^16 to r^32; depth matters more than number.
-    let r1 = state.r;
+    let r1 = state.r();
     let r2 = multiply(r1, r1);
     let (r3, r4) = (multiply(r2, r1), multiply(r2, r2));
     let (r5, r6) = (multiply(r4, r1), multiply(r4, r2));
     let (r7, r8) = (multiply(r4, r3), multiply(r4, r4));
     let by_8 = power(broadcast(&r8));
-    let h = load(&state.h.map(|limb| [limb, 0, 0, 0, 0, 0, 0, 0]));
+    let h = load(&state.h().map(|limb| [limb, 0, 0, 0, 0, 0, 0, 0]));
     // The newest group waits for its factor, which the next step brings: the last has others. Lane 0
     // of the first group is where the value so far is added.
     let mut h = add(&h, &group(data, 0));
@@ -491,5 +491,5 @@ fn absorb_avx512(state: &mut State, data: &[u8]) {
     for (total, limb) in total.iter_mut().zip(limbs) {
         *total = _mm512_reduce_add_epi64(limb) as u64;
     }
-    state.h = multiply(total, [1, 0, 0]);
+    state.set_h(multiply(total, [1, 0, 0]));
 }

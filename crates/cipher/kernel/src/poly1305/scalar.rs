@@ -1,4 +1,5 @@
-//! Poly1305 a block at a time: limbs of 44, 44 and 42 bits, products of 128.
+//! Poly1305 a block at a time, in words of 64 bits; and the limbs of 44, 44 and 42 bits that the vectors'
+//! code works with.
 
 use zeroize::Zeroize;
 
@@ -9,33 +10,42 @@ pub(super) const MASK_42: u64 = (1 << 42) - 1;
 /// A number modulo `2^130 - 5`: limbs of 44, 44 and 42 bits, the lowest a little larger at times.
 pub(super) type Limbs = [u64; 3];
 
+/// A number modulo `2^130 - 5`: words of 64 bits, the highest below 8.
+pub(crate) type Words = [u64; 3];
+
 /// `r`, `s`, and the value so far.
 #[derive(Clone)]
-pub(super) struct State {
-    pub r: Limbs,
-    pub h: Limbs,
+pub(crate) struct State {
+    r: [u64; 2],
+    h: Words,
     s: u128,
 }
 
-/// The limbs of `2^128 pad + block`.
-#[inline]
-pub(super) fn limbs(block: &[u8; 16], pad: u64) -> Limbs {
-    let value = u128::from_le_bytes(*block);
-    let (low, high) = (value as u64, (value >> 64) as u64);
-    [low & MASK_44, ((low >> 44) | (high << 20)) & MASK_44, (high >> 24) | (pad << 40)]
+/// The limbs of words.
+#[inline(always)]
+pub(super) fn to_limbs([a, b, c]: Words) -> Limbs {
+    [a & MASK_44, (a >> 44 | b << 20) & MASK_44, b >> 24 | c << 40]
+}
+
+/// The words of limbs of which the higher two may be a little larger than they should be.
+#[inline(always)]
+pub(super) fn to_words([a, b, c]: Limbs) -> Words {
+    let low = u128::from(a) + (u128::from(b) << 44);
+    let middle = (low >> 64) + (u128::from(c) << 24);
+    [low as u64, middle as u64, (middle >> 64) as u64]
 }
 
 /// `r` of a key: RFC 8439, 2.5, clears the top four bits of every word and the low two bits of every
 /// word but the first.
 #[inline]
-pub(super) fn r(key: &[u8; 32]) -> Limbs {
+fn clamped(key: &[u8; 32]) -> u128 {
     const CLAMP: u128 = 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff;
     let (r, _) = key.split_first_chunk::<16>().expect("16 of 32 bytes");
-    limbs(&(u128::from_le_bytes(*r) & CLAMP).to_le_bytes(), 0)
+    u128::from_le_bytes(*r) & CLAMP
 }
 
 /// The product modulo `2^130 - 5`. Factors below `2^46` in each limb give sums below `2^98`.
-#[inline]
+#[inline(always)]
 pub(super) fn multiply(a: Limbs, b: Limbs) -> Limbs {
     let product = |i: usize, j: usize| u128::from(a[i]) * u128::from(b[j]);
     let wrapped = |i: usize, j: usize| u128::from(a[i]) * u128::from(20 * b[j]);
@@ -51,47 +61,99 @@ pub(super) fn multiply(a: Limbs, b: Limbs) -> Limbs {
 
 /// The tag of value `h` under the key half `s`: `h` fully reduced, plus `s`, modulo `2^128`.
 #[inline]
-pub(super) fn tag(h: Limbs, s: u128) -> [u8; 16] {
-    let carry = |mut h: Limbs| {
-        h[1] += h[0] >> 44;
-        h[2] += h[1] >> 44;
-        let top = h[2] >> 42;
-        [(h[0] & MASK_44) + 5 * top, h[1] & MASK_44, h[2] & MASK_42]
-    };
-    // Twice: the first pass may leave the lowest limb above 44 bits; after the second the number is
-    // below 2^130, but for a lowest limb that the third carries without a wrap.
-    let h = carry(carry(carry(h)));
+fn tag(h: Words, s: u128) -> [u8; 16] {
+    // The bits from 2^130 on are 5 each; what is left is below 2^130 + 5.
+    let low = u128::from(h[0]) | u128::from(h[1]) << 64;
+    let (low, carry) = low.overflowing_add(5 * u128::from(h[2] >> 2));
+    let high = (h[2] & 3) + u64::from(carry);
     // h + 5 reaches 2^130 exactly when h is not below 2^130 - 5, and then its low bits are h - p.
-    let g0 = h[0] + 5;
-    let g1 = h[1] + (g0 >> 44);
-    let g2 = h[2] + (g1 >> 44);
-    let take = (g2 >> 42).wrapping_neg();
-    let pick = |h: u64, g: u64, mask: u64| (h & !take) | (g & mask & take);
-    let h = [pick(h[0], g0, MASK_44), pick(h[1], g1, MASK_44), pick(h[2], g2, MASK_42)];
-    let value = u128::from(h[0]) | (u128::from(h[1]) << 44) | (u128::from(h[2]) << 88);
-    value.wrapping_add(s).to_le_bytes()
+    let (sum, carry) = low.overflowing_add(5);
+    let take = u128::from((high + u64::from(carry)) >> 2).wrapping_neg();
+    let reduced = low & !take | sum & take;
+    reduced.wrapping_add(s).to_le_bytes()
+}
+
+/// `(h + 2^128 pad + block) r`, partly reduced.
+///
+/// ```text
+/// (h0 + h1 2^64 + h2 2^128) (r0 + r1 2^64)
+///     = h0 r0 + h1 s1  +  (h0 r1 + h1 r0 + h2 s1) 2^64  +  h2 r0 2^128      s1 = r1 + r1/4
+/// ```
+///
+/// because `r1` is a multiple of 4 and `2^130` is 5: what passes `2^128` by `r1` is `5/4 r1`, exactly.
+/// `h2` stays below 8 and `r` below `2^60`, so that every sum fits 128 bits and the carries of the last
+/// two lines leave no room for another.
+#[inline(always)]
+pub(crate) fn step(h: Words, [r0, r1]: [u64; 2], block: &[u8; 16], pad: u64) -> Words {
+    let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
+    let s1 = r1 + (r1 >> 2);
+    let block = u128::from_le_bytes(*block);
+    let (h0, carry) = h[0].overflowing_add(block as u64);
+    let (h1, carry_a) = h[1].overflowing_add((block >> 64) as u64);
+    let (h1, carry_b) = h1.overflowing_add(u64::from(carry));
+    let h2 = h[2] + pad + u64::from(carry_a) + u64::from(carry_b);
+    let d0 = product(h0, r0) + product(h1, s1);
+    // The high word of d0 is added last: it comes late.
+    let d1 = product(h0, r1) + product(h1, r0) + u128::from(h2.wrapping_mul(s1)) + (d0 >> 64);
+    let d2 = h2.wrapping_mul(r0).wrapping_add((d1 >> 64) as u64);
+    // 2^130 of d2's bits above the low two is 5: four times and once.
+    let (h0, carry) = (d0 as u64).overflowing_add((d2 >> 2) + (d2 & !3));
+    let (h1, carry) = (d1 as u64).overflowing_add(u64::from(carry));
+    [h0, h1, (d2 & 3) + u64::from(carry)]
 }
 
 impl State {
     pub fn new(key: &[u8; 32]) -> State {
         let (_, s) = key.split_last_chunk::<16>().expect("16 of 32 bytes");
-        State { r: r(key), h: [0; 3], s: u128::from_le_bytes(*s) }
+        let r = clamped(key);
+        State { r: [r as u64, (r >> 64) as u64], h: [0; 3], s: u128::from_le_bytes(*s) }
+    }
+
+    /// The value so far and `r`, for [`step`].
+    #[inline]
+    pub fn words(&self) -> (Words, [u64; 2]) {
+        (self.h, self.r)
+    }
+
+    /// Another value, of [`step`].
+    #[inline]
+    pub fn set_words(&mut self, h: Words) {
+        self.h = h;
+    }
+
+    /// `r`.
+    #[inline]
+    pub(super) fn r(&self) -> Limbs {
+        to_limbs([self.r[0], self.r[1], 0])
+    }
+
+    /// The value so far.
+    #[inline]
+    pub(super) fn h(&self) -> Limbs {
+        to_limbs(self.h)
+    }
+
+    /// Another value, of limbs as [`multiply`] gives them.
+    #[inline]
+    pub(super) fn set_h(&mut self, h: Limbs) {
+        self.h = to_words(h);
     }
 
     /// One block, with the bit above it if `pad` is 1.
     #[inline]
     pub fn block(&mut self, block: &[u8; 16], pad: u64) {
-        let m = limbs(block, pad);
-        let h = [self.h[0] + m[0], self.h[1] + m[1], self.h[2] + m[2]];
-        self.h = multiply(h, self.r);
+        self.h = step(self.h, self.r, block, pad);
     }
 
     /// The whole blocks of `data`; returns the rest.
+    #[inline(always)]
     pub fn blocks<'a>(&mut self, data: &'a [u8]) -> &'a [u8] {
         let (blocks, tail) = data.as_chunks();
+        let (mut h, r) = (self.h, self.r);
         for block in blocks {
-            self.block(block, 1);
+            h = step(h, r, block, 1);
         }
+        self.h = h;
         tail
     }
 
@@ -105,6 +167,7 @@ impl State {
         }
     }
 
+    #[inline]
     pub fn tag(&self) -> [u8; 16] {
         tag(self.h, self.s)
     }
