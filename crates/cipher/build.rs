@@ -1,4 +1,5 @@
-//! Looks for intel-ipsec-mb 1.3 (Debian: `libipsec-mb-dev`) and links its static library.
+//! Looks for intel-ipsec-mb 1.3 or 2.0 (`libipsec-mb-dev` of Debian 12 and 13) and links its static
+//! library. 2.0 is `cfg(ipsec_mb_2)` too.
 //!
 //! `LOOKASIDE_IPSEC_MB_DIR` names the folder to look in instead of the usual ones: with the header
 //! in it or in its `include`, and `libIPSec_MB.a` in it or in its `lib`. Where nothing is found, or
@@ -12,33 +13,45 @@ const VARIABLE: &str = "LOOKASIDE_IPSEC_MB_DIR";
 const HEADER: &str = "intel-ipsec-mb.h";
 const ARCHIVE: &str = "libIPSec_MB.a";
 
-/// The layouts in `src/library/ipsec_mb_ffi.rs` are those of this version.
-const VERSION: &str = "1.3.";
+/// The layouts in `src/library/ipsec_mb_ffi.rs` are those of these versions.
+const VERSIONS: [&str; 2] = ["1.3.", "2.0."];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed={VARIABLE}");
     println!("cargo:rustc-check-cfg=cfg(ipsec_mb)");
+    println!("cargo:rustc-check-cfg=cfg(ipsec_mb_2)");
+    let version = look().unwrap_or_default();
+    println!("cargo:rustc-env=LOOKASIDE_IPSEC_MB_VERSION={version}");
+}
+
+/// Finds the library and links it; its version, where it is used.
+fn look() -> Option<String> {
     if target("OS") != "linux" || target("ARCH") != "x86_64" || target("POINTER_WIDTH") != "64" {
-        return;
+        return None;
     }
     let (headers, archives) = folders();
-    let Some(header) = find(&headers, HEADER) else { return };
+    let header = find(&headers, HEADER)?;
     println!("cargo:rerun-if-changed={}", header.display());
     let version = version(&header);
-    if !version.starts_with(VERSION) {
-        println!("cargo:warning=intel-ipsec-mb {version} is not used: {VERSION}x is wanted");
-        return;
+    if !VERSIONS.iter().any(|known| version.starts_with(known)) {
+        let wanted = VERSIONS.map(|known| format!("{known}x")).join(" or ");
+        println!("cargo:warning=intel-ipsec-mb {version} is not used: {wanted} is wanted");
+        return None;
     }
     let Some(archive) = find(&archives, ARCHIVE) else {
         println!("cargo:warning={} without {ARCHIVE}: not used", header.display());
-        return;
+        return None;
     };
     println!("cargo:rerun-if-changed={}", archive.display());
     println!("cargo:rustc-link-search=native={}", archive.parent().unwrap().display());
     println!("cargo:rustc-link-lib=static=IPSec_MB");
     println!("cargo:rustc-env=LOOKASIDE_IPSEC_MB_HEADER={}", header.display());
     println!("cargo:rustc-cfg=ipsec_mb");
+    if !version.starts_with(VERSIONS[0]) {
+        println!("cargo:rustc-cfg=ipsec_mb_2");
+    }
+    Some(version)
 }
 
 fn target(what: &str) -> String {

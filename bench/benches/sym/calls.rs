@@ -91,7 +91,7 @@ pub fn measure(o: &Options, runtime: &Runtime) {
             };
             let mut contenders: [Option<Contender<'_>>; 2] =
                 [Some(Box::new(run_one)), Some(Box::new(run_two))];
-            let ns = compete(&mut contenders, o.rounds);
+            let ns = compete(&mut contenders, o);
             drop(contenders);
             let (a, b) = (ns[0].unwrap_or(0.0), ns[1].unwrap_or(0.0));
             println!("  {name:<24} {len:>6}  {a:>9.1}  {b:>9.1}  {:.2}", b / a);

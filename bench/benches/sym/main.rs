@@ -5,15 +5,20 @@
 //! OpenSSL's EVP. In place, one core, CPU time; the contenders take turns, and the figures are
 //! medians of the rounds. Before anything is measured, all contenders' bytes are compared.
 //!
-//! Options: `--out DIR` (CSV files), `--rounds N`, `--only NAME` (an algorithm's
-//! name, or a part of some),
+//! The heading says which tier and family the figures are of, and which rivals a cap leaves as they are.
+//! The end lists every row below 1.0 x of the better rival, and whether it misses the bar.
+//!
+//! Options: `--out DIR` (CSV files), `--rounds N`, `--quick` (few and short rounds, less exact: a table
+//! in two minutes), `--only NAME` (an algorithm's name, or a part of some),
 //! `--shift N` (texts begin that many bytes behind the start of a cache line; 0),
 //! `--contender N,..` and `--bytes N` (only these of the four, one size: for profiles), `--threads` (also rates with 1 to as many engines as there are CPUs), `--calls` (one request for
 //! cipher and MAC against two), `--mover` (copies, beside memcpy).
 #![allow(unsafe_code)]
 
 mod algorithms;
+mod below;
 mod calls;
+mod machine;
 mod mover;
 mod ours;
 mod rivals;
@@ -26,18 +31,21 @@ use lookaside_bench::{cpu_ns, median};
 
 use crate::{
     algorithms::{ALL, Algorithm},
+    below::Below,
     ours::Ours,
     rivals::{PACKETS, Rival, set_shift},
 };
 
 pub(crate) const SIZES: [usize; 5] = [64, 256, 1024, 1408, 16_384];
 
-/// How long one contender's turn takes, about.
+/// How long one contender's turn takes, about, and in a quick table.
 const TURN_NS: f64 = 3e6;
+const QUICK_TURN_NS: f64 = 4e5;
 
 pub(crate) struct Options {
     out: Option<PathBuf>,
     rounds: usize,
+    quick: bool,
     only: Option<String>,
     contenders: Vec<usize>,
     bytes: Option<usize>,
@@ -50,6 +58,7 @@ fn options() -> Options {
     let mut o = Options {
         out: None,
         rounds: 5,
+        quick: false,
         only: None,
         contenders: Vec::new(),
         bytes: None,
@@ -62,6 +71,7 @@ fn options() -> Options {
         match &*arg {
             "--out" => o.out = args.next().map(PathBuf::from),
             "--rounds" => o.rounds = args.next().and_then(|n| n.parse().ok()).unwrap_or(5),
+            "--quick" => (o.quick, o.rounds) = (true, 3),
             "--only" => o.only = args.next(),
             "--contender" => {
                 let list = args.next().unwrap_or_default();
@@ -87,7 +97,8 @@ fn options() -> Options {
 type Contender<'a> = Box<dyn FnMut(usize) + 'a>;
 
 /// Median nanoseconds of CPU time for one packet, of each contender.
-pub(crate) fn compete(contenders: &mut [Option<Contender<'_>>], rounds: usize) -> Vec<Option<f64>> {
+pub(crate) fn compete(contenders: &mut [Option<Contender<'_>>], o: &Options) -> Vec<Option<f64>> {
+    let turn_ns = if o.quick { QUICK_TURN_NS } else { TURN_NS };
     // How many packets fill a turn.
     let mut counts = Vec::new();
     for contender in contenders.iter_mut() {
@@ -97,15 +108,15 @@ pub(crate) fn compete(contenders: &mut [Option<Contender<'_>>], rounds: usize) -
                 let start = cpu_ns();
                 run(n);
                 let ns = (cpu_ns() - start) as f64;
-                if ns > TURN_NS / 4.0 || n > 1 << 20 {
-                    return ((n as f64 * TURN_NS / ns) as usize).max(PACKETS) / PACKETS * PACKETS;
+                if ns > turn_ns / 4.0 || n > 1 << 20 {
+                    return ((n as f64 * turn_ns / ns) as usize).max(PACKETS) / PACKETS * PACKETS;
                 }
                 n *= 2;
             }
         }));
     }
     let mut times = vec![Vec::new(); contenders.len()];
-    for _ in 0..rounds {
+    for _ in 0..o.rounds {
         for ((contender, count), times) in contenders.iter_mut().zip(&counts).zip(&mut times) {
             if let (Some(run), Some(n)) = (contender, count) {
                 let start = cpu_ns();
@@ -141,6 +152,9 @@ fn main() {
         "algorithm,bytes,requests_ns,burst_ns,ipsec_mb_ns,openssl_ns,requests_gbit_s,burst_gbit_s,\
          ipsec_mb_gbit_s,openssl_gbit_s\n",
     );
+    machine::limit_rivals();
+    println!("{}", machine::heading());
+    let mut below = Below::default();
     println!(
         "Gbit/s of one core, 32 packets in flight: as requests / as a burst / intel-ipsec-mb / \
          OpenSSL; then the burst against the better rival"
@@ -174,11 +188,14 @@ fn main() {
                     *contender = None;
                 }
             }
-            let ns = compete(&mut contenders, o.rounds);
+            let ns = compete(&mut contenders, &o);
             let gbit = |ns: &Option<f64>| ns.map(|ns| len as f64 * 8.0 / ns);
             let show = |x: Option<f64>, digits| x.map_or("-".into(), |x| format!("{x:.digits$}"));
             let rival = ns[2].into_iter().chain(ns[3]).fold(f64::INFINITY, f64::min);
             let ratio = ns[1].filter(|_| rival.is_finite()).map(|burst| rival / burst);
+            let library = if a.name.starts_with("CRC") { "ISA-L" } else { "intel-ipsec-mb" };
+            let better = if ns[2] == Some(rival) { library } else { "OpenSSL" };
+            below.add(a.name, len, ratio, better);
             let rates: Vec<String> = ns.iter().map(|ns| show(gbit(ns), 2)).collect();
             println!("  {len:>6}  {}  {}", rates.join("  "), show(ratio, 2));
             let ns: Vec<String> = ns.iter().map(|&ns| show(ns, 1)).collect();
@@ -188,7 +205,7 @@ fn main() {
     }
     save(&o, "sizes.csv", &csv);
     if o.mover {
-        mover::measure(&o, &runtime);
+        mover::measure(&o, &runtime, &mut below);
     }
     if o.calls {
         calls::measure(&o, &runtime);
@@ -196,6 +213,7 @@ fn main() {
     if o.threads {
         threads::measure(&o);
     }
+    println!("\n{below}");
 }
 
 /// Writes a file of the report.

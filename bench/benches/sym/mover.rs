@@ -4,7 +4,7 @@ use std::{collections::VecDeque, fmt::Write, time::Duration};
 
 use lookaside::{Buf, Instance, InstanceConfig, Mover, Op, Request, Runtime};
 
-use crate::{Contender, Options, compete, rivals::PACKETS, save};
+use crate::{Contender, Options, below::Below, compete, rivals::PACKETS, save};
 
 /// Copies in flight: pairs of buffers.
 const PAIRS: usize = PACKETS;
@@ -38,7 +38,7 @@ fn run(instance: &mut Instance, mover: &Mover, op: Op, spare: &mut VecDeque<(Buf
     }
 }
 
-pub fn measure(o: &Options, runtime: &Runtime) {
+pub fn measure(o: &Options, runtime: &Runtime, below: &mut Below) {
     let mover = runtime.mover().expect("a mover");
     let mut csv = String::from("bytes,memcpy_ns,copy_ns,copy_crc32_ns,copy_crc64_ns\n");
     println!(
@@ -67,9 +67,10 @@ pub fn measure(o: &Options, runtime: &Runtime) {
             contenders.push(Some(Box::new(move |n| run(instance, mover, op, spare, n))));
         }
         let ns: Vec<f64> =
-            compete(&mut contenders, o.rounds).into_iter().map(Option::unwrap_or_default).collect();
+            compete(&mut contenders, o).into_iter().map(Option::unwrap_or_default).collect();
         let rates: Vec<String> =
             ns[1..].iter().map(|ours| format!("{:.2}", ns[0] / ours)).collect();
+        below.add("copy", len, Some(ns[0] / ns[1]), "memcpy");
         let shown: Vec<String> = ns.iter().map(|ns| format!("{ns:.0}")).collect();
         println!("  {len:>8}  {}  {}", shown.join("  "), rates.join("  "));
         _ = writeln!(csv, "{len},{}", shown.join(","));

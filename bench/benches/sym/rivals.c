@@ -26,6 +26,11 @@ static size_t shift;
 
 void rival_shift(size_t bytes) { shift = bytes; }
 
+/* What intel-ipsec-mb may use: 0 SSE, 1 AVX2, 2 all that the CPU has. */
+static int tier = 2;
+
+void rival_tier(int is) { tier = is; }
+
 struct rival {
 	size_t len, tag_len, iv_len, key_len;
 	size_t next;
@@ -293,7 +298,12 @@ struct rival *bare_new(int kind, const uint8_t *key, size_t key_len, const uint8
 {
 	struct rival *r = blank(len);
 	r->mgr = alloc_mb_mgr(0);
-	init_mb_mgr_auto(r->mgr, NULL);
+	if (tier == 0)
+		init_mb_mgr_sse(r->mgr);
+	else if (tier == 1)
+		init_mb_mgr_avx2(r->mgr);
+	else
+		init_mb_mgr_auto(r->mgr, NULL);
 	r->kind = kind;
 	r->tag_len = tag_len;
 	IMB_JOB *j = &r->job;

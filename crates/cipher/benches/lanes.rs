@@ -1,5 +1,5 @@
 //! Whether the lanes are worth it: 32 packets at once against the same packets one at a time, for
-//! every session that is served side by side. Below 1 the table in `src/lanes/table.rs` is wrong.
+//! every session that is served side by side. Below 1 a table in `src/choice` is wrong: `make tune`.
 //!
 //! `cargo bench -p lookaside-cipher --bench lanes [-- FILTER]`; a number instead of a name: so many
 //! packets at once, for the floors in that table.

@@ -5,7 +5,7 @@ use std::{ptr, slice};
 use lookaside_simd::Cpu;
 
 use crate::lanes::alone::{self, alone};
-use crate::lanes::{Group, Kernel, MOST, Machine, Shape};
+use crate::lanes::{Group, Kernel, MOST, Machine, Shape, SideBySide, Turn};
 use crate::{Direction, Error, Packet, Parts, Session, Text, single};
 
 /// Runs packets of any sessions. One for each thread; nothing is in flight between calls.
@@ -88,12 +88,12 @@ impl Engine {
                 }
             };
         }
-        match plan.kernel {
-            Kernel::Ctr => each!(|_machine, iv, parts, text| alone::ctr(plan, iv, parts, text)),
-            Kernel::Ecb => {
+        match plan.turn {
+            Some(Turn::Ctr) => each!(|_machine, iv, parts, text| alone::ctr(plan, iv, parts, text)),
+            Some(Turn::Ecb) => {
                 each!(|_machine, iv, parts, text| alone::ecb(plan, direction, iv, parts, text));
             }
-            Kernel::Gcm => each!(|machine, iv, parts, text| {
+            Some(Turn::Gcm) => each!(|machine, iv, parts, text| {
                 alone::gcm(machine, plan, direction, iv, parts, text)
             }),
             _ => each!(|machine, iv, parts, text| {
@@ -124,9 +124,10 @@ impl Engine {
         let Some(first) = packets.first() else { return };
         // Most often all packets are of one session and direction.
         let (session, direction) = (first.session, first.direction);
-        let (mut waiting, mut alike) = (Group::EMPTY, true);
-        let by_shape = session.plan().limits.by_shape();
-        // That of the last packet that the first one's session admitted.
+        let mut waiting = Group::EMPTY;
+        // Where those that wait go, unless they are not alike.
+        let (mut lanes, mut alike): (Option<(&SideBySide, u8)>, bool) = (None, true);
+        // The shape of the last packet that the first one's session admitted, where nothing else counts.
         let mut admitted = None;
         for (place, packet) in packets.iter_mut().enumerate() {
             let Packet { iv, parts, text, result, .. } = packet;
@@ -138,12 +139,15 @@ impl Engine {
                     waiting.insert(place);
                     continue;
                 }
-                if plan.limits.admit(packet.direction, iv, parts, text) {
+                if let Some(found @ (side, _)) = plan.lanes(packet.direction, parts)
+                    && side.limits.admit(packet.direction, iv, parts, text)
+                {
                     waiting.insert(place);
-                    alike &= first_alike;
-                    if first_alike && by_shape {
+                    alike &= first_alike && lanes.is_none_or(|(other, _)| ptr::eq(other, side));
+                    if first_alike && side.limits.by_shape() {
                         admitted = Some(shape);
                     }
+                    lanes = lanes.or(Some(found));
                     continue;
                 }
             } else if let Some(done) =
@@ -154,37 +158,39 @@ impl Engine {
             }
             single::run(packet.session.keys(), packet);
         }
+        let Some(found) = lanes else { return };
         if alike {
-            if waiting != Group::EMPTY {
-                self.run_group(session.plan().kernel, direction, packets, waiting);
-            }
+            self.run_group(found, direction, packets, waiting);
             return;
         }
         while let Some(lead) = { waiting }.next() {
             let (session, direction) = (packets[lead].session, packets[lead].direction);
+            let Some(found) = session.plan().lanes(direction, &packets[lead].parts) else { return };
             let mut group = waiting;
             for place in waiting {
                 let packet = &packets[place];
-                let same =
-                    ptr::eq(packet.session, session) || packet.session.plan().same(session.plan());
-                if !same || packet.direction != direction {
+                let same = packet.session.plan().lanes(packet.direction, &packet.parts);
+                if packet.direction != direction
+                    || same.is_none_or(|(side, _)| side.code != found.0.code)
+                {
                     group.remove(place);
                 }
             }
             waiting.remove_all(group);
-            self.run_group(session.plan().kernel, direction, packets, group);
+            self.run_group(found, direction, packets, group);
         }
     }
 
+    /// Packets that their sessions' lanes have admitted, all of the same kernel and direction.
     fn run_group(
         &mut self,
-        kernel: Kernel,
+        (side, floor): (&SideBySide, u8),
         direction: Direction,
         packets: &mut [Packet<'_>],
         group: Group,
     ) {
         let machine = &mut self.machine;
-        let few = group.len() < kernel.floor();
+        let (kernel, few) = (side.kernel, group.len() < usize::from(floor));
         if few || (kernel.ipsec_mb() && !machine.has_lanes()) {
             for place in group {
                 single::run(packets[place].session.keys(), &mut packets[place]);
@@ -195,12 +201,6 @@ impl Engine {
             Kernel::Aead(lane) => machine.aead(lane, direction, packets, group),
             Kernel::Steps { cipher, mac, order } => {
                 machine.steps((cipher, mac, order), direction, packets, group);
-            }
-            Kernel::Single | Kernel::Gcm | Kernel::Gmac | Kernel::Ctr | Kernel::Ecb => {
-                // Served alone, or by `single` above the tier of this engine.
-                for place in group {
-                    single::run(packets[place].session.keys(), &mut packets[place]);
-                }
             }
         }
     }

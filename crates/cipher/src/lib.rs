@@ -4,6 +4,8 @@
 //! side by side where that is faster. A [`Running`] is a text in pieces, on the caller's thread.
 #![deny(unsafe_code)]
 
+#[doc(hidden)]
+pub mod choice;
 mod engine;
 mod lanes;
 mod library;
@@ -16,10 +18,10 @@ mod spec;
 #[doc(hidden)]
 pub mod tls;
 
-/// The data mover's kernels: copies with checksums, fills, comparisons.
+/// The data mover's kernels: copies, with checksums or without, fills, comparisons.
 pub mod mover {
     pub use lookaside_cipher_kernel::{
-        copy::{compare, fill},
+        copy::{compare, copy, fill},
         crc::{crc32, crc32_copy, crc64, crc64_copy},
     };
 }
@@ -30,3 +32,9 @@ pub use pieces::Piece;
 pub use running::Running;
 pub use session::Session;
 pub use spec::{Aead, Auth, Cipher, Hash, Order, Secret, Spec};
+
+/// Sets up what the first session in lanes would: intel-ipsec-mb's functions, with a self-test that takes
+/// half a millisecond and tens of KiB of stack. For callers whose later stacks are small.
+pub fn set_up(cpu: &lookaside_simd::Cpu) {
+    library::ipsec_mb::Functions::of(cpu);
+}

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use lookaside_simd::Cpu;
 
+use crate::choice::By;
 use crate::lanes::Plan;
 use crate::lanes::hash::HashKey;
 #[cfg(ipsec_mb)]
@@ -30,6 +31,18 @@ impl Session {
         Ok(Session { spec, cpu: cpu.clone(), keys, plan: OnceLock::new() })
     }
 
+    /// The same, with one candidate for packets of all lengths and any number of them; none where the
+    /// session lacks it. For tests, which compare all candidates, and for `make tune`.
+    ///
+    /// # Errors
+    /// As [`new`](Session::new).
+    #[doc(hidden)]
+    pub fn only(spec: Spec, cpu: &Cpu, by: By) -> Result<Option<Session>, Error> {
+        let session = Session::new(spec, cpu)?;
+        let plan = Plan::only(&session.spec, cpu, by);
+        Ok(plan.map(|plan| Session { plan: OnceLock::from(plan), ..session }))
+    }
+
     /// What it is for.
     pub fn spec(&self) -> &Spec {
         &self.spec
@@ -42,7 +55,7 @@ impl Session {
 
     /// What serves it, for people to read.
     pub fn served_by(&self) -> &'static str {
-        self.plan().kernel.name(self.cpu.tier()).unwrap_or(self.keys.served_by())
+        self.plan().served_by(self.cpu.tier(), self.keys.served_by())
     }
 
     /// Whether several packets at once are quicker than one after the other.

@@ -3,7 +3,8 @@
 
 mod lanes_common;
 
-use lanes_common::{Case, Cases, Random, check, sessions};
+use lanes_common::{Case, Cases, Random, candidates, check, sessions};
+use lookaside_cipher::choice::By;
 use lookaside_cipher::{Cipher, Engine, Session, Spec};
 use lookaside_simd::{Cpu, Tier};
 
@@ -29,6 +30,37 @@ fn each_session_alone() {
         for which in 0..sessions.len() {
             let mut cases = Cases::new(&sessions, &mut random).of(which, 40);
             run(&cpu, &sessions, &mut cases, &mut random);
+        }
+    }
+}
+
+/// Whatever the tables say today: each candidate with texts of all lengths, alone, in fours and in
+/// larger batches, mixed with others.
+#[test]
+fn each_candidate_alone_and_mixed() {
+    for tier in Tier::ALL {
+        let cpu = Cpu::with_cap(tier);
+        for by in By::ALL {
+            let sessions = candidates(&cpu, by);
+            let served = sessions.len();
+            let least = match by {
+                By::Single => 100,
+                By::Own => 8,
+                By::IpsecMb => 0,
+            };
+            assert!(served >= least, "{tier}: {served} of {by:?}");
+            let mut random = Random(200 + tier as u64);
+            let mut engine = Engine::new(&cpu);
+            for which in 0..served {
+                let mut cases = Cases::new(&sessions, &mut random).of(which, 24);
+                for batch in cases.chunks_mut(4) {
+                    check(&mut engine, &sessions, batch);
+                }
+            }
+            if served > 0 {
+                let mut cases = Cases::new(&sessions, &mut random).mixed(1500);
+                run(&cpu, &sessions, &mut cases, &mut random);
+            }
         }
     }
 }
@@ -64,26 +96,22 @@ fn long_packets() {
     }
 }
 
-/// intel-ipsec-mb's lanes count in 16 bits, and some of them fail before: at each tier, with enough
-/// packets of a length for SNOW 3G, which it takes 14 of at least.
+/// intel-ipsec-mb's lanes count in 16 bits, and some of them fail before: at each tier, all that it
+/// can serve.
 #[test]
 fn long_packets_of_the_library() {
     for tier in Tier::ALL {
         let cpu = Cpu::with_cap(tier);
-        let sessions = sessions(&cpu);
+        let sessions = candidates(&cpu, By::IpsecMb);
         let mut random = Random(80 + tier as u64);
         let mut engine = Engine::new(&cpu);
         for (which, session) in sessions.iter().enumerate() {
-            if !session.served_by().contains("intel-ipsec-mb") {
-                continue;
-            }
-            // What it is compared with takes seconds for DES, which goes side by side from three on;
-            // the limits of its chains are its own.
+            // What it is compared with takes seconds for DES; the limits of its chains are its own.
             let count = match session.spec() {
                 Spec::Cipher { cipher: Cipher::DesCbc | Cipher::TripleDesCbc, .. } => 3,
                 Spec::Chain { cipher: Cipher::DesCbc | Cipher::TripleDesCbc, .. } => continue,
                 _ if !session.side_by_side() => 2,
-                _ => 16,
+                _ => 4,
             };
             let mut cases = Cases::new(&sessions, &mut random).long(which, count, which % 2 == 1);
             // Two lengths at once: the lanes may take one of them alone.

@@ -7,7 +7,8 @@ mod lanes_common;
 use std::ptr;
 
 use lanes_common::sessions::{block, iv_len, tag_len};
-use lanes_common::{Random, kind, sessions};
+use lanes_common::{Random, candidates, kind};
+use lookaside_cipher::choice::By;
 use lookaside_cipher::{Auth, Direction, Engine, Error, Packet, Parts, Session, Span, Spec, Text};
 use lookaside_simd::{Cpu, Tier};
 
@@ -161,7 +162,8 @@ fn ends_at_a_page() {
         let cpu = Cpu::with_cap(tier);
         let mut engine = Engine::new(&cpu);
         let mut random = Random(5);
-        for session in &sessions(&cpu) {
+        let sessions = By::ALL.into_iter().flat_map(|by| candidates(&cpu, by));
+        for session in &sessions.collect::<Vec<_>>() {
             eprintln!("{tier:?}: {} by {}", kind(session.spec()), session.served_by());
             for edge in edges {
                 for at_end in [true, false] {

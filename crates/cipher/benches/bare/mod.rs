@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::ffi::{self, Entry, GcmKey, State};
+use super::ffi::{self, Entry, GCM_KEY_LEN, GcmKey, State};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
@@ -58,7 +58,7 @@ impl Bare {
         assert!((key.len(), auth_key.len()) == (16, 20));
         let mut keys =
             Box::new(Keys { encrypt: [0; 256], decrypt: [0; 256], inner: [0; 64], outer: [0; 64] });
-        let mut gcm = Box::new(GcmKey { bytes: [0; 1024] });
+        let mut gcm = Box::new(GcmKey { bytes: [0; GCM_KEY_LEN] });
         // SAFETY: a fresh state on a CPU with AVX-512; keys and blocks of the lengths wanted.
         let (state, functions) = unsafe {
             let state = ffi::allocate(0);

@@ -15,14 +15,10 @@ const MOST_ZUC: u32 = 16384;
 /// The lanes of its MAC count bits.
 const MOST_ZUC_MAC: u32 = 8188;
 
-/// Shorter texts are as quick one by one: measured by `benches/lanes.rs`.
-const LEAST_MAC: u32 = 80;
-const LEAST_CCM: u32 = 112;
-
 /// What a nonce of 13 bytes leaves room for in CCM.
 const MOST_CCM: u32 = u16::MAX as u32;
 
-/// Version 1.3 takes associated data of CCM that fits in three blocks with its length.
+/// intel-ipsec-mb takes associated data of CCM that fits in three blocks with its length.
 const MOST_CCM_AAD: u32 = 46;
 
 /// What admission looks at in most packets. Those of a burst often have the same.
@@ -76,7 +72,7 @@ pub(crate) struct Limits {
     chacha: bool,
     /// A last block that is not whole is read as if it were.
     reads_blocks: bool,
-    pub(super) tag_len: u32,
+    pub(crate) tag_len: u32,
 }
 
 /// Of what there is not.
@@ -134,9 +130,7 @@ impl Limits {
     pub(super) fn aead(lane: AeadLane) -> Limits {
         let both = Limits { cipher: true, aad: true, least: 1, ..NONE };
         match lane {
-            AeadLane::Ccm(_) => {
-                Limits { most: MOST, least: LEAST_CCM, most_aad: MOST_CCM_AAD, iv: (7, 13), ..both }
-            }
+            AeadLane::Ccm(_) => Limits { most: MOST, most_aad: MOST_CCM_AAD, iv: (7, 13), ..both },
             AeadLane::OwnCcm => {
                 Limits { most: MOST_CCM, most_aad: cbc_mac::MOST_CCM_AAD, iv: (7, 13), ..both }
             }
@@ -155,13 +149,12 @@ impl Limits {
                 Mode::ZucEea3 => (1, (16, 16), MOST_ZUC),
                 _ => (1, (16, 16), MOST),
             },
-            CipherLane::AesCbc(_, library) => (16, (16, 16), if library { MOST } else { u32::MAX }),
             CipherLane::Own(own) => match own.0 {
                 Cipher::DesEcb | Cipher::TripleDesEcb => (8, (0, 0), u32::MAX),
                 Cipher::DesCbc | Cipher::TripleDesCbc => (8, (8, 8), u32::MAX),
                 Cipher::TripleDesCtr | Cipher::KasumiF8 => (1, (8, 8), u32::MAX),
                 Cipher::AesEcb | Cipher::Sm4Ecb => (16, (0, 0), u32::MAX),
-                Cipher::Sm4Cbc => (16, (16, 16), u32::MAX),
+                Cipher::AesCbc | Cipher::Sm4Cbc => (16, (16, 16), u32::MAX),
                 Cipher::AesCtr | Cipher::Sm4Ctr => (1, (12, 16), u32::MAX),
                 Cipher::Arc4 => (1, (0, 0), u32::MAX),
                 _ => (1, (16, 16), u32::MAX),
@@ -189,7 +182,7 @@ impl Limits {
             }
             MacLane::Snow3gUia2 | MacLane::ZucEia3 => self.iv = (16, 16),
             MacLane::KasumiF9 => (self.iv, self.bits, self.f9) = ((9, 9), true, true),
-            // Version 1.3 does so with AVX-512. What it reads too much does not change the tag.
+            // intel-ipsec-mb 1.3 does so with AVX-512. What it reads too much does not change the tag.
             MacLane::IpsecMb(step) => {
                 self.reads_blocks = matches!(step.algorithm, Algorithm::Cmac | Algorithm::Cmac256);
             }
@@ -204,11 +197,6 @@ impl Limits {
             | MacLane::Snow3gUia2
             | MacLane::ZucEia3
             | MacLane::CbcMac { whole_blocks: false } => 0,
-            MacLane::IpsecMb(step)
-                if !matches!(step.algorithm, Algorithm::ZucEia3 | Algorithm::Snow3gUia2) =>
-            {
-                LEAST_MAC
-            }
             _ => 1,
         };
     }

@@ -7,14 +7,10 @@ use lookaside_cipher_kernel::aes;
 
 use super::own::OwnKey;
 use super::steps::{matches, refuse, source, write};
-use super::{Kernel, Machine, Plan};
+use super::{Machine, Plan, Turn};
+use crate::choice::By;
 use crate::single::regions::apart;
 use crate::{Direction, Error, Parts, Span, Text};
-
-/// AES-GCM: where intel-ipsec-mb is there, it is as quick with longer texts, and quicker with long
-/// ones.
-#[cfg(target_arch = "x86_64")]
-const MOST_GCM: u32 = 511;
 
 /// Runs a packet; none when the session's kernel is not such a one, or does not take the packet.
 #[inline(always)]
@@ -26,12 +22,11 @@ pub(crate) fn alone(
     parts: Parts,
     text: &mut Text<'_>,
 ) -> Option<Result<usize, Error>> {
-    match plan.kernel {
-        Kernel::Gcm => gcm(machine, plan, direction, iv, parts, text),
-        Kernel::Ctr => ctr(plan, iv, parts, text),
-        Kernel::Ecb => ecb(plan, direction, iv, parts, text),
-        Kernel::Gmac => gmac(machine, plan, direction, iv, parts, text),
-        _ => None,
+    match plan.turn? {
+        Turn::Gcm => gcm(machine, plan, direction, iv, parts, text),
+        Turn::Ctr => ctr(plan, iv, parts, text),
+        Turn::Ecb => ecb(plan, direction, iv, parts, text),
+        Turn::Gmac => gmac(machine, plan, direction, iv, parts, text),
     }
 }
 
@@ -49,10 +44,14 @@ pub(crate) fn gcm(
         return None;
     }
     let len = parts.cipher.len as usize;
+    let by = plan.by(direction, parts.cipher.len);
+    if by == By::Single {
+        return None;
+    }
     #[cfg(target_arch = "x86_64")]
-    if let (Some(OwnKey::Gcm(key)), Ok(nonce)) = (&plan.own, iv.try_into())
+    if let (Some(OwnKey::Gcm(key)), Ok(nonce)) = (&plan.own_key, iv.try_into())
         && parts.aad.len as usize <= aes::gcm::MOST_AAD
-        && (parts.cipher.len <= MOST_GCM || plan.gcm.is_none())
+        && (by == By::Own || plan.gcm.is_none())
         && let Some((aad, region)) = apart(text, parts.aad, parts.cipher)
     {
         if direction == Direction::Seal {
@@ -60,6 +59,21 @@ pub(crate) fn gcm(
             write(text.destination(), parts.tag, plan.tag_len, &tag);
         } else {
             let tag = key.open(nonce, aad, region);
+            if !matches(text, parts.tag, plan.tag_len, &tag) {
+                return Some(Err(refuse(text, parts.cipher)));
+            }
+        }
+        return Some(Ok(len));
+    }
+    if let Some(OwnKey::GcmNarrow(key)) = &plan.own_key
+        && (by == By::Own || plan.gcm.is_none())
+    {
+        let (aad, region) = apart(text, parts.aad, parts.cipher)?;
+        if direction == Direction::Seal {
+            let tag = key.seal(iv, aad, region);
+            write(text.destination(), parts.tag, plan.tag_len, &tag);
+        } else {
+            let tag = key.open(iv, aad, region);
             if !matches(text, parts.tag, plan.tag_len, &tag) {
                 return Some(Err(refuse(text, parts.cipher)));
             }
@@ -86,7 +100,7 @@ pub(crate) fn ctr(
     parts: Parts,
     text: &mut Text<'_>,
 ) -> Option<Result<usize, Error>> {
-    match &plan.own {
+    match &plan.own_key {
         Some(OwnKey::Aes(key)) if plan.limits.admit_ctr(iv, &parts, text) => {
             aes::ctr_from(key, counter(iv)?, part(text, parts.cipher));
             Some(Ok(parts.cipher.len as usize))
@@ -104,7 +118,7 @@ pub(crate) fn ecb(
     parts: Parts,
     text: &mut Text<'_>,
 ) -> Option<Result<usize, Error>> {
-    match &plan.own {
+    match &plan.own_key {
         Some(OwnKey::Aes(key)) if plan.limits.admit_ecb(iv, &parts, text) => {
             let text = part(text, parts.cipher);
             match direction {
@@ -127,11 +141,19 @@ fn gmac(
     parts: Parts,
     text: &mut Text<'_>,
 ) -> Option<Result<usize, Error>> {
-    let gcm = plan.gcm.as_ref()?;
-    if !plan.limits.admit(direction, iv, &parts, text) {
+    let by = plan.by(direction, parts.auth.len);
+    if by == By::Single || !plan.limits.admit(direction, iv, &parts, text) {
         return None;
     }
-    let tag = gcm.mac(&mut machine.scratch, iv, source(text, parts.auth));
+    let data = source(text, parts.auth);
+    let mut tag = [0; 64];
+    match (&plan.own_key, &plan.gcm) {
+        (Some(OwnKey::GcmNarrow(key)), gcm) if by == By::Own || gcm.is_none() => {
+            tag[..16].copy_from_slice(&key.mac(iv, data));
+        }
+        (_, Some(gcm)) => tag = gcm.mac(&mut machine.scratch, iv, data),
+        (_, None) => return None,
+    }
     if direction == Direction::Seal {
         write(text.destination(), parts.tag, plan.tag_len, &tag);
     } else if !matches(text, parts.tag, plan.tag_len, &tag) {

@@ -43,10 +43,15 @@ impl Drop for MacKey {
     }
 }
 
+/// Whether the kernel has lanes.
+pub(crate) fn has_lanes(cpu: &Cpu) -> bool {
+    cpu.avx2().is_some()
+}
+
 impl MacKey {
-    /// None for another MAC, and where the kernel has no lanes: below AVX-512.
+    /// None for another MAC, and where the kernel has no lanes.
     pub(crate) fn new(cpu: &Cpu, auth: Auth, key: &[u8]) -> Option<Box<MacKey>> {
-        cpu.avx512()?;
+        has_lanes(cpu).then_some(())?;
         let new =
             |key: &[u8]| Some(Box::new(MacKey { aes: aes::Key::new(cpu, key)?, masks: None }));
         let block = |key: &MacKey, block: &mut [u8; BLOCK]| {
@@ -143,7 +148,7 @@ pub(crate) fn ccm(
     let mut list: ArrayVec<Mac<'_>, MOST> = ArrayVec::new();
     for ((place, tail), head) in group.zip(&mut tails.0).zip(heads) {
         let packet = &packets[place];
-        let Some(OwnKey::Aes(key)) = &packet.session.plan().own else { continue };
+        let Some(OwnKey::Aes(key)) = &packet.session.plan().own_key else { continue };
         let text = text(&packet.text, packet.parts.cipher, direction == Direction::Open);
         let len = text.len() % BLOCK;
         tail[HEAD..].copy_from_slice(&last(text, len).to_le_bytes());
@@ -213,7 +218,7 @@ fn head(packet: &Packet<'_>, counter: [u8; BLOCK], out: &mut [u8; 256]) -> usize
 fn counter_mode(packets: &mut [Packet<'_>], group: Group, counters: &[[u8; BLOCK]]) {
     for (place, counter) in group.zip(counters) {
         let packet = &mut packets[place];
-        if let Some(OwnKey::Aes(key)) = &packet.session.plan().own {
+        if let Some(OwnKey::Aes(key)) = &packet.session.plan().own_key {
             let text = part(&mut packet.text, packet.parts.cipher);
             aes::ctr_from(key, u128::from_be_bytes(*counter) + 1, text);
         }

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::alone::{counter, part};
 use super::hash::text;
-use super::{Group, MOST, Tags};
+use super::{Group, MOST, Tags, by_gcm_narrow};
 use crate::single::regions::apart;
 use crate::{Cipher, Direction, Packet};
 
@@ -20,6 +20,7 @@ pub(crate) enum OwnKey {
     Aes(Box<aes::Key>),
     #[cfg(target_arch = "x86_64")]
     Gcm(Box<aes::gcm::Key>),
+    GcmNarrow(Box<aes::gcm_narrow::Key>),
     Des(Box<des::Key>),
     TripleDes(Box<des::TripleKey>),
     Sm4(Box<sm4::Key>),
@@ -33,22 +34,37 @@ pub(crate) enum OwnKey {
 impl OwnKey {
     pub(crate) fn new(cpu: &Cpu, cipher: Cipher, key: &[u8]) -> Option<OwnKey> {
         Some(match cipher {
-            Cipher::AesEcb | Cipher::AesCtr => OwnKey::aes(cpu, key)?,
-            Cipher::DesEcb | Cipher::DesCbc => {
-                OwnKey::Des(Box::new(des::Key::new(key.try_into().ok()?)))
-            }
+            Cipher::AesCbc | Cipher::AesEcb | Cipher::AesCtr => OwnKey::aes(cpu, key)?,
+            Cipher::DesEcb | Cipher::DesCbc => OwnKey::des(key)?,
             Cipher::TripleDesEcb | Cipher::TripleDesCbc | Cipher::TripleDesCtr => {
-                OwnKey::TripleDes(Box::new(des::TripleKey::new(key.try_into().ok()?)))
+                OwnKey::triple_des(key)?
             }
-            Cipher::Sm4Ecb | Cipher::Sm4Cbc | Cipher::Sm4Ctr => {
-                OwnKey::Sm4(Box::new(sm4::Key::new(key.try_into().ok()?)))
-            }
+            Cipher::Sm4Ecb | Cipher::Sm4Cbc | Cipher::Sm4Ctr => OwnKey::sm4(key)?,
             Cipher::KasumiF8 => OwnKey::kasumi(key)?,
             Cipher::Snow3gUea2 | Cipher::ZucEea3 => OwnKey::stream(key)?,
-            Cipher::Arc4 => OwnKey::Arc4(Box::new(arc4::Stream::new(key))),
+            Cipher::Arc4 => OwnKey::arc4(key),
             Cipher::ChaCha20 => OwnKey::ChaCha20(Zeroizing::new(key.try_into().ok()?)),
             _ => return None,
         })
+    }
+
+    // A function for each: unoptimised, all of a function's arms have room on the stack, and a key may be
+    // expanded on a job's.
+
+    fn des(key: &[u8]) -> Option<OwnKey> {
+        Some(OwnKey::Des(Box::new(des::Key::new(key.try_into().ok()?))))
+    }
+
+    fn triple_des(key: &[u8]) -> Option<OwnKey> {
+        Some(OwnKey::TripleDes(Box::new(des::TripleKey::new(key.try_into().ok()?))))
+    }
+
+    fn sm4(key: &[u8]) -> Option<OwnKey> {
+        Some(OwnKey::Sm4(Box::new(sm4::Key::new(key.try_into().ok()?))))
+    }
+
+    fn arc4(key: &[u8]) -> OwnKey {
+        OwnKey::Arc4(Box::new(arc4::Stream::new(key)))
     }
 
     /// None below AVX2.
@@ -65,6 +81,12 @@ impl OwnKey {
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn gcm(_: &Cpu, _: &[u8]) -> Option<OwnKey> {
         None
+    }
+
+    /// None where another implementation is quicker.
+    pub(crate) fn gcm_narrow(cpu: &Cpu, key: &[u8]) -> Option<OwnKey> {
+        let key = by_gcm_narrow(cpu).then(|| aes::gcm_narrow::Key::boxed(cpu, key))?;
+        key.map(OwnKey::GcmNarrow)
     }
 
     pub(crate) fn stream(key: &[u8]) -> Option<OwnKey> {
@@ -103,7 +125,7 @@ macro_rules! with_iv {
         let mut ivs: ArrayVec<[u8; $n], MOST> = $group.map(|place| first($packets[place].iv)).collect();
         let mut list: ArrayVec<_, MOST> = ArrayVec::new();
         for ((_, packet), $field) in members($packets, $group).zip(&mut ivs) {
-            if let Some(OwnKey::$key(key)) = &packet.session.plan().own {
+            if let Some(OwnKey::$key(key)) = &packet.session.plan().own_key {
                 let text = part(&mut packet.text, packet.parts.cipher);
                 list.push($kind { key: &**key, $field, text });
             }
@@ -117,7 +139,7 @@ macro_rules! without_iv {
     ($cpu:ident, $packets:ident, $group:ident, $key:ident, $kind:ident, $($call:tt)*) => {{
         let mut list: ArrayVec<_, MOST> = ArrayVec::new();
         for (_, packet) in members($packets, $group) {
-            if let Some(OwnKey::$key(key)) = &packet.session.plan().own {
+            if let Some(OwnKey::$key(key)) = &packet.session.plan().own_key {
                 let text = part(&mut packet.text, packet.parts.cipher);
                 list.push($kind { key: &**key, text });
             }
@@ -135,7 +157,7 @@ fn keystream(
 ) {
     let mut list: ArrayVec<_, MOST> = ArrayVec::new();
     for (_, packet) in members(packets, group) {
-        if let Some(OwnKey::Stream(key)) = &packet.session.plan().own {
+        if let Some(OwnKey::Stream(key)) = &packet.session.plan().own_key {
             let iv = first(packet.iv);
             let text = part(&mut packet.text, packet.parts.cipher);
             list.push(zuc::Packet { key, iv, text });
@@ -155,7 +177,7 @@ pub(crate) fn keystream_tags(
     let mut list: ArrayVec<_, MOST> = ArrayVec::new();
     for place in group {
         let packet = &packets[place];
-        if let Some(OwnKey::Stream(key)) = &packet.session.plan().own {
+        if let Some(OwnKey::Stream(key)) = &packet.session.plan().own_key {
             let data = super::steps::source(&packet.text, packet.parts.auth);
             list.push(zuc::Message { key, iv: first(packet.iv), data, tag: [0; 4] });
         }
@@ -178,11 +200,12 @@ pub(crate) fn cipher(
     use sm4::{Cbc, Ctr, Ecb};
     let seal = direction == Direction::Seal;
     match cipher.0 {
+        Cipher::AesCbc => aes_cbc(direction, packets, group),
         Cipher::AesCtr => {
             for place in group {
                 let packet = &mut packets[place];
                 if let (Some(OwnKey::Aes(key)), Some(counter)) =
-                    (&packet.session.plan().own, counter(packet.iv))
+                    (&packet.session.plan().own_key, counter(packet.iv))
                 {
                     let text = part(&mut packet.text, packet.parts.cipher);
                     aes::ctr_from(key, counter, text);
@@ -192,7 +215,7 @@ pub(crate) fn cipher(
         Cipher::AesEcb => {
             for place in group {
                 let packet = &mut packets[place];
-                let Some(OwnKey::Aes(key)) = &packet.session.plan().own else { continue };
+                let Some(OwnKey::Aes(key)) = &packet.session.plan().own_key else { continue };
                 let text = part(&mut packet.text, packet.parts.cipher);
                 match direction {
                     Direction::Seal => aes::ecb_encrypt(key, text),
@@ -229,7 +252,7 @@ pub(crate) fn cipher(
         Cipher::KasumiF8 => {
             let mut list: ArrayVec<_, MOST> = ArrayVec::new();
             for (_, packet) in members(packets, group) {
-                if let Some(OwnKey::Kasumi(key)) = &packet.session.plan().own {
+                if let Some(OwnKey::Kasumi(key)) = &packet.session.plan().own_key {
                     let (iv, spare_bits) = (first(packet.iv), packet.parts.spare_bits);
                     let text = part(&mut packet.text, packet.parts.cipher);
                     list.push(kasumi::F8 { key, iv, text, spare_bits });
@@ -240,7 +263,7 @@ pub(crate) fn cipher(
         Cipher::Snow3gUea2 => keystream(cpu, packets, group, snow3g::uea2_many),
         Cipher::ZucEea3 => keystream(cpu, packets, group, zuc::eea3_many),
         Cipher::Arc4 => {
-            let key = |place: usize| match &packets[place].session.plan().own {
+            let key = |place: usize| match &packets[place].session.plan().own_key {
                 Some(OwnKey::Arc4(stream)) => Some((**stream).clone()),
                 _ => None,
             };
@@ -255,7 +278,7 @@ pub(crate) fn cipher(
             let mut list: ArrayVec<_, MOST> = ArrayVec::new();
             for (_, packet) in members(packets, group) {
                 let (Some(OwnKey::ChaCha20(key)), Some((counter, nonce))) =
-                    (&packet.session.plan().own, packet.iv.split_first_chunk::<4>())
+                    (&packet.session.plan().own_key, packet.iv.split_first_chunk::<4>())
                 else {
                     continue;
                 };
@@ -271,13 +294,13 @@ pub(crate) fn cipher(
 }
 
 /// AES in CBC mode: encryption in lanes, decryption packet by packet.
-pub(crate) fn aes_cbc(direction: Direction, packets: &mut [Packet<'_>], group: Group) {
+fn aes_cbc(direction: Direction, packets: &mut [Packet<'_>], group: Group) {
     #[cfg(target_arch = "x86_64")]
     if direction == Direction::Seal {
         let mut list: ArrayVec<aes::lanes::Cbc<'_>, MOST> = ArrayVec::new();
         for (_, packet) in members(packets, group) {
             if let (Some(OwnKey::Aes(key)), Ok(iv)) =
-                (&packet.session.plan().own, packet.iv.try_into())
+                (&packet.session.plan().own_key, packet.iv.try_into())
             {
                 let text = part(&mut packet.text, packet.parts.cipher);
                 list.push(aes::lanes::Cbc { key, iv, text });
@@ -286,7 +309,7 @@ pub(crate) fn aes_cbc(direction: Direction, packets: &mut [Packet<'_>], group: G
         return aes::lanes::cbc_encrypt(&mut list);
     }
     for (_, packet) in members(packets, group) {
-        if let Some(OwnKey::Aes(key)) = &packet.session.plan().own {
+        if let Some(OwnKey::Aes(key)) = &packet.session.plan().own_key {
             let text = part(&mut packet.text, packet.parts.cipher);
             match direction {
                 Direction::Seal => aes::cbc_encrypt(key, &mut first(packet.iv), text),
@@ -301,7 +324,7 @@ pub(crate) fn kasumi_f9(cpu: &Cpu, packets: &[Packet<'_>], group: Group, tags: &
     let mut list: ArrayVec<_, MOST> = ArrayVec::new();
     for place in group {
         let packet = &packets[place];
-        if let Some(OwnKey::Kasumi(key)) = &packet.session.plan().own {
+        if let Some(OwnKey::Kasumi(key)) = &packet.session.plan().own_key {
             let data = super::steps::source(&packet.text, packet.parts.auth);
             let (iv, direction) = (first(packet.iv), packet.iv[8]);
             let spare_bits = packet.parts.spare_bits;
@@ -347,7 +370,7 @@ pub(crate) fn chacha20_poly1305(
     let mut list: ArrayVec<chacha20::Sealed<'_>, MOST> = ArrayVec::new();
     for (_, packet) in members(packets, group) {
         let (Some(OwnKey::ChaCha20(key)), Ok(nonce)) =
-            (&packet.session.plan().own, packet.iv.try_into())
+            (&packet.session.plan().own_key, packet.iv.try_into())
         else {
             continue;
         };

@@ -51,10 +51,6 @@ impl Machine {
     ) {
         match lane {
             CipherLane::IpsecMb(step) => self.lanes().cipher(step, direction, packets, group),
-            CipherLane::AesCbc(step, true) if direction == Direction::Open => {
-                self.lanes().cipher(step, direction, packets, group);
-            }
-            CipherLane::AesCbc(..) => own::aes_cbc(direction, packets, group),
             CipherLane::Own(cipher) => own::cipher(&self.cpu, cipher, direction, packets, group),
         }
     }

@@ -1,39 +1,38 @@
-//! Which session is served by which kernel: the one place where that is decided.
+//! Which kernels a session has, and how they are prepared. Which of them serves a packet is a row of
+//! the tables in `choice/`.
 //!
-//! | session | kernel |
-//! |---|---|
-//! | AES-GCM | own and intel-ipsec-mb, a message at a time: it gains nothing by lanes |
-//! | AES-GMAC | intel-ipsec-mb, a message at a time |
-//! | AES-CBC (encryption) | own, lanes; below AVX-512 intel-ipsec-mb's |
-//! | AES-CTR, AES-ECB | own, messages in turn |
-//! | AES-CBC (decryption) | intel-ipsec-mb, messages in turn |
-//! | CMAC, XCBC, CBC-MAC, AES-CCM | own, lanes; below AVX-512 intel-ipsec-mb's (but CBC-MAC) |
-//! | SNOW 3G, ZUC | own, lanes; below AVX-512 intel-ipsec-mb's |
-//! | hashes and HMACs | own, lanes |
-//! | DES, triple DES | own, lanes; below AVX-512 the CBC modes are intel-ipsec-mb's |
-//! | SM4, ChaCha20, ChaCha20-Poly1305, Poly1305 | own, lanes |
-//! | KASUMI F8, ARC4 | own, lanes, on every CPU |
-//! | chains | both parts in lanes, one after the other, when both have some |
-//! | anything else, what a CPU has no lanes of ours for, and intel-ipsec-mb's part without it | `single` |
+//! | session | own | intel-ipsec-mb |
+//! |---|---|---|
+//! | AES-GCM | a message at a time | a message at a time |
+//! | AES-GMAC | a message at a time; none with AVX-512 | a message at a time |
+//! | AES-CTR, AES-ECB | a message at a time | |
+//! | AES-CBC | encryption in lanes | lanes |
+//! | AES-CCM, CMAC, XCBC, SNOW 3G, ZUC | lanes | lanes |
+//! | DES-CBC, triple DES-CBC | lanes | lanes |
+//! | other modes of DES, CBC-MAC, hashes, HMAC, SM4, ChaCha20, ChaCha20-Poly1305, Poly1305, KASUMI, ARC4 | lanes | |
+//! | chains | both parts in lanes, ours where there are | likewise, the library's where there are |
+//!
+//! What a kernel has no lanes for on this CPU is no candidate; without one, `single` serves.
 
+use arrayvec::ArrayVec;
 use lookaside_cipher_kernel as kernel;
 use lookaside_simd::{Cpu, Tier};
 use zeroize::Zeroizing;
 
-use super::cbc_mac::MacKey;
+use super::cbc_mac::{self, MacKey};
 use super::hash::{HashKey, HashLane};
 use super::own::{OwnCipher, OwnKey};
 use super::{Limits, MOST};
+use crate::choice::{self, ANY, By, Class, MOST_CLASSES};
 use crate::library::ipsec_mb::{Functions, Gcm, Schedule};
 use crate::library::ipsec_mb_steps::{Algorithm, CipherStep, MacStep, Mode};
-use crate::{Aead, Auth, Cipher, Hash, Order, Spec};
+use crate::single::served_by;
+use crate::{Aead, Auth, Cipher, Direction, Hash, Order, Parts, Spec};
 
 /// Lanes for a cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CipherLane {
     IpsecMb(CipherStep),
-    /// Our kernel encrypts; intel-ipsec-mb decrypts, where it is there.
-    AesCbc(CipherStep, bool),
     Own(OwnCipher),
 }
 
@@ -60,19 +59,9 @@ pub(crate) enum AeadLane {
     ChaCha20Poly1305,
 }
 
-/// What serves a session.
+/// What serves packets side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kernel {
-    /// `single`: one packet at a time.
-    Single,
-    /// AES-GCM.
-    Gcm,
-    /// AES-GMAC.
-    Gmac,
-    /// AES-CTR: in lanes or not is the same.
-    Ctr,
-    /// AES-ECB, likewise.
-    Ecb,
     /// An AEAD.
     Aead(AeadLane),
     /// A cipher, a MAC, or a chain of them.
@@ -84,13 +73,21 @@ pub(crate) enum Kernel {
     },
 }
 
+/// What serves a packet at a time and gains nothing by others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Gcm,
+    Gmac,
+    Ctr,
+    Ecb,
+}
+
 impl Kernel {
     /// A number that no other kernel has: quicker to compare than the whole.
     fn code(self) -> u64 {
         let step = |step: CipherStep| u64::from(step.key_len) << 8 | step.mode as u64;
         let cipher = |lane: CipherLane| match lane {
             CipherLane::IpsecMb(lane) => step(lane),
-            CipherLane::AesCbc(lane, library) => (2 + u64::from(library)) << 16 | step(lane),
             CipherLane::Own(OwnCipher(cipher)) => 1 << 16 | cipher as u64,
         };
         let mac = |lane: MacLane| match lane {
@@ -103,14 +100,9 @@ impl Kernel {
             MacLane::CbcMac { whole_blocks } => 3 << 16 | u64::from(whole_blocks),
         };
         match self {
-            Kernel::Single => 0,
-            Kernel::Gcm => 1,
-            Kernel::Gmac => 2,
             Kernel::Aead(AeadLane::Ccm(lane)) => 3 | step(lane) << 8,
             Kernel::Aead(AeadLane::ChaCha20Poly1305) => 3 | 1 << 30,
             Kernel::Aead(AeadLane::OwnCcm) => 3 | 1 << 31,
-            Kernel::Ctr => 5,
-            Kernel::Ecb => 6,
             Kernel::Steps { cipher: first, mac: second, order } => {
                 let order = u64::from(order == Order::AuthThenCipher);
                 4 | order << 3 | first.map_or(0, cipher) << 8 | second.map_or(0, mac) << 32
@@ -124,72 +116,45 @@ impl Kernel {
         match self {
             Kernel::Aead(lane) => matches!(lane, AeadLane::Ccm(_)),
             Kernel::Steps { cipher, mac, .. } => {
-                matches!(cipher, Some(CipherLane::IpsecMb(_) | CipherLane::AesCbc(_, true)))
+                matches!(cipher, Some(CipherLane::IpsecMb(_)))
                     || matches!(mac, Some(MacLane::IpsecMb(_)))
             }
-            Kernel::Single | Kernel::Gcm | Kernel::Gmac | Kernel::Ctr | Kernel::Ecb => false,
         }
     }
 
-    /// The fewest packets that go side by side; fewer are quicker one by one. Measured by
-    /// `benches/lanes.rs`: on Sapphire Rapids, and what has a floor of 2 or 4 on Zen 5.
-    pub(crate) fn floor(self) -> usize {
+    /// Whether it has lanes of ours.
+    fn own(self) -> bool {
         match self {
-            Kernel::Steps { cipher: Some(CipherLane::IpsecMb(step)), .. } => match step.mode {
-                // It clears what is left in its lanes at the cost of many packets.
-                Mode::Snow3gUea2 => 14,
-                _ => 3,
-            },
-            Kernel::Steps { mac: Some(MacLane::IpsecMb(_)), .. } => 3,
-            Kernel::Steps {
-                cipher: Some(CipherLane::Own(OwnCipher(Cipher::ChaCha20))), ..
-            } => 3,
-            Kernel::Aead(AeadLane::Ccm(_) | AeadLane::ChaCha20Poly1305) => 3,
-            Kernel::Aead(AeadLane::OwnCcm) => 2,
-            Kernel::Steps { cipher: None, mac: Some(MacLane::Poly1305), .. } => 4,
-            Kernel::Steps { cipher: None, mac: Some(MacLane::CbcMac { .. }), .. } => 2,
-            Kernel::Steps { cipher: Some(CipherLane::AesCbc(..)), mac: None, .. } => 2,
-            Kernel::Steps {
-                cipher: Some(CipherLane::Own(OwnCipher(Cipher::Snow3gUea2 | Cipher::ZucEea3))),
-                mac: None,
-                ..
-            } => 2,
-            _ => 1,
-        }
-    }
-
-    /// Who it is, for people to read; none for `single`.
-    pub(crate) fn name(self, tier: Tier) -> Option<&'static str> {
-        let own = match self {
-            Kernel::Single => return None,
+            Kernel::Aead(lane) => !matches!(lane, AeadLane::Ccm(_)),
             Kernel::Steps { cipher, mac, .. } => {
-                matches!(cipher, Some(CipherLane::Own(_) | CipherLane::AesCbc(..)))
+                matches!(cipher, Some(CipherLane::Own(_)))
                     || matches!(mac, Some(mac) if !matches!(mac, MacLane::IpsecMb(_)))
             }
-            Kernel::Aead(lane) => !matches!(lane, AeadLane::Ccm(_)),
-            Kernel::Ctr | Kernel::Ecb => true,
-            Kernel::Gcm => tier == Tier::Avx512,
-            Kernel::Gmac => false,
-        };
-        let library = self.ipsec_mb() || !own || self == Kernel::Gcm;
-        Some(match (library, own, tier) {
-            (true, false, Tier::Avx512) => "intel-ipsec-mb 1.3, AVX-512",
-            (true, false, _) => "intel-ipsec-mb 1.3, AVX2",
-            (true, true, Tier::Avx512) => "kernels and intel-ipsec-mb 1.3, AVX-512",
-            (true, true, _) => "kernels and intel-ipsec-mb 1.3, AVX2",
-            (false, _, Tier::Avx512) => "kernels, AVX-512",
-            (false, _, Tier::Avx2) => "kernels, AVX2",
-            (false, _, Tier::Generic) => "kernels, portable",
-        })
+        }
     }
 }
 
-/// A session's kernel and the keys that are prepared for it.
-pub(crate) struct Plan {
+/// A kernel for packets side by side, and what they must be like.
+pub(crate) struct SideBySide {
     pub kernel: Kernel,
     /// Equal for equal kernels only.
     pub code: u64,
     pub limits: Limits,
+}
+
+/// Who serves a session's packets, and the keys that are prepared for them.
+pub(crate) struct Plan {
+    /// One after the other; then there is nothing side by side.
+    pub turn: Option<Turn>,
+    /// Of [`turn`](Plan::turn).
+    pub limits: Limits,
+    /// Side by side: ours, and the library's.
+    own: Option<SideBySide>,
+    ipsec_mb: Option<SideBySide>,
+    /// Who serves which length: sealing, opening.
+    classes: [Classes; 2],
+    /// Whether a packet's length is that of its authenticated region.
+    by_auth: bool,
     pub tag_len: usize,
     pub schedule: Option<Box<Schedule>>,
     pub gcm: Option<Gcm>,
@@ -197,101 +162,221 @@ pub(crate) struct Plan {
     pub mac: Option<Box<MacKey>>,
     /// Of Poly1305.
     pub one_time: Option<Box<Zeroizing<[u8; 32]>>>,
-    pub own: Option<OwnKey>,
+    pub own_key: Option<OwnKey>,
 }
+
+/// The classes of one direction: none at all, and `single` serves.
+type Classes = ArrayVec<Class, MOST_CLASSES>;
 
 impl Plan {
     pub(crate) fn new(spec: &Spec, cpu: &Cpu) -> Plan {
-        let mut plan = Plan {
-            kernel: Kernel::Single,
-            code: 0,
+        Plan::of_classes(spec, cpu, choice::classes(spec, cpu))
+    }
+
+    fn of_classes(spec: &Spec, cpu: &Cpu, classes: [&[Class]; 2]) -> Plan {
+        let mut plan = Plan::without_kernels(spec);
+        // Loops, not closures over arrays: unoptimised, those take more of a job's stack than the keys.
+        for (direction, classes) in classes.into_iter().enumerate() {
+            for &Class(most, by, floor) in classes {
+                let by = plan.available(spec, cpu, by);
+                let resolved = &mut plan.classes[direction];
+                match resolved.last_mut() {
+                    Some(last) if (last.1, last.2) == (by, floor) => last.0 = most,
+                    _ => resolved.push(Class(most, by, floor)),
+                }
+            }
+        }
+        plan
+    }
+
+    /// With one candidate for packets of all lengths and any number of them. None where the session
+    /// lacks it.
+    pub(crate) fn only(spec: &Spec, cpu: &Cpu, by: By) -> Option<Plan> {
+        let mut plan = Plan::without_kernels(spec);
+        if by != By::Single {
+            plan.prepare(spec, cpu, by).then_some(())?;
+        }
+        plan.classes = [(); 2].map(|()| [Class(ANY, by, 1)].into_iter().collect());
+        Some(plan)
+    }
+
+    fn without_kernels(spec: &Spec) -> Plan {
+        let tag_len = tag_len(spec);
+        Plan {
+            turn: None,
             limits: Limits::default(),
-            tag_len: tag_len(spec),
+            own: None,
+            ipsec_mb: None,
+            classes: [Classes::new(), Classes::new()],
+            by_auth: matches!(spec, Spec::Auth { .. }),
+            tag_len,
             schedule: None,
             gcm: None,
             hash: None,
             mac: None,
             one_time: None,
-            own: None,
-        };
-        if let Some(kernel) = plan.choose(spec, cpu) {
-            plan.limits.tag_len = plan.tag_len as u32;
-            plan.kernel = kernel;
-            plan.code = kernel.code();
+            own_key: None,
         }
-        plan
     }
 
-    /// The kernel, with its keys prepared; none when it is to be `single`.
-    fn choose(&mut self, spec: &Spec, cpu: &Cpu) -> Option<Kernel> {
-        let steps = |cipher, mac, order| Some(Kernel::Steps { cipher, mac, order });
+    /// Prepares a candidate or, where there is none of it, the next best.
+    fn available(&mut self, spec: &Spec, cpu: &Cpu, by: By) -> By {
+        let order = match by {
+            By::Single => return By::Single,
+            By::Own => [By::Own, By::IpsecMb],
+            By::IpsecMb => [By::IpsecMb, By::Own],
+        };
+        for by in order {
+            if self.prepare(spec, cpu, by) {
+                return by;
+            }
+        }
+        By::Single
+    }
+
+    /// Prepares a candidate's kernel and keys; `false`: there is none.
+    fn prepare(&mut self, spec: &Spec, cpu: &Cpu, by: By) -> bool {
+        let own = by == By::Own;
         match spec {
             Spec::Aead { aead: Aead::AesGcm, key, .. } => {
-                self.gcm = Gcm::new(cpu, key);
-                self.own = OwnKey::gcm(cpu, key);
-                self.limits = Limits::gcm();
-                (self.gcm.is_some() || self.own.is_some()).then_some(Kernel::Gcm)
+                (self.turn, self.limits) = (Some(Turn::Gcm), Limits::gcm());
+                if own && self.own_key.is_none() {
+                    self.own_key = OwnKey::gcm(cpu, key).or_else(|| OwnKey::gcm_narrow(cpu, key));
+                } else if !own && self.gcm.is_none() {
+                    self.gcm = Gcm::new(cpu, key);
+                }
+                self.limits.tag_len = self.tag_len as u32;
+                if own { self.own_key.is_some() } else { self.gcm.is_some() }
             }
             Spec::Auth { auth: Auth::AesGmac, key, .. } => {
-                self.gcm = Gcm::new(cpu, key);
-                self.limits = Limits::gmac();
-                self.gcm.as_ref().map(|_| Kernel::Gmac)
+                (self.turn, self.limits) = (Some(Turn::Gmac), Limits::gmac());
+                if own && self.own_key.is_none() {
+                    self.own_key = OwnKey::gcm_narrow(cpu, key);
+                } else if !own && self.gcm.is_none() {
+                    self.gcm = Gcm::new(cpu, key);
+                }
+                self.limits.tag_len = self.tag_len as u32;
+                if own { self.own_key.is_some() } else { self.gcm.is_some() }
             }
+            Spec::Cipher { cipher: cipher @ (Cipher::AesCtr | Cipher::AesEcb), key } => {
+                let turn = if *cipher == Cipher::AesCtr { Turn::Ctr } else { Turn::Ecb };
+                if own && self.own_key.is_none() {
+                    self.own_key = OwnKey::new(cpu, *cipher, key);
+                }
+                self.turn = self.own_key.as_ref().map(|_| turn);
+                own && self.own_key.is_some()
+            }
+            _ => {
+                let prepared = if own { &self.own } else { &self.ipsec_mb };
+                if prepared.is_some() {
+                    return true;
+                }
+                let made = self.side_by_side_by(spec, cpu, by);
+                let found = made.is_some();
+                *if own { &mut self.own } else { &mut self.ipsec_mb } = made;
+                found
+            }
+        }
+    }
+
+    /// A candidate's kernel for packets side by side, with its keys prepared.
+    fn side_by_side_by(&mut self, spec: &Spec, cpu: &Cpu, by: By) -> Option<SideBySide> {
+        let mut limits = Limits::default();
+        let kernel = match spec {
             Spec::Aead { aead, key, .. } => {
-                let lane = self.aead_lane(*aead, key, cpu)?;
-                self.limits = Limits::aead(lane);
-                Some(Kernel::Aead(lane))
+                let lane = self.aead_lane(*aead, key, cpu, by)?;
+                limits = Limits::aead(lane);
+                Kernel::Aead(lane)
             }
             Spec::Cipher { cipher, key } => {
-                let lane = self.cipher_lane(*cipher, key, cpu)?;
-                self.limits.set_cipher(lane);
-                match lane {
-                    CipherLane::Own(OwnCipher(Cipher::AesCtr)) => Some(Kernel::Ctr),
-                    CipherLane::Own(OwnCipher(Cipher::AesEcb)) => Some(Kernel::Ecb),
-                    _ => steps(Some(lane), None, Order::CipherThenAuth),
-                }
+                let lane = self.cipher_lane(*cipher, key, cpu, by)?;
+                limits.set_cipher(lane);
+                Kernel::Steps { cipher: Some(lane), mac: None, order: Order::CipherThenAuth }
             }
             Spec::Auth { auth, key, .. } => {
-                let lane = self.mac_lane(*auth, key, cpu)?;
-                self.limits.set_mac(lane);
-                steps(None, Some(lane), Order::CipherThenAuth)
+                let lane = self.mac_lane(*auth, key, cpu, by)?;
+                limits.set_mac(lane);
+                Kernel::Steps { cipher: None, mac: Some(lane), order: Order::CipherThenAuth }
             }
             Spec::Chain { cipher, cipher_key, auth, auth_key, order, .. } => {
-                let mac = self.mac_lane(*auth, auth_key, cpu)?;
-                let cipher = self.cipher_lane(*cipher, cipher_key, cpu)?;
-                self.limits.set_cipher(cipher);
-                self.limits.set_mac(mac);
-                steps(Some(cipher), Some(mac), *order)
+                // Each part by the candidate if there are such lanes, by the other if not.
+                let other = if by == By::Own { By::IpsecMb } else { By::Own };
+                let mac = [by, other]
+                    .into_iter()
+                    .find_map(|by| self.mac_lane(*auth, auth_key, cpu, by))?;
+                let cipher = [by, other]
+                    .into_iter()
+                    .find_map(|by| self.cipher_lane(*cipher, cipher_key, cpu, by))?;
+                limits.set_cipher(cipher);
+                limits.set_mac(mac);
+                Kernel::Steps { cipher: Some(cipher), mac: Some(mac), order: *order }
             }
-            Spec::TlsCbc { .. } => None,
-        }
+            Spec::TlsCbc { .. } => return None,
+        };
+        limits.tag_len = self.tag_len as u32;
+        let is_candidate = if by == By::Own { kernel.own() } else { kernel.ipsec_mb() };
+        is_candidate.then_some(SideBySide { kernel, code: kernel.code(), limits })
     }
 
     /// Whether several packets at once are quicker than one after the other.
     #[inline(always)]
     pub(crate) fn side_by_side(&self) -> bool {
-        match self.kernel {
-            Kernel::Single | Kernel::Gcm | Kernel::Gmac | Kernel::Ctr | Kernel::Ecb => false,
-            Kernel::Aead(_) | Kernel::Steps { .. } => true,
-        }
+        self.own.is_some() || self.ipsec_mb.is_some()
     }
 
     /// How many packets at once are worth waiting for: what the lanes of the widest kernel take.
     pub(crate) fn best_batch(&self) -> usize {
-        match self.kernel {
-            Kernel::Steps {
-                cipher: Some(CipherLane::Own(OwnCipher(Cipher::KasumiF8))), ..
-            }
-            | Kernel::Steps { mac: Some(MacLane::KasumiF9), .. } => MOST,
+        match self.own.as_ref().map(|own| own.kernel) {
+            Some(
+                Kernel::Steps {
+                    cipher: Some(CipherLane::Own(OwnCipher(Cipher::KasumiF8))), ..
+                }
+                | Kernel::Steps { mac: Some(MacLane::KasumiF9), .. },
+            ) => MOST,
             _ if self.side_by_side() => 32,
             _ => 1,
         }
     }
 
-    /// Whether two plans' packets may go together.
+    /// The class of a packet.
     #[inline(always)]
-    pub(crate) fn same(&self, other: &Plan) -> bool {
-        self.code == other.code
+    fn class(&self, direction: Direction, len: u32) -> Option<&Class> {
+        self.classes[direction as usize].iter().find(|class| len <= class.0)
+    }
+
+    /// Who serves a text of so many bytes.
+    #[inline(always)]
+    pub(crate) fn by(&self, direction: Direction, len: u32) -> By {
+        self.class(direction, len).map_or(By::Single, |class| class.1)
+    }
+
+    /// The lanes for a packet, and the fewest packets that go there together; none: it is `single`'s.
+    #[inline(always)]
+    pub(crate) fn lanes(&self, direction: Direction, parts: &Parts) -> Option<(&SideBySide, u8)> {
+        let len = if self.by_auth { parts.auth.len } else { parts.cipher.len };
+        let class = self.class(direction, len)?;
+        let lanes = match class.1 {
+            By::Single => None,
+            By::Own => self.own.as_ref(),
+            By::IpsecMb => self.ipsec_mb.as_ref(),
+        };
+        Some((lanes?, class.2))
+    }
+
+    /// Who it is, for people to read; `single` is who serves what is in no lanes.
+    pub(crate) fn served_by(&self, tier: Tier, single: &'static str) -> &'static str {
+        let (mut own, mut library, mut alone) = (false, false, false);
+        for Class(_, by, _) in self.classes.iter().flatten() {
+            let kernel = match by {
+                By::Single => None,
+                By::Own => self.own.as_ref(),
+                By::IpsecMb => self.ipsec_mb.as_ref(),
+            };
+            alone |= *by == By::Single;
+            own |= kernel.map_or(*by == By::Own, |side| side.kernel.own());
+            library |= kernel.map_or(*by == By::IpsecMb, |side| side.kernel.ipsec_mb());
+        }
+        served_by::name(own, library, alone, tier, single)
     }
 
     /// The schedule for intel-ipsec-mb, which a session in its lanes has.
@@ -299,38 +384,35 @@ impl Plan {
         self.schedule.get_or_insert_with(Schedule::new)
     }
 
-    fn aead_lane(&mut self, aead: Aead, key: &[u8], cpu: &Cpu) -> Option<AeadLane> {
-        if aead == Aead::ChaCha20Poly1305 {
-            // The portable kernel has no lanes.
-            cpu.avx2()?;
-            self.own = OwnKey::new(cpu, Cipher::ChaCha20, key);
-            return self.own.as_ref().map(|_| AeadLane::ChaCha20Poly1305);
+    fn aead_lane(&mut self, aead: Aead, key: &[u8], cpu: &Cpu, by: By) -> Option<AeadLane> {
+        match (aead, by) {
+            (Aead::ChaCha20Poly1305, By::Own) => {
+                // The portable kernel has no lanes.
+                cpu.avx2()?;
+                self.own_key = OwnKey::new(cpu, Cipher::ChaCha20, key);
+                self.own_key.as_ref().map(|_| AeadLane::ChaCha20Poly1305)
+            }
+            (Aead::AesCcm, By::Own) => {
+                cbc_mac::has_lanes(cpu).then_some(())?;
+                self.own_key = Some(OwnKey::aes(cpu, key)?);
+                Some(AeadLane::OwnCcm)
+            }
+            (Aead::AesCcm, By::IpsecMb) => {
+                // The library has no CCM with keys of 24 bytes.
+                let functions = Functions::of(cpu).filter(|_| key.len() != 24)?;
+                self.schedule().set_aes(functions, key)?;
+                Some(AeadLane::Ccm(CipherStep { mode: Mode::Ccm, key_len: key.len() as u8 }))
+            }
+            _ => None,
         }
-        if cpu.avx512().is_some() {
-            self.own = Some(OwnKey::aes(cpu, key)?);
-            return Some(AeadLane::OwnCcm);
-        }
-        // Version 1.3 has no CCM with keys of 24 bytes.
-        let functions = Functions::of(cpu).filter(|_| key.len() != 24)?;
-        self.schedule().set_aes(functions, key)?;
-        Some(AeadLane::Ccm(CipherStep { mode: Mode::Ccm, key_len: key.len() as u8 }))
     }
 
-    fn cipher_lane(&mut self, cipher: Cipher, key: &[u8], cpu: &Cpu) -> Option<CipherLane> {
-        if own_cipher(cipher, cpu) {
-            self.own = OwnKey::new(cpu, cipher, key);
-            return self.own.as_ref().map(|_| CipherLane::Own(OwnCipher(cipher)));
+    fn cipher_lane(&mut self, cipher: Cipher, key: &[u8], cpu: &Cpu, by: By) -> Option<CipherLane> {
+        if by == By::Own {
+            own_cipher(cipher, cpu).then_some(())?;
+            self.own_key = Some(OwnKey::new(cpu, cipher, key)?);
+            return Some(CipherLane::Own(OwnCipher(cipher)));
         }
-        let functions = Functions::of(cpu);
-        if cipher == Cipher::AesCbc && cpu.avx512().is_some() {
-            self.own = Some(OwnKey::aes(cpu, key)?);
-            if let Some(functions) = functions {
-                self.schedule().set_aes(functions, key)?;
-            }
-            let step = CipherStep { mode: Mode::Cbc, key_len: key.len() as u8 };
-            return Some(CipherLane::AesCbc(step, functions.is_some()));
-        }
-        let functions = functions?;
         let mode = match cipher {
             Cipher::AesCbc => Mode::Cbc,
             Cipher::DesCbc => Mode::Des,
@@ -339,6 +421,7 @@ impl Plan {
             Cipher::ZucEea3 => Mode::ZucEea3,
             _ => return None,
         };
+        let functions = Functions::of(cpu)?;
         let schedule = self.schedule();
         match mode {
             Mode::Des | Mode::Des3 => schedule.set_des(functions, key)?,
@@ -349,34 +432,39 @@ impl Plan {
         Some(CipherLane::IpsecMb(CipherStep { mode, key_len: key.len() as u8 }))
     }
 
-    fn mac_lane(&mut self, auth: Auth, key: &[u8], cpu: &Cpu) -> Option<MacLane> {
+    fn mac_lane(&mut self, auth: Auth, key: &[u8], cpu: &Cpu, by: By) -> Option<MacLane> {
+        if by == By::Own { self.own_mac(auth, key, cpu) } else { self.library_mac(auth, key, cpu) }
+    }
+
+    fn own_mac(&mut self, auth: Auth, key: &[u8], cpu: &Cpu) -> Option<MacLane> {
         if let Some(lane) = own_hash(auth, cpu) {
             self.hash = HashKey::new(cpu, lane, key).map(Box::new);
             return self.hash.as_ref().map(|_| MacLane::Hash(lane));
         }
-        if auth == Auth::KasumiF9 && kernel::kasumi::lanes(cpu) > 1 {
-            self.own = OwnKey::kasumi(key);
-            return self.own.as_ref().map(|_| MacLane::KasumiF9);
+        match auth {
+            Auth::KasumiF9 if kernel::kasumi::lanes(cpu) > 1 => {
+                self.own_key = Some(OwnKey::kasumi(key)?);
+                Some(MacLane::KasumiF9)
+            }
+            Auth::Poly1305 if cpu.avx2().is_some() => {
+                self.one_time = Some(Box::new(Zeroizing::new(key.try_into().ok()?)));
+                Some(MacLane::Poly1305)
+            }
+            Auth::Snow3gUia2 | Auth::ZucEia3 if cpu.avx512().is_some() => {
+                self.own_key = Some(OwnKey::stream(key)?);
+                let snow3g = auth == Auth::Snow3gUia2;
+                Some(if snow3g { MacLane::Snow3gUia2 } else { MacLane::ZucEia3 })
+            }
+            _ => {
+                self.mac = Some(MacKey::new(cpu, auth, key)?);
+                Some(MacLane::CbcMac { whole_blocks: auth == Auth::AesCbcMac })
+            }
         }
-        self.mac = MacKey::new(cpu, auth, key);
-        if self.mac.is_some() {
-            return Some(MacLane::CbcMac { whole_blocks: auth == Auth::AesCbcMac });
-        }
-        if auth == Auth::Poly1305 && cpu.avx512().is_some() {
-            self.one_time = Some(Box::new(Zeroizing::new(key.try_into().ok()?)));
-            return Some(MacLane::Poly1305);
-        }
-        let stream = match auth {
-            Auth::Snow3gUia2 => Some(MacLane::Snow3gUia2),
-            Auth::ZucEia3 => Some(MacLane::ZucEia3),
-            _ => None,
-        };
-        if stream.is_some() && cpu.avx512().is_some() {
-            self.own = OwnKey::stream(key);
-            return stream.filter(|_| self.own.is_some());
-        }
+    }
+
+    fn library_mac(&mut self, auth: Auth, key: &[u8], cpu: &Cpu) -> Option<MacLane> {
         let (algorithm, len) = match auth {
-            // RFC 3566's length: version 1.3 gives no more.
+            // RFC 3566's length: the library gives no more.
             Auth::AesXcbc => (Algorithm::Xcbc, 12),
             Auth::AesCmac if key.len() == 16 => (Algorithm::Cmac, 16),
             Auth::AesCmac if key.len() == 32 => (Algorithm::Cmac256, 16),
@@ -396,7 +484,13 @@ impl Plan {
     }
 }
 
-/// Ciphers that our kernels have lanes for, where these are quicker than one packet at a time.
+/// Whether our kernel for AES-GCM and GMAC is [`kernel::aes::gcm_narrow`]: it has no lanes, and serves
+/// `single` too.
+pub(crate) fn by_gcm_narrow(cpu: &Cpu) -> bool {
+    cpu.avx512().is_none() && cpu.avx2().is_some()
+}
+
+/// Ciphers that our kernels have lanes for.
 fn own_cipher(cipher: Cipher, cpu: &Cpu) -> bool {
     match cipher {
         Cipher::DesEcb
@@ -408,6 +502,7 @@ fn own_cipher(cipher: Cipher, cpu: &Cpu) -> bool {
         Cipher::KasumiF8 => true,
         Cipher::Snow3gUea2 | Cipher::ZucEea3 => cpu.avx512().is_some(),
         Cipher::Arc4 => true,
+        Cipher::AesCbc => cbc_mac::has_lanes(cpu),
         Cipher::ChaCha20 | Cipher::AesCtr | Cipher::AesEcb => cpu.avx2().is_some(),
         _ => false,
     }
@@ -440,5 +535,52 @@ fn tag_len(spec: &Spec) -> usize {
             *tag_len
         }
         Spec::Cipher { .. } | Spec::TlsCbc { .. } => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Span;
+
+    fn lanes(plan: &Plan, direction: Direction, len: u32) -> Option<(bool, u8)> {
+        let parts = Parts { auth: Span { offset: 0, len }, ..Parts::default() };
+        plan.lanes(direction, &parts).map(|(side, floor)| (side.kernel.ipsec_mb(), floor))
+    }
+
+    #[test]
+    fn a_plan_follows_its_classes() {
+        let cpu = Cpu::host();
+        let spec = Spec::Auth { auth: Auth::AesCmac, key: vec![1; 16].into(), tag_len: 16 };
+        let seal = [Class(64, By::Single, 1), Class(128, By::Own, 4), Class(ANY, By::IpsecMb, 3)];
+        let open = [Class(ANY, By::Own, 2)];
+        let plan = Plan::of_classes(&spec, cpu, [&seal, &open]);
+        let has = |by| Plan::only(&spec, cpu, by).is_some();
+        let (own, library) = (has(By::Own), has(By::IpsecMb));
+        for (direction, len, expected) in [
+            (Direction::Seal, 0, None),
+            (Direction::Seal, 64, None),
+            (Direction::Seal, 65, (own || library).then_some((!own, 4))),
+            (Direction::Seal, 128, (own || library).then_some((!own, 4))),
+            (Direction::Seal, 129, (own || library).then_some((library, 3))),
+            (Direction::Seal, ANY, (own || library).then_some((library, 3))),
+            (Direction::Open, 0, (own || library).then_some((!own, 2))),
+        ] {
+            assert_eq!(lanes(&plan, direction, len), expected, "{direction:?} {len}");
+        }
+    }
+
+    #[test]
+    fn a_candidate_that_a_session_lacks_is_none() {
+        let cpu = Cpu::with_cap(Tier::Generic);
+        let spec = Spec::Cipher { cipher: Cipher::AesCbc, key: vec![1; 16].into() };
+        assert!(Plan::only(&spec, &cpu, By::Own).is_none());
+        assert!(Plan::only(&spec, &cpu, By::IpsecMb).is_none());
+        let single = Plan::only(&spec, &cpu, By::Single).unwrap();
+        assert!(!single.side_by_side() && single.turn.is_none());
+        // What a table names and the session lacks, `single` serves.
+        let plan = Plan::of_classes(&spec, &cpu, [&[Class(ANY, By::IpsecMb, 3)]; 2]);
+        assert_eq!(plan.by(Direction::Seal, 16), By::Single);
+        assert!(!plan.side_by_side());
     }
 }

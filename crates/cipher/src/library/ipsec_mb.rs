@@ -1,4 +1,4 @@
-//! intel-ipsec-mb 1.3: many packets in the lanes of vectors.
+//! intel-ipsec-mb: many packets in the lanes of vectors.
 //!
 //! [`Lanes`] takes one step of many packets (a cipher, a MAC, an AEAD) and has finished all of them
 //! when it returns: nothing is in flight between calls. The requests are filled in first, which may

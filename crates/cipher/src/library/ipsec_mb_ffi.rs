@@ -1,5 +1,6 @@
-//! intel-ipsec-mb 1.3, declared by hand from its header: what is used of it. A test compiles a C
-//! program against the header and compares every size, offset and number.
+//! intel-ipsec-mb 1.3 and 2.0, declared by hand from their headers: what is used of them. A test compiles
+//! a C program against the header that is there and compares every size, offset and number. 2.0 adds to
+//! the ends: two numbers to a request, room to a GCM key, functions behind those that are used here.
 
 use std::ffi::{c_int, c_void};
 
@@ -47,13 +48,22 @@ pub(crate) struct Entry {
     pub hash_func: *const c_void,
     pub sgl_state: u32,
     pub next_iv: *mut c_void,
+    /// Written by the library.
+    #[cfg(ipsec_mb_2)]
+    suite_id: [u32; 2],
+    /// Of requests that are prepared once for many: none here.
+    #[cfg(ipsec_mb_2)]
+    session_id: u32,
 }
+
+/// The length of a GCM key of the library's, with what its alignment adds.
+pub(crate) const GCM_KEY_LEN: usize = if cfg!(ipsec_mb_2) { 1280 } else { 1024 };
 
 /// `struct gcm_key_data`.
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub(crate) struct GcmKey {
-    pub bytes: [u8; 1024],
+    pub bytes: [u8; GCM_KEY_LEN],
 }
 
 /// `struct gcm_context_data`.
@@ -105,7 +115,7 @@ pub(crate) type GcmPrepare = unsafe extern "C" fn(*const c_void, *mut GcmKey);
 
 type Unused = Option<unsafe extern "C" fn()>;
 
-/// The beginning of `IMB_MGR`: what comes before its ring. Arrays of three go by key length: 128,
+/// The beginning of `IMB_MGR`: what comes before its ring, but for what 2.0 adds there. Arrays of three go by key length: 128,
 /// 192, 256 bits.
 #[derive(Clone, Copy)]
 #[repr(C)]

@@ -4,7 +4,9 @@
 use lookaside_simd::Cpu;
 use zeroize::Zeroize;
 
-use super::ffi::{GcmBegin, GcmEnd, GcmKey, GcmPrepare, GcmState, GcmUpdate, GcmWhole};
+use super::ffi::{
+    GCM_KEY_LEN, GcmBegin, GcmEnd, GcmKey, GcmPrepare, GcmState, GcmUpdate, GcmWhole,
+};
 use super::keys::{Functions, by_key_len};
 use crate::{Parts, Span, Text};
 
@@ -37,7 +39,7 @@ impl Gcm {
         let functions = &Functions::of(cpu)?.0;
         let size = by_key_len(key)?;
         let prepare: GcmPrepare = functions.gcm_prepare[size]?;
-        let mut prepared = Box::new(GcmKey { bytes: [0; 1024] });
+        let mut prepared = Box::new(GcmKey { bytes: [0; GCM_KEY_LEN] });
         // SAFETY: the key has the length this function is for.
         unsafe { prepare(key.as_ptr().cast(), &raw mut *prepared) };
         Some(Gcm {

@@ -1,17 +1,17 @@
 //! Authenticated encryption: whole texts, and texts in pieces.
 
-use std::sync::OnceLock;
-
 use lookaside_cipher_kernel::{chacha20, poly1305};
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
+use crate::choice::{self, Algorithm};
 use crate::library::aws_lc_aead as aws;
 use crate::{Aead, Direction, Error, Text};
 
 use super::aes::Aes;
 use super::ccm::Ccm;
-use super::cipher::{ChaCha20, LONG, slice};
+use super::cipher::{ChaCha20, slice};
+use super::gcm::{self, Gcm};
 
 /// The key of an AEAD.
 pub(crate) struct Key {
@@ -22,44 +22,13 @@ pub(crate) struct Key {
 enum Expanded {
     Gcm(Box<Gcm>),
     Ccm(Aes),
-    ChaCha20Poly1305 { whole: aws::Aead, key: Zeroizing<[u8; 32]>, cpu: Cpu },
-}
-
-/// A key of AES-GCM, expanded for what it is used for when it is first used for that: most keys are
-/// for either whole texts or texts in pieces.
-pub(crate) struct Gcm {
-    key: Zeroizing<[u8; 32]>,
-    key_len: usize,
-    tag_len: usize,
-    whole: OnceLock<Option<aws::Aead>>,
-    pieces: OnceLock<Option<aws::Gcm>>,
-}
-
-impl Gcm {
-    /// `key`: 16, 24 or 32 bytes. It is copied to where it stays: moving it would leave copies.
-    pub(crate) fn new(key: &[u8], tag_len: usize) -> Box<Gcm> {
-        let (whole, pieces) = (OnceLock::new(), OnceLock::new());
-        let zeros = Zeroizing::new([0; 32]);
-        let mut gcm = Box::new(Gcm { key: zeros, key_len: key.len(), tag_len, whole, pieces });
-        gcm.key[..key.len()].copy_from_slice(key);
-        gcm
-    }
-
-    fn key(&self) -> &[u8] {
-        &self.key[..self.key_len]
-    }
-
-    /// For whole texts.
-    #[inline]
-    pub(crate) fn whole(&self) -> Result<&aws::Aead, Error> {
-        let whole = self.whole.get_or_init(|| aws::Aead::gcm(self.key(), self.tag_len));
-        whole.as_ref().ok_or(MEMORY)
-    }
-
-    /// To be copied for texts in pieces.
-    pub(crate) fn pieces(&self) -> Result<&aws::Gcm, Error> {
-        self.pieces.get_or_init(|| aws::Gcm::new(self.key())).as_ref().ok_or(MEMORY)
-    }
+    ChaCha20Poly1305 {
+        whole: aws::Aead,
+        key: Zeroizing<[u8; 32]>,
+        cpu: Cpu,
+        /// From how many bytes on our kernel is quicker than AWS-LC.
+        own_from: usize,
+    },
 }
 
 /// A text under way.
@@ -68,7 +37,7 @@ impl Gcm {
 #[derive(Clone)]
 pub(crate) enum State {
     /// AES-GCM.
-    Gcm(aws::Gcm),
+    Gcm(gcm::State),
     /// AES-CCM, its lengths not known yet.
     CcmNonce {
         /// The nonce.
@@ -109,13 +78,14 @@ impl Key {
             return Err(Error::BadSpec("the length of the tag"));
         }
         let expanded = match aead {
-            Aead::AesGcm => Expanded::Gcm(Gcm::new(key, tag_len)),
+            Aead::AesGcm => Expanded::Gcm(Gcm::new(cpu, key, tag_len)),
             Aead::AesCcm => Expanded::Ccm(Aes::new(cpu, key)),
             Aead::ChaCha20Poly1305 => {
                 let mut copy = Zeroizing::new([0; 32]);
                 copy.copy_from_slice(key);
                 let whole = aws::Aead::chacha20_poly1305(key).ok_or(MEMORY)?;
-                Expanded::ChaCha20Poly1305 { whole, key: copy, cpu: cpu.clone() }
+                let own_from = choice::own_from(Algorithm::Aead(aead), cpu).unwrap_or(usize::MAX);
+                Expanded::ChaCha20Poly1305 { whole, key: copy, cpu: cpu.clone(), own_from }
             }
         };
         Ok(Key { tag_len, expanded })
@@ -129,12 +99,12 @@ impl Key {
         text: &mut Text<'_>,
     ) -> Result<[u8; 16], Error> {
         match &self.expanded {
-            Expanded::ChaCha20Poly1305 { key, cpu, .. } if by_kernel(cpu, text) => {
+            Expanded::ChaCha20Poly1305 { key, cpu, own_from, .. } if text.len() >= *own_from => {
                 let mut packet = [packet(key, iv, aad, text)?];
                 chacha20::seal(cpu, &mut packet);
                 Ok(packet[0].tag)
             }
-            Expanded::Gcm(gcm) => gcm.whole()?.seal(iv, aad, text).ok_or(LIBRARY),
+            Expanded::Gcm(gcm) => gcm.seal(iv, aad, text),
             Expanded::ChaCha20Poly1305 { whole, .. } => whole.seal(iv, aad, text).ok_or(LIBRARY),
             Expanded::Ccm(aes) => self.ccm(aes, Direction::Seal, iv, aad, text),
         }
@@ -149,12 +119,12 @@ impl Key {
         tag: &[u8],
     ) -> Result<(), Error> {
         let equal = match &self.expanded {
-            Expanded::ChaCha20Poly1305 { key, cpu, .. } if by_kernel(cpu, text) => {
+            Expanded::ChaCha20Poly1305 { key, cpu, own_from, .. } if text.len() >= *own_from => {
                 let mut packet = [packet(key, iv, aad, text)?];
                 chacha20::open(cpu, &mut packet);
                 crate::library::aws_lc::equal(&packet[0].tag, tag)
             }
-            Expanded::Gcm(gcm) => gcm.whole()?.open(iv, aad, text, tag),
+            Expanded::Gcm(gcm) => gcm.open(iv, aad, text, tag)?,
             Expanded::ChaCha20Poly1305 { whole, .. } => whole.open(iv, aad, text, tag),
             Expanded::Ccm(aes) => {
                 let computed = self.ccm(aes, Direction::Open, iv, aad, text)?;
@@ -182,18 +152,14 @@ impl Key {
     /// The beginning of a text in pieces.
     pub(crate) fn begin(&self, direction: Direction, iv: &[u8]) -> Result<State, Error> {
         Ok(match &self.expanded {
-            Expanded::Gcm(gcm) => {
-                let mut gcm = gcm.pieces()?.clone();
-                gcm.start(iv, direction == Direction::Seal)?;
-                State::Gcm(gcm)
-            }
+            Expanded::Gcm(gcm) => State::Gcm(gcm.begin(iv, direction == Direction::Seal)?),
             Expanded::Ccm(_) => {
                 let mut nonce = [0; 13];
                 nonce[..iv.len()].copy_from_slice(iv);
                 State::CcmNonce { nonce, len: iv.len() }
             }
-            Expanded::ChaCha20Poly1305 { key, cpu, .. } => {
-                State::ChaCha20Poly1305(ChaChaPoly::new(cpu, key, iv))
+            Expanded::ChaCha20Poly1305 { key, cpu, own_from, .. } => {
+                State::ChaCha20Poly1305(ChaChaPoly::new(cpu, *own_from, key, iv))
             }
         })
     }
@@ -205,11 +171,15 @@ impl Key {
         direction: Direction,
         iv: &[u8],
     ) -> Result<(), Error> {
-        match state {
-            State::Gcm(gcm) => gcm.start(iv, direction == Direction::Seal)?,
-            state => *state = self.begin(direction, iv)?,
+        match (&self.expanded, state) {
+            (Expanded::Gcm(gcm), State::Gcm(state)) => {
+                gcm.restart(state, iv, direction == Direction::Seal)
+            }
+            (_, state) => {
+                *state = self.begin(direction, iv)?;
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// CCM: the lengths to come. The others need none.
@@ -226,7 +196,7 @@ impl Key {
     /// More associated data.
     pub(crate) fn aad(&self, state: &mut State, aad: &[u8]) -> Result<(), Error> {
         match (&self.expanded, state) {
-            (_, State::Gcm(gcm)) => gcm.aad(aad),
+            (Expanded::Gcm(gcm), State::Gcm(state)) => gcm.aad(state, aad),
             (Expanded::Ccm(aes), State::Ccm(ccm)) => ccm.aad(aes, aad),
             (Expanded::ChaCha20Poly1305 { cpu, .. }, State::ChaCha20Poly1305(state)) => {
                 state.aad(cpu, aad);
@@ -256,7 +226,9 @@ impl Key {
         text: &mut Text<'_>,
     ) -> Result<(), Error> {
         match (&self.expanded, state) {
-            (_, State::Gcm(gcm)) => gcm.update(text),
+            (Expanded::Gcm(gcm), State::Gcm(state)) => {
+                gcm.update(state, direction == Direction::Seal, text)
+            }
             (Expanded::Ccm(aes), State::Ccm(ccm)) => ccm.update(aes, direction, text),
             (Expanded::ChaCha20Poly1305 { key, cpu, .. }, State::ChaCha20Poly1305(state)) => {
                 state.update(cpu, key, direction, text);
@@ -270,7 +242,7 @@ impl Key {
     pub(crate) fn tag(&self, state: &mut State, tag: &mut [u8]) -> Result<(), Error> {
         let len = tag.len();
         match (&self.expanded, state) {
-            (_, State::Gcm(gcm)) => gcm.tag(tag)?,
+            (Expanded::Gcm(gcm), State::Gcm(state)) => gcm.tag(state, tag)?,
             (Expanded::Ccm(aes), State::Ccm(ccm)) => tag.copy_from_slice(&ccm.tag(aes)?[..len]),
             (Expanded::ChaCha20Poly1305 { cpu, .. }, State::ChaCha20Poly1305(state)) => {
                 tag.copy_from_slice(&state.tag(cpu)[..len]);
@@ -289,9 +261,9 @@ impl Key {
 
     /// Compares the tag of a text that was decrypted.
     pub(crate) fn verify(&self, state: &mut State, tag: &[u8]) -> Result<(), Error> {
-        let equal = match state {
-            State::Gcm(gcm) => gcm.verify(tag),
-            state => {
+        let equal = match (&self.expanded, state) {
+            (Expanded::Gcm(gcm), State::Gcm(state)) => gcm.verify(state, tag),
+            (_, state) => {
                 let mut computed = [0; 16];
                 self.tag(state, &mut computed[..self.tag_len])?;
                 crate::library::aws_lc::equal(&computed[..tag.len()], tag)
@@ -299,11 +271,6 @@ impl Key {
         };
         if equal { Ok(()) } else { Err(Error::AuthFailed) }
     }
-}
-
-/// Whether the kernel is quicker with one packet than AWS-LC.
-fn by_kernel(cpu: &Cpu, text: &Text<'_>) -> bool {
-    cpu.avx512().is_some() && text.len() >= LONG
 }
 
 fn packet<'p>(
@@ -329,11 +296,11 @@ pub(crate) struct ChaChaPoly {
 }
 
 impl ChaChaPoly {
-    fn new(cpu: &Cpu, key: &[u8; 32], nonce: &[u8]) -> ChaChaPoly {
+    fn new(cpu: &Cpu, own_from: usize, key: &[u8; 32], nonce: &[u8]) -> ChaChaPoly {
         let mut iv = [0; 16];
         iv[4..].copy_from_slice(nonce);
         // Block 0 is Poly1305's key; the text begins with block 1.
-        let mut cipher = ChaCha20::new(&iv);
+        let mut cipher = ChaCha20::new(own_from, &iv);
         let mut block = Zeroizing::new([0; 64]);
         cipher.process(cpu, key, &mut Text::InPlace(&mut *block));
         let mut mac_key = Zeroizing::new([0; 32]);
@@ -356,13 +323,41 @@ impl ChaChaPoly {
             self.pad(cpu, self.aad_len);
         }
         self.text_len += text.len() as u64;
+        let (done, len) = (self.side_by_side(cpu, key, direction, text), text.len());
+        let mut text = slice(text, done, len - done);
         if direction == Direction::Open {
             self.mac.update(cpu, text.source());
         }
-        self.cipher.process(cpu, key, text);
+        self.cipher.process(cpu, key, &mut text);
         if direction == Direction::Seal {
             self.mac.update(cpu, text.written());
         }
+    }
+
+    /// What the kernel does of a piece, cipher and authenticator side by side: so many bytes.
+    #[cfg(target_arch = "x86_64")]
+    fn side_by_side(
+        &mut self,
+        cpu: &Cpu,
+        key: &[u8; 32],
+        direction: Direction,
+        text: &mut Text<'_>,
+    ) -> usize {
+        let Some((counter, nonce)) = self.cipher.between_blocks() else { return 0 };
+        let (len, of) = (text.len(), (key, &nonce, counter));
+        let text = slice(text, 0, len);
+        let done = match direction {
+            Direction::Seal => chacha20::seal_piece(cpu, of, text, &mut self.mac),
+            Direction::Open => chacha20::open_piece(cpu, of, text, &mut self.mac),
+        };
+        self.cipher.skip(done);
+        done
+    }
+
+    /// None of a piece: there is no such kernel.
+    #[cfg(not(target_arch = "x86_64"))]
+    fn side_by_side(&mut self, _: &Cpu, _: &[u8; 32], _: Direction, _: &mut Text<'_>) -> usize {
+        0
     }
 
     fn tag(&mut self, cpu: &Cpu) -> [u8; 16] {

@@ -5,11 +5,10 @@ use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
 use crate::library::aws_lc::cleanse;
-use crate::library::aws_lc_aead::Gcm;
-use crate::{Auth, Error, Hash, Text};
+use crate::{Auth, Error, Hash};
 
 use super::hash::{HashState, MAX_BLOCK, MAX_DIGEST};
-use super::{aead, cbc_mac};
+use super::{cbc_mac, gcm};
 
 /// The key of a hash or MAC.
 pub(crate) struct Key {
@@ -26,7 +25,7 @@ pub(crate) enum Kind {
     /// CMAC, XCBC, CBC-MAC.
     Chained(cbc_mac::Key),
     /// GMAC.
-    Gmac(Box<aead::Gcm>),
+    Gmac(Box<gcm::Gcm>),
     /// Poly1305.
     Poly1305(Zeroizing<[u8; 32]>),
     /// F9, UIA1.
@@ -53,7 +52,7 @@ pub(crate) enum State {
     /// CMAC, XCBC, CBC-MAC.
     Chained(cbc_mac::Chain),
     /// GMAC.
-    Gmac(Gcm),
+    Gmac(gcm::State),
     /// Poly1305.
     Poly1305(poly1305::Running),
     /// The 3GPP algorithms: IV and text, which is collected.
@@ -156,7 +155,7 @@ impl Key {
             Auth::AesCmac => Kind::Chained(cbc_mac::Key::cmac(cpu, key)),
             Auth::AesXcbc => Kind::Chained(cbc_mac::Key::xcbc(cpu, key)),
             Auth::AesCbcMac => Kind::Chained(cbc_mac::Key::plain(cpu, key)),
-            Auth::AesGmac => Kind::Gmac(aead::Gcm::new(key, 16)),
+            Auth::AesGmac => Kind::Gmac(gcm::Gcm::new(cpu, key, 16)),
             Auth::Poly1305 => {
                 let mut copy = Zeroizing::new([0; 32]);
                 copy.copy_from_slice(key);
@@ -193,11 +192,7 @@ impl Key {
             Kind::Plain(hash) => State::Hash((**hash).clone()),
             Kind::Nested(nested) => State::Hash(nested.inner.clone()),
             Kind::Chained(_) => State::Chained(cbc_mac::Chain::default()),
-            Kind::Gmac(key) => {
-                let mut gcm = key.pieces()?.clone();
-                gcm.start(iv, true)?;
-                State::Gmac(gcm)
-            }
+            Kind::Gmac(key) => State::Gmac(key.begin(iv, true)?),
             Kind::Poly1305(key) => State::Poly1305(poly1305::Running::new(key)),
             Kind::Kasumi(_) | Kind::Snow3g(_) | Kind::Zuc(_) => {
                 let mut block = [0; 16];
@@ -210,7 +205,7 @@ impl Key {
     /// Begins anew in the memory of another text.
     pub(crate) fn restart(&self, state: &mut State, iv: &[u8]) -> Result<(), Error> {
         match (&self.kind, state) {
-            (Kind::Gmac(_), State::Gmac(gcm)) => gcm.start(iv, true),
+            (Kind::Gmac(key), State::Gmac(state)) => key.restart(state, iv, true),
             (Kind::Plain(hash), State::Hash(state)) => {
                 state.reset(hash);
                 Ok(())
@@ -231,7 +226,7 @@ impl Key {
         match (&self.kind, state) {
             (_, State::Hash(hash)) => hash.update(&self.cpu, text),
             (Kind::Chained(key), State::Chained(chain)) => key.absorb(chain, text),
-            (_, State::Gmac(gcm)) => gcm.aad(text)?,
+            (Kind::Gmac(key), State::Gmac(state)) => key.aad(state, text)?,
             (_, State::Poly1305(state)) => state.update(&self.cpu, text),
             (_, State::Text { text: collected, .. }) => collected.extend_from_slice(text),
             // `begin` makes no other pairs.
@@ -255,7 +250,7 @@ impl Key {
             (Kind::Chained(key), State::Chained(chain)) => {
                 tag.copy_from_slice(&key.finish(chain)?[..len]);
             }
-            (_, State::Gmac(gcm)) => gcm.tag(tag)?,
+            (Kind::Gmac(key), State::Gmac(state)) => key.tag(state, tag)?,
             (_, State::Poly1305(state)) => tag.copy_from_slice(&state.clone().finish()[..len]),
             (_, State::Text { iv, text }) => {
                 tag.copy_from_slice(&self.mobile(iv, text, 0)?[..len]);
@@ -302,11 +297,7 @@ impl Key {
                 outer.whole(cpu, digest, tag);
                 cleanse(digest);
             }
-            Kind::Gmac(key) => {
-                let none = &mut Text::InPlace(&mut []);
-                let full = key.whole()?.seal(iv, text, none).ok_or(Error::Library("AES-GMAC"))?;
-                tag.copy_from_slice(&full[..tag.len()]);
-            }
+            Kind::Gmac(key) => tag.copy_from_slice(&key.mac(iv, text)?[..tag.len()]),
             Kind::Kasumi(_) | Kind::Snow3g(_) | Kind::Zuc(_) => {
                 tag.copy_from_slice(&self.mobile(iv, text, spare_bits)?[..tag.len()]);
             }

@@ -4,6 +4,7 @@ use lookaside_cipher_kernel::{chacha20, kasumi, sm4, snow3g, zuc};
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
+use crate::choice::{self, Algorithm};
 use crate::library::aws_lc::{self, Arc4, Block, Counter};
 use crate::{Cipher, Direction, Error, Text};
 
@@ -24,7 +25,7 @@ enum Expanded {
     Aes(Aes),
     Xts { data: Aes, tweak: Aes },
     Des(Des),
-    ChaCha20(Zeroizing<[u8; 32]>),
+    ChaCha20 { key: Zeroizing<[u8; 32]>, own_from: usize },
     Kasumi(kasumi::Key),
     Snow3g(Zeroizing<[u8; 16]>),
     Zuc(Zeroizing<[u8; 16]>),
@@ -52,15 +53,13 @@ pub(crate) enum State {
     Zuc(zuc::Stream),
 }
 
-/// From this length on the kernel's sixteen blocks at once are quicker than AWS-LC's eight, which are
-/// AVX2's.
-pub(crate) const LONG: usize = 512;
-
 /// ChaCha20's counter and nonce.
 #[derive(Clone)]
 pub(crate) struct ChaCha20 {
     counter: u32,
     nonce: [u8; 12],
+    /// From how many bytes on our kernel is quicker than AWS-LC.
+    own_from: usize,
     /// The last block of key stream, and how much of it is used up; 64: all.
     pad: [u8; 64],
     used: usize,
@@ -76,10 +75,10 @@ impl Drop for ChaCha20 {
 
 impl ChaCha20 {
     /// `iv`: counter and nonce (RFC 8439 section 2.3).
-    pub(crate) fn new(iv: &[u8; 16]) -> ChaCha20 {
+    pub(crate) fn new(own_from: usize, iv: &[u8; 16]) -> ChaCha20 {
         let [a, b, c, d, nonce @ ..] = *iv;
         let pad = [0; 64];
-        ChaCha20 { counter: u32::from_le_bytes([a, b, c, d]), nonce, pad, used: 64 }
+        ChaCha20 { counter: u32::from_le_bytes([a, b, c, d]), nonce, own_from, pad, used: 64 }
     }
 
     /// The counter moves on by `blocks`, at most to where it wraps. There RFC 8439 ends; OpenSSL
@@ -92,6 +91,16 @@ impl ChaCha20 {
             let upper = u32::from_le_bytes([a, b, c, d]).wrapping_add(1);
             self.nonce[..4].copy_from_slice(&upper.to_le_bytes());
         }
+    }
+
+    /// The next block's counter and nonce, unless part of a block is left.
+    pub(crate) fn between_blocks(&self) -> Option<(u32, [u8; 12])> {
+        (self.used == 64).then_some((self.counter, self.nonce))
+    }
+
+    /// Moves on by so many bytes, whole blocks short of where the counter wraps.
+    pub(crate) fn skip(&mut self, bytes: usize) {
+        self.advance((bytes / 64) as u32);
     }
 
     /// Any length.
@@ -110,7 +119,7 @@ impl ChaCha20 {
                 let blocks = room.min(left as u64 / 64).min(u64::from(u32::MAX)) as u32;
                 let len = blocks as usize * 64;
                 let (nonce, counter, mut text) = (&self.nonce, self.counter, slice(text, at, len));
-                if len >= LONG && cpu.avx512().is_some() {
+                if len >= self.own_from {
                     chacha20::apply(cpu, &mut [chacha20::Packet { key, counter, nonce, text }]);
                 } else {
                     aws_lc::chacha20(key, nonce, counter, &mut text);
@@ -194,7 +203,10 @@ impl Key {
             | Cipher::TripleDesEcb
             | Cipher::TripleDesCbc
             | Cipher::TripleDesCtr => Expanded::Des(Des::new(cpu, key)),
-            Cipher::ChaCha20 => Expanded::ChaCha20(bytes(key)),
+            Cipher::ChaCha20 => {
+                let own_from = choice::own_from(Algorithm::Cipher(cipher), cpu);
+                Expanded::ChaCha20 { key: bytes(key), own_from: own_from.unwrap_or(usize::MAX) }
+            }
             Cipher::KasumiF8 => Expanded::Kasumi(kasumi::Key::new(&bytes(key))),
             Cipher::Snow3gUea2 => Expanded::Snow3g(bytes(key)),
             Cipher::ZucEea3 => Expanded::Zuc(bytes(key)),
@@ -218,7 +230,9 @@ impl Key {
                 }
                 State::Counter(Counter { next, ..Counter::default() })
             }
-            (Expanded::ChaCha20(_), _) => State::ChaCha20(ChaCha20::new(&block)),
+            (Expanded::ChaCha20 { own_from, .. }, _) => {
+                State::ChaCha20(ChaCha20::new(*own_from, &block))
+            }
             (Expanded::Kasumi(key), _) => {
                 let [iv @ .., _, _, _, _, _, _, _, _] = block;
                 State::Kasumi(kasumi::Stream::new(&self.cpu, key, iv))
@@ -266,7 +280,9 @@ impl Key {
                 blocks::sm4_ctr(cpu, key, counter, text);
             }
             (Expanded::Sm4(key), _) => blocks::sm4_ecb(cpu, key, direction, text),
-            (Expanded::ChaCha20(key), State::ChaCha20(state)) => state.process(cpu, key, text),
+            (Expanded::ChaCha20 { key, .. }, State::ChaCha20(state)) => {
+                state.process(cpu, key, text);
+            }
             (Expanded::Kasumi(_), State::Kasumi(state)) => {
                 let len = text.len();
                 state.apply(cpu, slice(text, 0, len));

@@ -83,6 +83,7 @@ impl Words {
             (Words::Sha1(to), Words::Sha1(words)) => *to = *words,
             (Words::Sha256(to), Words::Sha256(words)) => *to = *words,
             (Words::Sha512(to), Words::Sha512(words)) => *to = *words,
+            (Words::Sm3(to), Words::Sm3(words)) => *to = *words,
             (to, words) => *to = *words,
         }
     }

@@ -14,9 +14,10 @@ mod ccm;
 mod chain;
 pub(crate) mod check;
 pub(crate) mod cipher;
+mod gcm;
 pub(crate) mod hash;
 pub(crate) mod regions;
-mod served_by;
+pub(crate) mod served_by;
 mod tls;
 
 use check::Limits;

@@ -2,6 +2,8 @@
 
 use lookaside_simd::{Cpu, Tier};
 
+use crate::choice::{self, Algorithm};
+use crate::lanes::by_gcm_narrow;
 use crate::{Aead, Auth, Cipher, Hash, Spec};
 
 const LIBRARY: &str = "AWS-LC";
@@ -15,21 +17,26 @@ fn kernel(cpu: &Cpu) -> &'static str {
     }
 }
 
+/// AES-GCM and GMAC.
+fn gcm(cpu: &Cpu) -> &'static str {
+    if by_gcm_narrow(cpu) { kernel(cpu) } else { LIBRARY }
+}
+
 /// AES has a kernel only where there are instructions for it.
 fn aes(cpu: &Cpu) -> &'static str {
     if cpu.avx2().is_some() { kernel(cpu) } else { LIBRARY }
 }
 
-/// The kernel takes long texts where it has vectors that AWS-LC has not.
-fn chacha20(cpu: &Cpu) -> &'static str {
-    if cpu.avx512().is_some() { BOTH } else { LIBRARY }
+/// Our kernel takes the lengths that it is quicker at.
+fn chacha20(algorithm: Algorithm, cpu: &Cpu) -> &'static str {
+    if choice::own_from(algorithm, cpu).is_some() { BOTH } else { LIBRARY }
 }
 
 fn cipher(cipher: Cipher, cpu: &Cpu) -> &'static str {
     match cipher {
         Cipher::Null => "a copy",
         Cipher::Arc4 => LIBRARY,
-        Cipher::ChaCha20 => chacha20(cpu),
+        Cipher::ChaCha20 => chacha20(Algorithm::Cipher(cipher), cpu),
         Cipher::AesEcb | Cipher::AesCbc | Cipher::AesCtr | Cipher::AesXts => aes(cpu),
         // Long texts go to the lanes.
         Cipher::DesEcb | Cipher::DesCbc => BOTH,
@@ -57,7 +64,7 @@ fn auth(auth: Auth, cpu: &Cpu) -> &'static str {
         Auth::Plain(algorithm) | Auth::Hmac(algorithm) => hash(algorithm, cpu),
         Auth::Nested { inner, outer } => either(hash(inner, cpu), hash(outer, cpu)),
         Auth::AesXcbc | Auth::AesCbcMac | Auth::AesCmac => aes(cpu),
-        Auth::AesGmac => LIBRARY,
+        Auth::AesGmac => gcm(cpu),
         Auth::Poly1305 => kernel(cpu),
         Auth::KasumiF9 => kernel(cpu),
         Auth::Snow3gUia2 | Auth::ZucEia3 => "kernels, portable",
@@ -74,11 +81,52 @@ pub(crate) fn served_by(spec: &Spec, cpu: &Cpu) -> &'static str {
         Spec::Cipher { cipher: algorithm, .. } => cipher(*algorithm, cpu),
         Spec::Auth { auth: algorithm, .. } => auth(*algorithm, cpu),
         Spec::Aead { aead: Aead::AesCcm, .. } => aes(cpu),
-        Spec::Aead { aead: Aead::AesGcm, .. } => LIBRARY,
-        Spec::Aead { aead: Aead::ChaCha20Poly1305, .. } => chacha20(cpu),
+        Spec::Aead { aead: Aead::AesGcm, .. } => gcm(cpu),
+        Spec::Aead { aead: aead @ Aead::ChaCha20Poly1305, .. } => {
+            chacha20(Algorithm::Aead(*aead), cpu)
+        }
         Spec::Chain { cipher: one, auth: other, .. } => {
             either(cipher(*one, cpu), auth(*other, cpu))
         }
         Spec::TlsCbc { .. } => either(aes(cpu), LIBRARY),
+    }
+}
+
+/// Names with the tier.
+macro_rules! of_tier {
+    ($tier:expr, $($name:expr),*) => {
+        match $tier {
+            Tier::Avx512 => concat!($($name,)* ", AVX-512"),
+            Tier::Avx2 => concat!($($name,)* ", AVX2"),
+            Tier::Generic => concat!($($name,)* ", portable"),
+        }
+    };
+}
+
+/// intel-ipsec-mb and its version.
+macro_rules! ipsec_mb {
+    () => {
+        concat!("intel-ipsec-mb ", env!("LOOKASIDE_IPSEC_MB_VERSION"))
+    };
+}
+
+/// What serves a session, by turns: our kernels for many packets, intel-ipsec-mb, and `single`, which
+/// serves some lengths `alone` or all.
+pub(crate) fn name(
+    own: bool,
+    library: bool,
+    alone: bool,
+    tier: Tier,
+    single: &'static str,
+) -> &'static str {
+    let aws_lc = alone && single.contains(LIBRARY);
+    match (own, library, aws_lc) {
+        (false, false, _) => single,
+        (true, false, false) => of_tier!(tier, "kernels"),
+        (true, false, true) => BOTH,
+        (false, true, false) => of_tier!(tier, ipsec_mb!()),
+        (false, true, true) => of_tier!(tier, "AWS-LC and ", ipsec_mb!()),
+        (true, true, false) => of_tier!(tier, "kernels and ", ipsec_mb!()),
+        (true, true, true) => of_tier!(tier, "kernels, AWS-LC and ", ipsec_mb!()),
     }
 }

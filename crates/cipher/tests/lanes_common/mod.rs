@@ -9,8 +9,9 @@ use lookaside_cipher::{
 
 pub mod sessions;
 
-pub use sessions::sessions;
 use sessions::{block, iv_len, tag_len};
+#[allow(unused_imports)]
+pub use sessions::{candidates, sessions};
 
 /// A small generator of test data (SplitMix64).
 pub struct Random(pub u64);

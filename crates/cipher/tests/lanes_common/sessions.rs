@@ -1,5 +1,6 @@
 //! Sessions of every kind, and what their packets must be like.
 
+use lookaside_cipher::choice::By;
 use lookaside_cipher::{Aead, Auth, Cipher, Hash, Order, Secret, Session, Spec};
 use lookaside_simd::Cpu;
 
@@ -143,6 +144,12 @@ pub fn sessions(cpu: &Cpu) -> Vec<Session> {
         }
     }
     specs.into_iter().filter_map(|spec| Session::new(spec, cpu).ok()).collect()
+}
+
+/// Those that have a candidate, served by it alone: packets of all lengths, and any number of them.
+pub fn candidates(cpu: &Cpu, by: By) -> Vec<Session> {
+    let only = |session: &Session| Session::only(session.spec().clone(), cpu, by).ok().flatten();
+    sessions(cpu).iter().filter_map(only).collect()
 }
 
 pub fn iv_len(spec: &Spec, random: &mut Random) -> usize {
