@@ -44,7 +44,7 @@
 //! | 0 | stored | same | same | stored | same |
 //! | 1 | lookaside-1 | igzip-1 | libdeflate-1 | igzip-1 | zlib-rs-2 |
 //! | 2 | lookaside-2 | igzip-2 | libdeflate-1 | igzip-2 | zlib-rs-2 |
-//! | 3 | lookaside-3 | igzip-3 | libdeflate-1 | igzip-3 | zlib-rs-2 |
+//! | 3 | lookaside-3 | libdeflate-1 | libdeflate-1 | igzip-3 | zlib-rs-2 |
 //! | 4 | libdeflate-2 | same | same | zlib-rs-3 | same |
 //! | 5 | libdeflate-3 | same | same | zlib-rs-5 | same |
 //! | 6, 7 | libdeflate-5 | same | same | zlib-rs-6 | same |
@@ -78,7 +78,7 @@
 //! | 11 | 32.45 | 6 | 32.71 | 41 | 24.85 | 7 | 26.05 | 44 |
 //! | 12 | 32.43 | 5 | 32.71 | 40 | 24.81 | 5 | 26.05 | 43 |
 //!
-//! Levels 1 to 3 of chunks are those of tier AVX2 here (igzip). With AVX-512 they are 36.91, 35.85 and
+//! Levels 1 to 3 of chunks are igzip's here; at tier AVX2 libdeflate-1 serves level 3 since 2026-11-23. With AVX-512 they are 36.91, 35.85 and
 //! 35.57 % of Calgary at 630, 500 and 475 MB/s, and 29.35, 28.64 and 28.10 % of Canterbury at 670, 560
 //! and 500, where libdeflate's level 1 does 192 and 228 and igzip's 413 and 436 (AMD EPYC, Zen 5 class,
 //! virtual, 2026-11-23; bench `kernels`; all kernels, drawn: docs/deflate-kernels.svg).

@@ -258,7 +258,7 @@ fn the_kernel_follows_the_tier() {
     assert_eq!(name(1, Tier::Generic), "libdeflate-1");
     if Cpu::host().tier() >= Tier::Avx2 && cfg!(target_arch = "x86_64") {
         assert_eq!(name(1, Tier::Avx2), "igzip-1");
-        assert_eq!(name(3, Tier::Avx2), "igzip-3");
+        assert_eq!(name(3, Tier::Avx2), "libdeflate-1");
     }
     if Cpu::host().tier() >= Tier::Avx512 && cfg!(target_arch = "x86_64") {
         let ours = [1, 2, 3, 4, 5].map(|level| name(level, Tier::Avx512));

@@ -8,11 +8,11 @@
 //! Covered by the tests `roundtrip`, `streams`, `limits`; bench `levels`.
 #![allow(unsafe_code)]
 
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::ptr;
 
 use isal_sys::igzip_lib as sys;
 
+use super::place::Place;
 use super::{Flush, Step};
 
 /// The most that one call takes: the library counts in 32 bits, with sums inside.
@@ -24,7 +24,7 @@ struct Line(#[expect(dead_code, reason = "memory for the library")] [u8; 64]);
 
 /// The library's state (82 KB) and its level buffer (hash tables and the tokens of one block).
 struct State {
-    stream: Box<sys::isal_zstream>,
+    stream: Place,
     level_buf: Vec<Line>,
 }
 
@@ -34,17 +34,7 @@ unsafe impl Send for State {}
 
 impl State {
     fn new() -> State {
-        let layout = Layout::new::<sys::isal_zstream>();
-        // SAFETY: the layout has a size; all-zero is a valid value of this C struct (integers,
-        // integer arrays and nullable pointers); the allocation is the Box's from here on.
-        let stream = unsafe {
-            let memory = alloc_zeroed(layout).cast::<sys::isal_zstream>();
-            if memory.is_null() {
-                handle_alloc_error(layout);
-            }
-            Box::from_raw(memory)
-        };
-        State { stream, level_buf: Vec::new() }
+        State { stream: Place::new(), level_buf: Vec::new() }
     }
 
     /// After the library's init, which forgets these.

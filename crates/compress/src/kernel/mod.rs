@@ -13,6 +13,8 @@ pub(crate) mod isal;
 pub(crate) mod isal;
 pub(crate) mod last_block;
 pub(crate) mod libdeflate;
+#[cfg(target_arch = "x86_64")]
+mod place;
 mod skip;
 pub(crate) mod stored;
 mod symbols;
@@ -197,7 +199,13 @@ pub(crate) fn choose(spec: &Spec, cpu: &Cpu) -> Choice {
         (_, Huffman::Static) if igzip => (Kernel::IgzipStatic, Kernel::IgzipStatic),
         (_, Huffman::Static) => (Kernel::ZlibRsStatic(zlib_rs), Kernel::ZlibRsStatic(zlib_rs)),
         (level, Huffman::Dynamic) if igzip => {
-            (own.unwrap_or(Kernel::Igzip(level)), Kernel::Igzip(level))
+            // Without AVX-512 libdeflate's first level is as fast as igzip's third, and keeps the
+            // promise for five times as many files.
+            let whole = match level {
+                3 => Kernel::Libdeflate(libdeflate),
+                level => Kernel::Igzip(level),
+            };
+            (own.unwrap_or(whole), Kernel::Igzip(level))
         }
         (_, Huffman::Dynamic) => {
             (own.unwrap_or(Kernel::Libdeflate(libdeflate)), Kernel::ZlibRs(zlib_rs))
