@@ -190,7 +190,11 @@ impl Open<'_> {
         let z = q.reduce(&leftmost_bits(digest, q.bits()), scratch)?;
         let product = q.multiply(&q.residue(private)?, &r, scratch)?;
         let sum = scratch.add_mod(&z, &product, q.number())?;
-        let inverse = q.inverse(&q.residue(&self.nonce)?, scratch)?;
+        let nonce = q.residue(&self.nonce)?;
+        let inverse = q.inverse_prime(&nonce, scratch)?;
+        if !q.multiply(&inverse, &nonce, scratch)?.is_one() {
+            return Err(Error::BadKey("q is not a prime"));
+        }
         let s = q.multiply(&inverse, &sum, scratch)?;
         Ok(if r.is_zero() || s.is_zero() { None } else { Some((r, s)) })
     }

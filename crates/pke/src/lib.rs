@@ -24,6 +24,8 @@ pub mod nonce;
 pub mod prime;
 pub mod random;
 pub mod rsa;
+#[cfg(feature = "secrets")]
+pub mod secrets;
 #[cfg(target_arch = "x86_64")]
 mod side_by_side;
 pub mod sm2;

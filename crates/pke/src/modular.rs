@@ -4,7 +4,6 @@
 //! at or above n is seen to be so. An even modulus has no Montgomery form: there the time depends
 //! on the operands, and a secret does not belong in it.
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::sync::OnceLock;
 
@@ -12,6 +11,7 @@ use lookaside_simd::{Avx512, Cpu};
 use zeroize::Zeroizing;
 
 use crate::batch::{LANES, cut, pays, room, side_by_side, stripped};
+use crate::ec::scalar::is_below;
 use crate::library::bignum::{Bignum, Montgomery, Scratch};
 use crate::{Error, Item};
 use lookaside_pke_kernel::modexp::{self, Power};
@@ -22,6 +22,8 @@ pub const MAX_BITS: usize = 8192;
 /// A modulus with what is computed from it once.
 pub struct Modulus {
     n: Bignum,
+    /// n, big-endian, without leading zeros.
+    bytes: Zeroizing<Box<[u8]>>,
     /// Unless n is even or 1.
     montgomery: Option<Montgomery>,
     bits: usize,
@@ -52,7 +54,13 @@ impl Modulus {
         } else {
             None
         };
-        Ok(Modulus { bits: number.bits(), n: number, montgomery, kernel: OnceLock::new() })
+        Ok(Modulus {
+            bits: number.bits(),
+            n: number,
+            bytes: Zeroizing::new(n.into()),
+            montgomery,
+            kernel: OnceLock::new(),
+        })
     }
 
     /// Bits of n.
@@ -79,17 +87,17 @@ impl Modulus {
         &self.n
     }
 
+    /// n, big-endian, k bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     pub(crate) fn montgomery(&self) -> Option<&Montgomery> {
         self.montgomery.as_ref()
     }
 
     fn kernel(&self) -> Option<&modexp::Modulus> {
-        let prepare = || {
-            let mut bytes = Zeroizing::new(vec![0; self.len()]);
-            self.n.to_bytes(&mut bytes).ok()?;
-            modexp::Modulus::new(&bytes)
-        };
-        self.kernel.get_or_init(prepare).as_ref()
+        self.kernel.get_or_init(|| modexp::Modulus::new(&self.bytes)).as_ref()
     }
 
     /// A residue of k bytes that has to be below n.
@@ -97,11 +105,10 @@ impl Modulus {
         if bytes.len() != self.len() {
             return Err(Error::BadInput("an operand is not as long as the modulus"));
         }
-        let number = Bignum::from_bytes(bytes)?;
-        match number.compare(&self.n) {
-            Ordering::Less => Ok(number),
-            _ => Err(Error::BadInput("an operand is not below the modulus")),
+        if !is_below(bytes, &self.bytes) {
+            return Err(Error::BadInput("an operand is not below the modulus"));
         }
+        Bignum::from_bytes(bytes)
     }
 
     /// A number of any length, mod n.
@@ -152,8 +159,46 @@ impl Modulus {
         }
     }
 
-    /// a^-1 mod n. The inversion proper runs on a r for a random r, so its time tells nothing of a
-    /// but whether there is an inverse.
+    /// a^-1 mod n for an odd prime n, as a^(n - 2) (Fermat). Of 0 it makes 0; modulo a composite,
+    /// something else than the inverse.
+    ///
+    /// Constant time: the exponent is public, and what is multiplied when follows from it alone.
+    /// (AWS-LC's exponentiation would hide the exponent too, and ask whether a is below n.)
+    pub(crate) fn inverse_prime(&self, a: &Bignum, scratch: &mut Scratch) -> Result<Bignum, Error> {
+        const WINDOW: usize = 4;
+        let montgomery = self.montgomery.as_ref().ok_or(Error::BadKey("an even modulus"))?;
+        let mut exponent = vec![0; self.len()];
+        self.n.duplicate()?.sub_word(2)?.to_bytes(&mut exponent)?;
+        // powers[i] = a^(i + 1), in Montgomery form.
+        let mut powers = vec![montgomery.enter(a, scratch)?];
+        for i in 0..(1 << WINDOW) - 2 {
+            powers.push(montgomery.multiply(&powers[i], &powers[0], scratch)?);
+        }
+        let mut product: Option<Bignum> = None;
+        for digit in exponent.iter().flat_map(|byte| [byte >> WINDOW, byte & 0xf]) {
+            if let Some(so_far) = &mut product {
+                for _ in 0..WINDOW {
+                    *so_far = montgomery.multiply(so_far, so_far, scratch)?;
+                }
+            }
+            let Some(power) = usize::from(digit).checked_sub(1).map(|i| &powers[i]) else {
+                continue;
+            };
+            product = Some(match &product {
+                Some(so_far) => montgomery.multiply(so_far, power, scratch)?,
+                None => power.duplicate()?,
+            });
+        }
+        // Out of Montgomery form by a product with 1: AWS-LC's own way there asserts things of secrets.
+        let mut one = vec![0; self.len()];
+        one[self.len() - 1] = 1;
+        // n is 3 at least, and the exponent 1.
+        montgomery.multiply(&product.ok_or(NO_INVERSE)?, &Bignum::from_bytes(&one)?, scratch)
+    }
+
+    /// a^-1 mod any n. The inversion proper takes a variable time: it runs on a r for a random r, so its
+    /// time tells nothing of a but whether there is an inverse. [`Modulus::inverse_prime`] is for nonces
+    /// and keys.
     pub(crate) fn inverse(&self, a: &Bignum, scratch: &mut Scratch) -> Result<Bignum, Error> {
         if self.n.is_one() {
             return Err(NO_INVERSE);
@@ -478,5 +523,37 @@ pub fn crt_power(cpu: &Cpu, items: &mut [CrtPowerItem<'_>]) {
             modulus.combine(&halves.1, &halves.3, room(dst, modulus.len())?, scratch)?;
             Ok(modulus.len())
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inverses_modulo_primes_are_the_inverses() {
+        let scratch = &mut Scratch::new().unwrap();
+        // 3, 2^31 - 1, 2^521 - 1.
+        let mersenne = [&[1][..], &[0xff; 65]].concat();
+        for n in [&[3][..], &[0x7f, 0xff, 0xff, 0xff], &mersenne] {
+            let n = Modulus::new(n).unwrap();
+            for _ in 0..5 {
+                let a = scratch.random_below(n.number()).unwrap();
+                let inverse = n.inverse_prime(&a, scratch).unwrap();
+                assert!(n.multiply(&a, &inverse, scratch).unwrap().is_one());
+                assert!(inverse.compare(&n.inverse(&a, scratch).unwrap()).is_eq());
+            }
+        }
+    }
+
+    #[test]
+    fn residues_are_below_the_modulus() {
+        let n = Modulus::new(&[0x12, 0x34, 0x57]).unwrap();
+        for (bytes, good) in
+            [([0x12, 0x34, 0x56], true), ([0x12, 0x34, 0x57], false), ([0x13, 0, 0], false)]
+        {
+            assert_eq!(n.residue(&bytes).is_ok(), good, "{bytes:x?}");
+        }
+        assert!(n.residue(&[0; 3]).unwrap().is_zero() && n.residue(&[0; 4]).is_err());
     }
 }

@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 
 use crate::ec::scalar::in_range;
 use crate::hash::{Digest, Hash};
-use crate::library::bignum::{Bignum, Scratch};
+use crate::library::bignum::Scratch;
 use crate::modular::Modulus;
 use crate::{Error, random};
 
@@ -80,7 +80,7 @@ pub(crate) struct Nonces<'a> {
 }
 
 enum Source {
-    Hedged { hedge: Hedge, q: Zeroizing<Vec<u8>>, private: Zeroizing<Vec<u8>>, digest: Vec<u8> },
+    Hedged { hedge: Hedge, private: Zeroizing<Vec<u8>>, digest: Vec<u8> },
     Deterministic { hash: Hash, key: Digest, value: Digest, first: bool },
 }
 
@@ -94,16 +94,11 @@ impl<'a> Nonces<'a> {
         scratch: &mut Scratch,
     ) -> Result<Nonces<'a>, Error> {
         let source = match kind {
-            Nonce::Hedged => {
-                let mut q_bytes = Zeroizing::new(vec![0; q.len()]);
-                q.number().to_bytes(&mut q_bytes)?;
-                Source::Hedged {
-                    hedge: Hedge::new()?,
-                    q: q_bytes,
-                    private: Zeroizing::new(private.to_vec()),
-                    digest: digest.to_vec(),
-                }
-            }
+            Nonce::Hedged => Source::Hedged {
+                hedge: Hedge::new()?,
+                private: Zeroizing::new(private.to_vec()),
+                digest: digest.to_vec(),
+            },
             Nonce::Deterministic(hash) => {
                 // RFC 6979, 3.2, steps b to g.
                 let mut reduced = Zeroizing::new(vec![0; q.len()]);
@@ -126,8 +121,8 @@ impl<'a> Nonces<'a> {
         let mut out = Zeroizing::new(vec![0; self.q.len()]);
         loop {
             match &mut self.source {
-                Source::Hedged { hedge, q, private, digest } => {
-                    hedge.nonce(private, digest, q, &mut out);
+                Source::Hedged { hedge, private, digest } => {
+                    hedge.nonce(private, digest, self.q.bytes(), &mut out);
                     return Ok(out);
                 }
                 Source::Deterministic { hash, key, value, first } => {
@@ -148,8 +143,7 @@ impl<'a> Nonces<'a> {
                 }
             }
             // A candidate that is refused tells nothing of the one that is taken.
-            let number = Bignum::from_bytes(&out)?;
-            if !number.is_zero() && number.compare(self.q.number()).is_lt() {
+            if in_range(&out, self.q.bytes()) {
                 return Ok(out);
             }
         }

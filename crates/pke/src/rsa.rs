@@ -7,8 +7,9 @@
 //! The result of a private operation is raised to the public exponent and compared before it
 //! leaves: a wrong result would give a factor of the modulus away. One by one, private operations
 //! are blinded too; the kernel, which takes the same time and touches the same memory whatever the
-//! input, is not.
+//! input, is not, unless the key asks for it ([`PrivateKey::blinded`]).
 
+mod blinding;
 mod generate;
 mod keys;
 mod padding;
@@ -314,6 +315,11 @@ fn raise_private(cpu: &Cpu, blocks: &mut [Block<'_, PrivateKey>]) {
         |block| token.and(block.key.kernel.as_ref()).map(modexp::CrtKey::class),
         |lanes, block| private_pays(lanes, block.key),
         |blocks| {
+            let mut blinded = Vec::with_capacity(LANES);
+            for block in blocks.iter_mut() {
+                let blinding = block.key.blinding.as_ref();
+                blinded.push(blinding.map(|blinding| blinding.blind(&mut block.bytes)));
+            }
             let mut outs = Vec::with_capacity(LANES);
             outs.extend(blocks.iter().map(|block| Zeroizing::new(vec![0; block.bytes.len()])));
             let mut lanes = Vec::with_capacity(LANES);
@@ -332,6 +338,13 @@ fn raise_private(cpu: &Cpu, blocks: &mut [Block<'_, PrivateKey>]) {
                     Outcome::BadInput => Err(Error::BadInput("not below the modulus")),
                     Outcome::Fault => Err(Error::Fault),
                 };
+            }
+            for (block, blinded) in blocks.iter_mut().zip(blinded) {
+                let (Some(blinding), Some(blinded)) = (&block.key.blinding, blinded) else {
+                    continue;
+                };
+                let unblind = |unblind| blinding.unblind(&mut block.bytes, unblind);
+                block.result = block.result.and(blinded.and_then(unblind));
             }
         },
         |block| raise_private_one(block),

@@ -250,7 +250,7 @@ fn sign_with(
     let rd = n.multiply(&r, &d, scratch)?;
     let difference = scratch.sub_mod(&k, &rd, n.number())?;
     let one = n.reduce(&[1], scratch)?;
-    let inverse = n.inverse(&scratch.add_mod(&d, &one, n.number())?, scratch)?;
+    let inverse = n.inverse_prime(&scratch.add_mod(&d, &one, n.number())?, scratch)?;
     let s = n.multiply(&inverse, &difference, scratch)?;
     let sum = scratch.add_mod(&r, &k, n.number())?;
     if r.is_zero() || sum.is_zero() || s.is_zero() {

@@ -37,7 +37,7 @@ pub(crate) fn sign(
     let e = number_of(digest, order, scratch)?;
     let dr = order.multiply(&order.residue(private)?, &r, scratch)?;
     let sum = scratch.add_mod(&e, &dr, order.number())?;
-    let inverse = order.inverse(&order.residue(nonce)?, scratch)?;
+    let inverse = order.inverse_prime(&order.residue(nonce)?, scratch)?;
     let s = order.multiply(&inverse, &sum, scratch)?;
     if r.is_zero() || s.is_zero() {
         return Ok(false);

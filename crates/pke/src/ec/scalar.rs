@@ -5,15 +5,20 @@ use crate::{Error, random};
 /// Whether `scalar` is in `[1, order)`. Both have the same length. Constant time, save that the
 /// answer is told.
 pub(crate) fn in_range(scalar: &[u8], order: &[u8]) -> bool {
-    debug_assert_eq!(scalar.len(), order.len());
-    let mut any = 0;
-    // The borrow of scalar - order, from the last byte on.
+    let any = scalar.iter().fold(0, |any, byte| any | byte);
+    is_below(scalar, order) & (std::hint::black_box(any) != 0)
+}
+
+/// Whether `number` is below `bound`. Both have the same length. Constant time, save that the answer
+/// is told.
+pub(crate) fn is_below(number: &[u8], bound: &[u8]) -> bool {
+    debug_assert_eq!(number.len(), bound.len());
+    // The borrow of number - bound, from the last byte on.
     let mut borrow = 0u16;
-    for (&s, &n) in scalar.iter().zip(order).rev() {
-        any |= s;
-        borrow = (u16::from(s).wrapping_sub(u16::from(n)).wrapping_sub(borrow) >> 8) & 1;
+    for (&a, &b) in number.iter().zip(bound).rev() {
+        borrow = (u16::from(a).wrapping_sub(u16::from(b)).wrapping_sub(borrow) >> 8) & 1;
     }
-    std::hint::black_box(any) != 0 && std::hint::black_box(borrow) == 1
+    std::hint::black_box(borrow) == 1
 }
 
 /// Fills `scalar` with one drawn from `[1, order)`: candidates of the order's bits are drawn until

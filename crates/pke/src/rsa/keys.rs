@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
+use super::blinding::Blinding;
 use super::{private_pays, public_pays};
 use crate::Error;
 use crate::batch::{LANES, stripped};
@@ -128,6 +129,8 @@ pub struct PrivateKey {
     pub(super) rejection: Digest,
     /// For the kernel; `None` where the kernel does not serve the key, or the CPU has none.
     pub(super) kernel: Option<modexp::CrtKey>,
+    /// For the kernel; without, its operations are not blinded.
+    pub(super) blinding: Option<Blinding>,
 }
 
 impl fmt::Debug for PrivateKey {
@@ -160,7 +163,16 @@ impl PrivateKey {
             }
         }
         let rejection = Hash::Sha256.digest(&[&wide]);
-        Ok(PrivateKey { key, n: n.into(), bits, rejection, kernel })
+        Ok(PrivateKey { key, n: n.into(), bits, rejection, kernel, blinding: None })
+    }
+
+    /// The same key, whose operations are blinded also where they run side by side. `e` is the public
+    /// exponent.
+    pub fn blinded(mut self, e: &[u8]) -> Result<PrivateKey, Error> {
+        if self.kernel.is_some() {
+            self.blinding = Some(Blinding::new(&self.n, stripped(e))?);
+        }
+        Ok(self)
     }
 
     /// Whether operations with it on this CPU run side by side, so that up to eight items, of this
