@@ -203,11 +203,12 @@ typedef struct la_runtime_options {
 #define LA_RUNTIME_OPTIONS_INIT \
     { sizeof(la_runtime_options), NULL, 0, LA_DEFAULT_NS, LA_ENGINES_AUTO, 0 }
 
-/* Starts a runtime with the CPU device. `options` may be NULL: the defaults.
- * Errors: LA_E_INVALID, LA_E_LIMIT, LA_E_SYSTEM (no thread). */
+/* Starts a runtime with the CPU device. `options` may be NULL: the defaults. Where the system refuses
+ * threads, it goes on with the engines that it got, and without any as with 0 of them.
+ * Errors: LA_E_INVALID, LA_E_LIMIT, LA_E_SYSTEM. */
 int la_runtime_start(const la_runtime_options *options, la_runtime **runtime);
 
-/* The number of its engine threads. */
+/* The number of its engine threads in this process. */
 int la_runtime_engines(const la_runtime *runtime);
 
 /* Gives the runtime back. Blocks until its engines have ended, which is later, and elsewhere, if

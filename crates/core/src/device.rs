@@ -247,6 +247,13 @@ pub trait Device: Send + Sync {
     /// What it can do. An operation without a row is not routed here.
     fn capabilities(&self) -> &[Capability];
 
+    /// The largest best batch in the rows of one operation, 0 for an operation without a row. A runtime asks
+    /// this when it starts; a device whose rows take time to make answers it without them.
+    fn best_batch(&self, op: Op) -> usize {
+        let rows = self.capabilities().iter().filter(|row| row.op == op);
+        rows.map(|row| row.best_batch.max(1)).max().unwrap_or(0)
+    }
+
     /// Turns a session's specification into the device's own prepared parameters.
     ///
     /// # Errors

@@ -286,6 +286,8 @@ pub struct WeierstrassParams {
 pub enum Pke {
     /// Operations with an RSA private key.
     RsaPrivate(Arc<RsaPrivateKey>),
+    /// The same, whose operations are blinded also where they run side by side.
+    RsaPrivateBlinded(Arc<RsaPrivateKey>),
     /// Operations with an RSA public key.
     RsaPublic(Arc<RsaPublicKey>),
     /// Generation of RSA keys.
@@ -336,7 +338,7 @@ pub(crate) enum SizeClass {
 impl Pke {
     pub(crate) fn size_class(&self) -> Option<SizeClass> {
         Some(match self {
-            Pke::RsaPrivate(k) => {
+            Pke::RsaPrivate(k) | Pke::RsaPrivateBlinded(k) => {
                 SizeClass::RsaPrivate { bytes: significant(&k.n), crt: k.crt.is_some() }
             }
             Pke::RsaPublic(k) => SizeClass::RsaPublic { bytes: significant(&k.n) },

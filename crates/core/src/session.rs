@@ -191,7 +191,7 @@ impl SessionSpec {
             SessionSpec::CompressStream { .. } => &[Op::Compress],
             SessionSpec::DecompressStream { .. } => &[Op::Decompress],
             SessionSpec::Pke(pke) => match pke {
-                Pke::RsaPrivate(_) => &[Op::RsaPrivate],
+                Pke::RsaPrivate(_) | Pke::RsaPrivateBlinded(_) => &[Op::RsaPrivate],
                 Pke::RsaPublic(_) => &[Op::RsaPublic],
                 Pke::RsaGenerate { .. } => &[Op::RsaGenerate],
                 Pke::Dh(_) => &[Op::DhGenerate, Op::DhPublic, Op::DhDerive],

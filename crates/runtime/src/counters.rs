@@ -86,6 +86,9 @@ pub struct Counters {
     pub ops: Vec<OpCounters>,
     /// Requests answered without reaching a device: cancelled, or no device could take them.
     pub not_run: u64,
+    /// Engine threads that were asked for and that the operating system refused
+    /// ([`crate::Runtime::engines_refused`] says why).
+    pub engines_missing: usize,
 }
 
 impl Counters {

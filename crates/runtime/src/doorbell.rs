@@ -6,9 +6,12 @@
 //! Of two sequentially consistent fences one comes first, so at least one side sees the other.
 
 use core::time::Duration;
-use std::{os::fd::OwnedFd, sync::OnceLock};
+use std::sync::OnceLock;
 
-use crate::sync::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, fence};
+use crate::{
+    event::Event,
+    sync::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, fence},
+};
 
 /// Wakes engines.
 pub(crate) struct Doorbell {
@@ -106,7 +109,7 @@ pub(crate) struct Notice {
     bell: Condvar,
     /// 1 when the event fd is to be signalled at the next reply.
     fd_armed: AtomicU64,
-    fd: OnceLock<OwnedFd>,
+    fd: OnceLock<Event>,
 }
 
 impl Notice {
@@ -141,8 +144,17 @@ impl Notice {
             && self.fd_armed.swap(0, Ordering::AcqRel) != 0
             && let Some(fd) = self.fd.get()
         {
-            // An eventfd counter only refuses to count beyond 2^64 - 2.
-            let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
+            fd.signal();
+        }
+    }
+
+    /// Signals the event fd, if it is armed, after this time; at once where it knows no times.
+    pub(crate) fn signal_fd_after(&self, delay: Duration) {
+        // It stays armed: what comes before that time signals it too.
+        let timed = self.fd_armed.load(Ordering::Relaxed) != 0
+            && self.fd.get().is_some_and(|fd| fd.signal_after(delay));
+        if !timed {
+            self.signal_fd();
         }
     }
 
@@ -172,12 +184,10 @@ impl Notice {
         self.wanted.store(0, Ordering::Relaxed);
     }
 
-    /// The event fd, made at the first call.
-    pub(crate) fn fd(&self) -> Result<&OwnedFd, rustix::io::Errno> {
-        use rustix::event::{EventfdFlags, eventfd};
+    /// The event fd, made at the first call; `timed` if it is to be signalled at times too.
+    pub(crate) fn fd(&self, timed: bool) -> Result<&Event, rustix::io::Errno> {
         if self.fd.get().is_none() {
-            let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-            let _ = self.fd.set(fd);
+            let _ = self.fd.set(Event::new(timed)?);
         }
         self.fd.get().ok_or(rustix::io::Errno::BADF)
     }
@@ -191,7 +201,7 @@ impl Notice {
     pub(crate) fn disarm_fd(&self) {
         self.fd_armed.store(0, Ordering::SeqCst);
         if let Some(fd) = self.fd.get() {
-            let _ = rustix::io::read(fd, &mut [0u8; 8]);
+            fd.clear();
         }
     }
 
@@ -201,9 +211,7 @@ impl Notice {
         if let Some(fd) = self.fd.get() {
             // Emptied before it is armed: afterwards, this could take away the signal for a reply
             // that the look below does not see yet (one behind a reply that is still being sent).
-            let mut counter = [0u8; 8];
-            // EAGAIN: it was empty.
-            let _ = rustix::io::read(fd, &mut counter);
+            fd.clear();
             self.fd_armed.store(1, Ordering::SeqCst);
             fence(Ordering::SeqCst);
         }

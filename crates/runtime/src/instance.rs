@@ -1,6 +1,6 @@
 //! An instance: one request ring and one response ring, owned by one thread at a time.
 
-use core::time::Duration;
+use core::{fmt, time::Duration};
 use std::{
     os::fd::{AsFd, BorrowedFd},
     sync::Arc,
@@ -49,6 +49,14 @@ impl InstanceConfig {
 /// The ring was full: the request comes back. Poll, then push again.
 #[derive(Debug)]
 pub struct Full(pub Request);
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the ring is full")
+    }
+}
+
+impl std::error::Error for Full {}
 
 /// The sending end of a port: stamps requests and puts them into the ring.
 pub(crate) struct Outlet {
@@ -134,6 +142,9 @@ pub struct Instance {
     refused: Vec<Response>,
     /// Why there are no engines in this child process.
     lost: Option<SetupError>,
+    /// With 0 engines, after a poll that found nothing: when the next one can find something,
+    /// because a rate limit holds all requests back until then.
+    due_ns: Option<u64>,
     _not_sync: core::marker::PhantomData<core::cell::Cell<()>>,
 }
 
@@ -149,6 +160,7 @@ impl Instance {
             outstanding: 0,
             refused: Vec::new(),
             lost: None,
+            due_ns: None,
             _not_sync: core::marker::PhantomData,
         })
     }
@@ -344,7 +356,8 @@ impl Instance {
 
     /// Readable when responses are there (with 0 engines: when a poll has something to execute),
     /// after a poll that found nothing; for epoll, io_uring and event loops. Made at the first
-    /// call; poll once before waiting on it. No need to read it: poll does.
+    /// call; poll once before waiting on it. Not to be read: poll clears it. With 0 engines and a
+    /// peak rate it is readable when that rate lets the next request run.
     ///
     /// # Errors
     /// When the operating system has no more file descriptors.
@@ -353,9 +366,11 @@ impl Instance {
         let (Sink::Ring { notice, .. } | Sink::Own(notice)) = &self.link.outlet.port().sink else {
             return Err(SetupError::Os { what: "event fd", errno: libc::EBADF });
         };
+        let own = matches!(self.link.executor, Executor::Own(_));
+        let timed = own && self.config.sla.as_ref().is_some_and(|sla| sla.peak_bytes_per_s > 0);
         let had = notice.has_fd();
         let fd = notice
-            .fd()
+            .fd(timed)
             .map_err(|e| SetupError::Os { what: "event fd", errno: e.raw_os_error() })?;
         if !had {
             notice.arm_fd();
@@ -435,12 +450,13 @@ impl Instance {
         loop {
             let now = self.inner.clock.now_ns();
             let Executor::Own(engine) = &mut self.link.executor else { return None };
-            let progress = engine.step(now).progress;
+            let step = engine.step(now);
+            self.due_ns = step.until_ns.filter(|_| step.in_flight == 0);
             if engine.finished() > 0 {
                 self.link.notice(Notice::signal_fd);
                 return self.take();
             }
-            if !progress {
+            if !step.progress {
                 if patient || core::mem::replace(&mut flushed, true) {
                     return None;
                 }
@@ -455,8 +471,16 @@ impl Instance {
         let response = self.take();
         let own = matches!(self.link.executor, Executor::Own(_));
         if response.is_none() && self.outstanding > 0 && own {
-            // A device of our own engine is still at work: only another poll moves it.
-            self.link.notice(Notice::signal_fd);
+            match self.due_ns {
+                // Nothing moves before this time.
+                Some(due_ns) => {
+                    let now = self.inner.clock.now_ns();
+                    let delay = Duration::from_nanos(due_ns.saturating_sub(now));
+                    self.link.notice(|n| n.signal_fd_after(delay));
+                }
+                // A device of our own engine is still at work: only another poll moves it.
+                None => _ = self.link.notice(Notice::signal_fd),
+            }
         }
         response
     }

@@ -19,7 +19,7 @@
 //! for tag in 0..8 {
 //!     let src = Buf::from(vec![tag as u8; 10_000]);
 //!     let dst = Buf::zeroed(session.bound(src.len()));
-//!     instance.push(session.compress(src, dst).tag(tag)).map_err(|_| "full")?;
+//!     instance.push(session.compress(src, dst).tag(tag))?;
 //! }
 //! instance.doorbell(); // one for all eight
 //!
@@ -44,6 +44,7 @@ mod clock;
 mod counters;
 mod doorbell;
 mod engine;
+mod event;
 mod fork;
 mod instance;
 mod pke;
@@ -53,6 +54,7 @@ mod route;
 mod runtime;
 mod scheduler;
 mod session;
+mod signals;
 mod sla;
 mod sym;
 mod sync;

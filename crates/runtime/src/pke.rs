@@ -331,6 +331,12 @@ impl Runtime {
         Ok(RsaPrivate(self.pke(Pke::RsaPrivate(Arc::new(key)))?))
     }
 
+    /// The same, whose operations are blinded: what is computed with is unknown to whoever chose the
+    /// input. Operations that run one at a time are so anyway.
+    pub fn rsa_private_blinded(&self, key: RsaPrivateKey) -> Result<RsaPrivate, SetupError> {
+        Ok(RsaPrivate(self.pke(Pke::RsaPrivateBlinded(Arc::new(key)))?))
+    }
+
     /// A session for one RSA public key of 512 to 8192 bits.
     pub fn rsa_public(&self, key: RsaPublicKey) -> Result<RsaPublic, SetupError> {
         Ok(RsaPublic(self.pke(Pke::RsaPublic(Arc::new(key)))?))

@@ -45,10 +45,7 @@ impl Routes {
         let mut routes =
             Routes { table: Vec::new(), best_batch: Vec::new(), printable: Vec::new() };
         for device in devices {
-            let best = |op: Op| {
-                let caps = device.capabilities().iter().filter(|c| c.op == op);
-                caps.map(|c| c.best_batch.clamp(1, MOST_LANES)).max().unwrap_or(0)
-            };
+            let best = |op: Op| device.best_batch(op).min(MOST_LANES);
             routes.best_batch.push(Op::ALL.into_iter().map(best).collect());
         }
         for op in Op::ALL {

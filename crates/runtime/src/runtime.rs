@@ -10,8 +10,8 @@ use std::{
 };
 
 use lookaside_core::{
-    Capability, Channel, Compression, CompressionError, Device, EngineId, Format, Order, Session,
-    SessionClass, SessionSpec, SetupError,
+    Capability, Channel, Compression, CompressionError, Device, EngineId, Format, Op, Order,
+    Session, SessionClass, SessionSpec, SetupError,
 };
 
 use crate::{
@@ -117,6 +117,12 @@ impl Builder {
     }
 
     /// Starts the runtime.
+    ///
+    /// Where the operating system refuses threads (a limit on processes, a sandbox), the runtime goes
+    /// on with the engines that it got; with none of them, callers execute their own requests, as
+    /// with 0 engines. The same holds in a child of `fork`, which starts engines of its own.
+    /// [`Runtime::engines`] says how many run in this process, [`Runtime::engines_refused`] why not
+    /// more.
     ///
     /// # Errors
     /// A device or setting is missing, wrong or refused by the operating system.
@@ -230,6 +236,9 @@ pub(crate) struct State {
     classes: Mutex<HashMap<SessionClass, u32>>,
     hub: Hub,
     unstarted: Mutex<Vec<Engine>>,
+    /// How many engines serve, and why not as many as were asked for.
+    engines: usize,
+    refused: Option<SetupError>,
     _workers: Option<Workers>,
 }
 
@@ -325,18 +334,25 @@ impl State {
         let outlet =
             Mutex::new(Outlet::attach(&mut lock(&shared.scheduler), sink, &config, &*inner.clock));
         let port = lock(&outlet).port().clone();
-        let own = (count == 0).then(|| engines.pop().map(Mutex::new)).flatten();
-        let workers = match inner.config.threads {
-            true => {
-                let engines = core::mem::take(&mut engines);
-                let worker = &inner.config.worker;
-                Some(Workers::start(engines, shared.clone(), &inner.clock, worker, generation)?)
+        let mut own = if count == 0 { engines.pop() } else { None };
+        let (mut running, mut refused, mut workers) = (count, None, None);
+        if inner.config.threads {
+            let engines = core::mem::take(&mut engines);
+            let worker = &inner.config.worker;
+            let (started, why) =
+                Workers::start(engines, shared.clone(), &inner.clock, worker, generation);
+            (running, refused) = (started.count(), why);
+            if running == 0 {
+                // None was wanted, or none can be had: callers execute their own requests.
+                own = own.map_or_else(|| engine().map(Some), |own| Ok(Some(own)))?;
             }
-            false => None,
-        };
+            workers = Some(started);
+        }
         Ok(State {
-            hub: Hub { outlet, port, engine: own, shared: shared.clone() },
-            shared: (count > 0).then_some(shared),
+            hub: Hub { outlet, port, engine: own.map(Mutex::new), shared: shared.clone() },
+            shared: (running > 0).then_some(shared),
+            engines: running,
+            refused,
             ledger,
             classes: Mutex::new(HashMap::new()),
             unstarted: Mutex::new(engines),
@@ -423,14 +439,24 @@ impl Runtime {
         Handle(self.0.clone())
     }
 
-    /// How many engine threads there are; 0 when callers execute their own requests.
+    /// How many engine threads serve this process; 0 when callers execute their own requests.
     pub fn engines(&self) -> usize {
-        self.0.config.engines
+        self.0.state().map_or(0, |state| state.engines)
+    }
+
+    /// Why fewer engine threads serve this process than were asked for, if so.
+    pub fn engines_refused(&self) -> Option<SetupError> {
+        self.0.state().map_or_else(Some, |state| state.refused.clone())
     }
 
     /// What each device can do.
     pub fn capabilities(&self) -> impl Iterator<Item = (&str, &[Capability])> {
         self.0.devices.iter().map(|d| (d.name(), d.capabilities()))
+    }
+
+    /// How many requests of one operation at once suit the device that likes most; 0 where no device has it.
+    pub fn best_batch(&self, op: Op) -> usize {
+        self.0.devices.iter().map(|d| d.best_batch(op)).max().unwrap_or(0)
     }
 
     /// The route table.
@@ -441,7 +467,9 @@ impl Runtime {
     /// What has served requests so far, in this process. Engines add to it without locks, so a
     /// snapshot under load may be a few requests behind.
     pub fn counters(&self) -> Counters {
-        self.0.state().map(|s| s.ledger.snapshot()).unwrap_or_default()
+        let Ok(state) = self.0.state() else { return Counters::default() };
+        let engines_missing = self.0.config.engines - state.engines;
+        Counters { engines_missing, ..state.ledger.snapshot() }
     }
 }
 

@@ -14,6 +14,7 @@ use lookaside_core::SetupError;
 use crate::{
     clock::Clock,
     engine::{Engine, Shared},
+    signals,
 };
 
 /// Engine threads, stopped and joined on drop.
@@ -35,34 +36,41 @@ pub(crate) struct WorkerConfig {
 }
 
 impl Workers {
+    /// Starts a thread for each engine, until the system refuses one: why it did comes back too.
     pub(crate) fn start(
         engines: Vec<Engine>,
         shared: Arc<Shared>,
         clock: &Arc<dyn Clock>,
         config: &WorkerConfig,
         generation: u32,
-    ) -> Result<Workers, SetupError> {
+    ) -> (Workers, Option<SetupError>) {
         let stop = Arc::new(AtomicBool::new(false));
         let mut workers = Workers { threads: Vec::new(), stop, shared, generation };
         for (i, engine) in engines.into_iter().enumerate() {
             let (clock, shared) = (clock.clone(), workers.shared.clone());
             let (stop, config) = (workers.stop.clone(), config.clone());
             let cpu = config.cpus.get(i % config.cpus.len().max(1)).copied();
-            let thread = thread::Builder::new()
-                .name(format!("lookaside-{i}"))
-                .spawn(move || {
-                    if let Some(cpu) = cpu {
-                        pin(cpu);
-                    }
-                    run(engine, &shared, &*clock, config.spin_ns, &stop);
-                })
-                .map_err(|e| SetupError::Os {
-                    what: "engine thread",
-                    errno: e.raw_os_error().unwrap_or(libc::EAGAIN),
-                })?;
-            workers.threads.push(thread);
+            let thread = thread::Builder::new().name(format!("lookaside-{i}"));
+            let serve = move || {
+                if let Some(cpu) = cpu {
+                    pin(cpu);
+                }
+                run(engine, &shared, &*clock, config.spin_ns, &stop);
+            };
+            match signals::blocked(|| thread.spawn(serve)) {
+                Ok(thread) => workers.threads.push(thread),
+                Err(e) => {
+                    let errno = e.raw_os_error().unwrap_or(libc::EAGAIN);
+                    return (workers, Some(SetupError::Os { what: "engine thread", errno }));
+                }
+            }
         }
-        Ok(workers)
+        (workers, None)
+    }
+
+    /// How many threads there are.
+    pub(crate) fn count(&self) -> usize {
+        self.threads.len()
     }
 }
 

@@ -99,8 +99,49 @@ fn a_child_that_can_have_no_engines_gets_errors(engines: usize) {
     assert!(good, "{engines} engines");
 }
 
+/// No more threads for this process: as HAProxy's workers, which give up root and forbid themselves
+/// processes.
+fn forbid_threads() {
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: plain system calls in a child that ends by `_exit`. Root is above the limit.
+    unsafe {
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NPROC, &none), 0);
+        if libc::geteuid() == 0 {
+            assert_eq!(libc::setuid(65534), 0);
+        }
+    }
+}
+
+fn a_child_that_can_have_no_threads_executes_its_own_requests() {
+    let runtime = Runtime::builder().device(cpu()).engines(2).start().unwrap();
+    let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+    assert!(compress_some(&runtime, &mut instance, 10));
+    assert_eq!((runtime.engines(), runtime.engines_refused()), (2, None));
+    assert!(in_child(|| {
+        forbid_threads();
+        let works = compress_some(&runtime, &mut instance, 10);
+        let mut fresh = runtime.instance(InstanceConfig::default()).unwrap();
+        let refused = Some(SetupError::Os { what: "engine thread", errno: libc::EAGAIN });
+        works
+            && compress_some(&runtime, &mut fresh, 10)
+            && instance.lost().is_none()
+            && (runtime.engines(), runtime.engines_refused()) == (0, refused)
+            && runtime.counters().engines_missing == 2
+    }));
+    // A runtime that is started there does the same.
+    assert!(in_child(|| {
+        forbid_threads();
+        let runtime = Runtime::builder().device(cpu()).engines(3).start().unwrap();
+        let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+        compress_some(&runtime, &mut instance, 10)
+            && runtime.engines() == 0
+            && runtime.counters().engines_missing == 3
+    }));
+}
+
 #[test]
 fn a_child_works_on() {
+    a_child_that_can_have_no_threads_executes_its_own_requests();
     for engines in [0, 1] {
         a_child_that_can_have_no_engines_gets_errors(engines);
     }

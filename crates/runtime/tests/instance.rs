@@ -153,6 +153,59 @@ fn the_event_fd_is_readable_when_responses_are_there() {
 }
 
 #[test]
+fn with_0_engines_the_event_fd_waits_for_the_peak_rate() {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let runtime = runtime(0);
+    let mover = runtime.mover().unwrap();
+    // The second request is let out when 100 bytes have been earned: after 100 ms.
+    let sla = Some(Sla { burst_bytes: 110, ..Sla::new(0, 1000, 100) });
+    let config = InstanceConfig { sla, ..InstanceConfig::default() };
+    let mut instance = runtime.instance(config).unwrap();
+    instance.event_fd().unwrap();
+    for _ in 0..2 {
+        instance.push(mover.copy(Buf::zeroed(100), Buf::zeroed(100))).unwrap();
+    }
+    instance.doorbell();
+    let (mut answered, mut polls) = (0, 0);
+    while answered < 2 {
+        let fd = instance.event_fd().unwrap();
+        let timeout = Timespec { tv_sec: 60, tv_nsec: 0 };
+        assert_eq!(poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&timeout)), Ok(1));
+        answered += instance.poll().count();
+        polls += 1;
+    }
+    // A rate is looked at once in a millisecond (`STEP_NS`).
+    assert!(polls < 200, "{polls} polls: the caller spins");
+}
+
+#[test]
+fn engines_take_no_signals() {
+    let _runtime = runtime(2);
+    // The names of threads are set by themselves, after they have been started.
+    let end = Instant::now() + LONG;
+    let mut masks = Vec::new();
+    while masks.len() < 2 && Instant::now() < end {
+        masks.clear();
+        for thread in std::fs::read_dir("/proc/self/task").unwrap() {
+            let Ok(status) = std::fs::read_to_string(thread.unwrap().path().join("status")) else {
+                continue;
+            };
+            if status.starts_with("Name:\tlookaside-") {
+                let mask = status.lines().find_map(|l| l.strip_prefix("SigBlk:\t")).unwrap();
+                masks.push(u64::from_str_radix(mask, 16).unwrap());
+            }
+        }
+    }
+    assert!(masks.len() >= 2);
+    // Nobody can block SIGKILL (9) and SIGSTOP (19), and glibc keeps 32 and 33.
+    let always = 1 << 8 | 1 << 18 | 1 << 31 | 1 << 32;
+    // SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS: a thread's own faults.
+    let faults = 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 30;
+    let always = always | faults;
+    assert!(masks.iter().all(|mask| mask | always == u64::MAX), "{masks:x?}");
+}
+
+#[test]
 fn wait_ends_at_its_timeout() {
     // One token is earned in 5 s: the second request is held back.
     let runtime = runtime(1);

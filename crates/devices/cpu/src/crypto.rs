@@ -25,7 +25,7 @@ pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
         max_src: isize::MAX as usize,
     };
     let mut capabilities = vec![
-        mover(Op::Copy, "copy between buffers", "memcpy of the C library"),
+        mover(Op::Copy, "copy between buffers", "own kernel, or memcpy of the C library"),
         mover(Op::CopyCrc32, "copy, with the CRC-32", carry_less),
         mover(Op::CopyCrc64, "copy, with the CRC-64/XZ", carry_less),
         mover(Op::Fill, "patterns of 1 to 64 bytes", "own kernel"),
@@ -35,6 +35,21 @@ pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
     capabilities.extend(pke::capabilities(cpu));
     capabilities.extend(sym::capabilities(cpu));
     capabilities
+}
+
+/// Sets up the libraries that the first session would.
+pub(crate) fn set_up(cpu: &Cpu) {
+    lookaside_cipher::set_up(cpu);
+}
+
+/// How many requests at once suit an operation; 0 for one that there is not.
+pub(crate) fn best_batch(cpu: &Cpu, op: Op) -> usize {
+    match op.service() {
+        Service::Mv | Service::Rng => COPY_BATCH,
+        Service::Pke | Service::Kdf => pke::best_batch(cpu, op),
+        Service::Sym => sym::LANES,
+        _ => 0,
+    }
 }
 
 /// `None` for a session of another service.
@@ -56,7 +71,7 @@ pub(crate) fn execute_one(
     dst: &mut Buf,
 ) -> Option<Result<Done, OpError>> {
     Some(match op {
-        Op::Copy => mv::copy(src, dst),
+        Op::Copy => mv::copy(cpu, src, dst),
         Op::CopyCrc32 => mv::copy_crc32(cpu, src, dst),
         Op::CopyCrc64 => mv::copy_crc64(cpu, src, dst),
         Op::Fill => mv::fill(cpu, src, dst),

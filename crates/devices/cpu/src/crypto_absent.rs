@@ -9,6 +9,12 @@ pub(crate) fn capabilities(_: &Cpu) -> Vec<Capability> {
     Vec::new()
 }
 
+pub(crate) fn set_up(_: &Cpu) {}
+
+pub(crate) fn best_batch(_: &Cpu, _: Op) -> usize {
+    0
+}
+
 pub(crate) fn prepare(_: &SessionSpec, _: &Cpu) -> Option<Result<Prepared, SetupError>> {
     None
 }

@@ -17,17 +17,29 @@ pub(crate) type Scratch = service::Scratch;
 struct CompressStream(Mutex<service::CompressStream>);
 struct DecompressStream(Mutex<service::DecompressStream>);
 
+/// Side by side, requests gain nothing.
+pub(crate) const BEST_BATCH: usize = 1;
+
 pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
     let kernel = |level| {
         let spec = service::Spec::default().level(level);
         service::Codec::new(&spec, cpu).map_or("none", |c| c.compress_kernel())
     };
-    let mut kernels: Vec<String> = Vec::new();
-    let mut level = 0;
-    while level <= service::Spec::MAX_LEVEL {
-        kernels.push(format!("{level}: {}", kernel(level)));
-        level += 1;
+    // "0: stored, 1-3: ...": one entry for neighbours that the same kernel serves.
+    let mut kernels: Vec<(u8, u8, &str)> = Vec::new();
+    for level in 0..=service::Spec::MAX_LEVEL {
+        match kernels.last_mut() {
+            Some((_, last, name)) if *name == kernel(level) => *last = level,
+            _ => kernels.push((level, level, kernel(level))),
+        }
     }
+    let kernels: Vec<String> = kernels
+        .into_iter()
+        .map(|(first, last, name)| match first == last {
+            true => format!("{first}: {name}"),
+            false => format!("{first}-{last}: {name}"),
+        })
+        .collect();
     let decompress = service::Codec::new(&service::Spec::default(), cpu)
         .map(|c| format!("{}; streams: {}", c.decompress_kernel(), c.decompress_stream_kernel()))
         .unwrap_or_default();
@@ -37,14 +49,14 @@ pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
             op: Op::Compress,
             algorithm: format!("{formats}; levels 0-12, dynamic or static, windows 2^9-2^15"),
             served_by: format!("level {}", kernels.join(", ")),
-            best_batch: 1,
+            best_batch: BEST_BATCH,
             max_src: isize::MAX as usize,
         },
         Capability {
             op: Op::Decompress,
             algorithm: formats.into(),
             served_by: decompress,
-            best_batch: 1,
+            best_batch: BEST_BATCH,
             max_src: isize::MAX as usize,
         },
     ]

@@ -16,28 +16,49 @@ mod pke;
 #[cfg(feature = "crypto")]
 mod sym;
 
+use std::sync::OnceLock;
+
 use lookaside_core::{
-    Capability, Channel, Device, EngineId, Op, Prepared, SessionSpec, SetupError,
+    Capability, Channel, Device, EngineId, Op, Prepared, Service, SessionSpec, SetupError,
 };
 use lookaside_simd::Cpu;
+
+pub use lookaside_simd::Family;
+
+/// The family of this CPU under the cap of `LOOKASIDE_CPU`.
+pub fn family() -> Family {
+    Cpu::host().family()
+}
 
 /// The CPU device with the host's features, capped by the environment variable `LOOKASIDE_CPU`.
 pub fn cpu() -> CpuDevice {
     CpuDevice::new(Cpu::host().clone())
 }
 
+/// Sets up the libraries that the first session of the device would: half a millisecond, and tens of
+/// KiB of stack. Optional; for programs that make or use sessions on small stacks.
+pub fn set_up() {
+    crypto::set_up(Cpu::host());
+}
+
 /// The CPU device.
 pub struct CpuDevice {
     cpu: Cpu,
-    capabilities: Vec<Capability>,
+    /// Made when they are first asked for: which kernel serves an algorithm is found out by a session of
+    /// it, and all of them take a millisecond.
+    capabilities: OnceLock<Vec<Capability>>,
 }
 
 impl CpuDevice {
     /// The CPU device with these features.
     pub fn new(cpu: Cpu) -> CpuDevice {
-        let mut capabilities = dc::capabilities(&cpu);
-        capabilities.extend(crypto::capabilities(&cpu));
-        CpuDevice { cpu, capabilities }
+        CpuDevice { cpu, capabilities: OnceLock::new() }
+    }
+
+    fn make_capabilities(&self) -> Vec<Capability> {
+        let mut capabilities = dc::capabilities(&self.cpu);
+        capabilities.extend(crypto::capabilities(&self.cpu));
+        capabilities
     }
 }
 
@@ -47,7 +68,14 @@ impl Device for CpuDevice {
     }
 
     fn capabilities(&self) -> &[Capability] {
-        &self.capabilities
+        self.capabilities.get_or_init(|| self.make_capabilities())
+    }
+
+    fn best_batch(&self, op: Op) -> usize {
+        match op.service() {
+            Service::Dc => dc::BEST_BATCH,
+            _ => crypto::best_batch(&self.cpu, op),
+        }
     }
 
     fn prepare(&self, spec: &SessionSpec) -> Result<Prepared, SetupError> {

@@ -40,14 +40,14 @@ fn zip(src: &Buf, dst: &mut Buf, mut f: impl FnMut(&[u8], &mut [u8])) -> Result<
     Ok(())
 }
 
-pub(crate) fn copy(src: &Buf, dst: &mut Buf) -> Result<Done, OpError> {
+pub(crate) fn copy(cpu: &Cpu, src: &Buf, dst: &mut Buf) -> Result<Done, OpError> {
     let n = src.len();
     // The common case without a loop: what is measured against memcpy.
     if let (Some(from), Some(to)) = (src.as_slice(), dst.as_mut_slice()) {
-        to.get_mut(..n).ok_or(OpError::DstTooSmall)?.copy_from_slice(from);
+        mover::copy(cpu, from, to.get_mut(..n).ok_or(OpError::DstTooSmall)?);
         return Ok(done(n, n, 0));
     }
-    zip(src, dst, |from, to| to.copy_from_slice(from))?;
+    zip(src, dst, |from, to| mover::copy(cpu, from, to))?;
     Ok(done(n, n, 0))
 }
 

@@ -60,6 +60,17 @@ const TABLE: [(Op, &str, &str, &str); 37] = [
     (Op::Hkdf, "extract, expand, TLS 1.3 labels", "", AWS_LC),
 ];
 
+/// A session says how many it gains from; this is what an operation gains from at best.
+fn best_batch_of(kernel: &str) -> usize {
+    if kernel.is_empty() { 1 } else { LANES }
+}
+
+/// How many requests at once suit an operation; 0 for one that is not in the table.
+pub(crate) fn best_batch(cpu: &Cpu, op: Op) -> usize {
+    let row = TABLE.iter().find(|row| row.0 == op);
+    row.map_or(0, |row| best_batch_of(if cpu.avx512().is_some() { row.2 } else { "" }))
+}
+
 pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
     let lanes = cpu.avx512().is_some();
     let row = |&(op, algorithm, kernel, alone): &(Op, &str, &str, &str)| {
@@ -71,8 +82,7 @@ pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
                 "" => alone.into(),
                 _ => format!("{LANES} side by side, AVX-512 IFMA ({kernel}); else {alone}"),
             },
-            // A session says how many it gains from.
-            best_batch: if kernel.is_empty() { 1 } else { LANES },
+            best_batch: best_batch_of(kernel),
             max_src: isize::MAX as usize,
         }
     };

@@ -14,7 +14,7 @@ use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
 pub(crate) use self::{
-    capability::capabilities,
+    capability::{best_batch, capabilities},
     session::{Session, prepare},
 };
 

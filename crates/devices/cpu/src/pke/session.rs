@@ -53,7 +53,7 @@ pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Result<Prepared, SetupEr
     let lacking = |what| SetupError::Unsupported { device: "cpu".into(), op, what };
     let session = match spec {
         SessionSpec::Pke(pke) => match pke {
-            Pke::RsaPrivate(key) => {
+            Pke::RsaPrivate(key) | Pke::RsaPrivateBlinded(key) => {
                 let crt = key.crt.as_ref().map(|c| rsa::Crt {
                     p: &c.p,
                     q: &c.q,
@@ -62,7 +62,12 @@ pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Result<Prepared, SetupEr
                     qinv: &c.qinv,
                 });
                 let parts = rsa::PrivateParts { n: &key.n, e: &key.e, d: &key.d, crt };
+                let blinded = |secret: rsa::PrivateKey| match pke {
+                    Pke::RsaPrivateBlinded(_) => secret.blinded(&key.e),
+                    _ => Ok(secret),
+                };
                 rsa::PrivateKey::new(&parts)
+                    .and_then(blinded)
                     .map(|key| Session::RsaPrivate(key.into()))
                     .map_err(refused)?
             }
