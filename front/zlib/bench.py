@@ -74,8 +74,10 @@ def main():
     import tempfile
 
     found = {"stock": [], "ours": []}
+    # Behind what is there already, such as what scripts/cap-cpu puts there.
+    preload = ":".join(filter(None, [os.environ.get("LD_PRELOAD"), os.path.abspath(library)]))
     with tempfile.TemporaryDirectory() as scratch:
-        environments = {"stock": {}, "ours": {"LD_PRELOAD": os.path.abspath(library)}}
+        environments = {"stock": {}, "ours": {"LD_PRELOAD": preload}}
         for _ in range(rounds):
             for who, extra in environments.items():
                 command = [PYTHON, __file__, "--measure", folder, f"{scratch}/{who}"]

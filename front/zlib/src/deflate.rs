@@ -12,6 +12,7 @@ mod large;
 mod levels;
 mod outbox;
 mod state;
+mod stored;
 mod tiny;
 
 use std::{
@@ -184,14 +185,22 @@ impl State {
         if strm.avail_out == 0 {
             return refuse(strm, Z_BUF_ERROR);
         }
-        let before = (strm.total_in, strm.total_out);
         let code = self.flow(strm, flush, ask);
-        if let Some(path) = self.path {
-            let taken = strm.total_in.wrapping_sub(before.0) as usize;
-            let made = strm.total_out.wrapping_sub(before.1) as usize;
+        // Only the flush that a piece was made for ends with the piece's own marker: a flush of a later
+        // call writes one, as stock's does.
+        self.marked &= matches!(ask, Ask::Sync | Ask::Full);
+        self.count();
+        code
+    }
+
+    /// Counts what the kernel of now has compressed since the last count.
+    pub(crate) fn count(&mut self) {
+        if let Some(path) = self.path
+            && self.tally != (0, 0)
+        {
+            let (taken, made) = std::mem::take(&mut self.tally);
             stats::count(path, taken, made);
         }
-        code
     }
 
     fn flow(&mut self, strm: &mut z_stream, flush: c_int, ask: Ask) -> c_int {
@@ -212,6 +221,7 @@ impl State {
         if self.status == Status::Header {
             // SAFETY: deflateSetHeader has the caller guarantee that its header is still there.
             unsafe { self.header(strm) };
+            self.note(0, self.outbox.len());
             self.status = Status::Busy;
             if !self.drain(strm) {
                 self.last_flush = -1;
@@ -251,7 +261,9 @@ impl State {
         if self.wrap == Wrap::Raw || self.closed {
             return Z_STREAM_END;
         }
+        let waiting = self.outbox.len();
         self.trailer(strm);
+        self.note(0, self.outbox.len() - waiting);
         if self.drain(strm) { Z_STREAM_END } else { Z_OK }
     }
 
@@ -421,7 +433,7 @@ pub unsafe extern "C" fn deflatePending(
             *pending = c_uint::try_from(bytes).unwrap_or(c_uint::MAX);
         }
         if let Some(bits) = bits.as_mut() {
-            *bits = inner_bits;
+            *bits = inner_bits + state.outbox.bit_count() as c_int;
         }
     }
     Z_OK
@@ -441,8 +453,11 @@ pub unsafe extern "C" fn deflatePrime(strm: z_streamp, bits: c_int, value: c_int
 impl State {
     fn prime(&mut self, bits: c_int, value: c_int) -> c_int {
         if self.ended {
-            return Z_BUF_ERROR;
+            // Behind the last block, for whoever writes a trailer of his own.
+            self.outbox.put_bits(value as u32, bits as u32);
+            return Z_OK;
         }
+        self.align();
         if !matches!(self.body, Body::ZlibRs(..)) {
             let started =
                 self.flush_to_outbox().and_then(|()| self.start_zlib_rs(stats::Path::CompressBits));
@@ -514,6 +529,7 @@ impl State {
             _ => {
                 // A kernel that is there has another history.
                 self.settle_body();
+                self.marked = false;
                 self.input.passed(dictionary);
                 self.refers = !self.input.history().is_empty();
             }

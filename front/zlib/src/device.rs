@@ -17,7 +17,6 @@ use crate::settings::settings;
 pub(crate) struct Device {
     runtime: Runtime,
     handle: Handle,
-    engines: usize,
 }
 
 /// Nobody has asked for the device.
@@ -33,8 +32,9 @@ static DEVICE: AtomicPtr<Device> = AtomicPtr::new(ptr::null_mut());
 
 /// Forks between this process and the one that loaded the library.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
-/// The generation whose engines run.
+/// The generation whose engines run, and how many there are: none where the system refuses threads.
 static RUNNING: AtomicU32 = AtomicU32::new(0);
+static ENGINES: AtomicUsize = AtomicUsize::new(0);
 
 /// Pieces that the engines have and have not answered.
 static IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
@@ -60,6 +60,7 @@ pub(crate) fn device() -> Option<&'static Device> {
             let started = std::panic::catch_unwind(start).ok().flatten();
             let state = if started.is_some() { READY } else { ABSENT };
             if let Some(device) = started {
+                ENGINES.store(device.runtime.engines(), Relaxed);
                 DEVICE.store(Box::into_raw(Box::new(device)), Release);
                 RUNNING.store(GENERATION.load(Relaxed), Relaxed);
             }
@@ -72,10 +73,10 @@ pub(crate) fn device() -> Option<&'static Device> {
     let generation = GENERATION.load(Relaxed);
     if RUNNING.load(Relaxed) != generation {
         // In a child: the runtime starts engines of its own with the first question.
-        without_signals(|| device.runtime.counters());
+        ENGINES.store(device.runtime.engines(), Relaxed);
         RUNNING.store(generation, Relaxed);
     }
-    Some(device)
+    (ENGINES.load(Relaxed) > 0).then_some(device)
 }
 
 /// Has forks noticed from now on. As in the runtime: no `Once`, which a child could find half done,
@@ -100,25 +101,8 @@ fn start() -> Option<Device> {
         Some(n) => builder.engines(n),
         None => builder,
     };
-    let runtime = without_signals(|| builder.start()).ok()?;
-    Some(Device { handle: runtime.handle(), engines: runtime.engines(), runtime })
-}
-
-/// Threads started within get no signals: those are for the program's own threads.
-fn without_signals<T>(run: impl FnOnce() -> T) -> T {
-    // SAFETY: both sets are initialised by the calls that get them; the mask is this thread's own
-    // and restored below.
-    unsafe {
-        let mut all = std::mem::zeroed();
-        let mut before = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        let masked = libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before) == 0;
-        let result = run();
-        if masked {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut());
-        }
-        result
-    }
+    let runtime = builder.start().ok()?;
+    Some(Device { handle: runtime.handle(), runtime })
 }
 
 impl Device {
@@ -129,12 +113,12 @@ impl Device {
 
     /// How many engines there are.
     pub(crate) fn engines(&self) -> usize {
-        self.engines
+        ENGINES.load(Relaxed)
     }
 
     /// Whether the engines have less to do than they may.
     pub(crate) fn has_room(&self) -> bool {
-        IN_FLIGHT.load(Relaxed) < self.engines * PER_ENGINE
+        IN_FLIGHT.load(Relaxed) < self.engines() * PER_ENGINE
     }
 
     /// Submits a piece. [`answered`] must follow when its response has been taken.
@@ -158,5 +142,5 @@ pub(crate) fn counters() -> Option<(usize, Counters)> {
     }
     // SAFETY: as in `device`.
     let device = unsafe { DEVICE.load(Acquire).as_ref() }?;
-    Some((device.engines, device.runtime.counters()))
+    Some((device.engines(), device.runtime.counters()))
 }

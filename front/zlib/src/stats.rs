@@ -1,8 +1,13 @@
 //! What served the calls of this process, printed when it ends if `LOOKASIDE_STATS` asks for it:
-//! `1` to the standard error output, a path to append to that file.
+//! `1` to the standard error output, a path to append to that file. Where the file is a table
+//! ([`shared`]), as `lookaside run` makes one, every process adds to its rows as it counts, so that
+//! those that end by `_exit` or a signal are in it too.
 //!
-//! The environment is looked at with the first count, nothing is opened before the end. A child of
-//! `fork` counts from zero and prints its own. Without the variable a count costs one load.
+//! The environment is looked at with the first count; but for tables, nothing is opened before the
+//! end. A child of `fork` counts from zero and prints its own. Without the variable a count costs
+//! one load.
+
+mod shared;
 
 use std::{
     ffi::{CStr, OsStr},
@@ -47,10 +52,12 @@ pub enum Path {
     DecompressStream,
     /// A stream, by zlib-rs.
     DecompressOther,
+    /// The device's own count of what it did for [`CompressDevice`](Path::CompressDevice).
+    Device,
 }
 
 /// The row of each [`Path`].
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "compress, whole calls",
     "compress, pieces: device",
     "compress, pieces: own thread",
@@ -63,6 +70,7 @@ const NAMES: [&str; 12] = [
     "decompress, whole calls",
     "decompress, stream",
     "decompress, stream: zlib-rs",
+    "device cpu, dc.compress",
 ];
 
 #[derive(Default)]
@@ -98,6 +106,9 @@ fn add(path: Path, bytes_in: usize, bytes_out: usize) {
     if STATE.load(Relaxed) == UNKNOWN && !begin() {
         return;
     }
+    if shared::count(path as usize, NAMES[path as usize], bytes_in, bytes_out) {
+        return;
+    }
     let row = &ROWS[path as usize];
     row.calls.fetch_add(1, Relaxed);
     row.bytes_in.fetch_add(bytes_in as u64, Relaxed);
@@ -112,6 +123,12 @@ fn begin() -> bool {
         let _ = STATE.compare_exchange(UNKNOWN, OFF, Relaxed, Relaxed);
         return STATE.load(Relaxed) == ON;
     };
+    if shared::begin(&value) {
+        // SAFETY: a static function; what it does is allowed at that moment.
+        unsafe { libc::pthread_atfork(None, None, Some(shared::in_child)) };
+        STATE.store(ON, Relaxed);
+        return true;
+    }
     let copy = value.into_raw();
     if DESTINATION.compare_exchange(std::ptr::null_mut(), copy, Release, Acquire).is_err() {
         // Another thread was first.
@@ -175,7 +192,8 @@ pub fn report() -> String {
     let name = std::path::Path::new(&name).file_name().unwrap_or_default().to_string_lossy();
     let _ = writeln!(text, "lookaside: libz in process {} ({name})", std::process::id());
     let _ = writeln!(text, "{:42} {:>10} {:>14} {:>14}", "", "calls", "bytes in", "bytes out");
-    for (name, row) in NAMES.iter().zip(&ROWS) {
+    // The device's row comes from its own counters.
+    for (name, row) in NAMES.iter().zip(&ROWS).take(Path::Device as usize) {
         let calls = row.calls.load(Relaxed);
         if calls > 0 {
             let (bytes_in, bytes_out) = (row.bytes_in.load(Relaxed), row.bytes_out.load(Relaxed));
@@ -183,6 +201,10 @@ pub fn report() -> String {
         }
     }
     if let Some((engines, counters)) = device::counters() {
+        if counters.engines_missing > 0 {
+            let missing = counters.engines_missing;
+            let _ = writeln!(text, "engine threads that the system refused: {missing}");
+        }
         for op in counters.ops.iter().filter(|op| op.requests > 0) {
             let name = format!("device {}, {} ({engines} engines)", op.device, op.op);
             let (requests, src, dst) = (op.requests, op.src_bytes, op.dst_bytes);

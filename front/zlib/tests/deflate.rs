@@ -504,3 +504,156 @@ fn primed_bits_come_first() {
         assert_eq!(outs[0][0] & 31, 0x15);
     }
 }
+
+/// The places in a raw stream where `inflateSync` stops, by its rule.
+fn sync_points(packed: &[u8]) -> usize {
+    packed.windows(4).filter(|four| **four == [0, 0, 0xff, 0xff]).count()
+}
+
+/// One full flush is one place to go on from: input that waited, and pieces of large calls, do not
+/// end with a marker of their own before it.
+#[test]
+fn a_full_flush_is_one_marker() {
+    let text = text(1_700_000);
+    for level in 1..=9 {
+        for len in [1, 30, 2_000, 48_024, 90_000, 200_000, 700_000, 1_600_000] {
+            for first in [0, len / 2, len] {
+                let mut stream = Deflate::new(OURS, shape(level, -15));
+                let mut packed = Vec::new();
+                stream.feed(&text[..first], 2_000_000, NO_FLUSH, &mut packed);
+                stream.feed(&text[first..len], 2_000_000, FULL, &mut packed);
+                stream.end();
+                assert!(packed.ends_with(&[0, 0, 0xff, 0xff]));
+                let before = &packed[..packed.len() - 4];
+                // A piece of an earlier call may end with a marker that is not this flush's.
+                let earlier = first == len && len > 200_000;
+                assert!(
+                    earlier || !before.ends_with(&[0, 0, 0xff, 0xff, 0]),
+                    "{level} {first} of {len}"
+                );
+                // In longer ones pieces end with one too.
+                assert!(len > 200_000 || sync_points(&packed) == 1, "{level} {first} of {len}");
+                if (2_000..=90_000).contains(&len) {
+                    // The room is full before the flush is done: it is asked for once more.
+                    let mut stream = Deflate::new(OURS, shape(level, -15));
+                    let mut cut = Vec::new();
+                    stream.feed(&text[..first], 2_000_000, NO_FLUSH, &mut cut);
+                    stream.feed(&text[first..len], packed.len() - 50, FULL, &mut cut);
+                    stream.end();
+                    assert!(cut == packed, "{level} {first} of {len}: {} bytes", cut.len());
+                }
+            }
+        }
+    }
+}
+
+/// A flush that is asked for in a call of its own writes a marker, whatever the calls before it wrote: a
+/// protocol may cut the marker off (RFC 7692, section 7.2.1).
+#[test]
+fn a_flush_of_its_own_writes_a_marker() {
+    let text = text(1_700_000);
+    for level in 1..=9 {
+        for len in [30, 90_000, 600_000, 713_299, 1_500_002] {
+            for flush in [SYNC, FULL] {
+                let mut stream = Deflate::new(OURS, shape(level, -15));
+                let mut before = Vec::new();
+                stream.feed(&text[..len], 2_000_000, NO_FLUSH, &mut before);
+                let mut own = Vec::new();
+                stream.feed(&[], 2_000_000, flush, &mut own);
+                stream.end();
+                assert!(own.ends_with(&[0, 0, 0xff, 0xff]), "{level} {len}: {} bytes", own.len());
+            }
+        }
+    }
+}
+
+/// Level 0 with each flush: as many bytes and bits as stock, so `deflateBound` is enough; then more
+/// data, another level, primed bits.
+#[test]
+fn flushes_of_stored_blocks_are_as_long_as_stocks() {
+    let data = noise(40_000);
+    for flush in [PARTIAL, SYNC, FULL, BLOCK] {
+        for len in [0, 1, 5, 300, 20_000] {
+            for then in 0..6 {
+                let mut packed = [Vec::new(), Vec::new()];
+                for (zlib, packed) in [OURS, stock()].into_iter().zip(&mut packed) {
+                    let mut stream = Deflate::new(zlib, shape(0, -15));
+                    // SAFETY: a stream of this library.
+                    let bound =
+                        unsafe { (zlib.deflateBound)(&mut *stream.strm, len as c_ulong) } as usize;
+                    let mut room = vec![0; if flush == PARTIAL { bound } else { bound + 9 }];
+                    let call = stream.call(&data[..len], &mut room, flush);
+                    assert_eq!((call.code, call.taken), (OK, len), "{flush} {len}");
+                    packed.extend(&room[..call.made]);
+                    let (mut pending, mut bits) = (0, 0);
+                    // SAFETY: a stream of this library, two places to write to.
+                    unsafe { (zlib.deflatePending)(&mut *stream.strm, &mut pending, &mut bits) };
+                    // Stock keeps what was not flushed; so do we.
+                    assert_eq!(bits, if flush == PARTIAL { 2 } else { 0 }, "{}", zlib.name);
+                    let mut room = vec![0; 50_000];
+                    let rest = &data[len..len + if then == 1 { 0 } else { 5_000 }];
+                    if then == 2 {
+                        // SAFETY: a stream of this library.
+                        unsafe { (zlib.deflateParams)(&mut *stream.strm, 6, 0) };
+                    }
+                    let call = stream.call(
+                        rest,
+                        &mut room,
+                        [FINISH, FINISH, SYNC, FULL, PARTIAL, NO_FLUSH][then],
+                    );
+                    packed.extend(&room[..call.made]);
+                    if !(0..2).contains(&then) {
+                        stream.feed(&[], 50_000, FINISH, packed);
+                    }
+                    assert_eq!(
+                        inflate_all(packed, -15, None),
+                        (STREAM_END, [&data[..len], rest].concat()),
+                        "{flush} {len} {then} {}",
+                        zlib.name
+                    );
+                    stream.end();
+                }
+                let [ours, stocks] = packed.map(|packed| packed.len());
+                assert!(ours <= stocks + 5, "{flush} {len} {then}: {ours}, stock's {stocks}");
+            }
+        }
+    }
+}
+
+/// Behind the end of a raw stream a program may put bits of its own, say the trailer of a format
+/// that zlib does not know.
+#[test]
+fn bits_behind_the_end() {
+    let data = text(3_000);
+    for level in [0, 1, 6] {
+        for first in [NO_FLUSH, SYNC, PARTIAL] {
+            let trailers = [OURS, stock()].map(|zlib| {
+                let mut stream = Deflate::new(zlib, shape(level, -15));
+                let mut packed = Vec::new();
+                stream.feed(&data[..1_000], 10_000, first, &mut packed);
+                assert_eq!(stream.feed(&data[1_000..], 10_000, FINISH, &mut packed), STREAM_END);
+                let end = packed.len();
+                let strm: *mut z_stream = &mut *stream.strm;
+                let (mut pending, mut bits) = (0, 0);
+                // SAFETY: a stream of this library, two places to write to.
+                unsafe {
+                    assert_eq!((zlib.deflatePrime)(strm, 17, 0), BUF_ERROR);
+                    assert_eq!((zlib.deflatePrime)(strm, 16, 0xfeed), OK, "{}", zlib.name);
+                    assert_eq!((zlib.deflatePrime)(strm, 3, 5), OK);
+                    assert_eq!((zlib.deflatePrime)(strm, 8, 0xc3), OK);
+                    assert_eq!((zlib.deflatePending)(strm, &mut pending, &mut bits), OK);
+                }
+                assert_eq!((pending, bits), (3, 3), "{}", zlib.name);
+                let mut room = [0; 2];
+                let call = stream.call(&[], &mut room, FINISH);
+                assert_eq!((call.code, call.made), (OK, 2));
+                packed.extend(room);
+                assert_eq!(stream.feed(&[], 100, FINISH, &mut packed), STREAM_END);
+                assert_eq!(stream.end(), OK);
+                assert_eq!(inflate_all(&packed, -15, None), (STREAM_END, data.clone()));
+                packed.split_off(end)
+            });
+            assert_eq!(trailers[0], trailers[1]);
+        }
+    }
+}

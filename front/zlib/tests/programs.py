@@ -110,7 +110,7 @@ class Programs:
     def cpython(self) -> str:
         """The suites of the modules that use zlib: every test has the same outcome."""
         if self.stock.run(PYTHON, "-c", "import test.test_zlib").returncode:
-            raise Skipped("this Python has no tests (Debian: libpython3.11-testsuite)")
+            raise Skipped("this Python has no tests (Debian: libpython3.11-testsuite, or of your Python's version)")
 
         def run(side: Side) -> dict:
             out = self.folder("cpython", side.name) / "outcomes.json"
@@ -153,9 +153,10 @@ class Programs:
 
     def java(self) -> str:
         """Deflater, Inflater and their streams, in a JDK that uses the system's zlib."""
-        java = Path("/usr/lib/jvm/java-17-openjdk-amd64/bin/java")
-        if not java.exists():
-            raise Skipped("no JDK 17 of Debian's (openjdk-17-jdk-headless), which links the system's zlib")
+        compilers = sorted(Path("/usr/lib/jvm").glob("java-[0-9]*-openjdk-amd64/bin/javac"))
+        if not compilers:
+            raise Skipped("no JDK of Debian's (default-jdk-headless), which links the system's zlib")
+        java = compilers[0].with_name("java")
         classes = self.folder("java", "classes")
         self.stock.ok(java.with_name("javac"), "-d", classes, PROGRAMS / "Sweep.java")
         return self.sweep("sweep-java", [java, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classes, "Sweep"], 90)

@@ -54,6 +54,12 @@ const SMALL: usize = 16 << 10;
 /// An empty stored block: what a flush ends with.
 pub(crate) const MARKER: [u8; 5] = [0, 0, 0, 0xff, 0xff];
 
+/// Whether blocks end as with [`MARKER`]: then a flush needs none behind them, and `inflateSync`,
+/// which looks for those four bytes, finds one such place where one flush was asked for.
+pub(crate) fn is_marked(blocks: &[u8]) -> bool {
+    blocks.ends_with(&MARKER[1..])
+}
+
 /// An empty block with fixed codes, the last one.
 pub(crate) const LAST: [u8; 2] = [3, 0];
 
@@ -181,7 +187,7 @@ impl State {
     }
 
     /// Moves input of the caller to what waits, as much as fits.
-    fn absorb(&mut self, strm: &mut z_stream) {
+    pub(crate) fn absorb(&mut self, strm: &mut z_stream) {
         let count = self.input.append(src(strm));
         self.took(strm, count);
     }
@@ -205,6 +211,10 @@ impl State {
     }
 
     fn deferred(&mut self, strm: &mut z_stream, ask: Ask) -> Result<Option<Reach>, c_int> {
+        if self.level > 0 && self.outbox.bit_count() > 0 {
+            self.align();
+            return Ok((!self.drain(strm)).then_some(Reach::Blocked));
+        }
         let waiting = self.input.waiting().len();
         let fresh = strm.avail_in as usize;
         if let Some(why) = self.only_zlib_rs(ask) {
@@ -233,7 +243,7 @@ impl State {
         match ask {
             Ask::Finish if piecewise => self.whole(strm),
             Ask::Sync | Ask::Full if waiting + fresh == 0 => {
-                self.outbox.put(&MARKER);
+                self.mark();
                 if ask == Ask::Full {
                     self.forget();
                 }
@@ -271,7 +281,10 @@ impl State {
                     }
                 }
                 if ask == Ask::Full {
-                    self.outbox.put(&MARKER);
+                    if self.is_full(strm) {
+                        return Ok(Some(Reach::Blocked));
+                    }
+                    self.mark();
                     self.forget();
                 }
                 self.drain(strm);
@@ -281,32 +294,24 @@ impl State {
         }
     }
 
-    /// Level 0: stored blocks, which refer to nothing, end at a byte and need no state.
-    fn stored(&mut self, strm: &mut z_stream, ask: Ask) -> Result<Reach, c_int> {
-        loop {
-            self.absorb(strm);
-            if strm.avail_in == 0 && ask == Ask::Finish {
-                // Nothing that is stored is done otherwise.
-                return Ok(self.whole(strm)?.unwrap_or(Reach::Blocked));
-            }
-            if self.input.waiting().is_empty() || (strm.avail_in == 0 && ask == Ask::Nothing) {
-                break;
-            }
-            self.piece(strm, Content::Text)?;
-            if !self.drain(strm) && strm.avail_in > 0 {
-                return Ok(Reach::Blocked);
-            }
+    /// Has the output go on at a byte, if it ended within one.
+    pub(crate) fn align(&mut self) {
+        if self.outbox.bit_count() > 0 {
+            self.outbox.put_empty_stored(false);
         }
-        match ask {
-            Ask::Partial | Ask::Sync => self.outbox.put(&MARKER),
-            Ask::Full => {
-                self.outbox.put(&MARKER);
-                self.forget();
-            }
-            Ask::Nothing | Ask::Block | Ask::Settle | Ask::Finish => {}
+    }
+
+    /// Whether the caller's room is full: then a flush ends in the next call, as stock's, since that
+    /// call asks for a flush once more.
+    pub(crate) fn is_full(&mut self, strm: &mut z_stream) -> bool {
+        !self.drain(strm) || strm.avail_out == 0
+    }
+
+    /// The end of a flush, unless a piece was the last thing written and ends as a flush does.
+    pub(crate) fn mark(&mut self) {
+        if !std::mem::take(&mut self.marked) {
+            self.outbox.put(&MARKER);
         }
-        self.drain(strm);
-        Ok(Reach::Done)
     }
 
     /// After a full flush, nothing refers to what came before.
@@ -321,7 +326,7 @@ impl State {
             && let Some(stream) = State::igzip(self.level, self.input.history())
         {
             self.body = Body::Igzip(stream, self.level);
-            self.path = Some(Path::CompressStream);
+            self.serve(Path::CompressStream);
             return Ok(None);
         }
         let why = match levels::stream(self.level) {
@@ -360,9 +365,21 @@ impl State {
             self.input.give_up();
         }
         self.sticky = !matches!(why, Path::CompressLevel | Path::CompressWindow);
-        self.path = Some(why);
+        self.serve(why);
         self.body = Body::ZlibRs(inner);
         Ok(None)
+    }
+
+    /// Who compresses from here on.
+    fn serve(&mut self, path: Path) {
+        self.count();
+        self.path = Some(path);
+    }
+
+    /// Notes what a kernel has done.
+    pub(crate) fn note(&mut self, taken: usize, made: usize) {
+        self.tally.0 += taken;
+        self.tally.1 += made;
     }
 
     /// What kind of data this is.
@@ -371,7 +388,7 @@ impl State {
     }
 
     /// All that waits and all input, as the end of the stream. `None`: that is for another body.
-    fn whole(&mut self, strm: &mut z_stream) -> Result<Option<Reach>, c_int> {
+    pub(crate) fn whole(&mut self, strm: &mut z_stream) -> Result<Option<Reach>, c_int> {
         if !self.input.waiting().is_empty() {
             self.absorb(strm);
             if strm.avail_in > 0 {
@@ -388,7 +405,7 @@ impl State {
             return self.start_one(level);
         }
         let spec = levels::whole(self.level, self.window_bits, content);
-        self.path = Some(Path::CompressWhole);
+        self.serve(Path::CompressWhole);
         if waits {
             let input = std::mem::take(&mut self.input);
             let waiting = input.waiting();
@@ -413,11 +430,11 @@ impl State {
     }
 
     /// All that waits, as a piece in the outbox. Returns how much came of it.
-    fn piece(&mut self, strm: &mut z_stream, content: Content) -> Result<usize, c_int> {
+    pub(crate) fn piece(&mut self, strm: &mut z_stream, content: Content) -> Result<usize, c_int> {
         let input = std::mem::take(&mut self.input);
         let waiting = input.waiting();
         self.guess(strm, waiting);
-        self.path = Some(Path::CompressPiece);
+        self.serve(Path::CompressPiece);
         let spec = levels::whole(self.level, self.window_bits, content);
         let result = self.emit(strm, Part::Piece, &spec, waiting);
         let count = waiting.len();
@@ -447,17 +464,23 @@ impl State {
             let mut block = [0; tiny::ROOM];
             if let Some(len) = tiny::whole(data, &mut block) {
                 self.outbox.put(&block[..len]);
+                self.note(data.len(), len);
                 return Ok(len);
             }
         }
         let room = room(part, data.len());
         if self.outbox.is_empty() && strm.avail_out as usize >= room {
-            let produced = compress(part, spec, data, &mut dst(strm)[..room])?;
+            let out = &mut dst(strm)[..room];
+            let produced = compress(part, spec, data, out)?;
+            self.marked = is_marked(&out[..produced]);
+            self.note(data.len(), produced);
             gave(strm, produced);
             return Ok(produced);
         }
         let mut memory = outbox::memory(room).ok_or(Z_MEM_ERROR)?;
         let produced = compress(part, spec, data, &mut memory)?;
+        self.marked = is_marked(&memory[..produced]);
+        self.note(data.len(), produced);
         self.outbox.push(memory, produced);
         Ok(produced)
     }
@@ -520,6 +543,7 @@ impl State {
             let done = stream.step(data, dst(strm), now).map_err(|_| FAILED)?;
             let given = data.len();
             gave(strm, done.produced);
+            self.note(done.consumed, done.produced);
             if waits {
                 self.input.compressed(done.consumed);
             } else if fresh {
@@ -630,6 +654,7 @@ impl State {
             let step = inner.step(data, dst(strm), now);
             let kind = inner.data_type();
             gave(strm, step.produced);
+            self.note(step.consumed, step.produced);
             if let Some(meter) = &mut self.meter {
                 meter.add(step.consumed, step.produced);
             }
@@ -695,6 +720,7 @@ impl State {
             let Body::ZlibRs(inner) = &mut self.body else { return Err(FAILED) };
             let step = inner.step(&[], &mut more, now);
             self.outbox.put(&more[..step.produced]);
+            self.note(0, step.produced);
             self.ended = step.code == Z_STREAM_END;
             self.unflushed = !self.ended;
             return Ok(self.ended);
@@ -727,8 +753,13 @@ impl State {
         let result = match &mut self.body {
             Body::Deferred if !waiting.is_empty() => {
                 match outbox::memory(room(Part::Piece, waiting.len())) {
-                    Some(mut memory) => compress(Part::Piece, &spec, waiting, &mut memory)
-                        .map(|produced| self.outbox.push(memory, produced)),
+                    Some(mut memory) => {
+                        compress(Part::Piece, &spec, waiting, &mut memory).map(|produced| {
+                            self.outbox.push(memory, produced);
+                            self.tally.0 += waiting.len();
+                            self.tally.1 += produced;
+                        })
+                    }
                     None => Err(Z_MEM_ERROR),
                 }
             }
@@ -740,6 +771,8 @@ impl State {
                         break Err(FAILED);
                     };
                     rest = &rest[done.consumed..];
+                    self.tally.0 += done.consumed;
+                    self.tally.1 += done.produced;
                     self.outbox.push(memory, done.produced);
                     if done.status != StepStatus::Overflow {
                         self.unflushed = false;

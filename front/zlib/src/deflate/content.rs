@@ -4,8 +4,10 @@
 /// What is told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// Text, mostly zeros, or nobody has asked.
+    /// Text, or nobody has asked.
     Text,
+    /// Text and a tenth or more of zeros, but not little else: catalogues of messages, sparse tables.
+    Sparse,
     /// Text, of a length at which all kernels are faster than zlib.
     Short,
     /// Text among other things, or in other scripts than ours.
@@ -36,13 +38,17 @@ pub(crate) fn kind_of(data: &[u8]) -> Content {
         let is_text = byte.wrapping_sub(32) < 96 || byte.wrapping_sub(9) < 5;
         u8::from(!is_text && byte != 0)
     };
-    let (mut seen, mut others) = (0, 0);
+    let (mut seen, mut others, mut zeros) = (0, 0, 0);
     for place in places(data) {
         seen += place.len();
+        zeros += usize::from(place.iter().map(|&byte| u8::from(byte == 0)).sum::<u8>());
         // In bytes, since that is what a vector holds most of: there is room for a place's.
         others += usize::from(place.iter().map(|&byte| is_other(byte)).sum::<u8>());
     }
     match 100 * others {
+        few if few < 20 * seen && (10 * seen..85 * seen).contains(&(100 * zeros)) => {
+            Content::Sparse
+        }
         few if few < 20 * seen => Content::Text,
         _ if is_utf8(data) => Content::Mixed,
         _ if has_numbers(data) => Content::Numbers,
@@ -189,6 +195,7 @@ mod tests {
             (chinese.as_bytes(), Content::Mixed),
             (&[b'a'; 100], Content::Text),
             (&[0; 5000], Content::Text),
+            (&[b'a', 0, b'b', 0].repeat(999), Content::Sparse),
         ];
         for (text, kind) in texts {
             for at in 0..4 {

@@ -10,7 +10,7 @@ use lookaside::{Buf, Call, Checksum, CompressSession, Compression};
 use lookaside_compress::{Spec, adler32_combine, crc32_combine};
 
 use super::{
-    body::{Ask, LAST, MARKER, Part, Reach, compress, room},
+    body::{Ask, LAST, Part, Reach, compress, is_marked, room},
     content::{Content, thick},
     levels, outbox,
     state::{FAILED, State, Status, Wrap, skip, src},
@@ -111,6 +111,7 @@ impl State {
         if !self.input.waiting().is_empty() {
             self.piece_of_any(strm)?;
         }
+        self.count();
         let all = src(strm);
         let content = self.content(all);
         if let Some(level) = levels::as_one(self.level, content, all.len()) {
@@ -156,6 +157,9 @@ impl State {
                 let data = &all[sent - ahead_of(&out) - len..][..len];
                 let (piece, served) = self.collect(oldest, data, content)?;
                 self.may_repeat = !thick(len, piece.produced);
+                if served {
+                    stats::count(Path::Device, len, piece.produced);
+                }
                 let tally = if served { &mut by_device } else { &mut by_self };
                 tally.add(len, piece.produced);
                 self.join(strm, piece, data);
@@ -196,7 +200,8 @@ impl State {
                 self.status = Status::Finish;
                 self.ended = true;
             }
-            Ask::Sync | Ask::Full => self.outbox.put(&MARKER),
+            Ask::Sync | Ask::Full if self.is_full(strm) => return Ok(Some(Reach::Blocked)),
+            Ask::Sync | Ask::Full => self.mark(),
             _ => {}
         }
         if ask == Ask::Full {
@@ -266,6 +271,7 @@ impl State {
             (Wrap::Gzip, None) => lookaside_compress::crc32(before, data),
         }
         .into();
+        self.marked = is_marked(&piece.memory[..piece.produced]);
         self.outbox.push(piece.memory, piece.produced);
     }
 }

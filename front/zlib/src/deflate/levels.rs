@@ -5,26 +5,30 @@
 //! the table goes by the kind. Pieces of 512 KB do without the history before them, so the levels
 //! for whole calls are chosen with 0.5 % to spare. `tests/sizes.rs` holds it to that.
 //!
-//! What is known to be beyond, one file in 200 of a Debian system's at any level: tables of characters
+//! What is known to be beyond, one file in 200 of a Debian system's at any level (without AVX-512 one in 100 at levels 1 to
+//! 3: 8, 10 and 11 of 1,038 files by `survey.py`, 2026-11-23): tables of characters
 //! in shared libraries, at all levels (by 10 to 20 %); generated SQL, C and assembler that repeats itself
-//! with small changes, at levels 1 to 3 (by 9 to 30 %); rows of JSON with many numbers at levels 1, 2 and
+//! with small changes, at levels 1 to 3 (by 9 to 30 %); indices of databases, mostly zeros, at levels 1 to 3 without AVX-512
+//! (by 6 to 20 %); rows of JSON with many numbers at levels 1, 2 and
 //! 7 (by 5, 10 and 0.2 %); samples of sound at levels 1 to 3 (by 1 %); one short line for ever at levels 1 to 3 (by 17 %, of 150 : 1), near copies of pages of 9 KB and more
 //! at levels 2 and 3 (by 20 to 30 %, of 10 to 30 : 1), and mixed with others at levels 5 to 9 (by 2 %).
 //! Calls of less than 2 KB are 1.3 % larger at most in total, but one in six at levels 1 to 3 is beyond
 //! 2 %, by some bytes; those of little but zeros by up to three quarters of 10 to 30 bytes.
 
 use lookaside_compress::{Codec, Format, Spec};
-use lookaside_simd::Cpu;
+use lookaside_simd::{Cpu, Tier};
 
 use super::content::{Content, kind_of, repeats};
 
 /// The row of one of zlib's levels. Levels are those of lookaside-compress, if not said otherwise:
-/// 1 to 3 are its own compressor's with AVX-512, otherwise igzip's; above, libdeflate's.
+/// 1 to 3 are its own compressor's with AVX-512, otherwise see `LESSER`; above, libdeflate's.
 struct Row {
     /// Whole streams and pieces of text.
     text: u8,
     /// Short whole streams of it.
     short: u8,
+    /// Whole streams and pieces of text with many zeros, of any length.
+    sparse: u8,
     /// The same of text among other things.
     mixed: u8,
     /// The same of machine code, where igzip's first level is up to 5 % larger than zlib, its last
@@ -77,15 +81,27 @@ const LONG: usize = 64 << 10;
 
 /// A level at which all kinds but what repeats itself are done alike.
 const fn row(all: u8, small: u8, repeats: Option<Repeats>, stream: Option<u8>, zlib_rs: u8) -> Row {
-    let [text, short, mixed, code, numbers] = [all; 5];
-    Row { text, short, mixed, code, numbers, small, repeats, stream, zlib_rs }
+    let [text, short, sparse, mixed, code, numbers] = [all; 6];
+    Row { text, short, sparse, mixed, code, numbers, small, repeats, stream, zlib_rs }
 }
 
-const TABLE: [Row; 10] = [
+/// With AVX-512. What is sparse is text there.
+const TABLE: [Row; 10] = {
+    let mut table = LESSER;
+    table[1] = Row { code: 3, numbers: 4, ..row(2, 1, None, Some(1), 2) };
+    table[2] = Row { text: 3, short: 2, sparse: 3, ..row(4, 2, REPEAT_FAST, None, 3) };
+    table[3] = Row { short: 3, ..row(5, 3, REPEAT_FAST, None, 3) };
+    table
+};
+
+/// Without: 1 and 2 are igzip's first and second level, 3, 4 and 5 libdeflate's first, second and third.
+/// igzip's third is no faster than libdeflate's first and larger, its second up to 5 % larger than
+/// zlib's first for programs (one in two beyond 2 %), for text one file in 100.
+const LESSER: [Row; 10] = [
     row(0, 0, None, None, 0),
-    Row { code: 3, numbers: 4, ..row(2, 1, None, Some(1), 2) },
-    Row { text: 3, short: 2, ..row(4, 2, REPEAT_FAST, None, 3) },
-    Row { short: 3, ..row(5, 3, REPEAT_FAST, None, 3) },
+    Row { text: 2, short: 2, numbers: 4, ..row(3, 1, None, Some(2), 2) },
+    Row { text: 3, short: 3, ..row(4, 2, REPEAT_FAST, None, 3) },
+    Row { short: 3, ..row(4, 3, REPEAT_FAST, None, 3) },
     row(6, 4, repeat(16, LONG, 7), None, 3),
     row(6, 6, repeat(13, LONG, 7), None, 5),
     row(8, 8, repeat(11, LONG, 7), None, 6),
@@ -95,7 +111,8 @@ const TABLE: [Row; 10] = [
 ];
 
 fn of(level: u8) -> &'static Row {
-    &TABLE[usize::from(level.min(9))]
+    let table = if Cpu::host().tier() >= Tier::Avx512 { &TABLE } else { &LESSER };
+    &table[usize::from(level.min(9))]
 }
 
 /// The kind of data, as far as it matters at this level. `may_repeat`: what came before does not
@@ -112,16 +129,22 @@ pub(crate) fn content(level: u8, window_bits: u8, data: &[u8], may_repeat: bool)
     {
         return Content::Repeats;
     }
-    if [row.short, row.mixed, row.code, row.numbers] == [row.text; 4] {
+    if [row.short, row.sparse, row.mixed, row.code, row.numbers] == [row.text; 5] {
         return Content::Text;
     }
     if data.len() < TOO_SHORT {
         return Content::Short;
     }
     match kind_of(data) {
-        Content::Text if data.len() < SHORT => Content::Short,
+        Content::Sparse if row.sparse == row.text => text_of(data),
+        Content::Text => text_of(data),
         kind => kind,
     }
+}
+
+/// Text by its length.
+fn text_of(data: &[u8]) -> Content {
+    if data.len() < SHORT { Content::Short } else { Content::Text }
 }
 
 /// Raw DEFLATE at zlib's `level`, for whole streams and pieces.
@@ -131,6 +154,7 @@ pub(crate) fn whole(level: u8, window_bits: u8, content: Content) -> Spec {
         _ if window_bits < 15 => row.small,
         Content::Repeats => row.repeats.and_then(|of| of.short).unwrap_or(row.text),
         Content::Short => row.short,
+        Content::Sparse => row.sparse,
         Content::Mixed => row.mixed,
         Content::Code => row.code,
         Content::Numbers => row.numbers,

@@ -41,6 +41,9 @@ struct Chunk {
 pub(crate) struct Outbox {
     chunks: VecDeque<Chunk>,
     len: usize,
+    /// The first bits of the byte behind all that, lowest first, and how many there are (0 to 7).
+    bits: u8,
+    bit_count: u32,
 }
 
 impl Outbox {
@@ -65,6 +68,37 @@ impl Outbox {
         let mut memory = vec![0; bytes.len().max(64)];
         memory[..bytes.len()].copy_from_slice(bytes);
         self.chunks.push_back(Chunk { bytes: memory, start: 0, end: bytes.len() });
+    }
+
+    /// Adds the lowest `count` bits (at most 16) of `value`. What is less than a byte waits for more.
+    pub(crate) fn put_bits(&mut self, value: u32, count: u32) {
+        let mut bits = u32::from(self.bits) | (value & ((1 << count) - 1)) << self.bit_count;
+        self.bit_count += count;
+        while self.bit_count >= 8 {
+            self.put(&[bits as u8]);
+            bits >>= 8;
+            self.bit_count -= 8;
+        }
+        self.bits = bits as u8;
+    }
+
+    /// Bits that are not a byte yet.
+    pub(crate) fn bit_count(&self) -> u32 {
+        self.bit_count
+    }
+
+    /// Adds an empty stored block, the last one or not, which ends at a byte.
+    pub(crate) fn put_empty_stored(&mut self, last: bool) {
+        self.put_bits(last.into(), 3);
+        self.put_bits(0, (8 - self.bit_count) % 8);
+        self.put(&[0, 0, 0xff, 0xff]);
+    }
+
+    /// What follows is a stored block that is not the last one. Its first byte is zero, and so are
+    /// the bits that wait: they are in that byte.
+    pub(crate) fn share_byte(&mut self) {
+        debug_assert!(self.bits == 0 && self.bit_count <= 5);
+        self.bit_count = 0;
     }
 
     /// Adds the first `len` bytes of `memory`.
@@ -94,13 +128,13 @@ impl Outbox {
     }
 
     pub(crate) fn clear(&mut self) {
-        self.len = 0;
+        (self.len, self.bits, self.bit_count) = (0, 0, 0);
         self.chunks.drain(..).for_each(|chunk| spare(chunk.bytes));
     }
 
     /// A copy, for `deflateCopy`; `None` without memory for it.
     pub(crate) fn copy(&self) -> Option<Outbox> {
-        let mut copy = Outbox::default();
+        let mut copy = Outbox { bits: self.bits, bit_count: self.bit_count, ..Outbox::default() };
         for chunk in &self.chunks {
             let from = &chunk.bytes[chunk.start..chunk.end];
             let mut bytes = Vec::new();
@@ -115,6 +149,26 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bits_become_bytes() {
+        let mut outbox = Outbox::default();
+        // An empty block with fixed codes: 010, and seven zeros.
+        outbox.put_bits(0b010, 10);
+        assert_eq!((outbox.len(), outbox.bit_count()), (1, 2));
+        outbox.put_empty_stored(true);
+        assert_eq!((outbox.len(), outbox.bit_count()), (6, 0));
+        outbox.put_bits(0xffff_fabc, 12);
+        outbox.put_bits(0x12345, 16);
+        assert_eq!((outbox.len(), outbox.bit_count()), (9, 4));
+        let mut copy = outbox.copy().expect("memory");
+        copy.put_bits(0xd, 4);
+        let mut all = [0; 12];
+        assert_eq!(copy.drain(&mut all), 10);
+        assert_eq!(all, [2, 4, 0, 0, 0xff, 0xff, 0xbc, 0x5a, 0x34, 0xd2, 0, 0]);
+        outbox.clear();
+        assert_eq!((outbox.len(), outbox.bit_count()), (0, 0));
+    }
 
     #[test]
     fn keeps_order_whatever_the_room() {

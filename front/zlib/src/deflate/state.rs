@@ -76,6 +76,8 @@ pub(crate) struct State {
     pub(crate) unflushed: bool,
     /// The last block is out of the body.
     pub(crate) ended: bool,
+    /// The last piece ends as a flush does, and no flush has made use of that.
+    pub(crate) marked: bool,
     /// The history was given, or is worth more than speed: the next input is to refer to it.
     pub(crate) refers: bool,
     /// zlib-rs serves until the stream ends, because of bits or a flush that nobody else knows.
@@ -86,8 +88,10 @@ pub(crate) struct State {
     pub(crate) may_repeat: bool,
     /// When so much input has been taken, it is looked at what it is, again.
     pub(crate) look_at: c_ulong,
-    /// Who served last; `None` where it has been counted already.
+    /// Who serves; `None` where it has been counted already.
     pub(crate) path: Option<Path>,
+    /// What was compressed and has not been counted: bytes in, bytes out.
+    pub(crate) tally: (usize, usize),
 }
 
 /// Idle streams of igzip, by level.
@@ -165,12 +169,14 @@ impl State {
             body: Body::Deferred,
             unflushed: false,
             ended: false,
+            marked: false,
             refers: false,
             sticky: false,
             meter: None,
             may_repeat: true,
             look_at: 0,
             path: None,
+            tally: (0, 0),
         }
     }
 
@@ -260,12 +266,14 @@ impl State {
         self.last_flush = -2;
         self.unflushed = false;
         self.ended = false;
+        self.marked = false;
         self.refers = false;
         self.sticky = false;
         self.may_repeat = true;
         self.look_at = 0;
         self.input.wait_for_more(false);
         self.path = None;
+        self.tally = (0, 0);
     }
 
     /// The checksum of nothing. Raw streams have Adler-32's too, as in stock.
@@ -333,6 +341,7 @@ impl State {
             body,
             unflushed,
             refers: self.refers || parted,
+            tally: (0, 0),
             ..*self
         };
         // SAFETY: fresh memory of this size, aligned.

@@ -1,0 +1,123 @@
+//! A table of counters in a file that any number of processes map and add to.
+//!
+//! ```text
+//!   0  "lookaside table1"
+//!  16  u64        processes that have counted
+//!  32  rows of 72 bytes: the name in 48 bytes, padded with zeros; calls, bytes in, bytes out (u64)
+//! ```
+//!
+//! All numbers are the machine's, and are added to atomically. Whoever makes the file writes the 16
+//! bytes and zeros up to [`SIZE`]; `crates/cli/src/run.rs` does, and reads it.
+
+use std::{
+    ffi::CStr,
+    ptr,
+    sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+};
+
+/// The first bytes of such a file.
+const MAGIC: [u8; 16] = *b"lookaside table1";
+
+/// Its length: a page, which has room for twice the rows there are.
+const SIZE: usize = 4096;
+
+#[repr(C)]
+struct Table {
+    magic: [u64; 2],
+    processes: AtomicU64,
+    reserved: u64,
+    rows: [Row; (SIZE - 32) / size_of::<Row>()],
+}
+
+#[repr(C)]
+struct Row {
+    name: [AtomicU64; 6],
+    counts: [AtomicU64; 3],
+}
+
+static TABLE: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
+
+/// This process is among those that have counted.
+static COUNTED: AtomicBool = AtomicBool::new(false);
+
+/// Maps the file, if it is such a table. Returns whether it is.
+pub(super) fn begin(path: &CStr) -> bool {
+    // SAFETY: a C string; the file is closed again; a fresh mapping, whose length the file has.
+    unsafe {
+        let file = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC | libc::O_NONBLOCK);
+        if file < 0 {
+            return false;
+        }
+        let mut start = [0; MAGIC.len()];
+        let read = libc::pread(file, start.as_mut_ptr().cast(), start.len(), 0);
+        let is_table = read == start.len() as isize
+            && start == MAGIC
+            && libc::lseek(file, 0, libc::SEEK_END) >= SIZE as libc::off_t;
+        let memory = match is_table {
+            true => libc::mmap(
+                ptr::null_mut(),
+                SIZE,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file,
+                0,
+            ),
+            false => libc::MAP_FAILED,
+        };
+        libc::close(file);
+        if memory == libc::MAP_FAILED {
+            return false;
+        }
+        let first =
+            TABLE.compare_exchange(ptr::null_mut(), memory.cast::<Table>(), Release, Acquire);
+        if first.is_err() {
+            // Another thread was first.
+            libc::munmap(memory, SIZE);
+        }
+    }
+    true
+}
+
+/// Counts in row `index`; `false` where there is no table.
+pub(super) fn count(index: usize, name: &str, bytes_in: usize, bytes_out: usize) -> bool {
+    // SAFETY: null, or a mapping of a table that stays; all values of it are atomic.
+    let Some(table) = (unsafe { TABLE.load(Acquire).as_ref() }) else { return false };
+    if !COUNTED.swap(true, Relaxed) {
+        table.processes.fetch_add(1, Relaxed);
+    }
+    let Some(row) = table.rows.get(index) else { return true };
+    if row.name[0].load(Relaxed) == 0 {
+        // Several may write the same.
+        for (word, bytes) in row.name.iter().zip(name.as_bytes().chunks(8)) {
+            let mut padded = [0; 8];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            word.store(u64::from_ne_bytes(padded), Relaxed);
+        }
+    }
+    for (count, more) in row.counts.iter().zip([1, bytes_in, bytes_out]) {
+        count.fetch_add(more as u64, Relaxed);
+    }
+    true
+}
+
+/// A child of `fork` is a process of its own; it has the mapping.
+pub(super) extern "C" fn in_child() {
+    COUNTED.store(false, Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_fits_in_its_page() {
+        assert_eq!((size_of::<Row>(), std::mem::offset_of!(Table, rows)), (72, 32));
+        assert!(size_of::<Table>() <= SIZE);
+        for name in super::super::NAMES {
+            assert!(name.len() < 48, "{name}");
+        }
+    }
+}
