@@ -8,6 +8,11 @@ system, that the kernel accounted to the process between the line that announces
 the line that reports it; the tool's own figure stands beside it. The modes take turns in short
 rounds; the verdict is the median of the ratios of each round. `scripts/bench-openssl-speed --help`
 tells the options.
+
+`--table` is the quick way over all that the provider offers: the same loops over every cipher, digest and
+MAC at the sizes of `openssl speed`, both libraries in turn within one process (`evp_speed.c`). `--starts`
+measures what a program's start costs (`starts.c`). `--play CPU` plays a lesser CPU for all of it, OpenSSL
+included (`scripts/cap-cpu`). Each way ends with the rows below 0.98.
 """
 
 import argparse
@@ -21,6 +26,8 @@ from pathlib import Path
 import openssl_conf
 from compare_tls import machine
 
+# A figure below this is named at the end.
+BAR = 0.98
 ALGORITHMS = ["rsa2048", "rsa3072", "rsa4096", "ecdsap256", "ecdhp256", "ecdhx25519", "ed25519",
               "aes-128-gcm", "aes-128-cbc-hmac-sha1"]
 # Those that `openssl speed` knows by this name; all others are ciphers and digests for its -evp.
@@ -66,6 +73,11 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--seconds", type=int, default=1, help="of each measurement")
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--cpu", type=int, help="where openssl speed runs")
+    p.add_argument("--play", metavar="CPU", help="a lesser CPU of scripts/cap-cpu, zen3 for example")
+    p.add_argument("--bytes", type=int, help="one size of texts instead of all")
+    p.add_argument("--table", nargs="*", metavar="NAME",
+                   help="every cipher, digest and MAC (whose name has NAME in it), in one process")
+    p.add_argument("--starts", type=int, metavar="N", help="N starts of programs with and without")
     return p.parse_args()
 
 
@@ -74,12 +86,53 @@ def process_cpu_ns(pid: int) -> int:
     return time.clock_gettime_ns((~pid << 3) | 2)
 
 
+def what(algorithm: str) -> list[str]:
+    """How `openssl speed` is given an algorithm; `decrypt:NAME` and `hmac:NAME` are ways to use one."""
+    if algorithm.startswith("decrypt:"):
+        return ["-decrypt", "-evp", algorithm.removeprefix("decrypt:")]
+    if algorithm.startswith("hmac:"):
+        return ["-hmac", algorithm.removeprefix("hmac:")]
+    return [algorithm] if algorithm.startswith(PUBLIC_KEY) else ["-evp", algorithm]
+
+
+def play(o) -> list[str]:
+    """What a command begins with, to see the CPU that is played."""
+    return [str(Path(__file__).parents[2] / "scripts/cap-cpu"), o.play] if o.play else []
+
+
+def built(o, name: str) -> str:
+    """A program of this folder."""
+    program = o.out.resolve() / name
+    source = Path(__file__).with_name(f"{name}.c")
+    subprocess.run(["cc", "-O2", "-o", program, source, "-lcrypto"], check=True)
+    return str(program)
+
+
+def whole_table(o, listed: list[Mode]) -> int:
+    """The loops of `openssl speed` in one process; its exit status."""
+    conf = listed[1].env["OPENSSL_CONF"]
+    command = ["taskset", "-c", str(o.cpu), built(o, "evp_speed"), "-b", str(BAR)]
+    command += ["-r", str(max(3, 4 * o.rounds)), conf, *o.table]
+    return subprocess.run([*play(o), *command], check=False).returncode
+
+
+def starts(o, listed: list[Mode]) -> None:
+    """What a program's start costs."""
+    without, with_ours = (mode.env["OPENSSL_CONF"] for mode in listed[:2])
+    program = built(o, "starts")
+    for command in (["list", "-providers"], ["dgst", "-sha256", __file__]):
+        print(f"\nopenssl {' '.join(command[:2])}", flush=True)
+        subprocess.run([*play(o), "taskset", "-c", str(o.cpu), program, str(o.starts), without,
+                        with_ours, "openssl", *command], check=True)
+
+
 def speed(o, mode: Mode, algorithm: str) -> dict[str, tuple[float, float]]:
     """One run: for each operation the rate per CPU-second, and the tool's own."""
-    what = [algorithm] if algorithm.startswith(PUBLIC_KEY) else ["-evp", algorithm]
-    command = ["openssl", "speed", "-mr", "-seconds", str(o.seconds), *mode.options(), *what]
+    command = ["openssl", "speed", "-mr", "-seconds", str(o.seconds), *mode.options()]
+    command += ["-bytes", str(o.bytes)] if o.bytes else []
+    command += what(algorithm)
     process = subprocess.Popen(
-        ["taskset", "-c", str(o.cpu), *command], env=mode.env, text=True, bufsize=1,
+        [*play(o), "taskset", "-c", str(o.cpu), *command], env=mode.env, text=True, bufsize=1,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
     )
     rates, said, began, size = {}, [], None, ""
@@ -131,8 +184,8 @@ def table(algorithm: str, seconds: int, listed: list[Mode], rounds: list[list[di
         head += f" {operation + '/s':>10} {'x':>6} {'least':>6} {'own/s':>10}"
     print(f"\n{algorithm}\n{head}")
     for at, mode in enumerate(listed):
-        what = [algorithm] if algorithm.startswith(PUBLIC_KEY) else ["-evp", algorithm]
-        command = " ".join(["openssl speed -seconds", str(seconds), *mode.options(), *what])
+        command = ["openssl speed -seconds", str(seconds), *mode.options(), *what(algorithm)]
+        command = " ".join(command)
         line = f"{mode.name:9} {command:66}"
         for operation in operations:
             mine = [runs[at][operation] for runs in rounds]
@@ -141,16 +194,16 @@ def table(algorithm: str, seconds: int, listed: list[Mode], rounds: list[list[di
                 f" {statistics.median(m[0] for m in mine):10.1f} {statistics.median(ratios):6.2f}"
                 f" {min(ratios):6.2f} {statistics.median(m[1] for m in mine):10.1f}"
             )
-            if mode.name != "software" and statistics.median(ratios) < 0.95:
+            if mode.name != "software" and statistics.median(ratios) < BAR:
                 missed.append(f"missed: {' '.join([mode.name, *mode.options()])}, {algorithm} "
                               f"{operation}: {statistics.median(ratios):.3f} times software, "
-                              "not 0.95")
+                              f"not {BAR}")
         print(line, flush=True)
     return missed
 
 
-def main() -> None:
-    """Measures and prints."""
+def main() -> int:
+    """Measures and prints; the exit status."""
     o = arguments()
     cpus = sorted(os.sched_getaffinity(0))
     if o.cpu is None:
@@ -163,13 +216,19 @@ def main() -> None:
     print(f"{machine()}; {openssl_conf.version()}; {o.rounds} rounds of {o.seconds} s in turn")
     print("/s: medians, per second of user and system time; x: times software, median and least of")
     print("the rounds; own/s: the tool's own figure, per second of user time.")
+    if o.starts:
+        starts(o, listed)
+        return 0
+    if o.table is not None:
+        return whole_table(o, listed)
     missed = []
     for algorithm in o.algorithms:
         rounds = []
         for _ in range(o.rounds):
             rounds.append([speed(o, mode, algorithm) for mode in listed])
         missed += table(algorithm, o.seconds, listed, rounds)
-    print("\n" + "\n".join(missed or ["goals: nothing below 0.95 times software"]))
+    print("\n" + "\n".join(missed or [f"goals: nothing below {BAR} times software"]))
+    return 0
 
 
 if __name__ == "__main__":

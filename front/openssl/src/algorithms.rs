@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_int};
 
 use crate::{
-    bulk,
+    bulk, choice,
     cipher::{rsa::RsaCipher, sm2::Sm2Cipher},
     dispatch::{cipher, exchange, kdf, keymgmt, signature},
     exchange::{dh::DhExchange, ecdh::EcdhExchange, xdh::XdhExchange},
@@ -25,9 +25,8 @@ use crate::{
         sm2::Sm2Key,
         xdh::{self, XdhKey},
     },
-    lane::Lanes,
     mac,
-    settings::Settings,
+    settings::{Algorithms, Settings},
     signature::{
         dsa::DsaSignature, ecdsa::EcdsaSignature, ed::EdSignature, rsa::RsaSignature,
         sm2::Sm2Signature,
@@ -39,39 +38,20 @@ use crate::{
 #[derive(Clone, Copy)]
 struct Row(c_int, &'static CStr, &'static [Dispatch], &'static CStr);
 
-/// What the runtime must have, for algorithms that not every machine has.
-#[derive(Clone, Copy)]
-enum Needs {
-    Nothing,
-    Cipher(&'static bulk::list::Spec),
-    Digest(&'static hash::list::Spec),
-    Mac(&'static mac::list::Row),
-}
-
-impl Needs {
-    fn are_met(self, lanes: &Lanes) -> bool {
-        match self {
-            Needs::Nothing => true,
-            Needs::Cipher(spec) => bulk::session::is_there(lanes, spec),
-            Needs::Digest(spec) => hash::text::is_there(lanes, spec),
-            Needs::Mac(row) => mac::list::is_there(lanes, row),
-        }
-    }
+/// The first of an algorithm's names.
+pub fn first_name(names: &'static CStr) -> &'static str {
+    names.to_str().unwrap_or_default().split(':').next().unwrap_or_default()
 }
 
 /// All rows.
-fn rows() -> impl Iterator<Item = (Row, Needs)> {
-    let ciphers = bulk::list::rows().map(|(operation, spec, functions)| {
-        (Row(operation, spec.names, functions, spec.what), Needs::Cipher(spec))
-    });
-    let digests = hash::list::rows().map(|(operation, spec, functions)| {
-        (Row(operation, spec.names, functions, spec.what), Needs::Digest(spec))
-    });
-    let macs = mac::list::rows().map(|(operation, row, functions)| {
-        (Row(operation, row.names, functions, row.what), Needs::Mac(row))
-    });
-    let others = ROWS.iter().map(|row| (*row, Needs::Nothing));
-    others.chain(ciphers).chain(digests).chain(macs)
+fn rows() -> impl Iterator<Item = Row> {
+    let ciphers = bulk::list::rows()
+        .map(|(operation, spec, functions)| Row(operation, spec.names, functions, spec.what));
+    let digests = hash::list::rows()
+        .map(|(operation, spec, functions)| Row(operation, spec.names, functions, spec.what));
+    let macs = mac::list::rows()
+        .map(|(operation, row, functions)| Row(operation, row.names, functions, row.what));
+    ROWS.iter().copied().chain(ciphers).chain(digests).chain(macs)
 }
 
 /// The names are those of the default provider, so that one takes the other's place.
@@ -205,6 +185,11 @@ static ROWS: &[Row] = &[
 ];
 
 impl Row {
+    /// The first of its names.
+    fn name(&self) -> &'static str {
+        first_name(self.1)
+    }
+
     fn is(&self, name: &str) -> bool {
         let names = self.1.to_str().unwrap_or_default();
         names.split(':').any(|n| n.eq_ignore_ascii_case(name))
@@ -213,35 +198,40 @@ impl Row {
 
 /// Whether an algorithm of this name exists.
 pub fn exists(name: &str) -> bool {
-    rows().any(|(row, _)| row.is(name))
+    rows().any(|row| row.is(name))
 }
 
 /// The lists that are given to OpenSSL, one per operation.
 pub struct Offer {
     lists: Vec<(c_int, Vec<Algorithm>)>,
-    allowed: Option<Vec<String>>,
+    algorithms: Algorithms,
+    /// The algorithms that are left to the default provider, as it is faster on this CPU.
+    left: Vec<&'static str>,
 }
 
 /// Whether a row is among those of the setting.
-fn allowed(row: &Row, names: &Option<Vec<String>>) -> bool {
-    names.as_ref().is_none_or(|names| names.iter().any(|name| row.is(name)))
+fn allowed(row: &Row, algorithms: &Algorithms) -> bool {
+    match algorithms {
+        Algorithms::Fast => !choice::is_left(lookaside_cpu::family(), row.0, row.name()),
+        Algorithms::All => true,
+        Algorithms::Named(names) => names.iter().any(|name| row.is(name)),
+    }
 }
 
 /// Whether keys of this algorithm are offered.
 pub fn offers_keys(offer: &Offer, name: &str) -> bool {
-    ROWS.iter().any(|row| row.0 == OP_KEYMGMT && row.is(name) && allowed(row, &offer.allowed))
+    ROWS.iter().any(|row| row.0 == OP_KEYMGMT && row.is(name) && allowed(row, &offer.algorithms))
 }
 
 impl Offer {
     /// What the settings allow. A signature or exchange goes with its keys: those of the default
     /// provider cannot be used by ours, nor ours by it.
-    pub fn new(settings: &Settings, lanes: &Lanes) -> Offer {
+    pub fn new(settings: &Settings) -> Offer {
         let list = |operation: c_int| {
-            let rows = rows()
-                .filter(|(row, _)| row.0 == operation && allowed(row, &settings.algorithms))
-                .filter(|(_, needs)| needs.are_met(lanes));
+            let rows =
+                rows().filter(|row| row.0 == operation && allowed(row, &settings.algorithms));
             let mut list: Vec<_> = rows
-                .map(|(Row(_, names, functions, what), _)| Algorithm::new(names, functions, what))
+                .map(|Row(_, names, functions, what)| Algorithm::new(names, functions, what))
                 .collect();
             list.push(Algorithm::END);
             (operation, list)
@@ -256,7 +246,20 @@ impl Offer {
             OP_SIGNATURE,
             OP_ASYM_CIPHER,
         ];
-        Offer { lists: operations.map(list).into(), allowed: settings.algorithms.clone() }
+        let left = match settings.algorithms {
+            Algorithms::Fast => rows()
+                .filter(|row| !allowed(row, &Algorithms::Fast))
+                .map(|row| row.name())
+                .collect(),
+            Algorithms::All | Algorithms::Named(_) => Vec::new(),
+        };
+        let algorithms = settings.algorithms.clone();
+        Offer { lists: operations.map(list).into(), algorithms, left }
+    }
+
+    /// The algorithms that are left to the default provider, as it is faster on this CPU.
+    pub fn left(&self) -> &[&'static str] {
+        &self.left
     }
 }
 

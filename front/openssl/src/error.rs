@@ -69,6 +69,88 @@ reasons! {
     InvalidSaltLength = 23: c"invalid salt length",
     /// The parameter is not set.
     MissingParameter = 24: c"missing parameter",
+    /// What is wrong is in OpenSSL's queue already.
+    Queued = 25: c"see the error before",
+    /// A digest of another length than its algorithm has.
+    InvalidDigestLength = 26: c"invalid digest length",
+    /// The mask generation does not go with the padding.
+    InvalidMgf1Digest = 27: c"invalid mgf1 md",
+    /// The padding does not go with the digest.
+    InvalidPaddingMode = 28: c"invalid padding mode",
+    /// Keys of this type do not do this.
+    NotForThisKey = 29: c"operation not supported for this keytype",
+    /// The salt is shorter than the key prescribes.
+    SaltTooShort = 30: c"pss saltlen too small",
+    /// No digest was named.
+    MissingDigest = 31: c"missing message digest",
+    /// No secret was given.
+    MissingSecret = 32: c"missing secret",
+    /// No seed was given.
+    MissingSeed = 33: c"missing seed",
+    /// There is no such mode.
+    InvalidMode = 34: c"invalid mode",
+    /// The secret of an exchange is the point at infinity.
+    PointAtInfinity = 35: c"point at infinity",
+    /// The source does not fit the modulus.
+    DataTooLarge = 36: c"data too large for key size",
+    /// The digest does not fit the modulus.
+    DigestTooBig = 37: c"digest too big for rsa key",
+    /// The padding of OAEP is not there.
+    OaepDecoding = 38: c"oaep decoding error",
+    /// An RSA signature does not match.
+    BadSignature = 39: c"bad signature",
+    /// An RSA signature is not as long as the modulus.
+    WrongSignatureLength = 40: c"wrong signature length",
+}
+
+/// Numbers of OpenSSL's libraries (`err.h`).
+mod library {
+    pub const RSA: u32 = 4;
+    pub const EC: u32 = 16;
+    pub const PROV: u32 = 57;
+}
+
+impl Reason {
+    /// What goes into OpenSSL's queue: where OpenSSL's own providers have a reason for the same, theirs
+    /// (`proverr.h`, `rsaerr.h`, `ecerr.h`), because programs ask for those; else a number of ours.
+    pub fn code(self) -> u32 {
+        use Reason::*;
+        let (library, reason) = match self {
+            OutputTooSmall => (library::PROV, 106),
+            InvalidSaltLength => (library::PROV, 112),
+            NotInitialised => (library::PROV, 114),
+            UnsupportedDigest => (library::PROV, 122),
+            InvalidMode => (library::PROV, 125),
+            MissingKey => (library::PROV, 128),
+            MissingDigest => (library::PROV, 129),
+            MissingSecret => (library::PROV, 132),
+            NotSupported => (library::PROV, 136),
+            MissingSeed => (library::PROV, 140),
+            InvalidKey => (library::PROV, 158),
+            UnsupportedPadding => (library::PROV, 165),
+            InvalidDigestLength => (library::PROV, 166),
+            InvalidMgf1Digest => (library::PROV, 167),
+            InvalidPaddingMode => (library::PROV, 168),
+            SaltTooShort => (library::PROV, 172),
+            DigestNotAllowed => (library::PROV, 174),
+            NotForThisKey => (library::PROV, 178),
+            DifferentParameters => (library::PROV, 203),
+            BadSignature => (library::RSA, 104),
+            DataTooLarge => (library::RSA, 110),
+            DigestTooBig => (library::RSA, 112),
+            WrongSignatureLength => (library::RSA, 119),
+            OaepDecoding => (library::RSA, 121),
+            PointAtInfinity => (library::EC, 106),
+            _ => (0, self as u32),
+        };
+        library << 23 | reason
+    }
+
+    /// Whether the caller's result says all: OpenSSL's providers queue no error for a signature or tag
+    /// that does not match, and another provider has queued its own.
+    pub fn is_silent(self) -> bool {
+        matches!(self, Reason::VerificationFailed | Reason::Queued)
+    }
 }
 
 /// A reason, and what exactly.
@@ -84,6 +166,15 @@ impl Error {
     /// A reason with details.
     pub fn new(reason: Reason, detail: impl fmt::Display) -> Error {
         Error { reason, detail: detail.to_string() }
+    }
+
+    /// What a device says of its input, in the words of an operation; other errors stay.
+    #[must_use]
+    pub fn of_input(self, reason: Reason) -> Error {
+        match self.reason {
+            Reason::BadInput | Reason::VerificationFailed => Error { reason, ..self },
+            _ => self,
+        }
     }
 
     /// Says which parameter it is about.

@@ -1,7 +1,7 @@
 //! What OpenSSL's headers declare, as far as a provider needs it (`core.h`, `core_dispatch.h`,
 //! `async.h`, `evp.h`; 3.0 and later).
 
-use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 /// `OSSL_DISPATCH`: one function of a table; a table ends with id 0.
 #[repr(C)]
@@ -305,8 +305,8 @@ unsafe extern "C" {
     pub fn EVP_DigestUpdate(ctx: *mut EvpMdCtx, data: *const c_void, len: usize) -> c_int;
     /// Ends a digest.
     pub fn EVP_DigestFinal_ex(ctx: *mut EvpMdCtx, out: *mut u8, len: *mut c_uint) -> c_int;
-    /// Some function of libcrypto, whose address says where libcrypto is.
-    pub fn OpenSSL_version_num() -> c_long;
+    /// A function that libcrypto gives to providers too: its address says where libcrypto is.
+    pub fn CRYPTO_malloc(len: usize, file: *const c_char, line: c_int) -> *mut c_void;
 }
 
 opaque! {
@@ -356,8 +356,4 @@ unsafe extern "C" {
     ) -> c_int;
     /// Whether a point is the neutral element.
     pub fn EC_POINT_is_at_infinity(group: *const EcGroup, point: *const EcPoint) -> c_int;
-    /// Marks the error queue.
-    pub fn ERR_set_mark() -> c_int;
-    /// Drops the errors above the mark.
-    pub fn ERR_pop_to_mark() -> c_int;
 }

@@ -20,6 +20,7 @@
 pub mod algorithms;
 pub mod bulk;
 pub mod capability;
+pub mod choice;
 pub mod cipher;
 pub mod der;
 pub mod digest;

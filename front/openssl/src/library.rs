@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use core::{
-    ffi::{CStr, c_char, c_int, c_uint},
+    ffi::{CStr, c_char, c_int, c_uint, c_ulong},
     ptr,
 };
 
@@ -34,6 +34,13 @@ unsafe extern "C" {
     fn EVP_KDF_CTX_new(kdf: *mut Kdf) -> *mut KdfCtx;
     fn EVP_KDF_CTX_free(ctx: *mut KdfCtx);
     fn EVP_KDF_derive(ctx: *mut KdfCtx, key: *mut u8, len: usize, params: *const Param) -> c_int;
+    fn OpenSSL_version_num() -> c_ulong;
+}
+
+/// Libcrypto's version, as `0xMNN00PP0` (`OpenSSL_version_num`).
+pub fn version() -> c_ulong {
+    // SAFETY: no arguments.
+    unsafe { OpenSSL_version_num() }
 }
 
 /// Random bytes for a secret, from the generator of the library context that loaded us.

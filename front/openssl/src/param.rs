@@ -6,7 +6,7 @@ use core::{
     ffi::{CStr, c_char, c_int, c_void},
     ptr, slice,
 };
-use std::ffi::CString;
+use std::{borrow::Cow, ffi::CString};
 
 use zeroize::Zeroize;
 
@@ -68,6 +68,11 @@ impl<'a> Params<'a> {
     /// Whether there are none.
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The array, with its end, as the caller passed it; null for none.
+    pub fn as_ptr(self) -> *const Param {
+        if self.0.is_empty() { ptr::null() } else { self.0.as_ptr() }
     }
 
     /// The value of this name.
@@ -249,6 +254,11 @@ impl<'a> Answers<'a> {
         Answers(unsafe { slice::from_raw_parts_mut(first, n) })
     }
 
+    /// The array, with its end, as the caller passed it; null for none.
+    pub fn as_mut_ptr(&mut self) -> *mut Param {
+        if self.0.is_empty() { ptr::null_mut() } else { self.0.as_mut_ptr() }
+    }
+
     fn find(&mut self, key: &CStr) -> Option<&mut Param> {
         // SAFETY: keys are strings.
         self.0.iter_mut().find(|p| unsafe { is(p, key) })
@@ -296,6 +306,13 @@ impl<'a> Answers<'a> {
             return write_little(p, key, &value.to_le_bytes(), fill, signed, 4);
         }
         Err(Error::from(Reason::InvalidParameter).about(key))
+    }
+
+    /// Answers with a `size_t`, if asked.
+    pub fn size(&mut self, key: &CStr, value: usize) -> Result<()> {
+        let Some(p) = self.find(key) else { return Ok(()) };
+        let signed = p.data_type == INTEGER;
+        write_little(p, key, &value.to_le_bytes(), 0, signed, size_of::<usize>())
     }
 
     /// Answers with a number given big-endian, if asked.
@@ -427,7 +444,7 @@ fn write_little(
 
 /// What an object hands out: an array built from copies, overwritten when dropped.
 #[derive(Default)]
-pub struct Export(Vec<(&'static CStr, u32, Vec<u8>)>);
+pub struct Export(Vec<(Cow<'static, CStr>, u32, Vec<u8>)>);
 
 impl Export {
     /// Adds a number given big-endian; it stays as long as it is, leading zeros and all.
@@ -439,27 +456,75 @@ impl Export {
         if cfg!(target_endian = "little") {
             bytes.reverse();
         }
-        self.0.push((key, UNSIGNED_INTEGER, bytes));
+        self.0.push((key.into(), UNSIGNED_INTEGER, bytes));
     }
 
     /// Adds an `int`.
     pub fn int(&mut self, key: &'static CStr, value: c_int) {
-        self.0.push((key, INTEGER, value.to_ne_bytes().to_vec()));
+        self.0.push((key.into(), INTEGER, value.to_ne_bytes().to_vec()));
     }
 
     /// Adds an `unsigned int`.
     pub fn uint(&mut self, key: &'static CStr, value: u32) {
-        self.0.push((key, UNSIGNED_INTEGER, value.to_ne_bytes().to_vec()));
+        self.0.push((key.into(), UNSIGNED_INTEGER, value.to_ne_bytes().to_vec()));
     }
 
     /// Adds text.
     pub fn text(&mut self, key: &'static CStr, value: &CStr) {
-        self.0.push((key, UTF8_STRING, value.to_bytes_with_nul().to_vec()));
+        self.0.push((key.into(), UTF8_STRING, value.to_bytes_with_nul().to_vec()));
     }
 
     /// Adds bytes.
     pub fn octets(&mut self, key: &'static CStr, value: &[u8]) {
-        self.0.push((key, OCTET_STRING, value.to_vec()));
+        self.0.push((key.into(), OCTET_STRING, value.to_vec()));
+    }
+
+    /// Adds copies of all values that a caller passed, in the place of those of the same name. Texts
+    /// and bytes by pointer become such in place.
+    pub fn copy(&mut self, from: Params) {
+        for p in from.0 {
+            // SAFETY: keys are strings.
+            let key = unsafe { CStr::from_ptr(p.key) }.to_owned();
+            self.put(Cow::Owned(key), p);
+        }
+    }
+
+    /// The same of an array that was exported to us. Who gets it next may keep the pointers to its
+    /// names: `OSSL_PARAM_dup` does.
+    ///
+    /// # Safety
+    /// The names are static.
+    pub unsafe fn pass_on(&mut self, from: Params) {
+        for p in from.0 {
+            // SAFETY: as required here.
+            let key: &'static CStr = unsafe { CStr::from_ptr(p.key) };
+            self.put(Cow::Borrowed(key), p);
+        }
+    }
+
+    fn put(&mut self, key: Cow<'static, CStr>, p: &Param) {
+        let value = Value(p);
+        let copied = match p.data_type {
+            INTEGER | UNSIGNED_INTEGER if !p.data.is_null() => {
+                // SAFETY: the caller says that the integer has so many bytes.
+                let bytes = unsafe { slice::from_raw_parts(p.data.cast::<u8>(), p.data_size) };
+                Ok((p.data_type, bytes.to_vec()))
+            }
+            UTF8_STRING | UTF8_PTR => {
+                value.text().map(|text| (UTF8_STRING, [text.as_bytes(), &[0]].concat()))
+            }
+            OCTET_STRING | OCTET_PTR => value.octets().map(|bytes| (OCTET_STRING, bytes.to_vec())),
+            _ => Err(value.wrong()),
+        };
+        if let Ok((data_type, bytes)) = copied {
+            self.0.retain(|row| row.0 != key);
+            self.0.push((key, data_type, bytes));
+        }
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Gives the array to the caller's function.
@@ -471,9 +536,15 @@ impl Export {
         self.lend(|array| unsafe { callback(array, arg) }) == 1
     }
 
+    /// Lends the values to a function, as a caller's.
+    pub fn lend_params<R>(&mut self, f: impl FnOnce(Params) -> R) -> R {
+        // SAFETY: the array lives through the call.
+        self.lend(|array| f(unsafe { Params::new(array) }))
+    }
+
     /// Lends the array to a function.
     pub fn lend<R>(&mut self, f: impl FnOnce(*const Param) -> R) -> R {
-        let row = |(key, data_type, value): &mut (&'static CStr, u32, Vec<u8>)| Param {
+        let row = |(key, data_type, value): &mut (Cow<'static, CStr>, u32, Vec<u8>)| Param {
             key: key.as_ptr(),
             data_type: *data_type,
             data: value.as_mut_ptr().cast(),

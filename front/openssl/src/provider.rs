@@ -64,7 +64,7 @@ impl Provider {
         let tallies = Arc::new(Tallies::default());
         let lanes = Lanes::start(&settings, &tallies)?;
         Ok(Arc::new(Provider {
-            offer: Offer::new(&settings, &lanes),
+            offer: Offer::new(&settings),
             lanes,
             core,
             settings,

@@ -33,15 +33,28 @@ pub enum Report {
     File(PathBuf),
 }
 
+/// Which algorithms to offer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Algorithms {
+    /// Those that are no slower than in the default provider ([`crate::choice`]).
+    Fast,
+    /// All.
+    All,
+    /// Those of these names.
+    Named(Vec<String>),
+}
+
 /// The settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Engine threads for asynchronous operations; with 0 the threads that submit execute.
     pub engines: usize,
-    /// The names of the algorithms to offer; `None` for all.
-    pub algorithms: Option<Vec<String>>,
+    /// Which algorithms to offer.
+    pub algorithms: Algorithms,
     /// Which operations pause the job that they run in, by [`Op::index`].
     pub pausing: Vec<bool>,
+    /// Whether they pause also where nothing is gained by it: `async = all`.
+    pub always: bool,
     /// The smallest piece of a symmetric operation, in bytes, that pauses; `None` for the measured
     /// thresholds ([`crate::bulk::offload`]).
     pub async_bytes: Option<usize>,
@@ -51,12 +64,16 @@ pub struct Settings {
     pub policy: Policy,
     /// How many asynchronous operations of one thread may be outstanding.
     pub depth: usize,
+    /// Whether private RSA operations are blinded also where they run side by side.
+    pub rsa_blinding: bool,
+    /// Whether signatures other than RSA's, which always are, are verified before they leave.
+    pub verify: bool,
     /// Where statistics go.
     pub statistics: Report,
 }
 
 /// The names of the settings.
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 10] = [
     "engines",
     "algorithms",
     "async",
@@ -64,11 +81,13 @@ pub const NAMES: [&str; 8] = [
     "async-rsa-bits",
     "policy",
     "depth",
+    "rsa-blinding",
+    "verify",
     "statistics",
 ];
 
 /// Names that somebody may write instead.
-const NEAR_MISSES: [(&str, &str); 12] = [
+const NEAR_MISSES: [(&str, &str); 14] = [
     ("engine", "engines"),
     ("algorithm", "algorithms"),
     ("asynchronous", "async"),
@@ -78,6 +97,8 @@ const NEAR_MISSES: [(&str, &str); 12] = [
     ("rsa-async-bits", "async-rsa-bits"),
     ("policies", "policy"),
     ("ring", "depth"),
+    ("blinding", "rsa-blinding"),
+    ("rsa_blinding", "rsa-blinding"),
     ("statistic", "statistics"),
     ("stats", "statistics"),
     ("threads", "engines"),
@@ -121,12 +142,15 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             engines: 0,
-            algorithms: None,
+            algorithms: Algorithms::Fast,
             pausing: Op::ALL.iter().map(|op| PAUSING.contains(op)).collect(),
+            always: false,
             async_bytes: None,
             rsa_bits: 1024,
             policy: Policy::Wait,
             depth: 256,
+            rsa_blinding: false,
+            verify: false,
             statistics: Report::None,
         }
     }
@@ -163,7 +187,10 @@ impl Settings {
                 self.engines = std::thread::available_parallelism().map_or(1, |n| n.get());
             }
             "engines" => self.engines = number(0, 1024)? as usize,
-            "algorithms" if value.eq_ignore_ascii_case("all") => self.algorithms = None,
+            "algorithms" if value.eq_ignore_ascii_case("all") => self.algorithms = Algorithms::All,
+            "algorithms" if value.eq_ignore_ascii_case("fast") => {
+                self.algorithms = Algorithms::Fast;
+            }
             "algorithms" => {
                 let names: Vec<String> = items(value).map(str::to_ascii_uppercase).collect();
                 for name in &names {
@@ -171,9 +198,12 @@ impl Settings {
                         return Err(bad("algorithms", format!("there is no algorithm {name}")));
                     }
                 }
-                self.algorithms = Some(names);
+                self.algorithms = Algorithms::Named(names);
             }
-            "async" => self.pausing = pausing(value)?,
+            "async" => {
+                self.pausing = pausing(value)?;
+                self.always = items(value).any(|item| item == "all");
+            }
             "async-bytes" => self.async_bytes = Some(number(0, u32::MAX.into())? as usize),
             "async-rsa-bits" => self.rsa_bits = number(512, 16_384)?,
             "policy" => {
@@ -184,6 +214,8 @@ impl Settings {
                     _ => return Err(bad(name, "it is wait, fallback or fail")),
                 }
             }
+            "rsa-blinding" => self.rsa_blinding = flag(name, value)?,
+            "verify" => self.verify = flag(name, value)?,
             "depth" => self.depth = number(1, 65_536)? as usize,
             "statistics" => {
                 self.statistics = match value {
@@ -204,7 +236,8 @@ fn items(list: &str) -> impl Iterator<Item = &str> {
     list.split([',', ':', ' ', '\t']).filter(|item| !item.is_empty())
 }
 
-/// A list of operations. `default` and `all` start it, `-name` takes one away.
+/// A list of operations. `default` and `all` start it, `-name` takes one away. Who says `all` means
+/// it: the operations pause also where nothing is gained by it.
 fn pausing(list: &str) -> Result<Vec<bool>> {
     let ours = |op: &Op| matches!(op.service(), Service::Pke | Service::Sym);
     let mut pausing = vec![false; Op::ALL.len()];
@@ -231,6 +264,14 @@ fn pausing(list: &str) -> Result<Vec<bool>> {
         }
     }
     Ok(pausing)
+}
+
+fn flag(name: &str, value: &str) -> Result<bool> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(bad(name, "it is yes or no")),
+    }
 }
 
 fn bad(name: &str, what: impl core::fmt::Display) -> Error {
@@ -266,16 +307,24 @@ mod tests {
             ("async-rsa-bits", "3072"),
             ("policy", "fallback"),
             ("depth", "8"),
+            ("rsa-blinding", "yes"),
+            ("verify", "yes"),
             ("statistics", "/tmp/x"),
         ];
         let settings = read(&all).unwrap();
         assert_eq!(settings.engines, 3);
-        assert_eq!(settings.algorithms.unwrap(), ["RSA", "EC"]);
+        assert_eq!(settings.algorithms, Algorithms::Named(vec!["RSA".into(), "EC".into()]));
+        assert_eq!(read(&[("algorithms", "ALL")]).unwrap().algorithms, Algorithms::All);
+        assert_eq!(read(&[("algorithms", "fast")]).unwrap().algorithms, Algorithms::Fast);
         assert_eq!(settings.async_bytes, Some(512));
         assert!(settings.pausing[Op::EcSign.index()] && !settings.pausing[Op::EcVerify.index()]);
+        assert!(settings.rsa_blinding && settings.verify);
         assert_eq!((settings.rsa_bits, settings.policy), (3072, Policy::Fallback));
         assert_eq!((settings.depth, settings.statistics), (8, Report::File("/tmp/x".into())));
         assert!(read(&[("async", "none")]).unwrap().pausing.iter().all(|on| !on));
+        let most = read(&[("async", "all -ec-verify")]).unwrap();
+        assert!(most.always && most.pausing[Op::RsaPublic.index()]);
+        assert!(!most.pausing[Op::EcVerify.index()] && !settings.always);
     }
 
     #[test]
@@ -288,6 +337,9 @@ mod tests {
             ("async", "compress", "compress"),
             ("policy", "hope", "wait, fallback or fail"),
             ("depth", "0", "1 to 65536"),
+            ("rsa-blinding", "1", "yes or no"),
+            ("verify", "sometimes", "yes or no"),
+            ("blinding", "yes", "is it rsa-blinding?"),
             ("statistics", "here", "full path"),
         ] {
             let e = read(&[(name, value)]).unwrap_err();

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The parameters of a provider.
-pub static GETTABLE: [Param; 12] = [
+pub static GETTABLE: [Param; 14] = [
     Param::text_pointer(c"name"),
     Param::text_pointer(c"version"),
     Param::text_pointer(c"buildinfo"),
@@ -32,6 +32,8 @@ pub static GETTABLE: [Param; 12] = [
     Param::size(c"synchronous"),
     Param::size(c"asynchronous"),
     Param::size(c"batches"),
+    Param::text(c"cpu"),
+    Param::text(c"left-to-default"),
     Param::text(c"statistics"),
     Param::END,
 ];
@@ -163,7 +165,7 @@ pub fn count(counter: &AtomicU64) {
 /// Answers with settings in effect and counters.
 pub fn answer(provider: &Provider, answers: &mut Answers) -> Result<()> {
     let settings = &provider.settings;
-    answers.int(c"engines", settings.engines as i64)?;
+    answers.int(c"engines", provider.lanes.engines() as i64)?;
     answers.int(c"depth", settings.depth as i64)?;
     let policy = match settings.policy {
         Policy::Wait => c"wait",
@@ -171,6 +173,10 @@ pub fn answer(provider: &Provider, answers: &mut Answers) -> Result<()> {
         Policy::Fail => c"fail",
     };
     answers.text(c"policy", policy)?;
+    answers.passing_text(c"cpu", lookaside_cpu::family().name())?;
+    if answers.wants(c"left-to-default") {
+        answers.passing_text(c"left-to-default", &provider.offer.left().join(" "))?;
+    }
     let sum = |counter: fn(&Tally) -> &AtomicU64| -> i64 {
         provider.tallies.ops.iter().map(|tally| counter(tally).load(Relaxed)).sum::<u64>() as i64
     };
@@ -194,6 +200,15 @@ pub fn table(provider: &Provider) -> String {
     dispatch::kept::settle();
     let mut text = String::new();
     let tallies = &provider.tallies;
+    let left = match provider.offer.left() {
+        [] => "nothing".to_owned(),
+        left => left.join(" "),
+    };
+    let family = lookaside_cpu::family();
+    let _ = writeln!(text, "lookaside: CPU {family}; left to the default provider: {left}");
+    if let Some(missing) = provider.lanes.engines_missing() {
+        let _ = writeln!(text, "lookaside: {missing}");
+    }
     let _ = writeln!(
         text,
         "lookaside: {:<14} {:>10} {:>10} {:>12} {:>10} {:>8}",

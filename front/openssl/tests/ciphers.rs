@@ -110,6 +110,29 @@ fn only_what_the_settings_allow() {
     assert_eq!(Alg::fetch(&ours, "AES-256-GCM").unwrap().provider(), "default");
 }
 
+/// What OpenSSL does faster on this CPU is its own, unless the settings say otherwise.
+#[test]
+fn what_is_left_to_the_default_provider() {
+    let fast = Lib::ours(&[("algorithms", "fast")]);
+    let left = fast.text("left-to-default");
+    assert!(fast.statistics().contains(&format!("left to the default provider: {left}")));
+    assert!(!fast.text("cpu").is_empty());
+    // A copy: on no CPU is the way to ours shorter.
+    assert!(left.split(' ').any(|name| name == "NULL"), "{left}");
+    for name in BLOCKS.iter().chain(&STREAMS).chain(&AEADS).chain(&OTHERS) {
+        // The list has the first of an algorithm's names.
+        let alias = matches!(*name, "AES128" | "DES3" | "DES-EDE3-ECB");
+        let Some(alg) = Alg::fetch(&fast, name).filter(|_| !alias) else { continue };
+        let is_left = left.split(' ').any(|left| left.eq_ignore_ascii_case(name));
+        assert_eq!(alg.provider() == "default", is_left, "{name}: {}", alg.provider());
+    }
+    let all = Lib::ours(&[("algorithms", "all")]);
+    assert_eq!(all.text("left-to-default"), "");
+    assert_eq!(Alg::fetch(&all, "NULL").unwrap().provider(), "lookaside");
+    let named = Lib::ours(&[("algorithms", "AES-128-ECB")]);
+    assert_eq!(Alg::fetch(&named, "AES-128-ECB").unwrap().provider(), "lookaside");
+}
+
 /// Lengths of pieces that make up a text.
 fn pieces(random: &mut Random, len: usize) -> Vec<usize> {
     let mut left = len;

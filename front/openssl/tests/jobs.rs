@@ -103,12 +103,8 @@ fn a_lone_job_stops_pausing() {
 
 #[test]
 fn full_rings() {
-    if !side_by_side() {
-        return;
-    }
     for (policy, all_done) in [("wait", true), ("fallback", true), ("fail", false)] {
-        let (lib, key) =
-            lib_and_key(&[("policy", policy), ("depth", "4"), ("async", "rsa-private")]);
+        let (lib, key) = lib_and_key(&[("policy", policy), ("depth", "4"), ("async", "all")]);
         let mut jobs: Vec<Task> =
             (0..12).map(|_| Task::new(|| lib.sign(&key, &[], &DIGEST).is_some())).collect();
         let mut done = 0;
@@ -149,11 +145,8 @@ fn abandoned_jobs() {
 
 #[test]
 fn abandoned_jobs_leave_room_for_others() {
-    if !side_by_side() {
-        return;
-    }
     // A ring full of what nobody waits for: there is no job whose return would execute it.
-    let (lib, key) = lib_and_key(&[("depth", "4"), ("policy", "fail"), ("async", "rsa-private")]);
+    let (lib, key) = lib_and_key(&[("depth", "4"), ("policy", "fail"), ("async", "all")]);
     for _ in 0..4 {
         let (lib, key): (&'static Lib, &'static Key) =
             unsafe { (&*ptr::from_ref(&lib), &*ptr::from_ref(&key)) };
@@ -206,10 +199,7 @@ fn several_jobs_of_one_wait_context() {
 
 #[test]
 fn an_abandoned_job_that_is_resumed_gets_an_error() {
-    if !side_by_side() {
-        return;
-    }
-    let (lib, key) = lib_and_key(&[("async", "rsa-private")]);
+    let (lib, key) = lib_and_key(&[("async", "all")]);
     let mut job = Task::new(|| lib.sign(&key, &[], &DIGEST).is_some());
     assert!(!job.go());
     unsafe { ASYNC_WAIT_CTX_free(job.wait) };
@@ -227,10 +217,7 @@ fn jobs_go_on_in_other_threads() {
     unsafe impl<T> Send for Sent<T> {}
     // With engines an operation may be done before it pauses, and the job end in the wrong thread:
     // libcrypto returns to the one that started it.
-    if !side_by_side() {
-        return;
-    }
-    let (lib, key) = lib_and_key(&[("async", "rsa-private")]);
+    let (lib, key) = lib_and_key(&[("async", "all")]);
     // Each is paused here, gets its response in another thread, and submits its next request
     // there. It ends here.
     for _ in 0..5 {
@@ -278,7 +265,7 @@ fn callbacks_instead_of_fds() {
         CALLS.store(0, Relaxed);
         let mut seen = 0;
         while !job.go() {
-            assert!(job.fds().is_empty());
+            assert!(job.fds().iter().all(|&fd| fd < 0), "a callback, and an fd too");
             let start = std::time::Instant::now();
             while CALLS.load(Relaxed) == seen {
                 assert!(start.elapsed().as_secs() < 10, "never called");
@@ -290,6 +277,41 @@ fn callbacks_instead_of_fds() {
         // An engine may have been quicker than the pause.
         assert!(seen > 0 || engines == "1" || !side_by_side());
     }
+}
+
+#[test]
+fn abandoned_jobs_with_callbacks() {
+    unsafe extern "C" fn called(_: Ptr) -> c_int {
+        1
+    }
+    // With places for four, and none of the jobs ever resumed: those before must leave theirs.
+    for engines in ["0", "1"] {
+        let settings = [("engines", engines), ("depth", "4"), ("policy", "fail"), ("async", "all")];
+        let (lib, key) = lib_and_key(&settings);
+        for round in 0..40 {
+            let (lib, key): (&'static Lib, &'static Key) =
+                unsafe { (&*ptr::from_ref(&lib), &*ptr::from_ref(&key)) };
+            let mut job = Box::new(Task::new(move || lib.sign(key, &[], &DIGEST).is_some()));
+            unsafe { ASYNC_WAIT_CTX_set_callback(job.wait, Some(called), null_mut()) };
+            if job.go() {
+                assert!(job.result == 1, "round {round}: {}", errors());
+                continue;
+            }
+            unsafe { ASYNC_WAIT_CTX_free(job.wait) };
+            job.wait = null_mut();
+            Box::leak(job);
+        }
+        let mut job = Task::new(|| lib.sign(&key, &[], &DIGEST).is_some());
+        assert!(job.finish(), "{}", errors());
+    }
+}
+
+#[test]
+fn all_pauses_on_every_cpu() {
+    let (lib, key) = lib_and_key(&[("async", "all")]);
+    rounds(&lib, &key, 1, 20);
+    // A signature and its verification each, and a lone job goes on pausing.
+    assert_eq!(lib.counter("asynchronous"), 40);
 }
 
 #[test]

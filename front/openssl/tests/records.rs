@@ -170,6 +170,9 @@ fn sealed_and_opened_in_one() {
                             let expect = if told { payload } else { sealed[0].len() };
                             assert_eq!(opened[0].0, Some(expect));
                             assert!(opened[0].1[before..len] == text[before..]);
+                            // The block of the explicit IV, which SHA-256's cipher decrypts.
+                            let first = opened.each_ref().map(|(_, text)| &text[..before]);
+                            assert!(first[0] == first[1], "{name} {version:x} {number}");
                             // The padding is there to be found.
                             let last = sealed[0].len() - 1;
                             assert!(told || opened[0].1[last] == opened[1].1[last]);

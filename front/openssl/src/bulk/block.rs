@@ -92,7 +92,7 @@ impl Block {
             && self.chains()
             && offload::pays(provider, Op::Encrypt, len, self.least())
             // Last: to find out, the key is prepared for lanes.
-            && self.key.as_ref().is_some_and(|key| key.session.side_by_side())
+            && self.key.as_ref().is_some_and(|key| offload::gains(provider, key.session.side_by_side()))
         {
             let Some(rest) = self.crypt_aside(provider, pieces)? else { return Ok(()) };
             return self.crypt_here(provider, rest);

@@ -172,7 +172,7 @@ impl CbcHmac {
     fn pays(&mut self, provider: &Provider, len: usize) -> Result<bool> {
         Ok(self.encrypt
             && offload::pays(provider, Op::Seal, len, offload::LEAST_RECORD)
-            && self.chain_session(provider)?.side_by_side())
+            && offload::gains(provider, self.chain_session(provider)?.side_by_side()))
     }
 
     /// Executes such a request while the job pauses, on a copy. `false`: it is to run at once.
@@ -285,17 +285,23 @@ impl CbcHmac {
         let last = *record.last_chunk().ok_or(Reason::InvalidLength)?;
         let payload = if explicit {
             let iv = *record.first_chunk().ok_or(Reason::Internal)?;
+            if self.hash == Hash::Sha256 {
+                // OpenSSL decrypts this block with SHA-256, and leaves it as it is with SHA-1.
+                self.cbc(provider, Op::Decrypt)?.update_in_place(&mut record[..BLOCK])?;
+            }
+            // The next record goes on from here even if this one is wrong.
+            self.stand(last);
             let len = record.len() - BLOCK;
             self.run(provider, record, (&iv, aad), len)?
         } else {
             let mut whole = Zeroizing::new(vec![0; BLOCK + record.len()]);
             whole[BLOCK..].copy_from_slice(record);
             let iv = self.iv;
+            self.stand(last);
             let payload = self.run(provider, &mut whole, (&iv, aad), record.len())?;
             record.copy_from_slice(&whole[BLOCK..]);
             payload
         };
-        self.stand(last);
         if self.tls {
             return Ok(payload);
         }

@@ -181,6 +181,18 @@ impl SymCipher for ChaCha20Poly1305 {
         self.any(provider, text)
     }
 
+    #[inline(always)]
+    fn flows(&self, _: &Provider, _: usize) -> bool {
+        self.runs && self.record.is_none()
+    }
+
+    #[inline(always)]
+    fn flow(&mut self, provider: &Provider, pieces: Pieces) -> Result<()> {
+        let (Pieces::Apart(_, dst) | Pieces::InPlace(dst)) = &pieces;
+        self.count.add(provider, self.spec, dst.len());
+        aead::update(self.key.as_mut().ok_or(Reason::NotInitialised)?.running()?, pieces)
+    }
+
     fn finish(&mut self, _: &Provider, _: &mut Text) -> Result<usize> {
         let (encrypt, given, len) = (self.encrypt, self.tag, self.tag_len);
         let mut tag = [0; TAG];

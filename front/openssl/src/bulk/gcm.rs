@@ -247,6 +247,18 @@ impl SymCipher for Gcm {
         if text.len() == 0 { Ok(0) } else { self.more(provider, text) }
     }
 
+    #[inline(always)]
+    fn flows(&self, _: &Provider, _: usize) -> bool {
+        self.iv_state == IvState::Running && self.record.is_none()
+    }
+
+    #[inline(always)]
+    fn flow(&mut self, provider: &Provider, pieces: Pieces) -> Result<()> {
+        let (Pieces::Apart(_, dst) | Pieces::InPlace(dst)) = &pieces;
+        self.count.add(provider, self.spec, dst.len());
+        aead::update(self.key.as_mut().ok_or(Reason::NotInitialised)?.running()?, pieces)
+    }
+
     fn finish(&mut self, provider: &Provider, _: &mut Text) -> Result<usize> {
         if self.record.take().is_some() {
             self.iv_state = IvState::Used;

@@ -74,7 +74,7 @@ impl Spec {
 
     /// The first of its names.
     pub fn name(&self) -> &'static str {
-        self.names.to_str().unwrap_or_default().split(':').next().unwrap_or_default()
+        crate::algorithms::first_name(self.names)
     }
 }
 

@@ -33,6 +33,12 @@ pub fn pays(provider: &Provider, op: Op, len: usize, least: usize) -> bool {
     len >= provider.settings.async_bytes.unwrap_or(least) && provider.lanes.pauses(op)
 }
 
+/// Whether company is a reason to pause, for a session that runs `side_by_side` or does not.
+#[inline]
+pub fn gains(provider: &Provider, side_by_side: bool) -> bool {
+    side_by_side || provider.settings.always
+}
+
 /// How many texts side by side are quicker than one after the other (16 KB, AVX-512): of AES-CBC and
 /// triple DES the lanes take 2.6 times as long as one text does alone.
 pub const FEWEST_CBC: usize = 3;

@@ -5,11 +5,7 @@ use core::hint::black_box;
 use lookaside::{Op, OpError, Running};
 use zeroize::Zeroizing;
 
-use super::list::{Kind, Spec};
-use crate::{
-    error::{Reason, Result},
-    lane::Lanes,
-};
+use crate::error::{Reason, Result};
 
 /// What starts a text.
 pub trait Starts: Clone {
@@ -72,24 +68,5 @@ impl<S: Clone> Clone for Keyed<S> {
     fn clone(&self) -> Keyed<S> {
         let running = self.running.as_ref().map(|running| running.duplicate());
         Keyed { session: self.session.clone(), key: self.key.clone(), running }
-    }
-}
-
-/// Whether the runtime has what an algorithm needs, on this machine.
-pub fn is_there(lanes: &Lanes, spec: &Spec) -> bool {
-    // No weak key, and no two halves alike.
-    let key: Vec<u8> = (0..spec.key_len as u8).map(|i| i.wrapping_mul(37) ^ 0x5a).collect();
-    let immediate = |running: core::result::Result<Box<dyn Running>, OpError>| running.is_ok();
-    match spec.kind {
-        Kind::Nothing => true,
-        Kind::Cipher(cipher) => lanes
-            .prepare(|runtime| runtime.cipher(cipher, &key))
-            .is_ok_and(|s| immediate(s.start(Op::Encrypt, &vec![0; spec.iv_len]))),
-        Kind::Aead(aead) => lanes
-            .prepare(|runtime| runtime.aead(aead, &key, 16))
-            .is_ok_and(|s| immediate(s.start(Op::Seal, &vec![0; spec.iv_len]))),
-        Kind::TlsCbc(hash) => {
-            lanes.prepare(|runtime| runtime.tls_cbc(&key, hash, &[1; 20])).is_ok()
-        }
     }
 }

@@ -10,8 +10,8 @@ use crate::{
     dispatch::cipher::Cipher,
     error::{Error, Reason, Result},
     ffi::Param,
-    key::rsa::RsaKey,
-    param::{Answers, Params, Value},
+    key::{other::Operation, rsa::RsaKey},
+    param::{Answers, Export, Params, Value},
     provider::Provider,
 };
 
@@ -58,11 +58,36 @@ pub struct RsaCipher {
     label: Vec<u8>,
     client_version: u16,
     alternative: Option<u16>,
+    /// Whether bad PKCS#1 v1.5 padding gives random bytes rather than an error.
+    implicit_rejection: bool,
 }
 
 impl RsaCipher {
     fn key(&self) -> Result<&RsaKey> {
         self.key.as_deref().ok_or_else(|| Reason::NotInitialised.into())
+    }
+
+    /// What another provider is told.
+    fn settings(&self) -> Export {
+        let mut settings = Export::default();
+        settings.int(c"pad-mode", self.padding as i32);
+        match self.padding {
+            Padding::Oaep => {
+                settings.text(c"digest", digest::name(self.hash));
+                settings.text(c"mgf1-digest", digest::name(self.mgf.unwrap_or(self.hash)));
+                settings.octets(c"oaep-label", &self.label);
+            }
+            Padding::Tls => {
+                settings.uint(c"tls-client-version", self.client_version.into());
+                let alternative = self.alternative.unwrap_or(0);
+                settings.uint(c"tls-negotiated-version", alternative.into());
+            }
+            Padding::Pkcs1 if !self.implicit_rejection => {
+                settings.uint(c"implicit-rejection", 0);
+            }
+            Padding::Pkcs1 | Padding::Raw => {}
+        }
+        settings
     }
 
     fn scheme(&self) -> Result<RsaScheme> {
@@ -112,6 +137,7 @@ impl Cipher for RsaCipher {
         Param::octets(c"oaep-label"),
         Param::uint(c"tls-client-version"),
         Param::uint(c"tls-negotiated-version"),
+        Param::uint(c"implicit-rejection"),
         Param::END,
     ];
 
@@ -126,13 +152,14 @@ impl Cipher for RsaCipher {
             label: Vec::new(),
             client_version: 0,
             alternative: None,
+            implicit_rejection: true,
         }
     }
 
     fn start(&mut self, key: Option<Arc<RsaKey>>, encrypt: bool) -> Result<()> {
         let key = key.or(self.key.take()).ok_or(Reason::MissingKey)?;
         if key.is_pss() {
-            return Err(Error::new(Reason::UnsupportedPadding, "the key is for PSS alone"));
+            return Err(Reason::NotForThisKey.into());
         }
         *self = RsaCipher { key: Some(key), encrypt, ..RsaCipher::new() };
         Ok(())
@@ -147,6 +174,11 @@ impl Cipher for RsaCipher {
 
     fn run(&mut self, provider: &Provider, input: &[u8]) -> Result<Vec<u8>> {
         let key = self.key()?;
+        if key.other().is_some() || !self.implicit_rejection {
+            let other = key.as_other(provider)?;
+            let operation = if self.encrypt { Operation::Encrypt } else { Operation::Decrypt };
+            return Ok(other.run(operation, &mut self.settings(), input)?.to_vec());
+        }
         let scheme = self.scheme()?;
         if self.padding == Padding::Tls && self.encrypt {
             return Err(Error::new(Reason::UnsupportedPadding, "this one only decrypts"));
@@ -161,7 +193,11 @@ impl Cipher for RsaCipher {
             true => key.public(provider)?.run(scheme, src, dst),
             false => key.private(provider)?.run(scheme, src, dst),
         };
-        Ok(provider.lanes.run(request)?.to_vec())
+        let wrong = match (self.encrypt, self.padding) {
+            (false, Padding::Oaep) => Reason::OaepDecoding,
+            _ => Reason::DataTooLarge,
+        };
+        Ok(provider.lanes.run(request).map_err(|e| e.of_input(wrong))?.to_vec())
     }
 
     fn answer(&self, answers: &mut Answers) -> Result<()> {
@@ -196,6 +232,9 @@ impl Cipher for RsaCipher {
         }
         if let Some(version) = version(params, c"tls-negotiated-version")? {
             self.alternative = Some(version).filter(|&v| v != 0);
+        }
+        if let Some(implicit) = params.uint(c"implicit-rejection")? {
+            self.implicit_rejection = implicit != 0;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use super::Object;
 use crate::{
     error::{Error, Reason, Result},
     ffi::{Dispatch, Param},
+    library,
     param::{Answers, Params},
     provider::Provider,
 };
@@ -31,12 +32,25 @@ pub trait Derivation: Clone + Send + 'static {
         Ok(None)
     }
 
-    /// Answers about the derivation.
-    fn answer(&self, answers: &mut Answers) -> Result<()> {
-        let any = i64::try_from(usize::MAX >> 1).unwrap_or(i64::MAX);
-        let size = self.size()?.map_or(any, |n| n as i64);
-        answers.int(c"size", size)
+    /// Answers about the derivation. Returns whether anything was asked that it knows.
+    fn answer(&self, answers: &mut Answers) -> Result<bool> {
+        answer_size(self, answers)
     }
+}
+
+/// Answers how long the result is, if asked. Any length is `SIZE_MAX`, which libcrypto's
+/// `EVP_PKEY_derive` compares with.
+pub fn answer_size<T: Derivation>(derivation: &T, answers: &mut Answers) -> Result<bool> {
+    if !answers.wants(c"size") {
+        return Ok(false);
+    }
+    answers.size(c"size", derivation.size()?.unwrap_or(usize::MAX))?;
+    Ok(true)
+}
+
+/// What OpenSSL's derivations return when nothing is asked that they know: -2 before OpenSSL 3.4.
+fn nothing_known() -> c_int {
+    if library::version() < 0x3040_0000 { -2 } else { 1 }
 }
 
 /// The functions of one algorithm.
@@ -114,7 +128,12 @@ unsafe extern "C" fn get_ctx_params<T: Derivation>(
 ) -> c_int {
     // SAFETY: see above.
     let (object, mut answers) = unsafe { (Object::<T>::at(object), Answers::new(params)) };
-    object.run(|derivation, _| derivation.answer(&mut answers))
+    let mut known = true;
+    let answered = object.run(|derivation, _| {
+        known = derivation.answer(&mut answers)?;
+        Ok(())
+    });
+    if known { answered } else { nothing_known() }
 }
 
 unsafe extern "C" fn gettable_ctx_params<T: Derivation>(

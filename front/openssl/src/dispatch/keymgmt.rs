@@ -23,6 +23,17 @@ impl Selection {
     /// Both halves of the pair and all parameters.
     pub const ALL: Selection = Selection(0x87);
 
+    /// These parts: private key, public key, domain parameters, other parameters.
+    pub fn of(private: bool, public: bool, domain: bool, other: bool) -> Selection {
+        let bits = [(private, 0x01), (public, 0x02), (domain, 0x04), (other, 0x80)];
+        Selection(bits.into_iter().filter(|(is, _)| *is).map(|(_, bit)| bit).sum())
+    }
+
+    /// OpenSSL's number.
+    pub fn bits(self) -> c_int {
+        self.0
+    }
+
     /// The private key.
     pub fn private(self) -> bool {
         self.0 & 0x01 != 0
@@ -109,7 +120,7 @@ pub trait Generation: Sized {
     const SETTABLE: &'static [Param];
 
     /// What is to be made: a key of the variant of [`Table`].
-    fn new(provider: &Provider, variant: u8, selection: Selection) -> Result<Self>;
+    fn new(provider: &Arc<Provider>, variant: u8, selection: Selection) -> Result<Self>;
 
     /// Takes parameters from a key.
     fn template(&mut self, key: &Self::Key) -> Result<()>;

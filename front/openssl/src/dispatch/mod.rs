@@ -127,6 +127,9 @@ fn guard<R>(provider: &Provider, f: impl FnOnce() -> Result<R>) -> Option<R> {
 #[cold]
 #[inline(never)]
 fn raise(provider: &Provider, error: Option<Error>) {
+    if error.as_ref().is_some_and(|e| e.reason.is_silent()) {
+        return;
+    }
     wall(|| provider.core.raise(&error.unwrap_or_else(|| Reason::Internal.into())));
 }
 

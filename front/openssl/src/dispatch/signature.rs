@@ -63,6 +63,22 @@ pub trait Signature: Clone + Send + 'static {
     /// Verifies.
     fn verify(&mut self, provider: &Provider, digest: &[u8], signature: &[u8]) -> Result<()>;
 
+    /// A signature just made: with the setting `verify`, one that is not valid stays here.
+    fn check_own(
+        &mut self,
+        provider: &Provider,
+        digest: &[u8],
+        signature: Vec<u8>,
+    ) -> Result<Vec<u8>> {
+        if provider.settings.verify {
+            self.verify(provider, digest, &signature).map_err(|e| match e.reason {
+                Reason::VerificationFailed => Reason::Fault.into(),
+                _ => e,
+            })?;
+        }
+        Ok(signature)
+    }
+
     /// Gives back what was signed.
     fn recover(&mut self, _provider: &Provider, _signature: &[u8]) -> Result<Vec<u8>> {
         Err(Error::new(Reason::NotSupported, "recovering what was signed"))

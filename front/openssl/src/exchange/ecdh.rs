@@ -8,11 +8,14 @@ use zeroize::Zeroizing;
 use crate::{
     digest,
     digest::Md,
-    dispatch::exchange::Exchange,
+    dispatch::{
+        exchange::Exchange,
+        keymgmt::{Keymgmt, Selection},
+    },
     error::{Error, Reason, Result},
     ffi::Param,
-    key::ec::EcKey,
-    param::{Answers, Params},
+    key::{ec::EcKey, other::OtherKey},
+    param::{Answers, Export, Params},
     provider::Provider,
 };
 
@@ -30,11 +33,37 @@ pub struct EcdhExchange {
     out_len: usize,
     /// User keying material.
     ukm: Vec<u8>,
+    /// Our key and the peer's, where another provider has one of them.
+    others: Option<(Arc<OtherKey>, Arc<OtherKey>)>,
 }
 
 impl EcdhExchange {
     fn secret_len(&self) -> Result<usize> {
+        if let Some((key, peer)) = &self.others {
+            return key.secret_len(peer);
+        }
         Ok(self.key.as_ref().ok_or(Reason::NotInitialised)?.curve()?.field_len())
+    }
+
+    fn secret(&self, provider: &Provider) -> Result<Zeroizing<Vec<u8>>> {
+        if let Some((key, peer)) = &self.others {
+            let mut settings = Export::default();
+            if let Some(cofactor) = self.cofactor {
+                settings.int(c"ecdh-cofactor-mode", cofactor.into());
+            }
+            return key.derive(&mut settings, peer);
+        }
+        let (Some(key), Some(peer)) = (&self.key, &self.peer) else {
+            return Err(Reason::NotInitialised.into());
+        };
+        let curve = key.curve()?;
+        let src = Buf::secret([key.private()?, peer.public()?].concat());
+        let dst = Buf::secret(vec![0; curve.field_len()]);
+        let cofactor = self.cofactor.unwrap_or(key.cofactor());
+        let request = provider.ec(curve)?.derive(cofactor, src, dst);
+        // Public keys are on their curves: only the result can be at fault.
+        let z = provider.lanes.run(request).map_err(|e| e.of_input(Reason::PointAtInfinity))?;
+        Ok(Zeroizing::new(z.to_vec()))
     }
 
     /// ANSI X9.63 section 5.6.3: hash(Z, counter, info) until there is enough.
@@ -89,19 +118,26 @@ impl Exchange for EcdhExchange {
             propq: None,
             out_len: 0,
             ukm: Vec::new(),
+            others: None,
         }
     }
 
     fn start(&mut self, key: Arc<EcKey>) -> Result<()> {
-        key.private()?;
+        key.check_private()?;
         *self = EcdhExchange { key: Some(key), ..EcdhExchange::new() };
         Ok(())
     }
 
-    fn peer(&mut self, _provider: &Provider, key: Arc<EcKey>) -> Result<()> {
-        key.public()?;
+    fn peer(&mut self, provider: &Provider, key: Arc<EcKey>) -> Result<()> {
+        key.check_public()?;
         let ours = self.key.as_ref().ok_or(Reason::NotInitialised)?;
-        if ours.curve()? != key.curve()? {
+        self.others = None;
+        if ours.other().is_some() || key.other().is_some() {
+            if !ours.matches(&key, Selection::of(false, false, true, false)) {
+                return Err(Reason::DifferentParameters.into());
+            }
+            self.others = Some((ours.as_other(provider)?, key.as_other(provider)?));
+        } else if ours.curve()? != key.curve()? {
             return Err(Reason::DifferentParameters.into());
         }
         self.peer = Some(key);
@@ -113,18 +149,10 @@ impl Exchange for EcdhExchange {
     }
 
     fn derive(&mut self, provider: &Provider, room: usize) -> Result<Vec<u8>> {
-        let (Some(key), Some(peer)) = (&self.key, &self.peer) else {
-            return Err(Reason::NotInitialised.into());
-        };
         if self.kdf && room < self.out_len {
             return Err(Reason::OutputTooSmall.into());
         }
-        let curve = key.curve()?;
-        let src = Buf::secret([key.private()?, peer.public()?].concat());
-        let dst = Buf::secret(vec![0; curve.field_len()]);
-        let cofactor = self.cofactor.unwrap_or(key.cofactor());
-        let request = provider.ec(curve)?.derive(cofactor, src, dst);
-        let z = Zeroizing::new(provider.lanes.run(request)?.to_vec());
+        let z = self.secret(provider)?;
         if self.kdf {
             return self.x963(provider, &z);
         }

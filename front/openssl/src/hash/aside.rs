@@ -36,25 +36,35 @@ pub fn update(
     (count, tallied): (&mut Count, &impl Tallied),
 ) -> Result<()> {
     count.add(provider, tallied, text.len());
-    let least = provider.settings.async_bytes.unwrap_or(pace.least);
-    if text.len() >= least && session.side_by_side() && provider.lanes.pauses(Op::Digest) {
-        let done = paused(provider, (session, pace.fewest), running, text)?;
-        if done {
-            count.pause();
-            return Ok(());
-        }
+    if pays(provider, pace, text.len())
+        && offload::gains(provider, session.side_by_side())
+        && paused(provider, (session, pace.fewest), running, text)?
+    {
+        count.pause();
+        return Ok(());
     }
     running.as_mut().ok_or(Reason::NotInitialised)?.update(text, &mut [])?;
     Ok(())
 }
 
-/// The same while the job pauses; `false` when too few came together, and nothing was done.
-fn paused(
+/// Whether a piece of this length may pause its job.
+#[inline]
+pub fn pays(provider: &Provider, pace: Pace, len: usize) -> bool {
+    len >= provider.settings.async_bytes.unwrap_or(pace.least)
+        && provider.lanes.may_pause(Op::Digest)
+}
+
+/// Hashes more of a text while the job pauses; `false` when the lane has nobody else for it, or too few
+/// came together, and nothing was done.
+pub fn paused(
     provider: &Provider,
     (session, fewest): (&DigestSession, usize),
     running: &mut Option<Box<dyn Running>>,
     text: &[u8],
 ) -> Result<bool> {
+    if !provider.lanes.pauses(Op::Digest) {
+        return Ok(false);
+    }
     let state = running.take().ok_or(Reason::NotInitialised)?;
     let mut memory = offload::memory(text.len());
     memory.copy_from_slice(text);

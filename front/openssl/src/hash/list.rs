@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_int};
 
 use lookaside::Hash;
 
-use super::{aside::Pace, text::Text};
+use super::{aside::Pace, plain, text::Text};
 use crate::{
     digest,
     dispatch::digest::Table,
@@ -31,6 +31,8 @@ pub struct Spec {
     pub bare: bool,
     /// When a message gains by company.
     pub pace: Pace,
+    /// What computes a message at once; none: the runtime does.
+    pub functions: Option<&'static plain::Functions>,
 }
 
 macro_rules! specs {
@@ -49,6 +51,7 @@ macro_rules! specs {
             block_len: $block,
             bare: $bare,
             pace: Pace { least: $least, fewest: $fewest },
+            functions: plain::functions(Hash::$hash),
         },)*];
 
         static FUNCTIONS: [&[Dispatch]; SPECS.len()] =
@@ -73,7 +76,7 @@ specs! {
 impl Spec {
     /// The first of its names.
     pub fn name(&self) -> &'static str {
-        self.names.to_str().unwrap_or_default().split(':').next().unwrap_or_default()
+        crate::algorithms::first_name(self.names)
     }
 }
 

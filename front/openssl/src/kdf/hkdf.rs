@@ -7,10 +7,10 @@ use super::tls_prf::missing;
 use crate::{
     digest,
     digest::Md,
-    dispatch::kdf::Derivation,
+    dispatch::kdf::{Derivation, answer_size},
     error::{Error, Reason, Result},
     ffi::Param,
-    param::Params,
+    param::{Answers, Params},
     provider::Provider,
 };
 
@@ -19,7 +19,7 @@ const MAX_INFO: usize = 1 << 15;
 
 fn mode(params: Params) -> Result<Option<HkdfMode>> {
     let Some(value) = params.find(c"mode") else { return Ok(None) };
-    let wrong = || Error::from(Reason::InvalidParameter).about(c"mode");
+    let wrong = || Error::from(Reason::InvalidMode);
     if value.is_text() {
         return match value.text()?.to_ascii_uppercase().as_str() {
             "EXTRACT_AND_EXPAND" => Ok(Some(HkdfMode::ExtractAndExpand)),
@@ -64,6 +64,7 @@ pub struct HkdfDerivation {
 }
 
 impl Derivation for HkdfDerivation {
+    const GETTABLE: &'static [Param] = &[Param::size(c"size"), Param::octets(c"info"), Param::END];
     const SETTABLE: &'static [Param] = &[
         Param::text(c"mode"),
         Param::int(c"mode"),
@@ -124,6 +125,12 @@ impl Derivation for HkdfDerivation {
             HkdfMode::Extract => Ok(Some(digest::len(self.hash.ok_or_else(|| missing("digest"))?))),
             _ => Ok(None),
         }
+    }
+
+    fn answer(&self, answers: &mut Answers) -> Result<bool> {
+        let asked = answers.wants(c"info");
+        answers.octets(c"info", &self.info)?;
+        Ok(answer_size(self, answers)? || asked)
     }
 }
 
@@ -211,7 +218,7 @@ impl Derivation for Tls13Derivation {
     fn set(&mut self, params: Params) -> Result<()> {
         if let Some(mode) = mode(params)? {
             if mode == HkdfMode::ExtractAndExpand {
-                return Err(Error::from(Reason::InvalidParameter).about(c"mode"));
+                return Err(Error::from(Reason::InvalidMode));
             }
             self.mode = mode;
         }

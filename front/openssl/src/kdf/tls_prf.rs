@@ -67,5 +67,10 @@ impl Derivation for TlsPrfDerivation {
 }
 
 pub(super) fn missing(what: &str) -> Error {
-    Error::new(Reason::MissingParameter, what)
+    Error::from(match what {
+        "digest" => Reason::MissingDigest,
+        "secret" => Reason::MissingSecret,
+        "seed" => Reason::MissingSeed,
+        _ => Reason::MissingKey,
+    })
 }

@@ -199,7 +199,7 @@ impl Generation for DhGeneration {
         Param::END,
     ];
 
-    fn new(_provider: &Provider, variant: u8, selection: Selection) -> Result<DhGeneration> {
+    fn new(_provider: &Arc<Provider>, variant: u8, selection: Selection) -> Result<DhGeneration> {
         let search = if variant == DHX { Search::Subgroup } else { Search::SafePrime };
         Ok(DhGeneration {
             variant,

@@ -131,7 +131,7 @@ impl Generation for DsaGeneration {
     const SETTABLE: &'static [Param] =
         &[Param::text(c"type"), Param::size(c"pbits"), Param::size(c"qbits"), Param::END];
 
-    fn new(_provider: &Provider, _variant: u8, selection: Selection) -> Result<DsaGeneration> {
+    fn new(_provider: &Arc<Provider>, _variant: u8, selection: Selection) -> Result<DsaGeneration> {
         Ok(DsaGeneration { selection, template: None, p_bits: 2048, q_bits: None })
     }
 

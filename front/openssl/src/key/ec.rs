@@ -1,11 +1,15 @@
 //! Keys on named elliptic curves, for ECDSA and ECDH.
 
 use core::ffi::{CStr, c_int};
+use std::sync::Arc;
 
 use lookaside::{Buf, Curve, Secret};
 use zeroize::Zeroizing;
 
-use super::group::{self, Format};
+use super::{
+    group::{self, Format},
+    other::{OtherGeneration, OtherKey},
+};
 use crate::{
     der,
     dispatch::keymgmt::{Generation, Keymgmt, Selection},
@@ -28,9 +32,56 @@ pub struct EcKey {
     cofactor: bool,
     /// Whether an encoded private key has the public one in it.
     include_public: bool,
+    /// The key, where Lookaside has not its curve; all else here is empty then.
+    other: Option<Arc<OtherKey>>,
 }
 
 impl EcKey {
+    /// The key as another provider has it, where Lookaside has not its curve.
+    pub fn other(&self) -> Option<&Arc<OtherKey>> {
+        self.other.as_ref()
+    }
+
+    /// The key as another provider has it, even if it is ours.
+    pub fn as_other(&self, provider: &Provider) -> Result<Arc<OtherKey>> {
+        if let Some(other) = &self.other {
+            return Ok(other.clone());
+        }
+        let mut parts = Export::default();
+        let selection = self.selection();
+        self.parts(selection, &mut parts)?;
+        let other =
+            parts.lend_params(|params| OtherKey::import(provider, c"EC", selection, params));
+        other.map(Arc::new)
+    }
+
+    fn of_other(other: OtherKey) -> EcKey {
+        EcKey { other: Some(Arc::new(other)), ..EcKey::new(0) }
+    }
+
+    /// The parts that are there.
+    fn selection(&self) -> Selection {
+        Selection::of(self.private.is_some(), self.public.is_some(), true, true)
+    }
+
+    /// Whether there is a private key.
+    pub fn check_private(&self) -> Result<()> {
+        let has = match &self.other {
+            Some(other) => other.has(c"priv"),
+            None => self.private.is_some(),
+        };
+        if has { Ok(()) } else { Err(Reason::MissingKey.into()) }
+    }
+
+    /// Whether there is a public key.
+    pub fn check_public(&self) -> Result<()> {
+        let has = match &self.other {
+            Some(other) => other.has(c"pub"),
+            None => self.public.is_some(),
+        };
+        if has { Ok(()) } else { Err(Reason::MissingKey.into()) }
+    }
+
     /// The curve.
     pub fn curve(&self) -> Result<Curve> {
         self.curve.ok_or_else(|| Error::new(Reason::MissingKey, "the key has no curve"))
@@ -62,30 +113,49 @@ impl EcKey {
         if let Some(include) = params.int(c"include-public")? {
             self.include_public = include != 0;
         }
-        refuse_explicit(params)
+        Ok(())
+    }
+
+    /// Adds the selected parts of a key of ours.
+    fn parts(&self, selection: Selection, to: &mut Export) -> Result<()> {
+        let curve = self.curve()?;
+        // Without its curve, a key means nothing.
+        to.text(c"group", group::name(curve));
+        to.text(c"encoding", c"named_curve");
+        to.text(c"point-format", self.format.name());
+        if selection.public()
+            && let Some(point) = &self.public
+        {
+            to.octets(c"pub", &group::write_point(curve, point, self.format)?);
+        }
+        if selection.private()
+            && let Some(private) = &self.private
+        {
+            to.number(c"priv", private);
+        }
+        if selection.other() {
+            to.int(c"use-cofactor-flag", c_int::from(self.cofactor));
+            to.int(c"include-public", c_int::from(self.include_public));
+        }
+        Ok(())
     }
 }
 
-/// Curves are written by name here.
-fn refuse_explicit(params: Params) -> Result<()> {
-    match params.text(c"encoding")? {
-        None | Some("named_curve") => Ok(()),
-        Some(other) => {
-            let detail = format!("curve parameters in the encoding {other}");
-            Err(Error::new(Reason::UnsupportedKey, detail))
-        }
+/// Whether parameters are of a key that another provider is to have: on a curve that Lookaside has
+/// not, or one that is written as numbers.
+fn is_others(params: Params) -> Result<bool> {
+    if matches!(params.text(c"encoding")?, Some(encoding) if encoding != "named_curve") {
+        return Ok(true);
+    }
+    match params.text(c"group")? {
+        Some(name) => Ok(group::curve(name).is_err()),
+        None => Ok(params.find(c"p").is_some()),
     }
 }
 
 /// The curve that parameters name, if they have any.
 fn curve(params: Params) -> Result<Option<Curve>> {
-    if let Some(name) = params.text(c"group")? {
-        return group::curve(name).map(Some);
-    }
-    if params.find(c"p").is_some() {
-        return Err(Error::new(Reason::UnsupportedKey, "a curve without a name"));
-    }
-    Ok(None)
+    params.text(c"group")?.map(group::curve).transpose()
 }
 
 /// Bits of security of a curve (NIST SP 800-57 part 1, table 2).
@@ -150,16 +220,32 @@ impl Keymgmt for EcKey {
             format: Format::Uncompressed,
             cofactor: false,
             include_public: true,
+            other: None,
         }
     }
 
     fn has(&self, selection: Selection) -> bool {
+        if self.other.is_some() {
+            return (!selection.public() || self.check_public().is_ok())
+                && (!selection.private() || self.check_private().is_ok());
+        }
         (!selection.public() || self.public.is_some())
             && (!selection.private() || self.private.is_some())
             && (!selection.domain() || self.curve.is_some())
     }
 
     fn matches(&self, other: &EcKey, selection: Selection) -> bool {
+        let like = |ours: &EcKey, theirs: &OtherKey| {
+            let mut parts = Export::default();
+            ours.parts(ours.selection(), &mut parts).ok()?;
+            theirs.sibling(ours.selection(), &mut parts).ok()
+        };
+        match (&self.other, &other.other) {
+            (None, None) => {}
+            (Some(a), Some(b)) => return a.matches(b, selection),
+            (Some(a), None) => return like(other, a).is_some_and(|b| a.matches(&b, selection)),
+            (None, Some(b)) => return like(self, b).is_some_and(|a| a.matches(b, selection)),
+        }
         if selection.domain() && self.curve != other.curve {
             return false;
         }
@@ -180,6 +266,9 @@ impl Keymgmt for EcKey {
     }
 
     fn validate(&self, provider: &Provider, selection: Selection, quick: bool) -> Result<()> {
+        if let Some(other) = &self.other {
+            return other.validate(selection, quick);
+        }
         // A key without a curve is none, whatever is asked; that a point is on the curve was seen
         // when it came in.
         let curve = self.curve()?;
@@ -205,12 +294,15 @@ impl Keymgmt for EcKey {
         TYPES
     }
 
-    fn import(&mut self, _provider: &Provider, selection: Selection, from: Params) -> Result<()> {
+    fn import(&mut self, provider: &Provider, selection: Selection, from: Params) -> Result<()> {
+        if is_others(from)? {
+            *self = EcKey::of_other(OtherKey::import(provider, c"EC", selection, from)?);
+            return Ok(());
+        }
         if let Some(curve) = curve(from)? {
             self.curve = Some(curve);
         }
         let curve = self.curve()?;
-        // Whether its encoding was explicit does not matter when the curve has a name.
         if let Some(name) = from.text(c"point-format")? {
             self.format = Format::find(name)?;
         }
@@ -247,29 +339,19 @@ impl Keymgmt for EcKey {
     }
 
     fn export(&self, _provider: &Provider, selection: Selection, to: &mut Export) -> Result<()> {
-        let curve = self.curve()?;
-        // Without its curve, a key means nothing.
-        to.text(c"group", group::name(curve));
-        to.text(c"encoding", c"named_curve");
-        to.text(c"point-format", self.format.name());
-        if selection.public()
-            && let Some(point) = &self.public
-        {
-            to.octets(c"pub", &group::write_point(curve, point, self.format)?);
+        match &self.other {
+            Some(other) => other.export(selection, to),
+            None => self.parts(selection, to),
         }
-        if selection.private()
-            && let Some(private) = &self.private
-        {
-            to.number(c"priv", private);
-        }
-        if selection.other() {
-            to.int(c"use-cofactor-flag", c_int::from(self.cofactor));
-            to.int(c"include-public", c_int::from(self.include_public));
-        }
-        Ok(())
     }
 
     fn select(&self, selection: Selection) -> EcKey {
+        if let Some(other) = &self.other {
+            if selection.public() && selection.private() {
+                return self.clone();
+            }
+            return other.select(selection).map_or(EcKey::new(0), EcKey::of_other);
+        }
         let mut copy = self.clone();
         if !selection.domain() && !selection.pair() {
             copy.curve = None;
@@ -284,6 +366,9 @@ impl Keymgmt for EcKey {
     }
 
     fn answer(&self, _provider: &Provider, answers: &mut Answers) -> Result<()> {
+        if let Some(other) = &self.other {
+            return other.answer(answers);
+        }
         answers.text(c"default-digest", c"SHA256")?;
         answers.int(c"decoded-from-explicit", 0)?;
         answers.int(c"use-cofactor-flag", i64::from(self.cofactor))?;
@@ -311,7 +396,11 @@ impl Keymgmt for EcKey {
         Ok(())
     }
 
-    fn set(&mut self, _provider: &Provider, params: Params) -> Result<()> {
+    fn set(&mut self, provider: &Provider, params: Params) -> Result<()> {
+        if self.other.is_some() || is_others(params)? {
+            *self = EcKey::of_other(self.as_other(provider)?.changed(params)?);
+            return Ok(());
+        }
         self.set_flags(params)?;
         if let Some(point) = params.octets(c"encoded-pub-key")? {
             self.public = Some(group::read_point(self.curve()?, point)?);
@@ -330,8 +419,23 @@ impl Keymgmt for EcKey {
 
 /// The making of a key.
 pub struct EcGeneration {
+    provider: Arc<Provider>,
     selection: Selection,
     key: EcKey,
+    /// All that was set.
+    settings: Export,
+    /// Where the key will be another provider's.
+    other: Option<OtherGeneration>,
+}
+
+impl EcGeneration {
+    fn go_elsewhere(&mut self) -> Result<()> {
+        let template = self.key.other.as_deref();
+        let (selection, settings) = (self.selection, &mut self.settings);
+        let other = OtherGeneration::start(&self.provider, c"EC", template, selection, settings)?;
+        self.other = Some(other);
+        Ok(())
+    }
 }
 
 impl Generation for EcGeneration {
@@ -342,19 +446,42 @@ impl Generation for EcGeneration {
         Param::int(c"use-cofactor-flag"),
         Param::text(c"encoding"),
         Param::text(c"point-format"),
+        Param::text(c"field-type"),
+        Param::number(c"p"),
+        Param::number(c"a"),
+        Param::number(c"b"),
+        Param::octets(c"generator"),
+        Param::number(c"order"),
+        Param::number(c"cofactor"),
+        Param::octets(c"seed"),
         Param::END,
     ];
 
-    fn new(_provider: &Provider, variant: u8, selection: Selection) -> Result<EcGeneration> {
-        Ok(EcGeneration { selection, key: EcKey::new(variant) })
+    fn new(provider: &Arc<Provider>, variant: u8, selection: Selection) -> Result<EcGeneration> {
+        let (provider, key) = (provider.clone(), EcKey::new(variant));
+        Ok(EcGeneration { provider, selection, key, settings: Export::default(), other: None })
     }
 
     fn template(&mut self, key: &EcKey) -> Result<()> {
         self.key = EcKey { public: None, private: None, ..key.clone() };
+        if self.key.other.is_some() {
+            return self.go_elsewhere();
+        }
         self.key.curve().map(|_| ())
     }
 
     fn set(&mut self, params: Params) -> Result<()> {
+        if let Some(other) = &mut self.other {
+            return other.set(params);
+        }
+        if is_others(params)? {
+            if let Some(curve) = self.key.curve {
+                self.settings.text(c"group", group::name(curve));
+            }
+            self.settings.copy(params);
+            return self.go_elsewhere();
+        }
+        self.settings.copy(params);
         if let Some(curve) = curve(params)? {
             self.key.curve = Some(curve);
         }
@@ -362,6 +489,9 @@ impl Generation for EcGeneration {
     }
 
     fn run(&mut self, provider: &Provider) -> Result<EcKey> {
+        if let Some(other) = &mut self.other {
+            return other.run().map(EcKey::of_other);
+        }
         let mut key = self.key.clone();
         let curve = key.curve()?;
         if self.selection.pair() {

@@ -1,5 +1,7 @@
 //! Ed25519 and Ed448 keys.
 
+use std::sync::Arc;
+
 use lookaside::{Buf, EdCurve, Secret};
 
 use super::ffc::is_same;
@@ -191,7 +193,7 @@ impl Generation for EdGeneration {
     const SETTABLE: &'static [Param] =
         &[Param::text(c"group"), Param::text(c"properties"), Param::END];
 
-    fn new(_provider: &Provider, variant: u8, selection: Selection) -> Result<EdGeneration> {
+    fn new(_provider: &Arc<Provider>, variant: u8, selection: Selection) -> Result<EdGeneration> {
         Ok(EdGeneration { variant, selection })
     }
 

@@ -12,8 +12,7 @@ use crate::{
     error::{Error, Reason, Result},
     ffi::{
         EC_GROUP_get0_order, EC_GROUP_new_by_curve_name, EC_POINT_free, EC_POINT_is_at_infinity,
-        EC_POINT_mul, EC_POINT_new, EC_POINT_oct2point, EC_POINT_point2oct, ERR_pop_to_mark,
-        ERR_set_mark, EcGroup, EcPoint,
+        EC_POINT_mul, EC_POINT_new, EC_POINT_oct2point, EC_POINT_point2oct, EcGroup, EcPoint,
     },
 };
 
@@ -160,23 +159,12 @@ impl Point {
         let group = group(curve)?;
         // SAFETY: a group of libcrypto's.
         let point = Point { group, point: unsafe { EC_POINT_new(group) } };
-        // SAFETY: as above; the bytes are the slice's. What libcrypto says of them is dropped.
+        // SAFETY: as above; the bytes are the slice's.
         let read = unsafe {
-            ERR_set_mark();
-            let read = EC_POINT_oct2point(
-                group,
-                point.point,
-                bytes.as_ptr(),
-                bytes.len(),
-                ptr::null_mut(),
-            );
-            ERR_pop_to_mark();
-            read
+            EC_POINT_oct2point(group, point.point, bytes.as_ptr(), bytes.len(), ptr::null_mut())
         };
-        if read == 1 {
-            return Ok(point);
-        }
-        Err(Error::new(Reason::InvalidKey, "not a point on the curve"))
+        // Libcrypto has said what is wrong.
+        if read == 1 { Ok(point) } else { Err(Reason::Queued.into()) }
     }
 
     fn write(&self, format: Format, len: usize) -> Result<Vec<u8>> {

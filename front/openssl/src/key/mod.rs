@@ -7,6 +7,7 @@ pub mod ed;
 pub mod ffc;
 pub mod group;
 pub mod groups;
+pub mod other;
 pub mod rsa;
 pub mod sm2;
 pub mod xdh;

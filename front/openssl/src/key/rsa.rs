@@ -1,12 +1,16 @@
 //! RSA and RSA-PSS keys.
 
-use core::ffi::{CStr, c_int};
+use core::{
+    ffi::{CStr, c_int},
+    ops::RangeInclusive,
+};
 use std::sync::{Arc, OnceLock};
 
 use lookaside::{
     Buf, Hash, RsaCrt, RsaPrivate, RsaPrivateKey, RsaPublic, RsaPublicKey, RsaScheme, Secret,
 };
 
+use super::other::{OtherGeneration, OtherKey};
 use crate::{
     digest,
     dispatch::keymgmt::{Generation, Keymgmt, Selection},
@@ -51,9 +55,51 @@ pub struct RsaKey {
     /// Made at the first use; shared by copies, which have the same numbers.
     private: Arc<OnceLock<RsaPrivate>>,
     public: Arc<OnceLock<RsaPublic>>,
+    /// The key, where Lookaside cannot hold it; of all else here, n, e and the restriction are there.
+    other: Option<Arc<OtherKey>>,
 }
 
 impl RsaKey {
+    /// The key as another provider has it, where Lookaside cannot hold it.
+    pub fn other(&self) -> Option<&OtherKey> {
+        self.other.as_deref()
+    }
+
+    /// The key as another provider has it, even if Lookaside can hold it.
+    pub fn as_other(&self, provider: &Provider) -> Result<Arc<OtherKey>> {
+        if let Some(other) = &self.other {
+            return Ok(other.clone());
+        }
+        let selection = Selection::of(self.d.is_some(), true, false, true);
+        let mut parts = Export::default();
+        self.export(provider, selection, &mut parts)?;
+        let algorithm = RsaKey::algorithm(self.pss);
+        parts.lend_params(|from| {
+            OtherKey::import(provider, algorithm, selection, from).map(Arc::new)
+        })
+    }
+
+    /// What another provider calls its kind.
+    fn algorithm(pss: bool) -> &'static CStr {
+        if pss { c"RSA-PSS" } else { c"RSA" }
+    }
+
+    /// The key that another provider has made.
+    fn of_other(variant: u8, other: OtherKey) -> Result<RsaKey> {
+        let mut parts = Export::default();
+        other.export(Selection::of(false, true, false, true), &mut parts)?;
+        parts.lend_params(|from| {
+            let mut key = RsaKey::new(variant);
+            if key.pss {
+                key.restriction = restriction(from, None)?;
+            }
+            key.n = from.number(c"n")?.ok_or(Reason::MissingKey)?;
+            key.e = from.number(c"e")?.ok_or(Reason::MissingKey)?;
+            key.other = Some(Arc::new(other));
+            Ok(key)
+        })
+    }
+
     /// Whether it is for PSS alone.
     pub fn is_pss(&self) -> bool {
         self.pss
@@ -80,6 +126,10 @@ impl RsaKey {
         self.n.is_empty()
     }
 
+    fn has_private(&self) -> bool {
+        self.d.is_some() || self.other.as_ref().is_some_and(|other| other.has(c"d"))
+    }
+
     /// The session for private operations.
     pub fn private(&self, provider: &Provider) -> Result<RsaPrivate> {
         if let Some(session) = self.private.get() {
@@ -87,7 +137,10 @@ impl RsaKey {
         }
         let d = self.d.clone().ok_or(Reason::MissingKey)?;
         let key = RsaPrivateKey { n: self.n.clone(), e: self.e.clone(), d, crt: self.crt.clone() };
-        let session = provider.prepare(|runtime| runtime.rsa_private(key))?;
+        let session = provider.prepare(|runtime| match provider.settings.rsa_blinding {
+            true => runtime.rsa_private_blinded(key),
+            false => runtime.rsa_private(key),
+        })?;
         Ok(self.private.get_or_init(|| session).clone())
     }
 
@@ -156,6 +209,9 @@ static TYPES: &[Param] = &numbers! {
     Param::int(c"saltlen"),
 };
 
+/// How long moduli are that Lookaside takes.
+const OUR_BITS: RangeInclusive<usize> = 512..=8192;
+
 /// Names of the parts that only keys of more than two primes have.
 const MORE_PRIMES: [&CStr; 3] = [c"rsa-factor3", c"rsa-exponent3", c"rsa-coefficient2"];
 
@@ -205,12 +261,13 @@ impl Keymgmt for RsaKey {
             crt: None,
             private: Arc::default(),
             public: Arc::default(),
+            other: None,
         }
     }
 
     fn has(&self, selection: Selection) -> bool {
         (!selection.public() || !self.n.is_empty() && !self.e.is_empty())
-            && (!selection.private() || self.d.is_some())
+            && (!selection.private() || self.has_private())
     }
 
     fn matches(&self, other: &RsaKey, selection: Selection) -> bool {
@@ -224,6 +281,9 @@ impl Keymgmt for RsaKey {
     fn validate(&self, provider: &Provider, selection: Selection, quick: bool) -> Result<()> {
         if !selection.pair() {
             return Ok(());
+        }
+        if let Some(other) = &self.other {
+            return other.validate(selection, quick);
         }
         // Preparing a session checks the numbers against each other.
         self.public(provider)?;
@@ -247,24 +307,22 @@ impl Keymgmt for RsaKey {
         TYPES
     }
 
-    fn import(&mut self, _provider: &Provider, selection: Selection, from: Params) -> Result<()> {
+    fn import(&mut self, provider: &Provider, selection: Selection, from: Params) -> Result<()> {
         if self.pss && selection.other() {
             self.restriction = restriction(from, self.restriction)?;
         }
         if !selection.pair() {
             return Ok(());
         }
-        for part in MORE_PRIMES {
-            if from.find(part).is_some() {
-                let what = "an RSA key of more than two primes";
-                return Err(Error::new(Reason::UnsupportedKey, what));
-            }
-        }
         self.forget_sessions();
         self.n = from.number(c"n")?.ok_or(Reason::MissingKey)?;
         self.e = from.number(c"e")?.ok_or(Reason::MissingKey)?;
-        if self.bits() > 16_384 {
-            return Err(Error::new(Reason::UnsupportedKey, "an RSA modulus over 16384 bits"));
+        self.other = None;
+        if !OUR_BITS.contains(&self.bits()) || MORE_PRIMES.iter().any(|p| from.find(p).is_some()) {
+            let algorithm = RsaKey::algorithm(self.pss);
+            let other = OtherKey::import(provider, algorithm, selection, from)?;
+            (self.d, self.crt, self.other) = (None, None, Some(Arc::new(other)));
+            return Ok(());
         }
         if !selection.private() {
             return Ok(());
@@ -289,6 +347,9 @@ impl Keymgmt for RsaKey {
     }
 
     fn export(&self, _provider: &Provider, selection: Selection, to: &mut Export) -> Result<()> {
+        if let Some(other) = &self.other {
+            return other.export(selection, to);
+        }
         if self.pss
             && selection.other()
             && let Some(r) = self.restriction
@@ -329,15 +390,25 @@ impl Keymgmt for RsaKey {
         }
         if !selection.private() {
             (copy.d, copy.crt, copy.private) = (None, None, Arc::default());
+            // The private part goes, or nothing of the key can be used.
+            let public = |other: Arc<OtherKey>| other.select(selection).map(Arc::new);
+            if let Some(Err(_)) =
+                copy.other.take().map(public).map(|o| o.map(|o| copy.other = Some(o)))
+            {
+                copy.n.clear();
+            }
         }
         if !selection.pair() {
-            (copy.n, copy.e) = (Vec::new(), Vec::new());
+            (copy.n, copy.e, copy.other) = (Vec::new(), Vec::new(), None);
             copy.forget_sessions();
         }
         copy
     }
 
     fn answer(&self, _provider: &Provider, answers: &mut Answers) -> Result<()> {
+        if let Some(other) = &self.other {
+            return other.answer(answers);
+        }
         if !self.n.is_empty() {
             answers.int(c"bits", self.bits() as i64)?;
             answers.int(c"security-bits", self.security_bits())?;
@@ -374,11 +445,16 @@ impl Keymgmt for RsaKey {
 
 /// The making of an RSA key.
 pub struct RsaGeneration {
+    provider: Arc<Provider>,
     variant: u8,
     selection: Selection,
     bits: u64,
     e: Vec<u8>,
     restriction: Option<Restriction>,
+    /// All that was set.
+    settings: Export,
+    /// Where the key will be another provider's.
+    other: Option<OtherGeneration>,
 }
 
 impl Generation for RsaGeneration {
@@ -396,9 +472,18 @@ impl Generation for RsaGeneration {
         Param::END,
     ];
 
-    fn new(_provider: &Provider, variant: u8, selection: Selection) -> Result<RsaGeneration> {
-        // 65537.
-        Ok(RsaGeneration { variant, selection, bits: 2048, e: vec![1, 0, 1], restriction: None })
+    fn new(provider: &Arc<Provider>, variant: u8, selection: Selection) -> Result<RsaGeneration> {
+        Ok(RsaGeneration {
+            provider: provider.clone(),
+            variant,
+            selection,
+            bits: 2048,
+            // 65537.
+            e: vec![1, 0, 1],
+            restriction: None,
+            settings: Export::default(),
+            other: None,
+        })
     }
 
     fn template(&mut self, _key: &RsaKey) -> Result<()> {
@@ -406,16 +491,23 @@ impl Generation for RsaGeneration {
     }
 
     fn set(&mut self, params: Params) -> Result<()> {
-        if let Some(bits) = params.uint(c"bits")? {
-            if !(512..=8192).contains(&bits) {
-                let what = "the modulus of a new RSA key has 512 to 8192 bits";
-                return Err(Error::new(Reason::UnsupportedKey, what));
-            }
-            self.bits = bits;
+        if let Some(other) = &mut self.other {
+            return other.set(params);
         }
-        if params.uint(c"primes")?.is_some_and(|primes| primes != 2) {
-            return Err(Error::new(Reason::UnsupportedKey, "RSA keys have two primes here"));
+        self.settings.copy(params);
+        let bits = params.uint(c"bits")?.unwrap_or(self.bits);
+        let ours = usize::try_from(bits).is_ok_and(|bits| OUR_BITS.contains(&bits));
+        let primes = params.uint(c"primes")?.unwrap_or(2);
+        // Primes of equal length.
+        if !ours || bits % 2 == 1 || primes != 2 {
+            let algorithm = RsaKey::algorithm(self.variant == RSA_PSS);
+            let (provider, settings) = (&self.provider, &mut self.settings);
+            let other =
+                OtherGeneration::start(provider, algorithm, None, self.selection, settings)?;
+            self.other = Some(other);
+            return Ok(());
         }
+        self.bits = bits;
         if let Some(e) = params.number(c"e")? {
             self.e = e;
         }
@@ -426,6 +518,9 @@ impl Generation for RsaGeneration {
     }
 
     fn run(&mut self, provider: &Provider) -> Result<RsaKey> {
+        if let Some(other) = &mut self.other {
+            return RsaKey::of_other(self.variant, other.run()?);
+        }
         let mut key = RsaKey::new(self.variant);
         key.restriction = self.restriction;
         if !self.selection.pair() {

@@ -2,6 +2,8 @@
 
 use core::ffi::CStr;
 
+use std::sync::Arc;
+
 use lookaside::{Arithmetic, Buf, Secret};
 
 use super::ffc::{is_below, is_same, padded};
@@ -362,7 +364,7 @@ impl Generation for Sm2Generation {
         Param::END,
     ];
 
-    fn new(_provider: &Provider, _variant: u8, selection: Selection) -> Result<Sm2Generation> {
+    fn new(_provider: &Arc<Provider>, _variant: u8, selection: Selection) -> Result<Sm2Generation> {
         Ok(Sm2Generation { selection })
     }
 

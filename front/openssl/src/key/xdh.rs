@@ -1,5 +1,7 @@
 //! X25519 and X448 keys.
 
+use std::sync::Arc;
+
 use lookaside::{Buf, Secret, XdhCurve};
 
 use crate::{
@@ -183,7 +185,7 @@ impl Generation for XdhGeneration {
     const SETTABLE: &'static [Param] =
         &[Param::text(c"group"), Param::text(c"properties"), Param::END];
 
-    fn new(_provider: &Provider, variant: u8, selection: Selection) -> Result<XdhGeneration> {
+    fn new(_provider: &Arc<Provider>, variant: u8, selection: Selection) -> Result<XdhGeneration> {
         Ok(XdhGeneration { variant, selection })
     }
 

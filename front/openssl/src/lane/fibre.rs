@@ -12,7 +12,9 @@
 //!   served the others", and costs no system call per operation. With engines, it is readable when
 //!   the result is there, and read by the job.
 //!
-//! An application that has set a callback (`ASYNC_WAIT_CTX_set_callback`) gets calls instead.
+//! An application that has set a callback (`ASYNC_WAIT_CTX_set_callback`) gets calls instead. Its wait
+//! context has an entry of ours all the same, with the number -1 (`OSSL_BAD_ASYNC_FD`): the only way to
+//! learn that a wait context goes.
 #![allow(unsafe_code)]
 
 use core::{
@@ -22,7 +24,7 @@ use core::{
 use std::{
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     sync::{
-        Mutex, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     task::Wake,
@@ -38,43 +40,47 @@ use crate::{
     lane::Outstanding,
 };
 
-/// How the application is told to resume a job.
-enum Bell {
-    Fd(OwnedFd),
-    Call(AsyncCallback, *mut c_void),
-    /// The wait context is gone.
-    Gone,
+/// How the application is told to resume a job: by a call, or else by the fd, or not at all when the
+/// wait context is gone.
+#[derive(Default)]
+struct Bell {
+    fd: Option<OwnedFd>,
+    call: Option<Callback>,
 }
 
+/// The application's callback with its argument.
+#[derive(Clone, Copy)]
+struct Callback(AsyncCallback, *mut c_void);
+
 // SAFETY: an application that sets a callback allows the call from any thread.
-unsafe impl Send for Bell {}
+unsafe impl Send for Callback {}
 
 /// Rings from any thread: for engines.
 pub(super) struct Ringer(Mutex<Bell>);
 
 impl Ringer {
+    fn bell(&self) -> MutexGuard<'_, Bell> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn ring(&self) {
-        let bell = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match *bell {
-            Bell::Fd(ref fd) => {
-                let one = 1u64;
-                // SAFETY: eight bytes to an eventfd of ours. It cannot be full: it is read after
-                // each pause.
-                unsafe { libc::write(fd.as_raw_fd(), ptr::from_ref(&one).cast(), 8) };
-            }
-            Bell::Call(callback, argument) => {
-                // Unlocked: it may free the wait context.
-                drop(bell);
-                // SAFETY: the application's callback with its argument.
-                unsafe { callback(argument) };
-            }
-            Bell::Gone => {}
+        let bell = self.bell();
+        if let Some(Callback(callback, argument)) = bell.call {
+            // Unlocked: it may free the wait context.
+            drop(bell);
+            // SAFETY: the application's callback with its argument.
+            unsafe { callback(argument) };
+        } else if let Some(fd) = &bell.fd {
+            let one = 1u64;
+            // SAFETY: eight bytes to an eventfd of ours. It cannot be full: it is read after each
+            // pause.
+            unsafe { libc::write(fd.as_raw_fd(), ptr::from_ref(&one).cast(), 8) };
         }
     }
 
     fn silence(&self) {
-        let bell = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Bell::Fd(ref fd) = *bell {
+        let bell = self.bell();
+        if let (None, Some(fd)) = (&bell.call, &bell.fd) {
             let mut count = 0u64;
             // SAFETY: eight bytes from an eventfd of ours, which does not block.
             unsafe { libc::read(fd.as_raw_fd(), ptr::from_mut(&mut count).cast(), 8) };
@@ -113,7 +119,7 @@ unsafe extern "C" fn cleanup(
     let record = unsafe { Box::from_raw(record.cast::<Record>()) };
     wall(|| {
         // The fd is closed here, even if an engine still holds the ringer.
-        *record.ringer.0.lock().unwrap_or_else(PoisonError::into_inner) = Bell::Gone;
+        *record.ringer.bell() = Bell::default();
         drop(record);
     });
 }
@@ -124,11 +130,10 @@ pub(super) struct Fibre {
 }
 
 /// A wait context that is ready for a pause.
-pub(super) enum Attached {
-    /// It has our record, and an fd, which may be a fresh one.
-    Fd(*const Record, bool),
-    /// The application wants calls.
-    Callback(AsyncCallback, *mut c_void),
+pub(super) struct Attached {
+    record: *const Record,
+    /// Whether its fd is one that the application has not seen yet.
+    fresh: bool,
 }
 
 impl Fibre {
@@ -147,27 +152,24 @@ impl Fibre {
     /// Prepares the wait context: the caller pauses next. `None` when there is no file descriptor
     /// to be had, or another provider of ours has prepared it otherwise.
     pub(super) fn attach(&self, always_ready: bool) -> Option<Attached> {
-        let mut callback = None;
-        let mut argument = ptr::null_mut();
-        // SAFETY: the wait context of the running job; room for both results.
-        let has = unsafe { ASYNC_WAIT_CTX_get_callback(self.wait, &mut callback, &mut argument) };
-        if let (1, Some(callback)) = (has, callback) {
-            return Some(Attached::Callback(callback, argument));
-        }
+        let call = self.callback();
         let (mut fd, mut record) = (-1, ptr::null_mut());
-        // SAFETY: as above.
+        // SAFETY: the wait context of the running job; room for both results.
         let has = unsafe { ASYNC_WAIT_CTX_get_fd(self.wait, key(), &mut fd, &mut record) };
         if has == 1 {
             let record: *const Record = record.cast_const().cast();
             // SAFETY: what stands under our key is a record of ours.
-            let suits = unsafe { (*record).always_ready } == always_ready;
-            return suits.then_some(Attached::Fd(record, false));
+            let ours = unsafe { &*record };
+            let mut bell = ours.ringer.bell();
+            bell.call = call;
+            let suits = call.is_some() || bell.fd.is_some() && ours.always_ready == always_ready;
+            return suits.then_some(Attached { record, fresh: false });
         }
-        let fd = event_fd(always_ready)?;
-        let number = fd.as_raw_fd();
+        let fd = if call.is_some() { None } else { Some(event_fd(always_ready)?) };
+        let number = fd.as_ref().map_or(-1, AsRawFd::as_raw_fd);
         let record = Box::into_raw(Box::new(Record {
             always_ready,
-            ringer: std::sync::Arc::new(Ringer(Mutex::new(Bell::Fd(fd)))),
+            ringer: std::sync::Arc::new(Ringer(Mutex::new(Bell { fd, call }))),
             outstanding: Mutex::default(),
         }));
         // SAFETY: the wait context of the running job; the record lives until `cleanup`.
@@ -179,59 +181,58 @@ impl Fibre {
             drop(unsafe { Box::from_raw(record) });
             return None;
         }
-        Some(Attached::Fd(record, true))
+        Some(Attached { record, fresh: number >= 0 })
+    }
+
+    /// The callback that the application has set.
+    fn callback(&self) -> Option<Callback> {
+        let mut callback = None;
+        let mut argument = ptr::null_mut();
+        // SAFETY: the wait context of the running job; room for both results.
+        let has = unsafe { ASYNC_WAIT_CTX_get_callback(self.wait, &mut callback, &mut argument) };
+        callback.filter(|_| has == 1).map(|callback| Callback(callback, argument))
     }
 }
 
 impl Attached {
+    fn record(&self) -> &Record {
+        // SAFETY: the wait context, and with it the record, is there while its job runs; after a pause,
+        // as long as something is left in it (`silence`).
+        unsafe { &*self.record }
+    }
+
     /// Leaves what is outstanding in the wait context: it is dropped with it, and so learns that its
     /// job is never resumed; when it is not awaited any more, with the next one that is left.
-    /// Without a record there is no place to leave it: it comes back.
-    pub(super) fn leave(&self, outstanding: Outstanding) -> Option<Outstanding> {
-        match self {
-            Attached::Fd(record, _) => {
-                // SAFETY: the wait context, and with it the record, is there while its job runs.
-                let place = unsafe { &(**record).outstanding };
-                let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-                let over: Vec<_> = place.extract_if(.., |other| !other.is_awaited()).collect();
-                place.push(outstanding);
-                drop(place);
-                drop(over);
-                None
-            }
-            Attached::Callback(..) => Some(outstanding),
-        }
+    pub(super) fn leave(&self, outstanding: Outstanding) {
+        let place = &self.record().outstanding;
+        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        let over: Vec<_> = place.extract_if(.., |other| !other.is_awaited()).collect();
+        place.push(outstanding);
+        drop(place);
+        drop(over);
     }
 
     /// Takes back that the fd is readable, after a job was resumed whose operation is still left
     /// here; not as long as other jobs of the wait context wait, who may have been rung for. `own`
     /// is 1 while the job's own operation is awaited, or else 0.
     pub(super) fn silence(&self, own: usize) {
-        if let Attached::Fd(record, _) = *self {
-            // SAFETY: as in `leave`: what is left here is there, and so is the record.
-            let record = unsafe { &*record };
-            let place = record.outstanding.lock().unwrap_or_else(PoisonError::into_inner);
-            if place.iter().filter(|operation| operation.is_awaited()).count() <= own {
-                record.ringer.silence();
-            }
+        // What is left here is there, and so is the record.
+        let record = self.record();
+        let place = record.outstanding.lock().unwrap_or_else(PoisonError::into_inner);
+        if place.iter().filter(|operation| operation.is_awaited()).count() <= own {
+            record.ringer.silence();
         }
     }
 
     /// Whether the application has not seen its fd yet: the job must pause, or the application's
     /// table of fds will lack one that the wait context has.
     pub(super) fn is_fresh(&self) -> bool {
-        matches!(self, Attached::Fd(_, true))
+        self.fresh
     }
 
     /// What rings from another thread.
     pub(super) fn ringer(&self) -> std::sync::Arc<Ringer> {
-        match *self {
-            // SAFETY: as in `leave`.
-            Attached::Fd(record, _) => unsafe { &*record }.ringer.clone(),
-            Attached::Callback(callback, argument) => {
-                std::sync::Arc::new(Ringer(Mutex::new(Bell::Call(callback, argument))))
-            }
-        }
+        self.record().ringer.clone()
     }
 }
 
@@ -244,13 +245,10 @@ impl Attached {
 #[inline(never)]
 pub(super) fn pause(knock: bool) -> bool {
     let Some(fibre) = Fibre::current() else { return false };
-    let mut callback = None;
-    let mut argument = ptr::null_mut();
+    let callback = fibre.callback();
     // SAFETY: the wait context of the running job, and the application's callback.
     unsafe {
-        if ASYNC_WAIT_CTX_get_callback(fibre.wait, &mut callback, &mut argument) == 1
-            && let Some(callback) = callback
-        {
+        if let Some(Callback(callback, argument)) = callback {
             ASYNC_WAIT_CTX_set_status(fibre.wait, ASYNC_STATUS_OK);
             if knock {
                 callback(argument);

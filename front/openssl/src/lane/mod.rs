@@ -6,7 +6,8 @@
 //! Outside of an `ASYNC_JOB`, and inside one for operations that do not gain by it (the setting
 //! `async`; and with 0 engines those that the device does not run side by side on this CPU), a
 //! request goes through an instance of the thread's own, with 0 engines: the call
-//! executes it and returns. That costs about 0.4 µs more than the operation.
+//! executes it and returns. That costs about 0.4 µs more than the operation. With `async = all`
+//! everything that can pause does, whether it gains or not: to try the asynchronous way on any CPU.
 //!
 //! # Asynchronous, with 0 engines
 //!
@@ -54,7 +55,8 @@
 //! # Asynchronous, with engines
 //!
 //! The request goes to the engines through a [`lookaside::Handle`]; the fd becomes readable (or the
-//! callback is called) when the response is there (`pool.rs`).
+//! callback is called) when the response is there (`pool.rs`). A process that cannot start threads
+//! (HAProxy's workers may have none) goes on as with 0 engines, and says so.
 //!
 //! # What can happen to a job
 //!
@@ -72,6 +74,7 @@
 mod fibre;
 mod fork;
 mod lent;
+mod local;
 mod pieces;
 mod pool;
 mod ring;
@@ -83,7 +86,6 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::Duration,
 };
 
 use lookaside::{Buf, Counters, Op, OpError, Prepared, Request, Response, Runtime, SetupError};
@@ -140,11 +142,11 @@ impl core::ops::Deref for Answer {
 pub struct Lanes {
     /// Tells the lanes of several providers apart.
     id: u64,
-    local: Arc<Runtime>,
+    local: local::Local,
     pool: Option<Pool>,
     pausing: Vec<bool>,
-    /// The device's best batch of each operation, where a session has none of its own.
-    batch: Vec<usize>,
+    /// Whether these pause where they gain nothing by it, too.
+    always: bool,
     rsa_bytes: usize,
     policy: Policy,
     depth: usize,
@@ -166,29 +168,20 @@ thread_local! {
 }
 
 impl Lanes {
-    /// Starts the runtimes.
+    /// Starts the runtime with engines, if there is to be one.
     pub fn start(settings: &Settings, tallies: &Arc<Tallies>) -> Result<Lanes> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         fork::watch();
-        // Nothing in a lane is due before its jobs say so.
-        let never = Duration::from_secs(1 << 30);
-        let builder = || Runtime::builder().device(lookaside_cpu::cpu());
-        let local = builder().engines(0).batch_deadline(never).start()?;
         let pool = match settings.engines {
             0 => None,
-            n => Some(Pool::new(builder().engines(n).start()?, settings.depth)),
+            n => Some(Pool::new(local::builder().engines(n).start()?, n, settings.depth)),
         };
-        let mut batch = vec![0; Op::ALL.len()];
-        for capability in local.capabilities().flat_map(|(_, capabilities)| capabilities) {
-            let best = &mut batch[capability.op.index()];
-            *best = capability.best_batch.max(*best);
-        }
         Ok(Lanes {
             id: NEXT.fetch_add(1, Relaxed),
-            local: Arc::new(local),
+            local: local::Local::default(),
             pool,
             pausing: settings.pausing.clone(),
-            batch,
+            always: settings.always,
             rsa_bytes: (settings.rsa_bits as usize).div_ceil(8),
             policy: settings.policy,
             depth: settings.depth,
@@ -202,16 +195,39 @@ impl Lanes {
         make: impl FnOnce(&Runtime) -> core::result::Result<S, SetupError>,
     ) -> Result<S> {
         let session = match Fibre::current() {
-            Some(_) => self.lane().on_stack(|| make(&self.local))?,
-            None => make(&self.local),
+            Some(_) => {
+                let runtime = self.local.runtime()?;
+                self.lane()?.on_stack(|| make(runtime))?
+            }
+            None => make(self.local.runtime()?),
         };
         Ok(session?)
     }
 
     /// The counters of all runtimes.
     pub fn counters(&self) -> Vec<Counters> {
-        let pool = self.pool.as_ref().map(|pool| pool.runtime().counters());
-        core::iter::once(self.local.counters()).chain(pool).collect()
+        let pool = self.pool.as_ref().and_then(Pool::counters);
+        self.local.if_started().map(|local| local.counters()).into_iter().chain(pool).collect()
+    }
+
+    /// How many engines run in this process, as far as it has asked for them.
+    pub fn engines(&self) -> usize {
+        self.pool.as_ref().and_then(Pool::engines).unwrap_or(0)
+    }
+
+    /// What there is to say of engines that the system refused.
+    pub fn engines_missing(&self) -> Option<String> {
+        self.pool.as_ref().and_then(Pool::missing)
+    }
+
+    /// The engines, where there are any in this process.
+    fn pool(&self) -> Option<&Pool> {
+        let pool = self.pool.as_ref()?;
+        let engines = match pool.engines() {
+            Some(engines) => engines,
+            None => self.with_deep_stack(|| pool.count_engines()).unwrap_or(0),
+        };
+        (engines > 0).then_some(pool)
     }
 
     /// Executes a request, at once or while the current job pauses.
@@ -241,7 +257,8 @@ impl Lanes {
     /// together. Otherwise the response is [`OpError::Cancelled`], and the caller executes it.
     pub fn run_piece(&self, request: Request, fewest: usize) -> Result<Response> {
         let tally = self.tallies.of(request.op);
-        let response = match (Fibre::current(), &self.pool) {
+        let fewest = if self.always { 1 } else { fewest };
+        let response = match (Fibre::current(), self.pool()) {
             (Some(fibre), None) => self.submit(&fibre, request, Some(fewest), tally),
             (Some(fibre), Some(pool)) => self.hand_over(pool, &fibre, request, tally),
             (None, _) => self.at_once(request, false),
@@ -256,17 +273,24 @@ impl Lanes {
     /// Runs what takes more of a stack than a job has, at once.
     pub fn with_deep_stack<R>(&self, f: impl FnOnce() -> R) -> Result<R> {
         match Fibre::current() {
-            Some(_) => self.lane().on_stack(f),
+            Some(_) => self.lane()?.on_stack(f),
             None => Ok(f()),
         }
+    }
+
+    /// Whether an operation may pause its caller: it is one that does, and runs in a job.
+    #[inline]
+    pub fn may_pause(&self, op: Op) -> bool {
+        self.pausing[op.index()] && Fibre::current().is_some()
     }
 
     /// Whether a piece of a text, of a session that runs side by side, is to pause the caller: asked
     /// by who must copy it for that. If so, it goes to [`Lanes::run_piece`].
     pub fn pauses(&self, op: Op) -> bool {
-        self.pausing[op.index()]
-            && Fibre::current().is_some()
-            && (self.pool.is_some() || !self.lane().skips_piece())
+        self.may_pause(op)
+            && (self.always
+                || self.pool().is_some()
+                || self.lane().is_ok_and(|lane| !lane.skips_piece()))
     }
 
     fn execute(&self, request: Request, tally: &Tally) -> Result<Response> {
@@ -278,7 +302,7 @@ impl Lanes {
             count(&tally.direct);
             return self.at_once(request, true);
         }
-        match &self.pool {
+        match self.pool() {
             None => self.submit(&fibre, request, None, tally),
             Some(pool) => self.hand_over(pool, &fibre, request, tally),
         }
@@ -290,18 +314,19 @@ impl Lanes {
         let op = request.op.index();
         let batch = || {
             let own = request.session.prepared.iter().flatten().find_map(Prepared::own_best_batch);
-            own.unwrap_or(self.batch[op])
+            own.or_else(|| self.local.best_batch(request.op).ok()).unwrap_or(1)
         };
         self.pausing[op]
             && (request.op != Op::RsaPrivate || request.dst.len() >= self.rsa_bytes)
-            && (self.pool.is_some() || batch() > 1)
+            && (self.always || self.pool().is_some() || batch() > 1)
     }
 
     /// This thread's lane. Never inlined: a job must not remember where its thread's variables
     /// were before it paused.
     #[inline(never)]
-    fn lane(&self) -> Arc<Lane> {
-        let new = || Lane::new(&self.local, self.depth, &self.tallies);
+    fn lane(&self) -> Result<Arc<Lane>> {
+        let runtime = self.local.runtime()?;
+        let new = || Lane::new(runtime, self.depth, &self.tallies);
         let lane = LOCAL.try_with(|local| {
             let lanes = &mut local.borrow_mut().0;
             if let Some((_, lane)) =
@@ -315,11 +340,11 @@ impl Lanes {
             lane
         });
         // The thread's variables are gone: it ends, and this is one of its last calls.
-        lane.unwrap_or_else(|_| new())
+        Ok(lane.unwrap_or_else(|_| new()))
     }
 
     fn at_once(&self, request: Request, small_stack: bool) -> Result<Response> {
-        self.lane().at_once(request, small_stack)
+        self.lane()?.at_once(request, small_stack)
     }
 
     /// With 0 engines: see the module's description.
@@ -337,7 +362,7 @@ impl Lanes {
                 attached = fibre.attach(true);
                 attached.is_some()
             };
-            request = match self.lane().submit(request, fewest, ready)? {
+            request = match self.lane()?.submit(request, fewest, self.always, ready)? {
                 Submission::Done(ticket) => break ticket,
                 Submission::Complete(response) => {
                     count(&tally.asynchronous);
@@ -349,7 +374,7 @@ impl Lanes {
                 }
                 Submission::Full(request) if self.policy == Policy::Wait && !flushed => {
                     flushed = true;
-                    self.lane().flush()?;
+                    self.lane()?.flush()?;
                     request
                 }
                 Submission::Full(_) if self.policy == Policy::Fail => {
@@ -364,10 +389,8 @@ impl Lanes {
         count(&tally.asynchronous);
         let claim = ticket.claim();
         let (lane, mut seen) = ticket.paused();
-        let kept = match &attached {
-            Some(attached) => attached.leave(Outstanding::Ring(ticket)),
-            None => Some(Outstanding::Ring(ticket)),
-        };
+        let attached = attached.ok_or(Reason::Internal)?;
+        attached.leave(Outstanding::Ring(ticket));
         let mut rounds = 0;
         let response = loop {
             count(&self.tallies.pauses);
@@ -378,7 +401,6 @@ impl Lanes {
             }
             rounds += 1;
         };
-        drop(kept);
         Ok(response)
     }
 
@@ -399,7 +421,7 @@ impl Lanes {
             return self.at_once(request, true);
         };
         count(&tally.asynchronous);
-        let call = self.lane().on_stack(|| pool.call(request))?;
+        let call = self.lane()?.on_stack(|| pool.call(request))?;
         pool.run(call, &attached, &self.tallies)
     }
 }

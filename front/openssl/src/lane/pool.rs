@@ -5,12 +5,15 @@ use core::{
     pin::Pin,
     task::{Context, Poll, Waker},
 };
-use std::sync::{
-    Arc, Mutex, PoisonError, Weak,
-    atomic::{AtomicUsize, Ordering::Relaxed},
+use std::{
+    io::Write as _,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
 };
 
-use lookaside::{Call, Handle, Request, Response, Runtime};
+use lookaside::{Call, Counters, Handle, Request, Response, Runtime};
 
 use super::{Attached, Outstanding, fibre, fork};
 use crate::{
@@ -24,6 +27,10 @@ pub(super) struct Pool {
     handle: Handle,
     depth: usize,
     in_flight: Arc<AtomicUsize>,
+    /// How many engines were asked for.
+    wanted: usize,
+    /// How many there are in this process, and below that, in 32 bits, its generation.
+    running: AtomicU64,
 }
 
 /// A submitted operation. Dropped with its wait context, it is abandoned.
@@ -52,12 +59,53 @@ impl Drop for Running {
 }
 
 impl Pool {
-    pub(super) fn new(runtime: Runtime, depth: usize) -> Pool {
-        Pool { handle: runtime.handle(), runtime, depth, in_flight: Arc::default() }
+    /// Of a runtime that was just started with so many engines.
+    pub(super) fn new(runtime: Runtime, wanted: usize, depth: usize) -> Pool {
+        let pool = Pool {
+            handle: runtime.handle(),
+            runtime,
+            depth,
+            in_flight: Arc::default(),
+            wanted,
+            running: AtomicU64::new(0),
+        };
+        pool.count_engines();
+        pool
     }
 
-    pub(super) fn runtime(&self) -> &Runtime {
-        &self.runtime
+    /// How many engines run in this process; `None` in a forked child that has not asked for them.
+    pub(super) fn engines(&self) -> Option<usize> {
+        let running = self.running.load(Relaxed);
+        (running as u32 == fork::generation()).then_some((running >> 32) as usize)
+    }
+
+    /// Counts the engines of this process. In a forked child that starts them, which takes more of a
+    /// stack than a job has. Where the system refuses threads, says so: once for each process.
+    pub(super) fn count_engines(&self) -> usize {
+        let engines = self.runtime.engines();
+        let known = (engines as u64) << 32 | u64::from(fork::generation());
+        let first = self.running.swap(known, Relaxed) != known;
+        if let Some(why) = self.missing().filter(|_| first) {
+            // A daemon may have closed it.
+            let _ = writeln!(std::io::stderr(), "lookaside: {why}");
+        }
+        engines
+    }
+
+    /// What to say where fewer engines run in this process than were asked for.
+    pub(super) fn missing(&self) -> Option<String> {
+        let engines = self.engines().filter(|&engines| engines < self.wanted)?;
+        let why = self.runtime.engines_refused().map(|e| e.to_string()).unwrap_or_default();
+        let then = match engines {
+            0 => "operations run on the threads that submit them",
+            _ => "these serve",
+        };
+        Some(format!("{engines} of {} engines run ({why}): {then}", self.wanted))
+    }
+
+    /// The counters of the runtime; none in a forked child that has not asked for engines.
+    pub(super) fn counters(&self) -> Option<Counters> {
+        self.engines().map(|_| self.runtime.counters())
     }
 
     /// Whether as many operations are outstanding as may be.
@@ -89,7 +137,7 @@ impl Pool {
         let ours = Arc::downgrade(&running);
         let fresh = attached.is_fresh();
         let waker = Waker::from(ringer.clone());
-        let kept = attached.leave(Outstanding::Pool(running));
+        attached.leave(Outstanding::Pool(running));
         let mut response = take(&ours, &waker, true)?;
         if response.is_some() && fresh {
             // Done already, and nobody has been told.
@@ -104,7 +152,6 @@ impl Pool {
             silence(&ours, attached, 1);
             response = take(&ours, &waker, paused)?;
         }
-        drop(kept);
         response.ok_or_else(|| Reason::Internal.into())
     }
 }

@@ -82,7 +82,10 @@ pub(super) struct State {
     single: Option<Instance>,
     /// For operations of jobs.
     pub(super) ring: Option<Instance>,
+    /// For batches, and what else takes more of a stack than a job has.
     stack: Option<Stack>,
+    /// For operations that run at once: what is used, and then overwritten, is less.
+    single_stack: Option<Stack>,
     places: Vec<Place>,
     free: Vec<u32>,
     /// Submitted and not executed.
@@ -147,6 +150,7 @@ impl Lane {
             single: None,
             ring: None,
             stack: None,
+            single_stack: None,
             places: Vec::new(),
             free: Vec::new(),
             pending: 0,
@@ -183,10 +187,16 @@ impl Lane {
     /// Runs a request at once; on a stack of the lane's where the caller's may be small.
     pub(super) fn at_once(&self, request: Request, small_stack: bool) -> Result<Response> {
         let mut state = self.lock();
-        let State { runtime, single, stack, .. } = &mut *state;
+        let State { runtime, single, stack, single_stack, .. } = &mut *state;
+        if !small_stack {
+            return run(open(single, runtime, 1)?, request);
+        }
         // Opening an instance takes more of a stack than an operation does.
-        let open_and_run = || run(open(single, runtime, 1)?, request);
-        if small_stack { on_stack(stack, open_and_run)? } else { open_and_run() }
+        let single = match single {
+            Some(single) => single,
+            None => on_stack(stack, || open(single, runtime, 1))??,
+        };
+        on_stack(single_stack, || run(single, request))?
     }
 
     /// Calls a function on the lane's stack. It must not pause the job.
@@ -207,15 +217,16 @@ impl Lane {
     }
 
     /// Submits a request, if the job is `ready` to pause. `fewest`: of a piece of a text, how many
-    /// side by side are quicker than one after the other.
+    /// side by side are quicker than one after the other. `always`: a lone connection's too.
     pub(super) fn submit(
         self: &Arc<Self>,
         request: Request,
         fewest: Option<usize>,
+        always: bool,
         mut ready: impl FnMut() -> bool,
     ) -> Result<Submission> {
         let mut state = self.lock();
-        if fewest.is_none() && state.is_empty() && state.company.skips(LONE_PROBE) {
+        if fewest.is_none() && !always && state.is_empty() && state.company.skips(LONE_PROBE) {
             state.company.skipped += 1;
             return Ok(Submission::Lone(request));
         }

@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 use super::{
     keyed::Keyed,
     other::Other,
+    plain::Plain,
     text::{Choice, Text},
 };
 use crate::{
@@ -51,7 +52,7 @@ impl Hmac {
     /// The MAC of a TLS record whose padding is a secret yet: its time must not tell how long the
     /// text is. The default provider does that.
     fn of_record(&mut self, provider: &Provider, len: u64) -> Result<()> {
-        if let Text::Ours(_) = self.text {
+        if let Text::Ours(_) | Text::Plain(_) = self.text {
             let key = self.key.as_ref().ok_or(Reason::NotInitialised)?;
             let mut made = key.other.lock().unwrap_or_else(PoisonError::into_inner);
             let other = match made.take() {
@@ -100,15 +101,22 @@ impl Mac for Hmac {
         let Some(key) = key else { return self.text.restart() };
         let name = self.choice.name()?;
         let ours = list::find(name).filter(|_| self.choice.is_free() && !self.no_init);
-        let ours = ours.filter(|spec| provider.digest(spec).is_ok());
         self.settle(provider);
         self.text = match ours {
             Some(digest) => {
-                let mut keyed = Keyed::hmac(provider, digest, key)?;
-                keyed.start(&[])?;
                 let bytes = Zeroizing::new(key.to_vec());
                 self.key = Some(Arc::new(Key { bytes, other: Mutex::new(None) }));
-                Text::Ours(keyed)
+                match Plain::new(digest, key) {
+                    Some(mut plain) => {
+                        plain.start();
+                        Text::Plain(plain)
+                    }
+                    None => {
+                        let mut keyed = Keyed::hmac(provider, digest, key)?;
+                        keyed.start(&[])?;
+                        Text::Ours(keyed)
+                    }
+                }
             }
             None => Text::Other(self.other(provider, key)?),
         };
@@ -118,6 +126,9 @@ impl Mac for Hmac {
 
     #[inline]
     fn update(&mut self, provider: &Provider, text: &[u8]) -> Result<()> {
+        if let (Text::Plain(plain), Some(key)) = (&mut self.text, &self.key) {
+            return plain.update(provider, text, &key.bytes);
+        }
         self.text.update(provider, text)
     }
 
@@ -129,7 +140,7 @@ impl Mac for Hmac {
     fn answer(&self, answers: &mut Answers) -> Result<()> {
         let (size, block) = match (&self.text, self.digest) {
             (Text::Other(other), _) => other.sizes(),
-            (Text::Ours(_), Some(digest)) => (digest.len, digest.block_len),
+            (Text::Ours(_) | Text::Plain(_), Some(digest)) => (digest.len, digest.block_len),
             _ => (0, 0),
         };
         answers.int(c"size", size as i64)?;

@@ -4,6 +4,7 @@ use lookaside::{Auth, DigestSession, Op, Running};
 
 use super::list::Place;
 use crate::{
+    bulk::offload,
     error::{Error, Reason, Result},
     hash::{aside, list::Spec},
     provider::Provider,
@@ -65,6 +66,19 @@ impl Keyed {
         };
         let place = (&self.session, digest.pace);
         aside::update(provider, place, &mut self.running, text, (&mut self.count, &self.place))
+    }
+
+    /// More of HMAC's text, while the job pauses; `false` when nothing was done.
+    pub fn pause(&mut self, provider: &Provider, text: &[u8]) -> Result<bool> {
+        let gains = offload::gains(provider, self.session.side_by_side());
+        let Some(digest) = self.digest.filter(|_| gains) else { return Ok(false) };
+        let place = (&self.session, digest.pace.fewest);
+        let done = aside::paused(provider, place, &mut self.running, text)?;
+        if done {
+            self.count.add(provider, &self.place, text.len());
+            self.count.pause();
+        }
+        Ok(done)
     }
 
     /// The end of the text. Returns the tag's length.

@@ -2,14 +2,11 @@
 
 use core::ffi::{CStr, c_int};
 
-use lookaside::{Auth, Op};
-
 use super::{cmac::Cmac, gmac::Gmac, hmac::Hmac, poly1305::Poly1305};
 use crate::{
     dispatch::mac::Table,
     ffi::{Dispatch, OP_MAC},
     hash::list::{SPECS, Spec},
-    lane::Lanes,
     statistics::{Bulk, Tallied, Tallies},
 };
 
@@ -19,53 +16,26 @@ pub struct Row {
     pub names: &'static CStr,
     /// What it is.
     pub what: &'static CStr,
-    /// What the runtime is asked for, of all that it may be; and the key's and tag's lengths.
-    sample: (Auth, usize, usize),
     functions: &'static [Dispatch],
 }
 
+impl Row {
+    /// The first of its names.
+    pub fn name(&self) -> &'static str {
+        crate::algorithms::first_name(self.names)
+    }
+}
+
 static ROWS: [Row; 4] = [
-    Row {
-        names: c"HMAC",
-        what: c"HMAC",
-        sample: (Auth::Hmac(lookaside::Hash::Sha256), 32, 32),
-        functions: Table::<Hmac>::FUNCTIONS,
-    },
-    Row {
-        names: c"CMAC",
-        what: c"CMAC",
-        sample: (Auth::AesCmac, 16, 16),
-        functions: Table::<Cmac>::FUNCTIONS,
-    },
-    Row {
-        names: c"GMAC:1.0.9797.3.4",
-        what: c"GMAC",
-        sample: (Auth::AesGmac, 16, 16),
-        functions: Table::<Gmac>::OF_16_BYTES,
-    },
-    Row {
-        names: c"POLY1305",
-        what: c"Poly1305",
-        sample: (Auth::Poly1305, 32, 16),
-        functions: Table::<Poly1305>::OF_16_BYTES,
-    },
+    Row { names: c"HMAC", what: c"HMAC", functions: Table::<Hmac>::FUNCTIONS },
+    Row { names: c"CMAC", what: c"CMAC", functions: Table::<Cmac>::FUNCTIONS },
+    Row { names: c"GMAC:1.0.9797.3.4", what: c"GMAC", functions: Table::<Gmac>::OF_16_BYTES },
+    Row { names: c"POLY1305", what: c"Poly1305", functions: Table::<Poly1305>::OF_16_BYTES },
 ];
 
 /// For [`crate::algorithms`]: the operation and the algorithms with their functions.
 pub fn rows() -> impl Iterator<Item = (c_int, &'static Row, &'static [Dispatch])> {
     ROWS.iter().map(|row| (OP_MAC, row, row.functions))
-}
-
-/// Whether the runtime has a MAC, on this machine.
-pub fn is_there(lanes: &Lanes, row: &Row) -> bool {
-    let (auth, key_len, tag_len) = row.sample;
-    lanes
-        .prepare(|runtime| runtime.digest(auth, &vec![1; key_len], tag_len))
-        .is_ok_and(|session| session.start(Op::Digest, &[0; 12][..iv_len(auth)]).is_ok())
-}
-
-fn iv_len(auth: Auth) -> usize {
-    if auth == Auth::AesGmac { 12 } else { 0 }
 }
 
 /// What is counted: HMAC by its digest, in the order of [`SPECS`], then the others.

@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 use std::ffi::CString;
 
-use super::{keyed::Keyed, other::Other};
+use super::{keyed::Keyed, other::Other, plain::Plain};
 use crate::{
     error::{Error, Reason, Result},
     param::{Export, Params},
@@ -16,6 +16,8 @@ pub enum Text {
     None,
     /// The runtime computes.
     Ours(Keyed),
+    /// HMAC by libcrypto's digest functions.
+    Plain(Box<Plain>),
     /// Another provider does.
     Other(Other),
 }
@@ -26,6 +28,10 @@ impl Text {
         match self {
             Text::None => Err(Error::new(Reason::NotInitialised, "no key")),
             Text::Ours(keyed) => keyed.start(&[]),
+            Text::Plain(plain) => {
+                plain.start();
+                Ok(())
+            }
             Text::Other(other) => other.start(None),
         }
     }
@@ -34,7 +40,8 @@ impl Text {
     #[inline]
     pub fn update(&mut self, provider: &Provider, text: &[u8]) -> Result<()> {
         match self {
-            Text::None => Err(Reason::NotInitialised.into()),
+            // Of `Plain` the key is wanted too: `Hmac::update`.
+            Text::None | Text::Plain(_) => Err(Reason::NotInitialised.into()),
             Text::Ours(keyed) => keyed.update(provider, text),
             Text::Other(other) => other.update(text),
         }
@@ -46,6 +53,7 @@ impl Text {
         match self {
             Text::None => Err(Reason::NotInitialised.into()),
             Text::Ours(keyed) => keyed.finish(room),
+            Text::Plain(plain) => plain.finish(room),
             Text::Other(other) => other.finish(room),
         }
     }
@@ -55,14 +63,17 @@ impl Text {
         Ok(match self {
             Text::None => Text::None,
             Text::Ours(keyed) => Text::Ours(keyed.duplicate()),
+            Text::Plain(plain) => Text::Plain(plain.duplicate()),
             Text::Other(other) => Text::Other(other.duplicate()?),
         })
     }
 
     /// Counts what was counted in the value alone.
     pub fn settle(&mut self, provider: &Provider) {
-        if let Text::Ours(keyed) = self {
-            keyed.settle(provider);
+        match self {
+            Text::Ours(keyed) => keyed.settle(provider),
+            Text::Plain(plain) => plain.settle(provider),
+            Text::None | Text::Other(_) => {}
         }
     }
 }

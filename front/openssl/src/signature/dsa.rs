@@ -43,7 +43,7 @@ impl DsaSignature {
         match self.hash.map(digest::len) {
             Some(len) if len != digest.len() => {
                 let detail = format!("a digest of {} bytes, not {len}", digest.len());
-                Err(Error::new(Reason::InvalidLength, detail))
+                Err(Error::new(Reason::InvalidDigestLength, detail))
             }
             _ => Ok(()),
         }
@@ -98,7 +98,8 @@ impl Signature for DsaSignature {
         let src = [&key.private()?[..], digest].concat();
         let session = key.pair().domain()?.dsa(provider)?;
         let request = session.sign(Nonce::Hedged, Buf::secret(src), Buf::zeroed(2 * n));
-        Ok(der::signature(&provider.lanes.run(request)?))
+        let signature = der::signature(&provider.lanes.run(request)?);
+        self.check_own(provider, digest, signature)
     }
 
     fn verify(&mut self, provider: &Provider, digest: &[u8], signature: &[u8]) -> Result<()> {

@@ -10,8 +10,8 @@ use crate::{
     dispatch::signature::{Mode, Signature},
     error::{Error, Reason, Result},
     ffi::Param,
-    key::{ec::EcKey, group},
-    param::{Answers, Params},
+    key::{ec::EcKey, group, other::Operation},
+    param::{Answers, Export, Params},
     provider::Provider,
 };
 
@@ -41,12 +41,24 @@ impl EcdsaSignature {
         self.key.as_deref().ok_or_else(|| Reason::NotInitialised.into())
     }
 
+    /// What another provider is told.
+    fn settings(&self) -> Export {
+        let mut settings = Export::default();
+        if let Some(hash) = self.hash {
+            settings.text(c"digest", digest::name(hash));
+        }
+        if self.nonce != Nonce::Hedged {
+            settings.uint(c"nonce-type", 1);
+        }
+        settings
+    }
+
     fn check_digest(&self, digest: &[u8]) -> Result<()> {
         match self.hash {
             Some(hash) if digest.len() != digest::len(hash) => {
                 let detail =
                     format!("a digest of {} bytes, not {}", digest.len(), digest::len(hash));
-                Err(Error::new(Reason::InvalidLength, detail))
+                Err(Error::new(Reason::InvalidDigestLength, detail))
             }
             _ => Ok(()),
         }
@@ -84,8 +96,8 @@ impl Signature for EcdsaSignature {
     fn start(&mut self, _provider: &Provider, key: Option<Arc<EcKey>>, mode: Mode) -> Result<()> {
         let key = key.or(self.key.take()).ok_or(Reason::MissingKey)?;
         match mode {
-            Mode::Sign => key.private().map(|_| ())?,
-            _ => key.public().map(|_| ())?,
+            Mode::Sign => key.check_private()?,
+            _ => key.check_public()?,
         }
         *self = EcdsaSignature { key: Some(key), ..EcdsaSignature::new(self.propq.as_deref()) };
         Ok(())
@@ -111,12 +123,18 @@ impl Signature for EcdsaSignature {
     }
 
     fn max_len(&self) -> Result<usize> {
+        if let Some(other) = self.key()?.other() {
+            return Ok(other.max_len());
+        }
         Ok(der::signature_len(group::bits(self.key()?.curve()?) as usize))
     }
 
     fn sign(&mut self, provider: &Provider, digest: &[u8]) -> Result<Vec<u8>> {
         self.check_digest(digest)?;
         let key = self.key()?;
+        if let Some(other) = key.other() {
+            return Ok(other.run(Operation::Sign, &mut self.settings(), digest)?.to_vec());
+        }
         let curve = key.curve()?;
         let src = Buf::secret([key.private()?, digest].concat());
         let nonce = match (self.nonce, self.hash) {
@@ -126,12 +144,16 @@ impl Signature for EcdsaSignature {
         };
         let dst = Buf::zeroed(2 * curve.order_len());
         let request = provider.ec(curve)?.sign(nonce, src, dst);
-        Ok(der::signature(&provider.lanes.run(request)?))
+        let signature = der::signature(&provider.lanes.run(request)?);
+        self.check_own(provider, digest, signature)
     }
 
     fn verify(&mut self, provider: &Provider, digest: &[u8], signature: &[u8]) -> Result<()> {
         self.check_digest(digest)?;
         let key = self.key()?;
+        if let Some(other) = key.other() {
+            return other.verify(&mut self.settings(), digest, signature);
+        }
         let curve = key.curve()?;
         let rs =
             der::open_signature(signature, curve.order_len()).ok_or(Reason::VerificationFailed)?;

@@ -69,7 +69,8 @@ impl Signature for EdSignature {
         let src = [&key.seed()?[..], key.public()?, message].concat();
         let dst = Buf::zeroed(key.curve().signature_len());
         let request = provider.eddsa(key.curve())?.sign(Buf::secret(src), dst);
-        Ok(provider.lanes.run(request)?.to_vec())
+        let signature = provider.lanes.run(request)?.to_vec();
+        self.check_own(provider, message, signature)
     }
 
     fn verify(&mut self, provider: &Provider, message: &[u8], signature: &[u8]) -> Result<()> {

@@ -11,8 +11,11 @@ use crate::{
     dispatch::signature::{Mode, Signature},
     error::{Error, Reason, Result},
     ffi::Param,
-    key::rsa::RsaKey,
-    param::{Answers, Params, Value},
+    key::{
+        other::{Operation, OtherKey},
+        rsa::RsaKey,
+    },
+    param::{Answers, Export, Params, Value},
     provider::Provider,
 };
 
@@ -21,12 +24,18 @@ use crate::{
 enum Padding {
     Pkcs1 = 1,
     Raw = 3,
+    /// Another provider's.
+    X931 = 5,
     Pss = 6,
 }
 
 impl Padding {
-    const ALL: [(Padding, &'static CStr); 3] =
-        [(Padding::Pkcs1, c"pkcs1"), (Padding::Raw, c"none"), (Padding::Pss, c"pss")];
+    const ALL: [(Padding, &'static CStr); 4] = [
+        (Padding::Pkcs1, c"pkcs1"),
+        (Padding::Raw, c"none"),
+        (Padding::X931, c"x931"),
+        (Padding::Pss, c"pss"),
+    ];
 
     fn read(value: Value) -> Result<Padding> {
         let found = if value.is_text() {
@@ -36,7 +45,7 @@ impl Padding {
             let number = value.int()?;
             Padding::ALL.iter().find(|(padding, _)| *padding as i64 == number)
         };
-        let what = "signatures have the paddings pkcs1, pss and none";
+        let what = "signatures have the paddings pkcs1, pss, x931 and none";
         found
             .map(|(padding, _)| *padding)
             .ok_or_else(|| Error::new(Reason::UnsupportedPadding, what))
@@ -97,12 +106,42 @@ impl RsaSignature {
         self.key.as_deref().ok_or_else(|| Reason::NotInitialised.into())
     }
 
+    /// What another provider is told.
+    fn settings(&self) -> Export {
+        let mut settings = Export::default();
+        if let Some(hash) = self.hash {
+            settings.text(c"digest", digest::name(hash));
+        }
+        settings.int(c"pad-mode", self.padding as i32);
+        if self.padding == Padding::Pss {
+            match SALTS.iter().find(|(salt, ..)| *salt == self.salt) {
+                Some((.., number)) => settings.int(c"saltlen", *number as i32),
+                None => {
+                    if let SaltLen::Exactly(len) = self.salt {
+                        settings.int(c"saltlen", len.into());
+                    }
+                }
+            }
+            if let Some(mgf) = self.mgf {
+                settings.text(c"mgf1-digest", digest::name(mgf));
+            }
+        }
+        settings
+    }
+
+    /// The key as another provider has it, where that does the operation.
+    fn other(&self, provider: &Provider) -> Result<Option<Arc<OtherKey>>> {
+        let key = self.key()?;
+        match key.other().is_some() || self.padding == Padding::X931 {
+            true => key.as_other(provider).map(Some),
+            false => Ok(None),
+        }
+    }
+
     fn set_hash(&mut self, hash: Hash) -> Result<()> {
         if self.padding == Padding::Raw {
-            return Err(Error::new(
-                Reason::UnsupportedDigest,
-                "there is no digest without padding",
-            ));
+            let what = "there is no digest without padding";
+            return Err(Error::new(Reason::InvalidPaddingMode, what));
         }
         if let Some(r) = self.key.as_ref().and_then(|key| key.restriction())
             && r.hash != hash
@@ -115,7 +154,7 @@ impl RsaSignature {
 
     fn set_salt(&mut self, salt: SaltLen) -> Result<()> {
         if self.padding != Padding::Pss {
-            return Err(Error::new(Reason::UnsupportedPadding, "only PSS has a salt"));
+            return Err(Error::new(Reason::NotSupported, "only PSS has a salt"));
         }
         if let (Some(r), Some(hash)) =
             (self.key.as_ref().and_then(|key| key.restriction()), self.hash)
@@ -124,11 +163,13 @@ impl RsaSignature {
                 SaltLen::Exactly(n) => n < r.salt,
                 SaltLen::Digest => digest::len(hash) < usize::from(r.salt),
                 // A verifier that takes any length would take shorter ones too.
-                SaltLen::Auto => self.mode == Mode::Verify,
-                SaltLen::Max => false,
+                SaltLen::Auto if self.mode == Mode::Verify => {
+                    return Err(Error::new(Reason::InvalidSaltLength, "the key prescribes one"));
+                }
+                SaltLen::Auto | SaltLen::Max => false,
             };
             if short {
-                return Err(Error::new(Reason::InvalidSaltLength, "the key demands a longer one"));
+                return Err(Reason::SaltTooShort.into());
             }
         }
         self.salt = salt;
@@ -141,7 +182,7 @@ impl RsaSignature {
             && digest.len() != digest::len(hash)
         {
             let detail = format!("a digest of {} bytes, not {}", digest.len(), digest::len(hash));
-            return Err(Error::new(Reason::InvalidLength, detail));
+            return Err(Error::new(Reason::InvalidDigestLength, detail));
         }
         self.any_scheme()
     }
@@ -149,6 +190,8 @@ impl RsaSignature {
     fn any_scheme(&self) -> Result<RsaScheme> {
         Ok(match self.padding {
             Padding::Raw => RsaScheme::Raw,
+            // `other` has it.
+            Padding::X931 => return Err(Reason::UnsupportedPadding.into()),
             Padding::Pkcs1 => RsaScheme::Pkcs1Sign(self.hash),
             Padding::Pss => {
                 let hash = self.hash.ok_or(Reason::UnsupportedDigest)?;
@@ -172,7 +215,7 @@ impl RsaSignature {
                 let salt = der::salt_len(self.salt, digest::len(hash), bits)?;
                 der::rsa_pss(hash, self.mgf.unwrap_or(hash), salt)
             }
-            Padding::Raw => None,
+            Padding::Raw | Padding::X931 => None,
         }
     }
 }
@@ -214,6 +257,13 @@ impl Signature for RsaSignature {
     fn start(&mut self, _provider: &Provider, key: Option<Arc<RsaKey>>, mode: Mode) -> Result<()> {
         let key = key.or(self.key.take()).ok_or(Reason::MissingKey)?;
         let restriction = key.restriction();
+        if let Some(r) = restriction {
+            // As OpenSSL has it, which leaves the two bytes out that PSS needs besides.
+            let spare = digest::len(r.hash) + usize::from(key.bits() % 8 == 1);
+            if key.len().checked_sub(spare).is_none_or(|most| usize::from(r.salt) > most) {
+                return Err(Reason::InvalidSaltLength.into());
+            }
+        }
         self.padding = if key.is_pss() { Padding::Pss } else { Padding::Pkcs1 };
         self.hash = restriction.map(|r| r.hash);
         self.mgf = restriction.map(|r| r.mgf);
@@ -251,17 +301,28 @@ impl Signature for RsaSignature {
     }
 
     fn sign(&mut self, provider: &Provider, digest: &[u8]) -> Result<Vec<u8>> {
+        if let Some(other) = self.other(provider)? {
+            return Ok(other.run(Operation::Sign, &mut self.settings(), digest)?.to_vec());
+        }
         let scheme = self.scheme(digest)?;
         let key = self.key()?;
         let session = key.private(provider)?;
         let request = session.run(scheme, digest.into(), Buf::zeroed(key.len()));
-        Ok(provider.lanes.run(request)?.to_vec())
+        let too_long = match self.padding {
+            Padding::Pkcs1 if self.hash.is_some() => Reason::DigestTooBig,
+            _ => Reason::DataTooLarge,
+        };
+        let signed = provider.lanes.run(request).map_err(|e| e.of_input(too_long))?;
+        Ok(signed.to_vec())
     }
 
     fn verify(&mut self, provider: &Provider, digest: &[u8], signature: &[u8]) -> Result<()> {
         let key = self.key()?;
+        if let Some(other) = self.other(provider)? {
+            return other.verify(&mut self.settings(), digest, signature);
+        }
         if signature.len() != key.len() {
-            return Err(Reason::VerificationFailed.into());
+            return Err(Reason::WrongSignatureLength.into());
         }
         if self.padding == Padding::Raw || self.hash.is_none() {
             // What was padded is compared as it is.
@@ -271,13 +332,16 @@ impl Signature for RsaSignature {
         let scheme = self.scheme(digest)?;
         let src = [signature, digest].concat();
         let request = key.public(provider)?.run(scheme, src.into(), Buf::empty());
-        provider.lanes.run(request)?;
+        provider.lanes.run(request).map_err(|e| e.of_input(Reason::BadSignature))?;
         Ok(())
     }
 
     fn recover(&mut self, provider: &Provider, signature: &[u8]) -> Result<Vec<u8>> {
         if self.padding == Padding::Pss {
             return Err(Error::new(Reason::UnsupportedPadding, "PSS gives nothing back"));
+        }
+        if let Some(other) = self.other(provider)? {
+            return Ok(other.run(Operation::Recover, &mut self.settings(), signature)?.to_vec());
         }
         self.open(provider, signature)
     }
@@ -321,7 +385,7 @@ impl Signature for RsaSignature {
             }
             if padding == Padding::Raw && self.hash.is_some() {
                 let what = "there is no digest without padding";
-                return Err(Error::new(Reason::UnsupportedPadding, what));
+                return Err(Error::new(Reason::InvalidPaddingMode, what));
             }
             self.padding = padding;
             if padding == Padding::Pss && self.hash.is_none() && params.find(c"digest").is_none() {
@@ -344,7 +408,7 @@ impl Signature for RsaSignature {
             let hash = digest::hash(name)?;
             if self.padding != Padding::Pss {
                 let what = "only PSS has a mask generation";
-                return Err(Error::new(Reason::UnsupportedPadding, what));
+                return Err(Error::new(Reason::InvalidMgf1Digest, what));
             }
             if let Some(r) = self.key.as_ref().and_then(|key| key.restriction())
                 && r.mgf != hash
@@ -362,7 +426,7 @@ impl RsaSignature {
     fn open(&self, provider: &Provider, signature: &[u8]) -> Result<Vec<u8>> {
         let key = self.key()?;
         if signature.len() != key.len() {
-            return Err(Reason::InvalidLength.into());
+            return Err(Reason::WrongSignatureLength.into());
         }
         let session = key.public(provider)?;
         let dst = Buf::zeroed(key.len());

@@ -64,7 +64,7 @@ impl Sm2Signature {
             return Ok(());
         }
         let detail = format!("a digest of {} bytes, not {LEN}", digest.len());
-        Err(Error::new(Reason::InvalidLength, detail))
+        Err(Error::new(Reason::InvalidDigestLength, detail))
     }
 }
 
@@ -141,7 +141,8 @@ impl Signature for Sm2Signature {
         Sm2Signature::check_digest(digest)?;
         let src = [&self.key()?.private()?[..], digest].concat();
         let request = provider.sm2()?.sign(Buf::secret(src), Buf::zeroed(2 * LEN));
-        Ok(der::signature(&provider.lanes.run(request)?))
+        let signature = der::signature(&provider.lanes.run(request)?);
+        self.check_own(provider, digest, signature)
     }
 
     fn verify(&mut self, provider: &Provider, digest: &[u8], signature: &[u8]) -> Result<()> {
