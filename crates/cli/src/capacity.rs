@@ -11,6 +11,7 @@ use crate::{
     data::{Data, PACKET},
     load::{Failure, Load, Measured},
     machine::Machine,
+    rounds::{ROUNDS, Rounds},
     rsa::{Known, Rate},
     sym::{self, Unit},
     table::{columns, paragraph},
@@ -19,39 +20,42 @@ use crate::{
 const UNITS: &str = "Gbit/s of uncompressed data: DEFLATE level 1, stateless, dynamic Huffman, \
                      64 KB packets";
 
-/// One operation, measured with all engines and with one.
-struct Row {
-    op: Op,
-    all: Measured,
-    one: Measured,
+/// Something measured with all engines and with one, a rate for each round.
+struct Row<K, M> {
+    kind: K,
+    all: Vec<M>,
+    one: Vec<M>,
+}
+
+impl<K, M> Row<K, M> {
+    fn new(kind: K) -> Row<K, M> {
+        Row { kind, all: Vec::new(), one: Vec::new() }
+    }
+
+    /// The rates with all engines, and with one.
+    fn rates(&self, rate: impl Fn(&M) -> f64) -> [Rounds; 2] {
+        [&self.all, &self.one].map(|rounds| Rounds::of(rounds.iter().map(&rate)))
+    }
+
+    /// What was counted in all rounds with all engines.
+    fn sum(&self, counted: impl Fn(&M) -> u64) -> u64 {
+        self.all.iter().map(counted).sum()
+    }
 }
 
 const RSA_UNITS: &str = "operations per second: RSA private operation with the Chinese remainder \
                          theorem, 2048 bits";
 
-/// RSA, measured with all engines and with one.
-struct RsaRow {
-    all: Rate,
-    one: Rate,
-}
-
 const SYM_UNITS: &str = "Gbit/s of encrypted and authenticated data, packets in bursts of 32";
-
-/// A symmetric unit, measured with all engines and with one.
-struct SymRow {
-    unit: Unit,
-    all: sym::Rate,
-    one: sym::Rate,
-}
 
 struct Report {
     engines: usize,
-    sym: Vec<SymRow>,
-    rsa: RsaRow,
+    sym: Vec<Row<Unit, sym::Rate>>,
+    rsa: Row<Op, Rate>,
     data: Data,
     /// Compressed by uncompressed size.
     ratio: f64,
-    rows: Vec<Row>,
+    rows: Vec<Row<Op, Measured>>,
 }
 
 /// Measures and reports.
@@ -82,23 +86,28 @@ fn measure(data: Data, time: Duration) -> Result<Report, Box<dyn Error>> {
     let packed = verified(&all, &all_session, &data)?;
     let ratio = packed.iter().map(Vec::len).sum::<usize>() as f64 / data.bytes.len() as f64;
 
-    let mut rows = Vec::new();
-    for op in [Op::Compress, Op::Decompress] {
-        let load = |session| match op {
-            Op::Decompress => Load::decompress(session, &packed),
-            _ => Load::compress(session, &data),
-        };
-        let all = load(&all_session).measure(&all, time)?;
-        let one = load(&one_session).measure(&one, time)?;
-        rows.push(Row { op, all, one });
-    }
+    let mut rows = [Op::Compress, Op::Decompress].map(Row::new);
     let known = Known::new(&all)?;
-    let rsa = RsaRow { all: known.measure(&all, time)?, one: known.measure(&one, time)? };
-    let mut symmetric = Vec::new();
-    for unit in [Unit::Chain, Unit::Gcm] {
-        let (all, one) = (sym::measure(&all, unit, time)?, sym::measure(&one, unit, time)?);
-        symmetric.push(SymRow { unit, all, one });
+    let mut rsa = Row::new(Op::RsaPrivate);
+    let mut symmetric = [Unit::Chain, Unit::Gcm].map(Row::new);
+    let time = time / ROUNDS;
+    for _ in 0..ROUNDS {
+        for row in &mut rows {
+            let load = |session| match row.kind {
+                Op::Decompress => Load::decompress(session, &packed),
+                _ => Load::compress(session, &data),
+            };
+            row.all.push(load(&all_session).measure(&all, time)?);
+            row.one.push(load(&one_session).measure(&one, time)?);
+        }
+        rsa.all.push(known.measure(&all, time)?);
+        rsa.one.push(known.measure(&one, time)?);
+        for row in &mut symmetric {
+            row.all.push(sym::measure(&all, row.kind, time)?);
+            row.one.push(sym::measure(&one, row.kind, time)?);
+        }
     }
+    let (rows, symmetric) = (rows.into(), symmetric.into());
     Ok(Report { engines: all.engines(), sym: symmetric, rsa, data, ratio, rows })
 }
 
@@ -116,43 +125,84 @@ fn verified(
     }
 }
 
-fn gbit(m: &Measured) -> f64 {
-    m.bytes_per_s * 8.0 / 1e9
+fn gbit(bytes_per_s: f64) -> f64 {
+    bytes_per_s * 8.0 / 1e9
+}
+
+impl Report {
+    /// What was measured, its name, and its rates with all engines and with one.
+    fn rates(&self) -> Vec<(String, [Rounds; 2])> {
+        let data =
+            self.rows.iter().map(|row| (row.kind.to_string(), row.rates(|m| gbit(m.bytes_per_s))));
+        let sym = self
+            .sym
+            .iter()
+            .map(|row| (row.kind.describe().to_owned(), row.rates(|m| gbit(m.bytes_per_s))));
+        let rsa = (self.rsa.kind.to_string(), self.rsa.rates(|m| m.per_s));
+        data.chain(sym).chain([rsa]).collect()
+    }
+
+    /// What to say of rates that differ too much from round to round.
+    fn doubts(&self) -> Option<String> {
+        let wide: Vec<String> = self
+            .rates()
+            .into_iter()
+            .filter(|(_, rates)| rates.iter().any(Rounds::is_wide))
+            .map(|(name, [all, one])| {
+                format!("{name} by {:.0} %", 100.0 * all.spread.max(one.spread))
+            })
+            .collect();
+        (!wide.is_empty()).then(|| {
+            format!(
+                "the {ROUNDS} rounds differ: {}. Something else ran on this machine, or its CPUs are \
+                 shared: the figures are no capacity",
+                wide.join("; ")
+            )
+        })
+    }
 }
 
 fn describe(report: &Report, machine: &Machine, time: Duration) -> Value {
     // Four digits are more than a measurement has.
     let short = |x: f64| (x * 1e4).round() / 1e4;
-    let operation = |row: &Row| {
-        let total = gbit(&row.all);
+    let operation = |row: &Row<Op, Measured>| {
+        let [all, one] = row.rates(|m| gbit(m.bytes_per_s));
+        let total = all.median;
+        let requests = row.sum(|m| m.counted.requests);
         json!({
-            "op": row.op.to_string(),
+            "op": row.kind.to_string(),
             "total_gbit_s": short(total),
             // Nothing is reserved by anybody.
             "available_gbit_s": short(total),
             "per_engine_gbit_s": short(total / report.engines as f64),
-            "one_engine_gbit_s": short(gbit(&row.one)),
+            "one_engine_gbit_s": short(one.median),
+            "spread": short(all.spread),
+            "one_engine_spread": short(one.spread),
             "ratio": short(report.ratio),
-            "requests": row.all.counted.requests,
-            "batches": row.all.counted.batches,
-            "bytes": row.all.counted.requests * PACKET as u64,
-            "busy_fraction": short(row.all.busy),
+            "requests": requests,
+            "batches": row.sum(|m| m.counted.batches),
+            "bytes": requests * PACKET as u64,
+            "busy_fraction": short(busy(row)),
             "verified_packets": report.data.packets(),
         })
     };
-    let symmetric = |row: &SymRow| {
-        let total = row.all.bytes_per_s * 8.0 / 1e9;
+    let symmetric = |row: &Row<Unit, sym::Rate>| {
+        let [all, one] = row.rates(|m| gbit(m.bytes_per_s));
+        let total = all.median;
         json!({
             "op": Op::Seal.to_string(),
-            "algorithm": row.unit.describe(),
+            "algorithm": row.kind.describe(),
             "total_gbit_s": short(total),
             "available_gbit_s": short(total),
             "per_engine_gbit_s": short(total / report.engines as f64),
-            "one_engine_gbit_s": short(row.one.bytes_per_s * 8.0 / 1e9),
-            "packets": row.all.packets,
-            "requests": row.all.requests,
+            "one_engine_gbit_s": short(one.median),
+            "spread": short(all.spread),
+            "one_engine_spread": short(one.spread),
+            "packets": row.sum(|m| m.packets),
+            "requests": row.sum(|m| m.requests),
         })
     };
+    let [rsa, rsa_one] = report.rsa.rates(|m| m.per_s);
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "machine": machine.json(),
@@ -160,6 +210,8 @@ fn describe(report: &Report, machine: &Machine, time: Duration) -> Value {
         "device": "cpu",
         "engines": report.engines,
         "seconds": time.as_secs_f64(),
+        "rounds": ROUNDS,
+        "warning": report.doubts(),
         "slas_available": null,
         "data": {
             "name": report.data.name,
@@ -180,16 +232,34 @@ fn describe(report: &Report, machine: &Machine, time: Duration) -> Value {
             "units": RSA_UNITS,
             "operations": [{
                 "op": Op::RsaPrivate.to_string(),
-                "total_per_s": report.rsa.all.per_s.round(),
-                "available_per_s": report.rsa.all.per_s.round(),
-                "per_engine_per_s": (report.rsa.all.per_s / report.engines as f64).round(),
-                "one_engine_per_s": report.rsa.one.per_s.round(),
-                "requests": report.rsa.all.requests,
-                "batches": report.rsa.all.batches,
+                "total_per_s": rsa.median.round(),
+                "available_per_s": rsa.median.round(),
+                "per_engine_per_s": (rsa.median / report.engines as f64).round(),
+                "one_engine_per_s": rsa_one.median.round(),
+                "spread": short(rsa.spread),
+                "one_engine_spread": short(rsa_one.spread),
+                "requests": report.rsa.sum(|m| m.requests),
+                "batches": report.rsa.sum(|m| m.batches),
             }],
         }],
     })
 }
+
+/// The part of the time that the engines were busy.
+fn busy(row: &Row<Op, Measured>) -> f64 {
+    row.all.iter().map(|m| m.busy).sum::<f64>() / row.all.len().max(1) as f64
+}
+
+/// The cells of a row: what it is, and its rates.
+fn cells(name: String, [all, one]: [Rounds; 2], engines: usize, digits: usize) -> Vec<String> {
+    let rates = [all.median, all.median, all.median / engines as f64, one.median];
+    let mut cells = vec![name];
+    cells.extend(rates.iter().map(|rate| format!("{rate:.digits$}")));
+    cells.push(format!("{:.0} %", 100.0 * all.spread.max(one.spread)));
+    cells
+}
+
+const HEADER: [&str; 6] = ["", "total", "available", "per engine", "1 engine", "spread"];
 
 fn text(report: &Report, machine: &Machine) -> Result<String, std::fmt::Error> {
     const INDENT: usize = 10;
@@ -206,57 +276,54 @@ fn text(report: &Report, machine: &Machine) -> Result<String, std::fmt::Error> {
     );
     out += &paragraph("units", INDENT, UNITS);
 
-    let header = ["", "total", "available", "per engine", "1 engine alone", "ratio"];
-    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    let engines = report.engines;
+    let mut rows = vec![HEADER.map(str::to_owned).to_vec()];
+    rows[0].push("ratio".to_owned());
     for row in &report.rows {
-        let total = gbit(&row.all);
-        let numbers = [total, total, total / report.engines as f64, gbit(&row.one)];
-        let mut cells = vec![row.op.to_string()];
-        cells.extend(numbers.iter().map(|n| format!("{n:.2}")));
+        let rates = row.rates(|m| gbit(m.bytes_per_s));
+        let mut cells = cells(row.kind.to_string(), rates, engines, 2);
         cells.push(format!("{:.3}", report.ratio));
         rows.push(cells);
     }
     write!(out, "\n{}\n", columns(&rows))?;
 
     for row in &report.rows {
-        let (c, busy) = (&row.all.counted, row.all.busy * 100.0);
         let counted = format!(
-            "{} requests in {} batches, the engines busy {busy:.0} % of the time",
-            c.requests, c.batches
+            "{} requests in {} batches, the engines busy {:.0} % of the time",
+            row.sum(|m| m.counted.requests),
+            row.sum(|m| m.counted.batches),
+            busy(row) * 100.0
         );
-        out += &paragraph(&row.op.to_string(), 15, &counted);
+        out += &paragraph(&row.kind.to_string(), 15, &counted);
     }
-    let header = ["", "total", "available", "per engine", "1 engine alone"];
-    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    let mut rows = vec![HEADER.map(str::to_owned).to_vec()];
     for row in &report.sym {
-        let total = row.all.bytes_per_s * 8.0 / 1e9;
-        let one = row.one.bytes_per_s * 8.0 / 1e9;
-        let mut cells = vec![row.unit.describe().to_owned()];
-        let numbers = [total, total, total / report.engines as f64, one];
-        cells.extend(numbers.iter().map(|n| format!("{n:.2}")));
-        rows.push(cells);
+        let rates = row.rates(|m| gbit(m.bytes_per_s));
+        rows.push(cells(row.kind.describe().to_owned(), rates, engines, 2));
     }
     out += &paragraph("units", INDENT, SYM_UNITS);
     write!(out, "\n{}\n", columns(&rows))?;
-    let packets: u64 = report.sym.iter().map(|r| r.all.packets).sum();
-    let requests: u64 = report.sym.iter().map(|r| r.all.requests).sum();
+    let packets: u64 = report.sym.iter().map(|row| row.sum(|m| m.packets)).sum();
+    let requests: u64 = report.sym.iter().map(|row| row.sum(|m| m.requests)).sum();
     let counted = format!("{packets} packets in {requests} requests, each result checked");
     out += &paragraph(&Op::Seal.to_string(), 17, &counted);
 
     let rsa = &report.rsa;
-    let total = rsa.all.per_s;
-    let numbers = [total, total, total / report.engines as f64, rsa.one.per_s];
-    let mut cells = vec![Op::RsaPrivate.to_string()];
-    cells.extend(numbers.iter().map(|n| format!("{n:.0}")));
-    let header = ["", "total", "available", "per engine", "1 engine alone"];
-    let rows = [header.map(str::to_owned).to_vec(), cells];
+    let cells = cells(rsa.kind.to_string(), rsa.rates(|m| m.per_s), engines, 0);
+    let rows = [HEADER.map(str::to_owned).to_vec(), cells];
     out += &paragraph("units", INDENT, RSA_UNITS);
     write!(out, "\n{}\n", columns(&rows))?;
     let counted = format!(
         "{} requests in {} batches, every answer checked",
-        rsa.all.requests, rsa.all.batches
+        rsa.sum(|m| m.requests),
+        rsa.sum(|m| m.batches)
     );
     out += &paragraph(&Op::RsaPrivate.to_string(), 17, &counted);
+    let rounds = format!("medians of {ROUNDS}; spread: highest less lowest, relative to that");
+    out += &paragraph("rounds", 17, &rounds);
+    if let Some(doubts) = report.doubts() {
+        out += &paragraph("WARNING", 17, &doubts);
+    }
     out += &paragraph("SLAs", 17, "no limit to their number: software keeps them");
     Ok(out)
 }
@@ -328,6 +395,29 @@ mod tests {
         fn in_flight(&self) -> usize {
             self.1.len()
         }
+    }
+
+    #[test]
+    fn rounds_that_differ_are_warned_of() {
+        let report = |slow: f64| {
+            let measured = |bytes_per_s| Measured {
+                bytes_per_s,
+                counted: lookaside::OpCounters::default(),
+                busy: 1.0,
+            };
+            let mut row = Row::new(Op::Compress);
+            row.all = [1e9, 1e9, slow, 1e9, 1e9].map(measured).into();
+            row.one = row.all.clone();
+            let rates = vec![Rate { per_s: 1e4, requests: 1, batches: 1 }; 5];
+            let rsa = Row { kind: Op::RsaPrivate, all: rates.clone(), one: rates };
+            let data = Data::generated();
+            Report { engines: 1, sym: Vec::new(), rsa, data, ratio: 0.5, rows: vec![row] }
+        };
+        let said = |slow| text(&report(slow), &Machine::here()).unwrap();
+        assert!(!said(0.98e9).contains("WARNING"));
+        let doubtful = said(0.4e9);
+        assert!(doubtful.contains("WARNING") && doubtful.contains("dc.compress by 60 %"));
+        assert!(doubtful.contains("8.00"), "the median: {doubtful}");
     }
 
     #[test]

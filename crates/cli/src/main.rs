@@ -6,6 +6,8 @@ mod data;
 mod info;
 mod load;
 mod machine;
+mod openssl;
+mod rounds;
 mod rsa;
 mod run;
 mod sym;
@@ -22,16 +24,17 @@ use std::{
 use lookaside_simd::{CAP_VARIABLE, Cpu, Tier};
 
 const USAGE: &str = "\
-usage: lookaside info [--json]
+usage: lookaside info [--json] [--verbose]
        lookaside capacity [--json] [--seconds S] [--corpus DIR]
-       lookaside run [--json] [--preload] [--library DIR] [--] COMMAND [ARG...]
+       lookaside run [OPTION...] [--] COMMAND [ARG...]
        lookaside --help | --version
 ";
 
 const HELP: &str = "
 lookaside info
-    What there is: devices, engines, the CPU and its features, what each device
-    can do and with which kernels, and which device serves what, and why.
+    What there is: devices, engines, the CPU with its tier, family and features,
+    what each device can do with which kernels, and which device serves what.
+    --verbose      a row for each operation and algorithm, and why each route
 
 lookaside capacity
     What it can do: measures this machine in the units that orchestrators
@@ -39,8 +42,10 @@ lookaside capacity
     dynamic Huffman codes, 64 KB packets, in Gbit/s of uncompressed data, and
     decompression of the result; AES-128-CBC with HMAC-SHA256 at 1 KB, and
     AES-128-GCM at 4 KB, in Gbit/s; RSA-2048 private operations per second.
-    Answers are checked.
-    --seconds S    how long each of the ten measurements takes (2)
+    Answers are checked. Each figure is the median of five rounds, in which all
+    measurements take turns; where the rounds lie far apart, it warns.
+    --seconds S    how long each of the ten measurements takes (2), all rounds
+                   together
     --corpus DIR   measure with the files of DIR, in the order of their names;
                    otherwise with generated data that resembles such files
 
@@ -51,15 +56,17 @@ lookaside run -- COMMAND ARG...
     --library DIR  the folder of our libz.so.1, where it is not beside lookaside
     --preload      load it ahead of everything (LD_PRELOAD too): for programs
                    that have a search path of their own
+    --openssl      let OpenSSL programs prefer our provider (OPENSSL_CONF), and
+                   print its counters after zlib's
 
 --json  Print one JSON object. New keys may come; these stay:
     info:      version; machine {cpu_model, architecture, cpus};
-               simd {tier, detected_tier, cap, cap_ignored, features[]};
+               simd {tier, family, detected_tier, cap, cap_ignored, features[]};
                engines; devices[] {name, capabilities[] {op, algorithm,
                served_by, best_batch, max_src_bytes}};
                routes[] {op, entries[] {device, min_bytes, why}}
     capacity:  version; machine, as above; tier; device; engines; seconds;
-               slas_available: null (there is no limit);
+               rounds; warning; slas_available: null (there is no limit);
                data {name, source_bytes, packets, packet_bytes};
                services[] {service, units, operations[] {op, ...}}: of dc
                {total_gbit_s, available_gbit_s, per_engine_gbit_s,
@@ -69,6 +76,8 @@ lookaside run -- COMMAND ARG...
                one_engine_gbit_s, packets, requests}, of pke {total_per_s,
                available_per_s, per_engine_per_s, one_engine_per_s,
                requests, batches}
+               and each has spread and one_engine_spread: highest less lowest
+               round, relative to the median
                ratio is compressed by uncompressed size; requests, batches,
                bytes and busy_fraction are the device's own counters over the
                measurement with all engines
@@ -78,7 +87,7 @@ Exit status: 0, 1 on failure, 2 for a mistaken command line.
 ";
 
 enum Command {
-    Info { json: bool },
+    Info { json: bool, verbose: bool },
     Capacity { json: bool, seconds: Duration, corpus: Option<PathBuf> },
     Run(run::Run),
     Help,
@@ -96,7 +105,7 @@ fn parse(args: &[OsString]) -> Result<Command, String> {
     let Some((name, options)) = args.split_first() else {
         return Err("a command is missing".into());
     };
-    let mut json = false;
+    let (mut json, mut verbose) = (false, false);
     let mut seconds = Duration::from_secs(2);
     let mut corpus = None;
     let measures = name == "capacity";
@@ -114,13 +123,14 @@ fn parse(args: &[OsString]) -> Result<Command, String> {
         match key {
             "--help" | "-h" => return Ok(Command::Help),
             "--json" if attached.is_none() => json = true,
+            "--verbose" if attached.is_none() && name == "info" => verbose = true,
             "--seconds" if measures => seconds = parse_seconds(&value()?)?,
             "--corpus" if measures => corpus = Some(PathBuf::from(value()?)),
             _ => return Err(format!("unknown option {option}")),
         }
     }
     match name.as_str() {
-        "info" => Ok(Command::Info { json }),
+        "info" => Ok(Command::Info { json, verbose }),
         "capacity" => Ok(Command::Capacity { json, seconds, corpus }),
         "help" | "--help" | "-h" => Ok(Command::Help),
         "--version" | "-V" => Ok(Command::Version),
@@ -139,6 +149,7 @@ fn parse_run(args: &[OsString]) -> Result<Command, String> {
             Some("--help" | "-h") => return Ok(Command::Help),
             Some("--json") => run.json = true,
             Some("--preload") => run.preload = true,
+            Some("--openssl") => run.openssl = true,
             Some("--library") => {
                 run.library = Some(args.next().ok_or("--library wants a value")?.into());
             }
@@ -176,7 +187,7 @@ fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
         Command::Run(_) => Ok(String::new()),
         Command::Help => Ok(format!("{USAGE}{HELP}")),
         Command::Version => Ok(format!("lookaside {}\n", env!("CARGO_PKG_VERSION"))),
-        Command::Info { json } => info::run(json),
+        Command::Info { json, verbose } => info::run(json, verbose),
         Command::Capacity { json, seconds, corpus } => {
             capacity::run(json, seconds, corpus.as_deref())
         }
@@ -230,7 +241,8 @@ mod tests {
 
     #[test]
     fn command_lines() {
-        assert!(matches!(parsed("info --json"), Ok(Command::Info { json: true })));
+        assert!(matches!(parsed("info --json"), Ok(Command::Info { json: true, .. })));
+        assert!(matches!(parsed("info --verbose"), Ok(Command::Info { verbose: true, .. })));
         let Ok(Command::Capacity { json: false, seconds, corpus: Some(dir) }) =
             parsed("capacity --seconds=0.5 --corpus d")
         else {
@@ -240,13 +252,15 @@ mod tests {
         for line in ["info --help", "--help", "help", "capacity -h"] {
             assert!(matches!(parsed(line), Ok(Command::Help)), "{line}");
         }
-        for line in ["", "top", "info x", "info --seconds 1", "info --json=1", "capacity --seconds"]
+        for line in ["", "top", "info x", "info --seconds 1", "info --json=1", "capacity --verbose"]
         {
             assert!(parsed(line).is_err(), "{line}");
         }
         let Ok(Command::Run(run)) = parsed("run --json --library=/d -- ls --json") else {
             panic!("run with options")
         };
+        assert!(!run.openssl);
+        assert!(matches!(parsed("run --openssl ls"), Ok(Command::Run(r)) if r.openssl));
         assert_eq!((run.json, run.preload, run.library), (true, false, Some("/d".into())));
         assert_eq!(run.command, ["ls", "--json"]);
         assert!(matches!(parsed("run ls -- x"), Ok(Command::Run(r)) if r.command.len() == 3));

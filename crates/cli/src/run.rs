@@ -3,7 +3,8 @@
 use std::{
     env,
     ffi::{OsStr, OsString},
-    fs, io,
+    fs,
+    io::{self, Write},
     os::unix::{fs::OpenOptionsExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::{Command, ExitCode, ExitStatus},
@@ -15,6 +16,8 @@ use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
     iterator::Signals,
 };
+
+use crate::openssl::Configuration;
 
 /// The library's name, which the dynamic loader looks for.
 const LIBRARY: &str = "libz.so.1";
@@ -28,6 +31,8 @@ pub(crate) struct Run {
     pub(crate) library: Option<PathBuf>,
     /// Load it ahead of everything else: for programs with a search path of their own.
     pub(crate) preload: bool,
+    /// Let OpenSSL prefer our provider too.
+    pub(crate) openssl: bool,
     /// Print one JSON object instead of a table.
     pub(crate) json: bool,
 }
@@ -41,6 +46,7 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
     }?;
     let folder = library.parent().unwrap_or(Path::new("/"));
     let counters = Counters::new()?;
+    let openssl = run.openssl.then(|| Configuration::new(&counters.0)).transpose()?;
 
     let (program, arguments) = run.command.split_first().ok_or("a command is missing")?;
     let mut command = Command::new(program);
@@ -56,6 +62,9 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
     put_first("LD_LIBRARY_PATH", folder.as_os_str());
     if run.preload {
         put_first("LD_PRELOAD", library.as_os_str());
+    }
+    if let Some(openssl) = &openssl {
+        command.env("OPENSSL_CONF", &openssl.path);
     }
 
     // The terminal sends these two to the command as well, and we stay to print the counters; the
@@ -80,7 +89,8 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let _ = thread.join();
     let status = status?;
 
-    eprint!("{}", counters.report(run.json)?);
+    let provider = openssl.as_ref().map(Configuration::report).transpose()?;
+    eprint!("{}", counters.report(run.json, provider.as_deref())?);
     Ok(exit_code(status))
 }
 
@@ -113,8 +123,17 @@ fn beside_us() -> Result<PathBuf, String> {
         })
 }
 
-/// The file that the library of each process appends its counters to, removed at the end.
+/// The table that the library of each process adds its counters to (`front/zlib/src/stats/shared.rs` has
+/// its layout), removed at the end.
 struct Counters(PathBuf);
+
+/// The first bytes of a table.
+const MAGIC: &[u8; 16] = b"lookaside table1";
+/// The length of a table, of what stands before its rows, of a row, and of a row's name.
+const SIZE: usize = 4096;
+const HEAD: usize = 32;
+const ROW: usize = 72;
+const NAME: usize = 48;
 
 impl Counters {
     fn new() -> io::Result<Counters> {
@@ -128,14 +147,28 @@ impl Counters {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {
                     attempt += 1
                 }
-                made => return made.map(|_| Counters(path)),
+                made => {
+                    let counters = made.map(|file| (Counters(path), file));
+                    let (counters, mut file) = counters?;
+                    let mut table = MAGIC.to_vec();
+                    table.resize(SIZE, 0);
+                    return file.write_all(&table).map(|()| counters);
+                }
             }
         }
     }
 
-    fn report(&self, json: bool) -> io::Result<String> {
-        let sum = Sum::of(&String::from_utf8_lossy(&fs::read(&self.0)?));
-        Ok(if json { format!("{}\n", sum.json()) } else { sum.table() })
+    /// The counters of zlib, and what the OpenSSL provider has printed, where it was asked for.
+    fn report(&self, json: bool, provider: Option<&str>) -> io::Result<String> {
+        let sum = Sum::of(&fs::read(&self.0)?);
+        if !json {
+            return Ok(sum.table() + provider.unwrap_or_default());
+        }
+        let mut object = sum.json();
+        if let Some(provider) = provider {
+            object["openssl"] = provider.lines().collect();
+        }
+        Ok(format!("{object}\n"))
     }
 }
 
@@ -154,26 +187,15 @@ struct Sum {
 }
 
 impl Sum {
-    /// Reads reports of the library: a line that names the process, a heading, rows of a name and
-    /// three numbers.
-    fn of(reports: &str) -> Sum {
-        let mut sum = Sum::default();
-        for line in reports.lines() {
-            if line.starts_with("lookaside: ") {
-                sum.processes += 1;
-                continue;
-            }
-            let Some((name, numbers)) = row(line) else { continue };
-            match sum.rows.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, total)) => {
-                    for (total, n) in total.iter_mut().zip(numbers) {
-                        *total += n;
-                    }
-                }
-                None => sum.rows.push((name.to_owned(), numbers)),
-            }
-        }
-        sum
+    /// Reads a table.
+    fn of(table: &[u8]) -> Sum {
+        let rows = table.get(HEAD..SIZE).unwrap_or_default().chunks_exact(ROW);
+        let rows = rows.filter(|row| row[0] != 0).map(|row| {
+            let name = row[..NAME].split(|byte| *byte == 0).next().unwrap_or_default();
+            let counts = [0, 1, 2].map(|n| number(row, NAME + 8 * n));
+            (String::from_utf8_lossy(name).into_owned(), counts)
+        });
+        Sum { processes: number(table, MAGIC.len()), rows: rows.collect() }
     }
 
     fn table(&self) -> String {
@@ -201,16 +223,10 @@ impl Sum {
     }
 }
 
-/// A row of a report: its name, and the three numbers at its end.
-fn row(line: &str) -> Option<(&str, [u64; 3])> {
-    let mut rest = line.trim_end();
-    let mut numbers = [0; 3];
-    for number in numbers.iter_mut().rev() {
-        let (before, word) = rest.rsplit_once(char::is_whitespace)?;
-        *number = word.parse().ok()?;
-        rest = before.trim_end();
-    }
-    (!rest.is_empty()).then_some((rest, numbers))
+/// The number at this place of a table; 0 where it has none.
+fn number(table: &[u8], at: usize) -> u64 {
+    let bytes = table.get(at..).and_then(|rest| rest.first_chunk());
+    bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }
 
 #[cfg(test)]
@@ -218,15 +234,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_of_several_processes_are_summed() {
-        let report = |calls: u64| {
-            format!(
-                "lookaside: libz in process {calls} (python3)\n\
-                 {:42} {:>10} {:>14} {:>14}\n{:42} {calls:>10} {:>14} {:>14}\n",
-                "", "calls", "bytes in", "bytes out", "compress, whole calls", 100, 40
-            )
-        };
-        let sum = Sum::of(&(report(1) + &report(2)));
+    fn a_table_is_read() {
+        let mut table = MAGIC.to_vec();
+        table.resize(SIZE, 0);
+        assert_eq!(Sum::of(&table), Sum::default());
+        assert_eq!(Sum::default().table(), "lookaside: no process called zlib\n");
+        table[16] = 2;
+        // The second row.
+        table[HEAD + ROW..][..21].copy_from_slice(b"compress, whole calls");
+        for (n, count) in [3_u64, 200, 80].into_iter().enumerate() {
+            table[HEAD + ROW + NAME + 8 * n..][..8].copy_from_slice(&count.to_ne_bytes());
+        }
+        let sum = Sum::of(&table);
         assert_eq!(sum.processes, 2);
         assert_eq!(sum.rows, [("compress, whole calls".to_owned(), [3, 200, 80])]);
         assert!(sum.table().starts_with("lookaside: zlib in 2 processes\n"));

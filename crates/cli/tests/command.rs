@@ -62,6 +62,34 @@ fn fits_80_columns(text: &str) {
     }
 }
 
+/// No line is longer than 100, and the columns of the tables begin at the same place in every row, at
+/// least two spaces after what is before them.
+fn is_a_readable_table(text: &str) {
+    let mut starts: Vec<usize> = Vec::new();
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+        assert!(line.is_ascii() && !line.ends_with(' '), "{line:?}");
+        if !line.starts_with("  ") || line.starts_with("            ") && starts.is_empty() {
+            starts.clear();
+            continue;
+        }
+        // The head of a table has one word or two in each cell.
+        if starts.is_empty() {
+            let mut at = 0;
+            for cell in line.split("  ") {
+                if !cell.is_empty() {
+                    starts.push(at + cell.len() - cell.trim_start().len());
+                }
+                at += cell.len() + 2;
+            }
+            assert!(starts.len() >= 3, "a head: {line}");
+        }
+        for start in &starts {
+            assert!(line.get(start - 2..*start).is_none_or(|gap| gap == "  "), "{start}: {line}");
+        }
+    }
+}
+
 fn folder(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     fs::create_dir_all(&dir).unwrap();
@@ -72,22 +100,50 @@ fn folder(name: &str) -> PathBuf {
 fn info_for_people() {
     let out = good(&mut lookaside(&["info"]));
     let text = stdout(&out);
-    fits_80_columns(text);
+    is_a_readable_table(text);
+    assert!(text.lines().count() < 90, "{} lines:\n{text}", text.lines().count());
     assert!(text.starts_with(&format!("lookaside {}\n", env!("CARGO_PKG_VERSION"))), "{text}");
     for expected in [
         "\nmachine ",
         "\nkernels ",
         "\ndevices     cpu\n",
         "\nengines ",
-        "dc.compress",
-        "dc.decompress",
-        "by level 0: stored",
+        ", family ",
+        "\nroutes      all operations: cpu\n",
+        "level 0: stored",
+        "AES-GCM",
+        "X25519",
         "not capped: LOOKASIDE_CPU is not set",
-        "default: the first",
     ] {
         assert!(text.contains(expected), "no {expected:?} in\n{text}");
     }
     assert_eq!(stderr(&out), "");
+}
+
+#[test]
+fn info_with_every_row() {
+    let out = good(&mut lookaside(&["info", "--verbose"]));
+    let text = stdout(&out);
+    is_a_readable_table(text);
+    let v = json(&mut lookaside(&["info", "--json"]));
+    let rows = v["devices"][0]["capabilities"].as_array().unwrap();
+    let routes = v["routes"].as_array().unwrap();
+    for (rows, op) in [(rows, "dc.compress"), (rows, "sym.seal"), (routes, "pke.rsa-private")] {
+        let expected = rows.iter().filter(|row| row["op"] == op).count();
+        let lines = text.lines().filter(|l| l.split_whitespace().next() == Some(op)).count();
+        assert!(
+            lines > expected / 2 && expected > 0,
+            "{op}: {lines} lines, {expected} rows\n{text}"
+        );
+    }
+    assert!(text.contains("default: the first"), "{text}");
+    // The short form has the same implementations.
+    let short = good(&mut lookaside(&["info"]));
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for row in rows {
+        let by = row["served_by"].as_str().unwrap().split([' ', ',']).next().unwrap();
+        assert!(words(stdout(&short)).contains(by), "{row}");
+    }
 }
 
 #[test]
@@ -101,6 +157,8 @@ fn info_for_programs() {
     );
     assert_eq!(v["machine"]["architecture"], std::env::consts::ARCH);
     assert_eq!(v["simd"]["tier"], v["simd"]["detected_tier"]);
+    let (tier, family) = (v["simd"]["tier"].as_str(), v["simd"]["family"].as_str());
+    assert!(family.unwrap().starts_with(tier.unwrap()), "{family:?} is of {tier:?}");
     assert!(v["simd"]["cap"].is_null() && v["simd"]["cap_ignored"].is_null());
     assert_eq!(v["devices"][0]["name"], "cpu");
     let rows = v["devices"][0]["capabilities"].as_array().unwrap();

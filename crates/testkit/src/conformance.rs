@@ -15,6 +15,7 @@ mod symmetric;
 /// Runs the conformance tests on a device, once with its requests executed by the caller and once
 /// by engine threads. Panics at the first violation.
 pub fn conformance<D: Device + 'static>(device: impl Fn() -> D) {
+    best_batches(&device());
     for engines in [0, 2] {
         let runtime = Runtime::builder()
             .device(device())
@@ -44,6 +45,15 @@ pub fn conformance<D: Device + 'static>(device: impl Fn() -> D) {
             pieces(&runtime);
             streams(&runtime);
         }
+    }
+}
+
+/// What the device says of an operation without its rows is what the rows say.
+fn best_batches(device: &impl Device) {
+    for op in Op::ALL {
+        let rows = device.capabilities().iter().filter(|row| row.op == op);
+        let best = rows.map(|row| row.best_batch.max(1)).max().unwrap_or(0);
+        assert_eq!(device.best_batch(op), best, "the best batch of {}", op.name());
     }
 }
 

@@ -19,6 +19,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/runtime/src/doorbell.rs",
     "crates/runtime/src/fork.rs",
     "crates/runtime/src/ring.rs",
+    "crates/runtime/src/signals.rs",
     "crates/runtime/src/tsc.rs",
     "crates/simd/",
     "front/openssl/",
@@ -336,6 +337,8 @@ fn the_papers_of_the_house_are_there() {
         "SECURITY.md",
         "LICENSE-APACHE",
         "LICENSE-MIT",
+        "THIRD-PARTY-NOTICES",
+        "docs/performance.md",
         "Cargo.lock",
         "fuzz/Cargo.lock",
     ];
@@ -345,6 +348,65 @@ fn the_papers_of_the_house_are_there() {
     );
     let ignored = fs::read_to_string(root().join(".gitignore")).unwrap_or_default();
     assert!(!ignored.contains("Cargo.lock"), "Cargo.lock is committed, not ignored");
+}
+
+/// The longest README of the root: two screens.
+const MAX_README_LINES: usize = 100;
+
+#[test]
+fn the_readme_is_short_and_papers_name_files_that_exist() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).expect("a paper");
+    let lines = read("README.md").lines().count();
+    assert!(
+        lines <= MAX_README_LINES,
+        "README.md has {lines} lines: docs/performance.md is the place"
+    );
+    let mut wrong = Vec::new();
+    for path in papers() {
+        let (text, folder) = (read(&path), root().join(&path).parent().unwrap().to_owned());
+        let linked = links(&text).map(|link| (link, folder.join(link)));
+        let named = named_paths(&text).map(|name| (name, root().join(name)));
+        for (name, file) in linked.chain(named) {
+            if !file.exists() {
+                wrong.push(format!("{path}: {name}"));
+            }
+        }
+    }
+    report("a paper names a file that is not there", wrong);
+}
+
+/// The documents for people that lie at the root, in docs/ and beside the front ends.
+fn papers() -> Vec<String> {
+    let mut found = Vec::new();
+    for folder in [".", "docs", "front/hadoop", "front/openssl", "front/parcomp", "front/zlib"] {
+        for entry in fs::read_dir(root().join(folder)).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_some_and(|kind| kind == "md") {
+                found.push(relative(&path));
+            }
+        }
+    }
+    found
+}
+
+/// Targets of links in Markdown, without addresses and places within a page.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .map(|link| link.split('#').next().unwrap_or_default())
+        .filter(|link| !link.is_empty() && !link.contains(':'))
+}
+
+/// Paths from the root, in code quotes: `crates/core/src/op.rs`.
+fn named_paths(text: &str) -> impl Iterator<Item = &str> {
+    const FOLDERS: &[&str] = &["crates/", "front/", "docs/", "scripts/", "bench/", "fuzz/"];
+    text.split('`')
+        .skip(1)
+        .step_by(2)
+        .filter_map(|code| code.split_whitespace().next())
+        .filter(|name| FOLDERS.iter().any(|folder| name.starts_with(folder)))
+        .filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c)))
 }
 
 // Reading.
