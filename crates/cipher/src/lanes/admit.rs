@@ -110,6 +110,22 @@ impl Limits {
     }
 
     #[inline(always)]
+    fn null() -> Limits {
+        Limits { cipher: true, most: u32::MAX, ..NONE }
+    }
+
+    /// Nothing yet but the length of the tag.
+    pub(super) fn of_tag(len: usize) -> Limits {
+        Limits { tag_len: len as u32, ..NONE }
+    }
+
+    /// A hash without a key.
+    #[inline(always)]
+    fn hash() -> Limits {
+        Limits { mac: true, most_mac: u32::MAX, ..NONE }
+    }
+
+    #[inline(always)]
     pub(super) fn gcm() -> Limits {
         // SP 800-38D section 5.2.1.1 allows more than there ever is.
         let most = u32::MAX;
@@ -243,6 +259,24 @@ impl Limits {
     #[inline(always)]
     pub(crate) fn admit_ecb(&self, iv: &[u8], parts: &Parts, text: &Text<'_>) -> bool {
         Limits::ecb().admit(Direction::Seal, iv, parts, text)
+    }
+
+    /// The same for the cipher that changes nothing.
+    #[inline(always)]
+    pub(crate) fn admit_null(&self, iv: &[u8], parts: &Parts, text: &Text<'_>) -> bool {
+        Limits::null().admit(Direction::Seal, iv, parts, text)
+    }
+
+    /// The same for a hash without a key.
+    #[inline(always)]
+    pub(crate) fn admit_hash(
+        &self,
+        direction: Direction,
+        iv: &[u8],
+        parts: &Parts,
+        text: &Text<'_>,
+    ) -> bool {
+        Limits { tag_len: self.tag_len, ..Limits::hash() }.admit(direction, iv, parts, text)
     }
 
     #[inline(always)]

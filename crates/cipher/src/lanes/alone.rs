@@ -1,9 +1,9 @@
-//! One packet by a kernel that has no use for others: AES-GCM, AES-CTR, AES-ECB.
+//! One packet by a kernel that has no use for others: AES-GCM, AES-CTR, AES-ECB, checksums, a copy.
 //!
 //! Everything here is inlined into the loops that call it, and nothing takes the address of what is
 //! passed by value: so a packet's fields stay in registers.
 
-use lookaside_cipher_kernel::aes;
+use lookaside_cipher_kernel::{aes, crc};
 
 use super::own::OwnKey;
 use super::steps::{matches, refuse, source, write};
@@ -27,6 +27,8 @@ pub(crate) fn alone(
         Turn::Ctr => ctr(plan, iv, parts, text),
         Turn::Ecb => ecb(plan, direction, iv, parts, text),
         Turn::Gmac => gmac(machine, plan, direction, iv, parts, text),
+        Turn::Crc32 | Turn::Crc64 => crc(machine, plan, direction, iv, parts, text),
+        Turn::Null => null(plan, iv, parts, text),
     }
 }
 
@@ -160,6 +162,50 @@ fn gmac(
         return Some(Err(Error::AuthFailed));
     }
     Some(Ok(plan.tag_len))
+}
+
+/// CRC-32 and CRC-64.
+#[inline(always)]
+fn crc(
+    machine: &Machine,
+    plan: &Plan,
+    direction: Direction,
+    iv: &[u8],
+    parts: Parts,
+    text: &mut Text<'_>,
+) -> Option<Result<usize, Error>> {
+    if !plan.limits.admit_hash(direction, iv, &parts, text) {
+        return None;
+    }
+    let data = source(text, parts.auth);
+    let sum = match plan.turn {
+        Some(Turn::Crc32) => u64::from(crc::crc32(&machine.cpu, 0, data)) << 32,
+        _ => crc::crc64(&machine.cpu, 0, data),
+    };
+    let sum = sum.to_be_bytes();
+    if direction == Direction::Seal {
+        write(text.destination(), parts.tag, plan.tag_len, &sum);
+    } else if !matches(text, parts.tag, plan.tag_len, &sum) {
+        return Some(Err(Error::AuthFailed));
+    }
+    Some(Ok(plan.tag_len))
+}
+
+/// The cipher that leaves texts as they are.
+#[inline(always)]
+fn null(
+    plan: &Plan,
+    iv: &[u8],
+    parts: Parts,
+    text: &mut Text<'_>,
+) -> Option<Result<usize, Error>> {
+    if !plan.limits.admit_null(iv, &parts, text) {
+        return None;
+    }
+    if let Text::Apart { src, dst } = part(text, parts.cipher) {
+        dst.copy_from_slice(src);
+    }
+    Some(Ok(parts.cipher.len as usize))
 }
 
 /// The first counter block: an IV of 12 bytes goes before a number of 32 bits that begins with 1.
