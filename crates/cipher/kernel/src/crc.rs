@@ -3,7 +3,7 @@
 //!
 //! A result continues: `crc32(cpu, crc32(cpu, 0, a), b)` is the checksum of `a` and `b` together.
 //!
-//! Vectors fold by carry-less multiplication; without them, and for the last bytes, eight tables take
+//! Vectors fold by carry-less multiplication; without them, and for less than 16 bytes, eight tables take
 //! eight bytes at once. A checksum is no secret and keeps none: table addresses depend on the data.
 //!
 //! Tests: `tests/crc.rs`; bench: `benches/mover.rs`.
@@ -69,31 +69,23 @@ unsafe fn update<const COPY: bool>(
     src: &[u8],
     dst: *mut u8,
 ) -> u64 {
-    // Sixteen bytes that have the remainder of the first so many.
-    let folded: Option<([u8; 16], usize)> = {
-        #[cfg(target_arch = "x86_64")]
+    #[cfg(target_arch = "x86_64")]
+    if src.len() >= fold::LEAST
+        && let Some(token) = cpu.avx2()
+    {
         // SAFETY: the caller's.
-        unsafe {
-            match (cpu.avx512(), cpu.avx2()) {
-                (Some(token), _) => fold::avx512::<COPY>(token, crc, start, src, dst),
-                (_, Some(token)) => fold::avx2::<COPY>(token, crc, start, src, dst),
-                _ => None,
+        return unsafe {
+            match (cpu.avx512(), cpu.vaes()) {
+                (Some(wide), _) => fold::avx512::<COPY>((wide, token), crc, start, src, dst),
+                (_, Some(wide)) => fold::vaes::<COPY>((wide, token), crc, start, src, dst),
+                _ => fold::avx2::<COPY>(token, crc, start, src, dst),
             }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        {
-            let _ = cpu;
-            None
-        }
-    };
-    let (start, tail) = match folded {
-        Some((remainder, done)) => (crc.update(0, &remainder), &src[done..]),
-        None => (start, src),
-    };
-    if COPY {
-        let done = src.len() - tail.len();
-        // SAFETY: the caller's: the rest of the source to the rest of the destination.
-        unsafe { tail.as_ptr().copy_to_nonoverlapping(dst.add(done), tail.len()) };
+        };
     }
-    crc.update(start, tail)
+    let _ = cpu;
+    if COPY {
+        // SAFETY: the caller's.
+        unsafe { src.as_ptr().copy_to_nonoverlapping(dst, src.len()) };
+    }
+    crc.update(start, src)
 }

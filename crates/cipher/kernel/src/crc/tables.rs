@@ -10,14 +10,26 @@ pub(super) struct Crc {
     pub keys: Keys,
 }
 
-/// [`Crc::fold_by`] of the distances that vectors need.
+/// The factors of [`fold`](super::fold), all derived when this is compiled.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(super) struct Keys {
-    pub bits_128: [u64; 2],
-    pub bits_512: [u64; 2],
-    pub bits_1024: [u64; 2],
-    pub bits_4096: [u64; 2],
+    /// Entry `k`: the factors that move 128 bits by `128 k` bits, for their first 64 and for their last.
+    ///
+    /// In a register of 128 bits, bit `i` is the coefficient of `x^(127 - i)`. The low half `L` weighs
+    /// `x^64`, the high half `H` 1, and the carry-less product of two reflected numbers of 64 bits,
+    /// read as such a register, is `x` times the product of what they stand for. So
+    /// `(L x^64 + H) x^d` is the sum of the products of `L` by `x^(d + 63)` and of `H` by `x^(d - 1)`,
+    /// both modulo the polynomial.
+    pub by: [[u64; 2]; FARTHEST + 1],
+    /// The last reduction (Barrett's): `x^127` modulo the polynomial `P`; the quotient of `x^128` by `P`,
+    /// and `P`, both without their last coefficient.
+    pub end: [u64; 3],
+    /// The last coefficient of `P`, as a mask.
+    pub odd: u64,
 }
+
+/// The farthest move, in registers of 128 bits: eight vectors of 512 bits.
+const FARTHEST: usize = 32;
 
 /// ISO 3309: 0x04C11DB7.
 pub(super) static GZIP: Crc = Crc::new(32, 0x04c1_1db7_u32.reverse_bits() as u64);
@@ -49,24 +61,7 @@ impl Crc {
             }
             k += 1;
         }
-        let keys = Keys {
-            bits_128: Crc::fold_by(128, width, polynomial),
-            bits_512: Crc::fold_by(512, width, polynomial),
-            bits_1024: Crc::fold_by(1024, width, polynomial),
-            bits_4096: Crc::fold_by(4096, width, polynomial),
-        };
-        Crc { tables, keys }
-    }
-
-    /// The factors that move 128 bits `distance` bits on: for their first 64, and for their last.
-    ///
-    /// In a register of 128 bits, bit `i` is the coefficient of `x^(127 - i)`. The low half `L` weighs
-    /// `x^64`, the high half `H` 1, and the carry-less product of two reflected numbers of 64 bits,
-    /// read as such a register, is `x` times the product of what they stand for. So
-    /// `(L x^64 + H) x^distance` is the sum of the products of `L` by `x^(distance + 63)` and of `H` by
-    /// `x^(distance - 1)`, both modulo the polynomial.
-    const fn fold_by(distance: u32, width: u32, polynomial: u64) -> [u64; 2] {
-        [power(distance + 63, width, polynomial), power(distance - 1, width, polynomial)]
+        Crc { tables, keys: Keys::new(width, polynomial) }
     }
 
     /// The remainder of `data` after what has the remainder `crc`: eight bytes at a time.
@@ -91,13 +86,46 @@ const fn times_x(value: u64, polynomial: u64) -> u64 {
     (value >> 1) ^ (polynomial & (value & 1).wrapping_neg())
 }
 
-/// `x^exponent` modulo the polynomial, as the coefficients of `x^63` to 1.
-const fn power(exponent: u32, width: u32, polynomial: u64) -> u64 {
-    let mut value = 1 << (width - 1);
-    let mut i = 0;
-    while i < exponent {
-        value = times_x(value, polynomial);
-        i += 1;
+impl Keys {
+    /// One of 32 bits is the one of 64 whose polynomial is `x^32` times as much: its remainders are in the
+    /// same bits.
+    const fn new(width: u32, polynomial: u64) -> Keys {
+        let mut by = [[0; 2]; FARTHEST + 1];
+        let (mut exponent, mut power) = (0, 1 << (width - 1));
+        let mut k = 0;
+        while k <= FARTHEST {
+            // Nothing is moved by nothing: the first entry has the first factor alone.
+            while exponent < 128 * k {
+                if exponent + 1 == 128 * k {
+                    by[k][1] = power << (64 - width);
+                }
+                power = times_x(power, polynomial);
+                exponent += 1;
+            }
+            let mut ahead = power;
+            let mut i = 0;
+            while i < 63 {
+                ahead = times_x(ahead, polynomial);
+                i += 1;
+            }
+            by[k][0] = ahead << (64 - width);
+            k += 1;
+        }
+        let (mut quotient, mut rest) = (1, polynomial);
+        let mut i = 1;
+        while i < 64 {
+            quotient |= (rest & 1) << i;
+            rest = times_x(rest, polynomial);
+            i += 1;
+        }
+        // `x^127` modulo `x^32` times a polynomial is `x^32` times `x^95` modulo that.
+        let mut power = 1_u64 << 63;
+        let mut i = 0;
+        while i < 127 {
+            power = times_x(power, polynomial);
+            i += 1;
+        }
+        let end = [power, quotient, polynomial << 1 | 1];
+        Keys { by, end, odd: (polynomial >> 63).wrapping_neg() }
     }
-    value << (64 - width)
 }
