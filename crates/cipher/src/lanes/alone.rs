@@ -193,12 +193,7 @@ fn crc(
 
 /// The cipher that leaves texts as they are.
 #[inline(always)]
-fn null(
-    plan: &Plan,
-    iv: &[u8],
-    parts: Parts,
-    text: &mut Text<'_>,
-) -> Option<Result<usize, Error>> {
+fn null(plan: &Plan, iv: &[u8], parts: Parts, text: &mut Text<'_>) -> Option<Result<usize, Error>> {
     if !plan.limits.admit_null(iv, &parts, text) {
         return None;
     }
