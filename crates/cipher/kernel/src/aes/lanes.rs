@@ -47,6 +47,8 @@ trait Work {
     const PARTS: usize;
     fn key(&self) -> &Key;
     fn blocks(&self) -> usize;
+    /// Whether each part has as many blocks as the other's.
+    fn is_like(&self, other: &Self) -> bool;
     /// What the chain begins with.
     fn start(&self) -> [u8; BLOCK];
     /// Where to read and write a part, and how many blocks.
@@ -69,6 +71,11 @@ impl Work for Cbc<'_> {
     #[inline(always)]
     fn blocks(&self) -> usize {
         self.text.len() / BLOCK
+    }
+
+    #[inline(always)]
+    fn is_like(&self, other: &Self) -> bool {
+        self.blocks() == other.blocks()
     }
 
     #[inline(always)]
@@ -102,6 +109,13 @@ impl Work for Mac<'_> {
     #[inline(always)]
     fn blocks(&self) -> usize {
         self.parts.iter().map(|part| part.len() / BLOCK).sum()
+    }
+
+    #[inline(always)]
+    fn is_like(&self, other: &Self) -> bool {
+        // Not as arrays: gathered in vectors, the lengths would be loaded before they have left the core.
+        let blocks = |packet: &Self, part: usize| packet.parts[part].len() / BLOCK;
+        (0..3).all(|part| blocks(self, part) == blocks(other, part))
     }
 
     #[inline(always)]
@@ -208,7 +222,7 @@ fn all_of<W: Work>(packets: &mut [W], rounds: usize) -> bool {
         all &= packet.key().encrypt.rounds == rounds;
         if packet.key().encrypt.rounds == rounds && blocks > 0 {
             order[count] = (blocks as u64) << 8 | place as u64;
-            alike &= order[count] >> 8 == order[0] >> 8;
+            alike &= packet.is_like(&packets[self::place(order[0])]);
             count += 1;
         }
     }
@@ -226,23 +240,27 @@ fn place(entry: u64) -> usize {
     (entry & 0xff) as usize
 }
 
-/// Works off the texts that `order` lists, none of them empty; `alike`: they are equally long.
+/// Works off the texts that `order` lists, none of them empty; `alike`: their parts are equally long.
 fn feed<W: Work>(packets: &mut [W], order: &[u64], rounds: usize, alike: bool) {
     let Some(&first) = order.first() else { return };
     let key: *const Key = packets[place(first)].key();
     // The narrowest unit of all keys, and how many lanes it has.
-    let (mut unit, mut width, mut one_key) = (Unit::Vaes, 4, true);
+    let width_of = |unit| match unit {
+        Unit::Vaes => 4,
+        Unit::Vaes256 => 2,
+        Unit::AesNi => 1,
+    };
+    let (mut unit, mut one_key) = (packets[place(first)].key().unit, true);
     for packet in packets.iter() {
-        let other = match packet.key().unit {
-            Unit::Vaes => 4,
-            Unit::Vaes256 => 2,
-            Unit::AesNi => 1,
-        };
-        if other < width {
-            (unit, width) = (packet.key().unit, other);
+        if ptr::eq(packet.key(), key) {
+            continue;
         }
-        one_key &= ptr::eq(packet.key(), key);
+        one_key = false;
+        if width_of(packet.key().unit) < width_of(unit) {
+            unit = packet.key().unit;
+        }
     }
+    let width = width_of(unit);
     if !worth_lanes(unit, order) {
         for &entry in order {
             packets[place(entry)].alone();
@@ -264,24 +282,15 @@ fn feed<W: Work>(packets: &mut [W], order: &[u64], rounds: usize, alike: bool) {
         }
     }
     let own_keys = (!one_key).then_some(rounds);
-    let mut queue = order.iter().map(|&entry| place(entry));
-    let mut busy = 0;
-    for lane in 0..REGISTERS * width {
-        let Some(next) = queue.next() else { break };
-        lanes.start(lane, next, &mut packets[next], !one_key);
-        busy += 1;
-    }
-    while busy > 0 {
-        lanes.repeat(busy, width, own_keys);
-        let blocks = lanes.left[..busy].iter().copied().min().unwrap_or(0);
-        let registers = busy.div_ceil(width);
+    let run = |lanes: &mut Lanes, packets: &[W], busy: usize, blocks: usize| {
         let shared = one_key.then(|| &packets[place(first)].key().encrypt);
+        let registers = busy.div_ceil(width);
         macro_rules! run {
             ($unit:ident) => {
                 match rounds {
-                    10 => $unit::run::<W, 10>(&mut lanes, shared, registers, blocks),
-                    12 => $unit::run::<W, 12>(&mut lanes, shared, registers, blocks),
-                    _ => $unit::run::<W, 14>(&mut lanes, shared, registers, blocks),
+                    10 => $unit::run::<W, 10>(lanes, shared, registers, blocks),
+                    12 => $unit::run::<W, 12>(lanes, shared, registers, blocks),
+                    _ => $unit::run::<W, 14>(lanes, shared, registers, blocks),
                 }
             };
         }
@@ -294,23 +303,54 @@ fn feed<W: Work>(packets: &mut [W], order: &[u64], rounds: usize, alike: bool) {
                 Unit::AesNi => run!(aes_ni),
             }
         }
-        if W::PARTS == 1 && alike && queue.len() == 0 {
-            for lane in 0..busy {
-                packets[usize::from(lanes.place[lane])].end(&lanes.state[lane]);
+    };
+    if alike {
+        // The most frequent case: all lanes begin and end a part together.
+        for order in order.chunks(REGISTERS * width) {
+            for (lane, &entry) in order.iter().enumerate() {
+                lanes.state[lane] = packets[place(entry)].start();
+                lanes.set_keys(lane, packets[place(entry)].key(), own_keys);
             }
-            break;
+            for part in 0..W::PARTS {
+                let mut blocks = usize::MAX;
+                for (lane, &entry) in order.iter().enumerate() {
+                    let (src, dst, len) = packets[place(entry)].part(part);
+                    (lanes.src[lane], lanes.dst[lane]) = (src, dst);
+                    blocks = blocks.min(len);
+                }
+                if blocks > 0 {
+                    lanes.repeat(order.len(), width, own_keys);
+                    run(&mut lanes, packets, order.len(), blocks);
+                }
+            }
+            for (lane, &entry) in order.iter().enumerate() {
+                packets[place(entry)].end(&lanes.state[lane]);
+            }
         }
-        for lane in (0..busy).rev() {
-            lanes.left[lane] -= blocks;
-            if lanes.left[lane] > 0 || lanes.next_part(lane, packets) {
-                continue;
-            }
-            packets[usize::from(lanes.place[lane])].end(&lanes.state[lane]);
-            if let Some(next) = queue.next() {
-                lanes.start(lane, next, &mut packets[next], !one_key);
-            } else {
-                busy -= 1;
-                lanes.copy(busy, lane, own_keys);
+    } else {
+        let mut queue = order.iter().map(|&entry| place(entry));
+        let mut busy = 0;
+        for lane in 0..REGISTERS * width {
+            let Some(next) = queue.next() else { break };
+            lanes.start(lane, next, &mut packets[next], own_keys);
+            busy += 1;
+        }
+        while busy > 0 {
+            lanes.repeat(busy, width, own_keys);
+            let blocks = lanes.left[..busy].iter().copied().min().unwrap_or(0);
+            run(&mut lanes, packets, busy, blocks);
+            for lane in (0..busy).rev() {
+                lanes.left[lane] -= blocks;
+                if lanes.left[lane] > 0 || lanes.next_part(lane, packets) {
+                    continue;
+                }
+                packets[usize::from(lanes.place[lane])].end(&lanes.state[lane]);
+                if let Some(next) = queue.next() {
+                    lanes.start(lane, next, &mut packets[next], own_keys);
+                } else {
+                    busy -= 1;
+                    lanes.copy(busy, lane, own_keys);
+                }
             }
         }
     }
@@ -331,15 +371,27 @@ fn round_key(key: &Key, round: usize) -> [u8; BLOCK] {
 impl Lanes {
     /// Gives a text that is not empty to a lane.
     #[inline(always)]
-    fn start<W: Work>(&mut self, lane: usize, place: usize, packet: &mut W, own_key: bool) {
+    fn start<W: Work>(
+        &mut self,
+        lane: usize,
+        place: usize,
+        packet: &mut W,
+        own_keys: Option<usize>,
+    ) {
         self.state[lane] = packet.start();
         (self.place[lane], self.part[lane]) = (place as u8, 0);
         self.begin_part(lane, packet);
-        if own_key {
-            for round in 0..=packet.key().encrypt.rounds {
+        self.set_keys(lane, packet.key(), own_keys);
+    }
+
+    /// Gives a key to a lane; `rounds`: where lanes have keys of their own, of so many rounds.
+    #[inline(always)]
+    fn set_keys(&mut self, lane: usize, key: &Key, rounds: Option<usize>) {
+        if let Some(rounds) = rounds {
+            for round in 0..=rounds {
                 // SAFETY: `feed` has written so many rounds.
                 let keys = unsafe { self.keys[round].assume_init_mut() };
-                keys[lane] = round_key(packet.key(), round);
+                keys[lane] = round_key(key, round);
             }
         }
     }
