@@ -5,7 +5,7 @@ mod lanes_common;
 
 use lanes_common::{Case, Cases, Random, candidates, check, sessions};
 use lookaside_cipher::choice::By;
-use lookaside_cipher::{Cipher, Engine, Session, Spec};
+use lookaside_cipher::{Auth, Cipher, Engine, Session, Spec};
 use lookaside_simd::{Cpu, Tier};
 
 /// Runs the cases in batches of random lengths.
@@ -60,6 +60,36 @@ fn each_candidate_alone_and_mixed() {
             if served > 0 {
                 let mut cases = Cases::new(&sessions, &mut random).mixed(1500);
                 run(&cpu, &sessions, &mut cases, &mut random);
+            }
+        }
+    }
+}
+
+/// Texts that are equally long, which some kernels have a quicker way for.
+#[test]
+fn texts_alike() {
+    for tier in Tier::ALL {
+        let cpu = Cpu::with_cap(tier);
+        for by in [By::Own, By::IpsecMb] {
+            let sessions = candidates(&cpu, by);
+            let mut random = Random(60 + tier as u64);
+            let mut engine = Engine::new(&cpu);
+            for which in 0..sessions.len() {
+                for len in [64, 257] {
+                    let mut cases = Cases::new(&sessions, &mut random).alike(which, 19, len);
+                    check(&mut engine, &sessions, &mut cases);
+                }
+            }
+            // Longer than its function for eight takes, the cipher gives other bytes.
+            for which in 0..sessions.len() {
+                if let Spec::Cipher { cipher: Cipher::ZucEea3 | Cipher::Snow3gUea2, .. }
+                | Spec::Auth { auth: Auth::ZucEia3, .. } = sessions[which].spec()
+                {
+                    for len in [8160, 16384] {
+                        let mut cases = Cases::new(&sessions, &mut random).alike(which, 9, len);
+                        check(&mut engine, &sessions, &mut cases);
+                    }
+                }
             }
         }
     }

@@ -138,8 +138,8 @@ pub(super) const TABLE: &[Row] = &[
     },
     Row {
         algorithm: Algorithm::Cipher(Cipher::Snow3gUea2),
-        seal: &[Class(128, Single, 1), Class(512, IpsecMb, 8), Class(ANY, IpsecMb, 3)],
-        open: &[Class(128, Single, 1), Class(512, IpsecMb, 8), Class(ANY, IpsecMb, 3)],
+        seal: &[Class(512, IpsecMb, 8), Class(ANY, IpsecMb, 3)],
+        open: &[Class(512, IpsecMb, 8), Class(ANY, IpsecMb, 3)],
     },
     Row {
         algorithm: Algorithm::Cipher(Cipher::ZucEea3),

@@ -33,6 +33,7 @@ impl Drop for HashKey {
 }
 
 /// Room for the padded ends of texts: up to two blocks each. Cleared when dropped.
+#[repr(align(64))]
 pub(crate) struct Tails(pub(super) [[u8; 256]; MOST]);
 
 impl Tails {

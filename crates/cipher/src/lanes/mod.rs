@@ -70,6 +70,7 @@ impl Iterator for Group {
 
 /// Tags before they go where they belong, by the packets' places. A tag that does not match is
 /// what a forger wants: they are cleared in the end.
+#[repr(align(64))]
 pub(crate) struct Tags([[u8; 64]; MOST]);
 
 impl Tags {

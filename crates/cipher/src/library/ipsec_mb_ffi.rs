@@ -88,6 +88,33 @@ type Snow3gSchedule = unsafe extern "C" fn(*const c_void, *mut c_void) -> c_int;
 pub(crate) type CipherBurst =
     unsafe extern "C" fn(*mut State, *mut Entry, u32, u32, u32, u32) -> u32;
 
+/// Eight keys, IVs, sources, destinations, lengths.
+pub(crate) type Uea2Eight = unsafe extern "C" fn(
+    *const *const c_void,
+    *const *const u8,
+    *const *const u8,
+    *mut *mut u8,
+    *const u32,
+);
+/// Keys, IVs, sources, destinations, lengths, and how many there are of each.
+pub(crate) type ZucTexts = unsafe extern "C" fn(
+    *const *const c_void,
+    *const *const u8,
+    *const *const u8,
+    *mut *mut u8,
+    *const u32,
+    u32,
+);
+/// Keys, IVs, sources, lengths in bits, tags, and how many there are of each.
+pub(crate) type ZucTags = unsafe extern "C" fn(
+    *const *const c_void,
+    *const *const u8,
+    *const *const u8,
+    *const u32,
+    *mut *mut u32,
+    u32,
+);
+
 /// Key, state, destination, source, length, IV of 12 bytes, associated data and its length, tag and
 /// its length.
 pub(crate) type GcmWhole = unsafe extern "C" fn(
@@ -148,13 +175,17 @@ pub(crate) struct State {
     pub gcm_dec_end: [Option<GcmEnd>; 3],
     gcm_precomp: [Unused; 3],
     pub gcm_prepare: [Option<GcmPrepare>; 3],
-    zuc: [Unused; 4],
+    eea3_1_and_4: [Unused; 2],
+    pub eea3: Option<ZucTexts>,
+    eia3_1: Unused,
     kasumi: [Unused; 11],
-    snow3g_f8_f9: [Unused; 9],
+    snow3g_f8: [Unused; 6],
+    pub uea2_eight: Option<Uea2Eight>,
+    snow3g_f8_n_f9: [Unused; 2],
     pub snow3g_schedule: Option<Snow3gSchedule>,
     snow3g_schedule_len: Unused,
     ghash: Unused,
-    eia3_n_buffer: Unused,
+    pub eia3: Option<ZucTags>,
     pub gcm_begin: [Option<GcmBegin>; 3],
     gmac: [Unused; 9],
     hec: [Unused; 2],

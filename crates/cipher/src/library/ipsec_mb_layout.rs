@@ -90,6 +90,9 @@ fn expected() -> Vec<(&'static str, usize)> {
         "offsetof(IMB_MGR, gcm128_enc_finalize)" = offset_of!(State, gcm_enc_end);
         "offsetof(IMB_MGR, gcm128_dec_finalize)" = offset_of!(State, gcm_dec_end);
         "offsetof(IMB_MGR, gcm128_pre)" = offset_of!(State, gcm_prepare);
+        "offsetof(IMB_MGR, eea3_n_buffer)" = offset_of!(State, eea3);
+        "offsetof(IMB_MGR, snow3g_f8_8_buffer_multikey)" = offset_of!(State, uea2_eight);
+        "offsetof(IMB_MGR, eia3_n_buffer)" = offset_of!(State, eia3);
         "offsetof(IMB_MGR, snow3g_init_key_sched)" = offset_of!(State, snow3g_schedule);
         "offsetof(IMB_MGR, gcm128_init_var_iv)" = offset_of!(State, gcm_begin);
         "offsetof(IMB_MGR, cmac_subkey_gen_256)" = offset_of!(State, cmac_subkeys_256);

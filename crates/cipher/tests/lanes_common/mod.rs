@@ -188,6 +188,10 @@ impl<'a> Cases<'a> {
             .collect()
     }
 
+    pub fn alike(&mut self, session: usize, count: usize, len: usize) -> Vec<Case> {
+        (0..count).map(|_| self.sealed(session, len)).collect()
+    }
+
     pub fn mixed(&mut self, count: usize) -> Vec<Case> {
         (0..count)
             .map(|_| {
