@@ -206,7 +206,9 @@ pub(super) fn write<const N: usize>(destination: &mut [u8], at: u32, len: usize,
     let place = &mut destination[at as usize..at as usize + len];
     // Copies of a length that the compiler knows are a store or two, others are calls.
     match len {
-        12 => place.copy_from_slice(&tag[..12]),
+        4 => place.copy_from_slice(&tag[..4]),
+        8 => place.copy_from_slice(&tag[..8]),
+        12 if N >= 12 => place.copy_from_slice(&tag[..12]),
         16 => place.copy_from_slice(&tag[..16]),
         20 => place.copy_from_slice(&tag[..20]),
         32 => place.copy_from_slice(&tag[..32]),
