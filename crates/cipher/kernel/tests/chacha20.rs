@@ -323,6 +323,144 @@ fn ciphers_of_batches_agree_with_aws_lc() {
     }
 }
 
+/// Poly1305 by its definition, with products by doubling and adding. AWS-LC is no oracle at the edges:
+/// under `r = 1` and `s = 0`, the tag of three blocks of ones and one of zeros is 2, as OpenSSL has it too.
+fn naive_poly1305(key: &[u8; 32], data: &[u8]) -> [u8; 16] {
+    const CLAMP: u128 = 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff;
+    /// `2^130 - 5` below its top two bits, which are 3.
+    const LOW: u128 = 0u128.wrapping_sub(5);
+    // Numbers as their bits from 128 on, and those below: sums of two below the modulus.
+    let add = |a: (u128, u128), b: (u128, u128)| {
+        let (low, carry) = a.1.overflowing_add(b.1);
+        let sum = (a.0 + b.0 + u128::from(carry), low);
+        match sum >= (3, LOW) {
+            true => (sum.0 - 3 - u128::from(low < LOW), low.wrapping_sub(LOW)),
+            false => sum,
+        }
+    };
+    let half = |i: usize| u128::from_le_bytes(key[16 * i..][..16].try_into().expect("16 bytes"));
+    let (r, s) = (half(0) & CLAMP, half(1));
+    let mut value = (0, 0);
+    for block in data.chunks(16) {
+        let mut bytes = [0; 32];
+        bytes[..block.len()].copy_from_slice(block);
+        bytes[block.len()] = 1;
+        let low = u128::from_le_bytes(bytes[..16].try_into().expect("16 bytes"));
+        let h = add(value, (u128::from(bytes[16]), low));
+        value = (0, 0);
+        for bit in (0..124).rev() {
+            value = add(value, value);
+            if r >> bit & 1 == 1 {
+                value = add(value, h);
+            }
+        }
+    }
+    value.1.wrapping_add(s).to_le_bytes()
+}
+
+/// Our own without vectors, message by message.
+fn scalar_poly1305(key: &[u8; 32], data: &[u8]) -> [u8; 16] {
+    let mut running = Running::new(key);
+    running.update(&Cpu::with_cap(Tier::Generic), data);
+    running.finish()
+}
+
+/// Keys and blocks that make limbs and sums as large as they get: all ones; `r` of 1, 2 and 4, under which
+/// values come out just below and just above `2^130 - 5`; and random ones.
+fn edge_message(random: &mut Numbers, len: usize) -> ([u8; 32], Vec<u8>) {
+    let mut key: [u8; 32] = random.array();
+    match random.below(4) {
+        0 => key = [0xff; 32],
+        1 => key[..16].copy_from_slice(&(1u128 << random.below(3)).to_le_bytes()),
+        2 => key[16..].fill(0xff),
+        _ => {}
+    }
+    let mut data = match random.below(3) {
+        0 => random.bytes(len),
+        _ => vec![0xff; len],
+    };
+    // A block near the modulus: its low bits are -7 to 0.
+    if let Some(block) = data.chunks_exact_mut(16).last().filter(|_| random.below(2) == 0) {
+        block.copy_from_slice(&0u128.wrapping_sub(random.below(8) as u128).to_le_bytes());
+    }
+    (key, data)
+}
+
+#[test]
+fn unequal_messages_side_by_side_agree_with_aws_lc() {
+    let mut random = Numbers(7);
+    for count in 1..=32 {
+        for kind in 0..12 {
+            // Lengths anywhere, few, one for all, of whole blocks, and each once around.
+            let most = [600, 600, 64, 17, 3000, 1][kind % 6];
+            let inputs: Vec<([u8; 32], Vec<u8>)> = (0..count)
+                .map(|i| match kind {
+                    0..=5 => random.below(most + 1),
+                    6 => (count * 37 + i) % 601,
+                    7 => count * 16,
+                    8 => random.below(38) * 16,
+                    9 => 600 - count - i,
+                    10 => [0, 600][random.below(2)],
+                    _ => count * 18,
+                })
+                .collect::<Vec<usize>>()
+                .into_iter()
+                .map(|len| edge_message(&mut random, len))
+                .collect();
+            let expected: Vec<[u8; 16]> = inputs
+                .iter()
+                .map(|(key, data)| match kind + count {
+                    // The naive one is slow: one group in eight, which judges the scalar one too.
+                    sum if sum % 8 == 0 => naive_poly1305(key, data),
+                    _ => scalar_poly1305(key, data),
+                })
+                .collect();
+            for cpu in tiers() {
+                let mut messages: Vec<Message<'_>> =
+                    inputs.iter().map(|(key, data)| Message { key, data, tag: [0; 16] }).collect();
+                many(&cpu, &mut messages);
+                for (message, expected) in messages.iter().zip(&expected) {
+                    assert_eq!(message.tag, *expected, "{} of {count}", message.data.len());
+                }
+            }
+        }
+    }
+}
+
+/// Values at the edge of the modulus in every lane: `r` is 1, so that a message is the sum of its blocks.
+#[test]
+fn values_around_the_modulus_in_every_lane() {
+    let mut key = [0; 32];
+    key[0] = 1;
+    // 2^128 - 1 + 2^128 each: four are 2^131 - 4, and two of them and rests go around 2^130 - 5.
+    let with_rest = |ones: usize, rest: u128| {
+        let mut data = vec![0xff; 16 * ones];
+        data.extend(rest.to_le_bytes());
+        data
+    };
+    let texts: Vec<Vec<u8>> = (0..40u128)
+        .flat_map(|i| [0u128.wrapping_sub(i), i])
+        .flat_map(|rest| (0..4).map(move |ones| with_rest(ones, rest)))
+        .collect();
+    for cpu in tiers() {
+        for first in 0..8 {
+            for texts in texts[first..].chunks(8) {
+                let mut messages: Vec<Message<'_>> =
+                    (texts.iter()).map(|data| Message { key: &key, data, tag: [0; 16] }).collect();
+                many(&cpu, &mut messages);
+                for message in &messages {
+                    assert_eq!(
+                        message.tag,
+                        naive_poly1305(&key, message.data),
+                        "{:x?}",
+                        message.data
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn pieces_make_the_whole() {
     let mut random = Numbers(5);

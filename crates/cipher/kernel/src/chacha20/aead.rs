@@ -1,5 +1,7 @@
 //! ChaCha20-Poly1305 (RFC 8439, 2.8).
 
+use std::ops::Range;
+
 use lookaside_simd::Cpu;
 
 use super::queue::{Engine, Place, Queue, Source, wipe};
@@ -51,7 +53,7 @@ pub fn seal(cpu: &Cpu, packets: &mut [Sealed<'_>]) {
         push_texts(&mut queue, packets);
         queue.flush();
         // SAFETY: the queue is done, and nothing writes the texts while they are authenticated.
-        unsafe { tags(cpu, packets, &keys, |src_and_dst| src_and_dst.1) };
+        unsafe { tags(cpu, packets, &keys, 0..usize::MAX, |src_and_dst| src_and_dst.1) };
         wipe(keys[..packets.len()].as_flattened_mut());
     }
 }
@@ -71,7 +73,7 @@ pub fn open(cpu: &Cpu, packets: &mut [Sealed<'_>]) {
         push_keys(&mut queue, packets, &mut keys);
         queue.flush();
         // SAFETY: the queue is done, and nothing writes the texts while they are authenticated.
-        unsafe { tags(cpu, packets, &keys, |src_and_dst| src_and_dst.0) };
+        unsafe { tags(cpu, packets, &keys, 0..usize::MAX, |src_and_dst| src_and_dst.0) };
         wipe(keys[..packets.len()].as_flattened_mut());
         push_texts(&mut queue, packets);
         queue.flush();
@@ -162,25 +164,31 @@ fn push_texts(queue: &mut Queue, packets: &mut [Sealed<'_>]) {
     }
 }
 
-/// Puts the tags of the ciphertexts, which lie where `of` chooses.
+/// Puts the tags of the ciphertexts that have so many bytes, which lie where `of` chooses.
 ///
 /// # Safety
 /// Nobody writes the texts meanwhile.
-unsafe fn tags(
+pub(super) unsafe fn tags(
     cpu: &Cpu,
     packets: &mut [Sealed<'_>],
     keys: &[[u8; 32]; GROUP],
+    bytes: Range<usize>,
     of: fn((*const u8, *const u8)) -> *const u8,
 ) {
     let mut items = [const { Authenticated::EMPTY }; GROUP];
-    for (number, ((item, packet), key)) in items.iter_mut().zip(&mut *packets).zip(keys).enumerate()
-    {
+    let mut count = 0;
+    for (number, (packet, key)) in packets.iter_mut().zip(keys).enumerate() {
         let (src, dst, len) = packet.text.pointers();
+        if !bytes.contains(&len) {
+            continue;
+        }
         // SAFETY: both are valid for `len` bytes as long as the packet's text is borrowed.
         let text = unsafe { std::slice::from_raw_parts(of((src, dst.cast_const())), len) };
-        *item = Authenticated { number, key, aad: packet.aad, text, aead: true, tag: [0; 16] };
+        items[count] =
+            Authenticated { number, key, aad: packet.aad, text, aead: true, tag: [0; 16] };
+        count += 1;
     }
-    let items = &mut items[..packets.len()];
+    let items = &mut items[..count];
     authenticate(cpu, items);
     for item in items {
         packets[item.number].tag = item.tag;

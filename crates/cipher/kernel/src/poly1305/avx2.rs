@@ -25,6 +25,10 @@ use lookaside_simd::Avx2;
 use super::BLOCK;
 use super::scalar::{Limbs as Limbs44, State, multiply};
 
+pub(super) use by_side::authenticate;
+
+mod by_side;
+
 /// Four blocks, one for each lane.
 const GROUP: usize = 4 * BLOCK;
 
@@ -35,6 +39,9 @@ const STEP: usize = 4;
 const SHORT: usize = 512;
 
 const MASK: u64 = (1 << 26) - 1;
+
+/// The bit above a block: bit 128 is bit 24 of the highest limb.
+const PAD: u64 = 1 << 24;
 
 type Limbs = [__m256i; 5];
 
@@ -219,11 +226,16 @@ fn group(data: &[u8], at: usize) -> Limbs {
     let (a, b) = unsafe {
         (_mm256_loadu_si256(group.cast()), _mm256_loadu_si256(group.add(GROUP / 2).cast()))
     };
-    let (low, high) = (_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+    let pad = _mm256_set1_epi64x(PAD as i64);
+    split(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b), pad)
+}
+
+/// The limbs of blocks given as their low and high halves.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn split(low: __m256i, high: __m256i, pad: __m256i) -> Limbs {
     let mask = _mm256_set1_epi64x(MASK as i64);
     let middle = _mm256_or_si256(_mm256_srli_epi64::<52>(low), _mm256_slli_epi64::<12>(high));
-    // The bit above a block: bit 128 is bit 24 of the highest limb.
-    let pad = _mm256_set1_epi64x(1 << 24);
     [
         _mm256_and_si256(low, mask),
         _mm256_and_si256(_mm256_srli_epi64::<26>(low), mask),
