@@ -333,7 +333,8 @@ class Tls:
 
     def group(self, options: list[str], said: str) -> str:
         """The group that was agreed on, which has to be the one asked for."""
-        found = re.search(r"Server Temp Key: (?:ECDH, )?(\S+?),", said)
+        # "Server" until OpenSSL 3.4, "Peer" since 3.5.
+        found = re.search(r"(?:Server|Peer) Temp Key: (?:ECDH, )?(\S+?),", said)
         group = found.group(1) if found else "-"
         if "-groups" in options:
             wanted = options[options.index("-groups") + 1]
