@@ -17,7 +17,8 @@ use lookaside_simd::Cpu;
 use zeroize::ZeroizeOnDrop;
 
 use crate::Text;
-use queue::{BLOCK, Engine, Place, Queue, Source, wipe};
+use crate::wipe::wipe;
+use queue::{BLOCK, Engine, Place, Queue, Source};
 
 mod aead;
 #[cfg(target_arch = "x86_64")]

@@ -20,6 +20,7 @@ pub mod poly1305;
 pub mod sm4;
 pub mod snow3g;
 mod text;
+mod wipe;
 pub mod zuc;
 
 pub use text::Text;

@@ -81,14 +81,6 @@ pub(crate) trait Engine<'k> {
 #[repr(C, align(64))]
 pub(crate) struct Group(pub(crate) [u8; GROUP]);
 
-/// Overwrites `secret` with zeros, by the widest stores there are.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn wipe<T>(secret: &mut std::mem::MaybeUninit<T>) {
-    // SAFETY: its own bytes, which need not be a value.
-    unsafe { secret.as_mut_ptr().write_bytes(0, 1) };
-    zeroize::optimization_barrier(secret);
-}
-
 /// The mask of modes that have none.
 static NO_MASK: Group = Group([0; GROUP]);
 

@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use lookaside_simd::Cpu;
 
-use super::queue::{Engine, Place, Queue, Source, wipe};
+use super::queue::{Engine, Place, Queue, Source};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2::CHUNK, queue::BLOCK, stitched};
 use crate::Text;
 #[cfg(target_arch = "x86_64")]
 use crate::poly1305::State;
 use crate::poly1305::{Authenticated, Running, authenticate};
+use crate::wipe::wipe;
 
 /// Packets at once: a limit only to what lies on the stack.
 pub(super) const GROUP: usize = 32;

@@ -20,8 +20,9 @@ use std::arch::x86_64::*;
 
 use lookaside_simd::Avx2;
 
-use super::queue::{BLOCK, LANES, Place, Row, Rows, wipe};
+use super::queue::{BLOCK, LANES, Place, Row, Rows};
 use crate::poly1305::{State, step};
+use crate::wipe::wipe;
 
 /// Blocks side by side.
 pub(super) const EIGHT: usize = 8;

@@ -1,9 +1,9 @@
 //! The queue of blocks, whoever's they are: sixteen leave at a time.
 
 use lookaside_simd::Cpu;
-use zeroize::optimization_barrier;
 
 use super::portable;
+use crate::wipe::wipe;
 
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 64;
@@ -19,14 +19,6 @@ const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574]
 
 /// What is combined with the key stream where only the key stream is wanted.
 static ZEROS: [u8; BLOCK] = [0; BLOCK];
-
-/// Zeros in place of secrets, by vectors: `Zeroize` writes element by element, which for what a queue
-/// holds would take as long as a block.
-#[inline]
-pub(super) fn wipe<T: Copy + Default>(secrets: &mut [T]) {
-    secrets.fill(T::default());
-    optimization_barrier(secrets);
-}
 
 /// Whose key stream: what its blocks have in common.
 #[derive(Clone, Copy)]

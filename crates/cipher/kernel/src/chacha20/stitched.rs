@@ -24,8 +24,9 @@ use lookaside_simd::{Avx2, Cpu};
 
 use super::aead::{GROUP, Sealed, push_keys, tags};
 use super::avx2::{CHUNK, EIGHT, long, stitched};
-use super::queue::{Engine, Place, Queue, Source, wipe};
+use super::queue::{Engine, Place, Queue, Source};
 use crate::poly1305::{State, absorb_padded, aead_tag};
+use crate::wipe::wipe;
 
 /// A packet whose last chunk and tail are not authenticated yet.
 struct Pending {

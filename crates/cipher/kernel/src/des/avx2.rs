@@ -23,7 +23,8 @@ use lookaside_simd::Avx2;
 
 use super::wiring::{CONTRACT, EXPAND, INPUT, OUTPUT, PARTNER, TABLES, row_count};
 use super::{Cipher, Direction, portable};
-use crate::modes::{Engine, wipe};
+use crate::modes::Engine;
+use crate::wipe::wipe_memory;
 
 /// Blocks side by side.
 pub(super) const LANES: usize = 32;
@@ -93,9 +94,9 @@ impl<K> Wide<'_, K> {
 
 impl<K> Drop for Wide<'_, K> {
     fn drop(&mut self) {
-        wipe(&mut self.one);
+        wipe_memory(&mut self.one);
         if self.spread {
-            self.lanes[..self.rows].iter_mut().for_each(wipe);
+            self.lanes[..self.rows].iter_mut().for_each(wipe_memory);
         }
     }
 }

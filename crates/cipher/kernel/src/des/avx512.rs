@@ -19,7 +19,8 @@ use lookaside_simd::Avx512;
 
 use super::wiring::{CONTRACT, EXPAND, INPUT, OUTPUT, PARTNER, TABLES, row_count};
 use super::{Cipher, Direction, portable};
-use crate::modes::{Engine, wipe};
+use crate::modes::Engine;
+use crate::wipe::wipe_memory;
 
 /// Blocks side by side.
 pub(super) const LANES: usize = 64;
@@ -89,9 +90,9 @@ impl<K> Wide<'_, K> {
 
 impl<K> Drop for Wide<'_, K> {
     fn drop(&mut self) {
-        wipe(&mut self.one);
+        wipe_memory(&mut self.one);
         if self.spread {
-            self.lanes[..self.rows].iter_mut().for_each(wipe);
+            self.lanes[..self.rows].iter_mut().for_each(wipe_memory);
         }
     }
 }

@@ -77,7 +77,7 @@ impl Drop for Wide<'_> {
     fn drop(&mut self) {
         self.one.zeroize();
         if self.spread {
-            crate::modes::wipe(&mut self.lanes);
+            crate::wipe::wipe_memory(&mut self.lanes);
         }
     }
 }
