@@ -136,22 +136,10 @@ pub fn lanes(cpu: &Cpu, algorithm: Algorithm) -> usize {
     };
     match algorithm {
         Algorithm::Md5 => bits / 16,
-        Algorithm::Sha256 if bits == 256 && has_sha_ni(cpu) => 2,
+        Algorithm::Sha256 if bits == 256 && cpu.sha().is_some() => 2,
         Algorithm::Sha512 | Algorithm::Keccak => bits / 64,
         _ => bits / 32,
     }
-}
-
-/// Whether the SHA instructions are there, and allowed: they come with no tier, and their registers
-/// with AVX2. (The standard library's answer costs a load; [`Cpu::features`] is a list of names.)
-fn has_sha_ni(cpu: &Cpu) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return cpu.tier() >= Tier::Avx2 && std::arch::is_x86_feature_detected!("sha");
-    #[cfg(not(target_arch = "x86_64"))]
-    return {
-        let _ = cpu;
-        false
-    };
 }
 
 /// The fewest busy lanes that are worth a run of all; with fewer, the next implementation takes over.
@@ -198,7 +186,7 @@ macro_rules! serve {
                 stage!(floors.avx2, |s, b| tiers::avx2(token, s, b $(, $more)?));
             }
             $(
-                if let Some(token) = sha_ni::ShaNi::of($cpu) {
+                if let Some(token) = $cpu.sha() {
                     stage!(2, |s, b| sha_ni::$sha_ni::<2>(token, s, b));
                     stage!(1, |s, b| sha_ni::$sha_ni::<1>(token, s, b));
                 }
@@ -231,7 +219,7 @@ pub fn md5(cpu: &Cpu, messages: &mut [Message<'_, [u32; 4]>]) {
 
 /// Compresses blocks of 64 bytes by SHA-1.
 pub fn sha1(cpu: &Cpu, messages: &mut [Message<'_, [u32; 5]>]) {
-    let avx2 = if has_sha_ni(cpu) { 5 } else { 3 };
+    let avx2 = if cpu.sha().is_some() { 5 } else { 3 };
     let floors = Floors { avx512: 10, avx512_256: 3, avx2 };
     serve!(cpu, messages, 64, sha1, u32, floors,
         two sha1_two if worth_two(cpu, messages, 4096), sha_ni sha1);
@@ -239,7 +227,7 @@ pub fn sha1(cpu: &Cpu, messages: &mut [Message<'_, [u32; 5]>]) {
 
 /// Compresses blocks of 64 bytes by SHA-256, which is SHA-224 too.
 pub fn sha256(cpu: &Cpu, messages: &mut [Message<'_, [u32; 8]>]) {
-    let avx2 = if has_sha_ni(cpu) { usize::MAX } else { 3 };
+    let avx2 = if cpu.sha().is_some() { usize::MAX } else { 3 };
     let floors = Floors { avx512: 11, avx512_256: 6, avx2 };
     serve!(cpu, messages, 64, sha256, u32, floors,
         two sha256_two if worth_two(cpu, messages, 640), sha_ni sha256);

@@ -20,10 +20,9 @@ impl ShaNi {
     /// The proof, where there is one.
     pub fn new(cpu: &Cpu) -> Option<ShaNi> {
         #[cfg(target_arch = "x86_64")]
-        return (cpu.avx2().is_some() && cpu.features().contains(&"sha"))
-            .then_some(ShaNi(Proof::Given));
+        return cpu.sha().map(|_| ShaNi(Proof::Given));
         #[cfg(not(target_arch = "x86_64"))]
-        None
+        return cpu.sha().and(None);
     }
 
     /// Continues SHA-1 or SHA-256 over the whole blocks of 64 bytes. What follows them does not count.

@@ -9,21 +9,10 @@
 
 use std::arch::x86_64::*;
 
-use lookaside_simd::Cpu;
+use lookaside_simd::Sha;
 
 use super::feed::Blocks;
-use super::has_sha_ni;
 use super::sha256::ROOTS;
-
-/// Proof that the SHA instructions are there, and AVX2 is allowed. Zero-size.
-#[derive(Clone, Copy)]
-pub(super) struct ShaNi(());
-
-impl ShaNi {
-    pub(super) fn of(cpu: &Cpu) -> Option<ShaNi> {
-        has_sha_ni(cpu).then_some(ShaNi(()))
-    }
-}
 
 /// Does something for each of `K` messages.
 macro_rules! each {
@@ -37,7 +26,7 @@ macro_rules! each {
 /// # Safety
 /// The states can be read and written, 20 bytes each; the blocks can be read, of 64 bytes.
 #[target_feature(enable = "sha,avx2")]
-pub(super) unsafe fn sha1<const K: usize>(_: ShaNi, states: &[*mut u8; K], blocks: &Blocks<K>) {
+pub(super) unsafe fn sha1<const K: usize>(_: Sha, states: &[*mut u8; K], blocks: &Blocks<K>) {
     let zero = _mm_setzero_si128();
     let reverse = _mm_set_epi64x(0x0001_0203_0405_0607, 0x0809_0a0b_0c0d_0e0f);
     // a to d from the highest word down, and e in the highest word.
@@ -103,7 +92,7 @@ pub(super) unsafe fn sha1<const K: usize>(_: ShaNi, states: &[*mut u8; K], block
 /// # Safety
 /// The states can be read and written, 32 bytes each; the blocks can be read, of 64 bytes.
 #[target_feature(enable = "sha,avx2")]
-pub(super) unsafe fn sha256<const K: usize>(_: ShaNi, states: &[*mut u8; K], blocks: &Blocks<K>) {
+pub(super) unsafe fn sha256<const K: usize>(_: Sha, states: &[*mut u8; K], blocks: &Blocks<K>) {
     let zero = _mm_setzero_si128();
     let swap = _mm_set_epi64x(0x0c0d_0e0f_0809_0a0b, 0x0405_0607_0001_0203);
     let (mut abef, mut cdgh) = ([zero; K], [zero; K]);

@@ -119,7 +119,7 @@ mod tests {
     use lookaside_simd::{Cpu, Tier};
 
     use super::super::feed::feed;
-    use super::super::sha_ni::{self, ShaNi};
+    use super::super::sha_ni;
     use super::super::{self as hash, Message};
     use super::*;
 
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn every_implementation_agrees() {
         let cpu = Cpu::host();
-        let (avx512, avx2, ni) = (cpu.avx512(), cpu.avx2(), ShaNi::of(cpu));
+        let (avx512, avx2, ni) = (cpu.avx512(), cpu.avx2(), cpu.sha());
         agree!(u32, 4, 64, hash::md5,
             "MD5, 32 lanes": avx512, md5_two;
             "MD5, 16 lanes": avx512, md5::avx512;
