@@ -86,29 +86,32 @@ const fn times_x(value: u64, polynomial: u64) -> u64 {
     (value >> 1) ^ (polynomial & (value & 1).wrapping_neg())
 }
 
+/// `x^exponent` times a remainder.
+const fn times_x_to(exponent: u32, mut value: u64, polynomial: u64) -> u64 {
+    let mut i = 0;
+    while i < exponent {
+        value = times_x(value, polynomial);
+        i += 1;
+    }
+    value
+}
+
 impl Keys {
     /// One of 32 bits is the one of 64 whose polynomial is `x^32` times as much: its remainders are in the
     /// same bits.
     const fn new(width: u32, polynomial: u64) -> Keys {
+        let shift = 64 - width;
         let mut by = [[0; 2]; FARTHEST + 1];
-        let (mut exponent, mut power) = (0, 1 << (width - 1));
+        // `x^(128 k)`.
+        let mut power = 1 << (width - 1);
         let mut k = 0;
         while k <= FARTHEST {
+            by[k][0] = times_x_to(63, power, polynomial) << shift;
             // Nothing is moved by nothing: the first entry has the first factor alone.
-            while exponent < 128 * k {
-                if exponent + 1 == 128 * k {
-                    by[k][1] = power << (64 - width);
-                }
-                power = times_x(power, polynomial);
-                exponent += 1;
+            if k < FARTHEST {
+                by[k + 1][1] = times_x_to(127, power, polynomial) << shift;
             }
-            let mut ahead = power;
-            let mut i = 0;
-            while i < 63 {
-                ahead = times_x(ahead, polynomial);
-                i += 1;
-            }
-            by[k][0] = ahead << (64 - width);
+            power = times_x_to(128, power, polynomial);
             k += 1;
         }
         let (mut quotient, mut rest) = (1, polynomial);
@@ -119,13 +122,38 @@ impl Keys {
             i += 1;
         }
         // `x^127` modulo `x^32` times a polynomial is `x^32` times `x^95` modulo that.
-        let mut power = 1_u64 << 63;
-        let mut i = 0;
-        while i < 127 {
-            power = times_x(power, polynomial);
-            i += 1;
-        }
+        let power = times_x_to(127, 1 << 63, polynomial);
         let end = [power, quotient, polynomial << 1 | 1];
         Keys { by, end, odd: (polynomial >> 63).wrapping_neg() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The carry-less product of two numbers, in 128 bits.
+    fn product(a: u64, b: u64) -> u128 {
+        (0..64).filter(|i| b >> i & 1 == 1).fold(0, |sum, i| sum ^ u128::from(a) << i)
+    }
+
+    /// By every distance, those of registers that this CPU does not have too: what a register of 128 bits
+    /// folded by a key leaves is what it leaves before so many zeros.
+    #[test]
+    fn keys_move_by_their_distance() {
+        let value = 0x0123_4567_89ab_cdef_0f1e_2d3c_4b5a_6978_u128;
+        for (crc, width) in [(&GZIP, 32), (&ECMA_182, 64)] {
+            for (k, [low, high]) in crc.keys.by.into_iter().enumerate().skip(1) {
+                let mut far = value.to_le_bytes().to_vec();
+                far.resize(16 * (k + 1), 0);
+                let moved = product(value as u64, low) ^ product((value >> 64) as u64, high);
+                let near = moved.to_le_bytes();
+                assert_eq!(
+                    crc.update(0, &far),
+                    crc.update(0, &near),
+                    "{width} bits, {k} registers"
+                );
+            }
+        }
     }
 }
