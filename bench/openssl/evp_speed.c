@@ -352,6 +352,8 @@ static void cipher_rows(const char *name)
             ROW("TLS 1.3 record", step_record13, 0);
         if (mode != EVP_CIPH_CCM_MODE)
             ROW("TLS 1.2 record", step_record, poly ? 2 : 1);
+        if (mode != EVP_CIPH_CCM_MODE && with_keys)
+            ROW("key and text", step_whole, 0);
     } else {
         ROW("encrypt", step_encrypt, 0);
         if (!records && mode != EVP_CIPH_CTR_MODE)
