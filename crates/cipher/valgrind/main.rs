@@ -21,7 +21,7 @@ use std::process::exit;
 
 use lookaside_cipher::Text;
 use lookaside_cipher::tls::{HEADER, Mac};
-use lookaside_cipher_kernel::aes::gcm_narrow;
+use lookaside_cipher_kernel::aes::gcm;
 use lookaside_simd::Cpu;
 use sha::Hash;
 
@@ -144,7 +144,7 @@ fn gcm() {
     for (key_len, len) in [(16, 0), (16, 5), (24, 16), (32, 100), (16, 300), (32, 1003)] {
         let mut key = vec![7; key_len];
         memcheck::make_undefined(&mut key);
-        let Some(key) = gcm_narrow::Key::boxed(Cpu::host(), &key) else {
+        let Some(key) = gcm::Key::boxed(Cpu::host(), &key) else {
             eprintln!("secrets: AES-GCM: no AES instructions here: nothing is proved");
             std::process::exit(2);
         };

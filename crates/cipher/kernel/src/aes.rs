@@ -21,10 +21,10 @@ pub mod stitched;
 mod blocks;
 #[cfg(target_arch = "x86_64")]
 mod chain;
-#[cfg(target_arch = "x86_64")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "aes/gcm_absent.rs")]
 pub mod gcm;
-#[cfg_attr(not(target_arch = "x86_64"), path = "aes/gcm_narrow_absent.rs")]
-pub mod gcm_narrow;
+#[cfg(target_arch = "x86_64")]
+pub mod gcm_burst;
 #[cfg(target_arch = "x86_64")]
 pub mod lanes;
 #[cfg(target_arch = "x86_64")]

@@ -1,9 +1,9 @@
-//! AES-GCM of whole texts against AWS-LC.
+//! AES-GCM against AWS-LC.
 #![cfg(target_arch = "x86_64")]
 
 use aws_lc_sys as lc;
 use lookaside_cipher_kernel::Text;
-use lookaside_cipher_kernel::aes::{gcm, gcm_narrow};
+use lookaside_cipher_kernel::aes::{gcm, gcm_burst};
 use lookaside_simd::{Cpu, Tier};
 
 /// What AWS-LC makes of a text: the ciphertext, then the tag.
@@ -41,14 +41,14 @@ fn bytes(n: usize, seed: usize) -> Vec<u8> {
 }
 
 #[test]
-fn texts_of_all_lengths() {
+fn bursts_of_all_lengths() {
     let cpu = Cpu::host();
     let Some(_) = cpu.avx512() else { return };
     let lengths = (0..=330).chain([511, 512, 513, 767, 768, 769, 1408, 4000, 4096]);
     for (i, len) in lengths.enumerate() {
         let key = bytes([16, 24, 32][i % 3], i);
         let nonce: [u8; 12] = bytes(12, i + 5).try_into().unwrap();
-        let prepared = gcm::Key::new(cpu, &key).unwrap();
+        let prepared = gcm_burst::Key::new(cpu, &key).unwrap();
         let aads: &[usize] =
             if len % 16 < 2 { &[0, 1, 12, 16, 17, 32, 33, 48] } else { &[0, 12, 20] };
         for &aad in aads {
@@ -76,14 +76,14 @@ fn texts_of_all_lengths() {
 
 #[test]
 fn no_key_where_there_is_none() {
-    assert!(gcm::Key::new(&Cpu::with_cap(Tier::Avx2), &[0; 16]).is_none());
-    assert!(gcm::Key::new(Cpu::host(), &[0; 17]).is_none());
+    assert!(gcm_burst::Key::new(&Cpu::with_cap(Tier::Avx2), &[0; 16]).is_none());
+    assert!(gcm_burst::Key::new(Cpu::host(), &[0; 17]).is_none());
 }
 
 /// A message in pieces: `cuts` are the lengths of the first ones, of the associated data and of the
 /// text. Returns the tag.
 fn by_pieces(
-    key: &gcm_narrow::Key,
+    key: &gcm::Key,
     iv: &[u8],
     aad: &[u8],
     text: &mut [u8],
@@ -118,17 +118,18 @@ fn by_pieces(
 }
 
 #[test]
-fn narrow_registers_all_lengths() {
-    let Some(_) = gcm_narrow::Key::boxed(Cpu::host(), &[0; 16]) else {
+fn messages_of_all_lengths() {
+    let Some(_) = gcm::Key::boxed(Cpu::host(), &[0; 16]) else {
         println!("SKIPPED: this CPU has no AES instructions that the kernel knows");
         return;
     };
     // Two steps, and all that can remain of a third; some long ones.
-    let lengths = (0..=790).chain([1023, 1024, 1025, 1408, 4096, 4099, 16384]);
+    let lengths =
+        (0..=790).chain([1023, 1024, 1025, 1280, 1408, 1535, 1553, 1793, 4096, 4099, 16384]);
     for (i, len) in lengths.enumerate() {
         let key = bytes([16, 24, 32][i % 3], i);
         let iv = bytes([12, 12, 12, 1, 8, 16, 17, 60][i % 8], i + 5);
-        let prepared = gcm_narrow::Key::boxed(Cpu::host(), &key).unwrap();
+        let prepared = gcm::Key::boxed(Cpu::host(), &key).unwrap();
         let aads: &[usize] =
             if len % 16 < 2 { &[0, 1, 13, 16, 17, 47, 48, 49, 300, 600] } else { &[0, 12, 20] };
         for &aad in aads {
@@ -172,9 +173,9 @@ fn narrow_registers_all_lengths() {
 }
 
 #[test]
-fn narrow_keys_of_other_lengths() {
-    assert!(gcm_narrow::Key::boxed(&Cpu::with_cap(Tier::Generic), &[0; 16]).is_none());
+fn keys_of_other_lengths() {
+    assert!(gcm::Key::boxed(&Cpu::with_cap(Tier::Generic), &[0; 16]).is_none());
     for len in (0..40).filter(|len| ![16, 24, 32].contains(len)) {
-        assert!(gcm_narrow::Key::boxed(Cpu::host(), &vec![0; len]).is_none());
+        assert!(gcm::Key::boxed(Cpu::host(), &vec![0; len]).is_none());
     }
 }

@@ -6,7 +6,7 @@
 use lookaside_cipher_kernel::{aes, crc};
 
 use super::own::OwnKey;
-use super::steps::{matches, refuse, source, write};
+use super::steps::{matches, refuse, source, tag_done, write};
 use super::{Machine, Plan, Turn};
 use crate::choice::By;
 use crate::single::regions::apart;
@@ -51,8 +51,8 @@ pub(crate) fn gcm(
         return None;
     }
     #[cfg(target_arch = "x86_64")]
-    if let (Some(OwnKey::Gcm(key)), Ok(nonce)) = (&plan.own_key, iv.try_into())
-        && parts.aad.len as usize <= aes::gcm::MOST_AAD
+    if let (Some(OwnKey::GcmBurst(key)), Ok(nonce)) = (&plan.own_key, iv.try_into())
+        && parts.aad.len as usize <= aes::gcm_burst::MOST_AAD
         && (by == By::Own || plan.gcm.is_none())
         && let Some((aad, region)) = apart(text, parts.aad, parts.cipher)
     {
@@ -67,7 +67,7 @@ pub(crate) fn gcm(
         }
         return Some(Ok(len));
     }
-    if let Some(OwnKey::GcmNarrow(key)) = &plan.own_key
+    if let Some(OwnKey::Gcm(key)) = &plan.own_key
         && (by == By::Own || plan.gcm.is_none())
     {
         let (aad, region) = apart(text, parts.aad, parts.cipher)?;
@@ -150,18 +150,13 @@ fn gmac(
     let data = source(text, parts.auth);
     let mut tag = [0; 64];
     match (&plan.own_key, &plan.gcm) {
-        (Some(OwnKey::GcmNarrow(key)), gcm) if by == By::Own || gcm.is_none() => {
+        (Some(OwnKey::Gcm(key)), gcm) if by == By::Own || gcm.is_none() => {
             tag[..16].copy_from_slice(&key.mac(iv, data));
         }
         (_, Some(gcm)) => tag = gcm.mac(&mut machine.scratch, iv, data),
         (_, None) => return None,
     }
-    if direction == Direction::Seal {
-        write(text.destination(), parts.tag, plan.tag_len, &tag);
-    } else if !matches(text, parts.tag, plan.tag_len, &tag) {
-        return Some(Err(Error::AuthFailed));
-    }
-    Some(Ok(plan.tag_len))
+    Some(tag_done(plan.tag_len, direction, parts.tag, text, &tag))
 }
 
 /// CRC-32 and CRC-64.
@@ -183,12 +178,7 @@ fn crc(
         _ => crc::crc64(&machine.cpu, 0, data),
     };
     let sum = sum.to_be_bytes();
-    if direction == Direction::Seal {
-        write(text.destination(), parts.tag, plan.tag_len, &sum);
-    } else if !matches(text, parts.tag, plan.tag_len, &sum) {
-        return Some(Err(Error::AuthFailed));
-    }
-    Some(Ok(plan.tag_len))
+    Some(tag_done(plan.tag_len, direction, parts.tag, text, &sum))
 }
 
 /// The cipher that leaves texts as they are.

@@ -14,9 +14,7 @@ use zeroize::Zeroize;
 
 pub(crate) use admit::{Limits, Shape};
 pub(crate) use steps::Machine;
-pub(crate) use table::{
-    AeadLane, CipherLane, Kernel, MacLane, Plan, SideBySide, Turn, by_gcm_narrow,
-};
+pub(crate) use table::{AeadLane, CipherLane, Kernel, MacLane, Plan, SideBySide, Turn};
 
 /// How many packets are taken at once.
 pub(crate) const MOST: usize = 64;

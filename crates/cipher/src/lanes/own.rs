@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::alone::{counter, part};
 use super::hash::text;
-use super::{Group, MOST, Tags, by_gcm_narrow};
+use super::{Group, MOST, Tags};
 use crate::single::regions::apart;
 use crate::{Cipher, Direction, Packet};
 
@@ -18,9 +18,9 @@ pub(crate) struct OwnCipher(pub Cipher);
 /// The keys that our kernels want. What they hold is cleared when dropped.
 pub(crate) enum OwnKey {
     Aes(Box<aes::Key>),
-    #[cfg(target_arch = "x86_64")]
     Gcm(Box<aes::gcm::Key>),
-    GcmNarrow(Box<aes::gcm_narrow::Key>),
+    #[cfg(target_arch = "x86_64")]
+    GcmBurst(Box<aes::gcm_burst::Key>),
     Des(Box<des::Key>),
     TripleDes(Box<des::TripleKey>),
     Sm4(Box<sm4::Key>),
@@ -72,21 +72,20 @@ impl OwnKey {
         Some(OwnKey::Aes(Box::new(aes::Key::new(cpu, key)?)))
     }
 
-    /// None below AVX-512.
+    /// For bursts of short texts; none below AVX-512.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) fn gcm(cpu: &Cpu, key: &[u8]) -> Option<OwnKey> {
-        Some(OwnKey::Gcm(Box::new(aes::gcm::Key::new(cpu, key)?)))
+    pub(crate) fn gcm_burst(cpu: &Cpu, key: &[u8]) -> Option<OwnKey> {
+        Some(OwnKey::GcmBurst(Box::new(aes::gcm_burst::Key::new(cpu, key)?)))
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    pub(crate) fn gcm(_: &Cpu, _: &[u8]) -> Option<OwnKey> {
+    pub(crate) fn gcm_burst(_: &Cpu, _: &[u8]) -> Option<OwnKey> {
         None
     }
 
-    /// None where another implementation is quicker.
-    pub(crate) fn gcm_narrow(cpu: &Cpu, key: &[u8]) -> Option<OwnKey> {
-        let key = by_gcm_narrow(cpu).then(|| aes::gcm_narrow::Key::boxed(cpu, key))?;
-        key.map(OwnKey::GcmNarrow)
+    /// None below AVX2.
+    pub(crate) fn gcm(cpu: &Cpu, key: &[u8]) -> Option<OwnKey> {
+        aes::gcm::Key::boxed(cpu, key).map(OwnKey::Gcm)
     }
 
     pub(crate) fn stream(key: &[u8]) -> Option<OwnKey> {

@@ -184,13 +184,24 @@ fn finish(packet: &mut Packet<'_>, tag: &[u8; 64]) {
 #[inline(always)]
 fn finish_mac(packet: &mut Packet<'_>, tag: &[u8; 64]) {
     let Packet { session, direction, parts, text, .. } = packet;
-    let tag_len = session.plan().tag_len;
-    packet.result = Ok(tag_len);
-    if *direction == Direction::Seal {
-        write(text.destination(), parts.tag, tag_len, tag);
-    } else if !matches(text, parts.tag, tag_len, tag) {
-        packet.result = Err(Error::AuthFailed);
+    packet.result = tag_done(session.plan().tag_len, *direction, parts.tag, text, tag);
+}
+
+/// The tag of data that are only authenticated is written, or compared.
+#[inline(always)]
+pub(super) fn tag_done<const N: usize>(
+    len: usize,
+    direction: Direction,
+    at: u32,
+    text: &mut Text<'_>,
+    tag: &[u8; N],
+) -> Result<usize, Error> {
+    if direction == Direction::Seal {
+        write(text.destination(), at, len, tag);
+    } else if !matches(text, at, len, tag) {
+        return Err(Error::AuthFailed);
     }
+    Ok(len)
 }
 
 /// A tag that does not match: the plaintext is overwritten.
@@ -208,7 +219,7 @@ pub(super) fn write<const N: usize>(destination: &mut [u8], at: u32, len: usize,
     match len {
         4 => place.copy_from_slice(&tag[..4]),
         8 => place.copy_from_slice(&tag[..8]),
-        12 if N >= 12 => place.copy_from_slice(&tag[..12]),
+        12 => place.copy_from_slice(&tag[..12]),
         16 => place.copy_from_slice(&tag[..16]),
         20 => place.copy_from_slice(&tag[..20]),
         32 => place.copy_from_slice(&tag[..32]),

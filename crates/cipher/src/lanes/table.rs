@@ -4,7 +4,7 @@
 //! | session | own | intel-ipsec-mb |
 //! |---|---|---|
 //! | AES-GCM | a message at a time | a message at a time |
-//! | AES-GMAC | a message at a time; none with AVX-512 | a message at a time |
+//! | AES-GMAC | a message at a time | a message at a time |
 //! | AES-CTR, AES-ECB, CRC-32, CRC-64, NULL | a message at a time | |
 //! | AES-CBC | encryption in lanes | lanes |
 //! | AES-CCM, CMAC, XCBC, SNOW 3G, ZUC | lanes | lanes |
@@ -250,23 +250,13 @@ impl Plan {
         match spec {
             Spec::Aead { aead: Aead::AesGcm, key, .. } => {
                 (self.turn, self.limits) = (Some(Turn::Gcm), Limits::gcm());
-                if own && self.own_key.is_none() {
-                    self.own_key = OwnKey::gcm(cpu, key).or_else(|| OwnKey::gcm_narrow(cpu, key));
-                } else if !own && self.gcm.is_none() {
-                    self.gcm = Gcm::new(cpu, key);
-                }
-                self.limits.tag_len = self.tag_len as u32;
-                if own { self.own_key.is_some() } else { self.gcm.is_some() }
+                self.prepare_gcm(cpu, key, own, |cpu, key| {
+                    OwnKey::gcm_burst(cpu, key).or_else(|| OwnKey::gcm(cpu, key))
+                })
             }
             Spec::Auth { auth: Auth::AesGmac, key, .. } => {
                 (self.turn, self.limits) = (Some(Turn::Gmac), Limits::gmac());
-                if own && self.own_key.is_none() {
-                    self.own_key = OwnKey::gcm_narrow(cpu, key);
-                } else if !own && self.gcm.is_none() {
-                    self.gcm = Gcm::new(cpu, key);
-                }
-                self.limits.tag_len = self.tag_len as u32;
-                if own { self.own_key.is_some() } else { self.gcm.is_some() }
+                self.prepare_gcm(cpu, key, own, OwnKey::gcm)
             }
             Spec::Cipher { cipher: cipher @ (Cipher::AesCtr | Cipher::AesEcb), key } => {
                 let turn = if *cipher == Cipher::AesCtr { Turn::Ctr } else { Turn::Ecb };
@@ -286,6 +276,24 @@ impl Plan {
                 *if own { &mut self.own } else { &mut self.ipsec_mb } = made;
                 found
             }
+        }
+    }
+
+    /// The key of AES-GCM or GMAC for a candidate; `false`: there is none.
+    fn prepare_gcm(
+        &mut self,
+        cpu: &Cpu,
+        key: &[u8],
+        own: bool,
+        own_key: impl FnOnce(&Cpu, &[u8]) -> Option<OwnKey>,
+    ) -> bool {
+        self.limits.tag_len = self.tag_len as u32;
+        if own {
+            self.own_key = self.own_key.take().or_else(|| own_key(cpu, key));
+            self.own_key.is_some()
+        } else {
+            self.gcm = self.gcm.take().or_else(|| Gcm::new(cpu, key));
+            self.gcm.is_some()
         }
     }
 
@@ -494,12 +502,6 @@ impl Plan {
         }
         Some(MacLane::IpsecMb(MacStep { algorithm, len }))
     }
-}
-
-/// Whether our kernel for AES-GCM and GMAC is [`kernel::aes::gcm_narrow`]: it has no lanes, and serves
-/// `single` too.
-pub(crate) fn by_gcm_narrow(cpu: &Cpu) -> bool {
-    cpu.avx512().is_none() && cpu.avx2().is_some()
 }
 
 /// Ciphers that our kernels have lanes for.

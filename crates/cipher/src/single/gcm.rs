@@ -1,12 +1,11 @@
-//! AES-GCM and GMAC: by the kernel where it is the fastest on this CPU, else by AWS-LC.
+//! AES-GCM and GMAC: by the kernel, on CPUs that it has no instructions on by AWS-LC.
 
 use std::sync::OnceLock;
 
-use lookaside_cipher_kernel::aes::gcm_narrow as kernel;
+use lookaside_cipher_kernel::aes::gcm as kernel;
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
-use crate::lanes::by_gcm_narrow;
 use crate::library::aws_lc::equal;
 use crate::library::aws_lc_aead as aws;
 use crate::{Error, Text};
@@ -41,7 +40,7 @@ impl Gcm {
             key: Zeroizing::new([0; 32]),
             key_len: key.len(),
             tag_len,
-            by_kernel: by_gcm_narrow(cpu).then(|| cpu.clone()),
+            by_kernel: cpu.avx2().map(|_| cpu.clone()),
             own: OnceLock::new(),
             whole: OnceLock::new(),
             pieces: OnceLock::new(),

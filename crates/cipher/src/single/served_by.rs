@@ -3,7 +3,6 @@
 use lookaside_simd::{Cpu, Tier};
 
 use crate::choice::{self, Algorithm};
-use crate::lanes::by_gcm_narrow;
 use crate::{Aead, Auth, Cipher, Hash, Spec};
 
 const LIBRARY: &str = "AWS-LC";
@@ -15,11 +14,6 @@ fn kernel(cpu: &Cpu) -> &'static str {
         Tier::Avx2 => "kernels, AVX2",
         Tier::Generic => "kernels, portable",
     }
-}
-
-/// AES-GCM and GMAC.
-fn gcm(cpu: &Cpu) -> &'static str {
-    if by_gcm_narrow(cpu) { kernel(cpu) } else { LIBRARY }
 }
 
 /// AES has a kernel only where there are instructions for it.
@@ -63,8 +57,7 @@ fn auth(auth: Auth, cpu: &Cpu) -> &'static str {
     match auth {
         Auth::Plain(algorithm) | Auth::Hmac(algorithm) => hash(algorithm, cpu),
         Auth::Nested { inner, outer } => either(hash(inner, cpu), hash(outer, cpu)),
-        Auth::AesXcbc | Auth::AesCbcMac | Auth::AesCmac => aes(cpu),
-        Auth::AesGmac => gcm(cpu),
+        Auth::AesXcbc | Auth::AesCbcMac | Auth::AesCmac | Auth::AesGmac => aes(cpu),
         Auth::Poly1305 => kernel(cpu),
         Auth::KasumiF9 => kernel(cpu),
         Auth::Snow3gUia2 | Auth::ZucEia3 => "kernels, portable",
@@ -80,8 +73,7 @@ pub(crate) fn served_by(spec: &Spec, cpu: &Cpu) -> &'static str {
     match spec {
         Spec::Cipher { cipher: algorithm, .. } => cipher(*algorithm, cpu),
         Spec::Auth { auth: algorithm, .. } => auth(*algorithm, cpu),
-        Spec::Aead { aead: Aead::AesCcm, .. } => aes(cpu),
-        Spec::Aead { aead: Aead::AesGcm, .. } => gcm(cpu),
+        Spec::Aead { aead: Aead::AesCcm | Aead::AesGcm, .. } => aes(cpu),
         Spec::Aead { aead: aead @ Aead::ChaCha20Poly1305, .. } => {
             chacha20(Algorithm::Aead(*aead), cpu)
         }

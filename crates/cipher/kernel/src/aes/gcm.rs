@@ -1,388 +1,826 @@
-//! AES-GCM (SP 800-38D) of whole texts with nonces of 12 bytes and little associated data.
+//! AES-GCM and GMAC (SP 800-38D): whole messages and messages in pieces, with nonces and associated data
+//! of any length. [`gcm_burst`](super::gcm_burst) is quicker where several short messages follow each
+//! other.
 //!
-//! What counts for a short text is how few instructions it takes: with few, the processor works on
-//! several texts of a batch at once, and hides how long each waits for its rounds. So up to 511 bytes,
-//! with their associated data and lengths, are multiplied by as many powers of the hash key and reduced
-//! once; longer texts begin with steps of 512 bytes.
+//! ```text
+//! C[i] = P[i] ^ AES(K, J0 + 1 + i)          inc32 counters
+//! T    = GHASH(H, A || C || lengths) ^ AES(K, J0),   H = AES(K, 0)
+//! ```
 //!
-//! GHASH is computed as POLYVAL of the blocks with their bytes turned around (RFC 8452 appendix A),
-//! whose reduction takes two carry-less products.
+//! 1. Registers have two blocks with VAES and VPCLMULQDQ, one with AES-NI and PCLMULQDQ; with AVX-512 those
+//!    of the steps of long plaintexts have four. A step is eight registers: their rounds, and beside each
+//!    round the products of one register of ciphertext. A step that encrypts hashes what the step before
+//!    made.
+//! 2. A step's products are summed with eight registers of powers of the hash key and reduced once. What
+//!    is left of a message after its last step, with the block of lengths, is one sum too; so is a
+//!    short message with its associated data.
+//! 3. What counts for a short message is how few instructions it takes: with few, the CPU works on
+//!    several messages of a burst at once.
 //!
-//! No branch and no address depends on a key or a text. There is a [`Key`] only where there is
-//! AVX-512: [`gcm_narrow`](super::gcm_narrow) serves the others. Tested against AWS-LC in
-//! `tests/aes_gcm.rs`.
+//! No branch and no address depends on a key or a text. Tested against AWS-LC in `tests/aes_gcm.rs`,
+//! the units against each other below.
+
+mod field;
+#[cfg(test)]
+mod tests;
 
 use core::arch::x86_64::*;
+use core::fmt;
 
 use lookaside_simd::Cpu;
-use zeroize::Zeroize;
 
+use self::field::{Field, Products, fill, times_x};
 use super::blocks::{Blocks, cipher, last_rounds, round, whiten};
-use super::modes::{load, store};
-use super::{BLOCK, Schedule, schedule};
+use super::{BLOCK, Schedule, Unit, schedule};
 use crate::Text;
+use crate::wipe::wipe;
 
-/// The most associated data in bytes: three blocks, beside which the lengths lie in one register.
-pub const MOST_AAD: usize = 48;
+/// Registers of a step.
+const REGISTERS: usize = 8;
 
-/// Blocks that are reduced together, at most.
-const TOGETHER: usize = 32;
+/// The highest power of the hash key: a step of registers of four blocks.
+const POWERS: usize = 32;
 
-/// Registers of these.
-const REGISTERS: usize = TOGETHER / 4;
+/// The highest power of narrower registers, of which a step has 16 blocks. A message is short when all of
+/// it is one sum: its ciphertext, a few blocks of associated data, and the lengths.
+const SHORT: usize = 20;
 
-/// Bytes of these.
-const STEP: usize = TOGETHER * BLOCK;
-
-/// The highest power of the hash key: of the first of three blocks of associated data before
-/// [`TOGETHER`] blocks of text and the lengths.
-const POWERS: usize = TOGETHER + 4;
+/// Bytes of plaintext from which on registers of four blocks are quicker than those of two. Measured on
+/// Emerald Rapids.
+const LONG: usize = 1024;
 
 /// An expanded key. Overwritten when dropped.
+#[derive(Clone)]
 #[repr(C, align(64))]
 pub struct Key {
-    /// The powers of the hash key, the highest first; what is loaded beyond the last is not used.
-    powers: [[u8; BLOCK]; POWERS + 4],
+    /// The powers of the hash key, the highest first. What is loaded behind the last one is multiplied
+    /// by zeros.
+    powers: [[u8; BLOCK]; POWERS + 3],
+    /// The sum of each power's halves, in both halves.
+    sums: [[u8; BLOCK]; POWERS + 3],
     encrypt: Schedule,
+    unit: Unit,
 }
 
 impl Drop for Key {
     fn drop(&mut self) {
-        self.powers.zeroize();
+        wipe(&mut self.powers);
+        wipe(&mut self.sums);
     }
 }
 
-impl core::fmt::Debug for Key {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(..)")
     }
 }
 
+/// A message under way. Overwritten when dropped.
+#[derive(Clone)]
+pub struct Message {
+    /// The next counter block, with its bytes in reverse order.
+    counter: [u8; BLOCK],
+    /// The hash of what came before the pending block.
+    hash: [u8; BLOCK],
+    /// What encrypts the tag.
+    mask: [u8; BLOCK],
+    /// The counter block encrypted that goes with the pending block, where that is ciphertext.
+    keystream: [u8; BLOCK],
+    /// A block of associated data or ciphertext that is not complete.
+    pending: [u8; BLOCK],
+    /// How many bytes of it there are, 0 to 15.
+    used: usize,
+    aad_len: u64,
+    text_len: u64,
+}
+
+impl Message {
+    /// Of no key.
+    const EMPTY: Message = Message {
+        counter: [0; BLOCK],
+        hash: [0; BLOCK],
+        mask: [0; BLOCK],
+        keystream: [0; BLOCK],
+        pending: [0; BLOCK],
+        used: 0,
+        aad_len: 0,
+        text_len: 0,
+    };
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        wipe(&mut self.hash);
+        wipe(&mut self.mask);
+        wipe(&mut self.keystream);
+        wipe(&mut self.pending);
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Message(..)")
+    }
+}
+
+/// Runs a function on the key's unit.
+macro_rules! on_unit {
+    ($key:ident, $name:ident($($argument:expr),*)) => {
+        match $key.unit {
+            // SAFETY: the unit is Vaes only where an `Avx512` token proved the features. Pointers come
+            // from `Text::pointers` with the length that is passed.
+            Unit::Vaes => unsafe { vaes::$name($key, $($argument),*) },
+            // SAFETY: the same with a `Vaes` token.
+            Unit::Vaes256 => unsafe { vaes_256::$name($key, $($argument),*) },
+            // SAFETY: the same with an `Avx2` token.
+            Unit::AesNi => unsafe { aes_ni::$name($key, $($argument),*) },
+        }
+    };
+}
+
 impl Key {
-    /// Expands a key; none below AVX-512, and where the key has another length than 16, 24 or 32
-    /// bytes.
-    pub fn new(cpu: &Cpu, key: &[u8]) -> Option<Key> {
-        cpu.avx512()?;
+    /// Expands a key on the heap: nothing of it is left on the stack. None below AVX2, and where the key
+    /// has another length than 16, 24 or 32 bytes.
+    pub fn boxed(cpu: &Cpu, key: &[u8]) -> Option<Box<Key>> {
+        let unit = match (cpu.avx512(), cpu.vaes(), cpu.avx2()) {
+            (Some(_), ..) => Unit::Vaes,
+            (None, Some(_), _) => Unit::Vaes256,
+            (None, None, Some(_)) => Unit::AesNi,
+            (None, None, None) => return None,
+        };
+        Key::on(unit, key)
+    }
+
+    fn on(unit: Unit, key: &[u8]) -> Option<Box<Key>> {
         if !matches!(key.len(), 16 | 24 | 32) {
             return None;
         }
-        // SAFETY: the token proves the features.
-        Some(unsafe { expand(key) })
+        let mut expanded = Box::new(Key {
+            powers: [[0; BLOCK]; POWERS + 3],
+            sums: [[0; BLOCK]; POWERS + 3],
+            encrypt: Schedule::EMPTY,
+            unit,
+        });
+        // SAFETY: both units have AES-NI, PCLMULQDQ and AVX2.
+        unsafe { expand(&mut expanded, key) };
+        Some(expanded)
     }
 
-    /// Encrypts a text and gives the tag of it and its associated data, of at most [`MOST_AAD`] bytes.
+    /// Encrypts a text and makes the tag of it and its associated data.
     ///
     /// # Panics
-    /// When there is more associated data, or the destination is shorter than its source.
+    /// When the destination is shorter than its source.
     #[inline]
-    pub fn seal(&self, nonce: &[u8; 12], aad: &[u8], mut text: Text<'_>) -> [u8; BLOCK] {
-        assert!(aad.len() <= MOST_AAD, "too much associated data");
+    pub fn seal(&self, iv: &[u8], aad: &[u8], mut text: Text<'_>) -> [u8; BLOCK] {
         let (src, dst, len) = text.pointers();
-        // SAFETY: there is a key only with a token that proves the features; the pointers come from
-        // the text, with its length.
-        unsafe { run::<true>(self, nonce, aad, src, dst, len) }
+        on_unit!(self, seal(iv, aad, src, dst, len))
     }
 
-    /// Decrypts a text and gives the tag of the ciphertext and its associated data: the caller
-    /// compares it, and releases nothing where it differs.
+    /// Decrypts a text and makes the tag of the ciphertext and its associated data: the caller compares
+    /// it, and releases nothing where it differs.
     ///
     /// # Panics
     /// As [`Key::seal`].
     #[inline]
-    pub fn open(&self, nonce: &[u8; 12], aad: &[u8], mut text: Text<'_>) -> [u8; BLOCK] {
-        assert!(aad.len() <= MOST_AAD, "too much associated data");
+    pub fn open(&self, iv: &[u8], aad: &[u8], mut text: Text<'_>) -> [u8; BLOCK] {
         let (src, dst, len) = text.pointers();
-        // SAFETY: as above.
-        unsafe { run::<false>(self, nonce, aad, src, dst, len) }
+        on_unit!(self, open(iv, aad, src, dst, len))
+    }
+
+    /// The tag of data that are only authenticated: GMAC.
+    #[inline]
+    pub fn mac(&self, iv: &[u8], data: &[u8]) -> [u8; BLOCK] {
+        on_unit!(self, mac(iv, data))
+    }
+
+    /// The beginning of a message in pieces.
+    pub fn start(&self, iv: &[u8]) -> Message {
+        let mut message = Message::EMPTY;
+        self.restart(&mut message, iv);
+        message
+    }
+
+    /// The beginning of another message in the memory of one.
+    #[inline]
+    pub fn restart(&self, message: &mut Message, iv: &[u8]) {
+        on_unit!(self, restart(message, iv));
+    }
+
+    /// More associated data, before the text.
+    #[inline]
+    pub fn aad(&self, message: &mut Message, aad: &[u8]) {
+        on_unit!(self, aad(message, aad));
+    }
+
+    /// Encrypts more of a text.
+    ///
+    /// # Panics
+    /// As [`Key::seal`].
+    #[inline]
+    pub fn encrypt(&self, message: &mut Message, mut text: Text<'_>) {
+        let (src, dst, len) = text.pointers();
+        on_unit!(self, encrypt(message, src, dst, len));
+    }
+
+    /// Decrypts more of a text.
+    ///
+    /// # Panics
+    /// As [`Key::seal`].
+    #[inline]
+    pub fn decrypt(&self, message: &mut Message, mut text: Text<'_>) {
+        let (src, dst, len) = text.pointers();
+        on_unit!(self, decrypt(message, src, dst, len));
+    }
+
+    /// The tag of a message that is complete: nothing may follow.
+    #[inline]
+    pub fn tag(&self, message: &mut Message) -> [u8; BLOCK] {
+        on_unit!(self, tag(message))
     }
 }
 
 /// # Safety
 /// The CPU has the features.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq,avx2")]
-unsafe fn expand(key: &[u8]) -> Key {
-    let mut expanded = Key { powers: [[0; BLOCK]; POWERS + 4], encrypt: Schedule::EMPTY };
+#[target_feature(enable = "avx2,bmi1,bmi2,aes,pclmulqdq")]
+unsafe fn expand(expanded: &mut Key, key: &[u8]) {
     schedule::expand(key, &mut expanded.encrypt);
-    let mut hash_key = [__m128i::repeat(_mm_setzero_si128())];
+    let mut hash_key = [_mm_setzero_si128()];
     cipher::<__m128i, 1, true>(&expanded.encrypt, &mut hash_key);
-    let first = times_x(hash_key[0].swap_bytes());
-    let mut power = first;
-    for place in expanded.powers[..POWERS].iter_mut().rev() {
-        // SAFETY: a block.
-        unsafe { power.store(place.as_mut_ptr()) };
-        let (wide, first) = (_mm512_zextsi128_si512(power), _mm512_zextsi128_si512(first));
-        power = Products::of(wide, first).reduced();
-    }
-    expanded
+    let lowest = match expanded.unit {
+        Unit::Vaes => 0..POWERS,
+        Unit::Vaes256 | Unit::AesNi => POWERS - SHORT..POWERS,
+    };
+    let (powers, sums) = (&mut expanded.powers[lowest.clone()], &mut expanded.sums[lowest]);
+    fill(powers, sums, times_x(hash_key[0].swap_bytes()));
 }
 
-/// `mulX_POLYVAL` of RFC 8452 appendix A: x^128 = x^127 + x^126 + x^121 + 1.
+// The functions below are inlined into the entries at the end, which have the features.
+
 #[inline(always)]
-fn times_x(block: __m128i) -> __m128i {
-    // SAFETY: within `expand`, which has the features.
-    unsafe {
-        let carries = _mm_srli_epi64::<63>(block);
-        let top = _mm_sub_epi64(_mm_setzero_si128(), _mm_unpackhi_epi64(carries, carries));
-        let polynomial = _mm_set_epi64x(0xc2 << 56, 1);
-        let shifted = _mm_or_si128(_mm_slli_epi64::<1>(block), _mm_slli_si128::<8>(carries));
-        _mm_xor_si128(shifted, _mm_and_si128(top, polynomial))
-    }
+fn zero() -> __m128i {
+    // SAFETY: as above.
+    unsafe { _mm_setzero_si128() }
 }
 
-/// Sums of carry-less products of 128 by 128 bits, not yet reduced.
+/// The first block of a counter of 32 bits, which is the tag's: with its bytes in reverse order.
+#[inline(always)]
+fn first_counter<V: Field>(key: &Key, iv: &[u8]) -> __m128i {
+    if let Some((iv, [])) = iv.split_first_chunk::<12>() {
+        let [a, b, c] = *iv.as_chunks::<4>().0 else { unreachable!("12 bytes") };
+        let [a, b, c] = [a, b, c].map(|word| u32::from_be_bytes(word).cast_signed());
+        // SAFETY: as above.
+        return unsafe { _mm_set_epi32(a, b, c, 1) };
+    }
+    let hash = absorb::<V>(key, zero(), iv);
+    // SAFETY: as above.
+    let lengths = unsafe { _mm_set_epi64x(0, 8 * iv.len() as i64) };
+    one(key, hash.xor(lengths))
+}
+
+/// A block times the hash key.
+#[inline(always)]
+fn one(key: &Key, block: __m128i) -> __m128i {
+    let mut products = Products::<__m128i>::none();
+    products.add(key, block, 1);
+    products.reduced()
+}
+
+/// A block encrypted, its bytes in reverse order before.
+#[inline(always)]
+fn encrypted(key: &Key, counter: __m128i) -> __m128i {
+    let mut state = [counter.swap_bytes()];
+    cipher::<__m128i, 1, true>(&key.encrypt, &mut state);
+    state[0]
+}
+
+/// The hash after more data, the last block of which is filled up with zeros.
+#[inline(always)]
+fn absorb<V: Field>(key: &Key, mut hash: __m128i, data: &[u8]) -> __m128i {
+    let mut src = data.as_ptr();
+    let mut left = data.len();
+    while left > 0 {
+        let len = left.min(REGISTERS * V::LEN);
+        let mut products = Products::none();
+        // SAFETY: so many bytes are left.
+        unsafe { add_data::<V>(key, &mut products, hash, src, len, len.div_ceil(BLOCK)) };
+        hash = products.reduced();
+        src = src.wrapping_add(len);
+        left -= len;
+    }
+    hash
+}
+
+/// Adds the products of data with powers from `power` downwards; `before` is added to the first block.
 ///
-/// The methods are inlined into functions that have the features.
-struct Products {
-    low: __m512i,
-    middle: __m512i,
-    high: __m512i,
-}
-
-impl Products {
-    #[inline(always)]
-    fn of(a: __m512i, b: __m512i) -> Products {
-        // SAFETY: as above.
-        unsafe {
-            Products {
-                low: _mm512_clmulepi64_epi128::<0x00>(a, b),
-                middle: _mm512_xor_si512(
-                    _mm512_clmulepi64_epi128::<0x01>(a, b),
-                    _mm512_clmulepi64_epi128::<0x10>(a, b),
-                ),
-                high: _mm512_clmulepi64_epi128::<0x11>(a, b),
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn add(&mut self, a: __m512i, b: __m512i) {
-        // SAFETY: as above.
-        unsafe {
-            let low = _mm512_clmulepi64_epi128::<0x00>(a, b);
-            let one = _mm512_clmulepi64_epi128::<0x01>(a, b);
-            let other = _mm512_clmulepi64_epi128::<0x10>(a, b);
-            let high = _mm512_clmulepi64_epi128::<0x11>(a, b);
-            self.low = _mm512_xor_si512(self.low, low);
-            // The exclusive or of all three.
-            self.middle = _mm512_ternarylogic_epi64::<0x96>(self.middle, one, other);
-            self.high = _mm512_xor_si512(self.high, high);
-        }
-    }
-
-    /// The sum of the four products, times x^-128 modulo POLYVAL's polynomial.
-    #[inline(always)]
-    fn reduced(self) -> __m128i {
-        #[inline(always)]
-        fn folded(sum: __m512i) -> __m128i {
-            // SAFETY: as above.
-            unsafe {
-                let halves = _mm256_xor_si256(
-                    _mm512_castsi512_si256(sum),
-                    _mm512_extracti64x4_epi64::<1>(sum),
-                );
-                _mm_xor_si128(_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves))
-            }
-        }
-        let (low, middle, high) = (folded(self.low), folded(self.middle), folded(self.high));
-        // SAFETY: as above.
-        unsafe {
-            let low = _mm_xor_si128(low, _mm_slli_si128::<8>(middle));
-            let high = _mm_xor_si128(high, _mm_srli_si128::<8>(middle));
-            // Twice: the lowest word is cancelled by a multiple of the polynomial, whose upper words
-            // are (x^63 + x^62 + x^57) times it, and itself.
-            let polynomial = _mm_set_epi64x(0, 0xc2 << 56);
-            let once = _mm_xor_si128(
-                _mm_shuffle_epi32::<0b01_00_11_10>(low),
-                _mm_clmulepi64_si128::<0>(low, polynomial),
-            );
-            _mm_ternarylogic_epi64::<0x96>(
-                _mm_shuffle_epi32::<0b01_00_11_10>(once),
-                _mm_clmulepi64_si128::<0>(once, polynomial),
-                high,
-            )
-        }
-    }
-}
-
-/// Four powers of the hash key, from `first` downwards.
+/// # Safety
+/// `len` bytes are readable.
 #[inline(always)]
-fn powers(key: &Key, first: usize) -> __m512i {
-    let from = key.powers[POWERS - first..].as_ptr();
-    debug_assert!((1..=POWERS).contains(&first));
-    // SAFETY: the table goes on for three more than the last power.
-    unsafe { _mm512_loadu_si512(from.cast()) }
+unsafe fn add_data<V: Field>(
+    key: &Key,
+    products: &mut Products<V>,
+    before: __m128i,
+    src: *const u8,
+    len: usize,
+    mut power: usize,
+) {
+    let (mut at, mut before) = (0, V::alone(before));
+    while len - at >= V::LEN {
+        // SAFETY: so many bytes are left.
+        let blocks = unsafe { V::load(src.wrapping_add(at)) }.swap_bytes();
+        products.add(key, blocks.xor(before), power);
+        before = V::alone(zero());
+        (at, power) = (at + V::LEN, power.wrapping_sub(V::BLOCKS));
+    }
+    if at < len {
+        // SAFETY: so many bytes are left.
+        let blocks = unsafe { V::load_part(src.wrapping_add(at), len - at) }.swap_bytes();
+        products.add(key, blocks.xor(before), power);
+    }
 }
 
 /// What is encrypted or decrypted next.
-struct Next {
-    /// Counters, with their bytes turned around.
-    counters: __m512i,
+struct Next<V> {
+    /// Counters, with their bytes in reverse order.
+    counters: V,
     src: *const u8,
     dst: *mut u8,
 }
 
-/// `N` registers of text, of which the mask says what the last one has. `power` is that of the first
-/// block's.
-///
-/// # Safety
-/// So many bytes are readable and writable; inlined into a function that has the features.
-#[inline(always)]
-unsafe fn blocks<const N: usize, const SEAL: bool>(
-    key: &Key,
-    next: &mut Next,
-    products: &mut Products,
-    power: usize,
-    mask: u64,
-) {
-    // SAFETY: the caller's.
-    unsafe {
-        let mut state = [next.counters; N];
-        for register in &mut state {
-            *register = next.counters.swap_bytes();
-            next.counters = next.counters.add(4);
-        }
-        cipher::<__m512i, N, true>(&key.encrypt, &mut state);
-        for (i, keystream) in state.into_iter().enumerate() {
-            let (src, dst) = (next.src.wrapping_add(64 * i), next.dst.wrapping_add(64 * i));
-            let ciphertext = if i + 1 < N {
-                let given = <__m512i as Blocks>::load(src);
-                let made = keystream.xor(given);
-                made.store(dst);
-                if SEAL { made } else { given }
-            } else {
-                let given = _mm512_maskz_loadu_epi8(mask, src.cast());
-                let made = keystream.xor(given);
-                _mm512_mask_storeu_epi8(dst.cast(), mask, made);
-                if SEAL { _mm512_maskz_mov_epi8(mask, made) } else { given }
-            };
-            products.add(ciphertext.swap_bytes(), powers(key, power - 4 * i));
-        }
+impl<V: Field> Next<V> {
+    /// The same for other registers.
+    #[inline(always)]
+    fn widened<W: Field>(&self) -> Next<W> {
+        let Next { counters, src, dst } = *self;
+        Next { counters: W::count_from(counters.first()), src, dst }
     }
-    next.src = next.src.wrapping_add(64 * N);
-    next.dst = next.dst.wrapping_add(64 * N);
+
+    /// Counter blocks for `N` registers.
+    #[inline(always)]
+    fn count<const N: usize>(&mut self) -> [V; N] {
+        let mut state = [self.counters; N];
+        for register in &mut state {
+            *register = self.counters.swap_bytes();
+            self.counters = self.counters.add_32(V::BLOCKS as i32);
+        }
+        state
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, len: usize) {
+        self.src = self.src.wrapping_add(len);
+        self.dst = self.dst.wrapping_add(len);
+    }
 }
 
-/// A whole step: encrypts or decrypts eight registers, and in the shade of that adds the products of
-/// others of ciphertext: while they waited for their own rounds they would keep the next ones out.
-/// Returns what it made.
+/// A step: encrypts or decrypts eight registers. Beside the rounds it adds the products of as many
+/// registers of ciphertext at `hashed`, to whose first block a block is added.
 ///
 /// # Safety
-/// [`STEP`] bytes are readable and writable; inlined into a function that has the features.
+/// So many bytes are readable and writable, and readable at `hashed`.
 #[inline(always)]
-unsafe fn step<const SEAL: bool>(
+unsafe fn step<V: Field>(
     key: &Key,
-    next: &mut Next,
-    mut hashed: Option<(&mut Products, [__m512i; REGISTERS])>,
-) -> [__m512i; REGISTERS] {
-    let mut state = [next.counters; REGISTERS];
-    for register in &mut state {
-        *register = next.counters.swap_bytes();
-        next.counters = next.counters.add(4);
-    }
+    next: &mut Next<V>,
+    mut hashed: Option<(&mut Products<V>, *const u8, __m128i)>,
+) {
+    let mut state: [V; REGISTERS] = next.count();
     whiten(&key.encrypt.keys[0], &mut state);
     for i in 0..REGISTERS {
-        round::<__m512i, REGISTERS, true>(&key.encrypt.keys[i + 1], &mut state);
-        if let Some((products, ciphertext)) = &mut hashed {
-            products.add(ciphertext[i].swap_bytes(), powers(key, TOGETHER - 4 * i));
+        round::<V, REGISTERS, true>(&key.encrypt.keys[i + 1], &mut state);
+        if let Some((products, src, before)) = &mut hashed {
+            // SAFETY: the caller's.
+            let mut blocks = unsafe { V::load(src.wrapping_add(i * V::LEN)) }.swap_bytes();
+            if i == 0 {
+                blocks = blocks.xor(V::alone(*before));
+            }
+            products.add(key, blocks, (REGISTERS - i) * V::BLOCKS);
         }
     }
-    round::<__m512i, REGISTERS, true>(&key.encrypt.keys[9], &mut state);
-    last_rounds::<__m512i, REGISTERS, true>(&key.encrypt, &mut state);
+    round::<V, REGISTERS, true>(&key.encrypt.keys[9], &mut state);
+    last_rounds::<V, REGISTERS, true>(&key.encrypt, &mut state);
+    for (i, keystream) in state.into_iter().enumerate() {
+        let at = i * V::LEN;
+        // SAFETY: the caller's.
+        unsafe {
+            keystream.xor(V::load(next.src.wrapping_add(at))).store(next.dst.wrapping_add(at))
+        };
+    }
+    next.advance(REGISTERS * V::LEN);
+}
+
+/// `N` registers of text, the last one of `last` bytes, with powers from `power` downwards. `before` is
+/// added to the first block.
+///
+/// # Safety
+/// So many bytes are readable and writable.
+#[inline(always)]
+unsafe fn few<V: Field, const N: usize, const SEAL: bool>(
+    key: &Key,
+    next: &mut Next<V>,
+    products: &mut Products<V>,
+    before: __m128i,
+    power: usize,
+    last: usize,
+) {
+    let mut state: [V; N] = next.count();
+    cipher::<V, N, true>(&key.encrypt, &mut state);
+    for (i, keystream) in state.into_iter().enumerate() {
+        let (src, dst) = (next.src.wrapping_add(i * V::LEN), next.dst.wrapping_add(i * V::LEN));
+        let mut blocks;
+        // SAFETY: the caller's.
+        unsafe {
+            if i + 1 < N || last == V::LEN {
+                let given = V::load(src);
+                let made = keystream.xor(given);
+                made.store(dst);
+                blocks = if SEAL { made } else { given };
+            } else {
+                let given = V::load_part(src, last);
+                let made = keystream.xor(given);
+                made.store_part(dst, last);
+                // Bytes of the keystream behind the text's end do not count.
+                blocks = if SEAL { V::load_part(dst, last) } else { given };
+            }
+        }
+        blocks = blocks.swap_bytes();
+        if i == 0 {
+            blocks = blocks.xor(V::alone(before));
+        }
+        products.add(key, blocks, power.wrapping_sub(i * V::BLOCKS));
+    }
+    next.advance((N - 1) * V::LEN + last);
+}
+
+/// What remains of a text, with powers from `power` downwards: up to `POWERS` blocks.
+///
+/// # Safety
+/// `left` bytes are readable and writable.
+#[inline(always)]
+unsafe fn remainder<V: Field, const SEAL: bool>(
+    key: &Key,
+    next: &mut Next<V>,
+    products: &mut Products<V>,
+    mut before: __m128i,
+    mut power: usize,
+    mut left: usize,
+) {
+    // SAFETY: so many bytes are left.
+    unsafe {
+        while left > 4 * V::LEN {
+            few::<V, 4, SEAL>(key, next, products, before, power, V::LEN);
+            before = zero();
+            left -= 4 * V::LEN;
+            power -= 4 * V::BLOCKS;
+        }
+        let last = left.wrapping_sub(1) % V::LEN + 1;
+        match left.div_ceil(V::LEN) {
+            0 => {}
+            1 => few::<V, 1, SEAL>(key, next, products, before, power, last),
+            2 => few::<V, 2, SEAL>(key, next, products, before, power, last),
+            3 => few::<V, 3, SEAL>(key, next, products, before, power, last),
+            _ => few::<V, 4, SEAL>(key, next, products, before, power, last),
+        }
+    }
+}
+
+/// All steps of a text, with registers `V`: returns the hash, and how many bytes are left, less than a
+/// step.
+///
+/// # Safety
+/// `left` bytes are readable and writable.
+#[inline(always)]
+unsafe fn steps<V: Field, const SEAL: bool>(
+    key: &Key,
+    next: &mut Next<V>,
+    mut hash: __m128i,
+    mut left: usize,
+) -> (__m128i, usize) {
+    let step_len = REGISTERS * V::LEN;
+    if left < step_len {
+        return (hash, left);
+    }
+    // SAFETY: so many bytes are left; sealing hashes what the step before has made.
+    unsafe {
+        if SEAL {
+            step(key, next, None);
+            left -= step_len;
+        }
+        while left >= step_len {
+            let mut products = Products::none();
+            let hashed = if SEAL { next.dst.wrapping_sub(step_len).cast_const() } else { next.src };
+            step(key, next, Some((&mut products, hashed, hash)));
+            hash = products.reduced();
+            left -= step_len;
+        }
+        if SEAL {
+            let mut products = Products::<V>::none();
+            let made = next.dst.wrapping_sub(step_len).cast_const();
+            add_data(key, &mut products, hash, made, step_len, REGISTERS * V::BLOCKS);
+            hash = products.reduced();
+        }
+    }
+    (hash, left)
+}
+
+/// The same, with registers `W` while the text is long.
+///
+/// # Safety
+/// The same.
+#[inline(always)]
+unsafe fn all_steps<V: Field, W: Field, const SEAL: bool>(
+    key: &Key,
+    next: &mut Next<V>,
+    mut hash: __m128i,
+    mut left: usize,
+) -> (__m128i, usize) {
     // SAFETY: the caller's.
     unsafe {
-        let given: [__m512i; REGISTERS] = load(next.src);
-        for (made, given) in state.iter_mut().zip(given) {
-            *made = made.xor(given);
+        if W::BLOCKS > V::BLOCKS && left >= LONG {
+            let mut wide = next.widened::<W>();
+            (hash, left) = steps::<W, SEAL>(key, &mut wide, hash, left);
+            *next = wide.widened();
         }
-        store(&state, next.dst);
-    }
-    next.src = next.src.wrapping_add(STEP);
-    next.dst = next.dst.wrapping_add(STEP);
-    state
-}
-
-/// Adds the products of a step's ciphertext.
-#[inline(always)]
-fn hash(key: &Key, products: &mut Products, ciphertext: &[__m512i; REGISTERS]) {
-    for (i, register) in ciphertext.iter().enumerate() {
-        products.add(register.swap_bytes(), powers(key, TOGETHER - 4 * i));
+        steps::<V, SEAL>(key, next, hash, left)
     }
 }
 
+/// A whole message.
+///
 /// # Safety
-/// The CPU has the features; `len` bytes are readable and writable, in place or apart; `aad` has at most
-/// [`MOST_AAD`] bytes.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,vaes,vpclmulqdq,aes,pclmulqdq,bmi2")]
-unsafe fn run<const SEAL: bool>(
+/// `len` bytes are readable and writable, in place or apart.
+#[inline(always)]
+unsafe fn whole<V: Field, W: Field, const SEAL: bool>(
     key: &Key,
-    nonce: &[u8; 12],
+    iv: &[u8],
     aad: &[u8],
     src: *const u8,
     dst: *mut u8,
     len: usize,
 ) -> [u8; BLOCK] {
-    // SAFETY: bytes that the masks leave out are not touched; the others are the caller's.
+    let first = first_counter::<V>(key, iv);
+    let mask = encrypted(key, first);
+    let mut next = Next { counters: V::count_from(first.add_32(1)), src, dst };
+    let (aad_blocks, blocks) = (aad.len().div_ceil(BLOCK), len.div_ceil(BLOCK));
+    let mut products = Products::<V>::none();
+    let (mut hash, mut left) = (zero(), len);
+    // SAFETY: the caller's.
     unsafe {
-        let nonce = _mm_maskz_loadu_epi8(0xfff, nonce.as_ptr().cast()).swap_bytes();
-        // The first counter, 1, is the tag's.
-        let counters = _mm512_set_epi64(0, 5, 0, 4, 0, 3, 0, 2);
-        let counters = _mm512_or_si512(__m512i::repeat(nonce), counters);
-        let mut next = Next { counters, src, dst };
-        // What is hashed before a step's text: associated data, or what was reduced before.
-        let mut before = _mm512_maskz_loadu_epi8(bits(aad.len()), aad.as_ptr().cast()).swap_bytes();
-        let mut before_blocks = aad.len().div_ceil(BLOCK);
-        let mut left = len;
-        // Sealing hashes what the step before has made.
-        let mut made = None;
-        if SEAL && left >= STEP {
-            made = Some(step::<SEAL>(key, &mut next, None));
-            left -= STEP;
+        if aad_blocks + blocks < SHORT {
+            let power = aad_blocks + blocks + 1;
+            add_data(key, &mut products, hash, aad.as_ptr(), aad.len(), power);
+        } else {
+            hash = absorb::<V>(key, hash, aad);
+            (hash, left) = all_steps::<V, W, SEAL>(key, &mut next, hash, left);
         }
-        while left >= STEP {
-            let mut products = Products::of(before, powers(key, before_blocks + TOGETHER));
-            let ciphertext = match made {
-                Some(made) => made,
-                None => load(next.src),
-            };
-            let state = step::<SEAL>(key, &mut next, Some((&mut products, ciphertext)));
-            made = SEAL.then_some(state);
-            // It is added to the next block: it has no power of its own.
-            (before, before_blocks) = (_mm512_zextsi128_si512(products.reduced()), 0);
-            left -= STEP;
+        let power = left.div_ceil(BLOCK) + 1;
+        let mut lengths = _mm_set_epi64x(8 * aad.len() as i64, 8 * len as i64);
+        if left == 0 {
+            lengths = lengths.xor(hash);
         }
-        if let Some(made) = made {
-            let mut products = Products::of(before, powers(key, before_blocks + TOGETHER));
-            hash(key, &mut products, &made);
-            (before, before_blocks) = (_mm512_zextsi128_si512(products.reduced()), 0);
-        }
-        let mut power = left.div_ceil(BLOCK) + 1;
-        let lengths = _mm_set_epi64x(8 * aad.len() as i64, 8 * len as i64);
-        let before = _mm512_inserti64x2::<3>(before, lengths);
-        let first = __m128i::load(key.powers[POWERS - 1].as_ptr());
-        let of_before = _mm512_inserti64x2::<3>(powers(key, before_blocks + power), first);
-        let mut products = Products::of(before, of_before);
-        if left > 256 {
-            blocks::<4, SEAL>(key, &mut next, &mut products, power, u64::MAX);
-            (left, power) = (left - 256, power - 16);
-        }
-        let mask = bits(left.wrapping_sub(1) % 64 + 1);
-        match left.div_ceil(64) {
-            0 => {}
-            1 => blocks::<1, SEAL>(key, &mut next, &mut products, power, mask),
-            2 => blocks::<2, SEAL>(key, &mut next, &mut products, power, mask),
-            3 => blocks::<3, SEAL>(key, &mut next, &mut products, power, mask),
-            _ => blocks::<4, SEAL>(key, &mut next, &mut products, power, mask),
-        }
-        let mut whitening = [_mm_or_si128(nonce, _mm_set_epi64x(0, 1)).swap_bytes()];
-        cipher::<__m128i, 1, true>(&key.encrypt, &mut whitening);
+        remainder::<V, SEAL>(key, &mut next, &mut products, hash, power, left);
+        products.add(key, V::alone(lengths), 1);
         let mut tag = [0; BLOCK];
-        whitening[0].xor(products.reduced().swap_bytes()).store(tag.as_mut_ptr());
+        mask.xor(products.reduced().swap_bytes()).store(tag.as_mut_ptr());
         tag
     }
 }
 
-/// The lowest `n` bits, 0 to 64.
 #[inline(always)]
-fn bits(n: usize) -> u64 {
-    if n >= 64 { u64::MAX } else { (1 << n) - 1 }
+fn load(block: &[u8; BLOCK]) -> __m128i {
+    __m128i::splat(block)
 }
+
+#[inline(always)]
+fn store(block: &mut [u8; BLOCK], value: __m128i) {
+    // SAFETY: a block.
+    unsafe { value.store(block.as_mut_ptr()) };
+}
+
+#[inline(always)]
+fn begin<V: Field>(key: &Key, message: &mut Message, iv: &[u8]) {
+    let first = first_counter::<V>(key, iv);
+    store(&mut message.mask, encrypted(key, first));
+    store(&mut message.counter, first.add_32(1));
+    message.hash = [0; BLOCK];
+    (message.used, message.aad_len, message.text_len) = (0, 0, 0);
+}
+
+/// Hashes the pending block, filled up with zeros.
+#[inline(always)]
+fn complete(key: &Key, message: &mut Message) {
+    message.pending[message.used..].fill(0);
+    let block = load(&message.pending).swap_bytes().xor(load(&message.hash));
+    store(&mut message.hash, one(key, block));
+    message.used = 0;
+}
+
+#[inline(always)]
+fn more_aad<V: Field>(key: &Key, message: &mut Message, mut aad: &[u8]) {
+    message.aad_len += aad.len() as u64;
+    if message.used > 0 {
+        let (now, later) = aad.split_at(aad.len().min(BLOCK - message.used));
+        message.pending[message.used..message.used + now.len()].copy_from_slice(now);
+        message.used += now.len();
+        aad = later;
+        if message.used < BLOCK {
+            return;
+        }
+        complete(key, message);
+    }
+    let (blocks, rest) = aad.split_at(aad.len() & !(BLOCK - 1));
+    let hash = absorb::<V>(key, load(&message.hash), blocks);
+    store(&mut message.hash, hash);
+    message.pending[..rest.len()].copy_from_slice(rest);
+    message.used = rest.len();
+}
+
+/// Encrypts or decrypts what still goes into the pending block.
+///
+/// # Safety
+/// `len` bytes are readable and writable, no more than the block has room for.
+#[inline(always)]
+unsafe fn part_of_block<const SEAL: bool>(
+    message: &mut Message,
+    src: *const u8,
+    dst: *mut u8,
+    len: usize,
+) {
+    let places = message.used..message.used + len;
+    for (i, at) in places.enumerate() {
+        // SAFETY: the caller's.
+        unsafe {
+            let given = *src.wrapping_add(i);
+            let made = given ^ message.keystream[at];
+            *dst.wrapping_add(i) = made;
+            message.pending[at] = if SEAL { made } else { given };
+        }
+    }
+    message.used += len;
+}
+
+/// # Safety
+/// `len` bytes are readable and writable, in place or apart.
+#[inline(always)]
+unsafe fn more_text<V: Field, W: Field, const SEAL: bool>(
+    key: &Key,
+    message: &mut Message,
+    mut src: *const u8,
+    mut dst: *mut u8,
+    mut len: usize,
+) {
+    if len == 0 {
+        return;
+    }
+    if message.used > 0 {
+        if message.text_len == 0 {
+            // The end of the associated data.
+            complete(key, message);
+        } else {
+            let now = len.min(BLOCK - message.used);
+            message.text_len += now as u64;
+            // SAFETY: the caller's.
+            unsafe { part_of_block::<SEAL>(message, src, dst, now) };
+            if message.used < BLOCK {
+                return;
+            }
+            complete(key, message);
+            (src, dst, len) = (src.wrapping_add(now), dst.wrapping_add(now), len - now);
+        }
+    }
+    message.text_len += len as u64;
+    let whole = len & !(BLOCK - 1);
+    if whole > 0 {
+        let counters = V::count_from(load(&message.counter));
+        let mut next = Next { counters, src, dst };
+        // SAFETY: so many bytes are there.
+        unsafe {
+            let (mut hash, left) =
+                all_steps::<V, W, SEAL>(key, &mut next, load(&message.hash), whole);
+            if left > 0 {
+                let mut products = Products::<V>::none();
+                let power = left / BLOCK;
+                remainder::<V, SEAL>(key, &mut next, &mut products, hash, power, left);
+                hash = products.reduced();
+            }
+            store(&mut message.hash, hash);
+        }
+        let blocks = (whole / BLOCK) as u32;
+        let counter = load(&message.counter).add_32(blocks.cast_signed());
+        store(&mut message.counter, counter);
+    }
+    if len > whole {
+        let counter = load(&message.counter);
+        store(&mut message.keystream, encrypted(key, counter));
+        store(&mut message.counter, counter.add_32(1));
+        let (src, dst) = (src.wrapping_add(whole), dst.wrapping_add(whole));
+        // SAFETY: less than a block is left.
+        unsafe { part_of_block::<SEAL>(message, src, dst, len - whole) };
+    }
+}
+
+#[inline(always)]
+fn end(key: &Key, message: &mut Message) -> [u8; BLOCK] {
+    if message.used > 0 {
+        complete(key, message);
+    }
+    let (aad, text) = (8 * message.aad_len.cast_signed(), 8 * message.text_len.cast_signed());
+    // SAFETY: as above.
+    let lengths = unsafe { _mm_set_epi64x(aad, text) };
+    let hash = one(key, load(&message.hash).xor(lengths));
+    let mut tag = [0; BLOCK];
+    store(&mut tag, hash.swap_bytes().xor(load(&message.mask)));
+    tag
+}
+
+macro_rules! entries {
+    ($unit:ident, $V:ty, $W:ty, $features:literal) => {
+        mod $unit {
+            use super::*;
+
+            /// # Safety
+            /// The CPU has the features; `len` bytes are readable and writable, in place or apart. The
+            /// same for the others.
+            #[target_feature(enable = $features)]
+            pub unsafe fn seal(
+                key: &Key,
+                iv: &[u8],
+                aad: &[u8],
+                src: *const u8,
+                dst: *mut u8,
+                len: usize,
+            ) -> [u8; BLOCK] {
+                // SAFETY: the caller's.
+                unsafe { whole::<$V, $W, true>(key, iv, aad, src, dst, len) }
+            }
+
+            #[target_feature(enable = $features)]
+            pub unsafe fn open(
+                key: &Key,
+                iv: &[u8],
+                aad: &[u8],
+                src: *const u8,
+                dst: *mut u8,
+                len: usize,
+            ) -> [u8; BLOCK] {
+                // SAFETY: the caller's.
+                unsafe { whole::<$V, $W, false>(key, iv, aad, src, dst, len) }
+            }
+
+            #[target_feature(enable = $features)]
+            pub unsafe fn mac(key: &Key, iv: &[u8], data: &[u8]) -> [u8; BLOCK] {
+                let nothing: [u8; 0] = [];
+                let dst = core::ptr::dangling_mut();
+                // SAFETY: there is no text.
+                unsafe { whole::<$V, $W, true>(key, iv, data, nothing.as_ptr(), dst, 0) }
+            }
+
+            #[target_feature(enable = $features)]
+            pub unsafe fn restart(key: &Key, message: &mut Message, iv: &[u8]) {
+                begin::<$V>(key, message, iv);
+            }
+
+            #[target_feature(enable = $features)]
+            pub unsafe fn aad(key: &Key, message: &mut Message, aad: &[u8]) {
+                more_aad::<$V>(key, message, aad);
+            }
+
+            #[target_feature(enable = $features)]
+            pub unsafe fn encrypt(
+                key: &Key,
+                message: &mut Message,
+                src: *const u8,
+                dst: *mut u8,
+                len: usize,
+            ) {
+                // SAFETY: the caller's.
+                unsafe { more_text::<$V, $W, true>(key, message, src, dst, len) }
+            }
+
+            #[target_feature(enable = $features)]
+            pub unsafe fn decrypt(
+                key: &Key,
+                message: &mut Message,
+                src: *const u8,
+                dst: *mut u8,
+                len: usize,
+            ) {
+                // SAFETY: the caller's.
+                unsafe { more_text::<$V, $W, false>(key, message, src, dst, len) }
+            }
+
+            #[target_feature(enable = $features)]
+            pub unsafe fn tag(key: &Key, message: &mut Message) -> [u8; BLOCK] {
+                end(key, message)
+            }
+        }
+    };
+}
+
+entries!(
+    vaes,
+    __m256i,
+    __m512i,
+    "avx2,bmi1,bmi2,vaes,vpclmulqdq,aes,pclmulqdq,avx512f,avx512bw,avx512dq,avx512vl"
+);
+entries!(vaes_256, __m256i, __m256i, "avx2,bmi1,bmi2,vaes,vpclmulqdq,aes,pclmulqdq");
+entries!(aes_ni, __m128i, __m128i, "avx2,bmi1,bmi2,aes,pclmulqdq");

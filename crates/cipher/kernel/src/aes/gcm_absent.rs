@@ -1,4 +1,4 @@
-//! In place of `gcm_narrow.rs` where the CPU is no x86-64: the same key, of which there are no values.
+//! In place of `gcm.rs` where the CPU is no x86-64: the same key, of which there are no values.
 
 use lookaside_simd::Cpu;
 

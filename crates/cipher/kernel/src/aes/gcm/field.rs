@@ -104,6 +104,53 @@ impl Field for __m256i {
     }
 }
 
+impl Field for __m512i {
+    #[inline(always)]
+    fn multiply<const HALVES: i32>(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_clmulepi64_epi128::<HALVES>(self, other) }
+    }
+
+    #[inline(always)]
+    fn swap_halves(self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_shuffle_epi32::<0b01_00_11_10>(self) }
+    }
+
+    #[inline(always)]
+    fn sum(self) -> __m128i {
+        // SAFETY: as above.
+        unsafe {
+            let upper = _mm512_extracti64x4_epi64::<1>(self);
+            _mm256_xor_si256(_mm512_castsi512_si256(self), upper).sum()
+        }
+    }
+
+    #[inline(always)]
+    fn alone(block: __m128i) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_zextsi128_si512(block) }
+    }
+
+    #[inline(always)]
+    fn count_from(counter: __m128i) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let all = _mm512_broadcast_i32x4(counter);
+            _mm512_add_epi32(all, _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0))
+        }
+    }
+
+    #[inline(always)]
+    fn add_32(self, number: i32) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let number = _mm512_broadcast_i32x4(_mm_set_epi32(0, 0, 0, number));
+            _mm512_add_epi32(self, number)
+        }
+    }
+}
+
 /// `mulX_POLYVAL` of RFC 8452 appendix A: x^128 = x^127 + x^126 + x^121 + 1.
 #[inline(always)]
 pub(super) fn times_x(block: __m128i) -> __m128i {
@@ -183,14 +230,19 @@ impl<V: Field> Products<V> {
 /// times x, with its bytes in reverse order.
 #[inline(always)]
 pub(super) fn fill(powers: &mut [[u8; BLOCK]], sums: &mut [[u8; BLOCK]], first: __m128i) {
-    let first_sums = first.xor(first.swap_halves());
+    let highest = powers.len();
     let mut power = first;
-    for (place, sum) in powers.iter_mut().zip(sums).rev() {
+    for exponent in 1..=highest {
+        if exponent > 1 {
+            // Of two that were made long ago, so that nothing waits for the one before.
+            let (a, b) = (highest - exponent / 2, highest - exponent.div_ceil(2));
+            let [a, b, b_sums] = [&powers[a], &powers[b], &sums[b]].map(__m128i::splat);
+            power = Products::of(a, b, b_sums).reduced();
+        }
         // SAFETY: a block each.
         unsafe {
-            power.store(place.as_mut_ptr());
-            power.xor(power.swap_halves()).store(sum.as_mut_ptr());
+            power.store(powers[highest - exponent].as_mut_ptr());
+            power.xor(power.swap_halves()).store(sums[highest - exponent].as_mut_ptr());
         }
-        power = Products::of(power, first, first_sums).reduced();
     }
 }

@@ -8,37 +8,50 @@ fn bytes(n: usize, seed: usize) -> Vec<u8> {
 
 /// The units of this CPU: with a `Cpu`'s token each.
 fn units() -> Vec<Unit> {
-    let (vaes, avx2) = (Cpu::host().vaes(), Cpu::host().avx2());
-    [vaes.map(|_| Unit::Vaes256), avx2.map(|_| Unit::AesNi)].into_iter().flatten().collect()
+    let cpu = Cpu::host();
+    let (avx512, vaes, avx2) = (cpu.avx512(), cpu.vaes(), cpu.avx2());
+    let units =
+        [avx512.map(|_| Unit::Vaes), vaes.map(|_| Unit::Vaes256), avx2.map(|_| Unit::AesNi)];
+    units.into_iter().flatten().collect()
 }
 
 #[test]
-fn aes_ni_as_vaes() {
-    let [vaes, aes_ni] = units()[..] else {
-        println!("SKIPPED: this CPU has no VAES");
+fn units_agree() {
+    let units = units();
+    let Some((&narrowest, wider)) = units.split_last() else {
+        println!("SKIPPED: this CPU has no AVX2");
         return;
     };
-    for (i, len) in (0..=530).chain([1408, 4096]).enumerate() {
+    for (i, len) in (0..=530).chain([1023, 1024, 1408, 1536, 1777, 2048, 4096, 4700]).enumerate() {
         let key = bytes([16, 24, 32][i % 3], i);
-        let [vaes, aes_ni] = [vaes, aes_ni].map(|unit| Key::on(unit, &key).unwrap());
+        let aes_ni = Key::on(narrowest, &key).unwrap();
+        let wider: Vec<_> = wider.iter().map(|&unit| Key::on(unit, &key).unwrap()).collect();
         let (iv, text) = (bytes([12, 16, 5][i / 3 % 3], i), bytes(len, i));
         for aad in [0, 13, 48, 200] {
             let aad = bytes(aad, i + 3);
-            let (mut a, mut b) = (text.clone(), text.clone());
-            let tag = vaes.seal(&iv, &aad, Text::InPlace(&mut a));
-            assert_eq!(tag, aes_ni.seal(&iv, &aad, Text::InPlace(&mut b)), "{len}");
-            assert!(a == b, "{len}");
+            let mut expected = text.clone();
+            let tag = aes_ni.seal(&iv, &aad, Text::InPlace(&mut expected));
             let mut c = vec![0; len];
-            assert_eq!(tag, aes_ni.open(&iv, &aad, Text::Apart { src: &a, dst: &mut c }));
+            assert_eq!(tag, aes_ni.open(&iv, &aad, Text::Apart { src: &expected, dst: &mut c }));
             assert!(c == text, "{len}");
-            let mut message = aes_ni.start(&iv);
-            aes_ni.aad(&mut message, &aad);
-            let (first, second) = b.split_at_mut(len / 3);
-            aes_ni.decrypt(&mut message, Text::InPlace(first));
-            aes_ni.decrypt(&mut message, Text::InPlace(second));
-            assert_eq!(tag, aes_ni.tag(&mut message), "{len}");
-            assert!(b == text, "{len}");
-            assert_eq!(vaes.mac(&iv, &a), aes_ni.mac(&iv, &a), "{len}");
+            for key in &wider {
+                let mut a = text.clone();
+                assert_eq!(tag, key.seal(&iv, &aad, Text::InPlace(&mut a)), "{len}");
+                assert!(a == expected, "{len}");
+                assert_eq!(tag, key.open(&iv, &aad, Text::Apart { src: &a, dst: &mut c }));
+                assert!(c == text, "{len}");
+                assert_eq!(key.mac(&iv, &a), aes_ni.mac(&iv, &a), "{len}");
+            }
+            for key in wider.iter().chain([&aes_ni]) {
+                let mut b = expected.clone();
+                let mut message = key.start(&iv);
+                key.aad(&mut message, &aad);
+                let (first, second) = b.split_at_mut(len / 3);
+                key.decrypt(&mut message, Text::InPlace(first));
+                key.decrypt(&mut message, Text::InPlace(second));
+                assert_eq!(tag, key.tag(&mut message), "{len}");
+                assert!(b == text, "{len}");
+            }
         }
     }
 }
