@@ -55,9 +55,9 @@ const LONG: usize = 1024;
 pub struct Key {
     /// The powers of the hash key, the highest first. What is loaded behind the last one is multiplied
     /// by zeros.
-    powers: [[u8; BLOCK]; POWERS + 3],
+    powers: [[u8; BLOCK]; POWERS + 4],
     /// The sum of each power's halves, in both halves.
-    sums: [[u8; BLOCK]; POWERS + 3],
+    sums: [[u8; BLOCK]; POWERS + 4],
     encrypt: Schedule,
     unit: Unit,
 }
@@ -156,8 +156,8 @@ impl Key {
             return None;
         }
         let mut expanded = Box::new(Key {
-            powers: [[0; BLOCK]; POWERS + 3],
-            sums: [[0; BLOCK]; POWERS + 3],
+            powers: [[0; BLOCK]; POWERS + 4],
+            sums: [[0; BLOCK]; POWERS + 4],
             encrypt: Schedule::EMPTY,
             unit,
         });
@@ -206,7 +206,7 @@ impl Key {
         on_unit!(self, restart(message, iv));
     }
 
-    /// More associated data, before the text.
+    /// More associated data, before any plaintext or ciphertext.
     #[inline]
     pub fn aad(&self, message: &mut Message, aad: &[u8]) {
         on_unit!(self, aad(message, aad));
@@ -438,7 +438,7 @@ unsafe fn few<V: Field, const N: usize, const SEAL: bool>(
                 let given = V::load_part(src, last);
                 let made = keystream.xor(given);
                 made.store_part(dst, last);
-                // Bytes of the keystream behind the text's end do not count.
+                // Bytes of the keystream after the last of the ciphertext do not count.
                 blocks = if SEAL { V::load_part(dst, last) } else { given };
             }
         }
