@@ -157,13 +157,15 @@ impl Key {
         if !matches!(key.len(), 16 | 24 | 32) {
             return None;
         }
-        let mut expanded = Box::new(Key {
-            powers: [[0; BLOCK]; POWERS + 4],
-            sums: [[0; BLOCK]; POWERS + 4],
-            encrypt: Schedule::EMPTY,
-            unit,
-        });
-        // SAFETY: both units have AES-NI, PCLMULQDQ and AVX2.
+        // Where it stays: what is moved there takes the stack of a job, which is small.
+        let mut expanded = Box::<Key>::new_uninit();
+        // SAFETY: all fields but the unit are numbers and arrays of these; the unit is written.
+        let mut expanded = unsafe {
+            expanded.as_mut_ptr().write_bytes(0, 1);
+            (&raw mut (*expanded.as_mut_ptr()).unit).write(unit);
+            expanded.assume_init()
+        };
+        // SAFETY: all units have AES-NI, PCLMULQDQ and AVX2.
         unsafe { expand(&mut expanded, key) };
         Some(expanded)
     }
