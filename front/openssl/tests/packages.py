@@ -259,6 +259,8 @@ def sshd(p: Packages, settings: list[str]) -> str:
     ours = (f"Port {port}\nListenAddress 127.0.0.1\nPidFile {path}/sshd.pid\n"
             f"AuthorizedKeysFile {path}/authorized_keys\nStrictModes no\n"
             "PermitRootLogin prohibit-password\n"
+            # OpenSSH 10 (Debian 13) has to be told the older ones.
+            "KexAlgorithms " + ",".join(EXCHANGES) + "\n"
             "Ciphers " + ",".join(cipher for cipher, _ in CIPHERS) + "\n"
             "MACs hmac-sha2-256-etm@openssh.com,hmac-sha2-512,hmac-sha1\n"
             + "".join(f"HostKey {path}/host_{kind}\n" for kind in HOST_KEYS))
