@@ -20,7 +20,7 @@
 //! No branch and no address depends on a key or a text. Tested against AWS-LC in `tests/aes_gcm.rs`,
 //! the units against each other below.
 
-mod field;
+pub(super) mod field;
 mod pieces;
 #[cfg(test)]
 mod tests;
@@ -526,7 +526,7 @@ unsafe fn steps<V: Field, const SEAL: bool>(
     (hash, left)
 }
 
-/// The same, with registers `W` while the text is long.
+/// The same, but the first steps of a long message have the wider registers `W`.
 ///
 /// # Safety
 /// The same.

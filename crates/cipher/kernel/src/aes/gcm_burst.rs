@@ -17,6 +17,7 @@ use core::arch::x86_64::*;
 use lookaside_simd::Cpu;
 
 use super::blocks::{Blocks, cipher, last_rounds, round, whiten};
+use super::gcm::field::{reduce, times_x};
 use super::modes::{load, store};
 use super::{BLOCK, Schedule, schedule};
 use crate::Text;
@@ -116,19 +117,6 @@ unsafe fn expand(key: &[u8]) -> Key {
     expanded
 }
 
-/// `mulX_POLYVAL` of RFC 8452 appendix A: x^128 = x^127 + x^126 + x^121 + 1.
-#[inline(always)]
-fn times_x(block: __m128i) -> __m128i {
-    // SAFETY: within `expand`, which has the features.
-    unsafe {
-        let carries = _mm_srli_epi64::<63>(block);
-        let top = _mm_sub_epi64(_mm_setzero_si128(), _mm_unpackhi_epi64(carries, carries));
-        let polynomial = _mm_set_epi64x(0xc2 << 56, 1);
-        let shifted = _mm_or_si128(_mm_slli_epi64::<1>(block), _mm_slli_si128::<8>(carries));
-        _mm_xor_si128(shifted, _mm_and_si128(top, polynomial))
-    }
-}
-
 /// Sums of carry-less products of 128 by 128 bits, not yet reduced.
 ///
 /// The methods are inlined into functions that have the features.
@@ -183,24 +171,7 @@ impl Products {
                 _mm_xor_si128(_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves))
             }
         }
-        let (low, middle, high) = (folded(self.low), folded(self.middle), folded(self.high));
-        // SAFETY: as above.
-        unsafe {
-            let low = _mm_xor_si128(low, _mm_slli_si128::<8>(middle));
-            let high = _mm_xor_si128(high, _mm_srli_si128::<8>(middle));
-            // Twice: the lowest word is cancelled by a multiple of the polynomial, whose upper words
-            // are (x^63 + x^62 + x^57) times it, and itself.
-            let polynomial = _mm_set_epi64x(0, 0xc2 << 56);
-            let once = _mm_xor_si128(
-                _mm_shuffle_epi32::<0b01_00_11_10>(low),
-                _mm_clmulepi64_si128::<0>(low, polynomial),
-            );
-            _mm_ternarylogic_epi64::<0x96>(
-                _mm_shuffle_epi32::<0b01_00_11_10>(once),
-                _mm_clmulepi64_si128::<0>(once, polynomial),
-                high,
-            )
-        }
+        reduce(folded(self.low), folded(self.middle), folded(self.high))
     }
 }
 

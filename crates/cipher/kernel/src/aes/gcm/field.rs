@@ -153,7 +153,7 @@ impl Field for __m512i {
 
 /// `mulX_POLYVAL` of RFC 8452 appendix A: x^128 = x^127 + x^126 + x^121 + 1.
 #[inline(always)]
-pub(super) fn times_x(block: __m128i) -> __m128i {
+pub(in crate::aes) fn times_x(block: __m128i) -> __m128i {
     // SAFETY: as above.
     unsafe {
         let carries = _mm_srli_epi64::<63>(block);
@@ -210,19 +210,23 @@ impl<V: Field> Products<V> {
     #[inline(always)]
     pub(super) fn reduced(self) -> __m128i {
         let (low, high) = (self.low.sum(), self.high.sum());
-        let middle = self.middle.sum().xor(low).xor(high);
-        // SAFETY: as above.
-        unsafe {
-            let low = _mm_xor_si128(low, _mm_slli_si128::<8>(middle));
-            let high = _mm_xor_si128(high, _mm_srli_si128::<8>(middle));
-            // Twice: the lowest word is cancelled by a multiple of the polynomial, whose upper words
-            // are (x^63 + x^62 + x^57) times it, and itself.
-            let polynomial = _mm_set_epi64x(0, 0xc2 << 56);
-            let once = _mm_xor_si128(low.swap_halves(), _mm_clmulepi64_si128::<0>(low, polynomial));
-            let twice =
-                _mm_xor_si128(once.swap_halves(), _mm_clmulepi64_si128::<0>(once, polynomial));
-            _mm_xor_si128(twice, high)
-        }
+        reduce(low, self.middle.sum().xor(low).xor(high), high)
+    }
+}
+
+/// `low + middle x^64 + high x^128`, times x^-128 modulo POLYVAL's polynomial.
+#[inline(always)]
+pub(in crate::aes) fn reduce(low: __m128i, middle: __m128i, high: __m128i) -> __m128i {
+    // SAFETY: as above.
+    unsafe {
+        let low = _mm_xor_si128(low, _mm_slli_si128::<8>(middle));
+        let high = _mm_xor_si128(high, _mm_srli_si128::<8>(middle));
+        // Twice: the lowest word is cancelled by a multiple of the polynomial, whose upper words
+        // are (x^63 + x^62 + x^57) times it, and itself.
+        let polynomial = _mm_set_epi64x(0, 0xc2 << 56);
+        let once = _mm_xor_si128(low.swap_halves(), _mm_clmulepi64_si128::<0>(low, polynomial));
+        let twice = _mm_xor_si128(once.swap_halves(), _mm_clmulepi64_si128::<0>(once, polynomial));
+        _mm_xor_si128(twice, high)
     }
 }
 
