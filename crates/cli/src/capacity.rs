@@ -332,7 +332,7 @@ fn text(report: &Report, machine: &Machine) -> Result<String, std::fmt::Error> {
 mod tests {
     use super::*;
     use lookaside::{
-        Batch, Capability, Channel, Completed, Device, Done, EngineId, OpError, Prepared,
+        Batch, Capability, Channel, Completed, Device, Done, EngineId, Lost, OpError, Prepared,
         SessionSpec, SetupError, Status, Work,
     };
 
@@ -372,12 +372,12 @@ mod tests {
     }
 
     impl Channel for Mouth {
-        fn submit(&mut self, batch: &mut Batch<'_>) -> usize {
+        fn submit(&mut self, _: u64, batch: &mut Batch<'_>) -> usize {
             let before = self.1.len();
             self.1.extend(std::iter::from_fn(|| batch.take()));
             self.1.len() - before
         }
-        fn poll(&mut self, done: &mut Completed) -> usize {
+        fn poll(&mut self, _: u64, done: &mut Completed) -> usize {
             let n = self.1.len();
             for work in self.1.drain(..) {
                 let produced = match (self.0, work.request().op) {
@@ -388,12 +388,18 @@ mod tests {
                 let consumed = work.request().src.len();
                 let answer = Done { consumed, produced, checksum: 0, status: Status::End };
                 let lost = matches!(self.0, Liar::Error);
-                done.push(work, if lost { Err(OpError::DeviceLost) } else { Ok(answer) });
+                done.push(
+                    work,
+                    if lost { Err(OpError::DeviceLost(Lost::Touched)) } else { Ok(answer) },
+                );
             }
             n
         }
         fn in_flight(&self) -> usize {
             self.1.len()
+        }
+        fn reset(&mut self, done: &mut Completed) {
+            self.poll(0, done);
         }
     }
 

@@ -176,6 +176,20 @@ impl Buf {
         core::slice::from_mut(self)
     }
 
+    /// Whether it shares a byte with `other`: possible with foreign memory alone. Compares every
+    /// segment with every other one.
+    pub fn overlaps(&self, other: &Buf) -> bool {
+        let bytes = |b: &Buf| {
+            b.as_slice().map_or(0..0, |s| {
+                let start = s.as_ptr().addr();
+                start..start + s.len()
+            })
+        };
+        self.segments().iter().map(bytes).any(|a| {
+            other.segments().iter().map(bytes).any(|b| a.start.max(b.start) < a.end.min(b.end))
+        })
+    }
+
     /// Appends all bytes to `out`.
     pub fn gather(&self, out: &mut Vec<u8>) {
         for s in self.segments() {
@@ -311,6 +325,13 @@ mod tests {
         let mut r = unsafe { Buf::foreign(bytes.as_ptr(), 3) };
         assert_eq!(r.as_slice(), Some(&[1, 7, 3][..]));
         assert!(r.as_mut_slice().is_none() && !r.is_writable());
+        let other = Buf::list(vec![Buf::empty(), Buf::from(vec![0; 3])]);
+        assert!(!r.overlaps(&other) && !other.overlaps(&r));
+        // SAFETY: as above; neither is written.
+        let (head, last) =
+            unsafe { (Buf::foreign(bytes.as_ptr(), 2), Buf::foreign(&raw const bytes[2], 1)) };
+        assert!(r.overlaps(&head) && !last.overlaps(&head));
+        assert!(Buf::list(vec![head, last]).overlaps(&r));
         // SAFETY: no bytes.
         assert!(unsafe { Buf::foreign(core::ptr::null(), 0) }.is_empty());
     }

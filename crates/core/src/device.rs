@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::{Carried, Done, Op, OpError, Prepared, Request, SessionSpec, SetupError};
+use std::os::fd::BorrowedFd;
+
+use crate::{Carried, Done, Lost, Op, OpError, Prepared, Request, SessionSpec, SetupError};
 
 /// Numbers the engines of a runtime, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -131,6 +133,13 @@ impl Work {
         }
     }
 
+    /// Sets the result of the request and of its packets to a lost device's.
+    #[cold]
+    pub fn lose(&mut self, lost: Lost) {
+        self.finish(Err(OpError::DeviceLost(lost)));
+        self.fail_packets();
+    }
+
     /// What happened; `Cancelled` when nothing has.
     #[inline]
     pub fn result(&self) -> &Result<Done, OpError> {
@@ -254,6 +263,11 @@ pub trait Device: Send + Sync {
         rows.map(|row| row.best_batch.max(1)).max().unwrap_or(0)
     }
 
+    /// What the runtime must heed in its dealings with the device.
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
+
     /// Turns a session's specification into the device's own prepared parameters.
     ///
     /// # Errors
@@ -267,12 +281,47 @@ pub trait Device: Send + Sync {
     fn open_channel(&self, engine: EngineId) -> Result<Box<dyn Channel>, SetupError>;
 }
 
+/// What the runtime must heed in its dealings with a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most requests in one batch.
+    pub max_batch: usize,
+    /// How long requests wait for others to fill a batch, in nanoseconds; `None`: as the runtime is
+    /// set ([`Builder::batch_deadline`](../lookaside/struct.Builder.html#method.batch_deadline)).
+    pub batch_deadline_ns: Option<u64>,
+    /// After how long without an answer, although a channel holds requests, the channel is taken for
+    /// dead and reset, in nanoseconds; `None`: never.
+    pub timeout_ns: Option<u64>,
+}
+
+impl Default for Limits {
+    /// Batches of 1,024 requests, the runtime's deadline, no time-out: right for a device that
+    /// executes within [`Channel::submit`].
+    fn default() -> Limits {
+        Limits { max_batch: 1024, batch_deadline_ns: None, timeout_ns: None }
+    }
+}
+
+/// When a channel that holds requests has something to hand back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// Now, or it cannot know: poll it again and again.
+    Now,
+    /// Not before this time, in nanoseconds of the runtime's clock.
+    At(u64),
+    /// When [`Channel::event_fd`] is readable.
+    Event,
+    /// Not by itself: it holds nothing.
+    Never,
+}
+
 /// One engine's private access to a device. Takes no locks and never sleeps. Every request it
-/// takes it must give back through [`Channel::poll`], once.
+/// takes it must give back through [`Channel::poll`] or [`Channel::reset`], once. `now_ns` is the time
+/// of the runtime's clock, and never decreases.
 pub trait Channel: Send {
     /// Takes requests from the front of `batch`. Returns how many; fewer than offered (or none)
     /// means busy: the engine offers the rest again, or to another device.
-    fn submit(&mut self, batch: &mut Batch<'_>) -> usize;
+    fn submit(&mut self, now_ns: u64, batch: &mut Batch<'_>) -> usize;
 
     /// Executes one request now and sets its result, where the channel would do so within
     /// [`Channel::submit`] and holds nothing: a burst, or a lone request, is spared the queues
@@ -283,8 +332,24 @@ pub trait Channel: Send {
     }
 
     /// Hands back what is finished. Returns how many.
-    fn poll(&mut self, done: &mut Completed) -> usize;
+    fn poll(&mut self, now_ns: u64, done: &mut Completed) -> usize;
 
     /// How many requests it has taken and not handed back.
     fn in_flight(&self) -> usize;
+
+    /// When the next one of them can be handed back. An engine sleeps until then.
+    fn wake(&self) -> Wake {
+        Wake::Now
+    }
+
+    /// Readable while something can be handed back, for a channel that answers [`Wake::Event`]; the
+    /// same file descriptor for the life of the channel.
+    fn event_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Hands back all that it holds: what is finished with its result, the rest as lost
+    /// ([`OpError::DeviceLost`]: `Untouched` where it is certain). Afterwards the device touches no
+    /// memory of theirs, and the channel takes requests again or refuses them all.
+    fn reset(&mut self, done: &mut Completed);
 }

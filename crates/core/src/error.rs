@@ -138,6 +138,17 @@ impl BadReason {
     }
 }
 
+/// What became of a request that a device lost. It decides whether another device may execute it:
+/// a cipher in place that runs twice applies its key stream twice, and the plaintext leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// The device read and wrote nothing: buffers and states are as they were at push.
+    Untouched,
+    /// The device may have executed the request, wholly or in part. The destination is undefined, and
+    /// so is a state that the request carries.
+    Touched,
+}
+
 /// The error part of a response. The buffers come back with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -169,7 +180,7 @@ pub enum OpError {
     /// The stream had ended before this piece.
     StreamEnded,
     /// The device failed, and no other device of the route could take the request.
-    DeviceLost,
+    DeviceLost(Lost),
     /// Not run: nothing consumed or produced, the stream's state untouched. The instance was
     /// closed, or an earlier request of the same stream overflowed or failed: submit again after
     /// having dealt with that one.
@@ -188,7 +199,8 @@ impl fmt::Display for OpError {
             OpError::Fault => f.write_str("the result failed its verification and was withheld"),
             OpError::Unsupported => f.write_str("not supported by this session"),
             OpError::StreamEnded => f.write_str("the stream has already ended"),
-            OpError::DeviceLost => f.write_str("the device failed"),
+            OpError::DeviceLost(Lost::Untouched) => f.write_str("the device failed before it ran"),
+            OpError::DeviceLost(Lost::Touched) => f.write_str("the device failed"),
             OpError::Cancelled => f.write_str("cancelled before it ran"),
         }
     }

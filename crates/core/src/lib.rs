@@ -16,8 +16,10 @@ mod session;
 mod sym;
 
 pub use buf::Buf;
-pub use device::{Batch, Capability, Channel, Completed, Device, EngineId, Slot, Ticket, Work};
-pub use error::{BadReason, OpError, SetupError};
+pub use device::{
+    Batch, Capability, Channel, Completed, Device, EngineId, Limits, Slot, Ticket, Wake, Work,
+};
+pub use error::{BadReason, Lost, OpError, SetupError};
 pub use op::{Op, Service};
 pub use pke::{
     Arithmetic, Curve, Detail, DhGroup, DsaDomain, EdCurve, Hash, HkdfMode, Kdf, Nonce, Pke,
@@ -26,8 +28,8 @@ pub use pke::{
 };
 pub use request::{Args, Done, Flush, Request, Response, Status};
 pub use session::{
-    Admission, Checksum, Compression, CompressionError, Format, Huffman, Order, OrderKey, Prepared,
-    Session, SessionClass, SessionSpec, compress_bound,
+    Admission, Checksum, Class, Compression, CompressionError, Format, Huffman, Order, OrderKey,
+    Prepared, Session, SessionClass, SessionSpec, compress_bound,
 };
 pub use sym::{
     Aead, Auth, Carried, ChainOrder, Cipher, Immediate, Iv, Packet, Running, SharedImmediate, Span,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Buf, Carried, Detail, Op, OpError, Packet, Session};
+use crate::{Buf, Carried, Detail, Op, OpError, Packet, Service, Session};
 
 /// What a piece of a stream asks for at its end (RFC 1951; the names are zlib's).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -89,6 +89,21 @@ impl Request {
     #[inline]
     pub fn weight(&self) -> usize {
         self.packets().len().max(1)
+    }
+
+    /// Whether it needs a state that one device holds: a stream, or a message in pieces. No other
+    /// device can execute it.
+    #[inline]
+    pub fn is_bound(&self) -> bool {
+        let running = || matches!(self.carried.as_deref(), Some(Carried::Running(_)));
+        self.session.order.is_some() || running()
+    }
+
+    /// Whether it can be executed again after an execution of unknown extent: its source is whole and
+    /// apart from its destination, and no state has moved.
+    pub fn may_run_again(&self) -> bool {
+        let in_place = self.op.service() == Service::Sym && self.src.is_empty();
+        !self.is_bound() && !in_place && !self.src.overlaps(&self.dst)
     }
 
     /// The same request with this tag.

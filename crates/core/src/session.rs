@@ -310,13 +310,38 @@ impl fmt::Debug for Prepared {
     }
 }
 
+/// The number of a [`SessionClass`] within a runtime.
+#[derive(Clone, Debug)]
+pub struct Class {
+    id: u32,
+    alive: Arc<()>,
+}
+
+impl Class {
+    /// A class with this number.
+    pub fn new(id: u32) -> Class {
+        Class { id, alive: Arc::new(()) }
+    }
+
+    /// Its number.
+    #[inline]
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Whether a session, or anybody but the caller, has it.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.alive) > 1
+    }
+}
+
 /// A session as requests carry it. The runtime makes it; its typed sessions wrap it.
 #[derive(Debug)]
 pub struct Session {
-    /// What it is for.
-    pub spec: SessionSpec,
+    /// The operations that it can request.
+    pub ops: &'static [Op],
     /// Requests with the same operation and class may share a batch.
-    pub class: u32,
+    pub class: Class,
     /// The prepared parameters, by the device's position in the runtime; `None` where a device
     /// does not support the session.
     pub prepared: Box<[Option<Prepared>]>,

@@ -11,7 +11,7 @@ use std::{
     thread::{self, Thread},
 };
 
-use lookaside_core::{Buf, OpError, Request, Response, Work};
+use lookaside_core::{Buf, Lost, OpError, Request, Response, Work};
 
 use crate::{
     clock::Clock,
@@ -181,6 +181,9 @@ impl Table {
     }
 }
 
+/// With 0 engines, how long one caller sleeps for a device while others may have requests.
+const REST_NS: u64 = 1_000_000;
+
 /// What all handles of a runtime share.
 pub(crate) struct Hub {
     pub(crate) outlet: Mutex<Outlet>,
@@ -230,10 +233,8 @@ impl Hub {
             Ok(mut engine) => {
                 let now = clock.now_ns();
                 let step = engine.step(now);
-                if !step.progress
-                    && let Some(until) = step.until_ns
-                {
-                    clock.sleep_ns(until.saturating_sub(now));
+                if !step.progress && (step.in_flight > 0 || step.until_ns.is_some()) {
+                    engine.rest(&step, now, now.saturating_add(REST_NS), clock);
                 }
                 true
             }
@@ -345,11 +346,11 @@ impl Call {
     /// After a fork, the response went to the parent; and where no engine can be had, there is
     /// none.
     fn lost(&mut self) -> Response {
-        let (src, dst, carried) = match core::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Queued(r) => (r.src, r.dst, r.carried),
-            _ => (Buf::empty(), Buf::empty(), None),
+        let (lost, src, dst, carried) = match core::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Queued(r) => (Lost::Untouched, r.src, r.dst, r.carried),
+            _ => (Lost::Touched, Buf::empty(), Buf::empty(), None),
         };
-        Response { tag: self.tag, result: Err(OpError::DeviceLost), src, dst, carried }
+        Response { tag: self.tag, result: Err(OpError::DeviceLost(lost)), src, dst, carried }
     }
 
     fn submit(&mut self) {

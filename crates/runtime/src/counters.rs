@@ -86,6 +86,8 @@ pub struct Counters {
     pub ops: Vec<OpCounters>,
     /// Requests answered without reaching a device: cancelled, or no device could take them.
     pub not_run: u64,
+    /// How often a channel that held requests and answered none was reset.
+    pub resets: u64,
     /// Engine threads that were asked for and that the operating system refused
     /// ([`crate::Runtime::engines_refused`] says why).
     pub engines_missing: usize,
@@ -149,6 +151,7 @@ pub(crate) struct Shard {
     /// A row for each device and operation, the device changing slowest.
     rows: Box<[Row]>,
     not_run: Cell,
+    resets: Cell,
 }
 
 impl Shard {
@@ -156,6 +159,7 @@ impl Shard {
         Shard {
             rows: (0..devices * Op::ALL.len()).map(|_| Row::default()).collect(),
             not_run: Cell::default(),
+            resets: Cell::default(),
         }
     }
 
@@ -201,6 +205,10 @@ impl Shard {
     }
 
     /// A request was answered without a device.
+    pub(crate) fn reset(&self) {
+        self.resets.add(1);
+    }
+
     pub(crate) fn not_run(&self) {
         self.not_run.add(1);
     }
@@ -221,6 +229,7 @@ impl Shard {
             row.service_ns.add_to(&mut out.service_ns);
         }
         sum.not_run += self.not_run.0.load(Relaxed);
+        sum.resets += self.resets.0.load(Relaxed);
     }
 }
 

@@ -6,10 +6,13 @@
 //! Of two sequentially consistent fences one comes first, so at least one side sees the other.
 
 use core::time::Duration;
-use std::sync::OnceLock;
+use std::{
+    os::fd::{AsFd, BorrowedFd},
+    sync::OnceLock,
+};
 
 use crate::{
-    event::Event,
+    event::{self, Event},
     sync::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, fence},
 };
 
@@ -20,11 +23,18 @@ pub(crate) struct Doorbell {
     /// Wake-ups granted and not yet taken.
     granted: Mutex<usize>,
     bell: Condvar,
+    /// Signalled with the bell, for sleepers that wait for file descriptors too.
+    event: OnceLock<Event>,
 }
 
 impl Doorbell {
     pub(crate) fn new() -> Doorbell {
-        Doorbell { sleepers: AtomicUsize::new(0), granted: Mutex::new(0), bell: Condvar::new() }
+        Doorbell {
+            sleepers: AtomicUsize::new(0),
+            granted: Mutex::new(0),
+            bell: Condvar::new(),
+            event: OnceLock::new(),
+        }
     }
 
     /// Wakes one engine, if any sleeps. Whatever it is to see was published before this call.
@@ -43,6 +53,9 @@ impl Doorbell {
             self.sleepers.fetch_sub(1, Ordering::Relaxed);
             *granted += 1;
             self.bell.notify_one();
+            if let Some(event) = self.event.get() {
+                event.signal();
+            }
         }
     }
 
@@ -88,6 +101,34 @@ impl Doorbell {
             };
         }
         *granted -= 1;
+    }
+
+    /// As [`Doorbell::sleep`], or until one of these file descriptors is readable.
+    pub(crate) fn sleep_with<'a>(
+        &'a self,
+        fds: impl Iterator<Item = BorrowedFd<'a>>,
+        timeout: Option<Duration>,
+    ) {
+        if self.event.get().is_none()
+            && let Ok(event) = Event::new(None::<core::iter::Empty<_>>)
+        {
+            let _ = self.event.set(event);
+        }
+        let Some(event) = self.event.get() else {
+            // No file descriptor is left: look again soon.
+            return self.sleep(Some(Duration::from_micros(50)));
+        };
+        // A grant before the event was made, or one that another sleeper cleared, is seen here; one
+        // behind this look signals the event.
+        let granted = || self.granted.lock().map_or(1, |granted| *granted);
+        if granted() == 0 {
+            event::await_any(Some(event.as_fd()), fds, timeout);
+        }
+        let Ok(mut granted) = self.granted.lock() else { return };
+        self.retract(&mut granted);
+        if *granted == 0 {
+            event.clear();
+        }
     }
 
     /// Announced = claimed by nobody (`sleepers`) + granted; take one of either.
@@ -184,10 +225,14 @@ impl Notice {
         self.wanted.store(0, Ordering::Relaxed);
     }
 
-    /// The event fd, made at the first call; `timed` if it is to be signalled at times too.
-    pub(crate) fn fd(&self, timed: bool) -> Result<&Event, rustix::io::Errno> {
+    /// The event fd, made at the first call; with `sources`, it can be signalled at times, and is
+    /// readable when one of them is.
+    pub(crate) fn fd<'a>(
+        &self,
+        sources: Option<impl Iterator<Item = BorrowedFd<'a>>>,
+    ) -> Result<&Event, rustix::io::Errno> {
         if self.fd.get().is_none() {
-            let _ = self.fd.set(Event::new(timed)?);
+            let _ = self.fd.set(Event::new(sources)?);
         }
         self.fd.get().ok_or(rustix::io::Errno::BADF)
     }

@@ -4,14 +4,17 @@
 use std::{
     collections::VecDeque,
     ops::{Deref, DerefMut},
+    os::fd::BorrowedFd,
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use lookaside_core::{Batch, Channel, Completed, Done, OpError, Status, Work};
+use lookaside_core::{Batch, Channel, Completed, Done, Limits, Lost, OpError, Status, Wake, Work};
 
 use crate::{
+    clock::Clock,
     counters::Shard,
     doorbell::Doorbell,
+    event,
     scheduler::{Pick, PortEntry, Scheduler},
 };
 
@@ -30,7 +33,15 @@ pub struct Step {
     pub in_flight: usize,
     /// When the next step has something to do without a doorbell, if ever.
     pub until_ns: Option<u64>,
+    /// A device cannot say when it will have finished something: step again and again.
+    pub spin: bool,
 }
+
+/// A device's channel, and what to heed with that device.
+pub(crate) type OpenChannel = (Box<dyn Channel>, Limits);
+
+/// How long after a device refused requests, although it holds none, they are offered again.
+const REFUSED_NS: u64 = 50_000;
 
 /// A device's channel, and what is offered to it and not taken.
 struct Access {
@@ -38,6 +49,9 @@ struct Access {
     backlog: VecDeque<Work>,
     /// How many requests the channel has taken and not handed back.
     held: usize,
+    limits: Limits,
+    /// When the channel last took or handed back a request.
+    moved_ns: u64,
     /// Since when the channel has taken nothing of its backlog.
     stalled_ns: Option<u64>,
     /// When the requests in the channel began, for the busy time.
@@ -111,7 +125,7 @@ pub struct Engine {
 impl Engine {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        channels: Vec<Box<dyn Channel>>,
+        channels: Vec<OpenChannel>,
         counters: Arc<Shard>,
         stall_ns: u64,
     ) -> Engine {
@@ -122,24 +136,21 @@ impl Engine {
     /// An engine of one instance, which has its scheduler to itself.
     pub(crate) fn own(
         scheduler: Scheduler,
-        channels: Vec<Box<dyn Channel>>,
+        channels: Vec<OpenChannel>,
         counters: Arc<Shard>,
         stall_ns: u64,
     ) -> Engine {
         Engine::at(Home::Own(Box::new(scheduler)), channels, counters, stall_ns)
     }
 
-    fn at(
-        home: Home,
-        channels: Vec<Box<dyn Channel>>,
-        counters: Arc<Shard>,
-        stall_ns: u64,
-    ) -> Engine {
+    fn at(home: Home, channels: Vec<OpenChannel>, counters: Arc<Shard>, stall_ns: u64) -> Engine {
         const ROOM: usize = 64;
-        let access = |channel| Access {
+        let access = |(channel, limits)| Access {
             channel,
             backlog: VecDeque::with_capacity(ROOM),
             held: 0,
+            limits,
+            moved_ns: 0,
             stalled_ns: None,
             busy_since_ns: 0,
         };
@@ -168,12 +179,13 @@ impl Engine {
         self.notify();
         let pick = match self.accepting() {
             Some(accepts) if self.run_lone(now_ns, accepts) => {
-                return Step { progress: true, in_flight: self.in_flight(), until_ns: None };
+                let in_flight = self.in_flight();
+                return Step { progress: true, in_flight, until_ns: None, spin: false };
             }
             Some(accepts) => self.pick(now_ns, accepts),
             None => Pick::Nothing { until_ns: None },
         };
-        let answered = self.answer_not_run();
+        let answered = self.answer_not_run(now_ns);
         if answered {
             // Before the batch is submitted: a device may execute all of it within `submit`.
             self.notify();
@@ -193,7 +205,65 @@ impl Engine {
             Pick::Nothing { until_ns } => until_ns,
         };
         progress |= answered;
-        Step { progress, in_flight: self.in_flight(), until_ns }
+        let in_flight = self.in_flight();
+        let mut step = Step { progress, in_flight, until_ns, spin: false };
+        if !progress && in_flight > 0 {
+            self.expect(now_ns, &mut step);
+        }
+        step
+    }
+
+    /// When devices will have something for the next step: for one that made no progress.
+    fn expect(&self, now: u64, step: &mut Step) {
+        let mut until = step.until_ns.unwrap_or(u64::MAX);
+        for access in &self.devices {
+            if access.held > 0 {
+                match access.channel.wake() {
+                    Wake::Now => step.spin = true,
+                    Wake::At(ns) => until = until.min(ns),
+                    Wake::Event | Wake::Never => {}
+                }
+                if let Some(timeout_ns) = access.limits.timeout_ns {
+                    until = until.min(access.moved_ns.saturating_add(timeout_ns));
+                }
+            } else if !access.backlog.is_empty() {
+                // It refuses although it holds nothing: nothing tells when it will take some again.
+                until = until.min(now.saturating_add(REFUSED_NS));
+            }
+        }
+        step.until_ns = Some(until).filter(|&ns| ns < u64::MAX);
+    }
+
+    /// The file descriptors that are readable when a device has finished something.
+    pub(crate) fn event_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.devices.iter().filter_map(|d| d.channel.event_fd())
+    }
+
+    /// Whether all devices that hold requests signal a file descriptor when they have finished some.
+    pub(crate) fn sleeps_for_event(&self) -> bool {
+        let mut busy = self.devices.iter().filter(|d| d.held > 0).peekable();
+        busy.peek().is_some() && busy.all(|d| d.channel.wake() == Wake::Event)
+    }
+
+    /// Whether a device may answer later than it was given a request.
+    pub(crate) fn is_asynchronous(&self) -> bool {
+        self.devices.iter().any(|d| d.limits.timeout_ns.is_some() || d.channel.event_fd().is_some())
+    }
+
+    /// Sleeps after a step without progress until the next one can make some, or until `deadline`. For
+    /// callers whom no doorbell wakes.
+    pub(crate) fn rest(&self, step: &Step, now: u64, deadline: u64, clock: &dyn Clock) {
+        if step.spin {
+            return std::thread::yield_now();
+        }
+        let until = step.until_ns.unwrap_or(deadline).clamp(now + 1, deadline.max(now + 1));
+        let mut fds = self.event_fds().peekable();
+        match step.in_flight > 0 && fds.peek().is_some() {
+            true => {
+                event::await_any(None, fds, Some(core::time::Duration::from_nanos(until - now)))
+            }
+            false => clock.sleep_ns(until - now),
+        }
     }
 
     /// How many requests devices hold, or are to.
@@ -288,8 +358,11 @@ impl Engine {
             access.busy_since_ns = now;
         }
         let offered = batch.len();
-        access.channel.submit(&mut batch);
+        access.channel.submit(now, &mut batch);
         let taken = offered - access.backlog.len();
+        if taken > 0 {
+            access.moved_ns = now;
+        }
         access.held += taken;
         self.counters.submitted(device, op, offered, taken);
         access.stalled_ns = match taken < offered {
@@ -318,11 +391,10 @@ impl Engine {
                 let Some(work) = self.devices[usize::from(device)].backlog.pop_front() else {
                     break;
                 };
-                match self.reroute(work) {
+                match self.reroute(work, now) {
                     Ok(()) => progress = true,
                     Err(mut work) if idle => {
-                        work.finish(Err(OpError::DeviceLost));
-                        work.fail_packets();
+                        work.lose(Lost::Untouched);
                         self.answer(work, now);
                         progress = true;
                     }
@@ -352,10 +424,20 @@ impl Engine {
         let mut progress = false;
         for device in 0..self.devices.len() {
             let access = &mut self.devices[device];
-            if access.held == 0 || access.channel.poll(&mut self.completed) == 0 {
+            if access.held == 0 {
                 continue;
             }
+            if access.channel.poll(now, &mut self.completed) == 0 {
+                let silent = now.saturating_sub(access.moved_ns);
+                if access.limits.timeout_ns.is_none_or(|timeout| silent < timeout) {
+                    continue;
+                }
+                access.channel.reset(&mut self.completed);
+                self.counters.reset();
+                access.held = self.completed.len();
+            }
             progress = true;
+            access.moved_ns = now;
             access.held = access.held.saturating_sub(self.completed.len());
             let since = core::mem::replace(&mut access.busy_since_ns, now);
             let mut op = None;
@@ -372,19 +454,35 @@ impl Engine {
 
     /// Answers a finished request, or sends it to another device when its own failed.
     fn finish(&mut self, work: Work, now: u64) {
-        match work.result() {
-            Err(OpError::DeviceLost) => match self.reroute(work) {
-                Ok(()) => {}
-                Err(work) => self.answer(work, now),
-            },
+        match *work.result() {
+            Err(OpError::DeviceLost(lost)) => self.finish_lost(work, lost, now),
             _ => self.answer(work, now),
         }
     }
 
-    fn reroute(&mut self, work: Work) -> Result<(), Work> {
+    /// Nothing runs twice: what a device may have touched goes to another one only if the first
+    /// execution cannot be told from none.
+    #[cold]
+    fn finish_lost(&mut self, work: Work, lost: Lost, now: u64) {
+        let again = lost == Lost::Untouched || work.request().may_run_again();
+        let refused = match again {
+            true => self.reroute(work, now).err(),
+            false => Some(work),
+        };
+        if let Some(mut work) = refused {
+            work.lose(lost);
+            self.answer(work, now);
+        }
+    }
+
+    /// Stages a request for the next device of its route.
+    ///
+    /// # Errors
+    /// The work, when there is none, or its state belongs to one device.
+    fn reroute(&mut self, work: Work, now: u64) -> Result<(), Work> {
         let (device, op) = (work.device, work.request().op);
         let Some(mut scheduler) = self.home.scheduler() else { return Err(work) };
-        scheduler.reroute(work)?;
+        scheduler.reroute(now, work)?;
         self.counters.rerouted(device, op);
         Ok(())
     }
@@ -396,13 +494,13 @@ impl Engine {
             true => {
                 let overflow = |d: &Done| d.status == Status::Overflow;
                 let broken = work.result().as_ref().map_or(true, overflow);
-                self.answer_ordered(work, broken);
+                self.answer_ordered(work, broken, now);
             }
         }
     }
 
     /// Answers a request of an ordered session and lets the next one have its turn.
-    fn answer_ordered(&mut self, mut work: Work, broken: bool) {
+    fn answer_ordered(&mut self, mut work: Work, broken: bool, now: u64) {
         let session = work.request().session.clone();
         let Some(order) = &session.order else { return self.deliver(work) };
         if broken {
@@ -416,7 +514,7 @@ impl Engine {
                 None => return,
                 Some((next, runs)) => {
                     let staged = match self.home.scheduler() {
-                        Some(mut scheduler) if runs => scheduler.stage_next(next),
+                        Some(mut scheduler) if runs => scheduler.stage_next(now, next),
                         _ => Err(next),
                     };
                     let Err(mut next) = staged else { return };
@@ -430,14 +528,14 @@ impl Engine {
     }
 
     /// Answers the requests that the scheduler could not let run.
-    fn answer_not_run(&mut self) -> bool {
+    fn answer_not_run(&mut self, now: u64) -> bool {
         let any = !self.not_run.is_empty();
         while let Some(mut work) = self.not_run.pop() {
             self.counters.not_run();
             work.fail_packets();
             match work.holds_turn {
                 false => self.deliver(work),
-                true => self.answer_ordered(work, false),
+                true => self.answer_ordered(work, false, now),
             }
         }
         any

@@ -1,14 +1,15 @@
 //! The file descriptor that an application's event loop waits on.
 //!
 //! An eventfd, as long as somebody else says when there is something to do. An instance that executes
-//! its own requests and has a peak rate must also come back at a time: its file descriptor is an
-//! epoll instance over the eventfd and a timerfd, which is readable when either is.
+//! its own requests must also come back at a time, or when a device has finished something, if it has a
+//! peak rate or an asynchronous device: its file descriptor is an epoll instance over the eventfd, a
+//! timerfd and the devices' file descriptors, which is readable when one of them is.
 
 use core::time::Duration;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::{
-    event::{EventfdFlags, epoll, eventfd},
+    event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll},
     io::Errno,
     time::{
         Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -29,10 +30,12 @@ struct Timer {
 }
 
 impl Event {
-    /// A new one, `timed` if it is to be readable at times too.
-    pub(crate) fn new(timed: bool) -> Result<Event, Errno> {
+    /// A new one; with `sources`, it is readable at times too, and when one of them is.
+    pub(crate) fn new<'a>(
+        sources: Option<impl Iterator<Item = BorrowedFd<'a>>>,
+    ) -> Result<Event, Errno> {
         let signal = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let timer = if timed { Some(Timer::new(&signal)?) } else { None };
+        let timer = sources.map(|sources| Timer::new(&signal, sources)).transpose()?;
         Ok(Event { signal, timer })
     }
 
@@ -60,6 +63,21 @@ impl Event {
     }
 }
 
+/// Waits until one of these file descriptors is readable, or `timeout` has passed. It may return early.
+pub(crate) fn await_any<'a>(
+    own: Option<BorrowedFd<'a>>,
+    fds: impl Iterator<Item = BorrowedFd<'a>>,
+    timeout: Option<Duration>,
+) {
+    let fds = own.into_iter().chain(fds);
+    let mut fds: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let timeout = timeout.map(|t| Timespec {
+        tv_sec: t.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: t.subsec_nanos().into(),
+    });
+    let _ = poll(&mut fds, timeout.as_ref());
+}
+
 impl AsFd for Event {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.timer.as_ref().map_or(self.signal.as_fd(), |timer| timer.either.as_fd())
@@ -67,12 +85,20 @@ impl AsFd for Event {
 }
 
 impl Timer {
-    fn new(signal: &OwnedFd) -> Result<Timer, Errno> {
+    fn new<'a>(
+        signal: &OwnedFd,
+        sources: impl Iterator<Item = BorrowedFd<'a>>,
+    ) -> Result<Timer, Errno> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         let either = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        for fd in [signal, &timer] {
-            epoll::add(&either, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+        let add = |fd: BorrowedFd<'_>| {
+            epoll::add(&either, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN)
+        };
+        add(signal.as_fd())?;
+        add(timer.as_fd())?;
+        for fd in sources {
+            add(fd)?;
         }
         Ok(Timer { timer, either })
     }
@@ -91,7 +117,6 @@ impl Timer {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use rustix::event::{PollFd, PollFlags, poll};
 
     fn readable(event: &Event, wait: Duration) -> bool {
         let timeout =
@@ -103,7 +128,7 @@ mod tests {
     #[test]
     fn readable_by_signal_or_by_time() {
         for timed in [false, true] {
-            let event = Event::new(timed).unwrap();
+            let event = Event::new(timed.then(core::iter::empty)).unwrap();
             assert!(!readable(&event, Duration::ZERO));
             event.signal();
             assert!(readable(&event, Duration::ZERO));

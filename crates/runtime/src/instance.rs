@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use lookaside_core::{OpError, Request, Response, SetupError, Ticket, Work};
+use lookaside_core::{Lost, OpError, Request, Response, SetupError, Ticket, Work};
 
 use crate::{
     clock::Clock,
@@ -223,7 +223,7 @@ impl Instance {
             return Err(Full(request));
         }
         let Request { tag, src, dst, carried, .. } = request;
-        let result = Err(OpError::DeviceLost);
+        let result = Err(OpError::DeviceLost(Lost::Untouched));
         self.refused.push(Response { tag, result, src, dst, carried });
         self.link.notice(Notice::signal_fd);
         self.outstanding += 1;
@@ -333,10 +333,9 @@ impl Instance {
             if engine.finished() >= count {
                 break true;
             }
-            if !step.progress && step.in_flight == 0 && now < deadline {
-                // Nothing moves before this time: a rate limit holds requests back.
-                let until = step.until_ns.unwrap_or(deadline).clamp(now + 1, deadline);
-                clock.sleep_ns(until - now);
+            if !step.progress && now < deadline {
+                // A device is at work, or a rate limit holds requests back.
+                engine.rest(&step, now, deadline, clock);
             }
             now = clock.now_ns();
             // What is waited for may be finished: then there is no need to look for more work.
@@ -366,11 +365,14 @@ impl Instance {
         let (Sink::Ring { notice, .. } | Sink::Own(notice)) = &self.link.outlet.port().sink else {
             return Err(SetupError::Os { what: "event fd", errno: libc::EBADF });
         };
-        let own = matches!(self.link.executor, Executor::Own(_));
-        let timed = own && self.config.sla.as_ref().is_some_and(|sla| sla.peak_bytes_per_s > 0);
         let had = notice.has_fd();
+        let limited = self.config.sla.as_ref().is_some_and(|sla| sla.peak_bytes_per_s > 0);
+        let own = match &self.link.executor {
+            Executor::Own(engine) if limited || engine.is_asynchronous() => Some(engine),
+            _ => None,
+        };
         let fd = notice
-            .fd(timed)
+            .fd(own.map(|engine| engine.event_fds()))
             .map_err(|e| SetupError::Os { what: "event fd", errno: e.raw_os_error() })?;
         if !had {
             notice.arm_fd();
@@ -451,7 +453,7 @@ impl Instance {
             let now = self.inner.clock.now_ns();
             let Executor::Own(engine) = &mut self.link.executor else { return None };
             let step = engine.step(now);
-            self.due_ns = step.until_ns.filter(|_| step.in_flight == 0);
+            self.due_ns = step.until_ns.filter(|_| !step.spin);
             if engine.finished() > 0 {
                 self.link.notice(Notice::signal_fd);
                 return self.take();
@@ -469,8 +471,10 @@ impl Instance {
     fn arm_fd(&mut self) -> Option<Response> {
         self.link.notice(|n| n.has_fd().then(|| n.arm_fd()))??;
         let response = self.take();
-        let own = matches!(self.link.executor, Executor::Own(_));
-        if response.is_none() && self.outstanding > 0 && own {
+        if let Executor::Own(engine) = &self.link.executor
+            && response.is_none()
+            && self.outstanding > 0
+        {
             match self.due_ns {
                 // Nothing moves before this time.
                 Some(due_ns) => {
@@ -478,7 +482,9 @@ impl Instance {
                     let delay = Duration::from_nanos(due_ns.saturating_sub(now));
                     self.link.notice(|n| n.signal_fd_after(delay));
                 }
-                // A device of our own engine is still at work: only another poll moves it.
+                // A device is at work whose event is part of the event fd.
+                None if engine.sleeps_for_event() => {}
+                // One that does not say when it has finished: only another poll moves it.
                 None => _ = self.link.notice(Notice::signal_fd),
             }
         }
@@ -549,6 +555,9 @@ impl Drop for Instance {
             return;
         }
         self.link.outlet.port().close();
+        if let Executor::Shared { shared, .. } = &self.link.executor {
+            shared.doorbell.ring();
+        }
         while self.outstanding > 0 {
             self.wait(Duration::from_millis(100));
             while self.take().is_some() {}

@@ -80,8 +80,15 @@ impl Port {
         self.flush.load(Ordering::Acquire) > seq
     }
 
+    /// Requests with a lower number are wanted.
+    pub(crate) fn wanted(&self) -> u64 {
+        self.flush.load(Ordering::Acquire)
+    }
+
+    /// The owner is going: what has not run is cancelled, what a batch waits with runs now.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
+        self.flush.store(u64::MAX, Ordering::Release);
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lookaside_core::{Device, Op, Prepared, Session, SetupError, Work};
+use lookaside_core::{Device, Limits, Op, Prepared, Request, Session, SetupError, Work};
 
 /// One way for an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,13 +25,12 @@ pub struct Route {
     pub entries: Vec<RouteEntry>,
 }
 
-/// The largest batch, whatever a device calls best.
-const MOST_LANES: usize = 1024;
-
 /// What the scheduler looks up.
 pub(crate) struct Routes {
     table: Vec<Vec<(u16, usize)>>,
     best_batch: Vec<Vec<usize>>,
+    limits: Vec<Limits>,
+    batch_deadline_ns: u64,
     /// The same, for people.
     pub(crate) printable: Vec<Route>,
 }
@@ -41,11 +40,17 @@ impl Routes {
     pub(crate) fn resolve(
         devices: &[Arc<dyn Device>],
         given: &[Route],
+        batch_deadline_ns: u64,
     ) -> Result<Routes, SetupError> {
-        let mut routes =
-            Routes { table: Vec::new(), best_batch: Vec::new(), printable: Vec::new() };
-        for device in devices {
-            let best = |op: Op| device.best_batch(op).min(MOST_LANES);
+        let mut routes = Routes {
+            table: Vec::new(),
+            best_batch: Vec::new(),
+            limits: devices.iter().map(|d| d.limits()).collect(),
+            batch_deadline_ns,
+            printable: Vec::new(),
+        };
+        for (device, limits) in devices.iter().zip(&routes.limits) {
+            let best = |op: Op| device.best_batch(op).min(limits.max_batch);
             routes.best_batch.push(Op::ALL.into_iter().map(best).collect());
         }
         for op in Op::ALL {
@@ -88,13 +93,43 @@ impl Routes {
             .collect()
     }
 
-    /// The device for a request of this size.
-    pub(crate) fn first(&self, op: Op, session: &Session, src_len: usize) -> Option<u16> {
-        let row = &self.table[op.index()];
+    /// What the runtime must heed in its dealings with a device.
+    pub(crate) fn limits(&self, device: usize) -> Limits {
+        self.limits[device]
+    }
+
+    /// How long a request waits for others to fill a batch for this device.
+    pub(crate) fn batch_deadline_ns(&self, device: u16) -> u64 {
+        self.limits[usize::from(device)].batch_deadline_ns.unwrap_or(self.batch_deadline_ns)
+    }
+
+    /// The device for a request; `None` where no device can execute it.
+    #[inline]
+    pub(crate) fn first(&self, request: &Request) -> Option<u16> {
+        let session = &*request.session;
+        if !session.ops.contains(&request.op) {
+            return None;
+        }
+        if request.is_bound() {
+            return self.bound(request);
+        }
+        let (row, src_len) = (&self.table[request.op.index()], request.size());
         let able = |d: u16| matches!(session.prepared.get(usize::from(d)), Some(Some(_)));
         let fits = row.iter().find(|&&(d, min)| src_len >= min && able(d));
         // Below every threshold, the last resort is the last that can do it at all.
         fits.or_else(|| row.iter().rev().find(|&&(d, _)| able(d))).map(|&(d, _)| d)
+    }
+
+    /// The one device that holds the request's state, whatever the size of this piece: the first of
+    /// the route, for a stream; for a message in pieces, the one that began it.
+    fn bound(&self, request: &Request) -> Option<u16> {
+        let prepared = &request.session.prepared;
+        if request.session.order.is_none() {
+            let began = |p: &Option<Prepared>| p.as_ref().is_some_and(|p| p.immediate().is_some());
+            return prepared.iter().position(began).map(|d| d as u16);
+        }
+        let able = |d: u16| matches!(prepared.get(usize::from(d)), Some(Some(_)));
+        self.table[request.op.index()].iter().map(|&(d, _)| d).find(|&d| able(d))
     }
 
     /// The device to turn to when `failed` did not do it.
@@ -112,7 +147,8 @@ impl Routes {
         let device = usize::from(device);
         let request = work.request();
         let own = request.session.prepared.get(device).and_then(Option::as_ref);
-        let own = own.and_then(Prepared::own_best_batch).map(|n| n.min(MOST_LANES));
+        let own = own.and_then(Prepared::own_best_batch);
+        let own = own.map(|n| n.min(self.limits[device].max_batch));
         own.unwrap_or(self.best_batch[device][request.op.index()]).max(1)
     }
 }

@@ -10,8 +10,8 @@ use std::{
 };
 
 use lookaside_core::{
-    Capability, Channel, Compression, CompressionError, Device, EngineId, Format, Op, Order,
-    Session, SessionClass, SessionSpec, SetupError,
+    Capability, Class, Compression, CompressionError, Device, EngineId, Format, Op, Order, Session,
+    SessionClass, SessionSpec, SetupError,
 };
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     clock::{Clock, Monotonic},
     counters::{Counters, Ledger},
     doorbell::Doorbell,
-    engine::{Engine, Shared},
+    engine::{Engine, OpenChannel, Shared},
     fork,
     instance::{Instance, InstanceConfig, Outlet},
     port::Sink,
@@ -78,8 +78,8 @@ impl Builder {
         self
     }
 
-    /// How long a request waits for others to fill its batch, at most; 50 microseconds by default.
-    /// A caller that waits, or polls and finds nothing, never waits for this.
+    /// How long a request waits for others to fill its batch, at most; 50 microseconds by default. A
+    /// device may have a deadline of its own ([`Limits`]). A caller that waits, or polls and finds nothing, never waits for this.
     #[must_use]
     pub fn batch_deadline(mut self, deadline: Duration) -> Builder {
         self.batch_deadline = deadline;
@@ -162,8 +162,9 @@ impl Builder {
             .engines
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         SetupError::check("number of engines", engines as u64, 0..=1024)?;
-        let routes = Arc::new(Routes::resolve(&self.devices, &self.routes)?);
         let ns = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+        let deadline_ns = ns(self.batch_deadline);
+        let routes = Arc::new(Routes::resolve(&self.devices, &self.routes, deadline_ns)?);
         Ok(Inner {
             devices: self.devices,
             routes,
@@ -171,7 +172,6 @@ impl Builder {
             config: Config {
                 engines,
                 threads: true,
-                batch_deadline_ns: ns(self.batch_deadline),
                 stall_ns: ns(self.stall),
                 worker: self.worker,
             },
@@ -184,7 +184,6 @@ struct Config {
     engines: usize,
     /// Whether engines get threads; otherwise the caller of `start_stepped` has them.
     threads: bool,
-    batch_deadline_ns: u64,
     stall_ns: u64,
     worker: WorkerConfig,
 }
@@ -233,7 +232,7 @@ pub(crate) struct State {
     shared: Option<Arc<Shared>>,
     pub(crate) ledger: Ledger,
     /// The parameter classes of sessions made in this process.
-    classes: Mutex<HashMap<SessionClass, u32>>,
+    classes: Mutex<Classes>,
     hub: Hub,
     unstarted: Mutex<Vec<Engine>>,
     /// How many engines serve, and why not as many as were asked for.
@@ -267,7 +266,7 @@ impl Inner {
     pub(crate) fn new_scheduler(&self) -> Scheduler {
         static KEY: AtomicU64 = AtomicU64::new(1);
         let key = KEY.fetch_add(1, Ordering::Relaxed) | u64::from(fork::generation()) << 48;
-        Scheduler::new(key, self.routes.clone(), self.config.batch_deadline_ns)
+        Scheduler::new(key, self.routes.clone())
     }
 
     pub(crate) fn new_shared(&self) -> Arc<Shared> {
@@ -275,10 +274,12 @@ impl Inner {
         Arc::new(Shared { scheduler, doorbell: Doorbell::new() })
     }
 
-    fn open_channels(&self) -> Result<Vec<Box<dyn Channel>>, SetupError> {
+    fn open_channels(&self) -> Result<Vec<OpenChannel>, SetupError> {
         static ID: AtomicU32 = AtomicU32::new(0);
         let id = EngineId(ID.fetch_add(1, Ordering::Relaxed));
-        self.devices.iter().map(|d| d.open_channel(id)).collect()
+        let open =
+            |(i, d): (usize, &Arc<dyn Device>)| Ok((d.open_channel(id)?, self.routes.limits(i)));
+        self.devices.iter().enumerate().map(open).collect()
     }
 
     fn new_engine(&self, shared: &Arc<Shared>, ledger: &Ledger) -> Result<Engine, SetupError> {
@@ -309,15 +310,29 @@ impl Inner {
         /// Requests of one stream that wait for their turn before the line grows.
         const ROOM: usize = 16;
         let order = spec.ordered().then(|| Order::new(ROOM));
-        let class = self.class(spec.class())?;
-        Ok(Arc::new(Session { spec, class, prepared, order }))
+        let class = lock(&self.state()?.classes).class(spec.class());
+        Ok(Arc::new(Session { ops: spec.ops(), class, prepared, order }))
     }
+}
 
-    /// The number of a parameter class: the same for equal specifications.
-    fn class(&self, spec: SessionClass) -> Result<u32, SetupError> {
+/// The parameter classes that sessions have: the same for equal specifications.
+#[derive(Default)]
+struct Classes {
+    classes: HashMap<SessionClass, Class>,
+    /// From this number on, classes whose sessions have gone are forgotten.
+    many: usize,
+}
+
+impl Classes {
+    fn class(&mut self, spec: SessionClass) -> Class {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let fresh = || NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(*lock(&self.state()?.classes).entry(spec).or_insert_with(fresh))
+        const FEW: usize = 64;
+        if self.classes.len() >= self.many.max(FEW) {
+            self.classes.retain(|_, class| class.is_shared());
+            self.many = 2 * self.classes.len();
+        }
+        let fresh = || Class::new(NEXT.fetch_add(1, Ordering::Relaxed));
+        self.classes.entry(spec).or_insert_with(fresh).clone()
     }
 }
 
@@ -354,7 +369,7 @@ impl State {
             engines: running,
             refused,
             ledger,
-            classes: Mutex::new(HashMap::new()),
+            classes: Mutex::default(),
             unstarted: Mutex::new(engines),
             _workers: workers,
         })
@@ -396,7 +411,8 @@ impl Runtime {
     /// Parameters outside their limits, or no device that supports them.
     pub fn compression(&self, spec: Compression) -> Result<CompressSession, SetupError> {
         spec.validate()?;
-        Ok(CompressSession(self.0.session(SessionSpec::Compression(spec))?))
+        let session = self.0.session(SessionSpec::Compression(spec.clone()))?;
+        Ok(CompressSession(session, spec))
     }
 
     /// One compression stream, with a preset dictionary if given (not in gzip).

@@ -7,7 +7,7 @@ use lookaside_core::{Admission, Completed, OpError, OrderKey, Work};
 
 use crate::{
     arbiter::{Arbiter, Contender, Share},
-    batcher::Batcher,
+    batcher::{Batcher, Staged},
     port::Port,
     ring::Consumer,
     route::Routes,
@@ -23,7 +23,14 @@ struct Lane {
     generation: u32,
     requests: Consumer<Work>,
     share: Share,
+    /// Requests with a lower number were wanted when last looked.
+    wanted: u64,
+    /// The batcher's queues that may have requests of this instance, staged before they were wanted.
+    queues: Vec<usize>,
 }
+
+/// So many of an instance's queues are remembered before those that are empty are forgotten.
+const QUEUES: usize = 32;
 
 impl Contender for Lane {
     fn share(&mut self) -> &mut Share {
@@ -55,13 +62,12 @@ pub(crate) struct Scheduler {
     generation: u32,
     arbiter: Arbiter,
     batcher: Batcher,
-    batch_deadline_ns: u64,
     /// Counts the changes of `lanes`.
     version: u64,
 }
 
 impl Scheduler {
-    pub(crate) fn new(key: OrderKey, routes: Arc<Routes>, batch_deadline_ns: u64) -> Scheduler {
+    pub(crate) fn new(key: OrderKey, routes: Arc<Routes>) -> Scheduler {
         Scheduler {
             key,
             routes,
@@ -69,7 +75,6 @@ impl Scheduler {
             generation: 0,
             arbiter: Arbiter::default(),
             batcher: Batcher::default(),
-            batch_deadline_ns,
             version: 0,
         }
     }
@@ -86,7 +91,8 @@ impl Scheduler {
         self.generation = self.generation.wrapping_add(1);
         let share = Share::new(weight, sla, now);
         self.arbiter.commitments += usize::from(share.is_committed());
-        let lane = Lane { port, generation: self.generation, requests, share };
+        let (generation, queues) = (self.generation, Vec::with_capacity(QUEUES));
+        let lane = Lane { port, generation, requests, share, wanted: 0, queues };
         let free = self.lanes.iter().position(Option::is_none);
         let place = free.unwrap_or_else(|| {
             self.lanes.push(None);
@@ -130,15 +136,17 @@ impl Scheduler {
         }
         // What earlier calls left is ripe first: others that never stop making full batches must
         // not hold it back beyond its deadline.
-        let mut picked =
-            self.batcher.take_full(accepts, batch) || self.take_ripe(now, accepts, batch);
+        self.hurry_wanted();
+        let mut picked = self.batcher.take(now, accepts, batch);
         while !picked {
             let Some(place) = self.arbiter.pick(now, &mut self.lanes) else {
-                picked = self.take_ripe(now, accepts, batch);
+                picked = self.batcher.take(now, accepts, batch);
                 break;
             };
-            if self.admit(place, not_run) {
-                picked = self.batcher.take_full(accepts, batch);
+            let Some((device, staged)) = self.admit(now, place, not_run) else { continue };
+            if staged.full && accepts >> device & 1 == 1 {
+                self.batcher.take_from(now, staged.queue, batch);
+                picked = true;
             }
         }
         if !picked {
@@ -166,10 +174,10 @@ impl Scheduler {
         let only = lane.requests.is_last();
         let work = lane.requests.peek()?;
         let r = work.request();
-        if r.session.order.is_some() || !r.session.spec.ops().contains(&r.op) {
+        if r.session.order.is_some() {
             return None;
         }
-        let device = self.routes.first(r.op, &r.session, r.size())?;
+        let device = self.routes.first(r)?;
         let whole = only && lane.port.flushed(work.ticket.seq)
             || r.weight() >= self.routes.best_batch(device, work);
         if !whole || accepts >> device & 1 == 0 {
@@ -181,60 +189,78 @@ impl Scheduler {
         Some(work)
     }
 
-    /// Moves a batch with a request that is due, or that its owner waits for, into `batch`.
-    fn take_ripe(&mut self, now: u64, accepts: u64, batch: &mut VecDeque<Work>) -> bool {
-        let (lanes, deadline_ns) = (&self.lanes, self.batch_deadline_ns);
-        let due = |w: &Work| {
-            now >= w.pushed_ns.saturating_add(deadline_ns)
-                || lanes[w.ticket.port as usize]
-                    .as_ref()
-                    .is_some_and(|l| l.port.flushed(w.ticket.seq) || l.port.is_closed())
-        };
-        self.batcher.take_ripe(accepts, due, batch)
+    /// Lets requests run that were staged before their owner waited for them.
+    fn hurry_wanted(&mut self) {
+        if self.batcher.len() == 0 {
+            return;
+        }
+        for lane in self.lanes.iter_mut().flatten() {
+            let wanted = lane.port.wanted();
+            if wanted > lane.wanted {
+                lane.wanted = wanted;
+                lane.queues.drain(..).for_each(|queue| self.batcher.hurry(queue));
+            }
+        }
     }
 
-    /// Takes the next request of a lane. Returns whether a batch became full.
-    fn admit(&mut self, place: usize, not_run: &mut Completed) -> bool {
-        let Some(lane) = self.lanes.get_mut(place).and_then(Option::as_mut) else { return false };
-        let Some(mut work) = lane.requests.pop() else { return false };
+    /// Appends a request to the batcher's queue.
+    fn stage(&mut self, now: u64, work: Work) -> Staged {
+        let (place, seq) = (work.ticket.port as usize, work.ticket.seq);
+        let Some(lane) = self.lanes.get_mut(place).and_then(Option::as_mut) else {
+            // Its instance has gone: nobody will wait for it.
+            return self.batcher.stage(now, work, &self.routes, true);
+        };
+        let wanted = lane.port.flushed(seq);
+        let staged = self.batcher.stage(now, work, &self.routes, wanted);
+        if !wanted && lane.queues.last() != Some(&staged.queue) {
+            if lane.queues.len() == QUEUES {
+                lane.queues.sort_unstable();
+                lane.queues.dedup();
+                lane.queues.retain(|&queue| self.batcher.is_staged(queue));
+            }
+            lane.queues.push(staged.queue);
+        }
+        staged
+    }
+
+    /// Takes the next request of a lane. Returns where it was staged and for which device, unless it
+    /// waits for its turn or cannot run.
+    fn admit(&mut self, now: u64, place: usize, not_run: &mut Completed) -> Option<(u16, Staged)> {
+        let lane = self.lanes.get_mut(place).and_then(Option::as_mut)?;
+        let mut work = lane.requests.pop()?;
         if lane.port.is_closed() {
             not_run.push(work, Err(OpError::Cancelled));
-            return false;
+            return None;
         }
-        let r = work.request();
-        let device = match r.session.spec.ops().contains(&r.op) {
-            true => self.routes.first(r.op, &r.session, r.size()),
-            false => None,
-        };
-        let Some(device) = device else {
+        let Some(device) = self.routes.first(work.request()) else {
             not_run.push(work, Err(OpError::Unsupported));
-            return false;
+            return None;
         };
         work.device = device;
-        if work.request().session.order.is_none() {
-            return self.batcher.stage(work, &self.routes);
-        }
-        let session = work.request().session.clone();
-        match session.order.as_ref().map(|o| o.admit(self.key, work)) {
-            Some(Admission::Runs(work)) => self.batcher.stage(work, &self.routes),
-            Some(Admission::Refused(work)) => {
-                not_run.push(work, Err(OpError::Cancelled));
-                false
+        if work.request().session.order.is_some() {
+            let session = work.request().session.clone();
+            match session.order.as_ref()?.admit(self.key, work) {
+                Admission::Runs(turn) => work = turn,
+                Admission::Waits => return None,
+                Admission::Refused(work) => {
+                    not_run.push(work, Err(OpError::Cancelled));
+                    return None;
+                }
             }
-            Some(Admission::Waits) | None => false,
         }
+        Some((device, self.stage(now, work)))
     }
 
     /// Stages a request of an ordered session whose turn has come.
     ///
     /// # Errors
     /// The work, when its instance is closing.
-    pub(crate) fn stage_next(&mut self, work: Work) -> Result<(), Work> {
+    pub(crate) fn stage_next(&mut self, now: u64, work: Work) -> Result<(), Work> {
         let lane = self.lanes.get(work.ticket.port as usize).and_then(Option::as_ref);
         if lane.is_none_or(|l| l.port.is_closed()) {
             return Err(work);
         }
-        self.batcher.stage(work, &self.routes);
+        self.stage(now, work);
         Ok(())
     }
 
@@ -242,16 +268,16 @@ impl Scheduler {
     ///
     /// # Errors
     /// The work, when there is none.
-    pub(crate) fn reroute(&mut self, mut work: Work) -> Result<(), Work> {
+    pub(crate) fn reroute(&mut self, now: u64, mut work: Work) -> Result<(), Work> {
         let r = work.request();
-        if r.session.order.is_some() {
-            // A stream's state lives on its device.
-            return Err(work);
-        }
-        match self.routes.next(r.op, &r.session, work.device) {
+        let next = match r.is_bound() {
+            true => None,
+            false => self.routes.next(r.op, &r.session, work.device),
+        };
+        match next {
             Some(device) => {
                 work.device = device;
-                self.batcher.stage(work, &self.routes);
+                self.stage(now, work);
                 Ok(())
             }
             None => Err(work),
@@ -260,7 +286,7 @@ impl Scheduler {
 
     /// When something becomes due that no doorbell announces.
     fn next_time(&mut self, now: u64) -> Option<u64> {
-        let due = self.batcher.oldest_ns().map(|t| t.saturating_add(self.batch_deadline_ns));
+        let due = self.batcher.next_due_ns();
         let allowed = Arbiter::next_allowed_ns(&mut self.lanes);
         let allowed = allowed.map(|t| t.clamp(now, now.saturating_add(STEP_NS)));
         due.into_iter().chain(allowed).min()

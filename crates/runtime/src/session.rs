@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use lookaside_core::{
-    Args, Buf, Compression, Flush, Op, Request, Session, SessionSpec, compress_bound,
-};
+use lookaside_core::{Args, Buf, Compression, Flush, Op, Request, Session, compress_bound};
 
 /// The data mover (service `mv`). Buffers may be scatter-gather lists.
 #[derive(Clone, Debug)]
@@ -56,7 +54,7 @@ impl Random {
 /// Stateless compression: every request is a whole stream or member, independent of all others.
 /// Cheap to clone; usable from any thread.
 #[derive(Clone, Debug)]
-pub struct CompressSession(pub(crate) Arc<Session>);
+pub struct CompressSession(pub(crate) Arc<Session>, pub(crate) Compression);
 
 impl CompressSession {
     /// Compresses all of `src` into `dst`. With a destination of [`CompressSession::bound`] bytes
@@ -83,10 +81,7 @@ impl CompressSession {
 
     /// The parameters.
     pub fn spec(&self) -> &Compression {
-        match &self.0.spec {
-            SessionSpec::Compression(spec) => spec,
-            _ => unreachable!("a CompressSession is made from a SessionSpec::Compression"),
-        }
+        &self.1
     }
 
     /// The largest compressed size of `len` bytes.

@@ -115,13 +115,14 @@ fn run(mut engine: Engine, shared: &Shared, clock: &dyn Clock, spin_ns: u64, sto
             idle_since = None;
             continue;
         }
-        if step.in_flight > 0 {
-            // An asynchronous device is at work. Leave the core to it, should it need one.
+        if step.spin {
+            // A device is at work that does not say for how long. Leave the core to it, should it
+            // need one.
             thread::yield_now();
             now = clock.now_ns();
             continue;
         }
-        if stop.load(Ordering::Acquire) {
+        if step.in_flight == 0 && stop.load(Ordering::Acquire) {
             return;
         }
         let since = *idle_since.get_or_insert(now);
@@ -131,11 +132,16 @@ fn run(mut engine: Engine, shared: &Shared, clock: &dyn Clock, spin_ns: u64, sto
         }
         shared.doorbell.announce();
         let last = engine.step(now);
-        if last.progress || last.in_flight > 0 || stop.load(Ordering::Acquire) {
+        let stopped = last.in_flight == 0 && stop.load(Ordering::Acquire);
+        if last.progress || last.spin || stopped {
             shared.doorbell.stay_awake();
         } else {
             let timeout = last.until_ns.map(|t| Duration::from_nanos(t.saturating_sub(now)));
-            shared.doorbell.sleep(timeout);
+            let mut fds = engine.event_fds().peekable();
+            match last.in_flight > 0 && fds.peek().is_some() {
+                true => shared.doorbell.sleep_with(fds, timeout),
+                false => shared.doorbell.sleep(timeout),
+            }
         }
         idle_since = None;
         now = clock.now_ns();

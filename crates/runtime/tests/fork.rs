@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use lookaside::{
-    Buf, Capability, Channel, Compression, Device, EngineId, Instance, InstanceConfig, OpError,
-    Prepared, Runtime, SessionSpec, SetupError,
+    Buf, Capability, Channel, Compression, Device, EngineId, Instance, InstanceConfig, Lost,
+    OpError, Prepared, Runtime, SessionSpec, SetupError,
 };
 use lookaside_cpu::{CpuDevice, cpu};
 use lookaside_testkit::mixed;
@@ -93,7 +93,7 @@ fn a_child_that_can_have_no_engines_gets_errors(engines: usize) {
         let answers: Vec<_> = instance.poll().map(|r| (r.tag, r.result)).collect();
         let called = runtime.handle().call(mover.copy(Buf::zeroed(1), Buf::zeroed(1))).wait();
         drop(instance);
-        let lost = Err(OpError::DeviceLost);
+        let lost = Err(OpError::DeviceLost(Lost::Untouched));
         none && pushed && waited && answers == [(9, lost)] && called.result == lost
     });
     assert!(good, "{engines} engines");

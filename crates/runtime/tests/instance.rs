@@ -10,7 +10,7 @@ use lookaside::{
     Buf, Compression, Full, InstanceConfig, Op, OpError, RouteEntry, Runtime, SetupError, Sla,
 };
 use lookaside_cpu::cpu;
-use lookaside_testkit::{FaultDevice, Faults, Rng, SimDevice, VirtualClock, mixed};
+use lookaside_testkit::{FaultDevice, Faults, Rng, SimDevice, mixed};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -56,7 +56,7 @@ fn every_request_is_answered_once_whatever_the_number_of_engines() {
 fn a_lone_request_is_counted_and_rerouted_as_any_other() {
     const REQUESTS: usize = 300;
     let faults = Faults { busy: 10, lost: 30, ..Faults::default() };
-    let spare = SimDevice::new("spare", VirtualClock::new(), 0, 1);
+    let spare = SimDevice::new("spare", 0, 1);
     let device = FaultDevice::new(cpu(), faults, 7);
     let runtime = Runtime::builder().device(device).device(spare).engines(0).start().unwrap();
     let mover = runtime.mover().unwrap();

@@ -16,11 +16,11 @@ use std::{
 };
 
 use lookaside::{
-    Buf, Call, Compression, Flush, InstanceConfig, Op, OpError, Route, RouteEntry, Runtime,
+    Buf, Call, Compression, Flush, InstanceConfig, Lost, Op, OpError, Route, RouteEntry, Runtime,
     SetupError, Status,
 };
 use lookaside_cpu::cpu;
-use lookaside_testkit::{FaultDevice, Faults, SimDevice, VirtualClock, mixed};
+use lookaside_testkit::{FaultDevice, Faults, SimDevice, mixed};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -131,7 +131,7 @@ fn a_request_that_fails_everywhere_comes_to_an_end() {
     let mover = runtime.mover().unwrap();
     for len in [0, 100, 10_000] {
         let r = runtime.handle().call(mover.copy(Buf::zeroed(len), Buf::zeroed(len))).wait();
-        assert_eq!(r.result, Err(OpError::DeviceLost));
+        assert_eq!(r.result, Err(OpError::DeviceLost(Lost::Untouched)));
     }
 }
 
@@ -237,7 +237,7 @@ fn dropping_a_call_may_drop_another() {
     let (done, finished) = mpsc::channel();
     thread::spawn(move || {
         // Nobody steps the engine: nothing is answered meanwhile.
-        let device = SimDevice::new("sim", VirtualClock::new(), 1, 1);
+        let device = SimDevice::new("sim", 1, 1);
         let (runtime, _engines) =
             Runtime::builder().device(device).engines(1).start_stepped().unwrap();
         let mover = runtime.mover().unwrap();

@@ -2,7 +2,8 @@
 //! exactly once, its buffers come back, streams keep their order, and it all comes to an end.
 //! Also, with a device of known speed: shares and rates are what was promised.
 //!
-//! `LOOKASIDE_SIM_SEEDS` sets the number of seeds; `LOOKASIDE_SIM_SEED` runs a single one.
+//! `LOOKASIDE_SIM_SEEDS` sets the number of seeds, `LOOKASIDE_SIM_FIRST` the first of them;
+//! `LOOKASIDE_SIM_SEED` runs a single one.
 
 use std::{collections::VecDeque, mem::ManuallyDrop};
 
@@ -106,14 +107,18 @@ fn run(seed: u64) {
     let faults = Faults {
         busy: rng.below(60) as u32,
         lost: rng.below(30) as u32,
+        half: rng.below(10) as u32,
+        undelivered: rng.below(10) as u32,
         late: rng.below(70) as u32,
         reorder: rng.below(100) as u32,
         vanish_after: if rng.chance(30) { 1 + rng.below(100) } else { 0 },
+        hang_after: if rng.chance(30) { 1 + rng.below(60) } else { 0 },
     };
     let batch = |rng: &mut Rng| 1 + rng.below(16) as usize;
-    let card = SimDevice::new("card", clock.clone(), rng.below(300), batch(&mut rng));
-    let cpu = SimDevice::new("cpu", clock.clone(), rng.below(300), batch(&mut rng));
-    let steady = Faults { lost: 0, vanish_after: 0, ..faults };
+    let card = SimDevice::new("card", rng.below(300), batch(&mut rng));
+    let cpu = SimDevice::new("cpu", rng.below(300), batch(&mut rng));
+    let Faults { busy, late, reorder, .. } = faults;
+    let steady = Faults { busy, late, reorder, ..Faults::default() };
     let entry = |device: &str, min_bytes| RouteEntry {
         device: device.into(),
         min_bytes,
@@ -121,7 +126,7 @@ fn run(seed: u64) {
     };
     let threshold = rng.below(4000) as usize;
     let (runtime, mut engines) = Runtime::builder()
-        .device(FaultDevice::new(card, faults, seed))
+        .device(FaultDevice::new(card, faults, seed).timeout_ns(3_000_000))
         .device(FaultDevice::new(cpu, steady, seed ^ 1))
         .engines(1 + rng.below(3) as usize)
         .clock(std::sync::Arc::new(clock.clone()))
@@ -200,7 +205,10 @@ fn every_request_is_answered_exactly_once() {
     let number = |name| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let seeds = match number("LOOKASIDE_SIM_SEED") {
         Some(one) => one..one + 1,
-        None => 0..number("LOOKASIDE_SIM_SEEDS").unwrap_or(500),
+        None => {
+            let first = number("LOOKASIDE_SIM_FIRST").unwrap_or(0);
+            first..first + number("LOOKASIDE_SIM_SEEDS").unwrap_or(500)
+        }
     };
     for seed in seeds {
         if let Err(e) = std::panic::catch_unwind(|| run(seed)) {
@@ -214,7 +222,7 @@ fn every_request_is_answered_exactly_once() {
 /// a device that copies about 1 GB/s. Returns the bytes of each.
 fn saturate(configs: Vec<InstanceConfig>, size: usize) -> Vec<u64> {
     let clock = VirtualClock::new();
-    let device = SimDevice::new("cpu", clock.clone(), 1000, 4);
+    let device = SimDevice::new("cpu", 1000, 4);
     let (runtime, mut engines): (Runtime, Vec<Engine>) = Runtime::builder()
         .device(device)
         .engines(1)

@@ -195,7 +195,7 @@ fn offsets_at_the_end_of_numbers() {
                             };
                             let results: Vec<_> = r.packets().iter().map(|p| p.result).collect();
                             assert_eq!((results[0], results[2]), (good, good), "{bad:?}");
-                            assert_ne!(results[1], Err(OpError::DeviceLost), "{bad:?}");
+                            assert!(!matches!(results[1], Err(OpError::DeviceLost(_))), "{bad:?}");
                         }
                     }
                 }

@@ -9,8 +9,8 @@ use std::{
 };
 
 use lookaside_core::{
-    Batch, Capability, Channel, Completed, Device, EngineId, OpError, Prepared, SessionSpec,
-    SetupError, Work,
+    Batch, Capability, Channel, Completed, Device, EngineId, Limits, Lost, Prepared, Request,
+    SessionSpec, SetupError, Wake, Work,
 };
 
 use crate::Rng;
@@ -20,15 +20,21 @@ use crate::Rng;
 pub struct Faults {
     /// A submit is refused, wholly or in part.
     pub busy: u32,
-    /// A request that was taken comes back as `DeviceLost`, not executed.
+    /// A request that was taken is lost before it is executed: untouched.
     pub lost: u32,
+    /// A request is lost while it is executed: touched, its destination half written.
+    pub half: u32,
+    /// A request is lost after it was executed: touched, and nobody can tell that it was done.
+    pub undelivered: u32,
     /// A poll hands nothing back although something is finished.
     pub late: u32,
     /// Finished requests come back in another order.
     pub reorder: u32,
-    /// After this many requests the device is gone: it takes nothing more, and what it holds comes
-    /// back as `DeviceLost`. 0 for never.
+    /// After this many requests the device is gone: it takes nothing more, and what it holds is lost.
+    /// 0 for never.
     pub vanish_after: u64,
+    /// After each so many requests, a channel answers nothing until it is reset. 0 for never.
+    pub hang_after: u64,
 }
 
 /// A device with faults, seeded.
@@ -37,18 +43,39 @@ pub struct FaultDevice<D> {
     faults: Faults,
     seed: u64,
     taken: Arc<AtomicU64>,
+    name: Option<String>,
+    timeout_ns: Option<u64>,
 }
 
 impl<D: Device> FaultDevice<D> {
     /// Wraps a device; it keeps its name and capabilities.
     pub fn new(inner: D, faults: Faults, seed: u64) -> FaultDevice<D> {
-        FaultDevice { inner, faults, seed, taken: Arc::default() }
+        FaultDevice { inner, faults, seed, taken: Arc::default(), name: None, timeout_ns: None }
+    }
+
+    /// The same device with another name.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> FaultDevice<D> {
+        self.name = Some(name.to_owned());
+        self
+    }
+
+    /// The same device, whose channels are to be reset when they have not answered for so long.
+    #[must_use]
+    pub fn timeout_ns(mut self, timeout_ns: u64) -> FaultDevice<D> {
+        self.timeout_ns = Some(timeout_ns);
+        self
     }
 }
 
 impl<D: Device> Device for FaultDevice<D> {
     fn name(&self) -> &str {
-        self.inner.name()
+        self.name.as_deref().unwrap_or_else(|| self.inner.name())
+    }
+
+    fn limits(&self) -> Limits {
+        let inner = self.inner.limits();
+        Limits { timeout_ns: self.timeout_ns.or(inner.timeout_ns), ..inner }
     }
 
     fn capabilities(&self) -> &[Capability] {
@@ -65,10 +92,11 @@ impl<D: Device> Device for FaultDevice<D> {
             faults: self.faults,
             rng: Rng::new(self.seed ^ u64::from(engine.0) << 32),
             taken: self.taken.clone(),
-            taken_in: VecDeque::new(),
+            waiting: VecDeque::new(),
             lost: Vec::new(),
             finished: Vec::new(),
             collected: Completed::default(),
+            since_reset: 0,
         }))
     }
 }
@@ -79,10 +107,14 @@ struct FaultChannel {
     rng: Rng,
     taken: Arc<AtomicU64>,
     /// Taken, but the device inside is busy.
-    taken_in: VecDeque<Work>,
+    waiting: VecDeque<Work>,
+    /// Lost, with their results.
     lost: Vec<Work>,
+    /// Executed.
     finished: Vec<Work>,
     collected: Completed,
+    /// Requests taken since the last reset.
+    since_reset: u64,
 }
 
 impl FaultChannel {
@@ -90,73 +122,138 @@ impl FaultChannel {
         let limit = self.faults.vanish_after;
         limit != 0 && self.taken.load(Ordering::Relaxed) >= limit
     }
+
+    fn is_hanging(&self) -> bool {
+        let limit = self.faults.hang_after;
+        limit != 0 && self.since_reset >= limit
+    }
+
+    fn count(&mut self) {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        self.since_reset += 1;
+    }
+
+    fn lose(&mut self, mut work: Work, lost: Lost) {
+        work.lose(lost);
+        self.lost.push(work);
+    }
+
+    /// Loses a request that was executed, if that is what goes wrong. Returns whether it did.
+    fn spoil(&mut self, work: &mut Work) -> bool {
+        let half = self.rng.chance(self.faults.half);
+        if !half && !self.rng.chance(self.faults.undelivered) {
+            return false;
+        }
+        if half {
+            let Request { dst, .. } = work.request_mut();
+            let noise = vec![0xa5; dst.len() / 2];
+            dst.scatter(&noise);
+        }
+        work.lose(Lost::Touched);
+        true
+    }
+
+    /// Takes what the device inside has finished.
+    fn collect(&mut self) {
+        while let Some(mut work) = self.collected.pop() {
+            match self.spoil(&mut work) {
+                true => self.lost.push(work),
+                false => self.finished.push(work),
+            }
+        }
+    }
+
+    fn lose_all(&mut self) {
+        while let Some(work) = self.finished.pop() {
+            self.lose(work, Lost::Touched);
+        }
+        while let Some(work) = self.waiting.pop_front() {
+            self.lose(work, Lost::Untouched);
+        }
+    }
+
+    fn hand_back(done: &mut Completed, work: Work) {
+        let result = *work.result();
+        done.push(work, result);
+    }
 }
 
 impl Channel for FaultChannel {
-    fn submit(&mut self, batch: &mut Batch<'_>) -> usize {
+    fn submit(&mut self, now_ns: u64, batch: &mut Batch<'_>) -> usize {
         let mut taken = 0;
         while !batch.is_empty() {
-            if self.is_gone() || self.rng.chance(self.faults.busy) {
+            if self.is_gone() || self.is_hanging() || self.rng.chance(self.faults.busy) {
                 break;
             }
-            if self.rng.chance(self.faults.lost) {
-                self.lost.extend(batch.take());
-            } else {
-                self.taken_in.extend(batch.take());
+            let Some(work) = batch.take() else { break };
+            match self.rng.chance(self.faults.lost) {
+                true => self.lose(work, Lost::Untouched),
+                false => self.waiting.push_back(work),
             }
-            self.taken.fetch_add(1, Ordering::Relaxed);
+            self.count();
             taken += 1;
         }
-        self.inner.submit(&mut Batch::new(&mut self.taken_in));
+        self.inner.submit(now_ns, &mut Batch::new(&mut self.waiting));
         taken
     }
 
     fn run_now(&mut self, work: &mut Work) -> bool {
-        let refused = self.is_gone() || self.rng.chance(self.faults.busy);
+        let refused = self.is_gone() || self.is_hanging() || self.rng.chance(self.faults.busy);
         if refused || self.in_flight() > 0 {
             return false;
         }
         if self.rng.chance(self.faults.lost) {
-            work.finish(Err(OpError::DeviceLost));
+            work.lose(Lost::Untouched);
         } else if !self.inner.run_now(work) {
             return false;
+        } else {
+            self.spoil(work);
         }
-        self.taken.fetch_add(1, Ordering::Relaxed);
+        self.count();
         true
     }
 
-    fn poll(&mut self, done: &mut Completed) -> usize {
-        self.inner.submit(&mut Batch::new(&mut self.taken_in));
-        self.inner.poll(&mut self.collected);
-        while let Some(f) = self.collected.pop() {
-            self.finished.push(f);
-        }
-        if !self.is_gone() && self.rng.chance(self.faults.late) {
+    fn poll(&mut self, now_ns: u64, done: &mut Completed) -> usize {
+        self.inner.submit(now_ns, &mut Batch::new(&mut self.waiting));
+        self.inner.poll(now_ns, &mut self.collected);
+        self.collect();
+        if self.is_hanging() || !self.is_gone() && self.rng.chance(self.faults.late) {
             return 0;
         }
         if self.is_gone() {
-            self.lost.append(&mut self.finished);
-            self.lost.extend(self.taken_in.drain(..));
+            self.lose_all();
         }
-        let mut n = 0;
-        for work in self.lost.drain(..) {
-            done.push(work, Err(OpError::DeviceLost));
-            n += 1;
-        }
+        let mut n = self.lost.len();
+        self.lost.drain(..).for_each(|work| Self::hand_back(done, work));
         while !self.finished.is_empty() {
             let i = match self.rng.chance(self.faults.reorder) {
                 true => self.rng.below(self.finished.len() as u64) as usize,
                 false => 0,
             };
-            let work = self.finished.remove(i);
-            let result = *work.result();
-            done.push(work, result);
+            Self::hand_back(done, self.finished.remove(i));
             n += 1;
         }
         n
     }
 
     fn in_flight(&self) -> usize {
-        self.inner.in_flight() + self.taken_in.len() + self.lost.len() + self.finished.len()
+        self.inner.in_flight() + self.waiting.len() + self.lost.len() + self.finished.len()
+    }
+
+    fn wake(&self) -> Wake {
+        let own = self.waiting.len() + self.lost.len() + self.finished.len();
+        match (self.is_hanging(), own) {
+            (true, _) => Wake::Never,
+            (false, 0) => self.inner.wake(),
+            (false, _) => Wake::Now,
+        }
+    }
+
+    fn reset(&mut self, done: &mut Completed) {
+        self.inner.reset(&mut self.collected);
+        self.collect();
+        self.lose_all();
+        self.lost.drain(..).for_each(|work| Self::hand_back(done, work));
+        self.since_reset = 0;
     }
 }

@@ -1,4 +1,4 @@
-//! A simulated device: takes time in proportion to bytes, on a clock that the test moves.
+//! A simulated device: takes time in proportion to bytes, on the clock of the runtime.
 
 use std::{
     collections::VecDeque,
@@ -8,20 +8,16 @@ use std::{
     },
 };
 
-use lookaside::Clock;
 use lookaside_core::{
-    Batch, Capability, Channel, Completed, Device, Done, EngineId, Op, OpError, Prepared,
-    SessionSpec, SetupError, Status, Work,
+    Batch, Capability, Channel, Completed, Device, Done, EngineId, Lost, Op, OpError, Prepared,
+    SessionSpec, SetupError, Status, Wake, Work,
 };
-
-use crate::VirtualClock;
 
 /// A device that copies, at a given rate of virtual time. A compression stream on it is a copy
 /// too, which overflows when its destination is short, and which checks order: the first byte of
 /// each piece must be one more than that of the piece before.
 pub struct SimDevice {
     name: String,
-    clock: VirtualClock,
     ns_per_kib: u64,
     best_batch: usize,
     capabilities: Vec<Capability>,
@@ -30,7 +26,7 @@ pub struct SimDevice {
 
 impl SimDevice {
     /// A device with this name and speed. `best_batch` requests share one start-up time.
-    pub fn new(name: &str, clock: VirtualClock, ns_per_kib: u64, best_batch: usize) -> SimDevice {
+    pub fn new(name: &str, ns_per_kib: u64, best_batch: usize) -> SimDevice {
         let capability = |op| Capability {
             op,
             algorithm: "copy".into(),
@@ -40,7 +36,6 @@ impl SimDevice {
         };
         SimDevice {
             name: name.into(),
-            clock,
             ns_per_kib,
             best_batch,
             capabilities: vec![capability(Op::Copy), capability(Op::Compress)],
@@ -82,7 +77,6 @@ impl Device for SimDevice {
 
     fn open_channel(&self, _engine: EngineId) -> Result<Box<dyn Channel>, SetupError> {
         Ok(Box::new(SimChannel {
-            clock: self.clock.clone(),
             ns_per_kib: self.ns_per_kib,
             room: self.best_batch,
             busy_until_ns: 0,
@@ -93,7 +87,6 @@ impl Device for SimDevice {
 }
 
 struct SimChannel {
-    clock: VirtualClock,
     ns_per_kib: u64,
     room: usize,
     busy_until_ns: u64,
@@ -127,7 +120,7 @@ fn execute(work: &mut Work) -> Result<Done, OpError> {
 }
 
 impl Channel for SimChannel {
-    fn submit(&mut self, batch: &mut Batch<'_>) -> usize {
+    fn submit(&mut self, now_ns: u64, batch: &mut Batch<'_>) -> usize {
         let mut taken = 0;
         while self.held.len() < self.room
             && let Some(mut work) = batch.take()
@@ -135,7 +128,7 @@ impl Channel for SimChannel {
             self.executed.fetch_add(1, Ordering::Relaxed);
             let result = execute(&mut work);
             let cost = work.request().src.len() as u64 * self.ns_per_kib / 1024;
-            self.busy_until_ns = self.busy_until_ns.max(self.clock.now_ns()) + cost;
+            self.busy_until_ns = self.busy_until_ns.max(now_ns) + cost;
             work.finish(result);
             self.held.push_back((self.busy_until_ns, work));
             taken += 1;
@@ -143,10 +136,9 @@ impl Channel for SimChannel {
         taken
     }
 
-    fn poll(&mut self, done: &mut Completed) -> usize {
-        let now = self.clock.now_ns();
+    fn poll(&mut self, now_ns: u64, done: &mut Completed) -> usize {
         let mut n = 0;
-        while self.held.front().is_some_and(|(t, _)| *t <= now)
+        while self.held.front().is_some_and(|(t, _)| *t <= now_ns)
             && let Some((_, work)) = self.held.pop_front()
         {
             let result = *work.result();
@@ -158,5 +150,17 @@ impl Channel for SimChannel {
 
     fn in_flight(&self) -> usize {
         self.held.len()
+    }
+
+    fn wake(&self) -> Wake {
+        self.held.front().map_or(Wake::Never, |&(ns, _)| Wake::At(ns))
+    }
+
+    fn reset(&mut self, done: &mut Completed) {
+        for (_, mut work) in self.held.drain(..) {
+            work.lose(Lost::Touched);
+            let result = *work.result();
+            done.push(work, result);
+        }
     }
 }

@@ -5,7 +5,9 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use lookaside_core::{Batch, Buf, Channel, Completed, Done, Op, OpError, Request, Service, Work};
+use lookaside_core::{
+    Batch, Buf, Channel, Completed, Done, Lost, Op, OpError, Request, Service, Wake, Work,
+};
 use lookaside_simd::Cpu;
 
 use crate::{
@@ -106,8 +108,7 @@ impl Kernels {
 
 /// A panic in a kernel is a defect of ours. It costs the requests that ran, not the engine.
 fn lose(work: &mut Work) {
-    work.finish(Err(OpError::DeviceLost));
-    work.fail_packets();
+    work.lose(Lost::Touched);
 }
 
 /// Calls `f` with the source and destination in one piece each. A list is gathered before, or
@@ -143,7 +144,7 @@ fn on_slices(
 }
 
 impl Channel for CpuChannel {
-    fn submit(&mut self, batch: &mut Batch<'_>) -> usize {
+    fn submit(&mut self, _now_ns: u64, batch: &mut Batch<'_>) -> usize {
         let before = self.finished.len();
         while catch_unwind(AssertUnwindSafe(|| {
             while !batch.is_empty() {
@@ -169,7 +170,7 @@ impl Channel for CpuChannel {
         true
     }
 
-    fn poll(&mut self, done: &mut Completed) -> usize {
+    fn poll(&mut self, _now_ns: u64, done: &mut Completed) -> usize {
         let n = self.finished.len();
         done.append(&mut self.finished);
         n
@@ -177,5 +178,16 @@ impl Channel for CpuChannel {
 
     fn in_flight(&self) -> usize {
         self.finished.len()
+    }
+
+    fn wake(&self) -> Wake {
+        match self.finished.is_empty() {
+            true => Wake::Never,
+            false => Wake::Now,
+        }
+    }
+
+    fn reset(&mut self, done: &mut Completed) {
+        done.append(&mut self.finished);
     }
 }

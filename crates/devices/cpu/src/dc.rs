@@ -117,7 +117,11 @@ pub(crate) fn compress(
         }
     } else {
         let stream = prepared.get::<CompressStream>().ok_or(OpError::Unsupported)?;
-        stream.0.try_lock().map_err(|_| OpError::DeviceLost)?.step(src, dst, flush)
+        stream
+            .0
+            .try_lock()
+            .map_err(|_| OpError::DeviceLost(lookaside_core::Lost::Touched))?
+            .step(src, dst, flush)
     };
     result.map(to_done).map_err(to_error)
 }
@@ -132,7 +136,11 @@ pub(crate) fn decompress(
         codec.decompress(scratch, src, dst)
     } else {
         let stream = prepared.get::<DecompressStream>().ok_or(OpError::Unsupported)?;
-        stream.0.try_lock().map_err(|_| OpError::DeviceLost)?.step(src, dst)
+        stream
+            .0
+            .try_lock()
+            .map_err(|_| OpError::DeviceLost(lookaside_core::Lost::Touched))?
+            .step(src, dst)
     };
     result.map(to_done).map_err(to_error)
 }
@@ -186,6 +194,6 @@ fn to_error(e: service::Error) -> OpError {
             },
         },
         service::Error::Ended => OpError::StreamEnded,
-        service::Error::Kernel(_) => OpError::DeviceLost,
+        service::Error::Kernel(_) => OpError::DeviceLost(lookaside_core::Lost::Touched),
     }
 }

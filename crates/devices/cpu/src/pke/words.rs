@@ -21,7 +21,7 @@ pub(super) fn error(e: Error) -> OpError {
         Error::Unsupported(_) => OpError::Unsupported,
         Error::Fault => OpError::Fault,
         // Memory or entropy ran out inside a library: another device may do better.
-        _ => OpError::DeviceLost,
+        _ => OpError::DeviceLost(lookaside_core::Lost::Touched),
     }
 }
 

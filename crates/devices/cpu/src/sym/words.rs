@@ -106,7 +106,7 @@ pub(super) fn error(e: service::Error) -> OpError {
         service::Error::AuthFailed => OpError::AuthFailed,
         service::Error::BadSpec(_) => OpError::Unsupported,
         // A library that fails for no reason of the input's, or a packet that no kernel ran.
-        _ => OpError::DeviceLost,
+        _ => OpError::DeviceLost(lookaside_core::Lost::Touched),
     }
 }
 

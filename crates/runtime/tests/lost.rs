@@ -1,0 +1,220 @@
+//! Nothing runs twice: what a device lost goes to another one only if that cannot be noticed. Real
+//! ciphers, AEADs, chains, messages in pieces, public-key operations and streams on two CPU devices, one
+//! of which loses requests before, while and after it executes them, hangs, and vanishes.
+//!
+//! `LOOKASIDE_SIM_SEEDS`, `LOOKASIDE_SIM_FIRST` and `LOOKASIDE_SIM_SEED` as in `simulation.rs`.
+
+use std::{mem::ManuallyDrop, sync::Arc};
+
+use lookaside::{
+    Aead, AeadSession, Auth, Buf, Carried, ChainOrder, ChainSession, Cipher, CipherSession, Clock,
+    CompressStream, Compression, Flush, Hash, InstanceConfig, Lost, Op, OpError, Packet, Request,
+    Response, Route, RouteEntry, Runtime, Span, Xdh, XdhCurve,
+};
+use lookaside_cpu::cpu;
+use lookaside_testkit::{FaultDevice, Faults, Rng, VirtualClock};
+
+/// The sessions of one runtime.
+struct Sessions {
+    cipher: CipherSession,
+    aead: AeadSession,
+    chain: ChainSession,
+    xdh: Xdh,
+    stream: CompressStream,
+}
+
+impl Sessions {
+    fn of(runtime: &Runtime) -> Sessions {
+        let chain = runtime.chain(
+            (Cipher::AesCtr, &[1; 16]),
+            (Auth::Hmac(Hash::Sha256), &[2; 32]),
+            16,
+            ChainOrder::CipherThenAuth,
+        );
+        Sessions {
+            cipher: runtime.cipher(Cipher::AesCtr, &[3; 16]).unwrap(),
+            aead: runtime.aead(Aead::AesGcm, &[4; 16], 16).unwrap(),
+            chain: chain.unwrap(),
+            xdh: runtime.xdh(XdhCurve::X25519).unwrap(),
+            stream: runtime.compress_stream(Compression::default(), None).unwrap(),
+        }
+    }
+
+    /// A request of one of the kinds, the same for the same arguments.
+    fn request(&self, kind: u64, len: usize, byte: u8) -> Request {
+        let text = vec![byte; len + 16];
+        let whole = Span::new(0, len as u32);
+        let packet = |iv: &[u8]| {
+            let iv = match iv.len() {
+                12 => <[u8; 12]>::try_from(iv).unwrap().into(),
+                _ => [byte; 16].into(),
+            };
+            Packet { iv, cipher: whole, auth: whole, tag: len as u32, ..Packet::default() }
+        };
+        let (ctr, gcm) = (packet(&[byte; 16]), packet(&[byte; 12]));
+        match kind {
+            0 => self.cipher.encrypt(ctr, Buf::empty(), text.into()),
+            1 => self.cipher.encrypt(ctr, text.into(), Buf::zeroed(len + 16)),
+            2 => self.aead.seal(gcm, Buf::empty(), text.into()),
+            3 => self.aead.seal(gcm, text.into(), Buf::zeroed(len + 16)),
+            4 => self.chain.seal(ctr, Buf::empty(), text.into()),
+            5 => {
+                let half = Span::new(0, (len / 2) as u32);
+                let packets = vec![
+                    Packet { cipher: half, tag: (len / 2) as u32, ..gcm },
+                    Packet { cipher: Span::new(len as u32, 0), tag: len as u32, ..gcm },
+                ];
+                self.aead.seal(packets, Buf::empty(), text.into())
+            }
+            6 => {
+                let running = self.cipher.start(Op::Decrypt, &[byte; 16]).unwrap();
+                self.cipher.decrypt(running, Buf::empty(), text.into())
+            }
+            7 => self.xdh.public(vec![byte; 32].into(), Buf::zeroed(32)),
+            _ => self.stream.compress(text.into(), Buf::zeroed(len + 200), Flush::Sync),
+        }
+    }
+}
+
+const KINDS: u64 = 9;
+const STREAM: u64 = KINDS - 1;
+
+fn run(seed: u64) {
+    let mut rng = Rng::new(seed);
+    let clock = VirtualClock::new();
+    let faults = Faults {
+        busy: rng.below(30) as u32,
+        lost: rng.below(20) as u32,
+        half: rng.below(20) as u32,
+        undelivered: rng.below(20) as u32,
+        late: rng.below(50) as u32,
+        reorder: rng.below(100) as u32,
+        vanish_after: if rng.chance(20) { 1 + rng.below(100) } else { 0 },
+        hang_after: if rng.chance(30) { 1 + rng.below(60) } else { 0 },
+    };
+    let card = FaultDevice::new(cpu(), faults, seed).named("card").timeout_ns(2_000_000);
+    let threshold = rng.below(300) as usize;
+    let route = |op| Route {
+        op,
+        entries: [("card", threshold), ("cpu", 0)]
+            .map(|(device, min_bytes)| RouteEntry {
+                device: device.into(),
+                min_bytes,
+                why: "simulation".into(),
+            })
+            .into(),
+    };
+    let builder = Runtime::builder()
+        .device(card)
+        .device(cpu())
+        .engines(1 + rng.below(2) as usize)
+        .clock(Arc::new(clock.clone()))
+        .route(route(Op::Encrypt))
+        .route(route(Op::Decrypt))
+        .route(route(Op::Compress));
+    let (runtime, mut engines) = builder.start_stepped().unwrap();
+    let sessions = Sessions::of(&runtime);
+    let reference = Runtime::builder().device(cpu()).engines(0).start().unwrap();
+    let expect = Sessions::of(&reference);
+    let right = |kind, len, byte| {
+        let response = reference.handle().call(expect.request(kind, len, byte)).wait();
+        assert!(response.result.is_ok());
+        response.dst.into_vec()
+    };
+
+    // Not dropped when an assertion fails: an instance waits for its requests, and nobody would step
+    // the engines.
+    let config = InstanceConfig { depth: 16, ..InstanceConfig::default() };
+    let mut instance = ManuallyDrop::new(runtime.instance(config).unwrap());
+    let mut asked: Vec<(u64, usize, u8, bool)> = Vec::new();
+    let (mut answered, mut stream_lost) = (0, false);
+    let mut check = |asked: &[(u64, usize, u8, bool)], r: Response| {
+        let (kind, len, byte, may_run_again) = asked[r.tag as usize];
+        answered += 1;
+        for packet in r.packets() {
+            assert!(packet.result.is_ok() || packet.result.err() == r.result.err());
+        }
+        let bound = kind == 6 || kind == STREAM;
+        match r.result {
+            Ok(done) if kind == STREAM => {
+                // What a stream makes depends on what came before.
+                assert!(!stream_lost, "a stream went on without a piece");
+                assert_eq!(done.consumed, len + 16);
+            }
+            Ok(_) => assert_eq!(r.dst.into_vec(), right(kind, len, byte), "kind {kind}"),
+            Err(OpError::DeviceLost(Lost::Untouched)) => {
+                assert!(bound, "kind {kind}: not given to the other device");
+                if kind == 6 {
+                    assert!(r.dst.into_vec().iter().all(|&b| b == byte), "it is as it was");
+                    assert!(matches!(r.carried.as_deref(), Some(Carried::Running(_))));
+                }
+            }
+            Err(OpError::DeviceLost(Lost::Touched)) => {
+                assert!(!may_run_again, "kind {kind}: not given to the other device");
+            }
+            Err(OpError::Cancelled) if kind == STREAM => {}
+            Err(e) => panic!("kind {kind}: {e}"),
+        }
+        // The pieces behind a lost one are Cancelled, and later ones would be made from a hole.
+        stream_lost |= kind == STREAM && r.result.is_err();
+    };
+    let mut stream = true;
+    for _ in 0..60 {
+        for _ in 0..rng.below(6) {
+            let (kind, len, byte) =
+                (rng.below(KINDS), 2 * rng.below(400) as usize, rng.below(256) as u8);
+            if kind == STREAM && !stream {
+                continue;
+            }
+            let request = sessions.request(kind, len, byte);
+            let may_run_again = request.may_run_again();
+            if instance.push(request.tag(asked.len() as u64)).is_ok() {
+                asked.push((kind, len, byte, may_run_again));
+            }
+        }
+        instance.doorbell();
+        for engine in &mut engines {
+            engine.step(clock.now_ns());
+        }
+        clock.advance(rng.below(100_000));
+        for r in instance.poll() {
+            stream &= asked[r.tag as usize].0 != STREAM || r.result.is_ok();
+            check(&asked, r);
+        }
+    }
+    let mut rounds = 0;
+    while instance.outstanding() > 0 {
+        rounds += 1;
+        assert!(rounds < 100_000, "requests are never answered");
+        for engine in &mut engines {
+            if !engine.step(clock.now_ns()).progress {
+                clock.advance(20_000);
+            }
+        }
+        instance.poll().for_each(|r| check(&asked, r));
+    }
+    assert_eq!(answered, asked.len());
+    // Streams and messages in pieces stay with the device that has their state, whatever their size.
+    for op in [Op::Decrypt, Op::Compress] {
+        assert_eq!(runtime.counters().row("cpu", op).map_or(0, |row| row.requests), 0, "{op}");
+    }
+    drop(ManuallyDrop::into_inner(instance));
+}
+
+#[test]
+fn nothing_runs_twice() {
+    let number = |name| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+    let seeds = match number("LOOKASIDE_SIM_SEED") {
+        Some(one) => one..one + 1,
+        None => {
+            let first = number("LOOKASIDE_SIM_FIRST").unwrap_or(0);
+            first..first + number("LOOKASIDE_SIM_SEEDS").unwrap_or(500) / 5
+        }
+    };
+    for seed in seeds {
+        if let Err(e) = std::panic::catch_unwind(|| run(seed)) {
+            eprintln!("reproduce with LOOKASIDE_SIM_SEED={seed}");
+            std::panic::resume_unwind(e);
+        }
+    }
+}
