@@ -60,6 +60,8 @@ pub struct Slot {
     pub holds_turn: bool,
     /// The device's position in the runtime.
     pub device: u16,
+    /// The device time in nanoseconds that its instance was charged; 0 if it was not.
+    pub charged_ns: u64,
     /// When it was pushed, in nanoseconds of the runtime's clock.
     pub pushed_ns: u64,
     /// When an engine took it, in nanoseconds of the runtime's clock.
@@ -77,6 +79,7 @@ impl Work {
             advances_to: None,
             holds_turn: false,
             device: 0,
+            charged_ns: 0,
             pushed_ns: 0,
             taken_ns: 0,
         }))
@@ -89,6 +92,7 @@ impl Work {
         self.0.result = NOT_RUN;
         self.0.advances_to = None;
         self.0.holds_turn = false;
+        self.0.charged_ns = 0;
     }
 
     /// Empties the slot.
@@ -227,6 +231,11 @@ impl Completed {
         } else {
             self.finished.append(finished);
         }
+    }
+
+    /// Those that are here, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Work> {
+        self.finished.iter()
     }
 
     /// Takes the oldest.

@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod buf;
+mod cost;
 mod device;
 mod error;
 mod op;
@@ -16,6 +17,7 @@ mod session;
 mod sym;
 
 pub use buf::Buf;
+pub use cost::Costs;
 pub use device::{
     Batch, Capability, Channel, Completed, Device, EngineId, Limits, Slot, Ticket, Wake, Work,
 };

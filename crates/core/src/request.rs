@@ -70,13 +70,19 @@ impl Request {
     }
 
     /// How many bytes it works on: those of the source, or of the destination that it works on in
-    /// place.
+    /// place or fills.
     #[inline]
     pub fn size(&self) -> usize {
         match self.src.len() {
             0 => self.dst.len(),
+            _ if self.op == Op::Fill => self.dst.len(),
             n => n,
         }
+    }
+
+    /// The device time that it is expected to take, in nanoseconds.
+    pub fn cost_ns(&self) -> u64 {
+        self.session.class.costs().estimate(self.op, self.size())
     }
 
     /// The packets that it carries.

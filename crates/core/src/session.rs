@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    Op, Work,
+    Costs, Op, Work,
     pke::{Kdf, Pke, SizeClass},
     sym::{Immediate, SharedImmediate, Sym, SymClass},
 };
@@ -310,17 +310,17 @@ impl fmt::Debug for Prepared {
     }
 }
 
-/// The number of a [`SessionClass`] within a runtime.
+/// The number of a [`SessionClass`] within a runtime, and what its requests cost.
 #[derive(Clone, Debug)]
 pub struct Class {
     id: u32,
-    alive: Arc<()>,
+    costs: Arc<Costs>,
 }
 
 impl Class {
     /// A class with this number.
     pub fn new(id: u32) -> Class {
-        Class { id, alive: Arc::new(()) }
+        Class { id, costs: Arc::default() }
     }
 
     /// Its number.
@@ -331,7 +331,13 @@ impl Class {
 
     /// Whether a session, or anybody but the caller, has it.
     pub fn is_shared(&self) -> bool {
-        Arc::strong_count(&self.alive) > 1
+        Arc::strong_count(&self.costs) > 1
+    }
+
+    /// What its requests cost.
+    #[inline]
+    pub fn costs(&self) -> &Costs {
+        &self.costs
     }
 }
 

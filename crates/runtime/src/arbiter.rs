@@ -2,15 +2,20 @@
 //! their peak rate allows.
 //!
 //! Weighted round robin is deficit round robin (M. Shreedhar and G. Varghese, 1995): an instance
-//! on its turn earns its weight in bytes and is served while it can pay, so weights hold for any
-//! mix of request sizes.
+//! on its turn earns its weight in device time and is served while it can pay, so weights hold for
+//! any mix of services, sizes and contents. A request is paid for by its estimate
+//! ([`lookaside_core::Costs`]); once it has run, the difference to the time that it took is settled
+//! ([`Share::settle`]): an instance may go into debt. Rates are in bytes.
 
 use crate::sla::{Bucket, MIN_COST, Sla};
 
-/// What weight 1 earns in one turn, in bytes: the least that a request costs. So even the largest
-/// weight's turn, 64 KB, is over before a rate-limited instance has lost tokens. Rounds in which
-/// nobody can pay are skipped, so large requests cost no extra time here.
-const QUANTUM: u64 = MIN_COST;
+/// What weight 1 earns in one turn, in nanoseconds: the least that a request costs. So even the largest
+/// weight's turn, 64 us, is over before a rate-limited instance has lost tokens. Rounds in which
+/// nobody can pay are skipped, so long requests cost no extra time here.
+const QUANTUM: i64 = 64;
+
+/// The most that an instance can owe or be owed, in nanoseconds.
+const MOST: i64 = 1 << 40;
 
 /// After this many picks in a row by commitment, one is by weight: too many commitments slow
 /// everybody down, but nobody starves.
@@ -18,8 +23,9 @@ const COMMITTED_RUN: u32 = 16;
 
 /// The arbiter's view of one instance.
 pub(crate) struct Share {
-    weight: u64,
-    deficit: u64,
+    weight: i64,
+    /// What it may spend, in nanoseconds; below 0, what it owes.
+    deficit: i64,
     committed: Option<Bucket>,
     peak: Option<Bucket>,
 }
@@ -31,7 +37,7 @@ impl Share {
             Some(Bucket::new(rate(sla), sla.burst_bytes, now))
         };
         Share {
-            weight: u64::from(weight.max(1)),
+            weight: i64::from(weight.max(1)),
             deficit: 0,
             committed: bucket(|s| s.committed_bytes_per_s),
             peak: bucket(|s| s.peak_bytes_per_s),
@@ -40,6 +46,16 @@ impl Share {
 }
 
 impl Share {
+    /// What it earns in one turn.
+    fn earns(&self) -> i64 {
+        self.weight * QUANTUM
+    }
+
+    /// A request that was charged less than it took, or more: the difference in nanoseconds.
+    pub(crate) fn settle(&mut self, more_ns: i64) {
+        self.deficit = self.deficit.saturating_sub(more_ns).clamp(-MOST, MOST);
+    }
+
     pub(crate) fn is_committed(&self) -> bool {
         self.committed.is_some()
     }
@@ -50,28 +66,40 @@ impl Share {
     }
 }
 
-/// One who may be picked: its share, and the size of its next request, if it has one.
+/// What a request costs its instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// Its expected device time in nanoseconds, which weights divide.
+    pub(crate) ns: i64,
+    /// Its bytes, which rates limit.
+    pub(crate) bytes: u64,
+}
+
+impl Cost {
+    pub(crate) fn new(ns: u64, bytes: usize) -> Cost {
+        let ns = i64::try_from(ns).unwrap_or(MOST).clamp(QUANTUM, MOST);
+        Cost { ns, bytes: (bytes as u64).max(MIN_COST) }
+    }
+}
+
+/// One who may be picked: its share, and the cost of its next request, if it has one.
 pub(crate) trait Contender {
     fn share(&mut self) -> &mut Share;
-    fn next_size(&mut self) -> Option<usize>;
+    fn next_cost(&mut self) -> Option<Cost>;
 
     /// Its owner is going: whatever it has left is let out, to be cancelled.
     fn is_closing(&self) -> bool {
         false
     }
 
-    fn next_cost(&mut self) -> Option<u64> {
-        self.next_size().map(|n| (n as u64).max(MIN_COST))
-    }
-
     /// The cost of its next request, if its peak rate allows it now.
-    fn allowed(&mut self, now: u64) -> Option<u64> {
+    fn allowed(&mut self, now: u64) -> Option<Cost> {
         let cost = self.next_cost()?;
         if self.is_closing() {
             return Some(cost);
         }
         let peak = self.share().peak.as_mut();
-        peak.is_none_or(|p| p.admits(cost, now)).then_some(cost)
+        peak.is_none_or(|p| p.admits(cost.bytes, now)).then_some(cost)
     }
 }
 
@@ -88,14 +116,14 @@ pub(crate) struct Arbiter {
 }
 
 impl Arbiter {
-    /// The index of the contender whose next request is to be served, charged for it.
-    pub(crate) fn pick<C: Contender>(&mut self, now: u64, all: &mut [Option<C>]) -> Option<usize> {
+    /// The contender whose next request is to be served.
+    pub(crate) fn pick<C: Contender>(&mut self, now: u64, all: &mut [Option<C>]) -> Option<Pick> {
         if self.commitments > 0
             && self.committed_run < COMMITTED_RUN
-            && let Some(i) = self.pick_committed(now, all)
+            && let Some(pick) = self.pick_committed(now, all)
         {
             self.committed_run += 1;
-            return Some(i);
+            return Some(pick);
         }
         self.committed_run = 0;
         self.pick_weighted(now, all)
@@ -107,12 +135,28 @@ impl Arbiter {
             .flatten()
             .filter_map(|c| {
                 let cost = c.next_cost()?;
-                c.share().peak.as_ref().map(|p| p.admits_at(cost))
+                c.share().peak.as_ref().map(|p| p.admits_at(cost.bytes))
             })
             .min()
     }
 
-    fn pick_committed<C: Contender>(&mut self, now: u64, all: &mut [Option<C>]) -> Option<usize> {
+    /// When a contender with a commitment may be served by it.
+    pub(crate) fn next_committed_ns<C: Contender>(all: &mut [Option<C>]) -> Option<u64> {
+        let admitted = |c: &mut C| {
+            let cost = c.next_cost()?;
+            let share = c.share();
+            let at = |b: &Option<Bucket>| b.as_ref().map(|b| b.admits_at(cost.bytes));
+            Some(at(&share.committed)?.max(at(&share.peak).unwrap_or(0)))
+        };
+        all.iter_mut().flatten().filter_map(admitted).min()
+    }
+
+    /// The contender whose next request is to be served by its commitment.
+    pub(crate) fn pick_committed<C: Contender>(
+        &mut self,
+        now: u64,
+        all: &mut [Option<C>],
+    ) -> Option<Pick> {
         let n = all.len();
         let i = (0..n).map(|k| (self.committed_turn + k) % n).find(|&i| {
             let Some(c) = &mut all[i] else { return false };
@@ -122,73 +166,86 @@ impl Arbiter {
             let Some(cost) = c.allowed(now) else { return false };
             let share = c.share();
             let Some(committed) = &mut share.committed else { return false };
-            if !committed.admits(cost, now) {
+            if !committed.admits(cost.bytes, now) {
                 return false;
             }
-            committed.take(cost);
+            committed.take(cost.bytes);
             if let Some(peak) = &mut share.peak {
-                peak.take(cost);
+                peak.take(cost.bytes);
             }
             true
         })?;
         // The next one with a commitment gets the next turn.
         self.committed_turn = (i + 1) % n;
-        Some(i)
+        Some(Pick { index: i, charged_ns: 0, committed: true })
     }
 
-    fn pick_weighted<C: Contender>(&mut self, now: u64, all: &mut [Option<C>]) -> Option<usize> {
+    fn pick_weighted<C: Contender>(&mut self, now: u64, all: &mut [Option<C>]) -> Option<Pick> {
         let n = all.len();
         if let [Some(alone)] = all
             && alone.share().peak.is_none()
         {
-            return alone.next_size().map(|_| 0);
+            let pick = Pick { index: 0, charged_ns: 0, committed: false };
+            return alone.next_cost().map(|_| pick);
         }
         loop {
             // Once around; in the end, how many more rounds the first one that can pay needs.
-            let mut rounds = u64::MAX;
+            let mut rounds = i64::MAX;
             for _ in 0..n {
                 let i = self.turn % n;
                 if let Some(c) = &mut all[i] {
-                    match c.allowed(now) {
-                        Some(cost) => {
-                            let share = c.share();
-                            let earns = share.weight * QUANTUM;
-                            if !core::mem::replace(&mut self.earned, true) {
-                                share.deficit += earns;
+                    let allowed = c.allowed(now);
+                    let share = c.share();
+                    if !core::mem::replace(&mut self.earned, true) {
+                        share.deficit += share.earns();
+                    }
+                    match allowed {
+                        Some(cost) if share.deficit >= cost.ns => {
+                            share.deficit -= cost.ns;
+                            if let Some(peak) = &mut share.peak {
+                                peak.take(cost.bytes);
                             }
-                            if share.deficit >= cost {
-                                share.deficit -= cost;
-                                if let Some(peak) = &mut share.peak {
-                                    peak.take(cost);
-                                }
-                                return Some(i);
-                            }
-                            rounds = rounds.min((cost - share.deficit).div_ceil(earns));
+                            let charged_ns = cost.ns.cast_unsigned();
+                            return Some(Pick { index: i, charged_ns, committed: false });
                         }
-                        // Who has nothing to send saves nothing up.
-                        None => c.share().deficit = 0,
+                        Some(cost) => {
+                            let missing = (cost.ns - share.deficit).cast_unsigned();
+                            let more = missing.div_ceil(share.earns().cast_unsigned());
+                            rounds = rounds.min(more.cast_signed());
+                        }
+                        // Who has nothing to send saves nothing up, but pays off what it owes.
+                        None => share.deficit = share.deficit.min(0),
                     }
                 }
                 self.turn = (i + 1) % n;
                 self.earned = false;
             }
-            match rounds {
-                u64::MAX => return None,
-                more => {
-                    // Nobody can pay before `more` rounds: let them pass at once.
-                    for c in all.iter_mut().flatten() {
-                        if let Some(cost) = c.allowed(now) {
-                            let share = c.share();
-                            let earns = (more - 1).saturating_mul(share.weight * QUANTUM);
-                            // One who arrived meanwhile was not reckoned with: it saves up for
-                            // its next request, and no more.
-                            share.deficit = share.deficit.saturating_add(earns).min(cost);
-                        }
-                    }
-                }
+            if rounds == i64::MAX {
+                return None;
+            }
+            // Nobody can pay before `rounds` more: let them pass at once.
+            for c in all.iter_mut().flatten() {
+                // One who arrived meanwhile was not reckoned with: it saves up for its next request,
+                // and no more.
+                let most = c.allowed(now).map_or(0, |cost| cost.ns);
+                let share = c.share();
+                let earned =
+                    share.deficit.saturating_add((rounds - 1).saturating_mul(share.earns()));
+                share.deficit = earned.min(most);
             }
         }
     }
+}
+
+/// What [`Arbiter::pick`] chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pick {
+    /// Its place among the contenders.
+    pub(crate) index: usize,
+    /// What its share was charged, in nanoseconds.
+    pub(crate) charged_ns: u64,
+    /// Whether it is served by its commitment.
+    pub(crate) committed: bool,
 }
 
 #[cfg(test)]
@@ -201,8 +258,8 @@ mod tests {
         fn share(&mut self) -> &mut Share {
             &mut self.0
         }
-        fn next_size(&mut self) -> Option<usize> {
-            self.1
+        fn next_cost(&mut self) -> Option<Cost> {
+            self.1.map(|size| Cost::new(size as u64, size))
         }
     }
 
@@ -217,7 +274,7 @@ mod tests {
         let (mut arbiter, mut now) = (Arbiter { commitments, ..Arbiter::default() }, 0u64);
         while now < seconds * 1_000_000_000 {
             match arbiter.pick(now, all) {
-                Some(i) => {
+                Some(Pick { index: i, .. }) => {
                     let size = all[i].as_ref().unwrap().1.unwrap() as u64;
                     all[i].as_mut().unwrap().2 += size;
                     now += size * 1_000_000_000 / rate;

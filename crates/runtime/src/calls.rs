@@ -209,7 +209,7 @@ impl Hub {
         outlet.push(work, clock)?;
         outlet.publish();
         drop(outlet);
-        self.shared.doorbell.ring();
+        self.shared.ring(false);
         Ok(seq)
     }
 
@@ -221,7 +221,7 @@ impl Hub {
             None => lock(&self.outlet).seq(),
         };
         if self.port.flush(seq) {
-            self.shared.doorbell.ring();
+            self.shared.ring(false);
         }
     }
 

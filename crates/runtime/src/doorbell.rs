@@ -37,19 +37,19 @@ impl Doorbell {
         }
     }
 
-    /// Wakes one engine, if any sleeps. Whatever it is to see was published before this call.
-    pub(crate) fn ring(&self) {
+    /// Wakes one engine, if any sleeps: returns whether one does. Whatever it is to see was published
+    /// before this call.
+    pub(crate) fn ring(&self) -> bool {
         fence(Ordering::SeqCst);
-        if self.sleepers.load(Ordering::Relaxed) > 0 {
-            self.grant();
-        }
+        self.sleepers.load(Ordering::Relaxed) > 0 && self.grant()
     }
 
     #[cold]
-    fn grant(&self) {
-        let Ok(mut granted) = self.granted.lock() else { return };
+    fn grant(&self) -> bool {
+        let Ok(mut granted) = self.granted.lock() else { return false };
         // Under the lock only announcements can change `sleepers`, and they only add.
-        if self.sleepers.load(Ordering::Relaxed) > 0 {
+        let sleeps = self.sleepers.load(Ordering::Relaxed) > 0;
+        if sleeps {
             self.sleepers.fetch_sub(1, Ordering::Relaxed);
             *granted += 1;
             self.bell.notify_one();
@@ -57,14 +57,13 @@ impl Doorbell {
                 event.signal();
             }
         }
+        sleeps
     }
 
     /// Wakes all engines that sleep.
     pub(crate) fn ring_all(&self) {
         fence(Ordering::SeqCst);
-        while self.sleepers.load(Ordering::Relaxed) > 0 {
-            self.grant();
-        }
+        while self.sleepers.load(Ordering::Relaxed) > 0 && self.grant() {}
     }
 
     /// Announces a sleeper. It must look for work once more, then call [`Doorbell::sleep`] or

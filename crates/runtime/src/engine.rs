@@ -15,13 +15,30 @@ use crate::{
     counters::Shard,
     doorbell::Doorbell,
     event,
-    scheduler::{Pick, PortEntry, Scheduler},
+    scheduler::{Class, Pick, PortEntry, Scheduler, Settlement},
 };
 
 /// What the engines of one runtime (or the one engine of an instance) share.
 pub(crate) struct Shared {
     pub(crate) scheduler: Mutex<Scheduler>,
     pub(crate) doorbell: Doorbell,
+    /// Wakes the engine for commitments.
+    pub(crate) express: Doorbell,
+}
+
+impl Shared {
+    pub(crate) fn new(scheduler: Scheduler) -> Shared {
+        let (doorbell, express) = (Doorbell::new(), Doorbell::new());
+        Shared { scheduler: Mutex::new(scheduler), doorbell, express }
+    }
+
+    /// Wakes an engine, if one sleeps; where none does, and a request may be `committed`, the engine
+    /// for commitments.
+    pub(crate) fn ring(&self, committed: bool) {
+        if !self.doorbell.ring() && committed {
+            self.express.ring();
+        }
+    }
 }
 
 /// What one [`Engine::step`] came to.
@@ -39,6 +56,27 @@ pub struct Step {
 
 /// A device's channel, and what to heed with that device.
 pub(crate) type OpenChannel = (Box<dyn Channel>, Limits);
+
+/// Learns what requests that finished together cost, and what their instances are still to be charged
+/// of the time that they took.
+fn settle(completed: &Completed, took_ns: u64, settlements: &mut Vec<Settlement>) {
+    let charged: u64 = completed.iter().map(|w| w.charged_ns).sum();
+    if charged == 0 {
+        return;
+    }
+    let scale = took_ns as f64 / charged as f64;
+    for work in completed.iter().filter(|w| w.charged_ns > 0) {
+        let (request, ticket) = (work.request(), work.ticket);
+        let ns = (work.charged_ns as f64 * scale) as u64;
+        request.session.class.costs().learn(request.op, request.size(), ns);
+        let more_ns = ns.cast_signed().saturating_sub(work.charged_ns.cast_signed());
+        let of = (ticket.port, ticket.generation);
+        match settlements.last_mut().filter(|s| (s.place, s.generation) == of) {
+            Some(last) => last.more_ns = last.more_ns.saturating_add(more_ns),
+            None => settlements.push(Settlement { place: of.0, generation: of.1, more_ns }),
+        }
+    }
+}
 
 /// How long after a device refused requests, although it holds none, they are offered again.
 const REFUSED_NS: u64 = 50_000;
@@ -120,6 +158,10 @@ pub struct Engine {
     /// Ports with replies that have not been told.
     touched: Vec<u32>,
     stall_ns: u64,
+    /// What it serves, if not everything.
+    only: Option<Class>,
+    /// What instances are still to be charged.
+    settlements: Vec<Settlement>,
 }
 
 impl Engine {
@@ -166,7 +208,17 @@ impl Engine {
             addressee: (0, 0),
             touched: Vec::with_capacity(ROOM),
             stall_ns,
+            only: None,
+            settlements: Vec::with_capacity(ROOM),
         }
+    }
+
+    /// The same engine, for requests that are served by commitments alone. So they need not wait
+    /// until one of the others has finished a long request: the operating system runs a thread that
+    /// wakes up beside, or before, one that works.
+    pub(crate) fn express(mut self) -> Engine {
+        self.only = Some(Class::Committed);
+        self
     }
 
     /// Delivers what devices have finished, then gives one batch to a device. `now_ns` never
@@ -196,7 +248,7 @@ impl Engine {
                 if let Home::Shared { shared, .. } = &self.home
                     && (more || answered)
                 {
-                    shared.doorbell.ring();
+                    shared.ring(false);
                 }
                 self.submit(now_ns);
                 progress = true;
@@ -302,14 +354,15 @@ impl Engine {
     }
 
     fn pick(&mut self, now: u64, accepts: u64) -> Pick {
-        let Engine { home, batch, not_run, .. } = self;
+        let Engine { home, batch, not_run, only, settlements, .. } = self;
         match home {
-            Home::Own(scheduler) => scheduler.next_batch(now, accepts, batch, not_run),
+            Home::Own(scheduler) => scheduler.next_batch(now, accepts, *only, batch, not_run),
             Home::Shared { shared, ports, version } => {
                 let Ok(mut scheduler) = shared.scheduler.lock() else {
                     return Pick::Nothing { until_ns: None };
                 };
-                let pick = scheduler.next_batch(now, accepts, batch, not_run);
+                scheduler.settle(settlements);
+                let pick = scheduler.next_batch(now, accepts, *only, batch, not_run);
                 scheduler.refresh(version, ports);
                 pick
             }
@@ -440,6 +493,7 @@ impl Engine {
             access.moved_ns = now;
             access.held = access.held.saturating_sub(self.completed.len());
             let since = core::mem::replace(&mut access.busy_since_ns, now);
+            settle(&self.completed, now.saturating_sub(since), &mut self.settlements);
             let mut op = None;
             while let Some(work) = self.completed.pop() {
                 op = Some(work.request().op);

@@ -39,6 +39,10 @@ impl Default for InstanceConfig {
 }
 
 impl InstanceConfig {
+    fn is_committed(&self) -> bool {
+        self.sla.as_ref().is_some_and(|sla| sla.committed_bytes_per_s > 0)
+    }
+
     pub(crate) fn validate(&self) -> Result<(), SetupError> {
         SetupError::check("instance depth in requests", self.depth as u64, 1..=65_536)?;
         SetupError::check("instance weight", u64::from(self.weight), 1..=1000)?;
@@ -145,6 +149,8 @@ pub struct Instance {
     /// With 0 engines, after a poll that found nothing: when the next one can find something,
     /// because a rate limit holds all requests back until then.
     due_ns: Option<u64>,
+    /// Whether a rate is committed to it.
+    committed: bool,
     _not_sync: core::marker::PhantomData<core::cell::Cell<()>>,
 }
 
@@ -152,6 +158,7 @@ impl Instance {
     pub(crate) fn open(inner: Arc<Inner>, config: InstanceConfig) -> Result<Instance, SetupError> {
         config.validate()?;
         let link = Link::open(&inner, &config)?;
+        let committed = config.is_committed();
         Ok(Instance {
             inner,
             config,
@@ -161,6 +168,7 @@ impl Instance {
             refused: Vec::new(),
             lost: None,
             due_ns: None,
+            committed,
             _not_sync: core::marker::PhantomData,
         })
     }
@@ -237,7 +245,7 @@ impl Instance {
         let n = self.link.outlet.publish();
         if n > 0 {
             match &self.link.executor {
-                Executor::Shared { shared, .. } => shared.doorbell.ring(),
+                Executor::Shared { shared, .. } => shared.ring(self.committed),
                 // The work is there to be done by poll: let the caller's event loop come back.
                 Executor::Own(_) => _ = self.link.notice(Notice::signal_fd),
             }
@@ -398,7 +406,7 @@ impl Instance {
             && (published > 0 || news)
             && self.outstanding > 0
         {
-            shared.doorbell.ring();
+            shared.ring(self.committed);
         }
     }
 
@@ -515,8 +523,14 @@ impl Instance {
 
 impl Link {
     fn open(inner: &Arc<Inner>, config: &InstanceConfig) -> Result<Link, SetupError> {
-        match inner.state()?.shared_engines() {
-            Some(shared) => Ok(Link::shared(inner, config, shared)),
+        let state = inner.state()?;
+        match state.shared_engines() {
+            Some(shared) => {
+                if config.is_committed() {
+                    state.start_express(inner, &shared);
+                }
+                Ok(Link::shared(inner, config, shared))
+            }
             None => {
                 let mut scheduler = inner.new_scheduler();
                 let sink = Sink::Own(Notice::new());
@@ -556,7 +570,7 @@ impl Drop for Instance {
         }
         self.link.outlet.port().close();
         if let Executor::Shared { shared, .. } = &self.link.executor {
-            shared.doorbell.ring();
+            shared.ring(self.committed);
         }
         while self.outstanding > 0 {
             self.wait(Duration::from_millis(100));

@@ -134,7 +134,8 @@ impl Builder {
     }
 
     /// Starts a runtime whose engines the caller steps, for simulation with a virtual clock. Its
-    /// instances never execute anything themselves: take all responses before an instance is
+    /// instances never execute anything themselves. Behind the engines that were asked for comes the one
+    /// that serves commitments alone ([`crate::Sla`]). Take all responses before an instance is
     /// dropped, which waits for what is outstanding. Not for use across `fork`.
     ///
     /// # Errors
@@ -239,7 +240,12 @@ pub(crate) struct State {
     engines: usize,
     refused: Option<SetupError>,
     _workers: Option<Workers>,
+    /// The engine for commitments.
+    express: OnceLock<Option<Workers>>,
 }
+
+/// The names of engine threads, and what wakes them.
+const ENGINES: (&str, fn(&Shared) -> &Doorbell) = ("", |shared| &shared.doorbell);
 
 /// A lock whose data is valid whenever it is free, also after a panic of its holder.
 pub(crate) fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -270,8 +276,7 @@ impl Inner {
     }
 
     pub(crate) fn new_shared(&self) -> Arc<Shared> {
-        let scheduler = Mutex::new(self.new_scheduler());
-        Arc::new(Shared { scheduler, doorbell: Doorbell::new() })
+        Arc::new(Shared::new(self.new_scheduler()))
     }
 
     fn open_channels(&self) -> Result<Vec<OpenChannel>, SetupError> {
@@ -350,12 +355,15 @@ impl State {
             Mutex::new(Outlet::attach(&mut lock(&shared.scheduler), sink, &config, &*inner.clock));
         let port = lock(&outlet).port().clone();
         let mut own = if count == 0 { engines.pop() } else { None };
+        if !inner.config.threads {
+            engines.push(engine()?.express());
+        }
         let (mut running, mut refused, mut workers) = (count, None, None);
         if inner.config.threads {
             let engines = core::mem::take(&mut engines);
             let worker = &inner.config.worker;
             let (started, why) =
-                Workers::start(engines, shared.clone(), &inner.clock, worker, generation);
+                Workers::start(engines, shared.clone(), &inner.clock, worker, generation, ENGINES);
             (running, refused) = (started.count(), why);
             if running == 0 {
                 // None was wanted, or none can be had: callers execute their own requests.
@@ -371,8 +379,27 @@ impl State {
             ledger,
             classes: Mutex::default(),
             unstarted: Mutex::new(engines),
+            express: OnceLock::new(),
             _workers: workers,
         })
+    }
+
+    /// Starts the engine for commitments, at the first instance that has one: other runtimes have no
+    /// use for its thread. Where the system refuses it, the other engines serve commitments first.
+    pub(crate) fn start_express(&self, inner: &Inner, shared: &Arc<Shared>) {
+        const EXPRESS: (&str, fn(&Shared) -> &Doorbell) = ("express", |shared| &shared.express);
+        if !inner.config.threads {
+            return;
+        }
+        self.express.get_or_init(|| {
+            let engine = inner.new_engine(shared, &self.ledger).ok()?.express();
+            let (worker, generation) = (&inner.config.worker, fork::generation());
+            let clock = &inner.clock;
+            let shared = shared.clone();
+            let (started, _) =
+                Workers::start(vec![engine], shared, clock, worker, generation, EXPRESS);
+            Some(started)
+        });
     }
 
     /// The scheduler that instances attach to; `None` when each has its own engine.

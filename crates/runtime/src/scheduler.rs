@@ -6,7 +6,7 @@ use std::{collections::VecDeque, sync::Arc};
 use lookaside_core::{Admission, Completed, OpError, OrderKey, Work};
 
 use crate::{
-    arbiter::{Arbiter, Contender, Share},
+    arbiter::{self, Arbiter, Contender, Cost, Share},
     batcher::{Batcher, Staged},
     port::Port,
     ring::Consumer,
@@ -25,20 +25,50 @@ struct Lane {
     share: Share,
     /// Requests with a lower number were wanted when last looked.
     wanted: u64,
-    /// The batcher's queues that may have requests of this instance, staged before they were wanted.
-    queues: Vec<usize>,
+    /// The queues that may have requests of this instance, staged before they were wanted, and in
+    /// which batcher.
+    queues: Vec<(Class, usize)>,
+}
+
+/// What a request is served by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Class {
+    /// Its instance's commitment: before all others, also by the engine for commitments.
+    Committed,
+    /// Its instance's weight.
+    Weighted,
+}
+
+/// A request of this instance took other than it was charged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settlement {
+    pub(crate) place: u32,
+    pub(crate) generation: u32,
+    /// How much more, in nanoseconds.
+    pub(crate) more_ns: i64,
 }
 
 /// So many of an instance's queues are remembered before those that are empty are forgotten.
 const QUEUES: usize = 32;
+
+impl Lane {
+    /// What a request is served by whose pick is not known any more.
+    fn class(&self) -> Class {
+        match self.share.is_committed() {
+            true => Class::Committed,
+            false => Class::Weighted,
+        }
+    }
+}
 
 impl Contender for Lane {
     fn share(&mut self) -> &mut Share {
         &mut self.share
     }
 
-    fn next_size(&mut self) -> Option<usize> {
-        self.requests.peek().map(|w| w.request().size())
+    fn next_cost(&mut self) -> Option<Cost> {
+        let request = self.requests.peek()?.request();
+        Some(Cost::new(request.cost_ns(), request.size()))
     }
 
     fn is_closing(&self) -> bool {
@@ -61,7 +91,9 @@ pub(crate) struct Scheduler {
     lanes: Vec<Option<Lane>>,
     generation: u32,
     arbiter: Arbiter,
-    batcher: Batcher,
+    /// Requests that are served by commitments, and all others.
+    committed: Batcher,
+    weighted: Batcher,
     /// Counts the changes of `lanes`.
     version: u64,
 }
@@ -74,7 +106,8 @@ impl Scheduler {
             lanes: Vec::new(),
             generation: 0,
             arbiter: Arbiter::default(),
-            batcher: Batcher::default(),
+            committed: Batcher::default(),
+            weighted: Batcher::default(),
             version: 0,
         }
     }
@@ -121,41 +154,82 @@ impl Scheduler {
         }
     }
 
-    /// Moves the next batch for one of the devices in the bit set `accepts` into `batch`. Requests
-    /// that cannot run go to `not_run`.
+    /// Charges instances what their requests took.
+    pub(crate) fn settle(&mut self, settlements: &mut Vec<Settlement>) {
+        for s in settlements.drain(..) {
+            let lane = self.lanes.get_mut(s.place as usize).and_then(Option::as_mut);
+            if let Some(lane) = lane.filter(|l| l.generation == s.generation) {
+                lane.share.settle(s.more_ns);
+            }
+        }
+    }
+
+    /// Moves the next batch for one of the devices in the bit set `accepts` into `batch`, `only` a
+    /// batch that is served by commitments if so asked. Requests that cannot run go to `not_run`.
     pub(crate) fn next_batch(
         &mut self,
         now: u64,
         accepts: u64,
+        only: Option<Class>,
         batch: &mut VecDeque<Work>,
         not_run: &mut Completed,
     ) -> Pick {
-        if let Some(work) = self.lone(now, accepts) {
+        if only.is_none()
+            && let Some(work) = self.lone(now, accepts)
+        {
             batch.push_back(work);
             return Pick::Batch { more: self.waiting() };
         }
         // What earlier calls left is ripe first: others that never stop making full batches must
         // not hold it back beyond its deadline.
         self.hurry_wanted();
-        let mut picked = self.batcher.take(now, accepts, batch);
+        let mut picked = self.take(now, accepts, only, batch);
         while !picked {
-            let Some(place) = self.arbiter.pick(now, &mut self.lanes) else {
-                picked = self.batcher.take(now, accepts, batch);
+            let pick = match only {
+                None => self.arbiter.pick(now, &mut self.lanes),
+                Some(_) => self.arbiter.pick_committed(now, &mut self.lanes),
+            };
+            let Some(pick) = pick else {
+                picked = self.take(now, accepts, only, batch);
                 break;
             };
-            let Some((device, staged)) = self.admit(now, place, not_run) else { continue };
+            let Some((device, class, staged)) = self.admit(now, pick, not_run) else { continue };
             if staged.full && accepts >> device & 1 == 1 {
-                self.batcher.take_from(now, staged.queue, batch);
+                self.batcher(class).take_from(now, staged.queue, batch);
                 picked = true;
             }
         }
         if !picked {
-            return Pick::Nothing { until_ns: self.next_time(now) };
+            return Pick::Nothing { until_ns: self.next_time(now, only) };
         }
         for w in batch.iter_mut() {
             w.taken_ns = now;
         }
-        Pick::Batch { more: self.waiting() || self.batcher.len() > 0 }
+        Pick::Batch { more: self.waiting() || self.staged() > 0 }
+    }
+
+    fn batcher(&mut self, class: Class) -> &mut Batcher {
+        match class {
+            Class::Committed => &mut self.committed,
+            Class::Weighted => &mut self.weighted,
+        }
+    }
+
+    /// How many requests are staged.
+    fn staged(&self) -> usize {
+        self.committed.len() + self.weighted.len()
+    }
+
+    /// Moves a batch that was staged and may run into `batch`. Returns whether there was one.
+    fn take(
+        &mut self,
+        now: u64,
+        accepts: u64,
+        only: Option<Class>,
+        batch: &mut VecDeque<Work>,
+    ) -> bool {
+        self.committed.take(now, accepts, batch)
+            || only.is_none() && self.weighted.take(now, accepts, batch)
     }
 
     /// Whether an instance has a request.
@@ -168,7 +242,8 @@ impl Scheduler {
     /// waits for. Going through both of them took a fifth of such a request's time.
     pub(crate) fn lone(&mut self, now: u64, accepts: u64) -> Option<Work> {
         let [Some(lane)] = &mut self.lanes[..] else { return None };
-        if self.batcher.len() > 0 || lane.share.is_promised() || lane.port.is_closed() {
+        let staged = self.committed.len() + self.weighted.len();
+        if staged > 0 || lane.share.is_promised() || lane.port.is_closed() {
             return None;
         }
         let only = lane.requests.is_last();
@@ -191,43 +266,59 @@ impl Scheduler {
 
     /// Lets requests run that were staged before their owner waited for them.
     fn hurry_wanted(&mut self) {
-        if self.batcher.len() == 0 {
+        if self.staged() == 0 {
             return;
         }
-        for lane in self.lanes.iter_mut().flatten() {
+        let Scheduler { lanes, committed, weighted, .. } = self;
+        for lane in lanes.iter_mut().flatten() {
             let wanted = lane.port.wanted();
             if wanted > lane.wanted {
                 lane.wanted = wanted;
-                lane.queues.drain(..).for_each(|queue| self.batcher.hurry(queue));
+                lane.queues.drain(..).for_each(|(class, queue)| match class {
+                    Class::Committed => committed.hurry(queue),
+                    Class::Weighted => weighted.hurry(queue),
+                });
             }
         }
     }
 
     /// Appends a request to the batcher's queue.
-    fn stage(&mut self, now: u64, work: Work) -> Staged {
+    fn stage(&mut self, now: u64, work: Work, class: Class) -> Staged {
         let (place, seq) = (work.ticket.port as usize, work.ticket.seq);
-        let Some(lane) = self.lanes.get_mut(place).and_then(Option::as_mut) else {
+        let Scheduler { lanes, committed, weighted, .. } = self;
+        let batcher = match class {
+            Class::Committed => committed,
+            Class::Weighted => weighted,
+        };
+        let Some(lane) = lanes.get_mut(place).and_then(Option::as_mut) else {
             // Its instance has gone: nobody will wait for it.
-            return self.batcher.stage(now, work, &self.routes, true);
+            return batcher.stage(now, work, &self.routes, true);
         };
         let wanted = lane.port.flushed(seq);
-        let staged = self.batcher.stage(now, work, &self.routes, wanted);
-        if !wanted && lane.queues.last() != Some(&staged.queue) {
+        let staged = batcher.stage(now, work, &self.routes, wanted);
+        let queue = (class, staged.queue);
+        if !wanted && lane.queues.last() != Some(&queue) {
             if lane.queues.len() == QUEUES {
                 lane.queues.sort_unstable();
                 lane.queues.dedup();
-                lane.queues.retain(|&queue| self.batcher.is_staged(queue));
+                lane.queues.retain(|&(of, queue)| of != class || batcher.is_staged(queue));
             }
-            lane.queues.push(staged.queue);
+            lane.queues.push(queue);
         }
         staged
     }
 
     /// Takes the next request of a lane. Returns where it was staged and for which device, unless it
     /// waits for its turn or cannot run.
-    fn admit(&mut self, now: u64, place: usize, not_run: &mut Completed) -> Option<(u16, Staged)> {
-        let lane = self.lanes.get_mut(place).and_then(Option::as_mut)?;
+    fn admit(
+        &mut self,
+        now: u64,
+        pick: arbiter::Pick,
+        not_run: &mut Completed,
+    ) -> Option<(u16, Class, Staged)> {
+        let lane = self.lanes.get_mut(pick.index).and_then(Option::as_mut)?;
         let mut work = lane.requests.pop()?;
+        work.charged_ns = pick.charged_ns;
         if lane.port.is_closed() {
             not_run.push(work, Err(OpError::Cancelled));
             return None;
@@ -248,7 +339,8 @@ impl Scheduler {
                 }
             }
         }
-        Some((device, self.stage(now, work)))
+        let class = if pick.committed { Class::Committed } else { Class::Weighted };
+        Some((device, class, self.stage(now, work, class)))
     }
 
     /// Stages a request of an ordered session whose turn has come.
@@ -257,10 +349,9 @@ impl Scheduler {
     /// The work, when its instance is closing.
     pub(crate) fn stage_next(&mut self, now: u64, work: Work) -> Result<(), Work> {
         let lane = self.lanes.get(work.ticket.port as usize).and_then(Option::as_ref);
-        if lane.is_none_or(|l| l.port.is_closed()) {
-            return Err(work);
-        }
-        self.stage(now, work);
+        let Some(lane) = lane.filter(|l| !l.port.is_closed()) else { return Err(work) };
+        let class = lane.class();
+        self.stage(now, work, class);
         Ok(())
     }
 
@@ -277,7 +368,9 @@ impl Scheduler {
         match next {
             Some(device) => {
                 work.device = device;
-                self.stage(now, work);
+                let lane = self.lanes.get(work.ticket.port as usize).and_then(Option::as_ref);
+                let class = lane.map_or(Class::Weighted, Lane::class);
+                self.stage(now, work, class);
                 Ok(())
             }
             None => Err(work),
@@ -285,8 +378,13 @@ impl Scheduler {
     }
 
     /// When something becomes due that no doorbell announces.
-    fn next_time(&mut self, now: u64) -> Option<u64> {
-        let due = self.batcher.next_due_ns();
+    fn next_time(&mut self, now: u64, only: Option<Class>) -> Option<u64> {
+        let due = self.committed.next_due_ns();
+        if only.is_some() {
+            let admitted = Arbiter::next_committed_ns(&mut self.lanes);
+            return due.into_iter().chain(admitted).min().map(|t| t.max(now));
+        }
+        let due = due.into_iter().chain(self.weighted.next_due_ns()).min();
         let allowed = Arbiter::next_allowed_ns(&mut self.lanes);
         let allowed = allowed.map(|t| t.clamp(now, now.saturating_add(STEP_NS)));
         due.into_iter().chain(allowed).min()

@@ -13,6 +13,7 @@ use lookaside_core::SetupError;
 
 use crate::{
     clock::Clock,
+    doorbell::Doorbell,
     engine::{Engine, Shared},
     signals,
 };
@@ -22,9 +23,13 @@ pub(crate) struct Workers {
     threads: Vec<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
     shared: Arc<Shared>,
+    bell: Bell,
     /// The process that the threads live in.
     generation: u32,
 }
+
+/// Which bell wakes the threads.
+type Bell = fn(&Shared) -> &Doorbell;
 
 /// How the threads behave.
 #[derive(Clone, Debug)]
@@ -43,19 +48,20 @@ impl Workers {
         clock: &Arc<dyn Clock>,
         config: &WorkerConfig,
         generation: u32,
+        (name, bell): (&str, Bell),
     ) -> (Workers, Option<SetupError>) {
         let stop = Arc::new(AtomicBool::new(false));
-        let mut workers = Workers { threads: Vec::new(), stop, shared, generation };
+        let mut workers = Workers { threads: Vec::new(), stop, shared, bell, generation };
         for (i, engine) in engines.into_iter().enumerate() {
             let (clock, shared) = (clock.clone(), workers.shared.clone());
             let (stop, config) = (workers.stop.clone(), config.clone());
             let cpu = config.cpus.get(i % config.cpus.len().max(1)).copied();
-            let thread = thread::Builder::new().name(format!("lookaside-{i}"));
+            let thread = thread::Builder::new().name(format!("lookaside-{name}{i}"));
             let serve = move || {
                 if let Some(cpu) = cpu {
                     pin(cpu);
                 }
-                run(engine, &shared, &*clock, config.spin_ns, &stop);
+                run(engine, bell(&shared), &*clock, config.spin_ns, &stop);
             };
             match signals::blocked(|| thread.spawn(serve)) {
                 Ok(thread) => workers.threads.push(thread),
@@ -83,12 +89,13 @@ impl Drop for Workers {
             return;
         }
         self.stop.store(true, Ordering::Release);
-        self.shared.doorbell.ring_all();
+        let bell = (self.bell)(&self.shared);
+        bell.ring_all();
         let me = thread::current().id();
         for t in self.threads.drain(..).filter(|t| t.thread().id() != me) {
             while !t.is_finished() {
                 // One that was about to sleep when `stop` was set.
-                self.shared.doorbell.ring_all();
+                bell.ring_all();
                 thread::yield_now();
             }
             let _ = t.join();
@@ -105,7 +112,7 @@ fn pin(cpu: usize) {
     }
 }
 
-fn run(mut engine: Engine, shared: &Shared, clock: &dyn Clock, spin_ns: u64, stop: &AtomicBool) {
+fn run(mut engine: Engine, bell: &Doorbell, clock: &dyn Clock, spin_ns: u64, stop: &AtomicBool) {
     let mut idle_since = None;
     let mut now = clock.now_ns();
     loop {
@@ -130,17 +137,17 @@ fn run(mut engine: Engine, shared: &Shared, clock: &dyn Clock, spin_ns: u64, sto
             core::hint::spin_loop();
             continue;
         }
-        shared.doorbell.announce();
+        bell.announce();
         let last = engine.step(now);
         let stopped = last.in_flight == 0 && stop.load(Ordering::Acquire);
         if last.progress || last.spin || stopped {
-            shared.doorbell.stay_awake();
+            bell.stay_awake();
         } else {
             let timeout = last.until_ns.map(|t| Duration::from_nanos(t.saturating_sub(now)));
             let mut fds = engine.event_fds().peekable();
             match last.in_flight > 0 && fds.peek().is_some() {
-                true => shared.doorbell.sleep_with(fds, timeout),
-                false => shared.doorbell.sleep(timeout),
+                true => bell.sleep_with(fds, timeout),
+                false => bell.sleep(timeout),
             }
         }
         idle_since = None;
