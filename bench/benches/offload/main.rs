@@ -1,7 +1,7 @@
 //! What the way through the device costs and gains, beside the bare kernels and stock zlib.
 //!
 //! `cargo bench -p lookaside-bench --bench offload -- [--mb N] [--rounds N] [--corpus DIR]
-//! [--only compress|decompress|empty|crossover]`
+//! [--only compress|decompress|empty|crossover|tenants]`
 //!
 //! Checks its answers; says what each line shows; thresholds are for people, not for tests.
 #![allow(unsafe_code)]
@@ -9,6 +9,7 @@
 mod bare;
 mod empty;
 mod offload;
+mod tenants;
 
 use std::path::PathBuf;
 
@@ -63,11 +64,12 @@ fn main() {
     let cores = std::thread::available_parallelism().map_or(0, |n| n.get());
     println!("machine: {}, {cores} cores", model.map_or("unknown", |(_, m)| m));
     println!("input: {what}; {} rounds, in turn; median (least-most)", o.rounds);
-    let parts: [(&str, &dyn Fn()); 4] = [
+    let parts: [(&str, &dyn Fn()); 5] = [
         ("compress", &|| offload::compress(&data, o.rounds)),
         ("decompress", &|| offload::decompress(&data, o.rounds)),
         ("empty", &|| empty::run(o.rounds)),
         ("crossover", &|| offload::crossover(&data, o.rounds)),
+        ("tenants", &|| tenants::run(o.rounds)),
     ];
     for (name, run) in parts {
         if o.only.as_deref().is_none_or(|only| only == name) {

@@ -56,6 +56,30 @@ impl Share {
         self.deficit = self.deficit.saturating_sub(more_ns).clamp(-MOST, MOST);
     }
 
+    /// Charges a request that goes with one that was picked, within its rates; the share may go into
+    /// debt. Returns what it was charged.
+    pub(crate) fn credit(&mut self, now: u64, cost: Cost, committed: bool) -> Option<u64> {
+        let peak = self.peak.as_mut();
+        if peak.is_some_and(|p| !p.admits(cost.bytes, now)) {
+            return None;
+        }
+        let mut charged_ns = 0;
+        if committed {
+            let bucket = self.committed.as_mut()?;
+            if !bucket.admits(cost.bytes, now) {
+                return None;
+            }
+            bucket.take(cost.bytes);
+        } else {
+            self.settle(cost.ns);
+            charged_ns = cost.ns.cast_unsigned();
+        }
+        if let Some(peak) = &mut self.peak {
+            peak.take(cost.bytes);
+        }
+        Some(charged_ns)
+    }
+
     pub(crate) fn is_committed(&self) -> bool {
         self.committed.is_some()
     }
@@ -86,6 +110,11 @@ impl Cost {
 pub(crate) trait Contender {
     fn share(&mut self) -> &mut Share;
     fn next_cost(&mut self) -> Option<Cost>;
+
+    /// Whether it has a request.
+    fn has_next(&mut self) -> bool {
+        self.next_cost().is_some()
+    }
 
     /// Its owner is going: whatever it has left is let out, to be cancelled.
     fn is_closing(&self) -> bool {
@@ -186,7 +215,7 @@ impl Arbiter {
             && alone.share().peak.is_none()
         {
             let pick = Pick { index: 0, charged_ns: 0, committed: false };
-            return alone.next_cost().map(|_| pick);
+            return alone.has_next().then_some(pick);
         }
         loop {
             // Once around; in the end, how many more rounds the first one that can pay needs.

@@ -12,8 +12,8 @@ use lookaside_core::{Op, Work};
 
 use crate::route::Routes;
 
-/// What requests of one batch have in common.
-type Key = (u16, Op, u32);
+/// What requests of one batch have in common: device, operation, class.
+pub(crate) type Key = (u16, Op, u32);
 
 struct Queue {
     key: Key,
@@ -73,6 +73,7 @@ pub(crate) struct Batcher {
 
 impl Batcher {
     /// Appends a request to its queue; `work.device` is set. `urgent`: somebody waits for it.
+    #[inline]
     pub(crate) fn stage(
         &mut self,
         now: u64,
@@ -107,6 +108,7 @@ impl Batcher {
         Staged { queue: at, full }
     }
 
+    #[inline(never)]
     fn find(&mut self, key: Key, work: &Work, routes: &Routes) -> usize {
         if let Some(&at) = self.by_key.get(&key) {
             return at;
@@ -158,6 +160,11 @@ impl Batcher {
         }
     }
 
+    /// What the requests of a queue have in common.
+    pub(crate) fn key(&self, at: usize) -> Option<Key> {
+        self.queues.get(at).map(|queue| queue.key)
+    }
+
     /// Whether requests are staged in a queue.
     pub(crate) fn is_staged(&self, at: usize) -> bool {
         self.queues.get(at).is_some_and(|q| !q.work.is_empty())
@@ -188,6 +195,7 @@ impl Batcher {
 
     /// Moves a batch from this queue, which has requests, into `batch`, which is empty.
     pub(crate) fn take_from(&mut self, now: u64, at: usize, batch: &mut VecDeque<Work>) {
+        debug_assert!(batch.is_empty(), "one batch has requests of one queue");
         let queue = &mut self.queues[at];
         self.turn = usize::from(queue.key.0) + 1;
         let mut take = queue.work.len();

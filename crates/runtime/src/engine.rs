@@ -72,8 +72,13 @@ fn settle(completed: &Completed, took_ns: u64, settlements: &mut Vec<Settlement>
         let more_ns = ns.cast_signed().saturating_sub(work.charged_ns.cast_signed());
         let of = (ticket.port, ticket.generation);
         match settlements.last_mut().filter(|s| (s.place, s.generation) == of) {
-            Some(last) => last.more_ns = last.more_ns.saturating_add(more_ns),
-            None => settlements.push(Settlement { place: of.0, generation: of.1, more_ns }),
+            Some(last) => {
+                last.more_ns = last.more_ns.saturating_add(more_ns);
+                last.took_ns = last.took_ns.saturating_add(ns);
+            }
+            None => {
+                settlements.push(Settlement { place: of.0, generation: of.1, more_ns, took_ns: ns })
+            }
         }
     }
 }
@@ -493,7 +498,9 @@ impl Engine {
             access.moved_ns = now;
             access.held = access.held.saturating_sub(self.completed.len());
             let since = core::mem::replace(&mut access.busy_since_ns, now);
-            settle(&self.completed, now.saturating_sub(since), &mut self.settlements);
+            if let Home::Shared { .. } = self.home {
+                settle(&self.completed, now.saturating_sub(since), &mut self.settlements);
+            }
             let mut op = None;
             while let Some(work) = self.completed.pop() {
                 op = Some(work.request().op);

@@ -391,6 +391,12 @@ impl Instance {
         Ok(fd.as_fd())
     }
 
+    /// The device time that its requests have taken while other instances of the runtime had some too:
+    /// what weights divide. An engine's look at it may be one batch old.
+    pub fn device_time(&self) -> Duration {
+        Duration::from_nanos(self.link.outlet.port().device_ns())
+    }
+
     /// Why no engine runs in this child process after a fork; requests are then answered
     /// [`OpError::DeviceLost`].
     pub fn lost(&self) -> Option<&SetupError> {

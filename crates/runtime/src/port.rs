@@ -56,11 +56,14 @@ pub(crate) struct Port {
     flush: AtomicU64,
     /// The owner is going: what has not run is cancelled.
     closed: AtomicBool,
+    /// What its requests took of a device beside those of other instances.
+    device_ns: AtomicU64,
 }
 
 impl Port {
     pub(crate) fn new(sink: Sink) -> Port {
-        Port { sink, flush: AtomicU64::new(0), closed: AtomicBool::new(false) }
+        let closed = AtomicBool::new(false);
+        Port { sink, flush: AtomicU64::new(0), closed, device_ns: AtomicU64::new(0) }
     }
 
     /// Asks for all requests below `seq`. Returns whether that is news.
@@ -83,6 +86,14 @@ impl Port {
     /// Requests with a lower number are wanted.
     pub(crate) fn wanted(&self) -> u64 {
         self.flush.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn add_device_ns(&self, ns: u64) {
+        self.device_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    pub(crate) fn device_ns(&self) -> u64 {
+        self.device_ns.load(Ordering::Relaxed)
     }
 
     /// The owner is going: what has not run is cancelled, what a batch waits with runs now.

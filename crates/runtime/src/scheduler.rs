@@ -46,6 +46,8 @@ pub(crate) struct Settlement {
     pub(crate) generation: u32,
     /// How much more, in nanoseconds.
     pub(crate) more_ns: i64,
+    /// What it took.
+    pub(crate) took_ns: u64,
 }
 
 /// So many of an instance's queues are remembered before those that are empty are forgotten.
@@ -69,6 +71,10 @@ impl Contender for Lane {
     fn next_cost(&mut self) -> Option<Cost> {
         let request = self.requests.peek()?.request();
         Some(Cost::new(request.cost_ns(), request.size()))
+    }
+
+    fn has_next(&mut self) -> bool {
+        self.requests.peek().is_some()
     }
 
     fn is_closing(&self) -> bool {
@@ -160,6 +166,7 @@ impl Scheduler {
             let lane = self.lanes.get_mut(s.place as usize).and_then(Option::as_mut);
             if let Some(lane) = lane.filter(|l| l.generation == s.generation) {
                 lane.share.settle(s.more_ns);
+                lane.port.add_device_ns(s.took_ns);
             }
         }
     }
@@ -193,7 +200,15 @@ impl Scheduler {
                 picked = self.take(now, accepts, only, batch);
                 break;
             };
-            let Some((device, class, staged)) = self.admit(now, pick, not_run) else { continue };
+            let Some((device, class, mut staged)) = self.admit(now, pick, not_run) else {
+                continue;
+            };
+            while !staged.full
+                && let Some(pick) = self.credit(now, pick, class, staged)
+                && let Some(more) = self.admit(now, pick, not_run)
+            {
+                staged = more.2;
+            }
             if staged.full && accepts >> device & 1 == 1 {
                 self.batcher(class).take_from(now, staged.queue, batch);
                 picked = true;
@@ -234,7 +249,7 @@ impl Scheduler {
 
     /// Whether an instance has a request.
     fn waiting(&mut self) -> bool {
-        self.lanes.iter_mut().flatten().any(|l| l.requests.peek().is_some())
+        self.lanes.iter_mut().flatten().any(Contender::has_next)
     }
 
     /// What arbiter and batcher would choose where there is no choice: an instance that is alone and
@@ -341,6 +356,27 @@ impl Scheduler {
         }
         let class = if pick.committed { Class::Committed } else { Class::Weighted };
         Some((device, class, self.stage(now, work, class)))
+    }
+
+    /// Whether the instance that was picked may have its next request in the same batch, on credit: a
+    /// request costs less in a full batch, and what this one costs is known when it has run.
+    fn credit(
+        &mut self,
+        now: u64,
+        pick: arbiter::Pick,
+        class: Class,
+        staged: Staged,
+    ) -> Option<arbiter::Pick> {
+        let key = self.batcher(class).key(staged.queue)?;
+        let lane = self.lanes.get_mut(pick.index).and_then(Option::as_mut)?;
+        let next = lane.requests.peek()?.request();
+        let device = self.routes.first(next)?;
+        if (device, next.op, next.session.class.id()) != key || lane.port.is_closed() {
+            return None;
+        }
+        let cost = Cost::new(next.cost_ns(), next.size());
+        let charged_ns = lane.share.credit(now, cost, pick.committed)?;
+        Some(arbiter::Pick { charged_ns, ..pick })
     }
 
     /// Stages a request of an ordered session whose turn has come.

@@ -11,7 +11,7 @@ use lookaside::{
     Buf, Clock, CompressStream, Compression, Engine, Flush, Instance, InstanceConfig, Op, OpError,
     Response, Route, RouteEntry, Runtime, Sla, Status,
 };
-use lookaside_testkit::{FaultDevice, Faults, Rng, SimDevice, VirtualClock};
+use lookaside_testkit::{FaultDevice, Faults, Rng, SLOW, SimDevice, VirtualClock};
 
 /// One instance with what it has asked for.
 struct Client {
@@ -219,8 +219,8 @@ fn every_request_is_answered_exactly_once() {
 }
 
 /// Runs clients that always have requests outstanding for 1 s of virtual time on one engine, on
-/// a device that copies about 1 GB/s. Returns the bytes of each.
-fn saturate(configs: Vec<InstanceConfig>, size: usize) -> Vec<u64> {
+/// a device that copies about 1 GB/s; their sources have these first bytes. Returns the bytes of each.
+fn saturate(configs: Vec<(InstanceConfig, u8)>, size: usize) -> Vec<u64> {
     let clock = VirtualClock::new();
     let device = SimDevice::new("cpu", 1000, 4);
     let (runtime, mut engines): (Runtime, Vec<Engine>) = Runtime::builder()
@@ -230,12 +230,15 @@ fn saturate(configs: Vec<InstanceConfig>, size: usize) -> Vec<u64> {
         .start_stepped()
         .unwrap();
     let mover = runtime.mover().unwrap();
-    let mut clients: Vec<(Instance, u64)> =
-        configs.into_iter().map(|c| (runtime.instance(c).unwrap(), 0)).collect();
+    let mut clients: Vec<(Instance, u8, u64)> = configs
+        .into_iter()
+        .map(|(config, byte)| (runtime.instance(config).unwrap(), byte, 0))
+        .collect();
     while clock.now_ns() < 1_000_000_000 {
-        for (instance, bytes) in &mut clients {
+        for (instance, byte, bytes) in &mut clients {
             while instance.free() > 0 {
-                instance.push(mover.copy(Buf::zeroed(size), Buf::zeroed(size))).unwrap();
+                let src = Buf::from(vec![*byte; size]);
+                instance.push(mover.copy(src, Buf::zeroed(size))).unwrap();
             }
             instance.doorbell();
             *bytes += instance.poll().map(|r| r.result.unwrap().consumed as u64).sum::<u64>();
@@ -245,17 +248,17 @@ fn saturate(configs: Vec<InstanceConfig>, size: usize) -> Vec<u64> {
             clock.advance(2_000);
         }
     }
-    while clients.iter().any(|(instance, _)| instance.outstanding() > 0) {
-        clients.iter_mut().for_each(|(instance, _)| _ = instance.poll().count());
+    while clients.iter().any(|(instance, ..)| instance.outstanding() > 0) {
+        clients.iter_mut().for_each(|(instance, ..)| _ = instance.poll().count());
         engines[0].step(clock.now_ns());
         clock.advance(2_000);
     }
-    clients.into_iter().map(|(_, bytes)| bytes).collect()
+    clients.into_iter().map(|(.., bytes)| bytes).collect()
 }
 
 #[test]
 fn shares_and_rates_are_what_was_promised() {
-    let config = |weight, sla| InstanceConfig { depth: 16, weight, sla };
+    let config = |weight, sla| (InstanceConfig { depth: 16, weight, sla }, 0);
     let got = saturate(vec![config(1, None), config(3, None)], 8192);
     let ratio = got[1] as f64 / got[0] as f64;
     assert!((2.85..3.15).contains(&ratio), "{got:?}");
@@ -269,4 +272,19 @@ fn shares_and_rates_are_what_was_promised() {
     assert!(got[0] as f64 > 0.97 * 600e6, "{got:?}");
     assert!((48e6..51e6).contains(&(got[2] as f64)), "{got:?}");
     assert!(got[1] as f64 > 250e6, "what is left goes to the third: {got:?}");
+}
+
+/// Weights divide device time, not bytes: beside requests that take a hundred times as long as their
+/// size lets expect, in one class with the others, everybody keeps an equal share.
+#[test]
+fn tenants_share_device_time_whatever_their_requests_contain() {
+    let config = |slow| {
+        let config = InstanceConfig { depth: 16, ..InstanceConfig::default() };
+        (config, if slow { SLOW } else { 0 })
+    };
+    let got = saturate((0..12).map(|i| config(i % 4 == 0)).collect(), 1024);
+    let times = got.iter().enumerate().map(|(i, n)| if i % 4 == 0 { 100 * n } else { *n });
+    let times: Vec<f64> = times.map(|t| t as f64).collect();
+    let equal = times.iter().sum::<f64>() / 12.0;
+    assert!(times.iter().all(|t| t / equal > 0.9), "{got:?}");
 }

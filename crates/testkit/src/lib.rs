@@ -15,4 +15,4 @@ pub use conformance::conformance;
 pub use data::{corpus, mixed, zeros_and_runs};
 pub use fault::{FaultDevice, Faults};
 pub use rng::Rng;
-pub use sim::SimDevice;
+pub use sim::{SLOW, SimDevice};

@@ -13,9 +13,13 @@ use lookaside_core::{
     SessionSpec, SetupError, Status, Wake, Work,
 };
 
+/// The first byte of a source that takes long.
+pub const SLOW: u8 = 0xff;
+
 /// A device that copies, at a given rate of virtual time. A compression stream on it is a copy
 /// too, which overflows when its destination is short, and which checks order: the first byte of
-/// each piece must be one more than that of the piece before.
+/// each piece must be one more than that of the piece before. A copy of bytes [`SLOW`] takes a hundred times
+/// as long: content that its size does not tell.
 pub struct SimDevice {
     name: String,
     ns_per_kib: u64,
@@ -127,7 +131,10 @@ impl Channel for SimChannel {
         {
             self.executed.fetch_add(1, Ordering::Relaxed);
             let result = execute(&mut work);
-            let cost = work.request().src.len() as u64 * self.ns_per_kib / 1024;
+            let src = &work.request().src;
+            let slow = src.as_slice().and_then(|s| s.first()) == Some(&SLOW);
+            let factor = if slow && work.request().op == Op::Copy { 100 } else { 1 };
+            let cost = src.len() as u64 * self.ns_per_kib / 1024 * factor;
             self.busy_until_ns = self.busy_until_ns.max(now_ns) + cost;
             work.finish(result);
             self.held.push_back((self.busy_until_ns, work));
