@@ -27,7 +27,7 @@ impl State {
             return false;
         }
         let held = core::mem::take(&mut self.held);
-        let kind = |piece: &Held| (piece.request.op, piece.request.session.class);
+        let kind = |piece: &Held| (piece.request.op, piece.request.session.class.id());
         let kinds: Vec<_> = held.iter().map(kind).collect();
         let mut enough = false;
         for (piece, kind) in held.into_iter().zip(&kinds) {
