@@ -65,6 +65,7 @@ pub use calls::{Call, Handle};
 pub use clock::{Clock, Monotonic};
 pub use counters::{Counters, Histogram, OpCounters};
 pub use engine::{Engine, Step};
+pub use fork::generation as fork_generation;
 pub use instance::{Completions, Full, Instance, InstanceConfig};
 pub use lookaside_core::*;
 pub use pke::{

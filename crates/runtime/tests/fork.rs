@@ -34,13 +34,33 @@ fn compress_some(runtime: &Runtime, instance: &mut Instance, n: usize) -> bool {
     good == n && called.result.is_ok()
 }
 
+/// Makes a child process as `fork`.
+type Fork = unsafe fn() -> libc::pid_t;
+
+/// The C library's, which runs the handlers of `pthread_atfork`.
+unsafe fn fork() -> libc::pid_t {
+    // SAFETY: the caller's promise.
+    unsafe { libc::fork() }
+}
+
+/// The system call alone: no handler runs, as with glibc's `_Fork`.
+unsafe fn clone() -> libc::pid_t {
+    // SAFETY: the caller's promise. No new stack: as `fork`.
+    unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as libc::pid_t }
+}
+
 /// Runs `f` in a forked child; whether it returned true within a minute.
 fn in_child(f: impl FnOnce() -> bool) -> bool {
+    in_child_by(fork, 60, f)
+}
+
+/// Runs `f` in a child that is made so; whether it returned true within these seconds.
+fn in_child_by(make: Fork, seconds: u32, f: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child calls `f` and `_exit`s; it runs no destructors of the parent's values.
-    match unsafe { libc::fork() } {
+    match unsafe { make() } {
         0 => {
             // SAFETY: plain system calls.
-            unsafe { libc::alarm(60) };
+            unsafe { libc::alarm(seconds) };
             let good = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or(false);
             // SAFETY: as above.
             unsafe { libc::_exit(if good { 0 } else { 1 }) }
@@ -139,8 +159,32 @@ fn a_child_that_can_have_no_threads_executes_its_own_requests() {
     }));
 }
 
+/// Other threads of the parent sleep: they hold no locks (of the allocator) that only `fork` would
+/// wait for.
+fn a_child_of_a_raw_clone_works_on() {
+    for engines in [0, 2] {
+        let runtime = Runtime::builder().device(cpu()).engines(engines).start().unwrap();
+        let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+        assert!(compress_some(&runtime, &mut instance, 10));
+        let parent = lookaside::fork_generation();
+        let good = in_child_by(clone, 20, || {
+            let child = lookaside::fork_generation();
+            let works = compress_some(&runtime, &mut instance, 10);
+            let grandchild_works = in_child_by(clone, 10, || {
+                let own = lookaside::fork_generation();
+                own != child && own != parent && compress_some(&runtime, &mut instance, 10)
+            });
+            child != parent && works && grandchild_works
+        });
+        assert!(good, "{engines} engines");
+        assert_eq!(lookaside::fork_generation(), parent);
+        assert!(compress_some(&runtime, &mut instance, 10), "{engines} engines");
+    }
+}
+
 #[test]
 fn a_child_works_on() {
+    a_child_of_a_raw_clone_works_on();
     a_child_that_can_have_no_threads_executes_its_own_requests();
     for engines in [0, 1] {
         a_child_that_can_have_no_engines_gets_errors(engines);
