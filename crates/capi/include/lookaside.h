@@ -190,7 +190,10 @@ const char *la_last_error(void);
  * member that the library does not know must be zero (LA_E_INVALID otherwise). */
 typedef struct la_runtime_options {
     size_t size;                /* sizeof(la_runtime_options) */
-    const int32_t *cpus;        /* CPUs to pin engines to, one for each engine in turn; or NULL */
+    const int32_t *cpus;        /* CPUs to pin engines to, one for each engine in turn; or NULL: they
+                                   run on all CPUs that the main thread or this one may use. A
+                                   number beyond the last CPU is LA_E_LIMIT, a CPU that this process
+                                   cannot have LA_E_SYSTEM */
     size_t cpu_count;           /* how many those are, at most 1024 */
     uint64_t batch_deadline_ns; /* the longest that a request waits for others to fill its batch, if
                                    its caller neither waits nor polls; default 50 microseconds */

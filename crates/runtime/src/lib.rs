@@ -42,6 +42,7 @@ mod batcher;
 mod calls;
 mod clock;
 mod counters;
+mod cpus;
 mod doorbell;
 mod engine;
 mod event;

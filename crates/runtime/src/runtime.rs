@@ -18,6 +18,7 @@ use crate::{
     calls::{Calls, Handle, Hub},
     clock::{Clock, Monotonic},
     counters::{Counters, Ledger},
+    cpus,
     doorbell::Doorbell,
     engine::{Engine, OpenChannel, Shared},
     fork,
@@ -102,7 +103,12 @@ impl Builder {
         self
     }
 
-    /// The CPUs to pin engine threads to, one for each engine in turn.
+    /// The CPUs to pin engine threads to, one for each engine in turn. [`Builder::start`] refuses
+    /// CPUs that this process cannot have.
+    ///
+    /// By default engines run on all CPUs that the process's main thread or the starting thread may
+    /// use: a thread that is pinned to one CPU may start a runtime, and what `taskset` or `numactl`
+    /// set for the program holds.
     #[must_use]
     pub fn pin_to(mut self, cpus: &[usize]) -> Builder {
         self.worker.cpus = cpus.to_vec();
@@ -159,10 +165,9 @@ impl Builder {
                 return Err(SetupError::Duplicate { device: device.name().to_owned() });
             }
         }
-        let engines = self
-            .engines
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+        let engines = self.engines.unwrap_or_else(cpus::count);
         SetupError::check("number of engines", engines as u64, 0..=1024)?;
+        cpus::check(&self.worker.cpus)?;
         let ns = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
         let deadline_ns = ns(self.batch_deadline);
         let routes = Arc::new(Routes::resolve(&self.devices, &self.routes, deadline_ns)?);

@@ -13,6 +13,7 @@ use lookaside_core::SetupError;
 
 use crate::{
     clock::Clock,
+    cpus,
     doorbell::Doorbell,
     engine::{Engine, Shared},
     signals,
@@ -36,7 +37,7 @@ type Bell = fn(&Shared) -> &Doorbell;
 pub(crate) struct WorkerConfig {
     /// How long an engine without work looks for some before it sleeps.
     pub(crate) spin_ns: u64,
-    /// The CPUs to run on, one for each engine in turn; empty: wherever the system likes.
+    /// The CPUs to run on, one for each engine in turn; empty: all CPUs of the process.
     pub(crate) cpus: Vec<usize>,
 }
 
@@ -52,14 +53,17 @@ impl Workers {
     ) -> (Workers, Option<SetupError>) {
         let stop = Arc::new(AtomicBool::new(false));
         let mut workers = Workers { threads: Vec::new(), stop, shared, bell, generation };
+        let everywhere = cpus::of_process();
         for (i, engine) in engines.into_iter().enumerate() {
             let (clock, shared) = (clock.clone(), workers.shared.clone());
             let (stop, config) = (workers.stop.clone(), config.clone());
             let cpu = config.cpus.get(i % config.cpus.len().max(1)).copied();
             let thread = thread::Builder::new().name(format!("lookaside-{name}{i}"));
             let serve = move || {
-                if let Some(cpu) = cpu {
-                    pin(cpu);
+                match (cpu, &everywhere) {
+                    (Some(cpu), _) => cpus::pin(cpu),
+                    (None, Some(all)) => cpus::spread(all),
+                    (None, None) => {}
                 }
                 run(engine, bell(&shared), &*clock, config.spin_ns, &stop);
             };
@@ -100,15 +104,6 @@ impl Drop for Workers {
             }
             let _ = t.join();
         }
-    }
-}
-
-/// Keeps this thread on one CPU; a CPU that does not exist or is not ours leaves it where it is.
-fn pin(cpu: usize) {
-    let mut set = rustix::thread::CpuSet::new();
-    if cpu < rustix::thread::CpuSet::MAX_CPU {
-        set.set(cpu);
-        let _ = rustix::thread::sched_setaffinity(None, &set);
     }
 }
 
