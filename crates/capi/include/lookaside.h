@@ -53,8 +53,9 @@
  *
  * FORK
  *     A child process may go on using what its parent made: runtimes start fresh engines there,
- *     and its copy of an instance is empty. What was outstanding is answered in the parent. Do not
- *     carry on a stream in the child of which the parent had requests outstanding.
+ *     and its copy of an instance is empty, also where another thread was inside that instance. What
+ *     was outstanding is answered in the parent. Do not carry on a stream in the child of which the
+ *     parent had requests outstanding.
  *
  * COST
  *     Set-up allocates. Between la_instance_push and la_instance_poll nothing is allocated, save

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use lookaside::{Instance, InstanceConfig, Sla};
 
 use crate::{
-    pointer::{Entered, Exclusive, In, Kind, Lent, Out, Owned},
+    pointer::{Entered, Exclusive, In, Kind, Lent, Out, Owned, Shut},
     request::{la_request, la_response},
     runtime::la_runtime,
     settings::Settings,
@@ -97,8 +97,12 @@ unsafe fn inside(
     instance: &Lent<la_instance>,
     body: impl FnOnce(&mut Entered<'_, Instance>) -> Result<c_int, Refusal>,
 ) -> c_int {
-    // SAFETY: the header asks for an object that lives.
-    enter(|| body(&mut unsafe { instance.lent() }?.0.enter()?))
+    enter(|| {
+        // SAFETY: the header asks for an object that lives.
+        let cell = unsafe { &instance.lent()?.0 };
+        // SAFETY: `another` uses the runtime and the settings, which never change.
+        body(&mut unsafe { cell.enter_or(|orphan| Ok(orphan.another()?)) }?)
+    })
 }
 
 /// A count of requests: at most the greatest depth.
@@ -193,8 +197,13 @@ pub unsafe extern "C" fn la_instance_close(instance: Owned<la_instance>) -> c_in
         match cell.enter() {
             // Left shut: nobody comes in any more.
             Ok(inside) => mem::forget(inside),
-            Err(_) if cell.is_broken() => {}
-            Err(busy) => return Err(busy),
+            Err(Shut::Broken) => {}
+            Err(Shut::Busy) => return Err(Refusal::Busy),
+            Err(Shut::Orphaned) => {
+                // SAFETY: it lives, and no thread of this process is inside.
+                unsafe { instance.leave() };
+                return Ok(LA_OK);
+            }
         }
         // Were this to panic, lent memory might stay in use after the caller has it back.
         let no_way_back = NoWayBack;

@@ -15,8 +15,10 @@ use core::{
     cell::UnsafeCell,
     ops::{Deref, DerefMut},
     ptr, slice,
-    sync::atomic::{AtomicU8, AtomicU32, Ordering},
+    sync::atomic::{AtomicU32, Ordering},
 };
+
+use lookaside::fork_generation;
 
 use crate::status::Refusal;
 
@@ -89,6 +91,19 @@ impl<T: Kind> Owned<T> {
         // A second `take` is a defect of the caller's; this tells most of them.
         object.mark.store(0, Ordering::Relaxed);
         Ok(object)
+    }
+
+    /// Ends the object without dropping its value, whose memory stays allocated.
+    ///
+    /// # Safety
+    /// As [`Owned::take`].
+    pub(crate) unsafe fn leave(self) {
+        let lent = self.lend();
+        // SAFETY: the caller's promise covers this.
+        if unsafe { lent.lent() }.is_ok() {
+            // SAFETY: the mark says that it is an object of this type.
+            unsafe { &(*self.0).mark }.store(0, Ordering::Relaxed);
+        }
     }
 }
 
@@ -216,38 +231,92 @@ impl<T> Out<T> {
     }
 }
 
-/// Lets one thread in at a time, and turns the others away instead of blocking them.
+/// Lets one thread in at a time, and turns the others away instead of blocking them. Costs one locked
+/// instruction.
 ///
-/// Costs one locked instruction. A lock held by another thread at a `fork`, or by a thread that
-/// panicked, stays held: what it guards may be half changed.
+/// A thread that panics inside leaves it broken: the value may be half changed. So may it be in a
+/// child process, where a thread of the parent was inside at the `fork`; the child can replace it.
 pub(crate) struct Exclusive<T> {
-    state: AtomicU8,
+    /// `FREE`, `BROKEN`, or the [`fork_generation`] of the process whose thread is inside.
+    state: AtomicU32,
     value: UnsafeCell<T>,
 }
 
-const FREE: u8 = 0;
-const HELD: u8 = 1;
-const BROKEN: u8 = 2;
+const FREE: u32 = 0;
+const BROKEN: u32 = u32::MAX;
+
+/// Why [`Exclusive::enter`] lets nobody in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shut {
+    /// Another thread is inside.
+    Busy,
+    /// A panic has left the value half changed.
+    Broken,
+    /// A thread of a parent process was inside when this process was forked.
+    Orphaned,
+}
+
+impl From<Shut> for Refusal {
+    fn from(shut: Shut) -> Refusal {
+        match shut {
+            Shut::Broken => Refusal::Broken,
+            Shut::Busy | Shut::Orphaned => Refusal::Busy,
+        }
+    }
+}
 
 // SAFETY: `enter` gives the value to one thread at a time, with acquire and release between them.
 unsafe impl<T: Send> Sync for Exclusive<T> {}
 
 impl<T> Exclusive<T> {
     pub(crate) fn new(value: T) -> Exclusive<T> {
-        Exclusive { state: AtomicU8::new(FREE), value: UnsafeCell::new(value) }
+        Exclusive { state: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
     }
 
-    pub(crate) fn enter(&self) -> Result<Entered<'_, T>, Refusal> {
-        match self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed) {
+    pub(crate) fn enter(&self) -> Result<Entered<'_, T>, Shut> {
+        let here = fork_generation();
+        match self.state.compare_exchange(FREE, here, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => Ok(Entered(self)),
-            Err(BROKEN) => Err(Refusal::Broken),
-            Err(_) => Err(Refusal::Busy),
+            Err(BROKEN) => Err(Shut::Broken),
+            Err(holder) if holder == here => Err(Shut::Busy),
+            Err(_) => Err(Shut::Orphaned),
         }
     }
 
-    /// Whether a panic has left it half changed.
-    pub(crate) fn is_broken(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == BROKEN
+    /// As [`Exclusive::enter`]; replaces an orphaned value by what `fresh` makes. The old one is not
+    /// dropped: it may be half changed.
+    ///
+    /// # Safety
+    /// `fresh` may use only parts of the value that never change.
+    pub(crate) unsafe fn enter_or(
+        &self,
+        fresh: impl FnOnce(&T) -> Result<T, Refusal>,
+    ) -> Result<Entered<'_, T>, Refusal> {
+        match self.enter() {
+            Err(Shut::Orphaned) => {}
+            entered => return Ok(entered?),
+        }
+        let (here, there) = (fork_generation(), self.state.load(Ordering::Relaxed));
+        let orphaned = ![FREE, BROKEN, here].contains(&there);
+        let take = |from, to| {
+            self.state.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        };
+        if !orphaned || !take(there, here) {
+            // Another thread of this process was faster.
+            return Err(Refusal::Busy);
+        }
+        // SAFETY: the holder does not exist in this process, and `state` keeps all others out.
+        match fresh(unsafe { &*self.value.get() }) {
+            Ok(value) => {
+                // SAFETY: as above; what was there is not dropped.
+                unsafe { self.value.get().write(value) };
+                Ok(Entered(self))
+            }
+            Err(refusal) => {
+                self.state.store(there, Ordering::Release);
+                Err(refusal)
+            }
+        }
     }
 }
 
@@ -257,7 +326,7 @@ pub(crate) struct Entered<'a, T>(&'a Exclusive<T>);
 impl<T> Deref for Entered<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: `state` is HELD by this guard, so nobody else has a reference.
+        // SAFETY: `state` is held by this guard, so nobody else has a reference.
         unsafe { &*self.0.value.get() }
     }
 }
@@ -320,13 +389,36 @@ mod tests {
         let cell = Exclusive::new(1);
         let mut inside = cell.enter().ok().unwrap();
         *inside += 1;
-        assert!(matches!(cell.enter(), Err(Refusal::Busy)));
+        assert_eq!(cell.enter().err(), Some(Shut::Busy));
+        // SAFETY: the value is not used.
+        assert!(matches!(unsafe { cell.enter_or(|_| Ok(9)) }, Err(Refusal::Busy)));
         drop(inside);
         assert_eq!(*cell.enter().ok().unwrap(), 2);
         let _ = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
             let _inside = cell.enter();
             std::panic::resume_unwind(Box::new(()));
         }));
-        assert!(cell.is_broken() && matches!(cell.enter(), Err(Refusal::Broken)));
+        assert_eq!(cell.enter().err(), Some(Shut::Broken));
+    }
+
+    #[test]
+    fn a_child_replaces_what_a_thread_of_its_parent_was_inside_of() {
+        struct Bomb(u8);
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                assert_ne!(self.0, 1, "half changed");
+            }
+        }
+        let cell = Exclusive::new(Bomb(1));
+        // As after a fork.
+        cell.state.store(fork_generation() + 1, Ordering::Relaxed);
+        assert_eq!(cell.enter().err(), Some(Shut::Orphaned));
+        // SAFETY: the value never changes.
+        let fails = unsafe { cell.enter_or(|_| Err(Refusal::Full)) };
+        assert!(matches!(fails, Err(Refusal::Full)));
+        // SAFETY: as above.
+        let inside = unsafe { cell.enter_or(|old| Ok(Bomb(old.0 + 1))) };
+        assert_eq!((*inside.ok().unwrap()).0, 2);
+        assert!(cell.enter().is_ok());
     }
 }

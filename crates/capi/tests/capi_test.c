@@ -167,7 +167,11 @@ static void settings(void)
     o.engines = 1025;
     CHECK(la_runtime_start(&o, &r) == LA_E_LIMIT && strstr(la_last_error(), "1025") != NULL);
     o.engines = 2, o.cpus = cpus, o.cpu_count = 2, o.batch_deadline_ns = 0;
-    CHECK(la_runtime_start(&o, &r) == LA_OK && la_runtime_stop(r) == LA_OK);
+    CHECK(la_runtime_start(&o, &r) == LA_E_LIMIT && strstr(la_last_error(), "1000000") != NULL);
+    o.cpu_count = 1;
+    int got = la_runtime_start(&o, &r); /* CPU 0 may be kept from this process */
+    CHECK(got == LA_OK ? la_runtime_stop(r) == LA_OK : got == LA_E_SYSTEM);
+    o.cpu_count = 2;
     cpus[1] = -1;
     CHECK(la_runtime_start(&o, &r) == LA_E_LIMIT);
     o.cpus = NULL;
@@ -541,6 +545,51 @@ static void forked(int engines)
     end(i, s, r);
 }
 
+/* A child made while another thread of the parent waits inside an instance uses it, or closes it. */
+static void forked_while_busy(int engines)
+{
+    la_runtime *r = start(engines);
+    la_session *s = session(r, LA_RAW, 1);
+    la_instance_options o = LA_INSTANCE_OPTIONS_INIT;
+    la_instance *i;
+    o.peak_bytes_per_s = 100000, o.max_request_bytes = N;
+    CHECK(la_instance_open(r, &o, &i) == LA_OK);
+    for (int k = 0; k < 4; k++) { /* the first at once, then one in a second */
+        la_request q = request(LA_OP_COMPRESS, s, text, N, packed, 0);
+        CHECK(la_instance_push(i, &q) == LA_OK);
+    }
+    pthread_t t;
+    void *waited;
+    CHECK(pthread_create(&t, NULL, wait_inside, i) == 0);
+    for (int looks = 0; la_instance_outstanding(i) != LA_E_BUSY; looks++) {
+        CHECK(looks < 20000 && "no look found the other thread in la_instance_wait");
+        usleep(100);
+    }
+    pid_t children[2];
+    for (int close_at_once = 0; close_at_once <= 1; close_at_once++) {
+        children[close_at_once] = fork();
+        CHECK(children[close_at_once] >= 0);
+        if (children[close_at_once] == 0) {
+            alarm(30);
+            if (!close_at_once) {
+                la_request q = request(LA_OP_COMPRESS, s, text, 1000, packed, N);
+                CHECK(la_instance_outstanding(i) == 0 && la_instance_free_slots(i) == 64);
+                CHECK(run(i, q).status == LA_END);
+            }
+            end(i, s, r);
+            _exit(0);
+        }
+    }
+    CHECK(la_instance_outstanding(i) == LA_E_BUSY && "the other thread was inside all the time");
+    for (int k = 0; k < 2; k++) {
+        int status;
+        CHECK(waitpid(children[k], &status, 0) == children[k]);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    CHECK(pthread_join(t, &waited) == 0);
+    end(i, s, r);
+}
+
 int main(void)
 {
     alarm(120); /* a hang is a failure */
@@ -562,6 +611,8 @@ int main(void)
         forked(engines);
     }
     busy_and_close();
+    for (int engines = 0; engines <= 1; engines++)
+        forked_while_busy(engines);
     puts("all of lookaside.h");
     return 0;
 }

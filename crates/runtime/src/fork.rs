@@ -19,8 +19,9 @@ static LAST: AtomicU32 = AtomicU32::new(FIRST);
 
 const FIRST: u32 = 1;
 
-/// A number that differs between a process and all that it was forked from, and is never 0. Costs
-/// two loads and a comparison.
+/// A number that differs between a process and all that it was forked from, and is never 0. For code
+/// that keeps state of one process beside a runtime's: it changes once a runtime was started before
+/// the fork. Costs two loads and a comparison.
 #[inline]
 pub fn generation() -> u32 {
     // SAFETY: `COUNTED`, or a page that stays mapped.

@@ -173,6 +173,16 @@ impl Instance {
         })
     }
 
+    /// Opens another instance of the same runtime, with the same settings. It uses nothing of this
+    /// one that changes: in a child process, this one may be a copy made in the middle of a call of
+    /// another thread.
+    ///
+    /// # Errors
+    /// As [`crate::Runtime::instance`].
+    pub fn another(&self) -> Result<Instance, SetupError> {
+        Instance::open(self.inner.clone(), self.config.clone())
+    }
+
     /// How many requests fit now.
     pub fn free(&self) -> usize {
         self.config.depth - self.outstanding()
