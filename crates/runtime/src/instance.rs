@@ -585,7 +585,10 @@ impl Drop for Instance {
             return;
         }
         self.link.outlet.port().close();
-        if let Executor::Shared { shared, .. } = &self.link.executor {
+        if let Executor::Shared { shared, .. } = &self.link.executor
+            && self.outstanding > 0
+        {
+            // All engines may sleep until a rate admits the next request.
             shared.ring(self.committed);
         }
         while self.outstanding > 0 {

@@ -3,9 +3,9 @@
 
 use lookaside_core::SetupError;
 
-/// The longest time between two looks at a rate-limited instance, in nanoseconds. A bucket must
-/// hold what this earns on top of the largest request, or a late look would lose tokens and the
-/// instance its rate.
+/// How late an engine may look at a rate-limited instance whose next request is admitted, in
+/// nanoseconds. A bucket must hold what this earns on top of the largest request, or a late look would
+/// lose tokens and the instance its rate.
 pub const STEP_NS: u64 = 1_000_000;
 
 /// The rate promised to one instance. Rates are in bytes of source per second.

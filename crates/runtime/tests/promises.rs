@@ -3,6 +3,7 @@
 
 use std::{
     future::Future,
+    mem::ManuallyDrop,
     panic::{self, AssertUnwindSafe},
     pin::Pin,
     sync::{
@@ -16,8 +17,8 @@ use std::{
 };
 
 use lookaside::{
-    Buf, Call, Compression, Flush, InstanceConfig, Lost, Op, OpError, Route, RouteEntry, Runtime,
-    SetupError, Status,
+    Buf, Call, Clock, Compression, Flush, InstanceConfig, Lost, Op, OpError, Route, RouteEntry,
+    Runtime, SetupError, Sla, Status,
 };
 use lookaside_cpu::cpu;
 use lookaside_testkit::{FaultDevice, Faults, SimDevice, mixed};
@@ -228,6 +229,45 @@ fn closing_cancels_the_line_of_a_stream() {
 }
 
 /// The slot of one call holds the last reference to a task that owns another call.
+#[test]
+fn an_engine_sleeps_until_the_rate_admits_the_next_request() {
+    let clock = VirtualClock::new();
+    let (runtime, mut engines) = Runtime::builder()
+        .device(cpu())
+        .engines(1)
+        .clock(Arc::new(clock.clone()))
+        .start_stepped()
+        .unwrap();
+    let mover = runtime.mover().unwrap();
+    // The bucket holds one request and a millisecond's 10 bytes; the second is admitted when 9,990 of
+    // its bytes are earned.
+    let sla = Some(Sla::new(0, 10_000, 10_000));
+    let config = InstanceConfig { sla, ..InstanceConfig::default() };
+    // Dropped when all is well: a drop waits for what nobody steps.
+    let mut instance = ManuallyDrop::new(runtime.instance(config).unwrap());
+    for _ in 0..2 {
+        instance.push(mover.copy(Buf::zeroed(10_000), Buf::zeroed(10_000))).unwrap();
+    }
+    instance.doorbell();
+    assert_eq!(instance.poll().count(), 0);
+    let engine = &mut engines[0];
+    let idle = |engine: &mut lookaside::Engine, now| loop {
+        let step = engine.step(now);
+        if !step.progress {
+            break step.until_ns.unwrap_or(u64::MAX);
+        }
+    };
+    let until = idle(engine, clock.now_ns());
+    assert_eq!(instance.poll().count(), 1);
+    assert!((990_000_000..=1_000_000_000).contains(&until), "{until}");
+    clock.advance(until - 1);
+    assert_eq!((idle(engine, clock.now_ns()), instance.poll().count()), (until, 0));
+    clock.advance(1);
+    idle(engine, clock.now_ns());
+    assert_eq!(instance.poll().count(), 1);
+    drop(ManuallyDrop::into_inner(instance));
+}
+
 #[test]
 fn dropping_a_call_may_drop_another() {
     struct Task(#[expect(dead_code, reason = "owned, to be dropped")] Mutex<Option<Call>>);
