@@ -30,7 +30,7 @@ thread_local! {
 impl Clock for Monotonic {
     #[inline]
     fn now_ns(&self) -> u64 {
-        let ns = READING.get().at(tsc::read()).unwrap_or_else(set_right);
+        let ns = READING.get().now(tsc::read).unwrap_or_else(set_right);
         // Two settings may differ by a microsecond: then time stands still for so long.
         let ns = ns.max(LAST_NS.get());
         LAST_NS.set(ns);
@@ -88,6 +88,13 @@ impl Reading {
     /// A quarter of a second or less: the product with a rate below 1 fits in 64 bits.
     const GOOD_FOR: u64 = 1 << 29;
 
+    /// The time, by the counter. A counter whose rate is not known is not read: it may not be
+    /// trusted, and a process may forbid itself to read it.
+    #[inline(always)]
+    fn now(&self, counter: impl FnOnce() -> u64) -> Option<u64> {
+        if self.good_for == 0 { None } else { self.at(counter()) }
+    }
+
     #[inline(always)]
     fn at(&self, ticks: u64) -> Option<u64> {
         let passed = ticks.wrapping_sub(self.ticks);
@@ -137,6 +144,16 @@ mod tests {
             thread::sleep(Duration::from_micros(50));
         }
         assert_eq!(READING.get().good_for > 0, tsc::is_trusted());
+    }
+
+    #[test]
+    fn the_counter_is_not_read_before_it_is_trusted() {
+        assert_eq!(Reading::UNSET.now(|| unreachable!("read")), None);
+        let mut r = Reading::UNSET;
+        r.set(0, 0);
+        assert_eq!(r.now(|| unreachable!("read")), None);
+        r.set(25_000_000, 10_000_000);
+        assert_eq!(r.now(|| 25_000_000), Some(10_000_000));
     }
 
     #[test]
