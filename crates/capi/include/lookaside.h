@@ -385,10 +385,15 @@ typedef struct la_counters {
     uint64_t service_ns[LA_HISTOGRAM_BUCKETS]; /* from then until it was finished */
 } la_counters;
 
-/* Fills up to `n` rows, one for each device and operation, and returns how many there are (so that
- * 0 rows ask for the number). `not_run`, unless NULL, gets the number of requests that were
- * answered without reaching a device. Under load, the numbers may be a few requests behind.
- * Allocates. */
+/* Writes at most `n` rows, one for each device and operation, and returns how many there are, as
+ * snprintf does: that may be more than were written. With `n` 0 and `rows` NULL it returns the number
+ * alone. Loop over the smaller of the two:
+ *
+ *     int all = la_counters_read(runtime, rows, n, NULL);
+ *     for (int i = 0; i < all && i < n; i++)
+ *
+ * `not_run`, unless NULL, gets the number of requests that were answered without reaching a device.
+ * Under load, the numbers may be a few requests behind. Allocates. */
 int la_counters_read(const la_runtime *runtime, la_counters *rows, size_t n, uint64_t *not_run);
 
 #ifdef __cplusplus

@@ -314,6 +314,11 @@ static void refusals(int engines)
     uint64_t not_run = 77;
     int found = 0, n = la_counters_read(r, rows, 64, &not_run);
     CHECK(n == la_counters_read(r, NULL, 0, NULL) && n >= 2 && n <= 64 && not_run == 0);
+    la_counters few[2], untouched;
+    memset(few, 0x5a, sizeof few), memset(&untouched, 0x5a, sizeof untouched);
+    CHECK(la_counters_read(r, few, 1, NULL) == n); /* all that there are; one was written */
+    CHECK(memcmp(&few[0], &rows[0], sizeof rows[0]) == 0);
+    CHECK(memcmp(&few[1], &untouched, sizeof untouched) == 0);
     for (int k = 0; k < n; k++)
         if (strcmp(rows[k].op, "dc.compress") == 0) {
             CHECK(strcmp(rows[k].device, "cpu") == 0 && rows[k].requests == 7 &&
