@@ -99,6 +99,8 @@ enum {
                                    response: the session cannot do it */
     LA_E_LIMIT = -6,            /* a setting is outside its limits */
     LA_E_SYSTEM = -7,           /* the operating system refused */
+    LA_E_NOMEM = -8,            /* not enough memory; of a request: to gather its iovecs. It did not
+                                   run */
 
     /* in a response */
     LA_E_DST_TOO_SMALL = -16,   /* terminal: nothing in the destination is usable. Streams never
@@ -209,7 +211,7 @@ typedef struct la_runtime_options {
 
 /* Starts a runtime with the CPU device. `options` may be NULL: the defaults. Where the system refuses
  * threads, it goes on with the engines that it got, and without any as with 0 of them.
- * Errors: LA_E_INVALID, LA_E_LIMIT, LA_E_SYSTEM. */
+ * Errors: LA_E_INVALID, LA_E_LIMIT, LA_E_SYSTEM, LA_E_NOMEM. */
 int la_runtime_start(const la_runtime_options *options, la_runtime **runtime);
 
 /* The number of its engine threads in this process. */
@@ -319,7 +321,7 @@ typedef struct la_instance_options {
 #define LA_INSTANCE_OPTIONS_INIT { sizeof(la_instance_options), 64, 1, 0, 0, 0, 0 }
 
 /* Opens an instance. `options` may be NULL: the defaults.
- * Errors: LA_E_INVALID, LA_E_LIMIT, LA_E_SYSTEM. */
+ * Errors: LA_E_INVALID, LA_E_LIMIT, LA_E_SYSTEM, LA_E_NOMEM. */
 int la_instance_open(const la_runtime *runtime, const la_instance_options *options,
                      la_instance **instance);
 

@@ -39,6 +39,7 @@ numbers! {
     LA_E_UNSUPPORTED = -5, "not supported";
     LA_E_LIMIT = -6, "a setting is outside its limits";
     LA_E_SYSTEM = -7, "the operating system refused";
+    LA_E_NOMEM = -8, "not enough memory";
     LA_E_DST_TOO_SMALL = -16, "the destination is too small";
     LA_E_BAD_DATA = -17, "the source is not valid";
     LA_E_AUTH_FAILED = -18, "authentication failed";
@@ -99,6 +100,7 @@ impl Refusal {
                 SetupError::Compression(_) => LA_E_LIMIT,
                 SetupError::Unsupported { .. } => LA_E_UNSUPPORTED,
                 SetupError::Os { .. } => LA_E_SYSTEM,
+                SetupError::NoMemory { .. } => LA_E_NOMEM,
                 SetupError::Unknown { .. } | SetupError::Key { .. } => LA_E_INVALID,
                 // The devices are this library's choice.
                 _ => LA_E_INTERNAL,
@@ -161,6 +163,7 @@ pub(crate) fn of_error(error: OpError) -> c_int {
         OpError::BadData { .. } => LA_E_BAD_DATA,
         OpError::AuthFailed => LA_E_AUTH_FAILED,
         OpError::Unsupported => LA_E_UNSUPPORTED,
+        OpError::NoMemory => LA_E_NOMEM,
         OpError::DeviceLost(_) => LA_E_DEVICE_LOST,
         OpError::Cancelled => LA_E_CANCELLED,
         OpError::StreamEnded => LA_E_STREAM_ENDED,
@@ -237,6 +240,7 @@ mod tests {
             OpError::StreamEnded,
             OpError::BadInput { what: "" },
             OpError::Fault,
+            OpError::NoMemory,
         ];
         let mut numbers: Vec<_> = all.into_iter().map(of_error).collect();
         numbers.sort_unstable();

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -595,6 +596,37 @@ static void forked_while_busy(int engines)
     end(i, s, r);
 }
 
+/* Without memory for it an instance is refused; nothing ends the process. */
+static void little_memory(int engines)
+{
+    int opened = 0, refused = 0;
+    for (size_t more = 0; more < 48 << 20; more += 2 << 20) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            la_runtime *r = start(engines);
+            la_instance_options o = LA_INSTANCE_OPTIONS_INIT;
+            la_instance *i;
+            struct rlimit limit;
+            unsigned long pages;
+            FILE *f = fopen("/proc/self/statm", "r");
+            CHECK(f != NULL && fscanf(f, "%lu", &pages) == 1 && fclose(f) == 0);
+            limit.rlim_cur = limit.rlim_max = pages * 4096 + more;
+            CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+            o.depth = 65536;
+            int got = la_instance_open(r, &o, &i);
+            if (got == LA_E_NOMEM)
+                _exit(i == NULL && strstr(la_last_error(), "not enough memory") ? 2 : 1);
+            CHECK(got == LA_OK && la_instance_free_slots(i) == 65536);
+            _exit(0);
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) != 1);
+        *(WEXITSTATUS(status) == 0 ? &opened : &refused) += 1;
+    }
+    CHECK(opened > 0 && refused > 0);
+}
+
 int main(void)
 {
     alarm(120); /* a hang is a failure */
@@ -603,6 +635,9 @@ int main(void)
         seed = seed * 1664525 + 1013904223;
         text[i] = "etaoin shrdlu\n"[(seed >> 24) % 14];
     }
+    /* First: what the others free would be memory. */
+    for (int engines = 0; engines <= 1; engines++)
+        little_memory(engines);
     words();
     null_arguments();
     settings();

@@ -50,6 +50,11 @@ pub enum SetupError {
         /// The name.
         device: String,
     },
+    /// There is not enough memory.
+    NoMemory {
+        /// What it was for.
+        what: &'static str,
+    },
     /// The operating system refused.
     Os {
         /// What was asked for.
@@ -91,6 +96,7 @@ impl fmt::Display for SetupError {
             SetupError::Compression(e) => e.fmt(f),
             SetupError::Unknown { what, name } => write!(f, "unknown {what}: {name}"),
             SetupError::Duplicate { device } => write!(f, "two devices are named {device}"),
+            SetupError::NoMemory { what } => write!(f, "{what}: not enough memory"),
             SetupError::Os { what, errno } => {
                 write!(f, "{what}: {}", std::io::Error::from_raw_os_error(*errno))
             }
@@ -179,6 +185,9 @@ pub enum OpError {
     Unsupported,
     /// The stream had ended before this piece.
     StreamEnded,
+    /// Not run: there is not enough memory to gather a scatter-gather list. Nothing was consumed or
+    /// produced.
+    NoMemory,
     /// The device failed, and no other device of the route could take the request.
     DeviceLost(Lost),
     /// Not run: nothing consumed or produced, the stream's state untouched. The instance was
@@ -199,6 +208,7 @@ impl fmt::Display for OpError {
             OpError::Fault => f.write_str("the result failed its verification and was withheld"),
             OpError::Unsupported => f.write_str("not supported by this session"),
             OpError::StreamEnded => f.write_str("the stream has already ended"),
+            OpError::NoMemory => f.write_str("not enough memory"),
             OpError::DeviceLost(Lost::Untouched) => f.write_str("the device failed before it ran"),
             OpError::DeviceLost(Lost::Touched) => f.write_str("the device failed"),
             OpError::Cancelled => f.write_str("cancelled before it ran"),

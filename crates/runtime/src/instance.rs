@@ -12,7 +12,7 @@ use crate::{
     clock::Clock,
     doorbell::Notice,
     engine::{Engine, Shared},
-    fork,
+    fork, memory,
     port::{self, Port, Sink},
     ring::{Producer, ReplyReceiver, reply_ring, request_ring},
     runtime::{Inner, lock},
@@ -532,41 +532,53 @@ impl Instance {
         (self.link, self.lost) = match Link::open(&self.inner, &self.config) {
             Ok(link) => (link, None),
             // Rings that nobody serves: the parent's hold its responses and its locks.
-            Err(e) => (Link::shared(&self.inner, &self.config, self.inner.new_shared()), Some(e)),
+            Err(e) => (Link::unserved(&self.inner), Some(e)),
         };
     }
 }
 
 impl Link {
     fn open(inner: &Arc<Inner>, config: &InstanceConfig) -> Result<Link, SetupError> {
+        const WHAT: &str = "rings of an instance";
+        /// Bytes of both rings for one request: two pointers, and the turn of a reply.
+        const RING_SLOT: usize = 3 * size_of::<usize>();
         let state = inner.state()?;
+        let mut free = Vec::new();
+        memory::fill(WHAT, &mut free, config.depth, Work::empty)?;
+        memory::probe(WHAT, config.depth.next_power_of_two() * RING_SLOT + memory::SPARE)?;
         match state.shared_engines() {
             Some(shared) => {
                 if config.is_committed() {
                     state.start_express(inner, &shared);
                 }
-                Ok(Link::shared(inner, config, shared))
+                Ok(Link::shared(inner, config, shared, free))
             }
             None => {
                 let mut scheduler = inner.new_scheduler();
                 let sink = Sink::Own(Notice::new());
                 let outlet = Outlet::attach(&mut scheduler, sink, config, &*inner.clock);
                 let engine = Box::new(inner.own_engine(scheduler)?);
-                Ok(Link::new(outlet, Executor::Own(engine), config))
+                Ok(Link { outlet, free, executor: Executor::Own(engine) })
             }
         }
     }
 
-    fn shared(inner: &Inner, config: &InstanceConfig, shared: Arc<Shared>) -> Link {
+    fn shared(
+        inner: &Inner,
+        config: &InstanceConfig,
+        shared: Arc<Shared>,
+        free: Vec<Work>,
+    ) -> Link {
         let (replies, receiver) = reply_ring(config.depth);
         let sink = Sink::Ring { replies, notice: Notice::new() };
         let outlet = Outlet::attach(&mut lock(&shared.scheduler), sink, config, &*inner.clock);
-        Link::new(outlet, Executor::Shared { shared, replies: receiver }, config)
+        Link { outlet, free, executor: Executor::Shared { shared, replies: receiver } }
     }
 
-    fn new(outlet: Outlet, executor: Executor, config: &InstanceConfig) -> Link {
-        let free = (0..config.depth).map(|_| Work::empty()).collect();
-        Link { outlet, free, executor }
+    /// The smallest rings, in which no request ever lies.
+    fn unserved(inner: &Inner) -> Link {
+        let config = InstanceConfig { depth: 1, ..InstanceConfig::default() };
+        Link::shared(inner, &config, inner.new_shared(), Vec::new())
     }
 
     fn notice<R>(&self, f: impl FnOnce(&Notice) -> R) -> Option<R> {

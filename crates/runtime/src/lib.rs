@@ -48,6 +48,7 @@ mod engine;
 mod event;
 mod fork;
 mod instance;
+mod memory;
 mod pke;
 mod port;
 mod ring;

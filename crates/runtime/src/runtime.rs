@@ -23,6 +23,7 @@ use crate::{
     engine::{Engine, OpenChannel, Shared},
     fork,
     instance::{Instance, InstanceConfig, Outlet},
+    memory,
     port::Sink,
     route::{Route, Routes},
     scheduler::Scheduler,
@@ -286,6 +287,8 @@ impl Inner {
 
     fn open_channels(&self) -> Result<Vec<OpenChannel>, SetupError> {
         static ID: AtomicU32 = AtomicU32::new(0);
+        // The CPU device's channel takes a fraction of this.
+        memory::probe("engine", 4 * memory::SPARE)?;
         let id = EngineId(ID.fetch_add(1, Ordering::Relaxed));
         let open =
             |(i, d): (usize, &Arc<dyn Device>)| Ok((d.open_channel(id)?, self.routes.limits(i)));
@@ -477,7 +480,7 @@ impl Runtime {
     /// Opens an instance. Allocates its rings.
     ///
     /// # Errors
-    /// A setting outside its limits, or an SLA whose burst is too small for its rate.
+    /// A setting outside its limits, an SLA whose burst is too small for its rate, or too little memory.
     pub fn instance(&self, config: InstanceConfig) -> Result<Instance, SetupError> {
         Instance::open(self.0.clone(), config)
     }

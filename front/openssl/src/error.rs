@@ -208,7 +208,7 @@ impl From<SetupError> for Error {
     fn from(e: SetupError) -> Error {
         let reason = match e {
             SetupError::Unsupported { .. } => Reason::NotSupported,
-            SetupError::Os { .. } => Reason::System,
+            SetupError::Os { .. } | SetupError::NoMemory { .. } => Reason::System,
             _ => Reason::InvalidKey,
         };
         Error::new(reason, e)

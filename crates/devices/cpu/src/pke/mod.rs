@@ -38,22 +38,30 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn of(request: &mut Request) -> Pieces {
-        let src = request.src.as_slice().is_none().then(|| {
-            let mut piece = Zeroizing::new(Vec::with_capacity(request.src.len()));
-            request.src.gather(&mut piece);
-            piece
-        });
-        let len = request.dst.len();
-        let scattered = request.dst.as_mut_slice().is_none() && request.dst.is_writable();
-        let dst = scattered.then(|| Zeroizing::new(vec![0; len]));
-        Pieces { src, dst }
+    /// # Errors
+    /// [`OpError::NoMemory`] where there is none for a copy.
+    fn of(request: &mut Request) -> Result<Pieces, OpError> {
+        let room = |len| {
+            let mut piece = Zeroizing::new(Vec::new());
+            piece.try_reserve_exact(len).map_err(|_| OpError::NoMemory)?;
+            Ok(piece)
+        };
+        let (mut src, mut dst) = (None, None);
+        if request.src.as_slice().is_none() {
+            let piece = src.insert(room(request.src.len())?);
+            request.src.gather(piece);
+        }
+        if request.dst.as_mut_slice().is_none() && request.dst.is_writable() {
+            let len = request.dst.len();
+            dst.insert(room(len)?).resize(len, 0);
+        }
+        Ok(Pieces { src, dst })
     }
 }
 
 /// Executes requests of one operation and class, at most [`LANES`], and sets their results.
 pub(crate) fn execute(cpu: &Cpu, works: &mut [Work]) {
-    let mut pieces: PerLane<Pieces> =
+    let mut pieces: PerLane<Result<Pieces, OpError>> =
         works.iter_mut().map(|w| Pieces::of(w.request_mut())).collect();
     let results: PerLane<Result<usize, OpError>> = {
         let (mut asks, mut items) = (PerLane::new(), PerLane::new());
@@ -62,6 +70,7 @@ pub(crate) fn execute(cpu: &Cpu, works: &mut [Work]) {
             let device = usize::from(work.device);
             let request = work.request_mut();
             op = Some(request.op);
+            let Ok(pieces) = pieces else { continue };
             let prepared = request.session.prepared.get(device).and_then(Option::as_ref);
             // The runtime routes a request only to a device that prepared its session.
             let session = prepared.and_then(|p| p.get::<Session>()).unwrap_or(&Session::Foreign);
@@ -82,9 +91,13 @@ pub(crate) fn execute(cpu: &Cpu, works: &mut [Work]) {
         }
         items.into_iter().map(|item| item.result.map_err(words::error)).collect()
     };
-    for ((work, pieces), result) in works.iter_mut().zip(&pieces).zip(results) {
+    let mut results = results.into_iter();
+    for (work, pieces) in works.iter_mut().zip(&pieces) {
         let request = work.request_mut();
-        if let (Some(piece), Ok(n)) = (&pieces.dst, result) {
+        // Those without memory for a copy did not run.
+        let ran = |_| results.next().unwrap_or(Err(OpError::DeviceLost));
+        let result = pieces.as_ref().map_err(|e| *e).and_then(ran);
+        if let (Ok(Pieces { dst: Some(piece), .. }), Ok(n)) = (pieces, result) {
             request.dst.scatter(&piece[..n]);
         }
         let consumed = Buf::len(&request.src);

@@ -74,6 +74,10 @@ fn packets(engine: &mut Engine, request: &mut Request, device: usize) -> Result<
         run.in_one_piece(packets, Text::InPlace(text));
     } else {
         let mut pieces = Pieces::of(src, dst);
+        if let Err(e) = pieces.check() {
+            packets.iter_mut().for_each(|p| p.result = Err(e));
+            return Err(e);
+        }
         run.in_one_piece(packets, pieces.text(src, dst));
         pieces.scatter(dst);
     }

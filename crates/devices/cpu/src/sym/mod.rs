@@ -69,16 +69,26 @@ enum Kind {
 pub(super) struct Pieces {
     src: Option<Zeroizing<Vec<u8>>>,
     dst: Option<Zeroizing<Vec<u8>>>,
+    /// There was no memory for a copy: the request must not run.
+    failed: bool,
 }
 
 impl Pieces {
     #[inline]
     fn of(src: &Buf, dst: &mut Buf) -> Pieces {
         let scattered = dst.as_mut_slice().is_none() && dst.is_writable();
-        Pieces {
-            src: (src.as_slice().is_none() && !src.is_empty()).then(|| gather(src)),
-            dst: scattered.then(|| gather(dst)),
-        }
+        let src = (src.as_slice().is_none() && !src.is_empty()).then(|| gather(src));
+        let dst = scattered.then(|| gather(dst));
+        let failed = matches!(src, Some(None)) || matches!(dst, Some(None));
+        // What one copy has is not written back.
+        Pieces { src: src.flatten(), dst: dst.flatten().filter(|_| !failed), failed }
+    }
+
+    /// # Errors
+    /// [`OpError::NoMemory`] where there was none for a copy.
+    #[inline]
+    fn check(&self) -> Result<(), OpError> {
+        if self.failed { Err(OpError::NoMemory) } else { Ok(()) }
     }
 
     /// The source (`None`: in place) and destination, in one piece each.
@@ -108,10 +118,11 @@ impl Pieces {
 }
 
 #[cold]
-fn gather(buf: &Buf) -> Zeroizing<Vec<u8>> {
-    let mut piece = Zeroizing::new(Vec::with_capacity(buf.len()));
+fn gather(buf: &Buf) -> Option<Zeroizing<Vec<u8>>> {
+    let mut piece = Zeroizing::new(Vec::new());
+    piece.try_reserve_exact(buf.len()).ok()?;
     buf.gather(&mut piece);
-    piece
+    Some(piece)
 }
 
 #[inline]
@@ -177,7 +188,7 @@ fn together(engine: &mut Engine, works: &mut [Work]) {
                 (Some(long), _) => Ok(&long[..]),
                 (None, here) => iv(here, &[]),
             };
-            let iv = match iv {
+            let iv = match pieces.check().and(iv) {
                 Ok(iv) => iv,
                 Err(e) => {
                     results.push(Err(e));

@@ -29,6 +29,10 @@ pub(super) fn run(engine: &mut Engine, works: &mut [Work]) {
                 results.push(Err(OpError::Unsupported));
                 continue;
             };
+            if let Err(e) = copies.check() {
+                results.push(Err(e));
+                continue;
+            }
             let text = copies.text(src, dst);
             results.push(Ok((text.len(), 0)));
             let (running, result) = (&mut running.running, Err(Error::NotRun));
