@@ -202,7 +202,8 @@ typedef struct la_runtime_options {
                                    its caller neither waits nor polls; default 50 microseconds */
     int32_t engines;            /* engine threads, 0 to 1024, or LA_ENGINES_AUTO. With 0, the thread
                                    that polls, waits or calls executes the requests: right for an
-                                   event loop */
+                                   event loop. It needs 32 KB of stack for that, also where the
+                                   system refuses engines */
     uint32_t reserved;          /* 0 */
 } la_runtime_options;
 

@@ -67,6 +67,10 @@ impl Builder {
 
     /// The number of engine threads, 0 to 1,024; by default one for each CPU that this process
     /// may use. With 0, the thread that polls or waits executes the requests.
+    ///
+    /// Such a thread needs room on its stack, with the CPU device: 32 KB for compression, 64 KB for any
+    /// service with one request at a time, 192 KB for batches (32 requests of triple DES take 117 KB;
+    /// the test `stack` measures it). The same holds where the system refuses engines.
     #[must_use]
     pub fn engines(mut self, n: usize) -> Builder {
         self.engines = Some(n);
