@@ -605,11 +605,15 @@ static void little_memory(int engines)
         CHECK(child >= 0);
         if (child == 0) {
             la_runtime *r = start(engines);
+            la_session *s = session(r, LA_RAW, 1);
             la_instance_options o = LA_INSTANCE_OPTIONS_INIT;
             la_instance *i;
+            la_response a;
+            la_request q = request(LA_OP_COMPRESS, s, text, 100, packed, N);
             struct rlimit limit;
             unsigned long pages;
             FILE *f = fopen("/proc/self/statm", "r");
+            CHECK(la_call(r, &q, &a) == LA_OK && a.status == LA_END); /* the engine has started */
             CHECK(f != NULL && fscanf(f, "%lu", &pages) == 1 && fclose(f) == 0);
             limit.rlim_cur = limit.rlim_max = pages * 4096 + more;
             CHECK(setrlimit(RLIMIT_AS, &limit) == 0);

@@ -16,7 +16,7 @@ use crate::{
     cpus,
     doorbell::Doorbell,
     engine::{Engine, Shared},
-    signals,
+    memory, signals,
 };
 
 /// Engine threads, stopped and joined on drop.
@@ -55,6 +55,11 @@ impl Workers {
         let mut workers = Workers { threads: Vec::new(), stop, shared, bell, generation };
         let everywhere = cpus::of_process();
         for (i, engine) in engines.into_iter().enumerate() {
+            // The standard library ends the process where a thread that has its stack already gets no
+            // memory for what else it begins with.
+            if let Err(refused) = memory::probe("engine thread", 4 * memory::SPARE) {
+                return (workers, Some(refused));
+            }
             let (clock, shared) = (clock.clone(), workers.shared.clone());
             let (stop, config) = (workers.stop.clone(), config.clone());
             let cpu = config.cpus.get(i % config.cpus.len().max(1)).copied();
