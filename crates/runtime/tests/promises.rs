@@ -21,7 +21,7 @@ use lookaside::{
     Runtime, SetupError, Sla, Status,
 };
 use lookaside_cpu::cpu;
-use lookaside_testkit::{FaultDevice, Faults, SimDevice, mixed};
+use lookaside_testkit::{FaultDevice, Faults, SimDevice, VirtualClock, mixed};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -228,7 +228,6 @@ fn closing_cancels_the_line_of_a_stream() {
     assert!(runtime.counters().not_run > 32, "{} cancelled", runtime.counters().not_run);
 }
 
-/// The slot of one call holds the last reference to a task that owns another call.
 #[test]
 fn an_engine_sleeps_until_the_rate_admits_the_next_request() {
     let clock = VirtualClock::new();
@@ -268,6 +267,7 @@ fn an_engine_sleeps_until_the_rate_admits_the_next_request() {
     drop(ManuallyDrop::into_inner(instance));
 }
 
+/// The slot of one call holds the last reference to a task that owns another call.
 #[test]
 fn dropping_a_call_may_drop_another() {
     struct Task(#[expect(dead_code, reason = "owned, to be dropped")] Mutex<Option<Call>>);

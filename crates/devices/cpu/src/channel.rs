@@ -223,7 +223,7 @@ impl Channel for CpuChannel {
 mod tests {
     use std::sync::Arc;
 
-    use lookaside_core::{Args, Compression, Device, Session, SessionSpec};
+    use lookaside_core::{Args, Class, Compression, Device, Session, SessionSpec};
 
     use super::*;
 
@@ -232,7 +232,8 @@ mod tests {
         let device = crate::cpu();
         let spec = SessionSpec::Compression(Compression::default());
         let prepared = Box::new([device.prepare(&spec).ok()]);
-        let session = Arc::new(Session { spec, class: 0, prepared, order: None });
+        let session =
+            Arc::new(Session { ops: spec.ops(), class: Class::new(0), prepared, order: None });
         let mut kernels = Kernels::new(Cpu::host().clone());
         let mut run = |segment: usize| {
             let list = || Buf::list(vec![Buf::zeroed(segment), Buf::zeroed(segment)]);

@@ -95,7 +95,8 @@ pub(crate) fn execute(cpu: &Cpu, works: &mut [Work]) {
     for (work, pieces) in works.iter_mut().zip(&pieces) {
         let request = work.request_mut();
         // Those without memory for a copy did not run.
-        let ran = |_| results.next().unwrap_or(Err(OpError::DeviceLost));
+        let ran =
+            |_| results.next().unwrap_or(Err(OpError::DeviceLost(lookaside_core::Lost::Touched)));
         let result = pieces.as_ref().map_err(|e| *e).and_then(ran);
         if let (Ok(Pieces { dst: Some(piece), .. }), Ok(n)) = (pieces, result) {
             request.dst.scatter(&piece[..n]);
