@@ -102,7 +102,9 @@ fn kinds(runtime: &Runtime) -> Vec<Kind> {
 }
 
 fn tenant(runtime: &Runtime, (name, request): Kind) -> Tenant {
-    let config = InstanceConfig { depth: DEPTH, ..InstanceConfig::default() };
+    // A burst takes 10 us: with fewer of them the tenant would have nothing to send most of the time.
+    let depth = if name.contains("bursts") { 32 * DEPTH } else { DEPTH };
+    let config = InstanceConfig { depth, ..InstanceConfig::default() };
     let instance = runtime.instance(config).expect("an instance");
     Tenant { name, request, instance, answered: 0 }
 }
