@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 use libfuzzer_sys::fuzz_target;
-use lookaside_compress::{Codec, DecompressStream, Error, Format, Scratch, Spec, Status};
+use lookaside_compress::{Codec, DecompressStream, OpError, Format, Scratch, Compression, Status};
 use lookaside_simd::Cpu;
 
 struct Decoder {
@@ -21,7 +21,7 @@ struct Decoder {
 
 impl Decoder {
     fn new(format: Format) -> Decoder {
-        let codec = Codec::new(&Spec::new(format), Cpu::host()).expect("a valid spec");
+        let codec = Codec::new(&Compression::new(format), Cpu::host()).expect("a valid spec");
         let stream = DecompressStream::new(&codec, None).expect("a valid spec");
         Decoder { codec, stream }
     }
@@ -38,7 +38,7 @@ thread_local! {
 #[derive(PartialEq)]
 enum Outcome {
     /// Data, bytes consumed, checksum.
-    Data(Vec<u8>, usize, u32),
+    Data(Vec<u8>, usize, u64),
     /// Refused, truncated, or too large.
     Nothing,
 }
@@ -73,9 +73,9 @@ fn whole(codec: &Codec, scratch: &mut Scratch, src: &[u8], limit: usize) -> Outc
             dst.truncate(done.produced);
             Outcome::Data(dst, done.consumed, done.checksum)
         }
-        Err(Error::DstTooSmall) => Outcome::Nothing,
-        Err(Error::BadData { offset, .. }) => {
-            assert!(offset <= src.len());
+        Err(OpError::DstTooSmall) => Outcome::Nothing,
+        Err(OpError::BadData { offset, .. }) => {
+            assert!(offset <= src.len() as u64);
             Outcome::Nothing
         }
         Err(other) => panic!("{other}"),
@@ -107,8 +107,8 @@ fn pieces(stream: &mut DecompressStream, src: &[u8], limit: usize, seed: u8) -> 
         assert_eq!(dst[room..], GUARD);
         let done = match result {
             Ok(done) => done,
-            Err(Error::BadData { offset, .. }) => {
-                assert!(offset <= consumed + piece);
+            Err(OpError::BadData { offset, .. }) => {
+                assert!(offset <= (consumed + piece) as u64);
                 return Outcome::Nothing;
             }
             Err(other) => panic!("{other}"),

@@ -11,7 +11,7 @@
 use std::cell::RefCell;
 
 use libfuzzer_sys::fuzz_target;
-use lookaside_compress::{Codec, Error, Kernel, Scratch, Spec};
+use lookaside_compress::{Codec, OpError, Kernel, Scratch, Compression};
 use lookaside_simd::Cpu;
 
 /// Content of the room behind the limit that nobody may touch.
@@ -22,7 +22,7 @@ thread_local! {
     static CODECS: RefCell<(Vec<Codec>, Scratch)> = RefCell::new((
         [Kernel::Own(1), Kernel::Own(2), Kernel::Own(3), Kernel::Igzip(1), Kernel::Libdeflate(1)]
             .into_iter()
-            .filter_map(|kernel| Codec::with_kernel(&Spec::default(), Cpu::host(), kernel).ok())
+            .filter_map(|kernel| Codec::with_kernel(&Compression::default(), Cpu::host(), kernel).ok())
             .collect(),
         Scratch::new(),
     ));
@@ -83,7 +83,7 @@ fuzz_target!(|input: &[u8]| {
         assert_eq!(dst[limit..], GUARD);
         let done = match result {
             Ok(done) => done,
-            Err(Error::DstTooSmall) => return assert!(limit < bound, "there was room"),
+            Err(OpError::DstTooSmall) => return assert!(limit < bound, "there was room"),
             Err(other) => panic!("{other}"),
         };
         assert!(done.consumed == text.len() && done.produced <= bound.min(limit));

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use libfuzzer_sys::fuzz_target;
-use lookaside_compress::{Codec, DecompressStream, Format as Wrapper, Spec, Status};
+use lookaside_compress::{Codec, DecompressStream, Format as Wrapper, Compression, Status};
 use lookaside_simd::Cpu;
 use parcomp::{Format, Params, Provider, Source};
 
@@ -175,7 +175,7 @@ fn oracle(format: Format, file: &[u8], limit: u64) -> Option<Vec<u8>> {
 
 /// Appends what one stream or member holds; returns its length.
 fn one(wrapper: Wrapper, src: &[u8], data: &mut Vec<u8>, limit: u64) -> Option<usize> {
-    let codec = Codec::new(&Spec::new(wrapper), Cpu::host()).expect("a valid spec");
+    let codec = Codec::new(&Compression::new(wrapper), Cpu::host()).expect("a valid spec");
     let mut stream = DecompressStream::new(&codec, None).expect("a valid spec");
     let mut consumed = 0;
     let mut dst = [0; 16 << 10];

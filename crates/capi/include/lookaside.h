@@ -112,7 +112,8 @@ enum {
                                    or an earlier request of the same stream overflowed or failed */
     LA_E_STREAM_ENDED = -21,    /* the stream had ended before this piece */
     LA_E_BAD_INPUT = -22,       /* the source of a public-key request is not valid */
-    LA_E_FAULT = -23            /* the result failed its verification and was withheld */
+    LA_E_FAULT = -23,           /* the result failed its verification and was withheld */
+    LA_E_LIBRARY = -24          /* a library that does the work failed; the result was withheld */
 };
 
 /* Why data is bad. */

@@ -48,6 +48,7 @@ numbers! {
     LA_E_STREAM_ENDED = -21, "the stream has already ended";
     LA_E_BAD_INPUT = -22, "the source of a public-key request is not valid";
     LA_E_FAULT = -23, "the result failed its verification and was withheld";
+    LA_E_LIBRARY = -24, "a library that does the work failed; the result was withheld";
 }
 
 /// Why a function does not do what it was called for.
@@ -169,6 +170,7 @@ pub(crate) fn of_error(error: OpError) -> c_int {
         OpError::StreamEnded => LA_E_STREAM_ENDED,
         OpError::BadInput { .. } => LA_E_BAD_INPUT,
         OpError::Fault => LA_E_FAULT,
+        OpError::Library(_) => LA_E_LIBRARY,
         _ => LA_E_INTERNAL,
     }
 }
@@ -238,9 +240,10 @@ mod tests {
             OpError::DeviceLost(lookaside::Lost::Touched),
             OpError::Cancelled,
             OpError::StreamEnded,
-            OpError::BadInput { what: "" },
+            OpError::BadInput(""),
             OpError::Fault,
             OpError::NoMemory,
+            OpError::Library(""),
         ];
         let mut numbers: Vec<_> = all.into_iter().map(of_error).collect();
         numbers.sort_unstable();

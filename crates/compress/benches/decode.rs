@@ -12,7 +12,7 @@
 use std::fs;
 use std::path::Path;
 
-use lookaside_compress::{Codec, Inflate, Kernel, Place, Scratch, Spec, Until};
+use lookaside_compress::{Codec, Compression, Inflate, Kernel, Place, Scratch, Until};
 use lookaside_simd::Cpu;
 
 #[allow(dead_code)]
@@ -215,7 +215,7 @@ fn main() {
         measure(&set("zlib -6, 64 KB chunks", zlib_streams(6, 65536), ALL, ALL), rounds, clock);
         measure(&set("zlib -6, 4 KB chunks", zlib_streams(6, 4096), ALL, ALL), rounds, clock);
         for kernel in [Kernel::Igzip(1), Kernel::Own(1)] {
-            let Ok(codec) = Codec::with_kernel(&Spec::default(), Cpu::host(), kernel) else {
+            let Ok(codec) = Codec::with_kernel(&Compression::default(), Cpu::host(), kernel) else {
                 continue;
             };
             let mut scratch = Scratch::new();

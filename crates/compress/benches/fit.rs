@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lookaside_compress::{
-    Codec, CompressStream, Flush, Kernel, Scratch, Spec, Status, suits_igzip,
+    Codec, CompressStream, Compression, Flush, Kernel, Scratch, Status, suits_igzip,
 };
 use lookaside_simd::Cpu;
 
@@ -109,7 +109,7 @@ fn stream(stream: &mut CompressStream, src: &[u8], dst: &mut [u8]) -> usize {
 
 fn kernels(shape: Shape) -> Vec<(Kernel, Codec)> {
     let codecs = Kernel::ALL.iter().filter_map(|&kernel| {
-        let codec = Codec::with_kernel(&Spec::default(), Cpu::host(), kernel).ok()?;
+        let codec = Codec::with_kernel(&Compression::default(), Cpu::host(), kernel).ok()?;
         let fits = match (shape, kernel) {
             (_, Kernel::Stored | Kernel::Libdeflate(10..)) => false,
             (Shape::Stream, _) => !matches!(kernel, Kernel::Libdeflate(_)),

@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lookaside_compress::{Codec, Kernel, Scratch, Spec};
+use lookaside_compress::{Codec, Compression, Kernel, Scratch};
 use lookaside_simd::Cpu;
 
 #[allow(dead_code)]
@@ -67,7 +67,7 @@ impl Entry {
 }
 
 fn entries(few: bool) -> Vec<Entry> {
-    let spec = Spec::default();
+    let spec = Compression::default();
     let entry = |name: String, rival| Entry { name, rival, size: 0, tokens: 0, times: vec![] };
     let mut all: Vec<Entry> = Kernel::ALL
         .into_iter()

@@ -18,7 +18,7 @@ use std::fs;
 use std::path::Path;
 use std::process::exit;
 
-use lookaside_compress::{Codec, CompressStream, Flush, Kernel, Scratch, Spec, Status};
+use lookaside_compress::{Codec, CompressStream, Compression, Flush, Kernel, Scratch, Status};
 use lookaside_simd::Cpu;
 
 #[path = "common/clock.rs"]
@@ -199,7 +199,7 @@ fn worst(ours: &Entry, theirs: &Entry) -> f64 {
 fn levels(corpus: &Corpus, cpu: &Cpu, rounds: usize) -> bool {
     let mut kept = true;
     for shape in [Shape::Chunks, Shape::Whole, Shape::Stream] {
-        let codec = |level| Codec::new(&Spec::default().level(level), cpu).expect("a codec");
+        let codec = |level| Codec::new(&Compression::default().level(level), cpu).expect("a codec");
         let mut entries: Vec<Entry> = (1..=12).map(|level| ours(codec(level))).collect();
         entries.extend((1..=9).map(zlib_entry));
         run(corpus, shape, &mut entries, rounds);
@@ -242,7 +242,7 @@ fn kernels(corpus: &Corpus, cpu: &Cpu, rounds: usize) {
     for shape in [Shape::Chunks, Shape::Whole, Shape::Stream] {
         let mut entries: Vec<Entry> = Kernel::ALL
             .iter()
-            .filter_map(|&kernel| Codec::with_kernel(&Spec::default(), cpu, kernel).ok())
+            .filter_map(|&kernel| Codec::with_kernel(&Compression::default(), cpu, kernel).ok())
             .filter(|codec| {
                 shape != Shape::Stream || codec.compress_kernel() == codec.compress_stream_kernel()
             })
@@ -278,7 +278,7 @@ fn decoding(corpus: &Corpus, cpu: &Cpu, rounds: usize) {
         let len = zlib.compress(chunk, &mut dst).expect("fits");
         packed.push((dst[..len].to_vec(), chunk.to_vec()));
     }
-    let codec = Codec::new(&Spec::default(), cpu).expect("a codec");
+    let codec = Codec::new(&Compression::default(), cpu).expect("a codec");
     let mut scratch = Scratch::new();
     let mut out = vec![0; CHUNK];
     // SAFETY: no preconditions; freed below.

@@ -14,7 +14,7 @@
 use std::fs;
 use std::path::Path;
 
-use lookaside_compress::{Codec, Scratch, Spec};
+use lookaside_compress::{Codec, Compression, Scratch};
 use lookaside_simd::Cpu;
 
 #[path = "common/clock.rs"]
@@ -84,7 +84,7 @@ fn main() {
 }
 
 fn rows(name: &str, level: u8, data: &[u8], rounds: usize) {
-    let codec = Codec::new(&Spec::default().level(level), Cpu::host()).expect("a codec");
+    let codec = Codec::new(&Compression::default().level(level), Cpu::host()).expect("a codec");
     let mut scratch = Scratch::new();
     let mut dst = vec![0; codec.bound(data.len()) + 1024];
     let one = codec.compress(&mut scratch, data, &mut dst).expect("fits").produced;

@@ -2,26 +2,26 @@
 
 use lookaside_simd::Cpu;
 
-use crate::bound::bound;
-use crate::error::{BadReason, Done, Error, Status};
 use crate::format::{self, HeaderParser};
 use crate::kernel::inflate::{Inflate, Place, Until};
 use crate::kernel::last_block::LastBlock;
 use crate::kernel::{
     self, Choice, Kernel, StreamKernel, deflate, isal, libdeflate, stored, zlib_rs,
 };
-use crate::spec::{Checksum, Format, Spec, SpecError};
-use crate::stream::Flush;
+use lookaside_spec::dc::Flush;
+use lookaside_spec::dc::compress_bound;
+use lookaside_spec::dc::{Checksum, Compression, CompressionError, Format};
+use lookaside_spec::{BadReason, Done, OpError, Status};
 
 /// So much is decoded before its checksum is taken: what is in the cache still.
 const SUMMED_AT_ONCE: usize = 128 * 1024;
 
-/// A [`Spec`] with its kernels: immutable, shared by any number of threads.
+/// A [`Compression`] with its kernels: immutable, shared by any number of threads.
 ///
 /// Compressing and decompressing need a [`Scratch`], one per thread. See the crate's example.
 #[derive(Clone, Debug)]
 pub struct Codec {
-    spec: Spec,
+    spec: Compression,
     kernels: Choice,
     cpu: Cpu,
 }
@@ -75,23 +75,28 @@ impl std::fmt::Debug for Scratch {
 
 impl Codec {
     /// Chooses the kernels for `spec` on `cpu`. Does not allocate.
-    pub fn new(spec: &Spec, cpu: &Cpu) -> Result<Codec, SpecError> {
-        spec.check()?;
+    pub fn new(spec: &Compression, cpu: &Cpu) -> Result<Codec, CompressionError> {
+        spec.validate()?;
         Ok(Codec { spec: spec.clone(), kernels: kernel::choose(spec, cpu), cpu: cpu.clone() })
     }
 
     /// The same with a given compressor in place of the chosen one: for benches and tests.
     ///
-    /// [`SpecError::Kernel`] if it does not exist on `cpu` or codes otherwise than `spec` asks.
+    /// [`CompressionError::Kernel`] if it does not exist on `cpu` or codes otherwise than `spec` asks.
     /// libdeflate has neither streams nor small windows: the chosen kernel serves those.
-    pub fn with_kernel(spec: &Spec, cpu: &Cpu, kernel: Kernel) -> Result<Codec, SpecError> {
-        spec.check()?;
-        let kernels = kernel::only(spec, cpu, kernel).ok_or(SpecError::Kernel(kernel.name()))?;
+    pub fn with_kernel(
+        spec: &Compression,
+        cpu: &Cpu,
+        kernel: Kernel,
+    ) -> Result<Codec, CompressionError> {
+        spec.validate()?;
+        let kernels =
+            kernel::only(spec, cpu, kernel).ok_or(CompressionError::Kernel(kernel.name()))?;
         Ok(Codec { spec: spec.clone(), kernels, cpu: cpu.clone() })
     }
 
     /// What it was made from.
-    pub fn spec(&self) -> &Spec {
+    pub fn spec(&self) -> &Compression {
         &self.spec
     }
 
@@ -123,10 +128,10 @@ impl Codec {
         self.kernels.stream
     }
 
-    /// [`bound`] of this format: with a `dst` this long, [`compress`](Codec::compress) cannot
+    /// [`compress_bound`] of this format: with a `dst` this long, [`compress`](Codec::compress) cannot
     /// fail.
     pub fn bound(&self, src_len: usize) -> usize {
-        bound(self.spec.format, src_len)
+        compress_bound(self.spec.format, src_len)
     }
 
     /// Compresses all of `src` into one stream or member at the start of `dst`.
@@ -135,19 +140,19 @@ impl Codec {
     /// The result is [`Status::End`] with `consumed == src.len()`. The rest of `dst` is left
     /// alone, or holds garbage up to the bound. Allocates only what [`Scratch`] says.
     ///
-    /// Errors: [`Error::DstTooSmall`].
+    /// Errors: [`OpError::DstTooSmall`].
     pub fn compress(
         &self,
         scratch: &mut Scratch,
         src: &[u8],
         dst: &mut [u8],
-    ) -> Result<Done, Error> {
+    ) -> Result<Done, OpError> {
         let header = format::header(&self.spec, None);
         let header = header.as_slice();
         let room = dst.len().saturating_sub(format::overhead(self.spec.format));
-        let body = dst.get_mut(header.len()..).ok_or(Error::DstTooSmall)?;
-        let body = body.get_mut(..room).ok_or(Error::DstTooSmall)?;
-        let body_len = self.compress_body(scratch, src, body).ok_or(Error::DstTooSmall)?;
+        let body = dst.get_mut(header.len()..).ok_or(OpError::DstTooSmall)?;
+        let body = body.get_mut(..room).ok_or(OpError::DstTooSmall)?;
+        let body_len = self.compress_body(scratch, src, body).ok_or(OpError::DstTooSmall)?;
 
         let checksum = checksum(self.spec.checksum_in_force(), src);
         let trailer = format::trailer(self.spec.format, checksum, src.len() as u64);
@@ -156,7 +161,7 @@ impl Codec {
         let produced = body_end + trailer.len();
         dst[..header.len()].copy_from_slice(header);
         dst[body_end..produced].copy_from_slice(trailer);
-        Ok(Done { consumed: src.len(), produced, checksum, status: Status::End })
+        Ok(Done { consumed: src.len(), produced, checksum: checksum.into(), status: Status::End })
     }
 
     /// Compresses all of `src` into one piece of a raw DEFLATE stream that others make up: blocks
@@ -171,22 +176,27 @@ impl Codec {
     /// of 64 KB, up to 0.6 / 1.2 / 1.6 % for 256 KB, 0.3 / 0.6 / 0.8 % for 512 KB and half of that
     /// for 1 MB (bench `pieces`).
     ///
-    /// Errors: [`Error::DstTooSmall`]; [`Error::Kernel`] if the format is not raw.
+    /// Errors: [`OpError::DstTooSmall`]; [`OpError::Unsupported`] if the format is not raw.
     pub fn compress_piece(
         &self,
         scratch: &mut Scratch,
         src: &[u8],
         dst: &mut [u8],
-    ) -> Result<Done, Error> {
+    ) -> Result<Done, OpError> {
         if self.spec.format != Format::Raw {
-            return Err(Error::Kernel("pieces are raw DEFLATE"));
+            return Err(OpError::Unsupported);
         }
         let produced = match src.len() {
             0 => 0,
-            _ => self.piece_body(scratch, src, dst).ok_or(Error::DstTooSmall)?,
+            _ => self.piece_body(scratch, src, dst).ok_or(OpError::DstTooSmall)?,
         };
         let checksum = checksum(self.spec.checksum_in_force(), src);
-        Ok(Done { consumed: src.len(), produced, checksum, status: Status::Complete })
+        Ok(Done {
+            consumed: src.len(),
+            produced,
+            checksum: checksum.into(),
+            status: Status::Complete,
+        })
     }
 
     fn piece_body(&self, scratch: &mut Scratch, src: &[u8], dst: &mut [u8]) -> Option<usize> {
@@ -281,13 +291,13 @@ impl Codec {
     /// Allocates only what [`Scratch`] says (failures: a second decoder that finds out where and
     /// why, at the cost of decoding again).
     ///
-    /// Errors: [`Error::DstTooSmall`], [`Error::BadData`] with every reason.
+    /// Errors: [`OpError::DstTooSmall`], [`OpError::BadData`] with every reason.
     pub fn decompress(
         &self,
         scratch: &mut Scratch,
         src: &[u8],
         dst: &mut [u8],
-    ) -> Result<Done, Error> {
+    ) -> Result<Done, OpError> {
         let format = self.spec.format;
         let body_start = match HeaderParser::new(format).push(src) {
             Ok(Some(header)) if header.dictionary.is_none() => header.consumed,
@@ -327,7 +337,7 @@ impl Codec {
         format::check_trailer(format, trailer, checksum, produced as u64)
             .map_err(|(offset, reason)| reason.at(trailer_start + offset))?;
         let consumed = trailer_start + trailer_len;
-        Ok(Done { consumed, produced, checksum, status: Status::End })
+        Ok(Done { consumed, produced, checksum: checksum.into(), status: Status::End })
     }
 }
 
@@ -339,10 +349,10 @@ fn stopped(
     rest: &[u8],
     output: &[u8],
     place: impl Fn(usize) -> usize,
-) -> Error {
+) -> OpError {
     inflate.keep(output);
     match inflate.step(rest, &mut [0], Until::Ends) {
-        Ok(more) if more.produced > 0 => Error::DstTooSmall,
+        Ok(more) if more.produced > 0 => OpError::DstTooSmall,
         Ok(more) => BadReason::Truncated.at(place(more.consumed)),
         Err((more, _)) => BadReason::Block.at(place(more.consumed)),
     }

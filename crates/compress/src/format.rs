@@ -1,8 +1,8 @@
 //! The wrappers: zlib (RFC 1950) and gzip (RFC 1952) headers and trailers.
 
-use crate::error::BadReason;
 use crate::kernel::libdeflate::crc32;
-use crate::spec::{Format, Spec};
+use lookaside_spec::BadReason;
+use lookaside_spec::dc::{Compression, Format};
 
 /// CM of both formats: DEFLATE.
 const DEFLATE: u8 = 8;
@@ -49,7 +49,7 @@ impl Bytes {
 }
 
 /// The header that a compressor writes. `dictionary` is the Adler-32 of the preset dictionary.
-pub(crate) fn header(spec: &Spec, dictionary: Option<u32>) -> Bytes {
+pub(crate) fn header(spec: &Compression, dictionary: Option<u32>) -> Bytes {
     match spec.format {
         Format::Raw => Bytes::default(),
         Format::Zlib => {

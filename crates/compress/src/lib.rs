@@ -1,10 +1,10 @@
 //! DEFLATE, zlib and gzip over slices, by the fastest kernel for each level.
 //!
 //! ```
-//! use lookaside_compress::{Codec, Format, Scratch, Spec};
+//! use lookaside_compress::{Codec, Format, Scratch, Compression};
 //! use lookaside_simd::Cpu;
 //!
-//! let codec = Codec::new(&Spec::new(Format::Gzip).level(6), Cpu::host())?;
+//! let codec = Codec::new(&Compression::new(Format::Gzip).level(6), Cpu::host())?;
 //! let mut scratch = Scratch::new(); // one per thread
 //!
 //! let text = b"abracadabra, abracadabra, abracadabra";
@@ -23,7 +23,7 @@
 //! - [`CompressStream`], [`DecompressStream`]: the same in any pieces, with flushes and preset
 //!   dictionaries.
 //! - [`Inflate`]: raw DEFLATE, decoded with all that zlib tells about a stream on its way.
-//! - [`bound`]: what compression never exceeds. [`crc32`], [`adler32`] and their combinations.
+//! - [`compress_bound`]: what compression never exceeds. [`crc32`], [`adler32`] and their combinations.
 //! - [`suits_igzip`]: a guess at the content, for who chooses a level by it.
 //!
 //! The crate knows nothing of rings, devices or threads. Its compressors are our own for AVX-512
@@ -126,22 +126,20 @@
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
-mod bound;
 mod checksum;
 mod codec;
 mod content;
-mod error;
 mod format;
 mod kernel;
-mod spec;
 mod stream;
 
-pub use bound::bound;
 pub use checksum::{adler32, adler32_combine, crc32, crc32_combine};
 pub use codec::{Codec, Scratch};
 pub use content::suits_igzip;
-pub use error::{BadReason, Done, Error, Status};
 pub use kernel::Kernel;
 pub use kernel::inflate::{Fault, Inflate, Place, Taken, Until};
-pub use spec::{Checksum, Format, Huffman, Spec, SpecError};
-pub use stream::{CompressStream, DecompressStream, Flush};
+pub use lookaside_spec::dc::{
+    Checksum, Compression, CompressionError, Flush, Format, Huffman, compress_bound,
+};
+pub use lookaside_spec::{BadReason, Done, OpError, Status};
+pub use stream::{CompressStream, DecompressStream};

@@ -1,26 +1,12 @@
 //! Streams: input and output in any pieces.
 
 use crate::codec::{Codec, initial_checksum, update_checksum};
-use crate::error::{BadReason, Done, Error, Status};
 use crate::format::{self, HeaderParser};
 use crate::kernel::StreamKernel;
 use crate::kernel::inflate::{Inflate, Place, Until};
 use crate::kernel::libdeflate::adler32;
-use crate::spec::{Format, Spec, SpecError};
-
-/// What a step of a [`CompressStream`] should have written when it is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Flush {
-    /// Whatever compresses best: output may lag behind the input.
-    None,
-    /// All of the input so far can be decoded: the block ends, and an empty stored block aligns
-    /// it to a byte.
-    Sync,
-    /// As [`Sync`](Flush::Sync), and what follows does not refer to what came before.
-    Full,
-    /// The end of the stream or member, trailer included.
-    Finish,
-}
+use lookaside_spec::dc::{Compression, CompressionError, Flush, Format};
+use lookaside_spec::{BadReason, Done, OpError, Status};
 
 /// A kernel is only let at the caller's `dst` when it has this much room; below, it writes to
 /// memory of ours. So no kernel meets a destination of a few bytes, and no flush marker is cut.
@@ -73,10 +59,10 @@ enum Phase {
 /// Compresses a stream piece by piece.
 ///
 /// ```
-/// use lookaside_compress::{Codec, CompressStream, Flush, Format, Spec, Status};
+/// use lookaside_compress::{Codec, CompressStream, Flush, Format, Compression, Status};
 /// use lookaside_simd::Cpu;
 ///
-/// let codec = Codec::new(&Spec::new(Format::Gzip), Cpu::host())?;
+/// let codec = Codec::new(&Compression::new(Format::Gzip), Cpu::host())?;
 /// let mut stream = CompressStream::new(&codec, None)?;
 /// let mut dst = [0; 1024];
 /// let first = stream.step(b"hello, ", &mut dst, Flush::Sync)?;
@@ -86,7 +72,7 @@ enum Phase {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct CompressStream {
-    spec: Spec,
+    spec: Compression,
     kernel_name: &'static str,
     kernel: StreamKernel,
     dictionary: Option<(Box<[u8]>, u32)>,
@@ -106,11 +92,14 @@ impl CompressStream {
     ///
     /// `dictionary` presets the history (the last 32 KB of it count). zlib announces it in the
     /// header (FDICT, DICTID); with raw DEFLATE the receiver just has to know;
-    /// [`SpecError::GzipDictionary`] with gzip.
-    pub fn new(codec: &Codec, dictionary: Option<&[u8]>) -> Result<CompressStream, SpecError> {
+    /// [`CompressionError::GzipDictionary`] with gzip.
+    pub fn new(
+        codec: &Codec,
+        dictionary: Option<&[u8]>,
+    ) -> Result<CompressStream, CompressionError> {
         let spec = codec.spec().clone();
         if dictionary.is_some() && spec.format == Format::Gzip {
-            return Err(SpecError::GzipDictionary);
+            return Err(CompressionError::GzipDictionary);
         }
         let kernel = codec.stream_kernel();
         let mut stream = CompressStream {
@@ -152,9 +141,9 @@ impl CompressStream {
     /// Back to the start with another dictionary, or with none. Keeps the kernel's memory.
     ///
     /// Errors: as with [`new`](CompressStream::new); then nothing has changed.
-    pub fn reset_with(&mut self, dictionary: Option<&[u8]>) -> Result<(), SpecError> {
+    pub fn reset_with(&mut self, dictionary: Option<&[u8]>) -> Result<(), CompressionError> {
         if dictionary.is_some() && self.spec.format == Format::Gzip {
-            return Err(SpecError::GzipDictionary);
+            return Err(CompressionError::GzipDictionary);
         }
         self.dictionary = dictionary.map(|bytes| (bytes.into(), adler32(1, bytes)));
         self.reset();
@@ -181,13 +170,13 @@ impl CompressStream {
     /// Once a step with [`Flush::Finish`] has consumed its `src`, later steps finish too,
     /// whatever they ask for.
     ///
-    /// Errors: [`Error::Ended`] for input after that; [`Error::Kernel`].
-    pub fn step(&mut self, src: &[u8], dst: &mut [u8], flush: Flush) -> Result<Done, Error> {
+    /// Errors: [`OpError::StreamEnded`] for input after that; [`OpError::Library`].
+    pub fn step(&mut self, src: &[u8], dst: &mut [u8], flush: Flush) -> Result<Done, OpError> {
         if self.failed {
-            return Err(Error::Kernel(self.kernel_name));
+            return Err(OpError::Library(self.kernel_name));
         }
         if self.finishing && !src.is_empty() {
-            return Err(Error::Ended);
+            return Err(OpError::StreamEnded);
         }
         let flush = if self.finishing { Flush::Finish } else { flush };
         let (mut consumed, mut produced) = (0, 0);
@@ -218,7 +207,7 @@ impl CompressStream {
                     };
                     let Some(step) = step else {
                         self.failed = true;
-                        return Err(Error::Kernel(self.kernel_name));
+                        return Err(OpError::Library(self.kernel_name));
                     };
                     self.took(&rest[..step.consumed]);
                     consumed += step.consumed;
@@ -237,7 +226,7 @@ impl CompressStream {
                     } else if step.consumed == 0 && step.produced == 0 {
                         // With room for hundreds of bytes, a kernel has no reason to stop.
                         self.failed = true;
-                        return Err(Error::Kernel(self.kernel_name));
+                        return Err(OpError::Library(self.kernel_name));
                     }
                 }
                 Phase::Trailer => {
@@ -248,7 +237,7 @@ impl CompressStream {
                 Phase::End => break Status::End,
             }
         };
-        Ok(Done { consumed, produced, checksum: self.checksum, status })
+        Ok(Done { consumed, produced, checksum: self.checksum.into(), status })
     }
 
     fn took(&mut self, taken: &[u8]) {
@@ -263,10 +252,10 @@ impl CompressStream {
 /// Decompresses a stream piece by piece.
 ///
 /// ```
-/// use lookaside_compress::{Codec, DecompressStream, Format, Scratch, Spec, Status};
+/// use lookaside_compress::{Codec, DecompressStream, Format, Scratch, Compression, Status};
 /// use lookaside_simd::Cpu;
 ///
-/// let codec = Codec::new(&Spec::new(Format::Zlib), Cpu::host())?;
+/// let codec = Codec::new(&Compression::new(Format::Zlib), Cpu::host())?;
 /// let mut packed = [0; 64];
 /// let len = codec.compress(&mut Scratch::new(), b"hello, world", &mut packed)?.produced;
 ///
@@ -279,7 +268,7 @@ impl CompressStream {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct DecompressStream {
-    spec: Spec,
+    spec: Compression,
     inflate: Box<Inflate>,
     dictionary: Option<(Box<[u8]>, u32)>,
     phase: Phase,
@@ -289,18 +278,21 @@ pub struct DecompressStream {
     checksum: u32,
     total_in: usize,
     total_out: u64,
-    failed: Option<Error>,
+    failed: Option<OpError>,
 }
 
 impl DecompressStream {
     /// A stream in `codec`'s format, whatever its level, coding and window. Allocates 55 KB.
     ///
     /// `dictionary` is the preset history: used by zlib streams that ask for one (and must name
-    /// this one), and by every raw one. [`SpecError::GzipDictionary`] with gzip.
-    pub fn new(codec: &Codec, dictionary: Option<&[u8]>) -> Result<DecompressStream, SpecError> {
+    /// this one), and by every raw one. [`CompressionError::GzipDictionary`] with gzip.
+    pub fn new(
+        codec: &Codec,
+        dictionary: Option<&[u8]>,
+    ) -> Result<DecompressStream, CompressionError> {
         let spec = codec.spec().clone();
         if dictionary.is_some() && spec.format == Format::Gzip {
-            return Err(SpecError::GzipDictionary);
+            return Err(CompressionError::GzipDictionary);
         }
         let mut stream = DecompressStream {
             inflate: Inflate::boxed(15, codec.cpu()),
@@ -354,17 +346,17 @@ impl DecompressStream {
     /// stepped again, it says so again and takes nothing. The checksum covers the bytes produced
     /// so far.
     ///
-    /// Errors: [`Error::BadData`], whose offset counts from the start of the stream; it stays
+    /// Errors: [`OpError::BadData`], whose offset counts from the start of the stream; it stays
     /// until [`reset`](DecompressStream::reset). What earlier steps produced is good as far as it
     /// goes; what the failing step wrote is not counted.
-    pub fn step(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Done, Error> {
+    pub fn step(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Done, OpError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         self.run(src, dst).inspect_err(|&error| self.failed = Some(error))
     }
 
-    fn run(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Done, Error> {
+    fn run(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Done, OpError> {
         let format = self.spec.format;
         let (mut consumed, mut produced) = (0, 0);
         let status = loop {
@@ -430,7 +422,7 @@ impl DecompressStream {
                 Phase::End => break Status::End,
             }
         };
-        Ok(Done { consumed, produced, checksum: self.checksum, status })
+        Ok(Done { consumed, produced, checksum: self.checksum.into(), status })
     }
 
     fn took(&mut self, count: usize) -> usize {

@@ -4,12 +4,13 @@ mod common;
 
 use common::{Content, FORMATS, Guarded, Rng, content, window_bits, zlib};
 use lookaside_compress::{
-    BadReason, Codec, DecompressStream, Done, Error, Format, Huffman, Scratch, Spec, Status, crc32,
+    BadReason, Codec, Compression, DecompressStream, Done, Format, Huffman, OpError, Scratch,
+    Status, crc32,
 };
 use lookaside_simd::Cpu;
 
 fn codec(format: Format) -> Codec {
-    Codec::new(&Spec::new(format), Cpu::host()).expect("valid")
+    Codec::new(&Compression::new(format), Cpu::host()).expect("valid")
 }
 
 /// Small streams of every block type.
@@ -24,7 +25,7 @@ fn samples(format: Format) -> Vec<(Vec<u8>, Vec<u8>)> {
         (12, Huffman::Dynamic),
     ] {
         for len in [0, 30, 400] {
-            let spec = Spec::new(format).level(level).huffman(huffman);
+            let spec = Compression::new(format).level(level).huffman(huffman);
             let codec = Codec::new(&spec, Cpu::host()).expect("valid");
             let src = content(Content::Text, len, 3);
             let mut packed = vec![0; codec.bound(len)];
@@ -42,7 +43,7 @@ fn samples(format: Format) -> Vec<(Vec<u8>, Vec<u8>)> {
     samples
 }
 
-fn streamed(codec: &Codec, src: &[u8], limit: usize, piece: usize) -> Result<Vec<u8>, Error> {
+fn streamed(codec: &Codec, src: &[u8], limit: usize, piece: usize) -> Result<Vec<u8>, OpError> {
     let mut stream = DecompressStream::new(codec, None).expect("valid");
     let mut out = vec![0; limit];
     let (mut at, mut produced) = (0, 0);
@@ -53,23 +54,13 @@ fn streamed(codec: &Codec, src: &[u8], limit: usize, piece: usize) -> Result<Vec
         produced += done.produced;
         match done.status {
             Status::End => break,
-            Status::Overflow => return Err(Error::DstTooSmall),
-            Status::Complete if at == src.len() => return Err(BadReason::Truncated.into_error(at)),
+            Status::Overflow => return Err(OpError::DstTooSmall),
+            Status::Complete if at == src.len() => return Err(BadReason::Truncated.at(at)),
             Status::Complete => {}
         }
     }
     out.truncate(produced);
     Ok(out)
-}
-
-trait IntoError {
-    fn into_error(self, offset: usize) -> Error;
-}
-
-impl IntoError for BadReason {
-    fn into_error(self, offset: usize) -> Error {
-        Error::BadData { offset, reason: self }
-    }
 }
 
 #[test]
@@ -81,7 +72,7 @@ fn every_truncation_is_one() {
             for len in 0..packed.len() {
                 let cut = Guarded::of(&packed[..len]);
                 let mut dst = Guarded::new(src.len() + 600);
-                let wanted = Err(BadReason::Truncated.into_error(len));
+                let wanted = Err(BadReason::Truncated.at(len));
                 assert_eq!(codec.decompress(&mut scratch, &cut, &mut dst), wanted, "{format:?}");
                 // With no more room than the content needs, the want of room may show first.
                 let mut dst = Guarded::new(src.len());
@@ -115,7 +106,7 @@ fn every_bit_flip_is_found_or_harmless() {
                 let streamed = streamed(&codec, &bad, src.len() + 600, 100);
                 for result in [&stateless, &streamed] {
                     match result {
-                        Err(Error::DstTooSmall | Error::BadData { .. }) => refused += 1,
+                        Err(OpError::DstTooSmall | OpError::BadData { .. }) => refused += 1,
                         Err(other) => panic!("{other}"),
                         // Raw data has no checksum: any content may come out.
                         Ok(_) if format == Format::Raw => {}
@@ -164,7 +155,7 @@ fn garbage_is_refused_or_decoded_but_never_more() {
 }
 
 /// Decodes both ways; they must agree.
-fn decode(format: Format, bad: &[u8]) -> Result<Vec<u8>, Error> {
+fn decode(format: Format, bad: &[u8]) -> Result<Vec<u8>, OpError> {
     let codec = codec(format);
     let mut dst = vec![0; 1000];
     let stateless = codec
@@ -178,7 +169,7 @@ fn decode(format: Format, bad: &[u8]) -> Result<Vec<u8>, Error> {
 
 fn reason(format: Format, bad: &[u8]) -> Option<(usize, BadReason)> {
     match decode(format, bad) {
-        Err(Error::BadData { offset, reason }) => Some((offset, reason)),
+        Err(OpError::BadData { offset, reason }) => Some((offset as usize, reason)),
         other => panic!("{other:?}"),
     }
 }
@@ -230,7 +221,7 @@ fn reasons_and_places() {
     bad.resize(105, 7);
     bad.extend([0x07, 0, 0, 0, 0, 0, 0, 0]);
     let (offset, reason) = reason(Format::Raw, &bad).expect("an error");
-    assert!((105..=113).contains(&offset) && reason == BadReason::Block, "{offset} {reason}");
+    assert!((105..=113).contains(&offset) && reason == BadReason::Block, "{offset} {reason:?}");
 }
 
 #[test]
@@ -268,10 +259,7 @@ fn gzip_headers_with_every_field() {
             );
             if let Some(bad) = bad_crc {
                 let file = [&bad[..], &gzip[10..]].concat();
-                assert_eq!(
-                    decode(Format::Gzip, &file),
-                    Err(BadReason::Header.into_error(bad.len() - 1))
-                );
+                assert_eq!(decode(Format::Gzip, &file), Err(BadReason::Header.at(bad.len() - 1)));
             }
         }
     }
@@ -302,18 +290,18 @@ fn a_cut_is_told_from_a_small_destination() {
     let data = content(Content::Text, 3000, 5);
     let mut scratch = Scratch::new();
     for format in FORMATS {
-        let codec = Codec::new(&Spec::new(format).level(6), Cpu::host()).unwrap();
+        let codec = Codec::new(&Compression::new(format).level(6), Cpu::host()).unwrap();
         let mut packed = vec![0; codec.bound(data.len())];
         let n = codec.compress(&mut scratch, &data, &mut packed).unwrap().produced;
         let mut out = vec![0; data.len()];
         for cut in 0..n {
             let e = codec.decompress(&mut scratch, &packed[..cut], &mut out).unwrap_err();
-            let truncated = matches!(e, Error::BadData { reason: BadReason::Truncated, .. });
+            let truncated = matches!(e, OpError::BadData { reason: BadReason::Truncated, .. });
             assert!(truncated, "{format:?} cut at {cut} of {n}: {e:?}");
         }
         for room in 0..data.len() {
             let e = codec.decompress(&mut scratch, &packed[..n], &mut out[..room]).unwrap_err();
-            assert_eq!(e, Error::DstTooSmall, "{format:?} room {room}");
+            assert_eq!(e, OpError::DstTooSmall, "{format:?} room {room}");
         }
     }
 }

@@ -6,7 +6,7 @@ mod common;
 
 use common::{CONTENTS, Rng, content, corpora};
 use isal_sys::igzip_lib as isal;
-use lookaside_compress::{Codec, Kernel, Scratch, Spec};
+use lookaside_compress::{Codec, Compression, Kernel, Scratch};
 use lookaside_simd::Cpu;
 
 fn by_libdeflate(packed: &[u8], len: usize) -> Option<Vec<u8>> {
@@ -56,7 +56,7 @@ fn check(codec: &Codec, scratch: &mut Scratch, src: &[u8], what: &str) {
 }
 
 fn ours() -> Vec<(Kernel, Codec)> {
-    let codec = |kernel| Codec::with_kernel(&Spec::default(), Cpu::host(), kernel).ok();
+    let codec = |kernel| Codec::with_kernel(&Compression::default(), Cpu::host(), kernel).ok();
     let all = [Kernel::Own(1), Kernel::Own(2), Kernel::Own(3)];
     let there: Vec<_> =
         all.into_iter().filter_map(|kernel| Some((kernel, codec(kernel)?))).collect();

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{CONTENTS, Content, FORMATS, Guarded, Rng, content, kernels, window_bits, zlib};
-use lookaside_compress::{Codec, Error, Format, Kernel, Scratch, Spec, Status, bound};
+use lookaside_compress::{
+    Codec, Compression, Format, Kernel, OpError, Scratch, Status, compress_bound,
+};
 use lookaside_simd::Cpu;
 
 #[test]
@@ -11,7 +13,7 @@ fn incompressible_data_never_exceeds_the_bound() {
     let mut scratch = Scratch::new();
     let mut rng = Rng::new(1);
     let data = content(Content::Random, 4 * 65_535, 1);
-    let mut dst = Guarded::new(bound(Format::Gzip, data.len()));
+    let mut dst = Guarded::new(compress_bound(Format::Gzip, data.len()));
     for (kernel, codec) in kernels(Format::Gzip) {
         let edges = (0..=3).flat_map(|n| (0..7).map(move |d| (n * 65_535 + d).max(3) - 3));
         let lens: Vec<usize> = edges.chain((0..25).map(|_| rng.below(data.len()))).collect();
@@ -29,7 +31,7 @@ fn incompressible_data_never_exceeds_the_bound() {
 
 #[test]
 fn the_bound_is_that_of_stored_blocks() {
-    let codec = Codec::new(&Spec::new(Format::Zlib).level(0), Cpu::host()).expect("valid");
+    let codec = Codec::new(&Compression::new(Format::Zlib).level(0), Cpu::host()).expect("valid");
     let data = content(Content::Random, 140_000, 2);
     let mut scratch = Scratch::new();
     for len in [0, 1, 65_534, 65_535, 65_536, 131_070, 131_071, 140_000] {
@@ -37,7 +39,7 @@ fn the_bound_is_that_of_stored_blocks() {
         let done = codec.compress(&mut scratch, &data[..len], &mut dst).expect("fits");
         assert_eq!(done.produced, codec.bound(len));
     }
-    assert_eq!(bound(Format::Gzip, usize::MAX), usize::MAX);
+    assert_eq!(compress_bound(Format::Gzip, usize::MAX), usize::MAX);
 }
 
 #[test]
@@ -58,7 +60,11 @@ fn a_result_that_just_fits_does_fit() {
                         let done = match codec.compress(&mut scratch, &src, &mut dst) {
                             Ok(done) => done,
                             Err(error) => {
-                                assert_eq!((room, error), (size - 1, Error::DstTooSmall), "{what}");
+                                assert_eq!(
+                                    (room, error),
+                                    (size - 1, OpError::DstTooSmall),
+                                    "{what}"
+                                );
                                 continue;
                             }
                         };
@@ -84,7 +90,7 @@ fn every_shorter_dst_is_refused() {
             for len in 0..size {
                 let mut dst = Guarded::new(len);
                 let result = codec.compress(&mut scratch, &src, &mut dst);
-                assert_eq!(result, Err(Error::DstTooSmall), "{} {format:?} {len}", kernel.name());
+                assert_eq!(result, Err(OpError::DstTooSmall), "{} {format:?} {len}", kernel.name());
             }
         }
     }
@@ -118,13 +124,13 @@ fn a_bomb_stops_at_the_limit() {
     let mut scratch = Scratch::new();
     let bomb = vec![0; 20 << 20];
     for format in FORMATS {
-        let codec = Codec::new(&Spec::new(format).level(9), Cpu::host()).expect("valid");
+        let codec = Codec::new(&Compression::new(format).level(9), Cpu::host()).expect("valid");
         let mut packed = vec![0; 100_000];
         let len = codec.compress(&mut scratch, &bomb, &mut packed).expect("small").produced;
         for limit in [0, 1, 4096, bomb.len() - 1] {
             let mut dst = Guarded::new(limit);
             let result = codec.decompress(&mut scratch, &packed[..len], &mut dst);
-            assert_eq!(result, Err(Error::DstTooSmall), "{format:?} {limit}");
+            assert_eq!(result, Err(OpError::DstTooSmall), "{format:?} {limit}");
         }
         let mut dst = Guarded::new(bomb.len());
         let done = codec.decompress(&mut scratch, &packed[..len], &mut dst).expect("fits");
@@ -137,7 +143,7 @@ fn a_bomb_stops_at_the_limit() {
 fn pieces_join_to_a_stream() {
     let mut scratch = Scratch::new();
     for level in 0..=12 {
-        let codec = Codec::new(&Spec::default().level(level), Cpu::host()).unwrap();
+        let codec = Codec::new(&Compression::default().level(level), Cpu::host()).unwrap();
         let mut joined = Vec::new();
         let mut all = Vec::new();
         for len in (0..40).chain([511, 512, 513, 65_534, 65_535, 65_536, 131_070]) {
@@ -155,7 +161,7 @@ fn pieces_join_to_a_stream() {
         assert!(out == all, "level {level}");
         let random = content(Content::Random, 100, 1);
         let small = codec.compress_piece(&mut scratch, &random, &mut [0; 100]);
-        assert_eq!(small, Err(Error::DstTooSmall));
+        assert_eq!(small, Err(OpError::DstTooSmall));
     }
 }
 
@@ -194,7 +200,7 @@ fn runs() {
             let back = zlib::decompress(window_bits(Format::Raw), &exact[..done.produced], len);
             assert!(back.as_deref() == Ok(&*data), "{} {len}, room for no more", kernel.name());
             let short = codec.compress(&mut scratch, &data, &mut packed[..4]);
-            assert_eq!(short.map(|done| done.produced), Err(Error::DstTooSmall));
+            assert_eq!(short.map(|done| done.produced), Err(OpError::DstTooSmall));
         }
     }
 }

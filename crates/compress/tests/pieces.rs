@@ -6,14 +6,14 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use common::{CONTENTS, Content, Guarded, Rng, content, cpus, zlib};
-use lookaside_compress::{Codec, Scratch, Spec, Status, crc32};
+use lookaside_compress::{Codec, Compression, Scratch, Status, crc32};
 use lookaside_simd::Cpu;
 
 /// The empty final block.
 const END: [u8; 2] = [3, 0];
 
 fn codec(level: u8) -> Codec {
-    Codec::new(&Spec::default().level(level), Cpu::host()).expect("valid")
+    Codec::new(&Compression::default().level(level), Cpu::host()).expect("valid")
 }
 
 /// One piece, in guarded memory of exactly the bound.
@@ -57,7 +57,7 @@ fn every_level_and_size() {
     let data = varied(1 << 20, 1);
     for cpu in cpus() {
         for level in 0..=12 {
-            let codec = Codec::new(&Spec::default().level(level), &cpu).expect("valid");
+            let codec = Codec::new(&Compression::default().level(level), &cpu).expect("valid");
             for (size, len) in
                 [(1, 40), (7, 600), (513, 9000), (65_536, 300_000), (1 << 20, 1 << 20)]
             {

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{File, cpus, zlib};
-use lookaside_compress::{Codec, CompressStream, Flush, Scratch, Spec, Status};
+use lookaside_compress::{Codec, CompressStream, Compression, Flush, Scratch, Status};
 
 const CHUNK: usize = 64 * 1024;
 
@@ -50,7 +50,7 @@ fn within_two_percent_of_zlib_and_monotone() {
             let mut below = [usize::MAX; 3];
             // 10..=12 take a minute of CPU time between them: the bench checks those.
             let codecs: Vec<Codec> = (0..=9)
-                .map(|level| Codec::new(&Spec::default().level(level), &cpu).expect("valid"))
+                .map(|level| Codec::new(&Compression::default().level(level), &cpu).expect("valid"))
                 .collect();
             let kernels: Vec<_> = codecs.iter().map(Codec::compress_kernel).collect();
             if seen.contains(&kernels) {

@@ -9,7 +9,8 @@ use common::{
     CONTENTS, Content, FORMATS, Guarded, Rng, blocks, content, cpus, kernels, window_bits, zlib,
 };
 use lookaside_compress::{
-    Checksum, Codec, Format, Huffman, Kernel, Scratch, Spec, SpecError, Status, adler32, crc32,
+    Checksum, Codec, Compression, CompressionError, Format, Huffman, Kernel, Scratch, Status,
+    adler32, crc32,
 };
 use lookaside_simd::{Cpu, Tier};
 
@@ -27,6 +28,7 @@ fn round_trip(codec: &Codec, scratch: &mut Scratch, src: &[u8], what: &str) -> V
         (Format::Zlib, _) | (Format::Raw, Checksum::Adler32) => adler32(1, &src),
         (Format::Raw, Checksum::None) => 0,
     };
+    let wanted = u64::from(wanted);
     assert_eq!(done.checksum, wanted, "{what}");
 
     let theirs = zlib::decompress(window_bits(format), &packed, src.len());
@@ -53,8 +55,10 @@ fn every_tier_level_format_coding() {
                         if format != Format::Raw && checksum != Checksum::None {
                             continue;
                         }
-                        let spec =
-                            Spec::new(format).level(level).huffman(huffman).checksum(checksum);
+                        let spec = Compression::new(format)
+                            .level(level)
+                            .huffman(huffman)
+                            .checksum(checksum);
                         let codec = Codec::new(&spec, &cpu).expect("a valid spec");
                         for kind in CONTENTS {
                             for len in [0, 1, 1000, 40_000] {
@@ -105,7 +109,7 @@ fn corpora() {
         for (name, file) in &files {
             for cpu in cpus() {
                 for level in [0, 1, 2, 3, 4, 5, 6, 8, 9] {
-                    let spec = Spec::new(Format::Gzip).level(level);
+                    let spec = Compression::new(Format::Gzip).level(level);
                     let codec = Codec::new(&spec, &cpu).expect("a valid spec");
                     let what = format!("{name} level {level} {}", cpu.tier());
                     round_trip(&codec, &mut scratch, file, &what);
@@ -120,7 +124,7 @@ fn static_means_no_dynamic_block() {
     let mut scratch = Scratch::new();
     for cpu in cpus() {
         for level in 0..=12 {
-            let spec = Spec::default().level(level).huffman(Huffman::Static);
+            let spec = Compression::default().level(level).huffman(Huffman::Static);
             let codec = Codec::new(&spec, &cpu).expect("a valid spec");
             for kind in CONTENTS {
                 for len in [0, 9, 300, 70_000] {
@@ -138,7 +142,7 @@ fn static_means_no_dynamic_block() {
         }
     }
     // And the check itself sees dynamic blocks.
-    let codec = Codec::new(&Spec::default(), Cpu::host()).expect("a valid spec");
+    let codec = Codec::new(&Compression::default(), Cpu::host()).expect("a valid spec");
     let packed = round_trip(&codec, &mut scratch, &content(Content::Text, 70_000, 5), "dynamic");
     assert!(blocks::parse(&packed, &[]).dynamic > 0);
 }
@@ -151,7 +155,8 @@ fn no_match_leaves_the_window() {
         for bits in 9..=15 {
             for level in [1, 2, 3, 4, 6, 9, 12] {
                 for huffman in [Huffman::Dynamic, Huffman::Static] {
-                    let spec = Spec::default().level(level).huffman(huffman).window_bits(bits);
+                    let spec =
+                        Compression::default().level(level).huffman(huffman).window_bits(bits);
                     let codec = Codec::new(&spec, &cpu).expect("a valid spec");
                     for len in [1 << bits, (1 << bits) + 1, 100_000] {
                         let src = content(Content::Mixed, len, 11);
@@ -176,7 +181,7 @@ fn no_match_leaves_the_window() {
 fn zlib_announces_the_window() {
     let mut scratch = Scratch::new();
     for bits in 9..=15 {
-        let spec = Spec::new(Format::Zlib).level(6).window_bits(bits);
+        let spec = Compression::new(Format::Zlib).level(6).window_bits(bits);
         let codec = Codec::new(&spec, Cpu::host()).expect("a valid spec");
         let src = content(Content::Mixed, 100_000, 12);
         let packed = round_trip(&codec, &mut scratch, &src, "window");
@@ -201,7 +206,7 @@ fn reads_what_zlib_writes() {
                         .expect("fits");
                     // What follows the end is not ours to touch.
                     packed.truncate(len + 13);
-                    let codec = Codec::new(&Spec::new(format), Cpu::host()).expect("valid");
+                    let codec = Codec::new(&Compression::new(format), Cpu::host()).expect("valid");
                     let mut back = Guarded::new(src.len());
                     let done = codec.decompress(&mut scratch, &packed, &mut back).expect("good");
                     assert_eq!((done.consumed, done.produced), (len, src.len()));
@@ -216,7 +221,8 @@ fn reads_what_zlib_writes() {
 fn gunzip_reads_it() {
     let mut scratch = Scratch::new();
     for level in 0..=12 {
-        let codec = Codec::new(&Spec::new(Format::Gzip).level(level), Cpu::host()).expect("valid");
+        let codec =
+            Codec::new(&Compression::new(Format::Gzip).level(level), Cpu::host()).expect("valid");
         let src = content(Content::Mixed, 100_000, 31);
         let mut packed = vec![0; codec.bound(src.len())];
         let len = codec.compress(&mut scratch, &src, &mut packed).expect("fits").produced;
@@ -250,7 +256,7 @@ fn one_scratch_serves_codecs_in_any_order() {
 #[test]
 fn the_kernel_follows_the_tier() {
     let name = |level, tier| {
-        Codec::new(&Spec::default().level(level), &Cpu::with_cap(tier))
+        Codec::new(&Compression::default().level(level), &Cpu::with_cap(tier))
             .expect("valid")
             .compress_kernel()
     };
@@ -265,16 +271,19 @@ fn the_kernel_follows_the_tier() {
         let names = ["lookaside-1", "lookaside-2", "lookaside-3", "libdeflate-2", "libdeflate-3"];
         assert_eq!(ours, names);
     }
-    let refused =
-        Codec::with_kernel(&Spec::default(), &Cpu::with_cap(Tier::Generic), Kernel::Igzip(1));
-    assert_eq!(refused.err(), Some(SpecError::Kernel("igzip-1")));
+    let refused = Codec::with_kernel(
+        &Compression::default(),
+        &Cpu::with_cap(Tier::Generic),
+        Kernel::Igzip(1),
+    );
+    assert_eq!(refused.err(), Some(CompressionError::Kernel("igzip-1")));
 }
 
 #[test]
 fn bad_specs_are_refused() {
-    let new = |spec: Spec| Codec::new(&spec, Cpu::host()).err();
-    assert_eq!(new(Spec::default().level(13)), Some(SpecError::Level(13)));
-    assert_eq!(new(Spec::default().window_bits(8)), Some(SpecError::WindowBits(8)));
-    assert_eq!(new(Spec::default().window_bits(16)), Some(SpecError::WindowBits(16)));
-    assert_eq!(new(Spec::default()), None);
+    let new = |spec: Compression| Codec::new(&spec, Cpu::host()).err();
+    assert_eq!(new(Compression::default().level(13)), Some(CompressionError::Level(13)));
+    assert_eq!(new(Compression::default().window_bits(8)), Some(CompressionError::WindowBits(8)));
+    assert_eq!(new(Compression::default().window_bits(16)), Some(CompressionError::WindowBits(16)));
+    assert_eq!(new(Compression::default()), None);
 }

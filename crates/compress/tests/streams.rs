@@ -6,8 +6,8 @@ use common::{
     CONTENTS, Content, FORMATS, Guarded, Rng, blocks, content, cpus, kernels, window_bits, zlib,
 };
 use lookaside_compress::{
-    BadReason, Checksum, Codec, CompressStream, DecompressStream, Error, Flush, Format, Huffman,
-    Spec, SpecError, Status, adler32, crc32,
+    BadReason, Checksum, Codec, CompressStream, Compression, CompressionError, DecompressStream,
+    Flush, Format, Huffman, OpError, Status, adler32, crc32,
 };
 use lookaside_simd::Cpu;
 
@@ -33,18 +33,18 @@ struct Packed {
     flushes: Vec<(usize, usize, Flush)>,
 }
 
-fn checksum(spec: &Spec, data: &[u8]) -> u32 {
+fn checksum(spec: &Compression, data: &[u8]) -> u64 {
     match spec.checksum_in_force() {
         Checksum::None => 0,
-        Checksum::Crc32 => crc32(0, data),
-        Checksum::Adler32 => adler32(1, data),
+        Checksum::Crc32 => crc32(0, data).into(),
+        Checksum::Adler32 => adler32(1, data).into(),
     }
 }
 
 /// Compresses piece by piece, the way `habit` says, and checks every count on the way.
 fn compress(
     stream: &mut CompressStream,
-    spec: &Spec,
+    spec: &Compression,
     src: &[u8],
     habit: Habit,
     rng: &mut Rng,
@@ -92,7 +92,7 @@ fn compress(
 }
 
 /// What a receiver has after so many bytes, by zlib.
-fn received(spec: &Spec, prefix: &[u8], limit: usize, dictionary: Option<&[u8]>) -> Vec<u8> {
+fn received(spec: &Compression, prefix: &[u8], limit: usize, dictionary: Option<&[u8]>) -> Vec<u8> {
     let mut oracle = zlib::Decompressor::new(window_bits(spec.format));
     if let (Some(dictionary), Format::Raw) = (dictionary, spec.format) {
         oracle.set_dictionary(dictionary);
@@ -113,7 +113,7 @@ fn received(spec: &Spec, prefix: &[u8], limit: usize, dictionary: Option<&[u8]>)
 
 fn decompress(
     stream: &mut DecompressStream,
-    spec: &Spec,
+    spec: &Compression,
     src: &[u8],
     packed: &[u8],
     habit: Habit,
@@ -148,7 +148,7 @@ fn one(seed: u64) {
     let cpu = rng.pick(&[0, 1, 2]);
     let cpus = cpus();
     let cpu = &cpus[cpu.min(cpus.len() - 1)];
-    let spec = Spec {
+    let spec = Compression {
         format: rng.pick(&FORMATS),
         level: rng.pick(&[0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 9, 12]),
         huffman: rng.pick(&[Huffman::Dynamic, Huffman::Dynamic, Huffman::Static]),
@@ -223,7 +223,7 @@ fn nothing_is_a_stream_too() {
                 assert_eq!(empty, Ok(vec![]), "{}", kernel.name());
                 let again = stream.step(&[], &mut dst, Flush::Finish).expect("still ended");
                 assert_eq!((again.produced, again.status), (0, Status::End));
-                assert_eq!(stream.step(b"x", &mut dst, Flush::None), Err(Error::Ended));
+                assert_eq!(stream.step(b"x", &mut dst, Flush::None), Err(OpError::StreamEnded));
                 stream.reset();
             }
         }
@@ -333,12 +333,12 @@ fn a_dictionary_helps_and_is_named() {
             stream.step(packed, &mut out).map(|done| out[..done.produced].to_vec())
         };
         assert!(read(Some(&dictionary)).as_deref() == Ok(src));
-        let refused = Err(Error::BadData { offset: 6, reason: BadReason::Dictionary });
+        let refused = Err(OpError::BadData { offset: 6, reason: BadReason::Dictionary });
         assert_eq!(read(None), refused);
         assert_eq!(read(Some(&dictionary[1..])), refused);
     }
-    let gzip = Codec::new(&Spec::new(Format::Gzip), Cpu::host()).expect("valid");
-    let refused = Some(SpecError::GzipDictionary);
+    let gzip = Codec::new(&Compression::new(Format::Gzip), Cpu::host()).expect("valid");
+    let refused = Some(CompressionError::GzipDictionary);
     assert_eq!(CompressStream::new(&gzip, Some(&dictionary)).err(), refused);
     assert_eq!(DecompressStream::new(&gzip, Some(&dictionary)).err(), refused);
 }
@@ -352,7 +352,7 @@ fn reads_what_zlib_writes_with_a_dictionary() {
         zlib.set_dictionary(&dictionary);
         let mut packed = vec![0; 6000];
         let len = zlib.finish(&src, &mut packed).expect("fits");
-        let codec = Codec::new(&Spec::new(format), Cpu::host()).expect("valid");
+        let codec = Codec::new(&Compression::new(format), Cpu::host()).expect("valid");
         let mut stream = DecompressStream::new(&codec, Some(&dictionary)).expect("valid");
         for _ in 0..2 {
             let mut out = vec![0; 6000];
@@ -366,7 +366,7 @@ fn reads_what_zlib_writes_with_a_dictionary() {
 
 #[test]
 fn finish_stays_finish() {
-    let codec = Codec::new(&Spec::new(Format::Gzip), Cpu::host()).expect("valid");
+    let codec = Codec::new(&Compression::new(Format::Gzip), Cpu::host()).expect("valid");
     let src = content(Content::Random, 5000, 10);
     let mut stream = CompressStream::new(&codec, None).expect("valid");
     let (mut at, mut packed) = (0, Vec::new());
@@ -382,7 +382,7 @@ fn finish_stays_finish() {
         }
         assert_eq!(done.status, Status::Overflow);
         if at == src.len() {
-            assert_eq!(stream.step(b"more", &mut dst, Flush::Finish), Err(Error::Ended));
+            assert_eq!(stream.step(b"more", &mut dst, Flush::Finish), Err(OpError::StreamEnded));
         }
     }
     assert!(zlib::decompress(31, &packed, src.len()).as_ref() == Ok(&src));
@@ -390,7 +390,7 @@ fn finish_stays_finish() {
 
 #[test]
 fn members_one_after_another() {
-    let codec = Codec::new(&Spec::new(Format::Gzip), Cpu::host()).expect("valid");
+    let codec = Codec::new(&Compression::new(Format::Gzip), Cpu::host()).expect("valid");
     let mut stream = CompressStream::new(&codec, None).expect("valid");
     let mut file = Vec::new();
     for text in ["first", "", "third"] {
@@ -418,7 +418,7 @@ fn streams_of_the_corpora() {
     for (_, files) in common::corpora() {
         for (name, file) in &files {
             for level in [1, 2, 3, 6] {
-                let spec = Spec::new(Format::Gzip).level(level);
+                let spec = Compression::new(Format::Gzip).level(level);
                 let codec = Codec::new(&spec, Cpu::host()).expect("valid");
                 let mut stream = CompressStream::new(&codec, None).expect("valid");
                 let mut rng = Rng::new(level.into());
@@ -436,7 +436,8 @@ fn streams_of_the_corpora() {
 fn more_than_four_gigabytes() {
     let piece = content(Content::Mixed, 1_000_003, 12);
     for level in [1, 2, 3] {
-        let codec = Codec::new(&Spec::new(Format::Gzip).level(level), Cpu::host()).expect("valid");
+        let codec =
+            Codec::new(&Compression::new(Format::Gzip).level(level), Cpu::host()).expect("valid");
         let mut stream = CompressStream::new(&codec, None).expect("valid");
         let mut back = DecompressStream::new(&codec, None).expect("valid");
         let (mut packed, mut out) = (vec![0; 2_000_000], vec![0; 2_000_000]);

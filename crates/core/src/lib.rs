@@ -7,33 +7,31 @@
 #![deny(unsafe_code)]
 
 mod buf;
+mod class;
 mod cost;
 mod device;
 mod error;
-mod op;
-mod pke;
 mod request;
 mod session;
 mod sym;
 
 pub use buf::Buf;
+pub use class::SessionClass;
 pub use cost::Costs;
 pub use device::{
     Batch, Capability, Channel, Completed, Device, EngineId, Limits, Slot, Ticket, Wake, Work,
 };
-pub use error::{BadReason, Lost, OpError, SetupError};
-pub use op::{Op, Service};
-pub use pke::{
-    Arithmetic, Curve, Detail, DhGroup, DsaDomain, EdCurve, Hash, HkdfMode, Kdf, Nonce, Pke,
-    PointStep, RsaCrt, RsaPrivateKey, RsaPublicKey, RsaScheme, SaltLen, Secret, Sm2Role,
-    WeierstrassParams, XdhCurve,
+pub use error::SetupError;
+pub use lookaside_spec::{
+    BadReason, Done, Hash, Lost, Op, OpError, Secret, Service, Status,
+    dc::{Checksum, Compression, CompressionError, Flush, Format, Huffman, compress_bound},
+    kdf::{HkdfMode, Kdf},
+    pke::{
+        Arithmetic, Curve, Detail, DhGroup, DsaDomain, EdCurve, Nonce, Pke, PointStep, RsaCrt,
+        RsaPrivateKey, RsaPublicKey, RsaScheme, SaltLen, Sm2Role, WeierstrassParams, XdhCurve,
+    },
+    sym::{Aead, Auth, ChainOrder, Cipher, Iv, Packet, Span, Sym},
 };
-pub use request::{Args, Done, Flush, Request, Response, Status};
-pub use session::{
-    Admission, Checksum, Class, Compression, CompressionError, Format, Huffman, Order, OrderKey,
-    Prepared, Session, SessionClass, SessionSpec, compress_bound,
-};
-pub use sym::{
-    Aead, Auth, Carried, ChainOrder, Cipher, Immediate, Iv, Packet, Running, SharedImmediate, Span,
-    Sym,
-};
+pub use request::{Args, Request, Response};
+pub use session::{Admission, Class, Order, OrderKey, Prepared, Session, SessionSpec};
+pub use sym::{Carried, Immediate, Running, SharedImmediate};

@@ -2,23 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Buf, Carried, Detail, Op, OpError, Packet, Service, Session};
-
-/// What a piece of a stream asks for at its end (RFC 1951; the names are zlib's).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Flush {
-    /// Nothing: the compressor may hold data back.
-    None,
-    /// Everything given so far becomes decodable, aligned to a byte.
-    Sync,
-    /// As sync, and the history is forgotten: decoding can start here.
-    Full,
-    /// The stream ends here. The default, and what stateless requests ask for; a stateless request
-    /// in raw format that asks for another makes a piece without end (see
-    /// `CompressSession::compress_piece` in the runtime).
-    #[default]
-    Finish,
-}
+use crate::{Buf, Carried, Detail, Done, Flush, Op, OpError, Packet, Service, Session};
 
 /// The arguments of one operation beside its session and buffers: plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,35 +102,6 @@ impl Request {
         self.tag = tag;
         self
     }
-}
-
-/// How far a successful operation came.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Status {
-    /// The whole source was consumed and what was asked for is in the destination.
-    #[default]
-    Complete,
-    /// Streams only: the destination is full and more would come. Resumable: submit the
-    /// unconsumed rest of the source (which may be empty) again with the same flush.
-    Overflow,
-    /// The stream or member ended. A decompressor may have consumed less than the whole source.
-    End,
-}
-
-/// The success part of a response.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Done {
-    /// Bytes of the source that were consumed. Symmetric packets: the longer one of their cipher
-    /// region and authenticated region.
-    pub consumed: usize,
-    /// Bytes at the start of the destination that were written. Symmetric packets lie at their
-    /// offsets: the sum of their results ([`Packet::result`]).
-    pub produced: usize,
-    /// The checksum of the uncompressed bytes (of a stream: of all so far) that the session asked
-    /// for, or of the bytes copied; 0 when none was asked for.
-    pub checksum: u64,
-    /// How far the operation came.
-    pub status: Status,
 }
 
 impl Response {

@@ -10,131 +10,7 @@ use std::{
     },
 };
 
-use crate::{
-    Costs, Op, Work,
-    pke::{Kdf, Pke, SizeClass},
-    sym::{Immediate, SharedImmediate, Sym, SymClass},
-};
-
-/// The wrapper around DEFLATE data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// DEFLATE alone (RFC 1951).
-    #[default]
-    Raw,
-    /// zlib (RFC 1950), with Adler-32.
-    Zlib,
-    /// gzip (RFC 1952), with CRC-32; one member.
-    Gzip,
-}
-
-/// Which Huffman codes a compressor may use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Huffman {
-    /// Codes made for the data of each block.
-    #[default]
-    Dynamic,
-    /// The fixed codes of RFC 1951 section 3.2.6 alone.
-    Static,
-}
-
-/// A checksum of the uncompressed bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Checksum {
-    /// None.
-    #[default]
-    None,
-    /// CRC-32 as in gzip.
-    Crc32,
-    /// Adler-32 as in zlib.
-    Adler32,
-}
-
-/// The parameters of a compression session.
-///
-/// ```
-/// use lookaside_core::{Compression, Format};
-/// let spec = Compression { format: Format::Gzip, level: 6, ..Compression::default() };
-/// assert!(spec.validate().is_ok());
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Compression {
-    /// The wrapper.
-    pub format: Format,
-    /// 0 (stored) to 12 (smallest); 1 to 9 are never larger than zlib's by more than 2 %.
-    pub level: u8,
-    /// Huffman codes.
-    pub huffman: Huffman,
-    /// Binary logarithm of the window in bytes, 9 to 15. Only compression heeds it.
-    pub window_bits: u8,
-    /// The checksum to return in [`crate::Done`]. Gzip always returns CRC-32 and zlib Adler-32.
-    pub checksum: Checksum,
-}
-
-impl Default for Compression {
-    /// Raw DEFLATE, level 1, dynamic codes, a window of 32 KB, no checksum.
-    fn default() -> Self {
-        Compression {
-            format: Format::Raw,
-            level: 1,
-            huffman: Huffman::Dynamic,
-            window_bits: 15,
-            checksum: Checksum::None,
-        }
-    }
-}
-
-impl Compression {
-    /// Whether the parameters are within their limits.
-    ///
-    /// # Errors
-    /// The first parameter that is not.
-    pub fn validate(&self) -> Result<(), CompressionError> {
-        if self.level > 12 {
-            return Err(CompressionError::Level(self.level));
-        }
-        if !(9..=15).contains(&self.window_bits) {
-            return Err(CompressionError::WindowBits(self.window_bits));
-        }
-        Ok(())
-    }
-}
-
-/// A parameter of [`Compression`] outside its limits, or a combination that no format has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CompressionError {
-    /// The level is not 0 to 12.
-    Level(u8),
-    /// The window is not 9 to 15 bits.
-    WindowBits(u8),
-    /// gzip has no preset dictionary.
-    GzipDictionary,
-}
-
-impl fmt::Display for CompressionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CompressionError::Level(n) => write!(f, "compression level {n} is not 0 to 12"),
-            CompressionError::WindowBits(n) => write!(f, "window of {n} bits is not 9 to 15"),
-            CompressionError::GzipDictionary => f.write_str("gzip has no preset dictionary"),
-        }
-    }
-}
-
-impl std::error::Error for CompressionError {}
-
-/// The largest size of `len` bytes compressed in one request, in any format and at any level: a
-/// destination of this size never overflows. Stored blocks hold at most 65,535 bytes and cost 5
-/// each (RFC 1951 section 3.2.4); a gzip wrapper costs 18 bytes, a zlib one 6.
-pub fn compress_bound(format: Format, len: usize) -> usize {
-    let wrapper = match format {
-        Format::Raw => 0,
-        Format::Zlib => 6,
-        Format::Gzip => 18,
-    };
-    len.saturating_add(len.div_ceil(65_535).max(1).saturating_mul(5)).saturating_add(wrapper)
-}
+use crate::{Compression, Costs, Format, Immediate, Kdf, Op, Pke, SharedImmediate, Sym, Work};
 
 /// What a session is for; what [`crate::Device::prepare`] turns into prepared parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -168,18 +44,6 @@ pub enum SessionSpec {
     Rng,
 }
 
-/// Requests of sessions with equal classes may share a batch: the specification without what
-/// differs from one session to the next (a stream's dictionary, a key).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct SessionClass(ClassKind);
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum ClassKind {
-    Spec(SessionSpec),
-    Size(SizeClass),
-    Sym(SymClass),
-}
-
 impl SessionSpec {
     /// The operations that a session of this kind can request.
     pub fn ops(&self) -> &'static [Op] {
@@ -190,62 +54,14 @@ impl SessionSpec {
             SessionSpec::Compression(_) => &[Op::Compress, Op::Decompress],
             SessionSpec::CompressStream { .. } => &[Op::Compress],
             SessionSpec::DecompressStream { .. } => &[Op::Decompress],
-            SessionSpec::Pke(pke) => match pke {
-                Pke::RsaPrivate(_) | Pke::RsaPrivateBlinded(_) => &[Op::RsaPrivate],
-                Pke::RsaPublic(_) => &[Op::RsaPublic],
-                Pke::RsaGenerate { .. } => &[Op::RsaGenerate],
-                Pke::Dh(_) => &[Op::DhGenerate, Op::DhPublic, Op::DhDerive],
-                Pke::Dsa(_) => &[Op::DsaGenerate, Op::DsaSign, Op::DsaVerify],
-                Pke::DsaParameters { .. } => &[Op::DsaParameters],
-                Pke::Ec(_) => {
-                    &[Op::EcGenerate, Op::EcPublic, Op::EcDerive, Op::EcSign, Op::EcVerify]
-                }
-                Pke::Weierstrass(_) => &[Op::Point],
-                Pke::Xdh(_) => &[Op::XdhGenerate, Op::XdhPublic, Op::XdhDerive],
-                Pke::Eddsa(_) => &[Op::EdGenerate, Op::EdPublic, Op::EdSign, Op::EdVerify],
-                Pke::Sm2 => &[
-                    Op::Sm2Generate,
-                    Op::Sm2Public,
-                    Op::Sm2Sign,
-                    Op::Sm2Verify,
-                    Op::Sm2Encrypt,
-                    Op::Sm2Decrypt,
-                    Op::Sm2Exchange,
-                    Op::Sm2Identity,
-                ],
-                Pke::Modular(_) => &[Op::Modular],
-                Pke::BinaryField(_) => &[Op::BinaryField],
-                Pke::Prime => &[Op::PrimeGenerate, Op::PrimeCheck],
-            },
-            SessionSpec::Kdf(Kdf::TlsPrf(_)) => &[Op::TlsPrf],
-            SessionSpec::Kdf(Kdf::Hkdf(_)) => &[Op::Hkdf],
+            SessionSpec::Pke(pke) => pke.ops(),
+            SessionSpec::Kdf(kdf) => kdf.ops(),
         }
     }
 
     /// Whether requests of one session run one at a time in the order they were pushed.
     pub fn ordered(&self) -> bool {
         matches!(self, SessionSpec::CompressStream { .. } | SessionSpec::DecompressStream { .. })
-    }
-
-    /// Its class.
-    pub fn class(&self) -> SessionClass {
-        SessionClass(match self {
-            SessionSpec::CompressStream { spec, .. } => {
-                ClassKind::Spec(SessionSpec::CompressStream {
-                    spec: spec.clone(),
-                    dictionary: None,
-                })
-            }
-            SessionSpec::DecompressStream { format, .. } => {
-                ClassKind::Spec(SessionSpec::DecompressStream { format: *format, dictionary: None })
-            }
-            SessionSpec::Pke(pke) => match pke.size_class() {
-                Some(size) => ClassKind::Size(size),
-                None => ClassKind::Spec(self.clone()),
-            },
-            SessionSpec::Sym(sym) => ClassKind::Sym(sym.class()),
-            other => ClassKind::Spec(other.clone()),
-        })
     }
 }
 

@@ -67,6 +67,8 @@ const UNFINISHED: &[&str] = &[
 /// Where a crate stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layer {
+    /// The plain data that the core and the services share.
+    Spec,
     Core,
     Runtime,
     Simd,
@@ -86,6 +88,7 @@ enum Layer {
 
 fn layer(folder: &str) -> Option<Layer> {
     Some(match folder {
+        "crates/spec" => Layer::Spec,
         "crates/core" => Layer::Core,
         "crates/runtime" => Layer::Runtime,
         "crates/simd" => Layer::Simd,
@@ -106,6 +109,7 @@ fn edge_allowed(from: (&str, Layer), to: (&str, Layer)) -> bool {
     use Layer::*;
     match (from.1, to.1) {
         (Development, _) => true,
+        (Core | Service, Spec) => true,
         (Runtime, Core) => true,
         (Device, Core | Service | Simd) => true,
         (Service | Kernel, Simd) => true,
@@ -398,7 +402,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
         .filter(|link| !link.is_empty() && !link.contains(':'))
 }
 
-/// Paths from the root, in code quotes: `crates/core/src/op.rs`.
+/// Paths from the root, in code quotes: `crates/spec/src/op.rs`.
 fn named_paths(text: &str) -> impl Iterator<Item = &str> {
     const FOLDERS: &[&str] = &["crates/", "front/", "docs/", "scripts/", "bench/", "fuzz/"];
     text.split('`')

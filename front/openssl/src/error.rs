@@ -101,6 +101,8 @@ reasons! {
     BadSignature = 39: c"bad signature",
     /// An RSA signature is not as long as the modulus.
     WrongSignatureLength = 40: c"wrong signature length",
+    /// A library that the device uses failed.
+    LibraryFailed = 41: c"a library of the device failed",
 }
 
 /// Numbers of OpenSSL's libraries (`err.h`).
@@ -194,7 +196,8 @@ impl From<OpError> for Error {
     fn from(e: OpError) -> Error {
         let reason = match e {
             OpError::DstTooSmall => Reason::OutputTooSmall,
-            OpError::BadInput { what } => return Error::new(Reason::BadInput, what),
+            OpError::BadInput(what) => return Error::new(Reason::BadInput, what),
+            OpError::Library(what) => return Error::new(Reason::LibraryFailed, what),
             OpError::AuthFailed => Reason::VerificationFailed,
             OpError::Fault => Reason::Fault,
             OpError::Unsupported => Reason::NotSupported,

@@ -10,7 +10,7 @@ use libz_rs_sys::{
     Bytef, Z_BUF_ERROR, Z_DATA_ERROR, Z_DEFAULT_COMPRESSION, Z_FINISH, Z_NEED_DICT, Z_NO_FLUSH,
     Z_OK, Z_STREAM_END, z_stream,
 };
-use lookaside_compress::{Codec, Format, Spec};
+use lookaside_compress::{Codec, Compression, Format};
 use lookaside_simd::Cpu;
 
 use crate::{
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn uncompress2(
 
 /// The whole stream at once; `None` if it is not a good one that fits.
 fn decode_whole(src: &[u8], dst: &mut [u8]) -> Option<(usize, usize)> {
-    let codec = Codec::new(&Spec::new(Format::Zlib), Cpu::host()).ok()?;
+    let codec = Codec::new(&Compression::new(Format::Zlib), Cpu::host()).ok()?;
     let done = with_inflate(|scratch| codec.decompress(scratch, src, dst))?.ok()?;
     Some((done.consumed, done.produced))
 }

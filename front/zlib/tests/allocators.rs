@@ -192,7 +192,7 @@ fn a_stream_goes_on_when_there_is_memory_again() {
             assert_eq!(deflateEnd(&mut strm), 0);
             let mut back = vec![0; len as usize + 1];
             let codec = lookaside_compress::Codec::new(
-                &lookaside_compress::Spec::new(lookaside_compress::Format::Raw),
+                &lookaside_compress::Compression::new(lookaside_compress::Format::Raw),
                 lookaside_simd::Cpu::host(),
             );
             let done = codec

@@ -22,8 +22,8 @@ pub(crate) mod zlib_rs;
 
 use lookaside_simd::{Cpu, Tier};
 
-use crate::spec::{Huffman, Spec};
-use crate::stream::Flush;
+use lookaside_spec::dc::Flush;
+use lookaside_spec::dc::{Compression, Huffman};
 
 /// What one call of a streaming kernel did.
 pub(crate) struct Step {
@@ -32,7 +32,7 @@ pub(crate) struct Step {
     pub(crate) done: bool,
 }
 
-/// A compressor, with the level it runs at (its own scale, not the [`Spec`]'s).
+/// A compressor, with the level it runs at (its own scale, not the [`Compression`]'s).
 ///
 /// [`Codec::new`](crate::Codec::new) chooses one; naming one is for benches and tests
 /// ([`Codec::with_kernel`](crate::Codec::with_kernel)).
@@ -168,7 +168,7 @@ pub(crate) struct Choice {
 
 /// The dispatch: level, coding and CPU tier to kernels. The crate's documentation has the table
 /// and the measurements behind it.
-pub(crate) fn choose(spec: &Spec, cpu: &Cpu) -> Choice {
+pub(crate) fn choose(spec: &Compression, cpu: &Cpu) -> Choice {
     let igzip = has_igzip(cpu) && spec.level <= 3;
     // The lowest zlib-rs level that keeps the promise against zlib at the spec's level.
     let zlib_rs = match spec.level {
@@ -215,7 +215,7 @@ pub(crate) fn choose(spec: &Spec, cpu: &Cpu) -> Choice {
 }
 
 /// A named kernel for everything, if it can serve `spec` on `cpu`.
-pub(crate) fn only(spec: &Spec, cpu: &Cpu, kernel: Kernel) -> Option<Choice> {
+pub(crate) fn only(spec: &Compression, cpu: &Cpu, kernel: Kernel) -> Option<Choice> {
     let coding_fits =
         kernel == Kernel::Stored || kernel.is_static() == (spec.huffman == Huffman::Static);
     if !kernel.is_there(cpu) || !coding_fits {

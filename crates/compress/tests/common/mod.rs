@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::ptr;
 
-use lookaside_compress::{Codec, Format, Huffman, Kernel, Spec};
+use lookaside_compress::{Codec, Compression, Format, Huffman, Kernel};
 use lookaside_simd::{Cpu, Tier};
 
 /// xorshift64*: small, seeded, the same everywhere.
@@ -146,7 +146,7 @@ pub fn window_bits(format: Format) -> i32 {
 pub fn kernels(format: Format) -> Vec<(Kernel, Codec)> {
     let codecs = |huffman| {
         Kernel::ALL.into_iter().filter_map(move |kernel| {
-            let spec = Spec::new(format).huffman(huffman);
+            let spec = Compression::new(format).huffman(huffman);
             Codec::with_kernel(&spec, Cpu::host(), kernel).ok().map(|codec| (kernel, codec))
         })
     };

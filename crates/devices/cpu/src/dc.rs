@@ -1,11 +1,10 @@
-//! Data compression: maps core's words to those of the service, and back.
+//! Data compression: the service's codecs and streams as sessions.
 
 use std::sync::Mutex;
 
 use lookaside_compress as service;
 use lookaside_core::{
-    BadReason, Capability, Checksum, Compression, CompressionError, Done, Flush, Format, Huffman,
-    Op, OpError, Prepared, SessionSpec, SetupError, Status,
+    Capability, Compression, Done, Flush, Format, Op, OpError, Prepared, SessionSpec, SetupError,
 };
 use lookaside_simd::Cpu;
 
@@ -22,12 +21,12 @@ pub(crate) const BEST_BATCH: usize = 1;
 
 pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
     let kernel = |level| {
-        let spec = service::Spec::default().level(level);
+        let spec = Compression::default().level(level);
         service::Codec::new(&spec, cpu).map_or("none", |c| c.compress_kernel())
     };
     // "0: stored, 1-3: ...": one entry for neighbours that the same kernel serves.
     let mut kernels: Vec<(u8, u8, &str)> = Vec::new();
-    for level in 0..=service::Spec::MAX_LEVEL {
+    for level in 0..=Compression::MAX_LEVEL {
         match kernels.last_mut() {
             Some((_, last, name)) if *name == kernel(level) => *last = level,
             _ => kernels.push((level, level, kernel(level))),
@@ -40,7 +39,7 @@ pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
             false => format!("{first}-{last}: {name}"),
         })
         .collect();
-    let decompress = service::Codec::new(&service::Spec::default(), cpu)
+    let decompress = service::Codec::new(&Compression::default(), cpu)
         .map(|c| format!("{}; streams: {}", c.decompress_kernel(), c.decompress_stream_kernel()))
         .unwrap_or_default();
     let formats = "DEFLATE, zlib, gzip; stateless and streams";
@@ -63,30 +62,18 @@ pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
 }
 
 pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Result<Prepared, SetupError> {
-    let refused = |e: service::SpecError| match e {
-        service::SpecError::Level(n) => CompressionError::Level(n).into(),
-        service::SpecError::WindowBits(n) => CompressionError::WindowBits(n).into(),
-        service::SpecError::GzipDictionary => CompressionError::GzipDictionary.into(),
-        _ => SetupError::Unsupported {
-            device: "cpu".into(),
-            op: Op::Compress,
-            what: "no kernel has these parameters",
-        },
-    };
     match spec {
-        SessionSpec::Compression(spec) => {
-            Ok(Prepared::new(service::Codec::new(&to_service(spec), cpu).map_err(refused)?))
-        }
+        SessionSpec::Compression(spec) => Ok(Prepared::new(service::Codec::new(spec, cpu)?)),
         SessionSpec::CompressStream { spec, dictionary } => {
-            let codec = service::Codec::new(&to_service(spec), cpu).map_err(refused)?;
-            let stream = service::CompressStream::new(&codec, dictionary.as_deref());
-            Ok(Prepared::new(CompressStream(Mutex::new(stream.map_err(refused)?))))
+            let codec = service::Codec::new(spec, cpu)?;
+            let stream = service::CompressStream::new(&codec, dictionary.as_deref())?;
+            Ok(Prepared::new(CompressStream(Mutex::new(stream))))
         }
         SessionSpec::DecompressStream { format, dictionary } => {
-            let spec = Compression { format: *format, ..Compression::default() };
-            let codec = service::Codec::new(&to_service(&spec), cpu).map_err(refused)?;
-            let stream = service::DecompressStream::new(&codec, dictionary.as_deref());
-            Ok(Prepared::new(DecompressStream(Mutex::new(stream.map_err(refused)?))))
+            let spec = Compression::new(*format);
+            let codec = service::Codec::new(&spec, cpu)?;
+            let stream = service::DecompressStream::new(&codec, dictionary.as_deref())?;
+            Ok(Prepared::new(DecompressStream(Mutex::new(stream))))
         }
         _ => Err(SetupError::Unsupported {
             device: "cpu".into(),
@@ -103,27 +90,20 @@ pub(crate) fn compress(
     dst: &mut [u8],
     flush: Flush,
 ) -> Result<Done, OpError> {
-    let flush = match flush {
-        Flush::None => service::Flush::None,
-        Flush::Sync => service::Flush::Sync,
-        Flush::Full => service::Flush::Full,
-        Flush::Finish => service::Flush::Finish,
-    };
-    let result = if let Some(codec) = prepared.get::<service::Codec>() {
+    if let Some(codec) = prepared.get::<service::Codec>() {
         match (flush, codec.spec().format) {
-            (service::Flush::Finish, _) => codec.compress(scratch, src, dst),
-            (_, service::Format::Raw) => codec.compress_piece(scratch, src, dst),
-            _ => return Err(OpError::Unsupported),
+            (Flush::Finish, _) => codec.compress(scratch, src, dst),
+            (_, Format::Raw) => codec.compress_piece(scratch, src, dst),
+            _ => Err(OpError::Unsupported),
         }
     } else {
         let stream = prepared.get::<CompressStream>().ok_or(OpError::Unsupported)?;
         stream
             .0
             .try_lock()
-            .map_err(|_| OpError::DeviceLost(lookaside_core::Lost::Touched))?
+            .map_err(|_| OpError::DeviceLost(lookaside_core::Lost::Untouched))?
             .step(src, dst, flush)
-    };
-    result.map(to_done).map_err(to_error)
+    }
 }
 
 pub(crate) fn decompress(
@@ -132,68 +112,14 @@ pub(crate) fn decompress(
     src: &[u8],
     dst: &mut [u8],
 ) -> Result<Done, OpError> {
-    let result = if let Some(codec) = prepared.get::<service::Codec>() {
+    if let Some(codec) = prepared.get::<service::Codec>() {
         codec.decompress(scratch, src, dst)
     } else {
         let stream = prepared.get::<DecompressStream>().ok_or(OpError::Unsupported)?;
         stream
             .0
             .try_lock()
-            .map_err(|_| OpError::DeviceLost(lookaside_core::Lost::Touched))?
+            .map_err(|_| OpError::DeviceLost(lookaside_core::Lost::Untouched))?
             .step(src, dst)
-    };
-    result.map(to_done).map_err(to_error)
-}
-
-fn to_service(spec: &Compression) -> service::Spec {
-    service::Spec {
-        format: match spec.format {
-            Format::Raw => service::Format::Raw,
-            Format::Zlib => service::Format::Zlib,
-            Format::Gzip => service::Format::Gzip,
-        },
-        level: spec.level,
-        huffman: match spec.huffman {
-            Huffman::Dynamic => service::Huffman::Dynamic,
-            Huffman::Static => service::Huffman::Static,
-        },
-        window_bits: spec.window_bits,
-        checksum: match spec.checksum {
-            Checksum::None => service::Checksum::None,
-            Checksum::Crc32 => service::Checksum::Crc32,
-            Checksum::Adler32 => service::Checksum::Adler32,
-        },
-    }
-}
-
-fn to_done(done: service::Done) -> Done {
-    Done {
-        consumed: done.consumed,
-        produced: done.produced,
-        checksum: done.checksum.into(),
-        status: match done.status {
-            service::Status::Complete => Status::Complete,
-            service::Status::Overflow => Status::Overflow,
-            service::Status::End => Status::End,
-        },
-    }
-}
-
-fn to_error(e: service::Error) -> OpError {
-    match e {
-        service::Error::DstTooSmall => OpError::DstTooSmall,
-        service::Error::BadData { offset, reason } => OpError::BadData {
-            offset: offset as u64,
-            reason: match reason {
-                service::BadReason::Truncated => BadReason::Truncated,
-                service::BadReason::Header => BadReason::Header,
-                service::BadReason::Block => BadReason::Block,
-                service::BadReason::Checksum => BadReason::Checksum,
-                service::BadReason::Length => BadReason::Length,
-                service::BadReason::Dictionary => BadReason::Dictionary,
-            },
-        },
-        service::Error::Ended => OpError::StreamEnded,
-        service::Error::Kernel(_) => OpError::DeviceLost(lookaside_core::Lost::Touched),
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn copy_crc64(cpu: &Cpu, src: &Buf, dst: &mut Buf) -> Result<Done, Op
 pub(crate) fn fill(cpu: &Cpu, pattern: &Buf, dst: &mut Buf) -> Result<Done, OpError> {
     let mut bytes = Vec::with_capacity(MAX_PATTERN);
     if pattern.is_empty() || pattern.len() > MAX_PATTERN {
-        return Err(OpError::BadInput { what: "a pattern has 1 to 64 bytes" });
+        return Err(OpError::BadInput("a pattern has 1 to 64 bytes"));
     }
     if !dst.is_writable() {
         return Err(OpError::Unsupported);
@@ -84,7 +84,7 @@ pub(crate) fn fill(cpu: &Cpu, pattern: &Buf, dst: &mut Buf) -> Result<Done, OpEr
 
 pub(crate) fn compare(cpu: &Cpu, a: &Buf, b: &Buf) -> Result<Done, OpError> {
     if a.len() != b.len() {
-        return Err(OpError::BadInput { what: "buffers of different lengths" });
+        return Err(OpError::BadInput("buffers of different lengths"));
     }
     let mut equal = 0;
     let mut others = b.segments().iter().filter_map(Buf::as_slice);

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_ulong};
 
 use libz_rs_sys::{Z_MEM_ERROR, Z_STREAM_END, Z_UNKNOWN, z_stream};
-use lookaside_compress::{Flush, Scratch, Spec, Status as StepStatus, adler32, crc32};
+use lookaside_compress::{Compression, Flush, Scratch, Status as StepStatus, adler32, crc32};
 
 use super::{
     content::{Content, Meter, thick},
@@ -118,7 +118,7 @@ pub(crate) enum Part {
 /// Compresses to `dst`, at least [`room`] bytes.
 pub(crate) fn compress(
     part: Part,
-    spec: &Spec,
+    spec: &Compression,
     src: &[u8],
     dst: &mut [u8],
 ) -> Result<usize, c_int> {
@@ -133,7 +133,7 @@ pub(crate) fn compress(
 
 /// Room that is enough, and that kernels need not be careful in.
 pub(crate) fn room(part: Part, len: usize) -> usize {
-    let bound = lookaside_compress::bound(lookaside_compress::Format::Raw, len);
+    let bound = lookaside_compress::compress_bound(lookaside_compress::Format::Raw, len);
     match part {
         Part::Whole => bound,
         Part::Piece => bound + 1024,
@@ -457,7 +457,7 @@ impl State {
         &mut self,
         strm: &mut z_stream,
         part: Part,
-        spec: &Spec,
+        spec: &Compression,
         data: &[u8],
     ) -> Result<usize, c_int> {
         if part == Part::Whole && self.level > 0 && data.len() <= tiny::MOST {

@@ -7,7 +7,7 @@ use std::{collections::VecDeque, ffi::c_int};
 
 use libz_rs_sys::{Z_MEM_ERROR, z_stream};
 use lookaside::{Buf, Call, Checksum, CompressSession, Compression};
-use lookaside_compress::{Spec, adler32_combine, crc32_combine};
+use lookaside_compress::{adler32_combine, crc32_combine};
 
 use super::{
     body::{Ask, LAST, Part, Reach, compress, is_marked, room},
@@ -212,7 +212,7 @@ impl State {
     }
 
     /// How a piece is compressed, of input of this kind: what is mixed is looked at piece by piece.
-    fn spec_of(&self, data: &[u8], all: Content) -> Spec {
+    fn spec_of(&self, data: &[u8], all: Content) -> Compression {
         let content = match all {
             Content::Repeats => all,
             _ => levels::content(self.level, self.window_bits, data, false),
@@ -221,17 +221,11 @@ impl State {
     }
 
     fn piece_spec(&self, data: &[u8], all: Content) -> Compression {
-        let spec = self.spec_of(data, all);
-        Compression {
-            level: spec.level,
-            window_bits: spec.window_bits,
-            checksum: match self.wrap {
-                Wrap::Raw => Checksum::None,
-                Wrap::Zlib => Checksum::Adler32,
-                Wrap::Gzip => Checksum::Crc32,
-            },
-            ..Compression::default()
-        }
+        self.spec_of(data, all).checksum(match self.wrap {
+            Wrap::Raw => Checksum::None,
+            Wrap::Zlib => Checksum::Adler32,
+            Wrap::Gzip => Checksum::Crc32,
+        })
     }
 
     /// Waits for a piece. One that the device could not do is done here; returns whether it could.

@@ -15,7 +15,7 @@
 //! Calls of less than 2 KB are 1.3 % larger at most in total, but one in six at levels 1 to 3 is beyond
 //! 2 %, by some bytes; those of little but zeros by up to three quarters of 10 to 30 bytes.
 
-use lookaside_compress::{Codec, Format, Spec};
+use lookaside_compress::{Codec, Compression, Format};
 use lookaside_simd::{Cpu, Tier};
 
 use super::content::{Content, kind_of, repeats};
@@ -148,7 +148,7 @@ fn text_of(data: &[u8]) -> Content {
 }
 
 /// Raw DEFLATE at zlib's `level`, for whole streams and pieces.
-pub(crate) fn whole(level: u8, window_bits: u8, content: Content) -> Spec {
+pub(crate) fn whole(level: u8, window_bits: u8, content: Content) -> Compression {
     let row = of(level);
     let level = match content {
         _ if window_bits < 15 => row.small,
@@ -160,7 +160,7 @@ pub(crate) fn whole(level: u8, window_bits: u8, content: Content) -> Spec {
         Content::Numbers => row.numbers,
         Content::Text => row.text,
     };
-    Spec::new(Format::Raw).level(level).window_bits(window_bits)
+    Compression::new(Format::Raw).level(level).window_bits(window_bits)
 }
 
 /// Where this content of this length is best done as one stream by zlib-rs: its level.
@@ -171,8 +171,8 @@ pub(crate) fn as_one(level: u8, content: Content, len: usize) -> Option<u8> {
 }
 
 /// Raw DEFLATE for streams, where igzip serves them.
-pub(crate) fn stream(level: u8) -> Option<Spec> {
-    of(level).stream.map(|level| Spec::new(Format::Raw).level(level))
+pub(crate) fn stream(level: u8) -> Option<Compression> {
+    of(level).stream.map(|level| Compression::new(Format::Raw).level(level))
 }
 
 /// Whether long streams go to the kernel for streams before anything is flushed: those of text, and
@@ -187,6 +187,6 @@ pub(crate) fn zlib_rs(level: u8) -> u8 {
 }
 
 /// The kernels for a spec of this table, which are never refused.
-pub(crate) fn codec(spec: &Spec) -> Option<Codec> {
+pub(crate) fn codec(spec: &Compression) -> Option<Codec> {
     Codec::new(spec, Cpu::host()).ok()
 }

@@ -110,7 +110,6 @@ pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Result<Prepared, SetupEr
                 binary::Field::new(p).map(Session::BinaryField).map_err(refused)?
             }
             Pke::Prime => Session::Prime,
-            _ => return Err(lacking("this kind of public-key session")),
         },
         SessionSpec::Kdf(Kdf::TlsPrf(lookaside_core::Hash::Md5Sha1)) => {
             Session::TlsPrf(kdf::TlsPrf { hash: None })

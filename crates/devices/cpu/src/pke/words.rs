@@ -16,12 +16,12 @@ pub(super) fn error(e: Error) -> OpError {
     match e {
         Error::NotRun => OpError::Cancelled,
         Error::DstTooSmall => OpError::DstTooSmall,
-        Error::BadInput(what) | Error::BadKey(what) => OpError::BadInput { what },
+        Error::BadInput(what) | Error::BadKey(what) => OpError::BadInput(what),
         Error::AuthFailed => OpError::AuthFailed,
         Error::Unsupported(_) => OpError::Unsupported,
         Error::Fault => OpError::Fault,
-        // Memory or entropy ran out inside a library: another device may do better.
-        _ => OpError::DeviceLost(lookaside_core::Lost::Touched),
+        Error::Library(what) => OpError::Library(what),
+        _ => OpError::Cancelled,
     }
 }
 
@@ -75,7 +75,6 @@ pub(super) fn scheme(s: core::RsaScheme) -> Option<Scheme> {
         core::RsaScheme::Oaep { hash: h, mgf, label_len } => {
             Scheme::Oaep { hash: hash(h)?, mgf_hash: hash(mgf)?, label_len }
         }
-        _ => return None,
     })
 }
 
@@ -141,7 +140,6 @@ pub(super) fn curve(c: core::Curve) -> Option<ec::Curve> {
         core::Curve::BrainpoolP256r1 => ec::Curve::BrainpoolP256r1,
         core::Curve::BrainpoolP384r1 => ec::Curve::BrainpoolP384r1,
         core::Curve::BrainpoolP512r1 => ec::Curve::BrainpoolP512r1,
-        _ => return None,
     })
 }
 

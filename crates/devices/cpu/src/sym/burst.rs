@@ -14,7 +14,7 @@ use lookaside_core::{Buf, Carried, Done, Iv, OpError, Request, Work};
 use super::{AtOnce, LANES, PerPacket, Pieces, done, iv, parts, size, words};
 
 /// What [`Run::cut`] and [`Run::apart`] answer for a packet that they leave to be run by itself.
-const OVERLAP: OpError = OpError::BadInput { what: "not apart from the packets before it" };
+const OVERLAP: OpError = OpError::BadInput("not apart from the packets before it");
 
 /// A packet's result, as core has it.
 type Answer = Result<u32, OpError>;
@@ -62,7 +62,7 @@ fn packets(engine: &mut Engine, request: &mut Request, device: usize) -> Result<
     let AtOnce { session, .. } = prepared.and_then(|p| p.get()).ok_or(OpError::Unsupported)?;
     let packets = carried.as_deref_mut().map_or(&mut [][..], Carried::packets_mut);
     if packets.is_empty() {
-        return Err(OpError::BadInput { what: "a symmetric request without a packet" });
+        return Err(OpError::BadInput("a symmetric request without a packet"));
     }
     let direction = words::direction(*op);
     let n = packets.len();
@@ -284,7 +284,7 @@ impl Run<'_> {
 #[inline(always)]
 fn here(given: &Iv) -> Result<&[u8], OpError> {
     match given {
-        Iv::At(_) => Err(OpError::BadInput { what: "a burst's IVs have up to 16 bytes" }),
+        Iv::At(_) => Err(OpError::BadInput("a burst's IVs have up to 16 bytes")),
         Iv::Here { .. } => iv(given, &[]),
     }
 }

@@ -144,7 +144,7 @@ fn parts(p: &lookaside_core::Packet) -> Parts {
 /// The bytes of an IV that is part of the request, or lies in its source.
 #[inline]
 fn iv<'a>(iv: &'a Iv, src: &'a [u8]) -> Result<&'a [u8], OpError> {
-    const OUTSIDE: OpError = OpError::BadInput { what: "the IV lies outside the source" };
+    const OUTSIDE: OpError = OpError::BadInput("the IV lies outside the source");
     match iv {
         Iv::Here { bytes, len } => bytes.get(..usize::from(*len)).ok_or(OUTSIDE),
         Iv::At(span) => {

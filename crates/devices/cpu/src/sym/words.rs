@@ -28,7 +28,6 @@ pub(super) fn spec(sym: &Sym) -> Result<service::Spec, SetupError> {
         Sym::TlsCbc { key, hash: h, auth_key } => {
             Spec::TlsCbc { key: secret(key), hash: hash(*h)?, auth_key: secret(auth_key) }
         }
-        _ => return Err(unknown()),
     })
 }
 
@@ -50,6 +49,7 @@ macro_rules! same {
         fn $function(of: $core) -> Result<$service, SetupError> {
             Ok(match of {
                 $($core::$variant => <$service>::$variant,)*
+                #[allow(unreachable_patterns)]
                 _ => return Err(unknown()),
             })
         }
@@ -84,7 +84,6 @@ fn auth(of: Auth) -> Result<service::Auth, SetupError> {
         Auth::Snow3gUia2 => service::Auth::Snow3gUia2,
         Auth::ZucEia3 => service::Auth::ZucEia3,
         Auth::Poly1305 => service::Auth::Poly1305,
-        _ => return Err(unknown()),
     })
 }
 
@@ -102,11 +101,11 @@ pub(super) fn setup_error(e: service::Error) -> SetupError {
 pub(super) fn error(e: service::Error) -> OpError {
     match e {
         service::Error::DstTooSmall => OpError::DstTooSmall,
-        service::Error::BadInput(what) => OpError::BadInput { what },
+        service::Error::BadInput(what) => OpError::BadInput(what),
         service::Error::AuthFailed => OpError::AuthFailed,
         service::Error::BadSpec(_) => OpError::Unsupported,
-        // A library that fails for no reason of the input's, or a packet that no kernel ran.
-        _ => OpError::DeviceLost(lookaside_core::Lost::Touched),
+        service::Error::Library(what) => OpError::Library(what),
+        _ => OpError::Cancelled,
     }
 }
 

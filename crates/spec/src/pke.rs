@@ -1,100 +1,50 @@
-//! Public-key and key-derivation parameters: what sessions are made for and what single requests
-//! choose. Layouts of sources and destinations stand with the typed sessions of the runtime.
+//! Public-key cryptography: what sessions are made for and what single requests choose. Layouts of
+//! sources and destinations are documented at the typed sessions of the runtime.
 
-use core::fmt;
 use std::sync::Arc;
 
-use zeroize::{Zeroize, Zeroizing};
-
-/// Bytes that are overwritten when dropped and never printed.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Zeroizing<Vec<u8>>);
-
-impl Secret {
-    /// A copy of these bytes.
-    pub fn new(bytes: &[u8]) -> Secret {
-        Secret(Zeroizing::new(bytes.to_vec()))
-    }
-}
-
-impl core::ops::Deref for Secret {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl From<Vec<u8>> for Secret {
-    fn from(bytes: Vec<u8>) -> Secret {
-        Secret(Zeroizing::new(bytes))
-    }
-}
-
-impl core::hash::Hash for Secret {
-    /// The length alone: equal secrets hash equally, and no secret reaches a hash table.
-    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        self.0.len().hash(state);
-    }
-}
-
-impl Zeroize for Secret {
-    fn zeroize(&mut self) {
-        self.0.zeroize();
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Secret({} bytes)", self.0.len())
-    }
-}
-
-/// A hash function. The first four are too weak for signatures and there for compatibility.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[allow(missing_docs)]
-pub enum Hash {
-    Md5,
-    Sha1,
-    /// MD5 and SHA-1 one after the other, as TLS before 1.2 signs.
-    Md5Sha1,
-    Ripemd160,
-    Sha224,
-    Sha256,
-    Sha384,
-    Sha512,
-    Sha512_224,
-    Sha512_256,
-    Sha3_224,
-    Sha3_256,
-    Sha3_384,
-    Sha3_512,
-    Sm3,
-}
+use crate::{Hash, Op, Secret, kdf::HkdfMode};
 
 /// A named elliptic curve over a prime or binary field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[allow(missing_docs)]
 pub enum Curve {
+    /// P-192 (FIPS 186-4), 80-bit security at most.
     P192,
+    /// P-224 (SP 800-186).
     P224,
+    /// P-256 (SP 800-186).
     P256,
+    /// P-384 (SP 800-186).
     P384,
+    /// P-521 (SP 800-186).
     P521,
+    /// secp256k1 (SEC 2).
     Secp256k1,
+    /// B-163 (FIPS 186-4), a binary curve, as are those that follow up to K-571.
     B163,
+    /// B-233 (SP 800-186).
     B233,
+    /// B-283 (SP 800-186).
     B283,
+    /// B-409 (SP 800-186).
     B409,
+    /// B-571 (SP 800-186).
     B571,
+    /// K-163 (FIPS 186-4), a Koblitz curve, as are those that follow up to K-571.
     K163,
+    /// K-233 (SP 800-186).
     K233,
+    /// K-283 (SP 800-186).
     K283,
+    /// K-409 (SP 800-186).
     K409,
+    /// K-571 (SP 800-186).
     K571,
+    /// brainpoolP256r1 (RFC 5639).
     BrainpoolP256r1,
+    /// brainpoolP384r1 (RFC 5639).
     BrainpoolP384r1,
+    /// brainpoolP512r1 (RFC 5639).
     BrainpoolP512r1,
 }
 
@@ -122,39 +72,53 @@ impl Curve {
         Curve::BrainpoolP512r1,
     ];
 
-    /// Bits of a coordinate and of the group's order.
-    fn bits(self) -> (usize, usize) {
+    /// Name of the standard, bits of the field and of the group's order.
+    const fn facts(self) -> (&'static str, usize, usize) {
         match self {
-            Curve::P192 => (192, 192),
-            Curve::P224 => (224, 224),
-            Curve::P256 | Curve::Secp256k1 | Curve::BrainpoolP256r1 => (256, 256),
-            Curve::P384 | Curve::BrainpoolP384r1 => (384, 384),
-            Curve::P521 => (521, 521),
-            Curve::B163 | Curve::K163 => (163, 163),
-            Curve::B233 => (233, 233),
-            Curve::K233 => (233, 232),
-            Curve::B283 => (283, 282),
-            Curve::K283 => (283, 281),
-            Curve::B409 => (409, 409),
-            Curve::K409 => (409, 407),
-            Curve::B571 => (571, 570),
-            Curve::K571 => (571, 570),
-            Curve::BrainpoolP512r1 => (512, 512),
+            Curve::P192 => ("P-192", 192, 192),
+            Curve::P224 => ("P-224", 224, 224),
+            Curve::P256 => ("P-256", 256, 256),
+            Curve::P384 => ("P-384", 384, 384),
+            Curve::P521 => ("P-521", 521, 521),
+            Curve::Secp256k1 => ("secp256k1", 256, 256),
+            Curve::B163 => ("B-163", 163, 163),
+            Curve::B233 => ("B-233", 233, 233),
+            Curve::B283 => ("B-283", 283, 282),
+            Curve::B409 => ("B-409", 409, 409),
+            Curve::B571 => ("B-571", 571, 570),
+            Curve::K163 => ("K-163", 163, 163),
+            Curve::K233 => ("K-233", 233, 232),
+            Curve::K283 => ("K-283", 283, 281),
+            Curve::K409 => ("K-409", 409, 407),
+            Curve::K571 => ("K-571", 571, 570),
+            Curve::BrainpoolP256r1 => ("brainpoolP256r1", 256, 256),
+            Curve::BrainpoolP384r1 => ("brainpoolP384r1", 384, 384),
+            Curve::BrainpoolP512r1 => ("brainpoolP512r1", 512, 512),
         }
     }
 
-    /// Bytes of a coordinate.
-    pub fn field_len(self) -> usize {
-        self.bits().0.div_ceil(8)
+    /// The name in the standard, e.g. `P-256`.
+    pub const fn name(self) -> &'static str {
+        self.facts().0
+    }
+
+    /// Bytes of a field element: of X, Y and a shared secret.
+    pub const fn field_len(self) -> usize {
+        self.facts().1.div_ceil(8)
+    }
+
+    /// Bits of the group's order.
+    pub const fn order_bits(self) -> usize {
+        self.facts().2
     }
 
     /// Bytes of a private key and of each half of a signature.
-    pub fn order_len(self) -> usize {
-        self.bits().1.div_ceil(8)
+    pub const fn order_len(self) -> usize {
+        self.order_bits().div_ceil(8)
     }
 
     /// Bytes of an uncompressed point: 04, X, Y.
-    pub fn point_len(self) -> usize {
+    pub const fn point_len(self) -> usize {
         1 + 2 * self.field_len()
     }
 }
@@ -169,8 +133,19 @@ pub enum XdhCurve {
 }
 
 impl XdhCurve {
+    /// Both curves.
+    pub const ALL: [XdhCurve; 2] = [XdhCurve::X25519, XdhCurve::X448];
+
+    /// The name of the function, e.g. `X25519`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            XdhCurve::X25519 => "X25519",
+            XdhCurve::X448 => "X448",
+        }
+    }
+
     /// Bytes of a private key, a public key and a shared secret.
-    pub fn key_len(self) -> usize {
+    pub const fn key_len(self) -> usize {
         match self {
             XdhCurve::X25519 => 32,
             XdhCurve::X448 => 56,
@@ -188,8 +163,19 @@ pub enum EdCurve {
 }
 
 impl EdCurve {
-    /// Bytes of a seed (private key) and of a public key.
-    pub fn key_len(self) -> usize {
+    /// Both curves.
+    pub const ALL: [EdCurve; 2] = [EdCurve::Ed25519, EdCurve::Ed448];
+
+    /// The name of the signature scheme, e.g. `Ed25519`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            EdCurve::Ed25519 => "Ed25519",
+            EdCurve::Ed448 => "Ed448",
+        }
+    }
+
+    /// Bytes of a seed, which is the private key, and of a public key.
+    pub const fn key_len(self) -> usize {
         match self {
             EdCurve::Ed25519 => 32,
             EdCurve::Ed448 => 57,
@@ -197,7 +183,7 @@ impl EdCurve {
     }
 
     /// Bytes of a signature.
-    pub fn signature_len(self) -> usize {
+    pub const fn signature_len(self) -> usize {
         2 * self.key_len()
     }
 }
@@ -282,7 +268,6 @@ pub struct WeierstrassParams {
 
 /// What a public-key session is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Pke {
     /// Operations with an RSA private key.
     RsaPrivate(Arc<RsaPrivateKey>),
@@ -325,37 +310,35 @@ pub enum Pke {
     Prime,
 }
 
-/// The kind and size of a keyed session, without the key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum SizeClass {
-    RsaPrivate { bytes: usize, crt: bool },
-    RsaPublic { bytes: usize },
-    Dh { bytes: usize },
-    Dsa { bytes: usize, order: usize },
-    Modular { bytes: usize, odd: bool },
-}
-
 impl Pke {
-    pub(crate) fn size_class(&self) -> Option<SizeClass> {
-        Some(match self {
-            Pke::RsaPrivate(k) | Pke::RsaPrivateBlinded(k) => {
-                SizeClass::RsaPrivate { bytes: significant(&k.n), crt: k.crt.is_some() }
-            }
-            Pke::RsaPublic(k) => SizeClass::RsaPublic { bytes: significant(&k.n) },
-            Pke::Dh(g) => SizeClass::Dh { bytes: significant(&g.p) },
-            Pke::Dsa(d) => SizeClass::Dsa { bytes: significant(&d.p), order: significant(&d.q) },
-            Pke::Modular(n) => SizeClass::Modular {
-                bytes: significant(n),
-                odd: n.last().is_some_and(|b| b & 1 == 1),
-            },
-            _ => return None,
-        })
+    /// The operations of a session of this kind.
+    pub fn ops(&self) -> &'static [Op] {
+        match self {
+            Pke::RsaPrivate(_) | Pke::RsaPrivateBlinded(_) => &[Op::RsaPrivate],
+            Pke::RsaPublic(_) => &[Op::RsaPublic],
+            Pke::RsaGenerate { .. } => &[Op::RsaGenerate],
+            Pke::Dh(_) => &[Op::DhGenerate, Op::DhPublic, Op::DhDerive],
+            Pke::Dsa(_) => &[Op::DsaGenerate, Op::DsaSign, Op::DsaVerify],
+            Pke::DsaParameters { .. } => &[Op::DsaParameters],
+            Pke::Ec(_) => &[Op::EcGenerate, Op::EcPublic, Op::EcDerive, Op::EcSign, Op::EcVerify],
+            Pke::Weierstrass(_) => &[Op::Point],
+            Pke::Xdh(_) => &[Op::XdhGenerate, Op::XdhPublic, Op::XdhDerive],
+            Pke::Eddsa(_) => &[Op::EdGenerate, Op::EdPublic, Op::EdSign, Op::EdVerify],
+            Pke::Sm2 => &[
+                Op::Sm2Generate,
+                Op::Sm2Public,
+                Op::Sm2Sign,
+                Op::Sm2Verify,
+                Op::Sm2Encrypt,
+                Op::Sm2Decrypt,
+                Op::Sm2Exchange,
+                Op::Sm2Identity,
+            ],
+            Pke::Modular(_) => &[Op::Modular],
+            Pke::BinaryField(_) => &[Op::BinaryField],
+            Pke::Prime => &[Op::PrimeGenerate, Op::PrimeCheck],
+        }
     }
-}
-
-/// The length without leading zeros.
-fn significant(number: &[u8]) -> usize {
-    number.iter().position(|&b| b != 0).map_or(0, |zeros| number.len() - zeros)
 }
 
 /// Where an ECDSA or DSA nonce comes from.
@@ -384,7 +367,6 @@ pub enum SaltLen {
 
 /// What surrounds the raw RSA operation (RFC 8017).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum RsaScheme {
     /// Nothing: the source is a number as long as the modulus and smaller.
     Raw,
@@ -423,7 +405,6 @@ pub enum RsaScheme {
 
 /// A single step of modular or field arithmetic (paper 5, section 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Arithmetic {
     /// a + b; the source is a, then b.
     Add,
@@ -443,7 +424,6 @@ pub enum Arithmetic {
 
 /// A step on points of a Weierstrass curve. Points are X, Y.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum PointStep {
     /// k P; the source is k, then P.
     Multiply,
@@ -457,21 +437,6 @@ pub enum PointStep {
     Verify,
 }
 
-/// Which half of HKDF (RFC 5869).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum HkdfMode {
-    /// Both.
-    #[default]
-    ExtractAndExpand,
-    /// The first: the destination gets the pseudorandom key.
-    Extract,
-    /// The second: the key is a pseudorandom key, there is no salt.
-    Expand,
-    /// HKDF-Expand-Label of TLS 1.3 (RFC 8446 section 7.1): the salt is the label without its
-    /// `tls13 `, the info the transcript hash.
-    ExpandLabel,
-}
-
 /// Which side of an SM2 key exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
@@ -480,19 +445,8 @@ pub enum Sm2Role {
     Responder,
 }
 
-/// What a key-derivation session is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Kdf {
-    /// The TLS pseudorandom function (RFC 2246, RFC 5246); [`Hash::Md5Sha1`] for 1.0 and 1.1.
-    TlsPrf(Hash),
-    /// HKDF (RFC 5869).
-    Hkdf(Hash),
-}
-
 /// What one request chooses beside its session and buffers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Detail {
     /// Nothing.
     #[default]
@@ -532,22 +486,4 @@ pub enum Detail {
         /// Bytes of the salt.
         salt_len: u32,
     },
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_secret_is_not_printed() {
-        let text = format!("{:?}", Secret::new(b"hunter2"));
-        assert_eq!(text, "Secret(7 bytes)");
-    }
-
-    #[test]
-    fn keys_of_one_size_share_a_class() {
-        let key = |n: &[u8]| Pke::RsaPublic(Arc::new(RsaPublicKey { n: n.to_vec(), e: vec![3] }));
-        assert_eq!(key(&[0, 7, 1]).size_class(), key(&[9, 3]).size_class());
-        assert_ne!(key(&[7, 1]).size_class(), key(&[9, 3, 5]).size_class());
-    }
 }

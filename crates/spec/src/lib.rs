@@ -1,0 +1,34 @@
+//! The specifications, arguments, results and errors of Lookaside's services, each of them once, as
+//! plain data.
+//!
+//! Services, the core and devices share these types, so nothing is converted between them. A module
+//! for each service has what only that service needs; [`Hash`], [`Secret`], [`Done`] and
+//! [`OpError`] are everybody's. Programs find all of it under the runtime (package `lookaside`).
+//!
+//! A service supports a part of what an enumeration names (no service has every [`Hash`] for every
+//! purpose); it answers the rest with [`OpError::Unsupported`].
+//!
+//! ```
+//! use lookaside_spec::{dc::{Compression, Format}, Hash};
+//!
+//! let spec = Compression::new(Format::Gzip).level(6);
+//! assert!(spec.validate().is_ok());
+//! assert_eq!(Hash::Sha256.len(), 32);
+//! ```
+#![deny(unsafe_code)]
+
+pub mod dc;
+mod error;
+mod hash;
+pub mod kdf;
+mod op;
+pub mod pke;
+mod result;
+mod secret;
+pub mod sym;
+
+pub use error::{BadReason, Lost, OpError};
+pub use hash::Hash;
+pub use op::{Op, Service};
+pub use result::{Done, Status};
+pub use secret::Secret;
