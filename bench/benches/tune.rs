@@ -14,8 +14,8 @@ use std::fmt::Write as _;
 use lookaside_bench::{cpu_ns, median};
 use lookaside_cipher::choice::{ANY, Algorithm, By, Class, Row, table};
 use lookaside_cipher::{
-    Aead, Auth, Cipher, Direction, Engine, Error, Hash, Order, Packet, Parts, Secret, Session,
-    Span, Spec, Text,
+    Aead, Auth, ChainOrder, Cipher, Direction, Engine, Hash, OpError, Packet, Parts, Secret,
+    Session, Span, Sym, Text,
 };
 use lookaside_simd::Cpu;
 
@@ -72,7 +72,7 @@ fn main() {
         let seal = measure(&spec, iv_len, Direction::Seal, before.map(|row| row.seal));
         let open = match spec {
             // The same work.
-            Spec::Auth { .. } => seal.clone(),
+            Sym::Auth { .. } => seal.clone(),
             _ => measure(&spec, iv_len, Direction::Open, before.map(|row| row.open)),
         };
         let of = |row: &Row| [row.seal.to_vec(), row.open.to_vec()];
@@ -93,7 +93,7 @@ fn main() {
 }
 
 /// The classes of an algorithm in one direction.
-fn measure(spec: &Spec, iv_len: usize, direction: Direction, old: Option<&[Class]>) -> Vec<Class> {
+fn measure(spec: &Sym, iv_len: usize, direction: Direction, old: Option<&[Class]>) -> Vec<Class> {
     let cpu = Cpu::host();
     let mut sessions: Vec<(By, Session)> = By::ALL
         .into_iter()
@@ -209,7 +209,7 @@ impl<'a> Run<'a> {
                     Direction::Seal => Text::InPlace(dst),
                     Direction::Open => Text::Apart { src, dst },
                 },
-                result: Err(Error::NotRun),
+                result: Err(OpError::Cancelled),
             })
             .collect();
         engine.run(&mut packets);
@@ -261,11 +261,11 @@ impl<'a> AsRun<'a> for &mut Run<'a> {
 }
 
 /// All rows of a table, and the lengths of their IVs.
-fn specs() -> Vec<(Algorithm, Spec, usize)> {
+fn specs() -> Vec<(Algorithm, Sym, usize)> {
     let key = |len: usize| -> Secret { (1..=len as u8).collect::<Vec<u8>>().into() };
     let mut list = Vec::new();
     for (aead, key_len) in [(Aead::AesGcm, 16), (Aead::AesCcm, 16), (Aead::ChaCha20Poly1305, 32)] {
-        list.push((Spec::Aead { aead, key: key(key_len), tag_len: 16 }, 12));
+        list.push((Sym::Aead { aead, key: key(key_len), tag_len: 16 }, 12));
     }
     let ciphers = [
         (Cipher::AesEcb, 16, 0),
@@ -286,7 +286,7 @@ fn specs() -> Vec<(Algorithm, Spec, usize)> {
         (Cipher::ZucEea3, 16, 16),
     ];
     for (cipher, key_len, iv_len) in ciphers {
-        list.push((Spec::Cipher { cipher, key: key(key_len) }, iv_len));
+        list.push((Sym::Cipher { cipher, key: key(key_len) }, iv_len));
     }
     let hashes = [
         Hash::Md5,
@@ -299,7 +299,7 @@ fn specs() -> Vec<(Algorithm, Spec, usize)> {
     ];
     for hash in hashes {
         for (auth, key_len) in [(Auth::Plain(hash), 0), (Auth::Hmac(hash), 20)] {
-            list.push((Spec::Auth { auth, key: key(key_len), tag_len: hash.len() }, 0));
+            list.push((Sym::Auth { auth, key: key(key_len), tag_len: hash.len() }, 0));
         }
     }
     for (auth, key_len, tag_len, iv_len) in [
@@ -312,19 +312,19 @@ fn specs() -> Vec<(Algorithm, Spec, usize)> {
         (Auth::Snow3gUia2, 16, 4, 16),
         (Auth::ZucEia3, 16, 4, 16),
     ] {
-        list.push((Spec::Auth { auth, key: key(key_len), tag_len }, iv_len));
+        list.push((Sym::Auth { auth, key: key(key_len), tag_len }, iv_len));
     }
     for (cipher, key_len, iv_len) in
         [(Cipher::AesCbc, 16, 16), (Cipher::AesCtr, 16, 16), (Cipher::TripleDesCbc, 24, 8)]
     {
         for hash in [Hash::Md5, Hash::Sha1, Hash::Sha256, Hash::Sha512] {
-            let spec = Spec::Chain {
+            let spec = Sym::Chain {
                 cipher,
                 cipher_key: key(key_len),
                 auth: Auth::Hmac(hash),
                 auth_key: key(20),
                 tag_len: 12,
-                order: Order::CipherThenAuth,
+                order: ChainOrder::CipherThenAuth,
             };
             list.push((spec, iv_len));
         }

@@ -27,8 +27,8 @@ fn main() {
 #[cfg(ipsec_mb)]
 mod measure {
     use lookaside_cipher::{
-        Aead, Auth, Cipher, Direction, Engine, Error, Hash, Order, Packet, Parts, Secret, Session,
-        Span, Spec, Text,
+        Aead, Auth, ChainOrder, Cipher, Direction, Engine, Hash, OpError, Packet, Parts, Secret,
+        Session, Span, Sym, Text,
     };
     use lookaside_simd::Cpu;
 
@@ -61,19 +61,19 @@ mod measure {
     }
 
     fn session(what: What) -> Session {
-        let chain = |hash, tag_len| Spec::Chain {
+        let chain = |hash, tag_len| Sym::Chain {
             cipher: Cipher::AesCbc,
             cipher_key: key(16),
             auth: Auth::Hmac(hash),
             auth_key: key(20),
             tag_len,
-            order: Order::CipherThenAuth,
+            order: ChainOrder::CipherThenAuth,
         };
         let spec = match what {
-            What::Gcm => Spec::Aead { aead: Aead::AesGcm, key: key(16), tag_len: 16 },
+            What::Gcm => Sym::Aead { aead: Aead::AesGcm, key: key(16), tag_len: 16 },
             What::CbcSha1 => chain(Hash::Sha1, 12),
             What::CbcSha256 => chain(Hash::Sha256, 16),
-            What::Ctr => Spec::Cipher { cipher: Cipher::AesCtr, key: key(16) },
+            What::Ctr => Sym::Cipher { cipher: Cipher::AesCtr, key: key(16) },
         };
         Session::new(spec, Cpu::host()).expect("a session")
     }
@@ -142,7 +142,7 @@ mod measure {
             iv,
             parts,
             text: Text::InPlace(texts.next().expect("a text for each")),
-            result: Err(Error::NotRun),
+            result: Err(OpError::Cancelled),
         })
     }
 

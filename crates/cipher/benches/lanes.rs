@@ -5,7 +5,7 @@
 //! packets at once, for the floors in that table.
 
 use lookaside_cipher::{
-    Aead, Auth, Cipher, Direction, Engine, Error, Hash, Packet, Parts, Session, Span, Spec, Text,
+    Aead, Auth, Cipher, Direction, Engine, Hash, OpError, Packet, Parts, Session, Span, Sym, Text,
 };
 use lookaside_simd::Cpu;
 
@@ -30,7 +30,7 @@ fn main() {
     }
 }
 
-fn specs() -> Vec<(String, Spec, usize)> {
+fn specs() -> Vec<(String, Sym, usize)> {
     let key = |len: usize| (1..=len as u8).collect::<Vec<u8>>().into();
     let mut list = Vec::new();
     for (cipher, key_len, iv_len) in [
@@ -51,7 +51,7 @@ fn specs() -> Vec<(String, Spec, usize)> {
         (Cipher::Sm4Cbc, 16, 16),
         (Cipher::Sm4Ctr, 16, 16),
     ] {
-        let spec = Spec::Cipher { cipher, key: key(key_len) };
+        let spec = Sym::Cipher { cipher, key: key(key_len) };
         list.push((format!("{cipher:?} {key_len}"), spec, iv_len));
     }
     for hash in [
@@ -65,7 +65,7 @@ fn specs() -> Vec<(String, Spec, usize)> {
     ] {
         for auth in [Auth::Plain(hash), Auth::Hmac(hash)] {
             let key = key(if auth == Auth::Plain(hash) { 0 } else { 20 });
-            let spec = Spec::Auth { auth, key, tag_len: hash.len() };
+            let spec = Sym::Auth { auth, key, tag_len: hash.len() };
             list.push((format!("{auth:?}"), spec, 0));
         }
     }
@@ -79,11 +79,11 @@ fn specs() -> Vec<(String, Spec, usize)> {
         (Auth::AesCbcMac, 16, 16, 0),
         (Auth::Poly1305, 32, 16, 0),
     ] {
-        let spec = Spec::Auth { auth, key: key(key_len), tag_len };
+        let spec = Sym::Auth { auth, key: key(key_len), tag_len };
         list.push((format!("{auth:?} {key_len}"), spec, iv_len));
     }
     for (aead, key_len) in [(Aead::AesCcm, 16), (Aead::AesCcm, 32), (Aead::ChaCha20Poly1305, 32)] {
-        let spec = Spec::Aead { aead, key: key(key_len), tag_len: 16 };
+        let spec = Sym::Aead { aead, key: key(key_len), tag_len: 16 };
         list.push((format!("{aead:?} {key_len}"), spec, 12));
     }
     list
@@ -113,7 +113,7 @@ fn row(
                     iv: &iv[..iv_len],
                     parts,
                     text: Text::InPlace(bytes),
-                    result: Err(Error::NotRun),
+                    result: Err(OpError::Cancelled),
                 })
                 .collect();
             let start = now();

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use lookaside_cipher::single::{Keys, run};
 use lookaside_cipher::{
-    Aead, Auth, Cipher, Direction, Error, Hash, Order, Packet, Parts, Running, Session, Span, Spec,
-    Text,
+    Aead, Auth, ChainOrder, Cipher, Direction, Hash, OpError, Packet, Parts, Running, Session,
+    Span, Sym, Text,
 };
 use lookaside_simd::Cpu;
 use openssl_sys as ossl;
@@ -109,17 +109,17 @@ impl Rival {
 fn main() {
     let key: Vec<u8> = (0..64).collect();
     let secret = |len: usize| key[..len].to_vec().into();
-    let aead = |aead, len| Spec::Aead { aead, key: secret(len), tag_len: 16 };
-    let plain = |cipher, len| Spec::Cipher { cipher, key: secret(len) };
+    let aead = |aead, len| Sym::Aead { aead, key: secret(len), tag_len: 16 };
+    let plain = |cipher, len| Sym::Cipher { cipher, key: secret(len) };
     let hash =
-        |hash: Hash| Spec::Auth { auth: Auth::Plain(hash), key: secret(0), tag_len: hash.len() };
-    let chain = |hash: Hash| Spec::Chain {
+        |hash: Hash| Sym::Auth { auth: Auth::Plain(hash), key: secret(0), tag_len: hash.len() };
+    let chain = |hash: Hash| Sym::Chain {
         cipher: Cipher::AesCbc,
         cipher_key: secret(16),
         auth: Auth::Plain(hash),
         auth_key: secret(0),
         tag_len: hash.len(),
-        order: Order::CipherThenAuth,
+        order: ChainOrder::CipherThenAuth,
     };
     let rows = [
         (
@@ -194,7 +194,7 @@ fn main() {
         for len in [64, 1408, 16384] {
             let mut bytes = [vec![1; len], vec![0; 64], iv.clone()].concat();
             let (mut expected, mut in_pieces) = (bytes.clone(), bytes.clone());
-            let is_aead = matches!(spec, Spec::Aead { .. });
+            let is_aead = matches!(spec, Sym::Aead { .. });
             // The associated data are the IV, at the end.
             let aad_len = if is_aead { 12 } else { 0 };
             let region = Span { offset: 0, len: len as u32 };
@@ -207,7 +207,7 @@ fn main() {
                     iv: &iv,
                     parts,
                     text: Text::InPlace(black_box(&mut bytes)),
-                    result: Err(Error::NotRun),
+                    result: Err(OpError::Cancelled),
                 };
                 run(&keys, &mut packet);
                 packet.result.unwrap();

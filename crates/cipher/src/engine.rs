@@ -6,16 +6,16 @@ use lookaside_simd::Cpu;
 
 use crate::lanes::alone::{self, alone};
 use crate::lanes::{Group, Kernel, MOST, Machine, Shape, SideBySide, Turn};
-use crate::{Direction, Error, Packet, Parts, Session, Text, single};
+use crate::{Direction, OpError, Packet, Parts, Session, Text, single};
 
 /// Runs packets of any sessions. One for each thread; nothing is in flight between calls.
 ///
 /// ```
-/// use lookaside_cipher::{Aead, Direction, Engine, Error, Packet, Parts, Session, Span, Spec, Text};
+/// use lookaside_cipher::{Aead, Direction, Engine, OpError, Packet, Parts, Session, Span, Sym, Text};
 ///
 /// let cpu = lookaside_simd::Cpu::host();
 /// let key = vec![7; 16].into();
-/// let session = Session::new(Spec::Aead { aead: Aead::AesGcm, key, tag_len: 16 }, cpu)?;
+/// let session = Session::new(Sym::Aead { aead: Aead::AesGcm, key, tag_len: 16 }, cpu)?;
 /// let mut bytes = *b"hello, sixteen..0123456789abcdef";
 /// let packet = Packet {
 ///     session: &session,
@@ -23,11 +23,11 @@ use crate::{Direction, Error, Packet, Parts, Session, Text, single};
 ///     iv: &[1; 12],
 ///     parts: Parts { cipher: Span { offset: 0, len: 16 }, tag: 16, ..Parts::default() },
 ///     text: Text::InPlace(&mut bytes),
-///     result: Err(Error::NotRun),
+///     result: Err(OpError::Cancelled),
 /// };
 /// assert_eq!(Engine::new(cpu).run_one(packet), Ok(16));
 /// assert_ne!(bytes[..5], *b"hello");
-/// # Ok::<(), Error>(())
+/// # Ok::<(), OpError>(())
 /// ```
 pub struct Engine {
     machine: Machine,
@@ -58,7 +58,7 @@ impl Engine {
     /// # Errors
     /// What [`Packet::result`] would say.
     #[inline]
-    pub fn run_one(&mut self, mut packet: Packet<'_>) -> Result<usize, Error> {
+    pub fn run_one(&mut self, mut packet: Packet<'_>) -> Result<usize, OpError> {
         self.run_some(slice::from_mut(&mut packet));
         packet.result
     }
@@ -73,7 +73,7 @@ impl Engine {
         session: &Session,
         direction: Direction,
         text: &mut Text<'_>,
-        packets: impl Iterator<Item = (&'p [u8], Parts, impl FnOnce(Result<usize, Error>))>,
+        packets: impl Iterator<Item = (&'p [u8], Parts, impl FnOnce(Result<usize, OpError>))>,
     ) {
         let plan = session.plan();
         // A loop for each kernel: what differs is looked at once.
@@ -111,12 +111,19 @@ impl Engine {
         iv: &[u8],
         parts: Parts,
         text: &mut Text<'_>,
-    ) -> Result<usize, Error> {
+    ) -> Result<usize, OpError> {
         let text = match text {
             Text::InPlace(bytes) => Text::InPlace(bytes),
             Text::Apart { src, dst } => Text::Apart { src, dst },
         };
-        self.run_one(Packet { session, direction, iv, parts, text, result: Err(Error::NotRun) })
+        self.run_one(Packet {
+            session,
+            direction,
+            iv,
+            parts,
+            text,
+            result: Err(OpError::Cancelled),
+        })
     }
 
     /// Up to [`MOST`] packets: those of the same kernel and direction together.

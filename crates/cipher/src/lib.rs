@@ -14,7 +14,6 @@ mod pieces;
 mod running;
 mod session;
 pub mod single;
-mod spec;
 #[doc(hidden)]
 pub mod tls;
 
@@ -27,11 +26,12 @@ pub mod mover {
 }
 
 pub use engine::Engine;
-pub use packet::{Direction, Error, Packet, Parts, Span, Text};
+pub use lookaside_spec::sym::{Aead, Auth, ChainOrder, Cipher, Span, Sym};
+pub use lookaside_spec::{Hash, OpError, Secret};
+pub use packet::{Direction, Packet, Parts, Text};
 pub use pieces::Piece;
 pub use running::Running;
 pub use session::Session;
-pub use spec::{Aead, Auth, Cipher, Hash, Order, Secret, Spec};
 
 /// Sets up what the first session in lanes would: intel-ipsec-mb's functions, with a self-test that takes
 /// half a millisecond and tens of KiB of stack. For callers whose later stacks are small.

@@ -4,7 +4,7 @@ use std::fmt;
 
 pub use lookaside_cipher_kernel::Text;
 
-use crate::Session;
+use crate::{OpError, Session, Span};
 
 /// Which way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,15 +13,6 @@ pub enum Direction {
     Seal,
     /// Verify the tag, decrypt.
     Open,
-}
-
-/// A part of a packet, in bytes from the start of its text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Span {
-    /// Where it begins.
-    pub offset: u32,
-    /// How long it is.
-    pub len: u32,
 }
 
 /// Where the parts of a packet lie. Offsets are the same in source and destination.
@@ -58,7 +49,7 @@ pub struct Packet<'a> {
     /// It equals the region's length, but for TLS records: sealing adds MAC and padding, opening
     /// removes them. After an error the destination's cipher region is overwritten with zeros or
     /// was never touched.
-    pub result: Result<usize, Error>,
+    pub result: Result<usize, OpError>,
 }
 
 impl fmt::Debug for Packet<'_> {
@@ -67,36 +58,3 @@ impl fmt::Debug for Packet<'_> {
         write!(f, "Packet({:?}, {:?}, {:?})", self.direction, self.parts, self.result)
     }
 }
-
-/// Why something failed. Never a panic, whatever the input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Error {
-    /// The packet has not been run.
-    NotRun,
-    /// The result does not fit in the destination.
-    DstTooSmall,
-    /// A length, an offset or a nonce is out of its range.
-    BadInput(&'static str),
-    /// A key, a tag length or a combination of algorithms is not one that there is.
-    BadSpec(&'static str),
-    /// The tag, or the padding, does not match. Nothing of the plaintext is released.
-    AuthFailed,
-    /// A library failed without a reason that concerns the input: memory ran out.
-    Library(&'static str),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::NotRun => f.write_str("not run"),
-            Error::DstTooSmall => f.write_str("the result does not fit in the destination"),
-            Error::BadInput(what) => write!(f, "bad input: {what}"),
-            Error::BadSpec(what) => write!(f, "bad session: {what}"),
-            Error::AuthFailed => f.write_str("the tag does not match"),
-            Error::Library(what) => write!(f, "{what} failed"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}

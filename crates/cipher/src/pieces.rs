@@ -5,7 +5,7 @@ use lookaside_cipher_kernel::hash::{self as kernel, Message};
 use lookaside_simd::Cpu;
 
 use crate::single::hash::{HashState, Taken, Words};
-use crate::{Engine, Error, Hash, Running, Text};
+use crate::{Engine, Hash, OpError, Running, Text};
 
 /// The next piece of one text.
 pub struct Piece<'a> {
@@ -14,7 +14,7 @@ pub struct Piece<'a> {
     /// The piece.
     pub text: Text<'a>,
     /// What [`Running::update`] answers.
-    pub result: Result<usize, Error>,
+    pub result: Result<usize, OpError>,
 }
 
 impl Engine {
@@ -23,8 +23,8 @@ impl Engine {
         let mut waiting: Vec<&mut Piece<'_>> = Vec::with_capacity(pieces.len());
         for piece in pieces {
             match piece.running.hash() {
-                Some(hash) if hash.block_len() > 1 => waiting.push(piece),
-                _ => piece.result = piece.running.update(piece.text.reborrow()),
+                Some(_) => waiting.push(piece),
+                None => piece.result = piece.running.update(piece.text.reborrow()),
             }
         }
         while let Some(hash) = waiting.first().and_then(|lead| lead.running.hash()) {
@@ -61,7 +61,7 @@ fn side_by_side(cpu: &Cpu, hash: Hash, group: Vec<&mut Piece<'_>>) {
     macro_rules! compress {
         ($($variant:ident => $kernel:expr),*) => {
             match Words::initial(hash) {
-                $(Words::$variant(_) => {
+                $(Some(Words::$variant(_)) => {
                     let mut messages: Vec<_> = steps
                         .iter_mut()
                         .filter_map(|(state, taken)| {
@@ -78,7 +78,7 @@ fn side_by_side(cpu: &Cpu, hash: Hash, group: Vec<&mut Piece<'_>>) {
                     $kernel(&mut messages);
                 })*
                 // Checksums have no blocks and do not come here.
-                Words::Crc32(_) | Words::Crc64(_) => {}
+                Some(Words::Crc32(_) | Words::Crc64(_)) | None => {}
             }
         };
     }

@@ -8,7 +8,7 @@ use lookaside_simd::Cpu;
 use crate::library::aws_lc::equal;
 use crate::single::hash::{HashState, MAX_DIGEST};
 use crate::single::{Keys, Kind, aead, auth, cipher};
-use crate::{Direction, Error, Order, Text};
+use crate::{ChainOrder, Direction, OpError, Text};
 
 /// A text in pieces, on the caller's thread. A clone goes its own way from where the text stands.
 ///
@@ -41,24 +41,23 @@ impl fmt::Debug for Running {
     }
 }
 
-const DONE: Error = Error::BadInput("the text is finished");
-const NO_TAG: Error = Error::BadInput("a cipher alone has no tag");
-const NO_RECORDS: Error = Error::BadSpec("a TLS record does not come in pieces");
+const DONE: OpError = OpError::BadInput("the text is finished");
+const NO_TAG: OpError = OpError::BadInput("a cipher alone has no tag");
 
 impl Running {
     /// The beginning of a text.
     ///
     /// # Errors
-    /// [`Error::BadInput`] for an IV of the wrong length; [`Error::BadSpec`] for TLS records, which
+    /// [`OpError::BadInput`] for an IV of the wrong length; [`OpError::Unsupported`] for TLS records, which
     /// do not come in pieces.
-    pub fn new(keys: &Arc<Keys>, direction: Direction, iv: &[u8]) -> Result<Running, Error> {
+    pub fn new(keys: &Arc<Keys>, direction: Direction, iv: &[u8]) -> Result<Running, OpError> {
         keys.limits().start(direction, iv)?;
         let state = match &keys.kind {
             Kind::Cipher(key) => State::Cipher(key.begin(iv)),
             Kind::Auth(key) => State::Auth(key.begin(iv)?),
             Kind::Aead(key) => State::Aead(key.begin(direction, iv)?),
             Kind::Chain { cipher, auth, .. } => State::Chain(cipher.begin(iv), auth.begin(&[])?),
-            Kind::Tls(_) => return Err(NO_RECORDS),
+            Kind::Tls(_) => return Err(OpError::Unsupported),
         };
         Ok(Running { keys: Arc::clone(keys), direction, state, text_len: 0, done: false })
     }
@@ -66,9 +65,9 @@ impl Running {
     /// The beginning of another text under the same keys, in the memory of this one.
     ///
     /// # Errors
-    /// [`Error::BadInput`] for an IV of the wrong length.
+    /// [`OpError::BadInput`] for an IV of the wrong length.
     #[inline]
-    pub fn restart(&mut self, direction: Direction, iv: &[u8]) -> Result<(), Error> {
+    pub fn restart(&mut self, direction: Direction, iv: &[u8]) -> Result<(), OpError> {
         // Most texts are short, and are hashed: they do not go the long way.
         if let (Kind::Auth(key), State::Auth(auth::State::Hash(state))) =
             (&self.keys.kind, &mut self.state)
@@ -86,7 +85,7 @@ impl Running {
         self.restart_any(direction, iv)
     }
 
-    fn restart_any(&mut self, direction: Direction, iv: &[u8]) -> Result<(), Error> {
+    fn restart_any(&mut self, direction: Direction, iv: &[u8]) -> Result<(), OpError> {
         self.keys.limits().start(direction, iv)?;
         match (&self.keys.kind, &mut self.state) {
             (Kind::Cipher(key), State::Cipher(state)) => key.restart(state, iv),
@@ -96,7 +95,7 @@ impl Running {
                 cipher.restart(crypting, iv);
                 auth.restart(hashing, &[])?;
             }
-            _ => return Err(NO_RECORDS),
+            _ => return Err(OpError::Unsupported),
         }
         (self.direction, self.text_len, self.done) = (direction, 0, false);
         Ok(())
@@ -106,8 +105,8 @@ impl Running {
     /// ignore them.
     ///
     /// # Errors
-    /// [`Error::BadInput`] for a text too long for the nonce.
-    pub fn lengths(&mut self, aad: usize, text: usize) -> Result<(), Error> {
+    /// [`OpError::BadInput`] for a text too long for the nonce.
+    pub fn lengths(&mut self, aad: usize, text: usize) -> Result<(), OpError> {
         match (&self.keys.kind, &mut self.state) {
             (Kind::Aead(key), State::Aead(state)) => key.lengths(state, aad as u64, text as u64),
             _ => Ok(()),
@@ -117,13 +116,13 @@ impl Running {
     /// More associated data of an AEAD, before the text.
     ///
     /// # Errors
-    /// [`Error::BadInput`] after the text, and for what is no AEAD.
-    pub fn aad(&mut self, aad: &[u8]) -> Result<(), Error> {
+    /// [`OpError::BadInput`] after the text, and for what is no AEAD.
+    pub fn aad(&mut self, aad: &[u8]) -> Result<(), OpError> {
         match (&self.keys.kind, &mut self.state) {
             _ if self.done => Err(DONE),
-            _ if self.text_len > 0 => Err(Error::BadInput("associated data after the text")),
+            _ if self.text_len > 0 => Err(OpError::BadInput("associated data after the text")),
             (Kind::Aead(key), State::Aead(state)) => key.aad(state, aad),
-            _ => Err(Error::BadInput("associated data is for AEADs")),
+            _ => Err(OpError::BadInput("associated data is for AEADs")),
         }
     }
 
@@ -131,8 +130,8 @@ impl Running {
     /// whose destination is left alone. ECB and CBC take whole blocks, XTS all of its text at once.
     ///
     /// # Errors
-    /// [`Error::BadInput`] for a length that cannot be, [`Error::DstTooSmall`].
-    pub fn update(&mut self, mut text: Text<'_>) -> Result<usize, Error> {
+    /// [`OpError::BadInput`] for a length that cannot be, [`OpError::DstTooSmall`].
+    pub fn update(&mut self, mut text: Text<'_>) -> Result<usize, OpError> {
         if self.done {
             return Err(DONE);
         }
@@ -145,7 +144,7 @@ impl Running {
         if let Text::Apart { src, dst } = &text
             && dst.len() < src.len()
         {
-            return Err(Error::DstTooSmall);
+            return Err(OpError::DstTooSmall);
         }
         self.keys.limits().text_len(len)?;
         let direction = self.direction;
@@ -157,18 +156,18 @@ impl Running {
             (Kind::Aead(key), State::Aead(state)) => {
                 if len > 0 {
                     if self.text_len + len as u64 > key.most_text() {
-                        return Err(Error::BadInput("a text too long for its nonce"));
+                        return Err(OpError::BadInput("a text too long for its nonce"));
                     }
                     key.update(state, direction, &mut text)?;
                 }
             }
             (Kind::Chain { cipher, .. }, _) if self.text_len > 0 && cipher.at_once() => {
-                return Err(Error::BadInput("XTS takes its text in one piece"));
+                return Err(OpError::BadInput("XTS takes its text in one piece"));
             }
             (Kind::Chain { cipher, auth, order }, State::Chain(crypting, hashing)) => {
                 // What is hashed is what goes in, or what comes out.
                 let hash_first =
-                    (*order == Order::AuthThenCipher) == (direction == Direction::Seal);
+                    (*order == ChainOrder::AuthThenCipher) == (direction == Direction::Seal);
                 if hash_first
                     && direction == Direction::Seal
                     && let (Text::InPlace(bytes), auth::State::Hash(hash)) =
@@ -186,7 +185,7 @@ impl Running {
                     auth.update(hashing, text.written())?;
                 }
             }
-            _ => return Err(NO_RECORDS),
+            _ => return Err(OpError::Unsupported),
         }
         self.text_len += len as u64;
         Ok(len)
@@ -215,7 +214,7 @@ impl Running {
     #[inline(always)]
     pub fn quick_chain(&mut self, bytes: &mut [u8]) -> bool {
         let (
-            Kind::Chain { cipher, auth, order: Order::AuthThenCipher },
+            Kind::Chain { cipher, auth, order: ChainOrder::AuthThenCipher },
             State::Chain(state, auth::State::Hash(hash)),
             Direction::Seal,
         ) = (&self.keys.kind, &mut self.state, self.direction)
@@ -264,9 +263,9 @@ impl Running {
     /// Makes the tag, of the session's length.
     ///
     /// # Errors
-    /// [`Error::BadInput`] for another length, for a cipher alone, and for an AEAD that opens.
+    /// [`OpError::BadInput`] for another length, for a cipher alone, and for an AEAD that opens.
     #[inline]
-    pub fn finish(&mut self, tag: &mut [u8]) -> Result<(), Error> {
+    pub fn finish(&mut self, tag: &mut [u8]) -> Result<(), OpError> {
         // As in `restart`.
         if let (Kind::Auth(key), State::Auth(auth::State::Hash(state))) =
             (&self.keys.kind, &mut self.state)
@@ -281,10 +280,10 @@ impl Running {
         self.finish_any(tag)
     }
 
-    fn finish_any(&mut self, tag: &mut [u8]) -> Result<(), Error> {
+    fn finish_any(&mut self, tag: &mut [u8]) -> Result<(), OpError> {
         self.ends(tag)?;
         if matches!(self.state, State::Aead(_)) && self.direction == Direction::Open {
-            return Err(Error::BadInput("what opens compares a tag"));
+            return Err(OpError::BadInput("what opens compares a tag"));
         }
         self.tag(tag)
     }
@@ -293,12 +292,12 @@ impl Running {
     /// more, for a caller that was given no more.
     ///
     /// # Errors
-    /// [`Error::AuthFailed`] when it is not this; [`Error::BadInput`] for another length, for a
+    /// [`OpError::AuthFailed`] when it is not this; [`OpError::BadInput`] for another length, for a
     /// cipher alone, and for an AEAD that seals.
-    pub fn verify(&mut self, tag: &[u8]) -> Result<(), Error> {
+    pub fn verify(&mut self, tag: &[u8]) -> Result<(), OpError> {
         if let Kind::Aead(key) = &self.keys.kind {
             if !key.takes_tag(tag.len()) {
-                return Err(Error::BadInput("the length of the tag"));
+                return Err(OpError::BadInput("the length of the tag"));
             }
             return self.verify_prefix(tag);
         }
@@ -306,30 +305,30 @@ impl Running {
         let mut computed = [0; MAX_DIGEST];
         let computed = &mut computed[..tag.len()];
         self.tag(computed)?;
-        if equal(computed, tag) { Ok(()) } else { Err(Error::AuthFailed) }
+        if equal(computed, tag) { Ok(()) } else { Err(OpError::AuthFailed) }
     }
 
     /// Compares the first bytes of an AEAD's tag, one and more: for callers whose protocol fixes the
     /// length. Each byte that is missing makes a forgery 256 times as likely.
     ///
     /// # Errors
-    /// As [`Running::verify`]; [`Error::BadInput`] for what is no AEAD.
-    pub fn verify_prefix(&mut self, tag: &[u8]) -> Result<(), Error> {
+    /// As [`Running::verify`]; [`OpError::BadInput`] for what is no AEAD.
+    pub fn verify_prefix(&mut self, tag: &[u8]) -> Result<(), OpError> {
         let (Kind::Aead(key), State::Aead(state)) = (&self.keys.kind, &mut self.state) else {
-            return Err(Error::BadInput("only tags of AEADs are cut short"));
+            return Err(OpError::BadInput("only tags of AEADs are cut short"));
         };
         if self.direction == Direction::Seal {
-            return Err(Error::BadInput("what seals makes a tag"));
+            return Err(OpError::BadInput("what seals makes a tag"));
         }
         if self.done {
             return Err(DONE);
         }
         if tag.is_empty() || tag.len() > self.keys.tag_len() {
-            return Err(Error::BadInput("the length of the tag"));
+            return Err(OpError::BadInput("the length of the tag"));
         }
         let result = key.verify(state, tag);
         // A wrong tag is the end too: a second guess is not answered.
-        self.done = !matches!(result, Err(Error::BadInput(_)));
+        self.done = !matches!(result, Err(OpError::BadInput(_)));
         result
     }
 
@@ -344,22 +343,22 @@ impl Running {
     /// Which hash is under way.
     pub(crate) fn hash(&self) -> Option<crate::Hash> {
         match &self.state {
-            State::Auth(auth::State::Hash(state)) if !self.done => Some(state.hash),
+            State::Auth(auth::State::Hash(state)) if !self.done => state.hash.digest(),
             _ => None,
         }
     }
 
-    fn ends(&self, tag: &[u8]) -> Result<(), Error> {
+    fn ends(&self, tag: &[u8]) -> Result<(), OpError> {
         if self.done {
             return Err(DONE);
         }
         if tag.len() != self.keys.tag_len() || tag.is_empty() {
-            return Err(Error::BadInput("the length of the tag"));
+            return Err(OpError::BadInput("the length of the tag"));
         }
         Ok(())
     }
 
-    fn tag(&mut self, tag: &mut [u8]) -> Result<(), Error> {
+    fn tag(&mut self, tag: &mut [u8]) -> Result<(), OpError> {
         match (&self.keys.kind, &mut self.state) {
             (Kind::Auth(key), State::Auth(state)) => key.finish(state, tag)?,
             (Kind::Aead(key), State::Aead(state)) => key.tag(state, tag)?,
@@ -395,7 +394,7 @@ fn stitched(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Aead, Spec};
+    use crate::{Aead, Sym};
 
     /// Beyond the longest text, the block counter would begin again.
     #[test]
@@ -403,12 +402,12 @@ mod tests {
         for (aead, most) in
             [(Aead::AesGcm, (1 << 36) - 32), (Aead::ChaCha20Poly1305, (1u64 << 38) - 64)]
         {
-            let spec = Spec::Aead { aead, key: vec![7; 32].into(), tag_len: 16 };
+            let spec = Sym::Aead { aead, key: vec![7; 32].into(), tag_len: 16 };
             let keys = Arc::new(Keys::new(&spec, Cpu::host()).unwrap());
             let mut running = Running::new(&keys, Direction::Seal, &[1; 12]).unwrap();
             running.text_len = most - 3;
             let refused = running.update(Text::InPlace(&mut [0; 4]));
-            assert!(matches!(refused, Err(Error::BadInput(_))), "{aead:?}");
+            assert!(matches!(refused, Err(OpError::BadInput(_))), "{aead:?}");
             assert_eq!(running.update(Text::InPlace(&mut [0; 3])), Ok(3), "{aead:?}");
             assert!(running.update(Text::InPlace(&mut [0; 1])).is_err(), "{aead:?}");
         }

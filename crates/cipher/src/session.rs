@@ -9,11 +9,11 @@ use crate::lanes::Plan;
 use crate::lanes::hash::HashKey;
 #[cfg(ipsec_mb)]
 use crate::library::ipsec_mb::Schedule;
-use crate::{Direction, Error, Packet, Running, Spec, single};
+use crate::{Direction, OpError, Packet, Running, Sym, single};
 
 /// Prepared keys, shared by any number of packets and threads. They are cleared when it is dropped.
 pub struct Session {
-    spec: Spec,
+    spec: Sym,
     cpu: Cpu,
     keys: Arc<single::Keys>,
     /// Made when it is first needed: many a key is for a few short texts, one at a time, and to
@@ -25,8 +25,9 @@ impl Session {
     /// Checks the specification and expands its keys once.
     ///
     /// # Errors
-    /// [`Error::BadSpec`] for a key, a tag length or a combination that there is not.
-    pub fn new(spec: Spec, cpu: &Cpu) -> Result<Session, Error> {
+    /// [`OpError::BadInput`] for a key, a tag length or a combination that there is not;
+    /// [`OpError::Unsupported`] for a hash that has no kernel here.
+    pub fn new(spec: Sym, cpu: &Cpu) -> Result<Session, OpError> {
         let keys = Arc::new(single::Keys::new(&spec, cpu)?);
         Ok(Session { spec, cpu: cpu.clone(), keys, plan: OnceLock::new() })
     }
@@ -37,14 +38,14 @@ impl Session {
     /// # Errors
     /// As [`new`](Session::new).
     #[doc(hidden)]
-    pub fn only(spec: Spec, cpu: &Cpu, by: By) -> Result<Option<Session>, Error> {
+    pub fn only(spec: Sym, cpu: &Cpu, by: By) -> Result<Option<Session>, OpError> {
         let session = Session::new(spec, cpu)?;
         let plan = Plan::only(&session.spec, cpu, by);
         Ok(plan.map(|plan| Session { plan: OnceLock::from(plan), ..session }))
     }
 
     /// What it is for.
-    pub fn spec(&self) -> &Spec {
+    pub fn spec(&self) -> &Sym {
         &self.spec
     }
 
@@ -78,7 +79,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Running::new`].
-    pub fn start(&self, direction: Direction, iv: &[u8]) -> Result<Running, Error> {
+    pub fn start(&self, direction: Direction, iv: &[u8]) -> Result<Running, OpError> {
         Running::new(&self.keys, direction, iv)
     }
 
@@ -86,10 +87,10 @@ impl Session {
     #[inline]
     pub fn tag_len(&self) -> usize {
         match &self.spec {
-            Spec::Auth { tag_len, .. }
-            | Spec::Aead { tag_len, .. }
-            | Spec::Chain { tag_len, .. } => *tag_len,
-            Spec::Cipher { .. } | Spec::TlsCbc { .. } => 0,
+            Sym::Auth { tag_len, .. } | Sym::Aead { tag_len, .. } | Sym::Chain { tag_len, .. } => {
+                *tag_len
+            }
+            Sym::Cipher { .. } | Sym::TlsCbc { .. } => 0,
         }
     }
 
@@ -98,10 +99,10 @@ impl Session {
     #[inline]
     pub fn parts(&self) -> [bool; 3] {
         match &self.spec {
-            Spec::Cipher { .. } => [false, true, false],
-            Spec::Auth { .. } => [false, false, true],
-            Spec::Aead { .. } | Spec::TlsCbc { .. } => [true, true, false],
-            Spec::Chain { .. } => [false, true, true],
+            Sym::Cipher { .. } => [false, true, false],
+            Sym::Auth { .. } => [false, false, true],
+            Sym::Aead { .. } | Sym::TlsCbc { .. } => [true, true, false],
+            Sym::Chain { .. } => [false, true, true],
         }
     }
 
@@ -109,7 +110,7 @@ impl Session {
     #[inline]
     pub fn growth(&self, payload: usize) -> usize {
         match &self.spec {
-            Spec::TlsCbc { hash, .. } => (payload + hash.len()) / 16 * 16 + 16 - payload,
+            Sym::TlsCbc { hash, .. } => (payload + hash.len()) / 16 * 16 + 16 - payload,
             _ => 0,
         }
     }

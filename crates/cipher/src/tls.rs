@@ -22,7 +22,7 @@ use std::hint::black_box;
 
 use zeroize::Zeroize;
 
-use crate::Error;
+use crate::OpError;
 
 /// The length of the header that is authenticated.
 pub const HEADER: usize = 13;
@@ -127,10 +127,10 @@ impl<S: State, F: Fn(&mut S, &[u8])> Mac<'_, S, F> {
     /// bytes are replaced by the payload's length.
     ///
     /// # Errors
-    /// [`Error::BadInput`] for a payload whose length has more than 16 bits.
-    pub fn begin(&self, header: &[u8; HEADER], payload: &[u8]) -> Result<Sealing<S>, Error> {
+    /// [`OpError::BadInput`] for a payload whose length has more than 16 bits.
+    pub fn begin(&self, header: &[u8; HEADER], payload: &[u8]) -> Result<Sealing<S>, OpError> {
         let Ok(len) = u16::try_from(payload.len()) else {
-            return Err(Error::BadInput("payload"));
+            return Err(OpError::BadInput("payload"));
         };
         let mut header = *header;
         header[HEADER - 2..].copy_from_slice(&len.to_be_bytes());
@@ -152,17 +152,17 @@ impl<S: State, F: Fn(&mut S, &[u8])> Mac<'_, S, F> {
     /// before `sealing.hashed` is not read.
     ///
     /// # Errors
-    /// [`Error::BadInput`] when the record's length is not the payload's with its MAC and a padding of
+    /// [`OpError::BadInput`] when the record's length is not the payload's with its MAC and a padding of
     /// 1 to 256 bytes, and whole blocks of the cipher.
-    pub fn finish(&self, mut sealing: Sealing<S>, record: &mut [u8]) -> Result<(), Error> {
+    pub fn finish(&self, mut sealing: Sealing<S>, record: &mut [u8]) -> Result<(), OpError> {
         let payload = sealing.payload;
         let padding = record.len().saturating_sub(payload + S::MAC);
         if padding == 0 || padding > MOST_PADDING || !record.len().is_multiple_of(CIPHER_BLOCK) {
-            return Err(Error::BadInput("record"));
+            return Err(OpError::BadInput("record"));
         }
         let (text, tail) = record.split_at_mut(payload);
         let Some(rest) = text.get(sealing.hashed..) else {
-            return Err(Error::BadInput("record"));
+            return Err(OpError::BadInput("record"));
         };
         let (blocks, rest) = match sealing.begun {
             true => rest.split_at(rest.len() / S::BLOCK * S::BLOCK),
@@ -199,8 +199,8 @@ impl<S: State, F: Fn(&mut S, &[u8])> Mac<'_, S, F> {
         header: &[u8; HEADER],
         record: &mut [u8],
         payload: usize,
-    ) -> Result<(), Error> {
-        let text = record.get(..payload).ok_or(Error::BadInput("record"))?;
+    ) -> Result<(), OpError> {
+        let text = record.get(..payload).ok_or(OpError::BadInput("record"))?;
         self.finish(self.begin(header, text)?, record)
     }
 
@@ -234,26 +234,26 @@ impl<S: State, F: Fn(&mut S, &[u8])> Mac<'_, S, F> {
     /// Constant time: see the module.
     ///
     /// # Errors
-    /// [`Error::BadInput`] for a length that no record has; [`Error::AuthFailed`] for a wrong MAC or
+    /// [`OpError::BadInput`] for a length that no record has; [`OpError::AuthFailed`] for a wrong MAC or
     /// padding, and nothing tells which.
-    pub fn open(&self, header: &[u8; HEADER], record: &mut [u8]) -> Result<usize, Error> {
+    pub fn open(&self, header: &[u8; HEADER], record: &mut [u8]) -> Result<usize, OpError> {
         let verdict = self.judge(header, record)?;
         if black_box(verdict.genuine) != 0 {
             Ok(verdict.payload as usize)
         } else {
             record.zeroize();
-            Err(Error::AuthFailed)
+            Err(OpError::AuthFailed)
         }
     }
 
     /// What [`Mac::open`] decides by, still secret.
     ///
     /// # Errors
-    /// [`Error::BadInput`] for a length that no record has.
-    pub fn judge(&self, header: &[u8; HEADER], record: &[u8]) -> Result<Verdict, Error> {
+    /// [`OpError::BadInput`] for a length that no record has.
+    pub fn judge(&self, header: &[u8; HEADER], record: &[u8]) -> Result<Verdict, OpError> {
         let len = record.len();
         if len <= S::MAC || !len.is_multiple_of(CIPHER_BLOCK) || len > usize::from(u16::MAX) {
-            return Err(Error::BadInput("record"));
+            return Err(OpError::BadInput("record"));
         }
         let (padding, padding_good) = padding::<S>(record);
         let payload = len as u32 - S::MAC as u32 - padding;

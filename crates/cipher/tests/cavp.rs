@@ -6,7 +6,7 @@ mod single_common;
 
 use std::collections::HashMap;
 
-use lookaside_cipher::{Aead, Auth, Cipher, Direction, Error, Hash, Spec};
+use lookaside_cipher::{Aead, Auth, Cipher, Direction, Hash, OpError, Sym};
 use single_common::*;
 
 /// One record, and what its file and its section say of it.
@@ -85,7 +85,7 @@ impl Record {
         bytes
     }
 
-    fn tiers(&self, spec: &Spec) -> Vec<Prepared> {
+    fn tiers(&self, spec: &Sym) -> Vec<Prepared> {
         prepare_all(spec).unwrap_or_else(|error| panic!("{self}: {error}"))
     }
 
@@ -106,7 +106,7 @@ impl Record {
             assert_eq!(prepared.compare(&[], text, tag), Ok(tag.len()), "{self}");
             let mut wrong = tag.to_vec();
             wrong[text.len() % tag.len()] ^= 1;
-            assert_eq!(prepared.compare(&[], text, &wrong), Err(Error::AuthFailed), "{self}");
+            assert_eq!(prepared.compare(&[], text, &wrong), Err(OpError::AuthFailed), "{self}");
         }
     }
 
@@ -120,7 +120,7 @@ impl Record {
     ) {
         for prepared in self.tiers(&aead_spec(aead, &self.bytes("key"), tag.len())) {
             let opened = prepared.aead_opened(iv, aad, sealed, tag);
-            assert_eq!(opened.as_deref(), plain.ok_or(&Error::AuthFailed), "{self}");
+            assert_eq!(opened.as_deref(), plain.ok_or(&OpError::AuthFailed), "{self}");
             if let Some(plain) = plain {
                 let both = prepared.aead(Direction::Seal, iv, aad, plain, &[]);
                 assert_eq!(both, Ok([sealed, tag].concat()), "{self}");

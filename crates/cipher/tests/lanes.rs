@@ -5,7 +5,7 @@ mod lanes_common;
 
 use lanes_common::{Case, Cases, Random, candidates, check, sessions};
 use lookaside_cipher::choice::By;
-use lookaside_cipher::{Auth, Cipher, Engine, Session, Spec};
+use lookaside_cipher::{Auth, Cipher, Engine, Session, Sym};
 use lookaside_simd::{Cpu, Tier};
 
 /// Runs the cases in batches of random lengths.
@@ -82,8 +82,8 @@ fn texts_alike() {
             }
             // Longer than its function for eight takes, the cipher gives other bytes.
             for which in 0..sessions.len() {
-                if let Spec::Cipher { cipher: Cipher::ZucEea3 | Cipher::Snow3gUea2, .. }
-                | Spec::Auth { auth: Auth::ZucEia3, .. } = sessions[which].spec()
+                if let Sym::Cipher { cipher: Cipher::ZucEea3 | Cipher::Snow3gUea2, .. }
+                | Sym::Auth { auth: Auth::ZucEia3, .. } = sessions[which].spec()
                 {
                     for len in [8160, 16384] {
                         let mut cases = Cases::new(&sessions, &mut random).alike(which, 9, len);
@@ -138,8 +138,8 @@ fn long_packets_of_the_library() {
         for (which, session) in sessions.iter().enumerate() {
             // What it is compared with takes seconds for DES; the limits of its chains are its own.
             let count = match session.spec() {
-                Spec::Cipher { cipher: Cipher::DesCbc | Cipher::TripleDesCbc, .. } => 3,
-                Spec::Chain { cipher: Cipher::DesCbc | Cipher::TripleDesCbc, .. } => continue,
+                Sym::Cipher { cipher: Cipher::DesCbc | Cipher::TripleDesCbc, .. } => 3,
+                Sym::Chain { cipher: Cipher::DesCbc | Cipher::TripleDesCbc, .. } => continue,
                 _ if !session.side_by_side() => 2,
                 _ => 4,
             };

@@ -9,7 +9,7 @@ use std::ptr;
 use lanes_common::sessions::{block, iv_len, tag_len};
 use lanes_common::{Random, candidates, kind};
 use lookaside_cipher::choice::By;
-use lookaside_cipher::{Auth, Direction, Engine, Error, Packet, Parts, Session, Span, Spec, Text};
+use lookaside_cipher::{Auth, Direction, Engine, OpError, Packet, Parts, Session, Span, Sym, Text};
 use lookaside_simd::{Cpu, Tier};
 
 const PAGE: usize = 4096;
@@ -72,8 +72,8 @@ struct Layout {
 }
 
 /// The parts, and how long source and destination are.
-fn lay_out(spec: &Spec, layout: Layout, len: usize) -> (Parts, usize, usize) {
-    let tls = matches!(spec, Spec::TlsCbc { .. });
+fn lay_out(spec: &Sym, layout: Layout, len: usize) -> (Parts, usize, usize) {
+    let tls = matches!(spec, Sym::TlsCbc { .. });
     let aad_len = if tls { 13 } else { [20, 13, 7, 33][len % 4] };
     let tag_len = tag_len(spec);
     let mut order = match layout.edge {
@@ -91,11 +91,11 @@ fn lay_out(spec: &Spec, layout: Layout, len: usize) -> (Parts, usize, usize) {
     }
     let span = |offset: usize, len: usize| Span { offset: offset as u32, len: len as u32 };
     let (aad, text) = (span(places[1], aad_len), span(places[2], len));
-    let cipher = if matches!(spec, Spec::Auth { .. }) { Span::default() } else { text };
+    let cipher = if matches!(spec, Sym::Auth { .. }) { Span::default() } else { text };
     let auth = match spec {
         // Both parts, where one follows the other.
-        Spec::Chain { auth: Auth::AesCbcMac, .. } => span(places[2], len / 16 * 16),
-        Spec::Chain { .. } if places[1] + aad_len == places[2] => span(places[1], aad_len + len),
+        Sym::Chain { auth: Auth::AesCbcMac, .. } => span(places[2], len / 16 * 16),
+        Sym::Chain { .. } if places[1] + aad_len == places[2] => span(places[1], aad_len + len),
         _ => text,
     };
     let parts = Parts { aad, cipher, auth, tag: places[0] as u32, spare_bits: 0 };
@@ -139,7 +139,7 @@ fn run(
                 true => Text::Apart { src: src.bytes(), dst: dst.bytes() },
                 false => Text::InPlace(src.bytes()),
             },
-            result: Err(Error::NotRun),
+            result: Err(OpError::Cancelled),
         })
         .collect();
     match engine {
@@ -148,7 +148,7 @@ fn run(
     }
     // Nobody was refused for how it lies.
     for packet in packets {
-        let fine = matches!(packet.result, Ok(_) | Err(Error::AuthFailed | Error::BadInput(_)));
+        let fine = matches!(packet.result, Ok(_) | Err(OpError::AuthFailed | OpError::BadInput(_)));
         assert!(fine, "{:?}, {layout:?}", packet.result);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lookaside_cipher::single::Keys;
 use lookaside_cipher::{
-    Aead, Auth, Cipher, Direction, Error, Hash, Order, Parts, Running, Spec, Text,
+    Aead, Auth, ChainOrder, Cipher, Direction, Hash, OpError, Parts, Running, Sym, Text,
 };
 use lookaside_simd::{Cpu, Tier};
 use single_common::*;
@@ -92,12 +92,12 @@ fn pieces_are_the_whole() {
                 let len = [0, 1, 17, 64, 130, 700][round] * case.block;
                 let len = if case.spec_is_cbc_mac() { len.max(16) } else { len.max(case.least) };
                 let text = random.bytes(len);
-                let is_aead = matches!(case.spec, Spec::Aead { .. });
+                let is_aead = matches!(case.spec, Sym::Aead { .. });
                 let aad_len = if is_aead { random.below(50) } else { 0 };
                 let aad = random.bytes(aad_len);
                 let (sealed, tag) = whole(&case, &cpu, &aad, &text);
                 let what = format!("{:?} {len} {aad_len}", case.spec);
-                let is_auth = matches!(case.spec, Spec::Auth { .. });
+                let is_auth = matches!(case.spec, Sym::Auth { .. });
 
                 running.restart(Direction::Seal, &case.iv).unwrap();
                 running.lengths(aad.len(), text.len()).unwrap();
@@ -126,7 +126,7 @@ fn pieces_are_the_whole() {
                     other.finish(&mut made).unwrap();
                     assert_eq!(made, tag, "the clone, {what}");
                 } else {
-                    assert!(matches!(running.finish(&mut made), Err(Error::BadInput(_))));
+                    assert!(matches!(running.finish(&mut made), Err(OpError::BadInput(_))));
                 }
 
                 for wrong in [false, true] {
@@ -142,7 +142,7 @@ fn pieces_are_the_whole() {
                     if !tag.is_empty() {
                         let mut tag = tag.clone();
                         tag[len % 4] ^= u8::from(wrong);
-                        let result = if wrong { Err(Error::AuthFailed) } else { Ok(()) };
+                        let result = if wrong { Err(OpError::AuthFailed) } else { Ok(()) };
                         assert_eq!(running.verify(&tag), result, "{what}");
                     }
                 }
@@ -153,16 +153,16 @@ fn pieces_are_the_whole() {
 
 impl Case {
     fn spec_is_cbc_mac(&self) -> bool {
-        matches!(self.spec, Spec::Auth { auth: Auth::AesCbcMac, .. })
+        matches!(self.spec, Sym::Auth { auth: Auth::AesCbcMac, .. })
     }
 }
 
 #[test]
 fn what_cannot_be_is_an_error() {
     let cpu = Cpu::host();
-    let keys = |spec: &Spec| Arc::new(Keys::new(spec, cpu).unwrap());
-    let bad = |result: Result<usize, Error>| {
-        assert!(matches!(result, Err(Error::BadInput(_))), "{result:?}");
+    let keys = |spec: &Sym| Arc::new(Keys::new(spec, cpu).unwrap());
+    let bad = |result: Result<usize, OpError>| {
+        assert!(matches!(result, Err(OpError::BadInput(_))), "{result:?}");
     };
     let (seal, open) = (Direction::Seal, Direction::Open);
 
@@ -172,7 +172,7 @@ fn what_cannot_be_is_an_error() {
     bad(running.update(Text::InPlace(&mut [0; 17])));
     bad(running.aad(&[]).map(|()| 0));
     let short = Text::Apart { src: &[0; 32], dst: &mut [0; 16] };
-    assert_eq!(running.update(short), Err(Error::DstTooSmall));
+    assert_eq!(running.update(short), Err(OpError::DstTooSmall));
 
     let xts = keys(&cipher_spec(Cipher::AesXts, &random_key(64)));
     let mut running = Running::new(&xts, seal, &[0; 16]).unwrap();
@@ -180,13 +180,13 @@ fn what_cannot_be_is_an_error() {
     assert_eq!(running.update(Text::InPlace(&mut [0; 16])), Ok(16));
     bad(running.update(Text::InPlace(&mut [0; 16])));
 
-    let chain = keys(&Spec::Chain {
+    let chain = keys(&Sym::Chain {
         cipher: Cipher::AesXts,
         cipher_key: secret(&random_key(64)),
         auth: Auth::Hmac(Hash::Sha256),
         auth_key: secret(&[1; 16]),
         tag_len: 32,
-        order: Order::AuthThenCipher,
+        order: ChainOrder::AuthThenCipher,
     });
     for apart in [false, true] {
         let mut running = Running::new(&chain, seal, &[0; 16]).unwrap();
@@ -222,9 +222,9 @@ fn what_cannot_be_is_an_error() {
     running.update(Text::InPlace(&mut [0; 1])).unwrap();
     bad(running.finish(&mut [0; 16]).map(|()| 0));
 
-    let tls = Spec::TlsCbc { key: secret(&[0; 16]), hash: Hash::Sha1, auth_key: secret(&[0; 20]) };
+    let tls = Sym::TlsCbc { key: secret(&[0; 16]), hash: Hash::Sha1, auth_key: secret(&[0; 20]) };
     let result = Running::new(&keys(&tls), seal, &[0; 16]).map(|_| ());
-    assert!(matches!(result, Err(Error::BadSpec(_))));
+    assert!(matches!(result, Err(OpError::Unsupported)));
 }
 
 /// Neither another tag nor more text after a tag that did not match.
@@ -248,10 +248,10 @@ fn a_wrong_tag_is_the_end() {
         opening.lengths(0, 40).unwrap();
         opening.update(Text::InPlace(&mut text)).unwrap();
         let wrong = tag.map(|byte| byte ^ 1);
-        assert_eq!(opening.verify(&wrong), Err(Error::AuthFailed));
-        assert!(matches!(opening.verify(&tag), Err(Error::BadInput(_))), "{spec:?}");
+        assert_eq!(opening.verify(&wrong), Err(OpError::AuthFailed));
+        assert!(matches!(opening.verify(&tag), Err(OpError::BadInput(_))), "{spec:?}");
         let more = opening.update(Text::InPlace(&mut [0; 1]));
-        assert!(matches!(more, Err(Error::BadInput(_))));
+        assert!(matches!(more, Err(OpError::BadInput(_))));
     }
 }
 
@@ -264,7 +264,7 @@ fn a_tag_is_not_cut_short_by_whoever_sends_it() {
         (Aead::AesCcm, 16, &[]),
         (Aead::ChaCha20Poly1305, 32, &[]),
     ] {
-        let spec = Spec::Aead { aead, key: random_key(key).into(), tag_len: 16 };
+        let spec = Sym::Aead { aead, key: random_key(key).into(), tag_len: 16 };
         let keys = Arc::new(Keys::new(&spec, cpu).unwrap());
         let begin = |direction| {
             let mut running = Running::new(&keys, direction, &[7; 12]).unwrap();
@@ -281,8 +281,8 @@ fn a_tag_is_not_cut_short_by_whoever_sends_it() {
         for len in 0..16 {
             let mut opening = begin(Direction::Open);
             let wanted = match shorter.contains(&len) {
-                true => Err(Error::AuthFailed),
-                false => Err(Error::BadInput("the length of the tag")),
+                true => Err(OpError::AuthFailed),
+                false => Err(OpError::BadInput("the length of the tag")),
             };
             // The text is another one: a legal length is compared, others are refused.
             assert_eq!(opening.verify(&tag[..len]), wanted, "{aead:?} {len}");

@@ -3,7 +3,7 @@
 
 mod single_common;
 
-use lookaside_cipher::{Aead, Auth, Cipher, Direction, Error, Hash, Parts, Span, Spec, Text};
+use lookaside_cipher::{Aead, Auth, Cipher, Direction, Hash, OpError, Parts, Span, Sym, Text};
 use lookaside_simd::Cpu;
 use single_common::*;
 
@@ -34,7 +34,7 @@ fn random_parts_never_panic() {
     let mut random = Random(21);
     let mut cases = every_case(&mut random);
     let spec =
-        Spec::TlsCbc { key: secret(&[1; 16]), hash: Hash::Sha256, auth_key: secret(&[2; 32]) };
+        Sym::TlsCbc { key: secret(&[1; 16]), hash: Hash::Sha256, auth_key: secret(&[2; 32]) };
     cases.push(Case { spec, iv: vec![3; 16], block: 16, least: 0 });
     let mut good = 0;
     for case in &cases {
@@ -67,7 +67,7 @@ fn random_parts_never_panic() {
                 let mut bytes = src.clone();
                 let text = Text::InPlace(&mut bytes);
                 let result = prepared.run(direction, &iv, parts, text);
-                if let Err(Error::BadInput(_) | Error::DstTooSmall) = result {
+                if let Err(OpError::BadInput(_) | OpError::DstTooSmall) = result {
                     assert_eq!(bytes, src, "never touched: {what}");
                 } else {
                     good += 1;
@@ -77,7 +77,7 @@ fn random_parts_never_panic() {
             let mut dst = vec![0xee; dst_len];
             let text = Text::Apart { src: &src, dst: &mut dst };
             let result = prepared.run(direction, &iv, parts, text);
-            if let Err(Error::BadInput(_) | Error::DstTooSmall) = result {
+            if let Err(OpError::BadInput(_) | OpError::DstTooSmall) = result {
                 assert!(dst.iter().all(|byte| *byte == 0xee), "never touched: {what}");
                 continue;
             }
@@ -87,18 +87,18 @@ fn random_parts_never_panic() {
                 assert!(inside(span, dst_len), "{what}");
                 may[span.offset as usize..(span.offset + span.len) as usize].fill(true);
             };
-            let is_auth = matches!(case.spec, Spec::Auth { .. });
+            let is_auth = matches!(case.spec, Sym::Auth { .. });
             if !is_auth {
                 allow(parts.cipher);
             }
-            if matches!(case.spec, Spec::Chain { .. }) {
+            if matches!(case.spec, Sym::Chain { .. }) {
                 allow(parts.auth);
             }
             match case.spec {
-                Spec::TlsCbc { .. } if direction == Direction::Seal => {
+                Sym::TlsCbc { .. } if direction == Direction::Seal => {
                     allow(Span { len: result.unwrap() as u32, ..parts.cipher });
                 }
-                Spec::TlsCbc { .. } => {}
+                Sym::TlsCbc { .. } => {}
                 _ if direction == Direction::Seal => {
                     allow(Span { offset: parts.tag, len: tag_len as u32 }.or_nothing());
                 }
@@ -126,20 +126,20 @@ impl OrNothing for Span {
 #[test]
 fn what_cannot_be_is_an_error() {
     let cpu = Cpu::host();
-    let run = |spec: &Spec, direction, iv: &[u8], parts, src: &[u8], dst_len: usize| {
+    let run = |spec: &Sym, direction, iv: &[u8], parts, src: &[u8], dst_len: usize| {
         let prepared = prepare(spec, cpu).unwrap();
         let mut dst = vec![0; dst_len];
         prepared.run(direction, iv, parts, Text::Apart { src, dst: &mut dst })
     };
-    let bad = |result: Result<usize, Error>| {
-        assert!(matches!(result, Err(Error::BadInput(_))), "{result:?}");
+    let bad = |result: Result<usize, OpError>| {
+        assert!(matches!(result, Err(OpError::BadInput(_))), "{result:?}");
     };
     let (seal, open) = (Direction::Seal, Direction::Open);
     let cipher = |offset, len| Parts { cipher: span(offset, len), ..Parts::default() };
 
     let cbc = cipher_spec(Cipher::AesCbc, &[0; 16]);
     assert_eq!(run(&cbc, seal, &[0; 16], cipher(0, 32), &[0; 32], 32), Ok(32));
-    assert_eq!(run(&cbc, seal, &[0; 16], cipher(0, 32), &[0; 32], 31), Err(Error::DstTooSmall));
+    assert_eq!(run(&cbc, seal, &[0; 16], cipher(0, 32), &[0; 32], 31), Err(OpError::DstTooSmall));
     bad(run(&cbc, seal, &[0; 16], cipher(1, 32), &[0; 32], 64));
     bad(run(&cbc, seal, &[0; 16], cipher(0, 31), &[0; 32], 32));
     bad(run(&cbc, seal, &[0; 12], cipher(0, 32), &[0; 32], 32));
@@ -160,7 +160,7 @@ fn what_cannot_be_is_an_error() {
     let f9 = auth_spec(Auth::KasumiF9, &[7; 16], 4);
     bad(run(&f9, seal, &[2; 9], Parts::default(), &[], 4));
     assert_eq!(run(&f9, seal, &[1; 9], Parts::default(), &[], 4), Ok(4));
-    assert_eq!(run(&f9, seal, &[1; 9], Parts::default(), &[], 3), Err(Error::DstTooSmall));
+    assert_eq!(run(&f9, seal, &[1; 9], Parts::default(), &[], 3), Err(OpError::DstTooSmall));
     bad(run(&f9, open, &[1; 9], Parts::default(), &[0; 3], 0));
 
     let ccm = aead_spec(Aead::AesCcm, &[7; 16], 8);

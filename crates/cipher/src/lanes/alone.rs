@@ -10,7 +10,7 @@ use super::steps::{matches, refuse, source, tag_done, write};
 use super::{Machine, Plan, Turn};
 use crate::choice::By;
 use crate::single::regions::apart;
-use crate::{Direction, Error, Parts, Span, Text};
+use crate::{Direction, OpError, Parts, Span, Text};
 
 /// Runs a packet; none when the session's kernel is not such a one, or does not take the packet.
 #[inline(always)]
@@ -21,7 +21,7 @@ pub(crate) fn alone(
     iv: &[u8],
     parts: Parts,
     text: &mut Text<'_>,
-) -> Option<Result<usize, Error>> {
+) -> Option<Result<usize, OpError>> {
     match plan.turn? {
         Turn::Gcm => gcm(machine, plan, direction, iv, parts, text),
         Turn::Ctr => ctr(plan, iv, parts, text),
@@ -41,7 +41,7 @@ pub(crate) fn gcm(
     iv: &[u8],
     parts: Parts,
     text: &mut Text<'_>,
-) -> Option<Result<usize, Error>> {
+) -> Option<Result<usize, OpError>> {
     if !plan.limits.admit_gcm(direction, iv, &parts, text) {
         return None;
     }
@@ -101,7 +101,7 @@ pub(crate) fn ctr(
     iv: &[u8],
     parts: Parts,
     text: &mut Text<'_>,
-) -> Option<Result<usize, Error>> {
+) -> Option<Result<usize, OpError>> {
     match &plan.own_key {
         Some(OwnKey::Aes(key)) if plan.limits.admit_ctr(iv, &parts, text) => {
             aes::ctr_from(key, counter(iv)?, part(text, parts.cipher));
@@ -119,7 +119,7 @@ pub(crate) fn ecb(
     iv: &[u8],
     parts: Parts,
     text: &mut Text<'_>,
-) -> Option<Result<usize, Error>> {
+) -> Option<Result<usize, OpError>> {
     match &plan.own_key {
         Some(OwnKey::Aes(key)) if plan.limits.admit_ecb(iv, &parts, text) => {
             let text = part(text, parts.cipher);
@@ -142,7 +142,7 @@ fn gmac(
     iv: &[u8],
     parts: Parts,
     text: &mut Text<'_>,
-) -> Option<Result<usize, Error>> {
+) -> Option<Result<usize, OpError>> {
     let by = plan.by(direction, parts.auth.len);
     if by == By::Single || !plan.limits.admit(direction, iv, &parts, text) {
         return None;
@@ -168,7 +168,7 @@ fn crc(
     iv: &[u8],
     parts: Parts,
     text: &mut Text<'_>,
-) -> Option<Result<usize, Error>> {
+) -> Option<Result<usize, OpError>> {
     if !plan.limits.admit_hash(direction, iv, &parts, text) {
         return None;
     }
@@ -183,7 +183,12 @@ fn crc(
 
 /// The cipher that leaves texts as they are.
 #[inline(always)]
-fn null(plan: &Plan, iv: &[u8], parts: Parts, text: &mut Text<'_>) -> Option<Result<usize, Error>> {
+fn null(
+    plan: &Plan,
+    iv: &[u8],
+    parts: Parts,
+    text: &mut Text<'_>,
+) -> Option<Result<usize, OpError>> {
     if !plan.limits.admit_null(iv, &parts, text) {
         return None;
     }

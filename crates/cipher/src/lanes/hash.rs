@@ -106,7 +106,7 @@ family!(Sha512, [u64; 8], u64, 16, false, to_be_bytes, cpu, _block, messages => 
 family!(Sm3, [u32; 8], u32, 8, false, to_be_bytes, cpu, _block, messages => hash::sm3(cpu, messages));
 family!(Keccak, [u64; 25], u64, 0, true, to_le_bytes, cpu, block, messages => hash::keccak(cpu, block, messages));
 
-/// Calls the function for the family of a hash; nothing for checksums.
+/// Calls the function for the family of a hash; nothing for one without.
 macro_rules! dispatch {
     ($hash:expr, $name:ident($($argument:expr),*)) => {
         match $hash {
@@ -118,7 +118,7 @@ macro_rules! dispatch {
             Hash::Sha3_224 | Hash::Sha3_256 | Hash::Sha3_384 | Hash::Sha3_512 => {
                 $name::<Keccak>($($argument),*)
             }
-            Hash::Crc32 | Hash::Crc64 => {}
+            Hash::Md5Sha1 | Hash::Ripemd160 | Hash::Sha512_224 | Hash::Sha512_256 => {}
         }
     };
 }
@@ -136,7 +136,7 @@ fn start(hash: Hash) -> Option<[u64; 25]> {
         Hash::Sha512 => widen(&hash::SHA512_START),
         Hash::Sm3 => widen(&hash::SM3_START),
         Hash::Sha3_224 | Hash::Sha3_256 | Hash::Sha3_384 | Hash::Sha3_512 => hash::KECCAK_START,
-        Hash::Crc32 | Hash::Crc64 => return None,
+        Hash::Md5Sha1 | Hash::Ripemd160 | Hash::Sha512_224 | Hash::Sha512_256 => return None,
     })
 }
 

@@ -7,7 +7,7 @@ use lookaside_simd::Cpu;
 use super::hash::{self, Tails};
 use super::{AeadLane, CipherLane, Group, MacLane, Tags, cbc_mac, own};
 use crate::library::ipsec_mb::{Lanes, Scratch};
-use crate::{Direction, Error, Order, Packet, Span, Text};
+use crate::{ChainOrder, Direction, OpError, Packet, Span, Text};
 
 /// What the steps of one thread need.
 pub(crate) struct Machine {
@@ -110,7 +110,7 @@ impl Machine {
     /// A cipher, a MAC or a chain of both. All packets go one way.
     pub(crate) fn steps(
         &mut self,
-        (cipher, mac, order): (Option<CipherLane>, Option<MacLane>, Order),
+        (cipher, mac, order): (Option<CipherLane>, Option<MacLane>, ChainOrder),
         direction: Direction,
         packets: &mut [Packet<'_>],
         mut group: Group,
@@ -134,7 +134,7 @@ impl Machine {
         for place in group {
             carry(&mut packets[place]);
         }
-        if (order == Order::AuthThenCipher) != (direction == Direction::Seal) {
+        if (order == ChainOrder::AuthThenCipher) != (direction == Direction::Seal) {
             self.cipher(cipher, direction, packets, group);
             self.mac(mac, true, packets, group);
             for place in group {
@@ -148,7 +148,7 @@ impl Machine {
                 let packet = &mut packets[place];
                 let tag_len = packet.session.plan().tag_len;
                 if !matches(&packet.text, packet.parts.tag, tag_len, &self.tags[place]) {
-                    packet.result = Err(Error::AuthFailed);
+                    packet.result = Err(OpError::AuthFailed);
                     group.remove(place);
                 }
             }
@@ -195,20 +195,20 @@ pub(super) fn tag_done<const N: usize>(
     at: u32,
     text: &mut Text<'_>,
     tag: &[u8; N],
-) -> Result<usize, Error> {
+) -> Result<usize, OpError> {
     if direction == Direction::Seal {
         write(text.destination(), at, len, tag);
     } else if !matches(text, at, len, tag) {
-        return Err(Error::AuthFailed);
+        return Err(OpError::AuthFailed);
     }
     Ok(len)
 }
 
 /// A tag that does not match: the plaintext is overwritten.
 #[cold]
-pub(super) fn refuse(text: &mut Text<'_>, cipher: Span) -> Error {
+pub(super) fn refuse(text: &mut Text<'_>, cipher: Span) -> OpError {
     text.destination()[cipher.offset as usize..][..cipher.len as usize].fill(0);
-    Error::AuthFailed
+    OpError::AuthFailed
 }
 
 /// Writes the first bytes of a tag.

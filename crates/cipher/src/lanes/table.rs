@@ -27,7 +27,7 @@ use crate::choice::{self, ANY, By, Class, MOST_CLASSES};
 use crate::library::ipsec_mb::{Functions, Gcm, Schedule};
 use crate::library::ipsec_mb_steps::{Algorithm, CipherStep, MacStep, Mode};
 use crate::single::served_by;
-use crate::{Aead, Auth, Cipher, Direction, Hash, Order, Parts, Spec};
+use crate::{Aead, Auth, ChainOrder, Cipher, Direction, Hash, Parts, Sym};
 
 /// Lanes for a cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(crate) enum Kernel {
         cipher: Option<CipherLane>,
         mac: Option<MacLane>,
         /// What sealing begins with.
-        order: Order,
+        order: ChainOrder,
     },
 }
 
@@ -107,7 +107,7 @@ impl Kernel {
             Kernel::Aead(AeadLane::ChaCha20Poly1305) => 3 | 1 << 30,
             Kernel::Aead(AeadLane::OwnCcm) => 3 | 1 << 31,
             Kernel::Steps { cipher: first, mac: second, order } => {
-                let order = u64::from(order == Order::AuthThenCipher);
+                let order = u64::from(order == ChainOrder::AuthThenCipher);
                 4 | order << 3 | first.map_or(0, cipher) << 8 | second.map_or(0, mac) << 32
             }
         }
@@ -172,11 +172,11 @@ pub(crate) struct Plan {
 type Classes = ArrayVec<Class, MOST_CLASSES>;
 
 impl Plan {
-    pub(crate) fn new(spec: &Spec, cpu: &Cpu) -> Plan {
+    pub(crate) fn new(spec: &Sym, cpu: &Cpu) -> Plan {
         Plan::of_classes(spec, cpu, choice::classes(spec, cpu))
     }
 
-    fn of_classes(spec: &Spec, cpu: &Cpu, classes: [&[Class]; 2]) -> Plan {
+    fn of_classes(spec: &Sym, cpu: &Cpu, classes: [&[Class]; 2]) -> Plan {
         let mut plan = Plan::without_kernels(spec);
         // Loops, not closures over arrays: unoptimised, those take more of a job's stack than the keys.
         for (direction, classes) in classes.into_iter().enumerate() {
@@ -194,7 +194,7 @@ impl Plan {
 
     /// With one candidate for packets of all lengths and any number of them. None where the session
     /// lacks it.
-    pub(crate) fn only(spec: &Spec, cpu: &Cpu, by: By) -> Option<Plan> {
+    pub(crate) fn only(spec: &Sym, cpu: &Cpu, by: By) -> Option<Plan> {
         let mut plan = Plan::without_kernels(spec);
         if by != By::Single {
             plan.prepare(spec, cpu, by).then_some(())?;
@@ -203,13 +203,13 @@ impl Plan {
         Some(plan)
     }
 
-    fn without_kernels(spec: &Spec) -> Plan {
+    fn without_kernels(spec: &Sym) -> Plan {
         let tag_len = tag_len(spec);
         // These have one kernel on every CPU.
         let turn = match spec {
-            Spec::Auth { auth: Auth::Plain(Hash::Crc32), .. } => Some(Turn::Crc32),
-            Spec::Auth { auth: Auth::Plain(Hash::Crc64), .. } => Some(Turn::Crc64),
-            Spec::Cipher { cipher: Cipher::Null, .. } => Some(Turn::Null),
+            Sym::Auth { auth: Auth::Crc32, .. } => Some(Turn::Crc32),
+            Sym::Auth { auth: Auth::Crc64, .. } => Some(Turn::Crc64),
+            Sym::Cipher { cipher: Cipher::Null, .. } => Some(Turn::Null),
             _ => None,
         };
         Plan {
@@ -218,7 +218,7 @@ impl Plan {
             own: None,
             ipsec_mb: None,
             classes: [Classes::new(), Classes::new()],
-            by_auth: matches!(spec, Spec::Auth { .. }),
+            by_auth: matches!(spec, Sym::Auth { .. }),
             tag_len,
             schedule: None,
             gcm: None,
@@ -230,7 +230,7 @@ impl Plan {
     }
 
     /// Prepares a candidate or, where there is none of it, the next best.
-    fn available(&mut self, spec: &Spec, cpu: &Cpu, by: By) -> By {
+    fn available(&mut self, spec: &Sym, cpu: &Cpu, by: By) -> By {
         let order = match by {
             By::Single => return By::Single,
             By::Own => [By::Own, By::IpsecMb],
@@ -245,20 +245,20 @@ impl Plan {
     }
 
     /// Prepares a candidate's kernel and keys; `false`: there is none.
-    fn prepare(&mut self, spec: &Spec, cpu: &Cpu, by: By) -> bool {
+    fn prepare(&mut self, spec: &Sym, cpu: &Cpu, by: By) -> bool {
         let own = by == By::Own;
         match spec {
-            Spec::Aead { aead: Aead::AesGcm, key, .. } => {
+            Sym::Aead { aead: Aead::AesGcm, key, .. } => {
                 (self.turn, self.limits) = (Some(Turn::Gcm), Limits::gcm());
                 self.prepare_gcm(cpu, key, own, |cpu, key| {
                     OwnKey::gcm_burst(cpu, key).or_else(|| OwnKey::gcm(cpu, key))
                 })
             }
-            Spec::Auth { auth: Auth::AesGmac, key, .. } => {
+            Sym::Auth { auth: Auth::AesGmac, key, .. } => {
                 (self.turn, self.limits) = (Some(Turn::Gmac), Limits::gmac());
                 self.prepare_gcm(cpu, key, own, OwnKey::gcm)
             }
-            Spec::Cipher { cipher: cipher @ (Cipher::AesCtr | Cipher::AesEcb), key } => {
+            Sym::Cipher { cipher: cipher @ (Cipher::AesCtr | Cipher::AesEcb), key } => {
                 let turn = if *cipher == Cipher::AesCtr { Turn::Ctr } else { Turn::Ecb };
                 if own && self.own_key.is_none() {
                     self.own_key = OwnKey::new(cpu, *cipher, key);
@@ -298,25 +298,25 @@ impl Plan {
     }
 
     /// A candidate's kernel for packets side by side, with its keys prepared.
-    fn side_by_side_by(&mut self, spec: &Spec, cpu: &Cpu, by: By) -> Option<SideBySide> {
+    fn side_by_side_by(&mut self, spec: &Sym, cpu: &Cpu, by: By) -> Option<SideBySide> {
         let mut limits = Limits::default();
         let kernel = match spec {
-            Spec::Aead { aead, key, .. } => {
+            Sym::Aead { aead, key, .. } => {
                 let lane = self.aead_lane(*aead, key, cpu, by)?;
                 limits = Limits::aead(lane);
                 Kernel::Aead(lane)
             }
-            Spec::Cipher { cipher, key } => {
+            Sym::Cipher { cipher, key } => {
                 let lane = self.cipher_lane(*cipher, key, cpu, by)?;
                 limits.set_cipher(lane);
-                Kernel::Steps { cipher: Some(lane), mac: None, order: Order::CipherThenAuth }
+                Kernel::Steps { cipher: Some(lane), mac: None, order: ChainOrder::CipherThenAuth }
             }
-            Spec::Auth { auth, key, .. } => {
+            Sym::Auth { auth, key, .. } => {
                 let lane = self.mac_lane(*auth, key, cpu, by)?;
                 limits.set_mac(lane);
-                Kernel::Steps { cipher: None, mac: Some(lane), order: Order::CipherThenAuth }
+                Kernel::Steps { cipher: None, mac: Some(lane), order: ChainOrder::CipherThenAuth }
             }
-            Spec::Chain { cipher, cipher_key, auth, auth_key, order, .. } => {
+            Sym::Chain { cipher, cipher_key, auth, auth_key, order, .. } => {
                 // Each part by the candidate if there are such lanes, by the other if not.
                 let other = if by == By::Own { By::IpsecMb } else { By::Own };
                 let mac = [by, other]
@@ -329,7 +329,7 @@ impl Plan {
                 limits.set_mac(mac);
                 Kernel::Steps { cipher: Some(cipher), mac: Some(mac), order: *order }
             }
-            Spec::TlsCbc { .. } => return None,
+            Sym::TlsCbc { .. } => return None,
         };
         limits.tag_len = self.tag_len as u32;
         let is_candidate = if by == By::Own { kernel.own() } else { kernel.ipsec_mb() };
@@ -537,18 +537,18 @@ fn own_hash(auth: Auth, cpu: &Cpu) -> Option<HashLane> {
         Hash::Sha384 | Hash::Sha512 => Algorithm::Sha512,
         Hash::Sm3 => Algorithm::Sm3,
         Hash::Sha3_224 | Hash::Sha3_256 | Hash::Sha3_384 | Hash::Sha3_512 => Algorithm::Keccak,
-        Hash::Crc32 | Hash::Crc64 => return None,
+        Hash::Md5Sha1 | Hash::Ripemd160 | Hash::Sha512_224 | Hash::Sha512_256 => return None,
     };
     (kernel::hash::lanes(cpu, algorithm) > 1).then_some(HashLane { hash, hmac })
 }
 
 /// The length of a session's tags; 0 when it makes none.
-fn tag_len(spec: &Spec) -> usize {
+fn tag_len(spec: &Sym) -> usize {
     match spec {
-        Spec::Auth { tag_len, .. } | Spec::Aead { tag_len, .. } | Spec::Chain { tag_len, .. } => {
+        Sym::Auth { tag_len, .. } | Sym::Aead { tag_len, .. } | Sym::Chain { tag_len, .. } => {
             *tag_len
         }
-        Spec::Cipher { .. } | Spec::TlsCbc { .. } => 0,
+        Sym::Cipher { .. } | Sym::TlsCbc { .. } => 0,
     }
 }
 
@@ -565,7 +565,7 @@ mod tests {
     #[test]
     fn a_plan_follows_its_classes() {
         let cpu = Cpu::host();
-        let spec = Spec::Auth { auth: Auth::AesCmac, key: vec![1; 16].into(), tag_len: 16 };
+        let spec = Sym::Auth { auth: Auth::AesCmac, key: vec![1; 16].into(), tag_len: 16 };
         let seal = [Class(64, By::Single, 1), Class(128, By::Own, 4), Class(ANY, By::IpsecMb, 3)];
         let open = [Class(ANY, By::Own, 2)];
         let plan = Plan::of_classes(&spec, cpu, [&seal, &open]);
@@ -587,7 +587,7 @@ mod tests {
     #[test]
     fn a_candidate_that_a_session_lacks_is_none() {
         let cpu = Cpu::with_cap(Tier::Generic);
-        let spec = Spec::Cipher { cipher: Cipher::AesCbc, key: vec![1; 16].into() };
+        let spec = Sym::Cipher { cipher: Cipher::AesCbc, key: vec![1; 16].into() };
         assert!(Plan::only(&spec, &cpu, By::Own).is_none());
         assert!(Plan::only(&spec, &cpu, By::IpsecMb).is_none());
         let single = Plan::only(&spec, &cpu, By::Single).unwrap();

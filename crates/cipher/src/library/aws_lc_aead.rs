@@ -5,7 +5,7 @@ use std::ptr;
 
 use aws_lc_sys as aws;
 
-use crate::{Error, Text};
+use crate::{OpError, Text};
 
 /// A key of AES-GCM or ChaCha20-Poly1305, with its tags' length.
 pub(crate) struct Aead(ptr::NonNull<aws::EVP_AEAD_CTX>);
@@ -135,8 +135,8 @@ impl Clone for Gcm {
 /// The longest piece for a function that takes its length as an `int`.
 const MAX_PIECE: usize = 1 << 30;
 
-fn done(done: bool) -> Result<(), Error> {
-    if done { Ok(()) } else { Err(Error::Library("AES-GCM")) }
+fn done(done: bool) -> Result<(), OpError> {
+    if done { Ok(()) } else { Err(OpError::Library("AES-GCM")) }
 }
 
 impl Gcm {
@@ -160,7 +160,7 @@ impl Gcm {
     }
 
     /// A new text under the same key; `iv`: 1 byte and more.
-    pub(crate) fn start(&mut self, iv: &[u8], seal: bool) -> Result<(), Error> {
+    pub(crate) fn start(&mut self, iv: &[u8], seal: bool) -> Result<(), OpError> {
         let Ok(len) = c_int::try_from(iv.len()) else { return done(false) };
         let set_len = aws::EVP_CTRL_AEAD_SET_IVLEN;
         // SAFETY: the structure has a cipher, or the functions refuse it (null is asked for here);
@@ -181,7 +181,7 @@ impl Gcm {
     }
 
     /// Associated data, before the text.
-    pub(crate) fn aad(&mut self, aad: &[u8]) -> Result<(), Error> {
+    pub(crate) fn aad(&mut self, aad: &[u8]) -> Result<(), OpError> {
         let fine = !self.0.is_null()
             && aad.chunks(MAX_PIECE).all(|piece| {
                 let mut len_done = 0;
@@ -196,7 +196,7 @@ impl Gcm {
     }
 
     /// Encrypts or decrypts a piece.
-    pub(crate) fn update(&mut self, text: &mut Text<'_>) -> Result<(), Error> {
+    pub(crate) fn update(&mut self, text: &mut Text<'_>) -> Result<(), OpError> {
         let (src, dst, len) = text.pointers();
         let fine = !self.0.is_null()
             && (0..len).step_by(MAX_PIECE).all(|at| {
@@ -212,7 +212,7 @@ impl Gcm {
     }
 
     /// The tag of a text that was encrypted.
-    pub(crate) fn tag(&mut self, tag: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn tag(&mut self, tag: &mut [u8]) -> Result<(), OpError> {
         let (mut rest, mut len_done) = ([0; 16], 0);
         let get = aws::EVP_CTRL_AEAD_GET_TAG;
         assert!(tag.len() <= 16, "a GCM tag has 16 bytes at most");

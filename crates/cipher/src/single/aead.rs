@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::choice::{self, Algorithm};
 use crate::library::aws_lc_aead as aws;
-use crate::{Aead, Direction, Error, Text};
+use crate::{Aead, Direction, OpError, Text};
 
 use super::aes::Aes;
 use super::ccm::Ccm;
@@ -51,8 +51,8 @@ pub(crate) enum State {
     ChaCha20Poly1305(ChaChaPoly),
 }
 
-const MEMORY: Error = Error::Library("taking memory");
-const LIBRARY: Error = Error::Library("an AEAD");
+const MEMORY: OpError = OpError::Library("taking memory");
+const LIBRARY: OpError = OpError::Library("an AEAD");
 
 fn tag_len_ok(aead: Aead, len: usize) -> bool {
     match aead {
@@ -66,16 +66,16 @@ fn tag_len_ok(aead: Aead, len: usize) -> bool {
 
 impl Key {
     /// Checks and expands a key.
-    pub(crate) fn new(cpu: &Cpu, aead: Aead, key: &[u8], tag_len: usize) -> Result<Key, Error> {
+    pub(crate) fn new(cpu: &Cpu, aead: Aead, key: &[u8], tag_len: usize) -> Result<Key, OpError> {
         let key_ok = match aead {
             Aead::AesGcm | Aead::AesCcm => matches!(key.len(), 16 | 24 | 32),
             Aead::ChaCha20Poly1305 => key.len() == 32,
         };
         if !key_ok {
-            return Err(Error::BadSpec("the length of an AEAD key"));
+            return Err(OpError::BadInput("the length of an AEAD key"));
         }
         if !tag_len_ok(aead, tag_len) {
-            return Err(Error::BadSpec("the length of the tag"));
+            return Err(OpError::BadInput("the length of the tag"));
         }
         let expanded = match aead {
             Aead::AesGcm => Expanded::Gcm(Gcm::new(cpu, key, tag_len)),
@@ -97,7 +97,7 @@ impl Key {
         iv: &[u8],
         aad: &[u8],
         text: &mut Text<'_>,
-    ) -> Result<[u8; 16], Error> {
+    ) -> Result<[u8; 16], OpError> {
         match &self.expanded {
             Expanded::ChaCha20Poly1305 { key, cpu, own_from, .. } if text.len() >= *own_from => {
                 let mut packet = [packet(key, iv, aad, text)?];
@@ -117,7 +117,7 @@ impl Key {
         aad: &[u8],
         text: &mut Text<'_>,
         tag: &[u8],
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         let equal = match &self.expanded {
             Expanded::ChaCha20Poly1305 { key, cpu, own_from, .. } if text.len() >= *own_from => {
                 let mut packet = [packet(key, iv, aad, text)?];
@@ -131,7 +131,7 @@ impl Key {
                 crate::library::aws_lc::equal(&computed[..tag.len()], tag)
             }
         };
-        if equal { Ok(()) } else { Err(Error::AuthFailed) }
+        if equal { Ok(()) } else { Err(OpError::AuthFailed) }
     }
 
     fn ccm(
@@ -141,7 +141,7 @@ impl Key {
         iv: &[u8],
         aad: &[u8],
         text: &mut Text<'_>,
-    ) -> Result<[u8; 16], Error> {
+    ) -> Result<[u8; 16], OpError> {
         let (aad_len, text_len) = (aad.len() as u64, text.len() as u64);
         let mut ccm = Ccm::new(aes, iv, self.tag_len, aad_len, text_len)?;
         ccm.aad(aes, aad)?;
@@ -150,7 +150,7 @@ impl Key {
     }
 
     /// The beginning of a text in pieces.
-    pub(crate) fn begin(&self, direction: Direction, iv: &[u8]) -> Result<State, Error> {
+    pub(crate) fn begin(&self, direction: Direction, iv: &[u8]) -> Result<State, OpError> {
         Ok(match &self.expanded {
             Expanded::Gcm(gcm) => State::Gcm(gcm.begin(iv, direction == Direction::Seal)?),
             Expanded::Ccm(_) => {
@@ -170,7 +170,7 @@ impl Key {
         state: &mut State,
         direction: Direction,
         iv: &[u8],
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         match (&self.expanded, state) {
             (Expanded::Gcm(gcm), State::Gcm(state)) => {
                 gcm.restart(state, iv, direction == Direction::Seal)
@@ -183,10 +183,10 @@ impl Key {
     }
 
     /// CCM: the lengths to come. The others need none.
-    pub(crate) fn lengths(&self, state: &mut State, aad: u64, text: u64) -> Result<(), Error> {
+    pub(crate) fn lengths(&self, state: &mut State, aad: u64, text: u64) -> Result<(), OpError> {
         if let Expanded::Ccm(aes) = &self.expanded {
             let State::CcmNonce { nonce, len } = state else {
-                return Err(Error::BadInput("lengths are given once, before all else"));
+                return Err(OpError::BadInput("lengths are given once, before all else"));
             };
             *state = State::Ccm(Ccm::new(aes, &nonce[..*len], self.tag_len, aad, text)?);
         }
@@ -194,7 +194,7 @@ impl Key {
     }
 
     /// More associated data.
-    pub(crate) fn aad(&self, state: &mut State, aad: &[u8]) -> Result<(), Error> {
+    pub(crate) fn aad(&self, state: &mut State, aad: &[u8]) -> Result<(), OpError> {
         match (&self.expanded, state) {
             (Expanded::Gcm(gcm), State::Gcm(state)) => gcm.aad(state, aad),
             (Expanded::Ccm(aes), State::Ccm(ccm)) => ccm.aad(aes, aad),
@@ -224,7 +224,7 @@ impl Key {
         state: &mut State,
         direction: Direction,
         text: &mut Text<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         match (&self.expanded, state) {
             (Expanded::Gcm(gcm), State::Gcm(state)) => {
                 gcm.update(state, direction == Direction::Seal, text)
@@ -239,7 +239,7 @@ impl Key {
     }
 
     /// The tag of a text that was encrypted.
-    pub(crate) fn tag(&self, state: &mut State, tag: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn tag(&self, state: &mut State, tag: &mut [u8]) -> Result<(), OpError> {
         let len = tag.len();
         match (&self.expanded, state) {
             (Expanded::Gcm(gcm), State::Gcm(state)) => gcm.tag(state, tag)?,
@@ -260,7 +260,7 @@ impl Key {
     }
 
     /// Compares the tag of a text that was decrypted.
-    pub(crate) fn verify(&self, state: &mut State, tag: &[u8]) -> Result<(), Error> {
+    pub(crate) fn verify(&self, state: &mut State, tag: &[u8]) -> Result<(), OpError> {
         let equal = match (&self.expanded, state) {
             (Expanded::Gcm(gcm), State::Gcm(state)) => gcm.verify(state, tag),
             (_, state) => {
@@ -269,7 +269,7 @@ impl Key {
                 crate::library::aws_lc::equal(&computed[..tag.len()], tag)
             }
         };
-        if equal { Ok(()) } else { Err(Error::AuthFailed) }
+        if equal { Ok(()) } else { Err(OpError::AuthFailed) }
     }
 }
 
@@ -278,13 +278,13 @@ fn packet<'p>(
     iv: &'p [u8],
     aad: &'p [u8],
     text: &'p mut Text<'_>,
-) -> Result<chacha20::Sealed<'p>, Error> {
-    let nonce = iv.try_into().map_err(|_| Error::BadInput("the length of the IV"))?;
+) -> Result<chacha20::Sealed<'p>, OpError> {
+    let nonce = iv.try_into().map_err(|_| OpError::BadInput("the length of the IV"))?;
     let len = text.len();
     Ok(chacha20::Sealed { key, nonce, aad, text: slice(text, 0, len), tag: [0; 16] })
 }
 
-const NO_LENGTHS: Error = Error::BadInput("CCM needs the lengths in advance");
+const NO_LENGTHS: OpError = OpError::BadInput("CCM needs the lengths in advance");
 
 /// ChaCha20-Poly1305 in pieces (RFC 8439 section 2.8).
 #[derive(Clone)]

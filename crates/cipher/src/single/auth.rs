@@ -5,7 +5,7 @@ use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
 use crate::library::aws_lc::cleanse;
-use crate::{Auth, Error, Hash};
+use crate::{Auth, Hash, OpError};
 
 use super::hash::{HashState, MAX_BLOCK, MAX_DIGEST};
 use super::{cbc_mac, gcm};
@@ -68,20 +68,17 @@ pub(crate) enum State {
 pub(crate) fn full_len(auth: Auth) -> usize {
     match auth {
         Auth::Plain(hash) | Auth::Hmac(hash) | Auth::Nested { outer: hash, .. } => hash.len(),
+        Auth::Crc64 => 8,
         Auth::AesXcbc | Auth::AesCbcMac | Auth::AesCmac | Auth::AesGmac | Auth::Poly1305 => 16,
-        Auth::KasumiF9 | Auth::Snow3gUia2 | Auth::ZucEia3 => 4,
+        Auth::KasumiF9 | Auth::Snow3gUia2 | Auth::ZucEia3 | Auth::Crc32 => 4,
     }
 }
 
-const IV: Error = Error::BadInput("the length of the IV");
-
-fn is_checksum(hash: Hash) -> bool {
-    hash.block_len() == 1
-}
+const IV: OpError = OpError::BadInput("the length of the IV");
 
 fn key_len_ok(auth: Auth, len: usize) -> bool {
     match auth {
-        Auth::Plain(_) => len == 0,
+        Auth::Plain(_) | Auth::Crc32 | Auth::Crc64 => len == 0,
         Auth::Hmac(_) => true,
         // A byte that says how long the inner prefix is.
         Auth::Nested { .. } => len >= 1,
@@ -93,37 +90,37 @@ fn key_len_ok(auth: Auth, len: usize) -> bool {
 
 /// HMAC's first blocks (RFC 2104): the key, padded with zeros or hashed if it is longer than a
 /// block, XORed with 36.. and with 5c...
-fn hmac(cpu: &Cpu, algorithm: Hash, key: &[u8]) -> Kind {
+fn hmac(cpu: &Cpu, algorithm: Hash, key: &[u8]) -> Result<Kind, OpError> {
     let mut block = [0; MAX_BLOCK];
     let block = &mut block[..algorithm.block_len()];
     if key.len() > block.len() {
-        let mut state = HashState::new(algorithm);
+        let mut state = HashState::new(algorithm)?;
         state.update(cpu, key);
         state.finish(cpu, &mut block[..algorithm.len()]);
     } else {
         block[..key.len()].copy_from_slice(key);
     }
-    let mut nested = Nested::new(algorithm, algorithm);
+    let mut nested = Nested::new(algorithm, algorithm)?;
     block.iter_mut().for_each(|byte| *byte ^= 0x36);
     nested.inner.update(cpu, block);
     block.iter_mut().for_each(|byte| *byte ^= 0x36 ^ 0x5c);
     nested.outer.update(cpu, block);
     cleanse(block);
-    Kind::Nested(nested)
+    Ok(Kind::Nested(nested))
 }
 
 impl Nested {
     /// Nothing hashed yet; where it is to stay.
-    fn new(inner: Hash, outer: Hash) -> Box<Nested> {
-        Box::new(Nested { inner: HashState::new(inner), outer: HashState::new(outer) })
+    fn new(inner: Hash, outer: Hash) -> Result<Box<Nested>, OpError> {
+        Ok(Box::new(Nested { inner: HashState::new(inner)?, outer: HashState::new(outer)? }))
     }
 }
 
 impl Key {
     /// Checks and prepares a key, and the tag's length with it.
-    pub(crate) fn new(cpu: &Cpu, auth: Auth, key: &[u8], tag_len: usize) -> Result<Key, Error> {
+    pub(crate) fn new(cpu: &Cpu, auth: Auth, key: &[u8], tag_len: usize) -> Result<Key, OpError> {
         if !key_len_ok(auth, key.len()) {
-            return Err(Error::BadSpec("the length of an authentication key"));
+            return Err(OpError::BadInput("the length of an authentication key"));
         }
         let tag_ok = match auth {
             // GMAC is GCM: SP 800-38D section 5.2.1.2.
@@ -131,23 +128,19 @@ impl Key {
             _ => (1..=full_len(auth)).contains(&tag_len),
         };
         if !tag_ok {
-            return Err(Error::BadSpec("the length of the tag"));
+            return Err(OpError::BadInput("the length of the tag"));
         }
         let kind = match auth {
-            Auth::Plain(algorithm) => Kind::Plain(Box::new(HashState::new(algorithm))),
-            Auth::Hmac(algorithm) if is_checksum(algorithm) => {
-                return Err(Error::BadSpec("HMAC over a checksum"));
-            }
-            Auth::Hmac(algorithm) => hmac(cpu, algorithm, key),
+            Auth::Plain(algorithm) => Kind::Plain(Box::new(HashState::new(algorithm)?)),
+            Auth::Crc32 => Kind::Plain(Box::new(HashState::crc32())),
+            Auth::Crc64 => Kind::Plain(Box::new(HashState::crc64())),
+            Auth::Hmac(algorithm) => hmac(cpu, algorithm, key)?,
             Auth::Nested { inner, outer } => {
-                if is_checksum(inner) || is_checksum(outer) {
-                    return Err(Error::BadSpec("a nested hash of checksums"));
-                }
                 let (prefix_len, prefixes) = (usize::from(key[0]), &key[1..]);
                 if prefix_len > prefixes.len() {
-                    return Err(Error::BadSpec("the length of the inner prefix"));
+                    return Err(OpError::BadInput("the length of the inner prefix"));
                 }
-                let mut nested = Nested::new(inner, outer);
+                let mut nested = Nested::new(inner, outer)?;
                 nested.inner.update(cpu, &prefixes[..prefix_len]);
                 nested.outer.update(cpu, &prefixes[prefix_len..]);
                 Kind::Nested(nested)
@@ -187,7 +180,7 @@ impl Key {
     }
 
     /// The beginning of a text.
-    pub(crate) fn begin(&self, iv: &[u8]) -> Result<State, Error> {
+    pub(crate) fn begin(&self, iv: &[u8]) -> Result<State, OpError> {
         Ok(match &self.kind {
             Kind::Plain(hash) => State::Hash((**hash).clone()),
             Kind::Nested(nested) => State::Hash(nested.inner.clone()),
@@ -203,7 +196,7 @@ impl Key {
     }
 
     /// Begins anew in the memory of another text.
-    pub(crate) fn restart(&self, state: &mut State, iv: &[u8]) -> Result<(), Error> {
+    pub(crate) fn restart(&self, state: &mut State, iv: &[u8]) -> Result<(), OpError> {
         match (&self.kind, state) {
             (Kind::Gmac(key), State::Gmac(state)) => key.restart(state, iv, true),
             (Kind::Plain(hash), State::Hash(state)) => {
@@ -222,7 +215,7 @@ impl Key {
     }
 
     /// More text.
-    pub(crate) fn update(&self, state: &mut State, text: &[u8]) -> Result<(), Error> {
+    pub(crate) fn update(&self, state: &mut State, text: &[u8]) -> Result<(), OpError> {
         match (&self.kind, state) {
             (_, State::Hash(hash)) => hash.update(&self.cpu, text),
             (Kind::Chained(key), State::Chained(chain)) => key.absorb(chain, text),
@@ -236,7 +229,7 @@ impl Key {
     }
 
     /// The tag, as much of it as `tag` holds. The state is used up.
-    pub(crate) fn finish(&self, state: &mut State, tag: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn finish(&self, state: &mut State, tag: &mut [u8]) -> Result<(), OpError> {
         let (cpu, len) = (&self.cpu, tag.len());
         match (&self.kind, state) {
             (Kind::Nested(nested), State::Hash(state)) => {
@@ -262,7 +255,7 @@ impl Key {
     }
 
     /// F9, UIA2 or EIA3.
-    fn mobile(&self, iv: &[u8], text: &[u8], spare_bits: u8) -> Result<[u8; 4], Error> {
+    fn mobile(&self, iv: &[u8], text: &[u8], spare_bits: u8) -> Result<[u8; 4], OpError> {
         let wide = iv.first_chunk::<16>().ok_or(IV);
         match &self.kind {
             Kind::Kasumi(key) => {
@@ -285,7 +278,7 @@ impl Key {
         text: &[u8],
         spare_bits: u8,
         tag: &mut [u8],
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         let cpu = &self.cpu;
         match &self.kind {
             Kind::Plain(hash) => hash.whole(cpu, text, tag),

@@ -4,7 +4,7 @@
 use lookaside_simd::Cpu;
 use zeroize::Zeroize;
 
-use crate::Error;
+use crate::OpError;
 use crate::library::aws_lc::Block;
 
 use super::aes::Aes;
@@ -141,10 +141,10 @@ impl Key {
     /// The tag.
     ///
     /// # Errors
-    /// [`Error::BadInput`] when CBC-MAC was given no whole blocks, or none.
-    pub(crate) fn finish(&self, chain: &mut Chain) -> Result<Block, Error> {
+    /// [`OpError::BadInput`] when CBC-MAC was given no whole blocks, or none.
+    pub(crate) fn finish(&self, chain: &mut Chain) -> Result<Block, OpError> {
         match &self.last {
-            Last::Plain if chain.fill != 16 => return Err(Error::BadInput("whole blocks")),
+            Last::Plain if chain.fill != 16 => return Err(OpError::BadInput("whole blocks")),
             Last::Plain => {}
             Last::Masks([full, _]) if chain.fill == 16 => xor(&mut chain.block, full),
             Last::Masks([_, padded]) => {

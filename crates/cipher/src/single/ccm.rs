@@ -3,7 +3,7 @@
 use zeroize::Zeroize;
 
 use crate::library::aws_lc::{Block, Counter};
-use crate::{Direction, Error, Text};
+use crate::{Direction, OpError, Text};
 
 use super::aes::Aes;
 use super::cbc_mac::Chain;
@@ -35,7 +35,7 @@ impl Ccm {
         tag_len: usize,
         aad_len: u64,
         text_len: u64,
-    ) -> Result<Ccm, Error> {
+    ) -> Result<Ccm, OpError> {
         ccm_len(nonce.len(), text_len)?;
         let length_len = 15 - nonce.len();
         let mut block = [0; 16];
@@ -75,7 +75,7 @@ impl Ccm {
     }
 
     /// Associated data.
-    pub(crate) fn aad(&mut self, aes: &Aes, aad: &[u8]) -> Result<(), Error> {
+    pub(crate) fn aad(&mut self, aes: &Aes, aad: &[u8]) -> Result<(), OpError> {
         self.aad_left = self.aad_left.checked_sub(aad.len() as u64).ok_or(LENGTHS)?;
         self.chain.absorb(aes, aad);
         if self.aad_left == 0 {
@@ -90,7 +90,7 @@ impl Ccm {
         aes: &Aes,
         direction: Direction,
         text: &mut Text<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         if self.aad_left > 0 {
             return Err(LENGTHS);
         }
@@ -111,7 +111,7 @@ impl Ccm {
     }
 
     /// The full tag.
-    pub(crate) fn tag(&mut self, aes: &Aes) -> Result<Block, Error> {
+    pub(crate) fn tag(&mut self, aes: &Aes) -> Result<Block, OpError> {
         if self.aad_left > 0 || self.text_left > 0 {
             return Err(LENGTHS);
         }
@@ -123,4 +123,4 @@ impl Ccm {
 
 const PIECE: usize = 4096;
 
-const LENGTHS: Error = Error::BadInput("not as long as announced");
+const LENGTHS: OpError = OpError::BadInput("not as long as announced");

@@ -2,7 +2,7 @@
 //! worked on there.
 
 use crate::library::aws_lc::equal;
-use crate::{Direction, Error, Order, Parts, Span, Text};
+use crate::{ChainOrder, Direction, OpError, Parts, Span, Text};
 
 use super::check::inside;
 use super::hash::MAX_DIGEST;
@@ -16,7 +16,7 @@ pub(crate) struct Chain<'k> {
     /// The hash or MAC.
     pub(crate) auth: &'k auth::Key,
     /// Which comes first.
-    pub(crate) order: Order,
+    pub(crate) order: ChainOrder,
 }
 
 impl Chain<'_> {
@@ -32,17 +32,17 @@ impl Chain<'_> {
         text: &mut Text<'_>,
         parts: &Parts,
         tag: Span,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         let mut bytes = [0; MAX_DIGEST];
         let computed = &mut bytes[..tag.len as usize];
         copy_outside(text, parts.auth, parts.cipher);
         match self.order {
-            Order::CipherThenAuth => {
+            ChainOrder::CipherThenAuth => {
                 self.crypt(Direction::Seal, iv, text, parts);
                 self.auth.whole(&[], written(text, parts.auth), 0, computed)?;
                 tag_done(Direction::Seal, text, tag, computed)
             }
-            Order::AuthThenCipher => {
+            ChainOrder::AuthThenCipher => {
                 self.auth.whole(&[], read(text, parts.auth), 0, computed)?;
                 if inside(tag, parts.cipher) {
                     // The tag is encrypted with the text.
@@ -66,23 +66,23 @@ impl Chain<'_> {
         text: &mut Text<'_>,
         parts: &Parts,
         tag: Span,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         let mut bytes = [0; MAX_DIGEST];
         let computed = &mut bytes[..tag.len as usize];
         copy_outside(text, parts.auth, parts.cipher);
         match self.order {
-            Order::CipherThenAuth => {
+            ChainOrder::CipherThenAuth => {
                 self.auth.whole(&[], read(text, parts.auth), 0, computed)?;
                 tag_done(Direction::Open, text, tag, computed)?;
                 self.crypt(Direction::Open, iv, text, parts);
                 Ok(())
             }
-            Order::AuthThenCipher => {
+            ChainOrder::AuthThenCipher => {
                 self.crypt(Direction::Open, iv, text, parts);
                 self.auth.whole(&[], written(text, parts.auth), 0, computed)?;
                 let decrypted = inside(tag, parts.cipher);
                 let found = if decrypted { written(text, tag) } else { read(text, tag) };
-                if equal(found, computed) { Ok(()) } else { Err(Error::AuthFailed) }
+                if equal(found, computed) { Ok(()) } else { Err(OpError::AuthFailed) }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What a packet of a session must look like. The limits are worked out once, with the keys; a packet
 //! is checked in a few nanoseconds.
 
-use crate::{Aead, Auth, Cipher, Direction, Error, Parts, Span, Spec};
+use crate::{Aead, Auth, Cipher, Direction, OpError, Parts, Span, Sym};
 
 /// The lengths that an IV may have.
 #[derive(Clone, Copy)]
@@ -88,7 +88,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// The limits of a session whose specification has been checked.
-    pub(crate) fn new(spec: &Spec) -> Limits {
+    pub(crate) fn new(spec: &Sym) -> Limits {
         let mut limits = Limits {
             kind: Kind::Cipher,
             iv: Iv::NONE,
@@ -104,8 +104,8 @@ impl Limits {
             no_seal: false,
         };
         match spec {
-            Spec::Cipher { cipher, key } => limits.cipher(*cipher, key),
-            Spec::Auth { auth, tag_len, .. } => {
+            Sym::Cipher { cipher, key } => limits.cipher(*cipher, key),
+            Sym::Auth { auth, tag_len, .. } => {
                 limits.kind = Kind::Auth;
                 limits.iv = Iv::of_auth(*auth);
                 limits.tag_len = *tag_len as u32;
@@ -113,7 +113,7 @@ impl Limits {
                 limits.cbc_mac = *auth == Auth::AesCbcMac;
                 limits.bits = matches!(auth, Auth::KasumiF9 | Auth::Snow3gUia2 | Auth::ZucEia3);
             }
-            Spec::Aead { aead, tag_len, .. } => {
+            Sym::Aead { aead, tag_len, .. } => {
                 limits.kind = Kind::Aead;
                 limits.tag_len = *tag_len as u32;
                 limits.ccm = *aead == Aead::AesCcm;
@@ -123,14 +123,14 @@ impl Limits {
                     Aead::ChaCha20Poly1305 => Iv::Of(1 << 12),
                 };
             }
-            Spec::Chain { cipher, cipher_key, auth, tag_len, order, .. } => {
+            Sym::Chain { cipher, cipher_key, auth, tag_len, order, .. } => {
                 limits.cipher(*cipher, cipher_key);
                 limits.kind = Kind::Chain;
                 limits.tag_len = *tag_len as u32;
                 limits.cbc_mac = *auth == Auth::AesCbcMac;
-                limits.tag_inside = *order == crate::Order::AuthThenCipher;
+                limits.tag_inside = *order == crate::ChainOrder::AuthThenCipher;
             }
-            Spec::TlsCbc { hash, .. } => {
+            Sym::TlsCbc { hash, .. } => {
                 limits.kind = Kind::Tls;
                 limits.iv = Iv::Of(1 << 16);
                 limits.mac_len = hash.len() as u32;
@@ -152,32 +152,32 @@ impl Limits {
 
     /// Checks an IV, and that sealing is allowed.
     #[inline]
-    pub(crate) fn start(&self, direction: Direction, iv: &[u8]) -> Result<(), Error> {
+    pub(crate) fn start(&self, direction: Direction, iv: &[u8]) -> Result<(), OpError> {
         let fits = match self.iv {
             Iv::Of(lengths) => iv.len() < 32 && lengths >> iv.len() & 1 == 1,
             Iv::Any => !iv.is_empty(),
         };
         if !fits {
-            return Err(Error::BadInput("the length of the IV"));
+            return Err(OpError::BadInput("the length of the IV"));
         }
         if self.f9 && iv[8] > 1 {
-            return Err(Error::BadInput("a direction is 0 or 1"));
+            return Err(OpError::BadInput("a direction is 0 or 1"));
         }
         if self.no_seal && direction == Direction::Seal {
             // As OpenSSL has it, and FIPS 140 (IG A.9): refused before it encrypts.
-            return Err(Error::BadInput("the two keys of XTS are equal"));
+            return Err(OpError::BadInput("the two keys of XTS are equal"));
         }
         Ok(())
     }
 
     /// Checks the length of what a cipher is to work on: all of it, or a piece.
     #[inline]
-    pub(crate) fn text_len(&self, len: usize) -> Result<(), Error> {
+    pub(crate) fn text_len(&self, len: usize) -> Result<(), OpError> {
         if len & (self.block as usize - 1) != 0 {
-            return Err(Error::BadInput("whole blocks"));
+            return Err(OpError::BadInput("whole blocks"));
         }
         if len < self.min_len as usize {
-            return Err(Error::BadInput("XTS takes 16 bytes and more"));
+            return Err(OpError::BadInput("XTS takes 16 bytes and more"));
         }
         Ok(())
     }
@@ -191,7 +191,7 @@ impl Limits {
         parts: &Parts,
         src_len: usize,
         dst_len: usize,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         self.start(direction, iv)?;
         let seal = direction == Direction::Seal;
         let Parts { aad, cipher, auth, tag, spare_bits } = *parts;
@@ -199,7 +199,7 @@ impl Limits {
             within(cipher, src_len)?;
             self.text_len(cipher.len as usize)?;
             if end(cipher) > dst_len as u64 {
-                return Err(Error::DstTooSmall);
+                return Err(OpError::DstTooSmall);
             }
         }
         match self.kind {
@@ -208,7 +208,7 @@ impl Limits {
             Kind::Chain => {
                 within(auth, src_len)?;
                 if end(auth) > dst_len as u64 {
-                    return Err(Error::DstTooSmall);
+                    return Err(OpError::DstTooSmall);
                 }
             }
             Kind::Aead => {
@@ -220,24 +220,24 @@ impl Limits {
             Kind::Tls => return self.record(direction, parts, src_len, dst_len),
         }
         if self.cbc_mac && (auth.len == 0 || !auth.len.is_multiple_of(16)) {
-            return Err(Error::BadInput("whole blocks"));
+            return Err(OpError::BadInput("whole blocks"));
         }
         if spare_bits != 0 {
             let len = if self.kind == Kind::Auth { auth.len } else { cipher.len };
             if !self.bits || spare_bits > 7 || len == 0 {
-                return Err(Error::BadInput("spare bits"));
+                return Err(OpError::BadInput("spare bits"));
             }
         }
         if self.kind != Kind::Cipher {
             let tag = Span { offset: tag, len: self.tag_len };
             if seal && end(tag) > dst_len as u64 {
-                return Err(Error::DstTooSmall);
+                return Err(OpError::DstTooSmall);
             }
             if !seal {
                 within(tag, src_len)?;
             }
             if self.tag_inside && overlap(tag, cipher) && !inside(tag, cipher) {
-                return Err(Error::BadInput("a part of the tag is encrypted"));
+                return Err(OpError::BadInput("a part of the tag is encrypted"));
             }
         }
         Ok(())
@@ -250,30 +250,30 @@ impl Limits {
         parts: &Parts,
         src_len: usize,
         dst_len: usize,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         let Parts { aad, cipher, spare_bits, .. } = *parts;
         within(aad, src_len)?;
         if aad.len != 13 {
-            return Err(Error::BadInput("13 bytes of sequence number and header"));
+            return Err(OpError::BadInput("13 bytes of sequence number and header"));
         }
         if spare_bits != 0 {
-            return Err(Error::BadInput("spare bits"));
+            return Err(OpError::BadInput("spare bits"));
         }
         if direction == Direction::Seal {
             // The length has two bytes in the header that is authenticated.
             let sealed = self.sealed_len(cipher.len as usize) as u64;
             if sealed > u64::from(MAX_RECORD) {
-                return Err(Error::BadInput("a record's length"));
+                return Err(OpError::BadInput("a record's length"));
             }
             let end = u64::from(cipher.offset) + sealed;
             if end > dst_len as u64 {
-                return Err(Error::DstTooSmall);
+                return Err(OpError::DstTooSmall);
             }
         } else if !cipher.len.is_multiple_of(16)
             || cipher.len < self.mac_len + 1
             || cipher.len > MAX_RECORD
         {
-            return Err(Error::BadInput("a record's length"));
+            return Err(OpError::BadInput("a record's length"));
         }
         Ok(())
     }
@@ -294,9 +294,9 @@ fn end(span: Span) -> u64 {
 }
 
 #[inline]
-fn within(span: Span, len: usize) -> Result<(), Error> {
+fn within(span: Span, len: usize) -> Result<(), OpError> {
     if end(span) > len as u64 {
-        return Err(Error::BadInput("a part lies outside of the text"));
+        return Err(OpError::BadInput("a part lies outside of the text"));
     }
     Ok(())
 }
@@ -311,10 +311,10 @@ pub(crate) fn inside(a: Span, b: Span) -> bool {
 
 /// CCM writes the text's length into as many bytes as the nonce leaves of 15 (SP 800-38C, A.2.1).
 #[inline]
-pub(crate) fn ccm_len(nonce_len: usize, len: u64) -> Result<(), Error> {
+pub(crate) fn ccm_len(nonce_len: usize, len: u64) -> Result<(), OpError> {
     let bytes = 15 - nonce_len;
     if bytes < 8 && len >> (8 * bytes) != 0 {
-        return Err(Error::BadInput("a text too long for CCM with this nonce"));
+        return Err(OpError::BadInput("a text too long for CCM with this nonce"));
     }
     Ok(())
 }

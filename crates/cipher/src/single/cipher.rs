@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::choice::{self, Algorithm};
 use crate::library::aws_lc::{self, Arc4, Block, Counter};
-use crate::{Cipher, Direction, Error, Text};
+use crate::{Cipher, Direction, OpError, Text};
 
 use super::aes::Aes;
 use super::blocks::{self, Des};
@@ -186,9 +186,9 @@ fn key_len_ok(cipher: Cipher, len: usize) -> bool {
 
 impl Key {
     /// Checks and expands a key.
-    pub(crate) fn new(cpu: &Cpu, cipher: Cipher, key: &[u8]) -> Result<Key, Error> {
+    pub(crate) fn new(cpu: &Cpu, cipher: Cipher, key: &[u8]) -> Result<Key, OpError> {
         if !key_len_ok(cipher, key.len()) {
-            return Err(Error::BadSpec("the length of a cipher key"));
+            return Err(OpError::BadInput("the length of a cipher key"));
         }
         let expanded = match cipher {
             Cipher::Null => Expanded::None,

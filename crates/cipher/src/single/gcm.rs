@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::library::aws_lc::equal;
 use crate::library::aws_lc_aead as aws;
-use crate::{Error, Text};
+use crate::{OpError, Text};
 
 /// A key, expanded for what it is used for when it is first used for that: with AWS-LC, most keys are
 /// for either whole texts or texts in pieces.
@@ -30,8 +30,8 @@ pub(crate) enum State {
     Library(aws::Gcm),
 }
 
-const MEMORY: Error = Error::Library("taking memory");
-const LIBRARY: Error = Error::Library("AES-GCM");
+const MEMORY: OpError = OpError::Library("taking memory");
+const LIBRARY: OpError = OpError::Library("AES-GCM");
 
 impl Gcm {
     /// `key`: 16, 24 or 32 bytes. It is copied to where it stays: moving it would leave copies.
@@ -60,7 +60,7 @@ impl Gcm {
     }
 
     /// AWS-LC's for whole texts.
-    fn whole(&self) -> Result<&aws::Aead, Error> {
+    fn whole(&self) -> Result<&aws::Aead, OpError> {
         let whole = self.whole.get_or_init(|| aws::Aead::gcm(self.key(), self.tag_len));
         whole.as_ref().ok_or(MEMORY)
     }
@@ -72,7 +72,7 @@ impl Gcm {
         iv: &[u8],
         aad: &[u8],
         text: &mut Text<'_>,
-    ) -> Result<[u8; 16], Error> {
+    ) -> Result<[u8; 16], OpError> {
         match self.own() {
             Some(key) => Ok(key.seal(iv, aad, text.reborrow())),
             None => self.whole()?.seal(iv, aad, text).ok_or(LIBRARY),
@@ -87,7 +87,7 @@ impl Gcm {
         aad: &[u8],
         text: &mut Text<'_>,
         tag: &[u8],
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, OpError> {
         match self.own() {
             Some(key) => {
                 let made = key.open(iv, aad, text.reborrow());
@@ -99,7 +99,7 @@ impl Gcm {
 
     /// The tag of data that are only authenticated.
     #[inline]
-    pub(crate) fn mac(&self, iv: &[u8], data: &[u8]) -> Result<[u8; 16], Error> {
+    pub(crate) fn mac(&self, iv: &[u8], data: &[u8]) -> Result<[u8; 16], OpError> {
         match self.own() {
             Some(key) => Ok(key.mac(iv, data)),
             None => self.whole()?.seal(iv, data, &mut Text::InPlace(&mut [])).ok_or(LIBRARY),
@@ -107,7 +107,7 @@ impl Gcm {
     }
 
     /// The beginning of a text in pieces.
-    pub(crate) fn begin(&self, iv: &[u8], seal: bool) -> Result<State, Error> {
+    pub(crate) fn begin(&self, iv: &[u8], seal: bool) -> Result<State, OpError> {
         if let Some(key) = self.own() {
             return Ok(State::Kernel(key.start(iv)));
         }
@@ -119,7 +119,7 @@ impl Gcm {
 
     /// Begins anew in the memory of another text.
     #[inline]
-    pub(crate) fn restart(&self, state: &mut State, iv: &[u8], seal: bool) -> Result<(), Error> {
+    pub(crate) fn restart(&self, state: &mut State, iv: &[u8], seal: bool) -> Result<(), OpError> {
         match (state, self.own()) {
             (State::Kernel(message), Some(key)) => key.restart(message, iv),
             (State::Library(gcm), _) => gcm.start(iv, seal)?,
@@ -130,7 +130,7 @@ impl Gcm {
 
     /// Associated data, before the text.
     #[inline]
-    pub(crate) fn aad(&self, state: &mut State, aad: &[u8]) -> Result<(), Error> {
+    pub(crate) fn aad(&self, state: &mut State, aad: &[u8]) -> Result<(), OpError> {
         match (state, self.own()) {
             (State::Kernel(message), Some(key)) => key.aad(message, aad),
             (State::Library(gcm), _) => gcm.aad(aad)?,
@@ -146,7 +146,7 @@ impl Gcm {
         state: &mut State,
         seal: bool,
         text: &mut Text<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         match (state, self.own()) {
             (State::Kernel(message), Some(key)) if seal => key.encrypt(message, text.reborrow()),
             (State::Kernel(message), Some(key)) => key.decrypt(message, text.reborrow()),
@@ -157,7 +157,7 @@ impl Gcm {
     }
 
     /// The tag of a text that was encrypted.
-    pub(crate) fn tag(&self, state: &mut State, tag: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn tag(&self, state: &mut State, tag: &mut [u8]) -> Result<(), OpError> {
         match (state, self.own()) {
             (State::Kernel(message), Some(key)) => {
                 tag.copy_from_slice(&key.tag(message)[..tag.len()]);

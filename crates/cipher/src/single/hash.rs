@@ -5,15 +5,54 @@ use lookaside_cipher_kernel::hash::{self as kernel, Message};
 use lookaside_simd::Cpu;
 use zeroize::Zeroize;
 
-use crate::Hash;
 use crate::library::aws_lc::cleanse;
 use crate::library::aws_lc_hash;
+use crate::{Hash, OpError};
 
 /// The longest digest.
 pub(crate) const MAX_DIGEST: usize = 64;
 
 /// The longest block: SHA3-224's.
 pub(crate) const MAX_BLOCK: usize = 144;
+
+/// What a [`HashState`] makes: a digest, or a checksum, whose blocks have one byte.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Function {
+    /// A digest.
+    Hash(Hash),
+    /// CRC-32.
+    Crc32,
+    /// CRC-64.
+    Crc64,
+}
+
+impl Function {
+    /// The length of the result.
+    pub(crate) fn len(self) -> usize {
+        match self {
+            Function::Hash(hash) => hash.len(),
+            Function::Crc32 => 4,
+            Function::Crc64 => 8,
+        }
+    }
+
+    /// The length of a block.
+    #[inline]
+    pub(crate) fn block_len(self) -> usize {
+        match self {
+            Function::Hash(hash) => hash.block_len(),
+            Function::Crc32 | Function::Crc64 => 1,
+        }
+    }
+
+    /// The hash function; none for a checksum.
+    pub(crate) fn digest(self) -> Option<Hash> {
+        match self {
+            Function::Hash(hash) => Some(hash),
+            Function::Crc32 | Function::Crc64 => None,
+        }
+    }
+}
 
 /// Chaining values.
 #[derive(Clone, Copy)]
@@ -37,9 +76,9 @@ pub(crate) enum Words {
 }
 
 impl Words {
-    /// What a hash begins with.
-    pub(crate) fn initial(hash: Hash) -> Words {
-        match hash {
+    /// What a hash begins with; none for one that has no kernel here.
+    pub(crate) fn initial(hash: Hash) -> Option<Words> {
+        Some(match hash {
             Hash::Md5 => Words::Md5(kernel::MD5_START),
             Hash::Sha1 => Words::Sha1(kernel::SHA1_START),
             Hash::Sha224 => Words::Sha256(kernel::SHA224_START),
@@ -50,9 +89,8 @@ impl Words {
             Hash::Sha3_224 | Hash::Sha3_256 | Hash::Sha3_384 | Hash::Sha3_512 => {
                 Words::Keccak(kernel::KECCAK_START)
             }
-            Hash::Crc32 => Words::Crc32(0),
-            Hash::Crc64 => Words::Crc64(0),
-        }
+            Hash::Md5Sha1 | Hash::Ripemd160 | Hash::Sha512_224 | Hash::Sha512_256 => return None,
+        })
     }
 
     /// Takes in whole blocks.
@@ -129,8 +167,8 @@ impl Words {
 /// A hash under way. Its fields are open to whoever continues many of them side by side.
 #[derive(Clone)]
 pub(crate) struct HashState {
-    /// Which hash.
-    pub(crate) hash: Hash,
+    /// Which hash or checksum.
+    pub(crate) hash: Function,
     /// How many bytes of `buffer` wait for the rest of their block; always less than a block.
     pub(crate) buffered: usize,
     /// All bytes so far, those of `buffer` included.
@@ -161,8 +199,25 @@ impl Drop for HashState {
 
 impl HashState {
     /// Nothing hashed yet.
-    pub(crate) fn new(hash: Hash) -> HashState {
-        let words = Words::initial(hash);
+    ///
+    /// # Errors
+    /// [`OpError::Unsupported`] for a hash that has no kernel here.
+    pub(crate) fn new(hash: Hash) -> Result<HashState, OpError> {
+        let words = Words::initial(hash).ok_or(OpError::Unsupported)?;
+        Ok(HashState::of(Function::Hash(hash), words))
+    }
+
+    /// A CRC-32.
+    pub(crate) fn crc32() -> HashState {
+        HashState::of(Function::Crc32, Words::Crc32(0))
+    }
+
+    /// A CRC-64.
+    pub(crate) fn crc64() -> HashState {
+        HashState::of(Function::Crc64, Words::Crc64(0))
+    }
+
+    fn of(hash: Function, words: Words) -> HashState {
         HashState { hash, buffered: 0, length: 0, words, buffer: [0; MAX_BLOCK] }
     }
 
@@ -273,11 +328,12 @@ impl HashState {
 /// Merkle-Damgaard: one bit, zeros, the length in bits at the end of a block (FIPS 180-4 section
 /// 5.1; RFC 1321 has the length little-endian). SHA-3: the bits 01, one bit, zeros, one bit (FIPS 202
 /// sections 6.1 and 5.1).
-fn end(cpu: &Cpu, hash: Hash, words: &mut Words, last: &[u8], length: u64, out: &mut [u8]) {
+fn end(cpu: &Cpu, hash: Function, words: &mut Words, last: &[u8], length: u64, out: &mut [u8]) {
     let block = hash.block_len();
     // A checksum has blocks of one byte and no padding.
     let bits = length.wrapping_mul(8);
-    let bits = if hash == Hash::Md5 { bits.to_le_bytes() } else { bits.to_be_bytes() };
+    let bits =
+        if hash == Function::Hash(Hash::Md5) { bits.to_le_bytes() } else { bits.to_be_bytes() };
     match block {
         1 => {}
         64 => end_merkle_damgaard::<128>(cpu, words, last, bits),

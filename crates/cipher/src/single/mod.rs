@@ -3,7 +3,7 @@
 
 use lookaside_simd::Cpu;
 
-use crate::{Auth, Direction, Error, Hash, Order, Packet, Span, Spec, Text};
+use crate::{Auth, ChainOrder, Direction, Hash, OpError, Packet, Span, Sym, Text};
 
 pub(crate) mod aead;
 mod aes;
@@ -46,7 +46,7 @@ pub(crate) enum Kind {
         /// The hash or MAC.
         auth: auth::Key,
         /// Which comes first.
-        order: Order,
+        order: ChainOrder,
     },
     /// A TLS record.
     Tls(tls::Key),
@@ -56,27 +56,30 @@ impl Keys {
     /// Checks the specification and expands its keys.
     ///
     /// # Errors
-    /// [`Error::BadSpec`] for a key, a tag length or a combination that there is not.
-    pub fn new(spec: &Spec, cpu: &Cpu) -> Result<Keys, Error> {
+    /// [`OpError::BadInput`] for a key, a tag length or a combination that there is not;
+    /// [`OpError::Unsupported`] for a hash that has no kernel here.
+    pub fn new(spec: &Sym, cpu: &Cpu) -> Result<Keys, OpError> {
         let (kind, tag_len) = match spec {
-            Spec::Cipher { cipher, key } => (Kind::Cipher(cipher::Key::new(cpu, *cipher, key)?), 0),
-            Spec::Auth { auth, key, tag_len } => {
+            Sym::Cipher { cipher, key } => (Kind::Cipher(cipher::Key::new(cpu, *cipher, key)?), 0),
+            Sym::Auth { auth, key, tag_len } => {
                 (Kind::Auth(auth::Key::new(cpu, *auth, key, *tag_len)?), *tag_len)
             }
-            Spec::Aead { aead, key, tag_len } => {
+            Sym::Aead { aead, key, tag_len } => {
                 (Kind::Aead(aead::Key::new(cpu, *aead, key, *tag_len)?), *tag_len)
             }
-            Spec::Chain { cipher, cipher_key, auth, auth_key, tag_len, order } => {
+            Sym::Chain { cipher, cipher_key, auth, auth_key, tag_len, order } => {
                 if check::needs_iv(*auth) {
-                    return Err(Error::BadSpec("a chain with a MAC that needs an IV of its own"));
+                    return Err(OpError::BadInput(
+                        "a chain with a MAC that needs an IV of its own",
+                    ));
                 }
                 let cipher = cipher::Key::new(cpu, *cipher, cipher_key)?;
                 let auth = auth::Key::new(cpu, *auth, auth_key, *tag_len)?;
                 (Kind::Chain { cipher, auth, order: *order }, *tag_len)
             }
-            Spec::TlsCbc { key, hash, auth_key } => {
+            Sym::TlsCbc { key, hash, auth_key } => {
                 if !matches!(hash, Hash::Sha1 | Hash::Sha256 | Hash::Sha384) {
-                    return Err(Error::BadSpec("no suite of TLS has this hash"));
+                    return Err(OpError::BadInput("no suite of TLS has this hash"));
                 }
                 let auth = auth::Key::new(cpu, Auth::Hmac(*hash), auth_key, hash.len())?;
                 let cipher = cipher::Key::new(cpu, crate::Cipher::AesCbc, key)?;
@@ -106,9 +109,9 @@ impl Keys {
     /// Checks a packet: its IV, and where its parts lie.
     ///
     /// # Errors
-    /// [`Error::BadInput`], or [`Error::DstTooSmall`].
+    /// [`OpError::BadInput`], or [`OpError::DstTooSmall`].
     #[inline]
-    pub(crate) fn check(&self, packet: &Packet<'_>) -> Result<(), Error> {
+    pub(crate) fn check(&self, packet: &Packet<'_>) -> Result<(), OpError> {
         let (src_len, dst_len) = match &packet.text {
             Text::InPlace(bytes) => (bytes.len(), bytes.len()),
             Text::Apart { src, dst } => (src.len(), dst.len()),
@@ -123,7 +126,7 @@ pub fn run(keys: &Keys, packet: &mut Packet<'_>) {
 }
 
 /// Runs one packet that [`Keys::check`] has passed.
-pub(crate) fn run_checked(keys: &Keys, packet: &mut Packet<'_>) -> Result<usize, Error> {
+pub(crate) fn run_checked(keys: &Keys, packet: &mut Packet<'_>) -> Result<usize, OpError> {
     let Packet { direction, iv, parts, text, .. } = packet;
     let tag = Span { offset: parts.tag, len: keys.tag_len as u32 };
     let len = parts.cipher.len as usize;
@@ -161,7 +164,7 @@ fn aead_packet(
     iv: &[u8],
     text: &mut Text<'_>,
     (aad, cipher, tag): (Span, Span, Span),
-) -> Result<usize, Error> {
+) -> Result<usize, OpError> {
     if direction == Direction::Seal {
         let copied;
         let full = match apart(text, aad, cipher) {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::library::aws_lc;
-use crate::{Direction, Error, Span, Text};
+use crate::{Direction, OpError, Span, Text};
 
 fn range(span: Span) -> Range<usize> {
     let offset = span.offset as usize;
@@ -92,11 +92,11 @@ pub(crate) fn tag_done(
     text: &mut Text<'_>,
     tag: Span,
     computed: &[u8],
-) -> Result<(), Error> {
+) -> Result<(), OpError> {
     match direction {
         Direction::Seal => write(text, tag).copy_from_slice(computed),
         Direction::Open if aws_lc::equal(read(text, tag), computed) => {}
-        Direction::Open => return Err(Error::AuthFailed),
+        Direction::Open => return Err(OpError::AuthFailed),
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use lookaside_simd::{Cpu, Tier};
 
 use crate::choice::{self, Algorithm};
-use crate::{Aead, Auth, Cipher, Hash, Spec};
+use crate::{Aead, Auth, Cipher, Hash, Sym};
 
 const LIBRARY: &str = "AWS-LC";
 const BOTH: &str = "kernels and AWS-LC";
@@ -43,13 +43,10 @@ fn cipher(cipher: Cipher, cpu: &Cpu) -> &'static str {
 
 fn hash(hash: Hash, cpu: &Cpu) -> &'static str {
     match hash {
-        Hash::Md5 | Hash::Sha1 | Hash::Sha224 | Hash::Sha256 | Hash::Sha384 | Hash::Sha512 => {
-            LIBRARY
-        }
         Hash::Sha3_224 | Hash::Sha3_256 | Hash::Sha3_384 | Hash::Sha3_512 | Hash::Sm3 => {
             kernel(cpu)
         }
-        Hash::Crc32 | Hash::Crc64 => kernel(cpu),
+        _ => LIBRARY,
     }
 }
 
@@ -58,8 +55,7 @@ fn auth(auth: Auth, cpu: &Cpu) -> &'static str {
         Auth::Plain(algorithm) | Auth::Hmac(algorithm) => hash(algorithm, cpu),
         Auth::Nested { inner, outer } => either(hash(inner, cpu), hash(outer, cpu)),
         Auth::AesXcbc | Auth::AesCbcMac | Auth::AesCmac | Auth::AesGmac => aes(cpu),
-        Auth::Poly1305 => kernel(cpu),
-        Auth::KasumiF9 => kernel(cpu),
+        Auth::Crc32 | Auth::Crc64 | Auth::Poly1305 | Auth::KasumiF9 => kernel(cpu),
         Auth::Snow3gUia2 | Auth::ZucEia3 => "kernels, portable",
     }
 }
@@ -69,18 +65,16 @@ fn either(one: &'static str, other: &'static str) -> &'static str {
 }
 
 /// What serves one packet of a session.
-pub(crate) fn served_by(spec: &Spec, cpu: &Cpu) -> &'static str {
+pub(crate) fn served_by(spec: &Sym, cpu: &Cpu) -> &'static str {
     match spec {
-        Spec::Cipher { cipher: algorithm, .. } => cipher(*algorithm, cpu),
-        Spec::Auth { auth: algorithm, .. } => auth(*algorithm, cpu),
-        Spec::Aead { aead: Aead::AesCcm | Aead::AesGcm, .. } => aes(cpu),
-        Spec::Aead { aead: aead @ Aead::ChaCha20Poly1305, .. } => {
+        Sym::Cipher { cipher: algorithm, .. } => cipher(*algorithm, cpu),
+        Sym::Auth { auth: algorithm, .. } => auth(*algorithm, cpu),
+        Sym::Aead { aead: Aead::AesCcm | Aead::AesGcm, .. } => aes(cpu),
+        Sym::Aead { aead: aead @ Aead::ChaCha20Poly1305, .. } => {
             chacha20(Algorithm::Aead(*aead), cpu)
         }
-        Spec::Chain { cipher: one, auth: other, .. } => {
-            either(cipher(*one, cpu), auth(*other, cpu))
-        }
-        Spec::TlsCbc { .. } => either(aes(cpu), LIBRARY),
+        Sym::Chain { cipher: one, auth: other, .. } => either(cipher(*one, cpu), auth(*other, cpu)),
+        Sym::TlsCbc { .. } => either(aes(cpu), LIBRARY),
     }
 }
 

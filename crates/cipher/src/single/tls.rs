@@ -3,7 +3,7 @@
 use crate::library::aws_lc::cleanse;
 use crate::library::aws_lc_hash;
 use crate::tls::{HEADER, Mac};
-use crate::{Direction, Error, Span, Text};
+use crate::{Direction, OpError, Span, Text};
 
 use super::hash::{HashState, MAX_DIGEST, Words};
 use super::regions::{read, region, wipe, write};
@@ -17,8 +17,6 @@ pub(crate) struct Key {
     pub(crate) auth: auth::Key,
 }
 
-const NO_HMAC: Error = Error::BadSpec("a record needs HMAC");
-
 /// Seals or opens a record.
 pub(crate) fn record(
     key: &Key,
@@ -27,7 +25,7 @@ pub(crate) fn record(
     text: &mut Text<'_>,
     aad: Span,
     span: Span,
-) -> Result<usize, Error> {
+) -> Result<usize, OpError> {
     let mut header = [0; HEADER];
     header.copy_from_slice(read(text, aad));
     match direction {
@@ -42,10 +40,10 @@ pub(crate) fn record(
     }
 }
 
-fn nested(key: &auth::Key) -> Result<(&HashState, &HashState), Error> {
+fn nested(key: &auth::Key) -> Result<(&HashState, &HashState), OpError> {
     match key.kind() {
         auth::Kind::Nested(nested) => Ok((&nested.inner, &nested.outer)),
-        _ => Err(NO_HMAC),
+        _ => Err(OpError::Unsupported),
     }
 }
 
@@ -55,7 +53,7 @@ fn seal(
     text: &mut Text<'_>,
     header: &[u8; HEADER],
     span: Span,
-) -> Result<usize, Error> {
+) -> Result<usize, OpError> {
     let len = span.len as usize;
     let cpu = key.auth.cpu();
     let (inner, outer) = nested(&key.auth)?;
@@ -67,7 +65,7 @@ fn seal(
     cipher::copy(&mut region(text, span));
     let sealed = (len + mac_len) / 16 * 16 + 16;
     let record = write(text, Span { len: sealed as u32, ..span });
-    let mut iv: [u8; 16] = iv.try_into().map_err(|_| Error::BadInput("the length of the IV"))?;
+    let mut iv: [u8; 16] = iv.try_into().map_err(|_| OpError::BadInput("the length of the IV"))?;
     // What fills the hash's block, then as much of both as goes together.
     let first = len.min(inner.hash.block_len() - state.buffered);
     state.update(cpu, &record[..first]);
@@ -92,7 +90,7 @@ fn open(
     text: &mut Text<'_>,
     header: &[u8; HEADER],
     span: Span,
-) -> Result<usize, Error> {
+) -> Result<usize, OpError> {
     let (inner, outer) = nested(&key.auth)?;
     let mut state = key.cipher.begin(iv);
     key.cipher.process(&mut state, Direction::Open, &mut region(text, span));
@@ -107,6 +105,6 @@ fn open(
         (Words::Sha512(inner), Words::Sha512(outer)) => {
             Mac { inner, outer, compress: aws_lc_hash::sha512 }.open(header, record)
         }
-        _ => Err(NO_HMAC),
+        _ => Err(OpError::Unsupported),
     }
 }

@@ -4,7 +4,7 @@
 
 use lookaside_cipher::single::{Keys, run};
 use lookaside_cipher::{
-    Aead, Auth, Cipher, Direction, Engine, Error, Packet, Parts, Session, Span, Spec, Text,
+    Aead, Auth, Cipher, Direction, Engine, OpError, Packet, Parts, Session, Span, Sym, Text,
 };
 
 pub mod sessions;
@@ -51,7 +51,7 @@ pub struct Case {
 }
 
 /// The result, and the destination's bytes.
-type Outcome = (Result<usize, Error>, Vec<u8>);
+type Outcome = (Result<usize, OpError>, Vec<u8>);
 
 impl Case {
     fn with<T>(
@@ -81,11 +81,11 @@ impl Case {
             iv: &self.iv,
             parts: self.parts,
             text,
-            result: Err(Error::NotRun),
+            result: Err(OpError::Cancelled),
         }
     }
 
-    fn outcome(&self, result: Result<usize, Error>, memory: [Vec<u8>; 2]) -> Outcome {
+    fn outcome(&self, result: Result<usize, OpError>, memory: [Vec<u8>; 2]) -> Outcome {
         let [src, dst] = memory;
         if self.dst.is_some() {
             assert_eq!(src[self.skip..], self.src, "the source has changed");
@@ -140,15 +140,15 @@ impl Case {
 }
 
 /// A specification without its keys.
-pub fn kind(spec: &Spec) -> String {
+pub fn kind(spec: &Sym) -> String {
     match spec {
-        Spec::Cipher { cipher, key } => format!("{cipher:?} {}", key.len()),
-        Spec::Auth { auth, key, tag_len } => format!("{auth:?} {} {tag_len}", key.len()),
-        Spec::Aead { aead, key, tag_len } => format!("{aead:?} {} {tag_len}", key.len()),
-        Spec::Chain { cipher, cipher_key, auth, order, tag_len, .. } => {
+        Sym::Cipher { cipher, key } => format!("{cipher:?} {}", key.len()),
+        Sym::Auth { auth, key, tag_len } => format!("{auth:?} {} {tag_len}", key.len()),
+        Sym::Aead { aead, key, tag_len } => format!("{aead:?} {} {tag_len}", key.len()),
+        Sym::Chain { cipher, cipher_key, auth, order, tag_len, .. } => {
             format!("{cipher:?} {} {auth:?} {order:?} {tag_len}", cipher_key.len())
         }
-        Spec::TlsCbc { key, hash, .. } => format!("TLS {} {hash:?}", key.len()),
+        Sym::TlsCbc { key, hash, .. } => format!("TLS {} {hash:?}", key.len()),
     }
 }
 
@@ -208,7 +208,7 @@ impl<'a> Cases<'a> {
     pub fn long(&mut self, session: usize, count: usize, opened: bool) -> Vec<Case> {
         let lens = [1408, 8188, 8189, 16384, 16385, 65520, 65521, 65535, 65536];
         // The last two are CCM's, with nonces of 13 bytes.
-        let ccm = matches!(self.sessions[session].spec(), Spec::Aead { aead: Aead::AesCcm, .. });
+        let ccm = matches!(self.sessions[session].spec(), Sym::Aead { aead: Aead::AesCcm, .. });
         let mut cases = Vec::new();
         for (i, len) in lens[..if ccm { 9 } else { 7 }].iter().enumerate() {
             for _ in 0..count {
@@ -252,7 +252,7 @@ impl<'a> Cases<'a> {
     fn sealed(&mut self, session: usize, len: usize) -> Case {
         let spec = self.sessions[session].spec();
         let random = &mut *self.random;
-        let tls = matches!(spec, Spec::TlsCbc { .. });
+        let tls = matches!(spec, Sym::TlsCbc { .. });
         let mut len = len / block(spec) * block(spec);
         if tls {
             len = len.min(20000);
@@ -263,7 +263,7 @@ impl<'a> Cases<'a> {
         let span = |offset: usize, len: usize| Span { offset: offset as u32, len: len as u32 };
         let start = gap + head;
         let mut auth = span(gap, head + len + if random.one_in(3) { after } else { 0 });
-        if matches!(spec, Spec::Auth { auth: Auth::AesCbcMac, .. }) {
+        if matches!(spec, Sym::Auth { auth: Auth::AesCbcMac, .. }) {
             auth.len = auth.len / 16 * 16;
         }
         if random.one_in(8) {
@@ -280,15 +280,15 @@ impl<'a> Cases<'a> {
         };
         let bits = matches!(
             spec,
-            Spec::Cipher { cipher: Cipher::KasumiF8 | Cipher::Snow3gUea2 | Cipher::ZucEea3, .. }
-                | Spec::Auth { auth: Auth::KasumiF9 | Auth::Snow3gUia2 | Auth::ZucEia3, .. }
+            Sym::Cipher { cipher: Cipher::KasumiF8 | Cipher::Snow3gUea2 | Cipher::ZucEea3, .. }
+                | Sym::Auth { auth: Auth::KasumiF9 | Auth::Snow3gUia2 | Auth::ZucEia3, .. }
         );
         if bits && random.one_in(3) {
             parts.spare_bits = random.below(8) as u8;
         }
         let iv_len = iv_len(spec, random);
         let mut iv = random.bytes(iv_len);
-        if matches!(spec, Spec::Auth { auth: Auth::KasumiF9, .. }) {
+        if matches!(spec, Sym::Auth { auth: Auth::KasumiF9, .. }) {
             iv[8] &= 1;
         }
         if iv.len() == 16 && random.one_in(4) {
@@ -310,10 +310,10 @@ impl<'a> Cases<'a> {
     fn turn(&mut self, case: &mut Case) {
         let (result, sealed) = case.expected(self.sessions);
         let Ok(len) = result else { return };
-        let auth_only = matches!(self.sessions[case.session].spec(), Spec::Auth { .. });
+        let auth_only = matches!(self.sessions[case.session].spec(), Sym::Auth { .. });
         let tag = case.parts.tag as usize;
         if case.dst.is_some()
-            && (auth_only || !matches!(self.sessions[case.session].spec(), Spec::Chain { .. }))
+            && (auth_only || !matches!(self.sessions[case.session].spec(), Sym::Chain { .. }))
         {
             // What was not written is still in the source: the associated data, the text of a MAC.
             let Span { offset, len: old } = case.parts.cipher;

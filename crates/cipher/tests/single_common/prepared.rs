@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use lookaside_cipher::single::{Keys, run};
-use lookaside_cipher::{Direction, Engine, Error, Packet, Parts, Session, Spec, Text};
+use lookaside_cipher::{Direction, Engine, OpError, Packet, Parts, Session, Sym, Text};
 use lookaside_simd::{Cpu, Tier};
 
 use super::span;
@@ -27,7 +27,7 @@ pub struct Sample<'a> {
 }
 
 /// The result, and the destination's bytes.
-type Outcome = (Result<usize, Error>, Vec<u8>);
+type Outcome = (Result<usize, OpError>, Vec<u8>);
 
 /// Prepared keys, and the session that a packet names.
 pub struct Prepared {
@@ -36,13 +36,13 @@ pub struct Prepared {
 }
 
 /// With the kernels of one tier.
-pub fn prepare(spec: &Spec, cpu: &Cpu) -> Result<Prepared, Error> {
+pub fn prepare(spec: &Sym, cpu: &Cpu) -> Result<Prepared, OpError> {
     let keys = Arc::new(Keys::new(spec, cpu)?);
     Ok(Prepared { session: Session::new(spec.clone(), cpu)?, keys })
 }
 
 /// With the kernels of each tier that this CPU has.
-pub fn prepare_all(spec: &Spec) -> Result<Vec<Prepared>, Error> {
+pub fn prepare_all(spec: &Sym) -> Result<Vec<Prepared>, OpError> {
     let cpus = Tier::ALL.into_iter().map(|tier| (tier, Cpu::with_cap(tier)));
     let there = cpus.filter(|(tier, cpu)| *tier == cpu.tier());
     let all: Vec<_> = there.map(|(_, cpu)| prepare(spec, &cpu)).collect();
@@ -59,8 +59,8 @@ impl Prepared {
         iv: &[u8],
         parts: Parts,
         text: Text<'_>,
-    ) -> Result<usize, Error> {
-        let result = Err(Error::NotRun);
+    ) -> Result<usize, OpError> {
+        let result = Err(OpError::Cancelled);
         let mut packet = Packet { session: &self.session, direction, iv, parts, text, result };
         run(&self.keys, &mut packet);
         packet.result
@@ -116,7 +116,7 @@ impl Prepared {
                 }
             };
             let Sample { direction, iv, parts, .. } = *of(place).0;
-            let result = Err(Error::NotRun);
+            let result = Err(OpError::Cancelled);
             let session = &self.session;
             packets.push(Packet { session, direction, iv, parts, text, result });
         }
@@ -159,7 +159,7 @@ impl Prepared {
         &self,
         sample: &Sample<'_>,
         outcome: &Outcome,
-        result: Result<usize, Error>,
+        result: Result<usize, OpError>,
         after: &[u8],
     ) {
         let what = || {
@@ -183,7 +183,7 @@ impl Prepared {
     }
 
     /// A cipher over all of `text`, in place and apart; both must agree.
-    pub fn cipher(&self, direction: Direction, iv: &[u8], text: &[u8]) -> Result<Vec<u8>, Error> {
+    pub fn cipher(&self, direction: Direction, iv: &[u8], text: &[u8]) -> Result<Vec<u8>, OpError> {
         let parts = Parts { cipher: span(3, text.len()), ..Parts::default() };
         let src = &[&[1, 2, 3], text, &[4, 5]].concat()[..];
         let before = vec![0xee; src.len()];
@@ -200,12 +200,12 @@ impl Prepared {
     }
 
     /// A tag over all of `text`, in place and apart.
-    pub fn tag(&self, iv: &[u8], text: &[u8]) -> Result<Vec<u8>, Error> {
+    pub fn tag(&self, iv: &[u8], text: &[u8]) -> Result<Vec<u8>, OpError> {
         self.tag_of_bits(iv, text, 8 * text.len())
     }
 
     /// A tag over the first `bits` of `text`, in place and apart.
-    pub fn tag_of_bits(&self, iv: &[u8], text: &[u8], bits: usize) -> Result<Vec<u8>, Error> {
+    pub fn tag_of_bits(&self, iv: &[u8], text: &[u8], bits: usize) -> Result<Vec<u8>, OpError> {
         let spare_bits = (8 * text.len() - bits) as u8;
         let parts = Parts { auth: span(0, text.len()), spare_bits, ..Parts::default() };
         let before = vec![0xee; self.keys.tag_len()];
@@ -221,7 +221,7 @@ impl Prepared {
     }
 
     /// Compares a tag over all of `text`.
-    pub fn compare(&self, iv: &[u8], text: &[u8], tag: &[u8]) -> Result<usize, Error> {
+    pub fn compare(&self, iv: &[u8], text: &[u8], tag: &[u8]) -> Result<usize, OpError> {
         let src = &[text, tag].concat()[..];
         let (auth, tag) = (span(0, text.len()), text.len() as u32);
         let parts = Parts { auth, tag, ..Parts::default() };
@@ -241,7 +241,7 @@ impl Prepared {
         aad: &[u8],
         text: &[u8],
         tag: &[u8],
-    ) -> Result<Vec<u8>, Error> {
+    ) -> Result<Vec<u8>, OpError> {
         let mut src = [aad, text, tag].concat();
         let tag_at = aad.len() + text.len();
         src.resize(tag_at + self.keys.tag_len(), 0);
@@ -257,7 +257,7 @@ impl Prepared {
         let (in_place, bytes) = self.check(&Sample { dst: None, ..sample });
         assert_eq!(apart, in_place);
         let region = aad.len()..if direction == Direction::Seal { src.len() } else { tag_at };
-        if apart == Err(Error::AuthFailed) {
+        if apart == Err(OpError::AuthFailed) {
             assert!(dst[region.clone()].iter().all(|byte| *byte == 0), "wiped");
             assert!(bytes[region].iter().all(|byte| *byte == 0), "wiped");
         } else if apart.is_err() {
@@ -279,9 +279,9 @@ impl Prepared {
         aad: &[u8],
         text: &[u8],
         tag: &[u8],
-    ) -> Result<Vec<u8>, Error> {
+    ) -> Result<Vec<u8>, OpError> {
         if tag.len() != self.keys.tag_len() {
-            return Err(Error::AuthFailed);
+            return Err(OpError::AuthFailed);
         }
         let mut bytes = self.aead(Direction::Open, iv, aad, text, tag)?;
         bytes.truncate(text.len());

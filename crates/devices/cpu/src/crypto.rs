@@ -52,6 +52,16 @@ pub(crate) fn best_batch(cpu: &Cpu, op: Op) -> usize {
     }
 }
 
+/// What a service's refusal of a session means.
+pub(crate) fn refused(op: Op, e: OpError) -> SetupError {
+    let what = match e {
+        OpError::BadInput(what) => return SetupError::Key { what },
+        OpError::Library(what) => what,
+        _ => "this algorithm, for which no kernel or library is here",
+    };
+    SetupError::Unsupported { device: "cpu".into(), op, what }
+}
+
 /// `None` for a session of another service.
 pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Option<Result<Prepared, SetupError>> {
     match spec {

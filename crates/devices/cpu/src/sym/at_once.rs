@@ -2,10 +2,10 @@
 
 use std::any::Any;
 
-use lookaside_cipher::{Error, Packet, Session, Text};
+use lookaside_cipher::{Packet, Session, Text};
 use lookaside_core::{Done, Immediate, Op, OpError, Running};
 
-use super::{done, iv, parts, size, words};
+use super::{direction, done, iv, parts, size};
 
 /// A session's keys, at the caller's disposal.
 pub(super) struct AtOnce {
@@ -41,14 +41,14 @@ impl Immediate for AtOnce {
         };
         let mut one = Packet {
             session: &self.session,
-            direction: words::direction(op),
+            direction: direction(op),
             iv,
             parts: parts(packet),
             text,
-            result: Err(Error::NotRun),
+            result: Err(OpError::Cancelled),
         };
         self.session.run_alone(&mut one);
-        let result = one.result.map_err(words::error);
+        let result = one.result;
         packet.result = result.map(|n| n as u32);
         result.map(|produced| done(size(packet), produced))
     }
@@ -57,8 +57,8 @@ impl Immediate for AtOnce {
         if !self.ops.contains(&op) {
             return Err(OpError::Unsupported);
         }
-        let running = self.session.start(words::direction(op), iv);
-        let running = running.map_err(words::error)?;
+        let running = self.session.start(direction(op), iv);
+        let running = running?;
         Ok(Box::new(CpuRunning { running, ops: self.ops, tag_len: self.session.tag_len() }))
     }
 
@@ -82,7 +82,7 @@ impl CpuRunning {
         if self.running.absorb(src) {
             return Ok(0);
         }
-        self.running.update(Text::Apart { src, dst }).map_err(words::error)
+        self.running.update(Text::Apart { src, dst })
     }
 
     #[inline(never)]
@@ -90,7 +90,7 @@ impl CpuRunning {
         if self.running.quick_chain(text) {
             return Ok(text.len());
         }
-        self.running.update(Text::InPlace(text)).map_err(words::error)
+        self.running.update(Text::InPlace(text))
     }
 }
 
@@ -100,16 +100,16 @@ impl Running for CpuRunning {
         if !self.ops.contains(&op) {
             return Err(OpError::Unsupported);
         }
-        self.running.restart(words::direction(op), iv).map_err(words::error)
+        self.running.restart(direction(op), iv)
     }
 
     fn lengths(&mut self, aad: usize, text: usize) -> Result<(), OpError> {
-        self.running.lengths(aad, text).map_err(words::error)
+        self.running.lengths(aad, text)
     }
 
     #[inline]
     fn aad(&mut self, aad: &[u8]) -> Result<(), OpError> {
-        self.running.aad(aad).map_err(words::error)
+        self.running.aad(aad)
     }
 
     #[inline]
@@ -133,18 +133,18 @@ impl Running for CpuRunning {
         let len = self.tag_len;
         let tag = tag.get_mut(..len).ok_or(OpError::DstTooSmall)?;
         if !tag.is_empty() {
-            self.running.finish(tag).map_err(words::error)?;
+            self.running.finish(tag)?;
         }
         Ok(len)
     }
 
     #[inline]
     fn verify(&mut self, tag: &[u8]) -> Result<(), OpError> {
-        self.running.verify(tag).map_err(words::error)
+        self.running.verify(tag)
     }
 
     fn verify_prefix(&mut self, tag: &[u8]) -> Result<(), OpError> {
-        self.running.verify_prefix(tag).map_err(words::error)
+        self.running.verify_prefix(tag)
     }
 
     fn duplicate(&self) -> Box<dyn Running> {

@@ -8,15 +8,15 @@
 use core::cell::Cell;
 
 use arrayvec::ArrayVec;
-use lookaside_cipher::{Direction, Engine, Error, Packet, Parts, Session, Span, Text};
+use lookaside_cipher::{Direction, Engine, Packet, Parts, Session, Span, Text};
 use lookaside_core::{Buf, Carried, Done, Iv, OpError, Request, Work};
 
-use super::{AtOnce, LANES, PerPacket, Pieces, done, iv, parts, size, words};
+use super::{AtOnce, LANES, PerPacket, Pieces, direction, done, iv, parts, size};
 
 /// What [`Run::cut`] and [`Run::apart`] answer for a packet that they leave to be run by itself.
 const OVERLAP: OpError = OpError::BadInput("not apart from the packets before it");
 
-/// A packet's result, as core has it.
+/// A packet's result.
 type Answer = Result<u32, OpError>;
 
 /// What has become of a burst's packets so far.
@@ -30,14 +30,14 @@ struct Tally {
 impl Tally {
     /// One more packet with these parts, of which there is this result.
     #[inline(always)]
-    fn count(&mut self, parts: &Parts, result: Result<usize, Error>) -> Answer {
+    fn count(&mut self, parts: &Parts, result: Result<usize, OpError>) -> Answer {
         self.consumed += parts.cipher.len.max(parts.auth.len) as usize;
         match result {
             Ok(n) => {
                 self.produced += n;
                 Ok(n as u32)
             }
-            Err(e) => Err(self.refuse(words::error(e))),
+            Err(e) => Err(self.refuse(e)),
         }
     }
 
@@ -64,7 +64,7 @@ fn packets(engine: &mut Engine, request: &mut Request, device: usize) -> Result<
     if packets.is_empty() {
         return Err(OpError::BadInput("a symmetric request without a packet"));
     }
-    let direction = words::direction(*op);
+    let direction = direction(*op);
     let n = packets.len();
     let listed = |b: &Buf| b.is_empty() || b.segments().len() == n;
     let mut run = Run { engine, session, direction, tally: Tally::default() };
@@ -124,7 +124,7 @@ impl Run<'_> {
                 index += 1;
                 match (text, iv) {
                     (Some(text), Ok(iv)) => {
-                        let result = Err(Error::NotRun);
+                        let result = Err(OpError::Cancelled);
                         items.push(Packet { session, direction, iv, parts, text, result });
                         answers.push(answer);
                     }
@@ -187,7 +187,7 @@ impl Run<'_> {
                     }
                     Err(e) => {
                         failed.set(true);
-                        *answer = Err(words::error(e));
+                        *answer = Err(e);
                     }
                 })),
                 Err(e) => {
@@ -232,7 +232,7 @@ impl Run<'_> {
                     core::mem::take(&mut rest)[low - at..].split_at_mut(high - low);
                 (rest, at) = (behind, high);
                 let (parts, text) = (rebased(parts, low), Text::InPlace(text));
-                let result = Err(Error::NotRun);
+                let result = Err(OpError::Cancelled);
                 items.push(Packet { session, direction, iv, parts, text, result });
                 answers.push(answer);
             }
@@ -266,7 +266,7 @@ impl Run<'_> {
                 (rest, at) = (behind, from + text.len());
                 match iv(given, src) {
                     Ok(iv) => {
-                        let (parts, result) = (rebased(parts, low), Err(Error::NotRun));
+                        let (parts, result) = (rebased(parts, low), Err(OpError::Cancelled));
                         let src = &src[low..high.min(src.len()).max(low)];
                         let text = Text::Apart { src, dst: text };
                         items.push(Packet { session, direction, iv, parts, text, result });

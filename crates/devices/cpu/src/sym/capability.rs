@@ -1,26 +1,26 @@
 //! What the device says of itself: a row for each family of algorithms, with what serves it here.
 
-use lookaside_cipher::{Aead, Auth, Cipher, Hash, Order, Secret, Session, Spec};
-use lookaside_core::{Capability, Op};
+use lookaside_cipher::Session;
+use lookaside_core::{Aead, Auth, Capability, ChainOrder, Cipher, Hash, Secret, Sym};
 use lookaside_simd::Cpu;
 
 use super::LANES;
 
 /// A name for people, the session that tells what serves it, and the operations.
-fn families() -> Vec<(&'static str, Spec)> {
-    let key = |n: usize| Secret::new((1..=n as u8).collect());
-    let cipher = |cipher, n| Spec::Cipher { cipher, key: key(n) };
-    let auth = |auth, n, tag_len| Spec::Auth { auth, key: key(n), tag_len };
-    let aead = |aead, n| Spec::Aead { aead, key: key(n), tag_len: 16 };
-    let chain = |cipher, n, auth, tag_len| Spec::Chain {
+fn families() -> Vec<(&'static str, Sym)> {
+    let key = |n: usize| Secret::from((1..=n as u8).collect::<Vec<_>>());
+    let cipher = |cipher, n| Sym::Cipher { cipher, key: key(n) };
+    let auth = |auth, n, tag_len| Sym::Auth { auth, key: key(n), tag_len };
+    let aead = |aead, n| Sym::Aead { aead, key: key(n), tag_len: 16 };
+    let chain = |cipher, n, auth, tag_len| Sym::Chain {
         cipher,
         cipher_key: key(n),
         auth,
         auth_key: key(20),
         tag_len,
-        order: Order::CipherThenAuth,
+        order: ChainOrder::CipherThenAuth,
     };
-    let tls = |hash| Spec::TlsCbc { key: key(16), hash, auth_key: key(20) };
+    let tls = |hash| Sym::TlsCbc { key: key(16), hash, auth_key: key(20) };
     vec![
         ("null", cipher(Cipher::Null, 0)),
         ("ARC4 (weak)", cipher(Cipher::Arc4, 16)),
@@ -42,7 +42,7 @@ fn families() -> Vec<(&'static str, Spec)> {
         ("SHA-384, SHA-512, plain, nested, HMAC", auth(Auth::Plain(Hash::Sha512), 0, 64)),
         ("SHA3-224 to SHA3-512, plain, nested, HMAC", auth(Auth::Plain(Hash::Sha3_256), 0, 32)),
         ("SM3, plain, nested, HMAC", auth(Auth::Plain(Hash::Sm3), 0, 32)),
-        ("CRC-32, CRC-64", auth(Auth::Plain(Hash::Crc32), 0, 4)),
+        ("CRC-32, CRC-64", auth(Auth::Crc32, 0, 4)),
         ("HMAC-SHA1 (weak)", auth(Auth::Hmac(Hash::Sha1), 20, 20)),
         ("HMAC-SHA256", auth(Auth::Hmac(Hash::Sha256), 20, 32)),
         ("AES-XCBC-MAC", auth(Auth::AesXcbc, 16, 16)),
@@ -69,22 +69,18 @@ fn families() -> Vec<(&'static str, Spec)> {
 pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
     let mut rows = Vec::new();
     for (name, spec) in families() {
-        let ops = match spec {
-            Spec::Cipher { .. } => [Op::Encrypt, Op::Decrypt],
-            Spec::Auth { .. } => [Op::Digest, Op::Verify],
-            _ => [Op::Seal, Op::Open],
-        };
-        let auth = match spec {
+        let ops = spec.ops();
+        let spec = match spec {
             // CMAC under a key of 16 bytes: the sample above has 20 for HMAC.
-            Spec::Chain { cipher, cipher_key, auth: Auth::AesCmac, tag_len, order, .. } => {
+            Sym::Chain { cipher, cipher_key, auth: Auth::AesCmac, tag_len, order, .. } => {
                 let auth_key = cipher_key.clone();
-                Spec::Chain { cipher, cipher_key, auth: Auth::AesCmac, auth_key, tag_len, order }
+                Sym::Chain { cipher, cipher_key, auth: Auth::AesCmac, auth_key, tag_len, order }
             }
             other => other,
         };
         // What this machine cannot do has no row.
-        let Ok(session) = Session::new(auth, cpu) else { continue };
-        for op in ops {
+        let Ok(session) = Session::new(spec, cpu) else { continue };
+        for &op in ops {
             rows.push(Capability {
                 op,
                 algorithm: name.into(),

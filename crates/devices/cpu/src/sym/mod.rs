@@ -1,22 +1,21 @@
-//! Symmetric cryptography: stages the packets of a batch for the service's engine, and maps core's
-//! words to the service's and back.
+//! Symmetric cryptography: stages the packets of a batch for the service's engine.
 
 mod at_once;
 mod burst;
 mod capability;
 mod pieces;
-mod words;
 
 use arrayvec::ArrayVec;
-use lookaside_cipher::{Engine, Error, Packet, Parts, Session, Span, Text};
+use lookaside_cipher::{Direction, Engine, Packet, Parts, Session, Text};
 use lookaside_core::{
-    Buf, Carried, Done, Iv, OpError, Prepared, Request, SetupError, Status, Sym, Work,
+    Buf, Carried, Done, Iv, Op, OpError, Prepared, Request, SetupError, Status, Sym, Work,
 };
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
 use self::at_once::AtOnce;
 pub(crate) use self::capability::capabilities;
+use crate::crypto::refused;
 
 /// The most packets that go to the service at once: two rounds of its sixteen lanes.
 pub(crate) const LANES: usize = 32;
@@ -26,7 +25,7 @@ type PerPacket<T> = ArrayVec<T, LANES>;
 
 /// Expands a session's keys.
 pub(crate) fn prepare(sym: &Sym, cpu: &Cpu) -> Result<Prepared, SetupError> {
-    let session = Session::new(words::spec(sym)?, cpu).map_err(words::setup_error)?;
+    let session = Session::new(sym.clone(), cpu).map_err(|e| refused(sym.ops()[0], e))?;
     // Where lanes gain nothing, many requests still share one visit to the scheduler.
     Ok(Prepared::with_immediate(AtOnce { session, ops: sym.ops() }).best_batch(LANES))
 }
@@ -125,20 +124,18 @@ fn gather(buf: &Buf) -> Option<Zeroizing<Vec<u8>>> {
     Some(piece)
 }
 
+/// Which way an operation goes.
 #[inline]
-fn span(s: lookaside_core::Span) -> Span {
-    Span { offset: s.offset, len: s.len }
+fn direction(op: Op) -> Direction {
+    match op {
+        Op::Encrypt | Op::Digest | Op::Seal => Direction::Seal,
+        _ => Direction::Open,
+    }
 }
 
 #[inline]
 fn parts(p: &lookaside_core::Packet) -> Parts {
-    Parts {
-        aad: span(p.aad),
-        cipher: span(p.cipher),
-        auth: span(p.auth),
-        tag: p.tag,
-        spare_bits: p.spare_bits,
-    }
+    Parts { aad: p.aad, cipher: p.cipher, auth: p.auth, tag: p.tag, spare_bits: p.spare_bits }
 }
 
 /// The bytes of an IV that is part of the request, or lies in its source.
@@ -198,18 +195,18 @@ fn together(engine: &mut Engine, works: &mut [Work]) {
             results.push(Ok(0));
             packets.push(Packet {
                 session,
-                direction: words::direction(*op),
+                direction: direction(*op),
                 iv,
                 parts: parts(packet),
                 text: pieces.text(src, dst),
-                result: Err(Error::NotRun),
+                result: Err(OpError::Cancelled),
             });
         }
         engine.run(&mut packets);
         let mut ran = packets.into_iter();
         for result in results.iter_mut().filter(|r| r.is_ok()) {
             if let Some(packet) = ran.next() {
-                *result = packet.result.map_err(words::error);
+                *result = packet.result;
             }
         }
     }

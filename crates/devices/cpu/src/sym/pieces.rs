@@ -1,9 +1,9 @@
 //! Texts in pieces: the running state comes with the request and goes back with the response.
 
-use lookaside_cipher::{Engine, Error, Piece};
+use lookaside_cipher::{Engine, Piece};
 use lookaside_core::{Carried, OpError, Request, Work};
 
-use super::{PerPacket, Pieces, at_once::CpuRunning, done, words};
+use super::{PerPacket, Pieces, at_once::CpuRunning, done};
 
 /// The next pieces of these requests' texts, side by side where the service can.
 #[inline(never)]
@@ -35,7 +35,7 @@ pub(super) fn run(engine: &mut Engine, works: &mut [Work]) {
             }
             let text = copies.text(src, dst);
             results.push(Ok((text.len(), 0)));
-            let (running, result) = (&mut running.running, Err(Error::NotRun));
+            let (running, result) = (&mut running.running, Err(OpError::Cancelled));
             pieces.push(Piece { running, text, result });
         }
         engine.update(&mut pieces);
@@ -44,7 +44,7 @@ pub(super) fn run(engine: &mut Engine, works: &mut [Work]) {
             if let Ok((consumed, _)) = *result
                 && let Some(piece) = ran.next()
             {
-                *result = piece.result.map(|n| (consumed, n)).map_err(words::error);
+                *result = piece.result.map(|n| (consumed, n));
             }
         }
     }
