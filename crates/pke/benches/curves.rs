@@ -10,8 +10,7 @@
 
 mod rows;
 
-use lookaside_pke::nonce::Nonce;
-use lookaside_pke::{Item, ec, sm2, xdh};
+use lookaside_pke::{Curve, Item, Nonce, XdhCurve, ec, sm2, xdh};
 use lookaside_simd::Cpu;
 use rows::Bench;
 
@@ -45,7 +44,7 @@ fn main() {
     let bench = Bench::from_arguments();
     println!("{:<24} {:>12}   alone/batch for 1 to 8 items", "per item", "alone");
     let digest = [0x5a; 32];
-    for curve in [ec::Curve::P224, ec::Curve::P256, ec::Curve::P384, ec::Curve::P521] {
+    for curve in [Curve::P224, Curve::P256, Curve::P384, Curve::P521] {
         let o = curve.order_len();
         let pair_len = o + curve.point_len();
         let generate = |cpu: &Cpu, items: &mut [Item<'_>]| ec::generate(cpu, curve, items);
@@ -73,8 +72,8 @@ fn main() {
     row(&bench, "SM2 multiply", &pair, point.len(), sm2::multiply);
     row(&bench, "SM2 sign", &signing, 64, sm2::sign);
     row(&bench, "SM2 verify", &verifying, 0, sm2::verify);
-    for curve in xdh::Curve::ALL {
-        let len = curve.len();
+    for curve in XdhCurve::ALL {
+        let len = curve.key_len();
         let generate = |cpu: &Cpu, items: &mut [Item<'_>]| xdh::generate(cpu, curve, items);
         let public = |cpu: &Cpu, items: &mut [Item<'_>]| xdh::public(cpu, curve, items);
         let derive = |cpu: &Cpu, items: &mut [Item<'_>]| xdh::derive(cpu, curve, items);

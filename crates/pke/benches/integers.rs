@@ -16,12 +16,12 @@ use std::ptr;
 
 use lookaside_pke::Item;
 use lookaside_pke::dh::{self, DhItem, Group, Name};
-use lookaside_pke::hash::Hash;
-use lookaside_pke::kdf::{Hkdf, HkdfMode, TlsPrf};
+use lookaside_pke::kdf::{Hkdf, TlsPrf};
 use lookaside_pke::modular::{Modulus, PowerItem, power};
 use lookaside_pke::rsa::{
-    PrivateItem, PrivateKey, PublicItem, PublicKey, SaltLength, Scheme, generate, private, public,
+    PrivateItem, PrivateKey, PublicItem, PublicKey, generate, private, public,
 };
+use lookaside_pke::{Hash, HkdfMode, RsaScheme, SaltLen};
 use lookaside_simd::Cpu;
 use openssl_sys as ssl;
 use rows::{Bench, race};
@@ -35,8 +35,8 @@ fn rsa(bench: &Bench, bits: usize) {
     let public_key = PublicKey::new(key.parts().n, key.parts().e).expect("a key");
     let key = PrivateKey::new(&key.parts()).expect("a key");
     let k = key.len();
-    let salt = SaltLength::Exactly(20);
-    let pss = Scheme::Pss { hash: Hash::Sha256, mgf_hash: Hash::Sha256, salt };
+    let salt = SaltLen::Exactly(20);
+    let pss = RsaScheme::Pss { hash: Hash::Sha256, mgf: Hash::Sha256, salt };
     let run_private = |scheme| {
         let key = &key;
         move |cpu: &Cpu, items: &mut [(&[u8], &mut [u8])]| {
@@ -65,15 +65,15 @@ fn rsa(bench: &Bench, bits: usize) {
     let digest = [7; 32];
     let (mut signature, mut ciphertext) = (vec![0; k], vec![0; k]);
     run_private(pss)(Cpu::host(), &mut [(&digest, &mut signature)]);
-    run_public(Scheme::Pkcs1Encrypt)(Cpu::host(), &mut [(&digest, &mut ciphertext)]);
+    run_public(RsaScheme::Pkcs1Encrypt)(Cpu::host(), &mut [(&digest, &mut ciphertext)]);
     let signed = [&signature[..], &digest].concat();
     for (name, index) in names.iter().zip(0..) {
         match index {
             _ if !bench.wants(name) => {}
             0 => bench.row(name, &digest, k, &run_private(pss)),
-            1 => bench.row(name, &ciphertext, k, &run_private(Scheme::Pkcs1Encrypt)),
+            1 => bench.row(name, &ciphertext, k, &run_private(RsaScheme::Pkcs1Encrypt)),
             2 => bench.row(name, &signed, 0, &run_public(pss)),
-            _ => bench.row(name, &digest, k, &run_public(Scheme::Pkcs1Encrypt)),
+            _ => bench.row(name, &digest, k, &run_public(RsaScheme::Pkcs1Encrypt)),
         }
     }
 }
@@ -182,9 +182,9 @@ fn derivation(bench: &Bench) {
     let (secret, seed) = ([1u8; 48], [2u8; 77]);
     let text = |name: &str| [name.as_bytes(), &[0]].concat();
     for (name, hash, rival) in [
-        ("TLS 1.0 PRF 48", None, "MD5-SHA1"),
-        ("TLS 1.2 PRF 48 SHA-256", Some(Hash::Sha256), "SHA256"),
-        ("TLS 1.2 PRF 48 SHA-384", Some(Hash::Sha384), "SHA384"),
+        ("TLS 1.0 PRF 48", Hash::Md5Sha1, "MD5-SHA1"),
+        ("TLS 1.2 PRF 48 SHA-256", Hash::Sha256, "SHA256"),
+        ("TLS 1.2 PRF 48 SHA-384", Hash::Sha384, "SHA384"),
     ] {
         if !bench.wants(name) {
             continue;

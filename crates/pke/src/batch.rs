@@ -2,11 +2,14 @@
 
 use zeroize::Zeroize;
 
-use crate::{Error, Item};
+use crate::{Item, OpError};
 
 impl Item<'_> {
     /// Runs the item. After an error nothing of what was written to `dst` remains.
-    pub(crate) fn run(&mut self, operation: impl FnOnce(&[u8], &mut [u8]) -> Result<usize, Error>) {
+    pub(crate) fn run(
+        &mut self,
+        operation: impl FnOnce(&[u8], &mut [u8]) -> Result<usize, OpError>,
+    ) {
         self.result = operation(self.src, self.dst);
         if self.result.is_err() {
             self.dst.zeroize();
@@ -14,23 +17,23 @@ impl Item<'_> {
     }
 
     /// Ends the item with an error.
-    pub(crate) fn fail(&mut self, error: Error) {
+    pub(crate) fn fail(&mut self, error: OpError) {
         self.run(|_, _| Err(error));
     }
 }
 
 /// The first `len` bytes of a destination.
-pub(crate) fn room(dst: &mut [u8], len: usize) -> Result<&mut [u8], Error> {
-    dst.get_mut(..len).ok_or(Error::DstTooSmall)
+pub(crate) fn room(dst: &mut [u8], len: usize) -> Result<&mut [u8], OpError> {
+    dst.get_mut(..len).ok_or(OpError::DstTooSmall)
 }
 
 /// `src` cut into parts of these lengths, which it has to have exactly.
-pub(crate) fn cut<const N: usize>(mut src: &[u8], lens: [usize; N]) -> Result<[&[u8]; N], Error> {
+pub(crate) fn cut<const N: usize>(mut src: &[u8], lens: [usize; N]) -> Result<[&[u8]; N], OpError> {
     let mut parts = [&src[..0]; N];
     for (part, len) in parts.iter_mut().zip(lens) {
-        (*part, src) = src.split_at_checked(len).ok_or(Error::BadInput("too short"))?;
+        (*part, src) = src.split_at_checked(len).ok_or(OpError::BadInput("too short"))?;
     }
-    if src.is_empty() { Ok(parts) } else { Err(Error::BadInput("too long")) }
+    if src.is_empty() { Ok(parts) } else { Err(OpError::BadInput("too long")) }
 }
 
 /// The lanes of a kernel.

@@ -8,7 +8,7 @@ use std::fmt;
 use zeroize::Zeroize;
 
 use crate::batch::{cut, room, stripped};
-use crate::{Error, Item};
+use crate::{Arithmetic, Item, OpError};
 
 /// The largest degree m.
 pub const MAX_DEGREE: usize = 1024;
@@ -59,17 +59,17 @@ impl Field {
     /// than 0 have no inverse.
     ///
     /// The fewer terms, and the lower all but the first, the faster.
-    pub fn new(polynomial: &[u8]) -> Result<Field, Error> {
+    pub fn new(polynomial: &[u8]) -> Result<Field, OpError> {
         let polynomial = stripped(polynomial);
         let Some((&top, &last)) = polynomial.first().zip(polynomial.last()) else {
-            return Err(Error::BadKey("no polynomial"));
+            return Err(OpError::BadInput("no polynomial"));
         };
         let degree = 8 * polynomial.len() - 1 - top.leading_zeros() as usize;
         if !(2..=MAX_DEGREE).contains(&degree) {
-            return Err(Error::BadKey("a polynomial of degree 0 or 1, or above 1024"));
+            return Err(OpError::BadInput("a polynomial of degree 0 or 1, or above 1024"));
         }
         if last & 1 == 0 {
-            return Err(Error::BadKey("a polynomial that x divides"));
+            return Err(OpError::BadInput("a polynomial that x divides"));
         }
         let is_set = |bit: &usize| polynomial[polynomial.len() - 1 - bit / 8] >> (bit % 8) & 1 == 1;
         let terms: Vec<usize> = (0..degree).rev().filter(is_set).collect();
@@ -93,10 +93,10 @@ impl Field {
     }
 
     /// An element of exactly so many bytes, without coefficients from x^m up.
-    fn element(&self, bytes: &[u8]) -> Result<Element, Error> {
+    fn element(&self, bytes: &[u8]) -> Result<Element, OpError> {
         let [bytes] = cut(bytes, [self.len()])?;
         if !self.degree.is_multiple_of(8) && bytes[0] >> (self.degree % 8) != 0 {
-            return Err(Error::BadInput("an operand is not below x^m"));
+            return Err(OpError::BadInput("an operand is not below x^m"));
         }
         let mut element = Element([0; WORDS]);
         read(bytes, &mut element.0);
@@ -161,7 +161,7 @@ impl Field {
 
     /// a^-1 = a^(2^m - 2), by Itoh and Tsujii: from a^(2^i - 1), i squarings and one product lead
     /// to a^(2^(2 i) - 1), one more of each to the next odd index.
-    fn inverse(&self, a: &Element) -> Result<Element, Error> {
+    fn inverse(&self, a: &Element) -> Result<Element, OpError> {
         let target = self.degree - 1;
         let mut power = Element(a.0);
         let mut index = 1;
@@ -183,7 +183,7 @@ impl Field {
         if std::hint::black_box(product.0.iter().fold(0, |sum, word| sum | word)) == 0 {
             Ok(inverse)
         } else {
-            Err(Error::BadInput("no inverse"))
+            Err(OpError::BadInput("no inverse"))
         }
     }
 }
@@ -210,21 +210,6 @@ fn write(words: &[u64], bytes: &mut [u8]) {
     }
 }
 
-/// What [`arithmetic`] computes, from elements to one in `dst`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Arithmetic {
-    /// `src` = a || b, `dst` = a + b, which is a - b too.
-    Add,
-    /// `src` = a || b, `dst` = a b.
-    Multiply,
-    /// `src` = a, `dst` = a^2.
-    Square,
-    /// `src` = a polynomial of up to twice the length of an element, `dst` = it modulo the field's.
-    Reduce,
-    /// `src` = a, `dst` = a^-1; [`Error::BadInput`] for 0.
-    Inverse,
-}
-
 /// One operation of [`arithmetic`].
 #[derive(Debug)]
 pub struct ArithmeticItem<'a> {
@@ -234,7 +219,8 @@ pub struct ArithmeticItem<'a> {
     pub item: Item<'a>,
 }
 
-/// Arithmetic in GF(2^m).
+/// Arithmetic in GF(2^m), where addition is subtraction. [`OpError::BadInput`] for the inverse of 0;
+/// [`OpError::Unsupported`] for [`Arithmetic::Power`].
 pub fn arithmetic(operation: Arithmetic, items: &mut [ArithmeticItem<'_>]) {
     for ArithmeticItem { field, item } in items {
         item.run(|src, dst| {
@@ -245,14 +231,14 @@ pub fn arithmetic(operation: Arithmetic, items: &mut [ArithmeticItem<'_>]) {
     }
 }
 
-fn compute(field: &Field, operation: Arithmetic, src: &[u8]) -> Result<Element, Error> {
+fn compute(field: &Field, operation: Arithmetic, src: &[u8]) -> Result<Element, OpError> {
     let len = field.len();
     let two = || {
         let [a, b] = cut(src, [len, len])?;
         Ok((field.element(a)?, field.element(b)?))
     };
     match operation {
-        Arithmetic::Add => {
+        Arithmetic::Add | Arithmetic::Subtract => {
             let (mut a, b) = two()?;
             a.0.iter_mut().zip(&b.0).for_each(|(a, b)| *a ^= b);
             Ok(a)
@@ -262,12 +248,13 @@ fn compute(field: &Field, operation: Arithmetic, src: &[u8]) -> Result<Element, 
             Ok(field.multiply(&a, &b))
         }
         Arithmetic::Square => Ok(field.square(&field.element(src)?)),
-        Arithmetic::Reduce if src.len() > 2 * len => Err(Error::BadInput("too long")),
+        Arithmetic::Reduce if src.len() > 2 * len => Err(OpError::BadInput("too long")),
         Arithmetic::Reduce => {
             let mut wide = Wide([0; 2 * WORDS + 1]);
             read(src, &mut wide.0);
             Ok(field.reduce(&mut wide))
         }
-        Arithmetic::Inverse => field.inverse(&field.element(src)?),
+        Arithmetic::Invert => field.inverse(&field.element(src)?),
+        Arithmetic::Power => Err(OpError::Unsupported),
     }
 }

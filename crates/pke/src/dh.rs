@@ -8,7 +8,7 @@ use crate::batch::{cut, room, stripped};
 use crate::dsa::public_key;
 use crate::library::bignum::{Bignum, Scratch};
 use crate::modular::{Modulus, Raise, raise};
-use crate::{Error, Item, random};
+use crate::{Item, OpError, random};
 
 /// The groups that have names. All have p = 2 q + 1 with q prime, and g = 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -209,17 +209,17 @@ impl Group {
     ///
     /// That p and q are prime is not checked ([`crate::prime::is_prime`]): take groups from people
     /// you trust, or by name.
-    pub fn new(p: &[u8], g: &[u8], q: Option<&[u8]>) -> Result<Group, Error> {
+    pub fn new(p: &[u8], g: &[u8], q: Option<&[u8]>) -> Result<Group, OpError> {
         let p = Modulus::new(p)?;
         let Some(montgomery) = p.montgomery().filter(|_| p.bits() >= 512) else {
-            return Err(Error::BadKey("p is odd and has from 512 to 8192 bits"));
+            return Err(OpError::BadInput("p is odd and has from 512 to 8192 bits"));
         };
         let mut scratch = Scratch::new()?;
         let g = stripped(g);
         let mut wide = vec![0; p.len()].into_boxed_slice();
-        let start = p.len().checked_sub(g.len()).ok_or(Error::BadKey("g is not below p"))?;
+        let start = p.len().checked_sub(g.len()).ok_or(OpError::BadInput("g is not below p"))?;
         wide[start..].copy_from_slice(g);
-        let g = public_key(&p, &wide, &mut scratch).map_err(|_| Error::BadKey("g"))?;
+        let g = public_key(&p, &wide, &mut scratch).map_err(|_| OpError::BadInput("g"))?;
         let Some(q) = q else {
             let private = Private::Bits(p.bits() - 1);
             return Ok(Group { p, g: wide, private, order: None });
@@ -227,10 +227,10 @@ impl Group {
         let q = Bignum::from_bytes(stripped(q))?;
         let order = p.number().duplicate()?.sub_word(1)?;
         if q.bits() < 2 || q.bits() > p.bits() || !scratch.divide(&order, &q)?.1.is_zero() {
-            return Err(Error::BadKey("q does not divide p - 1"));
+            return Err(OpError::BadInput("q does not divide p - 1"));
         }
         if !montgomery.power_public(&g, &q, &mut scratch)?.is_one() {
-            return Err(Error::BadKey("g is not of order q"));
+            return Err(OpError::BadInput("g is not of order q"));
         }
         // With p = 2 q + 1 there are no small subgroups but those of 1 and -1, which the range
         // excludes.
@@ -241,7 +241,7 @@ impl Group {
 
     /// A group with a name. Takes some milliseconds: its prime is computed from the digits of e or
     /// pi.
-    pub fn named(name: Name) -> Result<Group, Error> {
+    pub fn named(name: Name) -> Result<Group, OpError> {
         let p = Modulus::new(&name.prime())?;
         let mut g = vec![0; p.len()].into_boxed_slice();
         g[p.len() - 1] = 2;
@@ -269,7 +269,7 @@ impl Group {
         }
     }
 
-    fn draw(&self, out: &mut [u8]) -> Result<(), Error> {
+    fn draw(&self, out: &mut [u8]) -> Result<(), OpError> {
         match &self.private {
             Private::Order(q) => Scratch::new()?.random_below(q)?.to_bytes(out),
             Private::Bits(bits) => loop {
@@ -284,9 +284,9 @@ impl Group {
     }
 
     /// A private key is not 0 and not longer than p.
-    fn check_private(&self, private: &[u8]) -> Result<(), Error> {
+    fn check_private(&self, private: &[u8]) -> Result<(), OpError> {
         if private.iter().fold(0, |sum, byte| sum | byte) == 0 || private.len() > self.len() {
-            return Err(Error::BadKey("a private key of 0, or longer than p"));
+            return Err(OpError::BadInput("a private key of 0, or longer than p"));
         }
         Ok(())
     }
@@ -362,14 +362,14 @@ pub fn derive(cpu: &Cpu, items: &mut [DhItem<'_>]) {
     for DhItem { group, item } in items.iter_mut() {
         let k = group.len();
         item.run(|src, dst| {
-            let private_len = src.len().checked_sub(k).ok_or(Error::BadInput("too short"))?;
+            let private_len = src.len().checked_sub(k).ok_or(OpError::BadInput("too short"))?;
             let [private, peer] = cut(src, [private_len, k])?;
             group.check_private(private)?;
             let peer = public_key(&group.p, peer, &mut scratch)?;
             if let (Some(order), Some(montgomery)) = (&group.order, group.p.montgomery())
                 && !montgomery.power_public(&peer, order, &mut scratch)?.is_one()
             {
-                return Err(Error::BadKey("a public key outside the group"));
+                return Err(OpError::BadInput("a public key outside the group"));
             }
             Ok(room(dst, k)?.len())
         });
@@ -386,7 +386,7 @@ pub fn derive(cpu: &Cpu, items: &mut [DhItem<'_>]) {
             let k = group.len();
             let is_one = item.dst[..k - 1].iter().fold(item.dst[k - 1] ^ 1, |sum, byte| sum | byte);
             if is_one == 0 {
-                item.fail(Error::BadKey("a public key outside the group"));
+                item.fail(OpError::BadInput("a public key outside the group"));
             }
         }
     }

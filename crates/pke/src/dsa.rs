@@ -8,11 +8,11 @@ use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
 use crate::batch::{cut, room, stripped};
-use crate::hash::Hash;
+use crate::hash::digest;
 use crate::library::bignum::{Bignum, Scratch};
 use crate::modular::{Modulus, Raise, raise};
-use crate::nonce::{Nonce, Nonces, leftmost_bits};
-use crate::{Error, Item, random};
+use crate::nonce::{Nonces, leftmost_bits};
+use crate::{Hash, Item, Nonce, OpError, random};
 
 /// Domain parameters: p prime, q a prime factor of p - 1, g of order q modulo p.
 pub struct Domain {
@@ -32,24 +32,24 @@ impl Domain {
     /// 2048/224, 2048/256, 3072/256) old and odd ones are taken. Checked: that q divides p - 1, and
     /// that g is neither 1 nor of another order. Not checked: that p and q are prime, which takes a
     /// hundred times as long ([`crate::prime::is_prime`]).
-    pub fn new(p: &[u8], q: &[u8], g: &[u8]) -> Result<Domain, Error> {
+    pub fn new(p: &[u8], q: &[u8], g: &[u8]) -> Result<Domain, OpError> {
         let (p, q) = (Modulus::new(p)?, Modulus::new(q)?);
         if !(512..=3072).contains(&p.bits()) || ![160, 224, 256].contains(&q.bits()) {
-            return Err(Error::BadKey("DSA has p of 512 to 3072 bits, q of 160, 224 or 256"));
+            return Err(OpError::BadInput("DSA has p of 512 to 3072 bits, q of 160, 224 or 256"));
         }
         let (Some(montgomery), Some(_)) = (p.montgomery(), q.montgomery()) else {
-            return Err(Error::BadKey("an even p or q"));
+            return Err(OpError::BadInput("an even p or q"));
         };
         let mut scratch = Scratch::new()?;
         let order = p.number().duplicate()?.sub_word(1)?;
         if !scratch.divide(&order, q.number())?.1.is_zero() {
-            return Err(Error::BadKey("q does not divide p - 1"));
+            return Err(OpError::BadInput("q does not divide p - 1"));
         }
         let g = padded(g, p.len())?;
-        let number = p.residue(&g).map_err(|_| Error::BadKey("g is not below p"))?;
+        let number = p.residue(&g).map_err(|_| OpError::BadInput("g is not below p"))?;
         let is_one = number.is_one() || number.is_zero();
         if is_one || !montgomery.power_public(&number, q.number(), &mut scratch)?.is_one() {
-            return Err(Error::BadKey("g is not of order q"));
+            return Err(OpError::BadInput("g is not of order q"));
         }
         Ok(Domain { p, q, g })
     }
@@ -71,17 +71,18 @@ impl Domain {
     }
 
     /// A private key, or a nonce, or half a signature: from 1 to q - 1.
-    fn scalar(&self, bytes: &[u8]) -> Result<Bignum, Error> {
+    fn scalar(&self, bytes: &[u8]) -> Result<Bignum, OpError> {
         let number = self.q.residue(bytes)?;
-        if number.is_zero() { Err(Error::BadInput("0 as a key")) } else { Ok(number) }
+        if number.is_zero() { Err(OpError::BadInput("0 as a key")) } else { Ok(number) }
     }
 }
 
 /// `number` with zeros in front, or without some.
-fn padded(number: &[u8], len: usize) -> Result<Box<[u8]>, Error> {
+fn padded(number: &[u8], len: usize) -> Result<Box<[u8]>, OpError> {
     let number = stripped(number);
     let mut out = vec![0; len].into_boxed_slice();
-    let start = len.checked_sub(number.len()).ok_or(Error::BadKey("a number that is too long"))?;
+    let start =
+        len.checked_sub(number.len()).ok_or(OpError::BadInput("a number that is too long"))?;
     out[start..].copy_from_slice(number);
     Ok(out)
 }
@@ -107,16 +108,17 @@ pub fn sign(cpu: &Cpu, items: &mut [SignItem<'_>]) {
     let mut open: Vec<Open<'_>> = Vec::with_capacity(items.len());
     for (index, SignItem { domain, nonce, item }) in items.iter_mut().enumerate() {
         if item.dst.len() < 2 * domain.q_len() {
-            item.fail(Error::DstTooSmall);
+            item.fail(OpError::DstTooSmall);
             continue;
         }
-        let prepared =
-            item.src.split_at_checked(domain.q_len()).ok_or(Error::BadInput("too short")).and_then(
-                |(private, digest)| {
-                    domain.scalar(private)?;
-                    Nonces::new(*nonce, &domain.q, private, digest, &mut scratch)
-                },
-            );
+        let prepared = item
+            .src
+            .split_at_checked(domain.q_len())
+            .ok_or(OpError::BadInput("too short"))
+            .and_then(|(private, digest)| {
+                domain.scalar(private)?;
+                Nonces::new(*nonce, &domain.q, private, digest, &mut scratch)
+            });
         match prepared {
             Ok(nonces) => open.push(Open {
                 index,
@@ -165,7 +167,7 @@ pub fn sign(cpu: &Cpu, items: &mut [SignItem<'_>]) {
             return;
         }
     }
-    open.iter().for_each(|open| items[open.index].item.fail(Error::BadKey("no domain of DSA")));
+    open.iter().for_each(|open| items[open.index].item.fail(OpError::BadInput("no domain of DSA")));
 }
 
 const ROUNDS: usize = 4;
@@ -178,12 +180,12 @@ struct Open<'a> {
     nonce: Zeroizing<Vec<u8>>,
     /// g^nonce mod p.
     power: Zeroizing<Vec<u8>>,
-    result: Result<usize, Error>,
+    result: Result<usize, OpError>,
 }
 
 impl Open<'_> {
     /// r = (g^k mod p) mod q, s = k^-1 (z + x r) mod q; `None` if one of them is 0.
-    fn sign(&self, src: &[u8], scratch: &mut Scratch) -> Result<Option<(Bignum, Bignum)>, Error> {
+    fn sign(&self, src: &[u8], scratch: &mut Scratch) -> Result<Option<(Bignum, Bignum)>, OpError> {
         let q = &self.domain.q;
         let (private, digest) = src.split_at(q.len());
         let r = q.reduce(&self.power, scratch)?;
@@ -193,7 +195,7 @@ impl Open<'_> {
         let nonce = q.residue(&self.nonce)?;
         let inverse = q.inverse_prime(&nonce, scratch)?;
         if !q.multiply(&inverse, &nonce, scratch)?.is_one() {
-            return Err(Error::BadKey("q is not a prime"));
+            return Err(OpError::BadInput("q is not a prime"));
         }
         let s = q.multiply(&inverse, &sum, scratch)?;
         Ok(if r.is_zero() || s.is_zero() { None } else { Some((r, s)) })
@@ -210,7 +212,7 @@ pub struct DomainItem<'a> {
 }
 
 /// Verifies: `src` = public key (as long as p) || r || s (each as long as q) || digest. The result
-/// is `Ok(0)` or [`Error::AuthFailed`]. Of the key it is checked that 1 < y < p - 1; whether it has
+/// is `Ok(0)` or [`OpError::AuthFailed`]. Of the key it is checked that 1 < y < p - 1; whether it has
 /// order q concerns its owner only.
 pub fn verify(cpu: &Cpu, items: &mut [DomainItem<'_>]) {
     let mut scratch = match Scratch::new() {
@@ -256,7 +258,7 @@ impl<'a, 'b> Claim<'a, 'b> {
         domain: &'a Domain,
         item: &'a mut Item<'b>,
         scratch: &mut Scratch,
-    ) -> Result<Claim<'a, 'b>, (Error, &'a mut Item<'b>)> {
+    ) -> Result<Claim<'a, 'b>, (OpError, &'a mut Item<'b>)> {
         match Claim::numbers(domain, item.src, scratch) {
             Ok([public, r, u1, u2]) => Ok(Claim { domain, item, public, r, u1, u2 }),
             Err(error) => Err((error, item)),
@@ -264,32 +266,32 @@ impl<'a, 'b> Claim<'a, 'b> {
     }
 
     /// y, r, u1 = z/s and u2 = r/s.
-    fn numbers(domain: &Domain, src: &[u8], scratch: &mut Scratch) -> Result<[Bignum; 4], Error> {
+    fn numbers(domain: &Domain, src: &[u8], scratch: &mut Scratch) -> Result<[Bignum; 4], OpError> {
         let Domain { p, q, .. } = domain;
         let (k, q_len) = (p.len(), q.len());
         let digest_len =
-            src.len().checked_sub(k + 2 * q_len).ok_or(Error::BadInput("too short"))?;
+            src.len().checked_sub(k + 2 * q_len).ok_or(OpError::BadInput("too short"))?;
         let [public, r, s, digest] = cut(src, [k, q_len, q_len, digest_len])?;
         let public = public_key(p, public, scratch)?;
         let (Ok(r), Ok(s)) = (domain.scalar(r), domain.scalar(s)) else {
-            return Err(Error::AuthFailed);
+            return Err(OpError::AuthFailed);
         };
         let z = q.reduce(&leftmost_bits(digest, q.bits()), scratch)?;
-        let w = scratch.inverse_mod(&s, q.number())?.ok_or(Error::AuthFailed)?;
+        let w = scratch.inverse_mod(&s, q.number())?.ok_or(OpError::AuthFailed)?;
         let (u1, u2) = (q.multiply(&z, &w, scratch)?, q.multiply(&r, &w, scratch)?);
         Ok([public, r, u1, u2])
     }
 
-    fn check(&self, scratch: &mut Scratch) -> Result<usize, Error> {
-        let montgomery = self.domain.p.montgomery().ok_or(Error::BadKey("an even p"))?;
+    fn check(&self, scratch: &mut Scratch) -> Result<usize, OpError> {
+        let montgomery = self.domain.p.montgomery().ok_or(OpError::BadInput("an even p"))?;
         let g = Bignum::from_bytes(&self.domain.g)?;
         let v = montgomery.power2_public((&g, &self.u1), (&self.public, &self.u2), scratch)?;
         self.compare(&v, scratch)
     }
 
-    fn compare(&self, v: &Bignum, scratch: &mut Scratch) -> Result<usize, Error> {
+    fn compare(&self, v: &Bignum, scratch: &mut Scratch) -> Result<usize, OpError> {
         let (_, v) = scratch.divide(v, self.domain.q.number())?;
-        if v.compare(&self.r).is_eq() { Ok(0) } else { Err(Error::AuthFailed) }
+        if v.compare(&self.r).is_eq() { Ok(0) } else { Err(OpError::AuthFailed) }
     }
 }
 
@@ -299,7 +301,7 @@ fn check_side_by_side(cpu: &Cpu, claims: &mut [Claim<'_, '_>], scratch: &mut Scr
         public: Vec<u8>,
         exponents: [Vec<u8>; 2],
         out: [Vec<u8>; 2],
-        results: [Result<usize, Error>; 2],
+        results: [Result<usize, OpError>; 2],
     }
 
     let bytes = |number: &Bignum, len: usize| {
@@ -315,7 +317,7 @@ fn check_side_by_side(cpu: &Cpu, claims: &mut [Claim<'_, '_>], scratch: &mut Scr
             results: [Ok(0); 2],
         })
     };
-    let mut prepared: Vec<Result<Powers, Error>> = claims.iter().map(prepare).collect();
+    let mut prepared: Vec<Result<Powers, OpError>> = claims.iter().map(prepare).collect();
     let mut raised = Vec::with_capacity(2 * claims.len());
     for (claim, powers) in claims.iter().zip(&mut prepared) {
         let Ok(Powers { public, exponents: [u1, u2], out, results }) = powers else { continue };
@@ -344,8 +346,8 @@ pub(crate) fn public_key(
     p: &Modulus,
     bytes: &[u8],
     scratch: &mut Scratch,
-) -> Result<Bignum, Error> {
-    const RANGE: Error = Error::BadKey("a public key is above 1 and below p - 1");
+) -> Result<Bignum, OpError> {
+    const RANGE: OpError = OpError::BadInput("a public key is above 1 and below p - 1");
     let public = p.residue(bytes).map_err(|_| RANGE)?;
     // p - 1 is -1: its successor is 0.
     let next = scratch.add_mod(&public, &Bignum::from_word(1)?, p.number())?;
@@ -400,9 +402,9 @@ impl Domain {
     /// Draws p of `p_bits` and q of `q_bits` bits, one of the four pairs of FIPS 186-4, by its
     /// A.1.1.2, and g by its A.2.3 with index 1, with SHA-256. Takes a second or so for 2048 bits,
     /// very unevenly.
-    pub fn generate(p_bits: usize, q_bits: usize) -> Result<GeneratedDomain, Error> {
+    pub fn generate(p_bits: usize, q_bits: usize) -> Result<GeneratedDomain, OpError> {
         if ![(1024, 160), (2048, 224), (2048, 256), (3072, 256)].contains(&(p_bits, q_bits)) {
-            return Err(Error::BadInput(
+            return Err(OpError::BadInput(
                 "p and q of 1024/160, 2048/224, 2048/256 or 3072/256 bits",
             ));
         }
@@ -417,10 +419,14 @@ impl Domain {
 }
 
 /// A.1.1.2 and A.2.3 of FIPS 186-4 from a given seed; `None` if it leads to no primes.
-fn from_seed(p_bits: usize, q_bits: usize, seed: &[u8]) -> Result<Option<GeneratedDomain>, Error> {
+fn from_seed(
+    p_bits: usize,
+    q_bits: usize,
+    seed: &[u8],
+) -> Result<Option<GeneratedDomain>, OpError> {
     let mut scratch = Scratch::new()?;
     // Steps 6 and 7: q = 2^(N-1) + (U mod 2^(N-1)), made odd, for U = Hash(seed).
-    let mut q = Hash::Sha256.digest(&[seed])[32 - q_bits / 8..].to_vec();
+    let mut q = digest(Hash::Sha256, &[seed])?[32 - q_bits / 8..].to_vec();
     q[0] |= 0x80;
     q[q_bits / 8 - 1] |= 1;
     let q_number = Bignum::from_bytes(&q)?;
@@ -435,7 +441,7 @@ fn from_seed(p_bits: usize, q_bits: usize, seed: &[u8]) -> Result<Option<Generat
         let mut x = vec![0; p_bits / 8];
         for chunk in x.rchunks_mut(32) {
             increment(&mut hashed);
-            let hash = Hash::Sha256.digest(&[&hashed]);
+            let hash = digest(Hash::Sha256, &[&hashed])?;
             chunk.copy_from_slice(&hash[32 - chunk.len()..]);
         }
         x[0] |= 0x80;
@@ -457,16 +463,21 @@ fn from_seed(p_bits: usize, q_bits: usize, seed: &[u8]) -> Result<Option<Generat
 
 /// A.2.3 of FIPS 186-4 with index 1: W^((p-1)/q) mod p for W = Hash(seed || "ggen" || index ||
 /// count), the first that is not 0 or 1.
-fn generator(p: &Bignum, q: &Bignum, seed: &[u8], scratch: &mut Scratch) -> Result<Bignum, Error> {
+fn generator(
+    p: &Bignum,
+    q: &Bignum,
+    seed: &[u8],
+    scratch: &mut Scratch,
+) -> Result<Bignum, OpError> {
     let exponent = scratch.divide(&p.duplicate()?.sub_word(1)?, q)?.0;
     for count in 1u16.. {
-        let w = Hash::Sha256.digest(&[seed, b"ggen", &[1], &count.to_be_bytes()]);
+        let w = digest(Hash::Sha256, &[seed, b"ggen", &[1], &count.to_be_bytes()])?;
         let g = scratch.power_mod(&Bignum::from_bytes(&w)?, &exponent, p)?;
         if !g.is_zero() && !g.is_one() {
             return Ok(g);
         }
     }
-    Err(Error::BadKey("no generator"))
+    Err(OpError::BadInput("no generator"))
 }
 
 /// + 1, modulo 2^(8 length).

@@ -6,10 +6,10 @@
 //! bytes will do as well. What one reads is refused unless it is on the curve and finite.
 //!
 //! ```
-//! use lookaside_pke::{Item, ec};
+//! use lookaside_pke::{Curve, Item, ec};
 //! use lookaside_simd::Cpu;
 //!
-//! let curve = ec::Curve::P256;
+//! let curve = Curve::P256;
 //! let mut pair = [0; 32 + 65];
 //! let mut items = [Item::new(&[], &mut pair)];
 //! ec::generate(Cpu::host(), curve, &mut items);
@@ -22,7 +22,6 @@
 //! assert_eq!(items[0].result, Ok(32));
 //! ```
 
-use std::fmt;
 use std::sync::OnceLock;
 
 use lookaside_simd::Cpu;
@@ -33,8 +32,8 @@ use crate::library::bignum::Scratch;
 use crate::library::ec::PrimeGroup;
 use crate::library::openssl::AnyGroup;
 use crate::modular::Modulus;
-use crate::nonce::{Nonce, Nonces};
-use crate::{Error, Item, weierstrass};
+use crate::nonce::Nonces;
+use crate::{Curve, Item, Nonce, OpError, weierstrass};
 
 mod ecdsa;
 pub(crate) mod group;
@@ -44,140 +43,37 @@ pub(crate) mod scalar;
 
 use group::{Group, INFINITE, MAX_LEN, MAX_POINT, well_formed, x_of};
 
-/// A curve with a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Curve {
-    /// P-192 (FIPS 186-4), 80-bit security at most.
-    P192,
-    /// P-224 (SP 800-186).
-    P224,
-    /// P-256 (SP 800-186).
-    P256,
-    /// P-384 (SP 800-186).
-    P384,
-    /// P-521 (SP 800-186).
-    P521,
-    /// secp256k1 (SEC 2).
-    Secp256k1,
-    /// brainpoolP256r1 (RFC 5639).
-    BrainpoolP256r1,
-    /// brainpoolP384r1 (RFC 5639).
-    BrainpoolP384r1,
-    /// brainpoolP512r1 (RFC 5639).
-    BrainpoolP512r1,
-    /// B-163 (FIPS 186-4), a binary curve, as are those that follow.
-    B163,
-    /// B-233 (SP 800-186).
-    B233,
-    /// B-283 (SP 800-186).
-    B283,
-    /// B-409 (SP 800-186).
-    B409,
-    /// B-571 (SP 800-186).
-    B571,
-    /// K-163 (FIPS 186-4), a Koblitz curve, as are those that follow.
-    K163,
-    /// K-233 (SP 800-186).
-    K233,
-    /// K-283 (SP 800-186).
-    K283,
-    /// K-409 (SP 800-186).
-    K409,
-    /// K-571 (SP 800-186).
-    K571,
-}
-
-impl Curve {
-    /// Every curve.
-    pub const ALL: [Curve; 19] = [
-        Curve::P192,
-        Curve::P224,
-        Curve::P256,
-        Curve::P384,
-        Curve::P521,
-        Curve::Secp256k1,
-        Curve::BrainpoolP256r1,
-        Curve::BrainpoolP384r1,
-        Curve::BrainpoolP512r1,
-        Curve::B163,
-        Curve::B233,
-        Curve::B283,
-        Curve::B409,
-        Curve::B571,
-        Curve::K163,
-        Curve::K233,
-        Curve::K283,
-        Curve::K409,
-        Curve::K571,
-    ];
-
-    /// Name of the standard, name in OpenSSL's tables, bits of the field and of the order.
-    const fn facts(self) -> (&'static str, &'static str, usize, usize) {
-        match self {
-            Curve::P192 => ("P-192", "prime192v1", 192, 192),
-            Curve::P224 => ("P-224", "secp224r1", 224, 224),
-            Curve::P256 => ("P-256", "prime256v1", 256, 256),
-            Curve::P384 => ("P-384", "secp384r1", 384, 384),
-            Curve::P521 => ("P-521", "secp521r1", 521, 521),
-            Curve::Secp256k1 => ("secp256k1", "secp256k1", 256, 256),
-            Curve::BrainpoolP256r1 => ("brainpoolP256r1", "brainpoolP256r1", 256, 256),
-            Curve::BrainpoolP384r1 => ("brainpoolP384r1", "brainpoolP384r1", 384, 384),
-            Curve::BrainpoolP512r1 => ("brainpoolP512r1", "brainpoolP512r1", 512, 512),
-            Curve::B163 => ("B-163", "sect163r2", 163, 163),
-            Curve::B233 => ("B-233", "sect233r1", 233, 233),
-            Curve::B283 => ("B-283", "sect283r1", 283, 282),
-            Curve::B409 => ("B-409", "sect409r1", 409, 409),
-            Curve::B571 => ("B-571", "sect571r1", 571, 570),
-            Curve::K163 => ("K-163", "sect163k1", 163, 163),
-            Curve::K233 => ("K-233", "sect233k1", 233, 232),
-            Curve::K283 => ("K-283", "sect283k1", 283, 281),
-            Curve::K409 => ("K-409", "sect409k1", 409, 407),
-            Curve::K571 => ("K-571", "sect571k1", 571, 570),
-        }
-    }
-
-    /// The name in the standard, e.g. `P-256`.
-    pub const fn name(self) -> &'static str {
-        self.facts().0
-    }
-
-    /// Bytes of a field element: of X, Y and a shared secret.
-    pub const fn field_len(self) -> usize {
-        self.facts().2.div_ceil(8)
-    }
-
-    /// Bits of the order.
-    pub const fn order_bits(self) -> usize {
-        self.facts().3
-    }
-
-    /// Bytes of the order: of a private key, r and s.
-    pub const fn order_len(self) -> usize {
-        self.order_bits().div_ceil(8)
-    }
-
-    /// Whether batches on this CPU run side by side, so that up to eight items are worth collecting.
-    pub fn has_kernel(self, cpu: &Cpu) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        return cpu.avx512().is_some() && lanes::kernel_curve(self).is_some();
-        #[cfg(not(target_arch = "x86_64"))]
-        return {
-            let _ = cpu;
-            false
-        };
-    }
-
-    /// Bytes of an uncompressed point.
-    pub const fn point_len(self) -> usize {
-        1 + 2 * self.field_len()
+/// A curve's name in OpenSSL's tables.
+fn openssl_name(curve: Curve) -> &'static str {
+    match curve {
+        Curve::P192 => "prime192v1",
+        Curve::P224 => "secp224r1",
+        Curve::P256 => "prime256v1",
+        Curve::P384 => "secp384r1",
+        Curve::P521 => "secp521r1",
+        Curve::B163 => "sect163r2",
+        Curve::B233 => "sect233r1",
+        Curve::B283 => "sect283r1",
+        Curve::B409 => "sect409r1",
+        Curve::B571 => "sect571r1",
+        Curve::K163 => "sect163k1",
+        Curve::K233 => "sect233k1",
+        Curve::K283 => "sect283k1",
+        Curve::K409 => "sect409k1",
+        Curve::K571 => "sect571k1",
+        other => other.name(),
     }
 }
 
-impl fmt::Display for Curve {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
+/// Whether batches on this CPU run side by side, so that up to eight items are worth collecting.
+pub fn has_kernel(cpu: &Cpu, curve: Curve) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return cpu.avx512().is_some() && lanes::kernel_curve(curve).is_some();
+    #[cfg(not(target_arch = "x86_64"))]
+    return {
+        let _ = (cpu, curve);
+        false
+    };
 }
 
 /// Who computes on a curve.
@@ -208,8 +104,8 @@ enum By {
 }
 
 impl Library {
-    fn open(curve: Curve) -> Result<Library, Error> {
-        let (_, name, ..) = curve.facts();
+    fn open(curve: Curve) -> Result<Library, OpError> {
+        let name = openssl_name(curve);
         let by = match PrimeGroup::named(name) {
             Some(group) => By::AwsLc(group),
             None if curve == Curve::P192 => By::AwsLc(weierstrass::P192.prime_group()?),
@@ -222,8 +118,8 @@ impl Library {
         Ok(Library { named: curve, order: Modulus::new(order)?, curve: by })
     }
 
-    fn of(curve: Curve) -> Result<&'static Library, Error> {
-        static OPEN: [OnceLock<Result<Library, Error>>; Curve::ALL.len()] =
+    fn of(curve: Curve) -> Result<&'static Library, OpError> {
+        static OPEN: [OnceLock<Result<Library, OpError>>; Curve::ALL.len()] =
             [const { OnceLock::new() }; Curve::ALL.len()];
         let library = OPEN[curve as usize].get_or_init(|| Library::open(curve));
         library.as_ref().map_err(|error| *error)
@@ -251,7 +147,7 @@ impl Library {
         private: &[u8],
         digest: &[u8],
         out: &mut [u8],
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         if let (By::AwsLc(group), Nonce::Hedged) = (&self.curve, nonce) {
             return group.sign(private, digest, out);
         }
@@ -261,7 +157,7 @@ impl Library {
         })
     }
 
-    fn verify(&self, point: &[u8], signature: &[u8], digest: &[u8]) -> Result<(), Error> {
+    fn verify(&self, point: &[u8], signature: &[u8], digest: &[u8]) -> Result<(), OpError> {
         match &self.curve {
             By::AwsLc(group) => group.verify(point, signature, digest),
             By::OpenSsl(group) => ecdsa::verify(group, &self.order, point, signature, digest),
@@ -275,8 +171,8 @@ pub(crate) fn with_nonce(
     order: &Modulus,
     private: &[u8],
     digest: &[u8],
-    mut sign: impl FnMut(&[u8], &mut Scratch) -> Result<bool, Error>,
-) -> Result<(), Error> {
+    mut sign: impl FnMut(&[u8], &mut Scratch) -> Result<bool, OpError>,
+) -> Result<(), OpError> {
     let scratch = &mut Scratch::new()?;
     let mut nonces = Nonces::new(nonce, order, private, digest, scratch)?;
     for _ in 0..8 {
@@ -285,11 +181,11 @@ pub(crate) fn with_nonce(
             return Ok(());
         }
     }
-    Err(Error::Fault)
+    Err(OpError::Fault)
 }
 
-const SHORT: Error = Error::BadInput("the source is too short");
-const BAD_PRIVATE: Error = Error::BadKey("the private key is zero or not below the order");
+const SHORT: OpError = OpError::BadInput("the source is too short");
+const BAD_PRIVATE: OpError = OpError::BadInput("the private key is zero or not below the order");
 
 /// What a batch asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -330,11 +226,11 @@ pub fn generate(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
     run(cpu, curve, Operation::Generate, items);
 }
 
-fn nothing(src: &[u8]) -> Result<(), Error> {
-    if src.is_empty() { Ok(()) } else { Err(Error::BadInput("a key pair is made from nothing")) }
+fn nothing(src: &[u8]) -> Result<(), OpError> {
+    if src.is_empty() { Ok(()) } else { Err(OpError::BadInput("a key pair is made from nothing")) }
 }
 
-fn generate_one(library: &Library, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+fn generate_one(library: &Library, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
     nothing(src)?;
     let o = library.named.order_len();
     let dst = room(dst, o + library.named.point_len())?;
@@ -346,12 +242,12 @@ fn generate_one(library: &Library, src: &[u8], dst: &mut [u8]) -> Result<usize, 
 
 /// Public keys: `src` = private key (o bytes), `dst` = point (1 + 2 f).
 ///
-/// [`Error::BadKey`] for a private key that is zero or not below the order.
+/// [`OpError::BadInput`] for a private key that is zero or not below the order.
 pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
     run(cpu, curve, Operation::Public, items);
 }
 
-fn public_one(library: &Library, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+fn public_one(library: &Library, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
     let dst = room(dst, library.named.point_len())?;
     library.group().multiply_generator(private_key(library, src)?, dst)?;
     Ok(dst.len())
@@ -372,7 +268,7 @@ fn derive_one(
     cofactor: bool,
     src: &[u8],
     dst: &mut [u8],
-) -> Result<usize, Error> {
+) -> Result<usize, OpError> {
     let (group, curve) = (library.group(), library.named);
     let (o, f) = (curve.order_len(), curve.field_len());
     let (private, peer) = src.split_at_checked(o).ok_or(SHORT)?;
@@ -407,7 +303,7 @@ pub fn sign(cpu: &Cpu, curve: Curve, nonce: Nonce, items: &mut [Item<'_>]) {
     run(cpu, curve, Operation::Sign(nonce), items);
 }
 
-fn sign_one(library: &Library, nonce: Nonce, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+fn sign_one(library: &Library, nonce: Nonce, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
     let o = library.named.order_len();
     let (private, digest) = src.split_at_checked(o).ok_or(SHORT)?;
     let private = private_key(library, private)?;
@@ -418,12 +314,12 @@ fn sign_one(library: &Library, nonce: Nonce, src: &[u8], dst: &mut [u8]) -> Resu
 
 /// Verifies ECDSA: `src` = point || r || s || digest, `dst` is not used.
 ///
-/// `Ok(0)`, or [`Error::AuthFailed`] for a wrong signature.
+/// `Ok(0)`, or [`OpError::AuthFailed`] for a wrong signature.
 pub fn verify(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
     run(cpu, curve, Operation::Verify, items);
 }
 
-fn verify_one(library: &Library, src: &[u8]) -> Result<usize, Error> {
+fn verify_one(library: &Library, src: &[u8]) -> Result<usize, OpError> {
     let (point, rest) = split_point(library.named, src)?;
     let (signature, digest) = rest.split_at_checked(2 * library.named.order_len()).ok_or(SHORT)?;
     library.verify(point, signature, digest)?;
@@ -432,7 +328,7 @@ fn verify_one(library: &Library, src: &[u8]) -> Result<usize, Error> {
 
 /// Full validation of public keys (SP 800-56A, 5.6.2.3.3): `src` = point, `dst` is not used.
 ///
-/// `Ok(0)`, or [`Error::BadKey`] for a point that is not on the curve or of the wrong order.
+/// `Ok(0)`, or [`OpError::BadInput`] for a point that is not on the curve or of the wrong order.
 pub fn check_point(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
     let _ = cpu; // Nothing to gain side by side.
     for item in items {
@@ -448,15 +344,15 @@ pub fn check_point(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
 }
 
 /// `bytes`, if it is a private key of the library's curve.
-fn private_key<'a>(library: &Library, bytes: &'a [u8]) -> Result<&'a [u8], Error> {
+fn private_key<'a>(library: &Library, bytes: &'a [u8]) -> Result<&'a [u8], OpError> {
     if bytes.len() != library.named.order_len() {
-        return Err(Error::BadInput("a private key of another length"));
+        return Err(OpError::BadInput("a private key of another length"));
     }
     if scalar::in_range(bytes, library.group().order()) { Ok(bytes) } else { Err(BAD_PRIVATE) }
 }
 
 /// The point that `src` starts with, by its first byte, and what follows it.
-fn split_point(curve: Curve, src: &[u8]) -> Result<(&[u8], &[u8]), Error> {
+fn split_point(curve: Curve, src: &[u8]) -> Result<(&[u8], &[u8]), OpError> {
     let len = match src.first() {
         Some(2 | 3) => 1 + curve.field_len(),
         _ => curve.point_len(),
@@ -469,8 +365,8 @@ fn split_point(curve: Curve, src: &[u8]) -> Result<(&[u8], &[u8]), Error> {
 ///
 /// A library may reduce scalars modulo what it takes for the order, and so find every point to be
 /// of it. So the point is multiplied by one less, which has to give its negative.
-pub(crate) fn check_order(group: &dyn Group, point: &[u8]) -> Result<(), Error> {
-    const WRONG: Error = Error::BadKey("the point has another order than the generator");
+pub(crate) fn check_order(group: &dyn Group, point: &[u8]) -> Result<(), OpError> {
+    const WRONG: OpError = OpError::BadInput("the point has another order than the generator");
     let len = 1 + 2 * group.field_len();
     let (mut product, mut sum) = ([0; MAX_POINT], [0; MAX_POINT]);
     let mut below = [0; MAX_LEN];
@@ -502,7 +398,7 @@ mod tests {
             assert_eq!(bits, curve.order_bits(), "{curve}");
             assert_eq!(group.field_len(), curve.field_len(), "{curve}");
             assert!(curve.order_len() <= MAX_LEN && curve.field_len() <= MAX_LEN);
-            let binary = curve as usize >= Curve::B163 as usize;
+            let binary = (Curve::B163 as usize..=Curve::K571 as usize).contains(&index);
             assert_eq!(group.cofactor() > 1, binary, "{curve}");
         }
     }

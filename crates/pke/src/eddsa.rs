@@ -1,7 +1,7 @@
 //! Ed25519 and Ed448 (RFC 8032).
 //!
 //! Batches of Ed25519 run side by side where there is a kernel; single items and those with a label
-//! are AWS-LC's. Ed448 is OpenSSL's, and [`Error::Unsupported`] where libcrypto is not there.
+//! are AWS-LC's. Ed448 is OpenSSL's, and [`OpError::Unsupported`] where libcrypto is not there.
 
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
@@ -11,61 +11,26 @@ use crate::library::curve25519;
 use crate::library::openssl::Ecx;
 #[cfg(target_arch = "x86_64")]
 use crate::side_by_side;
-use crate::{Error, Item, random};
+use crate::{EdCurve, Item, OpError, random};
 
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 
-/// A curve of RFC 8032.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Curve {
-    /// edwards25519: keys of 32 bytes, signatures of 64.
-    Ed25519,
-    /// edwards448: keys of 57 bytes, signatures of 114.
-    Ed448,
+/// Whether batches in [`Mode::Pure`] on this CPU run side by side, so that up to eight items are
+/// worth collecting.
+pub fn has_kernel(cpu: &Cpu, curve: EdCurve) -> bool {
+    curve == EdCurve::Ed25519 && cfg!(target_arch = "x86_64") && cpu.avx512().is_some()
 }
 
-impl Curve {
-    /// Both curves.
-    pub const ALL: [Curve; 2] = [Curve::Ed25519, Curve::Ed448];
-
-    /// The name of the signature scheme, e.g. `Ed25519`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Curve::Ed25519 => "Ed25519",
-            Curve::Ed448 => "Ed448",
+fn public_of(curve: EdCurve, seed: &[u8], out: &mut [u8]) -> Result<(), OpError> {
+    match curve {
+        EdCurve::Ed25519 => {
+            let mut pair = Zeroizing::new([0; 64]);
+            curve25519::ed25519_pair(array(seed)?, &mut pair);
+            out.copy_from_slice(&pair[32..]);
+            Ok(())
         }
-    }
-
-    /// Bytes of a seed, which is the private key, and of a public key.
-    pub const fn key_len(self) -> usize {
-        match self {
-            Curve::Ed25519 => 32,
-            Curve::Ed448 => 57,
-        }
-    }
-
-    /// Bytes of a signature.
-    pub const fn signature_len(self) -> usize {
-        2 * self.key_len()
-    }
-
-    /// Whether batches in [`Mode::Pure`] on this CPU run side by side, so that up to eight items are
-    /// worth collecting.
-    pub fn has_kernel(self, cpu: &Cpu) -> bool {
-        self == Curve::Ed25519 && cfg!(target_arch = "x86_64") && cpu.avx512().is_some()
-    }
-
-    fn public(self, seed: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        match self {
-            Curve::Ed25519 => {
-                let mut pair = Zeroizing::new([0; 64]);
-                curve25519::ed25519_pair(array(seed)?, &mut pair);
-                out.copy_from_slice(&pair[32..]);
-                Ok(())
-            }
-            Curve::Ed448 => Ecx::Ed448.public(seed, out),
-        }
+        EdCurve::Ed448 => Ecx::Ed448.public(seed, out),
     }
 }
 
@@ -86,7 +51,7 @@ pub enum Mode<'a> {
 }
 
 impl<'a> Mode<'a> {
-    fn variant(self) -> Result<curve25519::Variant<'a>, Error> {
+    fn variant(self) -> Result<curve25519::Variant<'a>, OpError> {
         match self {
             Mode::Pure => Ok(curve25519::Variant::Pure),
             Mode::Labelled(label) if (1..256).contains(&label.len()) => {
@@ -95,36 +60,36 @@ impl<'a> Mode<'a> {
             Mode::Prehashed(label) if label.len() < 256 => {
                 Ok(curve25519::Variant::Prehashed(label))
             }
-            _ => Err(Error::BadInput("a label of no or more than 255 bytes")),
+            _ => Err(OpError::BadInput("a label of no or more than 255 bytes")),
         }
     }
 
-    fn pure(self) -> Result<(), Error> {
+    fn pure(self) -> Result<(), OpError> {
         match self {
             Mode::Pure => Ok(()),
-            _ => Err(Error::Unsupported("Ed448ph, and Ed448 under a label")),
+            _ => Err(OpError::Unsupported),
         }
     }
 }
 
-fn array<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], Error> {
-    bytes.try_into().map_err(|_| Error::BadInput("a part of another length"))
+fn array<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], OpError> {
+    bytes.try_into().map_err(|_| OpError::BadInput("a part of another length"))
 }
 
 /// Makes key pairs: `src` is empty, `dst` = seed || public.
-pub fn generate(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
+pub fn generate(cpu: &Cpu, curve: EdCurve, items: &mut [Item<'_>]) {
     match (curve, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
-        (Curve::Ed25519, Some(token)) => side_by_side::run(&lanes::Generate(token), items),
+        (EdCurve::Ed25519, Some(token)) => side_by_side::run(&lanes::Generate(token), items),
         _ => each(items, |src, dst| generate_one(curve, src, dst)),
     }
 }
 
 /// Public keys: `src` = seed, `dst` = public.
-pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
+pub fn public(cpu: &Cpu, curve: EdCurve, items: &mut [Item<'_>]) {
     match (curve, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
-        (Curve::Ed25519, Some(token)) => side_by_side::run(&lanes::Public(token), items),
+        (EdCurve::Ed25519, Some(token)) => side_by_side::run(&lanes::Public(token), items),
         _ => each(items, |src, dst| public_one(curve, src, dst)),
     }
 }
@@ -134,57 +99,59 @@ pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
 /// The public key is taken to be that of the seed, as the usual 64-byte private keys of Ed25519
 /// have it. It must not come from where the message comes from: two signatures of one message
 /// under two public keys give the seed's scalar away.
-pub fn sign(cpu: &Cpu, curve: Curve, mode: Mode<'_>, items: &mut [Item<'_>]) {
+pub fn sign(cpu: &Cpu, curve: EdCurve, mode: Mode<'_>, items: &mut [Item<'_>]) {
     match (curve, mode, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
-        (Curve::Ed25519, Mode::Pure, Some(token)) => side_by_side::run(&lanes::Sign(token), items),
+        (EdCurve::Ed25519, Mode::Pure, Some(token)) => {
+            side_by_side::run(&lanes::Sign(token), items)
+        }
         _ => each(items, |src, dst| sign_one(curve, mode, src, dst)),
     }
 }
 
 /// Verifies: `src` = public || signature || message, `dst` is not used.
 ///
-/// `Ok(0)`, or [`Error::AuthFailed`]: also for a public key that is no point, and for a signature
+/// `Ok(0)`, or [`OpError::AuthFailed`]: also for a public key that is no point, and for a signature
 /// whose second half is not below the order.
-pub fn verify(cpu: &Cpu, curve: Curve, mode: Mode<'_>, items: &mut [Item<'_>]) {
+pub fn verify(cpu: &Cpu, curve: EdCurve, mode: Mode<'_>, items: &mut [Item<'_>]) {
     match (curve, mode, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
-        (Curve::Ed25519, Mode::Pure, Some(token)) => {
+        (EdCurve::Ed25519, Mode::Pure, Some(token)) => {
             side_by_side::run(&lanes::Verify(token), items);
         }
         _ => each(items, |src, _| verify_one(curve, mode, src)),
     }
 }
 
-fn each(items: &mut [Item<'_>], one: impl Fn(&[u8], &mut [u8]) -> Result<usize, Error>) {
+fn each(items: &mut [Item<'_>], one: impl Fn(&[u8], &mut [u8]) -> Result<usize, OpError>) {
     items.iter_mut().for_each(|item| item.run(&one));
 }
 
-fn generate_one(curve: Curve, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+fn generate_one(curve: EdCurve, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
     let [] = cut(src, [])?;
     let dst = room(dst, 2 * curve.key_len())?;
     let (seed, public) = dst.split_at_mut(curve.key_len());
     random::fill(seed)?;
-    curve.public(seed, public)?;
+    public_of(curve, seed, public)?;
     Ok(dst.len())
 }
 
-fn public_one(curve: Curve, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+fn public_one(curve: EdCurve, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
     let [seed] = cut(src, [curve.key_len()])?;
     let dst = room(dst, curve.key_len())?;
-    curve.public(seed, dst)?;
+    public_of(curve, seed, dst)?;
     Ok(dst.len())
 }
 
-fn sign_one(curve: Curve, mode: Mode<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+fn sign_one(curve: EdCurve, mode: Mode<'_>, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
     let (pair, message) = split(src, 2 * curve.key_len())?;
     let dst = room(dst, curve.signature_len())?;
     match curve {
-        Curve::Ed25519 => {
-            let out = (&mut *dst).try_into().map_err(|_| Error::DstTooSmall)?;
+        EdCurve::Ed25519 => {
+            let out = (&mut *dst).try_into().map_err(|_| OpError::DstTooSmall)?;
             curve25519::ed25519_sign(mode.variant()?, array(pair)?, message, out)?;
         }
-        Curve::Ed448 => {
+        EdCurve::Ed448 => {
             mode.pure()?;
             let (seed, public) = pair.split_at(curve.key_len());
             Ecx::Ed448.sign(seed, public, message, dst)?;
@@ -193,14 +160,14 @@ fn sign_one(curve: Curve, mode: Mode<'_>, src: &[u8], dst: &mut [u8]) -> Result<
     Ok(dst.len())
 }
 
-fn verify_one(curve: Curve, mode: Mode<'_>, src: &[u8]) -> Result<usize, Error> {
+fn verify_one(curve: EdCurve, mode: Mode<'_>, src: &[u8]) -> Result<usize, OpError> {
     let (public, rest) = split(src, curve.key_len())?;
     let (signature, message) = split(rest, curve.signature_len())?;
     match curve {
-        Curve::Ed25519 => {
+        EdCurve::Ed25519 => {
             curve25519::ed25519_verify(mode.variant()?, array(public)?, array(signature)?, message)?
         }
-        Curve::Ed448 => {
+        EdCurve::Ed448 => {
             mode.pure()?;
             Ecx::Ed448.verify(public, signature, message)?;
         }
@@ -208,6 +175,6 @@ fn verify_one(curve: Curve, mode: Mode<'_>, src: &[u8]) -> Result<usize, Error> 
     Ok(0)
 }
 
-fn split(src: &[u8], len: usize) -> Result<(&[u8], &[u8]), Error> {
-    src.split_at_checked(len).ok_or(Error::BadInput("the source is too short"))
+fn split(src: &[u8], len: usize) -> Result<(&[u8], &[u8]), OpError> {
+    src.split_at_checked(len).ok_or(OpError::BadInput("the source is too short"))
 }

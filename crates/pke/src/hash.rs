@@ -5,101 +5,53 @@ use std::ops::Deref;
 
 use zeroize::Zeroize;
 
-use crate::{Error, library};
+use crate::{Hash, OpError, library};
 
-/// A hash function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Hash {
-    /// MD5 (RFC 1321). Broken; old certificates and TLS 1.0 still ask for it.
-    Md5,
-    /// SHA-1 (FIPS 180-4). Collisions are known.
-    Sha1,
-    /// MD5 and SHA-1 of the same input, one after the other: what TLS 1.0 signs.
-    Md5Sha1,
-    /// RIPEMD-160. AWS-LC has no HMAC over it.
-    Ripemd160,
-    /// SHA-224 (FIPS 180-4).
-    Sha224,
-    /// SHA-256 (FIPS 180-4).
-    Sha256,
-    /// SHA-384 (FIPS 180-4).
-    Sha384,
-    /// SHA-512 (FIPS 180-4).
-    Sha512,
-    /// SHA-512/224 (FIPS 180-4).
-    Sha512_224,
-    /// SHA-512/256 (FIPS 180-4).
-    Sha512_256,
-    /// SHA3-224 (FIPS 202).
-    Sha3_224,
-    /// SHA3-256 (FIPS 202).
-    Sha3_256,
-    /// SHA3-384 (FIPS 202).
-    Sha3_384,
-    /// SHA3-512 (FIPS 202).
-    Sha3_512,
+/// The digest of the parts, one after the other.
+///
+/// ```
+/// use lookaside_pke::{Hash, hash::digest};
+///
+/// let digest = digest(Hash::Sha256, &[b"a", b"bc"])?;
+/// assert_eq!(digest[..4], [0xba, 0x78, 0x16, 0xbf]);
+/// assert_eq!(digest.len(), 32);
+/// # Ok::<(), lookaside_pke::OpError>(())
+/// ```
+///
+/// # Errors
+/// [`OpError::Unsupported`] for [`Hash::Sm3`].
+pub fn digest(hash: Hash, parts: &[&[u8]]) -> Result<Digest, OpError> {
+    let mut digest = Digest { bytes: [0; _], len: hash.len() };
+    digest_into(hash, parts, &mut digest.bytes[..hash.len()])?;
+    Ok(digest)
 }
 
-impl Hash {
-    /// Every hash function.
-    pub const ALL: [Hash; 14] = [
-        Hash::Md5,
-        Hash::Sha1,
-        Hash::Md5Sha1,
-        Hash::Ripemd160,
-        Hash::Sha224,
-        Hash::Sha256,
-        Hash::Sha384,
-        Hash::Sha512,
-        Hash::Sha512_224,
-        Hash::Sha512_256,
-        Hash::Sha3_224,
-        Hash::Sha3_256,
-        Hash::Sha3_384,
-        Hash::Sha3_512,
-    ];
-
-    /// Bytes of a digest.
-    #[allow(clippy::len_without_is_empty)] // No digest is empty.
-    pub const fn len(self) -> usize {
-        match self {
-            Hash::Md5 => 16,
-            Hash::Sha1 | Hash::Ripemd160 => 20,
-            Hash::Sha224 | Hash::Sha512_224 | Hash::Sha3_224 => 28,
-            Hash::Sha256 | Hash::Sha512_256 | Hash::Sha3_256 => 32,
-            Hash::Md5Sha1 => 36,
-            Hash::Sha384 | Hash::Sha3_384 => 48,
-            Hash::Sha512 | Hash::Sha3_512 => 64,
-        }
+/// As [`digest`], into `out`, which is [`Hash::len`] bytes long.
+///
+/// # Errors
+/// As [`digest`].
+pub fn digest_into(hash: Hash, parts: &[&[u8]], out: &mut [u8]) -> Result<(), OpError> {
+    let method = library::digest::method(hash).ok_or(OpError::Unsupported)?;
+    match library::digest::digest(method, parts, out) {
+        true => Ok(()),
+        false => Err(OpError::Library("memory for the state of a hash")),
     }
+}
 
-    /// The digest of the parts, one after the other.
-    ///
-    /// ```
-    /// use lookaside_pke::hash::Hash;
-    ///
-    /// let digest = Hash::Sha256.digest(&[b"a", b"bc"]);
-    /// assert_eq!(digest[..4], [0xba, 0x78, 0x16, 0xbf]);
-    /// assert_eq!(digest.len(), 32);
-    /// ```
-    pub fn digest(self, parts: &[&[u8]]) -> Digest {
-        let mut digest = Digest { bytes: [0; _], len: self.len() };
-        self.digest_into(parts, &mut digest.bytes[..self.len()]);
-        digest
-    }
+/// Whether there is HMAC over a hash function, and with it what is made of HMAC: not over
+/// [`Hash::Ripemd160`], [`Hash::Md5Sha1`] and [`Hash::Sm3`].
+pub fn has_hmac(hash: Hash) -> bool {
+    !matches!(hash, Hash::Md5Sha1 | Hash::Ripemd160 | Hash::Sm3)
+}
 
-    /// As [`Hash::digest`], into `out`, which is [`Hash::len`] bytes long.
-    pub fn digest_into(self, parts: &[&[u8]], out: &mut [u8]) {
-        assert!(library::digest::digest(self, parts, out), "memory for the state of a hash");
-    }
-
-    /// HMAC (RFC 2104) under `key`, of any length. [`Error::Unsupported`] for
-    /// [`Hash::Ripemd160`] and [`Hash::Md5Sha1`].
-    pub fn hmac(self, key: &[u8]) -> Result<Hmac, Error> {
-        let keyed = library::digest::Hmac::new(self, key);
-        Ok(Hmac { keyed: keyed.ok_or(Error::Unsupported("HMAC over this hash"))?, hash: self })
-    }
+/// HMAC (RFC 2104) under `key`, of any length.
+///
+/// # Errors
+/// [`OpError::Unsupported`] unless [`has_hmac`].
+pub fn hmac(hash: Hash, key: &[u8]) -> Result<Hmac, OpError> {
+    let method = library::digest::method(hash).filter(|_| has_hmac(hash));
+    let keyed = library::digest::Hmac::new(method.ok_or(OpError::Unsupported)?, hash.len(), key);
+    Ok(Hmac { keyed: keyed.ok_or(OpError::Library("memory for the state of HMAC"))?, hash })
 }
 
 /// A digest or a tag: derefs to its bytes, and is cleared when dropped.
@@ -171,7 +123,7 @@ mod tests {
     #[test]
     fn ripemd160_of_abc() {
         // From the designers' page of test vectors.
-        let digest = Hash::Ripemd160.digest(&[b"abc"]);
+        let digest = digest(Hash::Ripemd160, &[b"abc"]).unwrap();
         assert_eq!(digest[..4], [0x8e, 0xb2, 0x08, 0xf7]);
         assert_eq!(digest.len(), 20);
     }

@@ -1,15 +1,16 @@
 //! Key derivation for TLS, and HKDF.
 
 use crate::batch::{cut, room};
-use crate::hash::Hash;
-use crate::{Error, Item, library};
+use crate::hash::has_hmac;
+use crate::library::digest::method;
+use crate::{Hash, HkdfMode, Item, OpError, library};
 
 /// The pseudo-random function of TLS 1.0 to 1.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TlsPrf {
-    /// The hash function of TLS 1.2 (RFC 5246, 5); `None`: MD5 and SHA-1 together, the function of
-    /// TLS 1.0 and 1.1 (RFC 2246, 5).
-    pub hash: Option<Hash>,
+    /// The hash function of TLS 1.2 (RFC 5246, 5); [`Hash::Md5Sha1`] for the function of TLS 1.0 and
+    /// 1.1 (RFC 2246, 5).
+    pub hash: Hash,
 }
 
 /// One derivation of [`TlsPrf::derive_batch`].
@@ -24,16 +25,18 @@ pub struct TlsPrfItem<'a> {
 }
 
 impl TlsPrf {
+    /// Whether there is the function over this hash: those with [HMAC](has_hmac), and TLS 1.0's.
+    pub fn is_supported(&self) -> bool {
+        self.hash == Hash::Md5Sha1 || has_hmac(self.hash)
+    }
+
     /// Fills `out` with PRF(`secret`, label, seed), `seed` being label and seed one after the
-    /// other. [`Error::Unsupported`] for a hash function without HMAC.
-    pub fn derive(&self, secret: &[u8], seed: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        let hash = self.hash.unwrap_or(Hash::Md5Sha1);
-        let usable = self.hash.is_none_or(has_hmac);
-        if usable && library::kdf::tls_prf(hash, secret, seed, out) {
-            Ok(())
-        } else {
-            Err(Error::Unsupported("HMAC over this hash"))
-        }
+    /// other. [`OpError::Unsupported`] for a hash function without HMAC.
+    pub fn derive(&self, secret: &[u8], seed: &[u8], out: &mut [u8]) -> Result<(), OpError> {
+        let usable = self.is_supported();
+        let method = method(self.hash).filter(|_| usable).ok_or(OpError::Unsupported)?;
+        let done = library::kdf::tls_prf(method, secret, seed, out);
+        if done { Ok(()) } else { Err(OpError::Library("the PRF of TLS")) }
     }
 
     /// Derives for every item.
@@ -41,16 +44,12 @@ impl TlsPrf {
         for TlsPrfItem { secret_len, out_len, item } in items {
             item.run(|src, dst| {
                 let (secret, seed) =
-                    src.split_at_checked(*secret_len).ok_or(Error::BadInput("too short"))?;
+                    src.split_at_checked(*secret_len).ok_or(OpError::BadInput("too short"))?;
                 self.derive(secret, seed, room(dst, *out_len)?)?;
                 Ok(*out_len)
             });
         }
     }
-}
-
-fn has_hmac(hash: Hash) -> bool {
-    !matches!(hash, Hash::Md5Sha1 | Hash::Ripemd160)
 }
 
 /// HKDF (RFC 5869), and its use in TLS 1.3.
@@ -60,20 +59,6 @@ pub struct Hkdf {
     pub hash: Hash,
     /// What is done.
     pub mode: HkdfMode,
-}
-
-/// The steps of HKDF.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HkdfMode {
-    /// Both: `salt` and `key` to a pseudo-random key, and that with `info` to as much as wanted.
-    ExtractAndExpand,
-    /// HMAC(`salt`, `key`): as long as a digest. `info` is empty.
-    Extract,
-    /// From a pseudo-random `key` and `info`. `salt` is empty.
-    Expand,
-    /// HKDF-Expand-Label of TLS 1.3 (RFC 8446, 7.1): from a secret in `key`, a label without its
-    /// `tls13 ` in `salt` (up to 249 bytes) and a transcript hash in `info` (up to 255 bytes).
-    ExpandLabel,
 }
 
 /// One derivation of [`Hkdf::derive_batch`].
@@ -97,36 +82,36 @@ impl Hkdf {
         salt: &[u8],
         info: &[u8],
         out: &mut [u8],
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         let Hkdf { hash, mode } = *self;
-        if !has_hmac(hash) {
-            return Err(Error::Unsupported("HMAC over this hash"));
-        }
+        let method = method(hash).filter(|_| has_hmac(hash)).ok_or(OpError::Unsupported)?;
         if out.len() > 255 * hash.len() {
-            return Err(Error::BadInput("HKDF gives at most 255 digests' worth"));
+            return Err(OpError::BadInput("HKDF gives at most 255 digests' worth"));
         }
         let done = match mode {
-            HkdfMode::ExtractAndExpand => library::kdf::hkdf(hash, key, salt, info, out),
+            HkdfMode::ExtractAndExpand => library::kdf::hkdf(method, key, salt, info, out),
             HkdfMode::Extract => {
                 if out.len() != hash.len() || !info.is_empty() {
-                    return Err(Error::BadInput("HKDF-Extract gives one digest and takes no info"));
+                    return Err(OpError::BadInput(
+                        "HKDF-Extract gives one digest and takes no info",
+                    ));
                 }
-                library::kdf::extract(hash, key, salt, out)
+                library::kdf::extract(method, key, salt, out)
             }
             HkdfMode::Expand => {
                 if !salt.is_empty() {
-                    return Err(Error::BadInput("HKDF-Expand takes no salt"));
+                    return Err(OpError::BadInput("HKDF-Expand takes no salt"));
                 }
-                library::kdf::expand(hash, key, info, out)
+                library::kdf::expand(method, key, info, out)
             }
             HkdfMode::ExpandLabel => {
                 if salt.len() > 249 || info.len() > 255 {
-                    return Err(Error::BadInput("a label or transcript hash that is too long"));
+                    return Err(OpError::BadInput("a label or transcript hash that is too long"));
                 }
-                library::kdf::expand_label(hash, key, salt, info, out)
+                library::kdf::expand_label(method, key, salt, info, out)
             }
         };
-        if done { Ok(()) } else { Err(Error::Library("HKDF")) }
+        if done { Ok(()) } else { Err(OpError::Library("HKDF")) }
     }
 
     /// Derives for every item.

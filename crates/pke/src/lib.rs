@@ -14,13 +14,13 @@ pub mod dh;
 pub mod dsa;
 pub mod ec;
 pub mod eddsa;
-mod error;
 pub mod hash;
+mod item;
 pub mod kdf;
 #[allow(unsafe_code)]
 mod library;
 pub mod modular;
-pub mod nonce;
+mod nonce;
 pub mod prime;
 pub mod random;
 pub mod rsa;
@@ -32,4 +32,9 @@ pub mod sm2;
 pub mod weierstrass;
 pub mod xdh;
 
-pub use error::{Error, Item};
+pub use item::Item;
+pub use lookaside_spec::kdf::HkdfMode;
+pub use lookaside_spec::pke::{
+    Arithmetic, Curve, EdCurve, Nonce, RsaScheme, SaltLen, Sm2Role, XdhCurve,
+};
+pub use lookaside_spec::{Hash, OpError};

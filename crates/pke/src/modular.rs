@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use crate::batch::{LANES, cut, pays, room, side_by_side, stripped};
 use crate::ec::scalar::is_below;
 use crate::library::bignum::{Bignum, Montgomery, Scratch};
-use crate::{Error, Item};
+use crate::{Arithmetic, Item, OpError};
 use lookaside_pke_kernel::modexp::{self, Power};
 
 /// The longest modulus, in bits.
@@ -40,13 +40,13 @@ impl fmt::Debug for Modulus {
 
 impl Modulus {
     /// Odd or even, from 1 to 2^[`MAX_BITS`] - 1; leading zeros are dropped.
-    pub fn new(n: &[u8]) -> Result<Modulus, Error> {
+    pub fn new(n: &[u8]) -> Result<Modulus, OpError> {
         let n = stripped(n);
         if n.is_empty() {
-            return Err(Error::BadKey("modulus 0"));
+            return Err(OpError::BadInput("modulus 0"));
         }
         if n.len() > MAX_BITS / 8 {
-            return Err(Error::BadKey("a modulus of more than 8192 bits"));
+            return Err(OpError::BadInput("a modulus of more than 8192 bits"));
         }
         let number = Bignum::from_bytes(n)?;
         let montgomery = if number.is_odd() && !number.is_one() {
@@ -101,18 +101,18 @@ impl Modulus {
     }
 
     /// A residue of k bytes that has to be below n.
-    pub(crate) fn residue(&self, bytes: &[u8]) -> Result<Bignum, Error> {
+    pub(crate) fn residue(&self, bytes: &[u8]) -> Result<Bignum, OpError> {
         if bytes.len() != self.len() {
-            return Err(Error::BadInput("an operand is not as long as the modulus"));
+            return Err(OpError::BadInput("an operand is not as long as the modulus"));
         }
         if !is_below(bytes, &self.bytes) {
-            return Err(Error::BadInput("an operand is not below the modulus"));
+            return Err(OpError::BadInput("an operand is not below the modulus"));
         }
         Bignum::from_bytes(bytes)
     }
 
     /// A number of any length, mod n.
-    pub(crate) fn reduce(&self, bytes: &[u8], scratch: &mut Scratch) -> Result<Bignum, Error> {
+    pub(crate) fn reduce(&self, bytes: &[u8], scratch: &mut Scratch) -> Result<Bignum, OpError> {
         let Some(montgomery) = &self.montgomery else {
             return Ok(scratch.divide(&Bignum::from_bytes(bytes)?, &self.n)?.1);
         };
@@ -138,7 +138,7 @@ impl Modulus {
         a: &Bignum,
         b: &Bignum,
         scratch: &mut Scratch,
-    ) -> Result<Bignum, Error> {
+    ) -> Result<Bignum, OpError> {
         match &self.montgomery {
             Some(montgomery) => montgomery.multiply(&montgomery.enter(a, scratch)?, b, scratch),
             None => scratch.multiply_mod(a, b, &self.n),
@@ -151,7 +151,7 @@ impl Modulus {
         a: &Bignum,
         e: &Bignum,
         scratch: &mut Scratch,
-    ) -> Result<Bignum, Error> {
+    ) -> Result<Bignum, OpError> {
         match &self.montgomery {
             Some(montgomery) => montgomery.power(a, e, scratch),
             None if self.n.is_one() => Bignum::new(),
@@ -164,9 +164,13 @@ impl Modulus {
     ///
     /// Constant time: the exponent is public, and what is multiplied when follows from it alone.
     /// (AWS-LC's exponentiation would hide the exponent too, and ask whether a is below n.)
-    pub(crate) fn inverse_prime(&self, a: &Bignum, scratch: &mut Scratch) -> Result<Bignum, Error> {
+    pub(crate) fn inverse_prime(
+        &self,
+        a: &Bignum,
+        scratch: &mut Scratch,
+    ) -> Result<Bignum, OpError> {
         const WINDOW: usize = 4;
-        let montgomery = self.montgomery.as_ref().ok_or(Error::BadKey("an even modulus"))?;
+        let montgomery = self.montgomery.as_ref().ok_or(OpError::BadInput("an even modulus"))?;
         let mut exponent = vec![0; self.len()];
         self.n.duplicate()?.sub_word(2)?.to_bytes(&mut exponent)?;
         // powers[i] = a^(i + 1), in Montgomery form.
@@ -199,7 +203,7 @@ impl Modulus {
     /// a^-1 mod any n. The inversion proper takes a variable time: it runs on a r for a random r, so its
     /// time tells nothing of a but whether there is an inverse. [`Modulus::inverse_prime`] is for nonces
     /// and keys.
-    pub(crate) fn inverse(&self, a: &Bignum, scratch: &mut Scratch) -> Result<Bignum, Error> {
+    pub(crate) fn inverse(&self, a: &Bignum, scratch: &mut Scratch) -> Result<Bignum, OpError> {
         if self.n.is_one() {
             return Err(NO_INVERSE);
         }
@@ -218,7 +222,7 @@ impl Modulus {
     }
 }
 
-const NO_INVERSE: Error = Error::BadInput("no inverse");
+const NO_INVERSE: OpError = OpError::BadInput("no inverse");
 
 /// One exponentiation of [`power`].
 #[derive(Debug)]
@@ -238,9 +242,9 @@ pub fn power(cpu: &Cpu, items: &mut [PowerItem<'_>]) {
     for PowerItem { modulus, exponent_len, item } in items {
         let base_len = item.src.len().wrapping_sub(*exponent_len);
         item.result = if base_len > 2 * modulus.len() {
-            Err(Error::BadInput("a base of more than twice the length of the modulus"))
+            Err(OpError::BadInput("a base of more than twice the length of the modulus"))
         } else if item.dst.len() < modulus.len() {
-            Err(Error::DstTooSmall)
+            Err(OpError::DstTooSmall)
         } else {
             Ok(modulus.len())
         };
@@ -268,9 +272,9 @@ pub(crate) struct Raise<'a> {
 const POWER_COST: usize = 135;
 
 /// Answers each exponentiation in the result beside it, if it fails, and clears its `out`.
-pub(crate) fn raise(cpu: &Cpu, items: &mut [(Raise<'_>, &mut Result<usize, Error>)]) {
+pub(crate) fn raise(cpu: &Cpu, items: &mut [(Raise<'_>, &mut Result<usize, OpError>)]) {
     let mut scratch = Scratch::new();
-    let mut single = |item: &mut Raise<'_>, result: &mut Result<usize, Error>| {
+    let mut single = |item: &mut Raise<'_>, result: &mut Result<usize, OpError>| {
         let done = scratch.as_mut().map_err(|error| *error).and_then(|s| raise_one(item, s));
         if let Err(error) = done {
             item.out.fill(0);
@@ -306,7 +310,7 @@ pub(crate) fn raise(cpu: &Cpu, items: &mut [(Raise<'_>, &mut Result<usize, Error
             powers_of(token, &mut powers);
             for (power, result) in powers.iter().zip(results) {
                 if !power.ok {
-                    **result = Err(Error::Library("the exponentiation kernel"));
+                    **result = Err(OpError::Library("the exponentiation kernel"));
                 }
             }
         },
@@ -322,7 +326,7 @@ fn powers_of(token: Avx512, powers: &mut [Power<'_>]) {
     (|_: Avx512| modexp::power_portable(powers))(token);
 }
 
-fn raise_one(item: &mut Raise<'_>, scratch: &mut Scratch) -> Result<(), Error> {
+fn raise_one(item: &mut Raise<'_>, scratch: &mut Scratch) -> Result<(), OpError> {
     let base = match item.modulus.residue(item.base) {
         Ok(base) => base,
         Err(_) => item.modulus.reduce(item.base, scratch)?,
@@ -331,33 +335,17 @@ fn raise_one(item: &mut Raise<'_>, scratch: &mut Scratch) -> Result<(), Error> {
     item.modulus.power(&base, &exponent, scratch)?.to_bytes(item.out)
 }
 
-/// What [`arithmetic`] computes, from residues of k bytes below n to one in `dst`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Arithmetic {
-    /// `src` = a || b, `dst` = a + b mod n.
-    Add,
-    /// `src` = a || b, `dst` = a - b mod n.
-    Subtract,
-    /// `src` = a || b, `dst` = a b mod n.
-    Multiply,
-    /// `src` = a, `dst` = a^2 mod n.
-    Square,
-    /// `src` = a number of up to 2 k bytes, `dst` = it mod n.
-    Reduce,
-    /// `src` = a, `dst` = a^-1 mod n; [`Error::BadInput`] where a has none.
-    Inverse,
-}
-
 /// One operation of [`arithmetic`].
 #[derive(Debug)]
 pub struct ArithmeticItem<'a> {
     /// Modulo what.
     pub modulus: &'a Modulus,
-    /// Layout: see [`Arithmetic`].
+    /// Layout: see [`Arithmetic`]; residues have k bytes and are below n.
     pub item: Item<'a>,
 }
 
-/// Arithmetic modulo n; over GF(p) where n is prime.
+/// Arithmetic modulo n; over GF(p) where n is prime. [`OpError::BadInput`] for a residue without the
+/// inverse that is asked for; [`OpError::Unsupported`] for [`Arithmetic::Power`], which is [`power`]'s.
 pub fn arithmetic(operation: Arithmetic, items: &mut [ArithmeticItem<'_>]) {
     let mut scratch = match Scratch::new() {
         Ok(scratch) => scratch,
@@ -377,7 +365,7 @@ fn compute(
     operation: Arithmetic,
     src: &[u8],
     scratch: &mut Scratch,
-) -> Result<Bignum, Error> {
+) -> Result<Bignum, OpError> {
     let k = modulus.len();
     let two = |src| {
         let [a, b] = cut(src, [k, k])?;
@@ -400,9 +388,10 @@ fn compute(
             let a = modulus.residue(src)?;
             modulus.multiply(&a, &a, scratch)
         }
-        Arithmetic::Reduce if src.len() > 2 * k => Err(Error::BadInput("too long")),
+        Arithmetic::Reduce if src.len() > 2 * k => Err(OpError::BadInput("too long")),
         Arithmetic::Reduce => modulus.reduce(src, scratch),
-        Arithmetic::Inverse => modulus.inverse(&modulus.residue(src)?, scratch),
+        Arithmetic::Invert => modulus.inverse(&modulus.residue(src)?, scratch),
+        Arithmetic::Power => Err(OpError::Unsupported),
     }
 }
 
@@ -420,11 +409,11 @@ pub struct CrtModulus {
 
 impl CrtModulus {
     /// `p` and `q` odd and without common factor, `inverse` = q^-1 mod p.
-    pub fn new(p: &[u8], q: &[u8], inverse: &[u8]) -> Result<CrtModulus, Error> {
+    pub fn new(p: &[u8], q: &[u8], inverse: &[u8]) -> Result<CrtModulus, OpError> {
         let mut scratch = Scratch::new()?;
         let (p, q) = (Modulus::new(p)?, Modulus::new(q)?);
         if p.montgomery.is_none() || q.montgomery.is_none() {
-            return Err(Error::BadKey("a factor that is even or 1"));
+            return Err(OpError::BadInput("a factor that is even or 1"));
         }
         let n = scratch.multiply(&p.n, &q.n)?;
         let mut bytes = Zeroizing::new(vec![0; n.bytes()]);
@@ -435,7 +424,7 @@ impl CrtModulus {
         let inverse = p.reduce(inverse, &mut scratch)?;
         let q_mod_p = p.reduce(&bytes, &mut scratch)?;
         if !p.multiply(&inverse, &q_mod_p, &mut scratch)?.is_one() {
-            return Err(Error::BadKey("the inverse of q does not fit"));
+            return Err(OpError::BadInput("the inverse of q does not fit"));
         }
         Ok(CrtModulus { p, q, n, inverse, q_wide })
     }
@@ -454,7 +443,7 @@ impl CrtModulus {
         low: &[u8],
         out: &mut [u8],
         scratch: &mut Scratch,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         let low_mod_p = self.p.reduce(low, scratch)?;
         let high = Bignum::from_bytes(high)?;
         let h = scratch.sub_mod(&high, &low_mod_p, &self.p.n)?;
@@ -484,9 +473,9 @@ pub struct CrtPowerItem<'a> {
 pub fn crt_power(cpu: &Cpu, items: &mut [CrtPowerItem<'_>]) {
     /// Results modulo p and q of one item.
     struct Halves(
-        Result<usize, Error>,
+        Result<usize, OpError>,
         Zeroizing<Vec<u8>>,
-        Result<usize, Error>,
+        Result<usize, OpError>,
         Zeroizing<Vec<u8>>,
     );
 
@@ -496,7 +485,7 @@ pub fn crt_power(cpu: &Cpu, items: &mut [CrtPowerItem<'_>]) {
             let lens = [modulus.len(), modulus.p.len(), modulus.q.len()];
             let checked =
                 cut(item.src, lens).and_then(|[base, ..]| modulus.n.residue(base)).and_then(|_| {
-                    if item.dst.len() < lens[0] { Err(Error::DstTooSmall) } else { Ok(0) }
+                    if item.dst.len() < lens[0] { Err(OpError::DstTooSmall) } else { Ok(0) }
                 });
             let zeros = |len| Zeroizing::new(vec![0; len]);
             Halves(checked, zeros(lens[1]), checked, zeros(lens[2]))

@@ -4,21 +4,10 @@
 use zeroize::Zeroizing;
 
 use crate::ec::scalar::in_range;
-use crate::hash::{Digest, Hash};
+use crate::hash::{self, Digest};
 use crate::library::bignum::Scratch;
 use crate::modular::Modulus;
-use crate::{Error, random};
-
-/// Where the nonce of a signature comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Nonce {
-    /// From the private key, the digest, and 32 fresh random bytes, hashed together: safe if
-    /// either the random generator works or nobody knows the key.
-    Hedged,
-    /// From the private key and the digest only (RFC 6979), by HMAC with the given hash function:
-    /// the one of the digest, usually. Signing the same twice gives the same signature.
-    Deterministic(Hash),
-}
+use crate::{Hash, Nonce, OpError, random};
 
 /// The leftmost bits of a digest, as many as q has, as a number below 2^bits(q) of as many bytes as
 /// q (FIPS 186-4, 4.6; bits2int of RFC 6979). It may be at or above q.
@@ -48,7 +37,7 @@ pub(crate) struct Hedge {
 }
 
 impl Hedge {
-    pub(crate) fn new() -> Result<Hedge, Error> {
+    pub(crate) fn new() -> Result<Hedge, OpError> {
         Ok(Hedge { fresh: Zeroizing::new(random::bytes()?), count: 0 })
     }
 
@@ -61,7 +50,8 @@ impl Hedge {
                 self.count += 1;
                 let count = self.count.to_be_bytes();
                 let parts: [&[u8]; 4] = [private, &*self.fresh, digest, &count];
-                Hash::Sha512.digest_into(&parts, &mut *hash);
+                let done = hash::digest_into(Hash::Sha512, &parts, &mut *hash);
+                done.expect("memory for the state of a hash");
                 chunk.copy_from_slice(&hash[..chunk.len()]);
             }
             out[0] &= 0xff >> q[0].leading_zeros();
@@ -92,7 +82,7 @@ impl<'a> Nonces<'a> {
         private: &[u8],
         digest: &[u8],
         scratch: &mut Scratch,
-    ) -> Result<Nonces<'a>, Error> {
+    ) -> Result<Nonces<'a>, OpError> {
         let source = match kind {
             Nonce::Hedged => Source::Hedged {
                 hedge: Hedge::new()?,
@@ -106,10 +96,10 @@ impl<'a> Nonces<'a> {
                 let len = hash.len();
                 let (zeros, ones) = ([0; 64], [1; 64]);
                 let mut key =
-                    hash.hmac(&zeros[..len])?.tag(&[&ones[..len], &[0], private, &reduced]);
-                let mut value = hash.hmac(&key)?.tag(&[&ones[..len]]);
-                key = hash.hmac(&key)?.tag(&[&value, &[1], private, &reduced]);
-                value = hash.hmac(&key)?.tag(&[&value]);
+                    hash::hmac(hash, &zeros[..len])?.tag(&[&ones[..len], &[0], private, &reduced]);
+                let mut value = hash::hmac(hash, &key)?.tag(&[&ones[..len]]);
+                key = hash::hmac(hash, &key)?.tag(&[&value, &[1], private, &reduced]);
+                value = hash::hmac(hash, &key)?.tag(&[&value]);
                 Source::Deterministic { hash, key, value, first: true }
             }
         };
@@ -117,7 +107,7 @@ impl<'a> Nonces<'a> {
     }
 
     /// The next candidate, from 1 to q - 1, as long as q.
-    pub(crate) fn next(&mut self) -> Result<Zeroizing<Vec<u8>>, Error> {
+    pub(crate) fn next(&mut self) -> Result<Zeroizing<Vec<u8>>, OpError> {
         let mut out = Zeroizing::new(vec![0; self.q.len()]);
         loop {
             match &mut self.source {
@@ -127,10 +117,10 @@ impl<'a> Nonces<'a> {
                 }
                 Source::Deterministic { hash, key, value, first } => {
                     // RFC 6979, 3.2, step h.
-                    let mut hmac = hash.hmac(key)?;
+                    let mut hmac = hash::hmac(*hash, key)?;
                     if !*first {
                         *key = hmac.tag(&[value, &[0]]);
-                        hmac = hash.hmac(key)?;
+                        hmac = hash::hmac(*hash, key)?;
                         *value = hmac.tag(&[value]);
                     }
                     *first = false;

@@ -4,16 +4,16 @@ use zeroize::Zeroizing;
 
 use crate::batch::stripped;
 use crate::library::bignum::{Bignum, Scratch};
-use crate::{Error, modular};
+use crate::{OpError, modular};
 
 /// The shortest prime that [`generate`] draws, in bits.
 pub const MIN_BITS: usize = 16;
 
 /// A random prime of `bits` bits ([`MIN_BITS`] to [`modular::MAX_BITS`]), the two highest set, as
 /// long as that takes; with `safe`, (p - 1) / 2 is prime too, which takes a hundred times as long.
-pub fn generate(bits: usize, safe: bool) -> Result<Zeroizing<Vec<u8>>, Error> {
+pub fn generate(bits: usize, safe: bool) -> Result<Zeroizing<Vec<u8>>, OpError> {
     if !(MIN_BITS..=modular::MAX_BITS).contains(&bits) {
-        return Err(Error::BadInput("a prime has from 16 to 8192 bits"));
+        return Err(OpError::BadInput("a prime has from 16 to 8192 bits"));
     }
     let mut out = Zeroizing::new(vec![0; bits.div_ceil(8)]);
     Scratch::new()?.generate_prime(bits, safe)?.to_bytes(&mut out)?;
@@ -23,10 +23,10 @@ pub fn generate(bits: usize, safe: bool) -> Result<Zeroizing<Vec<u8>>, Error> {
 /// Whether a number (of up to [`modular::MAX_BITS`] bits) is prime: trial division, and as many
 /// rounds of Miller and Rabin's test as make a wrong yes less likely than 2^-128, whoever chose
 /// the number. Takes a time that depends on the number.
-pub fn is_prime(number: &[u8]) -> Result<bool, Error> {
+pub fn is_prime(number: &[u8]) -> Result<bool, OpError> {
     let number = stripped(number);
     if number.len() > modular::MAX_BITS / 8 {
-        return Err(Error::BadInput("a number of more than 8192 bits"));
+        return Err(OpError::BadInput("a number of more than 8192 bits"));
     }
     Scratch::new()?.is_prime(&Bignum::from_bytes(number)?)
 }

@@ -1,15 +1,15 @@
 //! Random bytes.
 
-use crate::{Error, library};
+use crate::{OpError, library};
 
 /// Fills `out` with bytes that nobody can foretell: from a DRBG per thread that the kernel seeds
 /// and that a fork or a resumed virtual machine reseeds. About a microsecond for short ones.
-pub fn fill(out: &mut [u8]) -> Result<(), Error> {
-    if library::random::fill(out) { Ok(()) } else { Err(Error::Library("the random generator")) }
+pub fn fill(out: &mut [u8]) -> Result<(), OpError> {
+    if library::random::fill(out) { Ok(()) } else { Err(OpError::Library("the random generator")) }
 }
 
 /// `N` bytes of [`fill`].
-pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
+pub fn bytes<const N: usize>() -> Result<[u8; N], OpError> {
     let mut out = [0; N];
     fill(&mut out)?;
     Ok(out)

@@ -20,57 +20,9 @@ use zeroize::Zeroizing;
 
 pub use self::generate::{GeneratedKey, generate, generate_item, half_len};
 pub use self::keys::{Crt, MAX_BITS, MIN_BITS, PrivateKey, PrivateParts, PublicKey};
-pub use self::padding::SaltLength;
 use crate::batch::{LANES, cut, pays, room, side_by_side};
-use crate::hash::Hash;
-use crate::{Error, Item};
+use crate::{Item, OpError, RsaScheme};
 use lookaside_pke_kernel::modexp::{self, Outcome, Power, Private};
-
-/// What is done to a message before the private or public operation, and undone after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Scheme {
-    /// Nothing: a number of k bytes below n to another.
-    Raw,
-    /// Signatures RSASSA-PKCS1-v1_5.
-    Pkcs1Sign {
-        /// The hash function of the digest. `None`: the input is any string of up to k - 11 bytes,
-        /// such as a complete DigestInfo.
-        hash: Option<Hash>,
-    },
-    /// Signatures RSASSA-PSS.
-    Pss {
-        /// The hash function of the digest.
-        hash: Hash,
-        /// The hash function of MGF1, usually the same.
-        mgf_hash: Hash,
-        /// The length of the salt.
-        salt: SaltLength,
-    },
-    /// Encryption RSAES-PKCS1-v1_5. A ciphertext with bad padding opens to a message that depends
-    /// on it and on the key only (implicit rejection, draft-irtf-cfrg-rsa-guidance, as OpenSSL
-    /// 3.2 and later), never to an error.
-    Pkcs1Encrypt,
-    /// The TLS premaster secret in RSAES-PKCS1-v1_5 (RFC 5246, 7.4.7.1): 48 bytes, and random ones
-    /// where the padding, the length or the version is wrong. Encrypts as
-    /// [`Scheme::Pkcs1Encrypt`], 48 bytes only.
-    Pkcs1Tls {
-        /// The version in the first two bytes: the one the client offered.
-        client_version: u16,
-        /// Another one to accept: some clients send the negotiated one.
-        alternative: Option<u16>,
-    },
-    /// Encryption RSAES-OAEP. The label is the first bytes of `src`, before the message or
-    /// ciphertext.
-    Oaep {
-        /// The hash function of the label.
-        hash: Hash,
-        /// The hash function of MGF1, usually the same.
-        mgf_hash: Hash,
-        /// Bytes of the label.
-        label_len: u16,
-    },
-}
 
 /// One private operation.
 #[derive(Debug)]
@@ -78,7 +30,7 @@ pub struct PrivateItem<'a> {
     /// The key.
     pub key: &'a PrivateKey,
     /// The scheme.
-    pub scheme: Scheme,
+    pub scheme: RsaScheme,
     /// To sign: `src` = digest (or message, without a hash function), `dst` = signature (k bytes).
     /// To decrypt: `src` = ciphertext (k bytes), `dst` = message. Raw: both k bytes.
     pub item: Item<'a>,
@@ -92,7 +44,7 @@ pub fn private(cpu: &Cpu, items: &mut [PrivateItem<'_>]) {
             let mut bytes = Zeroizing::new(vec![0; key.len()]);
             let mut result = before_private(key, *scheme, item, &mut bytes);
             if result.is_ok() && bytes[..] >= key.n[..] {
-                result = Err(Error::BadInput("not below the modulus"));
+                result = Err(OpError::BadInput("not below the modulus"));
             }
             Block { key: *key, bytes, result }
         })
@@ -108,26 +60,26 @@ pub fn private(cpu: &Cpu, items: &mut [PrivateItem<'_>]) {
 
 fn before_private(
     key: &PrivateKey,
-    scheme: Scheme,
+    scheme: RsaScheme,
     item: &Item<'_>,
     block: &mut [u8],
-) -> Result<(), Error> {
+) -> Result<(), OpError> {
     let (src, k) = (item.src, key.len());
     let copy =
         |src: &[u8], block: &mut [u8]| cut(src, [k]).map(|[number]| block.copy_from_slice(number));
     match scheme {
-        Scheme::Raw | Scheme::Pkcs1Sign { .. } | Scheme::Pss { .. } if item.dst.len() < k => {
-            Err(Error::DstTooSmall)
+        RsaScheme::Raw | RsaScheme::Pkcs1Sign(_) | RsaScheme::Pss { .. } if item.dst.len() < k => {
+            Err(OpError::DstTooSmall)
         }
-        Scheme::Raw => copy(src, block),
-        Scheme::Pkcs1Sign { hash } => padding::pkcs1_sign(block, hash, src),
-        Scheme::Pss { hash, mgf_hash, salt } => {
-            padding::pss_sign(block, key.bits(), (hash, mgf_hash), salt, src)
+        RsaScheme::Raw => copy(src, block),
+        RsaScheme::Pkcs1Sign(hash) => padding::pkcs1_sign(block, hash, src),
+        RsaScheme::Pss { hash, mgf, salt } => {
+            padding::pss_sign(block, key.bits(), (hash, mgf), salt, src)
         }
-        Scheme::Pkcs1Encrypt => copy(src, block),
-        Scheme::Pkcs1Tls { .. } if item.dst.len() < 48 => Err(Error::DstTooSmall),
-        Scheme::Pkcs1Tls { .. } => copy(src, block),
-        Scheme::Oaep { label_len, .. } => {
+        RsaScheme::Pkcs1Encrypt => copy(src, block),
+        RsaScheme::Pkcs1Tls { .. } if item.dst.len() < 48 => Err(OpError::DstTooSmall),
+        RsaScheme::Pkcs1Tls { .. } => copy(src, block),
+        RsaScheme::Oaep { label_len, .. } => {
             let [_, ciphertext] = cut(src, [label_len.into(), k])?;
             copy(ciphertext, block)
         }
@@ -136,29 +88,29 @@ fn before_private(
 
 fn after_private(
     key: &PrivateKey,
-    scheme: Scheme,
+    scheme: RsaScheme,
     src: &[u8],
     mut block: Zeroizing<Vec<u8>>,
     dst: &mut [u8],
-) -> Result<usize, Error> {
+) -> Result<usize, OpError> {
     let mut give = |message: &[u8]| {
         room(dst, message.len())?.copy_from_slice(message);
         Ok(message.len())
     };
     match scheme {
-        Scheme::Raw | Scheme::Pkcs1Sign { .. } | Scheme::Pss { .. } => give(&block),
-        Scheme::Pkcs1Encrypt => {
+        RsaScheme::Raw | RsaScheme::Pkcs1Sign(_) | RsaScheme::Pss { .. } => give(&block),
+        RsaScheme::Pkcs1Encrypt => {
             let (message, len) = rejection::message(&key.rejection, src, &block)?;
             give(&message[message.len() - len..])
         }
-        Scheme::Pkcs1Tls { client_version, alternative } => {
+        RsaScheme::Pkcs1Tls { client_version, alternative } => {
             let mut secret = Zeroizing::new([0; 48]);
             padding::tls_premaster(&block, client_version, alternative, &mut secret)?;
             give(&*secret)
         }
-        Scheme::Oaep { hash, mgf_hash, label_len } => {
+        RsaScheme::Oaep { hash, mgf, label_len } => {
             let label = &src[..label_len.into()];
-            give(padding::oaep_decrypt(&mut block, (hash, mgf_hash), label)?)
+            give(padding::oaep_decrypt(&mut block, (hash, mgf), label)?)
         }
     }
 }
@@ -169,12 +121,12 @@ pub struct PublicItem<'a> {
     /// The key.
     pub key: &'a PublicKey,
     /// The scheme.
-    pub scheme: Scheme,
-    /// With [`Scheme::Pkcs1Sign`]: hand out what was signed instead of comparing it. No other
-    /// scheme that hides something can; [`Scheme::Raw`] does anyway.
+    pub scheme: RsaScheme,
+    /// With [`RsaScheme::Pkcs1Sign`]: hand out what was signed instead of comparing it. No other
+    /// scheme that hides something can; [`RsaScheme::Raw`] does anyway.
     pub recover: bool,
     /// To verify: `src` = signature (k bytes) || digest (or message), the result is `Ok(0)` or
-    /// [`Error::AuthFailed`]. To recover: `src` = signature, `dst` = digest (or message). To
+    /// [`OpError::AuthFailed`]. To recover: `src` = signature, `dst` = digest (or message). To
     /// encrypt: `src` = message, `dst` = ciphertext (k bytes). Raw: both k bytes.
     pub item: Item<'a>,
 }
@@ -188,8 +140,8 @@ pub fn public(cpu: &Cpu, items: &mut [PublicItem<'_>]) {
             let mut result = before_public(key, *scheme, *recover, item, &mut bytes);
             if result.is_ok() && bytes[..] >= key.n[..] {
                 result = Err(match scheme {
-                    Scheme::Pkcs1Sign { .. } | Scheme::Pss { .. } => Error::AuthFailed,
-                    _ => Error::BadInput("not below the modulus"),
+                    RsaScheme::Pkcs1Sign(_) | RsaScheme::Pss { .. } => OpError::AuthFailed,
+                    _ => OpError::BadInput("not below the modulus"),
                 });
             }
             Block { key: *key, bytes, result }
@@ -206,37 +158,38 @@ pub fn public(cpu: &Cpu, items: &mut [PublicItem<'_>]) {
 
 fn before_public(
     key: &PublicKey,
-    scheme: Scheme,
+    scheme: RsaScheme,
     recover: bool,
     item: &Item<'_>,
     block: &mut [u8],
-) -> Result<(), Error> {
+) -> Result<(), OpError> {
     let (src, k) = (item.src, key.len());
-    let verifies = matches!(scheme, Scheme::Pkcs1Sign { .. } | Scheme::Pss { .. });
-    if recover && !matches!(scheme, Scheme::Raw | Scheme::Pkcs1Sign { .. }) {
-        return Err(Error::Unsupported("recovery with this scheme"));
+    let verifies = matches!(scheme, RsaScheme::Pkcs1Sign(_) | RsaScheme::Pss { .. });
+    if recover && !matches!(scheme, RsaScheme::Raw | RsaScheme::Pkcs1Sign(_)) {
+        return Err(OpError::Unsupported);
     }
     if !verifies && item.dst.len() < k {
-        return Err(Error::DstTooSmall);
+        return Err(OpError::DstTooSmall);
     }
     match scheme {
-        Scheme::Raw => block.copy_from_slice(cut(src, [k])?[0]),
-        Scheme::Pkcs1Sign { .. } | Scheme::Pss { .. } => {
-            let (signature, rest) = src.split_at_checked(k).ok_or(Error::BadInput("too short"))?;
+        RsaScheme::Raw => block.copy_from_slice(cut(src, [k])?[0]),
+        RsaScheme::Pkcs1Sign(_) | RsaScheme::Pss { .. } => {
+            let (signature, rest) =
+                src.split_at_checked(k).ok_or(OpError::BadInput("too short"))?;
             if recover && !rest.is_empty() {
-                return Err(Error::BadInput("too long"));
+                return Err(OpError::BadInput("too long"));
             }
             block.copy_from_slice(signature);
         }
-        Scheme::Pkcs1Encrypt => padding::pkcs1_encrypt(block, src)?,
-        Scheme::Pkcs1Tls { .. } => {
+        RsaScheme::Pkcs1Encrypt => padding::pkcs1_encrypt(block, src)?,
+        RsaScheme::Pkcs1Tls { .. } => {
             let [secret] = cut(src, [48])?;
             padding::pkcs1_encrypt(block, secret)?;
         }
-        Scheme::Oaep { hash, mgf_hash, label_len } => {
+        RsaScheme::Oaep { hash, mgf, label_len } => {
             let (label, message) =
-                src.split_at_checked(label_len.into()).ok_or(Error::BadInput("too short"))?;
-            padding::oaep_encrypt(block, (hash, mgf_hash), label, message)?;
+                src.split_at_checked(label_len.into()).ok_or(OpError::BadInput("too short"))?;
+            padding::oaep_encrypt(block, (hash, mgf), label, message)?;
         }
     }
     Ok(())
@@ -244,22 +197,22 @@ fn before_public(
 
 fn after_public(
     key: &PublicKey,
-    scheme: Scheme,
+    scheme: RsaScheme,
     recover: bool,
     src: &[u8],
     mut block: Zeroizing<Vec<u8>>,
     dst: &mut [u8],
-) -> Result<usize, Error> {
+) -> Result<usize, OpError> {
     let signed = || &src[key.len()..];
     match scheme {
-        Scheme::Pkcs1Sign { hash } if recover => {
+        RsaScheme::Pkcs1Sign(hash) if recover => {
             let signed = padding::pkcs1_recover(&block, hash)?;
             room(dst, signed.len())?.copy_from_slice(signed);
             Ok(signed.len())
         }
-        Scheme::Pkcs1Sign { hash } => padding::pkcs1_verify(&block, hash, signed()).map(|()| 0),
-        Scheme::Pss { hash, mgf_hash, salt } => {
-            let hashes = (hash, mgf_hash);
+        RsaScheme::Pkcs1Sign(hash) => padding::pkcs1_verify(&block, hash, signed()).map(|()| 0),
+        RsaScheme::Pss { hash, mgf, salt } => {
+            let hashes = (hash, mgf);
             padding::pss_verify(&mut block, key.bits(), hashes, salt, signed()).map(|()| 0)
         }
         _ => {
@@ -273,7 +226,7 @@ fn after_public(
 struct Block<'a, K> {
     key: &'a K,
     bytes: Zeroizing<Vec<u8>>,
-    result: Result<(), Error>,
+    result: Result<(), OpError>,
 }
 
 /// What eight private operations by the kernel cost, in hundredths of one by AWS-LC, for primes of
@@ -335,8 +288,8 @@ fn raise_private(cpu: &Cpu, blocks: &mut [Block<'_, PrivateKey>]) {
                 block.bytes = out;
                 block.result = match outcome {
                     Outcome::Done => Ok(()),
-                    Outcome::BadInput => Err(Error::BadInput("not below the modulus")),
-                    Outcome::Fault => Err(Error::Fault),
+                    Outcome::BadInput => Err(OpError::BadInput("not below the modulus")),
+                    Outcome::Fault => Err(OpError::Fault),
                 };
             }
             for (block, blinded) in blocks.iter_mut().zip(blinded) {
@@ -407,7 +360,7 @@ fn raise_public(cpu: &Cpu, blocks: &mut [Block<'_, PublicKey>]) {
             for ((block, out), done) in blocks.iter_mut().zip(outs).zip(done) {
                 block.bytes = out;
                 if !done {
-                    block.result = Err(Error::Library("the exponentiation kernel"));
+                    block.result = Err(OpError::Library("the exponentiation kernel"));
                 }
             }
         },

@@ -2,7 +2,7 @@
 
 use zeroize::Zeroize;
 
-use crate::{Error, Item};
+use crate::{Item, OpError};
 
 /// Lanes of a kernel.
 pub(crate) const LANES: usize = 8;
@@ -18,16 +18,16 @@ pub(crate) trait Kernel {
     fn threshold(&self) -> usize;
 
     /// The item as a lane; an error is the item's answer.
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error>;
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError>;
 
     /// Runs up to eight requests.
     fn run(&self, requests: &mut [Self::Request<'_>]);
 
     /// The answer to a request that has been run. After an error its `dst` is cleared.
-    fn answer(request: &Self::Request<'_>) -> Result<usize, Error>;
+    fn answer(request: &Self::Request<'_>) -> Result<usize, OpError>;
 
     /// Runs an item by a library.
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error>;
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError>;
 }
 
 /// Runs the batch: by the kernel, down to fewer items than it pays for, and those one by one.
@@ -89,20 +89,20 @@ mod tests {
             &self,
             src: &'a [u8],
             dst: &'a mut [u8],
-        ) -> Result<Self::Request<'a>, Error> {
+        ) -> Result<Self::Request<'a>, OpError> {
             dst[0] = 0xee;
-            if src.len() == dst.len() { Ok((src, dst)) } else { Err(Error::DstTooSmall) }
+            if src.len() == dst.len() { Ok((src, dst)) } else { Err(OpError::DstTooSmall) }
         }
 
         fn run(&self, requests: &mut [Self::Request<'_>]) {
             requests.iter_mut().for_each(|(src, dst)| dst.copy_from_slice(src));
         }
 
-        fn answer((src, _): &Self::Request<'_>) -> Result<usize, Error> {
-            if src[0] == 0 { Err(Error::Fault) } else { Ok(src.len()) }
+        fn answer((src, _): &Self::Request<'_>) -> Result<usize, OpError> {
+            if src[0] == 0 { Err(OpError::Fault) } else { Ok(src.len()) }
         }
 
-        fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+        fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
             dst.copy_from_slice(src);
             Ok(src.len())
         }
@@ -118,7 +118,7 @@ mod tests {
         ];
         run(&Copies, &mut items);
         let results = items.map(|item| item.result);
-        assert_eq!(results, [Ok(2), Err(Error::Fault), Err(Error::DstTooSmall)]);
+        assert_eq!(results, [Ok(2), Err(OpError::Fault), Err(OpError::DstTooSmall)]);
         assert_eq!((good, failed, refused), ([1, 2], [0; 2], [0; 3]));
     }
 }

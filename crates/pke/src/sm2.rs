@@ -40,8 +40,7 @@ use crate::library::bignum::Scratch;
 use crate::library::ec::PrimeGroup;
 use crate::library::openssl::sm3;
 use crate::modular::Modulus;
-use crate::nonce::Nonce;
-use crate::{Error, Item, weierstrass};
+use crate::{Item, Nonce, OpError, weierstrass};
 
 mod cipher;
 mod exchange;
@@ -49,7 +48,7 @@ mod exchange;
 mod lanes;
 
 pub use cipher::{Form, decrypt, encrypt};
-pub use exchange::{Role, exchange};
+pub use exchange::exchange;
 
 /// Bytes of a private key, of a scalar, of a coordinate, and of an SM3 digest.
 pub const LEN: usize = 32;
@@ -71,7 +70,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn new() -> Result<Parts, Error> {
+    fn new() -> Result<Parts, OpError> {
         let group = weierstrass::SM2.prime_group()?;
         let order = Modulus::new(group.order())?;
         let mut limit = [0; LEN];
@@ -80,22 +79,22 @@ impl Parts {
         Ok(Parts { group, order, limit })
     }
 
-    fn of() -> Result<&'static Parts, Error> {
-        static PARTS: OnceLock<Result<Parts, Error>> = OnceLock::new();
+    fn of() -> Result<&'static Parts, OpError> {
+        static PARTS: OnceLock<Result<Parts, OpError>> = OnceLock::new();
         PARTS.get_or_init(Parts::new).as_ref().map_err(|error| *error)
     }
 
     /// Refuses what is no private key.
-    fn private_key<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8], Error> {
+    fn private_key<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8], OpError> {
         if scalar::in_range(bytes, &self.limit) {
             Ok(bytes)
         } else {
-            Err(Error::BadKey("the private key is zero or not below the order minus one"))
+            Err(OpError::BadInput("the private key is zero or not below the order minus one"))
         }
     }
 
     /// Draws a private key and multiplies the generator by it.
-    fn draw(&self, private: &mut [u8], point: &mut [u8]) -> Result<(), Error> {
+    fn draw(&self, private: &mut [u8], point: &mut [u8]) -> Result<(), OpError> {
         scalar::draw(&self.limit, private)?;
         self.group.multiply_generator(private, point)
     }
@@ -145,7 +144,7 @@ pub fn generate(cpu: &Cpu, items: &mut [Item<'_>]) {
     run(cpu, Operation::Generate, items);
 }
 
-fn generate_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+fn generate_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
     let [] = cut(src, [])?;
     let dst = room(dst, LEN + POINT_LEN)?;
     let (private, point) = dst.split_at_mut(LEN);
@@ -158,7 +157,7 @@ pub fn public(cpu: &Cpu, items: &mut [Item<'_>]) {
     run(cpu, Operation::Public, items);
 }
 
-fn public_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+fn public_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
     let [private] = cut(src, [LEN])?;
     let dst = room(dst, POINT_LEN)?;
     parts.group.multiply_generator(parts.private_key(private)?, dst)?;
@@ -170,7 +169,7 @@ pub fn multiply(cpu: &Cpu, items: &mut [Item<'_>]) {
     run(cpu, Operation::Multiply, items);
 }
 
-fn multiply_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+fn multiply_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
     let [scalar, point] = cut(src, [LEN, POINT_LEN])?;
     in_order(&parts.group, scalar)?;
     let dst = room(dst, POINT_LEN)?;
@@ -178,11 +177,11 @@ fn multiply_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, Erro
     Ok(dst.len())
 }
 
-fn in_order(group: &PrimeGroup, scalar: &[u8]) -> Result<(), Error> {
+fn in_order(group: &PrimeGroup, scalar: &[u8]) -> Result<(), OpError> {
     if scalar::in_range(scalar, group.order()) {
         Ok(())
     } else {
-        Err(Error::BadInput("the scalar is zero or not below the order"))
+        Err(OpError::BadInput("the scalar is zero or not below the order"))
     }
 }
 
@@ -190,9 +189,9 @@ fn in_order(group: &PrimeGroup, scalar: &[u8]) -> Result<(), Error> {
 /// SM3 of the identity's length in bits, the identity, a, b, the generator and the public key.
 ///
 /// `id` has up to 8191 bytes.
-pub fn identity_digest(id: &[u8], point: &[u8]) -> Result<[u8; LEN], Error> {
+pub fn identity_digest(id: &[u8], point: &[u8]) -> Result<[u8; LEN], OpError> {
     let bits = u16::try_from(8 * id.len());
-    let bits = bits.map_err(|_| Error::BadInput("an identity of more than 8191 bytes"))?;
+    let bits = bits.map_err(|_| OpError::BadInput("an identity of more than 8191 bytes"))?;
     if point.len() != POINT_LEN {
         return Err(BAD_POINT);
     }
@@ -202,7 +201,7 @@ pub fn identity_digest(id: &[u8], point: &[u8]) -> Result<[u8; LEN], Error> {
 }
 
 /// The digest e that is signed: SM3 of the signer's [`identity_digest`] and the message.
-pub fn digest(id: &[u8], point: &[u8], message: &[u8]) -> Result<[u8; LEN], Error> {
+pub fn digest(id: &[u8], point: &[u8], message: &[u8]) -> Result<[u8; LEN], OpError> {
     sm3(&[&identity_digest(id, point)?, message])
 }
 
@@ -217,7 +216,7 @@ pub fn sign(cpu: &Cpu, items: &mut [Item<'_>]) {
     run(cpu, Operation::Sign, items);
 }
 
-fn sign_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+fn sign_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
     let [private, e] = cut(src, [LEN, LEN])?;
     let private = parts.private_key(private)?;
     let dst = room(dst, 2 * LEN)?;
@@ -225,7 +224,7 @@ fn sign_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
     Ok(dst.len())
 }
 
-fn sign_e(parts: &Parts, private: &[u8], e: &[u8], out: &mut [u8]) -> Result<(), Error> {
+fn sign_e(parts: &Parts, private: &[u8], e: &[u8], out: &mut [u8]) -> Result<(), OpError> {
     with_nonce(Nonce::Hedged, &parts.order, private, e, |k, scratch| {
         sign_with(parts, private, e, k, out, scratch)
     })
@@ -239,7 +238,7 @@ fn sign_with(
     k: &[u8],
     out: &mut [u8],
     scratch: &mut Scratch,
-) -> Result<bool, Error> {
+) -> Result<bool, OpError> {
     let n = &parts.order;
     let mut point = Zeroizing::new([0; POINT_LEN]);
     parts.group.multiply_generator(k, &mut *point)?;
@@ -264,44 +263,44 @@ fn sign_with(
 
 /// Verifies (GB/T 32918.2, 7.1): `src` = point || r || s || e, `dst` is not used.
 ///
-/// `Ok(0)`, or [`Error::AuthFailed`]: r is not e + x mod n for (x, y) = s G + (r + s) P.
+/// `Ok(0)`, or [`OpError::AuthFailed`]: r is not e + x mod n for (x, y) = s G + (r + s) P.
 pub fn verify(cpu: &Cpu, items: &mut [Item<'_>]) {
     run(cpu, Operation::Verify, items);
 }
 
-fn verify_one(parts: &Parts, src: &[u8]) -> Result<usize, Error> {
+fn verify_one(parts: &Parts, src: &[u8]) -> Result<usize, OpError> {
     let [point, r, s, e] = cut(src, [POINT_LEN, LEN, LEN, LEN])?;
     parts.group.check(point)?;
     verify_e(parts, point, r, s, e).map(|()| 0)
 }
 
-fn verify_e(parts: &Parts, point: &[u8], r: &[u8], s: &[u8], e: &[u8]) -> Result<(), Error> {
+fn verify_e(parts: &Parts, point: &[u8], r: &[u8], s: &[u8], e: &[u8]) -> Result<(), OpError> {
     let Parts { group, order: n, .. } = parts;
     if [r, s].iter().any(|half| !scalar::in_range(half, group.order())) {
-        return Err(Error::AuthFailed);
+        return Err(OpError::AuthFailed);
     }
     let scratch = &mut Scratch::new()?;
     let r = n.residue(r)?;
     let t = scratch.add_mod(&r, &n.residue(s)?, n.number())?;
     if t.is_zero() {
-        return Err(Error::AuthFailed);
+        return Err(OpError::AuthFailed);
     }
     let mut t_bytes = [0; LEN];
     t.to_bytes(&mut t_bytes)?;
     let mut sum: Point = [0; POINT_LEN];
     match group.multiply_add(s, &t_bytes, point, &mut sum) {
-        Err(INFINITE) => return Err(Error::AuthFailed),
+        Err(INFINITE) => return Err(OpError::AuthFailed),
         done => done?,
     }
     let x = n.reduce(x_of(&sum, LEN), scratch)?;
     let e = n.reduce(e, scratch)?;
     let expected = scratch.add_mod(&e, &x, n.number())?;
-    if expected.compare(&r).is_eq() { Ok(()) } else { Err(Error::AuthFailed) }
+    if expected.compare(&r).is_eq() { Ok(()) } else { Err(OpError::AuthFailed) }
 }
 
 /// The key derivation of GB/T 32918.4, 5.4.3, which is that of ANSI X9.63 with SM3: xored into
 /// `out`. Returns whether all of its bytes were zero.
-fn xor_derived(parts: &[&[u8]], out: &mut [u8]) -> Result<bool, Error> {
+fn xor_derived(parts: &[&[u8]], out: &mut [u8]) -> Result<bool, OpError> {
     let mut any = 0;
     for (counter, block) in (1u32..).zip(out.chunks_mut(LEN)) {
         let mut input: Vec<&[u8]> = parts.to_vec();

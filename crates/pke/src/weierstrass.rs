@@ -16,7 +16,7 @@ use crate::ec::group::{self, MAX_POINT};
 use crate::library::bignum::{Bignum, Scratch};
 use crate::library::ec::PrimeGroup;
 use crate::library::openssl::AnyGroup;
-use crate::{Error, Item};
+use crate::{Item, OpError};
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod lanes;
@@ -58,7 +58,7 @@ impl fmt::Debug for Group {
     }
 }
 
-const NO_CURVE: Error = Error::BadKey("the parameters are no curve");
+const NO_CURVE: OpError = OpError::BadInput("the parameters are no curve");
 
 impl Group {
     /// Validates the parameters: the field's prime and the order are prime, the curve is not
@@ -66,25 +66,25 @@ impl Group {
     /// points that such a curve can have (Hasse). That a binary field's polynomial is irreducible
     /// is not checked, nor whether discrete logarithms are hard in the group.
     ///
-    /// Takes milliseconds. [`Error::Unsupported`] where libcrypto is not there and AWS-LC does not
+    /// Takes milliseconds. [`OpError::Unsupported`] where libcrypto is not there and AWS-LC does not
     /// do: that takes prime fields of up to 528 bits and a cofactor of one.
-    pub fn new(params: &Params<'_>) -> Result<Group, Error> {
+    pub fn new(params: &Params<'_>) -> Result<Group, OpError> {
         let Params { field, p, a, b, gx, gy, order, cofactor } = *params;
         let [p, a, b, gx, gy, order, cofactor] = [p, a, b, gx, gy, order, cofactor].map(stripped);
         let limit = group::MAX_LEN;
         if [p, a, b, gx, gy, order, cofactor].iter().any(|number| number.len() > limit) {
-            return Err(Error::BadKey("a curve of more than 571 bits"));
+            return Err(OpError::BadInput("a curve of more than 571 bits"));
         }
         let scratch = &mut Scratch::new()?;
         let points = Bignum::from_bytes(order)?;
         if !points.is_odd() || !scratch.is_prime(&points)? {
-            return Err(Error::BadKey("the order is not prime"));
+            return Err(OpError::BadInput("the order is not prime"));
         }
         let modulus = Bignum::from_bytes(p)?;
         // q, how many elements the field has: p, or 2^m where the polynomial has m + 1 bits.
         let q = match field {
             Field::Prime if !scratch.is_prime(&modulus)? => {
-                return Err(Error::BadKey("the field's modulus is not prime"));
+                return Err(OpError::BadInput("the field's modulus is not prime"));
             }
             Field::Prime => p.to_vec(),
             Field::Binary if modulus.bits() < 3 => return Err(NO_CURVE),
@@ -92,13 +92,13 @@ impl Group {
         };
         let bits = if field == Field::Prime { modulus.bits() } else { modulus.bits() - 1 };
         if bits > MAX_BITS {
-            return Err(Error::BadKey("a curve of more than 571 bits"));
+            return Err(OpError::BadInput("a curve of more than 571 bits"));
         }
         let q = Bignum::from_bytes(&q)?;
         // Elements are below q: for a binary field, polynomials of a degree below m.
         for element in [a, b, gx, gy] {
             if Bignum::from_bytes(element)?.compare(&q).is_ge() {
-                return Err(Error::BadKey("a coefficient is not an element of the field"));
+                return Err(OpError::BadInput("a coefficient is not an element of the field"));
             }
         }
         // |q + 1 - h n| <= 2 sqrt(q).
@@ -106,7 +106,7 @@ impl Group {
         let trace = q.duplicate()?.add_word(1)?.distance(&points)?;
         let four_q = scratch.multiply(&q, &Bignum::from_word(4)?)?;
         if scratch.multiply(&trace, &trace)?.compare(&four_q).is_gt() {
-            return Err(Error::BadKey("no curve over this field has so many points"));
+            return Err(OpError::BadInput("no curve over this field has so many points"));
         }
         let arithmetic: Box<dyn group::Group> =
             if field == Field::Prime && cofactor == [1] && p.len() <= 66 {
@@ -142,7 +142,7 @@ impl Group {
         &self,
         items: &mut [Item<'_>],
         scalar_len: usize,
-        operation: impl Fn(&[u8], [&[u8]; POINTS], &mut [u8]) -> Result<(), Error>,
+        operation: impl Fn(&[u8], [&[u8]; POINTS], &mut [u8]) -> Result<(), OpError>,
     ) {
         let f = self.field_len();
         for item in items {
@@ -150,7 +150,7 @@ impl Group {
                 let dst = room(dst, 2 * f)?;
                 let (scalar, rest) = src
                     .split_at_checked(scalar_len)
-                    .ok_or(Error::BadInput("the source is too short"))?;
+                    .ok_or(OpError::BadInput("the source is too short"))?;
                 let coordinates = cut(rest, [2 * f; POINTS])?;
                 let mut points = [[0; MAX_POINT]; POINTS];
                 for (point, coordinates) in points.iter_mut().zip(coordinates) {
@@ -187,7 +187,7 @@ fn encoded<'a>(point: &'a mut [u8; MAX_POINT], f: usize, coordinates: &[&[u8]; 2
 
 /// Multiples of points: `src` = scalar || X || Y, `dst` = X || Y of their product.
 ///
-/// [`Error::BadKey`] for a point that is not on the curve, [`Error::BadInput`] where the product is
+/// [`OpError::BadInput`] for a point that is not on the curve, [`OpError::BadInput`] where the product is
 /// the point at infinity, which has no coordinates.
 pub fn multiply(cpu: &Cpu, group: &Group, items: &mut [Item<'_>]) {
     let _ = cpu;
@@ -216,7 +216,7 @@ pub fn double(cpu: &Cpu, group: &Group, items: &mut [Item<'_>]) {
     group.run(items, 0, |_, [a], out| group.arithmetic.double(a, out));
 }
 
-/// Membership: `src` = X || Y, `dst` is not used. `Ok(0)`, or [`Error::BadKey`].
+/// Membership: `src` = X || Y, `dst` is not used. `Ok(0)`, or [`OpError::BadInput`].
 ///
 /// Whether a point on a curve with a cofactor has the generator's order is another question, which
 /// a multiplication by the order answers.
@@ -279,7 +279,7 @@ pub const SM2: Params<'static> = Params {
 
 impl Params<'_> {
     /// The group of a curve of this file, which needs no validation.
-    pub(crate) fn prime_group(&self) -> Result<PrimeGroup, Error> {
+    pub(crate) fn prime_group(&self) -> Result<PrimeGroup, OpError> {
         PrimeGroup::by_parameters(self.p, self.a, self.b, (self.gx, self.gy), self.order)
     }
 }

@@ -4,13 +4,11 @@ mod openssl;
 
 use lookaside_pke::dh::{DhItem, Group, Name};
 use lookaside_pke::dsa::{self, Domain, DomainItem, SignItem};
-use lookaside_pke::hash::Hash;
 use lookaside_pke::modular::{Modulus, PowerItem, power};
-use lookaside_pke::nonce::Nonce;
 use lookaside_pke::rsa::{
-    Crt, PrivateItem, PrivateKey, PrivateParts, PublicItem, PublicKey, Scheme, private, public,
+    Crt, PrivateItem, PrivateKey, PrivateParts, PublicItem, PublicKey, private, public,
 };
-use lookaside_pke::{Error, Item, dh, random};
+use lookaside_pke::{Hash, Item, Nonce, OpError, RsaScheme, dh, random};
 use lookaside_simd::{Cpu, Tier};
 use openssl::Rsa;
 
@@ -24,14 +22,14 @@ fn drawn(len: usize) -> Vec<u8> {
     bytes
 }
 
-type Answer = Result<Vec<u8>, Error>;
+type Answer = Result<Vec<u8>, OpError>;
 
 /// Runs a batch of `count` items, and each alone without kernels; both have to agree.
 fn agrees(
     what: &str,
     sources: &[Vec<u8>],
     dst_len: usize,
-    run: impl Fn(&Cpu, Vec<(usize, Item<'_>)>) -> Vec<Result<usize, Error>>,
+    run: impl Fn(&Cpu, Vec<(usize, Item<'_>)>) -> Vec<Result<usize, OpError>>,
 ) {
     let answer = |cpu: &Cpu, indexes: &[usize]| -> Vec<Answer> {
         let mut buffers = vec![vec![0xaa; dst_len]; indexes.len()];
@@ -78,7 +76,7 @@ fn rsa_keys_mixed() {
         .collect();
     agrees("private", &sources, 256, |cpu, items| {
         let with_key =
-            |(index, item)| PrivateItem { key: &keys[index % 6], scheme: Scheme::Raw, item };
+            |(index, item)| PrivateItem { key: &keys[index % 6], scheme: RsaScheme::Raw, item };
         let mut items: Vec<PrivateItem<'_>> = items.into_iter().map(with_key).collect();
         private(cpu, &mut items);
         items.iter().map(|item| item.item.result).collect()
@@ -92,7 +90,7 @@ fn rsa_keys_mixed() {
     agrees("public", &sources, 256, |cpu, items| {
         let with_key = |(index, item)| {
             let key = &keys[index % 6];
-            PublicItem { key, scheme: Scheme::Raw, recover: false, item }
+            PublicItem { key, scheme: RsaScheme::Raw, recover: false, item }
         };
         let mut items: Vec<PublicItem<'_>> = items.into_iter().map(with_key).collect();
         public(cpu, &mut items);
@@ -110,7 +108,7 @@ fn a_damaged_key_spoils_no_other() {
         let crt = Some(Crt { p, q, dp, dq, qinv });
         PrivateKey::new(&PrivateParts { n, e, d, crt }).unwrap()
     });
-    let scheme = Scheme::Pkcs1Sign { hash: Some(Hash::Sha256) };
+    let scheme = RsaScheme::Pkcs1Sign(Some(Hash::Sha256));
     let digest = [9; 32];
     for cpu in tiers() {
         let mut buffers = vec![vec![0xaa; 128]; 8];
@@ -124,7 +122,7 @@ fn a_damaged_key_spoils_no_other() {
             .collect();
         private(&cpu, &mut items);
         for (index, item) in items.iter().enumerate() {
-            let wanted = if index == 3 { Err(Error::Fault) } else { Ok(128) };
+            let wanted = if index == 3 { Err(OpError::Fault) } else { Ok(128) };
             assert_eq!(item.item.result, wanted);
             assert_eq!(item.item.dst.iter().all(|&byte| byte == 0), index == 3);
         }

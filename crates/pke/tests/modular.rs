@@ -3,10 +3,9 @@
 mod openssl;
 
 use lookaside_pke::modular::{
-    Arithmetic, ArithmeticItem, CrtModulus, CrtPowerItem, Modulus, PowerItem, arithmetic,
-    crt_power, power,
+    ArithmeticItem, CrtModulus, CrtPowerItem, Modulus, PowerItem, arithmetic, crt_power, power,
 };
-use lookaside_pke::{Error, Item, random};
+use lookaside_pke::{Arithmetic, Item, OpError, random};
 use lookaside_simd::Cpu;
 use openssl_sys as ssl;
 
@@ -38,7 +37,7 @@ fn residue(n: &[u8]) -> Vec<u8> {
     }
 }
 
-fn run_power(modulus: &Modulus, base: &[u8], exponent: &[u8]) -> Result<Vec<u8>, Error> {
+fn run_power(modulus: &Modulus, base: &[u8], exponent: &[u8]) -> Result<Vec<u8>, OpError> {
     let src = [base, exponent].concat();
     let mut dst = vec![0xaa; modulus.len()];
     let item = Item::new(&src, &mut dst);
@@ -49,7 +48,7 @@ fn run_power(modulus: &Modulus, base: &[u8], exponent: &[u8]) -> Result<Vec<u8>,
     Ok(dst)
 }
 
-fn run(modulus: &Modulus, operation: Arithmetic, src: &[u8]) -> Result<Vec<u8>, Error> {
+fn run(modulus: &Modulus, operation: Arithmetic, src: &[u8]) -> Result<Vec<u8>, OpError> {
     let mut dst = vec![0xaa; modulus.len() + 3];
     let mut items = [ArithmeticItem { modulus, item: Item::new(src, &mut dst) }];
     arithmetic(operation, &mut items);
@@ -86,7 +85,7 @@ fn agrees_with_openssl() {
             }
             // OpenSSL says that the inverse modulo 1 is 0; here there is none.
             if bits > 1 {
-                let found = run(&m, Arithmetic::Inverse, &a).ok();
+                let found = run(&m, Arithmetic::Invert, &a).ok();
                 assert!(found == openssl::inverse(&a, &n), "{bits} {odd}");
             }
             for exponent_len in [0, 1, 5, n.len().min(128)] {
@@ -113,7 +112,7 @@ fn inverses_where_few_numbers_have_one() {
         let n = &n[8 - m.len()..];
         for a in 1..300u64 {
             let a = &a.to_be_bytes()[8 - n.len()..];
-            let found = run(&m, Arithmetic::Inverse, a);
+            let found = run(&m, Arithmetic::Invert, a);
             assert_eq!(found.clone().ok(), openssl::inverse(a, n), "{a:?} {found:?}");
         }
     }
@@ -143,7 +142,7 @@ fn crt_agrees_with_one_modulus() {
             ];
             crt_power(Cpu::host(), &mut items);
             assert_eq!(items[0].item.result, Ok(n.len()));
-            assert_eq!(items[1].item.result, Err(Error::DstTooSmall));
+            assert_eq!(items[1].item.result, Err(OpError::DstTooSmall));
             assert!(dst == openssl::modular(ssl::BN_mod_exp, &base, &d, &n), "{bits}");
         }
         assert!(CrtModulus::new(&p, &q, &dp).is_err());
@@ -161,18 +160,18 @@ fn refuses_what_is_out_of_range() {
         (Arithmetic::Multiply, &[1]),
         (Arithmetic::Square, &[1, 2]),
         (Arithmetic::Reduce, &[1, 2, 3]),
-        (Arithmetic::Inverse, &[0]),
-        (Arithmetic::Inverse, &[]),
+        (Arithmetic::Invert, &[0]),
+        (Arithmetic::Invert, &[]),
     ] {
-        assert!(matches!(run(&m, operation, src), Err(Error::BadInput(_))), "{operation:?}");
+        assert!(matches!(run(&m, operation, src), Err(OpError::BadInput(_))), "{operation:?}");
     }
-    assert!(matches!(run_power(&m, &[1, 2, 3], &[1]), Err(Error::BadInput(_))));
+    assert!(matches!(run_power(&m, &[1, 2, 3], &[1]), Err(OpError::BadInput(_))));
     let mut dst = [];
     let item = Item::new(&[1], &mut dst);
     let mut items = [PowerItem { modulus: &m, exponent_len: 2, item }];
     power(Cpu::host(), &mut items);
-    assert!(matches!(items[0].item.result, Err(Error::BadInput(_))));
+    assert!(matches!(items[0].item.result, Err(OpError::BadInput(_))));
     items[0].exponent_len = 1;
     power(Cpu::host(), &mut items);
-    assert_eq!(items[0].item.result, Err(Error::DstTooSmall));
+    assert_eq!(items[0].item.result, Err(OpError::DstTooSmall));
 }

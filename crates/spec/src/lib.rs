@@ -2,10 +2,10 @@
 //! plain data.
 //!
 //! Services, the core and devices share these types, so nothing is converted between them. A module
-//! for each service has what only that service needs; [`Hash`], [`Secret`], [`Done`] and
+//! for each service has what only that service needs; [`Hash`](enum@Hash), [`Secret`], [`Done`] and
 //! [`OpError`] are everybody's. Programs find all of it under the runtime (package `lookaside`).
 //!
-//! A service supports a part of what an enumeration names (no service has every [`Hash`] for every
+//! A service supports a part of what an enumeration names (no service has every hash for every
 //! purpose); it answers the rest with [`OpError::Unsupported`].
 //!
 //! ```

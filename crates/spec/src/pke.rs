@@ -1,6 +1,7 @@
 //! Public-key cryptography: what sessions are made for and what single requests choose. Layouts of
 //! sources and destinations are documented at the typed sessions of the runtime.
 
+use core::fmt;
 use std::sync::Arc;
 
 use crate::{Hash, Op, Secret, kdf::HkdfMode};
@@ -120,6 +121,12 @@ impl Curve {
     /// Bytes of an uncompressed point: 04, X, Y.
     pub const fn point_len(self) -> usize {
         1 + 2 * self.field_len()
+    }
+}
+
+impl fmt::Display for Curve {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 

@@ -116,10 +116,10 @@ pub(crate) fn random(dst: &mut Buf) -> Result<Done, OpError> {
     let n = dst.len();
     for segment in dst.segments_mut() {
         let to = segment.as_mut_slice().unwrap_or_default();
-        if lookaside_pke::random::fill(to).is_err() {
+        if let Err(e) = lookaside_pke::random::fill(to) {
             // Nothing that looks random and is not.
             to.fill(0);
-            return Err(OpError::Fault);
+            return Err(e);
         }
     }
     Ok(done(0, n, 0))

@@ -4,13 +4,13 @@ use zeroize::Zeroizing;
 
 use super::group::{Group, INFINITE, MAX_LEN, MAX_POINT, x_of};
 use super::scalar::in_range;
-use crate::Error;
+use crate::OpError;
 use crate::library::bignum::{Bignum, Scratch};
 use crate::modular::Modulus;
 use crate::nonce::leftmost_bits;
 
 /// A digest as a number below the order.
-fn number_of(digest: &[u8], order: &Modulus, scratch: &mut Scratch) -> Result<Bignum, Error> {
+fn number_of(digest: &[u8], order: &Modulus, scratch: &mut Scratch) -> Result<Bignum, OpError> {
     order.reduce(&leftmost_bits(digest, order.bits()), scratch)
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn sign(
     nonce: &[u8],
     out: &mut [u8],
     scratch: &mut Scratch,
-) -> Result<bool, Error> {
+) -> Result<bool, OpError> {
     let mut point = Zeroizing::new([0; MAX_POINT]);
     let point = &mut point[..1 + 2 * group.field_len()];
     group.multiply_generator(nonce, point)?;
@@ -56,12 +56,12 @@ pub(crate) fn verify(
     point: &[u8],
     signature: &[u8],
     digest: &[u8],
-) -> Result<(), Error> {
+) -> Result<(), OpError> {
     group.check(point)?;
     let len = group.order().len();
     let (r, s) = signature.split_at(len);
     if !in_range(r, group.order()) || !in_range(s, group.order()) {
-        return Err(Error::AuthFailed);
+        return Err(OpError::AuthFailed);
     }
     let scratch = &mut Scratch::new()?;
     let r = order.residue(r)?;
@@ -73,9 +73,9 @@ pub(crate) fn verify(
     let mut sum = [0; MAX_POINT];
     let sum = &mut sum[..1 + 2 * group.field_len()];
     match group.multiply_add(&u1[..len], &u2[..len], point, sum) {
-        Err(INFINITE) => return Err(Error::AuthFailed),
+        Err(INFINITE) => return Err(OpError::AuthFailed),
         done => done?,
     }
     let x = order.reduce(x_of(sum, group.field_len()), scratch)?;
-    if x.compare(&r).is_eq() { Ok(()) } else { Err(Error::AuthFailed) }
+    if x.compare(&r).is_eq() { Ok(()) } else { Err(OpError::AuthFailed) }
 }

@@ -1,6 +1,6 @@
 //! What a curve's library gives: arithmetic on points, scalars and points as bytes.
 
-use crate::Error;
+use crate::OpError;
 
 /// The most bytes that a field element, a scalar or a digest cut to the order's length has: those
 /// of the 571-bit binary curves.
@@ -26,13 +26,13 @@ pub(crate) trait Group: Send + Sync {
     fn cofactor(&self) -> u8;
 
     /// Whether `point` is a point of the curve, and finite.
-    fn check(&self, point: &[u8]) -> Result<(), Error>;
+    fn check(&self, point: &[u8]) -> Result<(), OpError>;
 
     /// `out = scalar * G`.
-    fn multiply_generator(&self, scalar: &[u8], out: &mut [u8]) -> Result<(), Error>;
+    fn multiply_generator(&self, scalar: &[u8], out: &mut [u8]) -> Result<(), OpError>;
 
     /// `out = scalar * point`.
-    fn multiply(&self, scalar: &[u8], point: &[u8], out: &mut [u8]) -> Result<(), Error>;
+    fn multiply(&self, scalar: &[u8], point: &[u8], out: &mut [u8]) -> Result<(), OpError>;
 
     /// `out = g * G + scalar * point`. Everything may be treated as public.
     fn multiply_add(
@@ -41,13 +41,13 @@ pub(crate) trait Group: Send + Sync {
         scalar: &[u8],
         point: &[u8],
         out: &mut [u8],
-    ) -> Result<(), Error>;
+    ) -> Result<(), OpError>;
 
     /// `out = a + b`.
-    fn add(&self, a: &[u8], b: &[u8], out: &mut [u8]) -> Result<(), Error>;
+    fn add(&self, a: &[u8], b: &[u8], out: &mut [u8]) -> Result<(), OpError>;
 
     /// `out = 2 * a`.
-    fn double(&self, a: &[u8], out: &mut [u8]) -> Result<(), Error>;
+    fn double(&self, a: &[u8], out: &mut [u8]) -> Result<(), OpError>;
 }
 
 /// Whether `encoded` has a form that SEC 1 calls compressed or uncompressed, for a field of
@@ -61,10 +61,10 @@ pub(crate) fn well_formed(encoded: &[u8], field_len: usize) -> bool {
 }
 
 /// A point that is not on its curve, or not a point at all.
-pub(crate) const BAD_POINT: Error = Error::BadKey("the point is not on its curve");
+pub(crate) const BAD_POINT: OpError = OpError::BadInput("the point is not on its curve");
 
 /// A result without coordinates.
-pub(crate) const INFINITE: Error = Error::BadInput("the result is the point at infinity");
+pub(crate) const INFINITE: OpError = OpError::BadInput("the result is the point at infinity");
 
 /// Where `point` is `0x04 || X || Y`: X.
 pub(crate) fn x_of(point: &[u8], field_len: usize) -> &[u8] {

@@ -9,13 +9,12 @@ use super::{
 use crate::batch::room;
 use crate::ec::group::Group;
 use crate::library::ec::PrimeGroup;
-use crate::nonce::Nonce;
 use crate::side_by_side::{self, Kernel};
 use crate::weierstrass::lanes::{
     self, FAILED, Generating, Lanes, Multiplying, Operation, Public, Signing, Verifying,
     coordinates, public_lane,
 };
-use crate::{Error, Item};
+use crate::{Item, Nonce, OpError};
 
 /// The kernel's name of the curve.
 pub(super) fn kernel_curve(curve: Curve) -> Option<lanes::Curve> {
@@ -67,7 +66,7 @@ impl Kernel for Generate {
         self.0.lanes.threshold(Operation::Public)
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Generating<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Generating<'a>, OpError> {
         let curve = self.0.curve();
         super::nothing(src)?;
         let dst = room(dst, curve.order_len() + curve.point_len())?;
@@ -79,11 +78,11 @@ impl Kernel for Generate {
         self.0.lanes.generate(self.0.group.order(), requests);
     }
 
-    fn answer(request: &Generating<'_>) -> Result<usize, Error> {
+    fn answer(request: &Generating<'_>) -> Result<usize, OpError> {
         request.answer()
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
         generate_one(self.0.library, src, dst)
     }
 }
@@ -97,7 +96,7 @@ impl Kernel for PublicKey {
         self.0.lanes.threshold(Operation::Public)
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Public<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Public<'a>, OpError> {
         let point = room(dst, self.0.curve().point_len())?;
         Ok(public_lane(private_key(self.0.library, src)?, point))
     }
@@ -106,11 +105,11 @@ impl Kernel for PublicKey {
         self.0.lanes.public(requests);
     }
 
-    fn answer(request: &Public<'_>) -> Result<usize, Error> {
+    fn answer(request: &Public<'_>) -> Result<usize, OpError> {
         if request.ok { Ok(1 + request.out.len()) } else { Err(FAILED) }
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
         public_one(self.0.library, src, dst)
     }
 }
@@ -124,7 +123,7 @@ impl Kernel for Derive {
         self.0.lanes.threshold(Operation::Multiply)
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Multiplying<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Multiplying<'a>, OpError> {
         let curve = self.0.curve();
         let (private, peer) = src.split_at_checked(curve.order_len()).ok_or(super::SHORT)?;
         let private = private_key(self.0.library, private)?;
@@ -136,11 +135,11 @@ impl Kernel for Derive {
         self.0.lanes.multiply(requests);
     }
 
-    fn answer(request: &Multiplying<'_>) -> Result<usize, Error> {
+    fn answer(request: &Multiplying<'_>) -> Result<usize, OpError> {
         if request.ok { Ok(request.out.len()) } else { Err(FAILED) }
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
         derive_one(self.0.library, false, src, dst)
     }
 }
@@ -154,7 +153,7 @@ impl Kernel for Sign {
         self.0.lanes.threshold(Operation::Sign)
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Signing<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Signing<'a>, OpError> {
         let order_len = self.0.curve().order_len();
         let (private, digest) = src.split_at_checked(order_len).ok_or(super::SHORT)?;
         let private = private_key(self.0.library, private)?;
@@ -168,11 +167,11 @@ impl Kernel for Sign {
         });
     }
 
-    fn answer(request: &Signing<'_>) -> Result<usize, Error> {
+    fn answer(request: &Signing<'_>) -> Result<usize, OpError> {
         request.result.map(|()| request.signature.len())
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
         sign_one(self.0.library, self.1, src, dst)
     }
 }
@@ -186,7 +185,7 @@ impl Kernel for Verify {
         self.0.lanes.threshold(Operation::Verify)
     }
 
-    fn request<'a>(&self, src: &'a [u8], _: &'a mut [u8]) -> Result<Verifying<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], _: &'a mut [u8]) -> Result<Verifying<'a>, OpError> {
         let curve = self.0.curve();
         let (point, rest) = split_point(curve, src)?;
         let (signature, digest) =
@@ -198,11 +197,11 @@ impl Kernel for Verify {
         self.0.lanes.verify(self.0.library.order.bits(), requests);
     }
 
-    fn answer(request: &Verifying<'_>) -> Result<usize, Error> {
-        if request.ok { Ok(0) } else { Err(Error::AuthFailed) }
+    fn answer(request: &Verifying<'_>) -> Result<usize, OpError> {
+        if request.ok { Ok(0) } else { Err(OpError::AuthFailed) }
     }
 
-    fn one(&self, src: &[u8], _: &mut [u8]) -> Result<usize, Error> {
+    fn one(&self, src: &[u8], _: &mut [u8]) -> Result<usize, OpError> {
         verify_one(self.0.library, src)
     }
 }

@@ -1,6 +1,6 @@
 //! Scalars as bytes: their range, random ones, and small multiples.
 
-use crate::{Error, random};
+use crate::{OpError, random};
 
 /// Whether `scalar` is in `[1, order)`. Both have the same length. Constant time, save that the
 /// answer is told.
@@ -23,7 +23,7 @@ pub(crate) fn is_below(number: &[u8], bound: &[u8]) -> bool {
 
 /// Fills `scalar` with one drawn from `[1, order)`: candidates of the order's bits are drawn until
 /// one is in range (FIPS 186-5, A.2.2), at most a few times for the orders of curves.
-pub(crate) fn draw(order: &[u8], scalar: &mut [u8]) -> Result<(), Error> {
+pub(crate) fn draw(order: &[u8], scalar: &mut [u8]) -> Result<(), OpError> {
     let mask = 0xff >> order[0].leading_zeros();
     loop {
         random::fill(scalar)?;

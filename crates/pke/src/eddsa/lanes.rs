@@ -5,17 +5,17 @@
 
 use lookaside_simd::Avx512;
 
-use super::{Curve, Mode, array, generate_one, public_one, sign_one, split, verify_one};
+use super::{Mode, array, generate_one, public_one, sign_one, split, verify_one};
 use crate::batch::{cut, room};
 use crate::side_by_side::Kernel;
 use crate::xdh::lanes::place;
-use crate::{Error, random};
+use crate::{EdCurve, OpError, random};
 use lookaside_pke_kernel::curve25519::{
     self, ed25519_public_avx512, ed25519_sign_avx512, ed25519_verify_avx512,
 };
 
-const LEN: usize = Curve::Ed25519.key_len();
-const SIGNATURE_LEN: usize = Curve::Ed25519.signature_len();
+const LEN: usize = EdCurve::Ed25519.key_len();
+const SIGNATURE_LEN: usize = EdCurve::Ed25519.signature_len();
 
 pub(super) struct Sign(pub Avx512);
 
@@ -26,7 +26,7 @@ impl Kernel for Sign {
         4
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let (pair, message) = split(src, 2 * LEN)?;
         let (seed, public) = pair.split_at(LEN);
         let (seed, public) = (array(seed)?, array(public)?);
@@ -37,12 +37,12 @@ impl Kernel for Sign {
         ed25519_sign_avx512(self.0, requests);
     }
 
-    fn answer(_: &Self::Request<'_>) -> Result<usize, Error> {
+    fn answer(_: &Self::Request<'_>) -> Result<usize, OpError> {
         Ok(SIGNATURE_LEN)
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
-        sign_one(Curve::Ed25519, Mode::Pure, src, dst)
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
+        sign_one(EdCurve::Ed25519, Mode::Pure, src, dst)
     }
 }
 
@@ -55,7 +55,7 @@ impl Kernel for Verify {
         2
     }
 
-    fn request<'a>(&self, src: &'a [u8], _: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], _: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let (public, rest) = split(src, LEN)?;
         let (signature, message) = split(rest, SIGNATURE_LEN)?;
         let (public, signature) = (array(public)?, array(signature)?);
@@ -66,12 +66,12 @@ impl Kernel for Verify {
         ed25519_verify_avx512(self.0, requests);
     }
 
-    fn answer(request: &Self::Request<'_>) -> Result<usize, Error> {
-        if request.ok { Ok(0) } else { Err(Error::AuthFailed) }
+    fn answer(request: &Self::Request<'_>) -> Result<usize, OpError> {
+        if request.ok { Ok(0) } else { Err(OpError::AuthFailed) }
     }
 
-    fn one(&self, src: &[u8], _: &mut [u8]) -> Result<usize, Error> {
-        verify_one(Curve::Ed25519, Mode::Pure, src)
+    fn one(&self, src: &[u8], _: &mut [u8]) -> Result<usize, OpError> {
+        verify_one(EdCurve::Ed25519, Mode::Pure, src)
     }
 }
 
@@ -84,7 +84,7 @@ impl Kernel for Public {
         4
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [seed] = cut(src, [LEN])?;
         Ok(curve25519::Public { private: array(seed)?, out: place(dst)? })
     }
@@ -93,12 +93,12 @@ impl Kernel for Public {
         ed25519_public_avx512(self.0, requests);
     }
 
-    fn answer(_: &Self::Request<'_>) -> Result<usize, Error> {
+    fn answer(_: &Self::Request<'_>) -> Result<usize, OpError> {
         Ok(LEN)
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
-        public_one(Curve::Ed25519, src, dst)
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
+        public_one(EdCurve::Ed25519, src, dst)
     }
 }
 
@@ -111,7 +111,7 @@ impl Kernel for Generate {
         4
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [] = cut(src, [])?;
         let (seed, out) = room(dst, 2 * LEN)?.split_at_mut(LEN);
         random::fill(seed)?;
@@ -122,11 +122,11 @@ impl Kernel for Generate {
         ed25519_public_avx512(self.0, requests);
     }
 
-    fn answer(_: &Self::Request<'_>) -> Result<usize, Error> {
+    fn answer(_: &Self::Request<'_>) -> Result<usize, OpError> {
         Ok(2 * LEN)
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
-        generate_one(Curve::Ed25519, src, dst)
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
+        generate_one(EdCurve::Ed25519, src, dst)
     }
 }

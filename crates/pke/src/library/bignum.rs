@@ -11,13 +11,13 @@ use std::ptr::{self, NonNull};
 
 use aws_lc_sys as aws;
 
-use crate::Error;
+use crate::OpError;
 
 /// The only reason for which these functions fail on operands that were checked.
-const MEMORY: Error = Error::Library("memory for a big integer");
+const MEMORY: OpError = OpError::Library("memory for a big integer");
 
 /// `Ok` when an AWS-LC function returned 1. Its queue of error texts is emptied: nobody reads it.
-pub(super) fn done(returned: i32, error: Error) -> Result<(), Error> {
+pub(super) fn done(returned: i32, error: OpError) -> Result<(), OpError> {
     if returned == 1 {
         return Ok(());
     }
@@ -50,20 +50,20 @@ impl Drop for Bignum {
 
 impl Bignum {
     /// 0.
-    pub(crate) fn new() -> Result<Bignum, Error> {
+    pub(crate) fn new() -> Result<Bignum, OpError> {
         // SAFETY: takes nothing.
         NonNull::new(unsafe { aws::BN_new() }).map(Bignum).ok_or(MEMORY)
     }
 
     /// The big-endian number in `bytes`, as wide as they are.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Bignum, Error> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Bignum, OpError> {
         // SAFETY: `bytes` is readable for its length; null asks for a new number.
         let number = unsafe { aws::BN_bin2bn(bytes.as_ptr(), bytes.len(), ptr::null_mut()) };
         NonNull::new(number).map(Bignum).ok_or(MEMORY)
     }
 
     /// A small number.
-    pub(crate) fn from_word(word: u64) -> Result<Bignum, Error> {
+    pub(crate) fn from_word(word: u64) -> Result<Bignum, OpError> {
         Bignum::from_bytes(&word.to_be_bytes())
     }
 
@@ -72,7 +72,7 @@ impl Bignum {
     /// # Safety
     ///
     /// `number` is null or a valid BIGNUM.
-    pub(super) unsafe fn copy_of(number: *const aws::BIGNUM) -> Result<Bignum, Error> {
+    pub(super) unsafe fn copy_of(number: *const aws::BIGNUM) -> Result<Bignum, OpError> {
         if number.is_null() {
             return Err(MEMORY);
         }
@@ -96,17 +96,17 @@ impl Bignum {
     }
 
     /// A second number of the same value and width.
-    pub(crate) fn duplicate(&self) -> Result<Bignum, Error> {
+    pub(crate) fn duplicate(&self) -> Result<Bignum, OpError> {
         // SAFETY: a valid number.
         unsafe { Bignum::copy_of(self.as_ptr()) }
     }
 
-    /// Big-endian into all of `out`, with zeros in front. [`Error::DstTooSmall`] if it does not
+    /// Big-endian into all of `out`, with zeros in front. [`OpError::DstTooSmall`] if it does not
     /// fit.
-    pub(crate) fn to_bytes(&self, out: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn to_bytes(&self, out: &mut [u8]) -> Result<(), OpError> {
         // SAFETY: `out` is writable for its length.
         let returned = unsafe { aws::BN_bn2bin_padded(out.as_mut_ptr(), out.len(), self.as_ptr()) };
-        done(returned, Error::DstTooSmall)
+        done(returned, OpError::DstTooSmall)
     }
 
     /// Bits without leading zeros. Variable time, as the next four.
@@ -141,21 +141,21 @@ impl Bignum {
     }
 
     /// `self` + `word`. Variable time.
-    pub(crate) fn add_word(mut self, word: u64) -> Result<Bignum, Error> {
+    pub(crate) fn add_word(mut self, word: u64) -> Result<Bignum, OpError> {
         // SAFETY: a valid number.
         done(unsafe { aws::BN_add_word(self.as_mut_ptr(), word) }, MEMORY)?;
         Ok(self)
     }
 
     /// `self` - `word`, which is not more than `self`. Variable time.
-    pub(crate) fn sub_word(mut self, word: u64) -> Result<Bignum, Error> {
+    pub(crate) fn sub_word(mut self, word: u64) -> Result<Bignum, OpError> {
         // SAFETY: a valid number.
         done(unsafe { aws::BN_sub_word(self.as_mut_ptr(), word) }, MEMORY)?;
         Ok(self)
     }
 
     /// `self` / 2, rounded down.
-    pub(crate) fn half(&self) -> Result<Bignum, Error> {
+    pub(crate) fn half(&self) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: two valid numbers.
         done(unsafe { aws::BN_rshift1(out.as_mut_ptr(), self.as_ptr()) }, MEMORY)?;
@@ -163,7 +163,7 @@ impl Bignum {
     }
 
     /// |`self` - `other`|. Variable time.
-    pub(crate) fn distance(&self, other: &Bignum) -> Result<Bignum, Error> {
+    pub(crate) fn distance(&self, other: &Bignum) -> Result<Bignum, OpError> {
         let (more, less) =
             if self.compare(other) == Ordering::Less { (other, self) } else { (self, other) };
         let mut out = Bignum::new()?;
@@ -184,7 +184,7 @@ impl Drop for Scratch {
 }
 
 impl Scratch {
-    pub(crate) fn new() -> Result<Scratch, Error> {
+    pub(crate) fn new() -> Result<Scratch, OpError> {
         // SAFETY: takes nothing.
         NonNull::new(unsafe { aws::BN_CTX_new() }).map(Scratch).ok_or(MEMORY)
     }
@@ -194,7 +194,7 @@ impl Scratch {
     }
 
     /// a b. Variable time in the lengths of the numbers only.
-    pub(crate) fn multiply(&mut self, a: &Bignum, b: &Bignum) -> Result<Bignum, Error> {
+    pub(crate) fn multiply(&mut self, a: &Bignum, b: &Bignum) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: valid numbers.
         let returned =
@@ -204,7 +204,7 @@ impl Scratch {
     }
 
     /// Quotient and remainder. `b` is not 0. Variable time.
-    pub(crate) fn divide(&mut self, a: &Bignum, b: &Bignum) -> Result<(Bignum, Bignum), Error> {
+    pub(crate) fn divide(&mut self, a: &Bignum, b: &Bignum) -> Result<(Bignum, Bignum), OpError> {
         let (mut quotient, mut remainder) = (Bignum::new()?, Bignum::new()?);
         // SAFETY: valid numbers, the two results distinct.
         let returned = unsafe {
@@ -221,7 +221,7 @@ impl Scratch {
     }
 
     /// gcd(a, b).
-    pub(crate) fn gcd(&mut self, a: &Bignum, b: &Bignum) -> Result<Bignum, Error> {
+    pub(crate) fn gcd(&mut self, a: &Bignum, b: &Bignum) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: valid numbers.
         let returned =
@@ -231,7 +231,12 @@ impl Scratch {
     }
 
     /// a + b mod n, for a, b < n.
-    pub(crate) fn add_mod(&mut self, a: &Bignum, b: &Bignum, n: &Bignum) -> Result<Bignum, Error> {
+    pub(crate) fn add_mod(
+        &mut self,
+        a: &Bignum,
+        b: &Bignum,
+        n: &Bignum,
+    ) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: valid numbers.
         let returned =
@@ -241,7 +246,12 @@ impl Scratch {
     }
 
     /// a - b mod n, for a, b < n.
-    pub(crate) fn sub_mod(&mut self, a: &Bignum, b: &Bignum, n: &Bignum) -> Result<Bignum, Error> {
+    pub(crate) fn sub_mod(
+        &mut self,
+        a: &Bignum,
+        b: &Bignum,
+        n: &Bignum,
+    ) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: valid numbers.
         let returned =
@@ -256,7 +266,7 @@ impl Scratch {
         a: &Bignum,
         b: &Bignum,
         n: &Bignum,
-    ) -> Result<Bignum, Error> {
+    ) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: valid numbers.
         let returned = unsafe {
@@ -272,7 +282,7 @@ impl Scratch {
         a: &Bignum,
         e: &Bignum,
         n: &Bignum,
-    ) -> Result<Bignum, Error> {
+    ) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: valid numbers.
         let returned = unsafe {
@@ -283,7 +293,11 @@ impl Scratch {
     }
 
     /// a^-1 mod n, for n > 1 and a < n; `None` where there is none. Variable time.
-    pub(crate) fn inverse_mod(&mut self, a: &Bignum, n: &Bignum) -> Result<Option<Bignum>, Error> {
+    pub(crate) fn inverse_mod(
+        &mut self,
+        a: &Bignum,
+        n: &Bignum,
+    ) -> Result<Option<Bignum>, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: valid numbers.
         let found = unsafe {
@@ -299,17 +313,17 @@ impl Scratch {
     }
 
     /// A random number from 1 to n - 1, for n > 1.
-    pub(crate) fn random_below(&mut self, n: &Bignum) -> Result<Bignum, Error> {
+    pub(crate) fn random_below(&mut self, n: &Bignum) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: valid numbers.
         let returned = unsafe { aws::BN_rand_range_ex(out.as_mut_ptr(), 1, n.as_ptr()) };
-        done(returned, Error::Library("the random generator"))?;
+        done(returned, OpError::Library("the random generator"))?;
         Ok(out)
     }
 
     /// A random prime of `bits` bits, the two highest set; a safe one, of which (p - 1) / 2 is
     /// prime too, if asked for.
-    pub(crate) fn generate_prime(&mut self, bits: usize, safe: bool) -> Result<Bignum, Error> {
+    pub(crate) fn generate_prime(&mut self, bits: usize, safe: bool) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: a valid number; null asks for no congruence and no progress reports.
         let returned = unsafe {
@@ -322,13 +336,13 @@ impl Scratch {
                 ptr::null_mut(),
             )
         };
-        done(returned, Error::Library("prime generation"))?;
+        done(returned, OpError::Library("prime generation"))?;
         Ok(out)
     }
 
     /// Miller-Rabin, as many rounds as make an error less likely than 2^-128 whoever chose the
     /// number.
-    pub(crate) fn is_prime(&mut self, candidate: &Bignum) -> Result<bool, Error> {
+    pub(crate) fn is_prime(&mut self, candidate: &Bignum) -> Result<bool, OpError> {
         let mut prime = 0;
         // SAFETY: a valid number; null asks for no progress reports.
         let returned = unsafe {
@@ -366,7 +380,7 @@ impl Drop for Montgomery {
 
 impl Montgomery {
     /// The constants take a time that depends on the width of n only: it may be a secret prime.
-    pub(crate) fn new(n: Bignum, scratch: &mut Scratch) -> Result<Montgomery, Error> {
+    pub(crate) fn new(n: Bignum, scratch: &mut Scratch) -> Result<Montgomery, OpError> {
         debug_assert!(n.is_odd() && !n.is_one());
         // SAFETY: valid numbers.
         let constants = unsafe { aws::BN_MONT_CTX_new_consttime(n.as_ptr(), scratch.as_mut_ptr()) };
@@ -375,7 +389,7 @@ impl Montgomery {
     }
 
     /// a R mod n. Also for a >= n as long as a has no more words than n.
-    pub(crate) fn enter(&self, a: &Bignum, scratch: &mut Scratch) -> Result<Bignum, Error> {
+    pub(crate) fn enter(&self, a: &Bignum, scratch: &mut Scratch) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: valid numbers and constants.
         let returned = unsafe {
@@ -391,7 +405,7 @@ impl Montgomery {
     }
 
     /// a / R mod n, for any a < n R: so for any a that has no more words than n.
-    pub(crate) fn leave(&self, a: &Bignum, scratch: &mut Scratch) -> Result<Bignum, Error> {
+    pub(crate) fn leave(&self, a: &Bignum, scratch: &mut Scratch) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: valid numbers and constants.
         let returned = unsafe {
@@ -412,7 +426,7 @@ impl Montgomery {
         a: &Bignum,
         b: &Bignum,
         scratch: &mut Scratch,
-    ) -> Result<Bignum, Error> {
+    ) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: valid numbers and constants.
         let returned = unsafe {
@@ -434,7 +448,7 @@ impl Montgomery {
         a: &Bignum,
         e: &Bignum,
         scratch: &mut Scratch,
-    ) -> Result<Bignum, Error> {
+    ) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: valid numbers and constants.
         let returned = unsafe {
@@ -457,7 +471,7 @@ impl Montgomery {
         a: &Bignum,
         e: &Bignum,
         scratch: &mut Scratch,
-    ) -> Result<Bignum, Error> {
+    ) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: valid numbers and constants.
         let returned = unsafe {
@@ -480,7 +494,7 @@ impl Montgomery {
         (a, d): (&Bignum, &Bignum),
         (b, e): (&Bignum, &Bignum),
         scratch: &mut Scratch,
-    ) -> Result<Bignum, Error> {
+    ) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
         // SAFETY: valid numbers and constants.
         let returned = unsafe {

@@ -2,10 +2,10 @@
 
 use aws_lc_sys as aws;
 
-use crate::Error;
+use crate::OpError;
 
 /// The peer's point has a small order: the secret would be known to everybody.
-pub(crate) const ZERO_SECRET: Error = Error::BadInput("the shared secret is zero");
+pub(crate) const ZERO_SECRET: OpError = OpError::BadInput("the shared secret is zero");
 
 /// The X25519 public key of `private`.
 pub(crate) fn x25519_public(private: &[u8; 32]) -> [u8; 32] {
@@ -16,7 +16,11 @@ pub(crate) fn x25519_public(private: &[u8; 32]) -> [u8; 32] {
 }
 
 /// The X25519 shared secret, into `out`; an all-zero one is refused.
-pub(crate) fn x25519(private: &[u8; 32], peer: &[u8; 32], out: &mut [u8; 32]) -> Result<(), Error> {
+pub(crate) fn x25519(
+    private: &[u8; 32],
+    peer: &[u8; 32],
+    out: &mut [u8; 32],
+) -> Result<(), OpError> {
     // SAFETY: all have 32 bytes.
     match unsafe { aws::X25519(out.as_mut_ptr(), private.as_ptr(), peer.as_ptr()) } {
         1 => Ok(()),
@@ -47,7 +51,7 @@ pub(crate) fn ed25519_sign(
     pair: &[u8; 64],
     message: &[u8],
     out: &mut [u8; 64],
-) -> Result<(), Error> {
+) -> Result<(), OpError> {
     let (out, pair) = (out.as_mut_ptr(), pair.as_ptr());
     let (text, len) = (message.as_ptr(), message.len());
     // SAFETY: 64 bytes each; pointers and lengths are those of slices.
@@ -62,7 +66,7 @@ pub(crate) fn ed25519_sign(
             }
         }
     };
-    if ok == 1 { Ok(()) } else { Err(Error::Library("AWS-LC's Ed25519")) }
+    if ok == 1 { Ok(()) } else { Err(OpError::Library("AWS-LC's Ed25519")) }
 }
 
 /// Whether `signature` is that of `message` by the owner of `public`.
@@ -71,7 +75,7 @@ pub(crate) fn ed25519_verify(
     public: &[u8; 32],
     signature: &[u8; 64],
     message: &[u8],
-) -> Result<(), Error> {
+) -> Result<(), OpError> {
     let (signature, public) = (signature.as_ptr(), public.as_ptr());
     let (text, len) = (message.as_ptr(), message.len());
     // SAFETY: 64 and 32 bytes; pointers and lengths are those of slices.
@@ -91,5 +95,5 @@ pub(crate) fn ed25519_verify(
     }
     // SAFETY: no preconditions.
     unsafe { aws::ERR_clear_error() };
-    Err(Error::AuthFailed)
+    Err(OpError::AuthFailed)
 }

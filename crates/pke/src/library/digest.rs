@@ -4,15 +4,26 @@ use std::ptr;
 
 use aws_lc_sys as aws;
 
-use crate::hash::Hash;
+use crate::Hash;
 
 /// The longest digest: SHA-512's.
 pub(crate) const MAX_LEN: usize = aws::EVP_MAX_MD_SIZE as usize;
 
-/// The method table of a hash function, alive for as long as the process.
-pub(crate) fn method(hash: Hash) -> *const aws::EVP_MD {
+/// The method table of a hash function.
+#[derive(Clone, Copy)]
+pub(crate) struct Method(*const aws::EVP_MD);
+
+impl Method {
+    /// Its address, valid for as long as the process.
+    pub(crate) fn as_ptr(self) -> *const aws::EVP_MD {
+        self.0
+    }
+}
+
+/// `None` for a hash function that AWS-LC does not have.
+pub(crate) fn method(hash: Hash) -> Option<Method> {
     // SAFETY: these take nothing and return the address of a constant, initialised once.
-    unsafe {
+    Some(Method(unsafe {
         match hash {
             Hash::Md5 => aws::EVP_md5(),
             Hash::Sha1 => aws::EVP_sha1(),
@@ -28,14 +39,16 @@ pub(crate) fn method(hash: Hash) -> *const aws::EVP_MD {
             Hash::Sha3_256 => aws::EVP_sha3_256(),
             Hash::Sha3_384 => aws::EVP_sha3_384(),
             Hash::Sha3_512 => aws::EVP_sha3_512(),
+            Hash::Sm3 => return None,
         }
-    }
+    }))
 }
 
 /// `out` = H(parts\[0\] || parts\[1\] || ...), `out` being as long as a digest. `false` when memory
 /// ran out.
-pub(crate) fn digest(hash: Hash, parts: &[&[u8]], out: &mut [u8]) -> bool {
-    assert_eq!(out.len(), hash.len());
+pub(crate) fn digest(method: Method, parts: &[&[u8]], out: &mut [u8]) -> bool {
+    // SAFETY: the table of a hash function.
+    assert_eq!(out.len(), unsafe { aws::EVP_MD_size(method.0) });
     // SAFETY: the structure is plain data, for which zero is valid until `EVP_MD_CTX_init` sets it
     // up; each part is readable for its length and `out` writable for the length of a digest, which
     // is all that `EVP_DigestFinal_ex` writes. `cleanup` frees what `init` took, whatever happened
@@ -43,7 +56,7 @@ pub(crate) fn digest(hash: Hash, parts: &[&[u8]], out: &mut [u8]) -> bool {
     unsafe {
         let mut state: aws::EVP_MD_CTX = std::mem::zeroed();
         aws::EVP_MD_CTX_init(&mut state);
-        let done = aws::EVP_DigestInit_ex(&mut state, method(hash), ptr::null_mut()) == 1
+        let done = aws::EVP_DigestInit_ex(&mut state, method.0, ptr::null_mut()) == 1
             && parts.iter().all(|part| {
                 aws::EVP_DigestUpdate(&mut state, part.as_ptr().cast(), part.len()) == 1
             })
@@ -64,14 +77,15 @@ pub(crate) struct Hmac {
 unsafe impl Send for Hmac {}
 
 impl Hmac {
-    /// `None` where AWS-LC has no HMAC over the hash function.
-    pub(crate) fn new(hash: Hash, key: &[u8]) -> Option<Hmac> {
+    /// With tags of `len` bytes, those of a digest. `None` where AWS-LC has no HMAC over the hash
+    /// function, or memory ran out.
+    pub(crate) fn new(method: Method, len: usize, key: &[u8]) -> Option<Hmac> {
         // SAFETY: zero is valid for the plain data of the structure until `HMAC_CTX_init` sets it
         // up.
         let mut state: Box<aws::HMAC_CTX> = unsafe { Box::new(std::mem::zeroed()) };
         // SAFETY: `state` is a structure of the right type.
         unsafe { aws::HMAC_CTX_init(&mut *state) };
-        let mut hmac = Hmac { state, len: hash.len() };
+        let mut hmac = Hmac { state, len };
         // SAFETY: `key` is readable for its length and, a slice, never null (null would mean
         // the previous key).
         let done = unsafe {
@@ -79,7 +93,7 @@ impl Hmac {
                 &mut *hmac.state,
                 key.as_ptr().cast(),
                 key.len(),
-                method(hash),
+                method.0,
                 ptr::null_mut(),
             )
         };

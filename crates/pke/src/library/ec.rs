@@ -11,11 +11,11 @@ use std::ptr::{self, NonNull};
 
 use aws_lc_sys as aws;
 
-use crate::Error;
+use crate::OpError;
 use crate::batch::stripped;
 use crate::ec::group::{BAD_POINT, Group, INFINITE, well_formed};
 
-const NO_MEMORY: Error = Error::Library("AWS-LC's elliptic curve arithmetic");
+const NO_MEMORY: OpError = OpError::Library("AWS-LC's elliptic curve arithmetic");
 
 /// A C object and how to free it.
 struct Owned<T> {
@@ -29,7 +29,7 @@ impl<T> Owned<T> {
     /// # Safety
     ///
     /// `raw` is null or an object that nobody else owns and that `free` frees.
-    unsafe fn new(raw: *mut T, free: unsafe extern "C" fn(*mut T)) -> Result<Owned<T>, Error> {
+    unsafe fn new(raw: *mut T, free: unsafe extern "C" fn(*mut T)) -> Result<Owned<T>, OpError> {
         match NonNull::new(raw) {
             Some(raw) => Ok(Owned { raw, free }),
             None => Err(cleared(NO_MEMORY)),
@@ -49,13 +49,13 @@ impl<T> Drop for Owned<T> {
 }
 
 /// `error`, after AWS-LC's queue of errors of this thread has been emptied.
-fn cleared(error: Error) -> Error {
+fn cleared(error: OpError) -> OpError {
     // SAFETY: no preconditions.
     unsafe { aws::ERR_clear_error() };
     error
 }
 
-fn check(ok: c_int, error: Error) -> Result<(), Error> {
+fn check(ok: c_int, error: OpError) -> Result<(), OpError> {
     if ok == 1 { Ok(()) } else { Err(cleared(error)) }
 }
 
@@ -67,7 +67,7 @@ fn or_null<T>(object: &Option<Owned<T>>) -> *mut T {
 type Number = Owned<aws::BIGNUM>;
 
 /// A number from big-endian bytes. AWS-LC keeps the width of the bytes, leading zeros or not.
-fn number(bytes: &[u8]) -> Result<Number, Error> {
+fn number(bytes: &[u8]) -> Result<Number, OpError> {
     // SAFETY: pointer and length are those of a slice; a null third argument asks for a new number.
     unsafe {
         Number::new(
@@ -82,7 +82,7 @@ fn number(bytes: &[u8]) -> Result<Number, Error> {
 /// # Safety
 ///
 /// `value` is a valid number.
-unsafe fn write_number(value: *const aws::BIGNUM, out: &mut [u8]) -> Result<(), Error> {
+unsafe fn write_number(value: *const aws::BIGNUM, out: &mut [u8]) -> Result<(), OpError> {
     // SAFETY: the caller's; pointer and length are those of a slice.
     check(unsafe { aws::BN_bn2bin_padded(out.as_mut_ptr(), out.len(), value) }, NO_MEMORY)
 }
@@ -155,8 +155,8 @@ impl PrimeGroup {
         b: &[u8],
         generator: (&[u8], &[u8]),
         order: &[u8],
-    ) -> Result<PrimeGroup, Error> {
-        const BAD: Error = Error::BadKey("the parameters are no curve");
+    ) -> Result<PrimeGroup, OpError> {
+        const BAD: OpError = OpError::BadInput("the parameters are no curve");
         let (p, a, b, order) = (number(p)?, number(a)?, number(b)?, number(order)?);
         let (gx, gy, one) = (number(generator.0)?, number(generator.1)?, number(&[1])?);
         // SAFETY: valid numbers; a null BN_CTX is allowed.
@@ -197,7 +197,7 @@ impl PrimeGroup {
     }
 
     /// p, a, b, the generator and the order.
-    fn parameters(&self) -> Result<[Vec<u8>; 6], Error> {
+    fn parameters(&self) -> Result<[Vec<u8>; 6], OpError> {
         let new = || number(&[0]);
         let (p, a, b) = (new()?, new()?, new()?);
         // SAFETY: a valid group and numbers.
@@ -220,14 +220,14 @@ impl PrimeGroup {
         Ok(parameters)
     }
 
-    fn of(raw: *const aws::EC_GROUP) -> Result<PrimeGroup, Error> {
+    fn of(raw: *const aws::EC_GROUP) -> Result<PrimeGroup, OpError> {
         let mut group = PrimeGroup { raw, by_parameters: false, field_len: 0, order: Vec::new() };
         group.measure()?;
         Ok(group)
     }
 
     /// Fills in the lengths and the order.
-    fn measure(&mut self) -> Result<(), Error> {
+    fn measure(&mut self) -> Result<(), OpError> {
         // SAFETY: a valid group with a generator, whose order lives as long as it.
         unsafe {
             self.field_len = (aws::EC_GROUP_get_degree(self.raw) as usize).div_ceil(8);
@@ -236,13 +236,13 @@ impl PrimeGroup {
         }
     }
 
-    fn point(&self) -> Result<Point, Error> {
+    fn point(&self) -> Result<Point, OpError> {
         // SAFETY: a valid group.
         unsafe { Point::new(aws::EC_POINT_new(self.raw), aws::EC_POINT_free) }
     }
 
     /// The point that `encoded` stands for: on the curve (EC_POINT_oct2point checks) and finite.
-    fn decode(&self, encoded: &[u8]) -> Result<Point, Error> {
+    fn decode(&self, encoded: &[u8]) -> Result<Point, OpError> {
         if !well_formed(encoded, self.field_len) {
             return Err(BAD_POINT);
         }
@@ -261,7 +261,7 @@ impl PrimeGroup {
         Ok(point)
     }
 
-    fn encode(&self, point: &Point, out: &mut [u8]) -> Result<(), Error> {
+    fn encode(&self, point: &Point, out: &mut [u8]) -> Result<(), OpError> {
         debug_assert_eq!(out.len(), 1 + 2 * self.field_len);
         // SAFETY: a point of this group; pointer and length are those of a slice.
         let len = unsafe {
@@ -280,7 +280,7 @@ impl PrimeGroup {
 
     /// The uncompressed form of `point`, which is checked.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) fn decompress(&self, point: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn decompress(&self, point: &[u8], out: &mut [u8]) -> Result<(), OpError> {
         self.encode(&self.decode(point)?, out)
     }
 
@@ -290,7 +290,7 @@ impl PrimeGroup {
         g: Option<&[u8]>,
         of_point: Option<(&[u8], &[u8])>,
         out: &mut [u8],
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         let g = g.map(number).transpose()?;
         let (scalar, point) = match of_point {
             Some((scalar, point)) => (Some(number(scalar)?), Some(self.decode(point)?)),
@@ -326,15 +326,15 @@ impl Group for PrimeGroup {
         1
     }
 
-    fn check(&self, point: &[u8]) -> Result<(), Error> {
+    fn check(&self, point: &[u8]) -> Result<(), OpError> {
         self.decode(point).map(drop)
     }
 
-    fn multiply_generator(&self, scalar: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    fn multiply_generator(&self, scalar: &[u8], out: &mut [u8]) -> Result<(), OpError> {
         self.multiply_into(Some(scalar), None, out)
     }
 
-    fn multiply(&self, scalar: &[u8], point: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    fn multiply(&self, scalar: &[u8], point: &[u8], out: &mut [u8]) -> Result<(), OpError> {
         self.multiply_into(None, Some((scalar, point)), out)
     }
 
@@ -344,11 +344,11 @@ impl Group for PrimeGroup {
         scalar: &[u8],
         point: &[u8],
         out: &mut [u8],
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         self.multiply_into(Some(g), Some((scalar, point)), out)
     }
 
-    fn add(&self, a: &[u8], b: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    fn add(&self, a: &[u8], b: &[u8], out: &mut [u8]) -> Result<(), OpError> {
         let (a, b, sum) = (self.decode(a)?, self.decode(b)?, self.point()?);
         // SAFETY: points of this group.
         let ok =
@@ -357,7 +357,7 @@ impl Group for PrimeGroup {
         self.encode(&sum, out)
     }
 
-    fn double(&self, a: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    fn double(&self, a: &[u8], out: &mut [u8]) -> Result<(), OpError> {
         let (a, sum) = (self.decode(a)?, self.point()?);
         // SAFETY: points of this group.
         let ok = unsafe { aws::EC_POINT_dbl(self.raw, sum.get(), a.get(), ptr::null_mut()) };
@@ -371,7 +371,7 @@ type Signature = Owned<aws::ECDSA_SIG>;
 
 /// ECDSA. Digests of any length are cut to the order's bits as FIPS 186-5, 6.4.1 says.
 impl PrimeGroup {
-    fn key(&self) -> Result<Key, Error> {
+    fn key(&self) -> Result<Key, OpError> {
         // SAFETY: no preconditions; then a valid key and group.
         unsafe {
             let key = Key::new(aws::EC_KEY_new(), aws::EC_KEY_free)?;
@@ -381,18 +381,23 @@ impl PrimeGroup {
     }
 
     /// Refuses a `private` that is zero or not below the order.
-    fn private_key(&self, private: &[u8]) -> Result<Key, Error> {
+    fn private_key(&self, private: &[u8]) -> Result<Key, OpError> {
         let (key, private) = (self.key()?, number(private)?);
         // SAFETY: a valid key with a group, and a valid number.
         let ok = unsafe { aws::EC_KEY_set_private_key(key.get(), private.get()) };
-        check(ok, Error::BadKey("the private key is zero or not below the order"))?;
+        check(ok, OpError::BadInput("the private key is zero or not below the order"))?;
         Ok(key)
     }
 
     /// `out = r || s` by AWS-LC's own nonces: `ECDSA_do_sign` draws them from its generator with
     /// SHA-512(private key || digest) as additional input, so that two digests never share one
     /// even if entropy fails.
-    pub(crate) fn sign(&self, private: &[u8], digest: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn sign(
+        &self,
+        private: &[u8],
+        digest: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), OpError> {
         let key = self.private_key(private)?;
         // SAFETY: pointer and length are those of a slice; a key with a private half.
         let signature = unsafe { aws::ECDSA_do_sign(digest.as_ptr(), digest.len(), key.get()) };
@@ -407,7 +412,7 @@ impl PrimeGroup {
         digest: &[u8],
         nonce: &[u8],
         out: &mut [u8],
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, OpError> {
         let key = self.private_key(private)?;
         // SAFETY: pointers and lengths are those of slices; a key with a private half. The name
         // warns of nonces that are known or used twice; this one is neither.
@@ -421,13 +426,13 @@ impl PrimeGroup {
             )
         };
         if signature.is_null() {
-            cleared(Error::Fault);
+            cleared(OpError::Fault);
             return Ok(false);
         }
         self.write_signature(signature, out).map(|()| true)
     }
 
-    fn write_signature(&self, raw: *mut aws::ECDSA_SIG, out: &mut [u8]) -> Result<(), Error> {
+    fn write_signature(&self, raw: *mut aws::ECDSA_SIG, out: &mut [u8]) -> Result<(), OpError> {
         // SAFETY: fresh from AWS-LC and ours alone; its halves live as long as it.
         unsafe {
             let signature = Signature::new(raw, aws::ECDSA_SIG_free)?;
@@ -443,7 +448,7 @@ impl PrimeGroup {
         point: &[u8],
         signature: &[u8],
         digest: &[u8],
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         let (key, point) = (self.key()?, self.decode(point)?);
         let (r, s) = signature.split_at(self.order.len());
         let (r, s) = (number(r)?, number(s)?);
@@ -456,7 +461,7 @@ impl PrimeGroup {
             std::mem::forget((r, s));
             let ok =
                 aws::ECDSA_do_verify(digest.as_ptr(), digest.len(), signature.get(), key.get());
-            check(ok, Error::AuthFailed)
+            check(ok, OpError::AuthFailed)
         }
     }
 }

@@ -4,20 +4,19 @@
 use aws_lc_sys as aws;
 
 use super::bignum::done;
-use super::digest::method;
-use crate::Error;
-use crate::hash::Hash;
+use super::digest::Method;
+use crate::OpError;
 
 fn good(returned: i32) -> bool {
-    done(returned, Error::Library("key derivation")).is_ok()
+    done(returned, OpError::Library("key derivation")).is_ok()
 }
 
-/// [`Hash::Md5Sha1`] stands for the function of TLS 1.0.
-pub(crate) fn tls_prf(hash: Hash, secret: &[u8], seed: &[u8], out: &mut [u8]) -> bool {
+/// MD5 and SHA-1 stand for the function of TLS 1.0.
+pub(crate) fn tls_prf(method: Method, secret: &[u8], seed: &[u8], out: &mut [u8]) -> bool {
     // SAFETY: every buffer has the length that is passed, and none overlap.
     good(unsafe {
         aws::CRYPTO_tls1_prf(
-            method(hash),
+            method.as_ptr(),
             out.as_mut_ptr(),
             out.len(),
             secret.as_ptr(),
@@ -32,13 +31,13 @@ pub(crate) fn tls_prf(hash: Hash, secret: &[u8], seed: &[u8], out: &mut [u8]) ->
     })
 }
 
-pub(crate) fn hkdf(hash: Hash, key: &[u8], salt: &[u8], info: &[u8], out: &mut [u8]) -> bool {
+pub(crate) fn hkdf(method: Method, key: &[u8], salt: &[u8], info: &[u8], out: &mut [u8]) -> bool {
     // SAFETY: every buffer has the length that is passed.
     good(unsafe {
         aws::HKDF(
             out.as_mut_ptr(),
             out.len(),
-            method(hash),
+            method.as_ptr(),
             key.as_ptr(),
             key.len(),
             salt.as_ptr(),
@@ -50,15 +49,16 @@ pub(crate) fn hkdf(hash: Hash, key: &[u8], salt: &[u8], info: &[u8], out: &mut [
 }
 
 /// `out` is as long as a digest.
-pub(crate) fn extract(hash: Hash, key: &[u8], salt: &[u8], out: &mut [u8]) -> bool {
-    assert_eq!(out.len(), hash.len());
+pub(crate) fn extract(method: Method, key: &[u8], salt: &[u8], out: &mut [u8]) -> bool {
+    // SAFETY: the table of a hash function.
+    assert_eq!(out.len(), unsafe { aws::EVP_MD_size(method.as_ptr()) });
     let mut len = 0;
     // SAFETY: a digest is all that is written; the others have the lengths that are passed.
     good(unsafe {
         aws::HKDF_extract(
             out.as_mut_ptr(),
             &mut len,
-            method(hash),
+            method.as_ptr(),
             key.as_ptr(),
             key.len(),
             salt.as_ptr(),
@@ -67,13 +67,13 @@ pub(crate) fn extract(hash: Hash, key: &[u8], salt: &[u8], out: &mut [u8]) -> bo
     })
 }
 
-pub(crate) fn expand(hash: Hash, key: &[u8], info: &[u8], out: &mut [u8]) -> bool {
+pub(crate) fn expand(method: Method, key: &[u8], info: &[u8], out: &mut [u8]) -> bool {
     // SAFETY: every buffer has the length that is passed.
     good(unsafe {
         aws::HKDF_expand(
             out.as_mut_ptr(),
             out.len(),
-            method(hash),
+            method.as_ptr(),
             key.as_ptr(),
             key.len(),
             info.as_ptr(),
@@ -83,7 +83,7 @@ pub(crate) fn expand(hash: Hash, key: &[u8], info: &[u8], out: &mut [u8]) -> boo
 }
 
 pub(crate) fn expand_label(
-    hash: Hash,
+    method: Method,
     key: &[u8],
     label: &[u8],
     transcript: &[u8],
@@ -94,7 +94,7 @@ pub(crate) fn expand_label(
         aws::CRYPTO_tls13_hkdf_expand_label(
             out.as_mut_ptr(),
             out.len(),
-            method(hash),
+            method.as_ptr(),
             key.as_ptr(),
             key.len(),
             label.as_ptr(),

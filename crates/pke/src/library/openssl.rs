@@ -2,7 +2,7 @@
 //! and SM3.
 //!
 //! It is not linked: the first operation that needs it opens `libcrypto.so.3` and looks its
-//! functions up, and where that fails the operation answers [`Error::Unsupported`]. A process that
+//! functions up, and where that fails the operation answers [`OpError::Unsupported`]. A process that
 //! never asks for such an operation never loads it.
 //!
 //! Everything runs in a library context of its own, with the built-in default provider and no
@@ -15,7 +15,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 
-use crate::Error;
+use crate::OpError;
 
 mod ec;
 mod evp;
@@ -24,8 +24,8 @@ pub(crate) use ec::AnyGroup;
 pub use ec::Field;
 pub(crate) use evp::{Ecx, sm3};
 
-const MISSING: Error = Error::Unsupported("libcrypto.so.3 (OpenSSL 3), which this algorithm needs");
-const FAILED: Error = Error::Library("OpenSSL");
+const MISSING: OpError = OpError::Unsupported;
+const FAILED: OpError = OpError::Library("OpenSSL");
 
 /// Opaque objects of OpenSSL.
 macro_rules! opaque {
@@ -188,7 +188,7 @@ unsafe impl Send for Libcrypto {}
 unsafe impl Sync for Libcrypto {}
 
 /// The library, opened by the first call.
-fn libcrypto() -> Result<&'static Libcrypto, Error> {
+fn libcrypto() -> Result<&'static Libcrypto, OpError> {
     static LIBRARY: OnceLock<Option<Libcrypto>> = OnceLock::new();
     LIBRARY.get_or_init(|| open(c"libcrypto.so.3")).as_ref().ok_or(MISSING)
 }
@@ -213,7 +213,7 @@ fn open(name: &CStr) -> Option<Libcrypto> {
 struct Quiet(&'static Libcrypto);
 
 impl Quiet {
-    fn new() -> Result<Quiet, Error> {
+    fn new() -> Result<Quiet, OpError> {
         let library = libcrypto()?;
         // SAFETY: no preconditions.
         unsafe { (library.ERR_set_mark)() };
@@ -248,7 +248,7 @@ impl<T> Owned<T> {
     /// # Safety
     ///
     /// `raw` is null or an object that nobody else owns and that `free` frees.
-    unsafe fn new(raw: *mut T, free: unsafe extern "C" fn(*mut T)) -> Result<Owned<T>, Error> {
+    unsafe fn new(raw: *mut T, free: unsafe extern "C" fn(*mut T)) -> Result<Owned<T>, OpError> {
         Ok(Owned { raw: NonNull::new(raw).ok_or(FAILED)?, free })
     }
 
@@ -264,13 +264,13 @@ impl<T> Drop for Owned<T> {
     }
 }
 
-fn check(ok: c_int, error: Error) -> Result<(), Error> {
+fn check(ok: c_int, error: OpError) -> Result<(), OpError> {
     if ok == 1 { Ok(()) } else { Err(error) }
 }
 
 /// A length as OpenSSL's older functions take it.
-fn int(len: usize) -> Result<c_int, Error> {
-    c_int::try_from(len).map_err(|_| Error::BadInput("longer than the library takes"))
+fn int(len: usize) -> Result<c_int, OpError> {
+    c_int::try_from(len).map_err(|_| OpError::BadInput("longer than the library takes"))
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use std::ptr::{self, NonNull};
 use aws_lc_sys as aws;
 
 use super::bignum::{Bignum, done};
-use crate::Error;
+use crate::OpError;
 
-const MEMORY: Error = Error::Library("memory for an RSA key");
+const MEMORY: OpError = OpError::Library("memory for an RSA key");
 
 /// A key, public or private. AWS-LC locks what it changes inside (blinding, Montgomery constants).
 pub(crate) struct Key(NonNull<aws::RSA>);
@@ -26,7 +26,7 @@ impl Drop for Key {
 }
 
 impl Key {
-    fn new() -> Result<Key, Error> {
+    fn new() -> Result<Key, OpError> {
         // SAFETY: takes nothing.
         let key = Key(NonNull::new(unsafe { aws::RSA_new() }).ok_or(MEMORY)?);
         // SAFETY: a valid key. The flag lifts the limit of 33 bits for e: the caller has its own.
@@ -35,7 +35,7 @@ impl Key {
     }
 
     /// A public key, or with `d` a private one.
-    pub(crate) fn from_parts(n: &[u8], e: &[u8], d: Option<&[u8]>) -> Result<Key, Error> {
+    pub(crate) fn from_parts(n: &[u8], e: &[u8], d: Option<&[u8]>) -> Result<Key, OpError> {
         let key = Key::new()?;
         let (n, e) = (Bignum::from_bytes(n)?, Bignum::from_bytes(e)?);
         let d = d.map(Bignum::from_bytes).transpose()?;
@@ -48,7 +48,7 @@ impl Key {
     }
 
     /// Adds p, q, d mod (p - 1), d mod (q - 1) and q^-1 mod p.
-    pub(crate) fn with_factors(self, [p, q, dp, dq, inverse]: [&[u8]; 5]) -> Result<Key, Error> {
+    pub(crate) fn with_factors(self, [p, q, dp, dq, inverse]: [&[u8]; 5]) -> Result<Key, OpError> {
         let (p, q) = (Bignum::from_bytes(p)?, Bignum::from_bytes(q)?);
         let (dp, dq) = (Bignum::from_bytes(dp)?, Bignum::from_bytes(dq)?);
         let inverse = Bignum::from_bytes(inverse)?;
@@ -70,8 +70,8 @@ impl Key {
     }
 
     /// `out` = `input`^d mod n, both as long as n, 1 < `input` < n - 1. With blinding; the result
-    /// is raised to e and compared before it is written. [`Error::Fault`] if it differs.
-    pub(crate) fn private(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    /// is raised to e and compared before it is written. [`OpError::Fault`] if it differs.
+    pub(crate) fn private(&self, input: &[u8], out: &mut [u8]) -> Result<(), OpError> {
         let mut written = 0;
         // SAFETY: a valid key; both buffers have the lengths that are passed.
         let returned = unsafe {
@@ -85,11 +85,11 @@ impl Key {
                 aws::RSA_NO_PADDING,
             )
         };
-        done(returned, Error::Fault)
+        done(returned, OpError::Fault)
     }
 
     /// `out` = `input`^e mod n, both as long as n, `input` < n. Variable time.
-    pub(crate) fn public(&self, input: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn public(&self, input: &[u8], out: &mut [u8]) -> Result<(), OpError> {
         let mut written = 0;
         // SAFETY: a valid key; both buffers have the lengths that are passed.
         let returned = unsafe {
@@ -103,23 +103,23 @@ impl Key {
                 aws::RSA_NO_PADDING,
             )
         };
-        done(returned, Error::Library("the RSA public operation"))
+        done(returned, OpError::Library("the RSA public operation"))
     }
 
     /// A new key of `bits` bits, a multiple of 128 and at least 256, with e of at most 32 bits
     /// (FIPS 186-4, B.3.3).
-    pub(crate) fn generate(bits: usize, e: &Bignum) -> Result<Key, Error> {
+    pub(crate) fn generate(bits: usize, e: &Bignum) -> Result<Key, OpError> {
         let key = Key::new()?;
         // SAFETY: a valid key and number; null asks for no progress reports.
         let returned = unsafe {
             aws::RSA_generate_key_ex(key.0.as_ptr(), bits as i32, e.as_ptr(), ptr::null_mut())
         };
-        done(returned, Error::Library("RSA key generation"))?;
+        done(returned, OpError::Library("RSA key generation"))?;
         Ok(key)
     }
 
     /// n, e, d, p, q, d mod (p - 1), d mod (q - 1), q^-1 mod p of a key that has them all.
-    pub(crate) fn parts(&self) -> Result<[Bignum; 8], Error> {
+    pub(crate) fn parts(&self) -> Result<[Bignum; 8], OpError> {
         let mut parts = [ptr::null(); 8];
         let [n, e, d, p, q, dp, dq, inverse] = &mut parts;
         // SAFETY: a valid key; it hands out addresses of its numbers (or null), which are copied

@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, TryLockError};
 
-use crate::Error;
+use crate::OpError;
 use crate::library::bignum::{Bignum, Scratch};
 use crate::modular::Modulus;
 
@@ -31,12 +31,12 @@ struct Pair {
 pub(super) struct Unblind(Bignum);
 
 impl Blinding {
-    pub(super) fn new(n: &[u8], e: &[u8]) -> Result<Blinding, Error> {
+    pub(super) fn new(n: &[u8], e: &[u8]) -> Result<Blinding, OpError> {
         Ok(Blinding { n: Modulus::new(n)?, e: Bignum::from_bytes(e)?, next: Mutex::default() })
     }
 
     /// Blinds a block, which is below n.
-    pub(super) fn blind(&self, block: &mut [u8]) -> Result<Unblind, Error> {
+    pub(super) fn blind(&self, block: &mut [u8]) -> Result<Unblind, OpError> {
         let mut scratch = Scratch::new()?;
         let (factor, inverse) = self.take(&mut scratch)?;
         self.n.multiply(&self.n.residue(block)?, &factor, &mut scratch)?.to_bytes(block)?;
@@ -44,13 +44,17 @@ impl Blinding {
     }
 
     /// Takes the blinding off the result.
-    pub(super) fn unblind(&self, block: &mut [u8], Unblind(inverse): Unblind) -> Result<(), Error> {
+    pub(super) fn unblind(
+        &self,
+        block: &mut [u8],
+        Unblind(inverse): Unblind,
+    ) -> Result<(), OpError> {
         let blinded = self.n.residue(block)?;
         self.n.multiply(&blinded, &inverse, &mut Scratch::new()?)?.to_bytes(block)
     }
 
     /// A pair that no other operation gets.
-    fn take(&self, scratch: &mut Scratch) -> Result<(Bignum, Bignum), Error> {
+    fn take(&self, scratch: &mut Scratch) -> Result<(Bignum, Bignum), OpError> {
         let mut next = match self.next.try_lock() {
             Ok(next) => next,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -73,7 +77,7 @@ impl Blinding {
         Ok((pair.factor, pair.inverse))
     }
 
-    fn draw(&self, scratch: &mut Scratch) -> Result<Pair, Error> {
+    fn draw(&self, scratch: &mut Scratch) -> Result<Pair, OpError> {
         let r = scratch.random_below(self.n.number())?;
         // Numbers without inverse have a factor of n in common with it: nobody will draw one.
         let inverse = self.n.inverse(&r, scratch)?;

@@ -8,7 +8,7 @@ use super::keys::{Crt, MAX_BITS, MIN_BITS, PrivateParts};
 use crate::batch::{room, stripped};
 use crate::library::bignum::{Bignum, Scratch};
 use crate::library::rsa::Key;
-use crate::{Error, Item};
+use crate::{Item, OpError};
 
 /// The parts of a new key, each with its length: n and d have k bytes, the five others
 /// [`half_len`] bytes.
@@ -41,13 +41,13 @@ pub const fn half_len(bits: usize) -> usize {
 /// The primes are drawn as FIPS 186-4 (B.3.3) says: of equal length, far from each other, and the
 /// two highest bits of each set or at least p, q >= 2^(bits/2) / sqrt 2. Takes 50 ms or so for
 /// 2048 bits, very unevenly.
-pub fn generate(bits: usize, e: &[u8]) -> Result<GeneratedKey, Error> {
+pub fn generate(bits: usize, e: &[u8]) -> Result<GeneratedKey, OpError> {
     if !(MIN_BITS..=MAX_BITS).contains(&bits) || bits % 2 == 1 {
-        return Err(Error::BadInput("an RSA key has an even number of bits from 512 to 8192"));
+        return Err(OpError::BadInput("an RSA key has an even number of bits from 512 to 8192"));
     }
     let e = stripped(e);
     if e.last().is_none_or(|last| last & 1 == 0) || e == [1] || e.len() > 8 {
-        return Err(Error::BadInput("the public exponent is odd, above 1, and below 2^64"));
+        return Err(OpError::BadInput("the public exponent is odd, above 1, and below 2^64"));
     }
     let exponent = Bignum::from_bytes(e)?;
     // AWS-LC rounds other lengths down, and refuses longer exponents.
@@ -68,13 +68,13 @@ pub fn generate(bits: usize, e: &[u8]) -> Result<GeneratedKey, Error> {
 /// n, e, d, p, q, d mod (p - 1), d mod (q - 1), q^-1 mod p.
 ///
 /// Divisions and inversions here are not in constant time. Each sees its operands once.
-fn from_primes(bits: usize, e: Bignum) -> Result<[Bignum; 8], Error> {
+fn from_primes(bits: usize, e: Bignum) -> Result<[Bignum; 8], OpError> {
     let mut scratch = Scratch::new()?;
     let mut prime = || loop {
         // The two highest bits are set, so that the product of two has all its bits.
         let p = scratch.generate_prime(bits / 2, false)?;
         if scratch.gcd(&p.duplicate()?.sub_word(1)?, &e)?.is_one() {
-            return Ok::<_, Error>(p);
+            return Ok::<_, OpError>(p);
         }
     };
     let (p, q) = loop {
@@ -89,7 +89,7 @@ fn from_primes(bits: usize, e: Bignum) -> Result<[Bignum; 8], Error> {
     let common = scratch.gcd(&p1, &q1)?;
     let product = scratch.multiply(&p1, &q1)?;
     let (order, _) = scratch.divide(&product, &common)?;
-    let odd = Error::Library("RSA key generation");
+    let odd = OpError::Library("RSA key generation");
     let d = scratch.inverse_mod(&e, &order)?.ok_or(odd)?;
     let dp = scratch.divide(&d, &p1)?.1;
     let dq = scratch.divide(&d, &q1)?.1;

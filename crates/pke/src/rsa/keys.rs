@@ -9,11 +9,11 @@ use zeroize::Zeroizing;
 
 use super::blinding::Blinding;
 use super::{private_pays, public_pays};
-use crate::Error;
 use crate::batch::{LANES, stripped};
-use crate::hash::{Digest, Hash};
+use crate::hash::{Digest, digest};
 use crate::library::bignum::{Bignum, Scratch};
 use crate::library::rsa::Key;
+use crate::{Hash, OpError};
 use lookaside_pke_kernel::modexp;
 
 /// The shortest modulus, in bits. It protects nothing; old software and tests have such keys.
@@ -46,7 +46,7 @@ impl PublicKey {
     /// Big-endian numbers; leading zeros are dropped. n is odd and has from [`MIN_BITS`] to
     /// [`MAX_BITS`] bits; e is odd, at least 3 and below n, and has at most 64 bits where n has
     /// more than 3072.
-    pub fn new(n: &[u8], e: &[u8]) -> Result<PublicKey, Error> {
+    pub fn new(n: &[u8], e: &[u8]) -> Result<PublicKey, OpError> {
         let (n, e) = (stripped(n), stripped(e));
         let bits = check_public(n, e)?;
         let key = Key::from_parts(n, e, None)?;
@@ -75,18 +75,18 @@ impl PublicKey {
     }
 }
 
-fn check_public(n: &[u8], e: &[u8]) -> Result<usize, Error> {
+fn check_public(n: &[u8], e: &[u8]) -> Result<usize, OpError> {
     let bits = n.first().map_or(0, |top| 8 * n.len() - top.leading_zeros() as usize);
     if !(MIN_BITS..=MAX_BITS).contains(&bits) {
-        return Err(Error::BadKey("an RSA modulus of less than 512 or more than 8192 bits"));
+        return Err(OpError::BadInput("an RSA modulus of less than 512 or more than 8192 bits"));
     }
     if n[n.len() - 1] & 1 == 0 {
-        return Err(Error::BadKey("an even RSA modulus"));
+        return Err(OpError::BadInput("an even RSA modulus"));
     }
     let odd = e.last().is_some_and(|last| last & 1 == 1);
     let below_n = (e.len(), e) < (n.len(), n);
     if !odd || e == [1] || !below_n || (bits > LARGE_EXPONENT_BITS && e.len() > 8) {
-        return Err(Error::BadKey("the public exponent"));
+        return Err(OpError::BadInput("the public exponent"));
     }
     Ok(bits)
 }
@@ -142,12 +142,12 @@ impl fmt::Debug for PrivateKey {
 impl PrivateKey {
     /// The public part is checked as in [`PublicKey::new`]; d and the parts for the Chinese
     /// remainder theorem have to be in range, and p q = n. That d fits to e is not checked
-    /// here: a key for which it does not answers every operation with [`Error::Fault`].
-    pub fn new(parts: &PrivateParts<'_>) -> Result<PrivateKey, Error> {
+    /// here: a key for which it does not answers every operation with [`OpError::Fault`].
+    pub fn new(parts: &PrivateParts<'_>) -> Result<PrivateKey, OpError> {
         let (n, e, d) = (stripped(parts.n), stripped(parts.e), stripped(parts.d));
         let bits = check_public(n, e)?;
         if d.is_empty() || (d.len(), d) >= (n.len(), n) {
-            return Err(Error::BadKey("the private exponent"));
+            return Err(OpError::BadInput("the private exponent"));
         }
         let mut wide = Zeroizing::new(vec![0; n.len()]);
         wide[n.len() - d.len()..].copy_from_slice(d);
@@ -162,13 +162,13 @@ impl PrivateKey {
                 kernel = modexp::CrtKey::new(n, e, p, q, dp, dq, qinv);
             }
         }
-        let rejection = Hash::Sha256.digest(&[&wide]);
+        let rejection = digest(Hash::Sha256, &[&wide])?;
         Ok(PrivateKey { key, n: n.into(), bits, rejection, kernel, blinding: None })
     }
 
     /// The same key, whose operations are blinded also where they run side by side. `e` is the public
     /// exponent.
-    pub fn blinded(mut self, e: &[u8]) -> Result<PrivateKey, Error> {
+    pub fn blinded(mut self, e: &[u8]) -> Result<PrivateKey, OpError> {
         if self.kernel.is_some() {
             self.blinding = Some(Blinding::new(&self.n, stripped(e))?);
         }
@@ -193,19 +193,19 @@ impl PrivateKey {
     }
 }
 
-fn check_factors(n: &[u8], [p, q, dp, dq, qinv]: [&[u8]; 5]) -> Result<(), Error> {
+fn check_factors(n: &[u8], [p, q, dp, dq, qinv]: [&[u8]; 5]) -> Result<(), OpError> {
     // Before the product: p and q are not read if they are absurd.
     if p.len() + q.len() > n.len() + 1 || p.len() < 2 || q.len() < 2 {
-        return Err(Error::BadKey("p q is not n"));
+        return Err(OpError::BadInput("p q is not n"));
     }
     let [n, p, q] = [n, p, q].map(Bignum::from_bytes);
     let (n, p, q) = (n?, p?, q?);
     if Scratch::new()?.multiply(&p, &q)?.compare(&n) != Ordering::Equal {
-        return Err(Error::BadKey("p q is not n"));
+        return Err(OpError::BadInput("p q is not n"));
     }
     for (number, limit) in [(dp, &p), (dq, &q), (qinv, &p)] {
         if number.is_empty() || Bignum::from_bytes(number)?.compare(limit) != Ordering::Less {
-            return Err(Error::BadKey("d mod (p - 1), d mod (q - 1) or q^-1 mod p"));
+            return Err(OpError::BadInput("d mod (p - 1), d mod (q - 1) or q^-1 mod p"));
         }
     }
     Ok(())

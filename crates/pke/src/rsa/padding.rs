@@ -7,10 +7,10 @@
 
 use zeroize::Zeroizing;
 
-use crate::hash::{Hash, equal};
-use crate::{Error, random};
+use crate::hash::{digest as digest_of, digest_into, equal};
+use crate::{Hash, OpError, SaltLen, random};
 
-const TOO_LONG: Error = Error::BadInput("too long for the modulus");
+const TOO_LONG: OpError = OpError::BadInput("too long for the modulus");
 
 /// All ones if a = 0, else 0.
 pub(super) fn mask_zero(a: usize) -> usize {
@@ -31,7 +31,7 @@ pub(super) fn select(mask: usize, a: usize, b: usize) -> usize {
 }
 
 /// The DER encoding of a DigestInfo up to the digest.
-fn digest_info(hash: Hash) -> Vec<u8> {
+fn digest_info(hash: Hash) -> Result<Vec<u8>, OpError> {
     /// The algorithms under 2.16.840.1.101.3.4.2.
     fn nist(number: u8, len: usize) -> Vec<u8> {
         let len = len as u8;
@@ -40,7 +40,7 @@ fn digest_info(hash: Hash) -> Vec<u8> {
         der
     }
     let len = hash.len();
-    match hash {
+    Ok(match hash {
         Hash::Md5 => {
             vec![0x30, 32, 0x30, 12, 6, 8, 0x2a, 0x86, 0x48, 0x86, 0xf7, 13, 2, 5, 5, 0, 4, 16]
         }
@@ -58,23 +58,28 @@ fn digest_info(hash: Hash) -> Vec<u8> {
         Hash::Sha3_256 => nist(8, len),
         Hash::Sha3_384 => nist(9, len),
         Hash::Sha3_512 => nist(10, len),
-    }
+        Hash::Sm3 => return Err(OpError::Unsupported),
+    })
 }
 
-fn check_digest(hash: Hash, digest: &[u8]) -> Result<(), Error> {
+fn check_digest(hash: Hash, digest: &[u8]) -> Result<(), OpError> {
     if digest.len() == hash.len() {
         Ok(())
     } else {
-        Err(Error::BadInput("the digest is not as long as the hash function's"))
+        Err(OpError::BadInput("the digest is not as long as the hash function's"))
     }
 }
 
 /// EMSA-PKCS1-v1_5: 0 1 ff .. ff 0 DigestInfo.
-pub(super) fn pkcs1_sign(block: &mut [u8], hash: Option<Hash>, digest: &[u8]) -> Result<(), Error> {
+pub(super) fn pkcs1_sign(
+    block: &mut [u8],
+    hash: Option<Hash>,
+    digest: &[u8],
+) -> Result<(), OpError> {
     let mut info = Vec::new();
     if let Some(hash) = hash {
         check_digest(hash, digest)?;
-        info = digest_info(hash);
+        info = digest_info(hash)?;
     }
     let len = info.len() + digest.len();
     let zero = block.len().checked_sub(len + 1).filter(|&zero| zero >= 10).ok_or(TOO_LONG)?;
@@ -88,31 +93,31 @@ pub(super) fn pkcs1_sign(block: &mut [u8], hash: Option<Hash>, digest: &[u8]) ->
 
 /// Whether the block is what [`pkcs1_sign`] makes of the digest: made again and compared, so
 /// nothing is parsed.
-pub(super) fn pkcs1_verify(block: &[u8], hash: Option<Hash>, digest: &[u8]) -> Result<(), Error> {
+pub(super) fn pkcs1_verify(block: &[u8], hash: Option<Hash>, digest: &[u8]) -> Result<(), OpError> {
     let mut wanted = vec![0; block.len()];
     pkcs1_sign(&mut wanted, hash, digest)?;
-    if wanted == block { Ok(()) } else { Err(Error::AuthFailed) }
+    if wanted == block { Ok(()) } else { Err(OpError::AuthFailed) }
 }
 
 /// The digest (without a hash function: everything after the padding) in a block that a signature
 /// opened to.
-pub(super) fn pkcs1_recover(block: &[u8], hash: Option<Hash>) -> Result<&[u8], Error> {
+pub(super) fn pkcs1_recover(block: &[u8], hash: Option<Hash>) -> Result<&[u8], OpError> {
     let end = match block.strip_prefix(&[0, 1]) {
         Some(rest) => 2 + rest.iter().take_while(|&&byte| byte == 0xff).count(),
-        None => return Err(Error::AuthFailed),
+        None => return Err(OpError::AuthFailed),
     };
     if end < 10 || block.get(end) != Some(&0) {
-        return Err(Error::AuthFailed);
+        return Err(OpError::AuthFailed);
     }
     let data = &block[end + 1..];
     let Some(hash) = hash else { return Ok(data) };
-    data.strip_prefix(&digest_info(hash)[..])
+    data.strip_prefix(&digest_info(hash)?[..])
         .filter(|digest| digest.len() == hash.len())
-        .ok_or(Error::AuthFailed)
+        .ok_or(OpError::AuthFailed)
 }
 
 /// RSAES-PKCS1-v1_5: 0 2 random bytes 0 message.
-pub(super) fn pkcs1_encrypt(block: &mut [u8], message: &[u8]) -> Result<(), Error> {
+pub(super) fn pkcs1_encrypt(block: &mut [u8], message: &[u8]) -> Result<(), OpError> {
     let zero =
         block.len().checked_sub(message.len() + 1).filter(|&zero| zero >= 10).ok_or(TOO_LONG)?;
     block[..2].copy_from_slice(&[0, 2]);
@@ -148,7 +153,7 @@ pub(super) fn tls_premaster(
     version: u16,
     alternative: Option<u16>,
     out: &mut [u8; 48],
-) -> Result<(), Error> {
+) -> Result<(), OpError> {
     let mut random: Zeroizing<[u8; 48]> = Zeroizing::new(random::bytes()?);
     let secret = &block[block.len() - 48..];
     let (mut good, zero) = pkcs1_scan(block);
@@ -168,20 +173,21 @@ pub(super) fn tls_premaster(
 }
 
 /// `out` ^= MGF1(seed) (RFC 8017, B.2.1).
-fn mask_by(hash: Hash, seed: &[u8], out: &mut [u8]) {
+fn mask_by(hash: Hash, seed: &[u8], out: &mut [u8]) -> Result<(), OpError> {
     for (counter, chunk) in (0u32..).zip(out.chunks_mut(hash.len())) {
-        let mask = hash.digest(&[seed, &counter.to_be_bytes()]);
+        let mask = digest_of(hash, &[seed, &counter.to_be_bytes()])?;
         chunk.iter_mut().zip(&*mask).for_each(|(byte, mask)| *byte ^= mask);
     }
+    Ok(())
 }
 
 /// EME-OAEP: 0 maskedSeed maskedDB.
 pub(super) fn oaep_encrypt(
     block: &mut [u8],
-    (hash, mgf_hash): (Hash, Hash),
+    (hash, mgf): (Hash, Hash),
     label: &[u8],
     message: &[u8],
-) -> Result<(), Error> {
+) -> Result<(), OpError> {
     let len = hash.len();
     let one = block.len().checked_sub(message.len() + 1).ok_or(TOO_LONG)?;
     if one < 2 * len + 1 {
@@ -191,28 +197,28 @@ pub(super) fn oaep_encrypt(
     block[one] = 1;
     block[one + 1..].copy_from_slice(message);
     let (seed, db) = block[1..].split_at_mut(len);
-    hash.digest_into(&[label], &mut db[..len]);
+    digest_into(hash, &[label], &mut db[..len])?;
     random::fill(seed)?;
-    mask_by(mgf_hash, seed, db);
-    mask_by(mgf_hash, db, seed);
+    mask_by(mgf, seed, db)?;
+    mask_by(mgf, db, seed)?;
     Ok(())
 }
 
 /// The message in a block of EME-OAEP, which is unmasked in place.
 pub(super) fn oaep_decrypt<'a>(
     block: &'a mut [u8],
-    (hash, mgf_hash): (Hash, Hash),
+    (hash, mgf): (Hash, Hash),
     label: &[u8],
-) -> Result<&'a [u8], Error> {
+) -> Result<&'a [u8], OpError> {
     let len = hash.len();
     if block.len() < 2 * len + 2 {
-        return Err(Error::BadInput("the modulus is too short for the hash function"));
+        return Err(OpError::BadInput("the modulus is too short for the hash function"));
     }
     let (first, rest) = block.split_at_mut(1);
     let (seed, db) = rest.split_at_mut(len);
-    mask_by(mgf_hash, db, seed);
-    mask_by(mgf_hash, seed, db);
-    let wanted = hash.digest(&[label]);
+    mask_by(mgf, db, seed)?;
+    mask_by(mgf, seed, db)?;
+    let wanted = digest_of(hash, &[label])?;
     let differing = db.iter().zip(&*wanted).fold(first[0], |sum, (a, b)| sum | (a ^ b));
     let mut good = mask_zero(differing.into());
     let (mut searching, mut one) = (usize::MAX, 0);
@@ -224,34 +230,21 @@ pub(super) fn oaep_decrypt<'a>(
         searching &= !is_one;
     }
     if std::hint::black_box(good & !searching) == 0 {
-        return Err(Error::AuthFailed);
+        return Err(OpError::AuthFailed);
     }
     Ok(&db[one + 1..])
 }
 
-/// How long the salt of a PSS signature is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SaltLength {
-    /// As long as the digest.
-    Digest,
-    /// As long as the modulus allows.
-    Max,
-    /// So many bytes.
-    Exactly(u16),
-    /// Any. To verify only.
-    Auto,
-}
-
 /// Where the parts of an EMSA-PSS block of `bits` - 1 bits lie: (the length of an empty byte in
 /// front, the mask of the highest byte, the length of DB).
-fn pss_shape(bits: usize, hash: Hash) -> Result<(usize, u8, usize), Error> {
+fn pss_shape(bits: usize, hash: Hash) -> Result<(usize, u8, usize), OpError> {
     let em_bits = bits - 1;
     let em_len = em_bits.div_ceil(8);
     let empty = bits.div_ceil(8) - em_len;
     let db_len = em_len
         .checked_sub(hash.len() + 1)
         .filter(|&len| len > 0)
-        .ok_or(Error::BadInput("the modulus is too short for the hash function"))?;
+        .ok_or(OpError::BadInput("the modulus is too short for the hash function"))?;
     Ok((empty, 0xff >> (8 * em_len - em_bits), db_len))
 }
 
@@ -259,17 +252,17 @@ fn pss_shape(bits: usize, hash: Hash) -> Result<(usize, u8, usize), Error> {
 pub(super) fn pss_sign(
     block: &mut [u8],
     bits: usize,
-    (hash, mgf_hash): (Hash, Hash),
-    salt_length: SaltLength,
+    (hash, mgf): (Hash, Hash),
+    salt_length: SaltLen,
     digest: &[u8],
-) -> Result<(), Error> {
+) -> Result<(), OpError> {
     check_digest(hash, digest)?;
     let (empty, top, db_len) = pss_shape(bits, hash)?;
     let salt_len = match salt_length {
-        SaltLength::Digest => hash.len(),
-        SaltLength::Max => db_len - 1,
-        SaltLength::Exactly(len) => len.into(),
-        SaltLength::Auto => return Err(Error::BadInput("a signature needs a salt length")),
+        SaltLen::Digest => hash.len(),
+        SaltLen::Max => db_len - 1,
+        SaltLen::Exactly(len) => len.into(),
+        SaltLen::Auto => return Err(OpError::BadInput("a signature needs a salt length")),
     };
     let one = db_len.checked_sub(salt_len + 1).ok_or(TOO_LONG)?;
     block.fill(0);
@@ -278,8 +271,8 @@ pub(super) fn pss_sign(
     let salt = &mut db[one + 1..];
     random::fill(salt)?;
     let (seed, trailer) = rest.split_at_mut(hash.len());
-    hash.digest_into(&[&[0; 8], digest, salt], seed);
-    mask_by(mgf_hash, seed, db);
+    digest_into(hash, &[&[0; 8], digest, salt], seed)?;
+    mask_by(mgf, seed, db)?;
     db[0] &= top;
     trailer[0] = 0xbc;
     Ok(())
@@ -290,31 +283,31 @@ pub(super) fn pss_sign(
 pub(super) fn pss_verify(
     block: &mut [u8],
     bits: usize,
-    (hash, mgf_hash): (Hash, Hash),
-    salt_length: SaltLength,
+    (hash, mgf): (Hash, Hash),
+    salt_length: SaltLen,
     digest: &[u8],
-) -> Result<(), Error> {
+) -> Result<(), OpError> {
     check_digest(hash, digest)?;
     let (empty, top, db_len) = pss_shape(bits, hash)?;
     let (front, em) = block.split_at_mut(empty);
     let (db, rest) = em.split_at_mut(db_len);
     let (seed, trailer) = rest.split_at(hash.len());
     if front.iter().any(|&byte| byte != 0) || trailer != [0xbc] || db[0] & !top != 0 {
-        return Err(Error::AuthFailed);
+        return Err(OpError::AuthFailed);
     }
-    mask_by(mgf_hash, seed, db);
+    mask_by(mgf, seed, db)?;
     db[0] &= top;
     let one = db.iter().position(|&byte| byte != 0).filter(|&one| db[one] == 1);
-    let salt = &db[one.ok_or(Error::AuthFailed)? + 1..];
+    let salt = &db[one.ok_or(OpError::AuthFailed)? + 1..];
     let fits = match salt_length {
-        SaltLength::Digest => salt.len() == hash.len(),
-        SaltLength::Max => salt.len() == db_len - 1,
-        SaltLength::Exactly(len) => salt.len() == usize::from(len),
-        SaltLength::Auto => true,
+        SaltLen::Digest => salt.len() == hash.len(),
+        SaltLen::Max => salt.len() == db_len - 1,
+        SaltLen::Exactly(len) => salt.len() == usize::from(len),
+        SaltLen::Auto => true,
     };
-    if fits && equal(&hash.digest(&[&[0; 8], digest, salt]), seed) {
+    if fits && equal(&digest_of(hash, &[&[0; 8], digest, salt])?, seed) {
         Ok(())
     } else {
-        Err(Error::AuthFailed)
+        Err(OpError::AuthFailed)
     }
 }

@@ -5,8 +5,8 @@
 use zeroize::Zeroizing;
 
 use super::padding::{mask_less, pkcs1_scan, select};
-use crate::Error;
-use crate::hash::{Hash, Hmac};
+use crate::hash::{Hmac, hmac};
+use crate::{Hash, OpError};
 
 /// PRF(key, label, length) of the draft: HMAC-SHA-256 in counter mode.
 fn fill(hmac: &mut Hmac, label: &[u8], out: &mut [u8]) {
@@ -25,10 +25,10 @@ pub(super) fn message(
     secret: &[u8],
     ciphertext: &[u8],
     block: &[u8],
-) -> Result<(Zeroizing<Vec<u8>>, usize), Error> {
+) -> Result<(Zeroizing<Vec<u8>>, usize), OpError> {
     let k = block.len();
-    let key = Hash::Sha256.hmac(secret)?.tag(&[ciphertext]);
-    let mut hmac = Hash::Sha256.hmac(&key)?;
+    let key = hmac(Hash::Sha256, secret)?.tag(&[ciphertext]);
+    let mut hmac = hmac(Hash::Sha256, &key)?;
 
     // The last of 128 candidates for a length that is short enough. 0, the message of no bytes,
     // if none is: no more likely than 2^-128.

@@ -8,7 +8,7 @@ use crate::batch::room;
 use crate::ec::group::Group;
 use crate::hash::equal;
 use crate::library::openssl::sm3;
-use crate::{Error, Item};
+use crate::{Item, OpError};
 
 /// How a ciphertext is written: the point C1 = k G, the digest C3 and the masked message C2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ pub enum Form {
     Der,
 }
 
-const SHORT: Error = Error::BadInput("the source is too short");
+const SHORT: OpError = OpError::BadInput("the source is too short");
 
 impl Form {
     /// The most bytes of a ciphertext of a message of `len` bytes. In [`Form::Der`] a ciphertext
@@ -36,7 +36,7 @@ impl Form {
 
 /// Encrypts: `src` = point || message (one byte at least), `dst` = ciphertext in the given form.
 ///
-/// [`Error::DstTooSmall`] without room for [`Form::most_len`]: whether a request is served must not
+/// [`OpError::DstTooSmall`] without room for [`Form::most_len`]: whether a request is served must not
 /// hang on the random point.
 ///
 /// With a random k and (x, y) = k P: C2 is the message xor KDF(x || y), C3 = SM3(x || message || y).
@@ -46,7 +46,7 @@ pub fn encrypt(cpu: &Cpu, form: Form, items: &mut [Item<'_>]) {
         item.run(|src, dst| {
             let (point, message) = src.split_at_checked(POINT_LEN).ok_or(SHORT)?;
             if message.is_empty() {
-                return Err(Error::BadInput("an empty message"));
+                return Err(OpError::BadInput("an empty message"));
             }
             room(dst, form.most_len(message.len()))?;
             encrypt_one(form, point, message, dst)
@@ -54,7 +54,7 @@ pub fn encrypt(cpu: &Cpu, form: Form, items: &mut [Item<'_>]) {
     }
 }
 
-fn encrypt_one(form: Form, point: &[u8], message: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+fn encrypt_one(form: Form, point: &[u8], message: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
     let parts = Parts::of()?;
     let mut k = Zeroizing::new([0; LEN]);
     let mut shared: Zeroizing<Point> = Zeroizing::new([0; POINT_LEN]);
@@ -85,7 +85,7 @@ fn encrypt_one(form: Form, point: &[u8], message: &[u8], dst: &mut [u8]) -> Resu
 
 /// Decrypts: `src` = private || ciphertext in the given form, `dst` = message.
 ///
-/// [`Error::AuthFailed`] where C3 does not fit, [`Error::BadKey`] where C1 is not on the curve.
+/// [`OpError::AuthFailed`] where C3 does not fit, [`OpError::BadInput`] where C1 is not on the curve.
 pub fn decrypt(cpu: &Cpu, form: Form, items: &mut [Item<'_>]) {
     let _ = cpu;
     for item in items {
@@ -101,7 +101,7 @@ pub fn decrypt(cpu: &Cpu, form: Form, items: &mut [Item<'_>]) {
                 Form::Der => read_der(ciphertext, &mut c1).ok_or(BAD_DER)?,
             };
             if c2.is_empty() {
-                return Err(Error::BadInput("an empty message"));
+                return Err(OpError::BadInput("an empty message"));
             }
             decrypt_one(private, &c1, c3, c2, room(dst, c2.len())?)
         });
@@ -114,7 +114,7 @@ fn decrypt_one(
     c3: &[u8],
     c2: &[u8],
     message: &mut [u8],
-) -> Result<usize, Error> {
+) -> Result<usize, OpError> {
     let parts = Parts::of()?;
     let mut shared: Zeroizing<Point> = Zeroizing::new([0; POINT_LEN]);
     parts.group.multiply(parts.private_key(private)?, c1, &mut *shared)?;
@@ -122,10 +122,10 @@ fn decrypt_one(
     message.copy_from_slice(c2);
     let zero = xor_derived(&[x, y], message)?;
     let digest = Zeroizing::new(sm3(&[x, message, y])?);
-    if zero || !equal(&*digest, c3) { Err(Error::AuthFailed) } else { Ok(message.len()) }
+    if zero || !equal(&*digest, c3) { Err(OpError::AuthFailed) } else { Ok(message.len()) }
 }
 
-const BAD_DER: Error = Error::BadInput("not the DER of an SM2 ciphertext");
+const BAD_DER: OpError = OpError::BadInput("not the DER of an SM2 ciphertext");
 
 const SEQUENCE: u8 = 0x30;
 const INTEGER: u8 = 0x02;
@@ -166,7 +166,7 @@ fn der_parts<'a>(
     c3: &[u8; LEN],
     c2_len: usize,
     dst: &'a mut [u8],
-) -> Result<(usize, &'a mut [u8]), Error> {
+) -> Result<(usize, &'a mut [u8]), OpError> {
     let coordinates = [minimal(&c1[1..1 + LEN]), minimal(&c1[1 + LEN..])];
     let element = |len: usize| header_len(len) + len;
     let integers = coordinates.map(|(sign, digits)| element(usize::from(sign) + digits.len()));

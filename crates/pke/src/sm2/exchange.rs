@@ -8,16 +8,7 @@ use crate::batch::{cut, room};
 use crate::ec::group::Group;
 use crate::library::bignum::Scratch;
 use crate::library::openssl::sm3;
-use crate::{Error, Item};
-
-/// Which side of an exchange: the parties are told apart in what is hashed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// A of the standard: the first to send its ephemeral point.
-    Initiator,
-    /// B of the standard.
-    Responder,
-}
+use crate::{Item, OpError, Sm2Role};
 
 /// The second phase, after both have sent each other the points of ephemeral key pairs that
 /// [`generate`](super::generate) made.
@@ -29,27 +20,27 @@ pub enum Role {
 /// `dst` = key (`key_len` bytes, one at least) || S1 (32) || S2 (32). The responder sends S1, the
 /// initiator S2, and each compares what it gets with its own: equal means that the other has the
 /// same key.
-pub fn exchange(cpu: &Cpu, role: Role, key_len: usize, items: &mut [Item<'_>]) {
+pub fn exchange(cpu: &Cpu, role: Sm2Role, key_len: usize, items: &mut [Item<'_>]) {
     let _ = cpu;
     for item in items {
         item.run(|src, dst| {
             let lens = [LEN, LEN, POINT_LEN, POINT_LEN, POINT_LEN, LEN, LEN];
             let [private, ephemeral, own, peer, peer_ephemeral, z_own, z_peer] = cut(src, lens)?;
             if key_len == 0 {
-                return Err(Error::BadInput("an empty key"));
+                return Err(OpError::BadInput("an empty key"));
             }
-            let dst = room(dst, key_len.checked_add(2 * LEN).ok_or(Error::DstTooSmall)?)?;
+            let dst = room(dst, key_len.checked_add(2 * LEN).ok_or(OpError::DstTooSmall)?)?;
             let shared = shared_point(private, ephemeral, own, peer, peer_ephemeral)?;
             let (x, y) = shared[1..].split_at(LEN);
             // Always the initiator's first.
             let (z, first, second) = match role {
-                Role::Initiator => ([z_own, z_peer], own, peer_ephemeral),
-                Role::Responder => ([z_peer, z_own], peer_ephemeral, own),
+                Sm2Role::Initiator => ([z_own, z_peer], own, peer_ephemeral),
+                Sm2Role::Responder => ([z_peer, z_own], peer_ephemeral, own),
             };
             let (key, confirmations) = dst.split_at_mut(key_len);
             key.fill(0);
             if xor_derived(&[x, y, z[0], z[1]], key)? && key_len >= LEN {
-                return Err(Error::Fault);
+                return Err(OpError::Fault);
             }
             let inner = Zeroizing::new(sm3(&[x, z[0], z[1], &first[1..], &second[1..]])?);
             for (tag, out) in [2, 3].into_iter().zip(confirmations.chunks_exact_mut(LEN)) {
@@ -73,7 +64,7 @@ fn shared_point(
     own: &[u8],
     peer: &[u8],
     peer_ephemeral: &[u8],
-) -> Result<Zeroizing<Point>, Error> {
+) -> Result<Zeroizing<Point>, OpError> {
     let Parts { group, order: n, .. } = Parts::of()?;
     let scratch = &mut Scratch::new()?;
     let parts = Parts::of()?;
@@ -83,7 +74,7 @@ fn shared_point(
     let product = n.multiply(&n.residue(r)?, &n.residue(&half(own))?, scratch)?;
     let t = scratch.add_mod(&n.residue(d)?, &product, n.number())?;
     if t.is_zero() {
-        return Err(Error::BadInput("the shared point is infinite"));
+        return Err(OpError::BadInput("the shared point is infinite"));
     }
     let mut t_bytes = Zeroizing::new([0; LEN]);
     t.to_bytes(&mut *t_bytes)?;

@@ -7,13 +7,12 @@ use super::{
 };
 use crate::batch::{cut, room};
 use crate::ec::group::Group;
-use crate::nonce::Nonce;
 use crate::side_by_side::{self, Kernel};
 use crate::weierstrass::lanes::{
     Curve, FAILED, Generating, Lanes, Multiplying, Operation, Public, Signing, Verifying,
     coordinates, public_lane,
 };
-use crate::{Error, Item};
+use crate::{Item, Nonce, OpError};
 
 /// The curve's kernel, and the library for what goes one by one.
 #[derive(Clone, Copy)]
@@ -47,7 +46,7 @@ impl Kernel for Generate {
         self.0.lanes.threshold(Operation::Public)
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Generating<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Generating<'a>, OpError> {
         let [] = cut(src, [])?;
         let (private, point) = room(dst, LEN + POINT_LEN)?.split_at_mut(LEN);
         Ok(Generating { private, point, result: Ok(()) })
@@ -57,11 +56,11 @@ impl Kernel for Generate {
         self.0.lanes.generate(&self.0.parts.limit, requests);
     }
 
-    fn answer(request: &Generating<'_>) -> Result<usize, Error> {
+    fn answer(request: &Generating<'_>) -> Result<usize, OpError> {
         request.answer()
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
         generate_one(self.0.parts, src, dst)
     }
 }
@@ -75,7 +74,7 @@ impl Kernel for PublicKey {
         self.0.lanes.threshold(Operation::Public)
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Public<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Public<'a>, OpError> {
         let [private] = cut(src, [LEN])?;
         let point = room(dst, POINT_LEN)?;
         Ok(public_lane(self.0.parts.private_key(private)?, point))
@@ -85,11 +84,11 @@ impl Kernel for PublicKey {
         self.0.lanes.public(requests);
     }
 
-    fn answer(request: &Public<'_>) -> Result<usize, Error> {
+    fn answer(request: &Public<'_>) -> Result<usize, OpError> {
         if request.ok { Ok(POINT_LEN) } else { Err(FAILED) }
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
         public_one(self.0.parts, src, dst)
     }
 }
@@ -103,7 +102,7 @@ impl Kernel for Multiply {
         self.0.lanes.threshold(Operation::Multiply)
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Multiplying<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Multiplying<'a>, OpError> {
         let group = &self.0.parts.group;
         let [private, point] = cut(src, [LEN, POINT_LEN])?;
         super::in_order(group, private)?;
@@ -115,11 +114,11 @@ impl Kernel for Multiply {
         self.0.lanes.multiply(requests);
     }
 
-    fn answer(request: &Multiplying<'_>) -> Result<usize, Error> {
+    fn answer(request: &Multiplying<'_>) -> Result<usize, OpError> {
         if request.ok { Ok(POINT_LEN) } else { Err(FAILED) }
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
         multiply_one(self.0.parts, src, dst)
     }
 }
@@ -133,7 +132,7 @@ impl Kernel for Sign {
         self.0.lanes.threshold(Operation::Sign)
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Signing<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Signing<'a>, OpError> {
         let [private, digest] = cut(src, [LEN, LEN])?;
         let private = self.0.parts.private_key(private)?;
         Ok(Signing { private, digest, signature: room(dst, 2 * LEN)?, result: Ok(()) })
@@ -147,11 +146,11 @@ impl Kernel for Sign {
         });
     }
 
-    fn answer(request: &Signing<'_>) -> Result<usize, Error> {
+    fn answer(request: &Signing<'_>) -> Result<usize, OpError> {
         request.result.map(|()| 2 * LEN)
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
         sign_one(self.0.parts, src, dst)
     }
 }
@@ -165,7 +164,7 @@ impl Kernel for Verify {
         self.0.lanes.threshold(Operation::Verify)
     }
 
-    fn request<'a>(&self, src: &'a [u8], _: &'a mut [u8]) -> Result<Verifying<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], _: &'a mut [u8]) -> Result<Verifying<'a>, OpError> {
         let [point, signature, digest] = cut(src, [POINT_LEN, 2 * LEN, LEN])?;
         let public = coordinates(&self.0.parts.group, point)?;
         Ok(Verifying { public, signature, digest, ok: false })
@@ -175,11 +174,11 @@ impl Kernel for Verify {
         self.0.lanes.verify(self.0.parts.order.bits(), requests);
     }
 
-    fn answer(request: &Verifying<'_>) -> Result<usize, Error> {
-        if request.ok { Ok(0) } else { Err(Error::AuthFailed) }
+    fn answer(request: &Verifying<'_>) -> Result<usize, OpError> {
+        if request.ok { Ok(0) } else { Err(OpError::AuthFailed) }
     }
 
-    fn one(&self, src: &[u8], _: &mut [u8]) -> Result<usize, Error> {
+    fn one(&self, src: &[u8], _: &mut [u8]) -> Result<usize, OpError> {
         verify_one(self.0.parts, src)
     }
 }

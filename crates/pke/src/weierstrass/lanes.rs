@@ -11,9 +11,9 @@ use crate::ec::scalar;
 use crate::library::bignum::Scratch;
 use crate::library::ec::PrimeGroup;
 use crate::modular::Modulus;
-use crate::nonce::{Hedge, Nonce, Nonces, leftmost_bits};
+use crate::nonce::{Hedge, Nonces, leftmost_bits};
 use crate::side_by_side::LANES;
-use crate::{Error, random};
+use crate::{Nonce, OpError, random};
 
 pub(crate) use lookaside_pke_kernel::weierstrass::{Curve, Public};
 
@@ -48,7 +48,7 @@ pub(crate) struct Signing<'a> {
     pub(crate) digest: &'a [u8],
     /// Where r || s goes.
     pub(crate) signature: &'a mut [u8],
-    pub(crate) result: Result<(), Error>,
+    pub(crate) result: Result<(), OpError>,
 }
 
 /// A signature to be verified.
@@ -80,18 +80,18 @@ pub(crate) struct Generating<'a> {
     pub(crate) private: &'a mut [u8],
     /// Where 0x04 || X || Y goes.
     pub(crate) point: &'a mut [u8],
-    pub(crate) result: Result<(), Error>,
+    pub(crate) result: Result<(), OpError>,
 }
 
 impl Generating<'_> {
     /// Bytes of the pair.
-    pub(crate) fn answer(&self) -> Result<usize, Error> {
+    pub(crate) fn answer(&self) -> Result<usize, OpError> {
         self.result.map(|()| self.private.len() + self.point.len())
     }
 }
 
 /// What the kernel answers where nothing is wrong that it was not asked before.
-pub(crate) const FAILED: Error = Error::Library("the curve kernel");
+pub(crate) const FAILED: OpError = OpError::Library("the curve kernel");
 
 impl Lanes {
     /// From how many lanes in use on the kernel takes less time than AWS-LC one by one.
@@ -121,7 +121,7 @@ impl Lanes {
         nonce: Nonce,
         order: (&Modulus, &[u8]),
         requests: &mut [Signing<'_>],
-        one: impl Fn(&mut Signing<'_>) -> Result<(), Error>,
+        one: impl Fn(&mut Signing<'_>) -> Result<(), OpError>,
     ) {
         let len = self.curve.len();
         let mut nonces = Zeroizing::new([0; LANES * MAX_LEN]);
@@ -245,7 +245,7 @@ fn draw(
     (order, order_bytes): (&Modulus, &[u8]),
     requests: &[Signing<'_>],
     nonces: &mut [u8],
-) -> Result<(), Error> {
+) -> Result<(), OpError> {
     let nonces = requests.iter().zip(nonces.chunks_mut(order_bytes.len()));
     match kind {
         Nonce::Hedged => {
@@ -266,7 +266,10 @@ fn draw(
 }
 
 /// A point for the kernel, which wants X || Y and checks neither.
-pub(crate) fn coordinates<'a>(group: &PrimeGroup, point: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
+pub(crate) fn coordinates<'a>(
+    group: &PrimeGroup,
+    point: &'a [u8],
+) -> Result<Cow<'a, [u8]>, OpError> {
     if point.first() == Some(&4) {
         group.check(point)?;
         Ok(Cow::Borrowed(&point[1..]))

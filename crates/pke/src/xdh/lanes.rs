@@ -5,18 +5,18 @@
 
 use lookaside_simd::Avx512;
 
-use super::{Curve, array, derive_one, generate_one, public_one};
+use super::{array, derive_one, generate_one, public_one};
 use crate::batch::{cut, room};
 use crate::library::curve25519::ZERO_SECRET;
 use crate::side_by_side::Kernel;
-use crate::{Error, random};
+use crate::{OpError, XdhCurve, random};
 use lookaside_pke_kernel::curve25519::{self, x25519_avx512, x25519_public_avx512};
 
-const LEN: usize = Curve::X25519.len();
+const LEN: usize = XdhCurve::X25519.key_len();
 
 /// `dst` cut to `N` bytes.
-pub(crate) fn place<const N: usize>(dst: &mut [u8]) -> Result<&mut [u8; N], Error> {
-    room(dst, N)?.try_into().map_err(|_| Error::DstTooSmall)
+pub(crate) fn place<const N: usize>(dst: &mut [u8]) -> Result<&mut [u8; N], OpError> {
+    room(dst, N)?.try_into().map_err(|_| OpError::DstTooSmall)
 }
 
 pub(super) struct Derive(pub Avx512);
@@ -28,7 +28,7 @@ impl Kernel for Derive {
         2
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [private, peer] = cut(src, [LEN; 2])?;
         let (private, peer) = (array(private)?, array(peer)?);
         Ok(curve25519::Derive { private, peer, out: place(dst)?, ok: false })
@@ -38,12 +38,12 @@ impl Kernel for Derive {
         x25519_avx512(self.0, requests);
     }
 
-    fn answer(request: &Self::Request<'_>) -> Result<usize, Error> {
+    fn answer(request: &Self::Request<'_>) -> Result<usize, OpError> {
         if request.ok { Ok(LEN) } else { Err(ZERO_SECRET) }
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
-        derive_one(Curve::X25519, src, dst)
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
+        derive_one(XdhCurve::X25519, src, dst)
     }
 }
 
@@ -56,7 +56,7 @@ impl Kernel for Public {
         4
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [private] = cut(src, [LEN])?;
         Ok(curve25519::Public { private: array(private)?, out: place(dst)? })
     }
@@ -65,12 +65,12 @@ impl Kernel for Public {
         x25519_public_avx512(self.0, requests);
     }
 
-    fn answer(_: &Self::Request<'_>) -> Result<usize, Error> {
+    fn answer(_: &Self::Request<'_>) -> Result<usize, OpError> {
         Ok(LEN)
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
-        public_one(Curve::X25519, src, dst)
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
+        public_one(XdhCurve::X25519, src, dst)
     }
 }
 
@@ -83,7 +83,7 @@ impl Kernel for Generate {
         4
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [] = cut(src, [])?;
         let (private, out) = room(dst, 2 * LEN)?.split_at_mut(LEN);
         random::fill(private)?;
@@ -94,11 +94,11 @@ impl Kernel for Generate {
         x25519_public_avx512(self.0, requests);
     }
 
-    fn answer(_: &Self::Request<'_>) -> Result<usize, Error> {
+    fn answer(_: &Self::Request<'_>) -> Result<usize, OpError> {
         Ok(2 * LEN)
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
-        generate_one(Curve::X25519, src, dst)
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
+        generate_one(XdhCurve::X25519, src, dst)
     }
 }

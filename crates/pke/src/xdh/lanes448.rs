@@ -6,14 +6,14 @@
 use lookaside_simd::Avx512;
 
 use super::lanes::place;
-use super::{Curve, array, derive_one, generate_one, public_one};
+use super::{array, derive_one, generate_one, public_one};
 use crate::batch::{cut, room};
 use crate::library::curve25519::ZERO_SECRET;
 use crate::side_by_side::Kernel;
-use crate::{Error, random};
+use crate::{OpError, XdhCurve, random};
 use lookaside_pke_kernel::curve448::{self, x448_avx512, x448_public_avx512};
 
-const LEN: usize = Curve::X448.len();
+const LEN: usize = XdhCurve::X448.key_len();
 
 pub(super) struct Derive(pub Avx512);
 
@@ -24,7 +24,7 @@ impl Kernel for Derive {
         2
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [private, peer] = cut(src, [LEN; 2])?;
         let (private, peer) = (array(private)?, array(peer)?);
         Ok(curve448::Derive { private, peer, out: place(dst)?, ok: false })
@@ -34,12 +34,12 @@ impl Kernel for Derive {
         x448_avx512(self.0, requests);
     }
 
-    fn answer(request: &Self::Request<'_>) -> Result<usize, Error> {
+    fn answer(request: &Self::Request<'_>) -> Result<usize, OpError> {
         if request.ok { Ok(LEN) } else { Err(ZERO_SECRET) }
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
-        derive_one(Curve::X448, src, dst)
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
+        derive_one(XdhCurve::X448, src, dst)
     }
 }
 
@@ -52,7 +52,7 @@ impl Kernel for Public {
         1
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [private] = cut(src, [LEN])?;
         Ok(curve448::Public { private: array(private)?, out: place(dst)? })
     }
@@ -61,12 +61,12 @@ impl Kernel for Public {
         x448_public_avx512(self.0, requests);
     }
 
-    fn answer(_: &Self::Request<'_>) -> Result<usize, Error> {
+    fn answer(_: &Self::Request<'_>) -> Result<usize, OpError> {
         Ok(LEN)
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
-        public_one(Curve::X448, src, dst)
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
+        public_one(XdhCurve::X448, src, dst)
     }
 }
 
@@ -79,7 +79,7 @@ impl Kernel for Generate {
         1
     }
 
-    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, Error> {
+    fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [] = cut(src, [])?;
         let (private, out) = room(dst, 2 * LEN)?.split_at_mut(LEN);
         random::fill(private)?;
@@ -90,11 +90,11 @@ impl Kernel for Generate {
         x448_public_avx512(self.0, requests);
     }
 
-    fn answer(_: &Self::Request<'_>) -> Result<usize, Error> {
+    fn answer(_: &Self::Request<'_>) -> Result<usize, OpError> {
         Ok(2 * LEN)
     }
 
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
-        generate_one(Curve::X448, src, dst)
+    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
+        generate_one(XdhCurve::X448, src, dst)
     }
 }

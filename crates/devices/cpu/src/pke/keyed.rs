@@ -1,23 +1,21 @@
 //! Operations whose items each bring their own key or parameters: a batch may mix them.
 
-use lookaside_core::{Arithmetic, Detail, Nonce, Op};
-use lookaside_pke::{Error, Item, binary, dh, dsa, modular, rsa};
+use lookaside_core::{Arithmetic, Detail, Nonce, Op, OpError};
+use lookaside_pke::{Item, binary, dh, dsa, modular, rsa};
 use lookaside_simd::Cpu;
 
-use super::{Ask, PerLane, session::Session, words};
-
-const WRONG: Error = Error::Unsupported("this operation with this session");
+use super::{Ask, PerLane, session::Session};
 
 /// Makes the service's own kind of item of each, runs them together, and brings the results back.
 /// What `make` refuses is not run.
 fn together<'a, 'i: 'a, K>(
     asks: &[Ask<'a>],
     items: &'a mut [Item<'i>],
-    make: impl Fn(Ask<'a>, Item<'a>) -> Result<K, Error>,
+    make: impl Fn(Ask<'a>, Item<'a>) -> Result<K, OpError>,
     run: impl FnOnce(&mut [K]),
-    result: impl Fn(&K) -> Result<usize, Error>,
+    result: impl Fn(&K) -> Result<usize, OpError>,
 ) {
-    let mut places: PerLane<&mut Result<usize, Error>> = PerLane::new();
+    let mut places: PerLane<&mut Result<usize, OpError>> = PerLane::new();
     let mut made: PerLane<K> = PerLane::new();
     for (&ask, item) in asks.iter().zip(items) {
         match make(ask, Item::new(item.src, item.dst)) {
@@ -58,10 +56,9 @@ fn rsa_private(cpu: &Cpu, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
         items,
         |ask, item| match (ask.session, ask.detail) {
             (Session::RsaPrivate(key), Detail::Rsa(scheme)) => {
-                let scheme = words::scheme(scheme).ok_or(Error::Unsupported("this scheme"))?;
                 Ok(rsa::PrivateItem { key, scheme, item })
             }
-            _ => Err(WRONG),
+            _ => Err(OpError::Unsupported),
         },
         |items| rsa::private(cpu, items),
         |k| k.item.result,
@@ -76,10 +73,9 @@ fn rsa_public(cpu: &Cpu, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
             let (scheme, recover) = match ask.detail {
                 Detail::Rsa(scheme) => (scheme, false),
                 Detail::RsaRecover(scheme) => (scheme, true),
-                _ => return Err(WRONG),
+                _ => return Err(OpError::Unsupported),
             };
-            let Session::RsaPublic(key) = ask.session else { return Err(WRONG) };
-            let scheme = words::scheme(scheme).ok_or(Error::Unsupported("this scheme"))?;
+            let Session::RsaPublic(key) = ask.session else { return Err(OpError::Unsupported) };
             Ok(rsa::PublicItem { key, scheme, recover, item })
         },
         |items| rsa::public(cpu, items),
@@ -93,7 +89,7 @@ fn dh(asks: &[Ask<'_>], items: &mut [Item<'_>], run: impl FnOnce(&mut [dh::DhIte
         items,
         |ask, item| match ask.session {
             Session::Dh(group) => Ok(dh::DhItem { group, item }),
-            _ => Err(WRONG),
+            _ => Err(OpError::Unsupported),
         },
         |items| run(items),
         |k| k.item.result,
@@ -106,7 +102,7 @@ fn dsa(asks: &[Ask<'_>], items: &mut [Item<'_>], run: impl FnOnce(&mut [dsa::Dom
         items,
         |ask, item| match ask.session {
             Session::Dsa(domain) => Ok(dsa::DomainItem { domain, item }),
-            _ => Err(WRONG),
+            _ => Err(OpError::Unsupported),
         },
         |items| run(items),
         |k| k.item.result,
@@ -118,12 +114,11 @@ fn dsa_sign(cpu: &Cpu, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
         asks,
         items,
         |ask, item| {
-            let Session::Dsa(domain) = ask.session else { return Err(WRONG) };
+            let Session::Dsa(domain) = ask.session else { return Err(OpError::Unsupported) };
             let nonce = match ask.detail {
                 Detail::Nonce(nonce) => nonce,
                 _ => Nonce::default(),
             };
-            let nonce = words::nonce(nonce).ok_or(Error::Unsupported("nonces by this hash"))?;
             Ok(dsa::SignItem { domain, nonce, item })
         },
         |items| dsa::sign(cpu, items),
@@ -134,16 +129,19 @@ fn dsa_sign(cpu: &Cpu, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
 fn modular(cpu: &Cpu, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
     // Powers have a kernel and go together; the other steps are hardly worth a call.
     for (ask, item) in asks.iter().zip(items.iter_mut()) {
-        let Detail::Arithmetic(step) = ask.detail else { continue };
-        let (Session::Modular(modulus), Some(step)) = (ask.session, words::modular(step)) else {
+        let (Session::Modular(modulus), Detail::Arithmetic(step)) = (ask.session, ask.detail)
+        else {
             continue;
         };
+        if step == Arithmetic::Power {
+            continue;
+        }
         let mut one = [modular::ArithmeticItem { modulus, item: Item::new(item.src, item.dst) }];
         modular::arithmetic(step, &mut one);
         item.result = one[0].item.result;
     }
     let power = Detail::Arithmetic(Arithmetic::Power);
-    let mut places: PerLane<&mut Result<usize, Error>> = PerLane::new();
+    let mut places: PerLane<&mut Result<usize, OpError>> = PerLane::new();
     let mut made: PerLane<modular::PowerItem<'_>> = PerLane::new();
     for (ask, item) in asks.iter().zip(items) {
         let Session::Modular(modulus) = ask.session else { continue };
@@ -156,7 +154,7 @@ fn modular(cpu: &Cpu, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
                 made.push(modular::PowerItem { modulus, exponent_len, item: powered });
                 places.push(&mut item.result);
             }
-            None => item.result = Err(Error::BadInput("too short")),
+            None => item.result = Err(OpError::BadInput("too short")),
         }
     }
     modular::power(cpu, &mut made);
@@ -168,16 +166,13 @@ fn modular(cpu: &Cpu, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
 fn binary(asks: &[Ask<'_>], items: &mut [Item<'_>]) {
     for (ask, item) in asks.iter().zip(items) {
         item.result = match (ask.session, ask.detail) {
-            (Session::BinaryField(field), Detail::Arithmetic(step)) => match words::binary(step) {
-                Some(step) => {
-                    let item = Item::new(item.src, item.dst);
-                    let mut one = [binary::ArithmeticItem { field, item }];
-                    binary::arithmetic(step, &mut one);
-                    one[0].item.result
-                }
-                None => Err(WRONG),
-            },
-            _ => Err(WRONG),
+            (Session::BinaryField(field), Detail::Arithmetic(step)) => {
+                let item = Item::new(item.src, item.dst);
+                let mut one = [binary::ArithmeticItem { field, item }];
+                binary::arithmetic(step, &mut one);
+                one[0].item.result
+            }
+            _ => Err(OpError::Unsupported),
         };
     }
 }

@@ -1,15 +1,14 @@
 //! Public-key cryptography and key derivation: stages the requests of a batch as the service's
-//! items, and maps core's words to the service's and back.
+//! items.
 
 mod capability;
 mod keyed;
 mod session;
 mod shared;
-mod words;
 
 use arrayvec::ArrayVec;
 use lookaside_core::{Buf, Detail, Done, Op, OpError, Request, Status, Work};
-use lookaside_pke::{Error, Item};
+use lookaside_pke::Item;
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
@@ -89,7 +88,7 @@ pub(crate) fn execute(cpu: &Cpu, works: &mut [Work]) {
         if let Some(op) = op {
             run(cpu, op, &asks, &mut items);
         }
-        items.into_iter().map(|item| item.result.map_err(words::error)).collect()
+        items.into_iter().map(|item| item.result).collect()
     };
     let mut results = results.into_iter();
     for (work, pieces) in works.iter_mut().zip(&pieces) {
@@ -120,7 +119,7 @@ fn run(cpu: &Cpu, op: Op, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
         let n = asks[start..].iter().take_while(same).count();
         let items = &mut items[start..start + n];
         if shared::run(cpu, op, first, items).is_none() {
-            items.iter_mut().for_each(|i| i.result = Err(Error::Unsupported("this operation")));
+            items.iter_mut().for_each(|i| i.result = Err(OpError::Unsupported));
         }
         start += n;
     }

@@ -1,12 +1,11 @@
 //! Sessions as the service wants them.
 
-use lookaside_core::{Kdf, Pke, Prepared, SessionSpec, SetupError};
-use lookaside_pke::{
-    binary, dh, dsa, ec, eddsa, hash::Hash, kdf, modular, rsa, sm2, weierstrass, xdh,
-};
+use lookaside_core::{Curve, EdCurve, Hash, Kdf, Pke, Prepared, SessionSpec, SetupError, XdhCurve};
+use lookaside_pke::{binary, dh, dsa, ec, eddsa, hash, kdf, modular, rsa, sm2, weierstrass, xdh};
 use lookaside_simd::Cpu;
 
-use super::{LANES, words};
+use super::LANES;
+use crate::crypto;
 
 /// What the service prepared for a session.
 pub(crate) enum Session {
@@ -19,10 +18,10 @@ pub(crate) enum Session {
         l: usize,
         n: usize,
     },
-    Ec(ec::Curve),
+    Ec(Curve),
     Weierstrass(weierstrass::Group),
-    Xdh(xdh::Curve),
-    Eddsa(eddsa::Curve),
+    Xdh(XdhCurve),
+    Eddsa(EdCurve),
     Sm2,
     Modular(modular::Modulus),
     BinaryField(binary::Field),
@@ -49,8 +48,9 @@ impl Session {
 
 pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Result<Prepared, SetupError> {
     let op = spec.ops()[0];
-    let refused = |e| words::setup_error(op, e);
+    let refused = |e| crypto::refused(op, e);
     let lacking = |what| SetupError::Unsupported { device: "cpu".into(), op, what };
+    let no_hash = || lacking("HMAC over this hash");
     let session = match spec {
         SessionSpec::Pke(pke) => match pke {
             Pke::RsaPrivate(key) | Pke::RsaPrivateBlinded(key) => {
@@ -82,9 +82,7 @@ pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Result<Prepared, SetupEr
             Pke::DsaParameters { l, n } => {
                 Session::DsaParameters { l: *l as usize, n: *n as usize }
             }
-            Pke::Ec(curve) => {
-                Session::Ec(words::curve(*curve).ok_or_else(|| lacking("this curve"))?)
-            }
+            Pke::Ec(curve) => Session::Ec(*curve),
             Pke::Weierstrass(p) => {
                 let field = match p.binary {
                     true => weierstrass::Field::Binary,
@@ -102,8 +100,8 @@ pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Result<Prepared, SetupEr
                 };
                 weierstrass::Group::new(&params).map(Session::Weierstrass).map_err(refused)?
             }
-            Pke::Xdh(curve) => Session::Xdh(words::xdh(*curve)),
-            Pke::Eddsa(curve) => Session::Eddsa(words::eddsa(*curve)),
+            Pke::Xdh(curve) => Session::Xdh(*curve),
+            Pke::Eddsa(curve) => Session::Eddsa(*curve),
             Pke::Sm2 => Session::Sm2,
             Pke::Modular(n) => modular::Modulus::new(n).map(Session::Modular).map_err(refused)?,
             Pke::BinaryField(p) => {
@@ -111,15 +109,12 @@ pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Result<Prepared, SetupEr
             }
             Pke::Prime => Session::Prime,
         },
-        SessionSpec::Kdf(Kdf::TlsPrf(lookaside_core::Hash::Md5Sha1)) => {
-            Session::TlsPrf(kdf::TlsPrf { hash: None })
+        SessionSpec::Kdf(Kdf::TlsPrf(hash)) => {
+            let prf = kdf::TlsPrf { hash: *hash };
+            Some(Session::TlsPrf(prf)).filter(|_| prf.is_supported()).ok_or_else(no_hash)?
         }
-        SessionSpec::Kdf(Kdf::TlsPrf(h)) => {
-            let hash = words::hash(*h).ok_or_else(|| lacking("this hash"))?;
-            Session::TlsPrf(kdf::TlsPrf { hash: Some(hash) })
-        }
-        SessionSpec::Kdf(Kdf::Hkdf(h)) => {
-            Session::Hkdf(words::hash(*h).ok_or_else(|| lacking("this hash"))?)
+        SessionSpec::Kdf(Kdf::Hkdf(hash)) => {
+            Some(Session::Hkdf(*hash)).filter(|_| hash::has_hmac(*hash)).ok_or_else(no_hash)?
         }
         _ => return Err(lacking("this kind of session")),
     };
@@ -135,9 +130,9 @@ fn lanes(session: &Session, cpu: &Cpu) -> usize {
         Session::Dh(group) => group.has_kernel(cpu),
         Session::Dsa(domain) => domain.has_kernel(cpu),
         Session::Modular(modulus) => modulus.has_kernel(cpu),
-        Session::Ec(curve) => curve.has_kernel(cpu),
-        Session::Xdh(curve) => curve.has_kernel(cpu),
-        Session::Eddsa(curve) => curve.has_kernel(cpu),
+        Session::Ec(curve) => ec::has_kernel(cpu, *curve),
+        Session::Xdh(_) => xdh::has_kernel(cpu),
+        Session::Eddsa(curve) => eddsa::has_kernel(cpu, *curve),
         Session::Sm2 => sm2::has_kernel(cpu),
         Session::RsaGenerate(_)
         | Session::DsaParameters { .. }

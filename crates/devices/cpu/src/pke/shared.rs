@@ -1,16 +1,16 @@
 //! Operations whose items share their session's parameters.
 
-use lookaside_core::{Detail, Nonce, Op, PointStep};
-use lookaside_pke::{Error, Item, dsa, ec, eddsa, kdf, prime, rsa, sm2, weierstrass, xdh};
+use lookaside_core::{Detail, Nonce, Op, OpError, PointStep};
+use lookaside_pke::{Item, dsa, ec, eddsa, kdf, prime, rsa, sm2, weierstrass, xdh};
 use lookaside_simd::Cpu;
 
-use super::{Ask, session::Session, words};
+use super::{Ask, session::Session};
 
 /// Runs items that ask for the same. `None` when the session has no such operation.
 pub(super) fn run(cpu: &Cpu, op: Op, ask: &Ask<'_>, items: &mut [Item<'_>]) -> Option<()> {
     let nonce = match ask.detail {
-        Detail::Nonce(nonce) => words::nonce(nonce),
-        _ => words::nonce(Nonce::default()),
+        Detail::Nonce(nonce) => nonce,
+        _ => Nonce::default(),
     };
     match (ask.session, op) {
         (Session::RsaGenerate(bits), Op::RsaGenerate) => {
@@ -24,7 +24,7 @@ pub(super) fn run(cpu: &Cpu, op: Op, ask: &Ask<'_>, items: &mut [Item<'_>]) -> O
         (Session::Ec(c), Op::EcDerive) => {
             ec::derive(cpu, *c, ask.detail == Detail::Cofactor(true), items);
         }
-        (Session::Ec(c), Op::EcSign) => ec::sign(cpu, *c, nonce?, items),
+        (Session::Ec(c), Op::EcSign) => ec::sign(cpu, *c, nonce, items),
         (Session::Ec(c), Op::EcVerify) => ec::verify(cpu, *c, items),
         (Session::Weierstrass(g), Op::Point) => match ask.detail {
             Detail::Point(PointStep::Multiply) => weierstrass::multiply(cpu, g, items),
@@ -54,7 +54,7 @@ pub(super) fn run(cpu: &Cpu, op: Op, ask: &Ask<'_>, items: &mut [Item<'_>]) -> O
             // Each has its own destination, which says how long its key is.
             for item in items {
                 let key_len = item.dst.len().saturating_sub(64);
-                sm2::exchange(cpu, words::role(role), key_len, core::slice::from_mut(item));
+                sm2::exchange(cpu, role, key_len, core::slice::from_mut(item));
             }
         }
         (Session::Sm2, Op::Sm2Identity) => {
@@ -67,7 +67,7 @@ pub(super) fn run(cpu: &Cpu, op: Op, ask: &Ask<'_>, items: &mut [Item<'_>]) -> O
             for item in items {
                 // Before the work, not after it.
                 item.result = if item.dst.len() < (bits as usize).div_ceil(8) {
-                    Err(Error::DstTooSmall)
+                    Err(OpError::DstTooSmall)
                 } else {
                     prime::generate(bits as usize, safe).and_then(|p| put(&[&p], item.dst))
                 };
@@ -76,7 +76,7 @@ pub(super) fn run(cpu: &Cpu, op: Op, ask: &Ask<'_>, items: &mut [Item<'_>]) -> O
         (Session::Prime, Op::PrimeCheck) => {
             for item in items {
                 item.result = prime::is_prime(item.src)
-                    .and_then(|prime| if prime { Ok(0) } else { Err(Error::AuthFailed) });
+                    .and_then(|prime| if prime { Ok(0) } else { Err(OpError::AuthFailed) });
             }
         }
         (Session::TlsPrf(prf), Op::TlsPrf) => {
@@ -84,20 +84,20 @@ pub(super) fn run(cpu: &Cpu, op: Op, ask: &Ask<'_>, items: &mut [Item<'_>]) -> O
             for item in items {
                 let split = item.src.split_at_checked(secret_len as usize);
                 item.result =
-                    split.ok_or(Error::BadInput("too short")).and_then(|(secret, seed)| {
+                    split.ok_or(OpError::BadInput("too short")).and_then(|(secret, seed)| {
                         prf.derive(secret, seed, item.dst).map(|()| item.dst.len())
                     });
             }
         }
         (Session::Hkdf(hash), Op::Hkdf) => {
             let Detail::Hkdf { mode, key_len, salt_len } = ask.detail else { return None };
-            let hkdf = kdf::Hkdf { hash: *hash, mode: words::hkdf_mode(mode) };
+            let hkdf = kdf::Hkdf { hash: *hash, mode };
             for item in items {
                 let parts = item.src.split_at_checked(key_len as usize).and_then(|(key, rest)| {
                     rest.split_at_checked(salt_len as usize).map(|(salt, info)| (key, salt, info))
                 });
                 item.result =
-                    parts.ok_or(Error::BadInput("too short")).and_then(|(key, salt, info)| {
+                    parts.ok_or(OpError::BadInput("too short")).and_then(|(key, salt, info)| {
                         hkdf.derive(key, salt, info, item.dst).map(|()| item.dst.len())
                     });
             }
@@ -107,19 +107,19 @@ pub(super) fn run(cpu: &Cpu, op: Op, ask: &Ask<'_>, items: &mut [Item<'_>]) -> O
     Some(())
 }
 
-fn identity(src: &[u8], dst: &mut [u8]) -> Result<usize, Error> {
+fn identity(src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
     /// Bytes of a point.
     const POINT: usize = 65;
-    let (point, id) = src.split_at_checked(POINT).ok_or(Error::BadInput("too short"))?;
+    let (point, id) = src.split_at_checked(POINT).ok_or(OpError::BadInput("too short"))?;
     let z = sm2::identity_digest(id, point)?;
     put(&[&z], dst)
 }
 
 /// Puts parts one after the other at the start of a destination.
-fn put(parts: &[&[u8]], mut dst: &mut [u8]) -> Result<usize, Error> {
+fn put(parts: &[&[u8]], mut dst: &mut [u8]) -> Result<usize, OpError> {
     let mut len = 0;
     for part in parts {
-        let (place, rest) = dst.split_at_mut_checked(part.len()).ok_or(Error::DstTooSmall)?;
+        let (place, rest) = dst.split_at_mut_checked(part.len()).ok_or(OpError::DstTooSmall)?;
         place.copy_from_slice(part);
         len += part.len();
         dst = rest;
@@ -127,10 +127,10 @@ fn put(parts: &[&[u8]], mut dst: &mut [u8]) -> Result<usize, Error> {
     Ok(len)
 }
 
-fn domain(l: usize, n: usize, dst: &mut [u8]) -> Result<usize, Error> {
+fn domain(l: usize, n: usize, dst: &mut [u8]) -> Result<usize, OpError> {
     // Before the work, not after it.
     if dst.len() < 2 * l.div_ceil(8) + n.div_ceil(8) {
-        return Err(Error::DstTooSmall);
+        return Err(OpError::DstTooSmall);
     }
     let made = dsa::Domain::generate(l, n)?;
     put(&[&made.p, &made.q, &made.g], dst)

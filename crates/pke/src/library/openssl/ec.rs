@@ -7,7 +7,7 @@ use std::ffi::CString;
 use std::ptr;
 
 use super::{BIGNUM, BN_CTX, EC_GROUP, EC_POINT, FAILED, Owned, Quiet, check, int};
-use crate::Error;
+use crate::OpError;
 use crate::ec::group::{BAD_POINT, Group, INFINITE, well_formed};
 
 /// `BN_FLG_CONSTTIME`.
@@ -47,7 +47,7 @@ type Number = Owned<BIGNUM>;
 type Point = Owned<EC_POINT>;
 
 impl Quiet {
-    fn number(&self, bytes: &[u8]) -> Result<Number, Error> {
+    fn number(&self, bytes: &[u8]) -> Result<Number, OpError> {
         let len = int(bytes.len())?;
         // SAFETY: pointer and length are those of a slice; the flag is set on a fresh number.
         unsafe {
@@ -61,7 +61,7 @@ impl Quiet {
     }
 
     /// Room for temporaries, and the way to tell OpenSSL the library context.
-    fn scratch(&self) -> Result<Owned<BN_CTX>, Error> {
+    fn scratch(&self) -> Result<Owned<BN_CTX>, OpError> {
         // SAFETY: a valid library context.
         unsafe { Owned::new((self.BN_CTX_new_ex)(self.library), self.BN_CTX_free) }
     }
@@ -69,7 +69,7 @@ impl Quiet {
     /// # Safety
     ///
     /// `value` is a valid number.
-    unsafe fn bytes(&self, value: *const BIGNUM) -> Result<Vec<u8>, Error> {
+    unsafe fn bytes(&self, value: *const BIGNUM) -> Result<Vec<u8>, OpError> {
         // SAFETY: the caller's; pointer and length are those of the vector.
         unsafe {
             let mut bytes = vec![0; ((self.BN_num_bits)(value) as usize).div_ceil(8)];
@@ -85,7 +85,7 @@ impl Quiet {
 
 impl AnyGroup {
     /// The curve with OpenSSL's short name `name`.
-    pub(crate) fn named(name: &str) -> Result<AnyGroup, Error> {
+    pub(crate) fn named(name: &str) -> Result<AnyGroup, OpError> {
         let openssl = Quiet::new()?;
         let name = CString::new(name).map_err(|_| FAILED)?;
         // SAFETY: a name that ends in a zero, a valid library context, no property query.
@@ -95,8 +95,7 @@ impl AnyGroup {
             Owned::new(raw, openssl.EC_GROUP_free)
         };
         // Distributions leave curves out.
-        let raw =
-            raw.map_err(|_| Error::Unsupported("this curve (OpenSSL was built without it)"))?;
+        let raw = raw.map_err(|_| OpError::Unsupported)?;
         AnyGroup::of(&openssl, raw)
     }
 
@@ -111,14 +110,12 @@ impl AnyGroup {
         generator: (&[u8], &[u8]),
         order: &[u8],
         cofactor: &[u8],
-    ) -> Result<AnyGroup, Error> {
-        const BAD: Error = Error::BadKey("the parameters are no curve");
+    ) -> Result<AnyGroup, OpError> {
+        const BAD: OpError = OpError::BadInput("the parameters are no curve");
         let openssl = Quiet::new()?;
         let new = match field {
             Field::Prime => openssl.EC_GROUP_new_curve_GFp,
-            Field::Binary => openssl
-                .EC_GROUP_new_curve_GF2m
-                .ok_or(Error::Unsupported("binary curves (OpenSSL was built without them)"))?,
+            Field::Binary => openssl.EC_GROUP_new_curve_GF2m.ok_or(OpError::Unsupported)?,
         };
         let number = |bytes| openssl.number(bytes);
         let (p, a, b) = (number(p)?, number(a)?, number(b)?);
@@ -153,7 +150,7 @@ impl AnyGroup {
         AnyGroup::of(&openssl, raw)
     }
 
-    fn of(openssl: &Quiet, raw: Owned<EC_GROUP>) -> Result<AnyGroup, Error> {
+    fn of(openssl: &Quiet, raw: Owned<EC_GROUP>) -> Result<AnyGroup, OpError> {
         // SAFETY: a valid group with a generator, whose order and cofactor live as long as it.
         unsafe {
             let field_len = ((openssl.EC_GROUP_get_degree)(raw.get()) as usize).div_ceil(8);
@@ -165,7 +162,7 @@ impl AnyGroup {
         }
     }
 
-    fn point(&self, openssl: &Quiet) -> Result<Point, Error> {
+    fn point(&self, openssl: &Quiet) -> Result<Point, OpError> {
         // SAFETY: a valid group.
         unsafe { Point::new((openssl.EC_POINT_new)(self.raw.get()), openssl.EC_POINT_clear_free) }
     }
@@ -176,7 +173,7 @@ impl AnyGroup {
         openssl: &Quiet,
         encoded: &[u8],
         scratch: &Owned<BN_CTX>,
-    ) -> Result<Point, Error> {
+    ) -> Result<Point, OpError> {
         if !well_formed(encoded, self.field_len) {
             return Err(BAD_POINT);
         }
@@ -201,7 +198,7 @@ impl AnyGroup {
         point: &Point,
         out: &mut [u8],
         scratch: &Owned<BN_CTX>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         debug_assert_eq!(out.len(), 1 + 2 * self.field_len);
         // SAFETY: a point of this group; pointer and length are those of a slice.
         let len = unsafe {
@@ -224,7 +221,7 @@ impl AnyGroup {
         g: Option<&[u8]>,
         of_point: Option<(&[u8], &[u8])>,
         out: &mut [u8],
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         let openssl = Quiet::new()?;
         let scratch = openssl.scratch()?;
         let g = g.map(|g| openssl.number(g)).transpose()?;
@@ -264,17 +261,17 @@ impl Group for AnyGroup {
         self.cofactor
     }
 
-    fn check(&self, point: &[u8]) -> Result<(), Error> {
+    fn check(&self, point: &[u8]) -> Result<(), OpError> {
         let openssl = Quiet::new()?;
         let scratch = openssl.scratch()?;
         self.decode(&openssl, point, &scratch).map(drop)
     }
 
-    fn multiply_generator(&self, scalar: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    fn multiply_generator(&self, scalar: &[u8], out: &mut [u8]) -> Result<(), OpError> {
         self.multiply_into(Some(scalar), None, out)
     }
 
-    fn multiply(&self, scalar: &[u8], point: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    fn multiply(&self, scalar: &[u8], point: &[u8], out: &mut [u8]) -> Result<(), OpError> {
         self.multiply_into(None, Some((scalar, point)), out)
     }
 
@@ -284,11 +281,11 @@ impl Group for AnyGroup {
         scalar: &[u8],
         point: &[u8],
         out: &mut [u8],
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         self.multiply_into(Some(g), Some((scalar, point)), out)
     }
 
-    fn add(&self, a: &[u8], b: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    fn add(&self, a: &[u8], b: &[u8], out: &mut [u8]) -> Result<(), OpError> {
         let openssl = Quiet::new()?;
         let scratch = openssl.scratch()?;
         let decode = |point| self.decode(&openssl, point, &scratch);
@@ -301,7 +298,7 @@ impl Group for AnyGroup {
         self.encode(&openssl, &sum, out, &scratch)
     }
 
-    fn double(&self, a: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    fn double(&self, a: &[u8], out: &mut [u8]) -> Result<(), OpError> {
         let openssl = Quiet::new()?;
         let scratch = openssl.scratch()?;
         let (a, sum) = (self.decode(&openssl, a, &scratch)?, self.point(&openssl)?);

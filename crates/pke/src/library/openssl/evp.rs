@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::OnceLock;
 
 use super::{EVP_MD, EVP_MD_CTX, EVP_PKEY, EVP_PKEY_CTX, FAILED, OSSL_PARAM, Owned, Quiet, check};
-use crate::Error;
+use crate::OpError;
 
 /// `EVP_PKEY_PUBLIC_KEY` and `EVP_PKEY_KEYPAIR`: what a key of EVP_PKEY_fromdata is made of.
 const PUBLIC_KEY: c_int = 0x86;
@@ -61,7 +61,7 @@ impl Ecx {
         }
     }
 
-    fn key(self, openssl: &Quiet, what: c_int, params: &mut [OSSL_PARAM]) -> Result<Key, Error> {
+    fn key(self, openssl: &Quiet, what: c_int, params: &mut [OSSL_PARAM]) -> Result<Key, OpError> {
         let mut key = ptr::null_mut();
         // SAFETY: a valid library context, a name and parameters that end as they should; the
         // bytes that the parameters point to outlive the call, which copies them.
@@ -70,18 +70,18 @@ impl Ecx {
                 (openssl.EVP_PKEY_CTX_new_from_name)(openssl.library, self.name(), ptr::null()),
                 openssl.EVP_PKEY_CTX_free,
             )
-            .map_err(|_| Error::Unsupported("this curve (OpenSSL was built without it)"))?;
+            .map_err(|_| OpError::Unsupported)?;
             check((openssl.EVP_PKEY_fromdata_init)(maker.get()), FAILED)?;
             let made =
                 (openssl.EVP_PKEY_fromdata)(maker.get(), &mut key, what, params.as_mut_ptr());
-            check(made, Error::BadKey("OpenSSL refuses the key"))?;
+            check(made, OpError::BadInput("OpenSSL refuses the key"))?;
             Key::new(key, openssl.EVP_PKEY_free)
         }
     }
 
     /// A key pair. OpenSSL takes `public` as it is; without it, it computes it, which costs as
     /// much as an operation.
-    fn pair(self, openssl: &Quiet, private: &[u8], public: Option<&[u8]>) -> Result<Key, Error> {
+    fn pair(self, openssl: &Quiet, private: &[u8], public: Option<&[u8]>) -> Result<Key, OpError> {
         debug_assert!(private.len() == self.key_len());
         match public {
             Some(public) => {
@@ -92,13 +92,13 @@ impl Ecx {
         }
     }
 
-    fn peer(self, openssl: &Quiet, public: &[u8]) -> Result<Key, Error> {
+    fn peer(self, openssl: &Quiet, public: &[u8]) -> Result<Key, OpError> {
         debug_assert!(public.len() == self.key_len());
         self.key(openssl, PUBLIC_KEY, &mut [octets(PUBLIC, public), END])
     }
 
     /// The public key of `private`.
-    pub(crate) fn public(self, private: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn public(self, private: &[u8], out: &mut [u8]) -> Result<(), OpError> {
         let openssl = Quiet::new()?;
         let key = self.pair(&openssl, private, None)?;
         let mut len = 0;
@@ -117,7 +117,7 @@ impl Ecx {
     }
 
     /// The shared secret of X448. An all-zero one, which a peer of small order gives, is refused.
-    pub(crate) fn derive(self, private: &[u8], peer: &[u8], out: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn derive(self, private: &[u8], peer: &[u8], out: &mut [u8]) -> Result<(), OpError> {
         // Our own public key has no part in the secret: the base point stands in for it.
         let mut base = [0; 56];
         base[0] = 5;
@@ -139,7 +139,7 @@ impl Ecx {
         if len == out.len() { Ok(()) } else { Err(FAILED) }
     }
 
-    fn digest(openssl: &Quiet) -> Result<Owned<EVP_MD_CTX>, Error> {
+    fn digest(openssl: &Quiet) -> Result<Owned<EVP_MD_CTX>, OpError> {
         // SAFETY: no preconditions.
         unsafe { Owned::new((openssl.EVP_MD_CTX_new)(), openssl.EVP_MD_CTX_free) }
     }
@@ -151,7 +151,7 @@ impl Ecx {
         public: &[u8],
         message: &[u8],
         out: &mut [u8],
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         let openssl = Quiet::new()?;
         let key = self.pair(&openssl, private, Some(public))?;
         let digest = Ecx::digest(&openssl)?;
@@ -186,7 +186,7 @@ impl Ecx {
         public: &[u8],
         signature: &[u8],
         message: &[u8],
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpError> {
         let openssl = Quiet::new()?;
         let key = self.peer(&openssl, public)?;
         let digest = Ecx::digest(&openssl)?;
@@ -209,13 +209,13 @@ impl Ecx {
                 message.as_ptr(),
                 message.len(),
             );
-            check(ok, Error::AuthFailed)
+            check(ok, OpError::AuthFailed)
         }
     }
 }
 
 /// The SM3 digest of the parts, one after the other.
-pub(crate) fn sm3(parts: &[&[u8]]) -> Result<[u8; 32], Error> {
+pub(crate) fn sm3(parts: &[&[u8]]) -> Result<[u8; 32], OpError> {
     /// Fetched once, never freed.
     struct Sm3(*mut EVP_MD);
     // SAFETY: a fetched EVP_MD does not change, and any thread may use it.
@@ -230,7 +230,7 @@ pub(crate) fn sm3(parts: &[&[u8]]) -> Result<[u8; 32], Error> {
         Sm3(unsafe { (openssl.EVP_MD_fetch)(openssl.library, c"SM3".as_ptr(), ptr::null()) })
     });
     if sm3.0.is_null() {
-        return Err(Error::Unsupported("SM3 (OpenSSL was built without it)"));
+        return Err(OpError::Unsupported);
     }
     let digest = Ecx::digest(&openssl)?;
     let mut out = [0; 32];
