@@ -5,11 +5,11 @@ use crate::{Hash, Op, OpError, Secret};
 /// A cipher. The ones marked *weak* are there for compatibility; nothing chooses them by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cipher {
-    /// None: the text stays as it is.
+    /// None: the plaintext stays as it is.
     Null,
     /// ARC4, keys of 1 to 256 bytes. Weak.
     Arc4,
-    /// AES in ECB mode; whole blocks of 16 bytes. AES keys have 16, 24 or 32 bytes. Weak for texts
+    /// AES in ECB mode; whole blocks of 16 bytes. AES keys have 16, 24 or 32 bytes. Weak for messages
     /// of more than a block.
     AesEcb,
     /// AES in CBC mode; whole blocks.
@@ -17,7 +17,7 @@ pub enum Cipher {
     /// AES in counter mode. An IV of 16 bytes is the first counter block (128 bits, big-endian); of
     /// 12 bytes, its start: the counter has 32 bits and begins with 1.
     AesCtr,
-    /// AES-XTS (IEEE 1619): keys of 32 or 64 bytes, the data key before the tweak key; texts of 16
+    /// AES-XTS (IEEE 1619): keys of 32 or 64 bytes, the data key before the tweak key; messages of 16
     /// bytes and more; the IV is the tweak. Where the two keys are equal it decrypts only (FIPS 140-2
     /// IG A.9).
     AesXts,
@@ -58,10 +58,10 @@ pub enum Auth {
     Crc64,
     /// HMAC (RFC 2104).
     Hmac(Hash),
-    /// QuickAssist's nested hash: outer(outer prefix, inner(inner prefix, text)). The key is one byte
+    /// QuickAssist's nested hash: outer(outer prefix, inner(inner prefix, message)). The key is one byte
     /// with the inner prefix's length, the inner prefix, the outer prefix.
     Nested {
-        /// Hashes the text.
+        /// Hashes the message.
         inner: Hash,
         /// Hashes the inner digest.
         outer: Hash,
@@ -80,7 +80,7 @@ pub enum Auth {
     Snow3gUia2,
     /// ZUC 128-EIA3; IV of 16 bytes.
     ZucEia3,
-    /// Poly1305 (RFC 8439): a key for each text.
+    /// Poly1305 (RFC 8439): a key for each message.
     Poly1305,
 }
 
@@ -171,7 +171,7 @@ impl Sym {
     }
 }
 
-/// A part of a packet, in bytes from the start of its text.
+/// A part of a packet, in bytes from the start of its message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
     /// Where it begins.
