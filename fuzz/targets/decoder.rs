@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 use libfuzzer_sys::fuzz_target;
-use lookaside_compress::{Codec, DecompressStream, OpError, Format, Scratch, Compression, Status};
+use lookaside_compress::{Codec, Compression, DecompressStream, Format, OpError, Scratch, Status};
 use lookaside_simd::Cpu;
 
 struct Decoder {

@@ -11,7 +11,7 @@
 use std::cell::RefCell;
 
 use libfuzzer_sys::fuzz_target;
-use lookaside_compress::{Codec, OpError, Kernel, Scratch, Compression};
+use lookaside_compress::{Codec, Compression, Kernel, OpError, Scratch};
 use lookaside_simd::Cpu;
 
 /// Content of the room behind the limit that nobody may touch.

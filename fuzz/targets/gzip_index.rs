@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use libfuzzer_sys::fuzz_target;
-use lookaside_compress::{Codec, DecompressStream, Format as Wrapper, Compression, Status};
+use lookaside_compress::{Codec, Compression, DecompressStream, Format as Wrapper, Status};
 use lookaside_simd::Cpu;
 use parcomp::{Format, Params, Provider, Source};
 
