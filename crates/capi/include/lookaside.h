@@ -107,7 +107,8 @@ enum {
                                    answer this, but LA_OVERFLOW */
     LA_E_BAD_DATA = -17,        /* the source is not valid: see bad_offset and bad_reason */
     LA_E_AUTH_FAILED = -18,     /* a tag or MAC does not match */
-    LA_E_DEVICE_LOST = -19,     /* the device failed, and no other could take the request */
+    LA_E_DEVICE_LOST = -19,     /* the device failed, and no other could take the request; what the
+                                   destination holds is undefined */
     LA_E_CANCELLED = -20,       /* not run, the stream's state untouched: the instance was closed,
                                    or an earlier request of the same stream overflowed or failed */
     LA_E_STREAM_ENDED = -21,    /* the stream had ended before this piece */

@@ -24,7 +24,7 @@ pub const LA_E_UNSUPPORTED: c_int = -5;
 pub const LA_E_LIMIT: c_int = -6;
 pub const LA_E_BAD_DATA: c_int = -17;
 /// Every status that a response may have, save `LA_E_INTERNAL`.
-pub const RESPONSES: [c_int; 13] = [0, 1, 2, -5, -8, -16, -17, -18, -19, -20, -21, -22, -23];
+pub const RESPONSES: [c_int; 14] = [0, 1, 2, -5, -8, -16, -17, -18, -19, -20, -21, -22, -23, -24];
 
 pub const COPY: i32 = 1;
 pub const COMPRESS: i32 = 2;
