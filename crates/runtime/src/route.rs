@@ -104,7 +104,7 @@ impl Routes {
     }
 
     /// The device for a request; `None` where no device can execute it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn first(&self, request: &Request) -> Option<u16> {
         let session = &*request.session;
         if !session.ops.contains(&request.op) {
@@ -122,6 +122,7 @@ impl Routes {
 
     /// The one device that holds the request's state, whatever the size of this piece: the first of
     /// the route, for a stream; for a message in pieces, the one that began it.
+    #[cold]
     fn bound(&self, request: &Request) -> Option<u16> {
         let prepared = &request.session.prepared;
         if request.session.order.is_none() {

@@ -203,7 +203,10 @@ impl Scheduler {
             let Some((device, class, mut staged)) = self.admit(now, pick, not_run) else {
                 continue;
             };
-            while !staged.full
+            // One that is alone is picked again anyway.
+            let competes = pick.charged_ns > 0 || pick.committed;
+            while competes
+                && !staged.full
                 && let Some(pick) = self.credit(now, pick, class, staged)
                 && let Some(more) = self.admit(now, pick, not_run)
             {
@@ -325,6 +328,7 @@ impl Scheduler {
 
     /// Takes the next request of a lane. Returns where it was staged and for which device, unless it
     /// waits for its turn or cannot run.
+    #[inline(always)]
     fn admit(
         &mut self,
         now: u64,
