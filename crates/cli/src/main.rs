@@ -6,6 +6,7 @@ mod data;
 mod info;
 mod load;
 mod machine;
+mod model;
 mod openssl;
 mod rounds;
 mod rsa;
@@ -26,6 +27,7 @@ use lookaside_simd::{CAP_VARIABLE, Cpu, Tier};
 const USAGE: &str = "\
 usage: lookaside info [--json] [--verbose]
        lookaside capacity [--json] [--seconds S] [--corpus DIR]
+       lookaside model NAME|FILE
        lookaside run [OPTION...] [--] COMMAND [ARG...]
        lookaside --help | --version
 ";
@@ -48,6 +50,12 @@ lookaside capacity
                    together
     --corpus DIR   measure with the files of DIR, in the order of their names;
                    otherwise with generated data that resembles such files
+
+lookaside model NAME|FILE
+    Runs a modelled device (card2015, chipset2019, poweren, or a file in the
+    format of lookaside-model) on a virtual clock: throughput of compression,
+    decompression and copies by request size and by requests outstanding, beside
+    the figures that the model's source prints. Other operations are not run.
 
 lookaside run -- COMMAND ARG...
     Runs a command with our zlib library in the place of the system's, in it and
@@ -89,6 +97,7 @@ Exit status: 0, 1 on failure, 2 for a mistaken command line.
 enum Command {
     Info { json: bool, verbose: bool },
     Capacity { json: bool, seconds: Duration, corpus: Option<PathBuf> },
+    Model { name: String },
     Run(run::Run),
     Help,
     Version,
@@ -105,6 +114,11 @@ fn parse(args: &[OsString]) -> Result<Command, String> {
     let Some((name, options)) = args.split_first() else {
         return Err("a command is missing".into());
     };
+    if let ("model", [model]) = (name.as_str(), options)
+        && !model.starts_with('-')
+    {
+        return Ok(Command::Model { name: model.clone() });
+    }
     let (mut json, mut verbose) = (false, false);
     let mut seconds = Duration::from_secs(2);
     let mut corpus = None;
@@ -132,6 +146,7 @@ fn parse(args: &[OsString]) -> Result<Command, String> {
     match name.as_str() {
         "info" => Ok(Command::Info { json, verbose }),
         "capacity" => Ok(Command::Capacity { json, seconds, corpus }),
+        "model" => Err("model wants a name or a file".into()),
         "help" | "--help" | "-h" => Ok(Command::Help),
         "--version" | "-V" => Ok(Command::Version),
         other => Err(format!("unknown command {other}")),
@@ -188,6 +203,7 @@ fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
         Command::Help => Ok(format!("{USAGE}{HELP}")),
         Command::Version => Ok(format!("lookaside {}\n", env!("CARGO_PKG_VERSION"))),
         Command::Info { json, verbose } => info::run(json, verbose),
+        Command::Model { name } => model::run(&name),
         Command::Capacity { json, seconds, corpus } => {
             capacity::run(json, seconds, corpus.as_deref())
         }
@@ -254,6 +270,10 @@ mod tests {
         }
         for line in ["", "top", "info x", "info --seconds 1", "info --json=1", "capacity --verbose"]
         {
+            assert!(parsed(line).is_err(), "{line}");
+        }
+        assert!(matches!(parsed("model a/b"), Ok(Command::Model { name }) if name == "a/b"));
+        for line in ["model", "model a b", "model --json"] {
             assert!(parsed(line).is_err(), "{line}");
         }
         let Ok(Command::Run(run)) = parsed("run --json --library=/d -- ls --json") else {
