@@ -296,7 +296,7 @@ pub struct Limits {
     /// The most requests in one batch.
     pub max_batch: usize,
     /// How long requests wait for others to fill a batch, in nanoseconds; `None`: as the runtime is
-    /// set ([`Builder::batch_deadline`](../lookaside/struct.Builder.html#method.batch_deadline)).
+    /// set (its builder's `batch_deadline`).
     pub batch_deadline_ns: Option<u64>,
     /// After how long without an answer, although a channel holds requests, the channel is taken for
     /// dead and reset, in nanoseconds; `None`: never.

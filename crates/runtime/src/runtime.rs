@@ -85,7 +85,8 @@ impl Builder {
     }
 
     /// How long a request waits for others to fill its batch, at most; 50 microseconds by default. A
-    /// device may have a deadline of its own ([`Limits`]). A caller that waits, or polls and finds nothing, never waits for this.
+    /// device may have a deadline of its own ([`lookaside_core::Limits`]). A caller that waits, or polls
+    /// and finds nothing, never waits for this.
     #[must_use]
     pub fn batch_deadline(mut self, deadline: Duration) -> Builder {
         self.batch_deadline = deadline;
