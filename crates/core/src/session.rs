@@ -126,7 +126,7 @@ impl fmt::Debug for Prepared {
     }
 }
 
-/// The number of a [`SessionClass`] within a runtime, and what its requests cost.
+/// The number of a [`crate::SessionClass`] within a runtime, and what its requests cost.
 #[derive(Clone, Debug)]
 pub struct Class {
     id: u32,
