@@ -112,7 +112,15 @@ fn wait_until(f: impl Fn() -> bool) {
 
 #[test]
 fn a_process_that_is_killed_leaves_no_file() {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t")).unwrap();
+    let ignored = u64::from_str_radix(ignored, 16).unwrap();
     for (signal, number) in [("-KILL", 9), ("-TERM", 15), ("-INT", 2)] {
+        if ignored >> (number - 1) & 1 == 1 {
+            // A shell without job control has what it starts in the background ignore SIGINT.
+            eprintln!("SKIPPED: this process was started with signal {number} ignored");
+            continue;
+        }
         let dir = Scratch::new(&format!("kill{number}"));
         let mut child = start(&dir, &["-", "-oout", "-c16"]);
         let mut stdin = child.stdin.take().unwrap();
