@@ -53,7 +53,8 @@ impl Workers {
     ) -> (Workers, Option<SetupError>) {
         let stop = Arc::new(AtomicBool::new(false));
         let mut workers = Workers { threads: Vec::new(), stop, shared, bell, generation };
-        let everywhere = cpus::of_process();
+        // Not asked without need: the sandbox of sshd's children kills who asks for CPUs.
+        let everywhere = if engines.is_empty() { None } else { cpus::of_process() };
         for (i, engine) in engines.into_iter().enumerate() {
             // The standard library ends the process where a thread that has its stack already gets no
             // memory for what else it begins with.
