@@ -63,21 +63,29 @@ impl Share {
         if peak.is_some_and(|p| !p.admits(cost.bytes, now)) {
             return None;
         }
-        let mut charged_ns = 0;
         if committed {
-            let bucket = self.committed.as_mut()?;
-            if !bucket.admits(cost.bytes, now) {
-                return None;
-            }
-            bucket.take(cost.bytes);
-        } else {
-            self.settle(cost.ns);
-            charged_ns = cost.ns.cast_unsigned();
+            return self.pay_committed(now, cost).then_some(0);
         }
+        self.settle(cost.ns);
+        self.take_peak(cost);
+        Some(cost.ns.cast_unsigned())
+    }
+
+    /// Takes a request's bytes from the commitment, if that has them. Returns whether it had.
+    fn pay_committed(&mut self, now: u64, cost: Cost) -> bool {
+        let Some(committed) = &mut self.committed else { return false };
+        if !committed.admits(cost.bytes, now) {
+            return false;
+        }
+        committed.take(cost.bytes);
+        self.take_peak(cost);
+        true
+    }
+
+    fn take_peak(&mut self, cost: Cost) {
         if let Some(peak) = &mut self.peak {
             peak.take(cost.bytes);
         }
-        Some(charged_ns)
     }
 
     pub(crate) fn is_committed(&self) -> bool {
@@ -193,16 +201,7 @@ impl Arbiter {
                 return false;
             }
             let Some(cost) = c.allowed(now) else { return false };
-            let share = c.share();
-            let Some(committed) = &mut share.committed else { return false };
-            if !committed.admits(cost.bytes, now) {
-                return false;
-            }
-            committed.take(cost.bytes);
-            if let Some(peak) = &mut share.peak {
-                peak.take(cost.bytes);
-            }
-            true
+            c.share().pay_committed(now, cost)
         })?;
         // The next one with a commitment gets the next turn.
         self.committed_turn = (i + 1) % n;
@@ -231,9 +230,7 @@ impl Arbiter {
                     match allowed {
                         Some(cost) if share.deficit >= cost.ns => {
                             share.deficit -= cost.ns;
-                            if let Some(peak) = &mut share.peak {
-                                peak.take(cost.bytes);
-                            }
+                            share.take_peak(cost);
                             let charged_ns = cost.ns.cast_unsigned();
                             return Some(Pick { index: i, charged_ns, committed: false });
                         }

@@ -43,6 +43,13 @@ struct Entry {
     serial: u64,
 }
 
+impl Entry {
+    /// Whether the queue still stands where this entry does.
+    fn is_current(self, queues: &[Queue]) -> bool {
+        queues.get(self.queue).is_some_and(|q| q.serial == self.serial)
+    }
+}
+
 /// Where [`Batcher::stage`] put a request.
 #[derive(Clone, Copy)]
 pub(crate) struct Staged {
@@ -184,7 +191,7 @@ impl Batcher {
             let lines = &mut self.lines[device];
             lines.grow_up(now, &mut self.serial, &mut self.queues);
             while let Some(entry) = lines.ripe.pop_front() {
-                if self.queues.get(entry.queue).is_some_and(|q| q.serial == entry.serial) {
+                if entry.is_current(&self.queues) {
                     self.take_from(now, entry.queue, batch);
                     return true;
                 }
@@ -256,7 +263,7 @@ impl Lines {
     /// The deadline at the front of the young line, without entries that are out of date.
     fn next_due(&mut self, queues: &[Queue]) -> Option<u64> {
         while let Some(&(due, entry)) = self.young.front() {
-            if queues.get(entry.queue).is_some_and(|q| q.serial == entry.serial) {
+            if entry.is_current(queues) {
                 return Some(due);
             }
             self.young.pop_front();

@@ -204,11 +204,12 @@ impl Shard {
         self.row(device, op).rerouted.add(1);
     }
 
-    /// A request was answered without a device.
+    /// A channel was reset.
     pub(crate) fn reset(&self) {
         self.resets.add(1);
     }
 
+    /// A request was answered without a device.
     pub(crate) fn not_run(&self) {
         self.not_run.add(1);
     }

@@ -24,7 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # The text
+//! # The model file
 //!
 //! Lines of `key = value`; `#` begins a comment. First the device:
 //!
