@@ -1,6 +1,6 @@
 """Draws what `cargo bench --bench sym` measured: one page with pictures and all figures.
 
-    draw.py FOLDER     with sizes.csv, and calls.csv and threads.csv where they are
+    draw.py FOLDER     with sizes.csv, and calls.csv, sets.csv and threads.csv where they are
 
 Rates against sizes, as paper 3's table 6; rates against the number of engines, as paper 5's figures
 10 and 11; one request for cipher and MAC against two, as its section 6.2.1.
@@ -82,7 +82,7 @@ def by_engines(measured: list[dict]) -> str:
 def main() -> None:
     folder = Path(sys.argv[1])
     sizes, calls = rows(folder / "sizes.csv"), rows(folder / "calls.csv")
-    engines = rows(folder / "threads.csv")
+    engines, sets = rows(folder / "threads.csv"), rows(folder / "sets.csv")
     pictures = []
     for name, picture in (("sizes.svg", by_size(sizes) if sizes else ""),
                           ("engines.svg", by_engines(engines) if engines else "")):
@@ -98,6 +98,10 @@ def main() -> None:
         table.append(["one request against two", "", "", "", "", "", ""])
         table += [[r["chain"], r["bytes"], r["one_call_ns"] + " ns", r["two_calls_ns"] + " ns",
                    "", "", r["two_to_one"]] for r in calls]
+    if sets:
+        table.append(["bursts of one session against bursts of 32", "", "", "", "", "", ""])
+        table += [[r["algorithm"], r["bytes"], r["one_session_ns"] + " ns",
+                   r["sessions_32_ns"] + " ns", "", "", r["ratio"]] for r in sets]
     about = [f"{machine()}; {datetime.date.today()}; make bench-sym", "Gbit/s of one core."]
     (folder / "index.html").write_text(
         chart.page("Symmetric algorithms, beside their rivals", about, pictures, table))

@@ -12,7 +12,8 @@
 //! in two minutes), `--only NAME` (an algorithm's name, or a part of some),
 //! `--shift N` (texts begin that many bytes behind the start of a cache line; 0),
 //! `--contender N,..` and `--bytes N` (only these of the four, one size: for profiles), `--threads` (also rates with 1 to as many engines as there are CPUs), `--calls` (one request for
-//! cipher and MAC against two), `--mover` (copies, beside memcpy).
+//! cipher and MAC against two), `--sets` (bursts of 32 sessions beside bursts of one), `--mover` (copies,
+//! beside memcpy).
 #![allow(unsafe_code)]
 
 mod algorithms;
@@ -22,6 +23,7 @@ mod machine;
 mod mover;
 mod ours;
 mod rivals;
+mod sets;
 mod threads;
 
 use std::{fmt::Write, fs, path::PathBuf};
@@ -51,6 +53,7 @@ pub(crate) struct Options {
     bytes: Option<usize>,
     threads: bool,
     calls: bool,
+    sets: bool,
     mover: bool,
 }
 
@@ -64,6 +67,7 @@ fn options() -> Options {
         bytes: None,
         threads: false,
         calls: false,
+        sets: false,
         mover: false,
     };
     let mut args = std::env::args().skip(1);
@@ -81,6 +85,7 @@ fn options() -> Options {
             "--bytes" => o.bytes = args.next().and_then(|n| n.parse().ok()),
             "--threads" => o.threads = true,
             "--calls" => o.calls = true,
+            "--sets" => o.sets = true,
             "--mover" => o.mover = true,
             // What cargo adds.
             "--bench" => {}
@@ -209,6 +214,9 @@ fn main() {
     }
     if o.calls {
         calls::measure(&o, &runtime);
+    }
+    if o.sets {
+        sets::measure(&o, &runtime);
     }
     if o.threads {
         threads::measure(&o);

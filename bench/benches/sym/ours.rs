@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lookaside::{
     AeadSession, Buf, Carried, ChainSession, CipherSession, DigestSession, Instance,
-    InstanceConfig, Iv, Packet, Request, Runtime, Span,
+    InstanceConfig, Iv, Packet, Request, Response, Runtime, Span,
 };
 
 use crate::{
@@ -91,6 +91,17 @@ pub fn burst(a: &Algorithm, len: usize) -> (usize, Box<Carried>, Buf) {
     (at, packets.into(), memory)
 }
 
+/// The response to the only request that is outstanding.
+pub fn wait_for_one(instance: &mut Instance) -> Response {
+    loop {
+        instance.wait(Duration::from_secs(10));
+        if let Some(r) = instance.poll().next() {
+            r.result.expect("sealed");
+            return r;
+        }
+    }
+}
+
 /// 32 packets, one by one or in a burst.
 pub struct Ours<'a> {
     algorithm: &'a Algorithm,
@@ -135,13 +146,8 @@ impl<'a> Ours<'a> {
         for _ in 0..packets.div_ceil(PACKETS) {
             let (at, carried, dst) = self.burst.take().expect("nothing is outstanding");
             self.instance.push(self.session.seal(carried, dst)).expect("room");
-            while self.burst.is_none() {
-                self.instance.wait(Duration::from_secs(10));
-                for r in self.instance.poll() {
-                    r.result.expect("sealed");
-                    self.burst = Some((at, r.carried.expect("a burst"), r.dst));
-                }
-            }
+            let r = wait_for_one(&mut self.instance);
+            self.burst = Some((at, r.carried.expect("a burst"), r.dst));
         }
     }
 

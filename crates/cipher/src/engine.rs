@@ -102,6 +102,24 @@ impl Engine {
         }
     }
 
+    /// The same for packets of many sessions; of each comes its own too.
+    #[inline]
+    pub fn run_in_turn_of<'p>(
+        &mut self,
+        direction: Direction,
+        text: &mut Text<'_>,
+        packets: impl Iterator<
+            Item = (&'p Session, &'p [u8], Parts, impl FnOnce(Result<usize, OpError>)),
+        >,
+    ) {
+        for (session, iv, parts, tell) in packets {
+            match alone(&mut self.machine, session.plan(), direction, iv, parts, text) {
+                Some(result) => tell(result),
+                None => tell(self.run_apart(session, direction, iv, parts, text)),
+            }
+        }
+    }
+
     /// What [`run_in_turn`](Engine::run_in_turn) does seldom.
     #[cold]
     fn run_apart(

@@ -283,6 +283,17 @@ pub trait Device: Send + Sync {
     /// [`SetupError::Unsupported`] or what is wrong with the parameters.
     fn prepare(&self, spec: &SessionSpec) -> Result<Prepared, SetupError>;
 
+    /// Prepared parameters for requests whose packets name one of these sessions each
+    /// ([`Packet::session`](crate::Packet::session)). All are this device's, and of one class.
+    ///
+    /// # Errors
+    /// [`SetupError::Unsupported`] where the device has no bursts of many sessions.
+    fn prepare_set(&self, sessions: &[&Prepared]) -> Result<Prepared, SetupError> {
+        let _ = sessions;
+        let (device, what) = (self.name().to_owned(), "sets of sessions");
+        Err(SetupError::Unsupported { device, op: Op::Encrypt, what })
+    }
+
     /// Opens one engine's private access.
     ///
     /// # Errors

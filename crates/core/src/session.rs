@@ -113,6 +113,11 @@ impl Prepared {
         (self.best_batch > 0).then_some(self.best_batch)
     }
 
+    /// The device's own type, shared; `None` when another device prepared this.
+    pub fn get_shared<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.value.clone().downcast().ok()
+    }
+
     /// The device's own type back; `None` when another device prepared this.
     #[inline]
     pub fn get<T: Any>(&self) -> Option<&T> {
@@ -143,6 +148,11 @@ impl Class {
     #[inline]
     pub fn id(&self) -> u32 {
         self.id
+    }
+
+    /// Whether it is the same class of the same runtime.
+    pub fn is(&self, other: &Class) -> bool {
+        Arc::ptr_eq(&self.costs, &other.costs)
     }
 
     /// Whether a session, or anybody but the caller, has it.

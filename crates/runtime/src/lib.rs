@@ -78,4 +78,4 @@ pub use route::{Route, RouteEntry};
 pub use runtime::{Builder, Runtime};
 pub use session::{CompressSession, CompressStream, DecompressStream, Mover, Random};
 pub use sla::{STEP_NS, Sla};
-pub use sym::{AeadSession, ChainSession, CipherSession, DigestSession, TlsCbcSession};
+pub use sym::{AeadSession, ChainSession, CipherSession, DigestSession, Set, TlsCbcSession};

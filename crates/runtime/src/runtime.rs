@@ -333,6 +333,37 @@ impl Inner {
     }
 }
 
+impl Inner {
+    /// A session whose packets are of these, each of that which it names.
+    pub(crate) fn session_set(
+        &self,
+        sessions: &[&Arc<Session>],
+    ) -> Result<Arc<Session>, SetupError> {
+        let (first, others) = sessions.split_first().ok_or(SetupError::Limit {
+            what: "sessions of a set",
+            given: 0,
+            min: 1,
+            max: u64::from(u32::MAX),
+        })?;
+        if !others.iter().all(|s| s.class.is(&first.class)) {
+            let what = "sessions of a set differ in their algorithm, key length or tag length";
+            return Err(SetupError::Key { what });
+        }
+        let mut refused = None;
+        let mut prepare = |(device, d): (usize, &Arc<dyn Device>)| {
+            let all: Option<Vec<_>> =
+                sessions.iter().map(|s| s.prepared[device].as_ref()).collect();
+            d.prepare_set(&all?).map_err(|e| refused = Some(e)).ok()
+        };
+        let prepared: Box<[_]> = self.devices.iter().enumerate().map(&mut prepare).collect();
+        if prepared.iter().all(Option::is_none) {
+            return Err(refused.unwrap_or(SetupError::NoDevice));
+        }
+        let (ops, class) = (first.ops, first.class.clone());
+        Ok(Arc::new(Session { ops, class, prepared, order: None }))
+    }
+}
+
 /// The parameter classes that sessions have: the same for equal specifications.
 #[derive(Default)]
 struct Classes {

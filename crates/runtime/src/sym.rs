@@ -5,7 +5,8 @@
 //! * one [`Packet`];
 //! * a burst, `Vec<Packet>`: one request for many packets that lie in one piece of memory, or in
 //!   the segments of a list. The least overhead for each; every packet comes back with its own
-//!   result, and the request's is the first that failed, if any;
+//!   result, and the request's is the first that failed, if any. Its packets may be of different
+//!   sessions ([`Runtime::set`]);
 //! * a [`Running`] state: the source is the next piece of a text.
 //!
 //! A wrong tag answers `AuthFailed`, and nothing of the plaintext is released: the cipher region
@@ -21,10 +22,28 @@ use lookaside_core::{
 
 use crate::{Random, Runtime};
 
+/// A kind of session of which sets can be made: [`Runtime::set`].
+pub trait Set: Sized {
+    #[doc(hidden)]
+    fn session(&self) -> &Arc<Session>;
+    #[doc(hidden)]
+    fn of(session: Arc<Session>) -> Self;
+}
+
 /// Declares typed sessions: a newtype around the session, with a method for each of its operations.
 macro_rules! sessions {
     ($($(#[$doc:meta])* $name:ident { $($(#[$op_doc:meta])* $method:ident $op:ident)* })*) => {
         $($(#[$doc])* #[derive(Clone, Debug)] pub struct $name(Arc<Session>);
+
+        impl Set for $name {
+            fn session(&self) -> &Arc<Session> {
+                &self.0
+            }
+
+            fn of(session: Arc<Session>) -> $name {
+                $name(session)
+            }
+        }
 
         impl $name {
             $($(#[$op_doc])*
@@ -204,6 +223,40 @@ impl Runtime {
     ) -> Result<TlsCbcSession, SetupError> {
         let (key, auth_key) = (Secret::new(key), Secret::new(auth_key));
         Ok(TlsCbcSession(self.sym(Sym::TlsCbc { key, hash, auth_key })?))
+    }
+
+    /// A session for packets of many sessions: each names its own by its place in `sessions`
+    /// ([`Packet::session`]), so that one burst carries packets of as many keys as it likes, as those of
+    /// an IPsec gateway are. All must be of one algorithm, key length and tag length, and of this
+    /// runtime. The set keeps their keys; to add or remove one, make another set: that costs a pointer
+    /// for each session. It has no messages in pieces.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lookaside::{Aead, Buf, Packet, Runtime, Span};
+    ///
+    /// let runtime = Runtime::builder().device(lookaside_cpu::cpu()).engines(0).start()?;
+    /// let one = runtime.aead(Aead::AesGcm, &[1; 16], 16)?;
+    /// let other = runtime.aead(Aead::AesGcm, &[2; 16], 16)?;
+    /// let both = runtime.set(&[one, other])?;
+    ///
+    /// // 100 bytes and a tag for each.
+    /// let packet = |at: u32, session: u32| Packet {
+    ///     session,
+    ///     iv: [9; 12].into(),
+    ///     cipher: Span::new(at, 100),
+    ///     tag: at + 100,
+    ///     ..Packet::default()
+    /// };
+    /// let burst = vec![packet(0, 0), packet(116, 1)];
+    /// let sealed = runtime.handle().call(both.seal(burst, Buf::empty(), Buf::zeroed(232))).wait();
+    /// sealed.result?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set<S: Set>(&self, sessions: &[S]) -> Result<S, SetupError> {
+        let sessions: Vec<_> = sessions.iter().map(Set::session).collect();
+        Ok(S::of(self.0.session_set(&sessions)?))
     }
 
     /// A session for random numbers.

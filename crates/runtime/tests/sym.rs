@@ -1,7 +1,8 @@
 //! Symmetric sessions: what every form of a request promises.
 
 use lookaside::{
-    Aead, Auth, Buf, Carried, Cipher, Hash, Op, OpError, Packet, Request, Response, Runtime, Span,
+    Aead, AeadSession, Auth, Buf, Carried, ChainOrder, ChainSession, Cipher, DigestSession, Hash,
+    Iv, Op, OpError, Packet, Request, Response, Runtime, SetupError, Span,
 };
 use lookaside_cpu::cpu;
 
@@ -202,4 +203,120 @@ fn offsets_at_the_end_of_numbers() {
             }
         }
     }
+}
+
+/// Packets of a burst have the session that they name, wherever they lie.
+#[test]
+fn bursts_of_many_sessions() {
+    const LEN: usize = 80;
+    const STRIDE: usize = 128;
+    let runtime = runtime();
+    let key = |i: usize| [i as u8 + 1; 16];
+    let chain = |i: usize| {
+        let (cipher, auth) = ((Cipher::AesCbc, &key(i)[..]), (Auth::Hmac(Hash::Sha1), &key(i)[..]));
+        runtime.chain(cipher, auth, 16, ChainOrder::CipherThenAuth).unwrap()
+    };
+    type Seal = Box<dyn Fn(Box<Carried>, Buf, Buf) -> Request>;
+    let aead = |aead, long: bool| -> (Vec<Seal>, Seal, usize) {
+        let make = |i| runtime.aead(aead, &key(i).repeat(1 + usize::from(long)), 16).unwrap();
+        let all: Vec<_> = (0..40).map(make).collect();
+        let set = runtime.set(&all).unwrap();
+        let each = |s: AeadSession| -> Seal { Box::new(move |p, src, dst| s.seal(p, src, dst)) };
+        (all.into_iter().map(each).collect(), each(set), 12)
+    };
+    let chains: Vec<_> = (0..40).map(chain).collect();
+    let chain_set = runtime.set(&chains).unwrap();
+    let each = |s: ChainSession| -> Seal { Box::new(move |p, src, dst| s.seal(p, src, dst)) };
+    let chains = (chains.into_iter().map(each).collect(), each(chain_set), 16);
+    let digest = |i| runtime.digest(Auth::Hmac(Hash::Sha256), &key(i), 32).unwrap();
+    let digests: Vec<_> = (0..40).map(digest).collect();
+    let digest_set = runtime.set(&digests).unwrap();
+    let each = |s: DigestSession| -> Seal { Box::new(move |p, src, dst| s.digest(p, src, dst)) };
+    let digests = (digests.into_iter().map(each).collect(), each(digest_set), 0);
+    for (one, set, iv) in [
+        aead(Aead::AesGcm, false),
+        aead(Aead::AesCcm, false),
+        aead(Aead::ChaCha20Poly1305, true),
+        chains,
+        digests,
+    ] {
+        for n in [1usize, 2, 5, 32, 40, 100] {
+            let session = |i: usize| (i * 7 + n) % 40;
+            let packet = |i: usize, at: usize| {
+                let text = Span::new(at as u32, LEN as u32);
+                let iv = Iv::new(&[i as u8; 16][..iv]).unwrap();
+                let (session, tag) = (session(i) as u32, text.offset + text.len);
+                Packet { iv, cipher: text, auth: text, tag, session, ..Packet::default() }
+            };
+            let text = |i: usize| -> Vec<u8> { (0..STRIDE).map(|k| (k * 3 + i) as u8).collect() };
+            let expected: Vec<u8> = (0..n)
+                .flat_map(|i| {
+                    let p = packet(i, 0);
+                    let r = call(&runtime, one[session(i)](p.into(), Buf::empty(), text(i).into()));
+                    r.result.unwrap();
+                    r.dst.into_vec()
+                })
+                .collect();
+            let all: Vec<u8> = (0..n).flat_map(text).collect();
+            let packets: Vec<_> = (0..n).map(|i| packet(i, i * STRIDE)).collect();
+            let list = |bytes: &[u8]| Buf::list(bytes.chunks(STRIDE).map(Buf::from).collect());
+            let in_segments: Vec<_> = (0..n).map(|i| packet(i, 0)).collect();
+            let backwards: Vec<_> = packets.iter().rev().copied().collect();
+            let cases = [
+                ("in place", packets.clone(), Buf::empty(), Buf::from(&*all)),
+                ("apart", packets.clone(), Buf::from(&*all), Buf::from(&*all)),
+                ("backwards", backwards, Buf::empty(), Buf::from(&*all)),
+                ("segments in place", in_segments.clone(), Buf::empty(), list(&all)),
+                ("segments apart", in_segments.clone(), list(&all), list(&all)),
+            ];
+            for (what, packets, src, dst) in cases {
+                let r = call(&runtime, set(packets.into(), src, dst));
+                assert!(r.result.is_ok(), "{what}, {n}: {:?}", r.result);
+                assert!(r.dst.into_vec() == expected, "{what}, {n}");
+            }
+            // One packet names a session that is not there: the others are served.
+            let mut packets = packets;
+            packets[n / 2].session = 40;
+            let r = call(&runtime, set(packets.into(), Buf::empty(), Buf::from(&*all)));
+            assert!(matches!(r.result, Err(OpError::BadInput(_))), "{:?}", r.result);
+            assert_eq!(r.packets().iter().filter(|p| p.result.is_err()).count(), 1);
+            let bytes = r.dst.into_vec();
+            for (i, (a, b)) in bytes.chunks(STRIDE).zip(expected.chunks(STRIDE)).enumerate() {
+                let expected = if i == n / 2 { text(i) } else { b.to_vec() };
+                assert!(a == expected, "packet {i} of {n}");
+            }
+            // Requests of one packet each name theirs too.
+            let r = call(&runtime, set(packet(n - 1, 0).into(), Buf::empty(), text(n - 1).into()));
+            assert!(r.dst.into_vec() == expected[(n - 1) * STRIDE..]);
+        }
+    }
+}
+
+#[test]
+fn what_no_set_is_made_of() {
+    let runtime = runtime();
+    let gcm = |key: &[u8], tag| runtime.aead(Aead::AesGcm, key, tag).unwrap();
+    assert!(matches!(runtime.set::<AeadSession>(&[]), Err(SetupError::Limit { .. })));
+    let refused = |sessions: &[AeadSession]| match runtime.set(sessions) {
+        Err(SetupError::Key { .. }) => true,
+        other => panic!("{other:?}"),
+    };
+    assert!(refused(&[gcm(&[1; 16], 16), gcm(&[1; 32], 16)]));
+    assert!(refused(&[gcm(&[1; 16], 16), gcm(&[1; 16], 12)]));
+    let ccm = runtime.aead(Aead::AesCcm, &[1; 16], 16).unwrap();
+    assert!(refused(&[gcm(&[1; 16], 16), ccm]));
+    let elsewhere = self::runtime().aead(Aead::AesGcm, &[1; 16], 16).unwrap();
+    assert!(refused(&[gcm(&[1; 16], 16), elsewhere]));
+    let set = runtime.set(&[gcm(&[1; 16], 16), gcm(&[2; 16], 16)]).unwrap();
+    assert!(matches!(runtime.set(&[set.clone()]), Err(SetupError::Unsupported { .. })));
+    assert!(matches!(set.start(Op::Seal, &[0; 12]), Err(OpError::Unsupported)));
+    // At once, as requests.
+    let mut packet = Packet { iv: [1; 12].into(), tag: 0, session: 1, ..Packet::default() };
+    let (mut a, mut b) = ([0; 16], [0; 16]);
+    set.at_once(Op::Seal, &mut packet, None, &mut a).unwrap();
+    gcm(&[2; 16], 16).at_once(Op::Seal, &mut packet, None, &mut b).unwrap();
+    assert_eq!(a, b);
+    packet.session = 2;
+    let refused = set.at_once(Op::Seal, &mut packet, None, &mut a);
+    assert!(matches!(refused, Err(OpError::BadInput(_))));
 }

@@ -250,6 +250,8 @@ pub struct Packet {
     pub tag: u32,
     /// The 3GPP algorithms: how many bits of the last byte do not count, 0 to 7.
     pub spare_bits: u8,
+    /// Which session of a set is its own, from 0; without a set, it is not read.
+    pub session: u32,
     /// Set in the response: the length of the cipher region's result, of a hash or MAC that of the
     /// tag (also of one that was only compared); or what went wrong with this packet.
     pub result: Result<u32, OpError>,
@@ -264,6 +266,7 @@ impl Default for Packet {
             auth: Span::default(),
             tag: 0,
             spare_bits: 0,
+            session: 0,
             result: Err(OpError::Cancelled),
         }
     }

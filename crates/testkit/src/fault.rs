@@ -86,6 +86,10 @@ impl<D: Device> Device for FaultDevice<D> {
         self.inner.prepare(spec)
     }
 
+    fn prepare_set(&self, sessions: &[&Prepared]) -> Result<Prepared, SetupError> {
+        self.inner.prepare_set(sessions)
+    }
+
     fn open_channel(&self, engine: EngineId) -> Result<Box<dyn Channel>, SetupError> {
         Ok(Box::new(FaultChannel {
             inner: self.inner.open_channel(engine)?,

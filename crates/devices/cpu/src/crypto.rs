@@ -73,6 +73,11 @@ pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Option<Result<Prepared, 
     }
 }
 
+/// A session for packets of many; `None` for another service's.
+pub(crate) fn prepare_set(sessions: &[&Prepared]) -> Option<Prepared> {
+    sym::prepare_set(sessions)
+}
+
 /// One request of the data mover or for random numbers; `None` for another operation.
 pub(crate) fn execute_one(
     cpu: &Cpu,

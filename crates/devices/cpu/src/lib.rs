@@ -93,6 +93,14 @@ impl Device for CpuDevice {
         }
     }
 
+    fn prepare_set(&self, sessions: &[&Prepared]) -> Result<Prepared, SetupError> {
+        crypto::prepare_set(sessions).ok_or_else(|| SetupError::Unsupported {
+            device: self.name().to_owned(),
+            op: Op::Encrypt,
+            what: "a set of sessions that are not all symmetric",
+        })
+    }
+
     fn open_channel(&self, _engine: EngineId) -> Result<Box<dyn Channel>, SetupError> {
         Ok(Box::new(channel::CpuChannel::new(self.cpu.clone())))
     }

@@ -169,6 +169,10 @@ impl<D: Device> Device for Model<D> {
         }
     }
 
+    fn prepare_set(&self, sessions: &[&Prepared]) -> Result<Prepared, SetupError> {
+        self.inner.prepare_set(sessions)
+    }
+
     fn open_channel(&self, engine: EngineId) -> Result<Box<dyn Channel>, SetupError> {
         let inner = self.inner.open_channel(engine)?;
         Ok(Box::new(channel::ModelChannel::new(inner, self.shared.clone())))

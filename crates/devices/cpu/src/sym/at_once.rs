@@ -1,6 +1,6 @@
 //! What needs no engine: single operations and texts in pieces, on the caller's thread.
 
-use std::any::Any;
+use std::{any::Any, sync::Arc};
 
 use lookaside_cipher::{Packet, Session, Text};
 use lookaside_core::{Done, Immediate, Op, OpError, Running};
@@ -64,6 +64,47 @@ impl Immediate for AtOnce {
 
     fn side_by_side(&self) -> bool {
         self.session.side_by_side()
+    }
+}
+
+/// The keys of many sessions of one class, for requests whose packets name theirs.
+pub(super) struct Set(pub(super) Box<[Arc<AtOnce>]>);
+
+impl Set {
+    /// The keys with this number.
+    #[inline(always)]
+    pub(super) fn get(&self, session: u32) -> Result<&Session, OpError> {
+        match self.0.get(session as usize) {
+            Some(one) => Ok(&one.session),
+            None => Err(OpError::BadInput("the set has no session with this number")),
+        }
+    }
+
+    /// A set is never empty.
+    pub(super) fn first(&self) -> &Session {
+        &self.0[0].session
+    }
+}
+
+impl Immediate for Set {
+    fn run(
+        &self,
+        op: Op,
+        packet: &mut lookaside_core::Packet,
+        src: Option<&[u8]>,
+        dst: &mut [u8],
+    ) -> Result<Done, OpError> {
+        self.get(packet.session)?;
+        self.0[packet.session as usize].run(op, packet, src, dst)
+    }
+
+    /// A message in pieces is of one session.
+    fn start(&self, _op: Op, _iv: &[u8]) -> Result<Box<dyn Running>, OpError> {
+        Err(OpError::Unsupported)
+    }
+
+    fn side_by_side(&self) -> bool {
+        self.first().side_by_side()
     }
 }
 

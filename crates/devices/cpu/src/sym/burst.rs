@@ -1,4 +1,4 @@
-//! Bursts: many packets of one session in one request.
+//! Bursts: many packets in one request, of one session or of a set.
 //!
 //! Either source and destination are lists with a segment for each packet, or all packets lie in one
 //! piece of memory. Then side by side needs a slice of the destination for each: the piece is cut
@@ -11,7 +11,7 @@ use arrayvec::ArrayVec;
 use lookaside_cipher::{Direction, Engine, Packet, Parts, Session, Span, Text};
 use lookaside_core::{Buf, Carried, Done, Iv, OpError, Request, Work};
 
-use super::{AtOnce, LANES, PerPacket, Pieces, direction, done, iv, parts, size};
+use super::{Keys, LANES, PerPacket, Pieces, direction, done, iv, parts, size};
 
 /// What [`Run::cut`] and [`Run::apart`] answer for a packet that they leave to be run by itself.
 const OVERLAP: OpError = OpError::BadInput("not apart from the packets before it");
@@ -58,8 +58,7 @@ pub(super) fn run(engine: &mut Engine, work: &mut Work) {
 
 fn packets(engine: &mut Engine, request: &mut Request, device: usize) -> Result<Done, OpError> {
     let Request { op, session, src, dst, carried, .. } = request;
-    let prepared = session.prepared.get(device).and_then(Option::as_ref);
-    let AtOnce { session, .. } = prepared.and_then(|p| p.get()).ok_or(OpError::Unsupported)?;
+    let keys = Keys::of(session, device).ok_or(OpError::Unsupported)?;
     let packets = carried.as_deref_mut().map_or(&mut [][..], Carried::packets_mut);
     if packets.is_empty() {
         return Err(OpError::BadInput("a symmetric request without a packet"));
@@ -67,7 +66,7 @@ fn packets(engine: &mut Engine, request: &mut Request, device: usize) -> Result<
     let direction = direction(*op);
     let n = packets.len();
     let listed = |b: &Buf| b.is_empty() || b.segments().len() == n;
-    let mut run = Run { engine, session, direction, tally: Tally::default() };
+    let mut run = Run { engine, keys, direction, tally: Tally::default() };
     if n > 1 && dst.segments().len() == n && listed(src) {
         run.in_segments(packets, src, dst);
     } else if let (Some([]), Some(text)) = (src.as_slice(), dst.as_mut_slice()) {
@@ -93,7 +92,7 @@ fn packets(engine: &mut Engine, request: &mut Request, device: usize) -> Result<
 /// A burst that is being run.
 struct Run<'r> {
     engine: &'r mut Engine,
-    session: &'r Session,
+    keys: Keys<'r>,
     direction: Direction,
     tally: Tally,
 }
@@ -102,7 +101,7 @@ impl Run<'_> {
     /// A segment for each packet.
     #[inline(never)]
     fn in_segments(&mut self, packets: &mut [lookaside_core::Packet], src: &Buf, dst: &mut Buf) {
-        let (session, direction) = (self.session, self.direction);
+        let (keys, direction) = (self.keys, self.direction);
         let in_place = src.is_empty();
         let sources = src.segments();
         let mut index = 0;
@@ -111,7 +110,7 @@ impl Run<'_> {
             let mut items: PerPacket<Packet<'_>> = ArrayVec::new();
             let mut answers: PerPacket<&mut Answer> = ArrayVec::new();
             for (packet, segment) in group.iter_mut().zip(segments) {
-                let parts = parts(packet);
+                let (parts, session) = (parts(packet), keys.get(packet));
                 let lookaside_core::Packet { iv: given, result: answer, .. } = packet;
                 let (text, iv) = match (in_place, sources.get(index).and_then(Buf::as_slice)) {
                     (true, _) => (segment.as_mut_slice().map(Text::InPlace), here(given)),
@@ -122,8 +121,8 @@ impl Run<'_> {
                     (false, None) => (None, here(given)),
                 };
                 index += 1;
-                match (text, iv) {
-                    (Some(text), Ok(iv)) => {
+                match (text, session.and_then(|session| Ok((session, iv?)))) {
+                    (Some(text), Ok((session, iv))) => {
                         let result = Err(OpError::Cancelled);
                         items.push(Packet { session, direction, iv, parts, text, result });
                         answers.push(answer);
@@ -147,7 +146,7 @@ impl Run<'_> {
 
     /// All packets in one piece of memory.
     fn in_one_piece(&mut self, packets: &mut [lookaside_core::Packet], mut text: Text<'_>) {
-        if !self.session.side_by_side() {
+        if !self.keys.any().side_by_side() {
             return self.in_turn(packets.iter_mut(), &mut text);
         }
         match &mut text {
@@ -161,13 +160,26 @@ impl Run<'_> {
     }
 
     /// One after the other: each has all of the memory.
-    // A function of its own: in a large one its loop would keep less in registers.
-    #[inline(never)]
     fn in_turn<'p>(
         &mut self,
         packets: impl Iterator<Item = &'p mut lookaside_core::Packet>,
         text: &mut Text<'_>,
     ) {
+        match self.keys {
+            Keys::One(_) => self.in_turn_of::<false>(packets, text),
+            Keys::Many(_) => self.in_turn_of::<true>(packets, text),
+        }
+    }
+
+    // A function of its own for one session and for many: in a large one its loop would keep less in
+    // registers.
+    #[inline(never)]
+    fn in_turn_of<'p, const MANY: bool>(
+        &mut self,
+        packets: impl Iterator<Item = &'p mut lookaside_core::Packet>,
+        text: &mut Text<'_>,
+    ) {
+        let (keys, any) = (self.keys, self.keys.any());
         let src = match text {
             Text::InPlace(_) => None,
             Text::Apart { src, .. } => Some(*src),
@@ -177,10 +189,11 @@ impl Run<'_> {
         let (consumed, produced, failed) = (Cell::new(0), Cell::new(0), Cell::new(false));
         let turns = packets.filter_map(|packet| {
             consumed.set(consumed.get() + size(packet));
-            let parts = parts(packet);
+            let (parts, session) = (parts(packet), if MANY { keys.get(packet) } else { Ok(any) });
             let lookaside_core::Packet { iv: given, result: answer, .. } = packet;
-            match src.map_or_else(|| here(given), |src| iv(given, src)) {
-                Ok(iv) => Some((iv, parts, |done| match done {
+            let iv = src.map_or_else(|| here(given), |src| iv(given, src));
+            match session.and_then(|session| Ok((session, iv?))) {
+                Ok((session, iv)) => Some((session, iv, parts, |done| match done {
                     Ok(n) => {
                         produced.set(produced.get() + n);
                         *answer = Ok(n as u32);
@@ -197,7 +210,12 @@ impl Run<'_> {
                 }
             }
         });
-        self.engine.run_in_turn(self.session, self.direction, text, turns);
+        if MANY {
+            self.engine.run_in_turn_of(self.direction, text, turns);
+        } else {
+            let turns = turns.map(|(_, iv, parts, tell)| (iv, parts, tell));
+            self.engine.run_in_turn(any, self.direction, text, turns);
+        }
         self.tally.consumed += consumed.get();
         self.tally.produced += produced.get();
         self.tally.failed |= failed.get();
@@ -206,8 +224,9 @@ impl Run<'_> {
     /// In place: the memory is cut between the packets.
     #[inline(never)]
     fn cut(&mut self, packets: &mut [lookaside_core::Packet], dst: &mut [u8]) {
-        let (session, direction) = (self.session, self.direction);
-        let reach = Reach::of(session, direction);
+        let (keys, direction) = (self.keys, self.direction);
+        let any = keys.any();
+        let reach = Reach::of(any, direction);
         let mut at = 0;
         let mut rest = dst;
         for group in packets.chunks_mut(LANES) {
@@ -215,10 +234,11 @@ impl Run<'_> {
             let mut answers: PerPacket<&mut Answer> = ArrayVec::new();
             for packet in group {
                 let parts = parts(packet);
-                let (low, high) = reach.extent(&parts, session);
+                let (low, high) = reach.extent(&parts, any);
+                let session = keys.get(packet);
                 let lookaside_core::Packet { iv: given, result: answer, .. } = packet;
-                let iv = match here(given) {
-                    Ok(iv) => iv,
+                let (session, iv) = match session.and_then(|session| Ok((session, here(given)?))) {
+                    Ok(both) => both,
                     Err(e) => {
                         *answer = Err(self.tally.refuse(e));
                         continue;
@@ -243,8 +263,9 @@ impl Run<'_> {
     /// Apart: the destination is cut, the source is everybody's.
     #[inline(never)]
     fn apart(&mut self, packets: &mut [lookaside_core::Packet], src: &[u8], dst: &mut [u8]) {
-        let (session, direction) = (self.session, self.direction);
-        let reach = Reach::of(session, direction);
+        let (keys, direction) = (self.keys, self.direction);
+        let any = keys.any();
+        let reach = Reach::of(any, direction);
         let mut at = 0;
         let mut rest = dst;
         for group in packets.chunks_mut(LANES) {
@@ -252,7 +273,8 @@ impl Run<'_> {
             let mut answers: PerPacket<&mut Answer> = ArrayVec::new();
             for packet in group {
                 let parts = parts(packet);
-                let (low, high) = reach.extent(&parts, session);
+                let (low, high) = reach.extent(&parts, any);
+                let session = keys.get(packet);
                 let lookaside_core::Packet { iv: given, result: answer, .. } = packet;
                 let room = core::mem::take(&mut rest);
                 // A digest that is only compared leaves the destination alone: it may be short.
@@ -264,8 +286,8 @@ impl Run<'_> {
                 }
                 let (text, behind) = room[from - at..].split_at_mut(to.saturating_sub(from));
                 (rest, at) = (behind, from + text.len());
-                match iv(given, src) {
-                    Ok(iv) => {
+                match session.and_then(|session| Ok((session, iv(given, src)?))) {
+                    Ok((session, iv)) => {
                         let (parts, result) = (rebased(parts, low), Err(OpError::Cancelled));
                         let src = &src[low..high.min(src.len()).max(low)];
                         let text = Text::Apart { src, dst: text };

@@ -5,6 +5,8 @@ mod burst;
 mod capability;
 mod pieces;
 
+use std::{iter, sync::Arc};
+
 use arrayvec::ArrayVec;
 use lookaside_cipher::{Direction, Engine, Packet, Parts, Session, Text};
 use lookaside_core::{
@@ -13,7 +15,7 @@ use lookaside_core::{
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
-use self::at_once::AtOnce;
+use self::at_once::{AtOnce, Set};
 pub(crate) use self::capability::capabilities;
 use crate::crypto::refused;
 
@@ -30,6 +32,51 @@ pub(crate) fn prepare(sym: &Sym, cpu: &Cpu) -> Result<Prepared, SetupError> {
     Ok(Prepared::with_immediate(AtOnce { session, ops: sym.ops() }).best_batch(LANES))
 }
 
+/// A session for packets of these.
+pub(crate) fn prepare_set(sessions: &[&Prepared]) -> Option<Prepared> {
+    let keys: Option<Vec<Arc<AtOnce>>> = sessions.iter().map(|p| p.get_shared()).collect();
+    let (keys, best) = (keys?, sessions.first()?.own_best_batch().unwrap_or(LANES));
+    Some(Prepared::with_immediate(Set(keys.into())).best_batch(best))
+}
+
+/// The keys that a request's packets use.
+#[derive(Clone, Copy)]
+enum Keys<'s> {
+    One(&'s Session),
+    /// Each packet names its own.
+    Many(&'s Set),
+}
+
+impl<'s> Keys<'s> {
+    /// Those of a request that was given to this device.
+    #[inline(always)]
+    fn of(session: &'s lookaside_core::Session, device: usize) -> Option<Keys<'s>> {
+        let prepared = session.prepared.get(device)?.as_ref()?;
+        match prepared.get::<AtOnce>() {
+            Some(one) => Some(Keys::One(&one.session)),
+            None => prepared.get().map(Keys::Many),
+        }
+    }
+
+    /// A packet's.
+    #[inline(always)]
+    fn get(self, packet: &lookaside_core::Packet) -> Result<&'s Session, OpError> {
+        match self {
+            Keys::One(session) => Ok(session),
+            Keys::Many(set) => set.get(packet.session),
+        }
+    }
+
+    /// What they all have in common: algorithms and lengths.
+    #[inline(always)]
+    fn any(self) -> &'s Session {
+        match self {
+            Keys::One(session) => session,
+            Keys::Many(set) => set.first(),
+        }
+    }
+}
+
 /// Executes requests of one operation, at most [`LANES`], and sets their results.
 pub(crate) fn execute(engine: &mut Engine, works: &mut [Work]) {
     // Requests of one packet run together, and so do pieces of texts. A burst is a batch by itself.
@@ -40,6 +87,10 @@ pub(crate) fn execute(engine: &mut Engine, works: &mut [Work]) {
     };
     let mut rest = works;
     while let Some(first) = rest.first_mut() {
+        if alone(engine, first).is_some() {
+            rest = &mut rest[1..];
+            continue;
+        }
         let first_kind = kind(first);
         if first_kind == Kind::Burst {
             burst::run(engine, first);
@@ -154,6 +205,35 @@ fn iv<'a>(iv: &'a Iv, src: &'a [u8]) -> Result<&'a [u8], OpError> {
 /// A long IV that lies in the text itself, which the kernel may be writing: a copy.
 type LongIv = Option<Zeroizing<Vec<u8>>>;
 
+/// A request of one packet in one piece of memory, of a session that gains nothing by others: at once,
+/// without the lists that [`together`] keeps. `None`: it is not such a one, and as it was.
+#[inline(always)]
+fn alone(engine: &mut Engine, work: &mut Work) -> Option<()> {
+    let device = usize::from(work.device);
+    let Request { op, session, src, dst, carried, .. } = work.request_mut();
+    let Keys::One(session) = Keys::of(session, device)? else { return None };
+    let Carried::Packet(packet) = &mut **carried.as_mut()? else { return None };
+    if session.side_by_side() || matches!(packet.iv, Iv::At(_)) {
+        return None;
+    }
+    let mut text = match (src.as_slice()?, dst.as_mut_slice()?) {
+        ([], dst) => Text::InPlace(dst),
+        (src, dst) => Text::Apart { src, dst },
+    };
+    let mut result = Err(OpError::Cancelled);
+    match iv(&packet.iv, &[]) {
+        Ok(iv) => {
+            let turn = (iv, parts(packet), |done| result = done);
+            engine.run_in_turn(session, direction(*op), &mut text, iter::once(turn));
+        }
+        Err(e) => result = Err(e),
+    }
+    packet.result = result.map(|n| n as u32);
+    let consumed = size(packet);
+    work.finish(result.map(|produced| done(consumed, produced)));
+    Some(())
+}
+
 /// Requests of one packet each, side by side.
 // A function of its own: what it has on the stack, others would go around.
 #[inline(never)]
@@ -173,10 +253,8 @@ fn together(engine: &mut Engine, works: &mut [Work]) {
         for ((work, pieces), long) in works.iter_mut().zip(&mut pieces).zip(&mut ivs) {
             let device = usize::from(work.device);
             let Request { op, session, src, dst, carried, .. } = work.request_mut();
-            let prepared = session.prepared.get(device).and_then(Option::as_ref);
-            let session = prepared.and_then(|p| p.get::<AtOnce>()).map(|a| &a.session);
-            let (Some(session), [packet]) =
-                (session, carried.as_deref().map_or(&[][..], Carried::packets))
+            let (Some(keys), [packet]) =
+                (Keys::of(session, device), carried.as_deref().map_or(&[][..], Carried::packets))
             else {
                 results.push(Err(OpError::Unsupported));
                 continue;
@@ -185,13 +263,14 @@ fn together(engine: &mut Engine, works: &mut [Work]) {
                 (Some(long), _) => Ok(&long[..]),
                 (None, here) => iv(here, &[]),
             };
-            let iv = match pieces.check().and(iv) {
-                Ok(iv) => iv,
-                Err(e) => {
-                    results.push(Err(e));
-                    continue;
-                }
-            };
+            let (session, iv) =
+                match pieces.check().and(iv).and_then(|iv| Ok((keys.get(packet)?, iv))) {
+                    Ok(both) => both,
+                    Err(e) => {
+                        results.push(Err(e));
+                        continue;
+                    }
+                };
             results.push(Ok(0));
             packets.push(Packet {
                 session,
