@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
+use crate::OpError;
+
 /// Memory for a request's source or destination. It moves into the request and comes back in the
 /// response, so nothing is borrowed while a device works.
 ///
@@ -22,12 +24,36 @@ pub struct Buf(Kind);
 enum Kind {
     Owned(Vec<u8>),
     Secret(Zeroizing<Vec<u8>>),
-    Shared { memory: Arc<dyn AsRef<[u8]> + Send + Sync>, range: Range<usize> },
-    Foreign { ptr: NonNull<u8>, len: usize, writable: bool },
+    Shared {
+        memory: Arc<dyn AsRef<[u8]> + Send + Sync>,
+        range: Range<usize>,
+    },
+    Foreign {
+        ptr: NonNull<u8>,
+        len: usize,
+        writable: bool,
+    },
     List(Box<[Buf]>),
+    /// What a step of a chain has written, lent to the next: `len` bytes from `start` on.
+    OwnedPart {
+        whole: Vec<u8>,
+        start: u32,
+        len: u32,
+    },
+    SecretPart {
+        whole: Zeroizing<Vec<u8>>,
+        start: u32,
+        len: u32,
+    },
+    ForeignPart {
+        ptr: NonNull<u8>,
+        whole: usize,
+        start: u32,
+        len: u32,
+    },
 }
 
-// SAFETY: every variant but `Foreign` is `Send` by itself. `Foreign` is plain memory; its
+// SAFETY: every variant but the foreign ones is `Send` by itself. These are plain memory; its
 // constructors demand that it may be accessed from any thread until the buffer is back.
 unsafe impl Send for Buf {}
 
@@ -105,6 +131,9 @@ impl Buf {
             Kind::Shared { range, .. } => range.len(),
             Kind::Foreign { len, .. } => *len,
             Kind::List(l) => list_len(l),
+            Kind::OwnedPart { len, .. }
+            | Kind::SecretPart { len, .. }
+            | Kind::ForeignPart { len, .. } => *len as usize,
         }
     }
 
@@ -122,6 +151,7 @@ impl Buf {
             Kind::Shared { range, .. } => core::ops::Range::is_empty(range),
             Kind::Foreign { writable, .. } => *writable,
             Kind::List(l) => l.iter().all(Buf::is_writable),
+            Kind::OwnedPart { .. } | Kind::SecretPart { .. } | Kind::ForeignPart { .. } => false,
         }
     }
 
@@ -138,7 +168,24 @@ impl Buf {
                 Some(unsafe { core::slice::from_raw_parts(ptr.as_ptr(), *len) })
             }
             Kind::List(l) => list_slice(l),
+            Kind::OwnedPart { .. } | Kind::SecretPart { .. } | Kind::ForeignPart { .. } => {
+                self.part()
+            }
         }
+    }
+
+    #[inline(never)]
+    fn part(&self) -> Option<&[u8]> {
+        let (whole, start, len) = match &self.0 {
+            Kind::OwnedPart { whole, start, len } => (&whole[..], start, len),
+            Kind::SecretPart { whole, start, len } => (&whole[..], start, len),
+            Kind::ForeignPart { ptr, whole, start, len } => {
+                // SAFETY: as in `as_slice`.
+                (unsafe { core::slice::from_raw_parts(ptr.as_ptr(), *whole) }, start, len)
+            }
+            _ => return None,
+        };
+        whole.get(*start as usize..)?.get(..*len as usize)
     }
 
     /// The bytes for writing, when they lie in one piece and may be written.
@@ -153,7 +200,10 @@ impl Buf {
                 // lives, and `&mut self` makes this the only slice made from it.
                 Some(unsafe { core::slice::from_raw_parts_mut(ptr.as_ptr(), *len) })
             }
-            Kind::Foreign { .. } => None,
+            Kind::Foreign { .. }
+            | Kind::OwnedPart { .. }
+            | Kind::SecretPart { .. }
+            | Kind::ForeignPart { .. } => None,
             Kind::List(l) => list_mut_slice(l),
         }
     }
@@ -188,6 +238,65 @@ impl Buf {
         self.segments().iter().map(bytes).any(|a| {
             other.segments().iter().map(bytes).any(|b| a.start.max(b.start) < a.end.min(b.end))
         })
+    }
+
+    /// The bytes `range` of it, to read, until [`Buf::take_back`]: this buffer is empty meanwhile. Of a
+    /// list it is a copy, and the list stays.
+    ///
+    /// # Errors
+    /// `BadInput` for a range that is not there or ends beyond 4 GiB, or memory that is shared;
+    /// `NoMemory`.
+    pub(crate) fn lend(&mut self, range: Range<usize>) -> Result<Buf, OpError> {
+        const RANGE: OpError = OpError::BadInput("a step of a chain wrote beyond 4 GiB");
+        let number = |n: usize| u32::try_from(n).map_err(|_| RANGE);
+        if range.end > self.len() || range.start > range.end {
+            return Err(RANGE);
+        }
+        let (start, len) = (number(range.start)?, number(range.len())?);
+        Ok(Buf(match core::mem::take(self).0 {
+            Kind::Owned(whole) => Kind::OwnedPart { whole, start, len },
+            Kind::Secret(whole) => Kind::SecretPart { whole, start, len },
+            Kind::Foreign { ptr, len: whole, writable: true } => {
+                Kind::ForeignPart { ptr, whole, start, len }
+            }
+            Kind::List(list) => {
+                *self = Buf(Kind::List(list));
+                let mut copy = Zeroizing::new(Vec::new());
+                copy.try_reserve_exact(range.end).map_err(|_| OpError::NoMemory)?;
+                self.gather_some(range.end, &mut copy);
+                Kind::SecretPart { whole: copy, start, len }
+            }
+            other => {
+                *self = Buf(other);
+                return Err(OpError::BadInput("a step of a chain has written to shared memory"));
+            }
+        }))
+    }
+
+    /// The end of what was lent.
+    pub(crate) fn take_back(&mut self, lent: Buf) {
+        if !self.is_empty() {
+            // A list: that was a copy.
+            return;
+        }
+        match lent.0 {
+            Kind::OwnedPart { whole, .. } => *self = Buf(Kind::Owned(whole)),
+            Kind::SecretPart { whole, .. } => *self = Buf(Kind::Secret(whole)),
+            Kind::ForeignPart { ptr, whole, .. } => {
+                *self = Buf(Kind::Foreign { ptr, len: whole, writable: true });
+            }
+            _ => {}
+        }
+    }
+
+    /// Appends the first `n` bytes to `out`.
+    fn gather_some(&self, mut n: usize, out: &mut Vec<u8>) {
+        for s in self.segments() {
+            let s = s.as_slice().unwrap_or_default();
+            let some = &s[..n.min(s.len())];
+            out.extend_from_slice(some);
+            n -= some.len();
+        }
     }
 
     /// Appends all bytes to `out`.
@@ -278,6 +387,7 @@ impl fmt::Debug for Buf {
             Kind::Shared { .. } => "shared",
             Kind::Foreign { .. } => "foreign",
             Kind::List(_) => "list",
+            Kind::OwnedPart { .. } | Kind::SecretPart { .. } | Kind::ForeignPart { .. } => "part",
         };
         write!(f, "Buf({kind}, {} bytes)", self.len())
     }

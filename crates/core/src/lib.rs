@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod buf;
+mod chain;
 mod class;
 mod cost;
 mod device;
@@ -16,6 +17,7 @@ mod session;
 mod sym;
 
 pub use buf::Buf;
+pub use chain::{Chain, Feed, Step};
 pub use class::SessionClass;
 pub use cost::Costs;
 pub use device::{

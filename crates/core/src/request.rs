@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Buf, Carried, Detail, Done, Flush, Op, OpError, Packet, Service, Session};
+use crate::{Buf, Carried, Chain, Detail, Done, Flush, Op, OpError, Packet, Service, Session};
 
 /// The arguments of one operation beside its session and buffers: plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,19 +38,14 @@ pub struct Request {
     pub dst: Buf,
     /// What the symmetric service needs beside them.
     pub carried: Option<Box<Carried>>,
+    /// The other steps of a chain: [`Request::then`].
+    pub chain: Option<Box<Chain>>,
 }
 
 impl Request {
     /// A request with tag 0. Front ends get theirs from a typed session of the runtime.
     pub fn new(op: Op, session: Arc<Session>, args: Args, src: Buf, dst: Buf) -> Request {
-        Request { tag: 0, op, args, session, src, dst, carried: None }
-    }
-
-    /// The same request with what the symmetric service needs beside the buffers.
-    #[must_use]
-    pub fn carry(mut self, carried: Box<Carried>) -> Request {
-        self.carried = Some(carried);
-        self
+        Request { tag: 0, op, args, session, src, dst, carried: None, chain: None }
     }
 
     /// How many bytes it works on: those of the source, or of the destination that it works on in
@@ -125,4 +120,6 @@ pub struct Response {
     pub dst: Buf,
     /// What the request carried; packets have their results.
     pub carried: Option<Box<Carried>>,
+    /// Of a chain, the other steps: all else here is of the last one that ran, or should have.
+    pub chain: Option<Box<Chain>>,
 }

@@ -517,6 +517,7 @@ impl Engine {
     fn finish(&mut self, work: Work, now: u64) {
         match *work.result() {
             Err(OpError::DeviceLost(lost)) => self.finish_lost(work, lost, now),
+            Ok(done) if work.request().has_next() => self.next_step(work, done, now),
             _ => self.answer(work, now),
         }
     }
@@ -533,6 +534,32 @@ impl Engine {
         if let Some(mut work) = refused {
             work.lose(lost);
             self.answer(work, now);
+        }
+    }
+
+    /// A step of a chain is done: stages the next one, as a request with the same ticket.
+    #[cold]
+    fn next_step(&mut self, mut work: Work, done: Done, now: u64) {
+        self.counters.answered(&work, now);
+        let advanced = work.request_mut().advance(done);
+        work.pushed_ns = now;
+        if work.charged_ns > 0 {
+            // Beside other instances: its estimate now, the difference when it has run.
+            let (ticket, more_ns) = (work.ticket, work.request().cost_ns().max(1));
+            work.charged_ns = more_ns;
+            let (place, generation, more_ns) = (ticket.port, ticket.generation, more_ns as i64);
+            self.settlements.push(Settlement { place, generation, more_ns, took_ns: 0 });
+        }
+        let staged = match (advanced, self.home.scheduler()) {
+            (Ok(_), Some(mut scheduler)) => scheduler.stage_step(now, work),
+            (Ok(_), None) => Err((work, OpError::Cancelled)),
+            (Err(e), _) => Err((work, e)),
+        };
+        if let Err((mut work, e)) = staged {
+            self.counters.not_run();
+            work.finish(Err(e));
+            work.fail_packets();
+            self.deliver(work);
         }
     }
 
@@ -603,7 +630,10 @@ impl Engine {
     }
 
     /// Puts a finished request among those to be delivered to its instance, together.
-    fn deliver(&mut self, work: Work) {
+    fn deliver(&mut self, mut work: Work) {
+        if work.request().chain.is_some() {
+            work.request_mut().restore();
+        }
         let (place, generation) = (work.ticket.port, work.ticket.generation);
         if let Home::Own(_) = self.home {
             return self.outbox.push_back(work);

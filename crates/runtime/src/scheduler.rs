@@ -395,6 +395,24 @@ impl Scheduler {
         Ok(())
     }
 
+    /// Stages the next step of a chain.
+    ///
+    /// # Errors
+    /// The work, and why it cannot run.
+    pub(crate) fn stage_step(&mut self, now: u64, mut work: Work) -> Result<(), (Work, OpError)> {
+        let lane = self.lanes.get(work.ticket.port as usize).and_then(Option::as_ref);
+        let Some(lane) = lane.filter(|l| !l.port.is_closed()) else {
+            return Err((work, OpError::Cancelled));
+        };
+        let class = lane.class();
+        let Some(device) = self.routes.first(work.request()) else {
+            return Err((work, OpError::Unsupported));
+        };
+        work.device = device;
+        self.stage(now, work, class);
+        Ok(())
+    }
+
     /// Stages a request that its device did not do for the next device of the route.
     ///
     /// # Errors

@@ -47,9 +47,12 @@ macro_rules! sessions {
 
         impl $name {
             $($(#[$op_doc])*
+            #[inline]
             pub fn $method(&self, carried: impl Into<Box<Carried>>, src: Buf, dst: Buf) -> Request {
-                let request = Request::new(Op::$op, self.0.clone(), Args::default(), src, dst);
-                request.carry(carried.into())
+                // In one piece: a request that is changed afterwards is moved once more.
+                let (op, session, args) = (Op::$op, self.0.clone(), Args::default());
+                let carried = Some(carried.into());
+                Request { tag: 0, op, args, session, src, dst, carried, chain: None }
             })*
 
             /// Executes one operation at once, on the caller's thread, without an instance: for

@@ -1,8 +1,10 @@
 //! Symmetric sessions: what every form of a request promises.
 
+use std::time::Duration;
+
 use lookaside::{
     Aead, AeadSession, Auth, Buf, Carried, ChainOrder, ChainSession, Cipher, DigestSession, Hash,
-    Iv, Op, OpError, Packet, Request, Response, Runtime, SetupError, Span,
+    InstanceConfig, Iv, Op, OpError, Packet, Request, Response, Runtime, SetupError, Span,
 };
 use lookaside_cpu::cpu;
 
@@ -319,4 +321,67 @@ fn what_no_set_is_made_of() {
     packet.session = 2;
     let refused = set.at_once(Op::Seal, &mut packet, None, &mut a);
     assert!(matches!(refused, Err(OpError::BadInput(_))));
+}
+
+/// A source that ends with its text, and a destination of an opened one that has no room for a tag.
+#[test]
+fn memory_apart_that_is_just_long_enough() {
+    let runtime = runtime();
+    type Call = Box<dyn Fn(bool, Packet, Buf, Buf) -> Request>;
+    let sealer = |s: AeadSession| -> Call {
+        Box::new(
+            move |seal, p, src, dst| if seal { s.seal(p, src, dst) } else { s.open(p, src, dst) },
+        )
+    };
+    let chain = |cipher, key: &[u8], auth| -> Call {
+        let order = ChainOrder::CipherThenAuth;
+        let s = runtime.chain((cipher, key), (auth, &[5; 20]), 16, order).unwrap();
+        Box::new(
+            move |seal, p, src, dst| if seal { s.seal(p, src, dst) } else { s.open(p, src, dst) },
+        )
+    };
+    let aead = |aead, key: usize| sealer(runtime.aead(aead, &vec![3; key], 16).unwrap());
+    let calls = [
+        (12, aead(Aead::AesGcm, 16)),
+        (12, aead(Aead::AesGcm, 32)),
+        (16, aead(Aead::AesGcm, 16)),
+        (12, aead(Aead::AesCcm, 16)),
+        (12, aead(Aead::ChaCha20Poly1305, 32)),
+        (16, chain(Cipher::AesCbc, &[4; 16], Auth::Hmac(Hash::Sha1))),
+        (16, chain(Cipher::AesCtr, &[4; 16], Auth::Hmac(Hash::Sha256))),
+        (8, chain(Cipher::TripleDesCbc, &[4; 24], Auth::Hmac(Hash::Sha512))),
+    ];
+    for (which, (iv, request)) in calls.iter().enumerate() {
+        for len in [16usize, 64, 256, 1024, 2000, 16_384] {
+            let plain: Vec<u8> = (0..len).map(|i| i as u8).collect();
+            let text = Span::new(0, len as u32);
+            let iv = Iv::new(&[9; 16][..*iv]).unwrap();
+            let p = Packet { iv, cipher: text, auth: text, tag: text.len, ..Packet::default() };
+            for n in [1, 40] {
+                let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+                let mut run = |seal, src: &[u8], room: usize| -> Vec<Vec<u8>> {
+                    for _ in 0..n {
+                        instance.push(request(seal, p, src.into(), Buf::zeroed(room))).unwrap();
+                    }
+                    let mut bytes = Vec::new();
+                    while bytes.len() < n {
+                        instance.wait(Duration::from_secs(10));
+                        bytes.extend(instance.poll().map(|r| {
+                            assert_eq!(
+                                r.result.map(|d| d.produced),
+                                Ok(len),
+                                "{which}, {len}, {n}"
+                            );
+                            r.dst.into_vec()
+                        }));
+                    }
+                    bytes
+                };
+                let sealed = run(true, &plain, len + 16);
+                assert!(sealed.iter().all(|s| *s == sealed[0] && s[..len] != plain));
+                let opened = run(false, &sealed[0], len);
+                assert!(opened.iter().all(|o| *o == plain));
+            }
+        }
+    }
 }

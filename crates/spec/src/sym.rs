@@ -257,6 +257,12 @@ pub struct Packet {
     pub result: Result<u32, OpError>,
 }
 
+impl Packet {
+    /// In a step of a chain: a length to the end of what the step before wrote; an offset of the tag
+    /// right behind the text.
+    pub const REST: u32 = u32::MAX;
+}
+
 impl Default for Packet {
     fn default() -> Packet {
         Packet {

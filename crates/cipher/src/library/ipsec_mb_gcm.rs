@@ -8,7 +8,7 @@ use super::ffi::{
     GCM_KEY_LEN, GcmBegin, GcmEnd, GcmKey, GcmPrepare, GcmState, GcmUpdate, GcmWhole,
 };
 use super::keys::{Functions, by_key_len};
-use crate::{Parts, Span, Text};
+use crate::{Parts, Text};
 
 /// A prepared key and the functions for it. Cleared when dropped.
 pub(crate) struct Gcm {
@@ -62,7 +62,9 @@ impl Gcm {
         tag_len: usize,
         text: &mut Text<'_>,
     ) {
-        let tag = super::region(text, Span { offset: parts.tag, len: tag_len.min(16) as u32 }).1;
+        // In the destination alone: a source that lies apart may end with its text.
+        let tag = parts.tag as usize;
+        let tag = text.destination()[tag..tag + tag_len.min(16)].as_mut_ptr();
         let aad = super::source(text, parts.aad);
         let place = super::region(text, parts.cipher);
         self.run(scratch, 0, iv, (aad, parts.aad.len), place, parts.cipher.len, (tag, tag_len));

@@ -1,0 +1,209 @@
+//! Chains: requests of several steps, each of which works on what the one before made.
+
+use core::{mem, ops::Range};
+use std::sync::Arc;
+
+use crate::{Args, Buf, Carried, Done, Op, OpError, Packet, Request, Session};
+
+/// What a step of a chain works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feed {
+    /// Its source is what the step before has written.
+    Written,
+    /// It works in place: its destination is that of the step before, the part behind what was written
+    /// too (room for a tag).
+    InPlace,
+    /// Its source is that of the step before: a digest of what is compressed.
+    Same,
+}
+
+/// One step of a chain: as a request's own fields, for a step that is not the one that runs.
+#[derive(Debug)]
+pub struct Step {
+    /// How it is fed; once it is a step that has run, how the one behind it was.
+    feed: Feed,
+    /// The operation.
+    pub op: Op,
+    /// Its arguments.
+    pub args: Args,
+    /// Its session.
+    pub session: Arc<Session>,
+    /// The source, where it is the caller's: that of the first step.
+    pub src: Buf,
+    /// The destination.
+    pub dst: Buf,
+    /// What it carries.
+    pub carried: Option<Box<Carried>>,
+    /// What happened: `Cancelled` where a step before it failed.
+    pub result: Result<Done, OpError>,
+}
+
+impl Step {
+    /// The packets that it carried, with their results.
+    pub fn packets(&self) -> &[Packet] {
+        self.carried.as_deref().map_or(&[], Carried::packets)
+    }
+}
+
+/// The other steps of a chain: those before the step whose fields the request has, and those behind.
+#[derive(Debug, Default)]
+pub struct Chain {
+    steps: Vec<Step>,
+    /// How many of them are done.
+    done: usize,
+}
+
+impl Chain {
+    /// The steps before the one that a response tells of, in order; then those that did not run.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The same, to take their buffers.
+    pub fn into_steps(self) -> Vec<Step> {
+        self.steps
+    }
+
+    /// How many steps came before the one that a response tells of.
+    pub fn done(&self) -> usize {
+        self.done
+    }
+}
+
+const STREAM: OpError =
+    OpError::BadInput("a stream's piece, or a message's, is no step of a chain");
+
+impl Request {
+    /// This request, and then another on what it makes, in one visit to the runtime: compress and
+    /// encrypt, decrypt and decompress, hash and compress. The first step that fails ends the chain.
+    ///
+    /// The next step's buffer that `feed` names is given by the step before: leave it empty.
+    /// A packet of the next step may ask for all that the step before wrote with a length of
+    /// [`Packet::REST`], and for the tag right behind it with that offset.
+    ///
+    /// Streams and messages in pieces have no place in a chain; bursts only as its last step, with
+    /// spans of their own. Allocates.
+    ///
+    /// # Errors
+    /// `BadInput` for a step that cannot be one.
+    pub fn then(mut self, feed: Feed, next: Request) -> Result<Request, OpError> {
+        if self.is_bound() || next.is_bound() {
+            return Err(STREAM);
+        }
+        if next.chain.is_some() {
+            return Err(OpError::BadInput("a chain is built from its beginning"));
+        }
+        let given = match feed {
+            Feed::InPlace => &next.dst,
+            Feed::Written | Feed::Same => &next.src,
+        };
+        if !given.is_empty() {
+            return Err(OpError::BadInput("a step before gives this buffer"));
+        }
+        let last = self.chain.as_ref().map_or(self.op, |c| c.steps[c.steps.len() - 1].op);
+        if feed != Feed::Same && matches!(last, Op::Digest | Op::Verify | Op::Compare) {
+            return Err(OpError::BadInput("the step before makes nothing to work on"));
+        }
+        let Request { op, args, session, src, dst, mut carried, .. } = next;
+        // Should a step before it fail.
+        let result = Err(OpError::Cancelled);
+        for packet in carried.as_deref_mut().map_or(&mut [][..], Carried::packets_mut) {
+            packet.result = Err(OpError::Cancelled);
+        }
+        let step = Step { feed, op, args, session, src, dst, carried, result };
+        self.chain.get_or_insert_default().steps.push(step);
+        Ok(self)
+    }
+
+    /// Whether another step follows the one whose fields it has.
+    #[inline]
+    pub fn has_next(&self) -> bool {
+        self.chain.as_ref().is_some_and(|chain| chain.done < chain.steps.len())
+    }
+
+    /// The step that ran has this result: gives back what it was lent, and takes over the next step's
+    /// fields. Whether there was one, and it can run.
+    ///
+    /// # Errors
+    /// What keeps the next step from running; its fields are the request's then.
+    pub fn advance(&mut self, done: Done) -> Result<bool, OpError> {
+        self.restore();
+        let Some(chain) = self.chain.as_mut() else { return Ok(false) };
+        let Some(step) = chain.steps.get_mut(chain.done) else { return Ok(false) };
+        chain.done += 1;
+        let written = written(self.op, self.carried.as_deref(), done);
+        // In these places now stands the step that ran.
+        mem::swap(&mut self.op, &mut step.op);
+        mem::swap(&mut self.args, &mut step.args);
+        mem::swap(&mut self.session, &mut step.session);
+        mem::swap(&mut self.src, &mut step.src);
+        mem::swap(&mut self.dst, &mut step.dst);
+        mem::swap(&mut self.carried, &mut step.carried);
+        step.result = Ok(done);
+        let all = match step.feed {
+            Feed::Written => {
+                let range = written?;
+                let len = range.len();
+                self.src = step.dst.lend(range)?;
+                0..len
+            }
+            Feed::InPlace => {
+                self.dst = mem::take(&mut step.dst);
+                written?
+            }
+            Feed::Same => {
+                self.src = mem::take(&mut step.src);
+                0..self.src.len()
+            }
+        };
+        self.resolve(all)?;
+        Ok(true)
+    }
+
+    /// Gives the step before back what it lent to this one. For whoever answers the request.
+    pub fn restore(&mut self) {
+        let Some(chain) = self.chain.as_mut() else { return };
+        let Some(before) = chain.done.checked_sub(1).and_then(|i| chain.steps.get_mut(i)) else {
+            return;
+        };
+        match before.feed {
+            Feed::Written => before.dst.take_back(mem::take(&mut self.src)),
+            Feed::Same => before.src = mem::take(&mut self.src),
+            Feed::InPlace => {}
+        }
+    }
+
+    /// Puts numbers in the place of [`Packet::REST`]: `all` is where the step's text lies.
+    fn resolve(&mut self, all: Range<usize>) -> Result<(), OpError> {
+        const LONG: OpError = OpError::BadInput("a packet's text of 4 GiB and more");
+        let (start, end) = match (u32::try_from(all.start), u32::try_from(all.end)) {
+            (Ok(start), Ok(end)) if end < Packet::REST => (start, end),
+            _ if self.carried.is_none() => return Ok(()),
+            _ => return Err(LONG),
+        };
+        let Some(Carried::Packet(packet)) = self.carried.as_deref_mut() else { return Ok(()) };
+        for span in [&mut packet.cipher, &mut packet.auth] {
+            if span.len == Packet::REST {
+                span.offset = span.offset.saturating_add(start);
+                span.len = end.saturating_sub(span.offset);
+            }
+        }
+        if packet.tag == Packet::REST {
+            let text = if packet.cipher.len > 0 { packet.cipher } else { packet.auth };
+            packet.tag = text.offset.saturating_add(text.len);
+        }
+        Ok(())
+    }
+}
+
+/// Which part of its destination a step has written.
+fn written(op: Op, carried: Option<&Carried>, done: Done) -> Result<Range<usize>, OpError> {
+    match carried {
+        None => Ok(0..done.produced),
+        Some(Carried::Packet(packet)) if !matches!(op, Op::Digest | Op::Verify) => {
+            let start = packet.cipher.offset as usize;
+            Ok(start..start + done.produced)
+        }
+        Some(_) => Err(OpError::BadInput("a burst writes no single text for the next step")),
+    }
+}
