@@ -3,7 +3,7 @@
 use core::{mem, ops::Range};
 use std::sync::Arc;
 
-use crate::{Args, Buf, Carried, Done, Op, OpError, Packet, Request, Session};
+use crate::{Args, Aside, Buf, Carried, Done, Op, OpError, Packet, Request, Session};
 
 /// What a step of a chain works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,7 +181,11 @@ impl Request {
             _ if self.carried.is_none() => return Ok(()),
             _ => return Err(LONG),
         };
-        let Some(Carried::Packet(packet)) = self.carried.as_deref_mut() else { return Ok(()) };
+        let (Some(Carried::Packet(packet)) | Some(Carried::Aside(Aside { packet, .. }))) =
+            self.carried.as_deref_mut()
+        else {
+            return Ok(());
+        };
         for span in [&mut packet.cipher, &mut packet.auth] {
             if span.len == Packet::REST {
                 span.offset = span.offset.saturating_add(start);
@@ -200,7 +204,9 @@ impl Request {
 fn written(op: Op, carried: Option<&Carried>, done: Done) -> Result<Range<usize>, OpError> {
     match carried {
         None => Ok(0..done.produced),
-        Some(Carried::Packet(packet)) if !matches!(op, Op::Digest | Op::Verify) => {
+        Some(Carried::Packet(packet) | Carried::Aside(Aside { packet, .. }))
+            if !matches!(op, Op::Digest | Op::Verify) =>
+        {
             let start = packet.cipher.offset as usize;
             Ok(start..start + done.produced)
         }

@@ -36,4 +36,4 @@ pub use lookaside_spec::{
 };
 pub use request::{Args, Request, Response};
 pub use session::{Admission, Class, Order, OrderKey, Prepared, Session, SessionSpec};
-pub use sym::{Carried, Immediate, Running, SharedImmediate};
+pub use sym::{Aside, Carried, Immediate, Running, SharedImmediate};

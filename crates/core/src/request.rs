@@ -88,7 +88,8 @@ impl Request {
     /// apart from its destination, and no state has moved.
     pub fn may_run_again(&self) -> bool {
         let in_place = self.op.service() == Service::Sym && self.src.is_empty();
-        !self.is_bound() && !in_place && !self.src.overlaps(&self.dst)
+        let aside = matches!(self.carried.as_deref(), Some(Carried::Aside(_)));
+        !self.is_bound() && !in_place && !aside && !self.src.overlaps(&self.dst)
     }
 
     /// The same request with this tag.

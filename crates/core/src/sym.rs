@@ -3,7 +3,7 @@
 use core::any::Any;
 use std::sync::Arc;
 
-use crate::{Done, Op, OpError, Packet};
+use crate::{Buf, Done, Op, OpError, Packet};
 
 /// A text in pieces: what QuickAssist calls partial packets. The running state of a cipher, hash,
 /// MAC or AEAD, of the device that made it.
@@ -109,8 +109,22 @@ pub enum Carried {
     /// by side run those whose parts lie behind those of the packet before. In place, a packet's IV
     /// is [`Iv::Here`](crate::Iv::Here): another is answered `BadInput`.
     Packets(Vec<Packet>),
+    /// One packet whose associated data or tag lie in memory of their own.
+    Aside(Aside),
     /// The state of a text in pieces: the source is the next piece.
     Running(Box<dyn Running>),
+}
+
+/// A packet, with what does not lie in its text.
+#[derive(Debug)]
+pub struct Aside {
+    /// The packet.
+    pub packet: Packet,
+    /// The associated data, instead of [`Packet::aad`]; empty where that says it.
+    pub aad: Buf,
+    /// The place of the tag, instead of [`Packet::tag`]: written where one is made, read where one is
+    /// verified; longer memory is used from its start. Empty where the packet says it.
+    pub tag: Buf,
 }
 
 impl Carried {
@@ -120,6 +134,7 @@ impl Carried {
         match self {
             Carried::Packet(packet) => core::slice::from_ref(packet),
             Carried::Packets(packets) => packets,
+            Carried::Aside(aside) => core::slice::from_ref(&aside.packet),
             Carried::Running(_) => &[],
         }
     }
@@ -130,6 +145,7 @@ impl Carried {
         match self {
             Carried::Packet(packet) => core::slice::from_mut(packet),
             Carried::Packets(packets) => packets,
+            Carried::Aside(aside) => core::slice::from_mut(&mut aside.packet),
             Carried::Running(_) => &mut [],
         }
     }
@@ -149,6 +165,13 @@ impl From<Vec<Packet>> for Box<Carried> {
     }
 }
 
+impl From<Aside> for Box<Carried> {
+    #[inline]
+    fn from(aside: Aside) -> Box<Carried> {
+        Box::new(Carried::Aside(aside))
+    }
+}
+
 impl From<Box<dyn Running>> for Box<Carried> {
     #[inline]
     fn from(running: Box<dyn Running>) -> Box<Carried> {
@@ -161,6 +184,7 @@ impl core::fmt::Debug for Carried {
         match self {
             Carried::Packet(packet) => packet.fmt(f),
             Carried::Packets(packets) => write!(f, "{} packets", packets.len()),
+            Carried::Aside(aside) => aside.fmt(f),
             Carried::Running(_) => f.write_str("Running"),
         }
     }

@@ -28,7 +28,7 @@ fn sessions(engines: usize) -> Sessions {
 }
 
 fn text(len: usize) -> Vec<u8> {
-    (0..len).map(|i| (i * i >> 7) as u8 & 0x3f).collect()
+    (0..len).map(|i| ((i * i) >> 7) as u8 & 0x3f).collect()
 }
 
 /// All that was written before, with the tag behind it.

@@ -1,5 +1,6 @@
 //! Symmetric cryptography: stages the packets of a batch for the service's engine.
 
+mod aside;
 mod at_once;
 mod burst;
 mod capability;
@@ -79,9 +80,11 @@ impl<'s> Keys<'s> {
 
 /// Executes requests of one operation, at most [`LANES`], and sets their results.
 pub(crate) fn execute(engine: &mut Engine, works: &mut [Work]) {
-    // Requests of one packet run together, and so do pieces of texts. A burst is a batch by itself.
+    // Requests of one packet run together, and so do pieces of texts. A burst is a batch by itself; what
+    // has associated data or its tag elsewhere goes alone.
     let kind = |w: &Work| match w.request().carried.as_deref() {
         Some(Carried::Packet(_)) => Kind::Packet,
+        Some(Carried::Aside(_)) => Kind::Aside,
         Some(Carried::Running(_)) => Kind::Piece,
         _ => Kind::Burst,
     };
@@ -92,8 +95,11 @@ pub(crate) fn execute(engine: &mut Engine, works: &mut [Work]) {
             continue;
         }
         let first_kind = kind(first);
-        if first_kind == Kind::Burst {
-            burst::run(engine, first);
+        if matches!(first_kind, Kind::Burst | Kind::Aside) {
+            match first_kind {
+                Kind::Aside => aside::run(engine, first),
+                _ => burst::run(engine, first),
+            }
             rest = &mut rest[1..];
             continue;
         }
@@ -101,7 +107,7 @@ pub(crate) fn execute(engine: &mut Engine, works: &mut [Work]) {
         let (now, later) = rest.split_at_mut(n);
         match first_kind {
             Kind::Piece => pieces::run(engine, now),
-            Kind::Packet | Kind::Burst => together(engine, now),
+            _ => together(engine, now),
         }
         rest = later;
     }
@@ -113,6 +119,7 @@ enum Kind {
     Packet,
     Piece,
     Burst,
+    Aside,
 }
 
 /// Copies of scattered buffers in one piece: kernels take nothing else.
