@@ -46,8 +46,11 @@ impl Step {
 }
 
 /// The other steps of a chain: those before the step whose fields the request has, and those behind.
-#[derive(Debug, Default)]
+/// A request carries it around what its step carries.
+#[derive(Debug)]
 pub struct Chain {
+    /// What the step carries whose fields the request has.
+    pub(crate) carried: Option<Box<Carried>>,
     steps: Vec<Step>,
     /// How many of them are done.
     done: usize,
@@ -90,7 +93,9 @@ impl Request {
         if self.is_bound() || next.is_bound() {
             return Err(STREAM);
         }
-        if next.chain.is_some() {
+        let chain_of =
+            |request: &Request| matches!(request.carried.as_deref(), Some(Carried::Chain(_)));
+        if chain_of(&next) {
             return Err(OpError::BadInput("a chain is built from its beginning"));
         }
         let given = match feed {
@@ -100,7 +105,12 @@ impl Request {
         if !given.is_empty() {
             return Err(OpError::BadInput("a step before gives this buffer"));
         }
-        let last = self.chain.as_ref().map_or(self.op, |c| c.steps[c.steps.len() - 1].op);
+        if !chain_of(&self) {
+            let (carried, steps) = (self.carried.take(), Vec::with_capacity(1));
+            self.carried = Some(Box::new(Carried::Chain(Chain { carried, steps, done: 0 })));
+        }
+        let Some(Carried::Chain(chain)) = self.carried.as_deref_mut() else { return Err(STREAM) };
+        let last = chain.steps.last().map_or(self.op, |step| step.op);
         if feed != Feed::Same && matches!(last, Op::Digest | Op::Verify | Op::Compare) {
             return Err(OpError::BadInput("the step before makes nothing to work on"));
         }
@@ -111,66 +121,8 @@ impl Request {
             packet.result = Err(OpError::Cancelled);
         }
         let step = Step { feed, op, args, session, src, dst, carried, result };
-        self.chain.get_or_insert_default().steps.push(step);
+        chain.steps.push(step);
         Ok(self)
-    }
-
-    /// Whether another step follows the one whose fields it has.
-    #[inline]
-    pub fn has_next(&self) -> bool {
-        self.chain.as_ref().is_some_and(|chain| chain.done < chain.steps.len())
-    }
-
-    /// The step that ran has this result: gives back what it was lent, and takes over the next step's
-    /// fields. Whether there was one, and it can run.
-    ///
-    /// # Errors
-    /// What keeps the next step from running; its fields are the request's then.
-    pub fn advance(&mut self, done: Done) -> Result<bool, OpError> {
-        self.restore();
-        let Some(chain) = self.chain.as_mut() else { return Ok(false) };
-        let Some(step) = chain.steps.get_mut(chain.done) else { return Ok(false) };
-        chain.done += 1;
-        let written = written(self.op, self.carried.as_deref(), done);
-        // In these places now stands the step that ran.
-        mem::swap(&mut self.op, &mut step.op);
-        mem::swap(&mut self.args, &mut step.args);
-        mem::swap(&mut self.session, &mut step.session);
-        mem::swap(&mut self.src, &mut step.src);
-        mem::swap(&mut self.dst, &mut step.dst);
-        mem::swap(&mut self.carried, &mut step.carried);
-        step.result = Ok(done);
-        let all = match step.feed {
-            Feed::Written => {
-                let range = written?;
-                let len = range.len();
-                self.src = step.dst.lend(range)?;
-                0..len
-            }
-            Feed::InPlace => {
-                self.dst = mem::take(&mut step.dst);
-                written?
-            }
-            Feed::Same => {
-                self.src = mem::take(&mut step.src);
-                0..self.src.len()
-            }
-        };
-        self.resolve(all)?;
-        Ok(true)
-    }
-
-    /// Gives the step before back what it lent to this one. For whoever answers the request.
-    pub fn restore(&mut self) {
-        let Some(chain) = self.chain.as_mut() else { return };
-        let Some(before) = chain.done.checked_sub(1).and_then(|i| chain.steps.get_mut(i)) else {
-            return;
-        };
-        match before.feed {
-            Feed::Written => before.dst.take_back(mem::take(&mut self.src)),
-            Feed::Same => before.src = mem::take(&mut self.src),
-            Feed::InPlace => {}
-        }
     }
 
     /// Puts numbers in the place of [`Packet::REST`]: `all` is where the step's text lies.
@@ -197,6 +149,58 @@ impl Request {
             packet.tag = text.offset.saturating_add(text.len);
         }
         Ok(())
+    }
+}
+
+impl Chain {
+    /// Whether another step follows the one whose fields the request has.
+    pub(crate) fn has_next(&self) -> bool {
+        self.done < self.steps.len()
+    }
+
+    /// [`Work::advance`](crate::Work::advance).
+    pub(crate) fn advance(&mut self, request: &mut Request, done: Done) -> Result<(), OpError> {
+        self.restore(request);
+        let Some(step) = self.steps.get_mut(self.done) else { return Err(OpError::Unsupported) };
+        self.done += 1;
+        let written = written(request.op, request.carried.as_deref(), done);
+        // In these places now stands the step that ran.
+        mem::swap(&mut request.op, &mut step.op);
+        mem::swap(&mut request.args, &mut step.args);
+        mem::swap(&mut request.session, &mut step.session);
+        mem::swap(&mut request.src, &mut step.src);
+        mem::swap(&mut request.dst, &mut step.dst);
+        mem::swap(&mut request.carried, &mut step.carried);
+        step.result = Ok(done);
+        let all = match step.feed {
+            Feed::Written => {
+                let range = written?;
+                let len = range.len();
+                request.src = step.dst.lend(range)?;
+                0..len
+            }
+            Feed::InPlace => {
+                request.dst = mem::take(&mut step.dst);
+                written?
+            }
+            Feed::Same => {
+                request.src = mem::take(&mut step.src);
+                0..request.src.len()
+            }
+        };
+        request.resolve(all)
+    }
+
+    /// Gives the step before back what it lent to the one that runs.
+    pub(crate) fn restore(&mut self, request: &mut Request) {
+        let Some(before) = self.done.checked_sub(1).and_then(|i| self.steps.get_mut(i)) else {
+            return;
+        };
+        match before.feed {
+            Feed::Written => before.dst.take_back(mem::take(&mut request.src)),
+            Feed::Same => before.src = mem::take(&mut request.src),
+            Feed::InPlace => {}
+        }
     }
 }
 

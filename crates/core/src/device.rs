@@ -50,6 +50,8 @@ const NOT_RUN: Result<Done, OpError> = Err(OpError::Cancelled);
 pub struct Slot {
     request: Option<Request>,
     result: Result<Done, OpError>,
+    /// The [`Carried::Chain`] of the request, which meanwhile has what its step carries.
+    chain: Option<Box<Carried>>,
     /// Where the answer belongs.
     pub ticket: Ticket,
     /// For ordered sessions, the epoch of [`crate::Order`]; otherwise 0.
@@ -74,6 +76,7 @@ impl Work {
         Work(Box::new(Slot {
             request: None,
             result: NOT_RUN,
+            chain: None,
             ticket: Ticket::default(),
             epoch: 0,
             advances_to: None,
@@ -88,16 +91,65 @@ impl Work {
     /// Fills an empty slot.
     #[inline]
     pub fn fill(&mut self, request: Request) {
+        let chained = matches!(request.carried.as_deref(), Some(Carried::Chain(_)));
         self.0.request = Some(request);
+        if chained {
+            self.unchain();
+        }
         self.0.result = NOT_RUN;
         self.0.advances_to = None;
         self.0.holds_turn = false;
         self.0.charged_ns = 0;
     }
 
+    /// The request has what its first step carries.
+    #[cold]
+    fn unchain(&mut self) {
+        let Slot { request: Some(request), chain, .. } = &mut *self.0 else { return };
+        *chain = request.carried.take();
+        if let Some(Carried::Chain(chain)) = chain.as_deref_mut() {
+            request.carried = chain.carried.take();
+        }
+    }
+
+    /// Whether it is a chain of which a step follows.
+    #[inline]
+    pub fn has_next(&self) -> bool {
+        matches!(self.0.chain.as_deref(), Some(Carried::Chain(chain)) if chain.has_next())
+    }
+
+    /// The step that ran has this result: gives back what it was lent, and gives the request the next
+    /// step's fields.
+    ///
+    /// # Errors
+    /// What keeps the next step from running.
+    pub fn advance(&mut self, done: Done) -> Result<(), OpError> {
+        let Slot { request: Some(request), chain, .. } = &mut *self.0 else {
+            return Err(OpError::Unsupported);
+        };
+        match chain.as_deref_mut() {
+            Some(Carried::Chain(chain)) => chain.advance(request, done),
+            _ => Err(OpError::Unsupported),
+        }
+    }
+
+    /// The request carries its chain again, and everything lent is back.
+    #[cold]
+    fn rejoin(&mut self) {
+        let Slot { request: Some(request), chain, .. } = &mut *self.0 else { return };
+        if let Some(Carried::Chain(chain)) = chain.as_deref_mut() {
+            chain.restore(request);
+            chain.carried = request.carried.take();
+        }
+        request.carried = chain.take();
+    }
+
     /// Empties the slot.
     #[inline]
     pub fn take(&mut self) -> Option<Request> {
+        if self.0.chain.is_some() {
+            self.rejoin();
+        }
         self.0.request.take()
     }
 

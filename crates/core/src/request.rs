@@ -38,14 +38,12 @@ pub struct Request {
     pub dst: Buf,
     /// What the symmetric service needs beside them.
     pub carried: Option<Box<Carried>>,
-    /// The other steps of a chain: [`Request::then`].
-    pub chain: Option<Box<Chain>>,
 }
 
 impl Request {
     /// A request with tag 0. Front ends get theirs from a typed session of the runtime.
     pub fn new(op: Op, session: Arc<Session>, args: Args, src: Buf, dst: Buf) -> Request {
-        Request { tag: 0, op, args, session, src, dst, carried: None, chain: None }
+        Request { tag: 0, op, args, session, src, dst, carried: None }
     }
 
     /// How many bytes it works on: those of the source, or of the destination that it works on in
@@ -106,6 +104,28 @@ impl Response {
     pub fn packets(&self) -> &[Packet] {
         self.carried.as_deref().map_or(&[], Carried::packets)
     }
+
+    /// Of a chain, its other steps: all else here is of the last one that ran, or should have.
+    pub fn chain(&self) -> Option<&Chain> {
+        match self.carried.as_deref() {
+            Some(Carried::Chain(chain)) => Some(chain),
+            _ => None,
+        }
+    }
+
+    /// The same, to take their buffers; and what the request's own step carried stays.
+    pub fn take_chain(&mut self) -> Option<Chain> {
+        match self.carried.take().map(|carried| *carried) {
+            Some(Carried::Chain(mut chain)) => {
+                self.carried = chain.carried.take();
+                Some(chain)
+            }
+            other => {
+                self.carried = other.map(Box::new);
+                None
+            }
+        }
+    }
 }
 
 /// The answer to one request.
@@ -121,6 +141,4 @@ pub struct Response {
     pub dst: Buf,
     /// What the request carried; packets have their results.
     pub carried: Option<Box<Carried>>,
-    /// Of a chain, the other steps: all else here is of the last one that ran, or should have.
-    pub chain: Option<Box<Chain>>,
 }

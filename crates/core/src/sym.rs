@@ -3,7 +3,7 @@
 use core::any::Any;
 use std::sync::Arc;
 
-use crate::{Buf, Done, Op, OpError, Packet};
+use crate::{Buf, Chain, Done, Op, OpError, Packet};
 
 /// A text in pieces: what QuickAssist calls partial packets. The running state of a cipher, hash,
 /// MAC or AEAD, of the device that made it.
@@ -113,6 +113,9 @@ pub enum Carried {
     Aside(Aside),
     /// The state of a text in pieces: the source is the next piece.
     Running(Box<dyn Running>),
+    /// The other steps of a [chain](crate::Request::then), around what this one carries. Devices never
+    /// see it.
+    Chain(Chain),
 }
 
 /// A packet, with what does not lie in its text.
@@ -136,6 +139,7 @@ impl Carried {
             Carried::Packets(packets) => packets,
             Carried::Aside(aside) => core::slice::from_ref(&aside.packet),
             Carried::Running(_) => &[],
+            Carried::Chain(chain) => chain.carried.as_deref().map_or(&[], Carried::packets),
         }
     }
 
@@ -147,6 +151,9 @@ impl Carried {
             Carried::Packets(packets) => packets,
             Carried::Aside(aside) => core::slice::from_mut(&mut aside.packet),
             Carried::Running(_) => &mut [],
+            Carried::Chain(chain) => {
+                chain.carried.as_deref_mut().map_or(&mut [], Carried::packets_mut)
+            }
         }
     }
 }
@@ -186,6 +193,7 @@ impl core::fmt::Debug for Carried {
             Carried::Packets(packets) => write!(f, "{} packets", packets.len()),
             Carried::Aside(aside) => aside.fmt(f),
             Carried::Running(_) => f.write_str("Running"),
+            Carried::Chain(chain) => chain.fmt(f),
         }
     }
 }

@@ -346,18 +346,11 @@ impl Call {
     /// After a fork, the response went to the parent; and where no engine can be had, there is
     /// none.
     fn lost(&mut self) -> Response {
-        let tag = self.tag;
-        match core::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Queued(Request { src, dst, carried, chain, .. }) => {
-                let result = Err(OpError::DeviceLost(Lost::Untouched));
-                Response { tag, result, src, dst, carried, chain }
-            }
-            _ => {
-                let result = Err(OpError::DeviceLost(Lost::Touched));
-                let (src, dst) = (Buf::empty(), Buf::empty());
-                Response { tag, result, src, dst, carried: None, chain: None }
-            }
-        }
+        let (lost, src, dst, carried) = match core::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Queued(r) => (Lost::Untouched, r.src, r.dst, r.carried),
+            _ => (Lost::Touched, Buf::empty(), Buf::empty(), None),
+        };
+        Response { tag: self.tag, result: Err(OpError::DeviceLost(lost)), src, dst, carried }
     }
 
     fn submit(&mut self) {

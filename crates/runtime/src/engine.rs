@@ -517,7 +517,7 @@ impl Engine {
     fn finish(&mut self, work: Work, now: u64) {
         match *work.result() {
             Err(OpError::DeviceLost(lost)) => self.finish_lost(work, lost, now),
-            Ok(done) if work.request().has_next() => self.next_step(work, done, now),
+            Ok(done) if work.has_next() => self.next_step(work, done, now),
             _ => self.answer(work, now),
         }
     }
@@ -541,7 +541,7 @@ impl Engine {
     #[cold]
     fn next_step(&mut self, mut work: Work, done: Done, now: u64) {
         self.counters.answered(&work, now);
-        let advanced = work.request_mut().advance(done);
+        let advanced = work.advance(done);
         work.pushed_ns = now;
         if work.charged_ns > 0 {
             // Beside other instances: its estimate now, the difference when it has run.
@@ -551,8 +551,8 @@ impl Engine {
             self.settlements.push(Settlement { place, generation, more_ns, took_ns: 0 });
         }
         let staged = match (advanced, self.home.scheduler()) {
-            (Ok(_), Some(mut scheduler)) => scheduler.stage_step(now, work),
-            (Ok(_), None) => Err((work, OpError::Cancelled)),
+            (Ok(()), Some(mut scheduler)) => scheduler.stage_step(now, work),
+            (Ok(()), None) => Err((work, OpError::Cancelled)),
             (Err(e), _) => Err((work, e)),
         };
         if let Err((mut work, e)) = staged {
@@ -630,10 +630,7 @@ impl Engine {
     }
 
     /// Puts a finished request among those to be delivered to its instance, together.
-    fn deliver(&mut self, mut work: Work) {
-        if work.request().chain.is_some() {
-            work.request_mut().restore();
-        }
+    fn deliver(&mut self, work: Work) {
         let (place, generation) = (work.ticket.port, work.ticket.generation);
         if let Home::Own(_) = self.home {
             return self.outbox.push_back(work);

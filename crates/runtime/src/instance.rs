@@ -240,9 +240,9 @@ impl Instance {
         if self.lost.is_none() || self.outstanding == self.config.depth {
             return Err(Full(request));
         }
-        let Request { tag, src, dst, carried, chain, .. } = request;
+        let Request { tag, src, dst, carried, .. } = request;
         let result = Err(OpError::DeviceLost(Lost::Untouched));
-        self.refused.push(Response { tag, result, src, dst, carried, chain });
+        self.refused.push(Response { tag, result, src, dst, carried });
         self.link.notice(Notice::signal_fd);
         self.outstanding += 1;
         Ok(())
@@ -443,14 +443,14 @@ impl Instance {
             Executor::Shared { replies, .. } => replies.recv(),
         };
         let Some(mut work) = work else { return self.take_refused() };
-        let Request { tag, session, src, dst, carried, chain, .. } = work.take()?;
+        let Request { tag, session, src, dst, carried, .. } = work.take()?;
         if work.advances_to.is_some() {
             port::advance(&work, &session);
         }
         let result = *work.result();
         self.link.free.push(work);
         self.outstanding -= 1;
-        Some(Response { tag, result, src, dst, carried, chain })
+        Some(Response { tag, result, src, dst, carried })
     }
 
     #[cold]

@@ -27,9 +27,9 @@ impl Advance {
 /// Empties a finished slot. [`Advance::taken`] must follow when the owner takes the response.
 #[inline]
 pub(crate) fn open(work: &mut Work) -> Option<(Response, Option<Advance>)> {
-    let Request { tag, session, src, dst, carried, chain, .. } = work.take()?;
+    let Request { tag, session, src, dst, carried, .. } = work.take()?;
     let advance = work.advances_to.map(|epoch| Advance(session, epoch));
-    Some((Response { tag, result: *work.result(), src, dst, carried, chain }, advance))
+    Some((Response { tag, result: *work.result(), src, dst, carried }, advance))
 }
 
 /// The owner of an instance takes a response that advances its session's epoch.

@@ -52,7 +52,7 @@ macro_rules! sessions {
                 // In one piece: a request that is changed afterwards is moved once more.
                 let (op, session, args) = (Op::$op, self.0.clone(), Args::default());
                 let carried = Some(carried.into());
-                Request { tag: 0, op, args, session, src, dst, carried, chain: None }
+                Request { tag: 0, op, args, session, src, dst, carried }
             })*
 
             /// Executes one operation at once, on the caller's thread, without an instance: for

@@ -49,7 +49,7 @@ impl State {
 
     /// Gives a request back to its job.
     fn cancel(&mut self, request: Request) {
-        let Request { tag, src, dst, carried, chain, .. } = request;
-        self.done(Response { tag, result: Err(OpError::Cancelled), src, dst, carried, chain });
+        let Request { tag, src, dst, carried, .. } = request;
+        self.done(Response { tag, result: Err(OpError::Cancelled), src, dst, carried });
     }
 }
