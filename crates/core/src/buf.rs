@@ -34,26 +34,18 @@ enum Kind {
         writable: bool,
     },
     List(Box<[Buf]>),
-    /// What a step of a chain has written, lent to the next: `len` bytes from `start` on.
-    OwnedPart {
-        whole: Vec<u8>,
-        start: u32,
-        len: u32,
-    },
-    SecretPart {
-        whole: Zeroizing<Vec<u8>>,
-        start: u32,
-        len: u32,
-    },
-    ForeignPart {
-        ptr: NonNull<u8>,
-        whole: usize,
-        start: u32,
-        len: u32,
-    },
+    /// What a step of a chain has written, lent to the next.
+    Part(Box<Part>),
 }
 
-// SAFETY: every variant but the foreign ones is `Send` by itself. These are plain memory; its
+/// A range of another buffer, to read.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    whole: Buf,
+    range: Range<usize>,
+}
+
+// SAFETY: every variant but `Foreign` is `Send` by itself. `Foreign` is plain memory; its
 // constructors demand that it may be accessed from any thread until the buffer is back.
 unsafe impl Send for Buf {}
 
@@ -131,9 +123,7 @@ impl Buf {
             Kind::Shared { range, .. } => range.len(),
             Kind::Foreign { len, .. } => *len,
             Kind::List(l) => list_len(l),
-            Kind::OwnedPart { len, .. }
-            | Kind::SecretPart { len, .. }
-            | Kind::ForeignPart { len, .. } => *len as usize,
+            Kind::Part(part) => part.range.len(),
         }
     }
 
@@ -151,7 +141,7 @@ impl Buf {
             Kind::Shared { range, .. } => core::ops::Range::is_empty(range),
             Kind::Foreign { writable, .. } => *writable,
             Kind::List(l) => l.iter().all(Buf::is_writable),
-            Kind::OwnedPart { .. } | Kind::SecretPart { .. } | Kind::ForeignPart { .. } => false,
+            Kind::Part(_) => false,
         }
     }
 
@@ -168,24 +158,8 @@ impl Buf {
                 Some(unsafe { core::slice::from_raw_parts(ptr.as_ptr(), *len) })
             }
             Kind::List(l) => list_slice(l),
-            Kind::OwnedPart { .. } | Kind::SecretPart { .. } | Kind::ForeignPart { .. } => {
-                self.part()
-            }
+            Kind::Part(part) => part.as_slice(),
         }
-    }
-
-    #[inline(never)]
-    fn part(&self) -> Option<&[u8]> {
-        let (whole, start, len) = match &self.0 {
-            Kind::OwnedPart { whole, start, len } => (&whole[..], start, len),
-            Kind::SecretPart { whole, start, len } => (&whole[..], start, len),
-            Kind::ForeignPart { ptr, whole, start, len } => {
-                // SAFETY: as in `as_slice`.
-                (unsafe { core::slice::from_raw_parts(ptr.as_ptr(), *whole) }, start, len)
-            }
-            _ => return None,
-        };
-        whole.get(*start as usize..)?.get(..*len as usize)
     }
 
     /// The bytes for writing, when they lie in one piece and may be written.
@@ -200,10 +174,7 @@ impl Buf {
                 // lives, and `&mut self` makes this the only slice made from it.
                 Some(unsafe { core::slice::from_raw_parts_mut(ptr.as_ptr(), *len) })
             }
-            Kind::Foreign { .. }
-            | Kind::OwnedPart { .. }
-            | Kind::SecretPart { .. }
-            | Kind::ForeignPart { .. } => None,
+            Kind::Foreign { .. } | Kind::Part(_) => None,
             Kind::List(l) => list_mut_slice(l),
         }
     }
@@ -241,50 +212,37 @@ impl Buf {
     }
 
     /// The bytes `range` of it, to read, until [`Buf::take_back`]: this buffer is empty meanwhile. Of a
-    /// list it is a copy, and the list stays.
+    /// list it is a copy, and the list stays. `part` is memory for the note of it.
     ///
     /// # Errors
-    /// `BadInput` for a range that is not there or ends beyond 4 GiB, or memory that is shared;
-    /// `NoMemory`.
-    pub(crate) fn lend(&mut self, range: Range<usize>) -> Result<Buf, OpError> {
-        const RANGE: OpError = OpError::BadInput("a step of a chain wrote beyond 4 GiB");
-        let number = |n: usize| u32::try_from(n).map_err(|_| RANGE);
+    /// `BadInput` for a range that is not there; `NoMemory`.
+    pub(crate) fn lend(
+        &mut self,
+        range: Range<usize>,
+        mut part: Box<Part>,
+    ) -> Result<Buf, OpError> {
         if range.end > self.len() || range.start > range.end {
-            return Err(RANGE);
+            return Err(OpError::BadInput("a step of a chain wrote beyond its destination"));
         }
-        let (start, len) = (number(range.start)?, number(range.len())?);
-        Ok(Buf(match core::mem::take(self).0 {
-            Kind::Owned(whole) => Kind::OwnedPart { whole, start, len },
-            Kind::Secret(whole) => Kind::SecretPart { whole, start, len },
-            Kind::Foreign { ptr, len: whole, writable: true } => {
-                Kind::ForeignPart { ptr, whole, start, len }
-            }
-            Kind::List(list) => {
-                *self = Buf(Kind::List(list));
+        part.whole = match self.0 {
+            Kind::List(_) => {
                 let mut copy = Zeroizing::new(Vec::new());
                 copy.try_reserve_exact(range.end).map_err(|_| OpError::NoMemory)?;
                 self.gather_some(range.end, &mut copy);
-                Kind::SecretPart { whole: copy, start, len }
+                Buf(Kind::Secret(copy))
             }
-            other => {
-                *self = Buf(other);
-                return Err(OpError::BadInput("a step of a chain has written to shared memory"));
-            }
-        }))
+            _ => core::mem::take(self),
+        };
+        part.range = range;
+        Ok(Buf(Kind::Part(part)))
     }
 
     /// The end of what was lent.
     pub(crate) fn take_back(&mut self, lent: Buf) {
-        if !self.is_empty() {
-            // A list: that was a copy.
-            return;
-        }
-        match lent.0 {
-            Kind::OwnedPart { whole, .. } => *self = Buf(Kind::Owned(whole)),
-            Kind::SecretPart { whole, .. } => *self = Buf(Kind::Secret(whole)),
-            Kind::ForeignPart { ptr, whole, .. } => {
-                *self = Buf(Kind::Foreign { ptr, len: whole, writable: true });
-            }
+        match (&self.0, lent.0) {
+            // That was a copy.
+            (Kind::List(_), _) => {}
+            (_, Kind::Part(part)) => *self = part.whole,
             _ => {}
         }
     }
@@ -326,6 +284,13 @@ impl Buf {
         let mut v = Vec::with_capacity(self.len());
         self.gather(&mut v);
         v
+    }
+}
+
+impl Part {
+    #[inline(never)]
+    fn as_slice(&self) -> Option<&[u8]> {
+        self.whole.as_slice()?.get(self.range.clone())
     }
 }
 
@@ -387,7 +352,7 @@ impl fmt::Debug for Buf {
             Kind::Shared { .. } => "shared",
             Kind::Foreign { .. } => "foreign",
             Kind::List(_) => "list",
-            Kind::OwnedPart { .. } | Kind::SecretPart { .. } | Kind::ForeignPart { .. } => "part",
+            Kind::Part(_) => "part",
         };
         write!(f, "Buf({kind}, {} bytes)", self.len())
     }

@@ -3,7 +3,7 @@
 use core::{mem, ops::Range};
 use std::sync::Arc;
 
-use crate::{Args, Aside, Buf, Carried, Done, Op, OpError, Packet, Request, Session};
+use crate::{Args, Aside, Buf, Carried, Done, Op, OpError, Packet, Request, Session, buf::Part};
 
 /// What a step of a chain works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub enum Feed {
 pub struct Step {
     /// How it is fed; once it is a step that has run, how the one behind it was.
     feed: Feed,
+    /// Memory for the note of what is lent to it.
+    part: Option<Box<Part>>,
     /// The operation.
     pub op: Op,
     /// Its arguments.
@@ -120,7 +122,8 @@ impl Request {
         for packet in carried.as_deref_mut().map_or(&mut [][..], Carried::packets_mut) {
             packet.result = Err(OpError::Cancelled);
         }
-        let step = Step { feed, op, args, session, src, dst, carried, result };
+        let part = (feed == Feed::Written).then(Box::default);
+        let step = Step { feed, part, op, args, session, src, dst, carried, result };
         chain.steps.push(step);
         Ok(self)
     }
@@ -176,7 +179,7 @@ impl Chain {
             Feed::Written => {
                 let range = written?;
                 let len = range.len();
-                request.src = step.dst.lend(range)?;
+                request.src = step.dst.lend(range, step.part.take().unwrap_or_default())?;
                 0..len
             }
             Feed::InPlace => {

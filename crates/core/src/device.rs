@@ -91,9 +91,9 @@ impl Work {
     /// Fills an empty slot.
     #[inline]
     pub fn fill(&mut self, request: Request) {
-        let chained = matches!(request.carried.as_deref(), Some(Carried::Chain(_)));
-        self.0.request = Some(request);
-        if chained {
+        // Stored first: a request that is looked at before is built elsewhere, and copied.
+        let carried = &self.0.request.insert(request).carried;
+        if let Some(Carried::Chain(_)) = carried.as_deref() {
             self.unchain();
         }
         self.0.result = NOT_RUN;
