@@ -3,7 +3,6 @@
 use std::{
     error::Error,
     fmt::Write,
-    fs,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -143,15 +142,7 @@ fn figure(section: &Section, size: usize, rate: f64) -> f64 {
 
 /// The report on a built-in model or one of a file.
 pub fn run(name: &str) -> Result<String, Box<dyn Error>> {
-    let spec = match Spec::built_in(name) {
-        Some(spec) => spec,
-        None => {
-            let known = Spec::built_in_names().collect::<Vec<_>>().join(", ");
-            let text = fs::read_to_string(name)
-                .map_err(|e| format!("{name} is none of the models {known}, and no file: {e}"))?;
-            Spec::parse(&text).map_err(|e| format!("{name}: {e}"))?
-        }
-    };
+    let spec = Spec::load(name)?;
     let mut out = format!("model  {}, a queue of {}\n", spec.name, spec.queue);
     for section in &spec.sections {
         for &op in &section.ops {

@@ -8,8 +8,9 @@ use std::{
 
 use lookaside::{
     Buf, Checksum, CompressSession, Compression, Counters, DecompressStream, Flush, Huffman,
-    Instance, InstanceConfig, OpError, Response, Runtime, Status, compress_bound,
+    Instance, InstanceConfig, Op, OpError, Response, Runtime, Status, compress_bound,
 };
+use lookaside_model::{Model, Spec};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::{
@@ -31,8 +32,9 @@ struct Setup {
 ///
 /// Engines start at the first call and are kept for later calls with as many engines on the same
 /// cores.
-#[derive(Default)]
 pub struct Lookaside {
+    name: String,
+    model: Option<Spec>,
     runtimes: Mutex<Vec<(Setup, Arc<Runtime>)>>,
 }
 
@@ -42,7 +44,18 @@ impl Lookaside {
 
     /// A device of its own; [`crate::provider()`] gives the shared one.
     pub fn new() -> Lookaside {
-        Lookaside::default()
+        Lookaside { name: "lookaside".into(), model: None, runtimes: Mutex::default() }
+    }
+
+    /// A device with the speed of a model, executed by the CPU device; its name is `model:` and the model's.
+    /// Of the model, compression and decompression count.
+    pub fn modelled(mut spec: Spec) -> Lookaside {
+        for section in &mut spec.sections {
+            section.ops.retain(|op| matches!(op, Op::Compress | Op::Decompress));
+        }
+        spec.sections.retain(|section| !section.ops.is_empty());
+        let name = format!("model:{}", spec.name);
+        Lookaside { name, model: Some(spec), runtimes: Mutex::default() }
     }
 
     fn runtime(&self, params: &Params) -> Result<Arc<Runtime>, Error> {
@@ -51,13 +64,25 @@ impl Lookaside {
         if let Some((_, runtime)) = kept.iter().find(|(s, _)| *s == setup) {
             return Ok(runtime.clone());
         }
-        let builder = Runtime::builder().device(lookaside_cpu::cpu()).engines(setup.engines);
+        let builder = match &self.model {
+            None => Runtime::builder().device(lookaside_cpu::cpu()),
+            Some(spec) => {
+                Runtime::builder().device(Model::new(lookaside_cpu::cpu(), spec.clone())?)
+            }
+        };
+        let builder = builder.engines(setup.engines);
         let runtime = Arc::new(builder.pin_to(&setup.cores).start()?);
         if kept.len() == Self::KEPT {
             kept.remove(0);
         }
         kept.push((setup, runtime.clone()));
         Ok(runtime)
+    }
+}
+
+impl Default for Lookaside {
+    fn default() -> Lookaside {
+        Lookaside::new()
     }
 }
 
@@ -82,7 +107,7 @@ fn compression(params: &Params, spec: LaneSpec) -> Compression {
 
 impl Provider for Lookaside {
     fn name(&self) -> &str {
-        "lookaside"
+        &self.name
     }
 
     fn depth(&self, params: &Params) -> usize {
@@ -140,6 +165,14 @@ impl Provider for Lookaside {
             runtime.instance(InstanceConfig { depth: 1, ..InstanceConfig::default() })?;
         let waiting = None;
         Ok(Some(Box::new(DeviceStream { runtime, wrapper, instance, stream, waiting })))
+    }
+
+    fn has_device(&self) -> bool {
+        true
+    }
+
+    fn model(&self) -> Option<&Spec> {
+        self.model.as_ref()
     }
 
     fn counters(&self) -> Option<Counters> {

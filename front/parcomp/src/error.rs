@@ -3,6 +3,7 @@
 use std::{fmt, io};
 
 use lookaside::SetupError;
+use lookaside_model::LoadError;
 
 use crate::params::Format;
 
@@ -14,6 +15,8 @@ pub use lookaside::BadReason;
 pub enum Error {
     /// No provider has this name.
     UnknownProvider(String),
+    /// There is no such model, or its text is wrong.
+    Model(LoadError),
     /// A provider of this name is registered already.
     ProviderExists(String),
     /// A parameter lies outside its limits.
@@ -88,6 +91,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::UnknownProvider(name) => write!(f, "unknown provider: {name}"),
+            Error::Model(e) => write!(f, "model {e}"),
             Error::ProviderExists(name) => write!(f, "provider {name} is registered already"),
             Error::Param { what, given, min, max } => {
                 write!(f, "{what} is {given}, outside {min} to {max}")

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use lookaside_model::Spec;
+
 use crate::{
     device::Lookaside,
     error::{BadReason, Error},
@@ -181,6 +183,16 @@ pub trait Provider: Send + Sync {
         false
     }
 
+    /// Whether it submits requests to a device, so that engines, jobs and how to wait mean something.
+    fn has_device(&self) -> bool {
+        false
+    }
+
+    /// The timed model that serves, if one does: answers come when the modelled device would give them.
+    fn model(&self) -> Option<&Spec> {
+        None
+    }
+
     /// What has served the requests so far; `None` where nothing counts them.
     fn counters(&self) -> Option<lookaside::Counters> {
         None
@@ -200,11 +212,27 @@ fn canonical(name: &str) -> &str {
     }
 }
 
-/// The provider of this name: `lookaside` (or `qat`), `zlib`, or a registered one.
+/// The model without a name: the card of the paper.
+const MODEL: &str = "card2015";
+
+/// What `model` and `model:NAME` stand for.
+fn model_of(name: &str) -> Option<&str> {
+    match name.strip_prefix("model")? {
+        "" => Some(MODEL),
+        rest => rest.strip_prefix(':'),
+    }
+}
+
+/// The provider of this name: `lookaside` (or `qat`), `zlib`, or a registered one; `model`, `model:NAME` or
+/// `model:FILE` for a device of its own with the speed of [a model](lookaside_model).
 ///
 /// # Errors
-/// [`Error::UnknownProvider`].
+/// [`Error::UnknownProvider`]; [`Error::Model`].
 pub fn provider(name: &str) -> Result<Arc<dyn Provider>, Error> {
+    if let Some(model) = model_of(name) {
+        let spec = Spec::load(model).map_err(Error::Model)?;
+        return Ok(Arc::new(Lookaside::modelled(spec)));
+    }
     let all = registry().read().unwrap_or_else(PoisonError::into_inner);
     let found = all.iter().find(|p| p.name() == canonical(name));
     found.cloned().ok_or_else(|| Error::UnknownProvider(name.to_owned()))
@@ -222,7 +250,8 @@ pub fn providers() -> Vec<String> {
 /// [`Error::ProviderExists`] when the name is taken.
 pub fn register(provider: Arc<dyn Provider>) -> Result<(), Error> {
     let mut all = registry().write().unwrap_or_else(PoisonError::into_inner);
-    if all.iter().any(|p| p.name() == canonical(provider.name())) {
+    let name = provider.name();
+    if model_of(name).is_some() || all.iter().any(|p| p.name() == canonical(name)) {
         return Err(Error::ProviderExists(provider.name().to_owned()));
     }
     all.push(provider);

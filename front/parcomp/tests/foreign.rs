@@ -73,7 +73,7 @@ fn as_gunzip_does() {
     ];
     for (name, packed) in cases {
         let (code, expected) = theirs(&packed);
-        for provider in ["zlib", "lookaside"] {
+        for provider in ["zlib", "lookaside", "model:chipset2019"] {
             let (our_code, data, message) = ours(&dir, &packed, provider);
             assert_eq!(our_code, code, "{name} ({provider}): {message}");
             match code {

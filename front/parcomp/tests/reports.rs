@@ -76,6 +76,72 @@ fn text_for_people() {
     assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty());
 }
 
+/// One engine, 25 requests per second.
+const SLOW: &str = "
+    name = slow
+    queue = 8
+    [dc.compress dc.decompress pke.rsa-private]
+    engines = 1
+    ops_per_s = 25
+";
+
+#[test]
+fn a_model_answers_when_its_time_has_come() {
+    let dir = Scratch::new("model");
+    let data = text(200_000);
+    dir.file("f", &data);
+    dir.file("slow.txt", SLOW.as_bytes());
+    let elapsed = |json: &str| -> f64 {
+        let value = json.split("\"elapsed_s\": ").nth(1).unwrap().split(',').next().unwrap();
+        value.parse().unwrap()
+    };
+    for engines in ["0", "1"] {
+        let options = ["f", "--force", "-pmodel:slow.txt", "--json", "--engines", engines];
+        let json = stdout(&good(&dir.0, &options));
+        for part in [
+            "\"provider\": \"model:slow\"",
+            "\"model\": \"slow\"",
+            "\"jobs\": 8",
+            "\"served_by\": [{\"device\": \"slow\", \"operation\": \"dc.compress\", \"requests\": 4,",
+        ] {
+            assert!(json.contains(part), "{part} in {json}");
+        }
+        assert!(elapsed(&json) >= 0.16, "4 requests of 40 ms: {json}");
+    }
+    let ours = stdout(&good(&dir.0, &["-d", "f.gz", "-o", "g", "--json"]));
+    assert!(ours.contains("\"model\": null"), "{ours}");
+    let back = ["-d", "f.gz", "-o", "g", "--force", "-pmodel:slow.txt", "--json"];
+    assert!(elapsed(&stdout(&good(&dir.0, &back))) >= 0.16);
+    assert!(fs::read(dir.path("g")).unwrap() == data);
+    let plain = stdout(&good(&dir.0, &["f", "--force", "-p", "model"]));
+    for part in [
+        "compressed with model:card2015: 200000 to ",
+        "device card2015, a timed model executed by the device cpu: 6 engines, 11.7 Gbit/s, 0.000 s",
+    ] {
+        assert!(plain.contains(part), "{part} in {plain}");
+    }
+}
+
+#[test]
+fn models_that_are_none() {
+    let dir = Scratch::new("no-model");
+    dir.file("f", &text(1000));
+    dir.file("empty", b"");
+    dir.file("copies", b"name = copies\nqueue = 1\n[mv.copy]\nengines = 1\nops_per_s = 1\n");
+    for (provider, said) in [
+        ("model:nothing", "model nothing is none of the models card2015, chipset2019, poweren"),
+        ("model:", "is none of the models"),
+        ("model:empty", "model empty: line 1: the model has no section"),
+        ("model:copies", "device copies does not support dc.compress"),
+        ("models", "unknown provider: models"),
+    ] {
+        let output = run_in(&dir.0, &["f", "-p", provider]);
+        assert_eq!(output.status.code(), Some(1), "{provider}");
+        assert!(stderr(&output).contains(said), "{provider}: {}", stderr(&output));
+        assert!(!dir.path("f.gz").exists(), "{provider}");
+    }
+}
+
 #[test]
 fn usage() {
     let dir = Scratch::new("usage");

@@ -184,7 +184,7 @@ fn buffers_with_every_way_of_waiting() {
 #[test]
 fn destinations_that_are_too_small() {
     let data = text(200_000);
-    for provider in ["zlib", "lookaside"] {
+    for provider in ["zlib", "lookaside", "model:chipset2019"] {
         let provider = parcomp::provider(provider).unwrap();
         for format in Format::ALL {
             let params = Params { format, ..Params::default() };

@@ -52,7 +52,7 @@ impl Shared {
     /// Occupies the engine that is free first, from `now_ns` on. Returns when the answer is due.
     fn occupy(&self, now_ns: u64, work: &Work) -> u64 {
         // Nothing else is admitted: capabilities are those of the sections.
-        let Some(i) = self.spec.section(work.request().op) else { return now_ns };
+        let Some(i) = self.spec.place(work.request().op) else { return now_ns };
         let section = &self.spec.sections[i];
         let service_ns = section.service_ns(bytes(work));
         let mut state = self.lock();

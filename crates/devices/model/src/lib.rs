@@ -80,7 +80,7 @@ use lookaside_core::{
     Capability, Channel, Device, EngineId, Limits, Op, Prepared, SessionSpec, SetupError,
 };
 
-pub use spec::{Printed, Section, Spec, SpecError};
+pub use spec::{LoadError, Printed, Section, Spec, SpecError};
 
 /// A device that executes by `D`, and answers when the device of a [`Spec`] would.
 pub struct Model<D> {

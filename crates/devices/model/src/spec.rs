@@ -1,7 +1,7 @@
 //! The text of a model: sections of `key = value`, parsed by hand.
 
 use core::fmt;
-use std::ops::RangeInclusive;
+use std::{fs, io, ops::RangeInclusive};
 
 use lookaside_core::Op;
 
@@ -47,6 +47,17 @@ pub struct Printed {
 }
 
 impl Section {
+    /// The least time for so many requests with so many bytes in all, in nanoseconds: enough of them are
+    /// outstanding, and whoever executes them is fast enough.
+    pub fn least_ns(&self, requests: u64, bytes: u64) -> u64 {
+        if requests == 0 {
+            return 0;
+        }
+        let by_bits = self.gbit_per_s.map_or(0.0, |rate| bytes as f64 * 8.0 / rate);
+        let by_ops = self.ops_per_s.map_or(0.0, |rate| requests as f64 * 1e9 / rate);
+        by_bits.max(by_ops).round() as u64 + self.latency_ns
+    }
+
     /// How long one engine is occupied by a request of so many bytes, in nanoseconds: by its bandwidth or by
     /// its operations per second, whichever takes longer.
     pub fn service_ns(&self, bytes: usize) -> u64 {
@@ -74,6 +85,39 @@ impl fmt::Display for SpecError {
 
 impl core::error::Error for SpecError {}
 
+/// Why there is no such model.
+#[derive(Debug)]
+pub enum LoadError {
+    /// No built-in model has this name, and no file could be read.
+    Read {
+        /// What was asked for.
+        name: String,
+        /// Why it is no file.
+        source: io::Error,
+    },
+    /// The file is not the text of a model.
+    Text {
+        /// The file.
+        name: String,
+        /// What is wrong with it.
+        source: SpecError,
+    },
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Read { name, source } => {
+                let known = Spec::built_in_names().collect::<Vec<_>>().join(", ");
+                write!(f, "{name} is none of the models {known}, and no file: {source}")
+            }
+            LoadError::Text { name, source } => write!(f, "{name}: {source}"),
+        }
+    }
+}
+
+impl core::error::Error for LoadError {}
+
 const DEFAULT_TIMEOUT_MS: f64 = 60_000.0;
 
 /// The models that are built in: name and text.
@@ -99,6 +143,19 @@ impl Spec {
         Spec::built_in_text(name).map(|text| Spec::parse(text).expect("a test parses it"))
     }
 
+    /// The built-in model of this name, or else that of the file.
+    ///
+    /// # Errors
+    /// There is neither, or the file is wrong.
+    pub fn load(name: &str) -> Result<Spec, LoadError> {
+        if let Some(spec) = Spec::built_in(name) {
+            return Ok(spec);
+        }
+        let text = fs::read_to_string(name)
+            .map_err(|source| LoadError::Read { name: name.to_owned(), source })?;
+        Spec::parse(&text).map_err(|source| LoadError::Text { name: name.to_owned(), source })
+    }
+
     /// Reads the text of a model.
     ///
     /// # Errors
@@ -116,8 +173,13 @@ impl Spec {
         parser.finish(last)
     }
 
+    /// The section that has the operation.
+    pub fn section(&self, op: Op) -> Option<&Section> {
+        self.place(op).map(|i| &self.sections[i])
+    }
+
     /// The section that has the operation, by its place.
-    pub(crate) fn section(&self, op: Op) -> Option<usize> {
+    pub(crate) fn place(&self, op: Op) -> Option<usize> {
         self.sections.iter().position(|section| section.ops.contains(&op))
     }
 }

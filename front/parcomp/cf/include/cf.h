@@ -58,7 +58,8 @@ struct CfParams {
 /* The paper's defaults, but with as many jobs outstanding as the engines want. */
 #define CF_PARAMS_DEFAULT {1, 5, 0, 65536, 0, 0, 0, 0}
 
-/* The provider of this name: "lookaside" (also "qat"), "zlib", or a registered one. */
+/* The provider of this name: "lookaside" (also "qat"), "zlib", "model:NAME" (the device with the speed of a
+   timed model; NAME as for `lookaside model`), or a registered one. */
 int cfGetProvider(char *name, struct CfProvider **ppProvider);
 
 /*

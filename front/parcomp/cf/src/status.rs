@@ -38,7 +38,7 @@ statuses! {
 /// The number of an error.
 pub(crate) fn of(e: &Error) -> c_int {
     match e {
-        Error::UnknownProvider(_) => PROVIDER,
+        Error::UnknownProvider(_) | Error::Model(_) => PROVIDER,
         Error::ProviderExists(_) => EXISTS,
         Error::Param { .. } => PARAM,
         Error::DstTooSmall { .. } | Error::Limit(_) => OVERFLOW,

@@ -25,7 +25,10 @@ files
       --verify          decompress the output and compare it before it gets its name
 
 compression
-  -p, --provider NAME   lookaside (default; also called qat) or zlib
+  -p, --provider NAME   lookaside (default; also called qat) or zlib; model or model:NAME: the
+                        device answers when that model would: card2015 (default),
+                        chipset2019, poweren, or a file (see `lookaside model`). To feel a
+                        card that is not there; it makes nothing faster
   -c, --chunk KB        chunk size in KB, compressed separately; default 64
   -l, --level N         0 to 12 (zlib: 0 to 9); default 1
   -t, --threads N       threads, each with its own device instance; default 0: the calling

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use lookaside::Op;
 use parcomp::{Params, Provider, Summary};
 
 /// The times of a run.
@@ -80,7 +81,25 @@ impl Report<'_> {
     }
 
     fn device(&self) -> bool {
-        self.provider.name() == "lookaside"
+        self.provider.has_device()
+    }
+
+    /// Which model served, and the time that it takes at least.
+    fn model(&self) -> Option<String> {
+        let spec = self.provider.model()?;
+        let op = if self.decompress { Op::Decompress } else { Op::Compress };
+        let section = spec.section(op)?;
+        let requests = self.summary.chunks.max(1);
+        let least = Duration::from_nanos(section.least_ns(requests, self.sizes().0));
+        let rate = |rate: Option<f64>, unit| rate.map(|rate| format!(", {rate} {unit}"));
+        Some(format!(
+            "device {}, a timed model executed by the device cpu: {} engines{}{}, {:.3} s at least\n",
+            spec.name,
+            section.engines,
+            rate(section.gbit_per_s, "Gbit/s").unwrap_or_default(),
+            rate(section.ops_per_s, "requests/s").unwrap_or_default(),
+            least.as_secs_f64()
+        ))
     }
 
     /// For people.
@@ -92,6 +111,7 @@ impl Report<'_> {
         let (from, to) = if self.decompress { (packed, plain) } else { (plain, packed) };
         let name = self.provider.name();
         _ = writeln!(s, "{done} with {name}: {from} to {to} bytes ({:.2} %)", self.ratio());
+        s += &self.model().unwrap_or_default();
         let (elapsed, rate) = (t.elapsed.as_secs_f64(), self.rate());
         let (mb, gbps) = (rate / 1e6, rate * 8.0 / 1e9);
         _ = writeln!(s, "elapsed {elapsed:.3} s, {mb:.1} MB/s ({gbps:.2} Gbit/s)");
@@ -131,12 +151,12 @@ impl Report<'_> {
         };
         _ = writeln!(
             s,
-            "device  operation      requests   batches     errors      bytes in     bytes out"
+            "device       operation      requests   batches     errors      bytes in     bytes out"
         );
         for row in &counters.ops {
             _ = writeln!(
                 s,
-                "{:<7} {:<13} {:>9} {:>9} {:>10} {:>13} {:>13}",
+                "{:<12} {:<13} {:>9} {:>9} {:>10} {:>13} {:>13}",
                 row.device,
                 row.op,
                 row.requests,
@@ -234,6 +254,10 @@ impl Report<'_> {
             (
                 "cycles_per_byte",
                 self.cycles_per_byte().map_or(Value::Nothing, |c| Value::Number(format!("{c:.4}"))),
+            ),
+            (
+                "model",
+                self.provider.model().map_or(Value::Nothing, |m| Value::Text(m.name.clone())),
             ),
         ]
     }
