@@ -27,7 +27,7 @@ use lookaside_simd::{CAP_VARIABLE, Cpu, Tier};
 const USAGE: &str = "\
 usage: lookaside info [--json] [--verbose]
        lookaside capacity [--json] [--seconds S] [--corpus DIR]
-       lookaside model NAME|FILE
+       lookaside model NAME|FILE [--plot FILE.svg]
        lookaside run [OPTION...] [--] COMMAND [ARG...]
        lookaside --help | --version
 ";
@@ -51,11 +51,13 @@ lookaside capacity
     --corpus DIR   measure with the files of DIR, in the order of their names;
                    otherwise with generated data that resembles such files
 
-lookaside model NAME|FILE
+lookaside model NAME|FILE [--plot FILE.svg]
     Runs a modelled device (card2015, chipset2019, poweren, or a file in the
-    format of lookaside-model) on a virtual clock: throughput of compression,
-    decompression and copies by request size and by requests outstanding, beside
-    the figures that the model's source prints. Other operations are not run.
+    format of lookaside-model) on a virtual clock: throughput by request size
+    and by requests outstanding, then the values that the model's source prints
+    in its text and figures beside the model's, with the deviation. Nothing is
+    executed: to compress as with that device, parcomp -p model:NAME.
+    --plot FILE    draws the figures, the printed values as points
 
 lookaside run -- COMMAND ARG...
     Runs a command with our zlib library in the place of the system's, in it and
@@ -97,7 +99,7 @@ Exit status: 0, 1 on failure, 2 for a mistaken command line.
 enum Command {
     Info { json: bool, verbose: bool },
     Capacity { json: bool, seconds: Duration, corpus: Option<PathBuf> },
-    Model { name: String },
+    Model { name: String, plot: Option<PathBuf> },
     Run(run::Run),
     Help,
     Version,
@@ -114,14 +116,10 @@ fn parse(args: &[OsString]) -> Result<Command, String> {
     let Some((name, options)) = args.split_first() else {
         return Err("a command is missing".into());
     };
-    if let ("model", [model]) = (name.as_str(), options)
-        && !model.starts_with('-')
-    {
-        return Ok(Command::Model { name: model.clone() });
-    }
     let (mut json, mut verbose) = (false, false);
     let mut seconds = Duration::from_secs(2);
     let mut corpus = None;
+    let (mut model, mut plot) = (None, None);
     let measures = name == "capacity";
     let mut options = options.iter();
     while let Some(option) = options.next() {
@@ -136,17 +134,24 @@ fn parse(args: &[OsString]) -> Result<Command, String> {
         };
         match key {
             "--help" | "-h" => return Ok(Command::Help),
-            "--json" if attached.is_none() => json = true,
+            "--json" if attached.is_none() && name != "model" => json = true,
             "--verbose" if attached.is_none() && name == "info" => verbose = true,
             "--seconds" if measures => seconds = parse_seconds(&value()?)?,
             "--corpus" if measures => corpus = Some(PathBuf::from(value()?)),
+            "--plot" if name == "model" => plot = Some(PathBuf::from(value()?)),
+            _ if name == "model" && !option.starts_with('-') && model.is_none() => {
+                model = Some(option.clone());
+            }
             _ => return Err(format!("unknown option {option}")),
         }
     }
     match name.as_str() {
         "info" => Ok(Command::Info { json, verbose }),
         "capacity" => Ok(Command::Capacity { json, seconds, corpus }),
-        "model" => Err("model wants a name or a file".into()),
+        "model" => match model {
+            Some(name) => Ok(Command::Model { name, plot }),
+            None => Err("model wants a name or a file".into()),
+        },
         "help" | "--help" | "-h" => Ok(Command::Help),
         "--version" | "-V" => Ok(Command::Version),
         other => Err(format!("unknown command {other}")),
@@ -203,7 +208,7 @@ fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
         Command::Help => Ok(format!("{USAGE}{HELP}")),
         Command::Version => Ok(format!("lookaside {}\n", env!("CARGO_PKG_VERSION"))),
         Command::Info { json, verbose } => info::run(json, verbose),
-        Command::Model { name } => model::run(&name),
+        Command::Model { name, plot } => model::run(&name, plot.as_deref()),
         Command::Capacity { json, seconds, corpus } => {
             capacity::run(json, seconds, corpus.as_deref())
         }
@@ -272,8 +277,16 @@ mod tests {
         {
             assert!(parsed(line).is_err(), "{line}");
         }
-        assert!(matches!(parsed("model a/b"), Ok(Command::Model { name }) if name == "a/b"));
-        for line in ["model", "model a b", "model --json"] {
+        assert!(
+            matches!(parsed("model a/b"), Ok(Command::Model { name, plot: None }) if name == "a/b")
+        );
+        for line in ["model --plot=p a", "model a --plot p"] {
+            let Ok(Command::Model { name, plot: Some(plot) }) = parsed(line) else {
+                panic!("{line}")
+            };
+            assert_eq!((&*name, plot.to_str()), ("a", Some("p")), "{line}");
+        }
+        for line in ["model", "model a b", "model --json", "model a --plot", "info --plot=x"] {
             assert!(parsed(line).is_err(), "{line}");
         }
         let Ok(Command::Run(run)) = parsed("run --json --library=/d -- ls --json") else {

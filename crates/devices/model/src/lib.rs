@@ -43,10 +43,12 @@
 //! | `gbit_per_s` | bandwidth of all engines together, in 10^9 bits per second |
 //! | `ops_per_s` | requests per second of all engines together, whatever their size |
 //! | `latency_us` | what passes between service and answer, beside other requests; 0 if not given |
-//! | `printed` | `SIZE OUTSTANDING VALUE`: a figure of the model's source to compare with; any number of lines |
+//! | `printed` | `SIZE OUTSTANDING VALUE`: a value of the model's source to compare with; any number of lines |
+//! | `figure` | `NUMBER outstanding TITLE` or `NUMBER size TITLE`: a figure of the source, with what its x-axis has; the `printed` lines below are of this figure |
 //!
 //! A section has `gbit_per_s`, `ops_per_s` or both; the slower one decides. OUTSTANDING is `*` for as many as
-//! saturate the device. VALUE is in Gbit/s if the section has a bandwidth, otherwise in operations per second.
+//! saturate the device. VALUE is in Gbit/s if the section has a bandwidth, otherwise in operations per second;
+//! with an `s` behind it, the seconds that 2^30 bytes take.
 //!
 //! # The time
 //!
@@ -72,6 +74,7 @@
 #![deny(unsafe_code)]
 
 mod channel;
+mod idle;
 mod spec;
 
 use std::{fmt, sync::Arc};
@@ -80,7 +83,8 @@ use lookaside_core::{
     Capability, Channel, Device, EngineId, Limits, Op, Prepared, SessionSpec, SetupError,
 };
 
-pub use spec::{LoadError, Printed, Section, Spec, SpecError};
+pub use idle::Idle;
+pub use spec::{Axis, Figure, LoadError, Printed, Section, Spec, SpecError};
 
 /// A device that executes by `D`, and answers when the device of a [`Spec`] would.
 pub struct Model<D> {

@@ -31,11 +31,33 @@ pub struct Section {
     pub gbit_per_s: Option<f64>,
     /// Requests per second of all engines together.
     pub ops_per_s: Option<f64>,
-    /// What the source of the model prints, to compare with.
+    /// What the source of the model prints, to compare with, beside its figures.
+    pub printed: Vec<Printed>,
+    /// The source's figures.
+    pub figures: Vec<Figure>,
+}
+
+/// A figure of the source of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its number and title.
+    pub title: String,
+    /// What its x-axis has.
+    pub axis: Axis,
+    /// The values that the source's text prints; none where the figure is a drawing without numbers.
     pub printed: Vec<Printed>,
 }
 
-/// A measured figure that the source of a model prints.
+/// What a figure follows throughput over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// Requests outstanding.
+    Outstanding,
+    /// Bytes of a request.
+    Size,
+}
+
+/// A measured value that the source of a model prints.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Printed {
     /// Bytes of one request.
@@ -44,6 +66,15 @@ pub struct Printed {
     pub outstanding: Option<usize>,
     /// Gbit/s where the section has a bandwidth, otherwise operations per second.
     pub value: f64,
+    /// Whether the source prints it as [seconds](Printed::seconds).
+    pub as_seconds: bool,
+}
+
+impl Printed {
+    /// The seconds that 2^30 bytes take at a bandwidth in Gbit/s; and the bandwidth, from the seconds.
+    pub fn seconds(gbit_per_s: f64) -> f64 {
+        (1u64 << 30) as f64 * 8.0 / 1e9 / gbit_per_s
+    }
 }
 
 impl Section {
@@ -202,6 +233,7 @@ struct Open {
     gbit_per_s: Option<f64>,
     ops_per_s: Option<f64>,
     printed: Vec<Printed>,
+    figures: Vec<Figure>,
 }
 
 impl Parser {
@@ -268,6 +300,7 @@ impl Parser {
             gbit_per_s: None,
             ops_per_s: None,
             printed: Vec::new(),
+            figures: Vec::new(),
         });
         Ok(())
     }
@@ -279,6 +312,10 @@ impl Parser {
         if open.gbit_per_s.is_none() && open.ops_per_s.is_none() {
             return Err(missing("this section lacks gbit_per_s or ops_per_s"));
         }
+        let all = open.figures.iter().flat_map(|figure| &figure.printed).chain(&open.printed);
+        if open.gbit_per_s.is_none() && all.clone().any(|printed| printed.as_seconds) {
+            return Err(missing("this section prints seconds for bytes and lacks gbit_per_s"));
+        }
         self.sections.push(Section {
             engines: open.engines.ok_or_else(|| missing("this section lacks engines"))?,
             latency_ns: (open.latency_us.unwrap_or(0.0) * 1e3).round() as u64,
@@ -286,6 +323,7 @@ impl Parser {
             gbit_per_s: open.gbit_per_s,
             ops_per_s: open.ops_per_s,
             printed: open.printed,
+            figures: open.figures,
         });
         Ok(())
     }
@@ -313,14 +351,37 @@ impl Open {
             "gbit_per_s" => once(&mut self.gbit_per_s, key, number(key, value, 1e-6..=1e6)?),
             "ops_per_s" => once(&mut self.ops_per_s, key, number(key, value, 1e-3..=1e9)?),
             "printed" => {
-                self.printed.push(printed(value)?);
+                let printed = printed(value)?;
+                match self.figures.last_mut() {
+                    Some(figure) => figure.printed.push(printed),
+                    None => self.printed.push(printed),
+                }
+                Ok(())
+            }
+            "figure" => {
+                self.figures.push(figure(value)?);
                 Ok(())
             }
             _ => Err(format!(
-                "unknown key {key}: engines, latency_us, gbit_per_s, ops_per_s and printed are known here"
+                "unknown key {key}: engines, latency_us, gbit_per_s, ops_per_s, printed and figure are known here"
             )),
         }
     }
+}
+
+/// `NUMBER outstanding|size TITLE`.
+fn figure(value: &str) -> Result<Figure, String> {
+    let mut words = value.split_whitespace();
+    let (Some(number), Some(axis)) = (words.next(), words.next()) else {
+        return Err("a figure has a number, outstanding or size, and a title".into());
+    };
+    let axis = match axis {
+        "outstanding" => Axis::Outstanding,
+        "size" => Axis::Size,
+        _ => return Err(format!("the x-axis has outstanding or size, not {axis}")),
+    };
+    let title = words.collect::<Vec<_>>().join(" ");
+    Ok(Figure { title: format!("figure {number}: {title}"), axis, printed: Vec::new() })
 }
 
 /// `SIZE OUTSTANDING VALUE`.
@@ -333,7 +394,11 @@ fn printed(value: &str) -> Result<Printed, String> {
         n => Some(whole("the number outstanding", n, 1..=1 << 20)?),
     };
     let size = whole("the size", size, 1..=1 << 30)?;
-    Ok(Printed { size, outstanding, value: number("the value", figure, 1e-9..=1e12)? })
+    let seconds = figure.strip_suffix('s');
+    let value = number("the value", seconds.unwrap_or(figure), 1e-9..=1e12)?;
+    let as_seconds = seconds.is_some();
+    let value = if as_seconds { Printed::seconds(value) } else { value };
+    Ok(Printed { size, outstanding, value, as_seconds })
 }
 
 fn once<T>(place: &mut Option<T>, key: &str, value: T) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use lookaside::Op;
 use lookaside_core::{Device, SetupError};
-use lookaside_model::{Model, Printed, Spec};
+use lookaside_model::{Axis, Model, Printed, Spec};
 
 const GOOD: &str = "\
 # A comment.
@@ -15,7 +15,8 @@ latency_us = 1.5
 gbit_per_s = 24
 printed = 65536 * 23.5
 printed = 4096 8 2
-
+figure = 9 outstanding Two words
+printed = 65536 1 2s
 [mv.copy mv.fill]
 engines=3
 ops_per_s=1e6
@@ -30,10 +31,17 @@ fn a_model_is_read() {
     assert_eq!((compress.engines, compress.latency_ns), (2, 1500));
     assert_eq!((compress.gbit_per_s, compress.ops_per_s), (Some(24.0), None));
     let printed = [
-        Printed { size: 65_536, outstanding: None, value: 23.5 },
-        Printed { size: 4096, outstanding: Some(8), value: 2.0 },
+        Printed { size: 65_536, outstanding: None, value: 23.5, as_seconds: false },
+        Printed { size: 4096, outstanding: Some(8), value: 2.0, as_seconds: false },
     ];
     assert_eq!(compress.printed, printed);
+    let [figure] = &compress.figures[..] else { panic!("{compress:?}") };
+    assert_eq!((&*figure.title, figure.axis), ("figure 9: Two words", Axis::Outstanding));
+    // 2^33 bits in 2 seconds.
+    let [Printed { value, as_seconds: true, .. }] = figure.printed[..] else {
+        panic!("{figure:?}")
+    };
+    assert!((value - 4.294967296).abs() < 1e-9);
     assert_eq!(copy.ops, [Op::Copy, Op::Fill]);
     assert_eq!((copy.engines, copy.latency_ns, copy.ops_per_s), (3, 0, Some(1e6)));
     // 2 engines of 12 Gbit/s, 3 of 1/3 million operations per second.
@@ -55,16 +63,16 @@ fn mistakes_name_their_line() {
         ),
         ("queue = 64", "name = x", "line 3: name is here twice"),
         ("queue = 64", "depth = 64", "line 3: unknown key depth: name, queue and timeout_ms"),
-        ("queue = 64", "", "line 14: the model lacks queue"),
-        ("name = good", "", "line 14: the model lacks name"),
+        ("queue = 64", "", "line 15: the model lacks queue"),
+        ("name = good", "", "line 15: the model lacks name"),
         ("= good", "= not good", "line 2: a name has letters, digits, and - _ . between"),
         ("dc.compress]", "dc.compress", "line 5: a section ends with ]"),
         ("dc.compress", "dc.shrink", "line 5: unknown operation or service dc.shrink"),
         ("dc.compress", "", "line 5: a section names an operation"),
-        ("mv.fill", "dc.compress", "line 12: dc.compress has a section already"),
-        ("mv.fill", "mv", "line 12: mv.copy has a section already"),
+        ("mv.fill", "dc.compress", "line 13: dc.compress has a section already"),
+        ("mv.fill", "mv", "line 13: mv.copy has a section already"),
         ("engines = 2", "", "line 5: this section lacks engines"),
-        ("engines=3", "", "line 12: this section lacks engines"),
+        ("engines=3", "", "line 13: this section lacks engines"),
         ("gbit_per_s = 24", "", "line 5: this section lacks gbit_per_s or ops_per_s"),
         ("gbit_per_s = 24", "gbit_per_s = 0", "line 8: gbit_per_s is a number from"),
         ("gbit_per_s = 24", "gbit_per_s = NaN", "line 8: gbit_per_s is a number from"),
@@ -73,6 +81,10 @@ fn mistakes_name_their_line() {
         ("latency_us = 1.5", "latency_us = -1", "line 7: latency_us is a number from 0 to"),
         ("65536 * 23.5", "65536 23.5", "line 9: printed has a size, the requests outstanding"),
         ("65536 * 23.5", "0 * 23.5", "line 9: the size is a whole number"),
+        ("65536 1 2s", "65536 1 s", "line 12: the value is a number from"),
+        ("= 9 outstanding", "= 9 threads", "line 11: the x-axis has outstanding or size, not"),
+        ("= 9 outstanding Two words", "= 9", "line 11: a figure has a number, outstanding or"),
+        ("gbit_per_s = 24", "ops_per_s = 1", "line 5: this section prints seconds for bytes"),
     ] {
         assert!(GOOD.contains(from), "{from}");
         let got = Spec::parse(&GOOD.replace(from, to)).unwrap_err().to_string();
@@ -90,6 +102,21 @@ fn built_in_models_are_read_and_have_their_names() {
         assert!(spec.sections.iter().any(|section| !section.printed.is_empty()));
     }
     assert_eq!(Spec::built_in("card"), None);
+}
+
+#[test]
+fn models_are_loaded_by_name_or_from_files() {
+    assert_eq!(Spec::load("poweren").unwrap(), Spec::built_in("poweren").unwrap());
+    let path = |name: &str| format!("{}/{name}", env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(
+        Spec::load(&path("models/poweren.txt")).unwrap(),
+        Spec::built_in("poweren").unwrap()
+    );
+    let said = |name: &str| Spec::load(name).unwrap_err().to_string();
+    assert!(
+        said("card").starts_with("card is none of the models card2015, chipset2019, poweren, ")
+    );
+    assert!(said(&path("Cargo.toml")).contains("Cargo.toml: line 1: "));
 }
 
 #[test]

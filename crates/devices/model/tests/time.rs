@@ -8,7 +8,7 @@ use lookaside::{
 };
 use lookaside_core::Device;
 use lookaside_cpu::{CpuDevice, cpu};
-use lookaside_model::{Model, Spec};
+use lookaside_model::{Idle, Model, Spec};
 use lookaside_testkit::{VirtualClock, mixed};
 
 const SIZE: usize = 65_536;
@@ -100,6 +100,22 @@ fn saturating_compression_has_the_stated_bandwidth() {
             near((n * SIZE as u64 * 8) as f64 / compress(&mut rig, n, 16) as f64, gbit_per_s);
         }
     }
+}
+
+#[test]
+fn who_executes_changes_no_time() {
+    for outstanding in [1, 5, 16] {
+        let spec = || Spec::built_in("card2015").unwrap();
+        let mut by_cpu = Rig::new(with(Model::new(cpu(), spec()).unwrap()), 1);
+        let mut by_nobody = Rig::new(with(Model::new(Idle::new(), spec()).unwrap()), 1);
+        let took = compress(&mut by_cpu, 60, outstanding);
+        assert_eq!(took, compress(&mut by_nobody, 60, outstanding), "{outstanding}");
+    }
+    // Enough of them take hardly more than the section says.
+    let spec = Spec::built_in("card2015").unwrap();
+    let least_ns = spec.section(Op::Compress).unwrap().least_ns(600, 600 * SIZE as u64);
+    let mut rig = Rig::new(with(Model::new(Idle::new(), spec).unwrap()), 1);
+    near(compress(&mut rig, 600, 16) as f64, least_ns as f64);
 }
 
 /// Compresses once; the response is there after exactly this time. Engines are stepped when they ask for it.
