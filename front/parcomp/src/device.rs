@@ -47,15 +47,14 @@ impl Lookaside {
         Lookaside { name: "lookaside".into(), model: None, runtimes: Mutex::default() }
     }
 
-    /// A device with the speed of a model, executed by the CPU device; its name is `model:` and the model's.
-    /// Of the model, compression and decompression count.
-    pub fn modelled(mut spec: Spec) -> Lookaside {
+    /// A provider of this name, whose device has the speed of a model and is executed by the CPU device. Of
+    /// the model, compression and decompression count.
+    pub fn modelled(name: impl Into<String>, mut spec: Spec) -> Lookaside {
         for section in &mut spec.sections {
             section.ops.retain(|op| matches!(op, Op::Compress | Op::Decompress));
         }
         spec.sections.retain(|section| !section.ops.is_empty());
-        let name = format!("model:{}", spec.name);
-        Lookaside { name, model: Some(spec), runtimes: Mutex::default() }
+        Lookaside { name: name.into(), model: Some(spec), runtimes: Mutex::default() }
     }
 
     fn runtime(&self, params: &Params) -> Result<Arc<Runtime>, Error> {

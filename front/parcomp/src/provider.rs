@@ -231,7 +231,7 @@ fn model_of(name: &str) -> Option<&str> {
 pub fn provider(name: &str) -> Result<Arc<dyn Provider>, Error> {
     if let Some(model) = model_of(name) {
         let spec = Spec::load(model).map_err(Error::Model)?;
-        return Ok(Arc::new(Lookaside::modelled(spec)));
+        return Ok(Arc::new(Lookaside::modelled(format!("model:{model}"), spec)));
     }
     let all = registry().read().unwrap_or_else(PoisonError::into_inner);
     let found = all.iter().find(|p| p.name() == canonical(name));

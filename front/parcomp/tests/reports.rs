@@ -99,7 +99,7 @@ fn a_model_answers_when_its_time_has_come() {
         let options = ["f", "--force", "-pmodel:slow.txt", "--json", "--engines", engines];
         let json = stdout(&good(&dir.0, &options));
         for part in [
-            "\"provider\": \"model:slow\"",
+            "\"provider\": \"model:slow.txt\"",
             "\"model\": \"slow\"",
             "\"jobs\": 8",
             "\"served_by\": [{\"device\": \"slow\", \"operation\": \"dc.compress\", \"requests\": 4,",

@@ -115,6 +115,7 @@ int main(void)
     CHECK(cfGetProvider("lookaside", &p) == CF_OK);
     CHECK(cfGetProvider("qat", &same) == CF_OK && same == p);
     CHECK(cfGetProvider("nobody", &same) == CF_E_PROVIDER && same == NULL);
+    CHECK(cfGetProvider("model:nothing", &same) == CF_E_PROVIDER && same == NULL);
     CHECK(cfGetProvider(NULL, &same) == CF_E_ARGUMENT);
     CHECK(cfGetProvider("zlib", NULL) == CF_E_ARGUMENT);
 
@@ -141,6 +142,7 @@ int main(void)
     CHECK(cfRegisterProvider("store", &ops) == CF_E_EXISTS);
     CHECK(cfRegisterProvider("zlib", &ops) == CF_E_EXISTS);
     CHECK(cfRegisterProvider("qat", &ops) == CF_E_EXISTS);
+    CHECK(cfRegisterProvider("model:mine", &ops) == CF_E_EXISTS);
     CHECK(cfRegisterProvider(NULL, &ops) == CF_E_ARGUMENT);
     CHECK(cfRegisterProvider("x", NULL) == CF_E_ARGUMENT);
     CHECK(cfRegisterProvider("x", &none) == CF_E_ARGUMENT);
@@ -154,6 +156,7 @@ int main(void)
     params.level = 6, params.numThreads = 3, params.maxJobsOutstanding = 1, params.bStatic = 1;
     round_trip("zlib", "lookaside", params);
     round_trip("qat", "lookaside", params);
+    round_trip("zlib", "model:chipset2019", params);
     params.level = 1, params.numThreads = 0, params.chunkSize = 20000;
     round_trip("store", "zlib", params);
     round_trip("store", "store", params);
