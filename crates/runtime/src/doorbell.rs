@@ -167,15 +167,31 @@ impl Notice {
     pub(crate) fn replies_sent(&self, sent: impl Fn() -> usize) {
         fence(Ordering::SeqCst);
         let wanted = self.wanted.load(Ordering::Relaxed);
-        if wanted != 0
-            && reached(sent(), wanted)
-            && self.wanted.compare_exchange(wanted, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        if wanted != 0 && reached(sent(), wanted) {
+            self.wake(wanted);
+        }
+        self.signal_fd();
+    }
+
+    /// Wakes the owner, whichever position it waits for: something else has happened than a reply. It
+    /// was published before this call, and the `sent` of [`Notice::wait`] looks at it too.
+    pub(crate) fn rouse(&self) {
+        fence(Ordering::SeqCst);
+        let wanted = self.wanted.load(Ordering::Relaxed);
+        if wanted != 0 {
+            self.wake(wanted);
+        }
+        self.signal_fd();
+    }
+
+    /// Wakes the thread that waits for this, if it still does.
+    fn wake(&self, wanted: u64) {
+        if self.wanted.compare_exchange(wanted, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
             && let Ok(mut told) = self.told.lock()
         {
             *told = true;
             self.bell.notify_one();
         }
-        self.signal_fd();
     }
 
     /// Signals the event fd if it is armed.

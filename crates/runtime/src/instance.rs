@@ -1,5 +1,8 @@
 //! An instance: one request ring and one response ring, owned by one thread at a time.
 
+mod seam;
+mod split;
+
 use core::{fmt, time::Duration};
 use std::{
     os::fd::{AsFd, BorrowedFd},
@@ -19,6 +22,8 @@ use crate::{
     scheduler::Scheduler,
     sla::Sla,
 };
+
+pub use split::{Polled, Poller, PushError, Submitter, Unrelated};
 
 /// The settings of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]

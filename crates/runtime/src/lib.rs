@@ -68,7 +68,9 @@ pub use clock::{Clock, Monotonic};
 pub use counters::{Counters, Histogram, OpCounters};
 pub use engine::{Engine, Step};
 pub use fork::generation as fork_generation;
-pub use instance::{Completions, Full, Instance, InstanceConfig};
+pub use instance::{
+    Completions, Full, Instance, InstanceConfig, Polled, Poller, PushError, Submitter, Unrelated,
+};
 pub use lookaside_core::*;
 pub use pke::{
     BinaryField, Dh, Dsa, DsaParameters, Ec, Eddsa, Hkdf, Modular, Prime, RsaGenerate, RsaPrivate,

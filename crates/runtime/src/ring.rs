@@ -7,6 +7,8 @@
 //! *Replies*: many producers (the engines), one consumer (the instance). An instance never has
 //! more requests outstanding than the ring has slots, so a reply always finds room.
 //!
+//! A split instance has a ring of the first kind more, in which its slots return to the submitter.
+//!
 //! Both carry values, not indices: a slot is a fixed-size record, and the buffers move through it.
 //! Checked by loom (the `loom` module at the end) and by Miri.
 #![allow(unsafe_code)]
@@ -131,6 +133,11 @@ impl<T> Consumer<T> {
         // SAFETY: the slot lies in [head, tail): published, and this end's. The reference lives
         // no longer than the borrow of `self`, and only `pop`, which needs `&mut self`, ends that.
         Some(self.ring.slot(self.head).with(|s| unsafe { (*s).assume_init_ref() }))
+    }
+
+    /// How many values are published and not taken.
+    pub(crate) fn len(&self) -> usize {
+        self.ring.tail.load(Ordering::Acquire).wrapping_sub(self.head)
     }
 
     /// Whether the oldest published value is the only one.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lookaside::{
     Buf, Capability, Channel, Compression, Device, EngineId, Instance, InstanceConfig, Lost,
-    OpError, Prepared, Runtime, SessionSpec, SetupError,
+    OpError, Prepared, PushError, Runtime, SessionSpec, SetupError, Submitter,
 };
 use lookaside_cpu::{CpuDevice, cpu};
 use lookaside_testkit::mixed;
@@ -182,8 +182,63 @@ fn a_child_of_a_raw_clone_works_on() {
     }
 }
 
+fn halves_of_an_instance_are_closed_in_a_child(engines: usize) {
+    let runtime = Runtime::builder().device(cpu()).engines(engines).start().unwrap();
+    let mover = runtime.mover().unwrap();
+    let copy = |tag| mover.copy(Buf::zeroed(1), Buf::zeroed(1)).tag(tag);
+    let mut halves = Some(runtime.instance(InstanceConfig::default()).unwrap().split());
+    let push = |submitter: &mut Submitter, tag| submitter.push(copy(tag)).is_ok();
+    let (submitter, _) = halves.as_mut().unwrap();
+    assert!((0..3).all(|tag| push(submitter, tag)));
+    submitter.doorbell();
+    assert!(push(submitter, 3));
+    let good = in_child(|| {
+        let (submitter, poller) = halves.as_mut().unwrap();
+        let refused = matches!(submitter.push(copy(9)), Err(PushError::Closed(r)) if r.tag == 9);
+        refused
+            && (submitter.free(), submitter.doorbell(), poller.outstanding()) == (0, 0, 0)
+            && poller.poll().count() == 0
+            && poller.is_finished()
+            && !poller.wait(Duration::from_secs(600))
+            && poller.event_fd().is_err()
+            // Joined, they are an instance that works; so does a new one.
+            && halves.take().and_then(|(s, p)| p.join(s).ok()).is_some_and(|mut whole| {
+                let fresh = runtime.instance(InstanceConfig::default());
+                whole.free() == 64
+                    && compress_some(&runtime, &mut whole, 10)
+                    && fresh.is_ok_and(|mut fresh| compress_some(&runtime, &mut fresh, 5))
+            })
+    });
+    assert!(good, "{engines} engines");
+    // Dropping them there ends, and leaves the parent's alone.
+    for first in [0, 1] {
+        assert!(in_child(|| match (first, halves.take().unwrap()) {
+            (0, (submitter, poller)) => {
+                drop(submitter);
+                drop(poller);
+                true
+            }
+            (_, (submitter, poller)) => {
+                drop(poller);
+                drop(submitter);
+                true
+            }
+        }));
+    }
+    let (submitter, mut poller) = halves.unwrap();
+    drop(submitter);
+    let mut answered = 0;
+    while poller.wait(Duration::from_secs(60)) {
+        answered += poller.poll().filter(|r| r.result.is_ok()).count();
+    }
+    assert_eq!((answered, poller.is_finished()), (4, true));
+}
+
 #[test]
 fn a_child_works_on() {
+    for engines in [0, 2] {
+        halves_of_an_instance_are_closed_in_a_child(engines);
+    }
     a_child_of_a_raw_clone_works_on();
     a_child_that_can_have_no_threads_executes_its_own_requests();
     for engines in [0, 1] {
