@@ -361,8 +361,10 @@ int la_instance_wait(la_instance *instance, size_t count, uint64_t timeout_ns);
  * close it. Errors: LA_E_SYSTEM, LA_E_BUSY. */
 int la_instance_event_fd(la_instance *instance);
 
-/* Gives the instance back: cancels what has not run, and blocks until what is running has ended.
- * Lent buffers are the caller's again; their responses are lost. LA_E_BUSY leaves it open. */
+/* Gives the instance back: cancels what has not run, and blocks until what is running has ended: for
+ * each MB of a source that is under 10 ms at level 6, and 50 to 200 ms at level 12, which no engine
+ * interrupts. With 0 engines nothing runs. Lent buffers are the caller's again; their responses are
+ * lost. LA_E_BUSY leaves it open. */
 int la_instance_close(la_instance *instance);
 
 /* One request, without an instance, from any thread: blocks until it is answered. `response` may

@@ -18,7 +18,8 @@ use crate::OpError;
 /// * [`Buf::secret`]: owned, and overwritten when dropped.
 /// * [`Buf::shared`]: a range of reference-counted memory; readable, many requests at once.
 /// * [`Buf::list`]: scatter-gather: segments of any kind, in order.
-/// * [`Buf::foreign`] and [`Buf::foreign_mut`]: memory that somebody else keeps alive (`unsafe`).
+/// * [`Buf::foreign`] and [`Buf::foreign_mut`]: memory that somebody else keeps alive (`unsafe`). Closing an
+///   instance waits for requests with such memory that run.
 pub struct Buf(Kind);
 
 enum Kind {
@@ -142,6 +143,16 @@ impl Buf {
             Kind::Foreign { writable, .. } => *writable,
             Kind::List(l) => l.iter().all(Buf::is_writable),
             Kind::Part(_) => false,
+        }
+    }
+
+    /// Whether somebody else keeps some of it alive ([`Buf::foreign`], [`Buf::foreign_mut`]).
+    #[inline]
+    pub fn is_lent(&self) -> bool {
+        match &self.0 {
+            Kind::Owned(_) | Kind::Secret(_) | Kind::Shared { .. } => false,
+            Kind::Foreign { .. } => true,
+            Kind::List(l) => list_is_lent(l),
         }
     }
 
@@ -302,6 +313,11 @@ fn list_len(l: &[Buf]) -> usize {
 }
 
 #[inline(never)]
+fn list_is_lent(l: &[Buf]) -> bool {
+    l.iter().any(Buf::is_lent)
+}
+
+#[inline(never)]
 fn list_slice(l: &[Buf]) -> Option<&[u8]> {
     match l {
         [] => Some(&[]),
@@ -406,7 +422,9 @@ mod tests {
         let (head, last) =
             unsafe { (Buf::foreign(bytes.as_ptr(), 2), Buf::foreign(&raw const bytes[2], 1)) };
         assert!(r.overlaps(&head) && !last.overlaps(&head));
-        assert!(Buf::list(vec![head, last]).overlaps(&r));
+        let lent = Buf::list(vec![Buf::empty(), head, last]);
+        assert!(lent.overlaps(&r) && lent.is_lent() && r.is_lent());
+        assert!(!other.is_lent() && !Buf::shared(Arc::new(vec![0]), 0..1).is_lent());
         // SAFETY: no bytes.
         assert!(unsafe { Buf::foreign(core::ptr::null(), 0) }.is_empty());
     }

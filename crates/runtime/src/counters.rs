@@ -271,6 +271,13 @@ impl Ledger {
         }
     }
 
+    /// Requests were cancelled that no engine had seen.
+    pub(crate) fn not_run(&self, count: u64) {
+        if let Ok(mut s) = self.shards.lock() {
+            s.1.not_run += count;
+        }
+    }
+
     pub(crate) fn snapshot(&self) -> Counters {
         let Ok(s) = self.shards.lock() else { return Counters::default() };
         let mut sum = s.1.clone();

@@ -32,6 +32,15 @@ impl Shared {
         Shared { scheduler: Mutex::new(scheduler), doorbell, express }
     }
 
+    /// An instance has gone, and so have its requests.
+    pub(crate) fn detach(&self, place: u32) {
+        if let Ok(mut scheduler) = self.scheduler.lock() {
+            scheduler.detach(place);
+        }
+        // Engines keep the port, and with it an event fd, until they look at their table again.
+        self.doorbell.ring_all();
+    }
+
     /// Wakes an engine, if one sleeps; where none does, and a request may be `committed`, the engine
     /// for commitments.
     pub(crate) fn ring(&self, committed: bool) {
@@ -656,7 +665,7 @@ impl Engine {
                 scheduler.refresh(version, ports);
             }
         }
-        // It cannot have gone: an instance outlives its requests.
+        // It cannot have gone: a port outlives its requests, if not its instance.
         if let Some(Some((_, port))) = ports.get(place as usize) {
             port.deliver(&mut self.outbox);
             if !self.touched.contains(&place) {
@@ -674,10 +683,13 @@ impl Engine {
 
     fn tell(&mut self) {
         self.send();
-        let Home::Shared { ports, .. } = &self.home else { return };
+        let Home::Shared { shared, ports, .. } = &self.home else { return };
         for place in self.touched.drain(..) {
-            if let Some(Some((_, port))) = ports.get(place as usize) {
-                port.notify();
+            if let Some(Some((_, port))) = ports.get(place as usize)
+                && port.notify()
+            {
+                // Its instance has gone and left the rest to the engines.
+                shared.detach(place);
             }
         }
     }

@@ -37,6 +37,7 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod abandoned;
 mod arbiter;
 mod batcher;
 mod calls;

@@ -10,7 +10,12 @@ use std::{
 
 use lookaside_core::{Request, Response, Session, Work};
 
-use crate::{calls::Calls, doorbell::Notice, ring::Replies};
+use crate::{
+    abandoned::Abandoned,
+    calls::Calls,
+    doorbell::Notice,
+    ring::{Replies, ReplyReceiver},
+};
 
 /// The epoch that taking a response makes its session's next pushes carry.
 pub(crate) struct Advance(Arc<Session>, u32);
@@ -40,6 +45,14 @@ pub(crate) fn advance(work: &Work, session: &Session) {
     }
 }
 
+/// Nobody takes this response; its session goes on as if somebody had.
+#[cold]
+fn drop_reply(mut work: Work) {
+    if let Some((_, Some(advance))) = open(&mut work) {
+        advance.taken();
+    }
+}
+
 /// Where replies go.
 pub(crate) enum Sink {
     /// The reply ring of an instance.
@@ -56,14 +69,24 @@ pub(crate) struct Port {
     flush: AtomicU64,
     /// The owner is going: what has not run is cancelled.
     closed: AtomicBool,
+    /// A request was taken that works on memory of its caller's.
+    lent: AtomicBool,
+    /// What the owner has left that did not wait for its requests.
+    abandoned: Abandoned<Work>,
     /// What its requests took of a device beside those of other instances.
     device_ns: AtomicU64,
 }
 
 impl Port {
     pub(crate) fn new(sink: Sink) -> Port {
-        let closed = AtomicBool::new(false);
-        Port { sink, flush: AtomicU64::new(0), closed, device_ns: AtomicU64::new(0) }
+        Port {
+            sink,
+            flush: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+            lent: AtomicBool::new(false),
+            abandoned: Abandoned::new(),
+            device_ns: AtomicU64::new(0),
+        }
     }
 
     /// Asks for all requests below `seq`. Returns whether that is news.
@@ -106,6 +129,26 @@ impl Port {
         self.closed.load(Ordering::Acquire)
     }
 
+    /// A request is taken from the ring, under the scheduler's lock.
+    #[inline]
+    pub(crate) fn admits(&self, request: &Request) {
+        if request.src.is_lent() || request.dst.is_lent() {
+            self.lent.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the owner must wait for what was taken from the ring, because its callers get memory
+    /// back. To be asked under the scheduler's lock.
+    pub(crate) fn has_lent(&self) -> bool {
+        self.lent.load(Ordering::Relaxed)
+    }
+
+    /// The owner goes without waiting for the last `count` replies. Returns `true` if they are there
+    /// already; otherwise an engine is told so by [`Port::notify`].
+    pub(crate) fn abandon(&self, replies: ReplyReceiver<Work>, count: usize) -> bool {
+        self.abandoned.leave(replies, count, drop_reply)
+    }
+
     /// Delivers finished requests, and leaves `finished` empty. [`Port::notify`] must follow, once
     /// for many.
     pub(crate) fn deliver(&self, finished: &mut VecDeque<Work>) {
@@ -116,10 +159,12 @@ impl Port {
         }
     }
 
-    /// Tells the owner that replies were delivered.
-    pub(crate) fn notify(&self) {
+    /// Tells the owner that replies were delivered. Returns `true` when the owner has gone, and these
+    /// were the last.
+    pub(crate) fn notify(&self) -> bool {
         if let Sink::Ring { replies, notice } = &self.sink {
             notice.replies_sent(|| replies.sent());
         }
+        self.abandoned.is() && self.abandoned.clear(drop_reply)
     }
 }

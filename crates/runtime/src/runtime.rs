@@ -459,7 +459,9 @@ impl State {
 
 /// Devices, engines and a route table. `Send + Sync`; wrap it in an `Arc` or pass [`Handle`]s.
 ///
-/// Engines stop when the runtime and all its instances, handles and calls have been dropped.
+/// Engines stop when the runtime and all its instances, handles and calls have been dropped. The last of these
+/// drops waits for them: each engine finishes the batch that it is at, closed instances' requests included,
+/// and what it has collected for a batch; what is still in rings was cancelled when its instance closed.
 pub struct Runtime(pub(crate) Arc<Inner>);
 
 impl Runtime {

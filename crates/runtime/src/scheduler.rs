@@ -150,6 +150,16 @@ impl Scheduler {
         }
     }
 
+    /// Takes what a closing instance has in its ring. Returns whether it has lent memory to what was
+    /// taken before.
+    pub(crate) fn withdraw(&mut self, place: u32, into: &mut Vec<Work>) -> bool {
+        let lane = self.lanes.get_mut(place as usize).and_then(Option::as_mut);
+        lane.is_some_and(|lane| {
+            into.extend(core::iter::from_fn(|| lane.requests.pop()));
+            lane.port.has_lent()
+        })
+    }
+
     /// Brings an engine's copy of the port table up to date.
     pub(crate) fn refresh(&self, version: &mut u64, ports: &mut Vec<PortEntry>) {
         if *version != self.version {
@@ -184,6 +194,8 @@ impl Scheduler {
         if only.is_none()
             && let Some(work) = self.lone(now, accepts)
         {
+            // Its lane is the only one.
+            self.lanes.iter().flatten().for_each(|lane| lane.port.admits(work.request()));
             batch.push_back(work);
             return Pick::Batch { more: self.waiting() };
         }
@@ -338,6 +350,7 @@ impl Scheduler {
         let lane = self.lanes.get_mut(pick.index).and_then(Option::as_mut)?;
         let mut work = lane.requests.pop()?;
         work.charged_ns = pick.charged_ns;
+        lane.port.admits(work.request());
         if lane.port.is_closed() {
             not_run.push(work, Err(OpError::Cancelled));
             return None;

@@ -224,11 +224,14 @@ fn wait_ends_at_its_timeout() {
     // Closing lets it out, cancelled, at once.
     drop(instance);
     assert!(start.elapsed() < Duration::from_secs(3));
-    assert_eq!(runtime.counters().not_run, 1);
+    // An engine may be about to count it.
+    while runtime.counters().not_run < 1 {
+        assert!(start.elapsed() < Duration::from_secs(3));
+    }
 }
 
 #[test]
-fn dropping_an_instance_gives_lent_memory_free() {
+fn dropping_an_instance_frees_its_memory() {
     for engines in [0, 1, 2] {
         let runtime = runtime(engines);
         let session = runtime.compression(Compression { level: 9, ..Default::default() }).unwrap();
@@ -244,7 +247,11 @@ fn dropping_an_instance_gives_lent_memory_free() {
                 instance.doorbell();
             }
             drop(instance);
-            assert_eq!(Arc::strong_count(&data), 1, "an engine still holds the source");
+            // What runs is left to its engine.
+            let start = Instant::now();
+            while Arc::strong_count(&data) > 1 {
+                assert!(start.elapsed() < LONG, "an engine still holds the source");
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use std::{
     },
     task::{Context, Wake, Waker},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use lookaside::{
@@ -224,7 +224,11 @@ fn closing_cancels_the_line_of_a_stream() {
     }
     assert!(instance.wait(LONG));
     drop(instance);
-    assert_eq!(Arc::strong_count(&data), 1);
+    // The piece that runs is left to its engine, and the line behind it.
+    let start = Instant::now();
+    while Arc::strong_count(&data) > 1 {
+        assert!(start.elapsed() < LONG, "an engine still holds the source");
+    }
     assert!(runtime.counters().not_run > 32, "{} cancelled", runtime.counters().not_run);
 }
 

@@ -280,13 +280,15 @@ fn a_poller_that_goes_closes_the_submitter_and_cancels_what_has_not_run() {
         submitter.doorbell();
         drop(submitter);
         assert!(start.elapsed() < Duration::from_secs(5), "waited for the rate");
-        assert_eq!(Arc::strong_count(&memory), 1, "{engines} engines: memory is still in use");
-        assert_eq!(runtime.counters().not_run, 4);
+        // An engine may be about to cancel the last one.
+        while Arc::strong_count(&memory) > 1 || runtime.counters().not_run < 4 {
+            assert!(start.elapsed() < Duration::from_secs(5), "{engines} engines: still in use");
+        }
     }
 }
 
 #[test]
-fn halves_that_go_at_once_free_what_was_lent() {
+fn halves_that_go_at_once_free_their_memory() {
     for engines in [0, 1, 2] {
         let runtime = runtime(engines);
         let mover = runtime.mover().unwrap();
@@ -310,7 +312,10 @@ fn halves_that_go_at_once_free_what_was_lent() {
             }
             drop(poller);
             source.join().unwrap();
-            assert_eq!(Arc::strong_count(&memory), 1, "{engines} engines, round {round}");
+            let start = Instant::now();
+            while Arc::strong_count(&memory) > 1 {
+                assert!(start.elapsed() < LONG, "{engines} engines, round {round}: still in use");
+            }
         }
     }
 }

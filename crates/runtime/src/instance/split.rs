@@ -334,8 +334,9 @@ impl fmt::Debug for Submitter {
 /// With 0 engines its thread executes the requests, within [`Poller::poll`] and [`Poller::wait`]; the
 /// submitter's doorbell wakes it there.
 ///
-/// Dropping it cancels what has not run, and closes the [`Submitter`]. It does not wait: the half that
-/// is dropped last does, as dropping an unsplit instance does, and memory that was lent is free then.
+/// Dropping it cancels what has not run, and closes the [`Submitter`]. It does not wait, and responses
+/// keep their buffers: the half that is dropped last closes the [`Instance`], and memory that was lent
+/// is free then.
 pub struct Poller {
     part: Option<Polling>,
     seam: Arc<Common>,
