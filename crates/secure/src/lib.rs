@@ -1,0 +1,25 @@
+//! Memory for keys: left out of core dumps, locked where the system allows, overwritten when freed.
+//!
+//! [`SecureBox`] and [`SecureBytes`] are a `Box` and a boxed slice in it. [`wipe_stack`] overwrites what a
+//! function that handled keys has left on the stack.
+//!
+//! What moves leaves a copy behind: a `SecureBox` is made of an empty value and filled where it lies.
+//!
+//! ```
+//! use lookaside_secure::SecureBox;
+//!
+//! let mut key = SecureBox::new([0; 32]);
+//! key.copy_from_slice(&[7; 32]);
+//! assert_eq!(key[31], 7);
+//! ```
+#![deny(unsafe_code)]
+
+mod boxed;
+mod bytes;
+#[cfg_attr(miri, path = "heap_std.rs")]
+mod heap;
+mod stack;
+
+pub use boxed::SecureBox;
+pub use bytes::SecureBytes;
+pub use stack::wipe_stack;
