@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
 
 use crate::library::aws_lc::equal;
@@ -15,11 +16,11 @@ use crate::{ChainOrder, Direction, OpError, Text};
 /// AEADs take associated data first ([`aad`](Running::aad)), then the text; CCM before these the
 /// lengths of both ([`lengths`](Running::lengths)). What opens has released plaintext before
 /// [`verify`](Running::verify) says whether it is true: the caller must not act on it until then.
-#[derive(Clone)]
 pub struct Running {
     keys: Arc<Keys>,
     direction: Direction,
-    state: State,
+    /// As good as a key, with HMAC and Poly1305.
+    state: SecureBox<State>,
     /// How many bytes of an AEAD's or a chain's text have been given: no associated data may follow.
     text_len: u64,
     /// Whether the tag is made: nothing may follow.
@@ -32,6 +33,13 @@ enum State {
     Auth(auth::State),
     Aead(aead::State),
     Chain(cipher::State, auth::State),
+}
+
+impl Clone for Running {
+    fn clone(&self) -> Running {
+        let state = SecureBox::new(State::clone(&self.state));
+        Running { keys: Arc::clone(&self.keys), state, ..*self }
+    }
 }
 
 impl fmt::Debug for Running {
@@ -52,13 +60,13 @@ impl Running {
     /// do not come in pieces.
     pub fn new(keys: &Arc<Keys>, direction: Direction, iv: &[u8]) -> Result<Running, OpError> {
         keys.limits().start(direction, iv)?;
-        let state = match &keys.kind {
+        let state = SecureBox::new(match &keys.kind {
             Kind::Cipher(key) => State::Cipher(key.begin(iv)),
             Kind::Auth(key) => State::Auth(key.begin(iv)?),
             Kind::Aead(key) => State::Aead(key.begin(direction, iv)?),
             Kind::Chain { cipher, auth, .. } => State::Chain(cipher.begin(iv), auth.begin(&[])?),
             Kind::Tls(_) => return Err(OpError::Unsupported),
-        };
+        });
         Ok(Running { keys: Arc::clone(keys), direction, state, text_len: 0, done: false })
     }
 
@@ -70,7 +78,7 @@ impl Running {
     pub fn restart(&mut self, direction: Direction, iv: &[u8]) -> Result<(), OpError> {
         // Most texts are short, and are hashed: they do not go the long way.
         if let (Kind::Auth(key), State::Auth(auth::State::Hash(state))) =
-            (&self.keys.kind, &mut self.state)
+            (&self.keys.kind, &mut *self.state)
             && let Some(start) = match key.kind() {
                 auth::Kind::Plain(hash) => Some(&**hash),
                 auth::Kind::Nested(nested) => Some(&nested.inner),
@@ -87,7 +95,7 @@ impl Running {
 
     fn restart_any(&mut self, direction: Direction, iv: &[u8]) -> Result<(), OpError> {
         self.keys.limits().start(direction, iv)?;
-        match (&self.keys.kind, &mut self.state) {
+        match (&self.keys.kind, &mut *self.state) {
             (Kind::Cipher(key), State::Cipher(state)) => key.restart(state, iv),
             (Kind::Auth(key), State::Auth(state)) => key.restart(state, iv)?,
             (Kind::Aead(key), State::Aead(state)) => key.restart(state, direction, iv)?,
@@ -107,7 +115,7 @@ impl Running {
     /// # Errors
     /// [`OpError::BadInput`] for a text too long for the nonce.
     pub fn lengths(&mut self, aad: usize, text: usize) -> Result<(), OpError> {
-        match (&self.keys.kind, &mut self.state) {
+        match (&self.keys.kind, &mut *self.state) {
             (Kind::Aead(key), State::Aead(state)) => key.lengths(state, aad as u64, text as u64),
             _ => Ok(()),
         }
@@ -118,7 +126,7 @@ impl Running {
     /// # Errors
     /// [`OpError::BadInput`] after the text, and for what is no AEAD.
     pub fn aad(&mut self, aad: &[u8]) -> Result<(), OpError> {
-        match (&self.keys.kind, &mut self.state) {
+        match (&self.keys.kind, &mut *self.state) {
             _ if self.done => Err(DONE),
             _ if self.text_len > 0 => Err(OpError::BadInput("associated data after the text")),
             (Kind::Aead(key), State::Aead(state)) => key.aad(state, aad),
@@ -136,7 +144,7 @@ impl Running {
             return Err(DONE);
         }
         let len = text.len();
-        if let State::Auth(state) = &mut self.state {
+        if let State::Auth(state) = &mut *self.state {
             let Kind::Auth(key) = &self.keys.kind else { return Err(NO_TAG) };
             key.update(state, text.source())?;
             return Ok(0);
@@ -148,7 +156,7 @@ impl Running {
         }
         self.keys.limits().text_len(len)?;
         let direction = self.direction;
-        match (&self.keys.kind, &mut self.state) {
+        match (&self.keys.kind, &mut *self.state) {
             (Kind::Cipher(key), State::Cipher(state)) => {
                 key.process(state, direction, &mut text);
                 self.done = key.at_once();
@@ -198,7 +206,7 @@ impl Running {
     /// `false`: nothing was done, the piece is `update`'s.
     #[inline(always)]
     pub fn quick(&mut self, text: Text<'_>) -> bool {
-        let (Kind::Cipher(key), State::Cipher(state)) = (&self.keys.kind, &mut self.state) else {
+        let (Kind::Cipher(key), State::Cipher(state)) = (&self.keys.kind, &mut *self.state) else {
             return false;
         };
         let len = text.len();
@@ -217,7 +225,7 @@ impl Running {
             Kind::Chain { cipher, auth, order: ChainOrder::AuthThenCipher },
             State::Chain(state, auth::State::Hash(hash)),
             Direction::Seal,
-        ) = (&self.keys.kind, &mut self.state, self.direction)
+        ) = (&self.keys.kind, &mut *self.state, self.direction)
         else {
             return false;
         };
@@ -248,7 +256,7 @@ impl Running {
     #[inline(always)]
     pub fn absorb(&mut self, text: &[u8]) -> bool {
         let (Kind::Auth(key), State::Auth(auth::State::Hash(hash))) =
-            (&self.keys.kind, &mut self.state)
+            (&self.keys.kind, &mut *self.state)
         else {
             return false;
         };
@@ -268,7 +276,7 @@ impl Running {
     pub fn finish(&mut self, tag: &mut [u8]) -> Result<(), OpError> {
         // As in `restart`.
         if let (Kind::Auth(key), State::Auth(auth::State::Hash(state))) =
-            (&self.keys.kind, &mut self.state)
+            (&self.keys.kind, &mut *self.state)
             && let auth::Kind::Plain(_) = key.kind()
             && !self.done
             && tag.len() == self.keys.tag_len()
@@ -282,7 +290,7 @@ impl Running {
 
     fn finish_any(&mut self, tag: &mut [u8]) -> Result<(), OpError> {
         self.ends(tag)?;
-        if matches!(self.state, State::Aead(_)) && self.direction == Direction::Open {
+        if matches!(*self.state, State::Aead(_)) && self.direction == Direction::Open {
             return Err(OpError::BadInput("what opens compares a tag"));
         }
         self.tag(tag)
@@ -314,7 +322,7 @@ impl Running {
     /// # Errors
     /// As [`Running::verify`]; [`OpError::BadInput`] for what is no AEAD.
     pub fn verify_prefix(&mut self, tag: &[u8]) -> Result<(), OpError> {
-        let (Kind::Aead(key), State::Aead(state)) = (&self.keys.kind, &mut self.state) else {
+        let (Kind::Aead(key), State::Aead(state)) = (&self.keys.kind, &mut *self.state) else {
             return Err(OpError::BadInput("only tags of AEADs are cut short"));
         };
         if self.direction == Direction::Seal {
@@ -334,7 +342,7 @@ impl Running {
 
     /// The hash under way, plain or within HMAC, for whoever continues many of them side by side.
     pub(crate) fn hash_state(&mut self) -> Option<&mut HashState> {
-        match &mut self.state {
+        match &mut *self.state {
             State::Auth(auth::State::Hash(state)) if !self.done => Some(state),
             _ => None,
         }
@@ -342,7 +350,7 @@ impl Running {
 
     /// Which hash is under way.
     pub(crate) fn hash(&self) -> Option<crate::Hash> {
-        match &self.state {
+        match &*self.state {
             State::Auth(auth::State::Hash(state)) if !self.done => state.hash.digest(),
             _ => None,
         }
@@ -359,7 +367,7 @@ impl Running {
     }
 
     fn tag(&mut self, tag: &mut [u8]) -> Result<(), OpError> {
-        match (&self.keys.kind, &mut self.state) {
+        match (&self.keys.kind, &mut *self.state) {
             (Kind::Auth(key), State::Auth(state)) => key.finish(state, tag)?,
             (Kind::Aead(key), State::Aead(state)) => key.tag(state, tag)?,
             (Kind::Chain { auth, .. }, State::Chain(_, state)) => auth.finish(state, tag)?,

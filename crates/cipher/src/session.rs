@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use lookaside_secure::wipe_stack;
 use lookaside_simd::Cpu;
 
 use crate::choice::By;
@@ -10,6 +11,10 @@ use crate::lanes::hash::HashKey;
 #[cfg(ipsec_mb)]
 use crate::library::ipsec_mb::Schedule;
 use crate::{Direction, OpError, Packet, Running, Sym, single};
+
+/// Bytes of stack that are overwritten when keys have been expanded: what compilers and libraries have
+/// put there. No more than the expansion itself takes, since it may run on a job's small stack.
+const EXPANSION: usize = if cfg!(debug_assertions) { 8 << 10 } else { 4 << 10 };
 
 /// Prepared keys, shared by any number of packets and threads. They are cleared when it is dropped.
 pub struct Session {
@@ -28,7 +33,9 @@ impl Session {
     /// [`OpError::BadInput`] for a key, a tag length or a combination that there is not;
     /// [`OpError::Unsupported`] for a hash that has no kernel here.
     pub fn new(spec: Sym, cpu: &Cpu) -> Result<Session, OpError> {
-        let keys = Arc::new(single::Keys::new(&spec, cpu)?);
+        let keys = single::Keys::new(&spec, cpu);
+        wipe_stack(EXPANSION);
+        let keys = Arc::new(keys?);
         Ok(Session { spec, cpu: cpu.clone(), keys, plan: OnceLock::new() })
     }
 
@@ -122,7 +129,11 @@ impl Session {
 
     #[inline(always)]
     pub(crate) fn plan(&self) -> &Plan {
-        self.plan.get_or_init(|| Plan::new(&self.spec, &self.cpu))
+        self.plan.get_or_init(|| {
+            let plan = Plan::new(&self.spec, &self.cpu);
+            wipe_stack(EXPANSION);
+            plan
+        })
     }
 
     /// The keys for lanes, which the sessions in lanes have.

@@ -24,6 +24,7 @@ pub use device::{
     Batch, Capability, Channel, Completed, Device, EngineId, Limits, Slot, Ticket, Wake, Work,
 };
 pub use error::SetupError;
+pub use lookaside_secure::wipe_stack;
 pub use lookaside_spec::{
     BadReason, Done, Hash, Lost, Op, OpError, Secret, Service, Status,
     dc::{Checksum, Compression, CompressionError, Flush, Format, Huffman, compress_bound},

@@ -2,18 +2,28 @@
 
 use core::{fmt, hash, ops::Deref};
 
+use lookaside_secure::SecureBytes;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Bytes that are overwritten when dropped and never printed.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Zeroizing<Vec<u8>>);
+/// Bytes that are overwritten when dropped and never printed, in memory that core dumps leave out. Made
+/// and dropped under a lock: for what sessions are made of, not for requests.
+#[derive(Clone)]
+pub struct Secret(SecureBytes);
 
 impl Secret {
     /// A copy of these bytes.
     pub fn new(bytes: &[u8]) -> Secret {
-        Secret(Zeroizing::new(bytes.to_vec()))
+        Secret(SecureBytes::new(bytes))
     }
 }
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Secret) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Secret {}
 
 impl Deref for Secret {
     type Target = [u8];
@@ -23,8 +33,9 @@ impl Deref for Secret {
 }
 
 impl From<Vec<u8>> for Secret {
+    /// Copies them, and overwrites where they were.
     fn from(bytes: Vec<u8>) -> Secret {
-        Secret(Zeroizing::new(bytes))
+        Secret::new(&Zeroizing::new(bytes))
     }
 }
 

@@ -39,6 +39,7 @@ mod xts;
 use std::sync::atomic;
 use std::{fmt, ptr};
 
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
 
 use crate::Text;
@@ -112,9 +113,9 @@ impl Key {
         Some(expanded)
     }
 
-    /// As [`new`](Key::new), expanded on the heap: nothing of it is left on the stack.
-    pub fn boxed(cpu: &Cpu, key: &[u8]) -> Option<Box<Key>> {
-        let mut expanded = Box::new(Key::unset(cpu, key)?);
+    /// As [`new`](Key::new), expanded where it stays, in memory for keys.
+    pub fn boxed(cpu: &Cpu, key: &[u8]) -> Option<SecureBox<Key>> {
+        let mut expanded = SecureBox::new(Key::unset(cpu, key)?);
         expanded.expand(key);
         Some(expanded)
     }

@@ -5,6 +5,7 @@
 
 use arrayvec::ArrayVec;
 use lookaside_cipher_kernel::aes::{self, lanes::Mac};
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
 use zeroize::Zeroize;
 
@@ -50,10 +51,11 @@ pub(crate) fn has_lanes(cpu: &Cpu) -> bool {
 
 impl MacKey {
     /// None for another MAC, and where the kernel has no lanes.
-    pub(crate) fn new(cpu: &Cpu, auth: Auth, key: &[u8]) -> Option<Box<MacKey>> {
+    pub(crate) fn new(cpu: &Cpu, auth: Auth, key: &[u8]) -> Option<SecureBox<MacKey>> {
         has_lanes(cpu).then_some(())?;
-        let new =
-            |key: &[u8]| Some(Box::new(MacKey { aes: aes::Key::new(cpu, key)?, masks: None }));
+        let new = |key: &[u8]| {
+            SecureBox::try_make(|| Some(MacKey { aes: aes::Key::new(cpu, key)?, masks: None }))
+        };
         let block = |key: &MacKey, block: &mut [u8; BLOCK]| {
             aes::ecb_encrypt(&key.aes, Text::InPlace(block));
         };

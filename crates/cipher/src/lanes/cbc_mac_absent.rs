@@ -1,5 +1,6 @@
 //! In place of `cbc_mac.rs` where the kernel has no lanes: the same key, of which there are no values.
 
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
 
 use super::hash::Tails;
@@ -15,7 +16,7 @@ pub(crate) fn has_lanes(_: &Cpu) -> bool {
 }
 
 impl MacKey {
-    pub(crate) fn new(_: &Cpu, _: Auth, _: &[u8]) -> Option<Box<MacKey>> {
+    pub(crate) fn new(_: &Cpu, _: Auth, _: &[u8]) -> Option<SecureBox<MacKey>> {
         None
     }
 }

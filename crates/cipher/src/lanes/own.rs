@@ -2,8 +2,8 @@
 
 use arrayvec::ArrayVec;
 use lookaside_cipher_kernel::{aes, arc4, chacha20, des, kasumi, poly1305, sm4, snow3g, zuc};
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
-use zeroize::Zeroizing;
 
 use super::alone::{counter, part};
 use super::hash::text;
@@ -17,18 +17,26 @@ pub(crate) struct OwnCipher(pub Cipher);
 
 /// The keys that our kernels want. What they hold is cleared when dropped.
 pub(crate) enum OwnKey {
-    Aes(Box<aes::Key>),
-    Gcm(Box<aes::gcm::Key>),
+    Aes(SecureBox<aes::Key>),
+    Gcm(SecureBox<aes::gcm::Key>),
     #[cfg(target_arch = "x86_64")]
-    GcmBurst(Box<aes::gcm_burst::Key>),
-    Des(Box<des::Key>),
-    TripleDes(Box<des::TripleKey>),
-    Sm4(Box<sm4::Key>),
-    Kasumi(kasumi::Key),
+    GcmBurst(SecureBox<aes::gcm_burst::Key>),
+    Des(SecureBox<des::Key>),
+    TripleDes(SecureBox<des::TripleKey>),
+    Sm4(SecureBox<sm4::Key>),
+    Kasumi(SecureBox<kasumi::Key>),
     /// SNOW 3G, ZUC: the cipher's or the MAC's.
-    Stream(Box<Zeroizing<[u8; 16]>>),
-    Arc4(Box<arc4::Stream>),
-    ChaCha20(Zeroizing<[u8; 32]>),
+    Stream(SecureBox<[u8; 16]>),
+    Arc4(SecureBox<arc4::Stream>),
+    ChaCha20(SecureBox<[u8; 32]>),
+}
+
+/// A copy of a key that is used as it is; none of another length.
+pub(crate) fn copied<const N: usize>(key: &[u8]) -> Option<SecureBox<[u8; N]>> {
+    let key: &[u8; N] = key.try_into().ok()?;
+    let mut copy = SecureBox::new([0; N]);
+    copy.copy_from_slice(key);
+    Some(copy)
 }
 
 impl OwnKey {
@@ -43,7 +51,7 @@ impl OwnKey {
             Cipher::KasumiF8 => OwnKey::kasumi(key)?,
             Cipher::Snow3gUea2 | Cipher::ZucEea3 => OwnKey::stream(key)?,
             Cipher::Arc4 => OwnKey::arc4(key),
-            Cipher::ChaCha20 => OwnKey::ChaCha20(Zeroizing::new(key.try_into().ok()?)),
+            Cipher::ChaCha20 => OwnKey::ChaCha20(copied(key)?),
             _ => return None,
         })
     }
@@ -52,30 +60,33 @@ impl OwnKey {
     // expanded on a job's.
 
     fn des(key: &[u8]) -> Option<OwnKey> {
-        Some(OwnKey::Des(Box::new(des::Key::new(key.try_into().ok()?))))
+        let key = key.try_into().ok()?;
+        Some(OwnKey::Des(SecureBox::make(|| des::Key::new(key))))
     }
 
     fn triple_des(key: &[u8]) -> Option<OwnKey> {
-        Some(OwnKey::TripleDes(Box::new(des::TripleKey::new(key.try_into().ok()?))))
+        let key = key.try_into().ok()?;
+        Some(OwnKey::TripleDes(SecureBox::make(|| des::TripleKey::new(key))))
     }
 
     fn sm4(key: &[u8]) -> Option<OwnKey> {
-        Some(OwnKey::Sm4(Box::new(sm4::Key::new(key.try_into().ok()?))))
+        let key = key.try_into().ok()?;
+        Some(OwnKey::Sm4(SecureBox::make(|| sm4::Key::new(key))))
     }
 
     fn arc4(key: &[u8]) -> OwnKey {
-        OwnKey::Arc4(Box::new(arc4::Stream::new(key)))
+        OwnKey::Arc4(SecureBox::make(|| arc4::Stream::new(key)))
     }
 
     /// None below AVX2.
     pub(crate) fn aes(cpu: &Cpu, key: &[u8]) -> Option<OwnKey> {
-        Some(OwnKey::Aes(Box::new(aes::Key::new(cpu, key)?)))
+        aes::Key::boxed(cpu, key).map(OwnKey::Aes)
     }
 
     /// For bursts of short texts; none below AVX-512.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn gcm_burst(cpu: &Cpu, key: &[u8]) -> Option<OwnKey> {
-        Some(OwnKey::GcmBurst(Box::new(aes::gcm_burst::Key::new(cpu, key)?)))
+        SecureBox::try_make(|| aes::gcm_burst::Key::new(cpu, key)).map(OwnKey::GcmBurst)
     }
 
     #[cfg(not(target_arch = "x86_64"))]
@@ -89,11 +100,12 @@ impl OwnKey {
     }
 
     pub(crate) fn stream(key: &[u8]) -> Option<OwnKey> {
-        Some(OwnKey::Stream(Box::new(Zeroizing::new(key.try_into().ok()?))))
+        Some(OwnKey::Stream(copied(key)?))
     }
 
     pub(crate) fn kasumi(key: &[u8]) -> Option<OwnKey> {
-        Some(OwnKey::Kasumi(kasumi::Key::new(key.try_into().ok()?)))
+        let key = key.try_into().ok()?;
+        Some(OwnKey::Kasumi(SecureBox::make(|| kasumi::Key::new(key))))
     }
 }
 

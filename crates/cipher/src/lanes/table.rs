@@ -16,12 +16,12 @@
 
 use arrayvec::ArrayVec;
 use lookaside_cipher_kernel as kernel;
+use lookaside_secure::SecureBox;
 use lookaside_simd::{Cpu, Tier};
-use zeroize::Zeroizing;
 
 use super::cbc_mac::{self, MacKey};
 use super::hash::{HashKey, HashLane};
-use super::own::{OwnCipher, OwnKey};
+use super::own::{OwnCipher, OwnKey, copied};
 use super::{Limits, MOST};
 use crate::choice::{self, ANY, By, Class, MOST_CLASSES};
 use crate::library::ipsec_mb::{Functions, Gcm, Schedule};
@@ -159,12 +159,12 @@ pub(crate) struct Plan {
     /// Whether a packet's length is that of its authenticated region.
     by_auth: bool,
     pub tag_len: usize,
-    pub schedule: Option<Box<Schedule>>,
+    pub schedule: Option<SecureBox<Schedule>>,
     pub gcm: Option<Gcm>,
-    pub hash: Option<Box<HashKey>>,
-    pub mac: Option<Box<MacKey>>,
+    pub hash: Option<SecureBox<HashKey>>,
+    pub mac: Option<SecureBox<MacKey>>,
     /// Of Poly1305.
-    pub one_time: Option<Box<Zeroizing<[u8; 32]>>>,
+    pub one_time: Option<SecureBox<[u8; 32]>>,
     pub own_key: Option<OwnKey>,
 }
 
@@ -458,7 +458,7 @@ impl Plan {
 
     fn own_mac(&mut self, auth: Auth, key: &[u8], cpu: &Cpu) -> Option<MacLane> {
         if let Some(lane) = own_hash(auth, cpu) {
-            self.hash = HashKey::new(cpu, lane, key).map(Box::new);
+            self.hash = SecureBox::try_make(|| HashKey::new(cpu, lane, key));
             return self.hash.as_ref().map(|_| MacLane::Hash(lane));
         }
         match auth {
@@ -467,7 +467,7 @@ impl Plan {
                 Some(MacLane::KasumiF9)
             }
             Auth::Poly1305 if cpu.avx2().is_some() => {
-                self.one_time = Some(Box::new(Zeroizing::new(key.try_into().ok()?)));
+                self.one_time = Some(copied(key)?);
                 Some(MacLane::Poly1305)
             }
             Auth::Snow3gUia2 | Auth::ZucEia3 if cpu.avx512().is_some() => {

@@ -1,9 +1,10 @@
-//! AWS-LC's block and stream ciphers. Their key schedules live on the heap: moving one would leave
+//! AWS-LC's block and stream ciphers. Their key schedules live in memory for keys: moving one would leave
 //! copies behind.
 
-use std::mem;
+use std::mem::MaybeUninit;
 
 use aws_lc_sys as aws;
+use lookaside_secure::SecureBox;
 use zeroize::Zeroize;
 
 use crate::Text;
@@ -24,17 +25,17 @@ pub(crate) fn cleanse(bytes: &mut [u8]) {
     unsafe { aws::OPENSSL_cleanse(bytes.as_mut_ptr().cast(), bytes.len()) };
 }
 
-/// A structure on the heap, all zeros: plain data that AWS-LC fills in.
-fn zeroed<T>() -> Box<T> {
+/// A structure in memory for keys, all zeros: plain data that AWS-LC fills in.
+fn zeroed<T>() -> SecureBox<T> {
     // SAFETY: called below for key schedules and states only, integers all, which zero is valid for.
-    Box::new(unsafe { mem::zeroed() })
+    unsafe { SecureBox::<MaybeUninit<T>>::zeroed().assume_init() }
 }
 
 /// AES, the schedule that encrypts.
-pub(crate) struct AesEncrypt(Box<aws::AES_KEY>);
+pub(crate) struct AesEncrypt(SecureBox<aws::AES_KEY>);
 
 /// AES, the schedule that decrypts.
-pub(crate) struct AesDecrypt(Box<aws::AES_KEY>);
+pub(crate) struct AesDecrypt(SecureBox<aws::AES_KEY>);
 
 impl Drop for AesEncrypt {
     fn drop(&mut self) {
@@ -136,7 +137,7 @@ impl Drop for Counter {
 }
 
 /// One to three DES keys: DES, or triple DES (encrypt, decrypt, encrypt).
-pub(crate) struct Des(Box<[aws::DES_key_schedule; 3]>, bool);
+pub(crate) struct Des(SecureBox<[aws::DES_key_schedule; 3]>, bool);
 
 impl Drop for Des {
     fn drop(&mut self) {
@@ -189,7 +190,7 @@ impl Des {
 
 /// ARC4: the permutation as it stands. Its table look-ups depend on the key, as the algorithm has it.
 #[derive(Clone)]
-pub(crate) struct Arc4(Box<aws::RC4_KEY>);
+pub(crate) struct Arc4(SecureBox<aws::RC4_KEY>);
 
 impl Drop for Arc4 {
     fn drop(&mut self) {

@@ -1,14 +1,16 @@
 //! AWS-LC's AEADs, whole ([`Aead`]) and AES-GCM in pieces ([`Gcm`]).
 
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 use std::ptr;
 
 use aws_lc_sys as aws;
+use lookaside_secure::SecureBox;
 
 use crate::{OpError, Text};
 
 /// A key of AES-GCM or ChaCha20-Poly1305, with its tags' length.
-pub(crate) struct Aead(ptr::NonNull<aws::EVP_AEAD_CTX>);
+pub(crate) struct Aead(SecureBox<aws::EVP_AEAD_CTX>);
 
 // SAFETY: once set up, the structure is only read.
 unsafe impl Send for Aead {}
@@ -17,8 +19,8 @@ unsafe impl Sync for Aead {}
 
 impl Drop for Aead {
     fn drop(&mut self) {
-        // SAFETY: made by `EVP_AEAD_CTX_new`; freeing overwrites it.
-        unsafe { aws::EVP_AEAD_CTX_free(self.0.as_ptr()) };
+        // SAFETY: set up by `EVP_AEAD_CTX_init`.
+        unsafe { aws::EVP_AEAD_CTX_cleanup(&mut *self.0) };
     }
 }
 
@@ -43,9 +45,14 @@ impl Aead {
     }
 
     fn new(method: *const aws::EVP_AEAD, key: &[u8], tag_len: usize) -> Option<Aead> {
-        // SAFETY: `key` is readable for its length, which the function compares with the method's.
-        let state = unsafe { aws::EVP_AEAD_CTX_new(method, key.as_ptr(), key.len(), tag_len) };
-        ptr::NonNull::new(state).map(Aead)
+        let mut state = SecureBox::<MaybeUninit<aws::EVP_AEAD_CTX>>::zeroed();
+        let (at, engine) = (state.as_mut_ptr(), ptr::null_mut());
+        // SAFETY: `key` is readable for its length, which the function compares with the method's. The
+        // structure stays where it is set up; if that fails, it is as `EVP_AEAD_CTX_zero` leaves it.
+        unsafe {
+            let done = aws::EVP_AEAD_CTX_init(at, method, key.as_ptr(), key.len(), tag_len, engine);
+            (done == 1).then(|| Aead(state.assume_init()))
+        }
     }
 
     /// Encrypts `text` and makes the tag: as many of its bytes as the key was made for.
@@ -56,7 +63,7 @@ impl Aead {
         // slices are readable for their lengths and the tag writable for its own.
         let done = unsafe {
             aws::EVP_AEAD_CTX_seal_scatter(
-                self.0.as_ptr(),
+                &*self.0,
                 dst,
                 tag.as_mut_ptr(),
                 &mut tag_len,
@@ -81,7 +88,7 @@ impl Aead {
         // SAFETY: as in `seal`.
         let done = unsafe {
             aws::EVP_AEAD_CTX_open_gather(
-                self.0.as_ptr(),
+                &*self.0,
                 dst,
                 iv.as_ptr(),
                 iv.len(),

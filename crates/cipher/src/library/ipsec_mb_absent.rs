@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
 
 use super::ipsec_mb_steps::{CipherStep, MacStep};
@@ -20,8 +21,8 @@ impl Functions {
 pub(crate) struct Schedule(());
 
 impl Schedule {
-    pub(crate) fn new() -> Box<Schedule> {
-        Box::new(Schedule(()))
+    pub(crate) fn new() -> SecureBox<Schedule> {
+        SecureBox::new(Schedule(()))
     }
 
     pub(crate) fn set_aes(&mut self, functions: &Functions, _: &[u8]) -> Option<()> {

@@ -1,6 +1,7 @@
 //! AES-GCM and GMAC by intel-ipsec-mb: one message at a time, which is what it is fastest at; no
 //! lanes, so any thread may use a key at any time.
 
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
 use zeroize::Zeroize;
 
@@ -12,7 +13,7 @@ use crate::{Parts, Text};
 
 /// A prepared key and the functions for it. Cleared when dropped.
 pub(crate) struct Gcm {
-    key: Box<GcmKey>,
+    key: SecureBox<GcmKey>,
     whole: [GcmWhole; 2],
     begin: GcmBegin,
     update: [GcmUpdate; 2],
@@ -39,7 +40,7 @@ impl Gcm {
         let functions = &Functions::of(cpu)?.0;
         let size = by_key_len(key)?;
         let prepare: GcmPrepare = functions.gcm_prepare[size]?;
-        let mut prepared = Box::new(GcmKey { bytes: [0; GCM_KEY_LEN] });
+        let mut prepared = SecureBox::new(GcmKey { bytes: [0; GCM_KEY_LEN] });
         // SAFETY: the key has the length this function is for.
         unsafe { prepare(key.as_ptr().cast(), &raw mut *prepared) };
         Some(Gcm {

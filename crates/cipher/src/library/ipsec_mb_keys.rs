@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::{Mutex, OnceLock};
 
+use lookaside_secure::SecureBox;
 use lookaside_simd::{Cpu, Tier};
 use zeroize::Zeroize;
 
@@ -85,8 +86,8 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    pub(crate) fn new() -> Box<Schedule> {
-        Box::new(Schedule { bytes: [0; AUTH + 384] })
+    pub(crate) fn new() -> SecureBox<Schedule> {
+        SecureBox::new(Schedule { bytes: [0; AUTH + 384] })
     }
 
     /// For encryption: expanded AES keys, three DES schedules, or the key itself.

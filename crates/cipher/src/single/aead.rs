@@ -1,6 +1,7 @@
 //! Authenticated encryption: whole texts, and texts in pieces.
 
 use lookaside_cipher_kernel::{chacha20, poly1305};
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
@@ -24,7 +25,7 @@ enum Expanded {
     Ccm(Aes),
     ChaCha20Poly1305 {
         whole: aws::Aead,
-        key: Zeroizing<[u8; 32]>,
+        key: SecureBox<[u8; 32]>,
         cpu: Cpu,
         /// From how many bytes on our kernel is quicker than AWS-LC.
         own_from: usize,
@@ -81,7 +82,7 @@ impl Key {
             Aead::AesGcm => Expanded::Gcm(Gcm::new(cpu, key, tag_len)),
             Aead::AesCcm => Expanded::Ccm(Aes::new(cpu, key)),
             Aead::ChaCha20Poly1305 => {
-                let mut copy = Zeroizing::new([0; 32]);
+                let mut copy = SecureBox::new([0; 32]);
                 copy.copy_from_slice(key);
                 let whole = aws::Aead::chacha20_poly1305(key).ok_or(MEMORY)?;
                 let own_from = choice::own_from(Algorithm::Aead(aead), cpu).unwrap_or(usize::MAX);

@@ -2,6 +2,7 @@
 
 use lookaside_cipher_kernel::aes::sha::ShaNi;
 use lookaside_cipher_kernel::aes::{self as kernel, stitched};
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
 use zeroize::Zeroize;
 
@@ -15,7 +16,7 @@ use super::hash::Words;
 pub(crate) struct Aes(Unit, Option<ShaNi>);
 
 enum Unit {
-    Kernel(Box<kernel::Key>),
+    Kernel(SecureBox<kernel::Key>),
     Library { encrypt: AesEncrypt, decrypt: AesDecrypt },
 }
 

@@ -1,6 +1,7 @@
 //! Hashes and MACs: a key prepared once, and a text under way.
 
 use lookaside_cipher_kernel::{kasumi, poly1305, snow3g, zuc};
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
@@ -21,19 +22,19 @@ pub(crate) enum Kind {
     /// A hash alone.
     Plain(Box<HashState>),
     /// HMAC and the nested hash: what has been hashed before the text, and before the inner digest.
-    Nested(Box<Nested>),
+    Nested(SecureBox<Nested>),
     /// CMAC, XCBC, CBC-MAC.
     Chained(cbc_mac::Key),
     /// GMAC.
     Gmac(Box<gcm::Gcm>),
     /// Poly1305.
-    Poly1305(Zeroizing<[u8; 32]>),
+    Poly1305(SecureBox<[u8; 32]>),
     /// F9, UIA1.
-    Kasumi(kasumi::Key),
+    Kasumi(SecureBox<kasumi::Key>),
     /// UIA2.
-    Snow3g(Zeroizing<[u8; 16]>),
+    Snow3g(SecureBox<[u8; 16]>),
     /// EIA3.
-    Zuc(Zeroizing<[u8; 16]>),
+    Zuc(SecureBox<[u8; 16]>),
 }
 
 /// What stands before the text, and before the inner digest.
@@ -111,8 +112,8 @@ fn hmac(cpu: &Cpu, algorithm: Hash, key: &[u8]) -> Result<Kind, OpError> {
 
 impl Nested {
     /// Nothing hashed yet; where it is to stay.
-    fn new(inner: Hash, outer: Hash) -> Result<Box<Nested>, OpError> {
-        Ok(Box::new(Nested { inner: HashState::new(inner)?, outer: HashState::new(outer)? }))
+    fn new(inner: Hash, outer: Hash) -> Result<SecureBox<Nested>, OpError> {
+        Ok(SecureBox::new(Nested { inner: HashState::new(inner)?, outer: HashState::new(outer)? }))
     }
 }
 
@@ -150,15 +151,15 @@ impl Key {
             Auth::AesCbcMac => Kind::Chained(cbc_mac::Key::plain(cpu, key)),
             Auth::AesGmac => Kind::Gmac(gcm::Gcm::new(cpu, key, 16)),
             Auth::Poly1305 => {
-                let mut copy = Zeroizing::new([0; 32]);
+                let mut copy = SecureBox::new([0; 32]);
                 copy.copy_from_slice(key);
                 Kind::Poly1305(copy)
             }
             Auth::KasumiF9 | Auth::Snow3gUia2 | Auth::ZucEia3 => {
-                let mut copy = Zeroizing::new([0; 16]);
+                let mut copy = SecureBox::new([0; 16]);
                 copy.copy_from_slice(key);
                 match auth {
-                    Auth::KasumiF9 => Kind::Kasumi(kasumi::Key::new(&copy)),
+                    Auth::KasumiF9 => Kind::Kasumi(SecureBox::make(|| kasumi::Key::new(&copy))),
                     Auth::Snow3gUia2 => Kind::Snow3g(copy),
                     _ => Kind::Zuc(copy),
                 }

@@ -1,6 +1,7 @@
 //! DES and SM4, one packet of which the blocks go side by side where the mode allows it.
 
 use lookaside_cipher_kernel::{des, sm4};
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
 
 use crate::library::aws_lc::{self, Block, Counter};
@@ -19,8 +20,8 @@ pub(crate) struct Des {
 }
 
 enum Many {
-    One(Box<des::Key>),
-    Three(Box<des::TripleKey>),
+    One(SecureBox<des::Key>),
+    Three(SecureBox<des::TripleKey>),
 }
 
 /// Runs `$mode` of the kernel under either key.
@@ -38,8 +39,8 @@ impl Des {
     pub(crate) fn new(cpu: &Cpu, key: &[u8]) -> Des {
         let few = aws_lc::Des::new(key);
         let many = match (key.first_chunk(), key.try_into()) {
-            (_, Ok(three)) => Many::Three(Box::new(des::TripleKey::new(three))),
-            (Some(one), _) => Many::One(Box::new(des::Key::new(one))),
+            (_, Ok(three)) => Many::Three(SecureBox::make(|| des::TripleKey::new(three))),
+            (Some(one), _) => Many::One(SecureBox::make(|| des::Key::new(one))),
             _ => unreachable!("the length has been checked"),
         };
         Des { few, many, least: 8 * des::lanes(cpu) / LEAST }

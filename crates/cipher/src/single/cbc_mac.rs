@@ -1,6 +1,7 @@
 //! MACs that chain AES: CMAC (SP 800-38B), XCBC (RFC 3566), plain CBC-MAC; and the chain itself,
 //! which CCM uses too.
 
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
 use zeroize::Zeroize;
 
@@ -67,7 +68,7 @@ impl Chain {
 /// What is XORed into the last block.
 enum Last {
     /// One mask for a full block, another for a padded one.
-    Masks([Block; 2]),
+    Masks(SecureBox<[Block; 2]>),
     /// Nothing: blocks must be full.
     Plain,
 }
@@ -76,14 +77,6 @@ enum Last {
 pub(crate) struct Key {
     aes: Aes,
     last: Last,
-}
-
-impl Drop for Key {
-    fn drop(&mut self) {
-        if let Last::Masks(masks) = &mut self.last {
-            masks.zeroize();
-        }
-    }
 }
 
 /// Multiplication by x in GF(2^128), SP 800-38B section 6.1; without a branch.
@@ -115,17 +108,17 @@ impl Key {
     /// CMAC.
     pub(crate) fn cmac(cpu: &Cpu, key: &[u8]) -> Key {
         let aes = Aes::new(cpu, key);
-        let masks = cmac_masks(|block| aes.block(block));
+        let masks = SecureBox::make(|| cmac_masks(|block| aes.block(block)));
         Key { aes, last: Last::Masks(masks) }
     }
 
     /// XCBC.
     pub(crate) fn xcbc(cpu: &Cpu, key: &[u8]) -> Key {
         let aes = Aes::new(cpu, key);
-        let [mut first, full, padded] = xcbc_keys(|block| aes.block(block));
-        let key = Key { aes: Aes::new(cpu, &first), last: Last::Masks([full, padded]) };
-        first.zeroize();
-        key
+        let keys = SecureBox::make(|| xcbc_keys(|block| aes.block(block)));
+        let mut masks = SecureBox::new([[0; 16]; 2]);
+        masks.copy_from_slice(&keys[1..]);
+        Key { aes: Aes::new(cpu, &keys[0]), last: Last::Masks(masks) }
     }
 
     /// CBC-MAC.
@@ -146,10 +139,10 @@ impl Key {
         match &self.last {
             Last::Plain if chain.fill != 16 => return Err(OpError::BadInput("whole blocks")),
             Last::Plain => {}
-            Last::Masks([full, _]) if chain.fill == 16 => xor(&mut chain.block, full),
-            Last::Masks([_, padded]) => {
+            Last::Masks(masks) if chain.fill == 16 => xor(&mut chain.block, &masks[0]),
+            Last::Masks(masks) => {
                 chain.block[chain.fill] ^= 0x80;
-                xor(&mut chain.block, padded);
+                xor(&mut chain.block, &masks[1]);
             }
         }
         self.aes.block(&mut chain.block);

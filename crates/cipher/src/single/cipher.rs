@@ -1,8 +1,8 @@
 //! The ciphers: a key expanded once, and where a text stands.
 
 use lookaside_cipher_kernel::{chacha20, kasumi, sm4, snow3g, zuc};
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
-use zeroize::Zeroizing;
 
 use crate::choice::{self, Algorithm};
 use crate::library::aws_lc::{self, Arc4, Block, Counter};
@@ -25,11 +25,11 @@ enum Expanded {
     Aes(Aes),
     Xts { data: Aes, tweak: Aes },
     Des(Des),
-    ChaCha20 { key: Zeroizing<[u8; 32]>, own_from: usize },
-    Kasumi(kasumi::Key),
-    Snow3g(Zeroizing<[u8; 16]>),
-    Zuc(Zeroizing<[u8; 16]>),
-    Sm4(Box<sm4::Key>),
+    ChaCha20 { key: SecureBox<[u8; 32]>, own_from: usize },
+    Kasumi(SecureBox<kasumi::Key>),
+    Snow3g(SecureBox<[u8; 16]>),
+    Zuc(SecureBox<[u8; 16]>),
+    Sm4(SecureBox<sm4::Key>),
 }
 
 /// Where a text stands.
@@ -207,11 +207,11 @@ impl Key {
                 let own_from = choice::own_from(Algorithm::Cipher(cipher), cpu);
                 Expanded::ChaCha20 { key: bytes(key), own_from: own_from.unwrap_or(usize::MAX) }
             }
-            Cipher::KasumiF8 => Expanded::Kasumi(kasumi::Key::new(&bytes(key))),
+            Cipher::KasumiF8 => Expanded::Kasumi(SecureBox::make(|| kasumi::Key::new(&bytes(key)))),
             Cipher::Snow3gUea2 => Expanded::Snow3g(bytes(key)),
             Cipher::ZucEea3 => Expanded::Zuc(bytes(key)),
             Cipher::Sm4Ecb | Cipher::Sm4Cbc | Cipher::Sm4Ctr => {
-                Expanded::Sm4(Box::new(sm4::Key::new(&bytes(key))))
+                Expanded::Sm4(SecureBox::make(|| sm4::Key::new(&bytes(key))))
             }
         };
         Ok(Key { cpu: cpu.clone(), cipher, expanded })
@@ -368,8 +368,8 @@ fn padded(iv: &[u8]) -> Block {
 }
 
 /// A key whose length has been checked.
-fn bytes<const N: usize>(key: &[u8]) -> Zeroizing<[u8; N]> {
-    let mut bytes = Zeroizing::new([0; N]);
+fn bytes<const N: usize>(key: &[u8]) -> SecureBox<[u8; N]> {
+    let mut bytes = SecureBox::new([0; N]);
     bytes.copy_from_slice(key);
     bytes
 }

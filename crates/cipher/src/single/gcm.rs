@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use lookaside_cipher_kernel::aes::gcm as kernel;
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
-use zeroize::Zeroizing;
 
 use crate::library::aws_lc::equal;
 use crate::library::aws_lc_aead as aws;
@@ -13,12 +13,12 @@ use crate::{OpError, Text};
 /// A key, expanded for what it is used for when it is first used for that: with AWS-LC, most keys are
 /// for either whole texts or texts in pieces.
 pub(crate) struct Gcm {
-    key: Zeroizing<[u8; 32]>,
+    key: SecureBox<[u8; 32]>,
     key_len: usize,
     tag_len: usize,
     /// Whether the kernel serves it.
     by_kernel: Option<Cpu>,
-    own: OnceLock<Option<Box<kernel::Key>>>,
+    own: OnceLock<Option<SecureBox<kernel::Key>>>,
     whole: OnceLock<Option<aws::Aead>>,
     pieces: OnceLock<Option<aws::Gcm>>,
 }
@@ -37,7 +37,7 @@ impl Gcm {
     /// `key`: 16, 24 or 32 bytes. It is copied to where it stays: moving it would leave copies.
     pub(crate) fn new(cpu: &Cpu, key: &[u8], tag_len: usize) -> Box<Gcm> {
         let mut gcm = Box::new(Gcm {
-            key: Zeroizing::new([0; 32]),
+            key: SecureBox::new([0; 32]),
             key_len: key.len(),
             tag_len,
             by_kernel: cpu.avx2().map(|_| cpu.clone()),

@@ -27,7 +27,9 @@ mod tests;
 
 use core::arch::x86_64::*;
 use core::fmt;
+use core::mem::MaybeUninit;
 
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
 
 use self::field::{Field, Products, fill, times_x};
@@ -141,9 +143,9 @@ macro_rules! on_unit {
 }
 
 impl Key {
-    /// Expands a key on the heap: nothing of it is left on the stack. None below AVX2, and where the key
-    /// has another length than 16, 24 or 32 bytes.
-    pub fn boxed(cpu: &Cpu, key: &[u8]) -> Option<Box<Key>> {
+    /// Expands a key where it stays, in memory for keys. None below AVX2, and where the key has another
+    /// length than 16, 24 or 32 bytes.
+    pub fn boxed(cpu: &Cpu, key: &[u8]) -> Option<SecureBox<Key>> {
         let unit = match (cpu.avx512(), cpu.vaes(), cpu.avx2()) {
             (Some(_), ..) => Unit::Vaes,
             (None, Some(_), _) => Unit::Vaes256,
@@ -153,15 +155,14 @@ impl Key {
         Key::on(unit, key)
     }
 
-    fn on(unit: Unit, key: &[u8]) -> Option<Box<Key>> {
+    fn on(unit: Unit, key: &[u8]) -> Option<SecureBox<Key>> {
         if !matches!(key.len(), 16 | 24 | 32) {
             return None;
         }
         // Where it stays: what is moved there takes the stack of a job, which is small.
-        let mut expanded = Box::<Key>::new_uninit();
-        // SAFETY: all fields but the unit are numbers and arrays of these; the unit is written.
+        let mut expanded = SecureBox::<MaybeUninit<Key>>::zeroed();
+        // SAFETY: all fields but the unit are numbers and arrays of these, zeros; the unit is written.
         let mut expanded = unsafe {
-            expanded.as_mut_ptr().write_bytes(0, 1);
             (&raw mut (*expanded.as_mut_ptr()).unit).write(unit);
             expanded.assume_init()
         };

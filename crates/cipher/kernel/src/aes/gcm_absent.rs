@@ -1,5 +1,6 @@
 //! In place of `gcm.rs` where the CPU is no x86-64: the same key, of which there are no values.
 
+use lookaside_secure::SecureBox;
 use lookaside_simd::Cpu;
 
 use crate::Text;
@@ -14,7 +15,7 @@ pub struct Message(());
 
 #[expect(missing_docs, reason = "never called")]
 impl Key {
-    pub fn boxed(_: &Cpu, _: &[u8]) -> Option<Box<Key>> {
+    pub fn boxed(_: &Cpu, _: &[u8]) -> Option<SecureBox<Key>> {
         None
     }
 
