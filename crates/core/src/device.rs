@@ -420,6 +420,10 @@ pub trait Channel: Send {
         None
     }
 
+    /// The engine's thread has nothing to do: it sleeps next, or ends. For what a channel puts off until
+    /// then; never called on a thread of the program's, whose stack may be small.
+    fn idle(&mut self) {}
+
     /// Hands back all that it holds: what is finished with its result, the rest as lost
     /// ([`OpError::DeviceLost`]: `Untouched` where it is certain). Afterwards the device touches no
     /// memory of theirs, and the channel takes requests again or refuses them all.

@@ -300,6 +300,11 @@ impl Engine {
         step.until_ns = Some(until).filter(|&ns| ns < u64::MAX);
     }
 
+    /// Before the engine's thread sleeps or ends.
+    pub(crate) fn idle(&mut self) {
+        self.devices.iter_mut().for_each(|d| d.channel.idle());
+    }
+
     /// The file descriptors that are readable when a device has finished something.
     pub(crate) fn event_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.devices.iter().filter_map(|d| d.channel.event_fd())

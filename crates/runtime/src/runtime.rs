@@ -70,7 +70,10 @@ impl Builder {
     ///
     /// Such a thread needs room on its stack, with the CPU device: 32 KB for compression, 64 KB for any
     /// service with one request at a time, 192 KB for batches (32 requests of triple DES take 117 KB;
-    /// the test `stack` measures it). The same holds where the system refuses engines.
+    /// the test `stack` measures it). The same holds where the system refuses engines. What kernels leave of
+    /// keys on an engine's stack is overwritten before the engine sleeps; on such a thread it stays until
+    /// other functions use that part of the stack, or the program calls
+    /// [`wipe_stack`](crate::wipe_stack).
     #[must_use]
     pub fn engines(mut self, n: usize) -> Builder {
         self.engines = Some(n);

@@ -131,13 +131,15 @@ fn run(mut engine: Engine, bell: &Doorbell, clock: &dyn Clock, spin_ns: u64, sto
             continue;
         }
         if step.in_flight == 0 && stop.load(Ordering::Acquire) {
-            return;
+            return engine.idle();
         }
         let since = *idle_since.get_or_insert(now);
         if now.saturating_sub(since) < spin_ns {
             core::hint::spin_loop();
             continue;
         }
+        // Before it is announced, and so before anybody pays for a wake-up.
+        engine.idle();
         bell.announce();
         let last = engine.step(now);
         let stopped = last.in_flight == 0 && stop.load(Ordering::Acquire);

@@ -158,6 +158,10 @@ impl Channel for ModelChannel {
         }
     }
 
+    fn idle(&mut self) {
+        self.inner.idle();
+    }
+
     fn event_fd(&self) -> Option<BorrowedFd<'_>> {
         self.inner.event_fd()
     }

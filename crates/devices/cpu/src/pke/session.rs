@@ -1,11 +1,17 @@
 //! Sessions as the service wants them.
 
-use lookaside_core::{Curve, EdCurve, Hash, Kdf, Pke, Prepared, SessionSpec, SetupError, XdhCurve};
+use lookaside_core::{
+    Curve, EdCurve, Hash, Kdf, Pke, Prepared, SessionSpec, SetupError, XdhCurve, wipe_stack,
+};
 use lookaside_pke::{binary, dh, dsa, ec, eddsa, hash, kdf, modular, rsa, sm2, weierstrass, xdh};
 use lookaside_simd::Cpu;
 
 use super::LANES;
 use crate::crypto;
+
+/// Bytes of stack that are overwritten when a private key has been imported: less than the import takes,
+/// since it may run on a job's small stack.
+const IMPORT: usize = if cfg!(debug_assertions) { 16 << 10 } else { 4 << 10 };
 
 /// What the service prepared for a session.
 pub(crate) enum Session {
@@ -66,10 +72,11 @@ pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Result<Prepared, SetupEr
                     Pke::RsaPrivateBlinded(_) => secret.blinded(&key.e),
                     _ => Ok(secret),
                 };
-                rsa::PrivateKey::new(&parts)
+                let key = rsa::PrivateKey::new(&parts)
                     .and_then(blinded)
-                    .map(|key| Session::RsaPrivate(key.into()))
-                    .map_err(refused)?
+                    .map(|key| Session::RsaPrivate(key.into()));
+                wipe_stack(IMPORT);
+                key.map_err(refused)?
             }
             Pke::RsaPublic(key) => {
                 rsa::PublicKey::new(&key.n, &key.e).map(Session::RsaPublic).map_err(refused)?
