@@ -9,7 +9,7 @@
 
 use lookaside::{
     Auth, Buf, ChainOrder, ChainSession, Cipher, CipherSession, Hash, Iv, Op, Packet, Request,
-    Span, TlsCbcSession,
+    Secret, Span, TlsCbcSession,
 };
 use zeroize::Zeroizing;
 
@@ -47,8 +47,8 @@ struct Sessions {
 pub struct CbcHmac {
     spec: &'static Spec,
     hash: Hash,
-    key: Option<Zeroizing<Vec<u8>>>,
-    mac_key: Zeroizing<Vec<u8>>,
+    key: Option<Secret>,
+    mac_key: Secret,
     sessions: Sessions,
     encrypt: bool,
     first_iv: [u8; BLOCK],
@@ -94,7 +94,7 @@ impl CbcHmac {
     pub fn chain_session(&mut self, provider: &Provider) -> Result<&ChainSession> {
         if self.sessions.chain.is_none() {
             let key = self.key.as_ref().ok_or(Reason::NotInitialised)?;
-            let auth = (Auth::Hmac(self.hash), &**self.mac_key);
+            let auth = (Auth::Hmac(self.hash), &*self.mac_key);
             let (len, order) = (self.mac_len(), ChainOrder::AuthThenCipher);
             let session = provider.prepare(|r| r.chain((Cipher::AesCbc, key), auth, len, order))?;
             self.sessions.chain = Some(Keyed::new(session, key));
@@ -405,7 +405,7 @@ impl SymCipher for CbcHmac {
             spec,
             hash,
             key: None,
-            mac_key: Zeroizing::default(),
+            mac_key: Secret::new(&[]),
             sessions: Sessions::default(),
             encrypt: true,
             first_iv: [0; BLOCK],
@@ -438,7 +438,7 @@ impl SymCipher for CbcHmac {
                 return Err(Error::new(Reason::InvalidLength, "key"));
             }
             if self.sessions.cbc.as_ref().is_none_or(|old| !old.is_for(key)) {
-                self.key = Some(Zeroizing::new(key.to_vec()));
+                self.key = Some(Secret::new(key));
                 self.sessions = Sessions::default();
             }
             self.flows = false;
@@ -498,7 +498,7 @@ impl SymCipher for CbcHmac {
 
     fn set(&mut self, _: &Provider, params: Params) -> Result<()> {
         if let Some(key) = params.octets(c"mackey")? {
-            self.mac_key = Zeroizing::new(key.to_vec());
+            self.mac_key = Secret::new(key);
             (self.sessions.records, self.sessions.chain) = (None, None);
             self.flows = false;
         }

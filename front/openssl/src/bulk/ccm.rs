@@ -1,8 +1,8 @@
 //! AES-CCM, also as records of TLS 1.2 (RFC 6655). It wants a text's length first, and so a text is
 //! one call.
 
-use lookaside::{AeadSession, Op};
-use zeroize::{Zeroize, Zeroizing};
+use lookaside::{AeadSession, Op, Secret};
+use zeroize::Zeroize;
 
 use super::{
     aead::{self, TAG, TLS_AAD},
@@ -26,7 +26,7 @@ const EXPLICIT: usize = 8;
 #[derive(Clone)]
 pub struct Ccm {
     spec: &'static Spec,
-    key: Option<Zeroizing<Vec<u8>>>,
+    key: Option<Secret>,
     /// The session for tags of this length: made when the text comes.
     keyed: Option<(usize, Keyed<AeadSession>)>,
     encrypt: bool,
@@ -200,7 +200,7 @@ impl SymCipher for Ccm {
             if self.keyed.as_ref().is_none_or(|(_, old)| !old.is_for(key)) {
                 self.keyed = None;
             }
-            self.key = Some(Zeroizing::new(key.to_vec()));
+            self.key = Some(Secret::new(key));
         }
         Ok(())
     }

@@ -2,8 +2,7 @@
 
 use core::hint::black_box;
 
-use lookaside::{Op, OpError, Running};
-use zeroize::Zeroizing;
+use lookaside::{Op, OpError, Running, Secret};
 
 use crate::error::{Reason, Result};
 
@@ -27,14 +26,14 @@ starts!(CipherSession AeadSession DigestSession ChainSession);
 pub struct Keyed<S> {
     /// The session.
     pub session: S,
-    key: Zeroizing<Vec<u8>>,
+    key: Secret,
     running: Option<Box<dyn Running>>,
 }
 
 impl<S: Starts> Keyed<S> {
     /// A session for this key, no text yet.
     pub fn new(session: S, key: &[u8]) -> Keyed<S> {
-        Keyed { session, key: Zeroizing::new(key.to_vec()), running: None }
+        Keyed { session, key: Secret::new(key), running: None }
     }
 
     /// Whether it is the session for this key: programs start texts with the key that is there

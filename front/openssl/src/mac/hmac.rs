@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use zeroize::Zeroizing;
+use lookaside::Secret;
 
 use super::{
     keyed::Keyed,
@@ -24,7 +24,7 @@ const NAME: &CStr = c"HMAC";
 
 /// A key, for whoever computes with it.
 struct Key {
-    bytes: Zeroizing<Vec<u8>>,
+    bytes: Secret,
     /// Another provider's HMAC with this key, made when it is first needed.
     other: Mutex<Option<Other>>,
 }
@@ -104,7 +104,7 @@ impl Mac for Hmac {
         self.settle(provider);
         self.text = match ours {
             Some(digest) => {
-                let bytes = Zeroizing::new(key.to_vec());
+                let bytes = Secret::new(key);
                 self.key = Some(Arc::new(Key { bytes, other: Mutex::new(None) }));
                 match Plain::new(digest, key) {
                     Some(mut plain) => {
