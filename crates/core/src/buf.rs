@@ -153,6 +153,7 @@ impl Buf {
             Kind::Owned(_) | Kind::Secret(_) | Kind::Shared { .. } => false,
             Kind::Foreign { .. } => true,
             Kind::List(l) => list_is_lent(l),
+            Kind::Part(part) => part.whole.is_lent(),
         }
     }
 

@@ -69,6 +69,14 @@ impl Chain {
         self.steps
     }
 
+    /// Whether somebody else keeps some memory of these steps alive.
+    #[cold]
+    pub(crate) fn is_lent(&self) -> bool {
+        let of = |carried: &Option<Box<Carried>>| carried.as_deref().is_some_and(Carried::is_lent);
+        let step = |s: &Step| s.src.is_lent() || s.dst.is_lent() || of(&s.carried);
+        of(&self.carried) || self.steps.iter().any(step)
+    }
+
     /// How many steps came before the one that a response tells of.
     pub fn done(&self) -> usize {
         self.done

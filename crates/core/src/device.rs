@@ -112,6 +112,15 @@ impl Work {
         }
     }
 
+    /// Whether somebody else keeps some memory of the request alive, of any step of a chain:
+    /// [`Buf::foreign`](crate::Buf::foreign).
+    #[inline]
+    pub fn is_lent(&self) -> bool {
+        let of = |carried: &Option<Box<Carried>>| carried.as_deref().is_some_and(Carried::is_lent);
+        let Request { src, dst, carried, .. } = self.request();
+        src.is_lent() || dst.is_lent() || of(carried) || of(&self.0.chain)
+    }
+
     /// Whether it is a chain of which a step follows.
     #[inline]
     pub fn has_next(&self) -> bool {

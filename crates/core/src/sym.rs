@@ -143,6 +143,16 @@ impl Carried {
         }
     }
 
+    /// Whether somebody else keeps some memory alive that is named here.
+    #[inline]
+    pub fn is_lent(&self) -> bool {
+        match self {
+            Carried::Packet(_) | Carried::Packets(_) | Carried::Running(_) => false,
+            Carried::Aside(aside) => aside.aad.is_lent() || aside.tag.is_lent(),
+            Carried::Chain(chain) => chain.is_lent(),
+        }
+    }
+
     /// The packets, to change.
     #[inline]
     pub fn packets_mut(&mut self) -> &mut [Packet] {

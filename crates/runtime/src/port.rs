@@ -131,8 +131,8 @@ impl Port {
 
     /// A request is taken from the ring, under the scheduler's lock.
     #[inline]
-    pub(crate) fn admits(&self, request: &Request) {
-        if request.src.is_lent() || request.dst.is_lent() {
+    pub(crate) fn admits(&self, work: &Work) {
+        if work.is_lent() {
             self.lent.store(true, Ordering::Relaxed);
         }
     }

@@ -195,7 +195,7 @@ impl Scheduler {
             && let Some(work) = self.lone(now, accepts)
         {
             // Its lane is the only one.
-            self.lanes.iter().flatten().for_each(|lane| lane.port.admits(work.request()));
+            self.lanes.iter().flatten().for_each(|lane| lane.port.admits(&work));
             batch.push_back(work);
             return Pick::Batch { more: self.waiting() };
         }
@@ -350,7 +350,7 @@ impl Scheduler {
         let lane = self.lanes.get_mut(pick.index).and_then(Option::as_mut)?;
         let mut work = lane.requests.pop()?;
         work.charged_ns = pick.charged_ns;
-        lane.port.admits(work.request());
+        lane.port.admits(&work);
         if lane.port.is_closed() {
             not_run.push(work, Err(OpError::Cancelled));
             return None;

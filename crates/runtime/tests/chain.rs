@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use lookaside::{
-    Aead, AeadSession, Auth, Buf, CompressSession, Compression, DigestSession, Feed, Format, Hash,
-    InstanceConfig, Op, OpError, Packet, Request, Response, Runtime, Span,
+    Aead, AeadSession, Aside, Auth, Buf, Carried, CompressSession, Compression, DigestSession,
+    Feed, Format, Hash, InstanceConfig, Op, OpError, Packet, Request, Response, Runtime, Span,
+    Work,
 };
 
 const TAG: usize = 16;
@@ -261,4 +262,34 @@ fn chains_end_with_their_instance() {
         }
         instance.doorbell();
     }
+}
+
+/// Whoever closes an instance waits for memory that is lent, wherever a request names it.
+#[test]
+fn lent_memory_is_found_in_all_steps() {
+    let s = sessions(0);
+    let mut memory = [0; 64];
+    let mut lent = || {
+        // SAFETY: it outlives every request here, and no device ever works on one.
+        unsafe { Buf::foreign_mut(memory.as_mut_ptr(), 64) }
+    };
+    let is_lent = |request: Request| {
+        let mut work = Work::empty();
+        work.fill(request);
+        work.is_lent()
+    };
+    let compress = |between| s.gzip.compress(text(9).into(), between);
+    let seal = |carried: Box<Carried>, dst| s.gcm.seal(carried, Buf::empty(), dst);
+    let written = |first: Request, next| first.then(Feed::Written, next).unwrap();
+    let none = || Buf::zeroed(64);
+    let aside = |aad, tag| -> Box<Carried> { Aside { packet: rest(), aad, tag }.into() };
+    assert!(!is_lent(compress(none())));
+    assert!(is_lent(compress(lent())));
+    assert!(!is_lent(seal(aside(none(), none()), none())));
+    assert!(is_lent(seal(aside(lent(), none()), none())));
+    assert!(is_lent(seal(aside(none(), lent()), none())));
+    assert!(!is_lent(written(compress(none()), seal(rest().into(), none()))));
+    assert!(is_lent(written(compress(lent()), seal(rest().into(), none()))));
+    assert!(is_lent(written(compress(none()), seal(rest().into(), lent()))));
+    assert!(is_lent(written(compress(none()), seal(aside(none(), lent()), none()))));
 }
