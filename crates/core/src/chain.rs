@@ -3,17 +3,19 @@
 use core::{mem, ops::Range};
 use std::sync::Arc;
 
-use crate::{Args, Aside, Buf, Carried, Done, Op, OpError, Packet, Request, Session, buf::Part};
+use crate::{
+    Args, Aside, Buf, Carried, Done, Op, OpError, Packet, Request, Service, Session, buf::Part,
+};
 
 /// What a step of a chain works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feed {
-    /// Its source is what the step before has written.
+    /// Its source is what the step before has written; of a packet, the cipher region without a tag.
     Written,
     /// It works in place: its destination is that of the step before, the part behind what was written
     /// too (room for a tag).
     InPlace,
-    /// Its source is that of the step before: a digest of what is compressed.
+    /// Its source is that of the step before, which is the caller's: a digest of what is compressed.
     Same,
 }
 
@@ -123,6 +125,10 @@ impl Request {
         let last = chain.steps.last().map_or(self.op, |step| step.op);
         if feed != Feed::Same && matches!(last, Op::Digest | Op::Verify | Op::Compare) {
             return Err(OpError::BadInput("the step before makes nothing to work on"));
+        }
+        let in_place = self.op.service() == Service::Sym && self.src.is_empty();
+        if feed == Feed::Same && (in_place || chain.steps.iter().any(|s| s.feed != Feed::Same)) {
+            return Err(OpError::BadInput("the step before has no source of the caller's"));
         }
         let Request { op, args, session, src, dst, mut carried, .. } = next;
         // Should a step before it fail.

@@ -531,7 +531,8 @@ impl Engine {
     fn finish(&mut self, work: Work, now: u64) {
         match *work.result() {
             Err(OpError::DeviceLost(lost)) => self.finish_lost(work, lost, now),
-            Ok(done) if work.has_next() => self.next_step(work, done, now),
+            // Not bound here: the result would be copied, a moment after it was stored in other pieces.
+            Ok(_) if work.has_next() => self.next_step(work, now),
             _ => self.answer(work, now),
         }
     }
@@ -553,8 +554,9 @@ impl Engine {
 
     /// A step of a chain is done: stages the next one, as a request with the same ticket.
     #[cold]
-    fn next_step(&mut self, mut work: Work, done: Done, now: u64) {
+    fn next_step(&mut self, mut work: Work, now: u64) {
         self.counters.answered(&work, now);
+        let Ok(done) = *work.result() else { return self.deliver(work) };
         let advanced = work.advance(done);
         work.pushed_ns = now;
         if work.charged_ns > 0 {

@@ -192,6 +192,11 @@ fn what_is_no_chain() {
     assert!(refused(compress().then(Feed::Written, inner)));
     let digest = s.sha.digest(Packet::default(), Buf::empty(), Buf::zeroed(32));
     assert!(refused(digest.then(Feed::Written, seal(Buf::zeroed(99)))));
+    // The source of the step before is not there any more, or there was none.
+    let in_place = s.sha.digest(Packet::default(), Buf::empty(), Buf::zeroed(32));
+    assert!(refused(in_place.then(Feed::Same, s.gzip.compress(Buf::empty(), Buf::zeroed(9)))));
+    let two = compress().then(Feed::Written, seal(Buf::zeroed(99))).unwrap();
+    assert!(refused(two.then(Feed::Same, s.gzip.compress(Buf::empty(), Buf::zeroed(99)))));
     let stream = s.runtime.compress_stream(Compression::default(), None).unwrap();
     let piece = stream.compress(text(9).into(), Buf::zeroed(99), lookaside::Flush::Sync);
     assert!(refused(piece.then(Feed::InPlace, seal(Buf::empty()))));
