@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-use crate::OpError;
+use crate::{OpError, Region, Segment};
 
 /// Memory for a request's source or destination. It moves into the request and comes back in the
 /// response, so nothing is borrowed while a device works.
@@ -18,6 +18,7 @@ use crate::OpError;
 /// * [`Buf::secret`]: owned, and overwritten when dropped.
 /// * [`Buf::shared`]: a range of reference-counted memory; readable, many requests at once.
 /// * [`Buf::list`]: scatter-gather: segments of any kind, in order.
+/// * [`Region::buf`](crate::Region::buf): memory that processes or devices share (`unsafe`).
 /// * [`Buf::foreign`] and [`Buf::foreign_mut`]: memory that somebody else keeps alive (`unsafe`). Closing an
 ///   instance waits for requests with such memory that run.
 pub struct Buf(Kind);
@@ -37,6 +38,10 @@ enum Kind {
     List(Box<[Buf]>),
     /// What a step of a chain has written, lent to the next.
     Part(Box<Part>),
+    Region {
+        region: Region,
+        range: Range<usize>,
+    },
 }
 
 /// A range of another buffer, to read.
@@ -115,6 +120,30 @@ impl Buf {
         }
     }
 
+    /// [`Region::buf`], which has checked the range.
+    pub(crate) fn in_region(region: Region, range: Range<usize>) -> Buf {
+        Buf(Kind::Region { region, range })
+    }
+
+    /// The record that names it, for memory of a region; `None` for other memory, and for pieces of 4
+    /// GiB and more.
+    pub fn segment(&self) -> Option<Segment> {
+        let Kind::Region { region, range } = &self.0 else { return None };
+        let len = u32::try_from(range.len()).ok()?;
+        Some(Segment { region: region.id(), len, offset: range.start as u64 })
+    }
+
+    /// Whether all of it lies in regions, which a device can reach that reaches nothing else. What has no
+    /// bytes does.
+    pub fn is_in_regions(&self) -> bool {
+        match &self.0 {
+            Kind::Region { .. } => true,
+            Kind::Part(part) => part.whole.is_in_regions(),
+            Kind::List(l) => l.iter().all(Buf::is_in_regions),
+            _ => self.is_empty(),
+        }
+    }
+
     /// The length in bytes, of all segments together.
     #[inline]
     pub fn len(&self) -> usize {
@@ -125,6 +154,7 @@ impl Buf {
             Kind::Foreign { len, .. } => *len,
             Kind::List(l) => list_len(l),
             Kind::Part(part) => part.range.len(),
+            Kind::Region { range, .. } => range.len(),
         }
     }
 
@@ -138,7 +168,7 @@ impl Buf {
     #[inline]
     pub fn is_writable(&self) -> bool {
         match &self.0 {
-            Kind::Owned(_) | Kind::Secret(_) => true,
+            Kind::Owned(_) | Kind::Secret(_) | Kind::Region { .. } => true,
             Kind::Shared { range, .. } => core::ops::Range::is_empty(range),
             Kind::Foreign { writable, .. } => *writable,
             Kind::List(l) => l.iter().all(Buf::is_writable),
@@ -151,7 +181,8 @@ impl Buf {
     pub fn is_lent(&self) -> bool {
         match &self.0 {
             Kind::Owned(_) | Kind::Secret(_) | Kind::Shared { .. } => false,
-            Kind::Foreign { .. } => true,
+            // Its memory stays, but somebody reuses it.
+            Kind::Foreign { .. } | Kind::Region { .. } => true,
             Kind::List(l) => list_is_lent(l),
             Kind::Part(part) => part.whole.is_lent(),
         }
@@ -171,6 +202,13 @@ impl Buf {
             }
             Kind::List(l) => list_slice(l),
             Kind::Part(part) => part.as_slice(),
+            Kind::Region { region, range } => {
+                // SAFETY: `Memory` promises validity; `Region::buf` checked the range, and its caller
+                // promises that nobody writes there.
+                Some(unsafe {
+                    core::slice::from_raw_parts(region.at(range.start).as_ptr(), range.len())
+                })
+            }
         }
     }
 
@@ -187,6 +225,13 @@ impl Buf {
                 Some(unsafe { core::slice::from_raw_parts_mut(ptr.as_ptr(), *len) })
             }
             Kind::Foreign { .. } | Kind::Part(_) => None,
+            Kind::Region { region, range } => {
+                // SAFETY: as in `as_slice`; nobody else accesses it, and `&mut self` makes this the only
+                // slice made from it.
+                Some(unsafe {
+                    core::slice::from_raw_parts_mut(region.at(range.start).as_ptr(), range.len())
+                })
+            }
             Kind::List(l) => list_mut_slice(l),
         }
     }
@@ -370,6 +415,7 @@ impl fmt::Debug for Buf {
             Kind::Foreign { .. } => "foreign",
             Kind::List(_) => "list",
             Kind::Part(_) => "part",
+            Kind::Region { .. } => "region",
         };
         write!(f, "Buf({kind}, {} bytes)", self.len())
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use std::os::fd::BorrowedFd;
 
-use crate::{Carried, Done, Lost, Op, OpError, Prepared, Request, SessionSpec, SetupError};
+use crate::{Carried, Done, Lost, Op, OpError, Prepared, Region, Request, SessionSpec, SetupError};
 
 /// Numbers the engines of a runtime, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -355,6 +355,16 @@ pub trait Device: Send + Sync {
         Err(SetupError::Unsupported { device, op: Op::Encrypt, what })
     }
 
+    /// Learns of memory that requests will lie in: maps or pins it, where it has to. Once for a region,
+    /// before the first request.
+    ///
+    /// # Errors
+    /// Where the device cannot reach it: then there is no such region.
+    fn attach(&self, region: &Region) -> Result<(), SetupError> {
+        let _ = region;
+        Ok(())
+    }
+
     /// Opens one engine's private access.
     ///
     /// # Errors
@@ -373,13 +383,25 @@ pub struct Limits {
     /// After how long without an answer, although a channel holds requests, the channel is taken for
     /// dead and reset, in nanoseconds; `None`: never.
     pub timeout_ns: Option<u64>,
+    /// What memory it reaches. Requests in other memory go to the next device of the route.
+    pub reach: Reach,
+}
+
+/// What memory a device reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// All that the process does.
+    #[default]
+    Process,
+    /// The [`Region`]s that it was told of.
+    Regions,
 }
 
 impl Default for Limits {
     /// Batches of 1,024 requests, the runtime's deadline, no time-out: right for a device that
     /// executes within [`Channel::submit`].
     fn default() -> Limits {
-        Limits { max_batch: 1024, batch_deadline_ns: None, timeout_ns: None }
+        Limits { max_batch: 1024, batch_deadline_ns: None, timeout_ns: None, reach: Reach::Process }
     }
 }
 

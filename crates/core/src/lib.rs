@@ -12,6 +12,7 @@ mod class;
 mod cost;
 mod device;
 mod error;
+mod region;
 mod request;
 mod session;
 mod sym;
@@ -21,7 +22,8 @@ pub use chain::{Chain, Feed, Step};
 pub use class::SessionClass;
 pub use cost::Costs;
 pub use device::{
-    Batch, Capability, Channel, Completed, Device, EngineId, Limits, Slot, Ticket, Wake, Work,
+    Batch, Capability, Channel, Completed, Device, EngineId, Limits, Reach, Slot, Ticket, Wake,
+    Work,
 };
 pub use error::SetupError;
 pub use lookaside_secure::wipe_stack;
@@ -35,6 +37,7 @@ pub use lookaside_spec::{
     },
     sym::{Aead, Auth, ChainOrder, Cipher, Iv, Packet, Span, Sym},
 };
+pub use region::{Memory, Region, Segment};
 pub use request::{Args, Request, Response};
 pub use session::{Admission, Class, Order, OrderKey, Prepared, Session, SessionSpec};
 pub use sym::{Aside, Carried, Immediate, Running, SharedImmediate};

@@ -82,6 +82,12 @@ impl Request {
         self.session.order.is_some() || running()
     }
 
+    /// Whether all memory that a device works on for it lies in [`Region`](crate::Region)s.
+    pub fn is_in_regions(&self) -> bool {
+        let carried = self.carried.as_deref().is_none_or(Carried::is_in_regions);
+        carried && self.src.is_in_regions() && self.dst.is_in_regions()
+    }
+
     /// Whether it can be executed again after an execution of unknown extent: its source is whole and
     /// apart from its destination, and no state has moved.
     pub fn may_run_again(&self) -> bool {

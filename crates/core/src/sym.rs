@@ -153,6 +153,15 @@ impl Carried {
         }
     }
 
+    /// Whether the memory that is named here lies in regions.
+    pub(crate) fn is_in_regions(&self) -> bool {
+        match self {
+            Carried::Aside(aside) => aside.aad.is_in_regions() && aside.tag.is_in_regions(),
+            // Of the step that runs alone; a device is asked at each.
+            _ => true,
+        }
+    }
+
     /// The packets, to change.
     #[inline]
     pub fn packets_mut(&mut self) -> &mut [Packet] {

@@ -57,6 +57,7 @@ mod route;
 mod runtime;
 mod scheduler;
 mod session;
+mod shared_memory;
 mod signals;
 mod sla;
 mod sym;
@@ -80,5 +81,6 @@ pub use pke::{
 pub use route::{Route, RouteEntry};
 pub use runtime::{Builder, Runtime};
 pub use session::{CompressSession, CompressStream, DecompressStream, Mover, Random};
+pub use shared_memory::SharedMemory;
 pub use sla::{STEP_NS, Sla};
 pub use sym::{AeadSession, ChainSession, CipherSession, DigestSession, Set, TlsCbcSession};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lookaside_core::{Device, Limits, Op, Prepared, Request, Session, SetupError, Work};
+use lookaside_core::{Device, Limits, Op, Prepared, Reach, Request, SetupError, Work};
 
 /// One way for an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub(crate) struct Routes {
     table: Vec<Vec<(u16, usize)>>,
     best_batch: Vec<Vec<usize>>,
     limits: Vec<Limits>,
+    /// Whether some device does not reach all memory.
+    short: bool,
     batch_deadline_ns: u64,
     /// The same, for people.
     pub(crate) printable: Vec<Route>,
@@ -46,6 +48,7 @@ impl Routes {
             table: Vec::new(),
             best_batch: Vec::new(),
             limits: devices.iter().map(|d| d.limits()).collect(),
+            short: devices.iter().any(|d| d.limits().reach != Reach::Process),
             batch_deadline_ns,
             printable: Vec::new(),
         };
@@ -114,7 +117,10 @@ impl Routes {
             return self.bound(request);
         }
         let (row, src_len) = (&self.table[request.op.index()], request.size());
-        let able = |d: u16| matches!(session.prepared.get(usize::from(d)), Some(Some(_)));
+        let able = |d: u16| {
+            let prepared = matches!(session.prepared.get(usize::from(d)), Some(Some(_)));
+            prepared && (!self.short || self.reaches(d, request))
+        };
         let fits = row.iter().find(|&&(d, min)| src_len >= min && able(d));
         // Below every threshold, the last resort is the last that can do it at all.
         fits.or_else(|| row.iter().rev().find(|&&(d, _)| able(d))).map(|&(d, _)| d)
@@ -133,13 +139,26 @@ impl Routes {
         self.table[request.op.index()].iter().map(|&(d, _)| d).find(|&d| able(d))
     }
 
+    /// Whether a device reaches the memory of a request.
+    #[cold]
+    fn reaches(&self, device: u16, request: &Request) -> bool {
+        match self.limits[usize::from(device)].reach {
+            Reach::Process => true,
+            Reach::Regions => request.is_in_regions(),
+        }
+    }
+
     /// The device to turn to when `failed` did not do it.
-    pub(crate) fn next(&self, op: Op, session: &Session, failed: u16) -> Option<u16> {
-        let row = &self.table[op.index()];
+    pub(crate) fn next(&self, request: &Request, failed: u16) -> Option<u16> {
+        let session = &*request.session;
+        let row = &self.table[request.op.index()];
         // Behind its last entry: a device may have two (small sources and large ones), and a
         // request that all have failed must come to an end.
         let behind = row.iter().rposition(|&(d, _)| d == failed)? + 1;
-        let able = |d: u16| matches!(session.prepared.get(usize::from(d)), Some(Some(_)));
+        let able = |d: u16| {
+            let prepared = matches!(session.prepared.get(usize::from(d)), Some(Some(_)));
+            prepared && self.reaches(d, request)
+        };
         row[behind..].iter().find(|&&(d, _)| able(d)).map(|&(d, _)| d)
     }
 

@@ -10,8 +10,8 @@ use std::{
 };
 
 use lookaside_core::{
-    Capability, Class, Compression, CompressionError, Device, EngineId, Format, Op, Order, Session,
-    SessionClass, SessionSpec, SetupError,
+    Capability, Class, Compression, CompressionError, Device, EngineId, Format, Memory, Op, Order,
+    Region, Session, SessionClass, SessionSpec, SetupError,
 };
 
 use crate::{
@@ -529,6 +529,19 @@ impl Runtime {
     /// A handle, for callers without an instance.
     pub fn handle(&self) -> Handle {
         Handle(self.0.clone())
+    }
+
+    /// Registers memory that others reach too ([`SharedMemory`], a packet pool, what is pinned for a card)
+    /// with every device, once. Buffers of requests may lie in it then ([`Region::buf`]). A device that
+    /// reaches nothing else ([`Reach::Regions`](crate::Reach)) gets requests whose memory all lies in
+    /// regions; others go to the next device of their route.
+    ///
+    /// # Errors
+    /// A device's, that cannot reach the memory.
+    pub fn region(&self, memory: impl Memory + 'static) -> Result<Region, SetupError> {
+        let region = Region::new(memory);
+        self.0.devices.iter().try_for_each(|d| d.attach(&region))?;
+        Ok(region)
     }
 
     /// How many engine threads serve this process; 0 when callers execute their own requests.

@@ -434,7 +434,7 @@ impl Scheduler {
         let r = work.request();
         let next = match r.is_bound() {
             true => None,
-            false => self.routes.next(r.op, &r.session, work.device),
+            false => self.routes.next(r, work.device),
         };
         match next {
             Some(device) => {

@@ -9,8 +9,8 @@ use std::{
 };
 
 use lookaside_core::{
-    Batch, Capability, Channel, Completed, Device, EngineId, Limits, Lost, Prepared, Request,
-    SessionSpec, SetupError, Wake, Work,
+    Batch, Capability, Channel, Completed, Device, EngineId, Limits, Lost, Prepared, Region,
+    Request, SessionSpec, SetupError, Wake, Work,
 };
 
 use crate::Rng;
@@ -88,6 +88,10 @@ impl<D: Device> Device for FaultDevice<D> {
 
     fn prepare_set(&self, sessions: &[&Prepared]) -> Result<Prepared, SetupError> {
         self.inner.prepare_set(sessions)
+    }
+
+    fn attach(&self, region: &Region) -> Result<(), SetupError> {
+        self.inner.attach(region)
     }
 
     fn open_channel(&self, engine: EngineId) -> Result<Box<dyn Channel>, SetupError> {

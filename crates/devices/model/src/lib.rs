@@ -33,6 +33,7 @@
 //! | `name` | the device's name |
 //! | `queue` | how many requests it holds; beyond that it is busy |
 //! | `timeout_ms` | after how long without an answer a channel is reset; 60,000 if not given |
+//! | `memory` | `process`: it reaches all memory of the process, as if not given; `regions`: only [`Region`]s |
 //!
 //! Then one section for the operations that share engines: `[dc.compress]`, `[mv.copy mv.fill]`, or `[sym]` for all
 //! operations of a service. What has no section is not offered.
@@ -80,7 +81,7 @@ mod spec;
 use std::{fmt, sync::Arc};
 
 use lookaside_core::{
-    Capability, Channel, Device, EngineId, Limits, Op, Prepared, SessionSpec, SetupError,
+    Capability, Channel, Device, EngineId, Limits, Op, Prepared, Region, SessionSpec, SetupError,
 };
 
 pub use idle::Idle;
@@ -157,6 +158,7 @@ impl<D: Device> Device for Model<D> {
             // Sessions of the device inside may ask for batches; the modelled one does not wait.
             batch_deadline_ns: Some(0),
             timeout_ns: Some(self.spec.timeout_ns),
+            reach: self.spec.reach,
         }
     }
 
@@ -175,6 +177,10 @@ impl<D: Device> Device for Model<D> {
 
     fn prepare_set(&self, sessions: &[&Prepared]) -> Result<Prepared, SetupError> {
         self.inner.prepare_set(sessions)
+    }
+
+    fn attach(&self, region: &Region) -> Result<(), SetupError> {
+        self.inner.attach(region)
     }
 
     fn open_channel(&self, engine: EngineId) -> Result<Box<dyn Channel>, SetupError> {

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::{fs, io, ops::RangeInclusive};
 
-use lookaside_core::Op;
+use lookaside_core::{Op, Reach};
 
 /// What a modelled device can do, and how fast. [The crate](crate) has the format of its text.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,8 @@ pub struct Spec {
     pub queue: usize,
     /// After how long without an answer the runtime resets a channel, in nanoseconds.
     pub timeout_ns: u64,
+    /// What memory it reaches: a card without shared virtual memory, only what it was told of.
+    pub reach: Reach,
     /// The operations that it offers.
     pub sections: Vec<Section>,
 }
@@ -220,6 +222,7 @@ struct Parser {
     name: Option<String>,
     queue: Option<usize>,
     timeout_ms: Option<f64>,
+    reach: Option<Reach>,
     open: Option<Open>,
     sections: Vec<Section>,
 }
@@ -269,7 +272,17 @@ impl Parser {
             }
             "queue" => once(&mut self.queue, key, whole(key, value, 1..=1 << 20)?),
             "timeout_ms" => once(&mut self.timeout_ms, key, number(key, value, 1e-3..=1e9)?),
-            _ => Err(format!("unknown key {key}: name, queue and timeout_ms are known here")),
+            "memory" => {
+                let reach = match value {
+                    "process" => Reach::Process,
+                    "regions" => Reach::Regions,
+                    _ => return Err("memory is process or regions".into()),
+                };
+                once(&mut self.reach, key, reach)
+            }
+            _ => {
+                Err(format!("unknown key {key}: name, queue, timeout_ms and memory are known here"))
+            }
         }
     }
 
@@ -338,6 +351,7 @@ impl Parser {
             name: self.name.ok_or_else(|| missing("the model lacks name"))?,
             queue: self.queue.ok_or_else(|| missing("the model lacks queue"))?,
             timeout_ns: (self.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS) * 1e6).round() as u64,
+            reach: self.reach.unwrap_or_default(),
             sections: self.sections,
         })
     }

@@ -62,7 +62,12 @@ fn mistakes_name_their_line() {
             "line 3: queue is a whole number from 1 to 1048576, not many",
         ),
         ("queue = 64", "name = x", "line 3: name is here twice"),
-        ("queue = 64", "depth = 64", "line 3: unknown key depth: name, queue and timeout_ms"),
+        (
+            "queue = 64",
+            "depth = 64",
+            "line 3: unknown key depth: name, queue, timeout_ms and memory",
+        ),
+        ("queue = 64", "memory = heap", "line 3: memory is process or regions"),
         ("queue = 64", "", "line 15: the model lacks queue"),
         ("name = good", "", "line 15: the model lacks name"),
         ("= good", "= not good", "line 2: a name has letters, digits, and - _ . between"),
