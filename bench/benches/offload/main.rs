@@ -1,12 +1,13 @@
 //! What the way through the device costs and gains, beside the bare kernels and stock zlib.
 //!
 //! `cargo bench -p lookaside-bench --bench offload -- [--mb N] [--rounds N] [--corpus DIR]
-//! [--only compress|decompress|empty|crossover|tenants]`
+//! [--only compress|decompress|empty|channel|crossover|tenants]`
 //!
 //! Checks its answers; says what each line shows; thresholds are for people, not for tests.
 #![allow(unsafe_code)]
 
 mod bare;
+mod channel;
 mod empty;
 mod offload;
 mod tenants;
@@ -64,10 +65,11 @@ fn main() {
     let cores = std::thread::available_parallelism().map_or(0, |n| n.get());
     println!("machine: {}, {cores} cores", model.map_or("unknown", |(_, m)| m));
     println!("input: {what}; {} rounds, in turn; median (least-most)", o.rounds);
-    let parts: [(&str, &dyn Fn()); 5] = [
+    let parts: [(&str, &dyn Fn()); 6] = [
         ("compress", &|| offload::compress(&data, o.rounds)),
         ("decompress", &|| offload::decompress(&data, o.rounds)),
         ("empty", &|| empty::run(o.rounds)),
+        ("channel", &|| channel::run(o.rounds)),
         ("crossover", &|| offload::crossover(&data, o.rounds)),
         ("tenants", &|| tenants::run(o.rounds)),
     ];

@@ -19,6 +19,10 @@ pub(crate) fn prepare(_: &SessionSpec, _: &Cpu) -> Option<Result<Prepared, Setup
     None
 }
 
+pub(crate) fn prepare_set(_: &[&Prepared]) -> Option<Prepared> {
+    None
+}
+
 pub(crate) fn execute_one(_: &Cpu, _: Op, _: &Buf, _: &mut Buf) -> Option<Result<Done, OpError>> {
     None
 }
