@@ -531,7 +531,7 @@ impl Runtime {
         Handle(self.0.clone())
     }
 
-    /// Registers memory that others reach too ([`SharedMemory`], a packet pool, what is pinned for a card)
+    /// Registers memory that others reach too ([`SharedMemory`](crate::SharedMemory), a packet pool, what is pinned for a card)
     /// with every device, once. Buffers of requests may lie in it then ([`Region::buf`]). A device that
     /// reaches nothing else ([`Reach::Regions`](crate::Reach)) gets requests whose memory all lies in
     /// regions; others go to the next device of their route.
