@@ -316,9 +316,7 @@ impl Buf {
 
     /// Appends all bytes to `out`.
     pub fn gather(&self, out: &mut Vec<u8>) {
-        for s in self.segments() {
-            out.extend_from_slice(s.as_slice().unwrap_or_default());
-        }
+        self.gather_some(self.len(), out);
     }
 
     /// Writes `bytes` from the start on, across the segments. Returns how many fitted.

@@ -3,6 +3,7 @@
 //! AEADs, hashes and MACs take them where they are, as the parts of a message in pieces. Chains and TLS
 //! records are copied into one piece, where their kernels look for everything.
 
+use arrayvec::ArrayVec;
 use lookaside_cipher::{Direction, Engine, Packet, Parts, Session, Span, Text};
 use lookaside_core::{Aside, Buf, Carried, Done, OpError, Request, Work};
 use zeroize::Zeroizing;
@@ -76,27 +77,20 @@ fn in_pieces(
     let tag_span = Span { offset: tag_at, len: tag_len as u32 };
     let [is_aead, ..] = session.parts();
     let region = if is_aead { cipher } else { auth };
-    let source = |text: &Text<'_>, span| -> Result<Vec<u8>, OpError> {
-        match text {
-            Text::InPlace(bytes) => within(bytes, span).map(<[u8]>::to_vec),
-            Text::Apart { src, .. } => within(src, span).map(<[u8]>::to_vec),
-        }
-    };
     // Everything is looked at before anything is written.
-    let nonce = match packet.iv {
-        lookaside_core::Iv::At(span) => Zeroizing::new(source(&text, span)?),
-        here @ lookaside_core::Iv::Here { .. } => Zeroizing::new(iv(&here, &[])?.to_vec()),
+    let read: &[u8] = match &text {
+        Text::InPlace(bytes) => bytes,
+        Text::Apart { src, .. } => src,
     };
-    let own_aad;
+    let nonce = iv(&packet.iv, read)?;
     let aad = match given(aad)? {
         Some(_) if !is_aead => return Err(NO_AAD),
         Some(aad) => aad,
-        None if is_aead => {
-            own_aad = source(&text, aad_span)?;
-            &own_aad[..]
-        }
+        None if is_aead => within(read, aad_span)?,
         None => &[],
     };
+    // A copy: the text may be written before it is compared.
+    let copy = |tag: &[u8]| tag.iter().copied().collect::<ArrayVec<u8, 64>>();
     let expected = match (direction, given(tag)?) {
         (Direction::Seal, Some(place)) if place.len() < tag_len => {
             return Err(OpError::DstTooSmall);
@@ -112,11 +106,11 @@ fn in_pieces(
         (Direction::Seal, Some(_)) => None,
         (Direction::Open, Some(tag)) => {
             let short = OpError::BadInput("a tag is shorter than the session's");
-            Some(tag.get(..tag_len).ok_or(short)?.to_vec())
+            Some(copy(tag.get(..tag_len).ok_or(short)?))
         }
-        (Direction::Open, None) => Some(source(&text, tag_span)?),
+        (Direction::Open, None) => Some(copy(within(read, tag_span)?)),
     };
-    let mut running = session.start(direction, &nonce)?;
+    let mut running = session.start(direction, nonce)?;
     running.lengths(aad.len(), region.len as usize)?;
     if is_aead {
         running.aad(aad)?;
@@ -131,11 +125,7 @@ fn in_pieces(
             },
         })?;
     } else {
-        let src = match &text {
-            Text::InPlace(bytes) => within(bytes, region)?,
-            Text::Apart { src, .. } => within(src, region)?,
-        };
-        running.update(Text::Apart { src, dst: &mut [] })?;
+        running.update(Text::Apart { src: within(read, region)?, dst: &mut [] })?;
     }
     let produced = if is_aead { region.len as usize } else { tag_len };
     let dst = match text {
@@ -208,7 +198,7 @@ fn copied(
         };
         copy.extend_from_slice(given.get(..tag_len).ok_or(short)?);
     }
-    let nonce = Zeroizing::new(iv(&packet.iv, source)?.to_vec());
+    let nonce = iv(&packet.iv, source)?;
     // What is written: all of the regions, and what a TLS record grows by.
     let end = |span: Span| span.offset as usize + span.len as usize;
     let grows = match direction {
@@ -229,7 +219,7 @@ fn copied(
     let produced = engine.run_one(Packet {
         session,
         direction,
-        iv: &nonce,
+        iv: nonce,
         parts,
         text: Text::InPlace(&mut copy),
         result: Err(OpError::Cancelled),

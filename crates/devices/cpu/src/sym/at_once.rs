@@ -71,13 +71,18 @@ impl Immediate for AtOnce {
 pub(super) struct Set(pub(super) Box<[Arc<AtOnce>]>);
 
 impl Set {
+    #[inline(always)]
+    fn at(&self, session: u32) -> Result<&AtOnce, OpError> {
+        match self.0.get(session as usize) {
+            Some(one) => Ok(one),
+            None => Err(OpError::BadInput("the set has no session with this number")),
+        }
+    }
+
     /// The keys with this number.
     #[inline(always)]
     pub(super) fn get(&self, session: u32) -> Result<&Session, OpError> {
-        match self.0.get(session as usize) {
-            Some(one) => Ok(&one.session),
-            None => Err(OpError::BadInput("the set has no session with this number")),
-        }
+        self.at(session).map(|one| &one.session)
     }
 
     /// A set is never empty.
@@ -94,8 +99,7 @@ impl Immediate for Set {
         src: Option<&[u8]>,
         dst: &mut [u8],
     ) -> Result<Done, OpError> {
-        self.get(packet.session)?;
-        self.0[packet.session as usize].run(op, packet, src, dst)
+        self.at(packet.session)?.run(op, packet, src, dst)
     }
 
     /// A message in pieces is of one session.
