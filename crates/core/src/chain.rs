@@ -1,11 +1,8 @@
 //! Chains: requests of several steps, each of which works on what the one before made.
 
 use core::{mem, ops::Range};
-use std::sync::Arc;
 
-use crate::{
-    Args, Aside, Buf, Carried, Done, Op, OpError, Packet, Request, Service, Session, buf::Part,
-};
+use crate::{Aside, Carried, Done, Op, OpError, Packet, Request, Service, buf::Part};
 
 /// What a step of a chain works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,25 +16,15 @@ pub enum Feed {
     Same,
 }
 
-/// One step of a chain: as a request's own fields, for a step that is not the one that runs.
+/// One step of a chain that is not the one that runs.
 #[derive(Debug)]
 pub struct Step {
     /// How it is fed; once it is a step that has run, how the one behind it was.
     feed: Feed,
     /// Memory for the note of what is lent to it.
     part: Option<Box<Part>>,
-    /// The operation.
-    pub op: Op,
-    /// Its arguments.
-    pub args: Args,
-    /// Its session.
-    pub session: Arc<Session>,
-    /// The source, where it is the caller's: that of the first step.
-    pub src: Buf,
-    /// The destination.
-    pub dst: Buf,
-    /// What it carries.
-    pub carried: Option<Box<Carried>>,
+    /// Its request, with the buffers that are the caller's.
+    pub request: Request,
     /// What happened: `Cancelled` where a step before it failed.
     pub result: Result<Done, OpError>,
 }
@@ -45,7 +32,7 @@ pub struct Step {
 impl Step {
     /// The packets that it carried, with their results.
     pub fn packets(&self) -> &[Packet] {
-        self.carried.as_deref().map_or(&[], Carried::packets)
+        self.request.packets()
     }
 }
 
@@ -61,7 +48,8 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The steps before the one that a response tells of, in order; then those that did not run.
+    /// All steps but the last one that ran, or should have: those before it, in order; then those that did
+    /// not run.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
@@ -74,12 +62,11 @@ impl Chain {
     /// Whether somebody else keeps some memory of these steps alive.
     #[cold]
     pub(crate) fn is_lent(&self) -> bool {
-        let of = |carried: &Option<Box<Carried>>| carried.as_deref().is_some_and(Carried::is_lent);
-        let step = |s: &Step| s.src.is_lent() || s.dst.is_lent() || of(&s.carried);
-        of(&self.carried) || self.steps.iter().any(step)
+        let own = self.carried.as_deref().is_some_and(Carried::is_lent);
+        own || self.steps.iter().any(|step| step.request.is_lent())
     }
 
-    /// How many steps came before the one that a response tells of.
+    /// How many steps were done before the last one that ran, or should have.
     pub fn done(&self) -> usize {
         self.done
     }
@@ -101,7 +88,7 @@ impl Request {
     ///
     /// # Errors
     /// `BadInput` for a step that cannot be one.
-    pub fn then(mut self, feed: Feed, next: Request) -> Result<Request, OpError> {
+    pub fn then(mut self, feed: Feed, mut next: Request) -> Result<Request, OpError> {
         if self.is_bound() || next.is_bound() {
             return Err(STREAM);
         }
@@ -122,7 +109,7 @@ impl Request {
             self.carried = Some(Box::new(Carried::Chain(Chain { carried, steps, done: 0 })));
         }
         let Some(Carried::Chain(chain)) = self.carried.as_deref_mut() else { return Err(STREAM) };
-        let last = chain.steps.last().map_or(self.op, |step| step.op);
+        let last = chain.steps.last().map_or(self.op, |step| step.request.op);
         if feed != Feed::Same && matches!(last, Op::Digest | Op::Verify | Op::Compare) {
             return Err(OpError::BadInput("the step before makes nothing to work on"));
         }
@@ -130,21 +117,19 @@ impl Request {
         if feed == Feed::Same && (in_place || chain.steps.iter().any(|s| s.feed != Feed::Same)) {
             return Err(OpError::BadInput("the step before has no source of the caller's"));
         }
-        let Request { op, args, session, src, dst, mut carried, .. } = next;
         // Should a step before it fail.
         let result = Err(OpError::Cancelled);
-        for packet in carried.as_deref_mut().map_or(&mut [][..], Carried::packets_mut) {
+        for packet in next.carried.as_deref_mut().map_or(&mut [][..], Carried::packets_mut) {
             packet.result = Err(OpError::Cancelled);
         }
         let part = (feed == Feed::Written).then(Box::default);
-        let step = Step { feed, part, op, args, session, src, dst, carried, result };
-        chain.steps.push(step);
+        chain.steps.push(Step { feed, part, request: next, result });
         Ok(self)
     }
 
-    /// Puts numbers in the place of [`Packet::REST`]: `all` is where the step's text lies.
+    /// Puts numbers in the place of [`Packet::REST`]: `all` is where the step's data lies.
     fn resolve(&mut self, all: Range<usize>) -> Result<(), OpError> {
-        const LONG: OpError = OpError::BadInput("a packet's text of 4 GiB and more");
+        const LONG: OpError = OpError::BadInput("a packet's data of 4 GiB and more");
         let (start, end) = match (u32::try_from(all.start), u32::try_from(all.end)) {
             (Ok(start), Ok(end)) if end < Packet::REST => (start, end),
             _ if self.carried.is_none() => return Ok(()),
@@ -181,27 +166,23 @@ impl Chain {
         let Some(step) = self.steps.get_mut(self.done) else { return Err(OpError::Unsupported) };
         self.done += 1;
         let written = written(request.op, request.carried.as_deref(), done);
-        // In these places now stands the step that ran.
-        mem::swap(&mut request.op, &mut step.op);
-        mem::swap(&mut request.args, &mut step.args);
-        mem::swap(&mut request.session, &mut step.session);
-        mem::swap(&mut request.src, &mut step.src);
-        mem::swap(&mut request.dst, &mut step.dst);
-        mem::swap(&mut request.carried, &mut step.carried);
-        step.result = Ok(done);
+        mem::swap(request, &mut step.request);
+        // In its place now stands the step that ran. All have the tag of the first.
+        let ran = &mut step.request;
+        (request.tag, step.result) = (ran.tag, Ok(done));
         let all = match step.feed {
             Feed::Written => {
                 let range = written?;
                 let len = range.len();
-                request.src = step.dst.lend(range, step.part.take().unwrap_or_default())?;
+                request.src = ran.dst.lend(range, step.part.take().unwrap_or_default())?;
                 0..len
             }
             Feed::InPlace => {
-                request.dst = mem::take(&mut step.dst);
+                request.dst = mem::take(&mut ran.dst);
                 written?
             }
             Feed::Same => {
-                request.src = mem::take(&mut step.src);
+                request.src = mem::take(&mut ran.src);
                 0..request.src.len()
             }
         };
@@ -214,8 +195,8 @@ impl Chain {
             return;
         };
         match before.feed {
-            Feed::Written => before.dst.take_back(mem::take(&mut request.src)),
-            Feed::Same => before.src = mem::take(&mut request.src),
+            Feed::Written => before.request.dst.take_back(mem::take(&mut request.src)),
+            Feed::Same => before.request.src = mem::take(&mut request.src),
             Feed::InPlace => {}
         }
     }
@@ -231,6 +212,6 @@ fn written(op: Op, carried: Option<&Carried>, done: Done) -> Result<Range<usize>
             let start = packet.cipher.offset as usize;
             Ok(start..start + done.produced)
         }
-        Some(_) => Err(OpError::BadInput("a burst writes no single text for the next step")),
+        Some(_) => Err(OpError::BadInput("a burst writes no one result for the next step")),
     }
 }

@@ -82,6 +82,13 @@ impl Request {
         self.session.order.is_some() || running()
     }
 
+    /// Whether somebody else keeps some of its memory alive: [`Buf::foreign`].
+    #[inline]
+    pub fn is_lent(&self) -> bool {
+        let carried = self.carried.as_deref().is_some_and(Carried::is_lent);
+        carried || self.src.is_lent() || self.dst.is_lent()
+    }
+
     /// Whether all memory that a device works on for it lies in [`Region`](crate::Region)s.
     pub fn is_in_regions(&self) -> bool {
         let carried = self.carried.as_deref().is_none_or(Carried::is_in_regions);

@@ -92,9 +92,12 @@ fn compressed_then_sealed_and_back() {
                     assert!(bytes(&r.dst)[..expected.len()] == expected);
                     let steps = r.take_chain().unwrap().into_steps();
                     assert_eq!(steps[0].result.unwrap().produced, produced);
-                    assert!(steps[0].src.as_slice() == Some(&text), "the source comes back");
+                    assert!(
+                        steps[0].request.src.as_slice() == Some(&text),
+                        "the source comes back"
+                    );
                     let back = if feed == Feed::InPlace { 0 } else { room };
-                    assert_eq!(steps[0].dst.len(), back, "what was lent comes back whole");
+                    assert_eq!(steps[0].request.dst.len(), back, "what was lent comes back whole");
                 }
             }
             // Opened, with 9 bytes before it that are not, and decompressed.
@@ -140,11 +143,11 @@ fn three_steps_two_of_one_source() {
     assert!(bytes(&r.dst)[..sealed.len()] == sealed);
     let chain = r.take_chain().unwrap();
     assert_eq!(chain.done(), 2);
-    assert_eq!(chain.steps()[0].dst.as_slice(), Some(&digest[..]));
+    assert_eq!(chain.steps()[0].request.dst.as_slice(), Some(&digest[..]));
     assert_eq!(chain.steps()[0].packets()[0].result, Ok(32));
     // The source was lent to the second step, and came back to the first.
-    assert!(chain.steps()[0].src.as_slice() == Some(&text));
-    assert!(chain.steps()[1].src.is_empty());
+    assert!(chain.steps()[0].request.src.as_slice() == Some(&text));
+    assert!(chain.steps()[1].request.src.is_empty());
     // Each step is counted.
     for op in [Op::Digest, Op::Compress, Op::Seal] {
         let row = s.runtime.counters().row("cpu", op).map_or(0, |row| row.requests);
@@ -176,7 +179,11 @@ fn a_step_that_fails_ends_the_chain() {
     let mut r = s.call(seal.then(Feed::Written, decompress).unwrap());
     assert!(matches!(r.result, Err(OpError::BadData { .. })), "{:?}", r.result);
     let first = &r.take_chain().unwrap().into_steps()[0];
-    assert_eq!((first.dst.len(), first.src.len()), (3016, 3000), "buffers come back");
+    assert_eq!(
+        (first.request.dst.len(), first.request.src.len()),
+        (3016, 3000),
+        "buffers come back"
+    );
 }
 
 #[test]
