@@ -202,7 +202,7 @@ fn latency(runtime: &Runtime) {
     floods.push(("DEFLATE level 6, 1 MB", Box::new(long(6))));
     floods.push(("DEFLATE level 12, 1 MB", Box::new(long(12))));
     let sla = Sla::new(10_000_000, 0, 1024);
-    let config = InstanceConfig { sla: Some(sla), ..InstanceConfig::default() };
+    let config = InstanceConfig { slas: vec![sla], ..InstanceConfig::default() };
     for (name, request) in floods {
         let mut committed = runtime.instance(config.clone()).expect("an instance");
         let mut flood = tenant(runtime, (name, request));

@@ -109,12 +109,15 @@ enum {
     LA_E_AUTH_FAILED = -18,     /* a tag or MAC does not match */
     LA_E_DEVICE_LOST = -19,     /* the device failed, and no other could take the request; what the
                                    destination holds is undefined */
-    LA_E_CANCELLED = -20,       /* not run, the stream's state untouched: the instance was closed,
-                                   or an earlier request of the same stream overflowed or failed */
+    LA_E_CANCELLED = -20,       /* not run, the stream's state untouched: it was cancelled, the
+                                   instance was closed, or an earlier request of the same stream
+                                   overflowed or failed */
     LA_E_STREAM_ENDED = -21,    /* the stream had ended before this piece */
     LA_E_BAD_INPUT = -22,       /* the source of a public-key request is not valid */
     LA_E_FAULT = -23,           /* the result failed its verification and was withheld */
-    LA_E_LIBRARY = -24          /* a library that does the work failed; the result was withheld */
+    LA_E_LIBRARY = -24,         /* a library that does the work failed; the result was withheld */
+    LA_E_EXPIRED = -25          /* not run, as LA_E_CANCELLED: its deadline passed before a device
+                                   began with it */
 };
 
 /* Why data is bad. */
@@ -160,6 +163,20 @@ enum {
     LA_FLUSH_SYNC = 1,          /* everything given so far becomes decodable, aligned to a byte */
     LA_FLUSH_FULL = 2,          /* as sync, and the history is forgotten */
     LA_FLUSH_FINISH = 3         /* the stream ends here */
+};
+
+/* What a promised rate counts. */
+enum {
+    LA_BYTES = 0,               /* bytes of source, at least 64 for a request */
+    LA_OPERATIONS = 1,          /* requests */
+    LA_DEVICE_TIME = 2          /* nanoseconds of one engine */
+};
+
+/* Whether an instance is served before or behind others, whatever the weights. */
+enum {
+    LA_PRIORITY_NORMAL = 0,     /* by weight, behind what is committed */
+    LA_PRIORITY_HIGH = 1,       /* as if all of its rate were committed; one pick in 17 goes to others */
+    LA_PRIORITY_BACKGROUND = 2  /* when nobody else has anything to run, and one pick in 17 */
 };
 
 #define LA_ENGINES_AUTO (-1)        /* one engine for each CPU that the process may use */
@@ -313,20 +330,27 @@ typedef struct la_instance_options {
     size_t size;                    /* sizeof(la_instance_options) */
     uint32_t depth;                 /* requests that may be outstanding, 1 to 65536; 0 is 64 */
     uint32_t weight;                /* share in weighted round robin, 1 to 1000; 0 is 1 */
-    /* A promised rate, in bytes of source per second; all 0 for none. */
-    uint64_t committed_bytes_per_s; /* served before all others until this is reached; 0 for none */
-    uint64_t peak_bytes_per_s;      /* never served faster; 0 for no limit */
-    uint64_t burst_bytes;           /* what may be served at once after a pause; 0: the smallest
-                                       allowed. At least max_request_bytes and what 1 ms earns */
-    uint64_t max_request_bytes;     /* the largest source that will be pushed; 0 is 65536 */
+    /* A promised rate, in units per second; all 0 for none. */
+    uint64_t committed_per_s;       /* served before all others until this is reached; 0 for none */
+    uint64_t peak_per_s;            /* never served faster; 0 for no limit */
+    uint64_t burst;                 /* what may be served at once after a pause; 0: the smallest
+                                       allowed. At least max_request and what 1 ms earns */
+    uint64_t max_request;           /* the largest request that will be pushed; 0 is 65536 bytes,
+                                       1 operation, 1 ms */
+    int32_t unit;                   /* LA_BYTES, ...: what these numbers count */
+    int32_t priority;               /* LA_PRIORITY_NORMAL, ... */
 } la_instance_options;
 
-#define LA_INSTANCE_OPTIONS_INIT { sizeof(la_instance_options), 64, 1, 0, 0, 0, 0 }
+#define LA_INSTANCE_OPTIONS_INIT { sizeof(la_instance_options), 64, 1, 0, 0, 0, 0, 0, 0 }
 
 /* Opens an instance. `options` may be NULL: the defaults.
  * Errors: LA_E_INVALID, LA_E_LIMIT, LA_E_SYSTEM, LA_E_NOMEM. */
 int la_instance_open(const la_runtime *runtime, const la_instance_options *options,
                      la_instance **instance);
+
+/* Opens another instance, for another thread, that shares weight, priority and rates with `of`: the two
+ * count as one. Errors: LA_E_SYSTEM, LA_E_NOMEM, LA_E_BUSY. */
+int la_instance_open_another(la_instance *of, la_instance **instance);
 
 /* How many requests fit now. (What ends an instance is la_instance_close.) */
 int la_instance_free_slots(const la_instance *instance);
@@ -339,6 +363,15 @@ int la_instance_outstanding(const la_instance *instance);
  * Errors: LA_E_FULL; LA_E_INVALID (an operation that the session or stream does not have,
  * overlapping buffers, ...), LA_E_LIMIT (too many iovecs), LA_E_BUSY. */
 int la_instance_push(la_instance *instance, const la_request *request);
+
+/* As la_instance_push, with a deadline: if no device has begun with the request after `time_ns`
+ * nanoseconds, none will, and it is answered LA_E_EXPIRED, in its turn. It waits for no others to fill
+ * its batch. */
+int la_instance_push_within(la_instance *instance, const la_request *request, uint64_t time_ns);
+
+/* Cancels the requests with this tag with which no engine has begun. Returns how many that were; each
+ * is answered LA_E_CANCELLED, in its turn. What an engine has taken is executed. */
+int la_instance_cancel(la_instance *instance, uint64_t tag);
 
 /* Shows all pushed requests to the engines, and wakes one if it sleeps. Returns how many there
  * were. */

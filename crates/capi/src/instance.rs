@@ -4,7 +4,7 @@
 use core::{ffi::c_int, mem, time::Duration};
 use std::os::fd::AsRawFd;
 
-use lookaside::{Instance, InstanceConfig, Sla};
+use lookaside::{Instance, InstanceConfig, Priority, Sla, Unit};
 
 use crate::{
     pointer::{Entered, Exclusive, In, Kind, Lent, Out, Owned, Shut},
@@ -29,10 +29,12 @@ pub struct la_instance_options {
     pub size: usize,
     pub depth: u32,
     pub weight: u32,
-    pub committed_bytes_per_s: u64,
-    pub peak_bytes_per_s: u64,
-    pub burst_bytes: u64,
-    pub max_request_bytes: u64,
+    pub committed_per_s: u64,
+    pub peak_per_s: u64,
+    pub burst: u64,
+    pub max_request: u64,
+    pub unit: c_int,
+    pub priority: c_int,
 }
 
 // SAFETY: repr(C), the size first, integers.
@@ -41,10 +43,12 @@ unsafe impl Settings for la_instance_options {
         size: size_of::<Self>(),
         depth: 0,
         weight: 0,
-        committed_bytes_per_s: 0,
-        peak_bytes_per_s: 0,
-        burst_bytes: 0,
-        max_request_bytes: 0,
+        committed_per_s: 0,
+        peak_per_s: 0,
+        burst: 0,
+        max_request: 0,
+        unit: 0,
+        priority: 0,
     };
 }
 
@@ -57,14 +61,26 @@ impl la_instance_options {
         if self.weight != 0 {
             config.weight = self.weight;
         }
-        if self.committed_bytes_per_s != 0 || self.peak_bytes_per_s != 0 {
-            let largest = if self.max_request_bytes == 0 { 65_536 } else { self.max_request_bytes };
-            let mut sla = Sla::new(self.committed_bytes_per_s, self.peak_bytes_per_s, largest);
-            if self.burst_bytes != 0 {
-                sla.burst_bytes = self.burst_bytes;
+        config.priority = match self.priority {
+            0 => Priority::Normal,
+            1 => Priority::High,
+            2 => Priority::Background,
+            _ => return Err(Refusal::Invalid("the priority")),
+        };
+        let (unit, largest) = match self.unit {
+            0 => (Unit::Bytes, 65_536),
+            1 => (Unit::Operations, 1),
+            2 => (Unit::DeviceTime, 1_000_000),
+            _ => return Err(Refusal::Invalid("the unit of a rate")),
+        };
+        if self.committed_per_s != 0 || self.peak_per_s != 0 {
+            let largest = if self.max_request == 0 { largest } else { self.max_request };
+            let mut sla = Sla::of(unit, self.committed_per_s, self.peak_per_s, largest);
+            if self.burst != 0 {
+                sla.burst = self.burst;
             }
-            config.sla = Some(sla);
-        } else if self.burst_bytes != 0 {
+            config.slas.push(sla);
+        } else if self.burst != 0 {
             return Err(Refusal::Invalid("a burst without a rate"));
         }
         Ok(config)
@@ -90,6 +106,27 @@ pub unsafe extern "C" fn la_instance_open(
         unsafe { instance.write(0, Owned::new(la_instance(Exclusive::new(opened)))) };
         Ok(LA_OK)
     })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn la_instance_open_another(
+    of: Lent<la_instance>,
+    instance: Out<Owned<la_instance>>,
+) -> c_int {
+    if let Err(refusal) = instance.check(1) {
+        return enter(|| Err(refusal));
+    }
+    // SAFETY: checked; one pointer.
+    unsafe { instance.write(0, Owned::NULL) };
+    let body = |i: &mut Entered<'_, Instance>| {
+        let opened = la_instance(Exclusive::new(i.another()?));
+        // SAFETY: checked above.
+        unsafe { instance.write(0, Owned::new(opened)) };
+        Ok(LA_OK)
+    };
+    // SAFETY: as the header has it.
+    unsafe { inside(&of, body) }
 }
 
 /// Runs `body` as the only thread inside an instance.
@@ -138,6 +175,30 @@ pub unsafe extern "C" fn la_instance_push(
     };
     // SAFETY: as the header has it.
     unsafe { inside(&instance, body) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn la_instance_push_within(
+    instance: Lent<la_instance>,
+    request: In<la_request>,
+    time_ns: u64,
+) -> c_int {
+    let body = |i: &mut Entered<'_, Instance>| {
+        // SAFETY: the header asks for a request, and for what `request` relies on.
+        let request = unsafe { request.one()?.request() }?;
+        i.push_within(Duration::from_nanos(time_ns), request).map_err(|_| Refusal::Full)?;
+        Ok(LA_OK)
+    };
+    // SAFETY: as the header has it.
+    unsafe { inside(&instance, body) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn la_instance_cancel(instance: Lent<la_instance>, tag: u64) -> c_int {
+    // SAFETY: as the header has it.
+    unsafe { inside(&instance, |i| count(i.cancel(tag))) }
 }
 
 /// See the header.

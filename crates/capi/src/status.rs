@@ -49,6 +49,7 @@ numbers! {
     LA_E_BAD_INPUT = -22, "the source of a public-key request is not valid";
     LA_E_FAULT = -23, "the result failed its verification and was withheld";
     LA_E_LIBRARY = -24, "a library that does the work failed; the result was withheld";
+    LA_E_EXPIRED = -25, "its deadline passed before it ran";
 }
 
 /// Why a function does not do what it was called for.
@@ -167,6 +168,7 @@ pub(crate) fn of_error(error: OpError) -> c_int {
         OpError::NoMemory => LA_E_NOMEM,
         OpError::DeviceLost(_) => LA_E_DEVICE_LOST,
         OpError::Cancelled => LA_E_CANCELLED,
+        OpError::Expired => LA_E_EXPIRED,
         OpError::StreamEnded => LA_E_STREAM_ENDED,
         OpError::BadInput { .. } => LA_E_BAD_INPUT,
         OpError::Fault => LA_E_FAULT,
@@ -239,6 +241,7 @@ mod tests {
             OpError::Unsupported,
             OpError::DeviceLost(lookaside::Lost::Touched),
             OpError::Cancelled,
+            OpError::Expired,
             OpError::StreamEnded,
             OpError::BadInput(""),
             OpError::Fault,

@@ -209,13 +209,17 @@ static void settings(void)
     CHECK(la_instance_open(r, &io, &i) == LA_E_LIMIT && i == NULL);
     io.depth = 0, io.weight = 1001;
     CHECK(la_instance_open(r, &io, &i) == LA_E_LIMIT);
-    io.weight = 0, io.committed_bytes_per_s = 2, io.peak_bytes_per_s = 1;
+    io.weight = 0, io.committed_per_s = 2, io.peak_per_s = 1;
     CHECK(la_instance_open(r, &io, &i) == LA_E_LIMIT);
-    io.peak_bytes_per_s = 1000000, io.burst_bytes = 1;
+    io.peak_per_s = 1000000, io.burst = 1;
     CHECK(la_instance_open(r, &io, &i) == LA_E_LIMIT && strstr(la_last_error(), "burst") != NULL);
-    io.committed_bytes_per_s = io.peak_bytes_per_s = 0;
+    io.committed_per_s = io.peak_per_s = 0;
     CHECK(la_instance_open(r, &io, &i) == LA_E_INVALID);
-    io.peak_bytes_per_s = 1000000, io.burst_bytes = 0;
+    io.peak_per_s = 1000000, io.burst = 0, io.unit = 3;
+    CHECK(la_instance_open(r, &io, &i) == LA_E_INVALID);
+    io.unit = LA_OPERATIONS, io.priority = -1;
+    CHECK(la_instance_open(r, &io, &i) == LA_E_INVALID);
+    io.priority = LA_PRIORITY_BACKGROUND;
     CHECK(la_instance_open(r, &io, &i) == LA_OK && la_instance_free_slots(i) == 64);
     CHECK(la_instance_close(i) == LA_OK && la_runtime_stop(r) == LA_OK);
 }
@@ -483,7 +487,7 @@ static void busy_and_close(void)
     la_session *s = session(r, LA_RAW, 1);
     la_instance_options o = LA_INSTANCE_OPTIONS_INIT;
     la_instance *i;
-    o.peak_bytes_per_s = 1000;
+    o.peak_per_s = 1000;
     CHECK(la_instance_open(r, &o, &i) == LA_OK);
     for (int k = 0; k < 2; k++) {
         la_request q = request(LA_OP_COMPRESS, s, text, 65536, packed + k * N, N);
@@ -504,6 +508,35 @@ static void busy_and_close(void)
     CHECK(la_runtime_stop(r) == LA_OK); /* the instance keeps its engines */
     CHECK(la_instance_close(i) == LA_OK);
     memset(packed, 0, sizeof packed);
+}
+
+/* What a rate holds back is cancelled, comes too late, or is served; two instances share the rate. */
+static void cancel_and_deadline(int engines)
+{
+    la_runtime *r = start(engines);
+    la_session *s = session(r, LA_RAW, 1);
+    la_instance_options o = LA_INSTANCE_OPTIONS_INIT;
+    la_instance *i, *other;
+    o.unit = LA_OPERATIONS, o.peak_per_s = 20; /* one in 50 ms */
+    CHECK(la_instance_open(r, &o, &i) == LA_OK);
+    CHECK(la_instance_open_another(i, NULL) == LA_E_INVALID);
+    CHECK(la_instance_open_another(NULL, &other) == LA_E_INVALID && other == NULL);
+    CHECK(la_instance_open_another(i, &other) == LA_OK);
+    la_request q = request(LA_OP_COMPRESS, s, text, 1000, packed, 2000);
+    CHECK(run(i, q).status == LA_END && run(other, q).status == LA_END); /* the burst of 2 */
+    for (q.tag = 1; q.tag < 4; q.tag++) {
+        q.dst = packed + 2000 * q.tag;
+        CHECK((q.tag == 2 ? la_instance_push_within(i, &q, 1000000)
+                          : la_instance_push(i, &q)) == LA_OK);
+    }
+    CHECK(la_instance_cancel(i, 1) == 1 && la_instance_cancel(i, 1) == 0);
+    CHECK(la_instance_cancel(i, 99) == 0 && la_instance_cancel(NULL, 1) == LA_E_INVALID);
+    for (int expected[] = { LA_E_CANCELLED, LA_E_EXPIRED, LA_END }, k = 0; k < 3; k++) {
+        la_response a = answer(i);
+        CHECK(a.tag == (uint64_t)k + 1 && a.status == expected[k]);
+    }
+    CHECK(la_instance_close(other) == LA_OK);
+    end(i, s, r);
 }
 
 static void calls(int engines)
@@ -558,7 +591,7 @@ static void forked_while_busy(int engines)
     la_session *s = session(r, LA_RAW, 1);
     la_instance_options o = LA_INSTANCE_OPTIONS_INIT;
     la_instance *i;
-    o.peak_bytes_per_s = 100000, o.max_request_bytes = N;
+    o.peak_per_s = 100000, o.max_request = N;
     CHECK(la_instance_open(r, &o, &i) == LA_OK);
     for (int k = 0; k < 4; k++) { /* the first at once, then one in a second */
         la_request q = request(LA_OP_COMPRESS, s, text, N, packed, 0);
@@ -651,6 +684,7 @@ int main(void)
         scatter_gather(engines);
         streams(engines);
         event_fd(engines);
+        cancel_and_deadline(engines);
         calls(engines);
         forked(engines);
     }

@@ -45,13 +45,15 @@ fn the_numbers_are_frozen() {
         LA_E_INVALID -1 LA_E_INTERNAL -2 LA_E_FULL -3 LA_E_BUSY -4 LA_E_UNSUPPORTED -5 LA_E_LIMIT -6
         LA_E_SYSTEM -7 LA_E_NOMEM -8 LA_E_DST_TOO_SMALL -16 LA_E_BAD_DATA -17 LA_E_AUTH_FAILED -18
         LA_E_DEVICE_LOST -19 LA_E_CANCELLED -20 LA_E_STREAM_ENDED -21
-        LA_E_BAD_INPUT -22 LA_E_FAULT -23 LA_E_LIBRARY -24
+        LA_E_BAD_INPUT -22 LA_E_FAULT -23 LA_E_LIBRARY -24 LA_E_EXPIRED -25
         LA_BAD_TRUNCATED 1 LA_BAD_HEADER 2 LA_BAD_BLOCK 3 LA_BAD_CHECKSUM 4 LA_BAD_LENGTH 5
         LA_BAD_DICTIONARY 6
         LA_OP_COPY 1 LA_OP_COMPRESS 2 LA_OP_DECOMPRESS 3
         LA_RAW 0 LA_ZLIB 1 LA_GZIP 2
         LA_DYNAMIC 0 LA_STATIC 1
         LA_CHECKSUM_NONE 0 LA_CHECKSUM_CRC32 1 LA_CHECKSUM_ADLER32 2
+        LA_BYTES 0 LA_OPERATIONS 1 LA_DEVICE_TIME 2
+        LA_PRIORITY_NORMAL 0 LA_PRIORITY_HIGH 1 LA_PRIORITY_BACKGROUND 2
         LA_FLUSH_NONE 0 LA_FLUSH_SYNC 1 LA_FLUSH_FULL 2 LA_FLUSH_FINISH 3";
     let words: Vec<&str> = frozen.split_whitespace().collect();
     let frozen: BTreeMap<String, i32> =
@@ -106,7 +108,7 @@ layouts! {
     la_runtime_options { size, cpus, cpu_count, batch_deadline_ns, engines, reserved }
     la_compression { size, format, level, huffman, window_bits, checksum, reserved }
     la_instance_options {
-        size, depth, weight, committed_bytes_per_s, peak_bytes_per_s, burst_bytes, max_request_bytes
+        size, depth, weight, committed_per_s, peak_per_s, burst, max_request, unit, priority
     }
     la_request {
         tag, op, flush, session, stream, src, src_len, src_iov, src_iov_count,

@@ -62,8 +62,13 @@ pub struct Slot {
     pub holds_turn: bool,
     /// The device's position in the runtime.
     pub device: u16,
-    /// The device time in nanoseconds that its instance was charged; 0 if it was not.
+    /// The device time in nanoseconds that its tenant was charged; 0 if it was not.
     pub charged_ns: u64,
+    /// Whether it is served by its tenant's commitment.
+    pub committed: bool,
+    /// No device is to begin with it from this time on, in nanoseconds of the runtime's clock: 0 when it
+    /// was cancelled, `u64::MAX` for no deadline.
+    pub until_ns: u64,
     /// When it was pushed, in nanoseconds of the runtime's clock.
     pub pushed_ns: u64,
     /// When an engine took it, in nanoseconds of the runtime's clock.
@@ -83,6 +88,8 @@ impl Work {
             holds_turn: false,
             device: 0,
             charged_ns: 0,
+            committed: false,
+            until_ns: u64::MAX,
             pushed_ns: 0,
             taken_ns: 0,
         }))
@@ -100,6 +107,20 @@ impl Work {
         self.0.advances_to = None;
         self.0.holds_turn = false;
         self.0.charged_ns = 0;
+        self.0.until_ns = u64::MAX;
+    }
+
+    /// No device is to begin with it. Returns `false` if it was cancelled before.
+    pub fn cancel(&mut self) -> bool {
+        core::mem::replace(&mut self.0.until_ns, 0) != 0
+    }
+
+    /// Why no device is to begin with it, if so.
+    pub fn is_over(&self, now_ns: u64) -> Option<OpError> {
+        match self.0.until_ns {
+            0 => Some(OpError::Cancelled),
+            until => (until <= now_ns).then_some(OpError::Expired),
+        }
     }
 
     /// The request has what its first step carries.
@@ -113,12 +134,11 @@ impl Work {
     }
 
     /// Whether somebody else keeps some memory of the request alive, of any step of a chain:
-    /// [`Buf::foreign`](crate::Buf::foreign).
+    /// [`Request::is_lent`].
     #[inline]
     pub fn is_lent(&self) -> bool {
-        let of = |carried: &Option<Box<Carried>>| carried.as_deref().is_some_and(Carried::is_lent);
-        let Request { src, dst, carried, .. } = self.request();
-        src.is_lent() || dst.is_lent() || of(carried) || of(&self.0.chain)
+        let chain = self.0.chain.as_deref().is_some_and(Carried::is_lent);
+        chain || self.request().is_lent()
     }
 
     /// Whether it is a chain of which a step follows.

@@ -282,12 +282,19 @@ impl Order {
         line
     }
 
-    /// The running request overflowed or failed: the ones behind it must not run. Returns the
-    /// epoch to hand out with its response. The turn is still its own.
-    pub fn break_off(&self) -> Option<u32> {
-        let mut line = self.line()?;
+    /// The request of this epoch whose turn it is overflowed, failed or did not run: the ones behind it
+    /// must not run. Returns the epoch to hand out with its response; `None` if a request before it
+    /// had broken the stream off. The turn is still its own.
+    pub fn break_off(&self, epoch: u32) -> Option<u32> {
+        let mut line = self.line().filter(|line| line.epoch == epoch)?;
         line.epoch = line.epoch.wrapping_add(1);
         Some(line.epoch)
+    }
+
+    /// Shows each waiting request to this closure. Returns how often it said yes.
+    pub fn each_waiting(&self, mut visit: impl FnMut(&mut Work) -> bool) -> usize {
+        let Some(mut line) = self.line() else { return 0 };
+        line.waiting.iter_mut().map(|work| usize::from(visit(work))).sum()
     }
 
     /// The one whose turn it was has been answered. Returns the next one, with whether it may run

@@ -1,240 +1,289 @@
-//! Which instance is served next: commitments first, then weighted round robin among all that
-//! their peak rate allows.
+//! Which tenant is served next: commitments first, then weighted round robin among all whose peak rates
+//! allow it; background tenants behind them.
 //!
-//! Weighted round robin is deficit round robin (M. Shreedhar and G. Varghese, 1995): an instance
-//! on its turn earns its weight in device time and is served while it can pay, so weights hold for
-//! any mix of services, sizes and contents. A request is paid for by its estimate
-//! ([`lookaside_core::Costs`]); once it has run, the difference to the time that it took is settled
-//! ([`Share::settle`]): an instance may go into debt. Rates are in bytes.
+//! Weighted round robin is deficit round robin (M. Shreedhar and G. Varghese, 1995): a tenant on its turn
+//! earns its weight in device time and is served while it can pay, so weights hold for any mix of
+//! services, sizes and contents. A request is paid for by its estimate ([`lookaside_core::Costs`]); once
+//! it has run, the difference to the time that it took is settled ([`Share::settle`]): a tenant may go
+//! into debt. The instances of a tenant have turns, one request each.
 
-use crate::sla::{Bucket, MIN_COST, Sla};
+use std::sync::Arc;
+
+use crate::sla::{Cost, LEAST_NS, MOST_NS, Priority, Terms};
 
 /// What weight 1 earns in one turn, in nanoseconds: the least that a request costs. So even the largest
-/// weight's turn, 64 us, is over before a rate-limited instance has lost tokens. Rounds in which
-/// nobody can pay are skipped, so long requests cost no extra time here.
-const QUANTUM: i64 = 64;
+/// weight's turn, 64 us, is over before a rate-limited tenant has lost tokens. Rounds in which nobody
+/// can pay are skipped, so long requests cost no extra time here.
+const QUANTUM: i64 = LEAST_NS;
 
-/// The most that an instance can owe or be owed, in nanoseconds.
-const MOST: i64 = 1 << 40;
+/// After this many picks in a row by commitment, one is by weight, and after this many by weight, one
+/// may be a background tenant's: those behind are slowed down, but nobody starves.
+const RUN: u32 = 16;
 
-/// After this many picks in a row by commitment, one is by weight: too many commitments slow
-/// everybody down, but nobody starves.
-const COMMITTED_RUN: u32 = 16;
-
-/// The arbiter's view of one instance.
+/// The arbiter's view of one tenant.
 pub(crate) struct Share {
-    weight: i64,
+    pub(crate) terms: Arc<Terms>,
     /// What it may spend, in nanoseconds; below 0, what it owes.
     deficit: i64,
-    committed: Option<Bucket>,
-    peak: Option<Bucket>,
+    /// Its instances, and whose turn it is among them.
+    lanes: Vec<usize>,
+    turn: usize,
+}
+
+/// Where requests wait: the lanes of instances.
+pub(crate) trait Lanes {
+    /// The next request of a lane, if it has one.
+    fn head(&mut self, lane: usize, now: u64) -> Option<Head>;
+}
+
+/// The next request of a lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) cost: Cost,
+    /// It will not run: its instance is closing, it was cancelled or came too late. It is let out
+    /// whatever the rates.
+    pub(crate) over: bool,
+    /// When that will be so at the latest.
+    pub(crate) until_ns: u64,
 }
 
 impl Share {
-    pub(crate) fn new(weight: u32, sla: Option<&Sla>, now: u64) -> Share {
-        let bucket = |rate: fn(&Sla) -> u64| {
-            let sla = sla.filter(|s| rate(s) != 0)?;
-            Some(Bucket::new(rate(sla), sla.burst_bytes, now))
-        };
-        Share {
-            weight: i64::from(weight.max(1)),
-            deficit: 0,
-            committed: bucket(|s| s.committed_bytes_per_s),
-            peak: bucket(|s| s.peak_bytes_per_s),
-        }
+    pub(crate) fn new(terms: Arc<Terms>) -> Share {
+        Share { terms, deficit: 0, lanes: Vec::new(), turn: 0 }
     }
-}
 
-impl Share {
+    /// An instance of this tenant opens.
+    pub(crate) fn add(&mut self, lane: usize) {
+        self.lanes.push(lane);
+    }
+
+    /// An instance of this tenant has gone. Returns whether it was the last.
+    pub(crate) fn remove(&mut self, lane: usize) -> bool {
+        self.lanes.retain(|&l| l != lane);
+        self.lanes.is_empty()
+    }
+
     /// What it earns in one turn.
     fn earns(&self) -> i64 {
-        self.weight * QUANTUM
+        i64::from(self.terms.weight) * QUANTUM
     }
 
     /// A request that was charged less than it took, or more: the difference in nanoseconds.
     pub(crate) fn settle(&mut self, more_ns: i64) {
-        self.deficit = self.deficit.saturating_sub(more_ns).clamp(-MOST, MOST);
+        self.deficit = self.deficit.saturating_sub(more_ns).clamp(-MOST_NS, MOST_NS);
     }
 
     /// Charges a request that goes with one that was picked, within its rates; the share may go into
-    /// debt. Returns what it was charged.
-    pub(crate) fn credit(&mut self, now: u64, cost: Cost, committed: bool) -> Option<u64> {
-        let peak = self.peak.as_mut();
-        if peak.is_some_and(|p| !p.admits(cost.bytes, now)) {
-            return None;
-        }
-        if committed {
-            return self.pay_committed(now, cost).then_some(0);
-        }
-        self.settle(cost.ns);
-        self.take_peak(cost);
-        Some(cost.ns.cast_unsigned())
-    }
-
-    /// Takes a request's bytes from the commitment, if that has them. Returns whether it had.
-    fn pay_committed(&mut self, now: u64, cost: Cost) -> bool {
-        let Some(committed) = &mut self.committed else { return false };
-        if !committed.admits(cost.bytes, now) {
+    /// debt. Returns whether it may go.
+    pub(crate) fn credit(&mut self, now: u64, cost: &Cost, committed: bool) -> bool {
+        if !self.terms.allows(cost, now) || committed && !self.terms.pay_committed(cost, now) {
             return false;
         }
-        committed.take(cost.bytes);
-        self.take_peak(cost);
+        if !committed {
+            self.charge(now, cost);
+        }
         true
     }
 
-    fn take_peak(&mut self, cost: Cost) {
-        if let Some(peak) = &mut self.peak {
-            peak.take(cost.bytes);
-        }
+    /// Charges a request, whatever it has; the share may go into debt.
+    pub(crate) fn charge(&mut self, now: u64, cost: &Cost) {
+        self.settle(cost.ns);
+        self.terms.pay(cost, now);
     }
 
-    pub(crate) fn is_committed(&self) -> bool {
-        self.committed.is_some()
+    /// The first request, from the lane on whose turn it is, that may be served now.
+    fn allowed(&mut self, now: u64, lanes: &mut impl Lanes) -> Option<(usize, Head)> {
+        self.find(now, lanes, |head, terms| terms.allows(&head.cost, now))
     }
 
-    /// Whether there is a rate to keep, promised by either side.
-    pub(crate) fn is_promised(&self) -> bool {
-        self.committed.is_some() || self.peak.is_some()
+    fn find(
+        &mut self,
+        now: u64,
+        lanes: &mut impl Lanes,
+        may: impl Fn(&Head, &Terms) -> bool,
+    ) -> Option<(usize, Head)> {
+        let n = self.lanes.len();
+        (0..n).find_map(|k| {
+            let at = (self.turn + k) % n;
+            let head = lanes.head(self.lanes[at], now)?;
+            (head.over || may(&head, &self.terms)).then(|| {
+                self.turn = at;
+                (self.lanes[at], head)
+            })
+        })
+    }
+
+    /// A request of the lane on whose turn it was is served.
+    fn pass_on(&mut self) {
+        self.turn = (self.turn + 1) % self.lanes.len().max(1);
     }
 }
 
-/// What a request costs its instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cost {
-    /// Its expected device time in nanoseconds, which weights divide.
-    pub(crate) ns: i64,
-    /// Its bytes, which rates limit.
-    pub(crate) bytes: u64,
-}
-
-impl Cost {
-    pub(crate) fn new(ns: u64, bytes: usize) -> Cost {
-        let ns = i64::try_from(ns).unwrap_or(MOST).clamp(QUANTUM, MOST);
-        Cost { ns, bytes: (bytes as u64).max(MIN_COST) }
-    }
-}
-
-/// One who may be picked: its share, and the cost of its next request, if it has one.
-pub(crate) trait Contender {
-    fn share(&mut self) -> &mut Share;
-    fn next_cost(&mut self) -> Option<Cost>;
-
-    /// Whether it has a request.
-    fn has_next(&mut self) -> bool {
-        self.next_cost().is_some()
-    }
-
-    /// Its owner is going: whatever it has left is let out, to be cancelled.
-    fn is_closing(&self) -> bool {
-        false
-    }
-
-    /// The cost of its next request, if its peak rate allows it now.
-    fn allowed(&mut self, now: u64) -> Option<Cost> {
-        let cost = self.next_cost()?;
-        if self.is_closing() {
-            return Some(cost);
-        }
-        let peak = self.share().peak.as_mut();
-        peak.is_none_or(|p| p.admits(cost.bytes, now)).then_some(cost)
-    }
+/// A row of tenants that are served in turn.
+#[derive(Default)]
+struct Round {
+    turn: usize,
+    /// The one whose turn it is has earned its weight in this turn.
+    earned: bool,
 }
 
 /// Picks by commitment and weight.
 #[derive(Default)]
 pub(crate) struct Arbiter {
-    /// How many contenders have a commitment; none is the usual case.
-    pub(crate) commitments: usize,
+    /// How many shares have a commitment, and how many are in the background; none is the usual case.
+    commitments: usize,
+    backgrounds: usize,
     committed_turn: usize,
-    turn: usize,
-    /// The one whose turn it is has earned its weight in this turn.
-    earned: bool,
+    normal: Round,
+    background: Round,
     committed_run: u32,
+    normal_run: u32,
 }
 
+type Shares = [Option<Share>];
+
 impl Arbiter {
-    /// The contender whose next request is to be served.
-    pub(crate) fn pick<C: Contender>(&mut self, now: u64, all: &mut [Option<C>]) -> Option<Pick> {
+    /// A share comes.
+    pub(crate) fn enter(&mut self, terms: &Terms) {
+        self.commitments += usize::from(terms.is_committed());
+        self.backgrounds += usize::from(terms.priority == Priority::Background);
+    }
+
+    /// A share has gone.
+    pub(crate) fn leave(&mut self, terms: &Terms) {
+        self.commitments -= usize::from(terms.is_committed());
+        self.backgrounds -= usize::from(terms.priority == Priority::Background);
+    }
+
+    /// The request that is to be served next.
+    pub(crate) fn pick(
+        &mut self,
+        now: u64,
+        shares: &mut Shares,
+        lanes: &mut impl Lanes,
+    ) -> Option<Pick> {
         if self.commitments > 0
-            && self.committed_run < COMMITTED_RUN
-            && let Some(pick) = self.pick_committed(now, all)
+            && self.committed_run < RUN
+            && let Some(pick) = self.pick_committed(now, shares, lanes)
         {
             self.committed_run += 1;
             return Some(pick);
         }
         self.committed_run = 0;
-        self.pick_weighted(now, all)
+        if self.backgrounds == 0 {
+            return self.normal.pick(now, shares, lanes, false);
+        }
+        let background_first = self.normal_run >= RUN;
+        for background in [background_first, !background_first] {
+            let round = if background { &mut self.background } else { &mut self.normal };
+            if let Some(pick) = round.pick(now, shares, lanes, background) {
+                self.normal_run = if background { 0 } else { self.normal_run + 1 };
+                return Some(pick);
+            }
+        }
+        None
     }
 
-    /// When a contender that is held back by its peak rate may be served.
-    pub(crate) fn next_allowed_ns<C: Contender>(all: &mut [Option<C>]) -> Option<u64> {
-        all.iter_mut()
-            .flatten()
-            .filter_map(|c| {
-                let cost = c.next_cost()?;
-                c.share().peak.as_ref().map(|p| p.admits_at(cost.bytes))
-            })
-            .min()
+    /// When a request that is held back by its peak rate may be served.
+    pub(crate) fn next_allowed_ns(
+        now: u64,
+        shares: &mut Shares,
+        lanes: &mut impl Lanes,
+    ) -> Option<u64> {
+        next_ns(now, shares, lanes, |terms, cost| terms.allows_at(cost))
     }
 
-    /// When a contender with a commitment may be served by it.
-    pub(crate) fn next_committed_ns<C: Contender>(all: &mut [Option<C>]) -> Option<u64> {
-        let admitted = |c: &mut C| {
-            let cost = c.next_cost()?;
-            let share = c.share();
-            let at = |b: &Option<Bucket>| b.as_ref().map(|b| b.admits_at(cost.bytes));
-            Some(at(&share.committed)?.max(at(&share.peak).unwrap_or(0)))
-        };
-        all.iter_mut().flatten().filter_map(admitted).min()
+    /// When a request of a tenant with a commitment may be served by that.
+    pub(crate) fn next_committed_ns(
+        now: u64,
+        shares: &mut Shares,
+        lanes: &mut impl Lanes,
+    ) -> Option<u64> {
+        next_ns(now, shares, lanes, |terms, cost| terms.commits_at(cost))
     }
 
-    /// The contender whose next request is to be served by its commitment.
-    pub(crate) fn pick_committed<C: Contender>(
+    /// The request that is to be served next by a commitment.
+    pub(crate) fn pick_committed(
         &mut self,
         now: u64,
-        all: &mut [Option<C>],
+        shares: &mut Shares,
+        lanes: &mut impl Lanes,
     ) -> Option<Pick> {
-        let n = all.len();
-        let i = (0..n).map(|k| (self.committed_turn + k) % n).find(|&i| {
-            let Some(c) = &mut all[i] else { return false };
-            if c.share().committed.is_none() {
-                return false;
+        let n = shares.len();
+        for i in (0..n).map(|k| (self.committed_turn + k) % n) {
+            let Some(share) = shares[i].as_mut().filter(|s| s.terms.is_committed()) else {
+                continue;
+            };
+            let found = share.find(now, lanes, |head, terms| {
+                terms.allows(&head.cost, now) && terms.pay_committed(&head.cost, now)
+            });
+            if let Some((lane, Head { cost, .. })) = found {
+                share.pass_on();
+                // The next one with a commitment gets the next turn.
+                self.committed_turn = (i + 1) % n;
+                let charged_ns = cost.ns.cast_unsigned();
+                return Some(Pick { share: i, lane, charged_ns, committed: true });
             }
-            let Some(cost) = c.allowed(now) else { return false };
-            c.share().pay_committed(now, cost)
-        })?;
-        // The next one with a commitment gets the next turn.
-        self.committed_turn = (i + 1) % n;
-        Some(Pick { index: i, charged_ns: 0, committed: true })
-    }
-
-    fn pick_weighted<C: Contender>(&mut self, now: u64, all: &mut [Option<C>]) -> Option<Pick> {
-        let n = all.len();
-        if let [Some(alone)] = all
-            && alone.share().peak.is_none()
-        {
-            let pick = Pick { index: 0, charged_ns: 0, committed: false };
-            return alone.has_next().then_some(pick);
         }
+        None
+    }
+}
+
+fn next_ns(
+    now: u64,
+    shares: &mut Shares,
+    lanes: &mut impl Lanes,
+    at: impl Fn(&Terms, &Cost) -> Option<u64>,
+) -> Option<u64> {
+    let limited = shares.iter().flatten().filter(|s| s.terms.has_rates() || s.terms.is_committed());
+    let heads = limited.flat_map(|s| s.lanes.iter().map(move |&lane| (&s.terms, lane)));
+    let time = |(terms, lane): (&Arc<Terms>, usize)| {
+        let head = lanes.head(lane, now)?;
+        Some(at(terms, &head.cost)?.min(head.until_ns))
+    };
+    heads.filter_map(time).min()
+}
+
+impl Round {
+    fn pick(
+        &mut self,
+        now: u64,
+        shares: &mut Shares,
+        lanes: &mut impl Lanes,
+        background: bool,
+    ) -> Option<Pick> {
+        let n = shares.len();
+        if let [Some(alone)] = shares
+            && !alone.terms.has_rates()
+        {
+            // Nobody is there to share with.
+            let (lane, _) = alone.allowed(now, lanes)?;
+            alone.pass_on();
+            return Some(Pick { share: 0, lane, charged_ns: 0, committed: false });
+        }
+        let is_here = |s: &Share| (s.terms.priority == Priority::Background) == background;
         loop {
             // Once around; in the end, how many more rounds the first one that can pay needs.
             let mut rounds = i64::MAX;
             for _ in 0..n {
                 let i = self.turn % n;
-                if let Some(c) = &mut all[i] {
-                    let allowed = c.allowed(now);
-                    let share = c.share();
+                if let Some(share) = shares[i].as_mut().filter(|s| is_here(s)) {
+                    let allowed = share.allowed(now, lanes);
                     if !core::mem::replace(&mut self.earned, true) {
                         share.deficit += share.earns();
                     }
                     match allowed {
-                        Some(cost) if share.deficit >= cost.ns => {
-                            share.deficit -= cost.ns;
-                            share.take_peak(cost);
-                            let charged_ns = cost.ns.cast_unsigned();
-                            return Some(Pick { index: i, charged_ns, committed: false });
+                        Some((lane, Head { over: true, .. })) => {
+                            share.pass_on();
+                            return Some(Pick { share: i, lane, charged_ns: 0, committed: false });
                         }
-                        Some(cost) => {
+                        Some((lane, Head { cost, .. })) if share.deficit >= cost.ns => {
+                            share.charge(now, &cost);
+                            share.pass_on();
+                            let charged_ns = cost.ns.cast_unsigned();
+                            return Some(Pick { share: i, lane, charged_ns, committed: false });
+                        }
+                        Some((_, Head { cost, .. })) => {
                             let missing = (cost.ns - share.deficit).cast_unsigned();
                             let more = missing.div_ceil(share.earns().cast_unsigned());
                             rounds = rounds.min(more.cast_signed());
@@ -250,11 +299,10 @@ impl Arbiter {
                 return None;
             }
             // Nobody can pay before `rounds` more: let them pass at once.
-            for c in all.iter_mut().flatten() {
+            for share in shares.iter_mut().flatten().filter(|s| is_here(s)) {
                 // One who arrived meanwhile was not reckoned with: it saves up for its next request,
                 // and no more.
-                let most = c.allowed(now).map_or(0, |cost| cost.ns);
-                let share = c.share();
+                let most = share.allowed(now, lanes).map_or(0, |(_, head)| head.cost.ns);
                 let earned =
                     share.deficit.saturating_add((rounds - 1).saturating_mul(share.earns()));
                 share.deficit = earned.min(most);
@@ -266,80 +314,171 @@ impl Arbiter {
 /// What [`Arbiter::pick`] chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pick {
-    /// Its place among the contenders.
-    pub(crate) index: usize,
-    /// What its share was charged, in nanoseconds.
+    /// The tenant's place among the shares.
+    pub(crate) share: usize,
+    /// Whose next request it is.
+    pub(crate) lane: usize,
+    /// What it is expected to cost, in nanoseconds; 0 where nobody else is there.
     pub(crate) charged_ns: u64,
-    /// Whether it is served by its commitment.
+    /// Whether it is served by a commitment.
     pub(crate) committed: bool,
 }
 
 #[cfg(test)]
 mod tests {
+    use lookaside_core::Service;
+
     use super::*;
+    use crate::{InstanceConfig, Sla, Unit};
 
-    struct Endless(Share, Option<usize>, u64);
+    /// Lanes that never run dry: the size of their requests, and what was served.
+    #[derive(Default)]
+    struct Endless(Vec<(Service, Option<usize>, u64)>);
 
-    impl Contender for Endless {
-        fn share(&mut self) -> &mut Share {
-            &mut self.0
-        }
-        fn next_cost(&mut self) -> Option<Cost> {
-            self.1.map(|size| Cost::new(size as u64, size))
+    impl Lanes for Endless {
+        fn head(&mut self, lane: usize, _now: u64) -> Option<Head> {
+            let (service, size, _) = self.0[lane];
+            let cost = Cost::new(service, size? as u64, size?, 1);
+            Some(Head { cost, over: false, until_ns: u64::MAX })
         }
     }
 
-    fn contender(weight: u32, sla: Option<Sla>, size: usize) -> Option<Endless> {
-        Some(Endless(Share::new(weight, sla.as_ref(), 0), Some(size), 0))
+    #[derive(Default)]
+    struct Setting {
+        arbiter: Arbiter,
+        shares: Vec<Option<Share>>,
+        lanes: Endless,
     }
 
-    /// Serves for `seconds` at `rate` bytes/s and returns what each one got, in bytes.
-    fn serve(all: &mut [Option<Endless>], rate: u64, seconds: u64) -> Vec<u64> {
-        let committed = |c: &Endless| c.0.is_committed();
-        let commitments = all.iter().flatten().filter(|c| committed(c)).count();
-        let (mut arbiter, mut now) = (Arbiter { commitments, ..Arbiter::default() }, 0u64);
-        while now < seconds * 1_000_000_000 {
-            match arbiter.pick(now, all) {
-                Some(Pick { index: i, .. }) => {
-                    let size = all[i].as_ref().unwrap().1.unwrap() as u64;
-                    all[i].as_mut().unwrap().2 += size;
-                    now += size * 1_000_000_000 / rate;
-                }
-                None => now = Arbiter::next_allowed_ns(all).unwrap().max(now + 1),
+    impl Setting {
+        /// A tenant with one instance for each of these sizes.
+        fn tenant(mut self, weight: u32, slas: &[Sla], sizes: &[usize]) -> Setting {
+            self.add(weight, slas, Priority::Normal, Service::Dc, sizes);
+            self
+        }
+
+        fn add(&mut self, weight: u32, slas: &[Sla], p: Priority, of: Service, sizes: &[usize]) {
+            let slas = slas.to_vec();
+            let config = InstanceConfig { weight, priority: p, slas, ..InstanceConfig::default() };
+            let mut share = Share::new(Terms::new(&config, 0));
+            self.arbiter.enter(&share.terms);
+            for &size in sizes {
+                share.add(self.lanes.0.len());
+                self.lanes.0.push((of, Some(size), 0));
             }
+            self.shares.push(Some(share));
         }
-        all.iter().map(|c| c.as_ref().unwrap().2).collect()
+
+        fn pick(&mut self, now: u64) -> Option<Pick> {
+            self.arbiter.pick(now, &mut self.shares, &mut self.lanes)
+        }
+
+        /// Serves for `seconds` at `rate` bytes/s and returns what each lane got, in bytes.
+        fn serve(mut self, rate: u64, seconds: u64) -> Vec<u64> {
+            let mut now = 0u64;
+            while now < seconds * 1_000_000_000 {
+                match self.pick(now) {
+                    Some(Pick { lane, .. }) => {
+                        let (_, size, got) = &mut self.lanes.0[lane];
+                        let size = size.unwrap() as u64;
+                        *got += size;
+                        now += size * 1_000_000_000 / rate;
+                    }
+                    None => {
+                        let next = Arbiter::next_allowed_ns(now, &mut self.shares, &mut self.lanes);
+                        now = next.unwrap().max(now + 1);
+                    }
+                }
+            }
+            self.lanes.0.iter().map(|l| l.2).collect()
+        }
+    }
+
+    fn shares_of(got: &[u64]) -> Vec<f64> {
+        let all = got.iter().sum::<u64>() as f64;
+        got.iter().map(|&g| g as f64 / all).collect()
     }
 
     #[test]
     fn weights_hold_for_any_mix_of_sizes() {
-        let mut all =
-            [contender(1, None, 100), contender(3, None, 65_536), contender(2, None, 9_000_000)];
-        let got = serve(&mut all, 1_000_000_000, 2);
-        for (g, w) in got.iter().zip([1.0, 3.0, 2.0]) {
-            let share = *g as f64 / got.iter().sum::<u64>() as f64;
+        let all = Setting::default().tenant(1, &[], &[100]).tenant(3, &[], &[65_536]).tenant(
+            2,
+            &[],
+            &[9_000_000],
+        );
+        let got = all.serve(1_000_000_000, 2);
+        for (share, w) in shares_of(&got).iter().zip([1.0, 3.0, 2.0]) {
             assert!((share / (w / 6.0) - 1.0).abs() < 0.05, "{got:?}");
         }
     }
 
+    /// Instances of one tenant share its weight and its rates.
+    #[test]
+    fn a_tenant_gains_nothing_by_more_instances() {
+        let all = Setting::default().tenant(1, &[], &[1000; 7]).tenant(1, &[], &[1000]);
+        let got = all.serve(1_000_000_000, 1);
+        assert!((shares_of(&got)[7] / 0.5 - 1.0).abs() < 0.01, "{got:?}");
+        for one in &got[..7] {
+            assert!((*one as f64 / (got[7] as f64 / 7.0) - 1.0).abs() < 0.01, "{got:?}");
+        }
+        let peak = [Sla::new(0, 50_000_000, 65_536)];
+        let all = Setting::default().tenant(1, &peak, &[65_536; 5]).tenant(1, &[], &[65_536]);
+        let got = all.serve(1_000_000_000, 2);
+        let limited = got[..5].iter().sum::<u64>() as f64;
+        assert!(limited <= 100e6 + 200e3 && limited > 0.97 * 100e6, "{got:?}");
+    }
+
     #[test]
     fn a_commitment_is_kept_against_any_weight_and_a_peak_is_never_passed() {
-        let mut all = [
-            contender(1, Some(Sla::new(300_000_000, 0, 65_536)), 65_536),
-            contender(1000, None, 65_536),
-            contender(1000, Some(Sla::new(0, 50_000_000, 65_536)), 65_536),
-        ];
-        let got = serve(&mut all, 1_000_000_000, 2);
+        let all = Setting::default()
+            .tenant(1, &[Sla::new(300_000_000, 0, 65_536)], &[65_536])
+            .tenant(1000, &[], &[65_536])
+            .tenant(1000, &[Sla::new(0, 50_000_000, 65_536)], &[65_536]);
+        let got = all.serve(1_000_000_000, 2);
         assert!(got[0] as f64 > 0.98 * 600e6, "{got:?}");
         assert!(got[2] as f64 <= 100e6 + 200e3 && got[2] as f64 > 0.97 * 100e6, "{got:?}");
     }
 
+    /// Rates in operations, and of one service; another service's requests of the same tenant go on.
+    #[test]
+    fn a_rate_has_its_own_unit_and_service() {
+        let signatures = Sla::of(Unit::Operations, 0, 1000, 1).for_service(Service::Pke);
+        let mut all = Setting::default();
+        all.add(1, &[signatures], Priority::Normal, Service::Pke, &[100_000]);
+        all.lanes.0.push((Service::Dc, Some(4096), 0));
+        all.shares[0].as_mut().unwrap().add(1);
+        let got = all.serve(1_000_000_000, 2);
+        let operations = got[0] / 100_000;
+        assert!((1990..=2003).contains(&operations), "{operations}");
+        assert!(got[1] as f64 > 0.98 * 1.8e9, "{got:?}");
+    }
+
+    #[test]
+    fn priorities_come_before_weights_and_starve_nobody() {
+        let mut all = Setting::default();
+        all.add(1, &[], Priority::High, Service::Dc, &[4096]);
+        all.add(1000, &[], Priority::Normal, Service::Dc, &[4096]);
+        all.add(1000, &[], Priority::Background, Service::Dc, &[4096]);
+        let shares = shares_of(&all.serve(1_000_000_000, 1));
+        assert!((shares[0] - 16.0 / 17.0).abs() < 0.01, "{shares:?}");
+        assert!((shares[2] * 17.0 * 17.0 - 1.0).abs() < 0.05, "{shares:?}");
+        // Who is alone gets all of it.
+        let mut idle = Setting::default();
+        idle.add(1, &[], Priority::Normal, Service::Dc, &[4096]);
+        idle.add(1, &[], Priority::Background, Service::Dc, &[4096]);
+        idle.lanes.0[0].1 = None;
+        assert_eq!(shares_of(&idle.serve(1_000_000_000, 1))[1], 1.0);
+    }
+
     #[test]
     fn too_many_commitments_starve_nobody() {
-        let sla = || Some(Sla::new(1_000_000_000, 0, 65_536));
-        let mut all =
-            [contender(1, sla(), 65_536), contender(1, sla(), 65_536), contender(1, None, 65_536)];
-        let got = serve(&mut all, 500_000_000, 2);
+        let sla = [Sla::new(1_000_000_000, 0, 65_536)];
+        let all = Setting::default().tenant(1, &sla, &[65_536]).tenant(1, &sla, &[65_536]).tenant(
+            1,
+            &[],
+            &[65_536],
+        );
+        let got = all.serve(500_000_000, 2);
         // One pick in 17 goes by weight, and a third of those to the one without a commitment.
         assert!(got[2] > 1_000_000_000 / 17 / 3 * 9 / 10, "{got:?}");
         assert!((got[0] as f64 / got[1] as f64 - 1.0).abs() < 0.1, "{got:?}");
@@ -347,11 +486,11 @@ mod tests {
 
     #[test]
     fn nobody_to_serve() {
-        let mut arbiter = Arbiter::default();
-        let mut idle = [None, contender(1, None, 1)];
-        idle[1].as_mut().unwrap().1 = None;
-        assert_eq!(arbiter.pick(0, &mut idle), None);
-        assert_eq!(arbiter.pick::<Endless>(0, &mut []), None);
-        assert_eq!(Arbiter::next_allowed_ns(&mut idle), None);
+        assert_eq!(Setting::default().pick(0), None);
+        let mut idle = Setting::default().tenant(1, &[], &[1]);
+        idle.lanes.0[0].1 = None;
+        idle.shares.push(None);
+        assert_eq!(idle.pick(0), None);
+        assert_eq!(Arbiter::next_allowed_ns(0, &mut idle.shares, &mut idle.lanes), None);
     }
 }

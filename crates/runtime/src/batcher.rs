@@ -167,6 +167,20 @@ impl Batcher {
         }
     }
 
+    /// Cancels what this closure chooses, and lets it leave. Returns how many.
+    pub(crate) fn cancel(&mut self, mut cancel: impl FnMut(&mut Work) -> bool) -> usize {
+        let mut count = 0;
+        for at in 0..self.queues.len() {
+            let of =
+                self.queues[at].work.iter_mut().filter_map(|w| cancel(w).then_some(())).count();
+            if of > 0 {
+                self.hurry(at);
+            }
+            count += of;
+        }
+        count
+    }
+
     /// What the requests of a queue have in common.
     pub(crate) fn key(&self, at: usize) -> Option<Key> {
         self.queues.get(at).map(|queue| queue.key)

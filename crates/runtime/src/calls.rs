@@ -158,20 +158,22 @@ impl Calls {
         }
     }
 
+    fn is_pending(&self, slot: u32) -> bool {
+        let pending = |slot: &Slot| matches!(slot, Slot::Pending(..));
+        self.0.lock().is_ok_and(|table| pending(&table.slots[slot as usize]))
+    }
+
+    /// Nobody wants this response.
     fn abandon(&self, slot: u32) {
         let Ok(mut table) = self.0.lock() else { return };
-        match table.release(slot) {
-            done @ Slot::Done(..) => {
-                table.free.push(slot);
-                drop(table);
-                drop(done);
-            }
-            before => {
-                table.slots[slot as usize] = Slot::Abandoned;
-                drop(table);
-                drop(before);
-            }
+        let before = table.release(slot);
+        match before {
+            Slot::Done(..) => table.free.push(slot),
+            _ => table.slots[slot as usize] = Slot::Abandoned,
         }
+        drop(table);
+        // Behind the lock: a waker, or what frees a buffer, may run code of its owner.
+        drop(before);
     }
 }
 
@@ -223,6 +225,16 @@ impl Hub {
         if self.port.flush(seq) {
             self.shared.ring(false);
         }
+    }
+
+    /// Nobody wants the response of this call: its request need not run.
+    fn abandon(&self, slot: u32) {
+        let Some(calls) = self.calls() else { return };
+        // First: once it is abandoned, another call may have the slot.
+        if calls.is_pending(slot) {
+            self.shared.cancel(lock(&self.outlet).place(), u64::from(slot));
+        }
+        calls.abandon(slot);
     }
 
     /// With 0 engines, executes requests. Returns whether to look again at once: something moved,
@@ -289,9 +301,9 @@ impl Stage {
     }
 }
 
-/// One request of a [`Handle`]. Dropping it abandons the answer: the request still runs (with 0
-/// engines, when another call is waited for), and its buffers are freed when it has. A stream whose
-/// call is dropped has lost output: do not go on with it.
+/// One request of a [`Handle`]. Dropping it cancels it if no engine has begun with it, and abandons the
+/// answer; its buffers are freed when it is answered (with 0 engines, when another call is waited for). A
+/// stream whose call is dropped has lost output: do not go on with it.
 #[must_use = "a call that is dropped throws its response away"]
 pub struct Call {
     inner: Arc<Inner>,
@@ -399,7 +411,7 @@ impl Future for Call {
 impl Drop for Call {
     fn drop(&mut self) {
         if let (Stage::Submitted(slot, _), Some(state)) = (&self.stage, self.state()) {
-            state.hub().calls().into_iter().for_each(|c| c.abandon(*slot));
+            state.hub().abandon(*slot);
         }
     }
 }

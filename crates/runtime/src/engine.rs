@@ -15,7 +15,7 @@ use crate::{
     counters::Shard,
     doorbell::Doorbell,
     event,
-    scheduler::{Class, Pick, PortEntry, Scheduler, Settlement},
+    scheduler::{self, Class, Pick, PortEntry, Scheduler, Settled, Settlement},
 };
 
 /// What the engines of one runtime (or the one engine of an instance) share.
@@ -39,6 +39,15 @@ impl Shared {
         }
         // Engines keep the port, and with it an event fd, until they look at their table again.
         self.doorbell.ring_all();
+    }
+
+    /// [`Scheduler::cancel`]; wakes an engine to answer.
+    pub(crate) fn cancel(&self, place: u32, tag: u64) -> usize {
+        let count = self.scheduler.lock().map_or(0, |mut s| s.cancel(place, tag));
+        if count > 0 {
+            self.doorbell.ring();
+        }
+        count
     }
 
     /// Wakes an engine, if one sleeps; where none does, and a request may be `committed`, the engine
@@ -75,19 +84,17 @@ fn settle(completed: &Completed, took_ns: u64, settlements: &mut Vec<Settlement>
     }
     let scale = took_ns as f64 / charged as f64;
     for work in completed.iter().filter(|w| w.charged_ns > 0) {
-        let (request, ticket) = (work.request(), work.ticket);
+        let request = work.request();
         let ns = (work.charged_ns as f64 * scale) as u64;
         request.session.class.costs().learn(request.op, request.size(), ns);
         let more_ns = ns.cast_signed().saturating_sub(work.charged_ns.cast_signed());
-        let of = (ticket.port, ticket.generation);
-        match settlements.last_mut().filter(|s| (s.place, s.generation) == of) {
+        let of = Settled::with(work);
+        match settlements.last_mut().filter(|s| s.of == of) {
             Some(last) => {
                 last.more_ns = last.more_ns.saturating_add(more_ns);
                 last.took_ns = last.took_ns.saturating_add(ns);
             }
-            None => {
-                settlements.push(Settlement { place: of.0, generation: of.1, more_ns, took_ns: ns })
-            }
+            None => settlements.push(Settlement { of, more_ns, took_ns: ns }),
         }
     }
 }
@@ -126,6 +133,14 @@ enum Held<'a> {
 }
 
 impl Home {
+    /// Whether it matters how long requests take.
+    fn settles(&self) -> bool {
+        match self {
+            Home::Shared { .. } => true,
+            Home::Own(scheduler) => scheduler.meters(),
+        }
+    }
+
     /// `None` after a panic of another engine that held it.
     fn scheduler(&mut self) -> Option<Held<'_>> {
         match self {
@@ -375,7 +390,10 @@ impl Engine {
     fn pick(&mut self, now: u64, accepts: u64) -> Pick {
         let Engine { home, batch, not_run, only, settlements, .. } = self;
         match home {
-            Home::Own(scheduler) => scheduler.next_batch(now, accepts, *only, batch, not_run),
+            Home::Own(scheduler) => {
+                scheduler.settle(settlements);
+                scheduler.next_batch(now, accepts, *only, batch, not_run)
+            }
             Home::Shared { shared, ports, version } => {
                 let Ok(mut scheduler) = shared.scheduler.lock() else {
                     return Pick::Nothing { until_ns: None };
@@ -399,6 +417,14 @@ impl Engine {
     #[inline]
     pub(crate) fn finished(&self) -> usize {
         self.outbox.len()
+    }
+
+    /// [`Scheduler::cancel`], of an engine that one instance has to itself.
+    pub(crate) fn cancel(&mut self, place: u32, tag: u64) -> usize {
+        let cancel = |w: &mut Work| usize::from(w.request().tag == tag && w.cancel());
+        let refused =
+            self.devices.iter_mut().flat_map(|d| &mut d.backlog).map(cancel).sum::<usize>();
+        self.home.scheduler().map_or(0, |mut s| s.cancel(place, tag)) + refused
     }
 
     /// The oldest answer, of an engine that one instance has to itself.
@@ -451,6 +477,10 @@ impl Engine {
         for device in 0..self.devices.len() as u16 {
             if self.devices[usize::from(device)].backlog.is_empty() {
                 continue;
+            }
+            let access = &mut self.devices[usize::from(device)];
+            if access.backlog.iter().any(|w| w.until_ns <= now) {
+                scheduler::expire(now, &mut access.backlog, &mut self.not_run);
             }
             progress |= self.offer(device, now);
             let access = &self.devices[usize::from(device)];
@@ -512,7 +542,7 @@ impl Engine {
             access.moved_ns = now;
             access.held = access.held.saturating_sub(self.completed.len());
             let since = core::mem::replace(&mut access.busy_since_ns, now);
-            if let Home::Shared { .. } = self.home {
+            if self.home.settles() {
                 settle(&self.completed, now.saturating_sub(since), &mut self.settlements);
             }
             let mut op = None;
@@ -559,13 +589,6 @@ impl Engine {
         let Ok(done) = *work.result() else { return self.deliver(work) };
         let advanced = work.advance(done);
         work.pushed_ns = now;
-        if work.charged_ns > 0 {
-            // Beside other instances: its estimate now, the difference when it has run.
-            let (ticket, more_ns) = (work.ticket, work.request().cost_ns().max(1));
-            work.charged_ns = more_ns;
-            let (place, generation, more_ns) = (ticket.port, ticket.generation, more_ns as i64);
-            self.settlements.push(Settlement { place, generation, more_ns, took_ns: 0 });
-        }
         let staged = match (advanced, self.home.scheduler()) {
             (Ok(()), Some(mut scheduler)) => scheduler.stage_step(now, work),
             (Ok(()), None) => Err((work, OpError::Cancelled)),
@@ -608,7 +631,7 @@ impl Engine {
         let session = work.request().session.clone();
         let Some(order) = &session.order else { return self.deliver(work) };
         if broken {
-            work.advances_to = order.break_off();
+            work.advances_to = order.break_off(work.epoch);
         }
         loop {
             self.deliver(work);
@@ -639,7 +662,11 @@ impl Engine {
             work.fail_packets();
             match work.holds_turn {
                 false => self.deliver(work),
-                true => self.answer_ordered(work, false, now),
+                // What waits behind a piece that was to run would go on without it.
+                true => {
+                    let broken = work.is_over(now).is_some();
+                    self.answer_ordered(work, broken, now);
+                }
             }
         }
         any

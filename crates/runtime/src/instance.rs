@@ -18,40 +18,39 @@ use crate::{
     fork, memory,
     port::{self, Port, Sink},
     ring::{Producer, ReplyReceiver, reply_ring, request_ring},
-    runtime::{Inner, lock},
+    runtime::lock,
     scheduler::Scheduler,
-    sla::Sla,
+    sla::{Priority, Sla, Terms},
+    tenant::Tenant,
 };
 
 pub use split::{Polled, Poller, PushError, Submitter, Unrelated};
 
-/// The settings of an instance.
+/// The settings of an instance, or of a [`Tenant`] with several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceConfig {
     /// How many requests may be outstanding, 1 to 65,536.
     pub depth: usize,
     /// The share in weighted round robin, 1 to 1,000.
     pub weight: u32,
-    /// A promised rate; `None` for weighted round robin alone.
-    pub sla: Option<Sla>,
+    /// Whether it is served before or behind others, whatever the weights.
+    pub priority: Priority,
+    /// Promised rates: at most one for each service, and one for all others.
+    pub slas: Vec<Sla>,
 }
 
 impl Default for InstanceConfig {
-    /// 64 requests, weight 1, no promise.
+    /// 64 requests, weight 1, normal priority, no promise.
     fn default() -> Self {
-        InstanceConfig { depth: 64, weight: 1, sla: None }
+        InstanceConfig { depth: 64, weight: 1, priority: Priority::Normal, slas: Vec::new() }
     }
 }
 
 impl InstanceConfig {
-    fn is_committed(&self) -> bool {
-        self.sla.as_ref().is_some_and(|sla| sla.committed_bytes_per_s > 0)
-    }
-
     pub(crate) fn validate(&self) -> Result<(), SetupError> {
         SetupError::check("instance depth in requests", self.depth as u64, 1..=65_536)?;
         SetupError::check("instance weight", u64::from(self.weight), 1..=1000)?;
-        self.sla.as_ref().map_or(Ok(()), Sla::validate)
+        Sla::validate_all(&self.slas)
     }
 }
 
@@ -84,15 +83,14 @@ impl Outlet {
     pub(crate) fn attach(
         scheduler: &mut Scheduler,
         sink: Sink,
-        config: &InstanceConfig,
+        depth: usize,
+        terms: &Arc<Terms>,
         clock: &dyn Clock,
     ) -> Outlet {
-        let (requests, consumer) = request_ring(config.depth);
+        let (requests, consumer) = request_ring(depth);
         let port = Arc::new(Port::new(sink));
-        let now = clock.now_ns();
-        let (place, generation) =
-            scheduler.attach(port.clone(), consumer, config.weight, config.sla.as_ref(), now);
-        Outlet { requests, port, place, generation, seq: 0, stamp_ns: now }
+        let (place, generation) = scheduler.attach(port.clone(), consumer, terms);
+        Outlet { requests, port, place, generation, seq: 0, stamp_ns: clock.now_ns() }
     }
 
     /// Stamps a filled slot and puts it into the ring; hands it back when the ring is full.
@@ -119,6 +117,11 @@ impl Outlet {
 
     pub(crate) fn port(&self) -> &Arc<Port> {
         &self.port
+    }
+
+    /// The port's place in its scheduler.
+    pub(crate) fn place(&self) -> u32 {
+        self.place
     }
 }
 
@@ -156,8 +159,7 @@ enum Executor {
 ///
 /// The last instance of a runtime that was dropped before ends its engines too: see [`crate::Runtime`].
 pub struct Instance {
-    inner: Arc<Inner>,
-    config: InstanceConfig,
+    tenant: Tenant,
     generation: u32,
     link: Link,
     outstanding: usize,
@@ -168,43 +170,44 @@ pub struct Instance {
     /// With 0 engines, after a poll that found nothing: when the next one can find something,
     /// because a rate limit holds all requests back until then.
     due_ns: Option<u64>,
-    /// Whether a rate is committed to it.
+    /// Whether something is committed to it.
     committed: bool,
     _not_sync: core::marker::PhantomData<core::cell::Cell<()>>,
 }
 
 impl Instance {
-    pub(crate) fn open(inner: Arc<Inner>, config: InstanceConfig) -> Result<Instance, SetupError> {
-        config.validate()?;
-        let link = Link::open(&inner, &config)?;
-        let committed = config.is_committed();
+    pub(crate) fn open(tenant: Tenant) -> Result<Instance, SetupError> {
+        let link = Link::open(&tenant)?;
         Ok(Instance {
-            inner,
-            config,
             generation: fork::generation(),
             link,
             outstanding: 0,
             refused: Vec::new(),
             lost: None,
             due_ns: None,
-            committed,
+            committed: tenant.terms().is_committed(),
+            tenant,
             _not_sync: core::marker::PhantomData,
         })
     }
 
-    /// Opens another instance of the same runtime, with the same settings. It uses nothing of this
-    /// one that changes: in a child process, this one may be a copy made in the middle of a call of
-    /// another thread.
+    /// Opens another instance of the same [`Tenant`]: it shares this one's weight and rates. It uses
+    /// nothing of this one that changes: in a child process, this one may be a copy made in the middle
+    /// of a call of another thread.
     ///
     /// # Errors
     /// As [`crate::Runtime::instance`].
     pub fn another(&self) -> Result<Instance, SetupError> {
-        Instance::open(self.inner.clone(), self.config.clone())
+        self.tenant.instance()
+    }
+
+    fn clock(&self) -> &dyn Clock {
+        &*self.tenant.inner().clock
     }
 
     /// How many requests fit now.
     pub fn free(&self) -> usize {
-        self.config.depth - self.outstanding()
+        self.tenant.depth() - self.outstanding()
     }
 
     /// How many requests have been pushed and their responses not taken.
@@ -231,12 +234,44 @@ impl Instance {
                 Some(work) => self.hand_back(work),
             };
         }
-        self.push_unusual(request)
+        self.push_unusual(request, None)
+    }
+
+    /// As [`Instance::push`], with a deadline: if no device has begun with the request after this
+    /// time, none will, and it is answered [`OpError::Expired`]. Of a chain that holds for each step.
+    /// Such a request waits for no others to fill its batch. The answer comes in its turn: where others
+    /// of the ring are before it, or all devices are busy, later than the deadline.
+    ///
+    /// # Errors
+    /// As [`Instance::push`].
+    pub fn push_within(&mut self, time: Duration, request: Request) -> Result<(), Full> {
+        self.check_fork();
+        match self.link.free.pop().filter(|_| self.lost.is_none()) {
+            Some(mut work) => {
+                work.fill(request);
+                work.until_ns = deadline(self.clock(), time);
+                match self.enqueue(work) {
+                    None => Ok(()),
+                    Some(work) => self.hand_back(work),
+                }
+            }
+            None => self.push_unusual(request, Some(time)),
+        }
+    }
+
+    /// Cancels the requests with this tag with which no engine has begun. Returns how many that were;
+    /// each is answered [`OpError::Cancelled`], in its turn. What an engine has taken is executed: no
+    /// engine interrupts a request.
+    pub fn cancel(&mut self, tag: u64) -> usize {
+        self.check_fork();
+        let Link { outlet, executor, .. } = &mut self.link;
+        outlet.publish();
+        executor.cancel(outlet.place(), tag)
     }
 
     /// Puts a filled slot into the ring; hands it back when that is full.
     fn enqueue(&mut self, work: Work) -> Option<Work> {
-        let refused = self.link.outlet.push(work, &*self.inner.clock).err();
+        let refused = self.link.outlet.push(work, &*self.tenant.inner().clock).err();
         self.outstanding += usize::from(refused.is_none());
         refused
     }
@@ -251,12 +286,15 @@ impl Instance {
     /// The first push of a child process, one without engines, and one without room.
     #[cold]
     #[inline(never)]
-    fn push_unusual(&mut self, request: Request) -> Result<(), Full> {
+    fn push_unusual(&mut self, request: Request, within: Option<Duration>) -> Result<(), Full> {
         if fork::generation() != self.generation {
             self.revive();
-            return self.push(request);
+            return match within {
+                None => self.push(request),
+                Some(time) => self.push_within(time, request),
+            };
         }
-        if self.lost.is_none() || self.outstanding == self.config.depth {
+        if self.lost.is_none() || self.outstanding == self.tenant.depth() {
             return Err(Full(request));
         }
         let Request { tag, src, dst, carried, .. } = request;
@@ -322,10 +360,10 @@ impl Instance {
 
     /// Waits until engines have sent so many replies.
     fn await_engines(&mut self, count: usize, timeout_ns: u64) -> bool {
-        let clock = &*self.inner.clock;
+        let clock = self.clock();
         let mut now = clock.now_ns();
         let deadline = now.saturating_add(timeout_ns);
-        let spin_until = now.saturating_add(self.inner.spin_ns());
+        let spin_until = now.saturating_add(self.tenant.inner().spin_ns());
         let Link { outlet, executor, .. } = &self.link;
         let (Executor::Shared { replies, .. }, Sink::Ring { replies: sent, notice }) =
             (executor, &outlet.port().sink)
@@ -357,7 +395,7 @@ impl Instance {
 
     /// With 0 engines: executes until so many requests are answered.
     fn execute(&mut self, count: usize, timeout_ns: u64) -> bool {
-        let clock = &*self.inner.clock;
+        let clock = &*self.tenant.inner().clock;
         let Executor::Own(engine) = &mut self.link.executor else { return false };
         if engine.finished() >= count {
             return true;
@@ -403,7 +441,7 @@ impl Instance {
             return Err(SetupError::Os { what: "event fd", errno: libc::EBADF });
         };
         let had = notice.has_fd();
-        let limited = self.config.sla.as_ref().is_some_and(|sla| sla.peak_bytes_per_s > 0);
+        let limited = self.tenant.terms().has_peak();
         let own = match &self.link.executor {
             Executor::Own(engine) if limited || engine.is_asynchronous() => Some(engine),
             _ => None,
@@ -494,7 +532,7 @@ impl Instance {
         self.link.outlet.publish();
         let mut flushed = false;
         loop {
-            let now = self.inner.clock.now_ns();
+            let now = self.clock().now_ns();
             let Executor::Own(engine) = &mut self.link.executor else { return None };
             let step = engine.step(now);
             self.due_ns = step.until_ns.filter(|_| !step.spin);
@@ -522,7 +560,7 @@ impl Instance {
             match self.due_ns {
                 // Nothing moves before this time.
                 Some(due_ns) => {
-                    let now = self.inner.clock.now_ns();
+                    let now = self.clock().now_ns();
                     let delay = Duration::from_nanos(due_ns.saturating_sub(now));
                     self.link.notice(|n| n.signal_fd_after(delay));
                 }
@@ -549,56 +587,68 @@ impl Instance {
         self.refused.clear();
         // Dropping the old link takes no lock; the parent's engines, of which this process has a
         // copy, keep what they use alive.
-        (self.link, self.lost) = match Link::open(&self.inner, &self.config) {
+        (self.link, self.lost) = match Link::open(&self.tenant) {
             Ok(link) => (link, None),
             // Rings that nobody serves: the parent's hold its responses and its locks.
-            Err(e) => (Link::unserved(&self.inner), Some(e)),
+            Err(e) => (Link::unserved(&self.tenant), Some(e)),
         };
     }
 }
 
+/// When such a time will be over.
+fn deadline(clock: &dyn Clock, time: Duration) -> u64 {
+    // 0 is the mark of what was cancelled.
+    let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    clock.now_ns().saturating_add(ns).max(1)
+}
+
+impl Executor {
+    fn cancel(&mut self, place: u32, tag: u64) -> usize {
+        match self {
+            Executor::Own(engine) => engine.cancel(place, tag),
+            Executor::Shared { shared, .. } => shared.cancel(place, tag),
+        }
+    }
+}
+
 impl Link {
-    fn open(inner: &Arc<Inner>, config: &InstanceConfig) -> Result<Link, SetupError> {
+    fn open(tenant: &Tenant) -> Result<Link, SetupError> {
         const WHAT: &str = "rings of an instance";
         /// Bytes of both rings for one request: two pointers, and the turn of a reply.
         const RING_SLOT: usize = 3 * size_of::<usize>();
+        let (inner, depth, terms) = (tenant.inner(), tenant.depth(), tenant.terms());
         let state = inner.state()?;
         let mut free = Vec::new();
-        memory::fill(WHAT, &mut free, config.depth, Work::empty)?;
-        memory::probe(WHAT, config.depth.next_power_of_two() * RING_SLOT + memory::SPARE)?;
+        memory::fill(WHAT, &mut free, depth, Work::empty)?;
+        memory::probe(WHAT, depth.next_power_of_two() * RING_SLOT + memory::SPARE)?;
         match state.shared_engines() {
             Some(shared) => {
-                if config.is_committed() {
+                if terms.is_committed() {
                     state.start_express(inner, &shared);
                 }
-                Ok(Link::shared(inner, config, shared, free))
+                Ok(Link::shared(tenant, depth, shared, free))
             }
             None => {
                 let mut scheduler = inner.new_scheduler();
                 let sink = Sink::Own(Notice::new());
-                let outlet = Outlet::attach(&mut scheduler, sink, config, &*inner.clock);
+                let outlet = Outlet::attach(&mut scheduler, sink, depth, terms, &*inner.clock);
                 let engine = Box::new(inner.own_engine(scheduler)?);
                 Ok(Link { outlet, free, executor: Executor::Own(engine) })
             }
         }
     }
 
-    fn shared(
-        inner: &Inner,
-        config: &InstanceConfig,
-        shared: Arc<Shared>,
-        free: Vec<Work>,
-    ) -> Link {
-        let (replies, receiver) = reply_ring(config.depth);
+    fn shared(tenant: &Tenant, depth: usize, shared: Arc<Shared>, free: Vec<Work>) -> Link {
+        let (replies, receiver) = reply_ring(depth);
         let sink = Sink::Ring { replies, notice: Notice::new() };
-        let outlet = Outlet::attach(&mut lock(&shared.scheduler), sink, config, &*inner.clock);
+        let (terms, clock) = (tenant.terms(), &*tenant.inner().clock);
+        let outlet = Outlet::attach(&mut lock(&shared.scheduler), sink, depth, terms, clock);
         Link { outlet, free, executor: Executor::Shared { shared, replies: receiver } }
     }
 
     /// The smallest rings, in which no request ever lies.
-    fn unserved(inner: &Inner) -> Link {
-        let config = InstanceConfig { depth: 1, ..InstanceConfig::default() };
-        Link::shared(inner, &config, inner.new_shared(), Vec::new())
+    fn unserved(tenant: &Tenant) -> Link {
+        Link::shared(tenant, 1, tenant.inner().new_shared(), Vec::new())
     }
 
     fn notice<R>(&self, f: impl FnOnce(&Notice) -> R) -> Option<R> {
@@ -622,14 +672,14 @@ impl Instance {
         // Slots of this instance: `free` has room for all of them.
         let known = free.len();
         let lent = match shared.scheduler.lock() {
-            Ok(mut scheduler) => scheduler.withdraw(outlet.place, free),
+            Ok(mut scheduler) => scheduler.withdraw(outlet.place(), free),
             Err(_) => true,
         };
         let withdrawn = free.len() - known;
         // Their buffers go here, not under the lock.
         free.clear();
         self.outstanding -= withdrawn;
-        if let Ok(state) = self.inner.state() {
+        if let Ok(state) = self.tenant.inner().state() {
             state.ledger.not_run(withdrawn as u64);
         }
         // All engines may sleep until a rate admits the next request.
@@ -645,7 +695,7 @@ impl Instance {
         }
         let replies = core::mem::replace(replies, reply_ring(0).1);
         if port.abandon(replies, self.outstanding) {
-            shared.detach(outlet.place);
+            shared.detach(outlet.place());
         }
         self.outstanding = 0;
         true
@@ -667,7 +717,7 @@ impl Drop for Instance {
             self.wait(Duration::from_millis(100));
             while self.take().is_some() {}
         }
-        let place = self.link.outlet.place;
+        let place = self.link.outlet.place();
         match &mut self.link.executor {
             Executor::Shared { shared, .. } => {
                 if let Ok(mut scheduler) = shared.scheduler.lock() {
@@ -676,7 +726,7 @@ impl Drop for Instance {
             }
             Executor::Own(engine) => {
                 engine.detach(place);
-                if let Ok(state) = self.inner.state() {
+                if let Ok(state) = self.tenant.inner().state() {
                     state.ledger.close(engine.counters());
                 }
             }

@@ -62,6 +62,7 @@ mod signals;
 mod sla;
 mod sym;
 mod sync;
+mod tenant;
 mod tsc;
 mod worker;
 
@@ -82,5 +83,6 @@ pub use route::{Route, RouteEntry};
 pub use runtime::{Builder, Runtime};
 pub use session::{CompressSession, CompressStream, DecompressStream, Mover, Random};
 pub use shared_memory::SharedMemory;
-pub use sla::{STEP_NS, Sla};
+pub use sla::{Priority, STEP_NS, Sla, Unit};
 pub use sym::{AeadSession, ChainSession, CipherSession, DigestSession, Set, TlsCbcSession};
+pub use tenant::Tenant;

@@ -146,6 +146,17 @@ impl<T> Consumer<T> {
         self.tail.wrapping_sub(self.head) == 1
     }
 
+    /// Visits all published values where they are, the oldest first.
+    pub(crate) fn each(&mut self, mut visit: impl FnMut(&mut T)) {
+        self.tail = self.ring.tail.load(Ordering::Acquire);
+        let mut at = self.head;
+        while at != self.tail {
+            // SAFETY: the slot lies in [head, tail): published, and this end's.
+            self.ring.slot(at).with_mut(|s| visit(unsafe { (*s).assume_init_mut() }));
+            at = at.wrapping_add(1);
+        }
+    }
+
     /// Takes the oldest published value.
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.peek()?;

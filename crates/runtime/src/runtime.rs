@@ -28,6 +28,8 @@ use crate::{
     route::{Route, Routes},
     scheduler::Scheduler,
     session::{CompressSession, CompressStream, DecompressStream, Mover},
+    sla::Terms,
+    tenant::Tenant,
     worker::{WorkerConfig, Workers},
 };
 
@@ -397,9 +399,11 @@ impl State {
         let count = inner.config.engines;
         let mut engines: Vec<_> = (0..count.max(1)).map(|_| engine()).collect::<Result<_, _>>()?;
         let sink = Sink::Calls(Calls::new(CALLS));
-        let config = InstanceConfig { depth: CALLS, ..InstanceConfig::default() };
-        let outlet =
-            Mutex::new(Outlet::attach(&mut lock(&shared.scheduler), sink, &config, &*inner.clock));
+        let terms = Terms::new(&InstanceConfig::default(), inner.clock.now_ns());
+        let mut scheduler = lock(&shared.scheduler);
+        let outlet = Outlet::attach(&mut scheduler, sink, CALLS, &terms, &*inner.clock);
+        drop(scheduler);
+        let outlet = Mutex::new(outlet);
         let port = lock(&outlet).port().clone();
         let mut own = if count == 0 { engines.pop() } else { None };
         if !inner.config.threads {
@@ -523,7 +527,7 @@ impl Runtime {
     /// # Errors
     /// A setting outside its limits, an SLA whose burst is too small for its rate, or too little memory.
     pub fn instance(&self, config: InstanceConfig) -> Result<Instance, SetupError> {
-        Instance::open(self.0.clone(), config)
+        Tenant::new(&self.0, config)?.instance()
     }
 
     /// A handle, for callers without an instance.

@@ -1,17 +1,20 @@
 //! The scheduler: the taking end of all request rings, the arbiter and the batcher. A pure state
 //! machine: it is told the time. Engines share it under a lock that each takes once per batch.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Weak},
+};
 
-use lookaside_core::{Admission, Completed, OpError, OrderKey, Work};
+use lookaside_core::{Admission, Completed, OpError, OrderKey, Service, Session, Work};
 
 use crate::{
-    arbiter::{self, Arbiter, Contender, Cost, Share},
+    arbiter::{self, Arbiter, Head, Lanes, Share},
     batcher::{Batcher, Staged},
     port::Port,
     ring::Consumer,
     route::Routes,
-    sla::Sla,
+    sla::{Cost, Terms},
 };
 
 /// A port with the generation that tickets for it carry.
@@ -22,63 +25,71 @@ struct Lane {
     port: Arc<Port>,
     generation: u32,
     requests: Consumer<Work>,
-    share: Share,
+    /// The place of its tenant's share.
+    share: usize,
     /// Requests with a lower number were wanted when last looked.
     wanted: u64,
     /// The queues that may have requests of this instance, staged before they were wanted, and in
     /// which batcher.
     queues: Vec<(Class, usize)>,
+    /// The streams of which a request has waited for its turn, and how many lived when last counted.
+    streams: Vec<Weak<Session>>,
+    live: usize,
 }
 
 /// What a request is served by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// Its instance's commitment: before all others, also by the engine for commitments.
+    /// Its tenant's commitment: before all others, also by the engine for commitments.
     Committed,
-    /// Its instance's weight.
+    /// Its tenant's weight.
     Weighted,
 }
 
-/// A request of this instance took other than it was charged.
+impl Class {
+    fn of(committed: bool) -> Class {
+        if committed { Class::Committed } else { Class::Weighted }
+    }
+}
+
+/// Requests of this instance took other than they were charged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settlement {
-    pub(crate) place: u32,
-    pub(crate) generation: u32,
+    pub(crate) of: Settled,
     /// How much more, in nanoseconds.
     pub(crate) more_ns: i64,
-    /// What it took.
+    /// What they took.
     pub(crate) took_ns: u64,
 }
 
-/// So many of an instance's queues are remembered before those that are empty are forgotten.
-const QUEUES: usize = 32;
+/// Requests that are settled together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settled {
+    place: u32,
+    generation: u32,
+    service: Service,
+    committed: bool,
+}
 
-impl Lane {
-    /// What a request is served by whose pick is not known any more.
-    fn class(&self) -> Class {
-        match self.share.is_committed() {
-            true => Class::Committed,
-            false => Class::Weighted,
-        }
+impl Settled {
+    pub(crate) fn with(work: &Work) -> Settled {
+        let (place, generation) = (work.ticket.port, work.ticket.generation);
+        let (service, committed) = (work.request().op.service(), work.committed);
+        Settled { place, generation, service, committed }
     }
 }
 
-impl Contender for Lane {
-    fn share(&mut self) -> &mut Share {
-        &mut self.share
-    }
+/// So many of an instance's queues, and streams, are remembered before those that are empty are
+/// forgotten.
+const QUEUES: usize = 32;
 
-    fn next_cost(&mut self) -> Option<Cost> {
-        let request = self.requests.peek()?.request();
-        Some(Cost::new(request.cost_ns(), request.size()))
-    }
-
-    fn has_next(&mut self) -> bool {
-        self.requests.peek().is_some()
-    }
-
-    fn is_closing(&self) -> bool {
-        self.port.is_closed()
+impl Lanes for Vec<Option<Lane>> {
+    #[inline]
+    fn head(&mut self, lane: usize, now: u64) -> Option<Head> {
+        let lane = self.get_mut(lane)?.as_mut()?;
+        let work = lane.requests.peek()?;
+        let over = work.until_ns <= now || lane.port.is_closed();
+        Some(Head { cost: Cost::of(work.request()), over, until_ns: work.until_ns })
     }
 }
 
@@ -95,6 +106,7 @@ pub(crate) struct Scheduler {
     key: OrderKey,
     routes: Arc<Routes>,
     lanes: Vec<Option<Lane>>,
+    shares: Vec<Option<Share>>,
     generation: u32,
     arbiter: Arbiter,
     /// Requests that are served by commitments, and all others.
@@ -110,6 +122,7 @@ impl Scheduler {
             key,
             routes,
             lanes: Vec::new(),
+            shares: Vec::new(),
             generation: 0,
             arbiter: Arbiter::default(),
             committed: Batcher::default(),
@@ -118,46 +131,73 @@ impl Scheduler {
         }
     }
 
-    /// Adds an instance. Returns its place and generation, for tickets.
+    /// Adds an instance of a tenant. Returns its place and generation, for tickets.
     pub(crate) fn attach(
         &mut self,
         port: Arc<Port>,
         requests: Consumer<Work>,
-        weight: u32,
-        sla: Option<&Sla>,
-        now: u64,
+        terms: &Arc<Terms>,
     ) -> (u32, u32) {
         self.generation = self.generation.wrapping_add(1);
-        let share = Share::new(weight, sla, now);
-        self.arbiter.commitments += usize::from(share.is_committed());
-        let (generation, queues) = (self.generation, Vec::with_capacity(QUEUES));
-        let lane = Lane { port, generation, requests, share, wanted: 0, queues };
-        let free = self.lanes.iter().position(Option::is_none);
-        let place = free.unwrap_or_else(|| {
-            self.lanes.push(None);
-            self.lanes.len() - 1
+        let known = |s: &Option<Share>| s.as_ref().is_some_and(|s| Arc::ptr_eq(&s.terms, terms));
+        let share = self.shares.iter().position(known).unwrap_or_else(|| {
+            self.arbiter.enter(terms);
+            put(&mut self.shares, Share::new(terms.clone()))
         });
-        self.lanes[place] = Some(lane);
+        let (generation, queues) = (self.generation, Vec::with_capacity(QUEUES));
+        let (wanted, streams, live) = (0, Vec::new(), 0);
+        let lane = Lane { port, generation, requests, share, wanted, queues, streams, live };
+        let place = put(&mut self.lanes, lane);
+        if let Some(share) = &mut self.shares[share] {
+            share.add(place);
+        }
         self.version += 1;
         (place as u32, self.generation)
     }
 
     /// Removes an instance that has no requests outstanding.
     pub(crate) fn detach(&mut self, place: u32) {
-        if let Some(lane) = self.lanes.get_mut(place as usize).and_then(Option::take) {
-            self.arbiter.commitments -= usize::from(lane.share.is_committed());
-            self.version += 1;
+        let Some(lane) = self.lanes.get_mut(place as usize).and_then(Option::take) else { return };
+        self.version += 1;
+        if let Some(share) = &mut self.shares[lane.share]
+            && share.remove(place as usize)
+        {
+            self.arbiter.leave(&share.terms);
+            self.shares[lane.share] = None;
         }
+    }
+
+    fn lane(&mut self, place: u32) -> Option<&mut Lane> {
+        self.lanes.get_mut(place as usize)?.as_mut()
     }
 
     /// Takes what a closing instance has in its ring. Returns whether it has lent memory to what was
     /// taken before.
     pub(crate) fn withdraw(&mut self, place: u32, into: &mut Vec<Work>) -> bool {
-        let lane = self.lanes.get_mut(place as usize).and_then(Option::as_mut);
-        lane.is_some_and(|lane| {
+        self.lane(place).is_some_and(|lane| {
             into.extend(core::iter::from_fn(|| lane.requests.pop()));
             lane.port.has_lent()
         })
+    }
+
+    /// Cancels an instance's requests with this tag that no device has. Returns how many: each is
+    /// answered [`OpError::Cancelled`].
+    pub(crate) fn cancel(&mut self, place: u32, tag: u64) -> usize {
+        let Some(lane) = self.lanes.get_mut(place as usize).and_then(Option::as_mut) else {
+            return 0;
+        };
+        let generation = lane.generation;
+        let mut cancel = |work: &mut Work| {
+            let of = (work.ticket.port, work.ticket.generation);
+            of == (place, generation) && work.request().tag == tag && work.cancel()
+        };
+        let mut count = 0;
+        lane.requests.each(|work| count += usize::from(cancel(work)));
+        for session in lane.streams.iter().filter_map(Weak::upgrade) {
+            count += session.order.as_ref().map_or(0, |order| order.each_waiting(&mut cancel));
+        }
+        count += self.committed.cancel(&mut cancel);
+        count + self.weighted.cancel(&mut cancel)
     }
 
     /// Brings an engine's copy of the port table up to date.
@@ -170,13 +210,23 @@ impl Scheduler {
         }
     }
 
-    /// Charges instances what their requests took.
+    /// Whether device time counts although nobody else is there to share it.
+    pub(crate) fn meters(&self) -> bool {
+        self.shares.iter().flatten().any(|share| share.terms.meters())
+    }
+
+    /// Charges tenants what their requests took.
     pub(crate) fn settle(&mut self, settlements: &mut Vec<Settlement>) {
-        for s in settlements.drain(..) {
-            let lane = self.lanes.get_mut(s.place as usize).and_then(Option::as_mut);
-            if let Some(lane) = lane.filter(|l| l.generation == s.generation) {
-                lane.share.settle(s.more_ns);
-                lane.port.add_device_ns(s.took_ns);
+        for Settlement { of, more_ns, took_ns } in settlements.drain(..) {
+            let lane = self.lanes.get_mut(of.place as usize).and_then(Option::as_mut);
+            if let Some(lane) = lane.filter(|l| l.generation == of.generation)
+                && let Some(share) = &mut self.shares[lane.share]
+            {
+                if !of.committed {
+                    share.settle(more_ns);
+                }
+                share.terms.correct(of.service, of.committed, more_ns);
+                lane.port.add_device_ns(took_ns);
             }
         }
     }
@@ -204,9 +254,10 @@ impl Scheduler {
         self.hurry_wanted();
         let mut picked = self.take(now, accepts, only, batch);
         while !picked {
+            let (shares, lanes) = (&mut self.shares[..], &mut self.lanes);
             let pick = match only {
-                None => self.arbiter.pick(now, &mut self.lanes),
-                Some(_) => self.arbiter.pick_committed(now, &mut self.lanes),
+                None => self.arbiter.pick(now, shares, lanes),
+                Some(_) => self.arbiter.pick_committed(now, shares, lanes),
             };
             let Some(pick) = pick else {
                 picked = self.take(now, accepts, only, batch);
@@ -216,8 +267,7 @@ impl Scheduler {
                 continue;
             };
             // One that is alone is picked again anyway.
-            let competes = pick.charged_ns > 0 || pick.committed;
-            while competes
+            while pick.charged_ns > 0
                 && !staged.full
                 && let Some(pick) = self.credit(now, pick, class, staged)
                 && let Some(more) = self.admit(now, pick, not_run)
@@ -232,8 +282,13 @@ impl Scheduler {
         if !picked {
             return Pick::Nothing { until_ns: self.next_time(now, only) };
         }
+        let mut over = false;
         for w in batch.iter_mut() {
             w.taken_ns = now;
+            over |= w.until_ns <= now;
+        }
+        if over {
+            expire(now, batch, not_run);
         }
         Pick::Batch { more: self.waiting() || self.staged() > 0 }
     }
@@ -264,22 +319,24 @@ impl Scheduler {
 
     /// Whether an instance has a request.
     fn waiting(&mut self) -> bool {
-        self.lanes.iter_mut().flatten().any(Contender::has_next)
+        self.lanes.iter_mut().flatten().any(|lane| lane.requests.peek().is_some())
     }
 
     /// What arbiter and batcher would choose where there is no choice: an instance that is alone and
     /// without a promise has a request that is a batch by itself, a burst, or its only one that it
     /// waits for. Going through both of them took a fifth of such a request's time.
     pub(crate) fn lone(&mut self, now: u64, accepts: u64) -> Option<Work> {
-        let [Some(lane)] = &mut self.lanes[..] else { return None };
+        let ([Some(lane)], [Some(share)]) = (&mut self.lanes[..], &self.shares[..]) else {
+            return None;
+        };
         let staged = self.committed.len() + self.weighted.len();
-        if staged > 0 || lane.share.is_promised() || lane.port.is_closed() {
+        if staged > 0 || share.terms.has_rates() || lane.port.is_closed() {
             return None;
         }
         let only = lane.requests.is_last();
         let work = lane.requests.peek()?;
         let r = work.request();
-        if r.session.order.is_some() {
+        if r.session.order.is_some() || work.until_ns <= now {
             return None;
         }
         let device = self.routes.first(r)?;
@@ -313,8 +370,9 @@ impl Scheduler {
     }
 
     /// Appends a request to the batcher's queue.
-    fn stage(&mut self, now: u64, work: Work, class: Class) -> Staged {
+    fn stage(&mut self, now: u64, work: Work) -> Staged {
         let (place, seq) = (work.ticket.port as usize, work.ticket.seq);
+        let class = Class::of(work.committed);
         let Scheduler { lanes, committed, weighted, .. } = self;
         let batcher = match class {
             Class::Committed => committed,
@@ -324,7 +382,7 @@ impl Scheduler {
             // Its instance has gone: nobody will wait for it.
             return batcher.stage(now, work, &self.routes, true);
         };
-        let wanted = lane.port.flushed(seq);
+        let wanted = lane.port.flushed(seq) || work.until_ns < u64::MAX;
         let staged = batcher.stage(now, work, &self.routes, wanted);
         let queue = (class, staged.queue);
         if !wanted && lane.queues.last() != Some(&queue) {
@@ -347,9 +405,9 @@ impl Scheduler {
         pick: arbiter::Pick,
         not_run: &mut Completed,
     ) -> Option<(u16, Class, Staged)> {
-        let lane = self.lanes.get_mut(pick.index).and_then(Option::as_mut)?;
+        let lane = self.lanes.get_mut(pick.lane).and_then(Option::as_mut)?;
         let mut work = lane.requests.pop()?;
-        work.charged_ns = pick.charged_ns;
+        (work.charged_ns, work.committed) = (pick.charged_ns, pick.committed);
         lane.port.admits(&work);
         if lane.port.is_closed() {
             not_run.push(work, Err(OpError::Cancelled));
@@ -364,15 +422,18 @@ impl Scheduler {
             let session = work.request().session.clone();
             match session.order.as_ref()?.admit(self.key, work) {
                 Admission::Runs(turn) => work = turn,
-                Admission::Waits => return None,
+                Admission::Waits => {
+                    lane.remember(&session);
+                    return None;
+                }
                 Admission::Refused(work) => {
                     not_run.push(work, Err(OpError::Cancelled));
                     return None;
                 }
             }
         }
-        let class = if pick.committed { Class::Committed } else { Class::Weighted };
-        Some((device, class, self.stage(now, work, class)))
+        let class = Class::of(pick.committed);
+        Some((device, class, self.stage(now, work)))
     }
 
     /// Whether the instance that was picked may have its next request in the same batch, on credit: a
@@ -385,15 +446,15 @@ impl Scheduler {
         staged: Staged,
     ) -> Option<arbiter::Pick> {
         let key = self.batcher(class).key(staged.queue)?;
-        let lane = self.lanes.get_mut(pick.index).and_then(Option::as_mut)?;
+        let lane = self.lanes.get_mut(pick.lane).and_then(Option::as_mut)?;
         let next = lane.requests.peek()?.request();
         let device = self.routes.first(next)?;
         if (device, next.op, next.session.class.id()) != key || lane.port.is_closed() {
             return None;
         }
-        let cost = Cost::new(next.cost_ns(), next.size());
-        let charged_ns = lane.share.credit(now, cost, pick.committed)?;
-        Some(arbiter::Pick { charged_ns, ..pick })
+        let cost = Cost::of(next);
+        let may_go = self.shares[pick.share].as_mut()?.credit(now, &cost, pick.committed);
+        may_go.then_some(arbiter::Pick { charged_ns: cost.ns.cast_unsigned(), ..pick })
     }
 
     /// Stages a request of an ordered session whose turn has come.
@@ -401,28 +462,37 @@ impl Scheduler {
     /// # Errors
     /// The work, when its instance is closing.
     pub(crate) fn stage_next(&mut self, now: u64, work: Work) -> Result<(), Work> {
-        let lane = self.lanes.get(work.ticket.port as usize).and_then(Option::as_ref);
-        let Some(lane) = lane.filter(|l| !l.port.is_closed()) else { return Err(work) };
-        let class = lane.class();
-        self.stage(now, work, class);
+        if self.lane(work.ticket.port).is_none_or(|l| l.port.is_closed()) {
+            return Err(work);
+        }
+        self.stage(now, work);
         Ok(())
     }
 
-    /// Stages the next step of a chain.
+    /// Stages the next step of a chain, and charges it: its tenant may go into debt.
     ///
     /// # Errors
     /// The work, and why it cannot run.
     pub(crate) fn stage_step(&mut self, now: u64, mut work: Work) -> Result<(), (Work, OpError)> {
-        let lane = self.lanes.get(work.ticket.port as usize).and_then(Option::as_ref);
-        let Some(lane) = lane.filter(|l| !l.port.is_closed()) else {
+        let Some(lane) = self.lane(work.ticket.port).filter(|l| !l.port.is_closed()) else {
             return Err((work, OpError::Cancelled));
         };
-        let class = lane.class();
+        let share = lane.share;
         let Some(device) = self.routes.first(work.request()) else {
             return Err((work, OpError::Unsupported));
         };
         work.device = device;
-        self.stage(now, work, class);
+        let cost = Cost::of(work.request());
+        if let Some(share) = &mut self.shares[share]
+            && (work.charged_ns > 0 || share.terms.has_rates())
+        {
+            work.charged_ns = cost.ns.cast_unsigned();
+            match work.committed {
+                true => share.terms.pay(&cost, now),
+                false => share.charge(now, &cost),
+            }
+        }
+        self.stage(now, work);
         Ok(())
     }
 
@@ -439,9 +509,7 @@ impl Scheduler {
         match next {
             Some(device) => {
                 work.device = device;
-                let lane = self.lanes.get(work.ticket.port as usize).and_then(Option::as_ref);
-                let class = lane.map_or(Class::Weighted, Lane::class);
-                self.stage(now, work, class);
+                self.stage(now, work);
                 Ok(())
             }
             None => Err(work),
@@ -452,14 +520,55 @@ impl Scheduler {
     fn next_time(&mut self, now: u64, only: Option<Class>) -> Option<u64> {
         let due = self.committed.next_due_ns();
         if only.is_some() {
-            let admitted = Arbiter::next_committed_ns(&mut self.lanes);
+            let (shares, lanes) = (&mut self.shares[..], &mut self.lanes);
+            let admitted = Arbiter::next_committed_ns(now, shares, lanes);
             return due.into_iter().chain(admitted).min().map(|t| t.max(now));
         }
         let due = due.into_iter().chain(self.weighted.next_due_ns()).min();
-        let allowed = Arbiter::next_allowed_ns(&mut self.lanes);
+        let allowed = Arbiter::next_allowed_ns(now, &mut self.shares, &mut self.lanes);
         // No look in between is needed: until then a bucket holds less than that request's cost, so it
         // cannot overflow.
         let allowed = allowed.map(|t| t.max(now));
         due.into_iter().chain(allowed).min()
+    }
+}
+
+impl Lane {
+    /// A request of this stream waits for its turn, in the stream's own queue.
+    fn remember(&mut self, session: &Arc<Session>) {
+        let session = Arc::downgrade(session);
+        if self.streams.last().is_some_and(|last| last.ptr_eq(&session)) {
+            return;
+        }
+        if self.streams.len() >= QUEUES.max(2 * self.live) {
+            self.streams.sort_unstable_by_key(|s| s.as_ptr().addr());
+            self.streams.dedup_by(|a, b| a.ptr_eq(b));
+            self.streams.retain(|s| s.strong_count() > 0);
+            self.live = self.streams.len();
+        }
+        self.streams.push(session);
+    }
+}
+
+/// Puts a value into the first free place.
+fn put<T>(places: &mut Vec<Option<T>>, value: T) -> usize {
+    let free = places.iter().position(Option::is_none);
+    let place = free.unwrap_or(places.len());
+    if place == places.len() {
+        places.push(None);
+    }
+    places[place] = Some(value);
+    place
+}
+
+/// Moves what was cancelled, or whose time is over, from a batch to the requests that do not run.
+#[cold]
+pub(crate) fn expire(now: u64, batch: &mut VecDeque<Work>, not_run: &mut Completed) {
+    for _ in 0..batch.len() {
+        let Some(work) = batch.pop_front() else { return };
+        match work.is_over(now) {
+            Some(why) => not_run.push(work, Err(why)),
+            None => batch.push_back(work),
+        }
     }
 }

@@ -158,8 +158,8 @@ fn with_0_engines_the_event_fd_waits_for_the_peak_rate() {
     let runtime = runtime(0);
     let mover = runtime.mover().unwrap();
     // The second request is let out when 100 bytes have been earned: after 100 ms.
-    let sla = Some(Sla { burst_bytes: 110, ..Sla::new(0, 1000, 100) });
-    let config = InstanceConfig { sla, ..InstanceConfig::default() };
+    let slas = vec![Sla { burst: 110, ..Sla::new(0, 1000, 100) }];
+    let config = InstanceConfig { slas, ..InstanceConfig::default() };
     let mut instance = runtime.instance(config).unwrap();
     instance.event_fd().unwrap();
     for _ in 0..2 {
@@ -210,8 +210,8 @@ fn wait_ends_at_its_timeout() {
     // One token is earned in 5 s: the second request is held back.
     let runtime = runtime(1);
     let mover = runtime.mover().unwrap();
-    let sla = Some(Sla::new(0, 20, 100));
-    let config = InstanceConfig { sla, ..InstanceConfig::default() };
+    let slas = vec![Sla::new(0, 20, 100)];
+    let config = InstanceConfig { slas, ..InstanceConfig::default() };
     let mut instance = runtime.instance(config).unwrap();
     for _ in 0..2 {
         instance.push(mover.copy(Buf::zeroed(100), Buf::zeroed(100))).unwrap();
@@ -310,10 +310,10 @@ fn set_up_refuses_what_cannot_work() {
     assert!(matches!(runtime.compression(bad), Err(SetupError::Compression(_))));
     let gzip = Compression { format: lookaside::Format::Gzip, ..Compression::default() };
     assert!(runtime.compress_stream(gzip, Some(b"dictionary")).is_err());
-    let sla = Sla { burst_bytes: 65_536, ..Sla::new(1 << 30, 0, 65_536) };
-    let config = InstanceConfig { sla: Some(sla), ..InstanceConfig::default() };
+    let sla = Sla { burst: 65_536, ..Sla::new(1 << 30, 0, 65_536) };
+    let config = InstanceConfig { slas: vec![sla], ..InstanceConfig::default() };
     let e = runtime.instance(config).err().unwrap();
-    assert_eq!(e.to_string(), "burst in bytes is 65536, outside 1139278 to 2305843009213693951");
+    assert_eq!(e.to_string(), "burst of a rate is 65536, outside 1139278 to 2305843009213693951");
     let config = InstanceConfig { depth: 0, ..InstanceConfig::default() };
     assert!(runtime.instance(config).is_err());
 }

@@ -244,8 +244,8 @@ fn an_engine_sleeps_until_the_rate_admits_the_next_request() {
     let mover = runtime.mover().unwrap();
     // The bucket holds one request and a millisecond's 10 bytes; the second is admitted when 9,990 of
     // its bytes are earned.
-    let sla = Some(Sla::new(0, 10_000, 10_000));
-    let config = InstanceConfig { sla, ..InstanceConfig::default() };
+    let slas = vec![Sla::new(0, 10_000, 10_000)];
+    let config = InstanceConfig { slas, ..InstanceConfig::default() };
     // Dropped when all is well: a drop waits for what nobody steps.
     let mut instance = ManuallyDrop::new(runtime.instance(config).unwrap());
     for _ in 0..2 {

@@ -5,7 +5,7 @@
 //! `LOOKASIDE_SIM_SEEDS` sets the number of seeds, `LOOKASIDE_SIM_FIRST` the first of them;
 //! `LOOKASIDE_SIM_SEED` runs a single one.
 
-use std::{collections::VecDeque, mem::ManuallyDrop};
+use std::{collections::VecDeque, mem::ManuallyDrop, time::Duration};
 
 use lookaside::{
     Buf, Clock, CompressStream, Compression, Engine, Flush, Instance, InstanceConfig, Op, OpError,
@@ -24,6 +24,9 @@ struct Client {
     pieces_out: VecDeque<(u64, u8)>,
     redo: Vec<u8>,
     answered: usize,
+    /// By tag: when a request's deadline passes, and whether it was cancelled.
+    until: Vec<Option<u64>>,
+    cancelled: Vec<bool>,
 }
 
 fn identity(b: &Buf) -> (usize, usize) {
@@ -31,7 +34,7 @@ fn identity(b: &Buf) -> (usize, usize) {
 }
 
 impl Client {
-    fn push(&mut self, rng: &mut Rng, mover: &lookaside::Mover) {
+    fn push(&mut self, rng: &mut Rng, mover: &lookaside::Mover, now: u64) {
         let tag = self.expected.len() as u64;
         // Everything that was cancelled goes first and in order: only then come new pieces.
         let streaming = rng.chance(30) && self.instance.free() > 0;
@@ -55,8 +58,15 @@ impl Client {
             mover.copy(vec![tag as u8; len].into(), Buf::zeroed(len))
         };
         let out = [identity(&request.src), identity(&request.dst)];
-        if self.instance.push(request.tag(tag)).is_ok() {
+        let within = rng.chance(10).then(|| rng.below(40_000));
+        let pushed = match within {
+            Some(ns) => self.instance.push_within(Duration::from_nanos(ns), request.tag(tag)),
+            None => self.instance.push(request.tag(tag)),
+        };
+        if pushed.is_ok() {
             self.expected.push(Some(out));
+            self.until.push(within.map(|ns| now + ns));
+            self.cancelled.push(false);
         } else {
             assert!(!streaming && self.instance.free() == 0);
         }
@@ -69,13 +79,31 @@ impl Client {
         self.redo.insert(at, first);
     }
 
-    fn take(&mut self, r: Response, piece: Option<u8>) {
+    /// Cancels one of the last requests, if no device has begun with it.
+    fn cancel(&mut self, rng: &mut Rng) {
+        let back = 1 + rng.below(10) as usize;
+        let Some(tag) = self.expected.len().checked_sub(back) else { return };
+        let count = self.instance.cancel(tag as u64);
+        assert!(count <= 1 && (count == 0 || self.expected[tag].is_some()));
+        self.cancelled[tag] |= count == 1;
+    }
+
+    fn take(&mut self, r: Response, piece: Option<u8>, now: u64) {
+        let tag = r.tag as usize;
+        if self.cancelled[tag] {
+            assert_eq!(r.result, Err(OpError::Cancelled), "cancelled, and it ran");
+        }
         let out = self.expected[r.tag as usize].take().expect("answered twice");
         assert_eq!(out, [identity(&r.src), identity(&r.dst)], "other buffers came back");
         self.answered += 1;
         match (piece, r.result) {
             (Some(first), Ok(done)) if done.status == Status::Overflow => self.redo(first),
             (Some(first), Err(OpError::Cancelled)) => self.redo(first),
+            (piece, Err(OpError::Expired)) => {
+                assert!(self.until[tag].is_some_and(|until| until <= now), "expired too early");
+                piece.into_iter().for_each(|first| self.redo(first));
+            }
+            (None, Err(OpError::Cancelled)) => assert!(self.cancelled[tag]),
             // The device itself checks that pieces arrive in order, none behind an overflow.
             (Some(_), Ok(_)) => {}
             // A lost stream is lost; the test gives it a device that loses nothing.
@@ -88,7 +116,7 @@ impl Client {
         }
     }
 
-    fn poll(&mut self) {
+    fn poll(&mut self, now: u64) {
         let responses: Vec<_> = self.instance.poll().collect();
         for r in responses {
             let at = self.pieces_out.iter().position(|(tag, _)| *tag == r.tag);
@@ -96,7 +124,7 @@ impl Client {
                 assert_eq!(at, 0, "a stream's responses out of order");
                 self.pieces_out.pop_front().map_or(0, |(_, first)| first)
             });
-            self.take(r, piece);
+            self.take(r, piece, now);
         }
     }
 }
@@ -145,7 +173,9 @@ fn run(seed: u64) {
                 let committed = if peak == 0 { committed } else { committed.min(peak) };
                 let sla = rng.chance(40).then(|| Sla::new(committed, peak, 10_000));
                 let depth = 1 + rng.below(40) as usize;
-                let config = InstanceConfig { depth, weight: 1 + rng.below(9) as u32, sla };
+                let weight = 1 + rng.below(9) as u32;
+                let slas = sla.into_iter().collect();
+                let config = InstanceConfig { depth, weight, slas, ..InstanceConfig::default() };
                 Client {
                     instance: runtime.instance(config).unwrap(),
                     stream: runtime.compress_stream(Compression::default(), None).unwrap(),
@@ -154,6 +184,8 @@ fn run(seed: u64) {
                     pieces_out: VecDeque::new(),
                     redo: Vec::new(),
                     answered: 0,
+                    until: Vec::new(),
+                    cancelled: Vec::new(),
                 }
             })
             .collect(),
@@ -161,14 +193,15 @@ fn run(seed: u64) {
 
     for _ in 0..200 {
         let i = rng.below(clients.len() as u64) as usize;
-        match rng.below(10) {
+        match rng.below(11) {
             0..=3 => {
                 for _ in 0..1 + rng.below(8) {
-                    clients[i].push(&mut rng, &mover);
+                    clients[i].push(&mut rng, &mover, clock.now_ns());
                 }
             }
             4..=5 => _ = clients[i].instance.doorbell(),
-            6 => clients[i].poll(),
+            6 => clients[i].poll(clock.now_ns()),
+            7 => clients[i].cancel(&mut rng),
             _ => {
                 let e = rng.below(engines.len() as u64) as usize;
                 engines[e].step(clock.now_ns());
@@ -185,7 +218,7 @@ fn run(seed: u64) {
         rounds += 1;
         assert!(rounds < 200_000, "requests are never answered");
         for c in clients.iter_mut() {
-            c.poll();
+            c.poll(clock.now_ns());
         }
         for e in &mut engines {
             let step = e.step(clock.now_ns());
@@ -258,17 +291,18 @@ fn saturate(configs: Vec<(InstanceConfig, u8)>, size: usize) -> Vec<u64> {
 
 #[test]
 fn shares_and_rates_are_what_was_promised() {
-    let config = |weight, sla| (InstanceConfig { depth: 16, weight, sla }, 0);
-    let got = saturate(vec![config(1, None), config(3, None)], 8192);
+    let config = |weight, slas: &[Sla]| {
+        let slas = slas.to_vec();
+        (InstanceConfig { depth: 16, weight, slas, ..InstanceConfig::default() }, 0)
+    };
+    let got = saturate(vec![config(1, &[]), config(3, &[])], 8192);
     let ratio = got[1] as f64 / got[0] as f64;
     assert!((2.85..3.15).contains(&ratio), "{got:?}");
 
     let committed = Sla::new(600_000_000, 0, 8192);
     let peak = Sla::new(0, 50_000_000, 8192);
-    let got = saturate(
-        vec![config(1, Some(committed)), config(1000, None), config(1000, Some(peak))],
-        8192,
-    );
+    let got =
+        saturate(vec![config(1, &[committed]), config(1000, &[]), config(1000, &[peak])], 8192);
     assert!(got[0] as f64 > 0.97 * 600e6, "{got:?}");
     assert!((48e6..51e6).contains(&(got[2] as f64)), "{got:?}");
     assert!(got[1] as f64 > 250e6, "what is left goes to the third: {got:?}");

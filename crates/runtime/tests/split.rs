@@ -208,8 +208,8 @@ fn a_doorbell_wakes_a_poller_whose_device_is_at_work() {
         let runtime = Runtime::builder().device(device).engines(0).start().unwrap();
         let mover = runtime.mover().unwrap();
         // With a peak rate, however high, the event fd knows times.
-        let sla = Some(Sla::new(0, 1 << 40, 100));
-        let config = InstanceConfig { sla, ..InstanceConfig::default() };
+        let slas = vec![Sla::new(0, 1 << 39, 100)];
+        let config = InstanceConfig { slas, ..InstanceConfig::default() };
         let (mut submitter, mut poller) = runtime.instance(config).unwrap().split();
         let start = Instant::now();
         let pushed = Arc::new(AtomicBool::new(false));
@@ -248,8 +248,8 @@ fn a_poller_that_goes_closes_the_submitter_and_cancels_what_has_not_run() {
         let runtime = runtime(engines);
         let mover = runtime.mover().unwrap();
         // The first request runs; the others wait for the rate.
-        let sla = Some(Sla { burst_bytes: 110, ..Sla::new(0, 10, 100) });
-        let config = InstanceConfig { sla, ..InstanceConfig::default() };
+        let slas = vec![Sla { burst: 110, ..Sla::new(0, 10, 100) }];
+        let config = InstanceConfig { slas, ..InstanceConfig::default() };
         let (mut submitter, mut poller) = runtime.instance(config).unwrap().split();
         let memory = Arc::new(vec![1u8; 100]);
         let request = |tag| {

@@ -88,10 +88,12 @@ pub enum OpError {
     NoMemory,
     /// The device failed, and no other device of the route could take the request.
     DeviceLost(Lost),
-    /// Not run: nothing consumed or produced, the stream's state untouched. The instance was
-    /// closed, or an earlier request of the same stream overflowed or failed: submit again after
-    /// having dealt with that one.
+    /// Not run: nothing consumed or produced, the stream's state untouched. It was cancelled, the
+    /// instance was closed, or an earlier request of the same stream overflowed or failed: submit again
+    /// after having dealt with that one.
     Cancelled,
+    /// Not run: its deadline passed before a device began with it. As `Cancelled` otherwise.
+    Expired,
 }
 
 impl fmt::Display for OpError {
@@ -111,6 +113,7 @@ impl fmt::Display for OpError {
             OpError::DeviceLost(Lost::Untouched) => f.write_str("the device failed before it ran"),
             OpError::DeviceLost(Lost::Touched) => f.write_str("the device failed"),
             OpError::Cancelled => f.write_str("cancelled before it ran"),
+            OpError::Expired => f.write_str("its deadline passed before it ran"),
         }
     }
 }

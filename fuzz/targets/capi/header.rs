@@ -59,10 +59,12 @@ pub struct InstanceOptions {
     pub size: usize,
     pub depth: u32,
     pub weight: u32,
-    pub committed_bytes_per_s: u64,
-    pub peak_bytes_per_s: u64,
-    pub burst_bytes: u64,
-    pub max_request_bytes: u64,
+    pub committed_per_s: u64,
+    pub peak_per_s: u64,
+    pub burst: u64,
+    pub max_request: u64,
+    pub unit: i32,
+    pub priority: i32,
 }
 
 #[repr(C)]

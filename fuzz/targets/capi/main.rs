@@ -235,18 +235,20 @@ impl Caller {
                 size: bytes.size_of::<InstanceOptions>(),
                 depth: bytes.number(9) as u32,
                 weight: bytes.number(4) as u32,
-                committed_bytes_per_s: 0,
-                peak_bytes_per_s: 0,
-                burst_bytes: 0,
-                max_request_bytes: 0,
+                committed_per_s: 0,
+                peak_per_s: 0,
+                burst: 0,
+                max_request: 0,
+                unit: bytes.number(4) as i32,
+                priority: bytes.number(4) as i32,
             },
             more: [0; 4],
         };
         if bytes.next() < 32 {
             // Rates so high that they never delay what this program does, or impossible ones.
-            padded.settings.committed_bytes_per_s = u64::from(bytes.next()) << 40;
-            padded.settings.peak_bytes_per_s = u64::from(bytes.next()) << 40;
-            padded.settings.burst_bytes = u64::from(bytes.next()) << 20;
+            padded.settings.committed_per_s = u64::from(bytes.next()) << 40;
+            padded.settings.peak_per_s = u64::from(bytes.next()) << 40;
+            padded.settings.burst = u64::from(bytes.next()) << 20;
             padded.more[3] = u64::from(bytes.next() == 1);
         }
         let mut instance = null_mut();

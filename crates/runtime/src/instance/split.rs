@@ -11,14 +11,14 @@ use std::{
 
 use lookaside_core::{Request, Response, SetupError, Work};
 
-use super::{Executor, Instance, InstanceConfig, Link, Outlet, seam::Seam};
+use super::{Executor, Instance, Link, Outlet, deadline, seam::Seam};
 use crate::{
     doorbell::Notice,
     engine::{Shared, Step},
     fork,
     port::{self, Port, Sink},
     ring::{Consumer, Producer, request_ring},
-    runtime::Inner,
+    tenant::Tenant,
 };
 
 type Common = Seam<Pushing, Polling>;
@@ -75,11 +75,11 @@ struct Pushing {
 
 /// The poller's part of an instance.
 struct Polling {
-    inner: Arc<Inner>,
-    config: InstanceConfig,
+    tenant: Tenant,
     generation: u32,
     committed: bool,
     port: Arc<Port>,
+    place: u32,
     executor: Executor,
     returns: Producer<Work>,
     /// How many requests of the ring have been answered and taken.
@@ -129,13 +129,12 @@ impl Instance {
     /// ```
     pub fn split(mut self) -> (Submitter, Poller) {
         self.check_fork();
-        let inner = self.inner.clone();
-        let config = self.config.clone();
-        let link = mem::replace(&mut self.link, Link::unserved(&inner));
+        let tenant = self.tenant.clone();
+        let link = mem::replace(&mut self.link, Link::unserved(&tenant));
         let refused = mem::take(&mut self.refused);
         let Link { outlet, free, executor } = link;
-        let (returns, returned) = request_ring(config.depth);
-        let port = outlet.port().clone();
+        let (returns, returned) = request_ring(tenant.depth());
+        let (port, place) = (outlet.port().clone(), outlet.place());
         let published = outlet.seq() - outlet.requests.unpublished() as u64;
         let taken = outlet.seq() - (self.outstanding - refused.len()) as u64;
         let engines = match &executor {
@@ -144,7 +143,7 @@ impl Instance {
         };
         let seam = Arc::new(Seam::new(published));
         let submitter = Submitter {
-            inner: inner.clone(),
+            tenant: tenant.clone(),
             generation: self.generation,
             committed: self.committed,
             served: self.lost.is_none(),
@@ -154,11 +153,11 @@ impl Instance {
             _not_sync: PhantomData,
         };
         let part = Polling {
-            inner,
-            config,
+            tenant,
             generation: self.generation,
             committed: self.committed,
             port,
+            place,
             executor,
             returns,
             taken,
@@ -181,8 +180,7 @@ impl Instance {
         let in_ring = (outlet.seq() - polling.taken) as usize;
         Instance {
             outstanding: in_ring + polling.refused.len(),
-            inner: polling.inner,
-            config: polling.config,
+            tenant: polling.tenant,
             generation: polling.generation,
             link: Link { outlet, free, executor: polling.executor },
             refused: polling.refused,
@@ -216,7 +214,7 @@ fn notice(port: &Port) -> Option<&Notice> {
 /// exist: pushes are [`PushError::Closed`], the poller is finished. [`Poller::join`] gives an instance
 /// there that is empty and works, as does [`crate::Runtime::instance`].
 pub struct Submitter {
-    inner: Arc<Inner>,
+    tenant: Tenant,
     generation: u32,
     committed: bool,
     /// Whether there is anybody to execute requests.
@@ -256,7 +254,28 @@ impl Submitter {
             return Err(PushError::Full(request));
         };
         work.fill(request);
-        match part.outlet.push(work, &*self.inner.clock) {
+        match part.outlet.push(work, &*self.tenant.inner().clock) {
+            Ok(()) => Ok(()),
+            Err(work) => part.hand_back(work),
+        }
+    }
+
+    /// As [`Submitter::push`], with a deadline as that of [`Instance::push_within`].
+    ///
+    /// # Errors
+    /// [`PushError`] with the request.
+    pub fn push_within(&mut self, time: Duration, request: Request) -> Result<(), PushError> {
+        let closed = self.is_closed();
+        let Some(part) = self.part.as_mut().filter(|_| !closed) else {
+            return Err(PushError::Closed(request));
+        };
+        let Some(mut work) = part.free.pop().or_else(|| part.returned.pop()) else {
+            return Err(PushError::Full(request));
+        };
+        let clock = &*self.tenant.inner().clock;
+        work.fill(request);
+        work.until_ns = deadline(clock, time);
+        match part.outlet.push(work, clock) {
             Ok(()) => Ok(()),
             Err(work) => part.hand_back(work),
         }
@@ -381,6 +400,13 @@ impl Poller {
         done
     }
 
+    /// Cancels the requests with this tag that the submitter has rung the doorbell for and with which no
+    /// engine has begun, as [`Instance::cancel`]. Returns how many.
+    pub fn cancel(&mut self, tag: u64) -> usize {
+        let Some((part, _)) = self.here() else { return 0 };
+        part.executor.cancel(part.place, tag)
+    }
+
     /// Readable when responses are there (with 0 engines: when a poll has something to execute), after a
     /// poll that found nothing, as [`Instance::event_fd`]. Once the poller [is
     /// finished](Poller::is_finished) it is readable for good, as a socket is at its end.
@@ -392,7 +418,7 @@ impl Poller {
         let Some((part, seam)) = self.here() else { return Err(none(libc::EBADF)) };
         let notice = notice(&part.port).ok_or(none(libc::EBADF))?;
         let had = notice.has_fd();
-        let limited = part.config.sla.as_ref().is_some_and(|sla| sla.peak_bytes_per_s > 0);
+        let limited = part.tenant.terms().has_peak();
         let own = match &part.executor {
             Executor::Own(engine) if limited || engine.is_asynchronous() => Some(engine),
             _ => None,
@@ -477,10 +503,10 @@ impl Polling {
 
     /// Waits until engines have sent so many replies.
     fn await_engines(&mut self, seam: &Common, count: usize, timeout_ns: u64) -> bool {
-        let clock = &*self.inner.clock;
+        let clock = &*self.tenant.inner().clock;
         let mut now = clock.now_ns();
         let deadline = now.saturating_add(timeout_ns);
-        let spin_until = now.saturating_add(self.inner.spin_ns());
+        let spin_until = now.saturating_add(self.tenant.inner().spin_ns());
         let (Executor::Shared { replies, .. }, Sink::Ring { replies: sent, notice }) =
             (&self.executor, &self.port.sink)
         else {
@@ -528,7 +554,7 @@ impl Polling {
 
     /// With 0 engines: executes until so many requests are answered.
     fn execute(&mut self, seam: &Common, count: usize, timeout_ns: u64) -> bool {
-        let inner = self.inner.clone();
+        let inner = self.tenant.inner().clone();
         let clock = &*inner.clock;
         let mut now = clock.now_ns();
         let deadline = now.saturating_add(timeout_ns);
@@ -633,7 +659,7 @@ impl Polling {
         }
         let mut flushed = false;
         loop {
-            let now = self.inner.clock.now_ns();
+            let now = self.tenant.inner().clock.now_ns();
             self.seen = seam.published();
             let Executor::Own(engine) = &mut self.executor else { return None };
             let step = engine.step(now);
@@ -671,7 +697,7 @@ impl Polling {
                 _ if news => notice.signal_fd(),
                 // Nothing moves before this time.
                 Some(due_ns) => {
-                    let now = self.inner.clock.now_ns();
+                    let now = self.tenant.inner().clock.now_ns();
                     notice.signal_fd_after(Duration::from_nanos(due_ns.saturating_sub(now)));
                 }
                 // A device is at work whose event is part of the event fd.

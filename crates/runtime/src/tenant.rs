@@ -1,0 +1,81 @@
+//! Tenants: several instances that share one weight and one set of rates.
+
+use std::sync::Arc;
+
+use lookaside_core::SetupError;
+
+use crate::{
+    instance::{Instance, InstanceConfig},
+    runtime::{Inner, Runtime},
+    sla::Terms,
+};
+
+/// Several instances, for several threads, that count as one: they share a weight, a priority and rates.
+/// Made by [`Runtime::tenant`]. Cheap to clone.
+///
+/// With 0 engines each instance is executed by the thread that polls it, so weights and priorities have
+/// nothing to divide; rates hold for all instances together.
+#[derive(Clone)]
+pub struct Tenant {
+    inner: Arc<Inner>,
+    config: InstanceConfig,
+    terms: Arc<Terms>,
+}
+
+impl Tenant {
+    pub(crate) fn new(inner: &Arc<Inner>, config: InstanceConfig) -> Result<Tenant, SetupError> {
+        config.validate()?;
+        let terms = Terms::new(&config, inner.clock.now_ns());
+        Ok(Tenant { inner: inner.clone(), config, terms })
+    }
+
+    /// Opens an instance of this tenant, of the depth that it was made with. Allocates its rings.
+    ///
+    /// # Errors
+    /// Too little memory, or what the operating system refuses.
+    pub fn instance(&self) -> Result<Instance, SetupError> {
+        Instance::open(self.clone())
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+
+    pub(crate) fn depth(&self) -> usize {
+        self.config.depth
+    }
+
+    pub(crate) fn terms(&self) -> &Arc<Terms> {
+        &self.terms
+    }
+}
+
+impl core::fmt::Debug for Tenant {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Tenant").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Runtime {
+    /// A tenant, whose instances share the weight, the priority and the rates of `config`. Its depth is
+    /// that of each instance.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lookaside::{InstanceConfig, Runtime, Service, Sla, Unit};
+    ///
+    /// let runtime = Runtime::builder().device(lookaside_cpu::cpu()).engines(1).start()?;
+    /// // At most 2,000 public-key operations a second, by however many threads.
+    /// let signatures = Sla::of(Unit::Operations, 0, 2000, 1).for_service(Service::Pke);
+    /// let tenant = runtime.tenant(InstanceConfig { slas: vec![signatures], ..Default::default() })?;
+    /// let (_one, _other) = (tenant.instance()?, tenant.instance()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A setting outside its limits, or an SLA whose burst is too small for its rate.
+    pub fn tenant(&self, config: InstanceConfig) -> Result<Tenant, SetupError> {
+        Tenant::new(&self.0, config)
+    }
+}
