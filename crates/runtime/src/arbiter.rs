@@ -34,6 +34,9 @@ pub(crate) struct Share {
 pub(crate) trait Lanes {
     /// The next request of a lane, if it has one.
     fn head(&mut self, lane: usize, now: u64) -> Option<Head>;
+
+    /// Whether a lane has a request.
+    fn has_next(&mut self, lane: usize) -> bool;
 }
 
 /// The next request of a lane.
@@ -156,7 +159,25 @@ impl Arbiter {
     }
 
     /// The request that is to be served next.
+    #[inline]
     pub(crate) fn pick(
+        &mut self,
+        now: u64,
+        shares: &mut Shares,
+        lanes: &mut impl Lanes,
+    ) -> Option<Pick> {
+        if let [Some(Share { terms, lanes: of, .. })] = shares
+            && let &[lane] = &of[..]
+            && !terms.has_rates()
+        {
+            // Nobody is there to share with.
+            let pick = Pick { share: 0, lane, charged_ns: 0, committed: false };
+            return lanes.has_next(lane).then_some(pick);
+        }
+        self.choose(now, shares, lanes)
+    }
+
+    fn choose(
         &mut self,
         now: u64,
         shares: &mut Shares,
@@ -253,14 +274,6 @@ impl Round {
         background: bool,
     ) -> Option<Pick> {
         let n = shares.len();
-        if let [Some(alone)] = shares
-            && !alone.terms.has_rates()
-        {
-            // Nobody is there to share with.
-            let (lane, _) = alone.allowed(now, lanes)?;
-            alone.pass_on();
-            return Some(Pick { share: 0, lane, charged_ns: 0, committed: false });
-        }
         let is_here = |s: &Share| (s.terms.priority == Priority::Background) == background;
         loop {
             // Once around; in the end, how many more rounds the first one that can pay needs.
@@ -340,6 +353,10 @@ mod tests {
             let (service, size, _) = self.0[lane];
             let cost = Cost::new(service, size? as u64, size?, 1);
             Some(Head { cost, over: false, until_ns: u64::MAX })
+        }
+
+        fn has_next(&mut self, lane: usize) -> bool {
+            self.0[lane].1.is_some()
         }
     }
 

@@ -221,10 +221,10 @@ impl Instance {
     ///
     /// # Errors
     /// [`Full`] with the request when [`Instance::free`] is 0.
-    // Inlined, as taking a response is: a request is then built within its slot, and a response taken
+    // Always inlined, as taking a response is: a request is then built within its slot, and a response taken
     // apart there. Each copy of its 128 bytes would load what was stored in other pieces a moment
     // before, which waits until everything stored before that, texts too, has left the core.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, request: Request) -> Result<(), Full> {
         let usual = fork::generation() == self.generation && self.lost.is_none();
         if usual && let Some(mut work) = self.link.free.pop() {

@@ -132,7 +132,8 @@ impl Port {
     /// A request is taken from the ring, under the scheduler's lock.
     #[inline]
     pub(crate) fn admits(&self, work: &Work) {
-        if work.is_lent() {
+        // What has an engine of its own is waited for in any case.
+        if !matches!(self.sink, Sink::Own(_)) && work.is_lent() {
             self.lent.store(true, Ordering::Relaxed);
         }
     }

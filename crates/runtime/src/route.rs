@@ -116,11 +116,16 @@ impl Routes {
         if request.is_bound() {
             return self.bound(request);
         }
+        // As a rule the first one, without a threshold.
+        match self.table[request.op.index()][..] {
+            [(d, 0), ..] if !self.short && is_prepared(request, d) => Some(d),
+            _ => self.search(request),
+        }
+    }
+
+    fn search(&self, request: &Request) -> Option<u16> {
         let (row, src_len) = (&self.table[request.op.index()], request.size());
-        let able = |d: u16| {
-            let prepared = matches!(session.prepared.get(usize::from(d)), Some(Some(_)));
-            prepared && (!self.short || self.reaches(d, request))
-        };
+        let able = |d: u16| is_prepared(request, d) && self.reaches(d, request);
         let fits = row.iter().find(|&&(d, min)| src_len >= min && able(d));
         // Below every threshold, the last resort is the last that can do it at all.
         fits.or_else(|| row.iter().rev().find(|&&(d, _)| able(d))).map(|&(d, _)| d)
@@ -135,12 +140,10 @@ impl Routes {
             let began = |p: &Option<Prepared>| p.as_ref().is_some_and(|p| p.immediate().is_some());
             return prepared.iter().position(began).map(|d| d as u16);
         }
-        let able = |d: u16| matches!(prepared.get(usize::from(d)), Some(Some(_)));
-        self.table[request.op.index()].iter().map(|&(d, _)| d).find(|&d| able(d))
+        self.table[request.op.index()].iter().map(|&(d, _)| d).find(|&d| is_prepared(request, d))
     }
 
     /// Whether a device reaches the memory of a request.
-    #[cold]
     fn reaches(&self, device: u16, request: &Request) -> bool {
         match self.limits[usize::from(device)].reach {
             Reach::Process => true,
@@ -150,15 +153,11 @@ impl Routes {
 
     /// The device to turn to when `failed` did not do it.
     pub(crate) fn next(&self, request: &Request, failed: u16) -> Option<u16> {
-        let session = &*request.session;
         let row = &self.table[request.op.index()];
         // Behind its last entry: a device may have two (small sources and large ones), and a
         // request that all have failed must come to an end.
         let behind = row.iter().rposition(|&(d, _)| d == failed)? + 1;
-        let able = |d: u16| {
-            let prepared = matches!(session.prepared.get(usize::from(d)), Some(Some(_)));
-            prepared && self.reaches(d, request)
-        };
+        let able = |d: u16| is_prepared(request, d) && self.reaches(d, request);
         row[behind..].iter().find(|&&(d, _)| able(d)).map(|&(d, _)| d)
     }
 
@@ -171,4 +170,10 @@ impl Routes {
         let own = own.map(|n| n.min(self.limits[device].max_batch));
         own.unwrap_or(self.best_batch[device][request.op.index()]).max(1)
     }
+}
+
+/// Whether a device has prepared the request's session.
+#[inline]
+fn is_prepared(request: &Request, device: u16) -> bool {
+    matches!(request.session.prepared.get(usize::from(device)), Some(Some(_)))
 }

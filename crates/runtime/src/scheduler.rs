@@ -91,6 +91,12 @@ impl Lanes for Vec<Option<Lane>> {
         let over = work.until_ns <= now || lane.port.is_closed();
         Some(Head { cost: Cost::of(work.request()), over, until_ns: work.until_ns })
     }
+
+    #[inline]
+    fn has_next(&mut self, lane: usize) -> bool {
+        let lane = self.get_mut(lane).and_then(Option::as_mut);
+        lane.is_some_and(|lane| lane.requests.peek().is_some())
+    }
 }
 
 /// What [`Scheduler::next_batch`] found.
