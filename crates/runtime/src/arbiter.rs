@@ -177,12 +177,7 @@ impl Arbiter {
         self.choose(now, shares, lanes)
     }
 
-    fn choose(
-        &mut self,
-        now: u64,
-        shares: &mut Shares,
-        lanes: &mut impl Lanes,
-    ) -> Option<Pick> {
+    fn choose(&mut self, now: u64, shares: &mut Shares, lanes: &mut impl Lanes) -> Option<Pick> {
         if self.commitments > 0
             && self.committed_run < RUN
             && let Some(pick) = self.pick_committed(now, shares, lanes)
