@@ -45,8 +45,10 @@ pub struct Work(Box<Slot>);
 
 const NOT_RUN: Result<Done, OpError> = Err(OpError::Cancelled);
 
-/// What a slot records beside its request.
+/// What a slot records beside its request. On cache lines of its own: where malloc lays it, a request may
+/// cross one line more.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct Slot {
     request: Option<Request>,
     result: Result<Done, OpError>,
