@@ -75,48 +75,48 @@ impl Engine {
         text: &mut Text<'_>,
         packets: impl Iterator<Item = (&'p [u8], Parts, impl FnOnce(Result<usize, OpError>))>,
     ) {
-        let plan = session.plan();
+        let packets = packets.map(|(iv, parts, tell)| (session, iv, parts, tell));
+        self.run_in_turn_of(session, direction, text, packets);
+    }
+
+    /// The same for packets of many sessions, which are like this one in all but their keys; of each
+    /// comes its own too.
+    #[inline]
+    pub fn run_in_turn_of<'p, 's>(
+        &mut self,
+        like: &Session,
+        direction: Direction,
+        text: &mut Text<'_>,
+        packets: impl Iterator<
+            Item = (&'s Session, &'p [u8], Parts, impl FnOnce(Result<usize, OpError>)),
+        >,
+    ) {
         // A loop for each kernel: what differs is looked at once.
         macro_rules! each {
-            (|$machine:ident, $iv:ident, $parts:ident, $text:ident| $run:expr) => {
-                for ($iv, $parts, tell) in packets {
-                    let ($machine, $text) = (&mut self.machine, &mut *text);
-                    match $run {
+            ($turn:pat, |$machine:ident, $plan:ident, $iv:ident, $parts:ident, $text:ident| $run:expr) => {
+                for (session, $iv, $parts, tell) in packets {
+                    let ($machine, $plan, $text) = (&mut self.machine, session.plan(), &mut *text);
+                    let done = if matches!($plan.turn, $turn) { $run } else { None };
+                    match done {
                         Some(result) => tell(result),
                         None => tell(self.run_apart(session, direction, $iv, $parts, text)),
                     }
                 }
             };
         }
-        match plan.turn {
-            Some(Turn::Ctr) => each!(|_machine, iv, parts, text| alone::ctr(plan, iv, parts, text)),
-            Some(Turn::Ecb) => {
-                each!(|_machine, iv, parts, text| alone::ecb(plan, direction, iv, parts, text));
-            }
-            Some(Turn::Gcm) => each!(|machine, iv, parts, text| {
+        match like.plan().turn {
+            Some(Turn::Ctr) => each!(Some(Turn::Ctr), |_machine, plan, iv, parts, text| {
+                alone::ctr(plan, iv, parts, text)
+            }),
+            Some(Turn::Ecb) => each!(Some(Turn::Ecb), |_machine, plan, iv, parts, text| {
+                alone::ecb(plan, direction, iv, parts, text)
+            }),
+            Some(Turn::Gcm) => each!(Some(Turn::Gcm), |machine, plan, iv, parts, text| {
                 alone::gcm(machine, plan, direction, iv, parts, text)
             }),
-            _ => each!(|machine, iv, parts, text| {
+            _ => each!(_, |machine, plan, iv, parts, text| {
                 alone(machine, plan, direction, iv, parts, text)
             }),
-        }
-    }
-
-    /// The same for packets of many sessions; of each comes its own too.
-    #[inline]
-    pub fn run_in_turn_of<'p>(
-        &mut self,
-        direction: Direction,
-        text: &mut Text<'_>,
-        packets: impl Iterator<
-            Item = (&'p Session, &'p [u8], Parts, impl FnOnce(Result<usize, OpError>)),
-        >,
-    ) {
-        for (session, iv, parts, tell) in packets {
-            match alone(&mut self.machine, session.plan(), direction, iv, parts, text) {
-                Some(result) => tell(result),
-                None => tell(self.run_apart(session, direction, iv, parts, text)),
-            }
         }
     }
 
@@ -147,18 +147,20 @@ impl Engine {
     /// Up to [`MOST`] packets: those of the same kernel and direction together.
     fn run_some(&mut self, packets: &mut [Packet<'_>]) {
         let Some(first) = packets.first() else { return };
-        // Most often all packets are of one session and direction.
-        let (session, direction) = (first.session, first.direction);
+        // Most often all packets are of one kind of session and one direction.
+        let (session, form, direction) =
+            (first.session, first.session.plan().form(), first.direction);
         let mut waiting = Group::EMPTY;
         // Where those that wait go, unless they are not alike.
         let (mut lanes, mut alike): (Option<(&SideBySide, u8)>, bool) = (None, true);
-        // The shape of the last packet that the first one's session admitted, where nothing else counts.
+        // The shape of the last packet that a session like the first one's admitted, where nothing else counts.
         let mut admitted = None;
         for (place, packet) in packets.iter_mut().enumerate() {
             let Packet { iv, parts, text, result, .. } = packet;
             let plan = packet.session.plan();
             if plan.side_by_side() {
-                let first_alike = ptr::eq(packet.session, session) && packet.direction == direction;
+                let like = ptr::eq(packet.session, session) || plan.form() == form;
+                let first_alike = like && packet.direction == direction;
                 let shape = Shape::of(iv, parts, text);
                 if first_alike && admitted == Some(shape) {
                     waiting.insert(place);
@@ -168,7 +170,7 @@ impl Engine {
                     && side.limits.admit(packet.direction, iv, parts, text)
                 {
                     waiting.insert(place);
-                    alike &= first_alike && lanes.is_none_or(|(other, _)| ptr::eq(other, side));
+                    alike &= first_alike && lanes.is_none_or(|(other, _)| other.code == side.code);
                     if first_alike && side.limits.by_shape() {
                         admitted = Some(shape);
                     }

@@ -154,6 +154,8 @@ pub(crate) struct Plan {
     /// Side by side: ours, and the library's.
     own: Option<SideBySide>,
     ipsec_mb: Option<SideBySide>,
+    /// Of both: equal plans differ in their keys, and in who serves which length.
+    form: Form,
     /// Who serves which length: sealing, opening.
     classes: [Classes; 2],
     /// Whether a packet's length is that of its authenticated region.
@@ -167,6 +169,11 @@ pub(crate) struct Plan {
     pub one_time: Option<SecureBox<[u8; 32]>>,
     pub own_key: Option<OwnKey>,
 }
+
+/// What packets of two sessions must have in common to go side by side whoever serves: the kernels, and
+/// the length of the tag.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Form([u64; 2]);
 
 /// The classes of one direction: none at all, and `single` serves.
 type Classes = ArrayVec<Class, MOST_CLASSES>;
@@ -189,7 +196,19 @@ impl Plan {
                 }
             }
         }
+        plan.set_form();
         plan
+    }
+
+    fn set_form(&mut self) {
+        let tag = (self.tag_len as u64) << 56;
+        let form = |side: &Option<SideBySide>| side.as_ref().map_or(0, |side| side.code | tag);
+        self.form = Form([form(&self.own), form(&self.ipsec_mb)]);
+    }
+
+    #[inline(always)]
+    pub(crate) fn form(&self) -> Form {
+        self.form
     }
 
     /// With one candidate for packets of all lengths and any number of them. None where the session
@@ -200,6 +219,7 @@ impl Plan {
             plan.prepare(spec, cpu, by).then_some(())?;
         }
         plan.classes = [(); 2].map(|()| [Class(ANY, by, 1)].into_iter().collect());
+        plan.set_form();
         Some(plan)
     }
 
@@ -217,6 +237,7 @@ impl Plan {
             limits: Limits::of_tag(tag_len),
             own: None,
             ipsec_mb: None,
+            form: Form::default(),
             classes: [Classes::new(), Classes::new()],
             by_auth: matches!(spec, Sym::Auth { .. }),
             tag_len,

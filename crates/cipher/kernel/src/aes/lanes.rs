@@ -164,7 +164,7 @@ fn worth_lanes(unit: Unit, order: &[u64]) -> bool {
 const GROUP: usize = 64;
 
 /// The keys of one round, lane by lane.
-type RoundKeys = [[u8; BLOCK]; LANES];
+type RoundKeys = [MaybeUninit<[u8; BLOCK]>; LANES];
 
 /// What the lanes work on.
 #[repr(C, align(64))]
@@ -172,7 +172,7 @@ struct Lanes {
     /// The last block of each chain.
     state: [[u8; BLOCK]; LANES],
     /// The keys of each round, lane by lane; not used where all lanes have one key.
-    keys: [MaybeUninit<RoundKeys>; 15],
+    keys: [RoundKeys; 15],
     src: [*const u8; LANES],
     dst: [*mut u8; LANES],
     /// Blocks left of the part.
@@ -269,18 +269,13 @@ fn feed<W: Work>(packets: &mut [W], order: &[u64], rounds: usize, alike: bool) {
     }
     let mut lanes = Lanes {
         state: [[0; BLOCK]; LANES],
-        keys: [const { MaybeUninit::uninit() }; 15],
+        keys: [[const { MaybeUninit::uninit() }; LANES]; 15],
         src: [ptr::null(); LANES],
         dst: [ptr::null_mut(); LANES],
         left: [0; LANES],
         place: [0; LANES],
         part: [0; LANES],
     };
-    if !one_key {
-        for keys in &mut lanes.keys[..=rounds] {
-            keys.write([[0; BLOCK]; LANES]);
-        }
-    }
     let own_keys = (!one_key).then_some(rounds);
     let run = |lanes: &mut Lanes, packets: &[W], busy: usize, blocks: usize| {
         let shared = one_key.then(|| &packets[place(first)].key().encrypt);
@@ -355,17 +350,11 @@ fn feed<W: Work>(packets: &mut [W], order: &[u64], rounds: usize, alike: bool) {
         }
     }
     if !one_key {
-        for keys in &mut lanes.keys[..=rounds] {
-            // SAFETY: it is there to be written; volatile writes are not optimised away.
-            unsafe { ptr::write_volatile(keys.as_mut_ptr(), [[0; BLOCK]; LANES]) };
-        }
+        lanes.keys[..=rounds].fill([MaybeUninit::new([0; BLOCK]); LANES]);
+        // Somebody may look at it: so it is written.
+        core::hint::black_box(&mut lanes.keys);
         atomic::compiler_fence(atomic::Ordering::SeqCst);
     }
-}
-
-fn round_key(key: &Key, round: usize) -> [u8; BLOCK] {
-    let schedule = &key.encrypt;
-    if round == schedule.rounds { schedule.last } else { schedule.keys[round] }
 }
 
 impl Lanes {
@@ -387,13 +376,21 @@ impl Lanes {
     /// Gives a key to a lane; `rounds`: where lanes have keys of their own, of so many rounds.
     #[inline(always)]
     fn set_keys(&mut self, lane: usize, key: &Key, rounds: Option<usize>) {
-        if let Some(rounds) = rounds {
-            for round in 0..=rounds {
-                // SAFETY: `feed` has written so many rounds.
-                let keys = unsafe { self.keys[round].assume_init_mut() };
-                keys[lane] = round_key(key, round);
-            }
+        match rounds {
+            None => {}
+            Some(10) => self.set_round_keys::<10>(lane, &key.encrypt),
+            Some(12) => self.set_round_keys::<12>(lane, &key.encrypt),
+            Some(_) => self.set_round_keys::<14>(lane, &key.encrypt),
         }
+    }
+
+    /// Of a number of rounds that the compiler knows, so that it makes no loop.
+    #[inline(always)]
+    fn set_round_keys<const ROUNDS: usize>(&mut self, lane: usize, schedule: &Schedule) {
+        for (keys, key) in self.keys.iter_mut().zip(&schedule.keys[..ROUNDS]) {
+            keys[lane].write(*key);
+        }
+        self.keys[ROUNDS][lane].write(schedule.last);
     }
 
     /// Goes on to the next part of a text that has blocks; false when there is none.
@@ -425,8 +422,6 @@ impl Lanes {
         self.state[to] = self.state[from];
         if let Some(rounds) = rounds {
             for keys in &mut self.keys[..=rounds] {
-                // SAFETY: `feed` has written so many rounds.
-                let keys = unsafe { keys.assume_init_mut() };
                 keys[to] = keys[from];
             }
         }

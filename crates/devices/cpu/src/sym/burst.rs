@@ -211,7 +211,7 @@ impl Run<'_> {
             }
         });
         if MANY {
-            self.engine.run_in_turn_of(self.direction, text, turns);
+            self.engine.run_in_turn_of(any, self.direction, text, turns);
         } else {
             let turns = turns.map(|(_, iv, parts, tell)| (iv, parts, tell));
             self.engine.run_in_turn(any, self.direction, text, turns);
