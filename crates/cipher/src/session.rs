@@ -129,11 +129,21 @@ impl Session {
 
     #[inline(always)]
     pub(crate) fn plan(&self) -> &Plan {
-        self.plan.get_or_init(|| {
-            let plan = Plan::new(&self.spec, &self.cpu);
-            wipe_stack(EXPANSION);
-            plan
-        })
+        match self.plan.get() {
+            Some(plan) => plan,
+            None => self.make_plan(),
+        }
+    }
+
+    /// On an engine's thread, whose stack has what kernels left of other keys: a plan would take some of it
+    /// along to the heap, in the bytes that its variants do not use.
+    #[cold]
+    #[inline(never)]
+    fn make_plan(&self) -> &Plan {
+        wipe_stack(EXPANSION);
+        let plan = self.plan.get_or_init(|| Plan::new(&self.spec, &self.cpu));
+        wipe_stack(EXPANSION);
+        plan
     }
 
     /// The keys for lanes, which the sessions in lanes have.

@@ -2,7 +2,9 @@
 
 use core::{mem, ops::Range};
 
-use crate::{Aside, Carried, Done, Op, OpError, Packet, Request, Service, buf::Part};
+use crate::{
+    Aside, Carried, Done, Op, OpError, Packet, Request, Service, buf::Part, store_result,
+};
 
 /// What a step of a chain works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +171,8 @@ impl Chain {
         mem::swap(request, &mut step.request);
         // In its place now stands the step that ran. All have the tag of the first.
         let ran = &mut step.request;
-        (request.tag, step.result) = (ran.tag, Ok(done));
+        request.tag = ran.tag;
+        store_result(&mut step.result, Ok(done));
         let all = match step.feed {
             Feed::Written => {
                 let range = written?;
@@ -178,11 +181,11 @@ impl Chain {
                 0..len
             }
             Feed::InPlace => {
-                request.dst = mem::take(&mut ran.dst);
+                mem::swap(&mut request.dst, &mut ran.dst);
                 written?
             }
             Feed::Same => {
-                request.src = mem::take(&mut ran.src);
+                mem::swap(&mut request.src, &mut ran.src);
                 0..request.src.len()
             }
         };
@@ -195,8 +198,7 @@ impl Chain {
             return;
         };
         match before.feed {
-            Feed::Written => before.request.dst.take_back(mem::take(&mut request.src)),
-            Feed::Same => before.request.src = mem::take(&mut request.src),
+            Feed::Same => mem::swap(&mut before.request.src, &mut request.src),
             Feed::InPlace => {}
         }
     }

@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 
 use std::os::fd::BorrowedFd;
 
-use crate::{Carried, Done, Lost, Op, OpError, Prepared, Region, Request, SessionSpec, SetupError};
+use crate::{
+    Carried, Done, Lost, Op, OpError, Prepared, Region, Request, SessionSpec, SetupError,
+    store_result,
+};
 
 /// Numbers the engines of a runtime, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -206,7 +209,7 @@ impl Work {
     /// Sets what happened.
     #[inline]
     pub fn finish(&mut self, result: Result<Done, OpError>) {
-        self.0.result = result;
+        store_result(&mut self.0.result, result);
     }
 
     /// Sets the result of each packet that the request carries to that of the request, an error: for
@@ -216,7 +219,7 @@ impl Work {
         let Slot { request, result: Err(e), .. } = &mut *self.0 else { return };
         let carried = request.as_mut().and_then(|r| r.carried.as_deref_mut());
         for packet in carried.map_or(&mut [][..], Carried::packets_mut) {
-            packet.result = Err(*e);
+            store_result(&mut packet.result, Err(*e));
         }
     }
 

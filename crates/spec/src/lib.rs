@@ -30,5 +30,5 @@ pub mod sym;
 pub use error::{BadReason, Lost, OpError};
 pub use hash::Hash;
 pub use op::{Op, Service};
-pub use result::{Done, Status};
+pub use result::{Done, Outcome, Status, store_result};
 pub use secret::Secret;

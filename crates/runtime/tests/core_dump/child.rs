@@ -12,7 +12,7 @@ use lookaside::{
 use crate::keys::{Wiped, bytes, number};
 
 /// Says what has been done, and waits until the other process has looked.
-fn stage(name: &str) {
+pub fn stage(name: &str) {
     let line = format!("\nstage {name}\n");
     // SAFETY: the bytes of the line. Past the buffer of the standard library, which the harness has.
     unsafe { libc::write(1, line.as_ptr().cast(), line.len()) };
@@ -40,22 +40,30 @@ fn run(runtime: &Runtime, requests: Vec<Request>) -> Vec<Vec<u8>> {
 }
 
 /// A symmetric session of any type, as far as this test uses it.
-trait Session {
+pub trait Session {
     fn ops(&self) -> Op;
-    fn request(&self, carried: Box<Carried>, dst: Buf) -> Request;
+    fn on(&self, carried: Box<Carried>, src: Buf, dst: Buf) -> Request;
+    fn request(&self, carried: Box<Carried>, dst: Buf) -> Request {
+        self.on(carried, Buf::empty(), dst)
+    }
+    /// The other way: decrypts, compares a tag.
+    fn back(&self, carried: Box<Carried>, dst: Buf) -> Request;
     fn now(&self, packet: &mut Packet, dst: &mut [u8]);
     fn pieces(&self, iv: &[u8]) -> Box<dyn Running>;
 }
 
 macro_rules! session {
-    ($($type:ty, $op:ident, $method:ident, $in_place:literal;)*) => { $(impl Session for $type {
+    ($($type:ty, $op:ident, $method:ident, $back:ident;)*) => { $(impl Session for $type {
         fn ops(&self) -> Op {
             Op::$op
         }
 
-        fn request(&self, carried: Box<Carried>, dst: Buf) -> Request {
-            let src = if $in_place { Buf::empty() } else { Buf::from(vec![7; TEXT]) };
+        fn on(&self, carried: Box<Carried>, src: Buf, dst: Buf) -> Request {
             self.$method(carried, src, dst)
+        }
+
+        fn back(&self, carried: Box<Carried>, dst: Buf) -> Request {
+            self.$back(carried, Buf::empty(), dst)
         }
 
         fn now(&self, packet: &mut Packet, dst: &mut [u8]) {
@@ -68,31 +76,41 @@ macro_rules! session {
     })* };
 }
 session! {
-    lookaside::CipherSession, Encrypt, encrypt, true;
-    lookaside::DigestSession, Digest, digest, true;
-    lookaside::AeadSession, Seal, seal, true;
-    lookaside::ChainSession, Seal, seal, true;
-    lookaside::TlsCbcSession, Seal, seal, true;
+    lookaside::CipherSession, Encrypt, encrypt, decrypt;
+    lookaside::DigestSession, Digest, digest, verify;
+    lookaside::AeadSession, Seal, seal, open;
+    lookaside::ChainSession, Seal, seal, open;
+    lookaside::TlsCbcSession, Seal, seal, open;
 }
 
 /// Bytes of text of a packet.
-const TEXT: usize = 1024;
+pub const TEXT: usize = 1024;
 /// Room behind it: a tag, or what a TLS record grows by.
-const ROOM: usize = TEXT + 128;
+pub const ROOM: usize = TEXT + 128;
 
 /// A session, the length of its IV, and whether texts in pieces are served.
-struct Sym(Box<dyn Session>, usize, bool);
+pub struct Sym(pub Box<dyn Session>, usize, bool);
 
-fn symmetric(runtime: &Runtime) -> Vec<Sym> {
+pub fn symmetric(runtime: &Runtime) -> Vec<Sym> {
     let mut all: Vec<Sym> = Vec::new();
     for (cipher, name, iv) in [
         (Cipher::AesCbc, "AES-CBC", 16),
+        (Cipher::AesCbc, "AES-128-CBC", 16),
+        (Cipher::AesCbc, "AES-192-CBC", 16),
         (Cipher::AesCtr, "AES-CTR", 16),
+        (Cipher::AesCtr, "AES-256-CTR", 16),
         (Cipher::AesEcb, "AES-ECB", 0),
+        (Cipher::AesEcb, "AES-256-ECB", 0),
         (Cipher::AesXts, "AES-XTS", 16),
+        (Cipher::AesXts, "AES-128-XTS", 16),
         (Cipher::TripleDesCbc, "triple DES", 8),
+        (Cipher::TripleDesEcb, "triple DES, ECB", 0),
+        (Cipher::TripleDesCtr, "triple DES, CTR", 8),
         (Cipher::DesCbc, "DES", 8),
+        (Cipher::DesEcb, "DES, ECB", 0),
         (Cipher::Sm4Cbc, "SM4", 16),
+        (Cipher::Sm4Ecb, "SM4, ECB", 0),
+        (Cipher::Sm4Ctr, "SM4, CTR", 16),
         (Cipher::ChaCha20, "ChaCha20", 16),
         (Cipher::Arc4, "ARC4", 0),
         (Cipher::KasumiF8, "KASUMI F8", 8),
@@ -108,10 +126,15 @@ fn symmetric(runtime: &Runtime) -> Vec<Sym> {
         (Auth::Hmac(Hash::Sha512), "HMAC-SHA-512", 0, 64),
         (Auth::Hmac(Hash::Sha1), "HMAC-SHA-1 of a long key", 0, 20),
         (Auth::Hmac(Hash::Sm3), "HMAC-SM3", 0, 32),
+        (Auth::Hmac(Hash::Md5), "HMAC-MD5", 0, 16),
+        (Auth::Hmac(Hash::Sha3_256), "HMAC-SHA3-256", 0, 32),
         (Auth::AesCmac, "CMAC", 0, 16),
+        (Auth::AesCmac, "CMAC, 256 bits", 0, 16),
         (Auth::AesXcbc, "XCBC", 0, 12),
         (Auth::AesCbcMac, "CBC-MAC", 0, 16),
+        (Auth::AesCbcMac, "CBC-MAC, 128 bits", 0, 16),
         (Auth::AesGmac, "GMAC", 12, 16),
+        (Auth::AesGmac, "GMAC, 256 bits", 12, 16),
         (Auth::KasumiF9, "KASUMI F9", 9, 4),
         (Auth::Snow3gUia2, "SNOW 3G UIA2", 16, 4),
         (Auth::ZucEia3, "ZUC EIA3", 16, 4),
@@ -123,26 +146,41 @@ fn symmetric(runtime: &Runtime) -> Vec<Sym> {
     }
     for (aead, name, iv) in [
         (Aead::AesGcm, "AES-128-GCM", 12),
+        (Aead::AesGcm, "AES-192-GCM", 12),
         (Aead::AesGcm, "AES-256-GCM", 12),
         (Aead::AesCcm, "AES-CCM", 12),
+        (Aead::AesCcm, "AES-256-CCM", 12),
         (Aead::ChaCha20Poly1305, "ChaCha20-Poly1305", 12),
     ] {
         let key = bytes(name);
         let session = runtime.aead(aead, &key.0, 16).unwrap();
         all.push(Sym(Box::new(session), iv, true));
     }
-    let (key, auth_key) = (bytes("chain: AES-CBC"), bytes("chain: HMAC"));
-    let hmac = Auth::Hmac(Hash::Sha256);
-    let order = ChainOrder::CipherThenAuth;
-    let chain = runtime.chain((Cipher::AesCbc, &key.0), (hmac, &auth_key.0), 16, order).unwrap();
-    all.push(Sym(Box::new(chain), 16, false));
+    let (first, last) = (ChainOrder::CipherThenAuth, ChainOrder::AuthThenCipher);
+    for (cipher, name, iv, auth, auth_name, order) in [
+        (Cipher::AesCbc, "chain: AES-CBC", 16, Auth::Hmac(Hash::Sha256), "chain: HMAC", first),
+        (Cipher::AesCtr, "chain: AES-CTR", 16, Auth::Hmac(Hash::Sha1), "chain: HMAC-SHA-1", last),
+        (
+            Cipher::TripleDesCbc,
+            "chain: triple DES",
+            8,
+            Auth::Hmac(Hash::Sha512),
+            "chain: HMAC-SHA-512",
+            first,
+        ),
+        (Cipher::Sm4Ctr, "chain: SM4", 16, Auth::AesCmac, "chain: CMAC", first),
+    ] {
+        let (key, auth_key) = (bytes(name), bytes(auth_name));
+        let chain = runtime.chain((cipher, &key.0), (auth, &auth_key.0), 16, order).unwrap();
+        all.push(Sym(Box::new(chain), iv, false));
+    }
     let (key, auth_key) = (bytes("TLS record: AES-CBC"), bytes("TLS record: HMAC"));
     let tls = runtime.tls_cbc(&key.0, Hash::Sha256, &auth_key.0).unwrap();
     all.push(Sym(Box::new(tls), 16, false));
     all
 }
 
-fn packet(Sym(session, iv, _): &Sym) -> Packet {
+pub fn packet(Sym(session, iv, _): &Sym) -> Packet {
     let text = Span::new(0, TEXT as u32);
     let tls = session.ops() == Op::Seal && *iv == 16;
     let aad = if tls { Span::new(TEXT as u32 + 100, 13) } else { Span::default() };

@@ -14,12 +14,22 @@ const fn key(name: &'static str, len: usize) -> Key {
 /// Those of symmetric sessions.
 pub const SYM: &[Key] = &[
     key("AES-CBC", 32),
+    key("AES-128-CBC", 16),
+    key("AES-192-CBC", 24),
     key("AES-CTR", 24),
+    key("AES-256-CTR", 32),
     key("AES-ECB", 16),
+    key("AES-256-ECB", 32),
     key("AES-XTS", 64),
+    key("AES-128-XTS", 32),
     key("triple DES", 24),
+    key("triple DES, ECB", 24),
+    key("triple DES, CTR", 24),
     key("DES", 8),
+    key("DES, ECB", 8),
     key("SM4", 16),
+    key("SM4, ECB", 16),
+    key("SM4, CTR", 16),
     key("ChaCha20", 32),
     key("ARC4", 32),
     key("KASUMI F8", 16),
@@ -29,20 +39,33 @@ pub const SYM: &[Key] = &[
     key("HMAC-SHA-512", 64),
     key("HMAC-SHA-1 of a long key", 200),
     key("HMAC-SM3", 32),
+    key("HMAC-MD5", 32),
+    key("HMAC-SHA3-256", 32),
     key("CMAC", 16),
+    key("CMAC, 256 bits", 32),
     key("XCBC", 16),
     key("CBC-MAC", 32),
+    key("CBC-MAC, 128 bits", 16),
     key("GMAC", 16),
+    key("GMAC, 256 bits", 32),
     key("KASUMI F9", 16),
     key("SNOW 3G UIA2", 16),
     key("ZUC EIA3", 16),
     key("Poly1305", 32),
     key("AES-128-GCM", 16),
+    key("AES-192-GCM", 24),
     key("AES-256-GCM", 32),
     key("AES-CCM", 16),
+    key("AES-256-CCM", 32),
     key("ChaCha20-Poly1305", 32),
     key("chain: AES-CBC", 16),
     key("chain: HMAC", 32),
+    key("chain: AES-CTR", 32),
+    key("chain: HMAC-SHA-1", 32),
+    key("chain: triple DES", 24),
+    key("chain: HMAC-SHA-512", 32),
+    key("chain: SM4", 16),
+    key("chain: CMAC", 16),
     key("TLS record: AES-CBC", 32),
     key("TLS record: HMAC", 32),
 ];
@@ -113,16 +136,28 @@ pub fn number(name: &str) -> Wiped {
 /// The AES keys, whose round keys are looked for too. XTS has two.
 pub const AES: &[&str] = &[
     "AES-CBC",
+    "AES-128-CBC",
+    "AES-192-CBC",
     "AES-CTR",
+    "AES-256-CTR",
     "AES-ECB",
+    "AES-256-ECB",
     "AES-XTS",
+    "AES-128-XTS",
     "CMAC",
+    "CMAC, 256 bits",
     "CBC-MAC",
+    "CBC-MAC, 128 bits",
     "GMAC",
+    "GMAC, 256 bits",
     "AES-128-GCM",
+    "AES-192-GCM",
     "AES-256-GCM",
     "AES-CCM",
+    "AES-256-CCM",
     "chain: AES-CBC",
+    "chain: AES-CTR",
+    "chain: CMAC",
     "TLS record: AES-CBC",
 ];
 
@@ -148,17 +183,33 @@ pub fn aes_schedule(key: &[u8]) -> Vec<u8> {
     schedule
 }
 
+/// The round keys of the equivalent inverse cipher (section 5.3.5) that the others do not have: the inner ones,
+/// through InvMixColumns.
+pub fn aes_inverse_schedule(key: &[u8]) -> Vec<u8> {
+    let schedule = aes_schedule(key);
+    let inner = &schedule[16..schedule.len() - 16];
+    let mix = |column: &[u8]| -> [u8; 4] {
+        std::array::from_fn(|row| {
+            let of = |i: usize, by| times(column[(row + i) % 4], by);
+            of(0, 14) ^ of(1, 11) ^ of(2, 13) ^ of(3, 9)
+        })
+    };
+    inner.chunks_exact(4).flat_map(mix).collect()
+}
+
+/// The product in GF(2^8), FIPS 197 section 4.2.
+fn times(mut a: u8, mut b: u8) -> u8 {
+    let mut product = 0;
+    while b != 0 {
+        product ^= if b & 1 != 0 { a } else { 0 };
+        a = (a << 1) ^ if a & 0x80 != 0 { 0x1b } else { 0 };
+        b >>= 1;
+    }
+    product
+}
+
 /// The S-box, FIPS 197 section 5.1.1: the inverse in GF(2^8), then an affine map.
 fn aes_substitute(byte: u8) -> u8 {
-    let times = |mut a: u8, mut b: u8| {
-        let mut product = 0;
-        while b != 0 {
-            product ^= if b & 1 != 0 { a } else { 0 };
-            a = (a << 1) ^ if a & 0x80 != 0 { 0x1b } else { 0 };
-            b >>= 1;
-        }
-        product
-    };
     // x^254.
     let inverse = (0..253).fold(byte, |power, _| times(power, byte));
     (0..5).fold(0x63, |sum, turn| sum ^ inverse.rotate_left(turn))
@@ -217,6 +268,10 @@ fn expansions_are_right() {
         })
         .collect();
     assert_eq!(aes_schedule(&key)[172..], [0xb6, 0x63, 0x0c, 0xa6]);
+    // Appendix C.1, the equivalent inverse cipher: round 1's key of the decryption.
+    let key: Vec<u8> = (0..16).collect();
+    let inverse = aes_inverse_schedule(&key);
+    assert_eq!(inverse[inverse.len() - 16..][..4], [0x13, 0xaa, 0x29, 0xbe]);
     // FIPS 180-2, B.1: "abc".
     let mut block = [0; 64];
     block[..4].copy_from_slice(b"abc\x80");

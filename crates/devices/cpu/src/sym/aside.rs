@@ -5,7 +5,7 @@
 
 use arrayvec::ArrayVec;
 use lookaside_cipher::{Direction, Engine, Packet, Parts, Session, Span, Text};
-use lookaside_core::{Aside, Buf, Carried, Done, OpError, Request, Work};
+use lookaside_core::{Aside, Buf, Carried, Done, OpError, Request, Work, store_result};
 use zeroize::Zeroizing;
 
 use super::{Keys, Pieces, direction, done, iv, parts, size};
@@ -21,7 +21,7 @@ pub(super) fn run(engine: &mut Engine, work: &mut Work) {
     let device = usize::from(work.device);
     let result = packet(engine, work.request_mut(), device);
     if let Some(Carried::Aside(aside)) = work.request_mut().carried.as_deref_mut() {
-        aside.packet.result = result.map(|done| done.produced as u32);
+        store_result(&mut aside.packet.result, result.map(|done| done.produced as u32));
     }
     work.finish(result);
 }

@@ -3,7 +3,7 @@
 use std::{any::Any, sync::Arc};
 
 use lookaside_cipher::{Packet, Session, Text};
-use lookaside_core::{Done, Immediate, Op, OpError, Running};
+use lookaside_core::{Done, Immediate, Op, OpError, Running, store_result};
 
 use super::{direction, done, iv, parts, size};
 
@@ -49,7 +49,7 @@ impl Immediate for AtOnce {
         };
         self.session.run_alone(&mut one);
         let result = one.result;
-        packet.result = result.map(|n| n as u32);
+        store_result(&mut packet.result, result.map(|n| n as u32));
         result.map(|produced| done(size(packet), produced))
     }
 

@@ -9,7 +9,7 @@ use core::cell::Cell;
 
 use arrayvec::ArrayVec;
 use lookaside_cipher::{Direction, Engine, Packet, Parts, Session, Span, Text};
-use lookaside_core::{Buf, Carried, Done, Iv, OpError, Request, Work};
+use lookaside_core::{Buf, Carried, Done, Iv, OpError, Request, Work, store_result};
 
 use super::{Keys, LANES, PerPacket, Pieces, direction, done, iv, parts, size};
 
@@ -74,7 +74,7 @@ fn packets(engine: &mut Engine, request: &mut Request, device: usize) -> Result<
     } else {
         let mut pieces = Pieces::of(src, dst);
         if let Err(e) = pieces.check() {
-            packets.iter_mut().for_each(|p| p.result = Err(e));
+            packets.iter_mut().for_each(|p| store_result(&mut p.result, Err(e)));
             return Err(e);
         }
         run.in_one_piece(packets, pieces.text(src, dst));
@@ -127,8 +127,8 @@ impl Run<'_> {
                         items.push(Packet { session, direction, iv, parts, text, result });
                         answers.push(answer);
                     }
-                    (None, _) => *answer = Err(self.tally.refuse(OpError::Unsupported)),
-                    (_, Err(e)) => *answer = Err(self.tally.refuse(e)),
+                    (None, _) => store_result(answer, Err(self.tally.refuse(OpError::Unsupported))),
+                    (_, Err(e)) => store_result(answer, Err(self.tally.refuse(e))),
                 }
             }
             self.all(&mut items, answers);
@@ -140,7 +140,7 @@ impl Run<'_> {
     fn all(&mut self, items: &mut [Packet<'_>], answers: PerPacket<&mut Answer>) {
         self.engine.run(items);
         for (item, answer) in items.iter().zip(answers) {
-            *answer = self.tally.count(&item.parts, item.result);
+            store_result(answer, self.tally.count(&item.parts, item.result));
         }
     }
 
@@ -196,16 +196,16 @@ impl Run<'_> {
                 Ok((session, iv)) => Some((session, iv, parts, |done| match done {
                     Ok(n) => {
                         produced.set(produced.get() + n);
-                        *answer = Ok(n as u32);
+                        store_result(answer, Ok(n as u32));
                     }
                     Err(e) => {
                         failed.set(true);
-                        *answer = Err(e);
+                        store_result(answer, Err(e));
                     }
                 })),
                 Err(e) => {
                     failed.set(true);
-                    *answer = Err(e);
+                    store_result(answer, Err(e));
                     None
                 }
             }
@@ -240,12 +240,12 @@ impl Run<'_> {
                 let (session, iv) = match session.and_then(|session| Ok((session, here(given)?))) {
                     Ok(both) => both,
                     Err(e) => {
-                        *answer = Err(self.tally.refuse(e));
+                        store_result(answer, Err(self.tally.refuse(e)));
                         continue;
                     }
                 };
                 if low < at || high - at > rest.len() {
-                    *answer = Err(OVERLAP);
+                    store_result(answer, Err(OVERLAP));
                     continue;
                 }
                 let (text, behind) =
@@ -281,7 +281,7 @@ impl Run<'_> {
                 let (from, to) = (low.max(at).min(at + room.len()), high.min(at + room.len()));
                 if low < at || low > src.len() {
                     rest = room;
-                    *answer = Err(OVERLAP);
+                    store_result(answer, Err(OVERLAP));
                     continue;
                 }
                 let (text, behind) = room[from - at..].split_at_mut(to.saturating_sub(from));
@@ -294,7 +294,7 @@ impl Run<'_> {
                         items.push(Packet { session, direction, iv, parts, text, result });
                         answers.push(answer);
                     }
-                    Err(e) => *answer = Err(self.tally.refuse(e)),
+                    Err(e) => store_result(answer, Err(self.tally.refuse(e))),
                 }
             }
             self.all(&mut items, answers);

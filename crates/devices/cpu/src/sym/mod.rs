@@ -12,6 +12,7 @@ use arrayvec::ArrayVec;
 use lookaside_cipher::{Direction, Engine, Packet, Parts, Session, Text};
 use lookaside_core::{
     Buf, Carried, Done, Iv, Op, OpError, Prepared, Request, SetupError, Status, Sym, Work,
+    store_result,
 };
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
@@ -235,7 +236,7 @@ fn alone(engine: &mut Engine, work: &mut Work) -> Option<()> {
         }
         Err(e) => result = Err(e),
     }
-    packet.result = result.map(|n| n as u32);
+    store_result(&mut packet.result, result.map(|n| n as u32));
     let consumed = size(packet);
     work.finish(result.map(|produced| done(consumed, produced)));
     Some(())
@@ -301,7 +302,7 @@ fn together(engine: &mut Engine, works: &mut [Work]) {
         pieces.scatter(dst);
         let mut consumed = 0;
         for packet in carried.as_deref_mut().map_or(&mut [][..], Carried::packets_mut) {
-            packet.result = result.map(|n| n as u32);
+            store_result(&mut packet.result, result.map(|n| n as u32));
             consumed = size(packet);
         }
         work.finish(result.map(|produced| done(consumed, produced)));
