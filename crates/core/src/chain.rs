@@ -198,6 +198,7 @@ impl Chain {
             return;
         };
         match before.feed {
+            Feed::Written => before.request.dst.take_back(mem::take(&mut request.src)),
             Feed::Same => mem::swap(&mut before.request.src, &mut request.src),
             Feed::InPlace => {}
         }

@@ -153,16 +153,17 @@ impl Builder {
     /// Starts a runtime whose engines the caller steps, for simulation with a virtual clock. Its
     /// instances never execute anything themselves. Behind the engines that were asked for comes the one
     /// that serves commitments alone ([`crate::Sla`]). Take all responses before an instance is
-    /// dropped, which waits for what is outstanding. Not for use across `fork`.
+    /// dropped, which waits for what is outstanding. A child of `fork` has engines of its own
+    /// ([`Runtime::take_engines`]); its copies of the parent's must not be stepped.
     ///
     /// # Errors
     /// As [`Builder::start`].
     pub fn start_stepped(self) -> Result<(Runtime, Vec<Engine>), SetupError> {
         let mut inner = self.build()?;
         inner.config.threads = false;
-        let inner = Arc::new(inner);
-        let engines = core::mem::take(&mut *lock(&inner.state()?.unstarted));
-        Ok((Runtime(inner), engines))
+        let runtime = Runtime(Arc::new(inner));
+        let engines = runtime.take_engines()?;
+        Ok((runtime, engines))
     }
 
     fn build(self) -> Result<Inner, SetupError> {
@@ -546,6 +547,15 @@ impl Runtime {
         let region = Region::new(memory);
         self.0.devices.iter().try_for_each(|d| d.attach(&region))?;
         Ok(region)
+    }
+
+    /// The engines of this process that the caller steps ([`Builder::start_stepped`]): in a child of `fork`, the
+    /// child's. None once they were taken, and of a runtime whose engines have threads.
+    ///
+    /// # Errors
+    /// Those of [`Builder::start`], when the child can have none.
+    pub fn take_engines(&self) -> Result<Vec<Engine>, SetupError> {
+        Ok(core::mem::take(&mut *lock(&self.0.state()?.unstarted)))
     }
 
     /// How many engine threads serve this process; 0 when callers execute their own requests.

@@ -3,8 +3,11 @@
 //! One test in one process of its own: the test harness's other threads must not hold locks (of
 //! the allocator, of stderr) that the child needs.
 
+mod child;
+
 use std::time::Duration;
 
+use child::{in_child, in_child_by};
 use lookaside::{
     Buf, Capability, Channel, Compression, Device, EngineId, Instance, InstanceConfig, Lost,
     OpError, Prepared, PushError, Runtime, SessionSpec, SetupError, Submitter,
@@ -34,45 +37,10 @@ fn compress_some(runtime: &Runtime, instance: &mut Instance, n: usize) -> bool {
     good == n && called.result.is_ok()
 }
 
-/// Makes a child process as `fork`.
-type Fork = unsafe fn() -> libc::pid_t;
-
-/// The C library's, which runs the handlers of `pthread_atfork`.
-unsafe fn fork() -> libc::pid_t {
-    // SAFETY: the caller's promise.
-    unsafe { libc::fork() }
-}
-
 /// The system call alone: no handler runs, as with glibc's `_Fork`.
 unsafe fn clone() -> libc::pid_t {
     // SAFETY: the caller's promise. No new stack: as `fork`.
     unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as libc::pid_t }
-}
-
-/// Runs `f` in a forked child; whether it returned true within a minute.
-fn in_child(f: impl FnOnce() -> bool) -> bool {
-    in_child_by(fork, 60, f)
-}
-
-/// Runs `f` in a child that is made so; whether it returned true within these seconds.
-fn in_child_by(make: Fork, seconds: u32, f: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child calls `f` and `_exit`s; it runs no destructors of the parent's values.
-    match unsafe { make() } {
-        0 => {
-            // SAFETY: plain system calls.
-            unsafe { libc::alarm(seconds) };
-            let good = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or(false);
-            // SAFETY: as above.
-            unsafe { libc::_exit(if good { 0 } else { 1 }) }
-        }
-        -1 => panic!("fork: {}", std::io::Error::last_os_error()),
-        child => {
-            let mut status = 0;
-            // SAFETY: `status` is valid for writes.
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
-        }
-    }
 }
 
 /// The CPU device, but only in the process that made it.

@@ -1,8 +1,11 @@
 //! A process whose memory is limited (`RLIMIT_AS`, `RLIMIT_DATA`): what does not fit is refused, and nothing ends the
 //! process. One test in a process of its own, as in `fork.rs`: it forks.
 
+mod child;
+
 use std::{fs, time::Duration};
 
+use child::in_child;
 use lookaside::{
     Auth, Buf, Cipher, Compression, EdCurve, Hash, InstanceConfig, Op, OpError, Packet, Request,
     Runtime, SetupError, Span,
@@ -31,28 +34,6 @@ fn limit(limit: Limit, more: usize) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
     // SAFETY: a plain system call.
     assert_eq!(unsafe { libc::setrlimit(resource, &limit) }, 0);
-}
-
-/// Whether `f` returns true in a child, which must not be killed.
-fn in_child(f: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child calls `f` and `_exit`s.
-    match unsafe { libc::fork() } {
-        0 => {
-            // SAFETY: plain system calls.
-            unsafe { libc::alarm(60) };
-            let good = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_or(false);
-            // SAFETY: as above.
-            unsafe { libc::_exit(if good { 0 } else { 1 }) }
-        }
-        -1 => panic!("fork: {}", std::io::Error::last_os_error()),
-        child => {
-            let mut status = 0;
-            // SAFETY: `status` is valid for writes.
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            assert!(libc::WIFEXITED(status), "ended by signal {}", libc::WTERMSIG(status));
-            libc::WEXITSTATUS(status) == 0
-        }
-    }
 }
 
 fn instances_that_do_not_fit_are_refused(engines: usize, kind: Limit) {

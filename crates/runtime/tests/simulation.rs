@@ -1,17 +1,26 @@
 //! The engine under a virtual clock, with faulty devices, at random: every request is answered
-//! exactly once, its buffers come back, streams keep their order, and it all comes to an end.
+//! exactly once, its buffers come back, streams keep their order, and it all comes to an end; also where
+//! memory is short, and in a child of a fork in the middle of it, which begins anew, beside its parent.
 //! Also, with a device of known speed: shares and rates are what was promised.
 //!
-//! `LOOKASIDE_SIM_SEEDS` sets the number of seeds, `LOOKASIDE_SIM_FIRST` the first of them;
-//! `LOOKASIDE_SIM_SEED` runs a single one.
+//! `LOOKASIDE_SIM_SEEDS`, `LOOKASIDE_SIM_FIRST` and `LOOKASIDE_SIM_SEED`: see `each_seed`.
+
+mod child;
+mod scarce;
 
 use std::{collections::VecDeque, mem::ManuallyDrop, time::Duration};
 
+use child::in_child;
 use lookaside::{
-    Buf, Clock, CompressStream, Compression, Engine, Flush, Instance, InstanceConfig, Op, OpError,
-    Response, Route, RouteEntry, Runtime, Sla, Status,
+    Buf, Clock, CompressStream, Compression, Engine, Flush, Instance, InstanceConfig, Lost, Mover,
+    Op, OpError, Priority, Response, Route, RouteEntry, Runtime, SetupError, Sla, Status,
 };
-use lookaside_testkit::{FaultDevice, Faults, Rng, SLOW, SimDevice, VirtualClock};
+use lookaside_testkit::{FaultDevice, Faults, Rng, SLOW, SimDevice, VirtualClock, each_seed};
+use scarce::{Scarce, scarce};
+
+/// What set-up asks for before it allocates what cannot be refused.
+#[global_allocator]
+static MEMORY: Scarce = Scarce(|size| size >= 1 << 20);
 
 /// One instance with what it has asked for.
 struct Client {
@@ -34,7 +43,22 @@ fn identity(b: &Buf) -> (usize, usize) {
 }
 
 impl Client {
-    fn push(&mut self, rng: &mut Rng, mover: &lookaside::Mover, now: u64) {
+    /// With a stream of its own.
+    fn new(runtime: &Runtime, instance: Instance) -> Client {
+        Client {
+            instance,
+            stream: runtime.compress_stream(Compression::default(), None).unwrap(),
+            expected: Vec::new(),
+            piece: 0,
+            pieces_out: VecDeque::new(),
+            redo: Vec::new(),
+            answered: 0,
+            until: Vec::new(),
+            cancelled: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, rng: &mut Rng, mover: &Mover, now: u64) {
         let tag = self.expected.len() as u64;
         // Everything that was cancelled goes first and in order: only then come new pieces.
         let streaming = rng.chance(30) && self.instance.free() > 0;
@@ -129,126 +153,199 @@ impl Client {
     }
 }
 
-fn run(seed: u64) {
-    let mut rng = Rng::new(seed);
-    let clock = VirtualClock::new();
-    let faults = Faults {
-        busy: rng.below(60) as u32,
-        lost: rng.below(30) as u32,
-        half: rng.below(10) as u32,
-        undelivered: rng.below(10) as u32,
-        late: rng.below(70) as u32,
-        reorder: rng.below(100) as u32,
-        vanish_after: if rng.chance(30) { 1 + rng.below(100) } else { 0 },
-        hang_after: if rng.chance(30) { 1 + rng.below(60) } else { 0 },
-    };
-    let batch = |rng: &mut Rng| 1 + rng.below(16) as usize;
-    let card = SimDevice::new("card", rng.below(300), batch(&mut rng));
-    let cpu = SimDevice::new("cpu", rng.below(300), batch(&mut rng));
-    let Faults { busy, late, reorder, .. } = faults;
-    let steady = Faults { busy, late, reorder, ..Faults::default() };
-    let entry = |device: &str, min_bytes| RouteEntry {
-        device: device.into(),
-        min_bytes,
-        why: "simulation".into(),
-    };
-    let threshold = rng.below(4000) as usize;
-    let (runtime, mut engines) = Runtime::builder()
-        .device(FaultDevice::new(card, faults, seed).timeout_ns(3_000_000))
-        .device(FaultDevice::new(cpu, steady, seed ^ 1))
-        .engines(1 + rng.below(3) as usize)
-        .clock(std::sync::Arc::new(clock.clone()))
-        .route(Route { op: Op::Copy, entries: vec![entry("card", threshold), entry("cpu", 0)] })
-        .route(Route { op: Op::Compress, entries: vec![entry("cpu", 0)] })
-        .start_stepped()
-        .unwrap();
-    let mover = runtime.mover().unwrap();
+/// What is simulated, in one process.
+struct World {
+    rng: Rng,
+    clock: VirtualClock,
+    runtime: Runtime,
+    engines: Vec<Engine>,
+    mover: Mover,
     // Not dropped when an assertion fails: an instance waits for its requests, and nobody would
     // step the engines.
-    let mut clients: ManuallyDrop<Vec<Client>> = ManuallyDrop::new(
-        (0..1 + rng.below(4))
-            .map(|_| {
-                let peak = if rng.chance(50) { 0 } else { 1_000_000 + rng.below(1 << 30) };
-                let committed = if rng.chance(50) { 0 } else { rng.below(peak.max(1 << 28)) };
-                let committed = if peak == 0 { committed } else { committed.min(peak) };
-                let sla = rng.chance(40).then(|| Sla::new(committed, peak, 10_000));
-                let depth = 1 + rng.below(40) as usize;
-                let weight = 1 + rng.below(9) as u32;
-                let slas = sla.into_iter().collect();
-                let config = InstanceConfig { depth, weight, slas, ..InstanceConfig::default() };
-                Client {
-                    instance: runtime.instance(config).unwrap(),
-                    stream: runtime.compress_stream(Compression::default(), None).unwrap(),
-                    expected: Vec::new(),
-                    piece: 0,
-                    pieces_out: VecDeque::new(),
-                    redo: Vec::new(),
-                    answered: 0,
-                    until: Vec::new(),
-                    cancelled: Vec::new(),
-                }
-            })
-            .collect(),
-    );
+    clients: ManuallyDrop<Vec<Client>>,
+}
 
-    for _ in 0..200 {
-        let i = rng.below(clients.len() as u64) as usize;
-        match rng.below(11) {
-            0..=3 => {
-                for _ in 0..1 + rng.below(8) {
-                    clients[i].push(&mut rng, &mover, clock.now_ns());
+impl World {
+    fn new(seed: u64) -> World {
+        let mut rng = Rng::new(seed);
+        let clock = VirtualClock::new();
+        let faults = Faults {
+            busy: rng.below(60) as u32,
+            lost: rng.below(30) as u32,
+            half: rng.below(10) as u32,
+            undelivered: rng.below(10) as u32,
+            late: rng.below(70) as u32,
+            reorder: rng.below(100) as u32,
+            vanish_after: if rng.chance(30) { 1 + rng.below(100) } else { 0 },
+            hang_after: if rng.chance(30) { 1 + rng.below(60) } else { 0 },
+        };
+        let batch = |rng: &mut Rng| 1 + rng.below(16) as usize;
+        let card = SimDevice::new("card", rng.below(300), batch(&mut rng));
+        let cpu = SimDevice::new("cpu", rng.below(300), batch(&mut rng));
+        let Faults { busy, late, reorder, .. } = faults;
+        let steady = Faults { busy, late, reorder, ..Faults::default() };
+        let entry = |device: &str, min_bytes| RouteEntry {
+            device: device.into(),
+            min_bytes,
+            why: "simulation".into(),
+        };
+        let threshold = rng.below(4000) as usize;
+        let (runtime, engines) = Runtime::builder()
+            .device(FaultDevice::new(card, faults, seed).timeout_ns(3_000_000))
+            .device(FaultDevice::new(cpu, steady, seed ^ 1))
+            .engines(1 + rng.below(3) as usize)
+            .clock(std::sync::Arc::new(clock.clone()))
+            .route(Route { op: Op::Copy, entries: vec![entry("card", threshold), entry("cpu", 0)] })
+            .route(Route { op: Op::Compress, entries: vec![entry("cpu", 0)] })
+            .start_stepped()
+            .unwrap();
+        let mover = runtime.mover().unwrap();
+        let clients = ManuallyDrop::new(Vec::new());
+        World { rng, clock, runtime, engines, mover, clients }
+    }
+
+    /// Opens an instance, for which there may be `too_little` memory.
+    fn open(&mut self, too_little: bool) {
+        let rng = &mut self.rng;
+        let peak = if rng.chance(50) { 0 } else { 1_000_000 + rng.below(1 << 30) };
+        let committed = if rng.chance(50) { 0 } else { rng.below(peak.max(1 << 28)) };
+        let committed = if peak == 0 { committed } else { committed.min(peak) };
+        let sla = rng.chance(40).then(|| Sla::new(committed, peak, 10_000));
+        let depth = 1 + rng.below(40) as usize;
+        let (weight, slas) = (1 + rng.below(9) as u32, sla.into_iter().collect());
+        let priority = match rng.below(6) {
+            0 => Priority::High,
+            1 => Priority::Background,
+            _ => Priority::Normal,
+        };
+        let config = InstanceConfig { depth, weight, priority, slas };
+        let refused = if too_little { 100 } else { 0 };
+        // Sometimes of a tenant that has one.
+        let other = self.clients.last().filter(|_| rng.chance(30)).map(|c| &c.instance);
+        let open = || match other {
+            Some(other) => other.another(),
+            None => self.runtime.instance(config),
+        };
+        match scarce(refused, 0, open) {
+            Ok(instance) if !too_little => {
+                self.clients.push(Client::new(&self.runtime, instance));
+            }
+            Ok(_) => panic!("an instance without memory"),
+            Err(e) => assert!(too_little && matches!(e, SetupError::NoMemory { .. }), "{e}"),
+        }
+    }
+
+    /// So many steps of clients, engines and time.
+    fn go_on(&mut self, steps: usize) {
+        let World { rng, clock, engines, mover, clients, .. } = self;
+        for _ in 0..steps {
+            let i = rng.below(clients.len() as u64) as usize;
+            match rng.below(11) {
+                0..=3 => {
+                    for _ in 0..1 + rng.below(8) {
+                        clients[i].push(rng, mover, clock.now_ns());
+                    }
+                }
+                4..=5 => _ = clients[i].instance.doorbell(),
+                6 => clients[i].poll(clock.now_ns()),
+                7 => clients[i].cancel(rng),
+                _ => {
+                    let e = rng.below(engines.len() as u64) as usize;
+                    engines[e].step(clock.now_ns());
                 }
             }
-            4..=5 => _ = clients[i].instance.doorbell(),
-            6 => clients[i].poll(clock.now_ns()),
-            7 => clients[i].cancel(&mut rng),
-            _ => {
-                let e = rng.below(engines.len() as u64) as usize;
-                engines[e].step(clock.now_ns());
-            }
-        }
-        clock.advance(rng.below(20_000));
-        for c in clients.iter() {
-            assert!(c.instance.outstanding() + c.instance.free() <= 40);
-        }
-    }
-    // To the end: within a bounded virtual time, whatever the faults.
-    let mut rounds = 0;
-    while clients.iter().any(|c| c.instance.outstanding() > 0) {
-        rounds += 1;
-        assert!(rounds < 200_000, "requests are never answered");
-        for c in clients.iter_mut() {
-            c.poll(clock.now_ns());
-        }
-        for e in &mut engines {
-            let step = e.step(clock.now_ns());
-            if !step.progress {
-                clock.advance(20_000);
+            clock.advance(rng.below(20_000));
+            for c in clients.iter() {
+                assert!(c.instance.outstanding() + c.instance.free() <= 40);
             }
         }
     }
-    for c in ManuallyDrop::into_inner(clients) {
-        assert!(c.expected.iter().all(Option::is_none));
-        assert_eq!(c.answered, c.expected.len());
+
+    /// To the end: within a bounded virtual time, whatever the faults.
+    fn end(&mut self) {
+        let World { clock, engines, clients, .. } = self;
+        let mut rounds = 0;
+        while clients.iter().any(|c| c.instance.outstanding() > 0) {
+            rounds += 1;
+            assert!(rounds < 200_000, "requests are never answered");
+            for c in clients.iter_mut() {
+                c.poll(clock.now_ns());
+            }
+            for e in &mut *engines {
+                let step = e.step(clock.now_ns());
+                if !step.progress {
+                    clock.advance(20_000);
+                }
+            }
+        }
+        for c in clients.drain(..) {
+            assert!(c.expected.iter().all(Option::is_none));
+            assert_eq!(c.answered, c.expected.len());
+        }
     }
+
+    /// In a child of a fork: what is outstanding is the parent's, and all that is pushed from here on is
+    /// answered here, by engines of this process, or is lost where there was no memory for rings.
+    fn begin_anew(&mut self) {
+        let parents = std::mem::replace(&mut self.engines, self.runtime.take_engines().unwrap());
+        std::mem::forget(parents);
+        for client in self.clients.iter_mut() {
+            let (depth, instance) = (client.instance.free(), &mut client.instance);
+            // The first call opens it anew.
+            let refused = if self.rng.chance(30) { 100 } else { 0 };
+            assert_eq!(instance.outstanding(), 0);
+            assert_eq!(scarce(refused, 0, || instance.poll().count()), 0);
+            let fresh = Client::new(&self.runtime, instance.another().unwrap());
+            assert_eq!(depth, fresh.instance.free());
+            // Its own stream may wait for a piece that runs in the parent.
+            let request = self.mover.copy(vec![7; 9].into(), Buf::zeroed(9)).tag(1);
+            let out = [identity(&request.src), identity(&request.dst)];
+            instance.push(request).unwrap();
+            if refused > 0 {
+                assert!(matches!(instance.lost(), Some(SetupError::NoMemory { .. })));
+                let response = instance.poll().next().unwrap();
+                assert_eq!(response.result, Err(OpError::DeviceLost(Lost::Untouched)));
+                assert_eq!(out, [identity(&response.src), identity(&response.dst)]);
+                *client = fresh;
+            } else {
+                assert_eq!((instance.lost(), instance.outstanding()), (None, 1));
+                let kept = std::mem::replace(client, fresh);
+                client.instance = kept.instance;
+                client.expected = vec![None, Some(out)];
+                (client.until, client.cancelled) = (vec![None; 2], vec![false; 2]);
+                client.answered = 1;
+            }
+        }
+    }
+}
+
+fn run(seed: u64) {
+    let mut world = World::new(seed);
+    for _ in 0..1 + world.rng.below(4) {
+        world.open(false);
+    }
+    // In the middle, another instance: there may be no memory for it.
+    let middle = 1 + world.rng.below(199) as usize;
+    world.go_on(middle);
+    let too_little = world.rng.chance(50);
+    world.open(too_little);
+    // Forks take as long as many steps.
+    if world.rng.chance(10) {
+        let good = in_child(|| {
+            world.begin_anew();
+            world.go_on(60);
+            world.end();
+            true
+        });
+        assert!(good, "a child");
+    }
+    world.go_on(200 - middle);
+    world.end();
 }
 
 #[test]
 fn every_request_is_answered_exactly_once() {
-    let number = |name| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let seeds = match number("LOOKASIDE_SIM_SEED") {
-        Some(one) => one..one + 1,
-        None => {
-            let first = number("LOOKASIDE_SIM_FIRST").unwrap_or(0);
-            first..first + number("LOOKASIDE_SIM_SEEDS").unwrap_or(500)
-        }
-    };
-    for seed in seeds {
-        if let Err(e) = std::panic::catch_unwind(|| run(seed)) {
-            eprintln!("reproduce with LOOKASIDE_SIM_SEED={seed}");
-            std::panic::resume_unwind(e);
-        }
-    }
+    each_seed(1, run);
 }
 
 /// Runs clients that always have requests outstanding for 1 s of virtual time on one engine, on
@@ -301,8 +398,10 @@ fn shares_and_rates_are_what_was_promised() {
 
     let committed = Sla::new(600_000_000, 0, 8192);
     let peak = Sla::new(0, 50_000_000, 8192);
-    let got =
-        saturate(vec![config(1, &[committed]), config(1000, &[]), config(1000, &[peak])], 8192);
+    let got = saturate(
+        vec![config(1, &[committed]), config(1000, &[]), config(1000, &[peak])],
+        8192,
+    );
     assert!(got[0] as f64 > 0.97 * 600e6, "{got:?}");
     assert!((48e6..51e6).contains(&(got[2] as f64)), "{got:?}");
     assert!(got[1] as f64 > 250e6, "what is left goes to the third: {got:?}");

@@ -43,6 +43,8 @@ pub struct FaultDevice<D> {
     faults: Faults,
     seed: u64,
     taken: Arc<AtomicU64>,
+    /// How many channels were opened.
+    opened: AtomicU64,
     name: Option<String>,
     timeout_ns: Option<u64>,
 }
@@ -50,7 +52,8 @@ pub struct FaultDevice<D> {
 impl<D: Device> FaultDevice<D> {
     /// Wraps a device; it keeps its name and capabilities.
     pub fn new(inner: D, faults: Faults, seed: u64) -> FaultDevice<D> {
-        FaultDevice { inner, faults, seed, taken: Arc::default(), name: None, timeout_ns: None }
+        let (taken, opened) = (Arc::default(), AtomicU64::new(0));
+        FaultDevice { inner, faults, seed, taken, opened, name: None, timeout_ns: None }
     }
 
     /// The same device with another name.
@@ -95,10 +98,12 @@ impl<D: Device> Device for FaultDevice<D> {
     }
 
     fn open_channel(&self, engine: EngineId) -> Result<Box<dyn Channel>, SetupError> {
+        // Not the engine's number, which depends on what else the process has started.
+        let number = self.opened.fetch_add(1, Ordering::Relaxed);
         Ok(Box::new(FaultChannel {
             inner: self.inner.open_channel(engine)?,
             faults: self.faults,
-            rng: Rng::new(self.seed ^ u64::from(engine.0) << 32),
+            rng: Rng::new(self.seed ^ number << 32),
             taken: self.taken.clone(),
             waiting: VecDeque::new(),
             lost: Vec::new(),

@@ -14,5 +14,5 @@ pub use clock::VirtualClock;
 pub use conformance::conformance;
 pub use data::{corpus, mixed, zeros_and_runs};
 pub use fault::{FaultDevice, Faults};
-pub use rng::Rng;
+pub use rng::{Rng, each_seed};
 pub use sim::{SLOW, SimDevice};

@@ -1,4 +1,6 @@
-//! A small seeded generator, so that a failing test's seed reproduces it anywhere.
+//! A small seeded generator, so that a failing test's seed reproduces it anywhere, and a test's seeds.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// splitmix64 (Steele, Lea, Flood 2014): any seed is good, 0 included.
 #[derive(Clone, Debug)]
@@ -6,7 +8,7 @@ pub struct Rng(u64);
 
 impl Rng {
     /// The generator with this seed.
-    pub fn new(seed: u64) -> Rng {
+    pub const fn new(seed: u64) -> Rng {
         Rng(seed)
     }
 
@@ -27,5 +29,28 @@ impl Rng {
     /// True with a probability of `percent` in 100.
     pub fn chance(&mut self, percent: u32) -> bool {
         self.below(100) < u64::from(percent)
+    }
+}
+
+/// Runs a simulation with 500 seeds, or with one in `divisor` of them: one that takes longer. Of the
+/// environment, `LOOKASIDE_SIM_SEEDS` is another number, `LOOKASIDE_SIM_FIRST` the first seed, so that a run can
+/// be divided, and `LOOKASIDE_SIM_SEED` a single one. Says which seed failed.
+///
+/// # Panics
+/// With the simulation.
+pub fn each_seed(divisor: u64, run: impl Fn(u64)) {
+    let number = |name| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+    let seeds = match number("LOOKASIDE_SIM_SEED") {
+        Some(one) => one..one + 1,
+        None => {
+            let first = number("LOOKASIDE_SIM_FIRST").unwrap_or(0);
+            first..first + number("LOOKASIDE_SIM_SEEDS").unwrap_or(500) / divisor
+        }
+    };
+    for seed in seeds {
+        if let Err(e) = catch_unwind(AssertUnwindSafe(|| run(seed))) {
+            eprintln!("reproduce with LOOKASIDE_SIM_SEED={seed}");
+            resume_unwind(e);
+        }
     }
 }
