@@ -10,8 +10,8 @@
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// The word without a page. Never 0.
-static COUNTED: AtomicU32 = AtomicU32::new(FIRST);
+/// The word without a page; 0 before the first look.
+static COUNTED: AtomicU32 = AtomicU32::new(0);
 /// The word in use: `COUNTED`, or one in a page that is wiped.
 static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const COUNTED).cast_mut());
 /// The last generation that this process or one of its ancestors took.
@@ -20,8 +20,9 @@ static LAST: AtomicU32 = AtomicU32::new(FIRST);
 const FIRST: u32 = 1;
 
 /// A number that differs between a process and all that it was forked from, and is never 0. For code
-/// that keeps state of one process beside a runtime's: it changes once a runtime was started before
-/// the fork. Costs two loads and a comparison.
+/// that keeps state of one process beside a runtime's: compare it with the number that was kept with the
+/// state. Forks are noticed from the first call on, whichever way the child is made (`fork`, `_Fork`, a raw
+/// `clone`). Costs two loads and a comparison; the first call maps a page.
 #[inline]
 pub fn generation() -> u32 {
     // SAFETY: `COUNTED`, or a page that stays mapped.
@@ -32,9 +33,14 @@ pub fn generation() -> u32 {
     }
 }
 
-/// The first look of a child process: takes a generation. Of several threads, all get one.
+/// The first look of all, or that of a child process, which takes a generation. Of several threads, all get
+/// one.
 #[cold]
 fn take(word: &AtomicU32) -> u32 {
+    if core::ptr::eq(word, &COUNTED) {
+        watch();
+        return generation();
+    }
     let next = LAST.fetch_add(1, Ordering::Relaxed) + 1;
     word.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed)
         .map_or_else(|g| g, |_| next)
@@ -45,17 +51,14 @@ fn take(word: &AtomicU32) -> u32 {
 /// No `Once`: a child of a `fork` in the middle of one would wait for a thread that it does not have.
 /// Of two threads here at once one's page stays. Without pages both register a handler, and each
 /// fork counts twice: generations are only compared for equality.
-pub(crate) fn watch() {
-    static REGISTERED: AtomicU32 = AtomicU32::new(0);
+fn watch() {
     let counted = (&raw const COUNTED).cast_mut();
-    if WORD.load(Ordering::Acquire) != counted || REGISTERED.load(Ordering::Relaxed) != 0 {
-        return;
-    }
     let Some(page) = Page::new() else {
         // SAFETY: `in_child` is a static function that only adds to an atomic. Failure (ENOMEM)
         // leaves forks uncounted; nothing here depends on the count for memory safety.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-        return REGISTERED.store(1, Ordering::Relaxed);
+        let _ = COUNTED.compare_exchange(0, FIRST, Ordering::Relaxed, Ordering::Relaxed);
+        return;
     };
     page.word().store(FIRST, Ordering::Relaxed);
     let word = page.0.cast::<AtomicU32>();

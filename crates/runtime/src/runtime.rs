@@ -167,7 +167,6 @@ impl Builder {
     }
 
     fn build(self) -> Result<Inner, SetupError> {
-        fork::watch();
         if self.devices.is_empty() {
             return Err(SetupError::NoDevice);
         }

@@ -4,12 +4,14 @@
 use std::{
     ptr,
     sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize,
+        AtomicPtr, AtomicU64,
         Ordering::{Acquire, Relaxed, Release},
     },
 };
 
-use lookaside::{Call, CompressSession, Compression, Counters, Handle, Request, Runtime};
+use lookaside::{
+    Call, CompressSession, Compression, Counters, Handle, Request, Runtime, fork_generation,
+};
 
 use crate::settings::settings;
 
@@ -20,75 +22,59 @@ pub(crate) struct Device {
 }
 
 /// Nobody has asked for the device.
-const EMPTY: u8 = 0;
+const EMPTY: u32 = 0;
 /// A thread is starting it; the others compress themselves meanwhile.
-const STARTING: u8 = 1;
-const READY: u8 = 2;
+const STARTING: u32 = 1;
+const READY: u32 = 2;
 /// There is none: not wanted, or no threads to be had.
-const ABSENT: u8 = 3;
+const ABSENT: u32 = 3;
 
-static STATE: AtomicU8 = AtomicU8::new(EMPTY);
-static DEVICE: AtomicPtr<Device> = AtomicPtr::new(ptr::null_mut());
+// Each with the generation of the process that stored it, in the upper 32 bits.
 
-/// Forks between this process and the one that loaded the library.
-static GENERATION: AtomicU32 = AtomicU32::new(0);
-/// The generation whose engines run, and how many there are: none where the system refuses threads.
-static RUNNING: AtomicU32 = AtomicU32::new(0);
-static ENGINES: AtomicUsize = AtomicUsize::new(0);
-
+static STATE: AtomicU64 = AtomicU64::new(0);
+/// How many engines run: none where the system refuses threads.
+static ENGINES: AtomicU64 = AtomicU64::new(0);
 /// Pieces that the engines have and have not answered.
-static IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
+static IN_FLIGHT: AtomicU64 = AtomicU64::new(0);
+
+static DEVICE: AtomicPtr<Device> = AtomicPtr::new(ptr::null_mut());
 
 /// Pieces in flight for each engine: one that runs, one that is next, and some for callers that
 /// are slow to take what is done.
 const PER_ENGINE: usize = 4;
 
-extern "C" fn in_child() {
-    GENERATION.fetch_add(1, Relaxed);
-    IN_FLIGHT.store(0, Relaxed);
-    // The thread that was at it does not exist here.
-    let _ = STATE.compare_exchange(STARTING, EMPTY, Relaxed, Relaxed);
+/// A value of this process.
+fn here(value: u32) -> u64 {
+    u64::from(fork_generation()) << 32 | u64::from(value)
+}
+
+/// What this process has stored; `None`: what its parent has.
+fn own(word: u64) -> Option<u32> {
+    (word == here(word as u32)).then_some(word as u32)
 }
 
 /// The device, started if need be; `None` where there is none, or another thread is starting it.
 pub(crate) fn device() -> Option<&'static Device> {
-    match STATE.load(Acquire) {
-        READY => {}
-        EMPTY => {
-            watch();
-            STATE.compare_exchange(EMPTY, STARTING, Acquire, Relaxed).ok()?;
-            let started = std::panic::catch_unwind(start).ok().flatten();
-            let state = if started.is_some() { READY } else { ABSENT };
-            if let Some(device) = started {
-                ENGINES.store(device.runtime.engines(), Relaxed);
-                DEVICE.store(Box::into_raw(Box::new(device)), Release);
-                RUNNING.store(GENERATION.load(Relaxed), Relaxed);
-            }
-            STATE.store(state, Release);
+    let state = STATE.load(Acquire);
+    // A thread that was starting it when the process forked does not exist in the child.
+    let left = state as u32 == STARTING && own(state).is_none();
+    if state as u32 == EMPTY || left {
+        STATE.compare_exchange(state, here(STARTING), Acquire, Relaxed).ok()?;
+        let started = std::panic::catch_unwind(start).ok().flatten();
+        let state = if started.is_some() { READY } else { ABSENT };
+        if let Some(device) = started {
+            DEVICE.store(Box::into_raw(Box::new(device)), Release);
         }
-        _ => return None,
+        STATE.store(here(state), Release);
     }
-    // SAFETY: null, or out of a box and never freed.
-    let device = unsafe { DEVICE.load(Acquire).as_ref() }?;
-    let generation = GENERATION.load(Relaxed);
-    if RUNNING.load(Relaxed) != generation {
-        // In a child: the runtime starts engines of its own with the first question.
-        ENGINES.store(device.runtime.engines(), Relaxed);
-        RUNNING.store(generation, Relaxed);
-    }
-    (ENGINES.load(Relaxed) > 0).then_some(device)
+    let device = ready()?;
+    (device.engines() > 0).then_some(device)
 }
 
-/// Has forks noticed from now on. As in the runtime: no `Once`, which a child could find half done,
-/// and no harm in doing it twice.
-fn watch() {
-    static WATCHED: AtomicBool = AtomicBool::new(false);
-    if !WATCHED.load(Relaxed) {
-        // SAFETY: a static function that stores to atomics. Without it (ENOMEM) a child finds the
-        // parent's state; the runtime itself still notices the fork.
-        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-        WATCHED.store(true, Relaxed);
-    }
+/// The device, once it was started.
+fn ready() -> Option<&'static Device> {
+    // SAFETY: null, or out of a box and never freed.
+    (STATE.load(Acquire) as u32 == READY).then(|| unsafe { DEVICE.load(Acquire).as_ref() })?
 }
 
 fn start() -> Option<Device> {
@@ -113,17 +99,25 @@ impl Device {
 
     /// How many engines there are.
     pub(crate) fn engines(&self) -> usize {
-        ENGINES.load(Relaxed)
+        let known = own(ENGINES.load(Relaxed)).unwrap_or_else(|| {
+            // In a child the runtime starts engines of its own with this question.
+            let engines = self.runtime.engines() as u32;
+            ENGINES.store(here(engines), Relaxed);
+            engines
+        });
+        known as usize
     }
 
     /// Whether the engines have less to do than they may.
     pub(crate) fn has_room(&self) -> bool {
-        IN_FLIGHT.load(Relaxed) < self.engines() * PER_ENGINE
+        let in_flight = own(IN_FLIGHT.load(Relaxed)).unwrap_or(0);
+        (in_flight as usize) < self.engines() * PER_ENGINE
     }
 
     /// Submits a piece. [`answered`] must follow when its response has been taken.
     pub(crate) fn submit(&self, request: Request) -> Call {
-        IN_FLIGHT.fetch_add(1, Relaxed);
+        let more = |n| Some(here(own(n).unwrap_or(0) + 1));
+        let _ = IN_FLIGHT.fetch_update(Relaxed, Relaxed, more);
         self.handle.call(request)
     }
 }
@@ -131,16 +125,13 @@ impl Device {
 /// A submitted piece is over.
 pub(crate) fn answered() {
     // In a child of a fork the count starts anew, and must not fall below zero.
-    let _ = IN_FLIGHT.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1));
+    let fewer = |n| own(n)?.checked_sub(1).map(here);
+    let _ = IN_FLIGHT.fetch_update(Relaxed, Relaxed, fewer);
 }
 
 /// How many engines there are and what served their requests, where the device runs in this
 /// process.
 pub(crate) fn counters() -> Option<(usize, Counters)> {
-    if STATE.load(Acquire) != READY || RUNNING.load(Relaxed) != GENERATION.load(Relaxed) {
-        return None;
-    }
-    // SAFETY: as in `device`.
-    let device = unsafe { DEVICE.load(Acquire).as_ref() }?;
-    Some((device.engines(), device.runtime.counters()))
+    let engines = own(ENGINES.load(Relaxed))?;
+    Some((engines as usize, ready()?.runtime.counters()))
 }

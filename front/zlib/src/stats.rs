@@ -16,10 +16,12 @@ use std::{
     io::Write as _,
     os::unix::ffi::OsStrExt,
     sync::atomic::{
-        AtomicPtr, AtomicU8, AtomicU64,
+        AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
         Ordering::{Acquire, Relaxed, Release},
     },
 };
+
+use lookaside::fork_generation;
 
 use crate::{device, settings};
 
@@ -109,6 +111,7 @@ fn add(path: Path, bytes_in: usize, bytes_out: usize) {
     if shared::count(path as usize, NAMES[path as usize], bytes_in, bytes_out) {
         return;
     }
+    begin_anew();
     let row = &ROWS[path as usize];
     row.calls.fetch_add(1, Relaxed);
     row.bytes_in.fetch_add(bytes_in as u64, Relaxed);
@@ -124,8 +127,6 @@ fn begin() -> bool {
         return STATE.load(Relaxed) == ON;
     };
     if shared::begin(&value) {
-        // SAFETY: a static function; what it does is allowed at that moment.
-        unsafe { libc::pthread_atfork(None, None, Some(shared::in_child)) };
         STATE.store(ON, Relaxed);
         return true;
     }
@@ -136,21 +137,21 @@ fn begin() -> bool {
         drop(unsafe { std::ffi::CString::from_raw(copy) });
         return true;
     }
-    // SAFETY: static functions; what they do is allowed at these moments. Where registration fails
-    // there is no report, or that of a child includes its parent's counts.
-    unsafe {
-        libc::atexit(at_exit);
-        libc::pthread_atfork(None, None, Some(in_child));
-    }
+    // SAFETY: a static function. Where registration fails there is no report.
+    unsafe { libc::atexit(at_exit) };
     STATE.store(ON, Relaxed);
     true
 }
 
-extern "C" fn in_child() {
-    for row in &ROWS {
-        row.calls.store(0, Relaxed);
-        row.bytes_in.store(0, Relaxed);
-        row.bytes_out.store(0, Relaxed);
+/// In a child of a fork: forgets what its parent has counted.
+fn begin_anew() {
+    static COUNTED: AtomicU32 = AtomicU32::new(0);
+    let here = fork_generation();
+    let there = COUNTED.load(Relaxed);
+    if there != here && COUNTED.swap(here, Relaxed) == there && there != 0 {
+        for count in ROWS.iter().flat_map(|row| [&row.calls, &row.bytes_in, &row.bytes_out]) {
+            count.store(0, Relaxed);
+        }
     }
 }
 
@@ -187,6 +188,7 @@ extern "C" fn at_exit() {
 
 /// The counters as text, one line each.
 pub fn report() -> String {
+    begin_anew();
     let mut text = String::new();
     let name = std::env::args_os().next().unwrap_or_default();
     let name = std::path::Path::new(&name).file_name().unwrap_or_default().to_string_lossy();

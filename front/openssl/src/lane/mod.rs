@@ -72,7 +72,6 @@
 //! devices in the same order.
 
 mod fibre;
-mod fork;
 mod lent;
 mod local;
 mod pieces;
@@ -171,7 +170,6 @@ impl Lanes {
     /// Starts the runtime with engines, if there is to be one.
     pub fn start(settings: &Settings, tallies: &Arc<Tallies>) -> Result<Lanes> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        fork::watch();
         let pool = match settings.engines {
             0 => None,
             n => Some(Pool::new(local::builder().engines(n).start()?, n, settings.depth)),

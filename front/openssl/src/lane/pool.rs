@@ -13,9 +13,9 @@ use std::{
     },
 };
 
-use lookaside::{Call, Counters, Handle, Request, Response, Runtime};
+use lookaside::{Call, Counters, Handle, Request, Response, Runtime, fork_generation};
 
-use super::{Attached, Outstanding, fibre, fork};
+use super::{Attached, Outstanding, fibre};
 use crate::{
     error::{Reason, Result},
     statistics::{Tallies, count},
@@ -44,7 +44,7 @@ pub(super) struct Running {
 impl Running {
     /// Whether its response was not taken yet.
     pub(super) fn is_awaited(&self) -> bool {
-        self.generation == fork::generation()
+        self.generation == fork_generation()
             && self.call.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 }
@@ -76,14 +76,14 @@ impl Pool {
     /// How many engines run in this process; `None` in a forked child that has not asked for them.
     pub(super) fn engines(&self) -> Option<usize> {
         let running = self.running.load(Relaxed);
-        (running as u32 == fork::generation()).then_some((running >> 32) as usize)
+        (running as u32 == fork_generation()).then_some((running >> 32) as usize)
     }
 
     /// Counts the engines of this process. In a forked child that starts them, which takes more of a
     /// stack than a job has. Where the system refuses threads, says so: once for each process.
     pub(super) fn count_engines(&self) -> usize {
         let engines = self.runtime.engines();
-        let known = (engines as u64) << 32 | u64::from(fork::generation());
+        let known = (engines as u64) << 32 | u64::from(fork_generation());
         let first = self.running.swap(known, Relaxed) != known;
         if let Some(why) = self.missing().filter(|_| first) {
             // A daemon may have closed it.
@@ -129,7 +129,7 @@ impl Pool {
         let ringer = attached.ringer();
         self.in_flight.fetch_add(1, Relaxed);
         let running = Arc::new(Running {
-            generation: fork::generation(),
+            generation: fork_generation(),
             call: Mutex::new(Some(call)),
             in_flight: self.in_flight.clone(),
         });
@@ -166,7 +166,7 @@ fn silence(ours: &Weak<Running>, attached: &Attached, own: usize) {
 /// The response if it is there; when the job cannot pause, waits for it.
 fn take(ours: &Weak<Running>, waker: &Waker, can_pause: bool) -> Result<Option<Response>> {
     let running = ours.upgrade().ok_or(Reason::Abandoned)?;
-    if running.generation != fork::generation() {
+    if running.generation != fork_generation() {
         return Err(Reason::Abandoned.into());
     }
     let mut slot = running.call.lock().unwrap_or_else(PoisonError::into_inner);

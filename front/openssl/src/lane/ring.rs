@@ -6,10 +6,9 @@ use std::{
     time::Duration,
 };
 
-use lookaside::{Instance, InstanceConfig, Request, Response, Runtime};
+use lookaside::{Instance, InstanceConfig, Request, Response, Runtime, fork_generation};
 
 use super::{
-    fork,
     pieces::{self, Held},
     stack::Stack,
 };
@@ -162,7 +161,7 @@ impl Lane {
             kept: None,
         };
         Arc::new(Lane {
-            generation: fork::generation(),
+            generation: fork_generation(),
             tallies: tallies.clone(),
             state: Mutex::new(state),
         })
@@ -171,7 +170,7 @@ impl Lane {
     /// Whether it was made in this process. Another one's must not be locked: whoever holds the
     /// lock may not exist here.
     pub(super) fn is_ours(&self) -> bool {
-        self.generation == fork::generation()
+        self.generation == fork_generation()
     }
 
     /// Whether the provider that it was made for is loaded.

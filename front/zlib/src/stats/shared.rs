@@ -13,10 +13,12 @@ use std::{
     ffi::CStr,
     ptr,
     sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU64,
+        AtomicPtr, AtomicU32, AtomicU64,
         Ordering::{Acquire, Relaxed, Release},
     },
 };
+
+use lookaside::fork_generation;
 
 /// The first bytes of such a file.
 const MAGIC: [u8; 16] = *b"lookaside table1";
@@ -40,8 +42,9 @@ struct Row {
 
 static TABLE: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
 
-/// This process is among those that have counted.
-static COUNTED: AtomicBool = AtomicBool::new(false);
+/// The generation of the process that has counted last. A child of a fork is a process of its own; it has
+/// the mapping.
+static COUNTED: AtomicU32 = AtomicU32::new(0);
 
 /// Maps the file, if it is such a table. Returns whether it is.
 pub(super) fn begin(path: &CStr) -> bool {
@@ -85,7 +88,8 @@ pub(super) fn begin(path: &CStr) -> bool {
 pub(super) fn count(index: usize, name: &str, bytes_in: usize, bytes_out: usize) -> bool {
     // SAFETY: null, or a mapping of a table that stays; all values of it are atomic.
     let Some(table) = (unsafe { TABLE.load(Acquire).as_ref() }) else { return false };
-    if !COUNTED.swap(true, Relaxed) {
+    let here = fork_generation();
+    if COUNTED.swap(here, Relaxed) != here {
         table.processes.fetch_add(1, Relaxed);
     }
     let Some(row) = table.rows.get(index) else { return true };
@@ -101,11 +105,6 @@ pub(super) fn count(index: usize, name: &str, bytes_in: usize, bytes_out: usize)
         count.fetch_add(more as u64, Relaxed);
     }
     true
-}
-
-/// A child of `fork` is a process of its own; it has the mapping.
-pub(super) extern "C" fn in_child() {
-    COUNTED.store(false, Relaxed);
 }
 
 #[cfg(test)]
