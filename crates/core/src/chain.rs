@@ -2,9 +2,7 @@
 
 use core::{mem, ops::Range};
 
-use crate::{
-    Aside, Carried, Done, Op, OpError, Packet, Request, Service, buf::Part, store_result,
-};
+use crate::{Aside, Carried, Done, Op, OpError, Packet, Request, Service, buf::Part, store_result};
 
 /// What a step of a chain works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use std::{collections::VecDeque, mem::ManuallyDrop, time::Duration};
 use child::in_child;
 use lookaside::{
     Buf, Clock, CompressStream, Compression, Engine, Flush, Instance, InstanceConfig, Lost, Mover,
-    Op, OpError, Priority, Response, Route, RouteEntry, Runtime, SetupError, Sla, Status,
+    Op, OpError, Priority, Response, Route, RouteEntry, Runtime, SetupError, Sla, Status, Unit,
 };
 use lookaside_testkit::{FaultDevice, Faults, Rng, SLOW, SimDevice, VirtualClock, each_seed};
 use scarce::{Scarce, scarce};
@@ -210,7 +210,8 @@ impl World {
         let peak = if rng.chance(50) { 0 } else { 1_000_000 + rng.below(1 << 30) };
         let committed = if rng.chance(50) { 0 } else { rng.below(peak.max(1 << 28)) };
         let committed = if peak == 0 { committed } else { committed.min(peak) };
-        let sla = rng.chance(40).then(|| Sla::new(committed, peak, 10_000));
+        let unit = [Unit::Bytes, Unit::Operations, Unit::DeviceTime][rng.below(3) as usize];
+        let sla = rng.chance(40).then(|| Sla::of(unit, committed, peak, 10_000));
         let depth = 1 + rng.below(40) as usize;
         let (weight, slas) = (1 + rng.below(9) as u32, sla.into_iter().collect());
         let priority = match rng.below(6) {
@@ -398,10 +399,8 @@ fn shares_and_rates_are_what_was_promised() {
 
     let committed = Sla::new(600_000_000, 0, 8192);
     let peak = Sla::new(0, 50_000_000, 8192);
-    let got = saturate(
-        vec![config(1, &[committed]), config(1000, &[]), config(1000, &[peak])],
-        8192,
-    );
+    let got =
+        saturate(vec![config(1, &[committed]), config(1000, &[]), config(1000, &[peak])], 8192);
     assert!(got[0] as f64 > 0.97 * 600e6, "{got:?}");
     assert!((48e6..51e6).contains(&(got[2] as f64)), "{got:?}");
     assert!(got[1] as f64 > 250e6, "what is left goes to the third: {got:?}");
