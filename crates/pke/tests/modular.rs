@@ -2,9 +2,7 @@
 
 mod openssl;
 
-use lookaside_pke::modular::{
-    ArithmeticItem, CrtModulus, CrtPowerItem, Modulus, PowerItem, arithmetic, crt_power, power,
-};
+use lookaside_pke::modular::{ArithmeticItem, Modulus, PowerItem, arithmetic, power};
 use lookaside_pke::{Arithmetic, Item, OpError, random};
 use lookaside_simd::Cpu;
 use openssl_sys as ssl;
@@ -115,37 +113,6 @@ fn inverses_where_few_numbers_have_one() {
             let found = run(&m, Arithmetic::Invert, a);
             assert_eq!(found.clone().ok(), openssl::inverse(a, n), "{a:?} {found:?}");
         }
-    }
-}
-
-#[test]
-fn crt_agrees_with_one_modulus() {
-    for bits in [512, 1000, 2048] {
-        let key = openssl::Rsa::generate(bits);
-        let [n, _, d, p, q, dp, dq, qinv] = key.parts();
-        for swapped in [false, true] {
-            let (modulus, dp, dq) = if swapped {
-                let inverse = openssl::inverse(&p, &q).unwrap();
-                (CrtModulus::new(&q, &p, &inverse).unwrap(), &dq, &dp)
-            } else {
-                (CrtModulus::new(&p, &q, &qinv).unwrap(), &dp, &dq)
-            };
-            let base = residue(&n);
-            let pad = |number: &[u8], len: usize| [&vec![0; len - number.len()], number].concat();
-            let (dp, dq) = (pad(dp, p.len()), pad(dq, q.len()));
-            let src = [&base[..], &dp, &dq].concat();
-            let mut dst = vec![0; n.len()];
-            let mut short = vec![7; n.len() - 1];
-            let mut items = [
-                CrtPowerItem { modulus: &modulus, item: Item::new(&src, &mut dst) },
-                CrtPowerItem { modulus: &modulus, item: Item::new(&src, &mut short) },
-            ];
-            crt_power(Cpu::host(), &mut items);
-            assert_eq!(items[0].item.result, Ok(n.len()));
-            assert_eq!(items[1].item.result, Err(OpError::DstTooSmall));
-            assert!(dst == openssl::modular(ssl::BN_mod_exp, &base, &d, &n), "{bits}");
-        }
-        assert!(CrtModulus::new(&p, &q, &dp).is_err());
     }
 }
 
