@@ -31,10 +31,10 @@ fn row(
     operation: impl Fn(&Cpu, &mut [Item<'_>]),
 ) {
     if bench.wants(name) {
-        bench.row(name, src, len, &|cpu, items| {
+        bench.row(name, src, len, &|engine, items| {
             let mut items: Vec<Item<'_>> =
                 items.iter_mut().map(|(src, dst)| Item::new(src, dst)).collect();
-            operation(cpu, &mut items);
+            operation(engine.cpu(), &mut items);
             assert!(items.iter().all(|item| item.result.is_ok()));
         });
     }

@@ -14,17 +14,29 @@ mod rows;
 use std::ffi::c_int;
 use std::ptr;
 
-use lookaside_pke::Item;
-use lookaside_pke::dh::{self, DhItem, Group, Name};
+use lookaside_pke::dh::{self, Group, Name};
 use lookaside_pke::kdf::{Hkdf, TlsPrf};
-use lookaside_pke::modular::{Modulus, PowerItem, power};
-use lookaside_pke::rsa::{
-    PrivateItem, PrivateKey, PublicItem, PublicKey, generate, private, public,
-};
-use lookaside_pke::{Hash, HkdfMode, RsaScheme, SaltLen};
+use lookaside_pke::modular::{Modulus, power};
+use lookaside_pke::rsa::{PrivateKey, PublicKey, generate, private, public};
+use lookaside_pke::{Engine, Hash, HkdfMode, Item, RsaScheme, SaltLen};
 use lookaside_simd::Cpu;
 use openssl_sys as ssl;
 use rows::{Bench, race};
+
+/// The pairs as a batch, each with the same key.
+fn batch<K: Copy>(
+    engine: &mut Engine,
+    pairs: &mut [(&[u8], &mut [u8])],
+    key: K,
+    run: impl FnOnce(&mut Engine, &mut [Item<'_, K>]),
+) {
+    let mut items: Vec<_> =
+        pairs.iter_mut().map(|(src, dst)| Item::new(src, dst).with(key)).collect();
+    run(engine, &mut items);
+    assert!(items.iter().all(|item| item.result.is_ok()));
+}
+
+type Pairs<'a, 'b> = [(&'a [u8], &'b mut [u8])];
 
 fn rsa(bench: &Bench, bits: usize) {
     let names = ["sign", "decrypt", "verify", "encrypt"].map(|what| format!("RSA-{bits} {what}"));
@@ -38,34 +50,18 @@ fn rsa(bench: &Bench, bits: usize) {
     let salt = SaltLen::Exactly(20);
     let pss = RsaScheme::Pss { hash: Hash::Sha256, mgf: Hash::Sha256, salt };
     let run_private = |scheme| {
-        let key = &key;
-        move |cpu: &Cpu, items: &mut [(&[u8], &mut [u8])]| {
-            let mut items: Vec<PrivateItem<'_>> = items
-                .iter_mut()
-                .map(|(src, dst)| PrivateItem { key, scheme, item: Item::new(src, dst) })
-                .collect();
-            private(cpu, &mut items);
-            assert!(items.iter().all(|item| item.item.result.is_ok()));
-        }
+        let key = (&key, scheme);
+        move |e: &mut Engine, pairs: &mut Pairs<'_, '_>| batch(e, pairs, key, private)
     };
     let run_public = |scheme| {
-        let key = &public_key;
-        move |cpu: &Cpu, items: &mut [(&[u8], &mut [u8])]| {
-            let mut items: Vec<PublicItem<'_>> = items
-                .iter_mut()
-                .map(|(src, dst)| {
-                    let item = Item::new(src, dst);
-                    PublicItem { key, scheme, recover: false, item }
-                })
-                .collect();
-            public(cpu, &mut items);
-            assert!(items.iter().all(|item| item.item.result.is_ok()));
-        }
+        let key = (&public_key, scheme, false);
+        move |e: &mut Engine, pairs: &mut Pairs<'_, '_>| batch(e, pairs, key, public)
     };
+    let engine = &mut Engine::new(Cpu::host());
     let digest = [7; 32];
     let (mut signature, mut ciphertext) = (vec![0; k], vec![0; k]);
-    run_private(pss)(Cpu::host(), &mut [(&digest, &mut signature)]);
-    run_public(RsaScheme::Pkcs1Encrypt)(Cpu::host(), &mut [(&digest, &mut ciphertext)]);
+    run_private(pss)(engine, &mut [(&digest, &mut signature)]);
+    run_public(RsaScheme::Pkcs1Encrypt)(engine, &mut [(&digest, &mut ciphertext)]);
     let signed = [&signature[..], &digest].concat();
     for (name, index) in names.iter().zip(0..) {
         match index {
@@ -85,14 +81,10 @@ fn diffie_hellman(bench: &Bench, name: Name) {
     }
     let group = Group::named(name).expect("a group");
     let mut pair = vec![0; group.private_len() + group.len()];
-    dh::generate(Cpu::host(), &mut [DhItem { group: &group, item: Item::new(&[], &mut pair) }]);
-    bench.row(&title, &pair, group.len(), &|cpu, items| {
-        let mut items: Vec<DhItem<'_>> = items
-            .iter_mut()
-            .map(|(src, dst)| DhItem { group: &group, item: Item::new(src, dst) })
-            .collect();
-        dh::derive(cpu, &mut items);
-        assert!(items.iter().all(|item| item.item.result.is_ok()));
+    let engine = &mut Engine::new(Cpu::host());
+    dh::generate(engine, &mut [Item::new(&[], &mut pair).with(&group)]);
+    bench.row(&title, &pair, group.len(), &|engine, pairs| {
+        batch(engine, pairs, &group, dh::derive);
     });
 }
 
@@ -106,16 +98,8 @@ fn exponentiation(bench: &Bench, bits: usize) {
     n[0] >>= (8 - bits % 8) % 8;
     let modulus = Modulus::new(&n).expect("odd");
     let src = [vec![0; n.len() / 2], vec![0x5a; n.len() / 2 + n.len()]].concat();
-    bench.row(&title, &src, n.len(), &|cpu, items| {
-        let mut items: Vec<PowerItem<'_>> = items
-            .iter_mut()
-            .map(|(src, dst)| {
-                let item = Item::new(src, dst);
-                PowerItem { modulus: &modulus, exponent_len: modulus.len(), item }
-            })
-            .collect();
-        power(cpu, &mut items);
-        assert!(items.iter().all(|item| item.item.result.is_ok()));
+    bench.row(&title, &src, n.len(), &|engine, pairs| {
+        batch(engine, pairs, (&modulus, modulus.len()), power);
     });
 }
 

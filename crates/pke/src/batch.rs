@@ -1,10 +1,11 @@
 //! How the single operations walk through a batch.
 
+use arrayvec::ArrayVec;
 use zeroize::Zeroize;
 
 use crate::{Item, OpError};
 
-impl Item<'_> {
+impl<K> Item<'_, K> {
     /// Runs the item. After an error nothing of what was written to `dst` remains.
     pub(crate) fn run(
         &mut self,
@@ -36,11 +37,17 @@ pub(crate) fn cut<const N: usize>(mut src: &[u8], lens: [usize; N]) -> Result<[&
     if src.is_empty() { Ok(parts) } else { Err(OpError::BadInput("too long")) }
 }
 
-/// The lanes of a kernel.
+/// The lanes of a kernel. A longer batch is run in parts of so many items.
 pub(crate) const LANES: usize = 8;
 
+/// For each lane, one of these.
+pub(crate) type PerLane<T> = ArrayVec<T, LANES>;
+
+/// The most that [`side_by_side`] takes: two for each item of a part.
+pub(crate) const MOST: usize = 2 * LANES;
+
 /// Runs items that may share a kernel's lanes, those with equal keys, side by side, and the others
-/// one by one. `pays` says whether so many lanes, of which an item is one, cost less than that many
+/// one by one; [`MOST`] at most. `pays` says whether so many lanes, of which an item is one, cost less than that many
 /// single operations: the kernel takes as long for one lane as for all.
 pub(crate) fn side_by_side<T, K: Ord>(
     items: impl Iterator<Item = T>,
@@ -49,19 +56,15 @@ pub(crate) fn side_by_side<T, K: Ord>(
     mut kernel: impl FnMut(&mut [T]),
     mut single: impl FnMut(&mut T),
 ) {
-    let (mut keys, mut order) = (Vec::new(), Vec::new());
+    let mut order: ArrayVec<(K, T), MOST> = ArrayVec::new();
     for mut item in items {
         match key(&item) {
             Some(key) => order.push((key, item)),
             None => single(&mut item),
         }
     }
-    order.sort_by(|(one, _), (two, _)| one.cmp(two));
-    let mut items = Vec::with_capacity(order.len());
-    for (key, item) in order {
-        keys.push(key);
-        items.push(item);
-    }
+    order.sort_unstable_by(|(one, _), (two, _)| one.cmp(two));
+    let (keys, mut items): (ArrayVec<K, MOST>, ArrayVec<T, MOST>) = order.into_iter().unzip();
     let mut rest = &mut items[..];
     for group in keys.chunk_by(|one, two| one == two) {
         let (group, others) = rest.split_at_mut(group.len());

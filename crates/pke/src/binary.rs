@@ -210,19 +210,12 @@ fn write(words: &[u64], bytes: &mut [u8]) {
     }
 }
 
-/// One operation of [`arithmetic`].
-#[derive(Debug)]
-pub struct ArithmeticItem<'a> {
-    /// In which field.
-    pub field: &'a Field,
-    /// Layout: see [`Arithmetic`].
-    pub item: Item<'a>,
-}
-
-/// Arithmetic in GF(2^m), where addition is subtraction. [`OpError::BadInput`] for the inverse of 0;
-/// [`OpError::Unsupported`] for [`Arithmetic::Power`].
-pub fn arithmetic(operation: Arithmetic, items: &mut [ArithmeticItem<'_>]) {
-    for ArithmeticItem { field, item } in items {
+/// Arithmetic in GF(2^m), where addition is subtraction, each item in its field. Layout: see
+/// [`Arithmetic`]. [`OpError::BadInput`] for the inverse of 0; [`OpError::Unsupported`] for
+/// [`Arithmetic::Power`].
+pub fn arithmetic(items: &mut [Item<'_, (&Field, Arithmetic)>]) {
+    for item in items {
+        let (field, operation) = item.key;
         item.run(|src, dst| {
             let dst = room(dst, field.len())?;
             write(&compute(field, operation, src)?.0, dst);

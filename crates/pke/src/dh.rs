@@ -4,11 +4,12 @@ use std::fmt;
 
 use lookaside_simd::Cpu;
 
-use crate::batch::{cut, room, stripped};
-use crate::dsa::public_key;
+use crate::batch::{LANES, cut, room, stripped};
+use crate::dsa::{check_public_key, key_pairs};
+use crate::ec::scalar;
 use crate::library::bignum::{Bignum, Scratch};
-use crate::modular::{Modulus, Raise, raise};
-use crate::{Item, OpError, random};
+use crate::modular::{Modulus, Raise, Raised, raise};
+use crate::{Engine, Item, OpError, random};
 
 /// The groups that have names. All have p = 2 q + 1 with q prime, and g = 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -192,8 +193,8 @@ pub struct Group {
 enum Private {
     /// 2^bits - 1.
     Bits(usize),
-    /// q - 1, for this q.
-    Order(Bignum),
+    /// q - 1, for this q, big-endian without leading zeros.
+    Order(Box<[u8]>),
 }
 
 impl fmt::Debug for Group {
@@ -219,12 +220,14 @@ impl Group {
         let mut wide = vec![0; p.len()].into_boxed_slice();
         let start = p.len().checked_sub(g.len()).ok_or(OpError::BadInput("g is not below p"))?;
         wide[start..].copy_from_slice(g);
-        let g = public_key(&p, &wide, &mut scratch).map_err(|_| OpError::BadInput("g"))?;
+        check_public_key(&p, &wide).map_err(|_| OpError::BadInput("g"))?;
+        let g = Bignum::from_bytes(&wide)?;
         let Some(q) = q else {
             let private = Private::Bits(p.bits() - 1);
             return Ok(Group { p, g: wide, private, order: None });
         };
-        let q = Bignum::from_bytes(stripped(q))?;
+        let q_bytes = stripped(q);
+        let q = Bignum::from_bytes(q_bytes)?;
         let order = p.number().duplicate()?.sub_word(1)?;
         if q.bits() < 2 || q.bits() > p.bits() || !scratch.divide(&order, &q)?.1.is_zero() {
             return Err(OpError::BadInput("q does not divide p - 1"));
@@ -235,8 +238,8 @@ impl Group {
         // With p = 2 q + 1 there are no small subgroups but those of 1 and -1, which the range
         // excludes.
         let safe = order.half()?.compare(&q).is_eq();
-        let order = if safe { None } else { Some(q.duplicate()?) };
-        Ok(Group { p, g: wide, private: Private::Order(q), order })
+        let order = if safe { None } else { Some(q) };
+        Ok(Group { p, g: wide, private: Private::Order(q_bytes.into()), order })
     }
 
     /// A group with a name. Takes some milliseconds: its prime is computed from the digits of e or
@@ -265,13 +268,13 @@ impl Group {
     pub fn private_len(&self) -> usize {
         match &self.private {
             Private::Bits(bits) => bits.div_ceil(8),
-            Private::Order(q) => q.bytes(),
+            Private::Order(q) => q.len(),
         }
     }
 
     fn draw(&self, out: &mut [u8]) -> Result<(), OpError> {
         match &self.private {
-            Private::Order(q) => Scratch::new()?.random_below(q)?.to_bytes(out),
+            Private::Order(q) => scalar::draw(q, out),
             Private::Bits(bits) => loop {
                 random::fill(out)?;
                 out[0] &= 0xff >> (8 * out.len() - bits);
@@ -292,59 +295,36 @@ impl Group {
     }
 }
 
-/// One operation.
-#[derive(Debug)]
-pub struct DhItem<'a> {
-    /// The group.
-    pub group: &'a Group,
-    /// Layout: see the function.
-    pub item: Item<'a>,
-}
-
-/// Draws key pairs: `src` is empty, `dst` = private key ([`Group::private_len`] bytes) || public
-/// key (k bytes).
-pub fn generate(cpu: &Cpu, items: &mut [DhItem<'_>]) {
-    let mut raised = Vec::with_capacity(items.len());
-    for DhItem { group, item } in items.iter_mut() {
-        let private_len = group.private_len();
-        item.run(|src, dst| {
-            let [] = cut(src, [])?;
-            let len = private_len + group.len();
-            group.draw(&mut room(dst, len)?[..private_len])?;
-            Ok(len)
-        });
-        if let Ok(len) = item.result {
-            let (exponent, out) = item.dst[..len].split_at_mut(private_len);
-            let Group { p, g, .. } = group;
-            raised.push((Raise { modulus: p, base: g, exponent, out }, &mut item.result));
-        }
-    }
-    raise(cpu, &mut raised);
-    drop(raised);
-    // No private key without its public one.
-    for DhItem { item, .. } in items {
-        if let Err(error) = item.result {
-            item.fail(error);
-        }
-    }
+/// Draws key pairs, each in its group: `src` is empty, `dst` = private key
+/// ([`Group::private_len`] bytes) || public key (k bytes).
+pub fn generate(engine: &mut Engine, items: &mut [Item<'_, &Group>]) {
+    key_pairs(
+        engine,
+        items,
+        |group, private| group.draw(private),
+        |group| (&group.p, &group.g, group.private_len()),
+    );
 }
 
 /// The public keys of private ones: `src` = private key (of any length up to k: how long it is is
 /// not secret, what it is is), `dst` = public key (k bytes).
-pub fn public(cpu: &Cpu, items: &mut [DhItem<'_>]) {
-    let mut raised = Vec::with_capacity(items.len());
-    for DhItem { group, item } in items {
-        item.run(|src, dst| {
-            group.check_private(src)?;
-            Ok(room(dst, group.len())?.len())
-        });
-        if let Ok(len) = item.result {
-            let Group { p, g, .. } = group;
-            let out = &mut item.dst[..len];
-            raised.push((Raise { modulus: p, base: g, exponent: item.src, out }, &mut item.result));
+pub fn public(engine: &mut Engine, items: &mut [Item<'_, &Group>]) {
+    for items in items.chunks_mut(LANES) {
+        let mut raised = Raised::new();
+        for item in items {
+            let group = item.key;
+            item.run(|src, dst| {
+                group.check_private(src)?;
+                Ok(room(dst, group.len())?.len())
+            });
+            if let Ok(len) = item.result {
+                let (base, exponent, out) = (&group.g[..], item.src, &mut item.dst[..len]);
+                let raise = Raise { modulus: &group.p, base, exponent, out };
+                raised.push((raise, &mut item.result));
+            }
         }
+        raise(&engine.cpu, &mut engine.kernel, &mut raised);
     }
-    raise(cpu, &mut raised);
 }
 
 /// Shared secrets: `src` = private key (what is before the last k bytes) || the peer's public key
@@ -353,40 +333,39 @@ pub fn public(cpu: &Cpu, items: &mut [DhItem<'_>]) {
 /// Of the peer's key y it is checked that 1 < y < p - 1, and y^q = 1 in groups of one's own whose q
 /// is known and is not (p - 1)/2. A secret of 1, which only a key outside the group leads to, is
 /// refused.
-pub fn derive(cpu: &Cpu, items: &mut [DhItem<'_>]) {
-    let mut scratch = match Scratch::new() {
-        Ok(scratch) => scratch,
-        Err(error) => return items.iter_mut().for_each(|item| item.item.fail(error)),
-    };
-    let mut raised = Vec::with_capacity(items.len());
-    for DhItem { group, item } in items.iter_mut() {
-        let k = group.len();
-        item.run(|src, dst| {
-            let private_len = src.len().checked_sub(k).ok_or(OpError::BadInput("too short"))?;
-            let [private, peer] = cut(src, [private_len, k])?;
-            group.check_private(private)?;
-            let peer = public_key(&group.p, peer, &mut scratch)?;
-            if let (Some(order), Some(montgomery)) = (&group.order, group.p.montgomery())
-                && !montgomery.power_public(&peer, order, &mut scratch)?.is_one()
-            {
-                return Err(OpError::BadInput("a public key outside the group"));
-            }
-            Ok(room(dst, k)?.len())
-        });
-        if item.result.is_ok() {
-            let (exponent, base) = item.src.split_at(item.src.len() - k);
-            let out = &mut item.dst[..k];
-            raised.push((Raise { modulus: &group.p, base, exponent, out }, &mut item.result));
-        }
-    }
-    raise(cpu, &mut raised);
-    drop(raised);
-    for DhItem { group, item } in items {
-        if item.result.is_ok() {
+pub fn derive(engine: &mut Engine, items: &mut [Item<'_, &Group>]) {
+    const OUTSIDE: OpError = OpError::BadInput("a public key outside the group");
+    for items in items.chunks_mut(LANES) {
+        let mut raised = Raised::new();
+        for item in items.iter_mut() {
+            let group = item.key;
             let k = group.len();
-            let is_one = item.dst[..k - 1].iter().fold(item.dst[k - 1] ^ 1, |sum, byte| sum | byte);
-            if is_one == 0 {
-                item.fail(OpError::BadInput("a public key outside the group"));
+            item.run(|src, dst| {
+                let private_len = src.len().checked_sub(k).ok_or(OpError::BadInput("too short"))?;
+                let [private, peer] = cut(src, [private_len, k])?;
+                group.check_private(private)?;
+                check_public_key(&group.p, peer)?;
+                if let (Some(order), Some(montgomery)) = (&group.order, group.p.montgomery()) {
+                    let peer = Bignum::from_bytes(peer)?;
+                    if !montgomery.power_public(&peer, order, &mut Scratch::new()?)?.is_one() {
+                        return Err(OUTSIDE);
+                    }
+                }
+                Ok(room(dst, k)?.len())
+            });
+            if item.result.is_ok() {
+                let (exponent, base) = item.src.split_at(item.src.len() - k);
+                let out = &mut item.dst[..k];
+                raised.push((Raise { modulus: &group.p, base, exponent, out }, &mut item.result));
+            }
+        }
+        raise(&engine.cpu, &mut engine.kernel, &mut raised);
+        drop(raised);
+        for item in items.iter_mut().filter(|item| item.result.is_ok()) {
+            let secret = &item.dst[..item.key.len()];
+            let (last, above) = secret.split_last().unwrap_or((&1, &[]));
+            if above.iter().fold(last ^ 1, |sum, byte| sum | byte) == 0 {
+                item.fail(OUTSIDE);
             }
         }
     }

@@ -5,14 +5,15 @@
 use std::fmt;
 
 use lookaside_simd::Cpu;
-use zeroize::Zeroizing;
 
-use crate::batch::{cut, room, stripped};
+use crate::batch::{LANES, PerLane, cut, room, stripped};
+use crate::ec::scalar;
+use crate::engine::carve;
 use crate::hash::digest;
 use crate::library::bignum::{Bignum, Scratch};
-use crate::modular::{Modulus, Raise, raise};
-use crate::nonce::{Nonces, leftmost_bits};
-use crate::{Hash, Item, Nonce, OpError, random};
+use crate::modular::{Modulus, Raise, Raised, raise};
+use crate::nonce::{Nonces, number_of};
+use crate::{Engine, Hash, Item, Nonce, OpError, random};
 
 /// Domain parameters: p prime, q a prime factor of p - 1, g of order q modulo p.
 pub struct Domain {
@@ -87,87 +88,80 @@ fn padded(number: &[u8], len: usize) -> Result<Box<[u8]>, OpError> {
     Ok(out)
 }
 
-/// One signature.
-#[derive(Debug)]
-pub struct SignItem<'a> {
-    /// The domain parameters of the key.
-    pub domain: &'a Domain,
-    /// Where the nonce comes from.
-    pub nonce: Nonce,
-    /// `src` = private key (as long as q) || digest (of any length; as many bits as q has count),
-    /// `dst` = r || s (each as long as q).
-    pub item: Item<'a>,
-}
-
-/// Signs.
-pub fn sign(cpu: &Cpu, items: &mut [SignItem<'_>]) {
+/// Signs, each by its domain and with its kind of nonce: `src` = private key (as long as q) || digest
+/// (of any length; as many bits as q has count), `dst` = r || s (each as long as q).
+pub fn sign(engine: &mut Engine, items: &mut [Item<'_, (&Domain, Nonce)>]) {
     let mut scratch = match Scratch::new() {
         Ok(scratch) => scratch,
-        Err(error) => return items.iter_mut().for_each(|item| item.item.fail(error)),
+        Err(error) => return items.iter_mut().for_each(|item| item.fail(error)),
     };
-    let mut open: Vec<Open<'_>> = Vec::with_capacity(items.len());
-    for (index, SignItem { domain, nonce, item }) in items.iter_mut().enumerate() {
-        if item.dst.len() < 2 * domain.q_len() {
-            item.fail(OpError::DstTooSmall);
-            continue;
-        }
-        let prepared = item
-            .src
-            .split_at_checked(domain.q_len())
-            .ok_or(OpError::BadInput("too short"))
-            .and_then(|(private, digest)| {
-                domain.scalar(private)?;
-                Nonces::new(*nonce, &domain.q, private, digest, &mut scratch)
-            });
-        match prepared {
-            Ok(nonces) => open.push(Open {
-                index,
-                domain,
-                nonces,
-                nonce: Zeroizing::new(Vec::new()),
-                power: Zeroizing::new(vec![0; domain.p_len()]),
-                result: Ok(0),
-            }),
-            Err(error) => item.fail(error),
-        }
-    }
-    // A second round is for r = 0 or s = 0: with a q of 160 bits or more, for bad parameters only.
-    for _ in 0..ROUNDS {
-        for open in &mut open {
-            match open.nonces.next() {
-                Ok(nonce) => open.nonce = nonce,
-                Err(error) => open.result = Err(error),
+    for items in items.chunks_mut(LANES) {
+        let lens = items.iter().map(|item| item.key.0.q_len() + item.key.0.p_len());
+        let mut memory = engine.bytes.lend(lens.sum());
+        let mut left = &mut memory[..];
+        let mut open: PerLane<Open<'_>> = PerLane::new();
+        for (index, item) in items.iter_mut().enumerate() {
+            let ((domain, nonce), src) = (item.key, item.src);
+            if item.dst.len() < 2 * domain.q_len() {
+                item.fail(OpError::DstTooSmall);
+                continue;
             }
-        }
-        let mut raised = Vec::with_capacity(open.len());
-        for Open { domain, nonce, power, result, .. } in &mut open {
-            if result.is_ok() {
-                let Domain { p, g, .. } = domain;
-                raised.push((Raise { modulus: p, base: g, exponent: nonce, out: power }, result));
-            }
-        }
-        raise(cpu, &mut raised);
-        drop(raised);
-        open.retain(|open| {
-            let item = &mut items[open.index].item;
-            let signed = open.result.and_then(|_| open.sign(item.src, &mut scratch));
-            match signed {
-                Ok(None) => return true,
-                Ok(Some((r, s))) => item.run(|_, dst| {
-                    let q_len = open.domain.q_len();
-                    r.to_bytes(&mut dst[..q_len])?;
-                    s.to_bytes(&mut dst[q_len..2 * q_len])?;
-                    Ok(2 * q_len)
+            let prepared = src
+                .split_at_checked(domain.q_len())
+                .ok_or(OpError::BadInput("too short"))
+                .and_then(|(private, digest)| {
+                    domain.scalar(private)?;
+                    Nonces::new(nonce, &domain.q, private, digest)
+                });
+            match prepared {
+                Ok(nonces) => open.push(Open {
+                    index,
+                    domain,
+                    nonces,
+                    nonce: carve(&mut left, domain.q_len()),
+                    power: carve(&mut left, domain.p_len()),
+                    result: Ok(0),
                 }),
                 Err(error) => item.fail(error),
             }
-            false
-        });
-        if open.is_empty() {
-            return;
+        }
+        // A second round is for r = 0 or s = 0: with a q of 160 bits or more, for bad parameters only.
+        for _ in 0..ROUNDS {
+            let mut raised = Raised::new();
+            for Open { domain, nonces, nonce, power, result, .. } in &mut open {
+                match nonces.next(nonce) {
+                    Ok(()) => {
+                        let Domain { p, g, .. } = domain;
+                        raised.push((
+                            Raise { modulus: p, base: g, exponent: nonce, out: power },
+                            result,
+                        ));
+                    }
+                    Err(error) => *result = Err(error),
+                }
+            }
+            raise(&engine.cpu, &mut engine.kernel, &mut raised);
+            drop(raised);
+            open.retain(|open| {
+                let item = &mut items[open.index];
+                let signed = open.result.and_then(|_| open.sign(item.src, &mut scratch));
+                match signed {
+                    Ok(None) => return true,
+                    Ok(Some((r, s))) => item.run(|_, dst| {
+                        let q_len = open.domain.q_len();
+                        r.to_bytes(&mut dst[..q_len])?;
+                        s.to_bytes(&mut dst[q_len..2 * q_len])?;
+                        Ok(2 * q_len)
+                    }),
+                    Err(error) => item.fail(error),
+                }
+                false
+            });
+        }
+        for open in open {
+            items[open.index].fail(OpError::BadInput("no domain of DSA"));
         }
     }
-    open.iter().for_each(|open| items[open.index].item.fail(OpError::BadInput("no domain of DSA")));
 }
 
 const ROUNDS: usize = 4;
@@ -177,9 +171,9 @@ struct Open<'a> {
     index: usize,
     domain: &'a Domain,
     nonces: Nonces<'a>,
-    nonce: Zeroizing<Vec<u8>>,
+    nonce: &'a mut [u8],
     /// g^nonce mod p.
-    power: Zeroizing<Vec<u8>>,
+    power: &'a mut [u8],
     result: Result<usize, OpError>,
 }
 
@@ -188,11 +182,11 @@ impl Open<'_> {
     fn sign(&self, src: &[u8], scratch: &mut Scratch) -> Result<Option<(Bignum, Bignum)>, OpError> {
         let q = &self.domain.q;
         let (private, digest) = src.split_at(q.len());
-        let r = q.reduce(&self.power, scratch)?;
-        let z = q.reduce(&leftmost_bits(digest, q.bits()), scratch)?;
+        let r = q.reduce(self.power, scratch)?;
+        let z = number_of(digest, q)?;
         let product = q.multiply(&q.residue(private)?, &r, scratch)?;
         let sum = scratch.add_mod(&z, &product, q.number())?;
-        let nonce = q.residue(&self.nonce)?;
+        let nonce = q.residue(self.nonce)?;
         let inverse = q.inverse_prime(&nonce, scratch)?;
         if !q.multiply(&inverse, &nonce, scratch)?.is_one() {
             return Err(OpError::BadInput("q is not a prime"));
@@ -202,90 +196,78 @@ impl Open<'_> {
     }
 }
 
-/// One verification, or one new key.
-#[derive(Debug)]
-pub struct DomainItem<'a> {
-    /// The domain parameters of the key.
-    pub domain: &'a Domain,
-    /// Layout: see the function.
-    pub item: Item<'a>,
-}
-
-/// Verifies: `src` = public key (as long as p) || r || s (each as long as q) || digest. The result
-/// is `Ok(0)` or [`OpError::AuthFailed`]. Of the key it is checked that 1 < y < p - 1; whether it has
-/// order q concerns its owner only.
-pub fn verify(cpu: &Cpu, items: &mut [DomainItem<'_>]) {
+/// Verifies, each by its domain: `src` = public key (as long as p) || r || s (each as long as q) ||
+/// digest. The result is `Ok(0)` or [`OpError::AuthFailed`]. Of the key it is checked that 1 < y <
+/// p - 1; whether it has order q concerns its owner only.
+pub fn verify(engine: &mut Engine, items: &mut [Item<'_, &Domain>]) {
     let mut scratch = match Scratch::new() {
         Ok(scratch) => scratch,
-        Err(error) => return items.iter_mut().for_each(|item| item.item.fail(error)),
+        Err(error) => return items.iter_mut().for_each(|item| item.fail(error)),
     };
-    let mut claims = Vec::with_capacity(items.len());
-    for DomainItem { domain, item } in items {
-        match Claim::new(domain, item, &mut scratch) {
-            Ok(claim) => claims.push(claim),
-            Err((error, item)) => item.fail(error),
+    for items in items.chunks_mut(LANES) {
+        let mut claims: PerLane<Claim<'_>> = PerLane::new();
+        for (index, item) in items.iter_mut().enumerate() {
+            match Claim::new(index, item, &mut scratch) {
+                Ok(claim) => claims.push(claim),
+                Err(error) => item.fail(error),
+            }
         }
-    }
-    // One by one, both exponentiations of a claim share their squarings, which is cheaper than two
-    // apart; eight side by side, those of four claims, are cheaper still.
-    let side_by_side = cpu.avx512().is_some();
-    claims.sort_by_key(|claim| claim.domain.p.bits());
-    for group in claims.chunk_by_mut(|one, two| one.domain.p.bits() == two.domain.p.bits()) {
-        let full = if side_by_side { group.len() / 4 * 4 } else { 0 };
-        let (four, rest) = group.split_at_mut(full);
-        if full > 0 {
-            check_side_by_side(cpu, four, &mut scratch);
-        }
-        for claim in rest {
-            let result = claim.check(&mut scratch);
-            claim.item.run(|_, _| result);
+        // One by one, both exponentiations of a claim share their squarings, which is cheaper than
+        // two apart; eight side by side, those of four claims, are cheaper still.
+        let side_by_side = engine.cpu.avx512().is_some();
+        claims.sort_unstable_by_key(|claim| claim.domain.p.bits());
+        for group in claims.chunk_by(|one, two| one.domain.p.bits() == two.domain.p.bits()) {
+            let full = if side_by_side { group.len() / 4 * 4 } else { 0 };
+            let (four, rest) = group.split_at(full);
+            check_side_by_side(engine, four, &mut scratch, |claim, result| {
+                items[claim.index].run(|_, _| result);
+            });
+            for claim in rest {
+                let result = claim.check(&mut scratch);
+                items[claim.index].run(|_, _| result);
+            }
         }
     }
 }
 
 /// A signature to be checked: r = (g^u1 y^u2 mod p) mod q.
-struct Claim<'a, 'b> {
+struct Claim<'a> {
+    index: usize,
     domain: &'a Domain,
-    item: &'a mut Item<'b>,
-    public: Bignum,
+    /// y, as bytes.
+    public: &'a [u8],
     r: Bignum,
     u1: Bignum,
     u2: Bignum,
 }
 
-impl<'a, 'b> Claim<'a, 'b> {
+impl<'a> Claim<'a> {
+    /// With u1 = z/s and u2 = r/s.
     fn new(
-        domain: &'a Domain,
-        item: &'a mut Item<'b>,
+        index: usize,
+        item: &Item<'a, &'a Domain>,
         scratch: &mut Scratch,
-    ) -> Result<Claim<'a, 'b>, (OpError, &'a mut Item<'b>)> {
-        match Claim::numbers(domain, item.src, scratch) {
-            Ok([public, r, u1, u2]) => Ok(Claim { domain, item, public, r, u1, u2 }),
-            Err(error) => Err((error, item)),
-        }
-    }
-
-    /// y, r, u1 = z/s and u2 = r/s.
-    fn numbers(domain: &Domain, src: &[u8], scratch: &mut Scratch) -> Result<[Bignum; 4], OpError> {
+    ) -> Result<Claim<'a>, OpError> {
+        let (domain, src) = (item.key, item.src);
         let Domain { p, q, .. } = domain;
         let (k, q_len) = (p.len(), q.len());
         let digest_len =
             src.len().checked_sub(k + 2 * q_len).ok_or(OpError::BadInput("too short"))?;
         let [public, r, s, digest] = cut(src, [k, q_len, q_len, digest_len])?;
-        let public = public_key(p, public, scratch)?;
+        check_public_key(p, public)?;
         let (Ok(r), Ok(s)) = (domain.scalar(r), domain.scalar(s)) else {
             return Err(OpError::AuthFailed);
         };
-        let z = q.reduce(&leftmost_bits(digest, q.bits()), scratch)?;
+        let z = number_of(digest, q)?;
         let w = scratch.inverse_mod(&s, q.number())?.ok_or(OpError::AuthFailed)?;
         let (u1, u2) = (q.multiply(&z, &w, scratch)?, q.multiply(&r, &w, scratch)?);
-        Ok([public, r, u1, u2])
+        Ok(Claim { index, domain, public, r, u1, u2 })
     }
 
     fn check(&self, scratch: &mut Scratch) -> Result<usize, OpError> {
         let montgomery = self.domain.p.montgomery().ok_or(OpError::BadInput("an even p"))?;
-        let g = Bignum::from_bytes(&self.domain.g)?;
-        let v = montgomery.power2_public((&g, &self.u1), (&self.public, &self.u2), scratch)?;
+        let (g, y) = (Bignum::from_bytes(&self.domain.g)?, Bignum::from_bytes(self.public)?);
+        let v = montgomery.power2_public((&g, &self.u1), (&y, &self.u2), scratch)?;
         self.compare(&v, scratch)
     }
 
@@ -295,90 +277,103 @@ impl<'a, 'b> Claim<'a, 'b> {
     }
 }
 
-fn check_side_by_side(cpu: &Cpu, claims: &mut [Claim<'_, '_>], scratch: &mut Scratch) {
-    /// Bases, exponents and powers of a claim.
-    struct Powers {
-        public: Vec<u8>,
-        exponents: [Vec<u8>; 2],
-        out: [Vec<u8>; 2],
+fn check_side_by_side(
+    Engine { cpu, kernel, bytes }: &mut Engine,
+    claims: &[Claim<'_>],
+    scratch: &mut Scratch,
+    mut answer: impl FnMut(&Claim<'_>, Result<usize, OpError>),
+) {
+    /// u1 and u2, g^u1 and y^u2.
+    struct Powers<'a> {
+        exponents: [&'a mut [u8]; 2],
+        out: [&'a mut [u8]; 2],
         results: [Result<usize, OpError>; 2],
     }
 
-    let bytes = |number: &Bignum, len: usize| {
-        let mut bytes = vec![0; len];
-        number.to_bytes(&mut bytes).map(|()| bytes)
+    let lens = claims.iter().map(|claim| 2 * (claim.domain.q_len() + claim.domain.p_len()));
+    let mut memory = bytes.lend(lens.sum());
+    let mut left = &mut memory[..];
+    let prepare = |claim: &Claim<'_>| {
+        let (q_len, k) = (claim.domain.q_len(), claim.domain.p_len());
+        let exponents = [(); 2].map(|()| carve(&mut left, q_len));
+        let out = [(); 2].map(|()| carve(&mut left, k));
+        let results = [(&claim.u1, 0), (&claim.u2, 1)]
+            .map(|(number, index)| number.to_bytes(exponents[index]).map(|()| 0));
+        Powers { exponents, out, results }
     };
-    let prepare = |claim: &Claim<'_, '_>| {
-        let (k, q_len) = (claim.domain.p_len(), claim.domain.q_len());
-        Ok(Powers {
-            public: bytes(&claim.public, k)?,
-            exponents: [bytes(&claim.u1, q_len)?, bytes(&claim.u2, q_len)?],
-            out: [vec![0; k], vec![0; k]],
-            results: [Ok(0); 2],
-        })
-    };
-    let mut prepared: Vec<Result<Powers, OpError>> = claims.iter().map(prepare).collect();
-    let mut raised = Vec::with_capacity(2 * claims.len());
-    for (claim, powers) in claims.iter().zip(&mut prepared) {
-        let Ok(Powers { public, exponents: [u1, u2], out, results }) = powers else { continue };
-        let [of_g, of_y] = out;
-        let [result_of_g, result_of_y] = results;
-        let modulus = &claim.domain.p;
-        let base = &claim.domain.g;
-        raised.push((Raise { modulus, base, exponent: u1, out: of_g }, result_of_g));
-        raised.push((Raise { modulus, base: public, exponent: u2, out: of_y }, result_of_y));
-    }
-    raise(cpu, &mut raised);
-    drop(raised);
-    for (claim, powers) in claims.iter_mut().zip(prepared) {
-        let result = powers.and_then(|powers| {
-            powers.results[0].and(powers.results[1])?;
-            let [a, b] = [&powers.out[0], &powers.out[1]].map(|out| Bignum::from_bytes(out));
-            let v = claim.domain.p.multiply(&a?, &b?, scratch)?;
-            claim.compare(&v, scratch)
-        });
-        claim.item.run(|_, _| result);
-    }
-}
-
-/// A number y with 1 < y < p - 1.
-pub(crate) fn public_key(
-    p: &Modulus,
-    bytes: &[u8],
-    scratch: &mut Scratch,
-) -> Result<Bignum, OpError> {
-    const RANGE: OpError = OpError::BadInput("a public key is above 1 and below p - 1");
-    let public = p.residue(bytes).map_err(|_| RANGE)?;
-    // p - 1 is -1: its successor is 0.
-    let next = scratch.add_mod(&public, &Bignum::from_word(1)?, p.number())?;
-    if public.is_zero() || public.is_one() || next.is_zero() { Err(RANGE) } else { Ok(public) }
-}
-
-/// Draws key pairs: `src` is empty, `dst` = private key (as long as q) || public key (as long as
-/// p).
-pub fn generate(cpu: &Cpu, items: &mut [DomainItem<'_>]) {
-    let mut raised = Vec::with_capacity(items.len());
-    for DomainItem { domain, item } in items.iter_mut() {
-        item.run(|src, dst| {
-            let [] = cut(src, [])?;
-            let q_len = domain.q_len();
-            let len = q_len + domain.p_len();
-            let private = &mut room(dst, len)?[..q_len];
-            Scratch::new()?.random_below(domain.q.number())?.to_bytes(private)?;
-            Ok(len)
-        });
-        if let Ok(len) = item.result {
-            let (exponent, out) = item.dst[..len].split_at_mut(domain.q_len());
-            let Domain { p, g, .. } = domain;
-            raised.push((Raise { modulus: p, base: g, exponent, out }, &mut item.result));
+    let mut prepared: PerLane<Powers<'_>> = claims.iter().map(prepare).collect();
+    let mut raised = Raised::new();
+    for (claim, Powers { exponents, out, results }) in claims.iter().zip(&mut prepared) {
+        let bases = [&claim.domain.g[..], claim.public];
+        let outs = out.iter_mut().zip(results);
+        for ((base, exponent), (out, result)) in bases.into_iter().zip(exponents).zip(outs) {
+            if result.is_ok() {
+                raised.push((Raise { modulus: &claim.domain.p, base, exponent, out }, result));
+            }
         }
     }
-    raise(cpu, &mut raised);
+    raise(cpu, kernel, &mut raised);
     drop(raised);
-    // No private key without its public one.
-    for DomainItem { item, .. } in items {
-        if let Err(error) = item.result {
-            item.fail(error);
+    for (claim, Powers { out, results, .. }) in claims.iter().zip(prepared) {
+        let mut compared = || {
+            results[0].and(results[1])?;
+            let [a, b] = out.each_ref().map(|out| Bignum::from_bytes(out));
+            let v = claim.domain.p.multiply(&a?, &b?, scratch)?;
+            claim.compare(&v, scratch)
+        };
+        answer(claim, compared());
+    }
+}
+
+/// Refuses what is no number y of k bytes with 1 < y < p - 1, for an odd p.
+pub(crate) fn check_public_key(p: &Modulus, y: &[u8]) -> Result<(), OpError> {
+    const RANGE: OpError = OpError::BadInput("a public key is above 1 and below p - 1");
+    if !p.is_residue(y) {
+        return Err(RANGE);
+    }
+    let ((y_last, y), (p_last, p)) =
+        (y.split_last().ok_or(RANGE)?, p.bytes().split_last().ok_or(RANGE)?);
+    let small = *y_last < 2 && y.iter().all(|&byte| byte == 0);
+    if small || (y == p && *y_last == p_last ^ 1) { Err(RANGE) } else { Ok(()) }
+}
+
+/// Draws key pairs, each in its domain: `src` is empty, `dst` = private key (as long as q) || public
+/// key (as long as p).
+pub fn generate(engine: &mut Engine, items: &mut [Item<'_, &Domain>]) {
+    let draw = |domain: &Domain, out: &mut [u8]| scalar::draw(domain.q.bytes(), out);
+    key_pairs(engine, items, draw, |domain| (&domain.p, &domain.g, domain.q_len()));
+}
+
+/// Draws key pairs, `dst` = private key x || g^x mod p. `parts` are p, g and the length of x.
+pub(crate) fn key_pairs<'k, G>(
+    engine: &mut Engine,
+    items: &mut [Item<'_, &'k G>],
+    draw: impl Fn(&G, &mut [u8]) -> Result<(), OpError>,
+    parts: impl Fn(&'k G) -> (&'k Modulus, &'k [u8], usize),
+) {
+    for items in items.chunks_mut(LANES) {
+        let mut raised = Raised::new();
+        for item in items.iter_mut() {
+            let group = item.key;
+            let (modulus, base, private_len) = parts(group);
+            item.run(|src, dst| {
+                let [] = cut(src, [])?;
+                let len = private_len + modulus.len();
+                draw(group, &mut room(dst, len)?[..private_len])?;
+                Ok(len)
+            });
+            if let Ok(len) = item.result {
+                let (exponent, out) = item.dst[..len].split_at_mut(private_len);
+                raised.push((Raise { modulus, base, exponent, out }, &mut item.result));
+            }
+        }
+        raise(&engine.cpu, &mut engine.kernel, &mut raised);
+        drop(raised);
+        // No private key without its public one.
+        for item in items {
+            if let Err(error) = item.result {
+                item.fail(error);
+            }
         }
     }
 }
@@ -415,6 +410,23 @@ impl Domain {
                 return Ok(domain);
             }
         }
+    }
+}
+
+/// New domain parameters of so many bits of p and of q, by [`Domain::generate`]: `src` is not used,
+/// `dst` = p || q || g.
+pub fn parameters(items: &mut [Item<'_, (usize, usize)>]) {
+    for item in items {
+        let (p_bits, q_bits) = item.key;
+        item.run(|_, dst| {
+            // Before the work, not after it.
+            let mut dst = room(dst, 2 * p_bits.div_ceil(8) + q_bits.div_ceil(8))?;
+            let (made, len) = (Domain::generate(p_bits, q_bits)?, dst.len());
+            for part in [&made.p, &made.q, &made.g] {
+                carve(&mut dst, part.len()).copy_from_slice(part);
+            }
+            Ok(len)
+        });
     }
 }
 

@@ -28,7 +28,6 @@ use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
 use crate::batch::room;
-use crate::library::bignum::Scratch;
 use crate::library::ec::PrimeGroup;
 use crate::library::openssl::AnyGroup;
 use crate::modular::Modulus;
@@ -151,9 +150,9 @@ impl Library {
         if let (By::AwsLc(group), Nonce::Hedged) = (&self.curve, nonce) {
             return group.sign(private, digest, out);
         }
-        with_nonce(nonce, &self.order, private, digest, |k, scratch| match &self.curve {
+        with_nonce(nonce, &self.order, private, digest, |k| match &self.curve {
             By::AwsLc(group) => group.sign_with_nonce(private, digest, k, out),
-            By::OpenSsl(group) => ecdsa::sign(group, &self.order, private, digest, k, out, scratch),
+            By::OpenSsl(group) => ecdsa::sign(group, &self.order, private, digest, k, out),
         })
     }
 
@@ -171,13 +170,14 @@ pub(crate) fn with_nonce(
     order: &Modulus,
     private: &[u8],
     digest: &[u8],
-    mut sign: impl FnMut(&[u8], &mut Scratch) -> Result<bool, OpError>,
+    mut sign: impl FnMut(&[u8]) -> Result<bool, OpError>,
 ) -> Result<(), OpError> {
-    let scratch = &mut Scratch::new()?;
-    let mut nonces = Nonces::new(nonce, order, private, digest, scratch)?;
+    let mut nonces = Nonces::new(nonce, order, private, digest)?;
+    let mut k = Zeroizing::new([0; MAX_LEN]);
+    let k = &mut k[..order.len()];
     for _ in 0..8 {
-        let k = nonces.next()?;
-        if sign(&k, scratch)? {
+        nonces.next(k)?;
+        if sign(k)? {
             return Ok(());
         }
     }

@@ -31,8 +31,7 @@ pub fn digest(hash: Hash, parts: &[&[u8]]) -> Result<Digest, OpError> {
 /// # Errors
 /// As [`digest`].
 pub fn digest_into(hash: Hash, parts: &[&[u8]], out: &mut [u8]) -> Result<(), OpError> {
-    let method = library::digest::method(hash).ok_or(OpError::Unsupported)?;
-    match library::digest::digest(method, parts, out) {
+    match library::digest::digest(hash, parts, out).ok_or(OpError::Unsupported)? {
         true => Ok(()),
         false => Err(OpError::Library("memory for the state of a hash")),
     }
@@ -44,14 +43,16 @@ pub fn has_hmac(hash: Hash) -> bool {
     !matches!(hash, Hash::Md5Sha1 | Hash::Ripemd160 | Hash::Sm3)
 }
 
-/// HMAC (RFC 2104) under `key`, of any length.
+/// Runs `run` with HMAC (RFC 2104) under `key`, of any length.
 ///
 /// # Errors
 /// [`OpError::Unsupported`] unless [`has_hmac`].
-pub fn hmac(hash: Hash, key: &[u8]) -> Result<Hmac, OpError> {
+pub fn hmac<R>(hash: Hash, key: &[u8], run: impl FnOnce(&mut Hmac<'_>) -> R) -> Result<R, OpError> {
     let method = library::digest::method(hash).filter(|_| has_hmac(hash));
-    let keyed = library::digest::Hmac::new(method.ok_or(OpError::Unsupported)?, hash.len(), key);
-    Ok(Hmac { keyed: keyed.ok_or(OpError::Library("memory for the state of HMAC"))?, hash })
+    let method = method.ok_or(OpError::Unsupported)?;
+    let run = |keyed: &mut library::digest::Hmac| run(&mut Hmac { keyed, hash });
+    library::digest::Hmac::keyed(method, hash.len(), key, run)
+        .ok_or(OpError::Library("memory for the state of HMAC"))
 }
 
 /// A digest or a tag: derefs to its bytes, and is cleared when dropped.
@@ -83,12 +84,12 @@ impl Drop for Digest {
 }
 
 /// HMAC under one key. The key is hashed once, not for every tag.
-pub struct Hmac {
-    keyed: library::digest::Hmac,
+pub struct Hmac<'a> {
+    keyed: &'a mut library::digest::Hmac,
     hash: Hash,
 }
 
-impl Hmac {
+impl Hmac<'_> {
     /// The tag of the parts, one after the other.
     pub fn tag(&mut self, parts: &[&[u8]]) -> Digest {
         let mut tag = Digest { bytes: [0; _], len: self.hash.len() };
@@ -102,7 +103,7 @@ impl Hmac {
     }
 }
 
-impl fmt::Debug for Hmac {
+impl fmt::Debug for Hmac<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Hmac({:?})", self.hash)
     }

@@ -8,7 +8,12 @@ use crate::OpError;
 ///
 /// Layouts of `src` and `dst` are those that each operation documents: big-endian fixed-length
 /// integers unless it says otherwise, one after the other, nothing between them.
-pub struct Item<'a> {
+///
+/// `K` is what an operation takes beside bytes, where each item of a batch has its own: a key, a
+/// scheme.
+pub struct Item<'a, K = ()> {
+    /// The key.
+    pub key: K,
     /// What the operation reads.
     pub src: &'a [u8],
     /// Where it writes, from the start. After an error its content is without meaning and never
@@ -21,11 +26,19 @@ pub struct Item<'a> {
 impl<'a> Item<'a> {
     /// An item that has not been run.
     pub fn new(src: &'a [u8], dst: &'a mut [u8]) -> Item<'a> {
-        Item { src, dst, result: Err(OpError::Cancelled) }
+        Item { key: (), src, dst, result: Err(OpError::Cancelled) }
     }
 }
 
-impl fmt::Debug for Item<'_> {
+impl<'a, K> Item<'a, K> {
+    /// The item with another key.
+    pub fn with<L>(self, key: L) -> Item<'a, L> {
+        let Item { src, dst, result, .. } = self;
+        Item { key, src, dst, result }
+    }
+}
+
+impl<K> fmt::Debug for Item<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The bytes may be secret.
         let (src, dst) = (self.src.len(), self.dst.len());

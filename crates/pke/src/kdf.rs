@@ -1,6 +1,6 @@
 //! Key derivation for TLS, and HKDF.
 
-use crate::batch::{cut, room};
+use crate::batch::cut;
 use crate::hash::has_hmac;
 use crate::library::digest::method;
 use crate::{Hash, HkdfMode, Item, OpError, library};
@@ -11,17 +11,6 @@ pub struct TlsPrf {
     /// The hash function of TLS 1.2 (RFC 5246, 5); [`Hash::Md5Sha1`] for the function of TLS 1.0 and
     /// 1.1 (RFC 2246, 5).
     pub hash: Hash,
-}
-
-/// One derivation of [`TlsPrf::derive_batch`].
-#[derive(Debug)]
-pub struct TlsPrfItem<'a> {
-    /// How many bytes of `src` are the secret.
-    pub secret_len: usize,
-    /// How many bytes are derived.
-    pub out_len: usize,
-    /// `src` = secret || label || seed, `dst` = the derived bytes.
-    pub item: Item<'a>,
 }
 
 impl TlsPrf {
@@ -38,17 +27,17 @@ impl TlsPrf {
         let done = library::kdf::tls_prf(method, secret, seed, out);
         if done { Ok(()) } else { Err(OpError::Library("the PRF of TLS")) }
     }
+}
 
-    /// Derives for every item.
-    pub fn derive_batch(&self, items: &mut [TlsPrfItem<'_>]) {
-        for TlsPrfItem { secret_len, out_len, item } in items {
-            item.run(|src, dst| {
-                let (secret, seed) =
-                    src.split_at_checked(*secret_len).ok_or(OpError::BadInput("too short"))?;
-                self.derive(secret, seed, room(dst, *out_len)?)?;
-                Ok(*out_len)
-            });
-        }
+/// Derives for every item, by its function, with so many bytes of `src` as the secret: `src` = secret
+/// || label || seed, `dst` = the derived bytes, as many as it has.
+pub fn tls_prf(items: &mut [Item<'_, (TlsPrf, usize)>]) {
+    for item in items {
+        let (prf, secret_len) = item.key;
+        item.run(|src, dst| {
+            let [secret, seed] = cut(src, [secret_len, src.len().wrapping_sub(secret_len)])?;
+            prf.derive(secret, seed, dst).map(|()| dst.len())
+        });
     }
 }
 
@@ -59,19 +48,6 @@ pub struct Hkdf {
     pub hash: Hash,
     /// What is done.
     pub mode: HkdfMode,
-}
-
-/// One derivation of [`Hkdf::derive_batch`].
-#[derive(Debug)]
-pub struct HkdfItem<'a> {
-    /// How many bytes of `src` are the key.
-    pub key_len: usize,
-    /// How many bytes after it are the salt. The rest is the info.
-    pub salt_len: usize,
-    /// How many bytes are derived.
-    pub out_len: usize,
-    /// `src` = key || salt || info, `dst` = the derived bytes.
-    pub item: Item<'a>,
 }
 
 impl Hkdf {
@@ -113,16 +89,17 @@ impl Hkdf {
         };
         if done { Ok(()) } else { Err(OpError::Library("HKDF")) }
     }
+}
 
-    /// Derives for every item.
-    pub fn derive_batch(&self, items: &mut [HkdfItem<'_>]) {
-        for HkdfItem { key_len, salt_len, out_len, item } in items {
-            item.run(|src, dst| {
-                let rest = src.len().wrapping_sub(*key_len).wrapping_sub(*salt_len);
-                let [key, salt, info] = cut(src, [*key_len, *salt_len, rest])?;
-                self.derive(key, salt, info, room(dst, *out_len)?)?;
-                Ok(*out_len)
-            });
-        }
+/// Derives for every item, by its function, with so many bytes of `src` as the key and so many as the
+/// salt: `src` = key || salt || info, `dst` = the derived bytes, as many as it has.
+pub fn hkdf(items: &mut [Item<'_, (Hkdf, usize, usize)>]) {
+    for item in items {
+        let (hkdf, key_len, salt_len) = item.key;
+        item.run(|src, dst| {
+            let rest = src.len().wrapping_sub(key_len).wrapping_sub(salt_len);
+            let [key, salt, info] = cut(src, [key_len, salt_len, rest])?;
+            hkdf.derive(key, salt, info, dst).map(|()| dst.len())
+        });
     }
 }

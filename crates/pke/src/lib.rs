@@ -14,6 +14,7 @@ pub mod dh;
 pub mod dsa;
 pub mod ec;
 pub mod eddsa;
+mod engine;
 pub mod hash;
 mod item;
 pub mod kdf;
@@ -32,9 +33,10 @@ pub mod sm2;
 pub mod weierstrass;
 pub mod xdh;
 
+pub use engine::Engine;
 pub use item::Item;
 pub use lookaside_spec::kdf::HkdfMode;
 pub use lookaside_spec::pke::{
-    Arithmetic, Curve, EdCurve, Nonce, RsaScheme, SaltLen, Sm2Role, XdhCurve,
+    Arithmetic, Curve, EdCurve, Nonce, PointStep, RsaScheme, SaltLen, Sm2Role, XdhCurve,
 };
 pub use lookaside_spec::{Hash, OpError};

@@ -7,13 +7,14 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+use arrayvec::ArrayVec;
 use lookaside_simd::{Avx512, Cpu};
 use zeroize::Zeroizing;
 
-use crate::batch::{LANES, cut, pays, room, side_by_side, stripped};
+use crate::batch::{LANES, MOST, PerLane, cut, pays, room, side_by_side, stripped};
 use crate::ec::scalar::is_below;
 use crate::library::bignum::{Bignum, Montgomery, Scratch};
-use crate::{Arithmetic, Item, OpError};
+use crate::{Arithmetic, Engine, Item, OpError};
 use lookaside_pke_kernel::modexp::{self, Power};
 
 /// The longest modulus, in bits.
@@ -100,13 +101,15 @@ impl Modulus {
         self.kernel.get_or_init(|| modexp::Modulus::new(&self.bytes)).as_ref()
     }
 
+    /// Whether `bytes` are a residue: k bytes, below n.
+    pub(crate) fn is_residue(&self, bytes: &[u8]) -> bool {
+        bytes.len() == self.len() && is_below(bytes, &self.bytes)
+    }
+
     /// A residue of k bytes that has to be below n.
     pub(crate) fn residue(&self, bytes: &[u8]) -> Result<Bignum, OpError> {
-        if bytes.len() != self.len() {
-            return Err(OpError::BadInput("an operand is not as long as the modulus"));
-        }
-        if !is_below(bytes, &self.bytes) {
-            return Err(OpError::BadInput("an operand is not below the modulus"));
+        if !self.is_residue(bytes) {
+            return Err(OpError::BadInput("an operand is not below the modulus, or not as long"));
         }
         Bignum::from_bytes(bytes)
     }
@@ -120,7 +123,7 @@ impl Modulus {
         // product with R per chunk, which is what entering Montgomery form is. A chunk itself is
         // below R <= n R, so that leaving reduces it, and entering undoes the division by R.
         let chunk_len = self.len().div_ceil(8) * 8;
-        let mut sum = Bignum::from_bytes(&vec![0; chunk_len])?;
+        let mut sum = Bignum::from_bytes(&[0; MAX_BITS / 8][..chunk_len])?;
         let first = bytes.len() % chunk_len;
         let chunks = bytes[..first].chunks(chunk_len).chain(bytes[first..].chunks(chunk_len));
         for chunk in chunks {
@@ -171,33 +174,43 @@ impl Modulus {
     ) -> Result<Bignum, OpError> {
         const WINDOW: usize = 4;
         let montgomery = self.montgomery.as_ref().ok_or(OpError::BadInput("an even modulus"))?;
-        let mut exponent = vec![0; self.len()];
-        self.n.duplicate()?.sub_word(2)?.to_bytes(&mut exponent)?;
+        let mut exponent = [0; MAX_BITS / 8];
+        let exponent = &mut exponent[..self.len()];
+        exponent.copy_from_slice(&self.bytes);
+        let mut borrow = 2;
+        for byte in exponent.iter_mut().rev() {
+            let (difference, under) = byte.overflowing_sub(borrow);
+            (*byte, borrow) = (difference, under.into());
+        }
         // powers[i] = a^(i + 1), in Montgomery form.
-        let mut powers = vec![montgomery.enter(a, scratch)?];
+        let mut powers = ArrayVec::<Bignum, { (1 << WINDOW) - 1 }>::new();
+        powers.push(montgomery.enter(a, scratch)?);
         for i in 0..(1 << WINDOW) - 2 {
             powers.push(montgomery.multiply(&powers[i], &powers[0], scratch)?);
         }
-        let mut product: Option<Bignum> = None;
+        // The product so far, and memory for the next one.
+        let (mut product, mut next): (Option<Bignum>, _) = (None, Bignum::new()?);
         for digit in exponent.iter().flat_map(|byte| [byte >> WINDOW, byte & 0xf]) {
-            if let Some(so_far) = &mut product {
-                for _ in 0..WINDOW {
-                    *so_far = montgomery.multiply(so_far, so_far, scratch)?;
-                }
-            }
-            let Some(power) = usize::from(digit).checked_sub(1).map(|i| &powers[i]) else {
+            let power = usize::from(digit).checked_sub(1).map(|i| &powers[i]);
+            let Some(so_far) = &mut product else {
+                product = power.map(Bignum::duplicate).transpose()?;
                 continue;
             };
-            product = Some(match &product {
-                Some(so_far) => montgomery.multiply(so_far, power, scratch)?,
-                None => power.duplicate()?,
-            });
+            for _ in 0..WINDOW {
+                montgomery.multiply_into(so_far, so_far, &mut next, scratch)?;
+                std::mem::swap(so_far, &mut next);
+            }
+            if let Some(power) = power {
+                montgomery.multiply_into(so_far, power, &mut next, scratch)?;
+                std::mem::swap(so_far, &mut next);
+            }
         }
         // Out of Montgomery form by a product with 1: AWS-LC's own way there asserts things of secrets.
-        let mut one = vec![0; self.len()];
-        one[self.len() - 1] = 1;
+        exponent.fill(0);
+        exponent[self.len() - 1] = 1;
+        let one = Bignum::from_bytes(exponent)?;
         // n is 3 at least, and the exponent 1.
-        montgomery.multiply(&product.ok_or(NO_INVERSE)?, &Bignum::from_bytes(&one)?, scratch)
+        montgomery.multiply(&product.ok_or(NO_INVERSE)?, &one, scratch)
     }
 
     /// a^-1 mod any n. The inversion proper takes a variable time: it runs on a r for a random r, so its
@@ -224,37 +237,32 @@ impl Modulus {
 
 const NO_INVERSE: OpError = OpError::BadInput("no inverse");
 
-/// One exponentiation of [`power`].
-#[derive(Debug)]
-pub struct PowerItem<'a> {
-    /// Modulo what.
-    pub modulus: &'a Modulus,
-    /// How many bytes at the end of `src` are the exponent. Its length is public, its value not.
-    pub exponent_len: usize,
-    /// `src` = base (any length up to 2 k; at or above n it is reduced) || exponent;
-    /// `dst` = base^exponent mod n (k bytes). 0^0 is 1.
-    pub item: Item<'a>,
-}
-
-/// Modular exponentiation.
-pub fn power(cpu: &Cpu, items: &mut [PowerItem<'_>]) {
-    let mut raised = Vec::with_capacity(items.len());
-    for PowerItem { modulus, exponent_len, item } in items {
-        let base_len = item.src.len().wrapping_sub(*exponent_len);
-        item.result = if base_len > 2 * modulus.len() {
-            Err(OpError::BadInput("a base of more than twice the length of the modulus"))
-        } else if item.dst.len() < modulus.len() {
-            Err(OpError::DstTooSmall)
-        } else {
-            Ok(modulus.len())
-        };
-        if let Ok(len) = item.result {
-            let (base, exponent) = item.src.split_at(base_len);
-            let out = &mut item.dst[..len];
-            raised.push((Raise { modulus, base, exponent, out }, &mut item.result));
+/// Modular exponentiation, each modulo its number, with so many bytes at the end of `src` as the
+/// exponent. Its length is public, its value not.
+///
+/// `src` = base (any length up to 2 k; at or above n it is reduced) || exponent; `dst` =
+/// base^exponent mod n (k bytes). 0^0 is 1.
+pub fn power(engine: &mut Engine, items: &mut [Item<'_, (&Modulus, usize)>]) {
+    for items in items.chunks_mut(LANES) {
+        let mut raised = Raised::new();
+        for item in items {
+            let (modulus, exponent_len) = item.key;
+            let base_len = item.src.len().wrapping_sub(exponent_len);
+            item.result = if base_len > 2 * modulus.len() {
+                Err(OpError::BadInput("a base of more than twice the length of the modulus"))
+            } else if item.dst.len() < modulus.len() {
+                Err(OpError::DstTooSmall)
+            } else {
+                Ok(modulus.len())
+            };
+            if let Ok(len) = item.result {
+                let (base, exponent) = item.src.split_at(base_len);
+                let out = &mut item.dst[..len];
+                raised.push((Raise { modulus, base, exponent, out }, &mut item.result));
+            }
         }
+        raise(&engine.cpu, &mut engine.kernel, &mut raised);
     }
-    raise(cpu, &mut raised);
 }
 
 /// base^exponent mod n, to be written to all of `out` (k bytes). What all exponentiations of this
@@ -266,16 +274,21 @@ pub(crate) struct Raise<'a> {
     pub out: &'a mut [u8],
 }
 
+/// The exponentiations of one part of a batch, each with the place for its error.
+pub(crate) type Raised<'a> = ArrayVec<(Raise<'a>, &'a mut Result<usize, OpError>), MOST>;
+
 /// What eight exponentiations by the kernel cost, in hundredths of one by AWS-LC; measured from
 /// 1024 to 4096 bits, where it is between 113 and 128 (Sapphire Rapids, 2026-11; `--bench
 /// integers`).
 const POWER_COST: usize = 135;
 
 /// Answers each exponentiation in the result beside it, if it fails, and clears its `out`.
-pub(crate) fn raise(cpu: &Cpu, items: &mut [(Raise<'_>, &mut Result<usize, OpError>)]) {
-    let mut scratch = Scratch::new();
+pub(crate) fn raise(cpu: &Cpu, memory: &mut modexp::Memory, items: &mut Raised<'_>) {
+    let mut scratch = None;
     let mut single = |item: &mut Raise<'_>, result: &mut Result<usize, OpError>| {
-        let done = scratch.as_mut().map_err(|error| *error).and_then(|s| raise_one(item, s));
+        // Where all go to the kernel, nobody needs it.
+        let scratch = scratch.get_or_insert_with(Scratch::new).as_mut();
+        let done = scratch.map_err(|error| *error).and_then(|s| raise_one(item, s));
         if let Err(error) = done {
             item.out.fill(0);
             *result = Err(error);
@@ -290,7 +303,7 @@ pub(crate) fn raise(cpu: &Cpu, items: &mut [(Raise<'_>, &mut Result<usize, OpErr
             // The kernel takes as long as the longest exponent of its lanes wants, and no base at
             // or above the modulus.
             let modulus = item.modulus;
-            let below = item.base.len() < modulus.len() || modulus.residue(item.base).is_ok();
+            let below = item.base.len() < modulus.len() || modulus.is_residue(item.base);
             let digits = modulus.kernel().filter(|_| below)?.digits();
             Some((digits, item.exponent.len()))
         },
@@ -299,15 +312,15 @@ pub(crate) fn raise(cpu: &Cpu, items: &mut [(Raise<'_>, &mut Result<usize, OpErr
             pays(lanes, POWER_COST, item.modulus.bits, digits)
         },
         |lanes| {
-            let mut powers: Vec<Power<'_>> = Vec::with_capacity(LANES);
-            let mut results = Vec::with_capacity(LANES);
+            let mut powers: PerLane<Power<'_>> = PerLane::new();
+            let mut results = PerLane::new();
             for (item, result) in lanes {
                 let Raise { modulus, base, exponent, out } = item;
                 let Some(modulus) = modulus.kernel() else { continue };
                 powers.push(Power { modulus, base, exponent, out, ok: false });
                 results.push(result);
             }
-            powers_of(token, &mut powers);
+            powers_of(token, memory, &mut powers);
             for (power, result) in powers.iter().zip(results) {
                 if !power.ok {
                     **result = Err(OpError::Library("the exponentiation kernel"));
@@ -318,12 +331,12 @@ pub(crate) fn raise(cpu: &Cpu, items: &mut [(Raise<'_>, &mut Result<usize, OpErr
     );
 }
 
-fn powers_of(token: Avx512, powers: &mut [Power<'_>]) {
+fn powers_of(token: Avx512, memory: &mut modexp::Memory, powers: &mut [Power<'_>]) {
     #[cfg(target_arch = "x86_64")]
-    modexp::power_avx512(token, powers);
+    modexp::power_avx512(token, memory, powers);
     // Nothing else has the token.
     #[cfg(not(target_arch = "x86_64"))]
-    (|_: Avx512| modexp::power_portable(powers))(token);
+    (|_: Avx512| modexp::power_portable(memory, powers))(token);
 }
 
 fn raise_one(item: &mut Raise<'_>, scratch: &mut Scratch) -> Result<(), OpError> {
@@ -335,28 +348,37 @@ fn raise_one(item: &mut Raise<'_>, scratch: &mut Scratch) -> Result<(), OpError>
     item.modulus.power(&base, &exponent, scratch)?.to_bytes(item.out)
 }
 
-/// One operation of [`arithmetic`].
-#[derive(Debug)]
-pub struct ArithmeticItem<'a> {
-    /// Modulo what.
-    pub modulus: &'a Modulus,
-    /// Layout: see [`Arithmetic`]; residues have k bytes and are below n.
-    pub item: Item<'a>,
-}
-
-/// Arithmetic modulo n; over GF(p) where n is prime. [`OpError::BadInput`] for a residue without the
-/// inverse that is asked for; [`OpError::Unsupported`] for [`Arithmetic::Power`], which is [`power`]'s.
-pub fn arithmetic(operation: Arithmetic, items: &mut [ArithmeticItem<'_>]) {
-    let mut scratch = match Scratch::new() {
-        Ok(scratch) => scratch,
-        Err(error) => return items.iter_mut().for_each(|item| item.item.fail(error)),
-    };
-    for ArithmeticItem { modulus, item } in items {
-        item.run(|src, dst| {
-            let dst = room(dst, modulus.len())?;
-            compute(modulus, operation, src, &mut scratch)?.to_bytes(dst)?;
-            Ok(dst.len())
-        });
+/// Arithmetic modulo n, each item modulo its number; over GF(p) where n is prime. Layout: see
+/// [`Arithmetic`]; residues have k bytes and are below n. [`OpError::BadInput`] for a residue without
+/// the inverse that is asked for.
+pub fn arithmetic(engine: &mut Engine, items: &mut [Item<'_, (&Modulus, Arithmetic)>]) {
+    for items in items.chunks_mut(LANES) {
+        // Powers have a kernel; the other steps are hardly worth a call.
+        let mut powers: PerLane<Item<'_, (&Modulus, usize)>> = PerLane::new();
+        let mut results = PerLane::new();
+        let mut scratch = None;
+        for Item { key: (modulus, step), src, dst, result } in items {
+            let mut item = Item::new(src, dst);
+            if *step != Arithmetic::Power {
+                item.run(|src, dst| {
+                    let dst = room(dst, modulus.len())?;
+                    let scratch = scratch.get_or_insert_with(Scratch::new).as_mut();
+                    compute(modulus, *step, src, scratch.map_err(|e| *e)?)?.to_bytes(dst)?;
+                    Ok(dst.len())
+                });
+                *result = item.result;
+            } else if let Some(exponent_len) = src.len().checked_sub(modulus.len()) {
+                powers.push(item.with((modulus, exponent_len)));
+                results.push(result);
+            } else {
+                item.fail(OpError::BadInput("too short"));
+                *result = item.result;
+            }
+        }
+        power(engine, &mut powers);
+        for (result, power) in results.into_iter().zip(powers) {
+            *result = power.result;
+        }
     }
 }
 
@@ -391,6 +413,7 @@ fn compute(
         Arithmetic::Reduce if src.len() > 2 * k => Err(OpError::BadInput("too long")),
         Arithmetic::Reduce => modulus.reduce(src, scratch),
         Arithmetic::Invert => modulus.inverse(&modulus.residue(src)?, scratch),
+        // Not a step of its own: `arithmetic` has [`power`] do it.
         Arithmetic::Power => Err(OpError::Unsupported),
     }
 }

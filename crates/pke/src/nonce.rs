@@ -3,19 +3,21 @@
 
 use zeroize::Zeroizing;
 
-use crate::ec::scalar::in_range;
+use crate::ec::group::MAX_LEN;
+use crate::ec::scalar::{in_range, reduce_once};
 use crate::hash::{self, Digest};
-use crate::library::bignum::Scratch;
+use crate::library::bignum::Bignum;
 use crate::modular::Modulus;
 use crate::{Hash, Nonce, OpError, random};
 
-/// The leftmost bits of a digest, as many as q has, as a number below 2^bits(q) of as many bytes as
-/// q (FIPS 186-4, 4.6; bits2int of RFC 6979). It may be at or above q.
-pub(crate) fn leftmost_bits(digest: &[u8], q_bits: usize) -> Zeroizing<Vec<u8>> {
+/// The leftmost bits of a digest, as many as q has, as a number below 2^bits(q) over all of `out`,
+/// which has as many bytes as q (FIPS 186-4, 4.6; bits2int of RFC 6979). It may be at or above q.
+pub(crate) fn leftmost_bits(digest: &[u8], q_bits: usize, out: &mut [u8]) {
     let q_len = q_bits.div_ceil(8);
-    let mut out = Zeroizing::new(vec![0; q_len]);
     let taken = digest.len().min(q_len);
-    out[q_len - taken..].copy_from_slice(&digest[..taken]);
+    let (zeros, leftmost) = out.split_at_mut(q_len - taken);
+    zeros.fill(0);
+    leftmost.copy_from_slice(&digest[..taken]);
     let surplus = (8 * digest.len()).min(8 * q_len).saturating_sub(q_bits);
     if surplus > 0 {
         let mut carry = 0;
@@ -23,7 +25,21 @@ pub(crate) fn leftmost_bits(digest: &[u8], q_bits: usize) -> Zeroizing<Vec<u8>> 
             (*byte, carry) = (*byte >> surplus | carry, *byte << (8 - surplus));
         }
     }
-    out
+}
+
+/// A digest's [`leftmost_bits`] modulo q, over all of `out`.
+fn reduced_bits(digest: &[u8], q: &Modulus, out: &mut [u8]) {
+    leftmost_bits(digest, q.bits(), out);
+    // Below 2^bits(q), so below 2 q.
+    reduce_once(out, q.bytes());
+}
+
+/// A digest's [`leftmost_bits`] modulo q, which has [`MAX_LEN`] bytes at most.
+pub(crate) fn number_of(digest: &[u8], q: &Modulus) -> Result<Bignum, OpError> {
+    let mut bits = Zeroizing::new([0; MAX_LEN]);
+    let bits = &mut bits[..q.len()];
+    reduced_bits(digest, q, bits);
+    Bignum::from_bytes(bits)
 }
 
 /// Randomness for the hedged nonces of signatures that are made together: 32 bytes, drawn once.
@@ -66,75 +82,72 @@ impl Hedge {
 /// as 0, which nobody will live to see.
 pub(crate) struct Nonces<'a> {
     q: &'a Modulus,
-    source: Source,
+    source: Source<'a>,
 }
 
-enum Source {
-    Hedged { hedge: Hedge, private: Zeroizing<Vec<u8>>, digest: Vec<u8> },
+enum Source<'a> {
+    Hedged { hedge: Hedge, private: &'a [u8], digest: &'a [u8] },
     Deterministic { hash: Hash, key: Digest, value: Digest, first: bool },
 }
 
 impl<'a> Nonces<'a> {
-    /// `private` is below q and as long as q.
+    /// `private` is below q and as long as q, which has [`MAX_LEN`] bytes at most.
     pub(crate) fn new(
         kind: Nonce,
         q: &'a Modulus,
-        private: &[u8],
-        digest: &[u8],
-        scratch: &mut Scratch,
+        private: &'a [u8],
+        digest: &'a [u8],
     ) -> Result<Nonces<'a>, OpError> {
         let source = match kind {
-            Nonce::Hedged => Source::Hedged {
-                hedge: Hedge::new()?,
-                private: Zeroizing::new(private.to_vec()),
-                digest: digest.to_vec(),
-            },
+            Nonce::Hedged => Source::Hedged { hedge: Hedge::new()?, private, digest },
             Nonce::Deterministic(hash) => {
                 // RFC 6979, 3.2, steps b to g.
-                let mut reduced = Zeroizing::new(vec![0; q.len()]);
-                q.reduce(&leftmost_bits(digest, q.bits()), scratch)?.to_bytes(&mut reduced)?;
-                let len = hash.len();
+                let mut reduced = Zeroizing::new([0; MAX_LEN]);
+                let reduced = &mut reduced[..q.len()];
+                reduced_bits(digest, q, reduced);
+                let tag =
+                    |key: &[u8], parts: &[&[u8]]| hash::hmac(hash, key, |hmac| hmac.tag(parts));
                 let (zeros, ones) = ([0; 64], [1; 64]);
-                let mut key =
-                    hash::hmac(hash, &zeros[..len])?.tag(&[&ones[..len], &[0], private, &reduced]);
-                let mut value = hash::hmac(hash, &key)?.tag(&[&ones[..len]]);
-                key = hash::hmac(hash, &key)?.tag(&[&value, &[1], private, &reduced]);
-                value = hash::hmac(hash, &key)?.tag(&[&value]);
+                let (zeros, ones) = (&zeros[..hash.len()], &ones[..hash.len()]);
+                let mut key = tag(zeros, &[ones, &[0], private, reduced])?;
+                let mut value = tag(&key, &[ones])?;
+                key = tag(&key, &[&value, &[1], private, reduced])?;
+                value = tag(&key, &[&value])?;
                 Source::Deterministic { hash, key, value, first: true }
             }
         };
         Ok(Nonces { q, source })
     }
 
-    /// The next candidate, from 1 to q - 1, as long as q.
-    pub(crate) fn next(&mut self) -> Result<Zeroizing<Vec<u8>>, OpError> {
-        let mut out = Zeroizing::new(vec![0; self.q.len()]);
+    /// The next candidate, from 1 to q - 1, into `out`, which is as long as q.
+    pub(crate) fn next(&mut self, out: &mut [u8]) -> Result<(), OpError> {
         loop {
             match &mut self.source {
                 Source::Hedged { hedge, private, digest } => {
-                    hedge.nonce(private, digest, self.q.bytes(), &mut out);
-                    return Ok(out);
+                    hedge.nonce(private, digest, self.q.bytes(), out);
+                    return Ok(());
                 }
                 Source::Deterministic { hash, key, value, first } => {
                     // RFC 6979, 3.2, step h.
-                    let mut hmac = hash::hmac(*hash, key)?;
                     if !*first {
-                        *key = hmac.tag(&[value, &[0]]);
-                        hmac = hash::hmac(*hash, key)?;
-                        *value = hmac.tag(&[value]);
+                        *key = hash::hmac(*hash, key, |hmac| hmac.tag(&[value, &[0]]))?;
+                        *value = hash::hmac(*hash, key, |hmac| hmac.tag(&[value]))?;
                     }
                     *first = false;
-                    let mut bits = Zeroizing::new(Vec::with_capacity(self.q.len() + 64));
-                    while bits.len() < self.q.len() {
-                        *value = hmac.tag(&[value]);
-                        bits.extend_from_slice(value);
-                    }
-                    out = leftmost_bits(&bits, self.q.bits());
+                    let mut bits = Zeroizing::new([0; MAX_LEN + 64]);
+                    let bits = &mut bits[..self.q.len().next_multiple_of(hash.len())];
+                    hash::hmac(*hash, key, |hmac| {
+                        for bits in bits.chunks_mut(hash.len()) {
+                            *value = hmac.tag(&[value]);
+                            bits.copy_from_slice(value);
+                        }
+                    })?;
+                    leftmost_bits(bits, self.q.bits(), out);
                 }
             }
             // A candidate that is refused tells nothing of the one that is taken.
-            if in_range(&out, self.q.bytes()) {
-                return Ok(out);
+            if in_range(out, self.q.bytes()) {
+                return Ok(());
             }
         }
     }
@@ -146,27 +159,32 @@ mod tests {
 
     #[test]
     fn leftmost_bits_are_cut_and_padded() {
-        assert_eq!(**leftmost_bits(&[0xff, 0xff], 9), [1, 0xff]);
-        assert_eq!(**leftmost_bits(&[0xff, 0xff, 0xff], 9), [1, 0xff]);
-        assert_eq!(**leftmost_bits(&[0x80], 9), [0, 0x80]);
-        assert_eq!(**leftmost_bits(&[0x80, 1], 16), [0x80, 1]);
-        assert_eq!(**leftmost_bits(&[], 12), [0, 0]);
+        for (digest, bits, wanted) in [
+            (&[0xff, 0xff][..], 9, [1, 0xff]),
+            (&[0xff, 0xff, 0xff], 9, [1, 0xff]),
+            (&[0x80], 9, [0, 0x80]),
+            (&[0x80, 1], 16, [0x80, 1]),
+            (&[], 12, [0, 0]),
+        ] {
+            let mut out = [0xaa; 2];
+            leftmost_bits(digest, bits, &mut out);
+            assert_eq!(out, wanted);
+        }
     }
 
     #[test]
     fn hedged_nonces_are_below_q_and_differ() {
-        let mut scratch = Scratch::new().unwrap();
         for q in [&[3][..], &[1, 1], &[0xff; 20], &[0xff; 66]] {
             let q = Modulus::new(q).unwrap();
             let private = vec![1; q.len()];
-            let mut nonces =
-                Nonces::new(Nonce::Hedged, &q, &private, b"digest", &mut scratch).unwrap();
+            let mut nonces = Nonces::new(Nonce::Hedged, &q, &private, b"digest").unwrap();
             let mut seen = std::collections::HashSet::new();
             for _ in 0..100 {
-                let nonce = nonces.next().unwrap();
+                let mut nonce = vec![0; q.len()];
+                nonces.next(&mut nonce).unwrap();
                 assert!(nonce.iter().any(|&byte| byte != 0));
                 assert!(q.residue(&nonce).is_ok());
-                seen.insert(nonce.to_vec());
+                seen.insert(nonce);
             }
             let wanted = if q.len() > 8 { 100 } else { 2 };
             assert!(seen.len() >= wanted, "{} of 100", seen.len());

@@ -1,23 +1,35 @@
 //! Prime numbers.
 
-use zeroize::Zeroizing;
-
-use crate::batch::stripped;
+use crate::batch::{room, stripped};
 use crate::library::bignum::{Bignum, Scratch};
-use crate::{OpError, modular};
+use crate::{Item, OpError, modular};
 
 /// The shortest prime that [`generate`] draws, in bits.
 pub const MIN_BITS: usize = 16;
 
-/// A random prime of `bits` bits ([`MIN_BITS`] to [`modular::MAX_BITS`]), the two highest set, as
-/// long as that takes; with `safe`, (p - 1) / 2 is prime too, which takes a hundred times as long.
-pub fn generate(bits: usize, safe: bool) -> Result<Zeroizing<Vec<u8>>, OpError> {
-    if !(MIN_BITS..=modular::MAX_BITS).contains(&bits) {
-        return Err(OpError::BadInput("a prime has from 16 to 8192 bits"));
+/// Draws primes: `src` is not used, `dst` = a random prime of so many bits ([`MIN_BITS`] to
+/// [`modular::MAX_BITS`]), the two highest set, as long as that takes; with `true`, (p - 1) / 2 is
+/// prime too, which takes a hundred times as long.
+pub fn generate(items: &mut [Item<'_, (usize, bool)>]) {
+    for item in items {
+        let (bits, safe) = item.key;
+        item.run(|_, dst| {
+            if !(MIN_BITS..=modular::MAX_BITS).contains(&bits) {
+                return Err(OpError::BadInput("a prime has from 16 to 8192 bits"));
+            }
+            let dst = room(dst, bits.div_ceil(8))?;
+            Scratch::new()?.generate_prime(bits, safe)?.to_bytes(dst)?;
+            Ok(dst.len())
+        });
     }
-    let mut out = Zeroizing::new(vec![0; bits.div_ceil(8)]);
-    Scratch::new()?.generate_prime(bits, safe)?.to_bytes(&mut out)?;
-    Ok(out)
+}
+
+/// Whether `src` is prime, as [`is_prime`] says: `Ok(0)`, or [`OpError::AuthFailed`]. `dst` is not
+/// used.
+pub fn check(items: &mut [Item<'_>]) {
+    for item in items {
+        item.run(|src, _| if is_prime(src)? { Ok(0) } else { Err(OpError::AuthFailed) });
+    }
 }
 
 /// Whether a number (of up to [`modular::MAX_BITS`] bits) is prime: trial division, and as many
@@ -35,10 +47,17 @@ pub fn is_prime(number: &[u8]) -> Result<bool, OpError> {
 mod tests {
     use super::*;
 
+    fn drawn(bits: usize, safe: bool) -> Result<Vec<u8>, OpError> {
+        let mut dst = vec![0xaa; bits.div_ceil(8)];
+        let mut items = [Item::new(&[], &mut dst).with((bits, safe))];
+        generate(&mut items);
+        items[0].result.map(|_| dst)
+    }
+
     #[test]
     fn generated_primes_have_their_length() {
         for (bits, safe) in [(16, true), (64, false), (65, false), (130, true), (512, false)] {
-            let prime = generate(bits, safe).unwrap();
+            let prime = drawn(bits, safe).unwrap();
             assert!(is_prime(&prime).unwrap());
             assert_eq!(stripped(&prime).len(), bits.div_ceil(8));
             let top = 8 * prime.len() - prime[0].leading_zeros() as usize;
@@ -48,7 +67,7 @@ mod tests {
                 assert!(Scratch::new().unwrap().is_prime(&half).unwrap());
             }
         }
-        assert!(generate(15, false).is_err() && generate(8193, false).is_err());
+        assert!(drawn(15, false).is_err() && drawn(8193, false).is_err());
         assert!(is_prime(&[1; 1025]).is_err());
     }
 

@@ -18,55 +18,44 @@ mod rejection;
 use lookaside_simd::{Avx512, Cpu};
 use zeroize::Zeroizing;
 
-pub use self::generate::{GeneratedKey, generate, generate_item, half_len};
+pub use self::generate::{GeneratedKey, generate, generate_batch, half_len};
 pub use self::keys::{Crt, MAX_BITS, MIN_BITS, PrivateKey, PrivateParts, PublicKey};
-use crate::batch::{LANES, cut, pays, room, side_by_side};
-use crate::{Item, OpError, RsaScheme};
+use crate::batch::{LANES, PerLane, cut, pays, room, side_by_side};
+use crate::engine::carve;
+use crate::{Engine, Item, OpError, RsaScheme};
 use lookaside_pke_kernel::modexp::{self, Outcome, Power, Private};
 
-/// One private operation.
-#[derive(Debug)]
-pub struct PrivateItem<'a> {
-    /// The key.
-    pub key: &'a PrivateKey,
-    /// The scheme.
-    pub scheme: RsaScheme,
-    /// To sign: `src` = digest (or message, without a hash function), `dst` = signature (k bytes).
-    /// To decrypt: `src` = ciphertext (k bytes), `dst` = message. Raw: both k bytes.
-    pub item: Item<'a>,
-}
-
-/// Signs and decrypts.
-pub fn private(cpu: &Cpu, items: &mut [PrivateItem<'_>]) {
-    let mut blocks: Vec<Block<'_, PrivateKey>> = items
-        .iter()
-        .map(|PrivateItem { key, scheme, item }| {
-            let mut bytes = Zeroizing::new(vec![0; key.len()]);
-            let mut result = before_private(key, *scheme, item, &mut bytes);
-            if result.is_ok() && bytes[..] >= key.n[..] {
-                result = Err(OpError::BadInput("not below the modulus"));
-            }
-            Block { key: *key, bytes, result }
-        })
-        .collect();
-    raise_private(cpu, &mut blocks);
-    for (PrivateItem { scheme, item, .. }, block) in items.iter_mut().zip(blocks) {
-        item.run(|src, dst| {
-            block.result?;
-            after_private(block.key, *scheme, src, block.bytes, dst)
+/// Signs and decrypts, each by its key and scheme.
+///
+/// To sign: `src` = digest (or message, without a hash function), `dst` = signature (k bytes). To
+/// decrypt: `src` = ciphertext (k bytes), `dst` = message. Raw: both k bytes.
+pub fn private(engine: &mut Engine, items: &mut [Item<'_, (&PrivateKey, RsaScheme)>]) {
+    for items in items.chunks_mut(LANES) {
+        let mut memory = engine.bytes.lend(items.iter().map(|item| 2 * item.key.0.len()).sum());
+        let mut left = &mut memory[..];
+        let encoded = items.iter().map(|item| {
+            let key = item.key.0;
+            Block::new(key, &mut left, key.len(), |block| before_private(item, block))
         });
+        let mut blocks = encoded.collect();
+        raise_private(&engine.cpu, &mut engine.kernel, &mut blocks);
+        for (item, block) in items.iter_mut().zip(blocks) {
+            let (key, scheme) = item.key;
+            item.run(|src, dst| after_private(key, scheme, src, block.raised()?, dst));
+        }
     }
 }
 
 fn before_private(
-    key: &PrivateKey,
-    scheme: RsaScheme,
-    item: &Item<'_>,
+    item: &Item<'_, (&PrivateKey, RsaScheme)>,
     block: &mut [u8],
 ) -> Result<(), OpError> {
-    let (src, k) = (item.src, key.len());
-    let copy =
-        |src: &[u8], block: &mut [u8]| cut(src, [k]).map(|[number]| block.copy_from_slice(number));
+    let ((key, scheme), src) = (item.key, item.src);
+    let k = key.len();
+    let copy = |src: &[u8], block: &mut [u8]| {
+        block.copy_from_slice(cut(src, [k])?[0]);
+        if *block < key.n[..] { Ok(()) } else { Err(OpError::BadInput("not below the modulus")) }
+    };
     match scheme {
         RsaScheme::Raw | RsaScheme::Pkcs1Sign(_) | RsaScheme::Pss { .. } if item.dst.len() < k => {
             Err(OpError::DstTooSmall)
@@ -90,7 +79,7 @@ fn after_private(
     key: &PrivateKey,
     scheme: RsaScheme,
     src: &[u8],
-    mut block: Zeroizing<Vec<u8>>,
+    block: &mut [u8],
     dst: &mut [u8],
 ) -> Result<usize, OpError> {
     let mut give = |message: &[u8]| {
@@ -98,72 +87,53 @@ fn after_private(
         Ok(message.len())
     };
     match scheme {
-        RsaScheme::Raw | RsaScheme::Pkcs1Sign(_) | RsaScheme::Pss { .. } => give(&block),
+        RsaScheme::Raw | RsaScheme::Pkcs1Sign(_) | RsaScheme::Pss { .. } => give(block),
         RsaScheme::Pkcs1Encrypt => {
-            let (message, len) = rejection::message(&key.rejection, src, &block)?;
-            give(&message[message.len() - len..])
+            let len = rejection::message(&key.rejection, src, block)?;
+            give(&block[block.len() - len..])
         }
         RsaScheme::Pkcs1Tls { client_version, alternative } => {
             let mut secret = Zeroizing::new([0; 48]);
-            padding::tls_premaster(&block, client_version, alternative, &mut secret)?;
+            padding::tls_premaster(block, client_version, alternative, &mut secret)?;
             give(&*secret)
         }
         RsaScheme::Oaep { hash, mgf, label_len } => {
             let label = &src[..label_len.into()];
-            give(padding::oaep_decrypt(&mut block, (hash, mgf), label)?)
+            give(padding::oaep_decrypt(block, (hash, mgf), label)?)
         }
     }
 }
 
-/// One public operation.
-#[derive(Debug)]
-pub struct PublicItem<'a> {
-    /// The key.
-    pub key: &'a PublicKey,
-    /// The scheme.
-    pub scheme: RsaScheme,
-    /// With [`RsaScheme::Pkcs1Sign`]: hand out what was signed instead of comparing it. No other
-    /// scheme that hides something can; [`RsaScheme::Raw`] does anyway.
-    pub recover: bool,
-    /// To verify: `src` = signature (k bytes) || digest (or message), the result is `Ok(0)` or
-    /// [`OpError::AuthFailed`]. To recover: `src` = signature, `dst` = digest (or message). To
-    /// encrypt: `src` = message, `dst` = ciphertext (k bytes). Raw: both k bytes.
-    pub item: Item<'a>,
-}
-
-/// Verifies and encrypts.
-pub fn public(cpu: &Cpu, items: &mut [PublicItem<'_>]) {
-    let mut blocks: Vec<Block<'_, PublicKey>> = items
-        .iter()
-        .map(|PublicItem { key, scheme, recover, item }| {
-            let mut bytes = Zeroizing::new(vec![0; key.len()]);
-            let mut result = before_public(key, *scheme, *recover, item, &mut bytes);
-            if result.is_ok() && bytes[..] >= key.n[..] {
-                result = Err(match scheme {
-                    RsaScheme::Pkcs1Sign(_) | RsaScheme::Pss { .. } => OpError::AuthFailed,
-                    _ => OpError::BadInput("not below the modulus"),
-                });
-            }
-            Block { key: *key, bytes, result }
-        })
-        .collect();
-    raise_public(cpu, &mut blocks);
-    for (PublicItem { scheme, recover, item, .. }, block) in items.iter_mut().zip(blocks) {
-        item.run(|src, dst| {
-            block.result?;
-            after_public(block.key, *scheme, *recover, src, block.bytes, dst)
+/// Verifies and encrypts, each by its key and scheme.
+///
+/// To verify: `src` = signature (k bytes) || digest (or message), the result is `Ok(0)` or
+/// [`OpError::AuthFailed`]. To encrypt: `src` = message, `dst` = ciphertext (k bytes). Raw: both k
+/// bytes. With `true` and [`RsaScheme::Pkcs1Sign`], what was signed is handed out instead of
+/// compared: `src` = signature, `dst` = digest (or message). No other scheme that hides something
+/// can; [`RsaScheme::Raw`] does anyway.
+pub fn public(engine: &mut Engine, items: &mut [Item<'_, (&PublicKey, RsaScheme, bool)>]) {
+    for items in items.chunks_mut(LANES) {
+        let mut memory = engine.bytes.lend(items.iter().map(|item| 2 * item.key.0.len()).sum());
+        let mut left = &mut memory[..];
+        let encoded = items.iter().map(|item| {
+            let key = item.key.0;
+            Block::new(key, &mut left, key.len(), |block| before_public(item, block))
         });
+        let mut blocks = encoded.collect();
+        raise_public(&engine.cpu, &mut engine.kernel, &mut blocks);
+        for (item, block) in items.iter_mut().zip(blocks) {
+            let asked = item.key;
+            item.run(|src, dst| after_public(asked, src, block, dst));
+        }
     }
 }
 
 fn before_public(
-    key: &PublicKey,
-    scheme: RsaScheme,
-    recover: bool,
-    item: &Item<'_>,
+    item: &Item<'_, (&PublicKey, RsaScheme, bool)>,
     block: &mut [u8],
 ) -> Result<(), OpError> {
-    let (src, k) = (item.src, key.len());
+    let ((key, scheme, recover), src) = (item.key, item.src);
+    let k = key.len();
     let verifies = matches!(scheme, RsaScheme::Pkcs1Sign(_) | RsaScheme::Pss { .. });
     if recover && !matches!(scheme, RsaScheme::Raw | RsaScheme::Pkcs1Sign(_)) {
         return Err(OpError::Unsupported);
@@ -192,41 +162,68 @@ fn before_public(
             padding::oaep_encrypt(block, (hash, mgf), label, message)?;
         }
     }
-    Ok(())
+    match *block < key.n[..] {
+        true => Ok(()),
+        false if verifies => Err(OpError::AuthFailed),
+        false => Err(OpError::BadInput("not below the modulus")),
+    }
 }
 
 fn after_public(
-    key: &PublicKey,
-    scheme: RsaScheme,
-    recover: bool,
+    (key, scheme, recover): (&PublicKey, RsaScheme, bool),
     src: &[u8],
-    mut block: Zeroizing<Vec<u8>>,
+    block: Block<'_, PublicKey>,
     dst: &mut [u8],
 ) -> Result<usize, OpError> {
+    let block = block.raised()?;
     let signed = || &src[key.len()..];
     match scheme {
         RsaScheme::Pkcs1Sign(hash) if recover => {
-            let signed = padding::pkcs1_recover(&block, hash)?;
+            let signed = padding::pkcs1_recover(block, hash)?;
             room(dst, signed.len())?.copy_from_slice(signed);
             Ok(signed.len())
         }
-        RsaScheme::Pkcs1Sign(hash) => padding::pkcs1_verify(&block, hash, signed()).map(|()| 0),
+        RsaScheme::Pkcs1Sign(hash) => padding::pkcs1_verify(block, hash, signed()).map(|()| 0),
         RsaScheme::Pss { hash, mgf, salt } => {
             let hashes = (hash, mgf);
-            padding::pss_verify(&mut block, key.bits(), hashes, salt, signed()).map(|()| 0)
+            padding::pss_verify(block, key.bits(), hashes, salt, signed()).map(|()| 0)
         }
         _ => {
-            room(dst, block.len())?.copy_from_slice(&block);
+            room(dst, block.len())?.copy_from_slice(block);
             Ok(block.len())
         }
     }
 }
 
-/// A number below n, as long as n, to be raised in place. Not if its result is an error already.
+/// A number below n, and room for its power, both as long as n. It is not raised if the result is an
+/// error already.
 struct Block<'a, K> {
     key: &'a K,
-    bytes: Zeroizing<Vec<u8>>,
+    base: &'a mut [u8],
+    power: &'a mut [u8],
     result: Result<(), OpError>,
+}
+
+/// The blocks of one part of a batch.
+type Blocks<'a, K> = PerLane<Block<'a, K>>;
+
+impl<'a, K> Block<'a, K> {
+    /// Takes two numbers of `len` bytes from `left` and has the first one written.
+    fn new(
+        key: &'a K,
+        left: &mut &'a mut [u8],
+        len: usize,
+        encode: impl FnOnce(&mut [u8]) -> Result<(), OpError>,
+    ) -> Block<'a, K> {
+        let (base, power) = (carve(left, len), carve(left, len));
+        let result = encode(base);
+        Block { key, base, power, result }
+    }
+
+    /// The power.
+    fn raised(self) -> Result<&'a mut [u8], OpError> {
+        self.result.map(|()| self.power)
+    }
 }
 
 /// What eight private operations by the kernel cost, in hundredths of one by AWS-LC, for primes of
@@ -261,64 +258,59 @@ fn public_pays(lanes: usize, key: &PublicKey) -> bool {
 }
 
 /// Raises each block to its private exponent, verified.
-fn raise_private(cpu: &Cpu, blocks: &mut [Block<'_, PrivateKey>]) {
+fn raise_private(cpu: &Cpu, memory: &mut modexp::Memory, blocks: &mut Blocks<'_, PrivateKey>) {
     let token = cpu.avx512().filter(|_| blocks.len() > 1);
     side_by_side(
         blocks.iter_mut().filter(|block| block.result.is_ok()),
         |block| token.and(block.key.kernel.as_ref()).map(modexp::CrtKey::class),
         |lanes, block| private_pays(lanes, block.key),
         |blocks| {
-            let mut blinded = Vec::with_capacity(LANES);
+            let blind = |block: &mut &mut Block<'_, PrivateKey>| {
+                let blinding = block.key.blinding.as_ref()?;
+                Some(blinding.blind(block.base))
+            };
+            let blinded: PerLane<_> = blocks.iter_mut().map(blind).collect();
+            let mut lanes: PerLane<Private<'_>> = PerLane::new();
             for block in blocks.iter_mut() {
-                let blinding = block.key.blinding.as_ref();
-                blinded.push(blinding.map(|blinding| blinding.blind(&mut block.bytes)));
-            }
-            let mut outs = Vec::with_capacity(LANES);
-            outs.extend(blocks.iter().map(|block| Zeroizing::new(vec![0; block.bytes.len()])));
-            let mut lanes = Vec::with_capacity(LANES);
-            for (block, out) in blocks.iter().zip(&mut outs) {
                 let Some(key) = &block.key.kernel else { continue };
-                lanes.push(Private { key, input: &block.bytes, out, outcome: Outcome::Fault });
+                let (input, out) = (&*block.base, &mut *block.power);
+                lanes.push(Private { key, input, out, outcome: Outcome::Fault });
             }
             if let Some(token) = token {
-                privates_of(token, &mut lanes);
+                privates_of(token, memory, &mut lanes);
             }
-            let outcomes: Vec<Outcome> = lanes.iter().map(|lane| lane.outcome).collect();
-            for ((block, out), outcome) in blocks.iter_mut().zip(outs).zip(outcomes) {
-                block.bytes = out;
+            let outcomes: PerLane<Outcome> = lanes.into_iter().map(|lane| lane.outcome).collect();
+            for ((block, outcome), blinded) in blocks.iter_mut().zip(outcomes).zip(blinded) {
                 block.result = match outcome {
                     Outcome::Done => Ok(()),
                     Outcome::BadInput => Err(OpError::BadInput("not below the modulus")),
                     Outcome::Fault => Err(OpError::Fault),
                 };
-            }
-            for (block, blinded) in blocks.iter_mut().zip(blinded) {
-                let (Some(blinding), Some(blinded)) = (&block.key.blinding, blinded) else {
-                    continue;
-                };
-                let unblind = |unblind| blinding.unblind(&mut block.bytes, unblind);
-                block.result = block.result.and(blinded.and_then(unblind));
+                if let (Some(blinding), Some(blinded)) = (&block.key.blinding, blinded) {
+                    let unblind = |unblind| blinding.unblind(block.power, unblind);
+                    block.result = block.result.and(blinded.and_then(unblind));
+                }
             }
         },
         |block| raise_private_one(block),
     );
 }
 
-fn privates_of(token: Avx512, lanes: &mut [Private<'_>]) {
+fn privates_of(token: Avx512, memory: &mut modexp::Memory, lanes: &mut [Private<'_>]) {
     #[cfg(target_arch = "x86_64")]
-    modexp::private_avx512(token, lanes);
+    modexp::private_avx512(token, memory, lanes);
     // Nothing else has the token.
     #[cfg(not(target_arch = "x86_64"))]
-    (|_: Avx512| modexp::private_portable(lanes))(token);
+    (|_: Avx512| modexp::private_portable(memory, lanes))(token);
 }
 
 fn raise_private_one(block: &mut Block<'_, PrivateKey>) {
     // 0, 1 and n - 1 are their own powers: d is odd, as it has an inverse modulo an even number.
     // AWS-LC refuses them.
-    if !own_power(&block.bytes, &block.key.n) {
-        let mut out = Zeroizing::new(vec![0; block.bytes.len()]);
-        block.result = block.key.key.private(&block.bytes, &mut out);
-        block.bytes = out;
+    if own_power(block.base, &block.key.n) {
+        block.power.copy_from_slice(block.base);
+    } else {
+        block.result = block.key.key.private(block.base, block.power);
     }
 }
 
@@ -337,7 +329,7 @@ fn own_power(block: &[u8], n: &[u8]) -> bool {
 }
 
 /// Raises each block to its public exponent.
-fn raise_public(cpu: &Cpu, blocks: &mut [Block<'_, PublicKey>]) {
+fn raise_public(cpu: &Cpu, memory: &mut modexp::Memory, blocks: &mut Blocks<'_, PublicKey>) {
     let token = cpu.avx512().filter(|_| blocks.len() > 1);
     side_by_side(
         blocks.iter_mut().filter(|block| block.result.is_ok()),
@@ -345,37 +337,30 @@ fn raise_public(cpu: &Cpu, blocks: &mut [Block<'_, PublicKey>]) {
         |block| Some((token.and(block.key.kernel())?.digits(), block.key.e.len())),
         |lanes, block| public_pays(lanes, block.key),
         |blocks| {
-            let mut outs = Vec::with_capacity(LANES);
-            outs.extend(blocks.iter().map(|block| Zeroizing::new(vec![0; block.bytes.len()])));
-            let mut lanes = Vec::with_capacity(LANES);
-            for (block, out) in blocks.iter().zip(&mut outs) {
+            let mut lanes: PerLane<Power<'_>> = PerLane::new();
+            for block in blocks.iter_mut() {
                 let Some(modulus) = block.key.kernel() else { continue };
-                let (base, exponent) = (&block.bytes[..], &block.key.e[..]);
-                lanes.push(Power { modulus, base, exponent, out, ok: false });
+                let (base, out) = (&*block.base, &mut *block.power);
+                lanes.push(Power { modulus, base, exponent: &block.key.e, out, ok: false });
             }
             if let Some(token) = token {
-                powers_of(token, &mut lanes);
+                powers_of(token, memory, &mut lanes);
             }
-            let done: Vec<bool> = lanes.iter().map(|lane| lane.ok).collect();
-            for ((block, out), done) in blocks.iter_mut().zip(outs).zip(done) {
-                block.bytes = out;
+            let done: PerLane<bool> = lanes.into_iter().map(|lane| lane.ok).collect();
+            for (block, done) in blocks.iter_mut().zip(done) {
                 if !done {
                     block.result = Err(OpError::Library("the exponentiation kernel"));
                 }
             }
         },
-        |block| {
-            let mut out = Zeroizing::new(vec![0; block.bytes.len()]);
-            block.result = block.key.key.public(&block.bytes, &mut out);
-            block.bytes = out;
-        },
+        |block| block.result = block.key.key.public(block.base, block.power),
     );
 }
 
-fn powers_of(token: Avx512, lanes: &mut [Power<'_>]) {
+fn powers_of(token: Avx512, memory: &mut modexp::Memory, lanes: &mut [Power<'_>]) {
     #[cfg(target_arch = "x86_64")]
-    modexp::power_public_avx512(token, lanes);
+    modexp::power_public_avx512(token, memory, lanes);
     // Nothing else has the token.
     #[cfg(not(target_arch = "x86_64"))]
-    (|_: Avx512| modexp::power_public_portable(lanes))(token);
+    (|_: Avx512| modexp::power_public_portable(memory, lanes))(token);
 }

@@ -2,10 +2,8 @@
 
 use zeroize::Zeroize;
 
+use crate::batch::{LANES, PerLane};
 use crate::{Item, OpError};
-
-/// Lanes of a kernel.
-pub(crate) const LANES: usize = 8;
 
 /// An operation that a kernel runs side by side and a library one by one. Which of them an item
 /// goes to makes no difference to its answer.
@@ -44,8 +42,8 @@ pub(crate) fn run<K: Kernel>(kernel: &K, items: &mut [Item<'_>]) {
 
 /// `false`: too many of the items are malformed for the kernel to pay, and nothing was run.
 fn by_kernel<K: Kernel>(kernel: &K, group: &mut [Item<'_>]) -> bool {
-    let mut requests = Vec::with_capacity(LANES);
-    let mut results = Vec::with_capacity(LANES);
+    let mut requests = PerLane::new();
+    let mut results: PerLane<&mut Result<usize, OpError>> = PerLane::new();
     for item in &mut *group {
         match kernel.request(item.src, item.dst) {
             Ok(request) => {

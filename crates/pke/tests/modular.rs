@@ -2,8 +2,8 @@
 
 mod openssl;
 
-use lookaside_pke::modular::{ArithmeticItem, Modulus, PowerItem, arithmetic, power};
-use lookaside_pke::{Arithmetic, Item, OpError, random};
+use lookaside_pke::modular::{Modulus, arithmetic, power};
+use lookaside_pke::{Arithmetic, Engine, Item, OpError, random};
 use lookaside_simd::Cpu;
 use openssl_sys as ssl;
 
@@ -38,19 +38,18 @@ fn residue(n: &[u8]) -> Vec<u8> {
 fn run_power(modulus: &Modulus, base: &[u8], exponent: &[u8]) -> Result<Vec<u8>, OpError> {
     let src = [base, exponent].concat();
     let mut dst = vec![0xaa; modulus.len()];
-    let item = Item::new(&src, &mut dst);
-    let mut items = [PowerItem { modulus, exponent_len: exponent.len(), item }];
-    power(Cpu::host(), &mut items);
-    let len = items[0].item.result?;
+    let mut items = [Item::new(&src, &mut dst).with((modulus, exponent.len()))];
+    power(&mut Engine::new(Cpu::host()), &mut items);
+    let len = items[0].result?;
     dst.truncate(len);
     Ok(dst)
 }
 
 fn run(modulus: &Modulus, operation: Arithmetic, src: &[u8]) -> Result<Vec<u8>, OpError> {
     let mut dst = vec![0xaa; modulus.len() + 3];
-    let mut items = [ArithmeticItem { modulus, item: Item::new(src, &mut dst) }];
-    arithmetic(operation, &mut items);
-    let len = items[0].item.result?;
+    let mut items = [Item::new(src, &mut dst).with((modulus, operation))];
+    arithmetic(&mut Engine::new(Cpu::host()), &mut items);
+    let len = items[0].result?;
     dst.truncate(len);
     Ok(dst)
 }
@@ -134,11 +133,11 @@ fn refuses_what_is_out_of_range() {
     }
     assert!(matches!(run_power(&m, &[1, 2, 3], &[1]), Err(OpError::BadInput(_))));
     let mut dst = [];
-    let item = Item::new(&[1], &mut dst);
-    let mut items = [PowerItem { modulus: &m, exponent_len: 2, item }];
-    power(Cpu::host(), &mut items);
-    assert!(matches!(items[0].item.result, Err(OpError::BadInput(_))));
-    items[0].exponent_len = 1;
-    power(Cpu::host(), &mut items);
-    assert_eq!(items[0].item.result, Err(OpError::DstTooSmall));
+    let engine = &mut Engine::new(Cpu::host());
+    let mut items = [Item::new(&[1], &mut dst).with((&m, 2))];
+    power(engine, &mut items);
+    assert!(matches!(items[0].result, Err(OpError::BadInput(_))));
+    items[0].key.1 = 1;
+    power(engine, &mut items);
+    assert_eq!(items[0].result, Err(OpError::DstTooSmall));
 }

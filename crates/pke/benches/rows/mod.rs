@@ -1,5 +1,6 @@
 //! Rows of a table: a batch against its items one by one without kernels.
 
+use lookaside_pke::Engine;
 use lookaside_simd::{Cpu, Tier};
 
 /// CPU time of this thread in seconds.
@@ -31,7 +32,7 @@ pub fn race(rounds: usize, contenders: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64>
 }
 
 /// Does one item for each pair of source and destination.
-pub type Run<'a> = dyn Fn(&Cpu, &mut [(&[u8], &mut [u8])]) + 'a;
+pub type Run<'a> = dyn Fn(&mut Engine, &mut [(&[u8], &mut [u8])]) + 'a;
 
 pub struct Bench {
     pub rounds: usize,
@@ -59,18 +60,19 @@ impl Bench {
 
     pub fn row(&self, name: &str, src: &[u8], dst_len: usize, run: &Run<'_>) {
         const COUNTS: [usize; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
-        let alone = Cpu::with_cap(Tier::Generic);
+        let mut alone = Engine::new(&Cpu::with_cap(Tier::Generic));
         let mut one: Vec<u8> = vec![0; dst_len];
         let mut buffers = COUNTS.map(|count| vec![vec![0; dst_len]; count]);
         let mut contenders: Vec<Box<dyn FnMut() + '_>> = vec![Box::new({
-            let (alone, one) = (&alone, &mut one);
+            let (alone, one) = (&mut alone, &mut one);
             move || run(alone, &mut [(src, one)])
         })];
         for buffers in &mut buffers {
+            let mut engine = Engine::new(Cpu::host());
             contenders.push(Box::new(move || {
                 let mut items: Vec<(&[u8], &mut [u8])> =
                     buffers.iter_mut().map(|dst| (src, &mut dst[..])).collect();
-                run(Cpu::host(), &mut items);
+                run(&mut engine, &mut items);
             }));
         }
         let times = race(self.rounds, &mut contenders);

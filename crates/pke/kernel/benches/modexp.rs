@@ -34,7 +34,8 @@ mod x86_64 {
 
     use aws_lc_sys as lc;
     use lookaside_pke_kernel::modexp::{
-        CrtKey, Modulus, Outcome, Power, Private, power_avx512, power_public_avx512, private_avx512,
+        CrtKey, Memory, Modulus, Outcome, Power, Private, power_avx512, power_public_avx512,
+        private_avx512,
     };
     use lookaside_simd::{Avx512, Cpu};
     use openssl_sys as ossl;
@@ -206,6 +207,7 @@ mod x86_64 {
         let (from, size) = (inputs[0].as_ptr(), len as i32);
 
         if wanted(&private) {
+            let mut memory = Memory::default();
             let mut sign = || {
                 let mut left = outs.iter_mut();
                 let mut lanes = inputs.each_ref().map(|input| Private {
@@ -214,7 +216,7 @@ mod x86_64 {
                     out: left.next().expect("eight"),
                     outcome: Outcome::Fault,
                 });
-                private_avx512(token, &mut lanes);
+                private_avx512(token, &mut memory, &mut lanes);
                 assert!(lanes.iter().all(|lane| lane.outcome == Outcome::Done));
             };
             sign();
@@ -246,6 +248,7 @@ mod x86_64 {
         if wanted(&public) {
             let modulus = Modulus::new(&key.n).expect("odd");
             let mut outs = [(); 8].map(|()| vec![0; len]);
+            let mut memory = Memory::default();
             let mut verify = || {
                 let mut left = outs.iter_mut();
                 let mut lanes = inputs.each_ref().map(|base| Power {
@@ -255,7 +258,7 @@ mod x86_64 {
                     out: left.next().expect("eight"),
                     ok: false,
                 });
-                power_public_avx512(token, &mut lanes);
+                power_public_avx512(token, &mut memory, &mut lanes);
             };
             verify();
             let (mut out, mut other) = (vec![0; len], vec![0; len]);
@@ -309,6 +312,7 @@ mod x86_64 {
             exponent
         });
         let mut outs = [(); 8].map(|()| vec![0; len]);
+        let mut memory = Memory::default();
         let mut ours = || {
             let (mut left, mut exponents) = (outs.iter_mut(), exponents.iter());
             let mut lanes = bases.each_ref().map(|base| Power {
@@ -318,7 +322,7 @@ mod x86_64 {
                 out: left.next().expect("eight"),
                 ok: false,
             });
-            power_avx512(token, &mut lanes);
+            power_avx512(token, &mut memory, &mut lanes);
         };
         // SAFETY: numbers of the bytes given, live to the end of the function; Montgomery contexts
         // of an odd modulus; freed once.

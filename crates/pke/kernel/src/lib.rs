@@ -41,6 +41,7 @@ macro_rules! entry_points {
 pub mod curve25519;
 pub mod curve448;
 pub(crate) mod lanes;
+pub mod memory;
 pub mod modexp;
 #[cfg(test)]
 mod oracle;

@@ -4,7 +4,7 @@
 mod oracle;
 
 use lookaside_pke_kernel::modexp::{
-    CrtKey, Modulus, Outcome, Power, Private, power_portable, power_public_portable,
+    CrtKey, Memory, Modulus, Outcome, Power, Private, power_portable, power_public_portable,
     private_portable,
 };
 use oracle::{Rng, RsaKey};
@@ -27,22 +27,28 @@ fn wide() -> Option<Tier> {
 impl Tier {
     fn power(self, lanes: &mut [Power<'_>], public: bool) {
         match (self, public) {
-            (Tier::Portable, false) => power_portable(lanes),
-            (Tier::Portable, true) => power_public_portable(lanes),
+            (Tier::Portable, false) => power_portable(&mut Memory::default(), lanes),
+            (Tier::Portable, true) => power_public_portable(&mut Memory::default(), lanes),
             #[cfg(target_arch = "x86_64")]
-            (Tier::Wide(token), false) => lookaside_pke_kernel::modexp::power_avx512(token, lanes),
-            #[cfg(target_arch = "x86_64")]
-            (Tier::Wide(token), true) => {
-                lookaside_pke_kernel::modexp::power_public_avx512(token, lanes)
+            (Tier::Wide(token), false) => {
+                lookaside_pke_kernel::modexp::power_avx512(token, &mut Memory::default(), lanes)
             }
+            #[cfg(target_arch = "x86_64")]
+            (Tier::Wide(token), true) => lookaside_pke_kernel::modexp::power_public_avx512(
+                token,
+                &mut Memory::default(),
+                lanes,
+            ),
         }
     }
 
     fn private(self, lanes: &mut [Private<'_>]) {
         match self {
-            Tier::Portable => private_portable(lanes),
+            Tier::Portable => private_portable(&mut Memory::default(), lanes),
             #[cfg(target_arch = "x86_64")]
-            Tier::Wide(token) => lookaside_pke_kernel::modexp::private_avx512(token, lanes),
+            Tier::Wide(token) => {
+                lookaside_pke_kernel::modexp::private_avx512(token, &mut Memory::default(), lanes)
+            }
         }
     }
 }
@@ -226,7 +232,7 @@ fn what_is_out_of_range_is_refused_alone() {
         power(&base, &mut short),
         power(&[0xff; 70], &mut long_out),
     ];
-    power_portable(&mut lanes);
+    power_portable(&mut Memory::default(), &mut lanes);
     assert_eq!(lanes.each_ref().map(|power| power.ok), [false, true, false, false, false]);
     assert!(good[..] == oracle::power(&base, &[5], &n));
     assert_eq!((equal, above, short), ([0; 64], [0; 64], [0; 63]));
@@ -334,7 +340,7 @@ fn inputs_of_a_private_operation_are_checked() {
         .zip(&mut outs)
         .map(|(input, out)| Private { key: &prepared, input, out, outcome: Outcome::Fault })
         .collect();
-    private_portable(&mut lanes);
+    private_portable(&mut Memory::default(), &mut lanes);
     for (i, lane) in lanes.iter().enumerate() {
         let wanted = if i == 3 { Outcome::Done } else { Outcome::BadInput };
         assert_eq!(lane.outcome, wanted, "lane {i}");

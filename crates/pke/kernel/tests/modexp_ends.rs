@@ -6,7 +6,8 @@
 mod oracle;
 
 use lookaside_pke_kernel::modexp::{
-    CrtKey, Modulus, Outcome, Power, Private, power_avx512, power_public_avx512, private_avx512,
+    CrtKey, Memory, Modulus, Outcome, Power, Private, power_avx512, power_public_avx512,
+    private_avx512,
 };
 use lookaside_simd::{Avx512, Cpu};
 use oracle::{Rng, RsaKey};
@@ -84,8 +85,8 @@ fn moduli_at_the_ends_of_their_classes() {
                     })
                     .collect();
                 match public {
-                    false => power_avx512(token, &mut lanes),
-                    true => power_public_avx512(token, &mut lanes),
+                    false => power_avx512(token, &mut Memory::default(), &mut lanes),
+                    true => power_public_avx512(token, &mut Memory::default(), &mut lanes),
                 }
                 assert!(lanes.iter().all(|power| power.ok), "{digits} digits");
                 for ((n, base), out) in group.iter().zip(&outs) {
@@ -126,7 +127,7 @@ fn keys_at_the_ends_of_their_classes() {
                 .zip(&mut outs)
                 .map(|(input, out)| Private { key: &prepared, input, out, outcome: Outcome::Fault })
                 .collect();
-            private_avx512(token, &mut lanes);
+            private_avx512(token, &mut Memory::default(), &mut lanes);
             assert!(lanes.iter().all(|lane| lane.outcome == Outcome::Done), "{bits}");
             for (input, out) in inputs.iter().zip(&outs) {
                 assert!(*out == oracle::power(input, &key.d, n), "{bits}: {input:x?}");

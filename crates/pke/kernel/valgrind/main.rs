@@ -19,7 +19,7 @@ use std::process::exit;
 
 use keys::Key;
 use lookaside_pke_kernel::modexp::{
-    CrtKey, Modulus, Outcome, Power, Private, power_portable, private_portable,
+    CrtKey, Memory, Modulus, Outcome, Power, Private, power_portable, private_portable,
 };
 use lookaside_pke_kernel::weierstrass::{self, Curve};
 use lookaside_pke_kernel::{curve448, curve25519};
@@ -121,7 +121,7 @@ fn exponentiations() {
                     ok: false,
                 })
                 .collect();
-            power_portable(&mut lanes);
+            power_portable(&mut Memory::default(), &mut lanes);
             assert!(lanes.iter().all(|lane| lane.ok));
             results.iter_mut().for_each(|result| publish(result));
         });
@@ -142,7 +142,7 @@ fn private_operations() {
             .iter_mut()
             .map(|out| Private { key: &key, input: &input, out, outcome: Outcome::Fault })
             .collect();
-        private_portable(&mut lanes);
+        private_portable(&mut Memory::default(), &mut lanes);
         assert!(lanes.iter().all(|lane| lane.outcome == Outcome::Done));
         results.iter_mut().for_each(|result| publish(result));
     });

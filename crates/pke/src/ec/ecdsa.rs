@@ -5,14 +5,9 @@ use zeroize::Zeroizing;
 use super::group::{Group, INFINITE, MAX_LEN, MAX_POINT, x_of};
 use super::scalar::in_range;
 use crate::OpError;
-use crate::library::bignum::{Bignum, Scratch};
+use crate::library::bignum::Scratch;
 use crate::modular::Modulus;
-use crate::nonce::leftmost_bits;
-
-/// A digest as a number below the order.
-fn number_of(digest: &[u8], order: &Modulus, scratch: &mut Scratch) -> Result<Bignum, OpError> {
-    order.reduce(&leftmost_bits(digest, order.bits()), scratch)
-}
+use crate::nonce::number_of;
 
 /// `out = r || s` by the given nonce, in `[1, order)`: with (x, y) = k G,
 ///
@@ -28,13 +23,13 @@ pub(crate) fn sign(
     digest: &[u8],
     nonce: &[u8],
     out: &mut [u8],
-    scratch: &mut Scratch,
 ) -> Result<bool, OpError> {
+    let scratch = &mut Scratch::new()?;
     let mut point = Zeroizing::new([0; MAX_POINT]);
     let point = &mut point[..1 + 2 * group.field_len()];
     group.multiply_generator(nonce, point)?;
     let r = order.reduce(x_of(point, group.field_len()), scratch)?;
-    let e = number_of(digest, order, scratch)?;
+    let e = number_of(digest, order)?;
     let dr = order.multiply(&order.residue(private)?, &r, scratch)?;
     let sum = scratch.add_mod(&e, &dr, order.number())?;
     let inverse = order.inverse_prime(&order.residue(nonce)?, scratch)?;
@@ -66,7 +61,7 @@ pub(crate) fn verify(
     let scratch = &mut Scratch::new()?;
     let r = order.residue(r)?;
     let w = order.inverse(&order.residue(s)?, scratch)?;
-    let e = number_of(digest, order, scratch)?;
+    let e = number_of(digest, order)?;
     let (mut u1, mut u2) = ([0; MAX_LEN], [0; MAX_LEN]);
     order.multiply(&e, &w, scratch)?.to_bytes(&mut u1[..len])?;
     order.multiply(&r, &w, scratch)?.to_bytes(&mut u2[..len])?;

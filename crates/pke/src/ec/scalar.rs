@@ -21,6 +21,17 @@ pub(crate) fn is_below(number: &[u8], bound: &[u8]) -> bool {
     std::hint::black_box(borrow) == 1
 }
 
+/// `number` modulo `bound`. Both have the same length, and `number` is below twice the bound.
+/// Constant time.
+pub(crate) fn reduce_once(number: &mut [u8], bound: &[u8]) {
+    let mask = u16::from(is_below(number, bound)).wrapping_sub(1);
+    let mut borrow = 0u16;
+    for (a, &b) in number.iter_mut().zip(bound).rev() {
+        let difference = u16::from(*a).wrapping_sub(u16::from(b) & mask).wrapping_sub(borrow);
+        (*a, borrow) = (difference as u8, (difference >> 8) & 1);
+    }
+}
+
 /// Fills `scalar` with one drawn from `[1, order)`: candidates of the order's bits are drawn until
 /// one is in range (FIPS 186-5, A.2.2), at most a few times for the orders of curves.
 pub(crate) fn draw(order: &[u8], scalar: &mut [u8]) -> Result<(), OpError> {
@@ -66,6 +77,16 @@ mod tests {
             (0xffffff, false),
         ] {
             assert_eq!(in_range(&value(n), &order), inside, "{n:x}");
+        }
+    }
+
+    #[test]
+    fn one_subtraction_reduces() {
+        let bound = 0x80ffu32;
+        for number in [0, 1, 0x7fff, 0x80fe, 0x80ff, 0x8100, 0xffff] {
+            let mut bytes = (number as u16).to_be_bytes();
+            reduce_once(&mut bytes, &[0x80, 0xff]);
+            assert_eq!(u32::from(u16::from_be_bytes(bytes)), number % bound, "{number:x}");
         }
     }
 

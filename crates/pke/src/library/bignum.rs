@@ -109,14 +109,10 @@ impl Bignum {
         done(returned, OpError::DstTooSmall)
     }
 
-    /// Bits without leading zeros. Variable time, as the next four.
+    /// Bits without leading zeros. Variable time, as the next three.
     pub(crate) fn bits(&self) -> usize {
         // SAFETY: a valid number.
         unsafe { aws::BN_num_bits(self.as_ptr()) as usize }
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.bits().div_ceil(8)
     }
 
     pub(crate) fn is_odd(&self) -> bool {
@@ -428,6 +424,18 @@ impl Montgomery {
         scratch: &mut Scratch,
     ) -> Result<Bignum, OpError> {
         let mut out = Bignum::new()?;
+        self.multiply_into(a, b, &mut out, scratch)?;
+        Ok(out)
+    }
+
+    /// As [`Montgomery::multiply`], into a number that may have memory already.
+    pub(crate) fn multiply_into(
+        &self,
+        a: &Bignum,
+        b: &Bignum,
+        out: &mut Bignum,
+        scratch: &mut Scratch,
+    ) -> Result<(), OpError> {
         // SAFETY: valid numbers and constants.
         let returned = unsafe {
             aws::BN_mod_mul_montgomery(
@@ -438,8 +446,7 @@ impl Montgomery {
                 scratch.as_mut_ptr(),
             )
         };
-        done(returned, MEMORY)?;
-        Ok(out)
+        done(returned, MEMORY)
     }
 
     /// a^e mod n in a time that depends on the widths only.

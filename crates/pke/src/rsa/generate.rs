@@ -98,21 +98,24 @@ fn from_primes(bits: usize, e: Bignum) -> Result<[Bignum; 8], OpError> {
     Ok([n, e, d, p, q, dp, dq, qinv])
 }
 
-/// [`generate`] as an item: `src` = e, `dst` = n || d (k bytes each) || p || q || d mod (p - 1) ||
-/// d mod (q - 1) || q^-1 mod p ([`half_len`] bytes each).
-pub fn generate_item(bits: usize, item: &mut Item<'_>) {
-    item.run(|e, dst| {
-        // Before the work, not after it.
-        if bits <= MAX_BITS {
-            room(dst, 2 * bits.div_ceil(8) + 5 * half_len(bits))?;
-        }
-        let key = generate(bits, e)?;
-        let [n, _, rest @ ..] = &key.parts;
-        let mut len = 0;
-        for part in std::iter::once(n).chain(rest) {
-            room(&mut dst[len..], part.len())?.copy_from_slice(part);
-            len += part.len();
-        }
-        Ok(len)
-    });
+/// [`generate`] for each item, a key of so many bits: `src` = e, `dst` = n || d (k bytes each) || p ||
+/// q || d mod (p - 1) || d mod (q - 1) || q^-1 mod p ([`half_len`] bytes each).
+pub fn generate_batch(items: &mut [Item<'_, usize>]) {
+    for item in items {
+        let bits = item.key;
+        item.run(|e, dst| {
+            // Before the work, not after it.
+            if bits <= MAX_BITS {
+                room(dst, 2 * bits.div_ceil(8) + 5 * half_len(bits))?;
+            }
+            let key = generate(bits, e)?;
+            let [n, _, rest @ ..] = &key.parts;
+            let mut len = 0;
+            for part in std::iter::once(n).chain(rest) {
+                room(&mut dst[len..], part.len())?.copy_from_slice(part);
+                len += part.len();
+            }
+            Ok(len)
+        });
+    }
 }

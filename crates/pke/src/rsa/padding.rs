@@ -5,8 +5,10 @@
 //! same time and touches the same memory whatever is in the block, up to the one bit that says
 //! whether it was good and the length that is returned.
 
+use arrayvec::ArrayVec;
 use zeroize::Zeroizing;
 
+use super::keys::MAX_BITS;
 use crate::hash::{digest as digest_of, digest_into, equal};
 use crate::{Hash, OpError, SaltLen, random};
 
@@ -31,23 +33,28 @@ pub(super) fn select(mask: usize, a: usize, b: usize) -> usize {
 }
 
 /// The DER encoding of a DigestInfo up to the digest.
-fn digest_info(hash: Hash) -> Result<Vec<u8>, OpError> {
-    /// The algorithms under 2.16.840.1.101.3.4.2.
-    fn nist(number: u8, len: usize) -> Vec<u8> {
+fn digest_info(hash: Hash) -> Result<ArrayVec<u8, 19>, OpError> {
+    /// Of 2.16.840.1.101.3.4.2.`number`.
+    fn nist(number: u8, len: usize) -> ArrayVec<u8, 19> {
         let len = len as u8;
-        let mut der = vec![0x30, 17 + len, 0x30, 13, 6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2];
-        der.extend([number, 5, 0, 4, len]);
-        der
+        [0x30, 17 + len, 0x30, 13, 6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, number, 5, 0, 4, len]
+            .into()
     }
     let len = hash.len();
     Ok(match hash {
         Hash::Md5 => {
-            vec![0x30, 32, 0x30, 12, 6, 8, 0x2a, 0x86, 0x48, 0x86, 0xf7, 13, 2, 5, 5, 0, 4, 16]
+            [0x30, 32, 0x30, 12, 6, 8, 0x2a, 0x86, 0x48, 0x86, 0xf7, 13, 2, 5, 5, 0, 4, 16]
+                .into_iter()
+                .collect()
         }
-        Hash::Sha1 => vec![0x30, 33, 0x30, 9, 6, 5, 0x2b, 14, 3, 2, 0x1a, 5, 0, 4, 20],
-        Hash::Ripemd160 => vec![0x30, 33, 0x30, 9, 6, 5, 0x2b, 0x24, 3, 2, 1, 5, 0, 4, 20],
+        Hash::Sha1 => {
+            [0x30, 33, 0x30, 9, 6, 5, 0x2b, 14, 3, 2, 0x1a, 5, 0, 4, 20].into_iter().collect()
+        }
+        Hash::Ripemd160 => {
+            [0x30, 33, 0x30, 9, 6, 5, 0x2b, 0x24, 3, 2, 1, 5, 0, 4, 20].into_iter().collect()
+        }
         // TLS 1.0 signs the two digests bare.
-        Hash::Md5Sha1 => vec![],
+        Hash::Md5Sha1 => ArrayVec::new(),
         Hash::Sha256 => nist(1, len),
         Hash::Sha384 => nist(2, len),
         Hash::Sha512 => nist(3, len),
@@ -76,7 +83,7 @@ pub(super) fn pkcs1_sign(
     hash: Option<Hash>,
     digest: &[u8],
 ) -> Result<(), OpError> {
-    let mut info = Vec::new();
+    let mut info = ArrayVec::new();
     if let Some(hash) = hash {
         check_digest(hash, digest)?;
         info = digest_info(hash)?;
@@ -94,8 +101,9 @@ pub(super) fn pkcs1_sign(
 /// Whether the block is what [`pkcs1_sign`] makes of the digest: made again and compared, so
 /// nothing is parsed.
 pub(super) fn pkcs1_verify(block: &[u8], hash: Option<Hash>, digest: &[u8]) -> Result<(), OpError> {
-    let mut wanted = vec![0; block.len()];
-    pkcs1_sign(&mut wanted, hash, digest)?;
+    let mut wanted = [0; MAX_BITS / 8];
+    let wanted = &mut wanted[..block.len()];
+    pkcs1_sign(wanted, hash, digest)?;
     if wanted == block { Ok(()) } else { Err(OpError::AuthFailed) }
 }
 

@@ -76,7 +76,7 @@ fn encrypt_one(form: Form, point: &[u8], message: &[u8], dst: &mut [u8]) -> Resu
             Form::Der => der_parts(&c1, &c3, message.len(), dst)?,
         };
         c2.copy_from_slice(message);
-        if !xor_derived(&[x, y], c2)? {
+        if !xor_derived([x, y, &[], &[]], c2)? {
             return Ok(len);
         }
         // The mask is zero throughout, once in 256 messages of a byte: C2 would be the message.
@@ -120,7 +120,7 @@ fn decrypt_one(
     parts.group.multiply(parts.private_key(private)?, c1, &mut *shared)?;
     let (x, y) = shared[1..].split_at(LEN);
     message.copy_from_slice(c2);
-    let zero = xor_derived(&[x, y], message)?;
+    let zero = xor_derived([x, y, &[], &[]], message)?;
     let digest = Zeroizing::new(sm3(&[x, message, y])?);
     if zero || !equal(&*digest, c3) { Err(OpError::AuthFailed) } else { Ok(message.len()) }
 }

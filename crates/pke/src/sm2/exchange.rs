@@ -1,10 +1,9 @@
 //! Key exchange with key confirmation (GB/T 32918.3).
 
-use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
 use super::{LEN, POINT_LEN, Parts, Point, x_of, xor_derived};
-use crate::batch::{cut, room};
+use crate::batch::cut;
 use crate::ec::group::Group;
 use crate::library::bignum::Scratch;
 use crate::library::openssl::sm3;
@@ -17,19 +16,19 @@ use crate::{Item, OpError, Sm2Role};
 /// peer's point (65) || peer's ephemeral point (65) || own identity digest (32) || peer's identity
 /// digest (32), the digests being those of [`identity_digest`](super::identity_digest).
 ///
-/// `dst` = key (`key_len` bytes, one at least) || S1 (32) || S2 (32). The responder sends S1, the
+/// `dst` = key (what the other parts leave, one byte at least) || S1 (32) || S2 (32). The responder sends S1, the
 /// initiator S2, and each compares what it gets with its own: equal means that the other has the
 /// same key.
-pub fn exchange(cpu: &Cpu, role: Sm2Role, key_len: usize, items: &mut [Item<'_>]) {
-    let _ = cpu;
+pub fn exchange(items: &mut [Item<'_, Sm2Role>]) {
     for item in items {
+        let role = item.key;
         item.run(|src, dst| {
             let lens = [LEN, LEN, POINT_LEN, POINT_LEN, POINT_LEN, LEN, LEN];
             let [private, ephemeral, own, peer, peer_ephemeral, z_own, z_peer] = cut(src, lens)?;
+            let key_len = dst.len().saturating_sub(2 * LEN);
             if key_len == 0 {
                 return Err(OpError::BadInput("an empty key"));
             }
-            let dst = room(dst, key_len.checked_add(2 * LEN).ok_or(OpError::DstTooSmall)?)?;
             let shared = shared_point(private, ephemeral, own, peer, peer_ephemeral)?;
             let (x, y) = shared[1..].split_at(LEN);
             // Always the initiator's first.
@@ -39,7 +38,7 @@ pub fn exchange(cpu: &Cpu, role: Sm2Role, key_len: usize, items: &mut [Item<'_>]
             };
             let (key, confirmations) = dst.split_at_mut(key_len);
             key.fill(0);
-            if xor_derived(&[x, y, z[0], z[1]], key)? && key_len >= LEN {
+            if xor_derived([x, y, z[0], z[1]], key)? && key_len >= LEN {
                 return Err(OpError::Fault);
             }
             let inner = Zeroizing::new(sm3(&[x, z[0], z[1], &first[1..], &second[1..]])?);

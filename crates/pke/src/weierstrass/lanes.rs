@@ -1,18 +1,17 @@
 //! The kernel of short Weierstrass curves: what the curves with a name and SM2 ask of it.
 
-use std::borrow::Cow;
+use std::ops::Deref;
 
 use lookaside_pke_kernel::weierstrass as kernel;
 use lookaside_simd::Avx512;
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::batch::{LANES, PerLane};
 use crate::ec::group::{Group, x_of};
 use crate::ec::scalar;
-use crate::library::bignum::Scratch;
 use crate::library::ec::PrimeGroup;
 use crate::modular::Modulus;
 use crate::nonce::{Hedge, Nonces, leftmost_bits};
-use crate::side_by_side::LANES;
 use crate::{Nonce, OpError, random};
 
 pub(crate) use lookaside_pke_kernel::weierstrass::{Curve, Public};
@@ -54,7 +53,7 @@ pub(crate) struct Signing<'a> {
 /// A signature to be verified.
 pub(crate) struct Verifying<'a> {
     /// X || Y, on the curve.
-    pub(crate) public: Cow<'a, [u8]>,
+    pub(crate) public: Coordinates<'a>,
     /// r || s.
     pub(crate) signature: &'a [u8],
     /// Of any length.
@@ -67,7 +66,7 @@ pub(crate) struct Multiplying<'a> {
     /// From 1 to the order - 1.
     pub(crate) private: &'a [u8],
     /// X || Y, on the curve.
-    pub(crate) peer: Cow<'a, [u8]>,
+    pub(crate) peer: Coordinates<'a>,
     /// Where the product goes: its X where there is room for a coordinate only, else
     /// 0x04 || X || Y.
     pub(crate) out: &'a mut [u8],
@@ -129,22 +128,18 @@ impl Lanes {
             requests.iter_mut().for_each(|request| request.result = Err(error));
             return;
         }
-        let bits = order.0.bits();
-        let digests: Vec<_> = requests.iter().map(|r| leftmost_bits(r.digest, bits)).collect();
-        let mut lanes: Vec<_> = requests
+        let mut digests = [0; LANES * MAX_LEN];
+        let mut lanes: PerLane<_> = requests
             .iter_mut()
-            .zip(&digests)
+            .zip(digests.chunks_mut(len))
             .zip(nonces.chunks(len))
-            .map(|((Signing { private, signature, .. }, digest), nonce)| kernel::Sign {
-                private,
-                nonce,
-                digest,
-                signature,
-                ok: false,
+            .map(|((Signing { private, digest, signature, .. }, bits), nonce)| {
+                leftmost_bits(digest, order.0.bits(), bits);
+                kernel::Sign { private, nonce, digest: bits, signature, ok: false }
             })
             .collect();
         kernel::sign_avx512(self.token, self.curve, &mut lanes);
-        let signed: Vec<bool> = lanes.iter().map(|lane| lane.ok).collect();
+        let signed: PerLane<bool> = lanes.into_iter().map(|lane| lane.ok).collect();
         for (request, signed) in requests.iter_mut().zip(signed) {
             request.result = if signed { Ok(()) } else { one(request) };
         }
@@ -152,20 +147,17 @@ impl Lanes {
 
     /// Verifies.
     pub(crate) fn verify(self, order_bits: usize, requests: &mut [Verifying<'_>]) {
-        let digests: Vec<_> =
-            requests.iter().map(|r| leftmost_bits(r.digest, order_bits)).collect();
-        let mut lanes: Vec<_> = requests
+        let mut digests = [0; LANES * MAX_LEN];
+        let mut lanes: PerLane<_> = requests
             .iter()
-            .zip(&digests)
-            .map(|(Verifying { public, signature, .. }, digest)| kernel::Verify {
-                public,
-                digest,
-                signature,
-                ok: false,
+            .zip(digests.chunks_mut(self.curve.len()))
+            .map(|(Verifying { public, signature, digest, .. }, bits)| {
+                leftmost_bits(digest, order_bits, bits);
+                kernel::Verify { public, digest: bits, signature, ok: false }
             })
             .collect();
         kernel::verify_avx512(self.token, self.curve, &mut lanes);
-        let verified: Vec<bool> = lanes.iter().map(|lane| lane.ok).collect();
+        let verified: PerLane<bool> = lanes.into_iter().map(|lane| lane.ok).collect();
         for (request, verified) in requests.iter_mut().zip(verified) {
             request.ok = verified;
         }
@@ -175,7 +167,7 @@ impl Lanes {
     pub(crate) fn multiply(self, requests: &mut [Multiplying<'_>]) {
         let len = self.curve.len();
         let mut products = [[0; 1 + 2 * MAX_LEN]; LANES];
-        let mut lanes: Vec<_> = requests
+        let mut lanes: PerLane<_> = requests
             .iter()
             .zip(&mut products)
             .map(|(Multiplying { private, peer, .. }, product)| kernel::Derive {
@@ -186,7 +178,7 @@ impl Lanes {
             })
             .collect();
         kernel::derive_avx512(self.token, self.curve, &mut lanes);
-        let multiplied: Vec<bool> = lanes.iter().map(|lane| lane.ok).collect();
+        let multiplied: PerLane<bool> = lanes.into_iter().map(|lane| lane.ok).collect();
         for ((request, product), ok) in requests.iter_mut().zip(&mut products).zip(multiplied) {
             request.ok = ok;
             product[0] = 4;
@@ -219,12 +211,12 @@ impl Lanes {
             }
             return;
         }
-        let mut lanes: Vec<_> = requests
+        let mut lanes: PerLane<_> = requests
             .iter_mut()
             .map(|Generating { private, point, .. }| public_lane(private, point))
             .collect();
         self.public(&mut lanes);
-        let made: Vec<bool> = lanes.iter().map(|lane| lane.ok).collect();
+        let made: PerLane<bool> = lanes.into_iter().map(|lane| lane.ok).collect();
         for (request, made) in requests.iter_mut().zip(made) {
             if !made {
                 request.private.fill(0);
@@ -255,29 +247,46 @@ fn draw(
             }
         }
         Nonce::Deterministic(_) => {
-            let mut scratch = Scratch::new()?;
             for (Signing { private, digest, .. }, nonce) in nonces {
-                let next = Nonces::new(kind, order, private, digest, &mut scratch)?.next()?;
-                nonce.copy_from_slice(&next);
+                Nonces::new(kind, order, private, digest)?.next(nonce)?;
             }
         }
     }
     Ok(())
 }
 
-/// A point for the kernel, which wants X || Y and checks neither.
+/// A point as the kernel wants it: X || Y, on the curve, which it does not check.
+pub(crate) enum Coordinates<'a> {
+    Given(&'a [u8]),
+    /// Of the second number of bytes.
+    Decompressed([u8; 2 * MAX_LEN], usize),
+}
+
+impl Deref for Coordinates<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Coordinates::Given(bytes) => bytes,
+            Coordinates::Decompressed(bytes, len) => &bytes[..*len],
+        }
+    }
+}
+
+/// The coordinates of an encoded point, which is checked.
 pub(crate) fn coordinates<'a>(
     group: &PrimeGroup,
     point: &'a [u8],
-) -> Result<Cow<'a, [u8]>, OpError> {
+) -> Result<Coordinates<'a>, OpError> {
     if point.first() == Some(&4) {
         group.check(point)?;
-        Ok(Cow::Borrowed(&point[1..]))
-    } else {
-        let mut whole = vec![0; 1 + 2 * group.field_len()];
-        group.decompress(point, &mut whole)?;
-        Ok(Cow::Owned(whole.split_off(1)))
+        return Ok(Coordinates::Given(&point[1..]));
     }
+    let (mut whole, len) = ([0; 1 + 2 * MAX_LEN], 2 * group.field_len());
+    group.decompress(point, &mut whole[..1 + len])?;
+    let mut bytes = [0; 2 * MAX_LEN];
+    bytes.copy_from_slice(&whole[1..]);
+    Ok(Coordinates::Decompressed(bytes, len))
 }
 
 /// A lane for a public key: `point` is where 0x04 || X || Y goes.

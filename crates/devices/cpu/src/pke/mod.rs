@@ -2,14 +2,12 @@
 //! items.
 
 mod capability;
-mod keyed;
 mod session;
-mod shared;
+mod table;
 
 use arrayvec::ArrayVec;
-use lookaside_core::{Buf, Detail, Done, Op, OpError, Request, Status, Work};
-use lookaside_pke::Item;
-use lookaside_simd::Cpu;
+use lookaside_core::{Buf, Detail, Done, Lost, OpError, Request, Status, Work};
+use lookaside_pke::{Engine, Item};
 use zeroize::Zeroizing;
 
 pub(crate) use self::{
@@ -59,43 +57,36 @@ impl Pieces {
 }
 
 /// Executes requests of one operation and class, at most [`LANES`], and sets their results.
-pub(crate) fn execute(cpu: &Cpu, works: &mut [Work]) {
+pub(crate) fn execute(engine: &mut Engine, works: &mut [Work]) {
+    let Some(op) = works.first_mut().map(|work| work.request_mut().op) else { return };
     let mut pieces: PerLane<Result<Pieces, OpError>> =
-        works.iter_mut().map(|w| Pieces::of(w.request_mut())).collect();
-    let results: PerLane<Result<usize, OpError>> = {
-        let (mut asks, mut items) = (PerLane::new(), PerLane::new());
-        let mut op = None;
-        for (work, pieces) in works.iter_mut().zip(&mut pieces) {
-            let device = usize::from(work.device);
-            let request = work.request_mut();
-            op = Some(request.op);
-            let Ok(pieces) = pieces else { continue };
-            let prepared = request.session.prepared.get(device).and_then(Option::as_ref);
-            // The runtime routes a request only to a device that prepared its session.
-            let session = prepared.and_then(|p| p.get::<Session>()).unwrap_or(&Session::Foreign);
-            let src = match &pieces.src {
-                Some(piece) => &piece[..],
-                None => request.src.as_slice().unwrap_or_default(),
-            };
-            let dst = match &mut pieces.dst {
-                Some(piece) => &mut piece[..],
-                // What cannot be written counts as no room at all.
-                None => request.dst.as_mut_slice().unwrap_or_default(),
-            };
-            asks.push(Ask { session, detail: request.args.detail });
-            items.push(Item::new(src, dst));
-        }
-        if let Some(op) = op {
-            run(cpu, op, &asks, &mut items);
-        }
-        items.into_iter().map(|item| item.result).collect()
-    };
+        works.iter_mut().map(|work| Pieces::of(work.request_mut())).collect();
+    let mut items = PerLane::new();
+    for (work, pieces) in works.iter_mut().zip(&mut pieces) {
+        let Ok(pieces) = pieces else { continue };
+        let device = usize::from(work.device);
+        let request = work.request_mut();
+        let prepared = request.session.prepared.get(device).and_then(Option::as_ref);
+        // The runtime routes a request only to a device that prepared its session.
+        let session = prepared.and_then(|p| p.get::<Session>()).unwrap_or(&Session::Foreign);
+        let src = match &pieces.src {
+            Some(piece) => &piece[..],
+            None => request.src.as_slice().unwrap_or_default(),
+        };
+        let dst = match &mut pieces.dst {
+            Some(piece) => &mut piece[..],
+            // What cannot be written counts as no room at all.
+            None => request.dst.as_mut_slice().unwrap_or_default(),
+        };
+        items.push(Item::new(src, dst).with(Ask { session, detail: request.args.detail }));
+    }
+    table::run(engine, op, &mut items);
+    let results: PerLane<_> = items.into_iter().map(|item| item.result).collect();
     let mut results = results.into_iter();
     for (work, pieces) in works.iter_mut().zip(&pieces) {
         let request = work.request_mut();
         // Those without memory for a copy did not run.
-        let ran =
-            |_| results.next().unwrap_or(Err(OpError::DeviceLost(lookaside_core::Lost::Touched)));
+        let ran = |_| results.next().unwrap_or(Err(OpError::DeviceLost(Lost::Touched)));
         let result = pieces.as_ref().map_err(|e| *e).and_then(ran);
         if let (Ok(Pieces { dst: Some(piece), .. }), Ok(n)) = (pieces, result) {
             request.dst.scatter(&piece[..n]);
@@ -103,24 +94,5 @@ pub(crate) fn execute(cpu: &Cpu, works: &mut [Work]) {
         let consumed = Buf::len(&request.src);
         let done = |produced| Done { consumed, produced, checksum: 0, status: Status::Complete };
         work.finish(result.map(done));
-    }
-}
-
-/// Runs the items: together those that ask for the same, where the service has one function for
-/// all of them.
-fn run(cpu: &Cpu, op: Op, asks: &[Ask<'_>], items: &mut [Item<'_>]) {
-    if keyed::run(cpu, op, asks, items) {
-        return;
-    }
-    let mut start = 0;
-    while let Some(first) = asks.get(start) {
-        let same =
-            |ask: &&Ask<'_>| ask.detail == first.detail && first.session.is_same(ask.session);
-        let n = asks[start..].iter().take_while(same).count();
-        let items = &mut items[start..start + n];
-        if shared::run(cpu, op, first, items).is_none() {
-            items.iter_mut().for_each(|i| i.result = Err(OpError::Unsupported));
-        }
-        start += n;
     }
 }

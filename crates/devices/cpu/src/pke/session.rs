@@ -38,20 +38,6 @@ pub(crate) enum Session {
     Foreign,
 }
 
-impl Session {
-    /// Whether requests of both can be given to the service together.
-    pub(super) fn is_same(&self, other: &Session) -> bool {
-        match (self, other) {
-            // No key and no parameters: equal when they are of one class, as all in a batch are.
-            (Session::Ec(a), Session::Ec(b)) => a == b,
-            (Session::Xdh(a), Session::Xdh(b)) => a == b,
-            (Session::Eddsa(a), Session::Eddsa(b)) => a == b,
-            (Session::Sm2, Session::Sm2) | (Session::Prime, Session::Prime) => true,
-            _ => core::ptr::eq(self, other),
-        }
-    }
-}
-
 pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Result<Prepared, SetupError> {
     let op = spec.ops()[0];
     let refused = |e| crypto::refused(op, e);

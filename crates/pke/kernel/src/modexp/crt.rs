@@ -6,6 +6,7 @@
 
 use zeroize::{Zeroize, Zeroizing};
 
+use super::Memory;
 use super::digit::{
     BITS, Digit, MASK, digits_from_bytes, lane_from_bytes, lane_from_digits, lane_to_bytes,
     strip_zeros, words_from_bytes,
@@ -14,6 +15,7 @@ use super::modulus::{CLASSES, Modulus, SLACK};
 use super::montgomery::{Arithmetic, Moduli, below, canonical, wide_len};
 use super::power::{exponent_words, leave, power_of, power_of_public};
 use crate::lanes::{Lanes, declassify};
+use crate::memory;
 
 #[cfg(test)]
 #[path = "faults.rs"]
@@ -172,9 +174,10 @@ fn half<A: Arithmetic, const N: usize>(
     moduli: &Moduli<N>,
     primes: [&Prime; 8],
     wide: &mut [Digit],
+    (words, table): (&mut memory::Memory<Digit>, &mut memory::Memory<Digit>),
 ) -> Zeroizing<[Digit; N]> {
     let len = primes.iter().map(|prime| prime.exponent.len()).max().unwrap_or(0);
-    let mut words = exponent_words(len);
+    let mut words = words.lend(exponent_words(len));
     let mut r3 = Zeroizing::new([Digit::ZERO; N]);
     for (lane, prime) in primes.into_iter().enumerate() {
         words_from_bytes(&prime.exponent, lane, &mut words);
@@ -185,7 +188,7 @@ fn half<A: Arithmetic, const N: usize>(
     wide[..c.len()].copy_from_slice(c);
     A::reduce(&mut x, moduli, wide);
     A::multiply(&mut x, &r3, moduli, wide);
-    power_of::<A, N>(&mut x, &words, 8 * len, moduli, wide);
+    power_of::<A, N>(&mut x, &words, 8 * len, moduli, wide, table);
     leave::<A, N>(&mut x, moduli, wide);
     x
 }
@@ -228,7 +231,10 @@ fn equal<L: Lanes>(x: &[Digit], y: &[Digit]) -> L::Mask {
 
 /// One batch. M = 2N, the digits of n.
 #[inline(always)]
-fn run<A: Arithmetic, const N: usize, const M: usize>(lanes: &mut [Private<'_>]) {
+fn run<A: Arithmetic, const N: usize, const M: usize>(
+    Memory { wide, words, table }: &mut Memory,
+    lanes: &mut [Private<'_>],
+) {
     const { assert!(M == 2 * N) };
     assert!((1..=8).contains(&lanes.len()), "one to eight lanes");
     // Lanes that are not used repeat the first.
@@ -237,7 +243,7 @@ fn run<A: Arithmetic, const N: usize, const M: usize>(lanes: &mut [Private<'_>])
     let of_n = Moduli::<M>::new(keys.map(|key| &key.n));
     let of_p = Moduli::<N>::new(keys.map(|key| &key.p.modulus));
     let of_q = Moduli::<N>::new(keys.map(|key| &key.q.modulus));
-    let mut wide = Zeroizing::new(vec![Digit::ZERO; wide_len(M)]);
+    let mut wide = wide.lend(wide_len(M));
     let mut c = Zeroizing::new([Digit::ZERO; M]);
     for lane in 0..8 {
         let private = &lanes[if lane < lanes.len() { lane } else { 0 }];
@@ -245,8 +251,8 @@ fn run<A: Arithmetic, const N: usize, const M: usize>(lanes: &mut [Private<'_>])
     }
     let fits = declassify(A::mask_bits(below::<A>(&*c, &of_n.n)));
 
-    let m_q = half::<A, N>(&*c, &of_q, keys.map(|key| &key.q), &mut wide);
-    let mut h = half::<A, N>(&*c, &of_p, keys.map(|key| &key.p), &mut wide);
+    let m_q = half::<A, N>(&*c, &of_q, keys.map(|key| &key.q), &mut wide, (words, table));
+    let mut h = half::<A, N>(&*c, &of_p, keys.map(|key| &key.p), &mut wide, (words, table));
     let mut qinv = Zeroizing::new([Digit::ZERO; N]);
     for (lane, key) in keys.into_iter().enumerate() {
         lane_from_digits(&key.qinv, lane, &mut *qinv);
@@ -262,7 +268,8 @@ fn run<A: Arithmetic, const N: usize, const M: usize>(lanes: &mut [Private<'_>])
 
     let mut check = Zeroizing::new(*m);
     A::multiply(&mut check, &of_n.r2, &of_n, &mut wide);
-    power_of_public::<A, M>(&mut check, keys.map(|key| &key.e[..]), &of_n, &mut wide);
+    let e = keys.map(|key| &key.e[..]);
+    power_of_public::<A, M>(&mut check, e, &of_n, &mut wide, (words, table));
     leave::<A, M>(&mut check, &of_n, &mut wide);
     let right = declassify(A::mask_bits(equal::<A>(&*check, &*c)));
 
@@ -284,13 +291,13 @@ fn run<A: Arithmetic, const N: usize, const M: usize>(lanes: &mut [Private<'_>])
 
 /// Calls the kernel of the class of `lanes`.
 #[inline(always)]
-pub(super) fn dispatch<A: Arithmetic>(lanes: &mut [Private<'_>]) {
+pub(super) fn dispatch<A: Arithmetic>(memory: &mut Memory, lanes: &mut [Private<'_>]) {
     match lanes.first().map_or(0, |private| private.key.class()) {
-        10 => run::<A, 10, 20>(lanes),
-        15 => run::<A, 15, 30>(lanes),
-        20 => run::<A, 20, 40>(lanes),
-        30 => run::<A, 30, 60>(lanes),
-        40 => run::<A, 40, 80>(lanes),
+        10 => run::<A, 10, 20>(memory, lanes),
+        15 => run::<A, 15, 30>(memory, lanes),
+        20 => run::<A, 20, 40>(memory, lanes),
+        30 => run::<A, 30, 60>(memory, lanes),
+        40 => run::<A, 40, 80>(memory, lanes),
         _ => {}
     }
 }

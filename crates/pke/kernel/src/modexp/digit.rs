@@ -15,7 +15,7 @@ pub(super) const MASK: u64 = (1 << BITS) - 1;
 /// passed on but not cut off, since the multiplier does not see these bits.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
-pub(super) struct Digit(pub(super) [u64; 8]);
+pub struct Digit(pub(super) [u64; 8]);
 
 impl DefaultIsZeroes for Digit {}
 

@@ -17,12 +17,12 @@ const LANES: usize = 8;
 fn run(lanes: &mut [Private<'_>]) -> bool {
     #[cfg(target_arch = "x86_64")]
     if let Some(token) = lookaside_simd::Cpu::host().avx512() {
-        crate::modexp::private_avx512(token, lanes);
+        crate::modexp::private_avx512(token, &mut Default::default(), lanes);
         return true;
     }
     #[cfg(any(feature = "twin", not(target_arch = "x86_64")))]
     if lanes[0].key.class() == 10 {
-        crate::modexp::private_portable(lanes);
+        crate::modexp::private_portable(&mut Default::default(), lanes);
         return true;
     }
     false

@@ -2,10 +2,12 @@
 
 use zeroize::Zeroizing;
 
+use super::Memory;
 use super::digit::{Digit, lane_from_bytes, lane_to_bytes, strip_zeros, words_from_bytes};
 use super::modulus::Modulus;
 use super::montgomery::{Arithmetic, Moduli, below, canonical, wide_len};
 use crate::lanes::declassify;
+use crate::memory;
 
 /// One exponentiation: out = base^exponent mod modulus.
 pub struct Power<'a> {
@@ -33,9 +35,10 @@ fn window_bits(bits: usize, digits: usize) -> usize {
     (1..=6).min_by_key(|w| cost(*w)).unwrap_or(1)
 }
 
-/// Words for exponents of so many bytes. One more than needed, for windows that reach past the end.
-pub(super) fn exponent_words(bytes: usize) -> Zeroizing<Vec<Digit>> {
-    Zeroizing::new(vec![Digit::ZERO; bytes.div_ceil(8) + 1])
+/// How many words exponents of so many bytes take. One more than needed, for windows that reach
+/// past the end.
+pub(super) const fn exponent_words(bytes: usize) -> usize {
+    bytes.div_ceil(8) + 1
 }
 
 /// x = x^exponent in Montgomery's form, for exponents of `bits` bits in `words`. Time depends on
@@ -47,6 +50,7 @@ pub(super) fn power_of<A: Arithmetic, const N: usize>(
     bits: usize,
     moduli: &Moduli<N>,
     wide: &mut [Digit],
+    table: &mut memory::Memory<Digit>,
 ) {
     let w = window_bits(bits, N);
     let windows = bits.div_ceil(w);
@@ -56,7 +60,8 @@ pub(super) fn power_of<A: Arithmetic, const N: usize>(
         let high = A::load(&words[word + 1].0).shlv(A::splat(64 - shift as u64));
         low.or(high).and(A::splat((1 << w) - 1))
     };
-    let mut table = Zeroizing::new(vec![[Digit::ZERO; N]; 1 << w]);
+    let mut table = table.lend(N << w);
+    let (table, _) = table.as_chunks_mut();
     table[0] = moduli.r;
     table[1] = *x;
     let mut factor = Zeroizing::new([Digit::ZERO; N]);
@@ -71,10 +76,10 @@ pub(super) fn power_of<A: Arithmetic, const N: usize>(
     *x = moduli.r;
     for i in (0..windows).rev() {
         if i + 1 == windows {
-            A::look_up(x, &table, index(i));
+            A::look_up(x, table, index(i));
         } else {
             A::square(x, w, moduli, wide);
-            A::look_up(&mut factor, &table, index(i));
+            A::look_up(&mut factor, table, index(i));
             A::multiply(x, &factor, moduli, wide);
         }
     }
@@ -88,10 +93,11 @@ pub(super) fn power_of_public<A: Arithmetic, const N: usize>(
     exponents: [&[u8]; 8],
     moduli: &Moduli<N>,
     wide: &mut [Digit],
+    (words, table): (&mut memory::Memory<Digit>, &mut memory::Memory<Digit>),
 ) {
     let exponents = exponents.map(strip_zeros);
     let bytes = exponents.iter().map(|exponent| exponent.len()).max().unwrap_or(0);
-    let mut words = exponent_words(bytes);
+    let mut words = words.lend(exponent_words(bytes));
     for (lane, exponent) in exponents.into_iter().enumerate() {
         words_from_bytes(exponent, lane, &mut words);
     }
@@ -99,7 +105,7 @@ pub(super) fn power_of_public<A: Arithmetic, const N: usize>(
     let asked = (0..8 * bytes).filter(|i| bit(*i).contains(&true)).count();
     // Past that, windows are faster.
     if asked > 16 + 8 * bytes / 4 {
-        return power_of::<A, N>(x, &words, 8 * bytes, moduli, wide);
+        return power_of::<A, N>(x, &words, 8 * bytes, moduli, wide, table);
     }
     let base = Zeroizing::new(*x);
     let mut product = Zeroizing::new([Digit::ZERO; N]);
@@ -143,12 +149,16 @@ pub(super) fn leave<A: Arithmetic, const N: usize>(
 
 /// One batch, whatever the exponents are.
 #[inline(always)]
-fn run<A: Arithmetic, const N: usize>(lanes: &mut [Power<'_>], public: bool) {
+fn run<A: Arithmetic, const N: usize>(
+    Memory { wide, words, table }: &mut Memory,
+    lanes: &mut [Power<'_>],
+    public: bool,
+) {
     assert!((1..=8).contains(&lanes.len()), "one to eight lanes");
     // Lanes that are not used repeat the first.
     let of = |lane: usize| if lane < lanes.len() { &lanes[lane] } else { &lanes[0] };
     let moduli = Moduli::<N>::new(core::array::from_fn(|lane| of(lane).modulus));
-    let mut wide = Zeroizing::new(vec![Digit::ZERO; wide_len(N)]);
+    let mut wide = wide.lend(wide_len(N));
     let mut x = Zeroizing::new([Digit::ZERO; N]);
     for lane in 0..8 {
         // What is too long is refused below.
@@ -159,14 +169,14 @@ fn run<A: Arithmetic, const N: usize>(lanes: &mut [Power<'_>], public: bool) {
     A::multiply(&mut x, &moduli.r2, &moduli, &mut wide);
     if public {
         let exponents = core::array::from_fn(|lane| of(lane).exponent);
-        power_of_public::<A, N>(&mut x, exponents, &moduli, &mut wide);
+        power_of_public::<A, N>(&mut x, exponents, &moduli, &mut wide, (words, table));
     } else {
         let bytes = lanes.iter().map(|power| power.exponent.len()).max().unwrap_or(0);
-        let mut words = exponent_words(bytes);
+        let mut words = words.lend(exponent_words(bytes));
         for lane in 0..8 {
             words_from_bytes(of(lane).exponent, lane, &mut words);
         }
-        power_of::<A, N>(&mut x, &words, 8 * bytes, &moduli, &mut wide);
+        power_of::<A, N>(&mut x, &words, 8 * bytes, &moduli, &mut wide, table);
     }
     leave::<A, N>(&mut x, &moduli, &mut wide);
 
@@ -183,15 +193,15 @@ fn run<A: Arithmetic, const N: usize>(lanes: &mut [Power<'_>], public: bool) {
 
 /// Calls the kernel of the class of `lanes`.
 #[inline(always)]
-pub(super) fn dispatch<A: Arithmetic>(lanes: &mut [Power<'_>], public: bool) {
+pub(super) fn dispatch<A: Arithmetic>(memory: &mut Memory, lanes: &mut [Power<'_>], public: bool) {
     match lanes.first().map_or(0, |power| power.modulus.digits()) {
-        10 => run::<A, 10>(lanes, public),
-        15 => run::<A, 15>(lanes, public),
-        20 => run::<A, 20>(lanes, public),
-        30 => run::<A, 30>(lanes, public),
-        40 => run::<A, 40>(lanes, public),
-        60 => run::<A, 60>(lanes, public),
-        80 => run::<A, 80>(lanes, public),
+        10 => run::<A, 10>(memory, lanes, public),
+        15 => run::<A, 15>(memory, lanes, public),
+        20 => run::<A, 20>(memory, lanes, public),
+        30 => run::<A, 30>(memory, lanes, public),
+        40 => run::<A, 40>(memory, lanes, public),
+        60 => run::<A, 60>(memory, lanes, public),
+        80 => run::<A, 80>(memory, lanes, public),
         _ => {}
     }
 }
