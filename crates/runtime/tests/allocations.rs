@@ -10,8 +10,9 @@ use std::{
 
 use lookaside::{
     Aead, Arithmetic, Auth, Buf, ChainOrder, Checksum, Cipher, Compression, Curve, DhGroup,
-    EdCurve, Format, Hash, HkdfMode, Huffman, InstanceConfig, Nonce, Packet, Request, Response,
-    RsaCrt, RsaPrivateKey, RsaPublicKey, RsaScheme, Runtime, SaltLen, Span, XdhCurve,
+    DsaDomain, EdCurve, Format, Hash, HkdfMode, Huffman, InstanceConfig, Nonce, Op, Packet,
+    Request, Response, RsaCrt, RsaPrivateKey, RsaPublicKey, RsaScheme, Runtime, SaltLen, Span,
+    XdhCurve,
 };
 
 static COUNTS: AtomicBool = AtomicBool::new(false);
@@ -80,20 +81,38 @@ unsafe extern "C" fn posix_memalign(to: *mut *mut c_void, align: usize, size: us
     }
 }
 
-/// What the document says about a kind of request.
-#[derive(Clone, Copy, PartialEq)]
-enum Promise {
-    Nothing,
-    Allocates,
-}
+/// What the document says about a kind of request: the most allocations of one, on an average.
+type Promise = f64;
 
-use Promise::{Allocates, Nothing};
+const NOTHING: Promise = 0.0;
+
+/// For what a library does inside, another one with each version of the system.
+const LIBCRYPTO: Promise = f64::INFINITY;
 
 /// Requests of one kind.
 struct Kind {
     name: String,
     promise: Promise,
     make: Box<dyn Fn() -> Request>,
+}
+
+/// What kinds of public-key operations promise: side by side, and one by one.
+struct PublicKey<'a> {
+    runtime: &'a Runtime,
+    kinds: &'a mut Vec<Kind>,
+    side_by_side: bool,
+}
+
+impl PublicKey<'_> {
+    fn kind(
+        &mut self,
+        name: impl Into<String>,
+        [side_by_side, alone]: [Promise; 2],
+        make: impl Fn() -> Request + 'static,
+    ) {
+        let promise = if self.side_by_side { side_by_side } else { alone };
+        self.kinds.push(Kind { name: name.into(), promise, make: Box::new(make) });
+    }
 }
 
 /// As many as lanes are filled with, and some more.
@@ -106,8 +125,7 @@ fn allocations(runtime: &Runtime, kind: &Kind) -> usize {
     let mut instance =
         runtime.instance(InstanceConfig { depth: 64, ..InstanceConfig::default() }).unwrap();
     let mut least = usize::MAX;
-    // What is only printed needs no more than one round to warm up.
-    for _ in 0..if kind.promise == Nothing { 6 } else { 2 } {
+    for round in 0..6 {
         let requests: Vec<Request> = (0..REQUESTS).map(|_| (kind.make)()).collect();
         let mut responses: Vec<Response> = Vec::with_capacity(REQUESTS);
         COUNT.store(0, Relaxed);
@@ -125,7 +143,8 @@ fn allocations(runtime: &Runtime, kind: &Kind) -> usize {
         for response in responses {
             assert!(response.result.is_ok(), "{}: {:?}", kind.name, response.result);
         }
-        if least == 0 {
+        // Of two rounds the first one warms up; what is only printed needs no more.
+        if least as f64 <= kind.promise * REQUESTS as f64 && round > 0 {
             break;
         }
     }
@@ -167,13 +186,13 @@ fn compression(runtime: &Runtime, kinds: &mut Vec<Kind>) {
         let (s, t) = (session.clone(), text.clone());
         kinds.push(Kind {
             name: format!("compress {name}"),
-            promise: Nothing,
+            promise: NOTHING,
             make: Box::new(move || s.compress(t.clone().into(), Buf::zeroed(bound))),
         });
         let len = text.len();
         kinds.push(Kind {
             name: format!("decompress {name}"),
-            promise: Nothing,
+            promise: NOTHING,
             make: Box::new(move || session.decompress(packed.clone().into(), Buf::zeroed(len))),
         });
     }
@@ -186,23 +205,23 @@ fn moves(runtime: &Runtime, kinds: &mut Vec<Kind>) {
         kinds.push(Kind { name: name.into(), promise, make });
     };
     let m = mover.clone();
-    kind("copy", Nothing, Box::new(move || m.copy(Buf::zeroed(5000), Buf::zeroed(5000))));
+    kind("copy", NOTHING, Box::new(move || m.copy(Buf::zeroed(5000), Buf::zeroed(5000))));
     let m = mover.clone();
     kind(
         "copy+CRC-32",
-        Nothing,
+        NOTHING,
         Box::new(move || m.copy_crc32(Buf::zeroed(500), Buf::zeroed(500))),
     );
     let m = mover.clone();
     kind(
         "copy+CRC-64",
-        Nothing,
+        NOTHING,
         Box::new(move || m.copy_crc64(Buf::zeroed(500), Buf::zeroed(500))),
     );
     let m = mover.clone();
-    kind("compare", Nothing, Box::new(move || m.compare(Buf::zeroed(500), Buf::zeroed(500))));
-    kind("fill", Allocates, Box::new(move || mover.fill(src(&[b"abc"]), Buf::zeroed(500))));
-    kind("random", Nothing, Box::new(move || random.fill(Buf::zeroed(64))));
+    kind("compare", NOTHING, Box::new(move || m.compare(Buf::zeroed(500), Buf::zeroed(500))));
+    kind("fill", 1.0, Box::new(move || mover.fill(src(&[b"abc"]), Buf::zeroed(500))));
+    kind("random", NOTHING, Box::new(move || random.fill(Buf::zeroed(64))));
 }
 
 fn symmetric(runtime: &Runtime, kinds: &mut Vec<Kind>) {
@@ -234,13 +253,13 @@ fn symmetric(runtime: &Runtime, kinds: &mut Vec<Kind>) {
             let again = carried.clone();
             kinds.push(Kind {
                 name: format!("seal {aead:?}-{} {name}", key * 8),
-                promise: Nothing,
+                promise: NOTHING,
                 make: Box::new(move || s.seal(carried(), Buf::zeroed(1056), Buf::zeroed(1056))),
             });
             let (s, sealed) = (session.clone(), sealed.clone());
             kinds.push(Kind {
                 name: format!("open {aead:?}-{} {name}", key * 8),
-                promise: Nothing,
+                promise: NOTHING,
                 make: Box::new(move || s.open(again(), sealed.clone().into(), Buf::zeroed(1056))),
             });
         }
@@ -267,7 +286,7 @@ fn symmetric(runtime: &Runtime, kinds: &mut Vec<Kind>) {
             let s = session.clone();
             kinds.push(Kind {
                 name: format!("{} {cipher:?}", if decrypts { "decrypt" } else { "encrypt" }),
-                promise: Nothing,
+                promise: NOTHING,
                 make: Box::new(move || match decrypts {
                     false => s.encrypt(packet, Buf::zeroed(1024), Buf::zeroed(1024)),
                     true => s.decrypt(packet, Buf::zeroed(1024), Buf::zeroed(1024)),
@@ -295,7 +314,7 @@ fn symmetric(runtime: &Runtime, kinds: &mut Vec<Kind>) {
         let packet = Packet { iv, auth: Span::new(0, 1024), ..Packet::default() };
         kinds.push(Kind {
             name: format!("digest {auth:?}"),
-            promise: Nothing,
+            promise: NOTHING,
             make: Box::new(move || session.digest(packet, Buf::zeroed(1024), Buf::zeroed(tag))),
         });
     }
@@ -310,7 +329,7 @@ fn symmetric(runtime: &Runtime, kinds: &mut Vec<Kind>) {
     };
     kinds.push(Kind {
         name: "chain AES-CBC and HMAC".into(),
-        promise: Nothing,
+        promise: NOTHING,
         make: Box::new(move || chain.seal(packet, Buf::empty(), Buf::zeroed(1052))),
     });
     let tls = runtime.tls_cbc(&[1; 16], Hash::Sha256, &[2; 32]).unwrap();
@@ -322,12 +341,13 @@ fn symmetric(runtime: &Runtime, kinds: &mut Vec<Kind>) {
     };
     kinds.push(Kind {
         name: "TLS record AES-CBC".into(),
-        promise: Nothing,
+        promise: NOTHING,
         make: Box::new(move || tls.seal(packet, Buf::zeroed(1120), Buf::zeroed(1120))),
     });
 }
 
-fn rsa(runtime: &Runtime, kinds: &mut Vec<Kind>) {
+fn rsa(pke: &mut PublicKey<'_>) {
+    let runtime = pke.runtime;
     let made = call(
         runtime,
         runtime.rsa_generate(2048).unwrap().generate(src(&[&[1, 0, 1]]), Buf::zeroed(2048)),
@@ -337,30 +357,47 @@ fn rsa(runtime: &Runtime, kinds: &mut Vec<Kind>) {
     let crt = |i: usize| part(512 + i * 128, 128).into();
     let crt = RsaCrt { p: crt(0), q: crt(1), dp: crt(2), dq: crt(3), qinv: crt(4) };
     let public = runtime.rsa_public(RsaPublicKey { n: n.clone(), e: e.clone() }).unwrap();
-    let private = runtime.rsa_private(RsaPrivateKey { n, e, d: d.into(), crt: Some(crt) }).unwrap();
-    let pss = RsaScheme::Pss { hash: Hash::Sha256, mgf: Hash::Sha256, salt: SaltLen::Digest };
-    for (name, scheme) in [("PKCS #1", RsaScheme::Pkcs1Sign(Some(Hash::Sha256))), ("PSS", pss)] {
+    let key = RsaPrivateKey { n, e, d: d.into(), crt: Some(crt) };
+    let blinded = runtime.rsa_private_blinded(key.clone()).unwrap();
+    let private = runtime.rsa_private(key).unwrap();
+    let (hash, mgf) = (Hash::Sha256, Hash::Sha256);
+    let pss = RsaScheme::Pss { hash, mgf, salt: SaltLen::Digest };
+    for (name, scheme) in [("PKCS #1", RsaScheme::Pkcs1Sign(Some(hash))), ("PSS", pss)] {
         let signature = call(runtime, private.run(scheme, src(&[&[7; 32]]), Buf::zeroed(256)));
-        let s = private.clone();
-        kinds.push(Kind {
-            name: format!("RSA-2048 sign {name}"),
-            promise: Allocates,
-            make: Box::new(move || s.run(scheme, src(&[&[7; 32]]), Buf::zeroed(256))),
+        for (key, what, side_by_side) in [(&private, "", NOTHING), (&blinded, " blinded", 24.0)] {
+            let key = key.clone();
+            pke.kind(format!("RSA-2048 sign {name}{what}"), [side_by_side, 32.0], move || {
+                key.run(scheme, src(&[&[7; 32]]), Buf::zeroed(256))
+            });
+        }
+        let public = public.clone();
+        pke.kind(format!("RSA-2048 verify {name}"), [NOTHING, 16.0], move || {
+            public.run(scheme, src(&[&signature, &[7; 32]]), Buf::zeroed(0))
         });
-        let s = public.clone();
-        kinds.push(Kind {
-            name: format!("RSA-2048 verify {name}"),
-            promise: Allocates,
-            make: Box::new(move || s.run(scheme, src(&[&signature, &[7; 32]]), Buf::zeroed(0))),
+    }
+    let oaep = RsaScheme::Oaep { hash, mgf, label_len: 0 };
+    let tls = RsaScheme::Pkcs1Tls { client_version: 0x303, alternative: None };
+    for (name, scheme) in [("PKCS #1", RsaScheme::Pkcs1Encrypt), ("TLS", tls), ("OAEP", oaep)] {
+        let text = call(runtime, public.run(scheme, src(&[&[3; 48]]), Buf::zeroed(256)));
+        let public = public.clone();
+        pke.kind(format!("RSA-2048 encrypt {name}"), [NOTHING, 16.0], move || {
+            public.run(scheme, src(&[&[3; 48]]), Buf::zeroed(256))
+        });
+        let private = private.clone();
+        pke.kind(format!("RSA-2048 decrypt {name}"), [NOTHING, 32.0], move || {
+            private.run(scheme, src(&[&text]), Buf::zeroed(256))
         });
     }
 }
 
-fn curves(runtime: &Runtime, kinds: &mut Vec<Kind>) {
-    let mut kind = |name: String, make: Box<dyn Fn() -> Request>| {
-        kinds.push(Kind { name, promise: Allocates, make });
-    };
-    for curve in [Curve::P256, Curve::P384, Curve::P521] {
+fn curves(pke: &mut PublicKey<'_>) {
+    let runtime = pke.runtime;
+    for curve in [Curve::P256, Curve::P384, Curve::P521, Curve::Secp256k1] {
+        // The last has no kernel.
+        let kernel = |side_by_side: Promise, alone: Promise| match curve {
+            Curve::Secp256k1 => [alone; 2],
+            _ => [side_by_side, alone],
+        };
         let ec = runtime.ec(curve).unwrap();
         let (o, point) = (curve.order_len(), curve.point_len());
         let pair = call(runtime, ec.generate(Buf::zeroed(o + point)));
@@ -368,79 +405,99 @@ fn curves(runtime: &Runtime, kinds: &mut Vec<Kind>) {
         let sign = |key: &[u8]| src(&[key, &[7; 32]]);
         let signature = call(runtime, ec.sign(Nonce::Hedged, sign(&key), Buf::zeroed(2 * o)));
         let s = ec.clone();
-        kind(format!("{curve:?} generate"), Box::new(move || s.generate(Buf::zeroed(o + point))));
-        let (s, k) = (ec.clone(), key.clone());
-        kind(
-            format!("{curve:?} sign"),
-            Box::new(move || s.sign(Nonce::Hedged, sign(&k), Buf::zeroed(2 * o))),
-        );
+        pke.kind(format!("{curve:?} generate"), kernel(NOTHING, 4.0), move || {
+            s.generate(Buf::zeroed(o + point))
+        });
+        for nonce in [Nonce::Hedged, Nonce::Deterministic(Hash::Sha256)] {
+            let (s, k) = (ec.clone(), key.clone());
+            pke.kind(format!("{curve:?} sign {nonce:?}"), kernel(NOTHING, 9.0), move || {
+                s.sign(nonce, sign(&k), Buf::zeroed(2 * o))
+            });
+        }
         let (s, p) = (ec.clone(), public.clone());
-        kind(
-            format!("{curve:?} verify"),
-            Box::new(move || s.verify(src(&[&p, &signature, &[7; 32]]))),
-        );
-        kind(
-            format!("{curve:?} derive"),
-            Box::new(move || {
-                ec.derive(false, src(&[&key, &public]), Buf::zeroed(curve.field_len()))
-            }),
-        );
+        pke.kind(format!("{curve:?} verify"), kernel(1.0, 10.0), move || {
+            s.verify(src(&[&p, &signature, &[7; 32]]))
+        });
+        pke.kind(format!("{curve:?} derive"), kernel(1.0, 5.0), move || {
+            ec.derive(false, src(&[&key, &public]), Buf::zeroed(curve.field_len()))
+        });
     }
-    for curve in [XdhCurve::X25519, XdhCurve::X448] {
+    for (curve, alone) in [(XdhCurve::X25519, NOTHING), (XdhCurve::X448, LIBCRYPTO)] {
         let (xdh, n) = (runtime.xdh(curve).unwrap(), curve.key_len());
         let pair = call(runtime, xdh.generate(Buf::zeroed(2 * n)));
         let s = xdh.clone();
-        kind(format!("{curve:?} generate"), Box::new(move || s.generate(Buf::zeroed(2 * n))));
-        kind(
-            format!("{curve:?} derive"),
-            Box::new(move || xdh.derive(src(&[&pair]), Buf::zeroed(n))),
-        );
+        pke.kind(format!("{curve:?} generate"), [NOTHING, alone], move || {
+            s.generate(Buf::zeroed(2 * n))
+        });
+        pke.kind(format!("{curve:?} derive"), [NOTHING, alone], move || {
+            xdh.derive(src(&[&pair]), Buf::zeroed(n))
+        });
     }
-    for curve in [EdCurve::Ed25519, EdCurve::Ed448] {
+    for (curve, promise) in [(EdCurve::Ed25519, NOTHING), (EdCurve::Ed448, LIBCRYPTO)] {
         let (ed, n) = (runtime.eddsa(curve).unwrap(), curve.key_len());
         let pair = call(runtime, ed.generate(Buf::zeroed(2 * n)));
         let signature = call(runtime, ed.sign(src(&[&pair, b"text"]), Buf::zeroed(2 * n)));
         let (s, p) = (ed.clone(), pair.clone());
-        kind(
-            format!("{curve:?} sign"),
-            Box::new(move || s.sign(src(&[&p, b"text"]), Buf::zeroed(2 * n))),
-        );
-        kind(
-            format!("{curve:?} verify"),
-            Box::new(move || ed.verify(src(&[&pair[n..], &signature, b"text"]))),
-        );
+        pke.kind(format!("{curve:?} sign"), [promise; 2], move || {
+            s.sign(src(&[&p, b"text"]), Buf::zeroed(2 * n))
+        });
+        pke.kind(format!("{curve:?} verify"), [promise; 2], move || {
+            ed.verify(src(&[&pair[n..], &signature, b"text"]))
+        });
     }
+    let sm2 = runtime.sm2().unwrap();
+    let pair = call(runtime, sm2.generate(Buf::zeroed(97)));
+    let signature = call(runtime, sm2.sign(src(&[&pair[..32], &[7; 32]]), Buf::zeroed(64)));
+    let (s, key) = (sm2.clone(), pair[..32].to_vec());
+    pke.kind("SM2 sign", [NOTHING, 152.0], move || s.sign(src(&[&key, &[7; 32]]), Buf::zeroed(64)));
+    pke.kind("SM2 verify", [6.0, 86.0], move || {
+        sm2.verify(src(&[&pair[32..], &signature, &[7; 32]]))
+    });
 }
 
-fn numbers(runtime: &Runtime, kinds: &mut Vec<Kind>) {
-    let mut kind = |name: &str, make: Box<dyn Fn() -> Request>| {
-        let promise = if name.starts_with("TLS") || name == "HKDF" { Nothing } else { Allocates };
-        kinds.push(Kind { name: name.into(), promise, make });
-    };
+fn numbers(pke: &mut PublicKey<'_>) {
+    let runtime = pke.runtime;
     // Any odd number will do.
     let mut p = vec![0xff; 256];
     p[100] = 0x5a;
     let modular = runtime.modular(&p).unwrap();
-    kind(
-        "modular power",
-        Box::new(move || {
-            let power = src(&[&[3; 256], &[1, 0, 1]]);
-            modular.arithmetic(Arithmetic::Power, power, Buf::zeroed(256))
-        }),
-    );
-    let dh = runtime.dh(DhGroup { p, g: vec![2], q: None });
-    if let Ok(dh) = dh {
-        kind("DH generate", Box::new(move || dh.generate(Buf::zeroed(512))));
+    for (step, promise) in [(Arithmetic::Power, [NOTHING, 14.0]), (Arithmetic::Multiply, [9.0; 2])]
+    {
+        let modular = modular.clone();
+        pke.kind(format!("modular {step:?}"), promise, move || {
+            modular.arithmetic(step, src(&[&[3; 256], &[5; 256]]), Buf::zeroed(256))
+        });
     }
+    let field = runtime.binary_field(&[1, 0x1b]).unwrap();
+    pke.kind("GF(2^8) multiply", [NOTHING; 2], move || {
+        field.arithmetic(Arithmetic::Multiply, src(&[&[3, 4]]), Buf::zeroed(1))
+    });
+    let dh = runtime.dh(DhGroup { p, g: vec![2], q: None }).unwrap();
+    let pair = call(runtime, dh.generate(Buf::zeroed(512)));
+    let group = dh.clone();
+    pke.kind("DH generate", [NOTHING, 14.0], move || group.generate(Buf::zeroed(512)));
+    pke.kind("DH derive", [NOTHING, 14.0], move || dh.derive(src(&[&pair]), Buf::zeroed(256)));
+    let parameters = runtime.dsa_parameters(1024, 160).unwrap().generate(Buf::zeroed(276));
+    let parameters = call(runtime, parameters);
+    let (p, rest) = parameters.split_at(128);
+    let (q, g) = rest.split_at(20);
+    let domain = DsaDomain { p: p.to_vec(), q: q.to_vec(), g: g.to_vec() };
+    let dsa = runtime.dsa(domain).unwrap();
+    let pair = call(runtime, dsa.generate(Buf::zeroed(148)));
+    let (private, public) = (pair[..20].to_vec(), pair[20..].to_vec());
+    let sign = |key: &[u8]| src(&[key, &[7; 32]]);
+    let signature = call(runtime, dsa.sign(Nonce::Hedged, sign(&private), Buf::zeroed(40)));
+    let s = dsa.clone();
+    pke.kind("DSA sign", [166.0, 184.0], move || {
+        s.sign(Nonce::Hedged, sign(&private), Buf::zeroed(40))
+    });
+    pke.kind("DSA verify", [31.0, 64.0], move || dsa.verify(src(&[&public, &signature, &[7; 32]])));
     let prf = runtime.tls_prf(Hash::Sha256).unwrap();
-    kind("TLS PRF", Box::new(move || prf.derive(48, src(&[&[1; 100]]), Buf::zeroed(48))));
+    pke.kind("TLS PRF", [NOTHING; 2], move || prf.derive(48, src(&[&[1; 100]]), Buf::zeroed(48)));
     let hkdf = runtime.hkdf(Hash::Sha256).unwrap();
-    kind(
-        "HKDF",
-        Box::new(move || {
-            hkdf.derive(HkdfMode::ExtractAndExpand, 32, 32, src(&[&[1; 80]]), Buf::zeroed(48))
-        }),
-    );
+    pke.kind("HKDF", [NOTHING; 2], move || {
+        hkdf.derive(HkdfMode::ExtractAndExpand, 32, 32, src(&[&[1; 80]]), Buf::zeroed(48))
+    });
 }
 
 #[test]
@@ -453,9 +510,11 @@ fn between_push_and_poll() {
         compression(&runtime, &mut kinds);
         moves(&runtime, &mut kinds);
         symmetric(&runtime, &mut kinds);
-        rsa(&runtime, &mut kinds);
-        curves(&runtime, &mut kinds);
-        numbers(&runtime, &mut kinds);
+        let side_by_side = runtime.best_batch(Op::RsaPrivate) > 1;
+        let mut pke = PublicKey { runtime: &runtime, kinds: &mut kinds, side_by_side };
+        rsa(&mut pke);
+        curves(&mut pke);
+        numbers(&mut pke);
         for kind in &kinds {
             let n = allocations(&runtime, kind);
             let line = format!(
@@ -464,14 +523,14 @@ fn between_push_and_poll() {
                 n as f64 / REQUESTS as f64
             );
             println!("{line}");
-            if kind.promise == Nothing && n > 0 {
-                wrong.push(line);
+            if n as f64 > kind.promise * REQUESTS as f64 {
+                wrong.push(format!("{line}, promised: {}", kind.promise));
             }
         }
     }
     assert!(
         wrong.is_empty(),
-        "ARCHITECTURE.md says that these allocate nothing:\n{}",
+        "ARCHITECTURE.md says that these allocate less:\n{}",
         wrong.join("\n")
     );
 }
