@@ -27,17 +27,20 @@ use std::sync::OnceLock;
 use lookaside_simd::Cpu;
 use zeroize::Zeroizing;
 
-use crate::batch::room;
 use crate::library::ec::PrimeGroup;
 use crate::library::openssl::AnyGroup;
 use crate::modular::Modulus;
 use crate::nonce::Nonces;
+use crate::weierstrass::named::{self, Named, Operation, private_key};
 use crate::{Curve, Item, Nonce, OpError, weierstrass};
+#[cfg(target_arch = "x86_64")]
+use {
+    crate::weierstrass::lanes::{self, Lanes},
+    crate::weierstrass::named::lanes::Place,
+};
 
 mod ecdsa;
 pub(crate) mod group;
-#[cfg(target_arch = "x86_64")]
-mod lanes;
 pub(crate) mod scalar;
 
 use group::{Group, INFINITE, MAX_LEN, MAX_POINT, well_formed, x_of};
@@ -64,10 +67,22 @@ fn openssl_name(curve: Curve) -> &'static str {
     }
 }
 
+/// The kernel's name of a curve.
+#[cfg(target_arch = "x86_64")]
+fn kernel_curve(curve: Curve) -> Option<lanes::Curve> {
+    Some(match curve {
+        Curve::P224 => lanes::Curve::P224,
+        Curve::P256 => lanes::Curve::P256,
+        Curve::P384 => lanes::Curve::P384,
+        Curve::P521 => lanes::Curve::P521,
+        _ => return None,
+    })
+}
+
 /// Whether batches on this CPU run side by side, so that up to eight items are worth collecting.
 pub fn has_kernel(cpu: &Cpu, curve: Curve) -> bool {
     #[cfg(target_arch = "x86_64")]
-    return cpu.avx512().is_some() && lanes::kernel_curve(curve).is_some();
+    return cpu.avx512().is_some() && kernel_curve(curve).is_some();
     #[cfg(not(target_arch = "x86_64"))]
     return {
         let _ = (cpu, curve);
@@ -123,21 +138,77 @@ impl Library {
         let library = OPEN[curve as usize].get_or_init(|| Library::open(curve));
         library.as_ref().map_err(|error| *error)
     }
+}
 
-    /// AWS-LC's group, where it has the curve.
-    #[cfg(target_arch = "x86_64")]
-    fn prime(&self) -> Option<&PrimeGroup> {
-        match &self.curve {
-            By::AwsLc(group) => Some(group),
-            By::OpenSsl(_) => None,
-        }
-    }
-
+impl Named for Library {
     fn group(&self) -> &dyn Group {
         match &self.curve {
             By::AwsLc(group) => group,
             By::OpenSsl(group) => group,
         }
+    }
+
+    fn limit(&self) -> &[u8] {
+        self.group().order()
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn kernel(&self, cpu: &Cpu) -> Option<Place<'_>> {
+        let lanes = Lanes { token: cpu.avx512()?, curve: kernel_curve(self.named)? };
+        match &self.curve {
+            By::AwsLc(group) => Some(Place { curve: self, lanes, group, order: &self.order }),
+            By::OpenSsl(_) => None,
+        }
+    }
+
+    fn factors<'a>(&self, src: &'a [u8]) -> Result<[&'a [u8]; 2], OpError> {
+        self.signing(src)
+    }
+
+    fn product_len(&self) -> usize {
+        self.named.field_len()
+    }
+
+    fn signing<'a>(&self, src: &'a [u8]) -> Result<[&'a [u8]; 2], OpError> {
+        let (private, rest) = src.split_at_checked(self.named.order_len()).ok_or(SHORT)?;
+        Ok([private_key(self, private)?, rest])
+    }
+
+    fn verifying<'a>(&self, src: &'a [u8]) -> Result<[&'a [u8]; 3], OpError> {
+        let len = match src.first() {
+            Some(2 | 3) => 1 + self.named.field_len(),
+            _ => self.named.point_len(),
+        };
+        let (point, rest) = src.split_at_checked(len).ok_or(SHORT)?;
+        if !well_formed(point, self.named.field_len()) {
+            return Err(group::BAD_POINT);
+        }
+        let (signature, digest) = rest.split_at_checked(2 * self.named.order_len()).ok_or(SHORT)?;
+        Ok([point, signature, digest])
+    }
+
+    fn multiply(
+        &self,
+        cofactor: bool,
+        [private, peer]: [&[u8]; 2],
+        out: &mut [u8],
+    ) -> Result<(), OpError> {
+        let group = self.group();
+        let mut product = Zeroizing::new([0; MAX_POINT]);
+        let product = &mut product[..self.named.point_len()];
+        if group.cofactor() == 1 {
+            group.multiply(private, peer, product)?;
+        } else if cofactor {
+            let mut scalar = Zeroizing::new([0; MAX_LEN + 1]);
+            let scalar = &mut scalar[..private.len() + 1];
+            scalar::multiply_small(private, group.cofactor(), scalar);
+            group.multiply(scalar, peer, product)?;
+        } else {
+            check_order(group, peer)?;
+            group.multiply(private, peer, product)?;
+        }
+        out.copy_from_slice(x_of(product, out.len()));
+        Ok(())
     }
 
     fn sign(
@@ -185,37 +256,12 @@ pub(crate) fn with_nonce(
 }
 
 const SHORT: OpError = OpError::BadInput("the source is too short");
-const BAD_PRIVATE: OpError = OpError::BadInput("the private key is zero or not below the order");
-
-/// What a batch asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
-    Generate,
-    Public,
-    Derive { cofactor: bool },
-    Sign(Nonce),
-    Verify,
-}
 
 /// Runs the batch: side by side where a kernel pays, else one by one.
 fn run(cpu: &Cpu, curve: Curve, operation: Operation, items: &mut [Item<'_>]) {
-    let _ = cpu;
-    let library = match Library::of(curve) {
-        Ok(library) => library,
-        Err(error) => return items.iter_mut().for_each(|item| item.fail(error)),
-    };
-    #[cfg(target_arch = "x86_64")]
-    if let Some(place) = lanes::Place::of(cpu, library) {
-        return place.run(operation, items);
-    }
-    for item in items {
-        item.run(|src, dst| match operation {
-            Operation::Generate => generate_one(library, src, dst),
-            Operation::Public => public_one(library, src, dst),
-            Operation::Derive { cofactor } => derive_one(library, cofactor, src, dst),
-            Operation::Sign(nonce) => sign_one(library, nonce, src, dst),
-            Operation::Verify => verify_one(library, src),
-        });
+    match Library::of(curve) {
+        Ok(library) => named::run(cpu, library, operation, items),
+        Err(error) => items.iter_mut().for_each(|item| item.fail(error)),
     }
 }
 
@@ -226,31 +272,11 @@ pub fn generate(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
     run(cpu, curve, Operation::Generate, items);
 }
 
-fn nothing(src: &[u8]) -> Result<(), OpError> {
-    if src.is_empty() { Ok(()) } else { Err(OpError::BadInput("a key pair is made from nothing")) }
-}
-
-fn generate_one(library: &Library, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-    nothing(src)?;
-    let o = library.named.order_len();
-    let dst = room(dst, o + library.named.point_len())?;
-    let (private, point) = dst.split_at_mut(o);
-    scalar::draw(library.group().order(), private)?;
-    library.group().multiply_generator(private, point)?;
-    Ok(dst.len())
-}
-
 /// Public keys: `src` = private key (o bytes), `dst` = point (1 + 2 f).
 ///
 /// [`OpError::BadInput`] for a private key that is zero or not below the order.
 pub fn public(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
     run(cpu, curve, Operation::Public, items);
-}
-
-fn public_one(library: &Library, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-    let dst = room(dst, library.named.point_len())?;
-    library.group().multiply_generator(private_key(library, src)?, dst)?;
-    Ok(dst.len())
 }
 
 /// Diffie-Hellman (SP 800-56A, 5.7.1.2): `src` = private key (o bytes) || the peer's point,
@@ -260,35 +286,7 @@ fn public_one(library: &Library, src: &[u8], dst: &mut [u8]) -> Result<usize, Op
 /// curves and 1 for all others. Without it, a peer's point on a binary curve has to have the right
 /// order, which costs as much again to check.
 pub fn derive(cpu: &Cpu, curve: Curve, cofactor: bool, items: &mut [Item<'_>]) {
-    run(cpu, curve, Operation::Derive { cofactor }, items);
-}
-
-fn derive_one(
-    library: &Library,
-    cofactor: bool,
-    src: &[u8],
-    dst: &mut [u8],
-) -> Result<usize, OpError> {
-    let (group, curve) = (library.group(), library.named);
-    let (o, f) = (curve.order_len(), curve.field_len());
-    let (private, peer) = src.split_at_checked(o).ok_or(SHORT)?;
-    let private = private_key(library, private)?;
-    let dst = room(dst, f)?;
-    let mut product = Zeroizing::new([0; MAX_POINT]);
-    let product = &mut product[..curve.point_len()];
-    if group.cofactor() == 1 {
-        group.multiply(private, peer, product)?;
-    } else if cofactor {
-        let mut scalar = Zeroizing::new([0; MAX_LEN + 1]);
-        let scalar = &mut scalar[..o + 1];
-        scalar::multiply_small(private, group.cofactor(), scalar);
-        group.multiply(scalar, peer, product)?;
-    } else {
-        check_order(group, peer)?;
-        group.multiply(private, peer, product)?;
-    }
-    dst.copy_from_slice(x_of(product, f));
-    Ok(f)
+    run(cpu, curve, Operation::Multiply { cofactor }, items);
 }
 
 /// ECDSA (FIPS 186-5, 6.4.1): `src` = private key (o bytes) || digest, `dst` = r || s (2 o bytes).
@@ -303,27 +301,11 @@ pub fn sign(cpu: &Cpu, curve: Curve, nonce: Nonce, items: &mut [Item<'_>]) {
     run(cpu, curve, Operation::Sign(nonce), items);
 }
 
-fn sign_one(library: &Library, nonce: Nonce, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-    let o = library.named.order_len();
-    let (private, digest) = src.split_at_checked(o).ok_or(SHORT)?;
-    let private = private_key(library, private)?;
-    let dst = room(dst, 2 * o)?;
-    library.sign(nonce, private, digest, dst)?;
-    Ok(dst.len())
-}
-
 /// Verifies ECDSA: `src` = point || r || s || digest, `dst` is not used.
 ///
 /// `Ok(0)`, or [`OpError::AuthFailed`] for a wrong signature.
 pub fn verify(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
     run(cpu, curve, Operation::Verify, items);
-}
-
-fn verify_one(library: &Library, src: &[u8]) -> Result<usize, OpError> {
-    let (point, rest) = split_point(library.named, src)?;
-    let (signature, digest) = rest.split_at_checked(2 * library.named.order_len()).ok_or(SHORT)?;
-    library.verify(point, signature, digest)?;
-    Ok(0)
 }
 
 /// Full validation of public keys (SP 800-56A, 5.6.2.3.3): `src` = point, `dst` is not used.
@@ -341,24 +323,6 @@ pub fn check_point(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
             Ok(0)
         });
     }
-}
-
-/// `bytes`, if it is a private key of the library's curve.
-fn private_key<'a>(library: &Library, bytes: &'a [u8]) -> Result<&'a [u8], OpError> {
-    if bytes.len() != library.named.order_len() {
-        return Err(OpError::BadInput("a private key of another length"));
-    }
-    if scalar::in_range(bytes, library.group().order()) { Ok(bytes) } else { Err(BAD_PRIVATE) }
-}
-
-/// The point that `src` starts with, by its first byte, and what follows it.
-fn split_point(curve: Curve, src: &[u8]) -> Result<(&[u8], &[u8]), OpError> {
-    let len = match src.first() {
-        Some(2 | 3) => 1 + curve.field_len(),
-        _ => curve.point_len(),
-    };
-    let (point, rest) = src.split_at_checked(len).ok_or(SHORT)?;
-    if well_formed(point, curve.field_len()) { Ok((point, rest)) } else { Err(group::BAD_POINT) }
 }
 
 /// Whether order times `point`, which is public, is infinite.

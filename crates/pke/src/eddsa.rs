@@ -78,19 +78,25 @@ fn array<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], OpError> {
 
 /// Makes key pairs: `src` is empty, `dst` = seed || public.
 pub fn generate(cpu: &Cpu, curve: EdCurve, items: &mut [Item<'_>]) {
+    let one = |src: &[u8], dst: &mut [u8]| generate_one(curve, src, dst);
     match (curve, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
-        (EdCurve::Ed25519, Some(token)) => side_by_side::run(&lanes::Generate(token), items),
-        _ => each(items, |src, dst| generate_one(curve, src, dst)),
+        (EdCurve::Ed25519, Some(token)) => {
+            side_by_side::run(&lanes::Generate(token), lanes::KEYS_FROM, items, one);
+        }
+        _ => items.iter_mut().for_each(|item| item.run(one)),
     }
 }
 
 /// Public keys: `src` = seed, `dst` = public.
 pub fn public(cpu: &Cpu, curve: EdCurve, items: &mut [Item<'_>]) {
+    let one = |src: &[u8], dst: &mut [u8]| public_one(curve, src, dst);
     match (curve, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
-        (EdCurve::Ed25519, Some(token)) => side_by_side::run(&lanes::Public(token), items),
-        _ => each(items, |src, dst| public_one(curve, src, dst)),
+        (EdCurve::Ed25519, Some(token)) => {
+            side_by_side::run(&lanes::Public(token), lanes::KEYS_FROM, items, one);
+        }
+        _ => items.iter_mut().for_each(|item| item.run(one)),
     }
 }
 
@@ -100,12 +106,13 @@ pub fn public(cpu: &Cpu, curve: EdCurve, items: &mut [Item<'_>]) {
 /// have it. It must not come from where the message comes from: two signatures of one message
 /// under two public keys give the seed's scalar away.
 pub fn sign(cpu: &Cpu, curve: EdCurve, mode: Mode<'_>, items: &mut [Item<'_>]) {
+    let one = |src: &[u8], dst: &mut [u8]| sign_one(curve, mode, src, dst);
     match (curve, mode, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
         (EdCurve::Ed25519, Mode::Pure, Some(token)) => {
-            side_by_side::run(&lanes::Sign(token), items)
+            side_by_side::run(&lanes::Sign(token), lanes::KEYS_FROM, items, one);
         }
-        _ => each(items, |src, dst| sign_one(curve, mode, src, dst)),
+        _ => items.iter_mut().for_each(|item| item.run(one)),
     }
 }
 
@@ -114,17 +121,14 @@ pub fn sign(cpu: &Cpu, curve: EdCurve, mode: Mode<'_>, items: &mut [Item<'_>]) {
 /// `Ok(0)`, or [`OpError::AuthFailed`]: also for a public key that is no point, and for a signature
 /// whose second half is not below the order.
 pub fn verify(cpu: &Cpu, curve: EdCurve, mode: Mode<'_>, items: &mut [Item<'_>]) {
+    let one = |src: &[u8], _: &mut [u8]| verify_one(curve, mode, src);
     match (curve, mode, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
         (EdCurve::Ed25519, Mode::Pure, Some(token)) => {
-            side_by_side::run(&lanes::Verify(token), items);
+            side_by_side::run(&lanes::Verify(token), lanes::VERIFIES_FROM, items, one);
         }
-        _ => each(items, |src, _| verify_one(curve, mode, src)),
+        _ => items.iter_mut().for_each(|item| item.run(one)),
     }
-}
-
-fn each(items: &mut [Item<'_>], one: impl Fn(&[u8], &mut [u8]) -> Result<usize, OpError>) {
-    items.iter_mut().for_each(|item| item.run(&one));
 }
 
 fn generate_one(curve: EdCurve, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {

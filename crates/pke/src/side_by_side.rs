@@ -5,15 +5,11 @@ use zeroize::Zeroize;
 use crate::batch::{LANES, PerLane};
 use crate::{Item, OpError};
 
-/// An operation that a kernel runs side by side and a library one by one. Which of them an item
-/// goes to makes no difference to its answer.
+/// An operation that a kernel runs side by side. Whether an item goes to it or to a library makes no
+/// difference to its answer.
 pub(crate) trait Kernel {
     /// What the kernel takes for an item.
     type Request<'a>;
-
-    /// From how many items on the kernel takes less time than one by one: its time does not depend
-    /// on how many of its lanes are in use.
-    fn threshold(&self) -> usize;
 
     /// The item as a lane; an error is the item's answer.
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError>;
@@ -23,25 +19,25 @@ pub(crate) trait Kernel {
 
     /// The answer to a request that has been run. After an error its `dst` is cleared.
     fn answer(request: &Self::Request<'_>) -> Result<usize, OpError>;
-
-    /// Runs an item by a library.
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError>;
 }
 
-/// Runs the batch: by the kernel, down to fewer items than it pays for, and those one by one.
-pub(crate) fn run<K: Kernel>(kernel: &K, items: &mut [Item<'_>]) {
+/// Runs the batch: by the kernel where `threshold` items or more come together, since it takes as long
+/// for one lane as for all, and the others by `one`.
+pub(crate) fn run<K: Kernel>(
+    kernel: &K,
+    threshold: usize,
+    items: &mut [Item<'_>],
+    one: impl Fn(&[u8], &mut [u8]) -> Result<usize, OpError>,
+) {
     for group in items.chunks_mut(LANES) {
-        if group.len() >= kernel.threshold() && by_kernel(kernel, group) {
-            continue;
-        }
-        for item in group {
-            item.run(|src, dst| kernel.one(src, dst));
+        if group.len() < threshold || !by_kernel(kernel, threshold, group) {
+            group.iter_mut().for_each(|item| item.run(&one));
         }
     }
 }
 
 /// `false`: too many of the items are malformed for the kernel to pay, and nothing was run.
-fn by_kernel<K: Kernel>(kernel: &K, group: &mut [Item<'_>]) -> bool {
+fn by_kernel<K: Kernel>(kernel: &K, threshold: usize, group: &mut [Item<'_>]) -> bool {
     let mut requests = PerLane::new();
     let mut results: PerLane<&mut Result<usize, OpError>> = PerLane::new();
     for item in &mut *group {
@@ -54,7 +50,7 @@ fn by_kernel<K: Kernel>(kernel: &K, group: &mut [Item<'_>]) -> bool {
             Err(error) => item.result = Err(error),
         }
     }
-    if requests.is_empty() || requests.len() < kernel.threshold() {
+    if requests.is_empty() || requests.len() < threshold {
         return false;
     }
     kernel.run(&mut requests);
@@ -79,10 +75,6 @@ mod tests {
     impl Kernel for Copies {
         type Request<'a> = (&'a [u8], &'a mut [u8]);
 
-        fn threshold(&self) -> usize {
-            2
-        }
-
         fn request<'a>(
             &self,
             src: &'a [u8],
@@ -99,11 +91,6 @@ mod tests {
         fn answer((src, _): &Self::Request<'_>) -> Result<usize, OpError> {
             if src[0] == 0 { Err(OpError::Fault) } else { Ok(src.len()) }
         }
-
-        fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-            dst.copy_from_slice(src);
-            Ok(src.len())
-        }
     }
 
     #[test]
@@ -114,7 +101,7 @@ mod tests {
             Item::new(&[0, 2], &mut failed),
             Item::new(&[1, 2], &mut refused),
         ];
-        run(&Copies, &mut items);
+        run(&Copies, 2, &mut items, |_, _| Err(OpError::Cancelled));
         let results = items.map(|item| item.result);
         assert_eq!(results, [Ok(2), Err(OpError::Fault), Err(OpError::DstTooSmall)]);
         assert_eq!((good, failed, refused), ([1, 2], [0; 2], [0; 3]));

@@ -40,12 +40,16 @@ use crate::library::bignum::Scratch;
 use crate::library::ec::PrimeGroup;
 use crate::library::openssl::sm3;
 use crate::modular::Modulus;
+use crate::weierstrass::named::{self, Named, Operation, private_key};
 use crate::{Item, Nonce, OpError, weierstrass};
+#[cfg(target_arch = "x86_64")]
+use {
+    crate::weierstrass::lanes::{self, Lanes},
+    crate::weierstrass::named::lanes::Place,
+};
 
 mod cipher;
 mod exchange;
-#[cfg(target_arch = "x86_64")]
-mod lanes;
 
 pub use cipher::{Form, decrypt, encrypt};
 pub use exchange::exchange;
@@ -84,15 +88,6 @@ impl Parts {
         PARTS.get_or_init(Parts::new).as_ref().map_err(|error| *error)
     }
 
-    /// Refuses what is no private key.
-    fn private_key<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8], OpError> {
-        if scalar::in_range(bytes, &self.limit) {
-            Ok(bytes)
-        } else {
-            Err(OpError::BadInput("the private key is zero or not below the order minus one"))
-        }
-    }
-
     /// Draws a private key and multiplies the generator by it.
     fn draw(&self, private: &mut [u8], point: &mut [u8]) -> Result<(), OpError> {
         scalar::draw(&self.limit, private)?;
@@ -100,35 +95,87 @@ impl Parts {
     }
 }
 
-/// What a batch asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
-    Generate,
-    Public,
-    Multiply,
-    Sign,
-    Verify,
+impl Named for Parts {
+    fn group(&self) -> &dyn Group {
+        &self.group
+    }
+
+    fn limit(&self) -> &[u8] {
+        &self.limit
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn kernel(&self, cpu: &Cpu) -> Option<Place<'_>> {
+        let lanes = Lanes { token: cpu.avx512()?, curve: lanes::Curve::Sm2 };
+        Some(Place { curve: self, lanes, group: &self.group, order: &self.order })
+    }
+
+    fn factors<'a>(&self, src: &'a [u8]) -> Result<[&'a [u8]; 2], OpError> {
+        let [scalar, point] = cut(src, [LEN, POINT_LEN])?;
+        if !scalar::in_range(scalar, self.group.order()) {
+            return Err(OpError::BadInput("the scalar is zero or not below the order"));
+        }
+        Ok([scalar, point])
+    }
+
+    fn product_len(&self) -> usize {
+        POINT_LEN
+    }
+
+    fn signing<'a>(&self, src: &'a [u8]) -> Result<[&'a [u8]; 2], OpError> {
+        let [private, e] = cut(src, [LEN, LEN])?;
+        Ok([private_key(self, private)?, e])
+    }
+
+    fn verifying<'a>(&self, src: &'a [u8]) -> Result<[&'a [u8]; 3], OpError> {
+        cut(src, [POINT_LEN, 2 * LEN, LEN])
+    }
+
+    fn multiply(
+        &self,
+        _: bool,
+        [scalar, point]: [&[u8]; 2],
+        out: &mut [u8],
+    ) -> Result<(), OpError> {
+        self.group.multiply(scalar, point, out)
+    }
+
+    fn sign(&self, nonce: Nonce, private: &[u8], e: &[u8], out: &mut [u8]) -> Result<(), OpError> {
+        with_nonce(nonce, &self.order, private, e, |k| sign_with(self, private, e, k, out))
+    }
+
+    fn verify(&self, point: &[u8], signature: &[u8], e: &[u8]) -> Result<(), OpError> {
+        let Parts { group, order: n, .. } = self;
+        group.check(point)?;
+        let (r, s) = signature.split_at(LEN);
+        if [r, s].iter().any(|half| !scalar::in_range(half, group.order())) {
+            return Err(OpError::AuthFailed);
+        }
+        let scratch = &mut Scratch::new()?;
+        let r = n.residue(r)?;
+        let t = scratch.add_mod(&r, &n.residue(s)?, n.number())?;
+        if t.is_zero() {
+            return Err(OpError::AuthFailed);
+        }
+        let mut t_bytes = [0; LEN];
+        t.to_bytes(&mut t_bytes)?;
+        let mut sum: Point = [0; POINT_LEN];
+        match group.multiply_add(s, &t_bytes, point, &mut sum) {
+            Err(INFINITE) => return Err(OpError::AuthFailed),
+            done => done?,
+        }
+        let x = n.reduce(x_of(&sum, LEN), scratch)?;
+        let e = n.reduce(e, scratch)?;
+        let expected = scratch.add_mod(&e, &x, n.number())?;
+        if expected.compare(&r).is_eq() { Ok(()) } else { Err(OpError::AuthFailed) }
+    }
 }
 
 /// Runs the batch: side by side where a kernel pays, else one by one.
 fn run(cpu: &Cpu, operation: Operation, items: &mut [Item<'_>]) {
-    let _ = cpu;
-    let parts = match Parts::of() {
-        Ok(parts) => parts,
-        Err(error) => return items.iter_mut().for_each(|item| item.fail(error)),
-    };
-    #[cfg(target_arch = "x86_64")]
-    if let Some(place) = lanes::Place::of(cpu, parts) {
-        return place.run(operation, items);
-    }
-    for item in items {
-        item.run(|src, dst| match operation {
-            Operation::Generate => generate_one(parts, src, dst),
-            Operation::Public => public_one(parts, src, dst),
-            Operation::Multiply => multiply_one(parts, src, dst),
-            Operation::Sign => sign_one(parts, src, dst),
-            Operation::Verify => verify_one(parts, src),
-        });
+    match Parts::of() {
+        Ok(parts) => named::run(cpu, parts, operation, items),
+        Err(error) => items.iter_mut().for_each(|item| item.fail(error)),
     }
 }
 
@@ -144,45 +191,14 @@ pub fn generate(cpu: &Cpu, items: &mut [Item<'_>]) {
     run(cpu, Operation::Generate, items);
 }
 
-fn generate_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-    let [] = cut(src, [])?;
-    let dst = room(dst, LEN + POINT_LEN)?;
-    let (private, point) = dst.split_at_mut(LEN);
-    parts.draw(private, point)?;
-    Ok(dst.len())
-}
-
 /// Public keys: `src` = private, `dst` = point.
 pub fn public(cpu: &Cpu, items: &mut [Item<'_>]) {
     run(cpu, Operation::Public, items);
 }
 
-fn public_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-    let [private] = cut(src, [LEN])?;
-    let dst = room(dst, POINT_LEN)?;
-    parts.group.multiply_generator(parts.private_key(private)?, dst)?;
-    Ok(dst.len())
-}
-
 /// Multiples of points: `src` = scalar || point, `dst` = point. The scalar is in `[1, n)`.
 pub fn multiply(cpu: &Cpu, items: &mut [Item<'_>]) {
-    run(cpu, Operation::Multiply, items);
-}
-
-fn multiply_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-    let [scalar, point] = cut(src, [LEN, POINT_LEN])?;
-    in_order(&parts.group, scalar)?;
-    let dst = room(dst, POINT_LEN)?;
-    parts.group.multiply(scalar, point, dst)?;
-    Ok(dst.len())
-}
-
-fn in_order(group: &PrimeGroup, scalar: &[u8]) -> Result<(), OpError> {
-    if scalar::in_range(scalar, group.order()) {
-        Ok(())
-    } else {
-        Err(OpError::BadInput("the scalar is zero or not below the order"))
-    }
+    run(cpu, Operation::Multiply { cofactor: false }, items);
 }
 
 /// The digest that ties a signer's identity and public key to the curve, Z of GB/T 32918.2, 5.5:
@@ -224,19 +240,7 @@ pub fn digest(id: &[u8], point: &[u8], message: &[u8]) -> Result<[u8; LEN], OpEr
 /// r = e + x mod n        s = (1 + d)^-1 (k - r d) mod n
 /// ```
 pub fn sign(cpu: &Cpu, items: &mut [Item<'_>]) {
-    run(cpu, Operation::Sign, items);
-}
-
-fn sign_one(parts: &Parts, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-    let [private, e] = cut(src, [LEN, LEN])?;
-    let private = parts.private_key(private)?;
-    let dst = room(dst, 2 * LEN)?;
-    sign_e(parts, private, e, dst)?;
-    Ok(dst.len())
-}
-
-fn sign_e(parts: &Parts, private: &[u8], e: &[u8], out: &mut [u8]) -> Result<(), OpError> {
-    with_nonce(Nonce::Hedged, &parts.order, private, e, |k| sign_with(parts, private, e, k, out))
+    run(cpu, Operation::Sign(Nonce::Hedged), items);
 }
 
 /// `false`: k gives no signature, take another one.
@@ -274,36 +278,6 @@ fn sign_with(
 /// `Ok(0)`, or [`OpError::AuthFailed`]: r is not e + x mod n for (x, y) = s G + (r + s) P.
 pub fn verify(cpu: &Cpu, items: &mut [Item<'_>]) {
     run(cpu, Operation::Verify, items);
-}
-
-fn verify_one(parts: &Parts, src: &[u8]) -> Result<usize, OpError> {
-    let [point, r, s, e] = cut(src, [POINT_LEN, LEN, LEN, LEN])?;
-    parts.group.check(point)?;
-    verify_e(parts, point, r, s, e).map(|()| 0)
-}
-
-fn verify_e(parts: &Parts, point: &[u8], r: &[u8], s: &[u8], e: &[u8]) -> Result<(), OpError> {
-    let Parts { group, order: n, .. } = parts;
-    if [r, s].iter().any(|half| !scalar::in_range(half, group.order())) {
-        return Err(OpError::AuthFailed);
-    }
-    let scratch = &mut Scratch::new()?;
-    let r = n.residue(r)?;
-    let t = scratch.add_mod(&r, &n.residue(s)?, n.number())?;
-    if t.is_zero() {
-        return Err(OpError::AuthFailed);
-    }
-    let mut t_bytes = [0; LEN];
-    t.to_bytes(&mut t_bytes)?;
-    let mut sum: Point = [0; POINT_LEN];
-    match group.multiply_add(s, &t_bytes, point, &mut sum) {
-        Err(INFINITE) => return Err(OpError::AuthFailed),
-        done => done?,
-    }
-    let x = n.reduce(x_of(&sum, LEN), scratch)?;
-    let e = n.reduce(e, scratch)?;
-    let expected = scratch.add_mod(&e, &x, n.number())?;
-    if expected.compare(&r).is_eq() { Ok(()) } else { Err(OpError::AuthFailed) }
 }
 
 /// The key derivation of GB/T 32918.4, 5.4.3, which is that of ANSI X9.63 with SM3: xored into

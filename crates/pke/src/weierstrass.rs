@@ -19,6 +19,7 @@ use crate::{Item, OpError, PointStep};
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod lanes;
+pub(crate) mod named;
 
 pub use crate::library::openssl::Field;
 

@@ -42,23 +42,33 @@ fn array<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], OpError> {
 /// The private key is random bytes, as the RFC has it: which bits are cleared and set is part of
 /// each use.
 pub fn generate(cpu: &Cpu, curve: XdhCurve, items: &mut [Item<'_>]) {
+    let one = |src: &[u8], dst: &mut [u8]| generate_one(curve, src, dst);
     match (curve, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
-        (XdhCurve::X25519, Some(token)) => side_by_side::run(&lanes::Generate(token), items),
+        (XdhCurve::X25519, Some(token)) => {
+            side_by_side::run(&lanes::Generate(token), lanes::KEYS_FROM, items, one);
+        }
         #[cfg(target_arch = "x86_64")]
-        (XdhCurve::X448, Some(token)) => side_by_side::run(&lanes448::Generate(token), items),
-        _ => each(items, |src, dst| generate_one(curve, src, dst)),
+        (XdhCurve::X448, Some(token)) => {
+            side_by_side::run(&lanes448::Generate(token), lanes448::KEYS_FROM, items, one);
+        }
+        _ => items.iter_mut().for_each(|item| item.run(one)),
     }
 }
 
 /// Public keys: `src` = private, `dst` = public.
 pub fn public(cpu: &Cpu, curve: XdhCurve, items: &mut [Item<'_>]) {
+    let one = |src: &[u8], dst: &mut [u8]| public_one(curve, src, dst);
     match (curve, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
-        (XdhCurve::X25519, Some(token)) => side_by_side::run(&lanes::Public(token), items),
+        (XdhCurve::X25519, Some(token)) => {
+            side_by_side::run(&lanes::Public(token), lanes::KEYS_FROM, items, one);
+        }
         #[cfg(target_arch = "x86_64")]
-        (XdhCurve::X448, Some(token)) => side_by_side::run(&lanes448::Public(token), items),
-        _ => each(items, |src, dst| public_one(curve, src, dst)),
+        (XdhCurve::X448, Some(token)) => {
+            side_by_side::run(&lanes448::Public(token), lanes448::KEYS_FROM, items, one);
+        }
+        _ => items.iter_mut().for_each(|item| item.run(one)),
     }
 }
 
@@ -67,17 +77,18 @@ pub fn public(cpu: &Cpu, curve: XdhCurve, items: &mut [Item<'_>]) {
 /// [`OpError::BadInput`] where the secret is all zero, which a peer of small order brings about
 /// (RFC 7748, 6.1).
 pub fn derive(cpu: &Cpu, curve: XdhCurve, items: &mut [Item<'_>]) {
+    let one = |src: &[u8], dst: &mut [u8]| derive_one(curve, src, dst);
     match (curve, cpu.avx512()) {
         #[cfg(target_arch = "x86_64")]
-        (XdhCurve::X25519, Some(token)) => side_by_side::run(&lanes::Derive(token), items),
+        (XdhCurve::X25519, Some(token)) => {
+            side_by_side::run(&lanes::Derive(token), lanes::SECRETS_FROM, items, one);
+        }
         #[cfg(target_arch = "x86_64")]
-        (XdhCurve::X448, Some(token)) => side_by_side::run(&lanes448::Derive(token), items),
-        _ => each(items, |src, dst| derive_one(curve, src, dst)),
+        (XdhCurve::X448, Some(token)) => {
+            side_by_side::run(&lanes448::Derive(token), lanes448::SECRETS_FROM, items, one);
+        }
+        _ => items.iter_mut().for_each(|item| item.run(one)),
     }
-}
-
-fn each(items: &mut [Item<'_>], one: impl Fn(&[u8], &mut [u8]) -> Result<usize, OpError>) {
-    items.iter_mut().for_each(|item| item.run(&one));
 }
 
 fn generate_one(curve: XdhCurve, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {

@@ -1,11 +1,8 @@
 //! Ed25519 in the lanes of a vector: signatures of whole messages, without labels.
-//!
-//! The thresholds: eight lanes take as long as 3.2 signatures or public keys one by one, or as 1.92
-//! verifications (Sapphire Rapids, 2026-11; `--bench curve25519`).
 
 use lookaside_simd::Avx512;
 
-use super::{Mode, array, generate_one, public_one, sign_one, split, verify_one};
+use super::{array, split};
 use crate::batch::{cut, room};
 use crate::side_by_side::Kernel;
 use crate::xdh::lanes::place;
@@ -17,14 +14,15 @@ use lookaside_pke_kernel::curve25519::{
 const LEN: usize = EdCurve::Ed25519.key_len();
 const SIGNATURE_LEN: usize = EdCurve::Ed25519.signature_len();
 
+/// From how many items on the kernel pays: eight lanes take as long as 3.2 signatures or public keys one
+/// by one, or as 1.92 verifications (Sapphire Rapids, 2026-11; `--bench curve25519`).
+pub(super) const KEYS_FROM: usize = 4;
+pub(super) const VERIFIES_FROM: usize = 2;
+
 pub(super) struct Sign(pub Avx512);
 
 impl Kernel for Sign {
     type Request<'a> = curve25519::Sign<'a>;
-
-    fn threshold(&self) -> usize {
-        4
-    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let (pair, message) = split(src, 2 * LEN)?;
@@ -40,20 +38,12 @@ impl Kernel for Sign {
     fn answer(_: &Self::Request<'_>) -> Result<usize, OpError> {
         Ok(SIGNATURE_LEN)
     }
-
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-        sign_one(EdCurve::Ed25519, Mode::Pure, src, dst)
-    }
 }
 
 pub(super) struct Verify(pub Avx512);
 
 impl Kernel for Verify {
     type Request<'a> = curve25519::Verify<'a>;
-
-    fn threshold(&self) -> usize {
-        2
-    }
 
     fn request<'a>(&self, src: &'a [u8], _: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let (public, rest) = split(src, LEN)?;
@@ -69,20 +59,12 @@ impl Kernel for Verify {
     fn answer(request: &Self::Request<'_>) -> Result<usize, OpError> {
         if request.ok { Ok(0) } else { Err(OpError::AuthFailed) }
     }
-
-    fn one(&self, src: &[u8], _: &mut [u8]) -> Result<usize, OpError> {
-        verify_one(EdCurve::Ed25519, Mode::Pure, src)
-    }
 }
 
 pub(super) struct Public(pub Avx512);
 
 impl Kernel for Public {
     type Request<'a> = curve25519::Public<'a>;
-
-    fn threshold(&self) -> usize {
-        4
-    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [seed] = cut(src, [LEN])?;
@@ -96,20 +78,12 @@ impl Kernel for Public {
     fn answer(_: &Self::Request<'_>) -> Result<usize, OpError> {
         Ok(LEN)
     }
-
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-        public_one(EdCurve::Ed25519, src, dst)
-    }
 }
 
 pub(super) struct Generate(pub Avx512);
 
 impl Kernel for Generate {
     type Request<'a> = curve25519::Public<'a>;
-
-    fn threshold(&self) -> usize {
-        4
-    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [] = cut(src, [])?;
@@ -124,9 +98,5 @@ impl Kernel for Generate {
 
     fn answer(_: &Self::Request<'_>) -> Result<usize, OpError> {
         Ok(2 * LEN)
-    }
-
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-        generate_one(EdCurve::Ed25519, src, dst)
     }
 }

@@ -8,6 +8,7 @@ use crate::batch::room;
 use crate::ec::group::Group;
 use crate::hash::equal;
 use crate::library::openssl::sm3;
+use crate::weierstrass::named::private_key;
 use crate::{Item, OpError};
 
 /// How a ciphertext is written: the point C1 = k G, the digest C3 and the masked message C2.
@@ -117,7 +118,7 @@ fn decrypt_one(
 ) -> Result<usize, OpError> {
     let parts = Parts::of()?;
     let mut shared: Zeroizing<Point> = Zeroizing::new([0; POINT_LEN]);
-    parts.group.multiply(parts.private_key(private)?, c1, &mut *shared)?;
+    parts.group.multiply(private_key(parts, private)?, c1, &mut *shared)?;
     let (x, y) = shared[1..].split_at(LEN);
     message.copy_from_slice(c2);
     let zero = xor_derived([x, y, &[], &[]], message)?;

@@ -7,6 +7,7 @@ use crate::batch::cut;
 use crate::ec::group::Group;
 use crate::library::bignum::Scratch;
 use crate::library::openssl::sm3;
+use crate::weierstrass::named::private_key;
 use crate::{Item, OpError, Sm2Role};
 
 /// The second phase, after both have sent each other the points of ephemeral key pairs that
@@ -67,7 +68,7 @@ fn shared_point(
     let Parts { group, order: n, .. } = Parts::of()?;
     let scratch = &mut Scratch::new()?;
     let parts = Parts::of()?;
-    let (d, r) = (parts.private_key(private)?, parts.private_key(ephemeral)?);
+    let (d, r) = (private_key(parts, private)?, private_key(parts, ephemeral)?);
     group.check(own)?;
     group.check(peer)?;
     let product = n.multiply(&n.residue(r)?, &n.residue(&half(own))?, scratch)?;

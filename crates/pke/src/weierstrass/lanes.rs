@@ -12,25 +12,13 @@ use crate::ec::scalar;
 use crate::library::ec::PrimeGroup;
 use crate::modular::Modulus;
 use crate::nonce::{Hedge, Nonces, leftmost_bits};
+use crate::weierstrass::named::Operation;
 use crate::{Nonce, OpError, random};
 
 pub(crate) use lookaside_pke_kernel::weierstrass::{Curve, Public};
 
 /// The longest coordinate: that of P-521.
 const MAX_LEN: usize = 66;
-
-/// What has kernels of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    /// A signature.
-    Sign,
-    /// A verification.
-    Verify,
-    /// A private key times a point.
-    Multiply,
-    /// A private key times the generator.
-    Public,
-}
 
 /// A curve and the right to use its kernel.
 #[derive(Clone, Copy, Debug)]
@@ -82,13 +70,6 @@ pub(crate) struct Generating<'a> {
     pub(crate) result: Result<(), OpError>,
 }
 
-impl Generating<'_> {
-    /// Bytes of the pair.
-    pub(crate) fn answer(&self) -> Result<usize, OpError> {
-        self.result.map(|()| self.private.len() + self.point.len())
-    }
-}
-
 /// What the kernel answers where nothing is wrong that it was not asked before.
 pub(crate) const FAILED: OpError = OpError::Library("the curve kernel");
 
@@ -108,8 +89,8 @@ impl Lanes {
     pub(crate) fn threshold(self, operation: Operation) -> usize {
         match (self.curve, operation) {
             (Curve::Sm2, _) => 1,
-            (Curve::P256, _) | (_, Operation::Multiply | Operation::Verify) => 2,
-            (_, Operation::Public | Operation::Sign) => 1,
+            (Curve::P256, _) | (_, Operation::Multiply { .. } | Operation::Verify) => 2,
+            (_, Operation::Generate | Operation::Public | Operation::Sign(_)) => 1,
         }
     }
 

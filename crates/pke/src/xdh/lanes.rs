@@ -1,11 +1,8 @@
 //! X25519 in the lanes of a vector.
-//!
-//! The thresholds: eight lanes take as long as 1.75 shared secrets one by one, or as 3.2 public
-//! keys, for which AWS-LC has a table (Sapphire Rapids, 2026-11; `--bench curve25519`).
 
 use lookaside_simd::Avx512;
 
-use super::{array, derive_one, generate_one, public_one};
+use super::array;
 use crate::batch::{cut, room};
 use crate::library::curve25519::ZERO_SECRET;
 use crate::side_by_side::Kernel;
@@ -13,6 +10,12 @@ use crate::{OpError, XdhCurve, random};
 use lookaside_pke_kernel::curve25519::{self, x25519_avx512, x25519_public_avx512};
 
 const LEN: usize = XdhCurve::X25519.key_len();
+
+/// From how many items on the kernel pays: eight lanes take as long as 1.75 shared secrets one by one,
+/// or as 3.2 public keys, for which AWS-LC has a table (Sapphire Rapids, 2026-11; `--bench
+/// curve25519`).
+pub(super) const SECRETS_FROM: usize = 2;
+pub(super) const KEYS_FROM: usize = 4;
 
 /// `dst` cut to `N` bytes.
 pub(crate) fn place<const N: usize>(dst: &mut [u8]) -> Result<&mut [u8; N], OpError> {
@@ -23,10 +26,6 @@ pub(super) struct Derive(pub Avx512);
 
 impl Kernel for Derive {
     type Request<'a> = curve25519::Derive<'a>;
-
-    fn threshold(&self) -> usize {
-        2
-    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [private, peer] = cut(src, [LEN; 2])?;
@@ -41,20 +40,12 @@ impl Kernel for Derive {
     fn answer(request: &Self::Request<'_>) -> Result<usize, OpError> {
         if request.ok { Ok(LEN) } else { Err(ZERO_SECRET) }
     }
-
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-        derive_one(XdhCurve::X25519, src, dst)
-    }
 }
 
 pub(super) struct Public(pub Avx512);
 
 impl Kernel for Public {
     type Request<'a> = curve25519::Public<'a>;
-
-    fn threshold(&self) -> usize {
-        4
-    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [private] = cut(src, [LEN])?;
@@ -68,20 +59,12 @@ impl Kernel for Public {
     fn answer(_: &Self::Request<'_>) -> Result<usize, OpError> {
         Ok(LEN)
     }
-
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-        public_one(XdhCurve::X25519, src, dst)
-    }
 }
 
 pub(super) struct Generate(pub Avx512);
 
 impl Kernel for Generate {
     type Request<'a> = curve25519::Public<'a>;
-
-    fn threshold(&self) -> usize {
-        4
-    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [] = cut(src, [])?;
@@ -96,9 +79,5 @@ impl Kernel for Generate {
 
     fn answer(_: &Self::Request<'_>) -> Result<usize, OpError> {
         Ok(2 * LEN)
-    }
-
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-        generate_one(XdhCurve::X25519, src, dst)
     }
 }

@@ -1,12 +1,9 @@
 //! X448 in the lanes of a vector.
-//!
-//! The thresholds: eight lanes take as long as 1.14 shared secrets by OpenSSL, or as 0.87 public keys
-//! (Sapphire Rapids, 2026-11; `--bench curves`).
 
 use lookaside_simd::Avx512;
 
+use super::array;
 use super::lanes::place;
-use super::{array, derive_one, generate_one, public_one};
 use crate::batch::{cut, room};
 use crate::library::curve25519::ZERO_SECRET;
 use crate::side_by_side::Kernel;
@@ -15,14 +12,15 @@ use lookaside_pke_kernel::curve448::{self, x448_avx512, x448_public_avx512};
 
 const LEN: usize = XdhCurve::X448.key_len();
 
+/// From how many items on the kernel pays: eight lanes take as long as 1.14 shared secrets by OpenSSL,
+/// or as 0.87 public keys (Sapphire Rapids, 2026-11; `--bench curves`).
+pub(super) const SECRETS_FROM: usize = 2;
+pub(super) const KEYS_FROM: usize = 1;
+
 pub(super) struct Derive(pub Avx512);
 
 impl Kernel for Derive {
     type Request<'a> = curve448::Derive<'a>;
-
-    fn threshold(&self) -> usize {
-        2
-    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [private, peer] = cut(src, [LEN; 2])?;
@@ -37,20 +35,12 @@ impl Kernel for Derive {
     fn answer(request: &Self::Request<'_>) -> Result<usize, OpError> {
         if request.ok { Ok(LEN) } else { Err(ZERO_SECRET) }
     }
-
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-        derive_one(XdhCurve::X448, src, dst)
-    }
 }
 
 pub(super) struct Public(pub Avx512);
 
 impl Kernel for Public {
     type Request<'a> = curve448::Public<'a>;
-
-    fn threshold(&self) -> usize {
-        1
-    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [private] = cut(src, [LEN])?;
@@ -64,20 +54,12 @@ impl Kernel for Public {
     fn answer(_: &Self::Request<'_>) -> Result<usize, OpError> {
         Ok(LEN)
     }
-
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-        public_one(XdhCurve::X448, src, dst)
-    }
 }
 
 pub(super) struct Generate(pub Avx512);
 
 impl Kernel for Generate {
     type Request<'a> = curve448::Public<'a>;
-
-    fn threshold(&self) -> usize {
-        1
-    }
 
     fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Self::Request<'a>, OpError> {
         let [] = cut(src, [])?;
@@ -92,9 +74,5 @@ impl Kernel for Generate {
 
     fn answer(_: &Self::Request<'_>) -> Result<usize, OpError> {
         Ok(2 * LEN)
-    }
-
-    fn one(&self, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
-        generate_one(XdhCurve::X448, src, dst)
     }
 }
