@@ -61,32 +61,34 @@ pub(crate) fn execute(engine: &mut Engine, works: &mut [Work]) {
     let Some(op) = works.first_mut().map(|work| work.request_mut().op) else { return };
     let mut pieces: PerLane<Result<Pieces, OpError>> =
         works.iter_mut().map(|work| Pieces::of(work.request_mut())).collect();
-    let mut items = PerLane::new();
-    for (work, pieces) in works.iter_mut().zip(&mut pieces) {
-        let Ok(pieces) = pieces else { continue };
-        let device = usize::from(work.device);
-        let request = work.request_mut();
-        let prepared = request.session.prepared.get(device).and_then(Option::as_ref);
-        // The runtime routes a request only to a device that prepared its session.
-        let session = prepared.and_then(|p| p.get::<Session>()).unwrap_or(&Session::Foreign);
-        let src = match &pieces.src {
-            Some(piece) => &piece[..],
-            None => request.src.as_slice().unwrap_or_default(),
-        };
-        let dst = match &mut pieces.dst {
-            Some(piece) => &mut piece[..],
-            // What cannot be written counts as no room at all.
-            None => request.dst.as_mut_slice().unwrap_or_default(),
-        };
-        items.push(Item::new(src, dst).with(Ask { session, detail: request.args.detail }));
-    }
-    table::run(engine, op, &mut items);
-    let results: PerLane<_> = items.into_iter().map(|item| item.result).collect();
-    let mut results = results.into_iter();
+    let results: PerLane<_> = {
+        let mut items = PerLane::new();
+        for (work, pieces) in works.iter_mut().zip(&mut pieces) {
+            let Ok(pieces) = pieces else { continue };
+            let device = usize::from(work.device);
+            let request = work.request_mut();
+            let prepared = request.session.prepared.get(device).and_then(Option::as_ref);
+            // The runtime routes a request only to a device that prepared its session.
+            let session = prepared.and_then(|p| p.get::<Session>()).unwrap_or(&Session::Foreign);
+            let src = match &pieces.src {
+                Some(piece) => &piece[..],
+                None => request.src.as_slice().unwrap_or_default(),
+            };
+            let dst = match &mut pieces.dst {
+                Some(piece) => &mut piece[..],
+                // What cannot be written counts as no room at all.
+                None => request.dst.as_mut_slice().unwrap_or_default(),
+            };
+            items.push(Item::new(src, dst).with(Ask { session, detail: request.args.detail }));
+        }
+        table::run(engine, op, &mut items);
+        items.iter().map(|item| item.result).collect()
+    };
+    let mut results = results.iter();
     for (work, pieces) in works.iter_mut().zip(&pieces) {
         let request = work.request_mut();
         // Those without memory for a copy did not run.
-        let ran = |_| results.next().unwrap_or(Err(OpError::DeviceLost(Lost::Touched)));
+        let ran = |_| *results.next().unwrap_or(&Err(OpError::DeviceLost(Lost::Touched)));
         let result = pieces.as_ref().map_err(|e| *e).and_then(ran);
         if let (Ok(Pieces { dst: Some(piece), .. }), Ok(n)) = (pieces, result) {
             request.dst.scatter(&piece[..n]);

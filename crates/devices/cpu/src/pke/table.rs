@@ -27,13 +27,17 @@ fn batch<'a, S: PartialEq, K>(
             group.iter_mut().for_each(|item| item.result = Err(OpError::Unsupported));
             continue;
         };
-        let mut run: PerLane<Item<'_, K>> = group
-            .iter_mut()
-            .filter_map(|item| Some(Item::new(item.src, &mut *item.dst).with(of(item.key)?.1)))
-            .collect();
+        let mut run: PerLane<Item<'_, K>> = PerLane::new();
+        let mut results: PerLane<&mut Result<usize, OpError>> = PerLane::new();
+        for Item { key, src, dst, result } in group {
+            let Some((_, key)) = of(*key) else { continue };
+            run.push(Item::new(src, dst).with(key));
+            results.push(result);
+        }
         call(shared, &mut run);
-        let results: PerLane<_> = run.into_iter().map(|item| item.result).collect();
-        group.iter_mut().zip(results).for_each(|(item, result)| item.result = result);
+        for (result, item) in results.iter_mut().zip(&run) {
+            **result = item.result;
+        }
     }
 }
 
