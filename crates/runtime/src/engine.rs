@@ -481,6 +481,11 @@ impl Engine {
             let access = &mut self.devices[usize::from(device)];
             if access.backlog.iter().any(|w| w.until_ns <= now) {
                 scheduler::expire(now, &mut access.backlog, &mut self.not_run);
+                if access.backlog.is_empty() {
+                    // What it is offered next it has not refused.
+                    access.stalled_ns = None;
+                    continue;
+                }
             }
             progress |= self.offer(device, now);
             let access = &self.devices[usize::from(device)];

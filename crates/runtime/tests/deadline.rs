@@ -4,13 +4,17 @@
 use std::{
     future::Future,
     pin::pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     task::{Context, Poll, Waker},
     time::Duration,
 };
 
 use lookaside::{
-    Buf, Clock, Compression, Engine, Flush, Instance, InstanceConfig, OpError, Response, Runtime,
+    Batch, Buf, Capability, Channel, Clock, Completed, Compression, Device, Engine, EngineId,
+    Flush, Instance, InstanceConfig, OpError, Prepared, Response, Runtime, SessionSpec, SetupError,
     Sla,
 };
 use lookaside_testkit::{SimDevice, VirtualClock};
@@ -25,10 +29,14 @@ struct Stepped {
 impl Stepped {
     /// Batches of 4; a request waits up to 50 us for others.
     fn new() -> Stepped {
+        Stepped::of(SimDevice::new("cpu", 1000, 4))
+    }
+
+    fn of(device: impl Device + 'static) -> Stepped {
         let clock = VirtualClock::new();
         clock.advance(1);
         let (runtime, engines) = Runtime::builder()
-            .device(SimDevice::new("cpu", 1000, 4))
+            .device(device)
             .engines(1)
             .clock(Arc::new(clock.clone()))
             .start_stepped()
@@ -177,6 +185,74 @@ fn a_stream_does_not_go_on_without_a_piece_that_was_cancelled_or_late() {
     }
 }
 
+/// A device that takes nothing while it is told so.
+struct Refuses(SimDevice, Arc<AtomicBool>);
+
+impl Device for Refuses {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn capabilities(&self) -> &[Capability] {
+        self.0.capabilities()
+    }
+
+    fn prepare(&self, spec: &SessionSpec) -> Result<Prepared, SetupError> {
+        self.0.prepare(spec)
+    }
+
+    fn open_channel(&self, engine: EngineId) -> Result<Box<dyn Channel>, SetupError> {
+        Ok(Box::new(Refusing(self.0.open_channel(engine)?, self.1.clone())))
+    }
+}
+
+struct Refusing(Box<dyn Channel>, Arc<AtomicBool>);
+
+impl Channel for Refusing {
+    fn submit(&mut self, now_ns: u64, batch: &mut Batch<'_>) -> usize {
+        if self.1.load(Relaxed) { 0 } else { self.0.submit(now_ns, batch) }
+    }
+
+    fn poll(&mut self, now_ns: u64, done: &mut Completed) -> usize {
+        self.0.poll(now_ns, done)
+    }
+
+    fn in_flight(&self) -> usize {
+        self.0.in_flight()
+    }
+
+    fn reset(&mut self, done: &mut Completed) {
+        self.0.reset(done);
+    }
+}
+
+/// What a device refuses comes too late while the engine offers it; and what it is offered next has all
+/// of the time that it may be refused.
+#[test]
+fn what_is_refused_comes_too_late() {
+    let refuses = Arc::new(AtomicBool::new(true));
+    let device = Refuses(SimDevice::new("cpu", 1000, 4), refuses.clone());
+    let mut s = Stepped::of(device);
+    let mover = s.runtime.mover().unwrap();
+    let mut instance = s.runtime.instance(InstanceConfig::default()).unwrap();
+    let copy = |tag| mover.copy(buffers().0, buffers().1).tag(tag);
+    instance.push_within(100 * US, copy(0)).unwrap();
+    instance.doorbell();
+    s.step();
+    s.clock.advance(200_000);
+    s.step();
+    assert_eq!(results(&instance.poll().collect::<Vec<_>>()), [EXPIRED]);
+    // Far beyond the 10 ms after which a device that refuses counts as lost.
+    s.clock.advance(50_000_000);
+    instance.push_within(1000 * US, copy(1)).unwrap();
+    instance.doorbell();
+    s.step();
+    s.step();
+    assert_eq!(instance.poll().count(), 0, "it was refused once");
+    refuses.store(false, Relaxed);
+    assert_eq!(results(&s.finish(&mut instance)), [Ok(())]);
+}
+
 #[test]
 fn a_call_that_nobody_waits_for_is_not_run() {
     let device = SimDevice::new("cpu", 1000, 4);
@@ -188,7 +264,7 @@ fn a_call_that_nobody_waits_for_is_not_run() {
     let (dropped, kept) = (call(), call());
     drop(dropped);
     assert!(kept.wait().result.is_ok());
-    assert_eq!(executed.load(std::sync::atomic::Ordering::Relaxed), 1);
+    assert_eq!(executed.load(Relaxed), 1);
     // One that was answered and not looked at is dropped like any other.
     let mut call = pin!(call());
     let mut context = Context::from_waker(Waker::noop());

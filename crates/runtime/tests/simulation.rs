@@ -153,6 +153,15 @@ impl Client {
     }
 }
 
+/// There was no memory to open the instance anew: the request comes back, with these buffers.
+fn is_lost(instance: &mut Instance, out: [(usize, usize); 2]) {
+    assert!(matches!(instance.lost(), Some(SetupError::NoMemory { .. })));
+    let response = instance.poll().next().unwrap();
+    assert_eq!(response.result, Err(OpError::DeviceLost(Lost::Untouched)));
+    assert_eq!(out, [identity(&response.src), identity(&response.dst)]);
+    assert_eq!((instance.poll().count(), instance.outstanding()), (0, 0));
+}
+
 /// What is simulated, in one process.
 struct World {
     rng: Rng,
@@ -286,10 +295,24 @@ impl World {
     }
 
     /// In a child of a fork: what is outstanding is the parent's, and all that is pushed from here on is
-    /// answered here, by engines of this process, or is lost where there was no memory for rings.
+    /// answered here, by engines of this process, or is lost where there was no memory for rings or engines.
     fn begin_anew(&mut self) {
-        let parents = std::mem::replace(&mut self.engines, self.runtime.take_engines().unwrap());
+        let too_little = self.rng.chance(20);
+        let made = scarce(if too_little { 100 } else { 0 }, 0, || self.runtime.take_engines());
+        assert_eq!(made.is_err(), too_little);
+        let parents = std::mem::replace(&mut self.engines, made.unwrap_or_default());
         std::mem::forget(parents);
+        if too_little {
+            for client in self.clients.iter_mut() {
+                let request = self.mover.copy(vec![7; 9].into(), Buf::zeroed(9));
+                let out = [identity(&request.src), identity(&request.dst)];
+                client.instance.push(request).unwrap();
+                is_lost(&mut client.instance, out);
+                assert!(client.instance.another().is_err());
+            }
+            self.clients.clear();
+            return;
+        }
         for client in self.clients.iter_mut() {
             let (depth, instance) = (client.instance.free(), &mut client.instance);
             // The first call opens it anew.
@@ -303,10 +326,7 @@ impl World {
             let out = [identity(&request.src), identity(&request.dst)];
             instance.push(request).unwrap();
             if refused > 0 {
-                assert!(matches!(instance.lost(), Some(SetupError::NoMemory { .. })));
-                let response = instance.poll().next().unwrap();
-                assert_eq!(response.result, Err(OpError::DeviceLost(Lost::Untouched)));
-                assert_eq!(out, [identity(&response.src), identity(&response.dst)]);
+                is_lost(instance, out);
                 *client = fresh;
             } else {
                 assert_eq!((instance.lost(), instance.outstanding()), (None, 1));
@@ -334,7 +354,8 @@ fn run(seed: u64) {
     if world.rng.chance(10) {
         let good = in_child(|| {
             world.begin_anew();
-            world.go_on(60);
+            // Without clients, nothing goes on.
+            world.go_on(if world.clients.is_empty() { 0 } else { 60 });
             world.end();
             true
         });
