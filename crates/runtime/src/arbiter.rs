@@ -34,9 +34,6 @@ pub(crate) struct Share {
 pub(crate) trait Lanes {
     /// The next request of a lane, if it has one.
     fn head(&mut self, lane: usize, now: u64) -> Option<Head>;
-
-    /// Whether a lane has a request.
-    fn has_next(&mut self, lane: usize) -> bool;
 }
 
 /// The next request of a lane.
@@ -158,26 +155,24 @@ impl Arbiter {
         self.backgrounds -= usize::from(terms.priority == Priority::Background);
     }
 
+    /// The only lane there is, where it has no rates: there is nothing to choose.
+    pub(crate) fn alone(shares: &Shares) -> Option<usize> {
+        match shares {
+            [Some(share)] if !share.terms.has_rates() => match share.lanes[..] {
+                [lane] => Some(lane),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The request that is to be served next.
-    #[inline]
     pub(crate) fn pick(
         &mut self,
         now: u64,
         shares: &mut Shares,
         lanes: &mut impl Lanes,
     ) -> Option<Pick> {
-        if let [Some(Share { terms, lanes: of, .. })] = shares
-            && let &[lane] = &of[..]
-            && !terms.has_rates()
-        {
-            // Nobody is there to share with.
-            let pick = Pick { share: 0, lane, charged_ns: 0, committed: false };
-            return lanes.has_next(lane).then_some(pick);
-        }
-        self.choose(now, shares, lanes)
-    }
-
-    fn choose(&mut self, now: u64, shares: &mut Shares, lanes: &mut impl Lanes) -> Option<Pick> {
         if self.commitments > 0
             && self.committed_run < RUN
             && let Some(pick) = self.pick_committed(now, shares, lanes)
@@ -326,7 +321,7 @@ pub(crate) struct Pick {
     pub(crate) share: usize,
     /// Whose next request it is.
     pub(crate) lane: usize,
-    /// What it is expected to cost, in nanoseconds; 0 where nobody else is there.
+    /// What it is expected to cost, in nanoseconds; 0 where it is not charged.
     pub(crate) charged_ns: u64,
     /// Whether it is served by a commitment.
     pub(crate) committed: bool,
@@ -348,10 +343,6 @@ mod tests {
             let (service, size, _) = self.0[lane];
             let cost = Cost::new(service, size? as u64, size?, 1);
             Some(Head { cost, over: false, until_ns: u64::MAX })
-        }
-
-        fn has_next(&mut self, lane: usize) -> bool {
-            self.0[lane].1.is_some()
         }
     }
 

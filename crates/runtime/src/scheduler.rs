@@ -91,12 +91,6 @@ impl Lanes for Vec<Option<Lane>> {
         let over = work.until_ns <= now || lane.port.is_closed();
         Some(Head { cost: Cost::of(work.request()), over, until_ns: work.until_ns })
     }
-
-    #[inline]
-    fn has_next(&mut self, lane: usize) -> bool {
-        let lane = self.get_mut(lane).and_then(Option::as_mut);
-        lane.is_some_and(|lane| lane.requests.peek().is_some())
-    }
 }
 
 /// What [`Scheduler::next_batch`] found.
@@ -113,6 +107,8 @@ pub(crate) struct Scheduler {
     routes: Arc<Routes>,
     lanes: Vec<Option<Lane>>,
     shares: Vec<Option<Share>>,
+    /// [`Arbiter::alone`].
+    alone: Option<usize>,
     generation: u32,
     arbiter: Arbiter,
     /// Requests that are served by commitments, and all others.
@@ -129,6 +125,7 @@ impl Scheduler {
             routes,
             lanes: Vec::new(),
             shares: Vec::new(),
+            alone: None,
             generation: 0,
             arbiter: Arbiter::default(),
             committed: Batcher::default(),
@@ -157,6 +154,7 @@ impl Scheduler {
         if let Some(share) = &mut self.shares[share] {
             share.add(place);
         }
+        self.alone = Arbiter::alone(&self.shares);
         self.version += 1;
         (place as u32, self.generation)
     }
@@ -171,6 +169,7 @@ impl Scheduler {
             self.arbiter.leave(&share.terms);
             self.shares[lane.share] = None;
         }
+        self.alone = Arbiter::alone(&self.shares);
     }
 
     fn lane(&mut self, place: u32) -> Option<&mut Lane> {
@@ -260,10 +259,9 @@ impl Scheduler {
         self.hurry_wanted();
         let mut picked = self.take(now, accepts, only, batch);
         while !picked {
-            let (shares, lanes) = (&mut self.shares[..], &mut self.lanes);
-            let pick = match only {
-                None => self.arbiter.pick(now, shares, lanes),
-                Some(_) => self.arbiter.pick_committed(now, shares, lanes),
+            let pick = match (self.alone, only) {
+                (Some(lane), None) => self.next_of(lane),
+                (_, only) => self.choose(now, only),
             };
             let Some(pick) = pick else {
                 picked = self.take(now, accepts, only, batch);
@@ -299,6 +297,22 @@ impl Scheduler {
         Pick::Batch { more: self.waiting() || self.staged() > 0 }
     }
 
+    /// The next request of the only lane.
+    #[inline(always)]
+    fn next_of(&mut self, lane: usize) -> Option<arbiter::Pick> {
+        self.lanes[lane].as_mut()?.requests.peek()?;
+        Some(arbiter::Pick { share: 0, lane, charged_ns: 0, committed: false })
+    }
+
+    #[inline(never)]
+    fn choose(&mut self, now: u64, only: Option<Class>) -> Option<arbiter::Pick> {
+        let (shares, lanes) = (&mut self.shares[..], &mut self.lanes);
+        match only {
+            None => self.arbiter.pick(now, shares, lanes),
+            Some(_) => self.arbiter.pick_committed(now, shares, lanes),
+        }
+    }
+
     fn batcher(&mut self, class: Class) -> &mut Batcher {
         match class {
             Class::Committed => &mut self.committed,
@@ -332,11 +346,8 @@ impl Scheduler {
     /// without a promise has a request that is a batch by itself, a burst, or its only one that it
     /// waits for. Going through both of them took a fifth of such a request's time.
     pub(crate) fn lone(&mut self, now: u64, accepts: u64) -> Option<Work> {
-        let ([Some(lane)], [Some(share)]) = (&mut self.lanes[..], &self.shares[..]) else {
-            return None;
-        };
-        let staged = self.committed.len() + self.weighted.len();
-        if staged > 0 || share.terms.has_rates() || lane.port.is_closed() {
+        let lane = self.lanes[self.alone?].as_mut()?;
+        if self.committed.len() + self.weighted.len() > 0 || lane.port.is_closed() {
             return None;
         }
         let only = lane.requests.is_last();
