@@ -288,7 +288,7 @@ impl World {
                 }
             }
         }
-        for c in clients.drain(..) {
+        for c in std::mem::take(&mut **clients) {
             assert!(c.expected.iter().all(Option::is_none));
             assert_eq!(c.answered, c.expected.len());
         }
