@@ -168,7 +168,11 @@ impl Class {
 }
 
 /// A session as requests carry it. The runtime makes it; its typed sessions wrap it.
+///
+/// On cache lines of its own, not with the counts of the [`Arc`](std::sync::Arc) that it lies in: its owner
+/// changes these with each request, while engines read this.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct Session {
     /// The operations that it can request.
     pub ops: &'static [Op],
