@@ -155,17 +155,6 @@ impl Arbiter {
         self.backgrounds -= usize::from(terms.priority == Priority::Background);
     }
 
-    /// The only lane there is, where it has no rates: there is nothing to choose.
-    pub(crate) fn alone(shares: &Shares) -> Option<usize> {
-        match shares {
-            [Some(share)] if !share.terms.has_rates() => match share.lanes[..] {
-                [lane] => Some(lane),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
     /// The request that is to be served next.
     pub(crate) fn pick(
         &mut self,

@@ -16,6 +16,7 @@ use crate::{
     doorbell::Notice,
     engine::{Engine, Shared},
     fork, memory,
+    patience::Patience,
     port::{self, Port, Sink},
     ring::{Producer, ReplyReceiver, reply_ring, request_ring},
     runtime::lock,
@@ -172,6 +173,7 @@ pub struct Instance {
     due_ns: Option<u64>,
     /// Whether something is committed to it.
     committed: bool,
+    patience: Patience,
     _not_sync: core::marker::PhantomData<core::cell::Cell<()>>,
 }
 
@@ -186,6 +188,7 @@ impl Instance {
             lost: None,
             due_ns: None,
             committed: tenant.terms().is_committed(),
+            patience: tenant.inner().patience(),
             tenant,
             _not_sync: core::marker::PhantomData,
         })
@@ -360,10 +363,10 @@ impl Instance {
 
     /// Waits until engines have sent so many replies.
     fn await_engines(&mut self, count: usize, timeout_ns: u64) -> bool {
-        let clock = self.clock();
-        let mut now = clock.now_ns();
+        let clock = &*self.tenant.inner().clock;
+        let since = clock.now_ns();
+        let mut now = since;
         let deadline = now.saturating_add(timeout_ns);
-        let spin_until = now.saturating_add(self.tenant.inner().spin_ns());
         let Link { outlet, executor, .. } = &self.link;
         let (Executor::Shared { replies, .. }, Sink::Ring { replies: sent, notice }) =
             (executor, &outlet.port().sink)
@@ -378,14 +381,15 @@ impl Instance {
                 while !replies.are_ready(count) {
                     core::hint::spin_loop();
                 }
+                self.patience.found(now.saturating_sub(since));
                 return true;
             }
             if now >= deadline {
                 return false;
             }
-            if now < spin_until {
-                // Lone requests in a row: neither side goes to sleep in between.
-                core::hint::spin_loop();
+            let idle_ns = now.saturating_sub(since);
+            if idle_ns < self.patience.look_ns() {
+                Patience::pause(idle_ns);
             } else {
                 notice.wait(position, || sent.sent(), Duration::from_nanos(deadline - now));
             }

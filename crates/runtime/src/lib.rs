@@ -50,6 +50,7 @@ mod event;
 mod fork;
 mod instance;
 mod memory;
+mod patience;
 mod pke;
 mod port;
 mod ring;

@@ -24,6 +24,7 @@ use crate::{
     fork,
     instance::{Instance, InstanceConfig, Outlet},
     memory,
+    patience::Patience,
     port::Sink,
     route::{Route, Routes},
     scheduler::Scheduler,
@@ -55,7 +56,7 @@ impl Builder {
             routes: Vec::new(),
             batch_deadline: Duration::from_micros(50),
             stall: Duration::from_millis(10),
-            worker: WorkerConfig { spin_ns: 5_000, cpus: Vec::new() },
+            worker: WorkerConfig { spin_ns: None, cpus: Vec::new() },
             clock: Arc::new(Monotonic),
         }
     }
@@ -107,12 +108,11 @@ impl Builder {
     }
 
     /// How long an engine without work looks for some, and a waiting caller for responses, before
-    /// it sleeps; 5 microseconds by default. Where a wake-up takes longer, as in many virtual machines,
-    /// and requests are short, both sides can come to sleep in turns: 20 microseconds then make a stream
-    /// of requests several times as fast, for CPU time that idle engines and waiting callers spend.
+    /// it sleeps. By default 5 microseconds, and 50 for as long as that saves wake-ups: each engine and
+    /// each instance learns it. Behind the first 5, whoever else wants the CPU has it.
     #[must_use]
     pub fn spin(mut self, spin: Duration) -> Builder {
-        self.worker.spin_ns = u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX);
+        self.worker.spin_ns = Some(u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX));
         self
     }
 
@@ -282,9 +282,9 @@ impl Inner {
         node.state.get_or_init(|| State::new(self, generation).map(Arc::new)).clone()
     }
 
-    /// How long to look before sleeping.
-    pub(crate) fn spin_ns(&self) -> u64 {
-        self.config.worker.spin_ns
+    /// How long a caller looks for responses before it sleeps.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience::new(self.config.worker.spin_ns)
     }
 
     pub(crate) fn new_scheduler(&self) -> Scheduler {

@@ -25,6 +25,9 @@ struct Lane {
     port: Arc<Port>,
     generation: u32,
     requests: Consumer<Work>,
+    /// Whether it has ever had a request. Before that, nobody shares anything with it: the lane of the
+    /// handles is always here.
+    used: bool,
     /// The place of its tenant's share.
     share: usize,
     /// Requests with a lower number were wanted when last looked.
@@ -107,8 +110,10 @@ pub(crate) struct Scheduler {
     routes: Arc<Routes>,
     lanes: Vec<Option<Lane>>,
     shares: Vec<Option<Share>>,
-    /// [`Arbiter::alone`].
+    /// The only lane that is used, where it has no rates: there is nothing to choose.
     alone: Option<usize>,
+    /// The lanes that are not used.
+    unused: Vec<usize>,
     generation: u32,
     arbiter: Arbiter,
     /// Requests that are served by commitments, and all others.
@@ -126,6 +131,7 @@ impl Scheduler {
             lanes: Vec::new(),
             shares: Vec::new(),
             alone: None,
+            unused: Vec::new(),
             generation: 0,
             arbiter: Arbiter::default(),
             committed: Batcher::default(),
@@ -149,12 +155,13 @@ impl Scheduler {
         });
         let (generation, queues) = (self.generation, Vec::with_capacity(QUEUES));
         let (wanted, streams, live) = (0, Vec::new(), 0);
-        let lane = Lane { port, generation, requests, share, wanted, queues, streams, live };
+        let used = false;
+        let lane = Lane { port, generation, requests, used, share, wanted, queues, streams, live };
         let place = put(&mut self.lanes, lane);
+        self.unused.push(place);
         if let Some(share) = &mut self.shares[share] {
             share.add(place);
         }
-        self.alone = Arbiter::alone(&self.shares);
         self.version += 1;
         (place as u32, self.generation)
     }
@@ -169,7 +176,38 @@ impl Scheduler {
             self.arbiter.leave(&share.terms);
             self.shares[lane.share] = None;
         }
-        self.alone = Arbiter::alone(&self.shares);
+        self.unused.retain(|&unused| unused != place as usize);
+        self.alone = self.find_alone();
+    }
+
+    /// Takes note of the lanes that have their first request.
+    #[inline]
+    fn note_first_requests(&mut self) {
+        if !self.unused.is_empty() {
+            self.look_at_unused();
+        }
+    }
+
+    fn look_at_unused(&mut self) {
+        let (lanes, before) = (&mut self.lanes, self.unused.len());
+        self.unused.retain(|&place| {
+            let lane = lanes[place].as_mut();
+            !lane.is_some_and(|lane| {
+                lane.used = lane.requests.peek().is_some();
+                lane.used
+            })
+        });
+        if self.unused.len() < before {
+            self.alone = self.find_alone();
+        }
+    }
+
+    fn find_alone(&self) -> Option<usize> {
+        let is_used = |lane: &Option<Lane>| lane.as_ref().is_some_and(|lane| lane.used);
+        let place = self.lanes.iter().position(is_used)?;
+        let share = self.shares[self.lanes[place].as_ref()?.share].as_ref()?;
+        let others = self.lanes[place + 1..].iter().any(is_used);
+        (!others && !share.terms.has_rates()).then_some(place)
     }
 
     fn lane(&mut self, place: u32) -> Option<&mut Lane> {
@@ -249,14 +287,16 @@ impl Scheduler {
         if only.is_none()
             && let Some(work) = self.lone(now, accepts)
         {
-            // Its lane is the only one.
-            self.lanes.iter().flatten().for_each(|lane| lane.port.admits(&work));
+            if let Some(lane) = self.lane(work.ticket.port) {
+                lane.port.admits(&work);
+            }
             batch.push_back(work);
             return Pick::Batch { more: self.waiting() };
         }
         // What earlier calls left is ripe first: others that never stop making full batches must
         // not hold it back beyond its deadline.
         self.hurry_wanted();
+        self.note_first_requests();
         let mut picked = self.take(now, accepts, only, batch);
         while !picked {
             let pick = match (self.alone, only) {
@@ -300,8 +340,9 @@ impl Scheduler {
     /// The next request of the only lane.
     #[inline(always)]
     fn next_of(&mut self, lane: usize) -> Option<arbiter::Pick> {
-        self.lanes[lane].as_mut()?.requests.peek()?;
-        Some(arbiter::Pick { share: 0, lane, charged_ns: 0, committed: false })
+        let of = self.lanes[lane].as_mut()?;
+        of.requests.peek()?;
+        Some(arbiter::Pick { share: of.share, lane, charged_ns: 0, committed: false })
     }
 
     #[inline(never)]
@@ -346,6 +387,7 @@ impl Scheduler {
     /// without a promise has a request that is a batch by itself, a burst, or its only one that it
     /// waits for. Going through both of them took a fifth of such a request's time.
     pub(crate) fn lone(&mut self, now: u64, accepts: u64) -> Option<Work> {
+        self.note_first_requests();
         let lane = self.lanes[self.alone?].as_mut()?;
         if self.committed.len() + self.weighted.len() > 0 || lane.port.is_closed() {
             return None;

@@ -16,7 +16,9 @@ use crate::{
     cpus,
     doorbell::Doorbell,
     engine::{Engine, Shared},
-    memory, signals,
+    memory,
+    patience::Patience,
+    signals,
 };
 
 /// Engine threads, stopped and joined on drop.
@@ -35,8 +37,8 @@ type Bell = fn(&Shared) -> &Doorbell;
 /// How the threads behave.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkerConfig {
-    /// How long an engine without work looks for some before it sleeps.
-    pub(crate) spin_ns: u64,
+    /// How long an engine without work looks for some before it sleeps, if not as long as it learns.
+    pub(crate) spin_ns: Option<u64>,
     /// The CPUs to run on, one for each engine in turn; empty: all CPUs of the process.
     pub(crate) cpus: Vec<usize>,
 }
@@ -71,7 +73,7 @@ impl Workers {
                     (None, Some(all)) => cpus::spread(all),
                     (None, None) => {}
                 }
-                run(engine, bell(&shared), &*clock, config.spin_ns, &stop);
+                run(engine, bell(&shared), &*clock, Patience::new(config.spin_ns), &stop);
             };
             match signals::blocked(|| thread.spawn(serve)) {
                 Ok(thread) => workers.threads.push(thread),
@@ -113,14 +115,22 @@ impl Drop for Workers {
     }
 }
 
-fn run(mut engine: Engine, bell: &Doorbell, clock: &dyn Clock, spin_ns: u64, stop: &AtomicBool) {
+fn run(
+    mut engine: Engine,
+    bell: &Doorbell,
+    clock: &dyn Clock,
+    mut patience: Patience,
+    stop: &AtomicBool,
+) {
     let mut idle_since = None;
     let mut now = clock.now_ns();
     loop {
         let step = engine.step(now);
-        now = clock.now_ns();
+        let began = core::mem::replace(&mut now, clock.now_ns());
         if step.progress {
-            idle_since = None;
+            if let Some(since) = idle_since.take() {
+                patience.found(began.saturating_sub(since));
+            }
             continue;
         }
         if step.spin {
@@ -133,15 +143,21 @@ fn run(mut engine: Engine, bell: &Doorbell, clock: &dyn Clock, spin_ns: u64, sto
         if step.in_flight == 0 && stop.load(Ordering::Acquire) {
             return engine.idle();
         }
-        let since = *idle_since.get_or_insert(now);
-        if now.saturating_sub(since) < spin_ns {
-            core::hint::spin_loop();
+        let idle_ns = now.saturating_sub(*idle_since.get_or_insert(now));
+        if idle_ns < patience.look_ns() {
+            Patience::pause(idle_ns);
+            now = clock.now_ns();
             continue;
         }
         // Before it is announced, and so before anybody pays for a wake-up.
         engine.idle();
         bell.announce();
         let last = engine.step(now);
+        if last.progress
+            && let Some(since) = idle_since.take()
+        {
+            patience.found(now.saturating_sub(since));
+        }
         let stopped = last.in_flight == 0 && stop.load(Ordering::Acquire);
         if last.progress || last.spin || stopped {
             bell.stay_awake();
@@ -153,7 +169,6 @@ fn run(mut engine: Engine, bell: &Doorbell, clock: &dyn Clock, spin_ns: u64, sto
                 false => bell.sleep(timeout),
             }
         }
-        idle_since = None;
         now = clock.now_ns();
     }
 }

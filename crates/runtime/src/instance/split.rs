@@ -16,6 +16,7 @@ use crate::{
     doorbell::Notice,
     engine::{Shared, Step},
     fork,
+    patience::Patience,
     port::{self, Port, Sink},
     ring::{Consumer, Producer, request_ring},
     tenant::Tenant,
@@ -78,6 +79,7 @@ struct Polling {
     tenant: Tenant,
     generation: u32,
     committed: bool,
+    patience: Patience,
     port: Arc<Port>,
     place: u32,
     executor: Executor,
@@ -156,6 +158,7 @@ impl Instance {
             tenant,
             generation: self.generation,
             committed: self.committed,
+            patience: self.patience,
             port,
             place,
             executor,
@@ -187,6 +190,7 @@ impl Instance {
             lost: polling.lost,
             due_ns: polling.due_ns,
             committed: polling.committed,
+            patience: polling.patience,
             _not_sync: PhantomData,
         }
     }
@@ -504,9 +508,9 @@ impl Polling {
     /// Waits until engines have sent so many replies.
     fn await_engines(&mut self, seam: &Common, count: usize, timeout_ns: u64) -> bool {
         let clock = &*self.tenant.inner().clock;
-        let mut now = clock.now_ns();
+        let since = clock.now_ns();
+        let mut now = since;
         let deadline = now.saturating_add(timeout_ns);
-        let spin_until = now.saturating_add(self.tenant.inner().spin_ns());
         let (Executor::Shared { replies, .. }, Sink::Ring { replies: sent, notice }) =
             (&self.executor, &self.port.sink)
         else {
@@ -532,13 +536,15 @@ impl Polling {
                 while !replies.are_ready(target) {
                     core::hint::spin_loop();
                 }
+                self.patience.found(now.saturating_sub(since));
                 return true;
             }
             if now >= deadline {
                 return false;
             }
-            if now < spin_until {
-                core::hint::spin_loop();
+            let idle_ns = now.saturating_sub(since);
+            if idle_ns < self.patience.look_ns() {
+                Patience::pause(idle_ns);
             } else {
                 let position = replies.position().wrapping_add(target.max(1));
                 let idle = target == 0;
@@ -577,7 +583,7 @@ impl Polling {
             let step = engine.step(now);
             if step.progress {
                 idle_since = now;
-            } else if now.saturating_sub(idle_since) < inner.spin_ns() {
+            } else if now.saturating_sub(idle_since) < self.patience.look_ns() {
                 core::hint::spin_loop();
             } else if now < deadline {
                 self.sleep(seam, &step, (published, gone), now, deadline);
