@@ -49,7 +49,7 @@ impl fmt::Debug for Running {
     }
 }
 
-const DONE: OpError = OpError::BadInput("the text is finished");
+const DONE: OpError = OpError::BadInput("the message is finished");
 const NO_TAG: OpError = OpError::BadInput("a cipher alone has no tag");
 
 impl Running {
@@ -128,7 +128,9 @@ impl Running {
     pub fn aad(&mut self, aad: &[u8]) -> Result<(), OpError> {
         match (&self.keys.kind, &mut *self.state) {
             _ if self.done => Err(DONE),
-            _ if self.text_len > 0 => Err(OpError::BadInput("associated data after the text")),
+            _ if self.text_len > 0 => {
+                Err(OpError::BadInput("associated data after the plaintext or ciphertext"))
+            }
             (Kind::Aead(key), State::Aead(state)) => key.aad(state, aad),
             _ => Err(OpError::BadInput("associated data is for AEADs")),
         }
@@ -164,13 +166,13 @@ impl Running {
             (Kind::Aead(key), State::Aead(state)) => {
                 if len > 0 {
                     if self.text_len + len as u64 > key.most_text() {
-                        return Err(OpError::BadInput("a text too long for its nonce"));
+                        return Err(OpError::BadInput("a message too long for its nonce"));
                     }
                     key.update(state, direction, &mut text)?;
                 }
             }
             (Kind::Chain { cipher, .. }, _) if self.text_len > 0 && cipher.at_once() => {
-                return Err(OpError::BadInput("XTS takes its text in one piece"));
+                return Err(OpError::BadInput("XTS takes its data unit in one piece"));
             }
             (Kind::Chain { cipher, auth, order }, State::Chain(crypting, hashing)) => {
                 // What is hashed is what goes in, or what comes out.

@@ -23,8 +23,11 @@ pub const LA_E_FULL: c_int = -3;
 pub const LA_E_UNSUPPORTED: c_int = -5;
 pub const LA_E_LIMIT: c_int = -6;
 pub const LA_E_BAD_DATA: c_int = -17;
+pub const LA_E_CANCELLED: c_int = -20;
+pub const LA_E_EXPIRED: c_int = -25;
 /// Every status that a response may have, save `LA_E_INTERNAL`.
-pub const RESPONSES: [c_int; 14] = [0, 1, 2, -5, -8, -16, -17, -18, -19, -20, -21, -22, -23, -24];
+pub const RESPONSES: [c_int; 15] =
+    [0, 1, 2, -5, -8, -16, -17, -18, -19, -20, -21, -22, -23, -24, -25];
 
 pub const COPY: i32 = 1;
 pub const COMPRESS: i32 = 2;
@@ -145,6 +148,12 @@ unsafe extern "C" {
     pub fn la_instance_free_slots(instance: Instance) -> c_int;
     pub fn la_instance_outstanding(instance: Instance) -> c_int;
     pub fn la_instance_push(instance: Instance, request: *const Request) -> c_int;
+    pub fn la_instance_push_within(
+        instance: Instance,
+        request: *const Request,
+        time_ns: u64,
+    ) -> c_int;
+    pub fn la_instance_cancel(instance: Instance, tag: u64) -> c_int;
     pub fn la_instance_doorbell(instance: Instance) -> c_int;
     pub fn la_instance_poll(instance: Instance, responses: *mut Response, n: usize) -> c_int;
     pub fn la_instance_wait(instance: Instance, count: usize, timeout_ns: u64) -> c_int;

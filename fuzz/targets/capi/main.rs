@@ -6,6 +6,8 @@
 //! * each accepted request is answered exactly once, on its own instance, with counts inside its
 //!   buffers and a status that the header names;
 //! * a push is refused with `LA_E_FULL` exactly when no slot is free;
+//! * what was cancelled is answered so and has written nothing, and nothing else expires than what has a
+//!   deadline;
 //! * no byte outside a destination changes, and no source;
 //! * what was compressed decompresses to the same;
 //! * nothing hangs: a wait for what is outstanding ends.
@@ -101,6 +103,8 @@ struct Lent {
     original: Vec<u8>,
     /// Guards on both sides.
     dst: Vec<u8>,
+    cancelled: bool,
+    has_deadline: bool,
     /// The C interface reads them at the push only; kept for a neighbour that does not.
     _iovecs: [Vec<IoVec>; 2],
 }
@@ -110,7 +114,15 @@ impl Lent {
         let mut dst = vec![0xa5; GUARD];
         dst.resize(GUARD + dst_len, 0);
         dst.resize(GUARD + dst_len + GUARD, 0xa5);
-        Lent { instance, original: src.clone(), src, dst, _iovecs: [vec![], vec![]] }
+        Lent {
+            instance,
+            original: src.clone(),
+            src,
+            dst,
+            cancelled: false,
+            has_deadline: false,
+            _iovecs: [vec![], vec![]],
+        }
     }
 
     fn dst_len(&self) -> usize {
@@ -129,6 +141,12 @@ impl Lent {
         assert!(response.produced <= self.dst_len(), "{response:?}");
         assert!(RESPONSES.contains(&response.status), "{response:?}");
         assert_eq!(response.status == LA_E_BAD_DATA, response.bad_reason != 0, "{response:?}");
+        assert!(!self.cancelled || response.status == LA_E_CANCELLED, "{response:?}");
+        assert!(self.has_deadline || response.status != LA_E_EXPIRED, "{response:?}");
+        if [LA_E_CANCELLED, LA_E_EXPIRED].contains(&response.status) {
+            assert_eq!((response.consumed, response.produced), (0, 0), "{response:?}");
+            assert!(self.dst[GUARD..][..self.dst_len()].iter().all(|&byte| byte == 0), "it ran");
+        }
     }
 
     /// The same memory in one piece, or scattered after `cut` bytes.
@@ -215,7 +233,8 @@ impl Caller {
             0 => self.open_instance(bytes),
             1 => self.open_session(bytes),
             2 | 3 => self.open_stream(bytes),
-            4..=8 => self.push(bytes),
+            4..=7 => self.push(bytes),
+            8 => self.cancel(bytes),
             9 => self.doorbell(bytes),
             10 => self.poll_some(bytes),
             11 => self.wait(bytes),
@@ -343,12 +362,24 @@ impl Caller {
         request.flush = bytes.number(4);
         request.session = session.map_or(null_mut(), |(session, _)| session);
         request.stream = stream.unwrap_or(null_mut());
-        if bytes.next() == 7 {
-            request.reserved[1] = 1;
+        let mut within_ns = None;
+        match bytes.next() {
+            7 => request.reserved[1] = 1,
+            byte @ 8..72 => {
+                // From one that is over at once to one of a fifth of a second.
+                within_ns = Some(u64::from(byte - 8) * u64::from(byte - 8) * 50_000);
+                lent.has_deadline = true;
+            }
+            _ => {}
         }
         // SAFETY: live objects; buffers that stay until the response or the close.
-        let (free, status) =
-            unsafe { (la_instance_free_slots(instance), la_instance_push(instance, &request)) };
+        let (free, status) = unsafe {
+            let free = la_instance_free_slots(instance);
+            match within_ns {
+                None => (free, la_instance_push(instance, &request)),
+                Some(time_ns) => (free, la_instance_push_within(instance, &request, time_ns)),
+            }
+        };
         match status {
             LA_OK => {
                 assert!(free > 0, "pushed where nothing was free");
@@ -357,6 +388,22 @@ impl Caller {
             LA_E_FULL => assert_eq!(free, 0, "full, with free slots"),
             LA_E_INVALID | LA_E_LIMIT | LA_E_UNSUPPORTED => lent.check_memory(),
             other => panic!("push: {other}"),
+        }
+    }
+
+    /// Cancels a request of the instance, or one that it does not have.
+    fn cancel(&mut self, bytes: &mut Bytes<'_>) {
+        let Some(instance) = bytes.pick(&self.instances) else { return };
+        let tag = self.next_tag.saturating_sub(u64::from(bytes.next() % 16));
+        // SAFETY: a live instance.
+        let cancelled = unsafe { la_instance_cancel(instance, tag) };
+        match self.outstanding.get_mut(&tag).filter(|lent| lent.instance == instance) {
+            Some(lent) => match cancelled {
+                0 => {}
+                1 => lent.cancelled = true,
+                other => panic!("cancel: {other}"),
+            },
+            None => assert_eq!(cancelled, 0, "nothing has this tag"),
         }
     }
 
@@ -514,7 +561,7 @@ impl Caller {
         };
         // SAFETY: null, misaligned, or an object of another kind, which the header says is told.
         let status = unsafe {
-            match bytes.next() % 10 {
+            match bytes.next() % 12 {
                 0 => la_instance_push(wrong_instance, null()),
                 1 => la_instance_doorbell(wrong_instance),
                 2 => la_instance_poll(wrong_instance, null_mut(), 1),
@@ -524,6 +571,8 @@ impl Caller {
                 6 => la_instance_event_fd(wrong_instance),
                 7 => la_call(runtime, null(), null_mut()),
                 8 => la_runtime_stop(null_mut()),
+                9 => la_instance_push_within(wrong_instance, null(), 0),
+                10 => la_instance_cancel(wrong_instance, 1),
                 _ => la_copy_session(runtime, null_mut()),
             }
         };

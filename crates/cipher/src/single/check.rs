@@ -296,7 +296,7 @@ fn end(span: Span) -> u64 {
 #[inline]
 fn within(span: Span, len: usize) -> Result<(), OpError> {
     if end(span) > len as u64 {
-        return Err(OpError::BadInput("a part lies outside of the text"));
+        return Err(OpError::BadInput("a part lies outside of the packet"));
     }
     Ok(())
 }
@@ -314,7 +314,7 @@ pub(crate) fn inside(a: Span, b: Span) -> bool {
 pub(crate) fn ccm_len(nonce_len: usize, len: u64) -> Result<(), OpError> {
     let bytes = 15 - nonce_len;
     if bytes < 8 && len >> (8 * bytes) != 0 {
-        return Err(OpError::BadInput("a text too long for CCM with this nonce"));
+        return Err(OpError::BadInput("a message too long for CCM with this nonce"));
     }
     Ok(())
 }

@@ -127,7 +127,7 @@ impl Ccm {
                 self.len = Some(len);
             } else {
                 if self.len.is_none() && len > 0 {
-                    return Err(Error::new(Reason::MissingParameter, "the text's length"));
+                    return Err(Error::new(Reason::MissingParameter, "the message's length"));
                 }
                 if self.aad.is_some() {
                     return Err(Error::new(Reason::BadInput, "associated data in two pieces"));

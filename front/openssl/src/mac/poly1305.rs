@@ -42,7 +42,7 @@ impl Mac for Poly1305 {
     fn start(&mut self, provider: &Provider, key: Option<&[u8]>) -> Result<()> {
         let Some(key) = key else {
             return match self.used {
-                true => Err(Error::new(Reason::MissingKey, "a key is for one text")),
+                true => Err(Error::new(Reason::MissingKey, "a key is for one message")),
                 false => Ok(()),
             };
         };

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 use super::{Keys, Pieces, direction, done, iv, parts, size};
 
-const OUTSIDE: OpError = OpError::BadInput("a part lies outside of the text");
+const OUTSIDE: OpError = OpError::BadInput("a part lies outside of the packet");
 const NO_AAD: OpError = OpError::BadInput("the session has no associated data");
 const READ_ONLY: OpError = OpError::BadInput("the tag's place cannot be written");
 const SCATTERED: OpError = OpError::BadInput("associated data and tags lie in one piece each");
