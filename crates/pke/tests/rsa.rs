@@ -145,6 +145,7 @@ fn pss_agrees(rival: &Rsa, key: &PrivateKey, public: &PublicKey, digest: &[u8]) 
         (SaltLen::Exactly(0), 0),
         (SaltLen::Exactly(5), 5),
         (SaltLen::Digest, -1),
+        (SaltLen::UpToDigest, if key.bits() < 8 * 66 { -3 } else { -1 }),
     ];
     for (salt, number) in salts {
         if salt == SaltLen::Digest && key.bits() < 8 * 66 {

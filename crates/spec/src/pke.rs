@@ -366,6 +366,9 @@ pub enum SaltLen {
     Digest,
     /// As long as fits.
     Max,
+    /// As long as the hash, or as long as fits if that is less (FIPS 186-5 section 5.4). In verification as
+    /// `Auto`.
+    UpToDigest,
     /// Whatever the signature has. Verification only.
     Auto,
     /// This many bytes.

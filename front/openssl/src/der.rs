@@ -249,6 +249,7 @@ pub fn salt_len(salt: SaltLen, hash_len: usize, bits: usize) -> Option<usize> {
     match salt {
         SaltLen::Digest => Some(hash_len).filter(|&n| n <= most),
         SaltLen::Exactly(n) => Some(usize::from(n)).filter(|&n| n <= most),
+        SaltLen::UpToDigest => Some(hash_len.min(most)),
         SaltLen::Max | SaltLen::Auto => Some(most),
     }
 }

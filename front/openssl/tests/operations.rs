@@ -86,6 +86,16 @@ fn rsa_signatures() {
             assert!(!ours.verify(&key, settings, &[8; 32], &b));
             errors();
         }
+        // The default salt: as long as fits before OpenSSL 3.1, at most as long as the digest since.
+        let [a, b] = [(&ours, &key), (&plain, &theirs)].map(|(lib, key)| {
+            let signature = lib.sign(key, &pss, &DIGEST).unwrap();
+            ["digest", "max"].map(|salt| {
+                let settings = [pss[0], pss[1], ("rsa_pss_saltlen", salt)];
+                plain.verify(&theirs, &settings, &DIGEST, &signature)
+            })
+        });
+        errors();
+        assert!(a == b && a != [false; 2], "{bits}: {a:?}, {b:?}");
         let recover = |lib: &Lib, key: &Key, sig: &[u8]| {
             let settings = [("rsa_padding_mode", "pkcs1"), ("digest", "SHA256")];
             let o = lib.start(key, EVP_PKEY_verify_recover_init, &settings);

@@ -278,8 +278,9 @@ fn errors_say_what_openssl_says() {
             let done = settings
                 .iter()
                 .all(|(n, v)| EVP_PKEY_CTX_ctrl_str(o.0, n.as_ptr(), v.as_ptr()) > 0);
-            assert!(!done, "{settings:?}");
-            said.push(format!("{settings:?}: {}", first(errors())));
+            // Who may ask for any salt differs between versions.
+            assert!(!done || settings[0].1 == c"auto", "{settings:?}");
+            said.push(format!("{settings:?}: {done} {}", first(errors())));
         };
         let (padding, salt) = (c"rsa_padding_mode", c"rsa_pss_saltlen");
         set(&rsa, EVP_PKEY_sign_init, &[(c"rsa_mgf1_md", c"sha1")]);
@@ -290,6 +291,7 @@ fn errors_say_what_openssl_says() {
         set(&pss, EVP_PKEY_sign_init, &[(c"digest", c"SHA1")]);
         set(&pss, EVP_PKEY_sign_init, &[(salt, c"20")]);
         set(&pss, EVP_PKEY_verify_init, &[(salt, c"auto")]);
+        set(&pss, EVP_PKEY_sign_init, &[(salt, c"auto")]);
         let digest = ("digest", "SHA256");
         for (key, settings, len) in [
             (&rsa, &[digest][..], 20),

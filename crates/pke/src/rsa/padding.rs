@@ -269,6 +269,7 @@ pub(super) fn pss_sign(
     let salt_len = match salt_length {
         SaltLen::Digest => hash.len(),
         SaltLen::Max => db_len - 1,
+        SaltLen::UpToDigest => hash.len().min(db_len - 1),
         SaltLen::Exactly(len) => len.into(),
         SaltLen::Auto => return Err(OpError::BadInput("a signature needs a salt length")),
     };
@@ -311,7 +312,7 @@ pub(super) fn pss_verify(
         SaltLen::Digest => salt.len() == hash.len(),
         SaltLen::Max => salt.len() == db_len - 1,
         SaltLen::Exactly(len) => salt.len() == usize::from(len),
-        SaltLen::Auto => true,
+        SaltLen::Auto | SaltLen::UpToDigest => true,
     };
     if fits && equal(&digest_of(hash, &[&[0; 8], digest, salt])?, seed) {
         Ok(())

@@ -15,6 +15,7 @@ use crate::{
         other::{Operation, OtherKey},
         rsa::RsaKey,
     },
+    library,
     param::{Answers, Export, Params, Value},
     provider::Provider,
 };
@@ -57,21 +58,40 @@ impl Padding {
 }
 
 /// The names and numbers (`RSA_PSS_SALTLEN_...`) of salt lengths that depend on something.
-const SALTS: [(SaltLen, &CStr, i64); 3] =
-    [(SaltLen::Digest, c"digest", -1), (SaltLen::Auto, c"auto", -2), (SaltLen::Max, c"max", -3)];
+const SALTS: [(SaltLen, &CStr, i64); 4] = [
+    (SaltLen::Digest, c"digest", -1),
+    (SaltLen::Auto, c"auto", -2),
+    (SaltLen::Max, c"max", -3),
+    (SaltLen::UpToDigest, c"auto-digestmax", -4),
+];
+
+/// Those that the libcrypto at hand has.
+fn salts() -> impl Iterator<Item = &'static (SaltLen, &'static CStr, i64)> {
+    SALTS.iter().filter(|(salt, ..)| *salt != SaltLen::UpToDigest || has_up_to_digest())
+}
+
+/// OpenSSL 3.1 and later have it, and begin with it.
+fn has_up_to_digest() -> bool {
+    library::version() >= 0x3010_0000
+}
+
+/// What OpenSSL begins with.
+fn usual_salt() -> SaltLen {
+    if has_up_to_digest() { SaltLen::UpToDigest } else { SaltLen::Auto }
+}
 
 fn salt_len(value: Value) -> Result<SaltLen> {
     let wrong = || Error::from(Reason::InvalidSaltLength);
     let number = if value.is_text() {
         let text = value.text()?;
-        if let Some((salt, ..)) = SALTS.iter().find(|(_, name, _)| name.to_str() == Ok(text)) {
+        if let Some((salt, ..)) = salts().find(|(_, name, _)| name.to_str() == Ok(text)) {
             return Ok(*salt);
         }
         text.parse().map_err(|_| wrong())?
     } else {
         value.int()?
     };
-    if let Some((salt, ..)) = SALTS.iter().find(|(.., constant)| *constant == number) {
+    if let Some((salt, ..)) = salts().find(|(.., constant)| *constant == number) {
         return Ok(*salt);
     }
     u16::try_from(number).map(SaltLen::Exactly).map_err(|_| wrong())
@@ -162,11 +182,19 @@ impl RsaSignature {
             let short = match salt {
                 SaltLen::Exactly(n) => n < r.salt,
                 SaltLen::Digest => digest::len(hash) < usize::from(r.salt),
-                // A verifier that takes any length would take shorter ones too.
-                SaltLen::Auto if self.mode == Mode::Verify => {
-                    return Err(Error::new(Reason::InvalidSaltLength, "the key prescribes one"));
+                // A verifier that takes any length would take shorter ones too: OpenSSL refused that
+                // before 3.4. Since then it refuses signers instead.
+                SaltLen::Auto | SaltLen::UpToDigest => {
+                    let late = library::version() >= 0x3040_0000;
+                    if self.mode == if late { Mode::Sign } else { Mode::Verify } {
+                        return Err(Error::new(
+                            Reason::InvalidSaltLength,
+                            "the key prescribes one",
+                        ));
+                    }
+                    false
                 }
-                SaltLen::Auto | SaltLen::Max => false,
+                SaltLen::Max => false,
             };
             if short {
                 return Err(Reason::SaltTooShort.into());
@@ -249,7 +277,7 @@ impl Signature for RsaSignature {
             padding: Padding::Pkcs1,
             hash: None,
             mgf: None,
-            salt: SaltLen::Auto,
+            salt: usual_salt(),
             message: None,
         }
     }
@@ -267,7 +295,7 @@ impl Signature for RsaSignature {
         self.padding = if key.is_pss() { Padding::Pss } else { Padding::Pkcs1 };
         self.hash = restriction.map(|r| r.hash);
         self.mgf = restriction.map(|r| r.mgf);
-        self.salt = restriction.map_or(SaltLen::Auto, |r| SaltLen::Exactly(r.salt));
+        self.salt = restriction.map_or_else(usual_salt, |r| SaltLen::Exactly(r.salt));
         self.mode = mode;
         self.message = None;
         self.key = Some(key);

@@ -11,6 +11,21 @@ pub type File = *mut c_void;
 /// Debian's zlib: the rival in every comparison here.
 pub const STOCK: &CStr = c"/lib/x86_64-linux-gnu/libz.so.1";
 
+/// The smallest size that both libraries take for a buffer. zlib 1.3 makes 8 of less, which shows in how
+/// many characters can be pushed back.
+pub fn smallest_buffer() -> c_uint {
+    // SAFETY: dlopen and dlsym with strings; the type is that of zlib.h, which gives a string of the library's.
+    let version = unsafe {
+        let library =
+            libc::dlopen(STOCK.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_DEEPBIND);
+        let function = libc::dlsym(library, c"zlibVersion".as_ptr());
+        assert!(!function.is_null(), "{STOCK:?} (Debian package zlib1g)");
+        let version: unsafe extern "C" fn() -> *const c_char = std::mem::transmute(function);
+        CStr::from_ptr(version())
+    };
+    if version.to_bytes().starts_with(b"1.2.") { 0 } else { 8 }
+}
+
 macro_rules! api {
     ($($name:ident: fn($($arg:ty),*) -> $result:ty;)*) => {
         #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::api::{Api, Open, read_all};
+use crate::api::{Api, Open, read_all, smallest_buffer};
 use crate::{Folder, Random, seeds};
 
 /// `data` in gzip's format, by gzip.
@@ -160,7 +160,7 @@ fn run(api: &Api, path: &Path, seed: u64) -> Vec<String> {
     let mut log = Vec::new();
     let open = api.open(path, "rb").expect("a file");
     if random.below(3) == 0 {
-        let size = random.pick(&[0, 1, 2, 3, 8, 100, 8192, 50_000]);
+        let size = random.pick(&[0, 1, 2, 3, 8, 100, 8192, 50_000]).max(smallest_buffer());
         // SAFETY: the file is open.
         let result = unsafe { (api.gzbuffer)(open.file, size) };
         log.push(format!("gzbuffer({size}) = {result}"));

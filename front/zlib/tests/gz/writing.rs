@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::api::{Api, Open, read_all};
+use crate::api::{Api, Open, read_all, smallest_buffer};
 use crate::{Folder, Random, seeds};
 
 /// What gzip makes of a file.
@@ -110,7 +110,8 @@ fn run(api: &Api, path: &Path, seed: u64) -> Vec<String> {
         };
         let mut small = false;
         if random.below(3) == 0 {
-            let size = random.pick(&[0, 1, 2, 3, 8, 100, 8192, 50_000, 1 << 31]);
+            let sizes = [0, 1, 2, 3, 8, 100, 8192, 50_000, 1 << 31];
+            let size = random.pick(&sizes).max(smallest_buffer());
             // SAFETY: the file is open.
             let result = unsafe { (api.gzbuffer)(open.file, size) };
             small = size < 8;
