@@ -23,9 +23,6 @@ use crate::{OpError, Region, Segment};
 ///   instance waits for requests with such memory that run.
 pub struct Buf(Kind);
 
-// A tag of a word's size: a variant is then moved as the words that it was stored as. With a tag of a byte, the
-// compiler moves the bytes behind it by loads that straddle two stores, and wait until both have left the core.
-#[repr(usize)]
 enum Kind {
     Owned(Vec<u8>),
     Secret(Zeroizing<Vec<u8>>),

@@ -1,11 +1,12 @@
 //! What a back end must be: [`Device`], and the [`Channel`] that each engine opens to it.
 
+use core::mem;
 use std::collections::VecDeque;
 
 use std::os::fd::BorrowedFd;
 
 use crate::{
-    Carried, Done, Lost, Op, OpError, Prepared, Region, Request, SessionSpec, SetupError,
+    Carried, Done, Lost, Op, OpError, Prepared, Region, Request, Response, SessionSpec, SetupError,
     store_result,
 };
 
@@ -103,9 +104,10 @@ impl Work {
     /// Fills an empty slot.
     #[inline]
     pub fn fill(&mut self, request: Request) {
-        // Stored first: a request that is looked at before is built elsewhere, and copied.
-        let carried = &self.0.request.insert(request).carried;
-        if let Some(Carried::Chain(_)) = carried.as_deref() {
+        // Stored first: a request that is looked at before is built elsewhere, and copied. The slot is empty:
+        // nothing is dropped.
+        mem::forget(mem::replace(&mut self.0.request, Some(request)));
+        if let Some(Carried::Chain(_)) = self.request().carried.as_deref() {
             self.unchain();
         }
         self.0.result = NOT_RUN;
@@ -185,6 +187,27 @@ impl Work {
             self.rejoin();
         }
         self.0.request.take()
+    }
+
+    /// Empties the slot of a request that was answered: its response.
+    #[inline(always)]
+    pub fn respond(&mut self) -> Option<Response> {
+        if self.0.chain.is_some() {
+            self.rejoin();
+        }
+        let slot = &mut *self.0;
+        let request = slot.request.as_mut()?;
+        // Each part goes from where it lies to where it stays. A request that is moved whole is stored in some
+        // pieces and loaded in others, which waits until the stores have left the core.
+        let response = Response {
+            tag: request.tag,
+            result: slot.result,
+            src: mem::take(&mut request.src),
+            dst: mem::take(&mut request.dst),
+            carried: request.carried.take(),
+        };
+        slot.request = None;
+        Some(response)
     }
 
     /// The request.

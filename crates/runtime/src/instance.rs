@@ -229,15 +229,15 @@ impl Instance {
     // before, which waits until everything stored before that, texts too, has left the core.
     #[inline(always)]
     pub fn push(&mut self, request: Request) -> Result<(), Full> {
-        let usual = fork::generation() == self.generation && self.lost.is_none();
-        if usual && let Some(mut work) = self.link.free.pop() {
-            work.fill(request);
-            return match self.enqueue(work) {
-                None => Ok(()),
-                Some(work) => self.hand_back(work),
-            };
+        if fork::generation() != self.generation || self.lost.is_some() {
+            return self.push_unusual(Box::new(request), None);
         }
-        self.push_unusual(request, None)
+        let Some(mut work) = self.link.free.pop() else { return Err(Full(request)) };
+        work.fill(request);
+        match self.enqueue(work) {
+            None => Ok(()),
+            Some(work) => self.hand_back(work),
+        }
     }
 
     /// As [`Instance::push`], with a deadline: if no device has begun with the request after this
@@ -248,17 +248,15 @@ impl Instance {
     /// # Errors
     /// As [`Instance::push`].
     pub fn push_within(&mut self, time: Duration, request: Request) -> Result<(), Full> {
-        self.check_fork();
-        match self.link.free.pop().filter(|_| self.lost.is_none()) {
-            Some(mut work) => {
-                work.fill(request);
-                work.until_ns = deadline(self.clock(), time);
-                match self.enqueue(work) {
-                    None => Ok(()),
-                    Some(work) => self.hand_back(work),
-                }
-            }
-            None => self.push_unusual(request, Some(time)),
+        if fork::generation() != self.generation || self.lost.is_some() {
+            return self.push_unusual(Box::new(request), Some(time));
+        }
+        let Some(mut work) = self.link.free.pop() else { return Err(Full(request)) };
+        work.fill(request);
+        work.until_ns = deadline(self.clock(), time);
+        match self.enqueue(work) {
+            None => Ok(()),
+            Some(work) => self.hand_back(work),
         }
     }
 
@@ -286,21 +284,26 @@ impl Instance {
         request.map_or(Ok(()), |r| Err(Full(r)))
     }
 
-    /// The first push of a child process, one without engines, and one without room.
+    /// The first push of a child process, and those of one without engines. Boxed: whatever takes the address
+    /// of a request has it stored, and loaded again, on the usual way too.
     #[cold]
     #[inline(never)]
-    fn push_unusual(&mut self, request: Request, within: Option<Duration>) -> Result<(), Full> {
+    fn push_unusual(
+        &mut self,
+        request: Box<Request>,
+        within: Option<Duration>,
+    ) -> Result<(), Full> {
         if fork::generation() != self.generation {
             self.revive();
             return match within {
-                None => self.push(request),
-                Some(time) => self.push_within(time, request),
+                None => self.push(*request),
+                Some(time) => self.push_within(time, *request),
             };
         }
-        if self.lost.is_none() || self.outstanding == self.tenant.depth() {
-            return Err(Full(request));
+        if self.outstanding == self.tenant.depth() {
+            return Err(Full(*request));
         }
-        let Request { tag, src, dst, carried, .. } = request;
+        let Request { tag, src, dst, carried, .. } = *request;
         let result = Err(OpError::DeviceLost(Lost::Untouched));
         self.refused.push(Response { tag, result, src, dst, carried });
         self.link.notice(Notice::signal_fd);
@@ -487,7 +490,7 @@ impl Instance {
         }
     }
 
-    /// Whether there is a response to take.
+    /// Whether there is a response to take in the ring.
     #[inline]
     fn is_answered(&self) -> bool {
         match &self.link.executor {
@@ -504,14 +507,13 @@ impl Instance {
             Executor::Shared { replies, .. } => replies.recv(),
         };
         let Some(mut work) = work else { return self.take_refused() };
-        let Request { tag, session, src, dst, carried, .. } = work.take()?;
         if work.advances_to.is_some() {
-            port::advance(&work, &session);
+            port::advance(&work);
         }
-        let result = *work.result();
+        let response = work.respond();
         self.link.free.push(work);
         self.outstanding -= 1;
-        Some(Response { tag, result, src, dst, carried })
+        response
     }
 
     #[cold]
@@ -522,43 +524,48 @@ impl Instance {
     }
 
     /// The ring of responses is empty and requests are outstanding: with 0 engines, executes them;
-    /// otherwise asks for partial batches, unless this poll has `found` something or is `patient`.
-    fn advance(&mut self, found: bool, patient: bool) -> Option<Response> {
+    /// otherwise asks for partial batches, unless this poll has `found` something or is `patient`. Returns
+    /// whether there is a response now.
+    fn advance(&mut self, found: bool, patient: bool) -> bool {
         if let Executor::Shared { .. } = self.link.executor {
             if found || patient {
                 // Not asked for at once, but shown: the caller may sleep on the event fd now.
                 self.doorbell();
-                return None;
+                return false;
             }
             self.flush();
-            return self.take();
+            return self.is_answered();
         }
         self.link.outlet.publish();
         let mut flushed = false;
         loop {
             let now = self.clock().now_ns();
-            let Executor::Own(engine) = &mut self.link.executor else { return None };
+            let Executor::Own(engine) = &mut self.link.executor else { return false };
             let step = engine.step(now);
             self.due_ns = step.until_ns.filter(|_| !step.spin);
             if engine.finished() > 0 {
                 self.link.notice(Notice::signal_fd);
-                return self.take();
+                return true;
             }
             if !step.progress {
                 if patient || core::mem::replace(&mut flushed, true) {
-                    return None;
+                    return false;
                 }
                 self.flush();
             }
         }
     }
 
-    /// Has the event fd signalled at the next reply, and looks once more.
-    fn arm_fd(&mut self) -> Option<Response> {
-        self.link.notice(|n| n.has_fd().then(|| n.arm_fd()))??;
-        let response = self.take();
+    /// Has the event fd signalled at the next reply, and looks once more. Returns whether there is a
+    /// response now.
+    fn arm_fd(&mut self) -> bool {
+        if self.link.notice(|n| n.has_fd().then(|| n.arm_fd())).flatten().is_none() {
+            return false;
+        }
+        if self.is_answered() {
+            return true;
+        }
         if let Executor::Own(engine) = &self.link.executor
-            && response.is_none()
             && self.outstanding > 0
         {
             match self.due_ns {
@@ -574,7 +581,7 @@ impl Instance {
                 None => _ = self.link.notice(Notice::signal_fd),
             }
         }
-        response
+        false
     }
 
     fn check_fork(&mut self) {
@@ -773,14 +780,12 @@ impl Completions<'_> {
         if i.outstanding == 0 && i.link.notice(Notice::has_fd) != Some(true) {
             return None;
         }
-        let mut response = i.take_refused();
-        if response.is_none() && i.outstanding > 0 {
-            response = i.advance(self.found, self.patient);
-        }
-        if response.is_none() {
-            response = i.arm_fd();
-        }
-        self.found |= response.is_some();
-        response
+        // A response is made once and where it stays: a copy of it would be loaded in other pieces than it was
+        // stored in a moment before, which takes as long as all else here.
+        let answered = !i.refused.is_empty()
+            || (i.outstanding > 0 && i.advance(self.found, self.patient))
+            || i.arm_fd();
+        self.found |= answered;
+        if answered { i.take() } else { None }
     }
 }

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use lookaside_core::{Request, Response, Session, Work};
+use lookaside_core::{Response, Session, Work};
 
 use crate::{
     abandoned::Abandoned,
@@ -32,15 +32,14 @@ impl Advance {
 /// Empties a finished slot. [`Advance::taken`] must follow when the owner takes the response.
 #[inline]
 pub(crate) fn open(work: &mut Work) -> Option<(Response, Option<Advance>)> {
-    let Request { tag, session, src, dst, carried, .. } = work.take()?;
-    let advance = work.advances_to.map(|epoch| Advance(session, epoch));
-    Some((Response { tag, result: *work.result(), src, dst, carried }, advance))
+    let advance = work.advances_to.map(|epoch| Advance(work.request().session.clone(), epoch));
+    Some((work.respond()?, advance))
 }
 
 /// The owner of an instance takes a response that advances its session's epoch.
 #[cold]
-pub(crate) fn advance(work: &Work, session: &Session) {
-    if let (Some(order), Some(epoch)) = (&session.order, work.advances_to) {
+pub(crate) fn advance(work: &Work) {
+    if let (Some(order), Some(epoch)) = (&work.request().session.order, work.advances_to) {
         order.see(epoch);
     }
 }

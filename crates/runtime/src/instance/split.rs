@@ -643,54 +643,51 @@ impl Polling {
             Executor::Shared { replies, .. } => replies.recv(),
         };
         let Some(mut work) = work else { return self.refused.pop() };
-        let Request { tag, session, src, dst, carried, .. } = work.take()?;
         if work.advances_to.is_some() {
-            port::advance(&work, &session);
+            port::advance(&work);
         }
-        let result = *work.result();
+        let response = work.respond();
         // There is room for every slot.
         let _ = self.returns.push(work);
         self.returns.publish();
         self.taken += 1;
-        Some(Response { tag, result, src, dst, carried })
+        response
     }
 
     /// The ring of responses is empty and requests are outstanding, as `Instance::advance`.
-    fn advance(&mut self, seam: &Common, found: bool, patient: bool) -> Option<Response> {
+    fn advance(&mut self, seam: &Common, found: bool, patient: bool) -> bool {
         if let Executor::Shared { .. } = self.executor {
             if !found && !patient {
                 self.flush(seam.published());
             }
-            return self.take();
+            return self.is_answered();
         }
         let mut flushed = false;
         loop {
             let now = self.tenant.inner().clock.now_ns();
             self.seen = seam.published();
-            let Executor::Own(engine) = &mut self.executor else { return None };
+            let Executor::Own(engine) = &mut self.executor else { return false };
             let step = engine.step(now);
             self.due_ns = step.until_ns.filter(|_| !step.spin);
             if engine.finished() > 0 {
                 notice(&self.port).into_iter().for_each(Notice::signal_fd);
-                return self.take();
+                return true;
             }
             if !step.progress {
                 if patient || mem::replace(&mut flushed, true) {
-                    return None;
+                    return false;
                 }
                 self.flush(self.seen);
             }
         }
     }
 
-    /// Has the event fd signalled at the next reply, and looks once more.
-    fn arm_fd(&mut self, seam: &Common) -> Option<Response> {
-        let port = self.port.clone();
-        let notice = notice(&port).filter(|n| n.has_fd())?;
+    /// Has the event fd signalled at the next reply, and looks once more, as `Instance::arm_fd`.
+    fn arm_fd(&mut self, seam: &Common) -> bool {
+        let Some(notice) = notice(&self.port).filter(|n| n.has_fd()) else { return false };
         notice.arm_fd();
-        let response = self.take();
-        if response.is_some() {
-            return response;
+        if self.is_answered() {
+            return true;
         }
         if self.is_finished(seam) {
             notice.signal_fd();
@@ -712,7 +709,7 @@ impl Polling {
                 None => notice.signal_fd(),
             }
         }
-        None
+        false
     }
 }
 
@@ -768,15 +765,11 @@ impl Polled<'_> {
     #[inline(never)]
     fn look_further(&mut self) -> Option<Response> {
         let (part, seam) = self.poller.here()?;
-        let mut response = part.refused.pop();
-        if response.is_none() && part.outstanding(seam) > 0 {
-            response = part.advance(seam, self.found, self.patient);
-        }
-        if response.is_none() {
-            response = part.arm_fd(seam);
-        }
-        self.found |= response.is_some();
-        response
+        let answered = !part.refused.is_empty()
+            || (part.outstanding(seam) > 0 && part.advance(seam, self.found, self.patient))
+            || part.arm_fd(seam);
+        self.found |= answered;
+        if answered { part.take() } else { None }
     }
 }
 
