@@ -131,15 +131,17 @@ mod codec;
 mod content;
 mod format;
 mod kernel;
+mod lz4;
 mod stream;
+mod zstd;
 
-pub use checksum::{adler32, adler32_combine, crc32, crc32_combine};
+pub use checksum::{RunningChecksum, adler32, adler32_combine, crc32, crc32_combine, xxh32, xxh64};
 pub use codec::{Codec, Scratch};
 pub use content::suits_igzip;
 pub use kernel::Kernel;
 pub use kernel::inflate::{Fault, Inflate, Place, Taken, Until};
 pub use lookaside_spec::dc::{
-    Checksum, Compression, CompressionError, Flush, Format, Huffman, compress_bound,
+    Checksum, Compression, CompressionError, Flush, Format, Huffman, LZ4_MAX_BLOCK, compress_bound,
 };
 pub use lookaside_spec::{BadReason, Done, OpError, Status};
 pub use stream::{CompressStream, DecompressStream};

@@ -338,7 +338,7 @@ fn a_dictionary_helps_and_is_named() {
         assert_eq!(read(Some(&dictionary[1..])), refused);
     }
     let gzip = Codec::new(&Compression::new(Format::Gzip), Cpu::host()).expect("valid");
-    let refused = Some(CompressionError::GzipDictionary);
+    let refused = Some(CompressionError::NoDictionary(Format::Gzip));
     assert_eq!(CompressStream::new(&gzip, Some(&dictionary)).err(), refused);
     assert_eq!(DecompressStream::new(&gzip, Some(&dictionary)).err(), refused);
 }
