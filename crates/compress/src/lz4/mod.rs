@@ -1,7 +1,7 @@
 //! LZ4 and LZ4s of whole buffers: blocks by liblz4, the frame and LZ4s by our own code.
 //!
 //! What is valid is what the documents of the formats say, with one exception: a match at distance 0, which only
-//! a damaged block has, is decoded as zeros (liblz4 does; to look for it costs a fifth of decoding). The
+//! a damaged block has, is decoded as zeros (liblz4 does; to find it takes another pass over the block). The
 //! checksum of a frame finds it.
 
 pub(crate) mod frame;
