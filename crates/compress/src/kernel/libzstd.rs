@@ -138,7 +138,9 @@ impl Compressor {
             let bytes = dictionary.as_ptr().cast();
             sys::ZSTD_CCtx_loadDictionary(self.context.as_ptr(), bytes, dictionary.len())
         };
-        answer(set).ok().map(|_| ())
+        answer(set).ok()?;
+        // The library looks at it when a frame begins.
+        self.compress(&[], &mut [0; 64]).ok().map(|_| ())
     }
 
     /// A step of a stream. `done`: what `flush` asks for is written.
