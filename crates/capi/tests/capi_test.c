@@ -124,7 +124,7 @@ static void null_arguments(void)
     CHECK(la_compress_stream(r, NULL, NULL, 0, NULL) == LA_E_INVALID);
     CHECK(la_decompress_stream(NULL, 0, NULL, 0, &st) == LA_E_INVALID);
     CHECK(la_decompress_stream(r, 0, NULL, 0, NULL) == LA_E_INVALID);
-    CHECK(la_decompress_stream(r, 3, NULL, 0, &st) == LA_E_INVALID);
+    CHECK(la_decompress_stream(r, 8, NULL, 0, &st) == LA_E_INVALID);
     CHECK(la_stream_free(NULL) == LA_E_INVALID);
     la_instance *none;
     CHECK(la_instance_open(NULL, NULL, &none) == LA_E_INVALID && none == NULL);

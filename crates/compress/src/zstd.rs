@@ -24,7 +24,7 @@ fn refused(refusal: Refusal, offset: usize) -> OpError {
     match refusal {
         Refusal::DstTooSmall => OpError::DstTooSmall,
         Refusal::Bad(reason) => reason.at(offset),
-        Refusal::Failed | Refusal::Idle => FAILED,
+        Refusal::Failed | Refusal::Idle | Refusal::Full => FAILED,
     }
 }
 
@@ -225,7 +225,7 @@ impl Decoder {
             let step = match self.decompressor.step(rest, &mut dst[produced..]) {
                 Ok(step) => step,
                 // What the library says of the 16th call that brings nothing on.
-                Err(Refusal::DstTooSmall) => break Status::Overflow,
+                Err(Refusal::Full) => break Status::Overflow,
                 Err(Refusal::Idle) => break Status::Complete,
                 Err(refusal) => {
                     // The library has taken some of `rest`, and does not say how much.

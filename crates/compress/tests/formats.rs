@@ -162,6 +162,24 @@ fn the_bound_holds_and_a_result_that_just_fits_does_fit() {
     }
 }
 
+/// An empty slice lies anywhere, also at address 1.
+#[test]
+fn nothing_at_all() {
+    let mut scratch = Scratch::new();
+    for format in FORMATS {
+        for level in format.levels() {
+            let codec = codec(&Compression::new(format).level(level));
+            let mut dst = vec![0; codec.bound(0)];
+            let done = codec.compress(&mut scratch, &[], &mut dst).expect("fits");
+            let back = codec.decompress(&mut scratch, &dst[..done.produced], &mut []);
+            assert_eq!(back.map(|done| done.produced), Ok(0), "{format} level {level}");
+            let refused = codec.decompress(&mut scratch, &[], &mut []);
+            assert_eq!(refused.is_ok(), format == Format::Lz4Blocks, "{format}");
+            _ = codec.compress(&mut scratch, b"x", &mut []);
+        }
+    }
+}
+
 /// The state that one call leaves behind changes nothing for the next.
 #[test]
 fn results_do_not_depend_on_what_was_before() {

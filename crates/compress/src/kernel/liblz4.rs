@@ -12,6 +12,8 @@ use std::ptr::NonNull;
 use lookaside_spec::dc::LZ4_MAX_BLOCK;
 use lz4_sys as sys;
 
+use super::source;
+
 unsafe extern "C" {
     // lz4.h, version 1.10. `fastReset`: the state is one that was made by `LZ4_createStream` or used by one of
     // these functions.
@@ -99,14 +101,7 @@ impl Compressor {
             // failed unless this one makes it anew; both slices are valid for their lengths and, one being
             // `&mut`, disjoint.
             let produced = unsafe {
-                compress(
-                    fast.state.as_ptr(),
-                    src.as_ptr().cast(),
-                    dst.as_mut_ptr().cast(),
-                    len,
-                    room,
-                    1,
-                )
+                compress(fast.state.as_ptr(), source(src), dst.as_mut_ptr().cast(), len, room, 1)
             };
             fast.dirty = produced <= 0;
             produced
@@ -119,7 +114,7 @@ impl Compressor {
             unsafe {
                 LZ4_compress_HC_extStateHC_fastReset(
                     high.0.as_ptr(),
-                    src.as_ptr().cast(),
+                    source(src),
                     dst.as_mut_ptr().cast(),
                     len,
                     room,
@@ -174,7 +169,7 @@ pub(crate) fn decompress(src: &[u8], memory: &mut [u8], start: usize, end: usize
     // distance.
     let produced = unsafe {
         LZ4_decompress_safe_usingDict(
-            src.as_ptr().cast(),
+            source(src),
             dict.add(before).cast(),
             len,
             room,

@@ -10,15 +10,17 @@ use std::ptr::NonNull;
 use lookaside_spec::{BadReason, dc::Flush};
 use zstd_sys as sys;
 
-use super::Step;
+use super::{Step, source};
 
 /// What the library refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     DstTooSmall,
     Bad(BadReason),
-    /// Nothing was given and nothing waits, again and again.
+    /// Of a stream: nothing was given and nothing waits, again and again.
     Idle,
+    /// Of a stream: there was no room, again and again.
+    Full,
     /// Memory, or a defect.
     Failed,
 }
@@ -33,9 +35,8 @@ fn answer(result: usize) -> Result<usize, Refusal> {
         return Ok(result);
     }
     Err(match code {
-        E::ZSTD_error_dstSize_tooSmall | E::ZSTD_error_noForwardProgress_destFull => {
-            Refusal::DstTooSmall
-        }
+        E::ZSTD_error_dstSize_tooSmall => Refusal::DstTooSmall,
+        E::ZSTD_error_noForwardProgress_destFull => Refusal::Full,
         E::ZSTD_error_noForwardProgress_inputEmpty => Refusal::Idle,
         E::ZSTD_error_srcSize_wrong => Refusal::Bad(BadReason::Truncated),
         E::ZSTD_error_prefix_unknown
@@ -109,7 +110,7 @@ impl Compressor {
                 self.context.as_ptr(),
                 dst.as_mut_ptr().cast(),
                 dst.len(),
-                src.as_ptr().cast(),
+                source(src),
                 src.len(),
             )
         };
@@ -135,7 +136,7 @@ impl Compressor {
     pub(crate) fn set_dictionary(&mut self, dictionary: &[u8]) -> Option<()> {
         // SAFETY: the context is alive and borrowed exclusively; the slice is valid for its length, and copied.
         let set = unsafe {
-            let bytes = dictionary.as_ptr().cast();
+            let bytes = source(dictionary);
             sys::ZSTD_CCtx_loadDictionary(self.context.as_ptr(), bytes, dictionary.len())
         };
         answer(set).ok()?;
@@ -200,7 +201,7 @@ impl Decompressor {
                 self.0.as_ptr(),
                 dst.as_mut_ptr().cast(),
                 dst.len(),
-                frame.as_ptr().cast(),
+                source(frame),
                 frame.len(),
             )
         };
@@ -220,7 +221,7 @@ impl Decompressor {
     pub(crate) fn set_dictionary(&mut self, dictionary: &[u8]) -> Option<()> {
         // SAFETY: the context is alive and borrowed exclusively; the slice is valid for its length, and copied.
         let set = unsafe {
-            let bytes = dictionary.as_ptr().cast();
+            let bytes = source(dictionary);
             sys::ZSTD_DCtx_loadDictionary(self.0.as_ptr(), bytes, dictionary.len())
         };
         answer(set).ok().map(|_| ())
@@ -233,7 +234,11 @@ impl Decompressor {
         // their lengths and, one being `&mut`, disjoint.
         let result =
             unsafe { sys::ZSTD_decompressStream(self.0.as_ptr(), &mut output, &mut input) };
-        let left = answer(result).map_err(within)?;
+        let left = answer(result).map_err(|refusal| match within(refusal) {
+            // Not ours: a block that becomes larger than blocks may be.
+            Refusal::DstTooSmall => Refusal::Bad(BadReason::Block),
+            other => other,
+        })?;
         Ok(Step { consumed: input.pos, produced: output.pos, done: left == 0 })
     }
 }
@@ -248,11 +253,11 @@ impl Drop for Decompressor {
 /// The length of the frame (or skippable frame) that `src` begins with, by its block headers.
 pub(crate) fn frame_len(src: &[u8]) -> Result<usize, Refusal> {
     // SAFETY: the slice is valid for its length.
-    answer(unsafe { sys::ZSTD_findFrameCompressedSize(src.as_ptr().cast(), src.len()) })
+    answer(unsafe { sys::ZSTD_findFrameCompressedSize(source(src), src.len()) })
 }
 
 fn input(src: &[u8]) -> sys::ZSTD_inBuffer {
-    sys::ZSTD_inBuffer { src: src.as_ptr().cast(), size: src.len(), pos: 0 }
+    sys::ZSTD_inBuffer { src: source(src), size: src.len(), pos: 0 }
 }
 
 fn output(dst: &mut [u8]) -> sys::ZSTD_outBuffer {

@@ -27,6 +27,14 @@ use lookaside_simd::{Cpu, Tier};
 use lookaside_spec::dc::Flush;
 use lookaside_spec::dc::{Compression, Format, Huffman};
 
+/// Where `slice` begins, for C. An empty slice may lie at address 1, below which a library looks that subtracts
+/// before it compares (liblz4's levels 10 to 12 do): such a one is given a place with memory around.
+pub(crate) fn source<T>(slice: &[u8]) -> *const T {
+    static NOTHING: [u8; 64] = [0; 64];
+    let slice = if slice.is_empty() { &NOTHING[32..32] } else { slice };
+    slice.as_ptr().cast()
+}
+
 /// What one call of a streaming kernel did.
 pub(crate) struct Step {
     pub(crate) consumed: usize,

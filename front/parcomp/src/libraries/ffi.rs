@@ -7,11 +7,18 @@ use std::ptr::NonNull;
 use lz4_sys as lz4;
 use zstd_sys as zstd;
 
+/// Where `slice` begins. An empty one may lie at address 1, below which liblz4 looks.
+fn source<T>(slice: &[u8]) -> *const T {
+    static NOTHING: [u8; 64] = [0; 64];
+    let slice = if slice.is_empty() { &NOTHING[32..32] } else { slice };
+    slice.as_ptr().cast()
+}
+
 /// One LZ4 block; `None`: it does not fit.
 pub(super) fn lz4_compress(level: u8, src: &[u8], dst: &mut [u8]) -> Option<usize> {
     let len = c_int::try_from(src.len()).ok()?;
     let room = c_int::try_from(dst.len()).unwrap_or(c_int::MAX);
-    let (from, to) = (src.as_ptr().cast(), dst.as_mut_ptr().cast());
+    let (from, to) = (source(src), dst.as_mut_ptr().cast());
     // SAFETY: both slices are valid for their lengths and, one being `&mut`, disjoint.
     let produced = unsafe {
         match level {
@@ -27,9 +34,8 @@ pub(super) fn lz4_decompress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
     let len = c_int::try_from(src.len()).ok()?;
     let room = c_int::try_from(dst.len()).unwrap_or(c_int::MAX);
     // SAFETY: as above; the library checks every length and distance.
-    let produced = unsafe {
-        lz4::LZ4_decompress_safe(src.as_ptr().cast(), dst.as_mut_ptr().cast(), len, room)
-    };
+    let produced =
+        unsafe { lz4::LZ4_decompress_safe(source(src), dst.as_mut_ptr().cast(), len, room) };
     usize::try_from(produced).ok()
 }
 
@@ -58,7 +64,7 @@ impl ZstdCompressor {
 
     /// `None`: it does not fit.
     pub(super) fn compress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
-        let (from, to) = (src.as_ptr().cast(), dst.as_mut_ptr().cast());
+        let (from, to) = (source(src), dst.as_mut_ptr().cast());
         // SAFETY: the context is alive and borrowed exclusively; both slices are valid for their lengths
         // and, one being `&mut`, disjoint.
         good(unsafe { zstd::ZSTD_compress2(self.0.as_ptr(), to, dst.len(), from, src.len()) })
@@ -83,7 +89,7 @@ impl ZstdDecompressor {
 
     /// `None`: damaged, or it does not fit.
     pub(super) fn decompress(&mut self, src: &[u8], dst: &mut [u8]) -> Option<usize> {
-        let (from, to) = (src.as_ptr().cast(), dst.as_mut_ptr().cast());
+        let (from, to) = (source(src), dst.as_mut_ptr().cast());
         // SAFETY: as above.
         good(unsafe { zstd::ZSTD_decompressDCtx(self.0.as_ptr(), to, dst.len(), from, src.len()) })
     }
