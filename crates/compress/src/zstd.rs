@@ -180,12 +180,38 @@ impl Encoder {
     }
 }
 
+/// The longest header of a frame, magic included.
+const MAX_HEADER: usize = 18;
+
+/// The content size in the header that `head` begins with (RFC 8878 section 3.1.1.1); `None` where there is none.
+fn content_size(head: &[u8]) -> Option<u64> {
+    let (&magic, rest) = head.split_first_chunk::<4>()?;
+    let (&descriptor, rest) = rest.split_first()?;
+    let single = descriptor & 0x20 != 0;
+    let len = match descriptor >> 6 {
+        0 => usize::from(single),
+        n => 1 << n,
+    };
+    if magic != [0x28, 0xb5, 0x2f, 0xfd] || len == 0 {
+        return None;
+    }
+    let window = usize::from(!single);
+    let at = window + [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let mut bytes = [0; 8];
+    bytes[..len].copy_from_slice(rest.get(at..at + len)?);
+    // Two bytes count from 256 on.
+    u64::from_le_bytes(bytes).checked_add(if len == 2 { 256 } else { 0 })
+}
+
 /// Reads one frame piece by piece.
 pub(crate) struct Decoder {
     decompressor: libzstd::Decompressor,
     kind: lookaside_spec::dc::Checksum,
     sum: RunningChecksum,
     total_in: usize,
+    total_out: u64,
+    /// The first bytes, for what the frame says its content is.
+    head: Vec<u8>,
     ended: bool,
     failed: Option<OpError>,
 }
@@ -203,13 +229,16 @@ impl Decoder {
         }
         let kind = spec.checksum_in_force();
         let sum = RunningChecksum::new(kind);
-        Ok(Decoder { decompressor, kind, sum, total_in: 0, ended: false, failed: None })
+        let (total_in, total_out, head) = (0, 0, Vec::with_capacity(MAX_HEADER));
+        let (ended, failed) = (false, None);
+        Ok(Decoder { decompressor, kind, sum, total_in, total_out, head, ended, failed })
     }
 
     pub(crate) fn reset(&mut self) {
         self.decompressor.reset();
         self.sum = RunningChecksum::new(self.kind);
-        (self.total_in, self.ended, self.failed) = (0, false, None);
+        (self.total_in, self.total_out, self.ended, self.failed) = (0, 0, false, None);
+        self.head.clear();
     }
 
     pub(crate) fn step(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Done, OpError> {
@@ -235,10 +264,19 @@ impl Decoder {
                 }
             };
             self.sum.update(&dst[produced..produced + step.produced]);
+            let missing = MAX_HEADER - self.head.len();
+            self.head.extend_from_slice(&rest[..step.consumed.min(missing)]);
             consumed += step.consumed;
             produced += step.produced;
             self.total_in += step.consumed;
+            self.total_out += step.produced as u64;
             self.ended = step.done;
+            // The library does not compare it where the last block is empty.
+            if self.ended && content_size(&self.head).is_some_and(|size| size != self.total_out) {
+                let error = BadReason::Length.at(self.total_in);
+                self.failed = Some(error);
+                return Err(error);
+            }
             if self.ended {
                 continue;
             }

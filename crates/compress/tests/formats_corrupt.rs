@@ -255,6 +255,10 @@ fn reasons_and_places() {
             OpError::BadData { reason: BadReason::Dictionary, .. }
         )
     ));
+    // One byte, says the header, and an empty last block: the library alone lets that pass in a stream.
+    let bad = [0x28, 0xb5, 0x2f, 0xfd, 0x20, 1, 1, 0, 0];
+    assert_eq!(refusal(Format::Zstd, &bad).0, BadReason::Block.at(0));
+    assert_eq!(streamed(Format::Zstd, &bad, 10, 3), Err(BadReason::Length.at(9)));
     // A window of 2 GiB (exponent 21, RFC 8878 section 3.1.1.1.2): a stream does not get it.
     let bad = [0x28, 0xb5, 0x2f, 0xfd, 0, 21 << 3, 1, 0, 0];
     let window = streamed(Format::Zstd, &bad, 10, 100);
