@@ -214,11 +214,14 @@ fn zstandard_dictionaries() {
             let theirs = run("zstd", &["-c", "-D", &path], &src).expect("it was there");
             reader.reset();
             assert!(decompress(&mut reader, &theirs, &mut rng).0 == src);
-            (stream.reset(), reader.reset(), without.reset());
+            stream.reset();
+            reader.reset();
+            without.reset();
         }
         // It is worth most for little.
         let little = &src[..200];
-        (stream.reset(), plain.reset());
+        stream.reset();
+        plain.reset();
         let with = compress(&mut stream, little, &mut rng, false).len();
         let without_any = compress(&mut plain, little, &mut rng, false).len();
         assert!(with < without_any, "{with} {without_any}");

@@ -46,7 +46,7 @@ pub(crate) fn block_bits(chunk: usize) -> u8 {
 /// The header of a file in chunks of this size.
 pub(crate) fn header(chunk: usize) -> [u8; OWN_HEADER] {
     let flg = VERSION | INDEPENDENT | CONTENT_CHECKSUM;
-    let bd = (block_bits(chunk) - 8) / 2 << 4;
+    let bd = ((block_bits(chunk) - 8) / 2) << 4;
     let [a, b, c, d] = MAGIC;
     [a, b, c, d, flg, bd, check(&[flg, bd])]
 }

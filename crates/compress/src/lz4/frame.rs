@@ -77,7 +77,7 @@ impl Descriptor {
             | flag(self.content_size.is_some(), CONTENT_SIZE)
             | flag(self.content_checksum, CONTENT_CHECKSUM)
             | flag(self.dictionary.is_some(), DICTIONARY);
-        bytes[5] = (self.block_bits - 8) / 2 << 4;
+        bytes[5] = ((self.block_bits - 8) / 2) << 4;
         let mut len = 6;
         if let Some(size) = self.content_size {
             bytes[len..len + 8].copy_from_slice(&size.to_le_bytes());

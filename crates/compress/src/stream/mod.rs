@@ -75,8 +75,11 @@ pub struct CompressStream {
 }
 
 /// The state of a format's stream.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the one that is stepped most often lies here itself"
+)]
 enum Encoder {
-    // The one that is stepped most often lies here itself.
     Deflate(deflate::Encoder),
     Lz4(Box<lz4::stream::Encoder>),
     Zstd(Box<zstd::Encoder>),
@@ -183,7 +186,6 @@ pub struct DecompressStream(Decoder);
 
 /// The state of a format's stream.
 enum Decoder {
-    // The one that is stepped most often lies here itself.
     Deflate(deflate::Decoder),
     Lz4(Box<lz4::stream::Decoder>),
     Zstd(Box<zstd::Decoder>),
