@@ -48,7 +48,13 @@ fuzz_target!(|input: &[u8]| {
         let whole = whole(&codec, scratch, src, limit);
         if format.has_streams() && !(format == Format::Zstd && window(src) > 8 << 20) {
             let pieces = pieces(&codec, src, limit, seed);
-            assert!(whole == pieces, "the whole buffer gives {whole:?}, the stream {pieces:?}");
+            // libzstd lets a repeated byte be longer than a small window has room for, but in a stream has none.
+            let lenient = format == Format::Zstd && (1..128 << 10).contains(&window(src));
+            let refused = lenient && pieces == Outcome::Nothing;
+            assert!(
+                refused || whole == pieces,
+                "the whole buffer gives {whole:?}, the stream {pieces:?}"
+            );
         }
     });
 });
