@@ -33,7 +33,8 @@ pub struct Codec {
 /// Starts empty; each kernel and level allocates at its first use: our own 0.7 MB; igzip 0.25 MB; libdeflate 0.2 MB
 /// at its level 1, 0.7 MB up to 9, 9 MB from 10 on, 22 KB for pieces; decoding 55 KB; zlib-rs
 /// 0.4 MB; LZ4 16 KB at level 1 and 0.3 MB at others; Zstandard 1 to 30 MB, by level and length of the source (what
-/// is larger is freed after each call), and 0.2 MB to decode. After that nothing allocates but this: where
+/// is larger is freed after each call), and 0.2 MB to decode; LZ4's levels 10 to 12 take 64 KB for each block and give
+/// them back. After that nothing allocates but this: where
 /// `dst` is tighter than [`Codec::bound`] and the result hardly fits, and for LZ4s, memory for the result.
 #[derive(Default)]
 pub struct Scratch {
