@@ -38,8 +38,17 @@ const LZ4_LEAST: usize = 4;
 /// What LZ4s adds to a code; its shortest match has code 1.
 const LZ4S_MORE: usize = 2;
 
-/// What is longer is copied by the library of the language.
-const SHORT: usize = 16;
+/// As many bytes are copied at once, where there is room for them, though fewer are wanted: most literals and
+/// matches are not longer, and a copy of fixed length is a load and a store.
+const SHORT: usize = 32;
+
+/// Copies [`SHORT`] bytes, of which the caller wants some. `None`: too close to an end for that.
+#[inline(always)]
+fn copy_short(src: &[u8], from: usize, dst: &mut [u8], to: usize) -> Option<()> {
+    let chunk: &[u8; SHORT] = src.get(from..)?.first_chunk()?;
+    *dst.get_mut(to..)?.first_chunk_mut::<SHORT>()? = *chunk;
+    Some(())
+}
 
 /// Decodes the block `src` to `memory[start..end]`; matches may reach back into `memory[..start]`. Returns how
 /// many bytes it has; an error has the offset in `src` at which it was noticed.
@@ -58,11 +67,15 @@ pub(crate) fn decode<const LZ4S: bool>(
         };
         at += 1;
         let literals = number(token >> 4, src, &mut at)?;
-        let Some(bytes) = src[at..].get(..literals) else {
-            return Err((src.len(), Fault::Truncated));
-        };
-        let Some(place) = memory[to..].get_mut(..literals) else { return Err((at, Fault::Room)) };
-        place.copy_from_slice(bytes);
+        if literals > SHORT || copy_short(src, at, memory, to).is_none() {
+            let Some(bytes) = src[at..].get(..literals) else {
+                return Err((src.len(), Fault::Truncated));
+            };
+            let Some(place) = memory[to..].get_mut(..literals) else {
+                return Err((at, Fault::Room));
+            };
+            place.copy_from_slice(bytes);
+        }
         (at, to) = (at + literals, to + literals);
         if at == src.len() {
             return Ok(to - start);
@@ -111,13 +124,18 @@ fn number(half: u8, src: &[u8], at: &mut usize) -> Result<usize, (usize, Fault)>
 #[inline]
 fn copy_match(memory: &mut [u8], to: usize, distance: usize, len: usize) {
     let from = to - distance;
-    if len <= SHORT
-        && distance >= SHORT
-        && let Some(&chunk) = memory[from..].first_chunk::<SHORT>()
-        && let Some(place) = memory[to..].first_chunk_mut::<SHORT>()
-    {
-        *place = chunk;
-        return;
+    if len <= SHORT && memory.len() - to >= SHORT {
+        // Halves, so that the second may read what the first has written.
+        const HALF: usize = SHORT / 2;
+        if distance >= HALF {
+            for at in [0, HALF] {
+                let &chunk = memory[from + at..].first_chunk::<HALF>().unwrap_or(&[0; HALF]);
+                if let Some(place) = memory[to + at..].first_chunk_mut() {
+                    *place = chunk;
+                }
+            }
+            return;
+        }
     }
     let mut done = 0;
     while done < len {
@@ -144,9 +162,10 @@ pub(crate) fn lz4s_of(lz4: &[u8], dst: &mut [u8]) -> Option<usize> {
             true => 0,
             false => number(token & 15, lz4, &mut at).ok()? + LZ4_LEAST - LZ4S_MORE,
         };
-        let place = dst.get_mut(to..)?.get_mut(..body.len())?;
-        place.copy_from_slice(body);
-        place[0] = token & 0xf0 | code.min(15) as u8;
+        if body.len() > SHORT || copy_short(lz4, head, dst, to).is_none() {
+            dst.get_mut(to..)?.get_mut(..body.len())?.copy_from_slice(body);
+        }
+        dst[to] = token & 0xf0 | code.min(15) as u8;
         to += body.len();
         if code >= 15 {
             let mut rest = code - 15;
