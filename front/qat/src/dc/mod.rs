@@ -1,0 +1,1 @@
+//! Data compression: `cpa_dc*.h`.
