@@ -1,7 +1,7 @@
 //! Finding instances and devices: `cpa.h`, `cpa_dev.h`, and what compression and cryptography have in common.
 #![allow(unsafe_code)]
 
-use core::{ffi::c_void, sync::atomic::Ordering};
+use core::ffi::c_void;
 
 use lookaside::Op;
 
@@ -270,9 +270,9 @@ crate::api! {
         kind: CpaAccelerationServiceType,
         data: *mut CpaRxInterruptMetaData,
     ) {
-        let instance = typed(handle, kind)?;
+        typed(handle, kind)?;
         *wanted(data, NO_PLACE)? = CpaRxInterruptMetaData {
-            coalescingTimerInNs: instance.coalescing_ns.load(Ordering::Relaxed),
+            coalescingTimerInNs: 0,
             // Events are not delayed: only 0 is accepted.
             coalescingTimerMaxInNs: 0,
             coalescingTimerGranularityInNs: 1,

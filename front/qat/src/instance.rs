@@ -1,9 +1,10 @@
 //! An instance, as programs know it: a handle, its rings, its state, its counters.
+#![allow(unsafe_code)]
 
 use core::{
     ffi::c_void,
     ptr,
-    sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering},
 };
 
 use std::os::fd::RawFd;
@@ -47,8 +48,8 @@ pub struct QatInstance {
     pub counters: Counters,
     /// Whom to tell of its restarts.
     pub notices: Notices,
-    /// Answers a millisecond apart, asked for in nanoseconds; kept, and read back.
-    pub coalescing_ns: AtomicU32,
+    /// Whether the next verification of a request without a session is to fail: a test aid of the interface.
+    pub fails_verification: AtomicBool,
 }
 
 impl QatInstance {
@@ -66,7 +67,7 @@ impl QatInstance {
             both: Joined::new(),
             counters: Counters::new(),
             notices: Notices::new(),
-            coalescing_ns: AtomicU32::new(0),
+            fails_verification: AtomicBool::new(false),
         }
     }
 
@@ -142,6 +143,24 @@ impl QatInstance {
             }
         }
         Ok(())
+    }
+
+    /// Whether the next verification of a request without a session is to fail; only that one.
+    pub fn take_failure(&self) -> bool {
+        self.fails_verification.load(Ordering::Relaxed)
+            && self.fails_verification.swap(false, Ordering::Relaxed)
+    }
+
+    /// Calls the data plane's callback, whose only argument is the operation in either service.
+    pub fn call_plane(&self, op: *mut c_void) {
+        let callback = self.dp_callback.load(Ordering::Acquire);
+        if callback.is_null() {
+            return;
+        }
+        // SAFETY: set by `cpaDcDpRegCbFunc` alone, to a function of this form.
+        let callback: unsafe extern "C" fn(*mut c_void) = unsafe { core::mem::transmute(callback) };
+        // SAFETY: the program's function, with the operation that it submitted.
+        unsafe { callback(op) };
     }
 
     /// Whether it is in event mode: it has a descriptor.

@@ -18,6 +18,7 @@
 
 pub mod abi;
 pub mod buffers;
+pub mod checksum;
 pub mod counters;
 pub mod cy;
 pub mod dc;

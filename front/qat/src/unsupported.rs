@@ -24,7 +24,7 @@ macro_rules! unsupported {
 }
 
 unsupported! {
-    "dynamic instances are retired: use the instances of cpaDcGetInstances and cpaCyGetInstances":
+    "dynamic instances are retired: use the instances of and ":
         cpaAllocInstance cpaFreeInstance
         icp_sal_userCyGetAvailableNumDynInstances icp_sal_userDcGetAvailableNumDynInstances
         icp_sal_userCyGetAvailableNumDynInstancesByDevPkg
@@ -39,8 +39,7 @@ unsupported! {
         cpaRlGetQpHandles cpaSetRlSla cpaDeleteRlSla cpaGetRlSla cpaEnableRateLimiting
         cpaDisableRateLimiting;
     "errors are not simulated here":
-        icp_sal_dc_simulate_error icp_sal_heartbeat_simulate_failure icp_sal_cnv_simulate_error
-        icp_sal_ns_cnv_simulate_error icp_sal_ns_cnv_reset_error;
+        icp_sal_dc_simulate_error icp_sal_heartbeat_simulate_failure;
     "there is no IOMMU between the library and memory":
         icp_sal_iommu_map icp_sal_iommu_unmap;
     "reading a part of a buffer and padding with zeros were for hardware before 2013":
@@ -50,16 +49,6 @@ unsupported! {
     "not yet part of this library; see its README":
         cpaDcChainGetSessionSize cpaDcChainInitSession cpaDcChainPerformOp cpaDcChainPerformOp2
         cpaDcChainRemoveSession cpaDcChainResetSession cpaDcChainSetCrcControlData
-        cpaDcDpEnqueueOp cpaDcDpEnqueueOpBatch cpaDcDpGetSessionSize cpaDcDpInitSession
-        cpaDcDpPerformOpNow cpaDcDpRegCbFunc cpaDcDpRemoveSession cpaDcDpUpdateSession
-        cpaDcCompressData cpaDcCompressData2 cpaDcCompressDataWithDict cpaDcDecompressData
-        cpaDcDecompressData2 cpaDcDecompressDataWithDict cpaDcDeflateCompressBound
-        cpaDcGenerateFooter cpaDcGenerateHeader cpaDcGetSessionSize cpaDcGetStats cpaDcInitSession
-        cpaDcLZ4CompressBound cpaDcLZ4SCompressBound cpaDcNsCompressData cpaDcNsDecompressData
-        cpaDcNsGenerateFooter cpaDcNsGenerateHeader cpaDcQueryCapabilities
-        cpaDcQueryCapabilityByType cpaDcRemoveSession cpaDcResetSession cpaDcResetXXHashState
-        cpaDcSetAsbRatio cpaDcSetAsbThreshold cpaDcSetCrcControlData cpaDcSetLZ4OutputFormat
-        cpaDcUpdateSession cpaDcZstdCompressBound
         cpaCySymDpEnqueueOp cpaCySymDpEnqueueOpBatch cpaCySymDpInitSession cpaCySymDpPerformOpNow
         cpaCySymDpRegCbFunc cpaCySymDpRemoveSession cpaCySymDpSessionCtxGetDynamicSize
         cpaCySymDpSessionCtxGetSize cpaCySymInitSession cpaCySymPerformOp cpaCySymQueryCapabilities
