@@ -8,8 +8,8 @@ use crate::process::Process;
 /// Compresses as much of `src` as `dst` has room for, as a piece without an end that can be gone on from. Returns
 /// what was consumed and produced, with the checksum of that.
 pub fn compress(process: &Process, codec: &CompressSession, src: &Buf, dst: &mut Buf) -> Done {
-    /// How close to full the first guesses may be: a prefix compresses differently from the whole.
-    const TRIALS: usize = 4;
+    /// A prefix compresses differently from the whole: the rate is found by trials.
+    const TRIALS: usize = 6;
     let mut gathered = Vec::new();
     let plain = match src.as_slice() {
         Some(plain) => plain,
@@ -22,12 +22,18 @@ pub fn compress(process: &Process, codec: &CompressSession, src: &Buf, dst: &mut
     let mut best: Option<(Done, Vec<u8>)> = None;
     // What fits whatever it is: the bound of stored blocks.
     let sure = room.saturating_sub((room / 65_535 + 1) * 5).min(plain.len());
-    let mut next = (plain.len() / 2).max(sure);
+    // The longest prefix that is known to fit and the shortest that is not, with their sizes.
+    let (mut fits, mut exceeds) = ((0, 0), None);
+    let mut next = room.saturating_mul(3).min(plain.len() / 2).max(sure);
     for trial in 0..=TRIALS {
-        if trial == TRIALS && best.is_none() {
+        let (longest, used) = fits;
+        if used >= room / 8 * 7 {
+            break;
+        }
+        if trial == TRIALS {
             next = sure;
         }
-        if next == 0 || best.as_ref().is_some_and(|(done, _)| next <= done.consumed) {
+        if next <= longest {
             break;
         }
         // SAFETY: the source outlives the call below.
@@ -38,10 +44,11 @@ pub fn compress(process: &Process, codec: &CompressSession, src: &Buf, dst: &mut
             let mut written = response.dst.into_vec();
             written.truncate(done.produced);
             best = Some((done, written));
+            fits = (next, done.produced);
+        } else {
+            exceeds = Some((next, done.produced));
         }
-        // By the rate so far, and a little less.
-        let guess = next as u128 * room as u128 * 63 / (done.produced.max(1) as u128 * 64);
-        next = (guess as usize).clamp(sure, plain.len().saturating_sub(1).max(sure));
+        next = guess(room, fits, exceeds, plain.len());
     }
     match best {
         Some((done, written)) => {
@@ -53,6 +60,22 @@ pub fn compress(process: &Process, codec: &CompressSession, src: &Buf, dst: &mut
             Done { checksum: nothing, ..Done::default() }
         }
     }
+}
+
+/// The next prefix to try: by a straight line through what is known, and a little less.
+fn guess(
+    room: usize,
+    (longest, used): (usize, usize),
+    exceeds: Option<(usize, usize)>,
+    len: usize,
+) -> usize {
+    let (dx, dy) = match exceeds {
+        Some((shortest, size)) => (shortest - longest, size - used),
+        None => (longest, used),
+    };
+    let more = (room - used) as u128 * dx as u128 * 63 / (dy.max(1) as u128 * 64);
+    let most = exceeds.map_or(len, |(shortest, _)| shortest) - 1;
+    longest.saturating_add(more as usize).min(most)
 }
 
 /// What a decompression got as far as.
