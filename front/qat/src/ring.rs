@@ -6,7 +6,7 @@
 
 use core::{
     mem::{MaybeUninit, align_of, size_of},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
 };
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -87,12 +87,18 @@ unsafe impl Send for Inner {}
 pub struct Ring {
     inner: Lock<Option<Box<Inner>>>,
     in_flight: AtomicU32,
+    /// Whether somebody may wait for a descriptor.
+    has_descriptor: AtomicBool,
 }
 
 impl Ring {
     /// Nothing is allocated before the first request.
     pub const fn new() -> Ring {
-        Ring { inner: Lock::new(None), in_flight: AtomicU32::new(0) }
+        Ring {
+            inner: Lock::new(None),
+            in_flight: AtomicU32::new(0),
+            has_descriptor: AtomicBool::new(false),
+        }
     }
 
     /// The value, made at the first need, and afresh in a child process.
@@ -175,21 +181,33 @@ impl Ring {
     pub fn poll(&self, process: &Process, quota: u32) -> Result<u32, Refusal> {
         let in_flight = self.in_flight();
         if in_flight == 0 {
-            return Ok(0);
+            return self.clear(process);
         }
         // A callback that submits again does not keep this poll from ending.
         let most = if quota == 0 { in_flight } else { quota.min(in_flight) };
         let mut count = 0;
         while count < most {
-            let Some((mut pending, response)) = self.take(process)? else { break };
+            let Some((mut pending, response)) = self.take(process)? else { return Ok(count) };
             count += 1;
             // SAFETY: written by `Pending::write`; `take` hands each out once.
             unsafe { (pending.complete)(pending.payload.as_mut_ptr().cast(), response) };
         }
-        if count == most && quota == 0 {
-            self.arm(process)?;
+        if self.in_flight() == 0 {
+            self.clear(process)?;
         }
         Ok(count)
+    }
+
+    /// Nothing is in flight: a descriptor is not readable from here on.
+    #[inline]
+    fn clear(&self, process: &Process) -> Result<u32, Refusal> {
+        if self.has_descriptor.load(Ordering::Relaxed)
+            && let Some(inner) = self.open(process)?.as_deref_mut()
+            && inner.instance.outstanding() == 0
+        {
+            let _ = inner.instance.poll().next();
+        }
+        Ok(0)
     }
 
     #[inline]
@@ -205,35 +223,12 @@ impl Ring {
         Ok(Some((pending, response)))
     }
 
-    /// A descriptor is signalled by the first answer after a poll that found nothing: looks once more, where there
-    /// is one.
-    fn arm(&self, process: &Process) -> Result<(), Refusal> {
-        let Some((mut pending, response)) = self.take_last(process)? else { return Ok(()) };
-        // SAFETY: as in `poll`.
-        unsafe { (pending.complete)(pending.payload.as_mut_ptr().cast(), response) };
-        Ok(())
-    }
-
-    fn take_last(&self, process: &Process) -> Result<Option<(Pending, Response)>, Refusal> {
-        let mut guard = self.open(process)?;
-        match guard.as_deref_mut() {
-            Some(inner) if inner.heard && inner.instance.outstanding() == 0 => {
-                // Nothing is there to take: this only clears the descriptor.
-                let _ = inner.instance.poll().next();
-                return Ok(None);
-            }
-            Some(inner) if inner.heard => {}
-            _ => return Ok(None),
-        }
-        drop(guard);
-        self.take(process)
-    }
-
     /// A descriptor that is readable when a poll has something to do. It stays this ring's.
     pub fn descriptor(&self, process: &Process) -> Result<RawFd, Refusal> {
         let mut guard = self.open(process)?;
         let Some(inner) = guard.as_deref_mut() else { return Err(Refusal::RETRY) };
         inner.heard = true;
+        self.has_descriptor.store(true, Ordering::Relaxed);
         Ok(inner.instance.event_fd()?.as_raw_fd())
     }
 }
