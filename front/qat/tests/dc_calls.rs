@@ -591,16 +591,21 @@ fn requests_without_a_session() {
         assert_eq!(icp_sal_ns_cnv_simulate_error(instance(7)), 0);
         let at = instance(7);
         assert_eq!(cpaDcNsCompressData(at, d, s, t, o, p, Some(note), called.tag()), 0);
-        assert_eq!(icp_sal_DcPollInstance(at, 0), CPA_STATUS_SUCCESS);
+        poll_until(at, || called.count() == 1);
         assert_eq!(*called.0.lock().unwrap(), [CPA_STATUS_FAIL]);
         assert_eq!(r.status, CPA_DC_VERIFY_ERROR);
         assert_eq!(icp_sal_ns_cnv_simulate_error(at), 0);
         assert_eq!(icp_sal_ns_cnv_reset_error(at), 0);
         assert_eq!(cpaDcNsCompressData(at, d, s, t, o, p, Some(note), called.tag()), 0);
-        assert_eq!(icp_sal_DcPollInstance(at, 0), CPA_STATUS_SUCCESS);
+        poll_until(at, || called.count() == 2);
         assert_eq!(r.status, CPA_DC_OK);
         (*d).sessState = CPA_DC_STATEFUL;
         let status = cpaDcNsCompressData(DEFAULT, d, s, t, o, p, None, tag);
         assert_eq!(status, CPA_STATUS_INVALID_PARAM);
     }
+}
+
+#[test]
+fn the_same_with_engines() {
+    again_with_engines("the_same_with_engines");
 }

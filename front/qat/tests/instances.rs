@@ -187,11 +187,10 @@ fn a_full_ring_says_retry_and_a_quota_is_kept() {
     assert_eq!(called.count(), 0, "callbacks run in polls alone");
     // A session in use stays.
     assert_eq!(session.remove(), CPA_STATUS_RETRY);
-    assert_eq!(poll(instance(RETRY), 100), CPA_STATUS_SUCCESS);
-    assert_eq!(called.count(), 100);
+    while poll(instance(RETRY), 100) == CPA_STATUS_RETRY {}
+    assert!((1..=100).contains(&called.count()));
     assert_eq!(requests[512].submit(&mut session, called.tag()), CPA_STATUS_SUCCESS);
-    assert_eq!(poll(instance(RETRY), 0), CPA_STATUS_SUCCESS);
-    assert_eq!(called.count(), 513);
+    poll_until(instance(RETRY), || called.count() == 513);
     assert_eq!(poll(instance(RETRY), 0), CPA_STATUS_RETRY);
     requests.iter().for_each(|r| r.check());
     assert_eq!(session.remove(), CPA_STATUS_SUCCESS);
@@ -230,8 +229,11 @@ fn a_callback_submits_again_and_removes() {
     let tag = (&raw mut chain).cast();
     assert_eq!(chain.request.submit(&mut chain.session, tag), CPA_STATUS_SUCCESS);
     // What callbacks submit is for the next poll.
-    let polls = (0..).take_while(|_| poll(instance(NESTED), 0) == CPA_STATUS_SUCCESS).count();
-    assert_eq!((polls, chain.left), (20, 0));
+    let mut polls = 0;
+    while chain.left > 0 {
+        polls += usize::from(poll(instance(NESTED), 0) == CPA_STATUS_SUCCESS);
+    }
+    assert_eq!(polls, 20);
 }
 
 #[test]
@@ -255,8 +257,7 @@ fn a_stopped_instance_has_answered_all_and_takes_no_more() {
         assert_eq!(info.operState, CPA_OPER_STATE_DOWN);
         assert_eq!(cpaDcStartInstance(at, 0, ptr::null_mut()), CPA_STATUS_SUCCESS);
         assert_eq!(requests[0].submit(&mut session, called.tag()), CPA_STATUS_SUCCESS);
-        assert_eq!(poll(at, 0), CPA_STATUS_SUCCESS);
-        assert_eq!(icp_sal_userIsQatAvailable(), CPA_TRUE);
+        poll_until(at, || called.count() == 21);
         let cy = DEFAULT;
         assert_eq!(cpaCyStartInstance(cy), CPA_STATUS_SUCCESS);
         assert_eq!(cpaCyStopInstance(cy), CPA_STATUS_SUCCESS);
@@ -336,8 +337,10 @@ fn a_descriptor_is_readable_when_a_poll_has_something_to_do() {
         }
         let before = called.count();
         while called.count() < before + 10 {
-            assert!(readable(10_000));
-            assert_eq!(poll(at, 3), CPA_STATUS_SUCCESS);
+            assert!(readable(10_000), "{} in round {round}", called.count());
+            let (seen, status) = (called.count(), poll(at, 3));
+            assert_eq!(status == CPA_STATUS_SUCCESS, called.count() > seen);
+            assert!(called.count() <= seen + 3);
         }
         requests.iter().for_each(|r| r.check());
         assert_eq!(poll(at, 0), CPA_STATUS_RETRY);
@@ -395,6 +398,7 @@ fn a_child_goes_on_with_what_the_parent_has_begun() {
     for request in &mut requests {
         assert_eq!(request.submit(&mut session, called.tag()), CPA_STATUS_SUCCESS);
     }
+    let before = called.count();
     // SAFETY: the child calls this library and `_exit`; other tests' threads do not exist there.
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -402,7 +406,8 @@ fn a_child_goes_on_with_what_the_parent_has_begun() {
         let mut good = poll(at, 0) == CPA_STATUS_RETRY;
         let mut own = Request::new(text(10_000));
         good &= own.submit(&mut session, called.tag()) == CPA_STATUS_SUCCESS;
-        good &= poll(at, 0) == CPA_STATUS_SUCCESS && called.count() == 1;
+        poll_until(at, || called.count() > before);
+        good &= called.count() == before + 1;
         good &= own.results.status == CPA_DC_OK;
         let mut stats = std::mem::MaybeUninit::<CpaDcStats>::zeroed();
         // SAFETY: a place of this function's.
@@ -417,8 +422,7 @@ fn a_child_goes_on_with_what_the_parent_has_begun() {
     // SAFETY: a child of this process.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
-    assert_eq!(poll(at, 0), CPA_STATUS_SUCCESS);
-    assert_eq!(called.count(), 10);
+    poll_until(at, || called.count() == 10);
     requests.iter().for_each(|r| r.check());
 }
 
@@ -469,4 +473,9 @@ fn packages_are_polled_as_a_whole() {
         assert_eq!(cy, [CPA_STATUS_RETRY; 4]);
         assert_eq!(icp_sal_CyPollInstance(instance(0), 0), CPA_STATUS_INVALID_PARAM);
     }
+}
+
+#[test]
+fn the_same_with_engines() {
+    again_with_engines("the_same_with_engines");
 }

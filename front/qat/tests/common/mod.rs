@@ -301,3 +301,34 @@ pub fn bound(len: usize) -> usize {
     assert_eq!(status, CPA_STATUS_SUCCESS);
     bound as usize
 }
+
+/// Polls an instance until something is so. With engines an answer takes its time.
+pub fn poll_until(at: CpaInstanceHandle, mut done: impl FnMut() -> bool) {
+    let begin = std::time::Instant::now();
+    while !done() {
+        // SAFETY: a handle.
+        let status = unsafe { icp_sal_DcPollInstance(at, 0) };
+        assert!([CPA_STATUS_SUCCESS, CPA_STATUS_RETRY].contains(&status));
+        assert!(begin.elapsed().as_secs() < 60, "no answer");
+        std::thread::yield_now();
+    }
+}
+
+/// Runs all other tests of this program again, with two engine threads in place of none.
+pub fn again_with_engines(this: &str) {
+    const ENGINES: &str = "LOOKASIDE_QAT_ENGINES";
+    if std::env::var_os(ENGINES).is_none() {
+        let exe = std::env::current_exe().unwrap();
+        let out = std::process::Command::new(exe)
+            .args(["--skip", this])
+            .env(ENGINES, "2")
+            .output()
+            .unwrap();
+        assert!(
+            out.status.success(),
+            "with engines:\n{}\n{}",
+            String::from_utf8_lossy(&out.stdout),
+            String::from_utf8_lossy(&out.stderr),
+        );
+    }
+}
