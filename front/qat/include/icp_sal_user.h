@@ -2,7 +2,7 @@
 #ifndef ICP_SAL_USER_H
 #define ICP_SAL_USER_H
 
-#include "cpa.h"
+#include "cpa_dc.h"
 
 #ifdef __cplusplus
 extern "C" {
