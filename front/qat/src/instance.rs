@@ -151,8 +151,11 @@ impl QatInstance {
             && self.fails_verification.swap(false, Ordering::Relaxed)
     }
 
-    /// Calls the data plane's callback, whose only argument is the operation in either service.
-    pub fn call_plane(&self, op: *mut c_void) {
+    /// Calls the data plane's callback of compression.
+    ///
+    /// # Safety
+    /// The operation is one that the program has submitted to this instance.
+    pub unsafe fn call_plane(&self, op: *mut c_void) {
         let callback = self.dp_callback.load(Ordering::Acquire);
         if callback.is_null() {
             return;

@@ -36,3 +36,5 @@ pub mod session;
 pub mod settings;
 pub mod statistics;
 pub mod unsupported;
+
+pub(crate) use refusal::api;

@@ -204,7 +204,6 @@ pub unsafe fn status_text(status: CpaStatus, text: *mut c_char) -> Result<CpaSta
 
 /// Exports functions that answer a status. A body may use its arguments as the interface's documentation promises
 /// them; it ends with `Ok(status)` or a [`Refusal`].
-#[macro_export]
 macro_rules! api {
     ($(fn $name:ident($($arg:ident: $kind:ty),* $(,)?) $body:block)*) => {
         $(
@@ -224,6 +223,8 @@ macro_rules! api {
         )*
     };
 }
+
+pub(crate) use api;
 
 #[cfg(test)]
 mod tests {

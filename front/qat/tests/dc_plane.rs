@@ -92,8 +92,8 @@ fn the_data_plane() {
         assert_eq!(cpaDcDpEnqueueOp(&raw mut op, CPA_TRUE), CPA_STATUS_INVALID_PARAM);
         assert_eq!(cpaDcDpRegCbFunc(at, None), CPA_STATUS_INVALID_PARAM);
         assert_eq!(cpaDcDpRegCbFunc(at, Some(done)), CPA_STATUS_SUCCESS);
-        for now in [CPA_TRUE, CPA_FALSE] {
-            assert_eq!(cpaDcDpEnqueueOp(&raw mut op, now), CPA_STATUS_SUCCESS);
+        for at_once in [CPA_TRUE, CPA_FALSE] {
+            assert_eq!(cpaDcDpEnqueueOp(&raw mut op, at_once), CPA_STATUS_SUCCESS);
             assert_eq!(cpaDcDpRemoveSession(at, session), CPA_STATUS_RETRY);
             assert_eq!(cpaDcDpPerformOpNow(at), CPA_STATUS_SUCCESS);
             poll_until(at, || !DONE.lock().unwrap().is_empty());

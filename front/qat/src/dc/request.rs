@@ -386,8 +386,11 @@ impl DcRequest {
 
     /// The session, while the request is in flight.
     pub(super) fn session(&self) -> Option<&Session<DcSession>> {
-        // SAFETY: null, or a session that is not removed before the flight ends.
-        self.flight.as_ref().and_then(|_| unsafe { self.session.as_ref() })
+        match self.flight {
+            // SAFETY: null, or a session that is not removed before the flight ends.
+            Some(_) => unsafe { self.session.as_ref() },
+            None => None,
+        }
     }
 
     /// Writes the results. Returns the status for the caller.
@@ -428,8 +431,10 @@ impl Complete for DcRequest {
             To::Call(None, _) => {}
             To::Plane(op) => {
                 // SAFETY: the caller keeps the operation until it is called back.
-                unsafe { (*op).responseStatus = status };
-                self.instance.call_plane(op.cast());
+                unsafe {
+                    (*op).responseStatus = status;
+                    self.instance.call_plane(op.cast());
+                }
             }
         }
     }
