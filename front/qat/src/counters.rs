@@ -29,16 +29,16 @@ counters! {
     DcCompressRefused "compression requests refused";
     DcCompressed "compressions";
     DcCompressFailed "compressions failed";
-    DcCompressedIn "bytes compressed";
-    DcCompressedOut "bytes after compression";
+    DcCompressedIn "bytes into compression";
+    DcCompressedOut "bytes out of compression";
     DcVerified "compressions verified";
     DcRecovered "compressions recovered";
     DcDecompress "decompression requests";
     DcDecompressRefused "decompression requests refused";
     DcDecompressed "decompressions";
     DcDecompressFailed "decompressions failed";
-    DcDecompressedIn "bytes decompressed";
-    DcDecompressedOut "bytes after decompression";
+    DcDecompressedIn "bytes into decompression";
+    DcDecompressedOut "bytes out of decompression";
 }
 
 /// The counters of an instance.

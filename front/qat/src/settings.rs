@@ -34,6 +34,9 @@ pub struct Settings {
     pub silent: bool,
 }
 
+/// Instances of a service, unless the settings say something else.
+const MANY: usize = 64;
+
 /// The bounds of the settings with a number.
 const MOST_INSTANCES: usize = 1024;
 const MOST_ENGINES: usize = 256;
@@ -50,9 +53,9 @@ impl Settings {
 
     fn of(variable: &dyn Fn(&str) -> Option<String>) -> Settings {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
-        // A program's thread takes an instance for itself: as many as there are CPUs, and some for threads that
-        // wait.
-        let instances = cpus.clamp(8, 64);
+        // A program's thread takes an instance for itself, and fails without one (QATzip does): an instance that is not
+        // used costs nothing.
+        let (dc, cy) = (MANY, cpus.clamp(8, MANY));
         let number = |name: &'static str, default: usize, least: usize, most: usize| {
             let Some(text) = variable(name).filter(|text| !text.is_empty()) else { return default };
             match text.parse() {
@@ -79,8 +82,8 @@ impl Settings {
             Some(path) => Report::File(path.into()),
         };
         Settings {
-            dc_instances: number("LOOKASIDE_QAT_DC_INSTANCES", instances, 0, MOST_INSTANCES),
-            cy_instances: number("LOOKASIDE_QAT_CY_INSTANCES", instances, 0, MOST_INSTANCES),
+            dc_instances: number("LOOKASIDE_QAT_DC_INSTANCES", dc, 0, MOST_INSTANCES),
+            cy_instances: number("LOOKASIDE_QAT_CY_INSTANCES", cy, 0, MOST_INSTANCES),
             engines: number("LOOKASIDE_QAT_ENGINES", 0, 0, MOST_ENGINES),
             depth: number("LOOKASIDE_QAT_DEPTH", DEPTH, 1, MOST_DEPTH),
             events: switch("LOOKASIDE_QAT_MODE", "events", "polled"),

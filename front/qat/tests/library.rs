@@ -161,7 +161,7 @@ fn the_example_compresses_files() {
     let counters = fs::read_to_string(&counters).unwrap();
     assert_eq!(counters.lines().count(), 6);
     assert!(counters.lines().all(|l| l.contains("\"program\": \"gzip\"")), "{counters}");
-    let bytes = format!("\"bytes compressed\": {}", long.len());
+    let bytes = format!("\"bytes into compression\": {}", long.len());
     assert!(counters.lines().last().unwrap().contains(&bytes), "{counters}");
     fs::remove_dir_all(dir).unwrap();
 }

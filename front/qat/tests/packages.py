@@ -140,7 +140,7 @@ def there_and_back(side: Side, file: Path, fmt: str) -> str:
     packed = packed_file.read_bytes()
     served = len(plain) >= THRESHOLD
     if served:
-        found = total(counters, "bytes compressed")
+        found = total(counters, "bytes into compression")
         check(found == len(plain), f"we compressed {found} of {len(plain)} bytes")
         check(total(counters, "compressions failed") == 0, f"failures: {counters}")
     judged = judge(fmt, packed)
@@ -154,7 +154,7 @@ def there_and_back(side: Side, file: Path, fmt: str) -> str:
     check((side.work / name).read_bytes() == plain, "qzip -d makes another file")
     if served and fmt != "7z":
         # QATzip reads 7z by its own software.
-        found = total(counters, "bytes after decompression")
+        found = total(counters, "bytes out of decompression")
         check(found >= len(plain), f"we decompressed {found} of {len(plain)} bytes: {counters}")
     return f"{len(packed)} bytes"
 
@@ -167,7 +167,7 @@ def levels(side: Side, file: Path) -> str:
         for huffman in ["static", "dynamic"]:
             (side.work / "f.gz").unlink(missing_ok=True)
             counters = side.run(f"qzip -k -L {level} -H {huffman} f")
-            check(total(counters, "bytes compressed") == len(plain), f"level {level}: {counters}")
+            check(total(counters, "bytes into compression") == len(plain), f"level {level}: {counters}")
             packed = (side.work / "f.gz").read_bytes()
             check(judge("gzip", packed) == plain, f"level {level}, {huffman}")
             sizes.append(len(packed))
@@ -183,8 +183,19 @@ def together(side: Side, file: Path, processes: int) -> str:
     check(len(counters) == processes, f"counters of {len(counters)} processes")
     for n in range(1, processes + 1):
         check(judge("gzip", (side.work / f"many{n}.gz").read_bytes()) == plain, f"process {n}")
-    check(total(counters, "bytes compressed") == processes * len(plain), f"{counters}")
+    check(total(counters, "bytes into compression") == processes * len(plain), f"{counters}")
     return f"{processes} processes"
+
+
+def qatzip_test(side: Side, options: str) -> str:
+    """QATzip's own test, which compares; with its software turned off (-B 0)."""
+    ran = side.run(f"qatzip-test -m 4 -B 0 -l 2 -v {options} >said 2>&1; status=$?; cat said; exit $status")
+    said = (side.work / "said").read_text(errors="replace")
+    check("ERROR" not in said and "FAILED" not in said, said)
+    into = total(ran, "bytes into compression")
+    check(into > 0, f"nothing was compressed by us: {ran}")
+    check(total(ran, "compressions failed") + total(ran, "decompressions failed") == 0, f"failures: {ran}")
+    return f"{into} bytes into compression, {total(ran, 'bytes out of decompression')} out of decompression"
 
 
 def without_us(side: Side, file: Path) -> str:
@@ -228,10 +239,16 @@ def main() -> int:
         text = next((p for p in files if p.name in ("text", "book1")), files[0])
         checks += [("levels and codes", lambda: levels(side, text)),
                    ("without our library", lambda: without_us(side, text))]
+        tests = [f"-t 2 -O {fmt} -D {way}" for fmt in ("gzip", "gzipext") for way in ("comp", "decomp", "both")]
+        tests += [f"-t 2 -O zlib -b 65536 -C 65536 -D {way}" for way in ("comp", "decomp", "both")]
+        tests += [f"-t 2 -T {codes} -L {level}" for codes in ("static", "dynamic") for level in (1, 6, 9)]
+        tests += ["-t 8 -P busy", "-t 64", "-a", f"-t 2 -M svm -i {side.path(side.work)}/f", "-r 4 -C 131072"]
+        checks += [(f"qatzip-test {test}", lambda t=test: qatzip_test(side, t)) for test in tests]
         checks += [(f"{n} processes at once", lambda n=n: together(side, text, n)) for n in (2, 64)]
         for name, one in checks:
             for old in side.work.iterdir():
                 old.unlink()
+            (side.work / "f").write_bytes(text.read_bytes())
             count += 1
             try:
                 print(f"{name}: {one()}")
