@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn pieces_combine() {
-        let bytes: Vec<u8> = (0..100_000_u32).map(|n| ((n * n) >> 7) as u8).collect();
+        let bytes: Vec<u8> = (0..100_000_u64).map(|n| ((n * n) >> 7) as u8).collect();
         for split in [0, 1, 7, 5_552, 65_521, 99_999, 100_000] {
             let (first, second) = bytes.split_at(split);
             let len = second.len() as u64;

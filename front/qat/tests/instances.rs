@@ -5,7 +5,10 @@ mod common;
 use std::{
     ffi::{CString, c_void},
     ptr,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        RwLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
 };
 
@@ -20,6 +23,9 @@ const EVENTS: usize = 4;
 const FORKED: usize = 5;
 const RESET: usize = 6;
 const NESTED: usize = 7;
+
+/// Held to write by tests that poll instances which are not theirs.
+static OTHERS: RwLock<()> = RwLock::new(());
 
 /// A request with its buffers.
 struct Request {
@@ -176,6 +182,7 @@ fn starting_stopping_health_and_versions() {
 
 #[test]
 fn a_full_ring_says_retry_and_a_quota_is_kept() {
+    let _alone = OTHERS.read();
     let called = Called::default();
     let mut session = Held::on(instance(RETRY), &setup(), Some(note));
     let mut requests: Vec<_> = (0..513).map(|n| Request::new(text(n * 7))).collect();
@@ -205,6 +212,7 @@ fn a_full_ring_says_retry_and_a_quota_is_kept() {
 
 #[test]
 fn a_callback_submits_again_and_removes() {
+    let _alone = OTHERS.read();
     /// What a callback goes on with.
     struct Chain {
         session: Held,
@@ -242,6 +250,7 @@ fn a_callback_submits_again_and_removes() {
 
 #[test]
 fn a_stopped_instance_has_answered_all_and_takes_no_more() {
+    let _alone = OTHERS.read();
     let called = Called::default();
     let at = instance(STOPPED);
     let mut session = Held::on(at, &setup(), Some(note));
@@ -306,6 +315,7 @@ fn threads_share_an_instance_and_poll_it_together() {
 
 #[test]
 fn a_descriptor_is_readable_when_a_poll_has_something_to_do() {
+    let _alone = OTHERS.read();
     let at = instance(EVENTS);
     let kind = CPA_ACC_SVC_TYPE_DATA_COMPRESSION;
     let (mut fd, mut mode) = (-1, CPA_INST_RX_NOTIFY_NONE);
@@ -368,6 +378,7 @@ fn a_descriptor_is_readable_when_a_poll_has_something_to_do() {
 
 #[test]
 fn a_reset_is_told_when_events_are_polled() {
+    let _alone = OTHERS.write();
     static EVENTS_SEEN: std::sync::Mutex<Vec<(usize, i32)>> = std::sync::Mutex::new(Vec::new());
     unsafe extern "C" fn seen(at: CpaInstanceHandle, tag: *mut c_void, event: CpaInstanceEvent) {
         assert_eq!(tag.addr(), 5);
@@ -395,6 +406,7 @@ fn a_reset_is_told_when_events_are_polled() {
 
 #[test]
 fn a_child_goes_on_with_what_the_parent_has_begun() {
+    let _alone = OTHERS.read();
     let called = Called::default();
     let at = instance(FORKED);
     let mut session = Held::on(at, &setup(), Some(note));
@@ -450,6 +462,7 @@ fn ten_thousand_sessions() {
 
 #[test]
 fn packages_are_polled_as_a_whole() {
+    let _alone = OTHERS.write();
     let called = Called::default();
     let mut session = Held::on(instance(0), &setup(), Some(note));
     let mut request = Request::new(text(1000));
