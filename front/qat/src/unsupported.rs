@@ -46,9 +46,6 @@ unsupported! {
         cpaDcDpEnqueueOpWithPartRead cpaDcDpEnqueueOpWithZeroPad
         cpaDcDpEnqueueOpWithPartReadBatch cpaDcDpEnqueueOpWithZeroPadBatch
         cpaDcDpIsPartReadSupported cpaDcDpIsZeroPadSupported;
-    "chains of compression and cryptography are not served":
-        cpaDcChainGetSessionSize cpaDcChainInitSession cpaDcChainPerformOp cpaDcChainPerformOp2
-        cpaDcChainRemoveSession cpaDcChainResetSession cpaDcChainSetCrcControlData;
     "random numbers are not served, as in Intel's library; use getrandom":
         cpaCyDrbgGen cpaCyDrbgInitSession cpaCyDrbgQueryStats64 cpaCyDrbgRemoveSession
         cpaCyDrbgReseed cpaCyDrbgSessionGetSize cpaCyNrbgGetEntropy;

@@ -63,16 +63,20 @@ fn first(buf: &Buf, mut len: usize) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-fn crc32_of(buf: &Buf, len: usize) -> u32 {
+pub(super) fn crc32_of(buf: &Buf, len: usize) -> u32 {
     first(buf, len).fold(0, crc32)
 }
 
-fn adler32_of(buf: &Buf, len: usize) -> u32 {
+pub(super) fn adler32_of(buf: &Buf, len: usize) -> u32 {
     first(buf, len).fold(1, adler32)
 }
 
+pub(super) fn crc64_of_first(crc64: &Crc64, buf: &Buf, len: usize) -> u64 {
+    crc64.of(first(buf, len))
+}
+
 /// The code of data that is not DEFLATE.
-fn bad(src: &Buf, offset: u64) -> CpaDcReqStatus {
+pub(super) fn bad(src: &Buf, offset: u64) -> CpaDcReqStatus {
     let head = first(src, 1).flatten().next();
     match head {
         Some(byte) if offset <= 1 && byte >> 1 & 3 == 3 => CPA_DC_INVALID_BLOCK_TYPE,
@@ -181,7 +185,7 @@ impl DcRequest {
             let right = match self.flush {
                 // A chain that was answered as one request is not verified.
                 CPA_DC_FLUSH_FINAL => false,
-                _ => verify::piece_is_right(process, &src, compressed),
+                _ => verify::is_right(process, &src, compressed, false),
             };
             return self.verified(process, src, dst, result, right);
         }

@@ -48,7 +48,7 @@ fn all() -> CpaDcInstanceCapabilities {
 
 /// The chains that are there, as bits of `CpaDcChainOperations`.
 fn chains() -> [u32; 1] {
-    [0]
+    [super::chain::CHAINS]
 }
 
 /// One capability.
@@ -82,6 +82,7 @@ fn one(request: CpaDcCapabilityReq) -> Result<CpaDcCapabilityResp, Refusal> {
         | CPA_DC_CAP_BOOL_UNCOMPRESSED_DICT
         | CPA_DC_CAP_BOOL_ZERO_LENGTH_REQ
         | CPA_DC_CAP_BOOL_PROGRAMMABLE_CRC64
+        | CPA_DC_CAP_BOOL_CHAIN_PROGRAMMABLE_CRC64
         // The number that zlib gives a dictionary.
         | CPA_DC_CAP_BOOL_DICT_ID
         // Equal input, equal output.
@@ -115,7 +116,6 @@ fn one(request: CpaDcCapabilityReq) -> Result<CpaDcCapabilityResp, Refusal> {
         | CPA_DC_CAP_BOOL_ASB_THRESHOLD
         | CPA_DC_CAP_BOOL_ASB_RATIO
         | CPA_DC_CAP_BOOL_COMPRESSED_DICT
-        | CPA_DC_CAP_BOOL_CHAIN_PROGRAMMABLE_CRC64
         | CPA_DC_CAP_BOOL_E2E_CRC_OVER_COMP_BLOCK => false,
         _ => return Err(Refusal::invalid("capId is none of the interface's")),
     };

@@ -5,11 +5,13 @@
 //! * [`request`]: one request, from buffers to results; [`answer`]: what its results say, with [`verify`] and
 //!   [`overflow`];
 //! * [`calls`], [`plane`]: the functions of the traditional interface and of the data plane;
+//! * [`chain`]: compression with a hash or an AEAD;
 //! * [`capability`], [`frame`], [`skip`]: what is there; headers and footers; regions left out.
 
 pub mod answer;
 pub mod calls;
 pub mod capability;
+pub mod chain;
 pub mod codec;
 pub mod dictionary;
 pub mod frame;

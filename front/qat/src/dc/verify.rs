@@ -42,12 +42,13 @@ pub fn is_equal(src: &Buf, mut plain: &[u8]) -> bool {
     plain.is_empty()
 }
 
-/// Decompresses a piece without an end and compares. (What has an end is verified by the request that compresses
-/// it.)
-pub fn piece_is_right(process: &Process, src: &Buf, compressed: Vec<u8>) -> bool {
+/// Decompresses what was compressed and compares. `last`: it has an end.
+pub fn is_right(process: &Process, src: &Buf, compressed: Vec<u8>, last: bool) -> bool {
     let mut ended = compressed;
-    // An empty last block.
-    ended.extend_from_slice(&[0x03, 0x00]);
+    if !last {
+        // An empty last block.
+        ended.extend_from_slice(&[0x03, 0x00]);
+    }
     let Ok(codec) = codec::of(process, &lookaside::Compression::default()) else { return false };
     let room = Buf::from(take_spare(src.len()));
     let response = process.call(codec.decompress(Buf::from(ended), room));
