@@ -20,7 +20,8 @@ doc     := $(root)/share/doc/lookaside
 # What `make build` leaves for `make install`.
 stage   := $(target)/stage
 staged  := bin/parcomp bin/lookaside lib/liblookaside.so lib/libcf.so \
-           lib/lookaside/openssl/lookaside.so lib/lookaside/zlib/libz.so.1
+           lib/lookaside/openssl/lookaside.so lib/lookaside/zlib/libz.so.1 \
+           lib/lookaside/qat/libqat.so.4 lib/lookaside/qat/libusdm.so.0
 fill    := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(version)|g'
 
 .PHONY: help run test test-deep tune bench bench-sym bench-tls bench-speed bench-bulk hadoop build install uninstall fuzz clean
@@ -98,6 +99,13 @@ install:
 	install -m 755 $(stage)/lib/lookaside/openssl/lookaside.so '$(root)/lib/lookaside/openssl'
 	$(fill) front/openssl/openssl.cnf.in > '$(root)/lib/lookaside/openssl/openssl.cnf'
 	install -m 755 $(stage)/lib/lookaside/zlib/libz.so.1 '$(root)/lib/lookaside/zlib'
+	install -d '$(root)/lib/lookaside/qat/pkgconfig' '$(root)/include/lookaside-qat/qat'
+	install -m 755 $(stage)/lib/lookaside/qat/libqat.so.4 $(stage)/lib/lookaside/qat/libusdm.so.0 '$(root)/lib/lookaside/qat'
+	ln -sf libqat.so.4 '$(root)/lib/lookaside/qat/libqat.so'
+	ln -sf libusdm.so.0 '$(root)/lib/lookaside/qat/libusdm.so'
+	install -m 644 front/qat/include/*.h '$(root)/include/lookaside-qat/qat'
+	$(fill) front/qat/qatlib.pc.in > '$(root)/lib/lookaside/qat/pkgconfig/qatlib.pc'
+	$(fill) front/qat/libusdm.pc.in > '$(root)/lib/lookaside/qat/pkgconfig/libusdm.pc'
 	$(fill) crates/capi/lookaside.pc.in > '$(root)/lib/pkgconfig/lookaside.pc'
 	$(fill) front/parcomp/cf/cf.pc.in > '$(root)/lib/pkgconfig/cf.pc'
 	install -m 644 LICENSE-APACHE LICENSE-MIT THIRD-PARTY-NOTICES '$(doc)'
@@ -113,8 +121,12 @@ uninstall:
 	rm -f '$(root)/lib/pkgconfig/lookaside.pc' '$(root)/lib/pkgconfig/cf.pc'
 	rm -f '$(root)/lib/lookaside/openssl/lookaside.so' '$(root)/lib/lookaside/openssl/openssl.cnf'
 	rm -f '$(root)/lib/lookaside/zlib/libz.so.1'
+	rm -f '$(root)'/lib/lookaside/qat/libqat.so* '$(root)'/lib/lookaside/qat/libusdm.so*
+	rm -f '$(root)/lib/lookaside/qat/pkgconfig/qatlib.pc' '$(root)/lib/lookaside/qat/pkgconfig/libusdm.pc'
+	rm -f $(addprefix '$(root)/include/lookaside-qat/qat/',$(notdir $(wildcard front/qat/include/*.h)))
 	rm -f '$(doc)/LICENSE-APACHE' '$(doc)/LICENSE-MIT' '$(doc)/THIRD-PARTY-NOTICES'
-	@for folder in lib/lookaside/openssl lib/lookaside/zlib lib/lookaside share/doc/lookaside; do \
+	@for folder in lib/lookaside/openssl lib/lookaside/zlib lib/lookaside/qat/pkgconfig lib/lookaside/qat lib/lookaside \
+		include/lookaside-qat/qat include/lookaside-qat share/doc/lookaside; do \
 		test ! -d '$(root)'/$$folder || rmdir --ignore-fail-on-non-empty '$(root)'/$$folder; done
 
 fuzz:

@@ -8,6 +8,7 @@ mod load;
 mod machine;
 mod model;
 mod openssl;
+mod quickassist;
 mod rounds;
 mod rsa;
 mod run;
@@ -60,9 +61,10 @@ lookaside model NAME|FILE [--plot FILE.svg]
     --plot FILE    draws the figures, the printed values as points
 
 lookaside run -- COMMAND ARG...
-    Runs a command with our zlib library in the place of the system's, in it and
-    in every program that it starts, and prints to standard error what served
-    the calls. The exit status is the command's.
+    Runs a command with our zlib library in the place of the system's, and with
+    our QuickAssist library where it is installed, in it and in every program
+    that it starts, and prints to standard error what served the calls. The exit
+    status is the command's.
     --library DIR  the folder of our libz.so.1, where it is not beside lookaside
     --preload      load it ahead of everything (LD_PRELOAD too): for programs
                    that have a search path of their own

@@ -1,4 +1,5 @@
-//! `lookaside run`: a command with our zlib library in the place of the system's, and what served it.
+//! `lookaside run`: a command with our zlib library in the place of the system's, with our QuickAssist library, and what
+//! served it.
 
 use std::{
     env,
@@ -17,7 +18,7 @@ use signal_hook::{
     iterator::Signals,
 };
 
-use crate::openssl::Configuration;
+use crate::{openssl::Configuration, quickassist::{QuickAssist, Served}};
 
 /// The library's name, which the dynamic loader looks for.
 const LIBRARY: &str = "libz.so.1";
@@ -46,6 +47,7 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
     }?;
     let folder = library.parent().unwrap_or(Path::new("/"));
     let counters = Counters::new()?;
+    let quickassist = QuickAssist::beside_us(&counters.0);
     let openssl = run.openssl.then(|| Configuration::new(&counters.0)).transpose()?;
 
     let (program, arguments) = run.command.split_first().ok_or("a command is missing")?;
@@ -59,9 +61,17 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
         }
         command.env(name, value);
     };
-    put_first("LD_LIBRARY_PATH", folder.as_os_str());
+    let mut folders = folder.as_os_str().to_owned();
+    if let Some(quickassist) = &quickassist {
+        folders.push(":");
+        folders.push(&quickassist.folder);
+    }
+    put_first("LD_LIBRARY_PATH", &folders);
     if run.preload {
         put_first("LD_PRELOAD", library.as_os_str());
+    }
+    if let Some(quickassist) = &quickassist {
+        command.env("LOOKASIDE_QAT_STATISTICS", &quickassist.counters);
     }
     if let Some(openssl) = &openssl {
         command.env("OPENSSL_CONF", &openssl.path);
@@ -90,7 +100,8 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let status = status?;
 
     let provider = openssl.as_ref().map(Configuration::report).transpose()?;
-    eprint!("{}", counters.report(run.json, provider.as_deref())?);
+    let served = quickassist.as_ref().map(QuickAssist::report).transpose()?.unwrap_or_default();
+    eprint!("{}", counters.report(run.json, provider.as_deref(), &served)?);
     Ok(exit_code(status))
 }
 
@@ -158,13 +169,16 @@ impl Counters {
         }
     }
 
-    /// The counters of zlib, and what the OpenSSL provider has printed, where it was asked for.
-    fn report(&self, json: bool, provider: Option<&str>) -> io::Result<String> {
+    /// The counters of zlib and QuickAssist, and what the OpenSSL provider has printed, where it was asked for.
+    fn report(&self, json: bool, provider: Option<&str>, served: &Served) -> io::Result<String> {
         let sum = Sum::of(&fs::read(&self.0)?);
         if !json {
-            return Ok(sum.table() + provider.unwrap_or_default());
+            return Ok(sum.table() + &served.table() + provider.unwrap_or_default());
         }
         let mut object = sum.json();
+        if let Some(served) = served.json() {
+            object["quickassist"] = served;
+        }
         if let Some(provider) = provider {
             object["openssl"] = provider.lines().collect();
         }

@@ -1,0 +1,10 @@
+//! Names the shared library as the dynamic linker looks for it, whatever cargo calls the file.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libqat.so.4");
+        // Engine threads and fork's notices run code of this library: `dlclose` must not unmap it.
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    }
+}

@@ -1,0 +1,1 @@
+//! Cryptography: `cpa_cy*.h`.

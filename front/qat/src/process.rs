@@ -1,0 +1,242 @@
+//! What a process has once: the runtime, the instances, and how often it was started.
+#![allow(unsafe_code)]
+
+use core::{
+    ptr,
+    sync::atomic::{AtomicPtr, AtomicU32, Ordering},
+    time::Duration,
+};
+use std::cell::Cell;
+
+use lookaside::{
+    Instance, InstanceConfig, Lost, OpError, Request, Response, Runtime, fork_generation,
+};
+
+use crate::{
+    abi::CpaInstanceHandle,
+    instance::{QatInstance, Service},
+    nodes::Nodes,
+    refusal::{self, Refusal},
+    settings::Settings,
+    statistics,
+};
+
+/// What a process has once. It is made at the first need, and stays.
+pub struct Process {
+    settings: Settings,
+    runtime: Runtime,
+    nodes: Nodes,
+    dc: Box<[QatInstance]>,
+    cy: Box<[QatInstance]>,
+    /// How many times it was started and not stopped.
+    started: AtomicU32,
+    /// The process that the counters are of.
+    generation: AtomicU32,
+}
+
+/// No `Once`: a child of a `fork` in the middle of one would wait for a thread that it does not have.
+static PROCESS: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
+
+impl Process {
+    /// This process's.
+    ///
+    /// # Errors
+    /// When the runtime does not start.
+    #[inline]
+    pub fn get() -> Result<&'static Process, Refusal> {
+        let process = PROCESS.load(Ordering::Acquire);
+        // SAFETY: null, or made by `make` and never freed.
+        match unsafe { process.as_ref() } {
+            Some(process) if process.generation.load(Ordering::Relaxed) == fork_generation() => {
+                Ok(process)
+            }
+            Some(process) => {
+                process.in_child();
+                Ok(process)
+            }
+            None => Process::make(),
+        }
+    }
+
+    #[cold]
+    fn make() -> Result<&'static Process, Refusal> {
+        let settings = Settings::of_environment();
+        refusal::SILENT.store(settings.silent, Ordering::Relaxed);
+        let builder = Runtime::builder().device(lookaside_cpu::cpu()).engines(settings.engines);
+        let runtime = builder.start()?;
+        let nodes = Nodes::of_system();
+        let instances = |service, count: usize| {
+            let one = |n| QatInstance::new(service, n as u16, nodes.of(n), settings.events);
+            (0..count).map(one).collect()
+        };
+        let process = Box::into_raw(Box::new(Process {
+            dc: instances(Service::Dc, settings.dc_instances),
+            cy: instances(Service::Cy, settings.cy_instances),
+            settings,
+            runtime,
+            nodes,
+            started: AtomicU32::new(0),
+            generation: AtomicU32::new(fork_generation()),
+        }));
+        let known =
+            PROCESS.compare_exchange(ptr::null_mut(), process, Ordering::AcqRel, Ordering::Acquire);
+        match known {
+            Ok(_) => {
+                // SAFETY: just made, and from here on never freed.
+                let process = unsafe { &*process };
+                statistics::at_exit(process);
+                Ok(process)
+            }
+            Err(known) => {
+                // SAFETY: made above, and nobody else has seen it.
+                drop(unsafe { Box::from_raw(process) });
+                // SAFETY: another thread's, which is never freed.
+                Ok(unsafe { &*known })
+            }
+        }
+    }
+
+    /// The first look in a child process: what the parent has counted is the parent's.
+    #[cold]
+    fn in_child(&self) {
+        let before = self.generation.swap(fork_generation(), Ordering::Relaxed);
+        if before != fork_generation() {
+            self.all().for_each(QatInstance::in_child);
+        }
+    }
+
+    /// The settings.
+    #[inline]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The runtime.
+    #[inline]
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// The NUMA nodes: a package each.
+    pub fn nodes(&self) -> &Nodes {
+        &self.nodes
+    }
+
+    /// The instances of a service.
+    #[inline]
+    pub fn instances(&self, service: Service) -> &[QatInstance] {
+        match service {
+            Service::Dc => &self.dc,
+            Service::Cy => &self.cy,
+        }
+    }
+
+    /// All instances.
+    pub fn all(&self) -> impl Iterator<Item = &QatInstance> {
+        self.dc.iter().chain(&self.cy)
+    }
+
+    /// The instance of a handle; null is the first one of the service.
+    ///
+    /// # Errors
+    /// For what is no handle of an instance of this service.
+    #[inline]
+    pub fn instance(
+        &'static self,
+        handle: CpaInstanceHandle,
+        service: Service,
+    ) -> Result<&'static QatInstance, Refusal> {
+        let all = self.instances(service);
+        let found = match handle.is_null() {
+            true => all.first(),
+            false => {
+                let offset = handle.addr().wrapping_sub(all.as_ptr().addr());
+                let aligned = offset.is_multiple_of(size_of::<QatInstance>());
+                all.get(offset / size_of::<QatInstance>()).filter(|_| aligned)
+            }
+        };
+        found.ok_or_else(|| self.no_instance(handle, service))
+    }
+
+    #[cold]
+    fn no_instance(&self, handle: CpaInstanceHandle, service: Service) -> Refusal {
+        Refusal::invalid(match (handle.is_null(), service) {
+            (true, _) => "there is no instance: the settings ask for none of this service",
+            (_, Service::Dc) => "not a handle of cpaDcGetInstances",
+            (_, Service::Cy) => "not a handle of cpaCyGetInstances",
+        })
+    }
+
+    /// The instance of a handle of either service; null is the first one of all.
+    ///
+    /// # Errors
+    /// For what is no handle.
+    pub fn any_instance(
+        &'static self,
+        handle: CpaInstanceHandle,
+    ) -> Result<&'static QatInstance, Refusal> {
+        match self.instance(handle, Service::Dc) {
+            Ok(found) => Ok(found),
+            Err(_) => self.instance(handle, Service::Cy),
+        }
+    }
+
+    /// Counts a start.
+    pub fn start(&self) {
+        self.started.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes a start back.
+    ///
+    /// # Errors
+    /// Without one.
+    pub fn stop(&self) -> Result<(), Refusal> {
+        let one_less = |n: u32| n.checked_sub(1);
+        match self.started.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Refusal::fail("not started, so there is nothing to stop")),
+        }
+    }
+
+    /// Executes one request and waits for it, apart from all rings: the threads of a program do not wait for
+    /// each other.
+    pub fn call(&self, request: Request) -> Response {
+        thread_local! {
+            static CALLER: Cell<Option<Instance>> = const { Cell::new(None) };
+        }
+        // Nothing is there while a thread ends, nor within a call.
+        let kept = CALLER.try_with(Cell::take).ok().flatten();
+        let config = InstanceConfig { depth: 1, ..InstanceConfig::default() };
+        let instance = kept.map_or_else(|| self.runtime.instance(config), Ok);
+        let Ok(mut instance) = instance else { return lost(request) };
+        // Were this to panic, dropping the instance waits for what works on the caller's memory.
+        let tag = request.tag;
+        if let Err(full) = instance.push(request) {
+            return lost(full.0);
+        }
+        let response = loop {
+            instance.wait(Duration::MAX);
+            if let Some(response) = instance.poll().next() {
+                break response;
+            }
+            if instance.outstanding() == 0 {
+                // A fork in the middle of the call: the answer is the parent's.
+                break Response { tag, ..lost_response() };
+            }
+        };
+        let _ = CALLER.try_with(|caller| caller.set(Some(instance)));
+        response
+    }
+}
+
+/// The answer where the request could not be submitted.
+fn lost(request: Request) -> Response {
+    let Request { tag, src, dst, carried, .. } = request;
+    Response { tag, src, dst, carried, ..lost_response() }
+}
+
+fn lost_response() -> Response {
+    let result = Err(OpError::DeviceLost(Lost::Untouched));
+    let (src, dst) = (lookaside::Buf::empty(), lookaside::Buf::empty());
+    Response { tag: 0, result, src, dst, carried: None }
+}

@@ -1,0 +1,75 @@
+//! Functions that answer `CPA_STATUS_UNSUPPORTED`, and why. To implement one: remove its line, write the function.
+//! `README.md` has the reasons for programs' authors.
+#![allow(unsafe_code)]
+
+use crate::{
+    abi::CpaStatus,
+    refusal::{Refusal, enter},
+};
+
+/// A caller in C passes the arguments that the header asks for; nobody looks at them.
+macro_rules! unsupported {
+    ($($why:literal: $($name:ident)*;)*) => {
+        $($(
+            /// Answers `CPA_STATUS_UNSUPPORTED`.
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name() -> CpaStatus {
+                enter(stringify!($name), || Err(Refusal::unsupported($why)))
+            }
+        )*)*
+
+        /// The functions of this file.
+        pub const UNSUPPORTED: &[&str] = &[$($(stringify!($name),)*)*];
+    };
+}
+
+unsupported! {
+    "dynamic instances are retired: use the instances of and ":
+        cpaAllocInstance cpaFreeInstance
+        icp_sal_userCyGetAvailableNumDynInstances icp_sal_userDcGetAvailableNumDynInstances
+        icp_sal_userCyGetAvailableNumDynInstancesByDevPkg
+        icp_sal_userCyGetAvailableNumDynInstancesByPkgAccel
+        icp_sal_userDcGetAvailableNumDynInstancesByDevPkg icp_sal_userCyInstancesAlloc
+        icp_sal_userCyInstancesAllocByDevPkg icp_sal_userCyInstancesAllocByPkgAccel
+        icp_sal_userCyFreeInstances icp_sal_userDcInstancesAlloc
+        icp_sal_userDcInstancesAllocByDevPkg icp_sal_userDcFreeInstances;
+    "there is no card whose rates could be limited: the operating system shares the CPU":
+        cpaGetDevRlPropertiesHandle cpaRlPropGetNumInterfaces cpaGetDevRlPropSlaCir
+        cpaGetDevRlPropSlaPir cpaGetInstanceRlSlaPir cpaGetInstanceRlSlaCir cpaRlGetQpNumHandles
+        cpaRlGetQpHandles cpaSetRlSla cpaDeleteRlSla cpaGetRlSla cpaEnableRateLimiting
+        cpaDisableRateLimiting;
+    "errors are not simulated here":
+        icp_sal_dc_simulate_error icp_sal_heartbeat_simulate_failure;
+    "there is no IOMMU between the library and memory":
+        icp_sal_iommu_map icp_sal_iommu_unmap;
+    "reading a part of a buffer and padding with zeros were for hardware before 2013":
+        cpaDcDpEnqueueOpWithPartRead cpaDcDpEnqueueOpWithZeroPad
+        cpaDcDpEnqueueOpWithPartReadBatch cpaDcDpEnqueueOpWithZeroPadBatch
+        cpaDcDpIsPartReadSupported cpaDcDpIsZeroPadSupported;
+    "random numbers are not served, as in Intel's library; use getrandom":
+        cpaCyDrbgGen cpaCyDrbgInitSession cpaCyDrbgQueryStats64 cpaCyDrbgRemoveSession
+        cpaCyDrbgReseed cpaCyDrbgSessionGetSize cpaCyNrbgGetEntropy;
+    "keys wrapped for one card's hardware cannot be unwrapped":
+        cpaCyKptDeleteKey cpaCyKptEcdsaSignRS cpaCyKptLoadKey cpaCyKptQueryDeviceCredentials
+        cpaCyKptQueryIssuingKeys cpaCyKptRsaDecrypt;
+    "cryptography is not served; cpaCyQueryCapabilities says so":
+        cpaCySymDpEnqueueOp cpaCySymDpEnqueueOpBatch cpaCySymDpInitSession cpaCySymDpPerformOpNow
+        cpaCySymDpRegCbFunc cpaCySymDpRemoveSession cpaCySymDpSessionCtxGetDynamicSize
+        cpaCySymDpSessionCtxGetSize cpaCySymInitSession cpaCySymPerformOp cpaCySymQueryCapabilities
+        cpaCySymQueryStats cpaCySymQueryStats64 cpaCySymRemoveSession
+        cpaCySymSessionCtxGetDynamicSize cpaCySymSessionCtxGetSize cpaCySymSessionInUse
+        cpaCySymUpdateSession cpaCyRsaDecrypt cpaCyRsaDpaDecrypt cpaCyRsaEncrypt cpaCyRsaGenKey
+        cpaCyRsaQueryStats cpaCyRsaQueryStats64 cpaCyDhKeyGenPhase1 cpaCyDhKeyGenPhase2Secret
+        cpaCyDhQueryStats cpaCyDhQueryStats64 cpaCyDsaGenGParam cpaCyDsaGenPParam cpaCyDsaGenYParam
+        cpaCyDsaQueryStats cpaCyDsaQueryStats64 cpaCyDsaSignR cpaCyDsaSignRS cpaCyDsaSignS
+        cpaCyDsaVerify cpaCyEcDpaGenericPointMultiply cpaCyEcGenericPointMultiply
+        cpaCyEcGenericPointVerify cpaCyEcMontEdwdsPointMultiply cpaCyEcPointMultiply
+        cpaCyEcPointVerify cpaCyEcQueryStats64 cpaCyEcdhPointMultiply cpaCyEcdhQueryStats64
+        cpaCyEcdsaDpaSignRS cpaCyEcdsaQueryStats64 cpaCyEcdsaSignR cpaCyEcdsaSignRS cpaCyEcdsaSignS
+        cpaCyEcdsaVerify cpaCyEcsm2Decrypt cpaCyEcsm2Encrypt cpaCyEcsm2GeneratorMultiply
+        cpaCyEcsm2KeyExPhase1 cpaCyEcsm2KeyExPhase2 cpaCyEcsm2PointMultiply cpaCyEcsm2PointVerify
+        cpaCyEcsm2QueryStats64 cpaCyEcsm2Sign cpaCyEcsm2Verify cpaCyKeyGenMgf cpaCyKeyGenMgfExt
+        cpaCyKeyGenQueryStats cpaCyKeyGenQueryStats64 cpaCyKeyGenSsl cpaCyKeyGenTls cpaCyKeyGenTls2
+        cpaCyKeyGenTls3 cpaCyLnModExp cpaCyLnModInv cpaCyLnStatsQuery cpaCyLnStatsQuery64
+        cpaCyPrimeQueryStats cpaCyPrimeQueryStats64 cpaCyPrimeTest cpaCyQueryCapabilities;
+}
