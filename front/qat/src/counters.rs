@@ -39,6 +39,14 @@ counters! {
     DcDecompressFailed "decompressions failed";
     DcDecompressedIn "bytes decompressed";
     DcDecompressedOut "bytes after decompression";
+    SymSession "symmetric sessions";
+    SymSessionRemoved "symmetric sessions removed";
+    SymSessionFailed "symmetric sessions failed";
+    SymRequest "symmetric requests";
+    SymRefused "symmetric requests refused";
+    SymCompleted "symmetric operations";
+    SymFailed "symmetric operations failed";
+    SymVerifyFailed "digests that were wrong";
 }
 
 /// The counters of an instance.

@@ -60,12 +60,6 @@ unsupported! {
         cpaDcQueryCapabilityByType cpaDcRemoveSession cpaDcResetSession cpaDcResetXXHashState
         cpaDcSetAsbRatio cpaDcSetAsbThreshold cpaDcSetCrcControlData cpaDcSetLZ4OutputFormat
         cpaDcUpdateSession cpaDcZstdCompressBound
-        cpaCySymDpEnqueueOp cpaCySymDpEnqueueOpBatch cpaCySymDpInitSession cpaCySymDpPerformOpNow
-        cpaCySymDpRegCbFunc cpaCySymDpRemoveSession cpaCySymDpSessionCtxGetDynamicSize
-        cpaCySymDpSessionCtxGetSize cpaCySymInitSession cpaCySymPerformOp cpaCySymQueryCapabilities
-        cpaCySymQueryStats cpaCySymQueryStats64 cpaCySymRemoveSession
-        cpaCySymSessionCtxGetDynamicSize cpaCySymSessionCtxGetSize cpaCySymSessionInUse
-        cpaCySymUpdateSession
         cpaCyRsaDecrypt cpaCyRsaDpaDecrypt cpaCyRsaEncrypt cpaCyRsaGenKey cpaCyRsaQueryStats
         cpaCyRsaQueryStats64
         cpaCyDhKeyGenPhase1 cpaCyDhKeyGenPhase2Secret cpaCyDhQueryStats cpaCyDhQueryStats64
@@ -86,6 +80,5 @@ unsupported! {
         cpaCyPrimeQueryStats cpaCyPrimeQueryStats64 cpaCyPrimeTest
         cpaCyDrbgGen cpaCyDrbgInitSession cpaCyDrbgQueryStats64 cpaCyDrbgRemoveSession
         cpaCyDrbgReseed cpaCyDrbgSessionGetSize
-        cpaCyNrbgGetEntropy
-        cpaCyQueryCapabilities;
+        cpaCyNrbgGetEntropy;
 }

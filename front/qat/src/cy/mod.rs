@@ -1,1 +1,4 @@
 //! Cryptography: `cpa_cy*.h`.
+
+pub mod capabilities;
+pub mod sym;
