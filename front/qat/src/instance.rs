@@ -9,8 +9,8 @@ use core::{
 use std::os::fd::RawFd;
 
 use crate::{
-    abi::CpaInstanceHandle, counters::Counters, events::Joined, notify::Notices, process::Process,
-    refusal::Refusal, ring::Ring,
+    abi::CpaInstanceHandle, counters::Counters, cy::pke::counters::PkeCounters, events::Joined,
+    notify::Notices, process::Process, refusal::Refusal, ring::Ring,
 };
 
 /// What an instance is for.
@@ -45,6 +45,8 @@ pub struct QatInstance {
     both: Joined,
     /// What it has served.
     pub counters: Counters,
+    /// What it has done with public keys.
+    pub pke: PkeCounters,
     /// Whom to tell of its restarts.
     pub notices: Notices,
     /// Answers a millisecond apart, asked for in nanoseconds; kept, and read back.
@@ -65,6 +67,7 @@ impl QatInstance {
             dp_callback: AtomicPtr::new(ptr::null_mut()),
             both: Joined::new(),
             counters: Counters::new(),
+            pke: PkeCounters::new(),
             notices: Notices::new(),
             coalescing_ns: AtomicU32::new(0),
         }
@@ -93,6 +96,7 @@ impl QatInstance {
     /// In a child process: nothing was counted.
     pub fn in_child(&self) {
         self.counters.clear();
+        self.pke.clear();
     }
 
     /// Whether requests are accepted.

@@ -59,25 +59,11 @@ unsupported! {
         cpaDcNsGenerateFooter cpaDcNsGenerateHeader cpaDcQueryCapabilities
         cpaDcQueryCapabilityByType cpaDcRemoveSession cpaDcResetSession cpaDcResetXXHashState
         cpaDcSetAsbRatio cpaDcSetAsbThreshold cpaDcSetCrcControlData cpaDcSetLZ4OutputFormat
-        cpaDcUpdateSession cpaDcZstdCompressBound
-        cpaCyRsaDecrypt cpaCyRsaDpaDecrypt cpaCyRsaEncrypt cpaCyRsaGenKey cpaCyRsaQueryStats
-        cpaCyRsaQueryStats64
-        cpaCyDhKeyGenPhase1 cpaCyDhKeyGenPhase2Secret cpaCyDhQueryStats cpaCyDhQueryStats64
-        cpaCyDsaGenGParam cpaCyDsaGenPParam cpaCyDsaGenYParam cpaCyDsaQueryStats
-        cpaCyDsaQueryStats64 cpaCyDsaSignR cpaCyDsaSignRS cpaCyDsaSignS cpaCyDsaVerify
-        cpaCyEcDpaGenericPointMultiply cpaCyEcGenericPointMultiply cpaCyEcGenericPointVerify
-        cpaCyEcMontEdwdsPointMultiply cpaCyEcPointMultiply cpaCyEcPointVerify cpaCyEcQueryStats64
-        cpaCyEcdhPointMultiply cpaCyEcdhQueryStats64 cpaCyEcdsaDpaSignRS cpaCyEcdsaQueryStats64
-        cpaCyEcdsaSignR cpaCyEcdsaSignRS cpaCyEcdsaSignS cpaCyEcdsaVerify cpaCyEcsm2Decrypt
-        cpaCyEcsm2Encrypt cpaCyEcsm2GeneratorMultiply cpaCyEcsm2KeyExPhase1 cpaCyEcsm2KeyExPhase2
-        cpaCyEcsm2PointMultiply cpaCyEcsm2PointVerify cpaCyEcsm2QueryStats64 cpaCyEcsm2Sign
-        cpaCyEcsm2Verify
-        cpaCyKeyGenMgf cpaCyKeyGenMgfExt cpaCyKeyGenQueryStats cpaCyKeyGenQueryStats64
-        cpaCyKeyGenSsl cpaCyKeyGenTls cpaCyKeyGenTls2 cpaCyKeyGenTls3
+        cpaDcUpdateSession cpaDcZstdCompressBound;
+    "keys wrapped for a card can be unwrapped by that card alone":
         cpaCyKptDeleteKey cpaCyKptEcdsaSignRS cpaCyKptLoadKey cpaCyKptQueryDeviceCredentials
-        cpaCyKptQueryIssuingKeys cpaCyKptRsaDecrypt
-        cpaCyLnModExp cpaCyLnModInv cpaCyLnStatsQuery cpaCyLnStatsQuery64
-        cpaCyPrimeQueryStats cpaCyPrimeQueryStats64 cpaCyPrimeTest
+        cpaCyKptQueryIssuingKeys cpaCyKptRsaDecrypt;
+    "random numbers come from the operating system (getrandom): cards of today have no generator either":
         cpaCyDrbgGen cpaCyDrbgInitSession cpaCyDrbgQueryStats64 cpaCyDrbgRemoveSession
         cpaCyDrbgReseed cpaCyDrbgSessionGetSize
         cpaCyNrbgGetEntropy;
