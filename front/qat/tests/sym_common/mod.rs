@@ -209,6 +209,20 @@ impl Session {
         }
     }
 
+    /// With a callback, and this set-up in place of the specification's.
+    pub fn with_data(
+        instance: CpaInstanceHandle,
+        spec: &Spec,
+        data: &CpaCySymSessionSetupData,
+    ) -> Session {
+        let memory = vec![0; 65].into_boxed_slice();
+        let session = Session { instance, path: Path::Callback, op: spec.op, memory };
+        // SAFETY: as above.
+        let status = unsafe { cpaCySymInitSession(instance, Some(done), data, session.handle()) };
+        assert_eq!(status, CPA_STATUS_SUCCESS);
+        session
+    }
+
     pub fn new(instance: CpaInstanceHandle, path: Path, spec: &Spec) -> Session {
         Session::try_new(instance, path, spec).unwrap()
     }
