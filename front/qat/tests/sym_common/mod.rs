@@ -4,7 +4,10 @@
 use std::{
     ffi::c_void,
     ptr,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Once,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use lookaside_qat::{abi::*, cy::sym::*, discovery::*, sal::*};
@@ -40,6 +43,9 @@ pub fn hex(text: &str) -> Vec<u8> {
 /// An instance that no other test of the process has.
 pub fn instance() -> CpaInstanceHandle {
     static NEXT: AtomicU32 = AtomicU32::new(0);
+    static ONCE: Once = Once::new();
+    // SAFETY: before the library, and thus anything that reads it, is first called.
+    ONCE.call_once(|| unsafe { std::env::set_var("LOOKASIDE_QAT_CY_INSTANCES", "32") });
     let mut n = 0;
     // SAFETY: memory of this function's.
     unsafe {
@@ -453,6 +459,12 @@ impl Request {
         ptr::from_mut(&mut self.dp)
     }
 
+    /// What the callback must get.
+    pub fn expect(&mut self, session: &Session, dst: *mut CpaBufferList) {
+        self.tag.data = ptr::from_ref(&self.data).addr();
+        (self.tag.dst, self.tag.op) = (dst.addr(), session.op.0);
+    }
+
     /// Submits it. Of a session without a callback, it is done then.
     pub fn submit(&mut self, session: &Session, src: &Memory, dst: &Memory) -> CpaStatus {
         self.submit_lists(session, src.list(), dst.list(), (src, dst))
@@ -470,9 +482,7 @@ impl Request {
             if session.path == Path::DataPlane {
                 return cpaCySymDpEnqueueOp(self.dp(session, both.0, both.1), CPA_TRUE);
             }
-            self.tag.data = ptr::from_ref(&self.data).addr();
-            self.tag.dst = dst.addr();
-            self.tag.op = session.op.0;
+            self.expect(session, dst);
             let mut verified = CpaBoolean(77);
             let tag = ptr::from_mut(&mut self.tag).cast();
             let status =
