@@ -70,7 +70,7 @@ unsafe fn end(
     let instance = process.instance(handle, Service::Cy)?;
     // SAFETY: the exported function's caller promises it.
     let session = unsafe { Session::<Sym>::get(context) }?;
-    if session.in_flight() > 0 {
+    if session.open_requests() > 0 {
         if data_plane || session.data_plane {
             // What waits for its bell would wait for ever.
             instance.ring.ring(process)?;
@@ -128,7 +128,7 @@ crate::api! {
         let process = Process::get()?;
         let update = given(update, "no pSessionUpdateData")?;
         let session = Session::<Sym>::get(context)?;
-        if session.in_flight() > 0 {
+        if session.open_requests() > 0 {
             return Err(Refusal::RETRY);
         }
         if session.has_partial() {
@@ -143,7 +143,7 @@ crate::api! {
 
     fn cpaCySymSessionInUse(context: CpaCySymSessionCtx, in_use: *mut CpaBoolean) {
         let in_use = wanted(in_use, "no place for the answer")?;
-        *in_use = if Session::<Sym>::get(context)?.in_flight() > 0 { CPA_TRUE } else { CPA_FALSE };
+        *in_use = if Session::<Sym>::get(context)?.open_requests() > 0 { CPA_TRUE } else { CPA_FALSE };
         Ok(CPA_STATUS_SUCCESS)
     }
 
@@ -163,34 +163,23 @@ crate::api! {
     }
 
     fn cpaCySymQueryStats(handle: CpaInstanceHandle, stats: *mut CpaCySymStats) {
-        let instance = Process::get()?.instance(handle, Service::Cy)?;
-        let n = |counter| instance.counters.read(counter) as u32;
+        let long = counted(Process::get()?.instance(handle, Service::Cy)?);
         *wanted(stats, "no place for the counters")? = CpaCySymStats {
-            numSessionsInitialized: n(Counter::SymSession),
-            numSessionsRemoved: n(Counter::SymSessionRemoved),
-            numSessionErrors: n(Counter::SymSessionFailed),
-            numSymOpRequests: n(Counter::SymRequest),
-            numSymOpRequestErrors: n(Counter::SymRefused),
-            numSymOpCompleted: n(Counter::SymCompleted),
-            numSymOpCompletedErrors: n(Counter::SymFailed),
-            numSymOpVerifyFailures: n(Counter::SymVerifyFailed),
+            numSessionsInitialized: long.numSessionsInitialized as u32,
+            numSessionsRemoved: long.numSessionsRemoved as u32,
+            numSessionErrors: long.numSessionErrors as u32,
+            numSymOpRequests: long.numSymOpRequests as u32,
+            numSymOpRequestErrors: long.numSymOpRequestErrors as u32,
+            numSymOpCompleted: long.numSymOpCompleted as u32,
+            numSymOpCompletedErrors: long.numSymOpCompletedErrors as u32,
+            numSymOpVerifyFailures: long.numSymOpVerifyFailures as u32,
         };
         Ok(CPA_STATUS_SUCCESS)
     }
 
     fn cpaCySymQueryStats64(handle: CpaInstanceHandle, stats: *mut CpaCySymStats64) {
         let instance = Process::get()?.instance(handle, Service::Cy)?;
-        let n = |counter| instance.counters.read(counter);
-        *wanted(stats, "no place for the counters")? = CpaCySymStats64 {
-            numSessionsInitialized: n(Counter::SymSession),
-            numSessionsRemoved: n(Counter::SymSessionRemoved),
-            numSessionErrors: n(Counter::SymSessionFailed),
-            numSymOpRequests: n(Counter::SymRequest),
-            numSymOpRequestErrors: n(Counter::SymRefused),
-            numSymOpCompleted: n(Counter::SymCompleted),
-            numSymOpCompletedErrors: n(Counter::SymFailed),
-            numSymOpVerifyFailures: n(Counter::SymVerifyFailed),
-        };
+        *wanted(stats, "no place for the counters")? = counted(instance);
         Ok(CPA_STATUS_SUCCESS)
     }
 
@@ -203,6 +192,24 @@ crate::api! {
             partialPacketSupported: CPA_TRUE,
         };
         Ok(CPA_STATUS_SUCCESS)
+    }
+}
+
+/// What an instance has counted, in the interface's form.
+fn counted(instance: &QatInstance) -> CpaCySymStats64 {
+    let n = |counter| instance.counters.read(counter);
+    let requests = n(Counter::SymRequest) + n(Counter::SymWaited);
+    // Each that is answered, but for errors: counted once, when it is submitted.
+    let open = u64::from(instance.ring.in_flight()) + n(Counter::SymFailed);
+    CpaCySymStats64 {
+        numSessionsInitialized: n(Counter::SymSession),
+        numSessionsRemoved: n(Counter::SymSessionRemoved),
+        numSessionErrors: n(Counter::SymSessionFailed),
+        numSymOpRequests: requests,
+        numSymOpRequestErrors: n(Counter::SymRefused),
+        numSymOpCompleted: requests.saturating_sub(open),
+        numSymOpCompletedErrors: n(Counter::SymFailed),
+        numSymOpVerifyFailures: n(Counter::SymVerifyFailed),
     }
 }
 

@@ -1,10 +1,14 @@
 //! Requests: into the ring, and their answers to the program.
 #![allow(unsafe_code)]
 
-use core::{ffi::c_void, ptr::NonNull};
+use core::{
+    ffi::c_void,
+    ptr::{self, NonNull},
+    sync::atomic::{AtomicU32, Ordering},
+};
 use std::sync::OnceLock;
 
-use lookaside::{Buf, CipherSession, OpError, Packet, Request, Response};
+use lookaside::{Buf, CipherSession, OpError, Packet, Request, Response, fork_generation};
 
 use crate::{
     abi::*,
@@ -14,8 +18,8 @@ use crate::{
     lock::Lock,
     process::Process,
     refusal::{Refusal, say, status_of},
-    ring::Complete,
-    session::{Flight, Kind, Session},
+    ring::{Complete, Landed},
+    session::{Kind, Session},
 };
 
 use super::{
@@ -39,6 +43,67 @@ pub struct Sym {
     plan: Plan,
     steps: OnceLock<Steps>,
     partial: Lock<Partial>,
+    flights: Flights,
+}
+
+/// How many requests of a session are in flight, in two counts: the first one changes in the lock of the session's
+/// own ring, or by the other one.
+#[derive(Default)]
+struct Flights {
+    /// The process that they are of.
+    generation: AtomicU32,
+    /// Begun in the session's own ring.
+    begun: AtomicU32,
+    /// Begun elsewhere, less all that have ended.
+    others: AtomicU32,
+}
+
+impl Flights {
+    /// Forgets what was in flight in a parent.
+    #[inline]
+    fn check_fork(&self) {
+        let generation = fork_generation();
+        if self.generation.load(Ordering::Acquire) != generation {
+            self.forget(generation);
+        }
+    }
+
+    #[cold]
+    fn forget(&self, generation: u32) {
+        static ONE: Lock<()> = Lock::new(());
+        let _one = ONE.lock();
+        if self.generation.load(Ordering::Relaxed) != generation {
+            self.begun.store(0, Ordering::Relaxed);
+            self.others.store(0, Ordering::Relaxed);
+            self.generation.store(generation, Ordering::Release);
+        }
+    }
+
+    /// One more. `alone`: this thread has the lock of the session's own ring.
+    #[inline]
+    fn begin(&self, alone: bool) {
+        self.check_fork();
+        if alone {
+            let begun = self.begun.load(Ordering::Relaxed);
+            self.begun.store(begun.wrapping_add(1), Ordering::Relaxed);
+        } else {
+            self.others.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// One has ended; what it has written is seen by who sees that.
+    #[inline]
+    fn end(&self) {
+        self.others.fetch_sub(1, Ordering::Release);
+    }
+
+    fn count(&self) -> u32 {
+        if self.generation.load(Ordering::Relaxed) != fork_generation() {
+            return 0;
+        }
+        let others = self.others.load(Ordering::Acquire);
+        self.begun.load(Ordering::Relaxed).wrapping_add(others)
+    }
 }
 
 impl Kind for Sym {
@@ -67,6 +132,7 @@ impl Sym {
             plan,
             steps: OnceLock::new(),
             partial: Lock::new(Partial::default()),
+            flights: Flights::default(),
         };
         if sym.plan.is_in_steps() {
             sym.steps(process)?;
@@ -82,6 +148,11 @@ impl Sym {
                 Ok(self.steps.get_or_init(|| steps))
             }
         }
+    }
+
+    /// How many of its requests are in flight.
+    pub fn open_requests(&self) -> u32 {
+        self.flights.count()
     }
 
     /// Whether a text in partial packets is under way.
@@ -106,11 +177,9 @@ enum To {
 
 /// What is done with a request's answer.
 struct Answer {
-    process: &'static Process,
     instance: &'static QatInstance,
-    /// Lives as long as the flight.
+    /// It stays while one of its requests is in flight.
     session: NonNull<Session<Sym>>,
-    flight: Flight,
     to: To,
     after: After,
 }
@@ -136,32 +205,32 @@ enum Piece {
 type Outcome = (CpaStatus, bool);
 
 impl Answer {
-    /// Counts, and calls back.
+    /// The session.
     #[inline]
-    fn tell(self, (status, verified): Outcome) {
-        let Answer { instance, session, flight, to, .. } = self;
-        count(instance, status, verified);
-        // SAFETY: the flight keeps the session.
-        let session = unsafe { session.as_ref() };
-        let (callback, op) = (session.callback, session.setup.op);
-        // The callback may remove the session.
-        drop(flight);
+    fn session(&self) -> &Session<Sym> {
+        // SAFETY: a request of it is in flight.
+        unsafe { self.session.as_ref() }
+    }
+
+    /// Counts, and leaves the callback.
+    #[inline]
+    fn landed(&self, (status, verified): Outcome) -> Landed {
+        count(self.instance, status, verified);
+        let session = self.session();
+        let flights = ptr::from_ref(&session.flights).cast_mut().cast();
         let verified = if verified { CPA_TRUE } else { CPA_FALSE };
-        match to {
+        let numbers = [status, session.setup.op.0, verified.0];
+        let none = ptr::null_mut();
+        match self.to {
             To::Program { tag, data, dst, .. } => {
-                if let Some(callback) = callback {
-                    // SAFETY: the program's function, called as its type says.
-                    unsafe { callback(tag, status, op, data.cast_mut().cast(), dst, verified) };
-                }
+                let callback = session.callback.map_or(none, |f| f as *mut c_void);
+                let data = data.cast_mut().cast();
+                Landed { call, words: [flights, callback, tag, data, dst.cast(), none], numbers }
             }
             To::DataPlane(data) => {
-                let callback = instance.dp_callback.load(core::sync::atomic::Ordering::Relaxed);
-                // SAFETY: stored by cpaCySymDpRegCbFunc; null is `None`.
-                let callback: CpaCySymDpCbFunc = unsafe { core::mem::transmute(callback) };
-                if let Some(callback) = callback {
-                    // SAFETY: as above.
-                    unsafe { callback(data, status, verified) };
-                }
+                let callback = self.instance.dp_callback.load(Ordering::Relaxed);
+                let words = [flights, callback, data.cast(), none, none, none];
+                Landed { call: call_data_plane, words, numbers }
             }
         }
     }
@@ -169,8 +238,7 @@ impl Answer {
     /// What an answer of the runtime's means; puts the digest where it belongs.
     #[inline]
     fn settle(&self, response: Response) -> Outcome {
-        // SAFETY: the flight keeps the session.
-        let len = unsafe { self.session.as_ref() }.plan.tag_len as usize;
+        let len = self.session().plan.tag_len as usize;
         let outcome = match response.result {
             Ok(_) => {
                 let tag = || {
@@ -185,7 +253,7 @@ impl Answer {
                     After::Copy(to) => {
                         let tag = tag();
                         // SAFETY: as long as the session's digest, and the program's until the callback.
-                        unsafe { core::ptr::copy_nonoverlapping(tag.as_ptr(), to, tag.len()) };
+                        unsafe { ptr::copy_nonoverlapping(tag.as_ptr(), to, tag.len()) };
                         (CPA_STATUS_SUCCESS, true)
                     }
                     After::Compare(with) => {
@@ -206,53 +274,100 @@ impl Answer {
     }
 }
 
+/// The end of a flight: from here on the session may be gone.
+#[inline]
+unsafe fn land(flights: *mut c_void) {
+    // SAFETY: within a session that stays while a request of it is in flight.
+    unsafe { &*flights.cast::<Flights>() }.end();
+}
+
+unsafe fn call(landed: &Landed) {
+    let Landed { words: [flights, callback, tag, data, dst, _], numbers, .. } = *landed;
+    // SAFETY: of `Answer::landed`, called once. The callback is the program's, called as its type says.
+    unsafe {
+        // First: the callback may remove the session.
+        land(flights);
+        let callback: CpaCySymCbFunc = core::mem::transmute(callback);
+        if let Some(callback) = callback {
+            let [status, op, verified] = numbers;
+            callback(tag, status, CpaCySymOp(op), data, dst.cast(), CpaBoolean(verified));
+        }
+    }
+}
+
+unsafe fn call_data_plane(landed: &Landed) {
+    let Landed { words: [flights, callback, data, ..], numbers, .. } = *landed;
+    // SAFETY: as in `call`.
+    unsafe {
+        land(flights);
+        let callback: CpaCySymDpCbFunc = core::mem::transmute(callback);
+        if let Some(callback) = callback {
+            callback(data.cast(), numbers[0], CpaBoolean(numbers[2]));
+        }
+    }
+}
+
+/// Counts what was not as it should be.
 #[inline]
 fn count(instance: &QatInstance, status: CpaStatus, verified: bool) {
-    instance.counters.count(match (status, verified) {
-        (CPA_STATUS_SUCCESS, true) => Counter::SymCompleted,
-        (CPA_STATUS_SUCCESS, false) => {
-            instance.counters.count(Counter::SymCompleted);
-            Counter::SymVerifyFailed
-        }
-        _ => Counter::SymFailed,
-    });
+    match (status, verified) {
+        (CPA_STATUS_SUCCESS, true) => {}
+        (CPA_STATUS_SUCCESS, false) => instance.counters.count(Counter::SymVerifyFailed),
+        _ => instance.counters.count(Counter::SymFailed),
+    }
 }
 
 impl Complete for Answer {
-    #[inline]
+    const LANDS: bool = true;
+
     fn complete(self, response: Response) {
+        let landed = self.land(response);
+        // SAFETY: once.
+        unsafe { (landed.call)(&landed) };
+    }
+
+    #[inline]
+    fn land(self, response: Response) -> Landed {
         let outcome = self.settle(response);
-        self.tell(outcome);
+        self.landed(outcome)
+    }
+
+    fn refused(self) {
+        self.session().flights.end();
     }
 }
 
 impl Complete for InSteps {
     fn complete(self, response: Response) {
         pool::recycle(response);
-        let outcome = self.work();
-        self.answer.tell(outcome);
+        let landed = self.answer.landed(self.work());
+        // SAFETY: once.
+        unsafe { (landed.call)(&landed) };
+    }
+
+    fn refused(self) {
+        self.answer.refused();
     }
 }
 
 impl InSteps {
     /// Does it, now.
     fn work(&self) -> Outcome {
-        let Answer { process, session, to, .. } = &self.answer;
-        // SAFETY: the flight keeps the session.
-        let session = unsafe { session.as_ref() };
+        let (session, to) = (self.answer.session(), self.answer.to);
         // SAFETY: the program keeps what it submitted until the callback.
-        let result = session.steps(process).and_then(|steps| unsafe {
-            with(*to, |ask, lists| match self.piece {
-                Piece::Whole => steps.whole(&session.plan, ask, lists),
-                piece => {
-                    let mut partial = session.partial.lock();
-                    let last = piece == Piece::Last;
-                    let result = steps.piece(&mut partial, &session.plan, ask, lists, last);
-                    partial.in_flight = false;
-                    result
-                }
-            })
-        });
+        let result =
+            Process::get().and_then(|process| session.steps(process)).and_then(|steps| unsafe {
+                with(to, |ask, lists| match self.piece {
+                    Piece::Whole => steps.whole(&session.plan, ask, lists),
+                    piece => {
+                        let mut partial = session.partial.lock();
+                        let last = piece == Piece::Last;
+                        let result = steps.piece(&mut partial, &session.plan, ask, lists, last);
+                        partial.in_flight = false;
+                        result
+                    }
+                })
+            });
         match result {
             Ok(verified) => (CPA_STATUS_SUCCESS, verified),
             Err(refusal) => {
@@ -273,7 +388,7 @@ unsafe fn with<T>(
         To::Program { data, src, dst, .. } => {
             // SAFETY: the caller's promise; looked at for null before.
             let (ask, src, dst) = unsafe {
-                let same = core::ptr::eq(src, dst);
+                let same = ptr::eq(src, dst);
                 let src = buffers::pieces(src)?;
                 let dst = if same { src } else { buffers::pieces(dst)? };
                 (Ask::from(&*data), src, dst)
@@ -286,7 +401,7 @@ unsafe fn with<T>(
             let ask = Ask::from(data);
             if data.srcBufferLen != CPA_DP_BUFLIST && data.dstBufferLen != CPA_DP_BUFLIST {
                 let flat = |address: CpaPhysicalAddr, len| {
-                    let pData = core::ptr::with_exposed_provenance_mut(address as usize);
+                    let pData = ptr::with_exposed_provenance_mut(address as usize);
                     [CpaFlatBuffer { dataLenInBytes: len, pData }]
                 };
                 let src = flat(data.srcBuffer, data.srcBufferLen);
@@ -321,7 +436,8 @@ fn nothing(process: &Process) -> Result<Request, Refusal> {
             NULL.get_or_init(|| session)
         }
     };
-    let carried = pool::carried(lookaside::Carried::Packet(Packet::default()));
+    let mut carried = pool::packet();
+    *carried = lookaside::Carried::Packet(Packet::default());
     Ok(session.encrypt(carried, Buf::empty(), Buf::empty()))
 }
 
@@ -388,7 +504,7 @@ pub unsafe fn enqueue(
     check_room(process, instance, 1)?;
     let to = To::DataPlane(data);
     // SAFETY: the caller's promise.
-    unsafe { submit(process, instance, session, to, Piece::Whole, bell, core::ptr::null_mut()) }
+    unsafe { submit(process, instance, session, to, Piece::Whole, bell, ptr::null_mut()) }
 }
 
 /// Submits all of them, or none.
@@ -412,7 +528,7 @@ pub unsafe fn enqueue_all(
         // SAFETY: the caller's promise.
         unsafe {
             let (own, session) = of_data_plane(process, data)?;
-            if !core::ptr::eq(own, instance) {
+            if !ptr::eq(own, instance) {
                 return Err(Refusal::invalid("the requests of a batch are of one instance"));
             }
             with(To::DataPlane(data), |ask, lists| session.plan.shape(ask, lists).map(discard))?;
@@ -442,7 +558,7 @@ unsafe fn of_data_plane<'a>(
     let data = unsafe { crate::refusal::given(data, "no pOpData") }?;
     let instance = process.instance(data.instanceHandle, crate::instance::Service::Cy)?;
     instance.check_running()?;
-    if instance.dp_callback.load(core::sync::atomic::Ordering::Relaxed).is_null() {
+    if instance.dp_callback.load(Ordering::Relaxed).is_null() {
         return Err(Refusal::fail("no callback yet: register one with cpaCySymDpRegCbFunc"));
     }
     // SAFETY: the caller's promise.
@@ -469,62 +585,55 @@ unsafe fn submit(
         // SAFETY: the caller's promise.
         _ => unsafe { take_turn(process, session, to, piece) }?,
     };
-    let answer = |after| Answer {
-        process,
-        instance,
-        session: NonNull::from(session),
-        flight: session.fly(),
-        to,
-        after,
-    };
+    let answer = |after| Answer { instance, session: NonNull::from(session), to, after };
     let synchronous = session.callback.is_none() && !session.data_plane;
+    let begin = || {
+        session.flights.begin(ptr::eq(session.instance, instance));
+        instance.counters.count_alone(Counter::SymRequest);
+    };
     match way {
         Way::Request(shape) if !synchronous => {
             let after = shape.after;
-            let request = || session.plan.request(shape).0;
+            let request = || {
+                begin();
+                session.plan.request(shape)
+            };
             instance.ring.submit(process, bell, request, answer(after))?;
         }
-        Way::Request(shape) => {
-            let (request, after) = session.plan.request(shape);
-            let answer = answer(after);
-            instance.counters.count(Counter::SymRequest);
-            let outcome = answer.settle(process.call(request));
-            // SAFETY: the caller's promise.
-            return unsafe { at_once(answer, outcome, verified) };
-        }
-        Way::InSteps if synchronous => {
+        Way::InSteps if !synchronous => {
             let steps = InSteps { answer: answer(After::Done), piece };
-            instance.counters.count(Counter::SymRequest);
-            let outcome = steps.work();
-            // SAFETY: the caller's promise.
-            return unsafe { at_once(steps.answer, outcome, verified) };
-        }
-        Way::InSteps => {
-            let steps = InSteps { answer: answer(After::Done), piece };
-            let submitted = nothing(process)
-                .and_then(|request| instance.ring.submit(process, bell, || request, steps));
+            let submitted = nothing(process).and_then(|request| {
+                let request = || {
+                    begin();
+                    request
+                };
+                instance.ring.submit(process, bell, request, steps)
+            });
             if submitted.is_err() && piece != Piece::Whole {
                 session.partial.lock().in_flight = false;
             }
             submitted?;
         }
+        way => {
+            session.flights.begin(false);
+            instance.counters.count(Counter::SymWaited);
+            let (status, right) = match way {
+                Way::Request(shape) => {
+                    let answer = answer(shape.after);
+                    answer.settle(process.call(session.plan.request(shape)))
+                }
+                Way::InSteps => InSteps { answer: answer(After::Done), piece }.work(),
+            };
+            count(instance, status, right);
+            session.flights.end();
+            if status == CPA_STATUS_SUCCESS && !verified.is_null() {
+                // SAFETY: the caller's promise.
+                unsafe { verified.write(if right { CPA_TRUE } else { CPA_FALSE }) };
+            }
+            return Ok(status);
+        }
     }
-    instance.counters.count(Counter::SymRequest);
     Ok(CPA_STATUS_SUCCESS)
-}
-
-/// The end of a synchronous request.
-unsafe fn at_once(
-    answer: Answer,
-    (status, right): Outcome,
-    verified: *mut CpaBoolean,
-) -> Result<CpaStatus, Refusal> {
-    count(answer.instance, status, right);
-    if status == CPA_STATUS_SUCCESS && !verified.is_null() {
-        // SAFETY: the caller's promise.
-        unsafe { verified.write(if right { CPA_TRUE } else { CPA_FALSE }) };
-    }
-    Ok(status)
 }
 
 /// Partial packets of a session come one after the other.

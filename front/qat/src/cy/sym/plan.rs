@@ -76,23 +76,19 @@ pub enum After {
     Compare(*const u8),
 }
 
-/// A request of the runtime, but for what it carries.
+/// What a request of the runtime has.
 pub struct Shape {
-    pub(super) packet: Packet,
-    pub(super) src: Buf,
-    pub(super) dst: Buf,
-    /// Associated data elsewhere, and memory for a tag that lies elsewhere.
-    pub(super) aside: Option<(Buf, Buf)>,
-    pub(super) after: After,
+    carried: Box<Carried>,
+    src: Buf,
+    dst: Buf,
+    /// What is left to do with its digest.
+    pub after: After,
 }
 
 impl Shape {
     /// Keeps its memory for another one.
     pub fn discard(self) {
-        pool::keep_digest(self.dst);
-        if let Some((_, tag)) = self.aside {
-            pool::keep_digest(tag);
-        }
+        pool::discard(self.carried, self.dst);
     }
 }
 
@@ -115,17 +111,8 @@ const SHORT: &str = "messageLenToCipherInBytes is less than a block of XTS";
 const F9: &str =
     "what KASUMI F9 hashes is COUNT, FRESH, the message, DIRECTION, a bit 1, and zeros to 8 bytes";
 
-/// Bytes of the caller's as an IV.
-#[inline]
-unsafe fn bytes(pointer: *const u8, len: usize) -> Iv {
-    let mut bytes = [0; 16];
-    // SAFETY: the caller has checked the pointer, and `len` is at most 16.
-    unsafe { core::ptr::copy_nonoverlapping(pointer, bytes.as_mut_ptr(), len) };
-    Iv::Here { bytes, len: len as u8 }
-}
-
 impl IvRule {
-    /// The IV; `None` for a first counter block of GCM's, which the runtime does not take.
+    /// The IV, to this place. `false` for a first counter block of GCM's, which the runtime does not take.
     ///
     /// # Errors
     /// For null, and a wrong length.
@@ -133,41 +120,55 @@ impl IvRule {
     /// # Safety
     /// Pointers as the interface asks for.
     #[inline]
-    pub unsafe fn iv(self, ask: &Ask) -> Result<Option<Iv>, Refusal> {
+    pub unsafe fn fill(self, ask: &Ask, iv: &mut Iv) -> Result<bool, Refusal> {
         let (from, len) = match self {
-            IvRule::None | IvRule::F9 => return Ok(Some(Iv::default())),
-            IvRule::Bytes(len) => (ask.iv, u32::from(len)),
-            IvRule::Gcm => (ask.iv, 12),
-            IvRule::Ccm => (ask.iv, ask.iv_len),
+            IvRule::Bytes(len) if ask.iv_len == u32::from(len) => (ask.iv, len),
+            IvRule::None | IvRule::F9 => {
+                *iv = Iv::Here { bytes: [0; 16], len: 0 };
+                return Ok(true);
+            }
+            IvRule::Gcm if ask.iv_len == 12 => (ask.iv, 12),
+            IvRule::Gcm if ask.iv_len == 16 && !ask.iv.is_null() => {
+                // SAFETY: as long as it says.
+                let mut bytes = unsafe { ask.iv.cast::<[u8; 16]>().read() };
+                // That of an IV of 12 bytes?
+                let usual = bytes[12..] == [0, 0, 0, 1];
+                bytes[12..].fill(0);
+                *iv = Iv::Here { bytes, len: 12 };
+                return Ok(usual);
+            }
+            // The first byte is for the library.
+            IvRule::Ccm if (7..=13).contains(&ask.iv_len) && !ask.iv.is_null() => {
+                (ask.iv.wrapping_add(1), ask.iv_len as u8)
+            }
             IvRule::Aad => (ask.aad, 16),
+            IvRule::Ccm | IvRule::Gcm | IvRule::Bytes(_) if ask.iv.is_null() => {
+                return Err(Refusal::invalid(NO_IV));
+            }
+            _ => return Err(Refusal::invalid(IV_LEN)),
         };
         if from.is_null() {
             return Err(Refusal::invalid(if self == IvRule::Aad { NO_AAD } else { NO_IV }));
         }
-        match self {
-            IvRule::Aad => {}
-            IvRule::Ccm => {
-                if !(7..=13).contains(&len) {
-                    return Err(Refusal::invalid(IV_LEN));
-                }
-                // SAFETY: 16 bytes by the interface.
-                return Ok(Some(unsafe { bytes(from.add(1), len as usize) }));
-            }
-            IvRule::Gcm if ask.iv_len == 16 => {
-                // SAFETY: as long as it says.
-                let block = unsafe { from.cast::<[u8; 16]>().read() };
-                return Ok((block[12..] == [0, 0, 0, 1]).then(|| {
-                    // That of an IV of 12 bytes.
-                    let mut bytes = block;
-                    bytes[12..].fill(0);
-                    Iv::Here { bytes, len: 12 }
-                }));
-            }
-            _ if ask.iv_len != len => return Err(Refusal::invalid(IV_LEN)),
-            _ => {}
-        }
-        // SAFETY: as long as it says.
-        Ok(Some(unsafe { bytes(from, len as usize) }))
+        let mut bytes = [0; 16];
+        // SAFETY: as long as it says, and at most 16.
+        unsafe { core::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), len.into()) };
+        *iv = Iv::Here { bytes, len };
+        Ok(true)
+    }
+
+    /// The same as a value; `None` where [`IvRule::fill`] says `false`.
+    ///
+    /// # Errors
+    /// As [`IvRule::fill`].
+    ///
+    /// # Safety
+    /// As [`IvRule::fill`].
+    pub unsafe fn iv(self, ask: &Ask) -> Result<Option<Iv>, Refusal> {
+        let mut iv = Iv::default();
+        // SAFETY: the caller's promise.
+        let usual = unsafe { self.fill(ask, &mut iv) }?;
+        Ok(usual.then_some(iv))
     }
 }
 
@@ -245,43 +246,49 @@ impl Plan {
     pub unsafe fn shape(&self, ask: &Ask, lists: &Lists) -> Result<Way, Refusal> {
         self.check(ask, true)?;
         let rule = if self.has_cipher { self.iv } else { self.auth_iv };
+        let mut carried = pool::packet();
+        let Carried::Packet(packet) = &mut *carried else {
+            return Err(Refusal::fail("a box of another kind"));
+        };
         // SAFETY: the caller's promise.
-        let Some(iv) = (unsafe { rule.iv(ask) })? else {
+        let usual = unsafe { rule.fill(ask, &mut packet.iv) }?;
+        if !usual || self.is_in_steps() {
+            // Everything is looked at before it is accepted.
             super::steps::check(self, ask, lists)?;
             return Ok(Way::InSteps);
-        };
-        let shape = match &self.runner {
-            // SAFETY: the caller's promise.
-            Runner::Cipher(_) => unsafe { self.text(ask, lists, ask.cipher, iv) },
-            // SAFETY: the caller's promise.
-            Runner::Digest(_) => unsafe { self.digest(ask, lists, iv) },
-            // SAFETY: the caller's promise.
-            Runner::Aead(_) => unsafe { self.text(ask, lists, ask.cipher, iv) },
-            // SAFETY: the caller's promise.
-            Runner::Chain(_) => unsafe { self.text(ask, lists, ask.hash, iv) },
-            Runner::InSteps => {
-                // Everything is looked at before it is accepted.
-                super::steps::check(self, ask, lists)?;
-                return Ok(Way::InSteps);
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &self.runner {
+                Runner::Digest(_) => self.digest(ask, lists, carried),
+                Runner::Chain(_) => self.text(ask, lists, ask.hash, carried),
+                _ => self.text(ask, lists, ask.cipher, carried),
             }
-        };
-        shape.map(Way::Request)
+        }
     }
 
     /// A hash or MAC: what is hashed is the source, and the destination is the digest's place or memory of ours.
     #[inline]
-    unsafe fn digest(&self, ask: &Ask, lists: &Lists, iv: Iv) -> Result<Shape, Refusal> {
+    unsafe fn digest(
+        &self,
+        ask: &Ask,
+        lists: &Lists,
+        mut carried: Box<Carried>,
+    ) -> Result<Way, Refusal> {
         let Span { offset, len } = ask.hash;
         let (from, to) = (u64::from(offset), end(ask.hash));
         let tag_end = to + u64::from(self.tag_len);
         let text = Cut::new(lists.src, from, to)?;
-        let mut packet = Packet { iv, auth: Span::new(0, len), ..Packet::default() };
+        let packet = of(&mut carried);
+        (packet.cipher, packet.aad) = (Span::default(), Span::default());
+        (packet.auth, packet.tag, packet.spare_bits) = (Span::new(0, len), 0, 0);
         if self.auth_iv == IvRule::F9 {
             let mut copy = Vec::new();
             // SAFETY: the caller's promise.
             unsafe { text.append_to(&mut copy) };
             let (iv, spare_bits, len) = f9(&copy)?;
-            packet = Packet { iv, spare_bits, auth: Span::new(8, len as u32), ..packet };
+            (packet.iv, packet.spare_bits) = (iv, spare_bits);
+            packet.auth = Span::new(8, len as u32);
         }
         let after = match (self.verify, self.appended) {
             (true, false) => After::Compare(ask.digest),
@@ -301,12 +308,18 @@ impl Plan {
         };
         // SAFETY: the caller's promise; nothing else writes there before the completion, which writes the digest.
         let src = unsafe { text.source() };
-        Ok(Shape { packet, src, dst: pool::digest(), aside: None, after })
+        Ok(Way::Request(Shape { carried, src, dst: pool::digest(), after }))
     }
 
     /// A cipher, an AEAD or a chain. `hash` is what lies before the digest that is appended.
     #[inline]
-    unsafe fn text(&self, ask: &Ask, lists: &Lists, hash: Span, iv: Iv) -> Result<Shape, Refusal> {
+    unsafe fn text(
+        &self,
+        ask: &Ask,
+        lists: &Lists,
+        hash: Span,
+        mut carried: Box<Carried>,
+    ) -> Result<Way, Refusal> {
         let (mut from, mut to) = (u64::from(ask.cipher.offset), end(ask.cipher));
         if self.has_hash {
             match (ask.cipher.len, hash.len) {
@@ -316,9 +329,7 @@ impl Plan {
                 _ => (from, to) = (from.min(u64::from(hash.offset)), to.max(end(hash))),
             }
         }
-        let mut packet = Packet { iv, ..Packet::default() };
         let tag_len = u64::from(self.tag_len);
-        let mut aside = None;
         let mut after = After::Done;
         // Where the digest lies within the text.
         let tag = match (self.tag_len, self.appended) {
@@ -352,16 +363,16 @@ impl Plan {
             0 => Span::default(),
             _ => Span::new((u64::from(offset) - from) as u32, len),
         };
+        let packet = of(&mut carried);
+        packet.spare_bits = 0;
         packet.cipher = here(ask.cipher.offset, ask.cipher.len);
-        if self.has_hash {
-            packet.auth = here(hash.offset, hash.len);
-        }
+        packet.auth = if self.has_hash { here(hash.offset, hash.len) } else { Span::default() };
         let mut aad = Buf::empty();
         match aad_at {
             Some((Some(at), _, len)) => packet.aad = Span::new((at - from) as u32, len as u32),
             // SAFETY: the caller's promise; it lies outside of what is written, or is copied.
             Some((None, at, len)) => aad = unsafe { outside(lists, at, len) },
-            None => {}
+            None => packet.aad = Span::default(),
         }
         let mut place = Buf::empty();
         match tag {
@@ -385,32 +396,32 @@ impl Plan {
             None => {}
         }
         if !aad.is_empty() || !place.is_empty() {
-            aside = Some((aad, place));
+            if !aad.is_empty() {
+                packet.aad = Span::default();
+            }
+            let packet = *packet;
+            *carried = Carried::Aside(Aside { packet, aad, tag: place });
         }
         if lists.in_place {
             let text = Cut::new(lists.both(), from, src_to.max(dst_to))?;
             // SAFETY: the caller's promise.
             let dst = unsafe { text.destination() };
-            return Ok(Shape { packet, src: Buf::empty(), dst, aside, after });
+            return Ok(Way::Request(Shape { carried, src: Buf::empty(), dst, after }));
         }
         let src = Cut::new(lists.src, from, src_to)?;
         let dst = Cut::new(lists.dst, from, dst_to)?;
         buffers::check_apart(src.pieces(), dst.pieces())?;
         // SAFETY: the caller's promise; they share no byte.
         let (src, dst) = unsafe { (src.source(), dst.destination()) };
-        Ok(Shape { packet, src, dst, aside, after })
+        Ok(Way::Request(Shape { carried, src, dst, after }))
     }
 
     /// The runtime's request.
     #[inline]
-    pub fn request(&self, shape: Shape) -> (Request, After) {
-        let Shape { packet, src, dst, aside, after } = shape;
-        let carried = pool::carried(match aside {
-            None => Carried::Packet(packet),
-            Some((aad, tag)) => Carried::Aside(Aside { packet, aad, tag }),
-        });
+    pub fn request(&self, shape: Shape) -> Request {
+        let Shape { carried, src, dst, .. } = shape;
         let seals = self.op == Op::Seal;
-        let request = match &self.runner {
+        match &self.runner {
             Runner::Cipher(session) if self.op == Op::Encrypt => session.encrypt(carried, src, dst),
             Runner::Cipher(session) => session.decrypt(carried, src, dst),
             Runner::Digest(session) => session.digest(carried, src, dst),
@@ -420,8 +431,16 @@ impl Plan {
             Runner::Chain(session) => session.open(carried, src, dst),
             // `shape` has said so.
             Runner::InSteps => unreachable!("packets in steps are no requests"),
-        };
-        (request, after)
+        }
+    }
+}
+
+/// The packet in a box of the pool's, which has one.
+#[inline]
+fn of(carried: &mut Carried) -> &mut Packet {
+    match carried {
+        Carried::Packet(packet) => packet,
+        _ => unreachable!("the pool's boxes have packets"),
     }
 }
 

@@ -10,27 +10,21 @@ const MOST: usize = 512;
 /// The longest digest.
 const DIGEST: usize = 64;
 
-#[derive(Default)]
 struct Pool {
-    carried: Vec<Box<Carried>>,
+    packets: Vec<Box<Carried>>,
     digests: Vec<Vec<u8>>,
 }
 
 thread_local! {
-    static POOL: RefCell<Pool> = RefCell::default();
+    static POOL: RefCell<Pool> =
+        const { RefCell::new(Pool { packets: Vec::new(), digests: Vec::new() }) };
 }
 
-/// A box of these.
+/// A box with a packet of whatever content.
 #[inline]
-pub fn carried(value: Carried) -> Box<Carried> {
-    let kept = POOL.try_with(|pool| pool.borrow_mut().carried.pop()).ok().flatten();
-    match kept {
-        Some(mut carried) => {
-            *carried = value;
-            carried
-        }
-        None => Box::new(value),
-    }
+pub fn packet() -> Box<Carried> {
+    let kept = POOL.try_with(|pool| pool.borrow_mut().packets.pop()).ok().flatten();
+    kept.unwrap_or_else(|| Packet::default().into())
 }
 
 /// Memory for a digest.
@@ -47,22 +41,29 @@ pub fn recycle(response: Response) {
     let _ = POOL.try_with(|pool| {
         let pool = &mut *pool.borrow_mut();
         if let Some(mut carried) = carried {
-            if let Carried::Aside(aside) = &mut *carried {
-                keep(&mut pool.digests, core::mem::take(&mut aside.tag));
-                // Associated data of the caller's, or a copy of it.
-                *carried = Carried::Packet(Packet::default());
+            if !matches!(*carried, Carried::Packet(_)) {
+                empty(pool, &mut carried);
             }
-            if pool.carried.len() < MOST {
-                pool.carried.push(carried);
+            if pool.packets.len() < MOST {
+                pool.packets.push(carried);
             }
         }
         keep(&mut pool.digests, dst);
     });
 }
 
-/// Keeps memory of [`digest`].
-pub fn keep_digest(buf: Buf) {
-    let _ = POOL.try_with(|pool| keep(&mut pool.borrow_mut().digests, buf));
+/// Makes a box with something else one with a packet.
+fn empty(pool: &mut Pool, carried: &mut Carried) {
+    if let Carried::Aside(aside) = carried {
+        keep(&mut pool.digests, core::mem::take(&mut aside.tag));
+    }
+    *carried = Carried::Packet(Packet::default());
+}
+
+/// Keeps what a request would have had.
+pub fn discard(carried: Box<Carried>, dst: Buf) {
+    let result = Err(lookaside::OpError::Cancelled);
+    recycle(Response { tag: 0, result, src: Buf::empty(), dst, carried: Some(carried) });
 }
 
 #[inline]
