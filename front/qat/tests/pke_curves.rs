@@ -1,6 +1,7 @@
 //! SM2, and the curves of Montgomery and Edwards, through the exported functions, against their standards' examples,
 //! OpenSSL and plain formulas.
-#![allow(unsafe_code)]
+// Each block calls a function of the interface with what that asks for.
+#![allow(unsafe_code, clippy::undocumented_unsafe_blocks, missing_docs)]
 
 mod pke_common;
 

@@ -1,11 +1,15 @@
 //! What the tests of public keys share: requests as a program makes them, once waiting and once with a callback, and
 //! OpenSSL's answers to compare with.
-#![allow(dead_code, unsafe_code)]
+// Each block calls a function of the interface, or of OpenSSL, with what that asks for.
+#![allow(dead_code, unsafe_code, clippy::undocumented_unsafe_blocks, missing_docs)]
 
 pub mod ssl;
 
 use core::{ffi::c_void, ptr};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use lookaside_qat::{abi::*, discovery, sal::icp_sal_CyPollAsymRing};
 
@@ -193,34 +197,46 @@ pub fn poll(handle: CpaInstanceHandle) -> CpaStatus {
 /// Makes a request waiting, then with a callback; both have to come to the same.
 #[track_caller]
 pub fn both(lens: &[usize], request: impl Fn(&Ask) -> CpaStatus) -> Answer {
+    // One at a time: nobody else polls the instance.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let handle = instance();
     let run = |waits: bool| {
         let mut outs: Vec<Box<Flat>> = lens.iter().map(|len| Flat::room(*len)).collect();
-        let mut reply = Reply::new();
+        let reply = Box::into_raw(Box::new(Reply::new()));
         let mut valid = CpaBoolean(7);
         let ask = Ask {
             handle,
             waits,
-            tag: (&raw mut reply).cast(),
+            tag: reply.cast(),
             valid: &mut valid,
             outs: outs.iter_mut().map(|out| &raw mut out.flat).collect(),
         };
+        // SAFETY: a reply of this function's, which a callback may write meanwhile.
+        let count = || unsafe { (&raw const (*reply).count).read_volatile() };
         let mut status = request(&ask);
         if waits {
             if valid == CpaBoolean(7) && status == CPA_STATUS_SUCCESS {
                 // An operation without a flag.
                 valid = CPA_TRUE;
             }
-            assert_eq!(reply.count, 0, "a callback of a call that waits");
+            assert_eq!(count(), 0, "a callback of a call that waits");
         } else if status == CPA_STATUS_SUCCESS {
-            assert_eq!(reply.count, 0, "a callback before the poll");
-            while reply.count == 0 {
+            assert_eq!(count(), 0, "a callback before the poll");
+            while count() == 0 {
                 poll(handle);
             }
-            assert_eq!(reply.count, 1);
+            assert_eq!(count(), 1);
+            // SAFETY: answered; nobody else has it any more.
+            let reply = unsafe { &*reply };
             (status, valid) = (reply.status, reply.valid);
             assert!(!reply.op_data.is_null());
+        } else {
+            poll(handle);
+            assert_eq!(count(), 0, "a callback of a request that was refused");
         }
+        // SAFETY: made above.
+        drop(unsafe { Box::from_raw(reply) });
         Answer {
             status,
             valid: valid == CPA_TRUE,
@@ -243,7 +259,7 @@ pub fn hex(text: &str) -> Vec<u8> {
         .filter(|byte| !byte.is_ascii_whitespace())
         .map(|byte| (byte as char).to_digit(16).unwrap() as u8)
         .collect();
-    assert!(digits.len() % 2 == 0);
+    assert!(digits.len().is_multiple_of(2));
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 

@@ -212,10 +212,10 @@ fn verify(
             let square = written(&response)?;
             let cube = field.product(square, x)?;
             let linear = field.product(a, if binary { square } else { x })?;
-            let right = field.sum(&*field.sum(&cube, &linear)?, b)?;
+            let right = field.sum(&field.sum(&cube, &linear)?, b)?;
             let mut left = field.product(y, y)?;
             if binary {
-                left = field.sum(&left, &*field.product(x, y)?)?;
+                left = field.sum(&left, &field.product(x, y)?)?;
             }
             Ok(*left == *right)
         };

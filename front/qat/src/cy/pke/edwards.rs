@@ -120,10 +120,10 @@ impl Twisted {
     /// X || Y of (x, y).
     fn enter(&self, field: &Residues, [x, y]: [&[u8]; 2]) -> Result<Secret, OpError> {
         let one = field.reduce(&[1])?;
-        let below = field.inverse(&*field.difference(&one, y)?)?;
-        let u = field.product(&*field.sum(&one, y)?, &below)?;
-        let v = field.product(&u, &*field.inverse(x)?)?;
-        let mut out = field.product(&*field.sum(&u, self.third_a)?, self.unscale)?;
+        let below = field.inverse(&field.difference(&one, y)?)?;
+        let u = field.product(&field.sum(&one, y)?, &below)?;
+        let v = field.product(&u, &field.inverse(x)?)?;
+        let mut out = field.product(&field.sum(&u, self.third_a)?, self.unscale)?;
         out.extend_from_slice(&field.product(&v, self.unscale)?);
         Ok(out)
     }
@@ -132,11 +132,11 @@ impl Twisted {
     fn leave(&self, field: &Residues, point: &[u8]) -> Result<[Secret; 2], OpError> {
         let (x, y) = point.split_at(point.len() / 2);
         let one = field.reduce(&[1])?;
-        let u = field.difference(&*field.product(x, self.scale)?, self.third_a)?;
+        let u = field.difference(&field.product(x, self.scale)?, self.third_a)?;
         let v = field.product(y, self.scale)?;
         let above = field.difference(&u, &one)?;
-        let below = field.inverse(&*field.sum(&u, &one)?)?;
-        Ok([field.product(&u, &*field.inverse(&v)?)?, field.product(&above, &below)?])
+        let below = field.inverse(&field.sum(&u, &one)?)?;
+        Ok([field.product(&u, &field.inverse(&v)?)?, field.product(&above, &below)?])
     }
 }
 

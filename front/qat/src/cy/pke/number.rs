@@ -59,16 +59,30 @@ pub fn is_odd(number: &[u8]) -> bool {
 
 /// Compares numbers of any lengths, in a time that depends on their lengths alone.
 pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
-    let len = a.len().max(b.len());
-    let at = |number: &[u8], i: usize| i.checked_sub(len - number.len()).map_or(0, |i| number[i]);
-    let (mut less, mut greater) = (0_u8, 0_u8);
-    for i in 0..len {
-        let (a, b) = (u16::from(at(a, i)), u16::from(at(b, i)));
-        let undecided = core::hint::black_box(!(less | greater) & 1);
-        less |= (a.wrapping_sub(b) >> 15) as u8 & undecided;
-        greater |= (b.wrapping_sub(a) >> 15) as u8 & undecided;
+    let word = |chunk: Option<&[u8]>| match chunk {
+        Some(chunk) if chunk.len() == 8 => {
+            chunk.try_into().map_or(0, |chunk: [u8; 8]| u64::from_be_bytes(chunk))
+        }
+        Some(chunk) => chunk.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        None => 0,
+    };
+    let (mut a_words, mut b_words) = (a.rchunks(8), b.rchunks(8));
+    // a - b: whether it is below 0, and whether it is 0.
+    let (mut borrow, mut differing) = (0, 0);
+    loop {
+        let (a, b) = (a_words.next(), b_words.next());
+        if a.is_none() && b.is_none() {
+            break;
+        }
+        let (a, b) = (word(a), word(b));
+        let (first, under) = a.overflowing_sub(b);
+        let (_, again) = first.overflowing_sub(borrow);
+        borrow = u64::from(under) | u64::from(again);
+        differing |= a ^ b;
     }
-    greater.cmp(&less)
+    let differs = u8::from(core::hint::black_box(differing) != 0);
+    let less = core::hint::black_box(borrow) as u8;
+    (differs & (less ^ 1)).cmp(&less)
 }
 
 /// Whether a number is above 0 and below `limit`.
@@ -310,9 +324,26 @@ mod tests {
             assert_eq!(rest.bytes().len(), b.bytes().len() + 8);
             let (_, small) = a.divide(&Whole::small(65_537));
             assert!(small.is(a.modulo(65_537)));
-            let (_, up) = a.plus(u64::MAX).divide(&Whole::small(65_537));
-            let expected = (a.modulo(65_537) + u64::MAX % 65_537) % 65_537;
+            let (_, up) = a.plus(u64::MAX - 8).divide(&Whole::small(65_537));
+            let expected = (a.modulo(65_537) + (u64::MAX - 8) % 65_537) % 65_537;
             assert!(up.is(expected));
+        }
+    }
+
+    #[test]
+    fn numbers_of_several_words_compare_by_value() {
+        for len in 1..40 {
+            for at in 0..len {
+                let (mut a, b) = (vec![0x7f; len], vec![0x7f; len]);
+                assert_eq!(compare(&a, &b), Ordering::Equal);
+                a[at] = 0x80;
+                a[at + 1..].fill(0);
+                assert_eq!(compare(&a, &b), Ordering::Greater, "{len} {at}");
+                assert_eq!(compare(&b, &a), Ordering::Less, "{len} {at}");
+                assert_eq!(compare(&b[at..], &a[at..]), Ordering::Less, "{len} {at}");
+                let long = [&[0; 9][..], &a].concat();
+                assert_eq!(compare(&b, &long), Ordering::Less, "{len} {at}");
+            }
         }
     }
 

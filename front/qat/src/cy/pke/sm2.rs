@@ -346,7 +346,7 @@ crate::api! {
             Ok((request, move |response: Response| {
                 let (outs, r, d, x1, key, session, order) = *rest;
                 let shared = written(&response).and_then(|theirs| {
-                    let t = order.sum(&d, &*order.product(&x_bar(&x1), &r)?)?;
+                    let t = order.sum(&d, &order.product(&x_bar(&x1), &r)?)?;
                     let sum = point_of(process, &session, PointStep::Add, &[&key, theirs])?;
                     point_of(process, &session, PointStep::Multiply, &[&t, &sum])
                 });
