@@ -115,7 +115,7 @@ impl Cut {
     ///
     /// # Errors
     /// Where the list has no such bytes.
-    #[inline]
+    #[inline(always)]
     pub fn new(list: &[CpaFlatBuffer], from: u64, to: u64) -> Result<Cut, Refusal> {
         match list {
             [one] if to <= u64::from(one.dataLenInBytes) => Ok(Cut::One(part(one, from, to))),
@@ -157,7 +157,7 @@ impl Cut {
     ///
     /// # Safety
     /// As [`buffers::source`].
-    #[inline]
+    #[inline(always)]
     pub unsafe fn source(&self) -> Buf {
         // SAFETY: the caller's promise.
         unsafe { buffers::source(self.pieces()) }
@@ -167,7 +167,7 @@ impl Cut {
     ///
     /// # Safety
     /// As [`buffers::destination`].
-    #[inline]
+    #[inline(always)]
     pub unsafe fn destination(&self) -> Buf {
         // SAFETY: the caller's promise.
         unsafe { buffers::destination(self.pieces()) }

@@ -379,7 +379,7 @@ impl InSteps {
 }
 
 /// A request in one form, and its lists.
-#[inline]
+#[inline(always)]
 unsafe fn with<T>(
     to: To,
     body: impl FnOnce(&Ask, &Lists) -> Result<T, Refusal>,
@@ -569,7 +569,7 @@ unsafe fn of_data_plane<'a>(
     }
 }
 
-#[inline]
+#[inline(always)]
 unsafe fn submit(
     process: &'static Process,
     instance: &'static QatInstance,
@@ -579,12 +579,34 @@ unsafe fn submit(
     bell: bool,
     verified: *mut CpaBoolean,
 ) -> Result<CpaStatus, Refusal> {
-    let way = match piece {
+    if piece != Piece::Whole {
         // SAFETY: the caller's promise.
-        Piece::Whole => unsafe { with(to, |ask, lists| session.plan.shape(ask, lists)) }?,
+        let way = unsafe { take_turn(process, session, to, piece) }?;
         // SAFETY: the caller's promise.
-        _ => unsafe { take_turn(process, session, to, piece) }?,
-    };
+        return unsafe { fly(process, instance, session, to, piece, bell, verified, way) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        with(to, |ask, lists| {
+            let way = session.plan.shape(ask, lists)?;
+            fly(process, instance, session, to, piece, bell, verified, way)
+        })
+    }
+}
+
+/// Puts it into the ring, or executes it where the session has no callback.
+#[allow(clippy::too_many_arguments)]
+#[inline(always)]
+unsafe fn fly(
+    process: &'static Process,
+    instance: &'static QatInstance,
+    session: &Session<Sym>,
+    to: To,
+    piece: Piece,
+    bell: bool,
+    verified: *mut CpaBoolean,
+    way: Way,
+) -> Result<CpaStatus, Refusal> {
     let answer = |after| Answer { instance, session: NonNull::from(session), to, after };
     let synchronous = session.callback.is_none() && !session.data_plane;
     let begin = || {
@@ -596,7 +618,8 @@ unsafe fn submit(
             let after = shape.after;
             let request = || {
                 begin();
-                session.plan.request(shape)
+                // SAFETY: the caller's promise.
+                unsafe { session.plan.request(shape) }
             };
             instance.ring.submit(process, bell, request, answer(after))?;
         }
@@ -620,7 +643,8 @@ unsafe fn submit(
             let (status, right) = match way {
                 Way::Request(shape) => {
                     let answer = answer(shape.after);
-                    answer.settle(process.call(session.plan.request(shape)))
+                    // SAFETY: the caller's promise.
+                    answer.settle(process.call(unsafe { session.plan.request(shape) }))
                 }
                 Way::InSteps => InSteps { answer: answer(After::Done), piece }.work(),
             };

@@ -79,8 +79,9 @@ pub enum After {
 /// What a request of the runtime has.
 pub struct Shape {
     carried: Box<Carried>,
-    src: Buf,
-    dst: Buf,
+    src: Cut,
+    /// `None`: memory for a digest.
+    dst: Option<Cut>,
     /// What is left to do with its digest.
     pub after: After,
 }
@@ -88,7 +89,7 @@ pub struct Shape {
 impl Shape {
     /// Keeps its memory for another one.
     pub fn discard(self) {
-        pool::discard(self.carried, self.dst);
+        pool::discard(self.carried);
     }
 }
 
@@ -119,7 +120,7 @@ impl IvRule {
     ///
     /// # Safety
     /// Pointers as the interface asks for.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn fill(self, ask: &Ask, iv: &mut Iv) -> Result<bool, Refusal> {
         let (from, len) = match self {
             IvRule::Bytes(len) if ask.iv_len == u32::from(len) => (ask.iv, len),
@@ -207,7 +208,7 @@ impl Plan {
     ///
     /// # Errors
     /// For those that the session's algorithms do not take.
-    #[inline]
+    #[inline(always)]
     pub fn check(&self, ask: &Ask, whole: bool) -> Result<(), Refusal> {
         if self.has_cipher {
             let len = ask.cipher.len;
@@ -242,7 +243,7 @@ impl Plan {
     ///
     /// # Safety
     /// Pointers as the interface asks for, until the answer.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn shape(&self, ask: &Ask, lists: &Lists) -> Result<Way, Refusal> {
         self.check(ask, true)?;
         let rule = if self.has_cipher { self.iv } else { self.auth_iv };
@@ -268,7 +269,7 @@ impl Plan {
     }
 
     /// A hash or MAC: what is hashed is the source, and the destination is the digest's place or memory of ours.
-    #[inline]
+    #[inline(always)]
     unsafe fn digest(
         &self,
         ask: &Ask,
@@ -306,13 +307,11 @@ impl Plan {
                 }
             }
         };
-        // SAFETY: the caller's promise; nothing else writes there before the completion, which writes the digest.
-        let src = unsafe { text.source() };
-        Ok(Way::Request(Shape { carried, src, dst: pool::digest(), after }))
+        Ok(Way::Request(Shape { carried, src: text, dst: None, after }))
     }
 
     /// A cipher, an AEAD or a chain. `hash` is what lies before the digest that is appended.
-    #[inline]
+    #[inline(always)]
     unsafe fn text(
         &self,
         ask: &Ask,
@@ -404,22 +403,26 @@ impl Plan {
         }
         if lists.in_place {
             let text = Cut::new(lists.both(), from, src_to.max(dst_to))?;
-            // SAFETY: the caller's promise.
-            let dst = unsafe { text.destination() };
-            return Ok(Way::Request(Shape { carried, src: Buf::empty(), dst, after }));
+            let src = Cut::Many(Vec::new());
+            return Ok(Way::Request(Shape { carried, src, dst: Some(text), after }));
         }
         let src = Cut::new(lists.src, from, src_to)?;
         let dst = Cut::new(lists.dst, from, dst_to)?;
         buffers::check_apart(src.pieces(), dst.pieces())?;
-        // SAFETY: the caller's promise; they share no byte.
-        let (src, dst) = unsafe { (src.source(), dst.destination()) };
-        Ok(Way::Request(Shape { carried, src, dst, after }))
+        Ok(Way::Request(Shape { carried, src, dst: Some(dst), after }))
     }
 
     /// The runtime's request.
-    #[inline]
-    pub fn request(&self, shape: Shape) -> Request {
+    ///
+    /// # Safety
+    /// What the shape was made of is there until the answer.
+    #[inline(always)]
+    pub unsafe fn request(&self, shape: Shape) -> Request {
         let Shape { carried, src, dst, .. } = shape;
+        // SAFETY: the caller's promise; `shape` has looked that they share no byte. A digest goes to memory of ours
+        // first, and to its place in the completion.
+        let (src, dst) =
+            unsafe { (src.source(), dst.map_or_else(pool::digest, |dst| dst.destination())) };
         let seals = self.op == Op::Seal;
         match &self.runner {
             Runner::Cipher(session) if self.op == Op::Encrypt => session.encrypt(carried, src, dst),

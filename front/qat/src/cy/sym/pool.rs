@@ -60,10 +60,10 @@ fn empty(pool: &mut Pool, carried: &mut Carried) {
     *carried = Carried::Packet(Packet::default());
 }
 
-/// Keeps what a request would have had.
-pub fn discard(carried: Box<Carried>, dst: Buf) {
-    let result = Err(lookaside::OpError::Cancelled);
-    recycle(Response { tag: 0, result, src: Buf::empty(), dst, carried: Some(carried) });
+/// Keeps what a request would have carried.
+pub fn discard(carried: Box<Carried>) {
+    let (result, none) = (Err(lookaside::OpError::Cancelled), Buf::empty);
+    recycle(Response { tag: 0, result, src: none(), dst: none(), carried: Some(carried) });
 }
 
 #[inline]
