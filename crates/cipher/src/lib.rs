@@ -28,7 +28,7 @@ pub mod mover {
 pub use engine::Engine;
 pub use lookaside_spec::sym::{Aead, Auth, ChainOrder, Cipher, Span, Sym};
 pub use lookaside_spec::{Hash, OpError, Secret};
-pub use packet::{Direction, Packet, Parts, Text};
+pub use packet::{Direction, Packet, Parts, Tag, Text};
 pub use pieces::Piece;
 pub use running::Running;
 pub use session::Session;

@@ -33,6 +33,16 @@ pub struct Parts {
     pub spare_bits: u8,
 }
 
+/// Where a packet's tag is.
+pub enum Tag<'a> {
+    /// Within the text, where [`Parts::tag`] says.
+    InText,
+    /// To be made here: memory of the session's tag length and more.
+    Made(&'a mut [u8]),
+    /// To be compared with this one.
+    Given(&'a [u8]),
+}
+
 /// One packet to work on.
 pub struct Packet<'a> {
     /// The keys and what to do with them.

@@ -10,7 +10,7 @@ use crate::lanes::Plan;
 use crate::lanes::hash::HashKey;
 #[cfg(ipsec_mb)]
 use crate::library::ipsec_mb::Schedule;
-use crate::{Direction, OpError, Packet, Running, Sym, single};
+use crate::{Direction, OpError, Packet, Parts, Running, Sym, Tag, Text, single};
 
 /// Bytes of stack that are overwritten when keys have been expanded: what compilers and libraries have
 /// put there. No more than the expansion itself takes, since it may run on a job's small stack.
@@ -80,6 +80,23 @@ impl Session {
     #[inline]
     pub fn run_alone(&self, packet: &mut Packet<'_>) {
         single::run(&self.keys, packet);
+    }
+
+    /// Runs one packet whose associated data or tag lie in memory of their own, at once. Ciphers alone and
+    /// TLS records have neither.
+    ///
+    /// # Errors
+    /// What [`Packet::result`] would say.
+    pub fn run_elsewhere(
+        &self,
+        direction: Direction,
+        iv: &[u8],
+        parts: &Parts,
+        text: &mut Text<'_>,
+        aad: Option<&[u8]>,
+        tag: Tag<'_>,
+    ) -> Result<usize, OpError> {
+        single::elsewhere::run(&self.keys, direction, iv, parts, text, (aad, tag))
     }
 
     /// Starts a text in pieces.

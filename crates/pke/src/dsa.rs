@@ -12,7 +12,7 @@ use crate::engine::carve;
 use crate::hash::digest;
 use crate::library::bignum::{Bignum, Scratch};
 use crate::modular::{Modulus, Raise, Raised, raise};
-use crate::nonce::{Nonces, number_of};
+use crate::nonce::{self, Nonces, number_of};
 use crate::{Engine, Hash, Item, Nonce, OpError, random};
 
 /// Domain parameters: p prime, q a prime factor of p - 1, g of order q modulo p.
@@ -89,7 +89,8 @@ fn padded(number: &[u8], len: usize) -> Result<Box<[u8]>, OpError> {
 }
 
 /// Signs, each by its domain and with its kind of nonce: `src` = private key (as long as q) || digest
-/// (of any length; as many bits as q has count), `dst` = r || s (each as long as q).
+/// (of any length; as many bits as q has count), `dst` = r || s (each as long as q). With
+/// [`Nonce::Given`] the nonce, as long as q, is in front of the digest.
 pub fn sign(engine: &mut Engine, items: &mut [Item<'_, (&Domain, Nonce)>]) {
     let mut scratch = match Scratch::new() {
         Ok(scratch) => scratch,
@@ -144,7 +145,8 @@ pub fn sign(engine: &mut Engine, items: &mut [Item<'_, (&Domain, Nonce)>]) {
             drop(raised);
             open.retain(|open| {
                 let item = &mut items[open.index];
-                let signed = open.result.and_then(|_| open.sign(item.src, &mut scratch));
+                let kind = item.key.1;
+                let signed = open.result.and_then(|_| open.sign(kind, item.src, &mut scratch));
                 match signed {
                     Ok(None) => return true,
                     Ok(Some((r, s))) => item.run(|_, dst| {
@@ -179,9 +181,15 @@ struct Open<'a> {
 
 impl Open<'_> {
     /// r = (g^k mod p) mod q, s = k^-1 (z + x r) mod q; `None` if one of them is 0.
-    fn sign(&self, src: &[u8], scratch: &mut Scratch) -> Result<Option<(Bignum, Bignum)>, OpError> {
+    fn sign(
+        &self,
+        kind: Nonce,
+        src: &[u8],
+        scratch: &mut Scratch,
+    ) -> Result<Option<(Bignum, Bignum)>, OpError> {
         let q = &self.domain.q;
         let (private, digest) = src.split_at(q.len());
+        let digest = nonce::given(kind, q, digest)?.1;
         let r = q.reduce(self.power, scratch)?;
         let z = number_of(digest, q)?;
         let product = q.multiply(&q.residue(private)?, &r, scratch)?;

@@ -30,7 +30,7 @@ use zeroize::Zeroizing;
 use crate::library::ec::PrimeGroup;
 use crate::library::openssl::AnyGroup;
 use crate::modular::Modulus;
-use crate::nonce::Nonces;
+use crate::nonce::{self, Nonces};
 use crate::weierstrass::named::{self, Named, Operation, private_key};
 use crate::{Curve, Item, Nonce, OpError, weierstrass};
 #[cfg(target_arch = "x86_64")]
@@ -162,14 +162,15 @@ impl Named for Library {
     }
 
     fn factors<'a>(&self, src: &'a [u8]) -> Result<[&'a [u8]; 2], OpError> {
-        self.signing(src)
+        let (scalar, point) = src.split_at_checked(self.named.order_len()).ok_or(SHORT)?;
+        Ok([private_key(self, scalar)?, point])
     }
 
     fn product_len(&self) -> usize {
         self.named.field_len()
     }
 
-    fn signing<'a>(&self, src: &'a [u8]) -> Result<[&'a [u8]; 2], OpError> {
+    fn signing<'a>(&self, _: Nonce, src: &'a [u8]) -> Result<[&'a [u8]; 2], OpError> {
         let (private, rest) = src.split_at_checked(self.named.order_len()).ok_or(SHORT)?;
         Ok([private_key(self, private)?, rest])
     }
@@ -211,6 +212,10 @@ impl Named for Library {
         Ok(())
     }
 
+    fn product(&self, [scalar, point]: [&[u8]; 2], out: &mut [u8]) -> Result<(), OpError> {
+        self.group().multiply(scalar, point, out)
+    }
+
     fn sign(
         &self,
         nonce: Nonce,
@@ -221,9 +226,10 @@ impl Named for Library {
         if let (By::AwsLc(group), Nonce::Hedged) = (&self.curve, nonce) {
             return group.sign(private, digest, out);
         }
+        let signed = nonce::given(nonce, &self.order, digest)?.1;
         with_nonce(nonce, &self.order, private, digest, |k| match &self.curve {
-            By::AwsLc(group) => group.sign_with_nonce(private, digest, k, out),
-            By::OpenSsl(group) => ecdsa::sign(group, &self.order, private, digest, k, out),
+            By::AwsLc(group) => group.sign_with_nonce(private, signed, k, out),
+            By::OpenSsl(group) => ecdsa::sign(group, &self.order, private, signed, k, out),
         })
     }
 
@@ -289,7 +295,14 @@ pub fn derive(cpu: &Cpu, curve: Curve, cofactor: bool, items: &mut [Item<'_>]) {
     run(cpu, curve, Operation::Multiply { cofactor }, items);
 }
 
-/// ECDSA (FIPS 186-5, 6.4.1): `src` = private key (o bytes) || digest, `dst` = r || s (2 o bytes).
+/// Multiples of points: `src` = scalar (o bytes) || point, `dst` = point. The scalar is in `[1, order)`, the
+/// point may have any order.
+pub fn multiply(cpu: &Cpu, curve: Curve, items: &mut [Item<'_>]) {
+    run(cpu, curve, Operation::Product, items);
+}
+
+/// ECDSA (FIPS 186-5, 6.4.1): `src` = private key (o bytes) || digest, `dst` = r || s (2 o bytes). With
+/// [`Nonce::Given`] the nonce (o bytes) is in front of the digest.
 ///
 /// The digest may have any length; its leftmost bits count, as many as the order has.
 ///

@@ -85,13 +85,46 @@ pub(crate) struct Nonces<'a> {
     source: Source<'a>,
 }
 
+/// The nonce that the caller gives in front of the digest (empty for another kind), and the digest.
+pub(crate) fn given<'a>(
+    kind: Nonce,
+    q: &Modulus,
+    rest: &'a [u8],
+) -> Result<(&'a [u8], &'a [u8]), OpError> {
+    if kind != Nonce::Given {
+        return Ok((&[], rest));
+    }
+    let (nonce, digest) =
+        rest.split_at_checked(q.len()).ok_or(OpError::BadInput("the source is too short"))?;
+    if in_range(nonce, q.bytes()) {
+        Ok((nonce, digest))
+    } else {
+        Err(OpError::BadInput("the nonce is zero or not below the order"))
+    }
+}
+
+/// Says that a given nonce makes r or s 0.
+pub(crate) const UNUSABLE: OpError = OpError::BadInput("the nonce makes no signature");
+
 enum Source<'a> {
-    Hedged { hedge: Hedge, private: &'a [u8], digest: &'a [u8] },
-    Deterministic { hash: Hash, key: Digest, value: Digest, first: bool },
+    Hedged {
+        hedge: Hedge,
+        private: &'a [u8],
+        digest: &'a [u8],
+    },
+    Deterministic {
+        hash: Hash,
+        key: Digest,
+        value: Digest,
+        first: bool,
+    },
+    /// `None` once it was used.
+    Given(Option<&'a [u8]>),
 }
 
 impl<'a> Nonces<'a> {
-    /// `private` is below q and as long as q, which has [`MAX_LEN`] bytes at most.
+    /// `private` is below q and as long as q, which has [`MAX_LEN`] bytes at most. In front of the digest is
+    /// the nonce, where it is given.
     pub(crate) fn new(
         kind: Nonce,
         q: &'a Modulus,
@@ -100,6 +133,7 @@ impl<'a> Nonces<'a> {
     ) -> Result<Nonces<'a>, OpError> {
         let source = match kind {
             Nonce::Hedged => Source::Hedged { hedge: Hedge::new()?, private, digest },
+            Nonce::Given => Source::Given(Some(given(kind, q, digest)?.0)),
             Nonce::Deterministic(hash) => {
                 // RFC 6979, 3.2, steps b to g.
                 let mut reduced = Zeroizing::new([0; MAX_LEN]);
@@ -125,6 +159,10 @@ impl<'a> Nonces<'a> {
             match &mut self.source {
                 Source::Hedged { hedge, private, digest } => {
                     hedge.nonce(private, digest, self.q.bytes(), out);
+                    return Ok(());
+                }
+                Source::Given(nonce) => {
+                    out.copy_from_slice(nonce.take().ok_or(UNUSABLE)?);
                     return Ok(());
                 }
                 Source::Deterministic { hash, key, value, first } => {

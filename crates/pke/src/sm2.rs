@@ -40,6 +40,7 @@ use crate::library::bignum::Scratch;
 use crate::library::ec::PrimeGroup;
 use crate::library::openssl::sm3;
 use crate::modular::Modulus;
+use crate::nonce;
 use crate::weierstrass::named::{self, Named, Operation, private_key};
 use crate::{Item, Nonce, OpError, weierstrass};
 #[cfg(target_arch = "x86_64")]
@@ -122,9 +123,9 @@ impl Named for Parts {
         POINT_LEN
     }
 
-    fn signing<'a>(&self, src: &'a [u8]) -> Result<[&'a [u8]; 2], OpError> {
-        let [private, e] = cut(src, [LEN, LEN])?;
-        Ok([private_key(self, private)?, e])
+    fn signing<'a>(&self, nonce: Nonce, src: &'a [u8]) -> Result<[&'a [u8]; 2], OpError> {
+        let [private, rest] = cut(src, [LEN, if nonce == Nonce::Given { 2 * LEN } else { LEN }])?;
+        Ok([private_key(self, private)?, rest])
     }
 
     fn verifying<'a>(&self, src: &'a [u8]) -> Result<[&'a [u8]; 3], OpError> {
@@ -140,8 +141,13 @@ impl Named for Parts {
         self.group.multiply(scalar, point, out)
     }
 
+    fn product(&self, [scalar, point]: [&[u8]; 2], out: &mut [u8]) -> Result<(), OpError> {
+        self.group.multiply(scalar, point, out)
+    }
+
     fn sign(&self, nonce: Nonce, private: &[u8], e: &[u8], out: &mut [u8]) -> Result<(), OpError> {
-        with_nonce(nonce, &self.order, private, e, |k| sign_with(self, private, e, k, out))
+        let signed = nonce::given(nonce, &self.order, e)?.1;
+        with_nonce(nonce, &self.order, private, e, |k| sign_by(self, private, signed, k, out))
     }
 
     fn verify(&self, point: &[u8], signature: &[u8], e: &[u8]) -> Result<(), OpError> {
@@ -240,11 +246,16 @@ pub fn digest(id: &[u8], point: &[u8], message: &[u8]) -> Result<[u8; LEN], OpEr
 /// r = e + x mod n        s = (1 + d)^-1 (k - r d) mod n
 /// ```
 pub fn sign(cpu: &Cpu, items: &mut [Item<'_>]) {
-    run(cpu, Operation::Sign(Nonce::Hedged), items);
+    sign_with(cpu, Nonce::Hedged, items);
+}
+
+/// The same with another kind of nonce; with [`Nonce::Given`] it is in front of e, 32 bytes.
+pub fn sign_with(cpu: &Cpu, nonce: Nonce, items: &mut [Item<'_>]) {
+    run(cpu, Operation::Sign(nonce), items);
 }
 
 /// `false`: k gives no signature, take another one.
-fn sign_with(
+fn sign_by(
     parts: &Parts,
     private: &[u8],
     e: &[u8],

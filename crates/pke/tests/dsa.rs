@@ -305,3 +305,16 @@ fn refuses_what_is_out_of_range() {
         assert!(matches!(Domain::new(p, q, g), Err(OpError::BadInput(_))));
     }
 }
+
+/// RFC 6979, A.2.1: k of SHA-256 over "sample".
+#[test]
+fn given_nonces_are_used() {
+    let digest = hash::digest(Hash::Sha256, &[b"sample"]).unwrap();
+    let k = hex("519ba0546d0c39202a7d34d7dfa5e760b318bcfb");
+    let wanted =
+        hex("81f2f5850be5bc123c43f71a3033e9384611c5454cdd914b65eb6c66a8aaad27299bee6b035f5e89");
+    let signed = |k: &[u8]| run_sign(&domain(), Nonce::Given, &[&hex(X)[..], k, &digest].concat());
+    assert_eq!(signed(&k).unwrap(), wanted);
+    assert!(signed(&[0; 20]).is_err() && signed(&[0xff; 20]).is_err());
+    assert!(run_sign(&domain(), Nonce::Given, &hex(X)).is_err());
+}

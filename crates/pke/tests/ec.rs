@@ -556,3 +556,80 @@ fn every_item_gets_its_own_answer() {
         }
     }
 }
+
+/// RFC 6979, A.2.5 and A.2.7: k of SHA-256 over "sample".
+#[test]
+fn given_nonces_are_used() {
+    let digest = hash::digest(Hash::Sha256, &[b"sample"]).unwrap();
+    for (curve, x, k) in [
+        (
+            Curve::P256,
+            "c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721",
+            "a6e3c57dd01abe90086538398355dd4c3b17aa873382b0f24d6129493d8aad60",
+        ),
+        (
+            Curve::P521,
+            "0fad06daa62ba3b25d2fb40133da757205de67f5bb0018fee8c86e1b68c7e75caa896eb32f1f47c7\
+             0855836a6d16fcc1466f6d8fbec67db89ec0c08b0e996b83538",
+            "0edf38afcaaecab4383358b34d67c9f2216c8382aaea44a3dad5fdc9c32575761793fef24eb0fc27\
+             6dfc4f6e3ec476752f043cf01415387470bcbd8678ed2c7e1a0",
+        ),
+    ] {
+        let o = curve.order_len();
+        let (private, k) = (number(x, o), number(k, o));
+        let wanted = sign(curve, Nonce::Deterministic(Hash::Sha256), &private, &digest).unwrap();
+        let rest = [&k[..], &digest].concat();
+        assert!(sign(curve, Nonce::Given, &private, &rest).unwrap() == wanted, "{curve}");
+        // Eight side by side.
+        let src = [&private[..], &rest].concat();
+        let mut out = vec![vec![0; 2 * o]; 8];
+        let mut items: Vec<_> = out.iter_mut().map(|dst| Item::new(&src, dst)).collect();
+        ec::sign(Cpu::host(), curve, Nonce::Given, &mut items);
+        assert!(items.iter().all(|item| item.result == Ok(2 * o)));
+        drop(items);
+        assert!(out.iter().all(|signature| *signature == wanted), "{curve}");
+    }
+    for curve in Curve::ALL {
+        let (private, point) = pair(curve);
+        let o = curve.order_len();
+        let rest = |k: Vec<u8>| [k, digest.to_vec()].concat();
+        let one = number("1", o);
+        let signature = sign(curve, Nonce::Given, &private, &rest(one)).unwrap();
+        assert_eq!(verify(curve, &point, &signature, &digest), Ok(()), "{curve}");
+        for bad in [rest(vec![0; o]), rest(order(curve)), rest(vec![0xff; o]), vec![1; o - 1]] {
+            let refused = sign(curve, Nonce::Given, &private, &bad);
+            assert!(matches!(refused, Err(OpError::BadInput(_))), "{curve}");
+        }
+    }
+}
+
+#[test]
+fn multiples_are_points() {
+    for curve in Curve::ALL {
+        let (o, f) = (curve.order_len(), curve.field_len());
+        let multiply = |k: &[u8], point: &[u8]| {
+            one(&[k, point].concat(), 1 + 2 * f, |cpu, items| ec::multiply(cpu, curve, items))
+        };
+        let (k, point) = pair(curve);
+        let (m, other) = pair(curve);
+        // k m G is m k G, and its X is ECDH's.
+        let product = multiply(&k, &other).unwrap();
+        assert!(product == multiply(&m, &point).unwrap(), "{curve}");
+        assert!(product[1..1 + f] == derive(curve, false, &k, &other).unwrap(), "{curve}");
+        assert!(multiply(&number("1", o), &other).unwrap() == other, "{curve}");
+        // Eight side by side.
+        let src = [&k[..], &other].concat();
+        let mut out = vec![vec![0; 1 + 2 * f]; 8];
+        let mut items: Vec<_> = out.iter_mut().map(|dst| Item::new(&src, dst)).collect();
+        ec::multiply(Cpu::host(), curve, &mut items);
+        drop(items);
+        assert!(out.iter().all(|point| *point == product), "{curve}");
+        let mut off = other.clone();
+        off[2 * f] ^= 1;
+        for bad in
+            [multiply(&vec![0; o], &other), multiply(&order(curve), &other), multiply(&k, &off)]
+        {
+            assert!(matches!(bad, Err(OpError::BadInput(_))), "{curve}");
+        }
+    }
+}

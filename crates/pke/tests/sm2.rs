@@ -4,8 +4,8 @@ mod evp;
 
 use evp::{Key, hex};
 use lookaside_pke::sm2::{self, Form, LEN, POINT_LEN};
-use lookaside_pke::{Item, OpError, Sm2Role, random};
-use lookaside_simd::Cpu;
+use lookaside_pke::{Item, Nonce, OpError, Sm2Role, random};
+use lookaside_simd::{Cpu, Tier};
 
 fn one(
     src: &[u8],
@@ -248,4 +248,26 @@ fn keys_and_scalars_have_their_range() {
     };
     assert!(multiple(&a, &p_b) == multiple(&b, &p_a));
     assert!(matches!(sm2::identity_digest(&[0; 8192], &point), Err(OpError::BadInput(_))));
+}
+
+/// GB/T 32918.5, A.2: with its k.
+#[test]
+fn example_signature_by_its_nonce() {
+    let e = hex("f0b43e94ba45accaace692ed534382eb17e6ab5a19ce7b31f4486fdfc0d28640");
+    let k = hex("59276e27d506861a16680f3ad9c02dccef3cc1fa3cdbe4ce6d54b80deac1bc21");
+    let wanted = hex("f5a03b0648d2c4630eeac513e1bb81a15944da3827d5b74143ac7eaceee720b3
+            b1b6aa29df212fd8763182bc0d421ca1bb9038fd1f7f42d4840b69c485bbc1aa");
+    for cpu in [Cpu::host(), &Cpu::with_cap(Tier::Generic)] {
+        let sign = |rest: &[u8]| {
+            let src = [&hex(D)[..], rest].concat();
+            let mut dst = vec![0; 2 * LEN];
+            let mut items = [Item::new(&src, &mut dst)];
+            sm2::sign_with(cpu, Nonce::Given, &mut items);
+            items[0].result.map(|_| dst)
+        };
+        assert!(sign(&[&k[..], &e].concat()).unwrap() == wanted);
+        for bad in [[&[0; LEN][..], &e].concat(), [&hex(N)[..], &e].concat(), k.clone()] {
+            assert!(matches!(sign(&bad), Err(OpError::BadInput(_))));
+        }
+    }
 }

@@ -160,6 +160,12 @@ impl Ec {
         self.request(Op::EcDerive, Detail::Cofactor(cofactor), src, dst)
     }
 
+    /// A scalar times a point: `src` is the scalar (o bytes, from 1 to the order - 1), then the point,
+    /// which has to be on the curve; `dst` gets the product (04, X, Y).
+    pub fn multiply(&self, src: Buf, dst: Buf) -> Request {
+        self.request(Op::EcDerive, Detail::Point(PointStep::Multiply), src, dst)
+    }
+
     /// Signs: `src` is the private key (o bytes), then the digest; `dst` gets r, s (o bytes each).
     pub fn sign(&self, nonce: Nonce, src: Buf, dst: Buf) -> Request {
         self.request(Op::EcSign, Detail::Nonce(nonce), src, dst)
@@ -233,6 +239,11 @@ impl Sm2 {
     /// r, s.
     pub fn sign(&self, src: Buf, dst: Buf) -> Request {
         self.request(Op::Sm2Sign, Detail::None, src, dst)
+    }
+
+    /// The same with another kind of nonce.
+    pub fn sign_with(&self, nonce: Nonce, src: Buf, dst: Buf) -> Request {
+        self.request(Op::Sm2Sign, Detail::Nonce(nonce), src, dst)
     }
 
     /// Verifies: `src` is the point, r, s, e. Nothing is written.

@@ -357,6 +357,10 @@ pub enum Nonce {
     Hedged,
     /// RFC 6979 with this hash.
     Deterministic(Hash),
+    /// The caller's, in the source in front of the digest, as long as the order. It has to be secret, from 1
+    /// to the order - 1, and never used for two digests: else the private key is gone. `BadInput` where it is
+    /// out of range, or makes no signature.
+    Given,
 }
 
 /// How long the salt of an RSA-PSS signature is.
@@ -465,13 +469,13 @@ pub enum Detail {
     Rsa(RsaScheme),
     /// For RSA public: return what the signature holds instead of comparing it.
     RsaRecover(RsaScheme),
-    /// For ECDSA and DSA signatures.
+    /// For ECDSA, DSA and SM2 signatures.
     Nonce(Nonce),
     /// For ECDH: multiply by the cofactor.
     Cofactor(bool),
     /// For modular and field arithmetic.
     Arithmetic(Arithmetic),
-    /// For point arithmetic.
+    /// For point arithmetic; for ECDH, [`PointStep::Multiply`] asks for the point itself.
     Point(PointStep),
     /// For primes: the bits of the prime to make; whether (p-1)/2 is one too.
     Prime {

@@ -10,8 +10,8 @@ use core::{
 use std::os::fd::RawFd;
 
 use crate::{
-    abi::CpaInstanceHandle, counters::Counters, events::Joined, notify::Notices, process::Process,
-    refusal::Refusal, ring::Ring,
+    abi::CpaInstanceHandle, counters::Counters, cy::pke::counters::PkeCounters, events::Joined,
+    notify::Notices, process::Process, refusal::Refusal, ring::Ring,
 };
 
 /// What an instance is for.
@@ -46,6 +46,8 @@ pub struct QatInstance {
     both: Joined,
     /// What it has served.
     pub counters: Counters,
+    /// What it has done with public keys.
+    pub pke: PkeCounters,
     /// Whom to tell of its restarts.
     pub notices: Notices,
     /// Whether the next verification of a request without a session is to fail: a test aid of the interface.
@@ -66,6 +68,7 @@ impl QatInstance {
             dp_callback: AtomicPtr::new(ptr::null_mut()),
             both: Joined::new(),
             counters: Counters::new(),
+            pke: PkeCounters::new(),
             notices: Notices::new(),
             fails_verification: AtomicBool::new(false),
         }
@@ -94,6 +97,7 @@ impl QatInstance {
     /// In a child process: nothing was counted.
     pub fn in_child(&self) {
         self.counters.clear();
+        self.pke.clear();
     }
 
     /// Whether requests are accepted.

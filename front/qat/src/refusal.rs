@@ -47,6 +47,13 @@ impl Refusal {
         Refusal { status: CPA_STATUS_RESOURCE, text: Some(text.into()) }
     }
 
+    /// Prints its line, where it has one.
+    pub fn print(&self, function: &'static str) {
+        if let Some(text) = &self.text {
+            say(function, text);
+        }
+    }
+
     /// The status that the caller sees.
     pub fn status(&self) -> CpaStatus {
         self.status
@@ -83,9 +90,7 @@ pub fn enter(
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => status,
         Ok(Err(refusal)) => {
-            if let Some(text) = &refusal.text {
-                say(function, text);
-            }
+            refusal.print(function);
             refusal.status
         }
         Err(panic) => {

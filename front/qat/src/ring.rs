@@ -5,7 +5,9 @@
 #![allow(unsafe_code)]
 
 use core::{
+    ffi::c_void,
     mem::{MaybeUninit, align_of, size_of},
+    ptr,
     sync::atomic::{AtomicBool, AtomicU32, Ordering},
 };
 use std::os::fd::{AsRawFd, RawFd};
@@ -20,9 +22,42 @@ use crate::{
 
 /// What is done with an answer: results written, counted, the caller called back.
 pub trait Complete: Send + 'static {
+    /// Whether [`Complete::land`] is called in place of [`Complete::complete`].
+    const LANDS: bool = false;
+
     /// Runs within a poll, outside of all locks.
     fn complete(self, response: Response);
+
+    /// What is quick runs in the ring's lock, many answers at a time; it leaves the call of the program's function.
+    fn land(self, response: Response) -> Landed
+    where
+        Self: Sized,
+    {
+        drop(response);
+        Landed { call: |_| {}, words: [ptr::null_mut(); 6], numbers: [0; 3] }
+    }
+
+    /// The ring had no room after [`Ring::submit`] has asked for the request.
+    fn refused(self)
+    where
+        Self: Sized,
+    {
+    }
 }
+
+/// The rest of an answer: a function of the program's to call, outside of all locks.
+#[derive(Clone, Copy)]
+pub struct Landed {
+    /// Calls it.
+    pub call: unsafe fn(&Landed),
+    /// Pointers for that.
+    pub words: [*mut c_void; 6],
+    /// Numbers for that.
+    pub numbers: [i32; 3],
+}
+
+/// How many answers are taken while the lock is held once.
+const AT_ONCE: u32 = 16;
 
 /// The longest [`Complete`], in words.
 const WORDS: usize = 16;
@@ -31,6 +66,7 @@ const WORDS: usize = 16;
 #[derive(Clone, Copy)]
 struct Pending {
     complete: unsafe fn(*mut u64, Response),
+    land: Option<unsafe fn(*mut u64, Response) -> Landed>,
     payload: [MaybeUninit<u64>; WORDS],
 }
 
@@ -45,10 +81,16 @@ impl Pending {
             let value = unsafe { payload.cast::<C>().read() };
             value.complete(response);
         }
+        unsafe fn land<C: Complete>(payload: *mut u64, response: Response) -> Landed {
+            // SAFETY: as in `run`.
+            let value = unsafe { payload.cast::<C>().read() };
+            value.land(response)
+        }
         let place = place.as_mut_ptr();
-        // SAFETY: both fields of a place of ours; the payload is large and aligned enough, as checked above.
+        // SAFETY: all fields of a place of ours; the payload is large and aligned enough, as checked above.
         unsafe {
             (&raw mut (*place).complete).write(run::<C>);
+            (&raw mut (*place).land).write(if C::LANDS { Some(land::<C>) } else { None });
             (&raw mut (*place).payload).cast::<C>().write(value);
         }
     }
@@ -127,7 +169,7 @@ impl Ring {
     /// Puts a request into the ring. The bell makes engines look; without one, it waits for [`Ring::ring`].
     ///
     /// # Errors
-    /// `RETRY` when the ring is full; `complete` is dropped.
+    /// `RETRY` when the ring is full; `complete` is dropped. `request` is called in the lock.
     #[inline]
     pub fn submit<C: Complete>(
         &self,
@@ -156,7 +198,7 @@ impl Ring {
     fn take_back<C: Complete>(&self, inner: &mut Inner, slot: u32) -> Result<(), Refusal> {
         let place = inner.slots[slot as usize].as_mut_ptr();
         // SAFETY: `submit` has just put a `C` there.
-        drop(unsafe { (&raw mut (*place).payload).cast::<C>().read() });
+        unsafe { (&raw mut (*place).payload).cast::<C>().read() }.refused();
         inner.free.push(slot);
         Err(Refusal::RETRY)
     }
@@ -187,10 +229,11 @@ impl Ring {
         let most = if quota == 0 { in_flight } else { quota.min(in_flight) };
         let mut count = 0;
         while count < most {
-            let Some((mut pending, response)) = self.take(process)? else { return Ok(count) };
-            count += 1;
-            // SAFETY: written by `Pending::write`; `take` hands each out once.
-            unsafe { (pending.complete)(pending.payload.as_mut_ptr().cast(), response) };
+            let n = self.poll_some(process, most - count)?;
+            if n == 0 {
+                return Ok(count);
+            }
+            count += n;
         }
         if self.in_flight() == 0 {
             self.clear(process)?;
@@ -210,17 +253,52 @@ impl Ring {
         Ok(0)
     }
 
+    /// Completes some answers, at most `most`.
     #[inline]
-    fn take(&self, process: &Process) -> Result<Option<(Pending, Response)>, Refusal> {
+    fn poll_some(&self, process: &Process, most: u32) -> Result<u32, Refusal> {
+        let mut landed = [const { MaybeUninit::<Landed>::uninit() }; AT_ONCE as usize];
+        let mut count = 0;
+        let mut other = None;
         let mut guard = self.open(process)?;
-        let Some(inner) = guard.as_deref_mut() else { return Ok(None) };
-        let Some(response) = inner.instance.poll().next() else { return Ok(None) };
-        let slot = response.tag as u32;
-        // SAFETY: the slot of a request in flight.
-        let pending = unsafe { inner.slots[slot as usize].assume_init() };
-        inner.free.push(slot);
-        self.in_flight.store(self.in_flight() - 1, Ordering::Relaxed);
-        Ok(Some((pending, response)))
+        let Some(Inner { instance, slots, free, .. }) = guard.as_deref_mut() else { return Ok(0) };
+        {
+            let mut answers = instance.poll();
+            while count < most.min(AT_ONCE) as usize {
+                let Some(response) = answers.next() else { break };
+                let slot = response.tag as u32;
+                let place = &mut slots[slot as usize];
+                free.push(slot);
+                // SAFETY: the slot of a request in flight.
+                let pending = unsafe { place.assume_init_mut() };
+                match pending.land {
+                    Some(land) => {
+                        // SAFETY: written by `Pending::write`; each is taken once.
+                        landed[count]
+                            .write(unsafe { land(pending.payload.as_mut_ptr().cast(), response) });
+                        count += 1;
+                    }
+                    None => {
+                        other = Some((*pending, response));
+                        break;
+                    }
+                }
+            }
+        }
+        let all = count as u32 + u32::from(other.is_some());
+        self.in_flight.store(self.in_flight() - all, Ordering::Relaxed);
+        drop(guard);
+        for landed in &landed[..count] {
+            // SAFETY: the first `count` are written; each is called once, with its own words.
+            unsafe {
+                let landed = landed.assume_init_ref();
+                (landed.call)(landed);
+            }
+        }
+        if let Some((mut pending, response)) = other {
+            // SAFETY: as above.
+            unsafe { (pending.complete)(pending.payload.as_mut_ptr().cast(), response) };
+        }
+        Ok(all)
     }
 
     /// A descriptor that is readable when a poll has something to do. It stays this ring's.

@@ -8,7 +8,10 @@ use core::{
 };
 use std::{fs::OpenOptions, io::Write as _, path::Path};
 
-use crate::{counters::Counter, process::Process, refusal::say, settings::Report};
+use crate::{
+    counters::Counter, cy::pke::counters::Work, instance::QatInstance, process::Process,
+    refusal::say, settings::Report,
+};
 
 static WHOSE: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
 
@@ -43,10 +46,18 @@ fn append(path: &Path, line: &str) {
     }
 }
 
-/// The sums over all instances, in the order of [`Counter::ALL`].
-pub fn sums(process: &Process) -> Vec<(Counter, u64)> {
+/// The sums over all instances, by their names: those of [`Counter`], then what was completed of each [`Work`].
+pub fn sums(process: &Process) -> Vec<(&'static str, u64)> {
     let sum = |counter| process.all().map(|instance| instance.counters.read(counter)).sum();
-    Counter::ALL.iter().map(|&counter| (counter, sum(counter))).collect()
+    let done = |work| {
+        let of = |instance: &QatInstance| {
+            let [_, _, completed, _, invalid] = instance.pke.read(work);
+            completed + invalid
+        };
+        process.all().map(of).sum()
+    };
+    let counters = Counter::ALL.iter().map(|&counter| (counter.name(), sum(counter)));
+    counters.chain(Work::ALL.iter().map(|&work| (work.name(), done(work)))).collect()
 }
 
 fn program() -> String {
@@ -57,9 +68,9 @@ fn program() -> String {
 /// The counters that are not 0, one line each.
 pub fn table(process: &Process) -> String {
     let mut text = format!("lookaside: libqat in process {} ({})\n", std::process::id(), program());
-    for (counter, n) in sums(process) {
+    for (name, n) in sums(process) {
         if n > 0 {
-            let _ = writeln!(text, "{:42} {n:>16}", counter.name());
+            let _ = writeln!(text, "{name:42} {n:>16}");
         }
     }
     text
@@ -70,9 +81,9 @@ pub fn json(process: &Process) -> String {
     let name: String =
         program().chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect();
     let mut text = format!("{{\"pid\": {}, \"program\": \"{name}\"", std::process::id());
-    for (counter, n) in sums(process) {
+    for (name, n) in sums(process) {
         if n > 0 {
-            let _ = write!(text, ", \"{}\": {n}", counter.name());
+            let _ = write!(text, ", \"{name}\": {n}");
         }
     }
     text + "}\n"

@@ -52,24 +52,4 @@ unsupported! {
     "keys wrapped for one card's hardware cannot be unwrapped":
         cpaCyKptDeleteKey cpaCyKptEcdsaSignRS cpaCyKptLoadKey cpaCyKptQueryDeviceCredentials
         cpaCyKptQueryIssuingKeys cpaCyKptRsaDecrypt;
-    "cryptography is not served; cpaCyQueryCapabilities says so":
-        cpaCySymDpEnqueueOp cpaCySymDpEnqueueOpBatch cpaCySymDpInitSession cpaCySymDpPerformOpNow
-        cpaCySymDpRegCbFunc cpaCySymDpRemoveSession cpaCySymDpSessionCtxGetDynamicSize
-        cpaCySymDpSessionCtxGetSize cpaCySymInitSession cpaCySymPerformOp cpaCySymQueryCapabilities
-        cpaCySymQueryStats cpaCySymQueryStats64 cpaCySymRemoveSession
-        cpaCySymSessionCtxGetDynamicSize cpaCySymSessionCtxGetSize cpaCySymSessionInUse
-        cpaCySymUpdateSession cpaCyRsaDecrypt cpaCyRsaDpaDecrypt cpaCyRsaEncrypt cpaCyRsaGenKey
-        cpaCyRsaQueryStats cpaCyRsaQueryStats64 cpaCyDhKeyGenPhase1 cpaCyDhKeyGenPhase2Secret
-        cpaCyDhQueryStats cpaCyDhQueryStats64 cpaCyDsaGenGParam cpaCyDsaGenPParam cpaCyDsaGenYParam
-        cpaCyDsaQueryStats cpaCyDsaQueryStats64 cpaCyDsaSignR cpaCyDsaSignRS cpaCyDsaSignS
-        cpaCyDsaVerify cpaCyEcDpaGenericPointMultiply cpaCyEcGenericPointMultiply
-        cpaCyEcGenericPointVerify cpaCyEcMontEdwdsPointMultiply cpaCyEcPointMultiply
-        cpaCyEcPointVerify cpaCyEcQueryStats64 cpaCyEcdhPointMultiply cpaCyEcdhQueryStats64
-        cpaCyEcdsaDpaSignRS cpaCyEcdsaQueryStats64 cpaCyEcdsaSignR cpaCyEcdsaSignRS cpaCyEcdsaSignS
-        cpaCyEcdsaVerify cpaCyEcsm2Decrypt cpaCyEcsm2Encrypt cpaCyEcsm2GeneratorMultiply
-        cpaCyEcsm2KeyExPhase1 cpaCyEcsm2KeyExPhase2 cpaCyEcsm2PointMultiply cpaCyEcsm2PointVerify
-        cpaCyEcsm2QueryStats64 cpaCyEcsm2Sign cpaCyEcsm2Verify cpaCyKeyGenMgf cpaCyKeyGenMgfExt
-        cpaCyKeyGenQueryStats cpaCyKeyGenQueryStats64 cpaCyKeyGenSsl cpaCyKeyGenTls cpaCyKeyGenTls2
-        cpaCyKeyGenTls3 cpaCyLnModExp cpaCyLnModInv cpaCyLnStatsQuery cpaCyLnStatsQuery64
-        cpaCyPrimeQueryStats cpaCyPrimeQueryStats64 cpaCyPrimeTest cpaCyQueryCapabilities;
 }

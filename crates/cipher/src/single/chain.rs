@@ -86,4 +86,53 @@ impl Chain<'_> {
             }
         }
     }
+
+    /// Encrypts and makes a tag that lies elsewhere.
+    pub(crate) fn seal_elsewhere(
+        &self,
+        iv: &[u8],
+        text: &mut Text<'_>,
+        parts: &Parts,
+        tag: &mut [u8],
+    ) -> Result<(), OpError> {
+        copy_outside(text, parts.auth, parts.cipher);
+        match self.order {
+            ChainOrder::CipherThenAuth => {
+                self.crypt(Direction::Seal, iv, text, parts);
+                self.auth.whole(&[], written(text, parts.auth), 0, tag)
+            }
+            ChainOrder::AuthThenCipher => {
+                self.auth.whole(&[], read(text, parts.auth), 0, tag)?;
+                self.crypt(Direction::Seal, iv, text, parts);
+                Ok(())
+            }
+        }
+    }
+
+    /// Verifies a tag that lies elsewhere, and decrypts. After an error the caller wipes the destination.
+    pub(crate) fn open_elsewhere(
+        &self,
+        iv: &[u8],
+        text: &mut Text<'_>,
+        parts: &Parts,
+        tag: &[u8],
+    ) -> Result<(), OpError> {
+        let mut bytes = [0; MAX_DIGEST];
+        let computed = &mut bytes[..tag.len()];
+        copy_outside(text, parts.auth, parts.cipher);
+        let is_first = self.order == ChainOrder::CipherThenAuth;
+        if is_first {
+            self.auth.whole(&[], read(text, parts.auth), 0, computed)?;
+        } else {
+            self.crypt(Direction::Open, iv, text, parts);
+            self.auth.whole(&[], written(text, parts.auth), 0, computed)?;
+        }
+        if !equal(tag, computed) {
+            return Err(OpError::AuthFailed);
+        }
+        if is_first {
+            self.crypt(Direction::Open, iv, text, parts);
+        }
+        Ok(())
+    }
 }

@@ -192,9 +192,25 @@ impl Limits {
         src_len: usize,
         dst_len: usize,
     ) -> Result<(), OpError> {
+        self.but_tag(direction, iv, parts, src_len, dst_len)?;
+        match self.kind {
+            Kind::Cipher | Kind::Tls => Ok(()),
+            _ => self.tag(direction, parts, src_len, dst_len),
+        }
+    }
+
+    /// Checks a packet but for its tag.
+    #[inline]
+    pub(crate) fn but_tag(
+        &self,
+        direction: Direction,
+        iv: &[u8],
+        parts: &Parts,
+        src_len: usize,
+        dst_len: usize,
+    ) -> Result<(), OpError> {
         self.start(direction, iv)?;
-        let seal = direction == Direction::Seal;
-        let Parts { aad, cipher, auth, tag, spare_bits } = *parts;
+        let Parts { aad, cipher, auth, spare_bits, .. } = *parts;
         if self.kind != Kind::Auth {
             within(cipher, src_len)?;
             self.text_len(cipher.len as usize)?;
@@ -228,17 +244,27 @@ impl Limits {
                 return Err(OpError::BadInput("spare bits"));
             }
         }
-        if self.kind != Kind::Cipher {
-            let tag = Span { offset: tag, len: self.tag_len };
-            if seal && end(tag) > dst_len as u64 {
-                return Err(OpError::DstTooSmall);
-            }
-            if !seal {
-                within(tag, src_len)?;
-            }
-            if self.tag_inside && overlap(tag, cipher) && !inside(tag, cipher) {
-                return Err(OpError::BadInput("a part of the tag is encrypted"));
-            }
+        Ok(())
+    }
+
+    /// Checks where a packet's tag lies.
+    #[inline]
+    pub(crate) fn tag(
+        &self,
+        direction: Direction,
+        parts: &Parts,
+        src_len: usize,
+        dst_len: usize,
+    ) -> Result<(), OpError> {
+        let Parts { cipher, tag, .. } = *parts;
+        let tag = Span { offset: tag, len: self.tag_len };
+        match direction {
+            Direction::Seal if end(tag) > dst_len as u64 => return Err(OpError::DstTooSmall),
+            Direction::Seal => {}
+            Direction::Open => within(tag, src_len)?,
+        }
+        if self.tag_inside && overlap(tag, cipher) && !inside(tag, cipher) {
+            return Err(OpError::BadInput("a part of the tag is encrypted"));
         }
         Ok(())
     }

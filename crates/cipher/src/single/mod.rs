@@ -14,6 +14,7 @@ mod ccm;
 mod chain;
 pub(crate) mod check;
 pub(crate) mod cipher;
+pub(crate) mod elsewhere;
 mod gcm;
 pub(crate) mod hash;
 pub(crate) mod regions;

@@ -31,6 +31,8 @@ pub(crate) struct Lanes {
 pub(crate) struct Signing<'a> {
     /// From 1 to the order - 1.
     pub(crate) private: &'a [u8],
+    /// The nonce, with [`Nonce::Given`].
+    pub(crate) given: &'a [u8],
     /// Of any length.
     pub(crate) digest: &'a [u8],
     /// Where r || s goes.
@@ -89,7 +91,8 @@ impl Lanes {
     pub(crate) fn threshold(self, operation: Operation) -> usize {
         match (self.curve, operation) {
             (Curve::Sm2, _) => 1,
-            (Curve::P256, _) | (_, Operation::Multiply { .. } | Operation::Verify) => 2,
+            (Curve::P256, _)
+            | (_, Operation::Multiply { .. } | Operation::Product | Operation::Verify) => 2,
             (_, Operation::Generate | Operation::Public | Operation::Sign(_)) => 1,
         }
     }
@@ -225,6 +228,11 @@ fn draw(
             let mut hedge = Hedge::new()?;
             for (request, nonce) in nonces {
                 hedge.nonce(request.private, request.digest, order_bytes, nonce);
+            }
+        }
+        Nonce::Given => {
+            for (request, nonce) in nonces {
+                nonce.copy_from_slice(request.given);
             }
         }
         Nonce::Deterministic(_) => {

@@ -26,14 +26,17 @@ pub(crate) trait Named: Sync {
     /// Bytes of a product.
     fn product_len(&self) -> usize;
 
-    /// Private key and digest of a signature.
-    fn signing<'a>(&self, src: &'a [u8]) -> Result<[&'a [u8]; 2], OpError>;
+    /// Private key and digest of a signature; in front of the digest is the nonce where it is given.
+    fn signing<'a>(&self, nonce: Nonce, src: &'a [u8]) -> Result<[&'a [u8]; 2], OpError>;
 
     /// Public key, signature and digest.
     fn verifying<'a>(&self, src: &'a [u8]) -> Result<[&'a [u8]; 3], OpError>;
 
     /// `out` = scalar times point.
     fn multiply(&self, cofactor: bool, factors: [&[u8]; 2], out: &mut [u8]) -> Result<(), OpError>;
+
+    /// `out` = scalar times point, as a point. Asks nothing of the point's order.
+    fn product(&self, factors: [&[u8]; 2], out: &mut [u8]) -> Result<(), OpError>;
 
     /// `out` = r || s.
     fn sign(
@@ -57,6 +60,8 @@ pub(crate) enum Operation {
     Public,
     /// A scalar times a point.
     Multiply { cofactor: bool },
+    /// The same; the product is a point on every curve.
+    Product,
     /// A signature.
     Sign(Nonce),
     /// A verification.
@@ -75,7 +80,11 @@ pub(crate) fn run(cpu: &Cpu, curve: &dyn Named, operation: Operation, items: &mu
             Operation::Public => side_by_side::run(&lanes::PublicKey(place), from, items, one),
             // The cofactor is one.
             Operation::Multiply { .. } => {
-                side_by_side::run(&lanes::Multiply(place), from, items, one);
+                side_by_side::run(&lanes::Multiply(place, curve.product_len()), from, items, one);
+            }
+            Operation::Product => {
+                let len = 1 + 2 * curve.group().field_len();
+                side_by_side::run(&lanes::Multiply(place, len), from, items, one);
             }
             Operation::Sign(nonce) => {
                 side_by_side::run(&lanes::Sign(place, nonce), from, items, one);
@@ -112,8 +121,14 @@ fn one(
             curve.multiply(cofactor, factors, dst)?;
             Ok(dst.len())
         }
+        Operation::Product => {
+            let factors = curve.factors(src)?;
+            let dst = room(dst, 1 + 2 * group.field_len())?;
+            curve.product(factors, dst)?;
+            Ok(dst.len())
+        }
         Operation::Sign(nonce) => {
-            let [private, digest] = curve.signing(src)?;
+            let [private, digest] = curve.signing(nonce, src)?;
             let dst = room(dst, 2 * group.order().len())?;
             curve.sign(nonce, private, digest, dst)?;
             Ok(dst.len())
@@ -156,6 +171,7 @@ pub(crate) mod lanes {
     use crate::ec::group::Group;
     use crate::library::ec::PrimeGroup;
     use crate::modular::Modulus;
+    use crate::nonce;
     use crate::side_by_side::Kernel;
     use crate::weierstrass::lanes::{
         FAILED, Generating, Lanes, Multiplying, Public, Signing, Verifying, coordinates,
@@ -210,7 +226,8 @@ pub(crate) mod lanes {
         }
     }
 
-    pub(super) struct Multiply<'c>(pub(super) Place<'c>);
+    /// With the bytes of a product.
+    pub(super) struct Multiply<'c>(pub(super) Place<'c>, pub(super) usize);
 
     impl Kernel for Multiply<'_> {
         type Request<'a> = Multiplying<'a>;
@@ -222,7 +239,7 @@ pub(crate) mod lanes {
         ) -> Result<Multiplying<'a>, OpError> {
             let Place { curve, group, .. } = self.0;
             let [private, peer] = curve.factors(src)?;
-            let out = room(dst, curve.product_len())?;
+            let out = room(dst, self.1)?;
             Ok(Multiplying { private, peer: coordinates(group, peer)?, out, ok: false })
         }
 
@@ -241,15 +258,17 @@ pub(crate) mod lanes {
         type Request<'a> = Signing<'a>;
 
         fn request<'a>(&self, src: &'a [u8], dst: &'a mut [u8]) -> Result<Signing<'a>, OpError> {
-            let [private, digest] = self.0.curve.signing(src)?;
+            let [private, digest] = self.0.curve.signing(self.1, src)?;
             let signature = room(dst, 2 * self.0.order.len())?;
-            Ok(Signing { private, digest, signature, result: Ok(()) })
+            let (given, digest) = nonce::given(self.1, self.0.order, digest)?;
+            Ok(Signing { private, given, digest, signature, result: Ok(()) })
         }
 
         fn run(&self, requests: &mut [Signing<'_>]) {
             let Sign(Place { curve, lanes, group, order }, nonce) = *self;
-            lanes.sign(nonce, (order, group.order()), requests, |request| {
-                curve.sign(nonce, request.private, request.digest, request.signature)
+            lanes.sign(nonce, (order, group.order()), requests, |request| match nonce {
+                Nonce::Given => Err(nonce::UNUSABLE),
+                _ => curve.sign(nonce, request.private, request.digest, request.signature),
             });
         }
 

@@ -1,1 +1,5 @@
 //! Cryptography: `cpa_cy*.h`.
+
+pub mod capabilities;
+pub mod pke;
+pub mod sym;

@@ -13,7 +13,7 @@ use crate::{process::Process, refusal::Refusal};
 
 const LEVELS: usize = Compression::MAX_LEVEL as usize + 1;
 const WINDOWS: usize = 7;
-const SUMS: usize = 3;
+const SUMS: usize = 5;
 
 /// Made at the first need, and never freed: there are few.
 static CODECS: [AtomicPtr<CompressSession>; LEVELS * 2 * WINDOWS * SUMS] =
@@ -25,6 +25,8 @@ fn place(spec: &Compression) -> usize {
         Checksum::None => 0,
         Checksum::Crc32 => 1,
         Checksum::Adler32 => 2,
+        Checksum::Xxh32 => 3,
+        Checksum::Xxh64 => 4,
     };
     let window = usize::from(spec.window_bits) - 9;
     ((usize::from(spec.level) * 2 + huffman) * WINDOWS + window) * SUMS + sum

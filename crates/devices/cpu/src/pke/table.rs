@@ -57,8 +57,9 @@ pub(super) fn run(engine: &mut Engine, op: Op, items: &mut [Asked<'_>]) {
         Op::DsaVerify => batch(items, domain, |(), items| dsa::verify(engine, items)),
         Op::EcGenerate => batch(items, curve, |(c, _), items| ec::generate(cpu, c, items)),
         Op::EcPublic => batch(items, curve, |(c, _), items| ec::public(cpu, c, items)),
-        Op::EcDerive => batch(items, curve, |(c, detail), items| {
-            ec::derive(cpu, c, detail == Detail::Cofactor(true), items);
+        Op::EcDerive => batch(items, curve, |(c, detail), items| match detail {
+            Detail::Point(PointStep::Multiply) => ec::multiply(cpu, c, items),
+            _ => ec::derive(cpu, c, detail == Detail::Cofactor(true), items),
         }),
         Op::EcSign => {
             batch(items, curve, |(c, detail), items| ec::sign(cpu, c, nonce(detail), items));
@@ -74,7 +75,7 @@ pub(super) fn run(engine: &mut Engine, op: Op, items: &mut [Asked<'_>]) {
         Op::EdVerify => batch(items, ed_curve, |c, items| eddsa::verify(cpu, c, Mode::Pure, items)),
         Op::Sm2Generate => batch(items, sm2_alone, |(), items| sm2::generate(cpu, items)),
         Op::Sm2Public => batch(items, sm2_alone, |(), items| sm2::public(cpu, items)),
-        Op::Sm2Sign => batch(items, sm2_alone, |(), items| sm2::sign(cpu, items)),
+        Op::Sm2Sign => batch(items, sm2_nonce, |nonce, items| sm2::sign_with(cpu, nonce, items)),
         Op::Sm2Verify => batch(items, sm2_alone, |(), items| sm2::verify(cpu, items)),
         Op::Sm2Encrypt => batch(items, sm2_alone, |(), items| sm2::encrypt(cpu, Form::Der, items)),
         Op::Sm2Decrypt => batch(items, sm2_alone, |(), items| sm2::decrypt(cpu, Form::Der, items)),
@@ -152,6 +153,10 @@ fn ed_curve(ask: Ask<'_>) -> Option<(EdCurve, ())> {
 
 fn sm2_alone(ask: Ask<'_>) -> Option<((), ())> {
     matches!(ask.session, Session::Sm2).then_some(((), ()))
+}
+
+fn sm2_nonce(ask: Ask<'_>) -> Option<(Nonce, ())> {
+    matches!(ask.session, Session::Sm2).then_some((nonce(ask.detail), ()))
 }
 
 fn sm2_role(ask: Ask<'_>) -> Option<((), Sm2Role)> {

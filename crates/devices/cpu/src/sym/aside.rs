@@ -1,11 +1,10 @@
 //! Packets whose associated data or tag lie in memory of their own.
 //!
-//! AEADs, hashes and MACs take them where they are, as the parts of a message in pieces. Chains and TLS
-//! records are copied into one piece, where their kernels look for everything.
+//! The service takes them where they are. TLS records are copied into one piece, where their kernel looks for
+//! everything.
 
-use arrayvec::ArrayVec;
-use lookaside_cipher::{Direction, Engine, Packet, Parts, Session, Span, Text};
-use lookaside_core::{Aside, Buf, Carried, Done, OpError, Request, Work, store_result};
+use lookaside_cipher::{Direction, Engine, Packet, Session, Span, Tag, Text};
+use lookaside_core::{Aside, Buf, Carried, Done, Iv, OpError, Request, Work, store_result};
 use zeroize::Zeroizing;
 
 use super::{Keys, Pieces, direction, done, iv, parts, size};
@@ -37,11 +36,10 @@ fn packet(engine: &mut Engine, request: &mut Request, device: usize) -> Result<D
     let mut pieces = Pieces::of(src, dst);
     pieces.check()?;
     let text = pieces.text(src, dst);
-    let result = match session.parts() {
-        // AEADs, hashes and MACs.
-        [true, true, false] if session.tag_len() > 0 => in_pieces(session, direction, aside, text),
-        [false, false, true] => in_pieces(session, direction, aside, text),
-        _ => copied(engine, session, direction, aside, text),
+    let result = match session.tag_len() {
+        // Ciphers alone and TLS records.
+        0 => copied(engine, session, direction, aside, text),
+        _ => elsewhere(session, direction, aside, text),
     };
     pieces.scatter(dst);
     result.map(|produced| done(size(&aside.packet), produced))
@@ -61,92 +59,30 @@ fn given(buf: &Buf) -> Result<Option<&[u8]>, OpError> {
     }
 }
 
-/// As a message in pieces.
-fn in_pieces(
+/// With all of it where it is.
+fn elsewhere(
     session: &Session,
     direction: Direction,
     aside: &mut Aside,
     mut text: Text<'_>,
 ) -> Result<usize, OpError> {
     let Aside { packet, aad, tag } = aside;
-    let Parts { aad: aad_span, cipher, auth, tag: tag_at, spare_bits } = parts(packet);
-    if spare_bits != 0 {
-        return Err(OpError::BadInput("spare bits"));
-    }
-    let tag_len = session.tag_len();
-    let tag_span = Span { offset: tag_at, len: tag_len as u32 };
-    let [is_aead, ..] = session.parts();
-    let region = if is_aead { cipher } else { auth };
-    // Everything is looked at before anything is written.
-    let read: &[u8] = match &text {
-        Text::InPlace(bytes) => bytes,
-        Text::Apart { src, .. } => src,
+    // A nonce that lies in the text is copied: the text may be written before it is read.
+    let long = match (&packet.iv, &text) {
+        (Iv::Here { .. }, _) => None,
+        (at, Text::InPlace(bytes)) => Some(iv(at, bytes)?.to_vec()),
+        (at, Text::Apart { src, .. }) => Some(iv(at, src)?.to_vec()),
     };
-    let nonce = iv(&packet.iv, read)?;
-    let aad = match given(aad)? {
-        Some(_) if !is_aead => return Err(NO_AAD),
-        Some(aad) => aad,
-        None if is_aead => within(read, aad_span)?,
-        None => &[],
+    let nonce = match &long {
+        Some(long) => &long[..],
+        None => iv(&packet.iv, &[])?,
     };
-    // A copy: the text may be written before it is compared.
-    let copy = |tag: &[u8]| tag.iter().copied().collect::<ArrayVec<u8, 64>>();
-    let expected = match (direction, given(tag)?) {
-        (Direction::Seal, Some(place)) if place.len() < tag_len => {
-            return Err(OpError::DstTooSmall);
-        }
-        (Direction::Seal, None) => {
-            let dst = match &text {
-                Text::InPlace(bytes) => &bytes[..],
-                Text::Apart { dst, .. } => &dst[..],
-            };
-            within(dst, tag_span).map_err(|_| OpError::DstTooSmall)?;
-            None
-        }
-        (Direction::Seal, Some(_)) => None,
-        (Direction::Open, Some(tag)) => {
-            let short = OpError::BadInput("a tag is shorter than the session's");
-            Some(copy(tag.get(..tag_len).ok_or(short)?))
-        }
-        (Direction::Open, None) => Some(copy(within(read, tag_span)?)),
+    let tag = match (tag.is_empty(), direction) {
+        (true, _) => Tag::InText,
+        (false, Direction::Seal) => Tag::Made(tag.as_mut_slice().ok_or(READ_ONLY)?),
+        (false, Direction::Open) => Tag::Given(tag.as_slice().ok_or(SCATTERED)?),
     };
-    let mut running = session.start(direction, nonce)?;
-    running.lengths(aad.len(), region.len as usize)?;
-    if is_aead {
-        running.aad(aad)?;
-    }
-    let range = region.offset as usize..region.offset as usize + region.len as usize;
-    if is_aead {
-        running.update(match &mut text {
-            Text::InPlace(bytes) => Text::InPlace(bytes.get_mut(range.clone()).ok_or(OUTSIDE)?),
-            Text::Apart { src, dst } => Text::Apart {
-                src: src.get(range.clone()).ok_or(OUTSIDE)?,
-                dst: dst.get_mut(range.clone()).ok_or(OpError::DstTooSmall)?,
-            },
-        })?;
-    } else {
-        running.update(Text::Apart { src: within(read, region)?, dst: &mut [] })?;
-    }
-    let produced = if is_aead { region.len as usize } else { tag_len };
-    let dst = match text {
-        Text::InPlace(bytes) => bytes,
-        Text::Apart { dst, .. } => dst,
-    };
-    match expected {
-        Some(expected) => running.verify(&expected).inspect_err(|_| {
-            if is_aead {
-                dst[range].fill(0);
-            }
-        })?,
-        None => {
-            let place = match tag.is_empty() {
-                false => tag.as_mut_slice().ok_or(READ_ONLY)?,
-                true => &mut dst[tag_at as usize..],
-            };
-            running.finish(&mut place[..tag_len])?;
-        }
-    }
-    Ok(produced)
+    session.run_elsewhere(direction, nonce, &parts(packet), &mut text, given(aad)?, tag)
 }
 
 /// In a copy: the text, the associated data and the tag behind it.
