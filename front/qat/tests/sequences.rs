@@ -67,6 +67,7 @@ impl Sent {
 #[derive(Default)]
 struct Slot {
     session: Option<Held>,
+    #[expect(clippy::vec_box, reason = "the library has their addresses until they are answered")]
     sent: Vec<Box<Sent>>,
 }
 
