@@ -79,9 +79,8 @@ impl Served {
 
     /// `None` where no process used the library.
     pub(crate) fn json(&self) -> Option<Value> {
-        (self.processes > 0).then(
-            || serde_json::json!({ "processes": self.processes, "counters": &self.counts }),
-        )
+        (self.processes > 0)
+            .then(|| serde_json::json!({ "processes": self.processes, "counters": &self.counts }))
     }
 }
 

@@ -18,7 +18,10 @@ use signal_hook::{
     iterator::Signals,
 };
 
-use crate::{openssl::Configuration, quickassist::{QuickAssist, Served}};
+use crate::{
+    openssl::Configuration,
+    quickassist::{QuickAssist, Served},
+};
 
 /// The library's name, which the dynamic loader looks for.
 const LIBRARY: &str = "libz.so.1";

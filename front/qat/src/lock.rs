@@ -94,6 +94,17 @@ impl<T> Guard<'_, T> {
     }
 }
 
+impl<T: Default> Guard<'_, T> {
+    /// The same, with an empty value in the place of one that may be half changed.
+    #[inline]
+    pub fn or_empty(mut self) -> Self {
+        if self.orphaned {
+            core::mem::forget(core::mem::take(&mut *self));
+        }
+        self
+    }
+}
+
 impl<T> Deref for Guard<'_, T> {
     type Target = T;
     #[inline]
@@ -151,5 +162,10 @@ mod tests {
         lock.word.store((fork_generation() + 1) << SHIFT | HELD, Ordering::Relaxed);
         assert!(lock.lock().is_orphaned());
         assert!(!lock.lock().is_orphaned());
+        let list = Lock::new(vec![7]);
+        list.word.store((fork_generation() + 1) << SHIFT | HELD, Ordering::Relaxed);
+        assert!(list.lock().or_empty().is_empty());
+        list.lock().or_empty().push(1);
+        assert_eq!(*list.lock().or_empty(), [1]);
     }
 }

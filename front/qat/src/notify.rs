@@ -16,6 +16,12 @@ struct Inner {
     waiting: Vec<CpaInstanceEvent>,
 }
 
+impl Default for Inner {
+    fn default() -> Inner {
+        Inner { callback: None, tag: core::ptr::null_mut(), waiting: Vec::new() }
+    }
+}
+
 // SAFETY: the tag is the program's, which says by registering that any polling thread may have it.
 unsafe impl Send for Inner {}
 
@@ -31,19 +37,19 @@ impl Notices {
 
     /// Replaces the callback; `None` for nobody.
     pub fn set(&self, callback: Callback, tag: *mut c_void) {
-        let mut inner = self.0.lock();
+        let mut inner = self.0.lock().or_empty();
         (inner.callback, inner.tag) = (callback, tag);
     }
 
     /// Has events delivered at the next poll for them.
     pub fn push(&self, events: &[CpaInstanceEvent]) {
-        self.0.lock().waiting.extend_from_slice(events);
+        self.0.lock().or_empty().waiting.extend_from_slice(events);
     }
 
     /// Delivers what waits.
     pub fn deliver(&self, instance: &'static QatInstance) {
         let (callback, tag, events) = {
-            let mut inner = self.0.lock();
+            let mut inner = self.0.lock().or_empty();
             (inner.callback, inner.tag, core::mem::take(&mut inner.waiting))
         };
         let Some(callback) = callback else { return };

@@ -38,7 +38,7 @@ unsupported! {
         cpaGetDevRlPropSlaPir cpaGetInstanceRlSlaPir cpaGetInstanceRlSlaCir cpaRlGetQpNumHandles
         cpaRlGetQpHandles cpaSetRlSla cpaDeleteRlSla cpaGetRlSla cpaEnableRateLimiting
         cpaDisableRateLimiting;
-    "errors are not simulated here":
+    "errors of hardware are not simulated":
         icp_sal_dc_simulate_error icp_sal_heartbeat_simulate_failure;
     "there is no IOMMU between the library and memory":
         icp_sal_iommu_map icp_sal_iommu_unmap;

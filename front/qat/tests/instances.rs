@@ -7,7 +7,7 @@ use std::{
     ptr,
     sync::{
         RwLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
 };
@@ -23,6 +23,7 @@ const EVENTS: usize = 4;
 const FORKED: usize = 5;
 const RESET: usize = 6;
 const NESTED: usize = 7;
+const BUSY: usize = 8;
 
 /// Held to write by tests that poll instances which are not theirs.
 static OTHERS: RwLock<()> = RwLock::new(());
@@ -440,6 +441,54 @@ fn a_child_goes_on_with_what_the_parent_has_begun() {
     assert_eq!(status, 0);
     poll_until(at, || called.count() == 10);
     requests.iter().for_each(|r| r.check());
+}
+
+#[test]
+fn children_of_a_parent_that_is_in_the_middle_of_calls() {
+    let _alone = OTHERS.read();
+    let stop = AtomicBool::new(false);
+    let at = instance(BUSY).expose_provenance();
+    thread::scope(|scope| {
+        let stop = &stop;
+        for _ in 0..2 {
+            scope.spawn(move || {
+                let at = ptr::with_exposed_provenance_mut(at);
+                let called = Called::default();
+                let mut session = Held::on(at, &setup(), Some(note));
+                let mut n = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    let mut request = Request::new(text(3000));
+                    while request.submit(&mut session, called.tag()) == CPA_STATUS_RETRY {}
+                    n += 1;
+                    poll_until(at, || called.count() == n);
+                    request.check();
+                }
+            });
+        }
+        for _ in 0..40 {
+            // SAFETY: the child calls this library and `_exit`; the other threads do not exist there.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                let at = ptr::with_exposed_provenance_mut(at);
+                let called = Called::default();
+                let mut session = Held::on(at, &setup(), Some(note));
+                let mut request = Request::new(text(10_000));
+                let mut good = request.submit(&mut session, called.tag()) == CPA_STATUS_SUCCESS;
+                poll_until(at, || called.count() == 1);
+                let mut waiting = Held::on(at, &setup(), None);
+                let mut own = Request::new(text(1000));
+                good &= own.submit(&mut waiting, ptr::null_mut()) == CPA_STATUS_SUCCESS;
+                good &= request.results.status == CPA_DC_OK && own.results.status == CPA_DC_OK;
+                // SAFETY: ends this process.
+                unsafe { libc::_exit(i32::from(!good)) };
+            }
+            let mut status = 0;
+            // SAFETY: a child of this process.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert_eq!(status, 0);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]

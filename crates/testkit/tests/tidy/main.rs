@@ -409,7 +409,9 @@ fn the_readme_is_short_and_papers_name_files_that_exist() {
 /// The documents for people that lie at the root, in docs/ and beside the front ends.
 fn papers() -> Vec<String> {
     let mut found = Vec::new();
-    for folder in [".", "docs", "front/hadoop", "front/openssl", "front/parcomp", "front/qat", "front/zlib"] {
+    for folder in
+        [".", "docs", "front/hadoop", "front/openssl", "front/parcomp", "front/qat", "front/zlib"]
+    {
         for entry in fs::read_dir(root().join(folder)).expect("a folder") {
             let path = entry.expect("an entry").path();
             if path.extension().is_some_and(|kind| kind == "md") {

@@ -108,7 +108,7 @@ impl DcSession {
 
     /// The checksum of a stream that the service makes none for, with one more piece.
     pub fn go_on(&self, add: impl FnOnce(u32) -> u32, start: u32) -> u32 {
-        let mut streams = self.streams.lock();
+        let mut streams = self.streams.lock().or_empty();
         let sum = add(streams.sum.unwrap_or(start));
         streams.sum = Some(sum);
         sum
@@ -143,7 +143,7 @@ impl DcSession {
 
     /// Begins afresh: no stream, no checksum, no length.
     pub fn reset(&self) {
-        *self.streams.lock() = Streams::default();
+        *self.streams.lock().or_empty() = Streams::default();
         self.continues.store(false, Ordering::Relaxed);
         self.total.store(0, Ordering::Relaxed);
         self.begins.store(true, Ordering::Relaxed);
@@ -161,7 +161,7 @@ impl DcSession {
         src: lookaside::Buf,
         dst: lookaside::Buf,
     ) -> Result<lookaside::Request, Refusal> {
-        let mut streams = self.streams.lock();
+        let mut streams = self.streams.lock().or_empty();
         match way {
             Way::Compress => {
                 let stream = match &mut streams.compress {
@@ -185,7 +185,7 @@ impl DcSession {
 
     /// The stream of this way has ended: the next request begins another one.
     pub fn stream_ended(&self, way: Way) {
-        let mut streams = self.streams.lock();
+        let mut streams = self.streams.lock().or_empty();
         match way {
             Way::Compress => streams.compress = None,
             Way::Decompress => (streams.decompress, streams.sum) = (None, None),

@@ -15,7 +15,7 @@ const MOST_KEPT: usize = 1 << 20;
 
 /// A buffer of at least `len` bytes.
 pub fn take_spare(len: usize) -> Vec<u8> {
-    let mut spare = SPARE.lock().pop().unwrap_or_default();
+    let mut spare = SPARE.lock().or_empty().pop().unwrap_or_default();
     if spare.len() < len {
         spare.resize(len, 0);
     }
@@ -24,7 +24,7 @@ pub fn take_spare(len: usize) -> Vec<u8> {
 
 /// Keeps a buffer for the next one.
 pub fn keep_spare(buffer: Vec<u8>) {
-    let mut spare = SPARE.lock();
+    let mut spare = SPARE.lock().or_empty();
     if spare.len() < MOST_SPARE && buffer.len() <= MOST_KEPT {
         spare.push(buffer);
     }
