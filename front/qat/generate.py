@@ -50,7 +50,7 @@ HEADERS = {
     "cpa_cy_nrbg.h": ("random bits", ["cpa_cy_common.h"], "key"),
     "cpa_rl.h": ("rate limits", ["cpa.h"], "base"),
     "icp_sal.h": ("test aids", ["cpa.h"], "base"),
-    "icp_sal_user.h": ("start, stop and health of a process's access", ["cpa.h"], "base"),
+    "icp_sal_user.h": ("start, stop and health of a process's access", ["cpa.h", "cpa_dc.h"], "base"),
     "icp_sal_poll.h": ("polling", ["cpa.h"], "base"),
     "qat_library_version.h": ("the library's version", [], "base"),
     "icp_sal_versions.h": ("versions", ["cpa.h", "qat_library_version.h"], "base"),

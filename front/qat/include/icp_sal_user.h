@@ -3,6 +3,7 @@
 #define ICP_SAL_USER_H
 
 #include "cpa.h"
+#include "cpa_dc.h"
 
 #ifdef __cplusplus
 extern "C" {
