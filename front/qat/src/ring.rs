@@ -29,11 +29,10 @@ pub trait Complete: Send + 'static {
     fn complete(self, response: Response);
 
     /// What is quick runs in the ring's lock, many answers at a time; it leaves the call of the program's function.
-    fn land(self, response: Response) -> Landed
+    fn land(self, _response: &mut Response) -> Landed
     where
         Self: Sized,
     {
-        drop(response);
         Landed { call: |_| {}, words: [ptr::null_mut(); 6], numbers: [0; 3] }
     }
 
@@ -66,7 +65,7 @@ const WORDS: usize = 16;
 #[derive(Clone, Copy)]
 struct Pending {
     complete: unsafe fn(*mut u64, Response),
-    land: Option<unsafe fn(*mut u64, Response) -> Landed>,
+    land: Option<unsafe fn(*mut u64, &mut Response) -> Landed>,
     payload: [MaybeUninit<u64>; WORDS],
 }
 
@@ -81,7 +80,7 @@ impl Pending {
             let value = unsafe { payload.cast::<C>().read() };
             value.complete(response);
         }
-        unsafe fn land<C: Complete>(payload: *mut u64, response: Response) -> Landed {
+        unsafe fn land<C: Complete>(payload: *mut u64, response: &mut Response) -> Landed {
             // SAFETY: as in `run`.
             let value = unsafe { payload.cast::<C>().read() };
             value.land(response)
@@ -264,7 +263,7 @@ impl Ring {
         {
             let mut answers = instance.poll();
             while count < most.min(AT_ONCE) as usize {
-                let Some(response) = answers.next() else { break };
+                let Some(mut response) = answers.next() else { break };
                 let slot = response.tag as u32;
                 let place = &mut slots[slot as usize];
                 free.push(slot);
@@ -273,8 +272,9 @@ impl Ring {
                 match pending.land {
                     Some(land) => {
                         // SAFETY: written by `Pending::write`; each is taken once.
-                        landed[count]
-                            .write(unsafe { land(pending.payload.as_mut_ptr().cast(), response) });
+                        landed[count].write(unsafe {
+                            land(pending.payload.as_mut_ptr().cast(), &mut response)
+                        });
                         count += 1;
                     }
                     None => {

@@ -407,6 +407,14 @@ fn edwards_multiples_follow_the_formula() {
             let wanted = curve.bytes(&curve.multiply(&number, other.each_ref()));
             assert_eq!(edwards(kind, &k, Some([&ox, &oy]), [len; 2]).good(), wanted);
         }
+        // A point with a part of order 2: k counts modulo the number of points, and not modulo the order.
+        let two = [Number::word(0), curve.p.minus(&Number::word(1))];
+        let mixed = curve.add(base, two.each_ref());
+        let [mx, my] = curve.bytes(&mixed);
+        let k = curve.order.plus(&Number::word(5));
+        let wanted = curve.bytes(&curve.multiply(&k, mixed.each_ref()));
+        let answer = edwards(kind, &k.bytes(len), Some([&mx, &my]), [len; 2]);
+        assert_eq!(answer.good(), wanted, "{len}");
         let k = Number::word(5).bytes(len);
         let mut off = oy.clone();
         off[len - 1] ^= 1;

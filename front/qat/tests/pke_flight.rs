@@ -282,6 +282,36 @@ fn callbacks_submit_again_and_stopping_drains() {
     flights[0].check(2);
 }
 
+#[test]
+fn a_child_has_its_own_requests() {
+    let handle = instance();
+    let rsa = usual(512);
+    let mut flights: Vec<Box<Flight>> = (0..5).map(|n| flight(&rsa, n)).collect();
+    for flight in &mut flights[..4] {
+        assert_eq!(flight.submit(handle), CPA_STATUS_SUCCESS);
+    }
+    // SAFETY: the child leaves by `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // What the parent has in flight is the parent's; keys are found in the cache.
+        let alone = poll(handle) == CPA_STATUS_RETRY;
+        let submitted = flights[4].submit(handle) == CPA_STATUS_SUCCESS;
+        let polled = poll(handle) == CPA_STATUS_SUCCESS;
+        let right = flights[4].out.bytes == flights[4].wanted;
+        let others = flights[..4].iter().all(|f| f.answered.load(Ordering::Relaxed) == 0);
+        let good = alone && submitted && polled && right && others;
+        // SAFETY: nothing is left to be done.
+        unsafe { libc::_exit(if good { 0 } else { 1 }) };
+    }
+    let mut status = -1;
+    // SAFETY: a child of this process.
+    unsafe { assert_eq!(libc::waitpid(child, &mut status, 0), child) };
+    assert_eq!(status, 0, "the child's answer");
+    while poll(handle) == CPA_STATUS_SUCCESS {}
+    flights[..4].iter().for_each(|flight| flight.check(1));
+    assert_eq!(flights[4].answered.load(Ordering::Relaxed), 0);
+}
+
 unsafe extern "C" fn pair_landed(
     tag: *mut c_void,
     status: CpaStatus,

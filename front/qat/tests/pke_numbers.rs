@@ -234,8 +234,16 @@ fn dsa_parameters_are_those_of_fips_186() {
     let next = it.p.plus(&it.q.times(&Number::word(2))).bytes(128);
     let is_prime = is_prime(&Number::new(&next));
     assert_eq!(candidate(&next, 128).valid, is_prime);
+    // A prime with fewer bits than its candidate: 32,713 of 32,769 and 29.
+    let (x, q29) = (Flat::new(&[0x80, 1]), Flat::new(&[29]));
+    let short = both(&[2], |ask| unsafe {
+        let op = CpaCyDsaPParamGenOpData { X: x.flat, Q: q29.flat };
+        let op = Box::leak(Box::new(op));
+        cpaCyDsaGenPParam(ask.handle, ask.by(one), ask.tag, op, ask.valid, ask.outs[0])
+    });
+    assert!(short.is_invalid() && test_prime(&[0x7f, 0xc9], [true; 3], 0, 0).valid);
     assert!(candidate(&above, 127).is_refused() && candidate(&[5], 128).is_refused());
-    // G = H^((P - 1) / Q).
+    // G = H^((P - 1) / Q); Q has to divide P - 1.
     let generator = |h: &[u8], q: &Flat| {
         let h = Flat::new(h);
         let op = CpaCyDsaGParamGenOpData { P: p.flat, Q: q.flat, H: h.flat };
@@ -260,6 +268,16 @@ fn dsa_parameters_are_those_of_fips_186() {
     assert_eq!(public(&x, g.flat).only(), wanted);
     assert!(public(&[0], g.flat).is_refused() && public(&x, NONE).is_refused());
     assert!(public(&x, p.flat).is_refused());
+}
+
+#[test]
+fn an_order_that_is_no_prime_makes_no_signature() {
+    let [q, x, k, r, z] = [[21], [5], [4], [8], [9]].map(|n| Flat::new(&n));
+    let op = CpaCyDsaSSignOpData { Q: q.flat, X: x.flat, K: k.flat, R: r.flat, Z: z.flat };
+    let answer = both(&[1], |ask| unsafe {
+        cpaCyDsaSignS(ask.handle, ask.by(one), ask.tag, &op, ask.valid, ask.outs[0])
+    });
+    assert!(answer.is_invalid());
 }
 
 #[test]

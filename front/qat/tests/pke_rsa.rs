@@ -310,6 +310,8 @@ fn keys_are_made_of_primes() {
             refused(CpaCyRsaKeyGenOpData { prime1P: short.flat, ..op });
             let kind = CpaCyRsaPrivateKeyRepType(3);
             refused(CpaCyRsaKeyGenOpData { privateKeyRepType: kind, ..op });
+            // The key's version is two primes.
+            refused(CpaCyRsaKeyGenOpData { version: CpaCyRsaVersion(2), ..op });
             for short in 2..4 {
                 let mut lens = lens;
                 lens[short] -= 1;

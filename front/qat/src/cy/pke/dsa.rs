@@ -114,7 +114,7 @@ crate::api! {
         out: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::One(call, out));
-        let caller = Caller::new(handle, Work::DsaP, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::DsaP, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             let (x, q) = (number(&op.X, X)?, odd(number(&op.Q, Q)?, Q)?);
@@ -146,7 +146,7 @@ crate::api! {
         out: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::One(call, out));
-        let caller = Caller::new(handle, Work::DsaG, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::DsaG, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             let (p, q) = (odd(number(&op.P, P)?, P)?, odd(number(&op.Q, Q)?, Q)?);
@@ -174,7 +174,7 @@ crate::api! {
         out: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::One(call, out));
-        let caller = Caller::new(handle, Work::DsaY, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::DsaY, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             let p = odd(number(&op.P, P)?, P)?;
@@ -194,7 +194,7 @@ crate::api! {
         out: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::One(call, out));
-        let caller = Caller::new(handle, Work::DsaSignR, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::DsaSignR, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             let (p, q) = (odd(number(&op.P, P)?, P)?, odd(number(&op.Q, Q)?, Q)?);
@@ -222,7 +222,7 @@ crate::api! {
         out: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::One(call, out));
-        let caller = Caller::new(handle, Work::DsaSignS, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::DsaSignS, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             let q = odd(number(&op.Q, Q)?, Q)?;
@@ -245,7 +245,7 @@ crate::api! {
         out_s: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::Two(call, [out_r, out_s]));
-        let caller = Caller::new(handle, Work::DsaSignRs, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::DsaSignRs, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             let (p, q) = (odd(number(&op.P, P)?, P)?, odd(number(&op.Q, Q)?, Q)?);
@@ -272,7 +272,7 @@ crate::api! {
         valid: *mut CpaBoolean,
     ) {
         let callback = callback.map(Callback::Flag);
-        let caller = Caller::new(handle, Work::DsaVerify, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::DsaVerify, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             let (p, q) = (odd(number(&op.P, P)?, P)?, odd(number(&op.Q, Q)?, Q)?);

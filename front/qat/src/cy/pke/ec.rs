@@ -145,11 +145,13 @@ unsafe fn multiply(
     };
     let session = session(process, known)?;
     let point = point.filter(|point| point.map(stripped) != known.g);
-    let mut src = scalar(process, known, k)?;
+    let mut k = scalar(process, known, k)?;
     let dst = place(known.curve.point_len());
     let request = match point {
-        None => session.public(Buf::secret(core::mem::take(&mut *src)), dst),
+        None => session.public(Buf::secret(core::mem::take(&mut *k)), dst),
         Some(point) => {
+            let mut src = Secret::new(Vec::with_capacity(k.len() + known.curve.point_len()));
+            src.extend_from_slice(&k);
             encode(&mut src, point, len)?;
             session.multiply(Buf::secret(core::mem::take(&mut *src)), dst)
         }
@@ -279,7 +281,7 @@ crate::api! {
         y: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::Two(call, [x, y]));
-        let caller = Caller::new(handle, Work::EcMultiply, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::EcMultiply, callback, tag, op).says(valid);
         let parts = || {
             let op = given(op, NO_OP)?;
             Ok((op.fieldType, [op.k, op.xg, op.yg, op.q, op.a, op.b, op.h]))
@@ -297,7 +299,7 @@ crate::api! {
         y: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::Two(call, [x, y]));
-        let caller = Caller::new(handle, Work::Ecdh, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::Ecdh, callback, tag, op).says(valid);
         // Points are verified whether that is asked for or not.
         let parts = || {
             let op = given(op, NO_OP)?;
@@ -316,7 +318,7 @@ crate::api! {
         y: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::Two(call, [x, y]));
-        let caller = Caller::new(handle, Work::EcMultiply, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::EcMultiply, callback, tag, op).says(valid);
         multiply_generic(&caller, op, [x, y])
     }
 
@@ -333,7 +335,7 @@ crate::api! {
     ) {
         // Multiplication takes the same time and touches the same memory for every k, without random numbers.
         let callback = callback.map(|call| Callback::Two(call, [x, y]));
-        let caller = Caller::new(handle, Work::EcMultiply, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::EcMultiply, callback, tag, op).says(valid);
         multiply_generic(&caller, op, [x, y])
     }
 
@@ -345,7 +347,7 @@ crate::api! {
         valid: *mut CpaBoolean,
     ) {
         let callback = callback.map(Callback::Flag);
-        let caller = Caller::new(handle, Work::EcVerify, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::EcVerify, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             let curve = curve(op.fieldType, [&op.q, &op.a, &op.b])?;
@@ -361,7 +363,7 @@ crate::api! {
         valid: *mut CpaBoolean,
     ) {
         let callback = callback.map(Callback::Flag);
-        let caller = Caller::new(handle, Work::EcVerify, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::EcVerify, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             let (curve, _) = generic(op.pCurve)?;

@@ -83,7 +83,7 @@ crate::api! {
         out: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::One(call, out));
-        let caller = Caller::new(handle, Work::EcdsaSignR, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::EcdsaSignR, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             let known =
@@ -113,7 +113,7 @@ crate::api! {
         out: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::One(call, out));
-        let caller = Caller::new(handle, Work::EcdsaSignS, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::EcdsaSignS, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             let n = number(&op.n, GENERATOR)?;
@@ -139,7 +139,7 @@ crate::api! {
         s: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::Two(call, [r, s]));
-        let caller = Caller::new(handle, Work::EcdsaSignRs, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::EcdsaSignRs, callback, tag, op).says(valid);
         sign(&caller, op, [r, s])
     }
 
@@ -156,7 +156,7 @@ crate::api! {
     ) {
         // A signature takes the same time and touches the same memory for every d and k, without random numbers.
         let callback = callback.map(|call| Callback::Two(call, [r, s]));
-        let caller = Caller::new(handle, Work::EcdsaSignRs, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::EcdsaSignRs, callback, tag, op).says(valid);
         sign(&caller, op, [r, s])
     }
 
@@ -168,7 +168,7 @@ crate::api! {
         valid: *mut CpaBoolean,
     ) {
         let callback = callback.map(Callback::Flag);
-        let caller = Caller::new(handle, Work::EcdsaVerify, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::EcdsaVerify, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             let known =

@@ -20,7 +20,7 @@ use super::{
     curves::bytes,
     ec::cardinality,
     number::{Out, Secret, bytes, compare, is_below, padded, push, stripped},
-    request::{Callback, Caller, Outcome, place, run, written},
+    request::{Callback, Caller, Outcome, place, refuse, run, written},
     steps::Residues,
 };
 use crate::{
@@ -162,16 +162,15 @@ unsafe fn montgomery(
                 number if number.len() == wide => turned(number, len),
                 _ => Err(Refusal::invalid(LENGTH)),
             };
-            let mut src = exact(&op.k)?;
+            let k = exact(&op.k)?;
             let out = exactly(out, wide)?;
             let session = xdh(process, curve)?;
             let request = match op.generator {
                 CPA_FALSE => {
-                    let point = exact(&op.x)?;
-                    src.extend_from_slice(&point);
-                    session.derive(Buf::secret(core::mem::take(&mut *src)), place(len))
+                    let src = Buf::secret([&k[..], &exact(&op.x)?].concat());
+                    session.derive(src, place(len))
                 }
-                _ => session.public(Buf::secret(core::mem::take(&mut *src)), place(len)),
+                _ => session.public(Buf::secret(k.to_vec()), place(len)),
             };
             Ok((request, move |response: Response| match written(&response) {
                 Ok(u) => {
@@ -268,14 +267,17 @@ crate::api! {
         y: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::Two(call, [x, y]));
-        let caller = Caller::new(handle, Work::EcMultiply, callback, tag, op).says(valid)?;
-        let op = given(op, NO_OP)?;
+        let caller = Caller::new(handle, Work::EcMultiply, callback, tag, op).says(valid);
+        let op = match given(op, NO_OP) {
+            Ok(op) => op,
+            Err(refusal) => return refuse(&caller, refusal),
+        };
         match op.curveType {
             CPA_CY_EC_MONTEDWDS_CURVE25519_TYPE => montgomery(&caller, op, XdhCurve::X25519, x),
             CPA_CY_EC_MONTEDWDS_CURVE448_TYPE => montgomery(&caller, op, XdhCurve::X448, x),
             CPA_CY_EC_MONTEDWDS_ED25519_TYPE => edwards(&caller, op, &ED25519, [x, y]),
             CPA_CY_EC_MONTEDWDS_ED448_TYPE => edwards(&caller, op, &ED448, [x, y]),
-            _ => Err(Refusal::invalid("a curve that there is not")),
+            _ => refuse(&caller, Refusal::invalid("a curve that there is not")),
         }
     }
 }

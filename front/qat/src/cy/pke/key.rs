@@ -76,7 +76,7 @@ fn hkdf(process: &'static Process, hash: Hash) -> Result<Hkdf, Refusal> {
 unsafe fn tls(
     caller: &Caller,
     op: *const CpaCyKeyGenTlsOpData,
-    hash: Hash,
+    hash: impl FnOnce() -> Result<Hash, Refusal>,
     out: *mut CpaFlatBuffer,
 ) -> Result<CpaStatus, Refusal> {
     // SAFETY: the exported function's caller promises what the interface asks for.
@@ -102,7 +102,7 @@ unsafe fn tls(
             let len = op.generatedKeyLenInBytes;
             let out = output(out, len)?;
             let src = Buf::secret([secret, label, seed].concat());
-            let session = prf(process, hash)?;
+            let session = prf(process, hash()?)?;
             let request = session.derive(secret.len() as u32, src, place(len as usize));
             Ok((request, to(out)))
         })
@@ -275,9 +275,12 @@ fn digest_request(
     let session = KEPT.get(&[&[hash as u8]], || {
         Ok(process.runtime().digest(Auth::Plain(hash), &[], hash.len())?)
     })?;
-    let mut memory = parts.concat();
-    let len = memory.len() as u32;
-    memory.resize(memory.len() + hash.len(), 0);
+    let len = parts.iter().map(|part| part.len()).sum::<usize>();
+    // Not grown: what is left behind would be a secret.
+    let mut memory = Vec::with_capacity(len + hash.len());
+    parts.iter().for_each(|part| memory.extend_from_slice(part));
+    memory.resize(len + hash.len(), 0);
+    let len = len as u32;
     let packet = Packet { auth: Span::new(0, len), tag: len, ..Packet::default() };
     Ok(session.digest(packet, Buf::empty(), Buf::secret(memory)))
 }
@@ -297,14 +300,13 @@ fn digest(process: &'static Process, hash: Hash, parts: &[&[u8]]) -> Result<Secr
 
 unsafe fn mask(
     caller: &Caller,
-    op: *const CpaCyKeyGenMgfOpData,
-    hash: Hash,
+    op: impl FnOnce() -> Result<(CpaCyKeyGenMgfOpData, Hash), Refusal>,
     out: *mut CpaFlatBuffer,
 ) -> Result<CpaStatus, Refusal> {
     // SAFETY: the exported function's caller promises what the interface asks for.
     unsafe {
         run(caller, |process| {
-            let op = given(op, NO_OP)?;
+            let (op, hash) = op()?;
             let seed = Secret::new(bytes(&op.seedBuffer, SEED)?.to_vec());
             let len = op.maskLenInBytes;
             let out = output(out, len)?;
@@ -449,7 +451,7 @@ crate::api! {
         out: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::Flat(call, out));
-        tls(&Caller::new(handle, Work::KeyTls, callback, tag, op), op, Hash::Md5Sha1, out)
+        tls(&Caller::new(handle, Work::KeyTls, callback, tag, op), op, || Ok(Hash::Md5Sha1), out)
     }
 
     fn cpaCyKeyGenTls2(
@@ -462,7 +464,7 @@ crate::api! {
     ) {
         let callback = callback.map(|call| Callback::Flat(call, out));
         let caller = Caller::new(handle, Work::KeyTls, callback, tag, op);
-        tls(&caller, op, hash_of(hash)?, out)
+        tls(&caller, op, || hash_of(hash), out)
     }
 
     fn cpaCyKeyGenTls3(
@@ -500,7 +502,8 @@ crate::api! {
         out: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::Flat(call, out));
-        mask(&Caller::new(handle, Work::KeyMgf, callback, tag, op), op, Hash::Sha1, out)
+        let caller = Caller::new(handle, Work::KeyMgf, callback, tag, op);
+        mask(&caller, || given(op, NO_OP).map(|op| (*op, Hash::Sha1)), out)
     }
 
     fn cpaCyKeyGenMgfExt(
@@ -512,7 +515,10 @@ crate::api! {
     ) {
         let callback = callback.map(|call| Callback::Flat(call, out));
         let caller = Caller::new(handle, Work::KeyMgf, callback, tag, op);
-        let op = given(op, NO_OP)?;
-        mask(&caller, &op.baseOpData, hash_of(op.hashAlgorithm)?, out)
+        let parts = || {
+            let op = given(op, NO_OP)?;
+            Ok((op.baseOpData, hash_of(op.hashAlgorithm)?))
+        };
+        mask(&caller, parts, out)
     }
 }

@@ -48,7 +48,7 @@ crate::api! {
         passed_all: *mut CpaBoolean,
     ) {
         let callback = callback.map(Callback::Flag);
-        let caller = Caller::new(handle, Work::Prime, callback, tag, op).says(passed_all)?;
+        let caller = Caller::new(handle, Work::Prime, callback, tag, op).says(passed_all);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             let candidate = number(&op.primeCandidate, CANDIDATE)?;

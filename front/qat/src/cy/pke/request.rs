@@ -1,7 +1,7 @@
 //! One request of any operation: through the ring with a callback, at once without.
 #![allow(unsafe_code)]
 
-use core::{ffi::c_void, ptr};
+use core::ffi::c_void;
 
 use lookaside::{Buf, OpError, Request, Response};
 
@@ -98,9 +98,9 @@ pub struct Caller {
     pub tag: *mut c_void,
     /// Given to the callback.
     pub op_data: *mut c_void,
-    /// Where a synchronous call wants to know whether the output is valid; null for operations that fail
+    /// Where a synchronous call wants to know whether the output is valid; `None` for operations that fail
     /// where it is not.
-    pub valid: *mut CpaBoolean,
+    pub valid: Option<*mut CpaBoolean>,
 }
 
 impl Caller {
@@ -113,19 +113,13 @@ impl Caller {
         op_data: *const T,
     ) -> Caller {
         let op_data = op_data.cast_mut().cast();
-        Caller { handle, work, callback, tag, op_data, valid: ptr::null_mut() }
+        Caller { handle, work, callback, tag, op_data, valid: None }
     }
 
     /// Of an operation that says whether its output is valid.
-    ///
-    /// # Errors
-    /// Where there is no place for that.
-    pub fn says(mut self, valid: *mut CpaBoolean) -> Result<Caller, Refusal> {
-        if valid.is_null() || !valid.is_aligned() {
-            return Err(Refusal::invalid("no place for whether the output is valid"));
-        }
-        self.valid = valid;
-        Ok(self)
+    pub fn says(mut self, valid: *mut CpaBoolean) -> Caller {
+        self.valid = Some(valid);
+        self
     }
 }
 
@@ -191,6 +185,9 @@ where
     let process = Process::get()?;
     let instance = process.instance(caller.handle, Service::Cy)?;
     let accepted = instance.check_running().and_then(|()| {
+        if caller.valid.is_some_and(|valid| valid.is_null() || !valid.is_aligned()) {
+            return Err(Refusal::invalid("no place for whether the output is valid"));
+        }
         let (request, finish) = prepare(process)?;
         let Some(callback) = caller.callback else { return Ok(Some((request, finish))) };
         let &Caller { work, tag, op_data, .. } = caller;
@@ -202,13 +199,23 @@ where
     let Some((request, finish)) = accepted? else { return Ok(CPA_STATUS_SUCCESS) };
     let outcome = finish(process.call(request));
     let (status, valid) = settle(instance, caller.work, outcome);
-    if caller.valid.is_null() {
+    let Some(place) = caller.valid else {
         let failed = status == CPA_STATUS_SUCCESS && !valid;
         return Ok(if failed { CPA_STATUS_FAIL } else { status });
-    }
-    // SAFETY: checked in `Caller::says`; the caller's promise.
-    unsafe { caller.valid.write(if valid { CPA_TRUE } else { CPA_FALSE }) };
+    };
+    // SAFETY: checked above; the caller's promise.
+    unsafe { place.write(if valid { CPA_TRUE } else { CPA_FALSE }) };
     Ok(status)
+}
+
+/// Refuses, and counts that.
+///
+/// # Errors
+/// The refusal.
+pub fn refuse(caller: &Caller, refusal: Refusal) -> Result<CpaStatus, Refusal> {
+    let instance = Process::get()?.instance(caller.handle, Service::Cy)?;
+    instance.pke.count(caller.work, Event::Refused);
+    Err(refusal)
 }
 
 /// The bytes that a request has written: an error where it has failed.

@@ -12,7 +12,7 @@ use super::{
     cache::Cache,
     counters::Work,
     number::{Out, Whole, bits, is_below, is_odd, number, padded, stripped},
-    request::{Callback, Caller, Outcome, place, run, written},
+    request::{Callback, Caller, Outcome, place, refuse, run, written},
     steps::Residues,
 };
 use crate::{
@@ -63,7 +63,9 @@ fn private_key(
     static BLINDED: Cache<(RsaPrivate, usize)> = Cache::new();
     let kept = if blinded { &BLINDED } else { &KEPT };
     kept.get(&parts, || {
-        let key = import(process, parts)?;
+        let key = import(process, parts);
+        lookaside::wipe_stack(IMPORT);
+        let key = key?;
         let len = key.n.len();
         let runtime = process.runtime();
         let session = match blinded {
@@ -73,6 +75,9 @@ fn private_key(
         Ok((session?, len))
     })
 }
+
+/// Bytes of stack that are overwritten when a key has been put together.
+const IMPORT: usize = 4 << 10;
 
 /// Public exponents that are looked for first.
 const USUAL: [u64; 8] = [65_537, 3, 17, 5, 257, 7, 35, 37];
@@ -408,7 +413,7 @@ crate::api! {
         let callback = callback.map(|call| Callback::Flat(call, out));
         let caller = Caller::new(handle, Work::RsaDecrypt, callback, tag, op);
         if dpa.is_null() {
-            return Err(Refusal::invalid("no data for the hardening"));
+            return refuse(&caller, Refusal::invalid("no data for the hardening"));
         }
         decrypt(&caller, op, Some(dpa), out)
     }

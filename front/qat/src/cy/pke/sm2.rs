@@ -149,7 +149,7 @@ crate::api! {
         y: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::Two(call, [x, y]));
-        let caller = Caller::new(handle, Work::Sm2Multiply, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::Sm2Multiply, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             prime_field(op.fieldType)?;
@@ -169,7 +169,7 @@ crate::api! {
         y: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::Two(call, [x, y]));
-        let caller = Caller::new(handle, Work::Sm2Generator, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::Sm2Generator, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             prime_field(op.fieldType)?;
@@ -187,7 +187,7 @@ crate::api! {
         valid: *mut CpaBoolean,
     ) {
         let callback = callback.map(Callback::Flag);
-        let caller = Caller::new(handle, Work::Sm2PointVerify, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::Sm2PointVerify, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             prime_field(op.fieldType)?;
@@ -208,11 +208,13 @@ crate::api! {
         s: *mut CpaFlatBuffer,
     ) {
         let callback = callback.map(|call| Callback::Two(call, [r, s]));
-        let caller = Caller::new(handle, Work::Sm2Sign, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::Sm2Sign, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             prime_field(op.fieldType)?;
-            let (k, mut src) = (scalar(&op.k, N)?, scalar(&op.d, LIMIT)?);
+            let (k, d) = (scalar(&op.k, N)?, scalar(&op.d, LIMIT)?);
+            let mut src = Secret::new(Vec::with_capacity(3 * LEN));
+            src.extend_from_slice(&d);
             src.extend_from_slice(&k);
             push(&mut src, number(&op.e, DIGEST)?, LEN, DIGEST)?;
             let outs = outs([r, s])?;
@@ -229,7 +231,7 @@ crate::api! {
         valid: *mut CpaBoolean,
     ) {
         let callback = callback.map(Callback::Flag);
-        let caller = Caller::new(handle, Work::Sm2Verify, callback, tag, op).says(valid)?;
+        let caller = Caller::new(handle, Work::Sm2Verify, callback, tag, op).says(valid);
         run(&caller, |process| {
             let op = given(op, NO_OP)?;
             prime_field(op.fieldType)?;

@@ -102,8 +102,8 @@ fn are_same(src: &[CpaFlatBuffer], dst: &[CpaFlatBuffer]) -> bool {
 
 /// A part of a list.
 pub enum Cut {
-    /// In one piece.
-    One(CpaFlatBuffer),
+    /// In one piece: where, and how long. Words, as registers hold them.
+    One(*mut Cpa8U, usize),
     /// In several, or in none.
     Many(Vec<CpaFlatBuffer>),
 }
@@ -118,7 +118,13 @@ impl Cut {
     #[inline(always)]
     pub fn new(list: &[CpaFlatBuffer], from: u64, to: u64) -> Result<Cut, Refusal> {
         match list {
-            [one] if to <= u64::from(one.dataLenInBytes) => Ok(Cut::One(part(one, from, to))),
+            [one] if to <= u64::from(one.dataLenInBytes) => {
+                // A start beyond the end is of no bytes.
+                Ok(Cut::One(
+                    one.pData.wrapping_add(from as usize),
+                    to.saturating_sub(from) as usize,
+                ))
+            }
             _ => Cut::of_many(list, from, to),
         }
     }
@@ -132,23 +138,38 @@ impl Cut {
             at += len;
             let (first, last) = (from.max(start), to.min(at));
             if first < last {
-                cut.push(part(piece, first - start, last - start));
+                cut.push(CpaFlatBuffer {
+                    dataLenInBytes: (last - first) as u32,
+                    pData: piece.pData.wrapping_add((first - start) as usize),
+                });
             }
         }
         if to > at {
             return Err(Refusal::invalid(OUTSIDE));
         }
         match cut[..] {
-            [one] => Ok(Cut::One(one)),
+            [one] => Ok(Cut::One(one.pData, one.dataLenInBytes as usize)),
             _ => Ok(Cut::Many(cut)),
         }
     }
 
+    /// Refuses a destination that shares bytes with a source, or with itself.
+    ///
+    /// # Errors
+    /// When they do.
+    #[inline]
+    pub fn check_apart(src: &Cut, dst: &Cut) -> Result<(), Refusal> {
+        buffers::check_apart(src.pieces(&mut { NONE }), dst.pieces(&mut { NONE }))
+    }
+
     /// Its pieces.
     #[inline]
-    pub fn pieces(&self) -> &[CpaFlatBuffer] {
+    fn pieces<'a>(&'a self, place: &'a mut [CpaFlatBuffer; 1]) -> &'a [CpaFlatBuffer] {
         match self {
-            Cut::One(one) => core::slice::from_ref(one),
+            Cut::One(pData, len) => {
+                place[0] = CpaFlatBuffer { dataLenInBytes: *len as u32, pData: *pData };
+                place
+            }
             Cut::Many(many) => many,
         }
     }
@@ -160,7 +181,12 @@ impl Cut {
     #[inline(always)]
     pub unsafe fn source(&self) -> Buf {
         // SAFETY: the caller's promise.
-        unsafe { buffers::source(self.pieces()) }
+        unsafe {
+            match self {
+                Cut::One(at, len) => Buf::foreign(*at, *len),
+                Cut::Many(many) => buffers::source(many),
+            }
+        }
     }
 
     /// To write.
@@ -170,7 +196,12 @@ impl Cut {
     #[inline(always)]
     pub unsafe fn destination(&self) -> Buf {
         // SAFETY: the caller's promise.
-        unsafe { buffers::destination(self.pieces()) }
+        unsafe {
+            match self {
+                Cut::One(at, len) => Buf::foreign_mut(*at, *len),
+                Cut::Many(many) => buffers::destination(many),
+            }
+        }
     }
 
     /// A copy of its bytes, behind those of `out`.
@@ -178,7 +209,7 @@ impl Cut {
     /// # Safety
     /// Nobody writes there meanwhile.
     pub unsafe fn append_to(&self, out: &mut Vec<u8>) {
-        for piece in self.pieces().iter().filter(|piece| piece.dataLenInBytes > 0) {
+        for piece in self.pieces(&mut { NONE }).iter().filter(|piece| piece.dataLenInBytes > 0) {
             // SAFETY: pieces with a length have an address; the caller's promise.
             let bytes =
                 unsafe { core::slice::from_raw_parts(piece.pData, piece.dataLenInBytes as usize) };
@@ -191,7 +222,7 @@ impl Cut {
     /// # Safety
     /// Nobody else accesses them meanwhile.
     pub unsafe fn write(&self, mut bytes: &[u8]) {
-        for piece in self.pieces().iter().filter(|piece| piece.dataLenInBytes > 0) {
+        for piece in self.pieces(&mut { NONE }).iter().filter(|piece| piece.dataLenInBytes > 0) {
             let len = bytes.len().min(piece.dataLenInBytes as usize);
             // SAFETY: pieces with a length have an address; the caller's promise.
             unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), piece.pData, len) };
@@ -200,14 +231,8 @@ impl Cut {
     }
 }
 
-#[inline]
-fn part(piece: &CpaFlatBuffer, from: u64, to: u64) -> CpaFlatBuffer {
-    CpaFlatBuffer {
-        // A start beyond the end is of no bytes.
-        dataLenInBytes: to.saturating_sub(from) as u32,
-        pData: piece.pData.wrapping_add(from as usize),
-    }
-}
+const NONE: [CpaFlatBuffer; 1] =
+    [CpaFlatBuffer { dataLenInBytes: 0, pData: core::ptr::null_mut() }];
 
 #[cfg(test)]
 mod tests {
@@ -229,7 +254,9 @@ mod tests {
                 // SAFETY: memory of the test's.
                 unsafe { cut.append_to(&mut found) };
                 assert_eq!(found, (from as u8..to as u8).collect::<Vec<_>>());
-                assert!(cut.pieces().iter().all(|p| p.dataLenInBytes > 0));
+                assert!(
+                    from == to || cut.pieces(&mut { NONE }).iter().all(|p| p.dataLenInBytes > 0)
+                );
             }
         }
         assert!(Cut::new(&list, 3, 11).is_err() && Cut::new(&list[..1], 3, 4).is_err());

@@ -237,7 +237,7 @@ impl Answer {
 
     /// What an answer of the runtime's means; puts the digest where it belongs.
     #[inline]
-    fn settle(&self, response: Response) -> Outcome {
+    fn settle(&self, response: &mut Response) -> Outcome {
         let len = self.session().plan.tag_len as usize;
         let outcome = match response.result {
             Ok(_) => {
@@ -320,14 +320,14 @@ fn count(instance: &QatInstance, status: CpaStatus, verified: bool) {
 impl Complete for Answer {
     const LANDS: bool = true;
 
-    fn complete(self, response: Response) {
-        let landed = self.land(response);
+    fn complete(self, mut response: Response) {
+        let landed = self.land(&mut response);
         // SAFETY: once.
         unsafe { (landed.call)(&landed) };
     }
 
     #[inline]
-    fn land(self, response: Response) -> Landed {
+    fn land(self, response: &mut Response) -> Landed {
         let outcome = self.settle(response);
         self.landed(outcome)
     }
@@ -338,8 +338,8 @@ impl Complete for Answer {
 }
 
 impl Complete for InSteps {
-    fn complete(self, response: Response) {
-        pool::recycle(response);
+    fn complete(self, mut response: Response) {
+        pool::recycle(&mut response);
         let landed = self.answer.landed(self.work());
         // SAFETY: once.
         unsafe { (landed.call)(&landed) };
@@ -644,7 +644,7 @@ unsafe fn fly(
                 Way::Request(shape) => {
                     let answer = answer(shape.after);
                     // SAFETY: the caller's promise.
-                    answer.settle(process.call(unsafe { session.plan.request(shape) }))
+                    answer.settle(&mut process.call(unsafe { session.plan.request(shape) }))
                 }
                 Way::InSteps => InSteps { answer: answer(After::Done), piece }.work(),
             };

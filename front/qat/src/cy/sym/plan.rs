@@ -10,7 +10,7 @@ use lookaside::{
     Request, Span,
 };
 
-use crate::{buffers, refusal::Refusal};
+use crate::refusal::Refusal;
 
 use super::{
     ask::{Ask, Cut, Lists, end},
@@ -297,8 +297,8 @@ impl Plan {
             (verify, true) => {
                 let list = if verify { lists.src } else { lists.dst };
                 match Cut::new(list, to, tag_end)? {
-                    Cut::One(one) if verify => After::Compare(one.pData),
-                    Cut::One(one) => After::Copy(one.pData),
+                    Cut::One(at, _) if verify => After::Compare(at),
+                    Cut::One(at, _) => After::Copy(at),
                     Cut::Many(_) => {
                         return Err(Refusal::invalid(
                             "an appended digest of a hash alone lies in one buffer of its list",
@@ -408,7 +408,7 @@ impl Plan {
         }
         let src = Cut::new(lists.src, from, src_to)?;
         let dst = Cut::new(lists.dst, from, dst_to)?;
-        buffers::check_apart(src.pieces(), dst.pieces())?;
+        Cut::check_apart(&src, &dst)?;
         Ok(Way::Request(Shape { carried, src, dst: Some(dst), after }))
     }
 

@@ -36,11 +36,11 @@ pub fn digest() -> Buf {
 
 /// Keeps what an answer has of it.
 #[inline]
-pub fn recycle(response: Response) {
+pub fn recycle(response: &mut Response) {
     let Response { dst, carried, .. } = response;
     let _ = POOL.try_with(|pool| {
         let pool = &mut *pool.borrow_mut();
-        if let Some(mut carried) = carried {
+        if let Some(mut carried) = carried.take() {
             if !matches!(*carried, Carried::Packet(_)) {
                 empty(pool, &mut carried);
             }
@@ -48,7 +48,9 @@ pub fn recycle(response: Response) {
                 pool.packets.push(carried);
             }
         }
-        keep(&mut pool.digests, dst);
+        if dst.len() == DIGEST && !dst.is_lent() {
+            keep(&mut pool.digests, core::mem::take(dst));
+        }
     });
 }
 
@@ -63,7 +65,7 @@ fn empty(pool: &mut Pool, carried: &mut Carried) {
 /// Keeps what a request would have carried.
 pub fn discard(carried: Box<Carried>) {
     let (result, none) = (Err(lookaside::OpError::Cancelled), Buf::empty);
-    recycle(Response { tag: 0, result, src: none(), dst: none(), carried: Some(carried) });
+    recycle(&mut Response { tag: 0, result, src: none(), dst: none(), carried: Some(carried) });
 }
 
 #[inline]

@@ -134,7 +134,7 @@ fn check_extent(extent: Extent, lists: &Lists) -> Result<(), Refusal> {
     let src = Cut::new(src, extent.from, extent.src_to)?;
     let dst = Cut::new(dst, extent.from, extent.dst_to)?;
     if !lists.in_place {
-        crate::buffers::check_apart(src.pieces(), dst.pieces())?;
+        Cut::check_apart(&src, &dst)?;
     }
     Ok(())
 }
