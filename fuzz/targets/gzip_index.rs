@@ -1,7 +1,7 @@
-//! Decompression of files by `parcomp`: gzip with and without the index, `cf`, zlib, raw.
+//! Decompression of files by `parcomp`: gzip with and without the index, `cf`, zlib, raw, LZ4, Zstandard.
 //!
 //! An index says where members end and how large they become, so that they can be decompressed in
-//! parallel. It may lie. Whatever the file, both providers must give what a plain sequential
+//! parallel. It may lie, as may the lengths of blocks and frames of LZ4 and Zstandard. Whatever the file, both providers must give what a plain sequential
 //! decoder gives, or an error where that gives one; and memory stays below a constant, however much
 //! the index promises.
 //!
@@ -16,7 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use libfuzzer_sys::fuzz_target;
-use lookaside_compress::{Codec, Compression, DecompressStream, Format as Wrapper, Status};
+use lookaside_compress::{
+    Codec, Compression, DecompressStream, Format as Wrapper, Scratch, Status,
+};
 use lookaside_simd::Cpu;
 use parcomp::{Format, Params, Provider, Source};
 
@@ -27,11 +29,15 @@ const MOST_MEMORY: usize = 64 << 20;
 fuzz_target!(|input: &[u8]| {
     let &[format, reading, jobs, limit, ref rest @ ..] = input else { return };
     let built = format >= 128;
-    let format = match format % 8 {
-        5 => Format::Zlib,
-        6 => Format::Raw,
-        7 => Format::Cf,
-        _ => Format::Gzip,
+    let format = match format & 0x7f {
+        64..96 => Format::Lz4,
+        96.. => Format::Zstd,
+        other => match other % 8 {
+            5 => Format::Zlib,
+            6 => Format::Raw,
+            7 => Format::Cf,
+            _ => Format::Gzip,
+        },
     };
     let file = if built { build(rest, format) } else { rest.to_vec() };
     let params = Params {
@@ -46,6 +52,9 @@ fuzz_target!(|input: &[u8]| {
     let wanted = oracle(format, &file, params.limit.unwrap_or(u64::MAX));
     TOOLS.with_borrow(|tools| {
         for provider in &tools.providers {
+            if provider.name() == "zlib" && !format.is_deflate() {
+                continue;
+            }
             let before = Counted::restart();
             let found = decompress(&**provider, &params, &file, reading);
             let most = Counted::peak() - before;
@@ -127,8 +136,14 @@ fn build(mut plan: &[u8], format: Format) -> Vec<u8> {
                     .expect("compressing");
             }
         }
-        // The two lengths of the index are at 16 and 20, that of a `cf` block at 0.
-        let field = if format == Format::Cf { 0 } else { 16 + usize::from(kind % 2) * 4 };
+        // The two lengths of the index are at 16 and 20, that of a `cf` block at 0, of an LZ4 block at 7, the
+        // content size of a Zstandard frame at 5.
+        let field = match format {
+            Format::Cf => 0,
+            Format::Lz4 => 7,
+            Format::Zstd => 5,
+            _ => 16 + usize::from(kind % 2) * 4,
+        };
         let lie = match kind % 8 {
             4 => 1u32,
             5 => u32::MAX,
@@ -159,6 +174,29 @@ fn oracle(format: Format, file: &[u8], limit: u64) -> Option<Vec<u8>> {
                 _ => break,
             }
         },
+        // Frames, skippable ones among them; behind the first, the beginning of another is one that was cut.
+        Format::Lz4 | Format::Zstd => {
+            let (wrapper, magic) = match format {
+                Format::Lz4 => (Wrapper::Lz4, [0x04, 0x22, 0x4d, 0x18]),
+                _ => (Wrapper::Zstd, [0x28, 0xb5, 0x2f, 0xfd]),
+            };
+            loop {
+                let before = data.len();
+                let len = one(wrapper, rest, &mut data, limit).or_else(|| {
+                    // A stream is not granted every window; a frame in one piece needs none.
+                    data.truncate(before);
+                    at_once(wrapper, rest, &mut data, limit)
+                });
+                rest = &rest[len?..];
+                match *rest {
+                    [a, b, c, d, ..] if [a, b, c, d] == magic => {}
+                    [0x50..0x60, 0x2a, 0x4d, 0x18, ..] => {}
+                    [_, _, _, _, ..] | [] => break,
+                    _ if magic.starts_with(rest) => return None,
+                    _ => break,
+                }
+            }
+        }
         Format::Cf => {
             while !rest.is_empty() {
                 let (len, blocks) = rest.split_first_chunk()?;
@@ -171,6 +209,15 @@ fn oracle(format: Format, file: &[u8], limit: u64) -> Option<Vec<u8>> {
         }
     }
     Some(data)
+}
+
+/// The same of a frame that is decoded in one piece.
+fn at_once(wrapper: Wrapper, src: &[u8], data: &mut Vec<u8>, limit: u64) -> Option<usize> {
+    let codec = Codec::new(&Compression::new(wrapper), Cpu::host()).expect("a valid spec");
+    let mut dst = vec![0; limit as usize];
+    let done = codec.decompress(&mut Scratch::new(), src, &mut dst).ok()?;
+    data.extend_from_slice(&dst[..done.produced]);
+    (data.len() as u64 <= limit).then_some(done.consumed)
 }
 
 /// Appends what one stream or member holds; returns its length.

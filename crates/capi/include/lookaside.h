@@ -124,10 +124,11 @@ enum {
 enum {
     LA_BAD_TRUNCATED = 1,       /* the source ends before the stream does */
     LA_BAD_HEADER = 2,          /* not in this format */
-    LA_BAD_BLOCK = 3,           /* a malformed DEFLATE block */
-    LA_BAD_CHECKSUM = 4,        /* the checksum at the end does not match */
-    LA_BAD_LENGTH = 5,          /* the length at the end does not match (gzip) */
-    LA_BAD_DICTIONARY = 6       /* a preset dictionary is missing, or is another one */
+    LA_BAD_BLOCK = 3,           /* a malformed block */
+    LA_BAD_CHECKSUM = 4,        /* a checksum does not match */
+    LA_BAD_LENGTH = 5,          /* the length that the data claims does not match (gzip, LZ4) */
+    LA_BAD_DICTIONARY = 6,      /* a preset dictionary is missing, or is another one */
+    LA_BAD_WINDOW = 7           /* the stream needs a larger window than 128 MiB (Zstandard) */
 };
 
 /* Operations. */
@@ -137,11 +138,16 @@ enum {
     LA_OP_DECOMPRESS = 3
 };
 
-/* The wrapper around DEFLATE data. */
+/* What compressed data looks like. */
 enum {
-    LA_RAW = 0,                 /* none (RFC 1951) */
-    LA_ZLIB = 1,                /* zlib, with Adler-32 (RFC 1950) */
-    LA_GZIP = 2                 /* gzip, with CRC-32; one member (RFC 1952) */
+    LA_RAW = 0,                 /* DEFLATE alone (RFC 1951) */
+    LA_ZLIB = 1,                /* in zlib's wrapper, with Adler-32 (RFC 1950) */
+    LA_GZIP = 2,                /* in gzip's, with CRC-32; one member (RFC 1952) */
+    LA_LZ4_RAW = 3,             /* one LZ4 block; no streams */
+    LA_LZ4_BLOCKS = 4,          /* an LZ4 frame's blocks, each with 4 bytes length; no streams */
+    LA_LZ4 = 5,                 /* one LZ4 frame, with xxHash-32 */
+    LA_LZ4S = 6,                /* QuickAssist's LZ4s; no streams */
+    LA_ZSTD = 7                 /* one Zstandard frame (RFC 8878), with its checksum */
 };
 
 /* Huffman codes that a compressor may use. */
@@ -150,18 +156,21 @@ enum {
     LA_STATIC = 1               /* the fixed codes of RFC 1951 section 3.2.6 alone */
 };
 
-/* A checksum of the uncompressed bytes. gzip always returns CRC-32 and zlib Adler-32. */
+/* A checksum of the uncompressed bytes. gzip always returns CRC-32, zlib Adler-32, an LZ4 frame
+ * xxHash-32. */
 enum {
     LA_CHECKSUM_NONE = 0,
     LA_CHECKSUM_CRC32 = 1,
-    LA_CHECKSUM_ADLER32 = 2
+    LA_CHECKSUM_ADLER32 = 2,
+    LA_CHECKSUM_XXH32 = 3,      /* xxHash-32, seed 0 */
+    LA_CHECKSUM_XXH64 = 4       /* xxHash-64, seed 0: its upper half in checksum_high */
 };
 
 /* What a piece of a compression stream asks for at its end. */
 enum {
     LA_FLUSH_NONE = 0,          /* nothing: the compressor may hold data back */
     LA_FLUSH_SYNC = 1,          /* everything given so far becomes decodable, aligned to a byte */
-    LA_FLUSH_FULL = 2,          /* as sync, and the history is forgotten */
+    LA_FLUSH_FULL = 2,          /* as sync, and the history is forgotten; not in Zstandard */
     LA_FLUSH_FINISH = 3         /* the stream ends here */
 };
 
@@ -245,12 +254,13 @@ int la_runtime_stop(la_runtime *runtime);
 
 typedef struct la_compression {
     size_t size;                /* sizeof(la_compression) */
-    int32_t format;             /* LA_RAW, LA_ZLIB, LA_GZIP */
-    int32_t level;              /* 0 (stored) to 12 (smallest); 1 is the default */
+    int32_t format;             /* LA_RAW, LA_ZLIB, LA_GZIP, LA_LZ4..., LA_ZSTD */
+    int32_t level;              /* 0 (stored) to 12 (smallest); 1 is the default. LZ4: 1 to 12,
+                                   Zstandard: 1 to 22, the libraries' own */
     int32_t huffman;            /* LA_DYNAMIC, LA_STATIC */
     int32_t window_bits;        /* 9 to 15; 0 is 15. Only compression heeds it */
     int32_t checksum;           /* LA_CHECKSUM_..., to return in the response */
-    uint32_t reserved;          /* 0 */
+    int32_t block_bits;         /* the largest LZ4 block: 16, 18, 20, 22 (4 MB); 0 is 22 */
 } la_compression;
 
 #define LA_COMPRESSION_INIT \
@@ -274,7 +284,7 @@ int la_session_free(la_session *session);
 /* A compression stream: pieces of it are compressed in the order in which they were pushed, also
  * when several are outstanding. After LA_OVERFLOW or an error the requests that were pushed behind
  * it are answered LA_E_CANCELLED: submit the unconsumed rest, then those again. The dictionary, of
- * `dictionary_len` bytes, is copied; NULL and 0 for none. gzip has none.
+ * `dictionary_len` bytes, is copied; NULL and 0 for none. gzip and LZ4 have none.
  * Errors: as la_compression_session. */
 int la_compress_stream(const la_runtime *runtime, const la_compression *compression,
                        const void *dictionary, size_t dictionary_len, la_stream **stream);
@@ -321,7 +331,8 @@ typedef struct la_response {
     int32_t bad_reason;         /* for LA_E_BAD_DATA: LA_BAD_... */
     uint32_t checksum;          /* of the uncompressed bytes (of a stream: of all so far), if the
                                    session has one */
-    uint32_t reserved[3];
+    uint32_t checksum_high;     /* the upper half of one of 64 bits */
+    uint32_t reserved[2];
 } la_response;
 
 /* ---- Instances --------------------------------------------------------------------------- */

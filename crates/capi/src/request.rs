@@ -67,7 +67,8 @@ pub struct la_response {
     pub status: i32,
     pub bad_reason: i32,
     pub checksum: u32,
-    pub reserved: [u32; 3],
+    pub checksum_high: u32,
+    pub reserved: [u32; 2],
 }
 
 /// `LA_IOV_MAX`.
@@ -242,6 +243,7 @@ impl From<Response> for la_response {
                 out.produced = done.produced;
                 // Of compression, which has 32 bits.
                 out.checksum = done.checksum as u32;
+                out.checksum_high = (done.checksum >> 32) as u32;
             }
             Err(error) => {
                 out.status = status::of_error(error);

@@ -11,7 +11,7 @@ use lookaside::{
 use crate::{
     pointer::{In, Kind, Lent, Out, Owned},
     runtime::la_runtime,
-    settings::{Settings, reserved},
+    settings::Settings,
     status::{LA_OK, Refusal, enter},
 };
 
@@ -48,7 +48,7 @@ pub struct la_compression {
     pub huffman: i32,
     pub window_bits: i32,
     pub checksum: i32,
-    pub reserved: u32,
+    pub block_bits: i32,
 }
 
 // SAFETY: repr(C), the size first, integers.
@@ -60,7 +60,7 @@ unsafe impl Settings for la_compression {
         huffman: 0,
         window_bits: 15,
         checksum: 0,
-        reserved: 0,
+        block_bits: 0,
     };
 }
 
@@ -69,13 +69,17 @@ fn format(number: i32) -> Result<Format, Refusal> {
         0 => Ok(Format::Raw),
         1 => Ok(Format::Zlib),
         2 => Ok(Format::Gzip),
+        3 => Ok(Format::Lz4Raw),
+        4 => Ok(Format::Lz4Blocks),
+        5 => Ok(Format::Lz4),
+        6 => Ok(Format::Lz4s),
+        7 => Ok(Format::Zstd),
         _ => Err(Refusal::Invalid("format")),
     }
 }
 
 impl la_compression {
     fn spec(&self) -> Result<Compression, Refusal> {
-        reserved(self.reserved == 0)?;
         let huffman = match self.huffman {
             0 => Huffman::Dynamic,
             1 => Huffman::Static,
@@ -85,13 +89,16 @@ impl la_compression {
             0 => Checksum::None,
             1 => Checksum::Crc32,
             2 => Checksum::Adler32,
+            3 => Checksum::Xxh32,
+            4 => Checksum::Xxh64,
             _ => return Err(Refusal::Invalid("checksum")),
         };
         // What no byte holds is out of range: 255 is too.
         let byte = |n: i32| u8::try_from(n).unwrap_or(u8::MAX);
         let window_bits = if self.window_bits == 0 { 15 } else { byte(self.window_bits) };
+        let block_bits = if self.block_bits == 0 { 22 } else { byte(self.block_bits) };
         let (format, level) = (format(self.format)?, byte(self.level));
-        Ok(Compression { format, level, huffman, window_bits, checksum })
+        Ok(Compression { format, level, huffman, window_bits, block_bits, checksum })
     }
 }
 

@@ -98,7 +98,9 @@ impl Refusal {
             Refusal::Broken => LA_E_INTERNAL,
             Refusal::Setup(e) => match e {
                 SetupError::Limit { .. } => LA_E_LIMIT,
-                SetupError::Compression(CompressionError::GzipDictionary) => LA_E_UNSUPPORTED,
+                SetupError::Compression(
+                    CompressionError::NoDictionary(_) | CompressionError::NoStream(_),
+                ) => LA_E_UNSUPPORTED,
                 SetupError::Compression(_) => LA_E_LIMIT,
                 SetupError::Unsupported { .. } => LA_E_UNSUPPORTED,
                 SetupError::Os { .. } => LA_E_SYSTEM,
@@ -186,6 +188,7 @@ pub(crate) fn of_reason(reason: BadReason) -> i32 {
         BadReason::Checksum => 4,
         BadReason::Length => 5,
         BadReason::Dictionary => 6,
+        BadReason::Window => 7,
         _ => 0,
     }
 }

@@ -47,11 +47,13 @@ fn the_numbers_are_frozen() {
         LA_E_DEVICE_LOST -19 LA_E_CANCELLED -20 LA_E_STREAM_ENDED -21
         LA_E_BAD_INPUT -22 LA_E_FAULT -23 LA_E_LIBRARY -24 LA_E_EXPIRED -25
         LA_BAD_TRUNCATED 1 LA_BAD_HEADER 2 LA_BAD_BLOCK 3 LA_BAD_CHECKSUM 4 LA_BAD_LENGTH 5
-        LA_BAD_DICTIONARY 6
+        LA_BAD_DICTIONARY 6 LA_BAD_WINDOW 7
         LA_OP_COPY 1 LA_OP_COMPRESS 2 LA_OP_DECOMPRESS 3
         LA_RAW 0 LA_ZLIB 1 LA_GZIP 2
+        LA_LZ4_RAW 3 LA_LZ4_BLOCKS 4 LA_LZ4 5 LA_LZ4S 6 LA_ZSTD 7
         LA_DYNAMIC 0 LA_STATIC 1
         LA_CHECKSUM_NONE 0 LA_CHECKSUM_CRC32 1 LA_CHECKSUM_ADLER32 2
+        LA_CHECKSUM_XXH32 3 LA_CHECKSUM_XXH64 4
         LA_BYTES 0 LA_OPERATIONS 1 LA_DEVICE_TIME 2
         LA_PRIORITY_NORMAL 0 LA_PRIORITY_HIGH 1 LA_PRIORITY_BACKGROUND 2
         LA_FLUSH_NONE 0 LA_FLUSH_SYNC 1 LA_FLUSH_FULL 2 LA_FLUSH_FINISH 3";
@@ -106,7 +108,7 @@ macro_rules! layouts {
 
 layouts! {
     la_runtime_options { size, cpus, cpu_count, batch_deadline_ns, engines, reserved }
-    la_compression { size, format, level, huffman, window_bits, checksum, reserved }
+    la_compression { size, format, level, huffman, window_bits, checksum, block_bits }
     la_instance_options {
         size, depth, weight, committed_per_s, peak_per_s, burst, max_request, unit, priority
     }
@@ -115,7 +117,8 @@ layouts! {
         dst, dst_len, dst_iov, dst_iov_count, reserved
     }
     la_response {
-        tag, consumed, produced, bad_offset, status, bad_reason, checksum, reserved
+        tag, consumed, produced, bad_offset, status, bad_reason, checksum,
+        checksum_high, reserved
     }
     la_counters {
         device, op, requests, src_bytes, dst_bytes, batches, errors, busy, rerouted, busy_ns,

@@ -2,15 +2,17 @@
 
 use lookaside_simd::Cpu;
 
+use crate::checksum::{RunningChecksum, checksum};
 use crate::format::{self, HeaderParser};
 use crate::kernel::inflate::{Inflate, Place, Until};
 use crate::kernel::last_block::LastBlock;
 use crate::kernel::{
     self, Choice, Kernel, StreamKernel, deflate, isal, libdeflate, stored, zlib_rs,
 };
+use crate::{lz4, zstd};
 use lookaside_spec::dc::Flush;
 use lookaside_spec::dc::compress_bound;
-use lookaside_spec::dc::{Checksum, Compression, CompressionError, Format};
+use lookaside_spec::dc::{Compression, CompressionError, Format};
 use lookaside_spec::{BadReason, Done, OpError, Status};
 
 /// So much is decoded before its checksum is taken: what is in the cache still.
@@ -30,8 +32,10 @@ pub struct Codec {
 ///
 /// Starts empty; each kernel and level allocates at its first use: our own 0.7 MB; igzip 0.25 MB; libdeflate 0.2 MB
 /// at its level 1, 0.7 MB up to 9, 9 MB from 10 on, 22 KB for pieces; decoding 55 KB; zlib-rs
-/// 0.4 MB. After that nothing allocates but this: where `dst` is tighter than [`Codec::bound`] and
-/// the result hardly fits, memory for the result.
+/// 0.4 MB; LZ4 16 KB at level 1 and 0.3 MB at others; Zstandard 1 to 30 MB, by level and length of the source (what
+/// is larger is freed after each call), and 0.2 MB to decode; LZ4's levels 10 to 12 take 64 KB for each block and give
+/// them back. After that nothing allocates but this: where
+/// `dst` is tighter than [`Codec::bound`] and the result hardly fits, and for LZ4s, memory for the result.
 #[derive(Default)]
 pub struct Scratch {
     own: Option<Box<deflate::Compressor>>,
@@ -42,6 +46,8 @@ pub struct Scratch {
     last_block: Option<LastBlock>,
     piece: Option<(Kernel, u8, StreamKernel)>,
     spill: Vec<u8>,
+    lz4: lz4::Scratch,
+    zstd: zstd::Scratch,
 }
 
 /// What a streaming kernel may want beyond the largest useful result: a flush marker, and the 512
@@ -80,7 +86,7 @@ impl Codec {
         Ok(Codec { spec: spec.clone(), kernels: kernel::choose(spec, cpu), cpu: cpu.clone() })
     }
 
-    /// The same with a given compressor in place of the chosen one: for benches and tests.
+    /// The same with a given compressor of DEFLATE in place of the chosen one: for benches and tests.
     ///
     /// [`CompressionError::Kernel`] if it does not exist on `cpu` or codes otherwise than `spec` asks.
     /// libdeflate has neither streams nor small windows: the chosen kernel serves those.
@@ -90,8 +96,8 @@ impl Codec {
         kernel: Kernel,
     ) -> Result<Codec, CompressionError> {
         spec.validate()?;
-        let kernels =
-            kernel::only(spec, cpu, kernel).ok_or(CompressionError::Kernel(kernel.name()))?;
+        let kernels = kernel::only(spec, cpu, kernel).filter(|_| spec.format.is_deflate());
+        let kernels = kernels.ok_or(CompressionError::Kernel(kernel.name()))?;
         Ok(Codec { spec: spec.clone(), kernels, cpu: cpu.clone() })
     }
 
@@ -102,22 +108,27 @@ impl Codec {
 
     /// The kernel that compresses whole buffers and pieces, e.g. `igzip-1`.
     pub fn compress_kernel(&self) -> &'static str {
-        self.kernels.whole.name()
+        kernel::library(&self.spec).unwrap_or_else(|| self.kernels.whole.name())
     }
 
     /// The kernel that compresses streams (and whole buffers larger than a window below 32 KB).
     pub fn compress_stream_kernel(&self) -> &'static str {
-        self.kernels.stream.name()
+        kernel::library(&self.spec).unwrap_or_else(|| self.kernels.stream.name())
     }
 
     /// The kernel that decompresses whole buffers.
     pub fn decompress_kernel(&self) -> &'static str {
-        "inflate"
+        match self.spec.format {
+            Format::Raw | Format::Zlib | Format::Gzip => "inflate",
+            Format::Lz4Raw | Format::Lz4Blocks | Format::Lz4 => "lz4",
+            Format::Lz4s => "lookaside",
+            Format::Zstd => "zstd",
+        }
     }
 
     /// The kernel that decompresses streams.
     pub fn decompress_stream_kernel(&self) -> &'static str {
-        "inflate"
+        self.decompress_kernel()
     }
 
     pub(crate) fn cpu(&self) -> &Cpu {
@@ -134,19 +145,28 @@ impl Codec {
         compress_bound(self.spec.format, src_len)
     }
 
-    /// Compresses all of `src` into one stream or member at the start of `dst`.
+    /// Compresses all of `src` into one stream, member, frame or block at the start of `dst`.
     ///
     /// Never larger than [`bound`](Codec::bound): stored blocks take over where a kernel expands.
     /// The result is [`Status::End`] with `consumed == src.len()`. The rest of `dst` is left
     /// alone, or holds garbage up to the bound. Allocates only what [`Scratch`] says.
     ///
-    /// Errors: [`OpError::DstTooSmall`].
+    /// Errors: [`OpError::DstTooSmall`]; [`OpError::BadInput`] for what no raw LZ4 block holds;
+    /// [`OpError::NoMemory`] and [`OpError::Library`] where a library gets no memory.
     pub fn compress(
         &self,
         scratch: &mut Scratch,
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<Done, OpError> {
+        match self.spec.format {
+            Format::Raw | Format::Zlib | Format::Gzip => self.deflate(scratch, src, dst),
+            Format::Zstd => zstd::compress(&self.spec, &mut scratch.zstd, src, dst),
+            _ => lz4::compress(&self.spec, &mut scratch.lz4, src, dst),
+        }
+    }
+
+    fn deflate(&self, scratch: &mut Scratch, src: &[u8], dst: &mut [u8]) -> Result<Done, OpError> {
         let header = format::header(&self.spec, None);
         let header = header.as_slice();
         let room = dst.len().saturating_sub(format::overhead(self.spec.format));
@@ -155,13 +175,13 @@ impl Codec {
         let body_len = self.compress_body(scratch, src, body).ok_or(OpError::DstTooSmall)?;
 
         let checksum = checksum(self.spec.checksum_in_force(), src);
-        let trailer = format::trailer(self.spec.format, checksum, src.len() as u64);
+        let trailer = format::trailer(self.spec.format, checksum as u32, src.len() as u64);
         let trailer = trailer.as_slice();
         let body_end = header.len() + body_len;
         let produced = body_end + trailer.len();
         dst[..header.len()].copy_from_slice(header);
         dst[body_end..produced].copy_from_slice(trailer);
-        Ok(Done { consumed: src.len(), produced, checksum: checksum.into(), status: Status::End })
+        Ok(Done { consumed: src.len(), produced, checksum, status: Status::End })
     }
 
     /// Compresses all of `src` into one piece of a raw DEFLATE stream that others make up: blocks
@@ -176,27 +196,29 @@ impl Codec {
     /// of 64 KB, up to 0.6 / 1.2 / 1.6 % for 256 KB, 0.3 / 0.6 / 0.8 % for 512 KB and half of that
     /// for 1 MB (bench `pieces`).
     ///
-    /// Errors: [`OpError::DstTooSmall`]; [`OpError::Unsupported`] if the format is not raw.
+    /// Of [`Format::Lz4Blocks`] every result is a piece.
+    ///
+    /// Errors: [`OpError::DstTooSmall`]; [`OpError::Unsupported`] if the format is neither raw nor LZ4 blocks.
     pub fn compress_piece(
         &self,
         scratch: &mut Scratch,
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<Done, OpError> {
-        if self.spec.format != Format::Raw {
-            return Err(OpError::Unsupported);
+        match self.spec.format {
+            Format::Raw => {}
+            Format::Lz4Blocks => {
+                let done = self.compress(scratch, src, dst)?;
+                return Ok(Done { status: Status::Complete, ..done });
+            }
+            _ => return Err(OpError::Unsupported),
         }
         let produced = match src.len() {
             0 => 0,
             _ => self.piece_body(scratch, src, dst).ok_or(OpError::DstTooSmall)?,
         };
         let checksum = checksum(self.spec.checksum_in_force(), src);
-        Ok(Done {
-            consumed: src.len(),
-            produced,
-            checksum: checksum.into(),
-            status: Status::Complete,
-        })
+        Ok(Done { consumed: src.len(), produced, checksum, status: Status::Complete })
     }
 
     fn piece_body(&self, scratch: &mut Scratch, src: &[u8], dst: &mut [u8]) -> Option<usize> {
@@ -283,7 +305,7 @@ impl Codec {
         }
     }
 
-    /// Decompresses the one stream or member at the start of `src`.
+    /// Decompresses the one stream, member or frame at the start of `src`; raw LZ4 and LZ4s: all of `src`.
     ///
     /// `dst.len()` is the limit: however much `src` would expand to, no more is produced. Bytes
     /// after the end are allowed, and `consumed` tells where it was. Checksum and length are
@@ -291,13 +313,21 @@ impl Codec {
     /// Allocates only what [`Scratch`] says (failures: a second decoder that finds out where and
     /// why, at the cost of decoding again).
     ///
-    /// Errors: [`OpError::DstTooSmall`], [`OpError::BadData`] with every reason.
+    /// Errors: [`OpError::DstTooSmall`], [`OpError::BadData`] with every reason (Zstandard: hardly an offset).
     pub fn decompress(
         &self,
         scratch: &mut Scratch,
         src: &[u8],
         dst: &mut [u8],
     ) -> Result<Done, OpError> {
+        match self.spec.format {
+            Format::Raw | Format::Zlib | Format::Gzip => self.inflate(scratch, src, dst),
+            Format::Zstd => zstd::decompress(&self.spec, &mut scratch.zstd, src, dst),
+            _ => lz4::decompress(&self.spec, src, dst),
+        }
+    }
+
+    fn inflate(&self, scratch: &mut Scratch, src: &[u8], dst: &mut [u8]) -> Result<Done, OpError> {
         let format = self.spec.format;
         let body_start = match HeaderParser::new(format).push(src) {
             Ok(Some(header)) if header.dictionary.is_none() => header.consumed,
@@ -310,8 +340,7 @@ impl Codec {
             none => none.insert(Inflate::boxed(15, &self.cpu)),
         };
         inflate.reset_for(15, &self.cpu);
-        let kind = self.spec.checksum_in_force();
-        let mut checksum = initial_checksum(kind);
+        let mut checksum = RunningChecksum::new(self.spec.checksum_in_force());
         let (mut consumed, mut produced) = (0, 0);
         let body = &src[body_start..];
         while inflate.at() != Place::End {
@@ -321,7 +350,7 @@ impl Codec {
             let taken = step
                 .map_err(|(more, _)| BadReason::Block.at(body_start + consumed + more.consumed))?;
             consumed += taken.consumed;
-            checksum = update_checksum(kind, checksum, &dst[produced..][..taken.produced]);
+            checksum.update(&dst[produced..][..taken.produced]);
             produced += taken.produced;
             if inflate.at() != Place::End && (produced < part || part == dst.len()) {
                 return Err(stopped(inflate, &body[consumed..], &dst[..produced], |more| {
@@ -334,10 +363,11 @@ impl Codec {
         let Some(trailer) = src[trailer_start..].get(..trailer_len) else {
             return Err(BadReason::Truncated.at(src.len()));
         };
-        format::check_trailer(format, trailer, checksum, produced as u64)
+        let checksum = checksum.value();
+        format::check_trailer(format, trailer, checksum as u32, produced as u64)
             .map_err(|(offset, reason)| reason.at(trailer_start + offset))?;
         let consumed = trailer_start + trailer_len;
-        Ok(Done { consumed, produced, checksum: checksum.into(), status: Status::End })
+        Ok(Done { consumed, produced, checksum, status: Status::End })
     }
 }
 
@@ -446,26 +476,6 @@ impl Scratch {
             other => other.insert(new()),
         };
         compressor.compress(src, dst)
-    }
-}
-
-/// The checksum of `data`, by kind.
-fn checksum(kind: Checksum, data: &[u8]) -> u32 {
-    update_checksum(kind, initial_checksum(kind), data)
-}
-
-pub(crate) fn initial_checksum(kind: Checksum) -> u32 {
-    match kind {
-        Checksum::None | Checksum::Crc32 => 0,
-        Checksum::Adler32 => 1,
-    }
-}
-
-pub(crate) fn update_checksum(kind: Checksum, seed: u32, data: &[u8]) -> u32 {
-    match kind {
-        Checksum::None => 0,
-        Checksum::Crc32 => libdeflate::crc32(seed, data),
-        Checksum::Adler32 => libdeflate::adler32(seed, data),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The wrappers: zlib (RFC 1950) and gzip (RFC 1952) headers and trailers.
+//! The wrappers of DEFLATE: zlib (RFC 1950) and gzip (RFC 1952) headers and trailers. Raw DEFLATE has none.
 
 use crate::kernel::libdeflate::crc32;
 use lookaside_spec::BadReason;
@@ -23,9 +23,9 @@ const OS_UNKNOWN: u8 = 255;
 /// Header plus trailer, without a dictionary.
 pub(crate) const fn overhead(format: Format) -> usize {
     match format {
-        Format::Raw => 0,
         Format::Zlib => 2 + 4,
         Format::Gzip => 10 + 8,
+        _ => 0,
     }
 }
 
@@ -51,7 +51,6 @@ impl Bytes {
 /// The header that a compressor writes. `dictionary` is the Adler-32 of the preset dictionary.
 pub(crate) fn header(spec: &Compression, dictionary: Option<u32>) -> Bytes {
     match spec.format {
-        Format::Raw => Bytes::default(),
         Format::Zlib => {
             let cmf = (spec.window_bits - 8) << 4 | DEFLATE;
             // FLEVEL is informative; these are zlib's steps.
@@ -81,13 +80,13 @@ pub(crate) fn header(spec: &Compression, dictionary: Option<u32>) -> Bytes {
             };
             Bytes::new(&[0x1f, 0x8b, DEFLATE, 0, 0, 0, 0, 0, xfl, OS_UNKNOWN])
         }
+        _ => Bytes::default(),
     }
 }
 
 /// The trailer for content with this checksum and length.
 pub(crate) fn trailer(format: Format, checksum: u32, len: u64) -> Bytes {
     match format {
-        Format::Raw => Bytes::default(),
         Format::Zlib => Bytes::new(&checksum.to_be_bytes()),
         Format::Gzip => {
             let mut bytes = [0; 8];
@@ -95,6 +94,7 @@ pub(crate) fn trailer(format: Format, checksum: u32, len: u64) -> Bytes {
             bytes[4..].copy_from_slice(&(len as u32).to_le_bytes());
             Bytes::new(&bytes)
         }
+        _ => Bytes::default(),
     }
 }
 
@@ -120,9 +120,9 @@ pub(crate) fn check_trailer(
 /// The length of a trailer.
 pub(crate) const fn trailer_len(format: Format) -> usize {
     match format {
-        Format::Raw => 0,
         Format::Zlib => 4,
         Format::Gzip => 8,
+        _ => 0,
     }
 }
 
@@ -166,9 +166,9 @@ pub(crate) struct Header {
 impl HeaderParser {
     pub(crate) fn new(format: Format) -> HeaderParser {
         let at = match format {
-            Format::Raw => Field::End,
             Format::Zlib => Field::ZlibCmf,
             Format::Gzip => Field::GzipFixed,
+            _ => Field::End,
         };
         HeaderParser { format, at, seen: 0, flags: 0, value: 0, crc: 0 }
     }

@@ -497,7 +497,8 @@ impl Runtime {
         Ok(CompressSession(session, spec))
     }
 
-    /// One compression stream, with a preset dictionary if given (not in gzip).
+    /// One compression stream, with a preset dictionary if given ([`Format::has_streams`],
+    /// [`Format::has_dictionary`]).
     ///
     /// # Errors
     /// As [`Runtime::compression`].
@@ -511,7 +512,8 @@ impl Runtime {
         Ok(CompressStream(self.0.session(SessionSpec::CompressStream { spec, dictionary })?))
     }
 
-    /// One decompression stream, with a preset dictionary if given (not in gzip).
+    /// One decompression stream, with a preset dictionary if given ([`Format::has_streams`],
+    /// [`Format::has_dictionary`]).
     ///
     /// # Errors
     /// As [`Runtime::compression`].
@@ -594,8 +596,9 @@ impl Runtime {
 }
 
 fn checked(format: Format, dictionary: Option<&[u8]>) -> Result<Option<Arc<[u8]>>, SetupError> {
-    match (format, dictionary) {
-        (Format::Gzip, Some(_)) => Err(CompressionError::GzipDictionary.into()),
-        (_, d) => Ok(d.map(Arc::from)),
+    match dictionary {
+        _ if !format.has_streams() => Err(CompressionError::NoStream(format).into()),
+        Some(_) if !format.has_dictionary() => Err(CompressionError::NoDictionary(format).into()),
+        d => Ok(d.map(Arc::from)),
     }
 }

@@ -65,15 +65,15 @@ impl CompressSession {
 
     /// Compresses all of `src` into a piece of a raw DEFLATE stream: independent of what comes
     /// before, not final, ending at a byte boundary. Pieces are joined in any number; an empty
-    /// final block (bytes `03 00`) ends the stream. The bound holds for pieces too. Sessions of
-    /// another format than raw answer `Unsupported`.
+    /// final block (bytes `03 00`) ends the stream. The bound holds for pieces too. LZ4 blocks are
+    /// pieces of a frame likewise. Sessions of other formats answer `Unsupported`.
     pub fn compress_piece(&self, src: Buf, dst: Buf) -> Request {
         let mut request = self.compress(src, dst);
         request.args.flush = Flush::Full;
         request
     }
 
-    /// Decompresses the stream or member at the start of `src` into `dst`, whose length is the
+    /// Decompresses the stream, member or frame at the start of `src` into `dst`, whose length is the
     /// limit. `Done::consumed` tells where it ended.
     pub fn decompress(&self, src: Buf, dst: Buf) -> Request {
         Request::new(Op::Decompress, self.0.clone(), Args::default(), src, dst)

@@ -180,6 +180,14 @@ fn compression(runtime: &Runtime, kinds: &mut Vec<Kind>) {
         level(12),
         Compression { format: Format::Gzip, checksum: Checksum::Crc32, ..level(1) },
         Compression { huffman: Huffman::Static, ..level(1) },
+        Compression { format: Format::Lz4Raw, ..level(1) },
+        Compression { format: Format::Lz4, ..level(1) },
+        Compression { format: Format::Lz4, ..level(9) },
+        Compression { format: Format::Lz4s, ..level(1) },
+        Compression { format: Format::Zstd, ..level(1) },
+        Compression { format: Format::Zstd, ..level(3) },
+        Compression { format: Format::Zstd, ..level(9) },
+        Compression { format: Format::Zstd, ..level(19) },
     ];
     for spec in specs {
         let name = format!("{:?} {:?} level {}", spec.format, spec.huffman, spec.level);

@@ -8,16 +8,18 @@ use core::fmt;
 pub enum BadReason {
     /// The source ends before the stream does. Stateless requests only: a stream waits for more.
     Truncated,
-    /// The gzip or zlib header is not one: magic, method, window, reserved flags, header checksum.
+    /// The header is not one of the format: magic, method, window, reserved flags, header checksum.
     Header,
-    /// A DEFLATE block is malformed: its type, stored length, code lengths, a symbol or a distance.
+    /// A block is malformed: its type, stored length, code lengths, a symbol or a distance.
     Block,
-    /// The checksum at the end does not match the data.
+    /// A checksum does not match the data.
     Checksum,
-    /// The length at the end does not match the data (gzip ISIZE).
+    /// The length in the header or at the end does not match the data (gzip ISIZE, the content size of LZ4 frames).
     Length,
     /// The stream wants a preset dictionary that was not given, or another one.
     Dictionary,
+    /// The stream needs a larger window than is granted (Zstandard: 128 MiB).
+    Window,
 }
 
 impl BadReason {
@@ -26,10 +28,11 @@ impl BadReason {
         match self {
             BadReason::Truncated => "unexpected end of data",
             BadReason::Header => "not in this format (bad header)",
-            BadReason::Block => "invalid DEFLATE data",
+            BadReason::Block => "invalid compressed data",
             BadReason::Checksum => "checksum error",
             BadReason::Length => "length error",
             BadReason::Dictionary => "missing or wrong preset dictionary",
+            BadReason::Window => "needs more memory than is granted (its window)",
         }
     }
 

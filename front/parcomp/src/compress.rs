@@ -8,9 +8,11 @@ use crate::{
     error::Error,
     gzip,
     input::{Input, Source},
+    lz4,
     params::{Format, Params},
     pipeline::{self, Feed, Item},
     provider::{Direction, LaneSpec, Outcome, Own, Provider, Task, TaskError},
+    zstd,
 };
 
 /// A destination size into which `len` bytes fit when compressed in chunks, whatever they are: for
@@ -18,6 +20,7 @@ use crate::{
 pub fn bound(provider: &dyn Provider, params: &Params, len: usize) -> usize {
     let chunk = chunk_size(params, Some(len as u64));
     let (whole, rest) = (len / chunk, len % chunk);
+    // What other formats add to a file and to each chunk is less.
     let frame = gzip::HEADER + gzip::TRAILER;
     let each = |len| provider.bound(params, len) + frame;
     whole * each(chunk) + each(rest)
@@ -46,10 +49,20 @@ pub fn compress(
         provider,
         params,
         chunk,
-        // One empty gzip member: no bytes at all are not a gzip file.
-        empty: format == Format::Gzip,
+        // One empty member or frame: no bytes at all are not a file of these formats.
+        empty: matches!(format, Format::Gzip | Format::Zstd),
     };
-    let mut framer = Framer { params, sink, adler: 1, bytes_in: 0, bytes_out: 0, chunks: 0 };
+    let mut framer = Framer {
+        params,
+        sink,
+        chunk,
+        adler: 1,
+        hash: lz4::ContentHash::default(),
+        table: zstd::SeekTable::default(),
+        bytes_in: 0,
+        bytes_out: 0,
+        chunks: 0,
+    };
     framer.begin()?;
     let mut emit = |task: &Task<'_>| {
         let outcome = match &task.outcome {
@@ -58,7 +71,7 @@ pub fn compress(
         };
         let packed = task.dst.get(..outcome.produced);
         let packed = packed.ok_or_else(|| failed(provider, &task.outcome))?;
-        framer.chunk(task.src.len(), packed, outcome.checksum)?;
+        framer.chunk(task.src.bytes(), packed, outcome.checksum)?;
         watch(framer.bytes_in, framer.bytes_out);
         Ok(true)
     };
@@ -117,7 +130,14 @@ impl<'a> Feed<'a> for Chunks<'a, '_> {
 struct Framer<'s> {
     params: &'s Params,
     sink: &'s mut dyn Write,
+    /// Bytes per chunk.
+    chunk: usize,
+    /// zlib: of all so far.
     adler: u32,
+    /// LZ4: of all so far.
+    hash: lz4::ContentHash,
+    /// Zstandard: the frames so far.
+    table: zstd::SeekTable,
     bytes_in: u64,
     bytes_out: u64,
     chunks: u64,
@@ -130,11 +150,13 @@ impl Framer<'_> {
     fn begin(&mut self) -> Result<(), Error> {
         match self.params.format {
             Format::Zlib => self.write([&zlib_header(self.params), &[], &[]]),
-            Format::Gzip | Format::Raw | Format::Cf => Ok(()),
+            Format::Lz4 => self.write([&lz4::header(self.chunk), &[], &[]]),
+            Format::Gzip | Format::Raw | Format::Cf | Format::Zstd => Ok(()),
         }
     }
 
-    fn chunk(&mut self, len: usize, packed: &[u8], checksum: u32) -> Result<(), Error> {
+    fn chunk(&mut self, src: &[u8], packed: &[u8], checksum: u32) -> Result<(), Error> {
+        let len = src.len();
         self.bytes_in += len as u64;
         self.chunks += 1;
         match self.params.format {
@@ -151,6 +173,14 @@ impl Framer<'_> {
                 self.write([packed, &[], &[]])
             }
             Format::Raw => self.write([packed, &[], &[]]),
+            Format::Lz4 => {
+                self.hash.update(src);
+                self.write([packed, &[], &[]])
+            }
+            Format::Zstd => {
+                self.table.push(packed.len(), len);
+                self.write([packed, &[], &[]])
+            }
         }
     }
 
@@ -159,6 +189,18 @@ impl Framer<'_> {
             Format::Gzip | Format::Cf => {}
             Format::Zlib => self.write([&FINAL_BLOCK, &self.adler.to_be_bytes(), &[]])?,
             Format::Raw => self.write([&FINAL_BLOCK, &[], &[]])?,
+            // The end mark, and the content's checksum.
+            Format::Lz4 => {
+                let hash = self.hash.value();
+                self.write([&[0; 4], &hash.to_le_bytes(), &[]])?;
+            }
+            Format::Zstd => {
+                let table = core::mem::take(&mut self.table);
+                if table.is_there() {
+                    let (head, entries, foot) = table.parts();
+                    self.write([&head, entries, &foot])?;
+                }
+            }
         }
         self.sink.flush().map_err(|e| Error::io("write", e))?;
         Ok(Summary {

@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags};
 use crate::{
     error::Error,
     ffi::Lending,
+    lz4,
     params::{Doorbell, Format, Params, Wait},
     provider::{Chunk, Direction, Lane, LaneSpec, Memory, Outcome, Own, Provider, Task, TaskError},
     serial::{Inflater, Piece},
@@ -91,8 +92,11 @@ fn compression(params: &Params, spec: LaneSpec) -> Compression {
     Compression {
         format: match spec.format {
             Format::Gzip if !compress => lookaside::Format::Gzip,
+            Format::Lz4 => lookaside::Format::Lz4Blocks,
+            Format::Zstd => lookaside::Format::Zstd,
             _ => lookaside::Format::Raw,
         },
+        block_bits: lz4::block_bits(params.chunk_size),
         level: params.level,
         huffman: if params.static_huffman { Huffman::Static } else { Huffman::Dynamic },
         window_bits: params.window_bits,
@@ -113,9 +117,13 @@ impl Provider for Lookaside {
         params.jobs()
     }
 
-    /// Never exceeded. Five bytes more are the flush marker of a piece.
-    fn bound(&self, _: &Params, len: usize) -> usize {
-        compress_bound(lookaside::Format::Raw, len) + 5
+    /// Never exceeded. Five bytes more are the flush marker of a piece of DEFLATE.
+    fn bound(&self, params: &Params, len: usize) -> usize {
+        match params.format {
+            Format::Lz4 => compress_bound(lookaside::Format::Lz4Blocks, len),
+            Format::Zstd => compress_bound(lookaside::Format::Zstd, len),
+            _ => compress_bound(lookaside::Format::Raw, len) + 5,
+        }
     }
 
     fn open<'a>(&self, params: &Params, spec: LaneSpec) -> Result<Box<dyn Lane<'a> + 'a>, Error> {
@@ -158,6 +166,8 @@ impl Provider for Lookaside {
             Format::Gzip => lookaside::Format::Gzip,
             Format::Zlib => lookaside::Format::Zlib,
             Format::Raw | Format::Cf => lookaside::Format::Raw,
+            Format::Lz4 => lookaside::Format::Lz4,
+            Format::Zstd => lookaside::Format::Zstd,
         };
         let stream = runtime.decompress_stream(wrapper, None)?;
         let instance =

@@ -128,6 +128,19 @@ impl<'a> Input<'a> {
         Ok(chunk)
     }
 
+    /// As [`unread`](Input::unread) of chunks between which others were consumed that are not wanted back; the first
+    /// one began at `start`.
+    pub(crate) fn unread_from(&mut self, start: u64, parts: &[&[u8]]) {
+        match &mut self.kind {
+            // Consumed bytes and place are the same here.
+            Kind::Slice { at, all, .. } => {
+                *at = usize::try_from(start).unwrap_or(usize::MAX).min(all.len());
+            }
+            Kind::Reader { .. } => self.unread(parts),
+        }
+        self.consumed = start;
+    }
+
     /// Takes back the last bytes that were consumed, oldest first.
     pub(crate) fn unread(&mut self, parts: &[&[u8]]) {
         let len: usize = parts.iter().map(|p| p.len()).sum();

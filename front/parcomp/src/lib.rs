@@ -4,8 +4,8 @@
 //! once under the hood.
 //!
 //! Two providers are there: `zlib` (stock zlib, one call per chunk) and `lookaside` (also known as
-//! `qat`: up to `maxJobsOutstanding` requests in flight from one thread). More can be
-//! [`register`]ed.
+//! `qat`: up to `maxJobsOutstanding` requests in flight from one thread). `lz4` and `zstd` are for those
+//! formats what `zlib` is for DEFLATE: the library, one call per chunk. More can be [`register`]ed.
 //!
 //! ```
 //! # fn main() -> Result<(), parcomp::Error> {
@@ -49,6 +49,8 @@ mod error;
 mod ffi;
 mod gzip;
 mod input;
+mod libraries;
+mod lz4;
 pub mod output;
 mod params;
 mod pipeline;
@@ -57,6 +59,7 @@ mod serial;
 mod sync_lane;
 mod verify;
 mod zlib;
+mod zstd;
 
 pub use adler::adler32_combine;
 pub use buffer::{compress_buffer, decompress_buffer};
@@ -66,6 +69,7 @@ pub use device::Lookaside;
 pub use error::{BadReason, Error};
 pub use ffi::{clock_mhz, cpu_times, crc32};
 pub use input::Source;
+pub use libraries::{Liblz4, Libzstd};
 pub use params::{Doorbell, Format, Params, Wait};
 pub use provider::{
     Chunk, Direction, Lane, LaneSpec, Outcome, Provider, Task, TaskError, provider, providers,
@@ -85,7 +89,7 @@ pub struct Summary {
     pub bytes_out: u64,
     /// Chunks, blocks or members.
     pub chunks: u64,
-    /// Decompression: after the last member came bytes that are neither a member nor zeros. They
+    /// Decompression: after the last member or frame came bytes that are neither one nor zeros. They
     /// were ignored.
     pub trailing_garbage: bool,
 }

@@ -1,6 +1,6 @@
 //! The parameters of paper 1 section 8.2, and those that it leaves as future work.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, ops::RangeInclusive, str::FromStr};
 
 use crate::error::Error;
 
@@ -17,11 +17,30 @@ pub enum Format {
     Raw,
     /// The paper's: per chunk, four bytes length (little endian) and a DEFLATE stream.
     Cf,
+    /// One LZ4 frame of independent blocks, each chunk a block.
+    Lz4,
+    /// One Zstandard frame (RFC 8878) per chunk, and a seek table behind them.
+    Zstd,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 4] = [Format::Gzip, Format::Zlib, Format::Raw, Format::Cf];
+    pub const ALL: [Format; 6] =
+        [Format::Gzip, Format::Zlib, Format::Raw, Format::Cf, Format::Lz4, Format::Zstd];
+
+    /// Whether it is made of DEFLATE.
+    pub fn is_deflate(self) -> bool {
+        !matches!(self, Format::Lz4 | Format::Zstd)
+    }
+
+    /// The levels there are: DEFLATE's (0 is stored), liblz4's, libzstd's.
+    pub fn levels(self) -> RangeInclusive<u8> {
+        match self {
+            Format::Gzip | Format::Zlib | Format::Raw | Format::Cf => 0..=12,
+            Format::Lz4 => 1..=12,
+            Format::Zstd => 1..=22,
+        }
+    }
 
     /// The format's name, in lower case.
     pub fn name(self) -> &'static str {
@@ -30,6 +49,8 @@ impl Format {
             Format::Zlib => "zlib",
             Format::Raw => "raw",
             Format::Cf => "cf",
+            Format::Lz4 => "lz4",
+            Format::Zstd => "zstd",
         }
     }
 
@@ -40,6 +61,8 @@ impl Format {
             Format::Zlib => "zz",
             Format::Raw => "deflate",
             Format::Cf => "cf",
+            Format::Lz4 => "lz4",
+            Format::Zstd => "zst",
         }
     }
 }
@@ -84,11 +107,11 @@ pub enum Doorbell {
 /// but with as many requests outstanding as the engines want.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Compression level: 0 (stored) to 12 with `lookaside`, to 9 with `zlib`.
+    /// Compression level: one of [`Format::levels`]; DEFLATE with `zlib`: to 9.
     pub level: u8,
     /// Binary logarithm of the DEFLATE window in bytes, 9 to 15.
     pub window_bits: u8,
-    /// Static instead of dynamic Huffman codes.
+    /// DEFLATE with static instead of dynamic Huffman codes.
     pub static_huffman: bool,
     /// Bytes per chunk, 1 to 2^30.
     pub chunk_size: usize,
@@ -161,7 +184,8 @@ impl Params {
             let i = |n| i64::try_from(n).unwrap_or(i64::MAX);
             Err(Error::Param { what, given: i(given), min: i(min), max: i(max) })
         };
-        check("compression level", self.level.into(), 0, 12)?;
+        let (least, most) = self.format.levels().into_inner();
+        check("compression level", self.level.into(), least.into(), most.into())?;
         check("window bits", self.window_bits.into(), 9, 15)?;
         check("chunk size in bytes", self.chunk_size, 1, Self::MAX_CHUNK)?;
         check("maximum of outstanding jobs", self.max_jobs_outstanding, 0, Self::MAX_JOBS)?;
@@ -253,6 +277,9 @@ mod tests {
         assert!(Params::default().validate().is_ok());
         let bad = [
             Params { level: 13, ..Params::default() },
+            Params { level: 0, format: Format::Lz4, ..Params::default() },
+            Params { level: 13, format: Format::Lz4, ..Params::default() },
+            Params { level: 23, format: Format::Zstd, ..Params::default() },
             Params { window_bits: 8, ..Params::default() },
             Params { chunk_size: 0, ..Params::default() },
             Params { chunk_size: (1 << 30) + 1, ..Params::default() },

@@ -7,6 +7,7 @@ use lookaside_model::Spec;
 use crate::{
     device::Lookaside,
     error::{BadReason, Error},
+    libraries::{Liblz4, Libzstd},
     params::{Format, Params},
     zlib::Zlib,
 };
@@ -31,9 +32,14 @@ pub struct LaneSpec {
     /// * compressing `Cf`: a whole DEFLATE stream; no checksum;
     /// * compressing `Zlib`, `Raw`: a byte-aligned, self-contained piece of a DEFLATE stream
     ///   without a final block; answered with its own Adler-32 (`Zlib`);
+    /// * compressing `Lz4`: one or more blocks of a frame, of at most 4 MB and no more than the chunk's size
+    ///   rounded up to 64 KB, 256 KB or 1 MB, each with its length before it; no checksum;
+    /// * compressing `Zstd`: a whole frame with content size and checksum;
     /// * decompressing `Gzip`: each chunk is a whole member with its index; length and CRC-32 are
     ///   to be checked;
-    /// * decompressing `Cf`: each chunk is a whole DEFLATE stream.
+    /// * decompressing `Cf`: each chunk is a whole DEFLATE stream;
+    /// * decompressing `Lz4`: each chunk is one block of a frame, with its length before it;
+    /// * decompressing `Zstd`: each chunk is a whole frame with content size.
     ///
     /// `Zlib` and `Raw` are never decompressed in lanes.
     pub format: Format,
@@ -163,7 +169,8 @@ pub trait Provider: Send + Sync {
     fn open<'a>(&self, params: &Params, spec: LaneSpec) -> Result<Box<dyn Lane<'a> + 'a>, Error>;
 
     /// Opens a decompressor for one stream of any length, which arrives in pieces: of `Gzip` (one
-    /// member), `Zlib` or `Raw`. `None`: the provider has none, and zlib does it.
+    /// member), `Zlib`, `Raw`, `Lz4` or `Zstd` (one frame). `None`: the provider has none; zlib does it
+    /// where it is DEFLATE.
     ///
     /// # Errors
     /// Parameters that this provider does not support.
@@ -201,7 +208,11 @@ pub trait Provider: Send + Sync {
 
 fn registry() -> &'static RwLock<Vec<Arc<dyn Provider>>> {
     static REGISTRY: OnceLock<RwLock<Vec<Arc<dyn Provider>>>> = OnceLock::new();
-    REGISTRY.get_or_init(|| RwLock::new(vec![Arc::new(Lookaside::new()), Arc::new(Zlib)]))
+    REGISTRY.get_or_init(|| {
+        let own: [Arc<dyn Provider>; 4] =
+            [Arc::new(Lookaside::new()), Arc::new(Zlib), Arc::new(Liblz4), Arc::new(Libzstd)];
+        RwLock::new(own.into())
+    })
 }
 
 /// `qat` is what the paper calls the device's provider.
@@ -223,7 +234,7 @@ fn model_of(name: &str) -> Option<&str> {
     }
 }
 
-/// The provider of this name: `lookaside` (or `qat`), `zlib`, or a registered one; `model`, `model:NAME` or
+/// The provider of this name: `lookaside` (or `qat`), `zlib`, `lz4`, `zstd`, or a registered one; `model`, `model:NAME` or
 /// `model:FILE` for a device of its own with the speed of [a model](lookaside_model).
 ///
 /// # Errors

@@ -10,7 +10,8 @@ use crate::{
     provider::{Direction, Lane, LaneSpec, Outcome, Task, TaskError},
 };
 
-/// Raw DEFLATE, one call per chunk. Checksums and wrappers are [`SyncLane`]'s.
+/// Raw DEFLATE, one call per chunk. Checksums and wrappers are [`SyncLane`]'s. (Of LZ4 and Zstandard: what
+/// [`LaneSpec::format`] says.)
 pub trait Codec {
     /// Compresses all of `src` to `dst`; returns the bytes written. With `piece`, to a
     /// byte-aligned piece without a final block; otherwise to a whole DEFLATE stream.
@@ -49,7 +50,7 @@ impl<C: Codec> SyncLane<'_, C> {
                 let checksum = match format {
                     Format::Gzip => ffi::crc32(0, src),
                     Format::Zlib => ffi::adler32(1, src),
-                    Format::Raw | Format::Cf => 0,
+                    Format::Raw | Format::Cf | Format::Lz4 | Format::Zstd => 0,
                 };
                 Ok(Outcome { consumed: src.len(), produced, checksum })
             }

@@ -28,6 +28,10 @@ impl Provider for Zlib {
             provider: "zlib".into(),
             what: format!("initialisation failed: {e:?}"),
         };
+        if !spec.format.is_deflate() {
+            let (provider, what) = ("zlib".into(), "this format");
+            return Err(Error::Unsupported { provider, what });
+        }
         let codec = match spec.direction {
             Direction::Compress => {
                 if params.level > 9 {
@@ -59,6 +63,10 @@ pub(crate) fn stream(format: Format) -> Result<Box<dyn Inflater>, Error> {
         Format::Gzip => 31,
         Format::Zlib => 15,
         Format::Raw | Format::Cf => -15,
+        Format::Lz4 | Format::Zstd => {
+            let (provider, what) = ("zlib".into(), "this format");
+            return Err(Error::Unsupported { provider, what });
+        }
     };
     let inflate = Inflate::new(bits).map_err(|e| Error::Provider {
         provider: "zlib".into(),

@@ -148,9 +148,10 @@ fn random_damage_in_every_format() {
     let mut random = common::Random(7);
     for format in Format::ALL {
         let params = Params { format, chunk_size: 3000, limit: Some(1 << 20), ..Params::default() };
-        let zlib = parcomp::provider("zlib").unwrap();
+        let library = common::library(format);
+        let provider = parcomp::provider(library).unwrap();
         let mut packed = vec![0; 40_000];
-        let n = parcomp::compress_buffer(&*zlib, &params, &data, &mut packed).unwrap();
+        let n = parcomp::compress_buffer(&*provider, &params, &data, &mut packed).unwrap();
         packed.truncate(n);
         for round in 0..400 {
             let mut bad = packed.clone();
@@ -162,9 +163,11 @@ fn random_damage_in_every_format() {
                 bad.truncate(random.next() as usize % bad.len());
             }
             let ours = unpack("lookaside", &params, &bad, 1 << 20);
-            let zlibs = unpack("zlib", &params, &bad, 1 << 20);
-            let checked = matches!(format, Format::Gzip | Format::Zlib);
-            match (ours, zlibs) {
+            let theirs = unpack(library, &params, &bad, 1 << 20);
+            let checked = !matches!(format, Format::Raw | Format::Cf);
+            match (ours, theirs) {
+                // What is no longer blocks or frames with their lengths is streamed; these do not.
+                (Ok(a), Err(Error::Unsupported { .. })) => assert!(data.starts_with(&a)),
                 // Raw data has no checksum: both may find something, but then the same.
                 (Ok(a), Ok(b)) => assert!(a == b && (!checked || data.starts_with(&a))),
                 (Err(_), Err(_)) => {}

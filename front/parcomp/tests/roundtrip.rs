@@ -4,7 +4,7 @@ mod common;
 
 use std::{fs, process::Command};
 
-use common::{Scratch, good, has, noise, parcomp, pipe, stderr, text};
+use common::{Scratch, good, has, library, noise, parcomp, pipe, stderr, text};
 use parcomp::{Doorbell, Error, Format, Params, Wait};
 
 const K: usize = 1024;
@@ -38,6 +38,11 @@ fn foreign(format: Format, packed: &[u8]) -> Option<Vec<u8>> {
                  assert d.eof and not d.unused_data\nsys.stdout.buffer.write(out)"
             );
             c.args(["-c", &program]);
+            c
+        }
+        Format::Lz4 | Format::Zstd if has(format.name()) => {
+            let mut c = Command::new(format.name());
+            c.args(["-d", "-c", "-q"]);
             c
         }
         _ => return None,
@@ -75,8 +80,9 @@ fn every_input_format_and_provider() {
     for (input, data) in inputs() {
         dir.file(input, &data);
         for format in Format::ALL {
-            round_trip(&dir, input, &data, format, &["-plookaside"], &["-pzlib"]);
-            round_trip(&dir, input, &data, format, &["-pzlib"], &["-pqat"]);
+            let library = ["-p", library(format)];
+            round_trip(&dir, input, &data, format, &["-plookaside"], &library);
+            round_trip(&dir, input, &data, format, &library, &["-pqat"]);
         }
     }
 }
@@ -130,9 +136,9 @@ fn standard_input_and_output() {
 #[test]
 fn sizes_around_the_chunk() {
     let all = text(3 * 1000 + 2);
-    for provider in ["zlib", "lookaside"] {
-        let provider = parcomp::provider(provider).unwrap();
-        for format in Format::ALL {
+    for format in Format::ALL {
+        for provider in [library(format), "lookaside"] {
+            let provider = parcomp::provider(provider).unwrap();
             let params = Params { format, chunk_size: 1000, ..Params::default() };
             for len in [0, 1, 999, 1000, 1001, 1999, 2000, 2001, 3000, 3002] {
                 let data = &all[..len];
@@ -184,9 +190,9 @@ fn buffers_with_every_way_of_waiting() {
 #[test]
 fn destinations_that_are_too_small() {
     let data = text(200_000);
-    for provider in ["zlib", "lookaside", "model:chipset2019"] {
-        let provider = parcomp::provider(provider).unwrap();
-        for format in Format::ALL {
+    for format in Format::ALL {
+        for provider in [library(format), "lookaside", "model:chipset2019"] {
+            let provider = parcomp::provider(provider).unwrap();
             let params = Params { format, ..Params::default() };
             let mut packed = vec![0; 300_000];
             let n = parcomp::compress_buffer(&*provider, &params, &data, &mut packed).unwrap();

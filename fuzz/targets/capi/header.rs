@@ -53,7 +53,7 @@ pub struct Compression {
     pub huffman: i32,
     pub window_bits: i32,
     pub checksum: i32,
-    pub reserved: u32,
+    pub block_bits: i32,
 }
 
 #[repr(C)]
@@ -105,7 +105,8 @@ pub struct Response {
     pub status: i32,
     pub bad_reason: i32,
     pub checksum: u32,
-    pub reserved: [u32; 3],
+    pub checksum_high: u32,
+    pub reserved: [u32; 2],
 }
 
 /// `la_counters`: 16 + 24 characters, 8 numbers, 3 histograms of 40.

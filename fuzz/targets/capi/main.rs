@@ -283,15 +283,15 @@ impl Caller {
         Padded {
             settings: Compression {
                 size: bytes.size_of::<Compression>(),
-                format: bytes.number(3),
+                format: bytes.number(8),
                 level: bytes.number(13),
                 huffman: bytes.number(2),
                 window_bits: match bytes.next() {
                     byte @ 0..64 => i32::from(byte % 20),
                     _ => 15,
                 },
-                checksum: bytes.number(3),
-                reserved: 0,
+                checksum: bytes.number(5),
+                block_bits: 0,
             },
             more: [0; 4],
         }

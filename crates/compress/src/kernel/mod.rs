@@ -13,6 +13,8 @@ pub(crate) mod isal;
 pub(crate) mod isal;
 pub(crate) mod last_block;
 pub(crate) mod libdeflate;
+pub(crate) mod liblz4;
+pub(crate) mod libzstd;
 #[cfg(target_arch = "x86_64")]
 mod place;
 mod skip;
@@ -23,7 +25,15 @@ pub(crate) mod zlib_rs;
 use lookaside_simd::{Cpu, Tier};
 
 use lookaside_spec::dc::Flush;
-use lookaside_spec::dc::{Compression, Huffman};
+use lookaside_spec::dc::{Compression, Format, Huffman};
+
+/// Where `slice` begins, for C. An empty slice may lie at address 1, below which a library looks that subtracts
+/// before it compares (liblz4's levels 10 to 12 do): such a one is given a place with memory around.
+pub(crate) fn source<T>(slice: &[u8]) -> *const T {
+    static NOTHING: [u8; 64] = [0; 64];
+    let slice = if slice.is_empty() { &NOTHING[32..32] } else { slice };
+    slice.as_ptr().cast()
+}
 
 /// What one call of a streaming kernel did.
 pub(crate) struct Step {
@@ -157,6 +167,25 @@ fn has_own(cpu: &Cpu) -> bool {
     cfg!(target_arch = "x86_64") && cpu.tier() >= Tier::Avx512
 }
 
+/// The library and level of what is not DEFLATE; `None` for DEFLATE, whose kernels [`choose`] knows.
+pub(crate) fn library(spec: &Compression) -> Option<&'static str> {
+    const LZ4: [&str; 13] = [
+        "none", "lz4-1", "lz4mid-2", "lz4hc-3", "lz4hc-4", "lz4hc-5", "lz4hc-6", "lz4hc-7",
+        "lz4hc-8", "lz4hc-9", "lz4hc-10", "lz4hc-11", "lz4hc-12",
+    ];
+    const ZSTD: [&str; 23] = [
+        "none", "zstd-1", "zstd-2", "zstd-3", "zstd-4", "zstd-5", "zstd-6", "zstd-7", "zstd-8",
+        "zstd-9", "zstd-10", "zstd-11", "zstd-12", "zstd-13", "zstd-14", "zstd-15", "zstd-16",
+        "zstd-17", "zstd-18", "zstd-19", "zstd-20", "zstd-21", "zstd-22",
+    ];
+    let names: &[&'static str] = match spec.format {
+        Format::Raw | Format::Zlib | Format::Gzip => return None,
+        Format::Zstd => &ZSTD,
+        _ => &LZ4,
+    };
+    Some(names.get(usize::from(spec.level)).copied().unwrap_or("none"))
+}
+
 /// The kernels of one codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
@@ -166,7 +195,7 @@ pub(crate) struct Choice {
     pub(crate) stream: Kernel,
 }
 
-/// The dispatch: level, coding and CPU tier to kernels. The crate's documentation has the table
+/// The dispatch for DEFLATE: level, coding and CPU tier to kernels. The crate's documentation has the table
 /// and the measurements behind it.
 pub(crate) fn choose(spec: &Compression, cpu: &Cpu) -> Choice {
     let igzip = has_igzip(cpu) && spec.level <= 3;

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod blocks;
+pub mod tools;
 pub mod zlib;
 
 use std::fs;
@@ -139,6 +140,7 @@ pub fn window_bits(format: Format) -> i32 {
         Format::Raw => -15,
         Format::Zlib => 15,
         Format::Gzip => 15 + 16,
+        other => panic!("zlib has no {other}"),
     }
 }
 

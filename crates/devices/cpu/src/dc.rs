@@ -20,6 +20,38 @@ struct DecompressStream(Mutex<service::DecompressStream>);
 pub(crate) const BEST_BATCH: usize = 1;
 
 pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
+    let mut all = deflate(cpu);
+    // The libraries' names say the level: what serves the lowest and the highest stands for all.
+    let formats = [
+        (Format::Lz4, "LZ4 frames; stateless and streams"),
+        (Format::Lz4Blocks, "LZ4 blocks with and without their lengths; stateless, pieces"),
+        (Format::Lz4s, "LZ4s; stateless"),
+        (Format::Zstd, "Zstandard; stateless and streams"),
+    ];
+    for (format, name) in formats {
+        let (least, most) = format.levels().into_inner();
+        let codec = |level| service::Codec::new(&Compression::new(format).level(level), cpu);
+        let (Ok(lowest), Ok(highest)) = (codec(least), codec(most)) else { continue };
+        let (low, high) = (lowest.compress_kernel(), highest.compress_kernel());
+        all.push(Capability {
+            op: Op::Compress,
+            algorithm: format!("{name}; levels {least}-{most}"),
+            served_by: format!("{low} to {high}"),
+            best_batch: BEST_BATCH,
+            max_src: isize::MAX as usize,
+        });
+        all.push(Capability {
+            op: Op::Decompress,
+            algorithm: name.into(),
+            served_by: lowest.decompress_kernel().into(),
+            best_batch: BEST_BATCH,
+            max_src: isize::MAX as usize,
+        });
+    }
+    all
+}
+
+fn deflate(cpu: &Cpu) -> Vec<Capability> {
     let kernel = |level| {
         let spec = Compression::default().level(level);
         service::Codec::new(&spec, cpu).map_or("none", |c| c.compress_kernel())
@@ -93,7 +125,8 @@ pub(crate) fn compress(
     if let Some(codec) = prepared.get::<service::Codec>() {
         match (flush, codec.spec().format) {
             (Flush::Finish, _) => codec.compress(scratch, src, dst),
-            (_, Format::Raw) => codec.compress_piece(scratch, src, dst),
+            // Pieces: of LZ4's blocks every request is one.
+            (_, Format::Raw | Format::Lz4Blocks) => codec.compress_piece(scratch, src, dst),
             _ => Err(OpError::Unsupported),
         }
     } else {

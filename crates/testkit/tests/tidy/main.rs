@@ -31,6 +31,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "front/openssl/",
     "front/parcomp/cf/src/ffi.rs",
     "front/parcomp/src/ffi.rs",
+    "front/parcomp/src/libraries/ffi.rs",
     "front/zlib/",
     "fuzz/",
 ];

@@ -60,24 +60,34 @@ impl Options {
         }
     }
 
+    /// Whether a library does the work, one call after the other.
+    fn by_library(&self) -> bool {
+        matches!(&*self.provider, "zlib" | "lz4" | "zstd")
+    }
+
     /// The paper's options that were given and have no effect here, with data in `format`.
     pub(crate) fn without_effect(&self, format: Format) -> Option<String> {
-        let zlib = if self.provider == "zlib" { "j" } else { "" };
-        let back = match (self.decompress, format) {
+        let library = if self.by_library() { "j" } else { "" };
+        let other = match (self.decompress, format) {
+            // DEFLATE's window and codes.
+            (false, Format::Lz4 | Format::Zstd) => "sw",
             (false, _) => "",
             // It helps to guess how long a block becomes.
             (true, Format::Cf) => "lsw",
             (true, _) => "clsw",
         };
-        let idle = self.given.chars().filter(|&c| zlib.contains(c) || back.contains(c));
+        let idle = self.given.chars().filter(|&c| library.contains(c) || other.contains(c));
         let idle: Vec<_> = idle.map(|c| format!("-{c}")).collect();
         (!idle.is_empty()).then(|| idle.join(", "))
     }
 
     /// `compare` sets the rest by itself.
     pub(crate) fn for_compare(&self) -> Result<(), Usage> {
-        match self.given.chars().find(|&c| !"ioRlcjnEq".contains(c)) {
+        match self.given.chars().find(|&c| !"ioRlcjnEqF".contains(c)) {
             Some(other) => usage(format!("{} is not for compare", name_of(other))),
+            None if matches!(self.params.format, Format::Zlib | Format::Raw | Format::Cf) => {
+                usage("compare has the formats gzip, lz4 and zstd")
+            }
             None if self.output.as_deref() == Some(Path::new("-")) => {
                 usage("compare writes to a file")
             }
@@ -248,7 +258,7 @@ fn one(
         'o' => o.output = Some(value.into()),
         'p' => o.provider = text.into_owned(),
         'c' => p.chunk_size = size(1, Params::MAX_CHUNK as u64 >> 10)? << 10,
-        'l' => p.level = number(0, 12)? as u8,
+        'l' => p.level = number(0, 22)? as u8,
         'd' => o.decompress = true,
         'v' | 'g' => o.verbose = true,
         'x' => o.csv = Some(number(1, 2)?),
@@ -268,7 +278,8 @@ fn one(
         's' => p.static_huffman = true,
         'q' => o.quiet = true,
         'F' => {
-            let format = text.parse().map_err(|()| wrong("gzip, zlib, raw or cf"))?;
+            let names = "gzip, zlib, raw, cf, lz4 or zstd";
+            let format = text.parse().map_err(|()| wrong(names))?;
             (o.format, p.format) = (Some(format), format);
         }
         'C' => o.verify = true,
@@ -303,16 +314,24 @@ fn one(
 }
 
 fn check(o: &Options) -> Result<(), Usage> {
+    let format = o.params.format;
+    if o.provider == "zlib" && !format.is_deflate() {
+        return usage(format!("zlib has no {format}; the provider {format} is its library"));
+    }
     if o.provider == "zlib" && o.params.level > 9 && !o.decompress {
         return usage("zlib's levels are 0 to 9");
+    }
+    let (least, most) = format.levels().into_inner();
+    if !(least..=most).contains(&o.params.level) && !o.decompress {
+        return usage(format!("{format}'s levels are {least} to {most}"));
     }
     if o.verify && o.decompress {
         return usage("--verify is for compression: decompression checks by itself");
     }
-    if o.provider == "zlib"
+    if o.by_library()
         && let Some(letter) = o.given.chars().find(|&c| "EWD".contains(c))
     {
-        return usage(format!("{} is for the device, not for zlib", name_of(letter)));
+        return usage(format!("{} is for the device, not for {}", name_of(letter), o.provider));
     }
     if o.json && o.csv.is_some() {
         return usage("--json or -x, not both");
@@ -408,7 +427,12 @@ mod tests {
             "--json -x1 f",
             "--limit 5 f",
             "-d --limit 5X f",
-            "--format lz4 f",
+            "--format lz5 f",
+            "--format lz4 -l0 f",
+            "--format lz4 -l13 f",
+            "--format zstd -l23 f",
+            "-pzlib --format lz4 f",
+            "-plz4 --format lz4 --engines 1 f",
             "--wait never f",
             "--é",
         ] {
@@ -426,8 +450,11 @@ mod tests {
         assert_eq!(note("-d -l6 -j4 -s -w3 -c4 f").as_deref(), Some("-l, -s, -w, -c"));
         assert_eq!(note("-d -l6 -c4 --format cf f").as_deref(), Some("-l"));
         assert_eq!(note("-l6 -j4 -s -w3 f"), None);
+        assert_eq!(note("-l6 -j4 -s -w3 -c4 --format lz4 f").as_deref(), Some("-s, -w"));
+        assert_eq!(note("-l6 -j4 -c4 -pzstd --format zstd f").as_deref(), Some("-j"));
         let compare = |line| run(line).unwrap().for_compare();
         assert_eq!(compare("f -o g --force -l6 -c128 -j4 -n2 --engines 3 -q"), Ok(()));
+        assert_eq!(compare("f --format zstd -l19"), Ok(()));
         for line in ["-t4 f", "-pzlib f", "--json f", "-x1 f", "-v f", "-s f", "--format zlib f"] {
             assert!(compare(line).is_err(), "{line}");
         }

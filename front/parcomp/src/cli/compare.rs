@@ -1,14 +1,15 @@
-//! zlib and the device, side by side: the result of the paper in one table. Each one's output is
-//! decompressed by the other and compared with the input.
+//! A library and the device, side by side: the result of the paper in one table. Each one's output is
+//! decompressed by the other and compared with the input. Of gzip the library is zlib, of LZ4 and Zstandard
+//! liblz4 and libzstd.
 
 use std::{
     fs::File,
     io::{Seek, SeekFrom},
     os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
-use parcomp::{Original, Params, Source, compress, output::Output, verify};
+use parcomp::{Format, Original, Params, Source, compress, output::Output, verify};
 
 use super::{
     Failure,
@@ -16,6 +17,7 @@ use super::{
     print,
     progress::Progress,
     report::{Times, Watch},
+    run::with_suffix,
 };
 
 struct Row {
@@ -34,17 +36,14 @@ pub(crate) fn run(o: &Options) -> Result<bool, Failure> {
     if !meta.is_file() {
         return Err(Failure::with(&name, "compare compresses a regular file"));
     }
-    if o.params.level > 9 {
+    let library = library(o.params.format);
+    if library == "zlib" && o.params.level > 9 {
         return Err(Failure::new("zlib's levels are 0 to 9"));
     }
-    let target = o.output.clone().unwrap_or_else(|| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".gz");
-        PathBuf::from(name)
-    });
+    let target = o.output.clone().unwrap_or_else(|| with_suffix(path, o.params.format));
     let mut rows = Vec::new();
-    for provider in ["zlib", "lookaside"] {
-        // zlib as a program uses it: one thread, one call after the other.
+    for provider in [library, "lookaside"] {
+        // The library as a program uses it: one thread, one call after the other.
         let params = Params { num_threads: 0, ..o.params.clone() };
         let mut output = Output::create(&target, o.force, Some(meta.permissions().mode()))
             .map_err(Failure::new)?;
@@ -94,15 +93,25 @@ fn one(
     let mut back = output.file().try_clone().map_err(|e| Failure::with(&shown, e))?;
     back.seek(SeekFrom::Start(0)).map_err(|e| Failure::with(&shown, e))?;
     let source = Source::Reader { reader: &mut back, len: Some(packed) };
-    let other = if name == "zlib" { "lookaside" } else { "zlib" };
+    let other = if name == "lookaside" { library(params.format) } else { "lookaside" };
     let other = parcomp::provider(other).map_err(Failure::new)?;
     verify(&*other, params, source, Original::Reader(&mut file)).map_err(failed)?;
     Ok(Row { name, packed, times: best.unwrap_or_default() })
 }
 
+/// The provider that is the format's library.
+fn library(format: Format) -> &'static str {
+    match format {
+        Format::Lz4 => "lz4",
+        Format::Zstd => "zstd",
+        Format::Gzip | Format::Zlib | Format::Raw | Format::Cf => "zlib",
+    }
+}
+
 fn table(name: &str, len: u64, params: &Params, rows: &[Row]) -> String {
+    let library = library(params.format);
     let mut s = format!(
-        "{name}: {:.1} MB, level {}, chunks of {} KB; zlib: 1 thread; lookaside: {} engines, \
+        "{name}: {:.1} MB, level {}, chunks of {} KB; {library}: 1 thread; lookaside: {} engines, \
          {} requests outstanding, 1 thread\n\n",
         len as f64 / 1e6,
         params.level,
@@ -121,13 +130,13 @@ fn table(name: &str, len: u64, params: &Params, rows: &[Row]) -> String {
             r.name
         );
     }
-    if let [zlib, device] = rows {
+    if let [bare, device] = rows {
         let times = |a: f64, b: f64| a / b.max(1e-9);
-        let elapsed = times(zlib.times.elapsed.as_secs_f64(), device.times.elapsed.as_secs_f64());
-        let cpu = times(zlib.times.cpu().as_secs_f64(), device.times.cpu().as_secs_f64());
-        let size = (device.packed as f64 / zlib.packed.max(1) as f64 - 1.0) * 100.0;
+        let elapsed = times(bare.times.elapsed.as_secs_f64(), device.times.elapsed.as_secs_f64());
+        let cpu = times(bare.times.cpu().as_secs_f64(), device.times.cpu().as_secs_f64());
+        let size = (device.packed as f64 / bare.packed.max(1) as f64 - 1.0) * 100.0;
         s += &format!(
-            "\nlookaside against zlib: {elapsed:.1} x as fast, {cpu:.1} x less CPU time, \
+            "\nlookaside against {library}: {elapsed:.1} x as fast, {cpu:.1} x less CPU time, \
              output {size:+.1} %\n"
         );
     }

@@ -1,12 +1,12 @@
 //! What `-h` prints.
 
 pub(crate) const HELP: &str = "\
-parcomp: compresses files in parallel, through the Lookaside device or with zlib
+parcomp: compresses files in parallel, through the Lookaside device or with a library
 
 usage: parcomp [options] [-i] FILE [-o FILE]      compress (- is standard input or output)
        parcomp -d [options] [-i] FILE [-o FILE]   decompress
-       parcomp compare FILE [-o FILE.gz] [-l N] [-c KB] [-j N]
-                                                  zlib and the device, side by side
+       parcomp compare FILE [-o FILE.gz] [-l N] [-c KB] [-j N] [--format NAME]
+                                                  a library and the device, side by side
        parcomp bench --help                       draw the figures of the paper
 
 Without -o, FILE becomes FILE.gz, and FILE.gz becomes FILE with -d. Values may be attached
@@ -19,18 +19,21 @@ files
       --keep            for gzip's users: the input file always stays
       --force           replace the output file if there is one
       --format NAME     gzip (default), zlib, raw, or cf: per chunk 4 bytes length and a
-                        DEFLATE block. With -d, gzip and zlib are recognised
-  -d, --decompress      decompress; any gzip or zlib file, not only our own
+                        DEFLATE block; lz4: one frame, each chunk a block; zstd: each chunk a
+                        frame, and a seek table. With -d, all but raw and cf are recognised
+  -d, --decompress      decompress; any gzip, zlib, lz4 or zstd file, not only our own (but
+                        none that wants a dictionary, or a zstd window above 128 MiB)
       --limit BYTES     with -d: refuse to write more than this (K, M, G may follow)
       --verify          decompress the output and compare it before it gets its name
 
 compression
-  -p, --provider NAME   lookaside (default; also called qat) or zlib; model or model:NAME: the
-                        device answers when that model would: card2015 (default),
-                        chipset2019, poweren, or a file (see `lookaside model`). To feel a
-                        card that is not there; it makes nothing faster
+  -p, --provider NAME   lookaside (default; also called qat) or zlib (of lz4 and zstd files:
+                        lz4, zstd), the library alone; model or model:NAME: the device
+                        answers when that model would: card2015 (default), chipset2019,
+                        poweren, or a file (see `lookaside model`). To feel a card that is
+                        not there; it makes nothing faster
   -c, --chunk KB        chunk size in KB, compressed separately; default 64
-  -l, --level N         0 to 12 (zlib: 0 to 9); default 1
+  -l, --level N         0 to 12 (zlib: 0 to 9), lz4 1 to 12, zstd 1 to 22; default 1
   -t, --threads N       threads, each with its own device instance; default 0: the calling
                         thread does all; at most 256
   -y HEX, -a DECIMAL    the cores for threads and engines, as a bit mask (-yff: the first 8);
@@ -65,14 +68,15 @@ Exit status: 0 done, 1 error (and no output file), 2 done with a warning.
 ";
 
 pub(crate) const COMPARE_HELP: &str = "\
-parcomp compare: compresses a file with zlib (one thread) and with Lookaside (all engines),
-verifies both results, and prints what each of them took
+parcomp compare: compresses a file with a library (zlib, liblz4, libzstd; one thread) and with
+Lookaside (all engines), verifies both results, and prints what each of them took
 
 usage: parcomp compare [options] FILE
 
   -o, --output FILE.gz  keep Lookaside's result under this name; default: FILE.gz
       --force           replace it if it is there
-  -l, --level N         compression level of both, 0 to 9; default 1
+      --format NAME     gzip (default), lz4, zstd
+  -l, --level N         compression level of both, 0 to 9; lz4 1 to 12, zstd 1 to 22; default 1
   -c, --chunk KB        chunk size of both in KB; default 64
   -j, --jobs N          requests outstanding; default: from the engines
   -n, --iterations N    run each N times and print the fastest; default 1

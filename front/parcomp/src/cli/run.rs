@@ -27,8 +27,12 @@ pub(crate) fn run(o: &Options) -> Result<bool, Failure> {
     let mut input = Input::open(o)?;
     let mut params = o.params.clone();
     params.debug = o.verbose;
-    if o.decompress && o.format.is_none() {
-        params.format = input.format()?;
+    if o.decompress {
+        // Of no effect, and perhaps none of the format's.
+        params.level = Params::default().level;
+        if o.format.is_none() {
+            params.format = input.format()?;
+        }
     }
     let mut target = Target::open(o, &input, params.format)?;
     if o.iterations > 1 && !(input.again() && target.again()) {
@@ -273,9 +277,9 @@ impl Input {
                 return Ok(format);
             }
         }
-        let mut head = [0; 2];
+        let mut head = [0; 4];
         let mut len = 0;
-        while len < 2 {
+        while len < head.len() {
             match self.read(&mut head[len..]) {
                 Ok(0) => break,
                 Ok(n) => len += n,
@@ -368,18 +372,25 @@ impl Target {
     }
 }
 
+/// FILE.gz for FILE.
+pub(crate) fn with_suffix(path: &Path, format: Format) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(format.suffix());
+    name.into()
+}
+
 /// FILE.gz for FILE, and back.
 fn default_name(path: &Path, decompress: bool, format: Format) -> Result<PathBuf, Failure> {
     if !decompress {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".");
-        name.push(format.suffix());
-        return Ok(name.into());
+        return Ok(with_suffix(path, format));
     }
     let suffix = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     match suffix {
-        "tgz" => Ok(path.with_extension("tar")),
-        "gz" | "z" | "zz" | "zlib" | "deflate" | "cf" => Ok(path.with_extension("")),
+        "tgz" | "tzst" => Ok(path.with_extension("tar")),
+        "gz" | "z" | "zz" | "zlib" | "deflate" | "cf" | "lz4" | "zst" => {
+            Ok(path.with_extension(""))
+        }
         _ => Err(Failure::with(&path.display().to_string(), "unknown suffix; use -o")),
     }
 }

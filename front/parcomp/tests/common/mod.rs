@@ -9,6 +9,15 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+/// The provider that is the library of a format.
+pub fn library(format: parcomp::Format) -> &'static str {
+    match format {
+        parcomp::Format::Lz4 => "lz4",
+        parcomp::Format::Zstd => "zstd",
+        _ => "zlib",
+    }
+}
+
 /// A folder that is removed at the end.
 pub struct Scratch(pub PathBuf);
 

@@ -1,52 +1,18 @@
-//! Streams: input and output in any pieces.
+//! DEFLATE streams, with their wrappers.
 
-use crate::codec::{Codec, initial_checksum, update_checksum};
+use super::Staging;
+use crate::checksum::RunningChecksum;
+use crate::codec::Codec;
 use crate::format::{self, HeaderParser};
 use crate::kernel::StreamKernel;
 use crate::kernel::inflate::{Inflate, Place, Until};
 use crate::kernel::libdeflate::adler32;
-use lookaside_spec::dc::{Compression, CompressionError, Flush, Format};
+use lookaside_spec::dc::{Compression, Flush, Format};
 use lookaside_spec::{BadReason, Done, OpError, Status};
 
 /// A kernel is only let at the caller's `dst` when it has this much room; below, it writes to
 /// memory of ours. So no kernel meets a destination of a few bytes, and no flush marker is cut.
 const MIN_DIRECT: usize = 512;
-
-/// Output that did not fit yet.
-#[derive(Default)]
-struct Staging {
-    bytes: Vec<u8>,
-    start: usize,
-}
-
-impl Staging {
-    const CAPACITY: usize = 4096;
-
-    fn new() -> Staging {
-        Staging { bytes: Vec::with_capacity(Self::CAPACITY), start: 0 }
-    }
-
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.start = 0;
-    }
-
-    /// Moves what fits to `dst`.
-    fn drain(&mut self, dst: &mut [u8]) -> usize {
-        let waiting = &self.bytes[self.start..];
-        let count = waiting.len().min(dst.len());
-        dst[..count].copy_from_slice(&waiting[..count]);
-        self.start += count;
-        if self.start == self.bytes.len() {
-            self.clear();
-        }
-        count
-    }
-
-    fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -56,22 +22,8 @@ enum Phase {
     End,
 }
 
-/// Compresses a stream piece by piece.
-///
-/// ```
-/// use lookaside_compress::{Codec, CompressStream, Flush, Format, Compression, Status};
-/// use lookaside_simd::Cpu;
-///
-/// let codec = Codec::new(&Compression::new(Format::Gzip), Cpu::host())?;
-/// let mut stream = CompressStream::new(&codec, None)?;
-/// let mut dst = [0; 1024];
-/// let first = stream.step(b"hello, ", &mut dst, Flush::Sync)?;
-/// assert_eq!(first.status, Status::Complete);
-/// let last = stream.step(b"world", &mut dst[first.produced..], Flush::Finish)?;
-/// assert_eq!(last.status, Status::End);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct CompressStream {
+/// See [`crate::CompressStream`].
+pub(crate) struct Encoder {
     spec: Compression,
     kernel_name: &'static str,
     kernel: StreamKernel,
@@ -83,26 +35,15 @@ pub struct CompressStream {
     /// The last input was taken with [`Flush::Finish`].
     finishing: bool,
     failed: bool,
-    checksum: u32,
+    checksum: RunningChecksum,
     total_in: u64,
 }
 
-impl CompressStream {
-    /// A stream of `codec`'s spec, by its streaming kernel. Allocates 0.2 to 0.4 MB.
-    ///
-    /// `dictionary` presets the history (the last 32 KB of it count). zlib announces it in the
-    /// header (FDICT, DICTID); with raw DEFLATE the receiver just has to know;
-    /// [`CompressionError::GzipDictionary`] with gzip.
-    pub fn new(
-        codec: &Codec,
-        dictionary: Option<&[u8]>,
-    ) -> Result<CompressStream, CompressionError> {
+impl Encoder {
+    pub(crate) fn new(codec: &Codec, dictionary: Option<&[u8]>) -> Encoder {
         let spec = codec.spec().clone();
-        if dictionary.is_some() && spec.format == Format::Gzip {
-            return Err(CompressionError::GzipDictionary);
-        }
         let kernel = codec.stream_kernel();
-        let mut stream = CompressStream {
+        let mut stream = Encoder {
             kernel: StreamKernel::new(kernel, spec.window_bits),
             kernel_name: kernel.name(),
             dictionary: dictionary.map(|bytes| (bytes.into(), adler32(1, bytes))),
@@ -111,43 +52,29 @@ impl CompressStream {
             flushed: Flush::None,
             finishing: false,
             failed: false,
-            checksum: initial_checksum(spec.checksum_in_force()),
+            checksum: RunningChecksum::new(spec.checksum_in_force()),
             total_in: 0,
             spec,
         };
         stream.preset();
-        Ok(stream)
+        stream
     }
 
-    /// The kernel that compresses, e.g. `igzip-1`.
-    pub fn kernel(&self) -> &'static str {
-        self.kernel_name
-    }
-
-    /// Back to the start, for the next stream or member, with the same dictionary. Keeps the
-    /// memory.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.kernel.reset();
         self.staging.clear();
         self.phase = Phase::Header;
         self.flushed = Flush::None;
         self.finishing = false;
         self.failed = false;
-        self.checksum = initial_checksum(self.spec.checksum_in_force());
+        self.checksum = RunningChecksum::new(self.spec.checksum_in_force());
         self.total_in = 0;
         self.preset();
     }
 
-    /// Back to the start with another dictionary, or with none. Keeps the kernel's memory.
-    ///
-    /// Errors: as with [`new`](CompressStream::new); then nothing has changed.
-    pub fn reset_with(&mut self, dictionary: Option<&[u8]>) -> Result<(), CompressionError> {
-        if dictionary.is_some() && self.spec.format == Format::Gzip {
-            return Err(CompressionError::GzipDictionary);
-        }
+    pub(crate) fn reset_with(&mut self, dictionary: Option<&[u8]>) {
         self.dictionary = dictionary.map(|bytes| (bytes.into(), adler32(1, bytes)));
         self.reset();
-        Ok(())
     }
 
     fn preset(&mut self) {
@@ -159,19 +86,12 @@ impl CompressStream {
         }
     }
 
-    /// Takes from `src`, writes to `dst`, either of any length including 0. Does not allocate.
-    ///
-    /// [`Status::Complete`]: `src` is consumed and what `flush` asks for is written.
-    /// [`Status::Overflow`]: `dst` is full; step again with the rest of `src`, the same flush and
-    /// more room. A flush that was completed costs nothing when asked for again.
-    /// [`Status::End`]: everything is written, after [`Flush::Finish`]; also when stepped again
-    /// with nothing. The checksum covers the bytes consumed so far.
-    ///
-    /// Once a step with [`Flush::Finish`] has consumed its `src`, later steps finish too,
-    /// whatever they ask for.
-    ///
-    /// Errors: [`OpError::StreamEnded`] for input after that; [`OpError::Library`].
-    pub fn step(&mut self, src: &[u8], dst: &mut [u8], flush: Flush) -> Result<Done, OpError> {
+    pub(crate) fn step(
+        &mut self,
+        src: &[u8],
+        dst: &mut [u8],
+        flush: Flush,
+    ) -> Result<Done, OpError> {
         if self.failed {
             return Err(OpError::Library(self.kernel_name));
         }
@@ -230,44 +150,31 @@ impl CompressStream {
                     }
                 }
                 Phase::Trailer => {
-                    let trailer = format::trailer(self.spec.format, self.checksum, self.total_in);
+                    let trailer = format::trailer(
+                        self.spec.format,
+                        self.checksum.value() as u32,
+                        self.total_in,
+                    );
                     self.staging.bytes.extend_from_slice(trailer.as_slice());
                     self.phase = Phase::End;
                 }
                 Phase::End => break Status::End,
             }
         };
-        Ok(Done { consumed, produced, checksum: self.checksum.into(), status })
+        Ok(Done { consumed, produced, checksum: self.checksum.value(), status })
     }
 
     fn took(&mut self, taken: &[u8]) {
         if !taken.is_empty() {
             self.flushed = Flush::None;
             self.total_in += taken.len() as u64;
-            self.checksum = update_checksum(self.spec.checksum_in_force(), self.checksum, taken);
+            self.checksum.update(taken);
         }
     }
 }
 
-/// Decompresses a stream piece by piece.
-///
-/// ```
-/// use lookaside_compress::{Codec, DecompressStream, Format, Scratch, Compression, Status};
-/// use lookaside_simd::Cpu;
-///
-/// let codec = Codec::new(&Compression::new(Format::Zlib), Cpu::host())?;
-/// let mut packed = [0; 64];
-/// let len = codec.compress(&mut Scratch::new(), b"hello, world", &mut packed)?.produced;
-///
-/// let mut stream = DecompressStream::new(&codec, None)?;
-/// let mut out = [0; 5];
-/// let done = stream.step(&packed[..len], &mut out)?;
-/// assert_eq!((&out, done.status), (b"hello", Status::Overflow));
-/// let done = stream.step(&packed[done.consumed..len], &mut [0; 64])?;
-/// assert_eq!((done.produced, done.status), (7, Status::End));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct DecompressStream {
+/// See [`crate::DecompressStream`].
+pub(crate) struct Decoder {
     spec: Compression,
     inflate: Box<Inflate>,
     dictionary: Option<(Box<[u8]>, u32)>,
@@ -275,50 +182,38 @@ pub struct DecompressStream {
     header: HeaderParser,
     trailer: [u8; 8],
     trailer_len: usize,
-    checksum: u32,
+    checksum: RunningChecksum,
     total_in: usize,
     total_out: u64,
     failed: Option<OpError>,
 }
 
-impl DecompressStream {
-    /// A stream in `codec`'s format, whatever its level, coding and window. Allocates 55 KB.
-    ///
-    /// `dictionary` is the preset history: used by zlib streams that ask for one (and must name
-    /// this one), and by every raw one. [`CompressionError::GzipDictionary`] with gzip.
-    pub fn new(
-        codec: &Codec,
-        dictionary: Option<&[u8]>,
-    ) -> Result<DecompressStream, CompressionError> {
+impl Decoder {
+    pub(crate) fn new(codec: &Codec, dictionary: Option<&[u8]>) -> Decoder {
         let spec = codec.spec().clone();
-        if dictionary.is_some() && spec.format == Format::Gzip {
-            return Err(CompressionError::GzipDictionary);
-        }
-        let mut stream = DecompressStream {
+        let mut stream = Decoder {
             inflate: Inflate::boxed(15, codec.cpu()),
             dictionary: dictionary.map(|bytes| (bytes.into(), adler32(1, bytes))),
             phase: Phase::Header,
             header: HeaderParser::new(spec.format),
             trailer: [0; 8],
             trailer_len: 0,
-            checksum: initial_checksum(spec.checksum_in_force()),
+            checksum: RunningChecksum::new(spec.checksum_in_force()),
             total_in: 0,
             total_out: 0,
             failed: None,
             spec,
         };
         stream.preset_raw();
-        Ok(stream)
+        stream
     }
 
-    /// Back to the start, for the next stream or member, with the same dictionary. Keeps the
-    /// memory.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.inflate.reset(15);
         self.phase = Phase::Header;
         self.header = HeaderParser::new(self.spec.format);
         self.trailer_len = 0;
-        self.checksum = initial_checksum(self.spec.checksum_in_force());
+        self.checksum = RunningChecksum::new(self.spec.checksum_in_force());
         self.total_in = 0;
         self.total_out = 0;
         self.failed = None;
@@ -337,19 +232,7 @@ impl DecompressStream {
         }
     }
 
-    /// Takes from `src`, writes to `dst`, either of any length including 0. Does not allocate.
-    ///
-    /// [`Status::Complete`]: `src` is consumed, all that it decodes to is written, more must
-    /// come. [`Status::Overflow`]: `dst` is full, so more output may be waiting: step again with
-    /// the rest of `src` (even if that is nothing) and more room. [`Status::End`]: the stream or
-    /// member ended, checksum and length are verified, and bytes after it were left in `src`;
-    /// stepped again, it says so again and takes nothing. The checksum covers the bytes produced
-    /// so far.
-    ///
-    /// Errors: [`OpError::BadData`], whose offset counts from the start of the stream; it stays
-    /// until [`reset`](DecompressStream::reset). What earlier steps produced is good as far as it
-    /// goes; what the failing step wrote is not counted.
-    pub fn step(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Done, OpError> {
+    pub(crate) fn step(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Done, OpError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -388,8 +271,7 @@ impl DecompressStream {
                         }
                     };
                     let output = &room[..step.produced];
-                    let kind = self.spec.checksum_in_force();
-                    self.checksum = update_checksum(kind, self.checksum, output);
+                    self.checksum.update(output);
                     let ended = self.inflate.at() == Place::End;
                     if !ended {
                         self.inflate.keep(output);
@@ -415,14 +297,19 @@ impl DecompressStream {
                         break Status::Complete;
                     }
                     let found = &self.trailer[..wanted];
-                    format::check_trailer(format, found, self.checksum, self.total_out)
-                        .map_err(|(offset, reason)| reason.at(self.total_in - wanted + offset))?;
+                    format::check_trailer(
+                        format,
+                        found,
+                        self.checksum.value() as u32,
+                        self.total_out,
+                    )
+                    .map_err(|(offset, reason)| reason.at(self.total_in - wanted + offset))?;
                     self.phase = Phase::End;
                 }
                 Phase::End => break Status::End,
             }
         };
-        Ok(Done { consumed, produced, checksum: self.checksum.into(), status })
+        Ok(Done { consumed, produced, checksum: self.checksum.value(), status })
     }
 
     fn took(&mut self, count: usize) -> usize {
