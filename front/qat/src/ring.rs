@@ -8,7 +8,7 @@ use core::{
     ffi::c_void,
     mem::{MaybeUninit, align_of, size_of},
     ptr,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
 };
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -128,12 +128,14 @@ unsafe impl Send for Inner {}
 pub struct Ring {
     inner: Lock<Option<Box<Inner>>>,
     in_flight: AtomicU32,
+    /// As the value's, outside of the lock.
+    heard: AtomicBool,
 }
 
 impl Ring {
     /// Nothing is allocated before the first request.
     pub const fn new() -> Ring {
-        Ring { inner: Lock::new(None), in_flight: AtomicU32::new(0) }
+        Ring { inner: Lock::new(None), in_flight: AtomicU32::new(0), heard: AtomicBool::new(false) }
     }
 
     /// The value, made at the first need, and afresh in a child process.
@@ -155,7 +157,9 @@ impl Ring {
         // What a parent had in flight is answered there. A thread of it may have been inside: not dropped.
         core::mem::forget(inner.take());
         self.in_flight.store(0, Ordering::Relaxed);
-        *inner = Some(Box::new(Inner::new(process)?));
+        let fresh = Inner::new(process)?;
+        self.heard.store(fresh.heard, Ordering::Relaxed);
+        *inner = Some(Box::new(fresh));
         Ok(inner)
     }
 
@@ -228,7 +232,7 @@ impl Ring {
             }
             count += n;
         }
-        if count == most && quota == 0 {
+        if count == most && quota == 0 && self.heard.load(Ordering::Relaxed) {
             self.arm(process)?;
         }
         Ok(count)
@@ -305,6 +309,7 @@ impl Ring {
         let mut guard = self.open(process)?;
         let Some(inner) = guard.as_deref_mut() else { return Err(Refusal::RETRY) };
         inner.heard = true;
+        self.heard.store(true, Ordering::Relaxed);
         Ok(inner.instance.event_fd()?.as_raw_fd())
     }
 }
