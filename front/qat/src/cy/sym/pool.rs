@@ -11,6 +11,8 @@ const MOST: usize = 512;
 const DIGEST: usize = 64;
 
 struct Pool {
+    // Requests carry boxes: these are not allocated anew.
+    #[allow(clippy::vec_box)]
     packets: Vec<Box<Carried>>,
     digests: Vec<Vec<u8>>,
     texts: Vec<Vec<u8>>,
