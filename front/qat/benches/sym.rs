@@ -185,6 +185,8 @@ impl Place {
 struct Rust {
     instance: Instance,
     make: Box<dyn Fn(Box<Carried>, Buf) -> Request>,
+    // As a program that minds allocations does.
+    #[allow(clippy::vec_box)]
     boxes: Vec<Box<Carried>>,
     packet: Packet,
 }

@@ -161,7 +161,9 @@ impl Ring {
         // What a parent had in flight is answered there. A thread of it may have been inside: not dropped.
         core::mem::forget(inner.take());
         self.in_flight.store(0, Ordering::Relaxed);
-        *inner = Some(Box::new(Inner::new(process)?));
+        let fresh = Inner::new(process)?;
+        self.heard.store(fresh.heard, Ordering::Relaxed);
+        *inner = Some(Box::new(fresh));
         Ok(inner)
     }
 

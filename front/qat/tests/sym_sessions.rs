@@ -287,7 +287,7 @@ fn lists_that_cannot_be() {
             let status = unsafe {
                 cpaCySymPerformOp(instance, tag, &request.data, src, dst, ptr::null_mut())
             };
-            while status == CPA_STATUS_SUCCESS && request.tag.count == 0 {
+            while status == CPA_STATUS_SUCCESS && !request.tag.is_answered() {
                 poll(instance);
             }
             status
@@ -447,7 +447,7 @@ fn updates() {
             authKey: auth_key.as_mut_ptr(),
         };
         // SAFETY: memory of the test's.
-        let mut set = |update: &CpaCySymSessionUpdateData| unsafe {
+        let set = |update: &CpaCySymSessionUpdateData| unsafe {
             cpaCySymUpdateSession(session.handle(), update)
         };
         assert_eq!(set(&update), CPA_STATUS_SUCCESS);

@@ -140,7 +140,8 @@ impl Signature for EcdsaSignature {
         let nonce = match (self.nonce, self.hash) {
             (Nonce::Deterministic(_), Some(hash)) => Nonce::Deterministic(hash),
             (Nonce::Deterministic(_), None) => return Err(Reason::UnsupportedDigest.into()),
-            (Nonce::Hedged, _) => Nonce::Hedged,
+            // OpenSSL's programs give none.
+            (Nonce::Hedged | Nonce::Given, _) => Nonce::Hedged,
         };
         let dst = Buf::zeroed(2 * curve.order_len());
         let request = provider.ec(curve)?.sign(nonce, src, dst);

@@ -265,6 +265,14 @@ pub struct Tag {
     op: i32,
 }
 
+impl Tag {
+    /// Whether the callback came: it writes by a pointer of its own.
+    pub fn is_answered(&self) -> bool {
+        // SAFETY: a field of this value.
+        unsafe { (&raw const self.count).read_volatile() > 0 }
+    }
+}
+
 pub unsafe extern "C" fn done(
     tag: *mut c_void,
     status: CpaStatus,
@@ -506,7 +514,7 @@ impl Request {
             CPA_STATUS_SUCCESS => {}
             refused => return Err(refused),
         }
-        while self.tag.outcome.is_none() {
+        while !self.tag.is_answered() {
             poll(session.instance);
         }
         assert_eq!(self.tag.count, 1, "called back once");

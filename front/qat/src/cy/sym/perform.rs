@@ -261,6 +261,7 @@ impl Answer {
                         let with = unsafe { core::slice::from_raw_parts(with, len) };
                         (CPA_STATUS_SUCCESS, equal(tag(), with))
                     }
+                    After::CopyBack => self.copy_back(response),
                 }
             }
             Err(OpError::AuthFailed) => (CPA_STATUS_SUCCESS, false),
@@ -269,8 +270,26 @@ impl Answer {
                 (status_of(error), false)
             }
         };
+        if matches!(self.after, After::CopyBack) {
+            pool::keep_text(core::mem::take(&mut response.dst));
+        }
         pool::recycle(response);
         outcome
+    }
+
+    fn copy_back(&self, response: &Response) -> Outcome {
+        let (text, [packet]) = (response.dst.as_slice().unwrap_or_default(), response.packets())
+        else {
+            return (CPA_STATUS_FATAL, false);
+        };
+        // SAFETY: the program keeps what it submitted until the callback.
+        let done = unsafe {
+            with(self.to, |ask, lists| self.session().plan.copy_back(ask, lists, packet, text))
+        };
+        match done {
+            Ok(()) => (CPA_STATUS_SUCCESS, true),
+            Err(refusal) => (refusal.status(), false),
+        }
     }
 }
 

@@ -74,14 +74,25 @@ pub enum After {
     Copy(*mut u8),
     /// It is compared with the one that is there.
     Compare(*const u8),
+    /// All of the text is a copy: see [`Plan::copied`].
+    CopyBack,
+}
+
+/// Where a request writes.
+enum Place {
+    /// To memory of the program's.
+    Theirs(Cut),
+    /// To memory of ours, for a digest.
+    Digest,
+    /// To a copy of the text.
+    Copy(Vec<u8>),
 }
 
 /// What a request of the runtime has.
 pub struct Shape {
     carried: Box<Carried>,
     src: Cut,
-    /// `None`: memory for a digest.
-    dst: Option<Cut>,
+    dst: Place,
     /// What is left to do with its digest.
     pub after: After,
 }
@@ -102,6 +113,9 @@ pub enum Way {
     /// By the thread that polls.
     InSteps,
 }
+
+/// Longer texts are not copied: they would leave the cache.
+const MOST_COPIED: u64 = 16 << 10;
 
 const NO_IV: &str = "the session's algorithm needs an IV, and pIv is null";
 const IV_LEN: &str = "ivLenInBytes is not one that the session's algorithm has";
@@ -307,7 +321,7 @@ impl Plan {
                 }
             }
         };
-        Ok(Way::Request(Shape { carried, src: text, dst: None, after }))
+        Ok(Way::Request(Shape { carried, src: text, dst: Place::Digest, after }))
     }
 
     /// A cipher, an AEAD or a chain. `hash` is what lies before the digest that is appended.
@@ -377,6 +391,13 @@ impl Plan {
         match tag {
             Some(tag) => packet.tag = (tag - from) as u32,
             None if self.tag_len > 0 => {
+                if let Runner::Chain(session) = &self.runner
+                    && to - from <= MOST_COPIED
+                    && session.side_by_side()
+                {
+                    // SAFETY: the caller's promise.
+                    return unsafe { self.copied(ask, lists, carried, from, to) };
+                }
                 place = pool::digest();
                 if self.verify {
                     let bytes = place.as_mut_slice().unwrap_or_default();
@@ -404,12 +425,72 @@ impl Plan {
         if lists.in_place {
             let text = Cut::new(lists.both(), from, src_to.max(dst_to))?;
             let src = Cut::Many(Vec::new());
-            return Ok(Way::Request(Shape { carried, src, dst: Some(text), after }));
+            return Ok(Way::Request(Shape { carried, src, dst: Place::Theirs(text), after }));
         }
         let src = Cut::new(lists.src, from, src_to)?;
         let dst = Cut::new(lists.dst, from, dst_to)?;
         Cut::check_apart(&src, &dst)?;
-        Ok(Way::Request(Shape { carried, src, dst: Some(dst), after }))
+        Ok(Way::Request(Shape { carried, src, dst: Place::Theirs(dst), after }))
+    }
+
+    /// A chain whose digest lies elsewhere, on a copy of its text with the digest behind it. Side by side with
+    /// others a packet takes a half to a fourth of the time, and there digests are part of the text.
+    unsafe fn copied(
+        &self,
+        ask: &Ask,
+        lists: &Lists,
+        mut carried: Box<Carried>,
+        from: u64,
+        to: u64,
+    ) -> Result<Way, Refusal> {
+        of(&mut carried).tag = (to - from) as u32;
+        let src = if lists.in_place { lists.both() } else { lists.src };
+        let src = Cut::new(src, from, to)?;
+        if !lists.in_place {
+            Cut::check_apart(&src, &Cut::new(lists.dst, from, to)?)?;
+        }
+        let mut text = pool::text();
+        // SAFETY: the caller's promise.
+        unsafe { src.append_to(&mut text) };
+        text.resize((to - from) as usize + self.tag_len as usize, 0);
+        if self.verify {
+            let place = &mut text[(to - from) as usize..];
+            // SAFETY: as long as the session's digest.
+            unsafe {
+                core::ptr::copy_nonoverlapping(ask.digest, place.as_mut_ptr(), place.len());
+            }
+        }
+        let (src, dst) = (Cut::Many(Vec::new()), Place::Copy(text));
+        Ok(Way::Request(Shape { carried, src, dst, after: After::CopyBack }))
+    }
+
+    /// Writes what such a copy has become to where it belongs.
+    ///
+    /// # Safety
+    /// As [`Plan::shape`]; `text` and `packet` are those of the answer.
+    pub unsafe fn copy_back(
+        &self,
+        ask: &Ask,
+        lists: &Lists,
+        packet: &Packet,
+        text: &[u8],
+    ) -> Result<(), Refusal> {
+        let hashed = if lists.in_place { Span::default() } else { ask.hash };
+        let dst = if lists.in_place { lists.both() } else { lists.dst };
+        for (to, from) in [(hashed, packet.auth), (ask.cipher, packet.cipher)] {
+            let (at, len) = (from.offset as usize, to.len as usize);
+            let cut = Cut::new(dst, to.offset.into(), end(to))?;
+            if len > 0 {
+                // SAFETY: the caller's promise.
+                unsafe { cut.write(&text[at..at + len]) };
+            }
+        }
+        if !self.verify {
+            let tag = &text[packet.tag as usize..][..self.tag_len as usize];
+            // SAFETY: as long as the session's digest.
+            unsafe { core::ptr::copy_nonoverlapping(tag.as_ptr(), ask.digest, tag.len()) };
+        }
+        Ok(())
     }
 
     /// The runtime's request.
@@ -421,8 +502,14 @@ impl Plan {
         let Shape { carried, src, dst, .. } = shape;
         // SAFETY: the caller's promise; `shape` has looked that they share no byte. A digest goes to memory of ours
         // first, and to its place in the completion.
-        let (src, dst) =
-            unsafe { (src.source(), dst.map_or_else(pool::digest, |dst| dst.destination())) };
+        let (src, dst) = unsafe {
+            let dst = match dst {
+                Place::Theirs(dst) => dst.destination(),
+                Place::Digest => pool::digest(),
+                Place::Copy(text) => Buf::from(text),
+            };
+            (src.source(), dst)
+        };
         let seals = self.op == Op::Seal;
         match &self.runner {
             Runner::Cipher(session) if self.op == Op::Encrypt => session.encrypt(carried, src, dst),

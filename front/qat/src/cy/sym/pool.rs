@@ -11,13 +11,17 @@ const MOST: usize = 512;
 const DIGEST: usize = 64;
 
 struct Pool {
+    // Requests carry boxes: these are not allocated anew.
+    #[allow(clippy::vec_box)]
     packets: Vec<Box<Carried>>,
     digests: Vec<Vec<u8>>,
+    texts: Vec<Vec<u8>>,
 }
 
 thread_local! {
-    static POOL: RefCell<Pool> =
-        const { RefCell::new(Pool { packets: Vec::new(), digests: Vec::new() }) };
+    static POOL: RefCell<Pool> = const {
+        RefCell::new(Pool { packets: Vec::new(), digests: Vec::new(), texts: Vec::new() })
+    };
 }
 
 /// A box with a packet of whatever content.
@@ -32,6 +36,24 @@ pub fn packet() -> Box<Carried> {
 pub fn digest() -> Buf {
     let kept = POOL.try_with(|pool| pool.borrow_mut().digests.pop()).ok().flatten();
     Buf::from(kept.unwrap_or_else(|| vec![0; DIGEST]))
+}
+
+/// Memory for a text, empty.
+pub fn text() -> Vec<u8> {
+    POOL.try_with(|pool| pool.borrow_mut().texts.pop()).ok().flatten().unwrap_or_default()
+}
+
+/// Overwrites and keeps a text's memory.
+pub fn keep_text(buf: Buf) {
+    let mut text = buf.into_vec();
+    text.fill(0);
+    text.clear();
+    let _ = POOL.try_with(|pool| {
+        let texts = &mut pool.borrow_mut().texts;
+        if texts.len() < MOST {
+            texts.push(text);
+        }
+    });
 }
 
 /// Keeps what an answer has of it.

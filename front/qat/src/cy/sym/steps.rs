@@ -432,10 +432,7 @@ impl Steps {
     unsafe fn begin(&self, partial: &mut Partial, plan: &Plan, ask: &Ask) -> Result<(), Refusal> {
         // SAFETY: the caller's promise.
         let iv = |rule: IvRule| unsafe { rule.iv(ask) }.map(Option::unwrap_or_default);
-        let start = |slot: &mut Option<Box<dyn Running>>,
-                     op,
-                     iv: &Iv,
-                     new: &dyn Fn(&[u8]) -> Result<Box<dyn Running>, OpError>| {
+        let start = |slot: &mut Option<Box<dyn Running>>, op, iv: &Iv, new: Start| {
             let bytes = match iv {
                 Iv::Here { bytes, len } => &bytes[..usize::from(*len)],
                 Iv::At(_) => &[],
@@ -568,6 +565,8 @@ impl Steps {
     }
 }
 
+/// Begins a text in pieces, with an IV.
+type Start<'a> = &'a dyn Fn(&[u8]) -> Result<Box<dyn Running>, OpError>;
 /// Encrypts or decrypts.
 type Crypt<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<(), Refusal>;
 /// Hashes, and makes the digest where it is asked for.
@@ -610,13 +609,12 @@ unsafe fn aead_piece(
         }
     } else if last {
         let mut tag = Vec::new();
-        match plan.appended {
+        if plan.appended {
             // SAFETY: the caller's promise.
-            true => unsafe { Cut::new(src, to, tag_end)?.append_to(&mut tag) },
+            unsafe { Cut::new(src, to, tag_end)?.append_to(&mut tag) };
+        } else {
             // SAFETY: as long as the session's digest.
-            false => {
-                tag.extend_from_slice(unsafe { core::slice::from_raw_parts(ask.digest, tag_len) })
-            }
+            tag.extend_from_slice(unsafe { core::slice::from_raw_parts(ask.digest, tag_len) });
         }
         match running.verify(&tag) {
             Ok(()) => {}
