@@ -162,7 +162,6 @@ impl Ring {
         core::mem::forget(inner.take());
         self.in_flight.store(0, Ordering::Relaxed);
         let fresh = Inner::new(process)?;
-        self.heard.store(fresh.heard, Ordering::Relaxed);
         *inner = Some(Box::new(fresh));
         Ok(inner)
     }
