@@ -10,8 +10,14 @@ use core::{
 use std::os::fd::RawFd;
 
 use crate::{
-    abi::CpaInstanceHandle, counters::Counters, cy::pke::counters::PkeCounters, events::Joined,
-    notify::Notices, process::Process, refusal::Refusal, ring::Ring,
+    abi::CpaInstanceHandle,
+    counters::Counters,
+    cy::pke::counters::PkeCounters,
+    events::Joined,
+    notify::Notices,
+    process::Process,
+    refusal::Refusal,
+    ring::{Ring, drain},
 };
 
 /// What an instance is for.
@@ -122,14 +128,26 @@ impl QatInstance {
     /// Accepts requests from here on.
     pub fn start(&self) {
         self.state.store(STARTED, Ordering::Relaxed);
+        self.rings().into_iter().for_each(|ring| ring.close(false));
     }
 
-    /// Accepts no more requests, and completes those in flight: their callbacks run here.
+    /// Its rings.
+    pub fn rings(&self) -> [&Ring; 2] {
+        [&self.ring, &self.asym]
+    }
+
+    /// Accepts no more requests.
+    pub fn close(&self) {
+        self.state.store(STOPPED, Ordering::Relaxed);
+        self.rings().into_iter().for_each(|ring| ring.close(true));
+    }
+
+    /// Accepts no more requests, and completes those in flight: their callbacks run here, or have returned.
     ///
     /// # Errors
     /// When a ring cannot be opened in this process.
     pub fn stop(&self, process: &Process) -> Result<(), Refusal> {
-        self.state.store(STOPPED, Ordering::Relaxed);
+        self.close();
         self.drain(process)
     }
 
@@ -138,15 +156,7 @@ impl QatInstance {
     /// # Errors
     /// When a ring cannot be opened in this process.
     pub fn drain(&self, process: &Process) -> Result<(), Refusal> {
-        for ring in [&self.ring, &self.asym] {
-            while ring.in_flight() > 0 {
-                if ring.poll(process, 0)? == 0 {
-                    // Engines are at work, or another thread takes the last answers.
-                    std::thread::yield_now();
-                }
-            }
-        }
-        Ok(())
+        drain(&self.rings(), process)
     }
 
     /// Whether the next verification of a request without a session is to fail; only that one.
