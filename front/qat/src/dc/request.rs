@@ -254,7 +254,8 @@ impl Ask<'_> {
         }
         // SAFETY: the caller's promise.
         let made = unsafe { request.make(process, &self, options, setup, session) }?;
-        let after = move || {
+        // Before the answer: its callback may end the session, or submit what goes on with this checksum.
+        let goes_on = move || {
             if let Some(session) = session
                 && !setup.stateful
                 && !plane
@@ -263,11 +264,14 @@ impl Ask<'_> {
             }
         };
         if let To::Call(None, _) = to {
-            after();
+            goes_on();
             return Ok(request.finish(process, process.call(made)));
         }
-        instance.ring.submit(process, bell, || made, request)?;
-        after();
+        let made = || {
+            goes_on();
+            made
+        };
+        instance.ring.submit(process, bell, made, request)?;
         Ok(CPA_STATUS_SUCCESS)
     }
 }
@@ -416,6 +420,19 @@ impl DcRequest {
 }
 
 impl Complete for DcRequest {
+    fn refused(self) {
+        if let Some(session) = self.session()
+            && !self.stateful
+            && !self.is_plane()
+        {
+            // As it was before `submit`.
+            session.comes_on(match self.seed {
+                Some(_) => CPA_DC_FLUSH_FULL,
+                None => CPA_DC_FLUSH_FINAL,
+            });
+        }
+    }
+
     fn complete(mut self, response: Response) {
         let status = enter("an answer of compression", || {
             let process = Process::get()?;
