@@ -33,8 +33,9 @@ fn poll(
     if !matches!(which, Which::Asym) {
         count = instance.ring.poll(process, quota)?;
     }
-    if !matches!(which, Which::Sym) && (quota == 0 || count < quota) {
-        count += instance.asym.poll(process, quota.saturating_sub(count))?;
+    if !matches!(which, Which::Sym) {
+        // Each ring has the quota: what the first one has does not keep the other one waiting.
+        count += instance.asym.poll(process, quota)?;
     }
     Ok(if count > 0 { CPA_STATUS_SUCCESS } else { CPA_STATUS_RETRY })
 }
