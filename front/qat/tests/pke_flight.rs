@@ -13,7 +13,7 @@ use std::{sync::Mutex, thread};
 
 use lookaside_qat::{
     abi::*,
-    cy::pke::{cache::BOUND, ec::*, ln::*, rsa::*},
+    cy::pke::{cache::BOUND, ec::*, ln::*, rsa::*, stats::cpaCyRsaQueryStats64},
     sal::*,
 };
 use pke_common::{
@@ -144,6 +144,9 @@ fn a_full_ring_says_retry() {
         assert_eq!(flight.submit(handle), CPA_STATUS_SUCCESS);
     }
     assert_eq!(last.submit(handle), CPA_STATUS_RETRY);
+    let mut stats: CpaCyRsaStats64 = unsafe { core::mem::zeroed() };
+    assert_eq!(unsafe { cpaCyRsaQueryStats64(handle, &mut stats) }, CPA_STATUS_SUCCESS);
+    assert_eq!((stats.numRsaDecryptRequests, stats.numRsaDecryptRequestErrors), (512, 0));
     assert_eq!(unsafe { icp_sal_CyPollAsymRing(handle, 1) }, CPA_STATUS_SUCCESS);
     assert_eq!(last.submit(handle), CPA_STATUS_SUCCESS);
     while poll(handle) == CPA_STATUS_SUCCESS {}

@@ -195,7 +195,12 @@ where
         instance.asym.submit(process, true, move || request, answer)?;
         Ok(None)
     });
-    instance.pke.count(caller.work, accepted.as_ref().map_or(Event::Refused, |_| Event::Request));
+    match &accepted {
+        Ok(_) => instance.pke.count(caller.work, Event::Request),
+        // To try again is normal use.
+        Err(refusal) if refusal.status() == CPA_STATUS_RETRY => {}
+        Err(_) => instance.pke.count(caller.work, Event::Refused),
+    }
     let Some((request, finish)) = accepted? else { return Ok(CPA_STATUS_SUCCESS) };
     let outcome = finish(process.call(request));
     let (status, valid) = settle(instance, caller.work, outcome);
