@@ -1,4 +1,5 @@
 //! Partial packets: every text cut at every place is the whole text.
+#![allow(unsafe_code)]
 
 use lookaside_qat::abi::*;
 
@@ -259,4 +260,34 @@ fn what_has_no_pieces_is_refused() {
     let mut request = request.packet(CPA_CY_SYM_PACKET_TYPE_PARTIAL);
     let refused = request.run(&session, &memory, &memory);
     assert_eq!(refused, Err(CPA_STATUS_INVALID_PARAM));
+}
+
+#[test]
+fn a_fork_in_the_middle_of_a_packet_ends_the_text_in_the_child() {
+    let instance = instance();
+    let spec = Spec::cipher(CPA_CY_SYM_CIPHER_AES_CBC, &[1; 16], true);
+    let session = Session::new(instance, Path::Callback, &spec);
+    let memory = Memory::new(&[7; 64], &[], 0);
+    let mut iv = [2; 16];
+    let mut request =
+        Request::new(&session).cipher(0, 64).iv(&mut iv, 16).packet(CPA_CY_SYM_PACKET_TYPE_PARTIAL);
+    assert_eq!(request.submit(&session, &memory, &memory), CPA_STATUS_SUCCESS);
+    assert_eq!(request.submit(&session, &memory, &memory), CPA_STATUS_RETRY);
+    // SAFETY: the child calls the library alone, and ends without cleaning up.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            let lost = request.submit(&session, &memory, &memory);
+            let begun = request.submit(&session, &memory, &memory);
+            let busy = request.submit(&session, &memory, &memory);
+            let right = [CPA_STATUS_FAIL, CPA_STATUS_SUCCESS, CPA_STATUS_RETRY];
+            libc::_exit(i32::from([lost, begun, busy] != right || !poll(instance)));
+        }
+        let mut ended = -1;
+        assert_eq!(libc::waitpid(child, &mut ended, 0), child);
+        assert_eq!(ended, 0);
+    }
+    assert!(poll(instance));
+    assert_eq!(request.submit(&session, &memory, &memory), CPA_STATUS_SUCCESS);
+    assert!(poll(instance));
 }

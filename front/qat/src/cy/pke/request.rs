@@ -11,7 +11,7 @@ use crate::{
     instance::{QatInstance, Service},
     process::Process,
     refusal::{Refusal, status_of},
-    ring::Complete,
+    ring::{Complete, caught},
 };
 
 /// What came of a request.
@@ -139,7 +139,7 @@ unsafe impl<F> Send for Answer<F> {}
 impl<F: FnOnce(Response) -> Outcome + 'static> Complete for Answer<F> {
     fn complete(self, response: Response) {
         let Answer { instance, work, callback, tag, op_data, finish } = self;
-        let outcome = finish(response);
+        let outcome = caught(|| finish(response)).unwrap_or(Outcome::Failed(CPA_STATUS_FATAL));
         let (status, valid) = settle(instance, work, outcome);
         let flag = if valid { CPA_TRUE } else { CPA_FALSE };
         // For operations without a flag.

@@ -15,10 +15,10 @@ use crate::{
     buffers,
     counters::Counter,
     instance::QatInstance,
-    lock::Lock,
+    lock::{Guard, Lock},
     process::Process,
     refusal::{Refusal, say, status_of},
-    ring::{Complete, Landed},
+    ring::{Complete, Landed, caught},
     session::{Kind, Session},
 };
 
@@ -157,7 +157,23 @@ impl Sym {
 
     /// Whether a text in partial packets is under way.
     pub fn has_partial(&self) -> bool {
-        self.partial.lock().is_open()
+        self.partial().0.is_open()
+    }
+
+    /// What partial packets have left so far. Whether it is empty since a `fork` in the middle of a packet.
+    fn partial(&self) -> (Guard<'_, Partial>, bool) {
+        let mut partial = self.partial.lock();
+        let lost = partial.is_orphaned() || partial.is_lost();
+        if lost {
+            // A thread of the parent's may have been inside: not dropped.
+            core::mem::forget(core::mem::take(&mut *partial));
+        }
+        (partial, lost)
+    }
+
+    /// No partial packet is under way.
+    fn end_turn(&self) {
+        self.partial().0.set_in_flight(false);
     }
 }
 
@@ -347,7 +363,7 @@ impl Complete for Answer {
 
     #[inline]
     fn land(self, response: &mut Response) -> Landed {
-        let outcome = self.settle(response);
+        let outcome = caught(|| self.settle(response)).unwrap_or((CPA_STATUS_FATAL, false));
         self.landed(outcome)
     }
 
@@ -359,7 +375,11 @@ impl Complete for Answer {
 impl Complete for InSteps {
     fn complete(self, mut response: Response) {
         pool::recycle(&mut response);
-        let landed = self.answer.landed(self.work());
+        let outcome = caught(|| self.work()).unwrap_or_else(|| {
+            self.answer.session().end_turn();
+            (CPA_STATUS_FATAL, false)
+        });
+        let landed = self.answer.landed(outcome);
         // SAFETY: once.
         unsafe { (landed.call)(&landed) };
     }
@@ -379,10 +399,10 @@ impl InSteps {
                 with(to, |ask, lists| match self.piece {
                     Piece::Whole => steps.whole(&session.plan, ask, lists),
                     piece => {
-                        let mut partial = session.partial.lock();
+                        let (mut partial, _) = session.partial();
                         let last = piece == Piece::Last;
                         let result = steps.piece(&mut partial, &session.plan, ask, lists, last);
-                        partial.in_flight = false;
+                        partial.set_in_flight(false);
                         result
                     }
                 })
@@ -652,7 +672,7 @@ unsafe fn fly(
                 instance.ring.submit(process, bell, request, steps)
             });
             if submitted.is_err() && piece != Piece::Whole {
-                session.partial.lock().in_flight = false;
+                session.end_turn();
             }
             submitted?;
         }
@@ -695,10 +715,13 @@ unsafe fn take_turn(
         |ask: &Ask, lists: &Lists| steps::check_piece(steps, &session.plan, ask, lists, last);
     // SAFETY: the caller's promise.
     unsafe { with(to, check) }?;
-    let mut partial = session.partial.lock();
-    if partial.in_flight {
+    let (mut partial, lost) = session.partial();
+    if lost {
+        return Err(Refusal::fail("a packet was under way at a fork: begin the text again"));
+    }
+    if partial.in_flight() {
         return Err(Refusal::RETRY);
     }
-    partial.in_flight = true;
+    partial.set_in_flight(true);
     Ok(Way::InSteps)
 }

@@ -8,7 +8,7 @@ use core::hint::black_box;
 
 use lookaside::{
     AeadSession, Auth, Buf, Cipher, CipherSession, DigestSession, Iv, Op, OpError, Packet, Running,
-    Runtime, Span,
+    Runtime, Span, fork_generation,
 };
 
 use crate::{abi::*, refusal::Refusal};
@@ -41,8 +41,8 @@ enum NextIv {
 /// What partial packets have left so far.
 #[derive(Default)]
 pub struct Partial {
-    /// Whether a packet is under way: there is one at a time.
-    pub in_flight: bool,
+    /// The process of the packet that is under way: there is one at a time.
+    flies_in: Option<u32>,
     /// Whether the next one continues a text.
     begun: bool,
     cipher: Option<Box<dyn Running>>,
@@ -53,7 +53,22 @@ pub struct Partial {
 impl Partial {
     /// Whether a text is under way.
     pub fn is_open(&self) -> bool {
-        self.begun || self.in_flight
+        self.begun || self.in_flight()
+    }
+
+    /// Whether a packet is under way.
+    pub fn in_flight(&self) -> bool {
+        self.flies_in.is_some()
+    }
+
+    /// A packet is under way, or no more.
+    pub fn set_in_flight(&mut self, on: bool) {
+        self.flies_in = on.then(fork_generation);
+    }
+
+    /// Whether a packet was under way in a parent: what came of it is known there alone.
+    pub fn is_lost(&self) -> bool {
+        self.flies_in.is_some_and(|generation| generation != fork_generation())
     }
 }
 
