@@ -131,6 +131,18 @@ impl QatInstance {
         self.rings().into_iter().for_each(|ring| ring.close(false));
     }
 
+    /// As before the first start.
+    pub fn renew(&self) {
+        self.state.store(FRESH, Ordering::Relaxed);
+        self.rings().into_iter().for_each(|ring| ring.close(false));
+    }
+
+    /// Forgets the program's functions.
+    pub fn forget_program(&self) {
+        self.dp_callback.store(ptr::null_mut(), Ordering::Release);
+        self.notices.clear();
+    }
+
     /// Its rings.
     pub fn rings(&self) -> [&Ring; 2] {
         [&self.ring, &self.asym]

@@ -41,6 +41,11 @@ impl Notices {
         (inner.callback, inner.tag) = (callback, tag);
     }
 
+    /// Nobody is told any more, nor of what waits.
+    pub fn clear(&self) {
+        *self.0.lock().or_empty() = Inner::default();
+    }
+
     /// Has events delivered at the next poll for them.
     pub fn push(&self, events: &[CpaInstanceEvent]) {
         self.0.lock().or_empty().waiting.extend_from_slice(events);

@@ -3,7 +3,7 @@
 
 use core::{
     ptr,
-    sync::atomic::{AtomicPtr, AtomicU32, Ordering},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering},
     time::Duration,
 };
 use std::cell::Cell;
@@ -17,6 +17,7 @@ use crate::{
     instance::{QatInstance, Service},
     nodes::Nodes,
     refusal::{self, Refusal},
+    ring::drain,
     settings::Settings,
     statistics,
 };
@@ -30,6 +31,8 @@ pub struct Process {
     cy: Box<[QatInstance]>,
     /// How many times it was started and not stopped.
     started: AtomicU32,
+    /// Whether the last stop has stopped the instances.
+    stopped: AtomicBool,
     /// The process that the counters are of.
     generation: AtomicU32,
 }
@@ -76,6 +79,7 @@ impl Process {
             runtime,
             nodes,
             started: AtomicU32::new(0),
+            stopped: AtomicBool::new(false),
             generation: AtomicU32::new(fork_generation()),
         }));
         let known =
@@ -181,21 +185,35 @@ impl Process {
         }
     }
 
-    /// Counts a start.
+    /// Counts a start. The first one after the last stop makes the instances new.
     pub fn start(&self) {
         self.started.fetch_add(1, Ordering::Relaxed);
+        if self.stopped.swap(false, Ordering::Relaxed) {
+            self.all().for_each(QatInstance::renew);
+        }
     }
 
-    /// Takes a start back.
+    /// Takes a start back. With the last one all instances are stopped; the program's functions are not called from
+    /// then on.
     ///
     /// # Errors
     /// Without one.
     pub fn stop(&self) -> Result<(), Refusal> {
         let one_less = |n: u32| n.checked_sub(1);
         match self.started.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) {
+            Ok(1) => self.end(),
             Ok(_) => Ok(()),
             Err(_) => Err(Refusal::fail("not started, so there is nothing to stop")),
         }
+    }
+
+    fn end(&self) -> Result<(), Refusal> {
+        self.all().for_each(QatInstance::close);
+        let rings: Vec<_> = self.all().flat_map(QatInstance::rings).collect();
+        let drained = drain(&rings, self);
+        self.all().for_each(QatInstance::forget_program);
+        self.stopped.store(true, Ordering::Relaxed);
+        drained
     }
 
     /// Executes one request and waits for it, apart from all rings: the threads of a program do not wait for
