@@ -160,7 +160,9 @@ impl QatInstance {
     /// When a ring cannot be opened in this process.
     pub fn stop(&self, process: &Process) -> Result<(), Refusal> {
         self.close();
-        self.drain(process)
+        let drained = self.drain(process);
+        process.forget_unused_keys();
+        drained
     }
 
     /// Completes all that is in flight.

@@ -14,6 +14,7 @@ use lookaside::{
 
 use crate::{
     abi::CpaInstanceHandle,
+    cy::pke::rsa::forget_private_keys,
     instance::{QatInstance, Service},
     nodes::Nodes,
     refusal::{self, Refusal},
@@ -194,7 +195,7 @@ impl Process {
     }
 
     /// Takes a start back. With the last one all instances are stopped; the program's functions are not called from
-    /// then on.
+    /// then on, and its keys are forgotten.
     ///
     /// # Errors
     /// Without one.
@@ -212,8 +213,16 @@ impl Process {
         let rings: Vec<_> = self.all().flat_map(QatInstance::rings).collect();
         let drained = drain(&rings, self);
         self.all().for_each(QatInstance::forget_program);
+        forget_private_keys();
         self.stopped.store(true, Ordering::Relaxed);
         drained
+    }
+
+    /// Forgets private keys if no instance is there that could use them.
+    pub fn forget_unused_keys(&self) {
+        if !self.cy.iter().any(QatInstance::is_up) {
+            forget_private_keys();
+        }
     }
 
     /// Executes one request and waits for it, apart from all rings: the threads of a program do not wait for

@@ -143,6 +143,21 @@ impl<V: Clone> Cache<V> {
         Ok(value)
     }
 
+    /// Forgets all of them. What no request uses is overwritten now.
+    pub fn clear(&self) {
+        let sets = {
+            let mut guard = self.0.lock();
+            let orphaned = guard.is_orphaned();
+            let sets = guard.take();
+            if orphaned {
+                mem::forget(sets);
+                return;
+            }
+            sets
+        };
+        drop(sets);
+    }
+
     /// How many it has.
     pub fn len(&self) -> usize {
         self.with(|sets| sets.sets.iter().map(Vec::len).sum())
@@ -186,6 +201,15 @@ mod tests {
         assert!(Arc::ptr_eq(&one, &again));
         assert!(cache.get(&[b"bad"], || Err(Refusal::RETRY)).is_err());
         assert!(cache.get(&[b"bad"], made(4)).is_ok());
+    }
+
+    #[test]
+    fn what_is_cleared_is_dropped() {
+        let cache = Cache::new();
+        let first = cache.get(&[b"first"], || Ok(Arc::new(0))).ok().unwrap();
+        cache.clear();
+        assert_eq!((Arc::strong_count(&first), cache.len()), (1, 0));
+        assert!(cache.get(&[b"first"], || Ok(Arc::new(1))).is_ok_and(|value| *value == 1));
     }
 
     #[test]

@@ -197,12 +197,20 @@ where
     });
     match &accepted {
         Ok(_) => instance.pke.count(caller.work, Event::Request),
+        // Its key may have come into a cache after the stop.
+        Err(_) if !instance.is_up() => {
+            process.forget_unused_keys();
+            instance.pke.count(caller.work, Event::Refused);
+        }
         // To try again is normal use.
         Err(refusal) if refusal.status() == CPA_STATUS_RETRY => {}
         Err(_) => instance.pke.count(caller.work, Event::Refused),
     }
     let Some((request, finish)) = accepted? else { return Ok(CPA_STATUS_SUCCESS) };
     let outcome = finish(process.call(request));
+    if !instance.is_up() {
+        process.forget_unused_keys();
+    }
     let (status, valid) = settle(instance, caller.work, outcome);
     let Some(place) = caller.valid else {
         let failed = status == CPA_STATUS_SUCCESS && !valid;

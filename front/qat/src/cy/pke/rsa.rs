@@ -54,13 +54,25 @@ fn public_key(process: &'static Process, n: &[u8], e: &[u8]) -> Result<RsaPublic
 /// Of a private key: p, q, d mod p - 1, d mod q - 1, 1/q mod p.
 type Parts<'a> = [&'a [u8]; 5];
 
+static KEPT: Cache<(RsaPrivate, usize)> = Cache::new();
+static BLINDED: Cache<(RsaPrivate, usize)> = Cache::new();
+
+/// Forgets all private keys.
+pub fn forget_private_keys() {
+    KEPT.clear();
+    BLINDED.clear();
+}
+
+/// How many private keys are kept.
+pub fn private_keys() -> usize {
+    KEPT.len() + BLINDED.len()
+}
+
 fn private_key(
     process: &'static Process,
     parts: Parts<'_>,
     blinded: bool,
 ) -> Result<(RsaPrivate, usize), Refusal> {
-    static KEPT: Cache<(RsaPrivate, usize)> = Cache::new();
-    static BLINDED: Cache<(RsaPrivate, usize)> = Cache::new();
     let kept = if blinded { &BLINDED } else { &KEPT };
     kept.get(&parts, || {
         let key = import(process, parts);
