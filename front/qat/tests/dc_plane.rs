@@ -170,7 +170,14 @@ fn the_data_plane() {
         assert_eq!(status, CPA_STATUS_INVALID_PARAM);
         assert_eq!(cpaDcDpEnqueueOp(ptr::null_mut(), CPA_TRUE), CPA_STATUS_INVALID_PARAM);
         assert_eq!(cpaDcDpEnqueueOpBatch(0, two.as_mut_ptr(), CPA_TRUE), CPA_STATUS_INVALID_PARAM);
-        // A full ring takes no part of a batch.
+        // Nor is a part of a batch taken where a later operation is wrong.
+        let mut spoilt = operation(at, session, CPA_DC_DIR_COMPRESS);
+        flat(&mut spoilt, &src, &dst);
+        spoilt.bufferLenToCompress += 1;
+        let mut three = [&raw mut list, &raw mut own, &raw mut spoilt];
+        let status = cpaDcDpEnqueueOpBatch(3, three.as_mut_ptr(), CPA_TRUE);
+        assert_eq!(status, CPA_STATUS_INVALID_PARAM);
+        // So the ring of 512 has room for 511 still; and a full one takes no part of a batch.
         let mut many: Vec<_> =
             (0..511).map(|_| operation(at, session, CPA_DC_DIR_COMPRESS)).collect();
         let rooms: Vec<_> = (0..511).map(|_| List::room(100)).collect();

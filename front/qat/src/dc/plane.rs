@@ -6,14 +6,14 @@ use core::{ffi::c_void, ptr, sync::atomic::Ordering};
 use crate::{
     abi::*,
     buffers::{self, length},
-    instance::{QatInstance, Service},
+    instance::Service,
     process::Process,
     refusal::{Refusal, given},
     session::Session,
 };
 
 use super::{
-    request::{Ask, Options, To, With},
+    request::{Ask, Options, Ready, To, With},
     session::DcSession,
     setup::{Setup, Way},
 };
@@ -36,12 +36,13 @@ const SHORT_SRC: &str = "bufferLenToCompress is more than the source has";
 const SHORT_DST: &str = "bufferLenForData is more than the destination has";
 const NO_OP: &str = "no operation";
 
-/// Enqueues one operation.
-unsafe fn enqueue(
+/// Checks one operation and hands its request on.
+unsafe fn with_ready<R>(
     process: &'static Process,
     op: *mut CpaDcDpOpData,
     bell: bool,
-) -> Result<&'static QatInstance, Refusal> {
+    go_on: impl FnOnce(Ready<'_>) -> Result<R, Refusal>,
+) -> Result<R, Refusal> {
     // SAFETY: the exported function's caller promises all that follows.
     let data = unsafe { given(op, NO_OP) }?;
     let instance = process.instance(data.dcInstance, Service::Dc)?;
@@ -86,8 +87,7 @@ unsafe fn enqueue(
     let to = To::Plane(op);
     let ask = Ask { instance, with, way, src, dst, options, results, to, bell, dictionary: None };
     // SAFETY: as above.
-    unsafe { ask.submit(process) }?;
-    Ok(instance)
+    go_on(unsafe { ask.ready(process) }?)
 }
 
 crate::api! {
@@ -103,8 +103,7 @@ crate::api! {
 
     fn cpaDcDpEnqueueOp(op: *mut CpaDcDpOpData, now: CpaBoolean) {
         let process = Process::get()?;
-        enqueue(process, op, now != CPA_FALSE)?;
-        Ok(CPA_STATUS_SUCCESS)
+        with_ready(process, op, now != CPA_FALSE, |ready| ready.submit(process))
     }
 
     fn cpaDcDpEnqueueOpBatch(number: Cpa32U, ops: *mut *mut CpaDcDpOpData, now: CpaBoolean) {
@@ -128,8 +127,13 @@ crate::api! {
                 return Err(Refusal::invalid("the operations of a batch are of one instance"));
             }
         }
+        // None is submitted before all are checked.
+        let mut all = Vec::with_capacity(ops.len());
         for op in ops {
-            enqueue(process, *op, false)?;
+            all.push(with_ready(process, *op, false, |ready| Ok(ready.of_plane()))?);
+        }
+        for ready in all {
+            ready.submit(process)?;
         }
         if now != CPA_FALSE {
             first.ring.ring(process)?;

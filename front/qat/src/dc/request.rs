@@ -189,7 +189,26 @@ pub enum With<'a> {
     Setup(&'a Setup),
 }
 
-impl Ask<'_> {
+/// A request that is checked, and not submitted.
+pub struct Ready<'a> {
+    request: DcRequest,
+    made: Request,
+    bell: bool,
+    /// The session that a later request may go on with.
+    goes_on: Option<&'a DcSession>,
+}
+
+impl Way {
+    /// What counts requests of this way, and refused ones.
+    fn counters(self) -> (Counter, Counter) {
+        match self {
+            Way::Compress => (Counter::DcCompress, Counter::DcCompressRefused),
+            Way::Decompress => (Counter::DcDecompress, Counter::DcDecompressRefused),
+        }
+    }
+}
+
+impl<'a> Ask<'a> {
     /// Submits the request, or executes it where nobody is called back. Counts it.
     ///
     /// # Errors
@@ -199,23 +218,32 @@ impl Ask<'_> {
     /// Buffers and results are valid until the answer, and nobody else accesses the destination.
     #[inline]
     pub unsafe fn submit(self, process: &'static Process) -> Result<CpaStatus, Refusal> {
+        // SAFETY: the caller's promise.
+        unsafe { self.ready(process) }?.submit(process)
+    }
+
+    /// Checks the request; nothing is submitted. Counts a refusal.
+    ///
+    /// # Errors
+    /// For arguments that are not valid.
+    ///
+    /// # Safety
+    /// As [`Ask::submit`].
+    #[inline]
+    pub unsafe fn ready(self, process: &'static Process) -> Result<Ready<'a>, Refusal> {
         let (instance, way) = (self.instance, self.way);
         // SAFETY: the caller's promise.
-        let submitted = unsafe { self.submit_uncounted(process) };
-        let (asked, refused) = match way {
-            Way::Compress => (Counter::DcCompress, Counter::DcCompressRefused),
-            Way::Decompress => (Counter::DcDecompress, Counter::DcDecompressRefused),
-        };
-        match &submitted {
-            Ok(_) => instance.counters.count(asked),
-            Err(e) if e.status() == CPA_STATUS_RETRY => {}
-            Err(_) => instance.counters.count(refused),
+        let ready = unsafe { self.ready_uncounted(process) };
+        if let Err(e) = &ready
+            && e.status() != CPA_STATUS_RETRY
+        {
+            instance.counters.count(way.counters().1);
         }
-        submitted
+        ready
     }
 
     #[inline]
-    unsafe fn submit_uncounted(self, process: &'static Process) -> Result<CpaStatus, Refusal> {
+    unsafe fn ready_uncounted(self, process: &'static Process) -> Result<Ready<'a>, Refusal> {
         self.instance.check_running()?;
         let Ask { instance, way, ref options, results, to, bell, .. } = self;
         if results.is_null() || !results.is_aligned() {
@@ -244,35 +272,54 @@ impl Ask<'_> {
             stateful: setup.stateful,
         };
         let plane = matches!(to, To::Plane(_));
-        if let Some(session) = session
-            && !setup.stateful
-            && !plane
-            && session.goes_on()
-        {
+        let goes_on = session.filter(|_| !setup.stateful && !plane);
+        if goes_on.is_some_and(|session| session.goes_on()) {
             // SAFETY: checked above; the caller's promise.
             request.seed = Some(unsafe { (*results).checksum });
         }
         // SAFETY: the caller's promise.
         let made = unsafe { request.make(process, &self, options, setup, session) }?;
+        Ok(Ready { request, made, bell, goes_on: goes_on.map(|session| &**session) })
+    }
+}
+
+impl Ready<'_> {
+    /// The same, kept without the session's lifetime: on the data plane no checksum goes on.
+    pub fn of_plane(self) -> Ready<'static> {
+        Ready { goes_on: None, ..self }
+    }
+
+    /// Submits the request, or executes it where nobody is called back. Counts it.
+    ///
+    /// # Errors
+    /// `RETRY` when the ring is full; when there is none.
+    #[inline]
+    pub fn submit(self, process: &'static Process) -> Result<CpaStatus, Refusal> {
+        let Ready { request, made, bell, goes_on } = self;
+        let (instance, flush) = (request.instance, request.flush);
+        let (asked, refused) = request.way.counters();
         // Before the answer: its callback may end the session, or submit what goes on with this checksum.
         let goes_on = move || {
-            if let Some(session) = session
-                && !setup.stateful
-                && !plane
-            {
+            if let Some(session) = goes_on {
                 session.comes_on(flush);
             }
         };
-        if let To::Call(None, _) = to {
+        if let To::Call(None, _) = request.to {
             goes_on();
+            instance.counters.count(asked);
             return Ok(request.finish(process, process.call(made)));
         }
         let made = || {
             goes_on();
             made
         };
-        instance.ring.submit(process, bell, made, request)?;
-        Ok(CPA_STATUS_SUCCESS)
+        let submitted = instance.ring.submit(process, bell, made, request);
+        match &submitted {
+            Ok(()) => instance.counters.count(asked),
+            Err(e) if e.status() == CPA_STATUS_RETRY => {}
+            Err(_) => instance.counters.count(refused),
+        }
+        submitted.map(|()| CPA_STATUS_SUCCESS)
     }
 }
 
