@@ -504,6 +504,36 @@ fn regions_are_left_out() {
 }
 
 #[test]
+fn what_is_left_out_is_in_no_checksum() {
+    let mut session = Held::new(&setup(), None);
+    let input = text(10_000);
+    let mut r = results();
+    for (left_out, flush) in [(30, CPA_DC_FLUSH_FULL), (50, CPA_DC_FLUSH_FINAL)] {
+        let (mut src, mut dst) = (List::new(input.clone()), List::room(11_000));
+        let mut op = op(flush);
+        op.inputSkipData.skipMode = CPA_DC_SKIP_AT_START;
+        op.inputSkipData.skipLength = left_out;
+        assert_eq!(session.compress(&mut src, &mut dst, &mut op, &mut r), CPA_STATUS_SUCCESS);
+        assert_eq!(r.consumed, 10_000);
+    }
+    let plain = [&input[30..], &input[50..]].concat();
+    assert_eq!(r.checksum, crc32(&plain));
+    // The length in gzip's footer.
+    let mut footer = List::room(8);
+    // SAFETY: a session, and a buffer of 8 bytes.
+    unsafe {
+        let handle = session.handle();
+        let status = lookaside_qat::dc::frame::cpaDcGenerateFooter(
+            handle,
+            footer.flats.as_mut_ptr(),
+            &raw mut r,
+        );
+        assert_eq!(status, CPA_STATUS_SUCCESS);
+    }
+    assert_eq!(footer.bytes[4..], (plain.len() as u32).to_le_bytes());
+}
+
+#[test]
 fn dictionaries_are_zlibs() {
     let mut session = Held::new(&CpaDcSessionSetupData { compLevel: CPA_DC_L6, ..setup() }, None);
     let (dictionary, input) = (text(20_000), text(20_000)[5000..15_000].to_vec());

@@ -107,6 +107,16 @@ impl DcRequest {
             outcome.checksum = self.combine(seed, outcome.checksum, uncompressed as u64);
         }
         self.count(&outcome, uncompressed);
+        if let Some(extra) = self.extra.as_deref() {
+            // All that is above is of the bytes themselves; the caller is told where they end.
+            let (skip_in, skip_out) = &extra.skip;
+            if let Some(skip) = skip_in {
+                outcome.consumed = skip.position(outcome.consumed);
+            }
+            if let Some(skip) = skip_out {
+                outcome.produced = skip.position(outcome.produced);
+            }
+        }
         outcome
     }
 
@@ -233,7 +243,7 @@ impl DcRequest {
             false => CPA_STATUS_SUCCESS,
         };
         let own_stream = self.extra.as_deref().is_some_and(|extra| extra.dictionary);
-        let (src, dst, mut outcome) = match (self.way, result) {
+        let (src, dst, outcome) = match (self.way, result) {
             (_, Ok(done)) if self.stateful || own_stream => {
                 let outcome = self.of_stream(&dst, done, own_stream, overflown);
                 (src, dst, outcome)
@@ -269,13 +279,6 @@ impl DcRequest {
             if !self.put_crcs(crc, &crc64, &src, &dst, &outcome) {
                 return Outcome::failed(CPA_DC_CRC_INTEG_ERR, CPA_STATUS_FAIL);
             }
-        }
-        let (skip_in, skip_out) = &extra.skip;
-        if let Some(skip) = skip_in {
-            outcome.consumed = skip.position(outcome.consumed);
-        }
-        if let Some(skip) = skip_out {
-            outcome.produced = skip.position(outcome.produced);
         }
         outcome
     }
