@@ -72,13 +72,15 @@ fn the_last_stop_ends_everything() {
     let instance = process.any_instance(handle).ok().unwrap();
     let rsa = Rsa::new(1024, &Number::word(65_537));
     assert_eq!(decrypt(handle, &rsa, None), CPA_STATUS_SUCCESS);
-    assert_eq!(private_keys(), 1);
+    // With those of other tests.
+    let keys = private_keys();
+    assert!(keys > 0);
     assert_eq!(decrypt(handle, &rsa, Some(ignored)), CPA_STATUS_SUCCESS);
     let spec = Spec::cipher(CPA_CY_SYM_CIPHER_AES_CBC, &[1; 16], true);
     let session = Session::new(handle, Path::DataPlane, &spec);
     assert!(!instance.dp_callback.load(core::sync::atomic::Ordering::Relaxed).is_null());
     assert_eq!(unsafe { icp_sal_userStop() }, CPA_STATUS_SUCCESS);
-    assert_eq!((instance.asym.in_flight(), private_keys()), (1, 1));
+    assert_eq!((instance.asym.in_flight(), private_keys()), (1, keys));
     assert_eq!(unsafe { icp_sal_userStop() }, CPA_STATUS_SUCCESS);
     assert_eq!((instance.asym.in_flight(), private_keys()), (0, 0));
     assert!(instance.dp_callback.load(core::sync::atomic::Ordering::Relaxed).is_null());

@@ -57,10 +57,11 @@ type Parts<'a> = [&'a [u8]; 5];
 static KEPT: Cache<(RsaPrivate, usize)> = Cache::new();
 static BLINDED: Cache<(RsaPrivate, usize)> = Cache::new();
 
-/// Forgets all private keys.
+/// Forgets all private keys, and what a program may have put together of one with calculations of its own.
 pub fn forget_private_keys() {
     KEPT.clear();
     BLINDED.clear();
+    super::steps::forget_moduli();
 }
 
 /// How many private keys are kept.

@@ -32,6 +32,14 @@ type Modulus = std::sync::Arc<Zeroizing<Vec<u8>>>;
 
 const MODULUS: &str = "a modulus of 0, or of more than 8192 bits";
 
+/// Moduli of programs.
+static KEPT: Cache<Residues> = Cache::new();
+
+/// Forgets them: the modulus of a power may be a secret prime.
+pub(super) fn forget_moduli() {
+    KEPT.clear();
+}
+
 impl Residues {
     /// Modulo a number, which may be secret.
     ///
@@ -50,7 +58,6 @@ impl Residues {
     /// # Errors
     /// As [`Residues::new`].
     pub fn kept(process: &'static Process, n: &[u8]) -> Result<Residues, Refusal> {
-        static KEPT: Cache<Residues> = Cache::new();
         let n = stripped(n);
         KEPT.get(&[n], || Residues::new(process, n))
     }
