@@ -415,7 +415,17 @@ fn results_are_verified_and_recovered() {
             // The failure was for one.
             let (status, bytes, r) = run(&mut verified, room, false);
             assert_eq!((status, r.dataUncompressed), (0, CPA_FALSE));
-            // An overflow is not verified, and can be gone on from.
+            // What fits is verified as well,
+            let half = bytes.len() / 2;
+            let (status, part, r) = run(&mut verified, half, true);
+            assert_eq!((status, r.status, r.dataUncompressed), (0, CPA_DC_OVERFLOW, CPA_TRUE));
+            let consumed = r.consumed as usize;
+            assert!(consumed > half / 8 * 7 && inflate_pieces(&part) == input[..consumed]);
+            assert_eq!(r.checksum, crc32(&input[..consumed]));
+            verified.compressAndVerifyAndRecover = CPA_FALSE;
+            let (status, _, r) = run(&mut verified, half, true);
+            assert_eq!((status, r.status, r.produced), (-1, CPA_DC_VERIFY_ERROR, 0));
+            // and can be gone on from.
             let (status, part, r) = run(&mut verified, bytes.len() / 2, false);
             assert_eq!((status, r.status), (0, CPA_DC_OVERFLOW));
             assert_eq!(inflate_pieces(&part), input[..r.consumed as usize]);

@@ -156,6 +156,17 @@ fn the_data_plane() {
         // An overflow is an error here.
         assert_eq!((overflow.responseStatus, overflow.results.status), (-1, CPA_DC_OVERFLOW));
 
+        // So is one of stored blocks.
+        let more = List::new(input.clone());
+        let less_room = List::room(40_000);
+        flat(&mut verified, &more, &less_room);
+        assert_eq!(icp_sal_cnv_simulate_error(at, session), CPA_STATUS_SUCCESS);
+        assert_eq!(cpaDcDpEnqueueOp(&raw mut verified, CPA_TRUE), CPA_STATUS_SUCCESS);
+        poll_until(at, || !DONE.lock().unwrap().is_empty());
+        DONE.lock().unwrap().clear();
+        assert_eq!((verified.responseStatus, verified.results.status), (-1, CPA_DC_OVERFLOW));
+        assert_eq!((verified.results.consumed, verified.results.produced), (0, 0));
+
         // Refused: lengths beyond the buffers, a way that is none, a batch of two instances, null.
         let mut wrong = operation(at, session, CPA_DC_DIR_COMPRESS);
         flat(&mut wrong, &src, &dst);

@@ -207,7 +207,7 @@ impl DcRequest {
         &self,
         process: &'static Process,
         src: Buf,
-        mut dst: Buf,
+        dst: Buf,
         result: Result<Done, OpError>,
         right: bool,
     ) -> Outcome {
@@ -216,18 +216,31 @@ impl DcRequest {
         if right && !extra.is_some_and(|extra| extra.fails) {
             return self.settle(process, src, dst, result);
         }
-        if !extra.is_some_and(|extra| extra.recover) {
+        self.replaced(process, src, dst)
+    }
+
+    /// The outcome of a compression that was wrong: stored blocks in its place, where that was asked for.
+    fn replaced(&self, process: &'static Process, src: Buf, mut dst: Buf) -> Outcome {
+        if !self.extra.as_deref().is_some_and(|extra| extra.recover) {
             return Outcome::failed(CPA_DC_VERIFY_ERROR, CPA_STATUS_FAIL);
         }
-        match verify::store(&src, &mut dst, self.flush == CPA_DC_FLUSH_FINAL) {
-            Some(produced) => {
-                self.instance.counters.count(Counter::DcRecovered);
-                let checksum = self.sum_of(&src, src.len()).into();
-                let done = Done { consumed: src.len(), produced, checksum, ..Done::default() };
-                self.settle(process, src, dst, Ok(done))
-            }
-            None => Outcome::overflow(Done::default(), CPA_STATUS_SUCCESS),
+        let len = src.len();
+        let (consumed, produced) = verify::store(&src, &mut dst, self.flush == CPA_DC_FLUSH_FINAL);
+        if consumed < len && self.is_plane() {
+            // Nothing is gone on from there.
+            return self.finished(src, dst, Outcome::overflow(Done::default(), CPA_STATUS_FAIL));
         }
+        if produced > 0 {
+            self.instance.counters.count(Counter::DcRecovered);
+        }
+        let checksum = self.sum_of(&src, consumed).into();
+        let done = Done { consumed, produced, checksum, ..Done::default() };
+        if consumed == len && produced > 0 {
+            return self.settle(process, src, dst, Ok(done));
+        }
+        let mut outcome = Outcome::overflow(done, CPA_STATUS_SUCCESS);
+        outcome.stored = produced > 0;
+        self.finished(src, dst, outcome)
     }
 
     /// The outcome of a result, with all that few requests have.
@@ -257,9 +270,14 @@ impl DcRequest {
             (Way::Decompress, Ok(done)) => (src, dst, Outcome::of(done)),
             (Way::Compress, Err(OpError::DstTooSmall)) => {
                 let done = match self.is_plane() {
-                    true => Done::default(),
-                    false => overflow::compress(process, self.codec, &src, &mut dst),
+                    true => Some(Done::default()),
+                    false => {
+                        overflow::compress(process, self.codec, &src, &mut dst, |src, part| {
+                            self.is_part_right(process, src, part)
+                        })
+                    }
                 };
+                let Some(done) = done else { return self.replaced(process, src, dst) };
                 (src, dst, Outcome::overflow(done, overflown))
             }
             (
@@ -271,6 +289,18 @@ impl DcRequest {
                 (src, dst, outcome)
             }
         };
+        self.finished(src, dst, outcome)
+    }
+
+    /// Whether a part of a compression is right, where that is asked.
+    fn is_part_right(&self, process: &'static Process, src: &Buf, part: &[u8]) -> bool {
+        let Some(extra) = self.extra.as_deref().filter(|extra| extra.verify) else { return true };
+        self.instance.counters.count(Counter::DcVerified);
+        !extra.fails && verify::is_right(process, src, part.to_vec(), false)
+    }
+
+    /// The outcome with the CRCs that were asked for.
+    fn finished(&self, src: Buf, dst: Buf, outcome: Outcome) -> Outcome {
         let Some(extra) = self.extra.as_deref() else { return outcome };
         if outcome.call == CPA_STATUS_SUCCESS
             && let Some(crc) = extra.crc

@@ -6,8 +6,15 @@ use lookaside::{Buf, Checksum, CompressSession, Done, Format, OpError};
 use crate::process::Process;
 
 /// Compresses as much of `src` as `dst` has room for, as a piece without an end that can be gone on from. Returns
-/// what was consumed and produced, with the checksum of that.
-pub fn compress(process: &Process, codec: &CompressSession, src: &Buf, dst: &mut Buf) -> Done {
+/// what was consumed and produced, with the checksum of that; `None`, with nothing written, where `is_right` denies
+/// that the second is what the first compresses to.
+pub fn compress(
+    process: &Process,
+    codec: &CompressSession,
+    src: &Buf,
+    dst: &mut Buf,
+    is_right: impl FnOnce(&Buf, &[u8]) -> bool,
+) -> Option<Done> {
     /// A prefix compresses differently from the whole: the rate is found by trials.
     const TRIALS: usize = 6;
     let mut gathered = Vec::new();
@@ -52,12 +59,16 @@ pub fn compress(process: &Process, codec: &CompressSession, src: &Buf, dst: &mut
     }
     match best {
         Some((done, written)) => {
-            dst.scatter(&written);
-            done
+            // SAFETY: the source outlives the call.
+            let prefix = unsafe { Buf::foreign(plain.as_ptr(), fits.0) };
+            is_right(&prefix, &written).then(|| {
+                dst.scatter(&written);
+                done
+            })
         }
         None => {
             let nothing = u64::from(codec.spec().checksum == Checksum::Adler32);
-            Done { checksum: nothing, ..Done::default() }
+            Some(Done { checksum: nothing, ..Done::default() })
         }
     }
 }

@@ -60,19 +60,36 @@ pub fn is_right(process: &Process, src: &Buf, compressed: Vec<u8>, last: bool) -
     right
 }
 
-/// Writes stored blocks (RFC 1951 section 3.2.4), the last one final where the stream ends. Returns their size, or
-/// `None` without room.
-pub fn store(src: &Buf, dst: &mut Buf, last: bool) -> Option<usize> {
-    const MOST: usize = 65_535;
+/// How many bytes stored blocks have room for in `room`.
+const fn storable(room: usize) -> usize {
+    let whole = room / (MOST + HEAD) * MOST;
+    whole + (room % (MOST + HEAD)).saturating_sub(HEAD)
+}
+
+/// The longest stored block, and what comes before its bytes.
+const MOST: usize = 65_535;
+const HEAD: usize = 5;
+
+/// Writes stored blocks (RFC 1951 section 3.2.4), the last one final where the stream ends. Returns how many bytes
+/// they have, and their size: all, or without an end as many as there is room for.
+pub fn store(src: &Buf, dst: &mut Buf, last: bool) -> (usize, usize) {
     let mut plain = Vec::new();
     src.gather(&mut plain);
-    let mut blocks = Vec::with_capacity(plain.len() + plain.len() / MOST * 5 + 5);
+    let size = plain.len() + plain.len().div_ceil(MOST).max(1) * HEAD;
+    let whole = size <= dst.len();
+    if !whole {
+        plain.truncate(storable(dst.len()));
+        if plain.is_empty() {
+            return (0, 0);
+        }
+    }
+    let mut blocks = Vec::with_capacity(size.min(dst.len()));
     let mut chunks = plain.chunks(MOST).peekable();
     loop {
         let chunk = chunks.next().unwrap_or_default();
         let end = chunks.peek().is_none();
         let len = chunk.len() as u16;
-        blocks.push(u8::from(last && end));
+        blocks.push(u8::from(last && whole && end));
         blocks.extend_from_slice(&len.to_le_bytes());
         blocks.extend_from_slice(&(!len).to_le_bytes());
         blocks.extend_from_slice(chunk);
@@ -80,7 +97,7 @@ pub fn store(src: &Buf, dst: &mut Buf, last: bool) -> Option<usize> {
             break;
         }
     }
-    (blocks.len() <= dst.len()).then(|| dst.scatter(&blocks))
+    (plain.len(), dst.scatter(&blocks))
 }
 
 #[cfg(test)]
@@ -102,7 +119,8 @@ mod tests {
             let plain: Vec<u8> = (0..len).map(|n| n as u8).collect();
             let src = Buf::from(plain.clone());
             let mut dst = Buf::zeroed(len + 40);
-            let size = store(&src, &mut dst, true).unwrap();
+            let (all, size) = store(&src, &mut dst, true);
+            assert_eq!(all, len);
             let mut stored = dst.into_vec();
             stored.truncate(size);
             let process = Process::get().ok().unwrap();
@@ -111,6 +129,13 @@ mod tests {
             assert_eq!(response.result.unwrap().produced, len);
             assert_eq!(response.dst.into_vec(), plain);
         }
-        assert_eq!(store(&Buf::from(vec![0; 10]), &mut Buf::zeroed(14), true), None);
+        let mut part = Buf::zeroed(14);
+        assert_eq!(store(&Buf::from(vec![8; 10]), &mut part, true), (9, 14));
+        assert_eq!(part.into_vec()[..6], [0, 9, 0, 0xf6, 0xff, 8]);
+        assert_eq!(store(&Buf::from(vec![8; 10]), &mut Buf::zeroed(5), true), (0, 0));
+        assert_eq!(
+            [65_540, 65_545, 65_546, 131_080].map(storable),
+            [65_535, 65_535, 65_536, 131_070]
+        );
     }
 }
