@@ -178,10 +178,16 @@ fn hash(algorithm: CpaCySymHashAlgorithm, len: u32) -> CpaCySymSessionSetupData 
     cy
 }
 
-fn gcm(key: &mut [u8; 32], aad: u32, appended: bool) -> CpaCySymSessionSetupData {
+fn gcm(
+    key: &mut [u8; 32],
+    aad: u32,
+    appended: bool,
+    direction: CpaCySymCipherDirection,
+) -> CpaCySymSessionSetupData {
     let mut cy = nothing();
     cy.symOperation = CPA_CY_SYM_OP_ALGORITHM_CHAINING;
     cy.cipherSetupData.cipherAlgorithm = CPA_CY_SYM_CIPHER_AES_GCM;
+    cy.cipherSetupData.cipherDirection = direction;
     cy.cipherSetupData.cipherKeyLenInBytes = 32;
     cy.cipherSetupData.pCipherKey = key.as_mut_ptr();
     cy.hashSetupData.hashAlgorithm = CPA_CY_SYM_HASH_AES_GCM;
@@ -195,6 +201,9 @@ fn cy_op() -> CpaCySymOpData2 {
     // SAFETY: integers and pointers.
     unsafe { std::mem::zeroed() }
 }
+
+const SEALS: CpaCySymCipherDirection = CPA_CY_SYM_CIPHER_DIRECTION_ENCRYPT;
+const OPENS: CpaCySymCipherDirection = CPA_CY_SYM_CIPHER_DIRECTION_DECRYPT;
 
 #[test]
 fn hash_then_compress() {
@@ -255,7 +264,7 @@ fn compress_then_seal_and_back() {
     let input = text(100_000);
     for (own, appended) in [(false, false), (true, false), (false, true)] {
         let there = CPA_DC_CHAIN_COMPRESS_THEN_AEAD;
-        let cy = gcm(&mut key, 12, appended);
+        let cy = gcm(&mut key, 12, appended, SEALS);
         let called = Called::default();
         let mut chain = Chain::new(there, setup(), cy, Some(note)).ok().unwrap();
         let (mut src, mut inter) = (List::new(input.clone()), List::room(bound(input.len())));
@@ -285,11 +294,13 @@ fn compress_then_seal_and_back() {
         assert!(dst.bytes[..n] == sealed);
         assert_eq!(if appended { dst.bytes[n..n + 16].to_vec() } else { tag.to_vec() }, expected);
         assert!(own || inter.bytes[..n] == small);
-        assert!(r.iDcCrc64 != 0 && r.oDcCrc64 != 0 && r.iDcCrc64 != r.oDcCrc64);
+        let crcs = (r.iDcCrc64, r.oDcCrc64);
+        assert!(crcs.0 != 0 && crcs.1 != 0 && crcs.0 != crcs.1);
 
         // Back, from an offset.
         let back = CPA_DC_CHAIN_AEAD_THEN_DECOMPRESS;
-        let mut opened = Chain::new(back, setup(), gcm(&mut key, 12, appended), None).ok().unwrap();
+        let mut opened =
+            Chain::new(back, setup(), gcm(&mut key, 12, appended, OPENS), None).ok().unwrap();
         let mut packed = [&[0xaa; 5][..], &sealed].concat();
         if appended {
             packed.extend_from_slice(&expected);
@@ -304,6 +315,22 @@ fn compress_then_seal_and_back() {
         assert_eq!((status, r.chainRqResults.verifyResult), (CPA_STATUS_SUCCESS, CPA_TRUE));
         assert_eq!(r.chainRqResults.crc32, crc32(&input));
         assert!(plain.bytes == input);
+        assert_eq!((r.oDcCrc64, r.iDcCrc64), crcs);
+        // The first counter block in place of the nonce; no other counter, and no other length.
+        let mut block = [&nonce[..], &[0, 0, 0, 1]].concat();
+        for (counter, len, expected) in [
+            (1, 16, CPA_STATUS_SUCCESS),
+            (2, 16, CPA_STATUS_UNSUPPORTED),
+            (1, 13, CPA_STATUS_INVALID_PARAM),
+            (1, 8, CPA_STATUS_INVALID_PARAM),
+        ] {
+            block[15] = counter;
+            (cy.symOpData.pIv, cy.symOpData.ivLenInBytes) = (block.as_mut_ptr(), len);
+            let buffers = (&mut *List::new(packed.clone()), &mut *plain, None);
+            let status = opened.perform2(buffers, &mut dc, &mut cy, none, &mut r);
+            assert_eq!(status, expected);
+        }
+        (cy.symOpData.pIv, cy.symOpData.ivLenInBytes) = (nonce.as_mut_ptr(), 12);
         // One bit: nothing of it is decompressed.
         packed[9] ^= 1;
         let mut plain = List::room(input.len());
@@ -311,7 +338,24 @@ fn compress_then_seal_and_back() {
         let status = opened.perform2(buffers, &mut dc, &mut cy, none, &mut r);
         assert_eq!((status, r.chainRqResults.verifyResult), (CPA_STATUS_FAIL, CPA_FALSE));
         assert_eq!((r.chainRqResults.produced, &plain.bytes[..9]), (0, &[0xee; 9][..]));
-        // Refused.
+        // Refused: all that a chain would not do.
+        let mut sealing =
+            Chain::new(there, setup(), gcm(&mut key, 12, appended, SEALS), None).ok().unwrap();
+        // It still has the offset and the length of above.
+        let buffers = (&mut *src, &mut *dst, None);
+        let status = sealing.perform2(buffers, &mut dc, &mut cy, none, &mut r);
+        assert_eq!(status, CPA_STATUS_UNSUPPORTED);
+        let sym = &mut cy.symOpData;
+        (sym.cryptoStartSrcOffsetInBytes, sym.messageLenToCipherInBytes) = (0, 0);
+        for (recovers, expected) in
+            [(CPA_TRUE, CPA_STATUS_UNSUPPORTED), (CPA_FALSE, CPA_STATUS_SUCCESS)]
+        {
+            dc.dcOpData.compressAndVerify = CPA_TRUE;
+            dc.dcOpData.compressAndVerifyAndRecover = recovers;
+            let buffers = (&mut *src, &mut *dst, None);
+            let status = sealing.perform2(buffers, &mut dc, &mut cy, none, &mut r);
+            assert_eq!(status, expected);
+        }
         dc.appendCRC64 = CPA_TRUE;
         let buffers = (&mut *src, &mut *plain, None);
         let status = opened.perform2(buffers, &mut dc, &mut cy, none, &mut r);
@@ -337,8 +381,23 @@ fn other_chains_are_refused() {
         assert_eq!(begin(CpaDcChainOperations(n), sha()), Err(CPA_STATUS_UNSUPPORTED));
     }
     assert_eq!(begin(CpaDcChainOperations(13), sha()), Err(CPA_STATUS_INVALID_PARAM));
-    assert_eq!(begin(CPA_DC_CHAIN_COMPRESS_THEN_AEAD, sha()), Err(CPA_STATUS_UNSUPPORTED));
-    let gcm = gcm(&mut key, 0, false);
+    assert_eq!(begin(CPA_DC_CHAIN_COMPRESS_THEN_AEAD, sha()), Err(CPA_STATUS_INVALID_PARAM));
+    let mut direction = |direction| gcm(&mut key, 0, false, direction);
+    let (seals, opens) = (direction(SEALS), direction(OPENS));
+    for (operation, right, wrong) in [
+        (CPA_DC_CHAIN_COMPRESS_THEN_AEAD, seals, opens),
+        (CPA_DC_CHAIN_AEAD_THEN_DECOMPRESS, opens, seals),
+    ] {
+        assert_eq!(begin(operation, right), Ok(CPA_STATUS_SUCCESS));
+        assert_eq!(begin(operation, wrong), Err(CPA_STATUS_INVALID_PARAM));
+        let mut other = right;
+        other.symOperation = CPA_CY_SYM_OP_CIPHER;
+        assert_eq!(begin(operation, other), Err(CPA_STATUS_INVALID_PARAM));
+    }
+    let mut appended = sha();
+    appended.digestIsAppended = CPA_TRUE;
+    assert_eq!(begin(CPA_DC_CHAIN_HASH_THEN_COMPRESS, appended), Err(CPA_STATUS_UNSUPPORTED));
+    let gcm = seals;
     assert_eq!(begin(CPA_DC_CHAIN_HASH_THEN_COMPRESS, gcm), Err(CPA_STATUS_INVALID_PARAM));
     let snow = hash(CPA_CY_SYM_HASH_SNOW3G_UIA2, 4);
     assert_eq!(begin(CPA_DC_CHAIN_HASH_THEN_COMPRESS, snow), Err(CPA_STATUS_UNSUPPORTED));

@@ -59,6 +59,33 @@ impl Chain {
         }
     }
 
+    /// Refuses set-up data of cryptography that are of another chain.
+    fn check(self, cy: &CpaCySymSessionSetupData) -> Result<(), Refusal> {
+        let (operation, direction) = match self {
+            Chain::HashThenCompress => (CPA_CY_SYM_OP_HASH, None),
+            Chain::CompressThenAead => {
+                (CPA_CY_SYM_OP_ALGORITHM_CHAINING, Some(CPA_CY_SYM_CIPHER_DIRECTION_ENCRYPT))
+            }
+            Chain::AeadThenDecompress => {
+                (CPA_CY_SYM_OP_ALGORITHM_CHAINING, Some(CPA_CY_SYM_CIPHER_DIRECTION_DECRYPT))
+            }
+        };
+        if cy.symOperation != operation {
+            return Err(Refusal::invalid(
+                "symOperation of a chain is HASH for a hash, ALGORITHM_CHAINING for an AEAD",
+            ));
+        }
+        if direction.is_some_and(|direction| cy.cipherSetupData.cipherDirection != direction) {
+            return Err(Refusal::invalid(
+                "cipherDirection is ENCRYPT after compression, DECRYPT before decompression",
+            ));
+        }
+        if direction.is_none() && cy.digestIsAppended != CPA_FALSE {
+            return Err(Refusal::unsupported("the digest of hash then compress is not appended"));
+        }
+        Ok(())
+    }
+
     /// Which of its two steps is the cryptographic one.
     fn crypto_is_first(self) -> bool {
         self != Chain::CompressThenAead
@@ -137,14 +164,12 @@ impl ChainSession {
         if setup.stateful {
             return Err(Refusal::invalid("a chain's session is stateless"));
         }
+        chain.check(cy)?;
         let sums = &cy.hashSetupData;
         let auth_key = &sums.authModeSetupData;
         let tag_len = sums.digestResultLenInBytes as usize;
         let runtime = process.runtime();
         let crypto = if chain == Chain::HashThenCompress {
-            if cy.symOperation != CPA_CY_SYM_OP_HASH {
-                return Err(Refusal::invalid("symOperation of hash then compress is HASH"));
-            }
             let hash = hash(sums.hashAlgorithm)?;
             // SAFETY: as above.
             let key = unsafe { key(auth_key.authKey, auth_key.authKeyLenInBytes) }?;
@@ -213,6 +238,8 @@ struct ChainRequest {
     tag: *mut c_void,
     verify: bool,
     last: bool,
+    /// Where the ciphertext begins.
+    offset: usize,
     crcs: bool,
     crc: Option<super::request::Crc>,
 }
@@ -271,6 +298,11 @@ impl ChainSession {
                     digest.then(Feed::Same, self.compress(ask, Buf::empty(), dst))
                 }
                 Crypto::Aead(session) if self.chain == Chain::CompressThenAead => {
+                    if cy.cryptoStartSrcOffsetInBytes != 0 || cy.messageLenToCipherInBytes != 0 {
+                        return Err(Refusal::unsupported(
+                            "what is sealed is all that was compressed: offset and length are 0",
+                        ));
+                    }
                     let packet = Packet {
                         iv: iv(cy)?,
                         cipher: Span::new(0, Packet::REST),
@@ -333,13 +365,20 @@ impl ChainSession {
     }
 }
 
-/// The nonce: 12 bytes, or 16 where the last four are a counter that begins with 1, as hardware takes it.
+/// The nonce: 12 bytes, or 16 that are the first counter block, as everywhere in the interface: a nonce and a counter
+/// that begins with 1.
 unsafe fn iv(cy: &CpaCySymOpData) -> Result<Iv, Refusal> {
     // SAFETY: the caller's promise.
     let given = unsafe { key(cy.pIv, cy.ivLenInBytes) }?;
     let nonce = match given.len() {
+        12 => given,
         16 if given[12..] == [0, 0, 0, 1] => &given[..12],
-        _ => given,
+        16 => {
+            return Err(Refusal::unsupported(
+                "the first counter block of a chain's AES-GCM ends with a counter of 1",
+            ));
+        }
+        _ => return Err(Refusal::invalid("ivLenInBytes of AES-GCM is 12, or 16")),
     };
     Iv::new(nonce).ok_or_else(|| Refusal::invalid("an IV of more than 16 bytes"))
 }
@@ -468,12 +507,14 @@ impl ChainRequest {
         }
         if self.crcs || self.crc.is_some() {
             let crc64 = *session.crc64.lock();
-            // The deciphered text begins where the ciphertext did; only compression's own is at hand there.
+            let plain_crc = crc64_of_first(&crc64, plain, len);
             let (i, o) = match way {
-                Way::Compress => {
-                    (crc64_of_first(&crc64, plain, len), crc64_of_first(&crc64, packed, packed_len))
+                Way::Compress => (plain_crc, crc64_of_first(&crc64, packed, packed_len)),
+                Way::Decompress => {
+                    // The deciphered text begins where the ciphertext did.
+                    let text = first_bytes(packed, self.offset + packed_len);
+                    (crc64.of([text.get(self.offset..).unwrap_or_default()]), plain_crc)
                 }
-                Way::Decompress => (0, crc64_of_first(&crc64, plain, len)),
             };
             outcome.crc64 = (i, o);
         }
@@ -537,6 +578,12 @@ unsafe fn perform(
         if options.crc.is_some_and(|crc| !crc.wide) {
             return Err(Refusal::unsupported("the integrity CRCs of a chain have 64 bits"));
         }
+        if options.recover {
+            return Err(Refusal::unsupported("a chain has no compressAndVerifyAndRecover"));
+        }
+        if options.crc.is_some_and(|crc| crc.check) {
+            return Err(Refusal::unsupported("a chain has no verifyHwIntegrityCrcs"));
+        }
         let made = session.request(&ask)?;
         let request = ChainRequest {
             instance,
@@ -546,6 +593,7 @@ unsafe fn perform(
             tag,
             verify: options.verify,
             last: options.flush == CPA_DC_FLUSH_FINAL,
+            offset: ask.cy.cryptoStartSrcOffsetInBytes as usize,
             crcs: ask.crcs,
             crc: options.crc,
         };
