@@ -106,7 +106,7 @@ impl Work {
     pub fn fill(&mut self, request: Request) {
         // Stored first: a request that is looked at before is built elsewhere, and copied. The slot is empty:
         // nothing is dropped.
-        mem::forget(mem::replace(&mut self.0.request, Some(request)));
+        mem::forget(self.0.request.replace(request));
         if let Some(Carried::Chain(_)) = self.request().carried.as_deref() {
             self.unchain();
         }

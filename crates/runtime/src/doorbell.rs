@@ -63,7 +63,9 @@ impl Doorbell {
     /// Wakes all engines that sleep.
     pub(crate) fn ring_all(&self) {
         fence(Ordering::SeqCst);
-        while self.sleepers.load(Ordering::Relaxed) > 0 && self.grant() {}
+        while self.sleepers.load(Ordering::Relaxed) > 0 && self.grant() {
+            core::hint::spin_loop();
+        }
     }
 
     /// Announces a sleeper. It must look for work once more, then call [`Doorbell::sleep`] or

@@ -288,6 +288,7 @@ impl Instance {
     /// of a request has it stored, and loaded again, on the usual way too.
     #[cold]
     #[inline(never)]
+    #[allow(clippy::boxed_local, reason = "see above")]
     fn push_unusual(
         &mut self,
         request: Box<Request>,
