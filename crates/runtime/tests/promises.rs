@@ -275,6 +275,7 @@ fn an_engine_sleeps_until_the_rate_admits_the_next_request() {
 #[test]
 fn dropping_a_call_may_drop_another() {
     struct Task(#[expect(dead_code, reason = "owned, to be dropped")] Mutex<Option<Call>>);
+    #[allow(unknown_lints, clippy::manual_noop_waker, reason = "the waker owns something")]
     impl Wake for Task {
         fn wake(self: Arc<Self>) {}
     }
