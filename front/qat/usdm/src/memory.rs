@@ -87,10 +87,11 @@ unsafe fn free(pointer: *mut *mut c_void, wipe: bool) {
     }
 }
 
-/// Memory, or null.
+/// Memory, or null. Of 0 bytes there is a block too, as from `malloc`: programs take null for a failure, and ask for as
+/// many bytes as a key has that they do not have.
 #[unsafe(no_mangle)]
 pub extern "C" fn qaeMemAlloc(size: usize) -> *mut c_void {
-    allocate(size, 0)
+    allocate(size.max(1), 0)
 }
 
 /// Memory at a multiple of `align`, a power of two or 0; or null.

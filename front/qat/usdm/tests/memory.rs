@@ -22,20 +22,22 @@ fn blocks_are_aligned_and_writable() {
         }
     }
     for free in [qaeMemFree, qaeMemFreeNonZeroNUMA, qaeMemFreeNUMA] {
-        let mut block = qaeMemAlloc(100);
-        assert!(!block.is_null());
-        // SAFETY: a block of the library's; then null.
-        unsafe {
-            free(&raw mut block);
-            free(&raw mut block);
+        for size in [0, 100] {
+            let mut block = qaeMemAlloc(size);
+            assert!(!block.is_null());
+            // SAFETY: a block of the library's; then null.
+            unsafe {
+                free(&raw mut block);
+                free(&raw mut block);
+            }
+            assert!(block.is_null());
         }
-        assert!(block.is_null());
     }
 }
 
 #[test]
 fn what_makes_no_sense_is_refused() {
-    assert!(qaeMemAlloc(0).is_null());
+    assert!(qaeMemAllocNUMA(0, 0, 64).is_null());
     assert!(qaeMemAlloc(usize::MAX).is_null());
     assert!(qaeMemAllocNUMA(100, 0, 48).is_null());
     assert!(qaeMemAllocNUMA(100, 0, 1 << 40).is_null());
