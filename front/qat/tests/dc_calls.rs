@@ -138,6 +138,12 @@ fn decompression_says_how_far_it_came() {
     let small = compressed(&input);
     let mut session = Held::new(&setup(), None);
     let mut flush = op(CPA_DC_FLUSH_FINAL);
+    // What is of compression alone is not looked at.
+    let (mut src, mut dst, mut r) = (List::new(small.clone()), List::room(100_000), results());
+    let mut recover = op(CPA_DC_FLUSH_FINAL);
+    recover.compressAndVerifyAndRecover = CPA_TRUE;
+    assert_eq!(session.decompress(&mut src, &mut dst, &mut recover, &mut r), CPA_STATUS_SUCCESS);
+    assert_eq!((r.status, &dst.bytes), (CPA_DC_OK, &input));
     // Too little room: it cannot be resumed.
     let (mut src, mut dst, mut r) = (List::new(small.clone()), List::room(60_000), results());
     assert_eq!(session.decompress(&mut src, &mut dst, &mut flush, &mut r), CPA_STATUS_FAIL);

@@ -572,6 +572,10 @@ unsafe fn perform(
         instance.check_running()?;
         let session = Session::<ChainSession>::get(session)?;
         let options = Options::new(&ask.dc)?;
+        let way = session.chain.way();
+        if options.recover && !options.verify && way == Way::Compress {
+            return Err(Refusal::invalid("compressAndVerifyAndRecover needs compressAndVerify"));
+        }
         if options.skip.is_some() {
             return Err(Refusal::unsupported("a chain leaves nothing out: no CpaDcSkipData"));
         }
@@ -597,7 +601,7 @@ unsafe fn perform(
             crcs: ask.crcs,
             crc: options.crc,
         };
-        let asked = match session.chain.way() {
+        let asked = match way {
             Way::Compress => Counter::DcCompress,
             Way::Decompress => Counter::DcDecompress,
         };

@@ -97,9 +97,6 @@ impl Options {
         options.verify = flag(op.compressAndVerify)?;
         options.recover = flag(op.compressAndVerifyAndRecover)?;
         let check = flag(op.verifyHwIntegrityCrcs)?;
-        if options.recover && !options.verify {
-            return Err(Refusal::invalid("compressAndVerifyAndRecover needs compressAndVerify"));
-        }
         if flag(op.integrityCrcCheck)? {
             if op.pCrcData.is_null() || !op.pCrcData.is_aligned() {
                 return Err(Refusal::invalid("integrityCrcCheck needs pCrcData"));
@@ -248,6 +245,10 @@ impl<'a> Ask<'a> {
         let Ask { instance, way, ref options, results, to, bell, .. } = self;
         if results.is_null() || !results.is_aligned() {
             return Err(Refusal::invalid("no place for the results"));
+        }
+        // Decompression has neither: programs that recover set the flag for both ways.
+        if options.recover && !options.verify && way == Way::Compress {
+            return Err(Refusal::invalid("compressAndVerifyAndRecover needs compressAndVerify"));
         }
         check_apart(self.src, self.dst)?;
         let (setup, codec, session) = match self.with {
