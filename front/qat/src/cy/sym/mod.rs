@@ -1,7 +1,7 @@
 //! Symmetric cryptography: `cpa_cy_sym.h` and `cpa_cy_sym_dp.h`.
 //!
-//! A request's way: [`perform`] finds its session and lists; [`plan`] makes one request of the runtime of it, or leaves
-//! it to [`steps`]; the ring carries it; the thread that polls calls back.
+//! A request's way: `perform` finds its session and lists; `plan` makes one request of the runtime of it, or leaves
+//! it to `steps`; the ring carries it; the thread that polls calls back.
 #![allow(unsafe_code)]
 
 mod ask;
