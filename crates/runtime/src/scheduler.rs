@@ -299,27 +299,19 @@ impl Scheduler {
         self.note_first_requests();
         let mut picked = self.take(now, accepts, only, batch);
         while !picked {
-            let pick = match (self.alone, only) {
-                (Some(lane), None) => self.next_of(lane),
-                (_, only) => self.choose(now, only),
+            let admitted = match (self.alone, only) {
+                (Some(lane), None) => self.next_of(lane).map(|pick| self.admit(now, pick, not_run)),
+                _ => self.choose(now, only).map(|pick| self.admit_some(now, pick, not_run)),
             };
-            let Some(pick) = pick else {
+            // Taken apart here: a copy of the whole is loaded in other pieces than it was stored in.
+            let Some(admitted) = admitted else {
                 picked = self.take(now, accepts, only, batch);
                 break;
             };
-            let Some((device, class, mut staged)) = self.admit(now, pick, not_run) else {
-                continue;
-            };
-            // One that is alone is picked again anyway.
-            while pick.charged_ns > 0
-                && !staged.full
-                && let Some(pick) = self.credit(now, pick, class, staged)
-                && let Some(more) = self.admit(now, pick, not_run)
+            if let Some((device, class, Staged { queue, full: true })) = admitted
+                && accepts >> device & 1 == 1
             {
-                staged = more.2;
-            }
-            if staged.full && accepts >> device & 1 == 1 {
-                self.batcher(class).take_from(now, staged.queue, batch);
+                self.batcher(class).take_from(now, queue, batch);
                 picked = true;
             }
         }
@@ -493,6 +485,25 @@ impl Scheduler {
         }
         let class = Class::of(pick.committed);
         Some((device, class, self.stage(now, work)))
+    }
+
+    /// The same for the lane that the arbiter picked, and for what follows there on credit.
+    #[inline(never)]
+    fn admit_some(
+        &mut self,
+        now: u64,
+        pick: arbiter::Pick,
+        not_run: &mut Completed,
+    ) -> Option<(u16, Class, Staged)> {
+        let (device, class, mut staged) = self.admit(now, pick, not_run)?;
+        while pick.charged_ns > 0
+            && !staged.full
+            && let Some(pick) = self.credit(now, pick, class, staged)
+            && let Some(more) = self.admit(now, pick, not_run)
+        {
+            staged = more.2;
+        }
+        Some((device, class, staged))
     }
 
     /// Whether the instance that was picked may have its next request in the same batch, on credit: a

@@ -17,9 +17,11 @@ use crate::{
 };
 
 pub(crate) struct CpuChannel {
-    /// What is being executed. Outside the part of `submit` that may panic.
+    /// What is being executed side by side. Outside the part of `submit` that may panic.
     current: Vec<Work>,
     finished: VecDeque<Work>,
+    /// Whether the last of `finished` is still being executed.
+    runs_last: bool,
     kernels: Kernels,
     /// Whether cryptography was executed since the channel was last idle.
     stained: bool,
@@ -70,6 +72,7 @@ impl CpuChannel {
         CpuChannel {
             current: Vec::with_capacity(SideBySide::MOST),
             finished: VecDeque::with_capacity(64),
+            runs_last: false,
             kernels: Kernels::new(cpu),
             stained: false,
         }
@@ -79,14 +82,40 @@ impl CpuChannel {
     /// one by one.
     fn execute(&mut self, batch: &mut Batch<'_>) {
         let Some(service) = batch.op().map(Op::service) else { return };
-        self.stained |= SideBySide::lanes(service) > 1;
         let most = SideBySide::lanes(service);
+        if most == 1 {
+            return self.execute_each(batch);
+        }
+        self.stained = true;
         while self.current.len() < most
             && let Some(work) = batch.take()
         {
             self.current.push(work);
         }
         self.kernels.execute(service, &mut self.current);
+        self.finished.extend(self.current.drain(..));
+    }
+
+    /// Executes requests one by one, where they wait to be polled.
+    fn execute_each(&mut self, batch: &mut Batch<'_>) {
+        while let Some(work) = batch.take() {
+            self.runs_last = true;
+            self.finished.push_back(work);
+            if let Some(work) = self.finished.back_mut() {
+                self.kernels.execute_one(work);
+            }
+            self.runs_last = false;
+        }
+    }
+
+    /// Whatever was being executed is lost.
+    #[cold]
+    fn lose_current(&mut self) {
+        self.kernels.renew();
+        if core::mem::take(&mut self.runs_last) {
+            self.finished.back_mut().into_iter().for_each(lose);
+        }
+        self.current.iter_mut().for_each(lose);
         self.finished.extend(self.current.drain(..));
     }
 }
@@ -189,9 +218,7 @@ impl Channel for CpuChannel {
         }))
         .is_err()
         {
-            self.kernels.renew();
-            self.current.iter_mut().for_each(lose);
-            self.finished.extend(self.current.drain(..));
+            self.lose_current();
         }
         self.finished.len() - before
     }
@@ -265,5 +292,42 @@ mod tests {
         let small = run(1000);
         assert!(small.iter().all(|&kept| kept >= 2000), "{small:?}");
         assert_eq!(run(Memory::KEEP), [0, 0]);
+    }
+
+    /// Memory that panics when it is looked at.
+    struct Broken(std::sync::atomic::AtomicBool);
+
+    impl AsRef<[u8]> for Broken {
+        fn as_ref(&self) -> &[u8] {
+            assert!(!self.0.load(std::sync::atomic::Ordering::Relaxed), "looked at");
+            &[0; 8]
+        }
+    }
+
+    #[test]
+    fn a_panic_costs_the_request_that_ran() {
+        let device = crate::cpu();
+        let spec = SessionSpec::Compression(Compression::default());
+        let prepared = Box::new([device.prepare(&spec).ok()]);
+        let session =
+            Arc::new(Session { ops: spec.ops(), class: Class::new(0), prepared, order: None });
+        let broken = Arc::new(Broken(false.into()));
+        let sources = [Buf::zeroed(8), Buf::shared(broken.clone(), 0..8), Buf::zeroed(8)];
+        let mut works: VecDeque<Work> = sources
+            .into_iter()
+            .map(|src| {
+                let mut work = Work::empty();
+                let (session, dst) = (session.clone(), Buf::zeroed(64));
+                work.fill(Request::new(Op::Compress, session, Args::default(), src, dst));
+                work
+            })
+            .collect();
+        broken.0.store(true, std::sync::atomic::Ordering::Relaxed);
+        let mut channel = CpuChannel::new(Cpu::host().clone());
+        assert_eq!(channel.submit(0, &mut Batch::new(&mut works)), 3);
+        let mut done = Completed::default();
+        assert_eq!((channel.poll(0, &mut done), channel.in_flight()), (3, 0));
+        let results: Vec<_> = done.iter().map(|w| w.result().map(|d| d.consumed)).collect();
+        assert_eq!(results, [Ok(8), Err(OpError::DeviceLost(Lost::Touched)), Ok(8)]);
     }
 }
