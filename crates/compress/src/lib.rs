@@ -66,7 +66,7 @@
 //! |---|---|---|---|---|
 //! | [`Format::Lz4Raw`], [`Format::Lz4Blocks`] | 1 to 12, liblz4's own | liblz4: 1 its fast compressor, 2 its middle one, 3 to 12 its high compression | liblz4 | no |
 //! | [`Format::Lz4`] | the same | the same, in a frame of our own | the same | yes |
-//! | [`Format::Lz4s`] | the same | liblz4's sequences with LZ4s' codes | our own, plain code | no |
+//! | [`Format::Lz4s`] | the same | liblz4's sequences with LZ4s' codes, split at 65,535 bytes, none from beyond the window | our own, plain code | no |
 //! | [`Format::Zstd`] | 1 to 22, libzstd's own | libzstd | libzstd | yes |
 //!
 //! Here levels promise nothing beside the library's own; they are the library's, and so are the sizes. Every contract of
