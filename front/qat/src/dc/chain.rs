@@ -14,6 +14,7 @@ use crate::{
     buffers::{self, check_apart, length, pieces},
     checksum::Crc64,
     counters::Counter,
+    cy::sym::gcm_nonce,
     instance::{QatInstance, Service},
     lock::Lock,
     process::Process,
@@ -365,22 +366,15 @@ impl ChainSession {
     }
 }
 
-/// The nonce: 12 bytes, or 16 that are the first counter block, as everywhere in the interface: a nonce and a counter
-/// that begins with 1.
+/// The nonce, as everywhere in the interface.
 unsafe fn iv(cy: &CpaCySymOpData) -> Result<Iv, Refusal> {
     // SAFETY: the caller's promise.
-    let given = unsafe { key(cy.pIv, cy.ivLenInBytes) }?;
-    let nonce = match given.len() {
-        12 => given,
-        16 if given[12..] == [0, 0, 0, 1] => &given[..12],
-        16 => {
-            return Err(Refusal::unsupported(
-                "the first counter block of a chain's AES-GCM ends with a counter of 1",
-            ));
-        }
-        _ => return Err(Refusal::invalid("ivLenInBytes of AES-GCM is 12, or 16")),
-    };
-    Iv::new(nonce).ok_or_else(|| Refusal::invalid("an IV of more than 16 bytes"))
+    match unsafe { gcm_nonce(cy.pIv, cy.ivLenInBytes) }? {
+        (nonce, true) => Ok(nonce),
+        (_, false) => Err(Refusal::unsupported(
+            "the first counter block of a chain's AES-GCM ends with a counter of 1",
+        )),
+    }
 }
 
 impl ChainRequest {
