@@ -295,12 +295,10 @@ fn as_sequences(lz4s: &[u8], src: &[u8], more: usize) -> Vec<u8> {
     let mut at = 0;
     let number = |half: u8, at: &mut usize| {
         let mut number = usize::from(half);
-        while half == 15 {
-            number += usize::from(lz4s[*at]);
-            *at += 1;
-            if lz4s[*at - 1] < 255 {
-                break;
-            }
+        if half == 15 {
+            let ends = lz4s[*at..].iter().position(|&byte| byte < 255).unwrap();
+            number += 255 * ends + usize::from(lz4s[*at + ends]);
+            *at += ends + 1;
         }
         number
     };

@@ -162,6 +162,9 @@ impl ChainSession {
             unsafe { (given(dc.u.pDcSetupData, NO_DATA)?, given(cy.u.pCySetupData, NO_DATA)?) };
         let setup = Setup::new(dc)?;
         setup.check(chain.way())?;
+        if !setup.spec.format.is_deflate() {
+            return Err(Refusal::unsupported("chains are of CPA_DC_DEFLATE alone"));
+        }
         if setup.stateful {
             return Err(Refusal::invalid("a chain's session is stateless"));
         }
@@ -480,7 +483,8 @@ impl ChainRequest {
             Way::Decompress => (&dc.2, done.produced),
         };
         match session.setup.sum {
-            Sum::None => {}
+            // xxHash is not of DEFLATE.
+            Sum::None | Sum::Xxh32 | Sum::Xxh64 => {}
             Sum::Crc32 => outcome.crc32 = done.checksum as u32,
             Sum::Adler32 => outcome.adler32 = done.checksum as u32,
             Sum::Both => {
@@ -495,7 +499,7 @@ impl ChainRequest {
         if self.verify && way == Way::Compress {
             let compressed = first_bytes(packed, packed_len);
             self.instance.counters.count(Counter::DcVerified);
-            if !verify::is_right(process, plain_src, compressed, self.last) {
+            if !verify::is_right(process, &session.setup.spec, plain_src, compressed, self.last) {
                 return Outcome { dc: CPA_DC_VERIFY_ERROR.0, ..Outcome::default() };
             }
         }
