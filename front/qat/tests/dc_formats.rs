@@ -191,7 +191,8 @@ fn the_checksum_goes_on_where_it_is_asked_to() {
     let handle = session.handle();
     // SAFETY: the session's memory.
     let reset = || unsafe { cpaDcResetXXHashState(DEFAULT, handle) };
-    for round in 0..3 {
+    // The second time after the end of the first alone.
+    for round in 0..4 {
         let (mut frame, mut at) = (Vec::new(), 0);
         if round == 2 {
             // A part that is given up leaves nothing behind.
@@ -211,7 +212,7 @@ fn the_checksum_goes_on_where_it_is_asked_to() {
             let mut dst = List::room(20_000);
             assert_eq!(session.compress(&mut src, &mut dst, &mut op(flush), &mut r), 0);
             assert!(r.consumed > 0);
-            if round == 1 {
+            if round == 3 {
                 // All at once, verified.
                 assert_eq!(reset(), CPA_STATUS_SUCCESS);
                 let (mut all, mut place) = (List::new(input.clone()), List::room(500_000));
@@ -355,8 +356,10 @@ fn what_the_tool_makes_is_read() {
         let blocks = &frame[7..];
         let mut session =
             Held::new(&CpaDcSessionSetupData { lz4BlockChecksum: sums, ..lz4() }, None);
-        for cut in [0, 4] {
-            let mut src = List::split(blocks[..blocks.len() - cut].to_vec(), &[3, 900]);
+        // Without the end mark, with it, and with what is somebody else's.
+        for (cut, after) in [(4, 0), (0, 0), (0, 20)] {
+            let source = [&blocks[..blocks.len() - cut], &[9; 20][..after]].concat();
+            let mut src = List::split(source, &[3, 900]);
             let (mut dst, mut r) = (List::room(input.len()), results());
             let flush = &mut op(CPA_DC_FLUSH_FINAL);
             assert_eq!(session.decompress(&mut src, &mut dst, flush, &mut r), CPA_STATUS_SUCCESS);
