@@ -151,11 +151,13 @@ impl Setup {
             _ => return Err(Refusal::invalid("sessState is none of the interface's")),
         };
         if stateful && !format.is_deflate() {
-            return Err(Refusal::unsupported("CPA_DC_STATEFUL: of CPA_DC_DEFLATE alone"));
+            return Err(Refusal::unsupported(
+                "sessState: CPA_DC_STATEFUL is of CPA_DC_DEFLATE alone",
+            ));
         }
         if decompresses && format == Format::Lz4s {
             return Err(Refusal::unsupported(
-                "CPA_DC_LZ4S is compressed to; another program makes Zstandard from it",
+                "compType: CPA_DC_LZ4S is compressed to alone; another program makes Zstandard from it",
             ));
         }
         let sum = match data.checksum {
