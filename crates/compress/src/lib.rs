@@ -76,8 +76,8 @@
 //! no bytes, and a repeated byte beyond the size of a block.
 //!
 //! A codec costs what the library costs that it calls: 0.97 to 1.03 x its time in chunks of 64 KB, compressing and
-//! decompressing; LZ4 frames 0.92 to 1.0 and 0.7 x liblz4's own. LZ4s takes 1.02 to 1.25 x liblz4's time, and decodes
-//! at 0.45 of its speed. (AMD EPYC, Zen 5 class, virtual and busy, 2026-11-25; CPU time, best of 9 rounds; bench `formats`.)
+//! decompressing; LZ4 frames 0.92 to 1.0 and 0.7 x liblz4's own. LZ4s takes 1.02 to 1.28 x liblz4's time, and decodes
+//! at 0.55 of its speed. (AMD EPYC, Zen 5 class, virtual and busy, 2026-11-25; CPU time, best of 9 rounds; bench `formats`.)
 //! The library's state is kept from call to call.
 //!
 //! # Measured
