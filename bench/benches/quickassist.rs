@@ -1,5 +1,5 @@
 //! What QuickAssist's interface costs: requests through `cpaDcCompressData2` and the data plane, with polls, beside the same
-//! requests by the runtime's own interface. CPU time of the one thread that does all, rounds in turn.
+//! requests by the runtime's own interface: DEFLATE, LZ4, LZ4s. CPU time of the one thread that does all, rounds in turn.
 //!
 //! `cargo bench -p lookaside-bench --bench quickassist [-- ROUNDS]`
 
@@ -10,7 +10,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use lookaside::{Buf, Compression, InstanceConfig, Runtime};
+use lookaside::{Buf, Checksum, Compression, Format, InstanceConfig, Runtime};
 use lookaside_qat::{
     abi::*,
     dc::{calls::cpaDcCompressData2, plane::*, session::*},
@@ -57,13 +57,32 @@ fn median(values: &mut [f64]) -> f64 {
 fn main() {
     let rounds: usize = std::env::args().filter_map(|a| a.parse().ok()).next().unwrap_or(15);
     let runtime = Runtime::builder().device(lookaside_cpu::cpu()).engines(0).start().unwrap();
-    let session = runtime.compression(Compression::default()).unwrap();
+    let lz4 = |format| Compression::new(format).block_bits(16).checksum(Checksum::Xxh32);
+    for (kind, sum, spec) in [
+        (CPA_DC_DEFLATE, CPA_DC_NONE, Compression::default()),
+        (CPA_DC_LZ4, CPA_DC_XXHASH32, lz4(Format::Lz4Blocks)),
+        (CPA_DC_LZ4S, CPA_DC_XXHASH32, lz4(Format::Lz4s)),
+    ] {
+        println!("{}", spec.format);
+        compare(&runtime, spec, kind, sum, rounds);
+    }
+}
+
+/// One format, both ways.
+fn compare(
+    runtime: &Runtime,
+    spec: Compression,
+    kind: CpaDcCompType,
+    sum: CpaDcChecksum,
+    rounds: usize,
+) {
+    let session = runtime.compression(spec).unwrap();
     let config = InstanceConfig { depth: 512, ..InstanceConfig::default() };
     let mut own = runtime.instance(config).unwrap();
 
     let mut setup = CpaDcSessionSetupData {
         compLevel: CPA_DC_L1,
-        compType: CPA_DC_DEFLATE,
+        compType: kind,
         huffType: CPA_DC_HT_FULL_DYNAMIC,
         autoSelectBestHuffmanTree: CPA_DC_ASB_ENABLED,
         sessDirection: CPA_DC_DIR_COMPRESS,
@@ -73,7 +92,7 @@ fn main() {
         lz4BlockMaxSize: CPA_DC_LZ4_MAX_BLOCK_SIZE_64K,
         lz4BlockChecksum: CPA_FALSE,
         lz4BlockIndependence: CPA_FALSE,
-        checksum: CPA_DC_NONE,
+        checksum: sum,
         accumulateXXHash: CPA_FALSE,
     };
     let (mut memory, mut dp_memory) = ([0_u64; 8], [0_u64; 8]);
@@ -175,5 +194,10 @@ fn main() {
             plane / rust,
             plane - rust,
         );
+    }
+    // SAFETY: sessions of this function, without requests.
+    unsafe {
+        assert_eq!(cpaDcRemoveSession(instances[0], handle), 0);
+        assert_eq!(cpaDcDpRemoveSession(instances[1], dp_handle), 0);
     }
 }

@@ -258,7 +258,8 @@ typedef struct la_compression {
     int32_t level;              /* 0 (stored) to 12 (smallest); 1 is the default. LZ4: 1 to 12,
                                    Zstandard: 1 to 22, the libraries' own */
     int32_t huffman;            /* LA_DYNAMIC, LA_STATIC */
-    int32_t window_bits;        /* 9 to 15; 0 is 15. Only compression heeds it */
+    int32_t window_bits;        /* 9 to 15; 0 is 15. Only compression heeds it:
+                                   DEFLATE, and LZ4s, whose shortest match is 3 here */
     int32_t checksum;           /* LA_CHECKSUM_..., to return in the response */
     int32_t block_bits;         /* the largest LZ4 block: 16, 18, 20, 22 (4 MB); 0 is 22 */
 } la_compression;

@@ -98,7 +98,15 @@ impl la_compression {
         let window_bits = if self.window_bits == 0 { 15 } else { byte(self.window_bits) };
         let block_bits = if self.block_bits == 0 { 22 } else { byte(self.block_bits) };
         let (format, level) = (format(self.format)?, byte(self.level));
-        Ok(Compression { format, level, huffman, window_bits, block_bits, checksum })
+        Ok(Compression {
+            format,
+            level,
+            huffman,
+            window_bits,
+            block_bits,
+            checksum,
+            ..Compression::default()
+        })
     }
 }
 

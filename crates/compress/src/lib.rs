@@ -66,7 +66,7 @@
 //! |---|---|---|---|---|
 //! | [`Format::Lz4Raw`], [`Format::Lz4Blocks`] | 1 to 12, liblz4's own | liblz4: 1 its fast compressor, 2 its middle one, 3 to 12 its high compression | liblz4 | no |
 //! | [`Format::Lz4`] | the same | the same, in a frame of our own | the same | yes |
-//! | [`Format::Lz4s`] | the same | liblz4's sequences with LZ4s' codes | our own, plain code | no |
+//! | [`Format::Lz4s`] | the same | liblz4's sequences with LZ4s' codes, split at 65,535 bytes, none from beyond the window | our own, plain code | no |
 //! | [`Format::Zstd`] | 1 to 22, libzstd's own | libzstd | libzstd | yes |
 //!
 //! Here levels promise nothing beside the library's own; they are the library's, and so are the sizes. Every contract of
@@ -76,8 +76,8 @@
 //! no bytes, and a repeated byte beyond the size of a block.
 //!
 //! A codec costs what the library costs that it calls: 0.97 to 1.03 x its time in chunks of 64 KB, compressing and
-//! decompressing; LZ4 frames 0.92 to 1.0 and 0.7 x liblz4's own. LZ4s takes 1.02 to 1.25 x liblz4's time, and decodes
-//! at 0.45 of its speed. (AMD EPYC, Zen 5 class, virtual and busy, 2026-11-25; CPU time, best of 9 rounds; bench `formats`.)
+//! decompressing; LZ4 frames 0.92 to 1.0 and 0.7 x liblz4's own. LZ4s takes 1.02 to 1.28 x liblz4's time, and decodes
+//! at 0.55 of its speed. (AMD EPYC, Zen 5 class, virtual and busy, 2026-11-25; CPU time, best of 9 rounds; bench `formats`.)
 //! The library's state is kept from call to call.
 //!
 //! # Measured

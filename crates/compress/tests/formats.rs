@@ -288,3 +288,72 @@ fn parameters_are_checked() {
     let message = CompressionError::Level { level: 0, format: Format::Zstd }.to_string();
     assert_eq!(message, "compression level 0 of Zstandard is not 1 to 22");
 }
+
+/// As QATzip's and the Zstandard plugin's readers take LZ4s: lengths in 16 bits, a window of 32 KB. A reader of
+/// Zstandard sequences has the literals from the source.
+fn as_sequences(lz4s: &[u8], src: &[u8], more: usize) -> Vec<u8> {
+    let mut at = 0;
+    let number = |half: u8, at: &mut usize| {
+        let mut number = usize::from(half);
+        if half == 15 {
+            let ends = lz4s[*at..].iter().position(|&byte| byte < 255).unwrap();
+            number += 255 * ends + usize::from(lz4s[*at + ends]);
+            *at += ends + 1;
+        }
+        number
+    };
+    let mut out: Vec<u8> = Vec::new();
+    while at < lz4s.len() {
+        let token = lz4s[at];
+        at += 1;
+        let literals = number(token >> 4, &mut at);
+        at += literals;
+        let kept = literals as u16;
+        out.extend_from_slice(&src[out.len()..][..kept.into()]);
+        if at == lz4s.len() {
+            break;
+        }
+        let offset = usize::from(u16::from_le_bytes([lz4s[at], lz4s[at + 1]]));
+        at += 2;
+        let code = number(token & 15, &mut at);
+        if code > 0 {
+            assert!((1..=32_768).contains(&offset), "offset {offset}");
+            for _ in 0..(code + more) as u16 {
+                out.push(out[out.len() - offset]);
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn lz4s_is_what_its_readers_take() {
+    let mut scratch = Scratch::new();
+    let sources = [
+        vec![7; 131_072],
+        vec![7; 1 << 20],
+        content(Content::Random, 600_000, 3),
+        [content(Content::Random, 40_000, 4), content(Content::Random, 40_000, 4)].concat(),
+        content(Content::Text, 131_072, 5),
+        content(Content::Mixed, 512 << 10, 6),
+    ];
+    let mut cases = Vec::new();
+    for min_match in [3, 4] {
+        for level in [1, 2, 9] {
+            let codec = codec(&Compression::new(Format::Lz4s).level(level).min_match(min_match));
+            for src in &sources {
+                let packed = packed(&codec, &mut scratch, src);
+                let back = as_sequences(&packed, src, usize::from(min_match) - 1);
+                assert!(back == *src, "{min_match} {level} {}", src.len());
+                let mut dst = vec![0; src.len()];
+                let done = codec.decompress(&mut scratch, &packed, &mut dst).unwrap();
+                assert!((done.produced, &dst) == (src.len(), src));
+                cases.push((if min_match == 3 { 's' } else { 't' }, packed));
+            }
+        }
+    }
+    for (result, src) in oracle(&cases).into_iter().flatten().zip(sources.iter().cycle()) {
+        assert!(result.as_ref() == Ok(src), "{:?}", result.err());
+    }
+    assert!(Codec::new(&Compression::new(Format::Lz4s).min_match(5), Cpu::host()).is_err());
+}

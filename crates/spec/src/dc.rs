@@ -23,8 +23,10 @@ pub enum Format {
     /// of the content. Frames with linked blocks, block checksums and without content checksum are
     /// read too. A skippable frame is a frame of no content.
     Lz4,
-    /// QuickAssist's LZ4s: the sequences of an LZ4 block in which the code m of a match means m + 2 bytes,
-    /// and 0 no match. Intermediate data: another program makes sequences of Zstandard from it.
+    /// QuickAssist's LZ4s: the sequences of an LZ4 block in which the code m of a match means m + 2 bytes
+    /// ([`Compression::min_match`] 4: m + 3), and 0 no match. Intermediate data: another program makes sequences
+    /// of Zstandard from it, so no sequence has more than 65,535 literals or a longer match, which is what such
+    /// programs keep in 16 bits.
     Lz4s,
     /// One Zstandard frame (RFC 8878) with content size and checksum (xxHash-64, its lower half). A
     /// skippable frame is a frame of no content.
@@ -157,19 +159,22 @@ pub struct Compression {
     pub level: u8,
     /// Huffman codes of DEFLATE.
     pub huffman: Huffman,
-    /// DEFLATE: binary logarithm of the window in bytes, 9 to 15: matches reach no further back, so a
+    /// DEFLATE and LZ4s: binary logarithm of the window in bytes, 9 to 15: matches reach no further back, so a
     /// decoder with so small a window can read the result. Only compression heeds it.
     pub window_bits: u8,
     /// LZ4 blocks and frames: binary logarithm of the largest block in bytes: 16, 18, 20 or 22. A frame
     /// whose source is smaller announces the smallest that holds it. Only compression heeds it.
     pub block_bits: u8,
+    /// LZ4s: the length of a match that has code 1, 3 or 4 bytes. Compression and decompression need the same.
+    pub min_match: u8,
     /// The checksum to return. Gzip always returns CRC-32, zlib Adler-32 and LZ4 frames xxHash-32, which
     /// they contain.
     pub checksum: Checksum,
 }
 
 impl Default for Compression {
-    /// Raw DEFLATE, level 1, dynamic codes, a window of 32 KB, LZ4 blocks of 4 MB, no checksum.
+    /// Raw DEFLATE, level 1, dynamic codes, a window of 32 KB, LZ4 blocks of 4 MB, LZ4s matches of 3 bytes and
+    /// more, no checksum.
     fn default() -> Compression {
         Compression {
             format: Format::Raw,
@@ -177,6 +182,7 @@ impl Default for Compression {
             huffman: Huffman::Dynamic,
             window_bits: 15,
             block_bits: 22,
+            min_match: 3,
             checksum: Checksum::None,
         }
     }
@@ -211,6 +217,11 @@ impl Compression {
         Compression { block_bits, ..self }
     }
 
+    /// The same with another shortest match of LZ4s.
+    pub fn min_match(self, min_match: u8) -> Compression {
+        Compression { min_match, ..self }
+    }
+
     /// The same with another checksum.
     pub fn checksum(self, checksum: Checksum) -> Compression {
         Compression { checksum, ..self }
@@ -242,6 +253,9 @@ impl Compression {
         if !matches!(self.block_bits, 16 | 18 | 20 | 22) {
             return Err(CompressionError::BlockBits(self.block_bits));
         }
+        if !matches!(self.min_match, 3 | 4) {
+            return Err(CompressionError::MinMatch(self.min_match));
+        }
         Ok(())
     }
 }
@@ -261,6 +275,8 @@ pub enum CompressionError {
     WindowBits(u8),
     /// The largest LZ4 block is not 16, 18, 20 or 22 bits.
     BlockBits(u8),
+    /// The shortest match of LZ4s is not 3 or 4 bytes.
+    MinMatch(u8),
     /// The format has no preset dictionary.
     NoDictionary(Format),
     /// The format has no streams.
@@ -282,6 +298,9 @@ impl fmt::Display for CompressionError {
             CompressionError::BlockBits(n) => {
                 write!(f, "largest LZ4 block of {n} bits is not 16, 18, 20 or 22")
             }
+            CompressionError::MinMatch(n) => {
+                write!(f, "shortest LZ4s match of {n} bytes is not 3 or 4")
+            }
             CompressionError::NoDictionary(format) => {
                 write!(f, "{format} has no preset dictionary")
             }
@@ -301,7 +320,7 @@ impl core::error::Error for CompressionError {}
 ///
 /// * DEFLATE: stored blocks hold at most 65,535 bytes and cost 5 each (RFC 1951 section 3.2.4); a gzip wrapper
 ///   costs 18 bytes, a zlib one 6.
-/// * A raw LZ4 block and LZ4s: one byte for each 255 literals, and 16 (`LZ4_compressBound`).
+/// * A raw LZ4 block: one byte for each 255 literals, and 16 (`LZ4_compressBound`); LZ4s: 3 more for each 65,535.
 /// * LZ4 blocks: those that would grow are stored and cost 4 bytes each; a frame costs 15 bytes before and 8
 ///   after.
 /// * Zstandard: `ZSTD_compressBound`.
@@ -318,7 +337,8 @@ pub fn compress_bound(format: Format, len: usize) -> usize {
         Format::Raw => blocks(65_535, 5).max(5),
         Format::Zlib => blocks(65_535, 5).max(5).saturating_add(6),
         Format::Gzip => blocks(65_535, 5).max(5).saturating_add(18),
-        Format::Lz4Raw | Format::Lz4s => len / 255 + 16,
+        Format::Lz4Raw => len / 255 + 16,
+        Format::Lz4s => len / 255 + 16 + len / 65_535 * 3,
         Format::Lz4Blocks => blocks(1 << 16, 4),
         Format::Lz4 => blocks(1 << 16, 4).saturating_add(15 + 8),
         // A margin of one byte in 256; for small sources up to 64 bytes more.

@@ -283,11 +283,14 @@ fn set_ups_are_checked() {
     assert_eq!(status(|d| d.windowSize = CpaDcCompWindowSize(0)), CPA_STATUS_SUCCESS);
     assert_eq!(status(|d| d.windowSize = CpaDcCompWindowSize(7)), CPA_STATUS_SUCCESS);
     for unsupported in [
-        (|d| d.compType = CPA_DC_LZ4) as fn(&mut CpaDcSessionSetupData),
-        |d| d.compType = CPA_DC_LZ4S,
-        |d| d.compType = CPA_DC_ZSTD,
-        |d| d.huffType = CPA_DC_HT_PRECOMP,
-        |d| d.checksum = CPA_DC_XXHASH32,
+        (|d| d.huffType = CPA_DC_HT_PRECOMP) as fn(&mut CpaDcSessionSetupData),
+        // It is compressed to alone.
+        |d| (d.compType, d.checksum) = (CPA_DC_LZ4S, CPA_DC_XXHASH32),
+        |d| {
+            (d.compType, d.checksum) = (CPA_DC_LZ4, CPA_DC_XXHASH32);
+            d.sessState = CPA_DC_STATEFUL;
+        },
+        |d| (d.compType, d.checksum, d.sessState) = (CPA_DC_ZSTD, CPA_DC_NONE, CPA_DC_STATEFUL),
     ] {
         assert_eq!(status(unsupported), CPA_STATUS_UNSUPPORTED);
     }
@@ -299,6 +302,21 @@ fn set_ups_are_checked() {
         |d| d.sessDirection = CpaDcSessionDir(3),
         |d| d.sessState = CpaDcSessionState(2),
         |d| d.checksum = CpaDcChecksum(6),
+        |d| d.checksum = CPA_DC_XXHASH32,
+        |d| d.compType = CPA_DC_LZ4,
+        |d| d.compType = CPA_DC_ZSTD,
+        |d| {
+            (d.compType, d.checksum) = (CPA_DC_LZ4, CPA_DC_XXHASH32);
+            d.lz4BlockMaxSize = CpaDcCompLZ4BlockMaxSize(4);
+        },
+        |d| {
+            (d.compType, d.checksum) = (CPA_DC_LZ4, CPA_DC_XXHASH32);
+            d.accumulateXXHash = CpaBoolean(2);
+        },
+        |d| {
+            (d.compType, d.checksum) = (CPA_DC_LZ4S, CPA_DC_NONE);
+            (d.sessDirection, d.minMatch) = (CPA_DC_DIR_COMPRESS, CpaDcCompMinMatch(2));
+        },
         |d| d.autoSelectBestHuffmanTree = CpaDcAutoSelectBest(5),
         |d| d.windowSize = CPA_DC_WINSIZE_64K,
     ] {

@@ -3,15 +3,17 @@
 
 packages.py LIBQAT LIBUSDM --tree FOLDER [--files FOLDER...]
 
-In a Debian 13 tree, which is made by debootstrap at the first run and kept: every file in every format that DEFLATE
-has, all levels, many processes at once; judged by gzip and zlib. QATzip goes to software in silence where a library
-does not serve: that ours did is shown by its counters, for every file. Exit status 77: cannot run here, and why.
+In a Debian 13 tree, which is made by debootstrap at the first run and kept: every file in every format, all levels,
+many processes at once; judged by gzip, zlib, the tool lz4 and a decoder of LZ4s. QATzip goes to software in silence
+where a library does not serve: that ours did is shown by its counters, for every file. Exit status 77: cannot run here,
+and why.
 """
 
 import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,7 +21,7 @@ import zlib
 from pathlib import Path
 
 PACKAGES = ["qatzip"]
-FORMATS = ["gzip", "gzipext", "deflate_4B", "7z"]
+FORMATS = ["gzip", "gzipext", "deflate_4B", "7z", "lz4"]
 # Below this QATzip compresses by itself.
 THRESHOLD = 1024
 # qzip gives a file 5 times its size to decompress into. Beyond that it fails, with its own software too.
@@ -33,6 +35,8 @@ def skip(why: str) -> None:
 
 def make_tree(tree: Path) -> None:
     """A minimal Debian 13 with the packages."""
+    if not shutil.which("lz4"):
+        skip("no lz4, which judges (the Debian package of that name)")
     if os.geteuid() != 0:
         skip("a Debian 13 tree is made and entered by root")
     if not (tree / ".ready").exists():
@@ -121,6 +125,16 @@ def judge(fmt: str, packed: bytes) -> bytes | None:
         return plain
     if fmt == "7z":
         return None
+    if fmt == "lz4":
+        tool = subprocess.run(["lz4", "-dc"], input=packed, capture_output=True, check=False)
+        check(tool.returncode == 0, f"lz4: {tool.stderr.decode(errors='replace')}")
+        return tool.stdout
+    if fmt == "lz4s":
+        while packed:
+            size = int.from_bytes(packed[:4], "little")
+            plain += lz4s(packed[4:4 + size])
+            packed = packed[4 + size:]
+        return plain
     while packed:
         member = zlib.decompressobj(31)
         plain += member.decompress(packed)
@@ -129,13 +143,59 @@ def judge(fmt: str, packed: bytes) -> bytes | None:
     return plain
 
 
+def lz4s(block: bytes) -> bytes:
+    """A block of LZ4s: the code m of a match means m + 2 bytes, 0 no match."""
+    out, at = bytearray(), 0
+
+    def number(half: int) -> int:
+        nonlocal at
+        total = half
+        while half == 15:
+            total, at = total + block[at], at + 1
+            if block[at - 1] < 255:
+                break
+        return total
+
+    while at < len(block):
+        token, at = block[at], at + 1
+        literals = number(token >> 4)
+        check(literals < 1 << 16, "more literals than readers of LZ4s keep")
+        out += block[at:at + literals]
+        at += literals
+        if at == len(block):
+            break
+        offset, at = int.from_bytes(block[at:at + 2], "little"), at + 2
+        code = number(token & 15)
+        if code:
+            check(0 < offset <= min(len(out), 1 << 15) and code + 2 < 1 << 16, f"a match of {code + 2} from {offset}")
+            while code + 2 > 0:
+                part = out[-offset:][:code + 2]
+                out += part
+                code -= len(part)
+    return bytes(out)
+
+
+def lz4s_alone(side: Side, file: Path) -> str:
+    """LZ4s, which is compressed to alone: another program makes Zstandard from it."""
+    plain = file.read_bytes()
+    if len(plain) < THRESHOLD:
+        return "QATzip's own software has no LZ4s"
+    (side.work / "f").write_bytes(plain)
+    counters = side.run("qzip -k -O lz4s -A lz4s -o packed f")
+    packed = next(p for p in side.work.iterdir() if p.name.startswith("packed")).read_bytes()
+    check(total(counters, "bytes into compression") == len(plain), f"{counters}")
+    check(judge("lz4s", packed) == plain, "what LZ4s decodes to is not the file")
+    return f"{len(packed)} bytes"
+
+
 def there_and_back(side: Side, file: Path, fmt: str) -> str:
     plain = file.read_bytes()
     for old in side.work.iterdir():
         old.unlink()
     name = file.name
     (side.work / name).write_bytes(plain)
-    counters = side.run(f"qzip -k -O {fmt} -o packed '{name}'")
+    algorithm = " -A lz4" if fmt == "lz4" else ""
+    counters = side.run(f"qzip -k -O {fmt}{algorithm} -o packed '{name}'")
     packed_file = next(p for p in side.work.iterdir() if p.name.startswith("packed"))
     packed = packed_file.read_bytes()
     served = len(plain) >= THRESHOLD
@@ -150,7 +210,7 @@ def there_and_back(side: Side, file: Path, fmt: str) -> str:
     (side.work / name).unlink()
     # 7z keeps the name.
     output = "" if fmt == "7z" else f"-O {fmt} -o '{name}'"
-    counters = side.run(f"qzip -d -k {output} '{packed_file.name}'")
+    counters = side.run(f"qzip -d -k {output}{algorithm} '{packed_file.name}'")
     check((side.work / name).read_bytes() == plain, "qzip -d makes another file")
     if served and fmt != "7z":
         # QATzip reads 7z by its own software.
@@ -188,8 +248,9 @@ def together(side: Side, file: Path, processes: int) -> str:
 
 
 def qatzip_test(side: Side, options: str) -> str:
-    """QATzip's own test, which compares; with its software turned off (-B 0)."""
-    ran = side.run(f"qatzip-test -m 4 -B 0 -l 2 -v {options} >said 2>&1; status=$?; cat said; exit $status")
+    """QATzip's own test, which compares (not LZ4s, which it cannot read); with its software turned off (-B 0)."""
+    compares = "" if "lz4s" in options else "-v"
+    ran = side.run(f"qatzip-test -m 4 -B 0 -l 2 {compares} {options} >said 2>&1; status=$?; cat said; exit $status")
     said = (side.work / "said").read_text(errors="replace")
     check("ERROR" not in said and "FAILED" not in said, said)
     into = total(ran, "bytes into compression")
@@ -236,11 +297,14 @@ def main() -> int:
         side = Side(tree, args.libqat, args.libusdm, Path(work))
         checks = [(f"{fmt}, {p.name}", lambda p=p, fmt=fmt: there_and_back(side, p, fmt))
                   for fmt in FORMATS for p in files]
+        checks += [(f"lz4s, {p.name}", lambda p=p: lz4s_alone(side, p)) for p in files]
         text = next((p for p in files if p.name in ("text", "book1")), files[0])
         checks += [("levels and codes", lambda: levels(side, text)),
                    ("without our library", lambda: without_us(side, text))]
         tests = [f"-t 2 -O {fmt} -D {way}" for fmt in ("gzip", "gzipext") for way in ("comp", "decomp", "both")]
         tests += [f"-t 2 -O zlib -b 65536 -C 65536 -D {way}" for way in ("comp", "decomp", "both")]
+        tests += [f"-t 2 -A lz4 -O lz4 -D {way}" for way in ("comp", "decomp", "both")]
+        tests += ["-t 2 -A lz4 -O lz4 -L 9 -C 131072", "-t 4 -A lz4 -O lz4 -P busy", "-t 2 -A lz4s -O lz4s -D comp"]
         tests += [f"-t 2 -T {codes} -L {level}" for codes in ("static", "dynamic") for level in (1, 6, 9)]
         tests += ["-t 8 -P busy", "-t 64", "-a", f"-t 2 -M svm -i {side.path(side.work)}/f", "-r 4 -C 131072"]
         checks += [(f"qatzip-test {test}", lambda t=test: qatzip_test(side, t)) for test in tests]

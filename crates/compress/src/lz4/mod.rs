@@ -14,7 +14,7 @@ use lookaside_spec::{BadReason, Done, OpError, Status};
 use crate::checksum::{RunningChecksum, checksum, xxh32};
 use crate::kernel::liblz4;
 use frame::{Descriptor, STORED, Start};
-use sequences::Fault;
+use sequences::{Fault, Lz4s};
 
 /// The reusable memory of one thread: 16 KB after the first use of level 1, 256 KB more of others; LZ4s and tight
 /// destinations also keep a block, up to [`KEEP`].
@@ -72,14 +72,16 @@ impl Scratch {
     }
 
     /// One LZ4s block: liblz4's sequences with LZ4s' codes.
-    fn lz4s(&mut self, level: u8, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
+    fn lz4s(&mut self, spec: &Compression, src: &[u8], dst: &mut [u8]) -> Result<usize, OpError> {
         let bound = compress_bound(Format::Lz4Raw, src.len());
         let mut spill = self.spill(bound)?;
-        let produced = self.compressor.compress(level, src, &mut spill[..bound]);
+        let produced = self.compressor.compress(spec.level, src, &mut spill[..bound]);
+        let of = Lz4s { window: 1 << spec.window_bits, more: usize::from(spec.min_match) - 1 };
         let result = match produced {
             None => Err(OpError::Library("liblz4")),
             Some(produced) => {
-                sequences::lz4s_of(&spill[..produced], dst).ok_or(OpError::DstTooSmall)
+                let block = &spill[..produced];
+                sequences::lz4s_of(block, src, of, dst).ok_or(OpError::DstTooSmall)
             }
         };
         self.keep(spill);
@@ -140,7 +142,7 @@ pub(crate) fn compress(
     let sum = checksum(spec.checksum_in_force(), src);
     let produced = match spec.format {
         Format::Lz4Raw => scratch.block(level, src, dst)?,
-        Format::Lz4s => scratch.lz4s(level, src, dst)?,
+        Format::Lz4s => scratch.lz4s(spec, src, dst)?,
         Format::Lz4Blocks => scratch.blocks(level, spec.block_bits, src, dst)?,
         _ => {
             let bits = block_bits(spec.block_bits, src.len());
@@ -170,9 +172,12 @@ pub(crate) fn decompress(spec: &Compression, src: &[u8], dst: &mut [u8]) -> Resu
     let whole = |produced: usize| (src.len(), produced);
     let (consumed, produced) = match spec.format {
         Format::Lz4Raw => decode_block(src, dst, 0, room).map(whole).map_err(|f| refusal(f, 0))?,
-        Format::Lz4s => {
-            sequences::decode::<true>(src, dst, 0, room).map(whole).map_err(|f| refusal(f, 0))?
+        Format::Lz4s => match spec.min_match {
+            3 => sequences::decode::<2>(src, dst, 0, room),
+            _ => sequences::decode::<3>(src, dst, 0, room),
         }
+        .map(whole)
+        .map_err(|f| refusal(f, 0))?,
         Format::Lz4Blocks => blocks(src, 0, None, dst)?,
         _ => return frame(src, dst),
     };
@@ -189,7 +194,7 @@ pub(crate) fn decode_block(
 ) -> Result<usize, (usize, Fault)> {
     match liblz4::decompress(src, memory, start, end) {
         Some(produced) => Ok(produced),
-        None => sequences::decode::<false>(src, memory, start, end),
+        None => sequences::decode::<{ sequences::LZ4 }>(src, memory, start, end),
     }
 }
 

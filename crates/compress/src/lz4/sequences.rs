@@ -12,12 +12,13 @@
 //!
 //! | | LZ4 | LZ4s |
 //! |---|---|---|
-//! | code m | a match of m + 4 bytes | m + 2 bytes; 0: no match, the offset has no meaning |
+//! | code m | a match of m + 4 bytes | m + 2 bytes, or m + 3 (shortest match 4); 0: no match, the offset has no meaning |
 //! | end | after the literals of the last sequence | likewise, or after any other sequence |
+//! | at most | | 65,535 literals and 65,535 bytes of a match in each sequence that we write |
 //!
 //! LZ4s is what QuickAssist devices make for Zstandard, whose shortest match is 3 bytes. Sequences without
 //! match only carry literals on to the next one. Sources: QUICKASSIST's description of the interface, and how
-//! the programs that read LZ4s take it.
+//! the programs that read LZ4s take it: QATzip's and the Zstandard plugin's keep both lengths in 16 bits.
 //!
 //! The decoder is plain code. For LZ4 it judges what liblz4 refuses: why and where, and whether at all (liblz4
 //! also wants the last five bytes of a block to be literals, if the destination ends there).
@@ -35,8 +36,8 @@ pub(crate) enum Fault {
 
 /// The shortest match.
 const LZ4_LEAST: usize = 4;
-/// What LZ4s adds to a code; its shortest match has code 1.
-const LZ4S_MORE: usize = 2;
+/// The most literals, and the longest match, of a sequence of LZ4s.
+const LZ4S_MOST: usize = 65_535;
 
 /// As many bytes are copied at once, where there is room for them, though fewer are wanted: most literals and
 /// matches are not longer, and a copy of fixed length is a load and a store.
@@ -50,9 +51,13 @@ fn copy_short(src: &[u8], from: usize, dst: &mut [u8], to: usize) -> Option<()> 
     Some(())
 }
 
+/// What is added to codes, as [`decode`]'s parameter: LZ4.
+pub(crate) const LZ4: usize = LZ4_LEAST;
+
 /// Decodes the block `src` to `memory[start..end]`; matches may reach back into `memory[..start]`. Returns how
-/// many bytes it has; an error has the offset in `src` at which it was noticed.
-pub(crate) fn decode<const LZ4S: bool>(
+/// many bytes it has; an error has the offset in `src` at which it was noticed. Codes mean `MORE` bytes more: [`LZ4`],
+/// or less for LZ4s.
+pub(crate) fn decode<const MORE: usize>(
     src: &[u8],
     memory: &mut [u8],
     start: usize,
@@ -63,7 +68,11 @@ pub(crate) fn decode<const LZ4S: bool>(
     loop {
         let Some(&token) = src.get(at) else {
             // Nothing at all is no block.
-            return if LZ4S && at > 0 { Ok(to - start) } else { Err((at, Fault::Truncated)) };
+            return if MORE != LZ4 && at > 0 {
+                Ok(to - start)
+            } else {
+                Err((at, Fault::Truncated))
+            };
         };
         at += 1;
         let literals = number(token >> 4, src, &mut at)?;
@@ -85,11 +94,10 @@ pub(crate) fn decode<const LZ4S: bool>(
         };
         at += 2;
         let code = number(token & 15, src, &mut at)?;
-        let len = match LZ4S {
-            true if code == 0 => continue,
-            true => code + LZ4S_MORE,
-            false => code + LZ4_LEAST,
-        };
+        if MORE != LZ4 && code == 0 {
+            continue;
+        }
+        let len = code + MORE;
         let distance = usize::from(u16::from_le_bytes([low, high]));
         if distance == 0 || distance > to {
             return Err((at, Fault::Distance));
@@ -146,38 +154,96 @@ fn copy_match(memory: &mut [u8], to: usize, distance: usize, len: usize) {
     }
 }
 
-/// Writes the LZ4s block with the sequences of `lz4`, a whole and valid block. `None`: it does not fit.
-pub(crate) fn lz4s_of(lz4: &[u8], dst: &mut [u8]) -> Option<usize> {
-    let (mut at, mut to) = (0, 0);
+/// What the matches of an LZ4s block may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lz4s {
+    /// The most bytes that a match reaches back.
+    pub(crate) window: usize,
+    /// What codes mean more.
+    pub(crate) more: usize,
+}
+
+/// Writes the LZ4s block with the sequences of `lz4`, a whole and valid block of `src`. Matches from beyond the window
+/// become literals. `None`: it does not fit.
+pub(crate) fn lz4s_of(lz4: &[u8], src: &[u8], of: Lz4s, dst: &mut [u8]) -> Option<usize> {
+    let mut to = Lz4sWriter { src, dst, at: 0 };
+    let (mut at, mut from, mut end) = (0, 0, 0);
     while let Some(&token) = lz4.get(at) {
-        let head = at;
         at += 1;
         let literals = number(token >> 4, lz4, &mut at).ok()?;
-        let end = at + literals;
-        let last = end == lz4.len();
-        let body_end = if last { end } else { end + 2 };
-        let body = lz4.get(head..body_end)?;
-        at = body_end;
-        let code = match last {
-            true => 0,
-            false => number(token & 15, lz4, &mut at).ok()? + LZ4_LEAST - LZ4S_MORE,
-        };
-        if body.len() > SHORT || copy_short(lz4, head, dst, to).is_none() {
-            dst.get_mut(to..)?.get_mut(..body.len())?.copy_from_slice(body);
-        }
-        dst[to] = token & 0xf0 | code.min(15) as u8;
-        to += body.len();
-        if code >= 15 {
-            let mut rest = code - 15;
-            while rest >= 255 {
-                *dst.get_mut(to)? = 255;
-                (to, rest) = (to + 1, rest - 255);
+        (at, end) = (at + literals, end + literals);
+        let Some(&offset) = lz4.get(at..).and_then(<[u8]>::first_chunk::<2>) else { break };
+        at += 2;
+        let len = number(token & 15, lz4, &mut at).ok()? + LZ4_LEAST;
+        if usize::from(u16::from_le_bytes(offset)) <= of.window {
+            from = to.literals(from, end)?;
+            let mut rest = len;
+            while rest > LZ4S_MOST {
+                // What is left is a match, too.
+                let part = LZ4S_MOST - LZ4_LEAST;
+                to.sequence(from, end, Some((offset, part - of.more)))?;
+                (from, rest) = (end, rest - part);
             }
-            *dst.get_mut(to)? = rest as u8;
-            to += 1;
+            to.sequence(from, end, Some((offset, rest - of.more)))?;
+            from = end + len;
         }
+        end += len;
     }
-    Some(to)
+    from = to.literals(from, end)?;
+    to.sequence(from, end, None)?;
+    Some(to.at)
+}
+
+struct Lz4sWriter<'a> {
+    src: &'a [u8],
+    dst: &'a mut [u8],
+    at: usize,
+}
+
+impl Lz4sWriter<'_> {
+    /// Sequences without match, until those from `from` on fit in one. Returns where it begins.
+    #[inline(always)]
+    fn literals(&mut self, mut from: usize, end: usize) -> Option<usize> {
+        while end - from > LZ4S_MOST {
+            self.sequence(from, from + LZ4S_MOST, Some(([0; 2], 0)))?;
+            from += LZ4S_MOST;
+        }
+        Some(from)
+    }
+
+    /// One sequence: the literals `src[from..end]`; offset and code.
+    #[inline(always)]
+    fn sequence(&mut self, from: usize, end: usize, found: Option<([u8; 2], usize)>) -> Option<()> {
+        let literals = end - from;
+        let code = found.map_or(0, |(_, code)| code);
+        *self.dst.get_mut(self.at)? = (literals.min(15) << 4 | code.min(15)) as u8;
+        self.at += 1;
+        self.rest(literals)?;
+        if literals > SHORT || copy_short(self.src, from, self.dst, self.at).is_none() {
+            let place = self.dst.get_mut(self.at..)?.get_mut(..literals)?;
+            place.copy_from_slice(self.src.get(from..end)?);
+        }
+        self.at += literals;
+        if let Some((offset, code)) = found {
+            *self.dst.get_mut(self.at..)?.first_chunk_mut()? = offset;
+            self.at += 2;
+            self.rest(code)?;
+        }
+        Some(())
+    }
+
+    /// What of a number has no room in half a token.
+    #[inline(always)]
+    fn rest(&mut self, number: usize) -> Option<()> {
+        let Some(mut rest) = number.checked_sub(15) else { return Some(()) };
+        while rest >= 255 {
+            *self.dst.get_mut(self.at)? = 255;
+            (self.at, rest) = (self.at + 1, rest - 255);
+        }
+        *self.dst.get_mut(self.at)? = rest as u8;
+        self.at += 1;
+        Some(())
+    }
 }
 
 #[cfg(test)]
@@ -186,7 +252,7 @@ mod tests {
 
     fn lz4s(src: &[u8], room: usize) -> Result<Vec<u8>, (usize, Fault)> {
         let mut memory = vec![0; room];
-        let len = decode::<true>(src, &mut memory, 0, room)?;
+        let len = decode::<2>(src, &mut memory, 0, room)?;
         memory.truncate(len);
         Ok(memory)
     }
@@ -217,22 +283,31 @@ mod tests {
             0x40, b'a', b'b', b'c', b'd', 4, 0, 0x0d, 1, 0, 0x0e, 9, 0, 0x0f, 2, 0, 255, 26, 0x10,
             b'e',
         ];
+        let mut src = [0; 400];
+        let n = decode::<LZ4>(&lz4, &mut src, 0, 400).unwrap();
+        assert_eq!(n, 4 + 4 + 17 + 18 + 300 + 1);
+        let src = &src[..n];
+        let of = Lz4s { window: 1 << 15, more: 2 };
         let mut dst = [0; 64];
-        let len = lz4s_of(&lz4, &mut dst).unwrap();
-        assert_eq!(
-            dst[..len],
-            [
-                0x42, b'a', b'b', b'c', b'd', 4, 0, 0x0f, 1, 0, 0, 0x0f, 9, 0, 1, 0x0f, 2, 0, 255,
-                28, 0x10, b'e'
-            ]
-        );
-        let (mut one, mut other) = ([0; 400], [0; 400]);
-        let n = decode::<false>(&lz4, &mut one, 0, 400).unwrap();
-        assert_eq!(decode::<true>(&dst[..len], &mut other, 0, 400), Ok(n));
-        assert_eq!((n, one), (4 + 4 + 17 + 18 + 300 + 1, other));
+        let len = lz4s_of(&lz4, src, of, &mut dst).unwrap();
+        let rest = [0x0f, 1, 0, 0, 0x0f, 9, 0, 1, 0x0f, 2, 0, 255, 28, 0x10, b'e'];
+        assert_eq!(dst[..len], [&[0x42, b'a', b'b', b'c', b'd', 4, 0], &rest[..]].concat());
         for room in 0..len {
-            assert_eq!(lz4s_of(&lz4, &mut dst[..room]), None, "{room}");
+            assert_eq!(lz4s_of(&lz4, src, of, &mut dst[..room]), None, "{room}");
         }
+        // With a shortest match of 4: one less.
+        let len = lz4s_of(&lz4, src, Lz4s { more: 3, ..of }, &mut dst).unwrap();
+        let rest = [0x0e, 1, 0, 0x0f, 9, 0, 0, 0x0f, 2, 0, 255, 27, 0x10, b'e'];
+        assert_eq!(dst[..len], [&[0x41, b'a', b'b', b'c', b'd', 4, 0], &rest[..]].concat());
+        let mut back = [0; 400];
+        assert_eq!(decode::<3>(&dst[..len], &mut back, 0, 400), Ok(n));
+        assert_eq!(back[..n], *src);
+        // A window of 4 bytes: the match from 9 before becomes literals.
+        let len = lz4s_of(&lz4, src, Lz4s { window: 4, more: 2 }, &mut dst).unwrap();
+        assert_eq!(dst[..11], [0x42, b'a', b'b', b'c', b'd', 4, 0, 0x0f, 1, 0, 0]);
+        assert_eq!(dst[11..13], [0xff, 3]);
+        assert_eq!(decode::<2>(&dst[..len], &mut back, 0, 400), Ok(n));
+        assert_eq!(back[..n], *src);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Decodes LZ4 and LZ4s, slowly, from the documents of the formats alone: the oracle of tests/formats.rs.
 
-Standard input: any number of cases, each a byte (r raw block, b blocks with lengths, f frame, s LZ4s), four bytes
-length (little endian), and so many bytes. Standard output: for each case a byte (0 good, 1 bad), four bytes
+Standard input: any number of cases, each a byte (r raw block, b blocks with lengths, f frame, s LZ4s, t LZ4s with a
+shortest match of 4), four bytes length (little endian), and so many bytes. Standard output: for each case a byte (0 good, 1 bad), four bytes
 length, and the content (or why it is bad).
 """
 import struct
@@ -62,13 +62,13 @@ def number(half, src, at):
     return total, at
 
 
-def block(src, out, start, lz4s=False):
+def block(src, out, start, more=4):
     """Appends the content of a block to `out`; matches may reach back to `out[start]`."""
     at = 0
     want(src, "an empty block")
     while True:
         if at == len(src):
-            want(lz4s, "the end after a match")
+            want(more < 4, "the end after a match")
             return
         token = src[at]
         literals, at = number(token >> 4, src, at + 1)
@@ -80,11 +80,11 @@ def block(src, out, start, lz4s=False):
         want(at + 2 <= len(src), "the end within an offset")
         offset = src[at] | src[at + 1] << 8
         code, at = number(token & 15, src, at + 2)
-        if lz4s and code == 0:
+        if more < 4 and code == 0:
             continue
-        want(offset or lz4s, "an offset of 0")
+        want(offset or more < 4, "an offset of 0")
         want(0 < offset <= len(out) - start, "an offset beyond the start")
-        for _ in range(code + (2 if lz4s else 4)):
+        for _ in range(code + more):
             out.append(out[-offset])
 
 
@@ -146,8 +146,8 @@ def main():
         try:
             if kind == b"r":
                 block(src, out, 0)
-            elif kind == b"s":
-                block(src, out, 0, lz4s=True)
+            elif kind in b"st":
+                block(src, out, 0, more=2 if kind == b"s" else 3)
             elif kind == b"b":
                 blocks(src, 0, out, 1 << 22, False, False, False)
             else:

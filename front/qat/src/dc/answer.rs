@@ -1,6 +1,9 @@
 //! What the results of a request say.
 
-use lookaside::{BadReason, Buf, Done, OpError, Response, Status};
+use core::hash::Hasher;
+
+use lookaside::{BadReason, Buf, Done, Format, OpError, Response, Status};
+use twox_hash::{XxHash32, XxHash64};
 
 use crate::{
     abi::*,
@@ -12,7 +15,7 @@ use crate::{
 };
 
 use super::{
-    overflow,
+    frame, overflow,
     request::{Crc, DcRequest},
     setup::{Sum, Way},
     verify,
@@ -86,6 +89,23 @@ pub(super) fn bad(src: &Buf, offset: u64) -> CpaDcReqStatus {
 }
 
 impl DcRequest {
+    fn is_deflate(&self) -> bool {
+        self.codec.spec().format.is_deflate()
+    }
+
+    /// Whether the first block is a stored one, in formats that have some: DEFLATE, LZ4 with lengths.
+    #[inline]
+    fn is_stored(&self, dst: &Buf, produced: usize) -> bool {
+        match self.codec.spec().format {
+            Format::Raw => is_stored(dst, produced),
+            // The highest bit of the length's four bytes.
+            Format::Lz4Blocks => {
+                produced > 3 && first(dst, 4).flatten().nth(3).is_some_and(|byte| byte >> 7 == 1)
+            }
+            _ => false,
+        }
+    }
+
     /// The results of an answer; what is counted is counted.
     #[inline]
     pub(super) fn outcome(&self, process: &'static Process, response: Response) -> Outcome {
@@ -93,7 +113,7 @@ impl DcRequest {
             (Way::Compress, Ok(done)) if self.extra.is_none() => {
                 let mut outcome = Outcome::of(done);
                 outcome.end = self.flush == CPA_DC_FLUSH_FINAL;
-                outcome.stored = is_stored(&response.dst, done.produced);
+                outcome.stored = self.is_stored(&response.dst, done.produced);
                 outcome
             }
             (Way::Decompress, Ok(done)) if self.extra.is_none() => Outcome::of(done),
@@ -122,7 +142,8 @@ impl DcRequest {
 
     fn combine(&self, first: u32, second: u32, len: u64) -> u32 {
         match self.sum {
-            Sum::None => second,
+            // xxHash does not combine: no request of these goes on from another.
+            Sum::None | Sum::Xxh32 | Sum::Xxh64 => second,
             Sum::Crc32 | Sum::Both => crc32_combine(first, second, len),
             Sum::Adler32 => adler32_combine(first, second, len),
         }
@@ -165,6 +186,16 @@ impl DcRequest {
     fn sum_of(&self, plain: &Buf, len: usize) -> u32 {
         match self.sum {
             Sum::None => 0,
+            Sum::Xxh32 => {
+                let mut hash = XxHash32::with_seed(0);
+                first(plain, len).for_each(|piece| hash.write(piece));
+                hash.finish_32()
+            }
+            Sum::Xxh64 => {
+                let mut hash = XxHash64::with_seed(0);
+                first(plain, len).for_each(|piece| hash.write(piece));
+                hash.finish() as u32
+            }
             Sum::Crc32 | Sum::Both => crc32_of(plain, len),
             Sum::Adler32 => adler32_of(plain, len),
         }
@@ -195,7 +226,7 @@ impl DcRequest {
             let right = match self.flush {
                 // A chain that was answered as one request is not verified.
                 CPA_DC_FLUSH_FINAL => false,
-                _ => verify::is_right(process, &src, compressed, false),
+                _ => verify::is_right(process, self.codec.spec(), &src, compressed, false),
             };
             return self.verified(process, src, dst, result, right);
         }
@@ -224,18 +255,19 @@ impl DcRequest {
         if !self.extra.as_deref().is_some_and(|extra| extra.recover) {
             return Outcome::failed(CPA_DC_VERIFY_ERROR, CPA_STATUS_FAIL);
         }
-        let len = src.len();
-        let (consumed, produced) = verify::store(&src, &mut dst, self.flush == CPA_DC_FLUSH_FINAL);
-        if consumed < len && self.is_plane() {
+        let last = self.flush == CPA_DC_FLUSH_FINAL;
+        let stored = verify::store(self.codec.spec(), &src, &mut dst, last);
+        let verify::Stored { consumed, produced, whole } = stored;
+        if !whole && self.is_plane() {
             // Nothing is gone on from there.
             return self.finished(src, dst, Outcome::overflow(Done::default(), CPA_STATUS_FAIL));
         }
-        if produced > 0 {
+        if whole || produced > 0 {
             self.instance.counters.count(Counter::DcRecovered);
         }
         let checksum = self.sum_of(&src, consumed).into();
         let done = Done { consumed, produced, checksum, ..Done::default() };
-        if consumed == len && produced > 0 {
+        if whole {
             return self.settle(process, src, dst, Ok(done));
         }
         let mut outcome = Outcome::overflow(done, CPA_STATUS_SUCCESS);
@@ -264,17 +296,17 @@ impl DcRequest {
             (Way::Compress, Ok(done)) => {
                 let mut outcome = Outcome::of(done);
                 outcome.end = self.flush == CPA_DC_FLUSH_FINAL;
-                outcome.stored = is_stored(&dst, done.produced);
+                outcome.stored = self.is_stored(&dst, done.produced);
                 (src, dst, outcome)
             }
             (Way::Decompress, Ok(done)) => (src, dst, Outcome::of(done)),
             (Way::Compress, Err(OpError::DstTooSmall)) => {
+                let nothing = Done { checksum: self.sum.start().into(), ..Done::default() };
                 let done = match self.is_plane() {
                     true => Some(Done::default()),
                     false => {
-                        overflow::compress(process, self.codec, &src, &mut dst, |src, part| {
-                            self.is_part_right(process, src, part)
-                        })
+                        let is_right = |src: &_, part: &_| self.is_part_right(process, src, part);
+                        overflow::compress(process, self.codec, &src, &mut dst, nothing, is_right)
                     }
                 };
                 let Some(done) = done else { return self.replaced(process, src, dst) };
@@ -283,7 +315,7 @@ impl DcRequest {
             (
                 Way::Decompress,
                 Err(OpError::DstTooSmall | OpError::BadData { reason: BadReason::Truncated, .. }),
-            ) => self.partly(process, src, dst),
+            ) if self.is_deflate() => self.partly(process, src, dst),
             (_, Err(error)) => {
                 let outcome = self.error(&src, error);
                 (src, dst, outcome)
@@ -296,12 +328,25 @@ impl DcRequest {
     fn is_part_right(&self, process: &'static Process, src: &Buf, part: &[u8]) -> bool {
         let Some(extra) = self.extra.as_deref().filter(|extra| extra.verify) else { return true };
         self.instance.counters.count(Counter::DcVerified);
-        !extra.fails && verify::is_right(process, src, part.to_vec(), false)
+        let spec = self.codec.spec();
+        !extra.fails && verify::is_right(process, spec, src, part.to_vec(), false)
     }
 
     /// The outcome with the CRCs that were asked for.
-    fn finished(&self, src: Buf, dst: Buf, outcome: Outcome) -> Outcome {
+    fn finished(&self, src: Buf, dst: Buf, mut outcome: Outcome) -> Outcome {
         let Some(extra) = self.extra.as_deref() else { return outcome };
+        if let Some(len) = extra.framed {
+            // What our frame has before and after the blocks is not the caller's.
+            outcome.consumed = outcome.consumed.saturating_sub(frame::FRAME_HEADER).min(len);
+            outcome.checksum = if self.sum == Sum::None { 0 } else { outcome.checksum };
+        }
+        if extra.accumulates
+            && outcome.call == CPA_STATUS_SUCCESS
+            && let Some(session) = self.session()
+        {
+            let last = self.flush == CPA_DC_FLUSH_FINAL && outcome.status == CPA_DC_OK;
+            outcome.checksum = session.accumulate(first(&src, outcome.consumed), last);
+        }
         if outcome.call == CPA_STATUS_SUCCESS
             && let Some(crc) = extra.crc
         {
@@ -370,7 +415,19 @@ impl DcRequest {
             session.stream_ended(self.way);
         }
         match error {
-            OpError::BadData { offset, .. } => Outcome::failed(bad(src, offset), CPA_STATUS_FAIL),
+            OpError::BadData { offset, reason } => {
+                let status = match (self.codec.spec().format, reason) {
+                    (format, _) if format.is_deflate() => bad(src, offset),
+                    (Format::Zstd, BadReason::Checksum) => {
+                        CPA_DC_ZSTD_FRAME_CONTENT_CHECKSUM_MISMATCH
+                    }
+                    (Format::Zstd, BadReason::Length) => CPA_DC_ZSTD_FRAME_CONTENT_SIZE_MISMATCH,
+                    (Format::Zstd, _) => CPA_DC_INVALID_ZSTD_FRAME,
+                    (_, BadReason::Block) => CPA_DC_LZ4_DISTANCE_OUT_OF_RANGE_ERR,
+                    _ => CPA_DC_LZ4_INVALID_COMP_LEN,
+                };
+                Outcome::failed(status, CPA_STATUS_FAIL)
+            }
             OpError::DstTooSmall => Outcome::overflow(Done::default(), CPA_STATUS_FAIL),
             other => Outcome::failed(CPA_DC_FATALERR, status_of(other)),
         }
@@ -400,7 +457,7 @@ impl DcRequest {
             }
         }
         let found = match self.sum {
-            Sum::None => None,
+            Sum::None | Sum::Xxh32 | Sum::Xxh64 => None,
             Sum::Crc32 | Sum::Both => Some(data.crc32),
             Sum::Adler32 => Some(data.adler32),
         };

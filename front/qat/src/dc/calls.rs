@@ -143,7 +143,6 @@ fn statistics(instance: &QatInstance) -> CpaDcStats {
 }
 
 const NO_OP: &str = "no operation data";
-const NO_LZ4: &str = "LZ4 is not served; ask cpaDcQueryCapabilities first";
 
 crate::api! {
     fn cpaDcCompressData(
@@ -263,15 +262,21 @@ crate::api! {
     fn cpaDcSetLZ4OutputFormat(
         handle: CpaInstanceHandle,
         session: CpaDcSessionHandle,
-        _format: CpaDcLZ4OutputFormat,
+        format: CpaDcLZ4OutputFormat,
     ) {
-        find(Process::get()?, handle, session)?;
-        Err(Refusal::unsupported(NO_LZ4))
+        let process = Process::get()?;
+        let (_, session) = find(process, handle, session)?;
+        if session.in_flight() > 0 {
+            return Err(Refusal::RETRY);
+        }
+        session.set_lz4_output(process, format)?;
+        Ok(CPA_STATUS_SUCCESS)
     }
 
     fn cpaDcResetXXHashState(handle: CpaInstanceHandle, session: CpaDcSessionHandle) {
-        find(Process::get()?, handle, session)?;
-        Err(Refusal::unsupported("no session accumulates an xxHash"))
+        let (_, session) = find(Process::get()?, handle, session)?;
+        session.reset_xxhash(session.in_flight())?;
+        Ok(CPA_STATUS_SUCCESS)
     }
 
     fn cpaDcSetAsbThreshold(

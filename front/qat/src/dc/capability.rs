@@ -29,6 +29,10 @@ fn all() -> CpaDcInstanceCapabilities {
     there.statefulDeflateDecompression = CPA_TRUE;
     there.statelessDeflateCompression = CPA_TRUE;
     there.statelessDeflateDecompression = CPA_TRUE;
+    there.statelessLZ4Compression = CPA_TRUE;
+    there.statelessLZ4Decompression = CPA_TRUE;
+    there.statelessLZ4SCompression = CPA_TRUE;
+    there.checksumXXHash32 = CPA_TRUE;
     there.checksumCRC32 = CPA_TRUE;
     there.checksumAdler32 = CPA_TRUE;
     there.dynamicHuffman = CPA_TRUE;
@@ -63,6 +67,9 @@ fn one(request: CpaDcCapabilityReq) -> Result<CpaDcCapabilityResp, Refusal> {
         CPA_DC_LZ4 | CPA_DC_LZ4S | CPA_DC_ZSTD => false,
         _ => return Err(Refusal::invalid("algo is none of the interface's")),
     };
+    if !deflate {
+        return other(request, compresses);
+    }
     let chain = |operation: CpaDcChainOperations| chains()[0] >> operation.0 & 1 == 1;
     let there = match request.capId {
         CPA_DC_CAP_U32_DEFAULT_WINDOW_SIZE => {
@@ -125,12 +132,78 @@ fn one(request: CpaDcCapabilityReq) -> Result<CpaDcCapabilityResp, Refusal> {
     Ok(response)
 }
 
+/// One capability of LZ4, LZ4s or Zstandard.
+fn other(request: CpaDcCapabilityReq, compresses: bool) -> Result<CpaDcCapabilityResp, Refusal> {
+    if !(0..=CPA_DC_CAP_BOOL_DICT_ID.0).contains(&request.capId.0) {
+        return Err(Refusal::invalid("capId is none of the interface's"));
+    }
+    let (lz4, lz4s) = (request.algo == CPA_DC_LZ4, request.algo == CPA_DC_LZ4S);
+    // LZ4s is compressed to alone.
+    let served = !lz4s || request.dir == CPA_DC_DIR_COMPRESS;
+    let there = match request.capId {
+        CPA_DC_CAP_U32_BLOCK_SIZE_BITMASK => return Ok(number(if lz4 { 0xf } else { 0 })),
+        CPA_DC_CAP_U32_DEFAULT_WINDOW_SIZE => {
+            return Ok(number(match request.algo {
+                CPA_DC_LZ4 => CPA_DC_WINSIZE_64K.0 as u32,
+                CPA_DC_LZ4S if served => CPA_DC_WINSIZE_32K.0 as u32,
+                _ => 0,
+            }));
+        }
+        CPA_DC_CAP_BOOL_STATELESS
+        | CPA_DC_CAP_BOOL_INTEGRITY_CRC32
+        | CPA_DC_CAP_BOOL_INTEGRITY_CRC64
+        | CPA_DC_CAP_BOOL_PROGRAMMABLE_CRC64
+        | CPA_DC_CAP_BOOL_ZERO_LENGTH_REQ
+        | CPA_DC_CAP_BOOL_DETERMINISM => true,
+        CPA_DC_CAP_BOOL_COMPRESS_N_VERIFY | CPA_DC_CAP_BOOL_COMPRESS_N_VERIFY_N_RECOVER => {
+            compresses
+        }
+        // Zstandard and LZ4s have no piece to go on from.
+        CPA_DC_CAP_BOOL_OVERFLOW_RESUBMIT | CPA_DC_CAP_BOOL_ACCUMULATE_XXHASH => compresses && lz4,
+        // Those that are made have none.
+        CPA_DC_CAP_BOOL_BLOCK_CHECKSUM => request.dir == CPA_DC_DIR_DECOMPRESS && lz4,
+        CPA_DC_CAP_BOOL_BLOCK_SIZE_64K
+        | CPA_DC_CAP_BOOL_BLOCK_SIZE_256K
+        | CPA_DC_CAP_BOOL_BLOCK_SIZE_1M
+        | CPA_DC_CAP_BOOL_BLOCK_SIZE_4M
+        | CPA_DC_CAP_BOOL_WINDOW_SIZE_64K => lz4,
+        CPA_DC_CAP_BOOL_WINDOW_SIZE_32K => lz4s,
+        CPA_DC_CAP_BOOL_CHECKSUM_XXHASH32 => true,
+        CPA_DC_CAP_BOOL_CHECKSUM_XXHASH64 => !lz4 && !lz4s,
+        _ => false,
+    };
+    let mut response = CpaDcCapabilityResp { u64Status: 0 };
+    response.boolStatus = flag(served && there);
+    Ok(response)
+}
+
 /// The size that compression never exceeds, as large as hardware's: an eighth more than the input, and some. The
 /// service's own bound is 0.01 % more, but programs cut the input in pieces, and use what is left for the header and
 /// the footer of each (QATzip does).
 fn bound(input: usize) -> usize {
     let hardware = (input * 9).div_ceil(8) + 64;
     hardware.max(compress_bound(Format::Raw, input))
+}
+
+/// The largest of the formats' bounds, and hardware's for blocks of LZ4 and LZ4s: 13 bytes for each 1,520 and 11 for
+/// each 2,000, and 1,024. Programs lay more beside the blocks, and some have its formula instead of the call.
+fn most(input: u32, formats: &[Format], each: usize, more: usize) -> usize {
+    let input = input as usize;
+    let bounds = formats.iter().map(|&format| compress_bound(format, input));
+    bounds.fold(input + input.div_ceil(each) * more + 1024, usize::max)
+}
+
+unsafe fn put_bound(
+    handle: CpaInstanceHandle,
+    bound: usize,
+    output: *mut Cpa32U,
+) -> Result<CpaStatus, Refusal> {
+    Process::get()?.instance(handle, Service::Dc)?;
+    let bound = u32::try_from(bound);
+    // SAFETY: the exported function's caller promises it.
+    *unsafe { wanted(output, NO_PLACE) }? =
+        bound.map_err(|_| Refusal::invalid("the bound is more than 4 GiB"))?;
+    Ok(CPA_STATUS_SUCCESS)
 }
 
 fn number(n: u32) -> CpaDcCapabilityResp {
@@ -167,24 +240,20 @@ crate::api! {
     ) {
         Process::get()?.instance(handle, Service::Dc)?;
         huffman(huff)?;
-        let bound = u32::try_from(bound(input as usize));
-        *wanted(output, NO_PLACE)? =
-            bound.map_err(|_| Refusal::invalid("the bound is more than 4 GiB"))?;
-        Ok(CPA_STATUS_SUCCESS)
+        put_bound(handle, bound(input as usize), output)
     }
 
-    fn cpaDcLZ4CompressBound(handle: CpaInstanceHandle, _input: Cpa32U, _output: *mut Cpa32U) {
-        Process::get()?.instance(handle, Service::Dc)?;
-        Err(Refusal::unsupported("LZ4 is not served"))
+    fn cpaDcLZ4CompressBound(handle: CpaInstanceHandle, input: Cpa32U, output: *mut Cpa32U) {
+        // A block without its length may be larger than one with it.
+        let bound = most(input, &[Format::Lz4Blocks, Format::Lz4Raw], 1520, 13);
+        put_bound(handle, bound, output)
     }
 
-    fn cpaDcLZ4SCompressBound(handle: CpaInstanceHandle, _input: Cpa32U, _output: *mut Cpa32U) {
-        Process::get()?.instance(handle, Service::Dc)?;
-        Err(Refusal::unsupported("LZ4s is not served"))
+    fn cpaDcLZ4SCompressBound(handle: CpaInstanceHandle, input: Cpa32U, output: *mut Cpa32U) {
+        put_bound(handle, most(input, &[Format::Lz4s], 2000, 11), output)
     }
 
-    fn cpaDcZstdCompressBound(handle: CpaInstanceHandle, _input: Cpa32U, _output: *mut Cpa32U) {
-        Process::get()?.instance(handle, Service::Dc)?;
-        Err(Refusal::unsupported("Zstandard is not served"))
+    fn cpaDcZstdCompressBound(handle: CpaInstanceHandle, input: Cpa32U, output: *mut Cpa32U) {
+        put_bound(handle, most(input, &[Format::Zstd], 1520, 13), output)
     }
 }

@@ -14,6 +14,7 @@ use crate::{
     buffers::{self, check_apart, length, pieces},
     checksum::Crc64,
     counters::Counter,
+    cy::sym::gcm_nonce,
     instance::{QatInstance, Service},
     lock::Lock,
     process::Process,
@@ -161,6 +162,9 @@ impl ChainSession {
             unsafe { (given(dc.u.pDcSetupData, NO_DATA)?, given(cy.u.pCySetupData, NO_DATA)?) };
         let setup = Setup::new(dc)?;
         setup.check(chain.way())?;
+        if !setup.spec.format.is_deflate() {
+            return Err(Refusal::unsupported("chains are of CPA_DC_DEFLATE alone"));
+        }
         if setup.stateful {
             return Err(Refusal::invalid("a chain's session is stateless"));
         }
@@ -365,22 +369,15 @@ impl ChainSession {
     }
 }
 
-/// The nonce: 12 bytes, or 16 that are the first counter block, as everywhere in the interface: a nonce and a counter
-/// that begins with 1.
+/// The nonce, as everywhere in the interface.
 unsafe fn iv(cy: &CpaCySymOpData) -> Result<Iv, Refusal> {
     // SAFETY: the caller's promise.
-    let given = unsafe { key(cy.pIv, cy.ivLenInBytes) }?;
-    let nonce = match given.len() {
-        12 => given,
-        16 if given[12..] == [0, 0, 0, 1] => &given[..12],
-        16 => {
-            return Err(Refusal::unsupported(
-                "the first counter block of a chain's AES-GCM ends with a counter of 1",
-            ));
-        }
-        _ => return Err(Refusal::invalid("ivLenInBytes of AES-GCM is 12, or 16")),
-    };
-    Iv::new(nonce).ok_or_else(|| Refusal::invalid("an IV of more than 16 bytes"))
+    match unsafe { gcm_nonce(cy.pIv, cy.ivLenInBytes) }? {
+        (nonce, true) => Ok(nonce),
+        (_, false) => Err(Refusal::unsupported(
+            "the first counter block of a chain's AES-GCM ends with a counter of 1",
+        )),
+    }
 }
 
 impl ChainRequest {
@@ -486,7 +483,8 @@ impl ChainRequest {
             Way::Decompress => (&dc.2, done.produced),
         };
         match session.setup.sum {
-            Sum::None => {}
+            // xxHash is not of DEFLATE.
+            Sum::None | Sum::Xxh32 | Sum::Xxh64 => {}
             Sum::Crc32 => outcome.crc32 = done.checksum as u32,
             Sum::Adler32 => outcome.adler32 = done.checksum as u32,
             Sum::Both => {
@@ -501,7 +499,7 @@ impl ChainRequest {
         if self.verify && way == Way::Compress {
             let compressed = first_bytes(packed, packed_len);
             self.instance.counters.count(Counter::DcVerified);
-            if !verify::is_right(process, plain_src, compressed, self.last) {
+            if !verify::is_right(process, &session.setup.spec, plain_src, compressed, self.last) {
                 return Outcome { dc: CPA_DC_VERIFY_ERROR.0, ..Outcome::default() };
             }
         }

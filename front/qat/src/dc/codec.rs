@@ -7,20 +7,23 @@ use core::{
     sync::atomic::{AtomicPtr, Ordering},
 };
 
-use lookaside::{Checksum, CompressSession, Compression, Huffman};
+use lookaside::{Checksum, CompressSession, Compression, Format, Huffman};
 
 use crate::{process::Process, refusal::Refusal};
 
+/// 0 to 12: the interface has no other level.
 const LEVELS: usize = Compression::MAX_LEVEL as usize + 1;
+const FORMATS: usize = Format::ALL.len();
+/// Codes and windows of DEFLATE; the largest blocks of LZ4, and the shortest match of LZ4s.
+const KINDS: usize = 2 * WINDOWS;
 const WINDOWS: usize = 7;
 const SUMS: usize = 5;
 
 /// Made at the first need, and never freed: there are few.
-static CODECS: [AtomicPtr<CompressSession>; LEVELS * 2 * WINDOWS * SUMS] =
-    [const { AtomicPtr::new(ptr::null_mut()) }; LEVELS * 2 * WINDOWS * SUMS];
+static CODECS: [AtomicPtr<CompressSession>; FORMATS * LEVELS * KINDS * SUMS] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; FORMATS * LEVELS * KINDS * SUMS];
 
 fn place(spec: &Compression) -> usize {
-    let huffman = usize::from(spec.huffman == Huffman::Static);
     let sum = match spec.checksum {
         Checksum::None => 0,
         Checksum::Crc32 => 1,
@@ -28,11 +31,17 @@ fn place(spec: &Compression) -> usize {
         Checksum::Xxh32 => 3,
         Checksum::Xxh64 => 4,
     };
-    let window = usize::from(spec.window_bits) - 9;
-    ((usize::from(spec.level) * 2 + huffman) * WINDOWS + window) * SUMS + sum
+    let kind = if spec.format.is_deflate() {
+        let huffman = usize::from(spec.huffman == Huffman::Static);
+        huffman * WINDOWS + usize::from(spec.window_bits) - 9
+    } else {
+        (usize::from(spec.block_bits) - 16) + usize::from(spec.min_match) - 3
+    };
+    let format = spec.format as usize;
+    ((format * LEVELS + usize::from(spec.level)) * KINDS + kind) * SUMS + sum
 }
 
-/// The runtime's session of these parameters (raw DEFLATE).
+/// The runtime's session of these parameters.
 ///
 /// # Errors
 /// When no device has them.

@@ -1,18 +1,20 @@
 //! What fits: partial results where a destination is too small, or a source has no end.
 #![allow(unsafe_code)]
 
-use lookaside::{Buf, Checksum, CompressSession, Done, Format, OpError};
+use lookaside::{Buf, CompressSession, Done, Format, OpError};
 
 use crate::process::Process;
 
 /// Compresses as much of `src` as `dst` has room for, as a piece without an end that can be gone on from. Returns
-/// what was consumed and produced, with the checksum of that; `None`, with nothing written, where `is_right` denies
-/// that the second is what the first compresses to.
+/// what was consumed and produced, with the checksum of that: `nothing` where nothing fits, or the format has no such
+/// pieces (LZ4s, Zstandard, LZ4 without lengths). `None`, with nothing written, where `is_right` denies that the second
+/// is what the first compresses to.
 pub fn compress(
     process: &Process,
     codec: &CompressSession,
     src: &Buf,
     dst: &mut Buf,
+    nothing: Done,
     is_right: impl FnOnce(&Buf, &[u8]) -> bool,
 ) -> Option<Done> {
     /// A prefix compresses differently from the whole: the rate is found by trials.
@@ -26,9 +28,15 @@ pub fn compress(
         }
     };
     let room = dst.len();
+    // What a stored block holds at most, and takes beside that.
+    let (most, cost) = match codec.spec().format {
+        Format::Raw => (65_535, 5),
+        Format::Lz4Blocks => (1 << codec.spec().block_bits, 4),
+        _ => return Some(nothing),
+    };
     let mut best: Option<(Done, Vec<u8>)> = None;
     // What fits whatever it is: the bound of stored blocks.
-    let sure = room.saturating_sub((room / 65_535 + 1) * 5).min(plain.len());
+    let sure = room.saturating_sub((room / most + 1) * cost).min(plain.len());
     // The longest prefix that is known to fit and the shortest that is not, with their sizes.
     let (mut fits, mut exceeds) = ((0, 0), None);
     let mut next = room.saturating_mul(3).min(plain.len() / 2).max(sure);
@@ -57,20 +65,13 @@ pub fn compress(
         }
         next = guess(room, fits, exceeds, plain.len());
     }
-    match best {
-        Some((done, written)) => {
-            // SAFETY: the source outlives the call.
-            let prefix = unsafe { Buf::foreign(plain.as_ptr(), fits.0) };
-            is_right(&prefix, &written).then(|| {
-                dst.scatter(&written);
-                done
-            })
-        }
-        None => {
-            let nothing = u64::from(codec.spec().checksum == Checksum::Adler32);
-            Some(Done { checksum: nothing, ..Done::default() })
-        }
-    }
+    let Some((done, written)) = best else { return Some(nothing) };
+    // SAFETY: the source outlives the call.
+    let prefix = unsafe { Buf::foreign(plain.as_ptr(), fits.0) };
+    is_right(&prefix, &written).then(|| {
+        dst.scatter(&written);
+        done
+    })
 }
 
 /// The next prefix to try: by a straight line through what is known, and a little less.

@@ -3,7 +3,7 @@
 
 use core::ffi::c_void;
 
-use lookaside::{Buf, CompressSession, Compression, Feed, Request, Response};
+use lookaside::{Buf, CompressSession, Compression, Feed, Format, Request, Response};
 
 use crate::{
     abi::*,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 use super::{
-    codec,
+    codec, frame,
     session::DcSession,
     setup::{Setup, Sum, Way},
     skip::Skip,
@@ -130,6 +130,10 @@ pub(super) struct Extra {
     pub(super) fails: bool,
     /// A stream of this request's own, with a dictionary: its checksum has to be made.
     pub(super) dictionary: bool,
+    /// LZ4: the session's checksum goes on with what is compressed.
+    pub(super) accumulates: bool,
+    /// LZ4: the source, of this length, lies in a frame of our own.
+    pub(super) framed: Option<usize>,
 }
 
 /// A request in flight: all that its answer needs.
@@ -251,11 +255,29 @@ impl<'a> Ask<'a> {
             return Err(Refusal::invalid("compressAndVerifyAndRecover needs compressAndVerify"));
         }
         check_apart(self.src, self.dst)?;
-        let (setup, codec, session) = match self.with {
-            With::Session(session) => (session.setup(), session.codec(), Some(session)),
-            With::Setup(setup) => (setup, codec::of(process, &setup.spec)?, None),
+        let (setup, codec, session) = match (&self.with, way) {
+            (With::Session(session), Way::Compress) => {
+                (session.setup(), session.codec(), Some(*session))
+            }
+            (With::Session(session), Way::Decompress) => {
+                (session.setup(), session.decoder(), Some(*session))
+            }
+            (With::Setup(setup), Way::Compress) => (*setup, codec::of(process, &setup.spec)?, None),
+            (With::Setup(setup), Way::Decompress) => {
+                (*setup, codec::of(process, &setup.decoder())?, None)
+            }
         };
         setup.check(way)?;
+        let spec = codec.spec();
+        if way == Way::Compress
+            && spec.format == Format::Lz4Raw
+            && length(self.src) > 1 << spec.block_bits
+        {
+            return Err(Refusal::invalid(
+                "CPA_DC_LZ4_OUTPUT_WITHOUT_HEADER: the source is larger than lz4BlockMaxSize",
+            ));
+        }
+        let deflate = spec.format.is_deflate();
         let flush = options.flush;
         let flight = session.map(Session::fly);
         let mut request = DcRequest {
@@ -273,7 +295,7 @@ impl<'a> Ask<'a> {
             stateful: setup.stateful,
         };
         let plane = matches!(to, To::Plane(_));
-        let goes_on = session.filter(|_| !setup.stateful && !plane);
+        let goes_on = session.filter(|_| deflate && !setup.stateful && !plane);
         if goes_on.is_some_and(|session| session.goes_on()) {
             // SAFETY: checked above; the caller's promise.
             request.seed = Some(unsafe { (*results).checksum });
@@ -336,7 +358,8 @@ impl DcRequest {
         session: Option<&Session<DcSession>>,
     ) -> Result<Request, Refusal> {
         let plain = options.crc.is_none() && options.skip.is_none() && !options.verify;
-        if plain && !setup.stateful && ask.dictionary.is_none() {
+        let lz4 = setup.accumulates || setup.block_checksums;
+        if plain && !lz4 && !setup.stateful && ask.dictionary.is_none() {
             // SAFETY: the caller's promise.
             let (src, dst) = unsafe { (buffers::source(ask.src), buffers::destination(ask.dst)) };
             return Ok(self.stateless(src, dst));
@@ -350,6 +373,10 @@ impl DcRequest {
         match (self.way, self.flush) {
             (Way::Decompress, _) => self.codec.decompress(src, dst),
             (Way::Compress, CPA_DC_FLUSH_FINAL) => self.codec.compress(src, dst),
+            // Each request is whole: blocks that can be joined, a frame.
+            (Way::Compress, _) if !self.codec.spec().format.is_deflate() => {
+                self.codec.compress(src, dst)
+            }
             (Way::Compress, _) => self.codec.compress_piece(src, dst),
         }
     }
@@ -363,6 +390,10 @@ impl DcRequest {
         setup: &Setup,
         session: Option<&Session<DcSession>>,
     ) -> Result<Request, Refusal> {
+        let spec = self.codec.spec();
+        if ask.dictionary.is_some() && !spec.format.is_deflate() {
+            return Err(Refusal::unsupported("dictionaries are of CPA_DC_DEFLATE alone"));
+        }
         let verify = options.verify && self.way == Way::Compress;
         if verify && (setup.stateful || ask.dictionary.is_some()) {
             return Err(Refusal::unsupported(
@@ -383,7 +414,24 @@ impl DcRequest {
         let cut = |skip: &Option<Skip>, pieces: &[CpaFlatBuffer]| {
             skip.as_ref().map(|skip| skip.cut(pieces))
         };
-        let (src, dst) = (cut(&extra.skip.0, ask.src), cut(&extra.skip.1, ask.dst));
+        if setup.accumulates && self.way == Way::Compress && !self.is_plane() {
+            extra.accumulates = session.is_some();
+            if session.is_some_and(|session| session.in_flight() > 1) {
+                // What the checksum goes on from is not known before the end of the request before.
+                return Err(Refusal::RETRY);
+            }
+        }
+        let (mut src, dst) = (cut(&extra.skip.0, ask.src), cut(&extra.skip.1, ask.dst));
+        if setup.block_checksums && self.way == Way::Decompress {
+            if extra.crc.is_some() {
+                return Err(Refusal::unsupported(
+                    "integrityCrcCheck: not of blocks with checksums (lz4BlockChecksum)",
+                ));
+            }
+            let blocks = src.as_deref().unwrap_or(ask.src);
+            extra.framed = Some(length(blocks));
+            src = Some(frame::framed(blocks));
+        }
         // SAFETY: pieces of the caller's, for which its promise holds.
         let (src, dst) = unsafe {
             (
@@ -424,10 +472,14 @@ impl DcRequest {
         };
         let len = src.len();
         let request = self.stateless(src, dst);
-        if self.flush != CPA_DC_FLUSH_FINAL {
+        let deflate = self.codec.spec().format.is_deflate();
+        if self.flush != CPA_DC_FLUSH_FINAL && deflate {
             return Ok(request);
         }
-        let decoder = codec::of(process, &Compression::default())?;
+        let decoder = match deflate {
+            true => codec::of(process, &Compression::default())?,
+            false => self.codec,
+        };
         // One more byte than there can be shows a result that is too long.
         let room = Buf::from(take_spare(len + 1));
         let verify = decoder.decompress(Buf::empty(), room);

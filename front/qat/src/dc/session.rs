@@ -1,9 +1,13 @@
 //! Sessions of data compression.
 #![allow(unsafe_code)]
 
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use core::{
+    hash::Hasher,
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering},
+};
 
 use lookaside::{CompressSession, CompressStream, Compression, DecompressStream, Format};
+use twox_hash::XxHash32;
 
 use crate::{
     abi::*,
@@ -25,6 +29,7 @@ pub struct DcSession {
     setup: Setup,
     /// Of [`codec`]; another one after an update.
     codec: AtomicPtr<CompressSession>,
+    decoder: &'static CompressSession,
     /// Called at the end of each request; without one, requests are synchronous.
     pub callback: CpaDcCallbackFn,
     /// Whether the next request continues the checksum of the last: after a FULL or SYNC flush.
@@ -37,6 +42,8 @@ pub struct DcSession {
     crc64: Lock<Crc64>,
     /// Whether the next verification is to fail: a test aid of the interface.
     fails_verification: AtomicBool,
+    /// Of the bytes of all requests so far, where it goes on.
+    xxhash: Lock<XxHash32>,
 }
 
 /// The streams of a stateful session.
@@ -66,6 +73,7 @@ impl DcSession {
     ) -> Result<DcSession, Refusal> {
         let codec = codec::of(process, &setup.spec)?;
         Ok(DcSession {
+            decoder: codec::of(process, &setup.decoder())?,
             codec: AtomicPtr::new(core::ptr::from_ref(codec).cast_mut()),
             setup,
             callback,
@@ -75,6 +83,7 @@ impl DcSession {
             streams: Lock::new(Streams::default()),
             crc64: Lock::new(Crc64::ECMA),
             fails_verification: AtomicBool::new(false),
+            xxhash: Lock::new(XxHash32::with_seed(0)),
         })
     }
 
@@ -82,6 +91,38 @@ impl DcSession {
     #[inline]
     pub fn setup(&self) -> &Setup {
         &self.setup
+    }
+
+    /// The runtime's session of decompression.
+    #[inline]
+    pub fn decoder(&self) -> &'static CompressSession {
+        self.decoder
+    }
+
+    /// The xxHash-32 that goes on, with more bytes. `last`: the next one begins afresh.
+    pub fn accumulate<'a>(&self, pieces: impl Iterator<Item = &'a [u8]>, last: bool) -> u32 {
+        let mut hash = self.xxhash.lock();
+        pieces.for_each(|piece| hash.write(piece));
+        let value = hash.finish_32();
+        if last {
+            *hash = XxHash32::with_seed(0);
+        }
+        value
+    }
+
+    /// The xxHash-32 that goes on begins afresh.
+    ///
+    /// # Errors
+    /// For sessions without it, and while requests are in flight (`in_flight`).
+    pub fn reset_xxhash(&self, in_flight: u32) -> Result<(), Refusal> {
+        if !self.setup.accumulates {
+            return Err(Refusal::unsupported("the session's accumulateXXHash is not set"));
+        }
+        if in_flight > 0 {
+            return Err(Refusal::RETRY);
+        }
+        *self.xxhash.lock() = XxHash32::with_seed(0);
+        Ok(())
     }
 
     /// The runtime's session in force.
@@ -144,6 +185,7 @@ impl DcSession {
     /// Begins afresh: no stream, no checksum, no length.
     pub fn reset(&self) {
         *self.streams.lock().or_empty() = Streams::default();
+        *self.xxhash.lock() = XxHash32::with_seed(0);
         self.continues.store(false, Ordering::Relaxed);
         self.total.store(0, Ordering::Relaxed);
         self.begins.store(true, Ordering::Relaxed);
@@ -192,6 +234,29 @@ impl DcSession {
         }
     }
 
+    /// Whether the blocks of LZ4 have their lengths before them; without, a request is one block.
+    ///
+    /// # Errors
+    /// For sessions of another format.
+    pub fn set_lz4_output(
+        &self,
+        process: &Process,
+        format: CpaDcLZ4OutputFormat,
+    ) -> Result<(), Refusal> {
+        if self.setup.spec.format != Format::Lz4Blocks {
+            return Err(Refusal::invalid("the session's compType is not CPA_DC_LZ4"));
+        }
+        let format = match format {
+            CPA_DC_LZ4_OUTPUT_WITH_HEADER => Format::Lz4Blocks,
+            CPA_DC_LZ4_OUTPUT_WITHOUT_HEADER => Format::Lz4Raw,
+            _ => return Err(Refusal::invalid("the output format is none of the interface's")),
+        };
+        let spec = Compression { format, ..self.codec().spec().clone() };
+        let codec = codec::of(process, &spec)?;
+        self.codec.store(core::ptr::from_ref(codec).cast_mut(), Ordering::Release);
+        Ok(())
+    }
+
     fn update(&self, process: &Process, data: &CpaDcSessionUpdateData) -> Result<(), Refusal> {
         if self.setup.stateful {
             return Err(Refusal::unsupported("a stateful session keeps its level: begin another"));
@@ -200,10 +265,12 @@ impl DcSession {
         if data.enableDmm != CPA_FALSE {
             return Err(Refusal::unsupported("enableDmm: there is no memory map to change"));
         }
+        let deflate = self.setup.spec.format.is_deflate();
         let spec = Compression {
             level: level(data.compLevel)?,
-            huffman: huffman(data.huffType)?,
-            ..self.setup.spec.clone()
+            huffman: if deflate { huffman(data.huffType)? } else { self.setup.spec.huffman },
+            // With the format of its output.
+            ..self.codec().spec().clone()
         };
         let codec = codec::of(process, &spec)?;
         self.codec.store(core::ptr::from_ref(codec).cast_mut(), Ordering::Release);

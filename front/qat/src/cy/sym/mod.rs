@@ -13,6 +13,7 @@ mod setup;
 mod steps;
 
 pub use data_plane::*;
+pub(crate) use plan::gcm_nonce;
 
 use crate::{
     abi::*,

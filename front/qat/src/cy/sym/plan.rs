@@ -126,6 +126,38 @@ const SHORT: &str = "messageLenToCipherInBytes is less than a block of XTS";
 const F9: &str =
     "what KASUMI F9 hashes is COUNT, FRESH, the message, DIRECTION, a bit 1, and zeros to 8 bytes";
 
+/// The nonce of AES-GCM: 12 bytes, or the first counter block, of 16. `false` for a counter block that is none of a
+/// nonce of 12 bytes, whose counter begins with 1: the runtime does not take others.
+///
+/// # Errors
+/// For null, and another length.
+///
+/// # Safety
+/// As long as it says.
+#[inline(always)]
+pub unsafe fn gcm_nonce(iv: *const u8, len: u32) -> Result<(Iv, bool), Refusal> {
+    if iv.is_null() {
+        return Err(Refusal::invalid(NO_IV));
+    }
+    let mut bytes = [0; 16];
+    let usual = match len {
+        12 => {
+            // SAFETY: the caller's promise.
+            bytes[..12].copy_from_slice(&unsafe { iv.cast::<[u8; 12]>().read() });
+            true
+        }
+        16 => {
+            // SAFETY: as above.
+            bytes = unsafe { iv.cast::<[u8; 16]>().read() };
+            let usual = bytes[12..] == [0, 0, 0, 1];
+            bytes[12..].fill(0);
+            usual
+        }
+        _ => return Err(Refusal::invalid(IV_LEN)),
+    };
+    Ok((Iv::Here { bytes, len: 12 }, usual))
+}
+
 impl IvRule {
     /// The IV, to this place. `false` for a first counter block of GCM's, which the runtime does not take.
     ///
@@ -142,14 +174,10 @@ impl IvRule {
                 *iv = Iv::Here { bytes: [0; 16], len: 0 };
                 return Ok(true);
             }
-            IvRule::Gcm if ask.iv_len == 12 => (ask.iv, 12),
-            IvRule::Gcm if ask.iv_len == 16 && !ask.iv.is_null() => {
+            IvRule::Gcm => {
                 // SAFETY: as long as it says.
-                let mut bytes = unsafe { ask.iv.cast::<[u8; 16]>().read() };
-                // That of an IV of 12 bytes?
-                let usual = bytes[12..] == [0, 0, 0, 1];
-                bytes[12..].fill(0);
-                *iv = Iv::Here { bytes, len: 12 };
+                let (nonce, usual) = unsafe { gcm_nonce(ask.iv, ask.iv_len) }?;
+                *iv = nonce;
                 return Ok(usual);
             }
             // The first byte is for the library.
@@ -157,7 +185,7 @@ impl IvRule {
                 (ask.iv.wrapping_add(1), ask.iv_len as u8)
             }
             IvRule::Aad => (ask.aad, 16),
-            IvRule::Ccm | IvRule::Gcm | IvRule::Bytes(_) if ask.iv.is_null() => {
+            IvRule::Ccm | IvRule::Bytes(_) if ask.iv.is_null() => {
                 return Err(Refusal::invalid(NO_IV));
             }
             _ => return Err(Refusal::invalid(IV_LEN)),
