@@ -243,6 +243,8 @@ impl<'a> Cases<'a> {
             2 => case.parts.tag = random.below(len + 1) as u32,
             3 => case.iv.push(0),
             4 => case.parts.aad.len = u32::MAX,
+            // Associated data that are encrypted.
+            5 | 6 => case.parts.aad.offset += random.below(len + 1) as u32,
             _ => {}
         }
         case
