@@ -14,12 +14,13 @@ use crate::{
     buffers::{self, check_apart, length, pieces},
     checksum::Crc64,
     counters::Counter,
+    flights::Flight,
     instance::{QatInstance, Service},
     lock::Lock,
     process::Process,
     refusal::{Refusal, enter, given, status_of, wanted},
     ring::Complete,
-    session::{self, Flight, Kind, Session},
+    session::{self, Kind, Session},
 };
 
 use super::{
