@@ -76,7 +76,7 @@ impl Process {
             }
             started => started,
         }?;
-        let nodes = Nodes::of_system();
+        let nodes = Nodes::of_system().at_most(settings.packages);
         let instances = |service, count: usize| {
             let one = |n| QatInstance::new(service, n as u16, nodes.of(n), settings.events);
             (0..count).map(one).collect()

@@ -36,6 +36,8 @@ pub struct Settings {
     pub cy_instances: usize,
     /// Engine threads; with 0 the threads that poll execute.
     pub engines: usize,
+    /// The most packages; 0 for one for each NUMA node.
+    pub packages: usize,
     /// How many requests a ring takes.
     pub depth: usize,
     /// What happens when a ring is full.
@@ -54,6 +56,7 @@ const MANY: usize = 64;
 /// The bounds of the settings with a number.
 const MOST_INSTANCES: usize = 1024;
 const MOST_ENGINES: usize = 256;
+const MOST_PACKAGES: usize = 1024;
 const MOST_DEPTH: usize = 65_536;
 
 /// As many requests as a ring of the hardware takes.
@@ -109,6 +112,7 @@ impl Settings {
             dc_instances: number("LOOKASIDE_QAT_DC_INSTANCES", dc, 0, MOST_INSTANCES),
             cy_instances: number("LOOKASIDE_QAT_CY_INSTANCES", cy, 0, MOST_INSTANCES),
             engines: number("LOOKASIDE_QAT_ENGINES", 0, 0, MOST_ENGINES),
+            packages: number("LOOKASIDE_QAT_PACKAGES", 0, 0, MOST_PACKAGES),
             depth: number("LOOKASIDE_QAT_DEPTH", DEPTH, 1, MOST_DEPTH),
             policy,
             events: switch("LOOKASIDE_QAT_MODE", "events", "polled"),
@@ -134,6 +138,7 @@ mod tests {
                     "LOOKASIDE_QAT_CY_INSTANCES" => "-1",
                     "LOOKASIDE_QAT_DEPTH" => "0",
                     "LOOKASIDE_QAT_ENGINES" => "2",
+                    "LOOKASIDE_QAT_PACKAGES" => "1",
                     "LOOKASIDE_QAT_MODE" => "events",
                     "LOOKASIDE_QAT_POLICY" => "wait",
                     "LOOKASIDE_QAT_STATISTICS" => "/x",
@@ -144,6 +149,7 @@ mod tests {
         });
         assert_eq!((set.dc_instances, set.cy_instances), (3, none.cy_instances));
         assert_eq!((set.engines, set.depth, set.events), (2, 512, true));
+        assert_eq!((none.packages, set.packages), (0, 1));
         assert_eq!((none.policy, set.policy), (Policy::Fail, Policy::Wait));
         let wrong = Settings::of(&|name| (name == "LOOKASIDE_QAT_POLICY").then(|| "x".into()));
         assert_eq!(wrong, none);

@@ -223,3 +223,31 @@ fn who_executes_keeps_nobody_from_submitting_and_polling() {
     }
     panic!("nothing was served beside the long request");
 }
+
+#[test]
+fn a_child_of_a_callback_leaves_the_rest_to_its_parent() {
+    static PLACE: Place = Place::new();
+    let forks = |place: &'static Place| {
+        // SAFETY: the child calls nothing but this ring, and ends.
+        place.seen.store(unsafe { libc::fork() } as u32, Ordering::Relaxed);
+    };
+    let counts = |place: &'static Place| {
+        place.calls.fetch_add(1, Ordering::Relaxed);
+    };
+    submit(&PLACE.ring, Lands(forks, &PLACE)).unwrap();
+    for _ in 0..3 {
+        submit(&PLACE.ring, Lands(counts, &PLACE)).unwrap();
+        submit(&PLACE.ring, Calls(move || counts(&PLACE))).unwrap();
+    }
+    assert_eq!(PLACE.ring.poll(process(), 0).ok(), Some(7));
+    let (child, calls) = (PLACE.seen.load(Ordering::Relaxed), PLACE.calls.load(Ordering::Relaxed));
+    if child == 0 {
+        let right = calls == 0 && PLACE.ring.in_flight() == 0;
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(i32::from(!right)) };
+    }
+    let mut status = 77;
+    // SAFETY: the child of this test, and a place of its own.
+    assert_eq!(unsafe { libc::waitpid(child as i32, &raw mut status, 0) }, child as i32);
+    assert_eq!((status, calls), (0, 6));
+}
