@@ -54,6 +54,7 @@ test:
 test-deep:
 	FUZZ_SECONDS=900 ZLIB_FUZZ_SECONDS=7200 ZLIB_FUZZ_SEED=$$(date +%s)000000 TORTURE_SECONDS=600 LOOKASIDE_SIM_SEEDS=1000000 OTHERS=all \
 		scripts/test $(STEPS)
+	$(if $(STEPS),,scripts/memcheck)
 
 bench:
 	scripts/setup build

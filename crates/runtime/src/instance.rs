@@ -633,7 +633,7 @@ impl Link {
         let mut free = Vec::new();
         memory::fill(WHAT, &mut free, depth, Work::empty)?;
         memory::probe(WHAT, depth.next_power_of_two() * RING_SLOT + memory::SPARE)?;
-        match state.shared_engines() {
+        match state.shared_engines().filter(|_| !tenant.is_own()) {
             Some(shared) => {
                 if terms.is_committed() {
                     state.start_express(inner, &shared);

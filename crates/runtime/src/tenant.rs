@@ -20,13 +20,15 @@ pub struct Tenant {
     inner: Arc<Inner>,
     config: InstanceConfig,
     terms: Arc<Terms>,
+    /// Whether its instances execute their requests themselves, beside whatever engines there are.
+    own: bool,
 }
 
 impl Tenant {
     pub(crate) fn new(inner: &Arc<Inner>, config: InstanceConfig) -> Result<Tenant, SetupError> {
         config.validate()?;
         let terms = Terms::new(&config, inner.clock.now_ns());
-        Ok(Tenant { inner: inner.clone(), config, terms })
+        Ok(Tenant { inner: inner.clone(), config, terms, own: false })
     }
 
     /// Opens an instance of this tenant, of the depth that it was made with. Allocates its rings.
@@ -43,6 +45,10 @@ impl Tenant {
 
     pub(crate) fn depth(&self) -> usize {
         self.config.depth
+    }
+
+    pub(crate) fn is_own(&self) -> bool {
+        self.own
     }
 
     pub(crate) fn terms(&self) -> &Arc<Terms> {
@@ -77,5 +83,27 @@ impl Runtime {
     /// A setting outside its limits, or an SLA whose burst is too small for its rate.
     pub fn tenant(&self, config: InstanceConfig) -> Result<Tenant, SetupError> {
         Tenant::new(&self.0, config)
+    }
+
+    /// Opens an instance whose requests the thread that polls executes, as with 0 engines, whatever engines
+    /// there are: for a caller that would only wait for them.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lookaside::{Buf, InstanceConfig, Runtime};
+    ///
+    /// let runtime = Runtime::builder().device(lookaside_cpu::cpu()).engines(1).start()?;
+    /// let mut instance = runtime.own_instance(InstanceConfig::default())?;
+    /// instance.push(runtime.mover()?.copy(Buf::from(vec![1_u8; 9]), Buf::zeroed(9)))?;
+    /// // Executed here, within the poll.
+    /// assert!(instance.poll().next().is_some_and(|response| response.result.is_ok()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Runtime::instance`].
+    pub fn own_instance(&self, config: InstanceConfig) -> Result<Instance, SetupError> {
+        Tenant { own: true, ..Tenant::new(&self.0, config)? }.instance()
     }
 }

@@ -24,6 +24,7 @@ pub mod cy;
 pub mod dc;
 pub mod discovery;
 pub mod events;
+pub mod flights;
 pub mod instance;
 pub mod lock;
 pub mod nodes;

@@ -38,6 +38,16 @@ impl Nodes {
         Nodes(nodes)
     }
 
+    /// At most so many, which have the CPUs of all others too; 0 for all.
+    pub fn at_most(mut self, most: usize) -> Nodes {
+        if (1..self.0.len()).contains(&most) {
+            for (n, node) in self.0.split_off(most).into_iter().enumerate() {
+                self.0[n % most].cpus.extend(node.cpus);
+            }
+        }
+        self
+    }
+
     /// The node of an instance: neighbours in turn, so that a program which takes the first few has all nodes.
     pub fn of(&self, instance: usize) -> u16 {
         (instance % self.0.len()) as u16
@@ -61,6 +71,17 @@ fn cpu_list(text: &str) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fewer_packages_have_all_cpus() {
+        let node = |number: u16| Node { number, cpus: vec![u32::from(number)] };
+        let nodes = Nodes(vec![node(0), node(1), node(2)]);
+        let two = nodes.clone().at_most(2);
+        assert_eq!(two.all().len(), 2);
+        assert_eq!((&two.all()[0].cpus[..], &two.all()[1].cpus[..]), (&[0, 2][..], &[1][..]));
+        assert_eq!((two.of(1), two.of(2)), (1, 0));
+        assert_eq!((nodes.clone().at_most(0), nodes.clone().at_most(9)), (nodes.clone(), nodes));
+    }
 
     #[test]
     fn lists_of_cpus() {

@@ -19,7 +19,7 @@ use crate::{
     nodes::Nodes,
     refusal::{self, Refusal},
     ring::drain,
-    settings::Settings,
+    settings::{Policy, Settings},
     statistics,
 };
 
@@ -64,11 +64,19 @@ impl Process {
 
     #[cold]
     fn make() -> Result<&'static Process, Refusal> {
-        let settings = Settings::of_environment();
+        let mut settings = Settings::of_environment();
         refusal::SILENT.store(settings.silent, Ordering::Relaxed);
-        let builder = Runtime::builder().device(lookaside_cpu::cpu()).engines(settings.engines);
-        let runtime = builder.start()?;
-        let nodes = Nodes::of_system();
+        let start =
+            |engines| Runtime::builder().device(lookaside_cpu::cpu()).engines(engines).start();
+        let runtime = match start(settings.engines) {
+            Err(e) if settings.engines > 0 && settings.policy == Policy::Fallback => {
+                refusal::say("LOOKASIDE_QAT_ENGINES", &format!("{e}; threads that poll execute"));
+                settings.engines = 0;
+                start(0)
+            }
+            started => started,
+        }?;
+        let nodes = Nodes::of_system().at_most(settings.packages);
         let instances = |service, count: usize| {
             let one = |n| QatInstance::new(service, n as u16, nodes.of(n), settings.events);
             (0..count).map(one).collect()
@@ -225,35 +233,67 @@ impl Process {
         }
     }
 
+    /// Executes requests on this thread, apart from all rings and all other threads: so many, which `next` makes.
+    /// Each is answered, by the number that `next` was called with.
+    #[inline]
+    pub fn execute(
+        &self,
+        count: usize,
+        mut next: impl FnMut(usize) -> Request,
+        mut answer: impl FnMut(usize, Response),
+    ) {
+        // Nothing is there while a thread ends, nor within a call of this function.
+        let kept = OWN.try_with(Cell::take).ok().flatten();
+        let Some(mut instance) = kept.or_else(|| self.own_instance()) else {
+            return (0..count).for_each(|n| answer(n, lost(next(n))));
+        };
+        // Were this to panic, dropping the instance waits for what works on the caller's memory.
+        let mut done = 0;
+        while done < count {
+            let end = count.min(done + OWN_DEPTH);
+            for n in done..end {
+                if let Err(full) = instance.push(next(n).tag(n as u64)) {
+                    answer(n, lost(full.0));
+                }
+            }
+            while instance.outstanding() > 0 {
+                for response in instance.poll() {
+                    answer(response.tag as usize, response);
+                }
+                if instance.outstanding() > 0 {
+                    instance.wait(Duration::MAX);
+                }
+            }
+            done = end;
+        }
+        let _ = OWN.try_with(|own| own.set(Some(instance)));
+    }
+
+    #[cold]
+    fn own_instance(&self) -> Option<Instance> {
+        let config = InstanceConfig { depth: OWN_DEPTH, ..InstanceConfig::default() };
+        let made = self.runtime.own_instance(config);
+        made.map_err(|e| refusal::say("a request", &format!("cannot be executed: {e}"))).ok()
+    }
+
     /// Executes one request and waits for it, apart from all rings: the threads of a program do not wait for
     /// each other.
+    #[inline]
     pub fn call(&self, request: Request) -> Response {
-        thread_local! {
-            static CALLER: Cell<Option<Instance>> = const { Cell::new(None) };
-        }
-        // Nothing is there while a thread ends, nor within a call.
-        let kept = CALLER.try_with(Cell::take).ok().flatten();
-        let config = InstanceConfig { depth: 1, ..InstanceConfig::default() };
-        let instance = kept.map_or_else(|| self.runtime.instance(config), Ok);
-        let Ok(mut instance) = instance else { return lost(request) };
-        // Were this to panic, dropping the instance waits for what works on the caller's memory.
         let tag = request.tag;
-        if let Err(full) = instance.push(request) {
-            return lost(full.0);
-        }
-        let response = loop {
-            instance.wait(Duration::MAX);
-            if let Some(response) = instance.poll().next() {
-                break response;
-            }
-            if instance.outstanding() == 0 {
-                // A fork in the middle of the call: the answer is the parent's.
-                break Response { tag, ..lost_response() };
-            }
-        };
-        let _ = CALLER.try_with(|caller| caller.set(Some(instance)));
-        response
+        let (mut request, mut response) = (Some(request), None);
+        let next = |_| request.take().unwrap_or_else(|| unreachable!("one request"));
+        self.execute(1, next, |_, answer| response = Some(answer));
+        Response { tag, ..response.unwrap_or_else(lost_response) }
     }
+}
+
+/// As many as a poll takes at once.
+const OWN_DEPTH: usize = 32;
+
+thread_local! {
+    /// What a thread executes requests with.
+    static OWN: Cell<Option<Instance>> = const { Cell::new(None) };
 }
 
 /// The answer where the request could not be submitted.
@@ -262,7 +302,8 @@ fn lost(request: Request) -> Response {
     Response { tag, src, dst, carried, ..lost_response() }
 }
 
-fn lost_response() -> Response {
+/// The answer of a request that was not executed.
+pub(crate) fn lost_response() -> Response {
     let result = Err(OpError::DeviceLost(Lost::Untouched));
     let (src, dst) = (lookaside::Buf::empty(), lookaside::Buf::empty());
     Response { tag: 0, result, src, dst, carried: None }

@@ -1,20 +1,24 @@
 //! The rings of an instance: requests in, answers out to whoever polls.
 //!
 //! What a request's answer needs (the callback, where its result goes) is kept beside it in a slot, and not
-//! allocated. An answer is completed by the thread that polls, outside of the lock: callbacks submit again.
+//! allocated. With 0 engines requests wait in a queue for a thread that polls, which executes them outside of
+//! the lock. An answer is completed by the thread that polls, outside of the lock too: callbacks submit again.
 //!
 //! Answers that are taken and not completed yet are a batch on the stack of that thread. [`drain`] waits for the
 //! batches of other threads; in a callback it calls what is left of its own thread's.
 #![allow(unsafe_code)]
 
+mod batch;
+mod pending;
+mod queue;
+
 use core::{
-    cell::Cell,
-    ffi::c_void,
-    mem::{MaybeUninit, align_of, size_of},
+    mem::MaybeUninit,
     ptr,
-    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+    sync::atomic::{AtomicBool, Ordering},
 };
 use std::{
+    collections::VecDeque,
     os::fd::{AsRawFd, RawFd},
     panic::{AssertUnwindSafe, catch_unwind},
 };
@@ -22,199 +26,77 @@ use std::{
 use lookaside::{Instance, InstanceConfig, Request, Response, fork_generation};
 
 use crate::{
+    flights::Flights,
     lock::{Guard, Lock},
     process::Process,
     refusal::{Refusal, say},
+    settings::Policy,
 };
 
-/// What is done with an answer: results written, counted, the caller called back.
-pub trait Complete: Send + 'static {
-    /// Whether [`Complete::land`] is called in place of [`Complete::complete`].
-    const LANDS: bool = false;
+use batch::{AT_ONCE, Batch, Listed};
+use pending::Pending;
+pub use pending::{Complete, Landed};
+use queue::{Queue, Slots};
 
-    /// Runs within a poll, outside of all locks.
-    fn complete(self, response: Response);
-
-    /// What is quick runs in the ring's lock, many answers at a time; it leaves the call of the program's function.
-    fn land(self, _response: &mut Response) -> Landed
-    where
-        Self: Sized,
-    {
-        Landed { call: |_| {}, words: [ptr::null_mut(); 6], numbers: [0; 3] }
-    }
-
-    /// The ring had no room after [`Ring::submit`] has asked for the request.
-    fn refused(self)
-    where
-        Self: Sized,
-    {
-    }
-}
-
-/// The rest of an answer: a function of the program's to call, outside of all locks.
-#[derive(Clone, Copy)]
-pub struct Landed {
-    /// Calls it.
-    pub call: unsafe fn(&Landed),
-    /// Pointers for that.
-    pub words: [*mut c_void; 6],
-    /// Numbers for that.
-    pub numbers: [i32; 3],
-}
-
-/// How many answers are taken while the lock is held once.
-const AT_ONCE: u32 = 16;
-
-/// The longest [`Complete`], in words.
-const WORDS: usize = 16;
-
-/// Any [`Complete`], in place.
-#[derive(Clone, Copy)]
-struct Pending {
-    complete: unsafe fn(*mut u64, Response),
-    land: Option<unsafe fn(*mut u64, &mut Response) -> Landed>,
-    payload: [MaybeUninit<u64>; WORDS],
-}
-
-impl Pending {
-    #[inline]
-    fn write<C: Complete>(place: &mut MaybeUninit<Pending>, value: C) {
-        const {
-            assert!(size_of::<C>() <= WORDS * 8 && align_of::<C>() <= 8, "WORDS is too small");
-        }
-        unsafe fn run<C: Complete>(payload: *mut u64, response: Response) {
-            // SAFETY: `write` has put a `C` here, and each is taken once.
-            let value = unsafe { payload.cast::<C>().read() };
-            value.complete(response);
-        }
-        unsafe fn land<C: Complete>(payload: *mut u64, response: &mut Response) -> Landed {
-            // SAFETY: as in `run`.
-            let value = unsafe { payload.cast::<C>().read() };
-            value.land(response)
-        }
-        let place = place.as_mut_ptr();
-        // SAFETY: all fields of a place of ours; the payload is large and aligned enough, as checked above.
-        unsafe {
-            (&raw mut (*place).complete).write(run::<C>);
-            (&raw mut (*place).land).write(if C::LANDS { Some(land::<C>) } else { None });
-            (&raw mut (*place).payload).cast::<C>().write(value);
-        }
-    }
+/// Who executes.
+enum Executor {
+    /// The threads that poll.
+    Pollers(Queue),
+    /// Engines, which all rings share.
+    Engines(Box<Instance>),
 }
 
 struct Inner {
-    instance: Instance,
+    executor: Executor,
     generation: u32,
-    slots: Box<[MaybeUninit<Pending>]>,
+    slots: Slots,
     free: Vec<u32>,
-    /// Whether a bell has to be rung for engines, or for a descriptor.
-    heard: bool,
+    /// Answers that were taken out to make room, and wait for a poll.
+    done: VecDeque<(Pending, Response)>,
 }
+
+/// The most answers that wait for a poll where a full ring refuses nothing.
+const MOST_DONE: usize = 65_536;
 
 impl Inner {
     fn new(process: &Process) -> Result<Inner, Refusal> {
         let depth = process.settings().depth;
-        let config = InstanceConfig { depth, ..InstanceConfig::default() };
-        let mut slots = Vec::new();
-        slots.resize_with(depth, MaybeUninit::uninit);
+        let executor = match process.settings().engines {
+            0 => Executor::Pollers(Queue::new(depth)),
+            _ => {
+                let config = InstanceConfig { depth, ..InstanceConfig::default() };
+                Executor::Engines(Box::new(process.runtime().instance(config)?))
+            }
+        };
         Ok(Inner {
-            instance: process.runtime().instance(config)?,
+            executor,
             generation: fork_generation(),
-            slots: slots.into_boxed_slice(),
+            slots: Slots::new(depth),
             // The last one is taken first: slots stay in the cache.
             free: (0..depth as u32).rev().collect(),
-            heard: process.settings().engines > 0,
+            done: VecDeque::new(),
         })
     }
-}
 
-// SAFETY: payloads are `Send` (`Complete` demands it), the rest is by itself.
-unsafe impl Send for Inner {}
-
-/// What a poll has taken out of the ring while it held the lock once, and has to complete.
-struct Batch {
-    ring: *const Ring,
-    generation: u32,
-    landed: [MaybeUninit<Landed>; AT_ONCE as usize],
-    count: Cell<usize>,
-    next: Cell<usize>,
-    other: Cell<Option<(Pending, Response)>>,
-    outer: Cell<*const Batch>,
-}
-
-thread_local! {
-    /// The batch that this thread completes; it leads to those whose callbacks have led to it.
-    static INNERMOST: Cell<*const Batch> = const { Cell::new(ptr::null()) };
-}
-
-impl Batch {
-    fn new(ring: &Ring) -> Batch {
-        Batch {
-            ring,
-            generation: fork_generation(),
-            landed: [const { MaybeUninit::uninit() }; AT_ONCE as usize],
-            count: Cell::new(0),
-            next: Cell::new(0),
-            other: Cell::new(None),
-            outer: Cell::new(ptr::null()),
+    /// Makes engines, or who waits for a descriptor, look.
+    #[inline]
+    fn signal(&mut self) {
+        match &mut self.executor {
+            Executor::Pollers(queue) => queue.signal(),
+            Executor::Engines(instance) => _ = instance.doorbell(),
         }
     }
 
-    /// Completes what is left. Callbacks within may call this again.
-    #[inline]
-    fn complete(&self) {
-        while caught(|| self.complete_next()).is_none() {}
-    }
-
-    #[inline]
-    fn complete_next(&self) {
-        while self.next.get() < self.count.get() {
-            let next = self.next.get();
-            self.next.set(next + 1);
-            // SAFETY: the first `count` are written; each is called once, with its own words.
-            unsafe {
-                let landed = self.landed[next].assume_init_ref();
-                (landed.call)(landed);
-            }
-        }
-        if let Some((mut pending, response)) = self.other.take() {
-            // SAFETY: written by `Pending::write`; each is taken once.
-            unsafe { (pending.complete)(pending.payload.as_mut_ptr().cast(), response) };
-        }
-    }
-
-    /// The batches of this thread, the innermost first.
-    fn for_each_here(mut visit: impl FnMut(&Batch)) {
-        let mut batch = INNERMOST.get();
-        // SAFETY: they lie on this thread's stack until `Listed` takes them out.
-        while let Some(here) = unsafe { batch.as_ref() } {
-            visit(here);
-            batch = here.outer.get();
-        }
+    /// Whether a thread that polls has something to do.
+    fn has_work(&self) -> bool {
+        let waits = matches!(&self.executor, Executor::Pollers(queue) if !queue.is_empty());
+        waits || !self.done.is_empty()
     }
 }
 
-/// A batch that [`Batch::for_each_here`] finds. When this is dropped all of it is completed.
-struct Listed<'a>(&'a Batch);
-
-impl<'a> Listed<'a> {
-    #[inline]
-    fn new(batch: &'a Batch) -> Listed<'a> {
-        batch.outer.set(INNERMOST.replace(batch));
-        Listed(batch)
-    }
-}
-
-impl Drop for Listed<'_> {
-    #[inline]
+impl Drop for Inner {
     fn drop(&mut self) {
-        INNERMOST.set(self.0.outer.get());
-        // SAFETY: the poll that has made the batch borrows the ring.
-        let ring = unsafe { &*self.0.ring };
-        // In a child of a callback's fork, the batch is not one of those that are counted.
-        if self.0.generation == fork_generation() {
-            ring.returned.fetch_add(1, Ordering::Release);
-        }
+        self.slots.free();
     }
 }
 
@@ -251,7 +133,7 @@ pub fn drain(rings: &[&Ring], process: &Process) -> Result<(), Refusal> {
             }
             while ring.in_flight() > 0 {
                 if ring.poll(process, 0)? == 0 {
-                    // Engines are at work, or another thread takes the last answers.
+                    // Engines are at work, or another thread executes, or takes the last answers.
                     std::thread::yield_now();
                 }
             }
@@ -259,22 +141,19 @@ pub fn drain(rings: &[&Ring], process: &Process) -> Result<(), Refusal> {
         // Callbacks that wait for each other here would do so for ever.
         let mut in_callback = false;
         // SAFETY: whoever has made a batch borrows its ring.
-        let park = |batch: &Batch| unsafe { &*batch.ring }.parked.fetch_add(1, Ordering::Relaxed);
-        Batch::for_each_here(|batch| {
+        Batch::for_each_here(|batch| unsafe {
             in_callback = true;
-            park(batch);
+            (*batch.ring).parked.begin();
         });
         let others = |ring: &&Ring| {
-            let completing = ring.completing();
-            completing > if in_callback { ring.parked.load(Ordering::Relaxed) as i32 } else { 0 }
+            let completing = ring.completing.count();
+            completing > if in_callback { ring.parked.count() } else { 0 }
         };
         while is_empty() && rings.iter().any(others) {
             std::thread::yield_now();
         }
-        Batch::for_each_here(|batch| {
-            // SAFETY: as above.
-            unsafe { &*batch.ring }.parked.fetch_sub(1, Ordering::Relaxed);
-        });
+        // SAFETY: as above.
+        Batch::for_each_here(|batch| unsafe { (*batch.ring).parked.end(1) });
         if is_empty() {
             return Ok(());
         }
@@ -284,15 +163,12 @@ pub fn drain(rings: &[&Ring], process: &Process) -> Result<(), Refusal> {
 /// A ring of an instance. Any thread may submit and poll.
 pub struct Ring {
     inner: Lock<Option<Box<Inner>>>,
-    /// The process that the counts are of.
-    generation: AtomicU32,
-    in_flight: AtomicU32,
-    /// Batches of answers that were taken out; it changes in the lock.
-    taken: AtomicU32,
-    /// Those of them that are completed, callbacks and all.
-    returned: AtomicU32,
+    /// What is submitted and not answered.
+    in_flight: Flights,
+    /// Batches of answers that are taken out and not completed.
+    completing: Flights,
     /// Those of them that wait in [`drain`].
-    parked: AtomicU32,
+    parked: Flights,
     /// Nothing is accepted; it changes in the lock.
     closed: AtomicBool,
     /// Whether somebody may wait for a descriptor.
@@ -304,11 +180,9 @@ impl Ring {
     pub const fn new() -> Ring {
         Ring {
             inner: Lock::new(None),
-            generation: AtomicU32::new(0),
-            in_flight: AtomicU32::new(0),
-            taken: AtomicU32::new(0),
-            returned: AtomicU32::new(0),
-            parked: AtomicU32::new(0),
+            in_flight: Flights::new(),
+            completing: Flights::new(),
+            parked: Flights::new(),
             closed: AtomicBool::new(false),
             has_descriptor: AtomicBool::new(false),
         }
@@ -332,10 +206,6 @@ impl Ring {
     ) -> Result<Guard<'a, Option<Box<Inner>>>, Refusal> {
         // What a parent had in flight is answered there. A thread of it may have been inside: not dropped.
         core::mem::forget(inner.take());
-        for count in [&self.in_flight, &self.taken, &self.returned, &self.parked] {
-            count.store(0, Ordering::Relaxed);
-        }
-        self.generation.store(fork_generation(), Ordering::Release);
         let fresh = Inner::new(process)?;
         *inner = Some(Box::new(fresh));
         Ok(inner)
@@ -344,7 +214,8 @@ impl Ring {
     /// Puts a request into the ring. The bell makes engines look; without one, it waits for [`Ring::ring`].
     ///
     /// # Errors
-    /// `RETRY` when the ring is full, or when it is closed; `complete` is dropped. `request` is called in the lock.
+    /// `RETRY` when the ring is full, unless the policy is another one, or when it is closed; `complete` is dropped.
+    /// `request` is called in the lock.
     #[inline]
     pub fn submit<C: Complete>(
         &self,
@@ -358,33 +229,130 @@ impl Ring {
         if self.closed.load(Ordering::Relaxed) {
             return Err(closed());
         }
-        let Some(slot) = inner.free.pop() else { return Err(Refusal::RETRY) };
-        Pending::write(&mut inner.slots[slot as usize], complete);
-        if inner.instance.push(request().tag(u64::from(slot))).is_err() {
-            // The instance has as many places as there are slots.
-            return self.take_back::<C>(inner, slot);
+        match inner.free.pop() {
+            Some(slot) => self.put(inner, slot, bell, request, complete),
+            None => self.submit_to_full(process, guard, bell, request, complete),
         }
-        let count = self.in_flight.load(Ordering::Relaxed);
-        self.in_flight.store(count + 1, Ordering::Release);
-        if bell && inner.heard {
-            inner.instance.doorbell();
+    }
+
+    #[inline]
+    fn put<C: Complete>(
+        &self,
+        inner: &mut Inner,
+        slot: u32,
+        bell: bool,
+        request: impl FnOnce() -> Request,
+        complete: C,
+    ) -> Result<(), Refusal> {
+        let Inner { executor, slots, .. } = inner;
+        Pending::write(&mut slots.get(slot).pending, complete);
+        match executor {
+            Executor::Pollers(queue) => queue.push(slots, slot, request),
+            Executor::Engines(instance) => {
+                if instance.push(request().tag(u64::from(slot))).is_err() {
+                    // The instance has as many places as there are slots.
+                    return take_back::<C>(inner, slot);
+                }
+            }
+        }
+        self.in_flight.begin_locked();
+        if bell {
+            inner.signal();
         }
         Ok(())
     }
 
+    /// No slot is free.
     #[cold]
-    fn take_back<C: Complete>(&self, inner: &mut Inner, slot: u32) -> Result<(), Refusal> {
-        let place = inner.slots[slot as usize].as_mut_ptr();
-        // SAFETY: `submit` has just put a `C` there.
-        unsafe { (&raw mut (*place).payload).cast::<C>().read() }.refused();
-        inner.free.push(slot);
-        Err(Refusal::RETRY)
+    fn submit_to_full<'a, C: Complete>(
+        &'a self,
+        process: &Process,
+        mut guard: Guard<'a, Option<Box<Inner>>>,
+        bell: bool,
+        request: impl FnOnce() -> Request,
+        complete: C,
+    ) -> Result<(), Refusal> {
+        let policy = process.settings().policy;
+        if policy == Policy::Fail || guard.as_ref().is_none_or(|i| i.done.len() >= MOST_DONE) {
+            return Err(Refusal::RETRY);
+        }
+        if policy == Policy::Wait {
+            loop {
+                guard = self.make_room(process, guard)?;
+                let Some(inner) = guard.as_deref_mut() else { return Err(Refusal::RETRY) };
+                if self.closed.load(Ordering::Relaxed) {
+                    return Err(closed());
+                }
+                if let Some(slot) = inner.free.pop() {
+                    return self.put(inner, slot, bell, request, complete);
+                }
+            }
+        }
+        // This thread executes it, out of its turn.
+        let mut pending = MaybeUninit::uninit();
+        Pending::write(&mut pending, complete);
+        let request = request();
+        self.in_flight.begin_locked();
+        drop(guard);
+        let response = process.call(request);
+        if let Some(inner) = self.open(process)?.as_deref_mut() {
+            // SAFETY: written above.
+            inner.done.push_back((unsafe { pending.assume_init() }, response));
+            inner.signal();
+        }
+        Ok(())
+    }
+
+    /// Has some of what was submitted before answered; the answers wait for a poll.
+    fn make_room<'a>(
+        &'a self,
+        process: &Process,
+        mut guard: Guard<'a, Option<Box<Inner>>>,
+    ) -> Result<Guard<'a, Option<Box<Inner>>>, Refusal> {
+        let Some(inner) = guard.as_deref_mut() else { return Ok(guard) };
+        let Inner { executor, slots, free, done, .. } = inner;
+        let taken = match executor {
+            Executor::Pollers(queue) => queue.take(slots, AT_ONCE as u32),
+            Executor::Engines(instance) => {
+                let before = done.len();
+                for response in instance.poll() {
+                    let slot = response.tag as u32;
+                    free.push(slot);
+                    // SAFETY: the slot of a request in flight.
+                    done.push_back((unsafe { slots.get(slot).pending.assume_init() }, response));
+                }
+                if done.len() == before {
+                    drop(guard);
+                    std::thread::yield_now();
+                    return self.open(process);
+                }
+                return Ok(guard);
+            }
+        };
+        drop(guard);
+        if taken.len() == 0 {
+            // Another thread executes them.
+            std::thread::yield_now();
+            return self.open(process);
+        }
+        let mut answers = Vec::with_capacity(taken.len());
+        taken.execute(process, |pending, response| answers.push((*pending, response)));
+        let mut guard = self.open(process)?;
+        if let Some(inner) = guard.as_deref_mut() {
+            inner.free.extend(taken.numbers());
+            inner.done.extend(answers);
+            inner.signal();
+        }
+        Ok(guard)
     }
 
     /// Makes all that was submitted visible to the engines.
     pub fn ring(&self, process: &Process) -> Result<(), Refusal> {
         if let Some(inner) = self.open(process)?.as_deref_mut() {
-            inner.instance.doorbell();
+            match &mut inner.executor {
+                Executor::Pollers(queue) if queue.is_empty() => {}
+                _ => inner.signal(),
+            }
         }
         Ok(())
     }
@@ -392,20 +360,14 @@ impl Ring {
     /// How many requests are submitted and not answered.
     #[inline]
     pub fn in_flight(&self) -> u32 {
-        match self.generation.load(Ordering::Relaxed) == fork_generation() {
-            true => self.in_flight.load(Ordering::Acquire),
-            // A parent's, which has the answers.
-            false => 0,
-        }
+        self.in_flight.count()
     }
 
-    /// How many batches are taken out and not completed.
-    fn completing(&self) -> i32 {
-        if self.generation.load(Ordering::Relaxed) != fork_generation() {
-            return 0;
-        }
-        let returned = self.returned.load(Ordering::Acquire);
-        self.taken.load(Ordering::Relaxed).wrapping_sub(returned) as i32
+    /// Whether so many requests are accepted now, but for what other threads submit.
+    #[inline]
+    pub fn has_room(&self, process: &Process, n: usize) -> bool {
+        let settings = process.settings();
+        self.in_flight() as usize + n <= settings.depth || settings.policy != Policy::Fail
     }
 
     /// Refuses requests from here on, or accepts them again. What was accepted before is in flight.
@@ -429,24 +391,30 @@ impl Ring {
         while count < most {
             let n = self.poll_some(process, most - count)?;
             if n == 0 {
-                return Ok(count);
+                break;
             }
             count += n;
         }
-        if self.in_flight() == 0 {
+        if self.in_flight() == 0 || count == 0 {
             self.clear(process)?;
         }
         Ok(count)
     }
 
-    /// Nothing is in flight: a descriptor is not readable from here on.
+    /// A descriptor is not readable from here on, where a poll has nothing to do.
     #[inline]
     fn clear(&self, process: &Process) -> Result<u32, Refusal> {
         if self.has_descriptor.load(Ordering::Relaxed)
             && let Some(inner) = self.open(process)?.as_deref_mut()
-            && inner.instance.outstanding() == 0
+            && !inner.has_work()
         {
-            let _ = inner.instance.poll().next();
+            match &mut inner.executor {
+                Executor::Pollers(queue) => queue.clear(),
+                Executor::Engines(instance) if instance.outstanding() == 0 => {
+                    let _ = instance.poll().next();
+                }
+                Executor::Engines(_) => {}
+            }
         }
         Ok(0)
     }
@@ -457,61 +425,92 @@ impl Ring {
         let mut batch = Batch::new(self);
         let mut guard = self.open(process)?;
         let Some(inner) = guard.as_deref_mut() else { return Ok(0) };
-        let most = most.min(AT_ONCE);
-        let mut taken = 0;
-        while {
-            let before = taken;
-            // What panics is lost, and counted.
-            caught(|| take(inner, &mut batch, &mut taken, most)).is_none() && taken > before
-        } {}
-        if taken == 0 {
+        let mut count = 0;
+        if !inner.done.is_empty() {
+            take_done(inner, &mut batch, &mut count, most);
+        } else if let Executor::Pollers(queue) = &mut inner.executor {
+            let taken = queue.take(&mut inner.slots, most);
+            count = taken.len() as u32;
+            if count > 0 {
+                drop(guard);
+                // SAFETY: each is answered once.
+                taken.execute(process, |pending, response| unsafe { batch.add(pending, response) });
+                guard = self.open(process)?;
+                let Some(inner) = guard.as_deref_mut() else { return Ok(0) };
+                inner.free.extend(taken.numbers().iter().rev());
+            }
+        } else {
+            while {
+                let before = count;
+                // What panics is lost, and counted.
+                caught(|| take(inner, &mut batch, &mut count, most)).is_none() && count > before
+            } {}
+        }
+        if count == 0 {
             return Ok(0);
         }
-        let batches = self.taken.load(Ordering::Relaxed);
-        self.taken.store(batches.wrapping_add(1), Ordering::Relaxed);
-        let in_flight = self.in_flight.load(Ordering::Relaxed);
+        self.completing.begin_locked();
         // After the other count: who sees this one sees that.
-        self.in_flight.store(in_flight - taken, Ordering::Release);
+        self.in_flight.end(count);
         drop(guard);
         let listed = Listed::new(&batch);
         batch.complete();
         drop(listed);
-        Ok(taken)
+        Ok(count)
     }
 
     /// A descriptor that is readable when a poll has something to do. It stays this ring's.
     pub fn descriptor(&self, process: &Process) -> Result<RawFd, Refusal> {
         let mut guard = self.open(process)?;
         let Some(inner) = guard.as_deref_mut() else { return Err(Refusal::RETRY) };
-        inner.heard = true;
         self.has_descriptor.store(true, Ordering::Relaxed);
-        Ok(inner.instance.event_fd()?.as_raw_fd())
+        let has_work = inner.has_work();
+        match &mut inner.executor {
+            Executor::Pollers(queue) => {
+                let fd = queue.descriptor()?;
+                if has_work {
+                    queue.signal();
+                }
+                Ok(fd)
+            }
+            Executor::Engines(instance) => Ok(instance.event_fd()?.as_raw_fd()),
+        }
     }
 }
 
-/// Takes answers, at most `most` with those that are taken already. One that is not landed is the last.
+/// Takes answers of engines, at most `most` with those that are taken already.
 #[inline]
-fn take(inner: &mut Inner, batch: &mut Batch, taken: &mut u32, most: u32) {
-    let Inner { instance, slots, free, .. } = inner;
+fn take(inner: &mut Inner, batch: &mut Batch, count: &mut u32, most: u32) {
+    let Inner { executor: Executor::Engines(instance), slots, free, .. } = inner else { return };
+    let most = most.min(AT_ONCE as u32);
     let mut answers = instance.poll();
-    while *taken < most && batch.other.get_mut().is_none() {
-        let Some(mut response) = answers.next() else { break };
+    while *count < most {
+        let Some(response) = answers.next() else { break };
         let slot = response.tag as u32;
-        let place = &mut slots[slot as usize];
         free.push(slot);
-        *taken += 1;
-        // SAFETY: the slot of a request in flight.
-        let pending = unsafe { place.assume_init_mut() };
-        let Some(land) = pending.land else {
-            batch.other.set(Some((*pending, response)));
-            break;
-        };
-        let count = batch.count.get();
-        // SAFETY: written by `Pending::write`; each is taken once.
-        batch.landed[count]
-            .write(unsafe { land(pending.payload.as_mut_ptr().cast(), &mut response) });
-        batch.count.set(count + 1);
+        *count += 1;
+        // SAFETY: the slot of a request in flight, which is answered once.
+        unsafe { batch.add(slots.get(slot).pending.assume_init_mut(), response) };
     }
+}
+
+/// Takes answers that wait, at most `most`.
+#[cold]
+fn take_done(inner: &mut Inner, batch: &mut Batch, count: &mut u32, most: u32) {
+    while *count < most.min(AT_ONCE as u32) {
+        let Some((mut pending, response)) = inner.done.pop_front() else { break };
+        *count += 1;
+        // SAFETY: each is answered once.
+        caught(|| unsafe { batch.add(&mut pending, response) });
+    }
+}
+
+#[cold]
+fn take_back<C: Complete>(inner: &mut Inner, slot: u32) -> Result<(), Refusal> {
+    // SAFETY: `Ring::put` has just put a `C` there.
+    unsafe { Pending::take::<C>(&mut inner.slots.get(slot).pending) }.refused();
+    inner.free.push(slot);
+    Err(Refusal::RETRY)
 }
 
 #[cold]

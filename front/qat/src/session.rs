@@ -4,15 +4,12 @@
 //! both addresses and the session's kind, so what is no session, was removed or was copied is refused.
 #![allow(unsafe_code)]
 
-use core::{
-    ffi::c_void,
-    ptr::NonNull,
-    sync::atomic::{AtomicU64, Ordering},
+use core::ffi::c_void;
+
+use crate::{
+    flights::{Flight, Flights},
+    refusal::Refusal,
 };
-
-use lookaside::fork_generation;
-
-use crate::refusal::Refusal;
 
 /// How many bytes a session takes in the caller's memory, at any alignment.
 pub const SIZE: u32 = 64;
@@ -37,8 +34,7 @@ pub trait Kind: Send + Sync + 'static {
 
 /// A session: what its kind keeps, and how many requests of it are in flight.
 pub struct Session<T> {
-    /// The process's generation above, the count below.
-    flights: AtomicU64,
+    flights: Flights,
     value: T,
 }
 
@@ -66,7 +62,7 @@ impl<T: Kind> Session<T> {
         if handle.is_null() {
             return Err(Refusal::invalid("no memory for the session"));
         }
-        let session = Box::new(Session { flights: AtomicU64::new(0), value });
+        let session = Box::new(Session { flights: Flights::new(), value });
         let session = Box::into_raw(session).cast();
         let head = Head { mark: mark::<T>(handle, session), session };
         // SAFETY: the caller's promise.
@@ -124,41 +120,21 @@ impl<T: Kind> Session<T> {
 
     /// How many requests of it are in flight in this process.
     pub fn in_flight(&self) -> u32 {
-        let flights = self.flights.load(Ordering::Acquire);
-        if (flights >> 32) as u32 == fork_generation() { flights as u32 } else { 0 }
+        self.flights.count()
+    }
+
+    /// What counts its requests in flight. While it counts one, the session is not ended.
+    #[inline]
+    pub fn flights(&self) -> &Flights {
+        &self.flights
     }
 
     /// One more request in flight, until the value is dropped. The session is not ended before.
     #[inline]
     pub fn fly(&self) -> Flight {
-        let generation = u64::from(fork_generation()) << 32;
-        let known = self.flights.load(Ordering::Relaxed);
-        if known & (u64::from(u32::MAX) << 32) != generation {
-            // The first one of this process.
-            let _ = self.flights.compare_exchange(
-                known,
-                generation,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
-        }
-        self.flights.fetch_add(1, Ordering::Relaxed);
-        Flight(NonNull::from(&self.flights))
-    }
-}
-
-/// A request in flight.
-#[must_use]
-pub struct Flight(NonNull<AtomicU64>);
-
-// SAFETY: the count is atomic, and the session lives as long as the flight: `Session::end` refuses meanwhile.
-unsafe impl Send for Flight {}
-
-impl Drop for Flight {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { self.0.as_ref() }.fetch_sub(1, Ordering::Release);
+        self.flights.begin();
+        // SAFETY: the session lives as long as the flight: `Session::end` refuses meanwhile.
+        unsafe { self.flights.flight() }
     }
 }
 

@@ -241,7 +241,9 @@ fn what_is_not_valid_is_refused() {
     assert_eq!(call(DEFAULT, handle, no_data.get(), d, o, p), CPA_STATUS_INVALID_PARAM);
     no_data.list.numBuffers = 0;
     assert_eq!(call(DEFAULT, handle, no_data.get(), d, o, p), CPA_STATUS_SUCCESS);
-    assert_eq!((r.consumed, r.produced), (0, 2));
+    // Which block that is depends on the CPU's kernels.
+    assert_eq!(r.consumed, 0);
+    assert_eq!(inflate(dst.first(r.produced), -15, None), Ok(vec![]));
     // Operation data.
     let wrong: [fn(&mut CpaDcOpData); 7] = [
         |o| o.flushFlag = CpaDcFlush(4),

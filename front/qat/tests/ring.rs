@@ -10,8 +10,9 @@ use std::{
     time::Duration,
 };
 
-use lookaside::{Buf, Request, Response};
+use lookaside::{Buf, Compression, Request, Response};
 use lookaside_qat::{
+    dc::codec,
     process::Process,
     refusal::{Refusal, SILENT},
     ring::{Complete, Landed, Ring, drain},
@@ -173,4 +174,80 @@ fn a_panic_loses_one_answer_at_most() {
     assert_eq!(RING.poll(process(), 0).ok(), Some(120));
     assert_eq!((RING.in_flight(), CALLS.load(Ordering::Relaxed)), (0, 40));
     drain(&[&RING], process()).unwrap();
+}
+
+/// A request that takes a while.
+fn long() -> Request {
+    let spec = Compression { level: 9, ..Compression::default() };
+    let codec = codec::of(process(), &spec).unwrap();
+    let text: Vec<u8> =
+        (0_u32..1 << 19).flat_map(|n| (n.wrapping_mul(n) % 977).to_le_bytes()).collect();
+    let room = text.len() * 2;
+    codec.compress(Buf::from(text), Buf::zeroed(room))
+}
+
+#[test]
+fn who_executes_keeps_nobody_from_submitting_and_polling() {
+    static RING: Ring = Ring::new();
+    static LONG: AtomicBool = AtomicBool::new(false);
+    static BESIDE: AtomicU32 = AtomicU32::new(0);
+    let work = || {
+        while !LONG.load(Ordering::SeqCst) {
+            if RING.poll(process(), 0).unwrap() == 0 && RING.in_flight() == 1 {
+                // The other thread executes.
+                let beside = || {
+                    if !LONG.load(Ordering::SeqCst) {
+                        BESIDE.fetch_add(1, Ordering::SeqCst);
+                    }
+                };
+                submit(&RING, Calls(beside)).unwrap();
+                RING.poll(process(), 0).unwrap();
+            }
+            thread::yield_now();
+        }
+    };
+    // A machine that is busy may not let the second thread run while the first one executes.
+    for _ in 0..50 {
+        LONG.store(false, Ordering::SeqCst);
+        let ends = Calls(|| LONG.store(true, Ordering::SeqCst));
+        let request = long();
+        RING.submit(process(), true, || request, ends).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(work);
+            scope.spawn(work);
+        });
+        drain(&[&RING], process()).unwrap();
+        if BESIDE.load(Ordering::SeqCst) > 0 {
+            return;
+        }
+    }
+    panic!("nothing was served beside the long request");
+}
+
+#[test]
+fn a_child_of_a_callback_leaves_the_rest_to_its_parent() {
+    static PLACE: Place = Place::new();
+    let forks = |place: &'static Place| {
+        // SAFETY: the child calls nothing but this ring, and ends.
+        place.seen.store(unsafe { libc::fork() } as u32, Ordering::Relaxed);
+    };
+    let counts = |place: &'static Place| {
+        place.calls.fetch_add(1, Ordering::Relaxed);
+    };
+    submit(&PLACE.ring, Lands(forks, &PLACE)).unwrap();
+    for _ in 0..3 {
+        submit(&PLACE.ring, Lands(counts, &PLACE)).unwrap();
+        submit(&PLACE.ring, Calls(move || counts(&PLACE))).unwrap();
+    }
+    assert_eq!(PLACE.ring.poll(process(), 0).ok(), Some(7));
+    let (child, calls) = (PLACE.seen.load(Ordering::Relaxed), PLACE.calls.load(Ordering::Relaxed));
+    if child == 0 {
+        let right = calls == 0 && PLACE.ring.in_flight() == 0;
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(i32::from(!right)) };
+    }
+    let mut status = 77;
+    // SAFETY: the child of this test, and a place of its own.
+    assert_eq!(unsafe { libc::waitpid(child as i32, &raw mut status, 0) }, child as i32);
+    assert_eq!((status, calls), (0, 6));
 }

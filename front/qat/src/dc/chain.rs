@@ -15,12 +15,13 @@ use crate::{
     checksum::Crc64,
     counters::Counter,
     cy::sym::gcm_nonce,
+    flights::Flight,
     instance::{QatInstance, Service},
     lock::Lock,
     process::Process,
     refusal::{Refusal, enter, given, status_of, wanted},
     ring::Complete,
-    session::{self, Flight, Kind, Session},
+    session::{self, Kind, Session},
 };
 
 use super::{

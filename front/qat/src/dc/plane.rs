@@ -118,7 +118,7 @@ crate::api! {
         if number as usize > depth {
             return Err(Refusal::invalid("a batch of more operations than a ring has room for"));
         }
-        if first.ring.in_flight() as usize + number as usize > depth {
+        if !first.ring.has_room(process, number as usize) {
             return Err(Refusal::RETRY);
         }
         for op in ops {

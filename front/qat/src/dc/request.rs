@@ -10,11 +10,12 @@ use crate::{
     buffers::{self, check_apart, length},
     checksum::Crc64,
     counters::Counter,
+    flights::Flight,
     instance::QatInstance,
     process::Process,
     refusal::{Refusal, enter},
     ring::Complete,
-    session::{Flight, Session},
+    session::Session,
 };
 
 use super::{

@@ -71,7 +71,7 @@ unsafe fn end(
     let instance = process.instance(handle, Service::Cy)?;
     // SAFETY: the exported function's caller promises it.
     let session = unsafe { Session::<Sym>::get(context) }?;
-    if session.open_requests() > 0 {
+    if session.in_flight() > 0 {
         if data_plane || session.data_plane {
             // What waits for its bell would wait for ever.
             instance.ring.ring(process)?;
@@ -129,7 +129,7 @@ crate::api! {
         let process = Process::get()?;
         let update = given(update, "no pSessionUpdateData")?;
         let session = Session::<Sym>::get(context)?;
-        if session.open_requests() > 0 {
+        if session.in_flight() > 0 {
             return Err(Refusal::RETRY);
         }
         if session.has_partial() {
@@ -144,7 +144,7 @@ crate::api! {
 
     fn cpaCySymSessionInUse(context: CpaCySymSessionCtx, in_use: *mut CpaBoolean) {
         let in_use = wanted(in_use, "no place for the answer")?;
-        *in_use = if Session::<Sym>::get(context)?.open_requests() > 0 { CPA_TRUE } else { CPA_FALSE };
+        *in_use = if Session::<Sym>::get(context)?.in_flight() > 0 { CPA_TRUE } else { CPA_FALSE };
         Ok(CPA_STATUS_SUCCESS)
     }
 

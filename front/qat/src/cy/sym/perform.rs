@@ -4,16 +4,17 @@
 use core::{
     ffi::c_void,
     ptr::{self, NonNull},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::atomic::Ordering,
 };
 use std::sync::OnceLock;
 
-use lookaside::{Buf, CipherSession, OpError, Packet, Request, Response, fork_generation};
+use lookaside::{Buf, CipherSession, OpError, Packet, Request, Response};
 
 use crate::{
     abi::*,
     buffers,
     counters::Counter,
+    flights::Flights,
     instance::QatInstance,
     lock::{Guard, Lock},
     process::Process,
@@ -43,67 +44,6 @@ pub struct Sym {
     plan: Plan,
     steps: OnceLock<Steps>,
     partial: Lock<Partial>,
-    flights: Flights,
-}
-
-/// How many requests of a session are in flight, in two counts: the first one changes in the lock of the session's
-/// own ring, or by the other one.
-#[derive(Default)]
-struct Flights {
-    /// The process that they are of.
-    generation: AtomicU32,
-    /// Begun in the session's own ring.
-    begun: AtomicU32,
-    /// Begun elsewhere, less all that have ended.
-    others: AtomicU32,
-}
-
-impl Flights {
-    /// Forgets what was in flight in a parent.
-    #[inline]
-    fn check_fork(&self) {
-        let generation = fork_generation();
-        if self.generation.load(Ordering::Acquire) != generation {
-            self.forget(generation);
-        }
-    }
-
-    #[cold]
-    fn forget(&self, generation: u32) {
-        static ONE: Lock<()> = Lock::new(());
-        let _one = ONE.lock();
-        if self.generation.load(Ordering::Relaxed) != generation {
-            self.begun.store(0, Ordering::Relaxed);
-            self.others.store(0, Ordering::Relaxed);
-            self.generation.store(generation, Ordering::Release);
-        }
-    }
-
-    /// One more. `alone`: this thread has the lock of the session's own ring.
-    #[inline]
-    fn begin(&self, alone: bool) {
-        self.check_fork();
-        if alone {
-            let begun = self.begun.load(Ordering::Relaxed);
-            self.begun.store(begun.wrapping_add(1), Ordering::Relaxed);
-        } else {
-            self.others.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// One has ended; what it has written is seen by who sees that.
-    #[inline]
-    fn end(&self) {
-        self.others.fetch_sub(1, Ordering::Release);
-    }
-
-    fn count(&self) -> u32 {
-        if self.generation.load(Ordering::Relaxed) != fork_generation() {
-            return 0;
-        }
-        let others = self.others.load(Ordering::Acquire);
-        self.begun.load(Ordering::Relaxed).wrapping_add(others)
-    }
 }
 
 impl Kind for Sym {
@@ -132,7 +72,6 @@ impl Sym {
             plan,
             steps: OnceLock::new(),
             partial: Lock::new(Partial::default()),
-            flights: Flights::default(),
         };
         if sym.plan.is_in_steps() {
             sym.steps(process)?;
@@ -148,11 +87,6 @@ impl Sym {
                 Ok(self.steps.get_or_init(|| steps))
             }
         }
-    }
-
-    /// How many of its requests are in flight.
-    pub fn open_requests(&self) -> u32 {
-        self.flights.count()
     }
 
     /// Whether a text in partial packets is under way.
@@ -233,7 +167,7 @@ impl Answer {
     fn landed(&self, (status, verified): Outcome) -> Landed {
         count(self.instance, status, verified);
         let session = self.session();
-        let flights = ptr::from_ref(&session.flights).cast_mut().cast();
+        let flights = ptr::from_ref(session.flights()).cast_mut().cast();
         let verified = if verified { CPA_TRUE } else { CPA_FALSE };
         let numbers = [status, session.setup.op.0, verified.0];
         let none = ptr::null_mut();
@@ -313,7 +247,7 @@ impl Answer {
 #[inline]
 unsafe fn land(flights: *mut c_void) {
     // SAFETY: within a session that stays while a request of it is in flight.
-    unsafe { &*flights.cast::<Flights>() }.end();
+    unsafe { &*flights.cast::<Flights>() }.end(1);
 }
 
 unsafe fn call(landed: &Landed) {
@@ -368,7 +302,7 @@ impl Complete for Answer {
     }
 
     fn refused(self) {
-        self.session().flights.end();
+        self.session().flights().end(1);
     }
 }
 
@@ -483,9 +417,9 @@ fn nothing(process: &Process) -> Result<Request, Refusal> {
 /// Refuses what the ring has no room for, before anything is built for it.
 #[inline]
 fn check_room(process: &Process, instance: &QatInstance, n: usize) -> Result<(), Refusal> {
-    match instance.ring.in_flight() as usize + n > process.settings().depth {
-        true => Err(Refusal::RETRY),
-        false => Ok(()),
+    match instance.ring.has_room(process, n) {
+        true => Ok(()),
+        false => Err(Refusal::RETRY),
     }
 }
 
@@ -651,7 +585,11 @@ unsafe fn fly(
     let answer = |after| Answer { instance, session: NonNull::from(session), to, after };
     let synchronous = session.callback.is_none() && !session.data_plane;
     let begin = || {
-        session.flights.begin(ptr::eq(session.instance, instance));
+        match ptr::eq(session.instance, instance) {
+            // This thread has the lock of the session's own ring.
+            true => session.flights().begin_locked(),
+            false => session.flights().begin(),
+        }
         instance.counters.count_alone(Counter::SymRequest);
     };
     match way {
@@ -679,7 +617,7 @@ unsafe fn fly(
             submitted?;
         }
         way => {
-            session.flights.begin(false);
+            let flight = session.fly();
             instance.counters.count(Counter::SymWaited);
             let (status, right) = match way {
                 Way::Request(shape) => {
@@ -690,7 +628,7 @@ unsafe fn fly(
                 Way::InSteps => InSteps { answer: answer(After::Done), piece }.work(),
             };
             count(instance, status, right);
-            session.flights.end();
+            drop(flight);
             if status == CPA_STATUS_SUCCESS && !verified.is_null() {
                 // SAFETY: the caller's promise.
                 unsafe { verified.write(if right { CPA_TRUE } else { CPA_FALSE }) };
