@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""qzip of Debian 13's package qatzip, unmodified, with our libqat.so.4 in the place of Intel's.
+"""Debian 13's QuickAssist programs, unmodified, with our libqat.so.4 in the place of Intel's.
 
 packages.py LIBQAT LIBUSDM --tree FOLDER [--files FOLDER...]
 
 In a Debian 13 tree, which is made by debootstrap at the first run and kept: every file in every format that DEFLATE
 has, all levels, many processes at once; judged by gzip and zlib. QATzip goes to software in silence where a library
-does not serve: that ours did is shown by its counters, for every file. Exit status 77: cannot run here, and why.
+does not serve: that ours did is shown by its counters, for every file. So are those of openssl with qatengine, whose
+signatures and handshakes plain openssl judges, and of cpa_sample_code, which does not check what it computes. Exit
+status 77: cannot run here, and why.
 """
 
 import argparse
@@ -15,10 +17,12 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import zlib
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-PACKAGES = ["qatzip"]
+PACKAGES = ["qatzip", "openssl", "qatengine", "qatlib-examples"]
 FORMATS = ["gzip", "gzipext", "deflate_4B", "7z"]
 # Below this QATzip compresses by itself.
 THRESHOLD = 1024
@@ -55,7 +59,8 @@ def make_tree(tree: Path) -> None:
                        check=False)
         (tree / ".ready").touch()
     install = "DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends " + " ".join(PACKAGES)
-    found = inside(tree, "which qzip")
+    # All of them, in a tree that is from before one of them too.
+    found = inside(tree, "dpkg -s " + " ".join(PACKAGES))
     if found.returncode:
         got = inside(tree, f"apt-get update -q && {install}")
         if got.returncode:
@@ -206,6 +211,106 @@ def without_us(side: Side, file: Path) -> str:
     return "QATzip's own software, and no counters"
 
 
+def counted(counters: list[dict], *names: str) -> str:
+    """What was counted under these names, each of which must have been."""
+    for name in names:
+        check(total(counters, name) > 0, f"none counted of {name}: {counters}")
+    return ", ".join(f"{total(counters, name)} {name}" for name in names)
+
+
+def speed(side: Side) -> str:
+    """openssl speed's signatures in 36 jobs. It verifies one before it begins, by us too."""
+    counters = side.run("timeout 60 openssl speed -engine qatengine -elapsed -async_jobs 36 -seconds 1 -mr "
+                        "rsa2048 ecdsap256 >speed 2>said || { cat said; false; }")
+    # +F2:number:2048:signatures a second:verifications a second, and +F4 of the curve.
+    lines = [line.split(":") for line in (side.work / "speed").read_text().splitlines()]
+    per = {line[0]: float(line[3]) for line in lines if line[0] in ("+F2", "+F4")}
+    check(len(per) == 2 and min(per.values()) >= 1, f"no speed of both: {lines}")
+    return (f"{per['+F2']:.0f} RSA-2048 and {per['+F4']:.0f} P-256 signatures a second; "
+            + counted(counters, "RSA private operations", "ECDSA signatures"))
+
+
+KEYS = {"rsa": "-newkey rsa:2048", "ec": "-newkey ec -pkeyopt ec_paramgen_curve:P-256"}
+SIGNS = {"rsa": "RSA private operations", "ec": "ECDSA signatures"}
+
+
+def make_key(side: Side, kind: str) -> None:
+    side.run(f"openssl req -x509 {KEYS[kind]} -nodes -keyout key -out cert -subj /CN=x -days 9", served=False)
+
+
+def signature(side: Side, kind: str) -> str:
+    make_key(side, kind)
+    counters = side.run("timeout 30 openssl dgst -engine qatengine -sha256 -sign key -out signed f")
+    side.run("openssl x509 -in cert -pubkey -noout >pub && openssl dgst -sha256 -verify pub -signature signed f",
+             served=False)
+    return counted(counters, SIGNS[kind])
+
+
+def handshake(side: Side, kind: str, version: str, how: str) -> str:
+    """A server with qatengine, and a client without. The curve is named: of X25519 with ML-KEM, the default, openssl
+    makes nothing once an engine has taken X25519 (\"operation not supported for this keytype\"), with any library."""
+    make_key(side, kind)
+    # A port of the system's choice, which it says before it listens there; the pipe keeps its input open until the
+    # client has gone.
+    serve = (f"sleep 3 | timeout 20 openssl s_server -engine qatengine {how} -accept 127.0.0.1:0 -cert cert -key key "
+             f"-{version} -groups P-256 -naccept 1 >server 2>&1")
+    ask = ("for n in $(seq 100); do sleep 0.1; port=$(sed -n 's/^ACCEPT.*:\\([0-9]\\)/\\1/p' server | head -1); "
+           "[ -n \"$port\" ] || continue; (echo hello; sleep 0.5) | env -u LD_LIBRARY_PATH "
+           f"timeout 20 openssl s_client -connect 127.0.0.1:$port -CAfile cert -verify_return_error -{version} "
+           "-groups P-256 >client 2>&1; status=$?; grep -q 'Connection refused' client || break; done")
+    counters = side.run(f"touch server; {{ {serve}; }} & server=$!; {ask}; wait $server || status=$?; "
+                        "cat client server; exit $status")
+    client, server = ((side.work / name).read_text(errors="replace") for name in ("client", "server"))
+    spoken = "TLSv1.2" if version == "tls1_2" else "TLSv1.3"
+    check(f"New, {spoken}, Cipher is" in client and "Verify return code: 0 (ok)" in client, client + server)
+    check("hello" in server.splitlines(), f"the server has not read what the client wrote:\n{server}")
+    return counted(counters, SIGNS[kind], "EC multiplications")
+
+
+# The tests of cpa_sample_code in its manual, and what each must have had us do.
+SAMPLES = {
+    1: ["symmetric requests"],
+    2: ["RSA private operations"],
+    4: ["DSA signatures"],
+    8: ["ECDSA signatures", "ECDSA verifications"],
+    16: ["Diffie-Hellman secrets"],
+    32: ["compressions", "decompressions"],
+    1024: ["SM2 signatures"],
+    2048: ["symmetric requests"],
+}
+
+
+def sample(tree: Path, work: Path, mask: int) -> str:
+    """One test of cpa_sample_code, few operations of each kind. It sleeps a second before each kind."""
+    began = time.monotonic()
+    inner = "/" + str(work.relative_to(tree))
+    counters = work / f"counters{mask}"
+    ours = (f"export LD_LIBRARY_PATH=/opt/lookaside-qat LOOKASIDE_QAT_STATISTICS={inner}/counters{mask} "
+            "LOOKASIDE_QAT_CY_INSTANCES=1 LOOKASIDE_QAT_DC_INSTANCES=1")
+    ran = inside(tree, f"{ours}; cd {inner}; timeout 240 cpa_sample_code signOfLife=1 runTests={mask}")
+    said = ran.stdout.decode(errors="replace")
+    check(ran.returncode == 0 and "Sample code completed successfully." in said,
+          f"exit status {ran.returncode}\n{said[-3000:]}{ran.stderr.decode(errors='replace')[-1000:]}")
+    wrong = [line for line in said.splitlines() if "FAILED" in line or "allocation error" in line]
+    check(not wrong, f"{wrong[:3]}")
+    numbers = {kind: [int(n) for n in re.findall(rf"Total {kind}\s+(\d+)", said)]
+               for kind in ("Submissions", "Responses")}
+    check(bool(numbers["Responses"]) and min(numbers["Responses"]) > 0, f"tests without an answer: {numbers}")
+    check(mask == 32 or numbers["Submissions"] == numbers["Responses"], f"answers are missing: {numbers}")
+    lines = [json.loads(line) for line in counters.read_text().splitlines()]
+    return (f"{len(numbers['Responses'])} kinds in {time.monotonic() - began:.0f} s, "
+            f"{sum(numbers['Responses'])} answers; " + counted(lines, *SAMPLES[mask]))
+
+
+def samples(pool: ThreadPoolExecutor, tree: Path, work: Path) -> dict[int, Future]:
+    """Begins all tests of cpa_sample_code, which mostly sleep."""
+    # The file that it compresses is not in the package.
+    corpus = tree / "usr/share/qat/calgary32"
+    corpus.parent.mkdir(exist_ok=True)
+    corpus.write_bytes("".join(f"line {n} of {n * n % 977}\n" for n in range(150_000)).encode())
+    return {mask: pool.submit(sample, tree, work, mask) for mask in SAMPLES}
+
+
 def inputs(folder: Path) -> list[Path]:
     """Files of every kind, where none are given."""
     made = {
@@ -230,10 +335,12 @@ def main() -> int:
     make_tree(args.tree.absolute())
     tree = args.tree.resolve()
     failures = count = 0
-    with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory(dir=tree / "tmp") as work:
+    with (tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory(dir=tree / "tmp") as work,
+          tempfile.TemporaryDirectory(dir=tree / "tmp") as aside, ThreadPoolExecutor(len(SAMPLES)) as pool):
         files = [p for folder in args.files for p in sorted(folder.iterdir()) if p.is_file()]
         files = files or inputs(Path(made))
         side = Side(tree, args.libqat, args.libusdm, Path(work))
+        begun = samples(pool, tree, Path(aside))
         checks = [(f"{fmt}, {p.name}", lambda p=p, fmt=fmt: there_and_back(side, p, fmt))
                   for fmt in FORMATS for p in files]
         text = next((p for p in files if p.name in ("text", "book1")), files[0])
@@ -245,6 +352,12 @@ def main() -> int:
         tests += ["-t 8 -P busy", "-t 64", "-a", f"-t 2 -M svm -i {side.path(side.work)}/f", "-r 4 -C 131072"]
         checks += [(f"qatzip-test {test}", lambda t=test: qatzip_test(side, t)) for test in tests]
         checks += [(f"{n} processes at once", lambda n=n: together(side, text, n)) for n in (2, 64)]
+        checks += [("openssl speed, qatengine", lambda: speed(side))]
+        checks += [(f"openssl dgst, qatengine, {kind}", lambda k=kind: signature(side, k)) for kind in KEYS]
+        checks += [(f"openssl s_server, qatengine, {kind} {version} {how}".rstrip(),
+                    lambda k=kind, v=version, h=how: handshake(side, k, v, h))
+                   for kind in KEYS for version in ("tls1_2", "tls1_3") for how in ("", "-async")]
+        checks += [(f"cpa_sample_code runTests={mask}", answer.result) for mask, answer in begun.items()]
         for name, one in checks:
             for old in side.work.iterdir():
                 old.unlink()
