@@ -34,6 +34,7 @@ pub mod ring;
 pub mod sal;
 pub mod session;
 pub mod settings;
+pub mod stack;
 pub mod statistics;
 pub mod unsupported;
 
