@@ -35,6 +35,7 @@ pub mod ring;
 pub mod sal;
 pub mod session;
 pub mod settings;
+pub mod stack;
 pub mod statistics;
 pub mod unsupported;
 

@@ -13,7 +13,7 @@ use std::{
 
 use lookaside::{OpError, SetupError};
 
-use crate::abi::*;
+use crate::{abi::*, stack::with_room};
 
 /// A status other than success.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ pub fn enter(
     function: &'static str,
     body: impl FnOnce() -> Result<CpaStatus, Refusal>,
 ) -> CpaStatus {
-    match catch_unwind(AssertUnwindSafe(body)) {
+    with_room(|| match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => status,
         Ok(Err(refusal)) => {
             refusal.print(function);
@@ -99,7 +99,7 @@ pub fn enter(
             core::mem::forget(panic);
             CPA_STATUS_FATAL
         }
-    }
+    })
 }
 
 /// Whether lines are wanted; see [`crate::settings`].

@@ -408,7 +408,10 @@ fn a_session_in_use_stays() {
         };
         // SAFETY: as above.
         assert_eq!(unsafe { cpaCySymUpdateSession(session.handle(), &update) }, CPA_STATUS_RETRY);
-        assert!(poll(instance) && !poll(instance));
+        while !request.tag.is_answered() {
+            poll(instance);
+        }
+        assert!(!poll(instance));
         assert_eq!(request.tag.outcome, Some(RIGHT));
         assert_eq!(memory.bytes(), encrypted(2, &[0; 16], &[5; 16]));
         assert!(!ask());
@@ -506,10 +509,15 @@ fn a_full_ring_says_so() {
         unsafe {
             icp_sal_SymGetInflightRequests(instance, &mut most, &mut now);
             assert_eq!((most, now), (512, 512));
-            // A quota.
-            assert_eq!(icp_sal_CyPollInstance(instance, 12), CPA_STATUS_SUCCESS);
+            // A quota. Engines may need their time.
+            let mut answered = 0;
+            while answered < 12 {
+                icp_sal_CyPollInstance(instance, 12 - answered);
+                icp_sal_SymGetInflightRequests(instance, &mut most, &mut now);
+                answered = 512 - now;
+            }
         }
-        assert_eq!(requests.iter().filter(|r| r.tag.count == 1).count(), 12);
+        assert_eq!(requests.iter().filter(|r| r.tag.is_answered()).count(), 12);
         // A batch that does not fit is not begun.
         if path == Path::DataPlane {
             let mut batch: Vec<_> =
@@ -520,7 +528,9 @@ fn a_full_ring_says_so() {
             let status = unsafe { cpaCySymDpEnqueueOpBatch(13, all.as_mut_ptr(), CPA_TRUE) };
             assert_eq!(status, CPA_STATUS_RETRY);
         }
-        while poll(instance) {}
+        while !requests.iter().all(|r| r.tag.is_answered()) {
+            poll(instance);
+        }
         for (n, (request, memory)) in requests.iter().zip(&memory).enumerate() {
             assert_eq!((request.tag.outcome, request.tag.count), (Some(RIGHT), 1));
             assert_eq!(memory.bytes(), encrypted(3, &[0; 16], &[n as u8; 16]));
@@ -568,7 +578,9 @@ fn the_data_plane() {
         // Its session waits for the bell, which removing it rings.
         assert_eq!(session.remove(), CPA_STATUS_RETRY);
         assert_eq!(cpaCySymDpPerformOpNow(other), CPA_STATUS_SUCCESS);
-        while icp_sal_CyPollDpInstance(other, 0) == CPA_STATUS_SUCCESS {}
+        while !batch.iter().all(|r| r.tag.is_answered()) {
+            icp_sal_CyPollDpInstance(other, 0);
+        }
         assert!(batch.iter().all(|r| r.tag.outcome == Some(RIGHT) && r.tag.count == 1));
         let block = encrypted(4, &[0; 16], &[1; 16]);
         assert_eq!(memory.bytes(), block.repeat(3));
@@ -675,7 +687,9 @@ fn ten_thousand_sessions() {
                 request
             })
             .collect();
-        while poll(instance) {}
+        while !requests.iter().all(|r| r.tag.is_answered()) {
+            poll(instance);
+        }
         for ((request, memory), (_, key)) in requests.iter_mut().zip(&memory).zip(group) {
             assert_eq!(request.tag.outcome, Some(RIGHT));
             let expected = oracle::openssl("AES-128-CBC", key, &[0; 16], true, &[3; 32]);

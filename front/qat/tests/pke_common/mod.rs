@@ -11,7 +11,11 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use lookaside_qat::{abi::*, discovery, sal::icp_sal_CyPollAsymRing};
+use lookaside_qat::{
+    abi::*,
+    discovery,
+    sal::{icp_sal_AsymGetInflightRequests, icp_sal_CyPollAsymRing},
+};
 
 /// Bytes with a flat buffer that points at them.
 pub struct Flat {
@@ -192,6 +196,16 @@ pub fn instance() -> CpaInstanceHandle {
 pub fn poll(handle: CpaInstanceHandle) -> CpaStatus {
     // SAFETY: a handle of `instances`.
     unsafe { icp_sal_CyPollAsymRing(handle, 0) }
+}
+
+/// Polls until nothing is in flight: engines may need their time.
+pub fn poll_all(handle: CpaInstanceHandle) {
+    let (mut most, mut now) = (0, 1);
+    while now > 0 {
+        poll(handle);
+        // SAFETY: a handle of `instances`, and places of this function's.
+        unsafe { icp_sal_AsymGetInflightRequests(handle, &mut most, &mut now) };
+    }
 }
 
 /// Makes a request waiting, then with a callback; both have to come to the same.
