@@ -336,7 +336,8 @@ fn files_hold_one_noun() {
 fn names_say_something() {
     let mut wrong = Vec::new();
     // The types of somebody else's interface have its names.
-    for (path, text) in rust_sources().filter(|(path, _)| !path.starts_with("crates/quickassist/")) {
+    for (path, text) in rust_sources().filter(|(path, _)| !path.starts_with("crates/quickassist/"))
+    {
         let stem = Path::new(&path).file_stem().unwrap().to_string_lossy().into_owned();
         if let Some(word) = forbidden_word(&stem) {
             wrong.push(format!("{path}: a file named `{word}`"));
