@@ -78,7 +78,7 @@ FORWARD(icp_sal_userStart, (const char *section), (section))
 FORWARD(cpaDcGetNumInstances, (Cpa16U * n), (n))
 FORWARD(cpaDcGetInstances, (Cpa16U n, CpaInstanceHandle *all), (n, all))
 FORWARD(cpaDcQueryCapabilities, (CpaInstanceHandle i, CpaDcInstanceCapabilities *c), (i, c))
-FORWARD(cpaDcSetAddressTranslation, (CpaInstanceHandle i, CpaVirtualToPhysical f), (i, f))
+FORWARD(cpaDcSetAddressTranslation, (CpaInstanceHandle i, CpaVirtualToPhysical to), (i, to))
 FORWARD(cpaDcBufferListGetMetaSize, (CpaInstanceHandle i, Cpa32U n, Cpa32U *size), (i, n, size))
 FORWARD(cpaDcDeflateCompressBound, (CpaInstanceHandle i, CpaDcHuffType h, Cpa32U n, Cpa32U *bound), (i, h, n, bound))
 FORWARD(cpaDcGetSessionSize, (CpaInstanceHandle i, CpaDcSessionSetupData *d, Cpa32U *size, Cpa32U *context),
