@@ -74,7 +74,15 @@ static void *real(const char *name)
         return f args;                                  \
     }
 
+#ifdef NO_START
+CpaStatus icp_sal_userStart(const char *section)
+{
+    (void)section;
+    return CPA_STATUS_FAIL;
+}
+#else
 FORWARD(icp_sal_userStart, (const char *section), (section))
+#endif
 FORWARD(cpaDcGetNumInstances, (Cpa16U * n), (n))
 FORWARD(cpaDcGetInstances, (Cpa16U n, CpaInstanceHandle *all), (n, all))
 FORWARD(cpaDcQueryCapabilities, (CpaInstanceHandle i, CpaDcInstanceCapabilities *c), (i, c))
@@ -134,10 +142,12 @@ void qaeMemFreeNUMA(void **memory)
     *memory = NULL;
 }
 
+#ifndef NO_USDM
 uint64_t qaeVirtToPhysNUMA(void *memory)
 {
     return (uint64_t)(uintptr_t)memory;
 }
+#endif
 
 static void check(const void *memory, size_t len)
 {

@@ -18,6 +18,8 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/compress/src/kernel/",
     "crates/core/src/buf.rs",
     "crates/core/src/region.rs",
+    // The library of a card.
+    "crates/devices/qat/src/",
     "crates/pke/kernel/",
     "crates/pke/src/library/",
     // Types of functions.
@@ -51,6 +53,9 @@ const KERNELS: &[&str] = &["crates/cipher/kernel", "crates/pke/kernel"];
 
 /// The device that makes nothing faster.
 const MODEL: &str = "crates/devices/model";
+
+/// The device that drives a card.
+const CARD: &str = "crates/devices/qat";
 
 /// A source file longer than this is two files.
 const MAX_LINES: usize = 800;
@@ -132,6 +137,8 @@ fn edge_allowed(from: (&str, Layer), to: (&str, Layer)) -> bool {
         (Front | FrontC | Capi | Cli, Runtime) => true,
         // The timed model is for trying things out: drop-ins and the C interface start none.
         (_, Device) if to.0 == MODEL => matches!(from.0, "crates/cli" | "front/parcomp"),
+        // Its library is named by whoever has a card: drop-ins do not look for one.
+        (_, Device) if to.0 == CARD => matches!(from.0, "crates/cli" | "front/parcomp"),
         (Front | FrontC | Capi | Cli, Device) => true,
         (Cli, Simd) => true,
         // A zlib call is synchronous and mostly small: it runs at once on the caller's thread, and
@@ -223,6 +230,7 @@ fn the_rule_for_edges_itself() {
     assert!(allowed("crates/cli", "crates/simd"));
     assert!(allowed("crates/capi", "crates/devices/cpu"));
     assert!(allowed("front/parcomp", "crates/devices/model"));
+    assert!(allowed("front/parcomp", "crates/devices/qat"));
     assert!(allowed("crates/cipher/kernel", "crates/secure"));
     assert!(allowed("front/qat", "crates/quickassist"));
     assert!(allowed("crates/devices/qat", "crates/quickassist"));
@@ -240,6 +248,7 @@ fn the_rule_for_edges_itself() {
         ("front/zlib", "front/parcomp"),
         ("front/zlib", "crates/devices/model"),
         ("crates/capi", "crates/devices/model"),
+        ("front/qat", "crates/devices/qat"),
         ("front/zlib/c", "front/parcomp"),
         ("crates/capi", "crates/testkit"),
         ("crates/devices/cpu", "crates/quickassist"),
@@ -325,7 +334,9 @@ fn nothing_is_left_unfinished() {
 
 #[test]
 fn files_hold_one_noun() {
-    let long = sources().filter(|(_, text)| text.lines().count() > MAX_LINES);
+    // What is generated has no nouns of its own.
+    let written = sources().filter(|(path, _)| !path.starts_with("crates/quickassist/"));
+    let long = written.filter(|(_, text)| text.lines().count() > MAX_LINES);
     report(
         &format!("files over {MAX_LINES} lines: split where the second noun begins"),
         long.map(|(path, text)| format!("{path}: {} lines", text.lines().count())).collect(),
