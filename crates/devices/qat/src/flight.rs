@@ -30,7 +30,7 @@ struct Call {
 pub(crate) unsafe extern "C" fn answered(tag: *mut c_void, status: CpaStatus) {
     if let Some(call) = NonNull::new(tag.cast::<Call>()) {
         // SAFETY: a call that was submitted is freed only once it is answered.
-        let place = unsafe { &*(&raw const (*call.as_ptr()).status) };
+        let place = unsafe { &(*call.as_ptr()).status };
         // A status that is not the interface's must not look like none.
         place.store(if status == NONE { CPA_STATUS_FAIL } else { status }, Ordering::Release);
     }
@@ -154,7 +154,7 @@ impl Flight {
     /// The status of its answer, once there is one.
     pub(crate) fn landed(&mut self) -> Option<CpaStatus> {
         // SAFETY: the library writes it by the callback alone, as an atomic.
-        let place = unsafe { &*(&raw const (*self.call.as_ptr()).status) };
+        let place = unsafe { &(*self.call.as_ptr()).status };
         let status = Some(place.load(Ordering::Acquire)).filter(|status| *status != NONE)?;
         self.flying = false;
         Some(status)

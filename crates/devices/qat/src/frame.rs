@@ -45,13 +45,21 @@ pub(crate) fn header_len(format: Format, src: &[u8]) -> Option<usize> {
             (right && cmf & 15 == 8 && cmf >> 4 <= 7 && flg & 0x20 == 0).then_some(2)
         }
         Format::Gzip => {
-            const NAME: u8 = 8;
             let &[0x1f, 0x8b, 8, flags, ..] = src.first_chunk::<10>()? else { return None };
-            match flags & !NAME {
-                0 if flags & NAME == 0 => Some(10),
-                0 => Some(10 + src[10..].iter().position(|byte| *byte == 0)? + 1),
-                _ => None,
+            // A checksum of the header, and bits that mean nothing.
+            if flags & (0xe0 | 2) != 0 {
+                return None;
             }
+            let mut len = 10;
+            if flags & 4 != 0 {
+                let &extra = src.get(len..)?.first_chunk::<2>()?;
+                len += 2 + usize::from(u16::from_le_bytes(extra));
+            }
+            // A name, a comment.
+            for _ in 0..(flags >> 3 & 3).count_ones() {
+                len += src.get(len..)?.iter().position(|byte| *byte == 0)? + 1;
+            }
+            (len <= src.len()).then_some(len)
         }
         _ => None,
     }
@@ -75,9 +83,17 @@ mod tests {
         let named = b"\x1f\x8b\x08\x08\0\0\0\0\0\x03name\0rest";
         assert_eq!(header_len(Format::Gzip, named), Some(15));
         assert_eq!(header_len(Format::Gzip, &named[..14]), None, "a name without its end");
-        // A dictionary, a wrong check, an extra field.
+        let all = b"\x1f\x8b\x08\x1d\0\0\0\0\0\x03\x02\0abname\0\0rest";
+        assert_eq!(header_len(Format::Gzip, all), Some(20));
+        for cut in 0..20 {
+            assert_eq!(header_len(Format::Gzip, &all[..cut]), None, "{cut}");
+        }
+        // A dictionary, a wrong check; a checksum of the header, a reserved bit.
         assert_eq!(header_len(Format::Zlib, &[0x78, 0xbb]), None);
         assert_eq!(header_len(Format::Zlib, &[0x78, 0x02]), None);
-        assert_eq!(header_len(Format::Gzip, b"\x1f\x8b\x08\x04\0\0\0\0\0\x03\0\0"), None);
+        for flags in [2, 0x20, 0x80] {
+            let src = [0x1f, 0x8b, 8, flags, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0];
+            assert_eq!(header_len(Format::Gzip, &src), None, "{flags}");
+        }
     }
 }

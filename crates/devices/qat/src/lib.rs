@@ -8,7 +8,7 @@
 //! Stateless compression and decompression of raw DEFLATE, zlib and gzip, and pieces of raw DEFLATE, at the levels from 1 on
 //! whose sessions the card takes, up to 1 MiB a request. Wrappers are made here; CRC-32 or Adler-32 of the card are
 //! compared with ours. The rest goes to the next device: streams, windows below 32 KB, level 0, empty and larger
-//! sources, other formats and services, and wrappers with unusual fields.
+//! sources, other formats and services, zlib with a preset dictionary, gzip with a checksum of its header.
 //!
 //! # What goes wrong
 //!

@@ -12,7 +12,7 @@ use lookaside_quickassist::functions;
 
 use crate::Refusal;
 
-/// What `dlmopen` opened. It is never closed: libraries of drivers leave threads and handlers behind.
+/// What `dlmopen` opened. Once started it is never closed: libraries of drivers leave threads and handlers behind.
 struct Handle(NonNull<c_void>);
 
 /// What the linker says went wrong last.
@@ -38,6 +38,12 @@ impl Handle {
         let name = CString::new(name).ok()?;
         // SAFETY: a library that is open, and a text that ends in zero.
         NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) })
+    }
+
+    /// Of a library that was not started.
+    fn close(&self) {
+        // SAFETY: opened once, and nothing of it is used from here on.
+        unsafe { libc::dlclose(self.0.as_ptr()) };
     }
 
     fn namespace(&self) -> Result<libc::Lmid_t, String> {
@@ -94,20 +100,20 @@ library! {
 }
 
 impl Library {
-    /// Loads a library, and its `libusdm.so.0` if it has one.
+    /// Loads a library, with its `libusdm.so.0`: the one beside it, if there is one, before it asks for any.
     pub(crate) fn load(path: &Path) -> Result<Library, Refusal> {
-        let refused = |why| Refusal::new(path, why);
-        let qat = open(libc::LM_ID_NEWLM, path).map_err(refused)?;
-        // Intel's library needs it, so that it is there; others may bring it along.
-        let usdm = match qat.symbol("qaeMemAllocNUMA") {
-            Some(_) => None,
-            None => {
-                let namespace = qat.namespace().map_err(refused)?;
-                let name = Path::new("libusdm.so.0");
-                let beside = path.parent().map(|folder| folder.join(name));
-                beside.into_iter().chain([name.into()]).find_map(|at| open(namespace, &at).ok())
-            }
-        };
-        Library::resolve(&qat, usdm.as_ref()).map_err(refused)
+        Library::open(path).map_err(|why| Refusal::new(path, why))
+    }
+
+    fn open(path: &Path) -> Result<Library, String> {
+        let beside = path.parent().map(|folder| folder.join("libusdm.so.0"));
+        let usdm = beside.filter(|usdm| usdm.exists());
+        let usdm = usdm.map(|usdm| open(libc::LM_ID_NEWLM, &usdm)).transpose()?;
+        let namespace = usdm.as_ref().map_or(Ok(libc::LM_ID_NEWLM), Handle::namespace);
+        let opened = namespace.and_then(|namespace| open(namespace, path));
+        let resolved = opened
+            .and_then(|qat| Library::resolve(&qat, usdm.as_ref()).inspect_err(|_| qat.close()));
+        // There are sixteen namespaces.
+        resolved.inspect_err(|_| usdm.iter().for_each(Handle::close))
     }
 }
