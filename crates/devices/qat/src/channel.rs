@@ -102,6 +102,7 @@ struct Airborne {
     /// Bytes of the header before what the card was given.
     head: usize,
     len: usize,
+    since_ns: u64,
 }
 
 /// What became of an attempt to give a request to the card.
@@ -229,7 +230,14 @@ impl CardChannel {
         let status = flight.submit(&self.card, lent, what, head..len, room, u32::from(key.adler));
         match (status, work.take()) {
             (CPA_STATUS_SUCCESS, Some(work)) => {
-                self.airborne.push_back(Airborne { work, flight, key, head, len });
+                self.airborne.push_back(Airborne {
+                    work,
+                    flight,
+                    key,
+                    head,
+                    len,
+                    since_ns: self.now_ns,
+                });
                 self.silent = false;
                 Start::Flies
             }
@@ -338,6 +346,13 @@ impl CardChannel {
         for _ in 0..self.airborne.len() {
             let Some(mut one) = self.airborne.pop_front() else { break };
             match one.flight.landed() {
+                // The runtime resets a channel that answers nothing; this one may answer others.
+                None if self.now_ns.saturating_sub(one.since_ns) >= self.timeout_ns => {
+                    n += 1;
+                    self.rest();
+                    hand_on(done, one.work);
+                    self.stuck.push(one.flight);
+                }
                 None => self.airborne.push_back(one),
                 Some(status) => {
                     n += 1;
