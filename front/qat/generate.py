@@ -2,7 +2,8 @@
 """Writes all that describes the binary interface, from its data: `generate.py ABI.json`.
 
 ABI.json holds facts alone: names, sizes, offsets, values. `functions.txt` says what each function is for, in our
-words. Written, and committed: include/*.h, src/abi/, tests/layout.c, tests/layout.rs, exports.txt, usdm/exports.txt.
+words. Written, and committed: include/*.h, tests/layout.c, tests/layout.rs, exports.txt, usdm/exports.txt, and
+crates/quickassist/src/, which a device that drives somebody's libqat.so.4 needs too.
 The data itself is not part of the repository; whoever has a newer one runs this again and reads the difference.
 """
 
@@ -22,7 +23,7 @@ PURPOSES = dict(
     if "|" in line and not line.startswith("#")
 )
 
-# What each header is about, what it includes, and the module of src/abi that has its types.
+# What each header is about, what it includes, and the module of crates/quickassist that has its types.
 HEADERS = {
     "cpa_types.h": ("integers, booleans, bit maps", [], "base"),
     "cpa.h": ("statuses, buffers, instances", ["cpa_types.h"], "base"),
@@ -353,16 +354,31 @@ def rust_module(module):
     return f"//! {MODULES[module]} {NOTICE}\n\n{imports}\n{body}"
 
 
+def rust_functions():
+    """Their types, for whoever looks functions up by name."""
+    items = []
+    for name, f in FUNCTIONS.items():
+        params = ", ".join(rust_param(p["type"]) for p in f["params"])
+        returns = "" if f["returns"] == "void" else f" -> {rust_type(f['returns'])}"
+        items.append(f"pub type {name} = unsafe extern \"C\" fn({params}){returns};\n")
+    body = "\n".join(items)
+    c = sorted(k for k in ("c_char", "c_int", "c_void") if re.search(rf"\b{k}\b", body))
+    return (f"//! The types of the interface's functions, each under its function's name. {NOTICE}\n\n"
+            f"use core::ffi::{{{', '.join(c)}}};\n\nuse super::*;\n\n{body}")
+
+
 def rust_root():
     modules = "".join(f"mod {m};\n" for m in sorted(MODULES))
     uses = "".join(f"pub use {m}::*;\n" for m in sorted(MODULES))
     return f"""//! The types and constants of the interface, named as in the headers. {NOTICE}
 //!
 //! An enumeration is its integer: a caller in C may pass any value.
+#![deny(unsafe_code)]
 #![allow(missing_docs, non_camel_case_types, non_snake_case)]
 #![allow(unused_imports)]
 
-{modules}
+{modules}pub mod functions;
+
 {uses}"""
 
 
@@ -510,13 +526,15 @@ def fold(text, indent, width=150):
 def main():
     for name in HEADERS:
         (HERE / "include" / name).write_text(header(name))
-    rust = [HERE / "src/abi/mod.rs", HERE / "tests/layout.rs"]
-    rust[0].parent.mkdir(exist_ok=True)
+    types = HERE.parents[1] / "crates/quickassist/src"
+    rust = [types / "lib.rs", HERE / "tests/layout.rs"]
     rust[0].write_text(rust_root())
     rust[1].write_text(rust_layout())
     for module in MODULES:
-        rust.append(HERE / f"src/abi/{module}.rs")
+        rust.append(types / f"{module}.rs")
         rust[-1].write_text(rust_module(module))
+    rust.append(types / "functions.rs")
+    rust[-1].write_text(rust_functions())
     (HERE / "tests/layout.c").write_text(c_layout())
     (HERE / "exports.txt").write_text("\n".join(sorted(DATA["exports"]["libqat"])) + "\n")
     (HERE / "usdm/exports.txt").write_text("\n".join(sorted(DATA["exports"]["libusdm"])) + "\n")

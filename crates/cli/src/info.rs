@@ -3,6 +3,7 @@
 use std::{cmp::Reverse, error::Error};
 
 use lookaside::{Capability, Route, RouteEntry, Runtime, Service};
+use lookaside_qat_card::{LIBRARY_VARIABLE, QatDevice};
 use lookaside_simd::{CAP_VARIABLE, Cpu};
 use serde_json::{Value, json};
 
@@ -15,16 +16,27 @@ use crate::{
 ///
 /// Short: a row for each service and implementation; `verbose`: for each operation and algorithm.
 pub fn run(json: bool, verbose: bool) -> Result<String, Box<dyn Error>> {
-    let runtime = Runtime::builder().device(lookaside_cpu::cpu()).start()?;
+    let (card, why) = match QatDevice::of_environment() {
+        Ok(Some(card)) => (Some(card), None),
+        Ok(None) => (None, Some(format!("none: {LIBRARY_VARIABLE} names no library"))),
+        Err(refusal) => (None, Some(refusal.to_string())),
+    };
+    let says = why.unwrap_or_else(|| card.as_ref().map_or("", |c| c.description()).to_owned());
+    let builder = Runtime::builder();
+    let builder = match card {
+        Some(card) => builder.device(card),
+        None => builder,
+    };
+    let runtime = builder.device(lookaside_cpu::cpu()).start()?;
     let (machine, cpu) = (Machine::here(), Cpu::host());
     if json {
-        let object = describe(&runtime, &machine, cpu);
+        let object = describe(&runtime, &machine, cpu, &says);
         return Ok(serde_json::to_string_pretty(&object)? + "\n");
     }
-    Ok(text(&runtime, &machine, cpu, verbose))
+    Ok(text(&runtime, &machine, cpu, verbose, &says))
 }
 
-fn describe(runtime: &Runtime, machine: &Machine, cpu: &Cpu) -> Value {
+fn describe(runtime: &Runtime, machine: &Machine, cpu: &Cpu, card: &str) -> Value {
     let capability = |c: &Capability| {
         json!({
             "op": c.op.to_string(),
@@ -55,6 +67,7 @@ fn describe(runtime: &Runtime, machine: &Machine, cpu: &Cpu) -> Value {
             "cap_ignored": cpu.unknown_cap(),
             "features": cpu.features(),
         },
+        "card": card,
         "engines": runtime.engines(),
         "devices": runtime.capabilities().map(device).collect::<Vec<_>>(),
         "routes": runtime.routes().iter().map(route).collect::<Vec<_>>(),
@@ -64,7 +77,7 @@ fn describe(runtime: &Runtime, machine: &Machine, cpu: &Cpu) -> Value {
 /// The width of the indented labels.
 const INDENT: usize = 12;
 
-fn text(runtime: &Runtime, machine: &Machine, cpu: &Cpu, verbose: bool) -> String {
+fn text(runtime: &Runtime, machine: &Machine, cpu: &Cpu, verbose: bool, card: &str) -> String {
     let mut out = format!("lookaside {}\n\n", env!("CARGO_PKG_VERSION"));
     out += &paragraph("machine", INDENT, &machine.to_string());
     let cap = match (cpu.cap(), cpu.unknown_cap()) {
@@ -82,6 +95,7 @@ fn text(runtime: &Runtime, machine: &Machine, cpu: &Cpu, verbose: bool) -> Strin
     out += &paragraph("features", INDENT, &features);
     let devices: Vec<&str> = runtime.capabilities().map(|(name, _)| name).collect();
     out += &paragraph("devices", INDENT, &devices.join(" "));
+    out += &paragraph("card", INDENT, card);
     let engines = format!("{} by default: one for each CPU", runtime.engines());
     out += &paragraph("engines", INDENT, &engines);
     let routes = runtime.routes();

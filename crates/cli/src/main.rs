@@ -74,7 +74,7 @@ lookaside run -- COMMAND ARG...
 --json  Print one JSON object. New keys may come; these stay:
     info:      version; machine {cpu_model, architecture, cpus};
                simd {tier, family, detected_tier, cap, cap_ignored, features[]};
-               engines; devices[] {name, capabilities[] {op, algorithm,
+               engines; card; devices[] {name, capabilities[] {op, algorithm,
                served_by, best_batch, max_src_bytes}};
                routes[] {op, entries[] {device, min_bytes, why}}
     capacity:  version; machine, as above; tier; device; engines; seconds;
@@ -95,6 +95,8 @@ lookaside run -- COMMAND ARG...
                measurement with all engines
 
 LOOKASIDE_CPU=generic|avx2|avx512 caps the CPU features that are used.
+LOOKASIDE_CARD_LIBRARY=FILE names the libqat.so.4 of a QuickAssist card: info
+says what it is, or why there is none.
 Exit status: 0, 1 on failure, 2 for a mistaken command line.
 ";
 

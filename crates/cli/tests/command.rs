@@ -10,7 +10,7 @@ use serde_json::Value;
 
 fn lookaside(args: &[&str]) -> Command {
     let mut c = Command::new(env!("CARGO_BIN_EXE_lookaside"));
-    c.env_remove("LOOKASIDE_CPU").args(args);
+    c.env_remove("LOOKASIDE_CPU").env_remove("LOOKASIDE_CARD_LIBRARY").args(args);
     c
 }
 
@@ -264,6 +264,19 @@ fn capacity_for_people_with_a_corpus() {
 
     let out = good(&mut lookaside(&["capacity", "--seconds", "0.05"]));
     fits_80_columns(stdout(&out));
+}
+
+#[test]
+fn info_says_why_there_is_no_card() {
+    let card = |library: &str| {
+        let mut info = lookaside(&["info", "--json"]);
+        let told = json(info.env("LOOKASIDE_CARD_LIBRARY", library));
+        assert_eq!(told["devices"].as_array().unwrap().len(), 1);
+        told["card"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(card(""), "none: LOOKASIDE_CARD_LIBRARY names no library");
+    let why = card("/nowhere/libqat.so.4");
+    assert_eq!(why, "no QuickAssist card by /nowhere/libqat.so.4: there is no such file");
 }
 
 #[test]

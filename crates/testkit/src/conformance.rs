@@ -1,6 +1,7 @@
 //! What every device must do, whatever it is: run by each device's own tests.
 
 use core::time::Duration;
+use std::collections::BTreeMap;
 
 use lookaside::{InstanceConfig, Runtime};
 use lookaside_core::{
@@ -17,11 +18,8 @@ mod symmetric;
 pub fn conformance<D: Device + 'static>(device: impl Fn() -> D) {
     best_batches(&device());
     for engines in [0, 2] {
-        let runtime = Runtime::builder()
-            .device(device())
-            .engines(engines)
-            .start()
-            .expect("the runtime starts");
+        let runtime = Runtime::builder().device(device()).engines(engines).start();
+        let runtime = runtime.expect("the runtime starts");
         let has = |op| device().capabilities().iter().any(|c| c.op == op);
         if has(Op::Copy) {
             copies(&runtime);
@@ -46,6 +44,29 @@ pub fn conformance<D: Device + 'static>(device: impl Fn() -> D) {
             streams(&runtime);
         }
     }
+}
+
+/// The same for a device that does part of what its operations are, with another one behind it that does all.
+/// Returns how many requests each device has answered, by its name.
+pub fn conformance_before<D: Device + 'static, N: Device + 'static>(
+    device: impl Fn() -> D,
+    next: impl Fn() -> N,
+) -> BTreeMap<String, u64> {
+    best_batches(&device());
+    let mut answered = BTreeMap::new();
+    for engines in [0, 2] {
+        let builder = Runtime::builder().device(device()).device(next());
+        let runtime = builder.engines(engines).start().expect("the runtime starts");
+        stateless(&runtime);
+        bounds(&runtime);
+        scattered(&runtime);
+        pieces(&runtime);
+        streams(&runtime);
+        for row in runtime.counters().ops {
+            *answered.entry(row.device).or_default() += row.requests;
+        }
+    }
+    answered
 }
 
 /// What the device says of an operation without its rows is what the rows say.

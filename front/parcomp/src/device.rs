@@ -11,6 +11,7 @@ use lookaside::{
     Instance, InstanceConfig, Op, OpError, Response, Runtime, Status, compress_bound,
 };
 use lookaside_model::{Model, Spec};
+use lookaside_qat_card::{QatDevice, Settings};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::{
@@ -36,6 +37,7 @@ struct Setup {
 pub struct Lookaside {
     name: String,
     model: Option<Spec>,
+    card: Option<Settings>,
     runtimes: Mutex<Vec<(Setup, Arc<Runtime>)>>,
 }
 
@@ -45,7 +47,7 @@ impl Lookaside {
 
     /// A device of its own; [`crate::provider()`] gives the shared one.
     pub fn new() -> Lookaside {
-        Lookaside { name: "lookaside".into(), model: None, runtimes: Mutex::default() }
+        Lookaside { name: "lookaside".into(), model: None, card: None, runtimes: Mutex::default() }
     }
 
     /// A provider of this name, whose device has the speed of a model and is executed by the CPU device. Of
@@ -55,7 +57,22 @@ impl Lookaside {
             section.ops.retain(|op| matches!(op, Op::Compress | Op::Decompress));
         }
         spec.sections.retain(|section| !section.ops.is_empty());
-        Lookaside { name: name.into(), model: Some(spec), runtimes: Mutex::default() }
+        Lookaside { name: name.into(), model: Some(spec), card: None, runtimes: Mutex::default() }
+    }
+
+    /// A provider of this name, by a card; what that does not do, the CPU device does.
+    ///
+    /// # Errors
+    /// [`Error::Card`] where there is none.
+    pub fn by_card(name: impl Into<String>, card: Settings) -> Result<Lookaside, Error> {
+        // Once it is there it stays: the runtimes that start later have the same.
+        QatDevice::new(card.clone()).map_err(Error::Card)?;
+        Ok(Lookaside {
+            name: name.into(),
+            model: None,
+            card: Some(card),
+            runtimes: Mutex::default(),
+        })
     }
 
     fn runtime(&self, params: &Params) -> Result<Arc<Runtime>, Error> {
@@ -64,11 +81,15 @@ impl Lookaside {
         if let Some((_, runtime)) = kept.iter().find(|(s, _)| *s == setup) {
             return Ok(runtime.clone());
         }
-        let builder = match &self.model {
-            None => Runtime::builder().device(lookaside_cpu::cpu()),
-            Some(spec) => {
+        let builder = match (&self.model, &self.card) {
+            (Some(spec), _) => {
                 Runtime::builder().device(Model::new(lookaside_cpu::cpu(), spec.clone())?)
             }
+            (None, Some(card)) => {
+                let card = QatDevice::new(card.clone()).map_err(Error::Card)?;
+                Runtime::builder().device(card).device(lookaside_cpu::cpu())
+            }
+            (None, None) => Runtime::builder().device(lookaside_cpu::cpu()),
         };
         let builder = builder.engines(setup.engines);
         let runtime = Arc::new(builder.pin_to(&setup.cores).start()?);

@@ -4,6 +4,7 @@ use std::{fmt, io};
 
 use lookaside::SetupError;
 use lookaside_model::LoadError;
+use lookaside_qat_card::Refusal;
 
 use crate::params::Format;
 
@@ -17,6 +18,8 @@ pub enum Error {
     UnknownProvider(String),
     /// There is no such model, or its text is wrong.
     Model(LoadError),
+    /// There is no card by the library that was named.
+    Card(Refusal),
     /// A provider of this name is registered already.
     ProviderExists(String),
     /// A parameter lies outside its limits.
@@ -92,6 +95,7 @@ impl fmt::Display for Error {
         match self {
             Error::UnknownProvider(name) => write!(f, "unknown provider: {name}"),
             Error::Model(e) => write!(f, "model {e}"),
+            Error::Card(e) => e.fmt(f),
             Error::ProviderExists(name) => write!(f, "provider {name} is registered already"),
             Error::Param { what, given, min, max } => {
                 write!(f, "{what} is {given}, outside {min} to {max}")

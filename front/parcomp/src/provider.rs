@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use lookaside_model::Spec;
+use lookaside_qat_card::Settings;
 
 use crate::{
     device::Lookaside,
@@ -234,15 +235,33 @@ fn model_of(name: &str) -> Option<&str> {
     }
 }
 
+/// The card that `qat:FILE` names by its library, or `qat` where the environment names one
+/// ([`LOOKASIDE_CARD_LIBRARY`](lookaside_qat_card::LIBRARY_VARIABLE)).
+fn card_of(name: &str) -> Result<Option<Settings>, Error> {
+    let card = match name.strip_prefix("qat") {
+        Some("") => Settings::of_environment(),
+        Some(rest) => match rest.strip_prefix(':') {
+            Some(library) => Settings::new(library).with_environment().map(Some),
+            None => Ok(None),
+        },
+        None => Ok(None),
+    };
+    card.map_err(Error::Card)
+}
+
 /// The provider of this name: `lookaside` (or `qat`), `zlib`, `lz4`, `zstd`, or a registered one; `model`, `model:NAME` or
-/// `model:FILE` for a device of its own with the speed of [a model](lookaside_model).
+/// `model:FILE` for a device of its own with the speed of [a model](lookaside_model); `qat:FILE` for the card that the library
+/// FILE drives, and `qat` alone too, where the environment names one.
 ///
 /// # Errors
-/// [`Error::UnknownProvider`]; [`Error::Model`].
+/// [`Error::UnknownProvider`]; [`Error::Model`]; [`Error::Card`].
 pub fn provider(name: &str) -> Result<Arc<dyn Provider>, Error> {
     if let Some(model) = model_of(name) {
         let spec = Spec::load(model).map_err(Error::Model)?;
         return Ok(Arc::new(Lookaside::modelled(format!("model:{model}"), spec)));
+    }
+    if let Some(card) = card_of(name)? {
+        return Ok(Arc::new(Lookaside::by_card("qat", card)?));
     }
     let all = registry().read().unwrap_or_else(PoisonError::into_inner);
     let found = all.iter().find(|p| p.name() == canonical(name));

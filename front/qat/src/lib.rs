@@ -3,7 +3,7 @@
 //! `include/` has the headers; each exported function does what the interface's documentation says, or answers
 //! `CPA_STATUS_UNSUPPORTED` and prints why ([`unsupported`]). What this crate adds to the runtime:
 //!
-//! * [`abi`]: the interface's types, generated;
+//! * [`abi`]: the interface's types, generated (`crates/quickassist`);
 //! * [`process`], [`instance`], [`ring`]: handles, and who executes: the thread that polls, or engines;
 //! * [`session`]: sessions in memory of the caller; [`buffers`]: its lists into buffers;
 //! * [`dc`], [`cy`], [`sal`], [`discovery`]: the functions.
@@ -16,7 +16,6 @@
 // Exported functions have the interface's names.
 #![allow(non_snake_case)]
 
-pub mod abi;
 pub mod buffers;
 pub mod checksum;
 pub mod counters;
@@ -39,4 +38,5 @@ pub mod stack;
 pub mod statistics;
 pub mod unsupported;
 
+pub use lookaside_quickassist as abi;
 pub(crate) use refusal::api;

@@ -31,7 +31,8 @@ compression
                         lz4, zstd), the library alone; model or model:NAME: the device
                         answers when that model would: card2015 (default), chipset2019,
                         poweren, or a file (see `lookaside model`). To feel a card that is
-                        not there; it makes nothing faster
+                        not there; it makes nothing faster. qat:FILE: the QuickAssist card that
+                        the library FILE drives (qat alone: LOOKASIDE_CARD_LIBRARY names it)
   -c, --chunk KB        chunk size in KB, compressed separately; default 64
   -l, --level N         0 to 12 (zlib: 0 to 9), lz4 1 to 12, zstd 1 to 22; default 1
   -t, --threads N       threads, each with its own device instance; default 0: the calling
