@@ -126,6 +126,7 @@ fn compression(params: &Params, spec: LaneSpec) -> Compression {
             Format::Zlib if compress => Checksum::Adler32,
             _ => Checksum::None,
         },
+        ..Compression::default()
     }
 }
 

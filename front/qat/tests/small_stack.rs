@@ -83,7 +83,7 @@ fn small(what: &str, work: impl FnOnce()) {
 #[test]
 fn the_first_call_of_all() {
     // Starts the runtime, or finds it started by another test: in a process of its own when this runs alone.
-    small("icp_sal_userStart", || common::start());
+    small("icp_sal_userStart", common::start);
     small("icp_sal_check_all_devices", || unsafe {
         assert_eq!(icp_sal_check_all_devices(), CPA_STATUS_SUCCESS);
     });
