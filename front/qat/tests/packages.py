@@ -10,6 +10,7 @@ and why.
 """
 
 import argparse
+import functools
 import json
 import os
 import re
@@ -68,10 +69,19 @@ def make_tree(tree: Path) -> None:
 
 def inside(tree: Path, command: str, **more) -> subprocess.CompletedProcess:
     """Runs a shell command in the tree, with mounts that end with it."""
-    script = ('mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; mount --rbind /sys "$0/sys"; '
-              'exec chroot "$0" /bin/bash -c "$1"')
-    return subprocess.run(["unshare", "--mount", "sh", "-c", script, tree, command], capture_output=True,
+    script = ('mount -t proc proc "$0/proc"; mount --bind /dev "$0/dev"; mount --rbind /sys "$0/sys"; '
+              'chroot "$0" /bin/bash -c "$1"; status=$?; umount -l "$0/proc" "$0/dev" "$0/sys"; exit $status')
+    return subprocess.run([*unshare(), "sh", "-c", script, tree, command], capture_output=True,
                           stdin=subprocess.DEVNULL, timeout=600, check=False, **more)
+
+
+@functools.cache
+def unshare() -> list[str]:
+    """What gives a command mounts of its own. In a chroot / is no mount point and cannot be made private."""
+    private = ["unshare", "--mount"]
+    if subprocess.run([*private, "true"], capture_output=True, check=False).returncode == 0:
+        return private
+    return [*private, "--propagation", "unchanged"]
 
 
 class Failed(Exception):
