@@ -77,7 +77,8 @@ fn run(instance: &mut Instance, requests: Vec<Request>) -> Vec<Vec<u8>> {
                     | Err(OpError::BadInput { .. } | OpError::AuthFailed | OpError::BadData { .. })
             );
             assert!(fine, "{:?}", r.result);
-            out.push(r.dst.as_mut_slice().map(|s| s.to_vec()).unwrap_or_default());
+            let produced = r.result.map_or(0, |done| done.produced);
+            out.push(r.dst.as_mut_slice().map(|s| s[..produced].to_vec()).unwrap_or_default());
         }
     }
     out
