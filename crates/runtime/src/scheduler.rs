@@ -303,11 +303,11 @@ impl Scheduler {
                 (Some(lane), None) => self.next_of(lane).map(|pick| self.admit(now, pick, not_run)),
                 _ => self.choose(now, only).map(|pick| self.admit_some(now, pick, not_run)),
             };
-            // Taken apart here: a copy of the whole is loaded in other pieces than it was stored in.
             let Some(admitted) = admitted else {
                 picked = self.take(now, accepts, only, batch);
                 break;
             };
+            // Taken apart here: a copy of the whole is loaded in other pieces than it was stored in.
             if let Some((device, class, Staged { queue, full: true })) = admitted
                 && accepts >> device & 1 == 1
             {

@@ -38,7 +38,7 @@ pub(crate) struct Plan {
     pub(crate) spec: Compression,
 }
 
-/// What tells the card's sessions apart.
+/// The parameters of a session of the card: requests with equal ones share it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key {
     way: Way,

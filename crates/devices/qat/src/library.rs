@@ -17,11 +17,11 @@ struct Handle(NonNull<c_void>);
 
 /// What the linker says went wrong last.
 fn reason() -> String {
-    // SAFETY: no arguments; the text is valid until the thread's next call of the linker.
-    let text = unsafe { libc::dlerror() };
-    match NonNull::new(text) {
-        // SAFETY: a text that ends in zero.
-        Some(text) => unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned(),
+    // SAFETY: no arguments; the message is valid until the thread's next call of the linker.
+    let message = unsafe { libc::dlerror() };
+    match NonNull::new(message) {
+        // SAFETY: a string that ends in zero.
+        Some(message) => unsafe { CStr::from_ptr(message.as_ptr()) }.to_string_lossy().into_owned(),
         None => "no reason given".to_owned(),
     }
 }
