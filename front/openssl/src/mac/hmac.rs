@@ -1,4 +1,4 @@
-//! HMAC (RFC 2104).
+//! HMAC (RFC 2104). With a digest that is left to the default provider, HMAC is too.
 
 use core::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -100,7 +100,9 @@ impl Mac for Hmac {
     fn start(&mut self, provider: &Provider, key: Option<&[u8]>) -> Result<()> {
         let Some(key) = key else { return self.text.restart() };
         let name = self.choice.name()?;
-        let ours = list::find(name).filter(|_| self.choice.is_free() && !self.no_init);
+        let ours = list::find(name)
+            .filter(|_| self.choice.is_free() && !self.no_init)
+            .filter(|digest| !provider.offer.left().contains(&digest.name()));
         self.settle(provider);
         self.text = match ours {
             Some(digest) => {
