@@ -314,6 +314,21 @@ pub fn sign(cpu: &Cpu, curve: Curve, nonce: Nonce, items: &mut [Item<'_>]) {
     run(cpu, curve, Operation::Sign(nonce), items);
 }
 
+/// A hedged nonce (see [`sign`]) for a signature that is made elsewhere, into all of `out`: the private key and the nonce
+/// are as long as the order, which is without zeros in front.
+///
+/// # Errors
+/// Where the system has no random numbers.
+pub fn hedged_nonce(
+    private: &[u8],
+    digest: &[u8],
+    order: &[u8],
+    out: &mut [u8],
+) -> Result<(), OpError> {
+    crate::nonce::Hedge::new()?.nonce(private, digest, order, out);
+    Ok(())
+}
+
 /// Verifies ECDSA: `src` = point || r || s || digest, `dst` is not used.
 ///
 /// `Ok(0)`, or [`OpError::AuthFailed`] for a wrong signature.

@@ -46,6 +46,36 @@ pub fn private(engine: &mut Engine, items: &mut [Item<'_, (&PrivateKey, RsaSchem
     }
 }
 
+/// The first step of a private operation alone: what there is to do to `src` before the power, into `block` of k bytes.
+/// For who has the power from elsewhere, and then checks it ([`public`], raw) and calls [`finish_private`]. `room` is how
+/// long the destination is.
+///
+/// # Errors
+/// As [`private`].
+pub fn begin_private(
+    (key, scheme): (&PrivateKey, RsaScheme),
+    src: &[u8],
+    room: usize,
+    block: &mut [u8],
+) -> Result<(), OpError> {
+    let mut dst = Zeroizing::new(vec![0; room.min(key.len())]);
+    let item = Item { key: (key, scheme), src, dst: &mut dst, result: Err(OpError::Cancelled) };
+    before_private(&item, block)
+}
+
+/// The last step of a private operation alone: what there is to do to the power, of k bytes.
+///
+/// # Errors
+/// As [`private`].
+pub fn finish_private(
+    (key, scheme): (&PrivateKey, RsaScheme),
+    src: &[u8],
+    power: &mut [u8],
+    dst: &mut [u8],
+) -> Result<usize, OpError> {
+    after_private(key, scheme, src, power, dst)
+}
+
 fn before_private(
     item: &Item<'_, (&PrivateKey, RsaScheme)>,
     block: &mut [u8],

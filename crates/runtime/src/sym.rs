@@ -87,6 +87,13 @@ macro_rules! sessions {
                 self.0.prepared.iter().flatten().any(lookaside_core::Prepared::is_side_by_side)
             }
 
+            /// Whether another device comes before the one that runs [at once](Self::at_once): then requests are
+            /// served by it, and what runs at once is not.
+            pub fn has_other_device(&self) -> bool {
+                let first = self.0.prepared.iter().flatten().next();
+                first.is_some_and(|prepared| prepared.immediate().is_none())
+            }
+
             /// How many of its requests side by side serve its device best.
             pub fn best_batch(&self) -> usize {
                 let own = |p: &lookaside_core::Prepared| p.own_best_batch();

@@ -46,22 +46,45 @@ pub fn conformance<D: Device + 'static>(device: impl Fn() -> D) {
     }
 }
 
-/// The same for a device that does part of what its operations are, with another one behind it that does all.
-/// Returns how many requests each device has answered, by its name.
+/// The same of data compression, for a device that does part of what its operations are, with another one behind it that
+/// does all. Returns how many requests each device has answered, by its name.
 pub fn conformance_before<D: Device + 'static, N: Device + 'static>(
     device: impl Fn() -> D,
     next: impl Fn() -> N,
 ) -> BTreeMap<String, u64> {
     best_batches(&device());
+    before(device, next, |runtime| {
+        stateless(runtime);
+        bounds(runtime);
+        scattered(runtime);
+        pieces(runtime);
+        streams(runtime);
+    })
+}
+
+/// The same of symmetric cryptography.
+pub fn symmetric_before<D: Device + 'static, N: Device + 'static>(
+    device: impl Fn() -> D,
+    next: impl Fn() -> N,
+) -> BTreeMap<String, u64> {
+    before(device, next, |runtime| {
+        symmetric::sealed(runtime);
+        symmetric::digests(runtime);
+        scatter::lists(runtime);
+        scatter::iv_in_the_text(runtime);
+    })
+}
+
+fn before<D: Device + 'static, N: Device + 'static>(
+    device: impl Fn() -> D,
+    next: impl Fn() -> N,
+    conforms: impl Fn(&Runtime),
+) -> BTreeMap<String, u64> {
     let mut answered = BTreeMap::new();
     for engines in [0, 2] {
         let builder = Runtime::builder().device(device()).device(next());
         let runtime = builder.engines(engines).start().expect("the runtime starts");
-        stateless(&runtime);
-        bounds(&runtime);
-        scattered(&runtime);
-        pieces(&runtime);
-        streams(&runtime);
+        conforms(&runtime);
         for row in runtime.counters().ops {
             *answered.entry(row.device).or_default() += row.requests;
         }

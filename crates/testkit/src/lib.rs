@@ -11,7 +11,7 @@ mod rng;
 mod sim;
 
 pub use clock::VirtualClock;
-pub use conformance::{conformance, conformance_before};
+pub use conformance::{conformance, conformance_before, symmetric_before};
 pub use data::{corpus, mixed, zeros_and_runs};
 pub use fault::{FaultDevice, Faults};
 pub use rng::{Rng, each_seed};

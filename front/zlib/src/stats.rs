@@ -54,12 +54,14 @@ pub enum Path {
     DecompressStream,
     /// A stream, by zlib-rs.
     DecompressOther,
-    /// The device's own count of what it did for [`CompressDevice`](Path::CompressDevice).
+    /// The CPU device's own count of what it did for [`CompressDevice`](Path::CompressDevice).
     Device,
+    /// A card's.
+    Card,
 }
 
 /// The row of each [`Path`].
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "compress, whole calls",
     "compress, pieces: device",
     "compress, pieces: own thread",
@@ -73,6 +75,7 @@ const NAMES: [&str; 13] = [
     "decompress, stream",
     "decompress, stream: zlib-rs",
     "device cpu, dc.compress",
+    "device qat, dc.compress",
 ];
 
 #[derive(Default)]
@@ -99,23 +102,35 @@ static DESTINATION: AtomicPtr<libc::c_char> = AtomicPtr::new(std::ptr::null_mut(
 #[inline]
 pub fn count(path: Path, bytes_in: usize, bytes_out: usize) {
     if STATE.load(Relaxed) != OFF {
-        add(path, bytes_in, bytes_out);
+        add(path, [1, bytes_in as u64, bytes_out as u64]);
+    }
+}
+
+/// Whether anything is counted.
+pub(crate) fn is_on() -> bool {
+    STATE.load(Relaxed) != OFF
+}
+
+/// Counts calls of `path`, with the bytes that they took and gave.
+pub(crate) fn count_many(path: Path, counts: [u64; 3]) {
+    if is_on() && counts != [0; 3] {
+        add(path, counts);
     }
 }
 
 #[inline(never)]
-fn add(path: Path, bytes_in: usize, bytes_out: usize) {
+fn add(path: Path, counts: [u64; 3]) {
     if STATE.load(Relaxed) == UNKNOWN && !begin() {
         return;
     }
-    if shared::count(path as usize, NAMES[path as usize], bytes_in, bytes_out) {
+    if shared::count(path as usize, NAMES[path as usize], counts) {
         return;
     }
     begin_anew();
     let row = &ROWS[path as usize];
-    row.calls.fetch_add(1, Relaxed);
-    row.bytes_in.fetch_add(bytes_in as u64, Relaxed);
-    row.bytes_out.fetch_add(bytes_out as u64, Relaxed);
+    for (count, more) in [&row.calls, &row.bytes_in, &row.bytes_out].into_iter().zip(counts) {
+        count.fetch_add(more, Relaxed);
+    }
 }
 
 /// Looks at the environment. Returns whether to count.
@@ -194,7 +209,7 @@ pub fn report() -> String {
     let name = std::path::Path::new(&name).file_name().unwrap_or_default().to_string_lossy();
     let _ = writeln!(text, "lookaside: libz in process {} ({name})", std::process::id());
     let _ = writeln!(text, "{:42} {:>10} {:>14} {:>14}", "", "calls", "bytes in", "bytes out");
-    // The device's row comes from its own counters.
+    // The devices' rows come from their own counters.
     for (name, row) in NAMES.iter().zip(&ROWS).take(Path::Device as usize) {
         let calls = row.calls.load(Relaxed);
         if calls > 0 {

@@ -133,8 +133,8 @@ impl Flight {
             (*call).results.checksum = seed;
             (*call).status.store(NONE, Ordering::Relaxed);
             let submit = match way {
-                Way::Compress => card.library.cpaDcCompressData2,
-                Way::Decompress => card.library.cpaDcDecompressData2,
+                Way::Compress => card.library.dc.cpaDcCompressData2,
+                Way::Decompress => card.library.dc.cpaDcDecompressData2,
             };
             let lists = (&raw mut (*call).lists).cast::<CpaBufferList>();
             let status = submit(

@@ -7,8 +7,8 @@
 //!
 //! Stateless compression and decompression of raw DEFLATE, zlib and gzip, and pieces of raw DEFLATE, at the levels from 1 on
 //! whose sessions the card takes, up to 1 MiB a request. Wrappers are made here; CRC-32 or Adler-32 of the card are
-//! compared with ours. The rest goes to the next device: streams, windows below 32 KB, level 0, empty and larger
-//! sources, other formats and services, zlib with a preset dictionary, gzip with a checksum of its header.
+//! compared with ours. Symmetric requests of one packet; RSA private operations, ECDSA signatures, ECDH. The rest goes to
+//! the next device: README.md has the table.
 //!
 //! # What goes wrong
 //!
@@ -19,16 +19,27 @@
 //! device says where and why. What it has compressed is verified before anybody has it ([`Verify`]).
 //!
 //! `CPA_STATUS_RETRY` is back pressure; `CPA_STATUS_RESTARTING` and `CPA_STATUS_FATAL` let the card rest for 100 ms. A child of
-//! a fork does not use its parent's card.
+//! a fork does not use its parent's card, but starts it anew, by another copy of the library.
 #![deny(unsafe_code)]
 
 mod card;
 mod channel;
+#[cfg(feature = "crypto")]
+mod crypto;
+mod dc;
+mod drop_in;
 mod flight;
 mod frame;
+mod keys;
 mod library;
 mod memory;
+#[cfg(feature = "crypto")]
+mod pke;
+mod port;
+mod process;
 mod settings;
+#[cfg(feature = "crypto")]
+mod sym;
 
 use core::fmt;
 use std::{
@@ -42,8 +53,10 @@ use lookaside_core::{
 };
 
 use card::Card;
-use channel::{CardChannel, DEPTH, Key, LARGEST, Plan};
+use channel::CardChannel;
+use dc::{Key, LARGEST, Plan};
 use flight::Way;
+use port::DEPTH;
 pub use settings::{LIBRARY_VARIABLE, Settings, Verify};
 
 /// Why there is no card: one line.
@@ -67,11 +80,13 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// The device.
+/// The device. Its clones are the same card.
+#[derive(Clone)]
 pub struct QatDevice {
+    /// As the process has it that made this.
     card: Arc<Card>,
     settings: Settings,
-    capabilities: Vec<Capability>,
+    capabilities: Arc<[Capability]>,
 }
 
 impl fmt::Debug for QatDevice {
@@ -86,25 +101,8 @@ impl QatDevice {
     /// # Errors
     /// Why there is none.
     pub fn new(settings: Settings) -> Result<QatDevice, Refusal> {
-        let card = Card::of(&settings)?;
-        let verified = match (settings.verify, card.verifies) {
-            (Verify::Card, _) => "verified by the card",
-            (Verify::Software, true) => "verified by the card and the CPU",
-            (Verify::Software, false) => "verified by the CPU",
-        };
-        let row = |op, algorithm: &str, how: &str| Capability {
-            op,
-            algorithm: format!("raw DEFLATE, zlib, gzip; {algorithm}"),
-            served_by: format!("{}, {} instances{how}", card.description, card.instances()),
-            best_batch: 1,
-            max_src: LARGEST,
-        };
-        let codes = if card.dynamic { "dynamic or static" } else { "static" };
-        let compress = format!("stateless, pieces; {codes}; its levels from 1 on");
-        let capabilities = vec![
-            row(Op::Compress, &compress, &format!("; {verified}")),
-            row(Op::Decompress, "stateless", ""),
-        ];
+        let card = process::card(&settings, true)?;
+        let capabilities = capabilities(&card, settings.verify).into();
         Ok(QatDevice { card, settings, capabilities })
     }
 
@@ -121,6 +119,23 @@ impl QatDevice {
         &self.card.description
     }
 
+    /// The card in this process. A child of a fork starts it anew; where that is refused, it has its parent's, which takes
+    /// nothing there.
+    fn here(&self) -> Arc<Card> {
+        if self.card.is_ours() {
+            return self.card.clone();
+        }
+        let card = process::card(&self.settings, false).and_then(|card| {
+            let same = card.is_like(&self.card);
+            let other = || "it is not the one that the process had before it forked".to_owned();
+            same.then_some(card).ok_or_else(|| Refusal::new(&self.settings.library, other()))
+        });
+        card.unwrap_or_else(|refusal| {
+            drop_in::say(&refusal);
+            self.card.clone()
+        })
+    }
+
     fn unsupported(&self, op: Op, what: &'static str) -> SetupError {
         SetupError::Unsupported { device: self.name().to_owned(), op, what }
     }
@@ -129,6 +144,9 @@ impl QatDevice {
     fn check(&self, spec: &Compression) -> Result<(), SetupError> {
         spec.validate()?;
         let no = |what| Err(self.unsupported(Op::Compress, what));
+        if !self.card.compresses {
+            return no("compression");
+        }
         match spec {
             _ if !spec.format.is_deflate() => return no("DEFLATE alone"),
             Compression { level: 0, .. } => return no("stored blocks"),
@@ -146,16 +164,73 @@ impl QatDevice {
         if !has {
             return no("the checksum");
         }
-        // Where all instances are lent their channels find out.
-        let Some(lent) = self.card.lend() else { return Ok(()) };
-        let taken = [Way::Compress, Way::Decompress].into_iter().all(|way| {
-            let setup = Key::new(spec, way).setup(&self.card);
-            let session = self.card.session(&lent, &setup);
-            session.inspect(|session| self.card.end_session(&lent, session)).is_some()
-        });
-        self.card.give_back(lent);
-        if taken { Ok(()) } else { no("a session with this level") }
+        let card = self.here();
+        let ways = [Way::Compress, Way::Decompress];
+        match ways.into_iter().all(|way| card.takes(Key::new(spec, way))) {
+            true => Ok(()),
+            false => no("a session with this level"),
+        }
     }
+}
+
+#[cfg(feature = "crypto")]
+impl QatDevice {
+    fn prepare_sym(&self, spec: &lookaside_core::Sym) -> Result<Prepared, SetupError> {
+        let plan = sym::Plan::new(spec, self.card.crypto_traits());
+        let no = || self.unsupported(spec.ops()[0], "this algorithm");
+        let plan = plan.ok_or_else(no)?;
+        match sym::is_taken(&self.here(), &plan, spec.ops()[0]) {
+            true => Ok(Prepared::new(Arc::new(plan))),
+            false => Err(self.unsupported(spec.ops()[0], "a session with this key or tag")),
+        }
+    }
+
+    fn prepare_pke(&self, spec: &lookaside_core::Pke) -> Result<Prepared, SetupError> {
+        let plan = pke::Plan::new(spec, self.card.crypto_traits());
+        let no = || self.unsupported(spec.ops()[0], "this key or curve");
+        Ok(Prepared::new(plan.ok_or_else(no)?).best_batch(pke::BATCH))
+    }
+}
+
+/// What a card can do.
+fn capabilities(card: &Card, verify: Verify) -> Vec<Capability> {
+    let mut rows = Vec::new();
+    let row = |op, algorithm: &str, max_src, instances: usize, how: &str| Capability {
+        op,
+        algorithm: algorithm.to_owned(),
+        served_by: format!("{}, {instances} instances{how}", card.description),
+        best_batch: 1,
+        max_src,
+    };
+    if card.compresses {
+        let verified = match (verify, card.verifies) {
+            (Verify::Card, _) => "; verified by the card",
+            (Verify::Software, true) => "; verified by the card and the CPU",
+            (Verify::Software, false) => "; verified by the CPU",
+        };
+        let codes = if card.dynamic { "dynamic or static" } else { "static" };
+        let formats = "raw DEFLATE, zlib, gzip; stateless";
+        let compress = format!("{formats}, pieces; {codes}; its levels from 1 on");
+        let instances = card.instances();
+        rows.push(row(Op::Compress, &compress, LARGEST, instances, verified));
+        rows.push(row(Op::Decompress, formats, LARGEST, instances, ""));
+    }
+    #[cfg(feature = "crypto")]
+    for (op, algorithms) in sym::list(card.crypto_traits()) {
+        let instances = card.crypto_instances(crypto::Kind::Sym);
+        rows.push(row(op, &algorithms, sym::LARGEST, instances, ""));
+    }
+    #[cfg(feature = "crypto")]
+    for (op, algorithms) in pke::list(card.crypto_traits()) {
+        let instances = card.crypto_instances(crypto::Kind::Pke);
+        let how = match (op, verify) {
+            (Op::EcSign, Verify::Card) => "",
+            _ => "; verified by the CPU",
+        };
+        let row = row(op, algorithms, u32::MAX as usize, instances, how);
+        rows.push(Capability { best_batch: pke::BATCH, ..row });
+    }
+    rows
 }
 
 impl Device for QatDevice {
@@ -186,15 +261,19 @@ impl Device for QatDevice {
             SessionSpec::DecompressStream { .. } => {
                 Err(self.unsupported(Op::Decompress, "streams"))
             }
+            #[cfg(feature = "crypto")]
+            SessionSpec::Sym(spec) => self.prepare_sym(spec),
+            #[cfg(feature = "crypto")]
+            SessionSpec::Pke(spec) => self.prepare_pke(spec),
             other => {
                 let op = other.ops().first().copied().unwrap_or(Op::Compress);
-                Err(self.unsupported(op, "DEFLATE alone"))
+                Err(self.unsupported(op, "this service"))
             }
         }
     }
 
     fn open_channel(&self, _engine: EngineId) -> Result<Box<dyn Channel>, SetupError> {
         let timeout_ns = self.limits().timeout_ns.unwrap_or(u64::MAX / 2);
-        Ok(Box::new(CardChannel::new(self.card.clone(), self.settings.verify, timeout_ns)))
+        Ok(Box::new(CardChannel::new(&self.here(), self.settings.verify, timeout_ns)))
     }
 }

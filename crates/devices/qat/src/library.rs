@@ -10,7 +10,10 @@ use std::{ffi::CString, os::unix::ffi::OsStrExt, path::Path};
 
 use lookaside_quickassist::functions;
 
-use crate::Refusal;
+use crate::{
+    Refusal,
+    keys::{Create, Keys},
+};
 
 /// What `dlmopen` opened. Once started it is never closed: libraries of drivers leave threads and handlers behind.
 struct Handle(NonNull<c_void>);
@@ -57,18 +60,17 @@ impl Handle {
     }
 }
 
-macro_rules! library {
-    ($($name:ident)*; $($optional:ident)*) => {
-        /// The functions of the card's library.
+macro_rules! functions {
+    ($(#[$doc:meta])* $set:ident: $($name:ident)*) => {
+        $(#[$doc])*
         #[allow(non_snake_case)]
-        pub(crate) struct Library {
+        pub(crate) struct $set {
             $(pub(crate) $name: functions::$name,)*
-            $(pub(crate) $optional: Option<functions::$optional>,)*
         }
 
-        impl Library {
-            fn resolve(qat: &Handle, usdm: Option<&Handle>) -> Result<Library, String> {
-                Ok(Library {
+        impl $set {
+            fn resolve(qat: &Handle) -> Result<$set, String> {
+                Ok($set {
                     $($name: match qat.symbol(stringify!($name)) {
                         // SAFETY: the interface's function of this name has this type.
                         Some(f) => unsafe {
@@ -76,27 +78,68 @@ macro_rules! library {
                         },
                         None => return Err(concat!("it has no ", stringify!($name)).to_owned()),
                     },)*
-                    $($optional: qat
-                        .symbol(stringify!($optional))
-                        .or_else(|| usdm?.symbol(stringify!($optional)))
-                        // SAFETY: as above.
-                        .map(|f| unsafe {
-                            core::mem::transmute::<*mut c_void, functions::$optional>(f.as_ptr())
-                        }),)*
                 })
             }
         }
     };
 }
 
-library! {
-    icp_sal_userStart icp_sal_DcPollInstance
+functions! {
+    /// Those of compression.
+    Compression:
     cpaDcGetNumInstances cpaDcGetInstances cpaDcInstanceGetInfo2 cpaDcQueryCapabilities
     cpaDcSetAddressTranslation cpaDcGetNumIntermediateBuffers cpaDcStartInstance
     cpaDcBufferListGetMetaSize cpaDcDeflateCompressBound
     cpaDcGetSessionSize cpaDcInitSession cpaDcRemoveSession
-    cpaDcCompressData2 cpaDcDecompressData2;
+    cpaDcCompressData2 cpaDcDecompressData2 icp_sal_DcPollInstance
+}
+
+#[cfg(feature = "crypto")]
+functions! {
+    /// Those of cryptography.
+    Cryptography:
+    cpaCyGetNumInstances cpaCyGetInstances cpaCyInstanceGetInfo2 cpaCyQueryCapabilities
+    cpaCySymQueryCapabilities cpaCySetAddressTranslation cpaCyStartInstance
+    cpaCyBufferListGetMetaSize
+    cpaCySymSessionCtxGetSize cpaCySymInitSession cpaCySymRemoveSession cpaCySymPerformOp
+    cpaCyRsaDecrypt cpaCyEcdsaSignRS cpaCyEcPointMultiply icp_sal_CyPollInstance
+}
+
+functions! {
+    /// Those that start it.
+    Start:
+    icp_sal_userStart
+}
+
+functions! {
+    /// Those of memory, which may lie in `libusdm.so.0`.
+    Pinned:
     qaeMemAllocNUMA qaeMemFreeNUMA qaeVirtToPhysNUMA
+}
+
+/// The functions of the card's library.
+pub(crate) struct Library {
+    pub(crate) start: Start,
+    pub(crate) dc: Compression,
+    /// A library may do without.
+    #[cfg(feature = "crypto")]
+    pub(crate) cy: Option<Cryptography>,
+    pub(crate) pinned: Option<Pinned>,
+    keys: Keys,
+}
+
+impl Library {
+    fn resolve(qat: &Handle, usdm: Option<&Handle>, keys: Keys) -> Result<Library, String> {
+        let pinned = Pinned::resolve(qat).ok();
+        Ok(Library {
+            start: Start::resolve(qat)?,
+            dc: Compression::resolve(qat)?,
+            #[cfg(feature = "crypto")]
+            cy: Cryptography::resolve(qat).ok(),
+            pinned: pinned.or_else(|| Pinned::resolve(usdm?).ok()),
+            keys,
+        })
+    }
 }
 
 impl Library {
@@ -105,15 +148,31 @@ impl Library {
         Library::open(path).map_err(|why| Refusal::new(path, why))
     }
 
+    /// To be called on a thread before any function of the library.
+    pub(crate) fn enter(&self) {
+        self.keys.enter();
+    }
+
     fn open(path: &Path) -> Result<Library, String> {
         let beside = path.parent().map(|folder| folder.join("libusdm.so.0"));
-        let usdm = beside.filter(|usdm| usdm.exists());
-        let usdm = usdm.map(|usdm| open(libc::LM_ID_NEWLM, &usdm)).transpose()?;
-        let namespace = usdm.as_ref().map_or(Ok(libc::LM_ID_NEWLM), Handle::namespace);
-        let opened = namespace.and_then(|namespace| open(namespace, path));
-        let resolved = opened
-            .and_then(|qat| Library::resolve(&qat, usdm.as_ref()).inspect_err(|_| qat.close()));
+        let beside = beside.filter(|usdm| usdm.exists());
+        // First: libraries may make keys as they are loaded.
+        let libc = open(libc::LM_ID_NEWLM, Path::new("libc.so.6"))?;
+        let create = libc.symbol("pthread_key_create").ok_or("its C library has no keys")?;
+        // SAFETY: the function of this name has this type.
+        let create = unsafe { core::mem::transmute::<*mut c_void, Create>(create.as_ptr()) };
+        let keys = Keys::new(create).inspect_err(|_| libc.close())?;
+        keys.enter();
+        let namespace = libc.namespace()?;
+        let usdm = beside.map(|usdm| open(namespace, &usdm)).transpose();
+        let opened = usdm.and_then(|usdm| {
+            let qat = open(namespace, path).inspect_err(|_| usdm.iter().for_each(Handle::close))?;
+            Library::resolve(&qat, usdm.as_ref(), keys).inspect_err(|_| {
+                qat.close();
+                usdm.iter().for_each(Handle::close);
+            })
+        });
         // There are sixteen namespaces.
-        resolved.inspect_err(|_| usdm.iter().for_each(Handle::close))
+        opened.inspect_err(|_| libc.close())
     }
 }

@@ -41,7 +41,8 @@ impl Memory {
             let start = NonNull::new(plain.as_mut_ptr().cast())?;
             return Some(Memory { start, len, kind: Kind::Plain(plain) });
         }
-        let (allocate, free) = (card.library.qaeMemAllocNUMA?, card.library.qaeMemFreeNUMA?);
+        let pinned = card.library.pinned.as_ref()?;
+        let (allocate, free) = (pinned.qaeMemAllocNUMA, pinned.qaeMemFreeNUMA);
         // SAFETY: the library's own function, with a size, a node and an alignment.
         let start = NonNull::new(unsafe { allocate(len, node as i32, 64) }.cast::<u8>())?;
         // SAFETY: just allocated, with this length.

@@ -1,14 +1,16 @@
 //! Where the card's library is, and how it is used.
 
-use std::{env, path::PathBuf, time::Duration};
+use core::ffi::CStr;
+use std::{path::PathBuf, time::Duration};
 
-use crate::Refusal;
+use crate::{Refusal, process::variable};
 
 /// The variable that names the card's library; without it there is no card.
 pub const LIBRARY_VARIABLE: &str = "LOOKASIDE_CARD_LIBRARY";
-const SECTION_VARIABLE: &str = "LOOKASIDE_CARD_SECTION";
-const TIMEOUT_VARIABLE: &str = "LOOKASIDE_CARD_TIMEOUT_MS";
-const VERIFY_VARIABLE: &str = "LOOKASIDE_CARD_VERIFY";
+const LIBRARY: &CStr = c"LOOKASIDE_CARD_LIBRARY";
+const SECTION: &CStr = c"LOOKASIDE_CARD_SECTION";
+const TIMEOUT: &CStr = c"LOOKASIDE_CARD_TIMEOUT_MS";
+const VERIFY: &CStr = c"LOOKASIDE_CARD_VERIFY";
 
 /// Who verifies what the card has compressed, before anybody has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,24 +51,23 @@ impl Settings {
     /// # Errors
     /// For a value that is none, in one line.
     pub fn with_environment(mut self) -> Result<Settings, Refusal> {
-        let value = |name| env::var(name).ok().filter(|value| !value.is_empty());
-        if let Some(section) = value(SECTION_VARIABLE) {
+        if let Some(section) = variable(SECTION) {
             self.section = section;
         }
-        if let Some(text) = value(TIMEOUT_VARIABLE) {
+        if let Some(text) = variable(TIMEOUT) {
             let ms = text.parse().ok().filter(|ms| (1..=600_000).contains(ms));
             let ms = ms.ok_or_else(|| {
-                let why = format!("{TIMEOUT_VARIABLE} is {text}, not 1 to 600000");
+                let why = format!("LOOKASIDE_CARD_TIMEOUT_MS is {text}, not 1 to 600000");
                 Refusal::new(&self.library, why)
             })?;
             self.timeout = Duration::from_millis(ms);
         }
-        if let Some(text) = value(VERIFY_VARIABLE) {
+        if let Some(text) = variable(VERIFY) {
             self.verify = match &*text {
                 "software" => Verify::Software,
                 "card" => Verify::Card,
                 _ => {
-                    let why = format!("{VERIFY_VARIABLE} is {text}, not software or card");
+                    let why = format!("LOOKASIDE_CARD_VERIFY is {text}, not software or card");
                     return Err(Refusal::new(&self.library, why));
                 }
             };
@@ -74,14 +75,12 @@ impl Settings {
         Ok(self)
     }
 
-    /// What the environment says; `None` where it names no library.
+    /// What the environment says; `None` where it names no library, and in a program with more rights than its user, which
+    /// ignores it.
     ///
     /// # Errors
     /// For a value that is none, in one line.
     pub fn of_environment() -> Result<Option<Settings>, Refusal> {
-        match env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty()) {
-            Some(path) => Settings::new(path).with_environment().map(Some),
-            None => Ok(None),
-        }
+        variable(LIBRARY).map(|path| Settings::new(path).with_environment()).transpose()
     }
 }

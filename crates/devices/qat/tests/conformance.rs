@@ -6,13 +6,27 @@ use std::time::Duration;
 
 use lookaside_cpu::cpu;
 use lookaside_qat_card::{QatDevice, Settings, Verify};
-use lookaside_testkit::conformance_before;
+use lookaside_testkit::{conformance_before, symmetric_before};
 
 fn conforms(settings: Settings, least: u64) {
     let card = || QatDevice::new(settings.clone()).unwrap();
     let answered = conformance_before(card, cpu);
     println!("{answered:?}");
     assert!(answered["qat"] >= least, "{answered:?}");
+}
+
+fn conforms_in_symmetric(settings: Settings, least: u64) {
+    let card = || QatDevice::new(settings.clone()).unwrap();
+    let answered = symmetric_before(card, cpu);
+    println!("{answered:?}");
+    assert!(answered["qat"] >= least, "{answered:?}");
+}
+
+#[test]
+fn symmetric_requests_conform() {
+    conforms_in_symmetric(Settings::new(common::loop_back("sym-conforms")), 500);
+    let faults = ["SEED=5", "BUSY=20", "REFUSE=10", "LATE=40", "ERROR=10"];
+    conforms_in_symmetric(Settings::new(common::faulty("sym-random", &faults)), 200);
 }
 
 #[test]

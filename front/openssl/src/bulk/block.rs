@@ -92,7 +92,10 @@ impl Block {
             && self.chains()
             && offload::pays(provider, Op::Encrypt, len, self.least())
             // Last: to find out, the key is prepared for lanes.
-            && self.key.as_ref().is_some_and(|key| offload::gains(provider, key.session.side_by_side()))
+            && self.key.as_ref().is_some_and(|Keyed { session, .. }| {
+                let elsewhere = session.has_other_device();
+                offload::gains(provider, elsewhere || session.side_by_side())
+            })
         {
             let Some(rest) = self.crypt_aside(provider, pieces)? else { return Ok(()) };
             return self.crypt_here(provider, rest);
@@ -171,7 +174,9 @@ impl Block {
         let key = self.key.as_ref().ok_or(Reason::NotInitialised)?;
         let request = key.session.encrypt(packet, Buf::empty(), Buf::from(memory));
         let (Pieces::Apart(_, dst) | Pieces::InPlace(dst)) = &mut pieces;
-        let done = offload::run(provider, request, offload::FEWEST_CBC, |memory| {
+        let alone = key.session.has_other_device();
+        let fewest = if alone { 1 } else { offload::FEWEST_CBC };
+        let done = offload::run(provider, request, fewest, |memory| {
             dst[..len].copy_from_slice(memory);
         })?;
         if !done {

@@ -1,11 +1,12 @@
 //! AES-GCM, also as records of TLS 1.2 (RFC 5288).
 
-use lookaside::{AeadSession, Op};
+use lookaside::{AeadSession, Buf, Op, Packet, Span};
 use zeroize::Zeroize;
 
 use super::{
     aead::{self, TAG, TLS_AAD},
     list::{Kind, Spec},
+    offload,
     session::Keyed,
 };
 use crate::{
@@ -122,8 +123,13 @@ impl Gcm {
         self.restart()
     }
 
+    /// The IV, where it is as long as TLS has it.
+    fn nonce(&self) -> Option<[u8; DEFAULT_IV]> {
+        self.iv[..self.iv_len].try_into().ok()
+    }
+
     /// A TLS record in place: 8 bytes of the IV, the text, the tag.
-    fn tls(&mut self, text: &mut Text, aad: [u8; TLS_AAD]) -> Result<usize> {
+    fn tls(&mut self, provider: &Provider, text: &mut Text, aad: [u8; TLS_AAD]) -> Result<usize> {
         let len = text.len();
         if self.key.is_none() || !text.is_in_place() || len < COUNTER + TAG {
             return Err(Error::new(Reason::BadInput, "TLS record"));
@@ -131,14 +137,23 @@ impl Gcm {
         let Pieces::InPlace(record) = text.open(len)? else { return Err(Reason::Internal.into()) };
         let (iv, record) = record.split_at_mut(COUNTER);
         let (text, tag) = record.split_at_mut(len - COUNTER - TAG);
+        let mut nonce = self.nonce();
         if self.encrypt {
             // SP 800-38D section 8: no IV twice, which the counter sees to for 2^64 records.
             self.records = self.records.checked_add(1).ok_or(Reason::NotInitialised)?;
             self.next_iv(iv)?;
         } else {
             self.sent_iv(iv)?;
+            nonce = self.nonce();
         }
         let encrypt = self.encrypt;
+        let session = &self.key.as_ref().ok_or(Reason::NotInitialised)?.session;
+        if let Some(nonce) = nonce
+            && offload::goes_elsewhere(provider, session, text.len())
+            && elsewhere(provider, session, (self.op(), nonce, aad), text, tag)?
+        {
+            return Ok(if encrypt { len } else { len - COUNTER - TAG });
+        }
         let running = self.key.as_mut().ok_or(Reason::NotInitialised)?.running()?;
         running.aad(&aad)?;
         running.update_in_place(text)?;
@@ -172,7 +187,7 @@ impl Gcm {
     fn more(&mut self, provider: &Provider, text: &mut Text) -> Result<usize> {
         if let Some(aad) = self.record.take() {
             self.count.add(provider, self.spec, text.len());
-            let done = self.tls(text, aad);
+            let done = self.tls(provider, text, aad);
             self.iv_state = IvState::Used;
             return done;
         }
@@ -187,6 +202,42 @@ impl Gcm {
         }
         Ok(len)
     }
+}
+
+/// Has another device seal or open a record, in a copy. `false`: nothing was done.
+fn elsewhere(
+    provider: &Provider,
+    session: &AeadSession,
+    (op, nonce, aad): (Op, [u8; DEFAULT_IV], [u8; TLS_AAD]),
+    text: &mut [u8],
+    tag: &mut [u8],
+) -> Result<bool> {
+    let (from, to) = (TLS_AAD, TLS_AAD + text.len());
+    let mut memory = offload::memory(to + TAG);
+    memory[..from].copy_from_slice(&aad);
+    memory[from..to].copy_from_slice(text);
+    memory[to..].copy_from_slice(tag);
+    let packet = Packet {
+        iv: nonce.into(),
+        aad: Span::new(0, TLS_AAD as u32),
+        cipher: Span::new(from as u32, text.len() as u32),
+        tag: to as u32,
+        ..Packet::default()
+    };
+    let request = match op {
+        Op::Seal => session.seal(packet, Buf::empty(), Buf::from(memory)),
+        _ => session.open(packet, Buf::empty(), Buf::from(memory)),
+    };
+    let done = offload::run(provider, request, 1, |memory| {
+        text.copy_from_slice(&memory[from..to]);
+        if op == Op::Seal {
+            tag.copy_from_slice(&memory[to..]);
+        }
+    });
+    if done.is_err() {
+        text.zeroize();
+    }
+    done
 }
 
 impl SymCipher for Gcm {

@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::sync::{Arc, OnceLock};
 
 use lookaside::{Builder, Op, Runtime};
+use lookaside_qat_card::QatDevice;
 
 use super::{fibre::Fibre, stack::Stack};
 use crate::error::{Reason, Result};
@@ -11,9 +12,14 @@ use crate::error::{Reason, Result};
 /// Nothing in a lane is due before its jobs say so.
 const NEVER: Duration = Duration::from_secs(1 << 30);
 
-/// What every runtime of a provider has.
+/// What every runtime of a provider has: the card, where the environment names one, and the CPU.
 pub(super) fn builder() -> Builder {
-    Runtime::builder().device(lookaside_cpu::cpu())
+    let builder = Runtime::builder();
+    let builder = match QatDevice::drop_in() {
+        Some(card) => builder.device(card),
+        None => builder,
+    };
+    builder.device(lookaside_cpu::cpu())
 }
 
 /// A runtime that is started when it is first needed. Most programs that load a configuration end without a

@@ -257,6 +257,7 @@ impl Lanes {
         let tally = self.tallies.of(request.op);
         let fewest = if self.always { 1 } else { fewest };
         let response = match (Fibre::current(), self.pool()) {
+            (Some(_), _) if !self.pausing[request.op.index()] => self.at_once(request, true),
             (Some(fibre), None) => self.submit(&fibre, request, Some(fewest), tally),
             (Some(fibre), Some(pool)) => self.hand_over(pool, &fibre, request, tally),
             (None, _) => self.at_once(request, false),

@@ -85,7 +85,7 @@ pub(super) fn begin(path: &CStr) -> bool {
 }
 
 /// Counts in row `index`; `false` where there is no table.
-pub(super) fn count(index: usize, name: &str, bytes_in: usize, bytes_out: usize) -> bool {
+pub(super) fn count(index: usize, name: &str, counts: [u64; 3]) -> bool {
     // SAFETY: null, or a mapping of a table that stays; all values of it are atomic.
     let Some(table) = (unsafe { TABLE.load(Acquire).as_ref() }) else { return false };
     let here = fork_generation();
@@ -101,8 +101,8 @@ pub(super) fn count(index: usize, name: &str, bytes_in: usize, bytes_out: usize)
             word.store(u64::from_ne_bytes(padded), Relaxed);
         }
     }
-    for (count, more) in row.counts.iter().zip([1, bytes_in, bytes_out]) {
-        count.fetch_add(more as u64, Relaxed);
+    for (count, more) in row.counts.iter().zip(counts) {
+        count.fetch_add(more, Relaxed);
     }
     true
 }

@@ -1,0 +1,58 @@
+//! The card of the environment for libraries that programs load without knowing of it.
+#![allow(unsafe_code)]
+
+use core::ptr;
+use std::{
+    io::Write as _,
+    sync::atomic::{
+        AtomicPtr, AtomicU32,
+        Ordering::{AcqRel, Acquire, Relaxed},
+    },
+};
+
+use crate::{QatDevice, Refusal, process};
+
+/// Says why there is no card: one line on the standard error output, once in a process.
+pub(crate) fn say(refusal: &Refusal) {
+    static SAID: AtomicU32 = AtomicU32::new(0);
+    let process = std::process::id();
+    if SAID.swap(process, Relaxed) != process {
+        // A daemon may have closed it.
+        let _ = writeln!(std::io::stderr(), "lookaside: {refusal}");
+    }
+}
+
+impl QatDevice {
+    /// The card that the environment names, for a library in the place of another one: its runtime has it before the CPU
+    /// device. `None` where the environment names none, in a program with more rights than its user, and outside of the
+    /// program's own linker namespace: what lies in another one may be there for the card's library. Why a card that is
+    /// named is not there is said in one line on the standard error output.
+    ///
+    /// Decided once: all runtimes of the library have the same devices, also those of a child of a fork, which starts the
+    /// card anew.
+    pub fn drop_in() -> Option<QatDevice> {
+        static DECIDED: AtomicPtr<Option<QatDevice>> = AtomicPtr::new(ptr::null_mut());
+        // SAFETY: null, or out of a box that is never freed.
+        if let Some(decided) = unsafe { DECIDED.load(Acquire).as_ref() } {
+            return decided.clone();
+        }
+        let card = match process::is_the_programs() {
+            true => QatDevice::of_environment().unwrap_or_else(|refusal| {
+                say(&refusal);
+                None
+            }),
+            false => None,
+        };
+        let fresh = Box::into_raw(Box::new(card));
+        let decided = match DECIDED.compare_exchange(ptr::null_mut(), fresh, AcqRel, Acquire) {
+            Ok(_) => fresh,
+            Err(first) => {
+                // SAFETY: made by `into_raw` above, and nobody else has it.
+                drop(unsafe { Box::from_raw(fresh) });
+                first
+            }
+        };
+        // SAFETY: not null, and never freed.
+        unsafe { (*decided).clone() }
+    }
+}

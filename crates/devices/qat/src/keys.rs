@@ -1,0 +1,71 @@
+//! Keys of thread-specific data (POSIX `pthread_key_create`), which two copies of the C library must not share.
+//!
+//! Each copy numbers its keys from 0 on, but the values of a thread lie in its descriptor, of which there is one, whichever
+//! copy looks at it: glibc 2.34 and later (measured with 2.36 and 2.41). So a library in a namespace of its own overwrote
+//! what OpenSSL kept by the key of the same number. Values lie in blocks of 32 keys, the first within the descriptor, the
+//! others from `calloc` of the copy that first sets one of them; whoever ends the thread frees them.
+//!
+//! A namespace therefore gets the keys of a block of its own, from the last one downwards: all below are taken there, and
+//! stay so. The block has one key of ours too, the first, by which each thread that [enters](Keys::enter) has the block
+//! allocated by the program's copy.
+#![allow(unsafe_code)]
+
+use core::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// Keys of a block, and blocks: `PTHREAD_KEY_2NDLEVEL_SIZE` and `PTHREAD_KEY_1STLEVEL_SIZE` of glibc.
+const BLOCK: u32 = 32;
+const BLOCKS: u32 = 32;
+
+/// Creates a key; a function of one copy of the C library.
+pub(crate) type Create =
+    unsafe extern "C" fn(*mut u32, Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
+
+/// The key of a namespace's block that the program has.
+#[derive(Clone, Copy)]
+pub(crate) struct Keys {
+    first: libc::pthread_key_t,
+}
+
+/// Takes keys up to this one. Returns all that it has got: the last is the wanted one, unless somebody else has that.
+fn take_up_to(create: Create, wanted: u32) -> Vec<u32> {
+    let mut taken = Vec::with_capacity(wanted as usize + 1);
+    while taken.last().is_none_or(|last| *last < wanted) {
+        let mut key = 0;
+        // SAFETY: a place for the key; it has no destructor.
+        if unsafe { create(&raw mut key, None) } != 0 {
+            break;
+        }
+        taken.push(key);
+    }
+    taken
+}
+
+impl Keys {
+    /// Sets a fresh namespace apart, by its `pthread_key_create`.
+    pub(crate) fn new(create: Create) -> Result<Keys, String> {
+        /// How many namespaces there were.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let block = BLOCKS.checked_sub(1 + NUMBER.fetch_add(1, Relaxed)).filter(|n| *n >= 16);
+        let first = BLOCK * block.ok_or("too many namespaces were opened")?;
+        let there = take_up_to(create, first).last() == Some(&first);
+        let mut here = take_up_to(libc::pthread_key_create, first);
+        let ours = here.pop_if(|last| *last == first);
+        for key in here {
+            // SAFETY: just created, and nobody else has it.
+            unsafe { libc::pthread_key_delete(key) };
+        }
+        ours.filter(|_| there).ok_or("others have all keys of thread-specific data")?;
+        Ok(Keys { first })
+    }
+
+    /// Has the program's copy of the C library allocate the block of this thread.
+    pub(crate) fn enter(self) {
+        // SAFETY: a key of ours, whose value is no pointer to anything.
+        unsafe {
+            if libc::pthread_getspecific(self.first).is_null() {
+                libc::pthread_setspecific(self.first, core::ptr::dangling::<c_void>());
+            }
+        }
+    }
+}
