@@ -8,7 +8,9 @@ use core::{
     cell::UnsafeCell,
     hint,
     ops::{Deref, DerefMut},
+    ptr,
     sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
 };
 
 use lookaside::fork_generation;
@@ -67,18 +69,29 @@ impl<T> Lock<T> {
                 looks += 1;
                 hint::spin_loop();
             } else if word & AWAITED != 0 || take(word, word | AWAITED) {
-                futex(&self.word, libc::FUTEX_WAIT, word | AWAITED);
+                futex_wait(&self.word, word | AWAITED, None);
             }
         }
     }
 }
 
-fn futex(word: &AtomicU32, operation: i32, value: u32) {
-    let operation = operation | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word lives; without a time-out there is no further pointer.
-    unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, core::ptr::null::<u8>())
-    };
+/// Sleeps while the word has this value, until [`futex_wake`], a signal, or the end of the time.
+pub(crate) fn futex_wait(word: &AtomicU32, value: u32, time: Option<Duration>) {
+    let time = time.map(|time| libc::timespec {
+        tv_sec: time.as_secs().cast_signed(),
+        tv_nsec: time.subsec_nanos().into(),
+    });
+    let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word lives, and so does the time, or it is null.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, time) };
+}
+
+/// Wakes as many as so many that sleep on this word.
+pub(crate) fn futex_wake(word: &AtomicU32, count: u32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word lives.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, count) };
 }
 
 /// The one thread inside.
@@ -126,7 +139,7 @@ impl<T> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if self.lock.word.swap(0, Ordering::Release) & AWAITED != 0 {
-            futex(&self.lock.word, libc::FUTEX_WAKE, 1);
+            futex_wake(&self.lock.word, 1);
         }
     }
 }

@@ -64,8 +64,11 @@ impl Process {
 
     #[cold]
     fn make() -> Result<&'static Process, Refusal> {
-        let mut settings = Settings::of_environment();
+        let (mut settings, complaints) = Settings::read();
         refusal::SILENT.store(settings.silent, Ordering::Relaxed);
+        for (place, what) in complaints {
+            refusal::say(&place, &what);
+        }
         let start =
             |engines| Runtime::builder().device(lookaside_cpu::cpu()).engines(engines).start();
         let runtime = match start(settings.engines) {

@@ -11,6 +11,7 @@
 mod batch;
 mod pending;
 mod queue;
+mod room;
 
 use core::{
     mem::MaybeUninit,
@@ -37,6 +38,7 @@ use batch::{AT_ONCE, Batch, Listed};
 use pending::Pending;
 pub use pending::{Complete, Landed};
 use queue::{Queue, Slots};
+use room::Room;
 
 /// Who executes.
 enum Executor {
@@ -54,6 +56,9 @@ struct Inner {
     /// Answers that were taken out to make room, and wait for a poll.
     done: VecDeque<(Pending, Response)>,
 }
+
+/// The lock of a ring.
+type Locked<'a> = Guard<'a, Option<Box<Inner>>>;
 
 /// The most answers that wait for a poll where a full ring refuses nothing.
 const MOST_DONE: usize = 65_536;
@@ -169,6 +174,8 @@ pub struct Ring {
     completing: Flights,
     /// Those of them that wait in [`drain`].
     parked: Flights,
+    /// Threads that wait for a slot.
+    room: Room,
     /// Nothing is accepted; it changes in the lock.
     closed: AtomicBool,
     /// Whether somebody may wait for a descriptor.
@@ -183,6 +190,7 @@ impl Ring {
             in_flight: Flights::new(),
             completing: Flights::new(),
             parked: Flights::new(),
+            room: Room::new(),
             closed: AtomicBool::new(false),
             has_descriptor: AtomicBool::new(false),
         }
@@ -190,7 +198,7 @@ impl Ring {
 
     /// The value, made at the first need, and afresh in a child process.
     #[inline]
-    fn open(&self, process: &Process) -> Result<Guard<'_, Option<Box<Inner>>>, Refusal> {
+    fn open(&self, process: &Process) -> Result<Locked<'_>, Refusal> {
         let inner = self.inner.lock();
         match &*inner {
             Some(i) if i.generation == fork_generation() && !inner.is_orphaned() => Ok(inner),
@@ -202,10 +210,11 @@ impl Ring {
     fn open_afresh<'a>(
         &'a self,
         process: &Process,
-        mut inner: Guard<'a, Option<Box<Inner>>>,
-    ) -> Result<Guard<'a, Option<Box<Inner>>>, Refusal> {
+        mut inner: Locked<'a>,
+    ) -> Result<Locked<'a>, Refusal> {
         // What a parent had in flight is answered there. A thread of it may have been inside: not dropped.
         core::mem::forget(inner.take());
+        self.room.forget();
         let fresh = Inner::new(process)?;
         *inner = Some(Box::new(fresh));
         Ok(inner)
@@ -267,7 +276,7 @@ impl Ring {
     fn submit_to_full<'a, C: Complete>(
         &'a self,
         process: &Process,
-        mut guard: Guard<'a, Option<Box<Inner>>>,
+        mut guard: Locked<'a>,
         bell: bool,
         request: impl FnOnce() -> Request,
         complete: C,
@@ -277,14 +286,21 @@ impl Ring {
             return Err(Refusal::RETRY);
         }
         if policy == Policy::Wait {
+            let mut turns = 0;
             loop {
-                guard = self.make_room(process, guard)?;
                 let Some(inner) = guard.as_deref_mut() else { return Err(Refusal::RETRY) };
                 if self.closed.load(Ordering::Relaxed) {
                     return Err(closed());
                 }
                 if let Some(slot) = inner.free.pop() {
                     return self.put(inner, slot, bell, request, complete);
+                }
+                let made;
+                (guard, made) = self.make_room(process, guard)?;
+                if !made {
+                    self.room.wait(guard, turns);
+                    turns += 1;
+                    guard = self.open(process)?;
                 }
             }
         }
@@ -303,13 +319,14 @@ impl Ring {
         Ok(())
     }
 
-    /// Has some of what was submitted before answered; the answers wait for a poll.
+    /// Has some of what was submitted before answered; the answers wait for a poll. Returns whether there was any:
+    /// what others execute is not waited for.
     fn make_room<'a>(
         &'a self,
         process: &Process,
-        mut guard: Guard<'a, Option<Box<Inner>>>,
-    ) -> Result<Guard<'a, Option<Box<Inner>>>, Refusal> {
-        let Some(inner) = guard.as_deref_mut() else { return Ok(guard) };
+        mut guard: Locked<'a>,
+    ) -> Result<(Locked<'a>, bool), Refusal> {
+        let Some(inner) = guard.as_deref_mut() else { return Ok((guard, false)) };
         let Inner { executor, slots, free, done, .. } = inner;
         let taken = match executor {
             Executor::Pollers(queue) => queue.take(slots, AT_ONCE as u32),
@@ -321,20 +338,17 @@ impl Ring {
                     // SAFETY: the slot of a request in flight.
                     done.push_back((unsafe { slots.get(slot).pending.assume_init() }, response));
                 }
-                if done.len() == before {
-                    drop(guard);
-                    std::thread::yield_now();
-                    return self.open(process);
+                let made = done.len() > before;
+                if made {
+                    self.room.wake();
                 }
-                return Ok(guard);
+                return Ok((guard, made));
             }
         };
-        drop(guard);
         if taken.len() == 0 {
-            // Another thread executes them.
-            std::thread::yield_now();
-            return self.open(process);
+            return Ok((guard, false));
         }
+        drop(guard);
         let mut answers = Vec::with_capacity(taken.len());
         taken.execute(process, |pending, response| answers.push((*pending, response)));
         let mut guard = self.open(process)?;
@@ -342,8 +356,9 @@ impl Ring {
             inner.free.extend(taken.numbers());
             inner.done.extend(answers);
             inner.signal();
+            self.room.wake();
         }
-        Ok(guard)
+        Ok((guard, true))
     }
 
     /// Makes all that was submitted visible to the engines.
@@ -438,6 +453,7 @@ impl Ring {
                 guard = self.open(process)?;
                 let Some(inner) = guard.as_deref_mut() else { return Ok(0) };
                 inner.free.extend(taken.numbers().iter().rev());
+                self.room.wake();
             }
         } else {
             while {
@@ -445,6 +461,9 @@ impl Ring {
                 // What panics is lost, and counted.
                 caught(|| take(inner, &mut batch, &mut count, most)).is_none() && count > before
             } {}
+            if count > 0 {
+                self.room.wake();
+            }
         }
         if count == 0 {
             return Ok(0);

@@ -118,10 +118,19 @@ fn no_ring_starves_another_one() {
     let mut now = Request::new(&waits).cipher(0, 64).iv(&mut iv, 16);
     assert_eq!(now.submit(&waits, &memory, &memory), CPA_STATUS_SUCCESS);
     let rsa = Rsa::new(1024, &Number::word(65_537));
+    let fd = instance.asym.descriptor(process).ok().unwrap();
     assert_eq!(decrypt(handle, &rsa, Some(ignored)), CPA_STATUS_SUCCESS);
+    // Engines have answered it, or a poll has something to execute.
+    let mut ready = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    assert_eq!(unsafe { libc::poll(&mut ready, 1, 60_000) }, 1);
     assert_eq!(unsafe { icp_sal_CyPollInstance(handle, 4) }, CPA_STATUS_SUCCESS);
     assert_eq!(instance.asym.in_flight(), 0);
-    assert_eq!(instance.ring.in_flight() as usize, all.len() - 4);
+    let left = instance.ring.in_flight() as usize;
+    match process.settings().engines {
+        0 => assert_eq!(left, all.len() - 4),
+        // As many as were there.
+        _ => assert!((all.len() - 4..=all.len()).contains(&left)),
+    }
     assert_eq!(unsafe { cpaCyStopInstance(handle) }, CPA_STATUS_SUCCESS);
     assert_eq!(instance.ring.in_flight(), 0);
     assert_eq!(unsafe { cpaCyStartInstance(handle) }, CPA_STATUS_SUCCESS);

@@ -173,6 +173,43 @@ fn decompression_says_how_far_it_came() {
 }
 
 #[test]
+fn pieces_without_an_end_may_fill_their_destination() {
+    let mut session = Held::new(&setup(), None);
+    for input in [text(8192), noise(8192), text(0)] {
+        for flush in [CPA_DC_FLUSH_FULL, CPA_DC_FLUSH_SYNC] {
+            let (mut src, mut dst) = (List::new(input.clone()), List::room(bound(input.len())));
+            let mut r = results();
+            assert_eq!(session.compress(&mut src, &mut dst, &mut op(flush), &mut r), 0);
+            assert_eq!((r.status, r.endOfLastBlock), (CPA_DC_OK, CPA_FALSE));
+            let piece = dst.first(r.produced).to_vec();
+            for split in [&[][..], &[10, piece.len().saturating_sub(3)]] {
+                let mut src = List::split(piece.clone(), split);
+                // The checksum goes on.
+                let (mut back, mut r) = (List::room(input.len()), results());
+                r.checksum = 0;
+                assert_eq!(session.decompress(&mut src, &mut back, &mut op(flush), &mut r), 0);
+                assert_eq!((r.status, r.endOfLastBlock), (CPA_DC_OK, CPA_FALSE));
+                assert_eq!((r.consumed as usize, r.produced as usize), (piece.len(), input.len()));
+                assert!(back.bytes == input && r.checksum == crc32(&input));
+                // One byte less is too little.
+                let Some(less) = input.len().checked_sub(1) else { continue };
+                let (mut back, mut r) = (List::room(less), results());
+                let status = session.decompress(&mut src, &mut back, &mut op(flush), &mut r);
+                assert_eq!((status, r.status), (CPA_STATUS_FAIL, CPA_DC_OVERFLOW));
+                assert_eq!((r.produced as usize, &back.bytes[..]), (less, &input[..less]));
+            }
+            // Where all fits, and what follows is no block: 11 is a type that there is not.
+            let mut src = List::new([&piece[..], &[6]].concat());
+            let (mut back, mut r) = (List::room(input.len()), results());
+            let status = session.decompress(&mut src, &mut back, &mut op(flush), &mut r);
+            let what =
+                if piece.is_empty() { CPA_DC_INVALID_BLOCK_TYPE } else { CPA_DC_INVALID_CODE };
+            assert_eq!((status, r.status), (CPA_STATUS_FAIL, what));
+        }
+    }
+}
+
+#[test]
 fn lists_of_any_split_and_alignment() {
     let input = text(100_001);
     let mut session = Held::new(&setup(), None);

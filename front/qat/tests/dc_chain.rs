@@ -2,14 +2,24 @@
 
 mod common;
 
-use std::{ffi::c_void, ptr};
+use std::{
+    ffi::c_void,
+    ptr,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use common::*;
 use lookaside_qat::{
     abi::*,
-    dc::{chain::*, session::*},
+    dc::{calls::*, chain::*, session::*},
 };
 use openssl_sys as ssl;
+
+/// A simulated failure is of the whole instance: one test that verifies at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn sha256(bytes: &[u8]) -> Vec<u8> {
     let mut digest = vec![0; 32];
@@ -207,6 +217,7 @@ const OPENS: CpaCySymCipherDirection = CPA_CY_SYM_CIPHER_DIRECTION_DECRYPT;
 
 #[test]
 fn hash_then_compress() {
+    let _alone = alone();
     start();
     let input = text(100_000);
     for (flush, split) in [(CPA_DC_FLUSH_FINAL, &[][..]), (CPA_DC_FLUSH_FULL, &[7, 50_000])] {
@@ -233,6 +244,33 @@ fn hash_then_compress() {
             _ => inflate_pieces(small),
         };
         assert!(plain == input);
+        // What is wrong is withheld, or replaced by stored blocks.
+        for recovers in [CPA_FALSE, CPA_TRUE] {
+            dc.compressAndVerifyAndRecover = recovers;
+            // SAFETY: the default instance.
+            assert_eq!(unsafe { icp_sal_ns_cnv_simulate_error(DEFAULT) }, CPA_STATUS_SUCCESS);
+            let (status, r) = chain.perform(&mut src, &mut dst, &mut dc, &mut cy);
+            if recovers == CPA_FALSE {
+                assert_eq!((status, r.dcStatus), (CPA_STATUS_FAIL, CPA_DC_VERIFY_ERROR));
+                continue;
+            }
+            assert_eq!((status, r.dcStatus, r.cyStatus), (CPA_STATUS_SUCCESS, CPA_DC_OK, 0));
+            assert_eq!((r.consumed, r.crc32, r.adler32), (100_000, crc32(&input), adler32(&input)));
+            let stored = dst.first(r.produced);
+            assert!(stored.len() > 100_000 && stored[0] >> 1 & 3 == 0);
+            let plain = match flush {
+                CPA_DC_FLUSH_FINAL => inflate(stored, -15, None).unwrap(),
+                _ => inflate_pieces(stored),
+            };
+            assert!(plain == input);
+            // For which there has to be room.
+            // SAFETY: as above.
+            assert_eq!(unsafe { icp_sal_ns_cnv_simulate_error(DEFAULT) }, CPA_STATUS_SUCCESS);
+            let mut little = List::room(100_000);
+            let (status, r) = chain.perform(&mut src, &mut little, &mut dc, &mut cy);
+            assert_eq!((status, r.dcStatus, r.produced), (CPA_STATUS_FAIL, CPA_DC_OVERFLOW, 0));
+        }
+        dc.compressAndVerifyAndRecover = CPA_FALSE;
         // Too little room, and a region that is not there.
         let (status, r) = chain.perform(&mut src, &mut List::room(100), &mut dc, &mut cy);
         assert_eq!((status, r.dcStatus), (CPA_STATUS_FAIL, CPA_DC_OVERFLOW));
@@ -259,6 +297,7 @@ fn hash_then_compress() {
 
 #[test]
 fn compress_then_seal_and_back() {
+    let _alone = alone();
     let (mut key, mut aad) = ([7_u8; 32], *b"twelve bytes");
     let mut nonce = *b"nonce of 12.";
     let input = text(100_000);

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""qzip of Debian 13's package qatzip, unmodified, with our libqat.so.4 in the place of Intel's.
+"""Debian 13's QuickAssist programs, unmodified, with our libqat.so.4 in the place of Intel's.
 
-packages.py LIBQAT LIBUSDM --tree FOLDER [--files FOLDER...]
+packages.py LIBQAT LIBUSDM --tree FOLDER [--files FOLDER...] [--all]
 
-In a Debian 13 tree, which is made by debootstrap at the first run and kept: every file in every format, all levels,
-many processes at once; judged by gzip, zlib, the tool lz4 and a decoder of LZ4s. QATzip goes to software in silence
-where a library does not serve: that ours did is shown by its counters, for every file. Exit status 77: cannot run here,
-and why.
+In a Debian 13 tree, which is made by debootstrap at the first run and kept: qzip with every file in every format, all
+levels, many processes at once; judged by gzip, zlib, the tool lz4 and a decoder of LZ4s. openssl with qatengine, whose
+signatures and handshakes plain openssl judges. cpa_sample_code, which does not check what it computes. QATzip and
+qatengine go to software in silence where a library does not serve: that ours did is shown by its counters, every time.
+--all: what takes more than half a minute by itself, too. Exit status 77: cannot run here, and why.
 """
 
 import argparse
@@ -18,10 +19,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zlib
 from pathlib import Path
 
-PACKAGES = ["qatzip"]
+PACKAGES = ["qatzip", "openssl", "qatengine", "qatlib-examples"]
 FORMATS = ["gzip", "gzipext", "deflate_4B", "7z", "lz4"]
 # Below this QATzip compresses by itself.
 THRESHOLD = 1024
@@ -60,7 +62,8 @@ def make_tree(tree: Path) -> None:
                        check=False)
         (tree / ".ready").touch()
     install = "DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends " + " ".join(PACKAGES)
-    found = inside(tree, "which qzip")
+    # All of them: the tree may be from before one of them was.
+    found = inside(tree, "dpkg -s " + " ".join(PACKAGES))
     if found.returncode:
         got = inside(tree, f"apt-get update -q && {install}")
         if got.returncode:
@@ -277,6 +280,119 @@ def without_us(side: Side, file: Path) -> str:
     return "QATzip's own software, and no counters"
 
 
+def counted(counters: list[dict], *names: str) -> str:
+    """What was counted under these names, each of which must have been."""
+    for name in names:
+        check(total(counters, name) > 0, f"none counted of {name}: {counters}")
+    return ", ".join(f"{total(counters, name)} {name}" for name in names)
+
+
+# openssl's name of an algorithm, its line in what `speed -mr` prints, and our counter.
+SPEEDS = [("rsa2048", "+F2", "RSA private operations"), ("ecdsap256", "+F4", "ECDSA signatures")]
+
+
+def speed(side: Side, algorithm: str, line: str, counter: str) -> str:
+    """openssl speed's signatures in 36 jobs, a second of them and a second of verifications."""
+    counters = side.run(f"timeout 60 openssl speed -engine qatengine -elapsed -async_jobs 36 -seconds 1 -mr {algorithm} "
+                        ">speed 2>said || { cat said; false; }")
+    # +F2:number:2048:signatures a second:verifications a second.
+    found = [text.split(":") for text in (side.work / "speed").read_text().splitlines()]
+    per = [float(fields[3]) for fields in found if fields[0] == line]
+    check(len(per) == 1 and per[0] >= 1, f"no speed: {found}")
+    return f"{per[0]:.0f} signatures a second; {counted(counters, counter)}"
+
+
+KEYS = {"rsa": "-newkey rsa:2048", "ec": "-newkey ec -pkeyopt ec_paramgen_curve:P-256"}
+SIGNS = {"rsa": "RSA private operations", "ec": "ECDSA signatures"}
+
+
+def make_key(side: Side, kind: str) -> None:
+    side.run(f"openssl req -x509 {KEYS[kind]} -nodes -keyout key -out cert -subj /CN=x -days 9", served=False)
+
+
+def signature(side: Side, kind: str) -> str:
+    make_key(side, kind)
+    counters = side.run("timeout 30 openssl dgst -engine qatengine -sha256 -sign key -out signed f")
+    side.run("openssl x509 -in cert -pubkey -noout >pub && openssl dgst -sha256 -verify pub -signature signed f",
+             served=False)
+    return counted(counters, SIGNS[kind])
+
+
+def handshake(side: Side, kind: str, version: str, how: str) -> str:
+    """A server with qatengine, and a client without.
+
+    The curve is named: of X25519 with ML-KEM, the default, openssl makes nothing once an engine has taken X25519
+    ("operation not supported for this keytype"), with any library.
+    """
+    make_key(side, kind)
+    # A port of the system's choice, which it says before it listens there; the pipe keeps its input open until the
+    # client has gone.
+    os.mkfifo(side.work / "open")
+    serve = (f"timeout 20 openssl s_server -engine qatengine {how} -accept 127.0.0.1:0 -cert cert -key key "
+             f"-{version} -groups P-256 -naccept 1 <open >server 2>&1")
+    ask = ("for n in $(seq 100); do sleep 0.05; port=$(sed -n 's/^ACCEPT.*:\\([0-9]\\)/\\1/p' server | head -1); "
+           "[ -n \"$port\" ] || continue; (echo hello; sleep 0.5) | env -u LD_LIBRARY_PATH "
+           f"timeout 20 openssl s_client -connect 127.0.0.1:$port -CAfile cert -verify_return_error -{version} "
+           "-groups P-256 >client 2>&1; status=$?; grep -q 'Connection refused' client || break; done")
+    counters = side.run(f"touch server client; {{ {serve}; }} & server=$!; exec 9>open; {ask}; exec 9>&-; "
+                        "wait $server || status=$?; cat client server; exit $status")
+    client, server = ((side.work / name).read_text(errors="replace") for name in ("client", "server"))
+    spoken = "TLSv1.2" if version == "tls1_2" else "TLSv1.3"
+    check(f"New, {spoken}, Cipher is" in client and "Verify return code: 0 (ok)" in client, client + server)
+    check("hello" in server.splitlines(), f"the server has not read what the client wrote:\n{server}")
+    return counted(counters, SIGNS[kind], "EC multiplications")
+
+
+# The tests of cpa_sample_code, by the bits of runTests, and what each must have had us do. Not runStateful=1: it verifies
+# compressions of stateful sessions, which README.md has among what is not there.
+SAMPLES = {
+    1: ["symmetric requests"],
+    2: ["RSA private operations"],
+    4: ["DSA signatures", "DSA verifications"],
+    8: ["ECDSA signatures", "ECDSA verifications"],
+    16: ["Diffie-Hellman public values", "Diffie-Hellman secrets"],
+    32: ["compressions", "decompressions", "compressions verified"],
+    # Not in the manual: chains of a hash and compression.
+    128: ["compressions", "compressions verified"],
+    1024: ["SM2 signatures", "SM2 verifications", "SM2 encryptions", "SM2 decryptions"],
+    2048: ["symmetric requests"],
+}
+# It sleeps a second before each kind of request: these have so many kinds that they take longer than all the rest.
+SLOW_SAMPLES = [1]
+
+
+def samples(side: Side, masks: list[int]) -> str:
+    """Tests of cpa_sample_code, all at once, since they mostly sleep; few requests of each kind."""
+    # The file that it compresses is not in the package.
+    corpus = side.tree / "usr/share/qat/calgary32"
+    corpus.parent.mkdir(exist_ok=True)
+    corpus.write_bytes("".join(f"line {n} of {n * n % 977}\n" for n in range(15_000)).encode())
+    began = time.monotonic()
+    # Each in a folder of its own, where it leaves files.
+    one = ("mkdir $mask; cd $mask; LOOKASIDE_QAT_STATISTICS=$PWD/counters timeout 400 cpa_sample_code signOfLife=1 "
+           "runTests=$mask >said 2>&1; echo $? >status")
+    side.run(f"export LOOKASIDE_QAT_CY_INSTANCES=1 LOOKASIDE_QAT_DC_INSTANCES=1; "
+             f"for mask in {' '.join(map(str, masks))}; do ({one}) & done; wait")
+    return "; ".join(sample(side.work / str(mask), mask) for mask in masks) + f"; {time.monotonic() - began:.0f} s"
+
+
+def sample(folder: Path, mask: int) -> str:
+    said = (folder / "said").read_text(errors="replace")
+    check((folder / "status").read_text().strip() == "0" and "Sample code completed successfully." in said,
+          f"runTests={mask}:\n{said[-3000:]}")
+    wrong = [line for line in said.splitlines() if "FAILED" in line or "Failed" in line or "allocation error" in line]
+    check(not wrong, f"runTests={mask}: {wrong[:3]}")
+    numbers = {kind: [int(n) for n in re.findall(rf"Total {kind}\s+(\d+)", said)]
+               for kind in ("Submissions", "Responses")}
+    check(bool(numbers["Responses"]) and min(numbers["Responses"]) > 0, f"runTests={mask} without answers: {numbers}")
+    # Compression does not print submissions.
+    check(mask in (32, 128) or numbers["Submissions"] == numbers["Responses"], f"runTests={mask}, answers lack: {numbers}")
+    counters = [json.loads(line) for line in (folder / "counters").read_text().splitlines()]
+    failures = [name for line in counters for name in line if "failed" in name]
+    check(not failures, f"runTests={mask}: {counters}")
+    return f"{mask}: {len(numbers['Responses'])} kinds, {counted(counters, *SAMPLES[mask])}"
+
+
 def inputs(folder: Path) -> list[Path]:
     """Files of every kind, where none are given."""
     made = {
@@ -297,6 +413,7 @@ def main() -> int:
     parser.add_argument("libusdm", type=Path)
     parser.add_argument("--tree", type=Path, required=True)
     parser.add_argument("--files", type=Path, nargs="*", default=[])
+    parser.add_argument("--all", action="store_true")
     args = parser.parse_args()
     make_tree(args.tree.absolute())
     tree = args.tree.resolve()
@@ -319,9 +436,16 @@ def main() -> int:
         tests += ["-t 8 -P busy", "-t 64", "-a", f"-t 2 -M svm -i {side.path(side.work)}/f", "-r 4 -C 131072"]
         checks += [(f"qatzip-test {test}", lambda t=test: qatzip_test(side, t)) for test in tests]
         checks += [(f"{n} processes at once", lambda n=n: together(side, text, n)) for n in (2, 64)]
+        checks += [(f"openssl speed {row[0]}, qatengine", lambda r=row: speed(side, *r)) for row in SPEEDS]
+        checks += [(f"openssl dgst, qatengine, {kind}", lambda k=kind: signature(side, k)) for kind in KEYS]
+        checks += [(f"openssl s_server, qatengine, {kind} {version} {how}".rstrip(),
+                    lambda k=kind, v=version, h=how: handshake(side, k, v, h))
+                   for kind in KEYS for version in ("tls1_2", "tls1_3") for how in ("", "-async")]
+        masks = [mask for mask in SAMPLES if args.all or mask not in SLOW_SAMPLES]
+        checks += [("cpa_sample_code", lambda: samples(side, masks))]
         for name, one in checks:
             for old in side.work.iterdir():
-                old.unlink()
+                shutil.rmtree(old) if old.is_dir() else old.unlink()
             (side.work / "f").write_bytes(text.read_bytes())
             count += 1
             try:

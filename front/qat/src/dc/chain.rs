@@ -2,11 +2,13 @@
 //! with AES-GCM, open and decompress.
 #![allow(unsafe_code)]
 
+mod answer;
+
 use core::ffi::c_void;
 
 use lookaside::{
-    Aead, AeadSession, Aside, Auth, Buf, CompressSession, DigestSession, Done, Feed, Hash, Iv,
-    OpError, Packet, Request, Response, Span,
+    Aead, AeadSession, Aside, Auth, Buf, CompressSession, DigestSession, Feed, Hash, Iv, Packet,
+    Request, Response, Span,
 };
 
 use crate::{
@@ -19,18 +21,16 @@ use crate::{
     instance::{QatInstance, Service},
     lock::Lock,
     process::Process,
-    refusal::{Refusal, enter, given, status_of, wanted},
+    refusal::{Refusal, enter, given, wanted},
     ring::Complete,
     session::{self, Kind, Session},
 };
 
 use super::{
-    answer::{adler32_of, bad, crc32_of, crc64_of_first},
     codec,
     request::Options,
     session::crc64_of,
-    setup::{Setup, Sum, Way},
-    verify,
+    setup::{Setup, Way},
 };
 
 /// The chains that are there.
@@ -242,6 +242,10 @@ struct ChainRequest {
     results: Results,
     tag: *mut c_void,
     verify: bool,
+    /// Whether stored blocks replace a compression that is wrong.
+    recover: bool,
+    /// The verification is to fail.
+    fails: bool,
     last: bool,
     /// Where the ciphertext begins.
     offset: usize,
@@ -260,19 +264,6 @@ struct Ask {
     cy: CpaCySymOpData,
     results: Results,
     crcs: bool,
-}
-
-/// What a chain came to.
-#[derive(Default)]
-struct Outcome {
-    dc: i32,
-    cy: CpaStatus,
-    verified: bool,
-    produced: usize,
-    consumed: usize,
-    crc32: u32,
-    adler32: u32,
-    crc64: (u64, u64),
 }
 
 impl ChainSession {
@@ -381,167 +372,6 @@ unsafe fn iv(cy: &CpaCySymOpData) -> Result<Iv, Refusal> {
     }
 }
 
-impl ChainRequest {
-    fn session(&self) -> Option<&ChainSession> {
-        match self.flight {
-            // SAFETY: a session that is not removed before the flight ends.
-            Some(_) => unsafe { self.session.as_ref() }.map(|session| &**session),
-            None => None,
-        }
-    }
-
-    fn finish(&self, process: &'static Process, response: Response) -> CpaStatus {
-        let Some(session) = self.session() else { return CPA_STATUS_FATAL };
-        let outcome = self.outcome(process, session, response);
-        let counters = &self.instance.counters;
-        let (done, failed) = match session.chain.way() {
-            Way::Compress => (Counter::DcCompressed, Counter::DcCompressFailed),
-            Way::Decompress => (Counter::DcDecompressed, Counter::DcDecompressFailed),
-        };
-        let good = outcome.cy == CPA_STATUS_SUCCESS && outcome.dc == CPA_DC_OK.0;
-        counters.count(if good { done } else { failed });
-        let status = if good { CPA_STATUS_SUCCESS } else { CPA_STATUS_FAIL };
-        let first = CpaDcChainRqResults {
-            dcStatus: CpaDcReqStatus(outcome.dc),
-            cyStatus: outcome.cy,
-            verifyResult: if outcome.verified { CPA_TRUE } else { CPA_FALSE },
-            produced: outcome.produced as u32,
-            consumed: outcome.consumed as u32,
-            crc32: outcome.crc32,
-            adler32: outcome.adler32,
-        };
-        // SAFETY: checked at the submission; the caller keeps it until the answer.
-        unsafe {
-            match self.results {
-                Results::First(place) => place.write(first),
-                Results::More(place) => place.write(CpaDcChainRqVResults {
-                    chainRqResults: first,
-                    ctxCrc64: 0,
-                    iDcCrc64: outcome.crc64.0,
-                    oDcCrc64: outcome.crc64.1,
-                    storedCrc64: 0,
-                    reserved1: CPA_FALSE,
-                    chainStatus: status,
-                }),
-            }
-        }
-        status
-    }
-
-    fn outcome(
-        &self,
-        process: &'static Process,
-        session: &ChainSession,
-        mut response: Response,
-    ) -> Outcome {
-        let Some(chain) = response.take_chain() else {
-            return Outcome { dc: CPA_DC_FATALERR.0, cy: CPA_STATUS_FAIL, ..Outcome::default() };
-        };
-        let both = chain.done() == 1;
-        let Some(other) = chain.into_steps().into_iter().next() else {
-            return Outcome { dc: CPA_DC_FATALERR.0, cy: CPA_STATUS_FAIL, ..Outcome::default() };
-        };
-        // The steps in their order, with their buffers: the second one, or what is left of it, is `later`.
-        type Step = (Result<Done, OpError>, Buf, Buf);
-        let last: Step = (response.result, response.src, response.dst);
-        let other: Step = (other.result, other.request.src, other.request.dst);
-        let (earlier, later) = if both { (other, last) } else { (last, other) };
-        let (cy, dc) = match session.chain.crypto_is_first() {
-            true => (&earlier, &later),
-            false => (&later, &earlier),
-        };
-        let mut outcome = Outcome::default();
-        match cy.0 {
-            Ok(_) => outcome.verified = true,
-            Err(OpError::Cancelled) => outcome.cy = CPA_STATUS_FAIL,
-            // A digest that does not match is an answer, not an error of the call.
-            Err(OpError::AuthFailed) => outcome.cy = CPA_STATUS_FAIL,
-            Err(error) => outcome.cy = status_of(error),
-        }
-        // The source of a step that was fed by the one before is that one's.
-        let plain_src = match session.chain {
-            Chain::HashThenCompress => &earlier.1,
-            _ => &dc.1,
-        };
-        let done = match dc.0 {
-            Ok(done) => done,
-            Err(error) => {
-                outcome.dc = match error {
-                    OpError::DstTooSmall => CPA_DC_OVERFLOW,
-                    OpError::BadData { offset, .. } => bad(&dc.1, offset),
-                    // It did not run: the first step failed.
-                    OpError::Cancelled => CPA_DC_OK,
-                    _ => CPA_DC_FATALERR,
-                }
-                .0;
-                return outcome;
-            }
-        };
-        (outcome.consumed, outcome.produced) = (done.consumed, done.produced);
-        let way = session.chain.way();
-        let (plain, len) = match way {
-            Way::Compress => (plain_src, done.consumed),
-            Way::Decompress => (&dc.2, done.produced),
-        };
-        match session.setup.sum {
-            // xxHash is not of DEFLATE.
-            Sum::None | Sum::Xxh32 | Sum::Xxh64 => {}
-            Sum::Crc32 => outcome.crc32 = done.checksum as u32,
-            Sum::Adler32 => outcome.adler32 = done.checksum as u32,
-            Sum::Both => {
-                (outcome.crc32, outcome.adler32) = (done.checksum as u32, adler32_of(plain, len));
-            }
-        }
-        // What lies on the other side of the compression.
-        let (packed, packed_len) = match way {
-            Way::Compress => (&dc.2, done.produced),
-            Way::Decompress => (&cy.2, done.consumed),
-        };
-        if self.verify && way == Way::Compress {
-            let compressed = first_bytes(packed, packed_len);
-            self.instance.counters.count(Counter::DcVerified);
-            if !verify::is_right(process, &session.setup.spec, plain_src, compressed, self.last) {
-                return Outcome { dc: CPA_DC_VERIFY_ERROR.0, ..Outcome::default() };
-            }
-        }
-        if self.crcs || self.crc.is_some() {
-            let crc64 = *session.crc64.lock();
-            let plain_crc = crc64_of_first(&crc64, plain, len);
-            let (i, o) = match way {
-                Way::Compress => (plain_crc, crc64_of_first(&crc64, packed, packed_len)),
-                Way::Decompress => {
-                    // The deciphered text begins where the ciphertext did.
-                    let text = first_bytes(packed, self.offset + packed_len);
-                    (crc64.of([text.get(self.offset..).unwrap_or_default()]), plain_crc)
-                }
-            };
-            outcome.crc64 = (i, o);
-        }
-        if let Some(crc) = self.crc {
-            crc.put(CpaCrcData {
-                crc32: crc32_of(plain, len),
-                adler32: adler32_of(plain, len),
-                integrityCrc: CpaIntegrityCrc { iCrc: 0, oCrc: 0 },
-                integrityCrc64b: CpaIntegrityCrc64b {
-                    iCrc: outcome.crc64.0,
-                    oCrc: outcome.crc64.1,
-                },
-            });
-        }
-        if session.chain == Chain::AeadThenDecompress {
-            outcome.consumed = earlier.0.map_or(0, |done| done.consumed);
-        }
-        outcome
-    }
-}
-
-fn first_bytes(buf: &Buf, len: usize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(buf.len());
-    buf.gather(&mut bytes);
-    bytes.truncate(len);
-    bytes
-}
-
 impl Complete for ChainRequest {
     fn complete(mut self, response: Response) {
         let status = enter("an answer of a chain", || {
@@ -581,8 +411,10 @@ unsafe fn perform(
         if options.crc.is_some_and(|crc| !crc.wide) {
             return Err(Refusal::unsupported("the integrity CRCs of a chain have 64 bits"));
         }
-        if options.recover {
-            return Err(Refusal::unsupported("a chain has no compressAndVerifyAndRecover"));
+        if options.recover && session.chain == Chain::CompressThenAead {
+            return Err(Refusal::unsupported(
+                "compressAndVerifyAndRecover: not before a cipher, which has sealed what was wrong",
+            ));
         }
         if options.crc.is_some_and(|crc| crc.check) {
             return Err(Refusal::unsupported("a chain has no verifyHwIntegrityCrcs"));
@@ -594,7 +426,9 @@ unsafe fn perform(
             flight: Some(session.fly()),
             results: ask.results,
             tag,
-            verify: options.verify,
+            verify: options.verify && way == Way::Compress,
+            recover: options.recover,
+            fails: options.verify && way == Way::Compress && instance.take_failure(),
             last: options.flush == CPA_DC_FLUSH_FINAL,
             offset: ask.cy.cryptoStartSrcOffsetInBytes as usize,
             crcs: ask.crcs,

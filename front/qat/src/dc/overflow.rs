@@ -1,7 +1,7 @@
 //! What fits: partial results where a destination is too small, or a source has no end.
 #![allow(unsafe_code)]
 
-use lookaside::{Buf, CompressSession, Done, Format, OpError};
+use lookaside::{Buf, CompressSession, Done, Format, OpError, Response, Status};
 
 use crate::process::Process;
 
@@ -103,11 +103,33 @@ pub struct Partial {
 /// Decompresses what is there of `src` into what there is of `dst`: a source without an end, or a destination that
 /// is too small. The checksum is not made.
 pub fn decompress(process: &Process, src: Buf, dst: Buf) -> Partial {
-    match process.runtime().decompress_stream(Format::Raw, None) {
-        Ok(stream) => {
-            let response = process.call(stream.decompress(src, dst));
-            Partial { src: response.src, dst: response.dst, result: response.result }
+    let Ok(stream) = process.runtime().decompress_stream(Format::Raw, None) else {
+        return Partial { src, dst, result: Err(OpError::NoMemory) };
+    };
+    let Response { src, dst, mut result, .. } = process.call(stream.decompress(src, dst));
+    if let Ok(done) = &mut result
+        && done.status == Status::Overflow
+    {
+        // A stream says so of each destination that is full. Pieces that end in FULL or SYNC may fill theirs exactly:
+        // what follows is an empty block, and decodes to nothing.
+        let mut gathered = Vec::new();
+        let rest = match src.as_slice() {
+            Some(bytes) => &bytes[done.consumed..],
+            None => {
+                src.gather(&mut gathered);
+                &gathered[done.consumed..]
+            }
+        };
+        // SAFETY: the source outlives the call.
+        let rest = unsafe { Buf::foreign(rest.as_ptr(), rest.len()) };
+        match process.call(stream.decompress(rest, Buf::zeroed(1))).result {
+            Ok(Done { produced: 0, consumed, status, .. }) => {
+                done.consumed += consumed;
+                done.status = status;
+            }
+            Ok(_) => {}
+            Err(error) => result = Err(error),
         }
-        Err(_) => Partial { src, dst, result: Err(OpError::NoMemory) },
     }
+    Partial { src, dst, result }
 }

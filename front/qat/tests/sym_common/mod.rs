@@ -514,11 +514,18 @@ impl Request {
             CPA_STATUS_SUCCESS => {}
             refused => return Err(refused),
         }
-        while !self.tag.is_answered() {
-            poll(session.instance);
-        }
+        self.wait(session);
         assert_eq!(self.tag.count, 1, "called back once");
         Ok(self.tag.outcome.unwrap())
+    }
+
+    /// Polls until it is answered. With engines that takes its time.
+    pub fn wait(&self, session: &Session) {
+        while !self.tag.is_answered() {
+            if !poll(session.instance) {
+                std::thread::yield_now();
+            }
+        }
     }
 }
 
