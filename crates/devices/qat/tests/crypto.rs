@@ -11,8 +11,8 @@ use std::{
 
 use lookaside::{
     Aead, AeadSession, Auth, Buf, ChainOrder, ChainSession, Cipher, CipherSession, Curve,
-    DigestSession, Ec, Hash, InstanceConfig, Nonce, Op, OpError, Packet, Request, Response, RsaCrt,
-    RsaPrivate, RsaPrivateKey, RsaPublic, RsaPublicKey, RsaScheme, Runtime, SaltLen, Secret, Span,
+    DigestSession, Ec, Hash, InstanceConfig, Nonce, Op, OpError, Packet, Request, Response,
+    RsaPrivate, RsaPrivateKey, RsaPublic, RsaPublicKey, RsaScheme, Runtime, SaltLen, Span,
 };
 use lookaside_cpu::cpu;
 use lookaside_qat_card::{QatDevice, Settings, Verify};
@@ -39,24 +39,6 @@ struct Sessions {
     ec: [Ec; 2],
 }
 
-/// An RSA key, made by the CPU.
-fn rsa_key(runtime: &Runtime) -> RsaPrivateKey {
-    let (bits, k) = (2048, 256);
-    let request = runtime
-        .rsa_generate(bits)
-        .unwrap()
-        .generate(vec![1, 0, 1].into(), Buf::zeroed(2 * k + 5 * k / 2));
-    let made = call(runtime, request);
-    let made = &made[..];
-    let part = |i: usize| Secret::new(&made[2 * k + i * k / 2..][..k / 2]);
-    RsaPrivateKey {
-        n: made[..k].to_vec(),
-        e: vec![1, 0, 1],
-        d: Secret::new(&made[k..2 * k]),
-        crt: Some(RsaCrt { p: part(0), q: part(1), dp: part(2), dq: part(3), qinv: part(4) }),
-    }
-}
-
 impl Sessions {
     fn new(runtime: Runtime, key: &RsaPrivateKey) -> Sessions {
         let hmac = Auth::Hmac(Hash::Sha384);
@@ -80,14 +62,6 @@ impl Sessions {
             runtime,
         }
     }
-}
-
-fn call(runtime: &Runtime, request: Request) -> Vec<u8> {
-    let response = runtime.handle().call(request).wait();
-    let done = response.result.unwrap();
-    let mut dst = response.dst.into_vec();
-    dst.truncate(done.produced);
-    dst
 }
 
 /// Requests for one round, each with what its response must be.
@@ -305,7 +279,7 @@ type Served = BTreeMap<(String, String), u64>;
 
 fn storm(settings: Settings, engines: usize, seed: u64, rounds: u64) -> (usize, Served) {
     let alone = Runtime::builder().device(cpu()).engines(0).start().unwrap();
-    let key = rsa_key(&alone);
+    let key = common::rsa_key(&alone);
     let alone = Sessions::new(alone, &key);
     let card = QatDevice::new(settings).unwrap();
     let builder = Runtime::builder().device(card).device(cpu()).engines(engines);

@@ -5,7 +5,7 @@ mod common;
 
 use std::{ptr, thread};
 
-use lookaside::{Buf, Curve, Nonce, Runtime};
+use lookaside::{Buf, Hash, RsaPrivate, RsaScheme, Runtime};
 use lookaside_cpu::cpu;
 use lookaside_qat_card::{QatDevice, Settings};
 
@@ -28,10 +28,9 @@ fn changed(keys: &[libc::pthread_key_t]) -> Vec<usize> {
 }
 
 /// Signs by the card, whose library keeps something for the thread. Returns how many requests the card has answered.
-fn sign(runtime: &Runtime) -> u64 {
-    let session = runtime.ec(Curve::P256).unwrap();
-    let src = [&[7; 32][..], &[9; 32]].concat();
-    let request = session.sign(Nonce::Hedged, src.into(), Buf::zeroed(64));
+fn sign(runtime: &Runtime, key: &RsaPrivate) -> u64 {
+    let scheme = RsaScheme::Pkcs1Sign(Some(Hash::Sha256));
+    let request = key.run(scheme, vec![7; 32].into(), Buf::zeroed(256));
     assert!(runtime.handle().call(request).wait().result.is_ok());
     let rows = runtime.counters().ops;
     rows.iter().filter(|row| row.device == "qat").map(|row| row.requests).sum()
@@ -49,11 +48,12 @@ fn values_of_threads_stay() {
     set(&before);
     let card = QatDevice::new(Settings::new(common::loop_back("keys"))).unwrap();
     let runtime = Runtime::builder().device(card).device(cpu()).engines(0).start().unwrap();
+    let rsa = runtime.rsa_private(common::rsa_key(&runtime)).unwrap();
     // Keys that were made for the card's sake are free again.
     let after: Vec<_> = (0..KEYS / 2).map(|_| key()).collect();
     assert!(after.iter().all(|key| *key < 200), "{after:?}");
     set(&after);
-    assert_eq!(sign(&runtime), 1);
+    assert_eq!(sign(&runtime, &rsa), 1);
     assert_eq!((changed(&before), changed(&after)), (vec![], vec![]));
     // Threads that set theirs before, and after; and that end.
     for n in 0..4 {
@@ -61,9 +61,9 @@ fn values_of_threads_stay() {
             scope.spawn(|| {
                 set(&before);
                 assert_eq!(changed(&after).len(), after.len());
-                assert!(sign(&runtime) > n);
+                assert!(sign(&runtime, &rsa) > n);
                 set(&after);
-                assert!(sign(&runtime) > n + 1);
+                assert!(sign(&runtime, &rsa) > n + 1);
                 assert_eq!((changed(&before), changed(&after)), (vec![], vec![]));
             });
         });
