@@ -250,7 +250,11 @@ def signatures(tls: Tls, card: Path) -> str:
     return has(tls.served(), "qat pke.rsa-private", "qat pke.ec-sign", "qat pke.ec-derive")
 
 
-def handshakes(tls: Tls, card: Path, number: int, *options: str) -> str:
+SUITES = ["ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384"]
+CBC_SUITES = ["ECDHE-RSA-AES128-SHA256"]
+
+
+def handshakes(tls: Tls, card: Path, number: int, suites: list[str], *options: str) -> str:
     """Our server, the system's client: a file comes through whole."""
     data = text(150_000)
     (tls.work / "file").write_bytes(data)
@@ -264,17 +268,17 @@ def handshakes(tls: Tls, card: Path, number: int, *options: str) -> str:
             await_port(server, port)
             # What has found the port was a connection.
             for n in range(number - 1):
-                cipher = ["ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384"][n % 2]
                 client = subprocess.run(
-                    ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-tls1_2", "-cipher", cipher, "-curves",
-                     "P-256", "-quiet", "-ign_eof"], input=b"GET /file HTTP/1.0\r\n\r\n", capture_output=True,
+                    ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-tls1_2", "-cipher",
+                     suites[n % len(suites)], "-no_etm", "-curves", "P-256", "-quiet", "-ign_eof"], input=b"GET /file HTTP/1.0\r\n\r\n", capture_output=True,
                     env={"PATH": env["PATH"]}, timeout=60, check=False)
                 check(client.stdout.endswith(data), f"connection {n}: {client.stderr.decode()[-500:]}")
             said = server.stderr.read().decode()
             check(server.wait(30) == 0 and "lookaside:" not in said, said)
         finally:
             server.kill()
-    return has(tls.served(), "qat pke.rsa-private", "qat pke.ec-sign", "qat pke.ec-derive", "qat sym.seal")
+    rows = ["pke.rsa-private", "pke.ec-derive", "sym.seal", *(["pke.ec-sign"] if suites == SUITES else [])]
+    return has(tls.served(), *(f"qat {row}" for row in rows))
 
 
 def free_port() -> int:
@@ -300,6 +304,66 @@ def speed(tls: Tls, card: Path) -> str:
     check(b"+F2:" in said, said.decode())
     tls.ours(card, "speed", "-seconds", "1", "-async_jobs", "12", "-bytes", "8192", "-evp", "aes-128-cbc")
     return has(tls.served(), "qat pke.rsa-private", "qat sym.encrypt")
+
+
+# Handshakes within one process, beside compression: both of our libraries have the card. Then the same in a child.
+BOTH = """
+import os, ssl, sys, zlib
+
+def context(protocol):
+    made = ssl.SSLContext(protocol)
+    made.maximum_version = ssl.TLSVersion.TLSv1_2
+    made.set_ciphers("ECDHE-RSA-AES128-GCM-SHA256")
+    made.set_ecdh_curve("prime256v1")
+    return made
+
+server, client = context(ssl.PROTOCOL_TLS_SERVER), context(ssl.PROTOCOL_TLS_CLIENT)
+server.load_cert_chain("rsa.crt", "rsa.pem")
+client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+data = open("data", "rb").read()
+
+def handshake():
+    a, b = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [server.wrap_bio(a, b, server_side=True), client.wrap_bio(b, a)]
+    left = list(ends)
+    for _ in range(20):
+        for end in list(left):
+            try:
+                end.do_handshake()
+                left.remove(end)
+            except ssl.SSLWantReadError:
+                pass
+    assert not left, "no handshake"
+    ends[0].write(data[:16000])
+    assert ends[1].read(16000) == data[:16000]
+
+def all_of_it():
+    for n in range(3):
+        handshake()
+        assert zlib.decompress(zlib.compress(data, 1)) == data
+
+all_of_it()
+if os.fork() == 0:
+    all_of_it()
+    sys.exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+def both(tls: Tls, card: Path) -> str:
+    cards = tls.cards
+    data = text(3 << 20)
+    (cards.work / "data").write_bytes(data)
+    (cards.work / "stats").unlink(missing_ok=True)
+    env = {**tls.env, "LD_LIBRARY_PATH": str(cards.zlib), "LOOKASIDE_STATS": str(cards.work / "stats")}
+    ran = cards.run(card, PYTHON, "-c", BOTH, env=env)
+    check(ran.returncode == 0 and not ran.stderr, f"exit status {ran.returncode}, {ran.stderr.decode()}")
+    found = rows((cards.work / "stats").read_text())
+    check(found.get("device qat, dc.compress") == 6 * len(data), f"{found}")
+    served = tls.served()
+    # Of the process and of its child.
+    check(served.get("qat pke.rsa-private", 0) == 6, f"{served}")
+    return has(served, "qat pke.rsa-private", "qat sym.seal", "qat sym.open")
 
 
 def no_card(tls: Tls) -> str:
@@ -337,9 +401,11 @@ def main() -> int:
         checks += [
             ("the provider signs and derives", lambda: signatures(tls, cards.sound())),
             ("the provider with a card that is not there", lambda: no_card(tls)),
-            ("a TLS server", lambda: handshakes(tls, cards.sound(), 5)),
-            ("a TLS server that pauses", lambda: handshakes(tls, cards.sound(), 5, "-async")),
-            ("a TLS server, a card that fails", lambda: handshakes(tls, cards.faulty(4, *all_faults), 13)),
+            ("both, and a child of a fork", lambda: both(tls, cards.sound())),
+            ("a TLS server", lambda: handshakes(tls, cards.sound(), 5, SUITES)),
+            ("a TLS server that pauses", lambda: handshakes(tls, cards.sound(), 5, SUITES, "-async")),
+            ("a TLS server of CBC suites", lambda: handshakes(tls, cards.sound(), 3, CBC_SUITES, "-async")),
+            ("a TLS server, a card that fails", lambda: handshakes(tls, cards.faulty(4, *all_faults), 13, SUITES)),
             ("jobs that pause", lambda: speed(tls, cards.sound())),
         ]
         for name, one in checks:

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use crate::{QatDevice, Refusal, process};
+use crate::{QatDevice, Refusal, Settings, process};
 
 /// Says why there is no card: one line on the standard error output, once in a process.
 pub(crate) fn say(refusal: &Refusal) {
@@ -36,12 +36,15 @@ impl QatDevice {
         if let Some(decided) = unsafe { DECIDED.load(Acquire).as_ref() } {
             return decided.clone();
         }
-        let card = match process::is_the_programs() {
-            true => QatDevice::of_environment().unwrap_or_else(|refusal| {
-                say(&refusal);
-                None
-            }),
-            false => None,
+        let card = match Settings::of_environment() {
+            Ok(None) => None,
+            _ if !process::is_the_programs() => None,
+            named => named.and_then(|named| named.map(QatDevice::new).transpose()).unwrap_or_else(
+                |refusal| {
+                    say(&refusal);
+                    None
+                },
+            ),
         };
         let fresh = Box::into_raw(Box::new(card));
         let decided = match DECIDED.compare_exchange(ptr::null_mut(), fresh, AcqRel, Acquire) {

@@ -11,11 +11,12 @@
 #![allow(unsafe_code)]
 
 use core::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
 /// Keys of a block, and blocks: `PTHREAD_KEY_2NDLEVEL_SIZE` and `PTHREAD_KEY_1STLEVEL_SIZE` of glibc.
 const BLOCK: u32 = 32;
 const BLOCKS: u32 = 32;
+
+/// How often a block is looked for, a millisecond apart.
+const TRIES: u32 = 50;
 
 /// Creates a key; a function of one copy of the C library.
 pub(crate) type Create =
@@ -44,19 +45,34 @@ fn take_up_to(create: Create, wanted: u32) -> Vec<u32> {
 impl Keys {
     /// Sets a fresh namespace apart, by its `pthread_key_create`.
     pub(crate) fn new(create: Create) -> Result<Keys, String> {
-        /// How many namespaces there were.
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let block = BLOCKS.checked_sub(1 + NUMBER.fetch_add(1, Relaxed)).filter(|n| *n >= 16);
-        let first = BLOCK * block.ok_or("too many namespaces were opened")?;
-        let there = take_up_to(create, first).last() == Some(&first);
+        // Somebody else may be at the same: another of our libraries in this process.
+        let claimed = (0..TRIES).find_map(|n| {
+            if n > 0 {
+                std::thread::sleep(core::time::Duration::from_millis(1));
+            }
+            (BLOCKS / 2..BLOCKS).rev().find_map(|block| Keys::claim(BLOCK * block))
+        });
+        let none = "no block of keys of thread-specific data is free: too many namespaces or keys";
+        let keys = claimed.ok_or(none)?;
+        if take_up_to(create, keys.first).last() != Some(&keys.first) {
+            keys.give_back();
+            return Err("its C library has fewer keys than ours".to_owned());
+        }
+        Ok(keys)
+    }
+
+    /// Takes the key of a block, which whoever has it claims.
+    fn claim(first: u32) -> Option<Keys> {
         let mut here = take_up_to(libc::pthread_key_create, first);
         let ours = here.pop_if(|last| *last == first);
-        for key in here {
-            // SAFETY: just created, and nobody else has it.
-            unsafe { libc::pthread_key_delete(key) };
-        }
-        ours.filter(|_| there).ok_or("others have all keys of thread-specific data")?;
-        Ok(Keys { first })
+        here.into_iter().for_each(|first| Keys { first }.give_back());
+        ours.map(|first| Keys { first })
+    }
+
+    /// The namespace is gone.
+    pub(crate) fn give_back(self) {
+        // SAFETY: created above, and nobody else has it.
+        unsafe { libc::pthread_key_delete(self.first) };
     }
 
     /// Has the program's copy of the C library allocate the block of this thread.

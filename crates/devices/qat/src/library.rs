@@ -173,6 +173,9 @@ impl Library {
             })
         });
         // There are sixteen namespaces.
-        opened.inspect_err(|_| libc.close())
+        opened.inspect_err(|_| {
+            libc.close();
+            keys.give_back();
+        })
     }
 }

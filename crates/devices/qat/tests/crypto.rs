@@ -10,9 +10,9 @@ use std::{
 };
 
 use lookaside::{
-    Aead, AeadSession, Auth, Buf, Cipher, CipherSession, Curve, DigestSession, Ec, Hash,
-    InstanceConfig, Nonce, Op, OpError, Packet, Request, Response, RsaCrt, RsaPrivate,
-    RsaPrivateKey, RsaPublic, RsaPublicKey, RsaScheme, Runtime, SaltLen, Secret, Span,
+    Aead, AeadSession, Auth, Buf, ChainOrder, ChainSession, Cipher, CipherSession, Curve,
+    DigestSession, Ec, Hash, InstanceConfig, Nonce, Op, OpError, Packet, Request, Response,
+    RsaPrivate, RsaPrivateKey, RsaPublic, RsaPublicKey, RsaScheme, Runtime, SaltLen, Span,
 };
 use lookaside_cpu::cpu;
 use lookaside_qat_card::{QatDevice, Settings, Verify};
@@ -33,27 +33,10 @@ struct Sessions {
     ctr: CipherSession,
     sha: DigestSession,
     hmac: DigestSession,
+    chains: [ChainSession; 2],
     rsa: RsaPrivate,
     rsa_public: RsaPublic,
     ec: [Ec; 2],
-}
-
-/// An RSA key, made by the CPU.
-fn rsa_key(runtime: &Runtime) -> RsaPrivateKey {
-    let (bits, k) = (2048, 256);
-    let request = runtime
-        .rsa_generate(bits)
-        .unwrap()
-        .generate(vec![1, 0, 1].into(), Buf::zeroed(2 * k + 5 * k / 2));
-    let made = call(runtime, request);
-    let made = &made[..];
-    let part = |i: usize| Secret::new(&made[2 * k + i * k / 2..][..k / 2]);
-    RsaPrivateKey {
-        n: made[..k].to_vec(),
-        e: vec![1, 0, 1],
-        d: Secret::new(&made[k..2 * k]),
-        crt: Some(RsaCrt { p: part(0), q: part(1), dp: part(2), dq: part(3), qinv: part(4) }),
-    }
 }
 
 impl Sessions {
@@ -68,20 +51,17 @@ impl Sessions {
             ctr: runtime.cipher(Cipher::AesCtr, &[5; 16]).unwrap(),
             sha: runtime.digest(Auth::Plain(Hash::Sha256), &[], 32).unwrap(),
             hmac: runtime.digest(hmac, &[6; 40], 24).unwrap(),
+            chains: [ChainOrder::CipherThenAuth, ChainOrder::AuthThenCipher].map(|order| {
+                let (cipher, auth) =
+                    ((Cipher::AesCbc, &[8; 16][..]), (Auth::Hmac(Hash::Sha256), &[9; 32][..]));
+                runtime.chain(cipher, auth, 20, order).unwrap()
+            }),
             rsa: runtime.rsa_private(key.clone()).unwrap(),
             rsa_public: runtime.rsa_public(public).unwrap(),
             ec: CURVES.map(|curve| runtime.ec(curve).unwrap()),
             runtime,
         }
     }
-}
-
-fn call(runtime: &Runtime, request: Request) -> Vec<u8> {
-    let response = runtime.handle().call(request).wait();
-    let done = response.result.unwrap();
-    let mut dst = response.dst.into_vec();
-    dst.truncate(done.produced);
-    dst
 }
 
 /// Requests for one round, each with what its response must be.
@@ -169,6 +149,33 @@ impl Maker<'_> {
         (aead(card).open(packet, sealed.into(), Buf::zeroed(len)), Maker::exactly(data))
     }
 
+    /// A chain whose regions overlap, in place or apart; there and back.
+    fn chain(&mut self, card: &Sessions, kind: u64) -> (Request, Check) {
+        let blocks = 1 + (self.rng.next_u64() % 300) as u32;
+        let len = 16 * blocks;
+        let packet = Packet {
+            iv: [kind as u8; 16].into(),
+            cipher: Span::new(16, len),
+            auth: Span::new(3, 13 + len - (self.rng.next_u64() % 16) as u32),
+            tag: 16 + len,
+            ..Packet::default()
+        };
+        let chain = |of: &Sessions| of.chains[kind as usize % 2].clone();
+        let data = self.bytes(len as usize + 40);
+        let make = |of: &Sessions, src: Vec<u8>, apart: bool| match apart {
+            true => chain(of).seal(packet, src.into(), Buf::zeroed(len as usize + 40)),
+            false => chain(of).seal(packet, Buf::empty(), src.into()),
+        };
+        let apart = self.rng.next_u64().is_multiple_of(2);
+        let sealed = self.cpu_makes(make(self.cpu, data.clone(), apart));
+        if kind < 2 {
+            return (make(card, data, apart), Maker::exactly(sealed));
+        }
+        let open = |of: &Sessions| chain(of).open(packet, Buf::empty(), sealed.clone().into());
+        let wanted = self.cpu_makes(open(self.cpu));
+        (open(card), Maker::exactly(wanted))
+    }
+
     fn verify(&mut self, card: &Sessions) -> (Request, Check) {
         let data = self.bytes(500);
         let packet = Packet { auth: Span::new(0, 500), tag: 500, ..Packet::default() };
@@ -227,11 +234,12 @@ impl Maker<'_> {
     }
 
     fn any(&mut self, card: &Sessions) -> (Request, Check) {
-        match self.rng.next_u64() % 18 {
+        match self.rng.next_u64() % 22 {
             kind @ 0..9 => self.same(card, kind),
             kind @ 9..12 => self.open(card, kind - 9),
             12 => self.verify(card),
             kind @ 13..16 => self.rsa(card, kind - 13),
+            kind @ 16..20 => self.chain(card, kind - 16),
             _ => {
                 let kind = self.rng.next_u64() % 4;
                 self.ec(card, kind)
@@ -271,7 +279,7 @@ type Served = BTreeMap<(String, String), u64>;
 
 fn storm(settings: Settings, engines: usize, seed: u64, rounds: u64) -> (usize, Served) {
     let alone = Runtime::builder().device(cpu()).engines(0).start().unwrap();
-    let key = rsa_key(&alone);
+    let key = common::rsa_key(&alone);
     let alone = Sessions::new(alone, &key);
     let card = QatDevice::new(settings).unwrap();
     let builder = Runtime::builder().device(card).device(cpu()).engines(engines);

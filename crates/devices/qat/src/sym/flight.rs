@@ -111,16 +111,15 @@ impl Flight {
         let at = |offset: usize| data[offset..].as_ptr().cast_mut();
         // SAFETY: the call is ours as long as it does not fly.
         let op = unsafe { &mut (*self.call.as_ptr()).op };
-        let len = parts.text.len() as u32;
         *op = CpaCySymOpData {
             sessionCtx: ptr::null_mut(),
             packetType: CPA_CY_SYM_PACKET_TYPE_FULL,
             pIv: at(IV_AT),
             ivLenInBytes: parts.iv.len() as u32,
-            cryptoStartSrcOffsetInBytes: 0,
-            messageLenToCipherInBytes: len,
-            hashStartSrcOffsetInBytes: 0,
-            messageLenToHashInBytes: len,
+            cryptoStartSrcOffsetInBytes: parts.cipher.offset,
+            messageLenToCipherInBytes: parts.cipher.len,
+            hashStartSrcOffsetInBytes: parts.auth.offset,
+            messageLenToHashInBytes: parts.auth.len,
             pDigestResult: at(self.tag_at),
             pAdditionalAuthData: at(AAD_AT),
         };

@@ -184,12 +184,12 @@ impl Unit for Sym {
             _ => {}
         }
         parts::write(&plan, work.request_mut(), text, tag)?;
-        let produced = match plan.sym {
-            Spec::Auth { .. } => plan.tag_len,
-            _ => text.len(),
-        };
         let carried = work.request_mut().carried.as_deref_mut();
         let packet = carried.and_then(|carried: &mut Carried| carried.packets_mut().first_mut())?;
+        let produced = match plan.sym {
+            Spec::Auth { .. } => plan.tag_len,
+            _ => packet.cipher.len as usize,
+        };
         store_result(&mut packet.result, Ok(produced as u32));
         let consumed = parts::consumed(packet);
         Some(Done { consumed, produced, checksum: 0, status: Status::Complete })

@@ -11,6 +11,9 @@ pub(crate) const LARGEST: usize = 1 << 20;
 /// What the card is given.
 pub(crate) struct Parts<'a> {
     pub(crate) text: &'a [u8],
+    /// What of the text is enciphered, and what is hashed: all of it, but of chains.
+    pub(crate) cipher: Span,
+    pub(crate) auth: Span,
     pub(crate) aad: &'a [u8],
     pub(crate) iv: &'a [u8],
     /// The tag that is to be the right one; empty where one is made, or there is none.
@@ -40,18 +43,32 @@ fn packet(carried: &Carried) -> Option<(&Packet, Option<&Buf>, Option<&Buf>)> {
     }
 }
 
-/// What is enciphered or hashed.
+/// What is enciphered or hashed: of a chain, both with what lies between.
 fn text_of(plan: &Plan, packet: &Packet) -> Span {
+    let (cipher, auth) = (packet.cipher, packet.auth);
     match plan.sym {
-        Sym::Auth { .. } => packet.auth,
-        _ => packet.cipher,
+        Sym::Auth { .. } => auth,
+        Sym::Chain { .. } => {
+            let end = |span: Span| span.offset.saturating_add(span.len);
+            let start = cipher.offset.min(auth.offset);
+            Span::new(start, end(cipher).max(end(auth)) - start)
+        }
+        _ => cipher,
+    }
+}
+
+/// The cipher of a session alone or of a chain.
+fn cipher_of(plan: &Plan) -> Option<Cipher> {
+    match plan.sym {
+        Sym::Cipher { cipher, .. } | Sym::Chain { cipher, .. } => Some(cipher),
+        _ => None,
     }
 }
 
 /// Whether a text and an IV of these lengths are what the interface takes.
 fn takes(plan: &Plan, text: usize, iv: usize) -> bool {
     let iv_fits = match &plan.sym {
-        Sym::Cipher { cipher, .. } => match cipher {
+        Sym::Cipher { cipher, .. } | Sym::Chain { cipher, .. } => match cipher {
             Cipher::AesEcb | Cipher::DesEcb | Cipher::TripleDesEcb | Cipher::Sm4Ecb => true,
             Cipher::DesCbc | Cipher::TripleDesCbc => iv == 8,
             // A counter block of 12 bytes is another mode.
@@ -68,7 +85,7 @@ fn takes(plan: &Plan, text: usize, iv: usize) -> bool {
 }
 
 fn is_counter(plan: &Plan) -> bool {
-    matches!(plan.sym, Sym::Cipher { cipher: Cipher::AesCtr | Cipher::Sm4Ctr, .. })
+    matches!(cipher_of(plan), Some(Cipher::AesCtr | Cipher::Sm4Ctr))
 }
 
 /// Whether a counter of 32 bits and one of 128 count the same: the interface does not say which it is.
@@ -96,10 +113,16 @@ impl<'a> Parts<'a> {
         };
         let Iv::Here { bytes, len } = &packet.iv else { return None };
         let iv = bytes.get(..usize::from(*len))?;
-        if packet.spare_bits != 0 || aad.len() > AAD || !takes(plan, text.len(), iv.len()) {
+        let here = |part: Span| Span::new(part.offset - span.offset, part.len);
+        let (cipher, auth) = match plan.sym {
+            Sym::Chain { .. } => (here(packet.cipher), here(packet.auth)),
+            _ => (Span::new(0, span.len), Span::new(0, span.len)),
+        };
+        let enciphered = cipher.len as usize;
+        if packet.spare_bits != 0 || aad.len() > AAD || !takes(plan, enciphered, iv.len()) {
             return None;
         }
-        if is_counter(plan) && !counts(iv, text.len()) {
+        if text.len() > LARGEST || auth.len == 0 || is_counter(plan) && !counts(iv, enciphered) {
             return None;
         }
         let tag = match request.op {
@@ -109,7 +132,7 @@ impl<'a> Parts<'a> {
             },
             _ => &[],
         };
-        Some(Parts { text, aad, iv, tag }).filter(|_| has_room(plan, request))
+        Some(Parts { text, cipher, auth, aad, iv, tag }).filter(|_| has_room(plan, request))
     }
 }
 
@@ -137,9 +160,17 @@ fn has_room(plan: &Plan, request: &Request) -> bool {
 pub(crate) fn write(plan: &Plan, request: &mut Request, text: &[u8], tag: &[u8]) -> Option<()> {
     let (packet, _, own_tag) = packet(request.carried.as_deref()?)?;
     let (span, tag_at, own_tag) = (text_of(plan, packet), packet.tag, own_tag.is_some());
-    if !matches!(plan.sym, Sym::Auth { .. }) {
+    // Of a chain whose destination lies apart, what is hashed is copied too.
+    let apart = !request.src.is_empty();
+    let written = match plan.sym {
+        Sym::Auth { .. } => [None, None],
+        Sym::Chain { .. } if apart => [Some(packet.cipher), Some(packet.auth)],
+        _ => [Some(packet.cipher), None],
+    };
+    for part in written.into_iter().flatten() {
+        let from = text.get((part.offset - span.offset) as usize..)?.get(..part.len as usize)?;
         let dst = request.dst.as_mut_slice()?;
-        within_mut(dst, span.offset, text.len())?.copy_from_slice(text);
+        within_mut(dst, part.offset, from.len())?.copy_from_slice(from);
     }
     if matches!(request.op, Op::Digest | Op::Seal) {
         let place = match request.carried.as_deref_mut() {

@@ -3,7 +3,7 @@
 use core::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use lookaside_core::{Aead, Auth, Cipher, Hash, Op, Sym};
+use lookaside_core::{Aead, Auth, ChainOrder, Cipher, Hash, Op, Sym};
 use lookaside_quickassist::*;
 
 use crate::crypto::Traits;
@@ -68,6 +68,11 @@ fn auth(auth: Auth) -> Option<(CpaCySymHashAlgorithm, CpaCySymHashMode)> {
     })
 }
 
+/// Whether a key is one that the interface takes: of HMAC, at most a block.
+fn fits(auth: Auth, key: usize) -> bool {
+    !matches!(auth, Auth::Hmac(hash) if key > hash.block_len())
+}
+
 fn aead(aead: Aead) -> (CpaCySymCipherAlgorithm, CpaCySymHashAlgorithm) {
     match aead {
         Aead::AesGcm => (CPA_CY_SYM_CIPHER_AES_GCM, CPA_CY_SYM_HASH_AES_GCM),
@@ -126,7 +131,10 @@ pub(crate) fn list(traits: Traits) -> Vec<(Op, String)> {
     let hashes = hashes.flat_map(|(name, _)| [name.to_owned(), format!("HMAC-{name}")]);
     let ciphers: Vec<String> = ciphers.collect();
     let hashes: Vec<String> = hashes.chain(macs).collect();
-    let aeads: Vec<String> = aeads.collect();
+    let mut aeads: Vec<String> = aeads.collect();
+    if !ciphers.is_empty() && !hashes.is_empty() {
+        aeads.push("chains of a cipher and a MAC".to_owned());
+    }
     [
         (Op::Encrypt, &ciphers),
         (Op::Decrypt, &ciphers),
@@ -150,13 +158,15 @@ impl Plan {
                 let (algorithm, block) = cipher(*of)?;
                 (traits.cipher(algorithm)).then_some((0, block))?
             }
-            Sym::Auth { auth: of, key, tag_len } => {
-                if let Auth::Hmac(hash) = of
-                    && key.len() > hash.block_len()
-                {
-                    return None;
-                }
+            Sym::Auth { auth: of, key, tag_len } if fits(*of, key.len()) => {
                 (traits.hash(auth(*of)?.0)).then_some((*tag_len, 1))?
+            }
+            Sym::Chain { cipher: of, auth: with, auth_key, tag_len, .. }
+                if fits(*with, auth_key.len()) =>
+            {
+                let (algorithm, block) = cipher(*of)?;
+                let has = traits.cipher(algorithm) && traits.hash(auth(*with)?.0);
+                has.then_some((*tag_len, block))?
             }
             Sym::Aead { aead: of, tag_len, .. } => {
                 let (cipher, hash) = aead(*of);
@@ -219,6 +229,24 @@ impl Plan {
                 // That of CCM lies behind the text, whatever is asked for.
                 let appended = *of == Aead::AesCcm;
                 setup.digestIsAppended = if appended { CPA_TRUE } else { CPA_FALSE };
+            }
+            Sym::Chain { cipher: of, cipher_key, auth: with, auth_key, order, .. } => {
+                setup.symOperation = CPA_CY_SYM_OP_ALGORITHM_CHAINING;
+                if let (Some((cipher, _)), Some((hash, mode))) = (cipher(*of), auth(*with)) {
+                    setup.cipherSetupData.cipherAlgorithm = cipher;
+                    setup.hashSetupData.hashAlgorithm = hash;
+                    setup.hashSetupData.hashMode = mode;
+                }
+                key_of(&mut setup, cipher_key);
+                let keyed = &mut setup.hashSetupData.authModeSetupData;
+                keyed.authKey = auth_key.as_ptr().cast_mut();
+                keyed.authKeyLenInBytes = auth_key.len() as u32;
+                // Opening goes the other way.
+                setup.algChainOrder = match encrypt == (*order == ChainOrder::CipherThenAuth) {
+                    true => CPA_CY_SYM_ALG_CHAIN_ORDER_CIPHER_THEN_HASH,
+                    false => CPA_CY_SYM_ALG_CHAIN_ORDER_HASH_THEN_CIPHER,
+                };
+                setup.verifyDigest = if encrypt { CPA_FALSE } else { CPA_TRUE };
             }
             // None was prepared.
             _ => {}

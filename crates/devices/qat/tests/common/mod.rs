@@ -1,6 +1,7 @@
 //! Our own `libqat.so.4` as the card, and wrappers of it that fail.
 #![allow(dead_code)]
 
+use lookaside::{Buf, RsaCrt, RsaPrivateKey, Runtime, Secret};
 use std::{
     env, fs,
     os::unix::fs::symlink,
@@ -44,4 +45,23 @@ pub fn faulty(name: &str, faults: &[&str]) -> PathBuf {
     cc.arg(here.join("tests/faults.c")).arg("-o").arg(&library);
     assert!(cc.status().unwrap().success(), "{cc:?}");
     library
+}
+
+/// An RSA key, made by the CPU.
+pub fn rsa_key(runtime: &Runtime) -> RsaPrivateKey {
+    let (bits, k) = (2048, 256);
+    let request = runtime
+        .rsa_generate(bits)
+        .unwrap()
+        .generate(vec![1, 0, 1].into(), Buf::zeroed(2 * k + 5 * k / 2));
+    let response = runtime.handle().call(request).wait();
+    assert!(response.result.is_ok());
+    let made = response.dst.into_vec();
+    let part = |i: usize| Secret::new(&made[2 * k + i * k / 2..][..k / 2]);
+    RsaPrivateKey {
+        n: made[..k].to_vec(),
+        e: vec![1, 0, 1],
+        d: Secret::new(&made[k..2 * k]),
+        crt: Some(RsaCrt { p: part(0), q: part(1), dp: part(2), dq: part(3), qinv: part(4) }),
+    }
 }
