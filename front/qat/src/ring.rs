@@ -136,10 +136,14 @@ pub fn drain(rings: &[&Ring], process: &Process) -> Result<(), Refusal> {
                 // For what was submitted without a bell.
                 ring.ring(process)?;
             }
+            let mut turns = 0;
             while ring.in_flight() > 0 {
-                if ring.poll(process, 0)? == 0 {
+                if ring.poll(process, 0)? > 0 {
+                    turns = 0;
+                } else {
                     // Engines are at work, or another thread executes, or takes the last answers.
-                    std::thread::yield_now();
+                    ring.room.wait((), turns);
+                    turns += 1;
                 }
             }
         }
@@ -154,8 +158,12 @@ pub fn drain(rings: &[&Ring], process: &Process) -> Result<(), Refusal> {
             let completing = ring.completing.count();
             completing > if in_callback { ring.parked.count() } else { 0 }
         };
-        while is_empty() && rings.iter().any(others) {
-            std::thread::yield_now();
+        let mut turns = 0;
+        while is_empty()
+            && let Some(ring) = rings.iter().find(|ring| others(ring))
+        {
+            ring.room.wait((), turns);
+            turns += 1;
         }
         // SAFETY: as above.
         Batch::for_each_here(|batch| unsafe { (*batch.ring).parked.end(1) });

@@ -36,14 +36,13 @@ impl Room {
         }
     }
 
-    /// Lets go of the ring's lock, which the caller has, and waits until slots are freed; not longer than 2 ms, and
-    /// hardly when it has not been waited `turns` times before.
+    /// Lets go of a lock and waits until slots are freed: hardly, when there were less than [`YIELDS`] turns before, and
+    /// never longer than 2 ms. With the ring's lock none is missed that is freed from here on.
     pub(super) fn wait<G>(&self, lock: G, turns: u32) {
         let Some(doublings) = turns.checked_sub(YIELDS) else {
             drop(lock);
             return std::thread::yield_now();
         };
-        // In the lock: `wake` comes before that, or after it.
         let seen = self.freed.load(Ordering::Relaxed);
         self.waiting.fetch_add(1, Ordering::Relaxed);
         drop(lock);
