@@ -126,7 +126,7 @@ fn wait_for_a_long_one() -> (Duration, Duration, i64) {
         });
         let other = told.recv().unwrap();
         // No other call takes so long: the thread executes the request, or polls for the engine.
-        while cpu_time(other) < Duration::from_millis(5) {
+        while cpu_time(other) < Duration::from_millis(5) && long.count() == 0 {
             thread::yield_now();
         }
         // SAFETY: no arguments.
