@@ -43,6 +43,8 @@ mod ecdsa;
 pub(crate) mod group;
 pub(crate) mod scalar;
 
+pub use scalar::in_range;
+
 use group::{Group, INFINITE, MAX_LEN, MAX_POINT, well_formed, x_of};
 
 /// A curve's name in OpenSSL's tables.

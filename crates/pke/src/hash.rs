@@ -110,7 +110,7 @@ impl fmt::Debug for Hmac<'_> {
 }
 
 /// Whether two secrets of the same length are equal, in a time that depends on the length only.
-pub(crate) fn equal(a: &[u8], b: &[u8]) -> bool {
+pub fn equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && {
         let difference = a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b));
         std::hint::black_box(difference) == 0

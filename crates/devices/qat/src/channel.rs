@@ -22,17 +22,17 @@ impl CardChannel {
     pub(crate) fn new(card: &Arc<Card>, verify: Verify, timeout_ns: u64) -> CardChannel {
         let mut ports: Vec<(Service, Box<dyn Way>)> = Vec::new();
         if card.compresses {
-            let dc = Port::new(Dc::new(card.clone(), verify), timeout_ns);
+            let dc = Port::new(Dc::new(card.clone(), verify), card, timeout_ns);
             ports.push((Service::Dc, Box::new(dc)));
         }
         #[cfg(feature = "crypto")]
         if card.crypto_traits().has(Kind::Sym) {
-            let sym = Port::new(Sym::new(card.clone()), timeout_ns);
+            let sym = Port::new(Sym::new(card.clone()), card, timeout_ns);
             ports.push((Service::Sym, Box::new(sym)));
         }
         #[cfg(feature = "crypto")]
         if card.crypto_traits().has(Kind::Pke) {
-            let pke = Port::new(Pke::new(card.clone(), verify), timeout_ns);
+            let pke = Port::new(Pke::new(card.clone(), verify), card, timeout_ns);
             ports.push((Service::Pke, Box::new(pke)));
         }
         CardChannel { ports }

@@ -40,6 +40,14 @@ impl Traits {
         }
     }
 
+    /// What belongs to instances of this kind.
+    fn part(self, kind: Kind) -> Traits {
+        match kind {
+            Kind::Sym => Traits { rsa: false, ec: false, ecdsa: false, ..self },
+            Kind::Pke => Traits { ciphers: 0, hashes: 0, ..self },
+        }
+    }
+
     /// Whether there is a cipher.
     pub(crate) fn cipher(&self, algorithm: CpaCySymCipherAlgorithm) -> bool {
         u32::try_from(algorithm.0).is_ok_and(|bit| self.ciphers >> bit.min(31) & 1 == 1)
@@ -87,8 +95,8 @@ impl Card {
     /// Looks for instances of cryptography, and starts them.
     pub(crate) fn find_crypto(&mut self) {
         let Some(library) = &self.library.cy else { return };
-        let (mut sym, mut pke) = (Vec::new(), Vec::new());
-        let (mut traits, mut contiguous, mut says) = (Traits::default(), false, None);
+        let mut found = [Kind::Sym, Kind::Pke].map(|kind| (kind, None, Vec::new()));
+        let (mut contiguous, mut says) = (false, None);
         for handle in handles(library).unwrap_or_default() {
             let Ok((info, there)) = ask(library, handle) else { continue };
             if info.isPolled != CPA_TRUE || info.operState != CPA_OPER_STATE_UP {
@@ -97,32 +105,11 @@ impl Card {
             if self.start_crypto(library, handle).is_err() {
                 continue;
             }
-            // What one instance of a kind can do, all can; others are left alone.
-            for (kind, of) in [(Kind::Sym, &mut sym), (Kind::Pke, &mut pke)] {
-                let part = match kind {
-                    Kind::Sym => Traits { rsa: false, ec: false, ecdsa: false, ..there },
-                    Kind::Pke => Traits { ciphers: 0, hashes: 0, ..there },
-                };
-                if !part.has(kind) {
+            for (kind, traits, of) in &mut found {
+                let part = there.part(*kind);
+                // What one instance of a kind can do, all can; others are left alone.
+                if !part.has(*kind) || *traits.get_or_insert(part) != part {
                     continue;
-                }
-                match kind {
-                    Kind::Sym if of.is_empty() => {
-                        (traits.ciphers, traits.hashes) = (part.ciphers, part.hashes);
-                    }
-                    Kind::Pke if of.is_empty() => {
-                        (traits.rsa, traits.ec, traits.ecdsa) = (part.rsa, part.ec, part.ecdsa);
-                    }
-                    Kind::Sym if (traits.ciphers, traits.hashes) != (part.ciphers, part.hashes) => {
-                        continue;
-                    }
-                    Kind::Pke
-                        if (traits.rsa, traits.ec, traits.ecdsa)
-                            != (part.rsa, part.ec, part.ecdsa) =>
-                    {
-                        continue;
-                    }
-                    _ => {}
                 }
                 contiguous |= info.requiresPhysicallyContiguousMemory == CPA_TRUE;
                 says.get_or_insert_with(|| description(&info));
@@ -134,10 +121,12 @@ impl Card {
         if self.description.is_empty() {
             self.description = says;
         }
+        let [(_, sym_traits, sym), (_, pke_traits, pke)] = found;
+        let Traits { ciphers, hashes, .. } = sym_traits.unwrap_or_default();
+        let traits = Traits { ciphers, hashes, ..pke_traits.unwrap_or_default() };
         // The first one is lent first.
-        sym.reverse();
-        pke.reverse();
-        self.crypto = Some(Crypto { traits, sym: Mutex::new(sym), pke: Mutex::new(pke) });
+        let [sym, pke] = [sym, pke].map(|of| Mutex::new(of.into_iter().rev().collect()));
+        self.crypto = Some(Crypto { traits, sym, pke });
     }
 
     fn start_crypto(&self, cy: &Cryptography, handle: CpaInstanceHandle) -> Result<(), String> {

@@ -96,7 +96,6 @@ pub(crate) struct Sent {
 pub(crate) struct Dc {
     card: Arc<Card>,
     verify: Option<Codec>,
-    lent: Option<Lent>,
     sessions: Vec<(Key, Memory)>,
     idle: Vec<Flight>,
     scratch: Scratch,
@@ -107,7 +106,6 @@ impl Dc {
     pub(crate) fn new(card: Arc<Card>, verify: Verify) -> Dc {
         let codec = Codec::new(&Compression::default(), Cpu::host()).ok();
         Dc {
-            lent: None,
             card,
             verify: codec.filter(|_| verify == Verify::Software),
             sessions: Vec::new(),
@@ -118,17 +116,25 @@ impl Dc {
     }
 
     /// The number of the session for these parameters, which is begun if there is none.
-    fn session(&mut self, key: Key) -> Option<usize> {
+    fn session(&mut self, lent: &Lent, key: Key) -> Option<usize> {
         if let Some(known) = self.sessions.iter().position(|(k, _)| *k == key) {
             return Some(known);
         }
-        let session = self.card.session(self.lent.as_ref()?, &key.setup(&self.card))?;
+        let session = self.card.session(lent, &key.setup(&self.card))?;
         self.sessions.push((key, session));
         Some(self.sessions.len() - 1)
     }
+}
 
-    /// What [`Unit::start`] does; `None` for what is not for this card.
-    fn send(&mut self, work: &Work) -> Option<Result<Sent, CpaStatus>> {
+impl Unit for Dc {
+    type Lent = Lent;
+    type Flight = Sent;
+
+    fn lend(card: &Card) -> Option<Lent> {
+        card.lend()
+    }
+
+    fn send(&mut self, lent: &Lent, work: &Work) -> Option<Result<Sent, CpaStatus>> {
         let plan = work.prepared::<Plan>()?;
         let request = work.request();
         let (way, flush) = match (request.op, request.args.flush, plan.spec.format) {
@@ -142,8 +148,7 @@ impl Dc {
             return None;
         }
         let key = Key::new(&plan.spec, way);
-        let session = self.session(key)?;
-        let lent = self.lent.as_ref()?;
+        let session = self.session(lent, key)?;
         let room = match way {
             Way::Compress => self.card.bound(lent, key.setup(&self.card).huffType, len)? + SLACK,
             Way::Decompress => request.dst.len().min(LARGEST) + SLACK,
@@ -169,29 +174,9 @@ impl Dc {
         self.idle.push(flight);
         Some(Err(status))
     }
-}
 
-impl Unit for Dc {
-    type Flight = Sent;
-
-    fn is_ready(&mut self) -> bool {
-        self.card.library.enter();
-        if self.lent.is_none() {
-            self.lent = self.card.lend();
-        }
-        self.lent.is_some() && self.card.is_ours()
-    }
-
-    fn start(&mut self, work: &Work) -> Result<Sent, CpaStatus> {
-        self.send(work).unwrap_or(Err(CPA_STATUS_UNSUPPORTED))
-    }
-
-    fn poll(&mut self) -> CpaStatus {
-        self.card.library.enter();
-        match self.lent.as_ref().filter(|_| self.card.is_ours()) {
-            Some(lent) => self.card.poll(lent),
-            None => CPA_STATUS_RETRY,
-        }
+    fn poll(card: &Card, lent: &Lent) -> CpaStatus {
+        card.poll(lent)
     }
 
     fn landed(sent: &mut Sent) -> Option<CpaStatus> {
@@ -259,17 +244,14 @@ impl Unit for Dc {
         self.idle.push(sent.flight);
     }
 
-    fn end(&mut self, stuck: Vec<Sent>) {
-        self.card.library.enter();
+    fn give_back(&mut self, lent: Lent) {
         let sessions = mem::take(&mut self.sessions);
-        let Some(lent) = self.lent.take() else { return };
-        if stuck.is_empty() && self.card.is_ours() {
-            sessions.iter().for_each(|(_, session)| self.card.end_session(&lent, session));
-            self.card.give_back(lent);
-        } else {
-            // The card has pointers to these; nobody else may have the instance, either.
-            mem::forget((sessions, lent, stuck));
-        }
+        sessions.iter().for_each(|(_, session)| self.card.end_session(&lent, session));
+        self.card.give_back(lent);
+    }
+
+    fn abandon(&mut self) {
+        mem::forget(mem::take(&mut self.sessions));
     }
 }
 

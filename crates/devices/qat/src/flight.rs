@@ -1,39 +1,28 @@
 //! One request at the card: its lists, results and memory, which stay where they are until it has answered.
 #![allow(unsafe_code)]
 
-use core::{
-    ffi::c_void,
-    ptr::{self, NonNull},
-    sync::atomic::{AtomicI32, Ordering},
-};
+use core::{ffi::c_void, ptr};
 
 use lookaside_quickassist::*;
 
 use crate::{
+    call::{self, Call},
     card::{Card, Lent},
     memory::Memory,
 };
 
-/// No answer yet: none of the interface's statuses.
-const NONE: i32 = i32::MAX;
-
 /// What the library has pointers to.
-struct Call {
-    status: AtomicI32,
+struct Structures {
     flat: [CpaFlatBuffer; 2],
     lists: [CpaBufferList; 2],
     op: CpaDcOpData,
     results: CpaDcRqResults,
 }
 
-/// The library's callback: the tag is the [`Call`].
+/// The library's callback.
 pub(crate) unsafe extern "C" fn answered(tag: *mut c_void, status: CpaStatus) {
-    if let Some(call) = NonNull::new(tag.cast::<Call>()) {
-        // SAFETY: a call that was submitted is freed only once it is answered.
-        let place = unsafe { &(*call.as_ptr()).status };
-        // A status that is not the interface's must not look like none.
-        place.store(if status == NONE { CPA_STATUS_FAIL } else { status }, Ordering::Release);
-    }
+    // SAFETY: of a request of ours.
+    unsafe { call::answer::<Structures>(tag, status, true) };
 }
 
 /// What the card is to do.
@@ -45,15 +34,11 @@ pub(crate) enum Way {
 
 /// Where a request lies that is at the card, or will be.
 pub(crate) struct Flight {
-    call: NonNull<Call>,
+    call: Call<Structures>,
     src: Memory,
     dst: Memory,
     meta: [Memory; 2],
-    flying: bool,
 }
-
-// SAFETY: nobody else has the call but the library, while it works on it.
-unsafe impl Send for Flight {}
 
 impl Flight {
     /// `None` where there is no memory.
@@ -65,9 +50,8 @@ impl Flight {
             Memory::new(card, lent.node, 64)?,
         );
         // SAFETY: integers, flags and pointers that may be null: zeros are values.
-        let call: Call = unsafe { core::mem::zeroed() };
-        let call = NonNull::from(Box::leak(Box::new(call)));
-        Some(Flight { call, src, dst, meta, flying: false })
+        let call = unsafe { Call::zeroed() };
+        Some(Flight { call, src, dst, meta })
     }
 
     /// Makes room.
@@ -111,7 +95,7 @@ impl Flight {
         let src = &self.src.bytes()[src];
         let room = room.min(self.dst.len());
         let verify = if way == Way::Compress && card.verifies { CPA_TRUE } else { CPA_FALSE };
-        let call = self.call.as_ptr();
+        let (call, tag) = (self.call.structures(), self.call.tag());
         // SAFETY: the call is ours as long as it does not fly. What the library is given stays until it has
         // answered: the memory is this flight's, and a flight that flies is never freed.
         unsafe {
@@ -131,7 +115,6 @@ impl Flight {
             (*call).op.compressAndVerify = verify;
             (*call).results = core::mem::zeroed();
             (*call).results.checksum = seed;
-            (*call).status.store(NONE, Ordering::Relaxed);
             let submit = match way {
                 Way::Compress => card.library.dc.cpaDcCompressData2,
                 Way::Decompress => card.library.dc.cpaDcDecompressData2,
@@ -144,33 +127,20 @@ impl Flight {
                 lists.add(1),
                 &raw mut (*call).op,
                 &raw mut (*call).results,
-                call.cast(),
+                tag,
             );
-            self.flying = status == CPA_STATUS_SUCCESS;
-            status
+            self.call.submitted(status)
         }
     }
 
     /// The status of its answer, once there is one.
     pub(crate) fn landed(&mut self) -> Option<CpaStatus> {
-        // SAFETY: the library writes it by the callback alone, as an atomic.
-        let place = unsafe { &(*self.call.as_ptr()).status };
-        let status = Some(place.load(Ordering::Acquire)).filter(|status| *status != NONE)?;
-        self.flying = false;
-        Some(status)
+        self.call.landed()
     }
 
     /// What the card says, once it has answered.
     pub(crate) fn results(&self) -> CpaDcRqResults {
         // SAFETY: the library has written them before its callback.
-        unsafe { (*self.call.as_ptr()).results }
-    }
-}
-
-impl Drop for Flight {
-    fn drop(&mut self) {
-        assert!(!self.flying, "the card still has pointers to it");
-        // SAFETY: made of a box, and the library has none of it any more.
-        drop(unsafe { Box::from_raw(self.call.as_ptr()) });
+        unsafe { (*self.call.structures()).results }
     }
 }

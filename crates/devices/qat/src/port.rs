@@ -1,10 +1,12 @@
 //! The way of requests to one kind of instance and back: what waits, what flies, what is late, what goes on to the next
 //! device.
 
-use std::{collections::VecDeque, mem};
+use std::{collections::VecDeque, mem, sync::Arc};
 
 use lookaside_core::{Batch, Completed, Done, Lost, OpError, Wake, Work};
 use lookaside_quickassist::*;
+
+use crate::card::Card;
 
 /// The most requests of a port that are at the card.
 pub(crate) const DEPTH: usize = 32;
@@ -17,20 +19,19 @@ const PAUSE_NS: u64 = 10_000;
 
 /// What one kind of instance is given, and how its answers are judged.
 pub(crate) trait Unit: Send {
+    /// An instance, as a channel has it.
+    type Lent: Send;
     /// A request at the card, or the memory for one.
     type Flight: Send;
 
-    /// Whether there is an instance; takes one if not.
-    fn is_ready(&mut self) -> bool;
+    /// An instance of one's own; `None` where all are lent.
+    fn lend(card: &Card) -> Option<Self::Lent>;
 
-    /// Tries to give a request to the card. The request stays as it is.
-    ///
-    /// # Errors
-    /// The card's status; `CPA_STATUS_UNSUPPORTED` for what it is not given.
-    fn start(&mut self, work: &Work) -> Result<Self::Flight, CpaStatus>;
+    /// Tries to give a request to the card; `None` for what is not for this card. The request stays as it is.
+    fn send(&mut self, lent: &Self::Lent, work: &Work) -> Option<Result<Self::Flight, CpaStatus>>;
 
     /// Lets the library call back for what is done.
-    fn poll(&mut self) -> CpaStatus;
+    fn poll(card: &Card, lent: &Self::Lent) -> CpaStatus;
 
     /// The status of the answer, once there is one.
     fn landed(flight: &mut Self::Flight) -> Option<CpaStatus>;
@@ -42,8 +43,11 @@ pub(crate) trait Unit: Send {
     /// Keeps the memory of what has landed for the next one.
     fn keep(&mut self, flight: Self::Flight);
 
-    /// The channel ends. The card has pointers to what is `stuck`.
-    fn end(&mut self, stuck: Vec<Self::Flight>);
+    /// The channel ends, and the card has nothing of it: the instance goes back, without sessions.
+    fn give_back(&mut self, lent: Self::Lent);
+
+    /// The channel ends, and the card has pointers to some of its requests: the memory of their sessions is never freed.
+    fn abandon(&mut self) {}
 }
 
 /// A port, whatever its instance is for: as a channel is.
@@ -70,6 +74,8 @@ struct Airborne<F> {
 /// A channel's access to one kind of instance.
 pub(crate) struct Port<U: Unit> {
     unit: U,
+    card: Arc<Card>,
+    lent: Option<U::Lent>,
     timeout_ns: u64,
     airborne: VecDeque<Airborne<U::Flight>>,
     /// What the card did not answer in time; it still may.
@@ -86,9 +92,11 @@ pub(crate) struct Port<U: Unit> {
 }
 
 impl<U: Unit> Port<U> {
-    pub(crate) fn new(unit: U, timeout_ns: u64) -> Port<U> {
+    pub(crate) fn new(unit: U, card: &Arc<Card>, timeout_ns: u64) -> Port<U> {
         Port {
             unit,
+            card: card.clone(),
+            lent: None,
             timeout_ns,
             airborne: VecDeque::with_capacity(DEPTH),
             stuck: Vec::new(),
@@ -105,7 +113,11 @@ impl<U: Unit> Port<U> {
         if self.now_ns < self.rests_until_ns || self.stuck.len() >= DEPTH {
             return false;
         }
-        let ready = self.unit.is_ready();
+        self.card.library.enter();
+        if self.lent.is_none() {
+            self.lent = U::lend(&self.card);
+        }
+        let ready = self.lent.is_some() && self.card.is_ours();
         if !ready {
             self.rest();
         }
@@ -128,7 +140,8 @@ impl<U: Unit> Port<U> {
         if !self.works() {
             return self.refused.push_back(work);
         }
-        match self.unit.start(&work) {
+        let sent = self.lent.as_ref().and_then(|lent| self.unit.send(lent, &work));
+        match sent.unwrap_or(Err(CPA_STATUS_UNSUPPORTED)) {
             Ok(flight) => {
                 let since_ns = self.now_ns;
                 self.silent = false;
@@ -197,7 +210,9 @@ impl<U: Unit> Port<U> {
         if self.airborne.is_empty() && self.stuck.is_empty() {
             return;
         }
-        match self.unit.poll() {
+        self.card.library.enter();
+        let Some(lent) = self.lent.as_ref().filter(|_| self.card.is_ours()) else { return };
+        match U::poll(&self.card, lent) {
             CPA_STATUS_SUCCESS | CPA_STATUS_RETRY => {}
             // What it holds it may still answer; the time-out decides.
             _ => self.rest(),
@@ -271,7 +286,15 @@ impl<U: Unit> Drop for Port<U> {
             self.poll_card();
             self.release();
         }
-        self.unit.end(mem::take(&mut self.stuck));
+        self.card.library.enter();
+        let Some(lent) = self.lent.take() else { return };
+        if self.stuck.is_empty() && self.card.is_ours() {
+            self.unit.give_back(lent);
+        } else {
+            // The card has pointers to these; nobody else may have the instance, either.
+            mem::forget((lent, mem::take(&mut self.stuck)));
+            self.unit.abandon();
+        }
     }
 }
 

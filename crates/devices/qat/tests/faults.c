@@ -116,27 +116,20 @@ FORWARD(cpaCyBufferListGetMetaSize, (CpaInstanceHandle i, Cpa32U n, Cpa32U *size
 FORWARD(cpaCySymSessionCtxGetSize, (CpaInstanceHandle i, const CpaCySymSessionSetupData *d, Cpa32U *size), (i, d, size))
 FORWARD(cpaCySymRemoveSession, (CpaInstanceHandle i, CpaCySymSessionCtx s), (i, s))
 
-CpaStatus cpaCyInstanceGetInfo2(CpaInstanceHandle i, CpaInstanceInfo2 *info)
-{
-    static CpaStatus (*f)(CpaInstanceHandle, CpaInstanceInfo2 *);
-    if (!f)
-        f = real("cpaCyInstanceGetInfo2");
-    CpaStatus status = f(i, info);
-    if (CONTIGUOUS)
-        info->requiresPhysicallyContiguousMemory = CPA_TRUE;
-    return status;
-}
+#define INFO(name)                                                    \
+    CpaStatus name(CpaInstanceHandle i, CpaInstanceInfo2 *info)       \
+    {                                                                 \
+        static CpaStatus (*f)(CpaInstanceHandle, CpaInstanceInfo2 *); \
+        if (!f)                                                       \
+            f = real(#name);                                          \
+        CpaStatus status = f(i, info);                                \
+        if (CONTIGUOUS)                                               \
+            info->requiresPhysicallyContiguousMemory = CPA_TRUE;      \
+        return status;                                                \
+    }
 
-CpaStatus cpaDcInstanceGetInfo2(CpaInstanceHandle i, CpaInstanceInfo2 *info)
-{
-    static CpaStatus (*f)(CpaInstanceHandle, CpaInstanceInfo2 *);
-    if (!f)
-        f = real("cpaDcInstanceGetInfo2");
-    CpaStatus status = f(i, info);
-    if (CONTIGUOUS)
-        info->requiresPhysicallyContiguousMemory = CPA_TRUE;
-    return status;
-}
+INFO(cpaCyInstanceGetInfo2)
+INFO(cpaDcInstanceGetInfo2)
 
 /* Pinned memory: what the card is given must lie in it. */
 static struct { char *start; size_t len; } pinned[4096];

@@ -4,7 +4,7 @@ use crate::{OpError, random};
 
 /// Whether `scalar` is in `[1, order)`. Both have the same length. Constant time, save that the
 /// answer is told.
-pub(crate) fn in_range(scalar: &[u8], order: &[u8]) -> bool {
+pub fn in_range(scalar: &[u8], order: &[u8]) -> bool {
     let any = scalar.iter().fold(0, |any, byte| any | byte);
     is_below(scalar, order) & (std::hint::black_box(any) != 0)
 }

@@ -1,20 +1,17 @@
 //! One public-key request at the card: its structures and numbers, which stay where they are until it has answered.
 #![allow(unsafe_code)]
 
-use core::{
-    ffi::c_void,
-    mem::ManuallyDrop,
-    ptr::{self, NonNull},
-    sync::atomic::{AtomicI32, Ordering},
-};
+use core::{ffi::c_void, mem::ManuallyDrop, ptr};
 
 use lookaside_quickassist::*;
 use zeroize::Zeroize;
 
-use crate::{card::Card, crypto::CyLent, memory::Memory};
-
-/// No answer yet: none of the interface's statuses.
-const NONE: i32 = i32::MAX;
+use crate::{
+    call::{Call, answer},
+    card::Card,
+    crypto::CyLent,
+    memory::Memory,
+};
 
 /// The most numbers of a request: those of a signature, and its two halves.
 const NUMBERS: usize = 11;
@@ -27,29 +24,12 @@ union Data {
 }
 
 /// What the library has pointers to.
-struct Call {
-    status: AtomicI32,
-    /// Whether the operation made what it should: a product that is a point, a signature without zeros.
-    valid: AtomicI32,
+struct Structures {
     /// What synchronous calls would write to.
     unused: CpaBoolean,
     key: CpaCyRsaPrivateKey,
     data: Data,
     out: [CpaFlatBuffer; 2],
-}
-
-/// Says that a call is answered.
-///
-/// # Safety
-/// The tag is null, or a [`Call`] that was submitted.
-unsafe fn answer(tag: *mut c_void, status: CpaStatus, valid: bool) {
-    if let Some(call) = NonNull::new(tag.cast::<Call>()) {
-        // SAFETY: a call that was submitted is freed only once it is answered; these are atomic.
-        let (status_at, valid_at) = unsafe { (&(*call.as_ptr()).status, &(*call.as_ptr()).valid) };
-        valid_at.store(valid.into(), Ordering::Relaxed);
-        // A status that is not the interface's must not look like none.
-        status_at.store(if status == NONE { CPA_STATUS_FAIL } else { status }, Ordering::Release);
-    }
 }
 
 unsafe extern "C" fn one_number(
@@ -59,7 +39,7 @@ unsafe extern "C" fn one_number(
     _out: *mut CpaFlatBuffer,
 ) {
     // SAFETY: of a request of ours.
-    unsafe { answer(tag, status, true) };
+    unsafe { answer::<Structures>(tag, status, true) };
 }
 
 unsafe extern "C" fn two_numbers(
@@ -71,7 +51,7 @@ unsafe extern "C" fn two_numbers(
     _second: *mut CpaFlatBuffer,
 ) {
     // SAFETY: of a request of ours.
-    unsafe { answer(tag, status, valid == CPA_TRUE) };
+    unsafe { answer::<Structures>(tag, status, valid == CPA_TRUE) };
 }
 
 /// What the card is to do. Numbers are big-endian; behind them come the results' lengths.
@@ -96,25 +76,20 @@ impl<'a> Ask<'a> {
 
 /// Where a request lies that is at the card, or will be.
 pub(crate) struct Flight {
-    call: NonNull<Call>,
+    call: Call<Structures>,
     data: Memory,
     used: usize,
     /// Where the results are.
     out: [core::ops::Range<usize>; 2],
-    flying: bool,
 }
-
-// SAFETY: nobody else has the call but the library, while it works on it.
-unsafe impl Send for Flight {}
 
 impl Flight {
     /// `None` where there is no memory.
     pub(crate) fn new(card: &Card, lent: &CyLent) -> Option<Flight> {
         let data = Memory::new(card, lent.node, 64)?;
         // SAFETY: integers and pointers that may be null: zeros are values.
-        let call: Call = unsafe { core::mem::zeroed() };
-        let call = NonNull::from(Box::leak(Box::new(call)));
-        Some(Flight { call, data, used: 0, out: [0..0, 0..0], flying: false })
+        let call = unsafe { Call::zeroed() };
+        Some(Flight { call, data, used: 0, out: [0..0, 0..0] })
     }
 
     /// Gives it to the card. It flies if the answer is success.
@@ -146,14 +121,12 @@ impl Flight {
             at += place(len);
         }
         let n = |i: usize| flat[i];
-        let call = self.call.as_ptr();
+        let call = self.call.structures();
         // SAFETY: the call is ours as long as it does not fly. What the library is given stays until it has answered: the
         // memory is this flight's, and a flight that flies is never freed.
         unsafe {
             (*call).out = [n(numbers.len()), n(numbers.len() + 1)];
-            (*call).valid.store(0, Ordering::Relaxed);
-            (*call).status.store(NONE, Ordering::Relaxed);
-            let (tag, unused) = (call.cast::<c_void>(), &raw mut (*call).unused);
+            let (tag, unused) = (self.call.tag(), &raw mut (*call).unused);
             let first = (&raw mut (*call).out).cast::<CpaFlatBuffer>();
             let status = match ask {
                 Ask::Rsa { .. } => {
@@ -220,24 +193,18 @@ impl Flight {
                     )
                 }
             };
-            self.flying = status == CPA_STATUS_SUCCESS;
-            status
+            self.call.submitted(status)
         }
     }
 
     /// The status of its answer, once there is one.
     pub(crate) fn landed(&mut self) -> Option<CpaStatus> {
-        // SAFETY: the library writes it by the callback alone, as an atomic.
-        let place = unsafe { &(*self.call.as_ptr()).status };
-        let status = Some(place.load(Ordering::Acquire)).filter(|status| *status != NONE)?;
-        self.flying = false;
-        Some(status)
+        self.call.landed()
     }
 
-    /// Whether there is a result. Once the card has answered.
+    /// Whether there is a result: a product that is a point, a signature without zeros. Once the card has answered.
     pub(crate) fn is_valid(&self) -> bool {
-        // SAFETY: as above.
-        unsafe { &(*self.call.as_ptr()).valid }.load(Ordering::Relaxed) != 0
+        self.call.is_good()
     }
 
     /// The results: as long as was asked for, zeros in front. Not while it flies.
@@ -249,7 +216,7 @@ impl Flight {
     /// How many bytes of them the card says it has written.
     pub(crate) fn result_lens(&self) -> [usize; 2] {
         // SAFETY: the library has written them before its callback.
-        unsafe { (*self.call.as_ptr()).out }.map(|flat| flat.dataLenInBytes as usize)
+        unsafe { (*self.call.structures()).out }.map(|flat| flat.dataLenInBytes as usize)
     }
 
     /// Overwrites what it holds. Not while it flies.
@@ -261,9 +228,8 @@ impl Flight {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        assert!(!self.flying, "the card still has pointers to it");
-        self.wipe();
-        // SAFETY: made of a box, and the library has none of it any more.
-        drop(unsafe { Box::from_raw(self.call.as_ptr()) });
+        if !self.call.is_flying() {
+            self.wipe();
+        }
     }
 }

@@ -7,7 +7,7 @@
 mod curves;
 mod flight;
 
-use std::{mem, sync::Arc};
+use std::sync::Arc;
 
 use lookaside_core::{
     Curve, Detail, Done, Nonce, Op, OpError, Pke as Spec, RsaCrt, RsaPrivateKey, RsaScheme, Secret,
@@ -130,7 +130,6 @@ pub(crate) struct Pke {
     card: Arc<Card>,
     verify: Verify,
     traits: Traits,
-    lent: Option<CyLent>,
     idle: Vec<Flight>,
     engine: Option<Box<Engine>>,
 }
@@ -138,62 +137,7 @@ pub(crate) struct Pke {
 impl Pke {
     pub(crate) fn new(card: Arc<Card>, verify: Verify) -> Pke {
         let traits = card.crypto_traits();
-        Pke { card, verify, traits, lent: None, idle: Vec::new(), engine: None }
-    }
-
-    /// What [`Unit::start`] does; `None` for what is not for this card.
-    fn send(&mut self, work: &Work) -> Option<Result<Sent, CpaStatus>> {
-        let plan = work.prepared::<Plan>()?;
-        let request = work.request();
-        let (src, room) = (request.src.as_slice()?, request.dst.as_slice()?.len());
-        if !request.dst.is_writable() {
-            return None;
-        }
-        let mut block = Zeroizing::new(Vec::new());
-        let (secrets, digest);
-        let ask = match (plan, request.op, request.args.detail) {
-            (Plan::Rsa(plan), Op::RsaPrivate, Detail::Rsa(scheme)) => {
-                block.resize(plan.key.len(), 0);
-                // What is wrong the next device says.
-                rsa::begin_private((&plan.key, scheme), src, room, &mut block).ok()?;
-                let [p, q, dp, dq, qinv] = &plan.parts;
-                Ask::Rsa { numbers: [p, q, dp, dq, qinv, &block], len: plan.key.len() }
-            }
-            (Plan::Ec(curve), Op::EcSign, Detail::Nonce(Nonce::Hedged)) if self.traits.ecdsa => {
-                let of = Parameters::of(*curve)?;
-                let len = of.n.len();
-                let (key, all) = (src.get(..len)?, &src[len..]);
-                digest = &all[..all.len().min(len)];
-                if digest.is_empty() || room < 2 * len || !in_range(key, of.n) {
-                    return None;
-                }
-                let mut nonce = Zeroizing::new(vec![0; len]);
-                ec::hedged_nonce(key, all, of.n, &mut nonce).ok()?;
-                secrets = nonce;
-                let numbers = [of.x, of.y, of.n, of.p, of.a, of.b, &secrets, digest, key];
-                Ask::Sign { numbers, len }
-            }
-            (Plan::Ec(curve), Op::EcDerive, Detail::Cofactor(_)) if self.traits.ec => {
-                let of = Parameters::of(*curve)?;
-                let len = of.p.len();
-                let (key, point) = (src.get(..len)?, &src[len..]);
-                if room < len || !in_range(key, of.n) || !is_on(*curve, point) {
-                    return None;
-                }
-                let (x, y) = (&point[1..1 + len], &point[1 + len..]);
-                Ask::Multiply { numbers: [key, x, y, of.a, of.b, of.p, &[1]], len }
-            }
-            _ => return None,
-        };
-        let lent = self.lent.as_ref()?;
-        let mut flight = self.idle.pop().or_else(|| Flight::new(&self.card, lent))?;
-        let status = flight.submit(&self.card, lent, &ask);
-        if status == CPA_STATUS_SUCCESS {
-            return Some(Ok(Sent { flight, block }));
-        }
-        flight.wipe();
-        self.idle.push(flight);
-        Some(Err(status))
+        Pke { card, verify, traits, idle: Vec::new(), engine: None }
     }
 
     /// Whether this is the power that was asked for: raised to the public exponent it is what it was of.
@@ -206,11 +150,6 @@ impl Pke {
         rsa::public(engine, &mut items);
         items[0].result == Ok(of.len()) && *back == *of
     }
-}
-
-/// Whether a number is from 1 to the order - 1. Both are as long.
-fn in_range(number: &[u8], order: &[u8]) -> bool {
-    number < order && number.iter().any(|byte| *byte != 0)
 }
 
 /// Whether a point (04, X, Y) is on the curve, and not at infinity.
@@ -237,26 +176,68 @@ fn is_signed(curve: Curve, src: &[u8], signature: &[u8]) -> Option<bool> {
 }
 
 impl Unit for Pke {
+    type Lent = CyLent;
     type Flight = Sent;
 
-    fn is_ready(&mut self) -> bool {
-        self.card.library.enter();
-        if self.lent.is_none() {
-            self.lent = self.card.lend_crypto(Kind::Pke);
-        }
-        self.lent.is_some() && self.card.is_ours()
+    fn lend(card: &Card) -> Option<CyLent> {
+        card.lend_crypto(Kind::Pke)
     }
 
-    fn start(&mut self, work: &Work) -> Result<Sent, CpaStatus> {
-        self.send(work).unwrap_or(Err(CPA_STATUS_UNSUPPORTED))
+    fn send(&mut self, lent: &CyLent, work: &Work) -> Option<Result<Sent, CpaStatus>> {
+        let plan = work.prepared::<Plan>()?;
+        let request = work.request();
+        let (src, room) = (request.src.as_slice()?, request.dst.as_slice()?.len());
+        if !request.dst.is_writable() {
+            return None;
+        }
+        let mut block = Zeroizing::new(Vec::new());
+        let (secrets, digest);
+        let ask = match (plan, request.op, request.args.detail) {
+            (Plan::Rsa(plan), Op::RsaPrivate, Detail::Rsa(scheme)) => {
+                block.resize(plan.key.len(), 0);
+                // What is wrong the next device says.
+                rsa::begin_private((&plan.key, scheme), src, room, &mut block).ok()?;
+                let [p, q, dp, dq, qinv] = &plan.parts;
+                Ask::Rsa { numbers: [p, q, dp, dq, qinv, &block], len: plan.key.len() }
+            }
+            (Plan::Ec(curve), Op::EcSign, Detail::Nonce(Nonce::Hedged)) if self.traits.ecdsa => {
+                let of = Parameters::of(*curve)?;
+                let len = of.n.len();
+                let (key, all) = (src.get(..len)?, &src[len..]);
+                digest = &all[..all.len().min(len)];
+                if digest.is_empty() || room < 2 * len || !ec::in_range(key, of.n) {
+                    return None;
+                }
+                let mut nonce = Zeroizing::new(vec![0; len]);
+                ec::hedged_nonce(key, all, of.n, &mut nonce).ok()?;
+                secrets = nonce;
+                let numbers = [of.x, of.y, of.n, of.p, of.a, of.b, &secrets, digest, key];
+                Ask::Sign { numbers, len }
+            }
+            (Plan::Ec(curve), Op::EcDerive, Detail::Cofactor(_)) if self.traits.ec => {
+                let of = Parameters::of(*curve)?;
+                let len = of.p.len();
+                let (key, point) = (src.get(..len)?, &src[len..]);
+                if room < len || !ec::in_range(key, of.n) || !is_on(*curve, point) {
+                    return None;
+                }
+                let (x, y) = (&point[1..1 + len], &point[1 + len..]);
+                Ask::Multiply { numbers: [key, x, y, of.a, of.b, of.p, &[1]], len }
+            }
+            _ => return None,
+        };
+        let mut flight = self.idle.pop().or_else(|| Flight::new(&self.card, lent))?;
+        let status = flight.submit(&self.card, lent, &ask);
+        if status == CPA_STATUS_SUCCESS {
+            return Some(Ok(Sent { flight, block }));
+        }
+        flight.wipe();
+        self.idle.push(flight);
+        Some(Err(status))
     }
 
-    fn poll(&mut self) -> CpaStatus {
-        self.card.library.enter();
-        match self.lent.as_ref().filter(|_| self.card.is_ours()) {
-            Some(lent) => self.card.poll_crypto(lent),
-            None => CPA_STATUS_RETRY,
-        }
+    fn poll(card: &Card, lent: &CyLent) -> CpaStatus {
+        card.poll_crypto(lent)
     }
 
     fn landed(sent: &mut Sent) -> Option<CpaStatus> {
@@ -308,14 +289,7 @@ impl Unit for Pke {
         self.idle.push(sent.flight);
     }
 
-    fn end(&mut self, stuck: Vec<Sent>) {
-        self.card.library.enter();
-        let Some(lent) = self.lent.take() else { return };
-        if stuck.is_empty() && self.card.is_ours() {
-            self.card.give_crypto_back(Kind::Pke, lent);
-        } else {
-            // The card has pointers to these; nobody else may have the instance, either.
-            mem::forget((lent, stuck));
-        }
+    fn give_back(&mut self, lent: CyLent) {
+        self.card.give_crypto_back(Kind::Pke, lent);
     }
 }

@@ -1,21 +1,19 @@
 //! One symmetric request at the card: its structures and memory, which stay where they are until it has answered.
 #![allow(unsafe_code)]
 
-use core::{
-    ffi::c_void,
-    ptr::{self, NonNull},
-    sync::atomic::{AtomicI32, Ordering},
-};
+use core::{ffi::c_void, ptr};
 
 use lookaside_quickassist::*;
 use zeroize::Zeroize;
 
-use crate::{card::Card, crypto::CyLent, memory::Memory};
+use crate::{
+    call::{self, Call},
+    card::Card,
+    crypto::CyLent,
+    memory::Memory,
+};
 
 use super::{parts::Parts, setup::AAD};
-
-/// No answer yet: none of the interface's statuses.
-const NONE: i32 = i32::MAX;
 
 // Where the parts lie, each at its own cache line: CCM wants 18 bytes before the associated data, and zeros behind it.
 const IV_AT: usize = 0;
@@ -25,16 +23,13 @@ const TAG_AT: usize = AAD_AT + AAD_ROOM;
 const TEXT_AT: usize = TAG_AT + 64;
 
 /// What the library has pointers to.
-struct Call {
-    status: AtomicI32,
-    /// Whether the tag was the right one.
-    verified: AtomicI32,
+struct Structures {
     flat: CpaFlatBuffer,
     list: CpaBufferList,
     op: CpaCySymOpData,
 }
 
-/// The library's callback: the tag is the [`Call`].
+/// The library's callback. The answer is good if the tag was the right one.
 pub(crate) unsafe extern "C" fn answered(
     tag: *mut c_void,
     status: CpaStatus,
@@ -43,30 +38,20 @@ pub(crate) unsafe extern "C" fn answered(
     _dst: *mut CpaBufferList,
     verified: CpaBoolean,
 ) {
-    if let Some(call) = NonNull::new(tag.cast::<Call>()) {
-        // SAFETY: a call that was submitted is freed only once it is answered; these are atomic.
-        let (status_at, verified_at) =
-            unsafe { (&(*call.as_ptr()).status, &(*call.as_ptr()).verified) };
-        verified_at.store(i32::from(verified == CPA_TRUE), Ordering::Relaxed);
-        // A status that is not the interface's must not look like none.
-        status_at.store(if status == NONE { CPA_STATUS_FAIL } else { status }, Ordering::Release);
-    }
+    // SAFETY: of a request of ours.
+    unsafe { call::answer::<Structures>(tag, status, verified == CPA_TRUE) };
 }
 
 /// Where a request lies that is at the card, or will be.
 pub(crate) struct Flight {
-    call: NonNull<Call>,
+    call: Call<Structures>,
     data: Memory,
     meta: Memory,
     text_len: usize,
     tag_len: usize,
-    /// Where the tag is: CCM's lies behind the text.
+    /// Where the tag is: that of CCM directly follows the message.
     tag_at: usize,
-    flying: bool,
 }
-
-// SAFETY: nobody else has the call but the library, while it works on it.
-unsafe impl Send for Flight {}
 
 impl Flight {
     /// `None` where there is no memory.
@@ -74,9 +59,8 @@ impl Flight {
         let meta = Memory::new(card, lent.node, card.crypto_meta_size(lent)?)?;
         let data = Memory::new(card, lent.node, TEXT_AT)?;
         // SAFETY: integers and pointers that may be null: zeros are values.
-        let call: Call = unsafe { core::mem::zeroed() };
-        let call = NonNull::from(Box::leak(Box::new(call)));
-        Some(Flight { call, data, meta, text_len: 0, tag_len: 0, tag_at: TAG_AT, flying: false })
+        let call = unsafe { Call::zeroed() };
+        Some(Flight { call, data, meta, text_len: 0, tag_len: 0, tag_at: TAG_AT })
     }
 
     /// Copies the parts; `false` where there is no room. `ccm`: as CCM wants them.
@@ -110,7 +94,7 @@ impl Flight {
         (self.text_len, self.tag_len) = (parts.text.len(), tag_len);
         let at = |offset: usize| data[offset..].as_ptr().cast_mut();
         // SAFETY: the call is ours as long as it does not fly.
-        let op = unsafe { &mut (*self.call.as_ptr()).op };
+        let op = unsafe { &mut (*self.call.structures()).op };
         *op = CpaCySymOpData {
             sessionCtx: ptr::null_mut(),
             packetType: CPA_CY_SYM_PACKET_TYPE_FULL,
@@ -129,7 +113,7 @@ impl Flight {
     /// Gives it to the card. It flies if the answer is success.
     pub(crate) fn submit(&mut self, card: &Card, lent: &CyLent, session: &Memory) -> CpaStatus {
         let Some(cy) = &card.library.cy else { return CPA_STATUS_UNSUPPORTED };
-        let call = self.call.as_ptr();
+        let call = self.call.structures();
         let text = self.data.bytes()[TEXT_AT..].as_ptr().cast_mut();
         // SAFETY: the call is ours as long as it does not fly. What the library is given stays until it has answered: the
         // memory is this flight's, and a flight that flies is never freed.
@@ -144,38 +128,30 @@ impl Flight {
                 pPrivateMetaData: self.meta.as_ptr().cast(),
             };
             (*call).op.sessionCtx = session.as_ptr().cast();
-            (*call).verified.store(0, Ordering::Relaxed);
-            (*call).status.store(NONE, Ordering::Relaxed);
             let list = &raw mut (*call).list;
             let status = (cy.cpaCySymPerformOp)(
                 lent.handle,
-                call.cast(),
+                self.call.tag(),
                 &raw const (*call).op,
                 list,
                 list,
                 ptr::null_mut(),
             );
-            self.flying = status == CPA_STATUS_SUCCESS;
-            status
+            self.call.submitted(status)
         }
     }
 
     /// The status of its answer, once there is one.
     pub(crate) fn landed(&mut self) -> Option<CpaStatus> {
-        // SAFETY: the library writes it by the callback alone, as an atomic.
-        let place = unsafe { &(*self.call.as_ptr()).status };
-        let status = Some(place.load(Ordering::Acquire)).filter(|status| *status != NONE)?;
-        self.flying = false;
-        Some(status)
+        self.call.landed()
     }
 
     /// Whether the card says that the tag was right. Once it has answered.
     pub(crate) fn is_verified(&self) -> bool {
-        // SAFETY: as above.
-        unsafe { &(*self.call.as_ptr()).verified }.load(Ordering::Relaxed) != 0
+        self.call.is_good()
     }
 
-    /// What has become of the text, and the tag. Not while it flies.
+    /// The message after the operation, and the tag. Not while it flies.
     pub(crate) fn made(&self) -> (&[u8], &[u8]) {
         let data = self.data.bytes();
         let tag = &data[self.tag_at..self.tag_at + self.tag_len];
@@ -192,9 +168,8 @@ impl Flight {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        assert!(!self.flying, "the card still has pointers to it");
-        self.wipe();
-        // SAFETY: made of a box, and the library has none of it any more.
-        drop(unsafe { Box::from_raw(self.call.as_ptr()) });
+        if !self.call.is_flying() {
+            self.wipe();
+        }
     }
 }

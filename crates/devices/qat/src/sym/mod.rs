@@ -4,7 +4,6 @@ mod flight;
 mod parts;
 mod setup;
 
-use core::hint::black_box;
 use std::{
     collections::HashMap,
     mem,
@@ -12,6 +11,7 @@ use std::{
 };
 
 use lookaside_core::{Aead, Carried, Done, Op, Status, Sym as Spec, Work, store_result};
+use lookaside_pke::hash::equal;
 use lookaside_quickassist::*;
 use zeroize::Zeroize;
 
@@ -52,7 +52,6 @@ pub(crate) struct Sent {
 /// A channel's instance for symmetric requests.
 pub(crate) struct Sym {
     card: Arc<Card>,
-    lent: Option<CyLent>,
     sessions: HashMap<Key, Session>,
     /// From this number of sessions on, those that nobody needs are ended.
     many: usize,
@@ -61,54 +60,30 @@ pub(crate) struct Sym {
 
 impl Sym {
     pub(crate) fn new(card: Arc<Card>) -> Sym {
-        Sym { card, lent: None, sessions: HashMap::new(), many: FEW, idle: Vec::new() }
+        Sym { card, sessions: HashMap::new(), many: FEW, idle: Vec::new() }
     }
 
     /// Begins a session of the card, if there is none.
-    fn begin(&mut self, key: Key, plan: &Shared) -> Option<()> {
+    fn begin(&mut self, lent: &CyLent, key: Key, plan: &Shared) -> Option<()> {
         if self.sessions.contains_key(&key) {
             return Some(());
         }
         if self.sessions.len() >= self.many {
-            self.end_some();
+            self.end_some(lent);
         }
-        let memory = begin(&self.card, self.lent.as_ref()?, plan, key.1, key.2)?;
+        let memory = begin(&self.card, lent, plan, key.1, key.2)?;
         let session = Session { memory, plan: Arc::downgrade(plan), flying: 0 };
         self.sessions.insert(key, session);
         Some(())
     }
 
     /// Ends the sessions of the card whose session of the runtime's has gone.
-    fn end_some(&mut self) {
-        let Some(lent) = &self.lent else { return };
+    fn end_some(&mut self, lent: &CyLent) {
         let over = |session: &Session| session.flying == 0 && session.plan.strong_count() == 0;
         for (_, session) in self.sessions.extract_if(|_, session| over(session)) {
             end(&self.card, lent, session.memory);
         }
         self.many = FEW.max(2 * self.sessions.len());
-    }
-
-    /// What [`Unit::start`] does; `None` for what is not for this card.
-    fn send(&mut self, work: &Work) -> Option<Result<Sent, CpaStatus>> {
-        let plan = work.prepared::<Shared>()?;
-        let parts = Parts::of(plan, work.request())?;
-        let key = (plan.id, Plan::way(work.request().op), parts.aad.len());
-        self.begin(key, plan)?;
-        let lent = self.lent.as_ref()?;
-        let session = self.sessions.get_mut(&key)?;
-        let mut flight = self.idle.pop().or_else(|| Flight::new(&self.card, lent))?;
-        let ccm = matches!(plan.sym, Spec::Aead { aead: Aead::AesCcm, .. });
-        if !flight.fill(&self.card, lent, &parts, ccm, plan.tag_len) {
-            return None;
-        }
-        let status = flight.submit(&self.card, lent, &session.memory);
-        if status == CPA_STATUS_SUCCESS {
-            session.flying += 1;
-            return Some(Ok(Sent { flight, key }));
-        }
-        flight.wipe();
-        self.idle.push(flight);
-        Some(Err(status))
     }
 }
 
@@ -140,33 +115,37 @@ pub(crate) fn end(card: &Card, lent: &CyLent, mut session: Memory) {
     session.bytes_mut().zeroize();
 }
 
-/// Whether they are equal, in a time that depends on the length alone.
-fn equal(a: &[u8], b: &[u8]) -> bool {
-    let differ = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
-    a.len() == b.len() && black_box(differ) == 0
-}
-
 impl Unit for Sym {
+    type Lent = CyLent;
     type Flight = Sent;
 
-    fn is_ready(&mut self) -> bool {
-        self.card.library.enter();
-        if self.lent.is_none() {
-            self.lent = self.card.lend_crypto(Kind::Sym);
-        }
-        self.lent.is_some() && self.card.is_ours()
+    fn lend(card: &Card) -> Option<CyLent> {
+        card.lend_crypto(Kind::Sym)
     }
 
-    fn start(&mut self, work: &Work) -> Result<Sent, CpaStatus> {
-        self.send(work).unwrap_or(Err(CPA_STATUS_UNSUPPORTED))
+    fn send(&mut self, lent: &CyLent, work: &Work) -> Option<Result<Sent, CpaStatus>> {
+        let plan = work.prepared::<Shared>()?;
+        let parts = Parts::of(plan, work.request())?;
+        let key = (plan.id, Plan::way(work.request().op), parts.aad.len());
+        self.begin(lent, key, plan)?;
+        let session = self.sessions.get_mut(&key)?;
+        let mut flight = self.idle.pop().or_else(|| Flight::new(&self.card, lent))?;
+        let ccm = matches!(plan.sym, Spec::Aead { aead: Aead::AesCcm, .. });
+        if !flight.fill(&self.card, lent, &parts, ccm, plan.tag_len) {
+            return None;
+        }
+        let status = flight.submit(&self.card, lent, &session.memory);
+        if status == CPA_STATUS_SUCCESS {
+            session.flying += 1;
+            return Some(Ok(Sent { flight, key }));
+        }
+        flight.wipe();
+        self.idle.push(flight);
+        Some(Err(status))
     }
 
-    fn poll(&mut self) -> CpaStatus {
-        self.card.library.enter();
-        match self.lent.as_ref().filter(|_| self.card.is_ours()) {
-            Some(lent) => self.card.poll_crypto(lent),
-            None => CPA_STATUS_RETRY,
-        }
+    fn poll(card: &Card, lent: &CyLent) -> CpaStatus {
+        card.poll_crypto(lent)
     }
 
     fn landed(sent: &mut Sent) -> Option<CpaStatus> {
@@ -203,16 +182,13 @@ impl Unit for Sym {
         self.idle.push(sent.flight);
     }
 
-    fn end(&mut self, stuck: Vec<Sent>) {
-        self.card.library.enter();
+    fn give_back(&mut self, lent: CyLent) {
         let sessions = mem::take(&mut self.sessions);
-        let Some(lent) = self.lent.take() else { return };
-        if stuck.is_empty() && self.card.is_ours() {
-            sessions.into_values().for_each(|session| end(&self.card, &lent, session.memory));
-            self.card.give_crypto_back(Kind::Sym, lent);
-        } else {
-            // The card has pointers to these; nobody else may have the instance, either.
-            mem::forget((sessions, lent, stuck));
-        }
+        sessions.into_values().for_each(|session| end(&self.card, &lent, session.memory));
+        self.card.give_crypto_back(Kind::Sym, lent);
+    }
+
+    fn abandon(&mut self) {
+        mem::forget(mem::take(&mut self.sessions));
     }
 }

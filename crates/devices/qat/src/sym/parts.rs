@@ -1,17 +1,17 @@
-//! The parts of a request's packet: where the text, the associated data, the IV and the tag are. What is unusual or wrong is
-//! not for the card: the next device says what there is to say of it.
+//! The parts of a request's packet: where the message, the associated data, the IV and the tag are. What is unusual or wrong
+//! goes to the next device, which answers it with the right error.
 
 use lookaside_core::{Aead, Buf, Carried, Cipher, Iv, Op, Packet, Request, Span, Sym};
 
 use super::setup::{AAD, Plan};
 
-/// The most bytes of a text.
+/// The most bytes of a message.
 pub(crate) const LARGEST: usize = 1 << 20;
 
 /// What the card is given.
 pub(crate) struct Parts<'a> {
     pub(crate) text: &'a [u8],
-    /// What of the text is enciphered, and what is hashed: all of it, but of chains.
+    /// The part of the message that is encrypted or decrypted, and the part that is hashed; a chain may leave bytes out.
     pub(crate) cipher: Span,
     pub(crate) auth: Span,
     pub(crate) aad: &'a [u8],
@@ -155,8 +155,8 @@ fn has_room(plan: &Plan, request: &Request) -> bool {
     }
 }
 
-/// Writes what the card has made of the text, and the tag, if there are such. `None` where there is no room, which was
-/// seen before.
+/// Writes the message as the card has encrypted or decrypted it, and the tag it has computed, where the operation has them.
+/// `None` where there is no room, which [`Parts::of`] has excluded.
 pub(crate) fn write(plan: &Plan, request: &mut Request, text: &[u8], tag: &[u8]) -> Option<()> {
     let (packet, _, own_tag) = packet(request.carried.as_deref()?)?;
     let (span, tag_at, own_tag) = (text_of(plan, packet), packet.tag, own_tag.is_some());

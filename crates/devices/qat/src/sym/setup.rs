@@ -13,7 +13,7 @@ pub(crate) const AAD: usize = 240;
 
 /// A session, as this device has prepared it.
 pub(crate) struct Plan {
-    /// Tells it from all others of the process.
+    /// Unique in this process.
     pub(crate) id: u64,
     pub(crate) sym: Sym,
     /// Bytes of a tag; 0 without one.
