@@ -247,6 +247,8 @@ struct ChainRequest {
     offset: usize,
     crcs: bool,
     crc: Option<super::request::Crc>,
+    /// Whether what lies between the steps is memory of ours.
+    own: bool,
 }
 
 // SAFETY: its pointers are the caller's, valid until the answer from any thread, as the interface asks for.
@@ -261,6 +263,9 @@ struct Ask {
     results: Results,
     crcs: bool,
 }
+
+/// What a step came to, with its buffers.
+type Step = (Result<Done, OpError>, Buf, Buf);
 
 /// What a chain came to.
 #[derive(Default)]
@@ -289,7 +294,7 @@ impl ChainSession {
             let (src, dst) = (buffers::source(src), buffers::destination(dst));
             let own = ask.inter.is_null();
             let between = |len: usize| match own {
-                true => Buf::zeroed(len),
+                true => Buf::from(verify::take_spare(len)),
                 false => buffers::destination(inter),
             };
             let joined = match &self.crypto {
@@ -442,13 +447,26 @@ impl ChainRequest {
             return Outcome { dc: CPA_DC_FATALERR.0, cy: CPA_STATUS_FAIL, ..Outcome::default() };
         };
         // The steps in their order, with their buffers: the second one, or what is left of it, is `later`.
-        type Step = (Result<Done, OpError>, Buf, Buf);
         let last: Step = (response.result, response.src, response.dst);
         let other: Step = (other.result, other.request.src, other.request.dst);
         let (earlier, later) = if both { (other, last) } else { (last, other) };
+        let outcome = self.judge(process, session, &earlier, &later);
+        if self.own {
+            verify::keep_spare(earlier.2.into_vec());
+        }
+        outcome
+    }
+
+    fn judge(
+        &self,
+        process: &'static Process,
+        session: &ChainSession,
+        earlier: &Step,
+        later: &Step,
+    ) -> Outcome {
         let (cy, dc) = match session.chain.crypto_is_first() {
-            true => (&earlier, &later),
-            false => (&later, &earlier),
+            true => (earlier, later),
+            false => (later, earlier),
         };
         let mut outcome = Outcome::default();
         match cy.0 {
@@ -599,6 +617,7 @@ unsafe fn perform(
             offset: ask.cy.cryptoStartSrcOffsetInBytes as usize,
             crcs: ask.crcs,
             crc: options.crc,
+            own: ask.inter.is_null() && session.chain != Chain::HashThenCompress,
         };
         let asked = match way {
             Way::Compress => Counter::DcCompress,
