@@ -72,6 +72,16 @@ pub struct Step {
     pub spin: bool,
 }
 
+/// What became of a request for [`Engine::run_only`].
+pub(crate) enum Ran {
+    /// It was executed.
+    Here(Work),
+    /// It is to be pushed.
+    Not(Work),
+    /// Its device did not do it: it is answered by a later step.
+    Held,
+}
+
 /// A device's channel, and what to heed with that device.
 pub(crate) type OpenChannel = (Box<dyn Channel>, Limits);
 
@@ -375,6 +385,29 @@ impl Engine {
         self.counters.submitted(device, op, 1, 1);
         self.ran = Some(work);
         true
+    }
+
+    /// The same for a request that is in no ring, of an instance that has no other.
+    pub(crate) fn run_only(&mut self, mut work: Work, now: u64, clock: &dyn Clock) -> Ran {
+        let Home::Own(scheduler) = &mut self.home else { return Ran::Not(work) };
+        let Some(device) = scheduler.only(&work) else { return Ran::Not(work) };
+        let access = &mut self.devices[usize::from(device)];
+        if access.held > 0 || !access.backlog.is_empty() {
+            return Ran::Not(work);
+        }
+        (work.device, work.taken_ns) = (device, now);
+        if !access.channel.run_now(&mut work) {
+            return Ran::Not(work);
+        }
+        let (op, done_ns) = (work.request().op, clock.now_ns());
+        self.counters.submitted(device, op, 1, 1);
+        self.counters.busy(device, op, done_ns.saturating_sub(now));
+        if let Err(OpError::DeviceLost(_)) = *work.result() {
+            self.finish(work, done_ns);
+            return Ran::Held;
+        }
+        self.counters.answered(&work, done_ns);
+        Ran::Here(work)
     }
 
     /// The first part of [`Engine::step`] alone: delivers what devices have finished. Returns

@@ -1,5 +1,6 @@
 //! An instance: one request ring and one response ring, owned by one thread at a time.
 
+mod run;
 mod seam;
 mod split;
 

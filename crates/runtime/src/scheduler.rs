@@ -402,6 +402,16 @@ impl Scheduler {
         Some(work)
     }
 
+    /// The device for the only request there is, which is in no ring, where nobody has a promise or a rate; `None`: it
+    /// goes through the ring.
+    #[inline]
+    pub(crate) fn only(&self, work: &Work) -> Option<u16> {
+        self.alone?;
+        let request = work.request();
+        let simple = request.session.order.is_none() && !work.has_next() && self.staged() == 0;
+        if simple { self.routes.first(request) } else { None }
+    }
+
     /// Lets requests run that were staged before their owner waited for them.
     fn hurry_wanted(&mut self) {
         if self.staged() == 0 {

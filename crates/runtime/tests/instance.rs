@@ -7,7 +7,8 @@ use std::{
 };
 
 use lookaside::{
-    Buf, Compression, Full, InstanceConfig, Op, OpError, RouteEntry, Runtime, SetupError, Sla,
+    Buf, Compression, Flush, Full, InstanceConfig, Op, OpError, RouteEntry, Runtime, SetupError,
+    Sla,
 };
 use lookaside_cpu::cpu;
 use lookaside_testkit::{FaultDevice, Faults, Rng, SimDevice, mixed};
@@ -54,6 +55,11 @@ fn every_request_is_answered_once_whatever_the_number_of_engines() {
 /// counted as any other, and what a device loses or refuses goes on to the next one.
 #[test]
 fn a_lone_request_is_counted_and_rerouted_as_any_other() {
+    [false, true].into_iter().for_each(lone_requests);
+}
+
+/// They are pushed and waited for, or handed to `Instance::run`.
+fn lone_requests(run: bool) {
     const REQUESTS: usize = 300;
     let faults = Faults { busy: 10, lost: 30, ..Faults::default() };
     let spare = SimDevice::new("spare", 0, 1);
@@ -63,9 +69,13 @@ fn a_lone_request_is_counted_and_rerouted_as_any_other() {
     let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
     for i in 0..REQUESTS {
         let data = mixed(i as u64, 100 + i);
-        instance.push(mover.copy(Buf::from(&*data), Buf::zeroed(data.len()))).unwrap();
-        assert!(instance.wait(LONG));
-        let answers: Vec<_> = instance.poll().collect();
+        let copy = mover.copy(Buf::from(&*data), Buf::zeroed(data.len()));
+        let here = match run {
+            true => instance.run(copy).unwrap(),
+            false => instance.push(copy).map(|()| None).unwrap(),
+        };
+        assert!(here.is_some() || instance.wait(LONG));
+        let answers: Vec<_> = here.into_iter().chain(instance.poll()).collect();
         assert_eq!(answers.len(), 1);
         assert_eq!(answers[0].result.unwrap().produced, data.len());
         assert_eq!(answers[0].dst.as_slice(), Some(&*data));
@@ -75,11 +85,47 @@ fn a_lone_request_is_counted_and_rerouted_as_any_other() {
     assert_eq!(cpu.requests + spare.requests, REQUESTS as u64);
     assert_eq!((cpu.rerouted, cpu.batches), (spare.requests, REQUESTS as u64));
     assert_eq!((spare.batches, spare.lanes.count()), (spare.requests, spare.requests));
-    assert!(spare.requests > 50 && cpu.requests > 50 && cpu.busy > 0);
+    // What is refused to `run` is pushed, and hardly ever refused twice more.
+    assert!(spare.requests > 50 && cpu.requests > 50 && (run || cpu.busy > 0));
     for row in [cpu, spare] {
         assert_eq!((row.queue_ns.count(), row.service_ns.count()), (row.requests, row.requests));
         assert_eq!(row.errors, 0);
     }
+}
+
+#[test]
+fn a_request_with_others_a_rate_or_an_order_is_pushed() {
+    let runtime = runtime(0);
+    let mover = runtime.mover().unwrap();
+    let copy = || mover.copy(Buf::from(vec![1_u8; 9]), Buf::zeroed(9)).tag(7);
+    let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+    // Which instances have requests is known from the first one on.
+    assert!(instance.run(copy()).unwrap().is_none());
+    assert_eq!(instance.poll().count(), 1);
+    let response = instance.run(copy()).unwrap().expect("executed");
+    assert_eq!((response.tag, response.dst.as_slice()), (7, Some(&[1_u8; 9][..])));
+    assert_eq!((instance.outstanding(), instance.free()), (0, 64));
+    instance.push(copy()).unwrap();
+    assert!(instance.run(copy()).unwrap().is_none());
+    assert_eq!(instance.poll().count(), 2);
+
+    let config =
+        InstanceConfig { slas: vec![Sla::new(0, 1 << 30, 4096)], ..InstanceConfig::default() };
+    let mut limited = runtime.instance(config).unwrap();
+    let stream = runtime.compress_stream(Compression::default(), None).unwrap();
+    let piece = || stream.compress(Buf::from(vec![1_u8; 9]), Buf::zeroed(99), Flush::None);
+    for _ in 0..2 {
+        assert!(limited.run(copy()).unwrap().is_none());
+        assert!(instance.run(piece()).unwrap().is_none());
+        assert_eq!((limited.poll().count(), instance.poll().count()), (1, 1));
+    }
+    let with_engine = self::runtime(1);
+    let mut instance = with_engine.instance(InstanceConfig::default()).unwrap();
+    let copy = with_engine.mover().unwrap().copy(Buf::from(vec![1_u8; 9]), Buf::zeroed(9));
+    assert!(instance.run(copy).unwrap().is_none() && instance.wait(LONG));
+    assert_eq!(instance.poll().count(), 1);
+    let copies = runtime.counters().row("cpu", Op::Copy).unwrap().requests;
+    assert_eq!(copies, 6, "those of the runtime without engines");
 }
 
 #[test]

@@ -68,7 +68,7 @@ impl QatInstance {
             number,
             node,
             ring: Ring::new(),
-            asym: Ring::new(),
+            asym: Ring::gathering(),
             state: AtomicU8::new(FRESH),
             events: AtomicBool::new(events),
             dp_callback: AtomicPtr::new(ptr::null_mut()),

@@ -237,45 +237,56 @@ impl Process {
     }
 
     /// Executes requests on this thread, apart from all rings and all other threads: so many, which `next` makes.
-    /// Each is answered, by the number that `next` was called with.
+    /// Each is answered, by the number that `next` was called with; what `answer` leaves of it is dropped.
     #[inline]
     pub fn execute(
         &self,
         count: usize,
         mut next: impl FnMut(usize) -> Request,
-        mut answer: impl FnMut(usize, Response),
+        mut answer: impl FnMut(usize, &mut Response),
     ) {
         // Nothing is there while a thread ends, nor within a call of this function.
         let kept = OWN.try_with(Cell::take).ok().flatten();
         let Some(mut instance) = kept.or_else(|| self.own_instance()) else {
-            return (0..count).for_each(|n| answer(n, lost(next(n))));
+            return (0..count).for_each(|n| answer(n, &mut lost(next(n))));
         };
         // Were this to panic, dropping the instance waits for what works on the caller's memory.
         let mut done = 0;
-        while done < count {
+        if count == 1 {
+            match instance.run(next(0).tag(0)) {
+                Ok(Some(mut response)) => answer(0, &mut response),
+                Ok(None) => {}
+                Err(full) => answer(0, &mut lost(full.0)),
+            }
+            done = 1;
+        }
+        loop {
             let end = count.min(done + OWN_DEPTH);
             for n in done..end {
                 if let Err(full) = instance.push(next(n).tag(n as u64)) {
-                    answer(n, lost(full.0));
+                    answer(n, &mut lost(full.0));
                 }
             }
             while instance.outstanding() > 0 {
-                for response in instance.poll() {
-                    answer(response.tag as usize, response);
+                for mut response in instance.poll() {
+                    answer(response.tag as usize, &mut response);
                 }
                 if instance.outstanding() > 0 {
                     instance.wait(Duration::MAX);
                 }
             }
             done = end;
+            if done == count {
+                break;
+            }
         }
         let _ = OWN.try_with(|own| own.set(Some(instance)));
     }
 
     #[cold]
-    fn own_instance(&self) -> Option<Instance> {
+    fn own_instance(&self) -> Option<Box<Instance>> {
         let config = InstanceConfig { depth: OWN_DEPTH, ..InstanceConfig::default() };
-        let made = self.runtime.own_instance(config);
+        let made = self.runtime.own_instance(config).map(Box::new);
         made.map_err(|e| refusal::say("a request", &format!("cannot be executed: {e}"))).ok()
     }
 
@@ -286,7 +297,7 @@ impl Process {
         let tag = request.tag;
         let (mut request, mut response) = (Some(request), None);
         let next = |_| request.take().unwrap_or_else(|| unreachable!("one request"));
-        self.execute(1, next, |_, answer| response = Some(answer));
+        self.execute(1, next, |_, answer| response = Some(taken(answer)));
         Response { tag, ..response.unwrap_or_else(lost_response) }
     }
 }
@@ -295,8 +306,20 @@ impl Process {
 const OWN_DEPTH: usize = 32;
 
 thread_local! {
-    /// What a thread executes requests with.
-    static OWN: Cell<Option<Instance>> = const { Cell::new(None) };
+    /// What a thread executes requests with. Boxed: it is taken out and put back each time.
+    static OWN: Cell<Option<Box<Instance>>> = const { Cell::new(None) };
+}
+
+/// Moves an answer: each part goes from where it lies to where it stays.
+#[inline]
+pub(crate) fn taken(response: &mut Response) -> Response {
+    Response {
+        tag: response.tag,
+        result: response.result,
+        src: core::mem::take(&mut response.src),
+        dst: core::mem::take(&mut response.dst),
+        carried: response.carried.take(),
+    }
 }
 
 /// The answer where the request could not be submitted.

@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 mod batch;
+mod gather;
 mod pending;
 mod queue;
 mod room;
@@ -16,7 +17,7 @@ mod room;
 use core::{
     mem::MaybeUninit,
     ptr,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
 };
 use std::{
     collections::VecDeque,
@@ -29,7 +30,7 @@ use lookaside::{Instance, InstanceConfig, Request, Response, fork_generation};
 use crate::{
     flights::Flights,
     lock::{Guard, Lock},
-    process::Process,
+    process::{self, Process},
     refusal::{Refusal, say},
     settings::Policy,
 };
@@ -53,8 +54,9 @@ struct Inner {
     generation: u32,
     slots: Slots,
     free: Vec<u32>,
-    /// Answers that were taken out to make room, and wait for a poll.
-    done: VecDeque<(Pending, Response)>,
+    /// Answers that wait for a poll: what was taken out to make room, or executed beside another ring's. The latter
+    /// have their slots until then.
+    done: VecDeque<(Pending, Response, Option<u32>)>,
 }
 
 /// The lock of a ring.
@@ -64,10 +66,10 @@ type Locked<'a> = Guard<'a, Option<Box<Inner>>>;
 const MOST_DONE: usize = 65_536;
 
 impl Inner {
-    fn new(process: &Process) -> Result<Inner, Refusal> {
+    fn new(process: &Process, gathers: bool) -> Result<Inner, Refusal> {
         let depth = process.settings().depth;
         let executor = match process.settings().engines {
-            0 => Executor::Pollers(Queue::new(depth)),
+            0 => Executor::Pollers(Queue::new(depth, gathers)),
             _ => {
                 let config = InstanceConfig { depth, ..InstanceConfig::default() };
                 Executor::Engines(Box::new(process.runtime().instance(config)?))
@@ -188,11 +190,24 @@ pub struct Ring {
     closed: AtomicBool,
     /// Whether somebody may wait for a descriptor.
     has_descriptor: AtomicBool,
+    /// Whether polls leave a few requests for others to come.
+    gathers: bool,
+    /// Of one that gathers: how many wait. It changes in the lock; others look whether to take it.
+    waiting: AtomicU32,
 }
 
 impl Ring {
     /// Nothing is allocated before the first request.
     pub const fn new() -> Ring {
+        Ring::with(false)
+    }
+
+    /// A ring of public keys: with 0 engines, a poll leaves a few requests while others keep coming ([`gather`]).
+    pub const fn gathering() -> Ring {
+        Ring::with(true)
+    }
+
+    const fn with(gathers: bool) -> Ring {
         Ring {
             inner: Lock::new(None),
             in_flight: Flights::new(),
@@ -201,6 +216,8 @@ impl Ring {
             room: Room::new(),
             closed: AtomicBool::new(false),
             has_descriptor: AtomicBool::new(false),
+            gathers,
+            waiting: AtomicU32::new(0),
         }
     }
 
@@ -223,7 +240,8 @@ impl Ring {
         // What a parent had in flight is answered there. A thread of it may have been inside: not dropped.
         core::mem::forget(inner.take());
         self.room.forget();
-        let fresh = Inner::new(process)?;
+        self.waiting.store(0, Ordering::Relaxed);
+        let fresh = Inner::new(process, self.gathers)?;
         *inner = Some(Box::new(fresh));
         Ok(inner)
     }
@@ -247,14 +265,15 @@ impl Ring {
             return Err(closed());
         }
         match inner.free.pop() {
-            Some(slot) => self.put(inner, slot, bell, request, complete),
+            Some(slot) => self.put(process, inner, slot, bell, request, complete),
             None => self.submit_to_full(process, guard, bell, request, complete),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn put<C: Complete>(
         &self,
+        process: &Process,
         inner: &mut Inner,
         slot: u32,
         bell: bool,
@@ -264,7 +283,7 @@ impl Ring {
         let Inner { executor, slots, .. } = inner;
         Pending::write(&mut slots.get(slot).pending, complete);
         match executor {
-            Executor::Pollers(queue) => queue.push(slots, slot, request),
+            Executor::Pollers(queue) => queue.push(process, slots, slot, request),
             Executor::Engines(instance) => {
                 if instance.push(request().tag(u64::from(slot))).is_err() {
                     // The instance has as many places as there are slots.
@@ -273,6 +292,9 @@ impl Ring {
             }
         }
         self.in_flight.begin_locked();
+        if let (true, Executor::Pollers(queue)) = (self.gathers, &inner.executor) {
+            self.note_waiting(queue);
+        }
         if bell {
             inner.signal();
         }
@@ -301,7 +323,7 @@ impl Ring {
                     return Err(closed());
                 }
                 if let Some(slot) = inner.free.pop() {
-                    return self.put(inner, slot, bell, request, complete);
+                    return self.put(process, inner, slot, bell, request, complete);
                 }
                 let made;
                 (guard, made) = self.make_room(process, guard)?;
@@ -321,7 +343,7 @@ impl Ring {
         let response = process.call(request);
         if let Some(inner) = self.open(process)?.as_deref_mut() {
             // SAFETY: written above.
-            inner.done.push_back((unsafe { pending.assume_init() }, response));
+            inner.done.push_back((unsafe { pending.assume_init() }, response, None));
             inner.signal();
         }
         Ok(())
@@ -337,14 +359,22 @@ impl Ring {
         let Some(inner) = guard.as_deref_mut() else { return Ok((guard, false)) };
         let Inner { executor, slots, free, done, .. } = inner;
         let taken = match executor {
-            Executor::Pollers(queue) => queue.take(slots, AT_ONCE as u32),
+            Executor::Pollers(queue) => {
+                let taken = queue.take(slots, AT_ONCE as u32);
+                self.note_waiting(queue);
+                taken
+            }
             Executor::Engines(instance) => {
                 let before = done.len();
                 for response in instance.poll() {
                     let slot = response.tag as u32;
                     free.push(slot);
                     // SAFETY: the slot of a request in flight.
-                    done.push_back((unsafe { slots.get(slot).pending.assume_init() }, response));
+                    done.push_back((
+                        unsafe { slots.get(slot).pending.assume_init() },
+                        response,
+                        None,
+                    ));
                 }
                 let made = done.len() > before;
                 if made {
@@ -358,7 +388,9 @@ impl Ring {
         }
         drop(guard);
         let mut answers = Vec::with_capacity(taken.len());
-        taken.execute(process, |pending, response| answers.push((*pending, response)));
+        taken.execute(process, |_, pending, response| {
+            answers.push((*pending, process::taken(response), None));
+        });
         let mut guard = self.open(process)?;
         if let Some(inner) = guard.as_deref_mut() {
             inner.free.extend(taken.numbers());
@@ -409,10 +441,11 @@ impl Ring {
             return self.clear(process);
         }
         // A callback that submits again does not keep this poll from ending.
-        let most = if quota == 0 { in_flight } else { quota.min(in_flight) };
+        let quota = if quota == 0 { u32::MAX } else { quota };
+        let most = quota.min(in_flight);
         let mut count = 0;
         while count < most {
-            let n = self.poll_some(process, most - count)?;
+            let n = self.poll_some(process, most - count, quota)?;
             if n == 0 {
                 break;
             }
@@ -442,9 +475,9 @@ impl Ring {
         Ok(0)
     }
 
-    /// Completes some answers, at most `most`.
+    /// Completes some answers, at most `most`, for a poll that may complete `quota`.
     #[inline]
-    fn poll_some(&self, process: &Process, most: u32) -> Result<u32, Refusal> {
+    fn poll_some(&self, process: &Process, most: u32, quota: u32) -> Result<u32, Refusal> {
         let mut batch = Batch::new(self);
         let mut guard = self.open(process)?;
         let Some(inner) = guard.as_deref_mut() else { return Ok(0) };
@@ -452,15 +485,24 @@ impl Ring {
         if !inner.done.is_empty() {
             take_done(inner, &mut batch, &mut count, most);
         } else if let Executor::Pollers(queue) = &mut inner.executor {
-            let taken = queue.take(&mut inner.slots, most);
+            let mut taken = match self.gathers {
+                true => self.take_gathered(process, queue, &mut inner.slots, most, quota),
+                false => queue.take(&mut inner.slots, most),
+            };
             count = taken.len() as u32;
             if count > 0 {
                 drop(guard);
-                // SAFETY: each is answered once.
-                taken.execute(process, |pending, response| unsafe { batch.add(pending, response) });
+                if self.gathers {
+                    self.execute_gathered(process, &mut taken, &mut batch);
+                } else {
+                    // SAFETY: each is answered once.
+                    taken.execute(process, |_, pending, response| unsafe {
+                        batch.add(pending, response);
+                    });
+                }
                 guard = self.open(process)?;
                 let Some(inner) = guard.as_deref_mut() else { return Ok(0) };
-                inner.free.extend(taken.numbers().iter().rev());
+                inner.free.extend(taken.numbers()[..count as usize].iter().rev());
                 self.room.wake();
             }
         } else {
@@ -512,12 +554,12 @@ fn take(inner: &mut Inner, batch: &mut Batch, count: &mut u32, most: u32) {
     let most = most.min(AT_ONCE as u32);
     let mut answers = instance.poll();
     while *count < most {
-        let Some(response) = answers.next() else { break };
+        let Some(mut response) = answers.next() else { break };
         let slot = response.tag as u32;
         free.push(slot);
         *count += 1;
         // SAFETY: the slot of a request in flight, which is answered once.
-        unsafe { batch.add(slots.get(slot).pending.assume_init_mut(), response) };
+        unsafe { batch.add(slots.get(slot).pending.assume_init_mut(), &mut response) };
     }
 }
 
@@ -525,10 +567,11 @@ fn take(inner: &mut Inner, batch: &mut Batch, count: &mut u32, most: u32) {
 #[cold]
 fn take_done(inner: &mut Inner, batch: &mut Batch, count: &mut u32, most: u32) {
     while *count < most.min(AT_ONCE as u32) {
-        let Some((mut pending, response)) = inner.done.pop_front() else { break };
+        let Some((mut pending, mut response, slot)) = inner.done.pop_front() else { break };
         *count += 1;
+        inner.free.extend(slot);
         // SAFETY: each is answered once.
-        caught(|| unsafe { batch.add(&mut pending, response) });
+        caught(|| unsafe { batch.add(&mut pending, &mut response) });
     }
 }
 

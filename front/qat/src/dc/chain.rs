@@ -31,6 +31,7 @@ use super::{
     request::Options,
     session::crc64_of,
     setup::{Setup, Way},
+    verify,
 };
 
 /// The chains that are there.
@@ -251,6 +252,8 @@ struct ChainRequest {
     offset: usize,
     crcs: bool,
     crc: Option<super::request::Crc>,
+    /// Whether what lies between the steps is memory of ours.
+    own: bool,
 }
 
 // SAFETY: its pointers are the caller's, valid until the answer from any thread, as the interface asks for.
@@ -280,7 +283,7 @@ impl ChainSession {
             let (src, dst) = (buffers::source(src), buffers::destination(dst));
             let own = ask.inter.is_null();
             let between = |len: usize| match own {
-                true => Buf::zeroed(len),
+                true => Buf::from(verify::take_spare(len)),
                 false => buffers::destination(inter),
             };
             let joined = match &self.crypto {
@@ -433,6 +436,7 @@ unsafe fn perform(
             offset: ask.cy.cryptoStartSrcOffsetInBytes as usize,
             crcs: ask.crcs,
             crc: options.crc,
+            own: ask.inter.is_null() && session.chain != Chain::HashThenCompress,
         };
         let asked = match way {
             Way::Compress => Counter::DcCompress,

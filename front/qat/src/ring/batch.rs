@@ -14,6 +14,7 @@ use super::{
     Ring, caught,
     pending::{Landed, Pending},
 };
+use crate::process::taken;
 
 /// How many answers are taken at once.
 pub(super) const AT_ONCE: usize = 32;
@@ -53,15 +54,12 @@ impl Batch {
     /// # Safety
     /// The pending one is answered once.
     #[inline]
-    pub(super) unsafe fn add(&mut self, pending: &mut Pending, mut response: Response) {
+    pub(super) unsafe fn add(&mut self, pending: &mut Pending, response: &mut Response) {
+        let count = self.count.get();
         // SAFETY: the caller's promise.
-        match unsafe { pending.land(&mut response) } {
-            Some(landed) => {
-                let count = self.count.get();
-                self.landed[count].write(landed);
-                self.count.set(count + 1);
-            }
-            None => self.others.get_mut().push_back((*pending, response)),
+        match count < AT_ONCE && unsafe { pending.land(response, &mut self.landed[count]) } {
+            true => self.count.set(count + 1),
+            false => self.others.get_mut().push_back((*pending, taken(response))),
         }
     }
 

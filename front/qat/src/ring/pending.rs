@@ -52,7 +52,7 @@ const WORDS: usize = 16;
 #[derive(Clone, Copy)]
 pub(super) struct Pending {
     complete: unsafe fn(*mut u64, Response),
-    land: Option<unsafe fn(*mut u64, &mut Response) -> Landed>,
+    land: Option<unsafe fn(*mut u64, &mut Response, &mut MaybeUninit<Landed>)>,
     payload: [MaybeUninit<u64>; WORDS],
 }
 
@@ -70,10 +70,14 @@ impl Pending {
             let value = unsafe { payload.cast::<C>().read() };
             value.complete(response);
         }
-        unsafe fn land<C: Complete>(payload: *mut u64, response: &mut Response) -> Landed {
+        unsafe fn land<C: Complete>(
+            payload: *mut u64,
+            response: &mut Response,
+            place: &mut MaybeUninit<Landed>,
+        ) {
             // SAFETY: as in `run`.
             let value = unsafe { payload.cast::<C>().read() };
-            value.land(response)
+            place.write(value.land(response));
         }
         let place = place.as_mut_ptr();
         // SAFETY: all fields of a place of ours; the payload is large and aligned enough, as checked above.
@@ -100,15 +104,21 @@ impl Pending {
         self.land.is_some()
     }
 
-    /// Lands the answer, where this is one that lands.
+    /// Lands the answer in `place`, where this is one that lands; whether it is. Written there and not moved: a copy
+    /// would wait until what was stored in pieces has left the core.
     ///
     /// # Safety
     /// Once, and not beside [`Pending::complete`].
     #[inline]
-    pub(super) unsafe fn land(&mut self, response: &mut Response) -> Option<Landed> {
-        let land = self.land?;
+    pub(super) unsafe fn land(
+        &mut self,
+        response: &mut Response,
+        place: &mut MaybeUninit<Landed>,
+    ) -> bool {
+        let Some(land) = self.land else { return false };
         // SAFETY: written by `write`; taken once by the caller's promise.
-        Some(unsafe { land(self.payload.as_mut_ptr().cast(), response) })
+        unsafe { land(self.payload.as_mut_ptr().cast(), response, place) };
+        true
     }
 
     /// Completes the answer.

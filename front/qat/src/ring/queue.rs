@@ -7,11 +7,17 @@ use std::{
     collections::VecDeque,
     io,
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    time::Instant,
 };
 
-use lookaside::{Request, Response};
+use lookaside::{Op, Request, Response};
 
-use super::{batch::AT_ONCE, caught, pending::Pending};
+use super::{
+    batch::AT_ONCE,
+    caught,
+    gather::{Gather, this_thread},
+    pending::Pending,
+};
 use crate::{
     process::{Process, lost_response},
     refusal::Refusal,
@@ -51,10 +57,12 @@ impl Slots {
         unsafe { &mut *self.first.add(slot as usize) }
     }
 
-    /// The same slots, for a thread that executes requests of some of them.
+    /// Where a slot lies.
     #[inline]
-    fn again(&self) -> Slots {
-        Slots { first: self.first, count: 0 }
+    fn place(&self, slot: u32) -> *mut Slot {
+        assert!((slot as usize) < self.count);
+        // SAFETY: one of them.
+        unsafe { self.first.add(slot as usize) }
     }
 
     /// Frees them.
@@ -69,14 +77,19 @@ impl Slots {
 pub(super) struct Queue {
     waiting: VecDeque<u32>,
     bell: Option<Bell>,
+    /// Of the ring of public keys.
+    gather: Option<Gather>,
 }
 
 /// What a thread has taken to execute.
 pub(super) struct Taken {
-    slots: Slots,
+    slots: [MaybeUninit<*mut Slot>; AT_ONCE],
     numbers: [MaybeUninit<u32>; AT_ONCE],
     count: usize,
 }
+
+/// What requests have in common that a kernel runs side by side: the operation, and the class of their sessions.
+pub(super) type Kind = (Op, u32);
 
 /// How much a thread takes at once. What is left another one can execute meanwhile, and answers are not kept from
 /// the program until the last one is there; but batches of vector code are to be full.
@@ -92,8 +105,9 @@ fn cost(request: &Request, lands: bool) -> usize {
 }
 
 impl Queue {
-    pub(super) fn new(depth: usize) -> Queue {
-        Queue { waiting: VecDeque::with_capacity(depth), bell: None }
+    pub(super) fn new(depth: usize, gathers: bool) -> Queue {
+        let gather = gathers.then(|| Gather::new(Instant::now()));
+        Queue { waiting: VecDeque::with_capacity(depth), bell: None, gather }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -101,17 +115,37 @@ impl Queue {
     }
 
     /// Puts a request into its slot, whose pending part is written.
-    #[inline]
-    pub(super) fn push(&mut self, slots: &mut Slots, slot: u32, request: impl FnOnce() -> Request) {
-        slots.get(slot).request.write(request());
+    #[inline(always)]
+    pub(super) fn push(
+        &mut self,
+        process: &Process,
+        slots: &mut Slots,
+        slot: u32,
+        request: impl FnOnce() -> Request,
+    ) {
+        let request = slots.get(slot).request.write(request());
+        if let Some(gather) = &mut self.gather {
+            gather.note(Instant::now(), this_thread(), process.runtime().best_batch(request.op));
+        }
         self.waiting.push_back(slot);
     }
 
+    /// How many are to be executed now, beside `others` in other rings, by a poll with this quota.
+    pub(super) fn ripe(&mut self, others: usize, quota: u32) -> usize {
+        let waiting = self.waiting.len() + others;
+        match (&mut self.gather, &self.bell) {
+            // Who waits for a descriptor polls once when it has become readable.
+            (Some(gather), None) if !self.waiting.is_empty() => {
+                gather.take(Instant::now, this_thread(), waiting, quota as usize)
+            }
+            _ => waiting,
+        }
+    }
+
     /// Takes some of those that have waited the longest, at most `most`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, slots: &mut Slots, most: u32) -> Taken {
-        let numbers = [const { MaybeUninit::uninit() }; AT_ONCE];
-        let mut taken = Taken { slots: slots.again(), numbers, count: 0 };
+        let mut taken = Taken::nothing();
         let most = AT_ONCE.min(most as usize);
         let mut sum = 0;
         while taken.count < most && sum < ENOUGH {
@@ -121,10 +155,27 @@ impl Queue {
             sum += unsafe {
                 cost(slot.request.assume_init_ref(), slot.pending.assume_init_ref().lands())
             };
-            taken.numbers[taken.count].write(number);
-            taken.count += 1;
+            taken.add(number, slots.place(number));
         }
         taken
+    }
+
+    /// Adds those in front that are of this kind to what was taken of another ring, at most `most`.
+    pub(super) fn lend(&mut self, slots: &mut Slots, most: usize, kind: Kind, taken: &mut Taken) {
+        let end = AT_ONCE.min(taken.count + most);
+        while taken.count < end
+            && let Some(&number) = self.waiting.front()
+            // SAFETY: it waits.
+            && kind_of(unsafe { slots.get(number).request.assume_init_ref() }) == kind
+        {
+            self.waiting.pop_front();
+            taken.add(number, slots.place(number));
+        }
+    }
+
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
     }
 
     /// Makes a descriptor readable that somebody may wait for.
@@ -153,13 +204,41 @@ impl Queue {
     }
 }
 
+#[inline]
+fn kind_of(request: &Request) -> Kind {
+    (request.op, request.session.class.id())
+}
+
 impl Taken {
+    #[inline]
+    fn nothing() -> Taken {
+        let (slots, numbers) = (
+            [const { MaybeUninit::uninit() }; AT_ONCE],
+            [const { MaybeUninit::uninit() }; AT_ONCE],
+        );
+        Taken { slots, numbers, count: 0 }
+    }
+
+    #[inline]
+    fn add(&mut self, number: u32, slot: *mut Slot) {
+        self.slots[self.count].write(slot);
+        self.numbers[self.count].write(number);
+        self.count += 1;
+    }
+
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    /// Their slots.
+    /// What the last one is.
+    pub(super) fn kind(&self) -> Option<Kind> {
+        let last = self.count.checked_sub(1)?;
+        // SAFETY: this thread's slot, whose request is not executed yet.
+        Some(kind_of(unsafe { (*self.slot(last)).request.assume_init_ref() }))
+    }
+
+    /// The numbers of their slots.
     #[inline]
     pub(super) fn numbers(&self) -> &[u32] {
         // SAFETY: the first `count` are written.
@@ -168,17 +247,18 @@ impl Taken {
 
     #[inline]
     fn slot(&self, n: usize) -> *mut Slot {
-        // SAFETY: one of the ring's slots, which this thread has taken.
-        unsafe { self.slots.first.add(self.numbers()[n] as usize) }
+        assert!(n < self.count);
+        // SAFETY: the first `count` are written.
+        unsafe { self.slots[n].assume_init() }
     }
 
-    /// Executes them, outside of the ring's lock. `answer` is called for every one; where it panics that answer is
-    /// lost.
+    /// Executes them, outside of all locks. `answer` is called for every one, with its place among them; where it
+    /// panics that answer is lost.
     #[inline]
     pub(super) fn execute(
         &self,
         process: &Process,
-        mut answer: impl FnMut(&mut Pending, Response),
+        mut answer: impl FnMut(usize, &mut Pending, &mut Response),
     ) {
         let mut missing = u64::MAX >> (64 - self.count);
         // SAFETY: a request that waited, taken once.
@@ -188,14 +268,14 @@ impl Taken {
                 missing &= !(1 << n);
                 // SAFETY: this thread's slot, whose request was in flight.
                 let pending = unsafe { (*self.slot(n)).pending.assume_init_mut() };
-                caught(|| answer(pending, response));
+                caught(|| answer(n, pending, response));
             });
         });
         // None, unless a device has panicked.
         for n in (0..self.count).filter(|n| missing >> n & 1 != 0) {
             // SAFETY: as above.
             let pending = unsafe { (*self.slot(n)).pending.assume_init_mut() };
-            caught(|| answer(pending, lost_response()));
+            caught(|| answer(n, pending, &mut lost_response()));
         }
     }
 }

@@ -14,6 +14,9 @@ use super::{
     Chain, ChainRequest, ChainSession, Results,
 };
 
+/// What a step came to, with its buffers.
+type Step = (Result<Done, OpError>, Buf, Buf);
+
 /// What a chain came to.
 #[derive(Default)]
 struct Outcome {
@@ -121,10 +124,23 @@ impl ChainRequest {
             return Outcome { dc: CPA_DC_FATALERR.0, cy: CPA_STATUS_FAIL, ..Outcome::default() };
         };
         // The steps in their order, with their buffers: the second one, or what is left of it, is `later`.
-        type Step = (Result<Done, OpError>, Buf, Buf);
         let last: Step = (response.result, response.src, response.dst);
         let other: Step = (other.result, other.request.src, other.request.dst);
         let (mut earlier, mut later) = if both { (other, last) } else { (last, other) };
+        let outcome = self.judge(process, session, &mut earlier, &mut later);
+        if self.own {
+            verify::keep_spare(earlier.2.into_vec());
+        }
+        outcome
+    }
+
+    fn judge(
+        &self,
+        process: &'static Process,
+        session: &ChainSession,
+        earlier: &mut Step,
+        later: &mut Step,
+    ) -> Outcome {
         if self.verify {
             let refused = match session.chain {
                 Chain::HashThenCompress => {
@@ -137,8 +153,8 @@ impl ChainRequest {
             }
         }
         let (cy, dc) = match session.chain.crypto_is_first() {
-            true => (&earlier, &later),
-            false => (&later, &earlier),
+            true => (&*earlier, &*later),
+            false => (&*later, &*earlier),
         };
         let mut outcome = Outcome::default();
         match cy.0 {

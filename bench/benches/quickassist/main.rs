@@ -1,7 +1,10 @@
 //! What QuickAssist's interface costs: requests through `cpaDcCompressData2` and the data plane, with polls, beside the same
-//! requests by the runtime's own interface: DEFLATE, LZ4, LZ4s. CPU time of the one thread that does all, rounds in turn.
+//! requests by the runtime's own interface: DEFLATE, LZ4, LZ4s. CPU time of the one thread that does all, rounds in turn. Then
+//! a chain of compression and encryption beside two requests ([`chain`]).
 //!
 //! `cargo bench -p lookaside-bench --bench quickassist [-- ROUNDS]`
+
+mod chain;
 
 use std::{
     ffi::c_void,
@@ -54,6 +57,11 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
+fn text(len: usize) -> Vec<u8> {
+    let lines = (0_u64..).flat_map(|n| format!("line {} of {n}\n", n * n % 977).into_bytes());
+    lines.take(len).collect()
+}
+
 fn main() {
     let rounds: usize = std::env::args().filter_map(|a| a.parse().ok()).next().unwrap_or(15);
     let runtime = Runtime::builder().device(lookaside_cpu::cpu()).engines(0).start().unwrap();
@@ -66,6 +74,7 @@ fn main() {
         println!("{}", spec.format);
         compare(&runtime, spec, kind, sum, rounds);
     }
+    chain::compare(&text(64 << 10), rounds);
 }
 
 /// One format, both ways.
@@ -109,10 +118,7 @@ fn compare(
     }
 
     for (len, requests) in [(1, 160_000), (4096, 32_000), (65_536, 3_200)] {
-        let text: Vec<u8> = (0_u64..)
-            .flat_map(|n| format!("line {} of {n}\n", n * n % 977).into_bytes())
-            .take(len)
-            .collect();
+        let text = text(len);
         let mut room = vec![vec![0_u8; session.bound(len)]; FLIGHT];
         let mut flats: Vec<_> = room
             .iter_mut()
