@@ -384,7 +384,14 @@ impl Ring {
             }
         };
         if taken.len() == 0 {
-            return Ok((guard, false));
+            // What was executed beside another ring's has its slots until a poll, which may be this thread's.
+            let before = free.len();
+            free.extend(done.iter_mut().filter_map(|(_, _, slot)| slot.take()));
+            let made = free.len() > before;
+            if made {
+                self.room.wake();
+            }
+            return Ok((guard, made));
         }
         drop(guard);
         let mut answers = Vec::with_capacity(taken.len());
@@ -484,6 +491,7 @@ impl Ring {
         let mut count = 0;
         if !inner.done.is_empty() {
             take_done(inner, &mut batch, &mut count, most);
+            self.room.wake();
         } else if let Executor::Pollers(queue) = &mut inner.executor {
             let mut taken = match self.gathers {
                 true => self.take_gathered(process, queue, &mut inner.slots, most, quota),

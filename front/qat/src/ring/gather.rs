@@ -160,6 +160,8 @@ impl Ring {
             {
                 inner.done.push_back((pending, response, Some(taken.numbers()[n])));
                 inner.signal();
+                // Who stops that instance, or waits for a slot of it.
+                ring.room.wake();
             }
         }
     }
