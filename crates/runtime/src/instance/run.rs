@@ -3,7 +3,7 @@
 use lookaside_core::{Request, Response, Ticket};
 
 use super::{Executor, Full, Instance};
-use crate::{engine::Ran, fork};
+use crate::{doorbell::Notice, engine::Ran, fork};
 
 impl Instance {
     /// As [`Instance::push`], for a caller that waits for the answer next: with 0 engines, a request that is the only
@@ -62,6 +62,8 @@ impl Instance {
             Ran::Held => {
                 outlet.seq += 1;
                 self.outstanding += 1;
+                // It is in no ring, so no doorbell says so to the caller's event loop.
+                self.link.notice(Notice::signal_fd);
                 Ok(None)
             }
         }
