@@ -670,6 +670,48 @@ fn an_update_changes_level_and_codes() {
     assert!(best < fast && fast < fixed, "{best} {fast} {fixed}");
 }
 
+/// The calls without operation data.
+#[test]
+fn the_older_calls_there_and_back() {
+    let mut session = Held::new(&setup(), None);
+    let handle = session.handle();
+    let input = text(20_000);
+    let (mut src, mut dst) = (List::new(input.clone()), List::room(bound(input.len())));
+    let (mut r, mut back) = (results(), List::room(input.len()));
+    let (flush, odd, none) = (CPA_DC_FLUSH_FINAL, CpaDcFlush(99), ptr::null_mut());
+    let (from, to) = (src.get(), dst.get());
+    // SAFETY: all lives until each call's end.
+    unsafe {
+        let compress = |src, dst, results, flush| {
+            cpaDcCompressData(DEFAULT, handle, src, dst, results, flush, none)
+        };
+        assert_eq!(compress(from, to, &raw mut r, flush), CPA_STATUS_SUCCESS);
+        assert_eq!((r.status, r.consumed), (CPA_DC_OK, 20_000));
+        assert_eq!(inflate(dst.first(r.produced), -15, None).as_ref(), Ok(&input));
+        // What does not end can be gone on from.
+        let whole = r.produced;
+        assert_eq!(compress(from, to, &raw mut r, CPA_DC_FLUSH_SYNC), CPA_STATUS_SUCCESS);
+        assert_eq!((r.endOfLastBlock, inflate_pieces(dst.first(r.produced))), (CPA_FALSE, input));
+        assert_eq!(compress(from, to, &raw mut r, odd), CPA_STATUS_INVALID_PARAM);
+        assert_eq!(compress(ptr::null_mut(), to, &raw mut r, flush), CPA_STATUS_INVALID_PARAM);
+        assert_eq!(compress(from, ptr::null_mut(), &raw mut r, flush), CPA_STATUS_INVALID_PARAM);
+        assert_eq!(compress(from, to, ptr::null_mut(), flush), CPA_STATUS_INVALID_PARAM);
+
+        assert_eq!(compress(from, to, &raw mut r, flush), CPA_STATUS_SUCCESS);
+        assert_eq!(r.produced, whole);
+        let mut packed = List::new(dst.first(whole).to_vec());
+        let (packed, to) = (packed.get(), back.get());
+        let decompress = |src, dst, results, flush| {
+            cpaDcDecompressData(DEFAULT, handle, src, dst, results, flush, none)
+        };
+        assert_eq!(decompress(packed, to, &raw mut r, flush), CPA_STATUS_SUCCESS);
+        assert_eq!((r.status, r.consumed, &back.bytes), (CPA_DC_OK, whole, &src.bytes));
+        assert_eq!(decompress(packed, to, &raw mut r, odd), CPA_STATUS_INVALID_PARAM);
+        assert_eq!(decompress(ptr::null_mut(), to, &raw mut r, flush), CPA_STATUS_INVALID_PARAM);
+        assert_eq!(decompress(packed, to, ptr::null_mut(), flush), CPA_STATUS_INVALID_PARAM);
+    }
+}
+
 #[test]
 fn requests_without_a_session() {
     let input = text(100_000);

@@ -93,6 +93,23 @@ fn instances_are_found_typed_and_untyped() {
         assert_eq!(cpaCyGetInstances(n, handles.as_mut_ptr()), CPA_STATUS_SUCCESS);
         assert_eq!(cpaCyGetInstances(n + 1, handles.as_mut_ptr()), CPA_STATUS_INVALID_PARAM);
         assert_eq!(cpaCyGetInstances(1, ptr::null_mut()), CPA_STATUS_INVALID_PARAM);
+        let mut typed = vec![ptr::null_mut(); usize::from(n)];
+        for kind in cy {
+            typed.fill(ptr::null_mut());
+            assert_eq!(cpaGetInstances(kind, n, typed.as_mut_ptr()), CPA_STATUS_SUCCESS);
+            assert_eq!(typed, handles);
+            let more = cpaGetInstances(kind, n + 1, typed.as_mut_ptr());
+            assert_eq!(more, CPA_STATUS_INVALID_PARAM);
+            assert_eq!(cpaGetInstances(kind, 1, ptr::null_mut()), CPA_STATUS_INVALID_PARAM);
+        }
+        for kind in [CPA_ACC_SVC_TYPE_DATA_COMPRESSION, CPA_ACC_SVC_TYPE_DATA_DECOMPRESSION] {
+            assert_eq!(cpaGetInstances(kind, 1, typed.as_mut_ptr()), CPA_STATUS_SUCCESS);
+            assert_eq!(typed[0], instance(0));
+        }
+        for kind in [CPA_ACC_SVC_TYPE_RAID, odd] {
+            let none = cpaGetInstances(kind, 1, typed.as_mut_ptr());
+            assert_eq!(none, CPA_STATUS_INVALID_PARAM);
+        }
         let mut info: CpaInstanceInfo2 = std::mem::zeroed();
         let dc = instance(0);
         // A handle of the other service is none.

@@ -522,3 +522,98 @@ fn outcomes_are_counted() {
     let grown: Vec<u64> = read().iter().zip(before).map(|(after, before)| after - before).collect();
     assert_eq!(grown, [2, 1, 1, 0, 1]);
 }
+
+#[test]
+fn exchanges_and_signatures_are_counted() {
+    let handle = *pke_common::instances().last().unwrap();
+    let it = setup("prime256v1", false);
+    let read = || unsafe {
+        let (mut exchange, mut signatures) = ([0_u64; 5], [0_u64; 25]);
+        let place = exchange.as_mut_ptr().cast();
+        assert_eq!(cpaCyEcdhQueryStats64(handle, place), CPA_STATUS_SUCCESS);
+        let place = signatures.as_mut_ptr().cast();
+        assert_eq!(cpaCyEcdsaQueryStats64(handle, place), CPA_STATUS_SUCCESS);
+        [&exchange[..], &signatures].concat()
+    };
+    assert_eq!(size_of::<CpaCyEcdhStats64>() + size_of::<CpaCyEcdsaStats64>(), 30 * 8);
+    let before = read();
+    let (one, scalar, none) = (Flat::new(&[1]), Flat::new(&[5]), ptr::null_mut());
+    let mut outs = [Flat::room(32), Flat::room(32)];
+    let [a, b] = outs.each_mut().map(|out| &raw mut out.flat);
+    let mut valid = CPA_FALSE;
+    let [gx, gy] = it.g.each_ref().map(|c| c.flat);
+    let mut exchange = CpaCyEcdhPointMultiplyOpData {
+        k: scalar.flat,
+        xg: gx,
+        yg: gy,
+        a: it.a.flat,
+        b: it.b.flat,
+        q: it.p.flat,
+        h: NONE,
+        fieldType: it.field,
+        pointVerify: CPA_TRUE,
+    };
+    let signature = CpaCyEcdsaSignRSOpData {
+        xg: gx,
+        yg: gy,
+        n: it.n.flat,
+        q: it.p.flat,
+        a: it.a.flat,
+        b: it.b.flat,
+        k: scalar.flat,
+        m: one.flat,
+        d: scalar.flat,
+        fieldType: it.field,
+    };
+    unsafe {
+        let multiply =
+            |op: *const _, valid| cpaCyEcdhPointMultiply(handle, None, none, op, valid, a, b);
+        assert_eq!(multiply(&exchange, &mut valid), CPA_STATUS_SUCCESS);
+        assert_eq!(valid, CPA_TRUE);
+        exchange.yg = gx;
+        assert_eq!(multiply(&exchange, &mut valid), CPA_STATUS_SUCCESS);
+        assert_eq!(valid, CPA_FALSE);
+        assert_eq!(multiply(ptr::null(), &mut valid), CPA_STATUS_INVALID_PARAM);
+
+        let sign =
+            |op: *const _, valid: *mut _| cpaCyEcdsaSignRS(handle, None, none, op, valid, a, b);
+        for _ in 0..3 {
+            assert_eq!(sign(&signature, &mut valid), CPA_STATUS_SUCCESS);
+            assert_eq!(valid, CPA_TRUE);
+        }
+        assert_eq!(sign(ptr::null(), &mut valid), CPA_STATUS_INVALID_PARAM);
+        // d = 5: the public key is 5 G, which is what the exchange came to; r and s are here.
+        let public = it.curve.multiply(&Number::word(5), None).unwrap().map(|c| c.bytes(32));
+        let [xp, yp] = public.map(|c| Flat::new(&c));
+        let mut verify = CpaCyEcdsaVerifyOpData {
+            xg: gx,
+            yg: gy,
+            n: it.n.flat,
+            q: it.p.flat,
+            a: it.a.flat,
+            b: it.b.flat,
+            m: one.flat,
+            r: *a,
+            s: *b,
+            xp: xp.flat,
+            yp: yp.flat,
+            fieldType: it.field,
+        };
+        let check = |op: *const _, valid: *mut _| cpaCyEcdsaVerify(handle, None, none, op, valid);
+        assert_eq!(check(&verify, &mut valid), CPA_STATUS_SUCCESS);
+        assert_eq!(valid, CPA_TRUE);
+        verify.m = scalar.flat;
+        assert_eq!(check(&verify, &mut valid), CPA_STATUS_SUCCESS);
+        assert_eq!(valid, CPA_FALSE);
+        assert_eq!(check(ptr::null(), &mut valid), CPA_STATUS_INVALID_PARAM);
+        assert_eq!(cpaCyEcdhQueryStats64(handle, ptr::null_mut()), CPA_STATUS_INVALID_PARAM);
+        assert_eq!(cpaCyEcdsaQueryStats64(handle, ptr::null_mut()), CPA_STATUS_INVALID_PARAM);
+    }
+    let grown: Vec<u64> = read().iter().zip(before).map(|(after, before)| after - before).collect();
+    // Requests, those refused, completed, failed, and outputs that are not valid.
+    assert_eq!(grown[..5], [2, 1, 1, 0, 1], "exchange");
+    assert_eq!(grown[5..15], [0; 10], "halves of signatures");
+    assert_eq!(grown[15..20], [3, 1, 3, 0, 0], "signatures");
+    assert_eq!(grown[20..25], [2, 1, 1, 0, 1], "verifications");
+    assert_eq!(grown[25..], [0; 5], "wrapped keys");
+}
