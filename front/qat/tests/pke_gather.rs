@@ -105,7 +105,8 @@ fn served() -> (u64, u64) {
     (row.requests, row.batches)
 }
 
-/// Whether this is a process for one of these tests, with settings of its own. Otherwise it makes one, which has five minutes.
+/// Whether this is a process for one of these tests, with settings of its own. Otherwise it makes one, which has five
+/// minutes.
 fn is_alone(test: &str, settings: &[(&str, &str)]) -> bool {
     const ALONE: &str = "LOOKASIDE_TEST_ALONE";
     if env::var_os(ALONE).is_some() {
