@@ -85,7 +85,9 @@ fn lone_requests(run: bool) {
     let counters = runtime.counters();
     let [cpu, spare] = ["cpu", "spare"].map(|name| counters.row(name, Op::Copy).unwrap());
     assert_eq!(cpu.requests + spare.requests, REQUESTS as u64);
-    assert_eq!((cpu.rerouted, cpu.batches), (spare.requests, REQUESTS as u64));
+    assert_eq!(cpu.rerouted, spare.requests);
+    // All but those that went on because the device refused them for too long: some, on a busy machine.
+    assert!((REQUESTS as u64 - 50..=REQUESTS as u64).contains(&cpu.batches), "{}", cpu.batches);
     assert_eq!((spare.batches, spare.lanes.count()), (spare.requests, spare.requests));
     assert!(spare.requests > 50 && cpu.requests > 50 && cpu.busy > 0);
     for row in [cpu, spare] {
