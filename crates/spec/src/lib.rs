@@ -24,6 +24,7 @@ pub mod kdf;
 mod op;
 pub mod pke;
 mod result;
+pub mod scan;
 mod secret;
 pub mod sym;
 

@@ -19,10 +19,12 @@ pub enum Service {
     Sym,
     /// Random numbers.
     Rng,
+    /// Pattern matching.
+    Scan,
 }
 
 impl Service {
-    /// The service's short name: `dc`, `mv`, `pke`, `kdf`, `sym`, `rng`.
+    /// The service's short name: `dc`, `mv`, `pke`, `kdf`, `sym`, `rng`, `scan`.
     pub fn name(self) -> &'static str {
         match self {
             Service::Dc => "dc",
@@ -31,6 +33,7 @@ impl Service {
             Service::Kdf => "kdf",
             Service::Sym => "sym",
             Service::Rng => "rng",
+            Service::Scan => "scan",
         }
     }
 }
@@ -118,6 +121,7 @@ ops! {
     Seal Sym "seal" "Encrypt and authenticate."
     Open Sym "open" "Verify and decrypt."
     Random Rng "random" "Fill the destination with random bytes."
+    Scan Scan "scan" "Find the matches of a set of patterns."
 }
 
 impl Op {

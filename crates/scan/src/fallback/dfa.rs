@@ -1,0 +1,487 @@
+//! A program run as a DFA whose states are made when they are first reached, in bounded memory.
+//!
+//! ```text
+//! next = table[state + class[byte]]        (states are numbered in steps of the table's row)
+//! ```
+//!
+//! An entry with [`SPECIAL`] leaves the inner loop: the next state is unknown, dead, reports, or leaves itself on so
+//! few bytes that a search for them is faster. A full cache is thrown away; if that happens again and again, the
+//! program is run bit by bit for a while.
+use std::ops::ControlFlow;
+
+use super::effort::Effort;
+use super::lanes::{Lanes, Pace};
+use super::narrow::AnyNarrow;
+use super::program::{NO_START, Program, Report};
+use super::skip::{Skip, Worth};
+
+/// Marks entries that need more than a move.
+pub(super) const SPECIAL: u32 = 1 << 31;
+/// Marks entries to states that skip.
+pub(super) const SKIPS: u32 = 1 << 30;
+/// The bits of an entry that are the next state.
+pub(super) const ROW: u32 = SKIPS - 1;
+/// No entry yet.
+pub(super) const UNKNOWN: u32 = u32::MAX;
+/// The state of no positions, from which nothing matches any more.
+pub(super) const DEAD: u32 = 0;
+/// For so many states it is looked at whether they can skip.
+const SKIPPING_STATES: usize = 256;
+#[derive(Clone, Copy)]
+struct Meta {
+    first_report: u32,
+    last_report: u32,
+    /// Number in `skips`, or [`NO_SKIP`].
+    skip: u32,
+}
+
+const NO_SKIP: u32 = u32::MAX;
+
+/// How a scan goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Go {
+    /// State by state.
+    On,
+    /// Bit by bit.
+    Direct,
+}
+
+/// The states that one thread has made of one program.
+pub(super) struct Dfa {
+    /// Log2 of the length of a row.
+    row: u32,
+    pub(super) table: Vec<u32>,
+    bits: Vec<u64>,
+    meta: Vec<Meta>,
+    reports: Vec<Report>,
+    skips: Vec<(Skip, Worth)>,
+    /// Open hash table of state numbers + 1; 0 is free.
+    slots: Vec<u32>,
+    budget: usize,
+    /// Bytes since the cache was empty.
+    pub(super) since: u64,
+    effort: Effort,
+    /// Bytes still to run without states.
+    direct: u64,
+    current: Vec<u64>,
+    pub(super) next: Vec<u64>,
+    list: Vec<Report>,
+    /// Where the next byte of the program's key is in the chunk that is walked, if it is known.
+    next_key: Option<usize>,
+    /// A search for the program's key did not pay.
+    key_is_common: bool,
+    /// Whether entries have [`SKIPS`].
+    skipping: bool,
+    pub(super) pace: Pace,
+    pub(super) lanes: Lanes,
+    narrow: AnyNarrow,
+    /// How often the cache was thrown away, and bytes that ran without.
+    pub(super) clears: u64,
+    pub(super) direct_bytes: u64,
+}
+
+/// Emits what a state reports behind `at` bytes.
+pub(super) fn emit(
+    reports: &[Report],
+    at: u64,
+    hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    for it in reports {
+        let end = it.early.end(at);
+        let start =
+            if it.length.0 == NO_START { 0 } else { end.wrapping_sub(u64::from(it.length.0)) };
+        hit(it.report, start, end)?;
+    }
+    ControlFlow::Continue(())
+}
+
+impl Dfa {
+    pub(super) fn new(program: &Program, budget: usize) -> Dfa {
+        let mut it = Dfa {
+            row: program.classes.next_power_of_two().trailing_zeros(),
+            table: Vec::new(),
+            bits: Vec::new(),
+            meta: Vec::new(),
+            reports: Vec::new(),
+            skips: Vec::new(),
+            slots: vec![0; 64],
+            budget,
+            since: 0,
+            effort: Effort::default(),
+            direct: 0,
+            current: vec![0; program.words],
+            next: vec![0; program.words],
+            list: Vec::new(),
+            next_key: None,
+            key_is_common: false,
+            skipping: true,
+            pace: Pace::default(),
+            lanes: Lanes::default(),
+            narrow: AnyNarrow::None,
+            clears: 0,
+            direct_bytes: 0,
+        };
+        it.clear(program);
+        it
+    }
+
+    /// Bytes of memory in use.
+    pub(super) fn memory(&self) -> usize {
+        let numbers = self.table.len() + self.slots.len();
+        numbers * 4
+            + self.narrow.memory()
+            + self.bits.len() * 8
+            + self.meta.len() * size_of::<Meta>()
+            + self.reports.len() * size_of::<Report>()
+            + self.skips.len() * size_of::<(Skip, Worth)>()
+    }
+
+    /// States made.
+    pub(super) fn states(&self) -> usize {
+        self.meta.len()
+    }
+
+    fn clear(&mut self, program: &Program) {
+        self.table.clear();
+        self.bits.clear();
+        self.meta.clear();
+        self.reports.clear();
+        self.skips.clear();
+        self.slots.fill(0);
+        self.since = 0;
+        self.effort.clear();
+        self.next.fill(0);
+        let dead = self.intern(program);
+        debug_assert_eq!(dead & ROW, DEAD);
+    }
+
+    /// Whether there is no room for another state.
+    pub(super) fn full(&self, program: &Program) -> bool {
+        let state = (4 << self.row)
+            + program.words * 8
+            + size_of::<Meta>()
+            + 16
+            + size_of::<(Skip, Worth)>();
+        self.meta.len() >= 4
+            && (self.memory() + state > self.budget
+                || (self.meta.len() + 1) << self.row >= SKIPS as usize)
+    }
+
+    fn hash(bits: &[u64]) -> usize {
+        let mut hash = 0u64;
+        for &word in bits {
+            hash = (hash.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            hash ^= hash >> 32;
+        }
+        hash as usize
+    }
+
+    /// The state of the positions `self.next`, as an entry.
+    pub(super) fn intern(&mut self, program: &Program) -> u32 {
+        let words = program.words;
+        let mask = self.slots.len() - 1;
+        let mut slot = Self::hash(&self.next) & mask;
+        while let Some(state) = self.slots[slot].checked_sub(1) {
+            if self.bits[state as usize * words..][..words] == self.next[..] {
+                return self.entry(state);
+            }
+            slot = (slot + 1) & mask;
+        }
+        let state = self.meta.len() as u32;
+        self.slots[slot] = state + 1;
+        self.bits.extend_from_slice(&self.next);
+        program.reports(&self.next, &mut self.list);
+        let first_report = self.reports.len() as u32;
+        self.reports.extend_from_slice(&self.list);
+        self.meta.push(Meta {
+            first_report,
+            last_report: self.reports.len() as u32,
+            skip: NO_SKIP,
+        });
+        if self.meta.len() * 2 > self.slots.len() {
+            self.grow(words);
+        }
+        let first = self.table.len();
+        self.table.resize(first + (1 << self.row), UNKNOWN);
+        if state == DEAD {
+            self.table[first..].fill(SPECIAL | DEAD);
+        } else if (state as usize) < SKIPPING_STATES {
+            self.learn_skip(program, state);
+        }
+        self.entry(state)
+    }
+
+    fn grow(&mut self, words: usize) {
+        let mut slots = vec![0; self.slots.len() * 2];
+        let mask = slots.len() - 1;
+        for (state, bits) in self.bits.chunks_exact(words).enumerate() {
+            let mut slot = Self::hash(bits) & mask;
+            while slots[slot] != 0 {
+                slot = (slot + 1) & mask;
+            }
+            slots[slot] = state as u32 + 1;
+        }
+        self.slots = slots;
+    }
+
+    /// Looks at which bytes `state` leaves itself.
+    fn learn_skip(&mut self, program: &Program, state: u32) {
+        let words = program.words;
+        let bits = self.bits[state as usize * words..][..words].to_vec();
+        let mut step = vec![0; words];
+        let mut stays = [false; 256];
+        for (class, stays) in stays.iter_mut().enumerate().take(program.classes) {
+            program.step(&bits, class as u8, &mut step);
+            *stays = step == bits;
+        }
+        // At rest: only the restart position is active.
+        let rests =
+            program.restarts == 1 && bits[0] == 2 && bits[1..].iter().all(|bits| *bits == 0);
+        let key = program.key.filter(|_| rests && !self.key_is_common);
+        let skip = match key {
+            Some(key) => Skip::new(|byte| key.bytes.contains(byte))
+                .map(|skip| Skip::Before(Box::new(skip), key.back as usize)),
+            None => Skip::new(|byte| !stays[usize::from(program.class[usize::from(byte)])]),
+        };
+        if let Some(skip) = skip {
+            let meta = &mut self.meta[state as usize];
+            if meta.first_report == meta.last_report {
+                meta.skip = self.skips.len() as u32;
+                self.skips.push((skip, Worth::default()));
+            }
+        }
+        let entry = self.entry(state);
+        let row = (state as usize) << self.row;
+        for (class, _) in stays.iter().enumerate().filter(|(_, stays)| **stays) {
+            self.table[row + class] = entry;
+        }
+    }
+
+    fn entry(&self, state: u32) -> u32 {
+        let meta = self.meta[state as usize];
+        let special = state == DEAD || meta.first_report != meta.last_report;
+        let skips = self.skipping && meta.skip != NO_SKIP;
+        (state << self.row) | if special { SPECIAL } else { 0 } | if skips { SKIPS } else { 0 }
+    }
+
+    /// Makes the entry for `byte` in row `state`. All other states are void if that raises `self.clears`.
+    pub(super) fn make(&mut self, program: &Program, state: u32, byte: u8) -> u32 {
+        let class = program.class[usize::from(byte)];
+        let mut current = std::mem::take(&mut self.current);
+        current.copy_from_slice(self.positions(program, state));
+        let mut state = state;
+        if self.full(program) {
+            self.clears += 1;
+            self.clear(program);
+            self.next.copy_from_slice(&current);
+            state = self.intern(program) & ROW;
+        }
+        program.step(&current, class, &mut self.next);
+        self.current = current;
+        let entry = self.intern(program);
+        self.table[state as usize + usize::from(class)] = entry;
+        entry
+    }
+
+    /// Scans `chunk`, whose first byte is at `offset`, from the positions `bits`, which become those behind it.
+    pub(super) fn scan(
+        &mut self,
+        program: &Program,
+        bits: &mut [u64],
+        offset: u64,
+        chunk: &[u8],
+        hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut at = 0;
+        if self.direct == 0 {
+            if self.full(program) {
+                self.clear(program);
+            }
+            self.next.copy_from_slice(bits);
+            let mut state = self.intern(program) & ROW;
+            let mut go = Go::On;
+            let lanes = self.lanes_pay(program, chunk.len());
+            self.set_skipping(!self.pace.use_lanes);
+            if lanes {
+                go = self.lanes(program, &mut state, offset, chunk, &mut at, hit)?;
+            }
+            if go == Go::On {
+                go = self.walk(program, &mut state, offset, chunk, &mut at, hit)?;
+            }
+            if go == Go::On {
+                bits.copy_from_slice(self.positions(program, state));
+                return ControlFlow::Continue(());
+            }
+            bits.copy_from_slice(&self.current);
+        }
+        self.scan_direct(program, bits, offset, chunk, at, hit)
+    }
+
+    /// Sets whether entries to states that skip say so: walking needs it, lanes are faster without.
+    pub(super) fn set_skipping(&mut self, skipping: bool) {
+        if self.skipping == skipping {
+            return;
+        }
+        self.skipping = skipping;
+        if self.skips.is_empty() {
+            return;
+        }
+        for entry in self.table.iter_mut().filter(|entry| **entry != UNKNOWN) {
+            let skips =
+                skipping && self.meta[((*entry & ROW) >> self.row) as usize].skip != NO_SKIP;
+            *entry = *entry & !SKIPS | if skips { SKIPS } else { 0 };
+        }
+    }
+
+    /// Entries made.
+    pub(super) fn entries(&self) -> usize {
+        self.table.len()
+    }
+
+    /// The positions of a state.
+    fn positions(&self, program: &Program, state: u32) -> &[u64] {
+        &self.bits[(state >> self.row) as usize * program.words..][..program.words]
+    }
+
+    /// What a state reports.
+    pub(super) fn reports(&self, state: u32) -> &[Report] {
+        let meta = self.meta[(state >> self.row) as usize];
+        &self.reports[meta.first_report as usize..meta.last_report as usize]
+    }
+
+    /// Scans from `at` to the end of `chunk`, or to where it goes on bit by bit, from `self.current`.
+    pub(super) fn walk(
+        &mut self,
+        program: &Program,
+        state: &mut u32,
+        offset: u64,
+        chunk: &[u8],
+        at: &mut usize,
+        hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
+    ) -> ControlFlow<(), Go> {
+        let mut counted = *at;
+        self.next_key = None;
+        *at = self.skip(*state, chunk, *at);
+        while let Some(mut entry) = self.run(program, state, chunk, at) {
+            if entry == UNKNOWN {
+                let bytes = self.since + (*at - counted) as u64;
+                let full = self.full(program);
+                if let Some(direct) = self.effort.direct(bytes, self.meta.len(), full) {
+                    self.direct = direct;
+                    let mut current = std::mem::take(&mut self.current);
+                    current.copy_from_slice(self.positions(program, *state));
+                    self.current = current;
+                    self.since = bytes;
+                    return ControlFlow::Continue(Go::Direct);
+                }
+                if full {
+                    counted = *at;
+                }
+                entry = self.make(program, *state, chunk[*at]);
+            }
+            *state = entry & ROW;
+            *at += 1;
+            if entry & (SPECIAL | SKIPS) != 0 {
+                if *state == DEAD {
+                    *at = chunk.len();
+                    break;
+                }
+                if entry & SPECIAL != 0 {
+                    emit(self.reports(*state), offset.wrapping_add(*at as u64), hit)?;
+                } else {
+                    *at = self.skip(*state, chunk, *at);
+                }
+            }
+        }
+        self.since += (*at - counted) as u64;
+        self.pace.walked += (*at - counted) as u64;
+        ControlFlow::Continue(Go::On)
+    }
+
+    /// Moves on to the first special entry for the byte at `at`, which is returned.
+    #[inline(always)]
+    fn run(&self, program: &Program, state: &mut u32, chunk: &[u8], at: &mut usize) -> Option<u32> {
+        let (table, class) = (&self.table[..], &program.class);
+        let mut now = *state;
+        for (index, &byte) in chunk[*at..].iter().enumerate() {
+            let entry = table[now as usize + usize::from(class[usize::from(byte)])];
+            if entry & (SPECIAL | SKIPS) != 0 {
+                *at += index;
+                *state = now;
+                return Some(entry);
+            }
+            now = entry;
+        }
+        *at = chunk.len();
+        *state = now;
+        None
+    }
+
+    /// The next place at which `state` is left, if it is one that skips.
+    fn skip(&mut self, state: u32, chunk: &[u8], at: usize) -> usize {
+        let meta = self.meta[(state >> self.row) as usize];
+        if meta.skip == NO_SKIP {
+            return at;
+        }
+        let (skip, worth) = &mut self.skips[meta.skip as usize];
+        let to = match skip {
+            Skip::Before(keys, back) => {
+                if let Some(key) = self.next_key.filter(|key| *key >= at) {
+                    return at.max(key.saturating_sub(*back));
+                }
+                let key = keys.find(chunk, at);
+                self.next_key = Some(key);
+                at.max(key.saturating_sub(*back))
+            }
+            _ => skip.find(chunk, at),
+        };
+        self.pace.searches += 1;
+        self.pace.skipped += (to - at) as u64;
+        if !worth.add(to - at, skip) {
+            self.key_is_common |= matches!(skip, Skip::Before(..));
+            // Not worth it: the entries lead here without a stop.
+            self.meta[(state >> self.row) as usize].skip = NO_SKIP;
+            let entry = state | SKIPS;
+            self.table.iter_mut().filter(|it| **it == entry).for_each(|it| *it = state);
+        }
+        to
+    }
+
+    fn scan_direct(
+        &mut self,
+        program: &Program,
+        bits: &mut [u64],
+        offset: u64,
+        chunk: &[u8],
+        from: usize,
+        hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let done = (chunk.len() - from) as u64;
+        self.direct = self.direct.saturating_sub(done);
+        self.direct_bytes += done;
+        if self.direct_bytes == done {
+            // For the first time.
+            self.narrow = AnyNarrow::new(program);
+        }
+        let (rest, here) = (&chunk[from..], offset.wrapping_add(from as u64));
+        let list = &mut self.list;
+        match &self.narrow {
+            AnyNarrow::None => {}
+            AnyNarrow::One(it) => return it.scan(program, bits, here, rest, list, hit),
+            AnyNarrow::Two(it) => return it.scan(program, bits, here, rest, list, hit),
+            AnyNarrow::Four(it) => return it.scan(program, bits, here, rest, list, hit),
+            AnyNarrow::Eight(it) => return it.scan(program, bits, here, rest, list, hit),
+        }
+        self.current.copy_from_slice(bits);
+        for (at, &byte) in chunk.iter().enumerate().skip(from) {
+            program.step(&self.current, program.class[usize::from(byte)], &mut self.next);
+            std::mem::swap(&mut self.current, &mut self.next);
+            if self.current.iter().zip(&program.accepting).any(|(bits, mask)| bits & mask != 0) {
+                program.reports(&self.current, &mut self.list);
+                emit(&self.list, offset.wrapping_add(at as u64 + 1), hit)?;
+            }
+        }
+        bits.copy_from_slice(&self.current);
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,445 @@
+//! An automaton over all bytes, for patterns that no string announces.
+//!
+//! [`Automaton`] is immutable and shared; [`Cache`] is what one thread needs to run it; a stream's state is flat bytes of
+//! [`Automaton::state_len`].
+//!
+//! Matches are exact: every end of a match once for an expression, in ascending order of ends. A match that depends on
+//! the byte behind it is reported with that byte, or at the end of the data. At the end of the data, matches may be
+//! reported one byte before it (`$` before a last newline), after others that end with the last byte.
+//!
+//! The least start of a match is reported where it is asked for. One exception: before a newline that is the last byte, an
+//! expression that matches both without `$` and, with an earlier start, by `$` (`xa$|a`) reports the later start, as it is
+//! not known then that the newline is the last byte.
+//!
+//! - `thompson`, `fragment`: an expression becomes positions with edges (Glushkov), assertions are resolved.
+//! - `program`: expressions together, as bits. `partition`: which ones together.
+//! - `dfa`: states made when first reached. `effort`: whether that pays. `lanes`: four places of a chunk at once.
+//! - `skip`, `key`: bytes that are passed over. `narrow`: bit by bit, with few words.
+//! - `starts`, and `ranks` state by state: the engine that knows where a match began.
+
+mod dfa;
+mod effort;
+mod fragment;
+mod key;
+mod lanes;
+mod narrow;
+mod partition;
+mod program;
+mod ranks;
+mod skip;
+mod starts;
+#[cfg(test)]
+pub(crate) mod tests;
+mod thompson;
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use self::dfa::{Dfa, emit};
+use self::fragment::Fragment;
+use self::program::{Program, VARIES};
+use self::starts::Starts;
+use crate::node::Node;
+
+/// An expression to look for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expression<'a> {
+    /// What its matches are reported as. Expressions with one number are taken for one where they match together.
+    pub(crate) report: u32,
+    /// What it is.
+    pub(crate) node: &'a Node,
+    /// Whether the least start of each match is asked for.
+    pub(crate) start_of_match: bool,
+    /// Whether empty matches are reported.
+    pub(crate) empty: bool,
+}
+
+/// How large an expression may become.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Positions of an expression, with its repeats unrolled.
+    pub(crate) positions: usize,
+    /// States while it is built.
+    pub(crate) states: usize,
+    /// Edges between positions, and steps to find them.
+    pub(crate) edges: usize,
+    /// States of the DFA that a part may need, in a trial, and still be joined with another one.
+    pub(crate) joint_states: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { positions: 32_768, states: 1 << 19, edges: 1 << 24, joint_states: 1_000 }
+    }
+}
+
+/// Which limit an expression is beyond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// Its repeats unrolled.
+    Positions,
+    /// What can follow what.
+    Edges,
+}
+
+/// An expression is too large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooLarge {
+    /// The expression's number.
+    pub(crate) report: u32,
+    /// Why.
+    pub(crate) limit: Limit,
+}
+
+/// Bytes of memory that a thread's cache of one automaton takes at most, about.
+pub(crate) const CACHE_BYTES: usize = 8 << 20;
+
+/// Bytes after which the parts of an automaton take turns.
+const BLOCK: usize = 16 << 10;
+
+/// Expressions that run together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Part {
+    program: Program,
+    /// The number of starts that its state has.
+    varying: usize,
+}
+
+impl Part {
+    fn new(fragments: &[&Fragment], starts: bool) -> Part {
+        Part::of(Program::new(fragments, starts))
+    }
+
+    fn of(program: Program) -> Part {
+        let varying = program.depth.iter().filter(|depth| **depth == VARIES).count();
+        Part { program, varying }
+    }
+
+    /// Whether the engine for starts runs it.
+    fn starts(&self) -> bool {
+        !self.program.depth.is_empty()
+    }
+
+    fn bits_len(&self) -> usize {
+        self.program.len.div_ceil(8)
+    }
+
+    fn state_len(&self) -> usize {
+        self.bits_len() + 8 * self.varying
+    }
+}
+
+/// The expressions, ready to scan; see the module.
+#[derive(Debug)]
+pub(crate) struct Automaton {
+    parts: Vec<Part>,
+    state_len: usize,
+    id: u64,
+}
+
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Automaton {
+    /// Compiles `expressions`.
+    pub(crate) fn new(
+        expressions: &[Expression<'_>],
+        limits: &Limits,
+    ) -> Result<Automaton, TooLarge> {
+        let fragments = expressions
+            .iter()
+            .map(|it| {
+                Fragment::new(it, limits).map_err(|limit| TooLarge { report: it.report, limit })
+            })
+            .collect::<Result<Vec<Fragment>, TooLarge>>()?;
+        Ok(Automaton::of(partition::parts(&fragments, limits)))
+    }
+
+    fn of(parts: Vec<Part>) -> Automaton {
+        let state_len = parts.iter().map(Part::state_len).sum();
+        Automaton { parts, state_len, id: next_id() }
+    }
+
+    /// Bytes of a stream's state.
+    pub(crate) fn state_len(&self) -> usize {
+        self.state_len
+    }
+
+    /// Each part with its share of a state.
+    fn shares(&self) -> impl Iterator<Item = (&Part, std::ops::Range<usize>)> {
+        self.parts.iter().scan(0, |first, part| {
+            let range = *first..*first + part.state_len();
+            *first = range.end;
+            Some((part, range))
+        })
+    }
+
+    /// Sets `state` to that of a stream before its first byte.
+    ///
+    /// # Panics
+    ///
+    /// `state` is shorter than [`state_len`](Automaton::state_len); so do the other functions.
+    pub(crate) fn begin(&self, state: &mut [u8]) {
+        state[..self.state_len].fill(0);
+        for (part, share) in self.shares() {
+            if part.bits_len() > 0 {
+                state[share.start] = 1;
+            }
+        }
+    }
+
+    /// Scans the bytes of a stream from `offset` on, calls `hit` with the report, the start (0 if it is not asked for)
+    /// and the end of each match, and brings `state` behind them. If `hit` breaks, `state` is unchanged.
+    pub(crate) fn scan(
+        &self,
+        cache: &mut Cache,
+        state: &mut [u8],
+        offset: u64,
+        chunk: &[u8],
+        hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        cache.own(self);
+        if chunk.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        let state = &mut state[..self.state_len];
+        cache.load(self, state);
+        if offset == 0 {
+            self.parts
+                .iter()
+                .zip(&mut cache.parts)
+                .try_for_each(|(part, cache)| cache.begin(part, hit))?;
+        }
+        match (&self.parts[..], &mut cache.parts[..]) {
+            ([part], [cache]) => {
+                for (index, block) in chunk.chunks(BLOCK * 4).enumerate() {
+                    cache.scan(
+                        part,
+                        offset.wrapping_add((index * BLOCK * 4) as u64),
+                        block,
+                        hit,
+                    )?;
+                }
+            }
+            (parts, caches) => {
+                let hits = &mut cache.hits;
+                for (index, block) in chunk.chunks(BLOCK).enumerate() {
+                    let offset = offset.wrapping_add((index * BLOCK) as u64);
+                    hits.clear();
+                    for (part, cache) in parts.iter().zip(&mut *caches) {
+                        let _ = cache.scan(part, offset, block, &mut |report, start, end| {
+                            hits.push((end, report, start));
+                            ControlFlow::Continue(())
+                        });
+                    }
+                    hits.sort();
+                    hits.iter().try_for_each(|&(end, report, start)| hit(report, start, end))?;
+                }
+            }
+        }
+        cache.save(self, state);
+        ControlFlow::Continue(())
+    }
+
+    /// Reports what matches only because the data ends, behind `offset` bytes.
+    pub(crate) fn end(
+        &self,
+        cache: &mut Cache,
+        state: &[u8],
+        offset: u64,
+        hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        cache.own(self);
+        cache.load(self, &state[..self.state_len]);
+        let hits = &mut cache.hits;
+        hits.clear();
+        for (part, cache) in self.parts.iter().zip(&mut cache.parts) {
+            let _ = cache.end(part, offset, &mut |report, start, end| {
+                hits.push((end, report, start));
+                ControlFlow::Continue(())
+            });
+        }
+        hits.sort();
+        hits.iter().try_for_each(|&(end, report, start)| hit(report, start, end))
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Automaton>() + self.parts.iter().map(|part| part.program.memory()).sum::<usize>()
+    }
+
+    /// What each part is, a line each.
+    pub(crate) fn describe(&self) -> String {
+        let line = |part: &Part| {
+            let it = &part.program;
+            let engine = if part.starts() { "NFA with starts of matches" } else { "lazy DFA" };
+            let restarts = if it.restarts == 0 { ", anchored" } else { "" };
+            let (positions, classes, state) = (it.len, it.classes, part.state_len());
+            let key = it.key.map_or(String::new(), |key| {
+                format!(", from {} bytes before {:?}", key.back, key.bytes)
+            });
+            format!(
+                "{engine}: {positions} positions, {classes} classes, {state} bytes of state{restarts}{key}\n"
+            )
+        };
+        self.parts.iter().map(line).collect()
+    }
+}
+
+/// What one thread needs to scan, for the automaton that it was used with last.
+#[derive(Default)]
+pub(crate) struct Cache {
+    owner: u64,
+    bytes: Option<usize>,
+    parts: Vec<PartCache>,
+    /// Matches of a block: end, report, start.
+    hits: Vec<(u64, u32, u64)>,
+}
+
+enum Engine {
+    Dfa(Box<Dfa>),
+    Starts(Box<Starts>),
+}
+
+struct PartCache {
+    engine: Engine,
+    bits: Vec<u64>,
+}
+
+impl Cache {
+    #[cfg(test)]
+    /// An empty cache of at most about `bytes` of memory; [`Cache::default`]: [`CACHE_BYTES`].
+    pub(crate) fn with_bytes(bytes: usize) -> Cache {
+        Cache { bytes: Some(bytes), ..Cache::default() }
+    }
+
+    #[cfg(test)]
+    /// Bytes of memory in use.
+    pub(crate) fn memory(&self) -> usize {
+        let part = |part: &PartCache| match &part.engine {
+            Engine::Dfa(dfa) => dfa.memory(),
+            Engine::Starts(starts) => starts.memory(),
+        };
+        self.parts.iter().map(part).sum::<usize>()
+            + self.hits.capacity() * size_of::<(u64, u32, u64)>()
+    }
+
+    #[cfg(test)]
+    /// Bytes scanned in lanes, and bytes of lanes that had to be walked again.
+    pub(crate) fn laned(&self) -> (u64, u64) {
+        let engines = self.parts.iter().filter_map(|part| match &part.engine {
+            Engine::Dfa(dfa) => Some(dfa.lanes.total),
+            Engine::Starts(_) => None,
+        });
+        engines.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+
+    /// Whether it was used with this automaton last.
+    pub(crate) fn is_of(&self, automaton: &Automaton) -> bool {
+        self.owner == automaton.id
+    }
+
+    #[cfg(test)]
+    /// Bytes scanned bit by bit.
+    pub(crate) fn direct(&self) -> u64 {
+        let engines = self.parts.iter().map(|part| match &part.engine {
+            Engine::Dfa(dfa) => dfa.direct_bytes,
+            Engine::Starts(_) => 0,
+        });
+        engines.sum()
+    }
+
+    fn own(&mut self, automaton: &Automaton) {
+        if self.owner == automaton.id {
+            return;
+        }
+        let share = self.bytes.unwrap_or(CACHE_BYTES) / automaton.parts.len().max(1);
+        self.parts.clear();
+        self.parts.extend(automaton.parts.iter().map(|part| PartCache {
+            engine: match part.starts() {
+                true => Engine::Starts(Box::new(Starts::new(&part.program, share))),
+                false => Engine::Dfa(Box::new(Dfa::new(&part.program, share))),
+            },
+            bits: vec![0; part.program.words],
+        }));
+        self.owner = automaton.id;
+    }
+
+    fn load(&mut self, automaton: &Automaton, state: &[u8]) {
+        for ((part, share), cache) in automaton.shares().zip(&mut self.parts) {
+            let (bits, starts) = state[share].split_at(part.bits_len());
+            cache.bits.fill(0);
+            for (at, &byte) in bits.iter().enumerate() {
+                cache.bits[at / 8] |= u64::from(byte) << (at % 8 * 8);
+            }
+            // A state from elsewhere may have bits behind the last position.
+            let last = part.program.len % 64;
+            if let Some(word) = cache.bits.last_mut().filter(|_| last != 0) {
+                *word &= (1 << last) - 1;
+            }
+            if let Engine::Starts(engine) = &mut cache.engine {
+                engine.load(&part.program, &cache.bits, starts);
+            }
+        }
+    }
+
+    fn save(&mut self, automaton: &Automaton, state: &mut [u8]) {
+        for ((part, share), cache) in automaton.shares().zip(&mut self.parts) {
+            let (bits, starts) = state[share].split_at_mut(part.bits_len());
+            if let Engine::Starts(engine) = &mut cache.engine {
+                engine.save(&part.program, &mut cache.bits, starts);
+            }
+            for (at, byte) in bits.iter_mut().enumerate() {
+                *byte = (cache.bits[at / 8] >> (at % 8 * 8)) as u8;
+            }
+        }
+    }
+}
+
+impl PartCache {
+    fn begin(
+        &mut self,
+        part: &Part,
+        hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        match &mut self.engine {
+            Engine::Dfa(_) => {
+                let mut list = Vec::new();
+                part.program.reports(&self.bits, &mut list);
+                emit(&list, 0, hit)
+            }
+            Engine::Starts(engine) => engine.begin(&part.program, hit),
+        }
+    }
+
+    fn scan(
+        &mut self,
+        part: &Part,
+        offset: u64,
+        block: &[u8],
+        hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        match &mut self.engine {
+            Engine::Dfa(dfa) => dfa.scan(&part.program, &mut self.bits, offset, block, hit),
+            Engine::Starts(engine) => engine.scan(&part.program, offset, block, hit),
+        }
+    }
+
+    fn end(
+        &mut self,
+        part: &Part,
+        offset: u64,
+        hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        match &mut self.engine {
+            Engine::Dfa(_) => {
+                let mut list = Vec::new();
+                part.program.reports_end(&self.bits, offset != 0, &mut list);
+                emit(&list, offset, hit)
+            }
+            Engine::Starts(engine) => engine.end(&part.program, offset, hit),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A group of literals that one filter serves.
+
+use std::collections::HashMap;
+use std::ops::{ControlFlow, Range};
+
+use super::buckets::{self, VectorWindow};
+use super::bytes::{ByteModel, fold_of_range};
+use super::confirm::{Confirm, Window};
+use super::gram::{Grams, hash_window};
+use super::kernel::{BitTable, CAPACITY, Candidates, Isa, VectorTables, strided, vector};
+use super::plan::{FilterKind, Shape};
+use super::set::Literals;
+
+#[derive(Debug)]
+enum Filter {
+    Strided { table: BitTable, rare: bool },
+    Vector(VectorTables),
+}
+
+#[derive(Debug)]
+pub(super) struct Group {
+    filter: Filter,
+    confirm: Confirm,
+    /// The most bytes from the begin of a window to the end of its literal.
+    reach: usize,
+    pub(super) literals: usize,
+    pub(super) shape: Shape,
+}
+
+impl Group {
+    pub(super) fn new(
+        literals: &Literals,
+        range: Range<usize>,
+        shape: Shape,
+        model: &ByteModel,
+        isa: Isa,
+    ) -> Group {
+        let fold = fold_of_range(literals, range.clone());
+        let grams = Grams { len: shape.gram, fold };
+        let windows = choose_windows(literals, range.clone(), &shape, fold, model);
+        let filter = match shape.kind {
+            FilterKind::Strided { bits, rare } => {
+                let mut table = BitTable::new(isa, grams, shape.stride, bits);
+                for &(literal, offset) in &windows {
+                    let window =
+                        &literals.bytes(literal as usize)[offset as usize..][..shape.window()];
+                    for place in 0..shape.stride {
+                        table.insert(grams.load(window, place));
+                    }
+                }
+                Filter::Strided { table, rare }
+            }
+            FilterKind::Vector => {
+                let window = |&(literal, offset): &Window| {
+                    let bytes = &literals.bytes(literal as usize)[offset as usize..][..shape.gram];
+                    VectorWindow::new(bytes, literals.caseless(literal as usize))
+                };
+                let mut windows: Vec<_> = windows.iter().map(window).collect();
+                Filter::Vector(VectorTables::new(&buckets::tables(
+                    &mut windows,
+                    isa.nibbles(),
+                    model,
+                )))
+            }
+        };
+        let reach =
+            |&(literal, offset): &Window| literals.bytes(literal as usize).len() - offset as usize;
+        Group {
+            filter,
+            reach: windows.iter().map(reach).max().unwrap_or(0),
+            confirm: Confirm::new(literals, &windows, grams, shape.stride),
+            literals: range.len(),
+            shape,
+        }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        let filter = match &self.filter {
+            Filter::Strided { table, .. } => table.memory(),
+            Filter::Vector(tables) => tables.memory(),
+        };
+        size_of::<Group>() + filter + self.confirm.memory()
+    }
+
+    /// The first position to look at if only occurrences that end behind `from` count.
+    pub(super) fn begin(&self, from: usize) -> usize {
+        (from + 1).saturating_sub(self.reach)
+    }
+
+    /// Reports what is found from `at` on, up to candidates at `until`; returns where to go on.
+    #[inline(always)]
+    pub(super) fn scan(
+        &self,
+        isa: Isa,
+        literals: &Literals,
+        hay: &[u8],
+        (mut at, until): (usize, usize),
+        from: usize,
+        hit: &mut impl FnMut(u32, usize) -> ControlFlow<()>,
+    ) -> ControlFlow<(), usize> {
+        let grams = self.confirm.grams;
+        let stride = self.shape.stride;
+        // A gram must fit behind the position.
+        let until = until.min((hay.len() + 1).saturating_sub(grams.len));
+        let mut candidates = Candidates::new();
+        while at < until {
+            let base = at;
+            let end = until.min(base + CAPACITY * stride);
+            candidates.clear();
+            match &self.filter {
+                Filter::Strided { table, rare } => {
+                    at = strided(isa, (table, *rare), hay, (base, end), &mut candidates);
+                    // Where a load would read behind the haystack.
+                    while at < end {
+                        if table.contains(grams.load(hay, at)) {
+                            candidates.push_checked((at - base) as u32);
+                        }
+                        at += stride;
+                    }
+                }
+                Filter::Vector(tables) => {
+                    vector(isa, tables, hay, (base, end), &mut candidates);
+                    at = end;
+                }
+            }
+            self.confirm.run(literals, hay, base, &mut candidates, from, hit)?;
+        }
+        ControlFlow::Continue(at)
+    }
+}
+
+/// The window of each literal: the least likely one, and not one that many other literals have.
+fn choose_windows(
+    literals: &Literals,
+    range: Range<usize>,
+    shape: &Shape,
+    fold: u64,
+    model: &ByteModel,
+) -> Vec<Window> {
+    let len = shape.window();
+    let mut users: HashMap<u32, u32> = HashMap::new();
+    let window = |index: usize| {
+        let bytes = literals.bytes(index);
+        if bytes.len() == len {
+            return (index as u32, 0);
+        }
+        let folds = match shape.kind {
+            FilterKind::Strided { .. } => fold != 0,
+            FilterKind::Vector => literals.caseless(index),
+        };
+        let crowd = |window: &[u8]| match users.get(&hash_window(window, fold)) {
+            Some(users) => 1.0 + *users as f32,
+            None => 1.0,
+        };
+        let (offset, _) = model.best_window(bytes, (len, shape.gram), folds, crowd);
+        *users.entry(hash_window(&bytes[offset..][..len], fold)).or_default() += 1;
+        (index as u32, offset as u32)
+    };
+    range.map(window).collect()
+}

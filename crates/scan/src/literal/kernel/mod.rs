@@ -1,0 +1,240 @@
+//! The loops over the haystack, and the only place of `unsafe` in this crate. Each turns bytes into candidates: positions
+//! at which a gram of some literal may stand.
+
+#![allow(unsafe_code)]
+
+mod portable;
+mod sift;
+mod strided;
+#[cfg(target_arch = "x86_64")]
+mod strided_avx512;
+#[cfg(target_arch = "x86_64")]
+mod vector_avx2;
+#[cfg(target_arch = "x86_64")]
+mod vector_avx512;
+
+use std::mem::MaybeUninit;
+
+use lookaside_simd::{Avx2, Avx512, Cpu};
+
+use super::gram::Grams;
+
+pub(super) use sift::Alignments;
+pub(super) use strided::strided;
+
+/// Candidates that one block can have. Strides are 32 at most: a position in a block has fewer than 24 bits.
+pub(super) const CAPACITY: usize = 1024;
+
+/// Elements behind [`CAPACITY`] that a kernel may write before it looks at how many count.
+const SLACK: usize = 16;
+
+/// The instructions in use.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Isa {
+    Avx512(Avx512),
+    Avx2(Avx2),
+    Generic,
+}
+
+impl Isa {
+    pub(super) fn new(cpu: &Cpu) -> Isa {
+        match (cpu.avx512(), cpu.avx2()) {
+            (Some(token), _) => Isa::Avx512(token),
+            (None, Some(token)) => Isa::Avx2(token),
+            (None, None) => Isa::Generic,
+        }
+    }
+}
+
+impl Isa {
+    /// Whether the vector filter looks up nibbles.
+    pub(super) fn nibbles(self) -> bool {
+        matches!(self, Isa::Avx2(_))
+    }
+}
+
+/// The candidates of one block: positions relative to its begin, ascending.
+pub(super) struct Candidates {
+    at: [MaybeUninit<u32>; CAPACITY + SLACK],
+    len: usize,
+}
+
+impl Candidates {
+    #[inline(always)]
+    pub(super) fn new() -> Candidates {
+        Candidates { at: [const { MaybeUninit::uninit() }; CAPACITY + SLACK], len: 0 }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Adds `position` if `real`, without a branch.
+    ///
+    /// # Safety
+    /// There are fewer than [`CAPACITY`] candidates.
+    #[inline(always)]
+    unsafe fn push(&mut self, position: u32, real: bool) {
+        // SAFETY: within the array: the caller's.
+        unsafe { self.at.get_unchecked_mut(self.len) }.write(position);
+        self.len += usize::from(real);
+    }
+
+    /// Adds `base` plus the index of each bit of `bits` that is set.
+    ///
+    /// # Safety
+    /// There are at most [`CAPACITY`] candidates then.
+    #[inline(always)]
+    unsafe fn push_bits(&mut self, base: u32, mut bits: u64) {
+        let (mut at, end) = (self.len, self.len + bits.count_ones() as usize);
+        loop {
+            // Always 4: how many there are is hard to predict.
+            for i in 0..4 {
+                let position = base.wrapping_add(bits.trailing_zeros());
+                // SAFETY: `at` is `len` or below `end`, so CAPACITY at most.
+                unsafe { self.at.get_unchecked_mut(at + i) }.write(position);
+                bits &= bits.wrapping_sub(1);
+            }
+            at += 4;
+            if at >= end {
+                break;
+            }
+        }
+        self.len = end;
+    }
+
+    /// Adds `position` if there is room.
+    pub(super) fn push_checked(&mut self, position: u32) {
+        assert!(self.len < CAPACITY, "more candidates than a block has positions");
+        // SAFETY: checked.
+        unsafe { self.push(position, true) };
+    }
+}
+
+/// A set of grams as bits: may contain a gram that is none of the set, and never lacks one that is.
+///
+/// The word is chosen by a hash of the gram, the bit in it by the low 5 bits of the gram's first byte, which a shift
+/// takes as they are.
+#[derive(Debug)]
+pub(super) struct BitTable {
+    /// `1 << bits` of them.
+    words: Box<[u32]>,
+    bits: u32,
+    grams: Grams,
+    stride: usize,
+    /// If the kernel with gathers serves the table: it hashes long grams in another way.
+    #[cfg(target_arch = "x86_64")]
+    lanes: Option<Box<strided_avx512::Lanes>>,
+}
+
+impl BitTable {
+    /// An empty set of `1 << bits` words for probes every `stride` bytes.
+    pub(super) fn new(isa: Isa, grams: Grams, stride: usize, bits: u32) -> BitTable {
+        assert!((1..32).contains(&bits) && (1..=8).contains(&grams.len) && stride > 0);
+        BitTable {
+            words: vec![0; 1 << bits].into(),
+            bits,
+            grams,
+            stride,
+            #[cfg(target_arch = "x86_64")]
+            lanes: gathers(isa, stride)
+                .then(|| strided_avx512::Lanes::new(grams.len, stride).into()),
+        }
+    }
+
+    fn word(&self, gram: u64) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        if self.lanes.is_some() {
+            return self.grams.split(gram, self.bits);
+        }
+        self.grams.first(gram, self.bits)
+    }
+
+    pub(super) fn insert(&mut self, gram: u64) {
+        let word = self.word(gram);
+        self.words[word] |= 1 << (gram & 31);
+    }
+
+    pub(super) fn contains(&self, gram: u64) -> bool {
+        self.words[self.word(gram)] >> (gram & 31) & 1 != 0
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        size_of_val(&*self.words)
+    }
+}
+
+/// Whether the kernel with gathers serves a stride.
+pub(super) fn gathers(isa: Isa, stride: usize) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return matches!(isa, Isa::Avx512(_)) && stride <= strided_avx512::LONGEST_STRIDE;
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// Positions that the vector filter looks at, at most.
+pub(super) const MOST_TABLES: usize = 4;
+
+/// The tables of the vector filter.
+///
+/// The windows of a group are spread over 8 buckets. Table `k` maps a byte to the buckets that have a window with this
+/// byte at position `k`.
+#[derive(Debug)]
+pub(super) struct VectorTables {
+    /// 1 to [`MOST_TABLES`] of them.
+    exact: Box<[[u8; 256]]>,
+    /// Whether only bytes below 128 have buckets.
+    ascii: bool,
+    #[cfg(target_arch = "x86_64")]
+    nibbles: Box<[vector_avx2::Nibbles]>,
+}
+
+impl VectorTables {
+    pub(super) fn new(exact: &[[u8; 256]]) -> VectorTables {
+        assert!((1..=MOST_TABLES).contains(&exact.len()));
+        VectorTables {
+            ascii: exact.iter().all(|table| table[128..].iter().all(|buckets| *buckets == 0)),
+            #[cfg(target_arch = "x86_64")]
+            nibbles: exact
+                .iter()
+                .map(|table| {
+                    let mut nibbles = [[0; 16]; 2];
+                    for (byte, buckets) in table.iter().enumerate() {
+                        nibbles[0][byte & 15] |= buckets;
+                        nibbles[1][byte >> 4] |= buckets;
+                    }
+                    nibbles
+                })
+                .collect(),
+            exact: exact.into(),
+        }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.exact.len() * (256 + 32)
+    }
+}
+
+/// Adds the candidates from `begin` to `end`, relative to `begin`, as far as a window fits into the haystack.
+#[inline(always)]
+pub(super) fn vector(
+    isa: Isa,
+    tables: &VectorTables,
+    hay: &[u8],
+    (begin, end): (usize, usize),
+    out: &mut Candidates,
+) {
+    let end = end.min((hay.len() + 1).saturating_sub(tables.exact.len()));
+    if begin >= end {
+        return;
+    }
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512(token) => {
+            vector_avx512::vector(token, tables, hay, (begin, end), out);
+        }
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2(token) => vector_avx2::vector(token, tables, hay, (begin, end), out),
+        _ => portable::vector(&tables.exact, hay, (begin, end), out),
+    }
+}

@@ -1,0 +1,225 @@
+//! Every `stride`-th gram looked up in a table of bits.
+//!
+//! ```text
+//! for at in begin, begin + stride, ... while at < end:
+//!     gram := load(hay, at) OR fold
+//!     if words[gram * multiplier >> shift] >> (gram AND 31) AND 1: candidate at
+//! ```
+//!
+//! Shapes: any bytes and any stride from 1. Preconditions: a load of 4 or 8 bytes at each position is within the
+//! haystack. CPU features: none needed; with BMI2 the shifts by a register take one instruction. Not constant time.
+//! Source: the idea is S. Wu and U. Manber's ("A fast algorithm for multi-pattern searching", 1994), with the hashed
+//! q-grams of L. Salmela, J. Tarhio and J. Kytojoki (2006) in place of a table of shifts: with all alignments in the
+//! table, the distance to the next probe depends on nothing that was loaded, so that probes overlap.
+//! Covered by the tests of `literal` and by the bench `literal`.
+//!
+//! 1. [`BATCH`] probes are ORed before one branch looks at them (`RARE`): a branch for each would cost more than the probe.
+//! 2. Where candidates are not rare, a mispredicted branch costs more than a store for each probe: then each position is
+//!    stored, and counts if its bit is set.
+//! 3. No gather: with vectors of 256 bits it takes as long. See `strided_avx512` for 512.
+
+#[cfg(target_arch = "x86_64")]
+use super::strided_avx512;
+use super::{BitTable, CAPACITY, Candidates, Isa};
+
+/// Probes before one branch.
+const BATCH: usize = 8;
+
+/// What the loop holds in registers.
+#[derive(Clone, Copy)]
+struct Probe {
+    words: *const u32,
+    shift: u32,
+    multiplier: u64,
+    fold: u64,
+}
+
+impl Probe {
+    /// Bit 0 is the answer; above it is anything.
+    ///
+    /// # Safety
+    /// 8 bytes at `at` can be read if `WIDE`, else 4.
+    #[inline(always)]
+    unsafe fn at<const WIDE: bool, const FOLD: bool>(&self, at: *const u8) -> u32 {
+        if WIDE {
+            // SAFETY: the caller's.
+            let mut gram = unsafe { at.cast::<u64>().read_unaligned() };
+            if FOLD {
+                gram |= self.fold;
+            }
+            let word = (gram.wrapping_mul(self.multiplier) >> (self.shift & 63)) as usize;
+            // SAFETY: the shift leaves as many bits as the table's length has.
+            unsafe { *self.words.add(word) }.wrapping_shr(gram as u32)
+        } else {
+            // SAFETY: the caller's.
+            let mut gram = unsafe { at.cast::<u32>().read_unaligned() };
+            if FOLD {
+                gram |= self.fold as u32;
+            }
+            let word = (gram.wrapping_mul(self.multiplier as u32) >> (self.shift & 31)) as usize;
+            // SAFETY: as above.
+            unsafe { *self.words.add(word) }.wrapping_shr(gram)
+        }
+    }
+}
+
+/// # Safety
+/// All positions below `end` can be loaded from, and there are at most [`CAPACITY`] of them.
+#[inline(always)]
+unsafe fn run<const STRIDE: usize, const WIDE: bool, const FOLD: bool, const RARE: bool>(
+    (table, hay, begin, end): Arguments<'_>,
+    out: &mut Candidates,
+) {
+    let stride = if STRIDE == 0 { table.stride } else { STRIDE };
+    let load = if WIDE { 64 } else { 32 };
+    let probe = Probe {
+        words: table.words.as_ptr(),
+        shift: load - table.bits,
+        multiplier: table.grams.multiplier(),
+        fold: table.grams.fold,
+    };
+    let hay = hay.as_ptr();
+    let mut at = begin;
+    while at + (BATCH - 1) * stride < end {
+        // SAFETY: the last position of the batch is below `end`.
+        let base = unsafe { hay.add(at) };
+        if RARE {
+            let mut any = 0;
+            for i in 0..BATCH {
+                // SAFETY: as above.
+                any |= unsafe { probe.at::<WIDE, FOLD>(base.add(i * stride)) };
+            }
+            if any & 1 != 0 {
+                // SAFETY: as above.
+                unsafe { again::<WIDE, FOLD>(&probe, base, stride, (at - begin) as u32, out) };
+            }
+        } else {
+            for i in 0..BATCH {
+                // SAFETY: as above.
+                unsafe {
+                    let real = probe.at::<WIDE, FOLD>(base.add(i * stride)) & 1 != 0;
+                    out.push((at - begin + i * stride) as u32, real);
+                }
+            }
+        }
+        at += BATCH * stride;
+    }
+    while at < end {
+        // SAFETY: `at` is below `end`.
+        unsafe {
+            let real = probe.at::<WIDE, FOLD>(hay.add(at)) & 1 != 0;
+            out.push((at - begin) as u32, real);
+        }
+        at += stride;
+    }
+}
+
+/// A batch with a candidate, probe by probe.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)]
+unsafe fn again<const WIDE: bool, const FOLD: bool>(
+    probe: &Probe,
+    base: *const u8,
+    stride: usize,
+    at: u32,
+    out: &mut Candidates,
+) {
+    for i in 0..BATCH {
+        // SAFETY: the caller's.
+        unsafe {
+            let real = probe.at::<WIDE, FOLD>(base.add(i * stride)) & 1 != 0;
+            out.push(at + (i * stride) as u32, real);
+        }
+    }
+}
+
+/// Calls `$run` with what is known of a group as constants.
+macro_rules! choose {
+    ($run:ident, $stride:literal, $all:ident, $out:ident, $wide:ident, $fold:ident, $rare:ident) => {
+        match ($wide, $fold, $rare) {
+            (false, false, false) => $run::<$stride, false, false, false>($all, $out),
+            (false, false, true) => $run::<$stride, false, false, true>($all, $out),
+            (false, true, false) => $run::<$stride, false, true, false>($all, $out),
+            (false, true, true) => $run::<$stride, false, true, true>($all, $out),
+            (true, false, false) => $run::<$stride, true, false, false>($all, $out),
+            (true, false, true) => $run::<$stride, true, false, true>($all, $out),
+            (true, true, false) => $run::<$stride, true, true, false>($all, $out),
+            (true, true, true) => $run::<$stride, true, true, true>($all, $out),
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! run_bmi2 {
+    ($($argument:tt)*) => { choose!(run_bmi2, $($argument)*) };
+}
+
+/// The table, the haystack, and the begin and end of the positions.
+type Arguments<'a> = (&'a BitTable, &'a [u8], usize, usize);
+
+/// # Safety
+/// As [`run`], and the CPU has the features.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn run_bmi2<const STRIDE: usize, const WIDE: bool, const FOLD: bool, const RARE: bool>(
+    all: Arguments<'_>,
+    out: &mut Candidates,
+) {
+    // SAFETY: the caller's.
+    unsafe { run::<STRIDE, WIDE, FOLD, RARE>(all, out) }
+}
+
+/// Adds the candidates among `begin`, `begin + stride`, ... below `end`, relative to `begin`. Returns the first of these
+/// positions that was not looked at: it is `end` or above, or no gram can be loaded there.
+#[inline(always)]
+pub(crate) fn strided(
+    isa: Isa,
+    (table, rare): (&BitTable, bool),
+    hay: &[u8],
+    (begin, end): (usize, usize),
+    out: &mut Candidates,
+) -> usize {
+    let stride = table.stride;
+    #[cfg(target_arch = "x86_64")]
+    if let (Isa::Avx512(token), Some(lanes)) = (isa, &table.lanes) {
+        let end = end.min((hay.len() + 1).saturating_sub(table.grams.len));
+        if begin >= end {
+            return begin;
+        }
+        strided_avx512::strided(token, (table, lanes), hay, (begin, end), out);
+        return begin + (end - begin).div_ceil(stride) * stride;
+    }
+    let wide = table.grams.wide();
+    let load = table.grams.load_len();
+    // The load at `end - 1` ends with the haystack at the latest.
+    let end = end.min((hay.len() + 1).saturating_sub(load));
+    if begin >= end {
+        return begin;
+    }
+    let count = (end - begin).div_ceil(stride);
+    assert!(out.len + count <= CAPACITY);
+    let fold = table.grams.fold != 0;
+    let all = (table, hay, begin, end);
+    match isa {
+        // SAFETY: the token proves the features; `end` and `count` were checked above.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512(_) | Isa::Avx2(_) => unsafe {
+            match stride {
+                1 => run_bmi2!(1, all, out, wide, fold, rare),
+                2 => run_bmi2!(2, all, out, wide, fold, rare),
+                3 => run_bmi2!(3, all, out, wide, fold, rare),
+                4 => run_bmi2!(4, all, out, wide, fold, rare),
+                5 => run_bmi2!(5, all, out, wide, fold, rare),
+                6 => run_bmi2!(6, all, out, wide, fold, rare),
+                7 => run_bmi2!(7, all, out, wide, fold, rare),
+                8 => run_bmi2!(8, all, out, wide, fold, rare),
+                _ => run_bmi2!(0, all, out, wide, fold, rare),
+            }
+        },
+        // SAFETY: `end` and `count` were checked above.
+        _ => unsafe { choose!(run, 0, all, out, wide, fold, rare) },
+    }
+    begin + count * stride
+}

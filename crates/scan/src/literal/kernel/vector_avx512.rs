@@ -1,0 +1,134 @@
+//! The vector filter with AVX-512: 64 positions at once.
+//!
+//! ```text
+//! for at in begin, begin + 64, ... below end:
+//!     bits := all ones
+//!     for k in 0..M: bits := bits AND table[k][hay[at + k + lane]]        in each of 64 lanes
+//!     candidates at all lanes with bits != 0
+//! ```
+//!
+//! Shapes: M is 1 to 4; any begin and end. Preconditions: `end + M - 1` is within the haystack. CPU features: AVX-512 F,
+//! BW, VBMI, VBMI2. Not constant time. Source: the idea of buckets is that of Hyperscan's Teddy; the exact tables are ours.
+//! Covered by the tests of `literal` and by the bench `literal`.
+//!
+//! 1. `vpermi2b` looks up 7 bits of a byte in 128 bytes, so that two of them and a choice by bit 7 look up all 256 bytes
+//!    exactly; Teddy's nibbles also accept bytes whose halves come from two other ones. Tables in which no byte above 127
+//!    has a bucket (`ASCII`) need one of them.
+//! 2. Each table is applied to its own unaligned load: the results then need no shift, and loads are cheap here.
+//! 3. No branch skips a vector without a candidate: a mispredicted one costs more than the vector. Each stores 16 positions,
+//!    and as many count as there are candidates.
+//! 4. The last vector is loaded under a mask, which also keeps it from reading behind the haystack.
+
+use std::arch::x86_64::*;
+
+use lookaside_simd::Avx512;
+
+use super::{CAPACITY, Candidates, SLACK, VectorTables};
+
+const LANES: usize = 64;
+
+/// Adds the candidates from `begin` to `end`, relative to `begin`.
+pub(super) fn vector(
+    _: Avx512,
+    tables: &VectorTables,
+    hay: &[u8],
+    (begin, end): (usize, usize),
+    out: &mut Candidates,
+) {
+    let exact = &*tables.exact;
+    assert!(
+        begin < end && end + exact.len() - 1 <= hay.len() && out.len + (end - begin) <= CAPACITY
+    );
+    macro_rules! choose {
+        ($($len:literal)*) => {
+            match (exact.len(), tables.ascii) {
+                $(
+                    ($len, true) => run::<$len, true>(exact, hay, begin, end, out),
+                    ($len, false) => run::<$len, false>(exact, hay, begin, end, out),
+                )*
+                _ => unreachable!("1 to 4 tables"),
+            }
+        };
+    }
+    // SAFETY: the token proves the features; the rest is checked above.
+    unsafe { choose!(1 2 3 4) }
+}
+
+/// Adds `base` plus the index of each bit of `bits` that is set.
+///
+/// # Safety
+/// There are at most [`CAPACITY`] candidates then.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn push_bits(out: &mut Candidates, base: u32, bits: u64, iota: __m512i) {
+    let mut lanes = _mm512_maskz_compress_epi8(bits, iota);
+    let (mut at, end) = (out.len, out.len + bits.count_ones() as usize);
+    loop {
+        let positions = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(lanes));
+        let positions = _mm512_add_epi32(positions, _mm512_set1_epi32(base as i32));
+        // SAFETY: `at` is `len` or below `end`, so CAPACITY at most, and SLACK elements follow.
+        unsafe { _mm512_storeu_si512(out.at.as_mut_ptr().add(at).cast(), positions) };
+        at += SLACK;
+        if at >= end {
+            break;
+        }
+        lanes = _mm512_alignr_epi64::<2>(lanes, lanes);
+    }
+    out.len = end;
+}
+
+/// # Safety
+/// `end + M - 1` is within `hay`, and all positions fit in `out`.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn run<const M: usize, const ASCII: bool>(
+    tables: &[[u8; 256]],
+    hay: &[u8],
+    begin: usize,
+    end: usize,
+    out: &mut Candidates,
+) {
+    let mut quarters = [[_mm512_setzero_si512(); 4]; M];
+    for (quarters, table) in quarters.iter_mut().zip(tables) {
+        for (quarter, bytes) in quarters.iter_mut().zip(table.chunks_exact(LANES)) {
+            // SAFETY: 64 bytes.
+            *quarter = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
+        }
+    }
+    let iota: [u8; LANES] = std::array::from_fn(|lane| lane as u8);
+    // SAFETY: 64 bytes.
+    let iota = unsafe { _mm512_loadu_si512(iota.as_ptr().cast()) };
+    let filter = |at: usize, valid: u64| {
+        let mut buckets = _mm512_set1_epi8(-1);
+        for (k, [a, b, c, d]) in quarters.iter().enumerate() {
+            // SAFETY: the lanes that are loaded are within `hay`: the positions are below `end`.
+            let bytes = unsafe {
+                let from: *const i8 = hay.as_ptr().add(at + k).cast();
+                match valid {
+                    u64::MAX => _mm512_loadu_si512(from.cast()),
+                    _ => _mm512_maskz_loadu_epi8(valid, from),
+                }
+            };
+            let high = _mm512_movepi8_mask(bytes);
+            let found = if ASCII {
+                _mm512_maskz_permutex2var_epi8(!high, *a, bytes, *b)
+            } else {
+                let low = _mm512_permutex2var_epi8(*a, bytes, *b);
+                _mm512_mask_mov_epi8(low, high, _mm512_permutex2var_epi8(*c, bytes, *d))
+            };
+            buckets = _mm512_and_si512(buckets, found);
+        }
+        _mm512_test_epi8_mask(buckets, buckets)
+    };
+    let mut at = begin;
+    while at + LANES <= end {
+        let bits = filter(at, u64::MAX);
+        // SAFETY: all positions fit.
+        unsafe { push_bits(out, (at - begin) as u32, bits, iota) };
+        at += LANES;
+    }
+    if at < end {
+        let valid = u64::MAX >> (LANES - (end - at));
+        let bits = filter(at, valid) & valid;
+        // SAFETY: all positions fit.
+        unsafe { push_bits(out, (at - begin) as u32, bits, iota) };
+    }
+}

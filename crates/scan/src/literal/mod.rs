@@ -1,0 +1,176 @@
+//! Finds all occurrences of 1 to 100,000 and more strings.
+//!
+//! A set is split by length into one to three groups ([`plan`]). In each group a window of fixed length is chosen in
+//! each literal, and one of two filters looks for windows:
+//!
+//! - **strided**: every `s`-th position alone is looked at. A window of `q + s - 1` bytes has a gram of `q` bytes at one of
+//!   these, whatever its alignment; the grams at all `s` places are in one table of bits.
+//! - **vector**: 64 positions at once, for few or short literals: whether the 1 to 4 bytes there belong to one of 8 buckets
+//!   of windows.
+//!
+//! What passes is confirmed by a second hash, the hash of the whole window and all bytes ([`confirm`]). Which filter
+//! serves, with which numbers, is computed from a model of the bytes and of the cost ([`plan`]), not by thresholds.
+//!
+//! Worst case: a haystack made for the set, in which every probe is a candidate and every window nearly an occurrence,
+//! costs 10 to 15 cycles a byte with the strided filter and up to 40 with the vector filter, 30 to 90 times what random
+//! bytes cost. The number of literals does not matter, with two exceptions: literals that share a window, because all
+//! windows of theirs are equal, are compared one by one where it occurs; and each occurrence costs a call. The hashes have
+//! no secret.
+//!
+//! ```text
+//! set -> distinct literals -> byte model -> plan -> groups: filter, alignments, windows
+//! haystack -> filter -> candidates -> second hash -> window -> literal -> hit(index, end)
+//! ```
+
+// What the matcher does not call is called by the bench.
+
+mod buckets;
+mod bytes;
+mod confirm;
+mod gram;
+mod group;
+mod kernel;
+mod plan;
+mod set;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use lookaside_simd::Cpu;
+
+use bytes::ByteModel;
+use group::Group;
+use kernel::Isa;
+pub(crate) use plan::Forced;
+use plan::{FilterKind, MOST_GROUPS};
+use set::Literals;
+
+/// A string to be found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Literal {
+    /// Its bytes. An empty one is found nowhere.
+    pub bytes: Box<[u8]>,
+    /// Whether ASCII letters match in both cases.
+    pub caseless: bool,
+}
+
+/// Finds a set of literals. Immutable; memory as [`Finder::memory`] says, a scan allocates nothing.
+#[derive(Debug)]
+pub(crate) struct Finder {
+    literals: Literals,
+    groups: Vec<Group>,
+    isa: Isa,
+}
+
+/// Bytes that one group scans before the next one does: they are in the first level cache then.
+const SEGMENT: usize = 16 << 10;
+
+impl Finder {
+    /// The tables for `literals`. Literals may be equal, or parts of each other.
+    pub(crate) fn new(literals: &[Literal], cpu: &Cpu) -> Finder {
+        Finder::forced(literals, cpu, Forced::default())
+    }
+
+    /// As [`Finder::new`], with a part of the choice forced.
+    pub(crate) fn forced(literals: &[Literal], cpu: &Cpu, forced: Forced) -> Finder {
+        let isa = Isa::new(cpu);
+        let literals = Literals::new(literals);
+        let model = ByteModel::new(&literals);
+        let groups = plan::plan(&literals, &model, isa, forced)
+            .into_iter()
+            .map(|(range, shape)| Group::new(&literals, range, shape, &model, isa))
+            .collect();
+        Finder { literals, groups, isa }
+    }
+
+    /// Reports each occurrence whose end is above `from`, an index in `hay`, once: the index of the literal and the end.
+    /// The order is nearly ascending. Breaks off when `hit` does.
+    pub(crate) fn find(
+        &self,
+        hay: &[u8],
+        from: usize,
+        hit: &mut impl FnMut(u32, usize) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if let [group] = &*self.groups {
+            let whole = (group.begin(from), hay.len());
+            group.scan(self.isa, &self.literals, hay, whole, from, hit)?;
+            return ControlFlow::Continue(());
+        }
+        let mut at = [0; MOST_GROUPS];
+        for (at, group) in at.iter_mut().zip(&self.groups) {
+            *at = group.begin(from);
+        }
+        let mut until = at.iter().copied().max().unwrap_or(0);
+        while until < hay.len() {
+            until = hay.len().min(until + SEGMENT);
+            for (at, group) in at.iter_mut().zip(&self.groups) {
+                *at = group.scan(self.isa, &self.literals, hay, (*at, until), from, hit)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Bytes of all tables.
+    pub(crate) fn memory(&self) -> usize {
+        let groups = self.groups.iter().map(Group::memory);
+        size_of::<Finder>() + self.literals.memory() + groups.sum::<usize>()
+    }
+
+    /// What serves the set, and what that is expected to cost.
+    pub(crate) fn describe(&self) -> Vec<Description> {
+        let describe = |group: &Group| Description {
+            filter: match group.shape.kind {
+                FilterKind::Strided { .. } => "strided",
+                FilterKind::Vector => "vector",
+            },
+            literals: group.literals,
+            window: group.shape.window(),
+            gram: group.shape.gram,
+            stride: group.shape.stride,
+            memory: group.memory(),
+            candidates_per_kb: group.shape.candidates,
+            cycles_per_byte: group.shape.cycles / 1000.0,
+        };
+        self.groups.iter().map(describe).collect()
+    }
+}
+
+/// How one group of literals is found.
+#[derive(Clone, Debug)]
+pub(crate) struct Description {
+    /// `strided` or `vector`.
+    pub filter: &'static str,
+    /// Its distinct literals.
+    pub literals: usize,
+    /// Bytes of each literal that the filter knows.
+    pub window: usize,
+    /// Bytes that one probe looks at.
+    pub gram: usize,
+    /// Bytes between probes.
+    pub stride: usize,
+    /// Bytes of its tables.
+    pub memory: usize,
+    /// Expected positions that pass the filter.
+    pub candidates_per_kb: f32,
+    /// Expected cost.
+    pub cycles_per_byte: f32,
+}
+
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} literals: {} filter, {} bytes every {} of windows of {}, {} KB, {:.2} candidates per KB, {:.2} cycles per byte",
+            self.literals,
+            self.filter,
+            self.gram,
+            self.stride,
+            self.window,
+            self.memory.div_ceil(1024),
+            self.candidates_per_kb,
+            self.cycles_per_byte
+        )
+    }
+}

@@ -1,0 +1,314 @@
+//! Which filters serve a set: the cheapest ones by a model of their cost.
+//!
+//! The cost is cycles for a scan of [`SCAN`] bytes: those of the probes, which depend on the filter and on the cache that
+//! its table fits, and of the candidates: the expected number of true grams by the model of bytes ([`ByteModel`]) and of
+//! false ones by how full the tables are. All splits of the set by length into up to [`MOST_GROUPS`] groups are compared,
+//! each group with the cheapest shape for it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::buckets::{self, VectorWindow};
+use super::bytes::{ByteModel, fold_of_range};
+use super::confirm::alignment_bits;
+use super::kernel::{Isa, MOST_TABLES, gathers};
+use super::set::Literals;
+
+/// Bytes of the scan that is computed.
+const SCAN: f32 = 1000.0;
+
+/// The most groups of a set.
+pub(super) const MOST_GROUPS: usize = 3;
+
+/// Longer windows than this make the stride no longer: one probe in 25 bytes costs next to nothing.
+const LONGEST_WINDOW: usize = 32;
+
+/// Literals of a length that stand for all of that length.
+const SAMPLES: usize = 32;
+
+/// More windows than this are too many for 8 buckets.
+const MOST_VECTOR_WINDOWS: usize = 256;
+
+/// Cycles, measured by the bench `literal` on Zen 4.
+mod cycles {
+    /// One more group.
+    pub const GROUP: f32 = 85.0;
+    /// A probe, by the logarithm of the table's bytes: the first is that of 1 KB. With gathers, and without.
+    pub const GATHER: [f32; 14] =
+        [1.85, 1.85, 1.85, 1.85, 1.85, 2.1, 2.5, 2.6, 2.75, 3.5, 5.0, 6.5, 8.0, 10.0];
+    pub const PROBE: [f32; 14] =
+        [2.1, 2.1, 2.1, 2.1, 2.1, 2.2, 2.6, 2.7, 2.8, 3.5, 5.0, 6.5, 8.0, 10.0];
+    /// One that folds case.
+    pub const FOLD: f32 = 0.15;
+    /// One of more than 4 bytes, with gathers.
+    pub const WIDE: f32 = 0.15;
+    /// One that is stored whether it is a candidate or not.
+    pub const STORE: f32 = 0.6;
+    /// A branch that is not predicted, and a batch of probes to be made once more.
+    pub const MISS: f32 = 40.0;
+    /// The second look at a candidate.
+    pub const SIFT: f32 = 6.0;
+    /// What a candidate takes that has no gram of a literal, and passes the second look.
+    pub const FALSE: f32 = 50.0;
+    /// What a candidate takes that has a gram of a literal.
+    pub const TRUE: f32 = 35.0;
+    /// 64 positions of the vector filter: without a table, and for each table.
+    pub const VECTOR: [f32; 2] = [4.0, 2.2];
+    pub const VECTOR_AVX2: [f32; 2] = [6.0, 3.0];
+    pub const VECTOR_PORTABLE: [f32; 2] = [100.0, 50.0];
+}
+
+/// What looks at the bytes of a group first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum FilterKind {
+    /// A table of `1 << bits` words of 32 bits; whether candidates are rare.
+    Strided {
+        bits: u32,
+        rare: bool,
+    },
+    Vector,
+}
+
+/// A filter with its numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) kind: FilterKind,
+    /// Bytes of a gram.
+    pub(super) gram: usize,
+    /// Bytes between probes; a window is `gram + stride - 1` bytes.
+    pub(super) stride: usize,
+    /// Candidates expected in [`SCAN`] bytes.
+    pub(super) candidates: f32,
+    /// Cycles expected for [`SCAN`] bytes.
+    pub(super) cycles: f32,
+}
+
+impl Shape {
+    pub(super) fn window(&self) -> usize {
+        self.gram + self.stride - 1
+    }
+}
+
+/// What tests and benches force on the choice.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Forced {
+    /// One group with this filter, `strided` or `vector`, as far as it can serve the set.
+    pub filter: Option<&'static str>,
+    /// The gram's length, at most.
+    pub gram: Option<usize>,
+    /// The logarithm of the words of a table.
+    pub bits: Option<u32>,
+    /// Whether the strided filter takes candidates for rare.
+    pub rare: Option<bool>,
+    /// As many groups as there may be.
+    pub split: bool,
+}
+
+/// The literals of one length, or of all from [`LONGEST_WINDOW`].
+struct Class {
+    window: usize,
+    range: Range<usize>,
+}
+
+struct Planner<'a> {
+    literals: &'a Literals,
+    model: &'a ByteModel,
+    isa: Isa,
+    forced: Forced,
+    classes: Vec<Class>,
+    /// For grams of 1, 2, ... bytes, the least likely one of each literal as long as these are few enough.
+    windows: [Vec<VectorWindow>; MOST_TABLES],
+    /// By class, window, gram and fold: see [`Planner::real_grams`].
+    known: RefCell<HashMap<(usize, usize, usize, bool), f32>>,
+}
+
+/// The groups of a set, as ranges of its distinct literals, each with its shape.
+pub(super) fn plan(
+    literals: &Literals,
+    model: &ByteModel,
+    isa: Isa,
+    forced: Forced,
+) -> Vec<(Range<usize>, Shape)> {
+    let mut classes: Vec<Class> = Vec::new();
+    for index in 0..literals.len() {
+        let window = literals.bytes(index).len().min(LONGEST_WINDOW);
+        match classes.last_mut() {
+            Some(class) if class.window == window => class.range.end = index + 1,
+            _ => classes.push(Class { window, range: index..index + 1 }),
+        }
+    }
+    let least_likely = |gram: usize, class: &Class, index| {
+        let (bytes, caseless) = (literals.bytes(index), literals.caseless(index));
+        let len = bytes.len().min(gram);
+        // A group with a class of more literals than the vector filter can have has another filter.
+        let offset = match class.range.len() {
+            0..=MOST_VECTOR_WINDOWS => model.best_window(bytes, (len, len), caseless, |_| 1.0).0,
+            _ => 0,
+        };
+        VectorWindow::new(&bytes[offset..][..len], caseless)
+    };
+    let windows = std::array::from_fn(|gram| {
+        let mut windows = Vec::with_capacity(literals.len());
+        for class in &classes {
+            let range = class.range.clone();
+            windows.extend(range.map(|index| least_likely(gram + 1, class, index)));
+        }
+        windows
+    });
+    let known = RefCell::default();
+    Planner { literals, model, isa, forced, classes, windows, known }.split()
+}
+
+impl Planner<'_> {
+    /// The cheapest split of the classes into neighbours: `best[j]` of the first `j` classes.
+    fn split(&self) -> Vec<(Range<usize>, Shape)> {
+        type Split = (f32, Vec<(Range<usize>, Shape)>);
+        let count = self.classes.len();
+        if count == 0 {
+            return Vec::new();
+        }
+        let mut shapes = vec![vec![]; count];
+        for (i, shapes) in shapes.iter_mut().enumerate() {
+            *shapes = (i + 1..=count).map(|j| self.best_shape(i..j)).collect();
+        }
+        let mut best: Vec<Split> = vec![(f32::INFINITY, Vec::new()); count + 1];
+        best[0].0 = 0.0;
+        let mut result: Option<Split> = None;
+        for round in 0..MOST_GROUPS {
+            let mut next: Vec<Split> = vec![(f32::INFINITY, Vec::new()); count + 1];
+            for j in 1..=count {
+                for i in 0..j {
+                    let shape = shapes[i][j - i - 1];
+                    let cost = best[i].0 + shape.cycles + cycles::GROUP;
+                    if cost < next[j].0 {
+                        let range = self.classes[i].range.start..self.classes[j - 1].range.end;
+                        next[j] = (cost, best[i].1.clone());
+                        next[j].1.push((range, shape));
+                    }
+                }
+            }
+            best = next;
+            let whole = &best[count];
+            let forced = self.forced.split && round < count;
+            let one = self.forced.filter.is_some() && !self.forced.split && round > 0;
+            if whole.0 < f32::INFINITY
+                && !one
+                && (forced || result.as_ref().is_none_or(|result| whole.0 < result.0))
+            {
+                result = Some(whole.clone());
+            }
+        }
+        result.expect("one group is always possible").1
+    }
+
+    fn best_shape(&self, classes: Range<usize>) -> Shape {
+        let shortest = self.classes[classes.start].window;
+        let range =
+            self.classes[classes.start].range.start..self.classes[classes.end - 1].range.end;
+        let fold = fold_of_range(self.literals, range.clone()) != 0;
+        let most = self.forced.gram.unwrap_or(8).min(shortest);
+        let vector_fits = range.len() <= MOST_VECTOR_WINDOWS;
+        let (strided, vector) = match self.forced.filter {
+            Some("strided") => (true, false),
+            Some("vector") => (!vector_fits, vector_fits),
+            _ => (true, vector_fits),
+        };
+        let mut shapes = Vec::new();
+        for gram in 1..=most {
+            // Less than 3 bytes say too little, if there are more.
+            if strided && (gram >= self.forced.gram.unwrap_or(3).min(most)) {
+                let stride = shortest - gram + 1;
+                let grams = (range.len() * stride) as f32;
+                let real = self.real_grams(&classes, (shortest, gram), fold);
+                self.strided(&mut shapes, (gram, stride), (grams, real), fold);
+            }
+            if vector && gram <= MOST_TABLES && gram >= self.forced.gram.unwrap_or(2).min(most) {
+                let real = self.real_grams(&classes, (gram, gram), fold);
+                self.vector(&mut shapes, range.clone(), (gram, real));
+            }
+        }
+        let cheapest = shapes.into_iter().min_by(|a, b| a.cycles.total_cmp(&b.cycles));
+        cheapest.expect("a literal has a gram")
+    }
+
+    /// The expected number of true grams of some classes at a position.
+    fn real_grams(&self, classes: &Range<usize>, window: (usize, usize), fold: bool) -> f32 {
+        let of_class = |index: usize| {
+            let class = &self.classes[index];
+            let step = class.range.len().div_ceil(SAMPLES);
+            let samples = class.range.clone().step_by(step);
+            let count = samples.len() as f32;
+            let of_sample =
+                |index| self.model.best_window(self.literals.bytes(index), window, fold, |_| 1.0).1;
+            samples.map(of_sample).sum::<f32>() / count * class.range.len() as f32
+        };
+        let mut known = self.known.borrow_mut();
+        let mut of_class = |class| {
+            *known.entry((class, window.0, window.1, fold)).or_insert_with(|| of_class(class))
+        };
+        classes.clone().map(&mut of_class).sum::<f32>().min(1.0)
+    }
+
+    fn strided(
+        &self,
+        shapes: &mut Vec<Shape>,
+        (gram, stride): (usize, usize),
+        (grams, real): (f32, f32),
+        fold: bool,
+    ) {
+        let probes = SCAN / stride as f32;
+        let gather = gathers(self.isa, stride);
+        let table = if gather { cycles::GATHER } else { cycles::PROBE };
+        for (size, &probe) in table.iter().enumerate() {
+            let bits = size as u32 + 8;
+            if self.forced.bits.is_some_and(|forced| forced != bits) {
+                continue;
+            }
+            let full = 1.0 - (-grams / (32 << bits) as f32).exp();
+            let each = real + full;
+            let candidates = probes * each.min(1.0);
+            let of_candidates = candidates * of_false(grams) + probes * real * cycles::TRUE;
+            let probe = probe
+                + if fold { cycles::FOLD } else { 0.0 }
+                + if gather && gram > 4 { cycles::WIDE } else { 0.0 };
+            for rare in [true, false] {
+                if self.forced.rare.is_some_and(|forced| forced != rare) {
+                    continue;
+                }
+                // With gathers, `rare` makes no difference.
+                let of_probes = match rare {
+                    _ if gather => probe,
+                    true => probe + (1.0 - (-8.0 * each).exp()) / 8.0 * cycles::MISS,
+                    false => probe + cycles::STORE,
+                };
+                let kind = FilterKind::Strided { bits, rare };
+                let cycles = probes * of_probes + of_candidates;
+                shapes.push(Shape { kind, gram, stride, candidates, cycles });
+            }
+        }
+    }
+
+    fn vector(&self, shapes: &mut Vec<Shape>, range: Range<usize>, (gram, real): (usize, f32)) {
+        let mut windows: Vec<_> = self.windows[gram - 1][range].to_vec();
+        let grams = windows.len() as f32;
+        let rate = buckets::estimate(&mut windows, self.isa.nibbles(), self.model).min(1.0);
+        let [base, table] = match self.isa {
+            Isa::Avx512(_) => cycles::VECTOR,
+            Isa::Avx2(_) => cycles::VECTOR_AVX2,
+            Isa::Generic => cycles::VECTOR_PORTABLE,
+        };
+        let vectors = SCAN / 64.0;
+        let candidates = SCAN * rate;
+        let cycles = vectors * (base + table * gram as f32)
+            + candidates * of_false(grams)
+            + SCAN * real * cycles::TRUE;
+        shapes.push(Shape { kind: FilterKind::Vector, gram, stride: 1, candidates, cycles });
+    }
+}
+
+/// Cycles for a candidate that is none, by the number of grams.
+fn of_false(grams: f32) -> f32 {
+    let full = 1.0 - (-grams / (1 << alignment_bits(grams as usize)) as f32).exp();
+    cycles::SIFT + full * cycles::FALSE
+}

@@ -1,0 +1,125 @@
+//! The distinct literals of a set, and the comparison of one of them with a place in the haystack.
+
+use super::Literal;
+
+/// 0x20 in every byte: what ORs an ASCII letter to lower case.
+pub(super) const FOLD: u64 = 0x2020_2020_2020_2020;
+
+/// One distinct literal. Literals of the caller that are equal share it.
+#[derive(Clone, Copy, Debug)]
+struct Distinct {
+    /// Its bytes in [`Literals::bytes`].
+    at: u32,
+    len: u32,
+    /// Its first index in [`Literals::owners`]; the last is before the next one's.
+    owners: u32,
+    caseless: bool,
+    /// Its last 8 bytes, or all with zeros before them, and the bits of them that count.
+    tail: u64,
+    mask: u64,
+}
+
+/// The distinct literals, in the order of their length.
+#[derive(Debug, Default)]
+pub(super) struct Literals {
+    /// All bytes; those of caseless literals in lower case.
+    bytes: Vec<u8>,
+    distinct: Vec<Distinct>,
+    /// The caller's indices.
+    owners: Vec<u32>,
+}
+
+impl Literals {
+    pub(super) fn new(literals: &[Literal]) -> Literals {
+        // Whether case matters to none of its bytes: then a caseless literal is an exact one.
+        let keyed = |index: usize| {
+            let literal = &literals[index];
+            let caseless = literal.caseless && literal.bytes.iter().any(u8::is_ascii_alphabetic);
+            let bytes: std::borrow::Cow<[u8]> = match caseless {
+                true => literal.bytes.to_ascii_lowercase().into(),
+                false => (&*literal.bytes).into(),
+            };
+            (bytes.len(), caseless, bytes, index as u32)
+        };
+        let mut keyed: Vec<_> =
+            (0..literals.len()).map(keyed).filter(|(len, ..)| *len != 0).collect();
+        keyed.sort_unstable();
+        let mut set = Literals::default();
+        for (place, (len, caseless, bytes, index)) in keyed.iter().enumerate() {
+            let same = place != 0 && {
+                let before = &keyed[place - 1];
+                (before.1, &before.2) == (*caseless, bytes)
+            };
+            if !same {
+                let (tail, mask) = tail(bytes, *caseless);
+                set.distinct.push(Distinct {
+                    at: set.bytes.len().try_into().expect("literals of less than 4 GB"),
+                    len: *len as u32,
+                    owners: set.owners.len() as u32,
+                    caseless: *caseless,
+                    tail,
+                    mask,
+                });
+                set.bytes.extend_from_slice(bytes);
+            }
+            set.owners.push(*index);
+        }
+        set
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.distinct.len()
+    }
+
+    /// The bytes of the distinct literal `index`: lower case if it is caseless.
+    pub(super) fn bytes(&self, index: usize) -> &[u8] {
+        let Distinct { at, len, .. } = self.distinct[index];
+        &self.bytes[at as usize..][..len as usize]
+    }
+
+    pub(super) fn caseless(&self, index: usize) -> bool {
+        self.distinct[index].caseless
+    }
+
+    /// The caller's indices of the distinct literal `index`.
+    pub(super) fn owners(&self, index: usize) -> &[u32] {
+        let next = self.distinct.get(index + 1);
+        let end = next.map_or(self.owners.len(), |next| next.owners as usize);
+        &self.owners[self.distinct[index].owners as usize..end]
+    }
+
+    /// Where the distinct literal `index` ends if it begins at `start` of `hay`.
+    #[inline(always)]
+    pub(super) fn end_at(&self, index: usize, hay: &[u8], start: usize) -> Option<usize> {
+        let distinct = &self.distinct[index];
+        let end = start + distinct.len as usize;
+        match hay.get(..end)?.last_chunk() {
+            Some(bytes) if (u64::from_le_bytes(*bytes) ^ distinct.tail) & distinct.mask != 0 => {
+                None
+            }
+            Some(_) if distinct.len <= 8 => Some(end),
+            _ => self.equals(index, &hay[start..end]).then_some(end),
+        }
+    }
+
+    fn equals(&self, index: usize, found: &[u8]) -> bool {
+        match self.caseless(index) {
+            true => found.eq_ignore_ascii_case(self.bytes(index)),
+            false => found == self.bytes(index),
+        }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.len() + size_of_val(&*self.distinct) + size_of_val(&*self.owners)
+    }
+}
+
+/// [`Distinct::tail`] and [`Distinct::mask`].
+fn tail(bytes: &[u8], caseless: bool) -> (u64, u64) {
+    let of_byte = |(tail, mask): (u64, u64), (i, &byte): (usize, &u8)| {
+        let at = 56 - 8 * i as u32;
+        let counts: u8 = if caseless && byte.is_ascii_alphabetic() { !0x20 } else { !0 };
+        (tail | u64::from(byte) << at, mask | u64::from(counts) << at)
+    };
+    bytes.iter().rev().take(8).enumerate().fold((0, 0), of_byte)
+}

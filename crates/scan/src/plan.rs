@@ -1,0 +1,328 @@
+//! How a pattern is searched: as segments of bounded width with gaps between them, or by the fallback automaton.
+//!
+//! A sequence is `[^] segment (gap segment)* [$]`. A gap is `X*` for a class X; a segment is anything of bounded width.
+//! In every segment (but one at the start of the text) a string, or one of a few, must occur: the literal finder looks
+//! for these, and only where one occurs is the rest of the segment looked at.
+//!
+//! | pattern | sequence |
+//! |---|---|
+//! | `ab?cdef[0-9]` | one segment; `cdef` announces it, `ab?` is checked backwards, `[0-9]` forwards |
+//! | `abc.*def` | segments `abc` and `def`, gap `.` |
+//! | `x*abc[^"]*"[0-9]def` | `abc`, gap `[^"]`, `"[0-9]def`; `x*` changes no end of a match |
+//! | `GET|POST` | two sequences with a segment each |
+//! | `(ab)*c`, `[0-9]+x`, `\bword` | none: the fallback automaton |
+
+use crate::node::{Assertion, ByteSet, Node};
+use crate::starts::Beginning;
+use crate::strings::{self, Choice};
+use crate::tail::{Tail, reverse};
+
+/// A pattern whose top-level alternatives are more than this is not divided at them.
+const MAX_SEQUENCES: usize = 32;
+/// The widest segment, in bytes: what a candidate costs at most.
+const MAX_WIDTH: usize = 512;
+
+/// One alternative of a pattern in the form that the literal finder can serve.
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    /// What must follow the last segment.
+    pub end: End,
+    /// At least one.
+    pub segments: Vec<Segment>,
+    /// The gap before each segment but the first: one less than segments.
+    pub gaps: Vec<ByteSet>,
+}
+
+/// Where a sequence may end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Anywhere.
+    Anywhere,
+    /// At the end of the text.
+    Text,
+    /// At the end of the text, or before a newline that is its last byte.
+    TextOrNewline,
+}
+
+/// A part of bounded width.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    /// The most bytes of a match.
+    pub width: usize,
+    /// What the literal finder looks for.
+    pub announced: Announced,
+}
+
+/// How the places to look at are found.
+#[derive(Debug)]
+pub(crate) enum Announced {
+    /// By any of these strings, with what must stand before it (read backwards) and after it.
+    By {
+        /// The strings.
+        strings: Choice,
+        /// The part of the segment before the string.
+        before: Tail,
+        /// The part after it.
+        after: Tail,
+    },
+    /// It is looked for byte by byte, but only while the gap before it is open: it follows a segment that is rare, and
+    /// has no string that is.
+    Swept {
+        /// The segment.
+        whole: Tail,
+        /// The bytes that a match may begin with.
+        first: ByteSet,
+    },
+    /// It is the first segment, so frequent that an occurrence is soon found: from the segment behind it, it is looked for
+    /// backwards.
+    Behind {
+        /// The segment, read from its end.
+        whole: Tail,
+        /// The bytes that a match may end with.
+        last: ByteSet,
+    },
+    /// It begins at the start of the text.
+    Start {
+        /// The segment.
+        whole: Tail,
+        /// The bytes that it begins with.
+        beginning: Beginning,
+    },
+}
+
+/// A string of a segment behind a gap is looked for everywhere if its score is at least this: three letters.
+const RARE: f64 = 15.0;
+/// A first segment with less information than this, in bits, is looked for backwards where a rare one follows: on average
+/// it is found within as many bytes as 2 to this power.
+const FREQUENT: f64 = 8.0;
+
+/// Limits of a plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// The most bytes of all segments of a sequence: what a stream keeps of its past.
+    pub total_width: usize,
+    /// Leftmost starts are asked for.
+    pub start_of_match: bool,
+}
+
+/// The least and the most bytes of a match; `None`: unbounded.
+pub(crate) fn width(node: &Node) -> (usize, Option<usize>) {
+    match node {
+        Node::Empty | Node::Assert(_) => (0, Some(0)),
+        Node::Class(_) => (1, Some(1)),
+        Node::Concat(parts) => parts.iter().map(width).fold((0, Some(0)), |(min, max), (a, b)| {
+            (usize::saturating_add(min, a), max.zip(b).map(|(max, b)| max.saturating_add(b)))
+        }),
+        Node::Alternate(parts) => parts
+            .iter()
+            .map(width)
+            .reduce(|(min, max), (a, b)| (min.min(a), max.zip(b).map(|(max, b)| max.max(b))))
+            .unwrap_or((0, Some(0))),
+        Node::Repeat { node, min, max } => {
+            let (a, b) = width(node);
+            let most = match (b, *max) {
+                (Some(0), _) => Some(0),
+                (Some(b), Some(max)) => Some(b.saturating_mul(max as usize)),
+                _ => None,
+            };
+            (a.saturating_mul(*min as usize), most)
+        }
+    }
+}
+
+/// The sequences that together match what `node` matches, or `None`: the fallback automaton must have it.
+pub(crate) fn sequences(node: &Node, limits: Limits) -> Option<Vec<Sequence>> {
+    let mut alternatives = vec![];
+    divide(&[node], &mut alternatives)?;
+    let all: Vec<_> =
+        alternatives.into_iter().map(|parts| sequence(parts, limits)).collect::<Option<_>>()?;
+    // Else one end could be reported when it is reached and again at the end of the text.
+    let anywhere = all.iter().filter(|sequence| sequence.end == End::Anywhere).count();
+    (anywhere == 0 || anywhere == all.len()).then_some(all)
+}
+
+/// Divides a concatenation at its first alternation that has an unbounded alternative or an assertion, or that is all
+/// there is: one concatenation for each alternative.
+fn divide(parts: &[&Node], out: &mut Vec<Vec<Node>>) -> Option<()> {
+    let mut flat = vec![];
+    parts.iter().for_each(|part| flatten(part, &mut flat));
+    let divides = |node: &Node| match node {
+        Node::Alternate(_) if flat.len() == 1 => true,
+        Node::Alternate(_) => width(node).1.is_none() || has_assertion(node),
+        _ => false,
+    };
+    let Some(at) = flat.iter().position(|node| divides(node)) else {
+        out.push(flat.into_iter().cloned().collect());
+        return (out.len() <= MAX_SEQUENCES).then_some(());
+    };
+    let Node::Alternate(alternatives) = flat[at] else { return None };
+    for alternative in alternatives {
+        let mut one = flat.clone();
+        one[at] = alternative;
+        divide(&one, out)?;
+    }
+    Some(())
+}
+
+fn flatten<'a>(node: &'a Node, out: &mut Vec<&'a Node>) {
+    match node {
+        Node::Empty => {}
+        Node::Concat(parts) => parts.iter().for_each(|part| flatten(part, out)),
+        Node::Repeat { node, min: 1, max: Some(1) } => flatten(node, out),
+        _ => out.push(node),
+    }
+}
+
+fn has_assertion(node: &Node) -> bool {
+    match node {
+        Node::Empty | Node::Class(_) => false,
+        Node::Assert(_) => true,
+        Node::Concat(parts) | Node::Alternate(parts) => parts.iter().any(has_assertion),
+        Node::Repeat { node, .. } => has_assertion(node),
+    }
+}
+
+/// Parts between two gaps, and the gap before them.
+struct Piece {
+    gap: Option<ByteSet>,
+    parts: Vec<Node>,
+}
+
+fn sequence(mut parts: Vec<Node>, limits: Limits) -> Option<Sequence> {
+    let anchored = parts.first() == Some(&Node::Assert(Assertion::TextStart));
+    if anchored {
+        parts.remove(0);
+    }
+    let end = match parts.last() {
+        Some(Node::Assert(Assertion::TextEnd)) => End::Text,
+        Some(Node::Assert(Assertion::TextEndOrNewline)) => End::TextOrNewline,
+        _ => End::Anywhere,
+    };
+    if end != End::Anywhere {
+        parts.pop();
+    }
+    if parts.iter().any(has_assertion) {
+        return None;
+    }
+    let pieces = pieces(parts, anchored || limits.start_of_match)?;
+    if limits.start_of_match && pieces.len() > 1 {
+        return None;
+    }
+    let mut segments = vec![];
+    let mut gaps = vec![];
+    for (index, piece) in pieces.iter().enumerate() {
+        gaps.extend(piece.gap);
+        let rare = |piece: &Piece| strings::choose(&piece.parts).is_some_and(|it| it.score >= RARE);
+        let place = match index {
+            0 if anchored => Place::Start,
+            0 if !limits.start_of_match && pieces.get(1).is_some_and(rare) => Place::BeforeRare,
+            0 => Place::Alone,
+            _ => Place::Behind,
+        };
+        segments.push(segment(&piece.parts, place)?);
+    }
+    let total: usize = segments.iter().map(|segment| segment.width).sum();
+    // A last segment that may be empty matches wherever its gap is open.
+    let empty = pieces.last().is_some_and(|piece| width_of(&piece.parts).0 == 0);
+    (total <= limits.total_width && !empty).then_some(Sequence { end, segments, gaps })
+}
+
+/// Divides at `X*`. With `whole`, the first piece begins where a match begins, which must be reported or is fixed;
+/// without, what may be missing at its beginning is left out, since that changes no end of a match.
+fn pieces(parts: Vec<Node>, whole: bool) -> Option<Vec<Piece>> {
+    let mut pieces = vec![Piece { gap: None, parts: vec![] }];
+    let mut parts = std::collections::VecDeque::from(parts);
+    while let Some(part) = parts.pop_front() {
+        let last = pieces.last_mut()?;
+        // After `.*` that any byte matches, a match may as well begin later.
+        let free = last.parts.is_empty()
+            && match last.gap {
+                None => !whole,
+                Some(gap) => gap == ByteSet::ALL,
+            };
+        match part {
+            // X? Y, X* Y: Y. X+ Y: X Y. X{2,5} Y: X{2} Y.
+            ref part if free && width(part).0 == 0 => {}
+            Node::Repeat { node, min, max } if free && max != Some(min) => {
+                parts.push_front(Node::Repeat { node, min, max: Some(min) });
+            }
+            Node::Repeat { node, min, max: None } => {
+                let Node::Class(class) = *node else { return None };
+                for _ in 0..min {
+                    last.parts.push(Node::Class(class));
+                }
+                let start_of_text = pieces.len() == 1 && whole;
+                if pieces.last()?.parts.is_empty() && !start_of_text {
+                    // Two gaps meet: one of them is as good as both if it matches any byte.
+                    let gap = pieces.last()?.gap?;
+                    if gap == class || gap == ByteSet::ALL {
+                        continue;
+                    }
+                    if class != ByteSet::ALL {
+                        return None;
+                    }
+                    pieces.last_mut()?.gap = Some(class);
+                    continue;
+                }
+                pieces.push(Piece { gap: Some(class), parts: vec![] });
+            }
+            part => {
+                width(&part).1?;
+                last.parts.push(part);
+            }
+        }
+    }
+    Some(pieces)
+}
+
+/// Where a segment stands.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// Alone, or first where no rare one follows.
+    Alone,
+    /// At the start of the text.
+    Start,
+    /// First, and the next one has a rare string.
+    BeforeRare,
+    /// Behind a gap.
+    Behind,
+}
+
+fn segment(parts: &[Node], place: Place) -> Option<Segment> {
+    let (_, most) = width_of(parts);
+    let width = most.filter(|&width| width <= MAX_WIDTH)?;
+    let follows = place == Place::Behind;
+    let announced = if place == Place::Start {
+        Announced::Start { whole: Tail::forward(parts)?, beginning: strings::beginning(parts) }
+    } else {
+        let least = match place {
+            Place::Behind => RARE,
+            Place::BeforeRare if strings::information(parts) < FREQUENT => f64::INFINITY,
+            _ => 0.0,
+        };
+        match strings::choose(parts) {
+            Some(chosen) if chosen.score >= least => {
+                let before = Tail::backward(&chosen.before)?;
+                let after = Tail::forward(&chosen.after)?;
+                Announced::By { strings: chosen.strings, before, after }
+            }
+            _ if follows => {
+                let first = strings::first(parts).unwrap_or(ByteSet::ALL);
+                Announced::Swept { whole: Tail::forward(parts)?, first }
+            }
+            _ if place == Place::BeforeRare => {
+                let reversed: Vec<Node> = parts.iter().rev().map(reverse).collect();
+                let last = strings::first(&reversed)?;
+                Announced::Behind { whole: Tail::forward(&reversed)?, last }
+            }
+            _ => return None,
+        }
+    };
+    Some(Segment { width, announced })
+}
+
+fn width_of(parts: &[Node]) -> (usize, Option<usize>) {
+    parts.iter().map(width).fold((0, Some(0)), |(min, max), (a, b)| {
+        (min.saturating_add(a), max.zip(b).map(|(max, b)| max.saturating_add(b)))
+    })
+}

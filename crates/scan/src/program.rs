@@ -1,0 +1,339 @@
+//! What a set of patterns becomes: strings to look for, and what to do where one occurs.
+
+use std::collections::HashMap;
+
+use lookaside_simd::Cpu;
+
+use crate::fallback::{Automaton, Expression, Limits};
+use crate::literal::{Finder, Literal};
+use crate::node::{ByteSet, Node};
+use crate::plan::{self, Announced, End, Sequence, sequences};
+use crate::starts::Starts;
+use crate::stretch::Stretch;
+use crate::strings::Text;
+use crate::tail::Tail;
+
+/// The tables of a set.
+#[derive(Debug)]
+pub(crate) struct Program {
+    /// Finds the strings of all segments. `None`: there are none.
+    pub finder: Option<Finder>,
+    /// The strings that the finder finds, by their numbers.
+    texts: Box<[Text]>,
+    /// Their lengths.
+    pub lengths: Box<[u8]>,
+    /// The segments that each string announces: `users[users_of[n]..users_of[n + 1]]`.
+    users_of: Box<[u32]>,
+    users: Box<[u32]>,
+    /// All segments that strings announce.
+    pub segments: Box<[Segment]>,
+    /// All sequences.
+    pub chains: Box<[Chain]>,
+    /// The gaps of all sequences; each has a bit in a stream's state.
+    pub gaps: Box<[Gap]>,
+    /// Sequences whose first segment is looked for backwards.
+    pub behind: Box<[u32]>,
+    /// The segments that are looked for byte by byte.
+    pub sweeps: Box<[Sweep]>,
+    /// The gaps before such a segment, a bit each.
+    pub swept: Box<[u64]>,
+    /// The gaps that a byte can close, a bit each.
+    pub closable: Box<[u64]>,
+    /// The different classes of gaps.
+    pub stretches: Box<[Stretch]>,
+    /// Segments at the start of the text.
+    pub starts: Starts,
+    /// How many bytes before the new ones a scan must see.
+    pub history: usize,
+    /// How many of these the finder must see again.
+    pub again: usize,
+    /// Everything else.
+    pub fallback: Option<Automaton>,
+}
+
+/// One segment with a string.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub chain: u32,
+    /// Its place in the sequence.
+    pub index: u32,
+    pub before: Tail,
+    pub after: Tail,
+}
+
+/// One segment without a string.
+#[derive(Debug)]
+pub(crate) struct Sweep {
+    pub whole: Tail,
+    /// The bytes that a match may begin with; of a segment that is read backwards, end with.
+    pub first: ByteSet,
+}
+
+/// One sequence.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    /// The pattern's place in the set.
+    pub pattern: u32,
+    pub end: End,
+    /// Number of the first of its gaps; `gap_count` follow.
+    pub first_gap: u32,
+    pub gap_count: u32,
+}
+
+/// One gap.
+#[derive(Debug)]
+pub(crate) struct Gap {
+    pub chain: u32,
+    /// Index in the classes of gaps.
+    pub class: u16,
+    /// The segment after it, where that is one of the sweeps.
+    pub sweep: Option<u32>,
+    /// The segment before it, where that is looked for backwards: one of the sweeps.
+    pub behind: Option<u32>,
+    /// The widths of all segments after it: its bit describes the place so many bytes before the end of what was
+    /// scanned.
+    pub delay: u32,
+}
+
+/// One pattern, as the program needs it.
+pub(crate) struct Source<'a> {
+    pub node: &'a Node,
+    pub start_of_match: bool,
+    pub empty: bool,
+}
+
+impl Program {
+    /// Compiles. `width`: the most bytes of one sequence (what a stream keeps). On error: the places of the patterns
+    /// that are too large for the fallback automaton.
+    pub(crate) fn new(
+        sources: &[Source<'_>],
+        width: usize,
+        cpu: &Cpu,
+    ) -> Result<Program, Vec<u32>> {
+        let mut builder = Builder::default();
+        let mut others = vec![];
+        for (pattern, source) in sources.iter().enumerate() {
+            let limits = plan::Limits { total_width: width, start_of_match: source.start_of_match };
+            // Of a combination, nothing matches by itself.
+            if *source.node == Node::Class(ByteSet::EMPTY) {
+                continue;
+            }
+            let plan = if source.empty { None } else { sequences(source.node, limits) };
+            match plan {
+                Some(plan) => plan.into_iter().for_each(|one| builder.add(pattern as u32, one)),
+                None => others.push(Expression {
+                    report: pattern as u32,
+                    node: source.node,
+                    start_of_match: source.start_of_match,
+                    empty: source.empty,
+                }),
+            }
+        }
+        let fallback = match others.is_empty() {
+            true => None,
+            false => Some(automaton(others)?),
+        };
+        Ok(builder.finish(fallback, cpu))
+    }
+
+    /// The segments that string `number` announces.
+    #[inline]
+    pub(crate) fn users(&self, number: u32) -> &[u32] {
+        let number = number as usize;
+        &self.users[self.users_of[number] as usize..self.users_of[number + 1] as usize]
+    }
+
+    /// What serves the set, a line for each engine.
+    pub(crate) fn explain(&self) -> String {
+        let filters = self.finder.iter().flat_map(Finder::describe);
+        let mut out: String = filters.map(|filter| format!("{filter}\n")).collect();
+        out += &self.fallback.as_ref().map_or_else(String::new, Automaton::describe);
+        out
+    }
+
+    /// What serves a pattern.
+    pub(crate) fn explain_pattern(&self, pattern: u32) -> String {
+        let mut parts = vec![];
+        for (number, chain) in self.chains.iter().enumerate().filter(|(_, c)| c.pattern == pattern)
+        {
+            let of_chain =
+                |segment: &&u32| self.segments[**segment as usize].chain == number as u32;
+            let mut strings = vec![];
+            for (string, text) in self.texts.iter().enumerate() {
+                if self.users(string as u32).iter().any(|segment| of_chain(&segment)) {
+                    let case = if text.caseless { " in any case" } else { "" };
+                    strings.push(format!("\"{}\"{case}", text.bytes.escape_ascii()));
+                }
+            }
+            let gaps = &self.gaps[chain.first_gap as usize..][..chain.gap_count as usize];
+            let swept = gaps.iter().filter(|gap| gap.sweep.is_some()).count();
+            let mut about = vec![];
+            if gaps.first().is_some_and(|gap| gap.behind.is_some()) {
+                about.push("its beginning backwards from these".to_owned());
+            } else if strings.is_empty() {
+                about.push("at the start of the text".to_owned());
+            }
+            if swept > 0 {
+                about.push(format!("{swept} parts byte by byte behind the part before"));
+            }
+            if !gaps.is_empty() {
+                about.push(format!("{} gaps", gaps.len()));
+            }
+            strings.extend(about);
+            parts.push(strings.join(", "));
+        }
+        match parts.is_empty() {
+            true => "an automaton over all bytes".to_owned(),
+            false => parts.join("; or "),
+        }
+    }
+
+    /// Memory of the tables, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let tails = |s: &Segment| s.before.memory() + s.after.memory() + size_of::<Segment>();
+        self.finder.as_ref().map_or(0, Finder::memory)
+            + self.lengths.len()
+            + 4 * (self.users_of.len() + self.users.len())
+            + self.segments.iter().map(tails).sum::<usize>()
+            + size_of_val(&self.chains[..])
+            + size_of_val(&self.gaps[..])
+            + self.fallback.as_ref().map_or(0, Automaton::memory)
+    }
+}
+
+/// The automaton of all these, or the places of all that are too large.
+fn automaton(mut expressions: Vec<Expression<'_>>) -> Result<Automaton, Vec<u32>> {
+    let mut bad = vec![];
+    loop {
+        match Automaton::new(&expressions, &Limits::default()) {
+            Ok(automaton) if bad.is_empty() => return Ok(automaton),
+            Ok(_) => return Err(bad),
+            Err(too_large) => {
+                bad.push(too_large.report);
+                expressions.retain(|expression| expression.report != too_large.report);
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    numbers: HashMap<Text, u32>,
+    texts: Vec<Text>,
+    users: Vec<Vec<u32>>,
+    segments: Vec<Segment>,
+    chains: Vec<Chain>,
+    gaps: Vec<Gap>,
+    behind: Vec<u32>,
+    sweeps: Vec<Sweep>,
+    stretches: Vec<Stretch>,
+    starts: Starts,
+    history: usize,
+    again: usize,
+}
+
+impl Builder {
+    fn add(&mut self, pattern: u32, sequence: Sequence) {
+        let chain = self.chains.len() as u32;
+        let total: usize = sequence.segments.iter().map(|segment| segment.width).sum();
+        let newline = usize::from(sequence.end != End::Anywhere);
+        self.history = self.history.max(total + newline);
+        if !sequence.gaps.is_empty() || sequence.end != End::Anywhere {
+            self.again = self.again.max(total + newline);
+        }
+        let first_gap = self.gaps.len() as u32;
+        // A match before a last newline is known one byte late.
+        let mut delay = total + newline;
+        for (gap, before) in sequence.gaps.iter().zip(&sequence.segments) {
+            delay -= before.width;
+            let class =
+                self.stretches.iter().position(|one| one.class() == *gap).unwrap_or_else(|| {
+                    self.stretches.push(Stretch::new(*gap));
+                    self.stretches.len() - 1
+                });
+            self.gaps.push(Gap {
+                chain,
+                class: class as u16,
+                sweep: None,
+                behind: None,
+                delay: delay as u32,
+            });
+        }
+        let gap_count = sequence.gaps.len() as u32;
+        self.chains.push(Chain { pattern, end: sequence.end, first_gap, gap_count });
+        for (index, segment) in sequence.segments.into_iter().enumerate() {
+            match segment.announced {
+                Announced::By { strings, before, after } => {
+                    // What follows the string may still be to come when the string is there.
+                    self.again = self.again.max(segment.width);
+                    let number = self.segments.len() as u32;
+                    self.segments.push(Segment { chain, index: index as u32, before, after });
+                    for text in strings {
+                        self.announce(text, number);
+                    }
+                }
+                Announced::Swept { whole, first } => {
+                    self.gaps[first_gap as usize + index - 1].sweep =
+                        Some(self.sweeps.len() as u32);
+                    self.sweeps.push(Sweep { whole, first });
+                }
+                Announced::Behind { whole, last } => {
+                    self.gaps[first_gap as usize].behind = Some(self.sweeps.len() as u32);
+                    self.sweeps.push(Sweep { whole, first: last });
+                    self.behind.push(chain);
+                }
+                Announced::Start { whole, beginning } => self.starts.add(chain, whole, beginning),
+            }
+        }
+    }
+
+    fn announce(&mut self, text: Text, segment: u32) {
+        let next = self.texts.len() as u32;
+        let number = *self.numbers.entry(text.clone()).or_insert(next);
+        if number == next {
+            self.texts.push(text);
+            self.users.push(vec![]);
+        }
+        let users = &mut self.users[number as usize];
+        if users.last() != Some(&segment) {
+            users.push(segment);
+        }
+    }
+
+    fn finish(self, fallback: Option<Automaton>, cpu: &Cpu) -> Program {
+        let mut users_of = vec![0];
+        let mut users = vec![];
+        for of_one in &self.users {
+            users.extend_from_slice(of_one);
+            users_of.push(users.len() as u32);
+        }
+        let mut closable = vec![0; self.gaps.len().div_ceil(64)];
+        let mut swept = closable.clone();
+        for (number, gap) in self.gaps.iter().enumerate() {
+            let closes = !self.stretches[usize::from(gap.class)].is_any();
+            closable[number / 64] |= u64::from(closes) << (number % 64);
+            swept[number / 64] |= u64::from(gap.sweep.is_some()) << (number % 64);
+        }
+        let literal = |text: &Text| Literal { bytes: text.bytes.clone(), caseless: text.caseless };
+        let literals: Vec<Literal> = self.texts.iter().map(literal).collect();
+        Program {
+            finder: (!literals.is_empty()).then(|| Finder::new(&literals, cpu)),
+            lengths: self.texts.iter().map(|text| text.bytes.len() as u8).collect(),
+            texts: self.texts.into(),
+            users_of: users_of.into(),
+            users: users.into(),
+            segments: self.segments.into(),
+            chains: self.chains.into(),
+            gaps: self.gaps.into(),
+            behind: self.behind.into(),
+            sweeps: self.sweeps.into(),
+            swept: swept.into(),
+            closable: closable.into(),
+            stretches: self.stretches.into(),
+            starts: self.starts,
+            history: self.history,
+            again: self.again,
+            fallback,
+        }
+    }
+}

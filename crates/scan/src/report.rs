@@ -1,0 +1,132 @@
+//! What is reported of the matches that were found, and what a state knows of earlier ones.
+
+use std::ops::ControlFlow;
+
+use lookaside_spec::scan::Match;
+
+/// What decides whether a match is reported.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rule {
+    pub id: u32,
+    pub start_of_match: bool,
+    /// The bit in a stream's state that says that its one match was reported.
+    pub single: Option<u32>,
+    /// The bit that says that it has matched, for the combinations that it is an operand of.
+    pub operand: Option<u32>,
+    pub quiet: bool,
+    pub min_offset: u64,
+    pub max_offset: u64,
+    pub min_length: u64,
+}
+
+impl Rule {
+    /// Whether the parameters of the pattern allow a match.
+    pub(crate) fn allows(&self, end: u64, start: u64) -> bool {
+        (self.min_offset..=self.max_offset).contains(&end)
+            && end.wrapping_sub(start) >= self.min_length
+    }
+
+    /// Whether the one match that is reported has been.
+    pub(crate) fn is_spent(&self, view: &View<'_>) -> bool {
+        self.single.is_some_and(|bit| view.is_set(bit))
+    }
+
+    /// Reports a match, unless nobody is to know, or knows of an earlier one.
+    pub(crate) fn report(
+        &self,
+        end: u64,
+        start: u64,
+        view: &mut View<'_>,
+        hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if self.is_spent(view) {
+            return ControlFlow::Continue(());
+        }
+        if let Some(bit) = self.single {
+            view.set(bit);
+        }
+        if self.quiet {
+            return ControlFlow::Continue(());
+        }
+        hit(Match { end, id: self.id, start })
+    }
+}
+
+/// The parts of a state, but for the bytes of the past, which are the last ones.
+pub(crate) struct View<'a> {
+    offset: &'a mut [u8],
+    /// How many matches of the next window were taken before the scan was stopped.
+    taken: &'a mut [u8],
+    /// What is known of patterns: which have matched.
+    bits: &'a mut [u8],
+    /// For each combination, one more than the end at which it was reported last.
+    ends: &'a mut [u8],
+    /// Which gaps are open, a bit each.
+    pub live: &'a mut [u8],
+    /// The state of the fallback automaton.
+    pub fallback: &'a mut [u8],
+}
+
+/// How long the parts of a state are that differ from set to set, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Layout {
+    pub bits: usize,
+    pub ends: usize,
+    pub live: usize,
+    pub fallback: usize,
+}
+
+impl Layout {
+    /// Bytes of all parts but the past.
+    pub(crate) fn len(&self) -> usize {
+        8 + 4 + self.bits + self.ends + self.live + self.fallback
+    }
+
+    /// The parts of a state without its past.
+    pub(crate) fn view<'a>(&self, fixed: &'a mut [u8]) -> View<'a> {
+        let (offset, rest) = fixed.split_at_mut(8);
+        let (taken, rest) = rest.split_at_mut(4);
+        let (bits, rest) = rest.split_at_mut(self.bits);
+        let (ends, rest) = rest.split_at_mut(self.ends);
+        let (live, fallback) = rest.split_at_mut(self.live);
+        View { offset, taken, bits, ends, live, fallback }
+    }
+}
+
+impl View<'_> {
+    pub(crate) fn is_set(&self, bit: u32) -> bool {
+        self.bits[bit as usize / 8] >> (bit % 8) & 1 != 0
+    }
+
+    pub(crate) fn set(&mut self, bit: u32) {
+        self.bits[bit as usize / 8] |= 1 << (bit % 8);
+    }
+
+    /// Notes that the combination with this number has a match that ends here. False if that is known already: a piece
+    /// of a stream may end where an operand matches, and another one because the stream ends.
+    pub(crate) fn note_end(&mut self, combination: usize, end: u64) -> bool {
+        let noted = end.wrapping_add(1).to_le_bytes();
+        let place = &mut self.ends[8 * combination..][..8];
+        let new = *place != noted;
+        place.copy_from_slice(&noted);
+        new
+    }
+
+    pub(crate) fn offset(&self) -> u64 {
+        u64::from_le_bytes(self.offset[..].try_into().expect("eight bytes"))
+    }
+
+    pub(crate) fn set_offset(&mut self, offset: u64) {
+        self.offset.copy_from_slice(&offset.to_le_bytes());
+    }
+
+    pub(crate) fn take_taken(&mut self) -> u32 {
+        let taken = u32::from_le_bytes(self.taken[..].try_into().expect("four bytes"));
+        self.set_taken(0);
+        taken
+    }
+
+    pub(crate) fn set_taken(&mut self, taken: u32) {
+        self.taken.copy_from_slice(&taken.to_le_bytes());
+    }
+}

@@ -1,0 +1,432 @@
+//! Sets of patterns, and scans.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::ops::ControlFlow;
+
+use lookaside_simd::Cpu;
+use lookaside_spec::scan::{BadPattern, Match, Mode, Patterns};
+
+use crate::combinations::Combinations;
+use crate::fallback::{Automaton, Cache};
+use crate::plan;
+use crate::program::{Program, Source};
+use crate::report::{Layout, Rule, View};
+use crate::syntax::Pattern;
+use crate::window::{Found, Spent, Window, Work};
+
+/// How many new bytes a window has: what was found in one is put in order before the next.
+const WINDOW: usize = 32 << 10;
+/// The most bytes of its past that a stream keeps.
+const STREAM_WIDTH: usize = 128;
+/// The most bytes of a sequence in a block.
+const BLOCK_WIDTH: usize = 4096;
+
+/// How many sets a thread may scan for in turn without making the states of their automata again.
+const CACHES: usize = 8;
+
+/// A compiled set of patterns. Immutable; threads share it, each with a [`Scratch`] of its own.
+#[derive(Debug)]
+pub struct Set {
+    program: Program,
+    rules: Box<[Rule]>,
+    combinations: Combinations,
+    /// Whether patterns share an id.
+    twins: bool,
+    /// Whether of some patterns only the first match is reported.
+    singles: bool,
+    layout: Layout,
+    mode: Mode,
+    patterns: Patterns,
+}
+
+/// Memory for scans, kept between them: one for each thread.
+#[derive(Default)]
+pub struct Scratch {
+    work: Work,
+    /// Of the sets that were scanned for last, the latest first.
+    caches: Vec<Cache>,
+    data: Vec<u8>,
+    live: Vec<u64>,
+    state: Vec<u8>,
+}
+
+impl std::fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Scratch")
+    }
+}
+
+impl Scratch {
+    /// Empty; grows with use.
+    pub fn new() -> Scratch {
+        Scratch::default()
+    }
+
+    /// The cache of an automaton: its own, if it is among the last [`CACHES`] that were used.
+    fn cache<'a>(caches: &'a mut Vec<Cache>, automaton: &Automaton) -> &'a mut Cache {
+        let own = caches.iter().position(|cache| cache.is_of(automaton));
+        if own.is_none() && caches.len() < CACHES {
+            caches.push(Cache::default());
+        }
+        let place = own.unwrap_or(caches.len() - 1);
+        caches[..=place].rotate_right(1);
+        &mut caches[0]
+    }
+}
+
+impl Set {
+    /// Compiles patterns for a CPU.
+    ///
+    /// # Errors
+    /// All patterns that are refused.
+    pub fn compile(patterns: &Patterns, cpu: &Cpu) -> Result<Set, Vec<BadPattern>> {
+        let (mut parsed, mut bad) = (vec![], vec![]);
+        for (index, expression) in patterns.expressions.iter().enumerate() {
+            match Pattern::of(expression) {
+                Ok(pattern) => parsed.push(pattern),
+                Err(e) => bad.push(BadPattern {
+                    index,
+                    id: expression.id,
+                    offset: e.kind.has_place().then_some(e.offset),
+                    what: e.kind.to_string(),
+                }),
+            }
+        }
+        if !bad.is_empty() {
+            return Err(bad);
+        }
+        let set = Set::new(&parsed, patterns.mode, cpu)?;
+        Ok(Set { patterns: patterns.clone(), ..set })
+    }
+
+    /// The patterns that it was compiled from.
+    pub fn patterns(&self) -> &Patterns {
+        &self.patterns
+    }
+
+    /// The same, of patterns that are parsed. Such a set is not for saving: it has no [`patterns`](Set::patterns).
+    ///
+    /// # Errors
+    /// All patterns that are too large.
+    pub fn new(patterns: &[Pattern], mode: Mode, cpu: &Cpu) -> Result<Set, Vec<BadPattern>> {
+        let width = match mode {
+            Mode::Block => BLOCK_WIDTH,
+            Mode::Stream => STREAM_WIDTH,
+        };
+        let sources: Vec<Source<'_>> = patterns
+            .iter()
+            .map(|pattern| Source {
+                node: &pattern.node,
+                start_of_match: pattern.flags.som_leftmost || pattern.extended.min_length.is_some(),
+                empty: plan::width(&pattern.node).0 == 0,
+            })
+            .collect();
+        let too_large = |&index: &u32| BadPattern {
+            index: index as usize,
+            id: patterns[index as usize].id,
+            offset: None,
+            what: "too large".into(),
+        };
+        let program = Program::new(&sources, width, cpu)
+            .map_err(|bad| bad.iter().map(too_large).collect::<Vec<_>>())?;
+        let (mut bits, combinations) = Combinations::new(patterns)?;
+        // Patterns with one id share their one match.
+        let mut single = HashMap::new();
+        let rules = patterns.iter().map(|pattern| Rule {
+            id: pattern.id,
+            start_of_match: pattern.flags.som_leftmost,
+            single: pattern.flags.single_match.then(|| {
+                *single.entry(pattern.id).or_insert_with(|| {
+                    bits += 1;
+                    bits - 1
+                })
+            }),
+            operand: combinations.operand(pattern.id),
+            quiet: pattern.flags.quiet,
+            min_offset: pattern.extended.min_offset.unwrap_or(0),
+            max_offset: pattern.extended.max_offset.unwrap_or(u64::MAX),
+            min_length: pattern.extended.min_length.unwrap_or(0),
+        });
+        let rules = rules.collect();
+        let mut ids: Vec<_> = patterns.iter().map(|pattern| pattern.id).collect();
+        ids.sort_unstable();
+        let twins = !ids.windows(2).all(|ids| ids[0] != ids[1]);
+        let singles = patterns.iter().any(|pattern| pattern.flags.single_match);
+        let layout = Layout {
+            bits: (bits as usize).div_ceil(8),
+            ends: 8 * combinations.count(),
+            live: program.gaps.len().div_ceil(8),
+            fallback: program.fallback.as_ref().map_or(0, Automaton::state_len),
+        };
+        let patterns = Patterns { mode, ..Patterns::default() };
+        Ok(Set { program, rules, combinations, twins, singles, layout, mode, patterns })
+    }
+
+    /// Memory of the tables, in bytes.
+    pub fn memory(&self) -> usize {
+        self.program.memory() + size_of_val(&self.rules[..])
+    }
+
+    /// What became of the patterns: the finder's filters with their expected cost, the automata, what a stream keeps; then
+    /// a line for each pattern.
+    pub fn explain(&self) -> String {
+        let mut out = self.program.explain();
+        let (bytes, state) = (self.memory(), self.state_len());
+        let _ = writeln!(out, "tables: {bytes} bytes; a stream's state: {state} bytes");
+        for (pattern, rule) in self.rules.iter().enumerate() {
+            let expression = self.patterns.expressions.get(pattern);
+            let what = match expression.is_some_and(|expression| expression.flags.combination) {
+                true => "a combination of other patterns".to_owned(),
+                false => self.program.explain_pattern(pattern as u32),
+            };
+            let _ = writeln!(out, "{}: {what}", rule.id);
+        }
+        out
+    }
+
+    /// What the set is for.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Scans a whole text and calls `hit` with each match, ordered by end, then by place in the list of patterns.
+    /// `hit` may stop the scan, which is then what this returns.
+    pub fn scan(
+        &self,
+        scratch: &mut Scratch,
+        text: &[u8],
+        hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut state = std::mem::take(&mut scratch.state);
+        state.clear();
+        state.resize(self.layout.len(), 0);
+        self.begin_parts(&mut state);
+        let mut view = self.layout.view(&mut state);
+        let mut at = 0;
+        let done = loop {
+            let end = text.len().min(at + WINDOW);
+            let from = at.saturating_sub(self.program.history);
+            let last = end == text.len();
+            let window =
+                Window { data: &text[from..end], fresh: at - from, base: from as u64, last };
+            let flow = self.window(scratch, window, &mut view, hit);
+            if last || flow.is_break() {
+                break flow;
+            }
+            at = end;
+        };
+        scratch.state = state;
+        done
+    }
+
+    /// The bytes of a stream's state.
+    pub fn state_len(&self) -> usize {
+        self.layout.len() + self.program.history
+    }
+
+    /// Makes `state` that of a stream at its beginning.
+    ///
+    /// # Panics
+    /// If `state` is not of [`state_len`](Set::state_len) bytes.
+    pub fn begin(&self, state: &mut [u8]) {
+        assert_eq!(state.len(), self.state_len(), "a state of this set");
+        state.fill(0);
+        self.begin_parts(&mut state[..self.layout.len()]);
+    }
+
+    /// The same of a state without its past, all of it 0.
+    fn begin_parts(&self, fixed: &mut [u8]) {
+        if let Some(automaton) = &self.program.fallback {
+            automaton.begin(self.layout.view(fixed).fallback);
+        }
+    }
+
+    /// Scans the next piece of a stream and returns how many bytes of it are done: all, unless `hit` stopped the scan.
+    /// A match at which `hit` stops counts as not taken: scan the rest of the piece again, from the byte returned, for
+    /// it and those that follow. Offsets of matches are those in the stream.
+    ///
+    /// A logical combination is judged at the last byte of a piece by what has matched by then: an operand that matches
+    /// there because the stream ends (`$`, `\z`) comes later, with [`finish`](Set::finish).
+    ///
+    /// # Panics
+    /// If the set is not for streams, or `state` not of [`state_len`](Set::state_len) bytes.
+    pub fn scan_piece(
+        &self,
+        scratch: &mut Scratch,
+        state: &mut [u8],
+        piece: &[u8],
+        hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
+    ) -> usize {
+        self.check(state);
+        let mut data = std::mem::take(&mut scratch.data);
+        let mut done = 0;
+        for new in piece.chunks(WINDOW) {
+            let (fixed, history) = state.split_at_mut(self.layout.len());
+            let offset = self.layout.view(fixed).offset();
+            let kept = kept(history, offset);
+            data.clear();
+            data.extend_from_slice(kept);
+            let fresh = data.len();
+            data.extend_from_slice(new);
+            let window = Window { data: &data, fresh, base: offset - fresh as u64, last: false };
+            if self.resumable(scratch, window, fixed, hit).is_break() {
+                break;
+            }
+            self.layout.view(fixed).set_offset(offset.wrapping_add(new.len() as u64));
+            let keep = history.len().min(data.len());
+            let length = history.len();
+            history[length - keep..].copy_from_slice(&data[data.len() - keep..]);
+            done += new.len();
+        }
+        scratch.data = data;
+        done
+    }
+
+    /// The end of a stream: reports what matches only there. Stopped, it goes on where it is called again. The state is
+    /// for nothing else then.
+    ///
+    /// # Panics
+    /// As [`scan_piece`](Set::scan_piece).
+    pub fn finish(
+        &self,
+        scratch: &mut Scratch,
+        state: &mut [u8],
+        hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.check(state);
+        let (fixed, history) = state.split_at_mut(self.layout.len());
+        let offset = self.layout.view(fixed).offset();
+        let data = kept(history, offset);
+        let window =
+            Window { data, fresh: data.len(), base: offset - data.len() as u64, last: true };
+        self.resumable(scratch, window, fixed, hit)
+    }
+
+    fn check(&self, state: &[u8]) {
+        assert_eq!(
+            (self.mode, state.len()),
+            (Mode::Stream, self.state_len()),
+            "a state of this set"
+        );
+    }
+
+    /// Scans a window. If `hit` stops, the state stays as it was, with a note of how many matches were taken.
+    fn resumable(
+        &self,
+        scratch: &mut Scratch,
+        window: Window<'_>,
+        fixed: &mut [u8],
+        hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut before = std::mem::take(&mut scratch.state);
+        before.clear();
+        before.extend_from_slice(fixed);
+        let mut view = self.layout.view(fixed);
+        let skip = view.take_taken();
+        let mut reported = 0;
+        let flow = self.window(scratch, window, &mut view, &mut |found| {
+            if reported >= skip {
+                hit(found)?;
+            }
+            reported += 1;
+            ControlFlow::Continue(())
+        });
+        if flow.is_break() {
+            fixed.copy_from_slice(&before);
+            self.layout.view(fixed).set_taken(reported);
+        } else if reported < skip {
+            // The rest of a piece that was stopped may come in smaller pieces.
+            self.layout.view(fixed).set_taken(skip - reported);
+        }
+        scratch.state = before;
+        flow
+    }
+
+    fn window(
+        &self,
+        scratch: &mut Scratch,
+        window: Window<'_>,
+        view: &mut View<'_>,
+        hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Scratch { work, caches, live, .. } = scratch;
+        work.found.clear();
+        live.clear();
+        live.extend(view.live.chunks(8).map(|bytes| {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        }));
+        let spent = self.singles.then_some(Spent { rules: &self.rules, view });
+        self.program.window(window, spent, live, work);
+        for (bytes, word) in view.live.chunks_mut(8).zip(&live[..]) {
+            bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
+        }
+        if let Some(automaton) = &self.program.fallback {
+            let cache = Scratch::cache(caches, automaton);
+            let offset = window.base + window.fresh as u64;
+            let found = &mut work.found;
+            let mut hit = |pattern, start, end| {
+                found.push(Found { end, pattern, start });
+                ControlFlow::Continue(())
+            };
+            let new = &window.data[window.fresh..];
+            let _ = automaton.scan(cache, view.fallback, offset, new, &mut hit);
+            if window.last {
+                let _ = automaton.end(cache, view.fallback, offset + new.len() as u64, &mut hit);
+            }
+        }
+        if work.found.is_empty() && !(window.last && self.combinations.any()) {
+            return ControlFlow::Continue(());
+        }
+        work.found.sort_unstable();
+        // Of equal ends the leftmost start comes first.
+        work.found.dedup_by_key(|found| (found.end, found.pattern));
+        work.found
+            .retain(|found| self.rules[found.pattern as usize].allows(found.end, found.start));
+        let found = std::mem::take(&mut work.found);
+        let mut counted = std::mem::take(&mut work.counted);
+        let flow = found.chunk_by(|a, b| a.end == b.end).try_for_each(|with_end| {
+            counted.clear();
+            for one in with_end {
+                let rule = &self.rules[one.pattern as usize];
+                let start = if rule.start_of_match { one.start } else { 0 };
+                if rule.is_spent(view) {
+                    continue;
+                }
+                if self.combinations.any() {
+                    counted.push(rule.id);
+                }
+                if let Some(bit) = rule.operand {
+                    view.set(bit);
+                }
+                // What matches with one id at one end is one match, with the leftmost start.
+                let comes_before = |other: &Found| {
+                    let of = &self.rules[other.pattern as usize];
+                    let other_start = if of.start_of_match { other.start } else { 0 };
+                    let place = (other_start, other.pattern) < (start, one.pattern);
+                    of.id == rule.id && !of.quiet && place
+                };
+                if self.twins && with_end.iter().any(comes_before) {
+                    continue;
+                }
+                rule.report(one.end, start, view, hit)?;
+            }
+            self.combinations.report(with_end[0].end, &counted, &self.rules, view, hit)
+        });
+        work.counted = counted;
+        work.found = found;
+        flow?;
+        match window.last {
+            true => self.combinations.finish(window.end(), &self.rules, view, hit),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// The bytes of the past that are there: a stream that has just begun has fewer than it keeps.
+fn kept(history: &[u8], offset: u64) -> &[u8] {
+    let missing = history.len().saturating_sub(usize::try_from(offset).unwrap_or(usize::MAX));
+    &history[missing..]
+}

@@ -1,0 +1,77 @@
+//! Segments at the start of the text, by the two bytes that it begins with.
+
+use crate::node::ByteSet;
+use crate::tail::Tail;
+
+/// A segment with that many pairs of bytes or more is filed under its first byte alone.
+const MANY: usize = 256;
+/// Keys of pairs: six bits of each byte, which tell letters and digits apart.
+const PAIRS: usize = 1 << 12;
+
+/// One segment, the first of its sequence.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub chain: u32,
+    pub whole: Tail,
+}
+
+/// The bytes that a match may begin with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Beginning {
+    /// A match may be empty.
+    Anything,
+    /// The first byte, and nothing is known of the second one.
+    Byte(ByteSet),
+    /// The first two bytes.
+    Pair(ByteSet, ByteSet),
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Starts {
+    all: Vec<Start>,
+    always: Vec<u32>,
+    by_byte: Vec<Vec<u32>>,
+    by_pair: Vec<Vec<u32>>,
+}
+
+fn key(first: u8, second: u8) -> usize {
+    usize::from(first & 63) << 6 | usize::from(second & 63)
+}
+
+impl Starts {
+    pub(crate) fn add(&mut self, chain: u32, whole: Tail, beginning: Beginning) {
+        let number = self.all.len() as u32;
+        self.all.push(Start { chain, whole });
+        match beginning {
+            Beginning::Anything => self.always.push(number),
+            Beginning::Pair(first, second) if first.len() * second.len() < MANY => {
+                self.by_pair.resize(PAIRS, vec![]);
+                for first in first.iter() {
+                    for second in second.iter() {
+                        let list = &mut self.by_pair[key(first, second)];
+                        if list.last() != Some(&number) {
+                            list.push(number);
+                        }
+                    }
+                }
+            }
+            Beginning::Byte(first) | Beginning::Pair(first, _) => {
+                self.by_byte.resize(256, vec![]);
+                first.iter().for_each(|byte| self.by_byte[usize::from(byte)].push(number));
+            }
+        }
+    }
+
+    /// Calls `visit` with each segment that may match at the start of `text`.
+    pub(crate) fn each(&self, text: &[u8], mut visit: impl FnMut(&Start)) {
+        let by_byte = text.first().and_then(|&byte| self.by_byte.get(usize::from(byte)));
+        let by_pair = match text {
+            [first, second, ..] => self.by_pair.get(key(*first, *second)),
+            _ => None,
+        };
+        for list in [Some(&self.always), by_byte, by_pair].into_iter().flatten() {
+            list.iter().for_each(|&number| visit(&self.all[number as usize]));
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Which strings announce a segment.
+
+use std::ops::Range;
+
+use crate::node::{ByteSet, Node};
+use crate::plan::width;
+use crate::starts::Beginning;
+
+/// The most strings that one segment is looked for by.
+const MAX_STRINGS: usize = 64;
+/// The longest string, in bytes.
+const MAX_LENGTH: usize = 32;
+/// The shortest string.
+const MIN_LENGTH: usize = 2;
+
+/// A string, and whether ASCII letters match in either case (then they are stored in lower case).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Text {
+    /// 2 to 32 bytes.
+    pub bytes: Box<[u8]>,
+    /// Letters match in either case.
+    pub caseless: bool,
+}
+
+/// The strings, one of which occurs in each match.
+pub(crate) type Choice = Vec<Text>;
+
+/// A byte, or both cases of a letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Letter {
+    byte: u8,
+    both_cases: bool,
+}
+
+type Language = Vec<Vec<Letter>>;
+
+/// What announces a segment, and what stands on both sides.
+pub(crate) struct Announcement {
+    /// How rare they are, in bits, less what it costs to look for several.
+    pub score: f64,
+    /// The strings.
+    pub strings: Choice,
+    /// The parts of the segment before the string.
+    pub before: Vec<Node>,
+    /// The parts after it.
+    pub after: Vec<Node>,
+}
+
+/// The run of parts whose strings are the best to look for. `None`: no run has strings of at least two bytes.
+pub(crate) fn choose(parts: &[Node]) -> Option<Announcement> {
+    if let Some(whole) = one_text(parts) {
+        return Some(whole);
+    }
+    // X{2,5}: XX and up to three X, in either order; a string may end with the XX or begin with it.
+    let [first, last] = [true, false].map(|required_first| split_repeats(parts, required_first));
+    let best = [(best_run(&first), &first), (best_run(&last), &last)];
+    let (run, parts) = best
+        .into_iter()
+        .filter_map(|(run, parts)| Some((run?, parts)))
+        .max_by(|(a, _), (b, _)| a.score.total_cmp(&b.score))?;
+    let Run { score, range, strings } = run;
+    let (before, after) = (parts[..range.start].to_vec(), parts[range.end..].to_vec());
+    Some(Announcement { score, strings, before, after })
+}
+
+/// The announcement of a segment that is one text with one rule for case: its last bytes. There are many such, and all
+/// runs of a long one are many.
+fn one_text(parts: &[Node]) -> Option<Announcement> {
+    let letter = |part: &Node| match part {
+        Node::Class(class) if class.len() <= 2 => match &letters(*class)?[..] {
+            [one] => Some(one[0]),
+            _ => None,
+        },
+        _ => None,
+    };
+    let all: Vec<Letter> = parts.iter().map(letter).collect::<Option<_>>()?;
+    let from = all.len().saturating_sub(MAX_LENGTH);
+    let strings = vec![all[from..].to_vec()];
+    let (score, strings) = (score(&strings)?, texts(&strings)?);
+    Some(Announcement { score, strings, before: parts[..from].to_vec(), after: vec![] })
+}
+
+/// Divides repeats that have both required and optional rounds.
+fn split_repeats(parts: &[Node], required_first: bool) -> Vec<Node> {
+    let mut out = vec![];
+    for part in parts {
+        match part {
+            Node::Repeat { node, min, max: Some(max) }
+                if (1..=MAX_LENGTH as u32).contains(min) && max > min =>
+            {
+                let optional = Node::Repeat { node: node.clone(), min: 0, max: Some(max - min) };
+                let required = std::iter::repeat_n((**node).clone(), *min as usize);
+                if required_first {
+                    out.extend(required);
+                    out.push(optional);
+                } else {
+                    out.push(optional);
+                    out.extend(required);
+                }
+            }
+            _ => out.push(part.clone()),
+        }
+    }
+    out
+}
+
+/// Neighbours of which one of the strings occurs in each match.
+struct Run {
+    score: f64,
+    range: Range<usize>,
+    strings: Choice,
+}
+
+fn best_run(parts: &[Node]) -> Option<Run> {
+    let languages: Vec<Option<Language>> = parts.iter().map(language).collect();
+    let mut best: Option<Run> = None;
+    for start in 0..parts.len() {
+        let mut strings: Language = vec![vec![]];
+        for (end, language) in languages.iter().enumerate().skip(start) {
+            let Some(language) = language else { break };
+            let Some(longer) = product(&strings, language) else { break };
+            strings = longer;
+            let Some(score) = score(&strings) else { continue };
+            if best.as_ref().is_none_or(|best| score >= best.score)
+                && let Some(choice) = texts(&strings)
+            {
+                best = Some(Run { score, range: start..end + 1, strings: choice });
+            }
+        }
+    }
+    best
+}
+
+/// How rare matches of `parts` are where 64 bytes are equally frequent, in bits.
+pub(crate) fn information(parts: &[Node]) -> f64 {
+    parts.iter().map(information_of).sum()
+}
+
+fn information_of(node: &Node) -> f64 {
+    match node {
+        Node::Empty | Node::Assert(_) => 0.0,
+        Node::Class(class) => 6.0 - (class.len().clamp(1, 64) as f64).log2(),
+        Node::Concat(parts) => information(parts),
+        Node::Alternate(parts) => parts.iter().map(information_of).fold(f64::INFINITY, f64::min),
+        Node::Repeat { node, min, .. } => f64::from(*min) * information_of(node),
+    }
+}
+
+/// The bytes that a match of `parts` may begin with; `None` if it may be empty.
+pub(crate) fn first(parts: &[Node]) -> Option<ByteSet> {
+    let mut set = ByteSet::EMPTY;
+    for part in parts {
+        set = set.union(first_of(part));
+        if width(part).0 > 0 {
+            return Some(set);
+        }
+    }
+    None
+}
+
+/// The bytes that a match of `parts` begins with, as far as they are easily told.
+pub(crate) fn beginning(parts: &[Node]) -> Beginning {
+    let Some(first) = first(parts) else { return Beginning::Anything };
+    let mut classes = vec![];
+    for part in parts {
+        match part {
+            Node::Class(class) => classes.push(*class),
+            Node::Repeat { node, min: 2.., .. } => match **node {
+                Node::Class(class) => classes.extend([class; 2]),
+                _ => break,
+            },
+            _ => break,
+        }
+    }
+    match classes[..] {
+        [first, second, ..] => Beginning::Pair(first, second),
+        _ => Beginning::Byte(first),
+    }
+}
+
+fn first_of(node: &Node) -> ByteSet {
+    match node {
+        Node::Empty | Node::Assert(_) => ByteSet::EMPTY,
+        Node::Class(class) => *class,
+        Node::Alternate(parts) => parts.iter().map(first_of).fold(ByteSet::EMPTY, ByteSet::union),
+        Node::Concat(parts) => {
+            let nullable = parts.iter().take_while(|part| width(part).0 == 0).count();
+            let reached = parts.iter().take(nullable + 1);
+            reached.map(first_of).fold(ByteSet::EMPTY, ByteSet::union)
+        }
+        Node::Repeat { max: Some(0), .. } => ByteSet::EMPTY,
+        Node::Repeat { node, .. } => first_of(node),
+    }
+}
+
+/// All strings of a node, if they are few and short.
+fn language(node: &Node) -> Option<Language> {
+    match node {
+        Node::Empty => Some(vec![vec![]]),
+        Node::Class(class) => letters(*class),
+        Node::Concat(parts) => parts
+            .iter()
+            .try_fold(vec![vec![]], |strings: Language, part| product(&strings, &language(part)?)),
+        Node::Alternate(parts) => {
+            let mut all = vec![];
+            for part in parts {
+                for string in language(part)? {
+                    if !all.contains(&string) {
+                        all.push(string);
+                    }
+                }
+            }
+            (all.len() <= MAX_STRINGS).then_some(all)
+        }
+        Node::Repeat { node, min, max: Some(max) } if *max <= MAX_LENGTH as u32 => {
+            let once = language(node)?;
+            let mut power = vec![vec![]];
+            let mut all: Language = vec![];
+            for count in 0..=*max {
+                if count >= *min {
+                    power
+                        .iter()
+                        .filter(|s| !all.contains(s))
+                        .cloned()
+                        .collect::<Vec<_>>()
+                        .into_iter()
+                        .for_each(|s| all.push(s));
+                }
+                if all.len() > MAX_STRINGS {
+                    return None;
+                }
+                if count < *max {
+                    power = product(&power, &once)?;
+                }
+            }
+            Some(all)
+        }
+        Node::Repeat { .. } | Node::Assert(_) => None,
+    }
+}
+
+/// A letter for each byte of the class; the two cases of a letter are one.
+fn letters(class: ByteSet) -> Option<Language> {
+    let mut all = vec![];
+    for byte in class.iter() {
+        let other = byte ^ 0x20;
+        let both_cases = byte.is_ascii_alphabetic() && class.contains(other);
+        if both_cases && byte.is_ascii_uppercase() {
+            continue;
+        }
+        all.push(vec![Letter { byte, both_cases }]);
+        if all.len() > MAX_STRINGS {
+            return None;
+        }
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+fn product(left: &Language, right: &Language) -> Option<Language> {
+    if left.len() * right.len() > MAX_STRINGS {
+        return None;
+    }
+    let mut all = vec![];
+    for left in left {
+        for right in right {
+            if left.len() + right.len() > MAX_LENGTH {
+                return None;
+            }
+            all.push([&left[..], &right[..]].concat());
+        }
+    }
+    Some(all)
+}
+
+/// How rare the strings are, in bits, less what it costs to look for many. `None`: one is too short.
+fn score(strings: &Language) -> Option<f64> {
+    let mut least = f64::INFINITY;
+    for string in strings {
+        if string.len() < MIN_LENGTH {
+            return None;
+        }
+        let bits = |letter: &Letter| match letter.byte {
+            b' ' | b'\n' | 0 => 3.0,
+            _ if letter.both_cases => 4.7,
+            _ => 5.5,
+        };
+        least = least.min(string.iter().map(bits).sum());
+    }
+    // Above some 24 bits chance occurrences are no cost any more; longer strings still allow larger strides. Twice the
+    // strings are twice the occurrences (a bit), and larger tables.
+    let value = least.min(24.0) + 0.3 * (least - 24.0).clamp(0.0, 50.0);
+    Some(value - 2.0 * (strings.len() as f64).log2())
+}
+
+/// The strings with one rule for case each; `None` if one mixes letters of one case with letters of both.
+fn texts(strings: &Language) -> Option<Choice> {
+    strings
+        .iter()
+        .map(|string| {
+            let caseless = string.iter().any(|letter| letter.both_cases);
+            let mixed =
+                string.iter().any(|letter| letter.byte.is_ascii_alphabetic() && !letter.both_cases);
+            let bytes = string.iter().map(|letter| letter.byte).collect();
+            (!(caseless && mixed)).then_some(Text { bytes, caseless })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(text: &[u8]) -> Vec<Node> {
+        text.iter().map(|&byte| Node::Class(ByteSet::one(byte))).collect()
+    }
+
+    /// The strings, and how many parts stand before and after.
+    fn chosen(parts: &[Node]) -> (usize, Vec<String>, usize) {
+        let Announcement { strings, before, after, .. } = choose(parts).unwrap();
+        let text = |text: &Text| String::from_utf8(text.bytes.to_vec()).unwrap();
+        (before.len(), strings.iter().map(text).collect(), after.len())
+    }
+
+    #[test]
+    fn the_rarest_run_is_chosen() {
+        let digit = Node::Class(ByteSet::range(b'0', b'9'));
+        let parts = [run(b"a"), vec![digit], run(b"cdefg")].concat();
+        assert_eq!(chosen(&parts), (2, vec!["cdefg".to_owned()], 0));
+        assert_eq!(chosen(&parts[..3]).1.len(), 10);
+        assert!(choose(&parts[1..2]).is_none());
+    }
+
+    #[test]
+    fn a_long_text_is_announced_by_its_end() {
+        let text: Vec<u8> = (0..100).map(|n| b'a' + n % 26).collect();
+        let (before, strings, after) = chosen(&run(&text));
+        assert_eq!((before, strings[0].as_bytes(), after), (68, &text[68..], 0));
+    }
+
+    #[test]
+    fn a_string_may_end_or_begin_within_a_repeat() {
+        let repeat =
+            |byte| Node::Repeat { node: Box::new(run(&[byte]).remove(0)), min: 2, max: Some(40) };
+        let parts = [run(b"ab"), vec![repeat(b'x')]].concat();
+        assert_eq!(chosen(&parts), (0, vec!["abxx".to_owned()], 1));
+        let parts = [vec![repeat(b'x')], run(b"ab")].concat();
+        assert_eq!(chosen(&parts), (1, vec!["xxab".to_owned()], 0));
+    }
+
+    #[test]
+    fn alternatives_become_strings_where_nothing_else_is_there() {
+        let either = Node::Alternate(vec![Node::Concat(run(b"GET")), Node::Concat(run(b"POST"))]);
+        let space = Node::Class(ByteSet::one(b' '));
+        let strings = vec!["GET ".to_owned(), "POST ".to_owned()];
+        assert_eq!(chosen(&[either, space]), (0, strings, 0));
+    }
+
+    #[test]
+    fn letters_of_both_cases_do_not_mix_with_others() {
+        let both = |byte| Node::Class(ByteSet::one(byte).both_cases());
+        let parts = [vec![both(b'a'), both(b'b'), both(b'c')], run(b"1DE")].concat();
+        let Announcement { strings, after, .. } = choose(&parts).unwrap();
+        let expected = [Text { bytes: (*b"abc1").into(), caseless: true }];
+        assert_eq!((&strings[..], after.len()), (&expected[..], 2));
+    }
+
+    #[test]
+    fn the_bytes_that_may_come_first() {
+        let optional = Node::Repeat { node: Box::new(run(b"x").remove(0)), min: 0, max: Some(1) };
+        let set = first(&[optional.clone(), run(b"y").remove(0)]).unwrap();
+        assert_eq!(set, b"xy".iter().copied().collect());
+        assert_eq!(first(&[optional]), None);
+    }
+}

@@ -1,0 +1,407 @@
+//! One window of data: the bytes to scan now, and those before them that a match may begin in.
+
+use std::ops::ControlFlow;
+
+use crate::plan::End;
+use crate::program::{Chain, Program, Segment, Sweep};
+use crate::report::{Rule, View};
+use crate::starts::Start;
+use crate::stretch::Stretch;
+use crate::tail::Active;
+
+/// A window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window<'a> {
+    /// The bytes seen before that are still needed, then the new ones.
+    pub data: &'a [u8],
+    /// Where the new ones begin.
+    pub fresh: usize,
+    /// The offset of `data[0]` in the text.
+    pub base: u64,
+    /// Nothing follows.
+    pub last: bool,
+}
+
+/// The patterns whose one match was reported in an earlier window: what they match is of no use any more.
+#[derive(Clone, Copy)]
+pub(crate) struct Spent<'a> {
+    pub rules: &'a [Rule],
+    pub view: &'a View<'a>,
+}
+
+impl Spent<'_> {
+    #[inline]
+    fn is(&self, pattern: u32) -> bool {
+        self.rules[pattern as usize].is_spent(self.view)
+    }
+}
+
+/// A match before it is reported. Ordered as reports are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Found {
+    pub end: u64,
+    /// The pattern's place in the set.
+    pub pattern: u32,
+    pub start: u64,
+}
+
+/// A match of a segment of a sequence with gaps. Offsets are those of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    chain: u32,
+    segment: u32,
+    start: u32,
+    end: u32,
+}
+
+/// Memory for windows, kept between calls.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    active: Active,
+    starts: Vec<usize>,
+    events: Vec<Event>,
+    /// Chains without events whose gaps may end in this window.
+    idle: Vec<u32>,
+    /// Chains without events that have an open gap before a segment that is swept for.
+    swept: Vec<u32>,
+    ends: [Vec<u32>; 2],
+    /// Of each class of gaps: the last byte of the window that is not in it.
+    breaks: Vec<Option<Option<usize>>>,
+    /// What was found, unordered.
+    pub found: Vec<Found>,
+    /// The ids of the matches with one end, for combinations.
+    pub counted: Vec<u32>,
+}
+
+impl Program {
+    /// Scans a window for everything but the fallback automaton's patterns. `live` has a bit for each gap.
+    pub(crate) fn window(
+        &self,
+        window: Window<'_>,
+        spent: Option<Spent<'_>>,
+        live: &mut [u64],
+        work: &mut Work,
+    ) {
+        work.events.clear();
+        if window.base == 0 {
+            self.starts(window, work);
+        }
+        if let Some(finder) = &self.finder {
+            let from = window.fresh.saturating_sub(self.again);
+            let _ = finder.find(window.data, from, &mut |number, end| {
+                let start = end - usize::from(self.lengths[number as usize]);
+                for &segment in self.users(number) {
+                    let segment = &self.segments[segment as usize];
+                    let chain = &self.chains[segment.chain as usize];
+                    if spent.is_none_or(|spent| !spent.is(chain.pattern)) {
+                        self.occurrence(window, segment, chain, start, end, work);
+                    }
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        if !self.gaps.is_empty() {
+            self.gaps(window, live, work);
+        }
+    }
+
+    /// The string that announces a segment is at `start..end`.
+    #[inline]
+    fn occurrence(
+        &self,
+        window: Window<'_>,
+        segment: &Segment,
+        chain: &Chain,
+        start: usize,
+        end: usize,
+        work: &mut Work,
+    ) {
+        let data = window.data;
+        let Work { active, starts, events, found, .. } = work;
+        starts.clear();
+        let back = |i: usize| start.checked_sub(i + 1).map(|at| data[at]);
+        segment.before.run(active, back, |length| starts.push(start - length));
+        // Lengths ascend: the last start is the leftmost.
+        let Some(&leftmost) = starts.last() else { return };
+        let ahead = |i: usize| data.get(end + i).copied();
+        segment.after.run(active, ahead, |length| {
+            let end = end + length;
+            if chain.gap_count == 0 {
+                if chain.ends_at(window, end) {
+                    found.push(window.found(chain.pattern, leftmost, end));
+                }
+                return;
+            }
+            let (chain, segment) = (segment.chain, segment.index);
+            events.extend(starts.iter().map(|&start| Event {
+                chain,
+                segment,
+                start: start as u32,
+                end: end as u32,
+            }));
+        });
+    }
+
+    /// Segments at the start of the text.
+    fn starts(&self, window: Window<'_>, work: &mut Work) {
+        self.starts.each(window.data, |start| self.start(window, start, work));
+    }
+
+    fn start(&self, window: Window<'_>, start: &Start, work: &mut Work) {
+        let number = start.chain;
+        let chain = &self.chains[number as usize];
+        let Work { active, events, found, .. } = work;
+        start.whole.run(
+            active,
+            |i| window.data.get(i).copied(),
+            |end| {
+                if chain.gap_count > 0 {
+                    events.push(Event { chain: number, segment: 0, start: 0, end: end as u32 });
+                } else if chain.ends_at(window, end) {
+                    found.push(window.found(chain.pattern, 0, end));
+                }
+            },
+        );
+    }
+
+    /// Joins the segments of sequences with gaps.
+    fn gaps(&self, window: Window<'_>, live: &mut [u64], work: &mut Work) {
+        work.events.sort_unstable();
+        work.idle.clear();
+        work.swept.clear();
+        for (word, &live) in live.iter().enumerate() {
+            let mut bits = live & (self.closable[word] | self.swept[word]);
+            while bits != 0 {
+                let number = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let gap = &self.gaps[number];
+                let list = if gap.sweep.is_some() { &mut work.swept } else { &mut work.idle };
+                if list.last() != Some(&gap.chain) {
+                    list.push(gap.chain);
+                }
+            }
+        }
+        // Behind the last window nobody asks which gaps are open.
+        if window.last {
+            work.idle.clear();
+        } else if !self.behind.is_empty() {
+            work.swept.extend(&self.behind);
+            work.swept.sort_unstable();
+            work.swept.dedup();
+        }
+        if work.events.is_empty() && work.idle.is_empty() && work.swept.is_empty() {
+            return;
+        }
+        work.breaks.clear();
+        work.breaks.resize(self.stretches.len(), None);
+        let events = std::mem::take(&mut work.events);
+        let (mut idle, mut swept) =
+            (std::mem::take(&mut work.idle), std::mem::take(&mut work.swept));
+        let has_events =
+            |chain: &u32| events.binary_search_by_key(chain, |event| event.chain).is_ok();
+        swept.retain(|chain| !has_events(chain));
+        idle.retain(|chain| !has_events(chain) && swept.binary_search(chain).is_err());
+        for of_chain in events.chunk_by(|a, b| a.chain == b.chain) {
+            self.chain(window, &self.chains[of_chain[0].chain as usize], of_chain, live, work);
+        }
+        for &chain in &swept {
+            self.chain(window, &self.chains[chain as usize], &[], live, work);
+        }
+        for &chain in &idle {
+            self.keep(window, &self.chains[chain as usize], live, work);
+        }
+        (work.events, work.idle, work.swept) = (events, idle, swept);
+    }
+
+    /// One sequence with the matches of its segments in this window, ordered by segment and start.
+    ///
+    /// Segment g + 1 counts if it begins at or after an end e of segment g that counts, with nothing but bytes of the gap
+    /// between. The gap's bit says this for all ends up to the place `delay` bytes before the window's new part, and
+    /// for that place. Segments that begin before that place were judged in earlier windows.
+    fn chain(
+        &self,
+        window: Window<'_>,
+        chain: &Chain,
+        mut events: &[Event],
+        live: &mut [u64],
+        work: &mut Work,
+    ) {
+        let data = window.data;
+        let [ends, next] = &mut work.ends;
+        ends.clear();
+        ends.extend(take(&mut events, 0).iter().map(|event| event.end));
+        for (index, number) in (chain.first_gap..chain.first_gap + chain.gap_count).enumerate() {
+            let gap = &self.gaps[number as usize];
+            let stretch = &self.stretches[usize::from(gap.class)];
+            let (word, bit) = (number as usize / 64, 1 << (number % 64));
+            let place = data.len().saturating_sub(gap.delay as usize);
+            if let Some(sweep) = gap.behind {
+                // The first gap: its segment has no events, and the next one has a string.
+                let sweep = &self.sweeps[sweep as usize];
+                let from = window.fresh.saturating_sub(gap.delay as usize);
+                let was_open = live[word] & bit != 0;
+                let mut back = Behind { sweep, stretch, data, from, open: was_open };
+                let events = take(&mut events, 1).iter();
+                let reached =
+                    events.filter(|event| back.reaches(event.start as usize, &mut work.active));
+                ends.extend(reached.map(|event| event.end));
+                if !window.last {
+                    let mut back = Behind { sweep, stretch, data, from, open: was_open };
+                    let open = back.reaches(place, &mut work.active);
+                    live[word] = live[word] & !bit | if open { bit } else { 0 };
+                }
+                continue;
+            }
+            if live[word] & bit != 0 {
+                ends.push(window.fresh.saturating_sub(gap.delay as usize) as u32);
+            }
+            ends.sort_unstable();
+            ends.dedup();
+            next.clear();
+            let (mut before, mut clean, mut cursor) = (0, 0, 0);
+            // Whether the gap reaches from an end to this start; `None`: to no later one either. Starts ascend.
+            let mut reaches = |start: u32| {
+                while ends.get(before).is_some_and(|&end| end <= start) {
+                    before += 1;
+                }
+                let Some(&end) = ends[..before].last() else { return Some(false) };
+                // Bytes before the latest end matter neither here nor to later starts.
+                cursor = cursor.max(end);
+                if cursor < start {
+                    let between = &data[cursor as usize..start as usize];
+                    if let Some(last) = stretch.last_outside(between) {
+                        clean = cursor + last as u32 + 1;
+                    }
+                    cursor = start;
+                }
+                let reached = end >= clean;
+                (reached || before < ends.len()).then_some(reached)
+            };
+            match gap.sweep {
+                None => {
+                    let events = take(&mut events, index as u32 + 1).iter();
+                    let reached = events.filter(|event| reaches(event.start) == Some(true));
+                    next.extend(reached.map(|event| event.end));
+                }
+                Some(sweep) => {
+                    let Sweep { whole, first } = &self.sweeps[sweep as usize];
+                    let from = ends.first().map_or(data.len(), |&end| end as usize);
+                    for (start, &byte) in data.iter().enumerate().skip(from) {
+                        if !first.contains(byte) {
+                            continue;
+                        }
+                        let Some(reached) = reaches(start as u32) else { break };
+                        if reached {
+                            let ahead = |i: usize| data.get(start + i).copied();
+                            whole.run(&mut work.active, ahead, |len| {
+                                next.push((start + len) as u32)
+                            });
+                        }
+                    }
+                }
+            }
+            let latest = ends[..ends.partition_point(|&end| end as usize <= place)].last();
+            let open = latest
+                .is_some_and(|&end| stretch.last_outside(&data[end as usize..place]).is_none());
+            live[word] = live[word] & !bit | if open { bit } else { 0 };
+            std::mem::swap(ends, next);
+        }
+        ends.sort_unstable();
+        ends.dedup();
+        for &end in ends.iter() {
+            if chain.ends_at(window, end as usize) {
+                work.found.push(window.found(chain.pattern, 0, end as usize));
+            }
+        }
+    }
+
+    /// A sequence none of whose segments is in this window: its gaps stay open if no byte closes them.
+    fn keep(&self, window: Window<'_>, chain: &Chain, live: &mut [u64], work: &mut Work) {
+        for number in chain.first_gap..chain.first_gap + chain.gap_count {
+            let gap = &self.gaps[number as usize];
+            let (word, bit) = (number as usize / 64, 1 << (number % 64));
+            if live[word] & bit == 0 {
+                continue;
+            }
+            let stretch = &self.stretches[usize::from(gap.class)];
+            let from = window.fresh.saturating_sub(gap.delay as usize);
+            let to = window.data.len().saturating_sub(gap.delay as usize);
+            let last = *work.breaks[usize::from(gap.class)]
+                .get_or_insert_with(|| stretch.last_outside(window.data));
+            let closed = match last {
+                None => false,
+                Some(at) if at < from => false,
+                Some(at) if at < to => true,
+                Some(_) => stretch.last_outside(&window.data[from..to]).is_some(),
+            };
+            if closed {
+                live[word] &= !bit;
+            }
+        }
+    }
+}
+
+/// Looks backwards for the segment before a gap.
+struct Behind<'a> {
+    sweep: &'a Sweep,
+    stretch: &'a Stretch,
+    data: &'a [u8],
+    /// Up to here it is known whether the gap is open at this place.
+    from: usize,
+    open: bool,
+}
+
+impl Behind<'_> {
+    /// Whether the gap is open at `place`. Places ascend.
+    fn reaches(&mut self, place: usize, active: &mut Active) -> bool {
+        if place < self.from {
+            return false;
+        }
+        let data = self.data;
+        for end in (self.from + 1..=place).rev() {
+            let (mut found, last) = (false, data[end - 1]);
+            if self.sweep.first.contains(last) {
+                let back = |i: usize| end.checked_sub(i + 1).map(|at| data[at]);
+                self.sweep.whole.run(active, back, |_| found = true);
+            }
+            // A byte that closes the gap.
+            if found || !self.stretch.class().contains(last) {
+                (self.from, self.open) = (place, found);
+                return found;
+            }
+        }
+        self.from = place;
+        self.open
+    }
+}
+
+/// Takes the events of a segment from the front.
+fn take<'a>(events: &mut &'a [Event], segment: u32) -> &'a [Event] {
+    let (now, later) = events.split_at(events.partition_point(|event| event.segment <= segment));
+    *events = later;
+    now
+}
+
+impl Chain {
+    /// Whether a match that ends at `end` of the window's data is one to report now.
+    fn ends_at(&self, window: Window<'_>, end: usize) -> bool {
+        let rest = &window.data[end..];
+        match self.end {
+            End::Anywhere => end > window.fresh,
+            End::Text => window.last && rest.is_empty(),
+            End::TextOrNewline => window.last && (rest.is_empty() || rest == b"\n"),
+        }
+    }
+}
+
+impl Window<'_> {
+    /// The offset of the byte after its last one.
+    pub(crate) fn end(&self) -> u64 {
+        self.base.wrapping_add(self.data.len() as u64)
+    }
+
+    fn found(&self, pattern: u32, start: usize, end: usize) -> Found {
+        let at = |place: usize| self.base.wrapping_add(place as u64);
+        Found { end: at(end), pattern, start: at(start) }
+    }
+}

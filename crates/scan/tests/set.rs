@@ -1,0 +1,325 @@
+//! Sets of random patterns, built as nodes, against an oracle that tries every start: blocks, and streams cut anywhere.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use lookaside_scan::syntax::{Extended, Flags, Pattern};
+use lookaside_scan::{Assertion, ByteSet, Match, Mode, Node, Scratch, Set};
+use lookaside_simd::{Cpu, Tier};
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// The ends of the matches of `node` that start at `at`.
+fn ends(node: &Node, data: &[u8], at: usize) -> BTreeSet<usize> {
+    match node {
+        Node::Empty => [at].into(),
+        Node::Class(class) => match data.get(at) {
+            Some(&byte) if class.contains(byte) => [at + 1].into(),
+            _ => [].into(),
+        },
+        Node::Concat(parts) => parts.iter().fold([at].into(), |from: BTreeSet<usize>, part| {
+            from.iter().flat_map(|&at| ends(part, data, at)).collect()
+        }),
+        Node::Alternate(parts) => parts.iter().flat_map(|part| ends(part, data, at)).collect(),
+        Node::Repeat { node, min, max } => {
+            let mut now: BTreeSet<usize> = [at].into();
+            let mut all = BTreeSet::new();
+            for count in 0.. {
+                if count >= *min {
+                    let before = all.len();
+                    all.extend(&now);
+                    if max.is_none() && all.len() == before {
+                        break;
+                    }
+                }
+                if Some(count) == *max || now.is_empty() {
+                    break;
+                }
+                now = now.iter().flat_map(|&at| ends(node, data, at)).collect();
+            }
+            all
+        }
+        Node::Assert(assertion) => {
+            let rest = &data[at..];
+            let holds = match assertion {
+                Assertion::TextStart => at == 0,
+                Assertion::TextEnd => rest.is_empty(),
+                Assertion::TextEndOrNewline => rest.is_empty() || rest == b"\n",
+                _ => unreachable!("not generated here"),
+            };
+            if holds { [at].into() } else { [].into() }
+        }
+    }
+}
+
+fn oracle(patterns: &[Pattern], data: &[u8]) -> Vec<Match> {
+    let mut all = BTreeSet::new();
+    for pattern in patterns {
+        let mut seen = BTreeSet::new();
+        for start in 0..=data.len() {
+            for end in ends(&pattern.node, data, start) {
+                if end > start && seen.insert(end) {
+                    let start = if pattern.flags.som_leftmost { start as u64 } else { 0 };
+                    all.insert(Match { end: end as u64, id: pattern.id, start });
+                }
+            }
+        }
+    }
+    all.into_iter().collect()
+}
+
+const LETTERS: &[u8] = b"abAB1\n";
+
+fn class(random: &mut Random) -> Node {
+    Node::Class(match random.below(8) {
+        0 => ByteSet::one(b'a').both_cases(),
+        1 => ByteSet::one(b'b').both_cases(),
+        2 => b"ab1".iter().copied().collect(),
+        3 => ByteSet::one(b'\n').complement(),
+        _ => ByteSet::one(LETTERS[random.below(6) as usize]),
+    })
+}
+
+fn string(random: &mut Random) -> Vec<Node> {
+    let caseless = random.one_in(2);
+    (0..2 + random.below(4))
+        .map(|_| {
+            let one = ByteSet::one(LETTERS[random.below(6) as usize]);
+            Node::Class(if caseless { one.both_cases() } else { one })
+        })
+        .collect()
+}
+
+fn bounded(random: &mut Random, depth: u64) -> Node {
+    match random.below(if depth == 0 { 2 } else { 6 }) {
+        0 | 1 => class(random),
+        2 => Node::Concat((0..random.below(4)).map(|_| bounded(random, depth - 1)).collect()),
+        3 => {
+            Node::Alternate((0..1 + random.below(3)).map(|_| bounded(random, depth - 1)).collect())
+        }
+        _ => {
+            let min = random.below(3) as u32;
+            let max = Some(min + random.below(3) as u32);
+            Node::Repeat { node: Box::new(bounded(random, depth - 1)), min, max }
+        }
+    }
+}
+
+fn expression(random: &mut Random) -> Node {
+    let mut parts = vec![];
+    if random.one_in(4) {
+        parts.push(Node::Assert(Assertion::TextStart));
+    }
+    for piece in 0..1 + random.below(3) {
+        if piece > 0 || random.one_in(6) {
+            let class = match random.below(3) {
+                0 => ByteSet::ALL,
+                1 => ByteSet::one(b'\n').complement(),
+                _ => b"\n1".iter().copied().collect::<ByteSet>().complement(),
+            };
+            let min = random.below(3) as u32;
+            parts.push(Node::Repeat { node: Box::new(Node::Class(class)), min, max: None });
+        }
+        for _ in 0..random.below(3) {
+            parts.push(bounded(random, 2));
+        }
+        parts.extend(string(random));
+        for _ in 0..random.below(3) {
+            parts.push(bounded(random, 2));
+        }
+    }
+    match random.below(6) {
+        0 => parts.push(Node::Assert(Assertion::TextEnd)),
+        1 => parts.push(Node::Assert(Assertion::TextEndOrNewline)),
+        _ => {}
+    }
+    let whole = Node::Concat(parts);
+    match random.below(5) {
+        0 => Node::Alternate(vec![whole, Node::Concat(string(random))]),
+        _ => whole,
+    }
+}
+
+/// A string that the node matches, more or less.
+fn sample(node: &Node, random: &mut Random, out: &mut Vec<u8>) {
+    match node {
+        Node::Empty | Node::Assert(_) => {}
+        Node::Class(class) => {
+            let bytes: Vec<u8> = LETTERS.iter().copied().filter(|&b| class.contains(b)).collect();
+            if !bytes.is_empty() {
+                out.push(bytes[random.below(bytes.len() as u64) as usize]);
+            }
+        }
+        Node::Concat(parts) => parts.iter().for_each(|part| sample(part, random, out)),
+        Node::Alternate(parts) if parts.is_empty() => {}
+        Node::Alternate(parts) => {
+            sample(&parts[random.below(parts.len() as u64) as usize], random, out);
+        }
+        Node::Repeat { node, min, max } => {
+            let most = max.unwrap_or(min + 6);
+            for _ in 0..*min + random.below(u64::from(most - min) + 1) as u32 {
+                sample(node, random, out);
+            }
+        }
+    }
+}
+
+/// Strings of the patterns, whole and in part, with noise between them.
+fn text(patterns: &[Pattern], random: &mut Random) -> Vec<u8> {
+    let most = if random.one_in(16) { 400 } else { 80 };
+    let len = random.below(most) as usize;
+    let few = 2 + random.below(5);
+    let mut data = vec![];
+    while data.len() < len {
+        let before = data.len();
+        let pattern = &patterns[random.below(patterns.len() as u64) as usize];
+        sample(&pattern.node, random, &mut data);
+        if random.one_in(3) {
+            let kept = random.below((data.len() - before) as u64 + 1) as usize;
+            data.truncate(before + kept);
+        }
+        let noise = if random.one_in(2) { 0 } else { random.below(8) };
+        data.extend((0..noise).map(|_| LETTERS[random.below(few) as usize]));
+        if data.len() == before {
+            data.push(b'a');
+        }
+    }
+    data.truncate(len);
+    data
+}
+
+fn collect(
+    hit: impl FnOnce(&mut dyn FnMut(Match) -> ControlFlow<()>) -> ControlFlow<()>,
+) -> Vec<Match> {
+    let mut all = vec![];
+    let flow = hit(&mut |found| {
+        all.push(found);
+        ControlFlow::Continue(())
+    });
+    assert!(flow.is_continue());
+    all
+}
+
+fn sorted(mut all: Vec<Match>) -> Vec<Match> {
+    assert!(all.is_sorted_by_key(|found| found.end));
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn blocks_and_streams_agree_with_the_oracle() {
+    let cases = std::env::var("LOOKASIDE_SCAN_CASES").map_or(3_000, |n| n.parse().unwrap());
+    let seed = std::env::var("LOOKASIDE_SCAN_SEED").map_or(0, |n| n.parse().unwrap());
+    let (mut sets, mut matches) = (0, 0);
+    let mut scratch = Scratch::new();
+    for case in seed..seed + cases {
+        let mut random = Random(case);
+        let count = 1 + random.below(4);
+        let patterns: Vec<Pattern> = (0..count)
+            .map(|id| Pattern {
+                id: id as u32,
+                flags: Flags { som_leftmost: random.one_in(4), ..Flags::default() },
+                extended: Extended::default(),
+                node: expression(&mut random),
+                combination: None,
+            })
+            .collect();
+        let cpu = Cpu::with_cap(Tier::ALL[random.below(3) as usize]);
+        let block = Set::new(&patterns, Mode::Block, &cpu);
+        let stream = Set::new(&patterns, Mode::Stream, &cpu);
+        let data = text(&patterns, &mut random);
+        let expected = oracle(&patterns, &data);
+        let what = |how: &str| {
+            format!("case {case}, {how}: {patterns:?} on {:?}", data.escape_ascii().to_string())
+        };
+        if let Ok(set) = block {
+            let found = collect(|hit| set.scan(&mut scratch, &data, hit));
+            assert_eq!(sorted(found), expected, "{}", what("block"));
+            sets += 1;
+            matches += expected.len();
+        }
+        let Ok(set) = stream else { continue };
+        let mut state = vec![0xaa; set.state_len()];
+        set.begin(&mut state);
+        let most = if random.one_in(2) { 3 } else { 100 };
+        let longest = 1 + random.below(most);
+        let mut rest = &data[..];
+        let mut found = vec![];
+        while !rest.is_empty() {
+            let (piece, later) =
+                rest.split_at((random.below(longest + 1) as usize).min(rest.len()));
+            // Now and then the scan is stopped after some matches, and goes on.
+            let mut room = if random.one_in(3) { random.below(3) } else { u64::MAX };
+            let mut at = 0;
+            loop {
+                let mut stopped = false;
+                // After a stop, the rest may come in any pieces.
+                let some = random.below((piece.len() - at) as u64 + 1) as usize;
+                let to = if random.one_in(2) { piece.len() } else { at + some };
+                at += set.scan_piece(&mut scratch, &mut state, &piece[at..to], &mut |one| {
+                    if room == 0 {
+                        (room, stopped) = (2, true);
+                        return ControlFlow::Break(());
+                    }
+                    room -= 1;
+                    found.push(one);
+                    ControlFlow::Continue(())
+                });
+                if !stopped && at == piece.len() {
+                    break;
+                }
+            }
+            assert_eq!(at, piece.len());
+            rest = later;
+        }
+        found.extend(collect(|hit| set.finish(&mut scratch, &mut state, hit)));
+        found.sort_unstable();
+        assert_eq!(found, expected, "{}", what("stream"));
+        sets += 1;
+    }
+    assert!(sets as u64 > cases && matches as u64 > cases, "{sets} sets, {matches} matches");
+}
+
+#[test]
+fn patterns_of_one_id_have_one_match_at_an_end() {
+    let pattern = |id, text: &str, letters: &[u8]| {
+        let flags = Flags::from_letters(letters).unwrap();
+        Pattern::parse(id, text.as_bytes(), flags, Extended::default()).unwrap()
+    };
+    let of = |letters: &[u8]| {
+        let texts = ["bc", "abc", "a.c", "x*bc"];
+        let mut patterns: Vec<Pattern> =
+            texts.iter().map(|text| pattern(7, text, letters)).collect();
+        patterns.push(pattern(9, "c", b""));
+        let set = Set::new(&patterns, Mode::Block, Cpu::host()).unwrap();
+        let mut found = vec![];
+        let flow = set.scan(&mut Scratch::new(), b"abc abc", &mut |one| {
+            found.push((one.id, one.start, one.end));
+            ControlFlow::Continue(())
+        });
+        assert!(flow.is_continue());
+        found
+    };
+    assert_eq!(of(b""), [(7, 0, 3), (9, 0, 3), (7, 0, 7), (9, 0, 7)]);
+    // The leftmost start of all of them.
+    assert_eq!(of(b"L"), [(7, 0, 3), (9, 0, 3), (7, 4, 7), (9, 0, 7)]);
+    assert_eq!(of(b"H"), [(7, 0, 3), (9, 0, 3), (9, 0, 7)]);
+}
