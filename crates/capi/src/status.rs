@@ -102,6 +102,7 @@ impl Refusal {
                     CompressionError::NoDictionary(_) | CompressionError::NoStream(_),
                 ) => LA_E_UNSUPPORTED,
                 SetupError::Compression(_) => LA_E_LIMIT,
+                SetupError::Patterns(_) => LA_E_INVALID,
                 SetupError::Unsupported { .. } => LA_E_UNSUPPORTED,
                 SetupError::Os { .. } => LA_E_SYSTEM,
                 SetupError::NoMemory { .. } => LA_E_NOMEM,

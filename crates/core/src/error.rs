@@ -4,7 +4,7 @@
 
 use core::{fmt, ops::RangeInclusive};
 
-use crate::{CompressionError, Op};
+use crate::{BadPattern, CompressionError, Op};
 
 /// Refused before any traffic. Names the device, operation or limit concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub enum SetupError {
     },
     /// The parameters of a compression session are wrong.
     Compression(CompressionError),
+    /// Patterns are refused: all that are, not only the first.
+    Patterns(Vec<BadPattern>),
     /// A name in a route or a setting is not known.
     Unknown {
         /// What kind of name: "device", ...
@@ -95,6 +97,12 @@ impl fmt::Display for SetupError {
             }
             SetupError::Key { what } => write!(f, "bad key or parameters: {what}"),
             SetupError::Compression(e) => e.fmt(f),
+            SetupError::Patterns(bad) => {
+                for (n, one) in bad.iter().enumerate() {
+                    write!(f, "{}{one}", if n == 0 { "" } else { "; " })?;
+                }
+                Ok(())
+            }
             SetupError::Unknown { what, name } => write!(f, "unknown {what}: {name}"),
             SetupError::Duplicate { device } => write!(f, "two devices are named {device}"),
             SetupError::NoMemory { what } => write!(f, "{what}: not enough memory"),

@@ -35,6 +35,7 @@ pub use lookaside_spec::{
         Arithmetic, Curve, Detail, DhGroup, DsaDomain, EdCurve, Nonce, Pke, PointStep, RsaCrt,
         RsaPrivateKey, RsaPublicKey, RsaScheme, SaltLen, Sm2Role, WeierstrassParams, XdhCurve,
     },
+    scan::{self, BadPattern, Match, Patterns},
     store_result,
     sym::{Aead, Auth, ChainOrder, Cipher, Iv, Packet, Span, Sym},
 };

@@ -99,8 +99,8 @@ impl Request {
     /// apart from its destination, and no state has moved.
     pub fn may_run_again(&self) -> bool {
         let in_place = self.op.service() == Service::Sym && self.src.is_empty();
-        let aside = matches!(self.carried.as_deref(), Some(Carried::Aside(_)));
-        !self.is_bound() && !in_place && !aside && !self.src.overlaps(&self.dst)
+        let moves = matches!(self.carried.as_deref(), Some(Carried::Aside(_) | Carried::Flow(_)));
+        !self.is_bound() && !in_place && !moves && !self.src.overlaps(&self.dst)
     }
 
     /// The same request with this tag.
@@ -126,7 +126,18 @@ impl Response {
         }
     }
 
-    /// The same, to take their buffers; and what the request's own step carried stays.
+    /// The state of the flow that the request was a piece of, after that piece.
+    pub fn take_flow(&mut self) -> Option<Vec<u8>> {
+        match self.carried.take().map(|carried| *carried) {
+            Some(Carried::Flow(state)) => Some(state),
+            other => {
+                self.carried = other.map(Box::new);
+                None
+            }
+        }
+    }
+
+    /// Of a chain, its other steps, to take their buffers; and what the request's own step carried stays.
     pub fn take_chain(&mut self) -> Option<Chain> {
         match self.carried.take().map(|carried| *carried) {
             Some(Carried::Chain(mut chain)) => {

@@ -10,7 +10,9 @@ use std::{
     },
 };
 
-use crate::{Compression, Costs, Format, Immediate, Kdf, Op, Pke, SharedImmediate, Sym, Work};
+use crate::{
+    Compression, Costs, Format, Immediate, Kdf, Op, Patterns, Pke, SharedImmediate, Sym, Work,
+};
 
 /// What a session is for; what [`crate::Device::prepare`] turns into prepared parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +44,8 @@ pub enum SessionSpec {
     Sym(Sym),
     /// Random numbers.
     Rng,
+    /// Pattern matching.
+    Scan(Patterns),
 }
 
 impl SessionSpec {
@@ -51,6 +55,7 @@ impl SessionSpec {
             SessionSpec::Mover => &[Op::Copy, Op::CopyCrc32, Op::CopyCrc64, Op::Fill, Op::Compare],
             SessionSpec::Sym(sym) => sym.ops(),
             SessionSpec::Rng => &[Op::Random],
+            SessionSpec::Scan(_) => &[Op::Scan],
             SessionSpec::Compression(_) => &[Op::Compress, Op::Decompress],
             SessionSpec::CompressStream { .. } => &[Op::Compress],
             SessionSpec::DecompressStream { .. } => &[Op::Decompress],
@@ -71,12 +76,20 @@ pub struct Prepared {
     value: Arc<dyn Any + Send + Sync>,
     best_batch: usize,
     immediate: Option<SharedImmediate>,
+    flow: Option<Arc<[u8]>>,
+    explain: Option<fn(&Prepared) -> Option<String>>,
 }
 
 impl Prepared {
     /// Wraps a device's own prepared parameters.
     pub fn new<T: Any + Send + Sync>(value: T) -> Prepared {
-        Prepared { value: Arc::new(value), best_batch: 0, immediate: None }
+        Prepared {
+            value: Arc::new(value),
+            best_batch: 0,
+            immediate: None,
+            flow: None,
+            explain: None,
+        }
     }
 
     /// How many requests of this class side by side serve the device best, where that differs from
@@ -85,6 +98,30 @@ impl Prepared {
     pub fn best_batch(mut self, n: usize) -> Prepared {
         self.best_batch = n;
         self
+    }
+
+    /// The state of a [flow](crate::Carried::Flow) at its beginning. Devices that prepare the same patterns agree on it.
+    #[must_use]
+    pub fn flow(mut self, beginning: impl Into<Arc<[u8]>>) -> Prepared {
+        self.flow = Some(beginning.into());
+        self
+    }
+
+    /// A function that says, for people, what the device has made of the specification and what that costs.
+    #[must_use]
+    pub fn explained_by(mut self, explain: fn(&Prepared) -> Option<String>) -> Prepared {
+        self.explain = Some(explain);
+        self
+    }
+
+    /// What the function given to [`Prepared::explained_by`] says.
+    pub fn explain(&self) -> Option<String> {
+        self.explain.and_then(|explain| explain(self))
+    }
+
+    /// What was given to [`Prepared::flow`].
+    pub fn beginning(&self) -> Option<&[u8]> {
+        self.flow.as_deref()
     }
 
     /// Whether many requests at once are quicker than one after the other: worth the wait of a caller
@@ -98,7 +135,13 @@ impl Prepared {
     /// session at once, on the caller's thread.
     pub fn with_immediate<T: Any + Immediate>(value: T) -> Prepared {
         let value = Arc::new(value);
-        Prepared { value: value.clone(), best_batch: 0, immediate: Some(value) }
+        Prepared {
+            value: value.clone(),
+            best_batch: 0,
+            immediate: Some(value),
+            flow: None,
+            explain: None,
+        }
     }
 
     /// What was given to [`Prepared::with_immediate`].

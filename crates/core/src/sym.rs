@@ -113,6 +113,9 @@ pub enum Carried {
     Aside(Aside),
     /// The state of a text in pieces: the source is the next piece.
     Running(Box<dyn Running>),
+    /// The state of a stream that is scanned for patterns: plain bytes, as many as the set says. The source is the
+    /// next piece.
+    Flow(Vec<u8>),
     /// The other steps of a [chain](crate::Request::then), around what this one carries. Devices never
     /// see it.
     Chain(Chain),
@@ -138,7 +141,7 @@ impl Carried {
             Carried::Packet(packet) => core::slice::from_ref(packet),
             Carried::Packets(packets) => packets,
             Carried::Aside(aside) => core::slice::from_ref(&aside.packet),
-            Carried::Running(_) => &[],
+            Carried::Running(_) | Carried::Flow(_) => &[],
             Carried::Chain(chain) => chain.carried.as_deref().map_or(&[], Carried::packets),
         }
     }
@@ -147,7 +150,9 @@ impl Carried {
     #[inline]
     pub fn is_lent(&self) -> bool {
         match self {
-            Carried::Packet(_) | Carried::Packets(_) | Carried::Running(_) => false,
+            Carried::Packet(_) | Carried::Packets(_) | Carried::Running(_) | Carried::Flow(_) => {
+                false
+            }
             Carried::Aside(aside) => aside.aad.is_lent() || aside.tag.is_lent(),
             Carried::Chain(chain) => chain.is_lent(),
         }
@@ -169,7 +174,7 @@ impl Carried {
             Carried::Packet(packet) => core::slice::from_mut(packet),
             Carried::Packets(packets) => packets,
             Carried::Aside(aside) => core::slice::from_mut(&mut aside.packet),
-            Carried::Running(_) => &mut [],
+            Carried::Running(_) | Carried::Flow(_) => &mut [],
             Carried::Chain(chain) => {
                 chain.carried.as_deref_mut().map_or(&mut [], Carried::packets_mut)
             }
@@ -212,6 +217,7 @@ impl core::fmt::Debug for Carried {
             Carried::Packets(packets) => write!(f, "{} packets", packets.len()),
             Carried::Aside(aside) => aside.fmt(f),
             Carried::Running(_) => f.write_str("Running"),
+            Carried::Flow(state) => write!(f, "a flow's {} bytes", state.len()),
             Carried::Chain(chain) => chain.fmt(f),
         }
     }

@@ -56,6 +56,7 @@ mod port;
 mod ring;
 mod route;
 mod runtime;
+mod scanner;
 mod scheduler;
 mod session;
 mod shared_memory;
@@ -82,6 +83,7 @@ pub use pke::{
 };
 pub use route::{Route, RouteEntry};
 pub use runtime::{Builder, Runtime};
+pub use scanner::Scanner;
 pub use session::{CompressSession, CompressStream, DecompressStream, Mover, Random};
 pub use shared_memory::SharedMemory;
 pub use sla::{Priority, STEP_NS, Sla, Unit};

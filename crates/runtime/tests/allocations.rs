@@ -13,6 +13,7 @@ use lookaside::{
     DsaDomain, EdCurve, Format, Hash, HkdfMode, Huffman, InstanceConfig, Nonce, Op, Packet,
     Request, Response, RsaCrt, RsaPrivateKey, RsaPublicKey, RsaScheme, Runtime, SaltLen, Span,
     XdhCurve,
+    scan::{Expression, Flags, Mode},
 };
 
 static COUNTS: AtomicBool = AtomicBool::new(false);
@@ -205,6 +206,36 @@ fn compression(runtime: &Runtime, kinds: &mut Vec<Kind>) {
             name: format!("decompress {name}"),
             promise: NOTHING,
             make: Box::new(move || session.decompress(packed.clone().into(), Buf::zeroed(len))),
+        });
+    }
+}
+
+fn scans(runtime: &Runtime, kinds: &mut Vec<Kind>) {
+    let text: Vec<u8> = b"a needle, 17 of them; xyz ".repeat(200);
+    let sets = [
+        ("strings", "needle|them", ""),
+        ("an automaton", "[0-9]+ o", ""),
+        ("starts", "[x-z]+ a", "L"),
+        ("gaps", "needle.*them", ""),
+    ];
+    for (name, text_of, flags) in sets {
+        let flags = Flags::from_letters(flags.as_bytes()).unwrap();
+        let set = [Expression { text: text_of.into(), flags, ..Expression::default() }];
+        let scanner = runtime.scan(set, Mode::Stream).unwrap();
+        let (s, t) = (scanner.clone(), text.clone());
+        kinds.push(Kind {
+            name: format!("scan for {name}"),
+            promise: NOTHING,
+            make: Box::new(move || s.scan(t.clone().into(), Buf::zeroed(24_000))),
+        });
+        let text = text.clone();
+        kinds.push(Kind {
+            name: format!("scan of a piece for {name}"),
+            promise: NOTHING,
+            make: Box::new(move || {
+                let flow = scanner.flow().unwrap();
+                scanner.scan_piece(flow, text.clone().into(), Buf::zeroed(24_000), true)
+            }),
         });
     }
 }
@@ -542,6 +573,7 @@ fn between_push_and_poll() {
         let mut kinds = Vec::new();
         compression(&runtime, &mut kinds);
         moves(&runtime, &mut kinds);
+        scans(&runtime, &mut kinds);
         symmetric(&runtime, &mut kinds);
         let side_by_side = runtime.best_batch(Op::RsaPrivate) > 1;
         let mut pke = PublicKey { runtime: &runtime, kinds: &mut kinds, side_by_side };

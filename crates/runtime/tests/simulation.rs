@@ -12,8 +12,9 @@ use std::{collections::VecDeque, mem::ManuallyDrop, time::Duration};
 
 use child::in_child;
 use lookaside::{
-    Buf, Clock, CompressStream, Compression, Engine, Flush, Instance, InstanceConfig, Lost, Mover,
-    Op, OpError, Priority, Response, Route, RouteEntry, Runtime, SetupError, Sla, Status, Unit,
+    Buf, Carried, Clock, CompressStream, Compression, Done, Engine, Flush, Full, Instance,
+    InstanceConfig, Lost, Mover, Op, OpError, Priority, Response, Route, RouteEntry, Runtime,
+    Scanner, SetupError, Sla, Status, Unit, scan::Mode,
 };
 use lookaside_testkit::{FaultDevice, Faults, Rng, SLOW, SimDevice, VirtualClock, each_seed};
 use scarce::{Scarce, scarce};
@@ -26,6 +27,12 @@ static MEMORY: Scarce = Scarce(|size| size >= 1 << 20);
 struct Client {
     instance: Instance,
     stream: CompressStream,
+    scanner: Scanner,
+    /// The state of a flow that is scanned, a byte; `None` while a piece is out, which has this tag.
+    flow: Option<Vec<u8>>,
+    flow_tag: u64,
+    /// The state after the last piece that was answered.
+    flow_state: u8,
     /// By tag: the address and length of each buffer that is out; `None` once answered.
     expected: Vec<Option<[(usize, usize); 2]>>,
     /// The stream's pieces (first bytes) that are not done, in order; and those that are out.
@@ -48,6 +55,10 @@ impl Client {
         Client {
             instance,
             stream: runtime.compress_stream(Compression::default(), None).unwrap(),
+            scanner: runtime.scan([], Mode::Stream).unwrap(),
+            flow: Some(vec![0]),
+            flow_tag: 0,
+            flow_state: 0,
             expected: Vec::new(),
             piece: 0,
             pieces_out: VecDeque::new(),
@@ -62,7 +73,12 @@ impl Client {
         let tag = self.expected.len() as u64;
         // Everything that was cancelled goes first and in order: only then come new pieces.
         let streaming = rng.chance(30) && self.instance.free() > 0;
-        let request = if streaming {
+        let scanning = !streaming && self.flow.is_some() && rng.chance(20);
+        let request = if let Some(flow) = self.flow.take_if(|_| scanning) {
+            self.flow_tag = tag;
+            let src = vec![self.flow_state; 1 + rng.below(5000) as usize];
+            self.scanner.scan_piece(flow, src.into(), Buf::empty(), false)
+        } else if streaming {
             if !self.redo.is_empty() && !self.pieces_out.is_empty() {
                 return;
             }
@@ -87,13 +103,35 @@ impl Client {
             Some(ns) => self.instance.push_within(Duration::from_nanos(ns), request.tag(tag)),
             None => self.instance.push(request.tag(tag)),
         };
-        if pushed.is_ok() {
+        if let Err(Full(mut request)) = pushed {
+            assert!(!streaming && self.instance.free() == 0);
+            if let Some(Carried::Flow(flow)) = request.carried.take().map(|carried| *carried) {
+                self.flow = Some(flow);
+            }
+        } else {
             self.expected.push(Some(out));
             self.until.push(within.map(|ns| now + ns));
             self.cancelled.push(false);
-        } else {
-            assert!(!streaming && self.instance.free() == 0);
         }
+    }
+
+    /// A piece of the flow ran once, or not at all; where it was lost, nobody knows, and the flow begins anew.
+    fn take_scan(&mut self, result: &Result<Done, OpError>, mut flow: Vec<u8>) {
+        match result {
+            Ok(_) => {
+                self.flow_state = self.flow_state.wrapping_add(1);
+                assert_eq!(flow, [self.flow_state], "a piece ran once");
+            }
+            Err(OpError::Cancelled | OpError::Expired) => {
+                assert_eq!(flow, [self.flow_state], "a piece that did not run");
+            }
+            Err(OpError::DeviceLost(Lost::Touched)) => {
+                flow = vec![0];
+                self.flow_state = 0;
+            }
+            Err(e) => panic!("scan: {e}"),
+        }
+        self.flow = Some(flow);
     }
 
     /// Keeps the pieces to push again in order; their numbers wrap.
@@ -112,7 +150,7 @@ impl Client {
         self.cancelled[tag] |= count == 1;
     }
 
-    fn take(&mut self, r: Response, piece: Option<u8>, now: u64) {
+    fn take(&mut self, mut r: Response, piece: Option<u8>, now: u64) {
         let tag = r.tag as usize;
         if self.cancelled[tag] {
             assert_eq!(r.result, Err(OpError::Cancelled), "cancelled, and it ran");
@@ -120,6 +158,14 @@ impl Client {
         let out = self.expected[r.tag as usize].take().expect("answered twice");
         assert_eq!(out, [identity(&r.src), identity(&r.dst)], "other buffers came back");
         self.answered += 1;
+        if let Some(flow) = r.take_flow() {
+            assert_eq!(r.tag, self.flow_tag);
+            self.take_scan(&r.result, flow);
+            if r.result == Err(OpError::Expired) {
+                assert!(self.until[tag].is_some_and(|until| until <= now), "expired too early");
+            }
+            return;
+        }
         match (piece, r.result) {
             (Some(first), Ok(done)) if done.status == Status::Overflow => self.redo(first),
             (Some(first), Err(OpError::Cancelled)) => self.redo(first),
@@ -206,6 +252,7 @@ impl World {
             .clock(std::sync::Arc::new(clock.clone()))
             .route(Route { op: Op::Copy, entries: vec![entry("card", threshold), entry("cpu", 0)] })
             .route(Route { op: Op::Compress, entries: vec![entry("cpu", 0)] })
+            .route(Route { op: Op::Scan, entries: vec![entry("card", threshold), entry("cpu", 0)] })
             .start_stepped()
             .unwrap();
         let mover = runtime.mover().unwrap();

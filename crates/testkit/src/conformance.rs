@@ -10,6 +10,7 @@ use lookaside_core::{
 
 use crate::mixed;
 
+mod scan;
 mod scatter;
 mod symmetric;
 
@@ -42,6 +43,11 @@ pub fn conformance<D: Device + 'static>(device: impl Fn() -> D) {
             scattered(&runtime);
             pieces(&runtime);
             streams(&runtime);
+        }
+        if has(Op::Scan) {
+            scan::blocks(&runtime);
+            scan::flows(&runtime);
+            scan::refused(&runtime);
         }
     }
 }

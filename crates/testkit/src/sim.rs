@@ -9,8 +9,8 @@ use std::{
 };
 
 use lookaside_core::{
-    Batch, Capability, Channel, Completed, Device, Done, EngineId, Lost, Op, OpError, Prepared,
-    SessionSpec, SetupError, Status, Wake, Work,
+    Batch, Capability, Carried, Channel, Completed, Device, Done, EngineId, Lost, Op, OpError,
+    Prepared, SessionSpec, SetupError, Status, Wake, Work,
 };
 
 /// The first byte of a source that takes long.
@@ -18,7 +18,8 @@ pub const SLOW: u8 = 0xff;
 
 /// A device that copies, at a given rate of virtual time. A compression stream on it is a copy
 /// too, which overflows when its destination is short, and which checks order: the first byte of
-/// each piece must be one more than that of the piece before. A copy of bytes [`SLOW`] takes a hundred times
+/// each piece must be one more than that of the piece before. A piece of a flow that is scanned has to begin with the
+/// flow's state, a byte, which is one more afterwards. A copy of bytes [`SLOW`] takes a hundred times
 /// as long: content that its size does not tell.
 pub struct SimDevice {
     name: String,
@@ -42,7 +43,7 @@ impl SimDevice {
             name: name.into(),
             ns_per_kib,
             best_batch,
-            capabilities: vec![capability(Op::Copy), capability(Op::Compress)],
+            capabilities: [Op::Copy, Op::Compress, Op::Scan].map(capability).into(),
             executed: Arc::default(),
         }
     }
@@ -70,6 +71,7 @@ impl Device for SimDevice {
     fn prepare(&self, spec: &SessionSpec) -> Result<Prepared, SetupError> {
         match spec {
             SessionSpec::CompressStream { .. } => Ok(Prepared::new(Stream(Mutex::new(0)))),
+            SessionSpec::Scan(_) => Ok(Prepared::new(Plain).flow([0])),
             SessionSpec::Mover | SessionSpec::Compression(_) => Ok(Prepared::new(Plain)),
             _ => Err(SetupError::Unsupported {
                 device: self.name.clone(),
@@ -101,6 +103,17 @@ struct SimChannel {
 fn execute(work: &mut Work) -> Result<Done, OpError> {
     let mut src = Vec::new();
     work.request().src.gather(&mut src);
+    if let Some(Carried::Flow(state)) = work.request_mut().carried.as_deref_mut() {
+        let (Some(state), Some(first)) = (state.first_mut(), src.first()) else {
+            return Err(OpError::BadInput("a piece without bytes"));
+        };
+        if *state != *first {
+            // It has run before: the test will see this.
+            return Err(OpError::AuthFailed);
+        }
+        *state = state.wrapping_add(1);
+        return Ok(Done { consumed: src.len(), ..Done::default() });
+    }
     let stream = work.prepared::<Stream>().map(|s| s.0.lock());
     let room = work.request().dst.len();
     let n = src.len().min(room);

@@ -6,14 +6,14 @@ use std::{
 };
 
 use lookaside_core::{
-    Batch, Buf, Channel, Completed, Done, Lost, Op, OpError, Request, Service, Wake, Work,
+    Batch, Buf, Carried, Channel, Completed, Done, Lost, Op, OpError, Request, Service, Wake, Work,
     wipe_stack,
 };
 use lookaside_simd::Cpu;
 
 use crate::{
     crypto::{self, SideBySide},
-    dc,
+    dc, scan,
 };
 
 pub(crate) struct CpuChannel {
@@ -36,6 +36,7 @@ struct Kernels {
     cpu: Cpu,
     memory: Memory,
     scratch: dc::Scratch,
+    scans: scan::Memory,
     side_by_side: SideBySide,
 }
 
@@ -127,6 +128,7 @@ impl Kernels {
             cpu,
             memory: Memory::default(),
             scratch: dc::Scratch::new(),
+            scans: scan::Memory::default(),
         }
     }
 
@@ -140,7 +142,7 @@ impl Kernels {
 
     fn execute_one(&mut self, work: &mut Work) {
         let device = usize::from(work.device);
-        let Request { op, args, session, src, dst, .. } = work.request_mut();
+        let Request { op, args, session, src, dst, carried, .. } = work.request_mut();
         let prepared = session.prepared.get(device).and_then(Option::as_ref);
         let (cpu, scratch) = (&self.cpu, &mut self.scratch);
         let result = match (*op, prepared) {
@@ -153,6 +155,16 @@ impl Kernels {
                     dc::decompress(prepared, scratch, src, dst)
                 })
             }
+            (Op::Scan, Some(prepared)) => {
+                let flow = match carried.as_deref_mut() {
+                    Some(Carried::Flow(state)) => Some(state),
+                    _ => None,
+                };
+                let scans = &mut self.scans;
+                on_slices(&mut self.memory, src, dst, |src, dst| {
+                    scan::scan(prepared, scans, flow, src, dst, args.flush)
+                })
+            }
             (op, _) => crypto::execute_one(cpu, op, src, dst).unwrap_or(Err(OpError::Unsupported)),
         };
         self.memory.trim();
@@ -162,6 +174,7 @@ impl Kernels {
     /// After a panic of one of them.
     fn renew(&mut self) {
         self.scratch = dc::Scratch::new();
+        self.scans = scan::Memory::default();
         self.side_by_side = SideBySide::new(&self.cpu);
     }
 }

@@ -13,6 +13,8 @@ mod dc;
 mod mv;
 #[cfg(feature = "crypto")]
 mod pke;
+#[cfg_attr(not(feature = "scan"), path = "scan_absent.rs")]
+mod scan;
 #[cfg(feature = "crypto")]
 mod sym;
 
@@ -58,6 +60,7 @@ impl CpuDevice {
     fn make_capabilities(&self) -> Vec<Capability> {
         let mut capabilities = dc::capabilities(&self.cpu);
         capabilities.extend(crypto::capabilities(&self.cpu));
+        capabilities.extend(scan::capabilities(&self.cpu));
         capabilities
     }
 }
@@ -74,6 +77,7 @@ impl Device for CpuDevice {
     fn best_batch(&self, op: Op) -> usize {
         match op.service() {
             Service::Dc => dc::BEST_BATCH,
+            Service::Scan => usize::from(scan::capabilities(&self.cpu).is_some()),
             _ => crypto::best_batch(&self.cpu, op),
         }
     }
@@ -83,6 +87,7 @@ impl Device for CpuDevice {
             SessionSpec::Compression(_)
             | SessionSpec::CompressStream { .. }
             | SessionSpec::DecompressStream { .. } => dc::prepare(spec, &self.cpu),
+            SessionSpec::Scan(patterns) => scan::prepare(patterns, &self.cpu),
             other => crypto::prepare(other, &self.cpu).unwrap_or_else(|| {
                 Err(SetupError::Unsupported {
                     device: self.name().to_owned(),
