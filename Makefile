@@ -7,7 +7,7 @@ CORPUS  ?=
 INPUT   ?=
 # make test: some steps only, e.g. STEPS="fmt clippy".
 STEPS   ?=
-# make tune, bench-sym, bench-tls, bench-speed, hadoop: options of theirs.
+# make tune, bench-sym, bench-scan, bench-tls, bench-speed, hadoop: options of theirs.
 ARGS    ?=
 
 target  := $(or $(CARGO_TARGET_DIR),target)
@@ -20,11 +20,11 @@ doc     := $(root)/share/doc/lookaside
 # What `make build` leaves for `make install`.
 stage   := $(target)/stage
 staged  := bin/parcomp bin/lookaside lib/liblookaside.so lib/libcf.so \
-           lib/lookaside/openssl/lookaside.so lib/lookaside/zlib/libz.so.1 \
+           lib/lookaside/openssl/lookaside.so lib/lookaside/zlib/libz.so.1 lib/lookaside/hyperscan/libhs.so.5 \
            lib/lookaside/qat/libqat.so.4 lib/lookaside/qat/libusdm.so.0
 fill    := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(version)|g'
 
-.PHONY: help run test test-deep tune bench bench-sym bench-tls bench-speed bench-bulk hadoop build install uninstall fuzz clean
+.PHONY: help run test test-deep tune bench bench-sym bench-scan bench-tls bench-speed bench-bulk hadoop build install uninstall fuzz clean
 
 help:
 	@echo 'make run            compress a real file through the CPU device, verified, beside zlib'
@@ -34,6 +34,7 @@ help:
 	@echo 'make bench          the figures of parcomp and the benches; CORPUS=DIR'
 	@echo 'make bench-sym      every symmetric algorithm beside its rivals; ARGS="--only AES"'
 	@echo 'make tune           who serves each symmetric algorithm the fastest here: writes the table'
+	@echo 'make bench-scan     sets of patterns beside Hyperscan and Vectorscan, with a chart'
 	@echo 'make bench-tls      TLS handshakes of HAProxy with our provider beside plain OpenSSL'
 	@echo 'make bench-speed    the tables of openssl speed, likewise; ARGS="--help" for options of both'
 	@echo 'make bench-bulk     downloads over HAProxy with our provider beside plain OpenSSL'
@@ -68,6 +69,9 @@ bench-sym:
 tune:
 	@scripts/tune $(ARGS)
 
+bench-scan:
+	@scripts/bench-scan $(ARGS)
+
 bench-tls:
 	@scripts/bench-tls $(ARGS)
 
@@ -100,6 +104,9 @@ install:
 	install -m 755 $(stage)/lib/lookaside/openssl/lookaside.so '$(root)/lib/lookaside/openssl'
 	$(fill) front/openssl/openssl.cnf.in > '$(root)/lib/lookaside/openssl/openssl.cnf'
 	install -m 755 $(stage)/lib/lookaside/zlib/libz.so.1 '$(root)/lib/lookaside/zlib'
+	install -d '$(root)/lib/lookaside/hyperscan'
+	install -m 755 $(stage)/lib/lookaside/hyperscan/libhs.so.5 '$(root)/lib/lookaside/hyperscan'
+	ln -sf libhs.so.5 '$(root)/lib/lookaside/hyperscan/libhs_runtime.so.5'
 	install -d '$(root)/lib/lookaside/qat/pkgconfig' '$(root)/include/lookaside-qat/qat'
 	install -m 755 $(stage)/lib/lookaside/qat/libqat.so.4 $(stage)/lib/lookaside/qat/libusdm.so.0 '$(root)/lib/lookaside/qat'
 	ln -sf libqat.so.4 '$(root)/lib/lookaside/qat/libqat.so'
@@ -122,11 +129,12 @@ uninstall:
 	rm -f '$(root)/lib/pkgconfig/lookaside.pc' '$(root)/lib/pkgconfig/cf.pc'
 	rm -f '$(root)/lib/lookaside/openssl/lookaside.so' '$(root)/lib/lookaside/openssl/openssl.cnf'
 	rm -f '$(root)/lib/lookaside/zlib/libz.so.1'
+	rm -f '$(root)/lib/lookaside/hyperscan/libhs.so.5' '$(root)/lib/lookaside/hyperscan/libhs_runtime.so.5'
 	rm -f '$(root)'/lib/lookaside/qat/libqat.so* '$(root)'/lib/lookaside/qat/libusdm.so*
 	rm -f '$(root)/lib/lookaside/qat/pkgconfig/qatlib.pc' '$(root)/lib/lookaside/qat/pkgconfig/libusdm.pc'
 	rm -f $(addprefix '$(root)/include/lookaside-qat/qat/',$(notdir $(wildcard front/qat/include/*.h)))
 	rm -f '$(doc)/LICENSE-APACHE' '$(doc)/LICENSE-MIT' '$(doc)/THIRD-PARTY-NOTICES'
-	@for folder in lib/lookaside/openssl lib/lookaside/zlib lib/lookaside/qat/pkgconfig lib/lookaside/qat lib/lookaside \
+	@for folder in lib/lookaside/openssl lib/lookaside/zlib lib/lookaside/hyperscan lib/lookaside/qat/pkgconfig lib/lookaside/qat lib/lookaside \
 		include/lookaside-qat/qat include/lookaside-qat share/doc/lookaside; do \
 		test ! -d '$(root)'/$$folder || rmdir --ignore-fail-on-non-empty '$(root)'/$$folder; done
 

@@ -1,5 +1,5 @@
-//! `lookaside run`: a command with our zlib library in the place of the system's, with our QuickAssist library, and what
-//! served it.
+//! `lookaside run`: a command with our zlib and Hyperscan libraries in the place of the system's, with our QuickAssist
+//! library, and what served it.
 
 use std::{
     env,
@@ -25,6 +25,8 @@ use crate::{
 
 /// The library's name, which the dynamic loader looks for.
 const LIBRARY: &str = "libz.so.1";
+/// The name of our Hyperscan library.
+const HYPERSCAN: &str = "libhs.so.5";
 
 /// What `lookaside run` was asked to do.
 #[derive(Debug, Default, PartialEq)]
@@ -65,6 +67,10 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
         command.env(name, value);
     };
     let mut folders = folder.as_os_str().to_owned();
+    if let Some(hyperscan) = hyperscan_beside_us() {
+        folders.push(":");
+        folders.push(hyperscan);
+    }
     if let Some(quickassist) = &quickassist {
         folders.push(":");
         folders.push(&quickassist.folder);
@@ -137,7 +143,14 @@ fn beside_us() -> Result<PathBuf, String> {
         })
 }
 
-/// The table that the library of each process adds its counters to (`front/zlib/src/stats/shared.rs` has
+/// The folder of our Hyperscan library, where it is installed.
+fn hyperscan_beside_us() -> Option<PathBuf> {
+    let here = env::current_exe().and_then(fs::canonicalize).ok()?;
+    let folder = here.parent()?.join("../lib/lookaside/hyperscan").canonicalize().ok()?;
+    folder.join(HYPERSCAN).exists().then_some(folder)
+}
+
+/// The table that the libraries of each process add their counters to (`front/zlib/src/stats/shared.rs` has
 /// its layout), removed at the end.
 struct Counters(PathBuf);
 
@@ -148,6 +161,8 @@ const SIZE: usize = 4096;
 const HEAD: usize = 32;
 const ROW: usize = 72;
 const NAME: usize = 48;
+/// The first row of the Hyperscan library.
+const FIRST_OF_HYPERSCAN: usize = 32;
 
 impl Counters {
     fn new() -> io::Result<Counters> {
@@ -174,11 +189,16 @@ impl Counters {
 
     /// The counters of zlib and QuickAssist, and what the OpenSSL provider has printed, where it was asked for.
     fn report(&self, json: bool, provider: Option<&str>, served: &Served) -> io::Result<String> {
-        let sum = Sum::of(&fs::read(&self.0)?);
+        let table = fs::read(&self.0)?;
+        let (sum, scans) = (Sum::of(&table), Scans::of(&table));
         if !json {
-            return Ok(sum.table() + &served.table() + provider.unwrap_or_default());
+            let hyperscan = scans.table();
+            return Ok(sum.table() + &hyperscan + &served.table() + provider.unwrap_or_default());
         }
         let mut object = sum.json();
+        if scans.processes > 0 {
+            object["hyperscan"] = scans.json();
+        }
         if let Some(served) = served.json() {
             object["quickassist"] = served;
         }
@@ -203,16 +223,60 @@ struct Sum {
     rows: Vec<(String, [u64; 3])>,
 }
 
+/// The rows of a table that have a name, with their three counts.
+fn rows(table: &[u8], places: std::ops::Range<usize>) -> Vec<(String, [u64; 3])> {
+    let all = table.get(HEAD..SIZE).unwrap_or_default().chunks_exact(ROW);
+    let rows = all.skip(places.start).take(places.end - places.start).filter(|row| row[0] != 0);
+    rows.map(|row| {
+        let name = row[..NAME].split(|byte| *byte == 0).next().unwrap_or_default();
+        let counts = [0, 1, 2].map(|n| number(row, NAME + 8 * n));
+        (String::from_utf8_lossy(name).into_owned(), counts)
+    })
+    .collect()
+}
+
+/// What the Hyperscan library of the processes of one command has counted.
+#[derive(Debug, Default, PartialEq)]
+struct Scans {
+    processes: u64,
+    /// Name; count, bytes, matches.
+    rows: Vec<(String, [u64; 3])>,
+}
+
+impl Scans {
+    /// Reads a table.
+    fn of(table: &[u8]) -> Scans {
+        let processes = number(table, MAGIC.len() + 8);
+        Scans { processes, rows: rows(table, FIRST_OF_HYPERSCAN..SIZE / ROW) }
+    }
+
+    /// Nothing where no process called the library.
+    fn table(&self) -> String {
+        let mut text = match self.processes {
+            0 => return String::new(),
+            1 => "lookaside: hyperscan in 1 process\n".to_owned(),
+            n => format!("lookaside: hyperscan in {n} processes\n"),
+        };
+        text += &format!("{:42} {:>10} {:>14} {:>14}\n", "", "count", "bytes", "matches");
+        for (name, [count, bytes, matches]) in &self.rows {
+            text += &format!("{name:42} {count:>10} {bytes:>14} {matches:>14}\n");
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let rows = self.rows.iter().map(|(name, [count, bytes, matches])| {
+            serde_json::json!({ "what": name, "count": count, "bytes": bytes, "matches": matches })
+        });
+        serde_json::json!({ "processes": self.processes, "rows": rows.collect::<Vec<_>>() })
+    }
+}
+
 impl Sum {
     /// Reads a table.
     fn of(table: &[u8]) -> Sum {
-        let rows = table.get(HEAD..SIZE).unwrap_or_default().chunks_exact(ROW);
-        let rows = rows.filter(|row| row[0] != 0).map(|row| {
-            let name = row[..NAME].split(|byte| *byte == 0).next().unwrap_or_default();
-            let counts = [0, 1, 2].map(|n| number(row, NAME + 8 * n));
-            (String::from_utf8_lossy(name).into_owned(), counts)
-        });
-        Sum { processes: number(table, MAGIC.len()), rows: rows.collect() }
+        let rows = rows(table, 0..FIRST_OF_HYPERSCAN);
+        Sum { processes: number(table, MAGIC.len()), rows }
     }
 
     fn table(&self) -> String {
@@ -267,6 +331,24 @@ mod tests {
         assert_eq!(sum.rows, [("compress, whole calls".to_owned(), [3, 200, 80])]);
         assert!(sum.table().starts_with("lookaside: zlib in 2 processes\n"));
         assert_eq!(sum.json()["rows"][0]["bytes_in"], 200);
+    }
+
+    #[test]
+    fn scans_have_rows_of_their_own() {
+        let mut table = MAGIC.to_vec();
+        table.resize(SIZE, 0);
+        assert_eq!(Scans::of(&table).table(), "");
+        table[24] = 1;
+        let row = HEAD + FIRST_OF_HYPERSCAN * ROW;
+        table[row..][..11].copy_from_slice(b"scan, block");
+        for (n, count) in [3_u64, 200, 80].into_iter().enumerate() {
+            table[row + NAME + 8 * n..][..8].copy_from_slice(&count.to_ne_bytes());
+        }
+        assert_eq!(Sum::of(&table), Sum::default());
+        let scans = Scans::of(&table);
+        assert_eq!(scans.rows, [("scan, block".to_owned(), [3, 200, 80])]);
+        assert!(scans.table().starts_with("lookaside: hyperscan in 1 process\n"));
+        assert_eq!(scans.json()["rows"][0]["matches"], 80);
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn keys(value: &Value, found: &mut Vec<String>) {
 /// The part of the help that documents the JSON of `command`, as words.
 fn documented(command: &str) -> Vec<String> {
     let help = good(&mut lookaside(&["--help"]));
-    let (_, json) = stdout(&help).split_once("--json  ").expect("a section on JSON");
+    let (_, json) = stdout(&help).split_once("--json  Print").expect("a section on JSON");
     let (info, capacity) = json.split_once("capacity:").expect("both commands");
     // `machine, as above`
     let text = if command == "info" { info.to_owned() } else { format!("{info}{capacity}") };
@@ -113,6 +113,7 @@ fn info_for_people() {
         "level 0: stored",
         "AES-GCM",
         "X25519",
+        "sets of regular expressions",
         "not capped: LOOKASIDE_CPU is not set",
     ] {
         assert!(text.contains(expected), "no {expected:?} in\n{text}");
