@@ -12,6 +12,7 @@ mod quickassist;
 mod rounds;
 mod rsa;
 mod run;
+mod scan;
 mod sym;
 mod table;
 
@@ -30,6 +31,7 @@ usage: lookaside info [--json] [--verbose]
        lookaside capacity [--json] [--seconds S] [--corpus DIR]
        lookaside model NAME|FILE [--plot FILE.svg]
        lookaside run [OPTION...] [--] COMMAND [ARG...]
+       lookaside scan [OPTION...] -e REGEX|-f RULES... [FILE|FOLDER|-]...
        lookaside --help | --version
 ";
 
@@ -71,6 +73,40 @@ lookaside run -- COMMAND ARG...
     --openssl      let OpenSSL programs prefer our provider (OPENSSL_CONF), and
                    print its counters after zlib's
 
+lookaside scan -e REGEX|-f RULES... [FILE|FOLDER|-]...
+    Finds patterns, all at once, in files, folders with all that is in them,
+    standard input (- or no file), and packet captures (pcap, pcapng), of which
+    each direction of a TCP or UDP flow is scanned as one text. Prints a line
+    FILE:OFFSET:ID, or FILE:FLOW:OFFSET:ID, for each place where a match ends:
+    all of them, as Hyperscan does, not only the longest match. OFFSET counts
+    the bytes before that place; ID is the pattern's number.
+    -e REGEX       a pattern; numbered from 1. Without -e and -f, the first
+                   operand is one
+    -f RULES       a file with a pattern in each line: id:/regex/flags (as for
+                   Hyperscan: i caseless, s dotall, m multiline, H once, L with
+                   start, 8 UTF-8, C combination, ...), or a rule of Snort or
+                   Suricata, of which the contents and pcres are searched for
+                   and the sid is the ID, or else a regex, whose number is the
+                   line's. A rule is reported once for a file or flow: where
+                   all of its contents and pcres have been found. What a rule
+                   says beside is ignored, and listed on standard error
+    -i, -F         patterns are caseless; lines are strings (not of rules)
+    --text         print the line too, once for a pattern; of long ones a part
+    --start        print START-OFFSET: where the longest match begins
+    -c, --count    print FILE:ID:COUNT instead
+    -l             print the names of files with matches instead
+    --json         print an object for each line: {file, flow, offset, start,
+                   id, text}; for -c {file, id, count}, for -l {file}; flow of
+                   captures alone, start and text if asked for
+    --color=WHEN   always, never or auto (on a terminal)
+    --raw          captures are files like others
+    --speed        print the rate, and what served it, to standard error
+    --explain      print what became of the patterns and what they cost; scans
+                   nothing
+    --bench        print the rate on the files beside that of libhs.so.5 if it
+                   is installed, and compare the numbers of matches
+    Exit status: 0 if anything was found, 1 if not, 2 after an error.
+
 --json  Print one JSON object. New keys may come; these stay:
     info:      version; machine {cpu_model, architecture, cpus};
                simd {tier, family, detected_tier, cap, cap_ignored, features[]};
@@ -105,6 +141,7 @@ enum Command {
     Capacity { json: bool, seconds: Duration, corpus: Option<PathBuf> },
     Model { name: String, plot: Option<PathBuf> },
     Run(run::Run),
+    Scan(Box<scan::Options>),
     Help,
     Version,
 }
@@ -115,6 +152,12 @@ fn parse(args: &[OsString]) -> Result<Command, String> {
         && name == "run"
     {
         return parse_run(rest);
+    }
+    if let Some((name, rest)) = args.split_first()
+        && name == "scan"
+    {
+        let options = scan::parse(rest)?;
+        return Ok(options.map_or(Command::Help, |options| Command::Scan(Box::new(options))));
     }
     let args: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let Some((name, options)) = args.split_first() else {
@@ -208,7 +251,7 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 
 fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
     match command {
-        Command::Run(_) => Ok(String::new()),
+        Command::Run(_) | Command::Scan(_) => Ok(String::new()),
         Command::Help => Ok(format!("{USAGE}{HELP}")),
         Command::Version => Ok(format!("lookaside {}\n", env!("CARGO_PKG_VERSION"))),
         Command::Info { json, verbose } => info::run(json, verbose),
@@ -238,6 +281,9 @@ fn main() -> ExitCode {
             // As a shell says that a command could not be started.
             ExitCode::from(127)
         });
+    }
+    if let Command::Scan(options) = &command {
+        return scan::run(options);
     }
     match report(command) {
         Ok(text) => match io::stdout().write_all(text.as_bytes()) {
