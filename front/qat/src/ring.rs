@@ -202,7 +202,7 @@ impl Ring {
         Ring::with(false)
     }
 
-    /// A ring of public keys: with 0 engines, a poll leaves a few requests while others keep coming ([`gather`]).
+    /// A ring of public keys: with 0 engines, a poll leaves a few requests while others keep coming (`ring/gather.rs`).
     pub const fn gathering() -> Ring {
         Ring::with(true)
     }
