@@ -12,7 +12,7 @@
 //! | `GET|POST` | two sequences with a segment each |
 //! | `(ab)*c`, `[0-9]+x`, `\bword` | none: the fallback automaton |
 
-use crate::node::{Assertion, ByteSet, Node};
+use crate::node::{Assertion, ByteSet, Node, width, width_of};
 use crate::starts::Beginning;
 use crate::strings::{self, Choice};
 use crate::tail::{Tail, reverse};
@@ -103,31 +103,6 @@ pub(crate) struct Limits {
     pub total_width: usize,
     /// Leftmost starts are asked for.
     pub start_of_match: bool,
-}
-
-/// The least and the most bytes of a match; `None`: unbounded.
-pub(crate) fn width(node: &Node) -> (usize, Option<usize>) {
-    match node {
-        Node::Empty | Node::Assert(_) => (0, Some(0)),
-        Node::Class(_) => (1, Some(1)),
-        Node::Concat(parts) => parts.iter().map(width).fold((0, Some(0)), |(min, max), (a, b)| {
-            (usize::saturating_add(min, a), max.zip(b).map(|(max, b)| max.saturating_add(b)))
-        }),
-        Node::Alternate(parts) => parts
-            .iter()
-            .map(width)
-            .reduce(|(min, max), (a, b)| (min.min(a), max.zip(b).map(|(max, b)| max.max(b))))
-            .unwrap_or((0, Some(0))),
-        Node::Repeat { node, min, max } => {
-            let (a, b) = width(node);
-            let most = match (b, *max) {
-                (Some(0), _) => Some(0),
-                (Some(b), Some(max)) => Some(b.saturating_mul(max as usize)),
-                _ => None,
-            };
-            (a.saturating_mul(*min as usize), most)
-        }
-    }
 }
 
 /// The sequences that together match what `node` matches, or `None`: the fallback automaton must have it.
@@ -289,7 +264,7 @@ enum Place {
 }
 
 fn segment(parts: &[Node], place: Place) -> Option<Segment> {
-    let (_, most) = width_of(parts);
+    let most = usize::try_from(width_of(parts).1?).ok();
     let width = most.filter(|&width| width <= MAX_WIDTH)?;
     let follows = place == Place::Behind;
     let announced = if place == Place::Start {
@@ -319,10 +294,4 @@ fn segment(parts: &[Node], place: Place) -> Option<Segment> {
         }
     };
     Some(Segment { width, announced })
-}
-
-fn width_of(parts: &[Node]) -> (usize, Option<usize>) {
-    parts.iter().map(width).fold((0, Some(0)), |(min, max), (a, b)| {
-        (min.saturating_add(a), max.zip(b).map(|(max, b)| max.saturating_add(b)))
-    })
 }

@@ -9,7 +9,7 @@ use lookaside_spec::scan::{BadPattern, Match, Mode, Patterns};
 
 use crate::combinations::Combinations;
 use crate::fallback::{Automaton, Cache};
-use crate::plan;
+use crate::node::width;
 use crate::program::{Program, Source};
 use crate::report::{Layout, Rule, View};
 use crate::syntax::Pattern;
@@ -110,7 +110,7 @@ impl Set {
     /// # Errors
     /// All patterns that are too large.
     pub fn new(patterns: &[Pattern], mode: Mode, cpu: &Cpu) -> Result<Set, Vec<BadPattern>> {
-        let width = match mode {
+        let widest = match mode {
             Mode::Block => BLOCK_WIDTH,
             Mode::Stream => STREAM_WIDTH,
         };
@@ -119,7 +119,7 @@ impl Set {
             .map(|pattern| Source {
                 node: &pattern.node,
                 start_of_match: pattern.flags.som_leftmost || pattern.extended.min_length.is_some(),
-                empty: plan::width(&pattern.node).0 == 0,
+                empty: width(&pattern.node).0 == 0,
             })
             .collect();
         let too_large = |&index: &u32| BadPattern {
@@ -128,7 +128,7 @@ impl Set {
             offset: None,
             what: "too large".into(),
         };
-        let program = Program::new(&sources, width, cpu)
+        let program = Program::new(&sources, widest, cpu)
             .map_err(|bad| bad.iter().map(too_large).collect::<Vec<_>>())?;
         let (mut bits, combinations) = Combinations::new(patterns)?;
         // Patterns with one id share their one match.

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use crate::node::{ByteSet, Node};
-use crate::plan::width;
+use crate::node::{ByteSet, Node, width};
 use crate::starts::Beginning;
 
 /// The most strings that one segment is looked for by.

@@ -1,7 +1,6 @@
 //! What stands before or after a string in a segment: checked byte by byte from the string on.
 
-use crate::node::{ByteSet, Node};
-use crate::plan::width;
+use crate::node::{ByteSet, Node, width};
 
 /// More positions than this are refused: the fallback automaton takes such patterns.
 const MAX_POSITIONS: usize = 1024;

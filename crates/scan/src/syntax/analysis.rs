@@ -15,38 +15,6 @@ pub(super) fn matches_empty(node: &Node) -> bool {
     }
 }
 
-/// The least and the largest number of bytes of a match; `None`: unbounded.
-pub(super) fn width(node: &Node) -> (u64, Option<u64>) {
-    match node {
-        Node::Empty | Node::Assert(_) => (0, Some(0)),
-        Node::Class(_) => (1, Some(1)),
-        Node::Concat(nodes) => {
-            nodes.iter().map(width).fold((0, Some(0)), |(min, max), (least, most)| {
-                (
-                    min.saturating_add(least),
-                    max.zip(most).map(|(max, most)| max.saturating_add(most)),
-                )
-            })
-        }
-        Node::Alternate(nodes) => {
-            let widths = nodes.iter().map(width);
-            let either = widths.reduce(|(min, max), (least, most)| {
-                (min.min(least), max.zip(most).map(|(max, most)| max.max(most)))
-            });
-            either.unwrap_or((0, Some(0)))
-        }
-        Node::Repeat { node, min, max } => {
-            let (least, most) = width(node);
-            let all = match (most, max) {
-                (Some(0), _) => Some(0),
-                (Some(most), Some(max)) => Some(most.saturating_mul((*max).into())),
-                _ => None,
-            };
-            (least.saturating_mul((*min).into()), all)
-        }
-    }
-}
-
 /// Where in data a node can match.
 pub(super) struct Places {
     /// Somewhere.

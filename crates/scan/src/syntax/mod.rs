@@ -28,6 +28,7 @@ pub use shape::Shape;
 
 use lookaside_spec::scan::Expression;
 
+use crate::node::width;
 use crate::{Assertion, ByteSet, Node};
 
 /// The largest number of bytes of an expression.
@@ -119,7 +120,7 @@ impl Pattern {
                 only_at_end: false,
             });
         };
-        let (least, max_width) = analysis::width(&node);
+        let (least, max_width) = width(&node);
         let endings = analysis::endings(&node);
         Ok(Info {
             min_width: least.max(extended.min_length.unwrap_or(0)),
@@ -246,7 +247,7 @@ fn check_node(node: &Node, flags: Flags, extended: Extended) -> Result<(), Error
     if !places.any {
         return Err(ErrorKind::NeverMatches);
     }
-    if analysis::width(node).0 == 0 && flags.som_leftmost {
+    if width(node).0 == 0 && flags.som_leftmost {
         return Err(ErrorKind::EmptyStart);
     }
     // One alternative that can satisfy them is enough.
@@ -260,7 +261,7 @@ fn check_node(node: &Node, flags: Flags, extended: Extended) -> Result<(), Error
 
 /// Whether a match of `node` may satisfy the parameters.
 fn satisfies(node: &Node, extended: Extended) -> bool {
-    let (least, most) = analysis::width(node);
+    let (least, most) = width(node);
     let reaches =
         |bound: Option<u64>| bound.is_none_or(|bound| most.is_none_or(|most| most >= bound));
     reaches(extended.min_length)
@@ -271,7 +272,7 @@ fn satisfies(node: &Node, extended: Extended) -> bool {
 /// In UTF-8, empty matches are not inside of characters: the pattern begins after a character or at the start. No
 /// other match changes, as it begins with a character, but for its start, which is not reported for such a pattern.
 fn between_characters(node: Node, flags: Flags, extended: Extended) -> Node {
-    let empty = analysis::width(&node).0 == 0 && extended.min_length.unwrap_or(0) == 0;
+    let empty = width(&node).0 == 0 && extended.min_length.unwrap_or(0) == 0;
     if !flags.utf8 || !empty || analysis::places(&node).start_only {
         return node;
     }

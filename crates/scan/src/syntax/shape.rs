@@ -1,7 +1,8 @@
 //! What matches of an expression are like: their length, and how much of what follows a match must be known before it is
 //! one.
 
-use super::{Pattern, analysis};
+use super::Pattern;
+use crate::node::width;
 use crate::{Assertion, Node};
 
 /// What matches of an expression are like.
@@ -22,7 +23,7 @@ pub struct Shape {
 impl Pattern {
     /// What its matches are like, without regard to the extended parameters.
     pub fn shape(&self) -> Shape {
-        let (min_width, max_width) = analysis::width(&self.node);
+        let (min_width, max_width) = width(&self.node);
         let mut start = Ends::default();
         for before in Before::ALL {
             start.insert(before, ANYTHING);
