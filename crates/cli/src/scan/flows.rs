@@ -19,11 +19,12 @@ const OVERHEAD: usize = 64;
 pub(crate) enum Event<'a> {
     /// The next bytes.
     Data(&'a [u8]),
-    /// The text ends. Another one begins after so many bytes that are lost; or, without a number, a new one.
+    /// The stream ends. `Some`: so many bytes were lost, and what follows them is scanned as a new stream. `None`: the
+    /// connection begins anew.
     End(Option<u64>),
 }
 
-/// Who is told: the number of the direction, the direction, and what happens.
+/// Receives each event, with the number of its direction and the direction.
 pub(crate) type Sink<'a> = dyn FnMut(usize, Direction, Event<'_>) + 'a;
 
 /// The directions of all flows.

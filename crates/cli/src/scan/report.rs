@@ -81,7 +81,7 @@ impl Report {
         self.print_lines(out);
     }
 
-    /// All matches of `piece` were taken; `last`: the text ends here.
+    /// All matches of `piece` were taken; `last`: it is the stream's last piece.
     pub(crate) fn end_of_piece(&mut self, piece: &[u8], base: u64, last: bool, out: &mut Vec<u8>) {
         if self.style.rows && self.style.text {
             self.lines.end_of_piece(piece, base, last);
@@ -89,7 +89,7 @@ impl Report {
         }
     }
 
-    /// Bytes are missing, or the text has ended: what follows is another one.
+    /// Bytes were lost, or the stream has ended: what follows is a new stream.
     pub(crate) fn cut(&mut self, out: &mut Vec<u8>) {
         self.lines.end_of_piece(&[], 0, true);
         self.print_lines(out);

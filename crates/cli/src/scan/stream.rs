@@ -24,7 +24,7 @@ pub(crate) struct Device<'a> {
 pub(crate) struct Piece {
     /// Its bytes.
     pub data: Vec<u8>,
-    /// The text ends behind it.
+    /// It is the stream's last piece.
     pub last: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Stream {
     pub pieces: VecDeque<Piece>,
     /// Where texts begin that follow the one which ends: bytes are missing before.
     pub beginnings: VecDeque<u64>,
-    /// The state; `None` before the text begins, and while a request has it.
+    /// The state; `None` before the stream begins, and while a request has it.
     flow: Option<Vec<u8>>,
     /// The piece that is scanned.
     current: Option<(Arc<Vec<u8>>, bool)>,
