@@ -246,7 +246,7 @@ fn combinations() {
 
 fn combination(choices: &mut Choices<'_>, depth: usize, text: &mut String) {
     if depth < 3 && (depth == 0 || choices.chance(40)) {
-        text.push_str(choices.pick(&["1", "2", "3"]));
+        text.push_str(choices.pick::<&str>(&["1", "2", "3"]));
         return;
     }
     if choices.chance(30) {
@@ -258,7 +258,7 @@ fn combination(choices: &mut Choices<'_>, depth: usize, text: &mut String) {
     let open = choices.chance(60);
     text.push_str(if open { "(" } else { "" });
     combination(choices, depth - 1, text);
-    text.push_str(choices.pick(&[" & ", " | ", "&", "|", " & !", "|!"]));
+    text.push_str(choices.pick::<&str>(&[" & ", " | ", "&", "|", " & !", "|!"]));
     combination(choices, depth - 1, text);
     text.push_str(if open { ")" } else { "" });
 }
