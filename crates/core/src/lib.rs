@@ -26,7 +26,7 @@ pub use device::{
     Work,
 };
 pub use error::SetupError;
-pub use lookaside_secure::wipe_stack;
+pub use lookaside_secure::{NoFork, wipe_stack};
 pub use lookaside_spec::{
     BadReason, Done, Hash, Lost, Op, OpError, Secret, Service, Status,
     dc::{Checksum, Compression, CompressionError, Flush, Format, Huffman, compress_bound},

@@ -6,7 +6,7 @@
 //! never unmapped: freed blocks are overwritten and wait for the next key of their size. Thousands of keys
 //! share a chunk.
 //!
-//! One lock guards all of it, for sessions that begin and end. A fork waits for it (`pthread_atfork`), so
+//! One lock guards all of it, for sessions that begin and end. A fork waits for it (see [`crate::fork`]), so
 //! that a child never finds it held by a thread that the child does not have.
 #![allow(unsafe_code)]
 
@@ -37,7 +37,6 @@ struct Heap {
     /// What of the newest chunk is not cut yet.
     rest: *mut u8,
     rest_len: usize,
-    started: bool,
 }
 
 struct Locked {
@@ -54,16 +53,15 @@ static HEAP: Locked = Locked {
         free: [ptr::null_mut(); SIZES.len()],
         rest: ptr::null_mut(),
         rest_len: 0,
-        started: false,
     }),
 };
 
-extern "C" fn lock() {
+pub(crate) fn lock() {
     // SAFETY: a valid mutex. It fails for no reason that a mutex of this kind has.
     unsafe { libc::pthread_mutex_lock(HEAP.mutex.get()) };
 }
 
-extern "C" fn unlock() {
+pub(crate) fn unlock() {
     // SAFETY: a valid mutex, which this thread holds; in a fork's child, the thread that forked.
     unsafe { libc::pthread_mutex_unlock(HEAP.mutex.get()) };
 }
@@ -140,11 +138,7 @@ impl Heap {
 
     /// Cuts a piece of the chunk into blocks.
     fn cut(&mut self, class: usize) {
-        if !self.started {
-            self.started = true;
-            // SAFETY: functions of this module, which stays loaded as long as they are registered.
-            unsafe { libc::pthread_atfork(Some(lock), Some(unlock), Some(unlock)) };
-        }
+        crate::fork::watch();
         let piece = PIECES[usize::from(SIZES[class] > 512)];
         if self.rest_len < piece {
             let len = if self.rest.is_null() { FIRST_CHUNK } else { CHUNK };

@@ -9,6 +9,12 @@ fn padded(layout: Layout) -> Layout {
     Layout::from_size_align(layout.size().max(1), layout.align()).expect("not larger than before")
 }
 
+/// No lock of ours: Miri does not fork.
+pub(crate) fn lock() {}
+
+/// As [`lock`].
+pub(crate) fn unlock() {}
+
 /// Memory of zeros.
 pub(crate) fn allocate(layout: Layout) -> NonNull<u8> {
     // SAFETY: of at least one byte.

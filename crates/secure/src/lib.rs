@@ -1,7 +1,7 @@
 //! Memory for keys: left out of core dumps, locked where the system allows, overwritten when freed.
 //!
 //! [`SecureBox`] and [`SecureBytes`] are a `Box` and a boxed slice in it. [`wipe_stack`] overwrites what a
-//! function that handled keys has left on the stack.
+//! function that handled keys has left on the stack. While there is a [`NoFork`], forks wait.
 //!
 //! What moves leaves a copy behind: a `SecureBox` is made of an empty value and filled where it lies.
 //!
@@ -16,10 +16,12 @@
 
 mod boxed;
 mod bytes;
+mod fork;
 #[cfg_attr(miri, path = "heap_std.rs")]
 mod heap;
 mod stack;
 
 pub use boxed::SecureBox;
 pub use bytes::SecureBytes;
+pub use fork::NoFork;
 pub use stack::wipe_stack;

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::{Mutex, OnceLock};
 
-use lookaside_secure::SecureBox;
+use lookaside_secure::{NoFork, SecureBox};
 use lookaside_simd::{Cpu, Tier};
 use zeroize::Zeroize;
 
@@ -28,6 +28,10 @@ impl Functions {
             Tier::Avx2 => &AVX2,
             Tier::Avx512 => &AVX512,
         };
+        if let Some(known) = of_tier.get() {
+            return known.as_ref();
+        }
+        let _no_fork = NoFork::begin();
         of_tier.get_or_init(|| Some(Functions(Owned::new(cpu)?.copy()))).as_ref()
     }
 }
@@ -43,6 +47,7 @@ impl Owned {
     pub(super) fn new(cpu: &Cpu) -> Option<Owned> {
         // Whether two states may be set up at once is said nowhere.
         static SETTING_UP: Mutex<()> = Mutex::new(());
+        let _no_fork = NoFork::begin();
         let _guard = SETTING_UP.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let init = match cpu.tier() {
             Tier::Generic => return None,

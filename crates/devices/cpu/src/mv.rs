@@ -1,7 +1,7 @@
 //! The data mover and random numbers. Lists are worked on segment by segment: nothing is gathered.
 
 use lookaside_cipher::mover;
-use lookaside_core::{Buf, Done, OpError, Status};
+use lookaside_core::{Buf, Done, NoFork, OpError, Status};
 use lookaside_simd::Cpu;
 
 /// The longest pattern of a fill: a cache line.
@@ -114,6 +114,7 @@ pub(crate) fn random(dst: &mut Buf) -> Result<Done, OpError> {
         return Err(OpError::Unsupported);
     }
     let n = dst.len();
+    let _no_fork = NoFork::begin();
     for segment in dst.segments_mut() {
         let to = segment.as_mut_slice().unwrap_or_default();
         if let Err(e) = lookaside_pke::random::fill(to) {

@@ -6,7 +6,7 @@ mod session;
 mod table;
 
 use arrayvec::ArrayVec;
-use lookaside_core::{Buf, Detail, Done, Lost, OpError, Request, Status, Work};
+use lookaside_core::{Buf, Detail, Done, Lost, NoFork, OpError, Request, Status, Work};
 use lookaside_pke::{Engine, Item};
 use zeroize::Zeroizing;
 
@@ -81,6 +81,8 @@ pub(crate) fn execute(engine: &mut Engine, works: &mut [Work]) {
             };
             items.push(Item::new(src, dst).with(Ask { session, detail: request.args.detail }));
         }
+        // Almost all of them draw random bytes, be it for blinding.
+        let _no_fork = NoFork::begin();
         table::run(engine, op, &mut items);
         items.iter().map(|item| item.result).collect()
     };

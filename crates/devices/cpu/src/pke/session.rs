@@ -1,7 +1,7 @@
 //! Sessions as the service wants them.
 
 use lookaside_core::{
-    Curve, EdCurve, Hash, Kdf, Pke, Prepared, SessionSpec, SetupError, XdhCurve, wipe_stack,
+    Curve, EdCurve, Hash, Kdf, NoFork, Pke, Prepared, SessionSpec, SetupError, XdhCurve, wipe_stack,
 };
 use lookaside_pke::{binary, dh, dsa, ec, eddsa, hash, kdf, modular, rsa, sm2, weierstrass, xdh};
 use lookaside_simd::Cpu;
@@ -39,6 +39,8 @@ pub(crate) enum Session {
 }
 
 pub(crate) fn prepare(spec: &SessionSpec, cpu: &Cpu) -> Result<Prepared, SetupError> {
+    // Libraries are set up by their first session, under locks of theirs.
+    let _no_fork = NoFork::begin();
     let op = spec.ops()[0];
     let refused = |e| crypto::refused(op, e);
     let lacking = |what| SetupError::Unsupported { device: "cpu".into(), op, what };
