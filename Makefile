@@ -54,6 +54,7 @@ test:
 # The times of scripts/test, long enough for a night.
 test-deep:
 	FUZZ_SECONDS=900 ZLIB_FUZZ_SECONDS=7200 ZLIB_FUZZ_SEED=$$(date +%s)000000 TORTURE_SECONDS=600 LOOKASIDE_SIM_SEEDS=1000000 OTHERS=all QUICKASSIST=all \
+		STEP_SECONDS=0 \
 		scripts/test $(STEPS)
 	$(if $(STEPS),,scripts/memcheck)
 
