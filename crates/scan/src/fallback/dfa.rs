@@ -10,6 +10,7 @@
 use std::ops::ControlFlow;
 
 use super::effort::Effort;
+use super::gate::Seen;
 use super::lanes::{Lanes, Pace};
 use super::narrow::AnyNarrow;
 use super::program::{NO_START, Program, Report};
@@ -36,6 +37,10 @@ struct Meta {
 }
 
 const NO_SKIP: u32 = u32::MAX;
+/// In `Meta::skip`, less how many bytes ago no match was under way (0 or 1): the program's gate finds where to go on.
+const GATED: u32 = u32::MAX - 1;
+/// Bytes without the gate after it did not pay.
+const UNGATED: u64 = 1 << 17;
 
 /// How a scan goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +77,14 @@ pub(super) struct Dfa {
     key_is_common: bool,
     /// Whether entries have [`SKIPS`].
     skipping: bool,
+    /// The candidates of the chunk that is walked.
+    seen: Seen,
+    /// Whether the gate has paid so far.
+    gate_worth: Worth,
+    /// Bytes still to scan without it.
+    ungated: u64,
+    /// The state of each restart position alone, as a row, or [`UNKNOWN`].
+    rests: Vec<u32>,
     pub(super) pace: Pace,
     pub(super) lanes: Lanes,
     narrow: AnyNarrow,
@@ -115,6 +128,10 @@ impl Dfa {
             next_key: None,
             key_is_common: false,
             skipping: true,
+            seen: Seen::default(),
+            gate_worth: Worth::default(),
+            ungated: 0,
+            rests: vec![UNKNOWN; program.restarts],
             pace: Pace::default(),
             lanes: Lanes::default(),
             narrow: AnyNarrow::None,
@@ -147,6 +164,7 @@ impl Dfa {
         self.meta.clear();
         self.reports.clear();
         self.skips.clear();
+        self.rests.fill(UNKNOWN);
         self.slots.fill(0);
         self.since = 0;
         self.effort.clear();
@@ -205,8 +223,13 @@ impl Dfa {
         self.table.resize(first + (1 << self.row), UNKNOWN);
         if state == DEAD {
             self.table[first..].fill(SPECIAL | DEAD);
-        } else if (state as usize) < SKIPPING_STATES {
-            self.learn_skip(program, state);
+        } else {
+            let gate = program.gate.as_ref().filter(|_| first_report == self.reports.len() as u32);
+            if let Some(rested) = gate.and_then(|gate| gate.rested(&self.next)) {
+                self.meta[state as usize].skip = GATED - rested as u32;
+            } else if (state as usize) < SKIPPING_STATES {
+                self.learn_skip(program, state);
+            }
         }
         self.entry(state)
     }
@@ -237,7 +260,7 @@ impl Dfa {
         // At rest: only the restart position is active.
         let rests =
             program.restarts == 1 && bits[0] == 2 && bits[1..].iter().all(|bits| *bits == 0);
-        let key = program.key.filter(|_| rests && !self.key_is_common);
+        let key = program.key.filter(|_| rests && !self.key_is_common && program.gate.is_none());
         let skip = match key {
             Some(key) => Skip::new(|byte| key.bytes.contains(byte))
                 .map(|skip| Skip::Before(Box::new(skip), key.back as usize)),
@@ -260,8 +283,15 @@ impl Dfa {
     fn entry(&self, state: u32) -> u32 {
         let meta = self.meta[state as usize];
         let special = state == DEAD || meta.first_report != meta.last_report;
-        let skips = self.skipping && meta.skip != NO_SKIP;
+        let skips = self.skipping && self.skips(meta);
         (state << self.row) | if special { SPECIAL } else { 0 } | if skips { SKIPS } else { 0 }
+    }
+
+    fn skips(&self, meta: Meta) -> bool {
+        match meta.skip {
+            NO_SKIP => false,
+            skip => skip < GATED - 1 || self.ungated == 0,
+        }
     }
 
     /// Makes the entry for `byte` in row `state`. All other states are void if that raises `self.clears`.
@@ -297,6 +327,12 @@ impl Dfa {
             if self.full(program) {
                 self.clear(program);
             }
+            if self.ungated > 0 {
+                self.ungated = self.ungated.saturating_sub(chunk.len() as u64);
+                if self.ungated == 0 {
+                    self.mark_skips();
+                }
+            }
             self.next.copy_from_slice(bits);
             let mut state = self.intern(program) & ROW;
             let mut go = Go::On;
@@ -323,14 +359,18 @@ impl Dfa {
             return;
         }
         self.skipping = skipping;
-        if self.skips.is_empty() {
-            return;
-        }
-        for entry in self.table.iter_mut().filter(|entry| **entry != UNKNOWN) {
-            let skips =
-                skipping && self.meta[((*entry & ROW) >> self.row) as usize].skip != NO_SKIP;
+        self.mark_skips();
+    }
+
+    /// Sets [`SKIPS`] in all entries.
+    fn mark_skips(&mut self) {
+        let mut table = std::mem::take(&mut self.table);
+        for entry in table.iter_mut().filter(|entry| **entry != UNKNOWN) {
+            let meta = self.meta[((*entry & ROW) >> self.row) as usize];
+            let skips = self.skipping && self.skips(meta);
             *entry = *entry & !SKIPS | if skips { SKIPS } else { 0 };
         }
+        self.table = table;
     }
 
     /// Entries made.
@@ -361,7 +401,8 @@ impl Dfa {
     ) -> ControlFlow<(), Go> {
         let mut counted = *at;
         self.next_key = None;
-        *at = self.skip(*state, chunk, *at);
+        self.seen = Seen::default();
+        *at = self.skip(program, state, chunk, *at);
         while let Some(mut entry) = self.run(program, state, chunk, at) {
             if entry == UNKNOWN {
                 let bytes = self.since + (*at - counted) as u64;
@@ -389,7 +430,7 @@ impl Dfa {
                 if entry & SPECIAL != 0 {
                     emit(self.reports(*state), offset.wrapping_add(*at as u64), hit)?;
                 } else {
-                    *at = self.skip(*state, chunk, *at);
+                    *at = self.skip(program, state, chunk, *at);
                 }
             }
         }
@@ -418,11 +459,15 @@ impl Dfa {
     }
 
     /// The next place at which `state` is left, if it is one that skips.
-    fn skip(&mut self, state: u32, chunk: &[u8], at: usize) -> usize {
-        let meta = self.meta[(state >> self.row) as usize];
-        if meta.skip == NO_SKIP {
+    fn skip(&mut self, program: &Program, state: &mut u32, chunk: &[u8], at: usize) -> usize {
+        let meta = self.meta[(*state >> self.row) as usize];
+        if !self.skips(meta) {
             return at;
         }
+        if meta.skip >= GATED - 1 {
+            return self.pass_gate(program, state, chunk, at, (GATED - meta.skip) as usize);
+        }
+        let state = *state;
         let (skip, worth) = &mut self.skips[meta.skip as usize];
         let to = match skip {
             Skip::Before(keys, back) => {
@@ -445,6 +490,59 @@ impl Dfa {
             self.table.iter_mut().filter(|it| **it == entry).for_each(|it| *it = state);
         }
         to
+    }
+
+    /// The next place at which a match may begin, from a state before which none was under way `rested` bytes ago. A
+    /// first byte of the match is taken.
+    fn pass_gate(
+        &mut self,
+        program: &Program,
+        state: &mut u32,
+        chunk: &[u8],
+        at: usize,
+        rested: usize,
+    ) -> usize {
+        let (Some(gate), true) = (&program.gate, at >= rested) else {
+            return at;
+        };
+        let to = gate.find(chunk, at - rested, &mut self.seen);
+        self.pace.searches += 1;
+        self.pace.skipped += to.saturating_sub(at) as u64;
+        if !self.gate_worth.passes(to.saturating_sub(at)) {
+            // A change passes over all entries.
+            self.ungated = UNGATED.max(self.table.len() as u64 * 16);
+            self.mark_skips();
+        }
+        if to < at {
+            return at;
+        }
+        if to > at || rested > 0 {
+            if to == 0 {
+                return at;
+            }
+            let Some(rest) = self.rest(program, chunk[to - 1]) else {
+                return at;
+            };
+            *state = rest;
+        }
+        let Some(&byte) = chunk.get(to) else {
+            return to;
+        };
+        let entry = self.table[*state as usize + usize::from(program.class[usize::from(byte)])];
+        if entry == UNKNOWN || entry & SPECIAL != 0 {
+            return to;
+        }
+        *state = entry & ROW;
+        to + 1
+    }
+
+    /// The state in which no match is under way behind `byte`, as a row; `None` if there is no room for it.
+    fn rest(&mut self, program: &Program, byte: u8) -> Option<u32> {
+        let index = if program.restarts == 1 { 0 } else { program.restart(byte)? - 1 };
+        if self.rests[index] == UNKNOWN {
+            self.rests[index] = self.resting(program, byte)?;
+        }
+        Some(self.rests[index])
     }
 
     fn scan_direct(

@@ -10,7 +10,7 @@
 //!   byte: its reports have `late` 1, as their match ends one byte earlier.
 //! - `$` before a newline that is the last byte: the positions that consume this newline report only at the end.
 use super::thompson::{Edge, FIRST, LAST, Thompson};
-use super::{Expression, Limit, Limits};
+use super::{Expression, Limit, Limits, gate};
 use crate::node::{Assertion, ByteSet};
 
 /// What is before a place.
@@ -410,9 +410,21 @@ impl Fragment {
             positions: build.positions,
             entries,
         };
+        if !it.start_of_match {
+            it.begin_late();
+        }
         it.measure();
         it.prune();
         Ok(it)
+    }
+
+    /// Drops edges to positions that a match may as well begin with, where its start is not asked for.
+    fn begin_late(&mut self) {
+        let kinds = gate::first_kinds(self);
+        for position in &mut self.positions {
+            let bytes = position.bytes;
+            position.follow.retain(|&to| !gate::begins_anew(bytes, kinds[to as usize]));
+        }
     }
 
     /// Sets each position's depth.

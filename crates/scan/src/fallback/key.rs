@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::fragment::{Entry, Fragment};
+use super::gate::byte_weight;
 use crate::node::ByteSet;
 
 /// Most bytes of a key.
@@ -20,6 +21,14 @@ const WORK: usize = 1 << 18;
 pub(super) struct Key {
     pub(super) bytes: ByteSet,
     pub(super) back: u32,
+}
+
+impl Key {
+    /// Expected cycles for a byte: of the search, and of the stops.
+    pub(super) fn cost(&self) -> f64 {
+        let rate: f64 = self.bytes.iter().map(byte_weight).sum();
+        0.2 + rate * (60.0 + 5.0 * f64::from(self.back))
+    }
 }
 
 /// The key of fragments that run together.

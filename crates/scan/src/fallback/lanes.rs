@@ -11,7 +11,7 @@
 use std::ops::ControlFlow;
 
 use super::dfa::{DEAD, Dfa, Go, ROW, SPECIAL, UNKNOWN, emit};
-use super::program::{Program, has, set};
+use super::program::{Program, set};
 
 /// Chains of steps side by side.
 const LANES: usize = 4;
@@ -84,10 +84,8 @@ impl Dfa {
     }
 
     /// The state in which no match is under way behind `byte`, as a row; `None` if there is no room for it.
-    fn resting(&mut self, program: &Program, byte: u8) -> Option<u32> {
-        let class = usize::from(program.class[usize::from(byte)]);
-        let reach = &program.reach[class * program.words..];
-        let at = (1..=program.restarts).find(|&at| has(reach, at))?;
+    pub(super) fn resting(&mut self, program: &Program, byte: u8) -> Option<u32> {
+        let at = program.restart(byte)?;
         if self.full(program) {
             return None;
         }

@@ -14,12 +14,13 @@
 //! - `thompson`, `fragment`: an expression becomes positions with edges (Glushkov), assertions are resolved.
 //! - `program`: expressions together, as bits. `partition`: which ones together.
 //! - `dfa`: states made when first reached. `effort`: whether that pays. `lanes`: four places of a chunk at once.
-//! - `skip`, `key`: bytes that are passed over. `narrow`: bit by bit, with few words.
+//! - `gate`: where a match may begin. `skip`, `key`: other bytes that are passed over. `narrow`: bit by bit, with few words.
 //! - `starts`, and `ranks` state by state: the engine that knows where a match began.
 
 mod dfa;
 mod effort;
 mod fragment;
+mod gate;
 mod key;
 mod lanes;
 mod narrow;
@@ -37,9 +38,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::dfa::{Dfa, emit};
 use self::fragment::Fragment;
+use self::gate::{Gate, Isa};
 use self::program::{Program, VARIES};
 use self::starts::Starts;
 use crate::node::Node;
+use lookaside_simd::Cpu;
 
 /// An expression to look for.
 #[derive(Clone, Copy, Debug)]
@@ -65,11 +68,19 @@ pub(crate) struct Limits {
     pub(crate) edges: usize,
     /// States of the DFA that a part may need, in a trial, and still be joined with another one.
     pub(crate) joint_states: usize,
+    /// The instructions in use.
+    pub(crate) isa: Isa,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { positions: 32_768, states: 1 << 19, edges: 1 << 24, joint_states: 1_000 }
+        Limits {
+            positions: 32_768,
+            states: 1 << 19,
+            edges: 1 << 24,
+            joint_states: 1_000,
+            isa: Isa::new(Cpu::host()),
+        }
     }
 }
 
@@ -98,7 +109,7 @@ pub(crate) const CACHE_BYTES: usize = 8 << 20;
 const BLOCK: usize = 16 << 10;
 
 /// Expressions that run together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Part {
     program: Program,
     /// The number of starts that its state has.
@@ -106,11 +117,10 @@ struct Part {
 }
 
 impl Part {
-    fn new(fragments: &[&Fragment], starts: bool) -> Part {
-        Part::of(Program::new(fragments, starts))
-    }
-
-    fn of(program: Program) -> Part {
+    fn new(fragments: &[&Fragment], starts: bool, isa: Isa) -> Part {
+        let mut program = Program::new(fragments, starts);
+        program.gate = Gate::new(fragments, program.restarts, program.words, isa)
+            .filter(|gate| program.key.as_ref().is_none_or(|key| gate.cost() <= key.cost()));
         let varying = program.depth.iter().filter(|depth| **depth == VARIES).count();
         Part { program, varying }
     }
@@ -277,9 +287,11 @@ impl Automaton {
             let engine = if part.starts() { "NFA with starts of matches" } else { "lazy DFA" };
             let restarts = if it.restarts == 0 { ", anchored" } else { "" };
             let (positions, classes, state) = (it.len, it.classes, part.state_len());
-            let key = it.key.map_or(String::new(), |key| {
-                format!(", from {} bytes before {:?}", key.back, key.bytes)
-            });
+            let key = match (&it.gate, it.key) {
+                (Some(gate), _) => gate.describe(),
+                (None, Some(key)) => format!(", from {} bytes before {:?}", key.back, key.bytes),
+                (None, None) => String::new(),
+            };
             format!(
                 "{engine}: {positions} positions, {classes} classes, {state} bytes of state{restarts}{key}\n"
             )

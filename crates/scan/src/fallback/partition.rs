@@ -123,7 +123,7 @@ pub(super) fn parts(fragments: &[Fragment], limits: &Limits) -> Vec<Part> {
     let mut parts = Vec::new();
     // All together, if they fit.
     if !plain.is_empty() && trial(&plain, limits) <= limits.joint_states {
-        parts.push(Part::new(&plain.iter().map(|it| it.0).collect::<Vec<_>>(), false));
+        parts.push(Part::new(&plain.iter().map(|it| it.0).collect::<Vec<_>>(), false, limits.isa));
     } else {
         let mut sizes: Vec<(usize, (&Fragment, &[u8]))> =
             plain.into_iter().map(|it| (trial(&[it], limits), it)).collect();
@@ -131,7 +131,7 @@ pub(super) fn parts(fragments: &[Fragment], limits: &Limits) -> Vec<Part> {
         let small = sizes.partition_point(|it| it.0 <= limits.joint_states);
         let (small, large) = sizes.split_at(small);
         let plain = |group: &[(usize, (&Fragment, &[u8]))]| {
-            Part::new(&group.iter().map(|it| it.1.0).collect::<Vec<_>>(), false)
+            Part::new(&group.iter().map(|it| it.1.0).collect::<Vec<_>>(), false, limits.isa)
         };
         let joint = |group: &[(usize, (&Fragment, &[u8]))]| {
             trial(&group.iter().map(|it| it.1).collect::<Vec<_>>(), limits) <= limits.joint_states
@@ -145,6 +145,6 @@ pub(super) fn parts(fragments: &[Fragment], limits: &Limits) -> Vec<Part> {
     let few = |group: &[&Fragment]| {
         group.iter().map(|it| it.positions.len()).sum::<usize>() <= STARTS_POSITIONS
     };
-    parts.extend(join(&starts, few).iter().map(|group| Part::new(group, true)));
+    parts.extend(join(&starts, few).iter().map(|group| Part::new(group, true, limits.isa)));
     parts
 }

@@ -10,6 +10,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::fragment::{Depth, Entry, Fragment, Kind, Position};
+use super::gate::Gate;
 use super::key::{self, Key};
 use crate::node::ByteSet;
 
@@ -92,7 +93,7 @@ const GROUP: usize = 4;
 const GROUPS: usize = 8;
 
 /// The automaton.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Program {
     /// Positions.
     pub(super) len: usize,
@@ -122,6 +123,8 @@ pub(super) struct Program {
     pub(super) restarts: usize,
     /// Bytes without which nothing matches that has not begun.
     pub(super) key: Option<Key>,
+    /// Finds where a match may begin.
+    pub(super) gate: Option<Gate>,
     /// For each position, whether a start of a match that it is in must be remembered (else its depth is known); empty
     /// where no starts are asked that the report does not know.
     pub(super) depth: Vec<u32>,
@@ -247,6 +250,7 @@ impl Program {
             accepting_end: accepting(&accept_end),
             accept_end,
             restarts: first - 1,
+            gate: None,
             key: if first == 2 && !remember { key::of(fragments) } else { None },
             depth: if remember { depth } else { Vec::new() },
         };
@@ -309,6 +313,13 @@ impl Program {
         }
     }
 
+    /// The restart position behind `byte`.
+    pub(super) fn restart(&self, byte: u8) -> Option<usize> {
+        let class = usize::from(self.class[usize::from(byte)]);
+        let reach = &self.reach[class * self.words..];
+        (1..=self.restarts).find(|&at| has(reach, at))
+    }
+
     /// The state behind a byte of `class`.
     pub(super) fn step(&self, state: &[u64], class: u8, next: &mut [u64]) {
         let words = self.words;
@@ -369,6 +380,7 @@ impl Program {
         let lists = self.follow.memory() + self.accept.memory() + self.accept_end.memory();
         size_of::<Program>()
             + 256
+            + self.gate.as_ref().map_or(0, Gate::memory)
             + words * 8
             + (self.exception.len() + self.depth.len()) * 4
             + lists

@@ -12,10 +12,13 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use super::effort::Effort;
+use super::gate::{Gate, Seen};
 use super::program::{Early, Program, VARIES, each, has, set};
 use super::skip::{Skip, Worth};
 
 const SPECIAL: u32 = 1 << 31;
+/// Bytes without the gate after it did not pay.
+const UNGATED: u64 = 1 << 17;
 const UNKNOWN: u32 = u32::MAX;
 /// The rank of positions before the start of a match.
 const RESTS: u32 = u32::MAX;
@@ -91,6 +94,10 @@ pub(super) struct Ranks {
     ranks: Vec<u32>,
     reached: Vec<u32>,
     skip: Option<(Skip, Worth)>,
+    /// The candidates of the chunk that is scanned, whether the gate has paid, and bytes still to scan without it.
+    seen: Seen,
+    gate_worth: Worth,
+    ungated: u64,
     budget: usize,
     since: u64,
     effort: Effort,
@@ -118,8 +125,11 @@ impl Ranks {
             ranks: vec![RESTS; program.len],
             reached: Vec::new(),
             skip: Skip::new(wakes)
-                .filter(|_| program.restarts == 1)
+                .filter(|_| program.restarts == 1 && program.gate.is_none())
                 .map(|skip| (skip, Worth::default())),
+            seen: Seen::default(),
+            gate_worth: Worth::default(),
+            ungated: 0,
             budget,
             since: 0,
             effort: Effort::default(),
@@ -204,11 +214,20 @@ impl Ranks {
             active: append(&mut self.active, active.iter().copied()),
             sources: append(&mut self.sources, sources),
             reports,
-            skips: self.skip.is_some() && active == [(1, RESTS)],
+            skips: self.can_skip(program, active),
         });
         self.table.resize(self.table.len() + (1 << self.row), (UNKNOWN, 0));
         self.known.insert(active.into(), state);
         self.entry(state)
+    }
+
+    /// Whether no match is under way in a state of these positions, and the next one can be searched for.
+    fn can_skip(&self, program: &Program, active: &[(u32, u32)]) -> bool {
+        let [(position, RESTS)] = *active else { return false };
+        match program.gate {
+            Some(_) => position != 0 && self.ungated == 0,
+            None => self.skip.is_some() && position == 1,
+        }
     }
 
     fn entry(&self, state: u32) -> u32 {
@@ -359,8 +378,16 @@ impl Ranks {
         if self.full() {
             self.clear();
         }
+        if self.ungated > 0 {
+            self.ungated = self.ungated.saturating_sub(chunk.len() as u64);
+            if self.ungated == 0 {
+                // States are made anew, so that they skip.
+                self.clear();
+            }
+        }
         let mut state = self.enter(program, bits, starts, offset);
-        let mut at = self.skip(state, chunk, 0);
+        self.seen = Seen::default();
+        let mut at = self.skip(program, &mut state, chunk, 0);
         let mut counted = 0;
         while let Some((mut entry, mut step)) = self.run(program, &mut state, chunk, &mut at) {
             let here = offset.wrapping_add(at as u64);
@@ -401,7 +428,7 @@ impl Ranks {
                 hit(report.report, self.start(report.start, at), report.early.end(at))?;
             }
             if it.skips {
-                at = self.skip(state, chunk, at);
+                at = self.skip(program, &mut state, chunk, at);
             }
         }
         self.since += (at - counted) as u64;
@@ -434,8 +461,12 @@ impl Ranks {
     }
 
     /// The next place at which `state` is left, if it is at rest.
-    fn skip(&mut self, state: u32, chunk: &[u8], at: usize) -> usize {
-        let it = self.state(state);
+    fn skip(&mut self, program: &Program, state: &mut u32, chunk: &[u8], at: usize) -> usize {
+        let it = self.state(*state);
+        if let (true, Some(gate)) = (it.skips && self.ungated == 0, &program.gate) {
+            return self.pass_gate(program, gate, state, chunk, at);
+        }
+        let state = *state;
         let (true, Some((skip, worth))) = (it.skips, &mut self.skip) else {
             return at;
         };
@@ -448,6 +479,39 @@ impl Ranks {
                 let entry = (state | SPECIAL, 0);
                 self.table.iter_mut().filter(|it| **it == entry).for_each(|it| it.0 = state);
             }
+        }
+        to
+    }
+
+    /// The next place at which a match may begin.
+    fn pass_gate(
+        &mut self,
+        program: &Program,
+        gate: &Gate,
+        state: &mut u32,
+        chunk: &[u8],
+        at: usize,
+    ) -> usize {
+        let candidate = gate.find(chunk, at, &mut self.seen);
+        let to = gate.begin(chunk, at, candidate);
+        if !self.gate_worth.passes(to - at) {
+            // The entries lead to states at rest without a stop, until all are made anew.
+            self.ungated = UNGATED;
+            for entry in self.table.iter_mut().filter(|it| it.0 != UNKNOWN && it.1 == 0) {
+                let row = entry.0 & !SPECIAL;
+                if self.states[(row >> self.row) as usize].skips {
+                    entry.0 = row;
+                }
+            }
+            self.states.iter_mut().for_each(|it| it.skips = false);
+        }
+        if to > at && program.restarts > 1 {
+            let Some(position) = program.restart(chunk[to - 1]) else { return at };
+            if self.full() {
+                return at;
+            }
+            *state = self.intern(program, &[(position as u32, RESTS)]) & !SPECIAL;
+            self.registers.clear();
         }
         to
     }

@@ -92,6 +92,21 @@ pub(super) struct Worth {
 }
 
 impl Worth {
+    /// Counts a search by the gate; false: no more of them for a while.
+    pub(super) fn passes(&mut self, skipped: usize) -> bool {
+        self.searches += 1;
+        self.skipped += skipped as u64;
+        if self.searches < 64 {
+            return true;
+        }
+        let worth = self.skipped >= 8 * u64::from(self.searches);
+        (self.searches, self.skipped) = (self.searches / 2, self.skipped / 2);
+        if !worth {
+            *self = Worth::default();
+        }
+        worth
+    }
+
     /// Counts a search; false: no more of them.
     pub(super) fn add(&mut self, skipped: usize, skip: &Skip) -> bool {
         self.searches += 1;

@@ -1,0 +1,137 @@
+//! Candidates with AVX-512: 64 places at once.
+//!
+//! ```text
+//! for at in from, from + 64, ... while all bytes are within the haystack:
+//!     buckets := all ones
+//!     for k in 0..M: buckets := buckets AND table[k][hay[at + offset[k] + lane]]     in each of 64 lanes
+//!     return at and the lanes with buckets != 0, if there are any
+//! ```
+//!
+//! Shapes: M is 1 to 4; offsets are small. CPU features: AVX-512 F, BW, VBMI. Not constant time. The tables are looked up
+//! as the vector filter of `literal` does. Covered by the tests of `gate` and by the bench `fallback`.
+//!
+//! 1. With `EARLY`, a vector that fails the first test is done: chosen where most vectors do.
+//! 2. At the ends of the haystack lanes whose byte is outside are loaded under a mask, and pass.
+
+use std::arch::x86_64::*;
+
+use lookaside_simd::Avx512;
+
+use super::{LANES, Test, Tests};
+
+/// See [`Tests::block`].
+pub(super) fn block(_: Avx512, tests: &Tests, hay: &[u8], at: usize) -> u64 {
+    // SAFETY: the token proves the features.
+    unsafe { edge(&tests.tests, hay, at) }
+}
+
+/// See [`Tests::blocks`], which has checked `at`.
+pub(super) fn blocks(_: Avx512, tests: &Tests, hay: &[u8], at: usize) -> (usize, u64) {
+    let (least, most) = tests.reach();
+    assert!(at >= least.unsigned_abs() && at + LANES + most as usize <= hay.len());
+    let last = hay.len() - LANES - most as usize;
+    let it = &tests.tests;
+    macro_rules! choose {
+        ($($len:literal)*) => {
+            match (it.len(), tests.ascii, tests.early) {
+                $(
+                    ($len, true, true) => run::<$len, true, true>(it, hay, at, last),
+                    ($len, true, false) => run::<$len, true, false>(it, hay, at, last),
+                    ($len, false, true) => run::<$len, false, true>(it, hay, at, last),
+                    ($len, false, false) => run::<$len, false, false>(it, hay, at, last),
+                )*
+                _ => unreachable!("1 to 4 tests"),
+            }
+        };
+    }
+    // SAFETY: the token proves the features; all bytes of blocks from `at` to `last` are within `hay`.
+    unsafe { choose!(1 2 3 4) }
+}
+
+type Quarters = [__m512i; 4];
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn quarters(test: &Test) -> Quarters {
+    let mut quarters = [_mm512_setzero_si512(); 4];
+    for (quarter, bytes) in quarters.iter_mut().zip(test.table.chunks_exact(LANES)) {
+        // SAFETY: 64 bytes.
+        *quarter = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
+    }
+    quarters
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+#[inline]
+fn look_up<const ASCII: bool>([a, b, c, d]: &Quarters, bytes: __m512i) -> __m512i {
+    let high = _mm512_movepi8_mask(bytes);
+    if ASCII {
+        _mm512_maskz_permutex2var_epi8(!high, *a, bytes, *b)
+    } else {
+        let low = _mm512_permutex2var_epi8(*a, bytes, *b);
+        _mm512_mask_mov_epi8(low, high, _mm512_permutex2var_epi8(*c, bytes, *d))
+    }
+}
+
+/// # Safety
+/// Of all blocks from `at` to `last`, all bytes at all offsets are within `hay`.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+unsafe fn run<const M: usize, const ASCII: bool, const EARLY: bool>(
+    tests: &[Test],
+    hay: &[u8],
+    mut at: usize,
+    last: usize,
+) -> (usize, u64) {
+    let mut tables = [[_mm512_setzero_si512(); 4]; M];
+    let mut from = [hay.as_ptr(); M];
+    for (k, test) in tests.iter().enumerate() {
+        tables[k] = quarters(test);
+        from[k] = hay.as_ptr().wrapping_offset(test.offset);
+    }
+    while at <= last {
+        // SAFETY: within `hay`, says the caller.
+        let load = |k: usize| unsafe { _mm512_loadu_si512(from[k].wrapping_add(at).cast()) };
+        let mut buckets = look_up::<ASCII>(&tables[0], load(0));
+        if !EARLY || _mm512_test_epi8_mask(buckets, buckets) != 0 {
+            for k in 1..M {
+                buckets = _mm512_and_si512(buckets, look_up::<ASCII>(&tables[k], load(k)));
+            }
+            let bits = _mm512_test_epi8_mask(buckets, buckets);
+            if bits != 0 {
+                return (at, bits);
+            }
+        }
+        at += LANES;
+    }
+    (at, 0)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn edge(tests: &[Test], hay: &[u8], at: usize) -> u64 {
+    let mut buckets = _mm512_set1_epi8(-1);
+    for test in tests {
+        let first = at as isize + test.offset;
+        let valid = lanes_below(hay.len() as isize - first) & !lanes_below(-first);
+        let from = hay.as_ptr().wrapping_offset(first);
+        // SAFETY: the lanes that are loaded are within `hay`.
+        let bytes = unsafe { _mm512_maskz_loadu_epi8(valid, from.cast()) };
+        let found = look_up::<false>(&quarters(test), bytes);
+        buckets = and_where(buckets, valid, found);
+    }
+    _mm512_test_epi8_mask(buckets, buckets)
+}
+
+/// `buckets AND found` in the lanes of `valid`, and `buckets` in the others.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+#[inline]
+fn and_where(buckets: __m512i, valid: u64, found: __m512i) -> __m512i {
+    _mm512_mask_mov_epi8(buckets, valid, _mm512_and_si512(buckets, found))
+}
+
+/// The lanes below `limit`.
+fn lanes_below(limit: isize) -> u64 {
+    match limit {
+        ..=0 => 0,
+        1..64 => (1 << limit) - 1,
+        _ => u64::MAX,
+    }
+}
