@@ -295,7 +295,7 @@ fn main() {
                     assert_eq!(matches, set.scan(text, piece), "{name}, {text_name}");
                 }
                 let (mut times, mut rivals) = (Vec::new(), Vec::new());
-                for _ in 0..9 {
+                for _ in 0..31 {
                     let begin = cpu_time();
                     std::hint::black_box(scan(&ours, &mut cache, text, piece));
                     times.push(cpu_time() - begin);

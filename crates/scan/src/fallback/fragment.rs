@@ -9,6 +9,9 @@
 //! - A match whose last place has a condition on the next byte is reported by a *pending* position which consumes that
 //!   byte: its reports have `late` 1, as their match ends one byte earlier.
 //! - `$` before a newline that is the last byte: the positions that consume this newline report only at the end.
+use std::borrow::Cow;
+
+use super::late::late;
 use super::thompson::{Edge, FIRST, LAST, Thompson};
 use super::{Expression, Limit, Limits, gate};
 use crate::node::{Assertion, ByteSet};
@@ -333,7 +336,11 @@ impl Build<'_> {
 
 impl Fragment {
     pub(super) fn new(expression: &Expression<'_>, limits: &Limits) -> Result<Fragment, Limit> {
-        let states = &Thompson::new(expression.node, limits)?;
+        let node = match expression.start_of_match || expression.empty {
+            true => Cow::Borrowed(expression.node),
+            false => late(expression.node),
+        };
+        let states = &Thompson::new(&node, limits)?;
         let mut build = Build {
             states,
             limits,

@@ -11,7 +11,7 @@
 //! expression that matches both without `$` and, with an earlier start, by `$` (`xa$|a`) reports the later start, as it is
 //! not known then that the newline is the last byte.
 //!
-//! - `thompson`, `fragment`: an expression becomes positions with edges (Glushkov), assertions are resolved.
+//! - `late`, `thompson`, `fragment`: an expression becomes positions with edges (Glushkov), assertions are resolved.
 //! - `program`: expressions together, as bits. `partition`: which ones together.
 //! - `dfa`: states made when first reached. `effort`: whether that pays. `lanes`: four places of a chunk at once.
 //! - `gate`: where a match may begin. `skip`, `key`: other bytes that are passed over. `narrow`: bit by bit, with few words.
@@ -23,6 +23,7 @@ mod fragment;
 mod gate;
 mod key;
 mod lanes;
+mod late;
 mod narrow;
 mod partition;
 mod program;
@@ -38,8 +39,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::dfa::{Dfa, emit};
 use self::fragment::Fragment;
-use self::gate::{Gate, Isa};
-use self::program::{Program, VARIES};
+use self::gate::{Gate, Isa, Seen};
+use self::program::{Program, VARIES, has};
 use self::starts::Starts;
 use crate::node::Node;
 use lookaside_simd::Cpu;
@@ -134,6 +135,21 @@ impl Part {
         self.program.len.div_ceil(8)
     }
 
+    /// The bytes at the beginning of `chunk` that change nothing, as no match is under way and none may begin; `state` is
+    /// that behind them.
+    fn quiet(&self, state: &mut [u8], chunk: &[u8]) -> usize {
+        let bits = &mut state[..self.bits_len()];
+        let Some(gate) = self.program.gate.as_ref().filter(|gate| gate.is_at_rest(bits)) else {
+            return 0;
+        };
+        let candidate = gate.find(chunk, 0, &mut Seen::default());
+        let to = gate.begin(chunk, 0, candidate);
+        if let Some(restart) = to.checked_sub(1).and_then(|at| self.program.restart(chunk[at])) {
+            bits[0] = 1 << restart;
+        }
+        to
+    }
+
     fn state_len(&self) -> usize {
         self.bits_len() + 8 * self.varying
     }
@@ -144,6 +160,9 @@ impl Part {
 pub(crate) struct Automaton {
     parts: Vec<Part>,
     state_len: usize,
+    /// Whether anything is reported before the first byte, and behind the last one.
+    begins: bool,
+    ends: bool,
     id: u64,
 }
 
@@ -169,7 +188,9 @@ impl Automaton {
 
     fn of(parts: Vec<Part>) -> Automaton {
         let state_len = parts.iter().map(Part::state_len).sum();
-        Automaton { parts, state_len, id: next_id() }
+        let begins = parts.iter().any(|it| it.program.len > 0 && has(&it.program.accepting, 0));
+        let ends = parts.iter().any(|it| it.program.accepting_end.iter().any(|bits| *bits != 0));
+        Automaton { parts, state_len, begins, ends, id: next_id() }
     }
 
     /// Bytes of a stream's state.
@@ -210,13 +231,35 @@ impl Automaton {
         chunk: &[u8],
         hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        let first = state.first().copied();
+        let flow = self.scan_on(cache, &mut state[..self.state_len], offset, chunk, hit);
+        if let (true, Some(first)) = (flow.is_break(), first) {
+            state[0] = first;
+        }
+        flow
+    }
+
+    /// The same; if `hit` breaks, the first byte of `state` may be another one.
+    fn scan_on(
+        &self,
+        cache: &mut Cache,
+        state: &mut [u8],
+        offset: u64,
+        chunk: &[u8],
+        hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         cache.own(self);
+        // Before the first place at which a match may begin nothing changes.
+        let quiet = match &self.parts[..] {
+            [part] if !(self.begins && offset == 0) => part.quiet(state, chunk),
+            _ => 0,
+        };
+        let (offset, chunk) = (offset.wrapping_add(quiet as u64), &chunk[quiet..]);
         if chunk.is_empty() {
             return ControlFlow::Continue(());
         }
-        let state = &mut state[..self.state_len];
         cache.load(self, state);
-        if offset == 0 {
+        if offset == 0 && self.begins {
             self.parts
                 .iter()
                 .zip(&mut cache.parts)
@@ -261,6 +304,9 @@ impl Automaton {
         offset: u64,
         hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        if !self.ends && !(self.begins && offset == 0) {
+            return ControlFlow::Continue(());
+        }
         cache.own(self);
         cache.load(self, &state[..self.state_len]);
         let hits = &mut cache.hits;

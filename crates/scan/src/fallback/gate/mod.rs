@@ -27,7 +27,7 @@ pub(crate) use self::kernel::Isa;
 pub(super) use self::model::byte_weight;
 
 /// The most bytes of a match that are looked at.
-const DEPTH: usize = 16;
+const DEPTH: usize = 48;
 /// Positions visited for one set of fragments.
 const WORK: usize = 1 << 18;
 /// Beginnings of a fragment that are kept apart.
@@ -189,11 +189,7 @@ impl Gate {
             .filter(|&byte| tests[0].table[usize::from(byte)] != 0)
             .map(byte_weight)
             .sum();
-        let tests = Tests {
-            ascii: tests.iter().all(|it| it.table[128..].iter().all(|bits| *bits == 0)),
-            early: first * (kernel::LANES as f64) < 0.5,
-            tests,
-        };
+        let tests = Tests::new(tests, first * (kernel::LANES as f64) < 0.5);
         let same = |it: &&Fragment| it.entries[1..].iter().all(|other| *other == it.entries[0]);
         Some(Gate {
             isa,
@@ -262,6 +258,15 @@ impl Gate {
         };
         let bytes = chunk[from..candidate].iter().rev();
         candidate - bytes.take_while(|byte| before[usize::from(**byte)]).count()
+    }
+
+    /// The restart position behind `byte`, alone, if no match is under way: for a state that is all of `bits`.
+    pub(super) fn is_at_rest(&self, bits: &[u8]) -> bool {
+        let Some((&first, rest)) = bits.split_first() else { return false };
+        let rests = ((1u16 << self.restarts) - 1 << 1) as u8;
+        let start = self.uniform && first == START as u8;
+        (start || first & !rests == 0 && first.is_power_of_two())
+            && rest.iter().all(|byte| *byte == 0)
     }
 
     pub(super) fn memory(&self) -> usize {

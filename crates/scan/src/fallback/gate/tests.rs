@@ -38,7 +38,7 @@ fn tests(random: &mut Random) -> Tests {
             one(random, offset)
         })
         .collect();
-    Tests { tests, ascii, early: random.below(2) == 0 }
+    Tests::new(tests, random.below(2) == 0)
 }
 
 fn is_candidate(tests: &Tests, hay: &[u8], at: usize) -> bool {

@@ -13,6 +13,7 @@ fn any_but_newline() -> Node {
 #[test]
 fn nested_repeats_are_refused_before_they_are_unrolled() {
     let a = repeat(repeat(repeat(class(b"a"), 1, Some(100)), 1, Some(100)), 1, Some(100));
+    let a = Node::Concat(vec![class(b"b"), a]);
     assert_eq!(error(&a), TooLarge { report: 7, limit: Limit::Positions });
     let huge = (0..60).fold(class(b"a"), |node, _| repeat(node, u32::MAX, Some(u32::MAX)));
     assert_eq!(error(&huge), TooLarge { report: 7, limit: Limit::Positions });

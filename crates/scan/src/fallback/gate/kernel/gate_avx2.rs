@@ -23,7 +23,7 @@ use super::{LANES, TESTS, Test, Tests};
 
 /// See [`Tests::block`].
 pub(super) fn block(_: Avx2, tests: &Tests, hay: &[u8], at: usize) -> u64 {
-    let (least, most) = tests.reach();
+    let (least, most) = tests.reach;
     let (before, behind) = (least.unsigned_abs(), most as usize);
     assert!(before + behind <= LANES && tests.tests.len() <= TESTS);
     // `copy[before]` is the byte at `at`.
@@ -38,7 +38,7 @@ pub(super) fn block(_: Avx2, tests: &Tests, hay: &[u8], at: usize) -> u64 {
 
 /// See [`Tests::blocks`], which has checked `at`.
 pub(super) fn blocks(_: Avx2, tests: &Tests, hay: &[u8], at: usize) -> (usize, u64) {
-    let (least, most) = tests.reach();
+    let (least, most) = tests.reach;
     assert!(at >= least.unsigned_abs() && at + LANES + most as usize <= hay.len());
     let last = hay.len() - LANES - most as usize;
     let it = &tests.tests;

@@ -27,7 +27,7 @@ pub(super) fn block(_: Avx512, tests: &Tests, hay: &[u8], at: usize) -> u64 {
 
 /// See [`Tests::blocks`], which has checked `at`.
 pub(super) fn blocks(_: Avx512, tests: &Tests, hay: &[u8], at: usize) -> (usize, u64) {
-    let (least, most) = tests.reach();
+    let (least, most) = tests.reach;
     assert!(at >= least.unsigned_abs() && at + LANES + most as usize <= hay.len());
     let last = hay.len() - LANES - most as usize;
     let it = &tests.tests;

@@ -52,6 +52,8 @@ pub(super) struct Test {
 #[derive(Clone, Debug)]
 pub(super) struct Tests {
     pub(super) tests: Vec<Test>,
+    /// The least and the greatest offset, and 0.
+    pub(super) reach: (isize, isize),
     /// No byte above 127 has a bucket in any test.
     pub(super) ascii: bool,
     /// A vector mostly fails the first test.
@@ -59,10 +61,14 @@ pub(super) struct Tests {
 }
 
 impl Tests {
-    /// The least and the greatest offset, and 0.
-    pub(super) fn reach(&self) -> (isize, isize) {
-        let offsets = || self.tests.iter().map(|it| it.offset);
-        (offsets().min().unwrap_or(0).min(0), offsets().max().unwrap_or(0).max(0))
+    pub(super) fn new(tests: Vec<Test>, early: bool) -> Tests {
+        let offsets = || tests.iter().map(|it| it.offset);
+        Tests {
+            reach: (offsets().min().unwrap_or(0).min(0), offsets().max().unwrap_or(0).max(0)),
+            ascii: tests.iter().all(|it| it.table[128..].iter().all(|bits| *bits == 0)),
+            early,
+            tests,
+        }
     }
 
     /// The candidates among the 64 places from `at` on that are within `hay`, a bit each. A test of a byte outside `hay`
@@ -85,7 +91,7 @@ impl Tests {
     /// The first block of 64 places from `at` on that has a candidate: where it begins, and its candidates; or the first
     /// place at which a block would need bytes outside `hay`, and 0. Places before the block are no candidates.
     pub(super) fn blocks(&self, isa: Isa, hay: &[u8], at: usize) -> (usize, u64) {
-        let (least, most) = self.reach();
+        let (least, most) = self.reach;
         assert!((1..=TESTS).contains(&self.tests.len()));
         let end = hay.len().saturating_sub(LANES + most as usize);
         if at < least.unsigned_abs() || at >= end {
