@@ -231,15 +231,22 @@ impl Automaton {
         chunk: &[u8],
         hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let first = state.first().copied();
+        let mut firsts = std::mem::take(&mut cache.firsts);
+        firsts.clear();
+        firsts.extend(self.shares().map(|(_, share)| state.get(share.start).copied()));
         let flow = self.scan_on(cache, &mut state[..self.state_len], offset, chunk, hit);
-        if let (true, Some(first)) = (flow.is_break(), first) {
-            state[0] = first;
+        if flow.is_break() {
+            for ((_, share), first) in self.shares().zip(&firsts) {
+                if let (Some(byte), Some(first)) = (state.get_mut(share.start), first) {
+                    *byte = *first;
+                }
+            }
         }
+        cache.firsts = firsts;
         flow
     }
 
-    /// The same; if `hit` breaks, the first byte of `state` may be another one.
+    /// The same; if `hit` breaks, the first byte of each part's state may be another one.
     fn scan_on(
         &self,
         cache: &mut Cache,
@@ -250,10 +257,15 @@ impl Automaton {
     ) -> ControlFlow<()> {
         cache.own(self);
         // Before the first place at which a match may begin nothing changes.
-        let quiet = match &self.parts[..] {
-            [part] if !(self.begins && offset == 0) => part.quiet(state, chunk),
-            _ => 0,
-        };
+        let mut quiet = 0;
+        cache.quiet.clear();
+        if !(self.begins && offset == 0) {
+            let parts = self.shares().map(|(part, share)| part.quiet(&mut state[share], chunk));
+            cache.quiet.extend(parts);
+            quiet = cache.quiet.iter().copied().min().unwrap_or(chunk.len());
+            cache.quiet.iter_mut().for_each(|it| *it -= quiet);
+        }
+        cache.quiet.resize(self.parts.len(), 0);
         let (offset, chunk) = (offset.wrapping_add(quiet as u64), &chunk[quiet..]);
         if chunk.is_empty() {
             return ControlFlow::Continue(());
@@ -279,13 +291,19 @@ impl Automaton {
             (parts, caches) => {
                 let hits = &mut cache.hits;
                 for (index, block) in chunk.chunks(BLOCK).enumerate() {
-                    let offset = offset.wrapping_add((index * BLOCK) as u64);
+                    let from = index * BLOCK;
                     hits.clear();
-                    for (part, cache) in parts.iter().zip(&mut *caches) {
-                        let _ = cache.scan(part, offset, block, &mut |report, start, end| {
+                    for ((part, cache), quiet) in parts.iter().zip(&mut *caches).zip(&cache.quiet) {
+                        let quiet = quiet.saturating_sub(from).min(block.len());
+                        let offset = offset.wrapping_add((from + quiet) as u64);
+                        if quiet == block.len() {
+                            continue;
+                        }
+                        let mut hit = |report, start, end| {
                             hits.push((end, report, start));
                             ControlFlow::Continue(())
-                        });
+                        };
+                        let _ = cache.scan(part, offset, &block[quiet..], &mut hit);
                     }
                     hits.sort();
                     hits.iter().try_for_each(|&(end, report, start)| hit(report, start, end))?;
@@ -354,6 +372,9 @@ pub(crate) struct Cache {
     parts: Vec<PartCache>,
     /// Matches of a block: end, report, start.
     hits: Vec<(u64, u32, u64)>,
+    /// Of each part: the bytes at the beginning of a chunk that change nothing, and the first byte of its state.
+    quiet: Vec<usize>,
+    firsts: Vec<Option<u8>>,
 }
 
 enum Engine {

@@ -18,7 +18,7 @@ mod kernel;
 mod model;
 
 use self::kernel::{TESTS, Test, Tests};
-use self::model::{Bucket, choose, merge, weight};
+use self::model::{Bucket, choose, early, merge, weight};
 use super::fragment::{Fragment, Kind};
 use super::program;
 use crate::node::ByteSet;
@@ -185,11 +185,7 @@ impl Gate {
             return None;
         }
         let tests: Vec<Test> = offsets.iter().map(|&offset| test(&buckets, offset)).collect();
-        let first: f64 = (0..=255u8)
-            .filter(|&byte| tests[0].table[usize::from(byte)] != 0)
-            .map(byte_weight)
-            .sum();
-        let tests = Tests::new(tests, first * (kernel::LANES as f64) < 0.5);
+        let tests = Tests::new(tests, early(&buckets, &offsets));
         let same = |it: &&Fragment| it.entries[1..].iter().all(|other| *other == it.entries[0]);
         Some(Gate {
             isa,

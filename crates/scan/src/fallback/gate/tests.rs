@@ -32,13 +32,13 @@ fn tests(random: &mut Random) -> Tests {
         }
         test
     };
-    let tests = (0..len)
+    let tests: Vec<Test> = (0..len)
         .map(|_| {
             let offset = offsets.swap_remove(random.below(offsets.len()));
             one(random, offset)
         })
         .collect();
-    Tests::new(tests, random.below(2) == 0)
+    Tests::new(tests, 1 + random.below(len))
 }
 
 fn is_candidate(tests: &Tests, hay: &[u8], at: usize) -> bool {

@@ -12,7 +12,8 @@
 //! Shapes: M is 1 to 4; offsets are small. CPU features: AVX2. Not constant time. The nibbles are looked up as the vector
 //! filter of `literal` does. Covered by the tests of `gate` and by the bench `fallback`.
 //!
-//! 1. With `EARLY`, a vector that fails the first test is done: chosen where most vectors do.
+//! 1. A block without a candidate after K tests is done: K is so large that few blocks go on, since a branch that is
+//!    mispredicted costs more than a test.
 //! 2. At the ends of the haystack the bytes are copied first, and lanes whose byte is outside pass.
 
 use std::arch::x86_64::*;
@@ -43,18 +44,17 @@ pub(super) fn blocks(_: Avx2, tests: &Tests, hay: &[u8], at: usize) -> (usize, u
     let last = hay.len() - LANES - most as usize;
     let it = &tests.tests;
     macro_rules! choose {
-        ($($len:literal)*) => {
+        ($($len:literal $early:literal,)*) => {
             match (it.len(), tests.early) {
                 $(
-                    ($len, true) => run::<$len, true>(it, hay, at, last),
-                    ($len, false) => run::<$len, false>(it, hay, at, last),
+                    ($len, $early) => run::<$len, $early>(it, hay, at, last),
                 )*
                 _ => unreachable!("1 to 4 tests"),
             }
         };
     }
     // SAFETY: the token proves the features; all bytes of blocks from `at` to `last` are within `hay`.
-    unsafe { choose!(1 2 3 4) }
+    unsafe { choose!(1 1, 2 1, 2 2, 3 1, 3 2, 3 3, 4 1, 4 2, 4 3, 4 4,) }
 }
 
 #[target_feature(enable = "avx2")]
@@ -87,7 +87,7 @@ fn lanes(halves: [__m256i; 2]) -> u64 {
 /// # Safety
 /// Of all blocks from `at` to `last`, all bytes at all offsets are within `hay`.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-unsafe fn run<const M: usize, const EARLY: bool>(
+unsafe fn run<const M: usize, const K: usize>(
     tests: &[Test],
     hay: &[u8],
     mut at: usize,
@@ -107,16 +107,18 @@ unsafe fn run<const M: usize, const EARLY: bool>(
             look_up(&tables[k], bytes)
         };
         let mut buckets = [find(0, 0), find(0, 1)];
-        let any = _mm256_or_si256(buckets[0], buckets[1]);
-        if !EARLY || _mm256_testz_si256(any, any) == 0 {
-            for k in 1..M {
-                buckets[0] = _mm256_and_si256(buckets[0], find(k, 0));
-                buckets[1] = _mm256_and_si256(buckets[1], find(k, 1));
+        for k in 1..K {
+            buckets = [0, 1].map(|half| _mm256_and_si256(buckets[half], find(k, half)));
+        }
+        let mut any = _mm256_or_si256(buckets[0], buckets[1]);
+        if K < M && _mm256_testz_si256(any, any) == 0 {
+            for k in K..M {
+                buckets = [0, 1].map(|half| _mm256_and_si256(buckets[half], find(k, half)));
             }
-            let any = _mm256_or_si256(buckets[0], buckets[1]);
-            if _mm256_testz_si256(any, any) == 0 {
-                return (at, lanes(buckets));
-            }
+            any = _mm256_or_si256(buckets[0], buckets[1]);
+        }
+        if _mm256_testz_si256(any, any) == 0 {
+            return (at, lanes(buckets));
         }
         at += LANES;
     }

@@ -10,7 +10,8 @@
 //! Shapes: M is 1 to 4; offsets are small. CPU features: AVX-512 F, BW, VBMI. Not constant time. The tables are looked up
 //! as the vector filter of `literal` does. Covered by the tests of `gate` and by the bench `fallback`.
 //!
-//! 1. With `EARLY`, a vector that fails the first test is done: chosen where most vectors do.
+//! 1. A block without a candidate after K tests is done: K is so large that few blocks go on, since a branch that is
+//!    mispredicted costs more than a test.
 //! 2. At the ends of the haystack lanes whose byte is outside are loaded under a mask, and pass.
 
 use std::arch::x86_64::*;
@@ -32,20 +33,18 @@ pub(super) fn blocks(_: Avx512, tests: &Tests, hay: &[u8], at: usize) -> (usize,
     let last = hay.len() - LANES - most as usize;
     let it = &tests.tests;
     macro_rules! choose {
-        ($($len:literal)*) => {
-            match (it.len(), tests.ascii, tests.early) {
+        ($($len:literal $early:literal,)*) => {
+            match (it.len(), tests.early, tests.ascii) {
                 $(
-                    ($len, true, true) => run::<$len, true, true>(it, hay, at, last),
-                    ($len, true, false) => run::<$len, true, false>(it, hay, at, last),
-                    ($len, false, true) => run::<$len, false, true>(it, hay, at, last),
-                    ($len, false, false) => run::<$len, false, false>(it, hay, at, last),
+                    ($len, $early, true) => run::<$len, $early, true>(it, hay, at, last),
+                    ($len, $early, false) => run::<$len, $early, false>(it, hay, at, last),
                 )*
                 _ => unreachable!("1 to 4 tests"),
             }
         };
     }
     // SAFETY: the token proves the features; all bytes of blocks from `at` to `last` are within `hay`.
-    unsafe { choose!(1 2 3 4) }
+    unsafe { choose!(1 1, 2 1, 2 2, 3 1, 3 2, 3 3, 4 1, 4 2, 4 3, 4 4,) }
 }
 
 type Quarters = [__m512i; 4];
@@ -75,7 +74,7 @@ fn look_up<const ASCII: bool>([a, b, c, d]: &Quarters, bytes: __m512i) -> __m512
 /// # Safety
 /// Of all blocks from `at` to `last`, all bytes at all offsets are within `hay`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-unsafe fn run<const M: usize, const ASCII: bool, const EARLY: bool>(
+unsafe fn run<const M: usize, const K: usize, const ASCII: bool>(
     tests: &[Test],
     hay: &[u8],
     mut at: usize,
@@ -91,14 +90,18 @@ unsafe fn run<const M: usize, const ASCII: bool, const EARLY: bool>(
         // SAFETY: within `hay`, says the caller.
         let load = |k: usize| unsafe { _mm512_loadu_si512(from[k].wrapping_add(at).cast()) };
         let mut buckets = look_up::<ASCII>(&tables[0], load(0));
-        if !EARLY || _mm512_test_epi8_mask(buckets, buckets) != 0 {
-            for k in 1..M {
+        for k in 1..K {
+            buckets = _mm512_and_si512(buckets, look_up::<ASCII>(&tables[k], load(k)));
+        }
+        let mut bits = _mm512_test_epi8_mask(buckets, buckets);
+        if K < M && bits != 0 {
+            for k in K..M {
                 buckets = _mm512_and_si512(buckets, look_up::<ASCII>(&tables[k], load(k)));
             }
-            let bits = _mm512_test_epi8_mask(buckets, buckets);
-            if bits != 0 {
-                return (at, bits);
-            }
+            bits = _mm512_test_epi8_mask(buckets, buckets);
+        }
+        if bits != 0 {
+            return (at, bits);
         }
         at += LANES;
     }

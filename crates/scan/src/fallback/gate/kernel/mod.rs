@@ -56,12 +56,12 @@ pub(super) struct Tests {
     pub(super) reach: (isize, isize),
     /// No byte above 127 has a bucket in any test.
     pub(super) ascii: bool,
-    /// A vector mostly fails the first test.
-    pub(super) early: bool,
+    /// Tests after which a block without a candidate is done: 1 to all of them.
+    pub(super) early: usize,
 }
 
 impl Tests {
-    pub(super) fn new(tests: Vec<Test>, early: bool) -> Tests {
+    pub(super) fn new(tests: Vec<Test>, early: usize) -> Tests {
         let offsets = || tests.iter().map(|it| it.offset);
         Tests {
             reach: (offsets().min().unwrap_or(0).min(0), offsets().max().unwrap_or(0).max(0)),
