@@ -1,4 +1,5 @@
 //! Against the definition, with random expressions, data, cuts and caches.
+mod gated;
 mod oracle;
 mod overlapping;
 pub(crate) mod parse;
