@@ -26,7 +26,7 @@ use std::ops::ControlFlow;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use literal::{Finder, Forced, Literal};
+use literal::{Around, Finder, Forced, Literal};
 use lookaside_simd::Cpu;
 
 /// Bytes of a scan.
@@ -77,7 +77,7 @@ fn made(kind: &str, count: usize) -> Set {
         };
         let bytes: Box<[u8]> = random.string(len).into();
         if seen.insert(bytes.clone()) {
-            literals.push(Literal { bytes, caseless });
+            literals.push(Literal { bytes, caseless, around: Around::default() });
         }
     }
     let mut all = Vec::new();
@@ -129,7 +129,7 @@ fn read(set: &str, input: &str) -> Set {
         let bytes = plain(&line[first + 1..last]);
         if !bytes.is_empty() {
             let caseless = line[last..].contains(&b'i');
-            literals.push(Literal { bytes: bytes.into(), caseless });
+            literals.push(Literal { bytes: bytes.into(), caseless, around: Around::default() });
         }
     }
     let data = std::fs::read(input).expect("the file of --input");

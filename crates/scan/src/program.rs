@@ -5,13 +5,16 @@ use std::collections::HashMap;
 use lookaside_simd::Cpu;
 
 use crate::fallback::{Automaton, Expression, Limits};
-use crate::literal::{Finder, Literal};
+use crate::literal::{Around, Finder, Literal};
 use crate::node::{ByteSet, Node};
 use crate::plan::{self, Announced, End, Sequence, sequences};
 use crate::starts::Starts;
 use crate::stretch::Stretch;
 use crate::strings::Text;
 use crate::tail::Tail;
+
+/// Bytes on each side of a string that the finder may look at.
+const NEAREST: usize = 3;
 
 /// The tables of a set.
 #[derive(Debug)]
@@ -220,6 +223,8 @@ fn automaton(mut expressions: Vec<Expression<'_>>) -> Result<Automaton, Vec<u32>
 struct Builder {
     numbers: HashMap<Text, u32>,
     texts: Vec<Text>,
+    /// What stands around each text wherever it announces a segment.
+    around: Vec<Around>,
     users: Vec<Vec<u32>>,
     segments: Vec<Segment>,
     chains: Vec<Chain>,
@@ -267,9 +272,12 @@ impl Builder {
                     // What follows the string may still be to come when the string is there.
                     self.again = self.again.max(segment.width);
                     let number = self.segments.len() as u32;
+                    let side =
+                        |tail: &Tail| tail.nearest(NEAREST).iter().map(ByteSet::words).collect();
+                    let around = Around { before: side(&before), after: side(&after) };
                     self.segments.push(Segment { chain, index: index as u32, before, after });
                     for text in strings {
-                        self.announce(text, number);
+                        self.announce(text, &around, number);
                     }
                 }
                 Announced::Swept { whole, first } => {
@@ -287,13 +295,15 @@ impl Builder {
         }
     }
 
-    fn announce(&mut self, text: Text, segment: u32) {
+    fn announce(&mut self, text: Text, around: &Around, segment: u32) {
         let next = self.texts.len() as u32;
         let number = *self.numbers.entry(text.clone()).or_insert(next);
         if number == next {
             self.texts.push(text);
+            self.around.push(around.clone());
             self.users.push(vec![]);
         }
+        self.around[number as usize].either(around);
         let users = &mut self.users[number as usize];
         if users.last() != Some(&segment) {
             users.push(segment);
@@ -314,8 +324,12 @@ impl Builder {
             closable[number / 64] |= u64::from(closes) << (number % 64);
             swept[number / 64] |= u64::from(gap.sweep.is_some()) << (number % 64);
         }
-        let literal = |text: &Text| Literal { bytes: text.bytes.clone(), caseless: text.caseless };
-        let literals: Vec<Literal> = self.texts.iter().map(literal).collect();
+        let literal = |(text, around): (&Text, Around)| Literal {
+            bytes: text.bytes.clone(),
+            caseless: text.caseless,
+            around,
+        };
+        let literals: Vec<Literal> = self.texts.iter().zip(self.around).map(literal).collect();
         Program {
             finder: (!literals.is_empty()).then(|| Finder::new(&literals, cpu)),
             lengths: self.texts.iter().map(|text| text.bytes.len() as u8).collect(),

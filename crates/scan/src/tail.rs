@@ -52,6 +52,14 @@ impl Tail {
         Tail::forward(&reversed)
     }
 
+    /// The bytes that may stand at the nearest places, at most `most`, as far as every match has a byte there.
+    pub(crate) fn nearest(&self, most: usize) -> Vec<ByteSet> {
+        match self {
+            Tail::Fixed(classes) => classes.iter().take(most).copied().collect(),
+            Tail::Automaton(positions) => positions.nearest(most),
+        }
+    }
+
     /// Calls `accept` with the length of each match, ascending. `byte(i)` is the byte `i` bytes away, `None` where the
     /// data end.
     #[inline]
@@ -85,6 +93,27 @@ impl Tail {
 }
 
 impl Positions {
+    fn nearest(&self, most: usize) -> Vec<ByteSet> {
+        let (mut sets, mut now) = (vec![], self.first.to_vec());
+        let mut may_end = self.nullable;
+        while !may_end && sets.len() < most {
+            let (mut set, mut next) = (ByteSet::EMPTY, vec![0; self.words]);
+            for position in 0..self.classes.len() {
+                let (word, bit) = (position / 64, 1 << (position % 64));
+                if now[word] & bit == 0 {
+                    continue;
+                }
+                set = set.union(self.classes[position]);
+                may_end |= self.last[word] & bit != 0;
+                let follow = &self.follow[position * self.words..][..self.words];
+                next.iter_mut().zip(follow).for_each(|(next, follow)| *next |= follow);
+            }
+            sets.push(set);
+            now = next;
+        }
+        sets
+    }
+
     fn run(
         &self,
         active: &mut Active,

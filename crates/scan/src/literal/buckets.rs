@@ -1,34 +1,33 @@
 //! Which windows share a bucket of the vector filter.
 
-use super::bytes::ByteModel;
+use super::Bytes;
+use super::bytes::{ByteModel, members};
 use super::kernel::MOST_TABLES;
 
 /// Buckets: bits of a byte.
 const BUCKETS: usize = 8;
 
-/// A window of 1 to [`MOST_TABLES`] bytes.
+/// A window of 1 to [`MOST_TABLES`] bytes: at each place a few, or a class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VectorWindow {
-    bytes: [u8; MOST_TABLES],
+    sets: [Bytes; MOST_TABLES],
     len: usize,
-    /// Whether its case does not matter. Then it is in lower case.
-    caseless: bool,
     /// What windows are sorted by: neighbours share their first bytes.
     key: u32,
 }
 
 impl VectorWindow {
-    pub(super) fn new(window: &[u8], caseless: bool) -> VectorWindow {
-        let mut bytes = [0; MOST_TABLES];
-        bytes[..window.len()].copy_from_slice(window);
-        let key = u32::from_be_bytes(bytes.map(|byte| byte | 0x20));
-        VectorWindow { bytes, len: window.len(), caseless, key }
+    /// Of the bytes that may stand at each place.
+    pub(super) fn new(window: &[Bytes]) -> VectorWindow {
+        let mut sets = [[0; 4]; MOST_TABLES];
+        sets[..window.len()].copy_from_slice(window);
+        let key = u32::from_be_bytes(sets.map(|set| members(&set).next().unwrap_or(0) | 0x20));
+        VectorWindow { sets, len: window.len(), key }
     }
 
-    /// The bytes at position `k`, twice the same if there is one.
-    fn at(&self, k: usize) -> [u8; 2] {
-        let byte = self.bytes[k];
-        [byte, if self.caseless { byte.to_ascii_uppercase() } else { byte }]
+    /// The bytes at position `k`.
+    fn at(&self, k: usize) -> impl Iterator<Item = u8> {
+        members(&self.sets[k])
     }
 }
 

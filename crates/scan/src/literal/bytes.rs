@@ -1,5 +1,6 @@
 //! How likely each byte of a haystack is: what the choice of filters and windows is computed from.
 
+use super::Bytes;
 use super::gram::fold_of;
 use super::set::Literals;
 
@@ -95,6 +96,29 @@ impl ByteModel {
         0.5 * (TEXT_POWER * in_text).exp2() + 0.5 * in_uniform
     }
 
+    /// The probability that a byte of each set stands there, one after another.
+    pub(super) fn of_sets(&self, sets: &[Bytes]) -> f32 {
+        let of_kind = |kind: usize| -> f32 {
+            sets.iter()
+                .map(|set| members(set).map(|byte| self.of(byte)[kind]).sum::<f32>())
+                .product()
+        };
+        0.5 * of_kind(0).powf(TEXT_POWER) + 0.5 * of_kind(1)
+    }
+
+    /// The least likely window of `len` bytes around the literal `index`, which is shorter: its offset, and how likely it is.
+    pub(super) fn best_around(
+        &self,
+        literals: &Literals,
+        index: usize,
+        len: usize,
+    ) -> Option<(i32, f32)> {
+        literals
+            .windows_around(index, len)
+            .map(|(offset, sets)| (offset, self.of_sets(&sets)))
+            .min_by(|(_, a), (_, b)| a.total_cmp(b))
+    }
+
     /// The window of `len` bytes in `literal` at which a probe of one of its grams is the least likely to succeed, each
     /// weighed by `crowd`: its offset, and the expected number of its grams at a position, which is the sum over the grams.
     pub(super) fn best_window(
@@ -120,6 +144,18 @@ impl ByteModel {
         }
         (best.0, best.2)
     }
+}
+
+/// The bytes of a set.
+pub(super) fn members(set: &Bytes) -> impl Iterator<Item = u8> {
+    (0..4_u8).flat_map(|word| {
+        let mut bits = set[usize::from(word)];
+        std::iter::from_fn(move || {
+            let byte = (bits != 0).then(|| word << 6 | bits.trailing_zeros() as u8);
+            bits &= bits.wrapping_sub(1);
+            byte
+        })
+    })
 }
 
 /// Whether the distinct literals of a range are to be looked up without regard to case, as [`super::set::FOLD`] or 0.

@@ -8,8 +8,10 @@
 //! 2. For each offset, the hash of the whole window that would begin there, in a table of the windows.
 //! 3. For each literal with that window, all of its bytes.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use super::bytes::members;
 use super::gram::{Grams, hash_window};
 use super::kernel::{Alignments, Candidates};
 use super::set::Literals;
@@ -20,7 +22,7 @@ struct Entry {
     hash: u32,
     literal: u32,
     /// Where in the literal it begins.
-    offset: u32,
+    offset: i32,
 }
 
 #[derive(Debug)]
@@ -35,8 +37,8 @@ pub(super) struct Confirm {
     entries: Vec<Entry>,
 }
 
-/// A literal's window: the distinct literal, and where in it the window begins.
-pub(super) type Window = (u32, u32);
+/// A literal's window: the distinct literal, and where in it the window begins, or how far before.
+pub(super) type Window = (u32, i32);
 
 impl Confirm {
     pub(super) fn new(
@@ -46,17 +48,20 @@ impl Confirm {
         stride: usize,
     ) -> Confirm {
         let window = grams.len + stride - 1;
-        let count = windows.len() * stride;
-        let mut alignments = Alignments::new(grams, alignment_bits(count));
-        let start_bits = windows.len().max(16).next_power_of_two().ilog2();
-        let mut entries = Vec::with_capacity(windows.len());
-        for &(literal, offset) in windows {
-            let bytes = &literals.bytes(literal as usize)[offset as usize..][..window];
-            for place in 0..stride {
-                let gram = grams.load(bytes, place);
-                alignments.insert(gram, place);
+        let spellings: Vec<_> =
+            windows.iter().map(|&of| spellings(literals, of, window, grams.fold)).collect();
+        let count = spellings.iter().map(Vec::len).sum::<usize>();
+        let mut alignments = Alignments::new(grams, alignment_bits(count * stride));
+        let start_bits = count.max(16).next_power_of_two().ilog2();
+        let mut entries = Vec::with_capacity(count);
+        for (&(literal, offset), spellings) in windows.iter().zip(&spellings) {
+            for bytes in spellings {
+                for place in 0..stride {
+                    let gram = grams.load(bytes, place);
+                    alignments.insert(gram, place);
+                }
+                entries.push(Entry { hash: hash_window(bytes, grams.fold), literal, offset });
             }
-            entries.push(Entry { hash: hash_window(bytes, grams.fold), literal, offset });
         }
         entries.sort_unstable_by_key(|entry| entry.hash);
         let mut starts = vec![0; (1 << start_bits) + 1];
@@ -130,11 +135,12 @@ impl Confirm {
         let bucket = (hash >> (32 - self.start_bits)) as usize;
         let (first, last) = (self.starts[bucket] as usize, self.starts[bucket + 1] as usize);
         for entry in &self.entries[first..last] {
-            if entry.hash != hash || entry.offset as usize > begin {
+            let start = begin as isize - entry.offset as isize;
+            if entry.hash != hash || start < 0 {
                 continue;
             }
             let literal = entry.literal as usize;
-            match literals.end_at(literal, hay, begin - entry.offset as usize) {
+            match literals.end_at(literal, hay, start as usize) {
                 Some(end) if end > from => {
                     for &owner in literals.owners(literal) {
                         hit(owner, end)?;
@@ -145,6 +151,31 @@ impl Confirm {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// All spellings of a window that differ in more than case, if case does not matter.
+fn spellings(
+    literals: &Literals,
+    (literal, offset): Window,
+    len: usize,
+    fold: u64,
+) -> Vec<Box<[u8]>> {
+    let bytes = literals.bytes(literal as usize);
+    let inside = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..offset + len));
+    if let Some(window) = inside {
+        return vec![window.into()];
+    }
+    let (sets, _) = literals.window(literal as usize, offset, len).expect("a window was chosen");
+    let mut all: Vec<Vec<u8>> = vec![vec![]];
+    for set in sets {
+        let folded: BTreeSet<u8> = members(&set).map(|byte| byte | fold as u8).collect();
+        let longer = |start: &Vec<u8>| {
+            let start = start.clone();
+            folded.iter().map(move |&byte| [&start[..], &[byte]].concat()).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    all.into_iter().map(Into::into).collect()
 }
 
 /// The logarithm of the size of [`Alignments`] for a number of grams: one byte in 32 is taken while the table is small, one

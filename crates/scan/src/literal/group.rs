@@ -52,8 +52,8 @@ impl Group {
             }
             FilterKind::Vector => {
                 let window = |&(literal, offset): &Window| {
-                    let bytes = &literals.bytes(literal as usize)[offset as usize..][..shape.gram];
-                    VectorWindow::new(bytes, literals.caseless(literal as usize))
+                    let window = literals.window(literal as usize, offset, shape.gram);
+                    VectorWindow::new(&window.expect("a window was chosen").0)
                 };
                 let mut windows: Vec<_> = windows.iter().map(window).collect();
                 Filter::Vector(VectorTables::new(&buckets::tables(
@@ -64,10 +64,10 @@ impl Group {
             }
         };
         let reach =
-            |&(literal, offset): &Window| literals.bytes(literal as usize).len() - offset as usize;
+            |&(literal, offset): &Window| literals.bytes(literal as usize).len() as i32 - offset;
         Group {
             filter,
-            reach: windows.iter().map(reach).max().unwrap_or(0),
+            reach: windows.iter().map(reach).max().unwrap_or(0) as usize,
             confirm: Confirm::new(literals, &windows, grams, shape.stride),
             literals: range.len(),
             shape,
@@ -144,6 +144,10 @@ fn choose_windows(
         if bytes.len() == len {
             return (index as u32, 0);
         }
+        if bytes.len() < len {
+            let (offset, _) = model.best_around(literals, index, len).expect("planned for");
+            return (index as u32, offset);
+        }
         let folds = match shape.kind {
             FilterKind::Strided { .. } => fold != 0,
             FilterKind::Vector => literals.caseless(index),
@@ -154,7 +158,7 @@ fn choose_windows(
         };
         let (offset, _) = model.best_window(bytes, (len, shape.gram), folds, crowd);
         *users.entry(hash_window(&bytes[offset..][..len], fold)).or_default() += 1;
-        (index as u32, offset as u32)
+        (index as u32, offset as i32)
     };
     range.map(window).collect()
 }

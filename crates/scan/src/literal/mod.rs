@@ -54,6 +54,30 @@ pub(crate) struct Literal {
     pub bytes: Box<[u8]>,
     /// Whether ASCII letters match in both cases.
     pub caseless: bool,
+    /// What stands on both sides wherever it is of use. Of an occurrence without that it is open whether it is found.
+    pub around: Around,
+}
+
+/// A set of bytes: 256 bits.
+pub(crate) type Bytes = [u64; 4];
+
+/// The bytes that may stand on both sides of a literal, the nearest first. At each of these places there is a byte.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Around {
+    pub before: Vec<Bytes>,
+    pub after: Vec<Bytes>,
+}
+
+impl Around {
+    /// What stands around a literal in either of two places.
+    pub(crate) fn either(&mut self, other: &Around) {
+        let side = |mine: &mut Vec<Bytes>, other: &[Bytes]| {
+            mine.truncate(other.len());
+            mine.iter_mut().flatten().zip(other.iter().flatten()).for_each(|(a, b)| *a |= b);
+        };
+        side(&mut self.before, &other.before);
+        side(&mut self.after, &other.after);
+    }
 }
 
 /// Finds a set of literals. Immutable; memory as [`Finder::memory`] says, a scan allocates nothing.
@@ -76,12 +100,13 @@ impl Finder {
     /// As [`Finder::new`], with a part of the choice forced.
     pub(crate) fn forced(literals: &[Literal], cpu: &Cpu, forced: Forced) -> Finder {
         let isa = Isa::new(cpu);
-        let literals = Literals::new(literals);
+        let mut literals = Literals::new(literals);
         let model = ByteModel::new(&literals);
         let groups = plan::plan(&literals, &model, isa, forced)
             .into_iter()
             .map(|(range, shape)| Group::new(&literals, range, shape, &model, isa))
             .collect();
+        literals.forget_around();
         Finder { literals, groups, isa }
     }
 

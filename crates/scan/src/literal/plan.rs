@@ -117,8 +117,8 @@ struct Planner<'a> {
     isa: Isa,
     forced: Forced,
     classes: Vec<Class>,
-    /// For grams of 1, 2, ... bytes, the least likely one of each literal as long as these are few enough.
-    windows: [Vec<VectorWindow>; MOST_TABLES],
+    /// For grams of 1, 2, ... bytes, the least likely one of each literal: see [`least_likely`].
+    windows: [Vec<Option<Box<Likely>>>; MOST_TABLES],
     /// By class, window, gram and fold: see [`Planner::real_grams`].
     known: RefCell<HashMap<(usize, usize, usize, bool), f32>>,
 }
@@ -138,26 +138,43 @@ pub(super) fn plan(
             _ => classes.push(Class { window, range: index..index + 1 }),
         }
     }
-    let least_likely = |gram: usize, class: &Class, index| {
-        let (bytes, caseless) = (literals.bytes(index), literals.caseless(index));
-        let len = bytes.len().min(gram);
-        // A group with a class of more literals than the vector filter can have has another filter.
-        let offset = match class.range.len() {
-            0..=MOST_VECTOR_WINDOWS => model.best_window(bytes, (len, len), caseless, |_| 1.0).0,
-            _ => 0,
-        };
-        VectorWindow::new(&bytes[offset..][..len], caseless)
-    };
     let windows = std::array::from_fn(|gram| {
         let mut windows = Vec::with_capacity(literals.len());
         for class in &classes {
             let range = class.range.clone();
-            windows.extend(range.map(|index| least_likely(gram + 1, class, index)));
+            // A group with a class of more literals than the vector filter can have has another filter.
+            let few = class.range.len() <= MOST_VECTOR_WINDOWS;
+            let of = |index| few.then(|| least_likely(literals, model, index, gram + 1)).flatten();
+            windows.extend(range.map(of));
         }
         windows
     });
     let known = RefCell::default();
     Planner { literals, model, isa, forced, classes, windows, known }.split()
+}
+
+/// A window, and how likely it is.
+struct Likely {
+    window: VectorWindow,
+    rate: f32,
+}
+
+/// The least likely window of `gram` bytes: in a literal, or around it if it is shorter. `None`: there is none.
+fn least_likely(
+    literals: &Literals,
+    model: &ByteModel,
+    index: usize,
+    gram: usize,
+) -> Option<Box<Likely>> {
+    let (bytes, caseless) = (literals.bytes(index), literals.caseless(index));
+    let (offset, rate) = if bytes.len() < gram {
+        model.best_around(literals, index, gram)?
+    } else {
+        let (offset, rate) = model.best_window(bytes, (gram, gram), caseless, |_| 1.0);
+        (offset as i32, rate)
+    };
+    let (sets, _) = literals.window(index, offset, gram)?;
+    Some(Box::new(Likely { window: VectorWindow::new(&sets), rate }))
 }
 
 impl Planner<'_> {
@@ -223,9 +240,11 @@ impl Planner<'_> {
                 let real = self.real_grams(&classes, (shortest, gram), fold);
                 self.strided(&mut shapes, (gram, stride), (grams, real), fold);
             }
-            if vector && gram <= MOST_TABLES && gram >= self.forced.gram.unwrap_or(2).min(most) {
-                let real = self.real_grams(&classes, (gram, gram), fold);
-                self.vector(&mut shapes, range.clone(), (gram, real));
+        }
+        if vector {
+            let least = self.forced.gram.unwrap_or(2).min(most);
+            for gram in least..=self.forced.gram.unwrap_or(8).min(MOST_TABLES) {
+                self.vector(&mut shapes, range.clone(), gram);
             }
         }
         let cheapest = shapes.into_iter().min_by(|a, b| a.cycles.total_cmp(&b.cycles));
@@ -289,8 +308,13 @@ impl Planner<'_> {
         }
     }
 
-    fn vector(&self, shapes: &mut Vec<Shape>, range: Range<usize>, (gram, real): (usize, f32)) {
-        let mut windows: Vec<_> = self.windows[gram - 1][range].to_vec();
+    /// None, if a literal has no window of `gram` bytes.
+    fn vector(&self, shapes: &mut Vec<Shape>, range: Range<usize>, gram: usize) {
+        let all: Option<Vec<_>> =
+            self.windows[gram - 1][range].iter().map(Option::as_ref).collect();
+        let Some(all) = all else { return };
+        let real = all.iter().map(|one| one.rate).sum::<f32>().min(1.0);
+        let mut windows: Vec<_> = all.iter().map(|one| one.window).collect();
         let grams = windows.len() as f32;
         let rate = buckets::estimate(&mut windows, self.isa.nibbles(), self.model).min(1.0);
         let [base, table] = match self.isa {

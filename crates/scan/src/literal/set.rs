@@ -1,6 +1,7 @@
 //! The distinct literals of a set, and the comparison of one of them with a place in the haystack.
 
-use super::Literal;
+use super::kernel::MOST_TABLES;
+use super::{Around, Bytes, Literal};
 
 /// 0x20 in every byte: what ORs an ASCII letter to lower case.
 pub(super) const FOLD: u64 = 0x2020_2020_2020_2020;
@@ -27,7 +28,12 @@ pub(super) struct Literals {
     distinct: Vec<Distinct>,
     /// The caller's indices.
     owners: Vec<u32>,
+    /// What stands around each that is shorter than a window of the vector filter can be. They come first.
+    around: Vec<Around>,
 }
+
+/// More spellings of the bytes around a literal than this are no window.
+const MOST_SPELLINGS: usize = 256;
 
 impl Literals {
     pub(super) fn new(literals: &[Literal]) -> Literals {
@@ -46,6 +52,7 @@ impl Literals {
         keyed.sort_unstable();
         let mut set = Literals::default();
         for (place, (len, caseless, bytes, index)) in keyed.iter().enumerate() {
+            let around = &literals[*index as usize].around;
             let same = place != 0 && {
                 let before = &keyed[place - 1];
                 (before.1, &before.2) == (*caseless, bytes)
@@ -61,10 +68,64 @@ impl Literals {
                     mask,
                 });
                 set.bytes.extend_from_slice(bytes);
+                if *len < MOST_TABLES {
+                    set.around.push(around.clone());
+                }
+            } else if let Some(last) = set.around.get_mut(set.distinct.len() - 1) {
+                last.either(around);
             }
             set.owners.push(*index);
         }
         set
+    }
+
+    /// Windows are chosen: what stands around literals is not needed any more.
+    pub(super) fn forget_around(&mut self) {
+        self.around = Vec::new();
+    }
+
+    /// The bytes at each place of the window of `len` bytes that begins at `offset` of the distinct literal `index`, and
+    /// in how many ways what is outside of the literal can be spelled. `None`: it is not known what stands there.
+    pub(super) fn window(
+        &self,
+        index: usize,
+        offset: i32,
+        len: usize,
+    ) -> Option<(Vec<Bytes>, usize)> {
+        let (bytes, caseless) = (self.bytes(index), self.caseless(index));
+        let mut spellings = 1_usize;
+        let mut at = |place: i32| {
+            if let Some(&byte) = usize::try_from(place).ok().and_then(|place| bytes.get(place)) {
+                let mut set = [0; 4];
+                for byte in [byte, if caseless { byte.to_ascii_uppercase() } else { byte }] {
+                    set[usize::from(byte >> 6)] |= 1 << (byte & 63);
+                }
+                return Some(set);
+            }
+            let around = self.around.get(index)?;
+            let set = *match place {
+                ..0 => around.before.get((-1 - place) as usize)?,
+                _ => around.after.get(place as usize - bytes.len())?,
+            };
+            let ways = set.iter().map(|word| word.count_ones() as usize).sum();
+            spellings = spellings.saturating_mul(ways);
+            Some(set)
+        };
+        let window = (offset..offset + len as i32).map(&mut at).collect::<Option<_>>()?;
+        Some((window, spellings))
+    }
+
+    /// The windows of `len` bytes around a literal that is shorter: each has all of it.
+    pub(super) fn windows_around(
+        &self,
+        index: usize,
+        len: usize,
+    ) -> impl Iterator<Item = (i32, Vec<Bytes>)> {
+        let first = self.bytes(index).len() as i32 - len as i32;
+        (first..=0).filter_map(move |offset| {
+            let (window, spellings) = self.window(index, offset, len)?;
+            (spellings <= MOST_SPELLINGS).then_some((offset, window))
+        })
     }
 
     pub(super) fn len(&self) -> usize {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use lookaside_simd::{Cpu, Tier};
 
 use super::plan::Forced;
-use super::{Finder, Literal};
+use super::{Around, Bytes, Finder, Literal};
 
 /// SplitMix64: enough for tests, and the same everywhere.
 struct Random(u64);
@@ -29,13 +29,13 @@ impl Random {
 }
 
 fn literal(bytes: &[u8], caseless: bool) -> Literal {
-    Literal { bytes: bytes.into(), caseless }
+    Literal { bytes: bytes.into(), caseless, around: Around::default() }
 }
 
 /// Every occurrence, found the obvious way: literal and end, sorted.
 fn naive(literals: &[Literal], hay: &[u8], from: usize) -> Vec<(u32, usize)> {
     let mut found = Vec::new();
-    for (index, Literal { bytes, caseless }) in literals.iter().enumerate() {
+    for (index, Literal { bytes, caseless, .. }) in literals.iter().enumerate() {
         for end in (from + 1).max(bytes.len())..=hay.len() {
             let there = &hay[end - bytes.len()..end];
             let equal =
@@ -143,6 +143,68 @@ fn as_the_naive_search() {
         occurrences += check(&literals, &hays);
     }
     assert!(occurrences > 10_000, "{occurrences}");
+}
+
+/// What stands around short literals: each occurrence with it is found, and nothing but occurrences.
+#[test]
+fn occurrences_with_their_neighbours_are_found() {
+    let random = &mut Random(6);
+    let alphabets: [&[u8]; 3] = [b"abAB", b"ABCDabcd@`[{", b"abcdefghijklmnopqrstuvwxyz0123456789"];
+    let (mut missing, mut required) = (0, 0);
+    for round in 0..30 {
+        let alphabet = alphabets[round % 3];
+        let literals: Vec<_> = (0..[1, 5, 60][random.below(3)])
+            .map(|_| {
+                let len = 1 + random.below(5);
+                let side = |random: &mut Random| -> Vec<Bytes> {
+                    let set = |random: &mut Random| {
+                        let mut set = [0; 4];
+                        for byte in (0..1 + random.below(12))
+                            .map(|_| alphabet[random.below(alphabet.len())])
+                        {
+                            set[usize::from(byte >> 6)] |= 1 << (byte & 63);
+                        }
+                        set
+                    };
+                    (0..random.below(4)).map(|_| set(random)).collect()
+                };
+                let around = Around { before: side(random), after: side(random) };
+                Literal { around, ..literal(&random.bytes(len, alphabet), random.below(2) == 0) }
+            })
+            .collect();
+        let with_neighbours = |hay: &[u8], &(index, end): &(u32, usize)| {
+            let Literal { bytes, around, .. } = &literals[index as usize];
+            let start = end - bytes.len();
+            let has = |set: &Bytes, byte: Option<&u8>| {
+                byte.is_some_and(|byte| set[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0)
+            };
+            let mut before = hay[..start].iter().rev();
+            let mut after = hay[end..].iter();
+            around.before.iter().all(|set| has(set, before.next()))
+                && around.after.iter().all(|set| has(set, after.next()))
+        };
+        let finders = finders(&literals);
+        for _ in 0..10 {
+            let len = random.below(200);
+            let hay = random.bytes(len, alphabet);
+            let from = if random.below(2) == 0 { 0 } else { random.below(len + 1) };
+            let all = naive(&literals, &hay, from);
+            for (name, finder) in &finders {
+                let found = found(finder, &hay, from);
+                assert!(found.windows(2).all(|two| two[0] != two[1]), "{name}: twice");
+                assert!(found.iter().all(|one| all.binary_search(one).is_ok()), "{name}");
+                for one in all.iter().filter(|one| with_neighbours(&hay, one)) {
+                    assert!(
+                        found.binary_search(one).is_ok(),
+                        "{name}\n{literals:?}\nin {hay:?} from {from}: {one:?}"
+                    );
+                    required += 1;
+                }
+                missing += all.len() - found.len();
+            }
+        }
+    }
+    assert!(required > 10_000 && missing > 10_000, "{required} {missing}");
 }
 
 /// All lengths up to 4 vectors and one, each at the end of its memory and after a page that cannot be read.
