@@ -12,7 +12,7 @@ pub(crate) enum Tail {
     /// A class for each byte.
     Fixed(Box<[ByteSet]>),
     /// Anything of bounded width.
-    Automaton(Positions),
+    Automaton(Box<Positions>),
 }
 
 /// The positions of an expression: `first` may come first, `follow[p]` after position p, `last` may end a match.
@@ -43,7 +43,7 @@ impl Tail {
         }
         let mut builder = Builder::default();
         let whole = builder.concat(parts.iter())?;
-        Some(Tail::Automaton(builder.finish(whole)))
+        Some(Tail::Automaton(Box::new(builder.finish(whole))))
     }
 
     /// For the parts before the string, which are read from the last byte to the first.
@@ -86,7 +86,9 @@ impl Tail {
         match self {
             Tail::Fixed(classes) => size_of_val(&classes[..]),
             Tail::Automaton(p) => {
-                size_of_val(&p.classes[..]) + 8 * (p.first.len() + p.follow.len() + p.last.len())
+                size_of::<Positions>()
+                    + size_of_val(&p.classes[..])
+                    + 8 * (p.first.len() + p.follow.len() + p.last.len())
             }
         }
     }
@@ -338,6 +340,23 @@ mod tests {
         assert_eq!(lengths(&tail, b"!yx"), [3]);
         assert_eq!(lengths(&tail, b"!z"), [2]);
         assert_eq!(lengths(&tail, b"!xy"), []);
+    }
+
+    #[test]
+    fn the_nearest_bytes_are_those_that_each_match_has() {
+        let optional = |node| Node::Repeat { node: Box::new(node), min: 0, max: Some(1) };
+        let either = Node::Alternate(vec![Node::Concat(vec![byte(b'x'), byte(b'y')]), byte(b'z')]);
+        let nearest = |parts: &[Node]| -> Vec<Vec<u8>> {
+            let sets = Tail::forward(parts).unwrap().nearest(3);
+            sets.into_iter().map(|set| set.iter().collect()).collect()
+        };
+        assert_eq!(nearest(&[byte(b'a'), byte(b'b')]), [b"a", b"b"]);
+        assert_eq!(nearest(&[1, 2, 3, 4].map(byte)), [[1], [2], [3]]);
+        assert_eq!(nearest(&[optional(byte(b'a')), byte(b'b')]), [&b"ab"[..]]);
+        // Behind `z` the match may be over.
+        assert_eq!(nearest(&[byte(b'a'), either.clone()]), [&b"a"[..], b"xz"]);
+        assert_eq!(nearest(&[either, byte(b'b')]), [&b"xz"[..], b"by"]);
+        assert!(nearest(&[optional(byte(b'a'))]).is_empty() && nearest(&[]).is_empty());
     }
 
     #[test]
