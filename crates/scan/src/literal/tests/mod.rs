@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use lookaside_simd::{Cpu, Tier};
 
 use super::plan::Forced;
-use super::{Around, Bytes, Finder, Literal};
+use super::{Around, Finder, Literal};
 
 /// SplitMix64: enough for tests, and the same everywhere.
 struct Random(u64);
@@ -156,7 +156,7 @@ fn occurrences_with_their_neighbours_are_found() {
         let literals: Vec<_> = (0..[1, 5, 60][random.below(3)])
             .map(|_| {
                 let len = 1 + random.below(5);
-                let side = |random: &mut Random| -> Vec<Bytes> {
+                let side = |random: &mut Random| -> Vec<super::Bytes> {
                     let set = |random: &mut Random| {
                         let mut set = [0; 4];
                         for byte in (0..1 + random.below(12))
@@ -175,7 +175,7 @@ fn occurrences_with_their_neighbours_are_found() {
         let with_neighbours = |hay: &[u8], &(index, end): &(u32, usize)| {
             let Literal { bytes, around, .. } = &literals[index as usize];
             let start = end - bytes.len();
-            let has = |set: &Bytes, byte: Option<&u8>| {
+            let has = |set: &super::Bytes, byte: Option<&u8>| {
                 byte.is_some_and(|byte| set[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0)
             };
             let mut before = hay[..start].iter().rev();
