@@ -11,7 +11,6 @@ qatengine go to software in silence where a library does not serve: that ours di
 """
 
 import argparse
-import functools
 import json
 import os
 import re
@@ -23,68 +22,16 @@ import time
 import zlib
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+from trixie import inside, make_tree, skip  # noqa: E402
+
 PACKAGES = ["qatzip", "openssl", "qatengine", "qatlib-examples"]
 FORMATS = ["gzip", "gzipext", "deflate_4B", "7z", "lz4"]
 # Below this QATzip compresses by itself.
 THRESHOLD = 1024
 # qzip gives a file 5 times its size to decompress into. Beyond that it fails, with its own software too.
 RATIO = 5
-
-
-def skip(why: str) -> None:
-    print(f"SKIPPED: {why}")
-    sys.exit(77)
-
-
-def make_tree(tree: Path) -> None:
-    """A minimal Debian 13 with the packages."""
-    if not shutil.which("lz4"):
-        skip("no lz4, which judges (the Debian package of that name)")
-    if os.geteuid() != 0:
-        skip("a Debian 13 tree is made and entered by root")
-    if not (tree / ".ready").exists():
-        if subprocess.run(["which", "debootstrap"], capture_output=True, check=False).returncode:
-            skip("no debootstrap (the Debian package of that name)")
-        sources = Path("/etc/apt").glob("sources.list*")
-        lists = [p for s in sources for p in ([s] if s.is_file() else sorted(s.iterdir()))]
-        text = "\n".join(p.read_text() for p in lists)
-        mirror = re.search(r"^(?:URIs:|deb )[^\n]*?(https?://\S+)", text, re.M)
-        subprocess.run(["rm", "-rf", "--one-file-system", tree], check=True)
-        made = subprocess.run(
-            ["debootstrap", "--variant=minbase", "--include=ca-certificates", "trixie", tree,
-             *([mirror[1]] if mirror else [])], capture_output=True, text=True, check=False)
-        if made.returncode:
-            skip(f"debootstrap: {(made.stdout + made.stderr).splitlines()[-1:]}")
-        for file in ["/etc/resolv.conf", "/etc/hosts", "/etc/ssl/certs/ca-certificates.crt"]:
-            if Path(file).exists():
-                subprocess.run(["cp", "-L", file, f"{tree}{file}"], check=True)
-        subprocess.run(f"cp -a /etc/apt/apt.conf.d/99* {tree}/etc/apt/apt.conf.d/ 2>/dev/null", shell=True,
-                       check=False)
-        (tree / ".ready").touch()
-    install = "DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends " + " ".join(PACKAGES)
-    # All of them: the tree may be from before one of them was.
-    found = inside(tree, "dpkg -s " + " ".join(PACKAGES))
-    if found.returncode:
-        got = inside(tree, f"apt-get update -q && {install}")
-        if got.returncode:
-            skip(f"the packages {PACKAGES}: {(got.stdout + got.stderr)[-300:].decode(errors='replace')}")
-
-
-def inside(tree: Path, command: str, **more) -> subprocess.CompletedProcess:
-    """Runs a shell command in the tree, with mounts that end with it."""
-    script = ('mount -t proc proc "$0/proc"; mount --bind /dev "$0/dev"; mount --rbind /sys "$0/sys"; '
-              'chroot "$0" /bin/bash -c "$1"; status=$?; umount -l "$0/proc" "$0/dev" "$0/sys"; exit $status')
-    return subprocess.run([*unshare(), "sh", "-c", script, tree, command], capture_output=True,
-                          stdin=subprocess.DEVNULL, timeout=600, check=False, **more)
-
-
-@functools.cache
-def unshare() -> list[str]:
-    """What gives a command mounts of its own. In a chroot / is no mount point and cannot be made private."""
-    private = ["unshare", "--mount"]
-    if subprocess.run([*private, "true"], capture_output=True, check=False).returncode == 0:
-        return private
-    return [*private, "--propagation", "unchanged"]
 
 
 class Failed(Exception):
@@ -415,7 +362,9 @@ def main() -> int:
     parser.add_argument("--files", type=Path, nargs="*", default=[])
     parser.add_argument("--all", action="store_true")
     args = parser.parse_args()
-    make_tree(args.tree.absolute())
+    if not shutil.which("lz4"):
+        skip("no lz4, which judges (the Debian package of that name)")
+    make_tree(args.tree.absolute(), PACKAGES)
     tree = args.tree.resolve()
     failures = count = 0
     with tempfile.TemporaryDirectory() as made, tempfile.TemporaryDirectory(dir=tree / "tmp") as work:
