@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use lookaside_spec::scan::{BadPattern, Match};
 
+use crate::counters::Tally;
 use crate::report::{Rule, View};
 use crate::syntax::{Combination, Pattern, SyntaxError, check_combinations};
 
@@ -62,13 +63,14 @@ impl Combinations {
         matched: &[u32],
         rules: &[Rule],
         view: &mut View<'_>,
+        tally: &mut Tally,
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.all.iter().enumerate().try_for_each(|(number, (pattern, combination))| {
             let concerned = combination.operands().any(|operand| matched.contains(&operand));
             let holds = concerned && self.holds(combination, view);
             match holds && rules[*pattern].allows(end, end) && view.note_end(number, end) {
-                true => rules[*pattern].report(end, 0, view, hit),
+                true => rules[*pattern].report(end, 0, view, tally, hit),
                 false => ControlFlow::Continue(()),
             }
         })
@@ -80,12 +82,13 @@ impl Combinations {
         end: u64,
         rules: &[Rule],
         view: &mut View<'_>,
+        tally: &mut Tally,
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.all.iter().try_for_each(|(pattern, combination)| {
             let silent = combination.operands().all(|id| !view.is_set(self.bits[&id]));
             match silent && self.holds(combination, view) && rules[*pattern].allows(end, end) {
-                true => rules[*pattern].report(end, 0, view, hit),
+                true => rules[*pattern].report(end, 0, view, tally, hit),
                 false => ControlFlow::Continue(()),
             }
         })

@@ -39,6 +39,7 @@
 //!   (section 5.2 of its paper).
 //! - `fallback`: an automaton over all bytes.
 //! - `report`, `combinations`: what is told of what was found: single matches, offsets, combinations.
+//! - `counters`: what scans did, of each pattern.
 //!
 //! A stream keeps the last bytes of its past (as many as the widest pattern's segments), a bit for each gap (whether it is
 //! open), and the automaton's state. Of everything else, the next piece finds out again from the past's bytes.
@@ -48,6 +49,7 @@
 #![warn(missing_docs)]
 
 mod combinations;
+mod counters;
 mod fallback;
 #[doc(hidden)]
 pub mod generate;
@@ -66,7 +68,10 @@ pub mod syntax;
 mod tail;
 mod window;
 
-pub use lookaside_spec::scan::{BadPattern, Expression, Extended, Flags, Match, Mode, Patterns};
+pub use counters::Counter;
+pub use lookaside_spec::scan::{
+    BadPattern, Counters, Expression, Extended, Flags, Match, Mode, PatternCounters, Patterns,
+};
 pub use node::{Assertion, ByteSet, Node};
 pub use save::LoadError;
 pub use set::{Scratch, Set};

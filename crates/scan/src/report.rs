@@ -4,9 +4,13 @@ use std::ops::ControlFlow;
 
 use lookaside_spec::scan::Match;
 
+use crate::counters::Tally;
+
 /// What decides whether a match is reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
+    /// The pattern's place in the set.
+    pub pattern: u32,
     pub id: u32,
     pub start_of_match: bool,
     /// The bit in a stream's state that says that its one match was reported.
@@ -37,6 +41,7 @@ impl Rule {
         end: u64,
         start: u64,
         view: &mut View<'_>,
+        tally: &mut Tally,
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         if self.is_spent(view) {
@@ -48,7 +53,9 @@ impl Rule {
         if self.quiet {
             return ControlFlow::Continue(());
         }
-        hit(Match { end, id: self.id, start })
+        let flow = hit(Match { end, id: self.id, start });
+        tally.matched(self.pattern, flow.is_break());
+        flow
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::counters::Tally;
 use crate::plan::End;
 use crate::program::{Chain, Program, Segment, Sweep};
 use crate::report::{Rule, View};
@@ -71,6 +72,8 @@ pub(crate) struct Work {
     pub found: Vec<Found>,
     /// The ids of the matches with one end, for combinations.
     pub counted: Vec<u32>,
+    /// Where candidates and matches are counted.
+    pub tally: Tally,
 }
 
 impl Program {
@@ -94,6 +97,7 @@ impl Program {
                     let segment = &self.segments[segment as usize];
                     let chain = &self.chains[segment.chain as usize];
                     if spent.is_none_or(|spent| !spent.is(chain.pattern)) {
+                        work.tally.candidate(chain.pattern);
                         self.occurrence(window, segment, chain, start, end, work);
                     }
                 }

@@ -1,10 +1,12 @@
 //! Pattern matching: expressions, the sets that they form, and the matches.
 
+mod counters;
 mod line;
 
 use core::fmt;
 use std::sync::Arc;
 
+pub use counters::{Counters, PatternCounters};
 pub use line::{Line, LineError, parse_line};
 
 /// The flags of an expression.
