@@ -279,6 +279,10 @@ fn main() {
         let begin = cpu_time();
         let ours = Automaton::new(&expressions, &Limits::default()).unwrap();
         let compile = cpu_time() - begin;
+        // The same without starts: what they cost.
+        let ends_only: Vec<Expression> =
+            expressions.iter().map(|it| Expression { start_of_match: false, ..*it }).collect();
+        let plain = start_of_match.then(|| Automaton::new(&ends_only, &Limits::default()).unwrap());
         let set =
             hyperscan.as_ref().map(|it| it.compile(patterns, if start_of_match { 256 } else { 0 }));
         println!(
@@ -294,7 +298,8 @@ fn main() {
                 if let Some(set) = &set {
                     assert_eq!(matches, set.scan(text, piece), "{name}, {text_name}");
                 }
-                let (mut times, mut rivals) = (Vec::new(), Vec::new());
+                let (mut times, mut rivals, mut plains) = (Vec::new(), Vec::new(), Vec::new());
+                let mut plain_cache = Cache::default();
                 for _ in 0..31 {
                     let begin = cpu_time();
                     std::hint::black_box(scan(&ours, &mut cache, text, piece));
@@ -304,6 +309,11 @@ fn main() {
                         std::hint::black_box(set.scan(text, piece));
                         rivals.push(cpu_time() - begin);
                     }
+                    if let Some(plain) = &plain {
+                        let begin = cpu_time();
+                        std::hint::black_box(scan(plain, &mut plain_cache, text, piece));
+                        plains.push(cpu_time() - begin);
+                    }
                 }
                 let rate = |times: &mut Vec<f64>| {
                     times.sort_by(f64::total_cmp);
@@ -312,10 +322,16 @@ fn main() {
                         .map_or(f64::NAN, |time| text.len() as f64 * 8e-9 / time)
                 };
                 let (ours, theirs) = (rate(&mut times), rate(&mut rivals));
-                println!(
+                print!(
                     "  {text_name:<7} {piece:>8} bytes {matches:>8} matches {ours:>8.2} / {theirs:>6.2} = {:.2}",
                     ours / theirs
                 );
+                match &plain {
+                    Some(_) => {
+                        println!(", {:.2} x the time without starts", rate(&mut plains) / ours)
+                    }
+                    None => println!(),
+                }
             }
         }
     }

@@ -76,10 +76,14 @@ fn every_tier_finds_the_same_candidates() {
                     found += usize::from(is);
                 }
                 let (to, bits) = tests.blocks(isa, &hay, at);
-                assert!(to >= at && expected[at..to.min(len)].iter().all(|is| !is), "{round} {isa:?}");
+                assert!(
+                    to >= at && expected[at..to.min(len)].iter().all(|is| !is),
+                    "{round} {isa:?}"
+                );
                 passed += to - at;
                 if bits != 0 {
-                    let all = (0..LANES).fold(0, |all, lane| all | u64::from(expected[to + lane]) << lane);
+                    let all = (0..LANES)
+                        .fold(0, |all, lane| all | u64::from(expected[to + lane]) << lane);
                     assert_eq!(bits, all, "{round} {isa:?} {at}");
                 }
             }

@@ -78,9 +78,8 @@ fn look_up([low, high]: &[__m256i; 2], bytes: __m256i) -> __m256i {
 #[target_feature(enable = "avx2")]
 #[inline]
 fn lanes(halves: [__m256i; 2]) -> u64 {
-    let [low, high] = halves.map(|half| {
-        !_mm256_movemask_epi8(_mm256_cmpeq_epi8(half, _mm256_setzero_si256())) as u32
-    });
+    let [low, high] = halves
+        .map(|half| !_mm256_movemask_epi8(_mm256_cmpeq_epi8(half, _mm256_setzero_si256())) as u32);
     u64::from(low) | u64::from(high) << 32
 }
 
@@ -102,8 +101,7 @@ unsafe fn run<const M: usize, const K: usize>(
     while at <= last {
         let find = |k: usize, half: usize| {
             // SAFETY: within `hay`, says the caller.
-            let bytes =
-                unsafe { _mm256_loadu_si256(from[k].wrapping_add(at + 32 * half).cast()) };
+            let bytes = unsafe { _mm256_loadu_si256(from[k].wrapping_add(at + 32 * half).cast()) };
             look_up(&tables[k], bytes)
         };
         let mut buckets = [find(0, 0), find(0, 1)];
