@@ -1,8 +1,10 @@
 //! Whole sets of patterns beside Hyperscan and its kin, in blocks and streams.
 //!
 //! ```text
-//! cargo bench -p lookaside-scan --bench sets -- [--rival LIBRARY]... [--mode block|stream] [--rounds N] [--explain] [--csv FILE] FOLDER NAME...
+//! cargo bench -p lookaside-scan --bench sets -- [--rival LIBRARY]... [--mode block|stream] [--rounds N] [--explain] [--skip-refused] [--csv FILE] FOLDER NAME...
 //! ```
+//!
+//! With `--skip-refused`, an expression that one of the libraries does not take is left out for all, and counted.
 //!
 //! NAME `multi`: eight sets, multi0.pat to multi7.pat, of which each scan has one, in a random order; one input.
 //!
@@ -36,15 +38,27 @@ fn timed<T>(run: impl FnOnce() -> T) -> (T, Duration) {
     (result, cpu_time() - start)
 }
 
-/// Matches, so that equal ones can be told: their number, and a sum over ids and ends.
+/// Matches, so that equal ones can be told: their number, and a sum over ids and ends. Of an expression that matches once
+/// it is not specified at which end: the block or stream in its place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
     count: u64,
     sum: u64,
+    once: bool,
+    place: u64,
 }
 
 impl Tally {
+    fn new(patterns: &Patterns) -> Tally {
+        Tally {
+            once: patterns.expressions.iter().any(|one| one.flags.single_match),
+            ..Tally::default()
+        }
+    }
+
+    #[inline]
     fn add(&mut self, id: u32, end: u64) {
+        let end = if self.once { self.place } else { end };
         self.count += 1;
         self.sum =
             self.sum.wrapping_add((u64::from(id) << 32 | end).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -166,6 +180,11 @@ impl<'a> Rival<'a> {
     }
 
     fn compile(library: &Library, patterns: &Patterns) -> Handle {
+        Rival::try_compile(library, patterns)
+            .unwrap_or_else(|what| panic!("hs_compile_multi: {what}"))
+    }
+
+    fn try_compile(library: &Library, patterns: &Patterns) -> Result<Handle, String> {
         let all = &patterns.expressions;
         let texts: Vec<_> = all.iter().map(|one| CString::new(one.text.clone()).unwrap()).collect();
         let pointers: Vec<_> = texts.iter().map(|text| text.as_ptr()).collect();
@@ -192,27 +211,25 @@ impl<'a> Rival<'a> {
         };
         // SAFETY: an error comes with its message.
         let what = || unsafe { CStr::from_ptr((*error).message).to_string_lossy().into_owned() };
-        assert_eq!(status, 0, "hs_compile_multi: {}", what());
-        database
+        if status == 0 { Ok(database) } else { Err(what()) }
     }
 
-    fn block(&self, input: &[(u32, &[u8])]) -> Tally {
-        let mut tally = Tally::default();
-        let at = ptr::from_mut(&mut tally).cast();
+    fn block(&self, mut tally: Tally, input: &[(u32, &[u8])]) -> Tally {
         for (number, (_, data)) in input.iter().enumerate() {
             let database = self.databases[choice(number, self.databases.len())];
             let (data, len) = (data.as_ptr().cast(), data.len() as c_uint);
+            tally.place = number as u64;
+            let at = ptr::from_mut(&mut tally).cast();
             // SAFETY: database and scratch belong together; `count` gets a tally.
             let status =
                 unsafe { (self.library.scan)(database, data, len, 0, self.scratch, count, at) };
             assert_eq!(status, 0, "hs_scan");
         }
+        tally.place = 0;
         tally
     }
 
-    fn stream(&self, input: &[(u32, &[u8])], flows: usize) -> Tally {
-        let mut tally = Tally::default();
-        let at: Handle = ptr::from_mut(&mut tally).cast();
+    fn stream(&self, mut tally: Tally, input: &[(u32, &[u8])], flows: usize) -> Tally {
         let mut streams = vec![ptr::null_mut(); flows];
         // SAFETY: as above; each stream is opened once and closed once.
         unsafe {
@@ -222,11 +239,15 @@ impl<'a> Rival<'a> {
             for (flow, data) in input {
                 let (stream, len) = (streams[*flow as usize], data.len() as c_uint);
                 let data = data.as_ptr().cast();
+                tally.place = u64::from(*flow);
+                let at = ptr::from_mut(&mut tally).cast();
                 let status =
                     (self.library.scan_stream)(stream, data, len, 0, self.scratch, count, at);
                 assert_eq!(status, 0, "hs_scan_stream");
             }
-            for stream in streams {
+            for (flow, stream) in streams.into_iter().enumerate() {
+                tally.place = flow as u64;
+                let at = ptr::from_mut(&mut tally).cast();
                 assert_eq!(
                     (self.library.close)(stream, self.scratch, count, at),
                     0,
@@ -234,6 +255,7 @@ impl<'a> Rival<'a> {
                 );
             }
         }
+        tally.place = 0;
         tally
     }
 
@@ -257,34 +279,47 @@ fn choice(number: usize, count: usize) -> usize {
     ((number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % count
 }
 
-fn ours_block(sets: &[Set], scratch: &mut Scratch, input: &[(u32, &[u8])]) -> Tally {
-    let mut tally = Tally::default();
+type Input<'a> = [(u32, &'a [u8])];
+
+fn ours_block(mut tally: Tally, sets: &[Set], scratch: &mut Scratch, input: &Input) -> Tally {
     for (number, (_, data)) in input.iter().enumerate() {
         let set = &sets[choice(number, sets.len())];
+        tally.place = number as u64;
         let _ = set.scan(scratch, data, &mut |found| {
             tally.add(found.id, found.end);
             ControlFlow::Continue(())
         });
     }
+    tally.place = 0;
     tally
 }
 
-fn ours_stream(set: &Set, scratch: &mut Scratch, input: &[(u32, &[u8])], flows: usize) -> Tally {
-    let mut tally = Tally::default();
+fn ours_stream(
+    mut tally: Tally,
+    set: &Set,
+    scratch: &mut Scratch,
+    input: &Input,
+    flows: usize,
+) -> Tally {
     let len = set.state_len();
     let mut states = vec![0; flows * len];
-    let mut hit = |found: lookaside_scan::Match| {
-        tally.add(found.id, found.end);
-        ControlFlow::Continue(())
-    };
     states.chunks_mut(len).for_each(|state| set.begin(state));
     for (flow, data) in input {
         let state = &mut states[*flow as usize * len..][..len];
-        set.scan_piece(scratch, state, data, &mut hit);
+        tally.place = u64::from(*flow);
+        set.scan_piece(scratch, state, data, &mut |found| {
+            tally.add(found.id, found.end);
+            ControlFlow::Continue(())
+        });
     }
-    for state in states.chunks_mut(len) {
-        let _ = set.finish(scratch, state, &mut hit);
+    for (flow, state) in states.chunks_mut(len).enumerate() {
+        tally.place = flow as u64;
+        let _ = set.finish(scratch, state, &mut |found| {
+            tally.add(found.id, found.end);
+            ControlFlow::Continue(())
+        });
     }
+    tally.place = 0;
     tally
 }
 
@@ -299,7 +334,34 @@ struct Options {
     folder: String,
     rounds: usize,
     explain: bool,
+    skip_refused: bool,
     csv: Option<std::fs::File>,
+}
+
+/// The patterns that all take, one by one.
+fn without_refused(patterns: Patterns, libraries: &[Library]) -> Patterns {
+    let mode = patterns.mode;
+    let mut refused = vec![0; 1 + libraries.len()];
+    let taken = |one: &&Expression| {
+        let alone = Patterns { expressions: vec![(*one).clone()].into(), mode };
+        let ours = Set::compile(&alone, Cpu::host()).is_err();
+        refused[0] += usize::from(ours);
+        let mut all = !ours;
+        for (library, refused) in libraries.iter().zip(&mut refused[1..]) {
+            // What is compiled here stays until the end.
+            let theirs = Rival::try_compile(library, &alone).is_err();
+            *refused += usize::from(theirs);
+            all &= !theirs;
+        }
+        all
+    };
+    let expressions: Vec<_> = patterns.expressions.iter().filter(taken).cloned().collect();
+    println!(
+        "{} of {} expressions; refused by us and the rivals: {refused:?}",
+        expressions.len(),
+        patterns.expressions.len()
+    );
+    Patterns { expressions: expressions.into(), mode }
 }
 
 fn read(file: &str, mode: Mode) -> Patterns {
@@ -317,12 +379,15 @@ fn read(file: &str, mode: Mode) -> Patterns {
 }
 
 fn bench(options: &mut Options, name: &str, mode: Mode, libraries: &[Library]) {
-    let Options { folder, rounds, explain, csv } = options;
+    let Options { folder, rounds, explain, skip_refused, csv } = options;
     let files: Vec<String> = match name {
         "multi" => (0..8).map(|n| format!("{folder}/multi{n}.pat")).collect(),
         _ => vec![format!("{folder}/{name}.pat")],
     };
-    let patterns: Vec<_> = files.iter().map(|file| read(file, mode)).collect();
+    let mut patterns: Vec<_> = files.iter().map(|file| read(file, mode)).collect();
+    if *skip_refused {
+        patterns = patterns.into_iter().map(|one| without_refused(one, libraries)).collect();
+    }
     let data = std::fs::read(format!("{folder}/{name}.in")).expect("NAME.in");
     let (mut rest, mut input, mut numbers) = (&*data, vec![], BTreeMap::new());
     while let Some((head, after)) = rest.split_at_checked(8) {
@@ -342,11 +407,12 @@ fn bench(options: &mut Options, name: &str, mode: Mode, libraries: &[Library]) {
     let mut rivals: Vec<_> =
         libraries.iter().map(|library| Rival::new(library, &patterns)).collect();
     let mut times = vec![];
-    let mut tally = Tally::default();
+    let none = Tally::new(&patterns[0]);
+    let mut tally = none;
     for round in 0..=*rounds {
         let (mine, time) = timed(|| match mode {
-            Mode::Block => ours_block(&sets, &mut scratch, &input),
-            Mode::Stream => ours_stream(&sets[0], &mut scratch, &input, flows),
+            Mode::Block => ours_block(none, &sets, &mut scratch, &input),
+            Mode::Stream => ours_stream(none, &sets[0], &mut scratch, &input, flows),
         });
         tally = mine;
         if round > 0 {
@@ -354,8 +420,8 @@ fn bench(options: &mut Options, name: &str, mode: Mode, libraries: &[Library]) {
         }
         for rival in &mut rivals {
             let (theirs, time) = timed(|| match mode {
-                Mode::Block => rival.block(&input),
-                Mode::Stream => rival.stream(&input, flows),
+                Mode::Block => rival.block(none, &input),
+                Mode::Stream => rival.stream(none, &input, flows),
             });
             if round > 0 {
                 rival.times.push(time);
@@ -395,12 +461,13 @@ fn bench(options: &mut Options, name: &str, mode: Mode, libraries: &[Library]) {
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let (mut rivals, mut modes, mut rounds, mut names) = (vec![], vec![], 11, vec![]);
-    let (mut explain, mut csv) = (false, None);
+    let (mut explain, mut skip_refused, mut csv) = (false, false, None);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().unwrap_or_else(|| panic!("{argument} wants a value"));
         match &*argument {
             "--bench" => {}
             "--explain" => explain = true,
+            "--skip-refused" => skip_refused = true,
             "--csv" => {
                 let mut file = std::fs::File::create(value()).expect("the file of --csv");
                 let head = "set,mode,library,gbit_per_s,least,most,compile_ms,bytes,state_bytes";
@@ -435,7 +502,7 @@ fn main() {
         println!("no FOLDER: nothing to measure");
         return;
     };
-    let mut options = Options { folder: folder.clone(), rounds, explain, csv };
+    let mut options = Options { folder: folder.clone(), rounds, explain, skip_refused, csv };
     for name in names {
         for &mode in &modes {
             if name == "multi" && mode == Mode::Stream {

@@ -61,6 +61,7 @@ pub mod reference;
 mod report;
 mod save;
 mod set;
+mod shorten;
 mod starts;
 mod stretch;
 mod strings;

@@ -10,6 +10,7 @@
 //! | `abc.*def` | segments `abc` and `def`, gap `.` |
 //! | `x*abc[^"]*"[0-9]def` | `abc`, gap `[^"]`, `"[0-9]def`; `x*` changes no end of a match |
 //! | `GET|POST` | two sequences with a segment each |
+//! | `port [0-9]+` | `port [0-9]`; and `port [0-9]`, gap `[0-9]`, `[0-9]` |
 //! | `(ab)*c`, `[0-9]+x`, `\bword` | none: the fallback automaton |
 
 use crate::node::{Assertion, ByteSet, Node, width, width_of};
@@ -109,6 +110,9 @@ pub(crate) struct Limits {
 pub(crate) fn sequences(node: &Node, limits: Limits) -> Option<Vec<Sequence>> {
     let mut alternatives = vec![];
     divide(&[node], &mut alternatives)?;
+    if !limits.start_of_match {
+        alternatives = alternatives.into_iter().flat_map(without_gap_at_end).collect();
+    }
     let all: Vec<_> =
         alternatives.into_iter().map(|parts| sequence(parts, limits)).collect::<Option<_>>()?;
     // Else one end could be reported when it is reached and again at the end of the text.
@@ -137,6 +141,25 @@ fn divide(parts: &[&Node], out: &mut Vec<Vec<Node>>) -> Option<()> {
         divide(&one, out)?;
     }
     Some(())
+}
+
+/// Of a sequence whose last part is `X{n,}`, which may be empty behind a gap: `X{n}`, and `X{n} X* X`, whose last
+/// segment is an X.
+fn without_gap_at_end(parts: Vec<Node>) -> Vec<Vec<Node>> {
+    let ends = |node: &Node| {
+        matches!(node, Node::Assert(Assertion::TextEnd | Assertion::TextEndOrNewline))
+    };
+    let at = parts.len().saturating_sub(1 + usize::from(parts.last().is_some_and(ends)));
+    let Some(Node::Repeat { node, min, max: None }) = parts.get(at) else { return vec![parts] };
+    let few = *min as usize <= MAX_WIDTH;
+    if !few || !matches!(**node, Node::Class(_)) || width_of(&parts[..at]).0 == 0 && *min == 0 {
+        return vec![parts];
+    }
+    let once = vec![(**node).clone(); *min as usize];
+    let more = Node::Repeat { node: node.clone(), min: 0, max: None };
+    let again = [once.clone(), vec![more, (**node).clone()]].concat();
+    let before_and_after = |middle| [&parts[..at], middle, &parts[at + 1..]].concat();
+    vec![before_and_after(&once), before_and_after(&again)]
 }
 
 fn flatten<'a>(node: &'a Node, out: &mut Vec<&'a Node>) {

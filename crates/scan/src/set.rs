@@ -1,5 +1,6 @@
 //! Sets of patterns, and scans.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -11,10 +12,11 @@ use lookaside_spec::scan::{BadPattern, Match, Mode, Patterns};
 use crate::combinations::Combinations;
 use crate::counters::{Counter, Counting};
 use crate::fallback::{Automaton, Cache};
-use crate::node::width;
+use crate::node::{Node, width};
 use crate::program::{Program, Source};
 use crate::report::{Layout, Rule, View};
-use crate::syntax::Pattern;
+use crate::shorten::shorten;
+use crate::syntax::{Extended, Pattern};
 use crate::window::{Found, Spent, Window, Work};
 
 /// How many new bytes a window has: what was found in one is put in order before the next.
@@ -129,10 +131,22 @@ impl Set {
             Mode::Block => BLOCK_WIDTH,
             Mode::Stream => STREAM_WIDTH,
         };
+        // Of a pattern that matches once, the first end is the one, if no offset or length excludes it.
+        let nodes: Vec<Cow<'_, Node>> = patterns
+            .iter()
+            .map(|pattern| {
+                let Extended { min_offset, min_length, .. } = pattern.extended;
+                match pattern.flags.single_match && min_offset.is_none() && min_length.is_none() {
+                    true => shorten(&pattern.node),
+                    false => Cow::Borrowed(&pattern.node),
+                }
+            })
+            .collect();
         let sources: Vec<Source<'_>> = patterns
             .iter()
-            .map(|pattern| Source {
-                node: &pattern.node,
+            .zip(&nodes)
+            .map(|(pattern, node)| Source {
+                node,
                 start_of_match: pattern.flags.som_leftmost || pattern.extended.min_length.is_some(),
                 empty: width(&pattern.node).0 == 0,
             })
