@@ -159,11 +159,12 @@ def http(root: Path, limit: int):
     with tempfile.TemporaryDirectory(prefix="lookaside-real-") as path:
         made = subprocess.run(
             ["unshare", "--net", sys.executable, ROOT / "front/hyperscan/tests/suricata.py", "-", "--tree", root,
-             "--inside", "capture", "--work", path, "--megabytes", str(2 * limit >> 20)],
+             "--inside", "capture", "--work", path, "--megabytes", str(8 * limit >> 20)],
             capture_output=True, text=True, check=False)
         if made.returncode:
             raise others.Missing(f"no capture: {made.stderr[-300:]}")
-        yield from packets(Path(path) / "traffic.pcap", limit)
+        # The requests that trip rules come first, and are most of the first megabyte.
+        yield from packets(Path(path) / "traffic.pcap", 8 * limit)
 
 
 def user_agents(root: Path, limit: int):

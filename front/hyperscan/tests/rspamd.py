@@ -30,7 +30,7 @@ loader.exec_module(others)
 
 START_S = 90
 # Symbols that say what the network has answered, and in which order.
-NETWORK = re.compile(r"FAIL|DNS|URIBL|RBL|SPF|DMARC|ASN|DKIM|SURBL|timed out")
+NETWORK = re.compile(r"FAIL|DNS|NORES|URIBL|RBL|SPF|DMARC|ASN|DKIM|SURBL|timed out")
 
 MESSAGES = {
     "spam": """\
