@@ -12,6 +12,7 @@ mod class;
 mod cost;
 mod device;
 mod error;
+mod flow;
 mod region;
 mod request;
 mod session;
@@ -26,6 +27,7 @@ pub use device::{
     Work,
 };
 pub use error::SetupError;
+pub use flow::SharedFlow;
 pub use lookaside_secure::{NoFork, wipe_stack};
 pub use lookaside_spec::{
     BadReason, Done, Hash, Lost, Op, OpError, Secret, Service, Status,

@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    Compression, Costs, Format, Immediate, Kdf, Op, Patterns, Pke, SharedImmediate, Sym, Work,
+    Compression, Costs, Format, Immediate, Kdf, Op, Patterns, Pke, SharedImmediate, Sym, Work, scan,
 };
 
 /// What a session is for; what [`crate::Device::prepare`] turns into prepared parameters.
@@ -78,6 +78,7 @@ pub struct Prepared {
     immediate: Option<SharedImmediate>,
     flow: Option<Arc<[u8]>>,
     explain: Option<fn(&Prepared) -> Option<String>>,
+    counted: Option<fn(&Prepared) -> Option<scan::Counters>>,
 }
 
 impl Prepared {
@@ -89,6 +90,7 @@ impl Prepared {
             immediate: None,
             flow: None,
             explain: None,
+            counted: None,
         }
     }
 
@@ -119,6 +121,18 @@ impl Prepared {
         self.explain.and_then(|explain| explain(self))
     }
 
+    /// A function that reads the counters of a set of patterns.
+    #[must_use]
+    pub fn counted_by(mut self, counters: fn(&Prepared) -> Option<scan::Counters>) -> Prepared {
+        self.counted = Some(counters);
+        self
+    }
+
+    /// What the function given to [`Prepared::counted_by`] reads.
+    pub fn counters(&self) -> Option<scan::Counters> {
+        self.counted.and_then(|counted| counted(self))
+    }
+
     /// What was given to [`Prepared::flow`].
     pub fn beginning(&self) -> Option<&[u8]> {
         self.flow.as_deref()
@@ -141,6 +155,7 @@ impl Prepared {
             immediate: Some(value),
             flow: None,
             explain: None,
+            counted: None,
         }
     }
 

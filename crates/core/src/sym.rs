@@ -3,7 +3,7 @@
 use core::any::Any;
 use std::sync::Arc;
 
-use crate::{Buf, Chain, Done, Op, OpError, Packet};
+use crate::{Buf, Chain, Done, Op, OpError, Packet, SharedFlow};
 
 /// A text in pieces: what QuickAssist calls partial packets. The running state of a cipher, hash,
 /// MAC or AEAD, of the device that made it.
@@ -116,6 +116,9 @@ pub enum Carried {
     /// The state of a stream that is scanned for patterns: plain bytes, as many as the set says. The source is the
     /// next piece.
     Flow(Vec<u8>),
+    /// The same of a stream whose pieces may be submitted ahead: their session is ordered, each finds the state that the
+    /// one before has left.
+    SharedFlow(SharedFlow),
     /// The other steps of a [chain](crate::Request::then), around what this one carries. Devices never
     /// see it.
     Chain(Chain),
@@ -141,7 +144,7 @@ impl Carried {
             Carried::Packet(packet) => core::slice::from_ref(packet),
             Carried::Packets(packets) => packets,
             Carried::Aside(aside) => core::slice::from_ref(&aside.packet),
-            Carried::Running(_) | Carried::Flow(_) => &[],
+            Carried::Running(_) | Carried::Flow(_) | Carried::SharedFlow(_) => &[],
             Carried::Chain(chain) => chain.carried.as_deref().map_or(&[], Carried::packets),
         }
     }
@@ -150,9 +153,11 @@ impl Carried {
     #[inline]
     pub fn is_lent(&self) -> bool {
         match self {
-            Carried::Packet(_) | Carried::Packets(_) | Carried::Running(_) | Carried::Flow(_) => {
-                false
-            }
+            Carried::Packet(_)
+            | Carried::Packets(_)
+            | Carried::Running(_)
+            | Carried::Flow(_)
+            | Carried::SharedFlow(_) => false,
             Carried::Aside(aside) => aside.aad.is_lent() || aside.tag.is_lent(),
             Carried::Chain(chain) => chain.is_lent(),
         }
@@ -174,7 +179,7 @@ impl Carried {
             Carried::Packet(packet) => core::slice::from_mut(packet),
             Carried::Packets(packets) => packets,
             Carried::Aside(aside) => core::slice::from_mut(&mut aside.packet),
-            Carried::Running(_) | Carried::Flow(_) => &mut [],
+            Carried::Running(_) | Carried::Flow(_) | Carried::SharedFlow(_) => &mut [],
             Carried::Chain(chain) => {
                 chain.carried.as_deref_mut().map_or(&mut [], Carried::packets_mut)
             }
@@ -217,6 +222,7 @@ impl core::fmt::Debug for Carried {
             Carried::Packets(packets) => write!(f, "{} packets", packets.len()),
             Carried::Aside(aside) => aside.fmt(f),
             Carried::Running(_) => f.write_str("Running"),
+            Carried::SharedFlow(_) => f.write_str("a flow's state"),
             Carried::Flow(state) => write!(f, "a flow's {} bytes", state.len()),
             Carried::Chain(chain) => chain.fmt(f),
         }

@@ -83,7 +83,7 @@ pub use pke::{
 };
 pub use route::{Route, RouteEntry};
 pub use runtime::{Builder, Runtime};
-pub use scanner::Scanner;
+pub use scanner::{ScanStream, Scanner};
 pub use session::{CompressSession, CompressStream, DecompressStream, Mover, Random};
 pub use shared_memory::SharedMemory;
 pub use sla::{Priority, STEP_NS, Sla, Unit};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use lookaside_core::{
-    Args, Buf, Carried, Flush, Op, OpError, Patterns, Prepared, Request, Session, SessionSpec,
-    SetupError,
+    Args, Buf, Carried, Flush, Op, OpError, Order, Patterns, Prepared, Request, Session,
+    SessionSpec, SetupError, SharedFlow,
 };
 
 use crate::Runtime;
@@ -35,7 +35,7 @@ use crate::Runtime;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Scanner(Arc<Session>);
+pub struct Scanner(Arc<Session>, Patterns);
 
 impl Scanner {
     /// Scans a whole text. The destination receives the matches as records ([`Match::RECORD`](crate::Match::RECORD)
@@ -67,9 +67,73 @@ impl Scanner {
         beginning.map(<[u8]>::to_vec).ok_or(OpError::Unsupported)
     }
 
+    /// A stream whose pieces may be submitted ahead. `state` is what [`ScanStream::state`] has returned, of a stream of the
+    /// same patterns; `None` for the beginning.
+    ///
+    /// # Errors
+    /// `Unsupported` if the set is for blocks alone; `BadInput` if the state has another length than this set's.
+    pub fn stream(&self, state: Option<&[u8]>) -> Result<ScanStream, OpError> {
+        let mut flow = self.flow()?;
+        if let Some(state) = state {
+            if state.len() != flow.len() {
+                return Err(OpError::BadInput("the state of a flow of another set"));
+            }
+            flow.copy_from_slice(state);
+        }
+        /// Requests that wait for their turn before the line grows.
+        const ROOM: usize = 4;
+        let Session { ops, class, prepared, .. } = &*self.0;
+        let (class, prepared) = (class.clone(), prepared.clone());
+        let session = Session { ops, class, prepared, order: Some(Order::new(ROOM)) };
+        Ok(ScanStream(Arc::new(session), SharedFlow::new(flow)))
+    }
+
+    /// The patterns, to be saved ([`Patterns::to_bytes`]) and compiled elsewhere.
+    pub fn patterns(&self) -> &Patterns {
+        &self.1
+    }
+
+    /// What the scans of this set did, on all devices that count: scans, bytes, time, and of each pattern the matches
+    /// and candidates. Clones share the counters. Allocates.
+    pub fn counters(&self) -> lookaside_core::scan::Counters {
+        let mut sum = lookaside_core::scan::Counters::default();
+        let counted = self.0.prepared.iter().flatten().filter_map(Prepared::counters);
+        counted.for_each(|counters| sum.add(&counters));
+        sum
+    }
+
     /// What the first device that has the set made of it, and what that is expected to cost: for people.
     pub fn explain(&self) -> Option<String> {
         self.0.prepared.iter().flatten().find_map(Prepared::explain)
+    }
+}
+
+/// One stream that is scanned piece by piece. The runtime runs its requests one at a time in the order they were pushed, also
+/// when several are outstanding, and answers them in that order; they must all go to one instance while any is.
+///
+/// After an overflow the requests that were pushed behind it are answered `Cancelled`: submit the unconsumed rest, then
+/// those again.
+#[derive(Debug)]
+pub struct ScanStream(Arc<Session>, SharedFlow);
+
+impl ScanStream {
+    /// Scans the next piece. As [`Scanner::scan_piece`], but that the state stays here. Behind the last one, all are answered
+    /// `StreamEnded`.
+    pub fn scan(&self, src: Buf, dst: Buf, last: bool) -> Request {
+        let mut args = Args::default();
+        args.flush = if last { Flush::Finish } else { Flush::None };
+        let mut request = Request::new(Op::Scan, self.0.clone(), args, src, dst);
+        request.carried = Some(Box::new(Carried::SharedFlow(self.1.clone())));
+        request
+    }
+
+    /// The state after the pieces that were executed, for [`Scanner::stream`]; plain bytes as those of [`Scanner::flow`].
+    /// `None` while a piece is executed: ask when none is outstanding.
+    ///
+    /// # Errors
+    /// `StreamEnded`; `DeviceLost` if a piece failed half-way.
+    pub fn state(&self) -> Result<Option<Vec<u8>>, OpError> {
+        self.1.state()
     }
 }
 
@@ -84,6 +148,6 @@ impl Runtime {
         mode: lookaside_core::scan::Mode,
     ) -> Result<Scanner, SetupError> {
         let patterns = Patterns { expressions: expressions.into(), mode };
-        Ok(Scanner(self.0.session(SessionSpec::Scan(patterns))?))
+        Ok(Scanner(self.0.session(SessionSpec::Scan(patterns.clone()))?, patterns))
     }
 }

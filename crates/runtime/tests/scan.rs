@@ -114,6 +114,10 @@ fn blocks() {
             assert_eq!((done.status, done.checksum), (Status::Overflow, 7));
             assert_eq!(records(&response.dst, done), found[..most]);
         }
+        let counted = scanner.counters();
+        assert_eq!((counted.scans, counted.bytes, counted.matches()), (8, 8 * 17, 8 * 7));
+        let of = |id: u32| counted.patterns.iter().find(|one| one.id == id).unwrap().matches;
+        assert_eq!([1, 2, 3, 5].map(of), [8, 8, 0, 16]);
         // What is no whole record is not used.
         let response = handle.call(scanner.scan(src(), Buf::zeroed(2 * Match::RECORD - 1))).wait();
         assert_eq!(response.result.unwrap().produced, Match::RECORD);
@@ -395,4 +399,87 @@ fn flows_side_by_side() {
     for (text, found) in texts.iter().zip(found) {
         assert_same(found, whole(&handle, &scanner, text));
     }
+}
+
+/// Pieces submitted ahead are scanned in their order; behind one that overflows, none runs until it has come again.
+#[test]
+fn pieces_ahead() {
+    let mut rng = Rng::new(77);
+    for engines in [0, 2] {
+        let runtime = runtime(engines);
+        let handle = runtime.handle();
+        let scanner = runtime.scan(patterns(), Mode::Stream).unwrap();
+        let text = text(&mut rng, 20_000);
+        let mut expected = vec![];
+        piece(&handle, &scanner, scanner.flow().unwrap(), &text, true, 30_000, &mut expected);
+        let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+        let stream = scanner.stream(None).unwrap();
+        // What has no result yet, the oldest first.
+        let mut left: Vec<Range<usize>> = (0..20).map(|n| 1000 * n..1000 * n + 1000).collect();
+        let (mut found, mut overflows, mut cancelled) = (vec![], 0, 0);
+        while !left.is_empty() {
+            let most = 60;
+            for range in &left {
+                let src = Buf::from(text[range.clone()].to_vec());
+                let request = stream.scan(src, room(most), range.end == text.len());
+                instance.push(request.tag(range.end as u64)).unwrap();
+            }
+            instance.doorbell();
+            let mut again = vec![];
+            for range in std::mem::take(&mut left) {
+                let response = loop {
+                    if let Some(response) = instance.poll().next() {
+                        break response;
+                    }
+                    instance.wait(Duration::from_secs(1));
+                };
+                assert_eq!(response.tag, range.end as u64, "in the order of the pushes");
+                match response.result {
+                    Ok(done) => {
+                        assert!(again.is_empty(), "ran behind one that overflowed");
+                        assert_eq!(done.checksum, (done.produced / Match::RECORD) as u64);
+                        found.extend(records(&response.dst, done));
+                        if done.status == Status::Overflow {
+                            overflows += 1;
+                            again.push(range.start + done.consumed..range.end);
+                        }
+                    }
+                    Err(e) => {
+                        assert_eq!(e, OpError::Cancelled);
+                        cancelled += 1;
+                        again.push(range);
+                    }
+                }
+            }
+            left = again;
+        }
+        assert_eq!(found, expected);
+        assert!(overflows > 2 && cancelled > 2, "{overflows} {cancelled}");
+        assert_eq!(stream.state(), Err(OpError::StreamEnded));
+        let late = handle.call(stream.scan(Buf::empty(), room(1), false)).wait();
+        assert_eq!(late.result, Err(OpError::StreamEnded));
+    }
+}
+
+/// The state of a stream whose pieces are submitted ahead goes on in the other kind of request, and back.
+#[test]
+fn states_are_the_same_bytes() {
+    let runtime = runtime(1);
+    let handle = runtime.handle();
+    let scanner = runtime.scan(patterns(), Mode::Stream).unwrap();
+    let stream = scanner.stream(None).unwrap();
+    assert_eq!(stream.state().unwrap(), scanner.flow().ok());
+    assert!(handle.call(stream.scan(b"a nee"[..].into(), room(9), false)).wait().result.is_ok());
+    let state = stream.state().unwrap().unwrap();
+    let mut found = vec![];
+    let state = piece(&handle, &scanner, state, b"dle", false, 9, &mut found);
+    assert_eq!(found, [Match { end: 8, id: 1, start: 0 }]);
+    let stream = scanner.stream(Some(&state)).unwrap();
+    let response = handle.call(stream.scan(b" abc"[..].into(), room(9), true)).wait();
+    let ids: Vec<_> =
+        records(&response.dst, response.result.unwrap()).iter().map(|m| m.id).collect();
+    assert!(ids.contains(&2) && ids.contains(&7) && ids.contains(&6), "{ids:?}");
+    assert!(matches!(scanner.stream(Some(&state[1..])), Err(OpError::BadInput(_))));
+    let blocks = runtime.scan(patterns(), Mode::Block).unwrap();
+    assert_eq!(blocks.stream(None).err(), Some(OpError::Unsupported));
 }

@@ -18,9 +18,10 @@ use std::time::Instant;
 
 use lookaside_spec::scan::{Counters, PatternCounters};
 
-/// From how many bytes on each scan is timed: 2 readings of a clock are 50 ns.
+/// From how many bytes on each scan's cost is measured: its time, by two readings of a clock of 25 ns each, and its
+/// candidates, at 1 to 2 ns each.
 const LONG: usize = 16 << 10;
-/// Of shorter scans, each of the first ones and then one of as many is timed.
+/// Of shorter scans, the cost of each of the first ones and then of one of as many is measured, and counts for all of those.
 const SAMPLE: u64 = 32;
 
 /// What one scratch has counted of one set.
@@ -141,10 +142,12 @@ pub(crate) struct Tally {
     pub resumable: bool,
     /// How many matches come that were counted before.
     pub skip: u32,
+    /// For how many scans this one's cost stands; 0 if it is not measured.
+    weight: u64,
 }
 
-/// When a scan began, and how many it stands for.
-pub(crate) struct Timer(Option<(Instant, u64)>);
+/// When a scan began, if its cost is measured.
+pub(crate) struct Timer(Option<Instant>);
 
 impl Tally {
     /// A scan of `bytes` bytes begins, for a set with these counters.
@@ -156,15 +159,15 @@ impl Tally {
         resumable: bool,
     ) -> Timer {
         let Some(counting) = counting else {
-            self.current = None;
+            (self.current, self.weight) = (None, 0);
             return Timer(None);
         };
         if self.current.as_ref().is_none_or(|shard| shard.set != counting.number) {
             self.find(counting);
         }
-        (self.resumable, self.skip) = (resumable, 0);
+        (self.resumable, self.skip, self.weight) = (resumable, 0, 0);
         let Some(shard) = &self.current else { return Timer(None) };
-        let weight = match bytes >= LONG {
+        self.weight = match bytes >= LONG {
             true => 1,
             false => {
                 let number = shard.short.load(Relaxed);
@@ -176,7 +179,7 @@ impl Tally {
                 }
             }
         };
-        Timer(Some((Instant::now(), weight)))
+        Timer(Some(Instant::now()))
     }
 
     #[inline(never)]
@@ -201,17 +204,19 @@ impl Tally {
         let Some(shard) = &self.current else { return };
         add(&shard.scans, scans);
         add(&shard.bytes, bytes as u64);
-        if let Some((begun, weight)) = timer.0 {
+        if let Some(begun) = timer.0 {
             let ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            add(&shard.time_ns, ns.saturating_mul(weight));
+            add(&shard.time_ns, ns.saturating_mul(self.weight));
         }
     }
 
     /// A string of this pattern was found.
     #[inline]
     pub(crate) fn candidate(&self, pattern: u32) {
-        if let Some(shard) = &self.current {
-            add(&shard.patterns[pattern as usize][1], 1);
+        if self.weight > 0
+            && let Some(shard) = &self.current
+        {
+            add(&shard.patterns[pattern as usize][1], self.weight);
         }
     }
 

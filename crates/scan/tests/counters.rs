@@ -147,3 +147,18 @@ fn each_set_has_its_own() {
     let _ = sets[3].scan(&mut Scratch::new(), b"abc1", &mut |_| ControlFlow::Continue(()));
     assert_eq!(sets[3].counter().unwrap().read().patterns[0].matches, 10);
 }
+
+/// Short scans beyond the first ones stand for others: of equal ones, the sum is exact.
+#[test]
+fn candidates_of_short_scans_are_sampled() {
+    let set = set(&[(1, "abc[0-9]", "")], Mode::Block).counted();
+    let mut scratch = Scratch::new();
+    for _ in 0..32 * 10 {
+        let _ = set.scan(&mut scratch, b"abc1 abcx", &mut |_| ControlFlow::Continue(()));
+    }
+    let counters = set.counter().unwrap().read();
+    assert_eq!((counters.scans, counters.matches(), counters.candidates()), (320, 320, 640));
+    let one = set.scan(&mut scratch, b"abc1 abcx", &mut |_| ControlFlow::Continue(()));
+    assert!(one.is_continue());
+    assert_eq!(set.counter().unwrap().read().candidates(), 640 + 32 * 2);
+}

@@ -2,12 +2,14 @@
 
 mod counters;
 mod line;
+mod save;
 
 use core::fmt;
 use std::sync::Arc;
 
 pub use counters::{Counters, PatternCounters};
 pub use line::{Line, LineError, parse_line};
+pub use save::SavedError;
 
 /// The flags of an expression.
 ///

@@ -6,8 +6,8 @@ use std::{
 };
 
 use lookaside_core::{
-    Batch, Buf, Carried, Channel, Completed, Done, Lost, Op, OpError, Request, Service, Wake, Work,
-    wipe_stack,
+    Batch, Buf, Carried, Channel, Completed, Done, Flush, Lost, Op, OpError, Request, Service,
+    Wake, Work, wipe_stack,
 };
 use lookaside_simd::Cpu;
 
@@ -156,14 +156,19 @@ impl Kernels {
                 })
             }
             (Op::Scan, Some(prepared)) => {
-                let flow = match carried.as_deref_mut() {
-                    Some(Carried::Flow(state)) => Some(state),
-                    _ => None,
+                let (scans, flush) = (&mut self.scans, args.flush);
+                let mut scan = |flow: Option<&mut Vec<u8>>| {
+                    on_slices(&mut self.memory, src, dst, |src, dst| {
+                        scan::scan(prepared, scans, flow, src, dst, flush)
+                    })
                 };
-                let scans = &mut self.scans;
-                on_slices(&mut self.memory, src, dst, |src, dst| {
-                    scan::scan(prepared, scans, flow, src, dst, args.flush)
-                })
+                match carried.as_deref_mut() {
+                    Some(Carried::Flow(state)) => scan(Some(state)),
+                    Some(Carried::SharedFlow(flow)) => {
+                        flow.piece(flush == Flush::Finish, |state| scan(Some(state)))
+                    }
+                    _ => scan(None),
+                }
             }
             (op, _) => crypto::execute_one(cpu, op, src, dst).unwrap_or(Err(OpError::Unsupported)),
         };

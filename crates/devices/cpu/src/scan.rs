@@ -22,14 +22,15 @@ pub(crate) fn capabilities(cpu: &Cpu) -> Option<Capability> {
 }
 
 pub(crate) fn prepare(patterns: &Patterns, cpu: &Cpu) -> Result<Prepared, SetupError> {
-    let set = Set::compile(patterns, cpu).map_err(SetupError::Patterns)?;
+    let set = Set::compile(patterns, cpu).map_err(SetupError::Patterns)?.counted();
     let beginning = (set.mode() == Mode::Stream).then(|| {
         let mut state = vec![0; set.state_len()];
         set.begin(&mut state);
         state
     });
-    let prepared =
-        Prepared::new(set).explained_by(|prepared| prepared.get::<Set>().map(Set::explain));
+    let prepared = Prepared::new(set)
+        .explained_by(|prepared| prepared.get::<Set>().map(Set::explain))
+        .counted_by(|prepared| Some(prepared.get::<Set>()?.counter()?.read()));
     Ok(match beginning {
         Some(beginning) => prepared.flow(beginning),
         None => prepared,
@@ -47,14 +48,14 @@ pub(crate) fn scan(
 ) -> Result<Done, OpError> {
     let set = prepared.get::<Set>().ok_or(OpError::Unsupported)?;
     let mut records = Records { free: dst.as_chunks_mut().0.iter_mut(), written: 0, found: 0 };
-    let (consumed, status) = match flow {
+    let (consumed, status, matches) = match flow {
         None => {
             let _ = set.scan(scratch, src, &mut |found| {
                 let _ = records.take(found);
                 ControlFlow::Continue(())
             });
             let whole = records.found == records.written;
-            (src.len(), if whole { Status::Complete } else { Status::Overflow })
+            (src.len(), if whole { Status::Complete } else { Status::Overflow }, records.found)
         }
         Some(state) => {
             if set.mode() != Mode::Stream || state.len() != set.state_len() {
@@ -65,11 +66,13 @@ pub(crate) fn scan(
             if whole && flush == Flush::Finish {
                 whole = set.finish(scratch, state, &mut |found| records.take(found)).is_continue();
             }
-            (consumed, if whole { Status::Complete } else { Status::Overflow })
+            let status = if whole { Status::Complete } else { Status::Overflow };
+            // A match without room comes again.
+            (consumed, status, records.written)
         }
     };
     let produced = records.written as usize * Match::RECORD;
-    Ok(Done { consumed, produced, checksum: records.found, status })
+    Ok(Done { consumed, produced, checksum: matches, status })
 }
 
 /// The destination.

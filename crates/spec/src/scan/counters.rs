@@ -2,15 +2,16 @@
 
 /// The counters of a set of patterns.
 ///
-/// They are exact but for the time, and may be a scan behind one that runs.
+/// They may be a scan behind one that runs. Scans, bytes and matches are exact. Time and candidates are what scans cost,
+/// which is measured of all scans of 16 KB and more, of the first 32 shorter ones, and then of each 32nd of those, for which
+/// it counts 32 times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Scans of whole texts and of pieces.
     pub scans: u64,
     /// Bytes that were scanned.
     pub bytes: u64,
-    /// The time that scans took, in nanoseconds. Of scans of less than 16 KB, only each 32nd is measured, beyond the
-    /// first 32.
+    /// The time that scans took, in nanoseconds.
     pub time_ns: u64,
     /// Of each pattern, in the order of the set.
     pub patterns: Vec<PatternCounters>,
