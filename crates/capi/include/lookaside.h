@@ -59,7 +59,8 @@
  *
  * COST
  *     Set-up allocates. Between la_instance_push and la_instance_poll nothing is allocated, save
- *     one array for each request that uses iovecs. Only la_instance_wait and la_call block, and
+ *     one array for each request that uses iovecs, and a few bytes for each piece of a stream that is
+ *     scanned. Only la_instance_wait and la_call block, and
  *     la_instance_close and la_runtime_stop until what runs has ended. Doorbells, waits and polls
  *     wake an engine, if it sleeps and there is news for it.
  */
@@ -84,7 +85,7 @@ enum {
     LA_OK = 0,                  /* done: the whole source was consumed */
     LA_OVERFLOW = 1,            /* streams: the destination is full and more would come. Resumable:
                                    submit the unconsumed rest, which may be empty, again with the
-                                   same flush */
+                                   same flush. A scan of a block: it has the first matches */
     LA_END = 2,                 /* the stream or member ended: what every stateless compression or
                                    decompression answers. A decompressor may have consumed less
                                    than the whole source */
@@ -104,8 +105,9 @@ enum {
 
     /* in a response */
     LA_E_DST_TOO_SMALL = -16,   /* terminal: nothing in the destination is usable. Streams never
-                                   answer this, but LA_OVERFLOW */
-    LA_E_BAD_DATA = -17,        /* the source is not valid: see bad_offset and bad_reason */
+                                   answer this, but LA_OVERFLOW. Also from la_scan_..._save */
+    LA_E_BAD_DATA = -17,        /* the source is not valid: see bad_offset and bad_reason. Also from
+                                   functions that load what was saved */
     LA_E_AUTH_FAILED = -18,     /* a tag or MAC does not match */
     LA_E_DEVICE_LOST = -19,     /* the device failed, and no other could take the request; what the
                                    destination holds is undefined */
@@ -116,8 +118,9 @@ enum {
     LA_E_BAD_INPUT = -22,       /* the source of a public-key request is not valid */
     LA_E_FAULT = -23,           /* the result failed its verification and was withheld */
     LA_E_LIBRARY = -24,         /* a library that does the work failed; the result was withheld */
-    LA_E_EXPIRED = -25          /* not run, as LA_E_CANCELLED: its deadline passed before a device
+    LA_E_EXPIRED = -25,         /* not run, as LA_E_CANCELLED: its deadline passed before a device
                                    began with it */
+    LA_E_BAD_PATTERN = -26      /* from a function: patterns are refused, which are listed */
 };
 
 /* Why data is bad. */
@@ -135,7 +138,8 @@ enum {
 enum {
     LA_OP_COPY = 1,             /* copy the source to the start of the destination */
     LA_OP_COMPRESS = 2,
-    LA_OP_DECOMPRESS = 3
+    LA_OP_DECOMPRESS = 3,
+    LA_OP_SCAN = 4              /* find the matches of a set of patterns */
 };
 
 /* What compressed data looks like. */
@@ -197,7 +201,7 @@ enum {
 /* ---- Objects ----------------------------------------------------------------------------- */
 
 typedef struct la_runtime la_runtime;   /* devices, engines and a route table */
-typedef struct la_session la_session;   /* prepared parameters of independent requests */
+typedef struct la_session la_session;   /* prepared parameters, or patterns, of independent requests */
 typedef struct la_stream la_stream;     /* one stream, submitted piece by piece */
 typedef struct la_instance la_instance; /* one request ring and one response ring */
 
@@ -296,6 +300,110 @@ int la_decompress_stream(const la_runtime *runtime, int32_t format,
 
 int la_stream_free(la_stream *stream);
 
+/* ---- Pattern matching -------------------------------------------------------------------- */
+
+/* Flags of a pattern: the numbers of Hyperscan's HS_FLAG_... */
+enum {
+    LA_SCAN_CASELESS = 1,
+    LA_SCAN_DOT_ALL = 2,        /* . matches a newline too */
+    LA_SCAN_MULTI_LINE = 4,     /* ^ and $ match at newlines too */
+    LA_SCAN_SINGLE_MATCH = 8,   /* only the first match of a block or stream is reported */
+    LA_SCAN_ALLOW_EMPTY = 16,   /* the pattern may match the empty string */
+    LA_SCAN_UTF8 = 32,
+    LA_SCAN_UCP = 64,           /* Unicode properties for \w and its like */
+    LA_SCAN_PREFILTER = 128,    /* what is not supported is replaced by what matches more */
+    LA_SCAN_START = 256,        /* report the leftmost start of each match too */
+    LA_SCAN_COMBINATION = 512,  /* a combination of other patterns' ids: 1 & (2 | !3) */
+    LA_SCAN_QUIET = 1024        /* not reported: for operands of combinations */
+};
+
+/* What a set of patterns is for. */
+enum {
+    LA_SCAN_BLOCK = 0,          /* texts that lie in memory whole */
+    LA_SCAN_STREAM = 1          /* texts that arrive in pieces; also whole ones */
+};
+
+/* Which conditions of a pattern count; any of them, added. */
+enum {
+    LA_SCAN_MIN_OFFSET = 1,
+    LA_SCAN_MAX_OFFSET = 2,
+    LA_SCAN_MIN_LENGTH = 4
+};
+
+/* A pattern. Start from { 0 }. */
+typedef struct la_pattern {
+    const char *text;           /* a regular expression in Hyperscan's syntax; of a literal, the
+                                   bytes to find. Read during the call */
+    size_t text_len;            /* in bytes, without a NUL */
+    uint64_t min_offset;        /* the least and the largest offset at which a match may end */
+    uint64_t max_offset;
+    uint64_t min_length;        /* the least number of bytes from its start to its end */
+    uint32_t id;                /* what matches are reported with; patterns may share one */
+    uint32_t flags;             /* LA_SCAN_CASELESS, ..., added */
+    int32_t literal;            /* 1: no character of `text` has a special meaning; or 0 */
+    uint32_t conditions;        /* LA_SCAN_MIN_OFFSET, ...: those of the three above that count */
+    uint64_t reserved[2];       /* 0 */
+} la_pattern;
+
+/* Why a pattern is refused. */
+typedef struct la_bad_pattern {
+    size_t index;               /* its place in the set, from 0 */
+    int64_t offset;             /* where in its text, in bytes; -1 if it is refused as a whole */
+    uint32_t id;
+    char what[108];             /* UTF-8; cut if it is longer */
+} la_bad_pattern;
+
+/* A match, as it lies in the destination of LA_OP_SCAN: numbers in little-endian order. */
+typedef struct la_match {
+    uint64_t end;               /* offset of the byte behind the match, in its block or stream */
+    uint64_t start;             /* of its first byte, of patterns with LA_SCAN_START; else 0 */
+    uint32_t id;
+    uint32_t reserved;
+} la_match;
+
+/* A set of `count` patterns, for LA_OP_SCAN; `mode` is LA_SCAN_BLOCK or LA_SCAN_STREAM. If any are
+ * refused, it is LA_E_BAD_PATTERN, and `bad` gets the first `bad_len` reasons (NULL and 0: none), of all patterns
+ * that are refused, some with several; `bad_count`, unless NULL, gets the number of all. Compiling takes
+ * milliseconds for thousands.
+ * Errors: LA_E_BAD_PATTERN, LA_E_INVALID.
+ *
+ * A request with the session scans its source as a whole. The destination gets la_match records, every
+ * end of a match once for each pattern, ordered by the ends; what is no whole record is not used. With
+ * LA_OVERFLOW the first matches are there, and `checksum` (with its upper half) counts all of them. */
+int la_scan_session(const la_runtime *runtime, const la_pattern *patterns, size_t count, int32_t mode,
+                    la_session **session, la_bad_pattern *bad, size_t bad_len, size_t *bad_count);
+
+/* Writes the patterns of a set to `dst`, for la_scan_session_load, and their size to `len`; that alone,
+ * and LA_E_DST_TOO_SMALL, if `dst_len` is less. The tables are not saved: the bytes are the same for
+ * every CPU. Errors: LA_E_DST_TOO_SMALL, LA_E_INVALID. */
+int la_scan_session_save(const la_session *session, void *dst, size_t dst_len, size_t *len);
+
+/* The set that was saved, compiled. Any bytes may be given.
+ * Errors: LA_E_BAD_DATA (not a saved set, or damaged), LA_E_UNSUPPORTED (another version's format),
+ * LA_E_BAD_PATTERN, LA_E_INVALID. */
+int la_scan_session_load(const la_runtime *runtime, const void *src, size_t src_len,
+                         la_session **session);
+
+/* A stream (the flow of one direction of a connection, a file) that is scanned for the patterns of
+ * `session`, which is of LA_SCAN_STREAM and may be freed meanwhile. `state` is NULL, or what
+ * la_scan_stream_save has written, of a stream of the same patterns, in any process, on any CPU: it goes
+ * on there. Only its length is checked: with the state of another set, matches are wrong.
+ * Errors: LA_E_UNSUPPORTED (a set for blocks), LA_E_BAD_DATA (a state of another length), LA_E_INVALID.
+ *
+ * Its requests (LA_OP_SCAN) are scanned in the order in which they were pushed, also when several are
+ * outstanding. Offsets are those in the stream. The last piece, which may be empty, has LA_FLUSH_FINISH: it also
+ * finds what matches at the end alone; behind it, all are answered LA_E_STREAM_ENDED. With LA_OVERFLOW the
+ * destination is full of matches that come no second time: submit the rest of the source from `consumed`
+ * on. The requests that were pushed behind it are answered LA_E_CANCELLED: submit those again, too. A
+ * destination with room for no match makes no progress. */
+int la_scan_stream(const la_session *session, const void *state, size_t state_len, la_stream **stream);
+
+/* Writes the state of a stream to `dst`, and its size, which is the same for all streams of a set, to
+ * `len`; that alone, and LA_E_DST_TOO_SMALL, if `dst_len` is less. It is the state after the pieces that
+ * were answered: save when none is outstanding.
+ * Errors: LA_E_DST_TOO_SMALL, LA_E_BUSY (a piece is being scanned), LA_E_STREAM_ENDED, LA_E_INVALID. */
+int la_scan_stream_save(const la_stream *stream, void *dst, size_t dst_len, size_t *len);
+
 /* ---- Requests and responses -------------------------------------------------------------- */
 
 /* One operation. Start from { 0 }. */
@@ -303,7 +411,8 @@ typedef struct la_request {
     uint64_t tag;               /* returned in the response; the library ignores it. A pointer
                                    travels as (uint64_t)(uintptr_t)pointer */
     int32_t op;                 /* LA_OP_... */
-    int32_t flush;              /* LA_FLUSH_...; only compression streams heed it */
+    int32_t flush;              /* LA_FLUSH_...; only streams heed it. Of streams that are scanned, it
+                                   is LA_FLUSH_NONE, or LA_FLUSH_FINISH with the last piece */
     const la_session *session;  /* one of session and stream; the other is NULL */
     la_stream *stream;
 
@@ -331,7 +440,7 @@ typedef struct la_response {
     int32_t status;             /* not negative: LA_OK, LA_OVERFLOW, LA_END; or LA_E_... */
     int32_t bad_reason;         /* for LA_E_BAD_DATA: LA_BAD_... */
     uint32_t checksum;          /* of the uncompressed bytes (of a stream: of all so far), if the
-                                   session has one */
+                                   session has one. Of LA_OP_SCAN: the number of matches */
     uint32_t checksum_high;     /* the upper half of one of 64 bits */
     uint32_t reserved[2];
 } la_response;

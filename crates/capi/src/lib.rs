@@ -22,6 +22,7 @@ pub mod instance;
 pub mod pointer;
 pub mod request;
 pub mod runtime;
+pub mod scan;
 pub mod session;
 pub mod settings;
 pub mod status;

@@ -197,6 +197,11 @@ impl<T> Out<T> {
     /// Nowhere.
     pub const NULL: Out<T> = Out(ptr::null_mut());
 
+    /// This pointer.
+    pub const fn raw(pointer: *mut T) -> Out<T> {
+        Out(pointer)
+    }
+
     /// Here; from Rust.
     pub fn new(place: &mut T) -> Out<T> {
         Out(place)

@@ -79,6 +79,7 @@ fn op(number: i32) -> Result<Op, Refusal> {
         1 => Ok(Op::Copy),
         2 => Ok(Op::Compress),
         3 => Ok(Op::Decompress),
+        4 => Ok(Op::Scan),
         _ => Err(Refusal::Invalid("op")),
     }
 }
@@ -220,12 +221,17 @@ impl la_request {
                 (la_session::Copy(s), Op::Copy) => Ok(s.copy(src, dst)),
                 (la_session::Compression(s), Op::Compress) => Ok(s.compress(src, dst)),
                 (la_session::Compression(s), Op::Decompress) => Ok(s.decompress(src, dst)),
+                (la_session::Scan(s), Op::Scan) => Ok(s.scan(src, dst)),
                 _ => lacking,
             },
             // SAFETY: the caller's promise.
             (true, false) => match (unsafe { self.stream.lent() }?, op) {
                 (la_stream::Compress(s), Op::Compress) => Ok(s.compress(src, dst, flush)),
                 (la_stream::Decompress(s), Op::Decompress) => Ok(s.decompress(src, dst)),
+                (la_stream::Scan(s), Op::Scan) => match flush {
+                    Flush::None | Flush::Finish => Ok(s.scan(src, dst, flush == Flush::Finish)),
+                    _ => Err(Refusal::Invalid("flush")),
+                },
                 _ => lacking,
             },
             _ => Err(Refusal::Invalid("not exactly one of session and stream")),
@@ -241,7 +247,6 @@ impl From<Response> for la_response {
                 out.status = status::of_status(done.status);
                 out.consumed = done.consumed;
                 out.produced = done.produced;
-                // Of compression, which has 32 bits.
                 out.checksum = done.checksum as u32;
                 out.checksum_high = (done.checksum >> 32) as u32;
             }

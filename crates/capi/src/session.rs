@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_void};
 
 use lookaside::{
     Checksum, CompressSession, CompressStream, Compression, DecompressStream, Format, Huffman,
-    Mover,
+    Mover, ScanStream, Scanner,
 };
 
 use crate::{
@@ -20,17 +20,19 @@ use crate::{
 pub enum la_session {
     Copy(Mover),
     Compression(CompressSession),
+    Scan(Scanner),
 }
 
 impl Kind for la_session {
     const MARK: (u32, &'static str) = (u32::from_be_bytes(*b"LAse"), "la_session");
 }
 
-/// A stream of either direction, as C holds it.
+/// A stream, as C holds it.
 #[expect(missing_docs, reason = "the header has them")]
 pub enum la_stream {
     Compress(CompressStream),
     Decompress(DecompressStream),
+    Scan(ScanStream),
 }
 
 impl Kind for la_stream {
@@ -111,7 +113,7 @@ impl la_compression {
 }
 
 /// Makes an object and writes its pointer: null first, so that it is null on every error.
-unsafe fn make<T: Kind>(
+pub(crate) unsafe fn make<T: Kind>(
     out: &Out<Owned<T>>,
     make: impl FnOnce() -> Result<T, Refusal>,
 ) -> Result<c_int, Refusal> {
@@ -160,7 +162,7 @@ pub unsafe extern "C" fn la_session_bound(session: Lent<la_session>, len: usize)
     match unsafe { session.lent() } {
         Ok(la_session::Copy(_)) => len,
         Ok(la_session::Compression(s)) => s.bound(len),
-        Err(_) => 0,
+        Ok(la_session::Scan(_)) | Err(_) => 0,
     }
 }
 

@@ -50,6 +50,7 @@ numbers! {
     LA_E_FAULT = -23, "the result failed its verification and was withheld";
     LA_E_LIBRARY = -24, "a library that does the work failed; the result was withheld";
     LA_E_EXPIRED = -25, "its deadline passed before it ran";
+    LA_E_BAD_PATTERN = -26, "a pattern is refused";
 }
 
 /// Why a function does not do what it was called for.
@@ -61,6 +62,14 @@ pub(crate) enum Refusal {
     NotA(&'static str),
     /// A setting outside its limits.
     Limit(&'static str),
+    /// What this version or session cannot do.
+    Unsupported(&'static str),
+    /// Saved bytes that are none.
+    Damaged(&'static str),
+    /// A destination that is too small.
+    Room,
+    /// A stream that cannot go on.
+    Stream(OpError),
     Full,
     Busy,
     /// A panic has left the object half changed.
@@ -79,7 +88,11 @@ impl fmt::Display for Refusal {
         match self {
             Refusal::Invalid(what) => write!(f, "invalid argument: {what}"),
             Refusal::NotA(kind) => write!(f, "invalid argument: not a pointer to an {kind}"),
-            Refusal::Limit(what) => f.write_str(what),
+            Refusal::Limit(what) | Refusal::Unsupported(what) | Refusal::Damaged(what) => {
+                f.write_str(what)
+            }
+            Refusal::Room => f.write_str("the destination is too small"),
+            Refusal::Stream(e) => e.fmt(f),
             Refusal::Full => f.write_str("the ring is full"),
             Refusal::Busy => f.write_str("another thread is using the instance"),
             Refusal::Broken => f.write_str("unusable after a defect in the library"),
@@ -93,6 +106,10 @@ impl Refusal {
         match self {
             Refusal::Invalid(_) | Refusal::NotA(_) => LA_E_INVALID,
             Refusal::Limit(_) => LA_E_LIMIT,
+            Refusal::Unsupported(_) => LA_E_UNSUPPORTED,
+            Refusal::Damaged(_) => LA_E_BAD_DATA,
+            Refusal::Room => LA_E_DST_TOO_SMALL,
+            Refusal::Stream(e) => of_error(*e),
             Refusal::Full => LA_E_FULL,
             Refusal::Busy => LA_E_BUSY,
             Refusal::Broken => LA_E_INTERNAL,
@@ -102,7 +119,7 @@ impl Refusal {
                     CompressionError::NoDictionary(_) | CompressionError::NoStream(_),
                 ) => LA_E_UNSUPPORTED,
                 SetupError::Compression(_) => LA_E_LIMIT,
-                SetupError::Patterns(_) => LA_E_INVALID,
+                SetupError::Patterns(_) => LA_E_BAD_PATTERN,
                 SetupError::Unsupported { .. } => LA_E_UNSUPPORTED,
                 SetupError::Os { .. } => LA_E_SYSTEM,
                 SetupError::NoMemory { .. } => LA_E_NOMEM,

@@ -23,6 +23,18 @@ fn every_function_from_c() {
 }
 
 #[test]
+fn pattern_matching_from_c() {
+    let dir = folder("scan_test");
+    let exe = dir.join("scan_test");
+    let mut cc = compiler("cc", &dir);
+    cc.args(["-std=c99", "-D_XOPEN_SOURCE=600", "-pthread"]);
+    good(cc.arg(here().join("tests/scan_test.c")).arg("-o").arg(&exe).arg("-llookaside"));
+    let out = good(&mut Command::new(&exe));
+    assert!(String::from_utf8_lossy(&out.stdout).ends_with("all of scans\n"), "{out:?}");
+    fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
 fn the_header_is_cpp_too() {
     if Command::new("c++").arg("--version").output().is_err() {
         eprintln!("SKIPPED: no C++ compiler (Debian package g++)");

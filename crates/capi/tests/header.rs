@@ -16,6 +16,7 @@ use lookaside_capi::{
     instance::la_instance_options,
     request::{IOV_MAX, la_request, la_response},
     runtime::la_runtime_options,
+    scan::{la_bad_pattern, la_match, la_pattern},
     session::la_compression,
     status,
 };
@@ -45,10 +46,15 @@ fn the_numbers_are_frozen() {
         LA_E_INVALID -1 LA_E_INTERNAL -2 LA_E_FULL -3 LA_E_BUSY -4 LA_E_UNSUPPORTED -5 LA_E_LIMIT -6
         LA_E_SYSTEM -7 LA_E_NOMEM -8 LA_E_DST_TOO_SMALL -16 LA_E_BAD_DATA -17 LA_E_AUTH_FAILED -18
         LA_E_DEVICE_LOST -19 LA_E_CANCELLED -20 LA_E_STREAM_ENDED -21
-        LA_E_BAD_INPUT -22 LA_E_FAULT -23 LA_E_LIBRARY -24 LA_E_EXPIRED -25
+        LA_E_BAD_INPUT -22 LA_E_FAULT -23 LA_E_LIBRARY -24 LA_E_EXPIRED -25 LA_E_BAD_PATTERN -26
         LA_BAD_TRUNCATED 1 LA_BAD_HEADER 2 LA_BAD_BLOCK 3 LA_BAD_CHECKSUM 4 LA_BAD_LENGTH 5
         LA_BAD_DICTIONARY 6 LA_BAD_WINDOW 7
-        LA_OP_COPY 1 LA_OP_COMPRESS 2 LA_OP_DECOMPRESS 3
+        LA_OP_COPY 1 LA_OP_COMPRESS 2 LA_OP_DECOMPRESS 3 LA_OP_SCAN 4
+        LA_SCAN_CASELESS 1 LA_SCAN_DOT_ALL 2 LA_SCAN_MULTI_LINE 4 LA_SCAN_SINGLE_MATCH 8
+        LA_SCAN_ALLOW_EMPTY 16 LA_SCAN_UTF8 32 LA_SCAN_UCP 64 LA_SCAN_PREFILTER 128 LA_SCAN_START 256
+        LA_SCAN_COMBINATION 512 LA_SCAN_QUIET 1024
+        LA_SCAN_BLOCK 0 LA_SCAN_STREAM 1
+        LA_SCAN_MIN_OFFSET 1 LA_SCAN_MAX_OFFSET 2 LA_SCAN_MIN_LENGTH 4
         LA_RAW 0 LA_ZLIB 1 LA_GZIP 2
         LA_LZ4_RAW 3 LA_LZ4_BLOCKS 4 LA_LZ4 5 LA_LZ4S 6 LA_ZSTD 7
         LA_DYNAMIC 0 LA_STATIC 1
@@ -120,6 +126,11 @@ layouts! {
         tag, consumed, produced, bad_offset, status, bad_reason, checksum,
         checksum_high, reserved
     }
+    la_pattern {
+        text, text_len, min_offset, max_offset, min_length, id, flags, literal, conditions, reserved
+    }
+    la_bad_pattern { index, offset, id, what }
+    la_match { end, start, id, reserved }
     la_counters {
         device, op, requests, src_bytes, dst_bytes, batches, errors, busy, rerouted, busy_ns,
         lanes, queue_ns, service_ns
