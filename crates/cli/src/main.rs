@@ -101,6 +101,9 @@ lookaside scan -e REGEX|-f RULES... [FILE|FOLDER|-]...
     --color=WHEN   always, never or auto (on a terminal)
     --raw          captures are files like others
     --speed        print the rate, and what served it, to standard error
+    --counters     print what the scans did, and the patterns that matched most
+                   and had most candidates (strings found, around which the rest
+                   was checked), to standard error; with --json as the last line
     --explain      print what became of the patterns and what they cost; scans
                    nothing
     --bench        print the rate on the files beside that of libhs.so.5 if it

@@ -5,6 +5,7 @@
 
 mod bench;
 mod capture;
+mod counters;
 mod flows;
 mod hyperscan;
 mod input;
@@ -95,6 +96,19 @@ fn scan(options: &Options) -> Result<u8, String> {
     }
     if options.speed {
         eprint!("{}", run.sums.speed(&runtime, begun.elapsed()));
+    }
+    if options.counters {
+        let counted = scanner.counters();
+        match options.style.json {
+            true => {
+                let mut out = format!("{}\n", counters::object(&counted, &listed)).into_bytes();
+                match print(&mut out) {
+                    Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
+                    written => written.map_err(|e| format!("standard output: {e}"))?,
+                }
+            }
+            false => eprint!("{}", counters::table(&counted, &listed)),
+        }
     }
     Ok(match run.sums {
         Sums { trouble: true, .. } => TROUBLE,

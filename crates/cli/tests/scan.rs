@@ -231,6 +231,18 @@ fn explanation_speed_and_bench() {
     let (code, _, err) = run(&dir, &["--speed", "-c", "needle", "a"]);
     assert_eq!(code, 0);
     assert!(err.contains("scanned 14000 bytes") && err.contains("served by cpu: "), "{err}");
+    let counted = ["--counters", "-c", "-e", "needle", "-e", "hay [a-m]", "-e", "absent", "a"];
+    let (code, _, err) = run(&dir, &counted);
+    assert_eq!(code, 0);
+    assert!(err.contains(" 14000 bytes, ") && err.contains(" 1000 matches, "), "{err}");
+    let rows: Vec<Vec<&str>> = err.lines().map(|l| l.split_whitespace().collect()).collect();
+    assert!(rows.contains(&vec!["1000", "1000", "1", "-e:", "needle"]), "{err}");
+    assert!(rows.iter().any(|row| row.len() > 2 && row[0] == "0" && row[2] == "2"), "{err}");
+    assert!(!err.contains("absent"), "{err}");
+    let (_, out, _) = run(&dir, &["--json", "--counters", "-c", "needle", "a"]);
+    let last: serde_json::Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    assert_eq!(last["patterns"][0]["matches"], 1000);
+    assert_eq!((&last["bytes"], &last["matches"]), (&14_000.into(), &1000.into()));
     let (code, out, err) = run(&dir, &["--bench", "-e", "needle", "-Fe", "in hay", "a"]);
     assert_eq!((code, &*err), (0, ""), "{out}");
     assert!(out.contains("lookaside") && out.contains(", 2000 matches"), "{out}");

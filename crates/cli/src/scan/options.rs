@@ -17,6 +17,7 @@ pub struct Options {
     /// Captures are files as any.
     pub(super) raw: bool,
     pub(super) speed: bool,
+    pub(super) counters: bool,
     pub(super) explain: bool,
     pub(super) bench: bool,
 }
@@ -74,6 +75,7 @@ pub fn parse(args: &[OsString]) -> Result<Option<Options>, String> {
             "--json" => options.style.json = true,
             "--raw" => options.raw = true,
             "--speed" => options.speed = true,
+            "--counters" => options.counters = true,
             "--explain" => options.explain = true,
             "--bench" => options.bench = true,
             long if long.starts_with("--") => return Err(format!("unknown option {long}")),
@@ -123,6 +125,8 @@ pub fn parse(args: &[OsString]) -> Result<Option<Options>, String> {
     let together = [
         ("--count", style.count, "--files-with-matches", style.files),
         ("--explain", options.explain, "--bench", options.bench),
+        ("--counters", options.counters, "--explain", options.explain),
+        ("--counters", options.counters, "--bench", options.bench),
         ("--text", style.text, "--count", style.count),
         ("--text", style.text, "--files-with-matches", style.files),
         ("--start", style.start, "--count", style.count),
@@ -180,6 +184,7 @@ mod tests {
             "x --explain --bench",
             "x --text -c",
             "x --json --color",
+            "x --counters --bench",
         ] {
             assert!(parsed(line).is_err(), "{line}");
         }

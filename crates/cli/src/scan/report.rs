@@ -193,7 +193,7 @@ fn line(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Bytes as a terminal may get them: what is no UTF-8, and control characters but for the tab, as `\xNN`.
-fn printable(bytes: &[u8]) -> String {
+pub(crate) fn printable(bytes: &[u8]) -> String {
     let mut out = String::new();
     for chunk in bytes.utf8_chunks() {
         for char in chunk.valid().chars() {

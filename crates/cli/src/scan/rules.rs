@@ -227,6 +227,11 @@ impl Listed {
         self.elements.push(element);
     }
 
+    /// Where the pattern with this place in the set is written.
+    pub(crate) fn place(&self, index: usize) -> &str {
+        self.origins.get(index).map_or("", |origin| &origin.place)
+    }
+
     /// How many rules are in it.
     pub(crate) fn rules(&self) -> usize {
         let rules: BTreeSet<usize> = self.origins.iter().filter_map(|origin| origin.rule).collect();
