@@ -8,8 +8,8 @@ use std::{
 };
 
 use lookaside::{
-    Aead, Buf, Done, Feed, Handle, InstanceConfig, Match, Op, OpError, Packet, Response, Runtime,
-    Scanner, SetupError, Span, Status,
+    Aead, Buf, Done, Feed, Handle, Instance, InstanceConfig, Match, Op, OpError, Packet, Response,
+    Runtime, Scanner, SetupError, Span, Status,
     scan::{Expression, Flags, Mode},
 };
 use lookaside_testkit::Rng;
@@ -482,4 +482,41 @@ fn states_are_the_same_bytes() {
     assert!(matches!(scanner.stream(Some(&state[1..])), Err(OpError::BadInput(_))));
     let blocks = runtime.scan(patterns(), Mode::Block).unwrap();
     assert_eq!(blocks.stream(None).err(), Some(OpError::Unsupported));
+}
+
+/// A piece that is cancelled leaves the state as it was; those behind it do not run either.
+#[test]
+fn a_piece_is_cancelled() {
+    for engines in [0, 1] {
+        let runtime = runtime(engines);
+        let scanner = runtime.scan([pattern(1, "needle")], Mode::Stream).unwrap();
+        let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+        let stream = scanner.stream(None).unwrap();
+        let push = |instance: &mut Instance, tag: u64, part: &[u8]| {
+            instance.push(stream.scan(part.into(), room(9), tag == 3).tag(tag)).unwrap();
+        };
+        let answers = |instance: &mut Instance| {
+            let mut all: Vec<(u64, Result<Vec<Match>, OpError>)> = vec![];
+            while instance.outstanding() > 0 {
+                instance.wait(Duration::from_secs(1));
+                let found = |r: Response| (r.tag, r.result.map(|done| records(&r.dst, done)));
+                all.extend(instance.poll().map(found));
+            }
+            all
+        };
+        // None has been shown to an engine.
+        push(&mut instance, 1, b"a nee");
+        push(&mut instance, 2, b"dle, nee");
+        push(&mut instance, 3, b"dle");
+        assert_eq!(instance.cancel(2), 1);
+        let all = answers(&mut instance);
+        assert_eq!(
+            all,
+            [(1, Ok(vec![])), (2, Err(OpError::Cancelled)), (3, Err(OpError::Cancelled))]
+        );
+        push(&mut instance, 2, b"dle, nee");
+        push(&mut instance, 3, b"dle");
+        let at = |end| vec![Match { end, id: 1, start: 0 }];
+        assert_eq!(answers(&mut instance), [(2, Ok(at(8))), (3, Ok(at(16)))]);
+    }
 }
