@@ -109,7 +109,7 @@ impl Tables {
             starts.extend(with_start.map(|one| one.id));
             starts.sort_unstable();
         }
-        Tables { set, mode, horizon, starts }
+        Tables { set: stats::counted(set), mode, horizon, starts }
     }
 
     /// Whether matches with this id have a start. For sets with a horizon.

@@ -2,9 +2,13 @@
 //! output, a path to append to that file. Where the file is a table ([`shared`]), as `lookaside run` makes one, every
 //! process adds to its rows as it counts.
 //!
+//! The report of a process also has the patterns of each database that matched most and had most candidates ([`sets`]);
+//! the shared table has no room for them.
+//!
 //! The environment is looked at with the first count. A child of `fork` counts from zero and prints its own. Without the
 //! variable a count costs one load.
 
+mod sets;
 mod shared;
 
 use std::{
@@ -20,6 +24,7 @@ use std::{
 };
 
 use lookaside::fork_generation;
+use lookaside_scan::Set;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +91,19 @@ fn add(row: Row, counts: [u64; 3]) {
     }
 }
 
+/// The set of a database, with counters if the report is going to have them.
+pub fn counted(set: Set) -> Set {
+    let on = match STATE.load(Relaxed) {
+        UNKNOWN => begin(),
+        state => state == ON,
+    };
+    // Without a destination there is a table.
+    match on && !DESTINATION.load(Relaxed).is_null() {
+        true => sets::register(set),
+        false => set,
+    }
+}
+
 /// The variable; `None` for a program with more rights than its user.
 fn environment() -> Option<CString> {
     // SAFETY: reads the process's own flag, and the environment.
@@ -130,6 +148,7 @@ fn begin_anew() {
     let there = COUNTED.load(Relaxed);
     if there != here && COUNTED.swap(here, Relaxed) == there && there != 0 {
         ROWS.iter().flatten().for_each(|count| count.store(0, Relaxed));
+        sets::reset();
     }
 }
 
@@ -173,5 +192,6 @@ pub fn report() -> String {
             let _ = writeln!(text, "{name:42} {calls:>10} {bytes:>14} {matches:>14}");
         }
     }
+    sets::report(&mut text);
     text
 }
