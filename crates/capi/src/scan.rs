@@ -88,13 +88,12 @@ impl la_pattern {
 impl From<&BadPattern> for la_bad_pattern {
     fn from(bad: &BadPattern) -> la_bad_pattern {
         let mut what = [0; 108];
-        let (end, _) = bad
-            .what
-            .char_indices()
-            .map(|(at, c)| (at + c.len_utf8(), c))
-            .fold((0, ' '), |whole, next| if next.0 < what.len() { next } else { whole });
-        for (to, from) in what.iter_mut().zip(&bad.what.as_bytes()[..end]) {
-            *to = from.cast_signed();
+        let mut end = bad.what.len().min(what.len() - 1);
+        while !bad.what.is_char_boundary(end) {
+            end -= 1;
+        }
+        for (to, &from) in what.iter_mut().zip(&bad.what.as_bytes()[..end]) {
+            *to = from as c_char;
         }
         let offset = bad.offset.map_or(-1, |offset| i64::try_from(offset).unwrap_or(i64::MAX));
         la_bad_pattern { index: bad.index, offset, id: bad.id, what }
@@ -188,7 +187,7 @@ pub unsafe extern "C" fn la_scan_session_save(
 ) -> c_int {
     enter(|| {
         // SAFETY: the header asks for an object that lives.
-        let la_session::Scan(scanner) = (unsafe { session.lent() }?) else {
+        let la_session::Scan(scanner) = unsafe { session.lent() }? else {
             return Err(Refusal::Invalid("a session that is no set of patterns"));
         };
         // SAFETY: the header asks for such places.
@@ -230,7 +229,7 @@ pub unsafe extern "C" fn la_scan_stream(
 ) -> c_int {
     let body = || {
         // SAFETY: the header asks for an object that lives.
-        let la_session::Scan(scanner) = (unsafe { session.lent() }?) else {
+        let la_session::Scan(scanner) = unsafe { session.lent() }? else {
             return Err(Refusal::Invalid("a session that is no set of patterns"));
         };
         let state = In::raw(state.pointer().cast::<u8>());
@@ -256,7 +255,7 @@ pub unsafe extern "C" fn la_scan_stream_save(
 ) -> c_int {
     enter(|| {
         // SAFETY: the header asks for an object that lives.
-        let la_stream::Scan(stream) = (unsafe { stream.lent() }?) else {
+        let la_stream::Scan(stream) = unsafe { stream.lent() }? else {
             return Err(Refusal::Invalid("a stream that is not scanned"));
         };
         let state = match stream.state() {
@@ -267,4 +266,23 @@ pub unsafe extern "C" fn la_scan_stream_save(
         // SAFETY: the header asks for such places.
         unsafe { give(&state, dst, dst_len, &len) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reason_is_cut_between_characters() {
+        for (text, kept) in
+            [("", 0), ("abc", 3), (&"x".repeat(200), 107), (&"\u{e4}".repeat(60), 106)]
+        {
+            let bad = BadPattern { index: 4, id: 5, offset: None, what: text.into() };
+            let row = la_bad_pattern::from(&bad);
+            let what: Vec<u8> = row.what.iter().map(|&c| c as u8).collect();
+            assert_eq!(&what[..kept], &text.as_bytes()[..kept]);
+            assert!(what[kept..].iter().all(|&c| c == 0), "{kept}");
+            assert_eq!((row.index, row.id, row.offset), (4, 5, -1));
+        }
+    }
 }

@@ -92,6 +92,10 @@ static void known_matches(int engines)
     la_request q = request(s, NULL, NULL, 0, m, 20);
     q.src_iov = places, q.src_iov_count = 2;
     CHECK(scan(r, q).checksum == 7);
+    /* A set without patterns finds nothing. */
+    la_session *empty = set(r, NULL, 0, LA_SCAN_BLOCK);
+    a = scan(r, request(empty, NULL, text, 17, m, 20));
+    CHECK(a.status == LA_OK && a.consumed == 17 && a.produced == 0 && la_session_free(empty) == LA_OK);
     /* A set for blocks has no streams. */
     la_stream *st;
     CHECK(la_scan_stream(s, NULL, 0, &st) == LA_E_UNSUPPORTED && st == NULL);
