@@ -18,6 +18,9 @@ pub(crate) struct Rule {
     /// The bit that says that it has matched, for the combinations that it is an operand of.
     pub operand: Option<u32>,
     pub quiet: bool,
+    /// In a stream, its matches are known only with the byte behind them, and come after others of their end: the order
+    /// is the same then wherever a piece ends.
+    pub late: bool,
     pub min_offset: u64,
     pub max_offset: u64,
     pub min_length: u64,

@@ -39,6 +39,8 @@ pub struct Set {
     twins: bool,
     /// Whether of some patterns only the first match is reported.
     singles: bool,
+    /// Whether some patterns are [late](Rule::late).
+    lates: bool,
     layout: Layout,
     mode: Mode,
     patterns: Patterns,
@@ -162,8 +164,13 @@ impl Set {
         let (mut bits, combinations) = Combinations::new(patterns)?;
         // Patterns with one id share their one match.
         let mut single = HashMap::new();
+        let late = |number: u32| {
+            let automaton = program.fallback.as_ref().filter(|_| mode == Mode::Stream);
+            automaton.is_some_and(|automaton| automaton.is_late(number))
+        };
         let rules = (0..).zip(patterns).map(|(number, pattern)| Rule {
             pattern: number,
+            late: late(number),
             id: pattern.id,
             start_of_match: pattern.flags.som_leftmost,
             single: pattern.flags.single_match.then(|| {
@@ -178,7 +185,8 @@ impl Set {
             max_offset: pattern.extended.max_offset.unwrap_or(u64::MAX),
             min_length: pattern.extended.min_length.unwrap_or(0),
         });
-        let rules = rules.collect();
+        let rules: Box<[Rule]> = rules.collect();
+        let lates = rules.iter().any(|rule| rule.late);
         let mut ids: Vec<_> = patterns.iter().map(|pattern| pattern.id).collect();
         ids.sort_unstable();
         let twins = !ids.windows(2).all(|ids| ids[0] != ids[1]);
@@ -191,7 +199,18 @@ impl Set {
         };
         let patterns = Patterns { mode, ..Patterns::default() };
         let counting = None;
-        Ok(Set { program, rules, combinations, twins, singles, layout, mode, patterns, counting })
+        Ok(Set {
+            program,
+            rules,
+            combinations,
+            twins,
+            singles,
+            lates,
+            layout,
+            mode,
+            patterns,
+            counting,
+        })
     }
 
     /// Memory of the tables, in bytes.
@@ -419,7 +438,12 @@ impl Set {
         if work.found.is_empty() && !(window.last && self.combinations.any()) {
             return ControlFlow::Continue(());
         }
-        work.found.sort_unstable();
+        match self.lates {
+            false => work.found.sort_unstable(),
+            true => work.found.sort_unstable_by_key(|found| {
+                (found.end, self.rules[found.pattern as usize].late, *found)
+            }),
+        }
         // Of equal ends the leftmost start comes first.
         work.found.dedup_by_key(|found| (found.end, found.pattern));
         work.found

@@ -323,3 +323,43 @@ fn patterns_of_one_id_have_one_match_at_an_end() {
     assert_eq!(of(b"L"), [(7, 0, 3), (9, 0, 3), (7, 4, 7), (9, 0, 7)]);
     assert_eq!(of(b"H"), [(7, 0, 3), (9, 0, 3), (9, 0, 7)]);
 }
+
+/// A match that waits for the next byte keeps its place among those of its end, wherever the rest of a stopped piece is cut.
+#[test]
+fn a_stop_among_matches_that_wait() {
+    let pattern = |id, text: &str| {
+        Pattern::parse(id, text.as_bytes(), Flags::default(), Extended::default()).unwrap()
+    };
+    let patterns = [pattern(0, r"(?i)(?:a\B){3,}"), pattern(1, "[ac]"), pattern(2, "a{3}")];
+    let set = Set::new(&patterns, Mode::Stream, Cpu::host()).unwrap();
+    let text = b"xaaax";
+    for stop in 0..8 {
+        for (first, second) in (1..=text.len()).flat_map(|a| (1..=text.len()).map(move |b| (a, b)))
+        {
+            let (mut scratch, mut state) = (Scratch::new(), vec![0; set.state_len()]);
+            set.begin(&mut state);
+            let (mut found, mut room) = (vec![], stop);
+            let mut at = set.scan_piece(&mut scratch, &mut state, &text[..first], &mut |one| {
+                if room == 0 {
+                    return ControlFlow::Break(());
+                }
+                room -= 1;
+                found.push((one.end, one.id));
+                ControlFlow::Continue(())
+            });
+            while at < text.len() {
+                let to = text.len().min(at + second);
+                at += set.scan_piece(&mut scratch, &mut state, &text[at..to], &mut |one| {
+                    found.push((one.end, one.id));
+                    ControlFlow::Continue(())
+                });
+            }
+            let _ = set.finish(&mut scratch, &mut state, &mut |one| {
+                found.push((one.end, one.id));
+                ControlFlow::Continue(())
+            });
+            let all = [(2, 1), (3, 1), (4, 1), (4, 2), (4, 0)];
+            assert_eq!(found, all, "stop {stop}, pieces of {first} and {second}");
+        }
+    }
+}

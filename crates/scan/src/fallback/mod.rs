@@ -159,6 +159,8 @@ impl Part {
 #[derive(Debug)]
 pub(crate) struct Automaton {
     parts: Vec<Part>,
+    /// The reports of expressions whose matches are reported with the byte behind them, ascending.
+    late: Vec<u32>,
     state_len: usize,
     /// Whether anything is reported before the first byte, and behind the last one.
     begins: bool,
@@ -183,14 +185,22 @@ impl Automaton {
                 Fragment::new(it, limits).map_err(|limit| TooLarge { report: it.report, limit })
             })
             .collect::<Result<Vec<Fragment>, TooLarge>>()?;
-        Ok(Automaton::of(partition::parts(&fragments, limits)))
+        let waits = |it: &&Fragment| it.positions.iter().any(|position| position.accept == Some(1));
+        let mut late: Vec<u32> = fragments.iter().filter(waits).map(|it| it.report).collect();
+        late.sort_unstable();
+        Ok(Automaton { late, ..Automaton::of(partition::parts(&fragments, limits)) })
     }
 
     fn of(parts: Vec<Part>) -> Automaton {
         let state_len = parts.iter().map(Part::state_len).sum();
         let begins = parts.iter().any(|it| it.program.len > 0 && has(&it.program.accepting, 0));
         let ends = parts.iter().any(|it| it.program.accepting_end.iter().any(|bits| *bits != 0));
-        Automaton { parts, state_len, begins, ends, id: next_id() }
+        Automaton { parts, late: Vec::new(), state_len, begins, ends, id: next_id() }
+    }
+
+    /// Whether matches of this report come with the byte behind them.
+    pub(crate) fn is_late(&self, report: u32) -> bool {
+        self.late.binary_search(&report).is_ok()
     }
 
     /// Bytes of a stream's state.
