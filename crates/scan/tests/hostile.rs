@@ -209,3 +209,35 @@ fn costs_are_bounded() {
     }
     assert!(slow.is_empty(), "{}", slow.join("\n"));
 }
+
+/// A state may be any bytes of its size, of an offset near the last one as well: matches are wrong then, nothing else.
+#[test]
+fn any_bytes_are_a_state() {
+    let letters = ["", "L", "H", "sL", ""];
+    let texts = ["ab+c", "x+y", "abc", "ab.*ca", r"\bab\b|c$"];
+    let pattern = |(id, (text, letters)): (usize, (&str, &str))| Expression {
+        id: id as u32,
+        text: text.into(),
+        flags: Flags::from_letters(letters.as_bytes()).expect("flags"),
+        ..Expression::default()
+    };
+    let expressions = texts.into_iter().zip(letters).enumerate().map(pattern).collect();
+    let set = Set::compile(&Patterns { expressions, mode: Mode::Stream }, Cpu::host()).unwrap();
+    let (mut scratch, mut random) = (Scratch::new(), 1_u64);
+    let text = b"ab xxyabbc ab ca xy\n".repeat(10);
+    for round in 0..2_000 {
+        let mut state: Vec<u8> = (0..set.state_len())
+            .map(|_| {
+                random =
+                    random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                (random >> 56) as u8
+            })
+            .collect();
+        if round % 2 == 0 {
+            state[..8].copy_from_slice(&(u64::MAX - round % 400).to_le_bytes());
+        }
+        let mut hit = |_| ControlFlow::Continue(());
+        assert_eq!(set.scan_piece(&mut scratch, &mut state, &text, &mut hit), text.len());
+        let _ = set.finish(&mut scratch, &mut state, &mut hit);
+    }
+}
