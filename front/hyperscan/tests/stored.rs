@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::ptr::{null, null_mut};
 
-use lookaside_hs::abi::{HS_INSUFFICIENT_SPACE, HS_INVALID, HS_MODE_STREAM, HS_SUCCESS};
+use lookaside_hs::abi::{
+    HS_INSUFFICIENT_SPACE, HS_INVALID, HS_MODE_STREAM, HS_SCAN_TERMINATED, HS_SUCCESS,
+};
 use lookaside_hs::compile::hs_compile_multi;
 use lookaside_hs::database::{Database, hs_free_database};
 use lookaside_hs::scratch::{Scratch, hs_alloc_scratch, hs_free_scratch};
@@ -66,7 +68,8 @@ impl Library {
         let to = (&raw mut *found).cast();
         // SAFETY: a stream of the database above, with its scratch.
         let status = unsafe { hs_scan_stream(stream, data, len, 0, self.scratch, Some(note), to) };
-        assert_eq!(status, HS_SUCCESS);
+        // A changed byte may say that a callback has ended the stream.
+        assert!([HS_SUCCESS, HS_SCAN_TERMINATED].contains(&status), "{status}");
     }
 
     fn close(&self, stream: *mut Stream, found: &mut Found) {
@@ -133,7 +136,7 @@ fn a_stream_goes_on_in_another_process() {
     library.scan(stream, TEXT, &mut whole);
     library.close(stream, &mut whole);
     whole.sort_unstable();
-    assert_eq!(whole.len(), 7, "{whole:?}");
+    assert_eq!(whole.len(), 8, "{whole:?}");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stored-stream");
     std::fs::create_dir_all(&folder).unwrap();
     // In a string, behind one that waits for the next byte, in a gap, in a number.
