@@ -163,7 +163,7 @@ def http(root: Path, limit: int):
             capture_output=True, text=True, check=False)
         if made.returncode:
             raise others.Missing(f"no capture: {made.stderr[-300:]}")
-        # The requests that trip rules come first, and are most of the first megabyte.
+        # The requests that trip rules come first: more than they, so that ordinary answers are there too.
         yield from packets(Path(path) / "traffic.pcap", 8 * limit)
 
 
