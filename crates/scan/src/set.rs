@@ -107,7 +107,8 @@ impl Set {
         Ok(Set { patterns: patterns.clone(), ..set })
     }
 
-    /// The set with counters, which begin with zeros. Counting costs a scan under 2 %.
+    /// The set with counters, which begin with zeros. Counting costs under 1 %; where candidates are many (one for 8 bytes), scans
+    /// of 16 KB and more take up to 3 % longer.
     #[must_use]
     pub fn counted(self) -> Set {
         let counting = Arc::new(Counting::new(self.rules.iter().map(|rule| rule.id)));

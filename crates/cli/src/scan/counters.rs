@@ -22,9 +22,8 @@ pub(crate) fn table(counters: &Counters, listed: &Listed) -> String {
         counters.matches(),
         counters.candidates_per_kb(),
     );
-    let orders: [(&str, fn(&PatternCounters) -> u64); 2] =
-        [("matched most", |one| one.matches), ("most candidates", |one| one.candidates)];
-    for (name, key) in orders {
+    for (name, by_matches) in [("matched most", true), ("most candidates", false)] {
+        let key = |one: &PatternCounters| if by_matches { one.matches } else { one.candidates };
         let mut rows: Vec<_> = counters.patterns.iter().enumerate().collect();
         rows.retain(|(_, one)| key(one) > 0);
         rows.sort_by_key(|(index, one)| (u64::MAX - key(one), *index));
