@@ -98,19 +98,16 @@ unsafe extern "C" fn count(
     0
 }
 
+type Open = unsafe extern "C" fn(Handle, c_uint, *mut Handle) -> c_int;
+type Scan =
+    unsafe extern "C" fn(Handle, *const c_char, c_uint, c_uint, Handle, Callback, Handle) -> c_int;
+type Close = unsafe extern "C" fn(Handle, Handle, Option<Callback>, Handle) -> c_int;
+
 /// Hyperscan of this machine with the set.
 struct Rival {
-    open: unsafe extern "C" fn(Handle, c_uint, *mut Handle) -> c_int,
-    scan: unsafe extern "C" fn(
-        Handle,
-        *const c_char,
-        c_uint,
-        c_uint,
-        Handle,
-        Callback,
-        Handle,
-    ) -> c_int,
-    close: unsafe extern "C" fn(Handle, Handle, Option<Callback>, Handle) -> c_int,
+    open: Open,
+    scan: Scan,
+    close: Close,
     database: Handle,
     scratch: Handle,
     state: usize,
@@ -152,9 +149,9 @@ impl Rival {
                 (0, 0, 0)
             );
             Some(Rival {
-                open: std::mem::transmute::<Handle, _>(symbol(c"hs_open_stream")),
-                scan: std::mem::transmute::<Handle, _>(symbol(c"hs_scan_stream")),
-                close: std::mem::transmute::<Handle, _>(symbol(c"hs_close_stream")),
+                open: std::mem::transmute::<Handle, Open>(symbol(c"hs_open_stream")),
+                scan: std::mem::transmute::<Handle, Scan>(symbol(c"hs_scan_stream")),
+                close: std::mem::transmute::<Handle, Close>(symbol(c"hs_close_stream")),
                 database,
                 scratch,
                 state,

@@ -332,7 +332,7 @@ impl Automaton {
         offset: u64,
         hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if !self.ends && !(self.begins && offset == 0) {
+        if !(self.ends || self.begins && offset == 0) {
             return ControlFlow::Continue(());
         }
         cache.own(self);

@@ -207,7 +207,7 @@ impl Gate {
     /// How many bytes before now no match was under way, in the state of these positions, whose starts are not asked
     /// for: 0 or 1; `None`: more, or it is not known.
     pub(super) fn rested(&self, bits: &[u64]) -> Option<usize> {
-        let rests = (1 << self.restarts) - 1 << 1;
+        let rests = ((1 << self.restarts) - 1) << 1;
         if self.uniform && bits[0] == START && bits[1..].iter().all(|bits| *bits == 0) {
             return Some(0);
         }
@@ -259,7 +259,7 @@ impl Gate {
     /// The restart position behind `byte`, alone, if no match is under way: for a state that is all of `bits`.
     pub(super) fn is_at_rest(&self, bits: &[u8]) -> bool {
         let Some((&first, rest)) = bits.split_first() else { return false };
-        let rests = ((1u16 << self.restarts) - 1 << 1) as u8;
+        let rests = (((1u16 << self.restarts) - 1) << 1) as u8;
         let start = self.uniform && first == START as u8;
         (start || first & !rests == 0 && first.is_power_of_two())
             && rest.iter().all(|byte| *byte == 0)

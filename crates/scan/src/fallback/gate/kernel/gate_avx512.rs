@@ -90,13 +90,13 @@ unsafe fn run<const M: usize, const K: usize, const ASCII: bool>(
         // SAFETY: within `hay`, says the caller.
         let load = |k: usize| unsafe { _mm512_loadu_si512(from[k].wrapping_add(at).cast()) };
         let mut buckets = look_up::<ASCII>(&tables[0], load(0));
-        for k in 1..K {
-            buckets = _mm512_and_si512(buckets, look_up::<ASCII>(&tables[k], load(k)));
+        for (k, table) in tables[..K].iter().enumerate().skip(1) {
+            buckets = _mm512_and_si512(buckets, look_up::<ASCII>(table, load(k)));
         }
         let mut bits = _mm512_test_epi8_mask(buckets, buckets);
         if K < M && bits != 0 {
-            for k in K..M {
-                buckets = _mm512_and_si512(buckets, look_up::<ASCII>(&tables[k], load(k)));
+            for (k, table) in tables.iter().enumerate().skip(K) {
+                buckets = _mm512_and_si512(buckets, look_up::<ASCII>(table, load(k)));
             }
             bits = _mm512_test_epi8_mask(buckets, buckets);
         }
