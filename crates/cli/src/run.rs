@@ -12,6 +12,7 @@ use std::{
     thread,
 };
 
+use lookaside_drop_in::table::{self, Counts, Library};
 use serde_json::Value;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
@@ -150,19 +151,8 @@ fn hyperscan_beside_us() -> Option<PathBuf> {
     folder.join(HYPERSCAN).exists().then_some(folder)
 }
 
-/// The table that the libraries of each process add their counters to (`front/zlib/src/stats/shared.rs` has
-/// its layout), removed at the end.
+/// The table that the libraries of each process add their counters to, removed at the end.
 struct Counters(PathBuf);
-
-/// The first bytes of a table.
-const MAGIC: &[u8; 16] = b"lookaside table1";
-/// The length of a table, of what stands before its rows, of a row, and of a row's name.
-const SIZE: usize = 4096;
-const HEAD: usize = 32;
-const ROW: usize = 72;
-const NAME: usize = 48;
-/// The first row of the Hyperscan library.
-const FIRST_OF_HYPERSCAN: usize = 32;
 
 impl Counters {
     fn new() -> io::Result<Counters> {
@@ -179,9 +169,7 @@ impl Counters {
                 made => {
                     let counters = made.map(|file| (Counters(path), file));
                     let (counters, mut file) = counters?;
-                    let mut table = MAGIC.to_vec();
-                    table.resize(SIZE, 0);
-                    return file.write_all(&table).map(|()| counters);
+                    return file.write_all(&table::empty()).map(|()| counters);
                 }
             }
         }
@@ -190,14 +178,20 @@ impl Counters {
     /// The counters of zlib and QuickAssist, and what the OpenSSL provider has printed, where it was asked for.
     fn report(&self, json: bool, provider: Option<&str>, served: &Served) -> io::Result<String> {
         let table = fs::read(&self.0)?;
-        let (sum, scans) = (Sum::of(&table), Scans::of(&table));
+        let calls = table::read(&table, Library::Zlib);
+        let scans = table::read(&table, Library::Hyperscan);
         if !json {
-            let hyperscan = scans.table();
-            return Ok(sum.table() + &hyperscan + &served.table() + provider.unwrap_or_default());
+            let libraries = text("zlib", CALLS, &calls)
+                + &if scans.processes > 0 {
+                    text("hyperscan", SCANS, &scans)
+                } else {
+                    String::new()
+                };
+            return Ok(libraries + &served.table() + provider.unwrap_or_default());
         }
-        let mut object = sum.json();
+        let mut object = json_of("served_by", CALLS, &calls);
         if scans.processes > 0 {
-            object["hyperscan"] = scans.json();
+            object["hyperscan"] = json_of("what", SCANS, &scans);
         }
         if let Some(served) = served.json() {
             object["quickassist"] = served;
@@ -215,99 +209,37 @@ impl Drop for Counters {
     }
 }
 
-/// What the processes of one command have counted, row by row.
-#[derive(Debug, Default, PartialEq)]
-struct Sum {
-    processes: u64,
-    /// Name; calls, bytes in, bytes out.
-    rows: Vec<(String, [u64; 3])>,
-}
+/// What the counts of zlib's rows are, and of Hyperscan's.
+const CALLS: [&str; 3] = ["calls", "bytes in", "bytes out"];
+const SCANS: [&str; 3] = ["count", "bytes", "matches"];
 
-/// The rows of a table that have a name, with their three counts.
-fn rows(table: &[u8], places: std::ops::Range<usize>) -> Vec<(String, [u64; 3])> {
-    let all = table.get(HEAD..SIZE).unwrap_or_default().chunks_exact(ROW);
-    let rows = all.skip(places.start).take(places.end - places.start).filter(|row| row[0] != 0);
-    rows.map(|row| {
-        let name = row[..NAME].split(|byte| *byte == 0).next().unwrap_or_default();
-        let counts = [0, 1, 2].map(|n| number(row, NAME + 8 * n));
-        (String::from_utf8_lossy(name).into_owned(), counts)
-    })
-    .collect()
-}
-
-/// What the Hyperscan library of the processes of one command has counted.
-#[derive(Debug, Default, PartialEq)]
-struct Scans {
-    processes: u64,
-    /// Name; count, bytes, matches.
-    rows: Vec<(String, [u64; 3])>,
-}
-
-impl Scans {
-    /// Reads a table.
-    fn of(table: &[u8]) -> Scans {
-        let processes = number(table, MAGIC.len() + 8);
-        Scans { processes, rows: rows(table, FIRST_OF_HYPERSCAN..SIZE / ROW) }
+/// The counts of a library, a line for each row.
+fn text(library: &str, columns: [&str; 3], counts: &Counts) -> String {
+    let mut text = match counts.processes {
+        0 => format!("lookaside: no process called {library}\n"),
+        1 => format!("lookaside: {library} in 1 process\n"),
+        n => format!("lookaside: {library} in {n} processes\n"),
+    };
+    let [a, b, c] = columns;
+    if !counts.rows.is_empty() {
+        text += &format!("{:42} {a:>10} {b:>14} {c:>14}\n", "");
     }
+    for (name, [a, b, c]) in &counts.rows {
+        text += &format!("{name:42} {a:>10} {b:>14} {c:>14}\n");
+    }
+    text
+}
 
-    /// Nothing where no process called the library.
-    fn table(&self) -> String {
-        let mut text = match self.processes {
-            0 => return String::new(),
-            1 => "lookaside: hyperscan in 1 process\n".to_owned(),
-            n => format!("lookaside: hyperscan in {n} processes\n"),
-        };
-        text += &format!("{:42} {:>10} {:>14} {:>14}\n", "", "count", "bytes", "matches");
-        for (name, [count, bytes, matches]) in &self.rows {
-            text += &format!("{name:42} {count:>10} {bytes:>14} {matches:>14}\n");
+/// The same as an object; `name` is the key of a row's name.
+fn json_of(name: &str, columns: [&str; 3], counts: &Counts) -> Value {
+    let rows = counts.rows.iter().map(|(row, numbers)| {
+        let mut object = serde_json::json!({ name: row });
+        for (column, number) in columns.iter().zip(numbers) {
+            object[column.replace(' ', "_")] = (*number).into();
         }
-        text
-    }
-
-    fn json(&self) -> Value {
-        let rows = self.rows.iter().map(|(name, [count, bytes, matches])| {
-            serde_json::json!({ "what": name, "count": count, "bytes": bytes, "matches": matches })
-        });
-        serde_json::json!({ "processes": self.processes, "rows": rows.collect::<Vec<_>>() })
-    }
-}
-
-impl Sum {
-    /// Reads a table.
-    fn of(table: &[u8]) -> Sum {
-        let rows = rows(table, 0..FIRST_OF_HYPERSCAN);
-        Sum { processes: number(table, MAGIC.len()), rows }
-    }
-
-    fn table(&self) -> String {
-        let mut text = match self.processes {
-            0 => "lookaside: no process called zlib\n".to_owned(),
-            1 => "lookaside: zlib in 1 process\n".to_owned(),
-            n => format!("lookaside: zlib in {n} processes\n"),
-        };
-        if !self.rows.is_empty() {
-            text += &format!("{:42} {:>10} {:>14} {:>14}\n", "", "calls", "bytes in", "bytes out");
-        }
-        for (name, [calls, bytes_in, bytes_out]) in &self.rows {
-            text += &format!("{name:42} {calls:>10} {bytes_in:>14} {bytes_out:>14}\n");
-        }
-        text
-    }
-
-    fn json(&self) -> Value {
-        let rows = self.rows.iter().map(|(name, [calls, bytes_in, bytes_out])| {
-            serde_json::json!({
-                "served_by": name, "calls": calls, "bytes_in": bytes_in, "bytes_out": bytes_out,
-            })
-        });
-        serde_json::json!({ "processes": self.processes, "rows": rows.collect::<Vec<_>>() })
-    }
-}
-
-/// The number at this place of a table; 0 where it has none.
-fn number(table: &[u8], at: usize) -> u64 {
-    let bytes = table.get(at..).and_then(|rest| rest.first_chunk());
-    bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+        object
+    });
+    serde_json::json!({ "processes": counts.processes, "rows": rows.collect::<Vec<_>>() })
 }
 
 #[cfg(test)]
@@ -315,40 +247,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_read() {
-        let mut table = MAGIC.to_vec();
-        table.resize(SIZE, 0);
-        assert_eq!(Sum::of(&table), Sum::default());
-        assert_eq!(Sum::default().table(), "lookaside: no process called zlib\n");
-        table[16] = 2;
-        // The second row.
-        table[HEAD + ROW..][..21].copy_from_slice(b"compress, whole calls");
-        for (n, count) in [3_u64, 200, 80].into_iter().enumerate() {
-            table[HEAD + ROW + NAME + 8 * n..][..8].copy_from_slice(&count.to_ne_bytes());
-        }
-        let sum = Sum::of(&table);
-        assert_eq!(sum.processes, 2);
-        assert_eq!(sum.rows, [("compress, whole calls".to_owned(), [3, 200, 80])]);
-        assert!(sum.table().starts_with("lookaside: zlib in 2 processes\n"));
-        assert_eq!(sum.json()["rows"][0]["bytes_in"], 200);
-    }
-
-    #[test]
-    fn scans_have_rows_of_their_own() {
-        let mut table = MAGIC.to_vec();
-        table.resize(SIZE, 0);
-        assert_eq!(Scans::of(&table).table(), "");
-        table[24] = 1;
-        let row = HEAD + FIRST_OF_HYPERSCAN * ROW;
-        table[row..][..11].copy_from_slice(b"scan, block");
-        for (n, count) in [3_u64, 200, 80].into_iter().enumerate() {
-            table[row + NAME + 8 * n..][..8].copy_from_slice(&count.to_ne_bytes());
-        }
-        assert_eq!(Sum::of(&table), Sum::default());
-        let scans = Scans::of(&table);
-        assert_eq!(scans.rows, [("scan, block".to_owned(), [3, 200, 80])]);
-        assert!(scans.table().starts_with("lookaside: hyperscan in 1 process\n"));
-        assert_eq!(scans.json()["rows"][0]["matches"], 80);
+    fn counts_are_shown() {
+        let none = Counts::default();
+        assert_eq!(text("zlib", CALLS, &none), "lookaside: no process called zlib\n");
+        let counts =
+            Counts { processes: 2, rows: vec![("compress, whole calls".to_owned(), [3, 200, 80])] };
+        let text = text("zlib", CALLS, &counts);
+        assert!(text.starts_with("lookaside: zlib in 2 processes\n"));
+        let words: Vec<_> = text.lines().last().unwrap().split_whitespace().collect();
+        assert_eq!(words, ["compress,", "whole", "calls", "3", "200", "80"]);
+        let object = json_of("served_by", CALLS, &counts);
+        assert_eq!(object["rows"][0]["served_by"], "compress, whole calls");
+        assert_eq!(object["rows"][0]["bytes_in"], 200);
+        assert_eq!(json_of("what", SCANS, &counts)["rows"][0]["matches"], 80);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Memory for keys: left out of core dumps, locked where the system allows, overwritten when freed.
 //!
 //! [`SecureBox`] and [`SecureBytes`] are a `Box` and a boxed slice in it. [`wipe_stack`] overwrites what a
-//! function that handled keys has left on the stack. While there is a [`NoFork`], forks wait.
+//! function that handled keys has left on the stack. While there is a [`NoFork`], forks wait. [`secure_variable`] reads the
+//! environment where its user may decide.
 //!
 //! What moves leaves a copy behind: a `SecureBox` is made of an empty value and filled where it lies.
 //!
@@ -16,6 +17,7 @@
 
 mod boxed;
 mod bytes;
+mod environment;
 mod fork;
 #[cfg_attr(miri, path = "heap_std.rs")]
 mod heap;
@@ -23,5 +25,6 @@ mod stack;
 
 pub use boxed::SecureBox;
 pub use bytes::SecureBytes;
+pub use environment::secure_variable;
 pub use fork::NoFork;
 pub use stack::wipe_stack;

@@ -11,7 +11,7 @@ use crate::database::{self, Database, PLATFORMS, Tables};
 use crate::error;
 use crate::guard;
 use crate::platform;
-use crate::stats::{self, Row};
+use crate::stats::{self, Kind};
 use crate::wording;
 
 /// A message, and the place of the expression that it is about.
@@ -186,7 +186,7 @@ unsafe fn compile(
         let tables = match compiled {
             Ok(Ok(tables)) => tables,
             Ok(Err((message, expression))) => {
-                stats::count(Row::Refused, [1, 0, 0]);
+                stats::count(Kind::Refused, [1, 0, 0]);
                 return refuse(db, error, &message, expression);
             }
             Err(_) => {
@@ -197,8 +197,8 @@ unsafe fn compile(
         };
         let patterns = &tables.set.patterns().expressions;
         let text = patterns.iter().map(|one| one.text.len() as u64).sum();
-        stats::count(Row::Patterns, [patterns.len() as u64, text, 0]);
-        stats::count(Row::Databases, [1, tables.set.memory() as u64, 0]);
+        stats::count(Kind::Patterns, [patterns.len() as u64, text, 0]);
+        stats::count(Kind::Databases, [1, tables.set.memory() as u64, 0]);
         match database::new(tables, platform_bits(platform.as_ref())) {
             Ok(made) => {
                 *db = made;

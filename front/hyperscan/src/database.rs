@@ -23,7 +23,7 @@ use crate::abi::{
 };
 use crate::guard;
 use crate::memory::{DATABASE, MISC};
-use crate::stats::{self, Row};
+use crate::stats::{self, Kind};
 
 /// The first number of a database, as Hyperscan's has it.
 const MAGIC: u32 = 0xdbdb_dbdb;
@@ -292,7 +292,7 @@ fn intern(body: &Body, saved: &[u8]) -> Result<&'static Tables, c_int> {
         return Ok(tables);
     }
     let tables: &'static Tables = Box::leak(load(body, saved)?);
-    stats::count(Row::Loaded, [1, tables.set.memory() as u64, 0]);
+    stats::count(Kind::Loaded, [1, tables.set.memory() as u64, 0]);
     all.insert(key, tables);
     Ok(tables)
 }
@@ -529,7 +529,7 @@ pub unsafe extern "C" fn hs_deserialize_database(
                     e
                 };
                 let tables = load(&from.body, from.saved).map_err(free)?;
-                stats::count(Row::Loaded, [1, tables.set.memory() as u64, 0]);
+                stats::count(Kind::Loaded, [1, tables.set.memory() as u64, 0]);
                 let tables = Box::into_raw(tables);
                 let made = memory.cast::<Database>().as_ptr();
                 write(made, from.platform, from.body, from.saved, tables, false);

@@ -12,7 +12,7 @@ use crate::abi::{
 use crate::database::{self, Database, Tables};
 use crate::guard;
 use crate::scratch::{self, InUse, Scratch};
-use crate::stats::{self, Row};
+use crate::stats::{self, Kind};
 
 /// Who is called with matches.
 pub(crate) struct Receiver<'a> {
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn hs_scan(
             let text = std::slice::from_raw_parts(data.cast::<u8>(), length as usize);
             let mut receiver = Receiver::new(on_event, pointer, tables);
             let flow = tables.set.scan(taken.work(), text, &mut |found| receiver.hit(found));
-            stats::count(Row::Block, [1, u64::from(length), receiver.matches]);
+            stats::count(Kind::Block, [1, u64::from(length), receiver.matches]);
             match flow {
                 ControlFlow::Continue(()) => HS_SUCCESS,
                 ControlFlow::Break(()) => HS_SCAN_TERMINATED,
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn hs_scan_vector(
             let result = vector(tables, &mut taken, &mut receiver, &mut bytes, |at| {
                 (at < count as usize).then(|| (*data.add(at), *length.add(at)))
             });
-            stats::count(Row::Vectored, [1, bytes, receiver.matches]);
+            stats::count(Kind::Vectored, [1, bytes, receiver.matches]);
             result
         }
     })

@@ -12,7 +12,7 @@ use crate::guard;
 use crate::memory::STREAM;
 use crate::scan::Receiver;
 use crate::scratch::{self, Scratch};
-use crate::stats::{self, Row};
+use crate::stats::{self, Kind};
 
 mod compressed;
 
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn hs_scan_stream(
                 stopped = flow.is_break();
                 flow
             });
-            stats::count(Row::Stream, [1, u64::from(length), receiver.matches]);
+            stats::count(Kind::Stream, [1, u64::from(length), receiver.matches]);
             (*stream).terminated = stopped;
             if stopped { HS_SCAN_TERMINATED } else { HS_SUCCESS }
         }
@@ -161,7 +161,7 @@ unsafe fn finish(
         let mut receiver = Receiver::new(on_event, pointer, tables);
         let state = state(stream, tables);
         let _ = tables.set.finish(taken.work(), state, &mut |found| receiver.hit(found));
-        stats::count(Row::Stream, [0, 0, receiver.matches]);
+        stats::count(Kind::Stream, [0, 0, receiver.matches]);
     }
     Ok(())
 }

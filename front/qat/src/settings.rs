@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use std::{
-    ffi::{CStr, CString, OsStr, OsString},
+    ffi::{CString, OsStr, OsString},
     fs::File,
     io::{self, Read},
     ops::RangeInclusive,
@@ -15,6 +15,8 @@ use std::{
     path::{Path, PathBuf},
     thread,
 };
+
+use lookaside::secure_variable;
 
 /// Where the counters go when the process ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -234,16 +236,8 @@ fn read_file(path: &Path) -> io::Result<String> {
 
 /// A variable of the environment; none in a program with more rights than its user.
 fn secure_environment(name: &str) -> Option<OsString> {
-    unsafe extern "C" {
-        /// Of the C library: null where `getenv` is not to be trusted.
-        fn secure_getenv(name: *const libc::c_char) -> *mut libc::c_char;
-    }
-    let name = CString::new(name).ok()?;
-    // SAFETY: the name is a C string; the answer is null or a C string, copied at once.
-    unsafe {
-        let value = secure_getenv(name.as_ptr());
-        (!value.is_null()).then(|| OsString::from_vec(CStr::from_ptr(value).to_bytes().to_vec()))
-    }
+    let value = secure_variable(&CString::new(name).ok()?)?;
+    Some(OsString::from_vec(value.into_bytes()))
 }
 
 #[cfg(test)]

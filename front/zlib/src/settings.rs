@@ -14,7 +14,7 @@
 //! user (setuid, file capabilities) ignores the environment.
 
 use std::{
-    ffi::{CStr, CString, OsStr},
+    ffi::{CStr, OsStr},
     io::Write as _,
     os::unix::ffi::OsStrExt,
     path::Path,
@@ -25,6 +25,7 @@ use std::{
     },
 };
 
+use lookaside::secure_variable;
 use lookaside_simd::Cpu;
 
 /// What a call does that finds the device full of other callers' work. (While one thread starts the
@@ -115,7 +116,7 @@ impl Settings {
     fn read() -> (Settings, Vec<String>) {
         let mut settings = Settings::default();
         let mut complaints = Vec::new();
-        let named = environment(c"LOOKASIDE_CONF");
+        let named = secure_variable(c"LOOKASIDE_CONF");
         let file = match &named {
             Some(name) => Path::new(OsStr::from_bytes(name.to_bytes())),
             None => Path::new(DEFAULT_FILE),
@@ -137,7 +138,7 @@ impl Settings {
             Err(e) => complaints.push(format!("LOOKASIDE_CONF={}: {e}", file.display())),
         }
         for (name, variable) in NAMES {
-            let Some(value) = environment(variable) else { continue };
+            let Some(value) = secure_variable(variable) else { continue };
             let value = value.to_string_lossy();
             if let Err(e) = settings.set(name, value.trim()) {
                 complaints.push(format!("{}={value}: {e}", variable.to_string_lossy()));
@@ -175,19 +176,6 @@ pub fn settings() -> &'static Settings {
     }
     // SAFETY: not null any more, and never freed.
     unsafe { &*settings }
-}
-
-/// A variable of the environment; none in a program with more rights than its user.
-pub(crate) fn environment(name: &CStr) -> Option<CString> {
-    unsafe extern "C" {
-        /// Of the C library: null where `getenv` is not to be trusted.
-        fn secure_getenv(name: *const libc::c_char) -> *mut libc::c_char;
-    }
-    // SAFETY: the name is a C string; the answer is null or a C string, copied at once.
-    unsafe {
-        let value = secure_getenv(name.as_ptr());
-        (!value.is_null()).then(|| CStr::from_ptr(value).to_owned())
-    }
 }
 
 #[cfg(test)]

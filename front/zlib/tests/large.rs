@@ -9,6 +9,7 @@ use std::{
 };
 
 use common::*;
+use lookaside_drop_in::table::{self, Counts, Library};
 
 /// Whatever the flush and the room, pieces join to one stream, with the right checksum.
 #[test]
@@ -265,27 +266,24 @@ fn processes_that_end_at_once() {
     unsafe { libc::_exit(0) };
 }
 
-/// As `lookaside run` does it: the layout is `stats::shared`'s.
+/// As `lookaside run` does it.
 #[test]
 fn a_table_has_those_that_end_at_once() {
     let path = std::env::temp_dir().join(format!("lookaside-table-{}", std::process::id()));
-    let mut table = b"lookaside table1".to_vec();
-    table.resize(4096, 0);
-    std::fs::write(&path, &table).unwrap();
+    std::fs::write(&path, table::empty()).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "processes_that_end_at_once", "--ignored"]);
     let status = command.env("LOOKASIDE_STATS", &path).status().unwrap();
     assert!(status.success());
     let table = std::fs::read(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
-    let number = |at: usize| u64::from_ne_bytes(table[at..at + 8].try_into().unwrap());
-    assert_eq!(number(16), 3, "processes");
-    assert!(table[32..].starts_with(b"compress, whole calls\0"));
-    // Calls, bytes in: also those of the call before.
-    assert_eq!([number(80), number(88)], [4, 4 * 91_000]);
-    assert!((80_000..180_000).contains(&number(96)), "{} bytes out", number(96));
+    let Counts { processes, rows } = table::read(&table, Library::Zlib);
     // Nothing else has counted.
-    assert!(table[32 + 72..].iter().all(|byte| *byte == 0));
+    let [(name, [calls, bytes_in, bytes_out])] = rows.as_slice() else { panic!("{rows:?}") };
+    assert_eq!((processes, name.as_str()), (3, "compress, whole calls"));
+    // Also those of the call before.
+    assert_eq!([*calls, *bytes_in], [4, 4 * 91_000]);
+    assert!((80_000..180_000).contains(bytes_out), "{bytes_out} bytes out");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use core::{
-    ffi::{CStr, c_char, c_int, c_void},
+    ffi::{CStr, c_int, c_void},
     mem::MaybeUninit,
     ptr,
 };
@@ -19,20 +19,15 @@ use std::{
     },
 };
 
+use lookaside_core::secure_variable;
+
 use crate::{Refusal, Settings, card::Card};
 
-/// A variable of the environment; none in a program with more rights than its user, since it may name a library.
+/// A variable of the environment that has a value; none in a program with more rights than its user, since it may name
+/// a library.
 pub(crate) fn variable(name: &CStr) -> Option<String> {
-    unsafe extern "C" {
-        /// Of the C library: null where `getenv` is not to be trusted.
-        fn secure_getenv(name: *const c_char) -> *const c_char;
-    }
-    // SAFETY: a text that ends in zero; the answer is null or one, copied at once.
-    let value = unsafe {
-        let value = secure_getenv(name.as_ptr());
-        (!value.is_null()).then(|| CStr::from_ptr(value).to_string_lossy().into_owned())
-    };
-    value.filter(|value| !value.is_empty())
+    let value = secure_variable(name)?.to_string_lossy().into_owned();
+    (!value.is_empty()).then_some(value)
 }
 
 /// Whether this code lies in the namespace of the program. What lies in another one may be there for a card's library (its
