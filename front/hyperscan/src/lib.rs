@@ -19,7 +19,7 @@
 pub mod abi;
 pub mod compile;
 pub mod database;
-mod error;
+pub mod error;
 pub mod expression;
 pub mod memory;
 pub mod platform;
