@@ -49,6 +49,7 @@
 #![warn(missing_docs)]
 
 mod combinations;
+mod conditions;
 mod counters;
 mod fallback;
 #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! How a pattern is searched: as segments of bounded width with gaps between them, or by the fallback automaton.
 //!
-//! A sequence is `[^] segment (gap segment)* [$]`. A gap is `X*` for a class X; a segment is anything of bounded width.
+//! A sequence is `[^] segment (gap segment)* [$]`, or ends before certain bytes. A gap is `X*` for a class X; a segment is anything of bounded width.
 //! In every segment (but one at the start of the text) a string, or one of a few, must occur: the literal finder looks
 //! for these, and only where one occurs is the rest of the segment looked at.
 //!
@@ -11,15 +11,17 @@
 //! | `x*abc[^"]*"[0-9]def` | `abc`, gap `[^"]`, `"[0-9]def`; `x*` changes no end of a match |
 //! | `GET|POST` | two sequences with a segment each |
 //! | `port [0-9]+` | `port [0-9]`; and `port [0-9]`, gap `[0-9]`, `[0-9]` |
-//! | `(ab)*c`, `[0-9]+x`, `\bword` | none: the fallback automaton |
+//! | `\bword\b` | `word` at the start of the text, and behind a byte of no word; both before such a byte or the end |
+//! | `(ab)*c`, `[0-9]+x` | none: the fallback automaton |
 
+use crate::conditions;
 use crate::node::{Assertion, ByteSet, Node, width, width_of};
 use crate::starts::Beginning;
 use crate::strings::{self, Choice};
 use crate::tail::{Tail, reverse};
 
 /// A pattern whose top-level alternatives are more than this is not divided at them.
-const MAX_SEQUENCES: usize = 32;
+pub(crate) const MAX_SEQUENCES: usize = 32;
 /// The widest segment, in bytes: what a candidate costs at most.
 const MAX_WIDTH: usize = 512;
 
@@ -43,6 +45,13 @@ pub(crate) enum End {
     Text,
     /// At the end of the text, or before a newline that is its last byte.
     TextOrNewline,
+    /// Before one of these bytes, or, if so said, at the end of the text.
+    Before {
+        /// The bytes that may follow.
+        next: ByteSet,
+        /// Whether the end of the text may.
+        text_end: bool,
+    },
 }
 
 /// A part of bounded width.
@@ -113,11 +122,21 @@ pub(crate) fn sequences(node: &Node, limits: Limits) -> Option<Vec<Sequence>> {
     if !limits.start_of_match {
         alternatives = alternatives.into_iter().flat_map(without_gap_at_end).collect();
     }
-    let all: Vec<_> =
-        alternatives.into_iter().map(|parts| sequence(parts, limits)).collect::<Option<_>>()?;
-    // Else one end could be reported when it is reached and again at the end of the text.
-    let anywhere = all.iter().filter(|sequence| sequence.end == End::Anywhere).count();
-    (anywhere == 0 || anywhere == all.len()).then_some(all)
+    let mut resolved = vec![];
+    for parts in alternatives {
+        conditions::resolve(parts, limits.start_of_match, &mut resolved)?;
+    }
+    let all: Vec<_> = resolved
+        .into_iter()
+        .map(|(parts, end)| sequence(parts, end, limits))
+        .collect::<Option<_>>()?;
+    // Else one end could be reported when it is reached, and again with the byte behind it or at the end of the text.
+    let count = |of: fn(&End) -> bool| all.iter().filter(|sequence| of(&sequence.end)).count();
+    let anywhere = count(|end| *end == End::Anywhere);
+    let before = count(|end| matches!(end, End::Before { .. }));
+    let newline = count(|end| *end == End::TextOrNewline);
+    let one_time = [0, all.len()].contains(&anywhere) && (before == 0 || newline == 0);
+    (one_time && !all.is_empty()).then_some(all)
 }
 
 /// Divides a concatenation at its first alternation that has an unbounded alternative or an assertion, or that is all
@@ -146,9 +165,7 @@ fn divide(parts: &[&Node], out: &mut Vec<Vec<Node>>) -> Option<()> {
 /// Of a sequence whose last part is `X{n,}`, which may be empty behind a gap: `X{n}`, and `X{n} X* X`, whose last
 /// segment is an X.
 fn without_gap_at_end(parts: Vec<Node>) -> Vec<Vec<Node>> {
-    let ends = |node: &Node| {
-        matches!(node, Node::Assert(Assertion::TextEnd | Assertion::TextEndOrNewline))
-    };
+    let ends = |node: &Node| matches!(node, Node::Assert(_));
     let at = parts.len().saturating_sub(1 + usize::from(parts.last().is_some_and(ends)));
     let Some(Node::Repeat { node, min, max: None }) = parts.get(at) else { return vec![parts] };
     let few = *min as usize <= MAX_WIDTH;
@@ -186,18 +203,10 @@ struct Piece {
     parts: Vec<Node>,
 }
 
-fn sequence(mut parts: Vec<Node>, limits: Limits) -> Option<Sequence> {
+fn sequence(mut parts: Vec<Node>, end: End, limits: Limits) -> Option<Sequence> {
     let anchored = parts.first() == Some(&Node::Assert(Assertion::TextStart));
     if anchored {
         parts.remove(0);
-    }
-    let end = match parts.last() {
-        Some(Node::Assert(Assertion::TextEnd)) => End::Text,
-        Some(Node::Assert(Assertion::TextEndOrNewline)) => End::TextOrNewline,
-        _ => End::Anywhere,
-    };
-    if end != End::Anywhere {
-        parts.pop();
     }
     if parts.iter().any(has_assertion) {
         return None;

@@ -1,6 +1,6 @@
 //! What a set of patterns becomes: strings to look for, and what to do where one occurs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use lookaside_simd::Cpu;
 
@@ -139,6 +139,12 @@ impl Program {
         Ok(builder.finish(fallback, cpu))
     }
 
+    /// The patterns whose matches are known with the byte behind them alone.
+    pub(crate) fn late(&self) -> HashSet<u32> {
+        let late = self.chains.iter().filter(|chain| matches!(chain.end, End::Before { .. }));
+        late.map(|chain| chain.pattern).collect()
+    }
+
     /// The segments that string `number` announces.
     #[inline]
     pub(crate) fn users(&self, number: u32) -> &[u32] {
@@ -247,7 +253,7 @@ impl Builder {
             self.again = self.again.max(total + newline);
         }
         let first_gap = self.gaps.len() as u32;
-        // A match before a last newline is known one byte late.
+        // A match is known one byte late where that byte matters.
         let mut delay = total + newline;
         for (gap, before) in sequence.gaps.iter().zip(&sequence.segments) {
             delay -= before.width;

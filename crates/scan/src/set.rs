@@ -165,9 +165,11 @@ impl Set {
         let (mut bits, combinations) = Combinations::new(patterns)?;
         // Patterns with one id share their one match.
         let mut single = HashMap::new();
+        let known_late = program.late();
         let late = |number: u32| {
-            let automaton = program.fallback.as_ref().filter(|_| mode == Mode::Stream);
-            automaton.is_some_and(|automaton| automaton.is_late(number))
+            let automaton = program.fallback.as_ref();
+            let late = automaton.is_some_and(|automaton| automaton.is_late(number));
+            mode == Mode::Stream && (late || known_late.contains(&number))
         };
         let rules = (0..).zip(patterns).map(|(number, pattern)| Rule {
             pattern: number,

@@ -394,6 +394,11 @@ impl Chain {
             End::Anywhere => end > window.fresh,
             End::Text => window.last && rest.is_empty(),
             End::TextOrNewline => window.last && (rest.is_empty() || rest == b"\n"),
+            // With the byte behind it, which may be the first new one.
+            End::Before { next, text_end } => match rest.first() {
+                Some(&byte) => end >= window.fresh && next.contains(byte),
+                None => window.last && text_end,
+            },
         }
     }
 }
