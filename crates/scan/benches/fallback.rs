@@ -11,6 +11,16 @@ mod fallback;
 mod node;
 #[path = "../src/fallback/tests/parse.rs"]
 mod parse;
+#[path = "../src/required.rs"]
+mod required;
+#[path = "../src/starts.rs"]
+mod starts;
+#[path = "../src/stretch.rs"]
+mod stretch;
+#[path = "../src/strings.rs"]
+mod strings;
+#[path = "../src/tail.rs"]
+mod tail;
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::ops::ControlFlow;
@@ -139,7 +149,7 @@ fn scan(it: &Automaton, cache: &mut Cache, text: &[u8], piece: usize) -> u64 {
     };
     for block in text.chunks(piece) {
         it.begin(&mut state);
-        let _ = it.scan(cache, &mut state, 0, block, &mut hit);
+        let _ = it.scan(cache, &mut state, 0, block, &|_| false, &mut hit);
         let _ = it.end(cache, &state, block.len() as u64, &mut hit);
     }
     matches
@@ -274,6 +284,7 @@ fn main() {
                 node,
                 start_of_match,
                 empty: false,
+                once: false,
             })
             .collect();
         let begin = cpu_time();

@@ -37,7 +37,7 @@
 //! - `window`, `tail`, `stretch`: around each string that was found, the rest of its segment is checked; segments of a
 //!   pattern are joined, if nothing but bytes of the gap lies between. This is the result processor of the PowerEN's engine
 //!   (section 5.2 of its paper).
-//! - `fallback`: an automaton over all bytes.
+//! - `required`: strings of other patterns. `fallback`: automata, around these strings, or over all bytes.
 //! - `report`, `combinations`: what is told of what was found: single matches, offsets, combinations.
 //! - `counters`: what scans did, of each pattern.
 //!
@@ -60,6 +60,7 @@ mod plan;
 mod program;
 pub mod reference;
 mod report;
+mod required;
 mod save;
 mod set;
 mod shorten;

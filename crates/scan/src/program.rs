@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use lookaside_simd::Cpu;
 
-use crate::fallback::{Automaton, Expression, Limits};
+use crate::fallback::{self, Announced as AroundStrings, Automaton, Expression, Limits};
 use crate::literal::{Around, Finder, Literal};
 use crate::node::{ByteSet, Node};
+use crate::required::Required;
 use crate::plan::{self, Announced, End, Sequence, sequences};
 use crate::starts::Starts;
 use crate::stretch::Stretch;
@@ -50,6 +51,8 @@ pub(crate) struct Program {
     pub history: usize,
     /// How many of these the finder must see again.
     pub again: usize,
+    /// Patterns whose automata run around strings.
+    pub around: Option<AroundStrings>,
     /// Everything else.
     pub fallback: Option<Automaton>,
 }
@@ -103,7 +106,13 @@ pub(crate) struct Source<'a> {
     pub node: &'a Node,
     pub start_of_match: bool,
     pub empty: bool,
+    /// Its first match is enough.
+    pub once: bool,
 }
+
+/// The bytes of its past that a scan of a block, and a piece of a stream, has for [`Program::around`].
+const AROUND_BLOCK: usize = 4096;
+const AROUND_STREAM: usize = 128;
 
 impl Program {
     /// Compiles. `width`: the most bytes of one sequence (what a stream keeps). On error: the places of the patterns
@@ -111,10 +120,11 @@ impl Program {
     pub(crate) fn new(
         sources: &[Source<'_>],
         width: usize,
+        stream: bool,
         cpu: &Cpu,
     ) -> Result<Program, Vec<u32>> {
         let mut builder = Builder::default();
-        let mut others = vec![];
+        let (mut others, mut around) = (vec![], vec![]);
         for (pattern, source) in sources.iter().enumerate() {
             let limits = plan::Limits { total_width: width, start_of_match: source.start_of_match };
             // Of a combination, nothing matches by itself.
@@ -124,19 +134,46 @@ impl Program {
             let plan = if source.empty { None } else { sequences(source.node, limits) };
             match plan {
                 Some(plan) => plan.into_iter().for_each(|one| builder.add(pattern as u32, one)),
-                None => others.push(Expression {
-                    report: pattern as u32,
-                    node: source.node,
-                    start_of_match: source.start_of_match,
-                    empty: source.empty,
-                }),
+                None => {
+                    let expression = Expression {
+                        report: pattern as u32,
+                        node: source.node,
+                        start_of_match: source.start_of_match,
+                        empty: source.empty,
+                        once: source.once && !source.start_of_match,
+                    };
+                    let anywhere = source.empty || source.start_of_match;
+                    match (!anywhere).then(|| fallback::required(source.node, stream)).flatten() {
+                        Some(required) => around.push((expression, required)),
+                        None => others.push(expression),
+                    }
+                }
             }
         }
+        if !around.is_empty() {
+            let least = if stream { AROUND_STREAM } else { AROUND_BLOCK };
+            builder.history = builder.history.max(least);
+        }
+        let segments = builder.segments.len() as u32;
+        for (number, (_, required)) in (segments..).zip(&around) {
+            for text in &required.strings {
+                builder.announce(text.clone(), &Around::default(), number);
+            }
+        }
+        let around = around_strings(around);
         let fallback = match others.is_empty() {
-            true => None,
-            false => Some(automaton(others)?),
+            true => Ok(None),
+            false => automaton(others).map(Some),
         };
-        Ok(builder.finish(fallback, cpu))
+        match (around, fallback) {
+            (Ok(around), Ok(fallback)) => Ok(builder.finish(around, fallback, cpu)),
+            (around, fallback) => {
+                let mut bad = around.err().unwrap_or_default();
+                bad.extend(fallback.err().unwrap_or_default());
+                bad.sort_unstable();
+                Err(bad)
+            }
+        }
     }
 
     /// The patterns whose matches are known with the byte behind them alone.
@@ -152,10 +189,18 @@ impl Program {
         &self.users[self.users_of[number] as usize..self.users_of[number + 1] as usize]
     }
 
+    /// The number and the pattern of a user of a string that is no segment.
+    #[inline]
+    pub(crate) fn announced(&self, user: u32) -> Option<(u32, u32)> {
+        let number = user.checked_sub(self.segments.len() as u32)?;
+        Some((number, self.around.as_ref()?.report(number)))
+    }
+
     /// What serves the set, a line for each engine.
     pub(crate) fn explain(&self) -> String {
         let filters = self.finder.iter().flat_map(Finder::describe);
         let mut out: String = filters.map(|filter| format!("{filter}\n")).collect();
+        out += &self.around.as_ref().map_or_else(String::new, AroundStrings::describe);
         out += &self.fallback.as_ref().map_or_else(String::new, Automaton::describe);
         out
     }
@@ -166,7 +211,7 @@ impl Program {
         for (number, chain) in self.chains.iter().enumerate().filter(|(_, c)| c.pattern == pattern)
         {
             let of_chain =
-                |segment: &&u32| self.segments[**segment as usize].chain == number as u32;
+                |user: &&u32| self.segments.get(**user as usize).is_some_and(|it| it.chain == number as u32);
             let mut strings = vec![];
             for (string, text) in self.texts.iter().enumerate() {
                 if self.users(string as u32).iter().any(|segment| of_chain(&segment)) {
@@ -191,6 +236,14 @@ impl Program {
             strings.extend(about);
             parts.push(strings.join(", "));
         }
+        let is_around = |user: &u32| self.announced(*user).is_some_and(|(_, it)| it == pattern);
+        let around: Vec<String> = (0..self.texts.len() as u32)
+            .filter(|text| self.users(*text).iter().any(is_around))
+            .map(|text| format!("\"{}\"", self.texts[text as usize].bytes.escape_ascii()))
+            .collect();
+        if !around.is_empty() {
+            parts.push(format!("an automaton around {}", around.join(", ")));
+        }
         match parts.is_empty() {
             true => "an automaton over all bytes".to_owned(),
             false => parts.join("; or "),
@@ -206,6 +259,7 @@ impl Program {
             + self.segments.iter().map(tails).sum::<usize>()
             + size_of_val(&self.chains[..])
             + size_of_val(&self.gaps[..])
+            + self.around.as_ref().map_or(0, AroundStrings::memory)
             + self.fallback.as_ref().map_or(0, Automaton::memory)
     }
 }
@@ -225,12 +279,30 @@ fn automaton(mut expressions: Vec<Expression<'_>>) -> Result<Automaton, Vec<u32>
     }
 }
 
+/// The automata of all these, or the places of all that are too large.
+fn around_strings(
+    mut expressions: Vec<(Expression<'_>, Required)>,
+) -> Result<Option<AroundStrings>, Vec<u32>> {
+    let mut bad = vec![];
+    while !expressions.is_empty() {
+        match AroundStrings::new(&expressions, &Limits::default()) {
+            Ok(all) if bad.is_empty() => return Ok(Some(all)),
+            Ok(_) => break,
+            Err(too_large) => {
+                bad.push(too_large.report);
+                expressions.retain(|(expression, _)| expression.report != too_large.report);
+            }
+        }
+    }
+    if bad.is_empty() { Ok(None) } else { Err(bad) }
+}
+
 #[derive(Default)]
 struct Builder {
     numbers: HashMap<Text, u32>,
     texts: Vec<Text>,
     /// What stands around each text wherever it announces a segment.
-    around: Vec<Around>,
+    beside: Vec<Around>,
     users: Vec<Vec<u32>>,
     segments: Vec<Segment>,
     chains: Vec<Chain>,
@@ -306,17 +378,17 @@ impl Builder {
         let number = *self.numbers.entry(text.clone()).or_insert(next);
         if number == next {
             self.texts.push(text);
-            self.around.push(around.clone());
+            self.beside.push(around.clone());
             self.users.push(vec![]);
         }
-        self.around[number as usize].either(around);
+        self.beside[number as usize].either(around);
         let users = &mut self.users[number as usize];
         if users.last() != Some(&segment) {
             users.push(segment);
         }
     }
 
-    fn finish(self, fallback: Option<Automaton>, cpu: &Cpu) -> Program {
+    fn finish(self, around: Option<AroundStrings>, fallback: Option<Automaton>, cpu: &Cpu) -> Program {
         let mut users_of = vec![0];
         let mut users = vec![];
         for of_one in &self.users {
@@ -335,7 +407,7 @@ impl Builder {
             caseless: text.caseless,
             around,
         };
-        let literals: Vec<Literal> = self.texts.iter().zip(self.around).map(literal).collect();
+        let literals: Vec<Literal> = self.texts.iter().zip(self.beside).map(literal).collect();
         Program {
             finder: (!literals.is_empty()).then(|| Finder::new(&literals, cpu)),
             lengths: self.texts.iter().map(|text| text.bytes.len() as u8).collect(),
@@ -353,6 +425,7 @@ impl Builder {
             starts: self.starts,
             history: self.history,
             again: self.again,
+            around,
             fallback,
         }
     }

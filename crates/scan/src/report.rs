@@ -73,6 +73,8 @@ pub(crate) struct View<'a> {
     ends: &'a mut [u8],
     /// Which gaps are open, a bit each.
     pub live: &'a mut [u8],
+    /// The state of the automata around strings.
+    pub around: &'a mut [u8],
     /// The state of the fallback automaton.
     pub fallback: &'a mut [u8],
 }
@@ -83,13 +85,14 @@ pub(crate) struct Layout {
     pub bits: usize,
     pub ends: usize,
     pub live: usize,
+    pub around: usize,
     pub fallback: usize,
 }
 
 impl Layout {
     /// Bytes of all parts but the past.
     pub(crate) fn len(&self) -> usize {
-        8 + 4 + self.bits + self.ends + self.live + self.fallback
+        8 + 4 + self.bits + self.ends + self.live + self.around + self.fallback
     }
 
     /// The parts of a state without its past.
@@ -98,8 +101,9 @@ impl Layout {
         let (taken, rest) = rest.split_at_mut(4);
         let (bits, rest) = rest.split_at_mut(self.bits);
         let (ends, rest) = rest.split_at_mut(self.ends);
-        let (live, fallback) = rest.split_at_mut(self.live);
-        View { offset, taken, bits, ends, live, fallback }
+        let (live, rest) = rest.split_at_mut(self.live);
+        let (around, fallback) = rest.split_at_mut(self.around);
+        View { offset, taken, bits, ends, live, around, fallback }
     }
 }
 

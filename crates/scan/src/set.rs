@@ -11,7 +11,7 @@ use lookaside_spec::scan::{BadPattern, Match, Mode, Patterns};
 
 use crate::combinations::Combinations;
 use crate::counters::{Counter, Counting};
-use crate::fallback::{Automaton, Cache};
+use crate::fallback::{Announced, Automaton, Cache, Caches, Piece};
 use crate::node::{Node, width};
 use crate::program::{Program, Source};
 use crate::report::{Layout, Rule, View};
@@ -53,6 +53,8 @@ pub struct Scratch {
     work: Work,
     /// Of the sets that were scanned for last, the latest first.
     caches: Vec<Cache>,
+    /// The same of automata around strings.
+    around: Vec<Caches>,
     data: Vec<u8>,
     live: Vec<u64>,
     state: Vec<u8>,
@@ -71,10 +73,10 @@ impl Scratch {
     }
 
     /// The cache of an automaton: its own, if it is among the last [`CACHES`] that were used.
-    fn cache<'a>(caches: &'a mut Vec<Cache>, automaton: &Automaton) -> &'a mut Cache {
-        let own = caches.iter().position(|cache| cache.is_of(automaton));
+    fn cache<T: Default>(caches: &mut Vec<T>, is_own: impl Fn(&T) -> bool) -> &mut T {
+        let own = caches.iter().position(is_own);
         if own.is_none() && caches.len() < CACHES {
-            caches.push(Cache::default());
+            caches.push(T::default());
         }
         let place = own.unwrap_or(caches.len() - 1);
         caches[..=place].rotate_right(1);
@@ -152,6 +154,7 @@ impl Set {
                 node,
                 start_of_match: pattern.flags.som_leftmost || pattern.extended.min_length.is_some(),
                 empty: width(&pattern.node).0 == 0,
+                once: pattern.flags.single_match && pattern.extended == Extended::default(),
             })
             .collect();
         let too_large = |&index: &u32| BadPattern {
@@ -160,7 +163,7 @@ impl Set {
             offset: None,
             what: "too large".into(),
         };
-        let program = Program::new(&sources, widest, cpu)
+        let program = Program::new(&sources, widest, mode == Mode::Stream, cpu)
             .map_err(|bad| bad.iter().map(too_large).collect::<Vec<_>>())?;
         let (mut bits, combinations) = Combinations::new(patterns)?;
         // Patterns with one id share their one match.
@@ -168,7 +171,8 @@ impl Set {
         let known_late = program.late();
         let late = |number: u32| {
             let automaton = program.fallback.as_ref();
-            let late = automaton.is_some_and(|automaton| automaton.is_late(number));
+            let late = automaton.is_some_and(|automaton| automaton.is_late(number))
+                || program.around.as_ref().is_some_and(|around| around.is_late(number));
             mode == Mode::Stream && (late || known_late.contains(&number))
         };
         let rules = (0..).zip(patterns).map(|(number, pattern)| Rule {
@@ -198,6 +202,7 @@ impl Set {
             bits: (bits as usize).div_ceil(8),
             ends: 8 * combinations.count(),
             live: program.gaps.len().div_ceil(8),
+            around: program.around.as_ref().map_or(0, Announced::state_len),
             fallback: program.fallback.as_ref().map_or(0, Automaton::state_len),
         };
         let patterns = Patterns { mode, ..Patterns::default() };
@@ -411,7 +416,7 @@ impl Set {
         view: &mut View<'_>,
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Scratch { work, caches, live, .. } = scratch;
+        let Scratch { work, caches, around, live, .. } = scratch;
         work.found.clear();
         live.clear();
         live.extend(view.live.chunks(8).map(|bytes| {
@@ -424,8 +429,28 @@ impl Set {
         for (bytes, word) in view.live.chunks_mut(8).zip(&live[..]) {
             bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
         }
+        if let Some(all) = &self.program.around {
+            let cache = Scratch::cache(around, |cache| cache.is_of(all));
+            let piece = Piece {
+                data: window.data,
+                fresh: window.fresh,
+                base: window.base,
+                last: window.last,
+                keep: self.program.history,
+            };
+            work.occurrences.sort_unstable();
+            let (state, found) = (std::mem::take(&mut view.around), &mut work.found);
+            let seen = &*view;
+            let spent = |pattern: u32| {
+                self.singles && self.rules[pattern as usize].is_spent(seen)
+            };
+            all.scan(cache, state, piece, &work.occurrences, spent, &mut |pattern, end| {
+                found.push(Found { end, pattern, start: 0 });
+            });
+            view.around = state;
+        }
         if let Some(automaton) = &self.program.fallback {
-            let cache = Scratch::cache(caches, automaton);
+            let cache = Scratch::cache(caches, |cache| cache.is_of(automaton));
             let offset = window.base + window.fresh as u64;
             let found = &mut work.found;
             let mut hit = |pattern, start, end| {
@@ -433,7 +458,11 @@ impl Set {
                 ControlFlow::Continue(())
             };
             let new = &window.data[window.fresh..];
-            let _ = automaton.scan(cache, view.fallback, offset, new, &mut hit);
+            let state = std::mem::take(&mut view.fallback);
+            let seen = &*view;
+            let spent = |pattern: u32| self.rules[pattern as usize].is_spent(seen);
+            let _ = automaton.scan(cache, state, offset, new, &spent, &mut hit);
+            view.fallback = state;
             if window.last {
                 let _ = automaton.end(cache, view.fallback, offset + new.len() as u64, &mut hit);
             }

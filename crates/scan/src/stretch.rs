@@ -2,7 +2,7 @@
 
 use crate::node::ByteSet;
 
-/// A class of bytes, with the quickest way to find the last byte that is not in it.
+/// A class of bytes, with the quickest way to find the last and the first byte that is not in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
     class: ByteSet,
@@ -51,6 +51,17 @@ impl Stretch {
             Others::Many => data.iter().rposition(|&byte| !self.class.contains(byte)),
         }
     }
+
+    /// The index of the first byte that is not in the class.
+    pub(crate) fn first_outside(&self, data: &[u8]) -> Option<usize> {
+        match self.others {
+            Others::None => None,
+            Others::One(a) => memchr::memchr(a, data),
+            Others::Two(a, b) => memchr::memchr2(a, b, data),
+            Others::Three(a, b, c) => memchr::memchr3(a, b, c, data),
+            Others::Many => data.iter().position(|&byte| !self.class.contains(byte)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -58,13 +69,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_byte_outside_is_found_in_each_way() {
+    fn bytes_outside_are_found_in_each_way() {
         let data = b"abcd abcd";
         for outside in ["", "c", "bd", "abc", "abcd"] {
             let stretch = Stretch::new(outside.bytes().collect::<ByteSet>().complement());
             let last = data.iter().rposition(|&byte| outside.as_bytes().contains(&byte));
             assert_eq!(stretch.last_outside(data), last, "{outside:?}");
             assert_eq!(stretch.last_outside(b"...."), None);
+            let first = data.iter().position(|&byte| outside.as_bytes().contains(&byte));
+            assert_eq!(stretch.first_outside(data), first, "{outside:?}");
         }
     }
 }

@@ -80,7 +80,7 @@ fn one_text(parts: &[Node]) -> Option<Announcement> {
 }
 
 /// Divides repeats that have both required and optional rounds.
-fn split_repeats(parts: &[Node], required_first: bool) -> Vec<Node> {
+pub(crate) fn split_repeats(parts: &[Node], required_first: bool) -> Vec<Node> {
     let mut out = vec![];
     for part in parts {
         match part {
@@ -104,13 +104,18 @@ fn split_repeats(parts: &[Node], required_first: bool) -> Vec<Node> {
 }
 
 /// Neighbours of which one of the strings occurs in each match.
-struct Run {
-    score: f64,
-    range: Range<usize>,
-    strings: Choice,
+pub(crate) struct Run {
+    pub score: f64,
+    pub range: Range<usize>,
+    pub strings: Choice,
 }
 
-fn best_run(parts: &[Node]) -> Option<Run> {
+/// Whether a part is a few short strings.
+pub(crate) fn is_language(node: &Node) -> bool {
+    language(node).is_some()
+}
+
+pub(crate) fn best_run(parts: &[Node]) -> Option<Run> {
     let languages: Vec<Option<Language>> = parts.iter().map(language).collect();
     let mut best: Option<Run> = None;
     for start in 0..parts.len() {

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::counters::Tally;
+use crate::fallback::Occurrence;
 use crate::plan::End;
 use crate::program::{Chain, Program, Segment, Sweep};
 use crate::report::{Rule, View};
@@ -68,6 +69,8 @@ pub(crate) struct Work {
     ends: [Vec<u32>; 2],
     /// Of each class of gaps: the last byte of the window that is not in it.
     breaks: Vec<Option<Option<usize>>>,
+    /// Where strings occur that automata run around.
+    pub occurrences: Vec<Occurrence>,
     /// What was found, unordered.
     pub found: Vec<Found>,
     /// The ids of the matches with one end, for combinations.
@@ -77,7 +80,7 @@ pub(crate) struct Work {
 }
 
 impl Program {
-    /// Scans a window for everything but the fallback automaton's patterns. `live` has a bit for each gap.
+    /// Scans a window for everything but the patterns of automata: of those that run around strings, for the strings. `live` has a bit for each gap.
     pub(crate) fn window(
         &self,
         window: Window<'_>,
@@ -86,6 +89,7 @@ impl Program {
         work: &mut Work,
     ) {
         work.events.clear();
+        work.occurrences.clear();
         if window.base == 0 {
             self.starts(window, work);
         }
@@ -93,8 +97,18 @@ impl Program {
             let from = window.fresh.saturating_sub(self.again);
             let _ = finder.find(window.data, from, &mut |number, end| {
                 let start = end - usize::from(self.lengths[number as usize]);
-                for &segment in self.users(number) {
-                    let segment = &self.segments[segment as usize];
+                for &user in self.users(number) {
+                    let Some(segment) = self.segments.get(user as usize) else {
+                        if end > window.fresh
+                            && let Some((number, pattern)) = self.announced(user)
+                            && spent.is_none_or(|spent| !spent.is(pattern))
+                        {
+                            work.tally.candidate(pattern);
+                            let (start, end) = (start as u32, end as u32);
+                            work.occurrences.push(Occurrence { number, start, end });
+                        }
+                        continue;
+                    };
                     let chain = &self.chains[segment.chain as usize];
                     if spent.is_none_or(|spent| !spent.is(chain.pattern)) {
                         work.tally.candidate(chain.pattern);

@@ -227,7 +227,7 @@ impl Dfa {
             let gate = program.gate.as_ref().filter(|_| first_report == self.reports.len() as u32);
             if let Some(rested) = gate.and_then(|gate| gate.rested(&self.next)) {
                 self.meta[state as usize].skip = GATED - rested as u32;
-            } else if (state as usize) < SKIPPING_STATES {
+            } else if program.skips && (state as usize) < SKIPPING_STATES {
                 self.learn_skip(program, state);
             }
         }

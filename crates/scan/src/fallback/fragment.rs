@@ -115,6 +115,7 @@ pub(super) struct Entry {
 pub(super) struct Fragment {
     pub(super) report: u32,
     pub(super) start_of_match: bool,
+    pub(super) once: bool,
     pub(super) positions: Vec<Position>,
     /// After the start of the data, a newline, a word byte, another byte.
     pub(super) entries: [Entry; 4],
@@ -414,6 +415,7 @@ impl Fragment {
         let mut it = Fragment {
             report: expression.report,
             start_of_match: expression.start_of_match,
+            once: expression.once,
             positions: build.positions,
             entries,
         };

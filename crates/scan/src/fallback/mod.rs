@@ -11,12 +11,14 @@
 //! expression that matches both without `$` and, with an earlier start, by `$` (`xa$|a`) reports the later start, as it is
 //! not known then that the newline is the last byte.
 //!
+//! - `announced`: automata that run only around strings.
 //! - `late`, `thompson`, `fragment`: an expression becomes positions with edges (Glushkov), assertions are resolved.
 //! - `program`: expressions together, as bits. `partition`: which ones together.
 //! - `dfa`: states made when first reached. `effort`: whether that pays. `lanes`: four places of a chunk at once.
 //! - `gate`: where a match may begin. `skip`, `key`: other bytes that are passed over. `narrow`: bit by bit, with few words.
 //! - `starts`, and `ranks` state by state: the engine that knows where a match began.
 
+mod announced;
 mod dfa;
 mod effort;
 mod fragment;
@@ -37,6 +39,7 @@ mod thompson;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(crate) use self::announced::{Announced, Caches, Occurrence, Piece, required};
 use self::dfa::{Dfa, emit};
 use self::fragment::Fragment;
 use self::gate::{Gate, Isa, Seen};
@@ -56,6 +59,8 @@ pub(crate) struct Expression<'a> {
     pub(crate) start_of_match: bool,
     /// Whether empty matches are reported.
     pub(crate) empty: bool,
+    /// Whether its first match is enough.
+    pub(crate) once: bool,
 }
 
 /// How large an expression may become.
@@ -79,7 +84,7 @@ impl Default for Limits {
             positions: 32_768,
             states: 1 << 19,
             edges: 1 << 24,
-            joint_states: 1_000,
+            joint_states: std::env::var("LK_J").map_or(1_000, |v| v.parse().unwrap()),
             isa: Isa::new(Cpu::host()),
         }
     }
@@ -115,6 +120,8 @@ struct Part {
     program: Program,
     /// The number of starts that its state has.
     varying: usize,
+    /// Where the first match of each expression is enough: their reports, ascending.
+    once: Vec<u32>,
 }
 
 impl Part {
@@ -123,7 +130,18 @@ impl Part {
         program.gate = Gate::new(fragments, program.restarts, program.words, isa)
             .filter(|gate| program.key.as_ref().is_none_or(|key| gate.cost() <= key.cost()));
         let varying = program.depth.iter().filter(|depth| **depth == VARIES).count();
-        Part { program, varying }
+        let mut once: Vec<u32> = fragments.iter().map(|it| it.report).collect();
+        if starts || fragments.iter().any(|it| !it.once) {
+            once.clear();
+        }
+        once.sort_unstable();
+        once.dedup();
+        Part { program, varying, once }
+    }
+
+    /// Expected cycles for a byte.
+    fn cost(&self) -> f64 {
+        self.program.gate.as_ref().map_or(gate::WALKING, Gate::cost)
     }
 
     /// Whether the engine for starts runs it.
@@ -239,12 +257,14 @@ impl Automaton {
         state: &mut [u8],
         offset: u64,
         chunk: &[u8],
+        spent: &impl Fn(u32) -> bool,
         hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let mut firsts = std::mem::take(&mut cache.firsts);
         firsts.clear();
         firsts.extend(self.shares().map(|(_, share)| state.get(share.start).copied()));
-        let flow = self.scan_on(cache, &mut state[..self.state_len], offset, chunk, hit);
+        let state_now = &mut state[..self.state_len];
+        let flow = self.scan_on(cache, state_now, offset, chunk, spent, hit);
         if flow.is_break() {
             for ((_, share), first) in self.shares().zip(&firsts) {
                 if let (Some(byte), Some(first)) = (state.get_mut(share.start), first) {
@@ -263,14 +283,23 @@ impl Automaton {
         state: &mut [u8],
         offset: u64,
         chunk: &[u8],
+        spent: &impl Fn(u32) -> bool,
         hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         cache.own(self);
+        for (part, cache) in self.parts.iter().zip(&mut cache.parts) {
+            cache.seen.clear();
+            cache.seen.extend(part.once.iter().map(|report| spent(*report)));
+            cache.asked = cache.seen.iter().filter(|seen| !**seen).count();
+            cache.over = !part.once.is_empty() && cache.asked == 0;
+        }
         // Before the first place at which a match may begin nothing changes.
         let mut quiet = 0;
         cache.quiet.clear();
         if !(self.begins && offset == 0) {
-            let parts = self.shares().map(|(part, share)| part.quiet(&mut state[share], chunk));
+            let parts = self.shares().zip(&cache.parts).map(|((part, share), cache)| {
+                if cache.over { chunk.len() } else { part.quiet(&mut state[share], chunk) }
+            });
             cache.quiet.extend(parts);
             quiet = cache.quiet.iter().copied().min().unwrap_or(chunk.len());
             cache.quiet.iter_mut().for_each(|it| *it -= quiet);
@@ -290,6 +319,9 @@ impl Automaton {
         match (&self.parts[..], &mut cache.parts[..]) {
             ([part], [cache]) => {
                 for (index, block) in chunk.chunks(BLOCK * 4).enumerate() {
+                    if cache.over {
+                        break;
+                    }
                     cache.scan(
                         part,
                         offset.wrapping_add((index * BLOCK * 4) as u64),
@@ -306,7 +338,7 @@ impl Automaton {
                     for ((part, cache), quiet) in parts.iter().zip(&mut *caches).zip(&cache.quiet) {
                         let quiet = quiet.saturating_sub(from).min(block.len());
                         let offset = offset.wrapping_add((from + quiet) as u64);
-                        if quiet == block.len() {
+                        if quiet == block.len() || cache.over {
                             continue;
                         }
                         let mut hit = |report, start, end| {
@@ -395,6 +427,10 @@ enum Engine {
 struct PartCache {
     engine: Engine,
     bits: Vec<u64>,
+    /// Of the reports of [`Part::once`]: whether it is known; how many are not; and whether all are.
+    seen: Vec<bool>,
+    asked: usize,
+    over: bool,
 }
 
 impl Cache {
@@ -452,6 +488,9 @@ impl Cache {
                 false => Engine::Dfa(Box::new(Dfa::new(&part.program, share))),
             },
             bits: vec![0; part.program.words],
+            seen: Vec::new(),
+            asked: 0,
+            over: false,
         }));
         self.owner = automaton.id;
     }
@@ -510,8 +549,30 @@ impl PartCache {
         block: &[u8],
         hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        let (seen, asked) = (&mut self.seen, &mut self.asked);
         match &mut self.engine {
-            Engine::Dfa(dfa) => dfa.scan(&part.program, &mut self.bits, offset, block, hit),
+            Engine::Dfa(dfa) if part.once.is_empty() => {
+                dfa.scan(&part.program, &mut self.bits, offset, block, hit)
+            }
+            Engine::Dfa(dfa) => {
+                let mut flow = ControlFlow::Continue(());
+                let mut first = |report, start, end| {
+                    let Ok(at) = part.once.binary_search(&report) else { return flow };
+                    if std::mem::replace(&mut seen[at], true) {
+                        return ControlFlow::Continue(());
+                    }
+                    *asked -= 1;
+                    flow = hit(report, start, end);
+                    if *asked == 0 { ControlFlow::Break(()) } else { flow }
+                };
+                let stopped = dfa.scan(&part.program, &mut self.bits, offset, block, &mut first);
+                if stopped.is_break() && *asked == 0 {
+                    // Nothing that is under way is of use.
+                    self.bits.fill(0);
+                    self.over = true;
+                }
+                flow
+            }
             Engine::Starts(engine) => engine.scan(&part.program, offset, block, hit),
         }
     }

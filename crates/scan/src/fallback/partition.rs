@@ -8,6 +8,7 @@ use super::dfa::Dfa;
 use super::fragment::Fragment;
 use super::program::{self, Program};
 use super::{Limits, Part};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 /// Positions that an engine for starts has at most, unless an expression alone has more.
@@ -121,9 +122,21 @@ pub(super) fn parts(fragments: &[Fragment], limits: &Limits) -> Vec<Part> {
     let plain: Vec<(&Fragment, &[u8])> =
         plain.into_iter().zip(samples.iter().map(Vec::as_slice)).collect();
     let mut parts = Vec::new();
+    let cost = |group: &[&Fragment]| Part::new(group, false, limits.isa).cost();
+    let alone: HashMap<*const Fragment, f64> =
+        plain.iter().map(|it| (std::ptr::from_ref(it.0), cost(&[it.0]))).collect();
+    // Together they must not cost more than each alone.
+    let pays = |group: &[&Fragment]| {
+        let each = group.iter().map(|it| alone[&std::ptr::from_ref(*it)]);
+        group.len() == 1 || cost(group) <= each.sum()
+    };
     // All together, if they fit.
-    if !plain.is_empty() && trial(&plain, limits) <= limits.joint_states {
-        parts.push(Part::new(&plain.iter().map(|it| it.0).collect::<Vec<_>>(), false, limits.isa));
+    let together: Vec<&Fragment> = plain.iter().map(|it| it.0).collect();
+    if !plain.is_empty()
+        && trial(&plain, limits) <= limits.joint_states
+        && pays(&together)
+    {
+        parts.push(Part::new(&together, false, limits.isa));
     } else {
         let mut sizes: Vec<(usize, (&Fragment, &[u8]))> =
             plain.into_iter().map(|it| (trial(&[it], limits), it)).collect();
@@ -135,6 +148,7 @@ pub(super) fn parts(fragments: &[Fragment], limits: &Limits) -> Vec<Part> {
         };
         let joint = |group: &[(usize, (&Fragment, &[u8]))]| {
             trial(&group.iter().map(|it| it.1).collect::<Vec<_>>(), limits) <= limits.joint_states
+                && pays(&group.iter().map(|it| it.1.0).collect::<Vec<_>>())
         };
         parts.extend(join(small, joint).iter().map(|group| plain(group)));
         let few = |group: &[(usize, (&Fragment, &[u8]))]| {

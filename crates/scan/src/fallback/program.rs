@@ -123,6 +123,8 @@ pub(super) struct Program {
     pub(super) restarts: usize,
     /// Bytes without which nothing matches that has not begun.
     pub(super) key: Option<Key>,
+    /// Whether it is worth looking at which bytes a state leaves itself.
+    pub(super) skips: bool,
     /// Finds where a match may begin.
     pub(super) gate: Option<Gate>,
     /// For each position, whether a start of a match that it is in must be remembered (else its depth is known); empty
@@ -250,6 +252,7 @@ impl Program {
             accepting_end: accepting(&accept_end),
             accept_end,
             restarts: first - 1,
+            skips: true,
             gate: None,
             key: if first == 2 && !remember { key::of(fragments) } else { None },
             depth: if remember { depth } else { Vec::new() },

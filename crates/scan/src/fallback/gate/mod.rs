@@ -40,7 +40,7 @@ const START: u64 = 1;
 /// Cycles for a byte: of the tests, to stop at a candidate and go on, and of a walk without a gate.
 const TESTING: f64 = 0.3;
 const STOP: f64 = 60.0;
-const WALKING: f64 = 5.0;
+pub(super) const WALKING: f64 = 5.0;
 
 /// See the module.
 #[derive(Clone, Debug)]

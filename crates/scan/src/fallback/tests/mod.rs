@@ -66,6 +66,7 @@ fn stream(
             &mut state,
             from as u64,
             &text[from..to],
+            &|_| false,
             &mut |report, start, end| {
                 assert!(end >= last && end <= to as u64, "order: {end} after {last}");
                 last = end;
@@ -89,7 +90,7 @@ fn block(automaton: &Automaton, text: &[u8]) -> BTreeMap<(u32, u64), u64> {
 }
 
 fn expression(report: u32, node: &Node) -> Expression<'_> {
-    Expression { report, node, start_of_match: false, empty: false }
+    Expression { report, node, start_of_match: false, empty: false, once: false }
 }
 
 fn automaton(node: &Node) -> Automaton {
@@ -116,9 +117,9 @@ fn a_match_that_waits_for_the_next_byte_comes_with_the_next_chunk_or_at_the_end(
         hits.push(end);
         ControlFlow::Continue(())
     };
-    let _ = it.scan(&mut cache, &mut state, 0, b"xa", &mut hit);
-    let _ = it.scan(&mut cache, &mut state, 2, b"a", &mut hit);
-    let _ = it.scan(&mut cache, &mut state, 3, b" a", &mut hit);
+    let _ = it.scan(&mut cache, &mut state, 0, b"xa", &|_| false, &mut hit);
+    let _ = it.scan(&mut cache, &mut state, 2, b"a", &|_| false, &mut hit);
+    let _ = it.scan(&mut cache, &mut state, 3, b" a", &|_| false, &mut hit);
     assert_eq!(hits, [3]);
     let _ = it.end(&mut cache, &state, 5, &mut |_, _, end| {
         hits.push(end);
@@ -133,7 +134,7 @@ fn a_break_leaves_the_state_as_it_was() {
     let mut state = vec![0; it.state_len()];
     it.begin(&mut state);
     let before = state.clone();
-    let flow = it.scan(&mut Cache::default(), &mut state, 0, b"xxaxxa", &mut |_, _, end| {
+    let flow = it.scan(&mut Cache::default(), &mut state, 0, b"xxaxxa", &|_| false, &mut |_, _, end| {
         assert_eq!(end, 3);
         ControlFlow::Break(())
     });
@@ -156,7 +157,7 @@ fn what_is_anchored_costs_nothing_once_it_has_failed() {
     let it = automaton(&node);
     let mut state = vec![0; it.state_len()];
     it.begin(&mut state);
-    let _ = it.scan(&mut Cache::default(), &mut state, 0, b"xab", &mut |_, _, _| unreachable!());
+    let _ = it.scan(&mut Cache::default(), &mut state, 0, b"xab", &|_| false, &mut |_, _, _| unreachable!());
     assert!(state.iter().all(|byte| *byte == 0));
     assert_eq!(block(&it, b"abab").len(), 1);
 }

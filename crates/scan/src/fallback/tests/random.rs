@@ -75,6 +75,7 @@ fn case(seed: u64) {
             node,
             start_of_match,
             empty,
+            once: false,
         })
         .collect();
     let limits = Limits { joint_states: random.below(20), ..Limits::default() };

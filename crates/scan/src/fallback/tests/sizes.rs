@@ -90,13 +90,13 @@ fn long_bounded_repeats() {
 #[test]
 fn ends_beyond_four_gigabytes() {
     let node = Node::Concat(vec![class(b"a"), repeat(class(b"b"), 1, None)]);
-    let expressions = [Expression { report: 1, node: &node, start_of_match: true, empty: false }];
+    let expressions = [Expression { report: 1, node: &node, start_of_match: true, empty: false, once: false }];
     let it = Automaton::new(&expressions, &Limits::default()).unwrap();
     let mut state = vec![0; it.state_len()];
     it.begin(&mut state);
     let mut hits = Vec::new();
     for (offset, chunk) in [(0, &b"xa"[..]), (1 << 40, b"xab"), ((1 << 40) + 3, b"b")] {
-        let _ = it.scan(&mut Cache::default(), &mut state, offset, chunk, &mut |_, start, end| {
+        let _ = it.scan(&mut Cache::default(), &mut state, offset, chunk, &|_| false, &mut |_, start, end| {
             hits.push((start, end));
             ControlFlow::Continue(())
         });
@@ -124,7 +124,7 @@ fn no_state_makes_it_panic() {
         let text = b"ab abccd\nabd\n\xff\0ab\n";
         for offset in [0, 3, u64::MAX - 2] {
             let mut hit = |_, _, _| ControlFlow::Continue(());
-            let _ = it.scan(&mut cache, &mut state, offset, text, &mut hit);
+            let _ = it.scan(&mut cache, &mut state, offset, text, &|_| false, &mut hit);
             let _ = it.end(&mut cache, &state, offset, &mut hit);
         }
     }

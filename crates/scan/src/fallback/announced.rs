@@ -1,0 +1,464 @@
+//! Expressions whose matches all have one of a few strings: each is an automaton of its own, which runs only around an
+//! occurrence.
+//!
+//! A match that has the string at a place begins behind the last byte before it that nothing before the string matches,
+//! and ends at the latest where a byte is that nothing behind it does. What runs there from a state of rest finds
+//! all such matches, and nothing that is none. Places that touch are one, so each byte is passed once for an expression.
+//!
+//! In a stream an expression is *active* between two pieces if its positions are known. Otherwise it is at rest, or all
+//! that a match may have begun with is among the bytes of the past that are kept: an occurrence is looked at from there.
+
+use std::ops::{ControlFlow, Range};
+
+use super::dfa::Dfa;
+use super::fragment::Fragment;
+use super::program::{Program, set};
+use super::{CACHE_BYTES, Expression, Limits, TooLarge, dfa::emit, late::late, next_id};
+use crate::node::{ByteSet, Node};
+use crate::required::{Required, Side};
+use crate::stretch::Stretch;
+
+/// Bytes of memory that the states of one expression take at most, about.
+const EACH: usize = 1 << 20;
+
+/// The strings of an expression, if it is better looked for around them. With `stream`, what stands before them has to
+/// be such that little of the past is needed.
+pub(crate) fn required(node: &Node, stream: bool) -> Option<Required> {
+    Required::new(&late(node), stream)
+}
+
+/// One expression.
+#[derive(Debug)]
+struct One {
+    program: Program,
+    report: u32,
+    /// Its first match is enough.
+    once: bool,
+    /// Before a string, behind it, and up to its end.
+    before: Reach,
+    after: Reach,
+    early: Reach,
+    /// The bytes of a match.
+    whole: u32,
+    /// Where its positions are in a state.
+    share: Range<usize>,
+}
+
+/// How far something may reach.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    most: usize,
+    /// Number of the bytes that it has.
+    stretch: u32,
+}
+
+/// The expressions, ready to scan; see the module.
+#[derive(Debug)]
+pub(crate) struct Announced {
+    all: Vec<One>,
+    stretches: Vec<Stretch>,
+    late: Vec<u32>,
+    state_len: usize,
+    id: u64,
+}
+
+/// An occurrence of a string of the expression with that number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Occurrence {
+    pub(crate) number: u32,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+/// What is scanned.
+#[derive(Clone, Copy)]
+pub(crate) struct Piece<'a> {
+    /// Bytes of the past, then the new ones.
+    pub(crate) data: &'a [u8],
+    pub(crate) fresh: usize,
+    /// The offset of `data[0]`.
+    pub(crate) base: u64,
+    /// Nothing follows.
+    pub(crate) last: bool,
+    /// How many bytes the next piece has of its past.
+    pub(crate) keep: usize,
+}
+
+/// What one thread needs to scan.
+#[derive(Default)]
+pub(crate) struct Caches {
+    owner: u64,
+    used: usize,
+    engines: Vec<Option<Box<Dfa>>>,
+    bits: Vec<u64>,
+    /// Of each stretch: behind its last byte outside, in the piece that is scanned.
+    behind: Vec<Option<usize>>,
+}
+
+impl Announced {
+    pub(crate) fn new(
+        expressions: &[(Expression<'_>, Required)],
+        limits: &Limits,
+    ) -> Result<Announced, TooLarge> {
+        let mut it = Announced {
+            all: Vec::new(),
+            stretches: Vec::new(),
+            late: Vec::new(),
+            state_len: expressions.len().div_ceil(8),
+            id: next_id(),
+        };
+        for (expression, required) in expressions {
+            let report = expression.report;
+            let fragment = Fragment::new(expression, limits)
+                .map_err(|limit| TooLarge { report, limit })?;
+            if fragment.positions.iter().any(|position| position.accept == Some(1)) {
+                it.late.push(report);
+            }
+            let mut program = Program::new(&[&fragment], false);
+            program.skips = false;
+            program.key = None;
+            let texts: ByteSet = required.strings.iter().flat_map(|text| text.bytes.iter()).copied().collect();
+            // Those of texts in either case are in lower case.
+            let texts = match required.strings.iter().any(|text| text.caseless) {
+                true => texts.both_cases(),
+                false => texts,
+            };
+            let longest = required.strings.iter().map(|text| text.bytes.len()).max();
+            let Required { before, after, .. } = *required;
+            let early = Side {
+                bytes: before.bytes.union(texts),
+                most: before.most.map(|most| most.saturating_add(longest.unwrap_or(0) as u64)),
+            };
+            let [before, after_reach, early_reach] = [before, after, early].map(|side| it.reach(side));
+            let whole = it.stretch(early.bytes.union(after.bytes));
+            let share = it.state_len..it.state_len + program.len.div_ceil(8);
+            it.state_len = share.end;
+            it.all.push(One {
+                program,
+                report,
+                once: expression.once,
+                before,
+                after: after_reach,
+                early: early_reach,
+                whole,
+                share,
+            });
+        }
+        it.late.sort_unstable();
+        Ok(it)
+    }
+
+    fn stretch(&mut self, class: ByteSet) -> u32 {
+        let known = self.stretches.iter().position(|it| it.class() == class);
+        known.unwrap_or_else(|| {
+            self.stretches.push(Stretch::new(class));
+            self.stretches.len() - 1
+        }) as u32
+    }
+
+    fn reach(&mut self, side: Side) -> Reach {
+        let most = side.most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+        Reach { most, stretch: self.stretch(side.bytes) }
+    }
+
+    /// Whether matches of this report come with the byte behind them.
+    pub(crate) fn is_late(&self, report: u32) -> bool {
+        self.late.binary_search(&report).is_ok()
+    }
+
+    /// Bytes of a stream's state. All zeros: before the first byte.
+    pub(crate) fn state_len(&self) -> usize {
+        self.state_len
+    }
+
+    /// What an expression is reported as.
+    pub(crate) fn report(&self, number: u32) -> u32 {
+        self.all[number as usize].report
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory(&self) -> usize {
+        self.all.iter().map(|one| one.program.memory() + size_of::<One>()).sum()
+    }
+
+    /// What they are, in a line.
+    pub(crate) fn describe(&self) -> String {
+        let positions: usize = self.all.iter().map(|one| one.program.len).sum();
+        let (count, state) = (self.all.len(), self.state_len);
+        format!("around strings: {count} lazy DFAs, {positions} positions, {state} bytes of state\n")
+    }
+
+    /// Scans a piece in which the strings `occur`, ordered; only those count that end among the new bytes.
+    pub(crate) fn scan(
+        &self,
+        caches: &mut Caches,
+        state: &mut [u8],
+        piece: Piece<'_>,
+        mut occur: &[Occurrence],
+        spent: impl Fn(u32) -> bool,
+        hit: &mut impl FnMut(u32, u64),
+    ) {
+        caches.own(self);
+        let (active, shares) = state.split_at_mut(self.all.len().div_ceil(8));
+        let before = active.len();
+        if occur.is_empty() && (piece.last || piece.fresh == piece.data.len()) && active.iter().all(|it| *it == 0) {
+            return;
+        }
+        caches.behind.clear();
+        caches.behind.resize(self.stretches.len(), None);
+        let mut number = 0;
+        while number < self.all.len() {
+            // With nothing to keep, those with neither occurrences nor positions are passed over.
+            if piece.last && active[number / 8] == 0 {
+                let next = occur.first().map_or(self.all.len(), |it| it.number as usize);
+                if next / 8 > number / 8 {
+                    number = (number / 8 + 1) * 8;
+                    continue;
+                }
+            }
+            // They are few: counted from the front.
+            let count = occur.iter().take_while(|it| it.number as usize == number).count();
+            let mine;
+            (mine, occur) = occur.split_at(count);
+            let one = &self.all[number];
+            let is_active = active[number / 8] >> (number % 8) & 1 != 0;
+            if mine.is_empty() && !is_active && (piece.last || self.is_kept(one, piece, &mut caches.behind)) {
+                number += 1;
+                continue;
+            }
+            let share = &mut shares[one.share.start - before..one.share.end - before];
+            active[number / 8] &= !(1 << (number % 8));
+            if !spent(one.report) {
+                let run = Run { all: self, one, piece, number };
+                if run.scan(caches, is_active, share, mine, hit) && !piece.last {
+                    active[number / 8] |= 1 << (number % 8);
+                }
+            }
+            number += 1;
+        }
+    }
+
+    /// Where a match may have begun whose string has not ended.
+    fn begun(&self, one: &One, piece: Piece<'_>, behind: &mut [Option<usize>]) -> usize {
+        let len = piece.data.len();
+        let stretch = one.early.stretch as usize;
+        let from = len.saturating_sub(one.early.most);
+        match behind[stretch] {
+            Some(at) => at.max(from),
+            None if one.early.most <= 256 => from,
+            None => {
+                let at = self.stretches[stretch].last_outside(piece.data).map_or(0, |at| at + 1);
+                behind[stretch] = Some(at);
+                at.max(from)
+            }
+        }
+    }
+
+    /// Whether what a match may have begun with is kept, and the byte before.
+    fn is_kept(&self, one: &One, piece: Piece<'_>, behind: &mut [Option<usize>]) -> bool {
+        let kept = piece.data.len().saturating_sub(piece.keep);
+        let anchored = one.program.restarts == 0;
+        if anchored && piece.base > 0 || piece.base == 0 && kept == 0 {
+            return true;
+        }
+        let begun = self.begun(one, piece, behind);
+        begun > kept || anchored && begun > 0
+    }
+}
+
+/// One expression in one piece.
+struct Run<'a> {
+    all: &'a Announced,
+    one: &'a One,
+    piece: Piece<'a>,
+    number: usize,
+}
+
+impl Run<'_> {
+    /// Returns whether it is active at the end of the piece; its positions are in `share` then.
+    fn scan(
+        &self,
+        caches: &mut Caches,
+        is_active: bool,
+        share: &mut [u8],
+        occur: &[Occurrence],
+        hit: &mut impl FnMut(u32, u64),
+    ) -> bool {
+        let Run { all, one, piece, .. } = *self;
+        let data = piece.data;
+        let mut bits = std::mem::take(&mut caches.bits);
+        bits.clear();
+        bits.resize(one.program.words, 0);
+        // From `at` on, with these positions, it is to run up to `until`; with none, nothing is under way.
+        let (mut at, mut until, mut runs) = (0, 0, is_active);
+        if is_active {
+            load(&one.program, share, &mut bits);
+            let stretch = &all.stretches[one.whole as usize];
+            at = piece.fresh;
+            until = stretch.first_outside(&data[at..]).map_or(data.len(), |more| at + more + 1);
+        }
+        // The first byte outside of what may follow, of all places in the first range.
+        let mut next_outside = (1, 0);
+        let mut done = false;
+        for it in occur {
+            let (start, end) = (it.start as usize, it.end as usize);
+            if !runs || start > until {
+                let stretch = &all.stretches[one.before.stretch as usize];
+                let from = until.max(start.saturating_sub(one.before.most));
+                let begin = match stretch.last_outside(&data[from..start]) {
+                    Some(outside) => from + outside + 1,
+                    None => from,
+                };
+                if !runs || begin > until {
+                    if one.program.restarts == 0 && (piece.base > 0 || begin > 0) {
+                        continue;
+                    }
+                    if self.run(caches, &mut bits, at..until, hit) {
+                        done = true;
+                        break;
+                    }
+                    at = self.rest(&mut bits, begin);
+                    runs = true;
+                }
+            }
+            let stretch = &all.stretches[one.after.stretch as usize];
+            let most = data.len().min(end.saturating_add(one.after.most));
+            let (from, mut outside) = next_outside;
+            if end < from || end > outside {
+                outside = stretch.first_outside(&data[end..most]).map_or(most, |more| end + more);
+                if outside < most || most == data.len() {
+                    next_outside = (end, outside);
+                }
+            }
+            until = until.max(data.len().min(outside.min(most) + 1));
+        }
+        let mut active = false;
+        if !done && !self.run(caches, &mut bits, at..until, hit) {
+            let mut known = runs && until == data.len();
+            if !known && !piece.last && !all.is_kept(one, piece, &mut caches.behind) {
+                let begun = all.begun(one, piece, &mut caches.behind);
+                let at = match runs && begun <= until {
+                    true => until,
+                    false => self.rest(&mut bits, begun),
+                };
+                known = !self.run(caches, &mut bits, at..data.len(), hit);
+            }
+            if known && piece.last {
+                let offset = piece.base.wrapping_add(data.len() as u64);
+                let mut list = Vec::new();
+                one.program.reports_end(&bits, offset != 0, &mut list);
+                let _ = emit(&list, offset, &mut |report, _, end| {
+                    hit(report, end);
+                    ControlFlow::Continue(())
+                });
+            } else if known && under_way(&one.program, &bits) {
+                save(&bits, share);
+                active = true;
+            }
+        }
+        caches.bits = bits;
+        active
+    }
+
+    /// Sets `bits` to where nothing is under way before `begin`, and returns `begin`, or the first place at which that
+    /// is known.
+    fn rest(&self, bits: &mut [u64], begin: usize) -> usize {
+        bits.fill(0);
+        if self.piece.base == 0 && begin == 0 {
+            bits[0] = 1;
+            return begin;
+        }
+        // What began before the bytes that are kept is known to be over.
+        let begin = begin.max(1);
+        if let Some(restart) = self.one.program.restart(self.piece.data[begin - 1]) {
+            set(bits, restart);
+        }
+        begin
+    }
+
+    /// Runs over a range of the piece. Returns whether nothing more is asked for.
+    fn run(
+        &self,
+        caches: &mut Caches,
+        bits: &mut [u64],
+        range: Range<usize>,
+        hit: &mut impl FnMut(u32, u64),
+    ) -> bool {
+        let Run { one, piece, number, .. } = *self;
+        if range.is_empty() {
+            return false;
+        }
+        let dfa = caches.engine(number, &one.program);
+        let memory = dfa.memory();
+        let offset = |at: usize| piece.base.wrapping_add(at as u64);
+        let middle = piece.fresh.clamp(range.start, range.end);
+        let mut found = false;
+        let _ = dfa.scan(&one.program, bits, offset(range.start), &piece.data[range.start..middle], &mut |_, _, _| {
+            ControlFlow::Continue(())
+        });
+        let _ = dfa.scan(&one.program, bits, offset(middle), &piece.data[middle..range.end], &mut |report, _, end| {
+            hit(report, end);
+            found = true;
+            if one.once { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let more = dfa.memory().saturating_sub(memory);
+        caches.used += more;
+        found && one.once
+    }
+}
+
+impl Caches {
+    /// Whether it was used with these last.
+    pub(crate) fn is_of(&self, all: &Announced) -> bool {
+        self.owner == all.id
+    }
+
+    fn own(&mut self, all: &Announced) {
+        if self.owner != all.id || self.used > CACHE_BYTES {
+            self.engines.clear();
+            self.engines.resize_with(all.all.len(), || None);
+            self.owner = all.id;
+            self.used = 0;
+        }
+    }
+
+    fn engine(&mut self, number: usize, program: &Program) -> &mut Dfa {
+        if self.used > CACHE_BYTES {
+            self.engines.iter_mut().for_each(|it| *it = None);
+            self.used = 0;
+        }
+        let used = &mut self.used;
+        self.engines[number].get_or_insert_with(|| {
+            let dfa = Box::new(Dfa::new(program, EACH));
+            *used += dfa.memory() + size_of::<Dfa>();
+            dfa
+        })
+    }
+}
+
+/// Whether a match is.
+fn under_way(program: &Program, bits: &[u64]) -> bool {
+    let rest = program.restarts + 1;
+    bits.iter().enumerate().any(|(word, &bits)| {
+        let resting = rest.saturating_sub(word * 64);
+        let mask = if resting >= 64 { 0 } else { u64::MAX << resting };
+        bits & mask != 0
+    })
+}
+
+fn load(program: &Program, share: &[u8], bits: &mut [u64]) {
+    for (at, &byte) in share.iter().enumerate() {
+        bits[at / 8] |= u64::from(byte) << (at % 8 * 8);
+    }
+    // A state from elsewhere may have bits behind the last position.
+    let last = program.len % 64;
+    if let Some(word) = bits.last_mut().filter(|_| last != 0) {
+        *word &= (1 << last) - 1;
+    }
+}
+
+fn save(bits: &[u64], share: &mut [u8]) {
+    for (at, byte) in share.iter_mut().enumerate() {
+        *byte = (bits[at / 8] >> (at % 8 * 8)) as u8;
+    }
+}
