@@ -17,7 +17,7 @@
 use crate::conditions;
 use crate::node::{Assertion, ByteSet, Node, width, width_of};
 use crate::starts::Beginning;
-use crate::strings::{self, Choice};
+use crate::strings::{self, Choice, Common};
 use crate::tail::{Tail, reverse};
 
 /// A pattern whose top-level alternatives are more than this is not divided at them.
@@ -61,6 +61,15 @@ pub(crate) struct Segment {
     pub width: usize,
     /// What the literal finder looks for.
     pub announced: Announced,
+}
+
+impl Sequence {
+    /// Whether parts of it are looked for byte by byte.
+    pub(crate) fn is_weak(&self) -> bool {
+        let weak =
+            |it: &Announced| matches!(it, Announced::Swept { .. } | Announced::Behind { .. });
+        self.segments.iter().any(|segment| weak(&segment.announced))
+    }
 }
 
 /// How the places to look at are found.
@@ -108,15 +117,17 @@ const FREQUENT: f64 = 8.0;
 
 /// Limits of a plan.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct Limits<'a> {
     /// The most bytes of all segments of a sequence: what a stream keeps of its past.
     pub total_width: usize,
     /// Leftmost starts are asked for.
     pub start_of_match: bool,
+    /// What the patterns of the set have in common.
+    pub common: &'a Common,
 }
 
 /// The sequences that together match what `node` matches, or `None`: the fallback automaton must have it.
-pub(crate) fn sequences(node: &Node, limits: Limits) -> Option<Vec<Sequence>> {
+pub(crate) fn sequences(node: &Node, limits: Limits<'_>) -> Option<Vec<Sequence>> {
     let mut alternatives = vec![];
     divide(&[node], &mut alternatives)?;
     if !limits.start_of_match {
@@ -203,7 +214,7 @@ struct Piece {
     parts: Vec<Node>,
 }
 
-fn sequence(mut parts: Vec<Node>, end: End, limits: Limits) -> Option<Sequence> {
+fn sequence(mut parts: Vec<Node>, end: End, limits: Limits<'_>) -> Option<Sequence> {
     let anchored = parts.first() == Some(&Node::Assert(Assertion::TextStart));
     if anchored {
         parts.remove(0);
@@ -219,14 +230,16 @@ fn sequence(mut parts: Vec<Node>, end: End, limits: Limits) -> Option<Sequence> 
     let mut gaps = vec![];
     for (index, piece) in pieces.iter().enumerate() {
         gaps.extend(piece.gap);
-        let rare = |piece: &Piece| strings::choose(&piece.parts).is_some_and(|it| it.score >= RARE);
+        let rare = |piece: &Piece| {
+            strings::choose(&piece.parts, limits.common).is_some_and(|it| it.score >= RARE)
+        };
         let place = match index {
             0 if anchored => Place::Start,
             0 if !limits.start_of_match && pieces.get(1).is_some_and(rare) => Place::BeforeRare,
             0 => Place::Alone,
             _ => Place::Behind,
         };
-        segments.push(segment(&piece.parts, place)?);
+        segments.push(segment(&piece.parts, place, limits.common)?);
     }
     let total: usize = segments.iter().map(|segment| segment.width).sum();
     // A last segment that may be empty matches wherever its gap is open.
@@ -295,7 +308,7 @@ enum Place {
     Behind,
 }
 
-fn segment(parts: &[Node], place: Place) -> Option<Segment> {
+fn segment(parts: &[Node], place: Place, common: &Common) -> Option<Segment> {
     let most = usize::try_from(width_of(parts).1?).ok();
     let width = most.filter(|&width| width <= MAX_WIDTH)?;
     let follows = place == Place::Behind;
@@ -307,7 +320,7 @@ fn segment(parts: &[Node], place: Place) -> Option<Segment> {
             Place::BeforeRare if strings::information(parts) < FREQUENT => f64::INFINITY,
             _ => 0.0,
         };
-        match strings::choose(parts) {
+        match strings::choose(parts, common) {
             Some(chosen) if chosen.score >= least => {
                 let before = Tail::backward(&chosen.before)?;
                 let after = Tail::forward(&chosen.after)?;

@@ -7,11 +7,11 @@ use lookaside_simd::Cpu;
 use crate::fallback::{self, Announced as AroundStrings, Automaton, Expression, Limits};
 use crate::literal::{Around, Finder, Literal};
 use crate::node::{ByteSet, Node};
-use crate::required::Required;
 use crate::plan::{self, Announced, End, Sequence, sequences};
+use crate::required::Required;
 use crate::starts::Starts;
 use crate::stretch::Stretch;
-use crate::strings::Text;
+use crate::strings::{Common, Text};
 use crate::tail::Tail;
 
 /// Bytes on each side of a string that the finder may look at.
@@ -110,9 +110,13 @@ pub(crate) struct Source<'a> {
     pub once: bool,
 }
 
+/// Sequences of a pattern that are few.
+const FEW: usize = 3;
 /// The bytes of its past that a scan of a block, and a piece of a stream, has for [`Program::around`].
 const AROUND_BLOCK: usize = 4096;
-const AROUND_STREAM: usize = 128;
+/// In a stream: of few such patterns, and of many, whose own state is larger anyway.
+const AROUND_STREAM: [usize; 2] = [128, 256];
+const MANY_AROUND: usize = 64;
 
 impl Program {
     /// Compiles. `width`: the most bytes of one sequence (what a stream keeps). On error: the places of the patterns
@@ -125,14 +129,24 @@ impl Program {
     ) -> Result<Program, Vec<u32>> {
         let mut builder = Builder::default();
         let (mut others, mut around) = (vec![], vec![]);
+        let common = Common::new(sources.iter().map(|source| source.node));
         for (pattern, source) in sources.iter().enumerate() {
-            let limits = plan::Limits { total_width: width, start_of_match: source.start_of_match };
+            let start_of_match = source.start_of_match;
+            let limits = plan::Limits { total_width: width, start_of_match, common: &common };
             // Of a combination, nothing matches by itself.
             if *source.node == Node::Class(ByteSet::EMPTY) {
                 continue;
             }
             let plan = if source.empty { None } else { sequences(source.node, limits) };
-            match plan {
+            let required = || match source.empty || start_of_match {
+                true => None,
+                false => fallback::required(source.node, stream, &common),
+            };
+            let weak =
+                |plan: &Vec<Sequence>| plan.len() > FEW || plan.iter().any(Sequence::is_weak);
+            // Many parts, or weak ones, cost more than an automaton around one good string.
+            let rare = plan.as_ref().is_some_and(weak) && required().is_some_and(|it| it.is_rare());
+            match plan.filter(|_| !rare) {
                 Some(plan) => plan.into_iter().for_each(|one| builder.add(pattern as u32, one)),
                 None => {
                     let expression = Expression {
@@ -142,8 +156,7 @@ impl Program {
                         empty: source.empty,
                         once: source.once && !source.start_of_match,
                     };
-                    let anywhere = source.empty || source.start_of_match;
-                    match (!anywhere).then(|| fallback::required(source.node, stream)).flatten() {
+                    match required() {
                         Some(required) => around.push((expression, required)),
                         None => others.push(expression),
                     }
@@ -151,7 +164,10 @@ impl Program {
             }
         }
         if !around.is_empty() {
-            let least = if stream { AROUND_STREAM } else { AROUND_BLOCK };
+            let least = match stream {
+                true => AROUND_STREAM[usize::from(around.len() >= MANY_AROUND)],
+                false => AROUND_BLOCK,
+            };
             builder.history = builder.history.max(least);
         }
         let segments = builder.segments.len() as u32;
@@ -210,8 +226,9 @@ impl Program {
         let mut parts = vec![];
         for (number, chain) in self.chains.iter().enumerate().filter(|(_, c)| c.pattern == pattern)
         {
-            let of_chain =
-                |user: &&u32| self.segments.get(**user as usize).is_some_and(|it| it.chain == number as u32);
+            let of_chain = |user: &&u32| {
+                self.segments.get(**user as usize).is_some_and(|it| it.chain == number as u32)
+            };
             let mut strings = vec![];
             for (string, text) in self.texts.iter().enumerate() {
                 if self.users(string as u32).iter().any(|segment| of_chain(&segment)) {
@@ -388,7 +405,12 @@ impl Builder {
         }
     }
 
-    fn finish(self, around: Option<AroundStrings>, fallback: Option<Automaton>, cpu: &Cpu) -> Program {
+    fn finish(
+        self,
+        around: Option<AroundStrings>,
+        fallback: Option<Automaton>,
+        cpu: &Cpu,
+    ) -> Program {
         let mut users_of = vec![0];
         let mut users = vec![];
         for of_one in &self.users {

@@ -7,14 +7,18 @@
 use std::borrow::Cow;
 
 use crate::node::{ByteSet, Node, width};
-use crate::strings::{Choice, best_run, is_language, split_repeats};
+use crate::strings::{Choice, Common, best_run, is_language, split_repeats};
 
 /// The most strings.
-const MAX_STRINGS: usize = 64;
+const MAX_STRINGS: usize = 256;
+/// What twice the strings cost, in bits.
+const ALTERNATIVE: f64 = 1.0;
 /// Nesting that is looked into.
 const DEPTH: usize = 16;
 /// What strings must be worth, in bits (see `strings`): about two letters.
 const LEAST: f64 = 9.0;
+/// Rare strings, in bits: about four letters.
+const RARE: f64 = 18.0;
 /// What it costs, in bits, that anything may stand before the strings, so that an occurrence is looked at from the
 /// beginning of the text on.
 const OPEN: f64 = 12.0;
@@ -64,9 +68,14 @@ impl Side {
 
 impl Required {
     /// The strings to look for. With `closed`, nothing open stands before them.
-    pub(crate) fn new(node: &Node, closed: bool) -> Option<Required> {
-        let found = best(node, DEPTH, closed)?;
+    pub(crate) fn new(node: &Node, closed: bool, common: &Common) -> Option<Required> {
+        let found = best(node, DEPTH, closed, common)?;
         (found.score >= LEAST && !(closed && found.before.is_open())).then_some(found)
+    }
+
+    /// Whether an occurrence is worth more than several others: it is rare, and little is around it.
+    pub(crate) fn is_rare(&self) -> bool {
+        self.score >= RARE && !self.before.is_open() && !self.after.is_open()
     }
 
     /// What it is worth, less what is to be looked at where it occurs.
@@ -91,7 +100,7 @@ fn of(node: &Node) -> Side {
     Side { bytes, most }
 }
 
-fn best(node: &Node, depth: usize, closed: bool) -> Option<Required> {
+fn best(node: &Node, depth: usize, closed: bool, common: &Common) -> Option<Required> {
     let depth = depth.checked_sub(1)?;
     match node {
         Node::Empty | Node::Assert(_) => None,
@@ -102,16 +111,17 @@ fn best(node: &Node, depth: usize, closed: bool) -> Option<Required> {
             let ways = [true, false].map(|first| split_repeats(&flat, first));
             let found = ways.iter().flat_map(|parts| {
                 let parts: Vec<Cow<'_, Node>> = parts.iter().map(Cow::Borrowed).collect();
-                of_concat(&parts, depth, closed)
+                of_concat(&parts, depth, closed, common)
             });
             found.max_by(|a, b| a.value(closed).total_cmp(&b.value(closed)))
         }
         Node::Alternate(parts) => {
             let mut parts = parts.iter();
-            let mut all = best(parts.next()?, depth, closed)?;
+            let mut all = best(parts.next()?, depth, closed, common)?;
             for part in parts {
-                let one = best(part, depth, closed)?;
-                let rarity = |it: &Required| it.score + 2.0 * (it.strings.len() as f64).log2();
+                let one = best(part, depth, closed, common)?;
+                let rarity =
+                    |it: &Required| it.score + ALTERNATIVE * (it.strings.len() as f64).log2();
                 let least = rarity(&all).min(rarity(&one));
                 all.before = all.before.or(one.before);
                 all.after = all.after.or(one.after);
@@ -124,13 +134,13 @@ fn best(node: &Node, depth: usize, closed: bool) -> Option<Required> {
                 if all.strings.len() > MAX_STRINGS {
                     return None;
                 }
-                all.score = least - 2.0 * (all.strings.len() as f64).log2();
+                all.score = least - ALTERNATIVE * (all.strings.len() as f64).log2();
             }
             Some(all)
         }
         Node::Repeat { min: 0, .. } => None,
         Node::Repeat { node: inner, min, max } => {
-            let mut found = best(inner, depth, closed)?;
+            let mut found = best(inner, depth, closed, common)?;
             if (*min, *max) != (1, Some(1)) {
                 let rounds = Side { most: of(node).most, ..of(inner) };
                 found.before = found.before.and(rounds);
@@ -150,7 +160,12 @@ fn flatten(node: &Node, out: &mut Vec<Node>) {
 }
 
 /// The best of the strings in each run of parts that are strings, and of those within other parts.
-fn of_concat(parts: &[Cow<'_, Node>], depth: usize, closed: bool) -> Option<Required> {
+fn of_concat(
+    parts: &[Cow<'_, Node>],
+    depth: usize,
+    closed: bool,
+    common: &Common,
+) -> Option<Required> {
     let mut found: Vec<Required> = vec![];
     let plain: Vec<bool> = parts.iter().map(|part| is_language(part)).collect();
     let mut at = 0;
@@ -158,9 +173,10 @@ fn of_concat(parts: &[Cow<'_, Node>], depth: usize, closed: bool) -> Option<Requ
         let len = plain[at..].iter().take_while(|plain| **plain).count();
         if len > 0 {
             let run: Vec<Node> = parts[at..at + len].iter().map(|part| (**part).clone()).collect();
-            if let Some(run) = best_run(&run) {
+            if let Some(run) = best_run(&run, common) {
                 found.push(Required {
-                    score: run.score,
+                    // A string more costs less here than where each is a segment's.
+                    score: run.score + (2.0 - ALTERNATIVE) * (run.strings.len() as f64).log2(),
                     strings: run.strings,
                     before: Side::of(&parts[..at + run.range.start]),
                     after: Side::of(&parts[at + run.range.end..]),
@@ -168,7 +184,7 @@ fn of_concat(parts: &[Cow<'_, Node>], depth: usize, closed: bool) -> Option<Requ
             }
             at += len;
         } else {
-            if let Some(mut one) = best(&parts[at], depth, closed) {
+            if let Some(mut one) = best(&parts[at], depth, closed, common) {
                 one.before = Side::of(&parts[..at]).and(one.before);
                 one.after = one.after.and(Side::of(&parts[at + 1..]));
                 found.push(one);

@@ -441,9 +441,7 @@ impl Set {
             work.occurrences.sort_unstable();
             let (state, found) = (std::mem::take(&mut view.around), &mut work.found);
             let seen = &*view;
-            let spent = |pattern: u32| {
-                self.singles && self.rules[pattern as usize].is_spent(seen)
-            };
+            let spent = |pattern: u32| self.singles && self.rules[pattern as usize].is_spent(seen);
             all.scan(cache, state, piece, &work.occurrences, spent, &mut |pattern, end| {
                 found.push(Found { end, pattern, start: 0 });
             });

@@ -1,5 +1,6 @@
 //! Which strings announce a segment.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::node::{ByteSet, Node, width};
@@ -33,6 +34,67 @@ struct Letter {
 
 type Language = Vec<Vec<Letter>>;
 
+/// What many patterns of a set have in common: it is frequent in what they are for, and each occurrence is one of all of
+/// them.
+#[derive(Debug, Default)]
+pub(crate) struct Common {
+    /// Of three letters, in how many patterns they are.
+    counts: HashMap<[u8; 3], u32>,
+}
+
+/// Bits less that a string is worth for each doubling of the patterns that it is in.
+const COMMON: f64 = 1.5;
+
+impl Common {
+    /// Of patterns that are no plain texts, which leave no choice.
+    pub(crate) fn new<'a>(nodes: impl Iterator<Item = &'a Node>) -> Common {
+        let mut all = Common::default();
+        let mut own = HashSet::new();
+        for node in nodes {
+            let mut stack = vec![node];
+            let mut nested = false;
+            while let Some(node) = stack.pop() {
+                match node {
+                    Node::Empty | Node::Assert(_) | Node::Class(_) => {}
+                    Node::Alternate(parts) => stack.extend(parts),
+                    Node::Repeat { node, .. } => stack.push(node),
+                    Node::Concat(parts) => {
+                        let letters = parts.iter().map(one_letter);
+                        let letters: Vec<Option<u8>> = letters.collect();
+                        let grams =
+                            letters.windows(3).filter_map(|it| Some([it[0]?, it[1]?, it[2]?]));
+                        if !letters.iter().all(Option::is_some) {
+                            stack.extend(parts);
+                            own.extend(grams);
+                        } else if nested {
+                            own.extend(grams);
+                        }
+                    }
+                }
+                nested = true;
+            }
+            own.drain().for_each(|gram| *all.counts.entry(gram).or_default() += 1);
+        }
+        all
+    }
+
+    fn bits(&self, string: &[Letter]) -> f64 {
+        let gram = |it: &[Letter]| [0, 1, 2].map(|at| it[at].byte.to_ascii_lowercase());
+        let counts = string.windows(3).map(|it| self.counts.get(&gram(it)).copied().unwrap_or(0));
+        COMMON * f64::from(counts.min().unwrap_or(0).max(1)).log2()
+    }
+}
+
+/// The byte of a class that has one, in lower case.
+fn one_letter(node: &Node) -> Option<u8> {
+    let Node::Class(class) = node else { return None };
+    if class.len() > 2 {
+        return None;
+    }
+    let first = class.iter().next()?.to_ascii_lowercase();
+    class.iter().all(|byte| byte.to_ascii_lowercase() == first).then_some(first)
+}
+
 /// What announces a segment, and what stands on both sides.
 pub(crate) struct Announcement {
     /// How rare they are, in bits, less what it costs to look for several.
@@ -46,13 +108,13 @@ pub(crate) struct Announcement {
 }
 
 /// The run of parts whose strings are the best to look for. `None`: no run has strings of at least two bytes.
-pub(crate) fn choose(parts: &[Node]) -> Option<Announcement> {
-    if let Some(whole) = one_text(parts) {
+pub(crate) fn choose(parts: &[Node], common: &Common) -> Option<Announcement> {
+    if let Some(whole) = one_text(parts, common) {
         return Some(whole);
     }
     // X{2,5}: XX and up to three X, in either order; a string may end with the XX or begin with it.
     let [first, last] = [true, false].map(|required_first| split_repeats(parts, required_first));
-    let best = [(best_run(&first), &first), (best_run(&last), &last)];
+    let best = [(best_run(&first, common), &first), (best_run(&last, common), &last)];
     let (run, parts) = best
         .into_iter()
         .filter_map(|(run, parts)| Some((run?, parts)))
@@ -64,7 +126,7 @@ pub(crate) fn choose(parts: &[Node]) -> Option<Announcement> {
 
 /// The announcement of a segment that is one text with one rule for case: its last bytes. There are many such, and all
 /// runs of a long one are many.
-fn one_text(parts: &[Node]) -> Option<Announcement> {
+fn one_text(parts: &[Node], common: &Common) -> Option<Announcement> {
     let letter = |part: &Node| match part {
         Node::Class(class) if class.len() <= 2 => match &letters(*class)?[..] {
             [one] => Some(one[0]),
@@ -75,7 +137,7 @@ fn one_text(parts: &[Node]) -> Option<Announcement> {
     let all: Vec<Letter> = parts.iter().map(letter).collect::<Option<_>>()?;
     let from = all.len().saturating_sub(MAX_LENGTH);
     let strings = vec![all[from..].to_vec()];
-    let (score, strings) = (score(&strings)?, texts(&strings)?);
+    let (score, strings) = (score(&strings, common)?, texts(&strings)?);
     Some(Announcement { score, strings, before: parts[..from].to_vec(), after: vec![] })
 }
 
@@ -115,7 +177,7 @@ pub(crate) fn is_language(node: &Node) -> bool {
     language(node).is_some()
 }
 
-pub(crate) fn best_run(parts: &[Node]) -> Option<Run> {
+pub(crate) fn best_run(parts: &[Node], common: &Common) -> Option<Run> {
     let languages: Vec<Option<Language>> = parts.iter().map(language).collect();
     let mut best: Option<Run> = None;
     for start in 0..parts.len() {
@@ -124,7 +186,7 @@ pub(crate) fn best_run(parts: &[Node]) -> Option<Run> {
             let Some(language) = language else { break };
             let Some(longer) = product(&strings, language) else { break };
             strings = longer;
-            let Some(score) = score(&strings) else { continue };
+            let Some(score) = score(&strings, common) else { continue };
             if best.as_ref().is_none_or(|best| score >= best.score)
                 && let Some(choice) = texts(&strings)
             {
@@ -277,7 +339,7 @@ fn product(left: &Language, right: &Language) -> Option<Language> {
 }
 
 /// How rare the strings are, in bits, less what it costs to look for many. `None`: one is too short.
-fn score(strings: &Language) -> Option<f64> {
+fn score(strings: &Language, common: &Common) -> Option<f64> {
     let mut least = f64::INFINITY;
     for string in strings {
         if string.len() < MIN_LENGTH {
@@ -288,12 +350,13 @@ fn score(strings: &Language) -> Option<f64> {
             _ if letter.both_cases => 4.7,
             _ => 5.5,
         };
-        least = least.min(string.iter().map(bits).sum());
+        let sum: f64 = string.iter().map(bits).sum();
+        let sum = sum.min(24.0) + 0.3 * (sum - 24.0).clamp(0.0, 50.0);
+        least = least.min(sum - common.bits(string));
     }
     // Above some 24 bits chance occurrences are no cost any more; longer strings still allow larger strides. Twice the
     // strings are twice the occurrences (a bit), and larger tables.
-    let value = least.min(24.0) + 0.3 * (least - 24.0).clamp(0.0, 50.0);
-    Some(value - 2.0 * (strings.len() as f64).log2())
+    Some(least - 2.0 * (strings.len() as f64).log2())
 }
 
 /// The strings with one rule for case each; `None` if one mixes letters of one case with letters of both.
@@ -320,7 +383,8 @@ mod tests {
 
     /// The strings, and how many parts stand before and after.
     fn chosen(parts: &[Node]) -> (usize, Vec<String>, usize) {
-        let Announcement { strings, before, after, .. } = choose(parts).unwrap();
+        let Announcement { strings, before, after, .. } =
+            choose(parts, &Common::default()).unwrap();
         let text = |text: &Text| String::from_utf8(text.bytes.to_vec()).unwrap();
         (before.len(), strings.iter().map(text).collect(), after.len())
     }
@@ -331,7 +395,7 @@ mod tests {
         let parts = [run(b"a"), vec![digit], run(b"cdefg")].concat();
         assert_eq!(chosen(&parts), (2, vec!["cdefg".to_owned()], 0));
         assert_eq!(chosen(&parts[..3]).1.len(), 10);
-        assert!(choose(&parts[1..2]).is_none());
+        assert!(choose(&parts[1..2], &Common::default()).is_none());
     }
 
     #[test]
@@ -363,7 +427,7 @@ mod tests {
     fn letters_of_both_cases_do_not_mix_with_others() {
         let both = |byte| Node::Class(ByteSet::one(byte).both_cases());
         let parts = [vec![both(b'a'), both(b'b'), both(b'c')], run(b"1DE")].concat();
-        let Announcement { strings, after, .. } = choose(&parts).unwrap();
+        let Announcement { strings, after, .. } = choose(&parts, &Common::default()).unwrap();
         let expected = [Text { bytes: (*b"abc1").into(), caseless: true }];
         assert_eq!((&strings[..], after.len()), (&expected[..], 2));
     }

@@ -17,14 +17,15 @@ use super::{CACHE_BYTES, Expression, Limits, TooLarge, dfa::emit, late::late, ne
 use crate::node::{ByteSet, Node};
 use crate::required::{Required, Side};
 use crate::stretch::Stretch;
+use crate::strings::Common;
 
 /// Bytes of memory that the states of one expression take at most, about.
 const EACH: usize = 1 << 20;
 
 /// The strings of an expression, if it is better looked for around them. With `stream`, what stands before them has to
 /// be such that little of the past is needed.
-pub(crate) fn required(node: &Node, stream: bool) -> Option<Required> {
-    Required::new(&late(node), stream)
+pub(crate) fn required(node: &Node, stream: bool, common: &Common) -> Option<Required> {
+    Required::new(&late(node), stream, common)
 }
 
 /// One expression.
@@ -109,15 +110,16 @@ impl Announced {
         };
         for (expression, required) in expressions {
             let report = expression.report;
-            let fragment = Fragment::new(expression, limits)
-                .map_err(|limit| TooLarge { report, limit })?;
+            let fragment =
+                Fragment::new(expression, limits).map_err(|limit| TooLarge { report, limit })?;
             if fragment.positions.iter().any(|position| position.accept == Some(1)) {
                 it.late.push(report);
             }
             let mut program = Program::new(&[&fragment], false);
             program.skips = false;
             program.key = None;
-            let texts: ByteSet = required.strings.iter().flat_map(|text| text.bytes.iter()).copied().collect();
+            let texts: ByteSet =
+                required.strings.iter().flat_map(|text| text.bytes.iter()).copied().collect();
             // Those of texts in either case are in lower case.
             let texts = match required.strings.iter().any(|text| text.caseless) {
                 true => texts.both_cases(),
@@ -129,7 +131,8 @@ impl Announced {
                 bytes: before.bytes.union(texts),
                 most: before.most.map(|most| most.saturating_add(longest.unwrap_or(0) as u64)),
             };
-            let [before, after_reach, early_reach] = [before, after, early].map(|side| it.reach(side));
+            let [before, after_reach, early_reach] =
+                [before, after, early].map(|side| it.reach(side));
             let whole = it.stretch(early.bytes.union(after.bytes));
             let share = it.state_len..it.state_len + program.len.div_ceil(8);
             it.state_len = share.end;
@@ -185,7 +188,9 @@ impl Announced {
     pub(crate) fn describe(&self) -> String {
         let positions: usize = self.all.iter().map(|one| one.program.len).sum();
         let (count, state) = (self.all.len(), self.state_len);
-        format!("around strings: {count} lazy DFAs, {positions} positions, {state} bytes of state\n")
+        format!(
+            "around strings: {count} lazy DFAs, {positions} positions, {state} bytes of state\n"
+        )
     }
 
     /// Scans a piece in which the strings `occur`, ordered; only those count that end among the new bytes.
@@ -201,7 +206,10 @@ impl Announced {
         caches.own(self);
         let (active, shares) = state.split_at_mut(self.all.len().div_ceil(8));
         let before = active.len();
-        if occur.is_empty() && (piece.last || piece.fresh == piece.data.len()) && active.iter().all(|it| *it == 0) {
+        if occur.is_empty()
+            && (piece.last || piece.fresh == piece.data.len())
+            && active.iter().all(|it| *it == 0)
+        {
             return;
         }
         caches.behind.clear();
@@ -222,7 +230,10 @@ impl Announced {
             (mine, occur) = occur.split_at(count);
             let one = &self.all[number];
             let is_active = active[number / 8] >> (number % 8) & 1 != 0;
-            if mine.is_empty() && !is_active && (piece.last || self.is_kept(one, piece, &mut caches.behind)) {
+            if mine.is_empty()
+                && !is_active
+                && (piece.last || self.is_kept(one, piece, &mut caches.behind))
+            {
                 number += 1;
                 continue;
             }
@@ -393,14 +404,24 @@ impl Run<'_> {
         let offset = |at: usize| piece.base.wrapping_add(at as u64);
         let middle = piece.fresh.clamp(range.start, range.end);
         let mut found = false;
-        let _ = dfa.scan(&one.program, bits, offset(range.start), &piece.data[range.start..middle], &mut |_, _, _| {
-            ControlFlow::Continue(())
-        });
-        let _ = dfa.scan(&one.program, bits, offset(middle), &piece.data[middle..range.end], &mut |report, _, end| {
-            hit(report, end);
-            found = true;
-            if one.once { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        let _ = dfa.scan(
+            &one.program,
+            bits,
+            offset(range.start),
+            &piece.data[range.start..middle],
+            &mut |_, _, _| ControlFlow::Continue(()),
+        );
+        let _ = dfa.scan(
+            &one.program,
+            bits,
+            offset(middle),
+            &piece.data[middle..range.end],
+            &mut |report, _, end| {
+                hit(report, end);
+                found = true;
+                if one.once { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            },
+        );
         let more = dfa.memory().saturating_sub(memory);
         caches.used += more;
         found && one.once

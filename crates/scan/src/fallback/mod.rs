@@ -84,7 +84,7 @@ impl Default for Limits {
             positions: 32_768,
             states: 1 << 19,
             edges: 1 << 24,
-            joint_states: std::env::var("LK_J").map_or(1_000, |v| v.parse().unwrap()),
+            joint_states: 1_000,
             isa: Isa::new(Cpu::host()),
         }
     }
@@ -480,12 +480,18 @@ impl Cache {
         if self.owner == automaton.id {
             return;
         }
-        let share = self.bytes.unwrap_or(CACHE_BYTES) / automaton.parts.len().max(1);
+        // One half in equal shares, the other by their size.
+        let half = self.bytes.unwrap_or(CACHE_BYTES) / 2;
+        let all: usize = automaton.parts.iter().map(|part| part.program.len).sum();
+        let share = |part: &Part| {
+            half / automaton.parts.len()
+                + (half as u64 * part.program.len as u64 / all.max(1) as u64) as usize
+        };
         self.parts.clear();
         self.parts.extend(automaton.parts.iter().map(|part| PartCache {
             engine: match part.starts() {
-                true => Engine::Starts(Box::new(Starts::new(&part.program, share))),
-                false => Engine::Dfa(Box::new(Dfa::new(&part.program, share))),
+                true => Engine::Starts(Box::new(Starts::new(&part.program, share(part)))),
+                false => Engine::Dfa(Box::new(Dfa::new(&part.program, share(part)))),
             },
             bits: vec![0; part.program.words],
             seen: Vec::new(),

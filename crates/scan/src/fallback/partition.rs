@@ -15,6 +15,8 @@ use std::ops::ControlFlow;
 const STARTS_POSITIONS: usize = 1 << 12;
 /// Positions of joined expressions that are run bit by bit.
 const BIT_POSITIONS: usize = 256;
+/// Expressions whose first match is enough that run alone.
+const ALONE: usize = 128;
 /// Bytes of a trial for one expression, and at most.
 const TRIAL_BYTES: usize = 1 << 10;
 const TRIAL_BYTES_MAX: usize = 16 << 10;
@@ -115,13 +117,18 @@ fn join<T: Copy>(items: &[T], mut fits: impl FnMut(&[T]) -> bool) -> Vec<Vec<T>>
 
 /// The parts of an automaton of `fragments`.
 pub(super) fn parts(fragments: &[Fragment], limits: &Limits) -> Vec<Part> {
-    let (starts, plain): (Vec<&Fragment>, Vec<&Fragment>) =
+    let (starts, mut plain): (Vec<&Fragment>, Vec<&Fragment>) =
         fragments.iter().partition(|it| it.start_of_match && !it.lengths_known());
+    let mut parts = Vec::new();
+    // One that is over with its first match runs alone: together with another one it would go on.
+    if plain.iter().filter(|it| it.once).count() <= ALONE {
+        let once = plain.extract_if(.., |it| it.once);
+        parts.extend(once.map(|it| Part::new(&[it], false, limits.isa)));
+    }
     let samples: Vec<Vec<u8>> =
         plain.iter().zip(1..).map(|(fragment, seed)| sample(fragment, seed)).collect();
     let plain: Vec<(&Fragment, &[u8])> =
         plain.into_iter().zip(samples.iter().map(Vec::as_slice)).collect();
-    let mut parts = Vec::new();
     let cost = |group: &[&Fragment]| Part::new(group, false, limits.isa).cost();
     let alone: HashMap<*const Fragment, f64> =
         plain.iter().map(|it| (std::ptr::from_ref(it.0), cost(&[it.0]))).collect();
@@ -132,10 +139,7 @@ pub(super) fn parts(fragments: &[Fragment], limits: &Limits) -> Vec<Part> {
     };
     // All together, if they fit.
     let together: Vec<&Fragment> = plain.iter().map(|it| it.0).collect();
-    if !plain.is_empty()
-        && trial(&plain, limits) <= limits.joint_states
-        && pays(&together)
-    {
+    if !plain.is_empty() && trial(&plain, limits) <= limits.joint_states && pays(&together) {
         parts.push(Part::new(&together, false, limits.isa));
     } else {
         let mut sizes: Vec<(usize, (&Fragment, &[u8]))> =

@@ -134,10 +134,11 @@ fn a_break_leaves_the_state_as_it_was() {
     let mut state = vec![0; it.state_len()];
     it.begin(&mut state);
     let before = state.clone();
-    let flow = it.scan(&mut Cache::default(), &mut state, 0, b"xxaxxa", &|_| false, &mut |_, _, end| {
-        assert_eq!(end, 3);
-        ControlFlow::Break(())
-    });
+    let flow =
+        it.scan(&mut Cache::default(), &mut state, 0, b"xxaxxa", &|_| false, &mut |_, _, end| {
+            assert_eq!(end, 3);
+            ControlFlow::Break(())
+        });
     assert_eq!((flow, state), (ControlFlow::Break(()), before));
 }
 
@@ -157,7 +158,14 @@ fn what_is_anchored_costs_nothing_once_it_has_failed() {
     let it = automaton(&node);
     let mut state = vec![0; it.state_len()];
     it.begin(&mut state);
-    let _ = it.scan(&mut Cache::default(), &mut state, 0, b"xab", &|_| false, &mut |_, _, _| unreachable!());
+    let _ = it.scan(
+        &mut Cache::default(),
+        &mut state,
+        0,
+        b"xab",
+        &|_| false,
+        &mut |_, _, _| unreachable!(),
+    );
     assert!(state.iter().all(|byte| *byte == 0));
     assert_eq!(block(&it, b"abab").len(), 1);
 }

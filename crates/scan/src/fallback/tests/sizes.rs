@@ -90,16 +90,24 @@ fn long_bounded_repeats() {
 #[test]
 fn ends_beyond_four_gigabytes() {
     let node = Node::Concat(vec![class(b"a"), repeat(class(b"b"), 1, None)]);
-    let expressions = [Expression { report: 1, node: &node, start_of_match: true, empty: false, once: false }];
+    let expressions =
+        [Expression { report: 1, node: &node, start_of_match: true, empty: false, once: false }];
     let it = Automaton::new(&expressions, &Limits::default()).unwrap();
     let mut state = vec![0; it.state_len()];
     it.begin(&mut state);
     let mut hits = Vec::new();
     for (offset, chunk) in [(0, &b"xa"[..]), (1 << 40, b"xab"), ((1 << 40) + 3, b"b")] {
-        let _ = it.scan(&mut Cache::default(), &mut state, offset, chunk, &|_| false, &mut |_, start, end| {
-            hits.push((start, end));
-            ControlFlow::Continue(())
-        });
+        let _ = it.scan(
+            &mut Cache::default(),
+            &mut state,
+            offset,
+            chunk,
+            &|_| false,
+            &mut |_, start, end| {
+                hits.push((start, end));
+                ControlFlow::Continue(())
+            },
+        );
     }
     let a = (1 << 40) + 1;
     assert_eq!(hits, [(a, a + 2), (a, a + 3)]);
