@@ -12,6 +12,7 @@
 //! | `GET|POST` | two sequences with a segment each |
 //! | `port [0-9]+` | `port [0-9]`; and `port [0-9]`, gap `[0-9]`, `[0-9]` |
 //! | `\bword\b` | `word` at the start of the text, and behind a byte of no word; both before such a byte or the end |
+//! | `(ab)*cdef` | none: an automaton around `cdef` |
 //! | `(ab)*c`, `[0-9]+x` | none: the fallback automaton |
 
 use crate::conditions;

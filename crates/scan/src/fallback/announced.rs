@@ -39,6 +39,8 @@ struct One {
     before: Reach,
     after: Reach,
     early: Reach,
+    /// The length of the longest string.
+    longest: usize,
     /// The bytes of a match.
     whole: u32,
     /// Where its positions are in a state.
@@ -143,6 +145,7 @@ impl Announced {
                 before,
                 after: after_reach,
                 early: early_reach,
+                longest: longest.unwrap_or(0),
                 whole,
                 share,
             });
@@ -315,6 +318,8 @@ impl Run<'_> {
             let (start, end) = (it.start as usize, it.end as usize);
             if !runs || start > until {
                 let stretch = &all.stretches[one.before.stretch as usize];
+                // A longer string may have begun before this one, and end in a later piece.
+                let start = start.min(end.saturating_sub(one.longest)).max(until);
                 let from = until.max(start.saturating_sub(one.before.most));
                 let begin = match stretch.last_outside(&data[from..start]) {
                     Some(outside) => from + outside + 1,
