@@ -64,7 +64,11 @@ fn compare(choices: &mut Choices<'_>) {
         .collect();
     // Which start is the leftmost before a last newline may not be known in time: see `fallback` of the crate.
     let before_newline = text.ends_with(b"\n").then(|| text.len() as u64 - 1);
+    // So nor may the length of a match be that has to have a least one.
+    let has_length =
+        |id| patterns.iter().any(|one| one.id == id && one.extended.min_length.is_some());
     let plain = |all: &mut Vec<Match>| {
+        all.retain(|one| Some(one.end) != before_newline || !has_length(one.id));
         all.iter_mut().filter(|one| Some(one.end) == before_newline).for_each(|one| one.start = 0);
         all.sort_unstable();
     };

@@ -9,7 +9,7 @@
 //!
 //! The least start of a match is reported where it is asked for. One exception: before a newline that is the last byte, an
 //! expression that matches both without `$` and, with an earlier start, by `$` (`xa$|a`) reports the later start, as it is
-//! not known then that the newline is the last byte.
+//! not known then that the newline is the last byte. Where a least length is asked for, such a match may be too short for it.
 //!
 //! - `announced`: automata that run only around strings.
 //! - `late`, `thompson`, `fragment`: an expression becomes positions with edges (Glushkov), assertions are resolved.
