@@ -1,0 +1,223 @@
+//! Content: text, references, CDATA sections, and the tags between them.
+//!
+//! The walk goes from stop to stop of the index. A token that the window does not hold whole leaves no trace: the walk ends
+//! before it, and begins there again when there is more.
+
+use crate::chars::{self, Reference};
+use crate::error::Rule;
+use crate::kernel::{Index, TEXT};
+use crate::parser::{Frame, Halt, Parser, State, Step, Window, fail};
+use crate::record::{CDATA, Kind, Output, Record};
+
+impl Parser {
+    /// Returns the reached byte, and why no more; nothing if the root element has ended or a CDATA section begun.
+    pub(crate) fn content(
+        &mut self,
+        w: &Window<'_>,
+        index: &Index,
+        mut pos: usize,
+        out: &mut Output<'_>,
+    ) -> (usize, Option<Halt>) {
+        let bytes = w.bytes;
+        loop {
+            if out.is_full() {
+                return (pos, Some(Halt::Full));
+            }
+            let stop = index.next::<TEXT>(pos);
+            if stop >= bytes.len() {
+                let mut end = bytes.len();
+                if w.end.is_none() {
+                    // "]]>" may be about to come.
+                    end -=
+                        bytes[pos..].iter().rev().take(2).take_while(|byte| **byte == b']').count();
+                }
+                self.characters(w, pos, end, 0, out);
+                return (end, Some(Halt::More));
+            }
+            let byte = bytes[stop];
+            if byte != b'>' {
+                self.characters(w, pos, stop, 0, out);
+                pos = stop;
+            }
+            let step = match byte {
+                b'<' => match bytes.get(pos + 1) {
+                    None => Err(Halt::More),
+                    Some(b'/') => self.end_tag(w, &mut pos, out),
+                    Some(b'!') => self.exclamation(w, &mut pos, out),
+                    Some(b'?') => self.pi(w, &mut pos, out),
+                    Some(_) => self.start_tag(w, index, &mut pos, out),
+                },
+                b'&' => self.reference(w, &mut pos, out),
+                b'\r' => self.carriage_return(w, &mut pos, 0, out),
+                _ if stop - pos < 2 => {
+                    // Brackets before `pos` are another token's.
+                    self.characters(w, pos, stop + 1, 0, out);
+                    pos = stop + 1;
+                    Ok(())
+                }
+                _ => {
+                    self.characters(w, pos, stop - 2, 0, out);
+                    pos = stop - 2;
+                    fail(Rule::CharData, pos)
+                }
+            };
+            if let Err(halt) = step {
+                return (pos, Some(halt));
+            }
+            if self.state != State::Content {
+                return (pos, None);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn characters(
+        &mut self,
+        w: &Window<'_>,
+        from: usize,
+        end: usize,
+        flags: u8,
+        out: &mut Output<'_>,
+    ) {
+        if end > from {
+            let name = w.place(from) as u32;
+            let record = Record { kind: Kind::Text, flags, name, ..Record::default() };
+            self.emit_text(out, record, w, from, end);
+        }
+    }
+
+    /// [2.11]: `\r\n` and `\r` become `\n`. In the text of an entity that has happened, and `\r` comes from a reference.
+    fn carriage_return(
+        &mut self,
+        w: &Window<'_>,
+        pos: &mut usize,
+        flags: u8,
+        out: &mut Output<'_>,
+    ) -> Step<()> {
+        if w.entity {
+            self.characters(w, *pos, *pos + 1, flags, out);
+        } else {
+            match w.bytes.get(*pos + 1) {
+                None if w.end.is_none() => return Err(Halt::More),
+                Some(b'\n') => {}
+                _ => {
+                    let name = w.place(*pos) as u32;
+                    let record = Record { kind: Kind::Text, flags, name, ..Record::default() };
+                    self.emit_bytes(out, record, b"\n");
+                }
+            }
+        }
+        *pos += 1;
+        Ok(())
+    }
+
+    /// `<!` in content.
+    fn exclamation(&mut self, w: &Window<'_>, pos: &mut usize, out: &mut Output<'_>) -> Step<()> {
+        match w.get(*pos + 2)? {
+            b'-' => self.comment(w, pos, out),
+            b'[' => {
+                if !w.starts(*pos, b"<![CDATA[")? {
+                    return fail(Rule::CdSect, *pos);
+                }
+                let offset = w.place(*pos) as u32;
+                self.emit(
+                    out,
+                    Record { kind: Kind::CdataStart, name: offset, ..Record::default() },
+                );
+                *pos += 9;
+                self.state = State::Cdata;
+                Ok(())
+            }
+            _ => fail(Rule::Content, *pos),
+        }
+    }
+
+    /// [20] CData, and its end.
+    pub(crate) fn cdata(
+        &mut self,
+        w: &Window<'_>,
+        index: &Index,
+        pos: &mut usize,
+        out: &mut Output<'_>,
+    ) -> Step<()> {
+        let mut from = *pos;
+        loop {
+            let stop = index.next::<TEXT>(from);
+            let bytes = w.bytes;
+            if stop >= bytes.len() {
+                let mut end = bytes.len();
+                if w.end.is_none() {
+                    end -= bytes[*pos..]
+                        .iter()
+                        .rev()
+                        .take(2)
+                        .take_while(|byte| **byte == b']')
+                        .count();
+                }
+                self.characters(w, *pos, end, CDATA, out);
+                *pos = end;
+                return Err(Halt::More);
+            }
+            match bytes[stop] {
+                b'>' if stop - *pos >= 2 => {
+                    self.characters(w, *pos, stop - 2, CDATA, out);
+                    let name = w.place(stop - 2) as u32;
+                    self.emit(out, Record { kind: Kind::CdataEnd, name, ..Record::default() });
+                    *pos = stop + 1;
+                    self.state = State::Content;
+                    return Ok(());
+                }
+                b'\r' => {
+                    self.characters(w, *pos, stop, CDATA, out);
+                    *pos = stop;
+                    return self.carriage_return(w, pos, CDATA, out);
+                }
+                _ => from = stop + 1,
+            }
+        }
+    }
+
+    /// [67] Reference in content.
+    fn reference(&mut self, w: &Window<'_>, pos: &mut usize, out: &mut Output<'_>) -> Step<()> {
+        let at = *pos;
+        let place = w.place(at);
+        let text = Record { kind: Kind::Text, name: place as u32, ..Record::default() };
+        match chars::reference(&w.bytes[at..]) {
+            Err((rule, by)) => fail(rule, at + by),
+            Ok(Reference::More) => Err(Halt::More),
+            Ok(Reference::Char(c, len)) => {
+                self.emit_bytes(out, text, c.encode_utf8(&mut [0; 4]).as_bytes());
+                *pos = at + len;
+                Ok(())
+            }
+            Ok(Reference::Entity(name, len)) => {
+                let name = &w.bytes[at + 1..at + 1 + name];
+                if let Some(byte) = chars::predefined(name) {
+                    self.emit_bytes(out, text, &[byte]);
+                    *pos = at + len;
+                    return Ok(());
+                }
+                if self.namespaces && name.contains(&b':') {
+                    return fail(Rule::NsColon, at + 1);
+                }
+                let id = self.names.string(name);
+                let entity = self.entity(id, at)?;
+                *pos = at + len;
+                let record = Record { name: id, count: entity.is_some().into(), ..text };
+                let Some(Some(text)) = entity else {
+                    self.emit(out, Record { kind: Kind::SkippedEntity, ..record });
+                    return Ok(());
+                };
+                if self.frames.len() >= self.limits.depth as usize {
+                    return fail(Rule::LimitDepth, at);
+                }
+                self.expand(text.len(), at)?;
+                self.dtd.open(id);
+                self.emit(out, Record { kind: Kind::EntityStart, ..record });
+                let depth = self.open.len();
+                self.frames.push(Frame { text, pos: 0, entity: id, depth, at: place });
+                Err(Halt::Entered)
+            }
+        }
+    }
+}

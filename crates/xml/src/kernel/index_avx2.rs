@@ -1,0 +1,213 @@
+//! The index with AVX2: blocks of 64 bytes in two vectors.
+//!
+//! ```text
+//! as index_avx512, with two differences:
+//!     class by nibbles:  low[B & 15] AND high[B >> 4], whose bits are five rows of NameChar and three of stops in values
+//!     other classes by comparisons
+//! ```
+//!
+//! Shapes: any length and alignment. CPU features: AVX2, BMI1, BMI2, LZCNT, POPCNT. Not constant time. Covered by the tests
+//! of this folder, which compare with the portable twin, and by `make bench-xml`.
+//!
+//! 1. A NameChar of ASCII is a pair of nibbles: rows 2, 3, 5 and 7 have a bit each, rows 4 and 6 one together. The stops of
+//!    values lie in rows 0, 2 and 3, with a bit each.
+//! 2. Bytes above 127 select 0 from the table of low nibbles, and are taken out of the ends of names.
+
+use std::arch::x86_64::*;
+
+use lookaside_simd::Avx2;
+
+use super::{
+    BLOCK, Words, index_avx512::BEFORE_HIGH, index_avx512::BEFORE_LOW, index_avx512::HIGH,
+};
+
+const NAME_ROWS: u8 = 0b1_1111;
+const VALUE_ROWS: u8 = 0b1110_0000;
+
+/// The bits of rows 0 to 7.
+const ROWS: [u8; 16] = [
+    1 << 5,
+    0,
+    1 << 0 | 1 << 6,
+    1 << 1 | 1 << 7,
+    1 << 2,
+    1 << 3,
+    1 << 2,
+    1 << 4,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+];
+
+const COLUMNS: [u8; 16] = {
+    let mut table = [0; 16];
+    let mut c = 0_u8;
+    while c < 128 {
+        let row = (c >> 4) as usize;
+        let name = c.is_ascii_alphanumeric() || matches!(c, b'_' | b':' | b'-' | b'.');
+        let value = matches!(c, b'"' | b'\'' | b'<' | b'&' | b'\t' | b'\n' | b'\r');
+        if name {
+            table[(c & 15) as usize] |= ROWS[row] & NAME_ROWS;
+        }
+        if value {
+            table[(c & 15) as usize] |= ROWS[row] & VALUE_ROWS;
+        }
+        c += 1;
+    }
+    table
+};
+
+/// See [`super::Index::fill`].
+pub(super) fn index(_: Avx2, bytes: &[u8], words: &mut [Words]) -> bool {
+    assert_eq!(words.len(), bytes.len() / BLOCK + 1);
+    // SAFETY: the token proves the features; `words` has a place for each block begun.
+    unsafe { run(bytes, words) }
+}
+
+/// # Safety
+/// `words` has `bytes.len() / 64 + 1` elements.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn run(bytes: &[u8], words: &mut [Words]) -> bool {
+    let mut it = Pass { brackets: 0, high_before: 0, bad: _mm256_setzero_si256() };
+    let whole = bytes.len() / BLOCK;
+    let mut edge = [0; 3 + BLOCK];
+    for block in 0..whole {
+        let from = if block == 0 {
+            edge[3..].copy_from_slice(&bytes[..BLOCK]);
+            edge.as_ptr().wrapping_add(3)
+        } else {
+            bytes.as_ptr().wrapping_add(block * BLOCK)
+        };
+        // SAFETY: 64 bytes at `from` and three before it, of `edge` or of `bytes`; the element is there.
+        unsafe { *words.get_unchecked_mut(block) = it.block(from) };
+    }
+    edge = [b' '; 3 + BLOCK];
+    let from = whole * BLOCK;
+    for (to, before) in edge[..3].iter_mut().zip((1..=3).rev()) {
+        *to = if from == 0 { 0 } else { bytes[from - before] };
+    }
+    edge[3..3 + bytes.len() - from].copy_from_slice(&bytes[from..]);
+    // SAFETY: 64 bytes and three before them.
+    words[whole] = unsafe { it.block(edge.as_ptr().add(3)) };
+    _mm256_testz_si256(it.bad, it.bad) == 1
+}
+
+struct Pass {
+    /// The last two bits: `]` at the end of the block before.
+    brackets: u64,
+    /// Bytes above 127 of the block before.
+    high_before: u64,
+    bad: __m256i,
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn bits(low: __m256i, high: __m256i) -> u64 {
+    let mask = |v| u64::from(_mm256_movemask_epi8(v) as u32);
+    mask(low) | mask(high) << 32
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn table(table: &[u8; 16]) -> __m256i {
+    // SAFETY: 16 bytes.
+    _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(table.as_ptr().cast()) })
+}
+
+impl Pass {
+    /// # Safety
+    /// 64 bytes at `from`, and three before it, can be read.
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    #[inline]
+    unsafe fn block(&mut self, from: *const u8) -> Words {
+        // SAFETY: says the caller.
+        let [a, b] =
+            unsafe { [_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(32).cast())] };
+        let above = bits(a, b);
+        let nibble = _mm256_set1_epi8(15);
+        let class = |v| {
+            let row = _mm256_and_si256(_mm256_srli_epi16::<4>(v), nibble);
+            _mm256_and_si256(
+                _mm256_shuffle_epi8(table(&COLUMNS), v),
+                _mm256_shuffle_epi8(table(&ROWS), row),
+            )
+        };
+        let (class_a, class_b) = (class(a), class(b));
+        let lacks = |rows: u8| {
+            let rows = _mm256_set1_epi8(rows as i8);
+            let none = |v| _mm256_cmpeq_epi8(_mm256_and_si256(v, rows), _mm256_setzero_si256());
+            bits(none(class_a), none(class_b))
+        };
+        let name = lacks(NAME_ROWS) & !above;
+        let value = !lacks(VALUE_ROWS);
+        let is = |c: u8| {
+            let c = _mm256_set1_epi8(c as i8);
+            [_mm256_cmpeq_epi8(a, c), _mm256_cmpeq_epi8(b, c)]
+        };
+        let or = |[a, b]: [__m256i; 2], [c, d]: [__m256i; 2]| {
+            [_mm256_or_si256(a, c), _mm256_or_si256(b, d)]
+        };
+        let carriage = is(b'\r');
+        let [text_a, text_b] = or(or(is(b'<'), is(b'&')), carriage);
+        let mut text = bits(text_a, text_b);
+        let [bracket_a, bracket_b] = is(b']');
+        let brackets = bits(bracket_a, bracket_b);
+        if brackets | self.brackets >> 62 != 0 {
+            let one = brackets << 1 | self.brackets >> 63;
+            let two = brackets << 2 | self.brackets >> 62;
+            let [greater_a, greater_b] = is(b'>');
+            text |= bits(greater_a, greater_b) & one & two;
+        }
+        self.brackets = brackets;
+        let white = or(or(is(b'\t'), is(b'\n')), carriage);
+        let top = _mm256_set1_epi8(0x1f);
+        for (v, white) in [a, b].into_iter().zip(white) {
+            let control = _mm256_cmpeq_epi8(_mm256_min_epu8(v, top), v);
+            self.bad = _mm256_or_si256(self.bad, _mm256_andnot_si256(white, control));
+        }
+        if above | self.high_before >> 61 != 0 {
+            // SAFETY: says the caller.
+            let wrong = unsafe { _mm256_or_si256(utf8(a, from), utf8(b, from.add(32))) };
+            self.bad = _mm256_or_si256(self.bad, wrong);
+        }
+        self.high_before = above;
+        [name, value, text]
+    }
+}
+
+/// Not zero in the bytes at which something is wrong.
+///
+/// # Safety
+/// 32 bytes at `from - 3` to `from - 1` can be read.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[inline]
+unsafe fn utf8(bytes: __m256i, from: *const u8) -> __m256i {
+    // SAFETY: says the caller.
+    let before = |by: usize| unsafe { _mm256_loadu_si256(from.sub(by).cast()) };
+    let (one, two, three) = (before(1), before(2), before(3));
+    let nibble = _mm256_set1_epi8(15);
+    let high_of = |v| _mm256_and_si256(_mm256_srli_epi16::<4>(v), nibble);
+    let pair = _mm256_and_si256(
+        _mm256_and_si256(
+            _mm256_shuffle_epi8(table(&BEFORE_HIGH), high_of(one)),
+            _mm256_shuffle_epi8(table(&BEFORE_LOW), _mm256_and_si256(one, nibble)),
+        ),
+        _mm256_shuffle_epi8(table(&HIGH), high_of(bytes)),
+    );
+    // Bit 7 remains where a third or fourth byte is expected.
+    let third = _mm256_subs_epu8(two, _mm256_set1_epi8((0xe0_u8 - 0x80) as i8));
+    let fourth = _mm256_subs_epu8(three, _mm256_set1_epi8((0xf0_u8 - 0x80) as i8));
+    let continued =
+        _mm256_and_si256(_mm256_or_si256(third, fourth), _mm256_set1_epi8(0x80_u8 as i8));
+    let wrong = _mm256_xor_si256(pair, continued);
+    // EF BF BE and EF BF BF.
+    let is = |v, c: u8| _mm256_cmpeq_epi8(v, _mm256_set1_epi8(c as i8));
+    let last = _mm256_or_si256(is(bytes, 0xbe), is(bytes, 0xbf));
+    let noncharacter = _mm256_and_si256(_mm256_and_si256(is(two, 0xef), is(one, 0xbf)), last);
+    _mm256_or_si256(wrong, noncharacter)
+}

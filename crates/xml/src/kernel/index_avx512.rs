@@ -1,0 +1,236 @@
+//! The index with AVX-512: blocks of 64 bytes.
+//!
+//! ```text
+//! for each block B:
+//!     class   := CLASSES[B]                          where B is ASCII, else 0
+//!     words   := class has NAME_END, VALUE_STOP, TEXT_STOP or is the '>' of "]]>"
+//!     error  |= class has FORBIDDEN, B with the three bytes before it is not UTF-8, or B is U+FFFE or U+FFFF
+//! ```
+//!
+//! UTF-8 is checked as Keiser and Lemire do ("Validating UTF-8 in less than one instruction per byte", 2021): three tables
+//! by nibbles of a byte and of the byte before it name what may be wrong with the pair; what is left is whether a third or
+//! fourth byte is expected. Shapes: any length and alignment. CPU features: AVX-512 F, BW, VBMI. Not constant time. Covered
+//! by the tests of this folder, which compare with the portable twin, and by `make bench-xml`.
+//!
+//! 1. Bytes before a block are loaded from memory, one to three bytes earlier; the first block and the last one are copied
+//!    to a buffer with zeros before them and spaces behind.
+//! 2. A block of ASCII after one whose last three bytes are ASCII is not checked for UTF-8.
+
+use std::arch::x86_64::*;
+
+use lookaside_simd::Avx512;
+
+use super::{BLOCK, BRACKET, CLASSES, FORBIDDEN, GREATER, NAME_END, TEXT_STOP, VALUE_STOP, Words};
+
+const TOO_SHORT: u8 = 1 << 0;
+const TOO_LONG: u8 = 1 << 1;
+const OVERLONG_3: u8 = 1 << 2;
+const TOO_LARGE: u8 = 1 << 3;
+const SURROGATE: u8 = 1 << 4;
+const OVERLONG_2: u8 = 1 << 5;
+const TOO_LARGE_1000: u8 = 1 << 6;
+const OVERLONG_4: u8 = 1 << 6;
+const TWO_CONTINUATIONS: u8 = 1 << 7;
+const CARRY: u8 = TOO_SHORT | TOO_LONG | TWO_CONTINUATIONS;
+
+/// By the high nibble of the byte before.
+pub(super) const BEFORE_HIGH: [u8; 16] = [
+    TOO_LONG,
+    TOO_LONG,
+    TOO_LONG,
+    TOO_LONG,
+    TOO_LONG,
+    TOO_LONG,
+    TOO_LONG,
+    TOO_LONG,
+    TWO_CONTINUATIONS,
+    TWO_CONTINUATIONS,
+    TWO_CONTINUATIONS,
+    TWO_CONTINUATIONS,
+    TOO_SHORT | OVERLONG_2,
+    TOO_SHORT,
+    TOO_SHORT | OVERLONG_3 | SURROGATE,
+    TOO_SHORT | TOO_LARGE | TOO_LARGE_1000 | OVERLONG_4,
+];
+
+/// By the low nibble of the byte before.
+pub(super) const BEFORE_LOW: [u8; 16] = [
+    CARRY | OVERLONG_3 | OVERLONG_2 | OVERLONG_4,
+    CARRY | OVERLONG_2,
+    CARRY,
+    CARRY,
+    CARRY | TOO_LARGE,
+    CARRY | TOO_LARGE | TOO_LARGE_1000,
+    CARRY | TOO_LARGE | TOO_LARGE_1000,
+    CARRY | TOO_LARGE | TOO_LARGE_1000,
+    CARRY | TOO_LARGE | TOO_LARGE_1000,
+    CARRY | TOO_LARGE | TOO_LARGE_1000,
+    CARRY | TOO_LARGE | TOO_LARGE_1000,
+    CARRY | TOO_LARGE | TOO_LARGE_1000,
+    CARRY | TOO_LARGE | TOO_LARGE_1000,
+    CARRY | TOO_LARGE | TOO_LARGE_1000 | SURROGATE,
+    CARRY | TOO_LARGE | TOO_LARGE_1000,
+    CARRY | TOO_LARGE | TOO_LARGE_1000,
+];
+
+/// By the high nibble of the byte.
+pub(super) const HIGH: [u8; 16] = [
+    TOO_SHORT,
+    TOO_SHORT,
+    TOO_SHORT,
+    TOO_SHORT,
+    TOO_SHORT,
+    TOO_SHORT,
+    TOO_SHORT,
+    TOO_SHORT,
+    TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS | OVERLONG_3 | TOO_LARGE_1000 | OVERLONG_4,
+    TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS | OVERLONG_3 | TOO_LARGE,
+    TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS | SURROGATE | TOO_LARGE,
+    TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS | SURROGATE | TOO_LARGE,
+    TOO_SHORT,
+    TOO_SHORT,
+    TOO_SHORT,
+    TOO_SHORT,
+];
+
+/// See [`super::Index::fill`].
+pub(super) fn index(_: Avx512, bytes: &[u8], words: &mut [Words]) -> bool {
+    assert_eq!(words.len(), bytes.len() / BLOCK + 1);
+    // SAFETY: the token proves the features; `words` has a place for each block begun.
+    unsafe { run(bytes, words) }
+}
+
+/// # Safety
+/// `words` has `bytes.len() / 64 + 1` elements.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn run(bytes: &[u8], words: &mut [Words]) -> bool {
+    // SAFETY: 128 bytes.
+    let (low, high) = unsafe {
+        let table = CLASSES.as_ptr();
+        (_mm512_loadu_si512(table.cast()), _mm512_loadu_si512(table.add(64).cast()))
+    };
+    let mut it = Pass { low, high, brackets: 0, high_before: 0, bad: 0 };
+    let whole = bytes.len() / BLOCK;
+    let mut edge = [0; 3 + BLOCK];
+    for block in 0..whole {
+        let from = if block == 0 {
+            edge[3..].copy_from_slice(&bytes[..BLOCK]);
+            edge.as_ptr().wrapping_add(3)
+        } else {
+            bytes.as_ptr().wrapping_add(block * BLOCK)
+        };
+        // SAFETY: 64 bytes at `from` and three before it, of `edge` or of `bytes`; the element is there.
+        unsafe { *words.get_unchecked_mut(block) = it.block(from) };
+    }
+    edge = [b' '; 3 + BLOCK];
+    let from = whole * BLOCK;
+    for (to, before) in edge[..3].iter_mut().zip((1..=3).rev()) {
+        *to = if from == 0 { 0 } else { bytes[from - before] };
+    }
+    edge[3..3 + bytes.len() - from].copy_from_slice(&bytes[from..]);
+    // SAFETY: 64 bytes and three before them.
+    words[whole] = unsafe { it.block(edge.as_ptr().add(3)) };
+    it.bad == 0
+}
+
+struct Pass {
+    low: __m512i,
+    high: __m512i,
+    /// The last two bits: `]` at the end of the block before.
+    brackets: u64,
+    /// Bytes above 127 of the block before.
+    high_before: u64,
+    bad: u64,
+}
+
+impl Pass {
+    /// # Safety
+    /// 64 bytes at `from`, and three before it, can be read.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
+    #[inline]
+    unsafe fn block(&mut self, from: *const u8) -> Words {
+        // SAFETY: says the caller.
+        let bytes = unsafe { _mm512_loadu_si512(from.cast()) };
+        let above = _mm512_movepi8_mask(bytes);
+        let class = _mm512_maskz_permutex2var_epi8(!above, self.low, bytes, self.high);
+        let has = |bit: u8| _mm512_test_epi8_mask(class, _mm512_set1_epi8(bit as i8));
+        let name = has(NAME_END);
+        let value = has(VALUE_STOP);
+        let mut text = has(TEXT_STOP);
+        let brackets = has(BRACKET);
+        self.bad |= has(FORBIDDEN);
+        if brackets | self.brackets >> 62 != 0 {
+            let one = brackets << 1 | self.brackets >> 63;
+            let two = brackets << 2 | self.brackets >> 62;
+            text |= has(GREATER) & one & two;
+        }
+        self.brackets = brackets;
+        if above | self.high_before >> 61 != 0 {
+            // SAFETY: says the caller.
+            self.bad |= unsafe { utf8(bytes, from) };
+        }
+        self.high_before = above;
+        [name, value, text]
+    }
+}
+
+/// The bytes at which something is wrong.
+///
+/// # Safety
+/// 64 bytes at `from - 3` to `from - 1` can be read.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
+#[inline]
+unsafe fn utf8(bytes: __m512i, from: *const u8) -> u64 {
+    // SAFETY: says the caller.
+    let before = |by: usize| unsafe { _mm512_loadu_si512(from.sub(by).cast()) };
+    let (one, two, three) = (before(1), before(2), before(3));
+    let table = |table: &[u8; 16]| {
+        // SAFETY: 16 bytes.
+        _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128(table.as_ptr().cast()) })
+    };
+    let low_nibble = _mm512_set1_epi8(15);
+    let high_of = |v| _mm512_and_si512(_mm512_srli_epi16::<4>(v), low_nibble);
+    let pair = _mm512_and_si512(
+        _mm512_and_si512(
+            _mm512_shuffle_epi8(table(&BEFORE_HIGH), high_of(one)),
+            _mm512_shuffle_epi8(table(&BEFORE_LOW), _mm512_and_si512(one, low_nibble)),
+        ),
+        _mm512_shuffle_epi8(table(&HIGH), high_of(bytes)),
+    );
+    // A third byte two behind E0 or above, a fourth one three behind F0 or above: there, and only there, two
+    // continuations in a row are right.
+    let third = _mm512_cmpge_epu8_mask(two, _mm512_set1_epi8(0xe0_u8 as i8));
+    let fourth = _mm512_cmpge_epu8_mask(three, _mm512_set1_epi8(0xf0_u8 as i8));
+    let continued = _mm512_maskz_set1_epi8(third | fourth, TWO_CONTINUATIONS as i8);
+    let wrong = _mm512_xor_si512(pair, continued);
+    // EF BF BE and EF BF BF.
+    let noncharacter = _mm512_cmpeq_epi8_mask(two, _mm512_set1_epi8(0xef_u8 as i8))
+        & _mm512_cmpeq_epi8_mask(one, _mm512_set1_epi8(0xbf_u8 as i8))
+        & _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(0xbe_u8 as i8));
+    _mm512_test_epi8_mask(wrong, wrong) | noncharacter
+}
+
+/// See [`super::lines`].
+pub(super) fn lines(_: Avx512, bytes: &[u8]) -> (u64, Option<usize>, bool) {
+    // SAFETY: the token proves the features.
+    unsafe { count(bytes) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2,lzcnt,popcnt")]
+fn count(bytes: &[u8]) -> (u64, Option<usize>, bool) {
+    let (mut sum, mut last, mut returns) = (0, None, 0);
+    let (feed, carriage) = (_mm512_set1_epi8(b'\n' as i8), _mm512_set1_epi8(b'\r' as i8));
+    for from in (0..bytes.len()).step_by(BLOCK) {
+        let lanes = (bytes.len() - from).min(BLOCK);
+        let mask = u64::MAX >> (BLOCK - lanes);
+        // SAFETY: the lanes that are loaded are within `bytes`.
+        let block = unsafe { _mm512_maskz_loadu_epi8(mask, bytes.as_ptr().add(from).cast()) };
+        let feeds = _mm512_cmpeq_epi8_mask(block, feed);
+        returns |= _mm512_cmpeq_epi8_mask(block, carriage);
+        sum += u64::from(feeds.count_ones());
+        if feeds != 0 {
+            last = Some(from + 63 - feeds.leading_zeros() as usize);
+        }
+    }
+    (sum, last, returns != 0)
+}

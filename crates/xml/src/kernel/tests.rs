@@ -1,0 +1,84 @@
+//! Every kernel that the CPU has, beside the portable twin.
+
+use lookaside_simd::{Cpu, Tier};
+
+use super::{BLOCK, Index, Isa, lines, portable, valid_up_to};
+
+fn isas() -> Vec<Isa> {
+    Tier::ALL.iter().map(|tier| Isa::new(&Cpu::with_cap(*tier))).collect()
+}
+
+fn check(bytes: &[u8]) {
+    let mut expected = vec![[0; 3]; bytes.len() / BLOCK + 1];
+    let valid = portable::index(bytes, &mut expected);
+    for word in expected.last_mut().unwrap() {
+        *word |= u64::MAX << (bytes.len() % BLOCK);
+    }
+    for isa in isas() {
+        let mut index = Index::default();
+        assert_eq!(index.fill(isa, bytes), valid, "{isa:?} {bytes:x?}");
+        assert_eq!(index.words(), expected, "{isa:?} {bytes:x?}");
+        assert_eq!(lines(isa, bytes), portable::lines(bytes));
+    }
+}
+
+fn random(seed: &mut u64) -> u64 {
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    *seed
+}
+
+#[test]
+fn every_length_and_every_byte() {
+    let text: Vec<u8> =
+        (0..4 * BLOCK + 1).map(|at| b"<a b='x]]>' c=\"\">&amp;\r\n"[at % 24]).collect();
+    for len in 0..text.len() {
+        check(&text[..len]);
+        check(&text[text.len() - len..]);
+    }
+    for byte in 0..=255 {
+        for at in [0, 1, 31, 32, 62, 63, 64, 65, 127] {
+            let mut bytes = [b'a'; 130];
+            bytes[at] = byte;
+            check(&bytes);
+        }
+    }
+}
+
+/// Every sequence of one to four bytes of a choice near all limits, across the ends of vectors.
+#[test]
+fn sequences_near_the_limits_of_utf8() {
+    let near = [
+        b'a', 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbd, 0xbe, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0,
+        0xec, 0xed, 0xee, 0xef, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xff,
+    ];
+    let mut index = Index::default();
+    let isas = isas();
+    for n in 0..25_usize.pow(4) {
+        let sequence = [near[n % 25], near[n / 25 % 25], near[n / 625 % 25], near[n / 15_625]];
+        let at = [0, 29, 61, 62, 63, 64, 93][n % 7];
+        let mut bytes = [b'a'; 128];
+        bytes[at..at + 4].copy_from_slice(&sequence);
+        let valid = valid_up_to(&bytes) == bytes.len();
+        for isa in &isas {
+            assert_eq!(index.fill(*isa, &bytes), valid, "{isa:?} {sequence:x?} at {at}");
+        }
+        // The end of the window in the middle of it.
+        if n % 5 == 0 {
+            check(&bytes[..at + 1 + n % 4]);
+        }
+    }
+}
+
+#[test]
+fn random_bytes_of_the_syntax() {
+    let mut seed = 7;
+    for _ in 0..3000 {
+        let len = random(&mut seed) as usize % 400;
+        let chars: Vec<char> = "<>&]'\"=/ \n\r\tabc:é€\u{10000}\u{fffd}".chars().collect();
+        let text: String =
+            (0..len).map(|_| chars[random(&mut seed) as usize % chars.len()]).collect();
+        check(text.as_bytes());
+    }
+}

@@ -1,0 +1,337 @@
+//! Names and strings as numbers: equal ones have equal numbers.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
+use crate::chars;
+use crate::error::Rule;
+
+/// A name as it was resolved: what [`Record::name`](crate::Record::name) of elements and attributes means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The string of the qualified name as it was written.
+    pub qname: u32,
+    /// The string of the namespace's name; 0: none.
+    pub uri: u32,
+    /// The string of the prefix; 0: none.
+    pub prefix: u32,
+    /// The string of the local part.
+    pub local: u32,
+    /// The same for all names with this namespace and this local part.
+    pub expanded: u32,
+}
+
+/// What a string is as a name.
+const UNCHECKED: u8 = 0;
+pub(crate) const PLAIN: u8 = 1;
+pub(crate) const PREFIXED: u8 = 2;
+pub(crate) const XMLNS: u8 = 3;
+pub(crate) const XMLNS_PREFIX: u8 = 4;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Entry {
+    words: [u64; 2],
+    len: u32,
+    offset: u32,
+    pub(crate) class: u8,
+    pub(crate) prefix: u32,
+    pub(crate) local: u32,
+    /// The tag that had it last.
+    pub(crate) stamp: u32,
+    /// The list of attributes of the element, plus one.
+    pub(crate) attlist: u32,
+    /// The namespace that it is bound to, as a prefix.
+    pub(crate) binding: u32,
+    /// What it was resolved to last.
+    cached_uri: u32,
+    cached_name: u32,
+    /// The same as an attribute without prefix.
+    plain_name: u32,
+}
+
+const NONE: u32 = u32::MAX;
+pub(crate) const XML_PREFIX: u32 = 1;
+pub(crate) const XML_URI: u32 = 2;
+pub(crate) const XMLNS_URI: u32 = 3;
+pub(crate) const XMLNS_STRING: u32 = 4;
+
+#[derive(Debug)]
+pub(crate) struct Names {
+    namespaces: bool,
+    limit: usize,
+    seed: u64,
+    /// Hash and number plus one.
+    table: Vec<(u32, u32)>,
+    pub(crate) entries: Vec<Entry>,
+    text: Vec<u8>,
+    names: Vec<Name>,
+    by_pair: HashMap<(u32, u32), u32>,
+    by_expanded: HashMap<(u32, u32), u32>,
+    /// The last element that had an expanded name among its attributes.
+    pub(crate) stamps: Vec<u32>,
+}
+
+impl Names {
+    pub(crate) fn new(namespaces: bool, limit: usize) -> Names {
+        let mut names = Names {
+            namespaces,
+            limit,
+            seed: RandomState::new().build_hasher().finish() | 1,
+            table: vec![(0, 0); 256],
+            entries: vec![],
+            text: vec![],
+            names: vec![],
+            by_pair: HashMap::new(),
+            by_expanded: HashMap::new(),
+            stamps: vec![],
+        };
+        let fixed = [
+            "",
+            "xml",
+            "http://www.w3.org/XML/1998/namespace",
+            "http://www.w3.org/2000/xmlns/",
+            "xmlns",
+        ];
+        for text in fixed {
+            names.string(text.as_bytes());
+        }
+        names.entries[XML_PREFIX as usize].binding = XML_URI;
+        names.entries[XMLNS_STRING as usize].binding = XMLNS_URI;
+        names
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        self.text.len() + self.entries.len() * 96 + self.names.len() * 80
+    }
+
+    pub(crate) fn bytes(&self, id: u32) -> &[u8] {
+        self.entries.get(id as usize).map_or(&[], |entry| {
+            &self.text[entry.offset as usize..entry.offset as usize + entry.len as usize]
+        })
+    }
+
+    pub(crate) fn name(&self, id: u32) -> Option<&Name> {
+        self.names.get(id as usize)
+    }
+
+    /// Bytes of string `id`.
+    #[inline(always)]
+    pub(crate) fn len(&self, id: u32) -> usize {
+        self.entries[id as usize].len as usize
+    }
+
+    /// Whether the text of string `id` is `bytes[from..end]`.
+    #[inline(always)]
+    pub(crate) fn is(&self, id: u32, bytes: &[u8], from: usize, end: usize) -> bool {
+        let entry = &self.entries[id as usize];
+        let len = end - from;
+        if entry.len as usize != len {
+            return false;
+        }
+        if len <= 16 {
+            entry.words == load(bytes, from, len)
+        } else {
+            self.bytes(id) == &bytes[from..end]
+        }
+    }
+
+    #[inline(always)]
+    fn hash(&self, words: [u64; 2], bytes: &[u8]) -> u32 {
+        let mix = |a: u64, b: u64| {
+            let product = u128::from(a) * u128::from(b);
+            product as u64 ^ (product >> 64) as u64
+        };
+        let mut hash = mix(
+            words[0] ^ self.seed,
+            words[1] ^ 0x9e37_79b9_7f4a_7c15 ^ (bytes.len() as u64) << 56,
+        );
+        if bytes.len() > 16 {
+            for rest in bytes[16..].chunks(8) {
+                hash = mix(hash ^ load(rest, 0, rest.len())[0], self.seed ^ 0xd6e8_feb8_6659_fd93);
+            }
+        }
+        (hash ^ hash >> 32) as u32
+    }
+
+    /// The number of a string.
+    pub(crate) fn string(&mut self, bytes: &[u8]) -> u32 {
+        self.find(bytes, 0, bytes.len())
+    }
+
+    #[inline(always)]
+    fn find(&mut self, bytes: &[u8], from: usize, end: usize) -> u32 {
+        let text = &bytes[from..end];
+        let words = load(bytes, from, text.len().min(16));
+        let hash = self.hash(words, text);
+        let mask = self.table.len() - 1;
+        let mut slot = hash as usize & mask;
+        loop {
+            let (known, id) = self.table[slot];
+            if id == 0 {
+                return self.insert(words, hash, text);
+            }
+            if known == hash {
+                let entry = &self.entries[id as usize - 1];
+                if entry.len as usize == text.len()
+                    && entry.words == words
+                    && (text.len() <= 16 || self.bytes(id - 1) == text)
+                {
+                    return id - 1;
+                }
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    #[cold]
+    fn insert(&mut self, words: [u64; 2], hash: u32, text: &[u8]) -> u32 {
+        if self.entries.len() * 2 >= self.table.len() {
+            let old = std::mem::take(&mut self.table);
+            self.table = vec![(0, 0); old.len() * 2];
+            for entry in old.into_iter().filter(|entry| entry.1 != 0) {
+                self.place(entry);
+            }
+        }
+        let id = self.entries.len() as u32;
+        self.place((hash, id + 1));
+        self.entries.push(Entry {
+            words,
+            len: text.len() as u32,
+            offset: self.text.len() as u32,
+            class: UNCHECKED,
+            cached_uri: NONE,
+            plain_name: NONE,
+            ..Entry::default()
+        });
+        self.text.extend(text);
+        id
+    }
+
+    fn place(&mut self, entry: (u32, u32)) {
+        let mask = self.table.len() - 1;
+        let mut slot = entry.0 as usize & mask;
+        while self.table[slot].1 != 0 {
+            slot = (slot + 1) & mask;
+        }
+        self.table[slot] = entry;
+    }
+
+    /// The number of the name `bytes[from..end]`: checked as [5] Name and, with namespaces, as QName. An error has its place.
+    #[inline(always)]
+    pub(crate) fn intern(
+        &mut self,
+        bytes: &[u8],
+        from: usize,
+        end: usize,
+    ) -> Result<u32, (Rule, usize)> {
+        let id = self.find(bytes, from, end);
+        if self.entries[id as usize].class == UNCHECKED {
+            self.check(id).map_err(|(rule, at)| (rule, from + at))?;
+        }
+        Ok(id)
+    }
+
+    #[cold]
+    fn check(&mut self, id: u32) -> Result<(), (Rule, usize)> {
+        let text = self.bytes(id).to_vec();
+        if !chars::is_name(&text) {
+            return Err((Rule::Name, chars::name_fault(&text)));
+        }
+        if text.len() > self.limit {
+            return Err((Rule::LimitName, self.limit));
+        }
+        let (mut class, mut prefix, mut local) = (PLAIN, 0, id);
+        if self.namespaces {
+            let len = chars::prefix_len(&text).map_err(|rule| (rule, 0))?;
+            if len > 0 {
+                prefix = self.string(&text[..len]);
+                local = self.string(&text[len + 1..]);
+                class = if prefix == XMLNS_STRING { XMLNS_PREFIX } else { PREFIXED };
+            } else if id == XMLNS_STRING {
+                class = XMLNS;
+            }
+        }
+        let entry = &mut self.entries[id as usize];
+        (entry.class, entry.prefix, entry.local) = (class, prefix, local);
+        Ok(())
+    }
+
+    /// The name of an element or a prefixed attribute in namespace `uri`.
+    #[inline(always)]
+    pub(crate) fn resolve(&mut self, qname: u32, uri: u32) -> u32 {
+        let entry = &self.entries[qname as usize];
+        if entry.cached_uri == uri { entry.cached_name } else { self.resolve_new(qname, uri) }
+    }
+
+    /// The name of an attribute without prefix.
+    #[inline(always)]
+    pub(crate) fn plain(&mut self, qname: u32) -> u32 {
+        let name = self.entries[qname as usize].plain_name;
+        if name != NONE {
+            return name;
+        }
+        let name = self.pair(qname, 0);
+        self.entries[qname as usize].plain_name = name;
+        name
+    }
+
+    #[cold]
+    fn resolve_new(&mut self, qname: u32, uri: u32) -> u32 {
+        let name = self.pair(qname, uri);
+        let entry = &mut self.entries[qname as usize];
+        (entry.cached_uri, entry.cached_name) = (uri, name);
+        name
+    }
+
+    fn pair(&mut self, qname: u32, uri: u32) -> u32 {
+        if let Some(&id) = self.by_pair.get(&(qname, uri)) {
+            return id;
+        }
+        let Entry { prefix, local, .. } = self.entries[qname as usize];
+        let next = self.stamps.len() as u32;
+        let expanded = *self.by_expanded.entry((uri, local)).or_insert(next);
+        if expanded == next {
+            self.stamps.push(0);
+        }
+        let id = self.names.len() as u32;
+        self.names.push(Name { qname, uri, prefix, local, expanded });
+        self.by_pair.insert((qname, uri), id);
+        id
+    }
+
+    /// For another document: no binding, no list of attributes.
+    pub(crate) fn reset(&mut self, dtd: bool) {
+        if dtd {
+            self.entries.iter_mut().for_each(|entry| entry.attlist = 0);
+        }
+    }
+}
+
+/// The first 16 bytes of a string of `len` bytes, zeros behind it.
+#[inline(always)]
+fn load(bytes: &[u8], from: usize, len: usize) -> [u64; 2] {
+    const MASKS: [[u64; 2]; 17] = {
+        let mut masks = [[0; 2]; 17];
+        let mut len = 1;
+        while len <= 16 {
+            masks[len] = if len <= 8 {
+                [u64::MAX >> (64 - 8 * len), 0]
+            } else {
+                [u64::MAX, u64::MAX >> (128 - 8 * len)]
+            };
+            len += 1;
+        }
+        masks
+    };
+    let len = len.min(16);
+    let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+    if let Some(near) = bytes.get(from..from + 16) {
+        let [a, b] = MASKS[len];
+        let words: [&[u8; 8]; 2] = [near.first_chunk().unwrap(), near.last_chunk().unwrap()];
+        return [word(words[0]) & a, word(words[1]) & b];
+    }
+    let mut near = [0; 16];
+    near[..len].copy_from_slice(&bytes[from..from + len]);
+    [word(near.first_chunk().unwrap()), word(near.last_chunk().unwrap())]
+}
