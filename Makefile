@@ -24,7 +24,7 @@ staged  := bin/parcomp bin/lookaside lib/liblookaside.so lib/libcf.so \
            lib/lookaside/qat/libqat.so.4 lib/lookaside/qat/libusdm.so.0
 fill    := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(version)|g'
 
-.PHONY: help run test test-deep tune bench bench-sym bench-scan bench-tls bench-speed bench-bulk hadoop build install uninstall fuzz clean
+.PHONY: help run test test-deep tune bench bench-sym bench-scan bench-xml bench-tls bench-speed bench-bulk hadoop build install uninstall fuzz clean
 
 help:
 	@echo 'make run            compress a real file through the CPU device, verified, beside zlib'
@@ -35,6 +35,7 @@ help:
 	@echo 'make bench-sym      every symmetric algorithm beside its rivals; ARGS="--only AES"'
 	@echo 'make tune           who serves each symmetric algorithm the fastest here: writes the table'
 	@echo 'make bench-scan     sets of patterns beside Hyperscan and Vectorscan, with a chart; ARGS=real: rules of packages'
+	@echo 'make bench-xml      XML to events beside libxml2 and expat; DOCUMENTS=DIR'
 	@echo 'make bench-tls      TLS handshakes of HAProxy with our provider beside plain OpenSSL'
 	@echo 'make bench-speed    the tables of openssl speed, likewise; ARGS="--help" for options of both'
 	@echo 'make bench-bulk     downloads over HAProxy with our provider beside plain OpenSSL'
@@ -73,6 +74,9 @@ tune:
 
 bench-scan:
 	@scripts/bench-scan $(ARGS)
+
+bench-xml:
+	LOOKASIDE_XML_DOCUMENTS='$(DOCUMENTS)' cargo bench --locked -p lookaside-bench --bench xml
 
 bench-tls:
 	@scripts/bench-tls $(ARGS)

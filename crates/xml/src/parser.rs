@@ -453,11 +453,11 @@ impl Parser {
         if self.carry.len() > self.limits.memory {
             return fail(Rule::LimitMemory, 0);
         }
-        let at_end = last && *pos == chunk.len();
-        if !complete && !at_end {
+        if !complete && !(last && *pos == chunk.len()) {
             return Err(Halt::More);
         }
         loop {
+            let at_end = last && *pos == chunk.len();
             let carry = std::mem::take(&mut self.carry);
             let mut index = std::mem::take(&mut self.index);
             let mut end = if at_end { carry.len() } else { boundary(&carry, 0, carry.len()) };

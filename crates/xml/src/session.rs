@@ -53,6 +53,12 @@ impl Session {
         Session { isa, limits: Limits::default(), namespaces: true, encoding: None }
     }
 
+    /// With the instructions of another CPU.
+    pub fn cpu(mut self, cpu: &Cpu) -> Session {
+        self.isa = Isa::new(cpu);
+        self
+    }
+
     /// With other limits.
     pub fn limits(mut self, limits: Limits) -> Session {
         self.limits = Limits { attributes: limits.attributes.min(65_535), ..limits };

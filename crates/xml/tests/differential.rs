@@ -246,9 +246,16 @@ fn explained(
     let text = String::from_utf8_lossy(document);
     match (rule, expat) {
         // Its names are those of the fourth edition, which had fewer.
+        (Some(Rule::Version), Ok(())) => Some("versions are not looked at"),
+        (None, Err((18, _))) => Some("an encoding that expat does not know"),
         (None, Err((4, _))) if text.chars().any(|c| c > '\u{7f}') => {
             Some("names of the fourth edition")
         }
+        // Values of entities that it does not keep are not looked at.
+        (
+            Some(Rule::EntityRef | Rule::CharRef | Rule::LegalCharacter | Rule::EntityValue),
+            Ok(()),
+        ) if contains(document, "%p;") => Some("declarations behind an entity that was not read"),
         _ => None,
     }
 }
@@ -261,12 +268,13 @@ fn random_documents() {
     let time = Duration::from_secs(number("LOOKASIDE_XML_SECONDS", 20));
     let first = number("LOOKASIDE_XML_SEED", 1);
     let (expat, libxml2) = (Expat::open(), Libxml2::open());
+    let mut wrong: Vec<String> = vec![];
     let started = Instant::now();
     let (mut cases, mut accepted, mut classes) = (0_u64, 0_u64, std::collections::BTreeMap::new());
     let session = session();
     let plain = events::session().namespaces(false);
     for seed in first.. {
-        if started.elapsed() >= time {
+        if started.elapsed() >= time || wrong.len() >= 12 {
             break;
         }
         let mut r = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
@@ -287,14 +295,20 @@ fn random_documents() {
                 let (theirs, verdict) = expat.parse(&document, namespaces);
                 if rule.is_some() != verdict.is_err() {
                     let Some(class) = explained(&document, rule, &verdict) else {
-                        panic!(
+                        wrong.push(format!(
                             "namespaces {namespaces}: we {result:?}, expat {verdict:?}, {}",
                             show()
-                        );
+                        ));
+                        continue;
                     };
                     *classes.entry(class).or_insert(0) += 1;
                 } else if rule.is_none() {
-                    assert_eq!(lines, theirs, "namespaces {namespaces} {}", show());
+                    if lines != theirs {
+                        wrong.push(format!(
+                            "namespaces {namespaces} {}\nwe\n{lines}expat\n{theirs}",
+                            show()
+                        ));
+                    }
                 }
             }
             if let (false, Some(libxml2)) = (namespaces, &libxml2) {
@@ -302,20 +316,37 @@ fn random_documents() {
                 if theirs != rule.is_none() {
                     let class = explained_libxml2(&document, rule);
                     let Some(class) = class else {
-                        panic!("we {result:?}, libxml2 {theirs}, {}", show());
+                        wrong.push(format!("we {result:?}, libxml2 {theirs}, {}", show()));
+                        continue;
                     };
                     *classes.entry(class).or_insert(0) += 1;
                 }
             }
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     println!("{cases} documents, {accepted} well-formed, explained differences: {classes:?}");
     assert!(accepted * 20 > cases, "too few are well-formed");
 }
 
 fn explained_libxml2(document: &[u8], rule: Option<Rule>) -> Option<&'static str> {
-    let _ = (document, rule);
-    None
+    match rule {
+        // [4.1]: not declared is an error of validity, once there is a reference to a parameter entity.
+        None if contains(document, "%p;") => Some("an undeclared parameter entity"),
+        // Within an entity it forgets that there is an external subset.
+        None if contains(document, "SYSTEM 's'") || contains(document, "PUBLIC 'p' 's'") => {
+            Some("an undeclared entity within an entity")
+        }
+        Some(Rule::Version) => Some("versions are looked at little"),
+        Some(Rule::Document) if contains(document, ">[") => Some("a subset behind the DOCTYPE"),
+        Some(Rule::Space) if contains(document, "<!DOCTYPE") => {
+            Some("no white space behind DOCTYPE")
+        }
+        Some(Rule::UniqueAttSpec) if contains(document, "xmlns") => {
+            Some("a namespace declared twice")
+        }
+        _ => None,
+    }
 }
 
 #[test]
