@@ -182,7 +182,22 @@ impl Parser {
         let at = *pos;
         let place = w.place(at);
         let text = Record { kind: Kind::Text, name: place as u32, ..Record::default() };
-        match chars::reference(&w.bytes[at..]) {
+        // The five of every document, before all others.
+        let rest = &w.bytes[at..];
+        let common = match rest {
+            [_, b'l', b't', b';', ..] => Some((b'<', 4)),
+            [_, b'g', b't', b';', ..] => Some((b'>', 4)),
+            [_, b'a', b'm', b'p', b';', ..] => Some((b'&', 5)),
+            [_, b'q', b'u', b'o', b't', b';', ..] => Some((b'"', 6)),
+            [_, b'a', b'p', b'o', b's', b';', ..] => Some((b'\'', 6)),
+            _ => None,
+        };
+        if let Some((byte, len)) = common {
+            self.emit_bytes(out, text, &[byte]);
+            *pos = at + len;
+            return Ok(());
+        }
+        match chars::reference(rest) {
             Err((rule, by)) => fail(rule, at + by),
             Ok(Reference::More) => Err(Halt::More),
             Ok(Reference::Char(c, len)) => {

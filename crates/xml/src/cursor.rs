@@ -34,6 +34,9 @@ impl<'w, 'a> Cursor<'w, 'a> {
 
     /// Breaks `rule`, or stands at a reference to a parameter entity.
     pub(crate) fn wrong<T>(&self, rule: Rule) -> Step<T> {
+        if self.w.end.is_none() && self.peek()? == b'%' {
+            self.w.get(self.at + 1)?;
+        }
         let name =
             |at| self.w.bytes.get(at).is_some_and(|&byte| byte > 127 || chars::ascii_name(byte));
         let reference = self.peek() == Ok(b'%') && name(self.at + 1);

@@ -71,7 +71,7 @@ impl Parser {
         }
         let id = self.names.string(name);
         self.dtd.has_references = true;
-        *pos = c.at;
+        let end = c.at;
         let text = match self.dtd.parameters.get(&id) {
             None if self.dtd.standalone && !w.entity => return fail(Rule::EntityDeclared, at),
             Some(entity) if entity.open => return fail(Rule::NoRecursion, at),
@@ -86,6 +86,7 @@ impl Parser {
                 ..Record::default()
             };
             self.emit(out, record);
+            *pos = end;
             return Ok(());
         };
         self.expand(text.len(), at)?;
@@ -120,7 +121,9 @@ impl Parser {
         };
         open(self, false);
         self.parameter_depth -= 1;
-        result
+        result?;
+        *pos = end;
+        Ok(())
     }
 
     fn qualified(&self, name: &[u8], at: usize) -> Step<()> {

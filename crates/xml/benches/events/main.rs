@@ -1,0 +1,180 @@
+//! XML to events, one core, beside libxml2's SAX2 and expat, which are loaded from the system: `make bench-xml`.
+//!
+//! Every document of the folder `LOOKASIDE_XML_DOCUMENTS` (whatever ends in `.xml`): GB/s of CPU time, medians of interleaved
+//! rounds, geometric means and ratios. Counts of elements and attributes, and a sum of the text's bytes, are compared.
+//! `LOOKASIDE_CPU=avx2` caps our tier.
+
+mod rivals;
+
+use std::hint::black_box;
+
+use lookaside_simd::Cpu;
+use lookaside_xml::kernel::{Index, Isa};
+use lookaside_xml::{Kind, Output, Parser, Record, Session, Status};
+use rivals::{Expat, Libxml2};
+
+const ROUNDS: usize = 9;
+/// A turn of one contender takes about so long.
+const TURN_NS: f64 = 8e6;
+
+/// What all parsers are to agree on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) elements: u64,
+    pub(crate) attributes: u64,
+    pub(crate) text_bytes: u64,
+    pub(crate) text_sum: u64,
+}
+
+impl Sums {
+    pub(crate) fn text(&mut self, text: &[u8]) {
+        self.text_bytes += text.len() as u64;
+        self.text_sum += text.iter().map(|byte| u64::from(*byte)).sum::<u64>();
+    }
+}
+
+fn parse(
+    parser: &mut Parser,
+    records: &mut [Record],
+    bytes: &mut Vec<u8>,
+    document: &[u8],
+    mut each: impl FnMut(&Record, &[u8], &[u8]),
+) {
+    parser.reset();
+    let mut rest = document;
+    loop {
+        bytes.clear();
+        let mut out = Output::new(records, bytes);
+        let progress = parser.feed(rest, true, &mut out);
+        for record in out.filled() {
+            each(record, rest, out.bytes);
+        }
+        rest = &rest[progress.consumed..];
+        match progress.status {
+            Status::Finished => return,
+            Status::Full => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn sums(session: &Session, document: &[u8]) -> (Sums, u64) {
+    let mut parser = Parser::new(session);
+    let (mut records, mut bytes) = (vec![Record::default(); 4096], vec![]);
+    let (mut sums, mut count) = (Sums::default(), 0);
+    parse(&mut parser, &mut records, &mut bytes, document, |record, chunk, bytes| {
+        count += 1;
+        match record.kind {
+            Kind::StartElement => sums.elements += 1,
+            Kind::Attribute => sums.attributes += 1,
+            Kind::Text => sums.text(record.text(chunk, bytes)),
+            _ => {}
+        }
+    });
+    (sums, count)
+}
+
+fn time(mut run: impl FnMut()) -> impl FnMut() -> f64 {
+    let start = cpu_ns();
+    run();
+    let repeats = (TURN_NS / (cpu_ns() - start).max(100) as f64).ceil().max(1.0) as usize;
+    move || {
+        let start = cpu_ns();
+        for _ in 0..repeats {
+            run();
+        }
+        (cpu_ns() - start) as f64 / repeats as f64
+    }
+}
+
+/// CPU time of this thread.
+fn cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure is this function's.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() {
+    let Some(folder) = std::env::var_os("LOOKASIDE_XML_DOCUMENTS") else {
+        eprintln!("bench-xml: LOOKASIDE_XML_DOCUMENTS is to name a folder of documents");
+        std::process::exit(2);
+    };
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).expect("a folder").map(|it| it.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|it| it == "xml"));
+    paths.sort();
+    let (libxml2, expat) = (Libxml2::open(), Expat::open());
+    let session = Session::new(Cpu::host());
+    println!("tier {}; GB/s of CPU time (and times the rival)", Cpu::host().tier());
+    println!(
+        "{:24} {:>9} {:>7} {:>7} {:>7} {:>15} {:>15}",
+        "document", "bytes", "B/rec", "index", "events", "libxml2 SAX2", "expat, ns"
+    );
+    let mut all = vec![];
+    for path in paths {
+        let document = std::fs::read(&path).expect("a document");
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let (expected, count) = sums(&session, &document);
+        for (who, theirs) in [
+            ("libxml2", libxml2.as_ref().map(|it| it.sums(&document))),
+            ("expat", expat.as_ref().map(|it| it.sums(&document))),
+        ] {
+            if let Some(theirs) = theirs {
+                assert_eq!(theirs, expected, "{who} {name}");
+            }
+        }
+        let isa = Isa::new(Cpu::host());
+        let mut index = Index::default();
+        let mut parser = Parser::new(&session);
+        let (mut records, mut bytes) = (vec![Record::default(); 4096], vec![]);
+        let mut turns: Vec<Box<dyn FnMut() -> f64 + '_>> = vec![
+            Box::new(time(|| {
+                for window in document.chunks(16 << 10) {
+                    black_box(index.fill(isa, window));
+                }
+            })),
+            Box::new(time(|| {
+                parse(&mut parser, &mut records, &mut bytes, &document, |record, _, _| {
+                    black_box(record.kind);
+                })
+            })),
+        ];
+        if let Some(it) = &libxml2 {
+            turns.push(Box::new(time(|| it.parse(&document))));
+        }
+        if let Some(it) = &expat {
+            turns.push(Box::new(time(|| it.parse(&document))));
+        }
+        let mut times = vec![vec![]; turns.len()];
+        for _ in 0..ROUNDS {
+            for (turn, times) in turns.iter_mut().zip(&mut times) {
+                times.push(turn());
+            }
+        }
+        drop(turns);
+        let rates: Vec<f64> = times.iter().map(|it| document.len() as f64 / median(it)).collect();
+        line(&name, document.len(), document.len() as f64 / count as f64, &rates);
+        if document.len() < 1000 {
+            println!("{:24} {:.3} us a document", "", document.len() as f64 / rates[1] / 1e3);
+        }
+        all.push(rates);
+    }
+    let mean = |n: usize| (all.iter().map(|it| it[n].ln()).sum::<f64>() / all.len() as f64).exp();
+    let means: Vec<f64> = (0..all.first().map_or(0, Vec::len)).map(mean).collect();
+    line("geometric mean", 0, 0.0, &means);
+}
+
+fn line(name: &str, len: usize, record: f64, rates: &[f64]) {
+    print!("{name:24} {len:9} {record:7.1} {:7.2} {:7.2}", rates[0], rates[1]);
+    for rival in &rates[2..] {
+        print!(" {rival:7.3} ({:4.1} x)", rates[1] / rival);
+    }
+    println!();
+}
