@@ -424,10 +424,10 @@ impl Parser {
                 || rest.starts_with(b"\xef\xbf\xbf");
             rule = Some(if control { Rule::Char } else { Rule::MalformedEncoding });
         }
-        if self.ascii {
-            if let Some(at) = bytes[..valid].iter().position(|byte| *byte > 127) {
-                (valid, rule) = (at, Some(Rule::MalformedEncoding));
-            }
+        if self.ascii
+            && let Some(at) = bytes[..valid].iter().position(|byte| *byte > 127)
+        {
+            (valid, rule) = (at, Some(Rule::MalformedEncoding));
         }
         if valid < bytes.len() {
             *end = from + valid;
@@ -453,7 +453,7 @@ impl Parser {
         if self.carry.len() > self.limits.memory {
             return fail(Rule::LimitMemory, 0);
         }
-        if !complete && !(last && *pos == chunk.len()) {
+        if !complete && (!last || *pos < chunk.len()) {
             return Err(Halt::More);
         }
         loop {

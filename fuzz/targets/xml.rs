@@ -1,0 +1,52 @@
+//! XML: any bytes, whole and in chunks with small outputs: the same events, and the same error.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use lookaside_simd::{Cpu, Tier};
+use lookaside_xml::{Error, Kind, Output, Parser, Record, Session, Status};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&options, document)) = input.split_first() else { return };
+    let tier = Tier::ALL[usize::from(options & 3) % 3];
+    let session = Session::new(&Cpu::with_cap(tier)).namespaces(options & 4 == 0);
+    let whole = events(&session, document, document.len().max(1), 4096);
+    let step = 1 + usize::from(options >> 3 & 7);
+    let records = 1 + usize::from(options >> 6);
+    assert_eq!(events(&session, document, step, records), whole);
+});
+
+/// Kinds, names and texts; texts that follow each other are one.
+fn events(
+    session: &Session,
+    document: &[u8],
+    step: usize,
+    records: usize,
+) -> (Vec<u8>, Option<Error>) {
+    let mut parser = Parser::new(session);
+    let (mut records, mut bytes) = (vec![Record::default(); records], vec![]);
+    let (mut all, mut before) = (vec![], Kind::XmlDecl);
+    let mut from = 0;
+    loop {
+        let end = document.len().min(from + step);
+        let chunk = &document[from..end];
+        let mut out = Output::new(&mut records, &mut bytes);
+        let progress = parser.feed(chunk, end == document.len(), &mut out);
+        for record in out.filled() {
+            if record.kind != Kind::Text || before != Kind::Text {
+                all.push(record.kind as u8);
+            }
+            before = record.kind;
+            all.extend(out.text(record, chunk));
+            if matches!(record.kind, Kind::StartElement | Kind::Attribute | Kind::EndElement) {
+                all.extend(parser.qname(record.name));
+            }
+        }
+        bytes.clear();
+        from += progress.consumed;
+        match progress.status {
+            Status::NeedInput | Status::Full => {}
+            Status::Finished => return (all, None),
+            Status::Failed(error) => return (all, Some(error)),
+        }
+    }
+}
