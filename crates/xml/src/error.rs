@@ -3,12 +3,12 @@
 use std::fmt;
 
 macro_rules! rules {
-    ($($(#[$doc:meta])* $name:ident $text:literal,)*) => {
+    ($($name:ident $text:literal,)*) => {
         /// The rule of XML 1.0 (fifth edition), Namespaces in XML 1.0, or of the session's limits that was broken. The
         /// text of `Display` begins with the number of the production or the name of the constraint.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
-        pub enum Rule { $(#[doc = $text] $name,)* }
+        pub enum Rule { $(#[doc = concat!("`", $text, "`")] $name,)* }
         impl Rule {
             /// Every rule.
             pub const ALL: &[Rule] = &[$(Rule::$name,)*];

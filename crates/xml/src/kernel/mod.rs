@@ -25,7 +25,7 @@ pub const TEXT_STOP: u8 = 4;
 pub const BRACKET: u8 = 8;
 /// `>`.
 pub const GREATER: u8 = 16;
-/// Control characters that production [2] excludes.
+/// Control characters that production 2 excludes.
 pub const FORBIDDEN: u8 = 32;
 
 /// Classes of the 128 characters of ASCII.
@@ -101,7 +101,7 @@ pub struct Index {
 
 impl Index {
     /// Looks at `bytes`, which begin at a character's boundary. False: they are not UTF-8, or hold a character that
-    /// production [2] excludes.
+    /// production 2 excludes.
     pub fn fill(&mut self, isa: Isa, bytes: &[u8]) -> bool {
         let blocks = bytes.len() / BLOCK + 1;
         if self.words.len() < blocks {
