@@ -342,6 +342,10 @@ fn explained_libxml2(document: &[u8], rule: Option<Rule>) -> Option<&'static str
             Some("an undeclared entity within an entity")
         }
         Some(Rule::Version) => Some("versions are looked at little"),
+        // WFC: Entity Declared counts those outside parameter entities.
+        Some(Rule::EntityDeclared) if contains(document, "yes") && contains(document, "%p;") => {
+            Some("standalone, and declared in a parameter entity")
+        }
         Some(Rule::Document) if contains(document, ">[") => Some("a subset behind the DOCTYPE"),
         Some(Rule::Space) if contains(document, "<!DOCTYPE") => {
             Some("no white space behind DOCTYPE")
