@@ -44,6 +44,8 @@
 //! - `names`: names are numbers; a name is checked once.
 //! - `prolog`, `subset`, `dtd`, `cursor`: declarations; entities, defaults of attributes.
 //! - `input`: UTF-16, ISO-8859-1 and others are decoded to UTF-8 first.
+//! - [`tree`]: a whole document as flat records; [`xpath`]: XPath 1.0 on it. [`select`]: any number of XPath expressions side
+//!   by side while the document arrives.
 //!
 //! # What is left out
 //!
@@ -69,8 +71,11 @@ mod prolog;
 mod record;
 mod session;
 mod subset;
+pub mod select;
 mod tag;
 mod token;
+pub mod tree;
+pub mod xpath;
 
 pub use error::{Error, Rule};
 pub use names::Name;

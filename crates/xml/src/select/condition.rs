@@ -1,0 +1,163 @@
+//! Predicates that are decided when a node begins.
+
+use super::NotStreamable;
+use crate::xpath::ast::{Axis, Comparison, Expr, Start, Test};
+use crate::xpath::functions::Function;
+use crate::xpath::value::number_of;
+
+/// A predicate, on the attributes of an element or on the value of an attribute, text, comment or instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Condition {
+    And(Vec<Condition>),
+    Or(Vec<Condition>),
+    Not(Box<Condition>),
+    Constant(bool),
+    /// The operand is there; that it is not empty.
+    Exists(Operand),
+    IsNotEmpty(Operand),
+    /// Some value of the operand is (or is not) the string.
+    Text {
+        operand: Operand,
+        equal: bool,
+        text: String,
+    },
+    Number {
+        operand: Operand,
+        comparison: Comparison,
+        number: f64,
+    },
+    Contains {
+        operand: Operand,
+        part: String,
+        at_start: bool,
+    },
+}
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Operand {
+    /// Attributes of the element.
+    Attribute(Test),
+    /// The value of the node itself.
+    Own,
+}
+
+/// What a condition is asked of.
+pub(super) trait Values {
+    /// Calls `visit` with each value of the operand until it says that it is enough; returns whether it did.
+    fn any(&self, operand: &Operand, visit: &mut dyn FnMut(&str) -> bool) -> bool;
+}
+
+impl Condition {
+    pub(super) fn holds(&self, values: &dyn Values) -> bool {
+        match self {
+            Condition::And(all) => all.iter().all(|one| one.holds(values)),
+            Condition::Or(all) => all.iter().any(|one| one.holds(values)),
+            Condition::Not(a) => !a.holds(values),
+            Condition::Constant(truth) => *truth,
+            Condition::Exists(operand) => values.any(operand, &mut |_| true),
+            // Of a node-set the first counts.
+            Condition::IsNotEmpty(operand) => first(values, operand, |text| !text.is_empty()),
+            Condition::Text { operand, equal, text } => {
+                values.any(operand, &mut |value| (value == text) == *equal)
+            }
+            Condition::Number { operand, comparison, number } => {
+                values.any(operand, &mut |value| comparison.holds(number_of(value), *number))
+            }
+            Condition::Contains { operand, part, at_start } => {
+                let holds = |value: &str| match at_start {
+                    true => value.starts_with(part.as_str()),
+                    false => value.contains(part.as_str()),
+                };
+                // Of no node the string is empty.
+                match values.any(operand, &mut |_| true) {
+                    true => first(values, operand, holds),
+                    false => holds(""),
+                }
+            }
+        }
+    }
+}
+
+/// Whether the first value is so.
+fn first(values: &dyn Values, operand: &Operand, holds: impl Fn(&str) -> bool) -> bool {
+    let mut answer = false;
+    values.any(operand, &mut |value| {
+        answer = holds(value);
+        true
+    });
+    answer
+}
+
+/// The predicate as a condition. `own`: of a node that is its own value; else of an element.
+pub(super) fn of(predicate: &Expr, own: bool) -> Result<Condition, NotStreamable> {
+    if predicate.is_positional() {
+        return Err(NotStreamable::Position);
+    }
+    truth(predicate, own)
+}
+
+/// What `boolean()` makes of an expression.
+fn truth(expr: &Expr, own: bool) -> Result<Condition, NotStreamable> {
+    let each = |all: &[Expr]| all.iter().map(|one| truth(one, own)).collect::<Result<Vec<_>, _>>();
+    Ok(match expr {
+        Expr::And(all) => Condition::And(each(all)?),
+        Expr::Or(all) | Expr::Union(all) => Condition::Or(each(all)?),
+        Expr::Compare(comparison, a, b) => compare(*comparison, a, b, own)?,
+        Expr::Path(_) => Condition::Exists(operand(expr, own)?),
+        Expr::Literal(text) => Condition::Constant(!text.is_empty()),
+        Expr::Number(number) => Condition::Constant(*number != 0.0 && !number.is_nan()),
+        Expr::Call(function, arguments) => match (function, arguments.as_slice()) {
+            (Function::True, _) => Condition::Constant(true),
+            (Function::False, _) => Condition::Constant(false),
+            (Function::Not, [inner]) => Condition::Not(Box::new(truth(inner, own)?)),
+            (Function::Boolean, [inner]) => truth(inner, own)?,
+            (Function::String, [inner]) => Condition::IsNotEmpty(operand(inner, own)?),
+            (Function::Contains | Function::StartsWith, [whole, Expr::Literal(part)]) => {
+                Condition::Contains {
+                    operand: operand(whole, own)?,
+                    part: part.clone(),
+                    at_start: *function == Function::StartsWith,
+                }
+            }
+            _ => return Err(NotStreamable::Predicate),
+        },
+        _ => return Err(NotStreamable::Predicate),
+    })
+}
+
+fn compare(
+    comparison: Comparison,
+    a: &Expr,
+    b: &Expr,
+    own: bool,
+) -> Result<Condition, NotStreamable> {
+    let (operand, comparison, constant) = match (a, b) {
+        (_, Expr::Literal(_) | Expr::Number(_)) => (operand(a, own)?, comparison, b),
+        (Expr::Literal(_) | Expr::Number(_), _) => (operand(b, own)?, comparison.turned(), a),
+        _ => return Err(NotStreamable::Predicate),
+    };
+    Ok(match (constant, comparison) {
+        (Expr::Literal(text), Comparison::Equal | Comparison::NotEqual) => {
+            Condition::Text { operand, equal: comparison == Comparison::Equal, text: text.clone() }
+        }
+        (Expr::Literal(text), _) => {
+            Condition::Number { operand, comparison, number: number_of(text) }
+        }
+        (Expr::Number(number), _) => Condition::Number { operand, comparison, number: *number },
+        _ => return Err(NotStreamable::Predicate),
+    })
+}
+
+fn operand(expr: &Expr, own: bool) -> Result<Operand, NotStreamable> {
+    let Expr::Path(path) = expr else { return Err(NotStreamable::Predicate) };
+    let [step] = path.steps.as_slice() else { return Err(NotStreamable::Later) };
+    if path.start != Start::Context || !step.predicates.is_empty() {
+        return Err(NotStreamable::Predicate);
+    }
+    match (step.axis, &step.test) {
+        (Axis::Self_, Test::Node) if own => Ok(Operand::Own),
+        (Axis::Attribute, test) if !own => Ok(Operand::Attribute(test.clone())),
+        _ => Err(NotStreamable::Later),
+    }
+}

@@ -1,0 +1,111 @@
+//! Streamable location paths.
+
+use super::NotStreamable;
+use super::condition::{self, Condition};
+use crate::xpath::ast::{Axis, Expr, Path as LocationPath, Start, Step as Location, Test};
+
+/// One alternative of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Path {
+    pub(super) expression: u32,
+    pub(super) steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Step {
+    pub(super) kind: StepKind,
+    pub(super) test: Test,
+    pub(super) conditions: Vec<Condition>,
+}
+
+impl Step {
+    /// Whether attributes have to be known.
+    pub(super) fn asks_attributes(&self) -> bool {
+        self.kind == StepKind::Attribute || !self.conditions.is_empty()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StepKind {
+    Child,
+    Descendant,
+    Attribute,
+}
+
+/// The alternatives of an expression.
+pub(super) fn paths(expression: u32, root: &Expr) -> Result<Vec<Path>, NotStreamable> {
+    match root {
+        Expr::Union(all) => {
+            let all = all.iter().map(|one| paths(expression, one));
+            Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
+        }
+        Expr::Path(path) => {
+            let all = alternatives(path)?;
+            Ok(all.into_iter().map(|steps| Path { expression, steps }).collect())
+        }
+        _ => Err(NotStreamable::NoPath),
+    }
+}
+
+/// Whether a step is what `//` stands for.
+fn is_anywhere(step: &Location) -> bool {
+    step.axis == Axis::DescendantOrSelf && step.test == Test::Node && step.predicates.is_empty()
+}
+
+fn alternatives(path: &LocationPath) -> Result<Vec<Vec<Step>>, NotStreamable> {
+    if matches!(path.start, Start::Nodes(_)) {
+        return Err(NotStreamable::Start);
+    }
+    let mut all: Vec<Vec<Step>> = vec![vec![]];
+    // Whether the steps so far reach the document's own node, and nothing else.
+    let mut anywhere = false;
+    for location in &path.steps {
+        let is_self = location.axis == Axis::Self_
+            && location.test == Test::Node
+            && location.predicates.is_empty();
+        if is_self && !anywhere {
+            continue;
+        }
+        if is_anywhere(location) {
+            anywhere = true;
+            continue;
+        }
+        let kind = match location.axis {
+            Axis::Child if anywhere => StepKind::Descendant,
+            Axis::Child => StepKind::Child,
+            Axis::Descendant => StepKind::Descendant,
+            Axis::Attribute => StepKind::Attribute,
+            Axis::Self_ | Axis::DescendantOrSelf => return Err(NotStreamable::Step),
+            _ => return Err(NotStreamable::Axis),
+        };
+        let whole = all.first().and_then(|steps| steps.last());
+        if whole.is_some_and(|last| last.kind == StepKind::Attribute || is_leaf(&last.test)) {
+            return Err(NotStreamable::Step);
+        }
+        let own = kind == StepKind::Attribute || is_leaf(&location.test);
+        let conditions = location.predicates.iter().map(|one| condition::of(one, own));
+        let conditions = conditions.collect::<Result<Vec<_>, _>>()?;
+        let step = Step { kind, test: location.test.clone(), conditions };
+        if kind == StepKind::Attribute && anywhere {
+            // Of the nodes so far, and of all elements below them.
+            let below = Step { kind: StepKind::Descendant, test: Test::Any, conditions: vec![] };
+            let mut more = all.clone();
+            more.iter_mut().for_each(|steps| steps.push(below.clone()));
+            all.append(&mut more);
+        }
+        all.iter_mut().for_each(|steps| steps.push(step.clone()));
+        anywhere = false;
+    }
+    // No event announces the document's own node.
+    if anywhere || all.iter().any(Vec::is_empty) {
+        return Err(NotStreamable::Step);
+    }
+    // It has no attributes.
+    all.retain(|steps| steps.first().is_some_and(|step| step.kind != StepKind::Attribute));
+    Ok(all)
+}
+
+/// Whether only nodes without children pass the test.
+fn is_leaf(test: &Test) -> bool {
+    matches!(test, Test::Text | Test::Comment | Test::Instruction(_))
+}

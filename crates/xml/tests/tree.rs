@@ -1,0 +1,93 @@
+//! Trees of parsed documents: beside those that a builder makes, and what of a document they hold.
+
+mod random;
+
+use lookaside_simd::Cpu;
+use lookaside_xml::tree::{Kind, Name, Node, ParseError, Tree};
+use lookaside_xml::{Limits, Rule, Session};
+use random::{Random, document, number};
+
+fn parse(text: &[u8]) -> Result<Tree<'_>, ParseError> {
+    Tree::parse(text, &Session::new(Cpu::host()))
+}
+
+type Seen<'t> = (Kind, Name<'t>, &'t str, Option<usize>, usize);
+
+fn nodes<'t>(tree: &'t Tree<'_>) -> Vec<Seen<'t>> {
+    let all = tree.subtree(Node::DOCUMENT);
+    all.map(|node| {
+        let (parent, end) = (tree.parent(node).map(Node::index), tree.end(node).index());
+        (tree.kind(node), tree.name(node), tree.value(node), parent, end)
+    })
+    .collect()
+}
+
+#[test]
+fn random_documents_as_built() {
+    let first = number("LOOKASIDE_XML_START", 0);
+    for seed in first..first + 3000 {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let (text, built) = document(&mut random);
+        let parsed = parse(text.as_bytes()).unwrap();
+        assert_eq!(nodes(&parsed), nodes(&built), "seed {seed}: {text}");
+        // In another encoding nothing refers to the document's bytes.
+        let utf16: Vec<u8> = "\u{feff}"
+            .encode_utf16()
+            .chain(text.encode_utf16())
+            .flat_map(u16::to_le_bytes)
+            .collect();
+        let parsed = parse(&utf16).unwrap();
+        assert_eq!(nodes(&parsed), nodes(&built), "seed {seed}, UTF-16: {text}");
+    }
+}
+
+#[test]
+fn what_a_document_becomes() {
+    let text = "<!DOCTYPE a [<!-- no --><?no ?><!ENTITY e 'x<b/>y'><!ATTLIST b id ID #IMPLIED c CDATA 'd'>]>\
+                <a>1<![CDATA[<2>]]>\r\n&#51;&e;&amp;<b id='  i '/><?t  data?><!--c--></a>";
+    let tree = parse(text.as_bytes()).unwrap();
+    let seen: Vec<_> =
+        nodes(&tree).into_iter().map(|(kind, name, value, ..)| (kind, name.local, value)).collect();
+    let expected = [
+        (Kind::Document, "", ""),
+        (Kind::Element, "a", ""),
+        (Kind::Text, "", "1<2>\n3x"),
+        (Kind::Element, "b", ""),
+        (Kind::Attribute, "c", "d"),
+        (Kind::Text, "", "y&"),
+        (Kind::Element, "b", ""),
+        (Kind::Attribute, "id", "i"),
+        (Kind::Attribute, "c", "d"),
+        (Kind::Instruction, "t", "data"),
+        (Kind::Comment, "", "c"),
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!(tree.element_by_id("i").map(Node::index), Some(6));
+    assert_eq!(tree.element_by_id("j"), None);
+}
+
+/// More nodes and attributes than the parser gives at once.
+#[test]
+fn large_documents() {
+    let attributes: String = (0..5000).map(|n| format!(" a{n}='{n}'")).collect();
+    let text = format!("<r>{}<e{attributes}/></r>", "<x y='1'>t</x>".repeat(10_000));
+    let tree = parse(text.as_bytes()).unwrap();
+    assert_eq!(tree.len(), 1 + 1 + 10_000 * 3 + 1 + 5000);
+    let last = tree.children(tree.first_child(Node::DOCUMENT).unwrap()).last().unwrap();
+    assert_eq!(tree.attributes(last).count(), 5000);
+    assert!(tree.memory() < 3_000_000, "{}", tree.memory());
+}
+
+#[test]
+fn what_is_no_document() {
+    let rule = |text: &str| match parse(text.as_bytes()) {
+        Err(ParseError::Document(e)) => e.rule,
+        other => panic!("{text}: {other:?}"),
+    };
+    assert_eq!(rule("<a></b>"), Rule::ElementTypeMatch);
+    assert_eq!(rule(""), Rule::UnexpectedEnd);
+    assert_eq!(rule("<a/><a/>"), Rule::Document);
+    let session = Session::new(Cpu::host()).limits(Limits { depth: 3, ..Limits::default() });
+    let deep = Tree::parse(b"<a><a><a><a/></a></a></a>", &session);
+    assert!(matches!(deep, Err(ParseError::Document(e)) if e.rule == Rule::LimitDepth));
+}
