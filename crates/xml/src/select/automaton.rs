@@ -51,6 +51,8 @@ struct Transition {
     attributes: Vec<Item>,
     /// The states by which conditions hold, for the first 64 of them.
     by_conditions: HashMap<u64, u32>,
+    /// The state, and what is selected, where no attribute is one that is asked for.
+    bare: Option<(u32, Vec<u32>)>,
 }
 
 /// A program at work on one document after another.
@@ -65,6 +67,9 @@ pub struct Run<'p> {
     /// By which tests of the program a name passes.
     class_ids: HashMap<Vec<bool>, u32>,
     class_names: Vec<(String, String)>,
+    /// The same for names of attributes: each class has a bit for each test of the program.
+    attribute_classes: Vec<u32>,
+    attribute_masks: Vec<Vec<u64>>,
     open: Vec<u32>,
     start: u32,
     max_states: usize,
@@ -83,6 +88,8 @@ impl<'p> Run<'p> {
             classes: Vec::new(),
             class_ids: HashMap::new(),
             class_names: Vec::new(),
+            attribute_classes: Vec::new(),
+            attribute_masks: vec![vec![0; program.attribute_tests.len().div_ceil(64)]],
             open: Vec::new(),
             start: 0,
             max_states: MAX_STATES,
@@ -95,6 +102,7 @@ impl<'p> Run<'p> {
     /// Before another document, whose names have other numbers. What was learnt stays.
     pub fn reset(&mut self) {
         self.classes.clear();
+        self.attribute_classes.clear();
         self.open.truncate(1);
         self.open[0] = self.start;
     }
@@ -154,6 +162,35 @@ impl<'p> Run<'p> {
         class
     }
 
+    /// The class of an attribute's name; 0: nothing asks for it.
+    fn attribute_class(&mut self, number: u32, names: &impl Names) -> u32 {
+        let index = number as usize;
+        let known = self.attribute_classes.get(index).filter(|class| **class != UNKNOWN);
+        if let Some(class) = known {
+            return *class;
+        }
+        let (uri, local) = names.name(number);
+        let mut mask = vec![0_u64; self.attribute_masks[0].len()];
+        for (bit, test) in self.program.attribute_tests.iter().enumerate() {
+            mask[bit / 64] |= u64::from(passes(test, uri, local)) << (bit % 64);
+        }
+        let known = self.attribute_masks.iter().position(|one| *one == mask);
+        let class = known.unwrap_or_else(|| {
+            self.attribute_masks.push(mask);
+            self.attribute_masks.len() - 1
+        }) as u32;
+        if self.attribute_classes.len() <= index {
+            self.attribute_classes.resize(index + 1, UNKNOWN);
+        }
+        self.attribute_classes[index] = class;
+        class
+    }
+
+    /// Whether an attribute with this name needs to be told.
+    pub fn asks_for(&mut self, name: u32, names: &impl Names) -> bool {
+        self.attribute_class(name, names) != 0
+    }
+
     /// An element begins: the number of its name, and its attributes with their names' numbers and values. Calls `selected`
     /// with what is selected of it.
     pub fn start_element(
@@ -175,13 +212,35 @@ impl<'p> Run<'p> {
         };
         let plain = &self.transitions[transition as usize];
         let mut next = plain.state;
-        if plain.guarded.is_empty() && plain.attributes.is_empty() {
-            for expression in &plain.selected {
-                selected(Selected { expression: *expression, attribute: None });
-            }
+        let selected_plain = if plain.guarded.is_empty() && plain.attributes.is_empty() {
+            &plain.selected
         } else {
-            next = self.depending(transition, attributes, names);
-            self.report(selected);
+            let classes: Vec<u32> =
+                attributes.iter().map(|(name, _)| self.attribute_class(*name, names)).collect();
+            if classes.iter().any(|class| *class != 0) {
+                next = self.depending(transition, attributes, &classes);
+                self.report(selected);
+                self.open.push(next);
+                return;
+            }
+            if self.transitions[transition as usize].bare.is_none() {
+                let state = self.depending(transition, &[], &[]);
+                self.found.sort_unstable();
+                self.found.dedup();
+                let found = self.found.drain(..).map(|one| one.expression).collect();
+                self.transitions[transition as usize].bare = Some((state, found));
+            }
+            let plain = &self.transitions[transition as usize];
+            match &plain.bare {
+                None => &plain.selected,
+                Some((state, selected)) => {
+                    next = *state;
+                    selected
+                }
+            }
+        };
+        for expression in selected_plain {
+            selected(Selected { expression: *expression, attribute: None });
         }
         self.open.push(next);
     }
@@ -222,6 +281,7 @@ impl<'p> Run<'p> {
             guarded,
             attributes,
             by_conditions: HashMap::new(),
+            bare: None,
         });
         let all = &mut self.states[state as usize].next;
         if all.len() <= class as usize {
@@ -250,13 +310,8 @@ impl<'p> Run<'p> {
 
     /// All that an element selects where some of it depends on attributes, to `found`. Returns the state of its children.
     #[inline(never)]
-    fn depending(
-        &mut self,
-        transition: u32,
-        attributes: &[(u32, &str)],
-        names: &impl Names,
-    ) -> u32 {
-        let element = Element { attributes, names };
+    fn depending(&mut self, transition: u32, attributes: &[(u32, &str)], classes: &[u32]) -> u32 {
+        let element = Element { attributes, classes, masks: &self.attribute_masks };
         let plain = &self.transitions[transition as usize];
         let (mut passed, mut bits) = (Vec::new(), 0_u64);
         for (index, item) in plain.guarded.iter().enumerate() {
@@ -275,9 +330,11 @@ impl<'p> Run<'p> {
         for item in wanted {
             let step = self.step(item);
             let expression = self.program.paths[item.path as usize].expression;
-            for (index, (name, value)) in (0..).zip(attributes) {
-                let (uri, local) = names.name(*name);
-                if passes(&step.test, uri, local) && holds(&step.conditions, &Own(value)) {
+            let Some(test) = step.attribute else { continue };
+            for (index, ((_, value), class)) in (0..).zip(attributes.iter().zip(classes)) {
+                if has(&self.attribute_masks[*class as usize], test)
+                    && holds(&step.conditions, &Own(value))
+                {
                     self.found.push(Selected { expression, attribute: Some(index) });
                 }
             }
@@ -322,11 +379,6 @@ impl<'p> Run<'p> {
             _ => false,
         };
         self.leaf(value, &passes, selected);
-    }
-
-    /// Whether attributes need to be told.
-    pub fn asks_attributes(&self) -> bool {
-        self.program.attributes
     }
 
     /// Whether texts, comments and instructions need to be told at this place.
@@ -390,18 +442,22 @@ fn passes(test: &Test, uri: &str, local: &str) -> bool {
     }
 }
 
-struct Element<'a, N> {
-    attributes: &'a [(u32, &'a str)],
-    names: &'a N,
+/// Whether a class passes the test with this number.
+fn has(mask: &[u64], test: u32) -> bool {
+    mask[test as usize / 64] >> (test % 64) & 1 != 0
 }
 
-impl<N: Names> Values for Element<'_, N> {
+struct Element<'a> {
+    attributes: &'a [(u32, &'a str)],
+    classes: &'a [u32],
+    masks: &'a [Vec<u64>],
+}
+
+impl Values for Element<'_> {
     fn any(&self, operand: &Operand, visit: &mut dyn FnMut(&str) -> bool) -> bool {
         let Operand::Attribute(test) = operand else { return false };
-        self.attributes.iter().any(|(name, value)| {
-            let (uri, local) = self.names.name(*name);
-            passes(test, uri, local) && visit(value)
-        })
+        let mut all = self.attributes.iter().zip(self.classes);
+        all.any(|((_, value), class)| has(&self.masks[*class as usize], *test) && visit(value))
     }
 }
 

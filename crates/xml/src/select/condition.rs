@@ -36,8 +36,8 @@ pub(super) enum Condition {
 /// What is compared.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Operand {
-    /// Attributes of the element.
-    Attribute(Test),
+    /// Attributes of the element that pass the program's test with this number.
+    Attribute(u32),
     /// The value of the node itself.
     Own,
 }
@@ -89,75 +89,103 @@ fn first(values: &dyn Values, operand: &Operand, holds: impl Fn(&str) -> bool) -
     answer
 }
 
+/// The tests of attributes that a program makes, each once.
+pub(super) type Tests = Vec<Test>;
+
+/// The number of a test.
+pub(super) fn number_of_test(tests: &mut Tests, test: &Test) -> u32 {
+    let known = tests.iter().position(|one| one == test);
+    known.unwrap_or_else(|| {
+        tests.push(test.clone());
+        tests.len() - 1
+    }) as u32
+}
+
 /// The predicate as a condition. `own`: of a node that is its own value; else of an element.
-pub(super) fn of(predicate: &Expr, own: bool) -> Result<Condition, NotStreamable> {
+pub(super) fn of(
+    predicate: &Expr,
+    own: bool,
+    tests: &mut Tests,
+) -> Result<Condition, NotStreamable> {
     if predicate.is_positional() {
         return Err(NotStreamable::Position);
     }
-    truth(predicate, own)
+    Reader { own, tests }.truth(predicate)
 }
 
-/// What `boolean()` makes of an expression.
-fn truth(expr: &Expr, own: bool) -> Result<Condition, NotStreamable> {
-    let each = |all: &[Expr]| all.iter().map(|one| truth(one, own)).collect::<Result<Vec<_>, _>>();
-    Ok(match expr {
-        Expr::And(all) => Condition::And(each(all)?),
-        Expr::Or(all) | Expr::Union(all) => Condition::Or(each(all)?),
-        Expr::Compare(comparison, a, b) => compare(*comparison, a, b, own)?,
-        Expr::Path(_) => Condition::Exists(operand(expr, own)?),
-        Expr::Literal(text) => Condition::Constant(!text.is_empty()),
-        Expr::Number(number) => Condition::Constant(*number != 0.0 && !number.is_nan()),
-        Expr::Call(function, arguments) => match (function, arguments.as_slice()) {
-            (Function::True, _) => Condition::Constant(true),
-            (Function::False, _) => Condition::Constant(false),
-            (Function::Not, [inner]) => Condition::Not(Box::new(truth(inner, own)?)),
-            (Function::Boolean, [inner]) => truth(inner, own)?,
-            (Function::String, [inner]) => Condition::IsNotEmpty(operand(inner, own)?),
-            (Function::Contains | Function::StartsWith, [whole, Expr::Literal(part)]) => {
-                Condition::Contains {
-                    operand: operand(whole, own)?,
-                    part: part.clone(),
-                    at_start: *function == Function::StartsWith,
-                }
-            }
-            _ => return Err(NotStreamable::Predicate),
-        },
-        _ => return Err(NotStreamable::Predicate),
-    })
-}
-
-fn compare(
-    comparison: Comparison,
-    a: &Expr,
-    b: &Expr,
+struct Reader<'t> {
     own: bool,
-) -> Result<Condition, NotStreamable> {
-    let (operand, comparison, constant) = match (a, b) {
-        (_, Expr::Literal(_) | Expr::Number(_)) => (operand(a, own)?, comparison, b),
-        (Expr::Literal(_) | Expr::Number(_), _) => (operand(b, own)?, comparison.turned(), a),
-        _ => return Err(NotStreamable::Predicate),
-    };
-    Ok(match (constant, comparison) {
-        (Expr::Literal(text), Comparison::Equal | Comparison::NotEqual) => {
-            Condition::Text { operand, equal: comparison == Comparison::Equal, text: text.clone() }
-        }
-        (Expr::Literal(text), _) => {
-            Condition::Number { operand, comparison, number: number_of(text) }
-        }
-        (Expr::Number(number), _) => Condition::Number { operand, comparison, number: *number },
-        _ => return Err(NotStreamable::Predicate),
-    })
+    tests: &'t mut Tests,
 }
 
-fn operand(expr: &Expr, own: bool) -> Result<Operand, NotStreamable> {
-    let Expr::Path(path) = expr else { return Err(NotStreamable::Predicate) };
-    let [step] = path.steps.as_slice() else { return Err(NotStreamable::Later) };
-    if path.start != Start::Context || !step.predicates.is_empty() {
-        return Err(NotStreamable::Predicate);
+impl Reader<'_> {
+    /// What `boolean()` makes of an expression.
+    fn truth(&mut self, expr: &Expr) -> Result<Condition, NotStreamable> {
+        let mut each =
+            |all: &[Expr]| all.iter().map(|one| self.truth(one)).collect::<Result<Vec<_>, _>>();
+        Ok(match expr {
+            Expr::And(all) => Condition::And(each(all)?),
+            Expr::Or(all) | Expr::Union(all) => Condition::Or(each(all)?),
+            Expr::Compare(comparison, a, b) => self.compare(*comparison, a, b)?,
+            Expr::Path(_) => Condition::Exists(self.operand(expr)?),
+            Expr::Literal(text) => Condition::Constant(!text.is_empty()),
+            Expr::Number(number) => Condition::Constant(*number != 0.0 && !number.is_nan()),
+            Expr::Call(function, arguments) => match (function, arguments.as_slice()) {
+                (Function::True, _) => Condition::Constant(true),
+                (Function::False, _) => Condition::Constant(false),
+                (Function::Not, [inner]) => Condition::Not(Box::new(self.truth(inner)?)),
+                (Function::Boolean, [inner]) => self.truth(inner)?,
+                (Function::String, [inner]) => Condition::IsNotEmpty(self.operand(inner)?),
+                (Function::Contains | Function::StartsWith, [whole, Expr::Literal(part)]) => {
+                    Condition::Contains {
+                        operand: self.operand(whole)?,
+                        part: part.clone(),
+                        at_start: *function == Function::StartsWith,
+                    }
+                }
+                _ => return Err(NotStreamable::Predicate),
+            },
+            _ => return Err(NotStreamable::Predicate),
+        })
     }
-    match (step.axis, &step.test) {
-        (Axis::Self_, Test::Node) if own => Ok(Operand::Own),
-        (Axis::Attribute, test) if !own => Ok(Operand::Attribute(test.clone())),
-        _ => Err(NotStreamable::Later),
+
+    fn compare(
+        &mut self,
+        comparison: Comparison,
+        a: &Expr,
+        b: &Expr,
+    ) -> Result<Condition, NotStreamable> {
+        let (operand, comparison, constant) = match (a, b) {
+            (_, Expr::Literal(_) | Expr::Number(_)) => (self.operand(a)?, comparison, b),
+            (Expr::Literal(_) | Expr::Number(_), _) => (self.operand(b)?, comparison.turned(), a),
+            _ => return Err(NotStreamable::Predicate),
+        };
+        Ok(match (constant, comparison) {
+            (Expr::Literal(text), Comparison::Equal | Comparison::NotEqual) => Condition::Text {
+                operand,
+                equal: comparison == Comparison::Equal,
+                text: text.clone(),
+            },
+            (Expr::Literal(text), _) => {
+                Condition::Number { operand, comparison, number: number_of(text) }
+            }
+            (Expr::Number(number), _) => Condition::Number { operand, comparison, number: *number },
+            _ => return Err(NotStreamable::Predicate),
+        })
+    }
+
+    fn operand(&mut self, expr: &Expr) -> Result<Operand, NotStreamable> {
+        let Expr::Path(path) = expr else { return Err(NotStreamable::Predicate) };
+        let [step] = path.steps.as_slice() else { return Err(NotStreamable::Later) };
+        if path.start != Start::Context || !step.predicates.is_empty() {
+            return Err(NotStreamable::Predicate);
+        }
+        match (step.axis, &step.test) {
+            (Axis::Self_, Test::Node) if self.own => Ok(Operand::Own),
+            (Axis::Attribute, test) if !self.own => {
+                Ok(Operand::Attribute(number_of_test(self.tests, test)))
+            }
+            _ => Err(NotStreamable::Later),
+        }
     }
 }

@@ -49,15 +49,16 @@ pub use automaton::{Names, Run};
 pub use stream::{Found, Stream};
 
 use crate::xpath::XPath;
-use path::{Path, Step};
+use crate::xpath::ast::Test;
+use path::Path;
 
 /// Expressions, compiled together.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// All alternatives of all expressions.
     paths: Vec<Path>,
-    /// Whether anything is asked of attributes.
-    attributes: bool,
+    /// What is asked of attributes' names.
+    attribute_tests: Vec<Test>,
 }
 
 /// Why an expression cannot be evaluated while the document arrives.
@@ -102,15 +103,14 @@ impl Program {
     /// Compiles expressions; selections name them by their index. The error has all that are not streamable.
     pub fn compile(expressions: &[XPath]) -> Result<Program, Vec<(usize, NotStreamable)>> {
         let (mut paths, mut errors) = (Vec::new(), Vec::new());
+        let mut attribute_tests = Vec::new();
         for (index, expression) in expressions.iter().enumerate() {
-            match path::paths(index as u32, expression.root()) {
+            match path::paths(index as u32, expression.root(), &mut attribute_tests) {
                 Ok(more) => paths.extend(more),
                 Err(e) => errors.push((index, e)),
             }
         }
-        let attributes =
-            paths.iter().flat_map(|path: &Path| &path.steps).any(Step::asks_attributes);
-        if errors.is_empty() { Ok(Program { paths, attributes }) } else { Err(errors) }
+        if errors.is_empty() { Ok(Program { paths, attribute_tests }) } else { Err(errors) }
     }
 }
 

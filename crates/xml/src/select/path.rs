@@ -1,7 +1,7 @@
 //! Streamable location paths.
 
 use super::NotStreamable;
-use super::condition::{self, Condition};
+use super::condition::{self, Condition, Tests, number_of_test};
 use crate::xpath::ast::{Axis, Expr, Path as LocationPath, Start, Step as Location, Test};
 
 /// One alternative of an expression.
@@ -16,13 +16,8 @@ pub(super) struct Step {
     pub(super) kind: StepKind,
     pub(super) test: Test,
     pub(super) conditions: Vec<Condition>,
-}
-
-impl Step {
-    /// Whether attributes have to be known.
-    pub(super) fn asks_attributes(&self) -> bool {
-        self.kind == StepKind::Attribute || !self.conditions.is_empty()
-    }
+    /// Of attributes, the number of the test.
+    pub(super) attribute: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +28,18 @@ pub(super) enum StepKind {
 }
 
 /// The alternatives of an expression.
-pub(super) fn paths(expression: u32, root: &Expr) -> Result<Vec<Path>, NotStreamable> {
+pub(super) fn paths(
+    expression: u32,
+    root: &Expr,
+    tests: &mut Tests,
+) -> Result<Vec<Path>, NotStreamable> {
     match root {
         Expr::Union(all) => {
-            let all = all.iter().map(|one| paths(expression, one));
+            let all = all.iter().map(|one| paths(expression, one, tests));
             Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
         }
         Expr::Path(path) => {
-            let all = alternatives(path)?;
+            let all = alternatives(path, tests)?;
             Ok(all.into_iter().map(|steps| Path { expression, steps }).collect())
         }
         _ => Err(NotStreamable::NoPath),
@@ -52,7 +51,7 @@ fn is_anywhere(step: &Location) -> bool {
     step.axis == Axis::DescendantOrSelf && step.test == Test::Node && step.predicates.is_empty()
 }
 
-fn alternatives(path: &LocationPath) -> Result<Vec<Vec<Step>>, NotStreamable> {
+fn alternatives(path: &LocationPath, tests: &mut Tests) -> Result<Vec<Vec<Step>>, NotStreamable> {
     if matches!(path.start, Start::Nodes(_)) {
         return Err(NotStreamable::Start);
     }
@@ -83,12 +82,16 @@ fn alternatives(path: &LocationPath) -> Result<Vec<Vec<Step>>, NotStreamable> {
             return Err(NotStreamable::Step);
         }
         let own = kind == StepKind::Attribute || is_leaf(&location.test);
-        let conditions = location.predicates.iter().map(|one| condition::of(one, own));
+        let conditions = location.predicates.iter().map(|one| condition::of(one, own, tests));
         let conditions = conditions.collect::<Result<Vec<_>, _>>()?;
-        let step = Step { kind, test: location.test.clone(), conditions };
+        let test = location.test.clone();
+        let attribute =
+            (kind == StepKind::Attribute).then(|| number_of_test(tests, &location.test));
+        let step = Step { kind, test, conditions, attribute };
         if kind == StepKind::Attribute && anywhere {
             // Of the nodes so far, and of all elements below them.
-            let below = Step { kind: StepKind::Descendant, test: Test::Any, conditions: vec![] };
+            let kind = StepKind::Descendant;
+            let below = Step { kind, test: Test::Any, conditions: vec![], attribute: None };
             let mut more = all.clone();
             more.iter_mut().for_each(|steps| steps.push(below.clone()));
             all.append(&mut more);

@@ -123,7 +123,7 @@ impl<'p> Stream<'p> {
             }
             Kind::Attribute | Kind::Namespace => {
                 self.element.missing -= 1;
-                if record.kind == Kind::Attribute && self.run.asks_attributes() {
+                if record.kind == Kind::Attribute && self.run.asks_for(record.name, &self.parser) {
                     let from = self.element.values.len();
                     self.element.values.push_str(&String::from_utf8_lossy(text));
                     self.element.attributes.push((record.name, from..self.element.values.len()));
