@@ -143,6 +143,8 @@ pub struct Parser {
     pub(crate) namespaces: bool,
     encoding: Option<String>,
     pub(crate) names: Names,
+    /// How many times the numbers of names began anew.
+    pub(crate) names_epoch: u64,
     pub(crate) state: State,
     pub(crate) open: Vec<Open>,
     /// Prefixes and what they were bound to before.
@@ -186,6 +188,7 @@ impl Parser {
             namespaces: session.namespaces,
             encoding: session.encoding.clone(),
             names: Names::new(session.namespaces, session.limits.name as usize),
+            names_epoch: 0,
             state: State::Start,
             open: vec![],
             bindings: vec![],
@@ -221,6 +224,7 @@ impl Parser {
         }
         if self.names.memory() > 1 << 20 {
             self.names = Names::new(self.namespaces, self.limits.name as usize);
+            self.names_epoch += 1;
         } else {
             self.names.reset(self.seen_doctype);
         }

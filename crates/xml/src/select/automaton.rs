@@ -99,10 +99,15 @@ impl<'p> Run<'p> {
         run
     }
 
-    /// Before another document, whose names have other numbers. What was learnt stays.
+    /// Before another document, whose names have other numbers. What was learnt of them stays.
     pub fn reset(&mut self) {
         self.classes.clear();
         self.attribute_classes.clear();
+        self.restart();
+    }
+
+    /// Before another document with the same numbers of names.
+    pub fn restart(&mut self) {
         self.open.truncate(1);
         self.open[0] = self.start;
     }

@@ -72,8 +72,12 @@ impl<'p> Stream<'p> {
 
     /// Before another document.
     pub fn reset(&mut self) {
+        let epoch = self.parser.names_epoch;
         self.parser.reset();
-        self.run.reset();
+        match self.parser.names_epoch == epoch {
+            true => self.run.restart(),
+            false => self.run.reset(),
+        }
         self.element.missing = 0;
         self.text.clear();
         (self.has_text, self.in_doctype, self.node) = (false, false, 0);
