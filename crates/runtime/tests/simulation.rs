@@ -318,13 +318,14 @@ impl World {
         }
     }
 
-    /// To the end: within a bounded virtual time, whatever the faults.
+    /// To the end: within a bounded virtual time, whatever the faults. The least peak rate is 1 ms of device time a second,
+    /// and 100 requests may take a second of it.
     fn end(&mut self) {
         let World { clock, engines, clients, .. } = self;
         let mut rounds = 0;
         while clients.iter().any(|c| c.instance.outstanding() > 0) {
             rounds += 1;
-            assert!(rounds < 200_000, "requests are never answered");
+            assert!(rounds < 20_000_000, "requests are never answered");
             for c in clients.iter_mut() {
                 c.poll(clock.now_ns());
             }
