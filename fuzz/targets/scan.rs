@@ -54,24 +54,8 @@ fn compare(choices: &mut Choices<'_>) {
     }
     let near = choices.below(patterns.len());
     let text = data(choices, &patterns[near].node, patterns[near].flags.utf8);
-    let asked = |id| patterns.iter().any(|one| one.id == id && one.flags.som_leftmost);
-    let mut expected: Vec<Match> = reference::set_matches(&patterns, &text)
-        .into_iter()
-        .map(|(id, one)| {
-            let start = if asked(id) { one.start as u64 } else { 0 };
-            Match { end: one.end as u64, id, start }
-        })
-        .collect();
-    // Which start is the leftmost before a last newline may not be known in time: see `fallback` of the crate.
-    let before_newline = text.ends_with(b"\n").then(|| text.len() as u64 - 1);
-    // So nor may the length of a match be that has to have a least one.
-    let has_length =
-        |id| patterns.iter().any(|one| one.id == id && one.extended.min_length.is_some());
-    let plain = |all: &mut Vec<Match>| {
-        all.retain(|one| Some(one.end) != before_newline || !has_length(one.id));
-        all.iter_mut().filter(|one| Some(one.end) == before_newline).for_each(|one| one.start = 0);
-        all.sort_unstable();
-    };
+    let mut expected = reference::reports(&patterns, &text);
+    let plain = |all: &mut Vec<Match>| reference::comparable(&patterns, &text, all);
     plain(&mut expected);
 
     let (mut scratch, mut found) = (Scratch::new(), vec![]);

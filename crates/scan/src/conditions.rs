@@ -1,14 +1,14 @@
 //! Conditions on a place between two bytes, as bytes beside it.
 //!
-//! The literal finder's sequences know the two ends of the text alone. What else a pattern asks of a place is said by
-//! the byte before it or behind it:
+//! The literal finder's sequences know only the start and the end of the data. Every other condition on a place becomes a
+//! class for the byte before it or behind it:
 //!
 //! | condition | becomes |
 //! |---|---|
 //! | `(?m)^foo` | `\Afoo`, and `\nfoo` |
 //! | `\bfoo` | `\Afoo`, and `\Wfoo` |
-//! | `foo\b` | `foo`, if `\W` or the end of the text follows ([`End::Before`]) |
-//! | `(?m)foo$` | `foo`, if `\n` or the end of the text follows |
+//! | `foo\b` | `foo`, if `\W` or the end of the data follows ([`End::Before`]) |
+//! | `(?m)foo$` | `foo`, if `\n` or the end of the data follows |
 //! | `foo\b.` | `foo\W`: of a class between word bytes and others, what agrees with the other side |
 //!
 //! A byte before a match is added to it: its start is another then, its end is not. So beginnings are rewritten only
@@ -47,7 +47,7 @@ pub(crate) fn resolve(
         resolve([&[Node::Class(bytes)], right].concat(), start_of_match, out)
     };
     if condition == LineStart {
-        // At its end a text has no line; something follows.
+        // `(?m)^` does not hold at the end of the data: something follows.
         first(right)?;
         return if left.is_empty() { preceded(true, ByteSet::one(b'\n')) } else { None };
     }
@@ -56,7 +56,7 @@ pub(crate) fn resolve(
     if right.is_empty() {
         let before = match is_word(last(left)?) {
             Some(before) => before,
-            None => return split_last(&parts, at, start_of_match, out),
+            None => return split(&parts, at - 1, start_of_match, out),
         };
         let next = if before != boundary { word } else { word.complement() };
         let end = End::Before { next, text_end: before == boundary };
@@ -69,17 +69,17 @@ pub(crate) fn resolve(
         _ => is_word(first(right)?),
     };
     let Some(after) = after else {
-        return split_first(&parts, at, start_of_match, out);
+        return split(&parts, at + 1, start_of_match, out);
     };
     if left.is_empty() {
-        // The start of the text is as a byte of no word.
+        // The start of the data counts as a non-word byte.
         return match after != boundary {
             true => preceded(false, word),
             false => preceded(true, word.complement()),
         };
     }
     match is_word(last(left)?) {
-        None => split_last(&parts, at, start_of_match, out),
+        None => split(&parts, at - 1, start_of_match, out),
         Some(before) if (before != after) == boundary => {
             resolve([left, right].concat(), start_of_match, out)
         }
@@ -123,26 +123,7 @@ fn is_word(bytes: ByteSet) -> Option<bool> {
     }
 }
 
-/// Once with the word bytes of the class before the condition at `at`, once with its others.
-fn split_last(
-    parts: &[Node],
-    at: usize,
-    start_of_match: bool,
-    out: &mut Vec<(Vec<Node>, End)>,
-) -> Option<()> {
-    split(parts, at.checked_sub(1)?, start_of_match, out)
-}
-
-/// The same with the class behind it.
-fn split_first(
-    parts: &[Node],
-    at: usize,
-    start_of_match: bool,
-    out: &mut Vec<(Vec<Node>, End)>,
-) -> Option<()> {
-    split(parts, at + 1, start_of_match, out)
-}
-
+/// Once with the word bytes of the class at `at`, once with its others.
 fn split(
     parts: &[Node],
     at: usize,

@@ -1,7 +1,7 @@
 //! How a pattern is searched: as segments of bounded width with gaps between them, or by the fallback automaton.
 //!
-//! A sequence is `[^] segment (gap segment)* [$]`, or ends before certain bytes. A gap is `X*` for a class X; a segment is anything of bounded width.
-//! In every segment (but one at the start of the text) a string, or one of a few, must occur: the literal finder looks
+//! A sequence is `[^] segment (gap segment)* [$]`, or ends before certain bytes. A gap is `X*` for a class X; a segment is
+//! anything of bounded width. In every segment (but one at the start of the text) a string, or one of a few, must occur: the literal finder looks
 //! for these, and only where one occurs is the rest of the segment looked at.
 //!
 //! | pattern | sequence |
@@ -11,7 +11,7 @@
 //! | `x*abc[^"]*"[0-9]def` | `abc`, gap `[^"]`, `"[0-9]def`; `x*` changes no end of a match |
 //! | `GET|POST` | two sequences with a segment each |
 //! | `port [0-9]+` | `port [0-9]`; and `port [0-9]`, gap `[0-9]`, `[0-9]` |
-//! | `\bword\b` | `word` at the start of the text, and behind a byte of no word; both before such a byte or the end |
+//! | `\bword\b` | `word` at the start of the data, and behind a non-word byte; both before a non-word byte or the end |
 //! | `(ab)*cdef` | none: an automaton around `cdef` |
 //! | `(ab)*c`, `[0-9]+x` | none: the fallback automaton |
 
@@ -46,7 +46,7 @@ pub(crate) enum End {
     Text,
     /// At the end of the text, or before a newline that is its last byte.
     TextOrNewline,
-    /// Before one of these bytes, or, if so said, at the end of the text.
+    /// Before one of these bytes; with `text_end` also at the end of the data.
     Before {
         /// The bytes that may follow.
         next: ByteSet,

@@ -4,7 +4,7 @@
 //! start from which it is reached. Engines are tested against this; it shares no code with any of them.
 
 use crate::syntax::Pattern;
-use crate::{Assertion, Node};
+use crate::{Assertion, Match as Report, Node};
 
 /// A match: `end` is reported once for each pattern, with the leftmost `start`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,6 +81,30 @@ pub fn set_matches(patterns: &[Pattern], data: &[u8]) -> Vec<(u32, Match)> {
     found.sort_unstable_by_key(|(id, one)| (one.end, *id, one.start));
     found.dedup();
     found
+}
+
+/// What a set reports of `data`, sorted: [`set_matches`], with the starts that are asked for and 0 for others.
+pub fn reports(patterns: &[Pattern], data: &[u8]) -> Vec<Report> {
+    let asked = |id| patterns.iter().any(|one| one.id == id && one.flags.som_leftmost);
+    let all = set_matches(patterns, data).into_iter().map(|(id, one)| {
+        let start = if asked(id) { one.start as u64 } else { 0 };
+        Report { end: one.end as u64, id, start }
+    });
+    let mut all: Vec<Report> = all.collect();
+    all.sort_unstable();
+    all
+}
+
+/// Brings reports of `data` into the form in which an engine's and [`reports`] are compared: sorted, and without what is
+/// not known in time before a newline that is the last byte (`fallback` documents it): the leftmost start, and so whether
+/// a match has the least length.
+pub fn comparable(patterns: &[Pattern], data: &[u8], all: &mut Vec<Report>) {
+    let open = data.ends_with(b"\n").then(|| data.len() as u64 - 1);
+    let has_length =
+        |id| patterns.iter().any(|one| one.id == id && one.extended.min_length.is_some());
+    all.retain(|one| Some(one.end) != open || !has_length(one.id));
+    all.iter_mut().filter(|one| Some(one.end) == open).for_each(|one| one.start = 0);
+    all.sort_unstable();
 }
 
 /// The places after one match of `node` from the places `from`.

@@ -7,19 +7,6 @@ use lookaside_scan::syntax::Pattern;
 use lookaside_scan::{Match, Mode, Scratch, Set, reference};
 use lookaside_simd::{Cpu, Tier};
 
-fn expected(patterns: &[Pattern], data: &[u8]) -> Vec<Match> {
-    let mut all: Vec<Match> = reference::set_matches(patterns, data)
-        .into_iter()
-        .map(|(id, found)| {
-            let asked =
-                patterns.iter().any(|pattern| pattern.id == id && pattern.flags.som_leftmost);
-            Match { end: found.end as u64, id, start: if asked { found.start as u64 } else { 0 } }
-        })
-        .collect();
-    all.sort_unstable();
-    all
-}
-
 fn patterns(choices: &mut Choices<'_>) -> (Vec<Pattern>, Vec<String>) {
     let kind = Kind {
         unicode: choices.chance(20),
@@ -71,7 +58,7 @@ fn sets_agree_with_the_reference() {
                 .for_each(|one| one.start = 0);
             all.sort_unstable();
         };
-        let mut expected = expected(&patterns, &text);
+        let mut expected = reference::reports(&patterns, &text);
         plain(&mut expected);
         let Ok(set) = Set::new(&patterns, Mode::Block, &cpu) else { continue };
         let mut found = vec![];

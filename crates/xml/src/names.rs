@@ -51,6 +51,8 @@ pub(crate) struct Entry {
 }
 
 const NONE: u32 = u32::MAX;
+/// What the prefix `xml` is bound to.
+pub(crate) const XML_NAMESPACE: &str = "http://www.w3.org/XML/1998/namespace";
 pub(crate) const XML_PREFIX: u32 = 1;
 pub(crate) const XML_URI: u32 = 2;
 pub(crate) const XMLNS_URI: u32 = 3;
@@ -86,13 +88,7 @@ impl Names {
             by_expanded: HashMap::new(),
             stamps: vec![],
         };
-        let fixed = [
-            "",
-            "xml",
-            "http://www.w3.org/XML/1998/namespace",
-            "http://www.w3.org/2000/xmlns/",
-            "xmlns",
-        ];
+        let fixed = ["", "xml", XML_NAMESPACE, "http://www.w3.org/2000/xmlns/", "xmlns"];
         for text in fixed {
             names.string(text.as_bytes());
         }

@@ -126,20 +126,31 @@ impl Parser {
         Ok(())
     }
 
-    fn qualified(&self, name: &[u8], at: usize) -> Step<()> {
+    /// The qualified name of an element or an attribute.
+    fn declared_qname<'a>(&self, c: &mut Cursor<'_, 'a>) -> Step<&'a [u8]> {
+        let at = c.at;
+        let name = c.name(self.limits.name)?;
         if self.namespaces {
             chars::prefix_len(name).map_err(|rule| Halt::Fail(rule, at))?;
         }
-        Ok(())
+        Ok(name)
+    }
+
+    /// The name of an entity or a notation: without a colon.
+    fn declared_ncname<'a>(&self, c: &mut Cursor<'_, 'a>) -> Step<&'a [u8]> {
+        let at = c.at;
+        let name = c.name(self.limits.name)?;
+        if self.namespaces && name.contains(&b':') {
+            return fail(Rule::NsColon, at);
+        }
+        Ok(name)
     }
 
     /// [45] elementdecl.
     fn element_decl(&mut self, w: &Window<'_>, pos: &mut usize, out: &mut Output<'_>) -> Step<()> {
         let mut c = Cursor { w, at: *pos + 9 };
         c.need_space()?;
-        let at = c.at;
-        let name = c.name(self.limits.name)?;
-        self.qualified(name, at)?;
+        let name = self.declared_qname(&mut c)?;
         c.need_space()?;
         let mut model = vec![];
         if c.peek()? == b'(' {
@@ -176,9 +187,7 @@ impl Parser {
                 c.eat(b'|', rule)?;
                 c.space()?;
                 names = true;
-                let at = c.at;
-                let name = c.name(self.limits.name)?;
-                self.qualified(name, at)?;
+                let name = self.declared_qname(c)?;
                 model.push(b'|');
                 model.extend(name);
             }
@@ -204,9 +213,7 @@ impl Parser {
                 separators.push(0);
                 continue;
             }
-            let at = c.at;
-            let name = c.name(self.limits.name)?;
-            self.qualified(name, at)?;
+            let name = self.declared_qname(c)?;
             model.extend(name);
             loop {
                 let byte = c.peek()?;
@@ -240,9 +247,7 @@ impl Parser {
     fn attlist_decl(&mut self, w: &Window<'_>, pos: &mut usize, out: &mut Output<'_>) -> Step<()> {
         let mut c = Cursor { w, at: *pos + 9 };
         c.need_space()?;
-        let at = c.at;
-        let element = c.name(self.limits.name)?;
-        self.qualified(element, at)?;
+        let element = self.declared_qname(&mut c)?;
         let (mut found, mut texts) = (vec![], vec![]);
         loop {
             let space = c.space()?;
@@ -253,8 +258,7 @@ impl Parser {
                 return c.wrong(Rule::AttlistDecl);
             }
             let at = c.at;
-            let name = c.name(self.limits.name)?;
-            self.qualified(name, at)?;
+            let name = self.declared_qname(&mut c)?;
             c.need_space()?;
             let kind = self.attribute_type(&mut c)?;
             c.need_space()?;
@@ -338,13 +342,8 @@ impl Parser {
         text.push(b'(');
         loop {
             c.space()?;
-            let at = c.at;
             if notation {
-                let name = c.name(self.limits.name)?;
-                if self.namespaces && name.contains(&b':') {
-                    return fail(Rule::NsColon, at);
-                }
-                text.extend(name);
+                text.extend(self.declared_ncname(c)?);
             } else {
                 text.extend(c.nmtoken()?);
             }
@@ -370,11 +369,7 @@ impl Parser {
             c.at += 1;
             c.need_space()?;
         }
-        let at = c.at;
-        let name = c.name(self.limits.name)?;
-        if self.namespaces && name.contains(&b':') {
-            return fail(Rule::NsColon, at);
-        }
+        let name = self.declared_ncname(&mut c)?;
         c.need_space()?;
         let (mut text, mut public, mut system, mut notation) = (None, None, None, None);
         if matches!(c.peek()?, b'"' | b'\'') {
@@ -393,11 +388,7 @@ impl Parser {
                     return fail(Rule::Space, c.at - 5);
                 }
                 c.need_space()?;
-                let at = c.at;
-                let name = c.name(self.limits.name)?;
-                if self.namespaces && name.contains(&b':') {
-                    return fail(Rule::NsColon, at);
-                }
+                let name = self.declared_ncname(&mut c)?;
                 notation = Some(name);
                 c.space()?;
             }
@@ -438,11 +429,7 @@ impl Parser {
     fn notation_decl(&mut self, w: &Window<'_>, pos: &mut usize, out: &mut Output<'_>) -> Step<()> {
         let mut c = Cursor { w, at: *pos + 10 };
         c.need_space()?;
-        let at = c.at;
-        let name = c.name(self.limits.name)?;
-        if self.namespaces && name.contains(&b':') {
-            return fail(Rule::NsColon, at);
-        }
+        let name = self.declared_ncname(&mut c)?;
         c.need_space()?;
         let Some(external) = c.external(true)? else { return c.wrong(Rule::NotationDecl) };
         c.space()?;

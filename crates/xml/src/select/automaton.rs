@@ -308,7 +308,7 @@ impl<'p> Run<'p> {
         let next = Item { step: item.step + 1, ..item };
         match path.steps.get(next.step as usize) {
             None => done.push(path.expression),
-            Some(step) if step.kind == StepKind::Attribute => attributes.push(next),
+            Some(step) if step.kind.is_attribute() => attributes.push(next),
             Some(_) => kept.push(next),
         }
     }
@@ -335,7 +335,7 @@ impl<'p> Run<'p> {
         for item in wanted {
             let step = self.step(item);
             let expression = self.program.paths[item.path as usize].expression;
-            let Some(test) = step.attribute else { continue };
+            let StepKind::Attribute(test) = step.kind else { continue };
             for (index, ((_, value), class)) in (0..).zip(attributes.iter().zip(classes)) {
                 if has(&self.attribute_masks[*class as usize], test)
                     && holds(&step.conditions, &Own(value))

@@ -16,15 +16,20 @@ pub(super) struct Step {
     pub(super) kind: StepKind,
     pub(super) test: Test,
     pub(super) conditions: Vec<Condition>,
-    /// Of attributes, the number of the test.
-    pub(super) attribute: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepKind {
     Child,
     Descendant,
-    Attribute,
+    /// The number of the program's test.
+    Attribute(u32),
+}
+
+impl StepKind {
+    pub(super) fn is_attribute(self) -> bool {
+        matches!(self, StepKind::Attribute(_))
+    }
 }
 
 /// The alternatives of an expression.
@@ -56,7 +61,7 @@ fn alternatives(path: &LocationPath, tests: &mut Tests) -> Result<Vec<Vec<Step>>
         return Err(NotStreamable::Start);
     }
     let mut all: Vec<Vec<Step>> = vec![vec![]];
-    // Whether the steps so far reach the document's own node, and nothing else.
+    // Whether `//` comes before the next step.
     let mut anywhere = false;
     for location in &path.steps {
         let is_self = location.axis == Axis::Self_
@@ -73,25 +78,21 @@ fn alternatives(path: &LocationPath, tests: &mut Tests) -> Result<Vec<Vec<Step>>
             Axis::Child if anywhere => StepKind::Descendant,
             Axis::Child => StepKind::Child,
             Axis::Descendant => StepKind::Descendant,
-            Axis::Attribute => StepKind::Attribute,
+            Axis::Attribute => StepKind::Attribute(number_of_test(tests, &location.test)),
             Axis::Self_ | Axis::DescendantOrSelf => return Err(NotStreamable::Step),
             _ => return Err(NotStreamable::Axis),
         };
-        let whole = all.first().and_then(|steps| steps.last());
-        if whole.is_some_and(|last| last.kind == StepKind::Attribute || is_leaf(&last.test)) {
+        let last = all.first().and_then(|steps| steps.last());
+        if last.is_some_and(|last| last.kind.is_attribute() || is_leaf(&last.test)) {
             return Err(NotStreamable::Step);
         }
-        let own = kind == StepKind::Attribute || is_leaf(&location.test);
+        let own = kind.is_attribute() || is_leaf(&location.test);
         let conditions = location.predicates.iter().map(|one| condition::of(one, own, tests));
         let conditions = conditions.collect::<Result<Vec<_>, _>>()?;
-        let test = location.test.clone();
-        let attribute =
-            (kind == StepKind::Attribute).then(|| number_of_test(tests, &location.test));
-        let step = Step { kind, test, conditions, attribute };
-        if kind == StepKind::Attribute && anywhere {
+        let step = Step { kind, test: location.test.clone(), conditions };
+        if kind.is_attribute() && anywhere {
             // Of the nodes so far, and of all elements below them.
-            let kind = StepKind::Descendant;
-            let below = Step { kind, test: Test::Any, conditions: vec![], attribute: None };
+            let below = Step { kind: StepKind::Descendant, test: Test::Any, conditions: vec![] };
             let mut more = all.clone();
             more.iter_mut().for_each(|steps| steps.push(below.clone()));
             all.append(&mut more);
@@ -104,7 +105,7 @@ fn alternatives(path: &LocationPath, tests: &mut Tests) -> Result<Vec<Vec<Step>>
         return Err(NotStreamable::Step);
     }
     // It has no attributes.
-    all.retain(|steps| steps.first().is_some_and(|step| step.kind != StepKind::Attribute));
+    all.retain(|steps| steps.first().is_some_and(|step| !step.kind.is_attribute()));
     Ok(all)
 }
 

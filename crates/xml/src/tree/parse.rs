@@ -116,9 +116,14 @@ impl Reader<'_> {
         bytes: &[u8],
     ) -> Result<(), TreeError> {
         let text = record.text(chunk, bytes);
-        let is_here = self.is_referred && record.flags & IN_BYTES == 0;
-        let start = base + record.offset as usize;
-        let place = start..start + text.len();
+        let copy;
+        let value = if self.is_referred && record.flags & IN_BYTES == 0 {
+            let start = base + record.offset as usize;
+            Value::Document(start..start + text.len())
+        } else {
+            copy = String::from_utf8_lossy(text);
+            Value::Other(&copy)
+        };
         match record.kind {
             Kind::StartElement => {
                 self.element = record.name;
@@ -130,11 +135,11 @@ impl Reader<'_> {
                 }
             }
             Kind::Attribute | Kind::Namespace => {
-                let value = match is_here {
-                    true => Place::Document(place),
-                    false => {
+                let value = match value {
+                    Value::Document(place) => Place::Document(place),
+                    Value::Other(text) => {
                         let from = self.tag_bytes.len();
-                        self.tag_bytes.push_str(&String::from_utf8_lossy(text));
+                        self.tag_bytes.push_str(text);
                         Place::Bytes(from..self.tag_bytes.len())
                     }
                 };
@@ -145,25 +150,13 @@ impl Reader<'_> {
                 }
             }
             Kind::EndElement => self.builder.end_element(),
-            Kind::Text => match is_here {
-                true => self.builder.text(Value::Document(place))?,
-                false => self.builder.text(Value::Other(&String::from_utf8_lossy(text)))?,
-            },
+            Kind::Text => self.builder.text(value)?,
             Kind::Comment if !self.in_doctype => {
-                match is_here {
-                    true => self.builder.comment(Value::Document(place))?,
-                    false => self.builder.comment(Value::Other(&String::from_utf8_lossy(text)))?,
-                };
+                self.builder.comment(value)?;
             }
             Kind::Pi if !self.in_doctype => {
                 let target = self.string(parser, record.name)?;
-                match is_here {
-                    true => self.builder.instruction(target, Value::Document(place))?,
-                    false => {
-                        let text = String::from_utf8_lossy(text);
-                        self.builder.instruction(target, Value::Other(&text))?
-                    }
-                };
+                self.builder.instruction(target, value)?;
             }
             Kind::DoctypeStart => self.in_doctype = true,
             Kind::DoctypeEnd => self.in_doctype = false,

@@ -6,6 +6,7 @@ use super::ast::Expr;
 use super::evaluate::{Evaluation, Focus, in_order};
 use super::value::SPACE;
 use super::{EvaluationError, NodeRef, Value};
+use crate::names::XML_NAMESPACE;
 use crate::tree::Kind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,7 +208,7 @@ impl Evaluation<'_> {
     /// 4.3: whether the innermost `xml:lang` is this language or one below it.
     fn is_language(&self, node: NodeRef, language: &str) -> bool {
         let tree = self.tree;
-        let Some(name) = tree.find_name(super::parser::XML, "lang") else { return false };
+        let Some(name) = tree.find_name(XML_NAMESPACE, "lang") else { return false };
         let mut elements = std::iter::successors(Some(node), |one| one.parent(tree));
         let value = elements.find_map(|one| {
             (one.kind(tree) == Kind::Element).then_some(())?;

@@ -1,6 +1,7 @@
 //! Tokens of an expression (3.7), with the rule that tells operators from names.
 
 use super::{Reason, SyntaxError};
+use crate::chars;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token<'t> {
@@ -54,20 +55,13 @@ struct Lexer<'t> {
     tokens: Vec<(usize, Token<'t>)>,
 }
 
-/// XML 1.0, production 4, without the colon (Namespaces 1.0, production 5).
+/// NCName (Namespaces 1.0, production 4): without the colon.
 fn is_name_start(c: char) -> bool {
-    matches!(c, 'A'..='Z' | '_' | 'a'..='z' | '\u{c0}'..='\u{d6}' | '\u{d8}'..='\u{f6}'
-        | '\u{f8}'..='\u{2ff}' | '\u{370}'..='\u{37d}' | '\u{37f}'..='\u{1fff}'
-        | '\u{200c}'..='\u{200d}' | '\u{2070}'..='\u{218f}' | '\u{2c00}'..='\u{2fef}'
-        | '\u{3001}'..='\u{d7ff}' | '\u{f900}'..='\u{fdcf}' | '\u{fdf0}'..='\u{fffd}'
-        | '\u{10000}'..='\u{effff}')
+    c != ':' && chars::is_name_start(c)
 }
 
-/// XML 1.0, production 4a, without the colon.
 fn is_name(c: char) -> bool {
-    is_name_start(c)
-        || matches!(c, '-' | '.' | '0'..='9' | '\u{b7}' | '\u{300}'..='\u{36f}'
-            | '\u{203f}'..='\u{2040}')
+    c != ':' && chars::is_name_char(c)
 }
 
 impl<'t> Lexer<'t> {

@@ -4,10 +4,10 @@ use super::ast::{Axis, Comparison, Expr, Operator, Path, Start, Step, Test};
 use super::functions::Function;
 use super::lexer::{Token, tokens};
 use super::{Reason, SyntaxError};
+use crate::names::XML_NAMESPACE;
 
 /// Levels of parentheses, predicates and arguments.
 const MAX_DEPTH: usize = 100;
-pub(super) const XML: &str = "http://www.w3.org/XML/1998/namespace";
 
 pub(super) fn parse(text: &str, namespaces: &[(&str, &str)]) -> Result<Expr, SyntaxError> {
     let mut parser = Parser { tokens: tokens(text)?, at: 0, namespaces, depth: 0 };
@@ -60,7 +60,7 @@ impl<'t> Parser<'t> {
         let known = self.namespaces.iter().find(|(name, _)| *name == prefix);
         match known {
             Some((_, uri)) => Ok((*uri).to_owned()),
-            None if prefix == "xml" => Ok(XML.to_owned()),
+            None if prefix == "xml" => Ok(XML_NAMESPACE.to_owned()),
             None => Err(self.error(Reason::Prefix(prefix.to_owned()))),
         }
     }

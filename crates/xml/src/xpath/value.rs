@@ -1,5 +1,6 @@
 //! Values and their conversions (3.2 to 3.5, 4).
 
+use crate::names::XML_NAMESPACE;
 use crate::tree::{Kind, Node, Tree};
 
 /// A node of XPath's data model (5): one of the tree, or a namespace that is in scope on an element.
@@ -85,7 +86,7 @@ impl NodeRef {
             (0, _) => tree.value(self.node).to_owned(),
             _ => match self.declaration(tree) {
                 Some(declaration) => tree.value(declaration).to_owned(),
-                None => super::parser::XML.to_owned(),
+                None => XML_NAMESPACE.to_owned(),
             },
         }
     }
