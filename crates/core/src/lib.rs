@@ -12,10 +12,10 @@ mod class;
 mod cost;
 mod device;
 mod error;
-mod flow;
 mod region;
 mod request;
 mod session;
+mod shared;
 mod sym;
 
 pub use buf::Buf;
@@ -27,7 +27,6 @@ pub use device::{
     Work,
 };
 pub use error::SetupError;
-pub use flow::SharedFlow;
 pub use lookaside_secure::{NoFork, secure_variable, wipe_stack};
 pub use lookaside_spec::{
     BadReason, Done, Hash, Lost, Op, OpError, Secret, Service, Status,
@@ -40,8 +39,10 @@ pub use lookaside_spec::{
     scan::{self, BadPattern, Match, Patterns},
     store_result,
     sym::{Aead, Auth, ChainOrder, Cipher, Iv, Packet, Span, Sym},
+    xml::{self, Xml},
 };
 pub use region::{Memory, Region, Segment};
 pub use request::{Args, Request, Response};
 pub use session::{Admission, Class, Order, OrderKey, Prepared, Session, SessionSpec};
+pub use shared::{Document, Shared, SharedDocument, SharedFlow};
 pub use sym::{Aside, Carried, Immediate, Running, SharedImmediate};

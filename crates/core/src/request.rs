@@ -99,7 +99,10 @@ impl Request {
     /// apart from its destination, and no state has moved.
     pub fn may_run_again(&self) -> bool {
         let in_place = self.op.service() == Service::Sym && self.src.is_empty();
-        let moves = matches!(self.carried.as_deref(), Some(Carried::Aside(_) | Carried::Flow(_)));
+        let moves = matches!(
+            self.carried.as_deref(),
+            Some(Carried::Aside(_) | Carried::Flow(_) | Carried::Document(_))
+        );
         !self.is_bound() && !in_place && !moves && !self.src.overlaps(&self.dst)
     }
 

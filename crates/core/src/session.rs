@@ -11,7 +11,8 @@ use std::{
 };
 
 use crate::{
-    Compression, Costs, Format, Immediate, Kdf, Op, Patterns, Pke, SharedImmediate, Sym, Work, scan,
+    Compression, Costs, Document, Format, Immediate, Kdf, Op, Patterns, Pke, SharedImmediate, Sym,
+    Work, Xml, scan,
 };
 
 /// What a session is for; what [`crate::Device::prepare`] turns into prepared parameters.
@@ -46,6 +47,8 @@ pub enum SessionSpec {
     Rng,
     /// Pattern matching.
     Scan(Patterns),
+    /// XML processing.
+    Xml(Xml),
 }
 
 impl SessionSpec {
@@ -56,6 +59,7 @@ impl SessionSpec {
             SessionSpec::Sym(sym) => sym.ops(),
             SessionSpec::Rng => &[Op::Random],
             SessionSpec::Scan(_) => &[Op::Scan],
+            SessionSpec::Xml(_) => &[Op::Parse],
             SessionSpec::Compression(_) => &[Op::Compress, Op::Decompress],
             SessionSpec::CompressStream { .. } => &[Op::Compress],
             SessionSpec::DecompressStream { .. } => &[Op::Decompress],
@@ -70,6 +74,9 @@ impl SessionSpec {
     }
 }
 
+/// Makes the state of a document of such a session.
+type MakeDocument = fn(&Prepared) -> Option<Box<dyn Document>>;
+
 /// What one device made of a [`SessionSpec`]: its own type, behind `Any`.
 #[derive(Clone)]
 pub struct Prepared {
@@ -77,6 +84,7 @@ pub struct Prepared {
     best_batch: usize,
     immediate: Option<SharedImmediate>,
     flow: Option<Arc<[u8]>>,
+    document: Option<MakeDocument>,
     explain: Option<fn(&Prepared) -> Option<String>>,
     counted: Option<fn(&Prepared) -> Option<scan::Counters>>,
 }
@@ -89,6 +97,7 @@ impl Prepared {
             best_batch: 0,
             immediate: None,
             flow: None,
+            document: None,
             explain: None,
             counted: None,
         }
@@ -107,6 +116,18 @@ impl Prepared {
     pub fn flow(mut self, beginning: impl Into<Arc<[u8]>>) -> Prepared {
         self.flow = Some(beginning.into());
         self
+    }
+
+    /// A function that makes the state of an XML document at its beginning.
+    #[must_use]
+    pub fn document_by(mut self, make: MakeDocument) -> Prepared {
+        self.document = Some(make);
+        self
+    }
+
+    /// What the function given to [`Prepared::document_by`] makes.
+    pub fn document(&self) -> Option<Box<dyn Document>> {
+        self.document.and_then(|make| make(self))
     }
 
     /// A function that says, for people, what the device has made of the specification and what that costs.
@@ -154,6 +175,7 @@ impl Prepared {
             best_batch: 0,
             immediate: Some(value),
             flow: None,
+            document: None,
             explain: None,
             counted: None,
         }

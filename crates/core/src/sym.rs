@@ -3,7 +3,7 @@
 use core::any::Any;
 use std::sync::Arc;
 
-use crate::{Buf, Chain, Done, Op, OpError, Packet, SharedFlow};
+use crate::{Buf, Chain, Done, Op, OpError, Packet, SharedDocument, SharedFlow};
 
 /// A text in pieces: what QuickAssist calls partial packets. The running state of a cipher, hash,
 /// MAC or AEAD, of the device that made it.
@@ -119,6 +119,8 @@ pub enum Carried {
     /// The same of a stream whose pieces may be submitted ahead: their session is ordered, each finds the state that the
     /// one before has left.
     SharedFlow(SharedFlow),
+    /// The state of an XML document: the source is all of it or, in an ordered session, its next piece.
+    Document(SharedDocument),
     /// The other steps of a [chain](crate::Request::then), around what this one carries. Devices never
     /// see it.
     Chain(Chain),
@@ -144,7 +146,10 @@ impl Carried {
             Carried::Packet(packet) => core::slice::from_ref(packet),
             Carried::Packets(packets) => packets,
             Carried::Aside(aside) => core::slice::from_ref(&aside.packet),
-            Carried::Running(_) | Carried::Flow(_) | Carried::SharedFlow(_) => &[],
+            Carried::Running(_)
+            | Carried::Flow(_)
+            | Carried::SharedFlow(_)
+            | Carried::Document(_) => &[],
             Carried::Chain(chain) => chain.carried.as_deref().map_or(&[], Carried::packets),
         }
     }
@@ -157,7 +162,8 @@ impl Carried {
             | Carried::Packets(_)
             | Carried::Running(_)
             | Carried::Flow(_)
-            | Carried::SharedFlow(_) => false,
+            | Carried::SharedFlow(_)
+            | Carried::Document(_) => false,
             Carried::Aside(aside) => aside.aad.is_lent() || aside.tag.is_lent(),
             Carried::Chain(chain) => chain.is_lent(),
         }
@@ -179,7 +185,10 @@ impl Carried {
             Carried::Packet(packet) => core::slice::from_mut(packet),
             Carried::Packets(packets) => packets,
             Carried::Aside(aside) => core::slice::from_mut(&mut aside.packet),
-            Carried::Running(_) | Carried::Flow(_) | Carried::SharedFlow(_) => &mut [],
+            Carried::Running(_)
+            | Carried::Flow(_)
+            | Carried::SharedFlow(_)
+            | Carried::Document(_) => &mut [],
             Carried::Chain(chain) => {
                 chain.carried.as_deref_mut().map_or(&mut [], Carried::packets_mut)
             }
@@ -223,6 +232,7 @@ impl core::fmt::Debug for Carried {
             Carried::Aside(aside) => aside.fmt(f),
             Carried::Running(_) => f.write_str("Running"),
             Carried::SharedFlow(_) => f.write_str("a flow's state"),
+            Carried::Document(_) => f.write_str("a document's state"),
             Carried::Flow(state) => write!(f, "a flow's {} bytes", state.len()),
             Carried::Chain(chain) => chain.fmt(f),
         }

@@ -44,6 +44,7 @@ mod calls;
 mod clock;
 mod counters;
 mod cpus;
+mod documents;
 mod doorbell;
 mod engine;
 mod event;
@@ -71,6 +72,7 @@ mod worker;
 pub use calls::{Call, Handle};
 pub use clock::{Clock, Monotonic};
 pub use counters::{Counters, Histogram, OpCounters};
+pub use documents::{DocumentStream, Documents};
 pub use engine::{Engine, Step};
 pub use fork::generation as fork_generation;
 pub use instance::{

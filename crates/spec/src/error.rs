@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::xml;
+
 /// Why compressed data was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -69,6 +71,14 @@ pub enum OpError {
         /// Why.
         reason: BadReason,
     },
+    /// The source is an XML document that is not well-formed, or beyond a limit of the session. Line and column: ask the
+    /// document.
+    BadDocument {
+        /// Where, in bytes from the start of the document.
+        offset: u64,
+        /// Which rule it breaks.
+        rule: xml::Rule,
+    },
     /// Authentication failed (a tag, MAC, signature or padding does not match). Nothing of the
     /// plaintext is released.
     AuthFailed,
@@ -106,6 +116,7 @@ impl fmt::Display for OpError {
             OpError::BadData { offset, reason } => {
                 write!(f, "{} at byte {offset}", reason.describe())
             }
+            OpError::BadDocument { offset, rule } => write!(f, "{rule} (byte {offset})"),
             OpError::AuthFailed => f.write_str("authentication failed"),
             OpError::BadInput(what) => write!(f, "bad input: {what}"),
             OpError::Fault => f.write_str("the result failed its verification and was withheld"),

@@ -27,6 +27,7 @@ mod result;
 pub mod scan;
 mod secret;
 pub mod sym;
+pub mod xml;
 
 pub use error::{BadReason, Lost, OpError};
 pub use hash::Hash;

@@ -21,10 +21,12 @@ pub enum Service {
     Rng,
     /// Pattern matching.
     Scan,
+    /// XML processing.
+    Xml,
 }
 
 impl Service {
-    /// The service's short name: `dc`, `mv`, `pke`, `kdf`, `sym`, `rng`, `scan`.
+    /// The service's short name: `dc`, `mv`, `pke`, `kdf`, `sym`, `rng`, `scan`, `xml`.
     pub fn name(self) -> &'static str {
         match self {
             Service::Dc => "dc",
@@ -34,6 +36,7 @@ impl Service {
             Service::Sym => "sym",
             Service::Rng => "rng",
             Service::Scan => "scan",
+            Service::Xml => "xml",
         }
     }
 }
@@ -122,6 +125,7 @@ ops! {
     Open Sym "open" "Verify and decrypt."
     Random Rng "random" "Fill the destination with random bytes."
     Scan Scan "scan" "Find the matches of a set of patterns."
+    Parse Xml "parse" "Read an XML document, or its next piece, to events."
 }
 
 impl Op {

@@ -1,6 +1,6 @@
 //! What an operation answers, and how that is stored.
 
-use crate::{BadReason, Lost, OpError};
+use crate::{BadReason, Lost, OpError, xml::Rule};
 
 /// How far a successful operation came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +80,12 @@ fn store_error<T: Outcome>(place: &mut Result<T, OpError>, error: OpError) {
                 (*o, *r) = (offset, reason);
             }
         }
+        OpError::BadDocument { offset, rule } => {
+            constant!(OpError::BadDocument { offset: 0, rule: Rule::Document });
+            if let Err(OpError::BadDocument { offset: o, rule: r }) = place {
+                (*o, *r) = (offset, rule);
+            }
+        }
         OpError::AuthFailed => constant!(OpError::AuthFailed),
         OpError::BadInput(what) => {
             constant!(OpError::BadInput(""));
@@ -114,6 +120,7 @@ mod tests {
         let errors = [
             OpError::DstTooSmall,
             BadReason::Dictionary.at(7),
+            OpError::BadDocument { offset: 9, rule: Rule::StartTag },
             OpError::AuthFailed,
             OpError::BadInput("this"),
             OpError::Fault,

@@ -61,7 +61,9 @@ mod chars;
 mod content;
 mod cursor;
 mod dtd;
-mod error;
+mod error {
+    pub(crate) use lookaside_spec::xml::{Error, Rule};
+}
 mod input;
 #[doc(hidden)]
 pub mod kernel;
@@ -77,8 +79,7 @@ mod token;
 pub mod tree;
 pub mod xpath;
 
-pub use error::{Error, Rule};
-pub use names::Name;
+pub use lookaside_spec::xml::{Error, Limits, Name, Rule, Xml};
 pub use parser::{Parser, Progress, Status};
 pub use record::{CDATA, DEFAULTED, EMPTY, IN_BYTES, Kind, Output, Record, fields};
-pub use session::{Limits, Session};
+pub use session::Session;

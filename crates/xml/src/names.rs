@@ -4,23 +4,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
+use lookaside_spec::xml::Name;
+
 use crate::chars;
 use crate::error::Rule;
-
-/// A name as it was resolved: what [`Record::name`](crate::Record::name) of elements and attributes means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Name {
-    /// The string of the qualified name as it was written.
-    pub qname: u32,
-    /// The string of the namespace's name; 0: none.
-    pub uri: u32,
-    /// The string of the prefix; 0: none.
-    pub prefix: u32,
-    /// The string of the local part.
-    pub local: u32,
-    /// The same for all names with this namespace and this local part.
-    pub expanded: u32,
-}
 
 /// What a string is as a name.
 const UNCHECKED: u8 = 0;

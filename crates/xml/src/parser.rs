@@ -3,13 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use lookaside_spec::xml::{Limits, Name};
+
 use crate::dtd::Dtd;
 use crate::error::{Error, Rule};
 use crate::input::Input;
 use crate::kernel::{self, Index, Isa};
-use crate::names::{Name, Names};
+use crate::names::Names;
 use crate::record::{IN_BYTES, Kind, Output, Record};
-use crate::session::{Limits, Session};
+use crate::session::Session;
 use crate::token::TokenEnd;
 
 /// Bytes of a window: its bitmaps stay in the first cache.
@@ -143,8 +145,6 @@ pub struct Parser {
     pub(crate) namespaces: bool,
     encoding: Option<String>,
     pub(crate) names: Names,
-    /// How many times the numbers of names began anew.
-    pub(crate) names_epoch: u64,
     pub(crate) state: State,
     pub(crate) open: Vec<Open>,
     /// Prefixes and what they were bound to before.
@@ -188,7 +188,6 @@ impl Parser {
             namespaces: session.namespaces,
             encoding: session.encoding.clone(),
             names: Names::new(session.namespaces, session.limits.name as usize),
-            names_epoch: 0,
             state: State::Start,
             open: vec![],
             bindings: vec![],
@@ -217,16 +216,15 @@ impl Parser {
         }
     }
 
-    /// Forgets the document; keeps memory, and names (their numbers stay) while they are few.
-    pub fn reset(&mut self) {
+    /// Forgets the document; keeps memory, and names while they are few. False: the numbers of names and strings begin anew.
+    pub fn reset(&mut self) -> bool {
         while let Some((prefix, before)) = self.bindings.pop() {
             self.names.entries[prefix as usize].binding = before;
         }
-        if self.names.memory() > 1 << 20 {
-            self.names = Names::new(self.namespaces, self.limits.name as usize);
-            self.names_epoch += 1;
-        } else {
-            self.names.reset(self.seen_doctype);
+        let few = self.names.memory() <= 1 << 20;
+        match few {
+            true => self.names.reset(self.seen_doctype),
+            false => self.names = Names::new(self.namespaces, self.limits.name as usize),
         }
         if self.seen_doctype {
             self.dtd = Dtd::default();
@@ -249,6 +247,7 @@ impl Parser {
         self.input = Input::new(self.encoding.as_deref());
         self.failed = None;
         self.finished = false;
+        few
     }
 
     /// Parses the next bytes of the document. `last`: none follow.

@@ -1,41 +1,9 @@
 //! What parsers are told beforehand.
 
 use lookaside_simd::Cpu;
+use lookaside_spec::xml::{Limits, Xml};
 
 use crate::kernel::Isa;
-
-/// Beyond these a document is refused; the error names the limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Open elements, and entities within entities.
-    pub depth: u32,
-    /// Attributes of one element, defaults included: at most 65,535.
-    pub attributes: u32,
-    /// Bytes of a name.
-    pub name: u32,
-    /// Bytes of all expansions of entities.
-    pub expansion: u64,
-    /// How many times more bytes than the document had so far may come from entities, ...
-    pub amplification: u64,
-    /// ... once there are so many of them.
-    pub amplification_from: u64,
-    /// Bytes of an unfinished token, of names, of declarations, and of pending output, each.
-    pub memory: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            depth: 4096,
-            attributes: 10_000,
-            name: 50_000,
-            expansion: 1 << 30,
-            amplification: 100,
-            amplification_from: 8 << 20,
-            memory: 64 << 20,
-        }
-    }
-}
 
 /// Prepared parameters, which many parsers share.
 #[derive(Clone, Debug)]
@@ -51,6 +19,16 @@ impl Session {
     pub fn new(cpu: &Cpu) -> Session {
         let isa = Isa::new(cpu);
         Session { isa, limits: Limits::default(), namespaces: true, encoding: None }
+    }
+
+    /// As a specification says.
+    pub fn of(spec: &Xml, cpu: &Cpu) -> Session {
+        let Xml { namespaces, encoding, limits } = spec;
+        let session = Session::new(cpu).namespaces(*namespaces).limits(*limits);
+        match encoding {
+            Some(name) => session.encoding(name),
+            None => session,
+        }
     }
 
     /// With the instructions of another CPU.

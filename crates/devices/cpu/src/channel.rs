@@ -13,7 +13,7 @@ use lookaside_simd::Cpu;
 
 use crate::{
     crypto::{self, SideBySide},
-    dc, scan,
+    dc, scan, xml,
 };
 
 pub(crate) struct CpuChannel {
@@ -37,6 +37,7 @@ struct Kernels {
     memory: Memory,
     scratch: dc::Scratch,
     scans: scan::Memory,
+    documents: xml::Memory,
     side_by_side: SideBySide,
 }
 
@@ -129,6 +130,7 @@ impl Kernels {
             memory: Memory::default(),
             scratch: dc::Scratch::new(),
             scans: scan::Memory::default(),
+            documents: xml::Memory::default(),
         }
     }
 
@@ -170,6 +172,16 @@ impl Kernels {
                     _ => scan(None),
                 }
             }
+            (Op::Parse, Some(_)) => match carried.as_deref() {
+                Some(Carried::Document(document)) => {
+                    let (memory, flush) = (&mut self.documents, args.flush);
+                    let is_whole = session.order.is_none();
+                    on_slices(&mut self.memory, src, dst, |src, dst| {
+                        xml::parse(document, is_whole, memory, src, dst, flush)
+                    })
+                }
+                _ => Err(OpError::Unsupported),
+            },
             (op, _) => crypto::execute_one(cpu, op, src, dst).unwrap_or(Err(OpError::Unsupported)),
         };
         self.memory.trim();
@@ -180,6 +192,7 @@ impl Kernels {
     fn renew(&mut self) {
         self.scratch = dc::Scratch::new();
         self.scans = scan::Memory::default();
+        self.documents = xml::Memory::default();
         self.side_by_side = SideBySide::new(&self.cpu);
     }
 }

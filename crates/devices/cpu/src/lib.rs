@@ -17,6 +17,8 @@ mod pke;
 mod scan;
 #[cfg(feature = "crypto")]
 mod sym;
+#[cfg_attr(not(feature = "xml"), path = "xml_absent.rs")]
+mod xml;
 
 use std::sync::OnceLock;
 
@@ -61,6 +63,7 @@ impl CpuDevice {
         let mut capabilities = dc::capabilities(&self.cpu);
         capabilities.extend(crypto::capabilities(&self.cpu));
         capabilities.extend(scan::capabilities(&self.cpu));
+        capabilities.extend(xml::capabilities(&self.cpu));
         capabilities
     }
 }
@@ -78,6 +81,7 @@ impl Device for CpuDevice {
         match op.service() {
             Service::Dc => dc::BEST_BATCH,
             Service::Scan => usize::from(scan::capabilities(&self.cpu).is_some()),
+            Service::Xml => usize::from(xml::capabilities(&self.cpu).is_some()),
             _ => crypto::best_batch(&self.cpu, op),
         }
     }
@@ -88,6 +92,7 @@ impl Device for CpuDevice {
             | SessionSpec::CompressStream { .. }
             | SessionSpec::DecompressStream { .. } => dc::prepare(spec, &self.cpu),
             SessionSpec::Scan(patterns) => scan::prepare(patterns, &self.cpu),
+            SessionSpec::Xml(spec) => xml::prepare(spec, &self.cpu),
             other => crypto::prepare(other, &self.cpu).unwrap_or_else(|| {
                 Err(SetupError::Unsupported {
                     device: self.name().to_owned(),

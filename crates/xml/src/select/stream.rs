@@ -72,9 +72,7 @@ impl<'p> Stream<'p> {
 
     /// Before another document.
     pub fn reset(&mut self) {
-        let epoch = self.parser.names_epoch;
-        self.parser.reset();
-        match self.parser.names_epoch == epoch {
+        match self.parser.reset() {
             true => self.run.restart(),
             false => self.run.reset(),
         }

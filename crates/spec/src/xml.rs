@@ -1,0 +1,76 @@
+//! XML: how documents are read, and the records that they become.
+
+mod error;
+mod record;
+
+use std::sync::Arc;
+
+pub use error::{Error, Rule};
+pub use record::{CDATA, DEFAULTED, EMPTY, Events, IN_BYTES, Kind, Record, fields};
+
+/// How the documents of a session are read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Xml {
+    /// Whether names with colons have prefixes (Namespaces in XML 1.0). Without, colons are characters of names, and `xmlns`
+    /// is an attribute.
+    pub namespaces: bool,
+    /// The encoding that the transport names, which goes before what a document says.
+    pub encoding: Option<Arc<str>>,
+    /// What is refused beyond them.
+    pub limits: Limits,
+}
+
+impl Default for Xml {
+    /// With namespaces and the usual limits.
+    fn default() -> Xml {
+        Xml { namespaces: true, encoding: None, limits: Limits::default() }
+    }
+}
+
+/// A name as it was resolved: what [`Record::name`] of elements and attributes means. All are numbers of strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The string of the qualified name as it was written.
+    pub qname: u32,
+    /// The string of the namespace's name; 0: none.
+    pub uri: u32,
+    /// The string of the prefix; 0: none.
+    pub prefix: u32,
+    /// The string of the local part.
+    pub local: u32,
+    /// The same for all names with this namespace and this local part; no string.
+    pub expanded: u32,
+}
+
+/// Beyond these a document is refused; the error names the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Limits {
+    /// Open elements, and entities within entities.
+    pub depth: u32,
+    /// Attributes of one element, defaults included: at most 65,535.
+    pub attributes: u32,
+    /// Bytes of a name.
+    pub name: u32,
+    /// Bytes of all expansions of entities.
+    pub expansion: u64,
+    /// How many times more bytes than the document had so far may come from entities, ...
+    pub amplification: u64,
+    /// ... once there are so many of them.
+    pub amplification_from: u64,
+    /// Bytes of an unfinished token, of names, of declarations, and of pending output, each.
+    pub memory: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            depth: 4096,
+            attributes: 10_000,
+            name: 50_000,
+            expansion: 1 << 30,
+            amplification: 100,
+            amplification_from: 8 << 20,
+            memory: 64 << 20,
+        }
+    }
+}
