@@ -78,6 +78,7 @@ mod tag;
 mod token;
 pub mod tree;
 pub mod xpath;
+pub mod xsd;
 
 pub use lookaside_spec::xml::{Error, Limits, Name, Rule, Xml};
 pub use parser::{Parser, Progress, Status};

@@ -1,4 +1,6 @@
-//! The system's libxml2, as far as the tests need it: its XPath on its own tree.
+//! The system's libxml2, as far as the tests need it: its XPath on its own tree, and its XML Schema.
+
+#![allow(dead_code, reason = "each test needs a part")]
 
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_void};
 use std::ptr;
@@ -52,6 +54,14 @@ functions! {
     xmlXPathRegisterNs: fn(Pointer, *const c_char, *const c_char) -> c_int;
     xmlXPathNodeEval: fn(Pointer, *const c_char, Pointer) -> Pointer;
     xmlXPathFreeObject: fn(Pointer);
+    xmlSchemaNewMemParserCtxt: fn(*const c_char, c_int) -> Pointer;
+    xmlSchemaNewParserCtxt: fn(*const c_char) -> Pointer;
+    xmlSchemaFreeParserCtxt: fn(Pointer);
+    xmlSchemaParse: fn(Pointer) -> Pointer;
+    xmlSchemaFree: fn(Pointer);
+    xmlSchemaNewValidCtxt: fn(Pointer) -> Pointer;
+    xmlSchemaFreeValidCtxt: fn(Pointer);
+    xmlSchemaValidateDoc: fn(Pointer, Pointer) -> c_int;
 }
 
 /// A node: its number in document order, counted as the tree counts. For a namespace also its prefix, which here takes the
@@ -106,6 +116,65 @@ impl Library {
             unsafe { collect(at(document, CHILDREN), &mut nodes) };
             Document { library: self, document, nodes }
         })
+    }
+}
+
+/// A schema of libxml2.
+pub struct Schema<'l> {
+    library: &'l Library,
+    schema: Pointer,
+}
+
+impl Library {
+    /// Compiles a schema document; `None` if it is refused there.
+    pub fn schema(&self, text: &str) -> Option<Schema<'_>> {
+        // SAFETY: readable bytes, which the context refers to until it is freed.
+        unsafe {
+            // Each thread has a function of its own.
+            (self.xmlSetStructuredErrorFunc)(ptr::null_mut(), ignore as Pointer);
+            let start = text.as_ptr().cast();
+            self.compiled((self.xmlSchemaNewMemParserCtxt)(start, text.len() as c_int))
+        }
+    }
+
+    /// The same from a file, which may refer to others.
+    pub fn schema_file(&self, path: &std::path::Path) -> Option<Schema<'_>> {
+        let path = CString::new(path.to_str().unwrap()).unwrap();
+        // SAFETY: a string.
+        unsafe { self.compiled((self.xmlSchemaNewParserCtxt)(path.as_ptr())) }
+    }
+
+    /// # Safety
+    /// A new context.
+    unsafe fn compiled(&self, context: Pointer) -> Option<Schema<'_>> {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let schema = (self.xmlSchemaParse)(context);
+            (self.xmlSchemaFreeParserCtxt)(context);
+            (!schema.is_null()).then_some(Schema { library: self, schema })
+        }
+    }
+}
+
+impl Schema<'_> {
+    /// Whether a document is valid there.
+    pub fn is_valid(&self, document: &Document<'_>) -> bool {
+        let library = self.library;
+        // SAFETY: a schema and a document of the library.
+        unsafe {
+            let context = (library.xmlSchemaNewValidCtxt)(self.schema);
+            let code = (library.xmlSchemaValidateDoc)(context, document.document);
+            (library.xmlSchemaFreeValidCtxt)(context);
+            assert!(code >= 0, "libxml2: {code}");
+            code == 0
+        }
+    }
+}
+
+impl Drop for Schema<'_> {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses it any more.
+        unsafe { (self.library.xmlSchemaFree)(self.schema) };
     }
 }
 

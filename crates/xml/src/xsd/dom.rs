@@ -1,0 +1,151 @@
+//! A schema document as nodes: elements without what stands in annotations.
+
+use lookaside_simd::Cpu;
+
+use super::value::Prefixes;
+use crate::{Kind, Limits, Output, Parser, Record, Session, Status};
+
+/// Elements within each other: what is compiled by functions that call themselves.
+const MAX_DEPTH: u32 = 200;
+
+#[derive(Debug, Default)]
+pub(crate) struct Node {
+    pub(crate) uri: String,
+    pub(crate) local: String,
+    /// URI, local part and value.
+    pub(crate) attributes: Vec<(String, String, String)>,
+    /// Prefixes and URIs.
+    pub(crate) namespaces: Vec<(String, String)>,
+    pub(crate) parent: usize,
+    pub(crate) children: Vec<usize>,
+    pub(crate) line: u64,
+    /// Characters other than white space stand in it.
+    pub(crate) has_text: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Dom {
+    /// The first one is the root.
+    pub(crate) nodes: Vec<Node>,
+}
+
+impl Dom {
+    /// The error has a line and a message.
+    pub(crate) fn parse(document: &[u8]) -> Result<Dom, (u64, String)> {
+        let limits = Limits { depth: MAX_DEPTH, ..Limits::default() };
+        let session = Session::new(Cpu::host()).limits(limits);
+        let mut parser = Parser::new(&session);
+        let (mut records, mut bytes) = (vec![Record::default(); 1024], Vec::new());
+        let mut dom = Dom { nodes: Vec::new() };
+        let mut open: Vec<usize> = Vec::new();
+        // Elements within `appinfo` and `documentation`.
+        let mut skipped = 0_usize;
+        let (mut rest, mut place, mut line) = (document, 0, 1);
+        loop {
+            bytes.clear();
+            let mut out = Output::new(&mut records, &mut bytes);
+            let progress = parser.feed(rest, true, &mut out);
+            for record in out.filled() {
+                let value = || String::from_utf8_lossy(record.text(rest, out.bytes)).into_owned();
+                match record.kind {
+                    Kind::StartElement if skipped > 0 => skipped += 1,
+                    Kind::StartElement => {
+                        let at = (record.offset as usize).clamp(place, document.len());
+                        line += document[place..at].iter().filter(|byte| **byte == b'\n').count() as u64;
+                        place = at;
+                        let (uri, local) = name(&parser, record.name);
+                        let parent = open.last().copied().unwrap_or(0);
+                        let number = dom.nodes.len();
+                        if let Some(node) = dom.nodes.get_mut(parent) {
+                            node.children.push(number);
+                        }
+                        if matches!(&*local, "appinfo" | "documentation") && uri == super::names::XS {
+                            skipped = 1;
+                        }
+                        dom.nodes.push(Node { uri, local, parent, line, ..Node::default() });
+                        open.push(number);
+                    }
+                    Kind::EndElement if skipped > 1 => skipped -= 1,
+                    Kind::EndElement => {
+                        skipped = 0;
+                        open.pop();
+                    }
+                    Kind::Attribute if skipped < 2 => {
+                        let (uri, local) = name(&parser, record.name);
+                        if let Some(node) = dom.nodes.last_mut() {
+                            node.attributes.push((uri, local, value()));
+                        }
+                    }
+                    Kind::Namespace if skipped < 2 => {
+                        let prefix = String::from_utf8_lossy(parser.string(record.name)).into_owned();
+                        if let Some(node) = dom.nodes.last_mut() {
+                            node.namespaces.push((prefix, value()));
+                        }
+                    }
+                    Kind::Text if skipped == 0 => {
+                        let is_space = record.text(rest, out.bytes).iter().all(|byte| b" \t\r\n".contains(byte));
+                        if let (false, Some(node)) = (is_space, open.last()) {
+                            dom.nodes[*node].has_text = true;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            let is_full = out.len == out.records.len();
+            rest = &rest[progress.consumed..];
+            match progress.status {
+                Status::Finished if !is_full => return Ok(dom),
+                Status::Failed(e) => return Err((e.line, e.to_string())),
+                _ => {}
+            }
+        }
+    }
+
+    /// The namespaces at a node.
+    pub(crate) fn scope(&self, node: usize) -> Scope<'_> {
+        Scope { dom: self, node }
+    }
+}
+
+fn name(parser: &Parser, number: u32) -> (String, String) {
+    let text = |id: u32| String::from_utf8_lossy(parser.string(id)).into_owned();
+    parser.name(number).map_or_else(Default::default, |name| (text(name.uri), text(name.local)))
+}
+
+impl Node {
+    /// An attribute without namespace; its value without white space around it.
+    pub(crate) fn attribute(&self, local: &str) -> Option<&str> {
+        let found = self.attributes.iter().find(|it| it.0.is_empty() && it.1 == local);
+        found.map(|it| it.2.trim_matches([' ', '\t', '\r', '\n']))
+    }
+
+    /// An attribute's value as it was written.
+    pub(crate) fn raw_attribute(&self, local: &str) -> Option<&str> {
+        let found = self.attributes.iter().find(|it| it.0.is_empty() && it.1 == local);
+        found.map(|it| &*it.2)
+    }
+}
+
+pub(crate) struct Scope<'d> {
+    dom: &'d Dom,
+    node: usize,
+}
+
+impl Prefixes for Scope<'_> {
+    fn uri(&self, prefix: &[u8]) -> Option<&[u8]> {
+        if prefix == b"xml" {
+            return Some(b"http://www.w3.org/XML/1998/namespace");
+        }
+        let mut node = self.node;
+        loop {
+            let here = &self.dom.nodes[node];
+            if let Some((_, uri)) = here.namespaces.iter().find(|it| it.0.as_bytes() == prefix) {
+                return Some(uri.as_bytes());
+            }
+            if node == 0 {
+                return None;
+            }
+            node = here.parent;
+        }
+    }
+}
