@@ -181,6 +181,21 @@ impl Automaton {
 }
 
 impl States {
+    /// A step to a declaration by a name, without conditions; `None`: another one, or none.
+    #[inline]
+    pub(crate) fn plain_step(&self, state: &mut u32, symbol: u32) -> Option<u32> {
+        let column = self.columns.get(symbol);
+        if column == NONE {
+            return None;
+        }
+        let edge = self.edges[*state as usize * self.width + column as usize];
+        if edge.next == NO_STATE || edge.ops | edge.or != 0 {
+            return None;
+        }
+        *state = edge.next;
+        Some(edge.action)
+    }
+
     #[inline]
     fn step(
         &self,
@@ -190,14 +205,13 @@ impl States {
         namespace: u32,
         wildcards: &[Wildcard],
     ) -> Option<Action> {
+        if let Some(action) = self.plain_step(state, symbol) {
+            return Some(action);
+        }
         let column = self.columns.get(symbol);
         if column != NONE {
             let edge = self.edges[*state as usize * self.width + column as usize];
             if edge.next != NO_STATE {
-                if edge.ops | edge.or == 0 {
-                    *state = edge.next;
-                    return Some(edge.action);
-                }
                 if let Some(edge) = self.choose(edge, memory) {
                     *state = edge.next;
                     return Some(edge.action);

@@ -173,8 +173,9 @@ pub(crate) struct ComplexType {
     pub(crate) uses: Vec<AttributeUse>,
     /// From symbols to `uses`.
     pub(crate) by_symbol: SymbolMap,
-    /// Uses that an element may not leave out, or that have a default.
+    /// Uses that an element may not leave out, or that have a default; those of the first 64 also as bits.
     pub(crate) expected: Vec<u32>,
+    pub(crate) expected_bits: u64,
     pub(crate) any_attribute: Option<u32>,
 }
 

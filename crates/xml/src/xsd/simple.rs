@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 
 use super::components::*;
 use super::error::Rule;
-use super::value::{Prefixes, Primitive, is_integer, is_ncname};
+use super::value::decimal::DecimalRef;
+use super::value::{Prefixes, Primitive, Value, is_integer, is_ncname};
 use crate::chars;
 
 /// Why a literal is not valid.
@@ -119,40 +120,64 @@ impl SimpleType {
         }
     }
 
-    /// Facets that compare with bounds and count digits.
+    /// Whether a literal is one of the primitive type, and facets that compare with bounds and count digits. `None`: no literal.
     #[inline]
-    fn check_order(&self, primitive: Primitive, text: &[u8]) -> Result<(), Fault> {
+    fn check_order(&self, primitive: Primitive, text: &[u8], prefixes: &dyn Prefixes) -> Option<Result<(), Fault>> {
+        if primitive == Primitive::Decimal {
+            let value = DecimalRef::parse(text)?;
+            if self.lexical == Lexical::Integer && !is_integer(text) {
+                return None;
+            }
+            let order = |bound: &Bound| match &bound.value {
+                Value::Decimal(it) => Some(value.compare(&it.as_ref())),
+                _ => None,
+            };
+            return Some(self.check_bounds(text, order).and_then(|()| self.check_digits(text, &value)));
+        }
+        if !primitive.accepts(text, prefixes) {
+            return None;
+        }
+        if self.min.is_none() && self.max.is_none() {
+            return Some(Ok(()));
+        }
+        Some(self.check_bounds(text, |bound| primitive.compare(text, &bound.value)))
+    }
+
+    #[inline]
+    fn check_bounds(&self, text: &[u8], order: impl Fn(&Bound) -> Option<Ordering>) -> Result<(), Fault> {
         let fault = |rule, bound: &str| {
             Err(Fault { rule, message: format!("{} where the bound is {bound}", shown(text)) })
         };
         if let Some(bound) = &self.min {
-            match (primitive.compare(text, &bound.value), bound.inclusive) {
+            match (order(bound), bound.inclusive) {
                 (Some(Ordering::Greater), _) | (Some(Ordering::Equal), true) => {}
                 (_, true) => return fault(Rule::CvcMinInclusiveValid, &bound.text),
                 (_, false) => return fault(Rule::CvcMinExclusiveValid, &bound.text),
             }
         }
         if let Some(bound) = &self.max {
-            match (primitive.compare(text, &bound.value), bound.inclusive) {
+            match (order(bound), bound.inclusive) {
                 (Some(Ordering::Less), _) | (Some(Ordering::Equal), true) => {}
                 (_, true) => return fault(Rule::CvcMaxInclusiveValid, &bound.text),
                 (_, false) => return fault(Rule::CvcMaxExclusiveValid, &bound.text),
             }
         }
-        if self.total_digits.is_some() || self.fraction_digits.is_some() {
-            let Some(value) = super::value::decimal::DecimalRef::parse(text) else { return Ok(()) };
-            let fraction = value.fraction.len();
-            // i / 10^n with n no more than the limit: 0.01 counts two digits (4.3.11).
-            let total = value.whole.len() + fraction;
-            if self.total_digits.is_some_and(|limit| total > limit as usize) {
-                return fault(Rule::CvcTotalDigitsValid, &format!("{} digits", self.total_digits.unwrap_or(0)));
-            }
-            if self.fraction_digits.is_some_and(|limit| fraction > limit as usize) {
-                let limit = format!("{} digits", self.fraction_digits.unwrap_or(0));
-                return fault(Rule::CvcFractionDigitsValid, &limit);
-            }
-        }
         Ok(())
+    }
+
+    #[inline]
+    fn check_digits(&self, text: &[u8], value: &DecimalRef<'_>) -> Result<(), Fault> {
+        let fault = |rule, limit: u32| {
+            Err(Fault { rule, message: format!("{} where {limit} digits are the limit", shown(text)) })
+        };
+        let fraction = value.fraction.len();
+        // i / 10^n with n no more than the limit: 0.01 counts two digits (4.3.11).
+        let total = value.whole.len() + fraction;
+        match (self.total_digits, self.fraction_digits) {
+            (Some(limit), _) if total > limit as usize => fault(Rule::CvcTotalDigitsValid, limit),
+            (_, Some(limit)) if fraction > limit as usize => fault(Rule::CvcFractionDigitsValid, limit),
+            _ => Ok(()),
+        }
     }
 
     fn check_length(&self, length: u64) -> Result<(), Fault> {
@@ -203,24 +228,23 @@ impl Components {
         let simple = self.simple(type_);
         if let Variety::Atomic(primitive) = simple.variety {
             let normal = simple.normal(text);
-            let is_literal = match (simple.lexical, primitive) {
-                (Lexical::Integer, _) => is_integer(&normal),
-                (Lexical::Any, Primitive::String) => true,
-                (Lexical::Any, primitive) => primitive.accepts(&normal, prefixes),
-                (lexical, _) => lexical.accepts(&normal),
-            };
-            if is_literal && simple.is_plain {
-                return simple.check_order(primitive, &normal);
+            if simple.is_plain && primitive == Primitive::String && simple.lexical == Lexical::Any {
+                return Ok(());
             }
-            if !is_literal {
+            let is_literal = primitive != Primitive::String || simple.lexical.accepts(&normal);
+            let order = is_literal.then(|| simple.check_order(primitive, &normal, prefixes)).flatten();
+            let Some(order) = order else {
                 let message = format!("{} is no literal of {}", shown(&normal), self.type_name(type_));
                 return Err(Fault { rule: Rule::CvcDatatypeValid121, message });
+            };
+            if simple.is_plain {
+                return order;
             }
             simple.check_patterns(&normal)?;
             if simple.has_length() && !matches!(primitive, Primitive::QName | Primitive::Notation) {
                 simple.check_length(primitive.length(&normal))?;
             }
-            simple.check_order(primitive, &normal)?;
+            order?;
             self.check_enumeration(type_, &normal, prefixes)?;
             if simple.role != Role::None {
                 roles(simple.role, &normal);

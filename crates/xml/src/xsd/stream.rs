@@ -122,12 +122,18 @@ impl Stream {
                         continue;
                     };
                     n += count;
+                    let place = place(&mut self.place, record.offset);
+                    if let [text @ Record { kind: Kind::Text, .. }, Record { kind: Kind::EndElement, .. }, ..] = &records[n..] {
+                        if count == 0 && self.validator.leaf(record.name, text.text(chunk, bytes), place) {
+                            n += 2;
+                            continue;
+                        }
+                    }
                     for one in owned.iter().filter(|it| it.kind == Kind::Namespace) {
                         self.validator.namespace(self.parser.string(one.name), one.text(chunk, bytes));
                     }
                     let attributes = owned.iter().filter(|it| it.kind == Kind::Attribute);
                     let attributes = attributes.map(|it| (it.name, it.text(chunk, bytes)));
-                    let place = place(&mut self.place, record.offset);
                     self.validator.start_element(record.name, &self.parser, attributes, place);
                 }
                 Kind::Attribute | Kind::Namespace => {

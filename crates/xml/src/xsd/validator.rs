@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Schema;
-use super::automaton::BY_WILDCARD;
+use super::automaton::{Automaton, BY_WILDCARD};
 use super::components::*;
 use super::error::{Invalid, Rule};
 use super::names::{NONE, XSI};
@@ -91,6 +91,24 @@ struct Frame {
     keeps_text: bool,
 }
 
+const NO_FRAME: Frame = Frame {
+    name: 0,
+    position: 0,
+    element: NONE,
+    type_: ANY_TYPE,
+    mode: Mode::Skip,
+    state: 0,
+    memory: 0,
+    counts: 0,
+    bindings: 0,
+    children: 0,
+    offset: 0,
+    is_nil: false,
+    is_wrong: false,
+    has_text: false,
+    keeps_text: false,
+};
+
 /// Namespaces in scope.
 #[derive(Default)]
 struct Bindings(Vec<(Box<[u8]>, Box<[u8]>)>);
@@ -109,6 +127,12 @@ impl Prefixes for Bindings {
 /// It is told start-tags, texts and end-tags in order, and collects what is wrong. [`Stream`](super::Stream) has a parser in front.
 pub struct Validator {
     schema: Arc<Schema>,
+    state: State,
+}
+
+/// All but the schema.
+#[derive(Default)]
+struct State {
     limits: Limits,
     names: Vec<Known>,
     has_xsi: bool,
@@ -147,87 +171,66 @@ struct Assessed {
 impl Validator {
     /// Before a document.
     pub fn new(schema: &Arc<Schema>) -> Validator {
-        Validator {
-            schema: schema.clone(),
-            limits: Limits::default(),
-            names: Vec::new(),
-            has_xsi: false,
-            frames: Vec::new(),
-            memory: Vec::new(),
-            counts: Vec::new(),
-            bindings: Bindings::default(),
-            bindings_from: 0,
-            text: Vec::new(),
-            seen: Vec::new(),
-            roles: Vec::new(),
-            ids: HashSet::new(),
-            references: HashMap::new(),
-            entities: HashSet::new(),
-            role_memory: 0,
-            tables: Tables::default(),
-            errors: Vec::new(),
-            count: 0,
-            is_beyond_limit: false,
-            display: Vec::new(),
-        }
+        Validator { schema: schema.clone(), state: State::default() }
     }
 
     /// With other limits.
     pub fn limits(mut self, limits: Limits) -> Validator {
-        self.limits = limits;
+        self.state.limits = limits;
         self
     }
 
     /// Before another document, whose names have other numbers.
     pub fn reset(&mut self) {
-        self.names.clear();
-        self.display.clear();
-        self.has_xsi = false;
+        self.state.names.clear();
+        self.state.display.clear();
+        self.state.has_xsi = false;
         self.restart();
     }
 
     /// Before another document with the same numbers of names.
     pub fn restart(&mut self) {
-        self.frames.clear();
-        self.memory.clear();
-        self.counts.clear();
-        self.bindings.0.clear();
-        self.bindings_from = 0;
-        self.text.clear();
-        self.roles.clear();
-        self.ids.clear();
-        self.references.clear();
-        self.entities.clear();
-        self.role_memory = 0;
-        self.tables.clear();
-        self.errors.clear();
-        self.count = 0;
-        self.is_beyond_limit = false;
+        let state = &mut self.state;
+        state.frames.clear();
+        state.memory.clear();
+        state.counts.clear();
+        state.bindings.0.clear();
+        state.bindings_from = 0;
+        state.text.clear();
+        state.roles.clear();
+        state.ids.clear();
+        state.references.clear();
+        state.entities.clear();
+        state.role_memory = 0;
+        state.tables.clear();
+        state.errors.clear();
+        state.count = 0;
+        state.is_beyond_limit = false;
     }
 
     /// What is wrong so far, in the order in which it was found.
     pub fn errors(&self) -> &[Invalid] {
-        &self.errors
+        &self.state.errors
     }
 
     /// The same, which the validator forgets.
     pub fn take_errors(&mut self) -> Vec<Invalid> {
-        std::mem::take(&mut self.errors)
+        std::mem::take(&mut self.state.errors)
     }
 
     /// Whether nothing was wrong so far.
     pub fn is_valid(&self) -> bool {
-        self.count == 0
+        self.state.count == 0
     }
 
     /// An unparsed entity that the document declares: values of type ENTITY are their names.
     pub fn unparsed_entity(&mut self, name: &[u8]) {
-        self.entities.insert(name.into());
+        self.state.entities.insert(name.into());
     }
 
     /// A namespace that the element declares whose start-tag comes next; the prefix is empty for the default one.
     pub fn namespace(&mut self, prefix: &[u8], uri: &[u8]) {
-        self.bindings.0.push((prefix.into(), uri.into()));
+        self.state.bindings.0.push((prefix.into(), uri.into()));
     }
 
     /// A start-tag: numbers of names, and values of attributes as UTF-8. `offset` is for errors.
@@ -239,33 +242,60 @@ impl Validator {
         attributes: impl Iterator<Item = (u32, &'a [u8])> + Clone,
         offset: u64,
     ) {
+        self.state.start_element(&self.schema.components, name, names, attributes, offset);
+    }
+
+    /// An element without attributes, with its text and its end, if it is a simple one. Returns whether it was.
+    #[inline]
+    pub(super) fn leaf(&mut self, name: u32, text: &[u8], offset: u64) -> bool {
+        self.state.leaf(&self.schema.components, name, text, offset)
+    }
+
+    /// Characters, UTF-8; a text may come in parts.
+    #[inline]
+    pub fn text(&mut self, text: &[u8]) {
+        self.state.text(text);
+    }
+
+    /// An end-tag.
+    #[inline]
+    pub fn end_element(&mut self) {
+        self.state.end_element(&self.schema.components);
+    }
+
+    /// The end of the document: whether all references have IDs.
+    pub fn end_document(&mut self) {
+        self.state.end_document();
+    }
+}
+
+impl State {
+    #[inline]
+    fn start_element<'a>(
+        &mut self,
+        c: &Components,
+        name: u32,
+        names: &impl QNames,
+        attributes: impl Iterator<Item = (u32, &'a [u8])> + Clone,
+        offset: u64,
+    ) {
         if self.is_beyond_limit {
             return;
         }
-        let schema = self.schema.clone();
-        let c = &schema.components;
-        let known = self.known(name, names);
+        let known = self.known(c, name, names);
         for (name, _) in attributes.clone() {
-            self.known(name, names);
+            self.known(c, name, names);
         }
         let position = self.position(name);
         let depth = self.frames.len() as u32;
         let mut frame = Frame {
             name,
             position,
-            element: NONE,
-            type_: ANY_TYPE,
-            mode: Mode::Skip,
-            state: 0,
             memory: self.memory.len() as u32,
             counts: self.counts.len() as u32,
             bindings: self.bindings_from,
-            children: 0,
             offset,
-            is_nil: false,
-            is_wrong: false,
-            has_text: false,
-            keeps_text: false,
+            ..NO_FRAME
         };
         let mut assessed = self.assess(c, known);
         self.bindings_from = self.bindings.0.len() as u32;
@@ -341,24 +371,65 @@ impl Validator {
         }
     }
 
+    /// An element without attributes, with its text and its end. Returns whether that is all that there is to it: else nothing
+    /// has happened.
+    #[inline]
+    fn leaf(&mut self, c: &Components, name: u32, text: &[u8], offset: u64) -> bool {
+        let Some(known) = self.names.get(name as usize).filter(|it| it.is_known) else { return false };
+        let Some(parent) = self.frames.last() else { return false };
+        let Mode::Elements(model, _) = parent.mode else { return false };
+        if !self.tables.is_idle() || self.bindings_from as usize != self.bindings.0.len() || self.is_beyond_limit {
+            return false;
+        }
+        let mut state = parent.state;
+        let Automaton::States(model) = &c.models[model as usize] else { return false };
+        let Some(element) = model.plain_step(&mut state, known.symbol) else { return false };
+        let declaration = &c.elements[element as usize];
+        let is_plain = declaration.constraint.is_none() && declaration.identity.is_empty() && !declaration.is_abstract;
+        if !is_plain || parent.is_nil {
+            return false;
+        }
+        let type_ = declaration.type_;
+        if c.types[type_ as usize].simple().is_none() {
+            return false;
+        }
+        let position = self.position(name);
+        if let Some(parent) = self.frames.last_mut() {
+            parent.state = state;
+        }
+        let State { bindings, roles, .. } = self;
+        let mut tell = |role, text: &[u8]| roles.push((role, text.into()));
+        let result = c.check(type_, text, bindings, &mut tell);
+        if result.is_err() || !self.roles.is_empty() {
+            // Only paths of errors and references need it.
+            self.frames.push(Frame { name, position, element, type_, offset, ..NO_FRAME });
+            if let Err(Fault { rule, message }) = result {
+                self.report(rule, message);
+            }
+            self.take_roles(None);
+            self.frames.pop();
+        }
+        true
+    }
+
     /// The entry of a name.
     #[inline]
-    fn known(&mut self, name: u32, names: &impl QNames) -> Known {
+    fn known(&mut self, c: &Components, name: u32, names: &impl QNames) -> Known {
         match self.names.get(name as usize) {
             Some(known) if known.is_known => *known,
-            _ => self.learn(name, names),
+            _ => self.learn(c, name, names),
         }
     }
 
     #[cold]
-    fn learn(&mut self, name: u32, names: &impl QNames) -> Known {
+    fn learn(&mut self, c: &Components, name: u32, names: &impl QNames) -> Known {
         let index = name as usize;
         if self.names.len() <= index {
             self.names.resize(index + 1, UNKNOWN);
             self.display.resize(index + 1, Box::default());
         }
         let (uri, local) = names.name(name);
-        let (namespace, symbol) = self.schema.components.names.find(uri, local);
+        let (namespace, symbol) = c.names.find(uri, local);
         let xsi = match local {
             _ if uri != XSI => 0,
             "type" => XSI_TYPE,
@@ -513,10 +584,12 @@ impl Validator {
         attributes: impl Iterator<Item = (u32, &'a [u8])>,
         wants_fields: bool,
     ) {
-        if !complex.expected.is_empty() {
+        let is_long = complex.uses.len() > 64;
+        if is_long {
             self.seen.clear();
             self.seen.resize(complex.uses.len(), false);
         }
+        let mut seen = 0_u64;
         let mut wild_id = false;
         for (name, value) in attributes {
             let known = self.names[name as usize];
@@ -526,8 +599,9 @@ impl Validator {
             let index = complex.by_symbol.get(known.symbol);
             let (type_, constraint) = if index != NONE {
                 let one = &complex.uses[index as usize];
-                if let Some(seen) = self.seen.get_mut(index as usize) {
-                    *seen = true;
+                match is_long {
+                    true => self.seen[index as usize] = true,
+                    false => seen |= 1 << index,
                 }
                 (c.attributes[one.attribute as usize].type_, &one.constraint)
             } else {
@@ -536,7 +610,7 @@ impl Validator {
                     None => continue,
                 }
             };
-            let Validator { bindings, roles, .. } = self;
+            let State { bindings, roles, .. } = self;
             let mut tell = |role, text: &[u8]| roles.push((role, text.into()));
             let result = c.check(type_, value, bindings, &mut tell);
             if let Err(Fault { rule, message }) = result {
@@ -562,8 +636,17 @@ impl Validator {
                 });
             }
         }
+        if is_long || complex.expected_bits & !seen != 0 {
+            self.missing(c, complex, seen, wants_fields);
+        }
+    }
+
+    /// Attributes that are missing, or have their defaults.
+    #[cold]
+    fn missing(&mut self, c: &Components, complex: &ComplexType, seen: u64, wants_fields: bool) {
+        let is_long = complex.uses.len() > 64;
         for index in &complex.expected {
-            if self.seen[*index as usize] {
+            if if is_long { self.seen[*index as usize] } else { seen >> index & 1 != 0 } {
                 continue;
             }
             let one = &complex.uses[*index as usize];
@@ -582,9 +665,6 @@ impl Validator {
                 }
                 _ => {}
             }
-        }
-        if !complex.expected.is_empty() {
-            self.seen.clear();
         }
     }
 
@@ -672,9 +752,8 @@ impl Validator {
         }
     }
 
-    /// Characters, UTF-8; a text may come in parts.
     #[inline]
-    pub fn text(&mut self, text: &[u8]) {
+    fn text(&mut self, text: &[u8]) {
         let Some(top) = self.frames.last_mut() else { return };
         if text.is_empty() || self.is_beyond_limit {
             return;
@@ -703,15 +782,12 @@ impl Validator {
         }
     }
 
-    /// An end-tag.
     #[inline]
-    pub fn end_element(&mut self) {
+    fn end_element(&mut self, c: &Components) {
         let Some(frame) = self.frames.last().copied() else { return };
         if self.is_beyond_limit {
             return;
         }
-        let schema = self.schema.clone();
-        let c = &schema.components;
         let depth = self.frames.len() as u32 - 1;
         match frame.mode {
             _ if frame.is_nil => {}
@@ -747,7 +823,7 @@ impl Validator {
         }
         let constraint = c.elements.get(frame.element as usize).and_then(|it| it.constraint.as_ref());
         let text = std::mem::take(&mut self.text);
-        let Validator { bindings, roles, .. } = self;
+        let State { bindings, roles, .. } = self;
         let mut tell = |role, text: &[u8]| roles.push((role, text.into()));
         match constraint {
             None => {
@@ -814,7 +890,7 @@ impl Validator {
                 self.report(fault.rule, fault.message);
             }
         }
-        let Validator { tables, frames, .. } = self;
+        let State { tables, frames, .. } = self;
         let steps = |from: u32| -> Steps {
             frames[from as usize + 1..].iter().map(|it| (it.name, it.position)).collect()
         };
@@ -837,8 +913,7 @@ impl Validator {
         }
     }
 
-    /// The end of the document: whether all references have IDs.
-    pub fn end_document(&mut self) {
+    fn end_document(&mut self) {
         let mut missing: Vec<_> = std::mem::take(&mut self.references).into_iter().collect();
         missing.sort_by_key(|it| it.1.1);
         for (text, (path, offset)) in missing {

@@ -36,6 +36,7 @@ impl Compiler {
             uses: Vec::new(),
             by_symbol: SymbolMap::default(),
             expected: Vec::new(),
+            expected_bits: 0,
             any_attribute: None,
         });
         let children = self.children(source);

@@ -259,13 +259,14 @@ impl Compiler {
             };
             let ids = complex.uses.iter().filter(is_id).count();
             let is_expected = |it: &(&AttributeUse, u32)| it.0.is_required || it.0.constraint.is_some();
-            let expected = complex.uses.iter().zip(0..).filter(is_expected).map(|it| it.1).collect();
+            let expected: Vec<u32> = complex.uses.iter().zip(0..).filter(is_expected).map(|it| it.1).collect();
             if ids > 1 {
                 let source = self.slots[id].source;
                 self.report(source, SchemaRule::CtPropsCorrect5, "two attributes of type ID".to_owned());
             }
             if let Definition::Complex(complex) = &mut self.c.types[id].definition {
                 complex.by_symbol = SymbolMap::new(&entries);
+                complex.expected_bits = expected.iter().filter(|it| **it < 64).fold(0, |bits, it| bits | 1 << it);
                 complex.expected = expected;
             }
         }

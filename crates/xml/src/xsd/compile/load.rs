@@ -37,8 +37,10 @@ pub(super) struct Document {
 }
 
 /// Documents that were loaded, by location and target namespace.
-#[derive(Default)]
-pub(super) struct Loaded(HashMap<(String, u32), usize>);
+struct Loaded<'r> {
+    by_location: HashMap<(String, u32), usize>,
+    root: &'r [u8],
+}
 
 /// Which components of a document another one replaces.
 struct Include {
@@ -70,9 +72,9 @@ fn join(base: &str, location: &str) -> String {
 
 impl Compiler {
     pub(super) fn load_all(&mut self, root: &[u8], resolver: Resolver<'_>) {
-        let mut loaded = Loaded::default();
+        let mut loaded = Loaded { by_location: HashMap::new(), root };
         let Some(first) = self.open("", root, None) else { return };
-        loaded.0.insert((String::new(), self.documents[first].target), first);
+        loaded.by_location.insert((String::new(), self.documents[first].target), first);
         let mut next = first;
         let mut includes: Vec<Include> = Vec::new();
         while next < self.documents.len() {
@@ -143,7 +145,7 @@ impl Compiler {
         &mut self,
         document: usize,
         resolver: Resolver<'_>,
-        loaded: &mut Loaded,
+        loaded: &mut Loaded<'_>,
         includes: &mut Vec<Include>,
     ) {
         let children = self.documents[document].dom.nodes[0].children.clone();
@@ -170,7 +172,7 @@ impl Compiler {
                 continue;
             }
             let key = (location.clone(), target);
-            let known = loaded.0.get(&key).copied();
+            let known = loaded.by_location.get(&key).copied();
             let uri = self.c.names.uri(target).to_owned();
             let number = match known {
                 Some(number) => Some(number),
@@ -180,6 +182,8 @@ impl Compiler {
                         self.report(here, SchemaRule::SrcInclude1, message);
                         None
                     }
+                    // The root itself, whose location only the resolver knows.
+                    Some(bytes) if bytes == loaded.root => Some(0),
                     Some(bytes) => self.open(&location, &bytes, Some(target)),
                 },
             };
@@ -189,12 +193,12 @@ impl Compiler {
                 self.report(here, SchemaRule::SrcInclude21, message);
                 continue;
             }
-            loaded.0.insert(key, number);
+            loaded.by_location.insert(key, number);
             includes.push(Include { document, node, is_redefine });
         }
     }
 
-    fn import(&mut self, here: Source, location: Option<String>, resolver: Resolver<'_>, loaded: &mut Loaded) {
+    fn import(&mut self, here: Source, location: Option<String>, resolver: Resolver<'_>, loaded: &mut Loaded<'_>) {
         let uri = self.node(here).attribute("namespace").unwrap_or("").to_owned();
         let namespace = self.c.names.namespace(&uri);
         let target = self.documents[here.document].target;
@@ -205,7 +209,7 @@ impl Compiler {
         self.documents[here.document].imports.insert(namespace);
         // One document for each namespace: the first one that is found.
         let key = (String::new(), namespace);
-        if loaded.0.contains_key(&key) {
+        if loaded.by_location.contains_key(&key) {
             return;
         }
         let location = location.unwrap_or_default();
@@ -221,8 +225,8 @@ impl Compiler {
             self.report(here, SchemaRule::SrcImport31, message);
             return;
         }
-        loaded.0.insert((location, namespace), number);
-        loaded.0.insert(key, number);
+        loaded.by_location.insert((location, namespace), number);
+        loaded.by_location.insert(key, number);
     }
 
     fn register(&mut self, document: usize) {

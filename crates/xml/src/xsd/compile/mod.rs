@@ -179,6 +179,7 @@ impl Compiler {
             uses: Vec::new(),
             by_symbol: SymbolMap::default(),
             expected: Vec::new(),
+            expected_bits: 0,
             any_attribute: Some(0),
         };
         let definition = Definition::Complex(complex);

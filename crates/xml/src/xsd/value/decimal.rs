@@ -9,7 +9,12 @@ pub(crate) struct DecimalRef<'a> {
     pub(crate) negative: bool,
     pub(crate) whole: &'a [u8],
     pub(crate) fraction: &'a [u8],
+    /// The whole part as a number, modulo 2^64.
+    low: u64,
 }
+
+/// Digits that a number of 64 bits always holds.
+const SHORT: usize = 19;
 
 /// The same, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +22,7 @@ pub(crate) struct Decimal {
     negative: bool,
     whole: Box<[u8]>,
     fraction: Box<[u8]>,
+    low: u64,
 }
 
 impl<'a> DecimalRef<'a> {
@@ -28,18 +34,18 @@ impl<'a> DecimalRef<'a> {
             b'+' => (false, &text[1..]),
             _ => (false, text),
         };
-        let mut point = digits.len();
-        for (at, byte) in digits.iter().enumerate() {
-            if byte.wrapping_sub(b'0') > 9 {
-                if *byte != b'.' || point != digits.len() {
-                    return None;
-                }
-                point = at;
-            }
+        let (mut point, mut low) = (0, 0_u64);
+        while let Some(digit) = digits.get(point).map(|byte| byte.wrapping_sub(b'0')).filter(|it| *it <= 9) {
+            low = low.wrapping_mul(10).wrapping_add(u64::from(digit));
+            point += 1;
         }
         let mut whole = &digits[..point];
-        let mut fraction = digits.get(point + 1..).unwrap_or(&[]);
-        if whole.is_empty() && fraction.is_empty() {
+        let mut fraction = match digits.get(point) {
+            None => &[],
+            Some(b'.') => &digits[point + 1..],
+            Some(_) => return None,
+        };
+        if !fraction.iter().all(u8::is_ascii_digit) || whole.is_empty() && fraction.is_empty() {
             return None;
         }
         while let [b'0', rest @ ..] = whole {
@@ -49,7 +55,7 @@ impl<'a> DecimalRef<'a> {
             fraction = rest;
         }
         let negative = negative && !(whole.is_empty() && fraction.is_empty());
-        Some(DecimalRef { negative, whole, fraction })
+        Some(DecimalRef { negative, whole, fraction, low })
     }
 
     #[inline]
@@ -64,13 +70,16 @@ impl<'a> DecimalRef<'a> {
 
     #[inline]
     fn magnitude(&self, other: &DecimalRef<'_>) -> Ordering {
-        let by_length = self.whole.len().cmp(&other.whole.len());
+        let by_whole = match self.whole.len().max(other.whole.len()) <= SHORT {
+            true => self.low.cmp(&other.low),
+            false => self.whole.len().cmp(&other.whole.len()).then_with(|| self.whole.cmp(other.whole)),
+        };
         // A fraction that continues another one is greater: it does not end with zeros.
-        by_length.then_with(|| self.whole.cmp(other.whole)).then_with(|| self.fraction.cmp(other.fraction))
+        by_whole.then_with(|| self.fraction.cmp(other.fraction))
     }
 
     pub(crate) fn to_owned(self) -> Decimal {
-        Decimal { negative: self.negative, whole: self.whole.into(), fraction: self.fraction.into() }
+        Decimal { negative: self.negative, whole: self.whole.into(), fraction: self.fraction.into(), low: self.low }
     }
 
     /// A canonical form that is another one for each number.
@@ -84,7 +93,7 @@ impl<'a> DecimalRef<'a> {
 
 impl Decimal {
     pub(crate) fn as_ref(&self) -> DecimalRef<'_> {
-        DecimalRef { negative: self.negative, whole: &self.whole, fraction: &self.fraction }
+        DecimalRef { negative: self.negative, whole: &self.whole, fraction: &self.fraction, low: self.low }
     }
 }
 

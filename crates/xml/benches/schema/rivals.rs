@@ -1,0 +1,115 @@
+//! libxml2 of the system: its XML Schema behind its SAX interface and on its tree.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
+
+type P = *mut c_void;
+
+unsafe extern "C" {
+    fn dlopen(name: *const c_char, flags: c_int) -> P;
+    fn dlsym(library: P, name: *const c_char) -> P;
+}
+
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
+        #[allow(non_snake_case)]
+        pub struct Libxml2 { $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)* }
+
+        impl Libxml2 {
+            pub fn open() -> Option<Libxml2> {
+                // SAFETY: a library of the system, with functions of these types (libxml2's headers). 2 is RTLD_NOW.
+                unsafe {
+                    let library = dlopen(c"libxml2.so.2".as_ptr(), 2);
+                    if library.is_null() {
+                        eprintln!("bench-xml: libxml2 is not installed: no rival");
+                        return None;
+                    }
+                    let find = |name: &CStr| {
+                        let found = dlsym(library, name.as_ptr());
+                        assert!(!found.is_null(), "{name:?}");
+                        found
+                    };
+                    let library = Libxml2 {
+                        $($name: std::mem::transmute::<P, unsafe extern "C" fn($($argument),*) $(-> $result)?>(
+                            find(CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes())),
+                        ),)*
+                    };
+                    (library.xmlSetStructuredErrorFunc)(null_mut(), ignore as P);
+                    Some(library)
+                }
+            }
+        }
+    };
+}
+
+unsafe extern "C" fn ignore(_: P, _: P) {}
+
+functions! {
+    xmlSetStructuredErrorFunc: fn(P, P);
+    xmlSchemaNewMemParserCtxt: fn(*const u8, c_int) -> P;
+    xmlSchemaParse: fn(P) -> P;
+    xmlSchemaFreeParserCtxt: fn(P);
+    xmlSchemaFree: fn(P);
+    xmlSchemaNewValidCtxt: fn(P) -> P;
+    xmlSchemaFreeValidCtxt: fn(P);
+    xmlSchemaValidateDoc: fn(P, P) -> c_int;
+    xmlSchemaValidateStream: fn(P, P, c_int, P, P) -> c_int;
+    xmlParserInputBufferCreateMem: fn(*const u8, c_int, c_int) -> P;
+    xmlReadMemory: fn(*const u8, c_int, *const c_char, *const c_char, c_int) -> P;
+    xmlFreeDoc: fn(P);
+}
+
+pub struct Theirs<'l> {
+    library: &'l Libxml2,
+    schema: P,
+}
+
+impl Libxml2 {
+    pub fn schema(&self, text: &str) -> Theirs<'_> {
+        // SAFETY: readable bytes, which the context refers to until it is freed.
+        unsafe {
+            let context = (self.xmlSchemaNewMemParserCtxt)(text.as_ptr(), text.len() as c_int);
+            let schema = (self.xmlSchemaParse)(context);
+            (self.xmlSchemaFreeParserCtxt)(context);
+            assert!(!schema.is_null(), "libxml2 refuses the schema");
+            Theirs { library: self, schema }
+        }
+    }
+}
+
+impl Theirs<'_> {
+    /// Validates from SAX events (`xmlSchemaSAXPlug`, which `xmlSchemaValidateStream` calls), without a tree.
+    pub fn plug(&self, document: &str) -> bool {
+        let it = self.library;
+        // SAFETY: readable bytes; the stream's function frees its input.
+        unsafe {
+            let context = (it.xmlSchemaNewValidCtxt)(self.schema);
+            let input = (it.xmlParserInputBufferCreateMem)(document.as_ptr(), document.len() as c_int, 1);
+            let code = (it.xmlSchemaValidateStream)(context, input, 1, null_mut(), null_mut());
+            (it.xmlSchemaFreeValidCtxt)(context);
+            code == 0
+        }
+    }
+
+    /// Parses to a tree, and validates that.
+    pub fn tree(&self, document: &str) -> bool {
+        let it = self.library;
+        let (start, len) = (document.as_ptr(), document.len() as c_int);
+        // SAFETY: readable bytes.
+        unsafe {
+            let tree = (it.xmlReadMemory)(start, len, std::ptr::null(), std::ptr::null(), 0);
+            let context = (it.xmlSchemaNewValidCtxt)(self.schema);
+            let code = (it.xmlSchemaValidateDoc)(context, tree);
+            (it.xmlSchemaFreeValidCtxt)(context);
+            (it.xmlFreeDoc)(tree);
+            code == 0
+        }
+    }
+}
+
+impl Drop for Theirs<'_> {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses it any more.
+        unsafe { (self.library.xmlSchemaFree)(self.schema) };
+    }
+}
