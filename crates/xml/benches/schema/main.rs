@@ -24,7 +24,8 @@ fn track() -> Option<String> {
     let text = text.replace("GPX/1/0", "GPX/1/1").replace("version=\"1.0\"\n", "version=\"1.1\"\n");
     let begin = text.find("<time>")?;
     let end = begin + text[begin..].find("<wpt")?;
-    let mut text = format!("{}<metadata>\n{}</metadata>\n{}", &text[..begin], &text[begin..end], &text[end..]);
+    let mut text =
+        format!("{}<metadata>\n{}</metadata>\n{}", &text[..begin], &text[begin..end], &text[end..]);
     // The type of a track follows its number.
     while let Some(at) = text.find("<trk>\n  <type>") {
         let from = at + "<trk>\n".len();
@@ -49,9 +50,20 @@ fn orders() -> String {
     }
     for n in 0..800 {
         let state = ["open", "paid", "sent"][n % 3];
-        writeln!(text, "  <order number='{n}' state='{state}'><placed>2021-03-04T05:06:{:02}Z</placed>", n % 60).unwrap();
+        writeln!(
+            text,
+            "  <order number='{n}' state='{state}'><placed>2021-03-04T05:06:{:02}Z</placed>",
+            n % 60
+        )
+        .unwrap();
         for line in 0..3 {
-            writeln!(text, "    <line product='ABC-{:04}' count='{}'/>", (n * 7 + line) % 400, line + 1).unwrap();
+            writeln!(
+                text,
+                "    <line product='ABC-{:04}' count='{}'/>",
+                (n * 7 + line) % 400,
+                line + 1
+            )
+            .unwrap();
         }
         text += "  </order>\n";
     }
@@ -96,9 +108,13 @@ fn main() {
     let libxml2 = Libxml2::open();
     let session = Session::new(Cpu::host());
     println!("tier {}; GB/s of CPU time (and times the rival)", Cpu::host().tier());
-    println!("{:24} {:>9} {:>7} {:>21} {:>21}", "document", "bytes", "ours", "libxml2 SAX plug", "libxml2 tree");
+    println!(
+        "{:24} {:>9} {:>7} {:>21} {:>21}",
+        "document", "bytes", "ours", "libxml2 SAX plug", "libxml2 tree"
+    );
     for (name, schema_text, document, (before, after)) in all {
-        let schema = Arc::new(Schema::compile(schema_text.as_bytes(), |_, _| None).expect("a schema"));
+        let schema =
+            Arc::new(Schema::compile(schema_text.as_bytes(), |_, _| None).expect("a schema"));
         let mut stream = Stream::new(&session, &schema);
         let mut ours = |document: &str| {
             stream.reset();
@@ -107,12 +123,20 @@ fn main() {
         };
         let wrong = document.replacen(before, after, 1);
         assert!(wrong != document && ours(&document) && !ours(&wrong), "{name}");
-        if let Ok(which) = std::env::var("XSD_PROFILE") { // PROFILE
-            if name.starts_with(&which) { let start = cpu_ns(); for _ in 0..3000 { ours(&document); } println!("{} GB/s", document.len() as f64 * 3000.0 / (cpu_ns() - start) as f64); } // PROFILE
+        if let Ok(which) = std::env::var("XSD_PROFILE") {
+            // PROFILE
+            if name.starts_with(&which) {
+                let start = cpu_ns();
+                for _ in 0..3000 {
+                    ours(&document);
+                }
+                println!("{} GB/s", document.len() as f64 * 3000.0 / (cpu_ns() - start) as f64);
+            } // PROFILE
             continue; // PROFILE
         } // PROFILE
         let theirs = libxml2.as_ref().map(|it| it.schema(schema_text));
-        let mut turns: Vec<Box<dyn FnMut() -> f64 + '_>> = vec![Box::new(time(|| assert!(ours(&document))))];
+        let mut turns: Vec<Box<dyn FnMut() -> f64 + '_>> =
+            vec![Box::new(time(|| assert!(ours(&document))))];
         if let Some(theirs) = &theirs {
             assert!(theirs.plug(&document) && !theirs.plug(&wrong), "{name}: libxml2");
             assert!(theirs.tree(&document) && !theirs.tree(&wrong), "{name}: libxml2");

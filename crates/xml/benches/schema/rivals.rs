@@ -84,7 +84,8 @@ impl Theirs<'_> {
         // SAFETY: readable bytes; the stream's function frees its input.
         unsafe {
             let context = (it.xmlSchemaNewValidCtxt)(self.schema);
-            let input = (it.xmlParserInputBufferCreateMem)(document.as_ptr(), document.len() as c_int, 1);
+            let input =
+                (it.xmlParserInputBufferCreateMem)(document.as_ptr(), document.len() as c_int, 1);
             let code = (it.xmlSchemaValidateStream)(context, input, 1, null_mut(), null_mut());
             (it.xmlSchemaFreeValidCtxt)(context);
             code == 0

@@ -46,6 +46,9 @@ pub(crate) enum Automaton {
     All(All),
 }
 
+/// Edges by wildcards.
+pub(crate) type WildEdges = Box<[(u32, Edge)]>;
+
 #[derive(Debug)]
 pub(crate) struct States {
     /// From symbols to columns.
@@ -55,7 +58,7 @@ pub(crate) struct States {
     pub(crate) edges: Box<[Edge]>,
     pub(crate) more: Vec<Edge>,
     /// For each state the wildcards.
-    pub(crate) wild: Box<[Box<[(u32, Edge)]>]>,
+    pub(crate) wild: Box<[WildEdges]>,
     /// For each state lists of `ops` with which the content may end.
     pub(crate) accept: Box<[Box<[u32]>]>,
     pub(crate) ops: Vec<Vec<Op>>,
@@ -211,11 +214,10 @@ impl States {
         let column = self.columns.get(symbol);
         if column != NONE {
             let edge = self.edges[*state as usize * self.width + column as usize];
-            if edge.next != NO_STATE {
-                if let Some(edge) = self.choose(edge, memory) {
-                    *state = edge.next;
-                    return Some(edge.action);
-                }
+            let chosen = if edge.next == NO_STATE { None } else { self.choose(edge, memory) };
+            if let Some(edge) = chosen {
+                *state = edge.next;
+                return Some(edge.action);
             }
         }
         let allowed = |it: &&(u32, Edge)| wildcards[it.0 as usize].namespaces.allow(namespace);

@@ -48,6 +48,7 @@ pub(crate) struct Type {
 }
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "the large one is what values are checked by")]
 pub(crate) enum Definition {
     Simple(SimpleType),
     Complex(ComplexType),
@@ -274,7 +275,9 @@ impl Namespaces {
         use Namespaces::*;
         Some(match (self, other) {
             (Any, it) | (it, Any) => it.clone(),
-            (Of(all), it) | (it, Of(all)) => Of(all.iter().copied().filter(|one| it.allow(*one)).collect()),
+            (Of(all), it) | (it, Of(all)) => {
+                Of(all.iter().copied().filter(|one| it.allow(*one)).collect())
+            }
             (Not(a), Not(b)) if a == b => Not(*a),
             // Not(ABSENT) is "not no namespace".
             (Not(a), Not(b)) if *a == super::names::ABSENT => Not(*b),
@@ -329,9 +332,12 @@ impl Components {
         }
         // A type derived from a member stands for the union, if that has no facets of its own.
         match self.types[base as usize].simple() {
-            Some(SimpleType { variety: Variety::Union(members), patterns, enumeration: None, .. })
-                if patterns.is_empty() =>
-            {
+            Some(SimpleType {
+                variety: Variety::Union(members),
+                patterns,
+                enumeration: None,
+                ..
+            }) if patterns.is_empty() => {
                 members.iter().any(|member| self.is_derived(derived, *member, excluded))
             }
             _ => false,

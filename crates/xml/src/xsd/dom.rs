@@ -51,7 +51,8 @@ impl Dom {
                     Kind::StartElement if skipped > 0 => skipped += 1,
                     Kind::StartElement => {
                         let at = (record.offset as usize).clamp(place, document.len());
-                        line += document[place..at].iter().filter(|byte| **byte == b'\n').count() as u64;
+                        line += document[place..at].iter().filter(|byte| **byte == b'\n').count()
+                            as u64;
                         place = at;
                         let (uri, local) = name(&parser, record.name);
                         let parent = open.last().copied().unwrap_or(0);
@@ -59,7 +60,8 @@ impl Dom {
                         if let Some(node) = dom.nodes.get_mut(parent) {
                             node.children.push(number);
                         }
-                        if matches!(&*local, "appinfo" | "documentation") && uri == super::names::XS {
+                        if matches!(&*local, "appinfo" | "documentation") && uri == super::names::XS
+                        {
                             skipped = 1;
                         }
                         dom.nodes.push(Node { uri, local, parent, line, ..Node::default() });
@@ -77,13 +79,17 @@ impl Dom {
                         }
                     }
                     Kind::Namespace if skipped < 2 => {
-                        let prefix = String::from_utf8_lossy(parser.string(record.name)).into_owned();
+                        let prefix =
+                            String::from_utf8_lossy(parser.string(record.name)).into_owned();
                         if let Some(node) = dom.nodes.last_mut() {
                             node.namespaces.push((prefix, value()));
                         }
                     }
                     Kind::Text if skipped == 0 => {
-                        let is_space = record.text(rest, out.bytes).iter().all(|byte| b" \t\r\n".contains(byte));
+                        let is_space = record
+                            .text(rest, out.bytes)
+                            .iter()
+                            .all(|byte| b" \t\r\n".contains(byte));
                         if let (false, Some(node)) = (is_space, open.last()) {
                             dom.nodes[*node].has_text = true;
                         }

@@ -56,6 +56,8 @@ pub(crate) struct Path {
     /// Where alternatives begin; those that end behind their steps with an element.
     start: u64,
     repeats: u64,
+    /// Bits from which a child may be reached.
+    continues: u64,
     element_ends: u64,
     /// Attributes behind the ends of other alternatives: bit and test.
     attributes: Vec<(u32, Test)>,
@@ -68,6 +70,12 @@ impl Path {
     /// What has been passed at the element at which the expression is evaluated.
     pub(crate) fn start(&self) -> u64 {
         self.start
+    }
+
+    /// Whether children matter.
+    #[inline]
+    pub(crate) fn continues(&self, passed: u64) -> bool {
+        passed & self.continues != 0
     }
 
     /// The same for a child.
@@ -93,7 +101,9 @@ impl Path {
     /// Whether an attribute of an element is selected.
     #[inline]
     pub(crate) fn selects_attribute(&self, passed: u64, symbol: u32, namespace: u32) -> bool {
-        self.attributes.iter().any(|(bit, test)| passed >> bit & 1 != 0 && test.fits(symbol, namespace))
+        self.attributes
+            .iter()
+            .any(|(bit, test)| passed >> bit & 1 != 0 && test.fits(symbol, namespace))
     }
 
     pub(crate) fn has_attributes(&self) -> bool {
@@ -118,10 +128,11 @@ impl Path {
             let mut attribute = None;
             let steps: Vec<&str> = rest.split('/').collect();
             for (n, step) in steps.iter().enumerate() {
-                let (step, is_attribute) = match (step.strip_prefix('@'), step.strip_prefix("attribute::")) {
-                    (Some(name), _) | (_, Some(name)) => (name, true),
-                    _ => (step.strip_prefix("child::").unwrap_or(step), false),
-                };
+                let (step, is_attribute) =
+                    match (step.strip_prefix('@'), step.strip_prefix("attribute::")) {
+                        (Some(name), _) | (_, Some(name)) => (name, true),
+                        _ => (step.strip_prefix("child::").unwrap_or(step), false),
+                    };
                 if step == "." && steps[n] == "." {
                     continue;
                 }
@@ -149,6 +160,8 @@ impl Path {
                 None => path.element_ends |= 1 << end,
             }
         }
+        let steps = path.tests.iter().enumerate().filter(|it| *it.1 != Test::End);
+        path.continues = path.repeats | steps.fold(0, |bits, (bit, _)| bits | 1 << bit);
         Some(path)
     }
 }
@@ -172,7 +185,11 @@ fn tokens(text: &str) -> Option<String> {
     Some(out)
 }
 
-fn test(text: &str, scope: &dyn Prefixes, names: &mut dyn FnMut(&str, Option<&str>) -> u32) -> Option<Test> {
+fn test(
+    text: &str,
+    scope: &dyn Prefixes,
+    names: &mut dyn FnMut(&str, Option<&str>) -> u32,
+) -> Option<Test> {
     if text == "*" {
         return Some(Test::Any);
     }

@@ -33,7 +33,7 @@
 //! - `automaton`: a content model is a deterministic automaton, whose states are what may follow. Large bounds are counters.
 //! - `value`, `simple`: literals are checked in place; bounds are compared without conversion; equal values have equal keys.
 //! - `identity`, `tables`: paths of identity constraints are bits of a word; tables of keys live as long as their element.
-//! - `validator`: names of the document become numbers of the schema once; an open element is a record of fixed size.
+//! - `validator`, `element`, `attributes`, `state`: names of the document become numbers of the schema once; an open element is a record of fixed size.
 //!
 //! # What is left out
 //!
@@ -50,14 +50,17 @@
 //! Limits: schema documents have at most 200 elements within each other, derivations 100, content models 20,000 particles, and a step
 //! of an identity constraint is one of 64; [`SchemaRule`] has those of the compiler as `limit.*`, [`Limits`] those of documents.
 
+mod attributes;
 mod automaton;
 mod compile;
 mod components;
 mod dom;
+mod element;
 mod error;
 mod identity;
 mod names;
 mod simple;
+mod state;
 mod stream;
 mod tables;
 mod validator;

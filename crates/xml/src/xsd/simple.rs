@@ -34,18 +34,20 @@ impl White {
     pub(crate) fn apply(self, text: &[u8]) -> Cow<'_, [u8]> {
         match self {
             White::Preserve => Cow::Borrowed(text),
-            White::Replace if !text.iter().any(|byte| matches!(byte, b'\t' | b'\n' | b'\r')) => Cow::Borrowed(text),
-            White::Replace => {
-                Cow::Owned(text.iter().map(|byte| if chars::is_space(*byte) { b' ' } else { *byte }).collect())
+            White::Replace if !text.iter().any(|byte| matches!(byte, b'\t' | b'\n' | b'\r')) => {
+                Cow::Borrowed(text)
             }
+            White::Replace => Cow::Owned(
+                text.iter().map(|byte| if chars::is_space(*byte) { b' ' } else { *byte }).collect(),
+            ),
             White::Collapse => {
                 let text = trim(text);
                 let mut after_space = false;
                 let collapsed = text.iter().all(|byte| {
                     let is_space = *byte == b' ';
-                    let fine = !(is_space && after_space) && !matches!(byte, b'\t' | b'\n' | b'\r');
+                    let is_other = matches!(byte, b'\t' | b'\n' | b'\r') || is_space && after_space;
                     after_space = is_space;
-                    fine
+                    !is_other
                 });
                 if collapsed {
                     return Cow::Borrowed(text);
@@ -97,7 +99,9 @@ impl Lexical {
                 // [a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*
                 text.split(|byte| *byte == b'-').enumerate().all(|(n, part)| {
                     (1..=8).contains(&part.len())
-                        && part.iter().all(|it| it.is_ascii_alphabetic() || n > 0 && it.is_ascii_digit())
+                        && part
+                            .iter()
+                            .all(|it| it.is_ascii_alphabetic() || n > 0 && it.is_ascii_digit())
                 })
             }
         }
@@ -112,7 +116,10 @@ impl SimpleType {
             (White::Preserve, _) => Cow::Borrowed(text),
             // No literal of other types has white space within: trimming suffices.
             (White::Collapse, Variety::Atomic(it))
-                if !matches!(it, Primitive::String | Primitive::AnyUri | Primitive::Base64Binary) =>
+                if !matches!(
+                    it,
+                    Primitive::String | Primitive::AnyUri | Primitive::Base64Binary
+                ) =>
             {
                 Cow::Borrowed(trim(text))
             }
@@ -122,7 +129,12 @@ impl SimpleType {
 
     /// Whether a literal is one of the primitive type, and facets that compare with bounds and count digits. `None`: no literal.
     #[inline]
-    fn check_order(&self, primitive: Primitive, text: &[u8], prefixes: &dyn Prefixes) -> Option<Result<(), Fault>> {
+    fn check_order(
+        &self,
+        primitive: Primitive,
+        text: &[u8],
+        prefixes: &dyn Prefixes,
+    ) -> Option<Result<(), Fault>> {
         if primitive == Primitive::Decimal {
             let value = DecimalRef::parse(text)?;
             if self.lexical == Lexical::Integer && !is_integer(text) {
@@ -132,7 +144,9 @@ impl SimpleType {
                 Value::Decimal(it) => Some(value.compare(&it.as_ref())),
                 _ => None,
             };
-            return Some(self.check_bounds(text, order).and_then(|()| self.check_digits(text, &value)));
+            return Some(
+                self.check_bounds(text, order).and_then(|()| self.check_digits(text, &value)),
+            );
         }
         if !primitive.accepts(text, prefixes) {
             return None;
@@ -144,7 +158,11 @@ impl SimpleType {
     }
 
     #[inline]
-    fn check_bounds(&self, text: &[u8], order: impl Fn(&Bound) -> Option<Ordering>) -> Result<(), Fault> {
+    fn check_bounds(
+        &self,
+        text: &[u8],
+        order: impl Fn(&Bound) -> Option<Ordering>,
+    ) -> Result<(), Fault> {
         let fault = |rule, bound: &str| {
             Err(Fault { rule, message: format!("{} where the bound is {bound}", shown(text)) })
         };
@@ -168,14 +186,19 @@ impl SimpleType {
     #[inline]
     fn check_digits(&self, text: &[u8], value: &DecimalRef<'_>) -> Result<(), Fault> {
         let fault = |rule, limit: u32| {
-            Err(Fault { rule, message: format!("{} where {limit} digits are the limit", shown(text)) })
+            Err(Fault {
+                rule,
+                message: format!("{} where {limit} digits are the limit", shown(text)),
+            })
         };
         let fraction = value.fraction.len();
         // i / 10^n with n no more than the limit: 0.01 counts two digits (4.3.11).
         let total = value.whole.len() + fraction;
         match (self.total_digits, self.fraction_digits) {
             (Some(limit), _) if total > limit as usize => fault(Rule::CvcTotalDigitsValid, limit),
-            (_, Some(limit)) if fraction > limit as usize => fault(Rule::CvcFractionDigitsValid, limit),
+            (_, Some(limit)) if fraction > limit as usize => {
+                fault(Rule::CvcFractionDigitsValid, limit)
+            }
             _ => Ok(()),
         }
     }
@@ -232,9 +255,11 @@ impl Components {
                 return Ok(());
             }
             let is_literal = primitive != Primitive::String || simple.lexical.accepts(&normal);
-            let order = is_literal.then(|| simple.check_order(primitive, &normal, prefixes)).flatten();
+            let order =
+                is_literal.then(|| simple.check_order(primitive, &normal, prefixes)).flatten();
             let Some(order) = order else {
-                let message = format!("{} is no literal of {}", shown(&normal), self.type_name(type_));
+                let message =
+                    format!("{} is no literal of {}", shown(&normal), self.type_name(type_));
                 return Err(Fault { rule: Rule::CvcDatatypeValid121, message });
             };
             if simple.is_plain {
@@ -271,7 +296,10 @@ impl Components {
                     count += 1;
                     if let Err(fault) = self.check(*item, word, prefixes, roles) {
                         let rule = Rule::CvcDatatypeValid122;
-                        return Err(Fault { rule, message: format!("item {count}: {}", fault.message) });
+                        return Err(Fault {
+                            rule,
+                            message: format!("item {count}: {}", fault.message),
+                        });
                     }
                 }
                 simple.check_patterns(&normal)?;
@@ -286,7 +314,8 @@ impl Components {
                     self.check(**member, text, prefixes, &mut tell).is_ok()
                 });
                 let Some(member) = member else {
-                    let message = format!("{} is no literal of {}", shown(text), self.type_name(type_));
+                    let message =
+                        format!("{} is no literal of {}", shown(text), self.type_name(type_));
                     return Err(Fault { rule: Rule::CvcDatatypeValid123, message });
                 };
                 let normal = self.simple(*member).normal(text);
@@ -300,7 +329,12 @@ impl Components {
         Ok(())
     }
 
-    fn check_enumeration(&self, type_: TypeId, text: &[u8], prefixes: &dyn Prefixes) -> Result<(), Fault> {
+    fn check_enumeration(
+        &self,
+        type_: TypeId,
+        text: &[u8],
+        prefixes: &dyn Prefixes,
+    ) -> Result<(), Fault> {
         let Some(all) = &self.simple(type_).enumeration else { return Ok(()) };
         let mut key = Vec::with_capacity(64);
         self.key(type_, text, prefixes, &mut key);
@@ -308,13 +342,23 @@ impl Components {
             true => Ok(()),
             false => Err(Fault {
                 rule: Rule::CvcEnumerationValid,
-                message: format!("{} is none of the values of {}", shown(text), self.type_name(type_)),
+                message: format!(
+                    "{} is none of the values of {}",
+                    shown(text),
+                    self.type_name(type_)
+                ),
             }),
         }
     }
 
     /// Appends the key of a valid value: equal for equal values only, whatever their types.
-    pub(crate) fn key(&self, type_: TypeId, text: &[u8], prefixes: &dyn Prefixes, key: &mut Vec<u8>) {
+    pub(crate) fn key(
+        &self,
+        type_: TypeId,
+        text: &[u8],
+        prefixes: &dyn Prefixes,
+        key: &mut Vec<u8>,
+    ) {
         const LIST_TAG: u8 = 0xff;
         let simple = self.simple(type_);
         match &simple.variety {
@@ -330,7 +374,8 @@ impl Components {
                 }
             }
             Variety::Union(members) => {
-                let valid = |member: &&TypeId| self.check(**member, text, prefixes, &mut |_, _| {}).is_ok();
+                let valid =
+                    |member: &&TypeId| self.check(**member, text, prefixes, &mut |_, _| {}).is_ok();
                 if let Some(member) = members.iter().find(valid) {
                     self.key(*member, text, prefixes, key);
                 }
@@ -342,7 +387,9 @@ impl Components {
     pub(crate) fn type_name(&self, type_: TypeId) -> String {
         let one = &self.types[type_ as usize];
         match one.symbol {
-            super::names::NONE if type_ != one.base => format!("a type derived from {}", self.type_name(one.base)),
+            super::names::NONE if type_ != one.base => {
+                format!("a type derived from {}", self.type_name(one.base))
+            }
             symbol => self.names.display(symbol),
         }
     }

@@ -123,14 +123,17 @@ impl Stream {
                     };
                     n += count;
                     let place = place(&mut self.place, record.offset);
-                    if let [text @ Record { kind: Kind::Text, .. }, Record { kind: Kind::EndElement, .. }, ..] = &records[n..] {
-                        if count == 0 && self.validator.leaf(record.name, text.text(chunk, bytes), place) {
-                            n += 2;
-                            continue;
-                        }
+                    let ahead = if count == 0 { &records[n..] } else { &[] };
+                    if let [text, end, ..] = ahead
+                        && (text.kind, end.kind) == (Kind::Text, Kind::EndElement)
+                        && self.validator.leaf(record.name, text.text(chunk, bytes), place)
+                    {
+                        n += 2;
+                        continue;
                     }
                     for one in owned.iter().filter(|it| it.kind == Kind::Namespace) {
-                        self.validator.namespace(self.parser.string(one.name), one.text(chunk, bytes));
+                        self.validator
+                            .namespace(self.parser.string(one.name), one.text(chunk, bytes));
                     }
                     let attributes = owned.iter().filter(|it| it.kind == Kind::Attribute);
                     let attributes = attributes.map(|it| (it.name, it.text(chunk, bytes)));
@@ -158,10 +161,12 @@ impl Stream {
                 Kind::DoctypeStart => self.in_doctype = true,
                 Kind::DoctypeEnd => self.in_doctype = false,
                 Kind::EntityDecl => {
-                    if let [kind, name, .., notation] = fields(record.text(chunk, bytes)).as_slice() {
-                        if kind.is_empty() && !notation.is_empty() {
-                            self.validator.unparsed_entity(name);
-                        }
+                    let fields = fields(record.text(chunk, bytes));
+                    if let [kind, name, .., notation] = fields.as_slice()
+                        && kind.is_empty()
+                        && !notation.is_empty()
+                    {
+                        self.validator.unparsed_entity(name);
                     }
                 }
                 _ => {}

@@ -16,29 +16,20 @@ pub(crate) struct Fault {
     pub(crate) below: Option<(Steps, u64)>,
 }
 
-/// Where a path is: depths of elements and what has been passed there, without those at which that is nothing.
-#[derive(Debug, Default)]
-struct Walk(Vec<(u32, u64)>);
+/// A path on its way: at an open element, what has been passed. A stack of them has those of the innermost element at its end.
+#[derive(Clone, Copy, Debug)]
+struct Walk {
+    depth: u32,
+    /// The constraint's place, or the target's.
+    of: u32,
+    field: u32,
+    passed: u64,
+}
 
-impl Walk {
-    #[inline]
-    fn enter(&mut self, path: &Path, depth: u32, symbol: u32, namespace: u32) -> u64 {
-        let passed = match self.0.last() {
-            Some((above, passed)) if above + 1 == depth => path.step(*passed, symbol, namespace),
-            _ => 0,
-        };
-        if passed != 0 {
-            self.0.push((depth, passed));
-        }
-        passed
-    }
-
-    #[inline]
-    fn leave(&mut self, depth: u32) {
-        if self.0.last().is_some_and(|it| it.0 == depth) {
-            self.0.pop();
-        }
-    }
+/// Where those begin that are at a depth or below.
+#[inline]
+fn first_at(walks: &[Walk], depth: u32) -> usize {
+    walks.iter().rposition(|it| it.depth < depth).map_or(0, |it| it + 1)
 }
 
 /// Keys, and whether two nodes below have the same one.
@@ -49,7 +40,6 @@ type Table = HashMap<Box<[u8]>, bool>;
 struct Active {
     constraint: u32,
     depth: u32,
-    walk: Walk,
     table: Table,
     /// Of a keyref: values, and where they are.
     references: Vec<(Box<[u8]>, Steps, u64)>,
@@ -57,7 +47,6 @@ struct Active {
 
 #[derive(Debug, Default)]
 struct Field {
-    walk: Walk,
     key: Vec<u8>,
     /// Nodes that were selected.
     count: u32,
@@ -79,6 +68,8 @@ pub(crate) struct Tables {
     actives: Vec<Active>,
     targets: Vec<Target>,
     spare: Vec<Target>,
+    selectors: Vec<Walk>,
+    fields: Vec<Walk>,
     /// Depth of an element, target and field: the element is the field's value.
     captures: Vec<(u32, u32, u32)>,
     /// Tables of keys from below, by depth and constraint.
@@ -103,6 +94,8 @@ impl Tables {
     pub(crate) fn clear(&mut self) {
         self.actives.clear();
         self.spare.append(&mut self.targets);
+        self.selectors.clear();
+        self.fields.clear();
         self.captures.clear();
         self.inherited.clear();
         self.memory = 0;
@@ -119,40 +112,55 @@ impl Tables {
     }
 
     /// An element begins. Returns whether fields ask for its attributes.
-    pub(crate) fn enter(&mut self, c: &Components, depth: u32, symbol: u32, namespace: u32, own: &[u32]) -> bool {
+    pub(crate) fn enter(
+        &mut self,
+        c: &Components,
+        depth: u32,
+        symbol: u32,
+        namespace: u32,
+        own: &[u32],
+    ) -> bool {
         self.wanted.clear();
-        for target in 0..self.targets.len() {
-            let constraint = self.actives[self.targets[target].active as usize].constraint;
-            let paths = &c.constraints[constraint as usize].fields;
-            for (field, path) in paths.iter().enumerate() {
-                let passed = self.targets[target].fields[field].walk.enter(path, depth, symbol, namespace);
-                if passed != 0 {
-                    self.passed(path, passed, depth, target as u32, field as u32);
-                }
+        let above = depth.wrapping_sub(1);
+        for walk in first_at(&self.fields, above)..self.fields.len() {
+            let Walk { depth: at, of, field, passed } = self.fields[walk];
+            let constraint = self.actives[self.targets[of as usize].active as usize].constraint;
+            let path = &c.constraints[constraint as usize].fields[field as usize];
+            if at == above {
+                let passed = path.step(passed, symbol, namespace);
+                self.passed(path, Walk { depth, of, field, passed });
             }
         }
-        for active in 0..self.actives.len() {
-            let one = &mut self.actives[active];
-            let path = &c.constraints[one.constraint as usize].selector;
-            let passed = one.walk.enter(path, depth, symbol, namespace);
-            if path.selects(passed) {
-                self.target(c, active as u32, depth);
+        for walk in first_at(&self.selectors, above)..self.selectors.len() {
+            let Walk { depth: at, of, passed, .. } = self.selectors[walk];
+            if at == above {
+                let path = &c.constraints[self.actives[of as usize].constraint as usize].selector;
+                self.selected(c, path, of, depth, path.step(passed, symbol, namespace));
             }
         }
         for constraint in own {
             let path = &c.constraints[*constraint as usize].selector;
+            let of = self.actives.len() as u32;
             self.actives.push(Active {
                 constraint: *constraint,
                 depth,
-                walk: Walk(vec![(depth, path.start())]),
                 table: Table::new(),
                 references: Vec::new(),
             });
-            if path.selects(path.start()) {
-                self.target(c, self.actives.len() as u32 - 1, depth);
-            }
+            self.selected(c, path, of, depth, path.start());
         }
         !self.wanted.is_empty()
+    }
+
+    /// What a selector has passed at the element that begins.
+    #[inline]
+    fn selected(&mut self, c: &Components, path: &Path, of: u32, depth: u32, passed: u64) {
+        if path.continues(passed) {
+            self.selectors.push(Walk { depth, of, field: 0, passed });
+        }
+        if path.selects(passed) {
+            self.target(c, of, depth);
+        }
     }
 
     fn target(&mut self, c: &Components, active: u32, depth: u32) {
@@ -160,26 +168,33 @@ impl Tables {
         let mut target = self.spare.pop().unwrap_or(Target { active, depth, fields: Vec::new() });
         (target.active, target.depth) = (active, depth);
         target.fields.resize_with(paths.len(), Field::default);
-        for (field, path) in target.fields.iter_mut().zip(paths) {
-            field.walk.0.clear();
-            field.walk.0.push((depth, path.start()));
+        for field in &mut target.fields {
             field.key.clear();
             (field.count, field.has_value, field.is_nillable) = (0, false, false);
         }
         self.targets.push(target);
-        let target = self.targets.len() as u32 - 1;
-        for (field, path) in paths.iter().enumerate() {
-            self.passed(path, path.start(), depth, target, field as u32);
+        let of = self.targets.len() as u32 - 1;
+        for (field, path) in (0..).zip(paths) {
+            self.passed(path, Walk { depth, of, field, passed: path.start() });
         }
     }
 
-    fn passed(&mut self, path: &Path, passed: u64, depth: u32, target: u32, field: u32) {
+    /// What a field has passed at the element that begins.
+    #[inline]
+    fn passed(&mut self, path: &Path, walk: Walk) {
+        let Walk { depth, of, field, passed } = walk;
+        if passed == 0 {
+            return;
+        }
+        if path.continues(passed) {
+            self.fields.push(walk);
+        }
         if path.selects(passed) {
-            self.targets[target as usize].fields[field as usize].count += 1;
-            self.captures.push((depth, target, field));
+            self.targets[of as usize].fields[field as usize].count += 1;
+            self.captures.push((depth, of, field));
         }
         if path.has_attributes() {
-            self.wanted.push((target, field, passed));
+            self.wanted.push((of, field, passed));
         }
     }
 
@@ -212,7 +227,12 @@ impl Tables {
     }
 
     /// The value of the element that ends.
-    pub(crate) fn element(&mut self, depth: u32, value: &ElementValue<'_>, is_nillable: bool) -> Option<Fault> {
+    pub(crate) fn element(
+        &mut self,
+        depth: u32,
+        value: &ElementValue<'_>,
+        is_nillable: bool,
+    ) -> Option<Fault> {
         let mut fault = None;
         while let Some((_, target, field)) = self.captures.pop_if(|it| it.0 == depth) {
             let one = &mut self.targets[target as usize].fields[field as usize];
@@ -226,7 +246,8 @@ impl Tables {
                 ElementValue::Nil => {}
                 ElementValue::None => {
                     let message = "a field selects an element without a simple value".to_owned();
-                    fault = Some(Fault { rule: Rule::CvcIdentityConstraint3, message, below: None });
+                    fault =
+                        Some(Fault { rule: Rule::CvcIdentityConstraint3, message, below: None });
                 }
             }
         }
@@ -246,11 +267,8 @@ impl Tables {
             self.finish(c, &target, offset, steps, report);
             self.spare.push(target);
         }
-        for target in &mut self.targets {
-            target.fields.iter_mut().for_each(|it| it.walk.leave(depth));
-        }
-        for active in &mut self.actives {
-            active.walk.leave(depth);
+        for walks in [&mut self.fields, &mut self.selectors] {
+            walks.truncate(first_at(walks, depth));
         }
         if self.actives.last().is_some_and(|it| it.depth == depth) || !self.inherited.is_empty() {
             self.close(c, depth, report);
@@ -281,7 +299,10 @@ impl Tables {
         }
         if target.fields.iter().any(|it| !it.has_value) {
             if is_key {
-                fault(Rule::CvcIdentityConstraint421, format!("a field of the key {name} is missing"));
+                fault(
+                    Rule::CvcIdentityConstraint421,
+                    format!("a field of the key {name} is missing"),
+                );
             }
             return;
         }
@@ -312,7 +333,8 @@ impl Tables {
 
     /// The constraints of an element that ends.
     fn close(&mut self, c: &Components, depth: u32, report: &mut dyn FnMut(Fault)) {
-        let first = self.actives.iter().position(|it| it.depth == depth).unwrap_or(self.actives.len());
+        let first =
+            self.actives.iter().position(|it| it.depth == depth).unwrap_or(self.actives.len());
         let ending: Vec<Active> = self.actives.drain(first..).collect();
         let mut tables: Vec<(u32, Table)> = Vec::new();
         while let Some(place) = self.inherited.iter().position(|it| it.0 == depth) {
@@ -337,8 +359,15 @@ impl Tables {
             let name = &c.constraints[active.constraint as usize].name;
             for (value, steps, offset) in active.references {
                 if table.and_then(|it| it.get(&value)) != Some(&false) {
-                    let message = format!("the keyref {name} refers to no key of {}", c.constraints[key as usize].name);
-                    report(Fault { rule: Rule::CvcIdentityConstraint43, message, below: Some((steps, offset)) });
+                    let message = format!(
+                        "the keyref {name} refers to no key of {}",
+                        c.constraints[key as usize].name
+                    );
+                    report(Fault {
+                        rule: Rule::CvcIdentityConstraint43,
+                        message,
+                        below: Some((steps, offset)),
+                    });
                 }
             }
         }
@@ -349,7 +378,8 @@ impl Tables {
             if !is_wanted || depth == 0 {
                 continue;
             }
-            let above = self.inherited.iter_mut().find(|it| it.0 == depth - 1 && it.1 == constraint);
+            let above =
+                self.inherited.iter_mut().find(|it| it.0 == depth - 1 && it.1 == constraint);
             match above {
                 None => self.inherited.push((depth - 1, constraint, table)),
                 Some((.., before)) => {
@@ -361,4 +391,3 @@ impl Tables {
         }
     }
 }
-

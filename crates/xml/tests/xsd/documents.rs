@@ -19,31 +19,53 @@ fn track(points: &str) -> String {
 fn gpx() {
     let point = "<trkpt lat='45.380600095' lon='14.144491442'><ele>733.6</ele><time>2010-10-03T12:35:25.5Z</time><fix>3d</fix>
         <extensions><a xmlns='urn:a'><b/></a></extensions></trkpt>";
-    check_whole(GPX, &[
-        valid(&track(point)),
-        valid(&track("")),
-        invalid(&track("<trkpt lat='90.1' lon='0'/>"), "cvc-maxInclusive-valid"),
-        invalid(&track("<trkpt lat='90' lon='180'/>"), "cvc-maxExclusive-valid"),
-        invalid(&track("<trkpt lat='90'/>"), "cvc-complex-type.4"),
-        invalid(&track("<trkpt lat='1' lon='2'><time>x</time></trkpt>"), "cvc-datatype-valid.1.2.1"),
-        invalid(&track("<trkpt lat='1' lon='2'><time>2010-10-03T12:35:25Z</time><ele>1</ele></trkpt>"), "cvc-complex-type.2.4"),
-        invalid(&track("<trkpt lat='1' lon='2'><fix>4d</fix></trkpt>"), "cvc-enumeration-valid"),
-        invalid(&track("<trkpt lat='1' lon='2'><extensions><ele>1</ele></extensions></trkpt>"), "cvc-complex-type.2.4"),
-        invalid(&track(point).replace("version='1.1'", "version='1.0'"), "cvc-au"),
-    ]);
+    check_whole(
+        GPX,
+        &[
+            valid(&track(point)),
+            valid(&track("")),
+            invalid(&track("<trkpt lat='90.1' lon='0'/>"), "cvc-maxInclusive-valid"),
+            invalid(&track("<trkpt lat='90' lon='180'/>"), "cvc-maxExclusive-valid"),
+            invalid(&track("<trkpt lat='90'/>"), "cvc-complex-type.4"),
+            invalid(
+                &track("<trkpt lat='1' lon='2'><time>x</time></trkpt>"),
+                "cvc-datatype-valid.1.2.1",
+            ),
+            invalid(
+                &track(
+                    "<trkpt lat='1' lon='2'><time>2010-10-03T12:35:25Z</time><ele>1</ele></trkpt>",
+                ),
+                "cvc-complex-type.2.4",
+            ),
+            invalid(
+                &track("<trkpt lat='1' lon='2'><fix>4d</fix></trkpt>"),
+                "cvc-enumeration-valid",
+            ),
+            invalid(
+                &track("<trkpt lat='1' lon='2'><extensions><ele>1</ele></extensions></trkpt>"),
+                "cvc-complex-type.2.4",
+            ),
+            invalid(&track(point).replace("version='1.1'", "version='1.0'"), "cvc-au"),
+        ],
+    );
 }
 
 #[test]
 fn paths_and_places() {
     let schema = compile(GPX);
-    let document = track("<trkpt lat='1' lon='2'/>\n<trkpt lat='x' lon='2'/>\n<trkpt lat='1' lon='2'><ele/></trkpt>\n<trkpt lon='1'/>");
+    let document = track(
+        "<trkpt lat='1' lon='2'/>\n<trkpt lat='x' lon='2'/>\n<trkpt lat='1' lon='2'><ele/></trkpt>\n<trkpt lon='1'/>",
+    );
     let errors = validate(&schema, &document);
     let found: Vec<(Rule, &str)> = errors.iter().map(|it| (it.rule, &*it.path)).collect();
-    assert_eq!(found, [
-        (Rule::CvcDatatypeValid121, "/gpx/trk[1]/trkseg[1]/trkpt[2]/@lat"),
-        (Rule::CvcDatatypeValid121, "/gpx/trk[1]/trkseg[1]/trkpt[3]/ele[1]"),
-        (Rule::CvcComplexType4, "/gpx/trk[1]/trkseg[1]/trkpt[4]"),
-    ]);
+    assert_eq!(
+        found,
+        [
+            (Rule::CvcDatatypeValid121, "/gpx/trk[1]/trkseg[1]/trkpt[2]/@lat"),
+            (Rule::CvcDatatypeValid121, "/gpx/trk[1]/trkseg[1]/trkpt[3]/ele[1]"),
+            (Rule::CvcComplexType4, "/gpx/trk[1]/trkseg[1]/trkpt[4]"),
+        ]
+    );
     assert!(document[errors[0].offset as usize..].starts_with("<trkpt lat='x'"));
     assert!(document[errors[1].offset as usize..].starts_with("<ele/>"));
     // Many names of siblings: positions among all.
@@ -56,17 +78,24 @@ fn paths_and_places() {
 
 #[test]
 fn one_error_does_not_hide_others() {
-    let text = schema_text("<xs:element name='e'><xs:complexType><xs:sequence><xs:element name='a' type='xs:int'/>
-        <xs:element name='b' type='xs:int'/></xs:sequence></xs:complexType></xs:element>");
+    let text = schema_text(
+        "<xs:element name='e'><xs:complexType><xs:sequence><xs:element name='a' type='xs:int'/>
+        <xs:element name='b' type='xs:int'/></xs:sequence></xs:complexType></xs:element>",
+    );
     let errors = validate(&compile(&text), "<e><b>x</b><a>y</a><c>z</c></e>");
     let rules: Vec<&str> = errors.iter().map(|it| it.rule.name()).collect();
-    assert_eq!(rules, ["cvc-complex-type.2.4", "cvc-datatype-valid.1.2.1", "cvc-datatype-valid.1.2.1"]);
+    assert_eq!(
+        rules,
+        ["cvc-complex-type.2.4", "cvc-datatype-valid.1.2.1", "cvc-datatype-valid.1.2.1"]
+    );
 }
 
 #[test]
 fn limits_are_named() {
-    let schema = compile(&schema_text("<xs:element name='e'><xs:complexType><xs:sequence><xs:element name='i' type='xs:ID'
-        maxOccurs='unbounded'/></xs:sequence></xs:complexType></xs:element>"));
+    let schema = compile(&schema_text(
+        "<xs:element name='e'><xs:complexType><xs:sequence><xs:element name='i' type='xs:ID'
+        maxOccurs='unbounded'/></xs:sequence></xs:complexType></xs:element>",
+    ));
     let stream = |limits| Stream::new(&Session::new(Cpu::host()), &schema).limits(limits);
     let wrong = format!("<e>{}</e>", "<i>1</i>".repeat(50));
     let mut few = stream(Limits { errors: 10, ..Limits::default() });
@@ -83,33 +112,52 @@ fn limits_are_named() {
 
 #[test]
 fn hostile_schemas_end_soon() {
-    let refused = |text: &str| Schema::compile(text.as_bytes(), |_, _| None).map(|_| ()).unwrap_err()[0].rule;
+    let refused =
+        |text: &str| Schema::compile(text.as_bytes(), |_, _| None).map(|_| ()).unwrap_err()[0].rule;
     // Groups that refer twice to the next one.
     let mut groups = String::new();
     for n in 0..60 {
-        groups += &format!("<xs:group name='g{n}'><xs:sequence><xs:group ref='g{0}'/><xs:group ref='g{0}'/></xs:sequence></xs:group>", n + 1);
+        groups += &format!(
+            "<xs:group name='g{n}'><xs:sequence><xs:group ref='g{0}'/><xs:group ref='g{0}'/></xs:sequence></xs:group>",
+            n + 1
+        );
     }
-    let root = "<xs:element name='e'><xs:complexType><xs:group ref='g0'/></xs:complexType></xs:element>";
+    let root =
+        "<xs:element name='e'><xs:complexType><xs:group ref='g0'/></xs:complexType></xs:element>";
     for last in ["<xs:element name='a'/>", ""] {
-        let text = schema_text(&format!("{groups}<xs:group name='g60'><xs:sequence>{last}</xs:sequence></xs:group>{root}"));
+        let text = schema_text(&format!(
+            "{groups}<xs:group name='g60'><xs:sequence>{last}</xs:sequence></xs:group>{root}"
+        ));
         assert_eq!(refused(&text), SchemaRule::LimitAutomaton);
     }
     // A chain of derivations.
-    let mut chain = "<xs:simpleType name='t0'><xs:restriction base='xs:int'/></xs:simpleType>".to_owned();
+    let mut chain =
+        "<xs:simpleType name='t0'><xs:restriction base='xs:int'/></xs:simpleType>".to_owned();
     for n in 1..5000 {
-        chain.insert_str(0, &format!("<xs:simpleType name='t{n}'><xs:restriction base='t{}'/></xs:simpleType>", n - 1));
+        chain.insert_str(
+            0,
+            &format!(
+                "<xs:simpleType name='t{n}'><xs:restriction base='t{}'/></xs:simpleType>",
+                n - 1
+            ),
+        );
     }
     assert_eq!(refused(&schema_text(&chain)), SchemaRule::LimitComponents);
     // Elements within each other.
     let deep = "<xs:sequence>".repeat(5000) + &"</xs:sequence>".repeat(5000);
-    assert_eq!(refused(&schema_text(&format!("<xs:complexType name='t'>{deep}</xs:complexType>"))), SchemaRule::S4sDocument);
+    assert_eq!(
+        refused(&schema_text(&format!("<xs:complexType name='t'>{deep}</xs:complexType>"))),
+        SchemaRule::S4sDocument
+    );
     // Bounds of bounds of nothing, and of something.
     let bounds = |inner: &str| {
         let (mut text, many) = (inner.to_owned(), "minOccurs='0' maxOccurs='4000000000'");
         for _ in 0..20 {
             text = format!("<xs:sequence {many}>{text}</xs:sequence>");
         }
-        schema_text(&format!("<xs:element name='e'><xs:complexType>{text}</xs:complexType></xs:element>"))
+        schema_text(&format!(
+            "<xs:element name='e'><xs:complexType>{text}</xs:complexType></xs:element>"
+        ))
     };
     let nothing = compile(&bounds("<xs:sequence/>"));
     assert!(validate(&nothing, "<e/>").is_empty());
@@ -121,7 +169,9 @@ fn hostile_schemas_end_soon() {
     assert_eq!(refused(&schema_text(union)), SchemaRule::StPropsCorrect2);
     // Documents that include each other.
     let text = schema_text("<xs:include schemaLocation='a/x.xsd'/>");
-    let errors = Schema::compile(text.as_bytes(), |_, location| Some(format!("{text}<!-- {location} -->").into_bytes()));
+    let errors = Schema::compile(text.as_bytes(), |_, location| {
+        Some(format!("{text}<!-- {location} -->").into_bytes())
+    });
     assert_eq!(errors.unwrap_err()[0].rule, SchemaRule::LimitComponents);
 }
 

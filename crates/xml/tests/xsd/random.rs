@@ -3,7 +3,7 @@
 //! `LOOKASIDE_XML_SECONDS` bounds each part (2 s, else), `LOOKASIDE_XML_START` is the first seed.
 
 #[path = "../random/mod.rs"]
-mod random;
+mod source;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use lookaside_simd::Cpu;
 use lookaside_xml::Session;
 use lookaside_xml::xsd::{Schema, SchemaRule, Stream};
-use random::{Random, number};
+use source::{Random, number};
 
 use crate::{LIBXML2, compile, schema_text, validate};
 
@@ -61,13 +61,24 @@ fn model(random: &mut Random, depth: usize) -> Occurs {
         let parts = (0..1 + random.below(3)).map(|_| model(random, depth - 1)).collect();
         if random.chance(50) { Model::Sequence(parts) } else { Model::Choice(parts) }
     };
-    let (min, max) = random.pick(&[(1, 1), (1, 1), (0, 1), (0, usize::MAX), (1, usize::MAX), (2, 2), (1, 3), (0, 2), (2, usize::MAX)]);
+    let (min, max) = random.pick(&[
+        (1, 1),
+        (1, 1),
+        (0, 1),
+        (0, usize::MAX),
+        (1, usize::MAX),
+        (2, 2),
+        (1, 3),
+        (0, 2),
+        (2, usize::MAX),
+    ]);
     Occurs { min, max, model }
 }
 
 impl Occurs {
     fn text(&self, out: &mut String, is_top: bool) {
-        let max = if self.max == usize::MAX { "unbounded".to_owned() } else { self.max.to_string() };
+        let max =
+            if self.max == usize::MAX { "unbounded".to_owned() } else { self.max.to_string() };
         let occurs = format!("minOccurs='{}' maxOccurs='{max}'", self.min);
         match &self.model {
             Model::Element(name) if is_top => {
@@ -75,7 +86,8 @@ impl Occurs {
             }
             Model::Element(name) => *out += &format!("<xs:element name='{name}' {occurs}/>"),
             Model::Sequence(parts) | Model::Choice(parts) => {
-                let name = if matches!(self.model, Model::Sequence(_)) { "sequence" } else { "choice" };
+                let name =
+                    if matches!(self.model, Model::Sequence(_)) { "sequence" } else { "choice" };
                 *out += &format!("<xs:{name} {occurs}>");
                 parts.iter().for_each(|it| it.text(out, false));
                 *out += &format!("</xs:{name}>");
@@ -100,9 +112,13 @@ impl Occurs {
                 return all;
             }
             now = match &self.model {
-                Model::Element(name) => now.iter().filter(|at| word.get(**at) == Some(name)).map(|at| at + 1).collect(),
+                Model::Element(name) => {
+                    now.iter().filter(|at| word.get(**at) == Some(name)).map(|at| at + 1).collect()
+                }
                 Model::Sequence(parts) => parts.iter().fold(now, |now, part| part.ends(word, &now)),
-                Model::Choice(parts) => parts.iter().flat_map(|part| part.ends(word, &now)).collect(),
+                Model::Choice(parts) => {
+                    parts.iter().flat_map(|part| part.ends(word, &now)).collect()
+                }
             };
             count += 1;
         }
@@ -127,7 +143,9 @@ fn content_models() {
         let model = model(random, 3);
         let mut text = String::new();
         model.text(&mut text, true);
-        let text = schema_text(&format!("<xs:element name='e'><xs:complexType>{text}</xs:complexType></xs:element>"));
+        let text = schema_text(&format!(
+            "<xs:element name='e'><xs:complexType>{text}</xs:complexType></xs:element>"
+        ));
         let schema = match Schema::compile(text.as_bytes(), |_, _| None) {
             Ok(schema) => Arc::new(schema),
             Err(errors) => {
@@ -155,7 +173,13 @@ fn content_models() {
                 let parsed = library.parse(&document).unwrap();
                 // Where repetitions are within each other it counts greedily, and is sometimes wrong (3.9.4).
                 if theirs.is_valid(&parsed) != expected {
-                    assert!(text.matches("minOccurs='2'").count() + text.matches("maxOccurs='3'").count() + text.matches("maxOccurs='2'").count() > 0, "libxml2: {document}\n{text}");
+                    assert!(
+                        text.matches("minOccurs='2'").count()
+                            + text.matches("maxOccurs='3'").count()
+                            + text.matches("maxOccurs='2'").count()
+                            > 0,
+                        "libxml2: {document}\n{text}"
+                    );
                 }
             }
         }
@@ -169,16 +193,22 @@ fn orders(random: &mut Random) -> String {
     let products = 1 + random.below(4);
     for n in 0..products {
         let sku = if random.chance(5) { "XYZ-1".to_owned() } else { format!("ABC-{:04}", n) };
-        let price = some(random, &["1", "2.50", "0", "0.01", "1000000", "3.1"], &["-1", "1.005", "x", ""]);
+        let price =
+            some(random, &["1", "2.50", "0", "0.01", "1000000", "3.1"], &["-1", "1.005", "x", ""]);
         let title = some(random, &["Tea", "A longer title", "x"], &[""]);
-        let since = some(random, &["", "<since>2020-02-29</since>"], &["<since>2021-02-29</since>"]);
+        let since =
+            some(random, &["", "<since>2020-02-29</since>"], &["<since>2021-02-29</since>"]);
         let tags = some(random, &["", " tags='a b'", " tags=''"], &[" tags='1'"]);
-        text += &format!("<product sku='{sku}'{tags}><title>{title}</title><price>{price}</price>{since}</product>\n");
+        text += &format!(
+            "<product sku='{sku}'{tags}><title>{title}</title><price>{price}</price>{since}</product>\n"
+        );
     }
     for n in 0..random.below(4) {
         let number = if random.chance(5) { 0 } else { n };
         let state = some(random, &["open", "paid", "sent"], &["lost"]);
-        text += &format!("<order number='{number}' state='{state}'><placed>2021-03-04T05:06:0{n}Z</placed>");
+        text += &format!(
+            "<order number='{number}' state='{state}'><placed>2021-03-04T05:06:0{n}Z</placed>"
+        );
         for _ in 0..random.below(3) + usize::from(random.chance(95)) {
             let foreign = usize::from(random.chance(5));
             let product = random.below(products + foreign);
@@ -225,7 +255,12 @@ fn orders_beside_libxml2() {
             assert_eq!(theirs.is_valid(&parsed), errors.is_empty(), "{document} {errors:?}");
         }
     });
-    assert!(valid.get() > all.get() / 10 && valid.get() < all.get(), "{} of {}", valid.get(), all.get());
+    assert!(
+        valid.get() > all.get() / 10 && valid.get() < all.get(),
+        "{} of {}",
+        valid.get(),
+        all.get()
+    );
 }
 
 /// Bytes of `text` changed, doubled, left out, or parts of it copied elsewhere.
@@ -271,7 +306,10 @@ fn broken_schemas_and_documents() {
         let bytes = broken(random, text);
         let document = orders(random);
         let document = broken(random, &document);
-        let schemas = [Schema::compile(&bytes, |_, _| Some(bytes.clone())).ok().map(Arc::new), Some(good.clone())];
+        let schemas = [
+            Schema::compile(&bytes, |_, _| Some(bytes.clone())).ok().map(Arc::new),
+            Some(good.clone()),
+        ];
         for schema in schemas.iter().flatten() {
             let mut stream = Stream::new(&session, schema);
             // What it says is for other tests: here it says something.

@@ -104,10 +104,10 @@ fn refused_schemas() {
         let found = errors(&text);
         let names: Vec<&str> = found.iter().map(|it| it.rule.name()).collect();
         assert_eq!(names.first(), Some(rule), "{components}\n{found:?}");
-        if let Some(library) = &*LIBXML2 {
-            if library.schema(&text).is_none() != *also_there {
-                different.push(components);
-            }
+        if let Some(library) = &*LIBXML2
+            && library.schema(&text).is_none() != *also_there
+        {
+            different.push(components);
         }
     }
     assert!(different.is_empty(), "libxml2 differs: {different:#?}");
@@ -134,13 +134,15 @@ impl Documents<'_> {
 
     fn check(&self, name: &str, documents: &[(&str, bool)]) {
         let schema = self.compile().unwrap_or_else(|e| panic!("{e:?}"));
-        let folder = std::env::temp_dir().join(format!("lookaside-xsd-{}-{name}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("lookaside-xsd-{}-{name}", std::process::id()));
         for (location, text) in self.0 {
             let path = folder.join(location);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let theirs = LIBXML2.as_ref().map(|it| it.schema_file(&folder.join(self.0[0].0)).expect("libxml2"));
+        let theirs =
+            LIBXML2.as_ref().map(|it| it.schema_file(&folder.join(self.0[0].0)).expect("libxml2"));
         for (document, is_valid) in documents {
             let errors = validate(&schema, document);
             assert_eq!(errors.is_empty(), *is_valid, "{document} {errors:?}");
@@ -154,7 +156,9 @@ impl Documents<'_> {
 }
 
 fn schema(attributes: &str, components: &str) -> String {
-    format!("<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' {attributes}>{components}</xs:schema>")
+    format!(
+        "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' {attributes}>{components}</xs:schema>"
+    )
 }
 
 #[test]
@@ -164,14 +168,27 @@ fn includes() {
         "<xs:include schemaLocation='sub/a.xsd'/><xs:include schemaLocation='b.xsd'/><xs:element name='e' type='T'/>",
     );
     // No target namespace: it takes that of who includes it.
-    let a = schema("", "<xs:include schemaLocation='../b.xsd'/><xs:complexType name='T'><xs:sequence><xs:element name='x' type='U'/></xs:sequence></xs:complexType>");
-    let b = schema("targetNamespace='urn:t'", "<xs:include schemaLocation='root.xsd'/><xs:simpleType name='U'><xs:restriction base='xs:int'/></xs:simpleType>");
-    Documents(&[("root.xsd", &root), ("sub/a.xsd", &a), ("b.xsd", &b)]).check("include", &[
-        ("<e xmlns='urn:t'><x xmlns=''>1</x></e>", true),
-        ("<e xmlns='urn:t'><x xmlns=''>a</x></e>", false),
-    ]);
+    let a = schema(
+        "",
+        "<xs:include schemaLocation='../b.xsd'/><xs:complexType name='T'><xs:sequence><xs:element name='x' type='U'/></xs:sequence></xs:complexType>",
+    );
+    let b = schema(
+        "targetNamespace='urn:t'",
+        "<xs:include schemaLocation='root.xsd'/><xs:simpleType name='U'><xs:restriction base='xs:int'/></xs:simpleType>",
+    );
+    Documents(&[("root.xsd", &root), ("sub/a.xsd", &a), ("b.xsd", &b)]).check(
+        "include",
+        &[
+            ("<e xmlns='urn:t'><x xmlns=''>1</x></e>", true),
+            ("<e xmlns='urn:t'><x xmlns=''>a</x></e>", false),
+        ],
+    );
     let wrong = schema("targetNamespace='urn:u'", "");
-    let errors = Documents(&[("root.xsd", &schema("", "<xs:include schemaLocation='w.xsd'/>")), ("w.xsd", &wrong)]).compile();
+    let errors = Documents(&[
+        ("root.xsd", &schema("", "<xs:include schemaLocation='w.xsd'/>")),
+        ("w.xsd", &wrong),
+    ])
+    .compile();
     assert_eq!(errors.unwrap_err()[0].rule.name(), "src-include.2.1");
 }
 
@@ -183,17 +200,26 @@ fn imports() {
         <xs:element name='e'><xs:complexType><xs:sequence><xs:element ref='u:x'/><xs:element name='y' type='u:T'/></xs:sequence>
         </xs:complexType></xs:element>",
     );
-    let u = schema("targetNamespace='urn:u'", "<xs:element name='x' type='xs:int'/><xs:simpleType name='T'><xs:restriction base='xs:token'><xs:length value='1'/></xs:restriction></xs:simpleType>");
-    Documents(&[("root.xsd", &root), ("u.xsd", &u)]).check("import", &[
-        ("<t:e xmlns:t='urn:t'><x xmlns='urn:u'>1</x><y>a</y></t:e>", true),
-        ("<t:e xmlns:t='urn:t'><x xmlns='urn:u'>a</x><y>a</y></t:e>", false),
-        ("<t:e xmlns:t='urn:t'><x xmlns='urn:u'>1</x><y>ab</y></t:e>", false),
-        ("<x xmlns='urn:u'>1</x>", true),
-    ]);
+    let u = schema(
+        "targetNamespace='urn:u'",
+        "<xs:element name='x' type='xs:int'/><xs:simpleType name='T'><xs:restriction base='xs:token'><xs:length value='1'/></xs:restriction></xs:simpleType>",
+    );
+    Documents(&[("root.xsd", &root), ("u.xsd", &u)]).check(
+        "import",
+        &[
+            ("<t:e xmlns:t='urn:t'><x xmlns='urn:u'>1</x><y>a</y></t:e>", true),
+            ("<t:e xmlns:t='urn:t'><x xmlns='urn:u'>a</x><y>a</y></t:e>", false),
+            ("<t:e xmlns:t='urn:t'><x xmlns='urn:u'>1</x><y>ab</y></t:e>", false),
+            ("<x xmlns='urn:u'>1</x>", true),
+        ],
+    );
     let xml = schema("", "<xs:import namespace='http://www.w3.org/XML/1998/namespace'/><xs:element name='e'><xs:complexType>
         <xs:attribute ref='xml:lang'/></xs:complexType></xs:element>");
     let schema = Documents(&[("root.xsd", &xml)]).compile().unwrap();
-    assert!(validate(&schema, "<e xml:lang='en'/>").is_empty() && !validate(&schema, "<e xml:lang='1'/>").is_empty());
+    assert!(
+        validate(&schema, "<e xml:lang='en'/>").is_empty()
+            && !validate(&schema, "<e xml:lang='1'/>").is_empty()
+    );
 }
 
 #[test]
@@ -213,11 +239,14 @@ fn redefinitions() {
         <xs:attributeGroup name='A'><xs:attribute name='a'/></xs:attributeGroup>
         <xs:group name='G'><xs:sequence><xs:element name='g'/></xs:sequence></xs:group><xs:element name='e' type='T'/>",
     );
-    Documents(&[("root.xsd", &root), ("b.xsd", &b)]).check("redefine", &[
-        ("<e a='' b=''><x>9</x><g/><h/><y/></e>", true),
-        ("<e><x>10</x><g/><h/><y/></e>", false),
-        ("<e><x>9</x><g/><h/></e>", false),
-        ("<e><x>9</x><g/><y/></e>", false),
-        ("<e c=''><x>9</x><g/><h/><y/></e>", false),
-    ]);
+    Documents(&[("root.xsd", &root), ("b.xsd", &b)]).check(
+        "redefine",
+        &[
+            ("<e a='' b=''><x>9</x><g/><h/><y/></e>", true),
+            ("<e><x>10</x><g/><h/><y/></e>", false),
+            ("<e><x>9</x><g/><h/></e>", false),
+            ("<e><x>9</x><g/><y/></e>", false),
+            ("<e c=''><x>9</x><g/><h/><y/></e>", false),
+        ],
+    );
 }

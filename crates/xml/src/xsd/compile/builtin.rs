@@ -2,8 +2,8 @@
 
 use super::super::components::*;
 use super::super::names::NONE;
-use super::super::value::{Primitive, decimal::DecimalRef};
 use super::super::value::Value;
+use super::super::value::{Primitive, decimal::DecimalRef};
 
 const PRIMITIVES: [(&str, Primitive); 19] = [
     ("string", Primitive::String),
@@ -56,12 +56,17 @@ const STRINGS: [(&str, &str, White, Lexical, Role); 9] = [
     ("ENTITY", "NCName", White::Collapse, Lexical::NcName, Role::Entity),
 ];
 
-const LISTS: [(&str, &str); 3] = [("NMTOKENS", "NMTOKEN"), ("IDREFS", "IDREF"), ("ENTITIES", "ENTITY")];
+const LISTS: [(&str, &str); 3] =
+    [("NMTOKENS", "NMTOKEN"), ("IDREFS", "IDREF"), ("ENTITIES", "ENTITY")];
 
 /// All of them but the ur-types, by name, in an order in which bases come first.
 pub(super) fn types(mut add: impl FnMut(&str, Type) -> TypeId) {
     let mut known: Vec<(&str, TypeId, SimpleType)> = Vec::new();
-    let mut put = |name: &'static str, base: TypeId, method: u8, mut simple: SimpleType, known: &mut Vec<_>| {
+    let mut put = |name: &'static str,
+                   base: TypeId,
+                   method: u8,
+                   mut simple: SimpleType,
+                   known: &mut Vec<_>| {
         simple.is_plain = super::simple::is_plain(&simple);
         let definition = Definition::Simple(simple.clone());
         let id = add(name, Type { symbol: NONE, base, method, final_: 0, definition });
@@ -70,13 +75,20 @@ pub(super) fn types(mut add: impl FnMut(&str, Type) -> TypeId) {
     let find = |name: &str, known: &[(&str, TypeId, SimpleType)]| {
         let found = known.iter().find(|it| it.0 == name);
         // The tables above have bases before what is derived from them.
-        found.map_or((ANY_SIMPLE_TYPE, SimpleType::new(Variety::Atomic(Primitive::String), White::Collapse)), |it| {
-            (it.1, it.2.clone())
-        })
+        found.map_or(
+            (ANY_SIMPLE_TYPE, SimpleType::new(Variety::Atomic(Primitive::String), White::Collapse)),
+            |it| (it.1, it.2.clone()),
+        )
     };
     for (name, primitive) in PRIMITIVES {
         let white = if primitive == Primitive::String { White::Preserve } else { White::Collapse };
-        put(name, ANY_SIMPLE_TYPE, RESTRICTION, SimpleType::new(Variety::Atomic(primitive), white), &mut known);
+        put(
+            name,
+            ANY_SIMPLE_TYPE,
+            RESTRICTION,
+            SimpleType::new(Variety::Atomic(primitive), white),
+            &mut known,
+        );
     }
     for (name, base, white, lexical, role) in STRINGS {
         let (base, simple) = find(base, &known);

@@ -11,7 +11,11 @@ use super::{AttributeSet, Compiler, Decl, Group, Kind, MAX_DEPTH, PreContent, So
 impl Compiler {
     pub(super) fn deeper(&mut self, source: Source) -> bool {
         if self.depth >= MAX_DEPTH {
-            self.report(source, SchemaRule::LimitComponents, "definitions within each other".to_owned());
+            self.report(
+                source,
+                SchemaRule::LimitComponents,
+                "definitions within each other".to_owned(),
+            );
             return false;
         }
         self.depth += 1;
@@ -43,7 +47,10 @@ impl Compiler {
         let first = children.first().copied();
         let (base, method, content, set) = match first.map(|it| self.local(it)).as_deref() {
             Some("simpleContent") => {
-                let Some(derivation) = first.and_then(|it| self.children(it).first().copied()) else { return };
+                let Some(derivation) = first.and_then(|it| self.children(it).first().copied())
+                else {
+                    return;
+                };
                 let Some((base, method)) = self.base(derivation) else { return };
                 let Some(content) = self.simple_content(derivation, base, method) else { return };
                 (base, method, content, self.attribute_set(derivation))
@@ -105,7 +112,8 @@ impl Compiler {
         };
         let is_emptiable = matches!(&self.slots[base as usize].content, PreContent::Elements(it, true) if it.is_nullable);
         let wrong = |compiler: &mut Compiler| {
-            let text = format!("{} has no simple content to derive from", compiler.c.type_name(base));
+            let text =
+                format!("{} has no simple content to derive from", compiler.c.type_name(base));
             compiler.report(source, SchemaRule::SrcCt2, text);
             None
         };
@@ -169,10 +177,18 @@ impl Compiler {
         }
     }
 
-    fn extended(&mut self, source: Source, base: TypeId, own: PreContent, is_mixed: bool) -> PreContent {
+    fn extended(
+        &mut self,
+        source: Source,
+        base: TypeId,
+        own: PreContent,
+        is_mixed: bool,
+    ) -> PreContent {
         let of_base = self.slots[base as usize].content.clone();
         let has_model = match &own {
-            PreContent::Elements(particle, _) => !matches!(&particle.term, Term::Sequence(all) if all.is_empty()),
+            PreContent::Elements(particle, _) => {
+                !matches!(&particle.term, Term::Sequence(all) if all.is_empty())
+            }
             _ => false,
         };
         match (of_base, own) {
@@ -196,7 +212,7 @@ impl Compiler {
                 }
                 let PreContent::Elements(own, _) = own else { return own };
                 let is_all = |it: &Particle| matches!(it.term, Term::All(_));
-                if (is_all(&before) && !before.is_empty) || (is_all(&own) && !before.is_empty) {
+                if !before.is_empty && (is_all(&before) || is_all(&own)) {
                     let text = "an all group is extended, or extends".to_owned();
                     self.report(source, SchemaRule::CosAllLimited1, text);
                 }
@@ -228,7 +244,11 @@ impl Compiler {
                 (Some(before), Some(own)) => match own.namespaces.union(&before.namespaces) {
                     Some(namespaces) => Some(Wildcard { namespaces, process: own.process }),
                     None => {
-                        self.report(source, SchemaRule::SrcCt4, "a union of wildcards that is none".to_owned());
+                        self.report(
+                            source,
+                            SchemaRule::SrcCt4,
+                            "a union of wildcards that is none".to_owned(),
+                        );
                         Some(before)
                     }
                 },
@@ -294,7 +314,8 @@ impl Compiler {
                             self.report(source, SchemaRule::CosAllLimited1, text);
                         }
                         if parts.iter().any(|it| it.max > 1) {
-                            let text = "an element of an all group occurs more than once".to_owned();
+                            let text =
+                                "an element of an all group occurs more than once".to_owned();
                             self.report(source, SchemaRule::CosAllLimited2, text);
                         }
                         Term::All(parts)
@@ -311,7 +332,11 @@ impl Compiler {
         match group {
             Group::Model(model) => return Some(model.clone()),
             Group::Busy => {
-                self.report(from, SchemaRule::MgPropsCorrect2, "a group refers to itself".to_owned());
+                self.report(
+                    from,
+                    SchemaRule::MgPropsCorrect2,
+                    "a group refers to itself".to_owned(),
+                );
                 return None;
             }
             Group::Open => {}

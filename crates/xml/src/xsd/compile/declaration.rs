@@ -13,7 +13,8 @@ impl Compiler {
         let node = self.node(source);
         let (default, fixed) = (node.raw_attribute("default"), node.raw_attribute("fixed"));
         let is_both = default.is_some() && fixed.is_some();
-        let value = fixed.map(|it| (true, it.to_owned())).or(default.map(|it| (false, it.to_owned())));
+        let value =
+            fixed.map(|it| (true, it.to_owned())).or(default.map(|it| (false, it.to_owned())));
         if is_both {
             self.report(source, both, "default and fixed".to_owned());
         }
@@ -69,7 +70,8 @@ impl Compiler {
         }
         if let Some(reference) = reference {
             let not_beside = ["type", "default", "fixed", "nillable", "block", "form"];
-            let beside = not_beside.into_iter().find(|it| self.node(source).attribute(it).is_some());
+            let beside =
+                not_beside.into_iter().find(|it| self.node(source).attribute(it).is_some());
             if beside.is_some() || !self.children(source).is_empty() {
                 let text = format!("ref beside {}", beside.unwrap_or("children"));
                 self.report(source, SchemaRule::SrcElement22, text);
@@ -92,7 +94,8 @@ impl Compiler {
                 return Some(UNBOUNDED);
             }
             let digits = text.trim_start_matches('+').trim_start_matches('0');
-            let is_number = !text.is_empty() && text.trim_start_matches('+').bytes().all(|it| it.is_ascii_digit());
+            let is_number = !text.is_empty()
+                && text.trim_start_matches('+').bytes().all(|it| it.is_ascii_digit());
             if !is_number {
                 self.report(source, SchemaRule::S4sAttInvalidValue, format!("{name} is {text}"));
                 return None;
@@ -102,7 +105,11 @@ impl Compiler {
         };
         let (min, max) = (number("minOccurs").unwrap_or(1), number("maxOccurs").unwrap_or(1));
         if min > max {
-            self.report(source, SchemaRule::PPropsCorrect, format!("minOccurs {min}, maxOccurs {max}"));
+            self.report(
+                source,
+                SchemaRule::PPropsCorrect,
+                format!("minOccurs {min}, maxOccurs {max}"),
+            );
         }
         (min.min(max), max)
     }
@@ -152,7 +159,11 @@ impl Compiler {
             self.report(source, SchemaRule::NoXmlns, "an attribute named xmlns".to_owned());
         }
         if self.c.names.uri(self.c.names.namespace_of(symbol)) == XSI {
-            self.report(source, SchemaRule::NoXsi, "an attribute of the namespace of schema instances".to_owned());
+            self.report(
+                source,
+                SchemaRule::NoXsi,
+                "an attribute of the namespace of schema instances".to_owned(),
+            );
         }
     }
 
@@ -166,8 +177,12 @@ impl Compiler {
                 "attribute" => self.attribute_use(child, &mut set),
                 "anyAttribute" => own = Some(self.wildcard(child)),
                 "attributeGroup" => {
-                    let Some(name) = self.node(child).attribute("ref").map(str::to_owned) else { continue };
-                    let Some(number) = self.find(child, Kind::AttributeGroup, &name) else { continue };
+                    let Some(name) = self.node(child).attribute("ref").map(str::to_owned) else {
+                        continue;
+                    };
+                    let Some(number) = self.find(child, Kind::AttributeGroup, &name) else {
+                        continue;
+                    };
                     let Some(group) = self.attributes_of(number, child) else { continue };
                     for one in &group.uses {
                         self.add_use(child, one.clone(), &mut set);
@@ -221,9 +236,14 @@ impl Compiler {
         }
         let mut constraint = None;
         let attribute = if let Some(reference) = reference {
-            let beside = ["type", "form"].into_iter().find(|it| self.node(source).attribute(it).is_some());
+            let beside =
+                ["type", "form"].into_iter().find(|it| self.node(source).attribute(it).is_some());
             if beside.is_some() || self.child(source, "simpleType").is_some() {
-                self.report(source, SchemaRule::SrcAttribute32, "ref beside a type or form".to_owned());
+                self.report(
+                    source,
+                    SchemaRule::SrcAttribute32,
+                    "ref beside a type or form".to_owned(),
+                );
             }
             let Some(number) = self.find(source, Kind::Attribute, &reference) else { return };
             constraint = self.value(source, SchemaRule::SrcAttribute1);
@@ -246,11 +266,19 @@ impl Compiler {
             // Known when all types are.
             key: Box::default(),
         });
-        self.add_use(source, AttributeUse { attribute, is_required: use_ == Some("required"), constraint }, set);
+        self.add_use(
+            source,
+            AttributeUse { attribute, is_required: use_ == Some("required"), constraint },
+            set,
+        );
     }
 
     /// The attributes of a global group.
-    pub(super) fn attributes_of(&mut self, number: u32, from: Source) -> Option<std::rc::Rc<AttributeSet>> {
+    pub(super) fn attributes_of(
+        &mut self,
+        number: u32,
+        from: Source,
+    ) -> Option<std::rc::Rc<AttributeSet>> {
         let Decl { source, ref group, .. } = self.declarations[number as usize];
         match group {
             Group::Attributes(set) => return Some(set.clone()),

@@ -32,8 +32,9 @@ impl Compiler {
         self.identity_constraints();
         let globals = |kind: Kind| {
             let of_kind = self.globals.iter().filter(|it| it.0.0 == kind);
-            let all: Vec<(u32, u32)> =
-                of_kind.map(|((_, symbol), number)| (*symbol, self.declarations[*number as usize].id)).collect();
+            let all: Vec<(u32, u32)> = of_kind
+                .map(|((_, symbol), number)| (*symbol, self.declarations[*number as usize].id))
+                .collect();
             all
         };
         let mut types = globals(Kind::Type);
@@ -57,7 +58,9 @@ impl Compiler {
                     self.c.elements[id].head = NONE;
                     break;
                 }
-                if self.element_infos[id].has_type_of_head && !self.element_infos[head as usize].has_type_of_head {
+                if self.element_infos[id].has_type_of_head
+                    && !self.element_infos[head as usize].has_type_of_head
+                {
                     self.c.elements[id].type_ = self.c.elements[head as usize].type_;
                     break;
                 }
@@ -123,7 +126,10 @@ impl Compiler {
                         let text = "not the fixed value of the declaration".to_owned();
                         self.report(source, SchemaRule::AuPropsCorrect2, text);
                     }
-                    (None, _) => one.constraint = self.c.attributes[one.attribute as usize].constraint.clone(),
+                    (None, _) => {
+                        one.constraint =
+                            self.c.attributes[one.attribute as usize].constraint.clone()
+                    }
                     _ => {}
                 }
             }
@@ -138,11 +144,16 @@ impl Compiler {
         for id in 0..self.c.elements.len() {
             let type_ = self.c.elements[id].type_;
             let source = self.element_infos[id].source;
-            let simple = match (&self.c.types[type_ as usize].definition, &self.slots[type_ as usize].content) {
+            let simple = match (
+                &self.c.types[type_ as usize].definition,
+                &self.slots[type_ as usize].content,
+            ) {
                 (Definition::Simple(_), _) => Some(type_),
                 (_, PreContent::Simple(simple)) => Some(*simple),
                 // Of mixed content that may be empty the value is a string.
-                (_, PreContent::Elements(particle, true)) if particle.is_nullable => Some(ANY_SIMPLE_TYPE),
+                (_, PreContent::Elements(particle, true)) if particle.is_nullable => {
+                    Some(ANY_SIMPLE_TYPE)
+                }
                 _ => None,
             };
             if let Some(simple) = simple {
@@ -150,7 +161,9 @@ impl Compiler {
             }
             let Some(value) = self.element_infos[id].value.take() else { continue };
             match simple {
-                Some(simple) => self.c.elements[id].constraint = self.constraint(source, simple, &value, rules),
+                Some(simple) => {
+                    self.c.elements[id].constraint = self.constraint(source, simple, &value, rules)
+                }
                 None => {
                     let text = "a value of an element whose content is elements".to_owned();
                     self.report(source, SchemaRule::EPropsCorrect2, text);
@@ -183,7 +196,11 @@ impl Compiler {
                     "the type of {} is not derived from that of its head, or the head is final",
                     self.c.names.display(self.c.elements[id as usize].symbol)
                 );
-                self.report(self.element_infos[id as usize].source, SchemaRule::EPropsCorrect4, text);
+                self.report(
+                    self.element_infos[id as usize].source,
+                    SchemaRule::EPropsCorrect4,
+                    text,
+                );
             }
         }
         let mut all = Substitutes::new();
@@ -226,7 +243,13 @@ impl Compiler {
                         Some(model) => *model,
                         None => {
                             let c = &self.c;
-                            let model = particle::compile(&particle, &c.elements, &c.wildcards, substitutes, c);
+                            let model = particle::compile(
+                                &particle,
+                                &c.elements,
+                                &c.wildcards,
+                                substitutes,
+                                c,
+                            );
                             match model {
                                 Ok(model) => self.c.models.push(model),
                                 Err((rule, text)) => {
@@ -258,15 +281,22 @@ impl Compiler {
                 c.simple(type_).role == Role::Id
             };
             let ids = complex.uses.iter().filter(is_id).count();
-            let is_expected = |it: &(&AttributeUse, u32)| it.0.is_required || it.0.constraint.is_some();
-            let expected: Vec<u32> = complex.uses.iter().zip(0..).filter(is_expected).map(|it| it.1).collect();
+            let is_expected =
+                |it: &(&AttributeUse, u32)| it.0.is_required || it.0.constraint.is_some();
+            let expected: Vec<u32> =
+                complex.uses.iter().zip(0..).filter(is_expected).map(|it| it.1).collect();
             if ids > 1 {
                 let source = self.slots[id].source;
-                self.report(source, SchemaRule::CtPropsCorrect5, "two attributes of type ID".to_owned());
+                self.report(
+                    source,
+                    SchemaRule::CtPropsCorrect5,
+                    "two attributes of type ID".to_owned(),
+                );
             }
             if let Definition::Complex(complex) = &mut self.c.types[id].definition {
                 complex.by_symbol = SymbolMap::new(&entries);
-                complex.expected_bits = expected.iter().filter(|it| **it < 64).fold(0, |bits, it| bits | 1 << it);
+                complex.expected_bits =
+                    expected.iter().filter(|it| **it < 64).fold(0, |bits, it| bits | 1 << it);
                 complex.expected = expected;
             }
         }

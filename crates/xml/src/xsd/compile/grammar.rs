@@ -22,7 +22,8 @@ const FACETS: (&str, char) = (
 );
 const IDENTITY: (&str, char) = ("unique key keyref", '*');
 const MODEL: (&str, char) = ("group all choice sequence", '?');
-const GLOBAL: &str = "simpleType complexType group attributeGroup element attribute notation annotation";
+const GLOBAL: &str =
+    "simpleType complexType group attributeGroup element attribute notation annotation";
 
 const fn rule(
     name: &'static str,
@@ -98,7 +99,11 @@ fn required(node: &Node, parent: &str) -> &'static [&'static str] {
         "notation" | "unique" | "key" => &["name"],
         "keyref" => &["name", "refer"],
         "selector" | "field" => &["xpath"],
-        "element" | "attribute" | "simpleType" | "complexType" | "group" | "attributeGroup" if is_global => &["name"],
+        "element" | "attribute" | "simpleType" | "complexType" | "group" | "attributeGroup"
+            if is_global =>
+        {
+            &["name"]
+        }
         "group" | "attributeGroup" => &["ref"],
         "restriction" | "extension" if parent != "simpleType" => &["base"],
         name if is_facet(name) => &["value"],
@@ -115,7 +120,9 @@ pub(super) fn check(dom: &Dom, report: &mut dyn FnMut(usize, SchemaRule, String)
     for (number, node) in dom.nodes.iter().enumerate() {
         let parent = &*dom.nodes[node.parent].local;
         let parent = if number == 0 { "" } else { parent };
-        let fitting = |it: &&Rule| it.name == node.local && (it.within.is_empty() || it.within.contains(&parent));
+        let fitting = |it: &&Rule| {
+            it.name == node.local && (it.within.is_empty() || it.within.contains(&parent))
+        };
         let rule = match RULES.iter().find(fitting) {
             Some(rule) => rule,
             None if is_facet(&node.local) => &FACET,
@@ -133,7 +140,11 @@ pub(super) fn check(dom: &Dom, report: &mut dyn FnMut(usize, SchemaRule, String)
         }
         for name in required(node, parent) {
             if node.attribute(name).is_none() {
-                report(number, SchemaRule::S4sAttMustAppear, format!("{} without {name}", node.local));
+                report(
+                    number,
+                    SchemaRule::S4sAttMustAppear,
+                    format!("{} without {name}", node.local),
+                );
             }
         }
         if node.has_text {
@@ -148,7 +159,8 @@ pub(super) fn check(dom: &Dom, report: &mut dyn FnMut(usize, SchemaRule, String)
             let child_node = &dom.nodes[*child];
             let fits = |slot: usize, count: u32| {
                 rule.children.get(slot).is_some_and(|(names, quantity)| {
-                    (*quantity == '*' || count == 0) && names.split(' ').any(|it| it == child_node.local)
+                    (*quantity == '*' || count == 0)
+                        && names.split(' ').any(|it| it == child_node.local)
                 })
             };
             while slot < rule.children.len() && !(child_node.uri == XS && fits(slot, in_slot)) {
@@ -159,7 +171,8 @@ pub(super) fn check(dom: &Dom, report: &mut dyn FnMut(usize, SchemaRule, String)
                 in_slot = 0;
             }
             if !(child_node.uri == XS && fits(slot, in_slot)) {
-                let message = format!("{} is not allowed there in {}", child_node.local, node.local);
+                let message =
+                    format!("{} is not allowed there in {}", child_node.local, node.local);
                 report(*child, SchemaRule::S4sEltInvalid, message);
                 slot = rule.children.len();
                 break;

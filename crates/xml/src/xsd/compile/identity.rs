@@ -35,7 +35,9 @@ impl Compiler {
             }
         }
         for (number, source) in references {
-            let Some(name) = self.node(source).attribute("refer").map(str::to_owned) else { continue };
+            let Some(name) = self.node(source).attribute("refer").map(str::to_owned) else {
+                continue;
+            };
             let Some(symbol) = self.resolve(source, &name) else { continue };
             let key = by_name.get(&symbol).copied().filter(|it| {
                 !matches!(self.c.constraints[*it as usize].kind, ConstraintKind::KeyRef(_))
@@ -68,7 +70,11 @@ impl Compiler {
             };
             match Path::parse(&text, is_field, &scope, &mut symbols) {
                 None => {
-                    let rule = if is_field { SchemaRule::CFieldsXpaths } else { SchemaRule::CSelectorXpath };
+                    let rule = if is_field {
+                        SchemaRule::CFieldsXpaths
+                    } else {
+                        SchemaRule::CSelectorXpath
+                    };
                     self.report(child, rule, text);
                 }
                 Some(path) if is_field => fields.push(path),

@@ -107,8 +107,8 @@ impl Compiler {
         }
         let declared = root.attribute("targetNamespace").map(str::to_owned);
         let own = declared.as_ref().map_or(ABSENT, |uri| self.c.names.namespace(uri));
-        let [elements, attributes] =
-            ["elementFormDefault", "attributeFormDefault"].map(|it| root.attribute(it) == Some("qualified"));
+        let [elements, attributes] = ["elementFormDefault", "attributeFormDefault"]
+            .map(|it| root.attribute(it) == Some("qualified"));
         let is_chameleon = declared.is_none() && includer.is_some_and(|it| it != ABSENT);
         let number = self.documents.len();
         self.documents.push(Document {
@@ -124,7 +124,11 @@ impl Compiler {
         });
         let here = Source { document: number, node: 0, own: NONE };
         if declared.as_deref() == Some("") {
-            self.report(here, SchemaRule::S4sAttInvalidValue, "targetNamespace is empty".to_owned());
+            self.report(
+                here,
+                SchemaRule::S4sAttInvalidValue,
+                "targetNamespace is empty".to_owned(),
+            );
         }
         for name in ["elementFormDefault", "attributeFormDefault"] {
             self.one_of(here, name, &["qualified", "unqualified"]);
@@ -134,7 +138,9 @@ impl Compiler {
         self.documents[number].block = block.unwrap_or(0);
         self.documents[number].final_ = final_.unwrap_or(0);
         let mut faults = Vec::new();
-        grammar::check(&self.documents[number].dom, &mut |node, rule, message| faults.push((node, rule, message)));
+        grammar::check(&self.documents[number].dom, &mut |node, rule, message| {
+            faults.push((node, rule, message))
+        });
         for (node, rule, message) in faults {
             self.report(Source { node, ..here }, rule, message);
         }
@@ -198,12 +204,22 @@ impl Compiler {
         }
     }
 
-    fn import(&mut self, here: Source, location: Option<String>, resolver: Resolver<'_>, loaded: &mut Loaded<'_>) {
+    fn import(
+        &mut self,
+        here: Source,
+        location: Option<String>,
+        resolver: Resolver<'_>,
+        loaded: &mut Loaded<'_>,
+    ) {
         let uri = self.node(here).attribute("namespace").unwrap_or("").to_owned();
         let namespace = self.c.names.namespace(&uri);
         let target = self.documents[here.document].target;
         if namespace == target {
-            self.report(here, SchemaRule::SrcImport1, "an import of the target namespace".to_owned());
+            self.report(
+                here,
+                SchemaRule::SrcImport1,
+                "an import of the target namespace".to_owned(),
+            );
             return;
         }
         self.documents[here.document].imports.insert(namespace);
@@ -272,7 +288,14 @@ impl Compiler {
             Kind::Type => self.new_type(symbol, source),
             _ => NONE,
         };
-        self.declarations.push(Decl { kind, symbol, source, redefines: NONE, id, group: Group::Open });
+        self.declarations.push(Decl {
+            kind,
+            symbol,
+            source,
+            redefines: NONE,
+            id,
+            group: Group::Open,
+        });
         number
     }
 
@@ -282,7 +305,8 @@ impl Compiler {
             let here = Source { document, node, own: NONE };
             let Some((kind, symbol)) = self.named(here) else { continue };
             let Some(original) = self.globals.get(&(kind, symbol)).copied() else {
-                let message = format!("{} is not there to be redefined", self.c.names.display(symbol));
+                let message =
+                    format!("{} is not there to be redefined", self.c.names.display(symbol));
                 self.report(here, SchemaRule::SrcRedefine621, message);
                 continue;
             };

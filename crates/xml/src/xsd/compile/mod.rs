@@ -183,11 +183,14 @@ impl Compiler {
             any_attribute: Some(0),
         };
         let definition = Definition::Complex(complex);
-        let any_type = Type { symbol: NONE, base: ANY_TYPE, method: RESTRICTION, final_: 0, definition };
+        let any_type =
+            Type { symbol: NONE, base: ANY_TYPE, method: RESTRICTION, final_: 0, definition };
         let simple = SimpleType::new(Variety::Atomic(Primitive::AnySimple), White::Preserve);
         let definition = Definition::Simple(simple);
-        let any_simple = Type { symbol: NONE, base: ANY_TYPE, method: RESTRICTION, final_: 0, definition };
-        let mut all = vec![("anyType".to_owned(), any_type), ("anySimpleType".to_owned(), any_simple)];
+        let any_simple =
+            Type { symbol: NONE, base: ANY_TYPE, method: RESTRICTION, final_: 0, definition };
+        let mut all =
+            vec![("anyType".to_owned(), any_type), ("anySimpleType".to_owned(), any_simple)];
         let mut next = 2;
         builtin::types(|name, one| {
             all.push((name.to_owned(), one));
@@ -221,7 +224,11 @@ impl Compiler {
                 Kind::Notation => {
                     let node = self.node(source);
                     if node.attribute("public").is_none() && node.attribute("system").is_none() {
-                        self.report(source, SchemaRule::NPropsCorrect, "a notation without identifiers".to_owned());
+                        self.report(
+                            source,
+                            SchemaRule::NPropsCorrect,
+                            "a notation without identifiers".to_owned(),
+                        );
                     }
                     self.c.notations.insert(self.declarations[number].symbol);
                 }
@@ -240,7 +247,8 @@ impl Compiler {
     fn children(&self, source: Source) -> Vec<Source> {
         let dom = &self.documents[source.document].dom;
         let all = dom.nodes[source.node].children.iter().copied();
-        let wanted = all.filter(|it| dom.nodes[*it].uri == XS && dom.nodes[*it].local != "annotation");
+        let wanted =
+            all.filter(|it| dom.nodes[*it].uri == XS && dom.nodes[*it].local != "annotation");
         wanted.map(|node| Source { node, ..source }).collect()
     }
 
@@ -278,7 +286,12 @@ impl Compiler {
         }
     }
 
-    fn one_of(&mut self, source: Source, name: &str, values: &[&'static str]) -> Option<&'static str> {
+    fn one_of(
+        &mut self,
+        source: Source,
+        name: &str,
+        values: &[&'static str],
+    ) -> Option<&'static str> {
         let value = self.node(source).attribute(name)?;
         let found = values.iter().copied().find(|it| *it == value);
         if found.is_none() {
@@ -317,10 +330,17 @@ impl Compiler {
         let document = &self.documents[source.document];
         let scope = document.dom.scope(source.node);
         let Some((uri, local)) = qname(text.as_bytes(), &scope) else {
-            self.report(source, SchemaRule::S4sAttInvalidValue, format!("{text} is no qualified name in scope"));
+            self.report(
+                source,
+                SchemaRule::S4sAttInvalidValue,
+                format!("{text} is no qualified name in scope"),
+            );
             return None;
         };
-        let (uri, local) = (String::from_utf8_lossy(uri).into_owned(), String::from_utf8_lossy(local).into_owned());
+        let (uri, local) = (
+            String::from_utf8_lossy(uri).into_owned(),
+            String::from_utf8_lossy(local).into_owned(),
+        );
         let (target, is_chameleon) = (document.target, document.is_chameleon);
         let mut namespace = self.c.names.namespace(&uri);
         if uri.is_empty() && is_chameleon {
@@ -338,10 +358,10 @@ impl Compiler {
     /// The declaration that a reference means.
     fn find(&mut self, source: Source, kind: Kind, text: &str) -> Option<u32> {
         let symbol = self.resolve(source, text)?;
-        if let Some(own) = self.declarations.get(source.own as usize) {
-            if own.redefines != NONE && own.kind == kind && own.symbol == symbol {
-                return Some(own.redefines);
-            }
+        let own = self.declarations.get(source.own as usize);
+        let is_itself = |it: &&Decl| it.redefines != NONE && it.kind == kind && it.symbol == symbol;
+        if let Some(own) = own.filter(is_itself) {
+            return Some(own.redefines);
         }
         let found = self.globals.get(&(kind, symbol)).copied();
         if found.is_none() {
@@ -365,7 +385,13 @@ impl Compiler {
         let id = self.c.types.len() as TypeId;
         let simple = SimpleType::new(Variety::Atomic(Primitive::AnySimple), White::Preserve);
         let definition = Definition::Simple(simple);
-        self.c.types.push(Type { symbol, base: ANY_SIMPLE_TYPE, method: RESTRICTION, final_: 0, definition });
+        self.c.types.push(Type {
+            symbol,
+            base: ANY_SIMPLE_TYPE,
+            method: RESTRICTION,
+            final_: 0,
+            definition,
+        });
         self.slots.push(Slot { state: State::Open, source, content: PreContent::Empty });
         self.queue.push(id);
         id
@@ -385,7 +411,11 @@ impl Compiler {
             constraint: None,
             identity: Vec::new(),
         });
-        self.element_infos.push(ElementInfo { source: NOWHERE, has_type_of_head: false, value: None });
+        self.element_infos.push(ElementInfo {
+            source: NOWHERE,
+            has_type_of_head: false,
+            value: None,
+        });
         id
     }
 
@@ -420,7 +450,11 @@ impl Compiler {
             State::Open => {}
         }
         if self.depth >= MAX_DEPTH || self.c.types.len() > MAX_COMPONENTS {
-            self.report(source, SchemaRule::LimitComponents, "too many or too deep derivations".to_owned());
+            self.report(
+                source,
+                SchemaRule::LimitComponents,
+                "too many or too deep derivations".to_owned(),
+            );
             self.slots[id as usize].state = State::Done;
             return;
         }

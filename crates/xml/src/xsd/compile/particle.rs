@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
-use super::super::automaton::{All, Automaton, BY_WILDCARD, Edge, Op, States};
+use super::super::automaton::{All, Automaton, BY_WILDCARD, Edge, Op, States, WildEdges};
 use super::super::components::{Components, Element, Wildcard};
 use super::super::error::SchemaRule;
 use super::super::names::{NONE, SymbolMap};
@@ -90,12 +90,20 @@ impl Particle {
                 (all.iter().all(|it| it.is_nullable), all.iter().all(|it| it.is_empty))
             }
             // A choice of nothing is never satisfied: it is no empty content.
-            Term::Choice(all) => {
-                (all.iter().any(|it| it.is_nullable), !all.is_empty() && all.iter().all(|it| it.is_empty))
-            }
+            Term::Choice(all) => (
+                all.iter().any(|it| it.is_nullable),
+                !all.is_empty() && all.iter().all(|it| it.is_empty),
+            ),
         };
         let weight = term.parts().iter().fold(1_u64, |sum, it| sum.saturating_add(it.weight));
-        Particle { min, max, is_nullable: is_nullable || min == 0, is_empty: is_empty || max == 0, weight, term }
+        Particle {
+            min,
+            max,
+            is_nullable: is_nullable || min == 0,
+            is_empty: is_empty || max == 0,
+            weight,
+            term,
+        }
     }
 
     pub(crate) fn is_too_large(&self) -> bool {
@@ -294,23 +302,25 @@ pub(crate) fn compile(
     type Key = (Vec<(u32, Vec<Op>)>, Vec<Vec<Op>>);
     let mut state_ids: HashMap<Key, u32> = HashMap::new();
     let mut queue: Vec<Key> = Vec::new();
-    let mut state_of = |mut out: Vec<(u32, Vec<Op>)>, mut ends: Vec<Vec<Op>>, queue: &mut Vec<Key>| {
-        out.sort_unstable();
-        out.dedup();
-        ends.sort_unstable();
-        ends.dedup();
-        let fresh = queue.len() as u32;
-        let key = (out, ends);
-        *state_ids.entry(key).or_insert_with_key(|key| {
-            queue.push(key.clone());
-            fresh
-        })
-    };
+    let mut state_of =
+        |mut out: Vec<(u32, Vec<Op>)>, mut ends: Vec<Vec<Op>>, queue: &mut Vec<Key>| {
+            out.sort_unstable();
+            out.dedup();
+            ends.sort_unstable();
+            ends.dedup();
+            let fresh = queue.len() as u32;
+            let key = (out, ends);
+            *state_ids.entry(key).or_insert_with_key(|key| {
+                queue.push(key.clone());
+                fresh
+            })
+        };
     let end = if root.is_nullable { vec![vec![]] } else { vec![] };
     state_of(root.first.into_iter().map(|it| (it.to, it.ops)).collect(), end, &mut queue);
 
     let (mut edges, mut more) = (Vec::new(), Vec::new());
-    let (mut wild, mut accept): (Vec<Box<[(u32, Edge)]>>, Vec<Box<[u32]>>) = (Vec::new(), Vec::new());
+    let mut wild: Vec<WildEdges> = Vec::new();
+    let mut accept: Vec<Box<[u32]>> = Vec::new();
     let mut done = 0;
     while done < queue.len() {
         let (out, ends_here) = queue[done].clone();
@@ -326,7 +336,11 @@ pub(crate) fn compile(
             if term & BY_WILDCARD != 0 {
                 match by_wildcard.iter_mut().find(|it| it.particle == particle) {
                     Some(target) => target.add(list, to),
-                    None => by_wildcard.push(Target { particle, action: term, by_ops: vec![(list, vec![to])] }),
+                    None => by_wildcard.push(Target {
+                        particle,
+                        action: term,
+                        by_ops: vec![(list, vec![to])],
+                    }),
                 }
                 continue;
             }
@@ -429,7 +443,9 @@ impl Target {
 /// Whether no values of counters satisfy both.
 fn exclusive(one: &[Op], other: &[Op]) -> bool {
     let disjoint = |a: &Op, b: &Op| match (a, b) {
-        (Op::Again(x, max), Op::Leave(y, min)) | (Op::Leave(y, min), Op::Again(x, max)) => x == y && min >= max,
+        (Op::Again(x, max), Op::Leave(y, min)) | (Op::Leave(y, min), Op::Again(x, max)) => {
+            x == y && min >= max
+        }
         _ => false,
     };
     one.iter().any(|a| other.iter().any(|b| disjoint(a, b)))
@@ -461,7 +477,10 @@ fn consistent(
         None => Ok(()),
         Some(symbol) => {
             let name = components.names.display(symbol);
-            Err((SchemaRule::CosElementConsistent, format!("{name} has different types in one content model")))
+            Err((
+                SchemaRule::CosElementConsistent,
+                format!("{name} has different types in one content model"),
+            ))
         }
     }
 }

@@ -21,14 +21,17 @@ impl Compiler {
                 continue;
             }
             let c = &self.c;
-            let (Some(own), Some(parent)) = (c.types[id as usize].complex(), c.types[base as usize].complex()) else {
+            let (Some(own), Some(parent)) =
+                (c.types[id as usize].complex(), c.types[base as usize].complex())
+            else {
                 continue;
             };
             let source = self.slots[id as usize].source;
             let mut faults = Vec::new();
             attributes(c, own, parent, &mut faults);
             if !content(c, own, parent) {
-                let text = format!("the content is no restriction of that of {}", c.type_name(base));
+                let text =
+                    format!("the content is no restriction of that of {}", c.type_name(base));
                 faults.push((SchemaRule::DerivationOkRestriction5, text));
             }
             for (rule, text) in faults {
@@ -38,7 +41,12 @@ impl Compiler {
     }
 }
 
-fn attributes(c: &Components, own: &ComplexType, parent: &ComplexType, faults: &mut Vec<(SchemaRule, String)>) {
+fn attributes(
+    c: &Components,
+    own: &ComplexType,
+    parent: &ComplexType,
+    faults: &mut Vec<(SchemaRule, String)>,
+) {
     let name = |it: &AttributeUse| c.names.display(c.attributes[it.attribute as usize].symbol);
     let any = |it: &ComplexType| it.any_attribute.map(|it| &c.wildcards[it as usize]);
     for one in &own.uses {
@@ -72,7 +80,9 @@ fn attributes(c: &Components, own: &ComplexType, parent: &ComplexType, faults: &
         }
     }
     if let Some(own) = any(own) {
-        let fits = any(parent).is_some_and(|it| own.namespaces.is_subset(&it.namespaces) && own.process >= it.process);
+        let fits = any(parent).is_some_and(|it| {
+            own.namespaces.is_subset(&it.namespaces) && own.process >= it.process
+        });
         if !fits {
             let text = "the attribute wildcard allows more than that of the base".to_owned();
             faults.push((SchemaRule::DerivationOkRestriction4, text));
@@ -93,10 +103,13 @@ fn content(c: &Components, own: &ComplexType, parent: &ComplexType) -> bool {
         (Content::Empty, content) => is_emptiable(content),
         // Compared when the simple type was made.
         (Content::Simple(_), Content::Simple(_)) => true,
-        (Content::Simple(_), Content::Elements(_, is_mixed)) => is_mixed && is_emptiable(parent.content),
+        (Content::Simple(_), Content::Elements(_, is_mixed)) => {
+            is_mixed && is_emptiable(parent.content)
+        }
         (Content::Elements(own, is_mixed), Content::Elements(parent, was_mixed)) => {
             (was_mixed || !is_mixed)
-                && (own == parent || included(c, &c.models[own as usize], &c.models[parent as usize]))
+                && (own == parent
+                    || included(c, &c.models[own as usize], &c.models[parent as usize]))
         }
         _ => false,
     }
@@ -167,7 +180,8 @@ fn states_in(c: &Components, own: &States, parent: &Automaton) -> bool {
         for (symbol, edge) in named.filter(|it| States::is_edge(&it.1)) {
             let (mut next, mut memory) = (its, memory.clone());
             let namespace = c.names.namespace_of(symbol);
-            let Some(before) = parent.step(&mut next, &mut memory, symbol, namespace, &c.wildcards) else {
+            let Some(before) = parent.step(&mut next, &mut memory, symbol, namespace, &c.wildcards)
+            else {
                 return false;
             };
             if !action(c, edge.action, before) {
@@ -180,7 +194,8 @@ fn states_in(c: &Components, own: &States, parent: &Automaton) -> bool {
         }
         for (_, edge) in &own.wild[mine as usize] {
             let Automaton::States(parent) = parent else { return false };
-            let fits = parent.wild[its as usize].iter().find(|it| action(c, edge.action, it.1.action));
+            let fits =
+                parent.wild[its as usize].iter().find(|it| action(c, edge.action, it.1.action));
             let Some((_, before)) = fits else { return false };
             let pair = (edge.next, before.next, memory.clone());
             if seen.insert(pair.clone()) {

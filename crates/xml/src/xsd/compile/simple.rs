@@ -35,9 +35,13 @@ fn applies(facet: &str, variety: &Variety) -> bool {
         ("enumeration", Variety::Atomic(primitive)) => *primitive != Primitive::Boolean,
         ("enumeration", _) => true,
         ("whiteSpace", variety) => !matches!(variety, Variety::Union(_)),
-        ("length" | "minLength" | "maxLength", Variety::Atomic(primitive)) => primitive.has_length(),
+        ("length" | "minLength" | "maxLength", Variety::Atomic(primitive)) => {
+            primitive.has_length()
+        }
         ("length" | "minLength" | "maxLength", variety) => matches!(variety, Variety::List(_)),
-        ("totalDigits" | "fractionDigits", variety) => *variety == Variety::Atomic(Primitive::Decimal),
+        ("totalDigits" | "fractionDigits", variety) => {
+            *variety == Variety::Atomic(Primitive::Decimal)
+        }
         (_, Variety::Atomic(primitive)) => primitive.is_ordered(),
         _ => false,
     }
@@ -73,7 +77,12 @@ impl Compiler {
     }
 
     /// The type that the attribute or the only `simpleType` child names, compiled.
-    fn simple_reference(&mut self, source: Source, attribute: &str, rule: SchemaRule) -> Option<TypeId> {
+    fn simple_reference(
+        &mut self,
+        source: Source,
+        attribute: &str,
+        rule: SchemaRule,
+    ) -> Option<TypeId> {
         let named = self.node(source).attribute(attribute).map(str::to_owned);
         let child = self.child(source, "simpleType");
         let id = match (named, child) {
@@ -156,7 +165,11 @@ impl Compiler {
         let total = members.len();
         members.retain(|it| self.c.types[*it as usize].simple().is_some());
         if members.len() < total {
-            self.report(source, SchemaRule::SrcSimpleType, "a member that is no simple type".to_owned());
+            self.report(
+                source,
+                SchemaRule::SrcSimpleType,
+                "a member that is no simple type".to_owned(),
+            );
         }
         members
     }
@@ -174,7 +187,11 @@ impl Compiler {
             }
             let is_multiple = matches!(&*name, "pattern" | "enumeration");
             if !is_multiple && seen.contains(&name) {
-                self.report(facet, SchemaRule::SrcMultipleEnumerations, format!("{name} appears twice"));
+                self.report(
+                    facet,
+                    SchemaRule::SrcMultipleEnumerations,
+                    format!("{name} appears twice"),
+                );
             }
             seen.push(name.clone());
             if !applies(&name, &simple.variety) {
@@ -183,7 +200,9 @@ impl Compiler {
                 continue;
             }
             let is_fixed = self.boolean(facet, "fixed").unwrap_or(false);
-            let Some(value) = self.node(facet).raw_attribute("value").map(str::to_owned) else { continue };
+            let Some(value) = self.node(facet).raw_attribute("value").map(str::to_owned) else {
+                continue;
+            };
             match &*name {
                 "pattern" => patterns.push(value),
                 "enumeration" => {
@@ -230,7 +249,10 @@ impl Compiler {
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "a facet of a derivation step, and the types before and after it")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "a facet of a derivation step, and the types before and after it"
+    )]
     fn facet(
         &mut self,
         facet: Source,
@@ -244,7 +266,11 @@ impl Compiler {
         let restrict = |compiler: &mut Compiler, text: String| {
             compiler.report(facet, SchemaRule::StRestrictFacets, text);
         };
-        let number = || is_integer(text.as_bytes()).then(|| text.trim_start_matches('+').parse::<u64>().ok()).flatten();
+        let number = || {
+            is_integer(text.as_bytes())
+                .then(|| text.trim_start_matches('+').parse::<u64>().ok())
+                .flatten()
+        };
         let bit = match name {
             "length" | "minLength" | "maxLength" | "totalDigits" | "fractionDigits" => {
                 let Some(number) = number() else {
@@ -254,20 +280,24 @@ impl Compiler {
                 let narrow = u32::try_from(number).unwrap_or(u32::MAX);
                 let (bit, before, is_restriction) = match name {
                     "length" => {
-                        let before = std::mem::replace(&mut simple.length, Some(number));
+                        let before = simple.length.replace(number);
                         (FIXED_LENGTH, before, before.is_none_or(|it| it == number))
                     }
                     "minLength" => {
-                        let before = std::mem::replace(&mut simple.min_length, Some(number));
+                        let before = simple.min_length.replace(number);
                         (FIXED_MIN_LENGTH, before, before.is_none_or(|it| it <= number))
                     }
                     "maxLength" => {
-                        let before = std::mem::replace(&mut simple.max_length, Some(number));
+                        let before = simple.max_length.replace(number);
                         (FIXED_MAX_LENGTH, before, before.is_none_or(|it| it >= number))
                     }
                     "totalDigits" => {
                         if number == 0 {
-                            self.report(facet, SchemaRule::FacetValue, "totalDigits is 0".to_owned());
+                            self.report(
+                                facet,
+                                SchemaRule::FacetValue,
+                                "totalDigits is 0".to_owned(),
+                            );
                         }
                         let before = simple.total_digits.replace(narrow).map(u64::from);
                         (FIXED_TOTAL_DIGITS, before, before.is_none_or(|it| it >= number))
@@ -305,13 +335,16 @@ impl Compiler {
                 let Variety::Atomic(primitive) = simple.variety else { return };
                 let is_literal = simple.lexical != Lexical::Integer || is_integer(text.as_bytes());
                 let Some(value) = primitive.value(text.as_bytes()).filter(|_| is_literal) else {
-                    let message = format!("{name} is {text}, no literal of {}", self.c.type_name(base));
+                    let message =
+                        format!("{name} is {text}, no literal of {}", self.c.type_name(base));
                     self.report(facet, SchemaRule::FacetValue, message);
                     return;
                 };
                 let bound = Bound { value, inclusive, text: text.into() };
                 let order = |other: &Option<Bound>| {
-                    other.as_ref().map(|it| (primitive.compare(text.as_bytes(), &it.value), it.inclusive))
+                    other
+                        .as_ref()
+                        .map(|it| (primitive.compare(text.as_bytes(), &it.value), it.inclusive))
                 };
                 let too_small = |order: Option<(Option<Ordering>, bool)>| match order {
                     Some((Some(Ordering::Less), _)) => true,
@@ -329,7 +362,9 @@ impl Compiler {
                 let bit = if is_min { FIXED_MIN } else { FIXED_MAX };
                 let place = if is_min { &mut simple.min } else { &mut simple.max };
                 let before = if is_min { &parent.min } else { &parent.max };
-                let same = before.as_ref().is_some_and(|it| it.value == bound.value && it.inclusive == inclusive);
+                let same = before
+                    .as_ref()
+                    .is_some_and(|it| it.value == bound.value && it.inclusive == inclusive);
                 *place = Some(bound);
                 if parent.fixed & bit != 0 && !same {
                     restrict(self, format!("{name} is fixed in the base type"));
@@ -343,17 +378,31 @@ impl Compiler {
     }
 
     /// Facets beside each other.
-    fn consistent(&mut self, source: Source, seen: &[String], parent: &SimpleType, simple: &SimpleType) {
+    fn consistent(
+        &mut self,
+        source: Source,
+        seen: &[String],
+        parent: &SimpleType,
+        simple: &SimpleType,
+    ) {
         let has = |name: &str| seen.iter().any(|it| it == name);
-        let mut wrong = |text: &str| self.report(source, SchemaRule::StRestrictFacets, text.to_owned());
-        if has("minInclusive") && has("minExclusive") || has("maxInclusive") && has("maxExclusive") {
+        let mut wrong =
+            |text: &str| self.report(source, SchemaRule::StRestrictFacets, text.to_owned());
+        if has("minInclusive") && has("minExclusive") || has("maxInclusive") && has("maxExclusive")
+        {
             wrong("an inclusive and an exclusive bound");
         }
-        if let (Some(min), Some(max), Variety::Atomic(primitive)) = (&simple.min, &simple.max, &simple.variety) {
+        if let (Some(min), Some(max), Variety::Atomic(primitive)) =
+            (&simple.min, &simple.max, &simple.variety)
+        {
             let is_new = seen.iter().any(|it| it.ends_with("clusive"));
             match primitive.compare(min.text.as_bytes(), &max.value) {
-                Some(Ordering::Greater) if is_new => wrong("the lower bound is above the upper one"),
-                Some(Ordering::Equal) if is_new && min.inclusive != max.inclusive => wrong("bounds that exclude all"),
+                Some(Ordering::Greater) if is_new => {
+                    wrong("the lower bound is above the upper one")
+                }
+                Some(Ordering::Equal) if is_new && min.inclusive != max.inclusive => {
+                    wrong("bounds that exclude all")
+                }
                 _ => {}
             }
         }
@@ -364,7 +413,8 @@ impl Compiler {
             wrong("minLength is greater than maxLength");
         }
         if let Some(length) = simple.length {
-            let outside = simple.min_length.is_some_and(|it| it > length) || simple.max_length.is_some_and(|it| it < length);
+            let outside = simple.min_length.is_some_and(|it| it > length)
+                || simple.max_length.is_some_and(|it| it < length);
             let beside = has("length") && (has("minLength") || has("maxLength"))
                 || parent.length.is_none() && has("length") && outside
                 || parent.length.is_some() && outside;

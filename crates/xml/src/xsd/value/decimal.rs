@@ -35,7 +35,9 @@ impl<'a> DecimalRef<'a> {
             _ => (false, text),
         };
         let (mut point, mut low) = (0, 0_u64);
-        while let Some(digit) = digits.get(point).map(|byte| byte.wrapping_sub(b'0')).filter(|it| *it <= 9) {
+        while let Some(digit) =
+            digits.get(point).map(|byte| byte.wrapping_sub(b'0')).filter(|it| *it <= 9)
+        {
             low = low.wrapping_mul(10).wrapping_add(u64::from(digit));
             point += 1;
         }
@@ -72,14 +74,21 @@ impl<'a> DecimalRef<'a> {
     fn magnitude(&self, other: &DecimalRef<'_>) -> Ordering {
         let by_whole = match self.whole.len().max(other.whole.len()) <= SHORT {
             true => self.low.cmp(&other.low),
-            false => self.whole.len().cmp(&other.whole.len()).then_with(|| self.whole.cmp(other.whole)),
+            false => {
+                self.whole.len().cmp(&other.whole.len()).then_with(|| self.whole.cmp(other.whole))
+            }
         };
         // A fraction that continues another one is greater: it does not end with zeros.
         by_whole.then_with(|| self.fraction.cmp(other.fraction))
     }
 
     pub(crate) fn to_owned(self) -> Decimal {
-        Decimal { negative: self.negative, whole: self.whole.into(), fraction: self.fraction.into(), low: self.low }
+        Decimal {
+            negative: self.negative,
+            whole: self.whole.into(),
+            fraction: self.fraction.into(),
+            low: self.low,
+        }
     }
 
     /// A canonical form that is another one for each number.
@@ -93,7 +102,12 @@ impl<'a> DecimalRef<'a> {
 
 impl Decimal {
     pub(crate) fn as_ref(&self) -> DecimalRef<'_> {
-        DecimalRef { negative: self.negative, whole: &self.whole, fraction: &self.fraction, low: self.low }
+        DecimalRef {
+            negative: self.negative,
+            whole: &self.whole,
+            fraction: &self.fraction,
+            low: self.low,
+        }
     }
 }
 
@@ -103,14 +117,19 @@ mod tests {
 
     #[test]
     fn order() {
-        let sorted = ["-100", "-99.5", "-1.01", "-1", "-0.5", "0", ".05", "0.5", "0.51", "1", "9", "10", "10.00001"];
+        let sorted = [
+            "-100", "-99.5", "-1.01", "-1", "-0.5", "0", ".05", "0.5", "0.51", "1", "9", "10",
+            "10.00001",
+        ];
         for (a, one) in sorted.iter().enumerate() {
             for (b, other) in sorted.iter().enumerate() {
-                let [one, other] = [one, other].map(|text| DecimalRef::parse(text.as_bytes()).unwrap());
+                let [one, other] =
+                    [one, other].map(|text| DecimalRef::parse(text.as_bytes()).unwrap());
                 assert_eq!(one.compare(&other), a.cmp(&b));
             }
         }
-        let same = ["+1", "1.", "01.00", "1"].map(|text| DecimalRef::parse(text.as_bytes()).unwrap());
+        let same =
+            ["+1", "1.", "01.00", "1"].map(|text| DecimalRef::parse(text.as_bytes()).unwrap());
         assert!(same.iter().all(|one| *one == same[0]));
         assert_eq!(DecimalRef::parse(b"-0.0"), DecimalRef::parse(b"0"));
         for text in ["", "+", ".", "1.2.3", "1e5", " 1", "--1", "+-1"] {

@@ -56,7 +56,18 @@ impl Primitive {
         use Primitive::*;
         matches!(
             self,
-            Decimal | Float | Double | Duration | DateTime | Time | Date | GYearMonth | GYear | GMonthDay | GDay | GMonth
+            Decimal
+                | Float
+                | Double
+                | Duration
+                | DateTime
+                | Time
+                | Date
+                | GYearMonth
+                | GYear
+                | GMonthDay
+                | GDay
+                | GMonth
         )
     }
 
@@ -79,7 +90,7 @@ impl Primitive {
             DateTime | Time | Date | GYearMonth | GYear | GMonthDay | GDay | GMonth => {
                 Moment::parse(self, text).is_some()
             }
-            HexBinary => text.len() % 2 == 0 && text.iter().all(u8::is_ascii_hexdigit),
+            HexBinary => text.len().is_multiple_of(2) && text.iter().all(u8::is_ascii_hexdigit),
             Base64Binary => base64(text, &mut |_| {}),
             AnyUri => is_uri(text),
             QName | Notation => qname(text, prefixes).is_some(),
@@ -156,7 +167,9 @@ impl Primitive {
             }
             HexBinary => {
                 let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or(0) as u8;
-                key.extend(text.chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[pair.len() - 1])));
+                key.extend(
+                    text.chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[pair.len() - 1])),
+                );
             }
             Base64Binary => {
                 base64(text, &mut |byte| key.push(byte));
@@ -230,7 +243,7 @@ fn base64(text: &[u8], out: &mut dyn FnMut(u8)) -> bool {
         }
         bits = bits << 6 | u32::from(value);
         count += 1;
-        if count % 4 == 0 {
+        if count.is_multiple_of(4) {
             bits.to_be_bytes()[1..].iter().for_each(|byte| out(*byte));
             bits = 0;
         }
@@ -271,7 +284,9 @@ fn is_uri(text: &[u8]) -> bool {
     fragments <= 1
         && scheme.is_none_or(|at| {
             text[..at].first().is_some_and(u8::is_ascii_alphabetic)
-                && text[..at].iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
+                && text[..at]
+                    .iter()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
         })
 }
 
@@ -280,7 +295,10 @@ pub(crate) fn is_ncname(text: &[u8]) -> bool {
 }
 
 /// The URI and the local part of a qualified name whose prefix is declared.
-pub(crate) fn qname<'a>(text: &'a [u8], prefixes: &'a dyn Prefixes) -> Option<(&'a [u8], &'a [u8])> {
+pub(crate) fn qname<'a>(
+    text: &'a [u8],
+    prefixes: &'a dyn Prefixes,
+) -> Option<(&'a [u8], &'a [u8])> {
     let (prefix, local) = match text.iter().position(|byte| *byte == b':') {
         None => (&text[..0], text),
         Some(0) => return None,

@@ -40,7 +40,8 @@ impl Pattern {
             }
             all.push(one);
         }
-        let hir = Hir::concat(vec![Hir::look(Look::Start), Hir::alternation(all), Hir::look(Look::End)]);
+        let hir =
+            Hir::concat(vec![Hir::look(Look::Start), Hir::alternation(all), Hir::look(Look::End)]);
         let config = Regex::config()
             .nfa_size_limit(Some(MAX_SIZE))
             .which_captures(regex_automata::nfa::thompson::WhichCaptures::None);
@@ -157,12 +158,18 @@ impl Parser {
         let class = match self.next()? {
             '(' => {
                 let inner = self.expression()?;
-                return if self.take(')') { Ok(inner) } else { fault("a parenthesis is not closed") };
+                return if self.take(')') {
+                    Ok(inner)
+                } else {
+                    fault("a parenthesis is not closed")
+                };
             }
             '[' => self.class()?,
             '\\' => self.escape()?.0,
             '.' => negated(set(&[('\n', '\n'), ('\r', '\r')])),
-            '?' | '*' | '+' | '{' | '}' | ']' => return fault("a quantifier or bracket without an atom"),
+            '?' | '*' | '+' | '{' | '}' | ']' => {
+                return fault("a quantifier or bracket without an atom");
+            }
             c => set(&[(c, c)]),
         };
         Ok(Hir::class(Class::Unicode(class)))
@@ -205,7 +212,9 @@ impl Parser {
         while self.next()? != '}' {}
         let name: String = self.rest[from..self.at - 1].iter().collect();
         if let Some(name) = name.strip_prefix("Is") {
-            let Some((first, last)) = block(name) else { return fault("a block that is not known") };
+            let Some((first, last)) = block(name) else {
+                return fault("a block that is not known");
+            };
             // Surrogates are no characters.
             let (Some(first), Some(last)) = (char::from_u32(first), char::from_u32(last)) else {
                 return Ok(ClassUnicode::empty());
@@ -335,7 +344,10 @@ mod tests {
 
     #[test]
     fn what_is_no_expression() {
-        for pattern in ["(", ")", "a**", "[", "[]", "[b-a]", "a{2,1}", "a{", r"\q", r"\p{Xx}", "[a--b]", "{", "]"] {
+        for pattern in [
+            "(", ")", "a**", "[", "[]", "[b-a]", "a{2,1}", "a{", r"\q", r"\p{Xx}", "[a--b]", "{",
+            "]",
+        ] {
             assert!(Pattern::compile(&[pattern.to_owned()]).is_err(), "{pattern}");
         }
         let nested = "(".repeat(10_000) + &")".repeat(10_000);

@@ -68,7 +68,11 @@ impl<'a> Scanner<'a> {
             return None;
         }
         let padded = digits.iter().copied().chain(std::iter::repeat(b'0'));
-        Some(padded.take(FRACTION_DIGITS).fold(0, |value, digit| value * 10 + u64::from(digit - b'0')))
+        Some(
+            padded
+                .take(FRACTION_DIGITS)
+                .fold(0, |value, digit| value * 10 + u64::from(digit - b'0')),
+        )
     }
 
     fn year(&mut self) -> Option<i64> {
@@ -185,7 +189,8 @@ impl Moment {
         }
         let seconds = days(year, month, day) * DAY + seconds - zone.unwrap_or(0);
         // Times recur: they are compared within one day.
-        let seconds = if kind == Time && zone.is_some() { seconds.rem_euclid(DAY) } else { seconds };
+        let seconds =
+            if kind == Time && zone.is_some() { seconds.rem_euclid(DAY) } else { seconds };
         let seconds = if kind == Time { seconds.rem_euclid(DAY) } else { seconds };
         Some(Moment { seconds, fraction, has_zone: zone.is_some() })
     }
@@ -300,25 +305,52 @@ mod tests {
     fn moments() {
         use Primitive::*;
         let is = |kind, text| moment(kind, text).is_some();
-        assert!(is(DateTime, "2004-02-29T24:00:00-14:00") && is(DateTime, "-12004-12-31T23:59:59.5Z"));
+        assert!(
+            is(DateTime, "2004-02-29T24:00:00-14:00") && is(DateTime, "-12004-12-31T23:59:59.5Z")
+        );
         for text in [
-            "2003-02-29T00:00:00", "0000-01-01T00:00:00", "2004-01-01T24:00:01", "2004-01-01T00:00:60",
-            "2004-01-01T00:00:00+14:01", "02004-01-01T00:00:00", "2004-1-01T00:00:00", "2004-01-01",
-            "2004-01-01T00:00:00.", "2004-01-01T00:00:00z", "+2004-01-01T00:00:00", "204-01-01T00:00:00",
+            "2003-02-29T00:00:00",
+            "0000-01-01T00:00:00",
+            "2004-01-01T24:00:01",
+            "2004-01-01T00:00:60",
+            "2004-01-01T00:00:00+14:01",
+            "02004-01-01T00:00:00",
+            "2004-1-01T00:00:00",
+            "2004-01-01",
+            "2004-01-01T00:00:00.",
+            "2004-01-01T00:00:00z",
+            "+2004-01-01T00:00:00",
+            "204-01-01T00:00:00",
         ] {
             assert!(!is(DateTime, text), "{text}");
         }
         assert!(is(GMonthDay, "--02-29") && !is(GMonthDay, "--02-30") && is(GDay, "---31+01:00"));
-        assert!(is(GMonth, "--12Z") && !is(GMonth, "--13") && !is(GMonth, "--12--") && is(GYear, "2004"));
+        assert!(
+            is(GMonth, "--12Z")
+                && !is(GMonth, "--13")
+                && !is(GMonth, "--12--")
+                && is(GYear, "2004")
+        );
         assert!(is(GYearMonth, "2004-12") && is(Time, "24:00:00") && !is(Time, "24:00:00.1"));
-        let same = |kind, one, other| {
-            moment(kind, one).unwrap().compare(&moment(kind, other).unwrap())
-        };
-        assert_eq!(same(DateTime, "2000-01-01T24:00:00Z", "2000-01-02T01:00:00+01:00"), Some(Ordering::Equal));
+        let same =
+            |kind, one, other| moment(kind, one).unwrap().compare(&moment(kind, other).unwrap());
+        assert_eq!(
+            same(DateTime, "2000-01-01T24:00:00Z", "2000-01-02T01:00:00+01:00"),
+            Some(Ordering::Equal)
+        );
         assert_eq!(same(DateTime, "2000-01-01T00:00:00", "2000-01-01T13:00:00Z"), None);
-        assert_eq!(same(DateTime, "2000-01-01T00:00:00", "2000-01-01T14:00:01Z"), Some(Ordering::Less));
-        assert_eq!(same(DateTime, "-0001-12-31T23:59:59Z", "0001-01-01T00:00:00Z"), Some(Ordering::Less));
-        assert_eq!(same(DateTime, "-0001-12-31T24:00:00Z", "0001-01-01T00:00:00Z"), Some(Ordering::Equal));
+        assert_eq!(
+            same(DateTime, "2000-01-01T00:00:00", "2000-01-01T14:00:01Z"),
+            Some(Ordering::Less)
+        );
+        assert_eq!(
+            same(DateTime, "-0001-12-31T23:59:59Z", "0001-01-01T00:00:00Z"),
+            Some(Ordering::Less)
+        );
+        assert_eq!(
+            same(DateTime, "-0001-12-31T24:00:00Z", "0001-01-01T00:00:00Z"),
+            Some(Ordering::Equal)
+        );
         assert_eq!(days(1970, 1, 1), 0);
         assert_eq!(days(2026, 11, 26), 20_783);
     }
@@ -326,7 +358,10 @@ mod tests {
     #[test]
     fn durations() {
         let parse = |text: &str| Duration::parse(text.as_bytes());
-        for text in ["P", "PT", "P1YT", "1Y", "P1S", "PT1Y", "P1M1Y", "P1.5D", "PT.5S", "PT1.S", "P-1D", "P1", "PT1S1S"] {
+        for text in [
+            "P", "PT", "P1YT", "1Y", "P1S", "PT1Y", "P1M1Y", "P1.5D", "PT.5S", "PT1.S", "P-1D",
+            "P1", "PT1S1S",
+        ] {
             assert_eq!(parse(text), None, "{text}");
         }
         assert_eq!(parse("P1Y"), parse("P12M"));
