@@ -15,6 +15,7 @@ mod run;
 mod scan;
 mod sym;
 mod table;
+mod xml;
 
 use std::{
     ffi::OsString,
@@ -32,6 +33,7 @@ usage: lookaside info [--json] [--verbose]
        lookaside model NAME|FILE [--plot FILE.svg]
        lookaside run [OPTION...] [--] COMMAND [ARG...]
        lookaside scan [OPTION...] -e REGEX|-f RULES... [FILE|FOLDER|-]...
+       lookaside xml check|validate|select|events|tree|format [OPTION...] [FILE|FOLDER|-]...
        lookaside --help | --version
 ";
 
@@ -110,6 +112,34 @@ lookaside scan -e REGEX|-f RULES... [FILE|FOLDER|-]...
                    is installed, and compare the numbers of matches
     Exit status: 0 if anything was found, 1 if not, 2 after an error.
 
+lookaside xml COMMAND [OPTION...] [FILE|FOLDER|-]...
+    Reads XML documents: files, also gzip'd ones, folders with all that is in
+    them, standard input (- or no file); several side by side, with progress on a
+    terminal. XML 1.0 (fifth edition) with namespaces. External entities are not
+    read, and nothing is fetched. A fault is printed to standard error as
+    FILE:LINE:COLUMN: error: RULE, the standard's number first.
+    check          says nothing of well-formed documents
+    validate --schema FILE
+                   XML Schema 1.0; schemas that FILE includes or imports are
+                   looked for beside it. Faults have path, rule and value
+    select XPATH   or -e XPATH...: XPath 1.0. Prints each node that is selected
+                   on a line: elements as XML, others their value
+                   -n PREFIX=URI  what a prefix in XPATH means
+                   --stream       while the document arrives, whatever its size:
+                                  names of elements, values of attributes and
+                                  texts; paths that need no more than what came
+    events         a line for each: kind, name, text as a JSON string
+    tree           a line for each node, indented
+    format         elements on lines of their own; all but white space between
+                   tags stays as it is
+    --json         an object for each line: of check and validate {file, line,
+                   column, byte, rule, message, path}, select {file, expression,
+                   kind, name, value}, events and tree {kind, name, uri, text}
+    --speed        print the rate, and what served it, to standard error
+    Exit status: 0; 1 if a document is not well-formed or cannot be read; 2 for
+    a mistaken command line; and as xmllint: 3 not valid, 5 the schema is wrong,
+    6 cannot write, 10 an expression is wrong, 11 nothing was selected.
+
 --json  Print one JSON object. New keys may come; these stay:
     info:      version; machine {cpu_model, architecture, cpus};
                simd {tier, family, detected_tier, cap, cap_ignored, features[]};
@@ -145,6 +175,7 @@ enum Command {
     Model { name: String, plot: Option<PathBuf> },
     Run(run::Run),
     Scan(Box<scan::Options>),
+    Xml(Box<xml::Options>),
     Help,
     Version,
 }
@@ -161,6 +192,12 @@ fn parse(args: &[OsString]) -> Result<Command, String> {
     {
         let options = scan::parse(rest)?;
         return Ok(options.map_or(Command::Help, |options| Command::Scan(Box::new(options))));
+    }
+    if let Some((name, rest)) = args.split_first()
+        && name == "xml"
+    {
+        let options = xml::parse(rest)?;
+        return Ok(options.map_or(Command::Help, |options| Command::Xml(Box::new(options))));
     }
     let args: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let Some((name, options)) = args.split_first() else {
@@ -254,7 +291,7 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 
 fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
     match command {
-        Command::Run(_) | Command::Scan(_) => Ok(String::new()),
+        Command::Run(_) | Command::Scan(_) | Command::Xml(_) => Ok(String::new()),
         Command::Help => Ok(format!("{USAGE}{HELP}")),
         Command::Version => Ok(format!("lookaside {}\n", env!("CARGO_PKG_VERSION"))),
         Command::Info { json, verbose } => info::run(json, verbose),
@@ -287,6 +324,9 @@ fn main() -> ExitCode {
     }
     if let Command::Scan(options) = &command {
         return scan::run(options);
+    }
+    if let Command::Xml(options) = &command {
+        return xml::run(options);
     }
     match report(command) {
         Ok(text) => match io::stdout().write_all(text.as_bytes()) {

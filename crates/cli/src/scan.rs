@@ -31,10 +31,11 @@ pub use options::{Options, parse};
 
 use capture::Capture;
 use flows::{Event, Flows};
-use input::{Input, Walk};
+pub(crate) use input::{Input, Walk};
 use report::{Report, print};
 use rules::{Listed, Rules};
-use stream::{Device, Piece, Stream};
+pub(crate) use stream::Piece;
+use stream::{Device, Stream};
 
 /// What is printed of a file whose turn has not come, before the file has to wait.
 const MOST_OUT: usize = 1 << 20;

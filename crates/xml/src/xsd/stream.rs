@@ -54,9 +54,7 @@ impl Stream {
 
     /// Before another document.
     pub fn reset(&mut self) {
-        let epoch = self.parser.names_epoch;
-        self.parser.reset();
-        match self.parser.names_epoch == epoch {
+        match self.parser.reset() {
             true => self.validator.restart(),
             false => self.validator.reset(),
         }

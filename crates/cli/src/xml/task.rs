@@ -1,0 +1,388 @@
+//! What is done with one document.
+
+use std::{fs, io, path::Path, sync::Arc};
+
+use lookaside::{
+    Buf, Document, DocumentStream, OpError, Runtime, Status, Xml,
+    xml::{Error, Events},
+};
+use lookaside_simd::Cpu;
+use lookaside_xml::{
+    Session, select,
+    tree::Tree,
+    xpath::{Scope, Value, XPath},
+    xsd,
+};
+use serde_json::json;
+
+use super::{
+    Options, layout,
+    options::Task,
+    show::{self, Shown},
+    source::Source,
+    status,
+    turns::Printed,
+};
+
+/// What documents share.
+pub(super) struct Prepared {
+    session: Session,
+    expressions: Vec<XPath>,
+    program: Option<select::Program>,
+    schema: Option<Arc<xsd::Schema>>,
+}
+
+/// Compiles expressions and schemas. The error has the exit status.
+pub(super) fn prepare(options: &Options) -> Result<Prepared, (u8, String)> {
+    let mut prepared = Prepared {
+        session: Session::new(Cpu::host()),
+        expressions: vec![],
+        program: None,
+        schema: None,
+    };
+    match &options.task {
+        Task::Select { expressions, stream } => {
+            let pairs: Vec<(&str, &str)> =
+                options.namespaces.iter().map(|(prefix, uri)| (&**prefix, &**uri)).collect();
+            for text in expressions {
+                let compiled = XPath::compile(text, &pairs);
+                prepared
+                    .expressions
+                    .push(compiled.map_err(|e| (status::EXPRESSION, format!("{text}: {e}")))?);
+            }
+            if *stream {
+                let program = select::Program::compile(&prepared.expressions);
+                prepared.program = Some(program.map_err(|errors| {
+                    let said = errors.iter().map(|(index, e)| {
+                        format!(
+                            "{}: cannot be selected while the document arrives: {e}",
+                            expressions[*index]
+                        )
+                    });
+                    (status::EXPRESSION, said.collect::<Vec<_>>().join("\nlookaside: "))
+                })?);
+            }
+        }
+        Task::Validate { schema } => {
+            let failed = |e: io::Error| (status::SCHEMA, format!("{}: {e}", schema.display()));
+            let root = fs::read(schema).map_err(failed)?;
+            let folder = schema.parent().unwrap_or(Path::new(""));
+            let beside = |_: &str, location: &str| fs::read(folder.join(location)).ok();
+            let compiled = xsd::Schema::compile(&root, beside).map_err(|errors| {
+                let said = errors.iter().map(|e| {
+                    let name = match e.location.is_empty() {
+                        true => schema.display().to_string(),
+                        false => folder.join(&e.location).display().to_string(),
+                    };
+                    format!("{name}:{}: {}: {}", e.line, e.rule.name(), e.message)
+                });
+                (status::SCHEMA, said.collect::<Vec<_>>().join("\nlookaside: "))
+            })?;
+            prepared.schema = Some(Arc::new(compiled));
+        }
+        Task::Check | Task::Events | Task::Tree | Task::Format => {}
+    }
+    Ok(prepared)
+}
+
+/// What became of a document.
+#[derive(Default)]
+pub(super) struct Done {
+    pub status: u8,
+    /// Nodes that were selected.
+    pub found: u64,
+}
+
+/// Takes the events of a piece.
+type Take<'a> = dyn FnMut(&dyn Document, Events<'_>) -> io::Result<()> + 'a;
+
+/// One thread's means.
+pub(super) struct Worker<'a> {
+    prepared: &'a Prepared,
+    runtime: &'a Runtime,
+    stream: Option<DocumentStream>,
+    validator: Option<xsd::Stream>,
+    selector: Option<select::Stream<'a>>,
+    memory: Buf,
+}
+
+/// Bytes for the events of a piece: more than most pieces need.
+const ROOM: usize = 1 << 20;
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(prepared: &'a Prepared, runtime: &'a Runtime) -> Worker<'a> {
+        Worker {
+            prepared,
+            runtime,
+            stream: None,
+            validator: None,
+            selector: None,
+            memory: Buf::zeroed(ROOM),
+        }
+    }
+
+    /// Reads a document.
+    pub(super) fn document(
+        &mut self,
+        options: &Options,
+        source: &mut Source<'_>,
+        printed: &mut Printed<'_>,
+    ) -> io::Result<Done> {
+        let (name, json) = (source.name().to_owned(), options.json);
+        let fault = |error: Error, printed: &mut Printed<'_>| {
+            let Error { rule, line, column, offset } = error;
+            match json {
+                true => show::line(
+                    &mut printed.out,
+                    &json!({
+                        "file": name, "line": line, "column": column, "byte": offset, "rule": format!("{rule:?}"),
+                        "message": rule.text(),
+                    }),
+                ),
+                false => printed.complaints += &format!("{name}:{line}:{column}: error: {rule}\n"),
+            }
+            Ok(Done { status: status::FAULT, found: 0 })
+        };
+        let session = &self.prepared.session;
+        match &options.task {
+            Task::Check => match self.events(source, &mut |_, _| Ok(()))? {
+                Some(error) => fault(error, printed),
+                None => Ok(Done::default()),
+            },
+            Task::Events => {
+                let mut show = |document: &dyn Document, events: Events<'_>| {
+                    show::events(&mut printed.out, document, events, json);
+                    printed.spill()
+                };
+                match self.events(source, &mut show)? {
+                    Some(error) => fault(error, printed),
+                    None => Ok(Done::default()),
+                }
+            }
+            Task::Validate { .. } => {
+                let Some(schema) = &self.prepared.schema else { return Ok(Done::default()) };
+                let validator =
+                    self.validator.get_or_insert_with(|| xsd::Stream::new(session, schema));
+                validator.reset();
+                let mut lines = show::Lines::default();
+                let mut is_valid = true;
+                loop {
+                    let piece = source.read()?;
+                    lines.next(&piece.data);
+                    let fed = validator.feed(&piece.data, piece.last);
+                    for invalid in validator.take_errors() {
+                        is_valid = false;
+                        let line = lines.line(invalid.offset);
+                        show::invalid(printed, &name, line, &invalid, json);
+                    }
+                    match fed {
+                        Err(error) => return fault(error, printed),
+                        Ok(()) if piece.last => break,
+                        Ok(()) => printed.spill()?,
+                    }
+                }
+                Ok(Done { status: if is_valid { 0 } else { status::INVALID }, found: 0 })
+            }
+            Task::Select { stream: true, .. } => {
+                let Some(program) = &self.prepared.program else { return Ok(Done::default()) };
+                let selector =
+                    self.selector.get_or_insert_with(|| select::Stream::new(session, program));
+                selector.reset();
+                let mut found = 0;
+                loop {
+                    let piece = source.read()?;
+                    let fed = selector.feed(&piece.data, piece.last, &mut |one| {
+                        found += 1;
+                        let shown = Shown::from(one);
+                        show::selected(&mut printed.out, &name, one.expression, &shown, json);
+                    });
+                    match fed {
+                        Err(error) => {
+                            return fault(error, printed).map(|done| Done { found, ..done });
+                        }
+                        Ok(()) if piece.last => return Ok(Done { status: 0, found }),
+                        Ok(()) => printed.spill()?,
+                    }
+                }
+            }
+            Task::Select { expressions, .. } => {
+                let bytes = source.whole()?;
+                let tree = match self.tree(&bytes)? {
+                    Ok(tree) => tree,
+                    Err(error) => return fault(error, printed),
+                };
+                let mut found = 0;
+                for (index, xpath) in self.prepared.expressions.iter().enumerate() {
+                    let value = xpath.evaluate(&tree, &Scope::default());
+                    let value = match value {
+                        Ok(value) => value,
+                        Err(e) => {
+                            let text = &expressions[index];
+                            printed.complaints += &format!("lookaside: {name}: {text}: {e}\n");
+                            return Ok(Done { status: status::EXPRESSION, found });
+                        }
+                    };
+                    found += self.show(&mut printed.out, &name, index as u32, &tree, &value, json);
+                    printed.spill()?;
+                }
+                Ok(Done { status: 0, found })
+            }
+            Task::Tree => {
+                let bytes = source.whole()?;
+                match self.tree(&bytes)? {
+                    Err(error) => fault(error, printed),
+                    Ok(tree) => {
+                        show::tree(printed, &tree, json)?;
+                        Ok(Done::default())
+                    }
+                }
+            }
+            Task::Format => {
+                let bytes = source.whole()?;
+                match self.whole(&bytes)? {
+                    Some(error) => fault(error, printed),
+                    None if !show::contains_ascii(&bytes) => {
+                        let what = "format wants UTF-8, ISO-8859, Windows or KOI8 encodings";
+                        printed.complaints += &format!("lookaside: {name}: {what}\n");
+                        Ok(Done { status: status::FAULT, found: 0 })
+                    }
+                    None => {
+                        printed.out.extend(layout::format(&bytes));
+                        Ok(Done::default())
+                    }
+                }
+            }
+        }
+    }
+
+    /// Shows what an expression says. Returns how many nodes, or values, that are.
+    fn show(
+        &self,
+        out: &mut Vec<u8>,
+        file: &str,
+        expression: u32,
+        tree: &Tree<'_>,
+        value: &Value,
+        json: bool,
+    ) -> u64 {
+        match value {
+            Value::Nodes(nodes) => {
+                for &node in nodes {
+                    show::selected(out, file, expression, &show::node(tree, node), json);
+                }
+                nodes.len() as u64
+            }
+            other => {
+                let kind = match other {
+                    Value::Number(_) => "number",
+                    Value::Boolean(_) => "boolean",
+                    _ => "string",
+                };
+                let value = other.to_string(tree);
+                let shown = Shown { kind, name: String::new(), value };
+                show::selected(out, file, expression, &shown, json);
+                1
+            }
+        }
+    }
+
+    fn tree<'d>(&self, bytes: &'d [u8]) -> io::Result<Result<Tree<'d>, Error>> {
+        use lookaside_xml::tree::ParseError;
+        match Tree::parse(bytes, &self.prepared.session) {
+            Ok(tree) => Ok(Ok(tree)),
+            Err(ParseError::Document(error)) => Ok(Err(error)),
+            Err(ParseError::Tree(e)) => Err(io::Error::other(e.to_string())),
+        }
+    }
+
+    /// Whether a document that is here is well-formed: its error.
+    fn whole(&mut self, bytes: &[u8]) -> io::Result<Option<Error>> {
+        self.restart()?;
+        for (piece, last) in pieces(bytes) {
+            if let Some(error) = self.piece(piece.to_vec(), last, &mut |_, _| Ok(()))? {
+                return Ok(Some(error));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives the events of a document to `take`. Returns its error.
+    fn events(
+        &mut self,
+        source: &mut Source<'_>,
+        take: &mut Take<'_>,
+    ) -> io::Result<Option<Error>> {
+        self.restart()?;
+        loop {
+            let piece = source.read()?;
+            let error = self.piece(piece.data, piece.last, take)?;
+            if error.is_some() || piece.last {
+                return Ok(error);
+            }
+        }
+    }
+
+    fn restart(&mut self) -> io::Result<()> {
+        let failed = |e: String| io::Error::other(e);
+        match &self.stream {
+            Some(stream) => {
+                stream.restart().map_err(|e| failed(e.to_string()))?;
+            }
+            None => {
+                let documents = self.runtime.xml(Xml::default());
+                let documents = documents.map_err(|e| failed(e.to_string()))?;
+                self.stream = Some(documents.stream().map_err(|e| failed(e.to_string()))?);
+            }
+        }
+        Ok(())
+    }
+
+    fn piece(
+        &mut self,
+        data: Vec<u8>,
+        last: bool,
+        take: &mut Take<'_>,
+    ) -> io::Result<Option<Error>> {
+        let Some(stream) = &self.stream else { return Ok(None) };
+        let handle = self.runtime.handle();
+        let mut src = Buf::from(data);
+        loop {
+            let dst = std::mem::replace(&mut self.memory, Buf::empty());
+            let response = handle.call(stream.parse(src, dst, last)).wait();
+            self.memory = response.dst;
+            let done = match response.result {
+                Ok(done) => done,
+                Err(OpError::BadDocument { .. }) => {
+                    let error = stream.document().ask(|document| document.error());
+                    return Ok(error.ok().flatten().flatten());
+                }
+                Err(e) => return Err(io::Error::other(e.to_string())),
+            };
+            let (Some(written), Some(source)) = (self.memory.as_slice(), response.src.as_slice())
+            else {
+                return Ok(None);
+            };
+            let events = Events::new(&written[..done.produced], done.checksum, source);
+            let taken = stream.document().ask(|document| take(document, events));
+            taken.ok().flatten().unwrap_or(Ok(()))?;
+            if done.status != Status::Overflow {
+                return Ok(None);
+            }
+            if done.produced == 0 {
+                // The longest value must fit.
+                self.memory = Buf::zeroed(2 * written.len());
+            }
+            src = Buf::from(source[done.consumed..].to_vec());
+        }
+    }
+}
+
+/// Pieces that a request takes.
+fn pieces(bytes: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
+    const MOST: usize = 1 << 20;
+    let count = bytes.len().div_ceil(MOST).max(1);
+    (0..count).map(move |n| {
+        let piece = &bytes[n * MOST..bytes.len().min((n + 1) * MOST)];
+        (piece, n + 1 == count)
+    })
+}
