@@ -28,16 +28,18 @@ pub(crate) struct Entry {
     pub(crate) stamp: u32,
     /// The list of attributes of the element, plus one.
     pub(crate) attlist: u32,
+    /// That list has a default value, or a type other than CDATA.
+    pub(crate) defaults: bool,
     /// The namespace that it is bound to, as a prefix.
     pub(crate) binding: u32,
     /// What it was resolved to last.
     cached_uri: u32,
     cached_name: u32,
     /// The same as an attribute without prefix.
-    plain_name: u32,
+    pub(crate) plain_name: u32,
 }
 
-const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 /// What the prefix `xml` is bound to.
 pub(crate) const XML_NAMESPACE: &str = "http://www.w3.org/XML/1998/namespace";
 pub(crate) const XML_PREFIX: u32 = 1;
@@ -286,7 +288,7 @@ impl Names {
     /// For another document: no binding, no list of attributes.
     pub(crate) fn reset(&mut self, dtd: bool) {
         if dtd {
-            self.entries.iter_mut().for_each(|entry| entry.attlist = 0);
+            self.entries.iter_mut().for_each(|entry| (entry.attlist, entry.defaults) = (0, false));
         }
     }
 }

@@ -659,24 +659,31 @@ impl Parser {
         true
     }
 
+    /// Whether a record goes to the output. What is pending came when it was full.
     #[inline(always)]
-    pub(crate) fn fits(&self, out: &Output<'_>, records: usize) -> bool {
-        out.records.len() - out.len >= records && self.pending.is_empty()
+    fn fits(&self, out: &Output<'_>) -> bool {
+        debug_assert!(out.is_full() || self.pending.is_empty());
+        !out.is_full()
     }
 
     /// A record without text.
     #[inline(always)]
     pub(crate) fn emit(&mut self, out: &mut Output<'_>, record: Record) {
-        if self.fits(out, 1) {
+        if self.fits(out) {
             out.push(record);
         } else {
-            self.pending.push_back(record);
+            self.emit_later(record);
         }
+    }
+
+    #[cold]
+    fn emit_later(&mut self, record: Record) {
+        self.pending.push_back(record);
     }
 
     /// A record with text that lies elsewhere.
     pub(crate) fn emit_bytes(&mut self, out: &mut Output<'_>, record: Record, text: &[u8]) {
-        let fits = self.fits(out, 1);
+        let fits = self.fits(out);
         let bytes = if fits { &mut *out.bytes } else { &mut self.pending_bytes };
         let flags = record.flags | IN_BYTES;
         let record = Record { flags, offset: bytes.len() as u32, len: text.len() as u32, ..record };
@@ -698,7 +705,7 @@ impl Parser {
         from: usize,
         end: usize,
     ) {
-        if !w.copy && self.fits(out, 1) {
+        if !w.copy && self.fits(out) {
             let (offset, len) = ((w.base + from) as u32, (end - from) as u32);
             out.push(Record { offset, len, ..record });
         } else {

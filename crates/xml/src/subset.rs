@@ -305,6 +305,7 @@ impl Parser {
                     return fail(Rule::LimitAttributes, at);
                 }
                 if list.iter().all(|one| one.name != name) {
+                    self.names.entries[element as usize].defaults |= !cdata || value.is_some();
                     list.push(Attribute { name, cdata, value });
                 }
             }

@@ -4,13 +4,33 @@ use crate::chars::is_space;
 use crate::error::Rule;
 use crate::kernel::{Index, NAME, VALUE};
 use crate::names::{
-    PLAIN, PREFIXED, XML_PREFIX, XML_URI, XMLNS, XMLNS_PREFIX, XMLNS_STRING, XMLNS_URI,
+    NONE, PREFIXED, XML_PREFIX, XML_URI, XMLNS, XMLNS_PREFIX, XMLNS_STRING, XMLNS_URI,
 };
 use crate::parser::{Halt, Open, Parser, State, Step, Window, fail};
 use crate::record::{DEFAULTED, EMPTY, IN_BYTES, Kind, Output, Record};
 
 fn at<T>(result: Result<T, (Rule, usize)>) -> Step<T> {
     result.map_err(|(rule, at)| Halt::Fail(rule, at))
+}
+
+/// A start-tag as it was read, without its attributes.
+struct Tag {
+    qname: u32,
+    /// Behind its last byte.
+    end: usize,
+    empty: bool,
+    attributes: usize,
+    /// Some attribute has a prefix, declares one, or has no name in the output yet.
+    special: bool,
+}
+
+/// The value of an attribute.
+struct Value {
+    /// Where its closing quote is.
+    end: usize,
+    flags: u8,
+    offset: u32,
+    len: u32,
 }
 
 impl Parser {
@@ -23,8 +43,98 @@ impl Parser {
         pos: &mut usize,
         out: &mut Output<'_>,
     ) -> Step<()> {
+        if w.copy || out.is_full() {
+            return self.start_tag_apart(w, index, pos, out);
+        }
+        // Attributes go where they are to stay, if there is room for all of them.
+        let first = out.len + 1;
+        let base = w.base as u32;
+        let room = &mut out.records[first..];
+        let Some(tag) = self.read_tag::<true>(w, index, *pos, base, room)? else {
+            return self.start_tag_apart(w, index, pos, out);
+        };
+        let list = &mut out.records[first..first + tag.attributes];
+        let bindings = self.bindings.len() as u32;
+        let name = self.resolve_tag(w, *pos, base, &tag, list)?;
+        if !self.scratch.is_empty() {
+            let shift = out.bytes.len() as u32;
+            out.bytes.extend(&self.scratch);
+            for record in list.iter_mut().filter(|record| record.flags & IN_BYTES != 0) {
+                record.offset += shift;
+            }
+        }
+        out.records[out.len] = start_record(w, *pos, &tag, name);
+        out.len = first + tag.attributes;
+        self.opened(w, pos, &tag, name, bindings, out);
+        Ok(())
+    }
+
+    /// A start-tag whose attributes are collected before they go to the output.
+    #[inline(never)]
+    fn start_tag_apart(
+        &mut self,
+        w: &Window<'_>,
+        index: &Index,
+        pos: &mut usize,
+        out: &mut Output<'_>,
+    ) -> Step<()> {
+        let mut attributes = std::mem::take(&mut self.attributes);
+        let done = self.start_tag_in(w, index, pos, out, &mut attributes);
+        self.attributes = attributes;
+        done
+    }
+
+    fn start_tag_in(
+        &mut self,
+        w: &Window<'_>,
+        index: &Index,
+        pos: &mut usize,
+        out: &mut Output<'_>,
+        list: &mut Vec<Record>,
+    ) -> Step<()> {
+        let mut tag = loop {
+            match self.read_tag::<false>(w, index, *pos, 0, list)? {
+                Some(tag) => break tag,
+                None => list.resize(list.len() * 2 + 16, Record::default()),
+            }
+        };
+        if self.names.entries[tag.qname as usize].defaults {
+            list.truncate(tag.attributes);
+            tag.special |= self.defaults(w, list, tag.qname, *pos)?;
+            tag.attributes = list.len();
+        }
+        let list = &mut list[..tag.attributes];
+        let bindings = self.bindings.len() as u32;
+        let name = self.resolve_tag(w, *pos, 0, &tag, list)?;
+        self.emit(out, start_record(w, *pos, &tag, name));
+        let scratch = std::mem::take(&mut self.scratch);
+        for &mut record in list {
+            let from = record.offset as usize;
+            if record.flags & IN_BYTES != 0 {
+                self.emit_bytes(out, record, &scratch[from..from + record.len as usize]);
+            } else {
+                self.emit_text(out, record, w, from, from + record.len as usize);
+            }
+        }
+        self.scratch = scratch;
+        self.opened(w, pos, &tag, name, bindings, out);
+        Ok(())
+    }
+
+    /// Reads a start-tag and its attributes into `list`; nothing if they do not fit, or, `COMPLETE`, if the DTD may add to
+    /// them or change them. Places of values begin at `base`, or in `scratch`. Attributes that wait for their name in the
+    /// output have their class as `count`.
+    #[inline(always)]
+    fn read_tag<const COMPLETE: bool>(
+        &mut self,
+        w: &Window<'_>,
+        index: &Index,
+        pos: usize,
+        base: u32,
+        list: &mut [Record],
+    ) -> Step<Option<Tag>> {
         let bytes = w.bytes;
-        let from = *pos + 1;
+        let from = pos + 1;
         let mut end = index.next::<NAME>(from);
         if end >= bytes.len() {
             return self.unfinished_name(w, from);
@@ -33,11 +143,14 @@ impl Parser {
             return fail(Rule::Content, from);
         }
         let qname = at(self.names.intern(bytes, from, end))?;
-        self.attributes.clear();
         self.scratch.clear();
         self.tag = self.tag.wrapping_add(1).max(1);
         let tag = self.tag;
-        let mut special = false;
+        let later = self.names.entries[qname as usize].defaults;
+        if COMPLETE && later {
+            return Ok(None);
+        }
+        let (mut attributes, mut special) = (0, later);
         let mut byte = bytes[end];
         let empty = loop {
             if byte == b'>' {
@@ -87,86 +200,77 @@ impl Parser {
             if entry.stamp == tag {
                 return fail(Rule::UniqueAttSpec, name);
             }
-            special |= entry.class != PLAIN;
             entry.stamp = tag;
-            let mut record = Record {
-                kind: Kind::Attribute,
-                name: attribute,
-                offset: (quote + 1) as u32,
-                ..Record::default()
-            };
-            end = index.next::<VALUE>(quote + 1);
-            if end < bytes.len() && bytes[end] == mark {
-                record.len = (end - quote - 1) as u32;
-            } else {
-                end = self.value(w, index, quote + 1, mark, &mut record)?;
+            let (mut written, mut class) = (entry.plain_name, 0);
+            if !COMPLETE && later || written == NONE {
+                (written, class) = (attribute, entry.class);
+                special = true;
             }
-            self.attributes.push(record);
-            end += 1;
+            end = index.next::<VALUE>(quote + 1);
+            let value = if end < bytes.len() && bytes[end] == mark {
+                let (offset, len) = ((quote + 1) as u32 + base, (end - quote - 1) as u32);
+                Value { end, flags: 0, offset, len }
+            } else {
+                self.value(w, index, quote + 1, mark, base)?
+            };
+            let Some(place) = list.get_mut(attributes) else { return Ok(None) };
+            *place = Record {
+                kind: Kind::Attribute,
+                flags: value.flags,
+                count: class.into(),
+                name: written,
+                offset: value.offset,
+                len: value.len,
+            };
+            attributes += 1;
+            end = value.end + 1;
             byte = w.get(end)?;
         };
-        if self.attributes.len() > self.limits.attributes as usize {
-            return fail(Rule::LimitAttributes, *pos);
+        if attributes > self.limits.attributes as usize {
+            return fail(Rule::LimitAttributes, pos);
         }
         if self.open.len() >= self.limits.depth as usize {
-            return fail(Rule::LimitDepth, *pos);
+            return fail(Rule::LimitDepth, pos);
         }
-        let attlist = self.names.entries[qname as usize].attlist;
-        if attlist != 0 {
-            special |= self.defaults(w, attlist - 1, *pos)?;
-        }
-        let bindings = self.bindings.len() as u32;
-        let mut name = 0;
-        if !self.namespaces {
-            name = self.names.resolve(qname, 0);
-            for record in &mut self.attributes {
-                record.name = self.names.plain(record.name);
-            }
-        } else {
-            let resolved = self.resolve_tag(w, qname, special);
-            match resolved {
-                Ok(it) => name = it,
-                Err(rule) => {
-                    // Nothing of the tag remains.
-                    self.unbind(bindings);
-                    fail(rule, *pos)?;
-                }
-            }
-        }
-        let place = w.place(*pos) as u32;
-        let declared = self.bindings.len() as u32 - bindings;
-        let start = Record {
-            kind: Kind::StartElement,
-            flags: if empty { EMPTY } else { 0 },
-            count: self.attributes.len() as u16,
-            name,
-            offset: place,
-            len: 0,
-        };
-        if self.attributes.is_empty() {
-            self.emit(out, start);
-        } else {
-            self.emit_tag(w, start, out);
-        }
-        if empty {
+        Ok(Some(Tag { qname, end: end + 1, empty, attributes, special }))
+    }
+
+    /// The start-tag is in the output: what follows from it.
+    #[inline(always)]
+    fn opened(
+        &mut self,
+        w: &Window<'_>,
+        pos: &mut usize,
+        tag: &Tag,
+        name: u32,
+        bindings: u32,
+        out: &mut Output<'_>,
+    ) {
+        if tag.empty {
+            let declared = self.bindings.len() as u32 - bindings;
             self.unbind(bindings);
-            let count = declared.min(65_535) as u16;
-            let end = Record { kind: Kind::EndElement, flags: EMPTY, count, ..start };
+            let end = Record {
+                kind: Kind::EndElement,
+                flags: EMPTY,
+                count: declared.min(65_535) as u16,
+                name,
+                offset: w.place(*pos) as u32,
+                len: 0,
+            };
             self.emit(out, end);
             if self.open.is_empty() {
                 self.state = State::Epilog;
             }
         } else {
-            self.open.push(Open { qname, name, bindings });
+            self.open.push(Open { qname: tag.qname, name, bindings });
             self.state = State::Content;
         }
-        *pos = end + 1;
-        Ok(())
+        *pos = tag.end;
     }
 
     /// The window ends in a name: what it has of it may be wrong already.
     #[cold]
-    fn unfinished_name(&self, w: &Window<'_>, from: usize) -> Step<()> {
+    fn unfinished_name<T>(&self, w: &Window<'_>, from: usize) -> Step<T> {
         let name = &w.bytes[from.min(w.bytes.len())..];
         if name.len() > self.limits.name as usize {
             return fail(Rule::LimitName, from);
@@ -178,46 +282,15 @@ impl Parser {
         Err(Halt::More)
     }
 
-    fn emit_tag(&mut self, w: &Window<'_>, start: Record, out: &mut Output<'_>) {
-        let attributes = std::mem::take(&mut self.attributes);
-        if !w.copy && self.fits(out, 1 + attributes.len()) {
-            out.push(start);
-            let shift = if self.scratch.is_empty() {
-                0
-            } else {
-                let shift = out.bytes.len() as u32;
-                out.bytes.extend(&self.scratch);
-                shift
-            };
-            for &record in &attributes {
-                let by = if record.flags & IN_BYTES != 0 { shift } else { w.base as u32 };
-                out.push(Record { offset: record.offset + by, ..record });
-            }
-        } else {
-            self.emit(out, start);
-            let scratch = std::mem::take(&mut self.scratch);
-            for &record in &attributes {
-                let from = record.offset as usize;
-                if record.flags & IN_BYTES != 0 {
-                    self.emit_bytes(out, record, &scratch[from..from + record.len as usize]);
-                } else {
-                    self.emit_text(out, record, w, from, from + record.len as usize);
-                }
-            }
-            self.scratch = scratch;
-        }
-        self.attributes = attributes;
-    }
-
-    /// A value with something in it that is to be changed, or with the other quote. Returns where it ends.
+    /// A value with something in it that is to be changed, or with the other quote.
     fn value(
         &mut self,
         w: &Window<'_>,
         index: &Index,
         from: usize,
         mark: u8,
-        record: &mut Record,
-    ) -> Step<usize> {
+        base: u32,
+    ) -> Step<Value> {
         let mut end = from;
         let mut plain = true;
         let stop = loop {
@@ -234,62 +307,69 @@ impl Parser {
         if stop.is_none() && w.end.is_none() {
             return Err(Halt::More);
         }
+        let mut value =
+            Value { end, flags: 0, offset: from as u32 + base, len: (end - from) as u32 };
         if !plain {
             let mut scratch = std::mem::take(&mut self.scratch);
             let start = scratch.len();
             let done = self.normalise(&w.bytes[from..end], from, !w.entity, &mut scratch);
-            record.flags |= IN_BYTES;
-            record.offset = start as u32;
-            record.len = (scratch.len() - start) as u32;
+            value.flags = IN_BYTES;
+            value.offset = start as u32;
+            value.len = (scratch.len() - start) as u32;
             self.scratch = scratch;
             done?;
-        } else {
-            record.len = (end - from) as u32;
         }
         match stop {
             None => Err(Halt::More),
             Some(b'<') => fail(Rule::NoLessThanInAttributes, end),
-            Some(_) => Ok(end),
+            Some(_) => Ok(value),
         }
     }
 
     /// [3.3.2] and [3.3.3]: attributes that the DTD adds, and white space of those whose type is not CDATA. Returns whether
-    /// one of those added has a prefix.
-    #[cold]
-    fn defaults(&mut self, w: &Window<'_>, list: u32, pos: usize) -> Step<bool> {
+    /// one was added.
+    fn defaults(
+        &mut self,
+        w: &Window<'_>,
+        list: &mut Vec<Record>,
+        qname: u32,
+        pos: usize,
+    ) -> Step<bool> {
         let mut special = false;
         let dtd = std::mem::take(&mut self.dtd);
-        for one in dtd.attlist(list) {
+        let declared = self.names.entries[qname as usize].attlist - 1;
+        for one in dtd.attlist(declared) {
             let entry = &self.names.entries[one.name as usize];
-            let class = entry.class;
+            let class = entry.class.into();
             let present = entry.stamp == self.tag;
-            let mut record = Record { kind: Kind::Attribute, name: one.name, ..Record::default() };
             if present {
                 if one.cdata {
                     continue;
                 }
-                let same = |it: &Record| it.name == one.name;
-                let Some(n) = self.attributes.iter().position(same) else { continue };
-                let old = self.attributes[n];
-                let range = old.offset as usize..(old.offset + old.len) as usize;
-                let from = if old.flags & IN_BYTES != 0 { &self.scratch } else { w.bytes };
-                let value = collapse(&from[range.clone()]);
-                if value == from[range] {
+                let same = |it: &&mut Record| it.name == one.name;
+                let Some(record) = list.iter_mut().find(same) else { continue };
+                let range = record.offset as usize..(record.offset + record.len) as usize;
+                let from = if record.flags & IN_BYTES != 0 { &self.scratch } else { w.bytes };
+                let value = &from[range];
+                if !value.contains(&b' ') {
                     continue;
                 }
-                record = old;
-                self.place_value(&mut record, &value);
-                self.attributes[n] = record;
+                let collapsed = collapse(value);
+                if collapsed != value {
+                    self.place_value(record, &collapsed);
+                }
             } else if let Some(value) = &one.value {
-                record.flags = DEFAULTED;
+                let (kind, flags) = (Kind::Attribute, DEFAULTED);
+                let mut record =
+                    Record { kind, flags, count: class, name: one.name, ..Record::default() };
                 self.place_value(&mut record, value);
                 self.names.entries[one.name as usize].stamp = self.tag;
-                self.attributes.push(record);
-                special |= class != PLAIN;
+                list.push(record);
+                special = true;
             }
         }
         self.dtd = dtd;
-        if self.attributes.len() > self.limits.attributes as usize {
+        if list.len() > self.limits.attributes as usize {
             return fail(Rule::LimitAttributes, pos);
         }
         Ok(special)
@@ -302,38 +382,66 @@ impl Parser {
         self.scratch.extend(value);
     }
 
-    /// The names of a tag in their namespaces. `special`: some attribute has a prefix or declares one.
+    /// The names of a tag in their namespaces: its attributes get theirs, the element's is returned. Places of values begin
+    /// at `base`.
     #[inline(always)]
-    fn resolve_tag(&mut self, w: &Window<'_>, qname: u32, special: bool) -> Result<u32, Rule> {
-        if special {
-            self.resolve_attributes(w)?;
-        } else {
-            for record in &mut self.attributes {
-                record.name = self.names.plain(record.name);
+    fn resolve_tag(
+        &mut self,
+        w: &Window<'_>,
+        pos: usize,
+        base: u32,
+        tag: &Tag,
+        list: &mut [Record],
+    ) -> Step<u32> {
+        if tag.special {
+            let bindings = self.bindings.len() as u32;
+            let done = self.resolve_attributes(w, base, list);
+            if let Err(rule) = done.and_then(|()| self.prefix_declared(tag.qname)) {
+                // Nothing of the tag remains.
+                self.unbind(bindings);
+                return fail(rule, pos);
             }
+        } else if let Err(rule) = self.prefix_declared(tag.qname) {
+            return fail(rule, pos);
         }
-        let entry = &self.names.entries[qname as usize];
-        let prefix = entry.prefix;
+        let prefix = self.names.entries[tag.qname as usize].prefix;
         let uri = self.names.entries[prefix as usize].binding;
-        if prefix != 0 && (uri == 0 || prefix == XMLNS_STRING) {
-            let declared = prefix == XMLNS_STRING;
-            return Err(if declared { Rule::NsReserved } else { Rule::NsPrefixDeclared });
-        }
-        Ok(self.names.resolve(qname, uri))
+        Ok(self.names.resolve(tag.qname, uri))
     }
 
-    fn resolve_attributes(&mut self, w: &Window<'_>) -> Result<(), Rule> {
-        for n in 0..self.attributes.len() {
-            let record = self.attributes[n];
-            let entry = &self.names.entries[record.name as usize];
-            let prefix = match entry.class {
+    #[inline(always)]
+    fn prefix_declared(&self, qname: u32) -> Result<(), Rule> {
+        let prefix = self.names.entries[qname as usize].prefix;
+        if prefix == 0 {
+            return Ok(());
+        }
+        match self.names.entries[prefix as usize].binding {
+            _ if prefix == XMLNS_STRING => Err(Rule::NsReserved),
+            0 => Err(Rule::NsPrefixDeclared),
+            _ => Ok(()),
+        }
+    }
+
+    fn resolve_attributes(
+        &mut self,
+        w: &Window<'_>,
+        base: u32,
+        list: &mut [Record],
+    ) -> Result<(), Rule> {
+        let mut others = false;
+        for record in list.iter_mut().filter(|record| record.count != 0) {
+            let prefix = match record.count as u8 {
                 XMLNS => 0,
-                XMLNS_PREFIX => entry.local,
-                _ => continue,
+                XMLNS_PREFIX => self.names.entries[record.name as usize].local,
+                _ => {
+                    others = true;
+                    continue;
+                }
             };
-            let range = record.offset as usize..(record.offset + record.len) as usize;
-            let from = if record.flags & IN_BYTES != 0 { &self.scratch } else { w.bytes };
-            let uri = self.names.string(&from[range]);
+            let in_bytes = record.flags & IN_BYTES != 0;
+            let (text, base) = if in_bytes { (&self.scratch[..], 0) } else { (w.bytes, base) };
+            let from = (record.offset - base) as usize;
+            let uri = self.names.string(&text[from..from + record.len as usize]);
             if prefix == XMLNS_STRING
                 || uri == XMLNS_URI
                 || (prefix == XML_PREFIX) != (uri == XML_URI)
@@ -346,15 +454,14 @@ impl Parser {
             let binding = &mut self.names.entries[prefix as usize].binding;
             self.bindings.push((prefix, *binding));
             *binding = uri;
-            self.attributes[n] = Record { kind: Kind::Namespace, name: prefix, ..record };
+            (record.kind, record.count, record.name) = (Kind::Namespace, 0, prefix);
         }
-        for n in 0..self.attributes.len() {
-            let record = self.attributes[n];
-            if record.kind == Kind::Namespace {
-                continue;
-            }
-            let entry = &self.names.entries[record.name as usize];
-            let name = if entry.class == PREFIXED {
+        if !others {
+            return Ok(());
+        }
+        for record in list.iter_mut().filter(|record| record.count != 0) {
+            let name = if record.count == PREFIXED.into() {
+                let entry = &self.names.entries[record.name as usize];
                 let uri = self.names.entries[entry.prefix as usize].binding;
                 if uri == 0 {
                     return Err(Rule::NsPrefixDeclared);
@@ -369,7 +476,7 @@ impl Parser {
             } else {
                 self.names.plain(record.name)
             };
-            self.attributes[n].name = name;
+            (record.count, record.name) = (0, name);
         }
         Ok(())
     }
@@ -449,6 +556,17 @@ impl Parser {
             Some(len) if &rest[..len] == self.names.bytes(qname) => fail(Rule::EndTag, from + len),
             _ => fail(Rule::ElementTypeMatch, from),
         }
+    }
+}
+
+fn start_record(w: &Window<'_>, pos: usize, tag: &Tag, name: u32) -> Record {
+    Record {
+        kind: Kind::StartElement,
+        flags: if tag.empty { EMPTY } else { 0 },
+        count: tag.attributes as u16,
+        name,
+        offset: w.place(pos) as u32,
+        len: 0,
     }
 }
 
