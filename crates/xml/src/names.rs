@@ -47,6 +47,13 @@ pub(crate) const XML_URI: u32 = 2;
 pub(crate) const XMLNS_URI: u32 = 3;
 pub(crate) const XMLNS_STRING: u32 = 4;
 
+/// A name that is checked.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    words: [u64; 2],
+    id: u32,
+}
+
 #[derive(Debug)]
 pub(crate) struct Names {
     namespaces: bool,
@@ -55,6 +62,8 @@ pub(crate) struct Names {
     /// Hash and number plus one.
     table: Vec<(u32, u32)>,
     pub(crate) entries: Vec<Entry>,
+    /// Names of at most 16 bytes that were seen last, by [`slot`].
+    recent: Box<[Recent; 256]>,
     text: Vec<u8>,
     names: Vec<Name>,
     by_pair: HashMap<(u32, u32), u32>,
@@ -71,6 +80,7 @@ impl Names {
             seed: RandomState::new().build_hasher().finish() | 1,
             table: vec![(0, 0); 256],
             entries: vec![],
+            recent: Box::new([Recent { words: [u64::MAX; 2], id: 0 }; 256]),
             text: vec![],
             names: vec![],
             by_pair: HashMap::new(),
@@ -210,9 +220,26 @@ impl Names {
         from: usize,
         end: usize,
     ) -> Result<u32, (Rule, usize)> {
+        // No name has a zero byte: equal words are equal lengths.
+        let words = load(bytes, from, end - from);
+        let recent = &self.recent[slot(words)];
+        if recent.words == words { Ok(recent.id) } else { self.intern_new(bytes, from, end) }
+    }
+
+    #[inline(never)]
+    fn intern_new(
+        &mut self,
+        bytes: &[u8],
+        from: usize,
+        end: usize,
+    ) -> Result<u32, (Rule, usize)> {
         let id = self.find(bytes, from, end);
         if self.entries[id as usize].class == UNCHECKED {
             self.check(id).map_err(|(rule, at)| (rule, from + at))?;
+        }
+        if end - from <= 16 {
+            let words = self.entries[id as usize].words;
+            self.recent[slot(words)] = Recent { words, id };
         }
         Ok(id)
     }
@@ -293,11 +320,17 @@ impl Names {
     }
 }
 
-/// The first 16 bytes of a string of `len` bytes, zeros behind it.
+/// Where a name is kept in `recent`: a name that takes another one's place costs time, and no more.
+#[inline(always)]
+fn slot(words: [u64; 2]) -> usize {
+    ((words[0] ^ words[1].rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+}
+
+/// The bytes of a string of `len` bytes, zeros behind it; only zeros if there are more than 16.
 #[inline(always)]
 fn load(bytes: &[u8], from: usize, len: usize) -> [u64; 2] {
-    const MASKS: [[u64; 2]; 17] = {
-        let mut masks = [[0; 2]; 17];
+    const MASKS: [[u64; 2]; 18] = {
+        let mut masks = [[0; 2]; 18];
         let mut len = 1;
         while len <= 16 {
             masks[len] = if len <= 8 {
@@ -309,14 +342,22 @@ fn load(bytes: &[u8], from: usize, len: usize) -> [u64; 2] {
         }
         masks
     };
-    let len = len.min(16);
+    let len = len.min(17);
     let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-    if let Some(near) = bytes.get(from..from + 16) {
+    if let Some(near) = bytes.get(from..).and_then(|rest| rest.first_chunk::<16>()) {
         let [a, b] = MASKS[len];
         let words: [&[u8; 8]; 2] = [near.first_chunk().unwrap(), near.last_chunk().unwrap()];
         return [word(words[0]) & a, word(words[1]) & b];
     }
+    load_near_end(bytes, from, len)
+}
+
+#[cold]
+fn load_near_end(bytes: &[u8], from: usize, len: usize) -> [u64; 2] {
     let mut near = [0; 16];
-    near[..len].copy_from_slice(&bytes[from..from + len]);
-    [word(near.first_chunk().unwrap()), word(near.last_chunk().unwrap())]
+    if len <= 16 {
+        near[..len].copy_from_slice(&bytes[from..from + len]);
+    }
+    let word = |at: usize| u64::from_le_bytes(near[at..at + 8].try_into().unwrap());
+    [word(0), word(8)]
 }

@@ -36,7 +36,11 @@ impl<'a> Output<'a> {
 
     #[inline(always)]
     pub(crate) fn push(&mut self, record: Record) {
-        self.records[self.len] = record;
+        // Field by field: a copy may load 16 bytes that were just stored in parts, which stalls.
+        let Record { kind, flags, count, name, offset, len } = record;
+        let place = &mut self.records[self.len];
+        (place.kind, place.flags, place.count) = (kind, flags, count);
+        (place.name, place.offset, place.len) = (name, offset, len);
         self.len += 1;
     }
 }
