@@ -45,7 +45,7 @@
 //! - `prolog`, `subset`, `dtd`, `cursor`: declarations; entities, defaults of attributes.
 //! - `input`: UTF-16, ISO-8859-1 and others are decoded to UTF-8 first.
 //! - [`tree`]: a whole document as flat records; [`xpath`]: XPath 1.0 on it. [`select`]: any number of XPath expressions side
-//!   by side while the document arrives.
+//!   by side while the document arrives. [`xsd`]: XML Schema 1.0, validated while the document arrives.
 //!
 //! # What is left out
 //!

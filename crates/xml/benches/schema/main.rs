@@ -123,17 +123,6 @@ fn main() {
         };
         let wrong = document.replacen(before, after, 1);
         assert!(wrong != document && ours(&document) && !ours(&wrong), "{name}");
-        if let Ok(which) = std::env::var("XSD_PROFILE") {
-            // PROFILE
-            if name.starts_with(&which) {
-                let start = cpu_ns();
-                for _ in 0..3000 {
-                    ours(&document);
-                }
-                println!("{} GB/s", document.len() as f64 * 3000.0 / (cpu_ns() - start) as f64);
-            } // PROFILE
-            continue; // PROFILE
-        } // PROFILE
         let theirs = libxml2.as_ref().map(|it| it.schema(schema_text));
         let mut turns: Vec<Box<dyn FnMut() -> f64 + '_>> =
             vec![Box::new(time(|| assert!(ours(&document))))];

@@ -54,7 +54,7 @@ Rule {
     CvcComplexType4 "cvc-complex-type.4" "a required attribute is missing",
     CvcComplexType51 "cvc-complex-type.5.1" "two attributes of type ID by wildcards",
     CvcComplexType52 "cvc-complex-type.5.2" "an attribute of type ID by a wildcard beside one of the type",
-    CvcAttribute3 "cvc-attribute.3" "xsi:nil, xsi:schemaLocation or xsi:noNamespaceSchemaLocation has a wrong value",
+    CvcAttribute3 "cvc-attribute.3" "xsi:nil is no boolean",
     CvcAu "cvc-au" "another value than the fixed one of the attribute",
     CvcAssessAttr "cvc-assess-attr" "no declaration of an attribute, which the wildcard requires",
     CvcAssessElt "cvc-assess-elt" "no declaration of an element, which the wildcard requires",

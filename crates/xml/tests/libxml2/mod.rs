@@ -4,6 +4,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_void};
 use std::ptr;
+use std::sync::Once;
 
 type Pointer = *mut c_void;
 
@@ -35,6 +36,12 @@ macro_rules! functions {
                             unsafe extern "C" fn($($argument),*) $(-> $result)?,
                         >(find(stringify!($name))),)*
                     };
+                    // Its tables are made without a lock.
+                    static TABLES: Once = Once::new();
+                    TABLES.call_once(|| {
+                        (library.xmlInitParser)();
+                        (library.xmlSchemaInitTypes)();
+                    });
                     (library.xmlSetStructuredErrorFunc)(ptr::null_mut(), ignore as Pointer);
                     Some(library)
                 }
@@ -46,6 +53,8 @@ macro_rules! functions {
 extern "C" fn ignore(_: Pointer, _: Pointer) {}
 
 functions! {
+    xmlInitParser: fn();
+    xmlSchemaInitTypes: fn();
     xmlSetStructuredErrorFunc: fn(Pointer, Pointer);
     xmlReadMemory: fn(*const c_char, c_int, *const c_char, *const c_char, c_int) -> Pointer;
     xmlFreeDoc: fn(Pointer);
