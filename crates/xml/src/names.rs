@@ -227,12 +227,7 @@ impl Names {
     }
 
     #[inline(never)]
-    fn intern_new(
-        &mut self,
-        bytes: &[u8],
-        from: usize,
-        end: usize,
-    ) -> Result<u32, (Rule, usize)> {
+    fn intern_new(&mut self, bytes: &[u8], from: usize, end: usize) -> Result<u32, (Rule, usize)> {
         let id = self.find(bytes, from, end);
         if self.entries[id as usize].class == UNCHECKED {
             self.check(id).map_err(|(rule, at)| (rule, from + at))?;
