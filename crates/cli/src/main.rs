@@ -33,7 +33,7 @@ usage: lookaside info [--json] [--verbose]
        lookaside model NAME|FILE [--plot FILE.svg]
        lookaside run [OPTION...] [--] COMMAND [ARG...]
        lookaside scan [OPTION...] -e REGEX|-f RULES... [FILE|FOLDER|-]...
-       lookaside xml check|validate|select|events|tree|format [OPTION...] [FILE|FOLDER|-]...
+       lookaside xml COMMAND [OPTION...] [FILE|FOLDER|-]...
        lookaside --help | --version
 ";
 
@@ -114,9 +114,9 @@ lookaside scan -e REGEX|-f RULES... [FILE|FOLDER|-]...
 
 lookaside xml COMMAND [OPTION...] [FILE|FOLDER|-]...
     Reads XML documents: files, also gzip'd ones, folders with all that is in
-    them, standard input (- or no file); several side by side, with progress on a
-    terminal. XML 1.0 (fifth edition) with namespaces. External entities are not
-    read, and nothing is fetched. A fault is printed to standard error as
+    them, standard input (- or no file); several side by side, with progress on
+    a terminal. XML 1.0 (fifth edition) with namespaces. External entities are
+    not read, and nothing is fetched. A fault is printed to standard error as
     FILE:LINE:COLUMN: error: RULE, the standard's number first.
     check          says nothing of well-formed documents
     validate --schema FILE
