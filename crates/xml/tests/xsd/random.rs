@@ -95,6 +95,17 @@ impl Occurs {
         }
     }
 
+    /// How many repetitions are within each other, at most.
+    fn nested(&self) -> usize {
+        let inside = match &self.model {
+            Model::Element(_) => 0,
+            Model::Sequence(parts) | Model::Choice(parts) => {
+                parts.iter().map(Occurs::nested).max().unwrap_or(0)
+            }
+        };
+        inside + usize::from(self.max > 1)
+    }
+
     /// Where a match may end that begins at one of `starts`: by the definition (3.9.4).
     fn ends(&self, word: &[char], starts: &BTreeSet<usize>) -> BTreeSet<usize> {
         let (mut now, mut all) = (starts.clone(), BTreeSet::new());
@@ -153,7 +164,13 @@ fn content_models() {
                 return;
             }
         };
-        let theirs = LIBXML2.as_ref().and_then(|it| it.schema(&text));
+        // Where bounds are counted it counts greedily, and is sometimes wrong (3.9.4). Where repetitions are within each other
+        // it may take hours, as for ((c*)+)+ and a few children.
+        let is_counted = ["minOccurs='2'", "maxOccurs='2'", "maxOccurs='3'"];
+        let is_counted = is_counted.iter().any(|bound| text.contains(bound));
+        let is_asked = !is_counted && model.nested() <= 1;
+        let library = LIBXML2.as_ref().filter(|_| is_asked);
+        let theirs = library.and_then(|it| it.schema(&text));
         for _ in 0..8 {
             let mut word = Vec::new();
             model.word(random, &mut word);
@@ -169,18 +186,9 @@ fn content_models() {
             let children: String = word.iter().map(|name| format!("<{name}/>")).collect();
             let document = format!("<e>{children}</e>");
             assert_eq!(validate(&schema, &document).is_empty(), expected, "{document}\n{text}");
-            if let (Some(theirs), Some(library)) = (&theirs, &*LIBXML2) {
+            if let (Some(theirs), Some(library)) = (&theirs, library) {
                 let parsed = library.parse(&document).unwrap();
-                // Where repetitions are within each other it counts greedily, and is sometimes wrong (3.9.4).
-                if theirs.is_valid(&parsed) != expected {
-                    assert!(
-                        text.matches("minOccurs='2'").count()
-                            + text.matches("maxOccurs='3'").count()
-                            + text.matches("maxOccurs='2'").count()
-                            > 0,
-                        "libxml2: {document}\n{text}"
-                    );
-                }
+                assert_eq!(theirs.is_valid(&parsed), expected, "libxml2: {document}\n{text}");
             }
         }
     });
