@@ -4,18 +4,19 @@
 //! rounds, geometric means and ratios. Counts of elements and attributes, and a sum of the text's bytes, are compared.
 //! `LOOKASIDE_CPU=avx2` caps our tier.
 
+#[path = "../clock/mod.rs"]
+mod clock;
 mod rivals;
 
 use std::hint::black_box;
 
+use clock::{median, time};
 use lookaside_simd::Cpu;
 use lookaside_xml::kernel::{Index, Isa};
 use lookaside_xml::{Kind, Output, Parser, Record, Session, Status};
 use rivals::{Expat, Libxml2};
 
 const ROUNDS: usize = 9;
-/// A turn of one contender takes about so long.
-const TURN_NS: f64 = 8e6;
 
 /// What all parsers are to agree on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,33 +73,6 @@ fn sums(session: &Session, document: &[u8]) -> (Sums, u64) {
         }
     });
     (sums, count)
-}
-
-fn time(mut run: impl FnMut()) -> impl FnMut() -> f64 {
-    let start = cpu_ns();
-    run();
-    let repeats = (TURN_NS / (cpu_ns() - start).max(100) as f64).ceil().max(1.0) as usize;
-    move || {
-        let start = cpu_ns();
-        for _ in 0..repeats {
-            run();
-        }
-        (cpu_ns() - start) as f64 / repeats as f64
-    }
-}
-
-/// CPU time of this thread.
-fn cpu_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is this function's.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 fn main() {

@@ -4,18 +4,19 @@
 //! time, medians of interleaved rounds. All contenders parse and validate, and must find the documents valid, and invalid after a
 //! change.
 
+#[path = "../clock/mod.rs"]
+mod clock;
 mod rivals;
 
 use std::sync::Arc;
 
+use clock::{median, time};
 use lookaside_simd::Cpu;
 use lookaside_xml::Session;
 use lookaside_xml::xsd::{Schema, Stream};
 use rivals::Libxml2;
 
 const ROUNDS: usize = 9;
-/// A turn of one contender takes about so long.
-const TURN_NS: f64 = 8e6;
 
 /// The track of the collection, which is of GPX 1.0, as GPX 1.1 has it.
 fn track() -> Option<String> {
@@ -68,33 +69,6 @@ fn orders() -> String {
         text += "  </order>\n";
     }
     text + "</shop>\n"
-}
-
-fn time(mut run: impl FnMut()) -> impl FnMut() -> f64 {
-    let start = cpu_ns();
-    run();
-    let repeats = (TURN_NS / (cpu_ns() - start).max(100) as f64).ceil().max(1.0) as usize;
-    move || {
-        let start = cpu_ns();
-        for _ in 0..repeats {
-            run();
-        }
-        (cpu_ns() - start) as f64 / repeats as f64
-    }
-}
-
-/// CPU time of this thread.
-fn cpu_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is this function's.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 fn main() {
