@@ -265,6 +265,17 @@ pub struct Session {
     pub order: Option<Order>,
 }
 
+impl Session {
+    /// The same session for the pieces of one stream: they run one at a time in their order.
+    pub fn in_order(&self) -> Session {
+        /// Requests that wait for their turn before the line grows.
+        const ROOM: usize = 4;
+        let Session { ops, class, prepared, .. } = self;
+        let (class, prepared) = (class.clone(), prepared.clone());
+        Session { ops, class, prepared, order: Some(Order::new(ROOM)) }
+    }
+}
+
 /// Names the scheduler that runs an ordered session's requests at the moment.
 pub type OrderKey = u64;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use lookaside_core::{
-    Args, Buf, Carried, Flush, Op, OpError, Order, Prepared, Request, Session, SessionSpec,
-    SetupError, SharedDocument, Xml,
+    Args, Buf, Carried, Flush, Op, OpError, Prepared, Request, Session, SessionSpec, SetupError,
+    SharedDocument, Xml,
 };
 
 use crate::Runtime;
@@ -66,13 +66,7 @@ impl Documents {
     /// # Errors
     /// As [`document`](Documents::document).
     pub fn stream(&self) -> Result<DocumentStream, OpError> {
-        let document = self.document()?;
-        /// Requests that wait for their turn before the line grows.
-        const ROOM: usize = 4;
-        let Session { ops, class, prepared, .. } = &*self.0;
-        let (class, prepared) = (class.clone(), prepared.clone());
-        let session = Session { ops, class, prepared, order: Some(Order::new(ROOM)) };
-        Ok(DocumentStream(Arc::new(session), document))
+        Ok(DocumentStream(Arc::new(self.0.in_order()), self.document()?))
     }
 }
 

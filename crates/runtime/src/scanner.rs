@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use lookaside_core::{
-    Args, Buf, Carried, Flush, Op, OpError, Order, Patterns, Prepared, Request, Session,
-    SessionSpec, SetupError, SharedFlow,
+    Args, Buf, Carried, Flush, Op, OpError, Patterns, Prepared, Request, Session, SessionSpec,
+    SetupError, SharedFlow,
 };
 
 use crate::Runtime;
@@ -80,12 +80,7 @@ impl Scanner {
             }
             flow.copy_from_slice(state);
         }
-        /// Requests that wait for their turn before the line grows.
-        const ROOM: usize = 4;
-        let Session { ops, class, prepared, .. } = &*self.0;
-        let (class, prepared) = (class.clone(), prepared.clone());
-        let session = Session { ops, class, prepared, order: Some(Order::new(ROOM)) };
-        Ok(ScanStream(Arc::new(session), SharedFlow::new(flow)))
+        Ok(ScanStream(Arc::new(self.0.in_order()), SharedFlow::new(flow)))
     }
 
     /// The patterns, to be saved ([`Patterns::to_bytes`]) and compiled elsewhere.
