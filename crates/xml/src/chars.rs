@@ -1,6 +1,6 @@
 //! Names and characters: productions [2] to [7] of XML 1.0.
 
-use crate::error::Rule;
+use crate::Rule;
 
 /// NameStartChar [4].
 pub(crate) fn is_name_start(c: char) -> bool {

@@ -3,8 +3,8 @@
 //! The walk goes from stop to stop of the index. A token that the window does not hold whole leaves no trace: the walk ends
 //! before it, and begins there again when there is more.
 
+use crate::Rule;
 use crate::chars::{self, Reference};
-use crate::error::Rule;
 use crate::kernel::{Index, TEXT};
 use crate::parser::{Frame, Halt, Parser, State, Step, Window, fail};
 use crate::record::{CDATA, Kind, Output, Record};

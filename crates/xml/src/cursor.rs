@@ -1,7 +1,7 @@
 //! A place in a declaration.
 
+use crate::Rule;
 use crate::chars::{self, is_space};
-use crate::error::Rule;
 use crate::parser::{Halt, Step, Window, fail};
 
 /// Walks over a declaration. Where the window ends, every call says [`Halt::More`].

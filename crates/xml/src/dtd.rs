@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::Rule;
 use crate::chars::{self, Reference};
-use crate::error::Rule;
 use crate::parser::{Halt, Parser, Step, fail};
 
 #[derive(Clone, Debug)]

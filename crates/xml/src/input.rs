@@ -2,7 +2,7 @@
 
 use encoding_rs::{Decoder, DecoderResult, Encoding};
 
-use crate::error::Rule;
+use crate::Rule;
 use crate::parser::{Halt, Parser, Step, fail};
 use crate::record::Output;
 

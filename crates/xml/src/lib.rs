@@ -43,6 +43,7 @@
 //! - `token`: a token that the chunk does not hold whole is completed in a buffer.
 //! - `names`: names are numbers; a name is checked once.
 //! - `prolog`, `subset`, `dtd`, `cursor`: declarations; entities, defaults of attributes.
+//! - `feed`: a parser with memory for its records, for trees, selections and schemas.
 //! - `input`: UTF-16, ISO-8859-1 and others are decoded to UTF-8 first.
 //! - [`tree`]: a whole document as flat records; [`xpath`]: XPath 1.0 on it. [`select`]: any number of XPath expressions side
 //!   by side while the document arrives. [`xsd`]: XML Schema 1.0, validated while the document arrives.
@@ -61,9 +62,7 @@ mod chars;
 mod content;
 mod cursor;
 mod dtd;
-mod error {
-    pub(crate) use lookaside_spec::xml::{Error, Rule};
-}
+mod feed;
 mod input;
 #[doc(hidden)]
 pub mod kernel;

@@ -6,8 +6,8 @@ use std::hash::{BuildHasher, Hasher};
 
 use lookaside_spec::xml::Name;
 
+use crate::Rule;
 use crate::chars;
-use crate::error::Rule;
 
 /// What a string is as a name.
 const UNCHECKED: u8 = 0;

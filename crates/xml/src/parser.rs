@@ -3,16 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lookaside_spec::xml::{Limits, Name};
+use lookaside_spec::xml::{Limits, Name, Xml};
 
 use crate::dtd::Dtd;
-use crate::error::{Error, Rule};
 use crate::input::Input;
 use crate::kernel::{self, Index, Isa};
 use crate::names::Names;
 use crate::record::{IN_BYTES, Kind, Output, Record};
 use crate::session::Session;
 use crate::token::TokenEnd;
+use crate::{Error, Rule};
 
 /// Bytes of a window: its bitmaps stay in the first cache.
 const WINDOW: usize = 16 << 10;
@@ -143,7 +143,7 @@ pub struct Parser {
     pub(crate) isa: Isa,
     pub(crate) limits: Limits,
     pub(crate) namespaces: bool,
-    encoding: Option<String>,
+    encoding: Option<Arc<str>>,
     pub(crate) names: Names,
     pub(crate) state: State,
     pub(crate) open: Vec<Open>,
@@ -182,12 +182,13 @@ pub struct Parser {
 impl Parser {
     /// For one document after the other.
     pub fn new(session: &Session) -> Parser {
+        let Xml { namespaces, encoding, limits } = &session.spec;
         Parser {
             isa: session.isa,
-            limits: session.limits,
-            namespaces: session.namespaces,
-            encoding: session.encoding.clone(),
-            names: Names::new(session.namespaces, session.limits.name as usize),
+            limits: *limits,
+            namespaces: *namespaces,
+            encoding: encoding.clone(),
+            names: Names::new(*namespaces, limits.name as usize),
             state: State::Start,
             open: vec![],
             bindings: vec![],
@@ -210,7 +211,7 @@ impl Parser {
             pending: VecDeque::new(),
             pending_bytes: vec![],
             place: Place::default(),
-            input: Input::new(session.encoding.as_deref()),
+            input: Input::new(encoding.as_deref()),
             failed: None,
             finished: false,
         }
@@ -281,6 +282,11 @@ impl Parser {
         };
         self.input = input;
         Progress { consumed, status }
+    }
+
+    /// What was wrong with the document.
+    pub fn error(&self) -> Option<Error> {
+        self.failed
     }
 
     /// The name with the number of a record.

@@ -1,8 +1,8 @@
 //! Around the root element: the XML declaration, comments, processing instructions, the document type declaration.
 
+use crate::Rule;
 use crate::chars::is_space;
 use crate::cursor::Cursor;
-use crate::error::Rule;
 use crate::kernel::Index;
 use crate::parser::{Halt, Parser, State, Step, Window, fail};
 use crate::record::{Kind, Output, Record, pack};

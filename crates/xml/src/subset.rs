@@ -1,9 +1,9 @@
 //! The internal subset: [28a] and [29] to [83].
 
+use crate::Rule;
 use crate::chars::{self, is_space};
 use crate::cursor::Cursor;
 use crate::dtd::{Attribute, Entity};
-use crate::error::Rule;
 use crate::parser::{Halt, Parser, State, Step, Window, fail};
 use crate::record::{DEFAULTED, Kind, Output, Record, pack};
 use crate::tag::collapse;

@@ -1,7 +1,7 @@
 //! Start-tags, end-tags, attributes and namespaces.
 
+use crate::Rule;
 use crate::chars::is_space;
-use crate::error::Rule;
 use crate::kernel::{Index, NAME, VALUE};
 use crate::names::{
     NONE, PREFIXED, XML_PREFIX, XML_URI, XMLNS, XMLNS_PREFIX, XMLNS_STRING, XMLNS_URI,

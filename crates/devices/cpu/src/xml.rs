@@ -32,14 +32,13 @@ pub(crate) fn capabilities(cpu: &Cpu) -> Option<Capability> {
 pub(crate) fn prepare(spec: &Xml, cpu: &Cpu) -> Result<Prepared, SetupError> {
     Ok(Prepared::new(Session::of(spec, cpu)).document_by(|prepared| {
         let parser = Parser::new(prepared.get::<Session>()?);
-        Some(Box::new(Document { parser, error: None, left: Left::default() }))
+        Some(Box::new(Document { parser, left: Left::default() }))
     }))
 }
 
 /// A document between its pieces.
 struct Document {
     parser: Parser,
-    error: Option<xml::Error>,
     left: Left,
 }
 
@@ -62,11 +61,10 @@ impl lookaside_core::Document for Document {
     }
 
     fn error(&self) -> Option<xml::Error> {
-        self.error
+        self.parser.error()
     }
 
     fn restart(&mut self) -> bool {
-        self.error = None;
         self.left = Left::default();
         self.parser.reset()
     }
@@ -139,9 +137,7 @@ impl Document {
                 lookaside_xml::Status::Full => {}
                 lookaside_xml::Status::NeedInput => return Ok((consumed, Status::Complete)),
                 lookaside_xml::Status::Finished => return Ok((consumed, Status::End)),
-                lookaside_xml::Status::Failed(error) => {
-                    self.error = Some(error);
-                    let xml::Error { offset, rule, .. } = error;
+                lookaside_xml::Status::Failed(xml::Error { offset, rule, .. }) => {
                     return Err(OpError::BadDocument { offset, rule });
                 }
             }

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::{Names, Program, Run, Selected};
-use crate::{Error, Kind, Output, Parser, Record, Session, Status};
+use crate::feed::{Feed, Parsed};
+use crate::{Error, Kind, Parser, Record, Session};
 
 /// The parser's names by their numbers.
 impl Names for Parser {
@@ -28,15 +29,15 @@ pub struct Found<'a> {
     pub node: u64,
 }
 
-/// Records that the parser fills before they are looked at.
-const RECORDS: usize = 512;
-
 /// A document that arrives in chunks, and what a program selects of it.
 pub struct Stream<'p> {
-    parser: Parser,
+    feed: Feed,
+    selection: Selection<'p>,
+}
+
+/// What a program selects of records.
+struct Selection<'p> {
     run: Run<'p>,
-    records: Vec<Record>,
-    bytes: Vec<u8>,
     element: Tag,
     /// The characters of the text so far, if anything asks for them; and whether there are any.
     text: String,
@@ -57,28 +58,27 @@ struct Tag {
 impl<'p> Stream<'p> {
     /// Before a document.
     pub fn new(session: &Session, program: &'p Program) -> Stream<'p> {
-        Stream {
-            parser: Parser::new(session),
+        let selection = Selection {
             run: Run::new(program),
-            records: vec![Record::default(); RECORDS],
-            bytes: Vec::new(),
             element: Tag::default(),
             text: String::new(),
             has_text: false,
             in_doctype: false,
             node: 0,
-        }
+        };
+        Stream { feed: Feed::new(session), selection }
     }
 
     /// Before another document.
     pub fn reset(&mut self) {
-        match self.parser.reset() {
-            true => self.run.restart(),
-            false => self.run.reset(),
+        let Stream { feed, selection } = self;
+        match feed.parser.reset() {
+            true => selection.run.restart(),
+            false => selection.run.reset(),
         }
-        self.element.missing = 0;
-        self.text.clear();
-        (self.has_text, self.in_doctype, self.node) = (false, false, 0);
+        selection.element.missing = 0;
+        selection.text.clear();
+        (selection.has_text, selection.in_doctype, selection.node) = (false, false, 0);
     }
 
     /// Parses the next bytes of the document; `last`: none follow. Calls `found` with what is selected, in document order.
@@ -90,28 +90,26 @@ impl<'p> Stream<'p> {
         last: bool,
         found: &mut impl FnMut(Found<'_>),
     ) -> Result<(), Error> {
-        let mut rest = chunk;
-        loop {
-            self.bytes.clear();
-            let mut records = std::mem::take(&mut self.records);
-            let mut bytes = std::mem::take(&mut self.bytes);
-            let mut out = Output::new(&mut records, &mut bytes);
-            let progress = self.parser.feed(rest, last, &mut out);
-            for record in out.filled() {
-                self.record(record, record.text(rest, out.bytes), found);
+        let Stream { feed, selection } = self;
+        let done = feed.feed::<Error>(chunk, last, |parsed: Parsed<'_>| {
+            for record in parsed.records {
+                selection.record(parsed.parser, record, parsed.text(record), found);
             }
-            (self.records, self.bytes) = (records, bytes);
-            rest = &rest[progress.consumed..];
-            match progress.status {
-                Status::Full => {}
-                Status::NeedInput | Status::Finished => return Ok(()),
-                Status::Failed(e) => return Err(e),
-            }
-        }
+            Ok(())
+        });
+        done.map(|_| ())
     }
+}
 
+impl Selection<'_> {
     #[inline]
-    fn record(&mut self, record: &Record, text: &[u8], found: &mut impl FnMut(Found<'_>)) {
+    fn record(
+        &mut self,
+        parser: &Parser,
+        record: &Record,
+        text: &[u8],
+        found: &mut impl FnMut(Found<'_>),
+    ) {
         match record.kind {
             Kind::StartElement => {
                 self.end_text(found);
@@ -120,18 +118,18 @@ impl<'p> Stream<'p> {
                 self.element.attributes.clear();
                 self.element.values.clear();
                 if record.count == 0 {
-                    self.tag(found);
+                    self.tag(parser, found);
                 }
             }
             Kind::Attribute | Kind::Namespace => {
                 self.element.missing -= 1;
-                if record.kind == Kind::Attribute && self.run.asks_for(record.name, &self.parser) {
+                if record.kind == Kind::Attribute && self.run.asks_for(record.name, parser) {
                     let from = self.element.values.len();
                     self.element.values.push_str(&String::from_utf8_lossy(text));
                     self.element.attributes.push((record.name, from..self.element.values.len()));
                 }
                 if self.element.missing == 0 {
-                    self.tag(found);
+                    self.tag(parser, found);
                 }
             }
             Kind::EndElement => {
@@ -146,7 +144,7 @@ impl<'p> Stream<'p> {
             }
             Kind::Comment | Kind::Pi if !self.in_doctype => {
                 self.end_text(found);
-                self.leaf(record, text, found);
+                self.leaf(parser, record, text, found);
             }
             Kind::DoctypeStart => self.in_doctype = true,
             Kind::DoctypeEnd => self.in_doctype = false,
@@ -154,8 +152,8 @@ impl<'p> Stream<'p> {
         }
     }
 
-    fn tag(&mut self, found: &mut impl FnMut(Found<'_>)) {
-        let Stream { parser, run, element, node, .. } = self;
+    fn tag(&mut self, parser: &Parser, found: &mut impl FnMut(Found<'_>)) {
+        let Selection { run, element, node, .. } = self;
         let values = element.values.as_str();
         let attributes: Vec<(u32, &str)> = element
             .attributes
@@ -193,7 +191,13 @@ impl<'p> Stream<'p> {
         self.node += 1;
     }
 
-    fn leaf(&mut self, record: &Record, text: &[u8], found: &mut impl FnMut(Found<'_>)) {
+    fn leaf(
+        &mut self,
+        parser: &Parser,
+        record: &Record,
+        text: &[u8],
+        found: &mut impl FnMut(Found<'_>),
+    ) {
         let node = self.node;
         self.node += 1;
         if !self.run.wants_leaves() {
@@ -201,7 +205,7 @@ impl<'p> Stream<'p> {
         }
         let value = String::from_utf8_lossy(text);
         let name = match record.kind {
-            Kind::Pi => std::str::from_utf8(self.parser.string(record.name)).unwrap_or(""),
+            Kind::Pi => std::str::from_utf8(parser.string(record.name)).unwrap_or(""),
             _ => "",
         };
         let mut selected = |selected: Selected| {

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::{Builder, Name, NameId, Tree, TreeError, Value};
-use crate::{Error, IN_BYTES, Kind, Output, Parser, Record, Session, Status, fields};
+use crate::feed::Feed;
+use crate::{Error, IN_BYTES, Kind, Parser, Record, Session, fields};
 
 /// Why a document has no tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +33,16 @@ impl From<TreeError> for ParseError {
     }
 }
 
-/// Records that the parser fills before they are looked at.
-const RECORDS: usize = 1024;
+impl From<Error> for ParseError {
+    fn from(e: Error) -> ParseError {
+        ParseError::Document(e)
+    }
+}
 
 impl<'d> Tree<'d> {
     /// Parses a whole document. Entities outside of the document are not read; a reference to one that is declared leaves
     /// nothing.
     pub fn parse(document: &'d [u8], session: &Session) -> Result<Tree<'d>, ParseError> {
-        let mut parser = Parser::new(session);
         // What is not UTF-8 is copied.
         let characters = std::str::from_utf8(document).ok();
         let mut reader = Reader {
@@ -54,25 +57,14 @@ impl<'d> Tree<'d> {
             ids: HashSet::new(),
             element: 0,
         };
-        let mut records = vec![Record::default(); RECORDS];
-        let mut bytes = Vec::new();
-        let mut rest = document;
-        loop {
-            bytes.clear();
-            let mut out = Output::new(&mut records, &mut bytes);
-            let progress = parser.feed(rest, true, &mut out);
-            let base = document.len() - rest.len();
-            let filled = out.len;
-            for record in &records[..filled] {
-                reader.record(&parser, record, rest, base, &bytes)?;
+        Feed::new(session).feed::<ParseError>(document, true, |parsed| {
+            let base = document.len() - parsed.chunk.len();
+            for record in parsed.records {
+                reader.record(parsed.parser, record, parsed.text(record), base)?;
             }
-            rest = &rest[progress.consumed..];
-            match progress.status {
-                Status::Finished if filled < RECORDS => return Ok(reader.builder.finish()),
-                Status::Failed(e) => return Err(ParseError::Document(e)),
-                _ => {}
-            }
-        }
+            Ok(())
+        })?;
+        Ok(reader.builder.finish())
     }
 }
 
@@ -111,11 +103,9 @@ impl Reader<'_> {
         &mut self,
         parser: &Parser,
         record: &Record,
-        chunk: &[u8],
+        text: &[u8],
         base: usize,
-        bytes: &[u8],
     ) -> Result<(), TreeError> {
-        let text = record.text(chunk, bytes);
         let copy;
         let value = if self.is_referred && record.flags & IN_BYTES == 0 {
             let start = base + record.offset as usize;

@@ -3,7 +3,11 @@
 use lookaside_simd::Cpu;
 
 use super::value::Prefixes;
-use crate::{Kind, Limits, Output, Parser, Record, Session, Status};
+use crate::chars::is_space;
+use crate::feed::Feed;
+use crate::names::XML_NAMESPACE;
+use crate::select::Names;
+use crate::{Error, Kind, Limits, Parser, Session};
 
 /// Elements within each other: what is compiled by functions that call themselves.
 const MAX_DEPTH: u32 = 200;
@@ -34,19 +38,15 @@ impl Dom {
     pub(crate) fn parse(document: &[u8]) -> Result<Dom, (u64, String)> {
         let limits = Limits { depth: MAX_DEPTH, ..Limits::default() };
         let session = Session::new(Cpu::host()).limits(limits);
-        let mut parser = Parser::new(&session);
-        let (mut records, mut bytes) = (vec![Record::default(); 1024], Vec::new());
         let mut dom = Dom { nodes: Vec::new() };
         let mut open: Vec<usize> = Vec::new();
         // Elements within `appinfo` and `documentation`.
         let mut skipped = 0_usize;
-        let (mut rest, mut place, mut line) = (document, 0, 1);
-        loop {
-            bytes.clear();
-            let mut out = Output::new(&mut records, &mut bytes);
-            let progress = parser.feed(rest, true, &mut out);
-            for record in out.filled() {
-                let value = || String::from_utf8_lossy(record.text(rest, out.bytes)).into_owned();
+        let (mut place, mut line) = (0, 1);
+        let parsed = Feed::new(&session).feed::<Error>(document, true, |parsed| {
+            let parser = parsed.parser;
+            for record in parsed.records {
+                let value = || text(parsed.text(record));
                 match record.kind {
                     Kind::StartElement if skipped > 0 => skipped += 1,
                     Kind::StartElement => {
@@ -54,7 +54,7 @@ impl Dom {
                         line += document[place..at].iter().filter(|byte| **byte == b'\n').count()
                             as u64;
                         place = at;
-                        let (uri, local) = name(&parser, record.name);
+                        let (uri, local) = name(parser, record.name);
                         let parent = open.last().copied().unwrap_or(0);
                         let number = dom.nodes.len();
                         if let Some(node) = dom.nodes.get_mut(parent) {
@@ -73,23 +73,19 @@ impl Dom {
                         open.pop();
                     }
                     Kind::Attribute if skipped < 2 => {
-                        let (uri, local) = name(&parser, record.name);
+                        let (uri, local) = name(parser, record.name);
                         if let Some(node) = dom.nodes.last_mut() {
                             node.attributes.push((uri, local, value()));
                         }
                     }
                     Kind::Namespace if skipped < 2 => {
-                        let prefix =
-                            String::from_utf8_lossy(parser.string(record.name)).into_owned();
+                        let prefix = text(parser.string(record.name));
                         if let Some(node) = dom.nodes.last_mut() {
                             node.namespaces.push((prefix, value()));
                         }
                     }
                     Kind::Text if skipped == 0 => {
-                        let is_space = record
-                            .text(rest, out.bytes)
-                            .iter()
-                            .all(|byte| b" \t\r\n".contains(byte));
+                        let is_space = parsed.text(record).iter().all(|byte| is_space(*byte));
                         if let (false, Some(node)) = (is_space, open.last()) {
                             dom.nodes[*node].has_text = true;
                         }
@@ -97,14 +93,9 @@ impl Dom {
                     _ => {}
                 }
             }
-            let is_full = out.len == out.records.len();
-            rest = &rest[progress.consumed..];
-            match progress.status {
-                Status::Finished if !is_full => return Ok(dom),
-                Status::Failed(e) => return Err((e.line, e.to_string())),
-                _ => {}
-            }
-        }
+            Ok(())
+        });
+        parsed.map(|_| dom).map_err(|e| (e.line, e.to_string()))
     }
 
     /// The namespaces at a node.
@@ -113,9 +104,13 @@ impl Dom {
     }
 }
 
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 fn name(parser: &Parser, number: u32) -> (String, String) {
-    let text = |id: u32| String::from_utf8_lossy(parser.string(id)).into_owned();
-    parser.name(number).map_or_else(Default::default, |name| (text(name.uri), text(name.local)))
+    let (uri, local) = Names::name(parser, number);
+    (uri.to_owned(), local.to_owned())
 }
 
 impl Node {
@@ -140,7 +135,7 @@ pub(crate) struct Scope<'d> {
 impl Prefixes for Scope<'_> {
     fn uri(&self, prefix: &[u8]) -> Option<&[u8]> {
         if prefix == b"xml" {
-            return Some(b"http://www.w3.org/XML/1998/namespace");
+            return Some(XML_NAMESPACE.as_bytes());
         }
         let mut node = self.node;
         loop {

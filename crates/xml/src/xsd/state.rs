@@ -88,7 +88,7 @@ pub(super) type Binding = (Box<[u8]>, Box<[u8]>);
 impl Prefixes for Bindings {
     fn uri(&self, prefix: &[u8]) -> Option<&[u8]> {
         if prefix == b"xml" {
-            return Some(b"http://www.w3.org/XML/1998/namespace");
+            return Some(crate::names::XML_NAMESPACE.as_bytes());
         }
         self.0.iter().rev().find(|it| *it.0 == *prefix).map(|it| &*it.1)
     }

@@ -8,11 +8,11 @@ use super::super::error::SchemaRule;
 use super::super::names::{ABSENT, NONE, XS};
 use super::super::value::is_ncname;
 use super::{Compiler, Decl, Group, Kind, Source, grammar};
+use crate::names::XML_NAMESPACE;
 
 /// Documents of one schema.
 const MAX_DOCUMENTS: usize = 10_000;
 
-const XML: &str = "http://www.w3.org/XML/1998/namespace";
 /// What an import of the namespace `xml` means where no document is found.
 const XML_SCHEMA: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"
     targetNamespace="http://www.w3.org/XML/1998/namespace"><xs:attribute name="lang"><xs:simpleType>
@@ -232,7 +232,9 @@ impl Compiler {
         let found = resolver(&uri, &location);
         let (bytes, location) = match found {
             Some(bytes) => (bytes, location),
-            None if uri == XML => (XML_SCHEMA.as_bytes().to_vec(), XML.to_owned()),
+            None if uri == XML_NAMESPACE => {
+                (XML_SCHEMA.as_bytes().to_vec(), XML_NAMESPACE.to_owned())
+            }
             None => return,
         };
         let Some(number) = self.open(&location, &bytes, None) else { return };
