@@ -101,7 +101,7 @@ impl All<'_> {
                 Err(message) => self.complain(&mut printed, status::FAULT, &message),
                 Ok(input) => {
                     let mut source = Source::new(input, self.runtime);
-                    let done = worker.document(self.options, &mut source, &mut printed);
+                    let done = worker.document(self.options.json, &mut source, &mut printed);
                     self.bytes.fetch_add(source.bytes, Ordering::Relaxed);
                     match done {
                         Ok(done) => {

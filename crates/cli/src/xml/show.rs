@@ -336,13 +336,18 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn next(&mut self, piece: &[u8]) {
+    pub(super) fn next(&mut self, piece: Vec<u8>) {
         let (at, line) = self
             .pieces
             .last()
             .map_or((0, 1), |(at, line, before)| (at + before.len() as u64, line + feeds(before)));
         self.pieces.drain(..self.pieces.len().saturating_sub(1));
-        self.pieces.push((at, line, piece.to_vec()));
+        self.pieces.push((at, line, piece));
+    }
+
+    /// The last piece.
+    pub(super) fn piece(&self) -> &[u8] {
+        self.pieces.last().map_or(&[], |(_, _, piece)| piece)
     }
 
     /// The line of a byte; `None` if it is long past.
@@ -390,11 +395,12 @@ mod tests {
     #[test]
     fn lines_of_pieces() {
         let mut lines = Lines::default();
-        lines.next(b"a\nb");
+        lines.next(b"a\nb".to_vec());
         assert_eq!((lines.line(0), lines.line(2)), (Some(1), Some(2)));
-        lines.next(b"c\n\nd");
+        lines.next(b"c\n\nd".to_vec());
+        assert_eq!(lines.piece(), b"c\n\nd");
         assert_eq!((lines.line(0), lines.line(3), lines.line(6)), (Some(1), Some(2), Some(4)));
-        lines.next(b"");
+        lines.next(vec![]);
         assert_eq!((lines.line(0), lines.line(3), lines.line(7)), (None, Some(2), Some(4)));
     }
 }

@@ -3,7 +3,7 @@
 use std::{fs, io, path::Path, sync::Arc};
 
 use lookaside::{
-    Buf, Document, DocumentStream, OpError, Runtime, Status, Xml,
+    Buf, Document, DocumentStream, Handle, OpError, Runtime, Status, Xml,
     xml::{Error, Events},
 };
 use lookaside_simd::Cpu;
@@ -24,44 +24,45 @@ use super::{
     turns::Printed,
 };
 
-/// What documents share.
-pub(super) struct Prepared {
-    session: Session,
-    expressions: Vec<XPath>,
-    program: Option<select::Program>,
-    schema: Option<Arc<xsd::Schema>>,
+/// What documents share: tasks, with what was compiled for them.
+pub(super) enum Prepared {
+    Check,
+    Events,
+    Tree,
+    Format,
+    /// Expressions, with their texts.
+    Select(Vec<(String, XPath)>),
+    /// The same while documents arrive.
+    Stream(select::Program),
+    Validate(Arc<xsd::Schema>),
 }
 
 /// Compiles expressions and schemas. The error has the exit status.
 pub(super) fn prepare(options: &Options) -> Result<Prepared, (u8, String)> {
-    let mut prepared = Prepared {
-        session: Session::new(Cpu::host()),
-        expressions: vec![],
-        program: None,
-        schema: None,
-    };
     match &options.task {
+        Task::Check => Ok(Prepared::Check),
+        Task::Events => Ok(Prepared::Events),
+        Task::Tree => Ok(Prepared::Tree),
+        Task::Format => Ok(Prepared::Format),
         Task::Select { expressions, stream } => {
             let pairs: Vec<(&str, &str)> =
                 options.namespaces.iter().map(|(prefix, uri)| (&**prefix, &**uri)).collect();
-            for text in expressions {
-                let compiled = XPath::compile(text, &pairs);
-                prepared
-                    .expressions
-                    .push(compiled.map_err(|e| (status::EXPRESSION, format!("{text}: {e}")))?);
+            let compiled = expressions.iter().map(|text| {
+                XPath::compile(text, &pairs)
+                    .map_err(|e| (status::EXPRESSION, format!("{text}: {e}")))
+            });
+            let compiled = compiled.collect::<Result<Vec<_>, _>>()?;
+            if !stream {
+                return Ok(Prepared::Select(expressions.iter().cloned().zip(compiled).collect()));
             }
-            if *stream {
-                let program = select::Program::compile(&prepared.expressions);
-                prepared.program = Some(program.map_err(|errors| {
-                    let said = errors.iter().map(|(index, e)| {
-                        format!(
-                            "{}: cannot be selected while the document arrives: {e}",
-                            expressions[*index]
-                        )
-                    });
-                    (status::EXPRESSION, said.collect::<Vec<_>>().join("\nlookaside: "))
-                })?);
-            }
+            let program = select::Program::compile(&compiled);
+            program.map(Prepared::Stream).map_err(|errors| {
+                let said = errors.iter().map(|(index, e)| {
+                    let text = &expressions[*index];
+                    format!("{text}: cannot be selected while the document arrives: {e}")
+                });
+                (status::EXPRESSION, said.collect::<Vec<_>>().join("\nlookaside: "))
+            })
         }
         Task::Validate { schema } => {
             let failed = |e: io::Error| (status::SCHEMA, format!("{}: {e}", schema.display()));
@@ -78,11 +79,9 @@ pub(super) fn prepare(options: &Options) -> Result<Prepared, (u8, String)> {
                 });
                 (status::SCHEMA, said.collect::<Vec<_>>().join("\nlookaside: "))
             })?;
-            prepared.schema = Some(Arc::new(compiled));
+            Ok(Prepared::Validate(Arc::new(compiled)))
         }
-        Task::Check | Task::Events | Task::Tree | Task::Format => {}
     }
-    Ok(prepared)
 }
 
 /// What became of a document.
@@ -99,7 +98,9 @@ type Take<'a> = dyn FnMut(&dyn Document, Events<'_>) -> io::Result<()> + 'a;
 /// One thread's means.
 pub(super) struct Worker<'a> {
     prepared: &'a Prepared,
+    session: Session,
     runtime: &'a Runtime,
+    handle: Handle,
     stream: Option<DocumentStream>,
     validator: Option<xsd::Stream>,
     selector: Option<select::Stream<'a>>,
@@ -113,7 +114,9 @@ impl<'a> Worker<'a> {
     pub(super) fn new(prepared: &'a Prepared, runtime: &'a Runtime) -> Worker<'a> {
         Worker {
             prepared,
+            session: Session::new(Cpu::host()),
             runtime,
+            handle: runtime.handle(),
             stream: None,
             validator: None,
             selector: None,
@@ -124,11 +127,11 @@ impl<'a> Worker<'a> {
     /// Reads a document.
     pub(super) fn document(
         &mut self,
-        options: &Options,
+        json: bool,
         source: &mut Source<'_>,
         printed: &mut Printed<'_>,
     ) -> io::Result<Done> {
-        let (name, json) = (source.name().to_owned(), options.json);
+        let name = source.name().to_owned();
         let fault = |error: Error, printed: &mut Printed<'_>| {
             let Error { rule, line, column, offset } = error;
             match json {
@@ -143,13 +146,13 @@ impl<'a> Worker<'a> {
             }
             Ok(Done { status: status::FAULT, found: 0 })
         };
-        let session = &self.prepared.session;
-        match &options.task {
-            Task::Check => match self.events(source, &mut |_, _| Ok(()))? {
+        let (prepared, session) = (self.prepared, &self.session);
+        match prepared {
+            Prepared::Check => match self.events(source, &mut |_, _| Ok(()))? {
                 Some(error) => fault(error, printed),
                 None => Ok(Done::default()),
             },
-            Task::Events => {
+            Prepared::Events => {
                 let mut show = |document: &dyn Document, events: Events<'_>| {
                     show::events(&mut printed.out, document, events, json);
                     printed.spill()
@@ -159,8 +162,7 @@ impl<'a> Worker<'a> {
                     None => Ok(Done::default()),
                 }
             }
-            Task::Validate { .. } => {
-                let Some(schema) = &self.prepared.schema else { return Ok(Done::default()) };
+            Prepared::Validate(schema) => {
                 let validator =
                     self.validator.get_or_insert_with(|| xsd::Stream::new(session, schema));
                 validator.reset();
@@ -168,8 +170,8 @@ impl<'a> Worker<'a> {
                 let mut is_valid = true;
                 loop {
                     let piece = source.read()?;
-                    lines.next(&piece.data);
-                    let fed = validator.feed(&piece.data, piece.last);
+                    lines.next(piece.data);
+                    let fed = validator.feed(lines.piece(), piece.last);
                     for invalid in validator.take_errors() {
                         is_valid = false;
                         let line = lines.line(invalid.offset);
@@ -183,8 +185,7 @@ impl<'a> Worker<'a> {
                 }
                 Ok(Done { status: if is_valid { 0 } else { status::INVALID }, found: 0 })
             }
-            Task::Select { stream: true, .. } => {
-                let Some(program) = &self.prepared.program else { return Ok(Done::default()) };
+            Prepared::Stream(program) => {
                 let selector =
                     self.selector.get_or_insert_with(|| select::Stream::new(session, program));
                 selector.reset();
@@ -205,19 +206,18 @@ impl<'a> Worker<'a> {
                     }
                 }
             }
-            Task::Select { expressions, .. } => {
+            Prepared::Select(expressions) => {
                 let bytes = source.whole()?;
                 let tree = match self.tree(&bytes)? {
                     Ok(tree) => tree,
                     Err(error) => return fault(error, printed),
                 };
                 let mut found = 0;
-                for (index, xpath) in self.prepared.expressions.iter().enumerate() {
+                for (index, (text, xpath)) in expressions.iter().enumerate() {
                     let value = xpath.evaluate(&tree, &Scope::default());
                     let value = match value {
                         Ok(value) => value,
                         Err(e) => {
-                            let text = &expressions[index];
                             printed.complaints += &format!("lookaside: {name}: {text}: {e}\n");
                             return Ok(Done { status: status::EXPRESSION, found });
                         }
@@ -227,7 +227,7 @@ impl<'a> Worker<'a> {
                 }
                 Ok(Done { status: 0, found })
             }
-            Task::Tree => {
+            Prepared::Tree => {
                 let bytes = source.whole()?;
                 match self.tree(&bytes)? {
                     Err(error) => fault(error, printed),
@@ -237,7 +237,7 @@ impl<'a> Worker<'a> {
                     }
                 }
             }
-            Task::Format => {
+            Prepared::Format => {
                 let bytes = source.whole()?;
                 match self.whole(&bytes)? {
                     Some(error) => fault(error, printed),
@@ -288,7 +288,7 @@ impl<'a> Worker<'a> {
 
     fn tree<'d>(&self, bytes: &'d [u8]) -> io::Result<Result<Tree<'d>, Error>> {
         use lookaside_xml::tree::ParseError;
-        match Tree::parse(bytes, &self.prepared.session) {
+        match Tree::parse(bytes, &self.session) {
             Ok(tree) => Ok(Ok(tree)),
             Err(ParseError::Document(error)) => Ok(Err(error)),
             Err(ParseError::Tree(e)) => Err(io::Error::other(e.to_string())),
@@ -344,11 +344,10 @@ impl<'a> Worker<'a> {
         take: &mut Take<'_>,
     ) -> io::Result<Option<Error>> {
         let Some(stream) = &self.stream else { return Ok(None) };
-        let handle = self.runtime.handle();
         let mut src = Buf::from(data);
         loop {
             let dst = std::mem::replace(&mut self.memory, Buf::empty());
-            let response = handle.call(stream.parse(src, dst, last)).wait();
+            let response = self.handle.call(stream.parse(src, dst, last)).wait();
             self.memory = response.dst;
             let done = match response.result {
                 Ok(done) => done,

@@ -1,9 +1,11 @@
 //! What threads print, in the order of the command line.
 
 use std::{
-    io::{self, Write},
+    io,
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
+
+use crate::scan::print;
 
 /// What is printed of a document whose turn has not come, before it has to wait.
 const MOST: usize = 1 << 20;
@@ -60,11 +62,4 @@ impl Printed<'_> {
         self.turns.moved.notify_all();
         result
     }
-}
-
-fn print(out: &mut Vec<u8>) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    let result = stdout.write_all(out).and_then(|()| stdout.flush());
-    out.clear();
-    result
 }
