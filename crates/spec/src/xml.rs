@@ -53,9 +53,9 @@ pub struct Limits {
     pub name: u32,
     /// Bytes of all expansions of entities.
     pub expansion: u64,
-    /// How many times more bytes than the document had so far may come from entities, ...
+    /// How many bytes may come from entities for each byte of the document so far; see `amplification_from`.
     pub amplification: u64,
-    /// ... once there are so many of them.
+    /// `amplification` is not asked for before entities have given so many bytes.
     pub amplification_from: u64,
     /// Bytes of an unfinished token, of names, of declarations, and of pending output, each.
     pub memory: usize,

@@ -243,7 +243,7 @@ impl Writer<'_> {
     }
 }
 
-/// Where the text of a record ends in `texts`; 0 where it lies elsewhere.
+/// Where the text of a record ends in `texts`; 0 if it lies in the chunk.
 fn own_end(record: &Record) -> usize {
     let own = has_text(record.kind) && record.flags & IN_BYTES != 0;
     if own { record.offset as usize + record.len as usize } else { 0 }

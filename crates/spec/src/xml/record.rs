@@ -25,7 +25,8 @@ pub enum Kind {
     StartElement,
     /// An attribute of the element before: `name`, and the value.
     Attribute,
-    /// A namespace declared by the element before: `name` is the string of the prefix (0: the default), the text the URI.
+    /// A namespace declared by the element before: `name` is the number of its prefix (a string; 0: the default namespace), its text
+    /// the URI.
     Namespace,
     /// An end. `count` namespaces end with it, `offset` is its place.
     EndElement,
@@ -37,7 +38,7 @@ pub enum Kind {
     CdataEnd,
     /// A comment.
     Comment,
-    /// A processing instruction: `name` is the string of the target, the text its data.
+    /// A processing instruction: `name` is the number of its target (a string), its text the data.
     Pi,
     /// The replacement text of an internal entity begins: `name` is its string.
     EntityStart,
@@ -72,7 +73,8 @@ impl Kind {
     ];
 }
 
-/// The text does not lie in what was parsed, but beside the records.
+/// The text lies with the other texts that were changed (`Output::bytes`; in a destination behind the records), not in
+/// what was parsed.
 pub const IN_BYTES: u8 = 1;
 /// The attribute comes from the DTD, or the entity has a value.
 pub const DEFAULTED: u8 = 2;
