@@ -59,8 +59,8 @@
  *
  * COST
  *     Set-up allocates. Between la_instance_push and la_instance_poll nothing is allocated, save
- *     one array for each request that uses iovecs, and a few bytes for each piece of a stream that is
- *     scanned. Only la_instance_wait and la_call block, and
+ *     one array for each request that uses iovecs, a few bytes for each piece of a stream that is
+ *     scanned or parsed, and what a document needs the first time: names, entities. Only la_instance_wait and la_call block, and
  *     la_instance_close and la_runtime_stop until what runs has ended. Doorbells, waits and polls
  *     wake an engine, if it sleeps and there is news for it.
  */
@@ -120,7 +120,9 @@ enum {
     LA_E_LIBRARY = -24,         /* a library that does the work failed; the result was withheld */
     LA_E_EXPIRED = -25,         /* not run, as LA_E_CANCELLED: its deadline passed before a device
                                    began with it */
-    LA_E_BAD_PATTERN = -26      /* from a function: patterns are refused, which are listed */
+    LA_E_BAD_PATTERN = -26,     /* from a function: patterns are refused, which are listed */
+    LA_E_BAD_DOCUMENT = -27     /* an XML document is not well-formed, or beyond a limit: la_xml_error
+                                   tells the rule; bad_offset is the place */
 };
 
 /* Why data is bad. */
@@ -139,7 +141,8 @@ enum {
     LA_OP_COPY = 1,             /* copy the source to the start of the destination */
     LA_OP_COMPRESS = 2,
     LA_OP_DECOMPRESS = 3,
-    LA_OP_SCAN = 4              /* find the matches of a set of patterns */
+    LA_OP_SCAN = 4,             /* find the matches of a set of patterns */
+    LA_OP_PARSE = 5             /* read an XML document to events */
 };
 
 /* What compressed data looks like. */
@@ -404,6 +407,135 @@ int la_scan_stream(const la_session *session, const void *state, size_t state_le
  * Errors: LA_E_DST_TOO_SMALL, LA_E_BUSY (a piece is being scanned), LA_E_STREAM_ENDED, LA_E_INVALID. */
 int la_scan_stream_save(const la_stream *stream, void *dst, size_t dst_len, size_t *len);
 
+/* ---- XML --------------------------------------------------------------------------------- */
+
+/* How documents are read. */
+typedef struct la_xml {
+    size_t size;                /* sizeof(la_xml) */
+    const char *encoding;       /* the encoding that the transport names, which goes before what a
+                                   document says; NULL: none */
+    uint64_t expansion;         /* limits: bytes of all expansions of entities, ... */
+    uint64_t amplification;     /* ... bytes from entities for each byte of the document so far, ... */
+    uint64_t amplification_from; /* ... which is not asked for before they have given so many, ... */
+    uint64_t memory;            /* ... bytes of an unfinished token, of names, of declarations, and of
+                                   pending output, each, ... */
+    uint32_t depth;             /* ... open elements, and entities within entities, ... */
+    uint32_t attributes;        /* ... attributes of one element, at most 65535, ... */
+    uint32_t name;              /* ... bytes of a name */
+    int32_t namespaces;         /* 1: names have prefixes (Namespaces in XML 1.0); 0: a colon is a
+                                   character, and xmlns an attribute */
+} la_xml;
+
+#define LA_XML_INIT \
+    { sizeof(la_xml), NULL, UINT64_C(1) << 30, 100, 8 << 20, 64 << 20, 4096, 10000, 50000, 1 }
+
+/* What an event is. More may be added: skip those that you do not know. */
+enum {
+    LA_XML_DECL = 0,            /* the XML declaration: its text between <?xml and ?> */
+    LA_XML_DOCTYPE_START = 1,   /* fields (below): name, public and system identifier, "[" if there
+                                   is an internal subset */
+    LA_XML_DOCTYPE_END = 2,
+    LA_XML_ELEMENT_DECL = 3,    /* fields: name, content model without white space */
+    LA_XML_ATTRIBUTE_DECL = 4,  /* fields: element, attribute, type, #REQUIRED, #IMPLIED, #FIXED or
+                                   nothing, value */
+    LA_XML_ENTITY_DECL = 5,     /* fields: "%" or nothing, name, value, public and system identifier,
+                                   notation; with LA_XML_DEFAULTED it has a value */
+    LA_XML_NOTATION_DECL = 6,   /* fields: name, public and system identifier */
+    LA_XML_START_ELEMENT = 7,   /* name; `count` attributes and namespaces follow */
+    LA_XML_ATTRIBUTE = 8,       /* of the element before: name, and the value as text */
+    LA_XML_NAMESPACE = 9,       /* declared by the element before: `name` is the string of the prefix
+                                   (0: the default namespace), the text its URI */
+    LA_XML_END_ELEMENT = 10,    /* name; `count` namespaces end with it */
+    LA_XML_TEXT = 11,           /* characters; a run of them may come in several events */
+    LA_XML_CDATA_START = 12,
+    LA_XML_CDATA_END = 13,
+    LA_XML_COMMENT = 14,        /* its text */
+    LA_XML_PI = 15,             /* a processing instruction: `name` is the string of its target, the
+                                   text its data */
+    LA_XML_ENTITY_START = 16,   /* what comes stands in the entity whose string is `name` */
+    LA_XML_ENTITY_END = 17,
+    LA_XML_SKIPPED_ENTITY = 18  /* a reference to an entity that was not read; `name` as above, `count`
+                                   is 1 if it is declared */
+};
+
+/* Flags of an event, added. */
+enum {
+    LA_XML_IN_BYTES = 1,        /* the text lies behind the events, not in the source */
+    LA_XML_DEFAULTED = 2,       /* the attribute comes from the DTD */
+    LA_XML_CDATA = 4,           /* the text stands in a CDATA section */
+    LA_XML_EMPTY = 8            /* the element is empty: <a/> */
+};
+
+/* An event, as it lies in the destination of LA_OP_PARSE: numbers in little-endian order. Its text, UTF-8
+ * without a NUL, is `len` bytes from `offset` on in
+ *
+ *     event->flags & LA_XML_IN_BYTES ? (const char *)(events + response.checksum) : source
+ *
+ * where `events` is the destination and `source` what the request's src was. The text of a declaration is a
+ * series of fields: the length of each, 4 bytes, little-endian, then its bytes. */
+typedef struct la_event {
+    uint8_t kind;               /* LA_XML_... */
+    uint8_t flags;
+    uint16_t count;
+    uint32_t name;              /* of elements and attributes, for la_xml_name; see also above */
+    uint32_t offset;            /* of elements: the low 32 bits of their place in the document */
+    uint32_t len;               /* bytes of text */
+} la_event;
+
+/* A name as it was resolved. All are numbers of strings, for la_xml_string, but the last. */
+typedef struct la_name {
+    uint32_t qname;             /* as it was written, with its prefix */
+    uint32_t uri;               /* the name of its namespace; 0: none */
+    uint32_t prefix;            /* 0: none */
+    uint32_t local;
+    uint32_t expanded;          /* the same for all names with this namespace and local part */
+} la_name;
+
+/* Why a document is refused. */
+typedef struct la_bad_document {
+    uint64_t offset;            /* bytes before the place, in the document's encoding */
+    uint64_t line;              /* from 1 on */
+    uint64_t column;            /* the character in its line, from 1 on */
+    char rule[104];             /* UTF-8: the production or constraint of the specification, or the
+                                   limit, in words */
+} la_bad_document;
+
+/* A session that reads documents. `xml` may be NULL: the defaults.
+ * Errors: LA_E_INVALID, LA_E_LIMIT (more than 65535 attributes). */
+int la_xml_session(const la_runtime *runtime, const la_xml *xml, la_session **session);
+
+/* A document, which arrives in pieces; at once, it is one piece. The session may be freed meanwhile.
+ *
+ * Its requests (LA_OP_PARSE) are executed in the order in which they were pushed, also when several are
+ * outstanding. A piece may end anywhere, within a character too; the last one, which may be empty, has
+ * LA_FLUSH_FINISH, and is answered LA_END. The destination gets la_event records, and behind them the texts
+ * that are not as in the source (references resolved, another encoding, begun in an earlier piece);
+ * `checksum` counts the events. It should be aligned as an la_event is. With LA_OVERFLOW it is full and more
+ * would come: submit the rest of the source from `consumed` on, with the same flush, and behind it again the
+ * requests that were answered LA_E_CANCELLED. Only if nothing at all was produced does the destination have
+ * to be larger: the longest value of the document must fit. Of a document that is refused (LA_E_BAD_DOCUMENT)
+ * the events of the last piece are not given.
+ * Errors: LA_E_UNSUPPORTED, LA_E_INVALID. */
+int la_xml_stream(const la_session *session, la_stream **stream);
+
+/* Begins another document. Returns 1: names and strings keep their numbers; or 0: they are counted anew, from
+ * time to time, when there are many. Errors: LA_E_BUSY (a piece is being parsed), LA_E_INVALID. */
+int la_xml_restart(la_stream *stream);
+
+/* What a name's number means. The numbers of a document's events do not change before la_xml_restart, so a
+ * program asks once for each.
+ * Errors: LA_E_INVALID (no such number), LA_E_BUSY (a piece is being parsed). */
+int la_xml_name(const la_stream *stream, uint32_t number, la_name *name);
+
+/* Writes the string with this number to `dst`, UTF-8 without a NUL, and its length to `len`; that alone, and
+ * LA_E_DST_TOO_SMALL, if `dst_len` is less. A number that there is not has the empty string.
+ * Errors: LA_E_DST_TOO_SMALL, LA_E_BUSY (a piece is being parsed), LA_E_INVALID. */
+int la_xml_string(const la_stream *stream, uint32_t number, void *dst, size_t dst_len, size_t *len);
+
+/* Why the document was refused. Returns 1; or 0 if it was not, and writes nothing.
+ * Errors: LA_E_BUSY (a piece is being parsed), LA_E_INVALID. */
+int la_xml_error(const la_stream *stream, la_bad_document *error);
+
 /* ---- Requests and responses -------------------------------------------------------------- */
 
 /* One operation. Start from { 0 }. */
@@ -411,8 +543,8 @@ typedef struct la_request {
     uint64_t tag;               /* returned in the response; the library ignores it. A pointer
                                    travels as (uint64_t)(uintptr_t)pointer */
     int32_t op;                 /* LA_OP_... */
-    int32_t flush;              /* LA_FLUSH_...; only streams heed it. Of streams that are scanned, it
-                                   is LA_FLUSH_NONE, or LA_FLUSH_FINISH with the last piece */
+    int32_t flush;              /* LA_FLUSH_...; only streams heed it. Of streams that are scanned or
+                                   parsed, it is LA_FLUSH_NONE, or LA_FLUSH_FINISH with the last piece */
     const la_session *session;  /* one of session and stream; the other is NULL */
     la_stream *stream;
 
@@ -435,12 +567,13 @@ typedef struct la_response {
     uint64_t tag;               /* the request's */
     size_t consumed;            /* bytes of the source that were used */
     size_t produced;            /* bytes at the start of the destination that were written */
-    uint64_t bad_offset;        /* for LA_E_BAD_DATA: where, in bytes from the start of the
-                                   stream; of a stateless request, from its source's */
+    uint64_t bad_offset;        /* for LA_E_BAD_DATA and LA_E_BAD_DOCUMENT: where, in bytes from the
+                                   start of the stream; of a stateless request, from its source's */
     int32_t status;             /* not negative: LA_OK, LA_OVERFLOW, LA_END; or LA_E_... */
     int32_t bad_reason;         /* for LA_E_BAD_DATA: LA_BAD_... */
     uint32_t checksum;          /* of the uncompressed bytes (of a stream: of all so far), if the
-                                   session has one. Of LA_OP_SCAN: the number of matches */
+                                   session has one. Of LA_OP_SCAN: the number of matches; of
+                                   LA_OP_PARSE: of events */
     uint32_t checksum_high;     /* the upper half of one of 64 bits */
     uint32_t reserved[2];
 } la_response;

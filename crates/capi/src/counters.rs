@@ -6,6 +6,7 @@ use core::ffi::{c_char, c_int};
 use lookaside::OpCounters;
 
 use crate::{
+    out,
     pointer::{Lent, Out},
     runtime::la_runtime,
     status::enter,
@@ -34,20 +35,11 @@ pub struct la_counters {
     pub service_ns: [u64; BUCKETS],
 }
 
-/// The start of `text`, with a NUL behind it.
-fn text<const N: usize>(text: &str) -> [c_char; N] {
-    let mut out = [0; N];
-    for (to, from) in out[..N - 1].iter_mut().zip(text.bytes()) {
-        *to = from as c_char;
-    }
-    out
-}
-
 impl From<&OpCounters> for la_counters {
     fn from(c: &OpCounters) -> la_counters {
         la_counters {
-            device: text(&c.device),
-            op: text(&c.op),
+            device: out::text(&c.device),
+            op: out::text(&c.op),
             requests: c.requests,
             src_bytes: c.src_bytes,
             dst_bytes: c.dst_bytes,
@@ -86,15 +78,4 @@ pub unsafe extern "C" fn la_counters_read(
         }
         Ok(c_int::try_from(counters.ops.len()).unwrap_or(c_int::MAX))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_name_is_cut_and_ends() {
-        assert_eq!(text::<4>("cpu"), [b'c', b'p', b'u', 0].map(|b| b as c_char));
-        assert_eq!(text::<4>("model"), [b'm', b'o', b'd', 0].map(|b| b as c_char));
-    }
 }

@@ -19,6 +19,7 @@
 
 pub mod counters;
 pub mod instance;
+mod out;
 pub mod pointer;
 pub mod request;
 pub mod runtime;
@@ -26,3 +27,4 @@ pub mod scan;
 pub mod session;
 pub mod settings;
 pub mod status;
+pub mod xml;

@@ -80,6 +80,7 @@ fn op(number: i32) -> Result<Op, Refusal> {
         2 => Ok(Op::Compress),
         3 => Ok(Op::Decompress),
         4 => Ok(Op::Scan),
+        5 => Ok(Op::Parse),
         _ => Err(Refusal::Invalid("op")),
     }
 }
@@ -90,6 +91,15 @@ fn flush(number: i32) -> Result<Flush, Refusal> {
         1 => Ok(Flush::Sync),
         2 => Ok(Flush::Full),
         3 => Ok(Flush::Finish),
+        _ => Err(Refusal::Invalid("flush")),
+    }
+}
+
+/// Of a stream of pieces that nothing is flushed from.
+fn is_last(flush: Flush) -> Result<bool, Refusal> {
+    match flush {
+        Flush::None => Ok(false),
+        Flush::Finish => Ok(true),
         _ => Err(Refusal::Invalid("flush")),
     }
 }
@@ -228,10 +238,8 @@ impl la_request {
             (true, false) => match (unsafe { self.stream.lent() }?, op) {
                 (la_stream::Compress(s), Op::Compress) => Ok(s.compress(src, dst, flush)),
                 (la_stream::Decompress(s), Op::Decompress) => Ok(s.decompress(src, dst)),
-                (la_stream::Scan(s), Op::Scan) => match flush {
-                    Flush::None | Flush::Finish => Ok(s.scan(src, dst, flush == Flush::Finish)),
-                    _ => Err(Refusal::Invalid("flush")),
-                },
+                (la_stream::Scan(s), Op::Scan) => Ok(s.scan(src, dst, is_last(flush)?)),
+                (la_stream::Document(s), Op::Parse) => Ok(s.parse(src, dst, is_last(flush)?)),
                 _ => lacking,
             },
             _ => Err(Refusal::Invalid("not exactly one of session and stream")),
@@ -252,9 +260,13 @@ impl From<Response> for la_response {
             }
             Err(error) => {
                 out.status = status::of_error(error);
-                if let OpError::BadData { offset, reason } = error {
-                    out.bad_offset = offset;
-                    out.bad_reason = status::of_reason(reason);
+                match error {
+                    OpError::BadData { offset, reason } => {
+                        out.bad_offset = offset;
+                        out.bad_reason = status::of_reason(reason);
+                    }
+                    OpError::BadDocument { offset, .. } => out.bad_offset = offset,
+                    _ => {}
                 }
             }
         }

@@ -9,11 +9,12 @@ use lookaside::{
 };
 
 use crate::{
+    out,
     pointer::{In, Lent, Out, Owned},
     runtime::la_runtime,
     session::{la_session, la_stream, make},
     settings::reserved,
-    status::{LA_OK, Refusal, enter},
+    status::{Refusal, enter},
 };
 
 /// See the header.
@@ -87,16 +88,8 @@ impl la_pattern {
 
 impl From<&BadPattern> for la_bad_pattern {
     fn from(bad: &BadPattern) -> la_bad_pattern {
-        let mut what = [0; 108];
-        let mut end = bad.what.len().min(what.len() - 1);
-        while !bad.what.is_char_boundary(end) {
-            end -= 1;
-        }
-        for (to, &from) in what.iter_mut().zip(&bad.what.as_bytes()[..end]) {
-            *to = from as c_char;
-        }
         let offset = bad.offset.map_or(-1, |offset| i64::try_from(offset).unwrap_or(i64::MAX));
-        la_bad_pattern { index: bad.index, offset, id: bad.id, what }
+        la_bad_pattern { index: bad.index, offset, id: bad.id, what: out::text(&bad.what) }
     }
 }
 
@@ -152,31 +145,6 @@ pub unsafe extern "C" fn la_scan_session(
     enter(|| unsafe { make(&session, body) })
 }
 
-/// Writes bytes, if they fit, and their number in any case.
-///
-/// # Safety
-/// The places are null or valid for `dst_len` bytes, and for a number.
-unsafe fn give(
-    bytes: &[u8],
-    dst: *mut c_void,
-    dst_len: usize,
-    len: &Out<usize>,
-) -> Result<c_int, Refusal> {
-    len.check(1)?;
-    let dst = Out::raw(dst.cast::<u8>());
-    dst.check(dst_len)?;
-    // SAFETY: checked.
-    unsafe { len.write(0, bytes.len()) };
-    if bytes.len() > dst_len {
-        return Err(Refusal::Room);
-    }
-    for (place, &byte) in bytes.iter().enumerate() {
-        // SAFETY: checked; less than `dst_len`.
-        unsafe { dst.write(place, byte) };
-    }
-    Ok(LA_OK)
-}
-
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn la_scan_session_save(
@@ -191,7 +159,7 @@ pub unsafe extern "C" fn la_scan_session_save(
             return Err(Refusal::Invalid("a session that is no set of patterns"));
         };
         // SAFETY: the header asks for such places.
-        unsafe { give(&scanner.patterns().to_bytes(), dst, dst_len, &len) }
+        unsafe { out::bytes(&scanner.patterns().to_bytes(), dst, dst_len, &len) }
     })
 }
 
@@ -264,25 +232,6 @@ pub unsafe extern "C" fn la_scan_stream_save(
             Err(e) => return Err(Refusal::Stream(e)),
         };
         // SAFETY: the header asks for such places.
-        unsafe { give(&state, dst, dst_len, &len) }
+        unsafe { out::bytes(&state, dst, dst_len, &len) }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_reason_is_cut_between_characters() {
-        for (text, kept) in
-            [("", 0), ("abc", 3), (&"x".repeat(200), 107), (&"\u{e4}".repeat(60), 106)]
-        {
-            let bad = BadPattern { index: 4, id: 5, offset: None, what: text.into() };
-            let row = la_bad_pattern::from(&bad);
-            let what: Vec<u8> = row.what.iter().map(|&c| c as u8).collect();
-            assert_eq!(&what[..kept], &text.as_bytes()[..kept]);
-            assert!(what[kept..].iter().all(|&c| c == 0), "{kept}");
-            assert_eq!((row.index, row.id, row.offset), (4, 5, -1));
-        }
-    }
 }

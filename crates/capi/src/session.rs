@@ -4,8 +4,8 @@
 use core::ffi::{c_int, c_void};
 
 use lookaside::{
-    Checksum, CompressSession, CompressStream, Compression, DecompressStream, Format, Huffman,
-    Mover, ScanStream, Scanner,
+    Checksum, CompressSession, CompressStream, Compression, DecompressStream, DocumentStream,
+    Documents, Format, Huffman, Mover, ScanStream, Scanner,
 };
 
 use crate::{
@@ -21,6 +21,7 @@ pub enum la_session {
     Copy(Mover),
     Compression(CompressSession),
     Scan(Scanner),
+    Xml(Documents),
 }
 
 impl Kind for la_session {
@@ -33,6 +34,7 @@ pub enum la_stream {
     Compress(CompressStream),
     Decompress(DecompressStream),
     Scan(ScanStream),
+    Document(DocumentStream),
 }
 
 impl Kind for la_stream {
@@ -162,7 +164,7 @@ pub unsafe extern "C" fn la_session_bound(session: Lent<la_session>, len: usize)
     match unsafe { session.lent() } {
         Ok(la_session::Copy(_)) => len,
         Ok(la_session::Compression(s)) => s.bound(len),
-        Ok(la_session::Scan(_)) | Err(_) => 0,
+        Ok(la_session::Scan(_) | la_session::Xml(_)) | Err(_) => 0,
     }
 }
 

@@ -51,6 +51,7 @@ numbers! {
     LA_E_LIBRARY = -24, "a library that does the work failed; the result was withheld";
     LA_E_EXPIRED = -25, "its deadline passed before it ran";
     LA_E_BAD_PATTERN = -26, "a pattern is refused";
+    LA_E_BAD_DOCUMENT = -27, "an XML document is refused";
 }
 
 /// Why a function does not do what it was called for.
@@ -193,6 +194,7 @@ pub(crate) fn of_error(error: OpError) -> c_int {
         OpError::BadInput { .. } => LA_E_BAD_INPUT,
         OpError::Fault => LA_E_FAULT,
         OpError::Library(_) => LA_E_LIBRARY,
+        OpError::BadDocument { .. } => LA_E_BAD_DOCUMENT,
         _ => LA_E_INTERNAL,
     }
 }
@@ -233,6 +235,7 @@ pub extern "C" fn la_last_error() -> *const c_char {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lookaside::xml::Rule;
 
     #[test]
     fn a_panic_stops_at_the_wall() {
@@ -268,6 +271,7 @@ mod tests {
             OpError::Fault,
             OpError::NoMemory,
             OpError::Library(""),
+            OpError::BadDocument { offset: 1, rule: Rule::Char },
         ];
         let mut numbers: Vec<_> = all.into_iter().map(of_error).collect();
         numbers.sort_unstable();

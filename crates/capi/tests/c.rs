@@ -10,28 +10,32 @@ use std::{
 
 use common::{compiler, folder, good, here};
 
-#[test]
-fn every_function_from_c() {
-    let dir = folder("capi_test");
-    let exe = dir.join("capi_test");
+/// Compiles and runs a program of this folder, which ends with the line that it is whole.
+fn whole(name: &str, last: &str) {
+    let dir = folder(name);
+    let exe = dir.join(name);
     let mut cc = compiler("cc", &dir);
     cc.args(["-std=c99", "-D_XOPEN_SOURCE=600", "-pthread"]);
-    good(cc.arg(here().join("tests/capi_test.c")).arg("-o").arg(&exe).arg("-llookaside"));
+    let source = here().join("tests").join(name).with_extension("c");
+    good(cc.arg(source).arg("-o").arg(&exe).arg("-llookaside"));
     let out = good(&mut Command::new(&exe));
-    assert!(String::from_utf8_lossy(&out.stdout).ends_with("all of lookaside.h\n"), "{out:?}");
+    assert!(String::from_utf8_lossy(&out.stdout).ends_with(last), "{out:?}");
     fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]
+fn every_function_from_c() {
+    whole("capi_test", "all of lookaside.h\n");
+}
+
+#[test]
 fn pattern_matching_from_c() {
-    let dir = folder("scan_test");
-    let exe = dir.join("scan_test");
-    let mut cc = compiler("cc", &dir);
-    cc.args(["-std=c99", "-D_XOPEN_SOURCE=600", "-pthread"]);
-    good(cc.arg(here().join("tests/scan_test.c")).arg("-o").arg(&exe).arg("-llookaside"));
-    let out = good(&mut Command::new(&exe));
-    assert!(String::from_utf8_lossy(&out.stdout).ends_with("all of scans\n"), "{out:?}");
-    fs::remove_dir_all(dir).unwrap();
+    whole("scan_test", "all of scans\n");
+}
+
+#[test]
+fn documents_from_c() {
+    whole("xml_test", "all of documents\n");
 }
 
 #[test]
@@ -49,7 +53,8 @@ fn the_header_is_cpp_too() {
             la_runtime_options o = LA_RUNTIME_OPTIONS_INIT;
             la_compression c = LA_COMPRESSION_INIT;
             la_instance_options i = LA_INSTANCE_OPTIONS_INIT;
-            return std::strcmp(la_version(), LA_VERSION) || !o.size || !c.size || !i.size;
+            la_xml x = LA_XML_INIT;
+            return std::strcmp(la_version(), LA_VERSION) || !o.size || !c.size || !i.size || !x.size;
         }"#;
     fs::write(&source, program).unwrap();
     let mut cpp = compiler("c++", &dir);

@@ -19,6 +19,7 @@ use lookaside_capi::{
     scan::{la_bad_pattern, la_match, la_pattern},
     session::la_compression,
     status,
+    xml::{la_bad_document, la_event, la_name, la_xml},
 };
 
 fn header() -> String {
@@ -47,14 +48,21 @@ fn the_numbers_are_frozen() {
         LA_E_SYSTEM -7 LA_E_NOMEM -8 LA_E_DST_TOO_SMALL -16 LA_E_BAD_DATA -17 LA_E_AUTH_FAILED -18
         LA_E_DEVICE_LOST -19 LA_E_CANCELLED -20 LA_E_STREAM_ENDED -21
         LA_E_BAD_INPUT -22 LA_E_FAULT -23 LA_E_LIBRARY -24 LA_E_EXPIRED -25 LA_E_BAD_PATTERN -26
+        LA_E_BAD_DOCUMENT -27
         LA_BAD_TRUNCATED 1 LA_BAD_HEADER 2 LA_BAD_BLOCK 3 LA_BAD_CHECKSUM 4 LA_BAD_LENGTH 5
         LA_BAD_DICTIONARY 6 LA_BAD_WINDOW 7
-        LA_OP_COPY 1 LA_OP_COMPRESS 2 LA_OP_DECOMPRESS 3 LA_OP_SCAN 4
+        LA_OP_COPY 1 LA_OP_COMPRESS 2 LA_OP_DECOMPRESS 3 LA_OP_SCAN 4 LA_OP_PARSE 5
         LA_SCAN_CASELESS 1 LA_SCAN_DOT_ALL 2 LA_SCAN_MULTI_LINE 4 LA_SCAN_SINGLE_MATCH 8
         LA_SCAN_ALLOW_EMPTY 16 LA_SCAN_UTF8 32 LA_SCAN_UCP 64 LA_SCAN_PREFILTER 128 LA_SCAN_START 256
         LA_SCAN_COMBINATION 512 LA_SCAN_QUIET 1024
         LA_SCAN_BLOCK 0 LA_SCAN_STREAM 1
         LA_SCAN_MIN_OFFSET 1 LA_SCAN_MAX_OFFSET 2 LA_SCAN_MIN_LENGTH 4
+        LA_XML_DECL 0 LA_XML_DOCTYPE_START 1 LA_XML_DOCTYPE_END 2 LA_XML_ELEMENT_DECL 3
+        LA_XML_ATTRIBUTE_DECL 4 LA_XML_ENTITY_DECL 5 LA_XML_NOTATION_DECL 6 LA_XML_START_ELEMENT 7
+        LA_XML_ATTRIBUTE 8 LA_XML_NAMESPACE 9 LA_XML_END_ELEMENT 10 LA_XML_TEXT 11
+        LA_XML_CDATA_START 12 LA_XML_CDATA_END 13 LA_XML_COMMENT 14 LA_XML_PI 15
+        LA_XML_ENTITY_START 16 LA_XML_ENTITY_END 17 LA_XML_SKIPPED_ENTITY 18
+        LA_XML_IN_BYTES 1 LA_XML_DEFAULTED 2 LA_XML_CDATA 4 LA_XML_EMPTY 8
         LA_RAW 0 LA_ZLIB 1 LA_GZIP 2
         LA_LZ4_RAW 3 LA_LZ4_BLOCKS 4 LA_LZ4 5 LA_LZ4S 6 LA_ZSTD 7
         LA_DYNAMIC 0 LA_STATIC 1
@@ -131,6 +139,12 @@ layouts! {
     }
     la_bad_pattern { index, offset, id, what }
     la_match { end, start, id, reserved }
+    la_xml {
+        size, encoding, expansion, amplification, amplification_from, memory, depth, attributes, name, namespaces
+    }
+    la_event { kind, flags, count, name, offset, len }
+    la_name { qname, uri, prefix, local, expanded }
+    la_bad_document { offset, line, column, rule }
     la_counters {
         device, op, requests, src_bytes, dst_bytes, batches, errors, busy, rerouted, busy_ns,
         lanes, queue_ns, service_ns
