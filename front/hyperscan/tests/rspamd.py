@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """rspamd as packaged, with the system's Hyperscan and with ours: `rspamd.py LIBRARY`.
 
-LIBRARY is our libhs.so.5. rspamd comes from Debian's archive by an apt with settings of its own (see `others`), is
-unpacked, not installed, and runs with the package's own rules, its state in a folder of its own. It compiles its maps
+LIBRARY is our libhs.so.5. rspamd, with what it needs and is not here, comes from Debian's archive by an apt with settings of its
+own (see `others`), is unpacked, not installed, and runs with the package's own rules, its state in a folder of its own. It compiles its maps
 and rules when it starts, its helper writes databases that the other processes map, and each message must get the same
 symbols with both libraries: two of ours, and all of rspamd's own functional tests. The counters show that ours served.
 Exit status 77: the package cannot be had.
@@ -72,6 +72,11 @@ def free_ports(count: int) -> list:
     return ports
 
 
+def text(file: Path) -> str:
+    """What a file holds, which may not be there."""
+    return file.read_text(errors="replace") if file.exists() else ""
+
+
 def side(root: Path, folder: Path, library: list, messages: dict) -> tuple:
     """The symbols of each message, and what the counters say."""
     share = root / "usr/share/rspamd"
@@ -90,7 +95,7 @@ def side(root: Path, folder: Path, library: list, messages: dict) -> tuple:
         "PLUGINSDIR": share / "plugins", "LUALIBDIR": share / "lualib", "DBDIR": folder / "db",
         "RUNDIR": folder / "run", "LOGDIR": folder / "log", "WWWDIR": share / "www",
     }
-    own = str(root / "usr/lib/rspamd")
+    own = ":".join(map(str, [root / "usr/lib/rspamd", *(root / "usr/lib").glob("*-linux-gnu")]))
     env = {**os.environ, "LD_LIBRARY_PATH": ":".join([*library, own]), "LOOKASIDE_STATS": str(folder / "stats")}
     command = [root / "usr/bin/rspamd", *(f"--var={name}={place}" for name, place in places.items()),
                "-f", "-i", "-c", root / "etc/rspamd/rspamd.conf"]
@@ -101,11 +106,9 @@ def side(root: Path, folder: Path, library: list, messages: dict) -> tuple:
         try:
             end = time.monotonic() + START_S
             # Until a worker has taken over what the helper has compiled.
-            while not (log.exists() and re.search(r"\(normal\).*hyperscan database of \d+ regexps has been loaded",
-                                                  log.read_text(errors="replace"))):
+            while not re.search(r"\(normal\).*hyperscan database of \d+ regexps has been loaded", text(log)):
                 if server.poll() is not None or time.monotonic() > end:
-                    raise RuntimeError((folder / "out").read_text(errors="replace")[-2000:]
-                                       + log.read_text(errors="replace")[-3000:])
+                    raise RuntimeError(text(folder / "out")[-2000:] + text(log)[-3000:])
                 time.sleep(0.2)
             symbols = {}
             for name, message in messages.items():
@@ -120,8 +123,7 @@ def side(root: Path, folder: Path, library: list, messages: dict) -> tuple:
                 server.wait(20)
             except subprocess.TimeoutExpired:
                 os.killpg(server.pid, signal.SIGKILL)
-    stats = folder / "stats"
-    return symbols, stats.read_text(errors="replace") if stats.exists() else ""
+    return symbols, text(folder / "stats")
 
 
 def main() -> int:
@@ -133,7 +135,7 @@ def main() -> int:
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     try:
         archive = others.Archive((target / "others/hyperscan").resolve())
-        root = archive.unpacked(["rspamd"])
+        root = archive.unpacked(archive.needed("rspamd"))
         messages = {name: text.encode() for name, text in MESSAGES.items()}
         for file in sorted((archive.source("rspamd") / "test/functional/messages").glob("*.eml")):
             messages[file.name] = file.read_bytes()
@@ -144,12 +146,8 @@ def main() -> int:
         place = Path(path) / "library"
         place.mkdir()
         (place / "libhs.so.5").symlink_to(library)
-        try:
-            (stock, _), (ours, stats) = (side(root, Path(path) / name, with_library, messages)
-                                         for name, with_library in (("stock", []), ("ours", [str(place)])))
-        except OSError as why:
-            print(f"rspamd: {why}")
-            return 77
+        (stock, _), (ours, stats) = (side(root, Path(path) / name, with_library, messages)
+                                     for name, with_library in (("stock", []), ("ours", [str(place)])))
     bad = 0
     for name in messages:
         for one in sorted(set(stock[name]) ^ set(ours[name])):
