@@ -13,10 +13,9 @@ pub trait Names {
     fn name(&self, number: u32) -> (&str, &str);
 }
 
-/// So many states are kept; then all but those of open elements are forgotten.
+/// With more states or outcomes than this, all but the states of open elements are forgotten.
 const MAX_STATES: usize = 4096;
-/// So many combinations of conditions of one transition have their state noted.
-const MAX_COMBINATIONS: usize = 1024;
+const MAX_OUTCOMES: usize = 16_384;
 
 /// A path, and which of its steps is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,16 +28,26 @@ struct Item {
 #[derive(Debug)]
 struct State {
     items: Vec<Item>,
-    /// Whether texts, comments, instructions may be selected.
-    has_leaves: bool,
-    /// By class of name.
-    next: Vec<u32>,
+    /// Those of `items` that select texts, comments and instructions, if their conditions hold.
+    texts: Vec<Item>,
+    comments: Vec<Item>,
+    instructions: Vec<Item>,
 }
 
-/// No transition yet.
-const UNKNOWN: u32 = u32::MAX;
+/// What a state does with a class of names.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    /// The state of the children, without what depends on attributes; [`UNKNOWN`]: no transition yet.
+    state: u32,
+    /// The number of the [`Transition`]; [`NOTHING`]: the element selects nothing, and its attributes do not matter.
+    transition: u32,
+}
 
-/// What the start of an element does.
+/// Not known yet.
+const UNKNOWN: u32 = u32::MAX;
+const NOTHING: u32 = u32::MAX;
+
+/// What the start of an element does beside the change of state.
 #[derive(Debug)]
 struct Transition {
     /// The state of its children, without what depends on attributes.
@@ -49,10 +58,28 @@ struct Transition {
     guarded: Vec<Item>,
     /// Items whose step is an attribute of this element.
     attributes: Vec<Item>,
-    /// The states by which conditions hold, for the first 64 of them.
-    by_conditions: HashMap<u64, u32>,
-    /// The state, and what is selected, where no attribute is one that is asked for.
-    bare: Option<(u32, Vec<u32>)>,
+    /// The tests of attributes' names that `guarded` and `attributes` make, a bit each; those of `guarded` may select
+    /// attributes in their next step.
+    asked: Vec<u64>,
+    /// The outcomes by which items of `guarded` advance, a bit each; the last one; the one of no attributes.
+    outcomes: HashMap<Box<[u64]>, u32>,
+    last: Option<u32>,
+    bare: Option<u32>,
+}
+
+impl Transition {
+    fn needs_attributes(&self) -> bool {
+        !self.guarded.is_empty() || !self.attributes.is_empty()
+    }
+}
+
+/// What an element does, once it is known which conditions hold.
+#[derive(Debug)]
+struct Outcome {
+    passed: Box<[u64]>,
+    state: u32,
+    selected: Vec<u32>,
+    attributes: Vec<Item>,
 }
 
 /// A program at work on one document after another.
@@ -60,8 +87,11 @@ struct Transition {
 pub struct Run<'p> {
     program: &'p Program,
     states: Vec<State>,
+    /// By state, then by class of name.
+    cells: Vec<Vec<Cell>>,
     state_ids: HashMap<Vec<Item>, u32>,
     transitions: Vec<Transition>,
+    outcomes: Vec<Outcome>,
     /// The class of each name of the document, or [`UNKNOWN`].
     classes: Vec<u32>,
     /// By which tests of the program a name passes.
@@ -73,8 +103,10 @@ pub struct Run<'p> {
     open: Vec<u32>,
     start: u32,
     max_states: usize,
-    /// Selections of one node.
+    /// Selections of one node, conditions of one element that hold, classes of its attributes: kept for their memory.
     found: Vec<Selected>,
+    passed: Vec<u64>,
+    attributes: Vec<u32>,
 }
 
 impl<'p> Run<'p> {
@@ -83,8 +115,10 @@ impl<'p> Run<'p> {
         let mut run = Run {
             program,
             states: Vec::new(),
+            cells: Vec::new(),
             state_ids: HashMap::new(),
             transitions: Vec::new(),
+            outcomes: Vec::new(),
             classes: Vec::new(),
             class_ids: HashMap::new(),
             class_names: Vec::new(),
@@ -94,6 +128,8 @@ impl<'p> Run<'p> {
             start: 0,
             max_states: MAX_STATES,
             found: Vec::new(),
+            passed: Vec::new(),
+            attributes: Vec::new(),
         };
         run.begin();
         run
@@ -127,9 +163,19 @@ impl<'p> Run<'p> {
         if let Some(state) = self.state_ids.get(&items) {
             return *state;
         }
+        let leaves = |passes: fn(&Test) -> bool| {
+            let is_last = |item: &Item| {
+                self.program.paths[item.path as usize].steps.len() == item.step as usize + 1
+            };
+            let all = items.iter().filter(|item| passes(&self.step(**item).test) && is_last(item));
+            all.copied().collect::<Vec<_>>()
+        };
+        let texts = leaves(|test| matches!(test, Test::Text | Test::Node));
+        let comments = leaves(|test| matches!(test, Test::Comment | Test::Node));
+        let instructions = leaves(|test| matches!(test, Test::Instruction(_) | Test::Node));
         let state = self.states.len() as u32;
-        let has_leaves = items.iter().any(|item| is_for_leaves(&self.step(*item).test));
-        self.states.push(State { items: items.clone(), has_leaves, next: Vec::new() });
+        self.states.push(State { items: items.clone(), texts, comments, instructions });
+        self.cells.push(Vec::new());
         self.state_ids.insert(items, state);
         state
     }
@@ -140,18 +186,26 @@ impl<'p> Run<'p> {
         let items: Vec<Vec<Item>> =
             open.iter().map(|state| self.states[*state as usize].items.clone()).collect();
         self.states.clear();
+        self.cells.clear();
         self.state_ids.clear();
         self.transitions.clear();
+        self.outcomes.clear();
         self.begin();
         self.open = items.into_iter().map(|items| self.state(items)).collect();
         self.max_states = MAX_STATES.max(2 * self.states.len());
     }
 
+    #[inline]
     fn class(&mut self, number: u32, names: &impl Names) -> u32 {
-        let index = number as usize;
-        if let Some(class) = self.classes.get(index).filter(|class| **class != UNKNOWN) {
-            return *class;
+        match self.classes.get(number as usize) {
+            Some(class) if *class != UNKNOWN => *class,
+            _ => self.new_class(number, names),
         }
+    }
+
+    #[cold]
+    fn new_class(&mut self, number: u32, names: &impl Names) -> u32 {
+        let index = number as usize;
         let (uri, local) = names.name(number);
         let steps = self.program.paths.iter().flat_map(|path| &path.steps);
         let passes: Vec<bool> = steps.map(|step| passes(&step.test, uri, local)).collect();
@@ -168,12 +222,17 @@ impl<'p> Run<'p> {
     }
 
     /// The class of an attribute's name; 0: nothing asks for it.
+    #[inline]
     fn attribute_class(&mut self, number: u32, names: &impl Names) -> u32 {
-        let index = number as usize;
-        let known = self.attribute_classes.get(index).filter(|class| **class != UNKNOWN);
-        if let Some(class) = known {
-            return *class;
+        match self.attribute_classes.get(number as usize) {
+            Some(class) if *class != UNKNOWN => *class,
+            _ => self.new_attribute_class(number, names),
         }
+    }
+
+    #[cold]
+    fn new_attribute_class(&mut self, number: u32, names: &impl Names) -> u32 {
+        let index = number as usize;
         let (uri, local) = names.name(number);
         let mut mask = vec![0_u64; self.attribute_masks[0].len()];
         for (bit, test) in self.program.attribute_tests.iter().enumerate() {
@@ -191,11 +250,6 @@ impl<'p> Run<'p> {
         class
     }
 
-    /// Whether an attribute with this name needs to be told.
-    pub fn asks_for(&mut self, name: u32, names: &impl Names) -> bool {
-        self.attribute_class(name, names) != 0
-    }
-
     /// An element begins: the number of its name, and its attributes with their names' numbers and values. Calls `selected`
     /// with what is selected of it.
     pub fn start_element(
@@ -205,49 +259,150 @@ impl<'p> Run<'p> {
         names: &impl Names,
         selected: &mut impl FnMut(Selected),
     ) {
-        if self.states.len() > self.max_states {
+        if let Some(tag) = self.begin_element(name, names, selected) {
+            for (name, _) in attributes {
+                let class = self.attribute_class(*name, names);
+                self.attributes.push(class);
+            }
+            self.attributes_complete(tag, &|index| attributes[index].1, selected);
+        }
+    }
+
+    /// An element begins. Returns `None` if its attributes do not matter: all is done then. Else the caller names with
+    /// [`add_attribute`](Self::add_attribute) those that matter, and calls
+    /// [`attributes_complete`](Self::attributes_complete) before anything else.
+    #[inline]
+    pub(super) fn begin_element(
+        &mut self,
+        name: u32,
+        names: &impl Names,
+        selected: &mut impl FnMut(Selected),
+    ) -> Option<Tag> {
+        if self.states.len() > self.max_states || self.outcomes.len() > MAX_OUTCOMES {
             self.forget();
         }
         let class = self.class(name, names);
         let state = self.open[self.open.len() - 1];
-        let known = self.states[state as usize].next.get(class as usize).copied();
-        let transition = match known.filter(|known| *known != UNKNOWN) {
-            Some(known) => known,
-            None => self.transition(state, class),
+        let cell = match self.cells[state as usize].get(class as usize) {
+            Some(cell) if cell.state != UNKNOWN => *cell,
+            _ => self.transition(state, class),
         };
-        let plain = &self.transitions[transition as usize];
-        let mut next = plain.state;
-        let selected_plain = if plain.guarded.is_empty() && plain.attributes.is_empty() {
-            &plain.selected
+        if cell.transition != NOTHING {
+            let transition = &self.transitions[cell.transition as usize];
+            if transition.needs_attributes() {
+                self.attributes.clear();
+                return Some(Tag(cell.transition));
+            }
+            for expression in &transition.selected {
+                selected(Selected { expression: *expression, attribute: None });
+            }
+        }
+        self.open.push(cell.state);
+        None
+    }
+
+    /// The element has an attribute with this name. Returns whether it matters: its value is needed, and its index is the
+    /// number of those before it that matter.
+    #[inline]
+    pub(super) fn add_attribute(&mut self, tag: Tag, name: u32, names: &impl Names) -> bool {
+        let class = self.attribute_class(name, names);
+        let mask = &self.attribute_masks[class as usize];
+        let asked = &self.transitions[tag.0 as usize].asked;
+        let matters = mask.iter().zip(asked).any(|(mask, asked)| mask & asked != 0);
+        if matters {
+            self.attributes.push(class);
+        }
+        matters
+    }
+
+    /// The start-tag is complete. `value` has the values of attributes by their indices.
+    pub(super) fn attributes_complete<'v>(
+        &mut self,
+        tag: Tag,
+        value: &dyn Fn(usize) -> &'v str,
+        selected: &mut impl FnMut(Selected),
+    ) {
+        let attributes = std::mem::take(&mut self.attributes);
+        let bare = self.transitions[tag.0 as usize].bare.filter(|_| attributes.is_empty());
+        let number = match bare {
+            Some(number) => number,
+            None => self.decide(tag, &attributes, value),
+        };
+        let outcome = &self.outcomes[number as usize];
+        self.open.push(outcome.state);
+        let own = outcome.selected.iter();
+        let own = own.map(|expression| Selected { expression: *expression, attribute: None });
+        if outcome.attributes.is_empty() {
+            own.for_each(selected);
         } else {
-            let classes: Vec<u32> =
-                attributes.iter().map(|(name, _)| self.attribute_class(*name, names)).collect();
-            if classes.iter().any(|class| *class != 0) {
-                next = self.depending(transition, attributes, &classes);
-                self.report(selected);
-                self.open.push(next);
-                return;
-            }
-            if self.transitions[transition as usize].bare.is_none() {
-                let state = self.depending(transition, &[], &[]);
-                self.found.sort_unstable();
-                self.found.dedup();
-                let found = self.found.drain(..).map(|one| one.expression).collect();
-                self.transitions[transition as usize].bare = Some((state, found));
-            }
-            let plain = &self.transitions[transition as usize];
-            match &plain.bare {
-                None => &plain.selected,
-                Some((state, selected)) => {
-                    next = *state;
-                    selected
+            self.found.extend(own);
+            for item in &outcome.attributes {
+                let path = &self.program.paths[item.path as usize];
+                let step = &path.steps[item.step as usize];
+                let StepKind::Attribute(test) = step.kind else { continue };
+                for (index, class) in attributes.iter().enumerate() {
+                    if has(&self.attribute_masks[*class as usize], test)
+                        && holds(&step.conditions, &Own(value(index)))
+                    {
+                        let (expression, attribute) = (path.expression, Some(index as u32));
+                        self.found.push(Selected { expression, attribute });
+                    }
                 }
             }
-        };
-        for expression in selected_plain {
-            selected(Selected { expression: *expression, attribute: None });
+            self.report(selected);
         }
-        self.open.push(next);
+        self.attributes = attributes;
+    }
+
+    /// Evaluates the conditions of an element: the number of what it does.
+    fn decide<'v>(&mut self, tag: Tag, classes: &[u32], value: &dyn Fn(usize) -> &'v str) -> u32 {
+        let element = Element { classes, value, masks: &self.attribute_masks };
+        let mut passed = std::mem::take(&mut self.passed);
+        let transition = &self.transitions[tag.0 as usize];
+        passed.clear();
+        passed.resize(transition.guarded.len().div_ceil(64), 0);
+        for (index, item) in transition.guarded.iter().enumerate() {
+            let holds = holds(&self.step(*item).conditions, &element);
+            passed[index / 64] |= u64::from(holds) << (index % 64);
+        }
+        let is_same = |last: &u32| *self.outcomes[*last as usize].passed == *passed;
+        let number = match transition.last.filter(is_same) {
+            Some(last) => last,
+            None => self.outcome(tag, &passed),
+        };
+        let transition = &mut self.transitions[tag.0 as usize];
+        transition.last = Some(number);
+        if classes.is_empty() {
+            transition.bare = Some(number);
+        }
+        self.passed = passed;
+        number
+    }
+
+    /// The number of what an element does if these of the guarded items advance.
+    #[inline(never)]
+    fn outcome(&mut self, tag: Tag, passed: &[u64]) -> u32 {
+        let transition = &self.transitions[tag.0 as usize];
+        if let Some(known) = transition.outcomes.get(passed) {
+            return *known;
+        }
+        let mut more = self.states[transition.state as usize].items.clone();
+        let (mut selected, mut attributes) =
+            (transition.selected.clone(), transition.attributes.clone());
+        for (index, item) in transition.guarded.iter().enumerate() {
+            if has(passed, index as u32) {
+                self.advance(*item, &mut more, &mut selected, &mut attributes);
+            }
+        }
+        sort(&mut more);
+        selected.sort_unstable();
+        selected.dedup();
+        let state = self.state(more);
+        let number = self.outcomes.len() as u32;
+        let passed: Box<[u64]> = passed.into();
+        self.outcomes.push(Outcome { passed: passed.clone(), state, selected, attributes });
+        self.transitions[tag.0 as usize].outcomes.insert(passed, number);
+        number
     }
 
     /// Reports what was found: each once, though several alternatives of an expression may select it.
@@ -257,7 +412,8 @@ impl<'p> Run<'p> {
         self.found.drain(..).for_each(selected);
     }
 
-    fn transition(&mut self, state: u32, class: u32) -> u32 {
+    #[cold]
+    fn transition(&mut self, state: u32, class: u32) -> Cell {
         let (uri, local) = self.class_names[class as usize].clone();
         let (mut kept, mut done) = (Vec::new(), Vec::new());
         let (mut guarded, mut attributes) = (Vec::new(), Vec::new());
@@ -279,21 +435,47 @@ impl<'p> Run<'p> {
         done.sort_unstable();
         done.dedup();
         let next = self.state(kept);
-        let number = self.transitions.len() as u32;
-        self.transitions.push(Transition {
-            state: next,
-            selected: done,
-            guarded,
-            attributes,
-            by_conditions: HashMap::new(),
-            bare: None,
-        });
-        let all = &mut self.states[state as usize].next;
-        if all.len() <= class as usize {
-            all.resize(class as usize + 1, UNKNOWN);
+        let mut transition = NOTHING;
+        if !(done.is_empty() && guarded.is_empty() && attributes.is_empty()) {
+            transition = self.transitions.len() as u32;
+            let asked = self.asked(&guarded, &attributes);
+            self.transitions.push(Transition {
+                state: next,
+                selected: done,
+                guarded,
+                attributes,
+                asked,
+                outcomes: HashMap::new(),
+                last: None,
+                bare: None,
+            });
         }
-        all[class as usize] = number;
-        number
+        let cell = Cell { state: next, transition };
+        let all = &mut self.cells[state as usize];
+        if all.len() <= class as usize {
+            all.resize(class as usize + 1, Cell { state: UNKNOWN, transition: NOTHING });
+        }
+        all[class as usize] = cell;
+        cell
+    }
+
+    /// The tests that decide which attributes matter.
+    fn asked(&self, guarded: &[Item], attributes: &[Item]) -> Vec<u64> {
+        let mut asked = vec![0; self.attribute_masks[0].len()];
+        let mut ask = |test: u32| asked[test as usize / 64] |= 1_u64 << (test % 64);
+        for item in guarded {
+            self.step(*item).conditions.iter().for_each(|one| one.tests(&mut ask));
+            let next = self.program.paths[item.path as usize].steps.get(item.step as usize + 1);
+            if let Some(StepKind::Attribute(test)) = next.map(|step| step.kind) {
+                ask(test);
+            }
+        }
+        for item in attributes {
+            if let StepKind::Attribute(test) = self.step(*item).kind {
+                ask(test);
+            }
+        }
+        asked
     }
 
     /// An element has passed the step of an item.
@@ -313,52 +495,6 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// All that an element selects where some of it depends on attributes, to `found`. Returns the state of its children.
-    #[inline(never)]
-    fn depending(&mut self, transition: u32, attributes: &[(u32, &str)], classes: &[u32]) -> u32 {
-        let element = Element { attributes, classes, masks: &self.attribute_masks };
-        let plain = &self.transitions[transition as usize];
-        let (mut passed, mut bits) = (Vec::new(), 0_u64);
-        for (index, item) in plain.guarded.iter().enumerate() {
-            if holds(&self.step(*item).conditions, &element) {
-                passed.push(*item);
-                bits |= 1_u64.checked_shl(index as u32).unwrap_or(0);
-            }
-        }
-        let (mut more, mut done) = (Vec::new(), plain.selected.clone());
-        let mut wanted = plain.attributes.clone();
-        for item in passed {
-            self.advance(item, &mut more, &mut done, &mut wanted);
-        }
-        let own = done.into_iter().map(|expression| Selected { expression, attribute: None });
-        self.found.extend(own);
-        for item in wanted {
-            let step = self.step(item);
-            let expression = self.program.paths[item.path as usize].expression;
-            let StepKind::Attribute(test) = step.kind else { continue };
-            for (index, ((_, value), class)) in (0..).zip(attributes.iter().zip(classes)) {
-                if has(&self.attribute_masks[*class as usize], test)
-                    && holds(&step.conditions, &Own(value))
-                {
-                    self.found.push(Selected { expression, attribute: Some(index) });
-                }
-            }
-        }
-        let plain = &self.transitions[transition as usize];
-        let few = plain.guarded.len() <= 64;
-        if let Some(state) = plain.by_conditions.get(&bits).filter(|_| few) {
-            return *state;
-        }
-        more.extend(&self.states[plain.state as usize].items);
-        sort(&mut more);
-        let state = self.state(more);
-        let known = &mut self.transitions[transition as usize].by_conditions;
-        if few && known.len() < MAX_COMBINATIONS {
-            known.insert(bits, state);
-        }
-        state
-    }
-
     /// The innermost element ends.
     pub fn end_element(&mut self) {
         if self.open.len() > 1 {
@@ -366,49 +502,57 @@ impl<'p> Run<'p> {
         }
     }
 
+    fn here(&self) -> &State {
+        &self.states[self.open[self.open.len() - 1] as usize]
+    }
+
+    /// Whether an expression may select texts at this place: no other one needs to be passed to [`text`](Self::text).
+    #[inline]
+    pub fn wants_texts(&self) -> bool {
+        !self.here().texts.is_empty()
+    }
+
+    /// The same for comments.
+    pub fn wants_comments(&self) -> bool {
+        !self.here().comments.is_empty()
+    }
+
+    /// The same for processing instructions.
+    pub fn wants_instructions(&self) -> bool {
+        !self.here().instructions.is_empty()
+    }
+
     /// A text, whole.
     pub fn text(&mut self, value: &str, selected: &mut impl FnMut(Selected)) {
-        self.leaf(value, &|test| matches!(test, Test::Text | Test::Node), selected);
+        self.leaf(value, |state| &state.texts, None, selected);
     }
 
     /// A comment.
     pub fn comment(&mut self, value: &str, selected: &mut impl FnMut(Selected)) {
-        self.leaf(value, &|test| matches!(test, Test::Comment | Test::Node), selected);
+        self.leaf(value, |state| &state.comments, None, selected);
     }
 
     /// A processing instruction.
     pub fn instruction(&mut self, target: &str, value: &str, selected: &mut impl FnMut(Selected)) {
-        let passes = |test: &Test| match test {
-            Test::Node | Test::Instruction(None) => true,
-            Test::Instruction(Some(wanted)) => wanted == target,
-            _ => false,
-        };
-        self.leaf(value, &passes, selected);
-    }
-
-    /// Whether texts, comments and instructions need to be told at this place.
-    pub fn wants_leaves(&self) -> bool {
-        self.states[self.open[self.open.len() - 1] as usize].has_leaves
+        self.leaf(value, |state| &state.instructions, Some(target), selected);
     }
 
     fn leaf(
         &mut self,
         value: &str,
-        passes: &dyn Fn(&Test) -> bool,
+        items: fn(&State) -> &[Item],
+        target: Option<&str>,
         selected: &mut impl FnMut(Selected),
     ) {
         let state = &self.states[self.open[self.open.len() - 1] as usize];
-        if !state.has_leaves {
-            return;
-        }
-        for item in &state.items {
+        for item in items(state) {
             let path = &self.program.paths[item.path as usize];
-            let step = self.step(*item);
-            let is_last = item.step as usize + 1 == path.steps.len();
+            let step = &path.steps[item.step as usize];
             // Conditions of `node()` are on attributes.
             let values: &dyn Values =
                 if step.test == Test::Node { &NoAttributes } else { &Own(value) };
-            if is_last && passes(&step.test) && holds(&step.conditions, values) {
+            let is_other = matches!(&step.test, Test::Instruction(Some(wanted)) if Some(wanted.as_str()) != target);
+            if !is_other && holds(&step.conditions, values) {
                 self.found.push(Selected { expression: path.expression, attribute: None });
             }
         }
@@ -432,11 +576,6 @@ fn holds(conditions: &[Condition], values: &dyn Values) -> bool {
     conditions.iter().all(|condition| condition.holds(values))
 }
 
-/// Whether a node that is no element may pass.
-fn is_for_leaves(test: &Test) -> bool {
-    matches!(test, Test::Node | Test::Text | Test::Comment | Test::Instruction(_))
-}
-
 /// Whether an element or attribute with this name passes.
 fn passes(test: &Test, uri: &str, local: &str) -> bool {
     match test {
@@ -447,22 +586,28 @@ fn passes(test: &Test, uri: &str, local: &str) -> bool {
     }
 }
 
-/// Whether a class passes the test with this number.
+/// Whether the bit with this number is set.
 fn has(mask: &[u64], test: u32) -> bool {
     mask[test as usize / 64] >> (test % 64) & 1 != 0
 }
 
-struct Element<'a> {
-    attributes: &'a [(u32, &'a str)],
+/// An element whose attributes matter: the number of its transition.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tag(u32);
+
+struct Element<'a, 'v> {
     classes: &'a [u32],
+    value: &'a dyn Fn(usize) -> &'v str,
     masks: &'a [Vec<u64>],
 }
 
-impl Values for Element<'_> {
+impl Values for Element<'_, '_> {
     fn any(&self, operand: &Operand, visit: &mut dyn FnMut(&str) -> bool) -> bool {
         let Operand::Attribute(test) = operand else { return false };
-        let mut all = self.attributes.iter().zip(self.classes);
-        all.any(|((_, value), class)| has(&self.masks[*class as usize], *test) && visit(value))
+        let mut all = self.classes.iter().enumerate();
+        all.any(|(index, class)| {
+            has(&self.masks[*class as usize], *test) && visit((self.value)(index))
+        })
     }
 }
 

@@ -79,6 +79,26 @@ impl Condition {
     }
 }
 
+impl Condition {
+    /// Calls `visit` with the number of each test of attributes' names.
+    pub(super) fn tests(&self, visit: &mut impl FnMut(u32)) {
+        match self {
+            Condition::And(all) | Condition::Or(all) => all.iter().for_each(|one| one.tests(visit)),
+            Condition::Not(a) => a.tests(visit),
+            Condition::Constant(_) => {}
+            Condition::Exists(operand)
+            | Condition::IsNotEmpty(operand)
+            | Condition::Text { operand, .. }
+            | Condition::Number { operand, .. }
+            | Condition::Contains { operand, .. } => {
+                if let Operand::Attribute(test) = operand {
+                    visit(*test);
+                }
+            }
+        }
+    }
+}
+
 /// Whether the first value is so.
 fn first(values: &dyn Values, operand: &Operand, holds: impl Fn(&str) -> bool) -> bool {
     let mut answer = false;

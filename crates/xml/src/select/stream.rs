@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::automaton::Tag;
 use super::{Names, Program, Run, Selected};
 use crate::feed::{Feed, Parsed};
 use crate::{Error, Kind, Parser, Record, Session};
@@ -9,7 +10,7 @@ use crate::{Error, Kind, Parser, Record, Session};
 /// The parser's names by their numbers.
 impl Names for Parser {
     fn name(&self, number: u32) -> (&str, &str) {
-        let text = |id: u32| std::str::from_utf8(self.string(id)).unwrap_or("");
+        let text = |id: u32| str(self.string(id));
         Parser::name(self, number).map_or(("", ""), |name| (text(name.uri), text(name.local)))
     }
 }
@@ -38,7 +39,7 @@ pub struct Stream<'p> {
 /// What a program selects of records.
 struct Selection<'p> {
     run: Run<'p>,
-    element: Tag,
+    element: Element,
     /// The characters of the text so far, if anything asks for them; and whether there are any.
     text: String,
     has_text: bool,
@@ -46,11 +47,13 @@ struct Selection<'p> {
     node: u64,
 }
 
-/// A start-tag whose attributes are not all there.
+/// An element whose attributes matter, before they are all there.
 #[derive(Default)]
-struct Tag {
+struct Element {
     name: u32,
+    tag: Option<Tag>,
     missing: u16,
+    /// Name and value of those that matter; the values lie in `values`.
     attributes: Vec<(u32, Range<usize>)>,
     values: String,
 }
@@ -60,7 +63,7 @@ impl<'p> Stream<'p> {
     pub fn new(session: &Session, program: &'p Program) -> Stream<'p> {
         let selection = Selection {
             run: Run::new(program),
-            element: Tag::default(),
+            element: Element::default(),
             text: String::new(),
             has_text: false,
             in_doctype: false,
@@ -76,7 +79,7 @@ impl<'p> Stream<'p> {
             true => selection.run.restart(),
             false => selection.run.reset(),
         }
-        selection.element.missing = 0;
+        selection.element.tag = None;
         selection.text.clear();
         (selection.has_text, selection.in_doctype, selection.node) = (false, false, 0);
     }
@@ -92,8 +95,8 @@ impl<'p> Stream<'p> {
     ) -> Result<(), Error> {
         let Stream { feed, selection } = self;
         let done = feed.feed::<Error>(chunk, last, |parsed: Parsed<'_>| {
-            for record in parsed.records {
-                selection.record(parsed.parser, record, parsed.text(record), found);
+            for (at, record) in parsed.records.iter().enumerate() {
+                selection.record(&parsed, at, record, found);
             }
             Ok(())
         });
@@ -105,46 +108,63 @@ impl Selection<'_> {
     #[inline]
     fn record(
         &mut self,
-        parser: &Parser,
+        parsed: &Parsed<'_>,
+        at: usize,
         record: &Record,
-        text: &[u8],
         found: &mut impl FnMut(Found<'_>),
     ) {
+        let parser = parsed.parser;
         match record.kind {
             Kind::StartElement => {
                 self.end_text(found);
-                self.element.name = record.name;
-                self.element.missing = record.count;
-                self.element.attributes.clear();
-                self.element.values.clear();
-                if record.count == 0 {
-                    self.tag(parser, found);
+                let (name, node) = (record.name, self.node);
+                let tag = self.run.begin_element(name, parser, &mut |selected| {
+                    let name = str(parser.qname(name));
+                    let expression = selected.expression;
+                    found(Found { expression, kind: Kind::StartElement, name, value: "", node });
+                });
+                self.element.tag = tag;
+                match tag {
+                    None => self.node += 1,
+                    Some(tag) => {
+                        self.element.name = name;
+                        self.element.missing = record.count;
+                        self.element.attributes.clear();
+                        self.element.values.clear();
+                        if record.count == 0 {
+                            self.tag(tag, parser, found);
+                        }
+                    }
                 }
             }
             Kind::Attribute | Kind::Namespace => {
+                let Some(tag) = self.element.tag else { return };
                 self.element.missing -= 1;
-                if record.kind == Kind::Attribute && self.run.asks_for(record.name, parser) {
+                if record.kind == Kind::Attribute
+                    && self.run.add_attribute(tag, record.name, parser)
+                {
                     let from = self.element.values.len();
-                    self.element.values.push_str(&String::from_utf8_lossy(text));
+                    self.element.values.push_str(str(parsed.text(record)));
                     self.element.attributes.push((record.name, from..self.element.values.len()));
                 }
                 if self.element.missing == 0 {
-                    self.tag(parser, found);
+                    self.tag(tag, parser, found);
                 }
             }
             Kind::EndElement => {
                 self.end_text(found);
                 self.run.end_element();
             }
-            Kind::Text if !text.is_empty() => {
-                self.has_text = true;
-                if self.run.wants_leaves() {
-                    self.text.push_str(&String::from_utf8_lossy(text));
+            Kind::Text if record.len > 0 => {
+                if self.run.wants_texts() {
+                    self.text(parsed.text(record), parsed.records.get(at + 1), found);
+                } else {
+                    self.has_text = true;
                 }
             }
             Kind::Comment | Kind::Pi if !self.in_doctype => {
                 self.end_text(found);
-                self.leaf(parser, record, text, found);
+                self.leaf(parser, record, parsed.text(record), found);
             }
             Kind::DoctypeStart => self.in_doctype = true,
             Kind::DoctypeEnd => self.in_doctype = false,
@@ -152,27 +172,39 @@ impl Selection<'_> {
         }
     }
 
-    fn tag(&mut self, parser: &Parser, found: &mut impl FnMut(Found<'_>)) {
+    fn tag(&mut self, tag: Tag, parser: &Parser, found: &mut impl FnMut(Found<'_>)) {
         let Selection { run, element, node, .. } = self;
-        let values = element.values.as_str();
-        let attributes: Vec<(u32, &str)> = element
-            .attributes
-            .iter()
-            .map(|(name, range)| (*name, &values[range.clone()]))
-            .collect();
-        run.start_element(element.name, &attributes, parser, &mut |selected| {
+        let Element { name, attributes, values, .. } = element;
+        let value = |index: usize| &values[attributes[index].1.clone()];
+        run.attributes_complete(tag, &value, &mut |selected| {
             let (kind, name, value) = match selected.attribute {
-                None => (Kind::StartElement, element.name, ""),
+                None => (Kind::StartElement, *name, ""),
                 Some(index) => {
-                    let (name, value) = attributes[index as usize];
-                    (Kind::Attribute, name, value)
+                    let index = index as usize;
+                    (Kind::Attribute, attributes[index].0, value(index))
                 }
             };
-            let name = std::str::from_utf8(parser.qname(name)).unwrap_or("");
-            let expression = selected.expression;
+            let (name, expression) = (str(parser.qname(name)), selected.expression);
             found(Found { expression, kind, name, value, node: *node });
         });
+        element.tag = None;
         *node += 1;
+    }
+
+    /// Characters of a text that an expression may select. They are copied if more of it may come: `next` is the next record.
+    fn text(&mut self, text: &[u8], next: Option<&Record>, found: &mut impl FnMut(Found<'_>)) {
+        let ends = [Kind::StartElement, Kind::EndElement, Kind::Comment, Kind::Pi];
+        if self.has_text || !next.is_some_and(|next| ends.contains(&next.kind)) {
+            self.has_text = true;
+            self.text.push_str(str(text));
+            return;
+        }
+        let (value, node) = (str(text), self.node);
+        self.run.text(value, &mut |selected: Selected| {
+            let expression = selected.expression;
+            found(Found { expression, kind: Kind::Text, name: "", value, node });
+        });
+        self.node += 1;
     }
 
     /// A text is whole when another node comes.
@@ -180,13 +212,14 @@ impl Selection<'_> {
         if !self.has_text {
             return;
         }
-        let node = self.node;
-        let value = self.text.as_str();
-        self.run.text(value, &mut |selected: Selected| {
-            let expression = selected.expression;
-            found(Found { expression, kind: Kind::Text, name: "", value, node });
-        });
-        self.text.clear();
+        if !self.text.is_empty() {
+            let (node, value) = (self.node, self.text.as_str());
+            self.run.text(value, &mut |selected: Selected| {
+                let expression = selected.expression;
+                found(Found { expression, kind: Kind::Text, name: "", value, node });
+            });
+            self.text.clear();
+        }
         self.has_text = false;
         self.node += 1;
     }
@@ -200,21 +233,28 @@ impl Selection<'_> {
     ) {
         let node = self.node;
         self.node += 1;
-        if !self.run.wants_leaves() {
+        let is_instruction = record.kind == Kind::Pi;
+        let wanted = match is_instruction {
+            true => self.run.wants_instructions(),
+            false => self.run.wants_comments(),
+        };
+        if !wanted {
             return;
         }
-        let value = String::from_utf8_lossy(text);
-        let name = match record.kind {
-            Kind::Pi => std::str::from_utf8(parser.string(record.name)).unwrap_or(""),
-            _ => "",
-        };
+        let value = str(text);
+        let name = if is_instruction { str(parser.string(record.name)) } else { "" };
         let mut selected = |selected: Selected| {
             let (expression, kind) = (selected.expression, record.kind);
-            found(Found { expression, kind, name, value: &value, node });
+            found(Found { expression, kind, name, value, node });
         };
-        match record.kind {
-            Kind::Pi => self.run.instruction(name, &value, &mut selected),
-            _ => self.run.comment(&value, &mut selected),
+        match is_instruction {
+            true => self.run.instruction(name, value, &mut selected),
+            false => self.run.comment(value, &mut selected),
         }
     }
+}
+
+/// The parser's texts and names are UTF-8.
+fn str(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or("")
 }
