@@ -3,7 +3,7 @@
 use crate::{Error, Output, Parser, Record, Session, Status};
 
 /// Records that the parser fills before they are looked at.
-const RECORDS: usize = 512;
+const RECORDS: usize = 2048;
 
 /// Parses chunks, and shows the records of each as they come.
 pub(crate) struct Feed {
@@ -32,7 +32,16 @@ impl<'a> Parsed<'a> {
 
 impl Feed {
     pub(crate) fn new(session: &Session) -> Feed {
-        let records = vec![Record::default(); RECORDS];
+        Feed::with_records(session, RECORDS)
+    }
+
+    /// For one document of this many bytes.
+    pub(crate) fn sized(session: &Session, bytes: usize) -> Feed {
+        Feed::with_records(session, (bytes / 8).clamp(32, RECORDS))
+    }
+
+    fn with_records(session: &Session, records: usize) -> Feed {
+        let records = vec![Record::default(); records];
         Feed { parser: Parser::new(session), records, bytes: Vec::new() }
     }
 

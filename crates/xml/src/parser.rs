@@ -628,7 +628,7 @@ impl Parser {
                 }
                 None => bytes,
             };
-            place.columns += characters(tail);
+            place.columns += kernel::characters(self.isa, tail);
             return;
         }
         for &byte in bytes {
@@ -733,11 +733,6 @@ impl Parser {
         }
         Ok(())
     }
-}
-
-/// Characters of UTF-8.
-fn characters(bytes: &[u8]) -> u64 {
-    bytes.iter().map(|byte| u64::from(byte & 0xc0 != 0x80)).sum()
 }
 
 /// The end, without a character whose bytes are not all there.

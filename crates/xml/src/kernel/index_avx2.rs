@@ -211,3 +211,64 @@ unsafe fn utf8(bytes: __m256i, from: *const u8) -> __m256i {
     let noncharacter = _mm256_and_si256(_mm256_and_si256(is(two, 0xef), is(one, 0xbf)), last);
     _mm256_or_si256(wrong, noncharacter)
 }
+
+/// See [`super::lines`].
+pub(super) fn lines(_: Avx2, bytes: &[u8]) -> (u64, Option<usize>, bool) {
+    // SAFETY: the token proves the features.
+    unsafe { count(bytes) }
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn count(bytes: &[u8]) -> (u64, Option<usize>, bool) {
+    let (mut sum, mut last, mut returns) = (0, None, 0);
+    let (feed, carriage) = (_mm256_set1_epi8(b'\n' as i8), _mm256_set1_epi8(b'\r' as i8));
+    let mut look = |from: usize, block: &[u8; BLOCK]| {
+        let [a, b] = load(block);
+        let feeds = bits(_mm256_cmpeq_epi8(a, feed), _mm256_cmpeq_epi8(b, feed));
+        returns |= bits(_mm256_cmpeq_epi8(a, carriage), _mm256_cmpeq_epi8(b, carriage));
+        sum += u64::from(feeds.count_ones());
+        if feeds != 0 {
+            last = Some(from + 63 - feeds.leading_zeros() as usize);
+        }
+    };
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    for (n, block) in blocks.iter().enumerate() {
+        look(n * BLOCK, block);
+    }
+    if !rest.is_empty() {
+        look(bytes.len() - rest.len(), &padded(rest, b' '));
+    }
+    (sum, last, returns != 0)
+}
+
+/// See [`super::characters`].
+pub(super) fn characters(_: Avx2, bytes: &[u8]) -> u64 {
+    // SAFETY: the token proves the features.
+    unsafe { starts(bytes) }
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn starts(bytes: &[u8]) -> u64 {
+    let last = _mm256_set1_epi8(0xbf_u8 as i8);
+    let count = |block: &[u8; BLOCK]| {
+        let [a, b] = load(block);
+        bits(_mm256_cmpgt_epi8(a, last), _mm256_cmpgt_epi8(b, last)).count_ones()
+    };
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    let sum: u64 = blocks.iter().map(|block| u64::from(count(block))).sum();
+    sum + u64::from(count(&padded(rest, 0x80)))
+}
+
+fn padded(rest: &[u8], with: u8) -> [u8; BLOCK] {
+    let mut block = [with; BLOCK];
+    block[..rest.len()].copy_from_slice(rest);
+    block
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn load(block: &[u8; BLOCK]) -> [__m256i; 2] {
+    let from = block.as_ptr();
+    // SAFETY: 64 bytes.
+    unsafe { [_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(32).cast())] }
+}

@@ -234,3 +234,23 @@ fn count(bytes: &[u8]) -> (u64, Option<usize>, bool) {
     }
     (sum, last, returns != 0)
 }
+
+/// See [`super::characters`].
+pub(super) fn characters(_: Avx512, bytes: &[u8]) -> u64 {
+    // SAFETY: the token proves the features.
+    unsafe { starts(bytes) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2,lzcnt,popcnt")]
+fn starts(bytes: &[u8]) -> u64 {
+    let last = _mm512_set1_epi8(0xbf_u8 as i8);
+    let mut sum = 0;
+    for from in (0..bytes.len()).step_by(BLOCK) {
+        let lanes = (bytes.len() - from).min(BLOCK);
+        let mask = u64::MAX >> (BLOCK - lanes);
+        // SAFETY: the lanes that are loaded are within `bytes`.
+        let block = unsafe { _mm512_maskz_loadu_epi8(mask, bytes.as_ptr().add(from).cast()) };
+        sum += u64::from(_mm512_mask_cmpgt_epi8_mask(mask, block, last).count_ones());
+    }
+    sum
+}

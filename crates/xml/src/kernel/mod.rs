@@ -162,7 +162,20 @@ pub fn lines(isa: Isa, bytes: &[u8]) -> (u64, Option<usize>, bool) {
     match isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512(token) => index_avx512::lines(token, bytes),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2(token) => index_avx2::lines(token, bytes),
         _ => portable::lines(bytes),
+    }
+}
+
+/// Characters of `bytes`, which are UTF-8.
+pub fn characters(isa: Isa, bytes: &[u8]) -> u64 {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512(token) => index_avx512::characters(token, bytes),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2(token) => index_avx2::characters(token, bytes),
+        _ => portable::characters(bytes),
     }
 }
 

@@ -34,3 +34,8 @@ pub(super) fn lines(bytes: &[u8]) -> (u64, Option<usize>, bool) {
     let count = |wanted| bytes.iter().filter(|&&byte| byte == wanted).count();
     (count(b'\n') as u64, memchr::memrchr(b'\n', bytes), memchr::memchr(b'\r', bytes).is_some())
 }
+
+/// See [`super::characters`].
+pub(super) fn characters(bytes: &[u8]) -> u64 {
+    bytes.iter().map(|byte| u64::from(byte & 0xc0 != 0x80)).sum()
+}

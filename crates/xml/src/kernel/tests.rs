@@ -2,7 +2,7 @@
 
 use lookaside_simd::{Cpu, Tier};
 
-use super::{BLOCK, Index, Isa, lines, portable, valid_up_to};
+use super::{BLOCK, Index, Isa, characters, lines, portable, valid_up_to};
 
 fn isas() -> Vec<Isa> {
     Tier::ALL.iter().map(|tier| Isa::new(&Cpu::with_cap(*tier))).collect()
@@ -19,6 +19,7 @@ fn check(bytes: &[u8]) {
         assert_eq!(index.fill(isa, bytes), valid, "{isa:?} {bytes:x?}");
         assert_eq!(index.words(), expected, "{isa:?} {bytes:x?}");
         assert_eq!(lines(isa, bytes), portable::lines(bytes));
+        assert_eq!(characters(isa, bytes), portable::characters(bytes));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::condition::{Condition, Operand, Values};
+use super::element::{Outcome, Tag, Transition};
 use super::path::{Step, StepKind};
 use super::{Program, Selected};
 use crate::xpath::ast::Test;
@@ -19,19 +20,33 @@ const MAX_OUTCOMES: usize = 16_384;
 
 /// A path, and which of its steps is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Item {
-    path: u32,
-    step: u32,
+pub(super) struct Item {
+    pub(super) path: u32,
+    pub(super) step: u32,
 }
 
 /// What is looked for among the children of an element.
 #[derive(Debug)]
-struct State {
-    items: Vec<Item>,
-    /// Those of `items` that select texts, comments and instructions, if their conditions hold.
-    texts: Vec<Item>,
-    comments: Vec<Item>,
-    instructions: Vec<Item>,
+pub(super) struct State {
+    pub(super) items: Vec<Item>,
+    texts: Leaves,
+    comments: Leaves,
+    instructions: Leaves,
+}
+
+/// What of a state selects texts, comments or instructions.
+#[derive(Debug, Default)]
+struct Leaves {
+    /// Expressions that select all of them, each once.
+    selected: Vec<u32>,
+    /// Items that depend on the value or the target.
+    guarded: Vec<Item>,
+}
+
+impl Leaves {
+    fn is_empty(&self) -> bool {
+        self.selected.is_empty() && self.guarded.is_empty()
+    }
 }
 
 /// What a state does with a class of names.
@@ -44,54 +59,19 @@ struct Cell {
 }
 
 /// Not known yet.
-const UNKNOWN: u32 = u32::MAX;
+pub(super) const UNKNOWN: u32 = u32::MAX;
 const NOTHING: u32 = u32::MAX;
-
-/// What the start of an element does beside the change of state.
-#[derive(Debug)]
-struct Transition {
-    /// The state of its children, without what depends on attributes.
-    state: u32,
-    /// Expressions that select the element.
-    selected: Vec<u32>,
-    /// Items that advance if their conditions hold.
-    guarded: Vec<Item>,
-    /// Items whose step is an attribute of this element.
-    attributes: Vec<Item>,
-    /// The tests of attributes' names that `guarded` and `attributes` make, a bit each; those of `guarded` may select
-    /// attributes in their next step.
-    asked: Vec<u64>,
-    /// The outcomes by which items of `guarded` advance, a bit each; the last one; the one of no attributes.
-    outcomes: HashMap<Box<[u64]>, u32>,
-    last: Option<u32>,
-    bare: Option<u32>,
-}
-
-impl Transition {
-    fn needs_attributes(&self) -> bool {
-        !self.guarded.is_empty() || !self.attributes.is_empty()
-    }
-}
-
-/// What an element does, once it is known which conditions hold.
-#[derive(Debug)]
-struct Outcome {
-    passed: Box<[u64]>,
-    state: u32,
-    selected: Vec<u32>,
-    attributes: Vec<Item>,
-}
 
 /// A program at work on one document after another.
 #[derive(Debug)]
 pub struct Run<'p> {
-    program: &'p Program,
-    states: Vec<State>,
+    pub(super) program: &'p Program,
+    pub(super) states: Vec<State>,
     /// By state, then by class of name.
     cells: Vec<Vec<Cell>>,
     state_ids: HashMap<Vec<Item>, u32>,
-    transitions: Vec<Transition>,
-    outcomes: Vec<Outcome>,
+    pub(super) transitions: Vec<Transition>,
+    pub(super) outcomes: Vec<Outcome>,
     /// The class of each name of the document, or [`UNKNOWN`].
     classes: Vec<u32>,
     /// By which tests of the program a name passes.
@@ -99,14 +79,14 @@ pub struct Run<'p> {
     class_names: Vec<(String, String)>,
     /// The same for names of attributes: each class has a bit for each test of the program.
     attribute_classes: Vec<u32>,
-    attribute_masks: Vec<Vec<u64>>,
-    open: Vec<u32>,
+    pub(super) attribute_masks: Vec<Vec<u64>>,
+    pub(super) open: Vec<u32>,
     start: u32,
     max_states: usize,
     /// Selections of one node, conditions of one element that hold, classes of its attributes: kept for their memory.
-    found: Vec<Selected>,
-    passed: Vec<u64>,
-    attributes: Vec<u32>,
+    pub(super) found: Vec<Selected>,
+    pub(super) passed: Vec<u64>,
+    pub(super) attributes: Vec<u32>,
 }
 
 impl<'p> Run<'p> {
@@ -154,21 +134,32 @@ impl<'p> Run<'p> {
         self.open = vec![self.start];
     }
 
-    fn step(&self, item: Item) -> &'p Step {
+    pub(super) fn step(&self, item: Item) -> &'p Step {
         &self.program.paths[item.path as usize].steps[item.step as usize]
     }
 
     /// The number of a state; `items` in order, each once.
-    fn state(&mut self, items: Vec<Item>) -> u32 {
+    pub(super) fn state(&mut self, items: Vec<Item>) -> u32 {
         if let Some(state) = self.state_ids.get(&items) {
             return *state;
         }
         let leaves = |passes: fn(&Test) -> bool| {
-            let is_last = |item: &Item| {
-                self.program.paths[item.path as usize].steps.len() == item.step as usize + 1
-            };
-            let all = items.iter().filter(|item| passes(&self.step(**item).test) && is_last(item));
-            all.copied().collect::<Vec<_>>()
+            let mut leaves = Leaves::default();
+            for item in &items {
+                let path = &self.program.paths[item.path as usize];
+                let step = &path.steps[item.step as usize];
+                if !passes(&step.test) || path.steps.len() != item.step as usize + 1 {
+                    continue;
+                }
+                if step.conditions.is_empty() && !matches!(step.test, Test::Instruction(Some(_))) {
+                    leaves.selected.push(path.expression);
+                } else {
+                    leaves.guarded.push(*item);
+                }
+            }
+            leaves.selected.sort_unstable();
+            leaves.selected.dedup();
+            leaves
         };
         let texts = leaves(|test| matches!(test, Test::Text | Test::Node));
         let comments = leaves(|test| matches!(test, Test::Comment | Test::Node));
@@ -223,7 +214,7 @@ impl<'p> Run<'p> {
 
     /// The class of an attribute's name; 0: nothing asks for it.
     #[inline]
-    fn attribute_class(&mut self, number: u32, names: &impl Names) -> u32 {
+    pub(super) fn attribute_class(&mut self, number: u32, names: &impl Names) -> u32 {
         match self.attribute_classes.get(number as usize) {
             Some(class) if *class != UNKNOWN => *class,
             _ => self.new_attribute_class(number, names),
@@ -291,9 +282,9 @@ impl<'p> Run<'p> {
             let transition = &self.transitions[cell.transition as usize];
             if transition.needs_attributes() {
                 self.attributes.clear();
-                return Some(Tag(cell.transition));
+                return Some(Tag::of(cell.transition));
             }
-            for expression in &transition.selected {
+            for expression in transition.selected() {
                 selected(Selected { expression: *expression, attribute: None });
             }
         }
@@ -301,112 +292,8 @@ impl<'p> Run<'p> {
         None
     }
 
-    /// The element has an attribute with this name. Returns whether it matters: its value is needed, and its index is the
-    /// number of those before it that matter.
-    #[inline]
-    pub(super) fn add_attribute(&mut self, tag: Tag, name: u32, names: &impl Names) -> bool {
-        let class = self.attribute_class(name, names);
-        let mask = &self.attribute_masks[class as usize];
-        let asked = &self.transitions[tag.0 as usize].asked;
-        let matters = mask.iter().zip(asked).any(|(mask, asked)| mask & asked != 0);
-        if matters {
-            self.attributes.push(class);
-        }
-        matters
-    }
-
-    /// The start-tag is complete. `value` has the values of attributes by their indices.
-    pub(super) fn attributes_complete<'v>(
-        &mut self,
-        tag: Tag,
-        value: &dyn Fn(usize) -> &'v str,
-        selected: &mut impl FnMut(Selected),
-    ) {
-        let attributes = std::mem::take(&mut self.attributes);
-        let bare = self.transitions[tag.0 as usize].bare.filter(|_| attributes.is_empty());
-        let number = match bare {
-            Some(number) => number,
-            None => self.decide(tag, &attributes, value),
-        };
-        let outcome = &self.outcomes[number as usize];
-        self.open.push(outcome.state);
-        let own = outcome.selected.iter();
-        let own = own.map(|expression| Selected { expression: *expression, attribute: None });
-        if outcome.attributes.is_empty() {
-            own.for_each(selected);
-        } else {
-            self.found.extend(own);
-            for item in &outcome.attributes {
-                let path = &self.program.paths[item.path as usize];
-                let step = &path.steps[item.step as usize];
-                let StepKind::Attribute(test) = step.kind else { continue };
-                for (index, class) in attributes.iter().enumerate() {
-                    if has(&self.attribute_masks[*class as usize], test)
-                        && holds(&step.conditions, &Own(value(index)))
-                    {
-                        let (expression, attribute) = (path.expression, Some(index as u32));
-                        self.found.push(Selected { expression, attribute });
-                    }
-                }
-            }
-            self.report(selected);
-        }
-        self.attributes = attributes;
-    }
-
-    /// Evaluates the conditions of an element: the number of what it does.
-    fn decide<'v>(&mut self, tag: Tag, classes: &[u32], value: &dyn Fn(usize) -> &'v str) -> u32 {
-        let element = Element { classes, value, masks: &self.attribute_masks };
-        let mut passed = std::mem::take(&mut self.passed);
-        let transition = &self.transitions[tag.0 as usize];
-        passed.clear();
-        passed.resize(transition.guarded.len().div_ceil(64), 0);
-        for (index, item) in transition.guarded.iter().enumerate() {
-            let holds = holds(&self.step(*item).conditions, &element);
-            passed[index / 64] |= u64::from(holds) << (index % 64);
-        }
-        let is_same = |last: &u32| *self.outcomes[*last as usize].passed == *passed;
-        let number = match transition.last.filter(is_same) {
-            Some(last) => last,
-            None => self.outcome(tag, &passed),
-        };
-        let transition = &mut self.transitions[tag.0 as usize];
-        transition.last = Some(number);
-        if classes.is_empty() {
-            transition.bare = Some(number);
-        }
-        self.passed = passed;
-        number
-    }
-
-    /// The number of what an element does if these of the guarded items advance.
-    #[inline(never)]
-    fn outcome(&mut self, tag: Tag, passed: &[u64]) -> u32 {
-        let transition = &self.transitions[tag.0 as usize];
-        if let Some(known) = transition.outcomes.get(passed) {
-            return *known;
-        }
-        let mut more = self.states[transition.state as usize].items.clone();
-        let (mut selected, mut attributes) =
-            (transition.selected.clone(), transition.attributes.clone());
-        for (index, item) in transition.guarded.iter().enumerate() {
-            if has(passed, index as u32) {
-                self.advance(*item, &mut more, &mut selected, &mut attributes);
-            }
-        }
-        sort(&mut more);
-        selected.sort_unstable();
-        selected.dedup();
-        let state = self.state(more);
-        let number = self.outcomes.len() as u32;
-        let passed: Box<[u64]> = passed.into();
-        self.outcomes.push(Outcome { passed: passed.clone(), state, selected, attributes });
-        self.transitions[tag.0 as usize].outcomes.insert(passed, number);
-        number
-    }
-
     /// Reports what was found: each once, though several alternatives of an expression may select it.
-    fn report(&mut self, selected: &mut impl FnMut(Selected)) {
+    pub(super) fn report(&mut self, selected: &mut impl FnMut(Selected)) {
         self.found.sort_unstable();
         self.found.dedup();
         self.found.drain(..).for_each(selected);
@@ -438,17 +325,8 @@ impl<'p> Run<'p> {
         let mut transition = NOTHING;
         if !(done.is_empty() && guarded.is_empty() && attributes.is_empty()) {
             transition = self.transitions.len() as u32;
-            let asked = self.asked(&guarded, &attributes);
-            self.transitions.push(Transition {
-                state: next,
-                selected: done,
-                guarded,
-                attributes,
-                asked,
-                outcomes: HashMap::new(),
-                last: None,
-                bare: None,
-            });
+            let new = self.new_transition(next, done, guarded, attributes);
+            self.transitions.push(new);
         }
         let cell = Cell { state: next, transition };
         let all = &mut self.cells[state as usize];
@@ -459,27 +337,8 @@ impl<'p> Run<'p> {
         cell
     }
 
-    /// The tests that decide which attributes matter.
-    fn asked(&self, guarded: &[Item], attributes: &[Item]) -> Vec<u64> {
-        let mut asked = vec![0; self.attribute_masks[0].len()];
-        let mut ask = |test: u32| asked[test as usize / 64] |= 1_u64 << (test % 64);
-        for item in guarded {
-            self.step(*item).conditions.iter().for_each(|one| one.tests(&mut ask));
-            let next = self.program.paths[item.path as usize].steps.get(item.step as usize + 1);
-            if let Some(StepKind::Attribute(test)) = next.map(|step| step.kind) {
-                ask(test);
-            }
-        }
-        for item in attributes {
-            if let StepKind::Attribute(test) = self.step(*item).kind {
-                ask(test);
-            }
-        }
-        asked
-    }
-
     /// An element has passed the step of an item.
-    fn advance(
+    pub(super) fn advance(
         &self,
         item: Item,
         kept: &mut Vec<Item>,
@@ -540,12 +399,20 @@ impl<'p> Run<'p> {
     fn leaf(
         &mut self,
         value: &str,
-        items: fn(&State) -> &[Item],
+        leaves: fn(&State) -> &Leaves,
         target: Option<&str>,
         selected: &mut impl FnMut(Selected),
     ) {
         let state = &self.states[self.open[self.open.len() - 1] as usize];
-        for item in items(state) {
+        let leaves = leaves(state);
+        let plain = leaves.selected.iter();
+        let plain = plain.map(|expression| Selected { expression: *expression, attribute: None });
+        if leaves.guarded.is_empty() {
+            plain.for_each(selected);
+            return;
+        }
+        self.found.extend(plain);
+        for item in &leaves.guarded {
             let path = &self.program.paths[item.path as usize];
             let step = &path.steps[item.step as usize];
             // Conditions of `node()` are on attributes.
@@ -567,12 +434,12 @@ impl Names for crate::tree::Tree<'_> {
     }
 }
 
-fn sort(items: &mut Vec<Item>) {
+pub(super) fn sort(items: &mut Vec<Item>) {
     items.sort_unstable();
     items.dedup();
 }
 
-fn holds(conditions: &[Condition], values: &dyn Values) -> bool {
+pub(super) fn holds(conditions: &[Condition], values: &dyn Values) -> bool {
     conditions.iter().all(|condition| condition.holds(values))
 }
 
@@ -587,31 +454,11 @@ fn passes(test: &Test, uri: &str, local: &str) -> bool {
 }
 
 /// Whether the bit with this number is set.
-fn has(mask: &[u64], test: u32) -> bool {
+pub(super) fn has(mask: &[u64], test: u32) -> bool {
     mask[test as usize / 64] >> (test % 64) & 1 != 0
 }
 
-/// An element whose attributes matter: the number of its transition.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tag(u32);
-
-struct Element<'a, 'v> {
-    classes: &'a [u32],
-    value: &'a dyn Fn(usize) -> &'v str,
-    masks: &'a [Vec<u64>],
-}
-
-impl Values for Element<'_, '_> {
-    fn any(&self, operand: &Operand, visit: &mut dyn FnMut(&str) -> bool) -> bool {
-        let Operand::Attribute(test) = operand else { return false };
-        let mut all = self.classes.iter().enumerate();
-        all.any(|(index, class)| {
-            has(&self.masks[*class as usize], *test) && visit((self.value)(index))
-        })
-    }
-}
-
-struct Own<'a>(&'a str);
+pub(super) struct Own<'a>(pub(super) &'a str);
 
 impl Values for Own<'_> {
     fn any(&self, operand: &Operand, visit: &mut dyn FnMut(&str) -> bool) -> bool {

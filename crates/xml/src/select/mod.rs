@@ -40,6 +40,7 @@
 
 mod automaton;
 mod condition;
+mod element;
 mod path;
 mod stream;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::automaton::Tag;
+use super::element::Tag;
 use super::{Names, Program, Run, Selected};
 use crate::feed::{Feed, Parsed};
 use crate::{Error, Kind, Parser, Record, Session};
@@ -41,7 +41,7 @@ struct Selection<'p> {
     run: Run<'p>,
     element: Element,
     /// The characters of the text so far, if anything asks for them; and whether there are any.
-    text: String,
+    text: Vec<u8>,
     has_text: bool,
     in_doctype: bool,
     node: u64,
@@ -64,7 +64,7 @@ impl<'p> Stream<'p> {
         let selection = Selection {
             run: Run::new(program),
             element: Element::default(),
-            text: String::new(),
+            text: Vec::new(),
             has_text: false,
             in_doctype: false,
             node: 0,
@@ -196,7 +196,7 @@ impl Selection<'_> {
         let ends = [Kind::StartElement, Kind::EndElement, Kind::Comment, Kind::Pi];
         if self.has_text || !next.is_some_and(|next| ends.contains(&next.kind)) {
             self.has_text = true;
-            self.text.push_str(str(text));
+            self.text.extend_from_slice(text);
             return;
         }
         let (value, node) = (str(text), self.node);
@@ -213,7 +213,7 @@ impl Selection<'_> {
             return;
         }
         if !self.text.is_empty() {
-            let (node, value) = (self.node, self.text.as_str());
+            let (node, value) = (self.node, str(&self.text));
             self.run.text(value, &mut |selected: Selected| {
                 let expression = selected.expression;
                 found(Found { expression, kind: Kind::Text, name: "", value, node });
@@ -256,5 +256,5 @@ impl Selection<'_> {
 
 /// The parser's texts and names are UTF-8.
 fn str(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap_or("")
+    simdutf8::basic::from_utf8(bytes).unwrap_or("")
 }

@@ -45,6 +45,7 @@ impl<'d> Builder<'d> {
     }
 
     /// An element begins. Its namespaces come next, then its attributes.
+    #[inline]
     pub fn start_element(&mut self, name: NameId) -> Result<Node, TreeError> {
         let node = self.push(Kind::Element, name, 0, 0)?;
         self.open.push(node.0);
@@ -56,7 +57,20 @@ impl<'d> Builder<'d> {
         self.owned(Kind::Namespace, prefix, uri)
     }
 
+    /// Whether the last node is an attribute.
+    pub(super) fn is_behind_attribute(&self) -> bool {
+        self.tree.records.last().is_some_and(|record| record.kind() == Kind::Attribute)
+    }
+
+    /// Puts the namespaces of the element before its attributes; it has no children yet.
+    #[cold]
+    pub(super) fn sort_owned(&mut self) {
+        let element = self.innermost() as usize;
+        self.tree.records[element + 1..].sort_by_key(|record| record.kind() == Kind::Attribute);
+    }
+
     /// The element has an attribute. `is_id`: its type is ID.
+    #[inline]
     pub fn attribute(
         &mut self,
         name: NameId,
@@ -72,6 +86,7 @@ impl<'d> Builder<'d> {
         Ok(node)
     }
 
+    #[inline]
     fn owned(&mut self, kind: Kind, name: NameId, value: Value<'_>) -> Result<Node, TreeError> {
         let (start, len) = self.place(value)?;
         let node = self.push(kind, name, start, len)?;
@@ -89,6 +104,7 @@ impl<'d> Builder<'d> {
     }
 
     /// Characters. What follows characters without a node between belongs to the same text.
+    #[inline]
     pub fn text(&mut self, value: Value<'_>) -> Result<(), TreeError> {
         if self.text {
             return self.append(value);
@@ -131,6 +147,7 @@ impl<'d> Builder<'d> {
         self.open.last().copied().unwrap_or(0)
     }
 
+    #[inline]
     fn push(&mut self, kind: Kind, name: NameId, start: u32, len: u32) -> Result<Node, TreeError> {
         let node = u32::try_from(self.tree.records.len()).map_err(|_| TreeError::Nodes)?;
         // So that the number behind the last one is a number, too.
@@ -142,6 +159,7 @@ impl<'d> Builder<'d> {
         Ok(Node(node))
     }
 
+    #[inline]
     fn place(&mut self, value: Value<'_>) -> Result<(u32, u32), TreeError> {
         let short = |len: usize| u32::try_from(len).ok().filter(|len| len & OWN == 0);
         match value {
@@ -160,6 +178,7 @@ impl<'d> Builder<'d> {
     }
 
     /// More characters of the last text: without a copy where they follow it in the document, too.
+    #[inline(never)]
     fn append(&mut self, value: Value<'_>) -> Result<(), TreeError> {
         let last = self.tree.records.len() - 1;
         let Record { start, len, .. } = self.tree.records[last];

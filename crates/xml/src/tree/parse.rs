@@ -1,7 +1,6 @@
 //! A tree from a document's bytes.
 
 use std::collections::HashSet;
-use std::ops::Range;
 
 use super::{Builder, Name, NameId, Tree, TreeError, Value};
 use crate::feed::Feed;
@@ -44,20 +43,18 @@ impl<'d> Tree<'d> {
     /// nothing.
     pub fn parse(document: &'d [u8], session: &Session) -> Result<Tree<'d>, ParseError> {
         // What is not UTF-8 is copied.
-        let characters = std::str::from_utf8(document).ok();
+        let characters = simdutf8::basic::from_utf8(document).ok();
         let mut reader = Reader {
             builder: Builder::new(characters.unwrap_or(""))?,
             is_referred: characters.is_some(),
             names: Vec::new(),
             strings: Vec::new(),
-            tag: Vec::new(),
-            tag_bytes: String::new(),
-            missing: 0,
+            is_mixed: false,
             in_doctype: false,
             ids: HashSet::new(),
             element: 0,
         };
-        Feed::new(session).feed::<ParseError>(document, true, |parsed| {
+        Feed::sized(session, document.len()).feed::<ParseError>(document, true, |parsed| {
             let base = document.len() - parsed.chunk.len();
             for record in parsed.records {
                 reader.record(parsed.parser, record, parsed.text(record), base)?;
@@ -68,19 +65,6 @@ impl<'d> Tree<'d> {
     }
 }
 
-/// An attribute or a namespace of the element that begins, with its value.
-struct Owned {
-    kind: Kind,
-    name: u32,
-    value: Place,
-}
-
-enum Place {
-    Document(Range<usize>),
-    /// In `tag_bytes`.
-    Bytes(Range<usize>),
-}
-
 struct Reader<'d> {
     builder: Builder<'d>,
     /// Whether values may refer to the document.
@@ -88,17 +72,17 @@ struct Reader<'d> {
     /// The tree's numbers of the parser's names and strings.
     names: Vec<Option<NameId>>,
     strings: Vec<Option<NameId>>,
-    /// The element that begins: what is known of its attributes, and how many are missing.
+    /// The parser's number of the name of the element that began last.
     element: u32,
-    tag: Vec<Owned>,
-    tag_bytes: String,
-    missing: u16,
+    /// It declares a namespace behind an attribute.
+    is_mixed: bool,
     in_doctype: bool,
     /// Element and attribute of each attribute of type ID, by their names as written.
     ids: HashSet<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Reader<'_> {
+    #[inline]
     fn record(
         &mut self,
         parser: &Parser,
@@ -106,38 +90,32 @@ impl Reader<'_> {
         text: &[u8],
         base: usize,
     ) -> Result<(), TreeError> {
-        let copy;
         let value = if self.is_referred && record.flags & IN_BYTES == 0 {
             let start = base + record.offset as usize;
             Value::Document(start..start + text.len())
         } else {
-            copy = String::from_utf8_lossy(text);
-            Value::Other(&copy)
+            // The parser's texts are UTF-8.
+            Value::Other(simdutf8::basic::from_utf8(text).unwrap_or(""))
         };
+        if self.is_mixed && !matches!(record.kind, Kind::Attribute | Kind::Namespace) {
+            self.is_mixed = false;
+            self.builder.sort_owned();
+        }
         match record.kind {
             Kind::StartElement => {
                 self.element = record.name;
-                self.missing = record.count;
-                self.tag.clear();
-                self.tag_bytes.clear();
-                if self.missing == 0 {
-                    self.tag(parser)?;
-                }
+                let name = self.name(parser, record.name)?;
+                self.builder.start_element(name)?;
             }
-            Kind::Attribute | Kind::Namespace => {
-                let value = match value {
-                    Value::Document(place) => Place::Document(place),
-                    Value::Other(text) => {
-                        let from = self.tag_bytes.len();
-                        self.tag_bytes.push_str(text);
-                        Place::Bytes(from..self.tag_bytes.len())
-                    }
-                };
-                self.tag.push(Owned { kind: record.kind, name: record.name, value });
-                self.missing -= 1;
-                if self.missing == 0 {
-                    self.tag(parser)?;
-                }
+            Kind::Attribute => {
+                let name = self.name(parser, record.name)?;
+                let is_id = !self.ids.is_empty() && self.is_id(parser, record.name);
+                self.builder.attribute(name, value, is_id)?;
+            }
+            Kind::Namespace => {
+                let prefix = self.string(parser, record.name)?;
+                self.is_mixed |= self.builder.is_behind_attribute();
+                self.builder.namespace(prefix, value)?;
             }
             Kind::EndElement => self.builder.end_element(),
             Kind::Text => self.builder.text(value)?,
@@ -160,37 +138,24 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The start-tag is complete.
-    fn tag(&mut self, parser: &Parser) -> Result<(), TreeError> {
-        let element = self.name(parser, self.element)?;
-        self.builder.start_element(element)?;
-        let tag = std::mem::take(&mut self.tag);
-        let bytes = std::mem::take(&mut self.tag_bytes);
-        let value = |place: &Place| match place {
-            Place::Document(range) => Value::Document(range.clone()),
-            Place::Bytes(range) => Value::Other(&bytes[range.clone()]),
-        };
-        for one in tag.iter().filter(|one| one.kind == Kind::Namespace) {
-            let prefix = self.string(parser, one.name)?;
-            self.builder.namespace(prefix, value(&one.value))?;
-        }
-        for one in tag.iter().filter(|one| one.kind == Kind::Attribute) {
-            let name = self.name(parser, one.name)?;
-            let is_id = !self.ids.is_empty() && {
-                let names = [self.element, one.name].map(|name| parser.qname(name).to_vec());
-                self.ids.contains(&names.into())
-            };
-            self.builder.attribute(name, value(&one.value), is_id)?;
-        }
-        (self.tag, self.tag_bytes) = (tag, bytes);
-        Ok(())
+    /// Whether an attribute of the element is of type ID.
+    fn is_id(&self, parser: &Parser, attribute: u32) -> bool {
+        let names = [self.element, attribute].map(|name| parser.qname(name).to_vec());
+        self.ids.contains(&names.into())
     }
 
+    #[inline]
     fn name(&mut self, parser: &Parser, number: u32) -> Result<NameId, TreeError> {
         let index = number as usize;
         if let Some(Some(known)) = self.names.get(index) {
             return Ok(*known);
         }
+        self.new_name(parser, number)
+    }
+
+    #[cold]
+    fn new_name(&mut self, parser: &Parser, number: u32) -> Result<NameId, TreeError> {
+        let index = number as usize;
         let text = |id: u32| std::str::from_utf8(parser.string(id)).unwrap_or("");
         let parts = parser.name(number).map(|name| Name {
             prefix: text(name.prefix),

@@ -1,0 +1,151 @@
+//! Documents to trees, one core, beside libxml2 and the crate `roxmltree`: `make bench-xml`.
+//!
+//! Every document of the folder `LOOKASIDE_XML_DOCUMENTS` (whatever ends in `.xml`): GB/s of CPU time, medians of interleaved
+//! rounds, trees freed. The numbers of elements and attributes are compared.
+
+#[path = "../clock/mod.rs"]
+mod clock;
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::hint::black_box;
+use std::ptr::null;
+
+use clock::{median, time};
+use lookaside_simd::Cpu;
+use lookaside_xml::Session;
+use lookaside_xml::tree::{Kind, Node, Tree};
+
+const ROUNDS: usize = 9;
+
+type P = *mut c_void;
+
+unsafe extern "C" {
+    fn dlopen(name: *const c_char, flags: c_int) -> P;
+    fn dlsym(library: P, name: *const c_char) -> P;
+}
+
+/// libxml2 of the system.
+struct Libxml2 {
+    read: unsafe extern "C" fn(*const u8, c_int, *const c_char, *const c_char, c_int) -> P,
+    free: unsafe extern "C" fn(P),
+}
+
+/// XML_PARSE_NOENT, XML_PARSE_HUGE.
+const OPTIONS: c_int = 1 << 1 | 1 << 19;
+
+impl Libxml2 {
+    fn open() -> Option<Libxml2> {
+        // SAFETY: a library of the system, with functions of these types (libxml2's headers). 2 is RTLD_NOW.
+        unsafe {
+            let library = dlopen(c"libxml2.so.2".as_ptr(), 2);
+            if library.is_null() {
+                eprintln!("bench-xml: libxml2 is not installed: no rival");
+                return None;
+            }
+            let find = |name: &CStr| {
+                let found = dlsym(library, name.as_ptr());
+                assert!(!found.is_null(), "{name:?}");
+                found
+            };
+            Some(Libxml2 {
+                read: std::mem::transmute::<
+                    P,
+                    unsafe extern "C" fn(
+                        *const u8,
+                        c_int,
+                        *const c_char,
+                        *const c_char,
+                        c_int,
+                    ) -> P,
+                >(find(c"xmlReadMemory")),
+                free: std::mem::transmute::<P, unsafe extern "C" fn(P)>(find(c"xmlFreeDoc")),
+            })
+        }
+    }
+
+    fn parse(&self, document: &[u8]) {
+        // SAFETY: readable bytes; the tree is freed once.
+        unsafe {
+            let (start, len) = (document.as_ptr(), document.len() as c_int);
+            let tree = (self.read)(start, len, null(), null(), OPTIONS);
+            assert!(!tree.is_null(), "libxml2");
+            (self.free)(tree);
+        }
+    }
+}
+
+fn rival(document: &str) -> Result<roxmltree::Document<'_>, roxmltree::Error> {
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    roxmltree::Document::parse_with_options(document, options)
+}
+
+fn main() {
+    let Some(folder) = std::env::var_os("LOOKASIDE_XML_DOCUMENTS") else {
+        eprintln!("bench-xml: LOOKASIDE_XML_DOCUMENTS is to name a folder of documents");
+        std::process::exit(2);
+    };
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).expect("a folder").map(|it| it.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|it| it == "xml"));
+    paths.sort();
+    let libxml2 = Libxml2::open();
+    let session = Session::new(Cpu::host());
+    println!("tier {}; GB/s of CPU time (and times the rival)", Cpu::host().tier());
+    println!(
+        "{:20} {:>9} {:>7} {:>7} {:>17} {:>17}",
+        "document", "bytes", "B/node", "tree", "roxmltree", "libxml2"
+    );
+    let mut all = vec![];
+    for path in paths {
+        let text = std::fs::read_to_string(&path).expect("a document");
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let tree = Tree::parse(text.as_bytes(), &session).expect("a document");
+        let count =
+            |kind| tree.subtree(Node::DOCUMENT).filter(|node| tree.kind(*node) == kind).count();
+        let ours = (count(Kind::Element), count(Kind::Attribute));
+        match rival(&text) {
+            Ok(theirs) => {
+                let elements = theirs.descendants().filter(roxmltree::Node::is_element).count();
+                let attributes = theirs.descendants().map(|it| it.attributes().len()).sum();
+                // It adds no defaults of attributes.
+                let attributes = if text.contains("<!ATTLIST") { ours.1 } else { attributes };
+                assert_eq!((elements, attributes), ours, "roxmltree {name}");
+            }
+            Err(error) => eprintln!("bench-xml: roxmltree refuses {name}: {error}"),
+        }
+        let mut turns: Vec<Box<dyn FnMut() -> f64 + '_>> = vec![
+            Box::new(time(|| {
+                black_box(Tree::parse(text.as_bytes(), &session)).expect("a document");
+            })),
+            Box::new(time(|| {
+                let _ = black_box(rival(&text));
+            })),
+        ];
+        if let Some(it) = &libxml2 {
+            turns.push(Box::new(time(|| it.parse(text.as_bytes()))));
+        }
+        let mut times = vec![vec![]; turns.len()];
+        for _ in 0..ROUNDS {
+            for (turn, times) in turns.iter_mut().zip(&mut times) {
+                // The first one leaves the allocator as this contender leaves it.
+                turn();
+                times.push(turn());
+            }
+        }
+        drop(turns);
+        let rates: Vec<f64> = times.iter().map(|it| text.len() as f64 / median(it)).collect();
+        line(&name, text.len(), text.len() as f64 / tree.len() as f64, &rates);
+        all.push(rates);
+    }
+    let mean = |n: usize| (all.iter().map(|it| it[n].ln()).sum::<f64>() / all.len() as f64).exp();
+    let means: Vec<f64> = (0..all.first().map_or(0, Vec::len)).map(mean).collect();
+    line("geometric mean", 0, 0.0, &means);
+}
+
+fn line(name: &str, len: usize, node: f64, rates: &[f64]) {
+    print!("{name:20} {len:9} {node:7.1} {:7.3}", rates[0]);
+    for rival in &rates[1..] {
+        print!(" {rival:8.3} ({:4.1} x)", rates[0] / rival);
+    }
+    println!();
+}
