@@ -51,6 +51,8 @@ class Panel:
     title: str
     groups: list[str]
     bars: dict[str, list[Value | None]]
+    # The axis grows by factors; all panels of a row alike.
+    logarithmic: bool = False
 
 
 def ticks(high: float) -> list[float]:
@@ -61,9 +63,15 @@ def ticks(high: float) -> list[float]:
     return [n * step for n in range(math.ceil(high / step - 1e-9) + 1)]
 
 
-def svg(title: str, subtitle: list[str], y_title: str, x_title: str, panels: list[Panel]) -> str:
-    """The picture: two panels side by side where there are more than one."""
-    columns = 2 if len(panels) > 1 else 1
+def decades(low: float, high: float) -> list[float]:
+    """Powers of ten from not more than `low` to not less than `high`."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    return [10.0**n for n in range(first, max(last, first + 1) + 1)]
+
+
+def svg(title: str, subtitle: list[str], y_title: str, x_title: str, panels: list[Panel], columns: int = 2) -> str:
+    """The picture: panels side by side, where there are more than one, in so many columns."""
+    columns = min(columns, len(panels))
     rows = math.ceil(len(panels) / columns)
     top = 44.0 + 19.0 * len(subtitle) + 34.0
     height = top + rows * (PANEL + 96.0)
@@ -88,7 +96,8 @@ def svg(title: str, subtitle: list[str], y_title: str, x_title: str, panels: lis
         # One scale for a row: its panels are compared with each other too.
         row = panels[nth - nth % columns:][:columns]
         values = [v for p in row for bars in p.bars.values() for v in bars if v]
-        marks = ticks(max((v.most for v in values), default=1.0) * 1.06)
+        high = max((v.most for v in values), default=1.0)
+        marks = decades(min(v.least for v in values), high) if panel.logarithmic else ticks(high * 1.06)
         left = MARGIN + width * (nth % columns)
         y = top + (PANEL + 96.0) * (nth // columns)
         out += panel_svg(panel, left, y + 44.0, width - 16.0, marks, y_title, x_title)
@@ -100,10 +109,11 @@ def panel_svg(panel, left, top, width, marks, y_title, x_title) -> list[str]:
     """The shapes of one panel, its plot beginning at `top`."""
     plot, bottom = left + 58.0, top + PANEL - 24.0
     right = left + width
-    high = marks[-1]
+    scale = math.log10 if panel.logarithmic else float
+    low, high = scale(marks[0]), scale(marks[-1])
 
     def at(value: float) -> float:
-        return bottom - (bottom - top) * value / high
+        return bottom - (bottom - top) * (scale(value) - low) / (high - low)
 
     out = [
         f'<text x="{left:.1f}" y="{top - 34:.1f}" class="strong">{escape(panel.title)}</text>',
@@ -111,13 +121,13 @@ def panel_svg(panel, left, top, width, marks, y_title, x_title) -> list[str]:
     ]
     for mark in marks:
         y = at(mark)
-        kind = "grid" if mark else "axis"
+        kind = "axis" if mark == marks[0] else "grid"
         out.append(
             f'<line class="{kind}" x1="{plot:.1f}" y1="{y:.1f}" x2="{right:.1f}" y2="{y:.1f}"/>'
         )
         out.append(
             f'<text class="small dim" text-anchor="end" x="{plot - 8:.1f}" y="{y + 4:.1f}">'
-            f"{mark:,.0f}</text>"
+            f"{mark:,.{1 if 0 < mark < 1 else 0}f}</text>"
         )
     group = (right - plot) / len(panel.groups)
     bar = group * 0.8 / len(panel.bars)
