@@ -35,7 +35,7 @@ help:
 	@echo 'make bench-sym      every symmetric algorithm beside its rivals; ARGS="--only AES"'
 	@echo 'make tune           who serves each symmetric algorithm the fastest here: writes the table'
 	@echo 'make bench-scan     sets of patterns beside Hyperscan and Vectorscan, with a chart; ARGS=real: rules of packages'
-	@echo 'make bench-xml      XML to events, XML Schema, beside libxml2 and expat; DOCUMENTS=DIR'
+	@echo 'make bench-xml      XML to events and trees, XPath, XML Schema, beside libxml2 and others; DOCUMENTS=DIR'
 	@echo 'make bench-tls      TLS handshakes of HAProxy with our provider beside plain OpenSSL'
 	@echo 'make bench-speed    the tables of openssl speed, likewise; ARGS="--help" for options of both'
 	@echo 'make bench-bulk     downloads over HAProxy with our provider beside plain OpenSSL'

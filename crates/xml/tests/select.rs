@@ -233,6 +233,38 @@ fn many_states() {
     assert_eq!(found, expected);
 }
 
+/// Conditions that are looked up by the value, and more of them than bits in a word.
+#[test]
+fn many_equal_conditions() {
+    let mut texts: Vec<String> = (0..100).map(|n| format!("//a[@x = '{}']/@y", n % 90)).collect();
+    texts.push("//a[@* = '7']".into());
+    texts.push("//a[@x = '7'][@y]/b".into());
+    let compiled: Vec<XPath> =
+        texts.iter().map(|text| XPath::compile(text, &[]).unwrap()).collect();
+    let program = Program::compile(&compiled).unwrap();
+    let mut stream = Stream::new(&Session::new(Cpu::host()), &program);
+    let text =
+        "<r><a x='7' y='q'><b/></a><a x='95' y='7'/><a y='s' x='89'/><a/><a x='7'><b/></a></r>";
+    let mut found = vec![];
+    stream
+        .feed(text.as_bytes(), true, &mut |one| {
+            found.push((one.node, one.expression, one.value.to_owned()))
+        })
+        .unwrap();
+    let found: Vec<_> =
+        found.iter().map(|(node, at, value)| (*node, *at, value.as_str())).collect();
+    let expected = [
+        (1, 7, "q"),
+        (1, 97, "q"),
+        (1, 100, ""),
+        (2, 101, ""),
+        (3, 100, ""),
+        (4, 89, "s"),
+        (6, 100, ""),
+    ];
+    assert_eq!(found, expected);
+}
+
 #[test]
 fn what_is_not_streamable_is_named() {
     for (text, reason) in [

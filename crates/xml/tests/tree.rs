@@ -66,6 +66,25 @@ fn what_a_document_becomes() {
     assert_eq!(tree.element_by_id("j"), None);
 }
 
+#[test]
+fn namespaces_come_before_attributes() {
+    let tree = parse(b"<a x='1' xmlns:p='u' p:y='2' xmlns='v'><b z='3' xmlns=''/></a>").unwrap();
+    let seen: Vec<_> =
+        nodes(&tree).into_iter().map(|(kind, name, value, ..)| (kind, name.local, value)).collect();
+    let expected = [
+        (Kind::Document, "", ""),
+        (Kind::Element, "a", ""),
+        (Kind::Namespace, "p", "u"),
+        (Kind::Namespace, "", "v"),
+        (Kind::Attribute, "x", "1"),
+        (Kind::Attribute, "y", "2"),
+        (Kind::Element, "b", ""),
+        (Kind::Namespace, "", ""),
+        (Kind::Attribute, "z", "3"),
+    ];
+    assert_eq!(seen, expected);
+}
+
 /// More nodes and attributes than the parser gives at once.
 #[test]
 fn large_documents() {

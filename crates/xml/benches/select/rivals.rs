@@ -1,7 +1,7 @@
 //! libxml2 of the system: XPath on its tree.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
 type P = *mut c_void;
 
@@ -101,7 +101,7 @@ impl Theirs<'_> {
                 let object = (it.xmlXPathCompiledEval)(*expression, context);
                 assert!(!object.is_null() && (*object).kind == 1);
                 let nodes = (*object).nodes;
-                found += if nodes == null_mut() { 0 } else { *nodes as u64 };
+                found += if nodes.is_null() { 0 } else { *nodes as u64 };
                 (it.xmlXPathFreeObject)(object);
             }
             (it.xmlXPathFreeContext)(context);

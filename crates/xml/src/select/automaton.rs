@@ -85,7 +85,7 @@ pub struct Run<'p> {
     max_states: usize,
     /// Selections of one node, conditions of one element that hold, classes of its attributes: kept for their memory.
     pub(super) found: Vec<Selected>,
-    pub(super) passed: Vec<u64>,
+    pub(super) passed: Vec<u32>,
     pub(super) attributes: Vec<u32>,
 }
 

@@ -32,8 +32,8 @@ pub(super) struct Transition {
     /// The tests of attributes' names that `guarded` and `attributes` make, a bit each; those of `guarded` may select
     /// attributes in their next step.
     asked: Vec<u64>,
-    /// The outcomes by which items of `guarded` advance, a bit each; the last one; the one of no attributes.
-    outcomes: HashMap<Box<[u64]>, u32>,
+    /// The outcomes by the places in `guarded` of those that advance; the last one; the one of no attributes.
+    outcomes: HashMap<Box<[u32]>, u32>,
     last: Option<u32>,
     bare: Option<u32>,
 }
@@ -62,7 +62,7 @@ impl Transition {
 /// What an element does, once it is known which conditions hold.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    passed: Box<[u64]>,
+    passed: Box<[u32]>,
     state: u32,
     selected: Vec<u32>,
     attributes: Vec<Item>,
@@ -190,16 +190,14 @@ impl Run<'_> {
         let mut passed = std::mem::take(&mut self.passed);
         let transition = &self.transitions[tag.0 as usize];
         passed.clear();
-        passed.resize(transition.guarded.len().div_ceil(64), 0);
-        let mut pass = |place: u32| passed[place as usize / 64] |= 1_u64 << (place % 64);
         for place in &transition.others {
             if holds(&self.step(transition.guarded[*place as usize]).conditions, &element) {
-                pass(*place);
+                passed.push(*place);
             }
         }
         for Equal { test, by_value } in &transition.equal {
             element.any(&Operand::Attribute(*test), &mut |value| {
-                by_value.get(value).into_iter().flatten().copied().for_each(&mut pass);
+                passed.extend(by_value.get(value).into_iter().flatten());
                 false
             });
         }
@@ -219,7 +217,7 @@ impl Run<'_> {
 
     /// The number of what an element does if these of the guarded items advance.
     #[inline(never)]
-    fn outcome(&mut self, tag: Tag, passed: &[u64]) -> u32 {
+    fn outcome(&mut self, tag: Tag, passed: &[u32]) -> u32 {
         let transition = &self.transitions[tag.0 as usize];
         if let Some(known) = transition.outcomes.get(passed) {
             return *known;
@@ -227,17 +225,16 @@ impl Run<'_> {
         let mut more = self.states[transition.state as usize].items.clone();
         let (mut selected, mut attributes) =
             (transition.selected.clone(), transition.attributes.clone());
-        for (index, item) in transition.guarded.iter().enumerate() {
-            if has(passed, index as u32) {
-                self.advance(*item, &mut more, &mut selected, &mut attributes);
-            }
+        for place in passed {
+            let item = transition.guarded[*place as usize];
+            self.advance(item, &mut more, &mut selected, &mut attributes);
         }
         sort(&mut more);
         selected.sort_unstable();
         selected.dedup();
         let state = self.state(more);
         let number = self.outcomes.len() as u32;
-        let passed: Box<[u64]> = passed.into();
+        let passed: Box<[u32]> = passed.into();
         let (plan, classes) = (Plan::default(), vec![UNKNOWN]);
         let passed_too = passed.clone();
         self.outcomes.push(Outcome {

@@ -14,6 +14,10 @@
 //! next:   (state, name) -> state of the element's children, what is selected, what depends on attributes
 //! ```
 //!
+//! Where something depends on attributes (`element`), those that are asked for are kept until the start-tag is complete; which
+//! conditions hold leads to the state and to what is selected. Other attributes, and texts that no expression selects, are not
+//! looked at.
+//!
 //! States and transitions are made when a document first needs them. Of names only those matter that an expression has;
 //! equal ones among the others share transitions.
 //!

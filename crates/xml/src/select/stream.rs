@@ -40,6 +40,7 @@ pub struct Stream<'p> {
 struct Selection<'p> {
     run: Run<'p>,
     element: Element,
+    qnames: Qnames,
     /// The characters of the text so far, if anything asks for them; and whether there are any.
     text: Vec<u8>,
     has_text: bool,
@@ -58,12 +59,31 @@ struct Element {
     values: String,
 }
 
+/// Qualified names by their numbers, as text: empty until they are needed.
+#[derive(Default)]
+struct Qnames(Vec<Box<str>>);
+
+impl Qnames {
+    fn text(&mut self, number: u32, parser: &Parser) -> &str {
+        let index = number as usize;
+        if self.0.len() <= index {
+            self.0.resize(index + 1, Box::default());
+        }
+        let text = &mut self.0[index];
+        if text.is_empty() {
+            *text = str(parser.qname(number)).into();
+        }
+        text
+    }
+}
+
 impl<'p> Stream<'p> {
     /// Before a document.
     pub fn new(session: &Session, program: &'p Program) -> Stream<'p> {
         let selection = Selection {
             run: Run::new(program),
             element: Element::default(),
+            qnames: Qnames::default(),
             text: Vec::new(),
             has_text: false,
             in_doctype: false,
@@ -77,7 +97,10 @@ impl<'p> Stream<'p> {
         let Stream { feed, selection } = self;
         match feed.parser.reset() {
             true => selection.run.restart(),
-            false => selection.run.reset(),
+            false => {
+                selection.run.reset();
+                selection.qnames.0.clear();
+            }
         }
         selection.element.tag = None;
         selection.text.clear();
@@ -118,8 +141,9 @@ impl Selection<'_> {
             Kind::StartElement => {
                 self.end_text(found);
                 let (name, node) = (record.name, self.node);
-                let tag = self.run.begin_element(name, parser, &mut |selected| {
-                    let name = str(parser.qname(name));
+                let Selection { run, qnames, .. } = self;
+                let tag = run.begin_element(name, parser, &mut |selected| {
+                    let name = qnames.text(name, parser);
                     let expression = selected.expression;
                     found(Found { expression, kind: Kind::StartElement, name, value: "", node });
                 });
@@ -173,7 +197,7 @@ impl Selection<'_> {
     }
 
     fn tag(&mut self, tag: Tag, parser: &Parser, found: &mut impl FnMut(Found<'_>)) {
-        let Selection { run, element, node, .. } = self;
+        let Selection { run, element, qnames, node, .. } = self;
         let Element { name, attributes, values, .. } = element;
         let value = |index: usize| &values[attributes[index].1.clone()];
         run.attributes_complete(tag, &value, &mut |selected| {
@@ -184,7 +208,7 @@ impl Selection<'_> {
                     (Kind::Attribute, attributes[index].0, value(index))
                 }
             };
-            let (name, expression) = (str(parser.qname(name)), selected.expression);
+            let (name, expression) = (qnames.text(name, parser), selected.expression);
             found(Found { expression, kind, name, value, node: *node });
         });
         element.tag = None;
