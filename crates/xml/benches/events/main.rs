@@ -1,4 +1,5 @@
-//! XML to events, one core, beside libxml2's SAX2 and expat, which are loaded from the system: `make bench-xml`.
+//! XML to events, one core, beside libxml2's SAX2 and expat, which are loaded from the system, and the crate `quick-xml`:
+//! `make bench-xml`.
 //!
 //! Every document of the folder `LOOKASIDE_XML_DOCUMENTS` (whatever ends in `.xml`): GB/s of CPU time, medians of interleaved
 //! rounds, geometric means and ratios. Counts of elements and attributes, and a sum of the text's bytes, are compared.
@@ -14,7 +15,7 @@ use clock::{median, time};
 use lookaside_simd::Cpu;
 use lookaside_xml::kernel::{Index, Isa};
 use lookaside_xml::{Kind, Output, Parser, Record, Session, Status};
-use rivals::{Expat, Libxml2};
+use rivals::{Expat, Libxml2, quick_xml};
 
 const ROUNDS: usize = 9;
 
@@ -88,8 +89,8 @@ fn main() {
     let session = Session::new(Cpu::host());
     println!("tier {}; GB/s of CPU time (and times the rival)", Cpu::host().tier());
     println!(
-        "{:24} {:>9} {:>7} {:>7} {:>7} {:>15} {:>15}",
-        "document", "bytes", "B/rec", "index", "events", "libxml2 SAX2", "expat, ns"
+        "{:24} {:>9} {:>7} {:>7} {:>7} {:>15} {:>15} {:>15}",
+        "document", "bytes", "B/rec", "index", "events", "quick-xml", "libxml2 SAX2", "expat, ns"
     );
     let mut all = vec![];
     for path in paths {
@@ -104,6 +105,11 @@ fn main() {
                 assert_eq!(theirs, expected, "{who} {name}");
             }
         }
+        let (elements, attributes) = quick_xml(&document);
+        // It adds no defaults of attributes.
+        let declares = document.windows(9).any(|it| it == b"<!ATTLIST");
+        assert_eq!(elements, expected.elements, "quick-xml {name}");
+        assert!(declares || attributes >= expected.attributes, "quick-xml {name}");
         let isa = Isa::new(Cpu::host());
         let mut index = Index::default();
         let mut parser = Parser::new(&session);
@@ -120,6 +126,9 @@ fn main() {
                 })
             })),
         ];
+        turns.push(Box::new(time(|| {
+            black_box(quick_xml(&document));
+        })));
         if let Some(it) = &libxml2 {
             turns.push(Box::new(time(|| it.parse(&document))));
         }
