@@ -41,7 +41,7 @@
 //! - `content`, `tag`: stage two walks from bit to bit. A token that the window does not hold whole leaves no trace, and is
 //!   parsed again when there is more.
 //! - `token`: a token that the chunk does not hold whole is completed in a buffer.
-//! - `names`: names are numbers; a name is checked once.
+//! - `names`: names are numbers; a name is checked once. `hash`: the hash of their maps.
 //! - `prolog`, `subset`, `dtd`, `cursor`: declarations; entities, defaults of attributes.
 //! - `feed`: a parser with memory for its records, for trees, selections and schemas.
 //! - `input`: UTF-16, ISO-8859-1 and others are decoded to UTF-8 first.
@@ -63,6 +63,7 @@ mod content;
 mod cursor;
 mod dtd;
 mod feed;
+mod hash;
 mod input;
 #[doc(hidden)]
 pub mod kernel;

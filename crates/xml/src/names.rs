@@ -8,6 +8,7 @@ use lookaside_spec::xml::Name;
 
 use crate::Rule;
 use crate::chars;
+use crate::hash::{Seeded, mix};
 
 /// What a string is as a name.
 const UNCHECKED: u8 = 0;
@@ -66,8 +67,8 @@ pub(crate) struct Names {
     recent: Box<[Recent; 256]>,
     text: Vec<u8>,
     names: Vec<Name>,
-    by_pair: HashMap<(u32, u32), u32>,
-    by_expanded: HashMap<(u32, u32), u32>,
+    by_pair: HashMap<(u32, u32), u32, Seeded>,
+    by_expanded: HashMap<(u32, u32), u32, Seeded>,
     /// The last element that had an expanded name among its attributes.
     pub(crate) stamps: Vec<u32>,
 }
@@ -83,8 +84,8 @@ impl Names {
             recent: Box::new([Recent { words: [u64::MAX; 2], id: 0 }; 256]),
             text: vec![],
             names: vec![],
-            by_pair: HashMap::new(),
-            by_expanded: HashMap::new(),
+            by_pair: HashMap::default(),
+            by_expanded: HashMap::default(),
             stamps: vec![],
         };
         let fixed = ["", "xml", XML_NAMESPACE, "http://www.w3.org/2000/xmlns/", "xmlns"];
@@ -133,10 +134,6 @@ impl Names {
 
     #[inline(always)]
     fn hash(&self, words: [u64; 2], bytes: &[u8]) -> u32 {
-        let mix = |a: u64, b: u64| {
-            let product = u128::from(a) * u128::from(b);
-            product as u64 ^ (product >> 64) as u64
-        };
         let mut hash = mix(
             words[0] ^ self.seed,
             words[1] ^ 0x9e37_79b9_7f4a_7c15 ^ (bytes.len() as u64) << 56,

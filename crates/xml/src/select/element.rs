@@ -14,6 +14,7 @@ use super::Selected;
 use super::automaton::{Item, Names, Own, Run, UNKNOWN, has, holds, sort};
 use super::condition::{Condition, Operand, Values};
 use super::path::StepKind;
+use crate::hash::Seeded;
 
 /// What the start of an element does beside the change of state.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ pub(super) struct Transition {
     /// attributes in their next step.
     asked: Vec<u64>,
     /// The outcomes by the places in `guarded` of those that advance; the last one; the one of no attributes.
-    outcomes: HashMap<Box<[u32]>, u32>,
+    outcomes: HashMap<Box<[u32]>, u32, Seeded>,
     last: Option<u32>,
     bare: Option<u32>,
 }
@@ -42,7 +43,7 @@ pub(super) struct Transition {
 #[derive(Debug)]
 struct Equal {
     test: u32,
-    by_value: HashMap<String, Vec<u32>>,
+    by_value: HashMap<String, Vec<u32>, Seeded>,
 }
 
 /// Fewer conditions of [`Equal`] are evaluated one by one.
@@ -98,7 +99,7 @@ impl Run<'_> {
             equal,
             attributes,
             asked,
-            outcomes: HashMap::new(),
+            outcomes: HashMap::default(),
             last: None,
             bare: None,
         }
@@ -267,7 +268,7 @@ impl Run<'_> {
                 others.extend(conditions.iter().map(|(place, _)| *place));
                 continue;
             }
-            let mut by_value: HashMap<String, Vec<u32>> = HashMap::new();
+            let mut by_value: HashMap<String, Vec<u32>, Seeded> = HashMap::default();
             for (place, text) in conditions {
                 by_value.entry(text.clone()).or_default().push(place);
             }

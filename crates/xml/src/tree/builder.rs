@@ -28,8 +28,9 @@ impl<'d> Builder<'d> {
     /// An empty tree of a document with these characters.
     pub fn new(document: &'d str) -> Result<Builder<'d>, TreeError> {
         u32::try_from(document.len()).map_err(|_| TreeError::Bytes)?;
-        // So that few copies are made while it grows: documents have a node for 8 bytes to 600.
-        let mut records = Vec::with_capacity(16.max(document.len() / 64));
+        // So that few copies are made while it grows: documents have a node for 8 bytes to 600. Memory that is not
+        // touched costs nothing.
+        let mut records = Vec::with_capacity(16.max(document.len() / 16));
         records.push(Record::new(Kind::Document, NameId(0), 0, 1, 0));
         let tree = Tree {
             document,
@@ -135,6 +136,9 @@ impl<'d> Builder<'d> {
     pub fn finish(mut self) -> Tree<'d> {
         while let Some(open) = self.open.pop() {
             self.close(open);
+        }
+        if self.tree.records.len() < self.tree.records.capacity() / 2 {
+            self.tree.records.shrink_to_fit();
         }
         self.tree
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::TreeError;
+use crate::hash::Seeded;
 
 /// The number of a name in its tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,20 +40,20 @@ struct Parts {
 #[derive(Debug)]
 pub(super) struct Names {
     strings: Vec<String>,
-    string_ids: HashMap<String, u32>,
+    string_ids: HashMap<String, u32, Seeded>,
     names: Vec<Parts>,
-    name_ids: HashMap<(u32, u32, u32), u32>,
-    expanded_ids: HashMap<(u32, u32), u32>,
+    name_ids: HashMap<(u32, u32, u32), u32, Seeded>,
+    expanded_ids: HashMap<(u32, u32), u32, Seeded>,
 }
 
 impl Names {
     pub(super) fn new() -> Names {
         let mut names = Names {
             strings: Vec::new(),
-            string_ids: HashMap::new(),
+            string_ids: HashMap::default(),
             names: Vec::new(),
-            name_ids: HashMap::new(),
-            expanded_ids: HashMap::new(),
+            name_ids: HashMap::default(),
+            expanded_ids: HashMap::default(),
         };
         let empty = names.intern(Name { prefix: "", local: "", uri: "" });
         debug_assert_eq!(empty, Ok(NameId(0)));
