@@ -76,7 +76,7 @@ bench-scan:
 	@scripts/bench-scan $(ARGS)
 
 bench-xml:
-	LOOKASIDE_XML_DOCUMENTS='$(DOCUMENTS)' cargo bench --locked -p lookaside-xml --bench events --bench tree --bench select --bench schema
+	@scripts/bench-xml '$(DOCUMENTS)'
 
 bench-tls:
 	@scripts/bench-tls $(ARGS)

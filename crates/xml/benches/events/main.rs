@@ -5,19 +5,17 @@
 //! rounds, geometric means and ratios. Counts of elements and attributes, and a sum of the text's bytes, are compared.
 //! `LOOKASIDE_CPU=avx2` caps our tier.
 
-#[path = "../clock/mod.rs"]
-mod clock;
+#[path = "../contest/mod.rs"]
+mod contest;
 mod rivals;
 
 use std::hint::black_box;
 
-use clock::{median, time};
+use contest::{documents, means, medians, turn};
 use lookaside_simd::Cpu;
 use lookaside_xml::kernel::{Index, Isa};
 use lookaside_xml::{Kind, Output, Parser, Record, Session, Status};
 use rivals::{Expat, Libxml2, quick_xml};
-
-const ROUNDS: usize = 9;
 
 /// What all parsers are to agree on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,14 +75,6 @@ fn sums(session: &Session, document: &[u8]) -> (Sums, u64) {
 }
 
 fn main() {
-    let Some(folder) = std::env::var_os("LOOKASIDE_XML_DOCUMENTS") else {
-        eprintln!("bench-xml: LOOKASIDE_XML_DOCUMENTS is to name a folder of documents");
-        std::process::exit(2);
-    };
-    let mut paths: Vec<_> =
-        std::fs::read_dir(folder).expect("a folder").map(|it| it.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|it| it == "xml"));
-    paths.sort();
     let (libxml2, expat) = (Libxml2::open(), Expat::open());
     let session = Session::new(Cpu::host());
     println!("tier {}; GB/s of CPU time (and times the rival)", Cpu::host().tier());
@@ -93,9 +83,7 @@ fn main() {
         "document", "bytes", "B/rec", "index", "events", "quick-xml", "libxml2 SAX2", "expat, ns"
     );
     let mut all = vec![];
-    for path in paths {
-        let document = std::fs::read(&path).expect("a document");
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for (name, document) in documents() {
         let (expected, count) = sums(&session, &document);
         for (who, theirs) in [
             ("libxml2", libxml2.as_ref().map(|it| it.sums(&document))),
@@ -114,44 +102,36 @@ fn main() {
         let mut index = Index::default();
         let mut parser = Parser::new(&session);
         let (mut records, mut bytes) = (vec![Record::default(); 4096], vec![]);
-        let mut turns: Vec<Box<dyn FnMut() -> f64 + '_>> = vec![
-            Box::new(time(|| {
+        let mut turns = vec![
+            turn("index alone", || {
                 for window in document.chunks(16 << 10) {
                     black_box(index.fill(isa, window));
                 }
-            })),
-            Box::new(time(|| {
+            }),
+            turn("Lookaside", || {
                 parse(&mut parser, &mut records, &mut bytes, &document, |record, _, _| {
                     black_box(record.kind);
                 })
-            })),
+            }),
+            turn("quick-xml", || {
+                black_box(quick_xml(&document));
+            }),
         ];
-        turns.push(Box::new(time(|| {
-            black_box(quick_xml(&document));
-        })));
         if let Some(it) = &libxml2 {
-            turns.push(Box::new(time(|| it.parse(&document))));
+            turns.push(turn("libxml2 SAX2", || it.parse(&document)));
         }
         if let Some(it) = &expat {
-            turns.push(Box::new(time(|| it.parse(&document))));
+            turns.push(turn("expat", || it.parse(&document)));
         }
-        let mut times = vec![vec![]; turns.len()];
-        for _ in 0..ROUNDS {
-            for (turn, times) in turns.iter_mut().zip(&mut times) {
-                times.push(turn());
-            }
-        }
-        drop(turns);
-        let rates: Vec<f64> = times.iter().map(|it| document.len() as f64 / median(it)).collect();
+        let times = medians("events", &name, document.len(), turns);
+        let rates: Vec<f64> = times.iter().map(|it| document.len() as f64 / it).collect();
         line(&name, document.len(), document.len() as f64 / count as f64, &rates);
         if document.len() < 1000 {
             println!("{:24} {:.3} us a document", "", document.len() as f64 / rates[1] / 1e3);
         }
         all.push(rates);
     }
-    let mean = |n: usize| (all.iter().map(|it| it[n].ln()).sum::<f64>() / all.len() as f64).exp();
-    let means: Vec<f64> = (0..all.first().map_or(0, Vec::len)).map(mean).collect();
-    line("geometric mean", 0, 0.0, &means);
+    line("geometric mean", 0, 0.0, &means(&all));
 }
 
 fn line(name: &str, len: usize, record: f64, rates: &[f64]) {

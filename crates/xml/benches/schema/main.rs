@@ -4,19 +4,17 @@
 //! time, medians of interleaved rounds. All contenders parse and validate, and must find the documents valid, and invalid after a
 //! change.
 
-#[path = "../clock/mod.rs"]
-mod clock;
+#[path = "../contest/mod.rs"]
+mod contest;
 mod rivals;
 
 use std::sync::Arc;
 
-use clock::{median, time};
+use contest::{medians, turn};
 use lookaside_simd::Cpu;
 use lookaside_xml::Session;
 use lookaside_xml::xsd::{Schema, Stream};
 use rivals::Libxml2;
-
-const ROUNDS: usize = 9;
 
 /// The track of the collection, which is of GPX 1.0, as GPX 1.1 has it.
 fn track() -> Option<String> {
@@ -98,21 +96,15 @@ fn main() {
         let wrong = document.replacen(before, after, 1);
         assert!(wrong != document && ours(&document) && !ours(&wrong), "{name}");
         let theirs = libxml2.as_ref().map(|it| it.schema(schema_text));
-        let mut turns: Vec<Box<dyn FnMut() -> f64 + '_>> =
-            vec![Box::new(time(|| assert!(ours(&document))))];
+        let mut turns = vec![turn("Lookaside", || assert!(ours(&document)))];
         if let Some(theirs) = &theirs {
             assert!(theirs.plug(&document) && !theirs.plug(&wrong), "{name}: libxml2");
             assert!(theirs.tree(&document) && !theirs.tree(&wrong), "{name}: libxml2");
-            turns.push(Box::new(time(|| assert!(theirs.plug(&document)))));
-            turns.push(Box::new(time(|| assert!(theirs.tree(&document)))));
+            turns.push(turn("libxml2 SAX plug", || assert!(theirs.plug(&document))));
+            turns.push(turn("libxml2 tree", || assert!(theirs.tree(&document))));
         }
-        let mut times = vec![vec![]; turns.len()];
-        for _ in 0..ROUNDS {
-            for (turn, times) in turns.iter_mut().zip(&mut times) {
-                times.push(turn());
-            }
-        }
-        let rates: Vec<f64> = times.iter().map(|it| document.len() as f64 / median(it)).collect();
+        let times = medians("schema", name, document.len(), turns);
+        let rates: Vec<f64> = times.iter().map(|it| document.len() as f64 / it).collect();
         print!("{name:24} {:9} {:7.3}", document.len(), rates[0]);
         for rival in &rates[1..] {
             print!(" {rival:11.4} ({:5.1} x)", rates[0] / rival);

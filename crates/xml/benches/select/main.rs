@@ -11,14 +11,14 @@
 //!
 //! libxml2 parses to a tree and evaluates `own 10`. The numbers of selected nodes are compared.
 
-#[path = "../clock/mod.rs"]
-mod clock;
+#[path = "../contest/mod.rs"]
+mod contest;
 mod rivals;
 
 use std::collections::BTreeSet;
 use std::hint::black_box;
 
-use clock::{median, time};
+use contest::{documents, means, medians, turn};
 use lookaside_simd::Cpu;
 use lookaside_xml::select::{Program, Stream};
 use lookaside_xml::tree::{Kind, Name, Node, Tree};
@@ -26,8 +26,9 @@ use lookaside_xml::xpath::XPath;
 use lookaside_xml::{Output, Parser, Record, Session, Status};
 use rivals::Libxml2;
 
-const ROUNDS: usize = 7;
 const COUNTS: [usize; 4] = [1, 10, 100, 1000];
+const CONTENDERS: [&str; 8] =
+    ["own 1", "own 10", "own 100", "own 1000", "all 1", "all 10", "all 100", "all 1000"];
 
 /// Prefixes of namespaces, numbered over all documents.
 #[derive(Default)]
@@ -118,22 +119,12 @@ fn select(stream: &mut Stream<'_>, document: &[u8]) -> u64 {
 }
 
 fn main() {
-    let Some(folder) = std::env::var_os("LOOKASIDE_XML_DOCUMENTS") else {
-        eprintln!("bench-xml: LOOKASIDE_XML_DOCUMENTS is to name a folder of documents");
-        std::process::exit(2);
-    };
-    let mut paths: Vec<_> =
-        std::fs::read_dir(folder).expect("a folder").map(|it| it.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|it| it == "xml"));
-    paths.sort();
     let session = Session::new(Cpu::host());
     let libxml2 = Libxml2::open();
     let mut namespaces = Namespaces::default();
-    let documents: Vec<_> = paths
+    let documents: Vec<_> = documents()
         .into_iter()
-        .map(|path| {
-            let document = std::fs::read(&path).expect("a document");
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        .map(|(name, document)| {
             let own = expressions(&document, &session, &mut namespaces);
             (name, document, own)
         })
@@ -149,22 +140,21 @@ fn main() {
         Cpu::host().tier()
     );
     print!("{:20} {:>7}", "document", "parse");
-    ["own", "all"].iter().for_each(|what| {
-        COUNTS.iter().for_each(|count| print!(" {:>8}", format!("{what} {count}")));
-    });
+    CONTENDERS.iter().for_each(|name| print!(" {name:>8}"));
     println!(" {:>22}", "libxml2, own 10");
-    let mut ratios = vec![];
+    let mut rows = vec![];
     for (name, document, own) in &documents {
         let programs = COUNTS.map(|count| program(&spread(own, count), &namespaces));
         let mut parser = Parser::new(&session);
         let (mut records, mut bytes) = (vec![Record::default(); 2048], vec![]);
-        let mut turns: Vec<Box<dyn FnMut() -> f64 + '_>> =
-            vec![Box::new(time(|| parse(&mut parser, &mut records, &mut bytes, document)))];
-        for program in programs.iter().chain(&pooled) {
+        let mut turns = vec![turn("the parse alone", || {
+            parse(&mut parser, &mut records, &mut bytes, document)
+        })];
+        for (name, program) in CONTENDERS.iter().zip(programs.iter().chain(&pooled)) {
             let mut stream = Stream::new(&session, program);
-            turns.push(Box::new(time(move || {
+            turns.push(turn(name, move || {
                 black_box(select(&mut stream, document));
-            })));
+            }));
         }
         if let Some(libxml2) = &libxml2 {
             let texts = spread(own, 10);
@@ -172,41 +162,26 @@ fn main() {
             let ours = select(&mut Stream::new(&session, &programs[1]), document);
             assert_eq!(theirs.run(document, &namespaces.0), ours, "{name}: {texts:?}");
             let namespaces = &namespaces;
-            turns.push(Box::new(time(move || {
+            turns.push(turn("libxml2 own 10", move || {
                 black_box(theirs.run(document, &namespaces.0));
-            })));
+            }));
         }
-        let mut times = vec![vec![]; turns.len()];
-        for _ in 0..ROUNDS {
-            for (turn, times) in turns.iter_mut().zip(&mut times) {
-                // The first one leaves the allocator as this contender leaves it.
-                turn();
-                times.push(turn());
-            }
-        }
-        drop(turns);
-        let medians: Vec<f64> = times.iter().map(|it| median(it)).collect();
-        let row: Vec<f64> = medians.iter().map(|it| it / medians[0]).collect();
-        line(name, document.len() as f64 / medians[0], &row[1..]);
-        ratios.push((document.len() as f64 / medians[0], row));
+        let times = medians("select", name, document.len(), turns);
+        let row: Vec<f64> = times.iter().map(|it| it / times[0]).collect();
+        let rate = document.len() as f64 / times[0];
+        line(name, &[&[rate], &row[1..]].concat());
+        rows.push([&[rate], &row[1..]].concat());
     }
-    let mean = |values: Vec<f64>| {
-        (values.iter().map(|it| it.ln()).sum::<f64>() / values.len() as f64).exp()
-    };
-    let columns = ratios.first().map_or(0, |(_, row)| row.len());
-    let means: Vec<f64> =
-        (1..columns).map(|n| mean(ratios.iter().map(|(_, row)| row[n]).collect())).collect();
-    let rate = mean(ratios.iter().map(|(rate, _)| *rate).collect());
-    line("geometric mean", rate, &means);
+    line("geometric mean", &means(&rows));
 }
 
-fn line(name: &str, rate: f64, ratios: &[f64]) {
-    print!("{name:20} {rate:7.2}");
-    for ratio in &ratios[..ratios.len().min(8)] {
+fn line(name: &str, row: &[f64]) {
+    print!("{name:20} {:7.2}", row[0]);
+    for ratio in &row[1..row.len().min(9)] {
         print!(" {ratio:8.2}");
     }
-    for rival in ratios.iter().skip(8) {
-        print!(" {rival:9.1} ({:5.1} x)", rival / ratios[1]);
+    for rival in row.iter().skip(9) {
+        print!(" {rival:9.1} ({:5.1} x)", rival / row[2]);
     }
     println!();
 }

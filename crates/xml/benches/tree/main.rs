@@ -3,19 +3,17 @@
 //! Every document of the folder `LOOKASIDE_XML_DOCUMENTS` (whatever ends in `.xml`): GB/s of CPU time, medians of interleaved
 //! rounds, trees freed. The numbers of elements and attributes are compared.
 
-#[path = "../clock/mod.rs"]
-mod clock;
+#[path = "../contest/mod.rs"]
+mod contest;
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::hint::black_box;
 use std::ptr::null;
 
-use clock::{median, time};
+use contest::{documents, means, medians, turn};
 use lookaside_simd::Cpu;
 use lookaside_xml::Session;
 use lookaside_xml::tree::{Kind, Node, Tree};
-
-const ROUNDS: usize = 9;
 
 type P = *mut c_void;
 
@@ -80,14 +78,6 @@ fn rival(document: &str) -> Result<roxmltree::Document<'_>, roxmltree::Error> {
 }
 
 fn main() {
-    let Some(folder) = std::env::var_os("LOOKASIDE_XML_DOCUMENTS") else {
-        eprintln!("bench-xml: LOOKASIDE_XML_DOCUMENTS is to name a folder of documents");
-        std::process::exit(2);
-    };
-    let mut paths: Vec<_> =
-        std::fs::read_dir(folder).expect("a folder").map(|it| it.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|it| it == "xml"));
-    paths.sort();
     let libxml2 = Libxml2::open();
     let session = Session::new(Cpu::host());
     println!("tier {}; GB/s of CPU time (and times the rival)", Cpu::host().tier());
@@ -96,9 +86,8 @@ fn main() {
         "document", "bytes", "B/node", "tree", "roxmltree", "libxml2"
     );
     let mut all = vec![];
-    for path in paths {
-        let text = std::fs::read_to_string(&path).expect("a document");
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for (name, document) in documents() {
+        let text = String::from_utf8(document).expect("UTF-8");
         let tree = Tree::parse(text.as_bytes(), &session).expect("a document");
         let count =
             |kind| tree.subtree(Node::DOCUMENT).filter(|node| tree.kind(*node) == kind).count();
@@ -113,33 +102,23 @@ fn main() {
             }
             Err(error) => eprintln!("bench-xml: roxmltree refuses {name}: {error}"),
         }
-        let mut turns: Vec<Box<dyn FnMut() -> f64 + '_>> = vec![
-            Box::new(time(|| {
+        let mut turns = vec![
+            turn("Lookaside", || {
                 black_box(Tree::parse(text.as_bytes(), &session)).expect("a document");
-            })),
-            Box::new(time(|| {
+            }),
+            turn("roxmltree", || {
                 let _ = black_box(rival(&text));
-            })),
+            }),
         ];
         if let Some(it) = &libxml2 {
-            turns.push(Box::new(time(|| it.parse(text.as_bytes()))));
+            turns.push(turn("libxml2", || it.parse(text.as_bytes())));
         }
-        let mut times = vec![vec![]; turns.len()];
-        for _ in 0..ROUNDS {
-            for (turn, times) in turns.iter_mut().zip(&mut times) {
-                // The first one leaves the allocator as this contender leaves it.
-                turn();
-                times.push(turn());
-            }
-        }
-        drop(turns);
-        let rates: Vec<f64> = times.iter().map(|it| text.len() as f64 / median(it)).collect();
+        let times = medians("tree", &name, text.len(), turns);
+        let rates: Vec<f64> = times.iter().map(|it| text.len() as f64 / it).collect();
         line(&name, text.len(), text.len() as f64 / tree.len() as f64, &rates);
         all.push(rates);
     }
-    let mean = |n: usize| (all.iter().map(|it| it[n].ln()).sum::<f64>() / all.len() as f64).exp();
-    let means: Vec<f64> = (0..all.first().map_or(0, Vec::len)).map(mean).collect();
-    line("geometric mean", 0, 0.0, &means);
+    line("geometric mean", 0, 0.0, &means(&all));
 }
 
 fn line(name: &str, len: usize, node: f64, rates: &[f64]) {
