@@ -38,6 +38,8 @@ pub enum Library {
     Zlib,
     /// `libhs.so.5`
     Hyperscan,
+    /// `libexpat.so.1`
+    Expat,
 }
 
 #[repr(C)]

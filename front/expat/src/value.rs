@@ -1,0 +1,272 @@
+//! Values of attributes and entities.
+
+use crate::abi::*;
+use crate::content::Done;
+use crate::dtd::{Entity, str_of};
+use crate::parser::P;
+use crate::role::Tok;
+use crate::token::{Stop, View, char_number, predefined};
+
+impl P {
+    fn part<'a>(self, bytes: &'a [u8], index: &'a lookaside_xml::kernel::Index) -> View<'a> {
+        View { bytes, index, from: 0, stop: Stop::End, namespaces: self.namespaces }
+    }
+
+    /// Appends the normalised value of an attribute to `out`, where it begins at `from`. `raw` is at `place` of the
+    /// document, if `outer`. `prolog`: it is a default of a declaration.
+    #[allow(clippy::too_many_arguments, reason = "one call for both kinds of values")]
+    pub(crate) fn value(
+        self,
+        raw: &[u8],
+        place: usize,
+        outer: bool,
+        cdata: bool,
+        out: &mut Vec<u8>,
+        from: usize,
+        prolog: bool,
+    ) -> Done {
+        self.append_value(raw, place, outer, cdata, out, from, prolog)?;
+        if !cdata && out.len() > from && out.last() == Some(&b' ') {
+            out.pop();
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "as above")]
+    fn append_value(
+        mut self,
+        raw: &[u8],
+        place: usize,
+        outer: bool,
+        cdata: bool,
+        out: &mut Vec<u8>,
+        from: usize,
+        prolog: bool,
+    ) -> Done {
+        let index = Default::default();
+        let fail = |mut p: P, at: usize, error| {
+            if outer {
+                p.event = place + at;
+            }
+            Err(error)
+        };
+        let mut at = 0;
+        while let Some(&byte) = raw.get(at) {
+            match byte {
+                b' ' | b'\t' | b'\n' | b'\r' => {
+                    at += 1;
+                    if byte == b'\r' && raw.get(at) == Some(&b'\n') {
+                        at += 1;
+                    }
+                    if cdata || (out.len() > from && out.last() != Some(&b' ')) {
+                        out.push(b' ');
+                    }
+                    continue;
+                }
+                b'<' => return fail(self, at, INVALID_TOKEN),
+                b'&' => {}
+                _ => {
+                    let stop =
+                        |byte: &u8| matches!(byte, b'&' | b'<' | b' ' | b'\t' | b'\n' | b'\r');
+                    let len = raw[at..].iter().position(stop).unwrap_or(raw.len() - at);
+                    out.extend_from_slice(&raw[at..at + len]);
+                    at += len;
+                    continue;
+                }
+            }
+            let view = self.part(raw, &index);
+            let (tok, next) = view.reference(at).unwrap_or_else(|found| found);
+            match tok {
+                Tok::CharRef => {
+                    let Some(c) = char_number(&raw[at..next]) else {
+                        return fail(self, at, BAD_CHAR_REF);
+                    };
+                    let skip =
+                        !cdata && c == ' ' && (out.len() == from || out.last() == Some(&b' '));
+                    if !skip {
+                        out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                    }
+                }
+                Tok::EntityRef => {
+                    let name = &raw[at + 1..next - 1];
+                    match predefined(name) {
+                        Some(byte) => out.push(byte),
+                        None => {
+                            let dtd = self.dtd();
+                            let entity = dtd.general.get_mut(name);
+                            let check = match prolog {
+                                true if !self.prolog.document => false,
+                                true if dtd.standalone => self.open.is_empty(),
+                                true => !dtd.has_param_refs,
+                                false => !dtd.has_param_refs || dtd.standalone,
+                            };
+                            let Some(entity) = entity else {
+                                if check {
+                                    return Err(UNDEFINED_ENTITY);
+                                }
+                                at = next;
+                                continue;
+                            };
+                            if check && !entity.is_internal {
+                                return Err(ENTITY_DECLARED_IN_PE);
+                            }
+                            if entity.open {
+                                return fail(self, at, RECURSIVE_ENTITY_REF);
+                            }
+                            if entity.notation.is_some() {
+                                return fail(self, at, BINARY_ENTITY_REF);
+                            }
+                            let Some(text) = entity.text.clone() else {
+                                return fail(self, at, ATTRIBUTE_EXTERNAL_ENTITY_REF);
+                            };
+                            entity.open = true;
+                            let entity: *mut Entity = &raw mut **entity;
+                            let done = self.account(text.len(), false).and_then(|()| {
+                                self.append_value(&text, 0, false, cdata, out, from, prolog)
+                            });
+                            // SAFETY: entities stay where they are.
+                            unsafe { (*entity).open = false };
+                            done?;
+                        }
+                    }
+                }
+                Tok::Invalid => return fail(self, next, INVALID_TOKEN),
+                _ => return fail(self, at, INVALID_TOKEN),
+            }
+            at = next;
+        }
+        let _ = &mut self;
+        Ok(())
+    }
+
+    /// Appends the replacement text of an entity's value to `out`.
+    pub(crate) fn entity_value(
+        mut self,
+        raw: &[u8],
+        place: usize,
+        outer: bool,
+        out: &mut Vec<u8>,
+    ) -> Done {
+        let before = self.prolog.in_value;
+        self.prolog.in_value = true;
+        let done = self.append_entity_value(raw, place, outer, out);
+        self.prolog.in_value = before;
+        done
+    }
+
+    fn append_entity_value(self, raw: &[u8], place: usize, outer: bool, out: &mut Vec<u8>) -> Done {
+        let index = Default::default();
+        let fail = |mut p: P, at: usize, error| {
+            if outer {
+                p.event = place + at;
+            }
+            Err(error)
+        };
+        let mut at = 0;
+        while let Some(&byte) = raw.get(at) {
+            match byte {
+                b'\r' => {
+                    at += 1 + usize::from(raw.get(at + 1) == Some(&b'\n'));
+                    out.push(b'\n');
+                }
+                b'&' => {
+                    let view = self.part(raw, &index);
+                    let (tok, next) = view.reference(at).unwrap_or_else(|found| found);
+                    match tok {
+                        Tok::CharRef => {
+                            let Some(c) = char_number(&raw[at..next]) else {
+                                return fail(self, at, BAD_CHAR_REF);
+                            };
+                            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                        }
+                        Tok::EntityRef => out.extend_from_slice(&raw[at..next]),
+                        Tok::Invalid => return fail(self, next, INVALID_TOKEN),
+                        _ => return fail(self, at, INVALID_TOKEN),
+                    }
+                    at = next;
+                }
+                b'%' => {
+                    let view = self.part(raw, &index);
+                    let (tok, next, _) = view.prolog(at);
+                    match tok {
+                        Tok::ParamEntityRef => {}
+                        Tok::Invalid => return fail(self, next, INVALID_TOKEN),
+                        Tok::Percent => return fail(self, at + 1, INVALID_TOKEN),
+                        _ => return fail(self, at, INVALID_TOKEN),
+                    }
+                    if !self.is_param && outer {
+                        let mut p = self;
+                        p.event = place + at;
+                        return Err(PARAM_ENTITY_REF);
+                    }
+                    if !self.inner_param(&raw[at + 1..next - 1], out, outer, place + at)? {
+                        return Ok(());
+                    }
+                    at = next;
+                }
+                _ => {
+                    let stop = |byte: &u8| matches!(byte, b'&' | b'%' | b'\r');
+                    let len = raw[at..].iter().position(stop).unwrap_or(raw.len() - at);
+                    out.extend_from_slice(&raw[at..at + len]);
+                    at += len;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A parameter entity within a value; false: the value ends here.
+    fn inner_param(
+        mut self,
+        name: &[u8],
+        out: &mut Vec<u8>,
+        outer: bool,
+        place: usize,
+    ) -> Done<bool> {
+        let dtd = self.dtd();
+        let Some(entity) = dtd.params.get_mut(name).map(|entity| &raw mut **entity) else {
+            dtd.keep_processing = dtd.standalone;
+            return Ok(false);
+        };
+        // SAFETY: entities stay where they are.
+        let it = unsafe { &mut *entity };
+        if it.open {
+            if outer {
+                self.event = place;
+            }
+            return Err(RECURSIVE_ENTITY_REF);
+        }
+        if it.system.is_none() {
+            let text = it.text.clone().unwrap_or_default();
+            it.open = true;
+            let done = self
+                .account(text.len(), false)
+                .and_then(|()| self.entity_value(&text, 0, false, out));
+            it.open = false;
+            done?;
+            return Ok(true);
+        }
+        let Some(handler) = self.h.external else {
+            dtd.keep_processing = dtd.standalone;
+            return Ok(true);
+        };
+        dtd.param_read = false;
+        it.open = true;
+        let strings = [&it.base, &it.system, &it.public].map(str_of);
+        // What the parser of the entity reads goes behind the value so far.
+        dtd.pending_value.push(std::mem::take(out));
+        let arg = self.external_arg;
+        // SAFETY: the program's function.
+        let fine = unsafe { handler(arg, std::ptr::null(), strings[0], strings[1], strings[2]) };
+        *out = self.dtd().pending_value.pop().unwrap_or_default();
+        it.open = false;
+        if fine == 0 {
+            return Err(EXTERNAL_ENTITY_HANDLING);
+        }
+        let dtd = self.dtd();
+        if !dtd.param_read {
+            dtd.keep_processing = dtd.standalone;
+        }
+        Ok(true)
+    }
+}
