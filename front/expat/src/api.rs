@@ -23,6 +23,7 @@ unsafe fn create(suite: Suite, encoding: Str, separator: Option<u8>) -> *mut Par
     let mut parser = Parser::new(suite, separator.is_some(), separator.unwrap_or(0));
     // SAFETY: a string of the caller.
     parser.encoding = unsafe { copy(encoding) };
+    parser.external_arg = memory.cast();
     // SAFETY: fresh memory of this size; allocators align to 16 bytes.
     unsafe { memory.write(parser) };
     memory
@@ -87,6 +88,7 @@ pub unsafe extern "C" fn XML_ParserReset(parser: *mut Parser, encoding: Str) -> 
     // SAFETY: a string of the caller.
     new.encoding = unsafe { copy(encoding) };
     new.deferral = old.deferral;
+    new.external_arg = parser.cast();
     // SAFETY: the caller's parser.
     unsafe { *parser = new };
     1
@@ -114,7 +116,7 @@ pub unsafe extern "C" fn XML_ExternalEntityParserCreate(
     p.h = old.h;
     p.user_data = old.user_data;
     p.arg = if old.user_data == old.arg { old.user_data } else { child.cast() };
-    p.external_arg = if old.external_arg == parser.cast() || old.external_arg.is_null() {
+    p.external_arg = if old.external_arg == parser.cast() {
         child.cast()
     } else {
         old.external_arg

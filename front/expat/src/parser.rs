@@ -88,6 +88,7 @@ pub(crate) struct Binding {
 }
 
 /// A parser, `XML_Parser`.
+#[repr(C)]
 pub struct Parser {
     /// First, as `XML_GetUserData` of `expat.h` reads it there.
     pub(crate) user_data: *mut c_void,
