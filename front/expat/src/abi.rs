@@ -1,5 +1,7 @@
 //! The types of `expat.h`: handlers, structures and numbers.
 
+#![allow(missing_docs, reason = "expat.h documents them")]
+
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
 pub type Bool = u8;

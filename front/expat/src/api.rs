@@ -116,11 +116,8 @@ pub unsafe extern "C" fn XML_ExternalEntityParserCreate(
     p.h = old.h;
     p.user_data = old.user_data;
     p.arg = if old.user_data == old.arg { old.user_data } else { child.cast() };
-    p.external_arg = if old.external_arg == parser.cast() {
-        child.cast()
-    } else {
-        old.external_arg
-    };
+    p.external_arg =
+        if old.external_arg == parser.cast() { child.cast() } else { old.external_arg };
     p.unknown_data = std::ptr::null_mut();
     (p.expand_internal, p.triplets, p.salt) = (old.expand_internal, old.triplets, old.salt);
     (p.param_parsing, p.deferral) = (old.param_parsing, old.deferral);

@@ -8,6 +8,9 @@ use crate::parser::{Binding, Open, P, Processor, Tag};
 use crate::role::Tok;
 use crate::token::{Stop, View, char_number, predefined};
 
+/// Bytes that handlers get at once of converted text.
+const PIECE: usize = 1024;
+
 pub(crate) type Done<T = ()> = Result<T, c_int>;
 
 impl P {
@@ -43,9 +46,18 @@ impl P {
     /// Passes bytes to the default handler.
     pub(crate) fn default(self, inner: bool, text: &[u8]) {
         if let Some(handler) = self.h.default {
-            let _ = inner;
+            let mut rest = text;
+            while !inner && rest.len() > PIECE && self.input.converts() {
+                let mut end = PIECE;
+                while rest[end] & 0xc0 == 0x80 {
+                    end -= 1;
+                }
+                // SAFETY: the program's function.
+                unsafe { handler(self.arg, rest.as_ptr().cast(), end as c_int) };
+                rest = &rest[end..];
+            }
             // SAFETY: the program's function.
-            unsafe { handler(self.arg, text.as_ptr().cast(), text.len() as c_int) };
+            unsafe { handler(self.arg, rest.as_ptr().cast(), rest.len() as c_int) };
         }
     }
 
@@ -56,6 +68,26 @@ impl P {
             unsafe { handler(self.arg, text.as_ptr().cast(), text.len() as c_int) };
         } else {
             self.default(inner, raw);
+        }
+    }
+
+    /// Characters; of another encoding than UTF-8 in pieces of [`PIECE`] bytes, as expat's buffer has them.
+    #[inline(always)]
+    fn data(self, inner: bool, v: View<'_>, at: usize, next: usize) {
+        let text = &v.bytes[at..next];
+        if text.len() <= PIECE || inner || !self.input.converts() {
+            return self.characters(inner, text, text);
+        }
+        let mut from = at;
+        while from < next {
+            let mut end = next.min(from + PIECE);
+            while end < next && v.bytes[end] & 0xc0 == 0x80 {
+                end -= 1;
+            }
+            self.event(false, from);
+            self.event_end(false, end);
+            self.characters(false, &v.bytes[from..end], &v.bytes[from..end]);
+            from = end;
         }
     }
 
@@ -96,10 +128,7 @@ impl P {
             grow = false;
             self.event_end(inner, next);
             match tok {
-                Tok::DataChars => {
-                    let text = &v.bytes[at..next];
-                    self.characters(inner, text, text);
-                }
+                Tok::DataChars => self.data(inner, v, at, next),
                 Tok::Newline => self.characters(inner, b"\n", &v.bytes[at..next]),
                 Tok::StartTag | Tok::EmptyTag => {
                     let empty = tok == Tok::EmptyTag;
@@ -237,10 +266,7 @@ impl P {
                     };
                 }
                 Tok::Newline => self.characters(inner, b"\n", &v.bytes[at..next]),
-                Tok::DataChars => {
-                    let text = &v.bytes[at..next];
-                    self.characters(inner, text, text);
-                }
+                Tok::DataChars => self.data(inner, v, at, next),
                 Tok::Invalid => {
                     self.event(inner, next);
                     return Err(INVALID_TOKEN);

@@ -3,7 +3,8 @@
 use std::ffi::{CStr, c_int};
 
 use crate::abi::*;
-use crate::parser::{NO_EVENT, P};
+use crate::parser::{NO_EVENT, P, Processor};
+use crate::token::Stop;
 
 /// What the bytes are in.
 pub(crate) enum Form {
@@ -35,6 +36,8 @@ pub(crate) struct Input {
     base: u64,
     /// What follows the buffer is no character.
     pub(crate) bad: bool,
+    /// What the end of the buffer is, if it is the end of all.
+    pub(crate) tail: Stop,
 }
 
 impl Default for Input {
@@ -49,6 +52,7 @@ impl Default for Input {
             lens: vec![],
             base: 0,
             bad: false,
+            tail: Stop::End,
         }
     }
 }
@@ -79,6 +83,11 @@ fn known(name: &[u8], form: &Form) -> Option<Form> {
 }
 
 impl Input {
+    /// Whether text is converted before handlers get it.
+    pub(crate) fn converts(&self) -> bool {
+        !matches!(self.form, Form::Detect | Form::Utf8 | Form::Ascii)
+    }
+
     /// The document's byte of a byte of the buffer.
     pub(crate) fn raw(&self, at: usize) -> u64 {
         match self.lens.is_empty() {
@@ -153,8 +162,12 @@ impl Input {
             }
         }
         self.raw = raw[at..].to_vec();
-        if last && !self.raw.is_empty() {
-            self.bad = true;
+        if last && !self.bad {
+            self.tail = match (&self.form, self.raw.len()) {
+                (_, 0) => Stop::End,
+                (Form::Utf16 { .. }, 1) => Stop::Half,
+                _ => Stop::Char,
+            };
         }
     }
 }
@@ -202,6 +215,7 @@ impl P {
     /// Appendix F: what the first bytes say.
     fn detect(&mut self, last: bool) {
         let named = self.encoding.as_ref().map(|name| name[..name.len() - 1].to_vec());
+        let content = self.processor == Processor::ExternalStart;
         let input = &mut self.input;
         let raw = &input.raw[..];
         let undecided = match raw {
@@ -217,7 +231,7 @@ impl P {
             [0xfe, 0xff, ..] => (Form::Utf16 { big: true }, 2),
             [0xff, 0xfe, ..] => (Form::Utf16 { big: false }, 2),
             [0, ..] => (Form::Utf16 { big: true }, 0),
-            [_, 0, ..] => (Form::Utf16 { big: false }, 0),
+            [_, 0, ..] if !content => (Form::Utf16 { big: false }, 0),
             _ => (Form::Utf8, 0),
         };
         let form = match named.as_deref().and_then(|name| known(name, &form)) {

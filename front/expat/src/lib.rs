@@ -22,6 +22,7 @@ pub mod api;
 mod content;
 mod dtd;
 mod encoding;
+mod letters;
 pub mod parser;
 mod prolog;
 mod role;

@@ -242,7 +242,7 @@ impl P {
         window.stop = match end == bytes.len() {
             true if cut < end => Stop::Char,
             true if input.bad => Stop::Bad,
-            true => Stop::End,
+            true => input.tail,
             false => Stop::Window,
         };
         end = cut;

@@ -279,6 +279,12 @@ pub unsafe extern "C" fn XML_GetBuffer(parser: *mut Parser, len: c_int) -> *mut 
         FINISHED => p.error = IS_FINISHED,
         _ => {
             let len = len as usize;
+            // As expat's one buffer, which has unfinished bytes and the context before them.
+            let left = p.input.buffer.len() - p.input.at + p.input.at.min(1024);
+            if len + left > 1 << 30 {
+                p.error = NO_MEMORY;
+                return std::ptr::null_mut();
+            }
             let incoming = &mut p.input.incoming;
             if incoming.len() < len.max(1) {
                 if incoming.try_reserve(len.max(1) - incoming.len()).is_err() {

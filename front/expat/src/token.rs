@@ -2,6 +2,7 @@
 
 use lookaside_xml::kernel::{Index, NAME, TEXT, VALUE};
 
+use crate::letters;
 use crate::role::Tok;
 
 /// What comes behind the bytes of a view.
@@ -15,6 +16,8 @@ pub(crate) enum Stop {
     Bad,
     /// The beginning of a character.
     Char,
+    /// Half a unit of UTF-16, at the very end.
+    Half,
 }
 
 /// Bytes up to the end of a window, and the index of the window.
@@ -55,16 +58,17 @@ fn invalid<T>(at: usize) -> Part<T> {
 }
 
 fn name_start_char(c: char) -> bool {
-    matches!(c, ':' | '_' | 'A'..='Z' | 'a'..='z'
-        | '\u{c0}'..='\u{d6}' | '\u{d8}'..='\u{f6}' | '\u{f8}'..='\u{2ff}' | '\u{370}'..='\u{37d}'
-        | '\u{37f}'..='\u{1fff}' | '\u{200c}'..='\u{200d}' | '\u{2070}'..='\u{218f}'
-        | '\u{2c00}'..='\u{2fef}' | '\u{3001}'..='\u{d7ff}' | '\u{f900}'..='\u{fdcf}'
-        | '\u{fdf0}'..='\u{fffd}')
+    match c.is_ascii() {
+        true => c.is_ascii_alphabetic() || matches!(c, ':' | '_'),
+        false => letters::starts_name(c),
+    }
 }
 
 fn name_char(c: char) -> bool {
-    name_start_char(c)
-        || matches!(c, '-' | '.' | '0'..='9' | '\u{b7}' | '\u{300}'..='\u{36f}' | '\u{203f}'..='\u{2040}')
+    match c.is_ascii() {
+        true => c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '-' | '.'),
+        false => letters::in_name(c),
+    }
 }
 
 /// The character at `at`, of valid UTF-8.
@@ -90,11 +94,16 @@ impl<'a> View<'a> {
     /// What it means that a token reaches the end.
     fn ended(&self) -> Found {
         let tok = match self.stop {
-            Stop::End | Stop::Window => Tok::Partial,
+            Stop::End | Stop::Window | Stop::Half => Tok::Partial,
             Stop::Bad => Tok::Invalid,
             Stop::Char => Tok::PartialChar,
         };
         (tok, self.bytes.len())
+    }
+
+    /// No bad character follows.
+    fn may_go_on(&self) -> bool {
+        matches!(self.stop, Stop::End | Stop::Window | Stop::Half)
     }
 
     fn nothing(&self) -> Found {
@@ -205,15 +214,13 @@ impl<'a> View<'a> {
             b'\n' => return (Tok::Newline, at + 1),
             b'\r' => {
                 return match self.bytes.get(at + 1) {
-                    None if matches!(self.stop, Stop::End | Stop::Window) => {
-                        (Tok::TrailingCr, at + 1)
-                    }
+                    None if self.may_go_on() => (Tok::TrailingCr, at + 1),
                     Some(b'\n') => (Tok::Newline, at + 2),
                     _ => (Tok::Newline, at + 1),
                 };
             }
             b']' => {
-                let open = matches!(self.stop, Stop::End | Stop::Window);
+                let open = self.may_go_on();
                 match (self.bytes.get(at + 1), self.bytes.get(at + 2)) {
                     (None, _) if open => return (Tok::TrailingBrackets, at),
                     (Some(b']'), None) if open => return (Tok::TrailingBrackets, at),
@@ -259,6 +266,9 @@ impl<'a> View<'a> {
             b'!' => match self.get(at + 2)? {
                 b'-' => self.comment(at + 3),
                 b'[' => {
+                    if self.bytes.len() < at + 9 {
+                        return Err(self.ended());
+                    }
                     for (by, want) in b"CDATA[".iter().enumerate() {
                         if self.get(at + 3 + by)? != *want {
                             return invalid(at + 3 + by);
@@ -436,7 +446,7 @@ impl<'a> View<'a> {
             b'\r' => {
                 return Ok(match self.get(at + 1) {
                     Ok(b'\n') => (Tok::Newline, at + 2),
-                    Err(_) if matches!(self.stop, Stop::End | Stop::Window) => {
+                    Err(_) if self.may_go_on() => {
                         return Err(self.ended());
                     }
                     _ => (Tok::Newline, at + 1),
@@ -493,7 +503,7 @@ impl<'a> View<'a> {
 
     fn open(&self, tok: Tok) -> Part<(Found, bool)> {
         match self.stop {
-            Stop::End | Stop::Window => Ok(((tok, self.bytes.len()), true)),
+            _ if self.may_go_on() => Ok(((tok, self.bytes.len()), true)),
             _ => Err(self.ended()),
         }
     }
