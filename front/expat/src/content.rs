@@ -46,18 +46,22 @@ impl P {
     /// Passes bytes to the default handler.
     pub(crate) fn default(self, inner: bool, text: &[u8]) {
         if let Some(handler) = self.h.default {
-            let mut rest = text;
-            while !inner && rest.len() > PIECE && self.input.converts() {
-                let mut end = PIECE;
-                while rest[end] & 0xc0 == 0x80 {
-                    end -= 1;
-                }
+            if inner || !self.input.converts() {
                 // SAFETY: the program's function.
-                unsafe { handler(self.arg, rest.as_ptr().cast(), end as c_int) };
-                rest = &rest[end..];
+                unsafe { handler(self.arg, text.as_ptr().cast(), text.len() as c_int) };
+                return;
             }
-            // SAFETY: the program's function.
-            unsafe { handler(self.arg, rest.as_ptr().cast(), rest.len() as c_int) };
+            // Each piece is an event of its own, and the event ends behind them.
+            let place = text.as_ptr() as usize - self.input.buffer.as_ptr() as usize;
+            let mut from = 0;
+            while from < text.len() {
+                let end = piece_end(text, from);
+                self.event_end(false, place + end);
+                // SAFETY: the program's function.
+                unsafe { handler(self.arg, text[from..].as_ptr().cast(), (end - from) as c_int) };
+                self.event(false, place + end);
+                from = end;
+            }
         }
     }
 
@@ -80,10 +84,7 @@ impl P {
         }
         let mut from = at;
         while from < next {
-            let mut end = next.min(from + PIECE);
-            while end < next && v.bytes[end] & 0xc0 == 0x80 {
-                end -= 1;
-            }
+            let end = piece_end(&v.bytes[..next], from);
             self.event(false, from);
             self.event_end(false, end);
             self.characters(false, &v.bytes[from..end], &v.bytes[from..end]);
@@ -185,9 +186,11 @@ impl P {
                         return Ok(());
                     }
                     let end = v.bytes.len();
-                    self.event_end(inner, end);
                     let raw = &v.bytes[at..end];
                     let newline = tok == Tok::TrailingCr;
+                    if newline {
+                        self.event_end(inner, end);
+                    }
                     self.characters(inner, if newline { b"\n" } else { raw }, raw);
                     let error = match level {
                         0 => NO_ELEMENTS,
@@ -423,8 +426,11 @@ impl P {
         if !empty {
             self.tags.push(Tag { name, bindings });
         }
-        self.store_atts(v, inner, name, spans)?;
-        let expanded = self.expanded(name)?;
+        let stored = self.store_atts(v, inner, name, spans).and_then(|()| self.expanded(name));
+        if empty && stored.is_err() {
+            self.unbind(bindings);
+        }
+        let expanded = stored?;
         let atts = self.atts.as_mut_ptr().cast();
         let mut none = true;
         if let Some(handler) = self.h.start_element {
@@ -791,4 +797,13 @@ impl P {
 fn name_end(bytes: &[u8], from: usize) -> usize {
     let stop = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'/' | b'>');
     from + bytes[from..].iter().position(stop).unwrap_or(0)
+}
+
+/// The end of the piece that begins at `from`: at most [`PIECE`] bytes of whole characters.
+fn piece_end(text: &[u8], from: usize) -> usize {
+    let mut end = text.len().min(from + PIECE);
+    while end < text.len() && text[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    end
 }

@@ -250,6 +250,8 @@ impl P {
             Form::Utf8 => input.buffer = std::mem::take(&mut input.raw),
             _ => input.decode(last),
         }
+        // The byte order mark is a character of the first line.
+        self.column += u64::from(skip > 0);
     }
 
     /// The protocol's encoding, if it is none of the known ones.

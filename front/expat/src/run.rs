@@ -35,9 +35,6 @@ impl P {
                     0 => Processor::Content,
                     _ => Processor::ExternalContent,
                 };
-                if self.status.parsing == SUSPENDED {
-                    return Ok(at);
-                }
                 self.content(level, false, at)
             }
             Processor::IgnoreSection => match self.ignored(at)? {
@@ -95,16 +92,13 @@ impl P {
             return self.value_start(at);
         }
         let v = self.view(at, false);
-        let (tok, next, open) = v.prolog(at);
+        let (tok, _, open) = v.prolog(at);
         let short = open || matches!(tok, Tok::None | Tok::Partial | Tok::PartialChar);
         if short && self.status.final_buffer == 0 && v.stop != Stop::Window {
             return Ok(at);
         }
         match tok {
-            Tok::Invalid => {
-                self.event = next;
-                return Err(INVALID_TOKEN);
-            }
+            Tok::Invalid => return Err(INVALID_TOKEN),
             Tok::Partial if v.stop != Stop::Window => return Err(UNCLOSED_TOKEN),
             Tok::PartialChar if v.stop != Stop::Window => return Err(PARTIAL_CHAR),
             _ => {}
@@ -391,7 +385,7 @@ pub unsafe extern "C" fn XML_GetCurrentByteCount(parser: *mut Parser) -> c_int {
     let p = P(parser);
     match (p.event, p.event_end) {
         (NO_EVENT, _) | (_, NO_EVENT) => 0,
-        (event, end) => p.input.raw(end).saturating_sub(p.input.raw(event)) as c_int,
+        (event, end) => p.input.raw(end).wrapping_sub(p.input.raw(event)) as c_int,
     }
 }
 

@@ -91,6 +91,15 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The byte, where it must be one of ASCII: half a character is wrong.
+    #[inline(always)]
+    fn ascii(&self, at: usize) -> Part<u8> {
+        match self.get(at) {
+            Err((Tok::PartialChar, at)) => invalid(at),
+            found => found,
+        }
+    }
+
     /// What it means that a token reaches the end.
     fn ended(&self) -> Found {
         let tok = match self.stop {
@@ -240,7 +249,7 @@ impl<'a> View<'a> {
             // Brackets before `at`: the text goes on.
             return self.text(stop, b'>');
         }
-        if stop == len && self.bytes[len - 1] == b']' {
+        if stop == len && self.bytes[len - 1] == b']' && self.may_go_on() {
             let brackets = if len - at > 2 && self.bytes[len - 2] == b']' { 2 } else { 1 };
             if len - brackets > at {
                 stop = len - brackets;
@@ -263,14 +272,14 @@ impl<'a> View<'a> {
                 }
                 self.end_tag(at + 2)
             }
-            b'!' => match self.get(at + 2)? {
+            b'!' => match self.ascii(at + 2)? {
                 b'-' => self.comment(at + 3),
                 b'[' => {
                     if self.bytes.len() < at + 9 {
                         return Err(self.ended());
                     }
                     for (by, want) in b"CDATA[".iter().enumerate() {
-                        if self.get(at + 3 + by)? != *want {
+                        if self.ascii(at + 3 + by)? != *want {
                             return invalid(at + 3 + by);
                         }
                     }
@@ -290,7 +299,7 @@ impl<'a> View<'a> {
             at = self.name(at + 1, false)?;
         }
         let end = self.skip_space(at)?;
-        match self.get(end)? {
+        match self.ascii(end)? {
             b'>' => Ok((Tok::EndTag, end + 1)),
             _ => invalid(end),
         }
@@ -304,7 +313,7 @@ impl<'a> View<'a> {
             match self.get(at)? {
                 b'>' => return Ok((Tok::StartTag, at + 1)),
                 b'/' => {
-                    return match self.get(at + 1)? {
+                    return match self.ascii(at + 1)? {
                         b'>' => Ok((Tok::EmptyTag, at + 2)),
                         _ => invalid(at + 1),
                     };
@@ -326,7 +335,7 @@ impl<'a> View<'a> {
                 }
             }
             at += 1;
-            let mut quote = self.get(at)?;
+            let mut quote = self.ascii(at)?;
             if is_space(quote) {
                 at = self.skip_space(at)?;
                 quote = self.bytes[at];
@@ -357,7 +366,7 @@ impl<'a> View<'a> {
             }
             atts.push(Att { name, value: (from, at), plain });
             at += 1;
-            match self.get(at)? {
+            match self.ascii(at)? {
                 b'>' | b'/' => {}
                 byte if is_space(byte) => {}
                 _ => return invalid(at),
@@ -374,12 +383,12 @@ impl<'a> View<'a> {
                 _ => invalid(end),
             };
         }
-        let hex = self.get(at + 2)? == b'x';
+        let hex = self.ascii(at + 2)? == b'x';
         let from = if hex { at + 3 } else { at + 2 };
         let digit = |byte: u8| if hex { byte.is_ascii_hexdigit() } else { byte.is_ascii_digit() };
         let mut end = from;
         loop {
-            match self.get(end)? {
+            match self.ascii(end)? {
                 b';' if end > from => return Ok((Tok::CharRef, end + 1)),
                 byte if digit(byte) => end += 1,
                 _ => return invalid(end),
@@ -389,7 +398,7 @@ impl<'a> View<'a> {
 
     /// Behind `<!-`.
     fn comment(&self, at: usize) -> Part<Found> {
-        if self.get(at)? != b'-' {
+        if self.ascii(at)? != b'-' {
             return invalid(at);
         }
         let mut at = at + 1;
@@ -398,7 +407,7 @@ impl<'a> View<'a> {
                 at += 1;
             } else if self.get(at + 1)? != b'-' {
                 at += 2;
-            } else if self.get(at + 2)? == b'>' {
+            } else if self.ascii(at + 2)? == b'>' {
                 return Ok((Tok::Comment, at + 3));
             } else {
                 return invalid(at + 2);
@@ -504,6 +513,9 @@ impl<'a> View<'a> {
     fn open(&self, tok: Tok) -> Part<(Found, bool)> {
         match self.stop {
             _ if self.may_go_on() => Ok(((tok, self.bytes.len()), true)),
+            Stop::Char if matches!(tok, Tok::Literal | Tok::CloseParen) => {
+                invalid(self.bytes.len())
+            }
             _ => Err(self.ended()),
         }
     }
@@ -561,12 +573,14 @@ impl<'a> View<'a> {
             b',' => one(Comma),
             b'[' => one(OpenBracket),
             b']' => match self.bytes.get(at + 1) {
-                Option::None => self.open(CloseBracket),
-                Some(b']') => match self.get(at + 2)? {
-                    b'>' => Ok(((CondClose, at + 3), false)),
-                    _ => one(CloseBracket),
-                },
-                Some(_) => one(CloseBracket),
+                Option::None if self.may_go_on() => self.open(CloseBracket),
+                Some(b']') if self.may_go_on() || self.bytes.len() > at + 2 => {
+                    match self.get(at + 2)? {
+                        b'>' => Ok(((CondClose, at + 3), false)),
+                        _ => one(CloseBracket),
+                    }
+                }
+                _ => one(CloseBracket),
             },
             b'(' => one(OpenParen),
             b')' => {
@@ -633,17 +647,21 @@ impl<'a> View<'a> {
         }
     }
 
+    fn starts_keyword(&self, byte: u8) -> bool {
+        byte.is_ascii_alphabetic() || byte == b'_' || byte == b':' && !self.namespaces
+    }
+
     /// Behind `<!`.
     fn declaration(&self, at: usize) -> Part<Found> {
-        match self.get(at)? {
+        match self.ascii(at)? {
             b'-' => return self.comment(at + 1),
             b'[' => return Ok((Tok::CondOpen, at + 1)),
-            byte if byte.is_ascii_alphabetic() || byte == b'_' => {}
+            byte if self.starts_keyword(byte) => {}
             _ => return invalid(at),
         }
         let mut at = at + 1;
         loop {
-            match self.get(at)? {
+            match self.ascii(at)? {
                 b'%' => {
                     let next = self.get(at + 1)?;
                     if is_space(next) || next == b'%' {
@@ -652,7 +670,7 @@ impl<'a> View<'a> {
                     return Ok((Tok::DeclOpen, at));
                 }
                 byte if is_space(byte) => return Ok((Tok::DeclOpen, at)),
-                byte if byte.is_ascii_alphabetic() || byte == b'_' => at += 1,
+                byte if self.starts_keyword(byte) => at += 1,
                 _ => return invalid(at),
             }
         }

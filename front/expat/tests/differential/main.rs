@@ -1,0 +1,75 @@
+//! Both libraries, this one and the system's `libexpat.so.1`, read the same random documents in the same random pieces:
+//! every call of every handler with its arguments and its place, every error and its place must be equal.
+//!
+//! `LOOKASIDE_TEST_DOCUMENTS` says how many documents (20,000), `LOOKASIDE_TEST_SEED` where they begin.
+
+mod documents;
+mod library;
+mod trace;
+
+use documents::{Random, document};
+use library::Library;
+use trace::{Plan, trace};
+
+fn number(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Shows where two traces differ.
+fn difference(ours: &str, theirs: &str) -> String {
+    let pairs = ours.lines().zip(theirs.lines());
+    let same = pairs.take_while(|(ours, theirs)| ours == theirs).count();
+    let tail = |text: &str| {
+        text.lines().skip(same.saturating_sub(2)).take(5).collect::<Vec<_>>().join("\n    ")
+    };
+    format!("line {same}\n  ours:\n    {}\n  theirs:\n    {}", tail(ours), tail(theirs))
+}
+
+#[test]
+fn handlers_are_called_alike() {
+    let Some(theirs) = Library::system() else {
+        eprintln!("SKIPPED: libexpat.so.1 (Debian: libexpat1) is not installed");
+        return;
+    };
+    let ours = Library::ours();
+    let count = number("LOOKASIDE_TEST_DOCUMENTS", 20_000);
+    let from = number("LOOKASIDE_TEST_SEED", 1);
+    let (mut failures, mut well_formed) = (vec![], 0);
+    for seed in from..from + count {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9));
+        let case = document(&mut random);
+        let plan = Plan::random(&mut random);
+        let expected = trace(&theirs, &case, &plan);
+        let found = trace(&ours, &case, &plan);
+        well_formed += u64::from(expected.contains("end 0"));
+        if found != expected {
+            let text = String::from_utf8_lossy(&case.main).into_owned();
+            let others: Vec<_> =
+                case.others.iter().map(|it| String::from_utf8_lossy(it).into_owned()).collect();
+            failures.push(format!(
+                "seed {seed}: {text:?}\n  entities {others:?}\n  {plan:?}\n  {}",
+                difference(&found, &expected)
+            ));
+            if failures.len() >= 5 {
+                break;
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    // The gate sees something: a part of the documents is read to its end.
+    assert!(well_formed * 10 > count, "{well_formed} of {count} documents are well-formed");
+}
+
+/// The comparison finds a library that is wrong in one document of 500.
+#[test]
+fn a_rare_difference_is_seen() {
+    let (mut seen, mut all) = (0, 0);
+    for seed in 1..=20_000 {
+        let mut random = Random(seed * 0x9e37_79b9);
+        let case = document(&mut random);
+        all += 1;
+        // What a defect in a rare construct would touch.
+        seen += u64::from(case.main.windows(8).any(|it| it == b"<!ATTLIS"));
+    }
+    assert!(seen * 50 > all, "declarations are too rare: {seen} of {all}");
+}
