@@ -21,6 +21,7 @@ doc     := $(root)/share/doc/lookaside
 stage   := $(target)/stage
 staged  := bin/parcomp bin/lookaside lib/liblookaside.so lib/libcf.so \
            lib/lookaside/openssl/lookaside.so lib/lookaside/zlib/libz.so.1 lib/lookaside/hyperscan/libhs.so.5 \
+           lib/lookaside/expat/libexpat.so.1 \
            lib/lookaside/qat/libqat.so.4 lib/lookaside/qat/libusdm.so.0
 fill    := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(version)|g'
 
@@ -110,7 +111,8 @@ install:
 	install -m 755 $(stage)/lib/lookaside/openssl/lookaside.so '$(root)/lib/lookaside/openssl'
 	$(fill) front/openssl/openssl.cnf.in > '$(root)/lib/lookaside/openssl/openssl.cnf'
 	install -m 755 $(stage)/lib/lookaside/zlib/libz.so.1 '$(root)/lib/lookaside/zlib'
-	install -d '$(root)/lib/lookaside/hyperscan'
+	install -d '$(root)/lib/lookaside/expat' '$(root)/lib/lookaside/hyperscan'
+	install -m 755 $(stage)/lib/lookaside/expat/libexpat.so.1 '$(root)/lib/lookaside/expat'
 	install -m 755 $(stage)/lib/lookaside/hyperscan/libhs.so.5 '$(root)/lib/lookaside/hyperscan'
 	ln -sf libhs.so.5 '$(root)/lib/lookaside/hyperscan/libhs_runtime.so.5'
 	install -d '$(root)/lib/lookaside/qat/pkgconfig' '$(root)/include/lookaside-qat/qat'
@@ -135,12 +137,13 @@ uninstall:
 	rm -f '$(root)/lib/pkgconfig/lookaside.pc' '$(root)/lib/pkgconfig/cf.pc'
 	rm -f '$(root)/lib/lookaside/openssl/lookaside.so' '$(root)/lib/lookaside/openssl/openssl.cnf'
 	rm -f '$(root)/lib/lookaside/zlib/libz.so.1'
+	rm -f '$(root)/lib/lookaside/expat/libexpat.so.1'
 	rm -f '$(root)/lib/lookaside/hyperscan/libhs.so.5' '$(root)/lib/lookaside/hyperscan/libhs_runtime.so.5'
 	rm -f '$(root)'/lib/lookaside/qat/libqat.so* '$(root)'/lib/lookaside/qat/libusdm.so*
 	rm -f '$(root)/lib/lookaside/qat/pkgconfig/qatlib.pc' '$(root)/lib/lookaside/qat/pkgconfig/libusdm.pc'
 	rm -f $(addprefix '$(root)/include/lookaside-qat/qat/',$(notdir $(wildcard front/qat/include/*.h)))
 	rm -f '$(doc)/LICENSE-APACHE' '$(doc)/LICENSE-MIT' '$(doc)/THIRD-PARTY-NOTICES'
-	@for folder in lib/lookaside/openssl lib/lookaside/zlib lib/lookaside/hyperscan lib/lookaside/qat/pkgconfig lib/lookaside/qat lib/lookaside \
+	@for folder in lib/lookaside/openssl lib/lookaside/zlib lib/lookaside/expat lib/lookaside/hyperscan lib/lookaside/qat/pkgconfig lib/lookaside/qat lib/lookaside \
 		include/lookaside-qat/qat include/lookaside-qat share/doc/lookaside; do \
 		test ! -d '$(root)'/$$folder || rmdir --ignore-fail-on-non-empty '$(root)'/$$folder; done
 

@@ -1,4 +1,4 @@
-//! `lookaside run`: a command with our zlib and Hyperscan libraries in the place of the system's, with our QuickAssist
+//! `lookaside run`: a command with our zlib, Hyperscan and expat libraries in the place of the system's, with our QuickAssist
 //! library, and what served it.
 
 use std::{
@@ -28,6 +28,8 @@ use crate::{
 const LIBRARY: &str = "libz.so.1";
 /// The name of our Hyperscan library.
 const HYPERSCAN: &str = "libhs.so.5";
+/// The name of our expat library.
+const EXPAT: &str = "libexpat.so.1";
 
 /// What `lookaside run` was asked to do.
 #[derive(Debug, Default, PartialEq)]
@@ -68,9 +70,9 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
         command.env(name, value);
     };
     let mut folders = folder.as_os_str().to_owned();
-    if let Some(hyperscan) = hyperscan_beside_us() {
+    for other in [beside("hyperscan", HYPERSCAN), beside("expat", EXPAT)].into_iter().flatten() {
         folders.push(":");
-        folders.push(hyperscan);
+        folders.push(other);
     }
     if let Some(quickassist) = &quickassist {
         folders.push(":");
@@ -144,11 +146,11 @@ fn beside_us() -> Result<PathBuf, String> {
         })
 }
 
-/// The folder of our Hyperscan library, where it is installed.
-fn hyperscan_beside_us() -> Option<PathBuf> {
+/// The folder of another library of ours, where it is installed.
+fn beside(name: &str, library: &str) -> Option<PathBuf> {
     let here = env::current_exe().and_then(fs::canonicalize).ok()?;
-    let folder = here.parent()?.join("../lib/lookaside/hyperscan").canonicalize().ok()?;
-    folder.join(HYPERSCAN).exists().then_some(folder)
+    let folder = here.parent()?.join("../lib/lookaside").join(name).canonicalize().ok()?;
+    folder.join(library).exists().then_some(folder)
 }
 
 /// The table that the libraries of each process add their counters to, removed at the end.
@@ -180,10 +182,16 @@ impl Counters {
         let table = fs::read(&self.0)?;
         let calls = table::read(&table, Library::Zlib);
         let scans = table::read(&table, Library::Hyperscan);
+        let documents = table::read(&table, Library::Expat);
         if !json {
             let libraries = text("zlib", CALLS, &calls)
                 + &if scans.processes > 0 {
                     text("hyperscan", SCANS, &scans)
+                } else {
+                    String::new()
+                }
+                + &if documents.processes > 0 {
+                    text("expat", DOCUMENTS, &documents)
                 } else {
                     String::new()
                 };
@@ -192,6 +200,9 @@ impl Counters {
         let mut object = json_of("served_by", CALLS, &calls);
         if scans.processes > 0 {
             object["hyperscan"] = json_of("what", SCANS, &scans);
+        }
+        if documents.processes > 0 {
+            object["expat"] = json_of("what", DOCUMENTS, &documents);
         }
         if let Some(served) = served.json() {
             object["quickassist"] = served;
@@ -209,9 +220,10 @@ impl Drop for Counters {
     }
 }
 
-/// What the counts of zlib's rows are, and of Hyperscan's.
+/// What the counts of zlib's rows are, of Hyperscan's and of expat's.
 const CALLS: [&str; 3] = ["calls", "bytes in", "bytes out"];
 const SCANS: [&str; 3] = ["count", "bytes", "matches"];
+const DOCUMENTS: [&str; 3] = ["count", "bytes", "-"];
 
 /// The counts of a library, a line for each row.
 fn text(library: &str, columns: [&str; 3], counts: &Counts) -> String {

@@ -40,7 +40,7 @@ impl P {
         let open = self.open.last().expect("an entity is open");
         // SAFETY: text and index live as long as the entity is open.
         let (bytes, index) = unsafe { (&*(&raw const *open.text), &*(&raw const *open.index)) };
-        View { bytes, index, from: 0, stop: Stop::End, namespaces: self.namespaces }
+        View { bytes, index, from: 0, stop: Stop::End, namespaces: self.namespaces, bad: 0 }
     }
 
     /// Passes bytes to the default handler.

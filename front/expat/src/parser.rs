@@ -226,7 +226,11 @@ impl P {
             (bytes, &*(&raw const self.window.index))
         };
         let (from, stop) = (self.window.from, self.window.stop);
-        View { bytes, index, from, stop, namespaces: self.namespaces }
+        let bad = match stop {
+            Stop::Bad | Stop::Char => self.input.buffer.get(self.window.end).copied().unwrap_or(0),
+            _ => 0,
+        };
+        View { bytes, index, from, stop, namespaces: self.namespaces, bad }
     }
 
     #[inline(never)]

@@ -30,6 +30,8 @@ pub(crate) struct View<'a> {
     pub(crate) stop: Stop,
     /// Colons in names separate prefixes.
     pub(crate) namespaces: bool,
+    /// The byte behind `bytes`, if it is there and begins a bad character.
+    pub(crate) bad: u8,
 }
 
 /// A token and its end; where it is invalid, that place.
@@ -97,6 +99,14 @@ impl<'a> View<'a> {
         match self.get(at) {
             Err((Tok::PartialChar, at)) => invalid(at),
             found => found,
+        }
+    }
+
+    /// The byte; 0 for a bad character.
+    fn soft(&self, at: usize) -> Part<u8> {
+        match self.may_go_on() {
+            true => self.get(at),
+            false => Ok(self.bytes.get(at).copied().unwrap_or(0)),
         }
     }
 
@@ -461,7 +471,7 @@ impl<'a> View<'a> {
                     _ => (Tok::Newline, at + 1),
                 });
             }
-            b']' if self.get(at + 1)? == b']' && self.get(at + 2)? == b'>' => {
+            b']' if self.soft(at + 1)? == b']' && self.soft(at + 2)? == b'>' => {
                 return Ok((Tok::CdataClose, at + 3));
             }
             _ => {}
@@ -536,6 +546,10 @@ impl<'a> View<'a> {
                     true => Ok(((Literal, end), false)),
                     false => invalid(end),
                 }
+            }
+            // A tag may begin with a character that turns out to be bad.
+            b'<' if at + 1 == self.bytes.len() && matches!(self.bad, 0xc0..=0xf7) => {
+                Ok(((InstanceStart, at), false))
             }
             b'<' => match self.get(at + 1)? {
                 b'!' => Ok((self.declaration(at + 2)?, false)),
