@@ -127,7 +127,7 @@ impl P {
                 continue;
             }
             grow = false;
-            self.event_end(inner, next);
+            self.event_end(inner, if short { at } else { next });
             match tok {
                 Tok::DataChars => self.data(inner, v, at, next),
                 Tok::Newline => self.characters(inner, b"\n", &v.bytes[at..next]),

@@ -170,7 +170,9 @@ impl P {
             }
             grow = false;
             self.event(inner, at);
-            self.event_end(inner, next);
+            let unset = open && tok != Tok::Space
+                || matches!(tok, Tok::None | Tok::Partial | Tok::PartialChar);
+            self.event_end(inner, if unset { at } else { next });
             let more = !inner && self.status.final_buffer == 0;
             let none = matches!(tok, Tok::None | Tok::Partial | Tok::PartialChar);
             if more && (open || none) {

@@ -439,7 +439,7 @@ impl<'a> View<'a> {
             _ => Tok::Pi,
         };
         if byte == b'?' {
-            return match self.get(end + 1)? {
+            return match self.ascii(end + 1)? {
                 b'>' => Ok((tok, end + 2)),
                 _ => invalid(end + 1),
             };
