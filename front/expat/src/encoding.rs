@@ -218,11 +218,7 @@ impl P {
         let content = self.processor == Processor::ExternalStart;
         let input = &mut self.input;
         let raw = &input.raw[..];
-        let undecided = match raw {
-            [] => true,
-            [0xef, 0xbb] | [0xef] | [0xfe] | [0xff] | [0] | [b'<'] => true,
-            _ => false,
-        };
+        let undecided = matches!(raw, [] | [0xef, 0xbb] | [0xef | 0xfe | 0xff | 0 | b'<']);
         if undecided && !last {
             return;
         }
@@ -326,8 +322,7 @@ impl P {
         // SAFETY: the program's function with a name that ends with zero.
         let taken = unsafe { handler(data, name.as_ptr().cast(), &raw mut encoding) };
         let fine = taken != 0 && valid(&encoding);
-        let refused = taken != 0 && !fine || taken == 0;
-        if refused {
+        if !fine {
             if let Some(release) = encoding.release {
                 // SAFETY: the program's function.
                 unsafe { release(encoding.data) };

@@ -4,7 +4,7 @@
 //!
 //! Handlers see every token where it stands, and may stop the parser behind each; so this library goes from token to
 //! token itself ([`token`], [`content`]), on the vectors' index of `lookaside_xml` ([`lookaside_xml::kernel`]), and calls
-//! them at once. The grammar of declarations is a machine over tokens ([`role`], [`prolog`]) as expat's is, because the
+//! them at once. The grammar of declarations is a machine over tokens ([`role`], [`declarations`]) as expat's is, because the
 //! default handler gets every token of a declaration that no other handler takes. Names are interned once per parser
 //! with their C strings ([`dtd`]); text is passed by reference; lists of attributes are used again.
 //!
@@ -20,7 +20,9 @@
 pub mod abi;
 pub mod api;
 mod content;
+mod declarations;
 mod dtd;
+mod elements;
 mod encoding;
 mod letters;
 pub mod parser;

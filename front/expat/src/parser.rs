@@ -141,6 +141,7 @@ pub struct Parser {
     pub(crate) specified: c_int,
     pub(crate) id_index: c_int,
     pub(crate) open: Vec<Open>,
+    #[allow(clippy::vec_box, reason = "addresses are kept while an entity is open")]
     pub(crate) spare: Vec<Box<Index>>,
     // Declarations.
     pub(crate) doctype: (Option<Text>, Option<Text>, Option<Text>),
@@ -220,10 +221,11 @@ impl P {
         if more || at >= self.window.end || at < self.window.from {
             self.look(at, more);
         }
+        let index: *const Index = &raw const self.window.index;
         // SAFETY: buffer and index change in `look` and between calls of the parser only.
         let (bytes, index) = unsafe {
             let bytes = std::slice::from_raw_parts(self.input.buffer.as_ptr(), self.window.end);
-            (bytes, &*(&raw const self.window.index))
+            (bytes, &*index)
         };
         let (from, stop) = (self.window.from, self.window.stop);
         let bad = match stop {

@@ -34,7 +34,7 @@ impl P {
 
     #[allow(clippy::too_many_arguments, reason = "as above")]
     fn append_value(
-        mut self,
+        self,
         raw: &[u8],
         place: usize,
         outer: bool,
@@ -135,7 +135,6 @@ impl P {
             }
             at = next;
         }
-        let _ = &mut self;
         Ok(())
     }
 
