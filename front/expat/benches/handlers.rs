@@ -1,6 +1,6 @@
 //! This library beside the system's `libexpat.so.1`: documents with empty handlers for elements and text.
 //!
-//! `cargo bench -p lookaside-expat -- FOLDER` reads each file of a folder as one piece, both libraries in turn; it prints medians of
+//! `LOOKASIDE_XML_DOCUMENTS=FOLDER cargo bench -p lookaside-expat` reads each file of a folder as one piece, both libraries in turn; it prints medians of
 //! the thread's CPU time, and the geometric mean of the ratios. Both must call as many handlers.
 
 use std::ffi::{c_char, c_int, c_void};
@@ -107,8 +107,9 @@ fn median(times: &mut [u64]) -> f64 {
 }
 
 fn main() {
-    let Some(folder) = std::env::args().skip(1).find(|it| !it.starts_with("--")) else {
-        println!("handlers: no folder with documents is named");
+    let Some(folder) = std::env::var("LOOKASIDE_XML_DOCUMENTS").ok().filter(|it| !it.is_empty())
+    else {
+        println!("handlers: LOOKASIDE_XML_DOCUMENTS names no folder with documents");
         return;
     };
     let Some(theirs) = system() else {

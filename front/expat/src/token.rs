@@ -259,7 +259,8 @@ impl<'a> View<'a> {
             // Brackets before `at`: the text goes on.
             return self.text(stop, b'>');
         }
-        if stop == len && self.bytes[len - 1] == b']' && self.may_go_on() {
+        let last = matches!(self.stop, Stop::End | Stop::Half);
+        if stop == len && self.bytes[len - 1] == b']' && last {
             let brackets = if len - at > 2 && self.bytes[len - 2] == b']' { 2 } else { 1 };
             if len - brackets > at {
                 stop = len - brackets;
@@ -566,7 +567,7 @@ impl<'a> View<'a> {
                 }
                 let mut end = at + 1;
                 while end < len && is_space(self.bytes[end]) {
-                    if self.bytes[end] == b'\r' && end + 1 == len {
+                    if self.bytes[end] == b'\r' && end + 1 == len && self.stop != Stop::Window {
                         break;
                     }
                     end += 1;

@@ -86,6 +86,12 @@ impl Writer<'_> {
     }
 
     fn misc(&mut self) {
+        if self.random.chance(2) {
+            // What follows lies across the end of a window.
+            let len = 16_250 + self.random.below(140);
+            let filler = "x".repeat(len);
+            return self.put(&format!("<!--{filler}-->"));
+        }
         let misc = self.random.pick(&[
             "<!-- c -->",
             "<!---->",

@@ -65,7 +65,7 @@ impl State<'_> {
         let place = unsafe { ((l.byte)(p), (l.count)(p), (l.line)(p), (l.column)(p)) };
         let _ = writeln!(self.log, "{what} at {place:?}");
         self.events += 1;
-        if self.plan.suspend > 0 && self.events % self.plan.suspend == 0 {
+        if self.plan.suspend > 0 && self.events.is_multiple_of(self.plan.suspend) {
             // SAFETY: as above.
             let done = unsafe { (l.stop)(p, 1) };
             let _ = writeln!(self.log, "stop {done}");
