@@ -8,7 +8,7 @@ use crate::abi::*;
 use crate::dtd::Entity;
 use crate::parser::{Open, P, Processor};
 use crate::role::Tok;
-use crate::token::{Stop, View, char_number, predefined};
+use crate::token::{Known, Stop, View, char_number, predefined};
 
 /// Bytes that handlers get at once of converted text.
 const PIECE: usize = 1024;
@@ -114,10 +114,11 @@ impl P {
     ) -> Done {
         let more = |p: P| !inner && p.status.final_buffer == 0;
         let mut grow = false;
+        let mut known = Known::default();
         loop {
             let at = *place;
             let v = self.bytes(inner, at, grow);
-            let (tok, next) = v.content(at, spans);
+            let (tok, next) = v.content(at, &mut known, spans);
             let short = matches!(
                 tok,
                 Tok::None

@@ -57,7 +57,7 @@ impl P {
         loop {
             let v = self.view(at, grow);
             let mut spans = vec![];
-            let (tok, next) = v.content(at, &mut spans);
+            let (tok, next) = v.content(at, &mut Default::default(), &mut spans);
             if v.stop == Stop::Window && matches!(tok, Tok::Partial | Tok::PartialChar) {
                 grow = true;
                 continue;

@@ -38,6 +38,13 @@ pub(crate) struct View<'a> {
 pub(crate) type Found = (Tok, usize);
 type Part<T> = Result<T, Found>;
 
+/// Where text stops next, of a view that ends at `end`: text has many tokens, one for each line.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Known {
+    stop: usize,
+    end: usize,
+}
+
 /// An attribute of a start-tag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Att {
@@ -217,17 +224,17 @@ impl<'a> View<'a> {
 
     /// A token of content. `atts` get the attributes of a start-tag.
     #[inline(always)]
-    pub(crate) fn content(&self, at: usize, atts: &mut Vec<Att>) -> Found {
+    pub(crate) fn content(&self, at: usize, known: &mut Known, atts: &mut Vec<Att>) -> Found {
         let Some(&byte) = self.bytes.get(at) else { return self.nothing() };
         match byte {
             b'<' => joined(self.less(at, atts)),
             b'&' => joined(self.reference(at)),
-            _ => self.text(at, byte),
+            _ => self.text(at, byte, known),
         }
     }
 
     #[inline(always)]
-    fn text(&self, at: usize, byte: u8) -> Found {
+    fn text(&self, at: usize, byte: u8, known: &mut Known) -> Found {
         let len = self.bytes.len();
         match byte {
             b'\n' => return (Tok::Newline, at + 1),
@@ -249,15 +256,18 @@ impl<'a> View<'a> {
             }
             _ => {}
         }
-        let mut stop = self.next::<TEXT>(at + 1).min(len);
-        if let Some(feed) = memchr_newline(&self.bytes[at + 1..stop]) {
+        if known.end != len || known.stop <= at {
+            *known = Known { stop: self.next::<TEXT>(at + 1).min(len), end: len };
+        }
+        let mut stop = known.stop;
+        if let Some(feed) = memchr::memchr(b'\n', &self.bytes[at + 1..stop]) {
             stop = at + 1 + feed;
         } else if self.bytes.get(stop) == Some(&b'>') && stop < len {
             if stop - at >= 2 && &self.bytes[stop - 2..stop] == b"]]" && stop - 2 > at {
                 return (Tok::Invalid, stop);
             }
             // Brackets before `at`: the text goes on.
-            return self.text(stop, b'>');
+            return self.text(stop, b'>', known);
         }
         let last = matches!(self.stop, Stop::End | Stop::Half);
         if stop == len && self.bytes[len - 1] == b']' && last {
@@ -721,9 +731,4 @@ pub(crate) fn predefined(name: &[u8]) -> Option<u8> {
         b"quot" => b'"',
         _ => return None,
     })
-}
-
-#[inline(always)]
-fn memchr_newline(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|byte| *byte == b'\n')
 }

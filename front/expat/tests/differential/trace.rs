@@ -78,7 +78,10 @@ impl State<'_> {
         loop {
             let rest = bytes.len() - at;
             let len = match self.plan.piece {
+                0 if bytes.len() > 10_000 => self.random.below(9000).min(rest),
                 0 => self.random.below(12).min(rest),
+                // Expat tries an unfinished token again with each piece.
+                piece if bytes.len() > 10_000 => piece.max(900).min(rest),
                 piece => piece.min(rest),
             };
             let last = at + len == bytes.len();
