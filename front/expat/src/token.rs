@@ -228,7 +228,11 @@ impl<'a> View<'a> {
         let Some(&byte) = self.bytes.get(at) else { return self.nothing() };
         match byte {
             b'<' => joined(self.less(at, atts)),
-            b'&' => joined(self.reference(at)),
+            b'&' => match &self.bytes[at + 1..] {
+                [b'l' | b'g', b't', b';', ..] => (Tok::EntityRef, at + 4),
+                [b'a', b'm', b'p', b';', ..] => (Tok::EntityRef, at + 5),
+                _ => joined(self.reference(at)),
+            },
             _ => self.text(at, byte, known),
         }
     }

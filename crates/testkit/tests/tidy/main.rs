@@ -51,8 +51,14 @@ const UNSAFE_ALLOWED: &[&str] = &[
 ];
 
 /// Crates whose roots need no `deny(unsafe_code)`: `unsafe` is what they are for.
-const UNSAFE_CRATES: &[&str] =
-    &["bench", "crates/cipher/kernel", "crates/pke/kernel", "front/expat", "front/hyperscan", "front/zlib"];
+const UNSAFE_CRATES: &[&str] = &[
+    "bench",
+    "crates/cipher/kernel",
+    "crates/pke/kernel",
+    "front/expat",
+    "front/hyperscan",
+    "front/zlib",
+];
 
 const SERVICES: &[&str] =
     &["crates/compress", "crates/cipher", "crates/pke", "crates/scan", "crates/xml"];
