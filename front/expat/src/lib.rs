@@ -5,7 +5,8 @@
 //! Handlers see every token where it stands, and may stop the parser behind each; so this library goes from token to
 //! token itself ([`token`], [`content`]), on the vectors' index of `lookaside_xml` ([`lookaside_xml::kernel`]), and calls
 //! them at once. The grammar of declarations is a machine over tokens ([`role`], [`declarations`]) as expat's is, because the
-//! default handler gets every token of a declaration that no other handler takes. Names are interned once per parser
+//! default handler gets every token of a declaration that no other handler takes; its states and the order of what is done
+//! for each follow expat's (MIT licence; THIRD-PARTY-NOTICES has its notice). Names are interned once per parser
 //! with their C strings ([`dtd`]); text is passed by reference; lists of attributes are used again.
 //!
 //! Everything runs on the caller's thread within the call. A panic becomes `XML_ERROR_UNEXPECTED_STATE` and crosses no
