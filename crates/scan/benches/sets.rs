@@ -436,13 +436,13 @@ fn bench(options: &mut Options, name: &str, mode: Mode, libraries: &[Library]) {
     let mut row = |library: &str, times: &[Duration], compile: Duration, sizes: (usize, usize)| {
         let (middle, ms) = (rate(median(times)), compile.as_secs_f64() * 1e3);
         let (size, state) = (sizes.0 >> 10, sizes.1);
-        print!(" | {library} {middle:5.1}, {ms:6.1} ms, {size:5} KB, state {state:4}");
+        print!(" | {library} {middle:6.3}, {ms:6.1} ms, {size:5} KB, state {state:4}");
         if let Some(csv) = csv {
             let [least, most] = [times.iter().max(), times.iter().min()].map(|t| rate(*t.unwrap()));
             let (bytes, state) = sizes;
             writeln!(
                 csv,
-                "{name},{kind},{library},{middle:.3},{least:.3},{most:.3},{ms:.3},{bytes},{state}"
+                "{name},{kind},{library},{middle:.5},{least:.5},{most:.5},{ms:.3},{bytes},{state}"
             )
             .expect("the file of --csv");
         }

@@ -109,7 +109,10 @@ pub fn case(choices: &mut Choices<'_>, kind: Kind) -> Case {
     if kind.assertions && writer.choices.chance(15) {
         writer.out.extend(*writer.choices.pick(&[&b"^"[..], br"\A"]));
     }
-    writer.alternatives(3);
+    match writer.choices.chance(20) {
+        true => writer.strings(),
+        false => writer.alternatives(3),
+    }
     if kind.assertions && writer.choices.chance(15) {
         writer.out.extend(*writer.choices.pick(&[&b"$"[..], br"\z", br"\Z"]));
     }
@@ -165,6 +168,36 @@ impl Writer<'_, '_> {
                 self.sequence(depth);
             }
         }
+    }
+
+    /// As rules are: strings, and strings of different lengths to choose from, with counted or unbounded repeats between them.
+    /// Of several such expressions, many begin alike.
+    fn strings(&mut self) {
+        self.add(&["", "abc", "abc", "ab", "^abc"]);
+        for _ in 0..=self.choices.below(2) {
+            self.add(&[
+                "abca",
+                "bcb",
+                "kab",
+                "(?:ab|c|bcabc)",
+                "(?:a|bc(?:a|cc)|)b",
+                "(?:ba(?:\\.0|)|ca)",
+            ]);
+            let class =
+                *self.choices.pick(&[".", ".", "[^b]", "[ab]", "[^\\n]", "\\w", "(?:a|bc)"]);
+            let most = *self.choices.pick(&[1, 2, 5, 9, 20, 40, 70, 130]);
+            let repeat = match self.choices.below(8) {
+                0 => "*".to_owned(),
+                1 => "+".to_owned(),
+                2 => format!("{{{most}}}"),
+                3 => format!("{{{},{most}}}", most / 2),
+                4 => format!("{{1,{most}}}"),
+                _ => format!("{{0,{most}}}"),
+            };
+            self.out.extend(class.as_bytes());
+            self.out.extend(repeat.as_bytes());
+        }
+        self.add(&["cab", "bca", "ab", "c", "(?:a|bcb)", "[0-9]{1,3}"]);
     }
 
     fn sequence(&mut self, depth: usize) {
@@ -401,7 +434,10 @@ pub fn sample(choices: &mut Choices<'_>, node: &Node, out: &mut Vec<u8>) {
         }
         Node::Repeat { node, min, max } => {
             let most = max.unwrap_or(min.saturating_add(4)).min(min.saturating_add(6));
-            let count = *min as usize + choices.below((most - min + 1) as usize);
+            let count = match max {
+                Some(max) if *max > most && choices.chance(25) => *max as usize,
+                _ => *min as usize + choices.below((most - min + 1) as usize),
+            };
             for _ in 0..count {
                 if out.len() > 2000 {
                     break;

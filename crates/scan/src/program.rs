@@ -115,7 +115,7 @@ const FEW: usize = 3;
 /// The bytes of its past that a scan of a block, and a piece of a stream, has for [`Program::around`].
 const AROUND_BLOCK: usize = 4096;
 /// In a stream: of few such patterns, and of many, whose own state is larger anyway.
-const AROUND_STREAM: [usize; 2] = [128, 256];
+const AROUND_STREAM: [usize; 2] = [128, 512];
 const MANY_AROUND: usize = 64;
 
 impl Program {
