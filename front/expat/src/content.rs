@@ -19,17 +19,25 @@ impl P {
     /// The event of the document, or of the innermost entity.
     #[inline(always)]
     pub(crate) fn event(mut self, inner: bool, at: usize) {
-        match self.open.last_mut() {
-            Some(open) if inner => open.event = at,
-            _ => self.event = at,
+        match inner {
+            false => self.event = at,
+            true => {
+                if let Some(open) = self.open.last_mut() {
+                    open.event = at;
+                }
+            }
         }
     }
 
     #[inline(always)]
     pub(crate) fn event_end(mut self, inner: bool, at: usize) {
-        match self.open.last_mut() {
-            Some(open) if inner => open.event_end = at,
-            _ => self.event_end = at,
+        match inner {
+            false => self.event_end = at,
+            true => {
+                if let Some(open) = self.open.last_mut() {
+                    open.event_end = at;
+                }
+            }
         }
     }
 
@@ -44,7 +52,15 @@ impl P {
             (&raw const *open.text, &raw const *open.index);
         // SAFETY: text and index live as long as the entity is open.
         let (bytes, index) = unsafe { (&*text, &*index) };
-        View { bytes, index, from: 0, stop: Stop::End, namespaces: self.namespaces, bad: 0 }
+        View {
+            bytes,
+            index,
+            from: 0,
+            stop: Stop::End,
+            namespaces: self.namespaces,
+            converted: false,
+            bad: 0,
+        }
     }
 
     /// Passes bytes to the default handler.
@@ -115,9 +131,12 @@ impl P {
         let more = |p: P| !inner && p.status.final_buffer == 0;
         let mut grow = false;
         let mut known = Known::default();
+        let mut v = self.bytes(inner, *place, grow);
         loop {
             let at = *place;
-            let v = self.bytes(inner, at, grow);
+            if grow || at >= v.bytes.len() {
+                v = self.bytes(inner, at, grow);
+            }
             let (tok, next) = v.content(at, &mut known, spans);
             let short = matches!(
                 tok,
@@ -178,6 +197,7 @@ impl P {
                         return Ok(());
                     }
                     self.event(inner, reached);
+                    v = self.bytes(inner, reached, false);
                     match self.status.parsing {
                         SUSPENDED => return Ok(()),
                         FINISHED => return Err(ABORTED),

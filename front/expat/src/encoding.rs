@@ -234,6 +234,13 @@ impl P {
             Some(named) if !(skip > 0 && matches!(named, Form::Utf16 { .. })) => named,
             _ => form,
         };
+        // One byte of a mark, and no more: half a unit.
+        let form = match raw {
+            [0xef | 0xfe | 0xff] if !content || !matches!(form, Form::Latin1) => {
+                Form::Utf16 { big: true }
+            }
+            _ => form,
+        };
         let skip = match form {
             Form::Utf8 if skip == 3 => 3,
             Form::Utf16 { .. } if skip == 2 => 2,

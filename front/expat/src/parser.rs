@@ -56,6 +56,8 @@ pub(crate) enum Processor {
     ParamStart,
     /// The same within an entity's value: `buffer` has all of it at the end.
     ValueStart,
+    /// The same behind its text declaration.
+    Value,
 }
 
 /// An internal entity that is being read.
@@ -232,7 +234,15 @@ impl P {
             Stop::Bad | Stop::Char => self.input.buffer.get(self.window.end).copied().unwrap_or(0),
             _ => 0,
         };
-        View { bytes, index, from, stop, namespaces: self.namespaces, bad }
+        View {
+            bytes,
+            index,
+            from,
+            stop,
+            namespaces: self.namespaces,
+            converted: self.input.converts(),
+            bad,
+        }
     }
 
     #[inline(never)]

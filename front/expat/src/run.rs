@@ -46,7 +46,8 @@ impl P {
             },
             Processor::ExternalStart => self.external_start(at),
             Processor::ParamStart => self.param_start(at),
-            Processor::ValueStart => self.value_start(at),
+            Processor::ValueStart => self.entity_text(at, true),
+            Processor::Value => self.entity_text(at, false),
         }
     }
 
@@ -89,7 +90,7 @@ impl P {
         self.dtd().param_read = true;
         if self.prolog.in_value {
             self.processor = Processor::ValueStart;
-            return self.value_start(at);
+            return self.entity_text(at, true);
         }
         let v = self.view(at, false);
         let (tok, _, open) = v.prolog(at);
@@ -107,14 +108,14 @@ impl P {
         self.prolog(at, false, true)
     }
 
-    /// An external entity within a value: taken as a whole.
-    fn value_start(mut self, at: usize) -> Done<usize> {
+    /// An external entity within a value: taken as a whole. `start`: a text declaration may come.
+    fn entity_text(mut self, at: usize, start: bool) -> Done<usize> {
         let mut place = at;
-        self.event = at;
         let mut grow = false;
-        let mut first = true;
-        let mut from = at;
         loop {
+            if start {
+                self.event = place;
+            }
             let v = self.view(place, grow);
             let (tok, next, open) = v.prolog(place);
             let short = open || matches!(tok, Tok::None | Tok::Partial | Tok::PartialChar);
@@ -123,7 +124,9 @@ impl P {
                 continue;
             }
             grow = false;
-            self.event_end = next;
+            if start {
+                self.event_end = next;
+            }
             if short || tok == Tok::Invalid {
                 match tok {
                     _ if self.status.final_buffer == 0 && tok != Tok::Invalid => return Ok(at),
@@ -133,24 +136,26 @@ impl P {
                     _ => {}
                 }
                 let end = self.input.buffer.len();
-                let raw = self.input.buffer[from..end].to_vec();
+                let raw = self.input.buffer[at..end].to_vec();
                 let mut out = self.dtd().pending_value.pop().unwrap_or_default();
-                let done = self.entity_value(&raw, from, true, &mut out);
+                let done = self.entity_value(&raw, at, true, &mut out);
                 self.dtd().pending_value.push(out);
                 done?;
                 return Ok(end);
             }
-            if first && tok == Tok::XmlDecl {
-                self.xml_decl(false, &v.bytes[place..next], place, next)?;
-                if self.status.parsing == FINISHED {
-                    return Err(ABORTED);
+            match tok {
+                Tok::XmlDecl if start => {
+                    self.xml_decl(false, &v.bytes[place..next], place, next)?;
+                    if self.status.parsing == FINISHED {
+                        return Err(ABORTED);
+                    }
+                    self.processor = Processor::Value;
+                    return self.entity_text(next, false);
                 }
-                from = next;
-            } else if tok == Tok::InstanceStart {
-                return Err(SYNTAX);
+                // Behind a text declaration expat 2.5.0 reads the same place for ever.
+                Tok::InstanceStart => return Err(SYNTAX),
+                _ => place = next,
             }
-            first = false;
-            place = next;
         }
     }
 
@@ -448,8 +453,9 @@ pub unsafe extern "C" fn XML_DefaultCurrent(parser: *mut Parser) {
             p.default(true, &text[from.min(end)..end]);
         }
         None if p.event != NO_EVENT && p.event_end != NO_EVENT => {
-            let v = p.view(p.event, false);
-            p.default(false, &v.bytes[p.event.min(p.event_end)..p.event_end]);
+            // Not a view: the parser has one of the window that this would replace.
+            let (bytes, end) = (&p.input.buffer, p.event_end);
+            p.default(false, &bytes[p.event.min(end)..end]);
         }
         None => {}
     }

@@ -30,6 +30,8 @@ pub(crate) struct View<'a> {
     pub(crate) stop: Stop,
     /// Colons in names separate prefixes.
     pub(crate) namespaces: bool,
+    /// The document is in another encoding than UTF-8.
+    pub(crate) converted: bool,
     /// The byte behind `bytes`, if it is there and begins a bad character.
     pub(crate) bad: u8,
 }
@@ -38,10 +40,12 @@ pub(crate) struct View<'a> {
 pub(crate) type Found = (Tok, usize);
 type Part<T> = Result<T, Found>;
 
-/// Where text stops next, of a view that ends at `end`: text has many tokens, one for each line.
+/// Where text stops next, and the next line feed, of a view that ends at `end`: text has many tokens, one for each line
+/// and each reference.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Known {
     stop: usize,
+    feed: usize,
     end: usize,
 }
 
@@ -260,12 +264,20 @@ impl<'a> View<'a> {
             }
             _ => {}
         }
-        if known.end != len || known.stop <= at {
-            *known = Known { stop: self.next::<TEXT>(at + 1).min(len), end: len };
+        if known.end != len {
+            *known = Known { stop: 0, feed: 0, end: len };
+        }
+        if known.stop <= at {
+            known.stop = self.next::<TEXT>(at + 1).min(len);
+        }
+        if known.feed <= at {
+            // To the end of the window: a search for each piece of text costs more.
+            let feed = memchr::memchr(b'\n', &self.bytes[at + 1..]);
+            known.feed = feed.map_or(len, |feed| at + 1 + feed);
         }
         let mut stop = known.stop;
-        if let Some(feed) = memchr::memchr(b'\n', &self.bytes[at + 1..stop]) {
-            stop = at + 1 + feed;
+        if known.feed < stop {
+            stop = known.feed;
         } else if self.bytes.get(stop) == Some(&b'>') && stop < len {
             if stop - at >= 2 && &self.bytes[stop - 2..stop] == b"]]" && stop - 2 > at {
                 return (Tok::Invalid, stop);
@@ -504,13 +516,18 @@ impl<'a> View<'a> {
     fn ignored_part(&self, mut at: usize) -> Part<Found> {
         let mut level = 0;
         loop {
+            // As in expat, brackets are taken in pairs: `]]]>` ends nothing.
             match self.get(at)? {
                 b'<' if self.get(at + 1)? == b'!' && self.get(at + 2)? == b'[' => {
                     level += 1;
                     at += 3;
                 }
-                b']' if self.get(at + 1)? == b']' && self.get(at + 2)? == b'>' => {
-                    at += 3;
+                b']' if self.get(at + 1)? == b']' => {
+                    at += 2;
+                    if self.get(at)? != b'>' {
+                        continue;
+                    }
+                    at += 1;
                     if level == 0 {
                         return Ok((Tok::IgnoreSection, at));
                     }
@@ -676,8 +693,18 @@ impl<'a> View<'a> {
         }
     }
 
-    fn starts_keyword(&self, byte: u8) -> bool {
-        byte.is_ascii_alphabetic() || byte == b'_' || byte == b':' && !self.namespaces
+    /// The length of the character at `at`, if it may stand in a keyword; else 0. Where bytes are converted, expat
+    /// takes letters of ISO-8859-1 too.
+    fn keyword_char(&self, at: usize) -> Part<usize> {
+        let byte = self.ascii(at)?;
+        if byte.is_ascii_alphabetic() || byte == b'_' || byte == b':' && !self.namespaces {
+            return Ok(1);
+        }
+        let letter = |c: &char| matches!(c, '\u{80}'..='\u{ff}') && name_start_char(*c);
+        match byte >= 128 && self.converted {
+            true => Ok(char_at(self.bytes, at).filter(letter).map_or(0, char::len_utf8)),
+            false => Ok(0),
+        }
     }
 
     /// Behind `<!`.
@@ -685,10 +712,12 @@ impl<'a> View<'a> {
         match self.ascii(at)? {
             b'-' => return self.comment(at + 1),
             b'[' => return Ok((Tok::CondOpen, at + 1)),
-            byte if self.starts_keyword(byte) => {}
-            _ => return invalid(at),
+            _ => {}
         }
-        let mut at = at + 1;
+        let mut at = match self.keyword_char(at)? {
+            0 => return invalid(at),
+            len => at + len,
+        };
         loop {
             match self.ascii(at)? {
                 b'%' => {
@@ -699,8 +728,10 @@ impl<'a> View<'a> {
                     return Ok((Tok::DeclOpen, at));
                 }
                 byte if is_space(byte) => return Ok((Tok::DeclOpen, at)),
-                byte if self.starts_keyword(byte) => at += 1,
-                _ => return invalid(at),
+                _ => match self.keyword_char(at)? {
+                    0 => return invalid(at),
+                    len => at += len,
+                },
             }
         }
     }

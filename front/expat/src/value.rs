@@ -9,7 +9,15 @@ use crate::token::{Stop, View, char_number, predefined};
 
 impl P {
     fn part<'a>(self, bytes: &'a [u8], index: &'a lookaside_xml::kernel::Index) -> View<'a> {
-        View { bytes, index, from: 0, stop: Stop::End, namespaces: self.namespaces, bad: 0 }
+        View {
+            bytes,
+            index,
+            from: 0,
+            stop: Stop::End,
+            namespaces: self.namespaces,
+            converted: false,
+            bad: 0,
+        }
     }
 
     /// Appends the normalised value of an attribute to `out`, where it begins at `from`. `raw` is at `place` of the

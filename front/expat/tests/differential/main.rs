@@ -4,15 +4,23 @@
 //! `LOOKASIDE_TEST_DOCUMENTS` says how many documents (20,000), `LOOKASIDE_TEST_SEED` where they begin.
 
 mod documents;
+mod isolated;
 mod library;
 mod trace;
 
-use documents::{Random, document};
+use documents::{Case, Random, document};
+use isolated::Isolated;
 use library::Library;
 use trace::{Plan, trace};
 
 fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// The document of a seed, and how it is read.
+fn case(seed: u64) -> (Case, Plan) {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9));
+    (document(&mut random), Plan::random(&mut random))
 }
 
 /// Shows where two traces differ.
@@ -25,6 +33,19 @@ fn difference(ours: &str, theirs: &str) -> String {
     format!("line {same}\n  ours:\n    {}\n  theirs:\n    {}", tail(ours), tail(theirs))
 }
 
+/// Whether the difference is a defect of expat 2.5.0: suspended in an internal entity of an external one and resumed,
+/// it forgets that it is in an external one, whose end is an error then (README, "What differs").
+fn excused(ours: &str, theirs: &str) -> bool {
+    let mut before = "";
+    for (ours, theirs) in ours.lines().zip(theirs.lines()) {
+        if ours != theirs {
+            return before == "suspended" && ours == "end 0" && theirs.starts_with("end 3 at");
+        }
+        before = ours;
+    }
+    false
+}
+
 #[test]
 fn handlers_are_called_alike() {
     let Some(theirs) = Library::system() else {
@@ -34,15 +55,21 @@ fn handlers_are_called_alike() {
     let ours = Library::ours();
     let count = number("LOOKASIDE_TEST_DOCUMENTS", 20_000);
     let from = number("LOOKASIDE_TEST_SEED", 1);
-    let (mut failures, mut well_formed) = (vec![], 0);
+    let mut rival = Isolated::new(from..from + count, |seed| {
+        let (case, plan) = case(seed);
+        trace(&theirs, &case, &plan)
+    });
+    let (mut failures, mut well_formed, mut crashed) = (vec![], 0, 0);
     for seed in from..from + count {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9));
-        let case = document(&mut random);
-        let plan = Plan::random(&mut random);
-        let expected = trace(&theirs, &case, &plan);
+        let (case, plan) = case(seed);
         let found = trace(&ours, &case, &plan);
+        let Some(expected) = rival.next() else {
+            // Expat 2.5.0 crashed or hung: README, "What differs".
+            crashed += 1;
+            continue;
+        };
         well_formed += u64::from(expected.contains("end 0"));
-        if found != expected {
+        if found != expected && !excused(&found, &expected) {
             let text = String::from_utf8_lossy(&case.main).into_owned();
             let others: Vec<_> =
                 case.others.iter().map(|it| String::from_utf8_lossy(it).into_owned()).collect();
@@ -50,12 +77,13 @@ fn handlers_are_called_alike() {
                 "seed {seed}: {text:?}\n  entities {others:?}\n  {plan:?}\n  {}",
                 difference(&found, &expected)
             ));
-            if failures.len() >= 5 {
+            if failures.len() >= 20 {
                 break;
             }
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(crashed * 5000 <= count, "the system's library died of {crashed} of {count} documents");
     // The gate sees something: a part of the documents is read to its end.
     assert!(well_formed * 10 > count, "{well_formed} of {count} documents are well-formed");
 }
