@@ -121,6 +121,20 @@ impl P {
         done.map(|()| at)
     }
 
+    /// Behind an end: if that was the document's last, reads on to where this returns.
+    #[inline(always)]
+    fn behind_root(mut self, inner: bool, next: usize) -> Done<Option<usize>> {
+        if !self.tags.is_empty() || !self.parent.is_null() || inner {
+            return Ok(None);
+        }
+        match self.status.parsing {
+            SUSPENDED => self.processor = Processor::Epilog,
+            FINISHED => {}
+            _ => return self.epilog(next).map(Some),
+        }
+        Ok(None)
+    }
+
     fn content_loop(
         mut self,
         level: usize,
@@ -136,6 +150,47 @@ impl P {
             let at = *place;
             if grow || at >= v.bytes.len() {
                 v = self.bytes(inner, at, grow);
+            }
+            // The most frequent tokens, with ways of their own through the loop.
+            match v.bytes.get(at..).unwrap_or_default() {
+                [b'<', b'/', ..] => {
+                    if let Some((tag, next)) = self.matching_end(v, at, level) {
+                        self.event_end(inner, next);
+                        self.close(tag, v, inner, at, next)?;
+                        if let Some(end) = self.behind_root(inner, next)? {
+                            *place = end;
+                            return Ok(());
+                        }
+                        *place = next;
+                        self.event(inner, next);
+                        match self.status.parsing {
+                            SUSPENDED => return Ok(()),
+                            FINISHED => return Err(ABORTED),
+                            _ => continue,
+                        }
+                    }
+                }
+                [b'&', rest @ ..] => {
+                    let (byte, len) = match rest {
+                        [b'l', b't', b';', ..] => (b'<', 4),
+                        [b'g', b't', b';', ..] => (b'>', 4),
+                        [b'a', b'm', b'p', b';', ..] => (b'&', 5),
+                        _ => (0, 0),
+                    };
+                    if len > 0 {
+                        let next = at + len;
+                        self.event_end(inner, next);
+                        self.characters(inner, &[byte], &v.bytes[at..next]);
+                        *place = next;
+                        self.event(inner, next);
+                        match self.status.parsing {
+                            SUSPENDED => return Ok(()),
+                            FINISHED => return Err(ABORTED),
+                            _ => continue,
+                        }
+                    }
+                }
+                _ => {}
             }
             let (tok, next) = v.content(at, &mut known, spans);
             let short = matches!(
@@ -157,25 +212,17 @@ impl P {
                 Tok::Newline => self.characters(inner, b"\n", &v.bytes[at..next]),
                 Tok::StartTag | Tok::EmptyTag => {
                     let empty = tok == Tok::EmptyTag;
-                    self.start_tag(v, inner, at, next, empty, spans)?;
-                    if empty && self.tags.is_empty() && self.parent.is_null() && !inner {
-                        if self.status.parsing == SUSPENDED {
-                            self.processor = Processor::Epilog;
-                        } else if self.status.parsing != FINISHED {
-                            *place = self.epilog(next)?;
-                            return Ok(());
-                        }
+                    self.start_tag(v, inner, at, next, empty, known.name_end, spans)?;
+                    if empty && let Some(end) = self.behind_root(inner, next)? {
+                        *place = end;
+                        return Ok(());
                     }
                 }
                 Tok::EndTag => {
                     self.end_tag(v, inner, at, next, level)?;
-                    if self.tags.is_empty() && self.parent.is_null() && !inner {
-                        if self.status.parsing == SUSPENDED {
-                            self.processor = Processor::Epilog;
-                        } else if self.status.parsing != FINISHED {
-                            *place = self.epilog(next)?;
-                            return Ok(());
-                        }
+                    if let Some(end) = self.behind_root(inner, next)? {
+                        *place = end;
+                        return Ok(());
                     }
                 }
                 Tok::EntityRef => self.reference(v, inner, at, next)?,

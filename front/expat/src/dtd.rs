@@ -63,9 +63,40 @@ impl Entry {
     }
 }
 
+/// The longest name that is compared as one word.
+pub(crate) const SHORT: usize = 16;
+
+/// Masks of the first bytes of a word.
+const MASKS: [u128; SHORT + 1] = {
+    let mut masks = [0; SHORT + 1];
+    let mut len = 1;
+    while len <= SHORT {
+        masks[len] = u128::MAX >> (128 - 8 * len);
+        len += 1;
+    }
+    masks
+};
+
+/// `bytes[from..end]` as a word with zeros behind; none if that is longer than [`SHORT`], empty, or too near the end of
+/// `bytes`.
+#[inline(always)]
+pub(crate) fn word(bytes: &[u8], from: usize, end: usize) -> Option<u128> {
+    let len = end.wrapping_sub(from);
+    if !(1..=SHORT).contains(&len) {
+        return None;
+    }
+    let (bytes, _) = bytes.get(from..)?.split_first_chunk::<SHORT>()?;
+    Some(u128::from_le_bytes(*bytes) & MASKS[len])
+}
+
+/// Slots of [`Names::recent`].
+const RECENT: usize = 64;
+
 /// Names by number.
 #[derive(Clone)]
 pub(crate) struct Names {
+    /// Short names that were looked up last: the word ([`word`]; 0: free) and the number.
+    recent: Box<[(u128, u32); RECENT]>,
     table: Vec<u32>,
     pub(crate) entries: Vec<Entry>,
     namespaces: bool,
@@ -77,7 +108,13 @@ pub(crate) const DEFAULT: u32 = 0;
 
 impl Names {
     pub(crate) fn new(namespaces: bool, seed: u64) -> Names {
-        let mut names = Names { table: vec![NONE; 64], entries: vec![], namespaces, seed };
+        let mut names = Names {
+            recent: Box::new([(0, 0); RECENT]),
+            table: vec![NONE; 64],
+            entries: vec![],
+            namespaces,
+            seed,
+        };
         names.intern(b"");
         names
     }
@@ -101,8 +138,25 @@ impl Names {
         hash
     }
 
-    /// The number of a name.
+    /// The number of the name `bytes[from..end]`, and its [`word`] or 0.
     #[inline(always)]
+    pub(crate) fn intern_at(&mut self, bytes: &[u8], from: usize, end: usize) -> (u32, u128) {
+        let Some(word) = word(bytes, from, end) else {
+            return (self.intern(&bytes[from..end]), 0);
+        };
+        let folded = (word as u64) ^ (word >> 64) as u64;
+        let slot = (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize % RECENT;
+        let (known, id) = self.recent[slot];
+        if known == word {
+            return (id, word);
+        }
+        let id = self.intern(&bytes[from..end]);
+        self.recent[slot] = (word, id);
+        (id, word)
+    }
+
+    /// The number of a name.
+    #[inline(never)]
     pub(crate) fn intern(&mut self, bytes: &[u8]) -> u32 {
         let hash = self.hash(bytes);
         let mask = self.table.len() - 1;

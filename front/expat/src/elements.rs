@@ -17,16 +17,16 @@ impl P {
         at: usize,
         next: usize,
         empty: bool,
+        name_end: usize,
         spans: &[Att],
     ) -> Done {
         let bytes = v.bytes;
         let from = at + 1;
-        let end = name_end(bytes, from);
         let dtd = self.dtd();
-        let name = dtd.names.intern(&bytes[from..end]);
+        let (name, word) = dtd.names.intern_at(bytes, from, name_end);
         let bindings = self.bindings.len() as u32;
         if !empty {
-            self.tags.push(Tag { name, bindings });
+            self.tags.push(Tag { name, word, len: (name_end - from) as u32, bindings });
         }
         let stored = self.store_atts(v, inner, name, spans).and_then(|()| self.expanded(name));
         if empty && stored.is_err() {
@@ -57,9 +57,8 @@ impl P {
         Ok(())
     }
 
-    #[inline(always)]
     pub(crate) fn end_tag(
-        mut self,
+        self,
         v: View<'_>,
         inner: bool,
         at: usize,
@@ -76,6 +75,29 @@ impl P {
             self.event(inner, from);
             return Err(TAG_MISMATCH);
         }
+        self.close(tag, v, inner, at, next)
+    }
+
+    /// The end of the end-tag of the innermost element at `at`, if it is nothing but its short name; the other ends are
+    /// for `View::content`.
+    #[inline(always)]
+    pub(crate) fn matching_end(self, v: View<'_>, at: usize, level: usize) -> Option<(Tag, usize)> {
+        let tag = *self.tags.last()?;
+        let (from, end) = (at + 2, at + 2 + tag.len as usize);
+        let same = tag.word != 0 && crate::dtd::word(v.bytes, from, end) == Some(tag.word);
+        (same && v.bytes[end] == b'>' && self.level() != level).then_some((tag, end + 1))
+    }
+
+    /// Ends the innermost element, `tag`.
+    #[inline(always)]
+    pub(crate) fn close(
+        mut self,
+        tag: Tag,
+        v: View<'_>,
+        inner: bool,
+        at: usize,
+        next: usize,
+    ) -> Done {
         self.tags.pop();
         if let Some(handler) = self.h.end_element {
             let expanded = self.expanded(tag.name)?;
@@ -176,9 +198,8 @@ impl P {
         self.keep.clear();
         let mut prefixed = false;
         for span in spans {
-            let text = &v.bytes[span.name.0..span.name.1];
             let names = &mut self.dtd().names;
-            let name = names.intern(text);
+            let (name, _) = names.intern_at(v.bytes, span.name.0, span.name.1);
             let entry = &mut names.entries[name as usize];
             if entry.stamp == stamp {
                 if !inner {
@@ -194,20 +215,17 @@ impl P {
                 cdata = defaults.iter().find(|one| one.name == name).is_none_or(|one| one.cdata);
             }
             let from = self.values.len();
-            let mut values = std::mem::take(&mut self.values);
-            let done = match span.plain && cdata {
-                true => {
-                    values.extend_from_slice(&v.bytes[span.value.0..span.value.1]);
-                    Ok(())
-                }
-                false => {
-                    let raw = &v.bytes[span.value.0..span.value.1];
-                    self.value(raw, span.value.0, !inner, cdata, &mut values, from, false)
-                }
-            };
-            values.push(0);
-            self.values = values;
-            done?;
+            let (start, end) = span.value;
+            if span.plain && cdata {
+                append(&mut self.values, v.bytes, start, end);
+            } else {
+                let mut values = std::mem::take(&mut self.values);
+                let raw = &v.bytes[start..end];
+                let done = self.value(raw, start, !inner, cdata, &mut values, from, false);
+                values.push(0);
+                self.values = values;
+                done?;
+            }
             if xmlns {
                 let uri = self.values[from..self.values.len() - 1].to_vec();
                 self.bind(prefix, &uri, true)?;
@@ -387,8 +405,22 @@ impl P {
     }
 }
 
-/// The end of the name of a tag that is whole.
+/// Appends `bytes[from..end]` and a zero.
 #[inline(always)]
+fn append(values: &mut Vec<u8>, bytes: &[u8], from: usize, end: usize) {
+    let len = values.len() + (end - from);
+    match crate::dtd::word(bytes, from, end) {
+        // 16 bytes of a register: a call to copy them takes longer.
+        Some(word) => {
+            values.extend_from_slice(&word.to_le_bytes());
+            values.truncate(len);
+        }
+        None => values.extend_from_slice(&bytes[from..end]),
+    }
+    values.push(0);
+}
+
+/// The end of the name of a tag that is whole.
 fn name_end(bytes: &[u8], from: usize) -> usize {
     let stop = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'/' | b'>');
     from + bytes[from..].iter().position(stop).unwrap_or(0)

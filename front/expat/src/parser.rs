@@ -75,6 +75,10 @@ pub(crate) struct Open {
 #[derive(Clone, Copy)]
 pub(crate) struct Tag {
     pub(crate) name: u32,
+    /// The name as a word (`dtd::word`), or 0.
+    pub(crate) word: u128,
+    /// The length of the name, if it has a word.
+    pub(crate) len: u32,
     /// Bindings before it.
     pub(crate) bindings: u32,
 }

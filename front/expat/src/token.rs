@@ -2,6 +2,7 @@
 
 use lookaside_xml::kernel::{Index, NAME, TEXT, VALUE};
 
+use crate::dtd::word;
 use crate::letters;
 use crate::role::Tok;
 
@@ -47,6 +48,8 @@ pub(crate) struct Known {
     stop: usize,
     feed: usize,
     end: usize,
+    /// The end of the name of the last start-tag.
+    pub(crate) name_end: usize,
 }
 
 /// An attribute of a start-tag.
@@ -56,6 +59,17 @@ pub(crate) struct Att {
     pub(crate) value: (usize, usize),
     /// The value has no reference and no white space but spaces.
     pub(crate) plain: bool,
+}
+
+/// The upper bit of each byte.
+const HIGH: u128 = u128::from_ne_bytes([0x80; 16]);
+
+/// Whether a byte of a word of ASCII is a colon.
+#[inline(always)]
+fn has_colon(word: u128) -> bool {
+    let other = word ^ u128::from_ne_bytes([b':'; 16]);
+    // 0x7f + byte has the upper bit unless the byte is zero.
+    (other + u128::from_ne_bytes([0x7f; 16])) & HIGH != HIGH
 }
 
 fn joined(part: Part<Found>) -> Found {
@@ -189,6 +203,13 @@ impl<'a> View<'a> {
         let end = self.next::<NAME>(from);
         let byte = self.get(from)?;
         if end < self.bytes.len() && (byte.is_ascii_alphabetic() || byte == b'_') {
+            if let Some(word) = word(self.bytes, from, end) {
+                let high = word & HIGH;
+                if high == 0 && !(self.namespaces && has_colon(word)) {
+                    return Ok(end);
+                }
+                return self.qname_apart(from);
+            }
             let text = &self.bytes[from..end];
             let (mut high, mut colon) = (0, false);
             for &byte in text {
@@ -231,12 +252,8 @@ impl<'a> View<'a> {
     pub(crate) fn content(&self, at: usize, known: &mut Known, atts: &mut Vec<Att>) -> Found {
         let Some(&byte) = self.bytes.get(at) else { return self.nothing() };
         match byte {
-            b'<' => joined(self.less(at, atts)),
-            b'&' => match &self.bytes[at + 1..] {
-                [b'l' | b'g', b't', b';', ..] => (Tok::EntityRef, at + 4),
-                [b'a', b'm', b'p', b';', ..] => (Tok::EntityRef, at + 5),
-                _ => joined(self.reference(at)),
-            },
+            b'<' => joined(self.less(at, known, atts)),
+            b'&' => joined(self.reference(at)),
             _ => self.text(at, byte, known),
         }
     }
@@ -265,7 +282,7 @@ impl<'a> View<'a> {
             _ => {}
         }
         if known.end != len {
-            *known = Known { stop: 0, feed: 0, end: len };
+            *known = Known { end: len, ..Known::default() };
         }
         if known.stop <= at {
             known.stop = self.next::<TEXT>(at + 1).min(len);
@@ -296,7 +313,7 @@ impl<'a> View<'a> {
     }
 
     #[inline(always)]
-    fn less(&self, at: usize, atts: &mut Vec<Att>) -> Part<Found> {
+    fn less(&self, at: usize, known: &mut Known, atts: &mut Vec<Att>) -> Part<Found> {
         match self.get(at + 1)? {
             b'/' => {
                 let end = self.next::<NAME>(at + 2).min(self.bytes.len());
@@ -325,7 +342,7 @@ impl<'a> View<'a> {
                 _ => invalid(at + 2),
             },
             b'?' => self.pi(at + 2),
-            _ => self.start_tag(at, atts),
+            _ => self.start_tag(at, known, atts),
         }
     }
 
@@ -343,9 +360,10 @@ impl<'a> View<'a> {
     }
 
     #[inline(always)]
-    fn start_tag(&self, at: usize, atts: &mut Vec<Att>) -> Part<Found> {
+    fn start_tag(&self, at: usize, known: &mut Known, atts: &mut Vec<Att>) -> Part<Found> {
         atts.clear();
         let mut at = self.qname(at + 1)?;
+        known.name_end = at;
         loop {
             match self.get(at)? {
                 b'>' => return Ok((Tok::StartTag, at + 1)),
