@@ -1,10 +1,15 @@
 //! The input: bytes in the document's encoding become UTF-8.
 
 use std::ffi::{CStr, c_int};
+use std::ops::Deref;
+use std::ptr::NonNull;
 
 use crate::abi::*;
 use crate::parser::{NO_EVENT, P, Processor};
 use crate::token::Stop;
+
+/// Bytes before the current ones that are kept.
+const CONTEXT: usize = 1024;
 
 /// What the bytes are in.
 pub(crate) enum Form {
@@ -19,6 +24,55 @@ pub(crate) enum Form {
     Unknown(Box<Encoding>),
 }
 
+/// Bytes that are read: the parser's own, or the caller's for the time of a call.
+#[derive(Default)]
+pub(crate) struct Buffer {
+    own: Vec<u8>,
+    lent: Option<NonNull<[u8]>>,
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self.lent {
+            // SAFETY: the caller's bytes, within its call: `P::give_back` ends that.
+            Some(bytes) => unsafe { bytes.as_ref() },
+            None => &self.own,
+        }
+    }
+}
+
+impl Buffer {
+    /// The parser's own bytes are these.
+    fn set(&mut self, bytes: Vec<u8>) {
+        (self.own, self.lent) = (bytes, None);
+    }
+
+    fn lend(&mut self, bytes: &[u8]) {
+        self.own.clear();
+        self.lent = Some(NonNull::from(bytes));
+    }
+
+    fn extend_from_slice(&mut self, bytes: &[u8]) {
+        self.drop_front(0);
+        self.own.extend_from_slice(bytes);
+    }
+
+    /// Drops the first `len` bytes; what is left is the parser's own.
+    fn drop_front(&mut self, len: usize) {
+        match self.lent.take() {
+            Some(bytes) => {
+                self.own.clear();
+                // SAFETY: as above.
+                self.own.extend_from_slice(unsafe { &bytes.as_ref()[len..] });
+            }
+            None if len > 0 => drop(self.own.drain(..len)),
+            None => {}
+        }
+    }
+}
+
 /// The state of the input.
 pub(crate) struct Input {
     pub(crate) form: Form,
@@ -26,7 +80,7 @@ pub(crate) struct Input {
     pub(crate) incoming: Vec<u8>,
     pub(crate) offered: bool,
     /// UTF-8; before `at` it is parsed.
-    pub(crate) buffer: Vec<u8>,
+    pub(crate) buffer: Buffer,
     pub(crate) at: usize,
     /// Bytes that are no whole character yet.
     raw: Vec<u8>,
@@ -46,7 +100,7 @@ impl Default for Input {
             form: Form::Detect,
             incoming: vec![],
             offered: false,
-            buffer: vec![],
+            buffer: Buffer::default(),
             at: 0,
             raw: vec![],
             lens: vec![],
@@ -173,37 +227,24 @@ impl Input {
 }
 
 impl P {
-    /// More bytes of the document have arrived.
+    /// More bytes of the document have arrived. If nothing unfinished lies before them they are read where they are,
+    /// until [`P::give_back`].
     ///
     /// # Safety
     /// `bytes` are not those of the buffer.
     pub(crate) fn arrive(mut self, bytes: &[u8], last: bool) {
         let at = self.input.at;
-        let drop = at.saturating_sub(1024);
+        let lend = matches!(self.input.form, Form::Utf8) && at == self.input.buffer.len();
+        let drop = if lend { at } else { at.saturating_sub(CONTEXT) };
         if drop > 0 {
-            let base = self.input.raw(drop);
             self.count_lines(at);
-            let input = &mut self.input;
-            input.base = base;
-            input.buffer.drain(..drop);
-            if !input.lens.is_empty() {
-                input.lens.drain(..drop);
-            }
-            input.at -= drop;
-            let shift = |place: usize| place.checked_sub(drop).unwrap_or(NO_EVENT);
-            (self.event, self.event_end) = match self.event {
-                NO_EVENT => (NO_EVENT, NO_EVENT),
-                event => (shift(event), shift(self.event_end)),
-            };
-            self.counted -= drop.min(self.counted);
+            self.drop_front(drop);
         }
         let input = &mut self.input;
         match input.form {
+            Form::Utf8 if lend => input.buffer.lend(bytes),
             Form::Utf8 => input.buffer.extend_from_slice(bytes),
-            Form::Detect => {
-                input.raw.extend_from_slice(bytes);
-                self.detect(last);
-            }
+            Form::Detect => self.detect(bytes, last),
             _ => {
                 input.raw.extend_from_slice(bytes);
                 input.decode(last);
@@ -212,14 +253,56 @@ impl P {
         self.forget();
     }
 
+    /// The caller's bytes are used no more: keeps what is unfinished, and some context.
+    pub(crate) fn give_back(self) {
+        if self.input.buffer.lent.is_none() {
+            return;
+        }
+        let (at, event) = (self.input.at, self.event);
+        let to = match (self.processor, event) {
+            (_, NO_EVENT) => at,
+            (Processor::Error, event) => event,
+            (_, event) => at.min(event),
+        };
+        self.count_lines(to);
+        self.drop_front(to.saturating_sub(CONTEXT));
+        self.forget();
+    }
+
+    /// Drops the first `len` bytes of the buffer, whose lines are counted.
+    fn drop_front(mut self, len: usize) {
+        let input = &mut self.input;
+        input.base = input.raw(len);
+        input.buffer.drop_front(len);
+        if !input.lens.is_empty() {
+            input.lens.drain(..len);
+        }
+        input.at = input.at.saturating_sub(len);
+        let shift = |place: usize| place.checked_sub(len).unwrap_or(NO_EVENT);
+        (self.event, self.event_end) = match self.event {
+            NO_EVENT => (NO_EVENT, NO_EVENT),
+            event => (shift(event), shift(self.event_end)),
+        };
+        self.counted -= len.min(self.counted);
+    }
+
     /// Appendix F: what the first bytes say.
-    fn detect(&mut self, last: bool) {
+    fn detect(&mut self, bytes: &[u8], last: bool) {
         let named = self.encoding.as_ref().map(|name| name[..name.len() - 1].to_vec());
         let content = self.processor == Processor::ExternalStart;
         let input = &mut self.input;
-        let raw = &input.raw[..];
+        let mut held = std::mem::take(&mut input.raw);
+        let whole = held.is_empty();
+        let raw = match whole {
+            true => bytes,
+            false => {
+                held.extend_from_slice(bytes);
+                &held
+            }
+        };
         let undecided = matches!(raw, [] | [0xef, 0xbb] | [0xef | 0xfe | 0xff | 0 | b'<']);
         if undecided && !last {
+            input.raw = raw.to_vec();
             return;
         }
         let (form, skip) = match raw {
@@ -247,11 +330,15 @@ impl P {
             _ => 0,
         };
         input.form = form;
-        input.raw.drain(..skip);
         input.base = skip as u64;
+        let raw = &raw[skip..];
         match input.form {
-            Form::Utf8 => input.buffer = std::mem::take(&mut input.raw),
-            _ => input.decode(last),
+            Form::Utf8 if whole => input.buffer.lend(raw),
+            Form::Utf8 => input.buffer.set(raw.to_vec()),
+            _ => {
+                input.raw = raw.to_vec();
+                input.decode(last);
+            }
         }
         // The byte order mark is a character of the first line.
         self.column += u64::from(skip > 0);
@@ -263,7 +350,8 @@ impl P {
             Some(name) if known(&name[..name.len() - 1], &self.input.form).is_none() => {
                 let name = name.clone();
                 let mut p = self;
-                let raw = std::mem::take(&mut p.input.buffer);
+                let raw = p.input.buffer.to_vec();
+                p.input.buffer.set(vec![]);
                 p.unknown_encoding(&name)?;
                 p.input.raw = raw;
                 p.redecode();
@@ -314,7 +402,9 @@ impl P {
             return;
         }
         let input = &mut self.input;
-        input.raw = input.buffer.split_off(next);
+        input.raw = input.buffer[next..].to_vec();
+        let before = input.buffer[..next].to_vec();
+        input.buffer.set(before);
         input.lens = vec![1; next];
         input.form = form;
         self.redecode();

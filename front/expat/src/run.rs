@@ -227,7 +227,9 @@ impl P {
             }
             self.arrive(bytes, last);
         }
-        self.step()
+        let result = self.step();
+        self.give_back();
+        result
     }
 }
 
@@ -454,7 +456,7 @@ pub unsafe extern "C" fn XML_DefaultCurrent(parser: *mut Parser) {
         }
         None if p.event != NO_EVENT && p.event_end != NO_EVENT => {
             // Not a view: the parser has one of the window that this would replace.
-            let (bytes, end) = (&p.input.buffer, p.event_end);
+            let (bytes, end) = (&p.input.buffer[..], p.event_end);
             p.default(false, &bytes[p.event.min(end)..end]);
         }
         None => {}
