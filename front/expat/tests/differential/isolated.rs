@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::ops::Range;
 use std::os::fd::{FromRawFd, IntoRawFd};
 
-/// Seconds that one document may take.
-const LIMIT: u32 = 10;
+/// Seconds of CPU time that one document may take.
+const LIMIT: libc::time_t = 2;
 
 /// A child that sends the trace of each seed in turn; after a crash another one goes on behind that seed.
 pub struct Isolated<F> {
@@ -72,11 +72,13 @@ fn spawn(seeds: Range<u64>, trace: &impl Fn(u64) -> String) -> (libc::pid_t, Fil
     drop(reader);
     let mut to = to;
     for seed in seeds {
-        // SAFETY: a signal that ends this process.
-        unsafe { libc::alarm(LIMIT) };
+        let limit = libc::itimerval {
+            it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 },
+            it_value: libc::timeval { tv_sec: LIMIT, tv_usec: 0 },
+        };
+        // SAFETY: a signal that ends this process, unless the next seed comes before it.
+        unsafe { libc::setitimer(libc::ITIMER_VIRTUAL, &raw const limit, std::ptr::null_mut()) };
         let text = trace(seed);
-        // SAFETY: as above; a slow parent is no hang.
-        unsafe { libc::alarm(0) };
         let sent =
             to.write_all(&text.len().to_ne_bytes()).and_then(|()| to.write_all(text.as_bytes()));
         if sent.is_err() {
