@@ -13,6 +13,9 @@ use crate::token::{Known, Stop, View, char_number, predefined};
 /// Bytes that handlers get at once of converted text.
 const PIECE: usize = 1024;
 
+/// How deep entities may lie in entities: each takes some of the stack.
+pub(crate) const DEPTH: usize = 500;
+
 pub(crate) type Done<T = ()> = Result<T, c_int>;
 
 impl P {
@@ -418,7 +421,7 @@ impl P {
         // SAFETY: entities stay where they are.
         let it = unsafe { &mut *entity };
         let Some(text) = it.text.clone() else { return Ok(()) };
-        if self.open.len() > 20_000 {
+        if self.open.len() >= DEPTH {
             return Err(NO_MEMORY);
         }
         self.account(text.len(), false)?;

@@ -7,6 +7,7 @@ use lookaside_simd::Cpu;
 use lookaside_xml::kernel::{self, Index, Isa};
 
 use crate::abi::*;
+use crate::content::DEPTH;
 use crate::dtd::{Dtd, Entity, NONE, Text};
 use crate::encoding::Input;
 use crate::role::Prolog;
@@ -147,6 +148,8 @@ pub struct Parser {
     pub(crate) specified: c_int,
     pub(crate) id_index: c_int,
     pub(crate) open: Vec<Open>,
+    /// Entities that are open in a value.
+    pub(crate) depth: usize,
     #[allow(clippy::vec_box, reason = "addresses are kept while an entity is open")]
     pub(crate) spare: Vec<Box<Index>>,
     // Declarations.
@@ -219,6 +222,15 @@ impl P {
             return Err(AMPLIFICATION_LIMIT_BREACH);
         }
         Ok(())
+    }
+
+    /// Counts the bytes of an entity in a value, and its depth: the caller takes one off that again.
+    pub(crate) fn deeper(mut self, bytes: usize) -> Result<(), c_int> {
+        self.depth += 1;
+        match self.depth > DEPTH {
+            true => Err(NO_MEMORY),
+            false => self.account(bytes, false),
+        }
     }
 
     /// The bytes that can be tokenised from `at` on. `more`: a larger window than the one that begins there.
@@ -392,6 +404,7 @@ impl Parser {
             specified: 0,
             id_index: -1,
             open: vec![],
+            depth: 0,
             spare: vec![],
             doctype: (None, None, None),
             has_system: false,

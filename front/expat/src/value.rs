@@ -42,7 +42,7 @@ impl P {
 
     #[allow(clippy::too_many_arguments, reason = "as above")]
     fn append_value(
-        self,
+        mut self,
         raw: &[u8],
         place: usize,
         outer: bool,
@@ -129,9 +129,10 @@ impl P {
                             };
                             entity.open = true;
                             let entity: *mut Entity = &raw mut **entity;
-                            let done = self.account(text.len(), false).and_then(|()| {
+                            let done = self.deeper(text.len()).and_then(|()| {
                                 self.append_value(&text, 0, false, cdata, out, from, prolog)
                             });
+                            self.depth -= 1;
                             // SAFETY: entities stay where they are.
                             unsafe { (*entity).open = false };
                             done?;
@@ -246,9 +247,9 @@ impl P {
         if it.system.is_none() {
             let text = it.text.clone().unwrap_or_default();
             it.open = true;
-            let done = self
-                .account(text.len(), false)
-                .and_then(|()| self.entity_value(&text, 0, false, out));
+            let done =
+                self.deeper(text.len()).and_then(|()| self.entity_value(&text, 0, false, out));
+            self.depth -= 1;
             it.open = false;
             done?;
             return Ok(true);

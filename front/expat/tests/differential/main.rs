@@ -101,3 +101,33 @@ fn a_rare_difference_is_seen() {
     }
     assert!(seen * 50 > all, "declarations are too rare: {seen} of {all}");
 }
+
+/// Entities that nest deeper than any stack are an error: each kind by itself.
+#[test]
+fn deep_entities_are_an_error() {
+    let chain = |sign: &str, reference: &str| {
+        let mut text = format!("<!DOCTYPE a [<!ENTITY {sign}e0 ''>");
+        for number in 1..50_000 {
+            let before = number - 1;
+            text += &format!("<!ENTITY {sign}e{number} '{reference}e{before};'>");
+        }
+        text
+    };
+    let documents = [
+        chain("", "&") + "]><a>&e49999;</a>",
+        chain("", "&") + "]><a b='&e49999;'/>",
+        chain("% ", "&#37;") + "%e49999;]><a/>",
+    ];
+    let l = Library::ours();
+    for document in documents {
+        // SAFETY: a parser of its own, and these bytes.
+        unsafe {
+            let p = (l.create)(std::ptr::null());
+            (l.param_parsing)(p, 2);
+            let len = document.len() as std::ffi::c_int;
+            assert_eq!((l.parse)(p, document.as_ptr().cast(), len, 1), 0);
+            assert_eq!((l.error)(p), lookaside_expat::abi::NO_MEMORY);
+            (l.free)(p);
+        }
+    }
+}
