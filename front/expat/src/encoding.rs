@@ -234,7 +234,8 @@ impl P {
     /// `bytes` are not those of the buffer.
     pub(crate) fn arrive(mut self, bytes: &[u8], last: bool) {
         let at = self.input.at;
-        let lend = matches!(self.input.form, Form::Utf8) && at == self.input.buffer.len();
+        let whole = at == self.input.buffer.len() && self.event >= at;
+        let lend = whole && matches!(self.input.form, Form::Utf8);
         let drop = if lend { at } else { at.saturating_sub(CONTEXT) };
         if drop > 0 {
             self.count_lines(at);
