@@ -119,7 +119,10 @@ impl P {
     pub(crate) fn content(mut self, level: usize, inner: bool, mut at: usize) -> Done<usize> {
         self.event(inner, at);
         let mut spans = std::mem::take(&mut self.spans);
-        let done = self.content_loop(level, inner, &mut at, &mut spans);
+        let done = match inner {
+            true => self.content_loop::<true>(level, &mut at, &mut spans),
+            false => self.content_loop::<false>(level, &mut at, &mut spans),
+        };
         self.spans = spans;
         done.map(|()| at)
     }
@@ -138,13 +141,13 @@ impl P {
         Ok(None)
     }
 
-    fn content_loop(
+    fn content_loop<const INNER: bool>(
         mut self,
         level: usize,
-        inner: bool,
         place: &mut usize,
         spans: &mut Vec<crate::token::Att>,
     ) -> Done {
+        let inner = INNER;
         let more = |p: P| !inner && p.status.final_buffer == 0;
         let mut grow = false;
         let mut known = Known::default();
