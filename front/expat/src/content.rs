@@ -218,7 +218,7 @@ impl P {
                 Tok::Newline => self.characters(inner, b"\n", &v.bytes[at..next]),
                 Tok::StartTag | Tok::EmptyTag => {
                     let empty = tok == Tok::EmptyTag;
-                    self.start_tag(v, inner, at, next, empty, known.name_end, spans)?;
+                    self.start_tag(v, inner, at..next, empty, known.name_end, spans)?;
                     if empty && let Some(end) = self.behind_root(inner, next)? {
                         *place = end;
                         return Ok(());

@@ -1,6 +1,7 @@
 //! Elements: their names in namespaces, and their attributes.
 
 use std::ffi::c_int;
+use std::ops::Range;
 
 use crate::abi::*;
 use crate::content::Done;
@@ -14,13 +15,13 @@ impl P {
         mut self,
         v: View<'_>,
         inner: bool,
-        at: usize,
-        next: usize,
+        tag: Range<usize>,
         empty: bool,
         name_end: usize,
         spans: &[Att],
     ) -> Done {
         let bytes = v.bytes;
+        let Range { start: at, end: next } = tag;
         let from = at + 1;
         let dtd = self.dtd();
         let (name, word) = dtd.names.intern_at(bytes, from, name_end);
