@@ -123,7 +123,8 @@ impl Names {
     fn hash(&self, bytes: &[u8]) -> u64 {
         let mut hash = self.seed ^ bytes.len() as u64;
         let mut mix = |word: u64| {
-            let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835_u128;
+            let product =
+                u128::from(hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
             hash = product as u64 ^ (product >> 64) as u64;
         };
         let (words, rest) = bytes.as_chunks::<8>();
