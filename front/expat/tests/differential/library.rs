@@ -70,6 +70,7 @@ functions! {
     specified: fn(P) -> c_int = api::XML_GetSpecifiedAttributeCount;
     id_index: fn(P) -> c_int = api::XML_GetIdAttributeIndex;
     error: fn(P) -> c_int = api::XML_GetErrorCode;
+    threshold: fn(P, u64) -> Bool = api::XML_SetBillionLaughsAttackProtectionActivationThreshold;
     parse: fn(P, *const c_char, c_int, c_int) -> c_int = run::XML_Parse;
     stop: fn(P, Bool) -> c_int = run::XML_StopParser;
     resume: fn(P) -> c_int = run::XML_ResumeParser;

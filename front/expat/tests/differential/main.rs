@@ -137,3 +137,33 @@ fn deep_entities() {
         }
     }
 }
+
+/// Billion laughs in text and in values, and quadratic blow-up end as with expat: by the protection against amplification.
+#[test]
+fn bombs_are_an_error() {
+    let mut laughs = "<!DOCTYPE a [<!ENTITY e0 'lol'>".to_owned();
+    for number in 1..10 {
+        let ten = format!("&e{};", number - 1).repeat(10);
+        laughs += &format!("<!ENTITY e{number} '{ten}'>");
+    }
+    let long = format!("<!DOCTYPE a [<!ENTITY e '{}'>]><a>", "x".repeat(10_000));
+    let documents = [
+        format!("{laughs}]><a>&e9;</a>"),
+        format!("{laughs}]><a b='&e9;'/>"),
+        format!("{laughs}<!ATTLIST a b CDATA '&e9;'>]><a/>"),
+        format!("{long}{}</a>", "&e;".repeat(2000)),
+    ];
+    let both = [Some(Library::ours()), Library::system()];
+    for (document, l) in documents.iter().flat_map(|it| both.iter().flatten().map(move |l| (it, l)))
+    {
+        // SAFETY: a parser of its own, and these bytes.
+        unsafe {
+            let p = (l.create)(std::ptr::null());
+            assert_eq!((l.threshold)(p, 200_000), 1);
+            let len = document.len() as std::ffi::c_int;
+            assert_eq!((l.parse)(p, document.as_ptr().cast(), len, 1), 0);
+            assert_eq!((l.error)(p), lookaside_expat::abi::AMPLIFICATION_LIMIT_BREACH);
+            (l.free)(p);
+        }
+    }
+}
