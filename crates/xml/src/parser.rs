@@ -353,7 +353,7 @@ impl Parser {
                 let len = len.min(chunk.len() - pos);
                 let mut end = pos + len;
                 if !(last && end == chunk.len()) {
-                    end = boundary(chunk, pos, end);
+                    end = kernel::boundary(chunk, pos, end);
                 }
                 if end == pos && pos < chunk.len() {
                     self.keep(&chunk[pos..]);
@@ -395,7 +395,8 @@ impl Parser {
                     indexed = (0, 0);
                 }
                 Halt::More
-                    if last && end < chunk.len() || boundary(chunk, pos, chunk.len()) > end =>
+                    if last && end < chunk.len()
+                        || kernel::boundary(chunk, pos, chunk.len()) > end =>
                 {
                     size = (end - pos).max(WINDOW) * 2;
                     indexed = (0, 0);
@@ -469,7 +470,8 @@ impl Parser {
             let at_end = last && *pos == chunk.len();
             let carry = std::mem::take(&mut self.carry);
             let mut index = std::mem::take(&mut self.index);
-            let mut end = if at_end { carry.len() } else { boundary(&carry, 0, carry.len()) };
+            let mut end =
+                if at_end { carry.len() } else { kernel::boundary(&carry, 0, carry.len()) };
             let poison = self.look(&mut index, &carry[..end], &mut end, 0);
             let window = Window {
                 bytes: &carry[..end],
@@ -539,7 +541,7 @@ impl Parser {
         let mut size = 256.max(out.records.len().min(512) * 32);
         let mut index = Index::default();
         loop {
-            let end = boundary(&text, pos, text.len().min(pos + size));
+            let end = kernel::boundary(&text, pos, text.len().min(pos + size));
             let whole = end == text.len();
             index.fill(self.isa, &text[pos..end]);
             let window = Window {
@@ -733,20 +735,4 @@ impl Parser {
         }
         Ok(())
     }
-}
-
-/// The end, without a character whose bytes are not all there.
-fn boundary(bytes: &[u8], from: usize, end: usize) -> usize {
-    for back in 1..=3.min(end - from) {
-        let byte = bytes[end - back];
-        let len = match byte {
-            0xc2..=0xdf => 2,
-            0xe0..=0xef => 3,
-            0xf0..=0xf4 => 4,
-            0x80..=0xbf => continue,
-            _ => 1,
-        };
-        return if len > back { end - back } else { end };
-    }
-    end
 }

@@ -55,15 +55,7 @@ impl P {
             (&raw const *open.text, &raw const *open.index);
         // SAFETY: text and index live as long as the entity is open.
         let (bytes, index) = unsafe { (&*text, &*index) };
-        View {
-            bytes,
-            index,
-            from: 0,
-            stop: Stop::End,
-            namespaces: self.namespaces,
-            converted: false,
-            bad: 0,
-        }
+        self.part(bytes, index)
     }
 
     /// Passes bytes to the default handler.

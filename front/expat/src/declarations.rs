@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use crate::abi::*;
 use crate::content::Done;
-use crate::dtd::{DefaultAtt, NONE, Part, Text, str_of, text};
+use crate::dtd::{DefaultAtt, Entity, NONE, Part, Text, str_of, text};
 use crate::parser::P;
 use crate::prolog::{SUBSET, declare};
 use crate::role::{Role, TYPES};
@@ -471,27 +471,32 @@ impl P {
             *report = false;
             return Ok(());
         }
+        let Some(read) = self.external_param(it)? else { return Ok(()) };
+        *report = false;
+        if read { self.not_standalone() } else { Ok(()) }
+    }
+
+    /// Asks the program to read an external parameter entity. Returns whether it did; `None`: it has no handler for them.
+    pub(crate) fn external_param(self, entity: &mut Entity) -> Done<Option<bool>> {
+        let dtd = self.dtd();
         let Some(handler) = self.h.external else {
             dtd.keep_processing = dtd.standalone;
-            return Ok(());
+            return Ok(None);
         };
         dtd.param_read = false;
-        it.open = true;
-        let strings = [&it.base, &it.system, &it.public].map(str_of);
-        let arg = self.external_arg;
+        entity.open = true;
+        let [base, system, public] = [&entity.base, &entity.system, &entity.public].map(str_of);
         // SAFETY: the program's function.
-        let fine = unsafe { handler(arg, std::ptr::null(), strings[0], strings[1], strings[2]) };
-        it.open = false;
+        let fine = unsafe { handler(self.external_arg, std::ptr::null(), base, system, public) };
+        entity.open = false;
         if fine == 0 {
             return Err(EXTERNAL_ENTITY_HANDLING);
         }
-        *report = false;
         let dtd = self.dtd();
         if !dtd.param_read {
             dtd.keep_processing = dtd.standalone;
-            return Ok(());
         }
-        self.not_standalone()
+        Ok(Some(dtd.param_read))
     }
 
     /// Hands the content model over, in memory of the program's allocator: it frees it.

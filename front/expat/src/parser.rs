@@ -270,7 +270,7 @@ impl P {
         let bytes = &input.buffer[..];
         let size = if more { (old - at).max(WINDOW / 2) * 2 } else { WINDOW };
         let mut end = bytes.len().min(at + size);
-        let cut = boundary(bytes, at, end);
+        let cut = kernel::boundary(bytes, at, end);
         window.stop = match end == bytes.len() {
             true if cut < end => Stop::Char,
             true if input.bad => Stop::Bad,
@@ -336,22 +336,6 @@ pub(crate) struct Window {
     pub(crate) from: usize,
     pub(crate) end: usize,
     pub(crate) stop: Stop,
-}
-
-/// The end, without a character whose bytes are not all there.
-fn boundary(bytes: &[u8], from: usize, end: usize) -> usize {
-    for back in 1..=3.min(end - from) {
-        let byte = bytes[end - back];
-        let len = match byte {
-            0xc2..=0xdf => 2,
-            0xe0..=0xef => 3,
-            0xf0..=0xf4 => 4,
-            0x80..=0xbf => continue,
-            _ => 1,
-        };
-        return if len > back { end - back } else { end };
-    }
-    end
 }
 
 impl Parser {

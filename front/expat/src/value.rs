@@ -1,14 +1,29 @@
 //! Values of attributes and entities.
 
+use std::ffi::c_int;
+
 use crate::abi::*;
 use crate::content::Done;
-use crate::dtd::{Entity, str_of};
+use crate::dtd::Entity;
 use crate::parser::P;
 use crate::role::Tok;
 use crate::token::{Stop, View, char_number, predefined};
 
 impl P {
-    fn part<'a>(self, bytes: &'a [u8], index: &'a lookaside_xml::kernel::Index) -> View<'a> {
+    /// An error, whose place is known in the document alone.
+    fn fault(mut self, outer: bool, place: usize, error: c_int) -> Done {
+        if outer {
+            self.event = place;
+        }
+        Err(error)
+    }
+
+    /// All the bytes of an entity or a value.
+    pub(crate) fn part<'a>(
+        self,
+        bytes: &'a [u8],
+        index: &'a lookaside_xml::kernel::Index,
+    ) -> View<'a> {
         View {
             bytes,
             index,
@@ -52,12 +67,7 @@ impl P {
         prolog: bool,
     ) -> Done {
         let index = Default::default();
-        let fail = |mut p: P, at: usize, error| {
-            if outer {
-                p.event = place + at;
-            }
-            Err(error)
-        };
+        let fail = |p: P, at: usize, error| p.fault(outer, place + at, error);
         let mut at = 0;
         while let Some(&byte) = raw.get(at) {
             match byte {
@@ -164,12 +174,7 @@ impl P {
 
     fn append_entity_value(self, raw: &[u8], place: usize, outer: bool, out: &mut Vec<u8>) -> Done {
         let index = Default::default();
-        let fail = |mut p: P, at: usize, error| {
-            if outer {
-                p.event = place + at;
-            }
-            Err(error)
-        };
+        let fail = |p: P, at: usize, error| p.fault(outer, place + at, error);
         let mut at = 0;
         while let Some(&byte) = raw.get(at) {
             match byte {
@@ -254,27 +259,10 @@ impl P {
             done?;
             return Ok(true);
         }
-        let Some(handler) = self.h.external else {
-            dtd.keep_processing = dtd.standalone;
-            return Ok(true);
-        };
-        dtd.param_read = false;
-        it.open = true;
-        let strings = [&it.base, &it.system, &it.public].map(str_of);
         // What the parser of the entity reads goes behind the value so far.
         dtd.pending_value.push(std::mem::take(out));
-        let arg = self.external_arg;
-        // SAFETY: the program's function.
-        let fine = unsafe { handler(arg, std::ptr::null(), strings[0], strings[1], strings[2]) };
+        let read = self.external_param(it);
         *out = self.dtd().pending_value.pop().unwrap_or_default();
-        it.open = false;
-        if fine == 0 {
-            return Err(EXTERNAL_ENTITY_HANDLING);
-        }
-        let dtd = self.dtd();
-        if !dtd.param_read {
-            dtd.keep_processing = dtd.standalone;
-        }
-        Ok(true)
+        read.map(|_| true)
     }
 }

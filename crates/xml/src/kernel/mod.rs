@@ -179,6 +179,22 @@ pub fn characters(isa: Isa, bytes: &[u8]) -> u64 {
     }
 }
 
+/// The end of `bytes[from..end]`, without a character whose bytes are not all there.
+pub fn boundary(bytes: &[u8], from: usize, end: usize) -> usize {
+    for back in 1..=3.min(end - from) {
+        let byte = bytes[end - back];
+        let len = match byte {
+            0xc2..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf4 => 4,
+            0x80..=0xbf => continue,
+            _ => 1,
+        };
+        return if len > back { end - back } else { end };
+    }
+    end
+}
+
 /// Length of the prefix of `bytes` that is UTF-8 and characters of XML.
 pub fn valid_up_to(bytes: &[u8]) -> usize {
     let text = match std::str::from_utf8(bytes) {
