@@ -472,6 +472,32 @@ pub unsafe extern "C" fn XML_SetBillionLaughsAttackProtectionActivationThreshold
     1
 }
 
+/// How many bytes of memory expanded names may take for each byte of the document.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn XML_SetAllocTrackerMaximumAmplification(
+    parser: *mut Parser,
+    most: f32,
+) -> Bool {
+    if !root_only(parser) || most.is_nan() || most < 1.0 {
+        return 0;
+    }
+    P(parser).alloc_amplification = most;
+    1
+}
+
+/// The bytes before which that is not asked.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn XML_SetAllocTrackerActivationThreshold(
+    parser: *mut Parser,
+    bytes: u64,
+) -> Bool {
+    if !root_only(parser) {
+        return 0;
+    }
+    P(parser).alloc_threshold = bytes;
+    1
+}
+
 /// Whether a long token that is not whole waits for twice its bytes before it is tried again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn XML_SetReparseDeferralEnabled(parser: *mut Parser, on: Bool) -> Bool {

@@ -99,6 +99,8 @@ pub(crate) struct Names {
     recent: Box<[(u128, u32); RECENT]>,
     table: Vec<u32>,
     pub(crate) entries: Vec<Entry>,
+    /// Bytes of all expanded names.
+    pub(crate) expanded: usize,
     namespaces: bool,
     pub(crate) seed: u64,
 }
@@ -112,11 +114,20 @@ impl Names {
             recent: Box::new([(0, 0); RECENT]),
             table: vec![NONE; 64],
             entries: vec![],
+            expanded: 0,
             namespaces,
             seed,
         };
         names.intern(b"");
         names
+    }
+
+    #[cold]
+    pub(crate) fn forget_expanded(&mut self) {
+        for entry in &mut self.entries {
+            entry.expanded = (NONE, Box::default());
+        }
+        self.expanded = 0;
     }
 
     #[inline(always)]
@@ -295,8 +306,8 @@ impl Dtd {
         let mut dtd = self.clone();
         for entry in &mut dtd.names.entries {
             (entry.binding, entry.stamp) = (NONE, 0);
-            entry.expanded = (NONE, Box::default());
         }
+        dtd.names.forget_expanded();
         for entity in dtd.general.values_mut().chain(dtd.params.values_mut()) {
             entity.open = false;
         }

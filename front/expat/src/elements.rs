@@ -9,6 +9,9 @@ use crate::dtd::{DEFAULT, NONE};
 use crate::parser::{Binding, P, Tag};
 use crate::token::{Att, View};
 
+/// Bytes of expanded names that are kept from element to element.
+const EXPANDED: usize = 1 << 20;
+
 impl P {
     #[inline(always)]
     pub(crate) fn start_tag(
@@ -24,6 +27,9 @@ impl P {
         let Range { start: at, end: next } = tag;
         let from = at + 1;
         let dtd = self.dtd();
+        if dtd.names.expanded > EXPANDED {
+            dtd.names.forget_expanded();
+        }
         let (name, word) = dtd.names.intern_at(bytes, from, name_end);
         let bindings = self.bindings.len() as u32;
         if !empty {
@@ -155,26 +161,41 @@ impl P {
         if binding == NONE {
             return Ok(entry.str());
         }
-        Ok(self.in_namespace(name, binding))
+        self.in_namespace(name, binding)
     }
 
     /// A name with the namespace of a binding before it.
     #[inline(always)]
-    fn in_namespace(self, name: u32, binding: u32) -> Str {
+    fn in_namespace(self, name: u32, binding: u32) -> Done<Str> {
         let binding = &self.bindings[binding as usize];
-        let entry = &mut self.dtd().names.entries[name as usize];
-        if entry.expanded.0 != binding.id {
-            let mut text = binding.uri.to_vec();
-            text.extend_from_slice(&entry.bytes()[entry.local as usize..]);
-            if self.triplets && entry.prefix != DEFAULT {
-                let prefix = self.dtd().names.entries[binding.prefix as usize].bytes().to_vec();
-                text.push(self.separator);
-                text.extend(prefix);
-            }
-            text.push(0);
-            entry.expanded = (binding.id, text.into());
+        if self.dtd().names.entries[name as usize].expanded.0 != binding.id {
+            self.expand(name, binding)?;
         }
-        entry.expanded.1.as_ptr().cast()
+        Ok(self.dtd().names.entries[name as usize].expanded.1.as_ptr().cast())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn expand(self, name: u32, binding: &Binding) -> Done {
+        let names = &mut self.dtd().names;
+        let mut text = binding.uri.to_vec();
+        let entry = &names.entries[name as usize];
+        text.extend_from_slice(&entry.bytes()[entry.local as usize..]);
+        if self.triplets && entry.prefix != DEFAULT {
+            text.push(self.separator);
+            text.extend_from_slice(names.entries[binding.prefix as usize].bytes());
+        }
+        text.push(0);
+        let entry = &mut names.entries[name as usize];
+        names.expanded = names.expanded + text.len() - entry.expanded.1.len();
+        entry.expanded = (binding.id, text.into());
+        let (root, bytes) = (self.root(), names.expanded as u64);
+        if bytes > root.alloc_threshold
+            && bytes as f32 / root.direct.max(1) as f32 > root.alloc_amplification
+        {
+            return Err(NO_MEMORY);
+        }
+        Ok(())
     }
 
     /// Fills `atts`.
@@ -276,7 +297,7 @@ impl P {
                     if binding == NONE {
                         return Err(UNBOUND_PREFIX);
                     }
-                    self.in_namespace(name as u32, binding)
+                    self.in_namespace(name as u32, binding)?
                 }
                 _ => entry.str(),
             };

@@ -167,6 +167,8 @@ pub struct Parser {
     pub(crate) direct: u64,
     pub(crate) indirect: u64,
     pub(crate) max_amplification: f32,
+    pub(crate) alloc_amplification: f32,
+    pub(crate) alloc_threshold: u64,
     pub(crate) threshold: u64,
 }
 
@@ -374,7 +376,7 @@ impl Parser {
             counted: 0,
             line: 0,
             column: 0,
-            deferral: false,
+            deferral: true,
             tried: 0,
             tags: vec![],
             bindings: vec![],
@@ -403,6 +405,8 @@ impl Parser {
             direct: 0,
             indirect: 0,
             max_amplification: 100.0,
+            alloc_amplification: 100.0,
+            alloc_threshold: 64 << 20,
             threshold: 8 << 20,
         }
     }

@@ -212,9 +212,7 @@ impl P {
                         p.event = place + at;
                         return Err(PARAM_ENTITY_REF);
                     }
-                    if !self.inner_param(&raw[at + 1..next - 1], out, outer, place + at)? {
-                        return Ok(());
-                    }
+                    self.inner_param(&raw[at + 1..next - 1], out, outer, place + at)?;
                     at = next;
                 }
                 _ => {
@@ -228,18 +226,12 @@ impl P {
         Ok(())
     }
 
-    /// A parameter entity within a value; false: the value ends here.
-    fn inner_param(
-        mut self,
-        name: &[u8],
-        out: &mut Vec<u8>,
-        outer: bool,
-        place: usize,
-    ) -> Done<bool> {
+    /// A parameter entity within a value.
+    fn inner_param(mut self, name: &[u8], out: &mut Vec<u8>, outer: bool, place: usize) -> Done {
         let dtd = self.dtd();
         let Some(entity) = dtd.params.get_mut(name).map(|entity| &raw mut **entity) else {
             dtd.keep_processing = dtd.standalone;
-            return Ok(false);
+            return Ok(());
         };
         // SAFETY: entities stay where they are.
         let it = unsafe { &mut *entity };
@@ -256,13 +248,12 @@ impl P {
                 self.deeper(text.len()).and_then(|()| self.entity_value(&text, 0, false, out));
             self.depth -= 1;
             it.open = false;
-            done?;
-            return Ok(true);
+            return done;
         }
         // What the parser of the entity reads goes behind the value so far.
         dtd.pending_value.push(std::mem::take(out));
         let read = self.external_param(it);
         *out = self.dtd().pending_value.pop().unwrap_or_default();
-        read.map(|_| true)
+        read.map(|_| ())
     }
 }

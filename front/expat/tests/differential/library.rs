@@ -11,14 +11,16 @@ macro_rules! functions {
         /// What the test calls.
         pub struct Library {
             $(pub $field: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+            /// `XML_SetReparseDeferralEnabled`, of newer libraries.
+            pub deferral: Option<unsafe extern "C" fn(P, Bool) -> Bool>,
         }
         impl Library {
             /// This library.
             pub fn ours() -> Library {
-                Library { $($field: $module::$name,)* }
+                Library { $($field: $module::$name,)* deferral: Some(api::XML_SetReparseDeferralEnabled) }
             }
 
-            /// The system's.
+            /// The system's, if it has what Debian has mended in 2.5.0, or is newer.
             pub fn system() -> Option<Library> {
                 // SAFETY: the library has these functions with these types, as `expat.h` says.
                 unsafe {
@@ -32,7 +34,12 @@ macro_rules! functions {
                         assert!(!found.is_null(), "{name:?}");
                         found
                     };
-                    Some(Library { $($field: std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(find(stringify!($name))),)* })
+                    if libc::dlsym(handle, c"XML_SetReparseDeferralEnabled".as_ptr()).is_null() {
+                        return None;
+                    }
+                    Some(Library { $($field: std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(find(stringify!($name))),)*
+                        deferral: std::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn(P, Bool) -> Bool>>(
+                            libc::dlsym(handle, c"XML_SetReparseDeferralEnabled".as_ptr())) })
                 }
             }
         }

@@ -20,7 +20,12 @@ fn number(name: &str, usual: u64) -> u64 {
 /// The document of a seed, and how it is read.
 fn case(seed: u64) -> (Case, Plan) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9));
-    (document(&mut random), Plan::random(&mut random))
+    let (case, mut plan) = (document(&mut random), Plan::random(&mut random));
+    // Suspended within entities, expat's versions have other places, and call other handlers before they stop.
+    if case.others.iter().chain([&case.main]).any(|it| it.windows(8).any(|it| it == b"<!ENTITY")) {
+        plan.suspend = 0;
+    }
+    (case, plan)
 }
 
 /// Shows where two traces differ.
@@ -33,15 +38,13 @@ fn difference(ours: &str, theirs: &str) -> String {
     format!("line {same}\n  ours:\n    {}\n  theirs:\n    {}", tail(ours), tail(theirs))
 }
 
-/// Whether the difference is a defect of expat 2.5.0: suspended in an internal entity of an external one and resumed,
-/// it forgets that it is in an external one, whose end is an error then (README, "What differs").
+/// Whether the difference is a defect of expat: Debian's 2.5.0 does not find some text declarations where they stand (README,
+/// "What differs").
 fn excused(ours: &str, theirs: &str) -> bool {
-    let mut before = "";
     for (ours, theirs) in ours.lines().zip(theirs.lines()) {
         if ours != theirs {
-            return before == "suspended" && ours == "end 0" && theirs.starts_with("end 3 at");
+            return ours.starts_with("xml ") && theirs.starts_with("end 17 at (0,");
         }
-        before = ours;
     }
     false
 }
@@ -49,7 +52,9 @@ fn excused(ours: &str, theirs: &str) -> bool {
 #[test]
 fn handlers_are_called_alike() {
     let Some(theirs) = Library::system() else {
-        eprintln!("SKIPPED: libexpat.so.1 (Debian: libexpat1) is not installed");
+        eprintln!(
+            "SKIPPED: libexpat.so.1 (Debian: libexpat1 2.5.0-1+deb12u2 or later) is not installed"
+        );
         return;
     };
     let ours = Library::ours();

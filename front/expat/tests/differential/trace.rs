@@ -20,7 +20,7 @@ pub struct Plan {
     /// The length of pieces; 0: at random.
     piece: usize,
     /// Suspend behind so many events; 0: never.
-    suspend: usize,
+    pub suspend: usize,
     seed: u64,
 }
 
@@ -317,6 +317,10 @@ pub fn trace(library: &Library, case: &Case, plan: &Plan) -> String {
             false => (l.create)(std::ptr::null()),
         };
         state.parsers.push(p);
+        // When a token that is not whole is tried again depends on how large expat's buffer is.
+        if let Some(deferral) = l.deferral {
+            deferral(p, 0);
+        }
         (l.user_data)(p, (&raw mut state).cast());
         (l.triplets)(p, plan.triplets.into());
         (l.param_parsing)(p, plan.param_parsing);
