@@ -14,7 +14,9 @@ import chart  # noqa: E402
 
 BENCHES = {"events": "Events, with namespaces", "tree": "Trees", "select": "Events, and XPath expressions in the same pass",
            "schema": "Events, and XML Schema in the same pass"}
-# Colours are those of the other charts: ours, the rivals.
+# Rows of the table alone.
+NOT_DRAWN = {"index alone", "own 1", "own 1000", "all 1", "all 10", "all 100", "all 1000"}
+# Colours are those of the other charts.
 COLOURS = ["synchronous", "software", "ipsec-mb", "asynchronous"]
 
 
@@ -27,7 +29,7 @@ def panels(rows: list[dict[str, str]], value, logarithmic: bool) -> list[chart.P
     """One for each bench; documents by their size, as in the paper."""
     found = []
     for bench, title in BENCHES.items():
-        here = [row for row in rows if row["bench"] == bench]
+        here = [row for row in rows if row["bench"] == bench and row["contender"] not in NOT_DRAWN]
         if not here:
             continue
         sizes = {row["document"]: int(row["bytes"]) for row in here}
@@ -55,7 +57,8 @@ def latency(row: dict[str, str]) -> chart.Value:
 def picture(title: str, y_title: str, all_panels: list[chart.Panel]) -> str:
     """Each panel's contenders have the colours of their order."""
     names = list(dict.fromkeys(name for panel in all_panels for name in panel.bars))
-    text = chart.svg(title, ["CPU time of one core, medians; documents by their size. Ours is first, in each panel."],
+    text = chart.svg(title, ["CPU time of one core, medians; documents by their size.",
+                             "Ours is first in each panel; the colours follow the order of its names."],
                      y_title, "document", all_panels, columns=1)
     colour = {name: COLOURS[min(list(panel.bars).index(name), 3)]
               for panel in all_panels for name in panel.bars}
