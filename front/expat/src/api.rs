@@ -446,56 +446,37 @@ fn root_only(parser: *mut Parser) -> bool {
     !parser.is_null() && P(parser).parent.is_null()
 }
 
-/// How many bytes may come for each byte of the document.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn XML_SetBillionLaughsAttackProtectionMaximumAmplification(
-    parser: *mut Parser,
-    most: f32,
-) -> Bool {
-    if !root_only(parser) || most.is_nan() || most < 1.0 {
-        return 0;
-    }
-    P(parser).max_amplification = most;
-    1
+/// Limits: how much for each byte of the document, and from which amount on that is asked.
+macro_rules! limits {
+    ($($most:ident, $from:ident: $field:ident;)*) => {
+        $(
+            /// How much there may be for each byte of the document, at least 1.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $most(parser: *mut Parser, most: f32) -> Bool {
+                if !root_only(parser) || most.is_nan() || most < 1.0 {
+                    return 0;
+                }
+                P(parser).$field.most = most;
+                1
+            }
+
+            /// The bytes before which that is not asked.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $from(parser: *mut Parser, bytes: u64) -> Bool {
+                if !root_only(parser) {
+                    return 0;
+                }
+                P(parser).$field.from = bytes;
+                1
+            }
+        )*
+    };
 }
 
-/// The bytes before which that is not asked.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn XML_SetBillionLaughsAttackProtectionActivationThreshold(
-    parser: *mut Parser,
-    bytes: u64,
-) -> Bool {
-    if !root_only(parser) {
-        return 0;
-    }
-    P(parser).threshold = bytes;
-    1
-}
-
-/// How many bytes of memory expanded names may take for each byte of the document.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn XML_SetAllocTrackerMaximumAmplification(
-    parser: *mut Parser,
-    most: f32,
-) -> Bool {
-    if !root_only(parser) || most.is_nan() || most < 1.0 {
-        return 0;
-    }
-    P(parser).alloc_amplification = most;
-    1
-}
-
-/// The bytes before which that is not asked.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn XML_SetAllocTrackerActivationThreshold(
-    parser: *mut Parser,
-    bytes: u64,
-) -> Bool {
-    if !root_only(parser) {
-        return 0;
-    }
-    P(parser).alloc_threshold = bytes;
-    1
+limits! {
+    XML_SetBillionLaughsAttackProtectionMaximumAmplification,
+    XML_SetBillionLaughsAttackProtectionActivationThreshold: expansion;
+    XML_SetAllocTrackerMaximumAmplification, XML_SetAllocTrackerActivationThreshold: memory;
 }
 
 /// Whether a long token that is not whole waits for twice its bytes before it is tried again.

@@ -189,10 +189,8 @@ impl P {
         let entry = &mut names.entries[name as usize];
         names.expanded = names.expanded + text.len() - entry.expanded.1.len();
         entry.expanded = (binding.id, text.into());
-        let (root, bytes) = (self.root(), names.expanded as u64);
-        if bytes > root.alloc_threshold
-            && bytes as f32 / root.direct.max(1) as f32 > root.alloc_amplification
-        {
+        let root = self.root();
+        if root.memory.is_breached(names.expanded as u64, root.direct) {
             return Err(NO_MEMORY);
         }
         Ok(())

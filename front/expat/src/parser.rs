@@ -166,10 +166,23 @@ pub struct Parser {
     // Protection.
     pub(crate) direct: u64,
     pub(crate) indirect: u64,
-    pub(crate) max_amplification: f32,
-    pub(crate) alloc_amplification: f32,
-    pub(crate) alloc_threshold: u64,
-    pub(crate) threshold: u64,
+    /// Of bytes, with those of entities.
+    pub(crate) expansion: Limit,
+    /// Of memory for expanded names.
+    pub(crate) memory: Limit,
+}
+
+/// How much may come from a document.
+pub(crate) struct Limit {
+    /// For each of its bytes; not asked before there are `from`.
+    pub(crate) most: f32,
+    pub(crate) from: u64,
+}
+
+impl Limit {
+    pub(crate) fn is_breached(&self, bytes: u64, direct: u64) -> bool {
+        bytes >= self.from && bytes as f32 / direct.max(1) as f32 > self.most
+    }
 }
 
 /// A pointer to a parser: every access is a borrow of its own, for handlers call back.
@@ -218,9 +231,7 @@ impl P {
         }
         root.indirect += bytes as u64;
         let total = root.direct + root.indirect;
-        if total >= root.threshold
-            && total as f32 / root.direct.max(1) as f32 > root.max_amplification
-        {
+        if root.expansion.is_breached(total, root.direct) {
             return Err(AMPLIFICATION_LIMIT_BREACH);
         }
         Ok(())
@@ -326,7 +337,7 @@ impl P {
                 }
                 None => bytes,
             };
-            column += tail.iter().map(|byte| u64::from(byte & 0xc0 != 0x80)).sum::<u64>();
+            column += kernel::characters(self.isa, tail);
         }
         (self.line, self.column, self.counted) = (line, column, to);
     }
@@ -404,10 +415,8 @@ impl Parser {
             groups: vec![],
             direct: 0,
             indirect: 0,
-            max_amplification: 100.0,
-            alloc_amplification: 100.0,
-            alloc_threshold: 64 << 20,
-            threshold: 8 << 20,
+            expansion: Limit { most: 100.0, from: 8 << 20 },
+            memory: Limit { most: 100.0, from: 64 << 20 },
         }
     }
 }
