@@ -6,6 +6,9 @@
 
 #[path = "../contest/mod.rs"]
 mod contest;
+#[macro_use]
+#[path = "../loader/mod.rs"]
+mod loader;
 mod rivals;
 
 use std::sync::Arc;
@@ -77,7 +80,7 @@ fn main() {
         Some(track) => all.insert(0, ("track.gpx by GPX 1.1", gpx, track, ("<ele>7", "<ele>x"))),
         None => eprintln!("bench-xml: no track.gpx.xml in LOOKASIDE_XML_DOCUMENTS"),
     }
-    let libxml2 = Libxml2::open();
+    let libxml2 = Libxml2::open().map(Libxml2::silent);
     let session = Session::new(Cpu::host());
     println!("tier {}; GB/s of CPU time (and times the rival)", Cpu::host().tier());
     println!(

@@ -1,46 +1,9 @@
 //! libxml2 of the system: its XML Schema behind its SAX interface and on its tree.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 use std::ptr::null_mut;
 
-type P = *mut c_void;
-
-unsafe extern "C" {
-    fn dlopen(name: *const c_char, flags: c_int) -> P;
-    fn dlsym(library: P, name: *const c_char) -> P;
-}
-
-macro_rules! functions {
-    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
-        #[allow(non_snake_case)]
-        pub struct Libxml2 { $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)* }
-
-        impl Libxml2 {
-            pub fn open() -> Option<Libxml2> {
-                // SAFETY: a library of the system, with functions of these types (libxml2's headers). 2 is RTLD_NOW.
-                unsafe {
-                    let library = dlopen(c"libxml2.so.2".as_ptr(), 2);
-                    if library.is_null() {
-                        eprintln!("bench-xml: libxml2 is not installed: no rival");
-                        return None;
-                    }
-                    let find = |name: &CStr| {
-                        let found = dlsym(library, name.as_ptr());
-                        assert!(!found.is_null(), "{name:?}");
-                        found
-                    };
-                    let library = Libxml2 {
-                        $($name: std::mem::transmute::<P, unsafe extern "C" fn($($argument),*) $(-> $result)?>(
-                            find(CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes())),
-                        ),)*
-                    };
-                    (library.xmlSetStructuredErrorFunc)(null_mut(), ignore as P);
-                    Some(library)
-                }
-            }
-        }
-    };
-}
+use crate::loader::P;
 
 unsafe extern "C" fn ignore(_: P, _: P) {}
 
@@ -65,6 +28,13 @@ pub struct Theirs<'l> {
 }
 
 impl Libxml2 {
+    /// Prints no errors from here on.
+    pub fn silent(self) -> Libxml2 {
+        // SAFETY: a function that takes and does nothing.
+        unsafe { (self.xmlSetStructuredErrorFunc)(null_mut(), ignore as P) };
+        self
+    }
+
     pub fn schema(&self, text: &str) -> Theirs<'_> {
         // SAFETY: readable bytes, which the context refers to until it is freed.
         unsafe {

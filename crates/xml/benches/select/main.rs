@@ -13,6 +13,9 @@
 
 #[path = "../contest/mod.rs"]
 mod contest;
+#[macro_use]
+#[path = "../loader/mod.rs"]
+mod loader;
 mod rivals;
 
 use std::collections::BTreeSet;

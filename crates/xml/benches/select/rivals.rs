@@ -1,44 +1,9 @@
 //! libxml2 of the system: XPath on its tree.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int};
 use std::ptr::null;
 
-type P = *mut c_void;
-
-unsafe extern "C" {
-    fn dlopen(name: *const c_char, flags: c_int) -> P;
-    fn dlsym(library: P, name: *const c_char) -> P;
-}
-
-macro_rules! functions {
-    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
-        #[allow(non_snake_case)]
-        pub struct Libxml2 { $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)* }
-
-        impl Libxml2 {
-            pub fn open() -> Option<Libxml2> {
-                // SAFETY: a library of the system, with functions of these types (libxml2's headers). 2 is RTLD_NOW.
-                unsafe {
-                    let library = dlopen(c"libxml2.so.2".as_ptr(), 2);
-                    if library.is_null() {
-                        eprintln!("bench-xml: libxml2 is not installed: no rival");
-                        return None;
-                    }
-                    let find = |name: &CStr| {
-                        let found = dlsym(library, name.as_ptr());
-                        assert!(!found.is_null(), "{name:?}");
-                        found
-                    };
-                    Some(Libxml2 {
-                        $($name: std::mem::transmute::<P, unsafe extern "C" fn($($argument),*) $(-> $result)?>(
-                            find(CStr::from_bytes_with_nul_unchecked(concat!(stringify!($name), "\0").as_bytes())),
-                        ),)*
-                    })
-                }
-            }
-        }
-    };
-}
+use crate::loader::P;
 
 functions! {
     xmlReadMemory: fn(*const u8, c_int, *const c_char, *const c_char, c_int) -> P;

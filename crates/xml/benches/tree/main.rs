@@ -5,69 +5,36 @@
 
 #[path = "../contest/mod.rs"]
 mod contest;
+#[macro_use]
+#[path = "../loader/mod.rs"]
+mod loader;
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 use std::hint::black_box;
 use std::ptr::null;
 
 use contest::{documents, means, medians, turn};
+use loader::P;
 use lookaside_simd::Cpu;
 use lookaside_xml::Session;
 use lookaside_xml::tree::{Kind, Node, Tree};
 
-type P = *mut c_void;
-
-unsafe extern "C" {
-    fn dlopen(name: *const c_char, flags: c_int) -> P;
-    fn dlsym(library: P, name: *const c_char) -> P;
-}
-
-/// libxml2 of the system.
-struct Libxml2 {
-    read: unsafe extern "C" fn(*const u8, c_int, *const c_char, *const c_char, c_int) -> P,
-    free: unsafe extern "C" fn(P),
+functions! {
+    xmlReadMemory: fn(*const u8, c_int, *const c_char, *const c_char, c_int) -> P;
+    xmlFreeDoc: fn(P);
 }
 
 /// XML_PARSE_NOENT, XML_PARSE_HUGE.
 const OPTIONS: c_int = 1 << 1 | 1 << 19;
 
 impl Libxml2 {
-    fn open() -> Option<Libxml2> {
-        // SAFETY: a library of the system, with functions of these types (libxml2's headers). 2 is RTLD_NOW.
-        unsafe {
-            let library = dlopen(c"libxml2.so.2".as_ptr(), 2);
-            if library.is_null() {
-                eprintln!("bench-xml: libxml2 is not installed: no rival");
-                return None;
-            }
-            let find = |name: &CStr| {
-                let found = dlsym(library, name.as_ptr());
-                assert!(!found.is_null(), "{name:?}");
-                found
-            };
-            Some(Libxml2 {
-                read: std::mem::transmute::<
-                    P,
-                    unsafe extern "C" fn(
-                        *const u8,
-                        c_int,
-                        *const c_char,
-                        *const c_char,
-                        c_int,
-                    ) -> P,
-                >(find(c"xmlReadMemory")),
-                free: std::mem::transmute::<P, unsafe extern "C" fn(P)>(find(c"xmlFreeDoc")),
-            })
-        }
-    }
-
     fn parse(&self, document: &[u8]) {
         // SAFETY: readable bytes; the tree is freed once.
         unsafe {
             let (start, len) = (document.as_ptr(), document.len() as c_int);
-            let tree = (self.read)(start, len, null(), null(), OPTIONS);
+            let tree = (self.xmlReadMemory)(start, len, null(), null(), OPTIONS);
             assert!(!tree.is_null(), "libxml2");
-            (self.free)(tree);
+            (self.xmlFreeDoc)(tree);
         }
     }
 }
