@@ -115,7 +115,7 @@ impl la_xml {
             amplification_from: self.amplification_from,
             memory: usize::try_from(self.memory).unwrap_or(usize::MAX),
         };
-        Ok(Xml { namespaces, encoding: encoding.map(Into::into), limits })
+        Ok(Xml { namespaces, encoding: encoding.map(Into::into), limits, resolver: None })
     }
 }
 

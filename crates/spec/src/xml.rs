@@ -2,11 +2,13 @@
 
 mod error;
 mod record;
+mod resolve;
 
 use std::sync::Arc;
 
 pub use error::{Error, Rule};
 pub use record::{CDATA, DEFAULTED, EMPTY, Events, IN_BYTES, Kind, Record, fields};
+pub use resolve::{External, Resolver, Resource};
 
 /// How the documents of a session are read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -18,12 +20,15 @@ pub struct Xml {
     pub encoding: Option<Arc<str>>,
     /// What is refused beyond them.
     pub limits: Limits,
+    /// Where external entities and the external subset come from. Without, they are not read: a reference to one is a
+    /// [`Kind::SkippedEntity`].
+    pub resolver: Option<Resolver>,
 }
 
 impl Default for Xml {
     /// With namespaces and the usual limits.
     fn default() -> Xml {
-        Xml { namespaces: true, encoding: None, limits: Limits::default() }
+        Xml { namespaces: true, encoding: None, limits: Limits::default(), resolver: None }
     }
 }
 

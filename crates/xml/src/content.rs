@@ -216,7 +216,7 @@ impl Parser {
                     return fail(Rule::NsColon, at + 1);
                 }
                 let id = self.names.string(name);
-                let entity = self.entity(id, at)?;
+                let entity = self.content_entity(id, at)?;
                 *pos = at + len;
                 let record = Record { name: id, count: entity.is_some().into(), ..text };
                 let Some(Some(text)) = entity else {

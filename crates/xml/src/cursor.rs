@@ -154,6 +154,7 @@ impl<'w, 'a> Cursor<'w, 'a> {
 }
 
 /// Identifiers of what lies outside the document.
+#[derive(Clone, Debug)]
 pub(crate) struct External {
     pub(crate) public: Option<Vec<u8>>,
     pub(crate) system: Option<Vec<u8>>,

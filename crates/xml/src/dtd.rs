@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 use crate::Rule;
 use crate::chars::{self, Reference};
+use crate::cursor::External;
+use crate::external::Outside;
 use crate::parser::{Halt, Parser, Step, fail};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Entity {
     /// The replacement text of an internal entity.
     pub(crate) text: Option<Arc<[u8]>>,
+    /// An external entity that is parsed.
+    pub(crate) outside: Option<Outside>,
     pub(crate) unparsed: bool,
     /// Declared within a parameter entity.
     pub(crate) in_parameter: bool,
@@ -37,6 +41,12 @@ pub(crate) struct Dtd {
     pub(crate) has_references: bool,
     /// A parameter entity was not read: what follows may mean something else, and is not kept ([5.1]).
     pub(crate) unread: bool,
+    /// The external subset, until it is read.
+    pub(crate) external: Option<External>,
+    /// Texts that lie outside of the document and are being read, within each other.
+    pub(crate) outside: u32,
+    /// The URI of the text that declares; none: the document.
+    pub(crate) base: Option<Arc<str>>,
     /// Bytes of declarations.
     pub(crate) memory: usize,
 }
@@ -168,10 +178,28 @@ impl Parser {
         }
     }
 
-    /// [9] EntityValue: the replacement text ([4.5]).
-    pub(crate) fn entity_value(&mut self, raw: &[u8], from: usize, literal: bool) -> Step<Vec<u8>> {
+    /// [9] EntityValue: the replacement text ([4.5]). None: it has an entity that is not read.
+    pub(crate) fn entity_value(
+        &mut self,
+        raw: &[u8],
+        from: usize,
+        literal: bool,
+    ) -> Step<Option<Vec<u8>>> {
         let mut text = Vec::with_capacity(raw.len());
+        let read = self.entity_value_within(raw, from, literal, 0, &mut text)?;
+        Ok(read.then_some(text))
+    }
+
+    pub(crate) fn entity_value_within(
+        &mut self,
+        raw: &[u8],
+        from: usize,
+        literal: bool,
+        depth: u32,
+        text: &mut Vec<u8>,
+    ) -> Step<bool> {
         let mut at = 0;
+        let mut read = true;
         while let Some(&byte) = raw.get(at) {
             match byte {
                 b'&' => match chars::reference(&raw[at..]) {
@@ -191,6 +219,16 @@ impl Parser {
                         continue;
                     }
                 },
+                b'%' if self.dtd.outside > 0 => {
+                    let place = if depth > 0 { from } else { from + at };
+                    let (len, known) = self.parameter_in_value(&raw[at..], place, depth, text)?;
+                    read &= known;
+                    if text.len() > self.limits.memory {
+                        return fail(Rule::LimitMemory, place);
+                    }
+                    at += len;
+                    continue;
+                }
                 b'%' => {
                     let rest = &raw[at + 1..];
                     let len = rest.iter().take_while(|&&b| b > 127 || chars::ascii_name(b)).count();
@@ -205,7 +243,7 @@ impl Parser {
             }
             at += 1;
         }
-        Ok(text)
+        Ok(read)
     }
 
     /// Counts what declarations keep.

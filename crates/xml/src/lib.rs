@@ -42,7 +42,8 @@
 //!   parsed again when there is more.
 //! - `token`: a token that the chunk does not hold whole is completed in a buffer.
 //! - `names`: names are numbers; a name is checked once. `hash`: the hash of their maps.
-//! - `prolog`, `subset`, `dtd`, `cursor`: declarations; entities, defaults of attributes.
+//! - `prolog`, `subset`, `dtd`, `cursor`: declarations; entities, defaults of attributes. `external`: what a [`Resolver`]
+//!   gives: the external subset with its conditional sections, external entities.
 //! - `feed`: a parser with memory for its records, for trees, selections and schemas.
 //! - `input`: UTF-16, ISO-8859-1 and others are decoded to UTF-8 first.
 //! - [`tree`]: a whole document as flat records; [`xpath`]: XPath 1.0 on it. [`select`]: any number of XPath expressions side
@@ -50,9 +51,6 @@
 //!
 //! # What is left out
 //!
-//! - External entities and the external subset are not read: a reference to one is a [`Kind::SkippedEntity`], as the
-//!   specification allows a processor that does not validate. So conditional sections, and parameter entities within
-//!   declarations, never occur.
 //! - XML 1.1: a document that says so is read as XML 1.0 (fifth edition, 2.8).
 //! - UTF-32 and EBCDIC: refused as [`Rule::UnknownEncoding`] or [`Rule::MalformedEncoding`].
 #![deny(unsafe_code)]
@@ -62,6 +60,7 @@ mod chars;
 mod content;
 mod cursor;
 mod dtd;
+mod external;
 mod feed;
 mod hash;
 mod input;
@@ -80,7 +79,7 @@ pub mod tree;
 pub mod xpath;
 pub mod xsd;
 
-pub use lookaside_spec::xml::{Error, Limits, Name, Rule, Xml};
+pub use lookaside_spec::xml::{Error, External, Limits, Name, Resolver, Resource, Rule, Xml};
 pub use parser::{Parser, Progress, Status};
 pub use record::{CDATA, DEFAULTED, EMPTY, IN_BYTES, Kind, Output, Record, fields};
 pub use session::Session;

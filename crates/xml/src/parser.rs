@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lookaside_spec::xml::{Limits, Name, Xml};
+use lookaside_spec::xml::{Limits, Name, Resolver, Xml};
 
 use crate::dtd::Dtd;
 use crate::input::Input;
@@ -65,6 +65,16 @@ pub(crate) enum Halt {
 }
 
 pub(crate) type Step<T> = Result<T, Halt>;
+
+impl Halt {
+    /// With the place of what it was found in.
+    pub(crate) fn at(self, at: usize) -> Halt {
+        match self {
+            Halt::Fail(rule, _) => Halt::Fail(rule, at),
+            halt => halt,
+        }
+    }
+}
 
 pub(crate) fn fail<T>(rule: Rule, at: usize) -> Step<T> {
     Err(Halt::Fail(rule, at))
@@ -144,6 +154,7 @@ pub struct Parser {
     pub(crate) limits: Limits,
     pub(crate) namespaces: bool,
     encoding: Option<Arc<str>>,
+    pub(crate) resolver: Option<Resolver>,
     pub(crate) names: Names,
     pub(crate) state: State,
     pub(crate) open: Vec<Open>,
@@ -182,12 +193,13 @@ pub struct Parser {
 impl Parser {
     /// For one document after the other.
     pub fn new(session: &Session) -> Parser {
-        let Xml { namespaces, encoding, limits } = &session.spec;
+        let Xml { namespaces, encoding, limits, resolver } = &session.spec;
         Parser {
             isa: session.isa,
             limits: *limits,
             namespaces: *namespaces,
             encoding: encoding.clone(),
+            resolver: resolver.clone(),
             names: Names::new(*namespaces, limits.name as usize),
             state: State::Start,
             open: vec![],
@@ -257,7 +269,8 @@ impl Parser {
     /// `out.bytes`. Allocates for what is unfinished when the chunk ends, and for new names.
     pub fn feed(&mut self, chunk: &[u8], last: bool, out: &mut Output<'_>) -> Progress {
         if let Some(error) = self.failed {
-            return Progress { consumed: 0, status: Status::Failed(error) };
+            let status = if self.drain(out) { Status::Failed(error) } else { Status::Full };
+            return Progress { consumed: 0, status };
         }
         if self.finished && self.pending.is_empty() {
             return Progress { consumed: 0, status: Status::Finished };
@@ -276,7 +289,8 @@ impl Parser {
                     column: place.columns + 1,
                 };
                 self.failed = Some(error);
-                Status::Failed(error)
+                // What came before the error comes before it.
+                if self.pending.is_empty() { Status::Failed(error) } else { Status::Full }
             }
             Err(_) => Status::NeedInput,
         };
@@ -665,6 +679,11 @@ impl Parser {
         }
         self.pending_bytes.clear();
         true
+    }
+
+    /// Bytes that wait for room in the output.
+    pub(crate) fn pending_memory(&self) -> usize {
+        self.pending_bytes.len() + self.pending.len() * size_of::<Record>()
     }
 
     /// Whether a record goes to the output. What is pending came when it was full.

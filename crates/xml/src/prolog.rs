@@ -2,7 +2,7 @@
 
 use crate::Rule;
 use crate::chars::is_space;
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, External};
 use crate::kernel::Index;
 use crate::parser::{Halt, Parser, State, Step, Window, fail};
 use crate::record::{Kind, Output, Record, pack};
@@ -20,52 +20,13 @@ impl Parser {
             return Ok(());
         }
         let mut c = Cursor { w, at: *pos + 5 };
-        let quoted = |c: &mut Cursor<'_, '_>| -> Step<(Vec<u8>, usize)> {
-            c.space()?;
-            c.eat(b'=', Rule::XmlDecl)?;
-            c.space()?;
-            let (text, from) = c.literal(Rule::XmlDecl)?;
-            Ok((text.to_vec(), from))
-        };
-        c.space()?;
-        if !c.word(b"version")? {
-            return fail(Rule::XmlDecl, c.at);
-        }
-        let (version, from) = quoted(&mut c)?;
-        match version.strip_prefix(b"1.") {
-            Some(rest) if !rest.is_empty() && rest.iter().all(u8::is_ascii_digit) => {}
-            _ => return fail(Rule::Version, from),
-        }
-        let mut space = c.space()?;
-        let mut encoding = None;
-        if space && c.word(b"encoding")? {
-            let (name, from) = quoted(&mut c)?;
-            let fine = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
-            if !name.first().is_some_and(u8::is_ascii_alphabetic) || !name.iter().all(fine) {
-                return fail(Rule::EncodingDecl, from);
-            }
-            encoding = Some(String::from_utf8_lossy(&name).to_ascii_lowercase());
-            space = c.space()?;
-        }
-        let mut standalone = false;
-        if space && c.word(b"standalone")? {
-            let (text, from) = quoted(&mut c)?;
-            standalone = match &text[..] {
-                b"yes" => true,
-                b"no" => false,
-                _ => return fail(Rule::Standalone, from),
-            };
-            c.space()?;
-        }
-        if !c.word(b"?>")? {
-            return fail(Rule::XmlDecl, c.at);
-        }
-        self.dtd.standalone = standalone;
+        let it = declaration(&mut c, true)?;
+        self.dtd.standalone = it.standalone == Some(true);
         self.state = State::Prolog;
         let record = Record { kind: Kind::XmlDecl, ..Record::default() };
         self.emit_text(out, record, w, *pos + 5, c.at - 2);
         *pos = c.at;
-        match encoding {
+        match it.encoding {
             None => Ok(()),
             Some(name) => {
                 self.declared = Some(name);
@@ -220,22 +181,79 @@ impl Parser {
         }
         self.seen_doctype = true;
         self.dtd.has_references |= external.is_some();
-        let (public, system) = external.map_or((None, None), |it| (it.public, it.system));
+        let part = |part: fn(&External) -> Option<&Vec<u8>>| {
+            external.as_ref().and_then(part).map_or(&b""[..], Vec::as_slice)
+        };
         let text = pack(&[
             name,
-            &public.unwrap_or_default(),
-            &system.unwrap_or_default(),
+            part(|it| it.public.as_ref()),
+            part(|it| it.system.as_ref()),
             if subset { b"[" } else { b"" },
         ]);
         self.emit_bytes(out, Record { kind: Kind::DoctypeStart, ..Record::default() }, &text);
-        *pos = c.at + 1;
+        self.dtd.external = external;
         if subset {
+            *pos = c.at + 1;
             self.state = State::Subset;
         } else {
+            self.external_subset(w.place(c.at), out).map_err(|halt| halt.at(c.at))?;
+            *pos = c.at + 1;
             self.emit(out, Record { kind: Kind::DoctypeEnd, ..Record::default() });
         }
         Ok(())
     }
+}
+
+/// What an XML declaration or a text declaration says.
+pub(crate) struct Declaration {
+    pub(crate) encoding: Option<String>,
+    pub(crate) standalone: Option<bool>,
+}
+
+/// [23] XMLDecl, or without a `version` [77] TextDecl, from behind `<?xml`; `c` is left behind `?>`.
+pub(crate) fn declaration(c: &mut Cursor<'_, '_>, version: bool) -> Step<Declaration> {
+    let quoted = |c: &mut Cursor<'_, '_>| -> Step<(Vec<u8>, usize)> {
+        c.space()?;
+        c.eat(b'=', Rule::XmlDecl)?;
+        c.space()?;
+        let (text, from) = c.literal(Rule::XmlDecl)?;
+        Ok((text.to_vec(), from))
+    };
+    let mut space = c.space()?;
+    if c.word(b"version")? {
+        let (version, from) = quoted(c)?;
+        match version.strip_prefix(b"1.") {
+            Some(rest) if !rest.is_empty() && rest.iter().all(u8::is_ascii_digit) => {}
+            _ => return fail(Rule::Version, from),
+        }
+        space = c.space()?;
+    } else if version {
+        return fail(Rule::XmlDecl, c.at);
+    }
+    let mut encoding = None;
+    if space && c.word(b"encoding")? {
+        let (name, from) = quoted(c)?;
+        let fine = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+        if !name.first().is_some_and(u8::is_ascii_alphabetic) || !name.iter().all(fine) {
+            return fail(Rule::EncodingDecl, from);
+        }
+        encoding = Some(String::from_utf8_lossy(&name).to_ascii_lowercase());
+        space = c.space()?;
+    }
+    let mut standalone = None;
+    if space && c.word(b"standalone")? {
+        let (text, from) = quoted(c)?;
+        standalone = match &text[..] {
+            b"yes" => Some(true),
+            b"no" => Some(false),
+            _ => return fail(Rule::Standalone, from),
+        };
+        c.space()?;
+    }
+    if !c.word(b"?>")? {
+        return fail(Rule::XmlDecl, c.at);
+    }
+    Ok(Declaration { encoding, standalone })
 }
 
 /// [2.11]: `\r\n` and `\r` become `\n`.

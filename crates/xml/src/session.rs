@@ -1,7 +1,7 @@
 //! What parsers are told beforehand.
 
 use lookaside_simd::Cpu;
-use lookaside_spec::xml::{Limits, Xml};
+use lookaside_spec::xml::{Limits, Resolver, Xml};
 
 use crate::kernel::Isa;
 
@@ -44,6 +44,12 @@ impl Session {
     /// The encoding that the transport names, which goes before what the document says.
     pub fn encoding(mut self, name: &str) -> Session {
         self.spec.encoding = Some(name.into());
+        self
+    }
+
+    /// With the external subset and external entities.
+    pub fn resolver(mut self, resolver: Resolver) -> Session {
+        self.spec.resolver = Some(resolver);
         self
     }
 }

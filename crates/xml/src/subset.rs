@@ -4,6 +4,7 @@ use crate::Rule;
 use crate::chars::{self, is_space};
 use crate::cursor::Cursor;
 use crate::dtd::{Attribute, Entity};
+use crate::external::{Asked, Outside};
 use crate::parser::{Halt, Parser, State, Step, Window, fail};
 use crate::record::{DEFAULTED, Kind, Output, Record, pack};
 use crate::tag::collapse;
@@ -24,6 +25,7 @@ impl Parser {
             if byte != b'>' {
                 return fail(Rule::Doctype, *pos);
             }
+            self.external_subset(w.place(*pos), out).map_err(|halt| halt.at(*pos))?;
             self.emit(out, Record { kind: Kind::DoctypeEnd, ..Record::default() });
             self.state = State::Prolog;
             *pos += 1;
@@ -40,15 +42,27 @@ impl Parser {
                 b'?' => self.pi(w, pos, out),
                 b'!' => match w.get(*pos + 2)? {
                     b'-' => self.comment(w, pos, out),
-                    _ if w.starts(*pos, b"<!ELEMENT")? => self.element_decl(w, pos, out),
-                    _ if w.starts(*pos, b"<!ATTLIST")? => self.attlist_decl(w, pos, out),
-                    _ if w.starts(*pos, b"<!ENTITY")? => self.entity_decl(w, pos, out),
-                    _ if w.starts(*pos, b"<!NOTATION")? => self.notation_decl(w, pos, out),
-                    _ => fail(Rule::MarkupDecl, *pos),
+                    _ => self.declaration(w, pos, out),
                 },
                 _ => fail(Rule::MarkupDecl, *pos),
             },
             _ => fail(Rule::MarkupDecl, *pos),
+        }
+    }
+
+    /// A declaration; `<!` stands at `pos`.
+    pub(crate) fn declaration(
+        &mut self,
+        w: &Window<'_>,
+        pos: &mut usize,
+        out: &mut Output<'_>,
+    ) -> Step<()> {
+        match () {
+            () if w.starts(*pos, b"<!ELEMENT")? => self.element_decl(w, pos, out),
+            () if w.starts(*pos, b"<!ATTLIST")? => self.attlist_decl(w, pos, out),
+            () if w.starts(*pos, b"<!ENTITY")? => self.entity_decl(w, pos, out),
+            () if w.starts(*pos, b"<!NOTATION")? => self.notation_decl(w, pos, out),
+            () => fail(Rule::MarkupDecl, *pos),
         }
     }
 
@@ -77,6 +91,12 @@ impl Parser {
             Some(entity) if entity.open => return fail(Rule::NoRecursion, at),
             entity => entity.map(|entity| entity.text.clone()),
         };
+        if let Some(None) = text
+            && self.external_parameter(id, w.place(at), out).map_err(|halt| halt.at(at))?
+        {
+            *pos = end;
+            return Ok(());
+        }
         let Some(Some(text)) = text else {
             self.dtd.unread = !self.dtd.standalone;
             let record = Record {
@@ -372,14 +392,15 @@ impl Parser {
         }
         let name = self.declared_ncname(&mut c)?;
         c.need_space()?;
-        let (mut text, mut public, mut system, mut notation) = (None, None, None, None);
+        let (mut text, mut given, mut outside, mut notation) = (None, false, None, None);
         if matches!(c.peek()?, b'"' | b'\'') {
             let (raw, from) = c.literal(Rule::EntityValue)?;
-            text = Some(self.entity_value(raw, from, !w.entity)?);
+            text = self.entity_value(raw, from, !w.entity)?;
+            given = true;
             c.space()?;
         } else {
             let Some(external) = c.external(false)? else { return c.wrong(Rule::EntityDecl) };
-            (public, system) = (external.public, external.system);
+            outside = Some(external);
             let space = c.space()?;
             if c.peek()? != b'>' && !parameter {
                 if !c.word(b"NDATA")? {
@@ -399,16 +420,21 @@ impl Parser {
             if parameter { b"%" } else { b"" },
             name,
             text.as_deref().unwrap_or(b""),
-            &public.unwrap_or_default(),
-            &system.unwrap_or_default(),
+            outside.as_ref().and_then(|it| it.public.as_deref()).unwrap_or(b""),
+            outside.as_ref().and_then(|it| it.system.as_deref()).unwrap_or(b""),
             notation.unwrap_or(b""),
         ]);
-        let flags = if text.is_some() { DEFAULTED } else { 0 };
+        let flags = if given { DEFAULTED } else { 0 };
         self.keep_declaration(record.len(), *pos)?;
         if !self.dtd.unread {
             let id = self.names.string(name);
             let entity = Entity {
                 text: text.map(Into::into),
+                outside: outside.filter(|_| notation.is_none()).map(|id| Outside {
+                    id,
+                    declared_in: self.dtd.base.clone(),
+                    state: Asked::Not,
+                }),
                 unparsed: notation.is_some(),
                 in_parameter: w.entity,
                 open: false,

@@ -40,7 +40,7 @@ pub enum Kind {
     Comment,
     /// A processing instruction: `name` is the number of its target (a string), its text the data.
     Pi,
-    /// The replacement text of an internal entity begins: `name` is its string.
+    /// The replacement text of an entity begins: `name` is its string.
     EntityStart,
     /// It ends.
     EntityEnd,

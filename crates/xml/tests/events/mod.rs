@@ -1,11 +1,15 @@
 //! Documents as lists of events: ours, and those of libexpat and libxml2, which are loaded if they are there.
 #![allow(dead_code)]
 
+use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::os::fd::FromRawFd;
 
 use lookaside_simd::{Cpu, Tier};
 use lookaside_xml::{Error, Kind, Limits, Output, Parser, Record, Session, Status};
+use lookaside_xml::{External, Resolver, Resource};
 
 /// Events, one a line, and the error.
 pub type Outcome = (String, Result<(), Error>);
@@ -206,6 +210,60 @@ macro_rules! call {
     };
 }
 
+/// What lies outside of a document: names and texts.
+pub type Outside = Vec<(&'static str, String)>;
+
+thread_local! {
+    static OUTSIDE: RefCell<Outside> = const { RefCell::new(vec![]) };
+}
+
+/// The text with this name, of those that the calls of `outside` see.
+fn text_outside(name: &str) -> Option<Vec<u8>> {
+    OUTSIDE.with_borrow(|all| {
+        all.iter().find(|one| one.0 == name).map(|one| one.1.clone().into_bytes())
+    })
+}
+
+/// A call that sees what lies outside.
+pub fn outside<T>(all: &Outside, call: impl FnOnce() -> T) -> T {
+    OUTSIDE.set(all.clone());
+    let result = call();
+    OUTSIDE.take();
+    result
+}
+
+/// A resolver of what lies outside.
+pub fn resolver(all: &Outside) -> Resolver {
+    let all = all.clone();
+    Resolver::new(move |wanted: &External<'_>| {
+        let (name, text) = all.iter().find(|one| one.0 == wanted.system)?;
+        Some(Resource { bytes: text.as_bytes().into(), base: (*name).into() })
+    })
+}
+
+/// What a call says, in a process of its own; none if that dies.
+pub fn apart(call: impl FnOnce() -> String) -> Option<String> {
+    let mut ends = [0; 2];
+    // SAFETY: the child calls what the caller gives, writes and ends.
+    unsafe {
+        assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
+        let child = libc::fork();
+        assert!(child >= 0);
+        if child == 0 {
+            libc::close(ends[0]);
+            libc::alarm(10);
+            let mut file = std::fs::File::from_raw_fd(ends[1]);
+            let written = file.write_all(call().as_bytes());
+            libc::_exit(written.is_err().into());
+        }
+        libc::close(ends[1]);
+        let (mut said, mut status) = (String::new(), 0);
+        let read = std::fs::File::from_raw_fd(ends[0]).read_to_string(&mut said);
+        libc::waitpid(child, &mut status, 0);
+        (status == 0 && read.is_ok()).then_some(said)
+    }
+}
+
 pub struct Expat(Library);
 
 impl Expat {
@@ -225,6 +283,7 @@ impl Expat {
         let comment = call!(library, c"XML_SetCommentHandler", fn(P, P));
         let pi = call!(library, c"XML_SetProcessingInstructionHandler", fn(P, P));
         let entities = call!(library, c"XML_SetParamEntityParsing", fn(P, c_int) -> c_int);
+        let external = call!(library, c"XML_SetExternalEntityRefHandler", fn(P, P));
         let parse = call!(library, c"XML_Parse", fn(P, *const c_char, c_int, c_int) -> c_int);
         let code = call!(library, c"XML_GetErrorCode", fn(P) -> c_int);
         let byte = call!(library, c"XML_GetCurrentByteIndex", fn(P) -> i64);
@@ -241,6 +300,9 @@ impl Expat {
             comment(parser, on_comment as *mut c_void);
             pi(parser, on_pi as *mut c_void);
             entities(parser, 2);
+            if !OUTSIDE.with_borrow(Vec::is_empty) {
+                external(parser, on_external as *mut c_void);
+            }
             let fine = parse(parser, document.as_ptr().cast(), document.len() as c_int, 1) == 1;
             let result = if fine { Ok(()) } else { Err((code(parser), byte(parser))) };
             free(parser);
@@ -304,6 +366,29 @@ unsafe extern "C" fn on_comment(lines: *mut Lines, text: *const c_char) {
 unsafe extern "C" fn on_pi(lines: *mut Lines, target: *const c_char, data: *const c_char) {
     // SAFETY: expat's arguments.
     unsafe { (*lines).line(&format!("P {} {}", cstr(target), cstr(data))) }
+}
+
+unsafe extern "C" fn on_external(
+    parser: *mut c_void,
+    context: *const c_char,
+    _base: *const c_char,
+    system: *const c_char,
+    _public: *const c_char,
+) -> c_int {
+    type P = *mut c_void;
+    let library = Library::open(c"libexpat.so.1").expect("the library that calls");
+    let create = call!(library, c"XML_ExternalEntityParserCreate", fn(P, *const c_char, P) -> P);
+    let parse = call!(library, c"XML_Parse", fn(P, *const u8, c_int, c_int) -> c_int);
+    let free = call!(library, c"XML_ParserFree", fn(P));
+    // SAFETY: expat's arguments, and functions as its documentation says.
+    unsafe {
+        let name = if system.is_null() { String::new() } else { cstr(system) };
+        let Some(text) = text_outside(&name) else { return 1 };
+        let inner = create(parser, context, std::ptr::null_mut());
+        let fine = parse(inner, text.as_ptr(), text.len() as c_int, 1);
+        free(inner);
+        fine
+    }
 }
 
 pub struct Libxml2(Library);
