@@ -9,7 +9,7 @@ use lookaside::{
 use lookaside_simd::Cpu;
 use lookaside_xml::{
     Session, select,
-    tree::Tree,
+    tree::{Tree, Trees},
     xpath::{Scope, Value, XPath},
     xsd,
 };
@@ -99,6 +99,7 @@ type Take<'a> = dyn FnMut(&dyn Document, Events<'_>) -> io::Result<()> + 'a;
 pub(super) struct Worker<'a> {
     prepared: &'a Prepared,
     session: Session,
+    trees: Trees,
     runtime: &'a Runtime,
     handle: Handle,
     stream: Option<DocumentStream>,
@@ -112,9 +113,11 @@ const ROOM: usize = 1 << 20;
 
 impl<'a> Worker<'a> {
     pub(super) fn new(prepared: &'a Prepared, runtime: &'a Runtime) -> Worker<'a> {
+        let session = Session::new(Cpu::host());
         Worker {
             prepared,
-            session: Session::new(Cpu::host()),
+            trees: Trees::new(&session),
+            session,
             runtime,
             handle: runtime.handle(),
             stream: None,
@@ -225,6 +228,7 @@ impl<'a> Worker<'a> {
                     found += self.show(&mut printed.out, &name, index as u32, &tree, &value, json);
                     printed.spill()?;
                 }
+                self.trees.give_back(tree);
                 Ok(Done { status: 0, found })
             }
             Prepared::Tree => {
@@ -233,6 +237,7 @@ impl<'a> Worker<'a> {
                     Err(error) => fault(error, printed),
                     Ok(tree) => {
                         show::tree(printed, &tree, json)?;
+                        self.trees.give_back(tree);
                         Ok(Done::default())
                     }
                 }
@@ -286,9 +291,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn tree<'d>(&self, bytes: &'d [u8]) -> io::Result<Result<Tree<'d>, Error>> {
+    fn tree<'d>(&mut self, bytes: &'d [u8]) -> io::Result<Result<Tree<'d>, Error>> {
         use lookaside_xml::tree::ParseError;
-        match Tree::parse(bytes, &self.session) {
+        match self.trees.parse(bytes) {
             Ok(tree) => Ok(Ok(tree)),
             Err(ParseError::Document(error)) => Ok(Err(error)),
             Err(ParseError::Tree(e)) => Err(io::Error::other(e.to_string())),
