@@ -115,9 +115,9 @@ lookaside scan -e REGEX|-f RULES... [FILE|FOLDER|-]...
 lookaside xml COMMAND [OPTION...] [FILE|FOLDER|-]...
     Reads XML documents: files, also gzip'd ones, folders with all that is in
     them, standard input (- or no file); several side by side, with progress on
-    a terminal. XML 1.0 (fifth edition) with namespaces. External entities are
-    not read, and nothing is fetched. A fault is printed to standard error as
-    FILE:LINE:COLUMN: error: RULE, the standard's number first.
+    a terminal. XML 1.0 (fifth edition) with namespaces. Nothing is fetched. A
+    fault is printed to standard error as FILE:LINE:COLUMN: error: RULE, the
+    standard's number first.
     check          says nothing of well-formed documents
     validate --schema FILE
                    XML Schema 1.0; schemas that FILE includes or imports are
@@ -132,6 +132,9 @@ lookaside xml COMMAND [OPTION...] [FILE|FOLDER|-]...
     tree           a line for each node, indented
     format         elements on lines of their own; all but white space between
                    tags stays as it is
+    --external     read external entities and the external subset of the DTD
+                   from the files that they name, as seen from the document; any
+                   file that you can read: not for documents you do not trust
     --json         an object for each line: of check and validate {file, line,
                    column, byte, rule, message, path}, select {file, expression,
                    kind, name, value}, events and tree {kind, name, uri, text}

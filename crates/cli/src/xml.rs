@@ -3,6 +3,7 @@
 //! Each thread has a document; what is printed is in the order of the command line. `check` and `events` are requests, as
 //! is decompression. Trees, XPath and schemas are functions of `crates/xml`, called here.
 
+mod external;
 mod layout;
 mod options;
 mod show;
@@ -89,7 +90,7 @@ struct All<'a> {
 impl All<'_> {
     /// Takes one document after the other.
     fn work(&self) {
-        let mut worker = task::Worker::new(self.prepared, self.runtime);
+        let mut worker = task::Worker::new(self.prepared, self.runtime, self.options);
         loop {
             let (next, mut printed) = {
                 let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner);

@@ -198,3 +198,30 @@ fn mistakes_of_the_command_line() {
     }
     assert!(run(&dir, &["--help"]).1.contains("lookaside xml COMMAND"));
 }
+
+#[test]
+fn external_entities_are_read_when_asked_for() {
+    let dir = folder("external");
+    let document = "<!DOCTYPE a SYSTEM 'a.dtd' [<!ENTITY t SYSTEM 'text'>]>\n<a>&t;&u;&web;</a>";
+    fs::write(dir.join("d/a.xml"), document).unwrap();
+    let declared = "<!ENTITY u SYSTEM 'text'><!ENTITY web SYSTEM 'http://localhost/w'>\
+        <!ATTLIST a b CDATA 'c'>";
+    fs::write(dir.join("d/a.dtd"), declared).unwrap();
+    fs::write(dir.join("d/text"), "<?xml encoding='ISO-8859-1'?>sch\u{f6}n").unwrap();
+    let (code, out, err) = run(&dir, &["select", "/a", "d/a.xml"]);
+    assert_eq!((code, &*out, &*err), (0, "<a/>\n", ""));
+    for name in ["d/a.xml", "d"] {
+        let only = ["select", "--external", "string(/a[@b='c'])", name];
+        let (code, out, err) = run(&dir, &only);
+        let lines: Vec<&str> = err.lines().filter(|line| line.contains("a.xml")).collect();
+        assert!(out.starts_with("sch\u{c3}\u{b6}nsch\u{c3}\u{b6}n\n"), "{out}");
+        assert_eq!(code, i32::from(name == "d"), "{err}");
+        let warning = "d/a.xml: warning: not read: http://localhost/w: nothing is fetched";
+        assert_eq!(lines, [warning]);
+    }
+    let (code, out, err) = run(&dir, &["events", "--external", "d/a.xml"]);
+    assert_eq!((code, out.matches("\nend-entity ").count()), (0, 2), "{out} {err}");
+    fs::write(dir.join("d/text"), "&").unwrap();
+    let (code, _, err) = run(&dir, &["check", "--external", "d/a.xml"]);
+    assert!(code == 1 && err.contains("d/a.xml:2:7: error: 4.3.2"), "{err}");
+}

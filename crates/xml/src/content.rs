@@ -9,6 +9,31 @@ use crate::kernel::{Index, TEXT};
 use crate::parser::{Frame, Halt, Parser, State, Step, Window, fail};
 use crate::record::{CDATA, Kind, Output, Record};
 
+/// Bytes that [`copy`] may write behind what it copies.
+const JOINT_PAD: usize = 32;
+
+/// Copies `len` bytes; most texts between references are short.
+#[inline(always)]
+fn copy(to: &mut [u8], from: &[u8], len: usize) {
+    match (to.first_chunk_mut::<JOINT_PAD>(), from.first_chunk()) {
+        (Some(to), Some(from)) if len <= JOINT_PAD => *to = *from,
+        _ => to[..len].copy_from_slice(&from[..len]),
+    }
+}
+
+/// The five references of every document, before all others: the character and the length.
+#[inline(always)]
+fn common(rest: &[u8]) -> Option<(u8, usize)> {
+    match rest {
+        [_, b'l', b't', b';', ..] => Some((b'<', 4)),
+        [_, b'g', b't', b';', ..] => Some((b'>', 4)),
+        [_, b'a', b'm', b'p', b';', ..] => Some((b'&', 5)),
+        [_, b'q', b'u', b'o', b't', b';', ..] => Some((b'"', 6)),
+        [_, b'a', b'p', b'o', b's', b';', ..] => Some((b'\'', 6)),
+        _ => None,
+    }
+}
+
 impl Parser {
     /// Returns the reached byte, and why no more; nothing if the root element has ended or a CDATA section begun.
     pub(crate) fn content(
@@ -36,6 +61,13 @@ impl Parser {
             }
             let byte = bytes[stop];
             if byte != b'>' {
+                if byte != b'<'
+                    && self.joins
+                    && !w.entity
+                    && self.joined(w, index, &mut pos, stop, out)
+                {
+                    continue;
+                }
                 self.characters(w, pos, stop, 0, out);
                 pos = stop;
             }
@@ -84,6 +116,68 @@ impl Parser {
             let record = Record { kind: Kind::Text, flags, name, ..Record::default() };
             self.emit_text(out, record, w, from, end);
         }
+    }
+
+    /// A text up to the next tag as one record, with its line ends and references to characters replaced. Stops before what
+    /// it does not know. False: that is where it begins.
+    #[inline(never)]
+    fn joined(
+        &mut self,
+        w: &Window<'_>,
+        index: &Index,
+        pos: &mut usize,
+        mut stop: usize,
+        out: &mut Output<'_>,
+    ) -> bool {
+        let (bytes, start) = (w.bytes, *pos);
+        let mut text = std::mem::take(&mut self.joint);
+        // What replaces a reference is shorter; the pad is for copies of a fixed length.
+        let most = bytes.len() - start + JOINT_PAD;
+        if text.len() < most {
+            text.resize(most.max(bytes.len() + JOINT_PAD), 0);
+        }
+        let (mut from, mut len) = (start, 0);
+        loop {
+            // The brackets of "]]>" and the end of the window are for `content`.
+            if stop >= bytes.len() || bytes[stop] == b'>' {
+                break;
+            }
+            copy(&mut text[len..], &bytes[from..], stop - from);
+            len += stop - from;
+            from = stop;
+            if bytes[stop] == b'\r' {
+                match bytes.get(stop + 1) {
+                    None if w.end.is_none() => break,
+                    Some(b'\n') => {}
+                    _ => {
+                        text[len] = b'\n';
+                        len += 1;
+                    }
+                }
+                from += 1;
+            } else if bytes[stop] == b'&' {
+                let (c, by) = match common(&bytes[stop..]) {
+                    Some((byte, by)) => (char::from(byte), by),
+                    None => match chars::reference(&bytes[stop..]) {
+                        Ok(Reference::Char(c, by)) => (c, by),
+                        _ => break,
+                    },
+                };
+                len += c.encode_utf8(&mut text[len..]).len();
+                from += by;
+            } else {
+                break;
+            }
+            stop = index.next::<TEXT>(from);
+        }
+        if len > 0 {
+            let name = w.place(start) as u32;
+            let record = Record { kind: Kind::Text, name, ..Record::default() };
+            self.emit_bytes(out, record, &text[..len]);
+        }
+        self.joint = text;
+        *pos = from;
+        from > start
     }
 
     /// [2.11]: `\r\n` and `\r` become `\n`. In the text of an entity that has happened, and `\r` comes from a reference.
@@ -182,17 +276,8 @@ impl Parser {
         let at = *pos;
         let place = w.place(at);
         let text = Record { kind: Kind::Text, name: place as u32, ..Record::default() };
-        // The five of every document, before all others.
         let rest = &w.bytes[at..];
-        let common = match rest {
-            [_, b'l', b't', b';', ..] => Some((b'<', 4)),
-            [_, b'g', b't', b';', ..] => Some((b'>', 4)),
-            [_, b'a', b'm', b'p', b';', ..] => Some((b'&', 5)),
-            [_, b'q', b'u', b'o', b't', b';', ..] => Some((b'"', 6)),
-            [_, b'a', b'p', b'o', b's', b';', ..] => Some((b'\'', 6)),
-            _ => None,
-        };
-        if let Some((byte, len)) = common {
+        if let Some((byte, len)) = common(rest) {
             self.emit_bytes(out, text, &[byte]);
             *pos = at + len;
             return Ok(());

@@ -32,17 +32,9 @@ impl<'a> Parsed<'a> {
 
 impl Feed {
     pub(crate) fn new(session: &Session) -> Feed {
-        Feed::with_records(session, RECORDS)
-    }
-
-    /// For one document of this many bytes.
-    pub(crate) fn sized(session: &Session, bytes: usize) -> Feed {
-        Feed::with_records(session, (bytes / 8).clamp(32, RECORDS))
-    }
-
-    fn with_records(session: &Session, records: usize) -> Feed {
-        let records = vec![Record::default(); records];
-        Feed { parser: Parser::new(session), records, bytes: Vec::new() }
+        let mut parser = Parser::new(session);
+        parser.joins = true;
+        Feed { parser, records: vec![Record::default(); RECORDS], bytes: Vec::new() }
     }
 
     /// Parses the next bytes of the document; `last`: none follow. Returns whether the document is complete.

@@ -44,7 +44,7 @@
 //! - `names`: names are numbers; a name is checked once. `hash`: the hash of their maps.
 //! - `prolog`, `subset`, `dtd`, `cursor`: declarations; entities, defaults of attributes. `external`: what a [`Resolver`]
 //!   gives: the external subset with its conditional sections, external entities.
-//! - `feed`: a parser with memory for its records, for trees, selections and schemas.
+//! - `feed`: a parser with memory for its records, for selections and schemas.
 //! - `input`: UTF-16, ISO-8859-1 and others are decoded to UTF-8 first.
 //! - [`tree`]: a whole document as flat records; [`xpath`]: XPath 1.0 on it. [`select`]: any number of XPath expressions side
 //!   by side while the document arrives. [`xsd`]: XML Schema 1.0, validated while the document arrives.

@@ -162,6 +162,9 @@ pub struct Parser {
     pub(crate) bindings: Vec<(u32, u32)>,
     pub(crate) attributes: Vec<Record>,
     pub(crate) scratch: Vec<u8>,
+    /// A text with references becomes one record where it can; and memory for that.
+    pub(crate) joins: bool,
+    pub(crate) joint: Vec<u8>,
     pub(crate) tag: u32,
     pub(crate) frames: Vec<Frame>,
     pub(crate) dtd: Dtd,
@@ -206,6 +209,8 @@ impl Parser {
             bindings: vec![],
             attributes: vec![],
             scratch: vec![],
+            joins: false,
+            joint: vec![],
             tag: 0,
             frames: vec![],
             dtd: Dtd::default(),

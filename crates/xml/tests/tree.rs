@@ -3,7 +3,7 @@
 mod random;
 
 use lookaside_simd::Cpu;
-use lookaside_xml::tree::{Kind, Name, Node, ParseError, Tree};
+use lookaside_xml::tree::{Kind, Name, Node, ParseError, Tree, Trees};
 use lookaside_xml::{Limits, Rule, Session};
 use random::{Random, document, number};
 
@@ -109,4 +109,41 @@ fn what_is_no_document() {
     let session = Session::new(Cpu::host()).limits(Limits { depth: 3, ..Limits::default() });
     let deep = Tree::parse(b"<a><a><a><a/></a></a></a>", &session);
     assert!(matches!(deep, Err(ParseError::Document(e)) if e.rule == Rule::LimitDepth));
+}
+
+/// Memory and names of one document do not show in the next one; trees that are kept stay as they are.
+#[test]
+fn one_document_after_the_other() {
+    let mut trees = Trees::new(&Session::new(Cpu::host()));
+    let many: String = (0..1500).map(|n| format!("<n{n}/>")).collect();
+    let texts: Vec<String> = (0..60)
+        .map(|n| match n % 5 {
+            0 => format!("<a{n} x{n}='{n}&amp;'>&lt;{n}</a{n}>"),
+            1 => "<a><b>".to_owned(),
+            2 => format!("<m>{many}<o{n}/></m>"),
+            3 => "<!DOCTYPE a [<!ATTLIST a id ID #IMPLIED>]><a id='i'/>".to_owned(),
+            _ => "<p:a xmlns:p='u'>t</p:a>".to_owned(),
+        })
+        .collect();
+    let mut kept = vec![];
+    for (n, text) in texts.iter().enumerate() {
+        let (once, again) = (parse(text.as_bytes()), trees.parse(text.as_bytes()));
+        match (once, again) {
+            (Ok(once), Ok(again)) => {
+                assert_eq!(nodes(&again), nodes(&once), "{text}");
+                let id = |tree: &Tree<'_>| tree.element_by_id("i").map(Node::index);
+                assert_eq!((id(&again), id(&again).is_some()), (id(&once), n % 5 == 3), "{text}");
+                match n % 3 {
+                    0 => trees.give_back(again),
+                    1 => kept.push((once, again)),
+                    _ => {}
+                }
+            }
+            (Err(once), Err(again)) => assert_eq!(once, again),
+            (once, again) => panic!("{text}: {once:?}, {again:?}"),
+        }
+    }
+    for (once, again) in kept {
+        assert_eq!(nodes(&again), nodes(&once));
+    }
 }

@@ -20,6 +20,8 @@ pub struct Options {
     pub(super) paths: Vec<OsString>,
     /// Prefixes of expressions.
     pub(super) namespaces: Vec<(String, String)>,
+    /// Whether external entities are read.
+    pub(super) external: bool,
     pub(super) json: bool,
     pub(super) speed: bool,
 }
@@ -30,7 +32,8 @@ pub struct Options {
 /// What is wrong with them.
 pub fn parse(args: &[OsString]) -> Result<Option<Options>, String> {
     let (mut expressions, mut namespaces, mut paths) = (vec![], vec![], vec![]);
-    let (mut schema, mut json, mut speed, mut stream) = (None, false, false, false);
+    let (mut schema, mut external) = (None, false);
+    let (mut json, mut speed, mut stream) = (false, false, false);
     let mut args = args.iter();
     let task = match args.next().map(|name| name.to_string_lossy()) {
         None => return Err("xml wants check, validate, select, events, tree or format".into()),
@@ -72,6 +75,7 @@ pub fn parse(args: &[OsString]) -> Result<Option<Options>, String> {
             ("-h" | "--help", _) => return Ok(None),
             ("--", _) => only_operands = true,
             ("--stream", "select") => stream = true,
+            ("--external", _) => external = true,
             ("--json", task) if task != "format" => json = true,
             ("--speed", _) => speed = true,
             _ => return Err(format!("unknown option {text} of xml {task}")),
@@ -87,7 +91,7 @@ pub fn parse(args: &[OsString]) -> Result<Option<Options>, String> {
         "format" => Task::Format,
         other => return Err(format!("unknown command xml {other}")),
     };
-    Ok(Some(Options { task, paths, namespaces, json, speed }))
+    Ok(Some(Options { task, paths, namespaces, external, json, speed }))
 }
 
 #[cfg(test)]

@@ -9,14 +9,16 @@ use lookaside::{
 use lookaside_simd::Cpu;
 use lookaside_xml::{
     Session, select,
-    tree::Tree,
+    tree::{Tree, Trees},
     xpath::{Scope, Value, XPath},
     xsd,
 };
 use serde_json::json;
 
 use super::{
-    Options, layout,
+    Options,
+    external::Files,
+    layout,
     options::Task,
     show::{self, Shown},
     source::Source,
@@ -99,33 +101,63 @@ type Take<'a> = dyn FnMut(&dyn Document, Events<'_>) -> io::Result<()> + 'a;
 pub(super) struct Worker<'a> {
     prepared: &'a Prepared,
     session: Session,
+    trees: Trees,
     runtime: &'a Runtime,
     handle: Handle,
     stream: Option<DocumentStream>,
     validator: Option<xsd::Stream>,
     selector: Option<select::Stream<'a>>,
     memory: Buf,
+    /// What documents refer to, if that is read.
+    files: Option<Files>,
 }
 
 /// Bytes for the events of a piece: more than most pieces need.
 const ROOM: usize = 1 << 20;
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(prepared: &'a Prepared, runtime: &'a Runtime) -> Worker<'a> {
+    pub(super) fn new(
+        prepared: &'a Prepared,
+        runtime: &'a Runtime,
+        options: &Options,
+    ) -> Worker<'a> {
+        let files = options.external.then(Files::default);
+        let mut session = Session::new(Cpu::host());
+        if let Some(files) = &files {
+            session = session.resolver(files.resolver());
+        }
         Worker {
             prepared,
-            session: Session::new(Cpu::host()),
+            trees: Trees::new(&session),
+            session,
             runtime,
             handle: runtime.handle(),
             stream: None,
             validator: None,
             selector: None,
             memory: Buf::zeroed(ROOM),
+            files,
         }
     }
 
     /// Reads a document.
     pub(super) fn document(
+        &mut self,
+        json: bool,
+        source: &mut Source<'_>,
+        printed: &mut Printed<'_>,
+    ) -> io::Result<Done> {
+        let Some(files) = self.files.clone() else { return self.read(json, source, printed) };
+        files.document(source.name());
+        let done = self.read(json, source, printed);
+        for missing in files.missing() {
+            let name = source.name();
+            printed.complaints += &format!("{name}: warning: not read: {missing}\n");
+        }
+        done
+    }
+
+    fn read(
         &mut self,
         json: bool,
         source: &mut Source<'_>,
@@ -225,6 +257,7 @@ impl<'a> Worker<'a> {
                     found += self.show(&mut printed.out, &name, index as u32, &tree, &value, json);
                     printed.spill()?;
                 }
+                self.trees.give_back(tree);
                 Ok(Done { status: 0, found })
             }
             Prepared::Tree => {
@@ -233,6 +266,7 @@ impl<'a> Worker<'a> {
                     Err(error) => fault(error, printed),
                     Ok(tree) => {
                         show::tree(printed, &tree, json)?;
+                        self.trees.give_back(tree);
                         Ok(Done::default())
                     }
                 }
@@ -286,9 +320,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn tree<'d>(&self, bytes: &'d [u8]) -> io::Result<Result<Tree<'d>, Error>> {
+    fn tree<'d>(&mut self, bytes: &'d [u8]) -> io::Result<Result<Tree<'d>, Error>> {
         use lookaside_xml::tree::ParseError;
-        match Tree::parse(bytes, &self.session) {
+        match self.trees.parse(bytes) {
             Ok(tree) => Ok(Ok(tree)),
             Err(ParseError::Document(error)) => Ok(Err(error)),
             Err(ParseError::Tree(e)) => Err(io::Error::other(e.to_string())),
@@ -329,7 +363,8 @@ impl<'a> Worker<'a> {
                 stream.restart().map_err(|e| failed(e.to_string()))?;
             }
             None => {
-                let documents = self.runtime.xml(Xml::default());
+                let resolver = self.files.as_ref().map(Files::resolver);
+                let documents = self.runtime.xml(Xml { resolver, ..Xml::default() });
                 let documents = documents.map_err(|e| failed(e.to_string()))?;
                 self.stream = Some(documents.stream().map_err(|e| failed(e.to_string()))?);
             }

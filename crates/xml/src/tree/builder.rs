@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::{Kind, Name, NameId, Node, OWN, Record, Tree, TreeError, names::Names};
 
@@ -36,7 +37,7 @@ impl<'d> Builder<'d> {
             document,
             own: String::new(),
             records,
-            names: Names::new(),
+            names: Arc::new(Names::new()),
             ids: HashMap::new(),
         };
         Ok(Builder { tree, open: vec![0], text: false })
@@ -44,7 +45,7 @@ impl<'d> Builder<'d> {
 
     /// The number of a name, for the calls below.
     pub fn name(&mut self, name: Name<'_>) -> Result<NameId, TreeError> {
-        self.tree.names.intern(name)
+        Arc::make_mut(&mut self.tree.names).intern(name)
     }
 
     /// An element begins. Its namespaces come next, then its attributes.
@@ -58,18 +59,6 @@ impl<'d> Builder<'d> {
     /// The element declares a namespace; `prefix` is a name with this as its local part.
     pub fn namespace(&mut self, prefix: NameId, uri: Value<'_>) -> Result<Node, TreeError> {
         self.owned(Kind::Namespace, prefix, uri)
-    }
-
-    /// Whether the last node is an attribute.
-    pub(super) fn is_behind_attribute(&self) -> bool {
-        self.tree.records.last().is_some_and(|record| record.kind() == Kind::Attribute)
-    }
-
-    /// Puts the namespaces of the element before its attributes; it has no children yet.
-    #[cold]
-    pub(super) fn sort_owned(&mut self) {
-        let element = self.innermost() as usize;
-        self.tree.records[element + 1..].sort_by_key(|record| record.kind() == Kind::Attribute);
     }
 
     /// The element has an attribute. `is_id`: its type is ID.

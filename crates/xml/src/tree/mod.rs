@@ -20,10 +20,11 @@ mod parse;
 
 pub use builder::{Builder, Value};
 pub use names::{Name, NameId};
-pub use parse::ParseError;
+pub use parse::{ParseError, Trees};
 
 use names::Names;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +124,8 @@ pub struct Tree<'d> {
     document: &'d str,
     own: String,
     records: Vec<Record>,
-    names: Names,
+    /// Those of other trees may be among them.
+    names: Arc<Names>,
     ids: HashMap<String, Node>,
 }
 

@@ -37,7 +37,7 @@ struct Parts {
 }
 
 /// The names of a tree; 0 is the empty one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Names {
     strings: Vec<String>,
     string_ids: HashMap<String, u32, Seeded>,
@@ -58,6 +58,10 @@ impl Names {
         let empty = names.intern(Name { prefix: "", local: "", uri: "" });
         debug_assert_eq!(empty, Ok(NameId(0)));
         names
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.names.len()
     }
 
     fn string(&mut self, text: &str) -> Result<u32, TreeError> {

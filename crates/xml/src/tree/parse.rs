@@ -1,10 +1,21 @@
-//! A tree from a document's bytes.
+//! A tree from a document's bytes, and what is kept from one document to the next.
+//!
+//! The parser's records become nodes, a batch at a time. Texts that are not as in the document go where the tree keeps them at
+//! once: the parser writes them there.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use super::{Builder, Name, NameId, Tree, TreeError, Value};
-use crate::feed::Feed;
-use crate::{Error, IN_BYTES, Kind, Parser, Record, Session, fields};
+use super::names::Names;
+use super::{Kind as Type, Name, NameId, Node, OWN, Record as Entry, Tree, TreeError};
+use crate::{Error, IN_BYTES, Kind, Output, Parser, Record, Session, Status, fields};
+
+/// Records that become nodes together: they stay in the first cache.
+const BATCH: usize = 1024;
+/// With more names than this, a table that other trees have is not copied but begun anew.
+const MANY_NAMES: usize = 1024;
+/// No number of a name.
+const UNKNOWN: u32 = u32::MAX;
 
 /// Why a document has no tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,148 +51,401 @@ impl From<Error> for ParseError {
 
 impl<'d> Tree<'d> {
     /// Parses a whole document. Entities outside of the document are not read; a reference to one that is declared leaves
-    /// nothing.
+    /// nothing. For many documents there is [`Trees`].
     pub fn parse(document: &'d [u8], session: &Session) -> Result<Tree<'d>, ParseError> {
+        Trees::new(session).parse(document)
+    }
+}
+
+/// Makes trees of one document after the other: keeps the parser with its names, and the memory of trees that are given back.
+///
+/// ```
+/// use lookaside_simd::Cpu;
+/// use lookaside_xml::Session;
+/// use lookaside_xml::tree::{Node, Trees};
+///
+/// let mut trees = Trees::new(&Session::new(Cpu::host()));
+/// for (document, nodes) in [("<a>1</a>", 3), ("<a x='2'/>", 3), ("<b/>", 2)] {
+///     let tree = trees.parse(document.as_bytes())?;
+///     assert_eq!(tree.subtree(Node::DOCUMENT).len(), nodes);
+///     trees.give_back(tree);
+/// }
+/// # Ok::<(), lookaside_xml::tree::ParseError>(())
+/// ```
+pub struct Trees {
+    parser: Parser,
+    records: Box<[Record]>,
+    names: Numbers,
+    /// Memory of trees that were given back.
+    nodes: Vec<Entry>,
+    own: Vec<u8>,
+    /// Memory for a text of several pieces.
+    text: Vec<u8>,
+}
+
+/// The names of trees, and which of them are the parser's.
+struct Numbers {
+    table: Arc<Names>,
+    /// Numbers in the table of the parser's names and strings.
+    names: Vec<u32>,
+    strings: Vec<u32>,
+}
+
+impl Trees {
+    /// Before the first document.
+    pub fn new(session: &Session) -> Trees {
+        let mut parser = Parser::new(session);
+        parser.joins = true;
+        Trees {
+            parser,
+            records: vec![Record::default(); BATCH].into(),
+            names: Numbers::new(),
+            nodes: vec![],
+            own: vec![],
+            text: vec![],
+        }
+    }
+
+    /// Parses a whole document, as [`Tree::parse`]. A tree shares its names with those made before and after it.
+    pub fn parse<'d>(&mut self, document: &'d [u8]) -> Result<Tree<'d>, ParseError> {
+        u32::try_from(document.len()).map_err(|_| TreeError::Bytes)?;
+        let renewed = !self.parser.reset();
+        self.names.begin(renewed);
         // What is not UTF-8 is copied.
         let characters = simdutf8::basic::from_utf8(document).ok();
+        let mut nodes = std::mem::take(&mut self.nodes);
+        let is_fresh = nodes.capacity() == 0;
+        if is_fresh {
+            // So that few copies are made while it grows: documents have a node for 8 bytes to 600. Memory that is not
+            // touched costs nothing.
+            nodes.reserve(16.max(document.len() / 16));
+        }
+        nodes.clear();
+        nodes.push(Entry::new(Type::Document, NameId(0), 0, 1, 0));
         let mut reader = Reader {
-            builder: Builder::new(characters.unwrap_or(""))?,
+            document,
             is_referred: characters.is_some(),
-            names: Vec::new(),
-            strings: Vec::new(),
+            nodes,
+            own: std::mem::take(&mut self.own),
+            text: std::mem::take(&mut self.text),
+            names: &mut self.names,
+            last: Last::Other,
+            element: 0,
+            element_name: 0,
             is_mixed: false,
             in_doctype: false,
-            ids: HashSet::new(),
-            element: 0,
+            id_types: HashSet::new(),
+            ids: HashMap::new(),
         };
-        Feed::sized(session, document.len()).feed::<ParseError>(document, true, |parsed| {
-            let base = document.len() - parsed.chunk.len();
-            for record in parsed.records {
-                reader.record(parsed.parser, record, parsed.text(record), base)?;
-            }
-            Ok(())
-        })?;
-        Ok(reader.builder.finish())
+        reader.own.clear();
+        let done = reader.read(&mut self.parser, &mut self.records);
+        let Reader { mut nodes, own, text, ids, .. } = reader;
+        self.text = text;
+        if let Err(e) = done {
+            (self.nodes, self.own) = (nodes, own);
+            return Err(e);
+        }
+        if is_fresh && nodes.len() < nodes.capacity() / 2 {
+            nodes.shrink_to_fit();
+        }
+        let own = String::from_utf8(own).expect("the parser's texts are UTF-8");
+        let (document, names) = (characters.unwrap_or(""), self.names.table.clone());
+        Ok(Tree { document, own, records: nodes, names, ids })
+    }
+
+    /// Takes the memory of a tree for the next one.
+    pub fn give_back(&mut self, tree: Tree<'_>) {
+        let Tree { records, own, .. } = tree;
+        if records.capacity() > self.nodes.capacity() {
+            self.nodes = records;
+        }
+        if own.capacity() > self.own.capacity() {
+            self.own = own.into_bytes();
+        }
     }
 }
 
-struct Reader<'d> {
-    builder: Builder<'d>,
-    /// Whether values may refer to the document.
-    is_referred: bool,
-    /// The tree's numbers of the parser's names and strings.
-    names: Vec<Option<NameId>>,
-    strings: Vec<Option<NameId>>,
-    /// The parser's number of the name of the element that began last.
-    element: u32,
-    /// It declares a namespace behind an attribute.
-    is_mixed: bool,
-    in_doctype: bool,
-    /// Element and attribute of each attribute of type ID, by their names as written.
-    ids: HashSet<(Vec<u8>, Vec<u8>)>,
-}
-
-impl Reader<'_> {
-    #[inline]
-    fn record(
-        &mut self,
-        parser: &Parser,
-        record: &Record,
-        text: &[u8],
-        base: usize,
-    ) -> Result<(), TreeError> {
-        let value = if self.is_referred && record.flags & IN_BYTES == 0 {
-            let start = base + record.offset as usize;
-            Value::Document(start..start + text.len())
-        } else {
-            // The parser's texts are UTF-8.
-            Value::Other(simdutf8::basic::from_utf8(text).unwrap_or(""))
-        };
-        if self.is_mixed && !matches!(record.kind, Kind::Attribute | Kind::Namespace) {
-            self.is_mixed = false;
-            self.builder.sort_owned();
-        }
-        match record.kind {
-            Kind::StartElement => {
-                self.element = record.name;
-                let name = self.name(parser, record.name)?;
-                self.builder.start_element(name)?;
-            }
-            Kind::Attribute => {
-                let name = self.name(parser, record.name)?;
-                let is_id = !self.ids.is_empty() && self.is_id(parser, record.name);
-                self.builder.attribute(name, value, is_id)?;
-            }
-            Kind::Namespace => {
-                let prefix = self.string(parser, record.name)?;
-                self.is_mixed |= self.builder.is_behind_attribute();
-                self.builder.namespace(prefix, value)?;
-            }
-            Kind::EndElement => self.builder.end_element(),
-            Kind::Text => self.builder.text(value)?,
-            Kind::Comment if !self.in_doctype => {
-                self.builder.comment(value)?;
-            }
-            Kind::Pi if !self.in_doctype => {
-                let target = self.string(parser, record.name)?;
-                self.builder.instruction(target, value)?;
-            }
-            Kind::DoctypeStart => self.in_doctype = true,
-            Kind::DoctypeEnd => self.in_doctype = false,
-            Kind::AttributeDecl => {
-                if let [element, attribute, b"ID", ..] = fields(text).as_slice() {
-                    self.ids.insert((element.to_vec(), attribute.to_vec()));
-                }
-            }
-            _ => {}
-        }
-        Ok(())
+impl Numbers {
+    fn new() -> Numbers {
+        Numbers { table: Arc::new(Names::new()), names: vec![], strings: vec![] }
     }
 
-    /// Whether an attribute of the element is of type ID.
-    fn is_id(&self, parser: &Parser, attribute: u32) -> bool {
-        let names = [self.element, attribute].map(|name| parser.qname(name).to_vec());
-        self.ids.contains(&names.into())
+    /// Before a document. `renewed`: the parser's numbers begin anew.
+    fn begin(&mut self, renewed: bool) {
+        let is_copied = self.table.len() > MANY_NAMES && Arc::get_mut(&mut self.table).is_none();
+        if renewed || is_copied {
+            *self = Numbers::new();
+        }
     }
 
-    #[inline]
+    /// The number of the parser's name.
+    #[inline(always)]
     fn name(&mut self, parser: &Parser, number: u32) -> Result<NameId, TreeError> {
-        let index = number as usize;
-        if let Some(Some(known)) = self.names.get(index) {
-            return Ok(*known);
+        match self.names.get(number as usize) {
+            Some(known) if *known != UNKNOWN => Ok(NameId(*known)),
+            _ => self.new_name(parser, number),
         }
-        self.new_name(parser, number)
     }
 
     #[cold]
     fn new_name(&mut self, parser: &Parser, number: u32) -> Result<NameId, TreeError> {
-        let index = number as usize;
         let text = |id: u32| std::str::from_utf8(parser.string(id)).unwrap_or("");
         let parts = parser.name(number).map(|name| Name {
             prefix: text(name.prefix),
             local: text(name.local),
             uri: text(name.uri),
         });
-        let id = self.builder.name(parts.unwrap_or(Name { prefix: "", local: "", uri: "" }))?;
-        if self.names.len() <= index {
-            self.names.resize(index + 1, None);
-        }
-        self.names[index] = Some(id);
+        let name = parts.unwrap_or(Name { prefix: "", local: "", uri: "" });
+        let id = Arc::make_mut(&mut self.table).intern(name)?;
+        set(&mut self.names, number, id);
         Ok(id)
     }
 
-    /// A name of a string: a target or a prefix.
+    /// The number of a name of a string of the parser: a target or a prefix.
     fn string(&mut self, parser: &Parser, number: u32) -> Result<NameId, TreeError> {
-        let index = number as usize;
-        if let Some(Some(known)) = self.strings.get(index) {
-            return Ok(*known);
+        if let Some(known) = self.strings.get(number as usize).filter(|known| **known != UNKNOWN) {
+            return Ok(NameId(*known));
         }
         let local = std::str::from_utf8(parser.string(number)).unwrap_or("");
-        let id = self.builder.name(Name { prefix: "", local, uri: "" })?;
-        if self.strings.len() <= index {
-            self.strings.resize(index + 1, None);
-        }
-        self.strings[index] = Some(id);
+        let id = Arc::make_mut(&mut self.table).intern(Name { prefix: "", local, uri: "" })?;
+        set(&mut self.strings, number, id);
         Ok(id)
     }
+}
+
+fn set(numbers: &mut Vec<u32>, number: u32, id: NameId) {
+    let index = number as usize;
+    if numbers.len() <= index {
+        numbers.resize(index + 1, UNKNOWN);
+    }
+    numbers[index] = id.0;
+}
+
+/// What the last node is to characters that follow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Other,
+    /// A text, which they continue.
+    Text,
+    /// The same, of several pieces: its bytes are in `Reader::text` until it ends.
+    Pieces,
+}
+
+/// One document on its way to a tree.
+struct Reader<'a> {
+    document: &'a [u8],
+    /// Whether values may refer to the document.
+    is_referred: bool,
+    nodes: Vec<Entry>,
+    own: Vec<u8>,
+    text: Vec<u8>,
+    names: &'a mut Numbers,
+    last: Last,
+    /// The innermost open element.
+    element: u32,
+    /// The parser's number of the name of the element that began last.
+    element_name: u32,
+    /// It declares a namespace behind an attribute.
+    is_mixed: bool,
+    in_doctype: bool,
+    /// Element and attribute of each attribute of type ID, by their names as written.
+    id_types: HashSet<(Vec<u8>, Vec<u8>)>,
+    ids: HashMap<String, Node>,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, parser: &mut Parser, records: &mut [Record]) -> Result<(), ParseError> {
+        let mut chunk = self.document;
+        loop {
+            let mut out = Output::new(records, &mut self.own);
+            let progress = parser.feed(chunk, true, &mut out);
+            let filled = out.len;
+            // Places in the tree's own memory have 32 bits.
+            u32::try_from(self.own.len()).map_err(|_| TreeError::Bytes)?;
+            let base = self.document.len() - chunk.len();
+            let records = &mut records[..filled];
+            if !self.is_referred {
+                self.copy(records, base)?;
+            }
+            self.records(parser, records, base as u32)?;
+            chunk = &chunk[progress.consumed..];
+            match progress.status {
+                Status::Full => {}
+                Status::Finished => break,
+                Status::NeedInput => unreachable!("the document is whole"),
+                Status::Failed(error) => return Err(error.into()),
+            }
+        }
+        self.nodes[0].start = self.nodes.len() as u32;
+        Ok(())
+    }
+
+    /// Copies texts of the document.
+    #[cold]
+    fn copy(&mut self, records: &mut [Record], base: usize) -> Result<(), TreeError> {
+        for record in records.iter_mut().filter(|record| record.flags & IN_BYTES == 0) {
+            let from = base + record.offset as usize;
+            let offset = u32::try_from(self.own.len()).map_err(|_| TreeError::Bytes)?;
+            if record.len > 0 {
+                self.own.extend(&self.document[from..from + record.len as usize]);
+            }
+            record.flags |= IN_BYTES;
+            record.offset = offset;
+        }
+        Ok(())
+    }
+
+    fn records(&mut self, parser: &Parser, records: &[Record], base: u32) -> Result<(), TreeError> {
+        let mut nodes = std::mem::take(&mut self.nodes);
+        let mut at = nodes.len();
+        // A node for each record at most. So that the number behind the last one is a number, too.
+        if u32::try_from(at + records.len()).is_err() {
+            return Err(TreeError::Nodes);
+        }
+        nodes.resize(at + records.len(), Entry::new(Type::Document, NameId(0), 0, 0, 0));
+        let (mut element, mut lengths) = (self.element, 0);
+        let place = |kind: Type, name: NameId, parent: u32, record: &Record| {
+            let is_own = record.flags & IN_BYTES != 0;
+            let start = record.offset.wrapping_add(if is_own { 0 } else { base });
+            let len = record.len | if is_own { OWN } else { 0 };
+            Entry::new(kind, name, parent, start, len)
+        };
+        for record in records {
+            if self.is_mixed && !matches!(record.kind, Kind::Attribute | Kind::Namespace) {
+                self.is_mixed = false;
+                sort_owned(&mut nodes[element as usize + 1..at]);
+            }
+            lengths |= record.len;
+            match record.kind {
+                Kind::StartElement => {
+                    self.end_text(&mut nodes[..at])?;
+                    let name = self.names.name(parser, record.name)?;
+                    nodes[at] = Entry::new(Type::Element, name, element, 0, record.count.into());
+                    element = at as u32;
+                    self.element_name = record.name;
+                    at += 1;
+                }
+                Kind::Attribute => {
+                    let name = self.names.name(parser, record.name)?;
+                    nodes[at] = place(Type::Attribute, name, element, record);
+                    at += 1;
+                    if !self.id_types.is_empty() {
+                        self.id(parser, &nodes[..at], record.name);
+                    }
+                }
+                Kind::EndElement => {
+                    self.end_text(&mut nodes[..at])?;
+                    let ended = &mut nodes[element as usize];
+                    ended.start = at as u32;
+                    element = ended.parent;
+                }
+                Kind::Text if record.len == 0 => {}
+                Kind::Text if self.last == Last::Other => {
+                    nodes[at] = place(Type::Text, NameId(0), element, record);
+                    at += 1;
+                    self.last = Last::Text;
+                }
+                Kind::Text => {
+                    let more = place(Type::Text, NameId(0), element, record);
+                    self.append(&mut nodes[at - 1], more)?;
+                }
+                Kind::Namespace => {
+                    let prefix = self.names.string(parser, record.name)?;
+                    self.is_mixed |= nodes[at - 1].kind() == Type::Attribute;
+                    nodes[at] = place(Type::Namespace, prefix, element, record);
+                    at += 1;
+                }
+                Kind::Comment if !self.in_doctype => {
+                    self.end_text(&mut nodes[..at])?;
+                    nodes[at] = place(Type::Comment, NameId(0), element, record);
+                    at += 1;
+                }
+                Kind::Pi if !self.in_doctype => {
+                    self.end_text(&mut nodes[..at])?;
+                    let target = self.names.string(parser, record.name)?;
+                    nodes[at] = place(Type::Instruction, target, element, record);
+                    at += 1;
+                }
+                Kind::DoctypeStart => self.in_doctype = true,
+                Kind::DoctypeEnd => self.in_doctype = false,
+                Kind::AttributeDecl => {
+                    let from = record.text(&self.document[base as usize..], &self.own);
+                    if let [element, attribute, b"ID", ..] = fields(from).as_slice() {
+                        self.id_types.insert((element.to_vec(), attribute.to_vec()));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if lengths & OWN != 0 {
+            return Err(TreeError::Bytes);
+        }
+        nodes.truncate(at);
+        (self.nodes, self.element) = (nodes, element);
+        Ok(())
+    }
+
+    /// Notes the element of an attribute, the last node, if that is of type ID.
+    #[cold]
+    fn id(&mut self, parser: &Parser, nodes: &[Entry], attribute: u32) {
+        let [.., last] = nodes else { return };
+        let key = [self.element_name, attribute].map(|name| parser.qname(name).to_vec()).into();
+        if self.id_types.contains(&key) {
+            let value = String::from_utf8_lossy(self.value(last)).into_owned();
+            // Of several, which only invalid documents have, the first.
+            self.ids.entry(value).or_insert(Node(last.parent));
+        }
+    }
+
+    fn value(&self, node: &Entry) -> &[u8] {
+        let memory = if node.len & OWN != 0 { &self.own } else { self.document };
+        &memory[node.start as usize..][..(node.len & !OWN) as usize]
+    }
+
+    /// More characters of the last text. Without a copy where they follow it in memory, too.
+    #[inline(never)]
+    fn append(&mut self, last: &mut Entry, more: Entry) -> Result<(), TreeError> {
+        let (before, len) = (last.len & !OWN, more.len & !OWN);
+        let whole = before.checked_add(len).filter(|len| len & OWN == 0).ok_or(TreeError::Bytes)?;
+        let follows =
+            (last.len ^ more.len) & OWN == 0 && last.start.checked_add(before) == Some(more.start);
+        if self.last == Last::Text && !follows {
+            self.last = Last::Pieces;
+            let mut text = std::mem::take(&mut self.text);
+            text.clear();
+            text.extend(self.value(last));
+            self.text = text;
+        }
+        if self.last == Last::Pieces {
+            let mut text = std::mem::take(&mut self.text);
+            text.extend(self.value(&more));
+            self.text = text;
+        }
+        last.len = whole | last.len & OWN;
+        Ok(())
+    }
+
+    /// A text is whole when another node comes.
+    #[inline(always)]
+    fn end_text(&mut self, nodes: &mut [Entry]) -> Result<(), TreeError> {
+        match std::mem::replace(&mut self.last, Last::Other) {
+            Last::Pieces => self.end_pieces(nodes),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn end_pieces(&mut self, nodes: &mut [Entry]) -> Result<(), TreeError> {
+        let [.., last] = nodes else { return Ok(()) };
+        last.start = u32::try_from(self.own.len()).map_err(|_| TreeError::Bytes)?;
+        last.len = self.text.len() as u32 | OWN;
+        self.own.extend(&self.text);
+        Ok(())
+    }
+}
+
+/// Puts the namespaces of an element before its attributes; it has no children yet.
+#[cold]
+fn sort_owned(owned: &mut [Entry]) {
+    owned.sort_by_key(|one| one.kind() == Type::Attribute);
 }
