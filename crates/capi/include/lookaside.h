@@ -409,6 +409,18 @@ int la_scan_stream_save(const la_stream *stream, void *dst, size_t dst_len, size
 
 /* ---- XML --------------------------------------------------------------------------------- */
 
+/* An external entity on its way. */
+typedef struct la_resource la_resource;
+
+/* Where the bytes of external entities and of the external subset come from: calls la_xml_give, or does not, and
+ * the entity is not read. `public_id` may be NULL; `system_id` is a URI as it was written, mostly relative to
+ * `base`, the URI of the resource in which it stands (NULL: the document). The strings are UTF-8 and live during
+ * the call. Called when a document first refers to the entity, in the middle of the parse: on the thread of an
+ * engine, or on the one that polls, several at once; it must not call the runtime. What a document may ask for is
+ * for it to decide: the name may be any file's. */
+typedef void (*la_resolve)(void *context, const char *public_id, const char *system_id, const char *base,
+                           la_resource *found);
+
 /* How documents are read. */
 typedef struct la_xml {
     size_t size;                /* sizeof(la_xml) */
@@ -424,10 +436,13 @@ typedef struct la_xml {
     uint32_t name;              /* ... bytes of a name */
     int32_t namespaces;         /* 1: names have prefixes (Namespaces in XML 1.0); 0: a colon is a
                                    character, and xmlns an attribute */
+    la_resolve resolve;         /* external entities; NULL: none is read */
+    void *resolve_context;      /* its first argument. It lives as long as the session, its streams and
+                                   requests */
 } la_xml;
 
 #define LA_XML_INIT \
-    { sizeof(la_xml), NULL, UINT64_C(1) << 30, 100, 8 << 20, 64 << 20, 4096, 10000, 50000, 1 }
+    { sizeof(la_xml), NULL, UINT64_C(1) << 30, 100, 8 << 20, 64 << 20, 4096, 10000, 50000, 1, NULL, NULL }
 
 /* What an event is. More may be added: skip those that you do not know. */
 enum {
@@ -499,6 +514,10 @@ typedef struct la_bad_document {
     char rule[104];             /* UTF-8: the production or constraint of the specification, or the
                                    limit, in words */
 } la_bad_document;
+
+/* From within an la_resolve: these are the bytes of the entity, in the encoding that they name, and `base` is its
+ * URI, to which what it declares is relative. Both are copied. The last call counts. Errors: LA_E_INVALID. */
+int la_xml_give(la_resource *found, const void *bytes, size_t len, const char *base);
 
 /* A session that reads documents. `xml` may be NULL: the defaults.
  * Errors: LA_E_INVALID, LA_E_LIMIT (more than 65535 attributes). */

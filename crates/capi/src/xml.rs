@@ -1,11 +1,15 @@
 //! XML: documents as streams, names and errors by asking them.
 #![allow(unsafe_code)]
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::{
+    ffi::{CStr, c_char, c_int, c_void},
+    ptr,
+};
+use std::ffi::CString;
 
 use lookaside::{
     DocumentStream, Xml,
-    xml::{Error, Limits, Name},
+    xml::{Error, External, Limits, Name, Resolver, Resource},
 };
 
 use crate::{
@@ -16,6 +20,21 @@ use crate::{
     settings::Settings,
     status::{LA_OK, Refusal, enter},
 };
+
+/// See the header.
+pub type la_resolve = Option<
+    unsafe extern "C" fn(
+        *mut c_void,
+        *const c_char,
+        *const c_char,
+        *const c_char,
+        *mut la_resource,
+    ),
+>;
+
+/// See the header.
+#[derive(Debug, Default)]
+pub struct la_resource(Option<Resource>);
 
 /// See the header.
 #[repr(C)]
@@ -32,13 +51,15 @@ pub struct la_xml {
     pub attributes: u32,
     pub name: u32,
     pub namespaces: i32,
+    pub resolve: la_resolve,
+    pub resolve_context: *mut c_void,
 }
 
-// SAFETY: repr(C), the size first, integers and a pointer.
+// SAFETY: repr(C), the size first, integers and pointers; a function that is not null is the caller's promise.
 unsafe impl Settings for la_xml {
     const DEFAULT: Self = la_xml {
         size: size_of::<Self>(),
-        encoding: core::ptr::null(),
+        encoding: ptr::null(),
         expansion: 1 << 30,
         amplification: 100,
         amplification_from: 8 << 20,
@@ -47,6 +68,8 @@ unsafe impl Settings for la_xml {
         attributes: 10_000,
         name: 50_000,
         namespaces: 1,
+        resolve: None,
+        resolve_context: ptr::null_mut(),
     };
 }
 
@@ -115,8 +138,66 @@ impl la_xml {
             amplification_from: self.amplification_from,
             memory: usize::try_from(self.memory).unwrap_or(usize::MAX),
         };
-        Ok(Xml { namespaces, encoding: encoding.map(Into::into), limits, resolver: None })
+        Ok(Xml {
+            namespaces,
+            encoding: encoding.map(Into::into),
+            limits,
+            resolver: self.resolver(),
+        })
     }
+}
+
+/// What a C program gave to have it back.
+struct Context(*mut c_void);
+
+// SAFETY: the header asks for one that can be used on any thread.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl la_xml {
+    fn resolver(&self) -> Option<Resolver> {
+        let resolve = self.resolve?;
+        let context = Context(self.resolve_context);
+        Some(Resolver::new(move |wanted: &External<'_>| {
+            let context = &context;
+            // No character of XML is a NUL; a base with one came from no call.
+            let text = |text: &str| CString::new(text).ok();
+            let optional = |one: Option<&str>| one.map(text).map_or(Some(None), |it| it.map(Some));
+            let (public, base) = (optional(wanted.public)?, optional(wanted.base)?);
+            let system = text(wanted.system)?;
+            let pointer =
+                |one: &Option<CString>| one.as_ref().map_or(ptr::null(), |it| it.as_ptr());
+            let mut found = la_resource::default();
+            // SAFETY: the header asks for a function that can be called so; the strings live.
+            unsafe {
+                let (public, base) = (pointer(&public), pointer(&base));
+                resolve(context.0, public, system.as_ptr(), base, &raw mut found);
+            }
+            found.0
+        }))
+    }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn la_xml_give(
+    found: *mut la_resource,
+    bytes: In<u8>,
+    len: usize,
+    base: *const c_char,
+) -> c_int {
+    enter(|| {
+        if found.is_null() || base.is_null() {
+            return Err(Refusal::Invalid("a null pointer"));
+        }
+        // SAFETY: the header asks for the pointer that la_resolve was given, for bytes, and for a string.
+        let (found, bytes, base) =
+            unsafe { (&mut *found, bytes.many(len)?, CStr::from_ptr(base).to_str()) };
+        let base = base.map_err(|_| Refusal::Invalid("base"))?;
+        found.0 = Some(Resource { bytes: bytes.into(), base: base.into() });
+        Ok(LA_OK)
+    })
 }
 
 impl From<Name> for la_name {

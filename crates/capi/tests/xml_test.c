@@ -313,6 +313,43 @@ static void refused(void)
     CHECK(la_session_free(copy) == LA_OK && la_runtime_stop(r) == LA_OK);
 }
 
+/* Gives what lies outside of a document, and counts how often it was asked. */
+static void resolve(void *context, const char *public_id, const char *system_id, const char *base,
+                    la_resource *found)
+{
+    ++*(int *)context;
+    CHECK(la_xml_give(NULL, "", 0, "") == LA_E_INVALID && la_xml_give(found, "", 0, NULL) == LA_E_INVALID);
+    if (strcmp(system_id, "a.dtd") == 0) {
+        static const char text[] = "<!ENTITY e SYSTEM 'e'><!ENTITY f SYSTEM 'f'><!ATTLIST a b CDATA 'c'>";
+        CHECK(strcmp(public_id, "p") == 0 && base == NULL);
+        CHECK(la_xml_give(found, text, sizeof text - 1, "urn:dtd") == LA_OK);
+    } else if (strcmp(system_id, "e") == 0) {
+        CHECK(public_id == NULL && strcmp(base, "urn:dtd") == 0);
+        CHECK(la_xml_give(found, "overwritten", 11, "") == LA_OK);
+        CHECK(la_xml_give(found, "text", 4, "urn:e") == LA_OK);
+    }
+}
+
+static void external(int engines)
+{
+    static const char text[] = "<!DOCTYPE a PUBLIC 'p' 'a.dtd'><a>&e;&e;&f;</a>";
+    static la_event events[64];
+    int asked = 0, texts = 0, skipped = 0, attributes = 0;
+    la_runtime *r = start(engines);
+    la_xml xml = LA_XML_INIT;
+    xml.resolve = resolve, xml.resolve_context = &asked;
+    la_stream *st = document(r, &xml);
+    la_response a = parse(r, request(st, text, sizeof text - 1, events, sizeof events, 1));
+    CHECK(a.status == LA_END);
+    for (uint32_t i = 0; i < a.checksum; i++) {
+        texts += events[i].kind == LA_XML_TEXT && events[i].len == 4;
+        skipped += events[i].kind == LA_XML_SKIPPED_ENTITY;
+        attributes += events[i].kind == LA_XML_ATTRIBUTE;
+    }
+    CHECK(texts == 2 && skipped == 1 && attributes == 1 && asked == 3);
+    CHECK(la_stream_free(st) == LA_OK && la_runtime_stop(r) == LA_OK);
+}
+
 int main(void)
 {
     refused();
@@ -320,6 +357,7 @@ int main(void)
         known_events(engines);
         pieces(engines);
         ahead(engines);
+        external(engines);
     }
     puts("all of documents");
     return 0;
