@@ -1,13 +1,14 @@
 //! How a pattern is searched: as segments of bounded width with gaps between them, or by the fallback automaton.
 //!
-//! A sequence is `[^] segment (gap segment)* [$]`, or ends before certain bytes. A gap is `X*` for a class X; a segment is
-//! anything of bounded width. In every segment (but one at the start of the text) a string, or one of a few, must occur: the literal finder looks
+//! A sequence is `[^] segment (gap segment)* [$]`, or ends before certain bytes. A gap is `X*` or, for a large n, `X{0,n}` for
+//! a class X; a segment is anything of bounded width. In every segment (but one at the start of the text) a string, or one of a few, must occur: the literal finder looks
 //! for these, and only where one occurs is the rest of the segment looked at.
 //!
 //! | pattern | sequence |
 //! |---|---|
 //! | `ab?cdef[0-9]` | one segment; `cdef` announces it, `ab?` is checked backwards, `[0-9]` forwards |
 //! | `abc.*def` | segments `abc` and `def`, gap `.` |
+//! | `abc.{1,200}def` | segments `abc.` and `def`, gap `.{0,199}` |
 //! | `x*abc[^"]*"[0-9]def` | `abc`, gap `[^"]`, `"[0-9]def`; `x*` changes no end of a match |
 //! | `GET|POST` | two sequences with a segment each |
 //! | `port [0-9]+` | `port [0-9]`; and `port [0-9]`, gap `[0-9]`, `[0-9]` |
@@ -34,7 +35,27 @@ pub(crate) struct Sequence {
     /// At least one.
     pub segments: Vec<Segment>,
     /// The gap before each segment but the first: one less than segments.
-    pub gaps: Vec<ByteSet>,
+    pub gaps: Vec<Bytes>,
+}
+
+/// A gap: bytes of a class, as many as there are or a few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes {
+    pub class: ByteSet,
+    /// The most of them.
+    pub most: Option<u16>,
+}
+
+impl Bytes {
+    /// `X*`.
+    fn all(class: ByteSet) -> Bytes {
+        Bytes { class, most: None }
+    }
+
+    /// Whether nothing is asked of what stands in it.
+    fn is_free(self) -> bool {
+        self == Bytes::all(ByteSet::ALL)
+    }
 }
 
 /// Where a sequence may end.
@@ -116,6 +137,11 @@ const RARE: f64 = 15.0;
 /// it is found within as many bytes as 2 to this power.
 const FREQUENT: f64 = 8.0;
 
+/// A repeat of a class between segments is a gap if it has so many rounds more than it must have.
+const WIDE: u32 = 16;
+/// A repeat that must have more rounds is part of a segment.
+const MOST_ROUNDS: u32 = 32;
+
 /// Limits of a plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits<'a> {
@@ -138,10 +164,13 @@ pub(crate) fn sequences(node: &Node, limits: Limits<'_>) -> Option<Vec<Sequence>
     for parts in alternatives {
         conditions::resolve(parts, limits.start_of_match, &mut resolved)?;
     }
-    let all: Vec<_> = resolved
-        .into_iter()
-        .map(|(parts, end)| sequence(parts, end, limits))
-        .collect::<Option<_>>()?;
+    let mut all = vec![];
+    for (parts, end) in resolved {
+        // Wide repeats are gaps, unless a segment that they leave has nothing to look for.
+        let with_gaps =
+            if limits.start_of_match { None } else { sequence(&parts, end, limits, true) };
+        all.push(with_gaps.or_else(|| sequence(&parts, end, limits, false))?);
+    }
     // Else one end could be reported when it is reached, and again with the byte behind it or at the end of the text.
     let count = |of: fn(&End) -> bool| all.iter().filter(|sequence| of(&sequence.end)).count();
     let anywhere = count(|end| *end == End::Anywhere);
@@ -211,19 +240,17 @@ fn has_assertion(node: &Node) -> bool {
 
 /// Parts between two gaps, and the gap before them.
 struct Piece {
-    gap: Option<ByteSet>,
+    gap: Option<Bytes>,
     parts: Vec<Node>,
 }
 
-fn sequence(mut parts: Vec<Node>, end: End, limits: Limits<'_>) -> Option<Sequence> {
+fn sequence(parts: &[Node], end: End, limits: Limits<'_>, wide: bool) -> Option<Sequence> {
     let anchored = parts.first() == Some(&Node::Assert(Assertion::TextStart));
-    if anchored {
-        parts.remove(0);
-    }
+    let parts = &parts[usize::from(anchored)..];
     if parts.iter().any(has_assertion) {
         return None;
     }
-    let pieces = pieces(parts, anchored || limits.start_of_match)?;
+    let pieces = pieces(parts.to_vec(), anchored || limits.start_of_match, wide)?;
     if limits.start_of_match && pieces.len() > 1 {
         return None;
     }
@@ -236,7 +263,14 @@ fn sequence(mut parts: Vec<Node>, end: End, limits: Limits<'_>) -> Option<Sequen
         };
         let place = match index {
             0 if anchored => Place::Start,
-            0 if !limits.start_of_match && pieces.get(1).is_some_and(rare) => Place::BeforeRare,
+            // What a narrow gap ends is not sought backwards: its pieces would be walked back for it.
+            0 if !limits.start_of_match
+                && pieces
+                    .get(1)
+                    .is_some_and(|it| it.gap.is_some_and(|gap| gap.most.is_none()) && rare(it)) =>
+            {
+                Place::BeforeRare
+            }
             0 => Place::Alone,
             _ => Place::Behind,
         };
@@ -249,8 +283,9 @@ fn sequence(mut parts: Vec<Node>, end: End, limits: Limits<'_>) -> Option<Sequen
 }
 
 /// Divides at `X*`. With `whole`, the first piece begins where a match begins, which must be reported or is fixed;
-/// without, what may be missing at its beginning is left out, since that changes no end of a match.
-fn pieces(parts: Vec<Node>, whole: bool) -> Option<Vec<Piece>> {
+/// without, what may be missing at its beginning is left out, since that changes no end of a match. With `wide`, also at
+/// `X{m,n}` with many rounds, whose first m are left to the piece before.
+fn pieces(parts: Vec<Node>, whole: bool, wide: bool) -> Option<Vec<Piece>> {
     let mut pieces = vec![Piece { gap: None, parts: vec![] }];
     let mut parts = std::collections::VecDeque::from(parts);
     while let Some(part) = parts.pop_front() {
@@ -259,13 +294,42 @@ fn pieces(parts: Vec<Node>, whole: bool) -> Option<Vec<Piece>> {
         let free = last.parts.is_empty()
             && match last.gap {
                 None => !whole,
-                Some(gap) => gap == ByteSet::ALL,
+                Some(gap) => gap.is_free(),
             };
+        let more = parts.iter().any(|part| width(part).0 > 0);
         match part {
             // X? Y, X* Y: Y. X+ Y: X Y. X{2,5} Y: X{2} Y.
             ref part if free && width(part).0 == 0 => {}
             Node::Repeat { node, min, max } if free && max != Some(min) => {
                 parts.push_front(Node::Repeat { node, min, max: Some(min) });
+            }
+            Node::Repeat { ref node, min, max: Some(max) }
+                if wide
+                    && more
+                    && matches!(**node, Node::Class(_))
+                    && min <= MOST_ROUNDS
+                    && (WIDE..=u32::from(u16::MAX)).contains(&max.saturating_sub(min)) =>
+            {
+                let Node::Class(class) = **node else { return None };
+                let mut most = (max - min) as u16;
+                last.parts.extend((0..min).map(|_| Node::Class(class)));
+                let start_of_text = pieces.len() == 1 && whole;
+                if pieces.last()?.parts.is_empty() && !start_of_text {
+                    // Behind another gap: together they are one, or that is as good as both.
+                    let gap = pieces.last()?.gap?;
+                    if gap.is_free() {
+                        continue;
+                    }
+                    if gap.class != class {
+                        return None;
+                    }
+                    if let Some(before) = gap.most {
+                        most = most.checked_add(before)?;
+                        pieces.last_mut()?.gap = Some(Bytes { class, most: Some(most) });
+                    }
+                    continue;
+                }
+                pieces.push(Piece { gap: Some(Bytes { class, most: Some(most) }), parts: vec![] });
             }
             Node::Repeat { node, min, max: None } => {
                 let Node::Class(class) = *node else { return None };
@@ -276,16 +340,16 @@ fn pieces(parts: Vec<Node>, whole: bool) -> Option<Vec<Piece>> {
                 if pieces.last()?.parts.is_empty() && !start_of_text {
                     // Two gaps meet: one of them is as good as both if it matches any byte.
                     let gap = pieces.last()?.gap?;
-                    if gap == class || gap == ByteSet::ALL {
+                    if gap.is_free() || gap == Bytes::all(class) {
                         continue;
                     }
-                    if class != ByteSet::ALL {
+                    if gap.class != class && class != ByteSet::ALL {
                         return None;
                     }
-                    pieces.last_mut()?.gap = Some(class);
+                    pieces.last_mut()?.gap = Some(Bytes::all(class));
                     continue;
                 }
-                pieces.push(Piece { gap: Some(class), parts: vec![] });
+                pieces.push(Piece { gap: Some(Bytes::all(class)), parts: vec![] });
             }
             part => {
                 width(&part).1?;

@@ -35,13 +35,15 @@ pub(crate) struct Program {
     pub chains: Box<[Chain]>,
     /// The gaps of all sequences; each has a bit in a stream's state.
     pub gaps: Box<[Gap]>,
+    /// How many of them are [bounded](Gap::bounded).
+    pub bounded: usize,
     /// Sequences whose first segment is looked for backwards.
     pub behind: Box<[u32]>,
     /// The segments that are looked for byte by byte.
     pub sweeps: Box<[Sweep]>,
     /// The gaps before such a segment, a bit each.
     pub swept: Box<[u64]>,
-    /// The gaps that a byte can close, a bit each.
+    /// The gaps that a byte, or a number of them, can close, a bit each.
     pub closable: Box<[u64]>,
     /// The different classes of gaps.
     pub stretches: Box<[Stretch]>,
@@ -84,6 +86,8 @@ pub(crate) struct Chain {
     /// Number of the first of its gaps; `gap_count` follow.
     pub first_gap: u32,
     pub gap_count: u32,
+    /// Its segments that strings or the start of the text announce.
+    pub events: u32,
 }
 
 /// One gap.
@@ -92,6 +96,8 @@ pub(crate) struct Gap {
     pub chain: u32,
     /// Index in the classes of gaps.
     pub class: u16,
+    /// Where it has a most of bytes.
+    pub bounded: Option<Bounded>,
     /// The segment after it, where that is one of the sweeps.
     pub sweep: Option<u32>,
     /// The segment before it, where that is looked for backwards: one of the sweeps.
@@ -99,6 +105,22 @@ pub(crate) struct Gap {
     /// The widths of all segments after it: its bit describes the place so many bytes before the end of what was
     /// scanned.
     pub delay: u32,
+}
+
+/// Of a gap that does not reach farther than some bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounded {
+    pub most: u16,
+    /// Its number among such gaps: where its age is in a stream's state.
+    pub number: u32,
+}
+
+impl Gap {
+    /// Whether `bytes` in it are not too many.
+    #[inline]
+    pub(crate) fn allows(&self, bytes: i32) -> bool {
+        self.bounded.is_none_or(|it| bytes <= i32::from(it.most))
+    }
 }
 
 /// One pattern, as the program needs it.
@@ -324,6 +346,7 @@ struct Builder {
     segments: Vec<Segment>,
     chains: Vec<Chain>,
     gaps: Vec<Gap>,
+    bounded: u32,
     behind: Vec<u32>,
     sweeps: Vec<Sweep>,
     stretches: Vec<Stretch>,
@@ -347,20 +370,29 @@ impl Builder {
         for (gap, before) in sequence.gaps.iter().zip(&sequence.segments) {
             delay -= before.width;
             let class =
-                self.stretches.iter().position(|one| one.class() == *gap).unwrap_or_else(|| {
-                    self.stretches.push(Stretch::new(*gap));
-                    self.stretches.len() - 1
-                });
+                self.stretches.iter().position(|one| one.class() == gap.class).unwrap_or_else(
+                    || {
+                        self.stretches.push(Stretch::new(gap.class));
+                        self.stretches.len() - 1
+                    },
+                );
+            let bounded = gap.most.map(|most| Bounded { most, number: self.bounded });
+            self.bounded += u32::from(bounded.is_some());
             self.gaps.push(Gap {
                 chain,
                 class: class as u16,
+                bounded,
                 sweep: None,
                 behind: None,
                 delay: delay as u32,
             });
         }
         let gap_count = sequence.gaps.len() as u32;
-        self.chains.push(Chain { pattern, end: sequence.end, first_gap, gap_count });
+        let announced = |it: &&plan::Segment| {
+            matches!(it.announced, Announced::By { .. } | Announced::Start { .. })
+        };
+        let events = sequence.segments.iter().filter(announced).count() as u32;
+        self.chains.push(Chain { pattern, end: sequence.end, first_gap, gap_count, events });
         for (index, segment) in sequence.segments.into_iter().enumerate() {
             match segment.announced {
                 Announced::By { strings, before, after } => {
@@ -420,7 +452,7 @@ impl Builder {
         let mut closable = vec![0; self.gaps.len().div_ceil(64)];
         let mut swept = closable.clone();
         for (number, gap) in self.gaps.iter().enumerate() {
-            let closes = !self.stretches[usize::from(gap.class)].is_any();
+            let closes = gap.bounded.is_some() || !self.stretches[usize::from(gap.class)].is_any();
             closable[number / 64] |= u64::from(closes) << (number % 64);
             swept[number / 64] |= u64::from(gap.sweep.is_some()) << (number % 64);
         }
@@ -439,6 +471,7 @@ impl Builder {
             segments: self.segments.into(),
             chains: self.chains.into(),
             gaps: self.gaps.into(),
+            bounded: self.bounded as usize,
             behind: self.behind.into(),
             sweeps: self.sweeps.into(),
             swept: swept.into(),

@@ -73,6 +73,8 @@ pub(crate) struct View<'a> {
     ends: &'a mut [u8],
     /// Which gaps are open, a bit each.
     pub live: &'a mut [u8],
+    /// Of each open gap that is bounded: the bytes between its beginning and the place that its bit describes, as u16.
+    pub ages: &'a mut [u8],
     /// The state of the automata around strings.
     pub around: &'a mut [u8],
     /// The state of the fallback automaton.
@@ -85,6 +87,7 @@ pub(crate) struct Layout {
     pub bits: usize,
     pub ends: usize,
     pub live: usize,
+    pub ages: usize,
     pub around: usize,
     pub fallback: usize,
 }
@@ -92,7 +95,7 @@ pub(crate) struct Layout {
 impl Layout {
     /// Bytes of all parts but the past.
     pub(crate) fn len(&self) -> usize {
-        8 + 4 + self.bits + self.ends + self.live + self.around + self.fallback
+        8 + 4 + self.bits + self.ends + self.live + self.ages + self.around + self.fallback
     }
 
     /// The parts of a state without its past.
@@ -102,8 +105,9 @@ impl Layout {
         let (bits, rest) = rest.split_at_mut(self.bits);
         let (ends, rest) = rest.split_at_mut(self.ends);
         let (live, rest) = rest.split_at_mut(self.live);
+        let (ages, rest) = rest.split_at_mut(self.ages);
         let (around, fallback) = rest.split_at_mut(self.around);
-        View { offset, taken, bits, ends, live, around, fallback }
+        View { offset, taken, bits, ends, live, ages, around, fallback }
     }
 }
 

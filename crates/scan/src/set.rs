@@ -17,7 +17,7 @@ use crate::program::{Program, Source};
 use crate::report::{Layout, Rule, View};
 use crate::shorten::shorten;
 use crate::syntax::{Extended, Pattern};
-use crate::window::{Found, Spent, Window, Work};
+use crate::window::{Found, Open, Spent, Window, Work};
 
 /// How many new bytes a window has: what was found in one is put in order before the next.
 const WINDOW: usize = 32 << 10;
@@ -202,6 +202,7 @@ impl Set {
             bits: (bits as usize).div_ceil(8),
             ends: 8 * combinations.count(),
             live: program.gaps.len().div_ceil(8),
+            ages: 2 * program.bounded,
             around: program.around.as_ref().map_or(0, Announced::state_len),
             fallback: program.fallback.as_ref().map_or(0, Automaton::state_len),
         };
@@ -424,8 +425,10 @@ impl Set {
             word[..bytes.len()].copy_from_slice(bytes);
             u64::from_le_bytes(word)
         }));
+        let ages = std::mem::take(&mut view.ages);
         let spent = self.singles.then_some(Spent { rules: &self.rules, view });
-        self.program.window(window, spent, live, work);
+        self.program.window(window, spent, Open { live, ages }, work);
+        view.ages = ages;
         for (bytes, word) in view.live.chunks_mut(8).zip(&live[..]) {
             bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
         }

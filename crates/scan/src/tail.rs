@@ -77,6 +77,7 @@ impl Tail {
                     accept(classes.len());
                 }
             }
+            Tail::Automaton(positions) if positions.words == 1 => positions.run_one(byte, accept),
             Tail::Automaton(positions) => positions.run(active, byte, accept),
         }
     }
@@ -114,6 +115,34 @@ impl Positions {
             now = next;
         }
         sets
+    }
+
+    /// The same as [`run`](Positions::run), for up to 64 positions.
+    #[inline]
+    fn run_one(&self, byte: impl Fn(usize) -> Option<u8>, mut accept: impl FnMut(usize)) {
+        if self.nullable {
+            accept(0);
+        }
+        let mut now = self.first[0];
+        for length in 1.. {
+            let Some(byte) = byte(length - 1) else { return };
+            let (mut taken, mut next) = (0, 0);
+            while now != 0 {
+                let position = now.trailing_zeros() as usize;
+                if self.classes[position].contains(byte) {
+                    taken |= now & now.wrapping_neg();
+                    next |= self.follow[position];
+                }
+                now &= now - 1;
+            }
+            if taken & self.last[0] != 0 {
+                accept(length);
+            }
+            if next == 0 {
+                return;
+            }
+            now = next;
+        }
     }
 
     fn run(

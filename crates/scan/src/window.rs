@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::counters::Tally;
 use crate::fallback::Occurrence;
 use crate::plan::End;
-use crate::program::{Chain, Program, Segment, Sweep};
+use crate::program::{Chain, Gap, Program, Segment, Sweep};
 use crate::report::{Rule, View};
 use crate::starts::Start;
 use crate::stretch::Stretch;
@@ -47,13 +47,51 @@ pub(crate) struct Found {
     pub start: u64,
 }
 
-/// A match of a segment of a sequence with gaps. Offsets are those of the window.
+/// A string of a segment of a sequence with gaps. Offsets are those of the window. What stands around it is looked at only
+/// when the gap before it is known to be open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     chain: u32,
-    segment: u32,
+    /// The segment's place in the sequence.
+    index: u32,
     start: u32,
     end: u32,
+    /// The segment, or [`WHOLE`]: all of it is at this place.
+    segment: u32,
+}
+
+const WHOLE: u32 = u32::MAX;
+
+/// Which gaps are open.
+pub(crate) struct Open<'a> {
+    /// A bit for each gap.
+    pub live: &'a mut [u64],
+    /// Two bytes for each that is bounded.
+    pub ages: &'a mut [u8],
+}
+
+impl Open<'_> {
+    /// How many bytes ago a gap began, if it is open; 0 if that does not matter.
+    fn get(&self, number: u32, gap: &Gap) -> Option<i32> {
+        let open = self.live[number as usize / 64] >> (number % 64) & 1 != 0;
+        open.then(|| match gap.bounded {
+            None => 0,
+            Some(it) => {
+                let at = 2 * it.number as usize;
+                i32::from(u16::from_le_bytes([self.ages[at], self.ages[at + 1]]))
+            }
+        })
+    }
+
+    fn set(&mut self, number: u32, gap: &Gap, age: Option<i32>) {
+        let (word, bit) = (number as usize / 64, 1 << (number % 64));
+        let age = age.filter(|&age| gap.allows(age));
+        self.live[word] = self.live[word] & !bit | if age.is_some() { bit } else { 0 };
+        if let (Some(age), Some(it)) = (age, gap.bounded) {
+            let age = (age as u16).to_le_bytes();
+            self.ages[2 * it.number as usize..][..2].copy_from_slice(&age);
+        }
+    }
 }
 
 /// Memory for windows, kept between calls.
@@ -66,7 +104,9 @@ pub(crate) struct Work {
     idle: Vec<u32>,
     /// Chains without events that have an open gap before a segment that is swept for.
     swept: Vec<u32>,
-    ends: [Vec<u32>; 2],
+    /// Where the segments begin and end that follow a gap.
+    spans: Vec<(i32, i32)>,
+    ends: [Vec<i32>; 2],
     /// Of each class of gaps: the last byte of the window that is not in it.
     breaks: Vec<Option<Option<usize>>>,
     /// Where strings occur that automata run around.
@@ -80,12 +120,12 @@ pub(crate) struct Work {
 }
 
 impl Program {
-    /// Scans a window for everything but the patterns of automata: of those that run around strings, for the strings. `live` has a bit for each gap.
+    /// Scans a window for everything but the patterns of automata: of those that run around strings, for the strings.
     pub(crate) fn window(
         &self,
         window: Window<'_>,
         spent: Option<Spent<'_>>,
-        live: &mut [u64],
+        open: Open<'_>,
         work: &mut Work,
     ) {
         work.events.clear();
@@ -112,14 +152,20 @@ impl Program {
                     let chain = &self.chains[segment.chain as usize];
                     if spent.is_none_or(|spent| !spent.is(chain.pattern)) {
                         work.tally.candidate(chain.pattern);
-                        self.occurrence(window, segment, chain, start, end, work);
+                        if chain.gap_count == 0 {
+                            self.occurrence(window, segment, chain, start, end, work);
+                        } else {
+                            let (start, end) = (start as u32, end as u32);
+                            let (chain, index) = (segment.chain, segment.index);
+                            work.events.push(Event { chain, index, start, end, segment: user });
+                        }
                     }
                 }
                 ControlFlow::Continue(())
             });
         }
         if !self.gaps.is_empty() {
-            self.gaps(window, live, work);
+            self.gaps(window, open, work);
         }
     }
 
@@ -135,28 +181,45 @@ impl Program {
         work: &mut Work,
     ) {
         let data = window.data;
-        let Work { active, starts, events, found, .. } = work;
-        starts.clear();
+        let Work { active, found, .. } = work;
+        let mut leftmost = None;
         let back = |i: usize| start.checked_sub(i + 1).map(|at| data[at]);
-        segment.before.run(active, back, |length| starts.push(start - length));
         // Lengths ascend: the last start is the leftmost.
-        let Some(&leftmost) = starts.last() else { return };
+        segment.before.run(active, back, |length| leftmost = Some(start - length));
+        let Some(leftmost) = leftmost else { return };
         let ahead = |i: usize| data.get(end + i).copied();
         segment.after.run(active, ahead, |length| {
             let end = end + length;
-            if chain.gap_count == 0 {
-                if chain.ends_at(window, end) {
-                    found.push(window.found(chain.pattern, leftmost, end));
-                }
-                return;
+            if chain.ends_at(window, end) {
+                found.push(window.found(chain.pattern, leftmost, end));
             }
-            let (chain, segment) = (segment.chain, segment.index);
-            events.extend(starts.iter().map(|&start| Event {
-                chain,
-                segment,
-                start: start as u32,
-                end: end as u32,
-            }));
+        });
+    }
+
+    /// Where the segment of an event begins and ends.
+    fn spans(
+        &self,
+        data: &[u8],
+        event: &Event,
+        active: &mut Active,
+        starts: &mut Vec<usize>,
+        spans: &mut Vec<(i32, i32)>,
+    ) {
+        let (start, end) = (event.start as usize, event.end as usize);
+        let Some(segment) = self.segments.get(event.segment as usize) else {
+            spans.push((start as i32, end as i32));
+            return;
+        };
+        starts.clear();
+        let back = |i: usize| start.checked_sub(i + 1).map(|at| data[at]);
+        segment.before.run(active, back, |length| starts.push(start - length));
+        if starts.is_empty() {
+            return;
+        }
+        let ahead = |i: usize| data.get(end + i).copied();
+        segment.after.run(active, ahead, |length| {
+            let end = (end + length) as i32;
+            spans.extend(starts.iter().map(|&start| (start as i32, end)));
         });
     }
 
@@ -174,7 +237,8 @@ impl Program {
             |i| window.data.get(i).copied(),
             |end| {
                 if chain.gap_count > 0 {
-                    events.push(Event { chain: number, segment: 0, start: 0, end: end as u32 });
+                    let end = end as u32;
+                    events.push(Event { chain: number, index: 0, start: 0, end, segment: WHOLE });
                 } else if chain.ends_at(window, end) {
                     found.push(window.found(chain.pattern, 0, end));
                 }
@@ -183,11 +247,11 @@ impl Program {
     }
 
     /// Joins the segments of sequences with gaps.
-    fn gaps(&self, window: Window<'_>, live: &mut [u64], work: &mut Work) {
+    fn gaps(&self, window: Window<'_>, mut open: Open<'_>, work: &mut Work) {
         work.events.sort_unstable();
         work.idle.clear();
         work.swept.clear();
-        for (word, &live) in live.iter().enumerate() {
+        for (word, &live) in open.live.iter().enumerate() {
             let mut bits = live & (self.closable[word] | self.swept[word]);
             while bits != 0 {
                 let number = word * 64 + bits.trailing_zeros() as usize;
@@ -219,66 +283,83 @@ impl Program {
             |chain: &u32| events.binary_search_by_key(chain, |event| event.chain).is_ok();
         swept.retain(|chain| !has_events(chain));
         idle.retain(|chain| !has_events(chain) && swept.binary_search(chain).is_err());
+        let whole = window.base == 0 && window.fresh == 0 && window.last;
         for of_chain in events.chunk_by(|a, b| a.chain == b.chain) {
-            self.chain(window, &self.chains[of_chain[0].chain as usize], of_chain, live, work);
+            let chain = &self.chains[of_chain[0].chain as usize];
+            // Where nothing came before and nothing follows, each of the strings must be there.
+            let different = || of_chain.chunk_by(|a, b| a.index == b.index).count() as u32;
+            if whole && different() < chain.events {
+                continue;
+            }
+            self.chain(window, chain, of_chain, &mut open, work);
         }
         for &chain in &swept {
-            self.chain(window, &self.chains[chain as usize], &[], live, work);
+            self.chain(window, &self.chains[chain as usize], &[], &mut open, work);
         }
         for &chain in &idle {
-            self.keep(window, &self.chains[chain as usize], live, work);
+            self.keep(window, &self.chains[chain as usize], &mut open, work);
         }
         (work.events, work.idle, work.swept) = (events, idle, swept);
     }
 
-    /// One sequence with the matches of its segments in this window, ordered by segment and start.
+    /// One sequence with the strings of its segments in this window, ordered by segment and start.
     ///
     /// Segment g + 1 counts if it begins at or after an end e of segment g that counts, with nothing but bytes of the gap
-    /// between. The gap's bit says this for all ends up to the place `delay` bytes before the window's new part, and
-    /// for that place. Segments that begin before that place were judged in earlier windows.
+    /// between, and not too many. Of all ends before a place, the latest decides. The gap's bit says this for all ends up to
+    /// the place `delay` bytes before the window's new part, and for that place; a bounded gap's age how far before it the
+    /// latest end was. Segments that begin before that place were judged in earlier windows.
     fn chain(
         &self,
         window: Window<'_>,
         chain: &Chain,
         mut events: &[Event],
-        live: &mut [u64],
+        open: &mut Open<'_>,
         work: &mut Work,
     ) {
         let data = window.data;
-        let [ends, next] = &mut work.ends;
+        let Work { active, starts, spans, ends: [ends, next], found, .. } = work;
+        spans.clear();
+        for event in take(&mut events, 0) {
+            self.spans(data, event, active, starts, spans);
+        }
         ends.clear();
-        ends.extend(take(&mut events, 0).iter().map(|event| event.end));
+        ends.extend(spans.iter().map(|span| span.1));
         for (index, number) in (chain.first_gap..chain.first_gap + chain.gap_count).enumerate() {
             let gap = &self.gaps[number as usize];
             let stretch = &self.stretches[usize::from(gap.class)];
-            let (word, bit) = (number as usize / 64, 1 << (number % 64));
+            let from = window.fresh.saturating_sub(gap.delay as usize);
             let place = data.len().saturating_sub(gap.delay as usize);
+            let of_segment = take(&mut events, index as u32 + 1);
+            let was_open = open.get(number, gap);
             if let Some(sweep) = gap.behind {
                 // The first gap: its segment has no events, and the next one has a string.
                 let sweep = &self.sweeps[sweep as usize];
-                let from = window.fresh.saturating_sub(gap.delay as usize);
-                let was_open = live[word] & bit != 0;
+                let was_open = was_open.is_some();
                 let mut back = Behind { sweep, stretch, data, from, open: was_open };
-                let events = take(&mut events, 1).iter();
-                let reached =
-                    events.filter(|event| back.reaches(event.start as usize, &mut work.active));
-                ends.extend(reached.map(|event| event.end));
+                spans.clear();
+                for event in of_segment {
+                    self.spans(data, event, active, starts, spans);
+                }
+                spans.sort_unstable();
+                let reached = spans.iter().filter(|span| back.reaches(span.0 as usize, active));
+                ends.extend(reached.map(|span| span.1));
                 if !window.last {
                     let mut back = Behind { sweep, stretch, data, from, open: was_open };
-                    let open = back.reaches(place, &mut work.active);
-                    live[word] = live[word] & !bit | if open { bit } else { 0 };
+                    let is_open = back.reaches(place, active);
+                    open.set(number, gap, is_open.then_some(0));
                 }
                 continue;
             }
-            if live[word] & bit != 0 {
-                ends.push(window.fresh.saturating_sub(gap.delay as usize) as u32);
+            ends.extend(was_open.map(|age| from as i32 - age));
+            next.clear();
+            if ends.is_empty() {
+                continue;
             }
             ends.sort_unstable();
             ends.dedup();
-            next.clear();
-            let (mut before, mut clean, mut cursor) = (0, 0, 0);
+            let (mut before, mut clean, mut cursor) = (0, i32::MIN, 0);
             // Whether the gap reaches from an end to this start; `None`: to no later one either. Starts ascend.
-            let mut reaches = |start: u32| {
+            let mut reaches = |start: i32| {
                 while ends.get(before).is_some_and(|&end| end <= start) {
                     before += 1;
                 }
@@ -288,59 +369,60 @@ impl Program {
                 if cursor < start {
                     let between = &data[cursor as usize..start as usize];
                     if let Some(last) = stretch.last_outside(between) {
-                        clean = cursor + last as u32 + 1;
+                        clean = cursor + last as i32 + 1;
                     }
                     cursor = start;
                 }
-                let reached = end >= clean;
+                let reached = end >= clean && gap.allows(start - end);
                 (reached || before < ends.len()).then_some(reached)
             };
             match gap.sweep {
                 None => {
-                    let events = take(&mut events, index as u32 + 1).iter();
-                    let reached = events.filter(|event| reaches(event.start) == Some(true));
-                    next.extend(reached.map(|event| event.end));
+                    spans.clear();
+                    for event in of_segment.iter().filter(|it| it.start as i32 >= ends[0]) {
+                        self.spans(data, event, active, starts, spans);
+                    }
+                    spans.sort_unstable();
+                    let reached = spans.iter().filter(|span| reaches(span.0) == Some(true));
+                    next.extend(reached.map(|span| span.1));
                 }
                 Some(sweep) => {
                     let Sweep { whole, first } = &self.sweeps[sweep as usize];
-                    let from = ends.first().map_or(data.len(), |&end| end as usize);
+                    let from = ends[0].max(0) as usize;
                     for (start, &byte) in data.iter().enumerate().skip(from) {
                         if !first.contains(byte) {
                             continue;
                         }
-                        let Some(reached) = reaches(start as u32) else { break };
+                        let Some(reached) = reaches(start as i32) else { break };
                         if reached {
                             let ahead = |i: usize| data.get(start + i).copied();
-                            whole.run(&mut work.active, ahead, |len| {
-                                next.push((start + len) as u32)
-                            });
+                            whole.run(active, ahead, |len| next.push((start + len) as i32));
                         }
                     }
                 }
             }
-            let latest = ends[..ends.partition_point(|&end| end as usize <= place)].last();
-            let open = latest
-                .is_some_and(|&end| stretch.last_outside(&data[end as usize..place]).is_none());
-            live[word] = live[word] & !bit | if open { bit } else { 0 };
+            let latest = ends[..ends.partition_point(|&end| end <= place as i32)].last();
+            let age = latest.and_then(|&end| {
+                let outside = stretch.last_outside(&data[end.max(0) as usize..place]);
+                outside.is_none().then_some(place as i32 - end)
+            });
+            open.set(number, gap, age);
             std::mem::swap(ends, next);
         }
         ends.sort_unstable();
         ends.dedup();
         for &end in ends.iter() {
             if chain.ends_at(window, end as usize) {
-                work.found.push(window.found(chain.pattern, 0, end as usize));
+                found.push(window.found(chain.pattern, 0, end as usize));
             }
         }
     }
 
     /// A sequence none of whose segments is in this window: its gaps stay open if no byte closes them.
-    fn keep(&self, window: Window<'_>, chain: &Chain, live: &mut [u64], work: &mut Work) {
+    fn keep(&self, window: Window<'_>, chain: &Chain, open: &mut Open<'_>, work: &mut Work) {
         for number in chain.first_gap..chain.first_gap + chain.gap_count {
             let gap = &self.gaps[number as usize];
-            let (word, bit) = (number as usize / 64, 1 << (number % 64));
-            if live[word] & bit == 0 {
-                continue;
-            }
+            let Some(age) = open.get(number, gap) else { continue };
             let stretch = &self.stretches[usize::from(gap.class)];
             let from = window.fresh.saturating_sub(gap.delay as usize);
             let to = window.data.len().saturating_sub(gap.delay as usize);
@@ -352,9 +434,7 @@ impl Program {
                 Some(at) if at < to => true,
                 Some(_) => stretch.last_outside(&window.data[from..to]).is_some(),
             };
-            if closed {
-                live[word] &= !bit;
-            }
+            open.set(number, gap, (!closed).then_some(age + (to - from) as i32));
         }
     }
 }
@@ -394,8 +474,8 @@ impl Behind<'_> {
 }
 
 /// Takes the events of a segment from the front.
-fn take<'a>(events: &mut &'a [Event], segment: u32) -> &'a [Event] {
-    let (now, later) = events.split_at(events.partition_point(|event| event.segment <= segment));
+fn take<'a>(events: &mut &'a [Event], index: u32) -> &'a [Event] {
+    let (now, later) = events.split_at(events.partition_point(|event| event.index <= index));
     *events = later;
     now
 }
