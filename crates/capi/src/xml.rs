@@ -148,19 +148,19 @@ impl la_xml {
 }
 
 /// What a C program gave to have it back.
-struct Context(*mut c_void);
+struct FirstArgument(*mut c_void);
 
 // SAFETY: the header asks for one that can be used on any thread.
-unsafe impl Send for Context {}
+unsafe impl Send for FirstArgument {}
 // SAFETY: as above.
-unsafe impl Sync for Context {}
+unsafe impl Sync for FirstArgument {}
 
 impl la_xml {
     fn resolver(&self) -> Option<Resolver> {
         let resolve = self.resolve?;
-        let context = Context(self.resolve_context);
+        let first = FirstArgument(self.resolve_context);
         Some(Resolver::new(move |wanted: &External<'_>| {
-            let context = &context;
+            let first = &first;
             // No character of XML is a NUL; a base with one came from no call.
             let text = |text: &str| CString::new(text).ok();
             let optional = |one: Option<&str>| one.map(text).map_or(Some(None), |it| it.map(Some));
@@ -172,7 +172,7 @@ impl la_xml {
             // SAFETY: the header asks for a function that can be called so; the strings live.
             unsafe {
                 let (public, base) = (pointer(&public), pointer(&base));
-                resolve(context.0, public, system.as_ptr(), base, &raw mut found);
+                resolve(first.0, public, system.as_ptr(), base, &raw mut found);
             }
             found.0
         }))
