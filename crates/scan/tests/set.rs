@@ -363,3 +363,60 @@ fn a_stop_among_matches_that_wait() {
         }
     }
 }
+
+/// Bounded gaps: distances around their bounds, other bytes in them, several beginnings; streams cut anywhere.
+#[test]
+fn gaps_end_where_they_must() {
+    let texts = [
+        "abcd.{0,20}efgh",
+        "abcd[^\n]{3,30}efgh",
+        "abcd[x-z]{2,25}efgh",
+        "abcd.{1,20}bcda",
+        "(?s)abcd.{0,20}efgh.{0,17}ijkl",
+        "abcd.*efgh.{0,16}ijkl",
+    ];
+    let parsed = |id, text: &str| {
+        Pattern::parse(id, text.as_bytes(), Flags::default(), Extended::default()).unwrap()
+    };
+    let patterns: Vec<Pattern> = (0..).zip(texts).map(|(id, text)| parsed(id, text)).collect();
+    let fill = |n: usize| "xyz".chars().cycle().take(n).collect::<String>();
+    let mut data = vec![];
+    for n in [0, 1, 2, 3, 16, 17, 18, 19, 20, 21, 24, 25, 26, 30, 31] {
+        data.push(format!("abcd{}efgh", fill(n)));
+        data.push(format!("abcd{}abcd{}efgh{}ijkl", fill(n), fill(5), fill(n)));
+        data.push(format!("abcd\n{}efgh\n{}ijkl", fill(n), fill(12)));
+        data.push(format!("efghabcd{}bcda", fill(n)));
+    }
+    for tier in Tier::ALL {
+        let cpu = Cpu::with_cap(tier);
+        let block = Set::new(&patterns, Mode::Block, &cpu).unwrap();
+        let stream = Set::new(&patterns, Mode::Stream, &cpu).unwrap();
+        let said = stream.explain();
+        assert!(!said.contains("automat"), "these are to be gaps: {said}");
+        let mut scratch = Scratch::new();
+        for data in &data {
+            let data = data.as_bytes();
+            let expected = oracle(&patterns, data);
+            let found = collect(|hit| block.scan(&mut scratch, data, hit));
+            assert_eq!(sorted(found), expected, "{tier}: {}", data.escape_ascii());
+            for cut in 0..=data.len() {
+                for size in [1, 3, 7, data.len()] {
+                    let mut state = vec![0x55; stream.state_len()];
+                    stream.begin(&mut state);
+                    let mut found = vec![];
+                    let rest = data[cut..].chunks(size);
+                    for piece in [&data[..cut]].into_iter().chain(rest) {
+                        found.extend(collect(|hit| {
+                            let taken = stream.scan_piece(&mut scratch, &mut state, piece, hit);
+                            assert_eq!(taken, piece.len());
+                            ControlFlow::Continue(())
+                        }));
+                    }
+                    found.extend(collect(|hit| stream.finish(&mut scratch, &mut state, hit)));
+                    let what = format!("{tier}, {cut} and {size}: {}", data.escape_ascii());
+                    assert_eq!(sorted(found), expected, "{what}");
+                }
+            }
+        }
+    }
+}
