@@ -99,6 +99,7 @@ fn conditional_sections() {
         "<![INCLUDE[]]>]]>",
         "<!ENTITY % p '<![INCLUDE['>%p;]]>",
         "<!ENTITY % p ']]>'><![INCLUDE[%p;",
+        "<!ENTITY % p ']]><![INCLUDE['><![INCLUDE[%p;]]>",
     ] {
         wrong(SUBSET, &[("s", text)]);
     }
@@ -110,6 +111,7 @@ fn conditional_sections() {
 fn parameter_entities_within_declarations() {
     for text in [
         "<!ENTITY % n 'e'><!ENTITY %n; 'text'>",
+        "<!ENTITY % n 'e'><!ENTITY%n;'text'>",
         "<!ENTITY % d '\"text\"'><!ENTITY e %d;>",
         "<!ENTITY % p 'e \"text\"'><!ENTITY %p;>",
         "<!ENTITY % t 'ex'><!ENTITY e 't%t;t'>",
@@ -139,6 +141,7 @@ fn parameter_entities_within_declarations() {
         "<!ENTITY % p '&#37;q;'><!ENTITY % q '&#37;p;'>%p;",
         "<!ENTITY % p '&#37;q;'><!ENTITY % q '&#37;p;'><!ENTITY e '%p;'>",
         "<!ENTITY e '%;'>",
+        "<!ENTITY % n 'e'><!ENTITY x%n; 'text'>",
         "<!ENTITY e '% p;'>",
     ] {
         wrong(SUBSET, &[("s", text)]);
@@ -178,6 +181,8 @@ fn what_is_not_given_is_skipped() {
         fine(document, &[("s", "<!ENTITY e '1'><!ENTITY % p SYSTEM 'no'>%p;<!ENTITY f '2'>")]);
     assert_eq!(lines, "S a\nT 1\nE a\n");
     let text = "<!ENTITY % p SYSTEM 'no'><!ENTITY e '1'><!ENTITY f '%p;'><!ENTITY g '2'>";
+    assert_eq!(fine(document, &[("s", text)]), "S a\nT 1\nE a\n");
+    let text = "<!ENTITY e '1'><!ENTITY % n SYSTEM 'no'><!ELEMENT a %n;><!ENTITY f '2'>";
     assert_eq!(fine(document, &[("s", text)]), "S a\nT 1\nE a\n");
     let alone = "<?xml version='1.0' standalone='yes'?><!DOCTYPE a SYSTEM 's'><a>&e;</a>";
     assert_eq!(wrong(alone, &[("s", "<!ENTITY e '1'>")]), Rule::EntityDeclared);
