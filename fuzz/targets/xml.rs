@@ -1,14 +1,31 @@
-//! XML: any bytes, whole and in chunks with small outputs: the same events, and the same error.
+//! XML: any bytes, whole and in chunks with small outputs: the same events, and the same error. What stands behind a byte 255
+//! lies outside of the document, under the name `1`, `2` and so on.
 #![no_main]
+
+use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use lookaside_simd::{Cpu, Tier};
-use lookaside_xml::{Error, Kind, Output, Parser, Record, Session, Status};
+use lookaside_xml::{
+    Error, External, Kind, Limits, Output, Parser, Record, Resolver, Resource, Session, Status,
+};
 
 fuzz_target!(|input: &[u8]| {
-    let Some((&options, document)) = input.split_first() else { return };
+    let Some((&options, input)) = input.split_first() else { return };
+    let mut parts: Vec<Arc<[u8]>> = input.split(|byte| *byte == 255).map(Into::into).collect();
+    let document = parts[0].clone();
+    parts.truncate(8);
     let tier = Tier::ALL[usize::from(options & 3) % 3];
-    let session = Session::new(&Cpu::with_cap(tier)).namespaces(options & 4 == 0);
+    let limits = Limits { amplification_from: 1 << 20, ..Limits::default() };
+    let mut session =
+        Session::new(&Cpu::with_cap(tier)).namespaces(options & 4 == 0).limits(limits);
+    if parts.len() > 1 {
+        session = session.resolver(Resolver::new(move |wanted: &External<'_>| {
+            let part: usize = wanted.system.parse().ok()?;
+            Some(Resource { bytes: parts.get(part)?.clone(), base: wanted.system.into() })
+        }));
+    }
+    let document = &document[..];
     let whole = events(&session, document, document.len().max(1), 4096);
     let step = 1 + usize::from(options >> 3 & 7);
     let records = 1 + usize::from(options >> 6);

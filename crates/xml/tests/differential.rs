@@ -370,13 +370,16 @@ fn explained_libxml2(document: &[u8], rule: Option<Rule>) -> Option<&'static str
         None if has_odd_system_identifier(document) => {
             Some("a system identifier that is no URI, or has a fragment")
         }
+        None if contains(document, "SYSTEM ''") => Some("an entity without a system identifier"),
         Some(Rule::UnknownEncoding) if contains(document, "encoding='u") => {
             Some("hyphens in an encoding's name")
         }
         // [4.1]: not declared is an error of validity, once there is a reference to a parameter entity.
         None if contains(document, "%") => Some("an undeclared parameter entity"),
         // Within an entity it forgets that there is an external subset.
-        None if contains(document, "SYSTEM 's'") || contains(document, "PUBLIC 'p' 's'") => {
+        None if contains(document, "<!DOCTYPE a SYSTEM")
+            || contains(document, "<!DOCTYPE a PUBLIC") =>
+        {
             Some("an undeclared entity within an entity")
         }
         Some(Rule::Name) if contains(document, "NDATA ") => Some("no name behind NDATA"),
