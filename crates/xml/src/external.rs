@@ -1,5 +1,6 @@
 //! What lies outside of the document: external entities, the external subset, and what is allowed only there.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use encoding_rs::Encoding;
@@ -8,6 +9,7 @@ use lookaside_spec::xml::External as Wanted;
 use crate::Rule;
 use crate::chars::{self, is_space};
 use crate::cursor::{Cursor, External};
+use crate::dtd::{Dtd, Entity};
 use crate::kernel;
 use crate::parser::{Halt, Parser, Step, Window, fail};
 use crate::prolog::{declaration, line_ends};
@@ -86,20 +88,34 @@ impl Parser {
     /// A general entity that content refers to, as [`entity`](Parser::entity) tells it; what lies outside is read if it can be.
     pub(crate) fn content_entity(&mut self, id: u32, at: usize) -> Step<Option<Option<Arc<[u8]>>>> {
         let known = self.entity(id, at)?;
-        let outside = match &known {
-            Some(None) => self.dtd.general.get(&id).and_then(|entity| entity.outside.clone()),
-            _ => None,
+        match known {
+            Some(None) => {
+                Ok(Some(self.outside(id, at, |dtd| &mut dtd.general)?.map(|text| text.text)))
+            }
+            known => Ok(known),
+        }
+    }
+
+    /// The text of an entity that lies outside, asked for once.
+    fn outside(
+        &mut self,
+        id: u32,
+        at: usize,
+        entities: fn(&mut Dtd) -> &mut HashMap<u32, Entity>,
+    ) -> Step<Option<Text>> {
+        let known = entities(&mut self.dtd).get(&id);
+        let Some(mut outside) = known.and_then(|entity| entity.outside.clone()) else {
+            return Ok(None);
         };
-        let Some(mut outside) = outside else { return Ok(known) };
         if let Asked::Not = outside.state {
             outside.state = self.ask(&outside, at)?;
-            if let Some(entity) = self.dtd.general.get_mut(&id) {
+            if let Some(entity) = entities(&mut self.dtd).get_mut(&id) {
                 entity.outside = Some(outside.clone());
             }
         }
         match outside.state {
-            Asked::Read(text) => Ok(Some(Some(text.text))),
-            _ => Ok(known),
+            Asked::Read(text) => Ok(Some(text)),
+            _ => Ok(None),
         }
     }
 
@@ -114,17 +130,7 @@ impl Parser {
             let text = Text { text: text.clone(), base: None };
             return Ok(Some(Some(text)));
         }
-        let Some(mut outside) = entity.outside.clone() else { return Ok(Some(None)) };
-        if let Asked::Not = outside.state {
-            outside.state = self.ask(&outside, at)?;
-            if let Some(entity) = self.dtd.parameters.get_mut(&id) {
-                entity.outside = Some(outside.clone());
-            }
-        }
-        match outside.state {
-            Asked::Read(text) => Ok(Some(Some(text))),
-            _ => Ok(Some(None)),
-        }
+        self.outside(id, at, |dtd| &mut dtd.parameters).map(Some)
     }
 
     fn open_parameter(&mut self, id: u32, open: bool) {

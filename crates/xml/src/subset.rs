@@ -392,11 +392,10 @@ impl Parser {
         }
         let name = self.declared_ncname(&mut c)?;
         c.need_space()?;
-        let (mut text, mut given, mut outside, mut notation) = (None, false, None, None);
+        let (mut text, mut outside, mut notation) = (None, None, None);
         if matches!(c.peek()?, b'"' | b'\'') {
             let (raw, from) = c.literal(Rule::EntityValue)?;
             text = self.entity_value(raw, from, !w.entity)?;
-            given = true;
             c.space()?;
         } else {
             let Some(external) = c.external(false)? else { return c.wrong(Rule::EntityDecl) };
@@ -424,7 +423,7 @@ impl Parser {
             outside.as_ref().and_then(|it| it.system.as_deref()).unwrap_or(b""),
             notation.unwrap_or(b""),
         ]);
-        let flags = if given { DEFAULTED } else { 0 };
+        let flags = if outside.is_none() { DEFAULTED } else { 0 };
         self.keep_declaration(record.len(), *pos)?;
         if !self.dtd.unread {
             let id = self.names.string(name);
