@@ -85,7 +85,7 @@ impl Parser {
         Ok(Asked::Read(Text { text: text.into(), base: Some(found.base) }))
     }
 
-    /// A general entity that content refers to, as [`entity`](Parser::entity) tells it; what lies outside is read if it can be.
+    /// A general entity that content refers to: as [`entity`](Parser::entity), but an external one is asked for.
     pub(crate) fn content_entity(&mut self, id: u32, at: usize) -> Step<Option<Option<Arc<[u8]>>>> {
         let known = self.entity(id, at)?;
         match known {

@@ -7,7 +7,7 @@ mod events;
 
 use std::time::{Duration, Instant};
 
-use events::{Expat, Feeding, Libxml2, WHOLE, ours, session};
+use events::{Expat, Feeding, Libxml2, WHOLE, number, ours, session};
 use lookaside_xml::Rule;
 
 /// Documents where `LOOKASIDE_XML_SECONDS` says nothing.
@@ -280,9 +280,6 @@ fn explained(
 
 #[test]
 fn random_documents() {
-    let number = |name: &str, usual| {
-        std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
-    };
     let time = Duration::from_secs(number("LOOKASIDE_XML_SECONDS", 0));
     let first = number("LOOKASIDE_XML_SEED", 1);
     let (expat, libxml2) = (Expat::open(), Libxml2::open());

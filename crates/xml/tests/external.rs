@@ -7,7 +7,7 @@ mod random;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use events::{Expat, Outside, apart, every_way, ours, outside, resolver, session};
+use events::{Expat, Outside, apart, every_way, number, ours, outside, resolver, session};
 use lookaside_xml::{External, Limits, Resolver, Resource, Rule, Session};
 use random::Random;
 
@@ -379,9 +379,6 @@ fn explained(document: &str, all: &Outside, rule: Option<Rule>) -> Option<&'stat
 
 #[test]
 fn random_documents() {
-    let number = |name: &str, usual| {
-        std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
-    };
     let time = Duration::from_secs(number("LOOKASIDE_XML_SECONDS", 0));
     let first = number("LOOKASIDE_XML_SEED", 1);
     let expat = Expat::open();

@@ -47,6 +47,11 @@ pub fn session() -> Session {
     Session::new(Cpu::host())
 }
 
+/// A number from the environment.
+pub fn number(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
 /// One way to feed a document.
 #[derive(Clone, Copy, Debug)]
 pub struct Feeding<'a> {
