@@ -1,6 +1,6 @@
 //! Content: text, references, CDATA sections, and the tags between them.
 //!
-//! The walk goes from stop to stop of the index. A token that the window does not hold whole leaves no trace: the walk ends
+//! The walk goes from stop to stop of the index; `usual` goes ahead as far as it can. A token that the window does not hold whole leaves no trace: the walk ends
 //! before it, and begins there again when there is more.
 
 use crate::Rule;
@@ -23,7 +23,7 @@ fn copy(to: &mut [u8], from: &[u8], len: usize) {
 
 /// The five references of every document, before all others: the character and the length.
 #[inline(always)]
-fn common(rest: &[u8]) -> Option<(u8, usize)> {
+pub(crate) fn common(rest: &[u8]) -> Option<(u8, usize)> {
     match rest {
         [_, b'l', b't', b';', ..] => Some((b'<', 4)),
         [_, b'g', b't', b';', ..] => Some((b'>', 4)),
@@ -45,6 +45,15 @@ impl Parser {
     ) -> (usize, Option<Halt>) {
         let bytes = w.bytes;
         loop {
+            if !w.copy && self.frames.is_empty() {
+                let (reached, filled) =
+                    self.usual(w, index, pos, &mut out.records[out.len..], out.bytes);
+                pos = reached;
+                out.len += filled;
+                if self.state != State::Content {
+                    return (pos, None);
+                }
+            }
             if out.is_full() {
                 return (pos, Some(Halt::Full));
             }

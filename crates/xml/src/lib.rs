@@ -38,8 +38,9 @@
 //!
 //! - `kernel`: stage one. Vectors find where names, values and text may end, a bit for each byte, and check in the same pass
 //!   that the bytes are UTF-8 and characters of XML.
-//! - `content`, `tag`: stage two walks from bit to bit. A token that the window does not hold whole leaves no trace, and is
-//!   parsed again when there is more.
+//! - `usual`, `content`, `tag`: stage two walks from bit to bit. The first is for what documents mostly consist of, and leaves
+//!   the rest to the others. A token that the window does not hold whole leaves no trace, and is parsed again when there is
+//!   more.
 //! - `token`: a token that the chunk does not hold whole is completed in a buffer.
 //! - `names`: names are numbers; a name is checked once. `hash`: the hash of their maps.
 //! - `prolog`, `subset`, `dtd`, `cursor`: declarations; entities, defaults of attributes. `external`: what a [`Resolver`]
@@ -76,6 +77,7 @@ mod subset;
 mod tag;
 mod token;
 pub mod tree;
+mod usual;
 pub mod xpath;
 pub mod xsd;
 

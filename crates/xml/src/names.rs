@@ -9,6 +9,7 @@ use lookaside_spec::xml::Name;
 use crate::Rule;
 use crate::chars;
 use crate::hash::{Seeded, mix};
+use crate::kernel::sixteen;
 
 /// What a string is as a name.
 const UNCHECKED: u8 = 0;
@@ -223,6 +224,37 @@ impl Names {
         if recent.words == words { Ok(recent.id) } else { self.intern_new(bytes, from, end) }
     }
 
+    /// As [`Names::intern`], with nothing for what is wrong.
+    #[inline(always)]
+    pub(crate) fn known(&mut self, bytes: &[u8], from: usize, end: usize) -> Option<u32> {
+        let len = end - from;
+        if let (Some([a, b]), Some([c, d])) = (sixteen(bytes, from), MASKS.get(len)) {
+            let [a, b] = [a & c, b & d];
+            let recent = &self.recent[slot([a, b])];
+            if (recent.words[0] ^ a) | (recent.words[1] ^ b) == 0 {
+                return Some(recent.id);
+            }
+        }
+        self.intern_new(bytes, from, end).ok()
+    }
+
+    /// Where the end-tag of name `id` ends that begins at `from`, if that is so.
+    #[inline(always)]
+    pub(crate) fn ends(&self, id: u32, bytes: &[u8], from: usize) -> Option<usize> {
+        let entry = self.entries.get(id as usize)?;
+        let end = from + entry.len as usize;
+        if *bytes.get(end)? != b'>' {
+            return None;
+        }
+        let same = match (sixteen(bytes, from), MASKS.get(entry.len as usize)) {
+            (Some([a, b]), Some([c, d])) => {
+                (entry.words[0] ^ a & c) | (entry.words[1] ^ b & d) == 0
+            }
+            _ => self.bytes(id) == &bytes[from..end],
+        };
+        same.then_some(end)
+    }
+
     #[inline(never)]
     fn intern_new(&mut self, bytes: &[u8], from: usize, end: usize) -> Result<u32, (Rule, usize)> {
         let id = self.find(bytes, from, end);
@@ -318,26 +350,27 @@ fn slot(words: [u64; 2]) -> usize {
     ((words[0] ^ words[1].rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
 }
 
+/// The bytes of a word that a string of so many bytes has.
+const MASKS: [[u64; 2]; 17] = {
+    let mut masks = [[0; 2]; 17];
+    let mut len = 1;
+    while len <= 16 {
+        masks[len] = if len <= 8 {
+            [u64::MAX >> (64 - 8 * len), 0]
+        } else {
+            [u64::MAX, u64::MAX >> (128 - 8 * len)]
+        };
+        len += 1;
+    }
+    masks
+};
+
 /// The bytes of a string of `len` bytes, zeros behind it; only zeros if there are more than 16.
 #[inline(always)]
 fn load(bytes: &[u8], from: usize, len: usize) -> [u64; 2] {
-    const MASKS: [[u64; 2]; 18] = {
-        let mut masks = [[0; 2]; 18];
-        let mut len = 1;
-        while len <= 16 {
-            masks[len] = if len <= 8 {
-                [u64::MAX >> (64 - 8 * len), 0]
-            } else {
-                [u64::MAX, u64::MAX >> (128 - 8 * len)]
-            };
-            len += 1;
-        }
-        masks
-    };
-    let len = len.min(17);
     let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
     if let Some(near) = bytes.get(from..).and_then(|rest| rest.first_chunk::<16>()) {
-        let [a, b] = MASKS[len];
+        let [a, b] = MASKS.get(len).copied().unwrap_or_default();
         let words: [&[u8; 8]; 2] = [near.first_chunk().unwrap(), near.last_chunk().unwrap()];
         return [word(words[0]) & a, word(words[1]) & b];
     }

@@ -25,53 +25,18 @@ struct Tag {
 }
 
 /// The value of an attribute.
-struct Value {
+pub(crate) struct Value {
     /// Where its closing quote is.
-    end: usize,
-    flags: u8,
-    offset: u32,
-    len: u32,
+    pub(crate) end: usize,
+    pub(crate) flags: u8,
+    pub(crate) offset: u32,
+    pub(crate) len: u32,
 }
 
 impl Parser {
-    /// [40] STag, [44] EmptyElemTag.
-    #[inline(always)]
-    pub(crate) fn start_tag(
-        &mut self,
-        w: &Window<'_>,
-        index: &Index,
-        pos: &mut usize,
-        out: &mut Output<'_>,
-    ) -> Step<()> {
-        if w.copy || out.is_full() {
-            return self.start_tag_apart(w, index, pos, out);
-        }
-        // Attributes go where they are to stay, if there is room for all of them.
-        let first = out.len + 1;
-        let base = w.base as u32;
-        let room = &mut out.records[first..];
-        let Some(tag) = self.read_tag::<true>(w, index, *pos, base, room)? else {
-            return self.start_tag_apart(w, index, pos, out);
-        };
-        let list = &mut out.records[first..first + tag.attributes];
-        let bindings = self.bindings.len() as u32;
-        let name = self.resolve_tag(w, *pos, base, &tag, list)?;
-        if !self.scratch.is_empty() {
-            let shift = out.bytes.len() as u32;
-            out.bytes.extend(&self.scratch);
-            for record in list.iter_mut().filter(|record| record.flags & IN_BYTES != 0) {
-                record.offset += shift;
-            }
-        }
-        out.records[out.len] = start_record(w, *pos, &tag, name);
-        out.len = first + tag.attributes;
-        self.opened(w, pos, &tag, name, bindings, out);
-        Ok(())
-    }
-
-    /// A start-tag whose attributes are collected before they go to the output.
+    /// [40] STag, [44] EmptyElemTag. Its attributes are collected before they go to the output.
     #[inline(never)]
-    fn start_tag_apart(
+    pub(crate) fn start_tag(
         &mut self,
         w: &Window<'_>,
         index: &Index,
@@ -93,7 +58,7 @@ impl Parser {
         list: &mut Vec<Record>,
     ) -> Step<()> {
         let mut tag = loop {
-            match self.read_tag::<false>(w, index, *pos, 0, list)? {
+            match self.read_tag(w, index, *pos, list)? {
                 Some(tag) => break tag,
                 None => list.resize(list.len() * 2 + 16, Record::default()),
             }
@@ -105,7 +70,7 @@ impl Parser {
         }
         let list = &mut list[..tag.attributes];
         let bindings = self.bindings.len() as u32;
-        let name = self.resolve_tag(w, *pos, 0, &tag, list)?;
+        let name = self.resolve_tag(w, *pos, &tag, list)?;
         self.emit(out, start_record(w, *pos, &tag, name));
         let scratch = std::mem::take(&mut self.scratch);
         for &mut record in list {
@@ -121,16 +86,13 @@ impl Parser {
         Ok(())
     }
 
-    /// Reads a start-tag and its attributes into `list`; nothing if they do not fit, or, `COMPLETE`, if the DTD may add to
-    /// them or change them. Places of values begin at `base`, or in `scratch`. Attributes that wait for their name in the
+    /// Reads a start-tag and its attributes into `list`; nothing if they do not fit. Attributes that wait for their name in the
     /// output have their class as `count`.
-    #[inline(always)]
-    fn read_tag<const COMPLETE: bool>(
+    fn read_tag(
         &mut self,
         w: &Window<'_>,
         index: &Index,
         pos: usize,
-        base: u32,
         list: &mut [Record],
     ) -> Step<Option<Tag>> {
         let bytes = w.bytes;
@@ -147,9 +109,6 @@ impl Parser {
         self.tag = self.tag.wrapping_add(1).max(1);
         let tag = self.tag;
         let later = self.names.entries[qname as usize].defaults;
-        if COMPLETE && later {
-            return Ok(None);
-        }
         let (mut attributes, mut special) = (0, later);
         let mut byte = bytes[end];
         let empty = loop {
@@ -202,16 +161,16 @@ impl Parser {
             }
             entry.stamp = tag;
             let (mut written, mut class) = (entry.plain_name, 0);
-            if !COMPLETE && later || written == NONE {
+            if later || written == NONE {
                 (written, class) = (attribute, entry.class);
                 special = true;
             }
             end = index.next::<VALUE>(quote + 1);
             let value = if end < bytes.len() && bytes[end] == mark {
-                let (offset, len) = ((quote + 1) as u32 + base, (end - quote - 1) as u32);
+                let (offset, len) = ((quote + 1) as u32, (end - quote - 1) as u32);
                 Value { end, flags: 0, offset, len }
             } else {
-                self.value(w, index, quote + 1, mark, base)?
+                self.value(w, index, quote + 1, mark, 0)?
             };
             let Some(place) = list.get_mut(attributes) else { return Ok(None) };
             *place = Record {
@@ -236,7 +195,6 @@ impl Parser {
     }
 
     /// The start-tag is in the output: what follows from it.
-    #[inline(always)]
     fn opened(
         &mut self,
         w: &Window<'_>,
@@ -283,7 +241,8 @@ impl Parser {
     }
 
     /// A value with something in it that is to be changed, or with the other quote.
-    fn value(
+    #[cold]
+    pub(crate) fn value(
         &mut self,
         w: &Window<'_>,
         index: &Index,
@@ -382,20 +341,17 @@ impl Parser {
         self.scratch.extend(value);
     }
 
-    /// The names of a tag in their namespaces: its attributes get theirs, the element's is returned. Places of values begin
-    /// at `base`.
-    #[inline(always)]
+    /// The names of a tag in their namespaces: its attributes get theirs, the element's is returned.
     fn resolve_tag(
         &mut self,
         w: &Window<'_>,
         pos: usize,
-        base: u32,
         tag: &Tag,
         list: &mut [Record],
     ) -> Step<u32> {
         if tag.special {
             let bindings = self.bindings.len() as u32;
-            let done = self.resolve_attributes(w, base, list);
+            let done = self.resolve_attributes(w, 0, list);
             if let Err(rule) = done.and_then(|()| self.prefix_declared(tag.qname)) {
                 // Nothing of the tag remains.
                 self.unbind(bindings);
@@ -409,7 +365,6 @@ impl Parser {
         Ok(self.names.resolve(tag.qname, uri))
     }
 
-    #[inline(always)]
     fn prefix_declared(&self, qname: u32) -> Result<(), Rule> {
         let prefix = self.names.entries[qname as usize].prefix;
         if prefix == 0 {
@@ -422,7 +377,7 @@ impl Parser {
         }
     }
 
-    fn resolve_attributes(
+    pub(crate) fn resolve_attributes(
         &mut self,
         w: &Window<'_>,
         base: u32,
@@ -483,7 +438,7 @@ impl Parser {
 
     /// Ends the bindings behind the first `to`.
     #[inline(always)]
-    fn unbind(&mut self, to: u32) {
+    pub(crate) fn unbind(&mut self, to: u32) {
         while self.bindings.len() > to as usize {
             if let Some((prefix, before)) = self.bindings.pop() {
                 self.names.entries[prefix as usize].binding = before;
@@ -492,7 +447,7 @@ impl Parser {
     }
 
     /// [42] ETag.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn end_tag(
         &mut self,
         w: &Window<'_>,

@@ -18,15 +18,17 @@ use std::arch::x86_64::*;
 use lookaside_simd::Avx2;
 
 use super::{
-    BLOCK, Words, index_avx512::BEFORE_HIGH, index_avx512::BEFORE_LOW, index_avx512::HIGH,
+    BLOCK, Maps, TEXT, index_avx512::BEFORE_HIGH, index_avx512::BEFORE_LOW, index_avx512::HIGH,
 };
 
 const NAME_ROWS: u8 = 0b1_1111;
 const VALUE_ROWS: u8 = 0b1110_0000;
+/// Tab, line feed and carriage return, and no other byte.
+const WHITE: u8 = 1 << 5;
 
 /// The bits of rows 0 to 7.
 const ROWS: [u8; 16] = [
-    1 << 5,
+    WHITE,
     0,
     1 << 0 | 1 << 6,
     1 << 1 | 1 << 7,
@@ -63,28 +65,31 @@ const COLUMNS: [u8; 16] = {
 };
 
 /// See [`super::Index::fill`].
-pub(super) fn index(_: Avx2, bytes: &[u8], words: &mut [Words]) -> bool {
-    assert_eq!(words.len(), bytes.len() / BLOCK + 1);
-    // SAFETY: the token proves the features; `words` has a place for each block begun.
-    unsafe { run(bytes, words) }
+pub(super) fn index(_: Avx2, bytes: &[u8], mut maps: Maps<'_>) -> bool {
+    let blocks = bytes.len() / BLOCK + 1;
+    assert!(maps.iter().all(|map| map.len() == blocks));
+    // SAFETY: the token proves the features; the maps have a place for each block begun.
+    unsafe { run(bytes, maps.each_mut().map(|map| map.as_mut_ptr())) }
 }
 
 /// # Safety
-/// `words` has `bytes.len() / 64 + 1` elements.
+/// Each of `maps` has `bytes.len() / 64 + 1` words.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn run(bytes: &[u8], words: &mut [Words]) -> bool {
+unsafe fn run(bytes: &[u8], maps: [*mut u64; 3]) -> bool {
     let mut it = Pass { brackets: 0, high_before: 0, bad: _mm256_setzero_si256() };
     let whole = bytes.len() / BLOCK;
     let mut edge = [0; 3 + BLOCK];
-    for block in 0..whole {
-        let from = if block == 0 {
-            edge[3..].copy_from_slice(&bytes[..BLOCK]);
-            edge.as_ptr().wrapping_add(3)
-        } else {
-            bytes.as_ptr().wrapping_add(block * BLOCK)
-        };
-        // SAFETY: 64 bytes at `from` and three before it, of `edge` or of `bytes`; the element is there.
-        unsafe { *words.get_unchecked_mut(block) = it.block(from) };
+    if whole > 0 {
+        edge[3..].copy_from_slice(&bytes[..BLOCK]);
+        // SAFETY: 64 bytes and three before them; the places are there.
+        unsafe { it.edge(&edge, 0, maps) };
+    }
+    let mut from = 1;
+    while from < whole {
+        let end = whole.min(from + 64);
+        // SAFETY: blocks of `bytes` behind the first one.
+        unsafe { it.group(bytes.as_ptr(), from, end, maps) };
+        from = end;
     }
     edge = [b' '; 3 + BLOCK];
     let from = whole * BLOCK;
@@ -92,11 +97,12 @@ unsafe fn run(bytes: &[u8], words: &mut [Words]) -> bool {
         *to = if from == 0 { 0 } else { bytes[from - before] };
     }
     edge[3..3 + bytes.len() - from].copy_from_slice(&bytes[from..]);
-    // SAFETY: 64 bytes and three before them.
-    words[whole] = unsafe { it.block(edge.as_ptr().add(3)) };
+    // SAFETY: as above.
+    unsafe { it.edge(&edge, whole, maps) };
     _mm256_testz_si256(it.bad, it.bad) == 1
 }
 
+#[derive(Clone, Copy)]
 struct Pass {
     /// The last two bits: `]` at the end of the block before.
     brackets: u64,
@@ -120,11 +126,73 @@ fn table(table: &[u8; 16]) -> __m256i {
 }
 
 impl Pass {
+    /// A block with three bytes before it.
+    ///
     /// # Safety
-    /// 64 bytes at `from`, and three before it, can be read.
+    /// `block` has its places in the maps.
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn edge(&mut self, bytes: &[u8; 3 + BLOCK], block: usize, maps: [*mut u64; 3]) {
+        let from = bytes.as_ptr().wrapping_add(3);
+        // SAFETY: 64 bytes at `from` and three before it; the caller says the rest.
+        unsafe {
+            let [others, closings] = self.block(from, block, maps);
+            if others {
+                self.utf8(from);
+            }
+            if closings {
+                *maps[TEXT].add(block) |= closing(from);
+            }
+        }
+    }
+
+    /// At most 64 blocks. What only some of them need comes behind them, so that no branch depends on it.
+    ///
+    /// # Safety
+    /// The blocks from `from` to `end` of `bytes` can be read, and three bytes before them; they have their places in the maps.
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     #[inline]
-    unsafe fn block(&mut self, from: *const u8) -> Words {
+    unsafe fn group(&mut self, bytes: *const u8, from: usize, end: usize, maps: [*mut u64; 3]) {
+        // A copy that no store of a word may be to.
+        let mut it = *self;
+        let (mut others, mut closings) = (0_u64, 0_u64);
+        for block in from..end {
+            // SAFETY: says the caller.
+            let flags = unsafe { it.block(bytes.add(block * BLOCK), block, maps) };
+            others |= u64::from(flags[0]) << (block - from);
+            closings |= u64::from(flags[1]) << (block - from);
+        }
+        while others != 0 {
+            let block = from + others.trailing_zeros() as usize;
+            // SAFETY: says the caller.
+            unsafe { it.utf8(bytes.add(block * BLOCK)) };
+            others &= others - 1;
+        }
+        while closings != 0 {
+            let block = from + closings.trailing_zeros() as usize;
+            // SAFETY: says the caller.
+            unsafe { *maps[TEXT].add(block) |= closing(bytes.add(block * BLOCK)) };
+            closings &= closings - 1;
+        }
+        *self = it;
+    }
+
+    /// # Safety
+    /// 64 bytes at `from` can be read, and three before them.
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    #[inline]
+    unsafe fn utf8(&mut self, from: *const u8) {
+        // SAFETY: says the caller.
+        let wrong = unsafe { _mm256_or_si256(utf8(from), utf8(from.add(32))) };
+        self.bad = _mm256_or_si256(self.bad, wrong);
+    }
+
+    /// Returns whether UTF-8 is to be checked, and whether `]]` is in the block or ends before it.
+    ///
+    /// # Safety
+    /// 64 bytes at `from` can be read; `block` has its places in the maps.
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    #[inline]
+    unsafe fn block(&mut self, from: *const u8, block: usize, maps: [*mut u64; 3]) -> [bool; 2] {
         // SAFETY: says the caller.
         let [a, b] =
             unsafe { [_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(32).cast())] };
@@ -152,44 +220,56 @@ impl Pass {
         let or = |[a, b]: [__m256i; 2], [c, d]: [__m256i; 2]| {
             [_mm256_or_si256(a, c), _mm256_or_si256(b, d)]
         };
-        let carriage = is(b'\r');
-        let [text_a, text_b] = or(or(is(b'<'), is(b'&')), carriage);
-        let mut text = bits(text_a, text_b);
+        let [text_a, text_b] = or(or(is(b'<'), is(b'&')), is(b'\r'));
         let [bracket_a, bracket_b] = is(b']');
         let brackets = bits(bracket_a, bracket_b);
-        if brackets | self.brackets >> 62 != 0 {
-            let one = brackets << 1 | self.brackets >> 63;
-            let two = brackets << 2 | self.brackets >> 62;
-            let [greater_a, greater_b] = is(b'>');
-            text |= bits(greater_a, greater_b) & one & two;
-        }
-        self.brackets = brackets;
-        let white = or(or(is(b'\t'), is(b'\n')), carriage);
+        let text = bits(text_a, text_b);
         let top = _mm256_set1_epi8(0x1f);
-        for (v, white) in [a, b].into_iter().zip(white) {
+        for (v, class) in [(a, class_a), (b, class_b)] {
             let control = _mm256_cmpeq_epi8(_mm256_min_epu8(v, top), v);
-            self.bad = _mm256_or_si256(self.bad, _mm256_andnot_si256(white, control));
+            let white = _mm256_set1_epi8(WHITE as i8);
+            self.bad = _mm256_or_si256(
+                self.bad,
+                _mm256_andnot_si256(class, _mm256_and_si256(control, white)),
+            );
         }
-        if above | self.high_before >> 61 != 0 {
+        for (map, word) in maps.into_iter().zip([name, value, text]) {
             // SAFETY: says the caller.
-            let wrong = unsafe { _mm256_or_si256(utf8(a, from), utf8(b, from.add(32))) };
-            self.bad = _mm256_or_si256(self.bad, wrong);
+            unsafe { *map.add(block) = word };
         }
-        self.high_before = above;
-        [name, value, text]
+        let others = above | self.high_before >> 61 != 0;
+        let closings = brackets & brackets << 1 | self.brackets >> 62 != 0;
+        (self.high_before, self.brackets) = (above, brackets);
+        [others, closings]
     }
+}
+
+/// The `>` of each `]]>`.
+///
+/// # Safety
+/// 64 bytes at `from` can be read, and two before them.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn closing(from: *const u8) -> u64 {
+    // SAFETY: says the caller.
+    let is = |from: *const u8, c: u8| unsafe {
+        let half = |at: usize| _mm256_loadu_si256(from.add(at).cast());
+        let c = _mm256_set1_epi8(c as i8);
+        bits(_mm256_cmpeq_epi8(half(0), c), _mm256_cmpeq_epi8(half(32), c))
+    };
+    // SAFETY: says the caller.
+    unsafe { is(from, b'>') & is(from.sub(1), b']') & is(from.sub(2), b']') }
 }
 
 /// Not zero in the bytes at which something is wrong.
 ///
 /// # Safety
-/// 32 bytes at `from - 3` to `from - 1` can be read.
+/// 32 bytes at `from` can be read, and three before them.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 #[inline]
-unsafe fn utf8(bytes: __m256i, from: *const u8) -> __m256i {
+unsafe fn utf8(from: *const u8) -> __m256i {
     // SAFETY: says the caller.
     let before = |by: usize| unsafe { _mm256_loadu_si256(from.sub(by).cast()) };
-    let (one, two, three) = (before(1), before(2), before(3));
+    let (bytes, one, two, three) = (before(0), before(1), before(2), before(3));
     let nibble = _mm256_set1_epi8(15);
     let high_of = |v| _mm256_and_si256(_mm256_srli_epi16::<4>(v), nibble);
     let pair = _mm256_and_si256(
@@ -213,32 +293,27 @@ unsafe fn utf8(bytes: __m256i, from: *const u8) -> __m256i {
 }
 
 /// See [`super::lines`].
-pub(super) fn lines(_: Avx2, bytes: &[u8]) -> (u64, Option<usize>, bool) {
+pub(super) fn lines(_: Avx2, bytes: &[u8]) -> (u64, bool) {
     // SAFETY: the token proves the features.
     unsafe { count(bytes) }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn count(bytes: &[u8]) -> (u64, Option<usize>, bool) {
-    let (mut sum, mut last, mut returns) = (0, None, 0);
+fn count(bytes: &[u8]) -> (u64, bool) {
+    let (mut sum, mut returns) = (0, 0);
     let (feed, carriage) = (_mm256_set1_epi8(b'\n' as i8), _mm256_set1_epi8(b'\r' as i8));
-    let mut look = |from: usize, block: &[u8; BLOCK]| {
+    let mut look = |block: &[u8; BLOCK]| {
         let [a, b] = load(block);
         let feeds = bits(_mm256_cmpeq_epi8(a, feed), _mm256_cmpeq_epi8(b, feed));
         returns |= bits(_mm256_cmpeq_epi8(a, carriage), _mm256_cmpeq_epi8(b, carriage));
         sum += u64::from(feeds.count_ones());
-        if feeds != 0 {
-            last = Some(from + 63 - feeds.leading_zeros() as usize);
-        }
     };
     let (blocks, rest) = bytes.as_chunks::<BLOCK>();
-    for (n, block) in blocks.iter().enumerate() {
-        look(n * BLOCK, block);
-    }
+    blocks.iter().for_each(&mut look);
     if !rest.is_empty() {
-        look(bytes.len() - rest.len(), &padded(rest, b' '));
+        look(&padded(rest, b' '));
     }
-    (sum, last, returns != 0)
+    (sum, returns != 0)
 }
 
 /// See [`super::characters`].

@@ -1,10 +1,15 @@
 //! The index with AVX-512: blocks of 64 bytes.
 //!
 //! ```text
-//! for each block B:
-//!     class   := CLASSES[B]                          where B is ASCII, else 0
-//!     words   := class has NAME_END, VALUE_STOP, TEXT_STOP or is the '>' of "]]>"
-//!     error  |= class has FORBIDDEN, B with the three bytes before it is not UTF-8, or B is U+FFFE or U+FFFF
+//! for each 64 blocks:
+//!     for each block B:
+//!         class    := CLASSES[B]                          where B is ASCII, else 0
+//!         words    := class has NAME_END, VALUE_STOP, TEXT_STOP
+//!         error   |= class has FORBIDDEN
+//!     for each B with "]]" in it or before it:
+//!         words   |= the '>' of "]]>"
+//!     for each B that is not all of ASCII, or behind three bytes that are not:
+//!         error   |= B with the three bytes before it is not UTF-8, or B is U+FFFE or U+FFFF
 //! ```
 //!
 //! UTF-8 is checked as Keiser and Lemire do ("Validating UTF-8 in less than one instruction per byte", 2021): three tables
@@ -14,13 +19,14 @@
 //!
 //! 1. Bytes before a block are loaded from memory, one to three bytes earlier; the first block and the last one are copied
 //!    to a buffer with zeros before them and spaces behind.
-//! 2. A block of ASCII after one whose last three bytes are ASCII is not checked for UTF-8.
+//! 2. What only some blocks need is noted as a bit of a word, and done behind the 64: in documents where such blocks and others
+//!    are mixed, a branch at each of them would cost more than the work.
 
 use std::arch::x86_64::*;
 
 use lookaside_simd::Avx512;
 
-use super::{BLOCK, BRACKET, CLASSES, FORBIDDEN, GREATER, NAME_END, TEXT_STOP, VALUE_STOP, Words};
+use super::{BLOCK, BRACKET, CLASSES, FORBIDDEN, Maps, NAME_END, TEXT, TEXT_STOP, VALUE_STOP};
 
 const TOO_SHORT: u8 = 1 << 0;
 const TOO_LONG: u8 = 1 << 1;
@@ -94,16 +100,17 @@ pub(super) const HIGH: [u8; 16] = [
 ];
 
 /// See [`super::Index::fill`].
-pub(super) fn index(_: Avx512, bytes: &[u8], words: &mut [Words]) -> bool {
-    assert_eq!(words.len(), bytes.len() / BLOCK + 1);
-    // SAFETY: the token proves the features; `words` has a place for each block begun.
-    unsafe { run(bytes, words) }
+pub(super) fn index(_: Avx512, bytes: &[u8], mut maps: Maps<'_>) -> bool {
+    let blocks = bytes.len() / BLOCK + 1;
+    assert!(maps.iter().all(|map| map.len() == blocks));
+    // SAFETY: the token proves the features; the maps have a place for each block begun.
+    unsafe { run(bytes, maps.each_mut().map(|map| map.as_mut_ptr())) }
 }
 
 /// # Safety
-/// `words` has `bytes.len() / 64 + 1` elements.
+/// Each of `maps` has `bytes.len() / 64 + 1` words.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn run(bytes: &[u8], words: &mut [Words]) -> bool {
+unsafe fn run(bytes: &[u8], maps: [*mut u64; 3]) -> bool {
     // SAFETY: 128 bytes.
     let (low, high) = unsafe {
         let table = CLASSES.as_ptr();
@@ -112,15 +119,17 @@ unsafe fn run(bytes: &[u8], words: &mut [Words]) -> bool {
     let mut it = Pass { low, high, brackets: 0, high_before: 0, bad: 0 };
     let whole = bytes.len() / BLOCK;
     let mut edge = [0; 3 + BLOCK];
-    for block in 0..whole {
-        let from = if block == 0 {
-            edge[3..].copy_from_slice(&bytes[..BLOCK]);
-            edge.as_ptr().wrapping_add(3)
-        } else {
-            bytes.as_ptr().wrapping_add(block * BLOCK)
-        };
-        // SAFETY: 64 bytes at `from` and three before it, of `edge` or of `bytes`; the element is there.
-        unsafe { *words.get_unchecked_mut(block) = it.block(from) };
+    if whole > 0 {
+        edge[3..].copy_from_slice(&bytes[..BLOCK]);
+        // SAFETY: 64 bytes and three before them; the places are there.
+        unsafe { it.edge(&edge, 0, maps) };
+    }
+    let mut from = 1;
+    while from < whole {
+        let end = whole.min(from + 64);
+        // SAFETY: blocks of `bytes` behind the first one.
+        unsafe { it.group(bytes.as_ptr(), from, end, maps) };
+        from = end;
     }
     edge = [b' '; 3 + BLOCK];
     let from = whole * BLOCK;
@@ -128,11 +137,12 @@ unsafe fn run(bytes: &[u8], words: &mut [Words]) -> bool {
         *to = if from == 0 { 0 } else { bytes[from - before] };
     }
     edge[3..3 + bytes.len() - from].copy_from_slice(&bytes[from..]);
-    // SAFETY: 64 bytes and three before them.
-    words[whole] = unsafe { it.block(edge.as_ptr().add(3)) };
+    // SAFETY: as above.
+    unsafe { it.edge(&edge, whole, maps) };
     it.bad == 0
 }
 
+#[derive(Clone, Copy)]
 struct Pass {
     low: __m512i,
     high: __m512i,
@@ -144,46 +154,115 @@ struct Pass {
 }
 
 impl Pass {
+    /// A block with three bytes before it.
+    ///
     /// # Safety
-    /// 64 bytes at `from`, and three before it, can be read.
+    /// `block` has its places in the maps.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn edge(&mut self, bytes: &[u8; 3 + BLOCK], block: usize, maps: [*mut u64; 3]) {
+        let from = bytes.as_ptr().wrapping_add(3);
+        // SAFETY: 64 bytes at `from` and three before it; the caller says the rest.
+        unsafe {
+            let [others, closings] = self.block(from, block, maps);
+            if others {
+                self.utf8(from);
+            }
+            if closings {
+                *maps[TEXT].add(block) |= closing(from);
+            }
+        }
+    }
+
+    /// At most 64 blocks. What only some of them need comes behind them, so that no branch depends on it.
+    ///
+    /// # Safety
+    /// The blocks from `from` to `end` of `bytes` can be read, and three bytes before them; they have their places in the maps.
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
     #[inline]
-    unsafe fn block(&mut self, from: *const u8) -> Words {
+    unsafe fn group(&mut self, bytes: *const u8, from: usize, end: usize, maps: [*mut u64; 3]) {
+        // A copy that no store of a word may be to.
+        let mut it = *self;
+        let (mut others, mut closings) = (0_u64, 0_u64);
+        for block in from..end {
+            // SAFETY: says the caller.
+            let flags = unsafe { it.block(bytes.add(block * BLOCK), block, maps) };
+            others |= u64::from(flags[0]) << (block - from);
+            closings |= u64::from(flags[1]) << (block - from);
+        }
+        while others != 0 {
+            let block = from + others.trailing_zeros() as usize;
+            // SAFETY: says the caller.
+            unsafe { it.utf8(bytes.add(block * BLOCK)) };
+            others &= others - 1;
+        }
+        while closings != 0 {
+            let block = from + closings.trailing_zeros() as usize;
+            // SAFETY: says the caller.
+            unsafe { *maps[TEXT].add(block) |= closing(bytes.add(block * BLOCK)) };
+            closings &= closings - 1;
+        }
+        *self = it;
+    }
+
+    /// # Safety
+    /// 64 bytes at `from` can be read, and three before them.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
+    #[inline]
+    unsafe fn utf8(&mut self, from: *const u8) {
+        // SAFETY: says the caller.
+        self.bad |= unsafe { utf8(from) };
+    }
+
+    /// Returns whether UTF-8 is to be checked, and whether `]]` is in the block or ends before it.
+    ///
+    /// # Safety
+    /// 64 bytes at `from` can be read; `block` has its places in the maps.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
+    #[inline]
+    unsafe fn block(&mut self, from: *const u8, block: usize, maps: [*mut u64; 3]) -> [bool; 2] {
         // SAFETY: says the caller.
         let bytes = unsafe { _mm512_loadu_si512(from.cast()) };
         let above = _mm512_movepi8_mask(bytes);
         let class = _mm512_maskz_permutex2var_epi8(!above, self.low, bytes, self.high);
         let has = |bit: u8| _mm512_test_epi8_mask(class, _mm512_set1_epi8(bit as i8));
-        let name = has(NAME_END);
-        let value = has(VALUE_STOP);
-        let mut text = has(TEXT_STOP);
         let brackets = has(BRACKET);
         self.bad |= has(FORBIDDEN);
-        if brackets | self.brackets >> 62 != 0 {
-            let one = brackets << 1 | self.brackets >> 63;
-            let two = brackets << 2 | self.brackets >> 62;
-            text |= has(GREATER) & one & two;
-        }
-        self.brackets = brackets;
-        if above | self.high_before >> 61 != 0 {
+        let words = [has(NAME_END), has(VALUE_STOP), has(TEXT_STOP)];
+        for (map, word) in maps.into_iter().zip(words) {
             // SAFETY: says the caller.
-            self.bad |= unsafe { utf8(bytes, from) };
+            unsafe { *map.add(block) = word };
         }
-        self.high_before = above;
-        [name, value, text]
+        let others = above | self.high_before >> 61 != 0;
+        let closings = brackets & brackets << 1 | self.brackets >> 62 != 0;
+        (self.high_before, self.brackets) = (above, brackets);
+        [others, closings]
     }
+}
+
+/// The `>` of each `]]>`.
+///
+/// # Safety
+/// 64 bytes at `from` can be read, and two before them.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn closing(from: *const u8) -> u64 {
+    let is = |from: *const u8, c: u8| {
+        // SAFETY: says the caller.
+        let bytes = unsafe { _mm512_loadu_si512(from.cast()) };
+        _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(c as i8))
+    };
+    is(from, b'>') & is(from.wrapping_sub(1), b']') & is(from.wrapping_sub(2), b']')
 }
 
 /// The bytes at which something is wrong.
 ///
 /// # Safety
-/// 64 bytes at `from - 3` to `from - 1` can be read.
+/// 64 bytes at `from` can be read, and three before them.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
 #[inline]
-unsafe fn utf8(bytes: __m512i, from: *const u8) -> u64 {
+unsafe fn utf8(from: *const u8) -> u64 {
     // SAFETY: says the caller.
     let before = |by: usize| unsafe { _mm512_loadu_si512(from.sub(by).cast()) };
-    let (one, two, three) = (before(1), before(2), before(3));
+    let (bytes, one, two, three) = (before(0), before(1), before(2), before(3));
     let table = |table: &[u8; 16]| {
         // SAFETY: 16 bytes.
         _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128(table.as_ptr().cast()) })
@@ -211,14 +290,14 @@ unsafe fn utf8(bytes: __m512i, from: *const u8) -> u64 {
 }
 
 /// See [`super::lines`].
-pub(super) fn lines(_: Avx512, bytes: &[u8]) -> (u64, Option<usize>, bool) {
+pub(super) fn lines(_: Avx512, bytes: &[u8]) -> (u64, bool) {
     // SAFETY: the token proves the features.
     unsafe { count(bytes) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2,lzcnt,popcnt")]
-fn count(bytes: &[u8]) -> (u64, Option<usize>, bool) {
-    let (mut sum, mut last, mut returns) = (0, None, 0);
+fn count(bytes: &[u8]) -> (u64, bool) {
+    let (mut sum, mut returns) = (0, 0);
     let (feed, carriage) = (_mm512_set1_epi8(b'\n' as i8), _mm512_set1_epi8(b'\r' as i8));
     for from in (0..bytes.len()).step_by(BLOCK) {
         let lanes = (bytes.len() - from).min(BLOCK);
@@ -228,11 +307,8 @@ fn count(bytes: &[u8]) -> (u64, Option<usize>, bool) {
         let feeds = _mm512_cmpeq_epi8_mask(block, feed);
         returns |= _mm512_cmpeq_epi8_mask(block, carriage);
         sum += u64::from(feeds.count_ones());
-        if feeds != 0 {
-            last = Some(from + 63 - feeds.leading_zeros() as usize);
-        }
     }
-    (sum, last, returns != 0)
+    (sum, returns != 0)
 }
 
 /// See [`super::characters`].

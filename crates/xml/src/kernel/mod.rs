@@ -81,21 +81,21 @@ impl Isa {
     }
 }
 
-/// The three bitmaps of one block: ends of names, stops in values, stops in text. A stop in text is `<`, `&`, a
-/// carriage return, or the `>` of `]]>`.
-pub type Words = [u64; 3];
-
-/// The word of [`Words`] for ends of names.
+/// The bitmap for ends of names.
 pub const NAME: usize = 0;
-/// The word of [`Words`] for stops in values.
+/// The bitmap for stops in values.
 pub const VALUE: usize = 1;
-/// The word of [`Words`] for stops in text.
+/// The bitmap for stops in text: `<`, `&`, a carriage return, or the `>` of `]]>`.
 pub const TEXT: usize = 2;
 
-/// The bitmaps of a window.
+/// Where a kernel writes: for each bitmap the words of all blocks, their bytes from low to high.
+type Maps<'a> = [&'a mut [u64]; 3];
+
+/// The bitmaps of a window. A search takes a word from any byte on, so that the ends of blocks are none of the walk's concern.
 #[derive(Clone, Debug, Default)]
 pub struct Index {
-    words: Vec<Words>,
+    /// Two words or more behind those of all whole blocks; from bit `len` on ones.
+    maps: [Vec<u64>; 3],
     len: usize,
 }
 
@@ -104,68 +104,97 @@ impl Index {
     /// production 2 excludes.
     pub fn fill(&mut self, isa: Isa, bytes: &[u8]) -> bool {
         let blocks = bytes.len() / BLOCK + 1;
-        if self.words.len() < blocks {
-            self.words.resize(blocks, [0; 3]);
+        for map in &mut self.maps {
+            if map.len() < blocks + 1 {
+                map.resize(blocks + 1, 0);
+            }
         }
         self.len = bytes.len();
-        let words = &mut self.words[..blocks];
+        let maps = self.maps.each_mut().map(|map| &mut map[..blocks]);
         let valid = match isa {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(token) => index_avx512::index(token, bytes, words),
+            Isa::Avx512(token) => index_avx512::index(token, bytes, maps),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2(token) => index_avx2::index(token, bytes, words),
-            _ => portable::index(bytes, words),
+            Isa::Avx2(token) => index_avx2::index(token, bytes, maps),
+            _ => portable::index(bytes, maps),
         };
-        // Behind the end everything stops.
-        let beyond = u64::MAX << (bytes.len() % BLOCK);
-        for word in &mut words[blocks - 1] {
-            *word |= beyond;
-        }
+        self.end();
         valid
     }
 
     /// The bytes of the window become fewer.
     pub fn cut(&mut self, len: usize) {
+        assert!(len <= self.len);
         self.len = len;
-        for word in &mut self.words[len / BLOCK] {
-            *word |= u64::MAX << (len % BLOCK);
+        self.end();
+    }
+
+    /// Behind the end everything stops.
+    fn end(&mut self) {
+        let beyond = u64::MAX << (self.len % BLOCK);
+        for map in &mut self.maps {
+            map[self.len / BLOCK] |= beyond.to_le();
+            map[self.len / BLOCK + 1] = u64::MAX;
         }
     }
 
     /// The first stop of bitmap `MAP` at `from` or behind it; the window's length if there is none.
     #[inline(always)]
     pub fn next<const MAP: usize>(&self, from: usize) -> usize {
-        let mut block = from / BLOCK;
-        let Some(words) = self.words.get(block) else { return self.len };
-        let bits = words[MAP] >> (from % BLOCK);
+        if from >= self.len {
+            return self.len;
+        }
+        let map = self.maps[MAP].as_ptr().cast::<u8>();
+        let word = |at: usize| {
+            debug_assert!(at + 8 <= self.maps[MAP].len() * 8);
+            // SAFETY: `at` is `len / 8` at most, and a word begins there: `fill` was called, and there are two words from that of
+            // bit `len` on.
+            u64::from_le(unsafe { map.add(at).cast::<u64>().read_unaligned() })
+        };
+        let mut at = from / 8;
+        let bits = word(at) >> (from % 8);
         if bits != 0 {
             return from + bits.trailing_zeros() as usize;
         }
         loop {
-            block += 1;
-            let Some(words) = self.words.get(block) else { return self.len };
-            if words[MAP] != 0 {
-                return block * BLOCK + words[MAP].trailing_zeros() as usize;
+            // All bits of that word are 0, and bit `len` is 1: `len / 8` is not behind.
+            at += 8;
+            let bits = word(at);
+            if bits != 0 {
+                return at * 8 + bits.trailing_zeros() as usize;
             }
         }
     }
 
-    /// The three bitmaps: for tests.
+    /// The three bitmaps, block by block: for tests.
     #[cfg(test)]
-    fn words(&self) -> &[Words] {
-        &self.words[..self.len / BLOCK + 1]
+    fn words(&self) -> Vec<[u64; 3]> {
+        let blocks = 0..=self.len / BLOCK;
+        blocks.map(|block| self.maps.each_ref().map(|map| u64::from_le(map[block]))).collect()
     }
+}
+
+/// Two words from `from` on, if so many bytes are there.
+#[inline(always)]
+pub fn sixteen(bytes: &[u8], from: usize) -> Option<[u64; 2]> {
+    (from < bytes.len().saturating_sub(15)).then(|| {
+        let at = bytes.as_ptr().wrapping_add(from).cast::<u64>();
+        // SAFETY: 16 bytes from `from` on are in `bytes`.
+        unsafe { [at, at.add(1)].map(|at| u64::from_le(at.read_unaligned())) }
+    })
 }
 
 /// Line feeds in `bytes`, where the last one is, and whether there is a carriage return.
 pub fn lines(isa: Isa, bytes: &[u8]) -> (u64, Option<usize>, bool) {
-    match isa {
+    let (feeds, returns) = match isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512(token) => index_avx512::lines(token, bytes),
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2(token) => index_avx2::lines(token, bytes),
         _ => portable::lines(bytes),
-    }
+    };
+    let last = if feeds > 0 { memchr::memrchr(b'\n', bytes) } else { None };
+    (feeds, last, returns)
 }
 
 /// Characters of `bytes`, which are UTF-8.

@@ -1,14 +1,12 @@
 //! The index, byte by byte: the twin that the vector kernels are compared with.
 
-use super::{
-    BLOCK, BRACKET, CLASSES, GREATER, NAME_END, TEXT_STOP, VALUE_STOP, Words, valid_up_to,
-};
+use super::{BLOCK, BRACKET, CLASSES, GREATER, Maps, NAME_END, TEXT_STOP, VALUE_STOP, valid_up_to};
 
 /// See [`super::Index::fill`].
-pub(super) fn index(bytes: &[u8], words: &mut [Words]) -> bool {
+pub(super) fn index(bytes: &[u8], mut maps: Maps<'_>) -> bool {
     let mut brackets = 0;
-    for (block, words) in words.iter_mut().enumerate() {
-        *words = [0; 3];
+    for block in 0..maps[0].len() {
+        let mut words = [0_u64; 3];
         let from = block * BLOCK;
         let end = bytes.len().min(from + BLOCK);
         for (lane, &byte) in bytes[from..end].iter().enumerate() {
@@ -25,14 +23,17 @@ pub(super) fn index(bytes: &[u8], words: &mut [Words]) -> bool {
             }
             brackets = if class & BRACKET != 0 { brackets + 1 } else { 0 };
         }
+        for (map, word) in maps.iter_mut().zip(words) {
+            map[block] = word.to_le();
+        }
     }
     valid_up_to(bytes) == bytes.len()
 }
 
 /// See [`super::lines`].
-pub(super) fn lines(bytes: &[u8]) -> (u64, Option<usize>, bool) {
-    let count = |wanted| bytes.iter().filter(|&&byte| byte == wanted).count();
-    (count(b'\n') as u64, memchr::memrchr(b'\n', bytes), memchr::memchr(b'\r', bytes).is_some())
+pub(super) fn lines(bytes: &[u8]) -> (u64, bool) {
+    let feeds = bytes.iter().filter(|byte| **byte == b'\n').count();
+    (feeds as u64, memchr::memchr(b'\r', bytes).is_some())
 }
 
 /// See [`super::characters`].

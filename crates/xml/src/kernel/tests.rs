@@ -2,23 +2,25 @@
 
 use lookaside_simd::{Cpu, Tier};
 
-use super::{BLOCK, Index, Isa, characters, lines, portable, valid_up_to};
+use super::{
+    BLOCK, Index, Isa, NAME, TEXT, VALUE, characters, lines, portable, sixteen, valid_up_to,
+};
 
 fn isas() -> Vec<Isa> {
     Tier::ALL.iter().map(|tier| Isa::new(&Cpu::with_cap(*tier))).collect()
 }
 
 fn check(bytes: &[u8]) {
-    let mut expected = vec![[0; 3]; bytes.len() / BLOCK + 1];
-    let valid = portable::index(bytes, &mut expected);
-    for word in expected.last_mut().unwrap() {
-        *word |= u64::MAX << (bytes.len() % BLOCK);
-    }
+    let mut portable = Index::default();
+    let valid = portable.fill(Isa::Generic, bytes);
+    let expected = portable.words();
     for isa in isas() {
         let mut index = Index::default();
         assert_eq!(index.fill(isa, bytes), valid, "{isa:?} {bytes:x?}");
         assert_eq!(index.words(), expected, "{isa:?} {bytes:x?}");
-        assert_eq!(lines(isa, bytes), portable::lines(bytes));
+        let last = bytes.iter().rposition(|byte| *byte == b'\n');
+        let (feeds, returns) = portable::lines(bytes);
+        assert_eq!(lines(isa, bytes), (feeds, last, returns));
         assert_eq!(characters(isa, bytes), portable::characters(bytes));
     }
 }
@@ -81,5 +83,69 @@ fn random_bytes_of_the_syntax() {
         let text: String =
             (0..len).map(|_| chars[random(&mut seed) as usize % chars.len()]).collect();
         check(text.as_bytes());
+    }
+}
+
+/// More blocks than are looked at together, with what only some blocks need at any place of them.
+#[test]
+fn many_blocks() {
+    let mut seed = 11;
+    for at in (0..3 * 64 * BLOCK).step_by(61) {
+        let len = 2 * 64 * BLOCK + random(&mut seed) as usize % (64 * BLOCK);
+        let mut bytes = vec![b'a'; len];
+        for piece in ["]]>", "\u{10000}", "\u{fffe}", "]", ">", "\n", "\r", "\u{1}"] {
+            if random(&mut seed) & 1 == 0 {
+                let at = (at + random(&mut seed) as usize % (2 * BLOCK)) % (len - 4);
+                bytes[at..at + piece.len()].copy_from_slice(piece.as_bytes());
+            }
+        }
+        check(&bytes);
+    }
+}
+
+#[test]
+fn searches_from_every_byte() {
+    let mut seed = 5;
+    let mut index = Index::default();
+    assert_eq!((index.next::<TEXT>(0), index.next::<NAME>(7)), (0, 0));
+    for round in 0..300 {
+        let len = random(&mut seed) as usize % (4 * BLOCK);
+        let rare = [1, 8, 100][round % 3];
+        let bytes: Vec<u8> = (0..len)
+            .map(|_| match random(&mut seed) as usize % rare {
+                0 => b"<&]>\"= \n"[random(&mut seed) as usize % 8],
+                _ => b'a',
+            })
+            .collect();
+        for isa in isas() {
+            index.fill(isa, &bytes);
+            let mut end = len;
+            for _ in 0..2 {
+                let words = index.words();
+                let expected = |map: usize, from: usize| {
+                    let stop = |at: &usize| words[at / BLOCK][map] >> (at % BLOCK) & 1 == 1;
+                    (from..end).find(stop).unwrap_or(end)
+                };
+                for from in 0..len + 9 {
+                    assert_eq!(index.next::<NAME>(from), expected(NAME, from), "{isa:?}");
+                    assert_eq!(index.next::<VALUE>(from), expected(VALUE, from), "{isa:?}");
+                    assert_eq!(index.next::<TEXT>(from), expected(TEXT, from), "{isa:?}");
+                }
+                end = random(&mut seed) as usize % (end + 1);
+                index.cut(end);
+            }
+        }
+    }
+}
+
+#[test]
+fn sixteen_bytes_or_nothing() {
+    let bytes: Vec<u8> = (0..40).collect();
+    for len in 0..bytes.len() {
+        for from in 0..len + 20 {
+            let expected = bytes[..len].get(from..from + 16);
+            let words = sixteen(&bytes[..len], from);
+            assert_eq!(words.map(|it| it.map(u64::to_le_bytes).concat()).as_deref(), expected);
+        }
     }
 }
