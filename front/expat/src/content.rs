@@ -8,7 +8,7 @@ use crate::abi::*;
 use crate::dtd::Entity;
 use crate::parser::{Open, P, Processor};
 use crate::role::Tok;
-use crate::token::{Known, Stop, View, char_number, predefined};
+use crate::token::{Stop, View, char_number, predefined};
 
 /// Bytes that handlers get at once of converted text.
 const PIECE: usize = 1024;
@@ -142,7 +142,7 @@ impl P {
         let inner = INNER;
         let more = |p: P| !inner && p.status.final_buffer == 0;
         let mut grow = false;
-        let mut known = Known::default();
+        let mut name_end = 0;
         let mut v = self.bytes(inner, *place, grow);
         loop {
             let at = *place;
@@ -190,7 +190,7 @@ impl P {
                 }
                 _ => {}
             }
-            let (tok, next) = v.content(at, &mut known, spans);
+            let (tok, next) = v.content(at, &mut name_end, spans);
             let short = matches!(
                 tok,
                 Tok::None
@@ -210,7 +210,7 @@ impl P {
                 Tok::Newline => self.characters(inner, b"\n", &v.bytes[at..next]),
                 Tok::StartTag | Tok::EmptyTag => {
                     let empty = tok == Tok::EmptyTag;
-                    self.start_tag(v, inner, at..next, empty, known.name_end, spans)?;
+                    self.start_tag(v, inner, at..next, empty, name_end, spans)?;
                     if empty && let Some(end) = self.behind_root(inner, next)? {
                         *place = end;
                         return Ok(());
@@ -422,7 +422,7 @@ impl P {
         self.account(text.len(), false)?;
         it.open = true;
         it.processed = 0;
-        let mut index = self.spare.pop().unwrap_or_default();
+        let mut index = self.spare.pop().unwrap_or_else(|| Box::new(Index::with_lines()));
         index.fill(self.isa, &text);
         let (start_level, is_param) = (self.level(), it.is_param);
         let len = text.len();

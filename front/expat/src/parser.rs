@@ -380,7 +380,7 @@ impl Parser {
             is_param: false,
             parent: std::ptr::null_mut(),
             input: Input::default(),
-            window: Window { index: Index::default(), from: 0, end: 0, stop: Stop::End },
+            window: Window { index: Index::with_lines(), from: 0, end: 0, stop: Stop::End },
             event: NO_EVENT,
             event_end: NO_EVENT,
             started: false,

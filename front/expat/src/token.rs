@@ -1,6 +1,6 @@
 //! Tokens: where one ends, and what it is. The bytes are valid UTF-8 and characters of XML up to the end of a [`View`].
 
-use lookaside_xml::kernel::{Index, NAME, TEXT, VALUE};
+use lookaside_xml::kernel::{Index, LINE, NAME, VALUE};
 
 use crate::dtd::word;
 use crate::letters;
@@ -40,17 +40,6 @@ pub(crate) struct View<'a> {
 /// A token and its end; where it is invalid, that place.
 pub(crate) type Found = (Tok, usize);
 type Part<T> = Result<T, Found>;
-
-/// Where text stops next, and the next line feed, of a view that ends at `end`: text has many tokens, one for each line
-/// and each reference.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Known {
-    stop: usize,
-    feed: usize,
-    end: usize,
-    /// The end of the name of the last start-tag.
-    pub(crate) name_end: usize,
-}
 
 /// An attribute of a start-tag.
 #[derive(Clone, Copy, Debug)]
@@ -247,19 +236,19 @@ impl<'a> View<'a> {
 
     // Content.
 
-    /// A token of content. `atts` get the attributes of a start-tag.
+    /// A token of content. `name_end` and `atts` get the end of the name of a start-tag, and its attributes.
     #[inline(always)]
-    pub(crate) fn content(&self, at: usize, known: &mut Known, atts: &mut Vec<Att>) -> Found {
+    pub(crate) fn content(&self, at: usize, name_end: &mut usize, atts: &mut Vec<Att>) -> Found {
         let Some(&byte) = self.bytes.get(at) else { return self.nothing() };
         match byte {
-            b'<' => joined(self.less(at, known, atts)),
+            b'<' => joined(self.less(at, name_end, atts)),
             b'&' => joined(self.reference(at)),
-            _ => self.text(at, byte, known),
+            _ => self.text(at, byte),
         }
     }
 
     #[inline(always)]
-    fn text(&self, at: usize, byte: u8, known: &mut Known) -> Found {
+    fn text(&self, at: usize, byte: u8) -> Found {
         let len = self.bytes.len();
         match byte {
             b'\n' => return (Tok::Newline, at + 1),
@@ -281,26 +270,13 @@ impl<'a> View<'a> {
             }
             _ => {}
         }
-        if known.end != len {
-            *known = Known { end: len, ..Known::default() };
-        }
-        if known.stop <= at {
-            known.stop = self.next::<TEXT>(at + 1).min(len);
-        }
-        if known.feed <= at {
-            // To the end of the window: a search for each piece of text costs more.
-            let feed = memchr::memchr(b'\n', &self.bytes[at + 1..]);
-            known.feed = feed.map_or(len, |feed| at + 1 + feed);
-        }
-        let mut stop = known.stop;
-        if known.feed < stop {
-            stop = known.feed;
-        } else if self.bytes.get(stop) == Some(&b'>') && stop < len {
+        let mut stop = self.next::<LINE>(at + 1).min(len);
+        if self.bytes.get(stop) == Some(&b'>') {
             if stop - at >= 2 && &self.bytes[stop - 2..stop] == b"]]" && stop - 2 > at {
                 return (Tok::Invalid, stop);
             }
             // Brackets before `at`: the text goes on.
-            return self.text(stop, b'>', known);
+            return self.text(stop, b'>');
         }
         let last = matches!(self.stop, Stop::End | Stop::Half);
         if stop == len && self.bytes[len - 1] == b']' && last {
@@ -313,7 +289,7 @@ impl<'a> View<'a> {
     }
 
     #[inline(always)]
-    fn less(&self, at: usize, known: &mut Known, atts: &mut Vec<Att>) -> Part<Found> {
+    fn less(&self, at: usize, name_end: &mut usize, atts: &mut Vec<Att>) -> Part<Found> {
         match self.get(at + 1)? {
             b'/' => {
                 let end = self.next::<NAME>(at + 2).min(self.bytes.len());
@@ -342,7 +318,7 @@ impl<'a> View<'a> {
                 _ => invalid(at + 2),
             },
             b'?' => self.pi(at + 2),
-            _ => self.start_tag(at, known, atts),
+            _ => self.start_tag(at, name_end, atts),
         }
     }
 
@@ -360,10 +336,10 @@ impl<'a> View<'a> {
     }
 
     #[inline(always)]
-    fn start_tag(&self, at: usize, known: &mut Known, atts: &mut Vec<Att>) -> Part<Found> {
+    fn start_tag(&self, at: usize, name_end: &mut usize, atts: &mut Vec<Att>) -> Part<Found> {
         atts.clear();
         let mut at = self.qname(at + 1)?;
-        known.name_end = at;
+        *name_end = at;
         loop {
             match self.get(at)? {
                 b'>' => return Ok((Tok::StartTag, at + 1)),

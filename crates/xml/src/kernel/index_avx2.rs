@@ -18,7 +18,7 @@ use std::arch::x86_64::*;
 use lookaside_simd::Avx2;
 
 use super::{
-    BLOCK, Maps, TEXT, index_avx512::BEFORE_HIGH, index_avx512::BEFORE_LOW, index_avx512::HIGH,
+    BLOCK, Maps, close, index_avx512::BEFORE_HIGH, index_avx512::BEFORE_LOW, index_avx512::HIGH,
 };
 
 const NAME_ROWS: u8 = 0b1_1111;
@@ -65,30 +65,31 @@ const COLUMNS: [u8; 16] = {
 };
 
 /// See [`super::Index::fill`].
-pub(super) fn index(_: Avx2, bytes: &[u8], mut maps: Maps<'_>) -> bool {
+pub(super) fn index(_: Avx2, bytes: &[u8], mut maps: Maps<'_>, lines: bool) -> bool {
     let blocks = bytes.len() / BLOCK + 1;
     assert!(maps.iter().all(|map| map.len() == blocks));
+    let maps = maps.each_mut().map(|map| map.as_mut_ptr());
     // SAFETY: the token proves the features; the maps have a place for each block begun.
-    unsafe { run(bytes, maps.each_mut().map(|map| map.as_mut_ptr())) }
+    unsafe { if lines { run::<true>(bytes, maps) } else { run::<false>(bytes, maps) } }
 }
 
 /// # Safety
 /// Each of `maps` has `bytes.len() / 64 + 1` words.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn run(bytes: &[u8], maps: [*mut u64; 3]) -> bool {
+unsafe fn run<const LINES: bool>(bytes: &[u8], maps: [*mut u64; 4]) -> bool {
     let mut it = Pass { brackets: 0, high_before: 0, bad: _mm256_setzero_si256() };
     let whole = bytes.len() / BLOCK;
     let mut edge = [0; 3 + BLOCK];
     if whole > 0 {
         edge[3..].copy_from_slice(&bytes[..BLOCK]);
         // SAFETY: 64 bytes and three before them; the places are there.
-        unsafe { it.edge(&edge, 0, maps) };
+        unsafe { it.edge::<LINES>(&edge, 0, maps) };
     }
     let mut from = 1;
     while from < whole {
         let end = whole.min(from + 64);
         // SAFETY: blocks of `bytes` behind the first one.
-        unsafe { it.group(bytes.as_ptr(), from, end, maps) };
+        unsafe { it.group::<LINES>(bytes.as_ptr(), from, end, maps) };
         from = end;
     }
     edge = [b' '; 3 + BLOCK];
@@ -98,7 +99,7 @@ unsafe fn run(bytes: &[u8], maps: [*mut u64; 3]) -> bool {
     }
     edge[3..3 + bytes.len() - from].copy_from_slice(&bytes[from..]);
     // SAFETY: as above.
-    unsafe { it.edge(&edge, whole, maps) };
+    unsafe { it.edge::<LINES>(&edge, whole, maps) };
     _mm256_testz_si256(it.bad, it.bad) == 1
 }
 
@@ -131,16 +132,21 @@ impl Pass {
     /// # Safety
     /// `block` has its places in the maps.
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn edge(&mut self, bytes: &[u8; 3 + BLOCK], block: usize, maps: [*mut u64; 3]) {
+    unsafe fn edge<const LINES: bool>(
+        &mut self,
+        bytes: &[u8; 3 + BLOCK],
+        block: usize,
+        maps: [*mut u64; 4],
+    ) {
         let from = bytes.as_ptr().wrapping_add(3);
         // SAFETY: 64 bytes at `from` and three before it; the caller says the rest.
         unsafe {
-            let [others, closings] = self.block(from, block, maps);
+            let [others, closings] = self.block::<LINES>(from, block, maps);
             if others {
                 self.utf8(from);
             }
             if closings {
-                *maps[TEXT].add(block) |= closing(from);
+                close::<LINES>(maps, block, closing(from));
             }
         }
     }
@@ -151,13 +157,19 @@ impl Pass {
     /// The blocks from `from` to `end` of `bytes` can be read, and three bytes before them; they have their places in the maps.
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     #[inline]
-    unsafe fn group(&mut self, bytes: *const u8, from: usize, end: usize, maps: [*mut u64; 3]) {
+    unsafe fn group<const LINES: bool>(
+        &mut self,
+        bytes: *const u8,
+        from: usize,
+        end: usize,
+        maps: [*mut u64; 4],
+    ) {
         // A copy that no store of a word may be to.
         let mut it = *self;
         let (mut others, mut closings) = (0_u64, 0_u64);
         for block in from..end {
             // SAFETY: says the caller.
-            let flags = unsafe { it.block(bytes.add(block * BLOCK), block, maps) };
+            let flags = unsafe { it.block::<LINES>(bytes.add(block * BLOCK), block, maps) };
             others |= u64::from(flags[0]) << (block - from);
             closings |= u64::from(flags[1]) << (block - from);
         }
@@ -170,7 +182,7 @@ impl Pass {
         while closings != 0 {
             let block = from + closings.trailing_zeros() as usize;
             // SAFETY: says the caller.
-            unsafe { *maps[TEXT].add(block) |= closing(bytes.add(block * BLOCK)) };
+            unsafe { close::<LINES>(maps, block, closing(bytes.add(block * BLOCK))) };
             closings &= closings - 1;
         }
         *self = it;
@@ -192,7 +204,12 @@ impl Pass {
     /// 64 bytes at `from` can be read; `block` has its places in the maps.
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     #[inline]
-    unsafe fn block(&mut self, from: *const u8, block: usize, maps: [*mut u64; 3]) -> [bool; 2] {
+    unsafe fn block<const LINES: bool>(
+        &mut self,
+        from: *const u8,
+        block: usize,
+        maps: [*mut u64; 4],
+    ) -> [bool; 2] {
         // SAFETY: says the caller.
         let [a, b] =
             unsafe { [_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(32).cast())] };
@@ -233,7 +250,14 @@ impl Pass {
                 _mm256_andnot_si256(class, _mm256_and_si256(control, white)),
             );
         }
-        for (map, word) in maps.into_iter().zip([name, value, text]) {
+        let line = if LINES {
+            let [line_a, line_b] = or([text_a, text_b], is(b'\n'));
+            bits(line_a, line_b)
+        } else {
+            0
+        };
+        let words = [name, value, text, line];
+        for (map, word) in maps.into_iter().zip(words).take(if LINES { 4 } else { 3 }) {
             // SAFETY: says the caller.
             unsafe { *map.add(block) = word };
         }

@@ -26,7 +26,9 @@ use std::arch::x86_64::*;
 
 use lookaside_simd::Avx512;
 
-use super::{BLOCK, BRACKET, CLASSES, FORBIDDEN, Maps, NAME_END, TEXT, TEXT_STOP, VALUE_STOP};
+use super::{
+    BLOCK, BRACKET, CLASSES, FORBIDDEN, LINE_FEED, Maps, NAME_END, TEXT_STOP, VALUE_STOP, close,
+};
 
 const TOO_SHORT: u8 = 1 << 0;
 const TOO_LONG: u8 = 1 << 1;
@@ -100,17 +102,18 @@ pub(super) const HIGH: [u8; 16] = [
 ];
 
 /// See [`super::Index::fill`].
-pub(super) fn index(_: Avx512, bytes: &[u8], mut maps: Maps<'_>) -> bool {
+pub(super) fn index(_: Avx512, bytes: &[u8], mut maps: Maps<'_>, lines: bool) -> bool {
     let blocks = bytes.len() / BLOCK + 1;
     assert!(maps.iter().all(|map| map.len() == blocks));
+    let maps = maps.each_mut().map(|map| map.as_mut_ptr());
     // SAFETY: the token proves the features; the maps have a place for each block begun.
-    unsafe { run(bytes, maps.each_mut().map(|map| map.as_mut_ptr())) }
+    unsafe { if lines { run::<true>(bytes, maps) } else { run::<false>(bytes, maps) } }
 }
 
 /// # Safety
 /// Each of `maps` has `bytes.len() / 64 + 1` words.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn run(bytes: &[u8], maps: [*mut u64; 3]) -> bool {
+unsafe fn run<const LINES: bool>(bytes: &[u8], maps: [*mut u64; 4]) -> bool {
     // SAFETY: 128 bytes.
     let (low, high) = unsafe {
         let table = CLASSES.as_ptr();
@@ -122,13 +125,13 @@ unsafe fn run(bytes: &[u8], maps: [*mut u64; 3]) -> bool {
     if whole > 0 {
         edge[3..].copy_from_slice(&bytes[..BLOCK]);
         // SAFETY: 64 bytes and three before them; the places are there.
-        unsafe { it.edge(&edge, 0, maps) };
+        unsafe { it.edge::<LINES>(&edge, 0, maps) };
     }
     let mut from = 1;
     while from < whole {
         let end = whole.min(from + 64);
         // SAFETY: blocks of `bytes` behind the first one.
-        unsafe { it.group(bytes.as_ptr(), from, end, maps) };
+        unsafe { it.group::<LINES>(bytes.as_ptr(), from, end, maps) };
         from = end;
     }
     edge = [b' '; 3 + BLOCK];
@@ -138,7 +141,7 @@ unsafe fn run(bytes: &[u8], maps: [*mut u64; 3]) -> bool {
     }
     edge[3..3 + bytes.len() - from].copy_from_slice(&bytes[from..]);
     // SAFETY: as above.
-    unsafe { it.edge(&edge, whole, maps) };
+    unsafe { it.edge::<LINES>(&edge, whole, maps) };
     it.bad == 0
 }
 
@@ -159,16 +162,21 @@ impl Pass {
     /// # Safety
     /// `block` has its places in the maps.
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn edge(&mut self, bytes: &[u8; 3 + BLOCK], block: usize, maps: [*mut u64; 3]) {
+    unsafe fn edge<const LINES: bool>(
+        &mut self,
+        bytes: &[u8; 3 + BLOCK],
+        block: usize,
+        maps: [*mut u64; 4],
+    ) {
         let from = bytes.as_ptr().wrapping_add(3);
         // SAFETY: 64 bytes at `from` and three before it; the caller says the rest.
         unsafe {
-            let [others, closings] = self.block(from, block, maps);
+            let [others, closings] = self.block::<LINES>(from, block, maps);
             if others {
                 self.utf8(from);
             }
             if closings {
-                *maps[TEXT].add(block) |= closing(from);
+                close::<LINES>(maps, block, closing(from));
             }
         }
     }
@@ -179,13 +187,19 @@ impl Pass {
     /// The blocks from `from` to `end` of `bytes` can be read, and three bytes before them; they have their places in the maps.
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
     #[inline]
-    unsafe fn group(&mut self, bytes: *const u8, from: usize, end: usize, maps: [*mut u64; 3]) {
+    unsafe fn group<const LINES: bool>(
+        &mut self,
+        bytes: *const u8,
+        from: usize,
+        end: usize,
+        maps: [*mut u64; 4],
+    ) {
         // A copy that no store of a word may be to.
         let mut it = *self;
         let (mut others, mut closings) = (0_u64, 0_u64);
         for block in from..end {
             // SAFETY: says the caller.
-            let flags = unsafe { it.block(bytes.add(block * BLOCK), block, maps) };
+            let flags = unsafe { it.block::<LINES>(bytes.add(block * BLOCK), block, maps) };
             others |= u64::from(flags[0]) << (block - from);
             closings |= u64::from(flags[1]) << (block - from);
         }
@@ -198,7 +212,7 @@ impl Pass {
         while closings != 0 {
             let block = from + closings.trailing_zeros() as usize;
             // SAFETY: says the caller.
-            unsafe { *maps[TEXT].add(block) |= closing(bytes.add(block * BLOCK)) };
+            unsafe { close::<LINES>(maps, block, closing(bytes.add(block * BLOCK))) };
             closings &= closings - 1;
         }
         *self = it;
@@ -219,7 +233,12 @@ impl Pass {
     /// 64 bytes at `from` can be read; `block` has its places in the maps.
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi1,bmi2,lzcnt,popcnt")]
     #[inline]
-    unsafe fn block(&mut self, from: *const u8, block: usize, maps: [*mut u64; 3]) -> [bool; 2] {
+    unsafe fn block<const LINES: bool>(
+        &mut self,
+        from: *const u8,
+        block: usize,
+        maps: [*mut u64; 4],
+    ) -> [bool; 2] {
         // SAFETY: says the caller.
         let bytes = unsafe { _mm512_loadu_si512(from.cast()) };
         let above = _mm512_movepi8_mask(bytes);
@@ -227,8 +246,9 @@ impl Pass {
         let has = |bit: u8| _mm512_test_epi8_mask(class, _mm512_set1_epi8(bit as i8));
         let brackets = has(BRACKET);
         self.bad |= has(FORBIDDEN);
-        let words = [has(NAME_END), has(VALUE_STOP), has(TEXT_STOP)];
-        for (map, word) in maps.into_iter().zip(words) {
+        let line = if LINES { has(TEXT_STOP | LINE_FEED) } else { 0 };
+        let words = [has(NAME_END), has(VALUE_STOP), has(TEXT_STOP), line];
+        for (map, word) in maps.into_iter().zip(words).take(if LINES { 4 } else { 3 }) {
             // SAFETY: says the caller.
             unsafe { *map.add(block) = word };
         }

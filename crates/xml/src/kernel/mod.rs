@@ -27,6 +27,8 @@ pub const BRACKET: u8 = 8;
 pub const GREATER: u8 = 16;
 /// Control characters that production 2 excludes.
 pub const FORBIDDEN: u8 = 32;
+/// Line feed.
+pub const LINE_FEED: u8 = 64;
 
 /// Classes of the 128 characters of ASCII.
 pub const CLASSES: [u8; 128] = {
@@ -49,6 +51,9 @@ pub const CLASSES: [u8; 128] = {
         }
         if c == b'>' {
             class |= GREATER;
+        }
+        if c == b'\n' {
+            class |= LINE_FEED;
         }
         if c < 0x20 && !matches!(c, b'\t' | b'\n' | b'\r') {
             class |= FORBIDDEN;
@@ -87,19 +92,43 @@ pub const NAME: usize = 0;
 pub const VALUE: usize = 1;
 /// The bitmap for stops in text: `<`, `&`, a carriage return, or the `>` of `]]>`.
 pub const TEXT: usize = 2;
+/// The bitmap for stops in text and line feeds, of an index [with lines](Index::with_lines).
+pub const LINE: usize = 3;
 
 /// Where a kernel writes: for each bitmap the words of all blocks, their bytes from low to high.
-type Maps<'a> = [&'a mut [u64]; 3];
+type Maps<'a> = [&'a mut [u64]; 4];
+
+/// Notes stops in text of one block.
+///
+/// # Safety
+/// The maps have a word for it.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn close<const LINES: bool>(maps: [*mut u64; 4], block: usize, stops: u64) {
+    // SAFETY: says the caller.
+    unsafe {
+        *maps[TEXT].add(block) |= stops;
+        if LINES {
+            *maps[LINE].add(block) |= stops;
+        }
+    }
+}
 
 /// The bitmaps of a window. A search takes a word from any byte on, so that the ends of blocks are none of the walk's concern.
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     /// Two words or more behind those of all whole blocks; from bit `len` on ones.
-    maps: [Vec<u64>; 3],
+    maps: [Vec<u64>; 4],
     len: usize,
+    lines: bool,
 }
 
 impl Index {
+    /// An index that has [`LINE`], too.
+    pub fn with_lines() -> Index {
+        Index { lines: true, ..Index::default() }
+    }
+
     /// Looks at `bytes`, which begin at a character's boundary. False: they are not UTF-8, or hold a character that
     /// production 2 excludes.
     pub fn fill(&mut self, isa: Isa, bytes: &[u8]) -> bool {
@@ -113,9 +142,9 @@ impl Index {
         let maps = self.maps.each_mut().map(|map| &mut map[..blocks]);
         let valid = match isa {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(token) => index_avx512::index(token, bytes, maps),
+            Isa::Avx512(token) => index_avx512::index(token, bytes, maps, self.lines),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2(token) => index_avx2::index(token, bytes, maps),
+            Isa::Avx2(token) => index_avx2::index(token, bytes, maps, self.lines),
             _ => portable::index(bytes, maps),
         };
         self.end();
@@ -141,6 +170,7 @@ impl Index {
     /// The first stop of bitmap `MAP` at `from` or behind it; the window's length if there is none.
     #[inline(always)]
     pub fn next<const MAP: usize>(&self, from: usize) -> usize {
+        debug_assert!(self.lines || MAP != LINE);
         if from >= self.len {
             return self.len;
         }
@@ -166,9 +196,9 @@ impl Index {
         }
     }
 
-    /// The three bitmaps, block by block: for tests.
+    /// The bitmaps, block by block: for tests.
     #[cfg(test)]
-    fn words(&self) -> Vec<[u64; 3]> {
+    fn words(&self) -> Vec<[u64; 4]> {
         let blocks = 0..=self.len / BLOCK;
         blocks.map(|block| self.maps.each_ref().map(|map| u64::from_le(map[block]))).collect()
     }

@@ -1,12 +1,14 @@
 //! The index, byte by byte: the twin that the vector kernels are compared with.
 
-use super::{BLOCK, BRACKET, CLASSES, GREATER, Maps, NAME_END, TEXT_STOP, VALUE_STOP, valid_up_to};
+use super::{
+    BLOCK, BRACKET, CLASSES, GREATER, LINE_FEED, Maps, NAME_END, TEXT_STOP, VALUE_STOP, valid_up_to,
+};
 
 /// See [`super::Index::fill`].
 pub(super) fn index(bytes: &[u8], mut maps: Maps<'_>) -> bool {
     let mut brackets = 0;
     for block in 0..maps[0].len() {
-        let mut words = [0_u64; 3];
+        let mut words = [0_u64; 4];
         let from = block * BLOCK;
         let end = bytes.len().min(from + BLOCK);
         for (lane, &byte) in bytes[from..end].iter().enumerate() {
@@ -20,6 +22,10 @@ pub(super) fn index(bytes: &[u8], mut maps: Maps<'_>) -> bool {
             }
             if class & TEXT_STOP != 0 || class & GREATER != 0 && brackets >= 2 {
                 words[2] |= bit;
+                words[3] |= bit;
+            }
+            if class & LINE_FEED != 0 {
+                words[3] |= bit;
             }
             brackets = if class & BRACKET != 0 { brackets + 1 } else { 0 };
         }

@@ -3,7 +3,7 @@
 use lookaside_simd::{Cpu, Tier};
 
 use super::{
-    BLOCK, Index, Isa, NAME, TEXT, VALUE, characters, lines, portable, sixteen, valid_up_to,
+    BLOCK, Index, Isa, LINE, NAME, TEXT, VALUE, characters, lines, portable, sixteen, valid_up_to,
 };
 
 fn isas() -> Vec<Isa> {
@@ -11,13 +11,17 @@ fn isas() -> Vec<Isa> {
 }
 
 fn check(bytes: &[u8]) {
-    let mut portable = Index::default();
+    let mut portable = Index::with_lines();
     let valid = portable.fill(Isa::Generic, bytes);
     let expected = portable.words();
     for isa in isas() {
-        let mut index = Index::default();
-        assert_eq!(index.fill(isa, bytes), valid, "{isa:?} {bytes:x?}");
+        let (mut index, mut plain) = (Index::with_lines(), Index::default());
+        for index in [&mut index, &mut plain] {
+            assert_eq!(index.fill(isa, bytes), valid, "{isa:?} {bytes:x?}");
+        }
         assert_eq!(index.words(), expected, "{isa:?} {bytes:x?}");
+        let three = |words: Vec<[u64; 4]>| words.into_iter().map(|[a, b, c, _]| [a, b, c]);
+        assert!(three(plain.words()).eq(three(index.words())), "{isa:?} {bytes:x?}");
         let last = bytes.iter().rposition(|byte| *byte == b'\n');
         let (feeds, returns) = portable::lines(bytes);
         assert_eq!(lines(isa, bytes), (feeds, last, returns));
@@ -106,7 +110,7 @@ fn many_blocks() {
 #[test]
 fn searches_from_every_byte() {
     let mut seed = 5;
-    let mut index = Index::default();
+    let mut index = Index::with_lines();
     assert_eq!((index.next::<TEXT>(0), index.next::<NAME>(7)), (0, 0));
     for round in 0..300 {
         let len = random(&mut seed) as usize % (4 * BLOCK);
@@ -130,6 +134,7 @@ fn searches_from_every_byte() {
                     assert_eq!(index.next::<NAME>(from), expected(NAME, from), "{isa:?}");
                     assert_eq!(index.next::<VALUE>(from), expected(VALUE, from), "{isa:?}");
                     assert_eq!(index.next::<TEXT>(from), expected(TEXT, from), "{isa:?}");
+                    assert_eq!(index.next::<LINE>(from), expected(LINE, from), "{isa:?}");
                 }
                 end = random(&mut seed) as usize % (end + 1);
                 index.cut(end);
