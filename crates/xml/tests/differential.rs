@@ -397,6 +397,7 @@ fn explained_libxml2(document: &[u8], rule: Option<Rule>) -> Option<&'static str
         Some(Rule::EntityDeclared) if contains(document, "yes") && contains(document, "%p;") => {
             Some("standalone, and declared in a parameter entity")
         }
+        Some(Rule::Char) if document.last() == Some(&0) => Some("a zero at the end"),
         Some(Rule::Document) if contains(document, ">[") => Some("a subset behind the DOCTYPE"),
         Some(Rule::Space) if contains(document, "<!DOCTYPE") => {
             Some("no white space behind DOCTYPE")
