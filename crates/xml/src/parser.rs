@@ -639,28 +639,11 @@ impl Parser {
         if bytes.is_empty() {
             return;
         }
-        let (feeds, last, returns) = kernel::lines(self.isa, bytes);
-        if !returns && !place.after_return {
-            place.lines += feeds;
-            let tail = match last {
-                Some(at) => {
-                    place.columns = 0;
-                    &bytes[at + 1..]
-                }
-                None => bytes,
-            };
-            place.columns += kernel::characters(self.isa, tail);
-            return;
-        }
-        for &byte in bytes {
-            match byte {
-                b'\n' if place.after_return => {}
-                b'\n' | b'\r' => (place.lines, place.columns) = (place.lines + 1, 0),
-                byte if byte & 0xc0 != 0x80 => place.columns += 1,
-                _ => {}
-            }
-            place.after_return = byte == b'\r';
-        }
+        let (lines, last) = kernel::lines(self.isa, bytes, place.after_return);
+        place.lines += lines;
+        let characters = kernel::characters(self.isa, &bytes[last.map_or(0, |at| at + 1)..]);
+        place.columns = if last.is_some() { characters } else { place.columns + characters };
+        place.after_return = bytes.ends_with(b"\r");
     }
 
     // Output.

@@ -41,7 +41,7 @@ impl Parser {
             let stop = index.next::<TEXT>(pos);
             let Some(&second) = bytes.get(stop + 1) else { break };
             let first = bytes[stop];
-            if first != b'<' && (first != b'&' || self.joins) {
+            if first != b'<' && (self.joins || first == b'>') {
                 break;
             }
             // Written in any case, so that no branch depends on it.
@@ -55,6 +55,13 @@ impl Parser {
             };
             filled += usize::from(stop > pos);
             pos = stop;
+            if first == b'\r' {
+                if second != b'\n' {
+                    break;
+                }
+                pos += 1;
+                continue;
+            }
             if first == b'&' {
                 let Some((byte, len)) = common(&bytes[pos..]) else { break };
                 records[filled] = Record {

@@ -313,33 +313,12 @@ impl P {
             return;
         }
         let bytes = &self.input.buffer[from..to.min(self.input.buffer.len())];
-        let (feeds, last, returns) = kernel::lines(self.isa, bytes);
-        let (mut line, mut column) = (self.line, self.column);
-        if returns {
-            let mut at = 0;
-            while at < bytes.len() {
-                match bytes[at] {
-                    b'\r' => {
-                        (line, column) = (line + 1, 0);
-                        at += usize::from(bytes.get(at + 1) == Some(&b'\n'));
-                    }
-                    b'\n' => (line, column) = (line + 1, 0),
-                    byte => column += u64::from(byte & 0xc0 != 0x80),
-                }
-                at += 1;
-            }
-        } else {
-            line += feeds;
-            let tail = match last {
-                Some(at) => {
-                    column = 0;
-                    &bytes[at + 1..]
-                }
-                None => bytes,
-            };
-            column += kernel::characters(self.isa, tail);
-        }
-        (self.line, self.column, self.counted) = (line, column, to);
+        let (lines, last) = kernel::lines(self.isa, bytes, false);
+        let tail = &bytes[last.map_or(0, |at| at + 1)..];
+        let characters = kernel::characters(self.isa, tail);
+        self.line += lines;
+        self.column = if last.is_some() { characters } else { self.column + characters };
+        self.counted = to;
     }
 }
 

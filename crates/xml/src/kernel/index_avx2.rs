@@ -317,27 +317,28 @@ unsafe fn utf8(from: *const u8) -> __m256i {
 }
 
 /// See [`super::lines`].
-pub(super) fn lines(_: Avx2, bytes: &[u8]) -> (u64, bool) {
+pub(super) fn lines(_: Avx2, bytes: &[u8], after_return: bool) -> u64 {
     // SAFETY: the token proves the features.
-    unsafe { count(bytes) }
+    unsafe { count(bytes, after_return) }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn count(bytes: &[u8]) -> (u64, bool) {
-    let (mut sum, mut returns) = (0, 0);
+fn count(bytes: &[u8], after_return: bool) -> u64 {
+    let (mut sum, mut before) = (0, u64::from(after_return));
     let (feed, carriage) = (_mm256_set1_epi8(b'\n' as i8), _mm256_set1_epi8(b'\r' as i8));
     let mut look = |block: &[u8; BLOCK]| {
         let [a, b] = load(block);
         let feeds = bits(_mm256_cmpeq_epi8(a, feed), _mm256_cmpeq_epi8(b, feed));
-        returns |= bits(_mm256_cmpeq_epi8(a, carriage), _mm256_cmpeq_epi8(b, carriage));
-        sum += u64::from(feeds.count_ones());
+        let returns = bits(_mm256_cmpeq_epi8(a, carriage), _mm256_cmpeq_epi8(b, carriage));
+        sum += u64::from((returns | feeds & !(returns << 1 | before)).count_ones());
+        before = returns >> 63;
     };
     let (blocks, rest) = bytes.as_chunks::<BLOCK>();
     blocks.iter().for_each(&mut look);
     if !rest.is_empty() {
         look(&padded(rest, b' '));
     }
-    (sum, returns != 0)
+    sum
 }
 
 /// See [`super::characters`].

@@ -310,14 +310,14 @@ unsafe fn utf8(from: *const u8) -> u64 {
 }
 
 /// See [`super::lines`].
-pub(super) fn lines(_: Avx512, bytes: &[u8]) -> (u64, bool) {
+pub(super) fn lines(_: Avx512, bytes: &[u8], after_return: bool) -> u64 {
     // SAFETY: the token proves the features.
-    unsafe { count(bytes) }
+    unsafe { count(bytes, after_return) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2,lzcnt,popcnt")]
-fn count(bytes: &[u8]) -> (u64, bool) {
-    let (mut sum, mut returns) = (0, 0);
+fn count(bytes: &[u8], after_return: bool) -> u64 {
+    let (mut sum, mut before) = (0, u64::from(after_return));
     let (feed, carriage) = (_mm512_set1_epi8(b'\n' as i8), _mm512_set1_epi8(b'\r' as i8));
     for from in (0..bytes.len()).step_by(BLOCK) {
         let lanes = (bytes.len() - from).min(BLOCK);
@@ -325,10 +325,11 @@ fn count(bytes: &[u8]) -> (u64, bool) {
         // SAFETY: the lanes that are loaded are within `bytes`.
         let block = unsafe { _mm512_maskz_loadu_epi8(mask, bytes.as_ptr().add(from).cast()) };
         let feeds = _mm512_cmpeq_epi8_mask(block, feed);
-        returns |= _mm512_cmpeq_epi8_mask(block, carriage);
-        sum += u64::from(feeds.count_ones());
+        let returns = _mm512_cmpeq_epi8_mask(block, carriage);
+        sum += u64::from((returns | feeds & !(returns << 1 | before)).count_ones());
+        before = returns >> 63;
     }
-    (sum, returns != 0)
+    sum
 }
 
 /// See [`super::characters`].

@@ -145,7 +145,7 @@ impl Index {
             Isa::Avx512(token) => index_avx512::index(token, bytes, maps, self.lines),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2(token) => index_avx2::index(token, bytes, maps, self.lines),
-            _ => portable::index(bytes, maps),
+            _ => portable::index(bytes, maps, self.lines),
         };
         self.end();
         valid
@@ -214,17 +214,18 @@ pub fn sixteen(bytes: &[u8], from: usize) -> Option<[u64; 2]> {
     })
 }
 
-/// Line feeds in `bytes`, where the last one is, and whether there is a carriage return.
-pub fn lines(isa: Isa, bytes: &[u8]) -> (u64, Option<usize>, bool) {
-    let (feeds, returns) = match isa {
+/// Ends of lines in `bytes`, and where the last one is: line feeds and carriage returns, those of `\r\n` once. `after_return`: a
+/// carriage return stands before `bytes`, and is counted.
+pub fn lines(isa: Isa, bytes: &[u8], after_return: bool) -> (u64, Option<usize>) {
+    let count = match isa {
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512(token) => index_avx512::lines(token, bytes),
+        Isa::Avx512(token) => index_avx512::lines(token, bytes, after_return),
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2(token) => index_avx2::lines(token, bytes),
-        _ => portable::lines(bytes),
+        Isa::Avx2(token) => index_avx2::lines(token, bytes, after_return),
+        _ => portable::lines(bytes, after_return),
     };
-    let last = if feeds > 0 { memchr::memrchr(b'\n', bytes) } else { None };
-    (feeds, last, returns)
+    let any = count > 0 || after_return;
+    (count, any.then(|| memchr::memrchr2(b'\n', b'\r', bytes)).flatten())
 }
 
 /// Characters of `bytes`, which are UTF-8.

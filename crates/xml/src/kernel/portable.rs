@@ -5,7 +5,11 @@ use super::{
 };
 
 /// See [`super::Index::fill`].
-pub(super) fn index(bytes: &[u8], mut maps: Maps<'_>) -> bool {
+pub(super) fn index(bytes: &[u8], maps: Maps<'_>, lines: bool) -> bool {
+    if lines { run::<true>(bytes, maps) } else { run::<false>(bytes, maps) }
+}
+
+fn run<const LINES: bool>(bytes: &[u8], mut maps: Maps<'_>) -> bool {
     let mut brackets = 0;
     for block in 0..maps[0].len() {
         let mut words = [0_u64; 4];
@@ -22,14 +26,14 @@ pub(super) fn index(bytes: &[u8], mut maps: Maps<'_>) -> bool {
             }
             if class & TEXT_STOP != 0 || class & GREATER != 0 && brackets >= 2 {
                 words[2] |= bit;
-                words[3] |= bit;
             }
-            if class & LINE_FEED != 0 {
+            if LINES && class & LINE_FEED != 0 {
                 words[3] |= bit;
             }
             brackets = if class & BRACKET != 0 { brackets + 1 } else { 0 };
         }
-        for (map, word) in maps.iter_mut().zip(words) {
+        words[3] |= words[2];
+        for (map, word) in maps.iter_mut().zip(words).take(if LINES { 4 } else { 3 }) {
             map[block] = word.to_le();
         }
     }
@@ -37,9 +41,14 @@ pub(super) fn index(bytes: &[u8], mut maps: Maps<'_>) -> bool {
 }
 
 /// See [`super::lines`].
-pub(super) fn lines(bytes: &[u8]) -> (u64, bool) {
-    let feeds = bytes.iter().filter(|byte| **byte == b'\n').count();
-    (feeds as u64, memchr::memchr(b'\r', bytes).is_some())
+pub(super) fn lines(bytes: &[u8], after_return: bool) -> u64 {
+    let mut before = if after_return { b'\r' } else { 0 };
+    let mut count = 0;
+    for &byte in bytes {
+        count += u64::from(byte == b'\r' || byte == b'\n' && before != b'\r');
+        before = byte;
+    }
+    count
 }
 
 /// See [`super::characters`].

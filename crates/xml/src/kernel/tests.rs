@@ -22,9 +22,11 @@ fn check(bytes: &[u8]) {
         assert_eq!(index.words(), expected, "{isa:?} {bytes:x?}");
         let three = |words: Vec<[u64; 4]>| words.into_iter().map(|[a, b, c, _]| [a, b, c]);
         assert!(three(plain.words()).eq(three(index.words())), "{isa:?} {bytes:x?}");
-        let last = bytes.iter().rposition(|byte| *byte == b'\n');
-        let (feeds, returns) = portable::lines(bytes);
-        assert_eq!(lines(isa, bytes), (feeds, last, returns));
+        let last = bytes.iter().rposition(|byte| matches!(byte, b'\n' | b'\r'));
+        for after_return in [false, true] {
+            let expected = (portable::lines(bytes, after_return), last);
+            assert_eq!(lines(isa, bytes, after_return), expected, "{isa:?} {bytes:x?}");
+        }
         assert_eq!(characters(isa, bytes), portable::characters(bytes));
     }
 }
