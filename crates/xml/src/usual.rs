@@ -1,4 +1,4 @@
-//! The usual content: text without references, tags whose names were seen before, attributes that are plain.
+//! The usual content: text with the five references of every document, tags, attributes.
 //!
 //! This walk does what `content` and `tag` do, as long as nothing else is needed: whatever it does not know it leaves to them,
 //! with no trace of the token. Few values are alive at a time, so that they stay in registers.
