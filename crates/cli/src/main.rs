@@ -13,6 +13,7 @@ mod rounds;
 mod rsa;
 mod run;
 mod scan;
+mod see;
 mod sym;
 mod table;
 mod xml;

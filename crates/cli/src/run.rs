@@ -5,15 +5,19 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     fs,
-    io::{self, Write},
-    os::unix::{fs::OpenOptionsExt, process::ExitStatusExt},
+    os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::{Command, ExitCode, ExitStatus},
+    sync::mpsc,
     thread,
+    time::Duration,
 };
 
-use lookaside_drop_in::table::{self, Counts, Library};
-use serde_json::Value;
+use lookaside_page::{
+    Fault, VARIABLE, operation,
+    read::{Call, Operation},
+};
+use serde_json::{Value, json};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
     iterator::Signals,
@@ -22,6 +26,10 @@ use signal_hook::{
 use crate::{
     openssl::Configuration,
     quickassist::{QuickAssist, Served},
+    see::{
+        own::{Own, Sum},
+        row,
+    },
 };
 
 /// The library's name, which the dynamic loader looks for.
@@ -54,13 +62,15 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
         None => beside_us(),
     }?;
     let folder = library.parent().unwrap_or(Path::new("/"));
-    let counters = Counters::new()?;
-    let quickassist = QuickAssist::beside_us(&counters.0);
-    let openssl = run.openssl.then(|| Configuration::new(&counters.0)).transpose()?;
+    let own = Own::new()?;
+    let quickassist = QuickAssist::beside_us(&own.file("run"));
+    let openssl = run.openssl.then(|| Configuration::new(&own.file("run"))).transpose()?;
 
     let (program, arguments) = run.command.split_first().ok_or("a command is missing")?;
     let mut command = Command::new(program);
-    command.args(arguments).env("LOOKASIDE_STATS", &counters.0);
+    let mut pages = OsString::from("keep:");
+    pages.push(own.path());
+    command.args(arguments).env(VARIABLE, pages);
     let mut put_first = |name: &str, what: &OsStr| {
         let mut value = what.to_owned();
         if let Some(rest) = env::var_os(name).filter(|rest| !rest.is_empty()) {
@@ -106,15 +116,35 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
             let _ = rustix::process::kill_process(pid, signal);
         }
     });
-    let status = child.wait();
+    let (mut sum, status) = gathering(&own, || child.wait())?;
     passing_on.close();
     let _ = thread.join();
     let status = status?;
 
     let provider = openssl.as_ref().map(Configuration::report).transpose()?;
     let served = quickassist.as_ref().map(QuickAssist::report).transpose()?.unwrap_or_default();
-    eprint!("{}", counters.report(run.json, provider.as_deref(), &served)?);
+    own.gather(&mut sum, true)?;
+    eprint!("{}", report(&sum, run.json, provider.as_deref(), &served));
     Ok(exit_code(status))
+}
+
+/// Sums the pages of processes that have ended until `what` is done: a command may start any number of them.
+fn gathering<T>(own: &Own, what: impl FnOnce() -> T) -> Result<(Sum, T), Fault> {
+    const TURN: Duration = Duration::from_secs(1);
+    let (done, is_done) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let sum = scope.spawn(move || -> Result<Sum, Fault> {
+            let mut sum = Sum::default();
+            while is_done.recv_timeout(TURN) == Err(mpsc::RecvTimeoutError::Timeout) {
+                own.gather(&mut sum, false)?;
+            }
+            Ok(sum)
+        });
+        let answer = what();
+        drop(done);
+        let sum = sum.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok((sum?, answer))
+    })
 }
 
 /// As a shell says it: the status, or 128 and the signal.
@@ -153,56 +183,44 @@ fn beside(name: &str, library: &str) -> Option<PathBuf> {
     folder.join(library).exists().then_some(folder)
 }
 
-/// The table that the libraries of each process add their counters to, removed at the end.
-struct Counters(PathBuf);
+/// The libraries of the table, in its order: name, the key of a row's name in JSON, and what they count.
+const LIBRARIES: [(&str, &str, [&str; 3]); 3] = [
+    ("zlib", "served_by", ["calls", "bytes in", "bytes out"]),
+    ("hyperscan", "what", ["count", "bytes", "matches"]),
+    ("expat", "what", ["count", "bytes", "-"]),
+];
 
-impl Counters {
-    fn new() -> io::Result<Counters> {
-        let mut attempt = 0;
-        loop {
-            let name = format!("lookaside-run-{}-{attempt}", std::process::id());
-            let path = env::temp_dir().join(name);
-            // A file of that name that is not new could be anybody's, or of a process before us.
-            let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-            match made {
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {
-                    attempt += 1
-                }
-                made => {
-                    let counters = made.map(|file| (Counters(path), file));
-                    let (counters, mut file) = counters?;
-                    return file.write_all(&table::empty()).map(|()| counters);
-                }
+/// The heads of the rows of devices.
+const REQUESTS: [&str; 3] = ["requests", "bytes in", "bytes out"];
+
+/// What the libraries, the devices, QuickAssist and, where it was asked for, the OpenSSL provider have served.
+fn report(sum: &Sum, json: bool, provider: Option<&str>, served: &Served) -> String {
+    let all = sum.content.as_ref();
+    let calls = |library: &str| -> Vec<&Call> {
+        let calls = all.map_or(&[][..], |all| &all.calls);
+        let mut calls: Vec<_> = calls.iter().filter(|call| call.library == library).collect();
+        calls.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        calls
+    };
+    let mut operations: Vec<_> = all.map_or(&[][..], |all| &all.operations).iter().collect();
+    operations.sort_unstable_by_key(|row| (&row.device, &row.op));
+    let processes = |library: &str| sum.libraries.get(library).copied().unwrap_or(0);
+    if json {
+        let mut object = json!({});
+        for (library, key, columns) in LIBRARIES {
+            let one = json_of(key, columns, processes(library), &calls(library));
+            match library {
+                "zlib" => object = one,
+                _ if processes(library) > 0 => object[library] = one,
+                _ => {}
             }
         }
-    }
-
-    /// The counters of zlib and QuickAssist, and what the OpenSSL provider has printed, where it was asked for.
-    fn report(&self, json: bool, provider: Option<&str>, served: &Served) -> io::Result<String> {
-        let table = fs::read(&self.0)?;
-        let calls = table::read(&table, Library::Zlib);
-        let scans = table::read(&table, Library::Hyperscan);
-        let documents = table::read(&table, Library::Expat);
-        if !json {
-            let libraries = text("zlib", CALLS, &calls)
-                + &if scans.processes > 0 {
-                    text("hyperscan", SCANS, &scans)
-                } else {
-                    String::new()
-                }
-                + &if documents.processes > 0 {
-                    text("expat", DOCUMENTS, &documents)
-                } else {
-                    String::new()
-                };
-            return Ok(libraries + &served.table() + provider.unwrap_or_default());
+        if sum.devices > 0 {
+            let rows: Vec<_> = operations.iter().map(|row| row::json_of(row)).collect();
+            object["devices"] = json!({ "processes": sum.devices, "rows": rows });
         }
-        let mut object = json_of("served_by", CALLS, &calls);
-        if scans.processes > 0 {
-            object["hyperscan"] = json_of("what", SCANS, &scans);
-        }
-        if documents.processes > 0 {
-            object["expat"] = json_of("what", DOCUMENTS, &documents);
+        if let Some((count, fault)) = &sum.faults {
+            object["unread"] = json!({ "pages": count, "why": fault.to_string() });
         }
         if let Some(served) = served.json() {
             object["quickassist"] = served;
@@ -210,68 +228,118 @@ impl Counters {
         if let Some(provider) = provider {
             object["openssl"] = provider.lines().collect();
         }
-        Ok(format!("{object}\n"))
+        return format!("{object}\n");
     }
-}
-
-impl Drop for Counters {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+    let mut out = String::new();
+    for (library, _, columns) in LIBRARIES {
+        if library == "zlib" || processes(library) > 0 {
+            let rows = calls(library).into_iter().map(|call| (call.name.clone(), call.counts));
+            out += &text(library, columns, processes(library), rows.collect());
+        }
     }
+    if sum.devices > 0 {
+        let rows = operations.iter().map(|row: &&Operation| {
+            let counts = [operation::REQUESTS, operation::SRC_BYTES, operation::DST_BYTES];
+            (format!("device {}, {}", row.device, row.op), counts.map(|word| row.words[word]))
+        });
+        out += &text("devices", REQUESTS, sum.devices, rows.collect());
+    }
+    if let Some((count, fault)) = &sum.faults {
+        out += &format!("lookaside: {count} pages of counters could not be read: {fault}\n");
+    }
+    out + &served.table() + provider.unwrap_or_default()
 }
-
-/// What the counts of zlib's rows are, of Hyperscan's and of expat's.
-const CALLS: [&str; 3] = ["calls", "bytes in", "bytes out"];
-const SCANS: [&str; 3] = ["count", "bytes", "matches"];
-const DOCUMENTS: [&str; 3] = ["count", "bytes", "-"];
 
 /// The counts of a library, a line for each row.
-fn text(library: &str, columns: [&str; 3], counts: &Counts) -> String {
-    let mut text = match counts.processes {
+fn text(
+    library: &str,
+    columns: [&str; 3],
+    processes: u64,
+    rows: Vec<(String, [u64; 3])>,
+) -> String {
+    let mut text = match processes {
         0 => format!("lookaside: no process called {library}\n"),
         1 => format!("lookaside: {library} in 1 process\n"),
         n => format!("lookaside: {library} in {n} processes\n"),
     };
     let [a, b, c] = columns;
-    if !counts.rows.is_empty() {
+    if !rows.is_empty() {
         text += &format!("{:42} {a:>10} {b:>14} {c:>14}\n", "");
     }
-    for (name, [a, b, c]) in &counts.rows {
+    for (name, [a, b, c]) in rows {
         text += &format!("{name:42} {a:>10} {b:>14} {c:>14}\n");
     }
     text
 }
 
 /// The same as an object; `name` is the key of a row's name.
-fn json_of(name: &str, columns: [&str; 3], counts: &Counts) -> Value {
-    let rows = counts.rows.iter().map(|(row, numbers)| {
-        let mut object = serde_json::json!({ name: row });
-        for (column, number) in columns.iter().zip(numbers) {
-            object[column.replace(' ', "_")] = (*number).into();
+fn json_of(name: &str, columns: [&str; 3], processes: u64, rows: &[&Call]) -> Value {
+    let rows = rows.iter().map(|call| {
+        let mut object = json!({ name: call.name });
+        for (column, number) in columns.iter().zip(call.counts) {
+            object[column.replace(' ', "_")] = number.into();
         }
         object
     });
-    serde_json::json!({ "processes": counts.processes, "rows": rows.collect::<Vec<_>>() })
+    json!({ "processes": processes, "rows": rows.collect::<Vec<_>>() })
 }
 
 #[cfg(test)]
 mod tests {
+    use lookaside_page::{Identity, read::Content};
+
     use super::*;
 
     #[test]
     fn counts_are_shown() {
-        let none = Counts::default();
-        assert_eq!(text("zlib", CALLS, &none), "lookaside: no process called zlib\n");
-        let counts =
-            Counts { processes: 2, rows: vec![("compress, whole calls".to_owned(), [3, 200, 80])] };
-        let text = text("zlib", CALLS, &counts);
+        let served = Served::default();
+        let none = Sum::default();
+        assert_eq!(report(&none, false, None, &served), "lookaside: no process called zlib\n");
+        let call = |library: &str, name: &str, counts| Call {
+            library: library.into(),
+            columns: Default::default(),
+            name: name.into(),
+            counts,
+        };
+        let mut words = [0; operation::WORDS];
+        (words[operation::REQUESTS], words[operation::DST_BYTES]) = (4, 70);
+        let content = Content {
+            process: Identity::own(),
+            program: String::new(),
+            created: 0,
+            no_room: 0,
+            operations: vec![Operation { device: "cpu".into(), op: "dc.compress".into(), words }],
+            calls: vec![
+                call("zlib", "compress, whole calls", [3, 200, 80]),
+                call("hyperscan", "scan, block", [1, 2, 9]),
+            ],
+            not_run: 0,
+            resets: 0,
+            unknown: 0,
+            fault: None,
+        };
+        let sum = Sum {
+            content: Some(content),
+            libraries: [("zlib".to_owned(), 2), ("hyperscan".to_owned(), 1)].into(),
+            devices: 1,
+            faults: Some((1, Fault::NoPage)),
+        };
+        let text = report(&sum, false, None, &served);
+        let lines: Vec<Vec<_>> =
+            text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert!(text.starts_with("lookaside: zlib in 2 processes\n"));
-        let words: Vec<_> = text.lines().last().unwrap().split_whitespace().collect();
-        assert_eq!(words, ["compress,", "whole", "calls", "3", "200", "80"]);
-        let object = json_of("served_by", CALLS, &counts);
+        assert_eq!(lines[2], ["compress,", "whole", "calls", "3", "200", "80"]);
+        assert_eq!(lines[3][1..], ["hyperscan", "in", "1", "process"]);
+        assert_eq!(lines[8], ["device", "cpu,", "dc.compress", "4", "0", "70"]);
+        assert!(
+            text.ends_with("1 pages of counters could not be read: it is no page of counters\n")
+        );
+        let object: Value = serde_json::from_str(&report(&sum, true, None, &served)).unwrap();
         assert_eq!(object["rows"][0]["served_by"], "compress, whole calls");
         assert_eq!(object["rows"][0]["bytes_in"], 200);
-        assert_eq!(json_of("what", SCANS, &counts)["rows"][0]["matches"], 80);
+        assert_eq!(object["hyperscan"]["rows"][0]["matches"], 9);
+        assert_eq!(object["devices"]["rows"][0]["dst_bytes"], 70);
+        assert_eq!(object["unread"]["pages"], 1);
     }
 
     #[test]

@@ -327,6 +327,25 @@ fn run_passes_everything_on() {
     let out = lookaside(&["run", &library, "no-such-command"]).output().expect("runs");
     assert_eq!(out.status.code(), Some(127));
     assert!(stderr(&out).contains("no-such-command"), "{}", stderr(&out));
+    // Our own command has a runtime; its processes are counted, also those of a shell that has ended.
+    let us = env!("CARGO_BIN_EXE_lookaside");
+    let twice = format!("for n in 1 2; do echo a | '{us}' scan -e a >/dev/null & done; wait");
+    let runtime = folder.join("runtime");
+    fs::create_dir(&runtime).expect("a folder");
+    let out = lookaside(&["run", &library, "--json", "sh", "-c", &twice])
+        .env("XDG_RUNTIME_DIR", &runtime)
+        .current_dir(&folder)
+        .output()
+        .expect("runs");
+    let said = stderr(&out);
+    let object: Value = serde_json::from_str(said.lines().last().expect("a line")).expect(said);
+    assert_eq!(object["devices"]["processes"], 2, "{said}");
+    let row = &object["devices"]["rows"][0];
+    assert_eq!((&row["device"], &row["op"]), (&"cpu".into(), &"scan.scan".into()), "{said}");
+    assert_eq!(row["src_bytes"], 4, "{said}");
+    // Nothing is left: no page, no folder of the run.
+    assert_eq!(fs::read_dir(runtime.join("lookaside")).expect("the user's").count(), 0);
+
     fs::remove_dir_all(&folder).expect("removed");
     let out = lookaside(&["run", &library, "true"]).output().expect("runs");
     assert!(stderr(&out).contains("libz.so.1"), "{}", stderr(&out));

@@ -1,5 +1,4 @@
 //! Counters of a process, and their report at its end.
-#![allow(unsafe_code)]
 
 use std::{
     ffi::{CStr, CString, OsStr},
@@ -7,79 +6,64 @@ use std::{
     fs::OpenOptions,
     io::Write as _,
     os::unix::ffi::OsStrExt,
-    sync::atomic::{
-        AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
-        Ordering::{Acquire, Relaxed, Release},
-    },
+    sync::atomic::{AtomicU8, Ordering::Relaxed},
 };
 
 use lookaside::{fork_generation, secure_variable};
+use lookaside_page::{Bank, Forever, LONGEST_NAME, Page, Shape, at_exit};
 
-use crate::table::{Library, Mapped};
-
-/// Three counters with a name.
-pub struct Row {
-    name: &'static str,
-    counts: [AtomicU64; 3],
-    listed: bool,
-}
-
-impl Row {
-    /// A row of tables and reports. The name has at most 47 bytes.
-    pub const fn new(name: &'static str) -> Row {
-        assert!(Mapped::has_room(0, name.len()));
-        Row { name, counts: [const { AtomicU64::new(0) }; 3], listed: true }
-    }
-
-    /// A row that the report of a process leaves out, because it has more precise counts ([`Statistics::with`]).
-    pub const fn of_tables(name: &'static str) -> Row {
-        Row { listed: false, ..Row::new(name) }
-    }
-}
-
-/// The variable has not been read yet.
+/// The variables have not been read yet.
 const UNKNOWN: u8 = 0;
 const OFF: u8 = 1;
 const ON: u8 = 2;
 
 /// The counters of one library in one process: a static value of the library.
 pub struct Statistics {
-    name: &'static str,
-    rows: &'static [Row],
+    library: &'static str,
+    file: &'static str,
+    rows: &'static [&'static str],
     columns: [&'static str; 3],
     at_exit: extern "C" fn(),
     more: fn(&mut String),
     reset: fn(),
     state: AtomicU8,
-    /// The value of the variable, where it asks for a report: a C string that lives as long as the process.
-    destination: AtomicPtr<libc::c_char>,
-    table: Mapped,
-    /// The generation of the process that has counted last.
-    counted: AtomicU32,
+    /// The value of the variable, where it asks for a report.
+    destination: Forever<CString>,
+    place: Forever<Place>,
+}
+
+/// Where a process counts: three words for each row.
+struct Place {
+    generation: u32,
+    words: Bank,
 }
 
 impl Statistics {
-    /// Counters of a library that the report calls `name`. `columns` says what the three counts of a row are;
-    /// `at_exit` calls [`print`](Self::print) of this value. At most 28 rows.
+    /// Counters of a library that pages call `library` and reports `file`. `rows` are names; `columns` says what the three
+    /// counts of a row are; `at_exit` calls [`print`](Self::print) of this value.
     pub const fn new(
-        library: Library,
-        name: &'static str,
-        rows: &'static [Row],
+        library: &'static str,
+        file: &'static str,
+        rows: &'static [&'static str],
         columns: [&'static str; 3],
         at_exit: extern "C" fn(),
     ) -> Statistics {
-        assert!(Mapped::has_room(rows.len(), 0));
+        let mut n = 0;
+        while n < rows.len() {
+            assert!(rows[n].len() <= LONGEST_NAME);
+            n += 1;
+        }
         Statistics {
-            name,
+            library,
+            file,
             rows,
             columns,
             at_exit,
             more: |_| (),
             reset: || (),
             state: AtomicU8::new(UNKNOWN),
-            destination: AtomicPtr::new(std::ptr::null_mut()),
-            table: Mapped::new(library),
-            counted: AtomicU32::new(0),
+            destination: Forever::new(),
+            place: Forever::new(),
         }
     }
 
@@ -98,18 +82,17 @@ impl Statistics {
 
     /// Whether counts may be wanted: before the first count it is not known.
     #[inline]
-    pub fn may_be_on(&self) -> bool {
+    fn may_be_on(&self) -> bool {
         self.state.load(Relaxed) != OFF
     }
 
-    /// Whether this process prints a report. Reads the variable if nothing has been counted yet.
+    /// Whether this process prints a report. Reads the variables if nothing has been counted yet.
     pub fn reports(&self) -> bool {
         let on = match self.state.load(Relaxed) {
             UNKNOWN => self.begin(),
             state => state == ON,
         };
-        // Without a destination there is a table.
-        on && !self.destination.load(Relaxed).is_null()
+        on && self.destination.get().is_some()
     }
 
     #[inline(never)]
@@ -117,61 +100,57 @@ impl Statistics {
         if self.state.load(Relaxed) == UNKNOWN && !self.begin() {
             return;
         }
-        let one = &self.rows[row];
-        if self.table.count(row, one.name, counts) {
-            return;
-        }
-        self.begin_anew();
-        for (count, more) in one.counts.iter().zip(counts) {
-            count.fetch_add(more, Relaxed);
+        let words = &self.place().words[3 * row..][..3];
+        for (count, more) in words.iter().zip(counts) {
+            if more != 0 {
+                count.fetch_add(more, Relaxed);
+            }
         }
     }
 
-    /// Reads the variable. Returns whether to count.
+    /// Reads the variables. Returns whether to count.
     #[cold]
     fn begin(&self) -> bool {
         let value = secure_variable(c"LOOKASIDE_STATS");
-        let Some(value) = value.filter(|value| !matches!(value.to_bytes(), b"" | b"0")) else {
-            let _ = self.state.compare_exchange(UNKNOWN, OFF, Relaxed, Relaxed);
-            return self.state.load(Relaxed) == ON;
+        let value = value.filter(|value| !matches!(value.to_bytes(), b"" | b"0"));
+        let reports = value.is_some();
+        if let Some(value) = value
+            && self.destination.set(None, Box::new(value)).is_ok()
+        {
+            at_exit(self.at_exit);
+        }
+        let state = match reports || Page::of_process(fork_generation()).is_some() {
+            true => ON,
+            false => OFF,
         };
-        if self.table.begin(&value) {
-            self.state.store(ON, Relaxed);
-            return true;
-        }
-        let copy = value.into_raw();
-        let null = std::ptr::null_mut();
-        if self.destination.compare_exchange(null, copy, Release, Acquire).is_err() {
-            // Another thread was first.
-            // SAFETY: made by `into_raw` above and handed to nobody.
-            drop(unsafe { CString::from_raw(copy) });
-            return true;
-        }
-        // SAFETY: a static function. Where registration fails there is no report.
-        unsafe { libc::atexit(self.at_exit) };
-        self.state.store(ON, Relaxed);
-        true
+        self.state.store(state, Relaxed);
+        state == ON
     }
 
-    /// In a child of a fork: forgets what its parent has counted.
-    fn begin_anew(&self) {
-        let here = fork_generation();
-        let there = self.counted.load(Relaxed);
-        if there != here && self.counted.swap(here, Relaxed) == there && there != 0 {
-            let counts = self.rows.iter().flat_map(|row| &row.counts);
-            counts.for_each(|count| count.store(0, Relaxed));
-            (self.reset)();
+    /// Where this process counts. In a child of a fork: forgets what its parent has counted.
+    fn place(&self) -> &'static Place {
+        let generation = fork_generation();
+        loop {
+            let known = self.place.get();
+            if let Some(place) = known.filter(|place| place.generation == generation) {
+                return place;
+            }
+            let shape = Shape::calls(self.library, self.columns, self.rows.iter().copied());
+            let page = Page::of_process(generation);
+            let words = page.and_then(|page| page.bank(&shape));
+            let words = words.unwrap_or_else(|| Bank::owned(&shape));
+            if self.place.set(known, Box::new(Place { generation, words })).is_ok()
+                && known.is_some()
+            {
+                (self.reset)();
+            }
         }
     }
 
     /// Prints the report where the variable asks for it.
     pub fn print(&self) {
-        let destination = self.destination.load(Acquire);
-        if destination.is_null() {
-            return;
-        }
-        // SAFETY: a C string that is never freed.
-        let destination = unsafe { CStr::from_ptr(destination) };
+        let Some(destination) = self.destination.get() else { return };
+        let destination: &CStr = destination;
         let report = self.report();
         if destination.to_bytes() == b"1" {
             let _ = std::io::stderr().write_all(report.as_bytes());
@@ -191,18 +170,17 @@ impl Statistics {
 
     /// The counters as text, one line for each row that was counted in.
     pub fn report(&self) -> String {
-        self.begin_anew();
         let mut text = String::new();
         let name = std::env::args_os().next().unwrap_or_default();
         let name = std::path::Path::new(&name).file_name().unwrap_or_default().to_string_lossy();
-        let _ =
-            writeln!(text, "lookaside: {} in process {} ({name})", self.name, std::process::id());
+        let (library, process) = (self.file, std::process::id());
+        let _ = writeln!(text, "lookaside: {library} in process {process} ({name})");
         let [a, b, c] = self.columns;
         let _ = writeln!(text, "{:42} {a:>10} {b:>14} {c:>14}", "");
-        for row in self.rows.iter().filter(|row| row.listed) {
-            let [a, b, c] = [0, 1, 2].map(|n: usize| row.counts[n].load(Relaxed));
+        for (row, words) in self.rows.iter().zip(self.place().words.chunks_exact(3)) {
+            let [a, b, c] = [0, 1, 2].map(|n: usize| words[n].load(Relaxed));
             if a > 0 {
-                let _ = writeln!(text, "{:42} {a:>10} {b:>14} {c:>14}", row.name);
+                let _ = writeln!(text, "{row:42} {a:>10} {b:>14} {c:>14}");
             }
         }
         (self.more)(&mut text);

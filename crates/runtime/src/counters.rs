@@ -1,7 +1,7 @@
 //! What served the requests: counters per device and operation.
 //!
 //! Each engine writes its own shard, without atomic read-modify-write; [`Counters`] is the sum of
-//! all shards at one moment.
+//! all shards at one moment. Shards lie in the page of the process where it has one.
 
 use std::sync::{
     Mutex,
@@ -9,9 +9,9 @@ use std::sync::{
 };
 
 use lookaside_core::{Done, Op, Work};
+use lookaside_page::{BUCKETS, Bank, Page, Shape, operation};
 
-/// Power-of-two buckets of a [`Histogram`].
-const BUCKETS: usize = 40;
+use crate::fork;
 
 /// A histogram with power-of-two buckets: bucket 0 counts zeros, bucket `i` counts values from
 /// 2^(i-1) to 2^i - 1, the last one everything above.
@@ -77,6 +77,10 @@ pub struct OpCounters {
     pub queue_ns: Histogram,
     /// From then until it was finished, in nanoseconds.
     pub service_ns: Histogram,
+    /// What `queue_ns` is a histogram of, summed. Over a time, that by this time is how many requests waited on average.
+    pub queue_total_ns: u64,
+    /// What `service_ns` is a histogram of, summed.
+    pub service_total_ns: u64,
 }
 
 /// A snapshot of all counters.
@@ -101,142 +105,130 @@ impl Counters {
     }
 }
 
-#[derive(Default)]
-struct Cell(AtomicU64);
+/// The words of one device and operation.
+type Row = [AtomicU64; operation::WORDS];
 
-impl Cell {
-    /// Adds without a locked instruction: a shard has one writer.
-    fn add(&self, n: u64) {
-        self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
-    }
+/// Adds without a locked instruction: a shard has one writer.
+fn add(cell: &AtomicU64, n: u64) {
+    cell.store(cell.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
-struct Buckets([Cell; BUCKETS]);
-
-impl Default for Buckets {
-    fn default() -> Self {
-        Buckets(core::array::from_fn(|_| Cell::default()))
-    }
+/// Counts a value in the histogram that begins at this word.
+fn count(row: &Row, histogram: usize, value: u64) {
+    let bucket = ((u64::BITS - value.leading_zeros()) as usize).min(BUCKETS - 1);
+    add(&row[histogram + bucket], 1);
 }
 
-impl Buckets {
-    fn count(&self, value: u64) {
-        self.0[((u64::BITS - value.leading_zeros()) as usize).min(BUCKETS - 1)].add(1);
-    }
-
-    fn add_to(&self, h: &mut Histogram) {
-        for (sum, cell) in h.buckets.iter_mut().zip(&self.0) {
-            *sum += cell.0.load(Relaxed);
-        }
-    }
-}
-
-#[derive(Default)]
-struct Row {
-    requests: Cell,
-    src_bytes: Cell,
-    dst_bytes: Cell,
-    batches: Cell,
-    errors: Cell,
-    busy: Cell,
-    rerouted: Cell,
-    busy_ns: Cell,
-    lanes: Buckets,
-    queue_ns: Buckets,
-    service_ns: Buckets,
-}
-
-/// One engine's counters.
+/// One engine's counters: a row for each device and operation, the device changing slowest, then [`TAIL`].
 pub(crate) struct Shard {
-    /// A row for each device and operation, the device changing slowest.
-    rows: Box<[Row]>,
-    not_run: Cell,
-    resets: Cell,
+    bank: Bank,
+    rows: usize,
 }
+
+/// Behind the rows: requests that were answered without a device, and resets.
+const TAIL: [usize; 2] = [0, 1];
 
 impl Shard {
-    pub(crate) fn new(devices: usize) -> Shard {
-        Shard {
-            rows: (0..devices * Op::ALL.len()).map(|_| Row::default()).collect(),
-            not_run: Cell::default(),
-            resets: Cell::default(),
-        }
+    fn new(devices: usize, bank: Bank) -> Shard {
+        Shard { bank, rows: devices * Op::ALL.len() }
     }
 
     fn row(&self, device: u16, op: Op) -> &Row {
-        &self.rows[usize::from(device) * Op::ALL.len() + op.index()]
+        let row = usize::from(device) * Op::ALL.len() + op.index();
+        self.bank[row * operation::WORDS..].first_chunk().expect("a row of a device that there is")
+    }
+
+    fn tail(&self, n: usize) -> &AtomicU64 {
+        &self.bank[self.rows * operation::WORDS + n]
     }
 
     /// A device was offered `offered` requests and took `taken`.
     pub(crate) fn submitted(&self, device: u16, op: Op, offered: usize, taken: usize) {
         let row = self.row(device, op);
         if taken > 0 {
-            row.batches.add(1);
-            row.lanes.count(taken as u64);
+            add(&row[operation::BATCHES], 1);
+            count(row, operation::LANES, taken as u64);
         }
         if taken < offered {
-            row.busy.add(1);
+            add(&row[operation::BUSY], 1);
         }
     }
 
     /// A device kept requests of this operation for this long.
     pub(crate) fn busy(&self, device: u16, op: Op, ns: u64) {
-        self.row(device, op).busy_ns.add(ns);
+        add(&self.row(device, op)[operation::BUSY_NS], ns);
     }
 
     /// A device finished a request, which is now answered.
     pub(crate) fn answered(&self, work: &Work, now: u64) {
         let row = self.row(work.device, work.request().op);
-        row.requests.add(1);
+        add(&row[operation::REQUESTS], 1);
         match *work.result() {
             Ok(Done { consumed, produced, .. }) => {
-                row.src_bytes.add(consumed as u64);
-                row.dst_bytes.add(produced as u64);
+                add(&row[operation::SRC_BYTES], consumed as u64);
+                add(&row[operation::DST_BYTES], produced as u64);
             }
-            Err(_) => row.errors.add(1),
+            Err(_) => add(&row[operation::ERRORS], 1),
         }
-        row.queue_ns.count(work.taken_ns.saturating_sub(work.pushed_ns));
-        row.service_ns.count(now.saturating_sub(work.taken_ns));
+        let queued = work.taken_ns.saturating_sub(work.pushed_ns);
+        let served = now.saturating_sub(work.taken_ns);
+        count(row, operation::QUEUE_NS, queued);
+        count(row, operation::SERVICE_NS, served);
+        add(&row[operation::QUEUE_TOTAL_NS], queued);
+        add(&row[operation::SERVICE_TOTAL_NS], served);
     }
 
     /// A request left this device for another.
     pub(crate) fn rerouted(&self, device: u16, op: Op) {
-        self.row(device, op).rerouted.add(1);
+        add(&self.row(device, op)[operation::REROUTED], 1);
     }
 
     /// A channel was reset.
     pub(crate) fn reset(&self) {
-        self.resets.add(1);
+        add(self.tail(TAIL[1]), 1);
     }
 
     /// A request was answered without a device.
     pub(crate) fn not_run(&self) {
-        self.not_run.add(1);
+        add(self.tail(TAIL[0]), 1);
     }
 
     fn add_to(&self, sum: &mut Counters) {
-        for (row, out) in self.rows.iter().zip(&mut sum.ops) {
-            let get = |c: &Cell| c.0.load(Relaxed);
-            out.requests += get(&row.requests);
-            out.src_bytes += get(&row.src_bytes);
-            out.dst_bytes += get(&row.dst_bytes);
-            out.batches += get(&row.batches);
-            out.errors += get(&row.errors);
-            out.busy += get(&row.busy);
-            out.rerouted += get(&row.rerouted);
-            out.busy_ns += get(&row.busy_ns);
-            row.lanes.add_to(&mut out.lanes);
-            row.queue_ns.add_to(&mut out.queue_ns);
-            row.service_ns.add_to(&mut out.service_ns);
+        let rows = self.bank.chunks_exact(operation::WORDS).take(self.rows);
+        for (row, out) in rows.zip(&mut sum.ops) {
+            let get = |n: usize| row[n].load(Relaxed);
+            out.requests += get(operation::REQUESTS);
+            out.src_bytes += get(operation::SRC_BYTES);
+            out.dst_bytes += get(operation::DST_BYTES);
+            out.batches += get(operation::BATCHES);
+            out.errors += get(operation::ERRORS);
+            out.busy += get(operation::BUSY);
+            out.rerouted += get(operation::REROUTED);
+            out.busy_ns += get(operation::BUSY_NS);
+            out.queue_total_ns = out.queue_total_ns.wrapping_add(get(operation::QUEUE_TOTAL_NS));
+            out.service_total_ns =
+                out.service_total_ns.wrapping_add(get(operation::SERVICE_TOTAL_NS));
+            for (from, to) in [
+                (operation::LANES, &mut out.lanes),
+                (operation::QUEUE_NS, &mut out.queue_ns),
+                (operation::SERVICE_NS, &mut out.service_ns),
+            ] {
+                for (n, sum) in to.buckets.iter_mut().enumerate() {
+                    *sum += get(from + n);
+                }
+            }
         }
-        sum.not_run += self.not_run.0.load(Relaxed);
-        sum.resets += self.resets.0.load(Relaxed);
+        sum.not_run += self.tail(TAIL[0]).load(Relaxed);
+        sum.resets += self.tail(TAIL[1]).load(Relaxed);
     }
 }
 
 /// All shards of a runtime: those of living engines, and the sum of the others.
 pub(crate) struct Ledger {
-    devices: Vec<String>,
+    devices: usize,
+    shape: Shape,
+    /// The page of this process, if it has one, and what is counted there beside engines.
+    page: Option<(&'static Page, Bank)>,
     shards: Mutex<(Vec<std::sync::Weak<Shard>>, Counters)>,
 }
 
@@ -250,12 +242,18 @@ impl Ledger {
                 ..OpCounters::default()
             }));
         }
-        Ledger { devices, shards: Mutex::new((Vec::new(), zero)) }
+        let shape =
+            Shape::operations(zero.ops.iter().map(|row| (row.device.clone(), row.op.clone())));
+        let page = Page::of_process(fork::generation());
+        let page = page.and_then(|page| Some((page, page.bank(&shape)?)));
+        Ledger { devices: devices.len(), shape, page, shards: Mutex::new((Vec::new(), zero)) }
     }
 
     /// A shard for one more engine.
     pub(crate) fn open(&self) -> std::sync::Arc<Shard> {
-        let shard = std::sync::Arc::new(Shard::new(self.devices.len()));
+        let bank = self.page.as_ref().and_then(|(page, _)| page.bank(&self.shape));
+        let bank = bank.unwrap_or_else(|| Bank::owned(&self.shape));
+        let shard = std::sync::Arc::new(Shard::new(self.devices, bank));
         if let Ok(mut s) = self.shards.lock() {
             s.0.push(std::sync::Arc::downgrade(&shard));
         }
@@ -276,6 +274,10 @@ impl Ledger {
         if let Ok(mut s) = self.shards.lock() {
             s.1.not_run += count;
         }
+        if let Some((_, bank)) = &self.page {
+            bank[self.devices * Op::ALL.len() * operation::WORDS + TAIL[0]]
+                .fetch_add(count, Relaxed);
+        }
     }
 
     pub(crate) fn snapshot(&self) -> Counters {
@@ -294,12 +296,12 @@ mod tests {
 
     #[test]
     fn quantiles_are_upper_bounds_within_a_factor_of_two() {
-        let b = Buckets::default();
+        let row: Row = std::array::from_fn(|_| AtomicU64::new(0));
         for v in [0, 1, 5, 100, 1000] {
-            b.count(v);
+            count(&row, operation::QUEUE_NS, v);
         }
-        let mut h = Histogram::default();
-        b.add_to(&mut h);
+        let bucket = |n: usize| row[operation::QUEUE_NS + n].load(Relaxed);
+        let h = Histogram { buckets: std::array::from_fn(bucket) };
         assert_eq!(h.count(), 5);
         assert_eq!((h.quantile(0.2), h.quantile(0.5), h.quantile(1.0)), (0, 7, 1023));
         assert_eq!(Histogram::default().quantile(0.5), 0);

@@ -1,11 +1,11 @@
-//! What the calls of this process did: `LOOKASIDE_STATS`, as [`Statistics`] says.
+//! What the calls of this process did: `LOOKASIDE_STATS` and `LOOKASIDE_COUNTERS`, as [`Statistics`] says.
 //!
 //! The report of a process also has the patterns of each database that matched most and had most candidates ([`sets`]);
-//! tables have no room for them.
+//! pages have no room for them.
 
 mod sets;
 
-use lookaside_drop_in::{Row, Statistics, table::Library};
+use lookaside_drop_in::Statistics;
 use lookaside_scan::Set;
 
 /// What is counted.
@@ -29,18 +29,18 @@ pub enum Kind {
 }
 
 /// The row of each [`Kind`].
-static ROWS: [Row; 7] = [
-    Row::new("scan.compile, databases"),
-    Row::new("scan.compile, patterns"),
-    Row::new("scan.compile, refused"),
-    Row::new("scan.load, databases"),
-    Row::new("scan, block"),
-    Row::new("scan, stream"),
-    Row::new("scan, vectored"),
+static ROWS: [&str; 7] = [
+    "scan.compile, databases",
+    "scan.compile, patterns",
+    "scan.compile, refused",
+    "scan.load, databases",
+    "scan, block",
+    "scan, stream",
+    "scan, vectored",
 ];
 
 static STATISTICS: Statistics =
-    Statistics::new(Library::Hyperscan, "libhs", &ROWS, ["count", "bytes", "matches"], at_exit)
+    Statistics::new("hyperscan", "libhs", &ROWS, ["count", "bytes", "matches"], at_exit)
         .with(sets::report, sets::reset);
 
 extern "C" fn at_exit() {

@@ -14,17 +14,12 @@ use lookaside::{
 };
 use lookaside_qat_card::QatDevice;
 
-use crate::{
-    settings::settings,
-    stats::{self, Path},
-};
+use crate::settings::settings;
 
 /// The runtime with its engines.
 pub(crate) struct Device {
     runtime: Runtime,
     handle: Handle,
-    /// Whether it has a card beside the CPU.
-    has_card: bool,
 }
 
 /// Nobody has asked for the device.
@@ -89,9 +84,7 @@ fn start() -> Option<Device> {
         return None;
     }
     let builder = Runtime::builder();
-    let card = QatDevice::drop_in();
-    let has_card = card.is_some();
-    let builder = match card {
+    let builder = match QatDevice::drop_in() {
         Some(card) => builder.device(card),
         None => builder,
     };
@@ -101,66 +94,13 @@ fn start() -> Option<Device> {
         None => builder,
     };
     let runtime = builder.start().ok()?;
-    Some(Device { handle: runtime.handle(), runtime, has_card })
-}
-
-/// What the devices had answered in this process when it was counted last: requests, bytes in, bytes out.
-struct Counted {
-    generation: u32,
-    rows: [[AtomicU64; 3]; 2],
-}
-
-/// The rows that devices have.
-const DEVICES: [(&str, Path); 2] = [("cpu", Path::Device), ("qat", Path::Card)];
-
-/// Counts what this process has counted; without a lock, which another thread may hold during a `fork`.
-fn counted() -> &'static Counted {
-    static COUNTED: AtomicPtr<Counted> = AtomicPtr::new(ptr::null_mut());
-    let generation = fork_generation();
-    loop {
-        let known = COUNTED.load(Acquire);
-        // SAFETY: null, or out of a box that is never freed.
-        if let Some(counted) = unsafe { known.as_ref() }
-            && counted.generation == generation
-        {
-            return counted;
-        }
-        let fresh = Box::into_raw(Box::new(Counted { generation, rows: Default::default() }));
-        if COUNTED.compare_exchange(known, fresh, Release, Relaxed).is_err() {
-            // SAFETY: made by `into_raw` above, and nobody else has it.
-            drop(unsafe { Box::from_raw(fresh) });
-        }
-    }
+    Some(Device { handle: runtime.handle(), runtime })
 }
 
 impl Device {
     /// A session for pieces with these parameters.
     pub(crate) fn session(&self, spec: Compression) -> Option<CompressSession> {
         self.runtime.compression(spec).ok()
-    }
-
-    /// Counts a piece that a device has compressed: which of them, their own counters say.
-    pub(crate) fn count(&self, bytes_in: usize, bytes_out: usize) {
-        if !self.has_card {
-            return stats::count(Path::Device, bytes_in, bytes_out);
-        }
-        if !stats::is_on() {
-            return;
-        }
-        let ops = self.runtime.counters().ops;
-        for ((device, path), last) in DEVICES.into_iter().zip(&counted().rows) {
-            let rows = || ops.iter().filter(|row| row.device == device);
-            let now: [u64; 3] = [
-                rows().map(|row| row.requests).sum(),
-                rows().map(|row| row.src_bytes).sum(),
-                rows().map(|row| row.dst_bytes).sum(),
-            ];
-            let mut more = now;
-            for ((last, now), more) in last.iter().zip(now).zip(&mut more) {
-                *more = now.saturating_sub(last.fetch_max(now, Relaxed));
-            }
-            stats::count_many(path, more);
-        }
     }
 
     /// How many engines there are.

@@ -8,6 +8,7 @@
 //! | `LOOKASIDE_POLICY` | `policy` | `wait`, `fallback` or `fail` when the device is busy | `fallback` |
 //! | `LOOKASIDE_CONF` | | the file | `/etc/lookaside.conf` |
 //! | `LOOKASIDE_STATS` | | `1` or a file: [`crate::stats`] | off |
+//! | `LOOKASIDE_COUNTERS` | | `1` or a folder: [`crate::stats`] | off |
 //!
 //! All this is read at the first call with [`SMALLEST_THRESHOLD`] bytes or more: a program in a
 //! sandbox that compresses little never sees a file opened. A program with more rights than its

@@ -1,8 +1,8 @@
-//! What served the calls of this process: `LOOKASIDE_STATS`, as [`Statistics`] says.
+//! What served the calls of this process: `LOOKASIDE_STATS` and `LOOKASIDE_COUNTERS`, as [`Statistics`] says.
 
 use std::fmt::Write as _;
 
-use lookaside_drop_in::{Row, Statistics, table::Library};
+use lookaside_drop_in::Statistics;
 
 use crate::device;
 
@@ -35,32 +35,26 @@ pub enum Path {
     DecompressStream,
     /// A stream, by zlib-rs.
     DecompressOther,
-    /// The CPU device's own count of what it did for [`CompressDevice`](Path::CompressDevice).
-    Device,
-    /// A card's.
-    Card,
 }
 
-/// The row of each [`Path`]. The report has the devices' own counters instead of theirs.
-static ROWS: [Row; 14] = [
-    Row::new("compress, whole calls"),
-    Row::new("compress, pieces: device"),
-    Row::new("compress, pieces: own thread"),
-    Row::new("compress, stream: igzip"),
-    Row::new("compress, stream: zlib-rs, level"),
-    Row::new("compress, stream: zlib-rs, strategy"),
-    Row::new("compress, stream: zlib-rs, window"),
-    Row::new("compress, stream: zlib-rs, flush"),
-    Row::new("compress, stream: zlib-rs, bits or tuning"),
-    Row::new("decompress, whole calls"),
-    Row::new("decompress, stream"),
-    Row::new("decompress, stream: zlib-rs"),
-    Row::of_tables("device cpu, dc.compress"),
-    Row::of_tables("device qat, dc.compress"),
+/// The row of each [`Path`].
+static ROWS: [&str; 12] = [
+    "compress, whole calls",
+    "compress, pieces: device",
+    "compress, pieces: own thread",
+    "compress, stream: igzip",
+    "compress, stream: zlib-rs, level",
+    "compress, stream: zlib-rs, strategy",
+    "compress, stream: zlib-rs, window",
+    "compress, stream: zlib-rs, flush",
+    "compress, stream: zlib-rs, bits or tuning",
+    "decompress, whole calls",
+    "decompress, stream",
+    "decompress, stream: zlib-rs",
 ];
 
 static STATISTICS: Statistics =
-    Statistics::new(Library::Zlib, "libz", &ROWS, ["calls", "bytes in", "bytes out"], at_exit)
+    Statistics::new("zlib", "libz", &ROWS, ["calls", "bytes in", "bytes out"], at_exit)
         .with(devices, || ());
 
 extern "C" fn at_exit() {
@@ -71,18 +65,6 @@ extern "C" fn at_exit() {
 #[inline]
 pub fn count(path: Path, bytes_in: usize, bytes_out: usize) {
     STATISTICS.count(path as usize, [1, bytes_in as u64, bytes_out as u64]);
-}
-
-/// Whether anything is counted.
-pub(crate) fn is_on() -> bool {
-    STATISTICS.may_be_on()
-}
-
-/// Counts calls of `path`, with the bytes that they took and gave.
-pub(crate) fn count_many(path: Path, counts: [u64; 3]) {
-    if counts != [0; 3] {
-        STATISTICS.count(path as usize, counts);
-    }
 }
 
 /// The devices' own counters.

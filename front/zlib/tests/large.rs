@@ -9,7 +9,7 @@ use std::{
 };
 
 use common::*;
-use lookaside_drop_in::table::{self, Counts, Library};
+use lookaside_page::{Folder, State, operation, read::pages};
 
 /// Whatever the flush and the room, pieces join to one stream, with the right checksum.
 #[test]
@@ -268,22 +268,47 @@ fn processes_that_end_at_once() {
 
 /// As `lookaside run` does it.
 #[test]
-fn a_table_has_those_that_end_at_once() {
-    let path = std::env::temp_dir().join(format!("lookaside-table-{}", std::process::id()));
-    std::fs::write(&path, table::empty()).unwrap();
+fn pages_have_those_that_end_at_once() {
+    let path = std::env::temp_dir().join(format!("lookaside-pages-{}", std::process::id()));
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "processes_that_end_at_once", "--ignored"]);
-    let status = command.env("LOOKASIDE_STATS", &path).status().unwrap();
-    assert!(status.success());
-    let table = std::fs::read(&path).unwrap();
-    std::fs::remove_file(&path).unwrap();
-    let Counts { processes, rows } = table::read(&table, Library::Zlib);
+    let counters = format!("keep:{}", path.display());
+    assert!(command.env("LOOKASIDE_COUNTERS", counters).status().unwrap().success());
+    let (found, _) = pages(&Folder::open(&path).unwrap()).unwrap();
+    std::fs::remove_dir_all(&path).unwrap();
+    assert!(found.len() == 3 && found.iter().all(|page| page.state == State::Ended), "{found:?}");
+    let mut contents = found.into_iter().map(|page| page.content.unwrap());
+    let mut sum = contents.next().unwrap();
+    contents.for_each(|content| sum.add(content));
     // Nothing else has counted.
-    let [(name, [calls, bytes_in, bytes_out])] = rows.as_slice() else { panic!("{rows:?}") };
-    assert_eq!((processes, name.as_str()), (3, "compress, whole calls"));
+    let [row] = &sum.calls[..] else { panic!("{sum:?}") };
+    assert_eq!((&*row.library, &*row.name), ("zlib", "compress, whole calls"));
     // Also those of the call before.
-    assert_eq!([*calls, *bytes_in], [4, 4 * 91_000]);
-    assert!((80_000..180_000).contains(bytes_out), "{bytes_out} bytes out");
+    let [calls, bytes_in, bytes_out] = row.counts;
+    assert_eq!([calls, bytes_in], [4, 4 * 91_000]);
+    assert!((80_000..180_000).contains(&bytes_out), "{bytes_out} bytes out");
+    assert_eq!(sum.operations, []);
+}
+
+/// What engines do is in the page of the process, too.
+#[test]
+fn a_page_has_what_the_device_did() {
+    let path = std::env::temp_dir().join(format!("lookaside-device-{}", std::process::id()));
+    process(&[
+        ("LOOKASIDE_COUNTERS", &format!("keep:{}", path.display())),
+        ("LOOKASIDE_ENGINES", "2"),
+        ("LOOKASIDE_POLICY", "wait"),
+    ]);
+    let (found, _) = pages(&Folder::open(&path).unwrap()).unwrap();
+    std::fs::remove_dir_all(&path).unwrap();
+    let [page] = &found[..] else { panic!("{found:?}") };
+    let content = page.content.as_ref().unwrap();
+    let call = content.calls.iter().find(|call| call.name == "compress, pieces: device").unwrap();
+    let op = content.operations.iter().find(|row| row.op == "dc.compress").unwrap();
+    assert_eq!(op.device, "cpu");
+    assert!(op.words[operation::REQUESTS] > 1);
+    let bytes = [operation::SRC_BYTES, operation::DST_BYTES].map(|word| op.words[word]);
+    assert_eq!(bytes, [call.counts[1], call.counts[2]]);
 }
 
 #[test]

@@ -157,9 +157,6 @@ impl State {
                 let data = &all[sent - ahead_of(&out) - len..][..len];
                 let (piece, served) = self.collect(oldest, data, content)?;
                 self.may_repeat = !thick(len, piece.produced);
-                if let Some((device, _)) = device.as_ref().filter(|_| served) {
-                    device.count(len, piece.produced);
-                }
                 let tally = if served { &mut by_device } else { &mut by_self };
                 tally.add(len, piece.produced);
                 self.join(strm, piece, data);

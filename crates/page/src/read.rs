@@ -1,0 +1,347 @@
+//! Reading pages. Nothing that one says is trusted: what is no page is a [`Fault`], what is no section ends a page.
+
+use std::time::{Duration, SystemTime};
+
+use rustix::{fd::OwnedFd, io::Errno};
+
+use crate::{
+    folder::{Fault, Folder},
+    layout::{
+        ALIGN, CALLS, LONG, MAGIC, MOST_BYTES, NAME, OPERATIONS, ORDER, SECTION, SHORT, head,
+        operation, section,
+    },
+    process::{Identity, State},
+};
+
+/// An operation of a device, summed over the threads of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// The device's name.
+    pub device: String,
+    /// The operation's name, with its service: `dc.compress`.
+    pub op: String,
+    /// The words of [`operation`].
+    pub words: [u64; operation::WORDS],
+}
+
+impl Operation {
+    /// Adds what another thread or process has counted.
+    pub fn add(&mut self, other: &[u64; operation::WORDS]) {
+        for (sum, more) in self.words.iter_mut().zip(other) {
+            *sum = sum.saturating_add(*more);
+        }
+    }
+}
+
+/// What a library has counted in one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The library: `zlib`.
+    pub library: String,
+    /// What the three counts are.
+    pub columns: [String; 3],
+    /// The row's name.
+    pub name: String,
+    /// The counts.
+    pub counts: [u64; 3],
+}
+
+/// A page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// Whose it is.
+    pub process: Identity,
+    /// The program's name.
+    pub program: String,
+    /// When it was made, in seconds since 1970.
+    pub created: u64,
+    /// Banks that found no room in it: what these count is not in the page.
+    pub no_room: u64,
+    /// Rows of devices that were counted in.
+    pub operations: Vec<Operation>,
+    /// Rows of libraries that were counted in.
+    pub calls: Vec<Call>,
+    /// Requests that reached no device.
+    pub not_run: u64,
+    /// Channels that were reset.
+    pub resets: u64,
+    /// Sections of a kind that a later version knows.
+    pub unknown: u64,
+    /// What ended the page before its end.
+    pub fault: Option<Fault>,
+}
+
+/// The most rows of a page that are read: no library has as many.
+const MOST_ROWS: usize = 4096;
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    let bytes = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+}
+
+/// A text of somebody: what could steer a terminal is replaced.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let text = String::from_utf8_lossy(&bytes[..end]);
+    // What was cut within a character ends with this one.
+    let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+impl Content {
+    /// Reads the bytes of a page.
+    ///
+    /// # Errors
+    /// It does not begin as one.
+    pub fn of(page: &[u8]) -> Result<Content, Fault> {
+        let version = MAGIC.len() - 1;
+        match page.get(..MAGIC.len()) {
+            None => return Err(Fault::Short),
+            Some(start) if start[..version] != MAGIC[..version] => return Err(Fault::NoPage),
+            Some(start) if start[version] != MAGIC[version] => {
+                return Err(Fault::Version(start[version]));
+            }
+            Some(_) => {}
+        }
+        if page.len() < ALIGN {
+            return Err(Fault::Short);
+        }
+        if word(page, 8 * head::ORDER) != ORDER {
+            return Err(Fault::ByteOrder);
+        }
+        let mut content = Content {
+            process: Identity {
+                pid: word(page, 8 * head::PID),
+                start: word(page, 8 * head::START),
+                namespace: word(page, 8 * head::NAMESPACE),
+            },
+            program: text(&page[head::PROGRAM]),
+            created: word(page, 8 * head::CREATED),
+            no_room: word(page, 8 * head::NO_ROOM),
+            operations: Vec::new(),
+            calls: Vec::new(),
+            not_run: 0,
+            resets: 0,
+            unknown: 0,
+            fault: None,
+        };
+        let mut at = ALIGN;
+        while at < page.len() {
+            match word(page, at) {
+                // One is being made here, or was when its process ended.
+                0 => at += ALIGN,
+                SECTION => match content.section(&page[at..]) {
+                    Some(length) => at += length,
+                    None => {
+                        content.fault = Some(Fault::Section(at));
+                        break;
+                    }
+                },
+                _ => {
+                    content.fault = Some(Fault::Section(at));
+                    break;
+                }
+            }
+        }
+        Ok(content)
+    }
+
+    /// Adds a section; returns its length, `None` where it is none.
+    fn section(&mut self, bytes: &[u8]) -> Option<usize> {
+        let number = |place: usize| usize::try_from(word(bytes, 8 * place)).ok();
+        let length = number(section::LENGTH)?;
+        let section = bytes.get(..length).filter(|_| length >= ALIGN && length % ALIGN == 0)?;
+        let (rows, row, tail) =
+            (number(section::ROWS)?, number(section::WORDS)?, number(section::TAIL)?);
+        let at = number(section::COUNTS)?;
+        let least = rows.checked_mul(NAME)?.checked_add(section::NAMES)?;
+        let end = rows.checked_mul(row)?.checked_add(tail)?.checked_mul(8)?.checked_add(at)?;
+        if at < least || end > length || (rows > 0 && row == 0) {
+            return None;
+        }
+        let tail = &section[at + 8 * rows * row..];
+        let names = section[section::NAMES..].chunks_exact(NAME);
+        let counts = section[at..].chunks_exact(8 * row.max(1));
+        let rows = names.zip(counts).take(rows);
+        match word(section, 8 * section::KIND) {
+            OPERATIONS => {
+                for (name, counts) in rows {
+                    // A later version may have more of them.
+                    if row < operation::WORDS || self.is_full() {
+                        return None;
+                    }
+                    let words = std::array::from_fn(|n| word(counts, 8 * n));
+                    if words.iter().any(|word| *word != 0) {
+                        self.operation(text(&name[..SHORT]), text(&name[SHORT..]), words);
+                    }
+                }
+                self.not_run = self.not_run.saturating_add(word(tail, 0));
+                self.resets = self.resets.saturating_add(word(tail, 8));
+            }
+            CALLS => {
+                let column = |n: usize| text(&section[section::COLUMNS + n * SHORT..][..SHORT]);
+                let (library, columns) = (text(&section[section::LABEL]), [0, 1, 2].map(column));
+                for (name, counts) in rows {
+                    let counts = [0, 1, 2].map(|n| word(counts, 8 * n));
+                    if row < 3 || self.is_full() {
+                        return None;
+                    }
+                    if counts != [0; 3] {
+                        debug_assert_eq!(name.len(), SHORT + LONG);
+                        self.call(&library, &columns, text(&name[SHORT..]), counts);
+                    }
+                }
+            }
+            _ => self.unknown += 1,
+        }
+        Some(length)
+    }
+
+    fn operation(&mut self, device: String, op: String, words: [u64; operation::WORDS]) {
+        let known = self.operations.iter_mut().find(|o| o.device == device && o.op == op);
+        match known {
+            Some(known) => known.add(&words),
+            None => self.operations.push(Operation { device, op, words }),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.operations.len() + self.calls.len() >= MOST_ROWS
+    }
+
+    fn call(&mut self, library: &str, columns: &[String; 3], name: String, counts: [u64; 3]) {
+        let known = self.calls.iter_mut().find(|c| c.library == library && c.name == name);
+        match known {
+            Some(known) => {
+                for (sum, more) in known.counts.iter_mut().zip(counts) {
+                    *sum = sum.saturating_add(more);
+                }
+            }
+            None => self.calls.push(Call {
+                library: library.to_owned(),
+                columns: columns.clone(),
+                name,
+                counts,
+            }),
+        }
+    }
+
+    /// Adds what another page of the same process, or of another one, has.
+    pub fn add(&mut self, other: Content) {
+        for Operation { device, op, words } in other.operations {
+            self.operation(device, op, words);
+        }
+        for Call { library, columns, name, counts } in other.calls {
+            self.call(&library, &columns, name, counts);
+        }
+        self.not_run = self.not_run.saturating_add(other.not_run);
+        self.resets = self.resets.saturating_add(other.resets);
+        self.no_room = self.no_room.saturating_add(other.no_room);
+        self.unknown = self.unknown.saturating_add(other.unknown);
+        self.created = self.created.min(other.created);
+        self.fault = self.fault.take().or(other.fault);
+    }
+}
+
+/// The process whose page has this name; `None` where the name is not one of a page.
+fn named(name: &str) -> Option<(u64, u64)> {
+    let mut parts = name.split('-').map(|part| {
+        let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        part.parse::<u64>().ok().filter(|_| digits)
+    });
+    let (pid, start, _) = (parts.next()??, parts.next()??, parts.next()??);
+    parts.next().is_none().then_some((pid, start))
+}
+
+/// A file of a folder.
+#[derive(Debug)]
+pub struct Found {
+    /// Its name.
+    pub name: String,
+    /// What it says.
+    pub content: Result<Content, Fault>,
+    /// Whether its process still is; that of no page is not known.
+    pub state: State,
+    /// How long ago it was written to last, as the file system says, which may be when it was made.
+    pub age: Duration,
+}
+
+/// The most pages of a folder that are read.
+const MOST_PAGES: usize = 65_536;
+
+/// The pages of a folder, and how many more of them there are than are read. Other files are left alone.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn pages(folder: &Folder) -> Result<(Vec<Found>, usize), Fault> {
+    let mut names = folder.names()?;
+    names.retain(|name| named(name).is_some());
+    let more = names.len().saturating_sub(MOST_PAGES);
+    names.truncate(MOST_PAGES);
+    let found = names.into_iter().filter_map(|name| {
+        let (content, age) = match read(folder, &name) {
+            // It has ended meanwhile, and taken its page with it.
+            Err(Fault::System(Errno::NOENT)) => return None,
+            Err(fault) => (Err(fault), Duration::ZERO),
+            Ok((content, age)) => (content, age),
+        };
+        // A page that says something else than its name is not trusted to be of a process that has ended.
+        let state = match &content {
+            Ok(content) if named(&name) == Some((content.process.pid, content.process.start)) => {
+                content.process.state()
+            }
+            _ => State::Unknown,
+        };
+        Some(Found { name, content, state, age })
+    });
+    Ok((found.collect(), more))
+}
+
+/// What a file says, and how long ago it was written to.
+fn read(folder: &Folder, name: &str) -> Result<(Result<Content, Fault>, Duration), Fault> {
+    let (file, length) = folder.open_file(name)?;
+    let about = rustix::fs::fstat(&file)?;
+    let written = Duration::from_secs(u64::try_from(about.st_mtime).unwrap_or(0));
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let age = now.saturating_sub(written);
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    if length > MOST_BYTES {
+        return Ok((Err(Fault::Large), age));
+    }
+    let mut bytes = Vec::new();
+    // Counts that move from one section to another would be there twice, or not at all.
+    const TURNS: usize = 20;
+    for turn in 0..TURNS {
+        let before = changes(&file)?;
+        bytes = whole(&file, length)?;
+        if before % 2 == 0 && before == changes(&file)? {
+            break;
+        }
+        // A process that was killed meanwhile leaves an odd number for ever.
+        if turn + 1 < TURNS {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+    Ok((Content::of(&bytes), age))
+}
+
+fn changes(file: &OwnedFd) -> Result<u64, Fault> {
+    let mut number = [0; 8];
+    rustix::io::pread(file, &mut number, 8 * head::CHANGES as u64)?;
+    Ok(u64::from_ne_bytes(number))
+}
+
+fn whole(file: &OwnedFd, length: usize) -> Result<Vec<u8>, Fault> {
+    let mut bytes = vec![0; length];
+    let mut done = 0;
+    while done < length {
+        match rustix::io::pread(file, &mut bytes[done..], done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    bytes.truncate(done);
+    Ok(bytes)
+}
