@@ -33,6 +33,8 @@ usage: lookaside info [--json] [--verbose]
        lookaside capacity [--json] [--seconds S] [--corpus DIR]
        lookaside model NAME|FILE [--plot FILE.svg]
        lookaside run [OPTION...] [--] COMMAND [ARG...]
+       lookaside top [OPTION...]
+       lookaside metrics [OPTION...]
        lookaside scan [OPTION...] -e REGEX|-f RULES... [FILE|FOLDER|-]...
        lookaside xml COMMAND [OPTION...] [FILE|FOLDER|-]...
        lookaside --help | --version
@@ -75,6 +77,34 @@ lookaside run -- COMMAND ARG...
                    that have a search path of their own
     --openssl      let OpenSSL programs prefer our provider (OPENSSL_CONF), and
                    print its counters after zlib's
+
+lookaside top
+    Shows the processes that keep counters where others can read them: those of
+    lookaside run, and all that were started with LOOKASIDE_COUNTERS=1. A line
+    for each operation of a device, and for what a library (libz.so.1, ...)
+    served on the caller's thread: requests, bytes IN and OUT; of devices the
+    requests that WAIT on average, the time that 99 % wait at most (Q99), the
+    service times P50 and P99 (within a factor of 2), LANES filled in a batch,
+    ERRors, and what FALLs to the next device. Narrow terminals have fewer
+    columns. Keys: r b l w e p sort by requests, bytes, latency, waiting,
+    errors, process; q quits.
+    --once         print one screen: sums since the processes began
+    --json         with --once: one JSON object
+    --interval S   time between two readings (1); with --once: rates over it
+    --sort NAME    requests, bytes, latency, waiting, errors or process
+    --width N      at most so many columns (40 to 1000)
+    --folder DIR   read the pages of DIR (any number of times), not the user's
+                   own, of root everybody's
+    --clean        remove pages that killed processes have left; without it,
+                   those older than a day
+
+lookaside metrics
+    Prints the same counters as OpenMetrics, for Prometheus and others.
+    --textfile FILE  write FILE instead, in the format that the textfile
+                     collector of node_exporter reads: whole, then renamed
+    --listen ADDR    answer scrapes of http://ADDR/metrics: PORT (of this
+                     machine alone) or HOST:PORT
+    --folder DIR, --clean  as for top
 
 lookaside scan -e REGEX|-f RULES... [FILE|FOLDER|-]...
     Finds patterns, all at once, in files, folders with all that is in them,
@@ -167,6 +197,12 @@ lookaside xml COMMAND [OPTION...] [FILE|FOLDER|-]...
                bytes and busy_fraction are the device's own counters over the
                measurement with all engines
 
+    top:       version; processes[] {pid, program, created, not_run, resets,
+               no_room, operations[] {device, op, requests, src_bytes,
+               dst_bytes, batches, errors, busy, rerouted, busy_ns, lanes,
+               queue_ns and service_ns {total, p50, p99}}, calls[] {library,
+               call, calls or count, ...}}; notes[]; removed
+
 LOOKASIDE_CPU=generic|avx2|avx512 caps the CPU features that are used.
 LOOKASIDE_CARD_LIBRARY=FILE names the libqat.so.4 of a QuickAssist card: info
 says what it is, or why there is none.
@@ -178,6 +214,8 @@ enum Command {
     Capacity { json: bool, seconds: Duration, corpus: Option<PathBuf> },
     Model { name: String, plot: Option<PathBuf> },
     Run(run::Run),
+    Top(see::top::Top),
+    Metrics(see::metrics::Metrics),
     Scan(Box<scan::Options>),
     Xml(Box<xml::Options>),
     Help,
@@ -202,6 +240,16 @@ fn parse(args: &[OsString]) -> Result<Command, String> {
     {
         let options = xml::parse(rest)?;
         return Ok(options.map_or(Command::Help, |options| Command::Xml(Box::new(options))));
+    }
+    if let Some((name, rest)) = args.split_first()
+        && name == "top"
+    {
+        return Ok(see::options::top(rest)?.map_or(Command::Help, Command::Top));
+    }
+    if let Some((name, rest)) = args.split_first()
+        && name == "metrics"
+    {
+        return Ok(see::options::metrics(rest)?.map_or(Command::Help, Command::Metrics));
     }
     let args: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let Some((name, options)) = args.split_first() else {
@@ -296,6 +344,8 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
     match command {
         Command::Run(_) | Command::Scan(_) | Command::Xml(_) => Ok(String::new()),
+        Command::Top(top) => see::top::run(&top).map(|()| String::new()),
+        Command::Metrics(metrics) => see::metrics::run(&metrics).map(|()| String::new()),
         Command::Help => Ok(format!("{USAGE}{HELP}")),
         Command::Version => Ok(format!("lookaside {}\n", env!("CARGO_PKG_VERSION"))),
         Command::Info { json, verbose } => info::run(json, verbose),
@@ -370,8 +420,18 @@ mod tests {
         for line in ["info --help", "--help", "help", "capacity -h"] {
             assert!(matches!(parsed(line), Ok(Command::Help)), "{line}");
         }
-        for line in ["", "top", "info x", "info --seconds 1", "info --json=1", "capacity --verbose"]
-        {
+        assert!(matches!(parsed("top --once"), Ok(Command::Top(top)) if top.once));
+        assert!(matches!(parsed("metrics"), Ok(Command::Metrics(_))));
+        for line in [
+            "",
+            "tops",
+            "top --json",
+            "metrics x",
+            "info x",
+            "info --seconds 1",
+            "info --json=1",
+            "capacity --verbose",
+        ] {
             assert!(parsed(line).is_err(), "{line}");
         }
         assert!(

@@ -1,4 +1,10 @@
 //! The pages of processes: gathered, and shown by `lookaside run`, `lookaside top` and `lookaside metrics`.
 
+pub(crate) mod gather;
+pub(crate) mod metrics;
+pub(crate) mod options;
 pub(crate) mod own;
 pub(crate) mod row;
+mod screen;
+mod serve;
+pub(crate) mod top;

@@ -1,0 +1,159 @@
+//! The processes of all pages that can be seen.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use lookaside_page::{
+    Fault, Folder, Identity, State,
+    read::{Content, Found, pages},
+};
+
+/// Pages of processes that ended longer ago are removed by whoever reads them.
+const OLD: Duration = Duration::from_secs(24 * 3600);
+
+/// Where pages are looked for, and what becomes of those of processes that have ended.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Places {
+    /// Folders; none: the user's own, and root's those of everybody.
+    pub(crate) folders: Vec<PathBuf>,
+    /// Remove the pages of all processes that have ended.
+    pub(crate) clean: bool,
+}
+
+/// What was seen.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// Processes that run, or of which it is not known, by their numbers: what all their pages say.
+    pub(crate) processes: Vec<Content>,
+    /// What could not be read, a line each.
+    pub(crate) notes: Vec<String>,
+    /// Pages that were removed.
+    pub(crate) removed: usize,
+}
+
+impl Places {
+    fn folders(&self) -> Vec<PathBuf> {
+        if !self.folders.is_empty() {
+            return self.folders.clone();
+        }
+        let mut folders = Folder::defaults();
+        if rustix::process::geteuid().is_root() {
+            let within = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten();
+            folders.extend(within("/run/user").map(|user| user.path().join("lookaside")));
+            let ours = |path: &PathBuf| {
+                let name = path.file_name().and_then(|name| name.to_str());
+                let user = name.and_then(|name| name.strip_prefix("lookaside-"));
+                user.is_some_and(|user| user.parse::<u32>().is_ok())
+            };
+            folders.extend(within("/tmp").map(|entry| entry.path()).filter(ours));
+        }
+        folders.sort_unstable();
+        folders.dedup();
+        folders
+    }
+
+    /// Reads all pages.
+    pub(crate) fn read(&self) -> Seen {
+        let mut seen = Seen::default();
+        let mut processes = BTreeMap::new();
+        for path in self.folders() {
+            match Folder::open(&path) {
+                Ok(folder) => {
+                    self.read_folder(&folder, true, &mut processes, &mut seen);
+                    self.read_runs(&folder, &mut processes, &mut seen);
+                }
+                // Nobody has made one yet.
+                Err(Fault::System(rustix::io::Errno::NOENT)) if self.folders.is_empty() => {}
+                Err(fault) => seen.note(&path, &fault),
+            }
+        }
+        seen.processes = processes.into_values().collect();
+        seen
+    }
+
+    /// The folders of `lookaside run`, which takes the pages of processes that have ended itself.
+    fn read_runs(&self, folder: &Folder, processes: &mut Processes, seen: &mut Seen) {
+        for name in folder.names().unwrap_or_default() {
+            let Some(run) = run_of(&name) else { continue };
+            let over = run.state() == State::Ended;
+            match folder.within(&name) {
+                Ok(inner) => {
+                    self.read_folder(&inner, over, processes, seen);
+                    if over && self.clean {
+                        // What the run has left beside pages.
+                        for name in inner.names().unwrap_or_default() {
+                            if name.starts_with("run.") {
+                                let _ = inner.remove(&name);
+                            }
+                        }
+                    }
+                    if over {
+                        // If it is empty.
+                        let _ = folder.remove_folder(&name);
+                    }
+                }
+                Err(Fault::System(rustix::io::Errno::NOENT)) => {}
+                Err(fault) => seen.note(&folder.path().join(&name), &fault),
+            }
+        }
+    }
+
+    fn read_folder(
+        &self,
+        folder: &Folder,
+        may_remove: bool,
+        processes: &mut Processes,
+        seen: &mut Seen,
+    ) {
+        let found = match pages(folder) {
+            Ok((found, 0)) => found,
+            Ok((found, more)) => {
+                seen.notes.push(format!("{}: {more} more pages", folder.path().display()));
+                found
+            }
+            Err(fault) => return seen.note(folder.path(), &fault),
+        };
+        for Found { name, content, state, age } in found {
+            if state == State::Ended {
+                if may_remove && (self.clean || age > OLD) {
+                    match folder.remove(&name) {
+                        Ok(()) => seen.removed += 1,
+                        Err(fault) => seen.note(&folder.path().join(name), &fault),
+                    }
+                }
+                continue;
+            }
+            match content {
+                Ok(content) => {
+                    if let Some(fault) = &content.fault {
+                        seen.note(&folder.path().join(&name), fault);
+                    }
+                    match processes.get_mut(&content.process) {
+                        Some(known) => known.add(content),
+                        None => drop(processes.insert(content.process, content)),
+                    }
+                }
+                Err(fault) => seen.note(&folder.path().join(&name), &fault),
+            }
+        }
+    }
+}
+
+type Processes = BTreeMap<Identity, Content>;
+
+impl Seen {
+    fn note(&mut self, path: &Path, fault: &Fault) {
+        self.notes.push(format!("{}: {fault}", path.display()));
+    }
+}
+
+/// The `lookaside run` whose folder has this name.
+fn run_of(name: &str) -> Option<Identity> {
+    let (pid, start) = name.strip_prefix("run-")?.split_once('-')?;
+    let namespace = Identity::own().namespace;
+    Some(Identity { pid: pid.parse().ok()?, start: start.parse().ok()?, namespace })
+}

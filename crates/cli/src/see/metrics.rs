@@ -1,0 +1,308 @@
+//! `lookaside metrics`: the counters of all processes as OpenMetrics, or in the older text format of Prometheus.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use lookaside_page::{BUCKETS, operation, read::Content};
+
+use super::{
+    gather::{Places, Seen},
+    row::Words,
+    serve,
+};
+
+/// What `lookaside metrics` was asked for.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Metrics {
+    pub(crate) places: Places,
+    pub(crate) to: To,
+}
+
+/// Where they go.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) enum To {
+    /// Standard output.
+    #[default]
+    Output,
+    /// A file, written whole and renamed.
+    File(PathBuf),
+    /// Whoever asks at this address.
+    Listen(String),
+}
+
+/// The two formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// OpenMetrics 1.0.
+    Open,
+    /// Version 0.0.4 of the text format, which the textfile collector of node_exporter reads.
+    Text,
+}
+
+pub(crate) fn run(metrics: &Metrics) -> Result<(), Box<dyn std::error::Error>> {
+    match &metrics.to {
+        To::Output => {
+            let text = text(&metrics.places.read(), Format::Open);
+            match io::stdout().write_all(text.as_bytes()) {
+                Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e.into()),
+                _ => Ok(()),
+            }
+        }
+        To::File(path) => {
+            let text = text(&metrics.places.read(), Format::Text);
+            replace(path, &text).map_err(|e| format!("{}: {e}", path.display()).into())
+        }
+        To::Listen(address) => serve::run(address, &metrics.places),
+    }
+}
+
+/// Writes a file beside this one, and renames it: who reads never finds a part.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    // The collector reads files that end in `.prom`.
+    beside.push(format!(".{}", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let mut open = fs::OpenOptions::new();
+    let mut file = open.write(true).create_new(true).mode(0o644).open(&beside)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    written.and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&beside);
+    })
+}
+
+/// A counter of operations: name, unit, help, its word, and what its values are divided by.
+type Counter = (&'static str, &'static str, &'static str, usize, f64);
+
+const COUNTERS: [Counter; 8] = [
+    ("requests", "", "Requests answered, errors included.", operation::REQUESTS, 1.0),
+    ("src_bytes", "bytes", "Bytes consumed from sources.", operation::SRC_BYTES, 1.0),
+    ("dst_bytes", "bytes", "Bytes produced in destinations.", operation::DST_BYTES, 1.0),
+    ("batches", "", "Batches submitted.", operation::BATCHES, 1.0),
+    ("errors", "", "Requests answered with an error.", operation::ERRORS, 1.0),
+    ("busy", "", "How often the device took fewer requests than offered.", operation::BUSY, 1.0),
+    ("rerouted", "", "Requests that left for the next device.", operation::REROUTED, 1.0),
+    ("busy_seconds", "seconds", "Time with requests in the device.", operation::BUSY_NS, 1e9),
+];
+
+/// A histogram: name, unit, help, its first word, that of its sum, what values are divided by, and its buckets.
+type Histogram = (&'static str, &'static str, &'static str, usize, usize, f64, &'static [usize]);
+
+/// The upper bounds 2^n - 1 of lanes: 1 to 1023.
+const FEW: &[usize] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+/// The upper bounds 2^n - 1 of nanoseconds: 255 ns to 69 s.
+const TIMES: &[usize] = &[8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36];
+
+const HISTOGRAMS: [Histogram; 3] = [
+    ("lanes", "", "Requests per batch.", operation::LANES, operation::REQUESTS, 1.0, FEW),
+    (
+        "queue_seconds",
+        "seconds",
+        "From push until an engine took the request.",
+        operation::QUEUE_NS,
+        operation::QUEUE_TOTAL_NS,
+        1e9,
+        TIMES,
+    ),
+    (
+        "service_seconds",
+        "seconds",
+        "From then until it was finished.",
+        operation::SERVICE_NS,
+        operation::SERVICE_TOTAL_NS,
+        1e9,
+        TIMES,
+    ),
+];
+
+/// What libraries count: name, unit, help, and which columns of theirs it is.
+const CALLS: [(&str, &str, &str, &[&str]); 4] = [
+    ("calls", "", "Calls that a library served on the caller's thread.", &["calls", "count"]),
+    ("call_src_bytes", "bytes", "Bytes that these took.", &["bytes in", "bytes"]),
+    ("call_dst_bytes", "bytes", "Bytes that these gave.", &["bytes out"]),
+    ("call_matches", "", "Matches that these found.", &["matches"]),
+];
+
+struct Text {
+    text: String,
+    format: Format,
+}
+
+impl Text {
+    /// The head of a family.
+    fn family(&mut self, name: &str, kind: &str, unit: &str, help: &str) {
+        let total = if kind == "counter" && self.format == Format::Text { "_total" } else { "" };
+        let _ = writeln!(self.text, "# HELP lookaside_{name}{total} {help}");
+        let _ = writeln!(self.text, "# TYPE lookaside_{name}{total} {kind}");
+        if !unit.is_empty() && self.format == Format::Open {
+            let _ = writeln!(self.text, "# UNIT lookaside_{name} {unit}");
+        }
+    }
+
+    fn sample(&mut self, name: &str, labels: &str, value: f64) {
+        // Whole numbers as such: they are exact as far as a double is.
+        let value = if value.fract() == 0.0 && value.abs() < 9e15 {
+            format!("{value:.0}")
+        } else {
+            format!("{value:?}")
+        };
+        let _ = writeln!(self.text, "lookaside_{name}{{{labels}}} {value}");
+    }
+}
+
+/// A label's value, as both formats want it.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn process_labels(process: &Content) -> String {
+    format!("pid=\"{}\",program=\"{}\"", process.process.pid, escaped(&process.program))
+}
+
+/// All counters of all processes.
+pub(crate) fn text(seen: &Seen, format: Format) -> String {
+    let mut out = Text { text: String::new(), format };
+    let mut operations: Vec<(String, &Words)> = Vec::new();
+    for process in &seen.processes {
+        for op in &process.operations {
+            let (device, name) = (escaped(&op.device), escaped(&op.op));
+            let labels = format!("{},device=\"{device}\",op=\"{name}\"", process_labels(process));
+            operations.push((labels, &op.words));
+        }
+    }
+    for (name, unit, help, word, scale) in COUNTERS {
+        out.family(name, "counter", unit, help);
+        for (labels, words) in &operations {
+            out.sample(&format!("{name}_total"), labels, words[word] as f64 / scale);
+        }
+    }
+    for (name, unit, help, first, sum, scale, bounds) in HISTOGRAMS {
+        out.family(name, "histogram", unit, help);
+        for (labels, words) in &operations {
+            let buckets = &words[first..first + BUCKETS];
+            let below = |n: usize| buckets[..=n].iter().fold(0_u64, |a, b| a.saturating_add(*b));
+            for &n in bounds {
+                let bound = ((1_u64 << n) - 1) as f64 / scale;
+                let labels = format!("{labels},le=\"{bound:?}\"");
+                out.sample(&format!("{name}_bucket"), &labels, below(n) as f64);
+            }
+            let all = below(BUCKETS - 1) as f64;
+            out.sample(&format!("{name}_bucket"), &format!("{labels},le=\"+Inf\""), all);
+            out.sample(&format!("{name}_sum"), labels, words[sum] as f64 / scale);
+            out.sample(&format!("{name}_count"), labels, all);
+        }
+    }
+    for (name, unit, help, columns) in CALLS {
+        out.family(name, "counter", unit, help);
+        for process in &seen.processes {
+            for call in &process.calls {
+                let Some(n) = call.columns.iter().position(|one| columns.contains(&&**one)) else {
+                    continue;
+                };
+                let (library, what) = (escaped(&call.library), escaped(&call.name));
+                let process = process_labels(process);
+                let labels = format!("{process},library=\"{library}\",call=\"{what}\"");
+                out.sample(&format!("{name}_total"), &labels, call.counts[n] as f64);
+            }
+        }
+    }
+    for (name, help) in [
+        ("not_run", "Requests that reached no device."),
+        ("resets", "Channels of devices that were reset."),
+        ("no_room", "Engines whose counters found no room."),
+    ] {
+        out.family(name, "counter", "", help);
+        for process in &seen.processes {
+            let value = match name {
+                "not_run" => process.not_run,
+                "resets" => process.resets,
+                _ => process.no_room,
+            };
+            out.sample(&format!("{name}_total"), &process_labels(process), value as f64);
+        }
+    }
+    out.family("page_created_seconds", "gauge", "seconds", "When the page was made, since 1970.");
+    for process in &seen.processes {
+        out.sample("page_created_seconds", &process_labels(process), process.created as f64);
+    }
+    out.family("pages_unread", "gauge", "", "Pages and folders that could not be read.");
+    let _ = writeln!(out.text, "lookaside_pages_unread {}", seen.notes.len());
+    if format == Format::Open {
+        out.text += "# EOF\n";
+    }
+    out.text
+}
+
+#[cfg(test)]
+mod tests {
+    use lookaside_page::{
+        Identity,
+        read::{Call, Operation},
+    };
+
+    use super::*;
+
+    fn seen() -> Seen {
+        let mut words = [0; operation::WORDS];
+        (words[operation::REQUESTS], words[operation::BATCHES]) = (6, 2);
+        (words[operation::LANES + 1], words[operation::LANES + 3]) = (1, 1);
+        (words[operation::QUEUE_NS + 9], words[operation::QUEUE_NS + 39]) = (5, 1);
+        words[operation::QUEUE_TOTAL_NS] = 1_500_000_000;
+        let content = Content {
+            process: Identity { pid: 7, start: 1, namespace: 1 },
+            program: "a \"b\\".into(),
+            created: 1_700_000_000,
+            no_room: 0,
+            operations: vec![Operation { device: "cpu".into(), op: "dc.compress".into(), words }],
+            calls: vec![Call {
+                library: "hyperscan".into(),
+                columns: ["count", "bytes", "matches"].map(String::from),
+                name: "scan, block".into(),
+                counts: [3, 77, 5],
+            }],
+            not_run: 0,
+            resets: 2,
+            unknown: 0,
+            fault: None,
+        };
+        Seen { processes: vec![content], notes: vec!["x".into()], removed: 0 }
+    }
+
+    #[test]
+    fn both_formats() {
+        let open = text(&seen(), Format::Open);
+        let has = |line: &str| assert!(open.lines().any(|one| one == line), "{line}:\n{open}");
+        has("# TYPE lookaside_requests counter");
+        has("# UNIT lookaside_src_bytes bytes");
+        let labels = "pid=\"7\",program=\"a \\\"b\\\\\"";
+        let op = format!("{labels},device=\"cpu\",op=\"dc.compress\"");
+        has(&format!("lookaside_requests_total{{{op}}} 6"));
+        has(&format!("lookaside_lanes_bucket{{{op},le=\"1.0\"}} 1"));
+        has(&format!("lookaside_lanes_bucket{{{op},le=\"7.0\"}} 2"));
+        has(&format!("lookaside_queue_seconds_bucket{{{op},le=\"2.55e-7\"}} 0"));
+        has(&format!("lookaside_queue_seconds_bucket{{{op},le=\"1.023e-6\"}} 5"));
+        has(&format!("lookaside_queue_seconds_bucket{{{op},le=\"+Inf\"}} 6"));
+        has(&format!("lookaside_queue_seconds_sum{{{op}}} 1.5"));
+        has(&format!("lookaside_queue_seconds_count{{{op}}} 6"));
+        let call = format!("{labels},library=\"hyperscan\",call=\"scan, block\"");
+        has(&format!("lookaside_calls_total{{{call}}} 3"));
+        has(&format!("lookaside_call_src_bytes_total{{{call}}} 77"));
+        has(&format!("lookaside_call_matches_total{{{call}}} 5"));
+        assert!(!open.contains("lookaside_call_dst_bytes_total"));
+        has(&format!("lookaside_resets_total{{{labels}}} 2"));
+        has("lookaside_pages_unread 1");
+        assert!(open.ends_with("# EOF\n"));
+
+        let old = text(&seen(), Format::Text);
+        assert!(old.contains("# TYPE lookaside_requests_total counter\n"));
+        assert!(!old.contains("# UNIT") && !old.contains("# EOF"));
+        let samples = |text: &str| -> Vec<String> {
+            text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+        };
+        assert_eq!(samples(&old), samples(&open));
+    }
+}

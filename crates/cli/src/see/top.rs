@@ -1,0 +1,242 @@
+//! `lookaside top`: the processes that keep counters, live or once.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    os::fd::AsFd,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr},
+};
+use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::{
+    gather::{Places, Seen},
+    row,
+    screen::{Before, Look, NARROWEST, Order, lines, screen},
+};
+
+/// What `lookaside top` was asked for.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Top {
+    pub(crate) places: Places,
+    pub(crate) once: bool,
+    pub(crate) json: bool,
+    /// Time between two readings. Once: rates over it, in place of everything since the processes began.
+    pub(crate) interval: Option<Duration>,
+    pub(crate) width: Option<usize>,
+    pub(crate) order: Order,
+}
+
+/// The width where there is no terminal to ask.
+const WIDTH: usize = 100;
+
+pub(crate) fn run(top: &Top) -> Result<(), Box<dyn std::error::Error>> {
+    if !top.once {
+        return live(top);
+    }
+    let (seen, rows, rates) = match top.interval {
+        None => {
+            let seen = top.places.read();
+            let rows = lines(&seen, None);
+            (seen, rows, false)
+        }
+        Some(interval) => {
+            let (before, start) = (Before::of(&top.places.read()), Instant::now());
+            thread::sleep(interval);
+            let seen = top.places.read();
+            let rows = lines(&seen, Some((&before, start.elapsed().as_secs_f64())));
+            (seen, rows, true)
+        }
+    };
+    let out = io::stdout();
+    let is_terminal = out.is_terminal();
+    let width = top.width.or_else(|| size(&out).filter(|_| is_terminal).map(|(width, _)| width));
+    let look = Look {
+        width: width.unwrap_or(WIDTH),
+        height: None,
+        colour: has_colour(is_terminal),
+        order: top.order,
+        live: false,
+    };
+    let mut text = if top.json { json_of(&seen) } else { screen(&seen, rows, &look, rates) };
+    if top.places.clean && !top.json {
+        text += &format!("{} pages of processes that have ended were removed\n", seen.removed);
+    }
+    match out.lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e.into()),
+        _ => Ok(()),
+    }
+}
+
+fn has_colour(is_terminal: bool) -> bool {
+    is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+fn json_of(seen: &Seen) -> String {
+    let processes = seen.processes.iter().map(|process| {
+        let calls = process.calls.iter().map(|call| {
+            let mut object = json!({ "library": call.library, "call": call.name });
+            for (column, count) in call.columns.iter().zip(call.counts) {
+                if column != "-" {
+                    object[column.replace(' ', "_")] = count.into();
+                }
+            }
+            object
+        });
+        json!({
+            "pid": process.process.pid,
+            "program": process.program,
+            "created": process.created,
+            "not_run": process.not_run,
+            "resets": process.resets,
+            "no_room": process.no_room,
+            "operations": process.operations.iter().map(row::json_of).collect::<Vec<_>>(),
+            "calls": calls.collect::<Vec<_>>(),
+        })
+    });
+    let processes: Vec<_> = processes.collect();
+    let object = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "processes": processes,
+        "notes": seen.notes,
+        "removed": seen.removed,
+    });
+    format!("{object}\n")
+}
+
+/// Columns and lines of a terminal.
+fn size(terminal: impl AsFd) -> Option<(usize, usize)> {
+    let size = tcgetwinsize(terminal).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col.into(), size.ws_row.into()))
+}
+
+/// A terminal that hands over each key as it is pressed, as long as this value is there.
+struct Terminal {
+    before: Termios,
+}
+
+impl Terminal {
+    fn take() -> io::Result<Terminal> {
+        let before = tcgetattr(io::stdin())?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(io::stdin(), OptionalActions::Drain, &raw)?;
+        let terminal = Terminal { before };
+        // The other screen, without a cursor.
+        io::stdout().write_all(b"\x1b[?1049h\x1b[?25l")?;
+        io::stdout().flush()?;
+        Ok(terminal)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = io::stdout().write_all(b"\x1b[?25h\x1b[?1049l");
+        let _ = io::stdout().flush();
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);
+    }
+}
+
+fn live(top: &Top) -> Result<(), Box<dyn std::error::Error>> {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Err("this is no terminal: --once prints one screen".into());
+    }
+    let interval = top.interval.unwrap_or(Duration::from_secs(1));
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGHUP, SIGINT] {
+        // The second one ends it at once: a terminal that takes nothing more keeps the first one waiting.
+        signal_hook::flag::register_conditional_shutdown(signal, 1, ended.clone())?;
+        signal_hook::flag::register(signal, ended.clone())?;
+    }
+    let _terminal = Terminal::take()?;
+    let mut order = top.order;
+    let (mut before, mut read_at) = (Before::default(), None::<Instant>);
+    let (mut seen, mut rows, mut rates) = (Seen::default(), Vec::new(), false);
+    let mut shown = None;
+    loop {
+        let due = read_at.is_none_or(|at| at.elapsed() >= interval);
+        if due {
+            let now = Instant::now();
+            seen = top.places.read();
+            let since = read_at.map(|at| (&before, (now - at).as_secs_f64()));
+            rates = since.is_some();
+            rows = lines(&seen, since);
+            (before, read_at) = (Before::of(&seen), Some(now));
+        }
+        let (width, height) = size(io::stdout()).unwrap_or((WIDTH, 24));
+        let width = top.width.map_or(width, |most| most.min(width));
+        if due || shown != Some((order, width, height)) {
+            let colour = has_colour(true);
+            let look = Look { width, height: Some(height), colour, order, live: true };
+            show(&screen(&seen, rows.clone(), &look, rates), width, height)?;
+            shown = Some((order, width, height));
+        }
+        // A terminal that was resized is seen within this time.
+        const TURN: Duration = Duration::from_millis(200);
+        let left = read_at.map_or(TURN, |at| interval.saturating_sub(at.elapsed()).min(TURN));
+        if !key(left, &mut order)? || ended.load(Relaxed) {
+            return Ok(());
+        }
+    }
+}
+
+/// Writes a screen over the last one. A terminal that is narrower than a screen can be breaks no lines.
+fn show(text: &str, width: usize, height: usize) -> io::Result<()> {
+    let wrap = if width < NARROWEST { "\x1b[?7l" } else { "" };
+    let mut out = format!("\x1b[H{wrap}");
+    for (n, line) in text.lines().take(height).enumerate() {
+        if n > 0 {
+            out += "\r\n";
+        }
+        // The rest of the line, too.
+        out += &format!("{line}\x1b[K");
+    }
+    out += "\x1b[J\x1b[?7h";
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(out.as_bytes())?;
+    stdout.flush()
+}
+
+/// Waits for a key for this long; `false` if it ends the command.
+fn key(time: Duration, order: &mut Order) -> io::Result<bool> {
+    let stdin = io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
+    match poll(&mut fds, Some(&time)) {
+        Ok(0) | Err(Errno::INTR) => return Ok(true),
+        Ok(_) => {}
+        Err(e) => return Err(e.into()),
+    }
+    let mut keys = [0; 64];
+    let n = match rustix::io::read(&stdin, &mut keys) {
+        // The terminal has gone.
+        Ok(0) | Err(Errno::IO) => return Ok(false),
+        Ok(n) => n,
+        Err(Errno::INTR) => return Ok(true),
+        Err(e) => return Err(e.into()),
+    };
+    // Arrows and other keys are sent as several bytes.
+    if keys[0] == 0x1b {
+        return Ok(true);
+    }
+    for key in &keys[..n] {
+        const CONTROL_C: u8 = 3;
+        if matches!(*key, b'q' | b'Q' | CONTROL_C) {
+            return Ok(false);
+        }
+        if let Some((_, by, _)) = Order::ALL.iter().find(|(of, ..)| of == key) {
+            *order = *by;
+        }
+    }
+    Ok(true)
+}
