@@ -179,6 +179,12 @@ impl Page {
         Some(Bank { words, pool: Some((self, pool)) })
     }
 
+    /// Where several threads may add, atomically, to what banks of this shape have counted. `None` as for [`Page::bank`].
+    pub fn past(&self, shape: &Shape) -> Option<Words> {
+        let pool = self.pool(shape)?;
+        Some(pool.past.part(0, pool.past.len()))
+    }
+
     fn pool(&self, shape: &Shape) -> Option<Arc<Pool>> {
         let known = |inner: &Inner| inner.pools.iter().find(|pool| pool.shape == *shape).cloned();
         if let Some(pool) = known(&self.inner()) {

@@ -106,6 +106,7 @@ fn child() {
                 bank[operation::REQUESTS].store(1, Relaxed);
             }
             drop(engine);
+            page.past(&devices()).unwrap()[operation::ERRORS].fetch_add(2, Relaxed);
         }
         _ => {}
     }
@@ -212,6 +213,7 @@ fn what_banks_have_counted_stays_once() {
     let requests: Vec<_> =
         content.operations.iter().map(|row| (&*row.op, row.words[operation::REQUESTS])).collect();
     assert_eq!(requests, [("dc.compress", 10), ("dc.decompress", 3)]);
+    assert_eq!(content.operations[0].words[operation::ERRORS], 2);
     // One section for the past, one for each bank that was there at once.
     let bytes = fs::metadata(folder.0.join(&page.name)).unwrap().len();
     assert!(bytes < 6 * 8192, "{bytes}");

@@ -9,7 +9,7 @@ use std::sync::{
 };
 
 use lookaside_core::{Done, Op, Work};
-use lookaside_page::{BUCKETS, Bank, Page, Shape, operation};
+use lookaside_page::{BUCKETS, Bank, Page, Shape, Words, operation};
 
 use crate::fork;
 
@@ -227,8 +227,8 @@ impl Shard {
 pub(crate) struct Ledger {
     devices: usize,
     shape: Shape,
-    /// The page of this process, if it has one, and what is counted there beside engines.
-    page: Option<(&'static Page, Bank)>,
+    /// The page of this process, if it has one, and where that counts what no engine does.
+    page: Option<(&'static Page, Words)>,
     shards: Mutex<(Vec<std::sync::Weak<Shard>>, Counters)>,
 }
 
@@ -245,7 +245,7 @@ impl Ledger {
         let shape =
             Shape::operations(zero.ops.iter().map(|row| (row.device.clone(), row.op.clone())));
         let page = Page::of_process(fork::generation());
-        let page = page.and_then(|page| Some((page, page.bank(&shape)?)));
+        let page = page.and_then(|page| Some((page, page.past(&shape)?)));
         Ledger { devices: devices.len(), shape, page, shards: Mutex::new((Vec::new(), zero)) }
     }
 
@@ -274,8 +274,8 @@ impl Ledger {
         if let Ok(mut s) = self.shards.lock() {
             s.1.not_run += count;
         }
-        if let Some((_, bank)) = &self.page {
-            bank[self.devices * Op::ALL.len() * operation::WORDS + TAIL[0]]
+        if let Some((_, words)) = &self.page {
+            words[self.devices * Op::ALL.len() * operation::WORDS + TAIL[0]]
                 .fetch_add(count, Relaxed);
         }
     }

@@ -83,16 +83,10 @@ impl Places {
             match folder.within(&name) {
                 Ok(inner) => {
                     self.read_folder(&inner, over, processes, seen);
-                    if over && self.clean {
-                        // What the run has left beside pages.
-                        for name in inner.names().unwrap_or_default() {
-                            if name.starts_with("run.") {
-                                let _ = inner.remove(&name);
-                            }
-                        }
-                    }
-                    if over {
-                        // If it is empty.
+                    let left = inner.names().unwrap_or_default();
+                    // Beside pages a run has these.
+                    if over && left.iter().all(|name| name.starts_with("run.")) {
+                        left.iter().for_each(|name| drop(inner.remove(name)));
                         let _ = folder.remove_folder(&name);
                     }
                 }
