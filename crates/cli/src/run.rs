@@ -184,10 +184,11 @@ fn beside(name: &str, library: &str) -> Option<PathBuf> {
 }
 
 /// The libraries of the table, in its order: name, the key of a row's name in JSON, and what they count.
-const LIBRARIES: [(&str, &str, [&str; 3]); 3] = [
+const LIBRARIES: [(&str, &str, [&str; 3]); 4] = [
     ("zlib", "served_by", ["calls", "bytes in", "bytes out"]),
     ("hyperscan", "what", ["count", "bytes", "matches"]),
     ("expat", "what", ["count", "bytes", "-"]),
+    ("openssl", "what", ["pieces", "bytes", "asynchronous"]),
 ];
 
 /// The heads of the rows of devices.
@@ -211,6 +212,8 @@ fn report(sum: &Sum, json: bool, provider: Option<&str>, served: &Served) -> Str
             let one = json_of(key, columns, processes(library), &calls(library));
             match library {
                 "zlib" => object = one,
+                // What the provider has printed is in `openssl`.
+                "openssl" if processes(library) > 0 => object["openssl_counters"] = one,
                 _ if processes(library) > 0 => object[library] = one,
                 _ => {}
             }
@@ -245,7 +248,7 @@ fn report(sum: &Sum, json: bool, provider: Option<&str>, served: &Served) -> Str
         out += &text("devices", REQUESTS, sum.devices, rows.collect());
     }
     if let Some((count, fault)) = &sum.faults {
-        out += &format!("lookaside: {count} pages of counters could not be read: {fault}\n");
+        out += &format!("lookaside: pages of counters that could not be read: {count} ({fault})\n");
     }
     out + &served.table() + provider.unwrap_or_default()
 }
@@ -331,9 +334,7 @@ mod tests {
         assert_eq!(lines[2], ["compress,", "whole", "calls", "3", "200", "80"]);
         assert_eq!(lines[3][1..], ["hyperscan", "in", "1", "process"]);
         assert_eq!(lines[8], ["device", "cpu,", "dc.compress", "4", "0", "70"]);
-        assert!(
-            text.ends_with("1 pages of counters could not be read: it is no page of counters\n")
-        );
+        assert!(text.ends_with("that could not be read: 1 (it is no page of counters)\n"));
         let object: Value = serde_json::from_str(&report(&sum, true, None, &served)).unwrap();
         assert_eq!(object["rows"][0]["served_by"], "compress, whole calls");
         assert_eq!(object["rows"][0]["bytes_in"], 200);

@@ -6,8 +6,12 @@
 //!
 //! The variables are read with the first count. A child of `fork` counts from zero, prints its own report and has its own page.
 //! Without the variables a count costs one load.
+//! A library with reports of its own counts in pages alone: [`Paged`].
 #![deny(unsafe_code)]
 
+mod paged;
 mod statistics;
 
+pub use lookaside_page::LONGEST_NAME;
+pub use paged::Paged;
 pub use statistics::Statistics;

@@ -10,7 +10,9 @@ use std::{
 };
 
 use lookaside::{fork_generation, secure_variable};
-use lookaside_page::{Bank, Forever, LONGEST_NAME, Page, Shape, at_exit};
+use lookaside_page::{Forever, LONGEST_NAME, Page, Shape, at_exit};
+
+use crate::paged::{Counts, Place};
 
 /// The variables have not been read yet.
 const UNKNOWN: u8 = 0;
@@ -29,13 +31,7 @@ pub struct Statistics {
     state: AtomicU8,
     /// The value of the variable, where it asks for a report.
     destination: Forever<CString>,
-    place: Forever<Place>,
-}
-
-/// Where a process counts: three words for each row.
-struct Place {
-    generation: u32,
-    words: Bank,
+    place: Place,
 }
 
 impl Statistics {
@@ -63,7 +59,7 @@ impl Statistics {
             reset: || (),
             state: AtomicU8::new(UNKNOWN),
             destination: Forever::new(),
-            place: Forever::new(),
+            place: Place::new(),
         }
     }
 
@@ -100,12 +96,7 @@ impl Statistics {
         if self.state.load(Relaxed) == UNKNOWN && !self.begin() {
             return;
         }
-        let words = &self.place().words[3 * row..][..3];
-        for (count, more) in words.iter().zip(counts) {
-            if more != 0 {
-                count.fetch_add(more, Relaxed);
-            }
-        }
+        self.here().add(row, counts);
     }
 
     /// Reads the variables. Returns whether to count.
@@ -127,24 +118,10 @@ impl Statistics {
         state == ON
     }
 
-    /// Where this process counts. In a child of a fork: forgets what its parent has counted.
-    fn place(&self) -> &'static Place {
-        let generation = fork_generation();
-        loop {
-            let known = self.place.get();
-            if let Some(place) = known.filter(|place| place.generation == generation) {
-                return place;
-            }
-            let shape = Shape::calls(self.library, self.columns, self.rows.iter().copied());
-            let page = Page::of_process(generation);
-            let words = page.and_then(|page| page.bank(&shape));
-            let words = words.unwrap_or_else(|| Bank::owned(&shape));
-            if self.place.set(known, Box::new(Place { generation, words })).is_ok()
-                && known.is_some()
-            {
-                (self.reset)();
-            }
-        }
+    /// What this process has counted.
+    fn here(&self) -> &'static Counts {
+        let shape = || Shape::calls(self.library, self.columns, self.rows.iter().copied());
+        self.place.here(shape, self.reset)
     }
 
     /// Prints the report where the variable asks for it.
@@ -177,8 +154,7 @@ impl Statistics {
         let _ = writeln!(text, "lookaside: {library} in process {process} ({name})");
         let [a, b, c] = self.columns;
         let _ = writeln!(text, "{:42} {a:>10} {b:>14} {c:>14}", "");
-        for (row, words) in self.rows.iter().zip(self.place().words.chunks_exact(3)) {
-            let [a, b, c] = [0, 1, 2].map(|n: usize| words[n].load(Relaxed));
+        for (row, [a, b, c]) in self.rows.iter().zip(self.here().rows()) {
             if a > 0 {
                 let _ = writeln!(text, "{row:42} {a:>10} {b:>14} {c:>14}");
             }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use lookaside::Op;
+use lookaside_drop_in::Paged;
 
 use crate::{
     bulk::list::{SPECS, Spec},
@@ -66,15 +67,30 @@ pub struct Bulk {
 
 /// An algorithm with counters of its own.
 pub trait Tallied {
-    /// Its counters.
-    fn tally<'a>(&self, tallies: &'a Tallies) -> &'a Bulk;
+    /// Its place among all of them: ciphers, then digests, then MACs.
+    fn place(&self) -> usize;
 }
 
 impl Tallied for Spec {
-    fn tally<'a>(&self, tallies: &'a Tallies) -> &'a Bulk {
-        &tallies.bulk[self.index]
+    fn place(&self) -> usize {
+        self.index
     }
 }
+
+/// Where digests begin.
+pub const DIGESTS: usize = SPECS.len();
+/// Where MACs begin.
+pub const MACS: usize = DIGESTS + hash::list::SPECS.len();
+
+/// The names of all of them.
+fn names() -> Vec<&'static str> {
+    let ciphers = SPECS.iter().map(Spec::name);
+    let digests = hash::list::SPECS.iter().map(hash::list::Spec::name);
+    ciphers.chain(digests).chain(mac::list::NAMES).collect()
+}
+
+/// The same counters in the page of the process, of all providers together.
+static PAGED: Paged = Paged::new("openssl", ["pieces", "bytes", "asynchronous"], names);
 
 /// What one text has counted by itself: a counter that all threads share costs more than a short
 /// piece.
@@ -109,7 +125,9 @@ impl Count {
     pub fn settle(&mut self, provider: &Provider, spec: &impl Tallied) {
         if self.pieces + self.paused > 0 {
             let Count { pieces, paused, bytes } = core::mem::take(self);
-            let bulk = spec.tally(&provider.tallies);
+            let place = spec.place();
+            PAGED.count(place, [pieces.into(), bytes, paused.into()]);
+            let bulk = &provider.tallies.bulk[place];
             bulk.pieces.fetch_add(pieces.into(), Relaxed);
             if paused > 0 {
                 bulk.paused.fetch_add(paused.into(), Relaxed);
@@ -122,12 +140,8 @@ impl Count {
 /// Counters of the provider.
 pub struct Tallies {
     ops: [Tally; Op::ALL.len()],
-    /// Ciphers, by their place in the list.
-    pub bulk: [Bulk; SPECS.len()],
-    /// Digests, likewise.
-    pub digests: [Bulk; hash::list::SPECS.len()],
-    /// MACs, likewise.
-    pub macs: [Bulk; mac::list::NAMES.len()],
+    /// Algorithms, by their [place](Tallied::place).
+    bulk: [Bulk; MACS + mac::list::NAMES.len()],
     /// How often a job paused.
     pub pauses: AtomicU64,
     /// Operations whose job or wait context went away before they were done.
@@ -141,8 +155,6 @@ impl Default for Tallies {
         Tallies {
             ops: core::array::from_fn(|_| Tally::default()),
             bulk: core::array::from_fn(|_| Bulk::default()),
-            digests: core::array::from_fn(|_| Bulk::default()),
-            macs: core::array::from_fn(|_| Bulk::default()),
             pauses: AtomicU64::new(0),
             abandoned: AtomicU64::new(0),
             reported: AtomicBool::new(false),
@@ -237,10 +249,7 @@ pub fn table(provider: &Provider) -> String {
             );
         }
     }
-    let ciphers = SPECS.iter().map(Spec::name).zip(&tallies.bulk);
-    let digests = hash::list::SPECS.iter().map(hash::list::Spec::name).zip(&tallies.digests);
-    let macs = mac::list::NAMES.into_iter().zip(&tallies.macs);
-    for (name, bulk) in ciphers.chain(digests).chain(macs) {
+    for (name, bulk) in names().into_iter().zip(&tallies.bulk) {
         let [pieces, bytes, paused] =
             [&bulk.pieces, &bulk.bytes, &bulk.paused].map(|c| c.load(Relaxed));
         if pieces > 0 {
@@ -296,5 +305,24 @@ pub fn report(provider: &Provider) {
                 eprintln!("lookaside: statistics: {}: {e}", path.display());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_algorithm_has_a_place_of_its_own() {
+        let names = names();
+        assert_eq!(names.len(), Tallies::default().bulk.len());
+        for spec in &SPECS {
+            assert_eq!(names[spec.place()], spec.name());
+        }
+        for spec in &hash::list::SPECS {
+            assert_eq!(names[spec.place()], spec.name());
+        }
+        assert_eq!(names[mac::list::Place::POLY1305.place()], "POLY1305");
+        assert!(names.iter().all(|name| name.len() <= lookaside_drop_in::LONGEST_NAME));
     }
 }

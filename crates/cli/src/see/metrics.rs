@@ -120,11 +120,17 @@ const HISTOGRAMS: [Histogram; 3] = [
 ];
 
 /// What libraries count: name, unit, help, and which columns of theirs it is.
-const CALLS: [(&str, &str, &str, &[&str]); 4] = [
-    ("calls", "", "Calls that a library served on the caller's thread.", &["calls", "count"]),
+const CALLS: [(&str, &str, &str, &[&str]); 5] = [
+    (
+        "calls",
+        "",
+        "Calls that a library served on the caller's thread.",
+        &["calls", "count", "pieces"],
+    ),
     ("call_src_bytes", "bytes", "Bytes that these took.", &["bytes in", "bytes"]),
     ("call_dst_bytes", "bytes", "Bytes that these gave.", &["bytes out"]),
     ("call_matches", "", "Matches that these found.", &["matches"]),
+    ("call_asynchronous", "", "Those of them that a job paused for.", &["asynchronous"]),
 ];
 
 struct Text {

@@ -70,7 +70,10 @@ pub(crate) fn run(top: &Top) -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut text = if top.json { json_of(&seen) } else { screen(&seen, rows, &look, rates) };
     if top.places.clean && !top.json {
-        text += &format!("{} pages of processes that have ended were removed\n", seen.removed);
+        text += &match seen.removed {
+            1 => "1 page of a process that has ended was removed\n".to_owned(),
+            n => format!("{n} pages of processes that have ended were removed\n"),
+        };
     }
     match out.lock().write_all(text.as_bytes()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e.into()),
