@@ -43,10 +43,12 @@ impl Identity {
         }
         match fs::read(format!("/proc/{}/stat", self.pid)) {
             Ok(stat) => match started(&stat) {
-                Some((start, running)) if self.start == 0 || start == self.start => match running {
-                    true => State::Running,
-                    false => State::Ended,
-                },
+                Some((start, running)) if self.start == 0 || start == self.start => {
+                    match running || self.has_threads() {
+                        true => State::Running,
+                        false => State::Ended,
+                    }
+                }
                 Some(_) => State::Ended,
                 None => State::Unknown,
             },
@@ -55,6 +57,11 @@ impl Identity {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => State::Ended,
             Err(_) => State::Unknown,
         }
+    }
+
+    /// Whether others go on when the first thread has ended.
+    fn has_threads(&self) -> bool {
+        fs::read_dir(format!("/proc/{}/task", self.pid)).is_ok_and(|tasks| tasks.count() > 1)
     }
 }
 

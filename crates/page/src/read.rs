@@ -309,18 +309,22 @@ fn read(folder: &Folder, name: &str) -> Result<(Result<Content, Fault>, Duration
         return Ok((Err(Fault::Large), age));
     }
     let mut bytes = Vec::new();
-    // Counts that move from one section to another would be there twice, or not at all.
-    const TURNS: usize = 20;
+    // Counts that move from one section to another would be there twice, or not at all. A process may be kept from its CPU
+    // in the middle, and one that was killed there leaves an odd number for ever.
+    const TURNS: usize = 200;
     for turn in 0..TURNS {
         let before = changes(&file)?;
         bytes = whole(&file, length)?;
-        if before % 2 == 0 && before == changes(&file)? {
+        let moves = before % 2 != 0 || before != changes(&file)?;
+        let is_over = || {
+            let (pid, start) = named(name)?;
+            let namespace = Identity::own().namespace;
+            Some(Identity { pid, start, namespace }.state() != State::Running)
+        };
+        if !moves || (turn > 2 && is_over() == Some(true)) {
             break;
         }
-        // A process that was killed meanwhile leaves an odd number for ever.
-        if turn + 1 < TURNS {
-            std::thread::sleep(Duration::from_micros(100));
-        }
+        std::thread::sleep(Duration::from_micros(500));
     }
     Ok((Content::of(&bytes), age))
 }

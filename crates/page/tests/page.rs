@@ -3,11 +3,11 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Write as _},
-    os::unix::fs::{DirBuilderExt, PermissionsExt, symlink},
-    path::PathBuf,
+    os::unix::fs::{DirBuilderExt, FileExt, PermissionsExt, symlink},
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::atomic::Ordering::Relaxed,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use lookaside_page::{
@@ -317,4 +317,86 @@ fn a_page_that_is_full_says_so() {
     assert_eq!(content.no_room, 1);
     assert_eq!(content.process, Identity::own());
     assert!(content.created > 1_700_000_000);
+}
+
+/// The words of a page's file, from outside.
+fn word(path: &Path, place: usize) -> u64 {
+    let bytes = fs::read(path).unwrap();
+    u64::from_ne_bytes(bytes[8 * place..8 * place + 8].try_into().unwrap())
+}
+
+/// Who reads while counts move reads again; the number in the head says that they do.
+#[test]
+fn counts_that_move_are_read_once() {
+    const CHANGES: usize = 5;
+    let folder = Temporary::new("page-moves");
+    let page = Box::leak(Box::new(Page::make(&Folder::open(&folder.0).unwrap(), true).unwrap()));
+    let banks = [0, 1].map(|_| page.bank(&devices()).unwrap());
+    assert_eq!(word(page.path(), CHANGES), 0);
+    banks[0][operation::REQUESTS].store(3, Relaxed);
+    drop(banks);
+    assert_eq!(word(page.path(), CHANGES), 4);
+
+    // As a reader sees it in the middle: the number is odd, and a count is neither here nor there.
+    let at = page.path();
+    let put = |file: &fs::File, place: usize, n: u64| {
+        file.write_all_at(&n.to_ne_bytes(), 8 * place as u64).unwrap();
+    };
+    let past = (4096 + 128 + 3 * 64) / 8;
+    assert_eq!(word(at, past), 3);
+    let requests = || folder.pages().remove(0).content.unwrap().operations[0].words[0];
+    let file = fs::OpenOptions::new().write(true).open(at).unwrap();
+    put(&file, CHANGES, 5);
+    put(&file, past, 2);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(20));
+            put(&file, past, 4);
+            put(&file, CHANGES, 6);
+        });
+        assert_eq!(requests(), 4);
+    });
+    // Nobody waits for a process that has ended in the middle.
+    put(&file, CHANGES, 7);
+    put(&file, 4, 1);
+    fs::rename(at, folder.0.join(format!("{}-1-0", std::process::id()))).unwrap();
+    let start = Instant::now();
+    assert_eq!(requests(), 4);
+    assert!(start.elapsed() < Duration::from_millis(95), "{:?}", start.elapsed());
+}
+
+/// A process goes on when its first thread has ended, which `/proc/PID/stat` calls a zombie.
+#[test]
+fn a_process_without_its_first_thread_still_is() {
+    extern "C" fn wait(_: *mut libc::c_void) -> *mut libc::c_void {
+        // SAFETY: no preconditions.
+        unsafe { libc::sleep(30) };
+        std::ptr::null_mut()
+    }
+    // SAFETY: the child starts a thread and ends its first one.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: a place for the thread's number, a static function; then this thread alone ends.
+        unsafe {
+            let mut thread = std::mem::zeroed();
+            let null = std::ptr::null();
+            libc::pthread_create(&mut thread, null, wait, std::ptr::null_mut());
+            libc::syscall(libc::SYS_exit, 0);
+        }
+    }
+    let own = Identity::own();
+    let of = Identity { pid: child as u64, start: 0, namespace: own.namespace };
+    let stat = || fs::read_to_string(format!("/proc/{child}/stat")).unwrap();
+    while !stat().contains(") Z ") {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(of.state(), State::Running);
+    // SAFETY: a child of ours.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+    while of.state() == State::Running {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(of.state(), State::Ended);
+    // SAFETY: as above.
+    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
 }
