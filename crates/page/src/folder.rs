@@ -25,7 +25,7 @@ pub enum Fault {
     Open,
     /// It is no regular file.
     NotAFile,
-    /// It is larger than [`crate::MOST_BYTES`].
+    /// It is larger than [`crate::MOST_BYTES`], or the files before it were so large that it is not read.
     Large,
     /// It ends within its head.
     Short,
@@ -47,7 +47,7 @@ impl fmt::Display for Fault {
             Fault::Foreign => f.write_str("it belongs to another user"),
             Fault::Open => f.write_str("it is open to other users: chmod 700"),
             Fault::NotAFile => f.write_str("it is no regular file"),
-            Fault::Large => f.write_str("it is too large for a page of counters"),
+            Fault::Large => f.write_str("it is too large, or all files of the folder together"),
             Fault::Short => f.write_str("it ends within its head"),
             Fault::NoPage => f.write_str("it is no page of counters"),
             Fault::Version(version) => {

@@ -266,8 +266,9 @@ pub struct Found {
     pub age: Duration,
 }
 
-/// The most pages of a folder that are read.
+/// The most pages of a folder that are read, and the most bytes: whoever may write there keeps no reader busy.
 const MOST_PAGES: usize = 65_536;
+const MOST_OF_ALL: usize = 16 * MOST_BYTES;
 
 /// The pages of a folder, and how many more of them there are than are read. Other files are left alone.
 ///
@@ -278,8 +279,9 @@ pub fn pages(folder: &Folder) -> Result<(Vec<Found>, usize), Fault> {
     names.retain(|name| named(name).is_some());
     let more = names.len().saturating_sub(MOST_PAGES);
     names.truncate(MOST_PAGES);
+    let mut room = MOST_OF_ALL;
     let found = names.into_iter().filter_map(|name| {
-        let (content, age) = match read(folder, &name) {
+        let (content, age) = match read(folder, &name, &mut room) {
             // It has ended meanwhile, and taken its page with it.
             Err(Fault::System(Errno::NOENT)) => return None,
             Err(fault) => (Err(fault), Duration::ZERO),
@@ -297,17 +299,22 @@ pub fn pages(folder: &Folder) -> Result<(Vec<Found>, usize), Fault> {
     Ok((found.collect(), more))
 }
 
-/// What a file says, and how long ago it was written to.
-fn read(folder: &Folder, name: &str) -> Result<(Result<Content, Fault>, Duration), Fault> {
+/// What a file says, and how long ago it was written to. Takes its bytes of `room`.
+fn read(
+    folder: &Folder,
+    name: &str,
+    room: &mut usize,
+) -> Result<(Result<Content, Fault>, Duration), Fault> {
     let (file, length) = folder.open_file(name)?;
     let about = rustix::fs::fstat(&file)?;
     let written = Duration::from_secs(u64::try_from(about.st_mtime).unwrap_or(0));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let age = now.saturating_sub(written);
     let length = usize::try_from(length).unwrap_or(usize::MAX);
-    if length > MOST_BYTES {
+    if length > MOST_BYTES || length > *room {
         return Ok((Err(Fault::Large), age));
     }
+    *room -= length;
     let mut bytes = Vec::new();
     // Counts that move from one section to another would be there twice, or not at all. A process may be kept from its CPU
     // in the middle, and one that was killed there leaves an odd number for ever.

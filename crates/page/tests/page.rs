@@ -11,7 +11,7 @@ use std::{
 };
 
 use lookaside_page::{
-    Fault, Folder, Identity, Page, Shape, State, operation,
+    Fault, Folder, Identity, MOST_BYTES, Page, Shape, State, operation,
     read::{Call, Content, Found, pages},
 };
 
@@ -317,6 +317,23 @@ fn a_page_that_is_full_says_so() {
     assert_eq!(content.no_room, 1);
     assert_eq!(content.process, Identity::own());
     assert!(content.created > 1_700_000_000);
+}
+
+#[test]
+fn large_files_keep_no_reader_busy() {
+    let folder = Temporary::new("page-large");
+    for n in 0..18 {
+        let file = fs::File::create(folder.0.join(format!("1-1-{n:02}"))).unwrap();
+        file.set_len(if n == 0 { MOST_BYTES + 1 } else { MOST_BYTES } as u64).unwrap();
+    }
+    let faults = folder.pages().into_iter().map(|page| page.content.unwrap_err());
+    let large = faults.map(|fault| match fault {
+        Fault::Large => true,
+        Fault::NoPage => false,
+        other => panic!("{other}"),
+    });
+    let expected: Vec<_> = (0..18).map(|n| n == 0 || n == 17).collect();
+    assert_eq!(large.collect::<Vec<_>>(), expected);
 }
 
 /// The words of a page's file, from outside.
