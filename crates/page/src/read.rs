@@ -315,6 +315,9 @@ fn read(
         return Ok((Err(Fault::Large), age));
     }
     *room -= length;
+    if let Err(fault) = Content::of(&whole(&file, length.min(ALIGN))?) {
+        return Ok((Err(fault), age));
+    }
     let mut bytes = Vec::new();
     // Counts that move from one section to another would be there twice, or not at all. A process may be kept from its CPU
     // in the middle, and one that was killed there leaves an odd number for ever.
