@@ -1,5 +1,6 @@
 //! A parser with memory for its records: for who looks at them at once.
 
+use crate::record::IN_BYTES;
 use crate::{Error, Output, Parser, Record, Session, Status};
 
 /// Records that the parser fills before they are looked at.
@@ -27,6 +28,12 @@ impl<'a> Parsed<'a> {
     #[inline(always)]
     pub(crate) fn text(&self, record: &Record) -> &'a [u8] {
         record.text(self.chunk, self.bytes)
+    }
+
+    /// What the text of a record lies in.
+    #[inline(always)]
+    pub(crate) fn buffer(&self, record: &Record) -> &'a [u8] {
+        if record.flags & IN_BYTES != 0 { self.bytes } else { self.chunk }
     }
 }
 

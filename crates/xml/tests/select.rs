@@ -37,6 +37,14 @@ fn streamable(random: &mut Random) -> String {
                 "[string(@x) or @y | @x]",
                 "[boolean(@*[1])]",
                 "[true()]",
+                "[@x = '1' and @y]",
+                "[@x = '1' or @x = 'two words']",
+                "[@x = '7'][@y = '1']",
+                "[@y and (@x = '7' and @x != '1')]",
+                "[not(@x = '1')]",
+                "[contains(@y, '')]",
+                "[@x = 'more than 16 characters']",
+                "[@* = 'more than 17 characters']",
                 "[@p:* = 'en']",
             ]);
         }

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::condition::{Condition, Operand, Values};
-use super::element::{Outcome, Tag, Transition};
+use super::condition::{Asked, Condition, Operand};
+use super::element::{Attributes, Outcome, Shape, Transition};
 use super::path::{Step, StepKind};
+use super::values::{Value, Values};
 use super::{Program, Selected};
+use crate::hash::Seeded;
 use crate::xpath::ast::Test;
 
 /// The names of a document by their numbers: equal numbers mean equal URIs and local parts.
@@ -14,9 +16,13 @@ pub trait Names {
     fn name(&self, number: u32) -> (&str, &str);
 }
 
-/// With more states or outcomes than this, all but the states of open elements are forgotten.
+/// With more states than this, or if shapes, outcomes and tables take so many words, all but the states of open elements are
+/// forgotten; large programs may take more for each path.
 const MAX_STATES: usize = 4096;
-const MAX_OUTCOMES: usize = 16_384;
+const MAX_WORDS: usize = 1 << 20;
+const MAX_WORDS_OF_PATH: usize = 256;
+/// Words of a shape, an outcome or a table beside its lists, about.
+const OWN_WORDS: usize = 64;
 
 /// A path, and which of its steps is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +38,7 @@ pub(super) struct State {
     texts: Leaves,
     comments: Leaves,
     instructions: Leaves,
+    has_texts: bool,
 }
 
 /// What of a state selects texts, comments or instructions.
@@ -61,17 +68,25 @@ struct Cell {
 /// Not known yet.
 pub(super) const UNKNOWN: u32 = u32::MAX;
 const NOTHING: u32 = u32::MAX;
+const NO_CELL: Cell = Cell { state: UNKNOWN, transition: NOTHING };
 
 /// A program at work on one document after another.
 #[derive(Debug)]
 pub struct Run<'p> {
     pub(super) program: &'p Program,
     pub(super) states: Vec<State>,
-    /// By state, then by class of name.
-    cells: Vec<Vec<Cell>>,
+    /// By state, then by class of name, of which a row has `1 << row_bits`.
+    cells: Vec<Cell>,
+    row_bits: u32,
     state_ids: HashMap<Vec<Item>, u32>,
     pub(super) transitions: Vec<Transition>,
+    pub(super) shapes: Vec<Shape>,
+    /// By the number of the transition and those of the names of the attributes.
+    pub(super) shape_ids: HashMap<Box<[u32]>, u32, Seeded>,
     pub(super) outcomes: Vec<Outcome>,
+    pub(super) tables: Vec<Values>,
+    /// What shapes, outcomes and tables take.
+    words: usize,
     /// The class of each name of the document, or [`UNKNOWN`].
     classes: Vec<u32>,
     /// By which tests of the program a name passes.
@@ -80,13 +95,16 @@ pub struct Run<'p> {
     /// The same for names of attributes: each class has a bit for each test of the program.
     attribute_classes: Vec<u32>,
     pub(super) attribute_masks: Vec<Vec<u64>>,
-    pub(super) open: Vec<u32>,
+    /// The states of the children of the innermost element, and of those around it.
+    pub(super) state: u32,
+    open: Vec<u32>,
     start: u32,
     max_states: usize,
-    /// Selections of one node, conditions of one element that hold, classes of its attributes: kept for their memory.
+    is_full: bool,
+    /// Selections of one node, conditions of one element that hold, the key of its shape: kept for their memory.
     pub(super) found: Vec<Selected>,
     pub(super) passed: Vec<u32>,
-    pub(super) attributes: Vec<u32>,
+    pub(super) key: Vec<u32>,
 }
 
 impl<'p> Run<'p> {
@@ -96,20 +114,27 @@ impl<'p> Run<'p> {
             program,
             states: Vec::new(),
             cells: Vec::new(),
+            row_bits: 4,
             state_ids: HashMap::new(),
             transitions: Vec::new(),
+            shapes: Vec::new(),
+            shape_ids: HashMap::default(),
             outcomes: Vec::new(),
+            tables: Vec::new(),
+            words: 0,
             classes: Vec::new(),
             class_ids: HashMap::new(),
             class_names: Vec::new(),
             attribute_classes: Vec::new(),
             attribute_masks: vec![vec![0; program.attribute_tests.len().div_ceil(64)]],
+            state: 0,
             open: Vec::new(),
             start: 0,
             max_states: MAX_STATES,
+            is_full: false,
             found: Vec::new(),
             passed: Vec::new(),
-            attributes: Vec::new(),
+            key: Vec::new(),
         };
         run.begin();
         run
@@ -119,19 +144,35 @@ impl<'p> Run<'p> {
     pub fn reset(&mut self) {
         self.classes.clear();
         self.attribute_classes.clear();
+        self.forget_shapes();
         self.restart();
     }
 
     /// Before another document with the same numbers of names.
     pub fn restart(&mut self) {
-        self.open.truncate(1);
-        self.open[0] = self.start;
+        self.open.clear();
+        self.state = self.start;
+    }
+
+    fn forget_shapes(&mut self) {
+        self.shapes.clear();
+        self.shape_ids.clear();
+        self.outcomes.clear();
+        self.words = 0;
+        self.transitions.iter_mut().for_each(Transition::forget_shapes);
+    }
+
+    /// A shape, an outcome or a table was added, with so many words in its lists.
+    pub(super) fn grown(&mut self, words: usize) {
+        self.words += OWN_WORDS + words;
+        self.is_full |= self.words > MAX_WORDS.max(self.program.paths.len() * MAX_WORDS_OF_PATH);
     }
 
     fn begin(&mut self) {
         let first = (0..self.program.paths.len() as u32).map(|path| Item { path, step: 0 });
         self.start = self.state(first.collect());
-        self.open = vec![self.start];
+        self.open.clear();
+        self.state = self.start;
     }
 
     pub(super) fn step(&self, item: Item) -> &'p Step {
@@ -165,25 +206,34 @@ impl<'p> Run<'p> {
         let comments = leaves(|test| matches!(test, Test::Comment | Test::Node));
         let instructions = leaves(|test| matches!(test, Test::Instruction(_) | Test::Node));
         let state = self.states.len() as u32;
-        self.states.push(State { items: items.clone(), texts, comments, instructions });
-        self.cells.push(Vec::new());
+        let has_texts = !texts.is_empty();
+        let items_too = items.clone();
+        self.states.push(State { items: items_too, texts, comments, instructions, has_texts });
+        self.is_full |= self.states.len() > self.max_states;
+        self.cells.resize(self.states.len() << self.row_bits, NO_CELL);
         self.state_ids.insert(items, state);
         state
     }
 
     /// Forgets all states but those of open elements.
+    #[cold]
     fn forget(&mut self) {
-        let open = std::mem::take(&mut self.open);
+        let mut open = std::mem::take(&mut self.open);
+        open.push(self.state);
         let items: Vec<Vec<Item>> =
             open.iter().map(|state| self.states[*state as usize].items.clone()).collect();
         self.states.clear();
         self.cells.clear();
         self.state_ids.clear();
         self.transitions.clear();
-        self.outcomes.clear();
+        self.tables.clear();
+        self.forget_shapes();
+        self.max_states = usize::MAX;
         self.begin();
         self.open = items.into_iter().map(|items| self.state(items)).collect();
+        self.state = self.open.pop().unwrap_or(self.start);
         self.max_states = MAX_STATES.max(2 * self.states.len());
+        self.is_full = false;
     }
 
     #[inline]
@@ -204,6 +254,14 @@ impl<'p> Run<'p> {
         let class = *self.class_ids.entry(passes).or_insert(fresh);
         if class == fresh {
             self.class_names.push((uri.to_owned(), local.to_owned()));
+            while class >> self.row_bits != 0 {
+                // Each row gets as many new cells as it has.
+                let rows = self.cells.chunks(1 << self.row_bits);
+                let rows =
+                    rows.flat_map(|row| row.iter().copied().chain(row.iter().map(|_| NO_CELL)));
+                self.cells = rows.collect();
+                self.row_bits += 1;
+            }
         }
         if self.classes.len() <= index {
             self.classes.resize(index + 1, UNKNOWN);
@@ -213,7 +271,6 @@ impl<'p> Run<'p> {
     }
 
     /// The class of an attribute's name; 0: nothing asks for it.
-    #[inline]
     pub(super) fn attribute_class(&mut self, number: u32, names: &impl Names) -> u32 {
         match self.attribute_classes.get(number as usize) {
             Some(class) if *class != UNKNOWN => *class,
@@ -250,46 +307,30 @@ impl<'p> Run<'p> {
         names: &impl Names,
         selected: &mut impl FnMut(Selected),
     ) {
-        if let Some(tag) = self.begin_element(name, names, selected) {
-            for (name, _) in attributes {
-                let class = self.attribute_class(*name, names);
-                self.attributes.push(class);
-            }
-            self.attributes_complete(tag, &|index| attributes[index].1, selected);
-        }
+        self.begin_element(name, &attributes, names, selected);
     }
 
-    /// An element begins. Returns `None` if its attributes do not matter: all is done then. Else the caller names with
-    /// [`add_attribute`](Self::add_attribute) those that matter, and calls
-    /// [`attributes_complete`](Self::attributes_complete) before anything else.
     #[inline]
     pub(super) fn begin_element(
         &mut self,
         name: u32,
+        attributes: &impl Attributes,
         names: &impl Names,
         selected: &mut impl FnMut(Selected),
-    ) -> Option<Tag> {
-        if self.states.len() > self.max_states || self.outcomes.len() > MAX_OUTCOMES {
+    ) {
+        if self.is_full {
             self.forget();
         }
         let class = self.class(name, names);
-        let state = self.open[self.open.len() - 1];
-        let cell = match self.cells[state as usize].get(class as usize) {
-            Some(cell) if cell.state != UNKNOWN => *cell,
-            _ => self.transition(state, class),
-        };
-        if cell.transition != NOTHING {
-            let transition = &self.transitions[cell.transition as usize];
-            if transition.needs_attributes() {
-                self.attributes.clear();
-                return Some(Tag::of(cell.transition));
-            }
-            for expression in transition.selected() {
-                selected(Selected { expression: *expression, attribute: None });
-            }
+        let mut cell = self.cells[(self.state as usize) << self.row_bits | class as usize];
+        if cell.state == UNKNOWN {
+            cell = self.transition(self.state, class);
         }
-        self.open.push(cell.state);
-        None
+        self.open.push(self.state);
+        self.state = cell.state;
+        if cell.transition != NOTHING {
+            self.take(cell.transition, attributes, names, selected);
+        }
     }
 
     /// Reports what was found: each once, though several alternatives of an expression may select it.
@@ -325,15 +366,10 @@ impl<'p> Run<'p> {
         let mut transition = NOTHING;
         if !(done.is_empty() && guarded.is_empty() && attributes.is_empty()) {
             transition = self.transitions.len() as u32;
-            let new = self.new_transition(next, done, guarded, attributes);
-            self.transitions.push(new);
+            self.transitions.push(Transition::new(next, done, guarded, attributes));
         }
         let cell = Cell { state: next, transition };
-        let all = &mut self.cells[state as usize];
-        if all.len() <= class as usize {
-            all.resize(class as usize + 1, Cell { state: UNKNOWN, transition: NOTHING });
-        }
-        all[class as usize] = cell;
+        self.cells[(state as usize) << self.row_bits | class as usize] = cell;
         cell
     }
 
@@ -355,20 +391,21 @@ impl<'p> Run<'p> {
     }
 
     /// The innermost element ends.
+    #[inline]
     pub fn end_element(&mut self) {
-        if self.open.len() > 1 {
-            self.open.pop();
+        if let Some(state) = self.open.pop() {
+            self.state = state;
         }
     }
 
     fn here(&self) -> &State {
-        &self.states[self.open[self.open.len() - 1] as usize]
+        &self.states[self.state as usize]
     }
 
     /// Whether an expression may select texts at this place: no other one needs to be passed to [`text`](Self::text).
     #[inline]
     pub fn wants_texts(&self) -> bool {
-        !self.here().texts.is_empty()
+        self.here().has_texts
     }
 
     /// The same for comments.
@@ -403,8 +440,7 @@ impl<'p> Run<'p> {
         target: Option<&str>,
         selected: &mut impl FnMut(Selected),
     ) {
-        let state = &self.states[self.open[self.open.len() - 1] as usize];
-        let leaves = leaves(state);
+        let leaves = leaves(&self.states[self.state as usize]);
         let plain = leaves.selected.iter();
         let plain = plain.map(|expression| Selected { expression: *expression, attribute: None });
         if leaves.guarded.is_empty() {
@@ -416,7 +452,7 @@ impl<'p> Run<'p> {
             let path = &self.program.paths[item.path as usize];
             let step = &path.steps[item.step as usize];
             // Conditions of `node()` are on attributes.
-            let values: &dyn Values =
+            let values: &dyn Asked =
                 if step.test == Test::Node { &NoAttributes } else { &Own(value) };
             let is_other = matches!(&step.test, Test::Instruction(Some(wanted)) if Some(wanted.as_str()) != target);
             if !is_other && holds(&step.conditions, values) {
@@ -424,6 +460,24 @@ impl<'p> Run<'p> {
             }
         }
         self.report(selected);
+    }
+}
+
+impl Attributes for &[(u32, &str)] {
+    fn len(&self) -> usize {
+        <[_]>::len(self)
+    }
+
+    fn name(&self, index: usize) -> u32 {
+        self[index].0
+    }
+
+    fn value(&self, index: usize) -> &[u8] {
+        self[index].1.as_bytes()
+    }
+
+    fn key(&self, index: usize) -> Value<'_> {
+        Value::new(self[index].1.as_bytes())
     }
 }
 
@@ -439,7 +493,7 @@ pub(super) fn sort(items: &mut Vec<Item>) {
     items.dedup();
 }
 
-pub(super) fn holds(conditions: &[Condition], values: &dyn Values) -> bool {
+pub(super) fn holds(conditions: &[Condition], values: &dyn Asked) -> bool {
     conditions.iter().all(|condition| condition.holds(values))
 }
 
@@ -460,7 +514,7 @@ pub(super) fn has(mask: &[u64], test: u32) -> bool {
 
 pub(super) struct Own<'a>(pub(super) &'a str);
 
-impl Values for Own<'_> {
+impl Asked for Own<'_> {
     fn any(&self, operand: &Operand, visit: &mut dyn FnMut(&str) -> bool) -> bool {
         *operand == Operand::Own && visit(self.0)
     }
@@ -468,7 +522,7 @@ impl Values for Own<'_> {
 
 struct NoAttributes;
 
-impl Values for NoAttributes {
+impl Asked for NoAttributes {
     fn any(&self, _: &Operand, _: &mut dyn FnMut(&str) -> bool) -> bool {
         false
     }

@@ -43,13 +43,13 @@ pub(super) enum Operand {
 }
 
 /// What a condition is asked of.
-pub(super) trait Values {
+pub(super) trait Asked {
     /// Calls `visit` with each value of the operand until it says that it is enough; returns whether it did.
     fn any(&self, operand: &Operand, visit: &mut dyn FnMut(&str) -> bool) -> bool;
 }
 
 impl Condition {
-    pub(super) fn holds(&self, values: &dyn Values) -> bool {
+    pub(super) fn holds(&self, values: &dyn Asked) -> bool {
         match self {
             Condition::And(all) => all.iter().all(|one| one.holds(values)),
             Condition::Or(all) => all.iter().any(|one| one.holds(values)),
@@ -80,27 +80,54 @@ impl Condition {
 }
 
 impl Condition {
-    /// Calls `visit` with the number of each test of attributes' names.
-    pub(super) fn tests(&self, visit: &mut impl FnMut(u32)) {
+    /// Whether it holds of an element, if that does not depend on the values of its attributes: `has` says of tests of names
+    /// whether an attribute passes.
+    fn known(&self, has: &dyn Fn(u32) -> bool) -> Option<bool> {
+        let is_there = |operand: &Operand| match operand {
+            Operand::Attribute(test) => has(*test),
+            Operand::Own => false,
+        };
         match self {
-            Condition::And(all) | Condition::Or(all) => all.iter().for_each(|one| one.tests(visit)),
-            Condition::Not(a) => a.tests(visit),
-            Condition::Constant(_) => {}
-            Condition::Exists(operand)
-            | Condition::IsNotEmpty(operand)
-            | Condition::Text { operand, .. }
-            | Condition::Number { operand, .. }
-            | Condition::Contains { operand, .. } => {
-                if let Operand::Attribute(test) = operand {
-                    visit(*test);
+            Condition::And(all) => Condition::all(all, has),
+            Condition::Or(all) => {
+                let mut answer = Some(false);
+                for one in all {
+                    match one.known(has) {
+                        Some(true) => return Some(true),
+                        Some(false) => {}
+                        None => answer = None,
+                    }
                 }
+                answer
+            }
+            Condition::Not(a) => a.known(has).map(|it| !it),
+            Condition::Constant(truth) => Some(*truth),
+            Condition::Exists(operand) => Some(is_there(operand)),
+            Condition::IsNotEmpty(operand)
+            | Condition::Text { operand, .. }
+            | Condition::Number { operand, .. } => (!is_there(operand)).then_some(false),
+            Condition::Contains { operand, part, .. } => {
+                (!is_there(operand)).then_some(part.is_empty())
             }
         }
+    }
+
+    /// The same of all of them.
+    pub(super) fn all(conditions: &[Condition], has: &dyn Fn(u32) -> bool) -> Option<bool> {
+        let mut answer = Some(true);
+        for one in conditions {
+            match one.known(has) {
+                Some(false) => return Some(false),
+                Some(true) => {}
+                None => answer = None,
+            }
+        }
+        answer
     }
 }
 
 /// Whether the first value is so.
-fn first(values: &dyn Values, operand: &Operand, holds: impl Fn(&str) -> bool) -> bool {
+fn first(values: &dyn Asked, operand: &Operand, holds: impl Fn(&str) -> bool) -> bool {
     let mut answer = false;
     values.any(operand, &mut |value| {
         answer = holds(value);

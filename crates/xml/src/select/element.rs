@@ -1,20 +1,34 @@
 //! What of an element depends on its attributes.
 //!
 //! ```text
-//! transition -> which conditions hold -> outcome: the state of the children, what is selected
-//! outcome    -> classes of attributes -> plan: which attributes are selected
+//! (transition, names of the attributes)  -> shape: conditions that hold whatever the values, values to look up
+//! (shape, conditions on values that hold) -> outcome: the state of the children, what is selected
 //! ```
 //!
-//! Outcomes are kept by the conditions that hold. The last plan of each is kept: elements of one name mostly have the same
-//! attributes.
+//! Elements of one name mostly have the same attributes: the last shape of each transition is compared first. Mostly no
+//! condition on a value holds: that outcome is the shape's own.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::Selected;
-use super::automaton::{Item, Names, Own, Run, UNKNOWN, has, holds, sort};
-use super::condition::{Condition, Operand, Values};
+use super::automaton::{Item, Names, Own, Run, has, holds, sort};
+use super::condition::{Asked, Condition, Operand};
 use super::path::StepKind;
+use super::values::{Value, Values};
 use crate::hash::Seeded;
+
+/// The attributes of an element that begins, by their indices.
+pub(super) trait Attributes {
+    fn len(&self) -> usize;
+    /// The number of the name; [`NO_ATTRIBUTE`] of what is none.
+    fn name(&self, index: usize) -> u32;
+    fn value(&self, index: usize) -> &[u8];
+    /// The same, to be looked up.
+    fn key(&self, index: usize) -> Value<'_>;
+}
+
+/// The name of a declaration of a namespace.
+pub(super) const NO_ATTRIBUTE: u32 = u32::MAX;
 
 /// What the start of an element does beside the change of state.
 #[derive(Debug)]
@@ -25,39 +39,48 @@ pub(super) struct Transition {
     selected: Vec<u32>,
     /// Items that advance if their conditions hold.
     guarded: Vec<Item>,
-    /// Places in `guarded` of those whose conditions are evaluated one by one; the others are looked up by a value.
-    others: Vec<u32>,
-    equal: Vec<Equal>,
     /// Items whose step is an attribute of this element.
     attributes: Vec<Item>,
-    /// The tests of attributes' names that `guarded` and `attributes` make, a bit each; those of `guarded` may select
-    /// attributes in their next step.
-    asked: Vec<u64>,
-    /// The outcomes by the places in `guarded` of those that advance; the last one; the one of no attributes.
-    outcomes: HashMap<Box<[u32]>, u32, Seeded>,
-    last: Option<u32>,
-    bare: Option<u32>,
+    /// The shape of the last element, or [`NONE`].
+    last: u32,
+    /// For classes of attributes' names the number of the table of values.
+    tables: Vec<(u32, Option<u32>)>,
 }
 
-/// Many conditions that an attribute is equal to a text: places in `guarded` by the text.
-#[derive(Debug)]
-struct Equal {
-    test: u32,
-    by_value: HashMap<String, Vec<u32>, Seeded>,
-}
-
-/// Fewer conditions of [`Equal`] are evaluated one by one.
-const MIN_EQUAL: usize = 4;
+const NONE: u32 = u32::MAX;
 
 impl Transition {
-    pub(super) fn needs_attributes(&self) -> bool {
-        !self.guarded.is_empty() || !self.attributes.is_empty()
+    pub(super) fn new(
+        state: u32,
+        selected: Vec<u32>,
+        guarded: Vec<Item>,
+        attributes: Vec<Item>,
+    ) -> Transition {
+        Transition { state, selected, guarded, attributes, last: NONE, tables: Vec::new() }
     }
 
-    /// Expressions that select the element, whatever its attributes.
-    pub(super) fn selected(&self) -> &[u32] {
-        &self.selected
+    pub(super) fn forget_shapes(&mut self) {
+        self.last = NONE;
     }
+}
+
+/// Elements of a transition with attributes of the same names.
+#[derive(Debug)]
+pub(super) struct Shape {
+    /// The number of the transition, and those of the names.
+    names: Box<[u32]>,
+    classes: Box<[u32]>,
+    /// Places in `guarded` of those whose conditions hold whatever the values.
+    passed: Box<[u32]>,
+    /// Places whose conditions are evaluated for each element.
+    others: Box<[u32]>,
+    /// Indices of attributes, and tables in which their values are looked up.
+    lookups: Box<[(u32, u32)]>,
+    /// The outcome if no condition on values holds.
+    plain: u32,
+    /// The others by the places that pass, and the last one of them.
+    outcomes: HashMap<Box<[u32]>, u32, Seeded>,
+    last: u32,
 }
 
 /// What an element does, once it is known which conditions hold.
@@ -65,83 +88,51 @@ impl Transition {
 pub(super) struct Outcome {
     passed: Box<[u32]>,
     state: u32,
-    selected: Vec<u32>,
-    attributes: Vec<Item>,
-    /// What `attributes` are for the last element, and the classes of its attributes.
-    plan: Plan,
-    classes: Vec<u32>,
-}
-
-/// What an element with attributes of known classes selects.
-#[derive(Debug, Default)]
-struct Plan {
     /// Whatever the values, the element itself too; in order, each once.
     selected: Vec<Selected>,
-    /// Items and attributes, where the conditions of the item hold for the value.
+    /// Items and indices of attributes, where the conditions of the item hold for the value.
     guarded: Vec<(Item, u32)>,
 }
 
+/// In a table of values: this is not the only condition of the item.
+const PARTLY: u32 = 1 << 31;
+
 impl Run<'_> {
-    pub(super) fn new_transition(
-        &self,
-        state: u32,
-        selected: Vec<u32>,
-        guarded: Vec<Item>,
-        attributes: Vec<Item>,
-    ) -> Transition {
-        let asked = self.asked(&guarded, &attributes);
-        let (equal, others) = self.equal(&guarded);
-        Transition {
-            state,
-            selected,
-            guarded,
-            others,
-            equal,
-            attributes,
-            asked,
-            outcomes: HashMap::default(),
-            last: None,
-            bare: None,
-        }
-    }
-
-    /// The element has an attribute with this name. Returns whether it matters: its value is needed, and its index is the
-    /// number of those before it that matter.
+    /// A transition that selects something, or depends on attributes.
     #[inline]
-    pub(super) fn add_attribute(&mut self, tag: Tag, name: u32, names: &impl Names) -> bool {
-        let class = self.attribute_class(name, names);
-        let mask = &self.attribute_masks[class as usize];
-        let asked = &self.transitions[tag.0 as usize].asked;
-        let matters = mask.iter().zip(asked).any(|(mask, asked)| mask & asked != 0);
-        if matters {
-            self.attributes.push(class);
-        }
-        matters
-    }
-
-    /// The start-tag is complete. `value` has the values of attributes by their indices.
-    pub(super) fn attributes_complete<'v>(
+    pub(super) fn take(
         &mut self,
-        tag: Tag,
-        value: &dyn Fn(usize) -> &'v str,
+        number: u32,
+        attributes: &impl Attributes,
+        names: &impl Names,
         selected: &mut impl FnMut(Selected),
     ) {
-        let attributes = std::mem::take(&mut self.attributes);
-        let bare = self.transitions[tag.0 as usize].bare.filter(|_| attributes.is_empty());
-        let number = match bare {
-            Some(number) => number,
-            None => self.decide(tag, &attributes, value),
-        };
-        if self.outcomes[number as usize].classes != attributes {
-            let plan = self.plan(number, &attributes);
-            let outcome = &mut self.outcomes[number as usize];
-            outcome.plan = plan;
-            outcome.classes.clone_from(&attributes);
+        let transition = &self.transitions[number as usize];
+        if transition.guarded.is_empty() && transition.attributes.is_empty() {
+            for expression in &transition.selected {
+                selected(Selected { expression: *expression, attribute: None });
+            }
+            return;
         }
-        self.attributes = attributes;
-        let outcome = &self.outcomes[number as usize];
-        self.open.push(outcome.state);
-        let Plan { selected: plain, guarded } = &outcome.plan;
+        let last = self.shapes.get(transition.last as usize);
+        let shape = match last.is_some_and(|shape| is_same(&shape.names[1..], attributes)) {
+            true => transition.last,
+            false => self.shape(number, attributes, names),
+        };
+        let Shape { lookups, others, plain, .. } = &self.shapes[shape as usize];
+        let mut outcome = *plain;
+        self.passed.clear();
+        for (index, table) in lookups {
+            let targets = self.tables[*table as usize].get(&attributes.key(*index as usize));
+            if !targets.is_empty() {
+                self.passed.extend(targets);
+            }
+        }
+        if !self.passed.is_empty() || !others.is_empty() {
+            outcome = self.decide(shape, attributes);
+        }
+        let Outcome { state, selected: plain, guarded, .. } = &self.outcomes[outcome as usize];
+        self.state = *state;
         if guarded.is_empty() {
             plain.iter().copied().for_each(selected);
             return;
@@ -150,7 +141,7 @@ impl Run<'_> {
         for (item, index) in guarded {
             let path = &self.program.paths[item.path as usize];
             let conditions = &path.steps[item.step as usize].conditions;
-            if holds(conditions, &Own(value(*index as usize))) {
+            if holds(conditions, &Own(super::str(attributes.value(*index as usize)))) {
                 let (expression, attribute) = (path.expression, Some(*index));
                 self.found.push(Selected { expression, attribute });
             }
@@ -158,167 +149,205 @@ impl Run<'_> {
         self.report(selected);
     }
 
-    /// What an outcome selects of an element with attributes of these classes.
-    fn plan(&self, outcome: u32, classes: &[u32]) -> Plan {
-        let outcome = &self.outcomes[outcome as usize];
-        let own = outcome.selected.iter();
-        let own = own.map(|expression| Selected { expression: *expression, attribute: None });
-        let mut plan = Plan { selected: own.collect(), guarded: Vec::new() };
-        for item in &outcome.attributes {
+    /// The number of the shape that is not the last one.
+    #[inline(never)]
+    fn shape(&mut self, number: u32, attributes: &impl Attributes, names: &impl Names) -> u32 {
+        let mut key = std::mem::take(&mut self.key);
+        key.clear();
+        key.push(number);
+        key.extend((0..attributes.len()).map(|index| attributes.name(index)));
+        let shape = match self.shape_ids.get(key.as_slice()) {
+            Some(shape) => *shape,
+            None => self.new_shape(&key, names),
+        };
+        self.key = key;
+        self.transitions[number as usize].last = shape;
+        shape
+    }
+
+    fn new_shape(&mut self, key: &[u32], names: &impl Names) -> u32 {
+        let (number, own) = (key[0], &key[1..]);
+        let class = |name: &u32| match *name {
+            NO_ATTRIBUTE => 0,
+            name => self.attribute_class(name, names),
+        };
+        let classes: Vec<u32> = own.iter().map(class).collect();
+        let mut lookups = Vec::new();
+        for (index, class) in (0..).zip(&classes) {
+            if let Some(table) = self.table(number, *class) {
+                lookups.push((index, table));
+            }
+        }
+        let mut present = vec![0; self.attribute_masks[0].len()];
+        for class in &classes {
+            let mask = &self.attribute_masks[*class as usize];
+            present.iter_mut().zip(mask).for_each(|(all, mask)| *all |= mask);
+        }
+        let (mut passed, mut others) = (Vec::new(), Vec::new());
+        for (place, item) in (0..).zip(&self.transitions[number as usize].guarded) {
+            let conditions = &self.step(*item).conditions;
+            match Condition::all(conditions, &|test| has(&present, test)) {
+                Some(true) => passed.push(place),
+                Some(false) => {}
+                None if equal(conditions).is_some() => {}
+                None => others.push(place),
+            }
+        }
+        let shape = self.shapes.len() as u32;
+        self.grown(2 * key.len() + passed.len() + others.len());
+        self.shapes.push(Shape {
+            names: key.into(),
+            classes: classes.into(),
+            passed: passed.as_slice().into(),
+            others: others.into(),
+            lookups: lookups.into(),
+            plain: 0,
+            outcomes: HashMap::default(),
+            last: NONE,
+        });
+        self.shape_ids.insert(key.into(), shape);
+        self.shapes[shape as usize].plain = self.outcome(shape, &passed);
+        shape
+    }
+
+    /// The table of values that guarded items of a transition ask for in attributes of a class.
+    fn table(&mut self, number: u32, class: u32) -> Option<u32> {
+        let transition = &self.transitions[number as usize];
+        if let Some((_, table)) = transition.tables.iter().find(|it| it.0 == class) {
+            return *table;
+        }
+        let mask = &self.attribute_masks[class as usize];
+        let mut all = Vec::new();
+        for (place, item) in (0..).zip(&transition.guarded) {
+            let conditions = &self.step(*item).conditions;
+            if let Some((test, text, is_all)) = equal(conditions)
+                && has(mask, test)
+            {
+                all.push((text, if is_all { place } else { place | PARTLY }));
+            }
+        }
+        let table = (!all.is_empty()).then_some(self.tables.len() as u32);
+        if table.is_some() {
+            let texts: usize = all.iter().map(|it| it.0.len() / 8).sum();
+            self.grown(all.len() * Values::WORDS + texts);
+            self.tables.push(Values::new(all));
+        }
+        self.transitions[number as usize].tables.push((class, table));
+        table
+    }
+
+    /// The outcome if a value was found in a table, or if conditions are to be evaluated.
+    #[inline(never)]
+    fn decide(&mut self, number: u32, attributes: &impl Attributes) -> u32 {
+        let shape = &self.shapes[number as usize];
+        let masks = &self.attribute_masks;
+        let element = Element { classes: &shape.classes, attributes, masks };
+        let mut passed = std::mem::take(&mut self.passed);
+        let guarded = &self.transitions[shape.names[0] as usize].guarded;
+        let passes = |place: u32| holds(&self.step(guarded[place as usize]).conditions, &element);
+        passed.retain_mut(|place| {
+            let is_part = *place & PARTLY != 0;
+            *place &= !PARTLY;
+            !is_part || passes(*place)
+        });
+        passed.extend(shape.others.iter().filter(|place| passes(**place)));
+        let outcome = if passed.is_empty() {
+            shape.plain
+        } else {
+            passed.extend(&shape.passed);
+            passed.sort_unstable();
+            passed.dedup();
+            let last = self.outcomes.get(shape.last as usize);
+            match last.is_some_and(|last| *last.passed == *passed) {
+                true => shape.last,
+                false => self.outcome(number, &passed),
+            }
+        };
+        self.passed = passed;
+        outcome
+    }
+
+    /// The number of what an element does if these of the guarded items advance.
+    fn outcome(&mut self, number: u32, passed: &[u32]) -> u32 {
+        let shape = &self.shapes[number as usize];
+        let known = shape.outcomes.get(passed).copied();
+        let outcome = known.unwrap_or_else(|| self.new_outcome(number, passed));
+        self.shapes[number as usize].last = outcome;
+        outcome
+    }
+
+    fn new_outcome(&mut self, number: u32, passed: &[u32]) -> u32 {
+        let shape = &self.shapes[number as usize];
+        let transition = &self.transitions[shape.names[0] as usize];
+        let mut more = self.states[transition.state as usize].items.clone();
+        let (mut done, mut attributes) =
+            (transition.selected.clone(), transition.attributes.clone());
+        for place in passed {
+            let item = transition.guarded[*place as usize];
+            self.advance(item, &mut more, &mut done, &mut attributes);
+        }
+        sort(&mut more);
+        let own = done.into_iter().map(|expression| Selected { expression, attribute: None });
+        let (mut selected, mut guarded): (Vec<Selected>, _) = (own.collect(), Vec::new());
+        for item in attributes {
             let path = &self.program.paths[item.path as usize];
             let step = &path.steps[item.step as usize];
             let StepKind::Attribute(test) = step.kind else { continue };
-            for (index, class) in (0..).zip(classes) {
+            for (index, class) in (0..).zip(&shape.classes) {
                 if !has(&self.attribute_masks[*class as usize], test) {
                     continue;
                 }
                 if step.conditions.is_empty() {
                     let (expression, attribute) = (path.expression, Some(index));
-                    plan.selected.push(Selected { expression, attribute });
+                    selected.push(Selected { expression, attribute });
                 } else {
-                    plan.guarded.push((*item, index));
+                    guarded.push((item, index));
                 }
             }
         }
-        plan.selected.sort_unstable();
-        plan.selected.dedup();
-        plan
-    }
-
-    /// Evaluates the conditions of an element: the number of what it does.
-    fn decide<'v>(&mut self, tag: Tag, classes: &[u32], value: &dyn Fn(usize) -> &'v str) -> u32 {
-        let element = Element { classes, value, masks: &self.attribute_masks };
-        let mut passed = std::mem::take(&mut self.passed);
-        let transition = &self.transitions[tag.0 as usize];
-        passed.clear();
-        for place in &transition.others {
-            if holds(&self.step(transition.guarded[*place as usize]).conditions, &element) {
-                passed.push(*place);
-            }
-        }
-        for Equal { test, by_value } in &transition.equal {
-            element.any(&Operand::Attribute(*test), &mut |value| {
-                passed.extend(by_value.get(value).into_iter().flatten());
-                false
-            });
-        }
-        let is_same = |last: &u32| *self.outcomes[*last as usize].passed == *passed;
-        let number = match transition.last.filter(is_same) {
-            Some(last) => last,
-            None => self.outcome(tag, &passed),
-        };
-        let transition = &mut self.transitions[tag.0 as usize];
-        transition.last = Some(number);
-        if classes.is_empty() {
-            transition.bare = Some(number);
-        }
-        self.passed = passed;
-        number
-    }
-
-    /// The number of what an element does if these of the guarded items advance.
-    #[inline(never)]
-    fn outcome(&mut self, tag: Tag, passed: &[u32]) -> u32 {
-        let transition = &self.transitions[tag.0 as usize];
-        if let Some(known) = transition.outcomes.get(passed) {
-            return *known;
-        }
-        let mut more = self.states[transition.state as usize].items.clone();
-        let (mut selected, mut attributes) =
-            (transition.selected.clone(), transition.attributes.clone());
-        for place in passed {
-            let item = transition.guarded[*place as usize];
-            self.advance(item, &mut more, &mut selected, &mut attributes);
-        }
-        sort(&mut more);
         selected.sort_unstable();
         selected.dedup();
         let state = self.state(more);
-        let number = self.outcomes.len() as u32;
-        let passed: Box<[u32]> = passed.into();
-        let (plan, classes) = (Plan::default(), vec![UNKNOWN]);
-        let passed_too = passed.clone();
-        self.outcomes.push(Outcome {
-            passed: passed_too,
-            state,
-            selected,
-            attributes,
-            plan,
-            classes,
-        });
-        self.transitions[tag.0 as usize].outcomes.insert(passed, number);
-        number
-    }
-
-    /// The conditions that are looked up, and the places of the others.
-    fn equal(&self, guarded: &[Item]) -> (Vec<Equal>, Vec<u32>) {
-        let mut by_test: BTreeMap<u32, Vec<(u32, &String)>> = BTreeMap::new();
-        let mut others = Vec::new();
-        for (place, item) in (0..).zip(guarded) {
-            match self.step(*item).conditions.as_slice() {
-                [Condition::Text { operand: Operand::Attribute(test), equal: true, text }] => {
-                    by_test.entry(*test).or_default().push((place, text));
-                }
-                _ => others.push(place),
-            }
-        }
-        let mut all = Vec::new();
-        for (test, conditions) in by_test {
-            if conditions.len() < MIN_EQUAL {
-                others.extend(conditions.iter().map(|(place, _)| *place));
-                continue;
-            }
-            let mut by_value: HashMap<String, Vec<u32>, Seeded> = HashMap::default();
-            for (place, text) in conditions {
-                by_value.entry(text.clone()).or_default().push(place);
-            }
-            all.push(Equal { test, by_value });
-        }
-        (all, others)
-    }
-
-    /// The tests that decide which attributes matter.
-    fn asked(&self, guarded: &[Item], attributes: &[Item]) -> Vec<u64> {
-        let mut asked = vec![0; self.attribute_masks[0].len()];
-        let mut ask = |test: u32| asked[test as usize / 64] |= 1_u64 << (test % 64);
-        for item in guarded {
-            self.step(*item).conditions.iter().for_each(|one| one.tests(&mut ask));
-            let next = self.program.paths[item.path as usize].steps.get(item.step as usize + 1);
-            if let Some(StepKind::Attribute(test)) = next.map(|step| step.kind) {
-                ask(test);
-            }
-        }
-        for item in attributes {
-            if let StepKind::Attribute(test) = self.step(*item).kind {
-                ask(test);
-            }
-        }
-        asked
+        let outcome = self.outcomes.len() as u32;
+        let weight = passed.len() + selected.len() + guarded.len();
+        self.outcomes.push(Outcome { passed: passed.into(), state, selected, guarded });
+        self.shapes[number as usize].outcomes.insert(passed.into(), outcome);
+        self.grown(weight);
+        outcome
     }
 }
 
-/// An element whose attributes matter: the number of its transition.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tag(u32);
-
-impl Tag {
-    pub(super) fn of(transition: u32) -> Tag {
-        Tag(transition)
-    }
+/// The condition that an attribute is equal to a text, if the conditions do not hold without it: the test of the name, the text,
+/// and whether it is the only condition.
+fn equal(conditions: &[Condition]) -> Option<(u32, &str, bool)> {
+    conditions.iter().find_map(|one| match one {
+        Condition::Text { operand: Operand::Attribute(test), equal: true, text } => {
+            Some((*test, text.as_str(), conditions.len() == 1))
+        }
+        Condition::And(all) => equal(all).map(|(test, text, _)| (test, text, false)),
+        _ => None,
+    })
 }
 
-struct Element<'a, 'v> {
+#[inline]
+fn is_same(names: &[u32], attributes: &impl Attributes) -> bool {
+    names.len() == attributes.len()
+        && names.iter().enumerate().all(|(index, name)| *name == attributes.name(index))
+}
+
+struct Element<'a, A> {
     classes: &'a [u32],
-    value: &'a dyn Fn(usize) -> &'v str,
+    attributes: &'a A,
     masks: &'a [Vec<u64>],
 }
 
-impl Values for Element<'_, '_> {
+impl<A: Attributes> Asked for Element<'_, A> {
     fn any(&self, operand: &Operand, visit: &mut dyn FnMut(&str) -> bool) -> bool {
         let Operand::Attribute(test) = operand else { return false };
         let mut all = self.classes.iter().enumerate();
         all.any(|(index, class)| {
-            has(&self.masks[*class as usize], *test) && visit((self.value)(index))
+            has(&self.masks[*class as usize], *test)
+                && visit(super::str(self.attributes.value(index)))
         })
     }
 }

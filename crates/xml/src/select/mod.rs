@@ -14,9 +14,9 @@
 //! next:   (state, name) -> state of the element's children, what is selected, what depends on attributes
 //! ```
 //!
-//! Where something depends on attributes (`element`), those that are asked for are kept until the start-tag is complete; which
-//! conditions hold leads to the state and to what is selected. Other attributes, and texts that no expression selects, are not
-//! looked at.
+//! Where something depends on attributes (`element`), their names decide most of it; a value is looked up among those that
+//! conditions ask for (`values`). Which conditions hold leads to the state and to what is selected. Values that no condition
+//! asks for, and texts that no expression selects, are not looked at.
 //!
 //! States and transitions are made when a document first needs them. Of names only those matter that an expression has;
 //! equal ones among the others share transitions.
@@ -47,6 +47,7 @@ mod condition;
 mod element;
 mod path;
 mod stream;
+mod values;
 
 use std::fmt;
 
@@ -126,4 +127,9 @@ pub struct Selected {
     pub expression: u32,
     /// The index of the attribute; `None`: the element, text, comment or instruction itself.
     pub attribute: Option<u32>,
+}
+
+/// The parser's texts and names are UTF-8.
+fn str(bytes: &[u8]) -> &str {
+    simdutf8::basic::from_utf8(bytes).unwrap_or("")
 }

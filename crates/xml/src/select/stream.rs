@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::element::Tag;
-use super::{Names, Program, Run, Selected};
+use super::element::{Attributes, NO_ATTRIBUTE};
+use super::values::Value;
+use super::{Names, Program, Run, Selected, str};
 use crate::feed::{Feed, Parsed};
 use crate::{Error, Kind, Parser, Record, Session};
 
@@ -48,15 +49,61 @@ struct Selection<'p> {
     node: u64,
 }
 
-/// An element whose attributes matter, before they are all there.
+/// An element whose attributes are not all in the parser's output.
 #[derive(Default)]
 struct Element {
     name: u32,
-    tag: Option<Tag>,
     missing: u16,
-    /// Name and value of those that matter; the values lie in `values`.
     attributes: Vec<(u32, Range<usize>)>,
-    values: String,
+    values: Vec<u8>,
+}
+
+impl Attributes for Element {
+    fn len(&self) -> usize {
+        self.attributes.len()
+    }
+
+    fn name(&self, index: usize) -> u32 {
+        self.attributes[index].0
+    }
+
+    fn value(&self, index: usize) -> &[u8] {
+        &self.values[self.attributes[index].1.clone()]
+    }
+
+    fn key(&self, index: usize) -> Value<'_> {
+        Value::new(self.value(index))
+    }
+}
+
+/// The records of an element's attributes and namespaces.
+struct Records<'a> {
+    parsed: &'a Parsed<'a>,
+    records: &'a [Record],
+}
+
+impl Attributes for Records<'_> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    #[inline]
+    fn name(&self, index: usize) -> u32 {
+        let record = &self.records[index];
+        if record.kind == Kind::Attribute { record.name } else { NO_ATTRIBUTE }
+    }
+
+    #[inline]
+    fn value(&self, index: usize) -> &[u8] {
+        self.parsed.text(&self.records[index])
+    }
+
+    #[inline]
+    fn key(&self, index: usize) -> Value<'_> {
+        let record = &self.records[index];
+        Value::within(self.parsed.buffer(record), record.offset as usize, record.len as usize)
+    }
 }
 
 /// Qualified names by their numbers, as text: empty until they are needed.
@@ -102,7 +149,7 @@ impl<'p> Stream<'p> {
                 selection.qnames.0.clear();
             }
         }
-        selection.element.tag = None;
+        selection.element.missing = 0;
         selection.text.clear();
         (selection.has_text, selection.in_doctype, selection.node) = (false, false, 0);
     }
@@ -118,9 +165,7 @@ impl<'p> Stream<'p> {
     ) -> Result<(), Error> {
         let Stream { feed, selection } = self;
         let done = feed.feed::<Error>(chunk, last, |parsed: Parsed<'_>| {
-            for (at, record) in parsed.records.iter().enumerate() {
-                selection.record(&parsed, at, record, found);
-            }
+            selection.look(&parsed, found);
             Ok(())
         });
         done.map(|_| ())
@@ -128,91 +173,100 @@ impl<'p> Stream<'p> {
 }
 
 impl Selection<'_> {
-    #[inline]
-    fn record(
-        &mut self,
-        parsed: &Parsed<'_>,
-        at: usize,
-        record: &Record,
-        found: &mut impl FnMut(Found<'_>),
-    ) {
-        let parser = parsed.parser;
-        match record.kind {
-            Kind::StartElement => {
-                self.end_text(found);
-                let (name, node) = (record.name, self.node);
-                let Selection { run, qnames, .. } = self;
-                let tag = run.begin_element(name, parser, &mut |selected| {
-                    let name = qnames.text(name, parser);
-                    let expression = selected.expression;
-                    found(Found { expression, kind: Kind::StartElement, name, value: "", node });
-                });
-                self.element.tag = tag;
-                match tag {
-                    None => self.node += 1,
-                    Some(tag) => {
-                        self.element.name = name;
-                        self.element.missing = record.count;
-                        self.element.attributes.clear();
-                        self.element.values.clear();
-                        if record.count == 0 {
-                            self.tag(tag, parser, found);
+    fn look(&mut self, parsed: &Parsed<'_>, found: &mut impl FnMut(Found<'_>)) {
+        let Parsed { parser, records, .. } = *parsed;
+        let mut n = 0;
+        while let Some(record) = records.get(n) {
+            n += 1;
+            match record.kind {
+                Kind::StartElement => {
+                    self.end_text(found);
+                    let count = usize::from(record.count);
+                    let Some(owned) = records.get(n..n + count) else {
+                        let Element { name, missing, attributes, values } = &mut self.element;
+                        (*name, *missing) = (record.name, record.count);
+                        attributes.clear();
+                        values.clear();
+                        continue;
+                    };
+                    n += count;
+                    let attributes = Records { parsed, records: owned };
+                    self.start_element(record.name, &attributes, parser, found);
+                    // Many elements have one text and nothing else.
+                    if let [text, end, ..] = &records[n..]
+                        && (text.kind, end.kind) == (Kind::Text, Kind::EndElement)
+                        && text.len > 0
+                    {
+                        if self.run.wants_texts() {
+                            self.whole_text(parsed.text(text), found);
+                        } else {
+                            self.node += 1;
                         }
+                        self.run.end_element();
+                        n += 2;
                     }
                 }
-            }
-            Kind::Attribute | Kind::Namespace => {
-                let Some(tag) = self.element.tag else { return };
-                self.element.missing -= 1;
-                if record.kind == Kind::Attribute
-                    && self.run.add_attribute(tag, record.name, parser)
-                {
-                    let from = self.element.values.len();
-                    self.element.values.push_str(str(parsed.text(record)));
-                    self.element.attributes.push((record.name, from..self.element.values.len()));
+                Kind::Attribute | Kind::Namespace => {
+                    let Element { missing, attributes, values, .. } = &mut self.element;
+                    *missing -= 1;
+                    if record.kind == Kind::Attribute {
+                        let from = values.len();
+                        values.extend_from_slice(parsed.text(record));
+                        attributes.push((record.name, from..values.len()));
+                    }
+                    if *missing == 0 {
+                        let element = std::mem::take(&mut self.element);
+                        self.start_element(element.name, &element, parser, found);
+                        self.element = element;
+                    }
                 }
-                if self.element.missing == 0 {
-                    self.tag(tag, parser, found);
+                Kind::EndElement => {
+                    self.end_text(found);
+                    self.run.end_element();
                 }
-            }
-            Kind::EndElement => {
-                self.end_text(found);
-                self.run.end_element();
-            }
-            Kind::Text if record.len > 0 => {
-                if self.run.wants_texts() {
-                    self.text(parsed.text(record), parsed.records.get(at + 1), found);
-                } else {
-                    self.has_text = true;
+                Kind::Text if record.len > 0 => {
+                    if self.run.wants_texts() {
+                        self.text(parsed.text(record), records.get(n), found);
+                    } else {
+                        self.has_text = true;
+                    }
                 }
+                Kind::Comment | Kind::Pi if !self.in_doctype => {
+                    self.end_text(found);
+                    self.leaf(parser, record, parsed.text(record), found);
+                }
+                Kind::DoctypeStart => self.in_doctype = true,
+                Kind::DoctypeEnd => self.in_doctype = false,
+                _ => {}
             }
-            Kind::Comment | Kind::Pi if !self.in_doctype => {
-                self.end_text(found);
-                self.leaf(parser, record, parsed.text(record), found);
-            }
-            Kind::DoctypeStart => self.in_doctype = true,
-            Kind::DoctypeEnd => self.in_doctype = false,
-            _ => {}
         }
     }
 
-    fn tag(&mut self, tag: Tag, parser: &Parser, found: &mut impl FnMut(Found<'_>)) {
-        let Selection { run, element, qnames, node, .. } = self;
-        let Element { name, attributes, values, .. } = element;
-        let value = |index: usize| &values[attributes[index].1.clone()];
-        run.attributes_complete(tag, &value, &mut |selected| {
-            let (kind, name, value) = match selected.attribute {
-                None => (Kind::StartElement, *name, ""),
-                Some(index) => {
-                    let index = index as usize;
-                    (Kind::Attribute, attributes[index].0, value(index))
-                }
+    #[inline]
+    fn start_element(
+        &mut self,
+        name: u32,
+        attributes: &impl Attributes,
+        parser: &Parser,
+        found: &mut impl FnMut(Found<'_>),
+    ) {
+        let Selection { run, qnames, node, .. } = self;
+        let node = std::mem::replace(node, *node + 1);
+        // Several expressions may select one attribute.
+        let mut last = (NO_ATTRIBUTE, "");
+        run.begin_element(name, attributes, parser, &mut |selected| {
+            let expression = selected.expression;
+            let Some(index) = selected.attribute else {
+                let name = qnames.text(name, parser);
+                found(Found { expression, kind: Kind::StartElement, name, value: "", node });
+                return;
             };
-            let (name, expression) = (qnames.text(name, parser), selected.expression);
-            found(Found { expression, kind, name, value, node: *node });
+            if last.0 != index {
+                last = (index, str(attributes.value(index as usize)));
+            }
+            let name = qnames.text(attributes.name(index as usize), parser);
+            found(Found { expression, kind: Kind::Attribute, name, value: last.1, node });
         });
-        element.tag = None;
-        *node += 1;
     }
 
     /// Characters of a text that an expression may select. They are copied if more of it may come: `next` is the next record.
@@ -223,6 +277,10 @@ impl Selection<'_> {
             self.text.extend_from_slice(text);
             return;
         }
+        self.whole_text(text, found);
+    }
+
+    fn whole_text(&mut self, text: &[u8], found: &mut impl FnMut(Found<'_>)) {
         let (value, node) = (str(text), self.node);
         self.run.text(value, &mut |selected: Selected| {
             let expression = selected.expression;
@@ -232,10 +290,14 @@ impl Selection<'_> {
     }
 
     /// A text is whole when another node comes.
+    #[inline]
     fn end_text(&mut self, found: &mut impl FnMut(Found<'_>)) {
-        if !self.has_text {
-            return;
+        if self.has_text {
+            self.take_text(found);
         }
+    }
+
+    fn take_text(&mut self, found: &mut impl FnMut(Found<'_>)) {
         if !self.text.is_empty() {
             let (node, value) = (self.node, str(&self.text));
             self.run.text(value, &mut |selected: Selected| {
@@ -276,9 +338,4 @@ impl Selection<'_> {
             false => self.run.comment(value, &mut selected),
         }
     }
-}
-
-/// The parser's texts and names are UTF-8.
-fn str(bytes: &[u8]) -> &str {
-    simdutf8::basic::from_utf8(bytes).unwrap_or("")
 }

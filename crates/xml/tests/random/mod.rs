@@ -3,6 +3,9 @@
 
 use lookaside_xml::tree::{Builder, Name, NameId, Tree, Value as Text};
 
+/// A value longer than what is compared at once.
+pub const LONG: &str = "more than 16 characters";
+
 /// splitmix64 (Steele, Lea, Flood 2014).
 pub struct Random(pub u64);
 
@@ -91,7 +94,8 @@ impl Writer<'_> {
                 }
                 _ => ("", ""),
             };
-            let value = self.random.pick(&["1", "2", "7", "en", "EN-us", "", "two words", "-1"]);
+            let value =
+                self.random.pick(&["1", "2", "7", "en", "EN-us", "", "two words", "-1", LONG]);
             let tag =
                 if prefix.is_empty() { local.to_owned() } else { format!("{prefix}:{local}") };
             self.text += &format!(" {tag}=\"{value}\"");
