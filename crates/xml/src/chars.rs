@@ -28,15 +28,36 @@ pub(crate) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
+/// Of each byte: 1 if it is a NameStartChar below 128, 2 if a NameChar below 128.
+const NAME_BYTES: [u8; 256] = {
+    let mut all = [0; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        let b = byte as u8;
+        let is_start = b.is_ascii_alphabetic() || b == b':' || b == b'_';
+        let is_name = is_start || b.is_ascii_digit() || b == b'-' || b == b'.';
+        all[byte] = if is_start { 3 } else { is_name as u8 * 2 };
+        byte += 1;
+    }
+    all
+};
+
 /// Nmtoken [7].
 pub(crate) fn is_nmtoken(bytes: &[u8]) -> bool {
+    let all = bytes.iter().fold(2, |all, byte| all & NAME_BYTES[usize::from(*byte)]);
+    if all & 2 != 0 {
+        return !bytes.is_empty();
+    }
     std::str::from_utf8(bytes).is_ok_and(|text| !text.is_empty() && text.chars().all(is_name_char))
 }
 
 /// Name [5].
 pub(crate) fn is_name(bytes: &[u8]) -> bool {
     is_nmtoken(bytes)
-        && std::str::from_utf8(bytes).is_ok_and(|text| text.starts_with(is_name_start))
+        && match bytes[0] {
+            byte @ ..128 => NAME_BYTES[usize::from(byte)] & 1 != 0,
+            _ => std::str::from_utf8(bytes).is_ok_and(|text| text.starts_with(is_name_start)),
+        }
 }
 
 /// The byte at which [`is_name`] becomes false.
@@ -102,8 +123,14 @@ pub(crate) fn reference(bytes: &[u8]) -> Result<Reference, (Rule, usize)> {
     }
 }
 
+#[inline]
 pub(crate) fn ascii_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'-' | b'.')
+    NAME_BYTES[usize::from(byte)] & 2 != 0
+}
+
+#[inline]
+pub(crate) fn ascii_name_start(byte: u8) -> bool {
+    NAME_BYTES[usize::from(byte)] & 1 != 0
 }
 
 /// The character of a predefined entity.

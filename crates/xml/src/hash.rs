@@ -65,3 +65,23 @@ pub(crate) fn mix(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
+
+/// Up to 8 bytes as a number, which differs for different bytes of the same length.
+#[inline(always)]
+pub(crate) fn word(bytes: &[u8]) -> u64 {
+    if let Some(word) = bytes.first_chunk() {
+        return u64::from_le_bytes(*word);
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        let [first, last] = [first, last].map(|it| u64::from(u32::from_le_bytes(*it)));
+        return first | last << 32;
+    }
+    match bytes {
+        [] => 0,
+        [one] => u64::from(*one),
+        [first, .., last] => {
+            let [first, middle, last] = [*first, bytes[bytes.len() / 2], *last].map(u64::from);
+            first | middle << 8 | last << 16
+        }
+    }
+}

@@ -185,7 +185,7 @@ impl Automaton {
 
 impl States {
     /// A step to a declaration by a name, without conditions; `None`: another one, or none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn plain_step(&self, state: &mut u32, symbol: u32) -> Option<u32> {
         let column = self.columns.get(symbol);
         if column == NONE {

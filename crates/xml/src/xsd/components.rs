@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 
 use super::automaton::Automaton;
+use super::fast::Fast;
 use super::identity::Constraint;
 use super::names::{Names, SymbolMap};
 use super::value::regex::Pattern;
 use super::value::{Primitive, Value};
+use crate::hash::Seeded;
 
 pub(crate) type TypeId = u32;
 
@@ -122,7 +124,7 @@ pub(crate) struct SimpleType {
     /// Every one must match.
     pub(crate) patterns: Vec<Pattern>,
     /// Keys of the values.
-    pub(crate) enumeration: Option<HashSet<Box<[u8]>>>,
+    pub(crate) enumeration: Option<HashSet<Box<[u8]>, Seeded>>,
     pub(crate) min: Option<Bound>,
     pub(crate) max: Option<Bound>,
     pub(crate) total_digits: Option<u32>,
@@ -134,6 +136,8 @@ pub(crate) struct SimpleType {
     pub(crate) fixed: u16,
     /// Whether values are to be looked at beyond literals and bounds; computed when all facets are known.
     pub(crate) is_plain: bool,
+    /// What most texts are like; computed then, too.
+    pub(crate) fast: Fast,
 }
 
 impl SimpleType {
@@ -154,6 +158,7 @@ impl SimpleType {
             max_length: None,
             fixed: 0,
             is_plain: true,
+            fast: Fast::None,
         }
     }
 }

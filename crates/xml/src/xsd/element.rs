@@ -3,10 +3,11 @@
 use super::automaton::{Automaton, BY_WILDCARD};
 use super::components::*;
 use super::error::Rule;
+use super::keys::Step;
 use super::names::{NONE, XSI};
 use super::simple::{Fault, shown};
 use super::state::*;
-use super::tables::{ElementValue, Steps};
+use super::tables::ElementValue;
 use super::validator::QNames;
 use crate::chars;
 
@@ -24,23 +25,23 @@ impl State {
             return;
         }
         let known = self.known(c, name, names);
+        let position = self.position(name);
+        let depth = self.frames.len() as u32;
+        let mut assessed = self.assess(c, known);
+        self.frames.push(NO_FRAME);
+        // Field by field: a copy may load at once what was just stored in parts, which stalls.
+        let frame = &mut self.frames[depth as usize];
+        (frame.name, frame.position, frame.offset) = (name, position, offset);
+        (frame.memory, frame.counts) = (self.memory.len() as u32, self.counts.len() as u32);
+        frame.bindings = self.bindings_from;
+        self.bindings_from = self.bindings.0.len() as u32;
+        if self.has_plan(&assessed, attributes.clone()) {
+            self.start_planned(c, known, assessed.element, attributes);
+            return;
+        }
         for (name, _) in attributes.clone() {
             self.known(c, name, names);
         }
-        let position = self.position(name);
-        let depth = self.frames.len() as u32;
-        let mut frame = Frame {
-            name,
-            position,
-            memory: self.memory.len() as u32,
-            counts: self.counts.len() as u32,
-            bindings: self.bindings_from,
-            offset,
-            ..NO_FRAME
-        };
-        let mut assessed = self.assess(c, known);
-        self.bindings_from = self.bindings.0.len() as u32;
-        self.frames.push(frame);
         let mut nil = None;
         if self.has_xsi && !assessed.is_skipped {
             nil = self.instance(c, &mut assessed, attributes.clone());
@@ -54,24 +55,19 @@ impl State {
             return;
         }
         let Assessed { element, type_, .. } = assessed;
+        self.plan(c, element, type_, attributes.clone());
         let declaration = c.elements.get(element as usize);
-        frame.element = element;
-        frame.type_ = type_;
         let definition = &c.types[type_ as usize].definition;
-        frame.mode = match definition {
-            Definition::Simple(_) => Mode::Simple(type_),
-            Definition::Complex(complex) => match complex.content {
-                Content::Empty => Mode::Empty,
-                Content::Simple(simple) => Mode::Simple(simple),
-                Content::Elements(model, is_mixed) => {
-                    let words = self.memory.len() + c.models[model as usize].memory();
-                    self.memory.resize(words, 0);
-                    Mode::Elements(model, is_mixed)
-                }
-            },
-        };
+        let mode = mode(c, type_);
+        self.reserve(c, mode);
         let fixed = declaration.and_then(|it| it.constraint.as_ref());
-        frame.keeps_text = matches!(frame.mode, Mode::Simple(_)) || fixed.is_some();
+        let keeps_text = matches!(mode, Mode::Simple(_)) || fixed.is_some();
+        if keeps_text {
+            self.text.clear();
+        }
+        let frame = &mut self.frames[depth as usize];
+        (frame.element, frame.type_, frame.mode) = (element, type_, mode);
+        frame.keeps_text = keeps_text;
         if let Some(declaration) = declaration {
             if declaration.is_abstract {
                 self.report(Rule::CvcElt2, "the declaration is abstract".to_owned());
@@ -82,17 +78,11 @@ impl State {
                     "xsi:nil on an element that is not nillable".to_owned(),
                 );
             } else if nil == Some(true) {
-                frame.is_nil = true;
+                self.frames[depth as usize].is_nil = true;
                 if fixed.is_some_and(|it| it.is_fixed) {
                     self.report(Rule::CvcElt322, "a nil element has a fixed value".to_owned());
                 }
             }
-        }
-        if frame.keeps_text {
-            self.text.clear();
-        }
-        if let Some(top) = self.frames.last_mut() {
-            *top = frame;
         }
         let own: &[u32] = declaration.map_or(&[], |it| &it.identity);
         let wants_fields = (!own.is_empty() || !self.tables.is_idle())
@@ -113,6 +103,34 @@ impl State {
                 self.attributes(c, complex, attributes, wants_fields);
             }
         }
+        if wants_fields && self.tables.has_direct() {
+            self.attributes_complete(c);
+        }
+    }
+
+    pub(super) fn attributes_complete(&mut self, c: &Components) {
+        let offset = self.frames.last().map_or(0, |it| it.offset);
+        let State { tables, frames, .. } = self;
+        let steps = |from: u32, all: &mut Vec<Step>| {
+            all.extend(frames[from as usize + 1..].iter().map(|it| (it.name, it.position)));
+        };
+        let mut faults = Vec::new();
+        tables.attributes_complete(c, offset, &steps, &mut |fault| faults.push(fault));
+        faults.into_iter().for_each(|fault| self.report(fault.rule, fault.message));
+        if self.tables.memory() > self.limits.memory {
+            self.beyond_memory();
+        }
+    }
+
+    /// Memory for the counters of an element's content.
+    #[inline]
+    pub(super) fn reserve(&mut self, c: &Components, mode: Mode) {
+        if let Mode::Elements(model, _) = mode {
+            let words = c.models[model as usize].memory();
+            if words > 0 {
+                self.memory.resize(self.memory.len() + words, 0);
+            }
+        }
     }
 
     /// An element without attributes, with its text and its end. Returns whether that is all that there is to it: else nothing
@@ -124,9 +142,10 @@ impl State {
         };
         let Some(parent) = self.frames.last() else { return false };
         let Mode::Elements(model, _) = parent.mode else { return false };
-        if !self.tables.is_idle()
-            || self.bindings_from as usize != self.bindings.0.len()
+        let depth = self.frames.len() as u32;
+        if self.bindings_from as usize != self.bindings.0.len()
             || self.is_beyond_limit
+            || !self.tables.ignore(c, depth, known.symbol, known.namespace)
         {
             return false;
         }
@@ -212,7 +231,7 @@ impl State {
     }
 
     /// Which declaration and type the element has.
-    #[inline]
+    #[inline(always)]
     pub(super) fn assess(&mut self, c: &Components, known: Known) -> Assessed {
         let skipped = Assessed { element: NONE, type_: ANY_TYPE, is_skipped: true, needs: None };
         let Some(parent) = self.frames.last_mut() else {
@@ -229,6 +248,11 @@ impl State {
             Mode::Elements(model, _) => {
                 let memory = &mut self.memory[parent.memory as usize..];
                 let model = &c.models[model as usize];
+                if let Automaton::States(states) = model
+                    && let Some(action) = states.plain_step(&mut parent.state, known.symbol)
+                {
+                    return self.by_action(c, known, action);
+                }
                 let action = model.step(
                     &mut parent.state,
                     memory,
@@ -274,7 +298,7 @@ impl State {
         skipped
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn by_action(&mut self, c: &Components, known: Known, action: u32) -> Assessed {
         if action & BY_WILDCARD == 0 {
             let type_ = c.elements[action as usize].type_;
@@ -332,48 +356,50 @@ impl State {
 
     #[inline]
     pub(super) fn end_element(&mut self, c: &Components) {
-        let Some(frame) = self.frames.last().copied() else { return };
+        let Some(frame) = self.frames.last() else { return };
         if self.is_beyond_limit {
             return;
         }
         let depth = self.frames.len() as u32 - 1;
-        match frame.mode {
+        let (mode, state) = (frame.mode, frame.state);
+        match mode {
             _ if frame.is_nil => {}
             Mode::Skip | Mode::Empty => {}
             Mode::Elements(model, is_mixed) => {
                 let memory = &self.memory[frame.memory as usize..];
                 let model = &c.models[model as usize];
-                if !frame.is_wrong && !model.is_end(frame.state, memory) {
-                    let expected = model.expected(frame.state, memory, c);
+                let mixed_text = is_mixed && frame.keeps_text;
+                if !frame.is_wrong && !model.is_end(state, memory) {
+                    let expected = model.expected(state, memory, c);
                     self.report(
                         Rule::CvcComplexType24,
                         format!("the end where this is expected: {expected}"),
                     );
                 }
-                if is_mixed && frame.keeps_text {
-                    self.mixed_value(c, &frame);
+                if mixed_text {
+                    self.mixed_value(c, depth as usize);
                 }
             }
-            Mode::Simple(simple) => self.value(c, &frame, simple),
+            Mode::Simple(_) if frame.is_wrong => {}
+            Mode::Simple(simple) => self.value(c, frame.element, simple),
         }
-        if !self.tables.is_idle() && frame.mode != Mode::Skip {
-            self.leave(c, &frame, depth);
+        if !self.tables.is_idle() && mode != Mode::Skip && self.tables.ends_at(depth) {
+            self.leave(c, depth);
         }
-        self.frames.pop();
-        self.memory.truncate(frame.memory as usize);
-        self.counts.truncate(frame.counts as usize);
-        self.bindings.0.truncate(frame.bindings as usize);
-        self.bindings_from = frame.bindings;
+        if let Some(frame) = self.frames.pop() {
+            self.memory.truncate(frame.memory as usize);
+            self.counts.truncate(frame.counts as usize);
+            if self.bindings.0.len() != frame.bindings as usize {
+                self.bindings.0.truncate(frame.bindings as usize);
+            }
+            self.bindings_from = frame.bindings;
+        }
     }
 
     /// The value of an element with simple content.
     #[inline]
-    pub(super) fn value(&mut self, c: &Components, frame: &Frame, simple: TypeId) {
-        if frame.is_wrong {
-            return;
-        }
-        let constraint =
-            c.elements.get(frame.element as usize).and_then(|it| it.constraint.as_ref());
+    pub(super) fn value(&mut self, c: &Components, element: u32, simple: TypeId) {
+        let constraint = c.elements.get(element as usize).and_then(|it| it.constraint.as_ref());
         let text = std::mem::take(&mut self.text);
         let State { bindings, roles, .. } = self;
         let mut tell = |role, text: &[u8]| roles.push((role, text.into()));
@@ -413,7 +439,8 @@ impl State {
     }
 
     /// Mixed content of an element with a fixed value.
-    pub(super) fn mixed_value(&mut self, c: &Components, frame: &Frame) {
+    pub(super) fn mixed_value(&mut self, c: &Components, depth: usize) {
+        let frame = &self.frames[depth];
         let constraint =
             c.elements.get(frame.element as usize).and_then(|it| it.constraint.as_ref());
         let Some(fixed) = constraint.filter(|it| it.is_fixed) else { return };
@@ -427,10 +454,13 @@ impl State {
     }
 
     /// Identity constraints at the end of an element.
-    pub(super) fn leave(&mut self, c: &Components, frame: &Frame, depth: u32) {
+    pub(super) fn leave(&mut self, c: &Components, depth: u32) {
+        let frame = &self.frames[depth as usize];
+        let offset = frame.offset;
         if self.tables.asks_for(depth) {
             let declaration = c.elements.get(frame.element as usize);
-            let mut key = Vec::new();
+            let mut key = std::mem::take(&mut self.key);
+            key.clear();
             let value = match frame.mode {
                 _ if frame.is_nil => ElementValue::Nil,
                 Mode::Simple(simple) => {
@@ -449,13 +479,14 @@ impl State {
             {
                 self.report(fault.rule, fault.message);
             }
+            self.key = key;
         }
         let State { tables, frames, .. } = self;
-        let steps = |from: u32| -> Steps {
-            frames[from as usize + 1..].iter().map(|it| (it.name, it.position)).collect()
+        let steps = |from: u32, all: &mut Vec<Step>| {
+            all.extend(frames[from as usize + 1..].iter().map(|it| (it.name, it.position)));
         };
         let mut faults = Vec::new();
-        tables.leave(c, depth, frame.offset, &steps, &mut |fault| faults.push(fault));
+        tables.leave(c, depth, offset, &steps, &mut |fault| faults.push(fault));
         for fault in faults {
             match fault.below {
                 None => self.report(fault.rule, fault.message),
@@ -471,5 +502,17 @@ impl State {
         if self.tables.memory() > self.limits.memory {
             self.beyond_memory();
         }
+    }
+}
+
+/// How the content of an element of a type is looked at.
+pub(super) fn mode(c: &Components, type_: TypeId) -> Mode {
+    match &c.types[type_ as usize].definition {
+        Definition::Simple(_) => Mode::Simple(type_),
+        Definition::Complex(complex) => match complex.content {
+            Content::Empty => Mode::Empty,
+            Content::Simple(simple) => Mode::Simple(simple),
+            Content::Elements(model, is_mixed) => Mode::Elements(model, is_mixed),
+        },
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Constraint {
     pub(crate) name: Box<str>,
     pub(crate) selector: Path,
     pub(crate) fields: Vec<Path>,
+    /// If all fields are attributes of the selected elements: their names.
+    pub(crate) direct: Vec<u32>,
     /// Whether a keyref refers to it.
     pub(crate) is_referred: bool,
 }
@@ -108,6 +110,14 @@ impl Path {
 
     pub(crate) fn has_attributes(&self) -> bool {
         !self.attributes.is_empty()
+    }
+
+    /// The name, if the expression is that of an attribute of the element itself.
+    pub(crate) fn own_attribute(&self) -> Option<u32> {
+        match (self.tests.as_slice(), self.attributes.as_slice()) {
+            ([Test::End], [(0, Test::Name(name))]) if self.repeats == 0 => Some(*name),
+            _ => None,
+        }
     }
 
     /// Parses an expression of the subset; `names` are symbols for names and namespaces.

@@ -22,6 +22,9 @@ pub(crate) type Roles<'a> = &'a mut dyn FnMut(Role, &[u8]);
 /// Characters of a value in a message.
 const SHOWN: usize = 60;
 
+/// Values whose keys need no memory of their own.
+const SHORT: usize = 64;
+
 pub(crate) fn shown(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     match text.char_indices().nth(SHOWN) {
@@ -40,6 +43,7 @@ impl White {
             White::Replace => Cow::Owned(
                 text.iter().map(|byte| if chars::is_space(*byte) { b' ' } else { *byte }).collect(),
             ),
+            White::Collapse if !has_space(text) => Cow::Borrowed(text),
             White::Collapse => {
                 let text = trim(text);
                 let mut after_space = false;
@@ -63,6 +67,16 @@ impl White {
             }
         }
     }
+}
+
+/// Whether there is a space, or a control character.
+#[inline]
+pub(crate) fn has_space(text: &[u8]) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    // The highest bit of each byte below 0x21 is set by the difference; that of bytes above 127 does not count.
+    let below = |word: u64| word.wrapping_sub(ONES * 0x21) & !word & ONES << 7 != 0;
+    let (words, rest) = text.as_chunks::<8>();
+    words.iter().any(|word| below(u64::from_le_bytes(*word))) || rest.iter().any(|it| *it < 0x21)
 }
 
 #[inline]
@@ -240,8 +254,24 @@ impl Components {
     }
 
     /// Whether `text` is valid by the simple type.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check(
+        &self,
+        type_: TypeId,
+        text: &[u8],
+        prefixes: &dyn Prefixes,
+        roles: Roles<'_>,
+    ) -> Result<(), Fault> {
+        let simple = self.simple(type_);
+        match simple.fast.accepts(simple, text) {
+            true => Ok(()),
+            false => self.check_whole(type_, text, prefixes, roles),
+        }
+    }
+
+    /// The same, however likely the text is.
+    #[inline(never)]
+    pub(crate) fn check_whole(
         &self,
         type_: TypeId,
         text: &[u8],
@@ -335,10 +365,22 @@ impl Components {
         text: &[u8],
         prefixes: &dyn Prefixes,
     ) -> Result<(), Fault> {
-        let Some(all) = &self.simple(type_).enumeration else { return Ok(()) };
-        let mut key = Vec::with_capacity(64);
-        self.key(type_, text, prefixes, &mut key);
-        match all.contains(&*key) {
+        let simple = self.simple(type_);
+        let Some(all) = &simple.enumeration else { return Ok(()) };
+        let is_member = match simple.variety {
+            Variety::Atomic(primitive) if primitive.is_text() && text.len() < SHORT => {
+                let mut key = [0; SHORT];
+                key[0] = primitive.tag();
+                key[1..=text.len()].copy_from_slice(text);
+                all.contains(&key[..=text.len()])
+            }
+            _ => {
+                let mut key = Vec::with_capacity(64);
+                self.key(type_, text, prefixes, &mut key);
+                all.contains(&*key)
+            }
+        };
+        match is_member {
             true => Ok(()),
             false => Err(Fault {
                 rule: Rule::CvcEnumerationValid,
@@ -352,6 +394,7 @@ impl Components {
     }
 
     /// Appends the key of a valid value: equal for equal values only, whatever their types.
+    #[inline]
     pub(crate) fn key(
         &self,
         type_: TypeId,
@@ -359,6 +402,16 @@ impl Components {
         prefixes: &dyn Prefixes,
         key: &mut Vec<u8>,
     ) {
+        match self.simple(type_).variety {
+            Variety::Atomic(primitive) if primitive.is_text() && !has_space(text) => {
+                key.push(primitive.tag());
+                key.extend_from_slice(text);
+            }
+            _ => self.key_of(type_, text, prefixes, key),
+        }
+    }
+
+    fn key_of(&self, type_: TypeId, text: &[u8], prefixes: &dyn Prefixes, key: &mut Vec<u8>) {
         const LIST_TAG: u8 = 0xff;
         let simple = self.simple(type_);
         match &simple.variety {

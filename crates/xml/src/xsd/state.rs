@@ -5,10 +5,12 @@ use std::collections::{HashMap, HashSet};
 use super::components::*;
 use super::error::{Invalid, Rule};
 use super::names::NONE;
+use super::plan::Plan;
 use super::simple::shown;
 use super::tables::Tables;
 use super::validator::Limits;
 use super::value::Prefixes;
+use crate::hash::Seeded;
 
 /// Names of siblings that are counted one by one.
 pub(super) const COUNTED: usize = 32;
@@ -28,8 +30,9 @@ pub(super) const XSI_TYPE: u8 = 1;
 pub(super) const XSI_NIL: u8 = 2;
 
 /// How the content of an element is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
+    #[default]
     Skip,
     Empty,
     Simple(TypeId),
@@ -100,6 +103,8 @@ pub(super) struct State {
     pub(super) limits: Limits,
     pub(super) names: Vec<Known>,
     pub(super) has_xsi: bool,
+    /// By the number of the declaration.
+    pub(super) plans: Vec<Plan>,
     pub(super) frames: Vec<Frame>,
     pub(super) memory: Vec<u32>,
     pub(super) counts: Vec<(u32, u32)>,
@@ -107,11 +112,13 @@ pub(super) struct State {
     /// Where the namespaces of the element that begins start.
     pub(super) bindings_from: u32,
     pub(super) text: Vec<u8>,
+    /// Of a value, for the time of its comparison.
+    pub(super) key: Vec<u8>,
     pub(super) seen: Vec<bool>,
     pub(super) roles: Vec<(Role, Box<[u8]>)>,
-    pub(super) ids: HashSet<Box<[u8]>>,
-    pub(super) references: HashMap<Box<[u8]>, (String, u64)>,
-    pub(super) entities: HashSet<Box<[u8]>>,
+    pub(super) ids: HashSet<Box<[u8]>, Seeded>,
+    pub(super) references: HashMap<Box<[u8]>, (String, u64), Seeded>,
+    pub(super) entities: HashSet<Box<[u8]>, Seeded>,
     pub(super) role_memory: usize,
     pub(super) tables: Tables,
     pub(super) errors: Vec<Invalid>,

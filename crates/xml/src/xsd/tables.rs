@@ -1,19 +1,18 @@
 //! Identity constraints at work: nodes that selectors select, values of their fields, and tables of keys (Structures, 3.11.4).
 
-use std::collections::HashMap;
-
 use super::components::Components;
 use super::error::Rule;
-use super::identity::{ConstraintKind, Path};
+use super::identity::{Constraint, ConstraintKind, Path};
+use super::keys::{Keys, References, Step};
 
-/// The steps of a path below the element of a constraint: name and position.
-pub(crate) type Steps = Box<[(u32, u32)]>;
+/// Appends the steps of the current path from an open element at a depth on.
+pub(crate) type Steps<'a> = &'a dyn Fn(u32, &mut Vec<Step>);
 
 /// A fault, and whether it is at a node below the current one.
 pub(crate) struct Fault {
     pub(crate) rule: Rule,
     pub(crate) message: String,
-    pub(crate) below: Option<(Steps, u64)>,
+    pub(crate) below: Option<(Box<[Step]>, u64)>,
 }
 
 /// A path on its way: at an open element, what has been passed. A stack of them has those of the innermost element at its end.
@@ -32,17 +31,15 @@ fn first_at(walks: &[Walk], depth: u32) -> usize {
     walks.iter().rposition(|it| it.depth < depth).map_or(0, |it| it + 1)
 }
 
-/// Keys, and whether two nodes below have the same one.
-type Table = HashMap<Box<[u8]>, bool>;
-
 /// A constraint of an open element.
 #[derive(Debug)]
 struct Active {
     constraint: u32,
     depth: u32,
-    table: Table,
-    /// Of a keyref: values, and where they are.
-    references: Vec<(Box<[u8]>, Steps, u64)>,
+    /// Marked: two nodes below have the same one.
+    keys: Keys,
+    /// Of a keyref.
+    references: References,
 }
 
 #[derive(Debug, Default)]
@@ -73,9 +70,16 @@ pub(crate) struct Tables {
     /// Depth of an element, target and field: the element is the field's value.
     captures: Vec<(u32, u32, u32)>,
     /// Tables of keys from below, by depth and constraint.
-    inherited: Vec<(u32, u32, Table)>,
+    inherited: Vec<(u32, u32, Keys)>,
+    spare_keys: Vec<Keys>,
+    spare_references: Vec<References>,
     /// Fields that select attributes of the element that begins.
     wanted: Vec<(u32, u32, u64)>,
+    /// Constraints that select the element that begins, and whose fields are attributes of it; the values of all their fields,
+    /// and the bytes of those.
+    direct: Vec<u32>,
+    values: Vec<Option<(usize, usize)>>,
+    bytes: Vec<u8>,
     memory: usize,
     scratch: Vec<u8>,
 }
@@ -92,12 +96,13 @@ pub(crate) enum ElementValue<'a> {
 
 impl Tables {
     pub(crate) fn clear(&mut self) {
+        // What was not closed is not kept: this is after an error.
         self.actives.clear();
+        self.spare_keys.extend(self.inherited.drain(..).map(|it| it.2));
         self.spare.append(&mut self.targets);
         self.selectors.clear();
         self.fields.clear();
         self.captures.clear();
-        self.inherited.clear();
         self.memory = 0;
     }
 
@@ -111,6 +116,20 @@ impl Tables {
         self.memory
     }
 
+    /// Whether an element without attributes and constraints neither is nor leads to what a path selects.
+    #[inline]
+    pub(crate) fn ignore(&self, c: &Components, depth: u32, symbol: u32, namespace: u32) -> bool {
+        let above = depth.wrapping_sub(1);
+        let path = |of: u32| &c.constraints[self.actives[of as usize].constraint as usize];
+        self.fields.last().is_none_or(|it| it.depth != above)
+            && self
+                .selectors
+                .iter()
+                .rev()
+                .take_while(|it| it.depth == above)
+                .all(|it| path(it.of).selector.step(it.passed, symbol, namespace) == 0)
+    }
+
     /// An element begins. Returns whether fields ask for its attributes.
     pub(crate) fn enter(
         &mut self,
@@ -121,6 +140,7 @@ impl Tables {
         own: &[u32],
     ) -> bool {
         self.wanted.clear();
+        self.direct.clear();
         let above = depth.wrapping_sub(1);
         for walk in first_at(&self.fields, above)..self.fields.len() {
             let Walk { depth: at, of, field, passed } = self.fields[walk];
@@ -141,15 +161,27 @@ impl Tables {
         for constraint in own {
             let path = &c.constraints[*constraint as usize].selector;
             let of = self.actives.len() as u32;
-            self.actives.push(Active {
-                constraint: *constraint,
-                depth,
-                table: Table::new(),
-                references: Vec::new(),
-            });
+            let (mut keys, mut references) = (Keys::default(), References::default());
+            if let ConstraintKind::KeyRef(_) = c.constraints[*constraint as usize].kind {
+                references = self.spare_references.pop().unwrap_or_default();
+                references.clear();
+            } else if let Some(spare) = self.spare_keys.pop() {
+                keys = spare;
+                keys.clear();
+            }
+            self.actives.push(Active { constraint: *constraint, depth, keys, references });
             self.selected(c, path, of, depth, path.start());
         }
-        !self.wanted.is_empty()
+        if !self.direct.is_empty() {
+            self.values.clear();
+            self.bytes.clear();
+            let fields = self.direct.iter().map(|it| {
+                let constraint = self.actives[*it as usize].constraint;
+                c.constraints[constraint as usize].fields.len()
+            });
+            self.values.resize(fields.sum(), None);
+        }
+        !self.wanted.is_empty() || !self.direct.is_empty()
     }
 
     /// What a selector has passed at the element that begins.
@@ -159,7 +191,12 @@ impl Tables {
             self.selectors.push(Walk { depth, of, field: 0, passed });
         }
         if path.selects(passed) {
-            self.target(c, of, depth);
+            let constraint = self.actives[of as usize].constraint;
+            if c.constraints[constraint as usize].direct.is_empty() {
+                self.target(c, of, depth);
+            } else {
+                self.direct.push(of);
+            }
         }
     }
 
@@ -199,17 +236,31 @@ impl Tables {
     }
 
     /// An attribute of the element that begins; `key` appends that of its value, if it has one.
+    #[inline]
     pub(crate) fn attribute(
         &mut self,
         c: &Components,
         symbol: u32,
         namespace: u32,
-        key: &mut dyn FnMut(&mut Vec<u8>) -> bool,
+        key: &mut impl FnMut(&mut Vec<u8>) -> bool,
     ) {
-        let wanted = std::mem::take(&mut self.wanted);
-        for (target, field, passed) in &wanted {
-            let Target { active, fields, .. } = &mut self.targets[*target as usize];
-            let constraint = &c.constraints[self.actives[*active as usize].constraint as usize];
+        let Tables { wanted, targets, actives, direct, values, bytes, .. } = self;
+        let mut at = 0;
+        for active in direct.iter() {
+            let constraint = &c.constraints[actives[*active as usize].constraint as usize];
+            for field in &constraint.direct {
+                if *field == symbol {
+                    let from = bytes.len();
+                    if key(bytes) {
+                        values[at] = Some((from, bytes.len()));
+                    }
+                }
+                at += 1;
+            }
+        }
+        for (target, field, passed) in wanted.iter() {
+            let Target { active, fields, .. } = &mut targets[*target as usize];
+            let constraint = &c.constraints[actives[*active as usize].constraint as usize];
             if constraint.fields[*field as usize].selects_attribute(*passed, symbol, namespace) {
                 let one = &mut fields[*field as usize];
                 one.count += 1;
@@ -217,7 +268,6 @@ impl Tables {
                 one.has_value = key(&mut one.key);
             }
         }
-        self.wanted = wanted;
     }
 
     /// Whether the element that ends is the value of a field.
@@ -254,13 +304,24 @@ impl Tables {
         fault
     }
 
-    /// An element ends. `steps`: those of its path from an open element at a depth on.
+    /// Whether the end of an element at a depth matters.
+    #[inline]
+    pub(crate) fn ends_at(&self, depth: u32) -> bool {
+        self.fields.last().is_some_and(|it| it.depth == depth)
+            || self.selectors.last().is_some_and(|it| it.depth == depth)
+            || self.targets.last().is_some_and(|it| it.depth == depth)
+            || self.asks_for(depth)
+            || self.actives.last().is_some_and(|it| it.depth == depth)
+            || self.inherited.iter().any(|it| it.0 == depth)
+    }
+
+    /// An element ends.
     pub(crate) fn leave(
         &mut self,
         c: &Components,
         depth: u32,
         offset: u64,
-        steps: &dyn Fn(u32) -> Steps,
+        steps: Steps<'_>,
         report: &mut dyn FnMut(Fault),
     ) {
         while let Some(target) = self.targets.pop_if(|it| it.depth == depth) {
@@ -275,13 +336,49 @@ impl Tables {
         }
     }
 
+    /// The attributes of the element that begins are complete.
+    pub(crate) fn attributes_complete(
+        &mut self,
+        c: &Components,
+        offset: u64,
+        steps: Steps<'_>,
+        report: &mut dyn FnMut(Fault),
+    ) {
+        let mut values = self.values.as_slice();
+        for active in &self.direct {
+            let active = &mut self.actives[*active as usize];
+            let constraint = &c.constraints[active.constraint as usize];
+            let (own, rest) = values.split_at(constraint.direct.len());
+            values = rest;
+            let key = match own {
+                [Some((from, to))] => &self.bytes[*from..*to],
+                own => {
+                    self.scratch.clear();
+                    let fields = own.iter().map(|it| it.map(|(from, to)| &self.bytes[from..to]));
+                    if !compose(fields, &mut self.scratch) {
+                        constraint.missing(report);
+                        continue;
+                    }
+                    &self.scratch
+                }
+            };
+            self.memory += active.add(constraint, key, offset, steps, report);
+        }
+    }
+
+    /// Whether keys are complete with the attributes of the element that begins.
+    #[inline]
+    pub(crate) fn has_direct(&self) -> bool {
+        !self.direct.is_empty()
+    }
+
     /// A selected node is complete.
     fn finish(
         &mut self,
         c: &Components,
         target: &Target,
         offset: u64,
-        steps: &dyn Fn(u32) -> Steps,
+        steps: Steps<'_>,
         report: &mut dyn FnMut(Fault),
     ) {
         let active = &mut self.actives[target.active as usize];
@@ -297,38 +394,13 @@ impl Tables {
             fault(Rule::CvcIdentityConstraint423, format!("a field of the key {name} is nillable"));
             return;
         }
-        if target.fields.iter().any(|it| !it.has_value) {
-            if is_key {
-                fault(
-                    Rule::CvcIdentityConstraint421,
-                    format!("a field of the key {name} is missing"),
-                );
-            }
+        self.scratch.clear();
+        let fields = target.fields.iter().map(|it| it.has_value.then_some(it.key.as_slice()));
+        if !compose(fields, &mut self.scratch) {
+            constraint.missing(report);
             return;
         }
-        let key = &mut self.scratch;
-        key.clear();
-        for field in &target.fields {
-            key.extend((field.key.len() as u32).to_be_bytes());
-            key.extend(&field.key);
-        }
-        match constraint.kind {
-            ConstraintKind::KeyRef(_) => {
-                self.memory += key.len() + 64;
-                active.references.push((key.as_slice().into(), steps(active.depth), offset));
-            }
-            _ if active.table.contains_key(key.as_slice()) => {
-                let (rule, what) = match is_key {
-                    true => (Rule::CvcIdentityConstraint422, "key"),
-                    false => (Rule::CvcIdentityConstraint41, "unique constraint"),
-                };
-                fault(rule, format!("two nodes have the same values of the {what} {name}"));
-            }
-            _ => {
-                self.memory += key.len() + 48;
-                active.table.insert(key.as_slice().into(), false);
-            }
-        }
+        self.memory += active.add(constraint, &self.scratch, offset, steps, report);
     }
 
     /// The constraints of an element that ends.
@@ -336,29 +408,38 @@ impl Tables {
         let first =
             self.actives.iter().position(|it| it.depth == depth).unwrap_or(self.actives.len());
         let ending: Vec<Active> = self.actives.drain(first..).collect();
-        let mut tables: Vec<(u32, Table)> = Vec::new();
+        let mut tables: Vec<(u32, Keys)> = Vec::new();
         while let Some(place) = self.inherited.iter().position(|it| it.0 == depth) {
-            let (_, constraint, table) = self.inherited.swap_remove(place);
-            tables.push((constraint, table));
+            let (_, constraint, keys) = self.inherited.swap_remove(place);
+            tables.push((constraint, keys));
         }
-        let mut references = Vec::new();
-        for active in ending {
-            let constraint = &c.constraints[active.constraint as usize];
+        let mut all_references = Vec::new();
+        for Active { constraint: number, mut keys, references, .. } in ending {
+            let constraint = &c.constraints[number as usize];
             if let ConstraintKind::KeyRef(key) = constraint.kind {
-                references.push((key, active));
-            } else if constraint.is_referred {
-                match tables.iter_mut().find(|it| it.0 == active.constraint) {
+                all_references.push((number, key, references));
+                continue;
+            }
+            if constraint.is_referred {
+                match tables.iter_mut().find(|it| it.0 == number) {
                     // Own keys go before those from below.
-                    Some((_, table)) => table.extend(active.table),
-                    None => tables.push((active.constraint, active.table)),
+                    Some((_, below)) => {
+                        keys.extend(below, false);
+                        std::mem::swap(below, &mut keys);
+                    }
+                    None => {
+                        tables.push((number, keys));
+                        continue;
+                    }
                 }
             }
+            self.spare_keys.push(keys);
         }
-        for (key, active) in references {
-            let table = tables.iter().find(|it| it.0 == key).map(|it| &it.1);
-            let name = &c.constraints[active.constraint as usize].name;
-            for (value, steps, offset) in active.references {
-                if table.and_then(|it| it.get(&value)) != Some(&false) {
+        for (number, key, references) in all_references {
+            let keys = tables.iter().find(|it| it.0 == key).map(|it| &it.1);
+            let name = &c.constraints[number as usize].name;
+            for (value, steps, offset) in references.iter() {
+                if keys.and_then(|it| it.get(value)) != Some(false) {
                     let message = format!(
                         "the keyref {name} refers to no key of {}",
                         c.constraints[key as usize].name
@@ -366,28 +447,83 @@ impl Tables {
                     report(Fault {
                         rule: Rule::CvcIdentityConstraint43,
                         message,
-                        below: Some((steps, offset)),
+                        below: Some((steps.into(), offset)),
                     });
                 }
             }
+            self.spare_references.push(references);
         }
-        for (constraint, table) in tables {
+        for (constraint, keys) in tables {
             let is_wanted = self.actives.iter().any(|it| {
                 c.constraints[it.constraint as usize].kind == ConstraintKind::KeyRef(constraint)
             });
             if !is_wanted || depth == 0 {
+                self.spare_keys.push(keys);
                 continue;
             }
             let above =
                 self.inherited.iter_mut().find(|it| it.0 == depth - 1 && it.1 == constraint);
             match above {
-                None => self.inherited.push((depth - 1, constraint, table)),
+                None => self.inherited.push((depth - 1, constraint, keys)),
                 Some((.., before)) => {
-                    for (key, conflict) in table {
-                        before.entry(key).and_modify(|it| *it = true).or_insert(conflict);
-                    }
+                    before.extend(&keys, true);
+                    self.spare_keys.push(keys);
                 }
             }
         }
+    }
+}
+
+/// Appends the key of several fields, or that of a single one; `false`: one has no value.
+fn compose<'k>(
+    mut fields: impl ExactSizeIterator<Item = Option<&'k [u8]>>,
+    key: &mut Vec<u8>,
+) -> bool {
+    let is_single = fields.len() == 1;
+    fields.all(|field| {
+        let Some(field) = field else { return false };
+        if !is_single {
+            key.extend_from_slice(&(field.len() as u64).to_be_bytes());
+        }
+        key.extend_from_slice(field);
+        true
+    })
+}
+
+impl Constraint {
+    /// A field has no value.
+    fn missing(&self, report: &mut dyn FnMut(Fault)) {
+        if self.kind == ConstraintKind::Key {
+            let message = format!("a field of the key {} is missing", self.name);
+            report(Fault { rule: Rule::CvcIdentityConstraint421, message, below: None });
+        }
+    }
+}
+
+impl Active {
+    /// Adds the key of a node. Returns how many bytes it takes.
+    fn add(
+        &mut self,
+        constraint: &Constraint,
+        key: &[u8],
+        offset: u64,
+        steps: Steps<'_>,
+        report: &mut dyn FnMut(Fault),
+    ) -> usize {
+        if let ConstraintKind::KeyRef(_) = constraint.kind {
+            let depth = self.depth;
+            self.references.push(key, &|all| steps(depth, all), offset);
+            return key.len() + 64;
+        }
+        if self.keys.insert(key) {
+            return key.len() + 48;
+        }
+        let (rule, what) = match constraint.kind {
+            ConstraintKind::Key => (Rule::CvcIdentityConstraint422, "key"),
+            _ => (Rule::CvcIdentityConstraint41, "unique constraint"),
+        };
+        let message = format!("two nodes have the same values of the {what} {}", constraint.name);
+        report(Fault { rule, message, below: None });
+        0
     }
 }

@@ -60,6 +60,7 @@ impl Validator {
         self.state.names.clear();
         self.state.display.clear();
         self.state.has_xsi = false;
+        self.state.plans.clear();
         self.restart();
     }
 

@@ -11,6 +11,7 @@ mod libxml2;
 mod random;
 mod schemas;
 mod types;
+mod values;
 
 use std::sync::{Arc, LazyLock};
 

@@ -3,7 +3,7 @@
 //! `LOOKASIDE_XML_SECONDS` bounds each part (2 s, else), `LOOKASIDE_XML_START` is the first seed.
 
 #[path = "../random/mod.rs"]
-mod source;
+pub mod source;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use source::{Random, number};
 use crate::{LIBXML2, compile, schema_text, validate};
 
 /// Runs `one` with one seed after the other.
-fn seeds(one: impl Fn(&mut Random)) {
+pub fn seeds(one: impl Fn(&mut Random)) {
     let end = Instant::now() + Duration::from_secs(number("LOOKASIDE_XML_SECONDS", 2));
     let start = number("LOOKASIDE_XML_START", 1);
     for seed in start.. {

@@ -67,7 +67,7 @@ pub(super) fn types(mut add: impl FnMut(&str, Type) -> TypeId) {
                    method: u8,
                    mut simple: SimpleType,
                    known: &mut Vec<_>| {
-        simple.is_plain = super::simple::is_plain(&simple);
+        super::simple::complete(&mut simple);
         let definition = Definition::Simple(simple.clone());
         let id = add(name, Type { symbol: NONE, base, method, final_: 0, definition });
         known.push((name, id, simple));

@@ -81,6 +81,8 @@ impl Compiler {
                 Some(path) => selector = Some(path),
             }
         }
-        Some(Constraint { kind, name, selector: selector?, fields, is_referred: false })
+        let direct: Option<Vec<u32>> = fields.iter().map(Path::own_attribute).collect();
+        let (selector, direct) = (selector?, direct.unwrap_or_default());
+        Some(Constraint { kind, name, selector, fields, direct, is_referred: false })
     }
 }

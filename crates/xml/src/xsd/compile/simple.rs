@@ -5,10 +5,12 @@ use std::collections::HashSet;
 
 use super::super::components::*;
 use super::super::error::SchemaRule;
+use super::super::fast::Fast;
 use super::super::names::NONE;
 use super::super::value::regex::{Pattern, PatternError};
 use super::super::value::{Primitive, is_integer};
 use super::{Compiler, Source, grammar};
+use crate::hash::Seeded;
 
 const FIXED_LENGTH: u16 = 1;
 const FIXED_MIN_LENGTH: u16 = 2;
@@ -19,13 +21,15 @@ const FIXED_MAX: u16 = 32;
 const FIXED_TOTAL_DIGITS: u16 = 64;
 pub(super) const FIXED_FRACTION_DIGITS: u16 = 128;
 
-pub(super) fn is_plain(simple: &SimpleType) -> bool {
-    simple.patterns.is_empty()
+/// What follows from all facets.
+pub(super) fn complete(simple: &mut SimpleType) {
+    simple.is_plain = simple.patterns.is_empty()
         && simple.enumeration.is_none()
         && simple.length.is_none()
         && simple.min_length.is_none()
         && simple.max_length.is_none()
-        && simple.role == Role::None
+        && simple.role == Role::None;
+    simple.fast = Fast::of(simple);
 }
 
 /// Whether a type of this variety has the facet (4.1.5).
@@ -59,7 +63,9 @@ impl Compiler {
             },
             "list" => match self.list(child) {
                 Some(item) => {
-                    (ANY_SIMPLE_TYPE, LIST, SimpleType::new(Variety::List(item), White::Collapse))
+                    let mut list = SimpleType::new(Variety::List(item), White::Collapse);
+                    list.fast = Fast::of_list(&list, self.c.simple(item));
+                    (ANY_SIMPLE_TYPE, LIST, list)
                 }
                 None => return,
             },
@@ -178,7 +184,7 @@ impl Compiler {
     pub(super) fn facets(&mut self, source: Source, base: TypeId) -> SimpleType {
         let parent = self.c.simple(base).clone();
         let mut simple = parent.clone();
-        let (mut patterns, mut values) = (Vec::new(), None::<HashSet<Box<[u8]>>>);
+        let (mut patterns, mut values) = (Vec::new(), None::<HashSet<Box<[u8]>, Seeded>>);
         let mut seen: Vec<String> = Vec::new();
         for facet in self.children(source) {
             let name = self.local(facet);
@@ -228,7 +234,7 @@ impl Compiler {
             simple.enumeration = values;
         }
         self.consistent(source, &seen, &parent, &simple);
-        simple.is_plain = is_plain(&simple);
+        complete(&mut simple);
         simple
     }
 

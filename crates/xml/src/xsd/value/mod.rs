@@ -8,6 +8,7 @@ mod time;
 use std::cmp::Ordering;
 
 use decimal::{Decimal, DecimalRef};
+pub(crate) use time::is_common as is_common_moment;
 use time::{Duration, Moment};
 
 /// The primitive types, and the simple ur-type.
@@ -88,7 +89,7 @@ impl Primitive {
             Float | Double => is_float(text),
             Duration => time::Duration::parse(text).is_some(),
             DateTime | Time | Date | GYearMonth | GYear | GMonthDay | GDay | GMonth => {
-                Moment::parse(self, text).is_some()
+                time::is_common(self, text) || Moment::parse(self, text).is_some()
             }
             HexBinary => text.len().is_multiple_of(2) && text.iter().all(u8::is_ascii_hexdigit),
             Base64Binary => base64(text, &mut |_| {}),
@@ -137,12 +138,22 @@ impl Primitive {
         }
     }
 
+    /// What keys of the type begin with.
+    pub(crate) fn tag(self) -> u8 {
+        if self == Primitive::AnySimple { Primitive::String as u8 } else { self as u8 }
+    }
+
+    /// Whether a key is the tag and the text itself.
+    pub(crate) fn is_text(self) -> bool {
+        matches!(self, Primitive::AnySimple | Primitive::String | Primitive::AnyUri)
+    }
+
     /// Appends bytes that are equal for equal values only, whatever the types. The text is a literal.
     pub(crate) fn key(self, text: &[u8], prefixes: &dyn Prefixes, key: &mut Vec<u8>) {
         use Primitive::*;
-        key.push(if self == AnySimple { String } else { self } as u8);
+        key.push(self.tag());
         match self {
-            AnySimple | String | AnyUri => key.extend(text),
+            AnySimple | String | AnyUri => key.extend_from_slice(text),
             Boolean => key.push(u8::from(matches!(text, b"true" | b"1"))),
             Decimal => {
                 if let Some(value) = DecimalRef::parse(text) {

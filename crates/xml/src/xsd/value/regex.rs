@@ -2,8 +2,13 @@
 //!
 //! Sets of characters are computed here, subtraction included; an expression matches whole literals.
 
+use std::sync::Arc;
+
+use regex_automata::dfa::{Automaton, StartKind, dense};
 use regex_automata::meta::Regex;
-use regex_automata::{Anchored, Input};
+use regex_automata::nfa::thompson;
+use regex_automata::util::primitives::StateID;
+use regex_automata::{Anchored, Input, MatchKind};
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, Repetition};
 
 use super::blocks::block;
@@ -12,6 +17,9 @@ use super::blocks::block;
 const MAX_DEPTH: u32 = 64;
 /// Bytes of the compiled expression.
 const MAX_SIZE: usize = 4 << 20;
+/// Bytes of an automaton over bytes, and of the memory in which it is made: larger ones are made while they run.
+const MAX_TABLE: usize = 256 << 10;
+const MAX_WORK: usize = 1 << 20;
 
 /// Why an expression is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +31,8 @@ pub(crate) enum PatternError {
 /// A compiled pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
+    row: Option<Row>,
+    table: Option<Table>,
     regex: Regex,
     /// As it was written.
     pub(crate) text: Box<str>,
@@ -40,19 +50,146 @@ impl Pattern {
             }
             all.push(one);
         }
-        let hir =
-            Hir::concat(vec![Hir::look(Look::Start), Hir::alternation(all), Hir::look(Look::End)]);
+        let hir = Hir::alternation(all);
+        let row = Row::new(&hir);
+        let table = Table::new(&hir);
+        let hir = Hir::concat(vec![Hir::look(Look::Start), hir, Hir::look(Look::End)]);
         let config = Regex::config()
             .nfa_size_limit(Some(MAX_SIZE))
             .which_captures(regex_automata::nfa::thompson::WhichCaptures::None);
         match Regex::builder().configure(config).build_from_hir(&hir) {
-            Ok(regex) => Ok(Pattern { regex, text: alternatives.join("|").into() }),
+            Ok(regex) => Ok(Pattern { row, table, regex, text: alternatives.join("|").into() }),
             Err(_) => Err(PatternError::TooLarge),
         }
     }
 
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
-        self.regex.is_match(Input::new(text).anchored(Anchored::Yes))
+        if self.row.as_ref().is_some_and(|row| row.matches(text)) {
+            return true;
+        }
+        match &self.table {
+            Some(table) => table.matches(text),
+            None => self.regex.is_match(Input::new(text).anchored(Anchored::Yes)),
+        }
+    }
+}
+
+/// Sets of characters below 128, one for each place: what most patterns are. Texts that it does not match may match all the same.
+#[derive(Clone, Debug)]
+struct Row {
+    sets: Vec<[u64; 2]>,
+    /// How many characters a text has; more than there are sets: all of the last one.
+    min: usize,
+    max: usize,
+}
+
+/// Sets of a row.
+const MAX_ROW: usize = 64;
+
+impl Row {
+    fn new(hir: &Hir) -> Option<Row> {
+        let mut row = Row { sets: Vec::new(), min: 0, max: 0 };
+        row.add(hir)?;
+        (!row.sets.is_empty()).then_some(row)
+    }
+
+    /// Behind what is there. `None`: not in this form.
+    fn add(&mut self, hir: &Hir) -> Option<()> {
+        let (set, min, max) = match hir.kind() {
+            HirKind::Empty => return Some(()),
+            HirKind::Concat(all) => return all.iter().try_for_each(|one| self.add(one)),
+            HirKind::Literal(literal) => {
+                return literal.0.iter().try_for_each(|byte| {
+                    let mut set = [0; 2];
+                    *set.get_mut(usize::from(*byte) / 64)? |= 1 << (byte % 64);
+                    self.push(set, 1, 1)
+                });
+            }
+            HirKind::Repetition(it) => {
+                let max = it.max.map_or(usize::MAX, |max| max as usize);
+                (low_set(&it.sub)?, it.min as usize, max)
+            }
+            _ => (low_set(hir)?, 1, 1),
+        };
+        self.push(set, min, max)
+    }
+
+    fn push(&mut self, set: [u64; 2], min: usize, max: usize) -> Option<()> {
+        let len = if max == usize::MAX { min.max(1) } else { max };
+        // Behind what varies nothing has a place.
+        if self.min != self.max || len > MAX_ROW - self.sets.len().min(MAX_ROW) {
+            return None;
+        }
+        self.sets.extend(std::iter::repeat_n(set, len));
+        (self.min, self.max) = (self.min + min, self.max.saturating_add(max));
+        Some(())
+    }
+
+    #[inline]
+    fn matches(&self, text: &[u8]) -> bool {
+        let last = self.sets.len() - 1;
+        (self.min..=self.max).contains(&text.len())
+            && text.iter().enumerate().all(|(at, byte)| {
+                let set = &self.sets[at.min(last)];
+                byte.is_ascii() && set[usize::from(byte / 64)] >> (byte % 64) & 1 != 0
+            })
+    }
+}
+
+/// The characters below 128 of a class or a single character.
+fn low_set(hir: &Hir) -> Option<[u64; 2]> {
+    let mut set = [0; 2];
+    match hir.kind() {
+        HirKind::Literal(literal) => match *literal.0 {
+            [byte @ ..128] => set[usize::from(byte / 64)] |= 1 << (byte % 64),
+            _ => return None,
+        },
+        HirKind::Class(Class::Unicode(class)) => {
+            for c in class.iter().flat_map(|it| it.start()..=it.end().min('\u{7f}')) {
+                let byte = c as u8;
+                set[usize::from(byte / 64)] |= 1 << (byte % 64);
+            }
+        }
+        _ => return None,
+    }
+    Some(set)
+}
+
+/// An automaton with a transition for each state and byte.
+#[derive(Clone, Debug)]
+struct Table {
+    dfa: Arc<dense::DFA<Vec<u32>>>,
+    start: StateID,
+}
+
+impl Table {
+    /// `None`: it would be too large.
+    fn new(hir: &Hir) -> Option<Table> {
+        let captures = thompson::WhichCaptures::None;
+        let config =
+            thompson::Config::new().nfa_size_limit(Some(MAX_SIZE)).which_captures(captures);
+        let nfa = thompson::Compiler::new().configure(config).build_from_hir(hir).ok()?;
+        // All ways are followed: which ones match is asked at the end.
+        let config = dense::Config::new()
+            .match_kind(MatchKind::All)
+            .start_kind(StartKind::Anchored)
+            .dfa_size_limit(Some(MAX_TABLE))
+            .determinize_size_limit(Some(MAX_WORK));
+        let dfa = dense::Builder::new().configure(config).build_from_nfa(&nfa).ok()?;
+        let start = dfa.universal_start_state(Anchored::Yes)?;
+        Some(Table { dfa: Arc::new(dfa), start })
+    }
+
+    #[inline]
+    fn matches(&self, text: &[u8]) -> bool {
+        let mut state = self.start;
+        for byte in text {
+            state = self.dfa.next_state(state, *byte);
+            if self.dfa.is_dead_state(state) {
+                return false;
+            }
+        }
+        self.dfa.is_match_state(self.dfa.next_eoi_state(state))
     }
 }
 

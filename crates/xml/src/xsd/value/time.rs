@@ -106,6 +106,36 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// Whether a text is a date or a date with a time as most are: of a year with four digits, a day that every month has, whole
+/// seconds, no time zone or `Z`. Others may be literals too.
+#[inline]
+pub(crate) fn is_common(kind: Primitive, text: &[u8]) -> bool {
+    let (date, rest) = match (kind, text.split_first_chunk::<10>()) {
+        (Primitive::Date | Primitive::DateTime, Some(parts)) => parts,
+        _ => return false,
+    };
+    let digit = |byte: u8| byte.wrapping_sub(b'0');
+    let is_within = |tens: u8, ones: u8, from: u8, to: u8| {
+        let (tens, ones) = (digit(tens), digit(ones));
+        tens <= 9 && ones <= 9 && (from..=to).contains(&(tens * 10 + ones))
+    };
+    let [y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = *date else { return false };
+    let is_year =
+        [y0, y1, y2, y3].iter().all(|byte| digit(*byte) <= 9) && [y0, y1, y2, y3] != *b"0000";
+    if !is_year || !is_within(m0, m1, 1, 12) || !is_within(d0, d1, 1, 28) {
+        return false;
+    }
+    match (kind, rest) {
+        (Primitive::Date, [] | [b'Z']) => true,
+        (
+            Primitive::DateTime,
+            [b'T', h0, h1, b':', m0, m1, b':', s0, s1]
+            | [b'T', h0, h1, b':', m0, m1, b':', s0, s1, b'Z'],
+        ) => is_within(*h0, *h1, 0, 23) && is_within(*m0, *m1, 0, 59) && is_within(*s0, *s1, 0, 59),
+        _ => false,
+    }
+}
+
 fn days_in_month(year: i64, month: u8) -> u8 {
     match month {
         2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
@@ -353,6 +383,26 @@ mod tests {
         );
         assert_eq!(days(1970, 1, 1), 0);
         assert_eq!(days(2026, 11, 26), 20_783);
+    }
+
+    #[test]
+    fn common_moments_are_literals() {
+        let texts = ["2024-02-28", "1999-12-01Z", "2024-02-28T23:59:59", "0001-01-01T00:00:00Z"];
+        let mut accepted = 0;
+        for text in texts {
+            for at in 0..text.len() {
+                for byte in 0..=255 {
+                    let mut other = text.as_bytes().to_vec();
+                    other[at] = byte;
+                    for kind in [Primitive::Date, Primitive::DateTime, Primitive::Time] {
+                        let is_common = is_common(kind, &other);
+                        assert!(!is_common || Moment::parse(kind, &other).is_some(), "{other:?}");
+                        accepted += usize::from(is_common);
+                    }
+                }
+            }
+        }
+        assert!(accepted > 300);
     }
 
     #[test]
