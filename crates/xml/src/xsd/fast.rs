@@ -80,8 +80,10 @@ impl Fast {
                     && (simple.white == White::Preserve || !has_space(text))
             }
             Fast::Pattern => {
-                (simple.white == White::Preserve || !has_space(text))
-                    && simple.patterns[0].matches(text)
+                let pattern = &simple.patterns[0];
+                pattern.matches_solid(text)
+                    || (simple.white == White::Preserve || !has_space(text))
+                        && pattern.matches(text)
             }
             Fast::Names { is_name, is_list } => is_names(text, *is_name, *is_list),
             Fast::Moment(primitive) => is_common_moment(*primitive, text),

@@ -120,6 +120,11 @@ impl Validation {
                     let attributes = owned.iter().filter(|it| it.kind == Kind::Attribute);
                     let attributes = attributes.map(|it| (it.name, parsed.text(it)));
                     self.validator.start_element(record.name, parser, attributes, place);
+                    // Of an empty element the end is next.
+                    if records.get(n).is_some_and(|next| next.kind == Kind::EndElement) {
+                        self.validator.end_element();
+                        n += 1;
+                    }
                 }
                 Kind::Attribute | Kind::Namespace => {
                     let text = parsed.text(record);

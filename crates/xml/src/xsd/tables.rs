@@ -75,9 +75,10 @@ pub(crate) struct Tables {
     spare_references: Vec<References>,
     /// Fields that select attributes of the element that begins.
     wanted: Vec<(u32, u32, u64)>,
-    /// Constraints that select the element that begins, and whose fields are attributes of it; the values of all their fields,
-    /// and the bytes of those.
+    /// Constraints that select the element that begins, and whose fields are attributes of it; the names of all these, their
+    /// values, and the bytes of those.
     direct: Vec<u32>,
+    asked: Vec<u32>,
     values: Vec<Option<(usize, usize)>>,
     bytes: Vec<u8>,
     memory: usize,
@@ -141,21 +142,27 @@ impl Tables {
     ) -> bool {
         self.wanted.clear();
         self.direct.clear();
+        self.asked.clear();
+        self.values.clear();
+        self.bytes.clear();
         let above = depth.wrapping_sub(1);
-        for walk in first_at(&self.fields, above)..self.fields.len() {
-            let Walk { depth: at, of, field, passed } = self.fields[walk];
-            let constraint = self.actives[self.targets[of as usize].active as usize].constraint;
-            let path = &c.constraints[constraint as usize].fields[field as usize];
-            if at == above {
+        if self.fields.last().is_some_and(|it| it.depth == above) {
+            for walk in first_at(&self.fields, above)..self.fields.len() {
+                let Walk { of, field, passed, .. } = self.fields[walk];
+                let constraint = self.actives[self.targets[of as usize].active as usize].constraint;
+                let path = &c.constraints[constraint as usize].fields[field as usize];
                 let passed = path.step(passed, symbol, namespace);
                 self.passed(path, Walk { depth, of, field, passed });
             }
         }
-        for walk in first_at(&self.selectors, above)..self.selectors.len() {
-            let Walk { depth: at, of, passed, .. } = self.selectors[walk];
-            if at == above {
+        if self.selectors.last().is_some_and(|it| it.depth == above) {
+            for walk in first_at(&self.selectors, above)..self.selectors.len() {
+                let Walk { of, passed, .. } = self.selectors[walk];
                 let path = &c.constraints[self.actives[of as usize].constraint as usize].selector;
-                self.selected(c, path, of, depth, path.step(passed, symbol, namespace));
+                let passed = path.step(passed, symbol, namespace);
+                if passed != 0 {
+                    self.selected(c, path, of, depth, passed);
+                }
             }
         }
         for constraint in own {
@@ -172,30 +179,23 @@ impl Tables {
             self.actives.push(Active { constraint: *constraint, depth, keys, references });
             self.selected(c, path, of, depth, path.start());
         }
-        if !self.direct.is_empty() {
-            self.values.clear();
-            self.bytes.clear();
-            let fields = self.direct.iter().map(|it| {
-                let constraint = self.actives[*it as usize].constraint;
-                c.constraints[constraint as usize].fields.len()
-            });
-            self.values.resize(fields.sum(), None);
-        }
         !self.wanted.is_empty() || !self.direct.is_empty()
     }
 
     /// What a selector has passed at the element that begins.
-    #[inline]
+    #[inline(always)]
     fn selected(&mut self, c: &Components, path: &Path, of: u32, depth: u32, passed: u64) {
         if path.continues(passed) {
             self.selectors.push(Walk { depth, of, field: 0, passed });
         }
         if path.selects(passed) {
-            let constraint = self.actives[of as usize].constraint;
-            if c.constraints[constraint as usize].direct.is_empty() {
+            let constraint = &c.constraints[self.actives[of as usize].constraint as usize];
+            if constraint.direct.is_empty() {
                 self.target(c, of, depth);
             } else {
                 self.direct.push(of);
+                self.asked.extend_from_slice(&constraint.direct);
+                self.values.resize(self.asked.len(), None);
             }
         }
     }
@@ -244,18 +244,13 @@ impl Tables {
         namespace: u32,
         key: &mut impl FnMut(&mut Vec<u8>) -> bool,
     ) {
-        let Tables { wanted, targets, actives, direct, values, bytes, .. } = self;
-        let mut at = 0;
-        for active in direct.iter() {
-            let constraint = &c.constraints[actives[*active as usize].constraint as usize];
-            for field in &constraint.direct {
-                if *field == symbol {
-                    let from = bytes.len();
-                    if key(bytes) {
-                        values[at] = Some((from, bytes.len()));
-                    }
+        let Tables { wanted, targets, actives, asked, values, bytes, .. } = self;
+        for (field, value) in asked.iter().zip(values) {
+            if *field == symbol {
+                let from = bytes.len();
+                if key(bytes) {
+                    *value = Some((from, bytes.len()));
                 }
-                at += 1;
             }
         }
         for (target, field, passed) in wanted.iter() {

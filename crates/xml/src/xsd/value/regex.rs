@@ -63,6 +63,12 @@ impl Pattern {
         }
     }
 
+    /// Whether a text is known to match, and not to have spaces or control characters.
+    #[inline]
+    pub(crate) fn matches_solid(&self, text: &[u8]) -> bool {
+        self.row.as_ref().is_some_and(|row| row.is_solid && row.matches(text))
+    }
+
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
         if self.row.as_ref().is_some_and(|row| row.matches(text)) {
             return true;
@@ -77,19 +83,24 @@ impl Pattern {
 /// Sets of characters below 128, one for each place: what most patterns are. Texts that it does not match may match all the same.
 #[derive(Clone, Debug)]
 struct Row {
-    sets: Vec<[u64; 2]>,
+    sets: Vec<[u64; 4]>,
+    /// No set has spaces or control characters.
+    is_solid: bool,
     /// How many characters a text has; more than there are sets: all of the last one.
     min: usize,
     max: usize,
 }
 
+/// Spaces and control characters.
+const LOW: u64 = (1 << 33) - 1;
 /// Sets of a row.
 const MAX_ROW: usize = 64;
 
 impl Row {
     fn new(hir: &Hir) -> Option<Row> {
-        let mut row = Row { sets: Vec::new(), min: 0, max: 0 };
+        let mut row = Row { sets: Vec::new(), is_solid: false, min: 0, max: 0 };
         row.add(hir)?;
+        row.is_solid = row.sets.iter().all(|set| set[0] & LOW == 0);
         (!row.sets.is_empty()).then_some(row)
     }
 
@@ -100,8 +111,11 @@ impl Row {
             HirKind::Concat(all) => return all.iter().try_for_each(|one| self.add(one)),
             HirKind::Literal(literal) => {
                 return literal.0.iter().try_for_each(|byte| {
-                    let mut set = [0; 2];
-                    *set.get_mut(usize::from(*byte) / 64)? |= 1 << (byte % 64);
+                    let mut set = [0; 4];
+                    set[usize::from(*byte) / 64] |= 1 << (byte % 64);
+                    if !byte.is_ascii() {
+                        return None;
+                    }
                     self.push(set, 1, 1)
                 });
             }
@@ -114,7 +128,7 @@ impl Row {
         self.push(set, min, max)
     }
 
-    fn push(&mut self, set: [u64; 2], min: usize, max: usize) -> Option<()> {
+    fn push(&mut self, set: [u64; 4], min: usize, max: usize) -> Option<()> {
         let len = if max == usize::MAX { min.max(1) } else { max };
         // Behind what varies nothing has a place.
         if self.min != self.max || len > MAX_ROW - self.sets.len().min(MAX_ROW) {
@@ -127,18 +141,18 @@ impl Row {
 
     #[inline]
     fn matches(&self, text: &[u8]) -> bool {
-        let last = self.sets.len() - 1;
+        let has = |set: &[u64; 4], byte: &u8| set[usize::from(byte / 64)] >> (byte % 64) & 1 != 0;
+        let (first, more) = text.split_at(text.len().min(self.sets.len()));
         (self.min..=self.max).contains(&text.len())
-            && text.iter().enumerate().all(|(at, byte)| {
-                let set = &self.sets[at.min(last)];
-                byte.is_ascii() && set[usize::from(byte / 64)] >> (byte % 64) & 1 != 0
-            })
+            && first.iter().zip(&self.sets).all(|(byte, set)| has(set, byte))
+            && (more.is_empty()
+                || self.sets.last().is_some_and(|set| more.iter().all(|it| has(set, it))))
     }
 }
 
 /// The characters below 128 of a class or a single character.
-fn low_set(hir: &Hir) -> Option<[u64; 2]> {
-    let mut set = [0; 2];
+fn low_set(hir: &Hir) -> Option<[u64; 4]> {
+    let mut set = [0; 4];
     match hir.kind() {
         HirKind::Literal(literal) => match *literal.0 {
             [byte @ ..128] => set[usize::from(byte / 64)] |= 1 << (byte % 64),
