@@ -206,20 +206,6 @@ impl Selection<'_> {
                         n += 2;
                     }
                 }
-                Kind::Attribute | Kind::Namespace => {
-                    let Element { missing, attributes, values, .. } = &mut self.element;
-                    *missing -= 1;
-                    if record.kind == Kind::Attribute {
-                        let from = values.len();
-                        values.extend_from_slice(parsed.text(record));
-                        attributes.push((record.name, from..values.len()));
-                    }
-                    if *missing == 0 {
-                        let element = std::mem::take(&mut self.element);
-                        self.start_element(element.name, &element, parser, found);
-                        self.element = element;
-                    }
-                }
                 Kind::EndElement => {
                     self.end_text(found);
                     self.run.end_element();
@@ -231,14 +217,37 @@ impl Selection<'_> {
                         self.has_text = true;
                     }
                 }
-                Kind::Comment | Kind::Pi if !self.in_doctype => {
-                    self.end_text(found);
-                    self.leaf(parser, record, parsed.text(record), found);
-                }
-                Kind::DoctypeStart => self.in_doctype = true,
-                Kind::DoctypeEnd => self.in_doctype = false,
-                _ => {}
+                // Others are rare: few branches are cheaper than a jump over a table.
+                _ => self.rare(parsed, record, found),
             }
+        }
+    }
+
+    #[inline(never)]
+    fn rare(&mut self, parsed: &Parsed<'_>, record: &Record, found: &mut impl FnMut(Found<'_>)) {
+        let parser = parsed.parser;
+        match record.kind {
+            Kind::Attribute | Kind::Namespace => {
+                let Element { missing, attributes, values, .. } = &mut self.element;
+                *missing -= 1;
+                if record.kind == Kind::Attribute {
+                    let from = values.len();
+                    values.extend_from_slice(parsed.text(record));
+                    attributes.push((record.name, from..values.len()));
+                }
+                if *missing == 0 {
+                    let element = std::mem::take(&mut self.element);
+                    self.start_element(element.name, &element, parser, found);
+                    self.element = element;
+                }
+            }
+            Kind::Comment | Kind::Pi if !self.in_doctype => {
+                self.end_text(found);
+                self.leaf(parser, record, parsed.text(record), found);
+            }
+            Kind::DoctypeStart => self.in_doctype = true,
+            Kind::DoctypeEnd => self.in_doctype = false,
+            _ => {}
         }
     }
 

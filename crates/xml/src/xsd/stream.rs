@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Invalid, Limits, Schema, Validator};
 use crate::feed::{Feed, Parsed};
-use crate::{Error, Kind, Session, fields};
+use crate::{Error, Kind, Record, Session, fields};
 
 /// A document that arrives in chunks, and what is not valid in it.
 pub struct Stream {
@@ -126,38 +126,47 @@ impl Validation {
                         n += 1;
                     }
                 }
-                Kind::Attribute | Kind::Namespace => {
-                    let text = parsed.text(record);
-                    self.tag.missing -= 1;
-                    if record.kind == Kind::Namespace {
-                        self.validator.namespace(parser.string(record.name), text);
-                    } else {
-                        let from = self.tag.values.len();
-                        self.tag.values.extend_from_slice(text);
-                        self.tag.attributes.push((record.name, from, self.tag.values.len()));
-                    }
-                    if self.tag.missing == 0 {
-                        let Tag { name, attributes, values, .. } = &self.tag;
-                        let attributes = attributes.iter().map(|it| (it.0, &values[it.1..it.2]));
-                        let place = place(&mut self.place, self.tag.place);
-                        self.validator.start_element(*name, parser, attributes, place);
-                    }
-                }
                 Kind::EndElement => self.validator.end_element(),
                 Kind::Text if !self.in_doctype => self.validator.text(parsed.text(record)),
-                Kind::DoctypeStart => self.in_doctype = true,
-                Kind::DoctypeEnd => self.in_doctype = false,
-                Kind::EntityDecl => {
-                    let fields = fields(parsed.text(record));
-                    if let [kind, name, .., notation] = fields.as_slice()
-                        && kind.is_empty()
-                        && !notation.is_empty()
-                    {
-                        self.validator.unparsed_entity(name);
-                    }
-                }
-                _ => {}
+                // Others are rare: few branches are cheaper than a jump over a table.
+                _ => self.rare(&parsed, record),
             }
+        }
+    }
+
+    #[inline(never)]
+    fn rare(&mut self, parsed: &Parsed<'_>, record: &Record) {
+        let parser = parsed.parser;
+        match record.kind {
+            Kind::Attribute | Kind::Namespace => {
+                let text = parsed.text(record);
+                self.tag.missing -= 1;
+                if record.kind == Kind::Namespace {
+                    self.validator.namespace(parser.string(record.name), text);
+                } else {
+                    let from = self.tag.values.len();
+                    self.tag.values.extend_from_slice(text);
+                    self.tag.attributes.push((record.name, from, self.tag.values.len()));
+                }
+                if self.tag.missing == 0 {
+                    let Tag { name, attributes, values, .. } = &self.tag;
+                    let attributes = attributes.iter().map(|it| (it.0, &values[it.1..it.2]));
+                    let place = place(&mut self.place, self.tag.place);
+                    self.validator.start_element(*name, parser, attributes, place);
+                }
+            }
+            Kind::DoctypeStart => self.in_doctype = true,
+            Kind::DoctypeEnd => self.in_doctype = false,
+            Kind::EntityDecl => {
+                let fields = fields(parsed.text(record));
+                if let [kind, name, .., notation] = fields.as_slice()
+                    && kind.is_empty()
+                    && !notation.is_empty()
+                {
+                    self.validator.unparsed_entity(name);
+                }
+            }
+            _ => {}
         }
     }
 }
