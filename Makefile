@@ -102,6 +102,7 @@ install:
 		exit 1; }; done
 	install -d '$(root)/bin' '$(root)/include' '$(root)/lib/pkgconfig' '$(doc)'
 	install -m 755 $(stage)/bin/parcomp $(stage)/bin/lookaside '$(root)/bin'
+	ln -sf parcomp '$(root)/bin/pargzip'
 	install -m 644 crates/capi/include/lookaside.h front/parcomp/cf/include/cf.h '$(root)/include'
 	install -m 755 $(stage)/lib/liblookaside.so '$(root)/lib/liblookaside.so.$(ABI)'
 	ln -sf liblookaside.so.$(ABI) '$(root)/lib/liblookaside.so'
@@ -130,7 +131,7 @@ install:
 	@echo 'OPENSSL_CONF=$(PREFIX)/lib/lookaside/openssl/openssl.cnf'
 
 uninstall:
-	rm -f '$(root)/bin/parcomp' '$(root)/bin/lookaside'
+	rm -f '$(root)/bin/parcomp' '$(root)/bin/pargzip' '$(root)/bin/lookaside'
 	rm -f '$(root)/include/lookaside.h' '$(root)/include/cf.h'
 	rm -f '$(root)/lib/liblookaside.so' '$(root)/lib/liblookaside.so.$(ABI)'
 	rm -f '$(root)/lib/libcf.so' '$(root)/lib/libcf.so.$(ABI)'

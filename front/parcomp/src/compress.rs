@@ -5,6 +5,7 @@ use std::io::{self, IoSlice, Write};
 use crate::{
     Summary,
     adler::adler32_combine,
+    crc::crc32_combine,
     error::Error,
     gzip,
     input::{Input, Source},
@@ -41,6 +42,36 @@ pub fn compress(
     sink: &mut dyn Write,
     watch: &mut dyn FnMut(u64, u64),
 ) -> Result<Summary, Error> {
+    chunks(provider, params, None, source, sink, watch)
+}
+
+/// Compresses `source` to one gzip member (RFC 1952), as other compressors write a file: one header, which
+/// the caller makes, one DEFLATE stream of the chunks' pieces, one trailer. [`Params::format`] is not looked at. The rest is as
+/// with [`compress()`].
+///
+/// # Errors
+/// See [`Error`]. What is in `sink` is then of no use.
+pub fn compress_member(
+    provider: &dyn Provider,
+    params: &Params,
+    header: &[u8],
+    source: Source<'_>,
+    sink: &mut dyn Write,
+    watch: &mut dyn FnMut(u64, u64),
+) -> Result<Summary, Error> {
+    let params = Params { format: Format::Raw, ..params.clone() };
+    chunks(provider, &params, Some(header), source, sink, watch)
+}
+
+/// With `member`, the header of a gzip member, the raw stream is wrapped in that.
+fn chunks(
+    provider: &dyn Provider,
+    params: &Params,
+    member: Option<&[u8]>,
+    source: Source<'_>,
+    sink: &mut dyn Write,
+    watch: &mut dyn FnMut(u64, u64),
+) -> Result<Summary, Error> {
     params.validate()?;
     let format = params.format;
     let chunk = chunk_size(params, source.len());
@@ -56,6 +87,8 @@ pub fn compress(
         params,
         sink,
         chunk,
+        member,
+        crc: 0,
         adler: 1,
         hash: lz4::ContentHash::default(),
         table: zstd::SeekTable::default(),
@@ -132,6 +165,10 @@ struct Framer<'s> {
     sink: &'s mut dyn Write,
     /// Bytes per chunk.
     chunk: usize,
+    /// Raw: the header of the gzip member that it is to be.
+    member: Option<&'s [u8]>,
+    /// Of a member: of all so far.
+    crc: u32,
     /// zlib: of all so far.
     adler: u32,
     /// LZ4: of all so far.
@@ -151,7 +188,8 @@ impl Framer<'_> {
         match self.params.format {
             Format::Zlib => self.write([&zlib_header(self.params), &[], &[]]),
             Format::Lz4 => self.write([&lz4::header(self.chunk), &[], &[]]),
-            Format::Gzip | Format::Raw | Format::Cf | Format::Zstd => Ok(()),
+            Format::Raw => self.write([self.member.unwrap_or_default(), &[], &[]]),
+            Format::Gzip | Format::Cf | Format::Zstd => Ok(()),
         }
     }
 
@@ -172,7 +210,12 @@ impl Framer<'_> {
                 self.adler = adler32_combine(self.adler, checksum, len as u64);
                 self.write([packed, &[], &[]])
             }
-            Format::Raw => self.write([packed, &[], &[]]),
+            Format::Raw => {
+                if self.member.is_some() {
+                    self.crc = crc32_combine(self.crc, checksum, len as u64);
+                }
+                self.write([packed, &[], &[]])
+            }
             Format::Lz4 => {
                 self.hash.update(src);
                 self.write([packed, &[], &[]])
@@ -188,7 +231,12 @@ impl Framer<'_> {
         match self.params.format {
             Format::Gzip | Format::Cf => {}
             Format::Zlib => self.write([&FINAL_BLOCK, &self.adler.to_be_bytes(), &[]])?,
-            Format::Raw => self.write([&FINAL_BLOCK, &[], &[]])?,
+            Format::Raw => {
+                // ISIZE is defined modulo 2^32.
+                let trailer = gzip::trailer(self.crc, self.bytes_in as usize);
+                let trailer = self.member.map_or(&[][..], |_| &trailer);
+                self.write([&FINAL_BLOCK, trailer, &[]])?;
+            }
             // The end mark, and the content's checksum.
             Format::Lz4 => {
                 let hash = self.hash.value();

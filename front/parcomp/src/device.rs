@@ -124,6 +124,7 @@ fn compression(params: &Params, spec: LaneSpec) -> Compression {
         checksum: match spec.format {
             Format::Gzip => Checksum::Crc32,
             Format::Zlib if compress => Checksum::Adler32,
+            Format::Raw if compress => Checksum::Crc32,
             _ => Checksum::None,
         },
         ..Compression::default()

@@ -325,6 +325,29 @@ pub(crate) fn unfinished(path: Option<CString>) {
     }
 }
 
+/// Has a write to a pipe that nobody reads end the process by SIGPIPE, as it ends programs in C. (Rust
+/// ignores the signal at its start.)
+pub fn broken_pipes_end_the_process() {
+    // SAFETY: no handler is installed; the default action is.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
+// ---- the time of day ---------------------------------------------------------------------------
+
+/// Seconds since 1970 as month (0 to 11), day, hour and minute of the time zone that the environment sets. `None`: out of
+/// the range of years.
+pub fn local_time(seconds: i64) -> Option<[u32; 4]> {
+    let mut tm = MaybeUninit::<libc::tm>::zeroed();
+    // SAFETY: both point to valid memory; null is a failure, and zeros are valid where it failed.
+    let (tm, done) = unsafe {
+        let done = !libc::localtime_r(&seconds, tm.as_mut_ptr()).is_null();
+        (tm.assume_init(), done)
+    };
+    let part = |n: c_int| u32::try_from(n).ok();
+    let parts = [part(tm.tm_mon)?, part(tm.tm_mday)?, part(tm.tm_hour)?, part(tm.tm_min)?];
+    done.then_some(parts)
+}
+
 // ---- what this process used --------------------------------------------------------------------
 
 /// User and system time of this process so far, all its threads (getrusage).

@@ -42,9 +42,23 @@ impl Output {
     /// # Errors
     /// [`Error::Exists`], and operating-system errors.
     pub fn create(path: &Path, force: bool, mode: Option<u32>) -> Result<Output, Error> {
+        Self::open(path, force, mode, true)
+    }
+
+    /// The same by force, but where a link has the name, that is replaced and not what it points to.
+    ///
+    /// # Errors
+    /// Operating-system errors.
+    pub fn create_over(path: &Path, mode: Option<u32>) -> Result<Output, Error> {
+        Self::open(path, true, mode, false)
+    }
+
+    fn open(path: &Path, force: bool, mode: Option<u32>, follow: bool) -> Result<Output, Error> {
         let failed = |e: io::Error| Error::io(format!("create {}", path.display()), e);
         let mut path = path.to_owned();
-        match fs::metadata(&path) {
+        let found = if follow { fs::metadata(&path) } else { fs::symlink_metadata(&path) };
+        match found {
+            Ok(m) if m.is_symlink() => {}
             Ok(m) if m.is_dir() => return Err(failed(Errno::ISDIR.into())),
             Ok(m) if !m.is_file() => {
                 let file = File::options().write(true).open(&path).map_err(failed)?;
@@ -53,7 +67,8 @@ impl Output {
             }
             Ok(_) if !force => return Err(Error::Exists(path)),
             // Replace what a link points to, not the link.
-            Ok(_) => path = fs::canonicalize(&path).map_err(failed)?,
+            Ok(_) if follow => path = fs::canonicalize(&path).map_err(failed)?,
+            Ok(_) => {}
             // A link to nowhere is there, too.
             Err(e) if e.kind() == io::ErrorKind::NotFound => match fs::symlink_metadata(&path) {
                 Ok(_) if !force => return Err(Error::Exists(path)),
@@ -70,7 +85,7 @@ impl Output {
         }
         // Until it is whole, a file with given permissions is the owner's alone.
         let bits = Mode::from_raw_mode(if mode.is_some() { 0o600 } else { 0o666 });
-        let (file, temporary) = open(&path, bits).map_err(failed)?;
+        let (file, temporary) = open_unnamed(&path, bits).map_err(failed)?;
         let output = Output { file, path, temporary, special: None, force };
         if let Some(mode) = mode {
             let bits = fs::Permissions::from_mode(mode & 0o777);
@@ -187,7 +202,7 @@ fn temporary_name(path: &Path, attempt: u32) -> PathBuf {
 
 /// A nameless file in the directory of `path` where the file system has such; otherwise one with a
 /// temporary name.
-fn open(path: &Path, bits: Mode) -> io::Result<(File, Option<PathBuf>)> {
+fn open_unnamed(path: &Path, bits: Mode) -> io::Result<(File, Option<PathBuf>)> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     if let Ok(fd) = rustix::fs::open(directory(path), flags | OFlags::TMPFILE, bits) {
         let file = File::from(fd);

@@ -32,7 +32,7 @@ pub struct LaneSpec {
     /// * compressing `Gzip`: each chunk becomes a whole DEFLATE stream; answered with its CRC-32;
     /// * compressing `Cf`: a whole DEFLATE stream; no checksum;
     /// * compressing `Zlib`, `Raw`: a byte-aligned, self-contained piece of a DEFLATE stream
-    ///   without a final block; answered with its own Adler-32 (`Zlib`);
+    ///   without a final block; answered with its own Adler-32 (`Zlib`) or CRC-32 (`Raw`);
     /// * compressing `Lz4`: one or more blocks of a frame, of at most 4 MB and no more than the chunk's size
     ///   rounded up to 64 KB, 256 KB or 1 MB, each with its length before it; no checksum;
     /// * compressing `Zstd`: a whole frame with content size and checksum;

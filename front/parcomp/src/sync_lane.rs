@@ -48,9 +48,9 @@ impl<C: Codec> SyncLane<'_, C> {
                 let piece = matches!(format, Format::Zlib | Format::Raw);
                 let produced = self.codec.compress(src, dst, piece)?;
                 let checksum = match format {
-                    Format::Gzip => ffi::crc32(0, src),
+                    Format::Gzip | Format::Raw => ffi::crc32(0, src),
                     Format::Zlib => ffi::adler32(1, src),
-                    Format::Raw | Format::Cf | Format::Lz4 | Format::Zstd => 0,
+                    Format::Cf | Format::Lz4 | Format::Zstd => 0,
                 };
                 Ok(Outcome { consumed: src.len(), produced, checksum })
             }
