@@ -152,7 +152,7 @@ fn usage() {
     }
     assert!(stdout(&good(&dir.0, &["compare", "--help"])).contains("parcomp compare"));
     assert!(stdout(&good(&dir.0, &["--version"])).starts_with("parcomp "));
-    for args in [&["-k"][..], &["-l13", "f"], &[], &["a", "b"], &["-c", "0", "f"], &["-p"]] {
+    for args in [&["-0"][..], &["-l13", "f"], &["a", "b", "-oc"], &["-c", "0", "f"], &["-p"]] {
         let output = run_in(&dir.0, args);
         assert_eq!(output.status.code(), Some(1), "{args:?}");
         assert!(stderr(&output).contains("see -h"), "{args:?}: {}", stderr(&output));

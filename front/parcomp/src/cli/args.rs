@@ -21,6 +21,8 @@ pub(crate) struct Options {
     /// The letters of the options given.
     given: String,
     pub(crate) input: Option<PathBuf>,
+    /// Inputs behind the first one.
+    pub(crate) more: Vec<PathBuf>,
     pub(crate) output: Option<PathBuf>,
     pub(crate) provider: String,
     pub(crate) decompress: bool,
@@ -43,6 +45,7 @@ impl Options {
         Options {
             given: String::new(),
             input: None,
+            more: Vec::new(),
             output: None,
             provider: "lookaside".into(),
             decompress: false,
@@ -85,6 +88,7 @@ impl Options {
     pub(crate) fn for_compare(&self) -> Result<(), Usage> {
         match self.given.chars().find(|&c| !"ioRlcjnEqF".contains(c)) {
             Some(other) => usage(format!("{} is not for compare", name_of(other))),
+            None if !self.more.is_empty() => usage("compare has one input file"),
             None if matches!(self.params.format, Format::Zlib | Format::Raw | Format::Cf) => {
                 usage("compare has the formats gzip, lz4 and zstd")
             }
@@ -117,7 +121,7 @@ fn usage<T>(message: impl Into<String>) -> Result<T, Usage> {
 }
 
 /// Long names and their letters; capital letters stand for options that have none.
-const LONG: [(&str, char); 30] = [
+const LONG: [(&str, char); 36] = [
     ("input", 'i'),
     ("output", 'o'),
     ("provider", 'p'),
@@ -147,11 +151,18 @@ const LONG: [(&str, char); 30] = [
     ("wait", 'W'),
     ("doorbell", 'D'),
     ("stdout", 'O'),
-    ("keep", 'K'),
+    ("keep", 'k'),
+    // As gzip has them.
+    ("to-stdout", 'O'),
+    ("uncompress", 'd'),
+    ("silent", 'q'),
+    ("fast", '1'),
+    ("best", '9'),
+    ("test", 'T'),
 ];
 
 /// The letters that may stand on a command line.
-const SHORT: &str = "iopcldvgxtfnyajwshqV";
+const SHORT: &str = "iopcldvgxtfnyajwshqVk123456789";
 /// The options that have a value.
 const VALUED: &str = "iopclxtfnyajwFELWD";
 
@@ -162,7 +173,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Parsed, Usage> {
     while let Some(arg) = rest.next() {
         let bytes = arg.as_bytes();
         if only_names || bytes == b"-" || bytes.first() != Some(&b'-') {
-            name(&mut options, arg)?;
+            name(&mut options, arg);
         } else if bytes == b"--" {
             only_names = true;
         } else if let Some(long) = bytes.strip_prefix(b"--") {
@@ -207,12 +218,11 @@ fn name_of(letter: char) -> String {
     found.map_or_else(|| format!("-{letter}"), |(name, _)| format!("--{name}"))
 }
 
-fn name(options: &mut Options, arg: &OsStr) -> Result<(), Usage> {
-    if options.input.is_some() {
-        return usage(format!("a second input file: {}", arg.to_string_lossy()));
+fn name(options: &mut Options, arg: &OsStr) {
+    match options.input {
+        None => options.input = Some(arg.into()),
+        Some(_) => options.more.push(arg.into()),
     }
-    options.input = Some(arg.into());
-    Ok(())
 }
 
 /// One option. `Some`: the command line is over.
@@ -254,7 +264,7 @@ fn one(
     }
     let p = &mut o.params;
     match letter {
-        'i' => name(o, &value)?,
+        'i' => name(o, &value),
         'o' => o.output = Some(value.into()),
         'p' => o.provider = text.into_owned(),
         'c' => p.chunk_size = size(1, Params::MAX_CHUNK as u64 >> 10)? << 10,
@@ -305,7 +315,9 @@ fn one(
         }
         'O' => o.output = Some("-".into()),
         // The input file is always kept.
-        'K' => {}
+        'k' => {}
+        '1'..='9' => p.level = letter as u8 - b'0',
+        'T' => (o.decompress, o.quiet, o.output) = (true, true, Some("/dev/null".into())),
         'h' => return Ok(Some(Parsed::Help)),
         'V' => return Ok(Some(Parsed::Version)),
         _ => return usage(format!("unknown option {shown}")),
@@ -338,6 +350,10 @@ fn check(o: &Options) -> Result<(), Usage> {
     }
     if o.params.limit.is_some() && !o.decompress {
         return usage("--limit is for -d");
+    }
+    let own = o.output.as_ref().is_some_and(|path| path.as_os_str() != "-");
+    if !o.more.is_empty() && own && !o.given.contains('T') {
+        return usage("-o FILE is for one input file");
     }
     Ok(())
 }
@@ -388,6 +404,9 @@ mod tests {
         let o = run("--format=cf --level 9 --limit 3M -d -- -x").unwrap();
         assert_eq!((o.format, o.params.level), (Some(Format::Cf), 9));
         assert_eq!((o.params.limit, o.input), (Some(3 << 20), Some("-x".into())));
+        let o = run("-7k f g -i h --to-stdout").unwrap();
+        assert_eq!((o.params.level, o.more), (7, vec!["g".into(), "h".into()]));
+        assert_eq!(run("--best").unwrap().params.level, 9);
     }
 
     #[test]
@@ -415,11 +434,11 @@ mod tests {
             "-pzlib --doorbell=request f",
             "-f0 f",
             "-fnan f",
-            "-k f",
             "--nonsense f",
             "--force=1 f",
-            "f g",
-            "f -i g",
+            "f g -o h",
+            "f -i g -oh",
+            "-0 f",
             "-l",
             "--level",
             "-pzlib -l10 f",
@@ -464,8 +483,17 @@ mod tests {
     #[test]
     fn the_tables_agree() {
         for (name, letter) in LONG {
-            assert!(LONG.iter().filter(|(_, l)| *l == letter).count() == 1, "{name}");
+            assert!(LONG.iter().filter(|(n, _)| *n == name).count() == 1, "{name}");
+            assert!(letter.is_ascii_uppercase() || SHORT.contains(letter), "{name}");
         }
-        assert!(SHORT.chars().all(|c| c == 'a' || LONG.iter().any(|(_, l)| *l == c)));
+        // Behind the 30 of our own are gzip's names for some of them.
+        for (name, letter) in &LONG[..30] {
+            assert!(LONG[..30].iter().filter(|(_, l)| l == letter).count() == 1, "{name}");
+        }
+        assert!(
+            SHORT
+                .chars()
+                .all(|c| c == 'a' || c.is_ascii_digit() || LONG.iter().any(|(_, l)| *l == c))
+        );
     }
 }

@@ -3,8 +3,10 @@
 pub(crate) const HELP: &str = "\
 parcomp: compresses files in parallel, through the Lookaside device or with a library
 
-usage: parcomp [options] [-i] FILE [-o FILE]      compress (- is standard input or output)
-       parcomp -d [options] [-i] FILE [-o FILE]   decompress
+usage: parcomp [options] [-i] FILE... [-o FILE]   compress (- is standard input or output)
+       parcomp -d [options] [-i] FILE... [-o FILE]
+                                                  decompress
+       tar -I parcomp ..., CMD | parcomp | CMD    without a FILE: from pipe to pipe
        parcomp compare FILE [-o FILE.gz] [-l N] [-c KB] [-j N] [--format NAME]
                                                   a library and the device, side by side
        parcomp bench --help                       draw the figures of the paper
@@ -16,7 +18,8 @@ files
   -i, --input FILE      what to read
   -o, --output FILE     what to write: under this name only when it is whole
       --stdout          the same as -o -
-      --keep            for gzip's users: the input file always stays
+      --test            decompress, and write nothing
+  -k, --keep            for gzip's users: the input file always stays
       --force           replace the output file if there is one
       --format NAME     gzip (default), zlib, raw, or cf: per chunk 4 bytes length and a
                         DEFLATE block; lz4: one frame, each chunk a block; zstd: each chunk a
@@ -35,6 +38,7 @@ compression
                         the library FILE drives (qat alone: LOOKASIDE_CARD_LIBRARY names it)
   -c, --chunk KB        chunk size in KB, compressed separately; default 64
   -l, --level N         0 to 12 (zlib: 0 to 9), lz4 1 to 12, zstd 1 to 22; default 1
+  -1 to -9              the same for one digit; --fast is -1, --best -9
   -t, --threads N       threads, each with its own device instance; default 0: the calling
                         thread does all; at most 256
   -y HEX, -a DECIMAL    the cores for threads and engines, as a bit mask (-yff: the first 8);
@@ -64,6 +68,8 @@ reports
 
 The paper's letters may stand where they have no effect (-j with zlib; -c, -l, -s and -w with -d),
 so that one command line serves both providers and both directions; a note says so.
+
+Called pargzip, it is gzip: pargzip --help.
 
 Exit status: 0 done, 1 error (and no output file), 2 done with a warning.
 ";

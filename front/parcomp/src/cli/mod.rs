@@ -9,7 +9,7 @@ mod run;
 
 use std::{ffi::OsString, fmt, io::Write, process::ExitCode};
 
-use args::{Parsed, Usage};
+use args::{Options, Parsed, Usage};
 
 /// The exit status of gunzip for "done, but look at the message".
 const WARNING: u8 = 2;
@@ -74,9 +74,31 @@ pub(crate) fn main(args: &[OsString]) -> ExitCode {
     exit(match args::parse(args) {
         Ok(Parsed::Help) => Ok(print(help::HELP)),
         Ok(Parsed::Version) => Ok(print(VERSION)),
-        Ok(Parsed::Run(options)) => run::run(&options),
+        Ok(Parsed::Run(options)) => each(*options),
         Err(usage) => Err(usage.into()),
     })
+}
+
+/// One input after the other; what is wrong with one is said, and the others follow.
+fn each(mut options: Options) -> Result<bool, Failure> {
+    let more = std::mem::take(&mut options.more);
+    let mut result = run::run(&options);
+    for input in more {
+        options.input = Some(input);
+        let next = run::run(&options);
+        result = match (result, next) {
+            (Err(Failure(message)), next) => {
+                if !message.is_empty() {
+                    say(&message);
+                }
+                // The last message is left to say.
+                Err(next.err().unwrap_or(Failure(String::new())))
+            }
+            (Ok(_), Err(failure)) => Err(failure),
+            (Ok(warned), Ok(also)) => Ok(warned || also),
+        };
+    }
+    result
 }
 
 /// `parcomp compare ...`

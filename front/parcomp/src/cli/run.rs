@@ -235,6 +235,8 @@ impl Input {
             tallies: o.verify,
         };
         match &o.input {
+            // In a pipe.
+            None if !io::stdin().is_terminal() => Ok(stdin("stdin")),
             None => Err(Usage::no_input().into()),
             Some(path) if path.as_os_str() == "-" => Ok(stdin("stdin")),
             Some(path) => {
