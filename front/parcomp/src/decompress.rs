@@ -1,4 +1,4 @@
-//! Decompression: members with our index, `cf` blocks, LZ4's independent blocks and Zstandard's frames in parallel,
+//! Decompression: members with our index or BGZF's, `cf` blocks, LZ4's independent blocks and Zstandard's frames in parallel,
 //! all else as one stream.
 
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::io::Write;
 use crate::{
     Summary,
     error::{BadReason, Error},
-    gzip::Index,
+    gzip::{self, Index},
     input::{Input, Source},
     lz4,
     params::{Format, Params},
@@ -143,8 +143,8 @@ impl Decompression<'_, '_> {
                 [1..=u8::MAX] => return Err(truncated(at)),
                 _ => return self.trailing(),
             }
-            let indexed = Lengths::member(start).is_some();
-            if !(self.parallel && indexed && self.side_by_side(Format::Gzip)?) {
+            let indexed = self.parallel && member(&mut self.input)?.is_some();
+            if !(indexed && self.side_by_side(Format::Gzip)?) {
                 self.stream(Format::Gzip, None)?;
             }
             first = false;
@@ -308,7 +308,7 @@ impl Decompression<'_, '_> {
                 Err(_) => return Ok(false),
             };
             let promised = match format {
-                Format::Gzip => Index::read(task.src.bytes()).map(|i| i.data as usize),
+                Format::Gzip => gzip::promised(task.src.bytes()).map(|data| data as usize),
                 Format::Zstd => zstd::Header::read(task.src.bytes()).map(|h| h.content as usize),
                 _ => Some(outcome.produced),
             };
@@ -421,7 +421,7 @@ impl<'a> Feed<'a> for Blocks<'_, 'a> {
     }
 }
 
-/// The chunks that come with their lengths: gzip members with our index, `cf` blocks, Zstandard's frames.
+/// The chunks that come with their lengths: gzip members with our index or BGZF's, `cf` blocks, Zstandard's frames.
 struct Lengths<'i, 'a> {
     input: &'i mut Input<'a>,
     format: Format,
@@ -435,6 +435,18 @@ struct Lengths<'i, 'a> {
 
 /// So many Zstandard frames go through one lane; where each began is remembered for so long.
 const FRAMES: usize = 1 << 16;
+
+/// The lengths of the gzip member that the input is at, packed and not, if it may be decompressed in one piece.
+fn member(input: &mut Input<'_>) -> Result<Option<(usize, usize)>, Error> {
+    let start = input.peek(gzip::HEADER)?;
+    if let Some(index) = Index::read(start) {
+        let (len, data) = (index.member as usize, index.data as usize);
+        return Ok(Some((len, data)).filter(|_| len <= LARGEST && data <= LARGEST));
+    }
+    let Some(len) = gzip::bgzf(start) else { return Ok(None) };
+    let whole = input.peek(len)?.get(..len);
+    Ok(whole.and_then(gzip::promised).map(|data| (len, data as usize)))
+}
 
 /// The lengths of the Zstandard frame that the input is at, packed and not, if it may be decompressed in one piece.
 fn frame(input: &mut Input<'_>) -> Result<Option<(usize, usize)>, Error> {
@@ -468,12 +480,6 @@ fn header(format: Format, len: usize) -> Vec<u8> {
 }
 
 impl Lengths<'_, '_> {
-    /// The index of the member that begins here, if it may be decompressed in one piece.
-    fn member(start: &[u8]) -> Option<Index> {
-        let largest = LARGEST as u32;
-        Index::read(start).filter(|i| i.member <= largest && i.data <= largest)
-    }
-
     /// Passes over the skippable frames that the input is at, the small ones (`pzstd` has one before each frame).
     fn skip_small(&mut self) -> Result<(), Error> {
         /// Ours of a file of 32 MB in chunks of 64 KB is not longer.
@@ -508,9 +514,9 @@ impl<'a> Feed<'a> for Lengths<'_, 'a> {
             return Ok(None);
         }
         let (len, room, max_room) = match self.format {
-            Format::Gzip => match Self::member(self.input.peek(crate::gzip::HEADER)?) {
+            Format::Gzip => match member(self.input)? {
                 // Not one byte more than promised.
-                Some(i) => (i.member as usize, i.data as usize, i.data as usize),
+                Some((len, data)) => (len, data, data),
                 None => return Ok(None),
             },
             Format::Zstd => {

@@ -51,6 +51,42 @@ impl Index {
     }
 }
 
+/// The length of a header of BGZF (the SAM/BAM specification, section 4.1), as `bgzip` writes it.
+const BGZF_HEADER: usize = 18;
+/// The most that a member of BGZF holds.
+const BGZF_DATA: u32 = 1 << 16;
+
+/// The length of the BGZF member that `start` (at least its header) begins: at least header and trailer, at most 64 KB.
+///
+/// ```text
+///  0  1f 8b 08 04 ...   as above; any time, XFL and OS
+/// 10  0006              XLEN = 6
+/// 12  'B' 'C' 0002      subfield, its length
+/// 16  u16               length of the whole member, less 1
+/// ```
+pub(crate) fn bgzf(start: &[u8]) -> Option<usize> {
+    let h: &[u8; BGZF_HEADER] = start.first_chunk()?;
+    let same = h[..4] == [0x1f, 0x8b, 8, 4] && h[10..16] == *b"\x06\x00BC\x02\x00";
+    let len = usize::from(u16::from_le_bytes([h[16], h[17]])) + 1;
+    (same && len >= BGZF_HEADER + 2 + TRAILER).then_some(len)
+}
+
+/// What the member that is all of `member` says that it decompresses to: one with our index, or of BGZF.
+pub(crate) fn promised(member: &[u8]) -> Option<u32> {
+    if let Some(index) = Index::read(member) {
+        return Some(index.data);
+    }
+    bgzf(member).filter(|&len| len == member.len())?;
+    // Its own length is in the trailer alone.
+    let data = u32::from_le_bytes(*member.last_chunk()?);
+    (data <= BGZF_DATA).then_some(data)
+}
+
+/// The length of the header of such a member.
+pub(crate) fn header_len(member: &[u8]) -> usize {
+    if bgzf(member).is_some() { BGZF_HEADER } else { HEADER }
+}
+
 /// The header of a member with `body` bytes of DEFLATE that decompress to `data` bytes.
 pub(crate) fn header(level: u8, body: usize, data: usize) -> [u8; HEADER] {
     let mut h = [0; HEADER];
@@ -81,6 +117,22 @@ pub(crate) fn trailer(crc: u32, data: usize) -> [u8; TRAILER] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_of_bgzf() {
+        let mut m =
+            b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0\x1b\0\x03\0\0\0\0\0\0\0\0\0".to_vec();
+        assert_eq!((bgzf(&m), promised(&m), header_len(&m)), (Some(28), Some(0), 18));
+        assert_eq!((bgzf(&m[..17]), promised(&m[..27])), (None, None));
+        m[26] = 1;
+        assert_eq!(promised(&m), Some(1 << 16));
+        m[24] = 1;
+        assert_eq!(promised(&m), None);
+        m[16] = 26;
+        assert_eq!(bgzf(&m), None);
+        let ours = header(1, 1000, 65_536);
+        assert_eq!((bgzf(&ours), header_len(&ours)), (None, HEADER));
+    }
 
     #[test]
     fn reads_what_it_writes_and_nothing_else() {

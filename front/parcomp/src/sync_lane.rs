@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::{
     error::{BadReason, Error},
     ffi,
-    gzip::{HEADER, TRAILER},
+    gzip::{TRAILER, header_len},
     params::Format,
     provider::{Direction, Lane, LaneSpec, Outcome, Task, TaskError},
 };
@@ -62,12 +62,13 @@ impl<C: Codec> SyncLane<'_, C> {
         }
     }
 
-    /// A gzip member with the header of [`crate::gzip`].
+    /// A gzip member with a header of [`crate::gzip`].
     fn member(&mut self, src: &[u8], dst: &mut [u8]) -> Result<Outcome, TaskError> {
         let bad = |offset: usize, reason| TaskError::BadData { offset: offset as u64, reason };
-        let body = src.get(HEADER..).ok_or(bad(src.len(), BadReason::Truncated))?;
+        let header = header_len(src);
+        let body = src.get(header..).ok_or(bad(src.len(), BadReason::Truncated))?;
         let (consumed, produced) = self.codec.decompress(body, dst)?;
-        let at = HEADER + consumed;
+        let at = header + consumed;
         let trailer: &[u8; TRAILER] = src
             .get(at..)
             .and_then(<[u8]>::first_chunk)

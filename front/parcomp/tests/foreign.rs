@@ -12,6 +12,18 @@ fn gzip(args: &[&str], data: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
+/// As `bgzip` writes: members of at most 60,000 bytes with their length in the header, an empty one at the end.
+fn bgzf(data: &[u8]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for part in data.chunks(60_000).chain([&[][..]]) {
+        let body = &gzip(&["-n"], part)[10..];
+        file.extend_from_slice(b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0");
+        file.extend_from_slice(&(17 + body.len() as u16).to_le_bytes());
+        file.extend_from_slice(body);
+    }
+    file
+}
+
 /// Our answer to a file: exit status, data (if there is an output file), message.
 fn ours(dir: &Scratch, packed: &[u8], provider: &str) -> (Option<i32>, Option<Vec<u8>>, String) {
     dir.file("f.gz", packed);
@@ -44,6 +56,13 @@ fn as_gunzip_does() {
     };
     let (oa, ob) = (own(&a, &[]), own(&b, &["-c16"]));
     let large = own(&a, &["-c1000"]);
+    let bg = bgzf(&a);
+    let with = |at: usize, byte: u8| {
+        let mut other = bg.clone();
+        other[at] ^= byte;
+        other
+    };
+    let first = 1 + usize::from(u16::from_le_bytes([bg[16], bg[17]]));
     let cases: Vec<(&str, Vec<u8>)> = vec![
         ("-9", ga.clone()),
         ("with a name", named.clone()),
@@ -66,6 +85,17 @@ fn as_gunzip_does() {
         ("second truncated", [&ga[..], &gb[..100]].concat()),
         ("ours, second truncated", [&oa[..], &ob[..100]].concat()),
         ("second without a trailer", [&oa[..], &gb[..gb.len() - 8]].concat()),
+        ("bgzf", bg.clone()),
+        ("bgzf between others", [&oa[..], &bg, &ga, &bg, &ob].concat()),
+        ("bgzf without its end", bg[..bg.len() - 28].to_vec()),
+        ("bgzf truncated", bg[..bg.len() / 2].to_vec()),
+        ("bgzf and garbage", [&bg[..], b"garbage"].concat()),
+        // What its own field says of a member does not count: the data do.
+        ("bgzf, a wrong length", with(16, 0x21)),
+        ("bgzf, a length beyond the file", [&bg[..16], b"\xff\xff", &bg[18..first]].concat()),
+        ("bgzf, a wrong checksum", with(first - 8, 1)),
+        ("bgzf, a wrong size", with(first - 4, 1)),
+        ("bgzf, a later wrong size", with(bg.len() - 28 - 3, 0x80)),
         ("not gzip", b"hello, world".to_vec()),
         ("nothing", Vec::new()),
         ("one byte", vec![0x1f]),

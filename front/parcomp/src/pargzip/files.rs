@@ -71,7 +71,7 @@ impl Run {
         let Some(header) = self.recognise("stdin", &mut input)? else { return Ok(()) };
         if self.o.task == Task::List {
             let time = if self.o.names() { header.time.into() } else { 0 };
-            return self.list("stdin", "stdout", &mut input, header.len, time);
+            return self.list("stdin", "stdout", &mut input, &header, time);
         }
         if self.unpack("stdin", &header, &mut input, None)?.is_some()
             && self.o.verbose
@@ -98,7 +98,7 @@ impl Run {
         };
         let result = match header.len {
             0 => self.copy(input, sink),
-            _ => self.decompress(input, sink),
+            _ => self.decompress(header, input, sink),
         };
         match result {
             Ok(summary) => {
@@ -301,7 +301,7 @@ impl Run {
         if self.o.task == Task::List {
             let stored = self.o.names() && header.time != 0;
             let time = if stored { header.time.into() } else { meta.mtime() };
-            return self.list(name, &target.to_string_lossy(), input, header.len, time);
+            return self.list(name, &target.to_string_lossy(), input, &header, time);
         }
         let Some(mut output) = self.create(to_file.then_some(&*target), meta)? else {
             return Ok(());

@@ -5,7 +5,11 @@ use std::{
     os::unix::fs::FileExt,
 };
 
-use super::{Abort, Run, member::TRAILER, work::Input};
+use super::{
+    Abort, Run,
+    member::{Header, TRAILER},
+    work::Input,
+};
 
 /// Of all files so far.
 #[derive(Default)]
@@ -32,13 +36,13 @@ pub(crate) fn ratio_of(packed: u64, data: u64, frame: u64) -> String {
 }
 
 impl Run {
-    /// One line. `header`: the length of the first header.
+    /// One line. `header`: the first one.
     pub(crate) fn list(
         &mut self,
         name: &str,
         shown: &str,
         input: &mut Input,
-        header: usize,
+        header: &Header,
         time: i64,
     ) -> Result<(), Abort> {
         let (packed, trailer) = match input.len {
@@ -51,7 +55,7 @@ impl Run {
                 }
                 (len, trailer)
             }
-            None => match self.decompress(input, &mut io::sink()) {
+            None => match self.decompress(header, input, &mut io::sink()) {
                 Ok(summary) => (summary.bytes_in, input.tail),
                 Err(e) => return self.failed(name, "stdout", &e),
             },
@@ -59,7 +63,7 @@ impl Run {
         let [c0, c1, c2, c3, l0, l1, l2, l3] = trailer;
         let crc = u32::from_le_bytes([c0, c1, c2, c3]);
         let data = u64::from(u32::from_le_bytes([l0, l1, l2, l3]));
-        let frame = header as u64 + TRAILER;
+        let frame = header.len as u64 + TRAILER;
         let mut text = String::new();
         if self.totals.files == 0 && !self.o.quiet {
             if self.o.verbose {

@@ -37,6 +37,8 @@ pub(crate) struct Header {
     /// 0: none.
     pub(crate) time: u32,
     pub(crate) name: Option<Vec<u8>>,
+    /// Whether the member's length is in it, BGZF's or ours: there may be many of them.
+    pub(crate) lengths: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -69,7 +71,9 @@ impl Header {
             return Err(Wrong::Flags(flags));
         }
         let mut at = 10;
+        let mut lengths = false;
         if flags & EXTRA != 0 {
+            lengths = matches!(bytes.get(12..14), Some(b"BC" | b"LA"));
             let len = bytes.get(at..).and_then(<[u8]>::first_chunk).ok_or(Wrong::Short)?;
             at += 2 + usize::from(u16::from_le_bytes(*len));
         }
@@ -90,7 +94,7 @@ impl Header {
             return Err(Wrong::Short);
         }
         let name = name.filter(|name| !name.is_empty());
-        Ok(Header { len: at, time: u32::from_le_bytes(time), name })
+        Ok(Header { len: at, time: u32::from_le_bytes(time), name, lengths })
     }
 }
 
@@ -102,14 +106,18 @@ mod tests {
     fn reads_what_it_writes() {
         let h = header(9, 77, Some(b"name"));
         let len = h.len();
-        assert_eq!(Header::read(&h), Ok(Header { len, time: 77, name: Some(b"name".to_vec()) }));
+        let name = Some(b"name".to_vec());
+        assert_eq!(Header::read(&h), Ok(Header { len, time: 77, name, lengths: false }));
         for short in 0..len {
             assert_eq!(Header::read(&h[..short]), Err(Wrong::Short), "{short}");
         }
         assert_eq!(Header::read(b"hello"), Err(Wrong::Other));
         assert_eq!(Header::read(&[0x1f, 0x8b, 7, 0, 0, 0, 0, 0, 0, 0]), Err(Wrong::Method(7)));
         let full = b"\x1f\x8b\x08\x1e\x01\0\0\0\0\x03\x02\0ab\x6e\0comment\0\x11\x22rest";
-        let header = Header { len: full.len() - 4, time: 1, name: Some(b"n".to_vec()) };
+        let header =
+            Header { len: full.len() - 4, time: 1, name: Some(b"n".to_vec()), lengths: false };
         assert_eq!(Header::read(full), Ok(header));
+        let bgzf = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0\x1b\0";
+        assert_eq!(Header::read(bgzf), Ok(Header { len: 18, lengths: true, ..Header::default() }));
     }
 }

@@ -129,13 +129,18 @@ impl Run {
         compress_member(&*self.provider, &params, header, source, sink, &mut |_, _| {})
     }
 
-    /// All its members.
+    /// All its members, of which the first has this header.
     pub(crate) fn decompress(
         &self,
+        header: &Header,
         input: &mut Input,
         sink: &mut dyn Write,
     ) -> Result<Summary, Error> {
-        let params = Params { format: Format::Gzip, ..self.params(input.len, 64 << 10) };
+        let mut params = Params { format: Format::Gzip, ..self.params(input.len, 64 << 10) };
+        if !header.lengths {
+            // One after the other: to hand each of them to another thread takes longer than it saves.
+            params.engines = Some(0);
+        }
         let len = input.len;
         let source = Source::Reader { reader: input, len };
         decompress(&*self.provider, &params, source, sink, &mut |_, _| {})
