@@ -435,6 +435,20 @@ fn one_member_and_the_same_bytes_always() {
                 }
             }
             run(&format!("$G -dc packed.gz | cmp - {name}"));
+            // Members of their own: the same for every reader, and name and time are there.
+            if level % 5 == 1 {
+                run(&format!("touch -d @1000000000 {name}"));
+                let many = run(&format!("$G -i{level} -p1 -c {name}"));
+                assert!(many == run(&format!("$G -ci{level} -p3 {name}")), "{name} -{level}");
+                assert!(many.windows(2).filter(|w| w == b"LA").count() >= data.len() >> 20);
+                scratch.file("many.gz", &many);
+                run(&format!("gzip -t many.gz && $G -dc many.gz | cmp - {name}"));
+                run(&format!("gzip -dcN many.gz | cmp - {name} && mkdir d && cp many.gz d/x.gz"));
+                run(&format!(
+                    "$G -dN d/x.gz && cmp d/{name} {name} && test $(stat -c %Y d/{name}) = 1000000000"
+                ));
+                run("rm -r d many.gz");
+            }
             let listed = String::from_utf8(run("$G -lq packed.gz")).unwrap();
             let lengths = format!("{:19} {:19} ", packed.len(), data.len());
             assert!(listed.starts_with(&lengths), "{listed}");

@@ -27,6 +27,8 @@ pub(crate) struct Options {
     /// Whether names and times are stored or restored; `None`: stored and not restored.
     pub(crate) names: Option<bool>,
     pub(crate) synchronous: bool,
+    /// Whether each chunk becomes a member of its own.
+    pub(crate) independent: bool,
     pub(crate) suffix: Vec<u8>,
     pub(crate) level: u8,
     /// Cores at work; `None`: all.
@@ -48,6 +50,7 @@ impl Options {
             verbose: false,
             names: None,
             synchronous: false,
+            independent: false,
             suffix: b".gz".to_vec(),
             level: 6,
             processes: None,
@@ -84,7 +87,7 @@ fn usage<T>(message: String) -> Result<T, Usage> {
 }
 
 /// Long names and their letters; capital letters outside of [`SHORT`] stand for options that have none.
-const LONG: [(&str, char); 26] = [
+const LONG: [(&str, char); 27] = [
     ("ascii", 'a'),
     ("bits", 'b'),
     ("to-stdout", 'c'),
@@ -93,6 +96,7 @@ const LONG: [(&str, char); 26] = [
     ("uncompress", 'd'),
     ("force", 'f'),
     ("help", 'h'),
+    ("independent", 'i'),
     ("keep", 'k'),
     ("list", 'l'),
     ("license", 'L'),
@@ -114,7 +118,7 @@ const LONG: [(&str, char); 26] = [
 ];
 
 /// The letters that may stand on a command line.
-const SHORT: &str = "abcdfhH?klLmMnNpqrStvVZ123456789";
+const SHORT: &str = "abcdfhH?iklLmMnNpqrStvVZ123456789";
 /// The options that have a value.
 const VALUED: &str = "bpS";
 /// What the variable may have.
@@ -260,6 +264,7 @@ fn one(
         'd' => o.task = Task::Decompress,
         'f' => o.force = true,
         'h' | 'H' | '?' => return Ok(Some(Parsed::Help)),
+        'i' => o.independent = true,
         'k' => o.keep = true,
         'l' => o.task = Task::List,
         'L' => return Ok(Some(Parsed::License)),

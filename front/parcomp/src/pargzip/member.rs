@@ -29,6 +29,19 @@ pub(crate) fn header(level: u8, time: u32, name: Option<&[u8]>) -> Vec<u8> {
     h
 }
 
+/// An empty member with what `header` says, before others that have the framework's headers. The subfield says that those
+/// have their lengths.
+pub(crate) fn first_of_many(header: &[u8]) -> Vec<u8> {
+    let (start, name) = header.split_at(10);
+    let mut member = start.to_vec();
+    member[3] |= EXTRA;
+    member.extend_from_slice(b"\x04\0LA\0\0");
+    member.extend_from_slice(name);
+    // An empty block, and the CRC-32 and length of nothing.
+    member.extend_from_slice(b"\x03\0\0\0\0\0\0\0\0\0");
+    member
+}
+
 /// What a header says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Header {
@@ -108,6 +121,10 @@ mod tests {
         let len = h.len();
         let name = Some(b"name".to_vec());
         assert_eq!(Header::read(&h), Ok(Header { len, time: 77, name, lengths: false }));
+        let many = first_of_many(&h);
+        let name = Some(b"name".to_vec());
+        let first = Header { len: many.len() - 10, time: 77, name, lengths: true };
+        assert_eq!(Header::read(&many), Ok(first));
         for short in 0..len {
             assert_eq!(Header::read(&h[..short]), Err(Wrong::Short), "{short}");
         }

@@ -5,12 +5,14 @@ use std::{
     io::{self, Read, Write},
 };
 
-use parcomp::{BadReason, Error, Format, Params, Source, Summary, compress_member, decompress};
+use parcomp::{
+    BadReason, Error, Format, Params, Source, Summary, compress, compress_member, decompress,
+};
 
 use super::{
     Run,
     args::Task,
-    member::{Header, Wrong},
+    member::{Header, Wrong, first_of_many},
 };
 
 /// Compression of one level of gzip: a level of the device and bytes per chunk.
@@ -115,7 +117,7 @@ impl Write for Stdout {
 }
 
 impl Run {
-    /// The file as one member with this header.
+    /// The file as one member with this header, or as many, the first of which has it and is empty.
     pub(crate) fn compress(
         &self,
         input: &mut Input,
@@ -126,6 +128,14 @@ impl Run {
         let params = Params { level, ..self.params(input.len, chunk) };
         let len = input.len;
         let source = Source::Reader { reader: input, len };
+        if self.o.independent {
+            let first = first_of_many(header);
+            let failed = |source| Error::Io { what: "write".into(), source };
+            sink.write_all(&first).map_err(failed)?;
+            let mut summary = compress(&*self.provider, &params, source, sink, &mut |_, _| {})?;
+            summary.bytes_out += first.len() as u64;
+            return Ok(summary);
+        }
         compress_member(&*self.provider, &params, header, source, sink, &mut |_, _| {})
     }
 
