@@ -252,7 +252,7 @@ impl Run {
         let time = if meta.is_file() { meta.mtime() } else { 0 };
         let header = member::header(self.o.level, self.time(time), stored);
         let target = (!self.o.stdout).then(|| names::with_suffix(path, &self.o.suffix));
-        let Some(mut output) = self.create(target.as_deref(), meta)? else { return Ok(()) };
+        let Some(mut output) = self.create(target.as_deref(), meta) else { return Ok(()) };
         if self.o.verbose {
             self.tell(&format!("{name}:\t"));
         }
@@ -303,7 +303,7 @@ impl Run {
             let time = if stored { header.time.into() } else { meta.mtime() };
             return self.list(name, &target.to_string_lossy(), input, &header, time);
         }
-        let Some(mut output) = self.create(to_file.then_some(&*target), meta)? else {
+        let Some(mut output) = self.create(to_file.then_some(&*target), meta) else {
             return Ok(());
         };
         if self.o.verbose {
@@ -321,22 +321,8 @@ impl Run {
     }
 
     /// The output for `target`, or for standard output. `None`: it is not to be written, and that was said.
-    fn create(
-        &mut self,
-        target: Option<&Path>,
-        meta: &Metadata,
-    ) -> Result<Option<Option<Output>>, Abort> {
-        let Some(target) = target else {
-            let packs = self.o.task == Task::Compress;
-            if packs && !self.o.force && io::stdout().is_terminal() {
-                let message =
-                    "compressed data not written to a terminal. Use -f to force compression.";
-                self.error(message);
-                self.tell(&format!("For help, type: {} -h\n", self.program));
-                return Err(Abort);
-            }
-            return Ok(Some(None));
-        };
+    fn create(&mut self, target: Option<&Path>, meta: &Metadata) -> Option<Option<Output>> {
+        let Some(target) = target else { return Some(None) };
         let name = target.to_string_lossy();
         let mut over = self.o.force;
         if !over && fs::symlink_metadata(target).is_ok() {
@@ -352,7 +338,7 @@ impl Run {
                 if self.status == 0 {
                     self.status = super::WARNING;
                 }
-                return Ok(None);
+                return None;
             }
         }
         let mode = Some(meta.mode() & 0o777);
@@ -361,7 +347,7 @@ impl Run {
             false => Output::create(target, false, mode),
         };
         match output {
-            Ok(output) => Ok(Some(Some(output))),
+            Ok(output) => Some(Some(output)),
             Err(e) => {
                 let what = match &e {
                     Error::Io { source, .. } => words(source),
@@ -369,7 +355,7 @@ impl Run {
                     other => other.to_string(),
                 };
                 self.error(&format!("{name}: {what}"));
-                Ok(None)
+                None
             }
         }
     }
