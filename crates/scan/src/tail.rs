@@ -1,9 +1,12 @@
 //! What stands before or after a string in a segment: checked byte by byte from the string on.
 
+use std::collections::{BTreeMap, HashMap};
+
 use crate::node::{ByteSet, Node, width};
 
 /// More positions than this are refused: the fallback automaton takes such patterns.
-const MAX_POSITIONS: usize = 1024;
+const MAX_POSITIONS: usize = 64 * MAX_WORDS;
+const MAX_WORDS: usize = 16;
 
 /// The part of a segment on one side of its string, as an automaton over positions (Glushkov 1961). It is run from the
 /// string outwards and told the next byte in its own direction: [`Tail::backward`] reverses the expression.
@@ -15,24 +18,24 @@ pub(crate) enum Tail {
     Automaton(Box<Positions>),
 }
 
-/// The positions of an expression: `first` may come first, `follow[p]` after position p, `last` may end a match.
+/// The positions of an expression as bits: `first` may come first, `last` may end a match. What follows a position is mostly the next
+/// one (Glushkov 1961 as Navarro and Raffinot ran it, 2001); edges to others are kept by what they lead to.
 #[derive(Debug)]
 pub(crate) struct Positions {
-    classes: Box<[ByteSet]>,
+    /// Which of the classes of bytes that the expression tells apart each byte is in.
+    class: Box<[u8; 256]>,
     /// Words of 64 positions in each set.
     words: usize,
+    /// The positions that take a byte of each class: `words` of them.
+    takes: Box<[u64]>,
     first: Box<[u64]>,
-    /// `words` of them for each position.
-    follow: Box<[u64]>,
+    /// The positions that the next one may follow.
+    next: Box<[u64]>,
+    /// Sets of positions with what else may follow each of them: twice `words` for a pair. Of all pairs, the first sets together come
+    /// before them.
+    others: Box<[u64]>,
     last: Box<[u64]>,
     nullable: bool,
-}
-
-/// Memory for [`Tail::run`], kept between calls.
-#[derive(Debug, Default)]
-pub(crate) struct Active {
-    now: Vec<u64>,
-    next: Vec<u64>,
 }
 
 impl Tail {
@@ -63,12 +66,7 @@ impl Tail {
     /// Calls `accept` with the length of each match, ascending. `byte(i)` is the byte `i` bytes away, `None` where the
     /// data end.
     #[inline]
-    pub(crate) fn run(
-        &self,
-        active: &mut Active,
-        byte: impl Fn(usize) -> Option<u8>,
-        mut accept: impl FnMut(usize),
-    ) {
+    pub(crate) fn run(&self, byte: impl Fn(usize) -> Option<u8>, mut accept: impl FnMut(usize)) {
         match self {
             Tail::Fixed(classes) => {
                 let matched =
@@ -77,8 +75,12 @@ impl Tail {
                     accept(classes.len());
                 }
             }
-            Tail::Automaton(positions) if positions.words == 1 => positions.run_one(byte, accept),
-            Tail::Automaton(positions) => positions.run(active, byte, accept),
+            Tail::Automaton(positions) => match positions.words {
+                1 => positions.run::<1>(byte, accept),
+                2 => positions.run::<2>(byte, accept),
+                4 => positions.run::<4>(byte, accept),
+                _ => positions.run::<MAX_WORDS>(byte, accept),
+            },
         }
     }
 
@@ -87,9 +89,8 @@ impl Tail {
         match self {
             Tail::Fixed(classes) => size_of_val(&classes[..]),
             Tail::Automaton(p) => {
-                size_of::<Positions>()
-                    + size_of_val(&p.classes[..])
-                    + 8 * (p.first.len() + p.follow.len() + p.last.len())
+                let sets = [&p.takes, &p.first, &p.next, &p.others, &p.last];
+                size_of::<Positions>() + 256 + 8 * sets.iter().map(|it| it.len()).sum::<usize>()
             }
         }
     }
@@ -97,93 +98,90 @@ impl Tail {
 
 impl Positions {
     fn nearest(&self, most: usize) -> Vec<ByteSet> {
-        let (mut sets, mut now) = (vec![], self.first.to_vec());
+        match self.words {
+            1 => self.nearest_in::<1>(most),
+            2 => self.nearest_in::<2>(most),
+            4 => self.nearest_in::<4>(most),
+            _ => self.nearest_in::<MAX_WORDS>(most),
+        }
+    }
+
+    fn nearest_in<const W: usize>(&self, most: usize) -> Vec<ByteSet> {
+        let mut sets = vec![];
+        let mut now: [u64; W] = *self.set(&self.first);
         let mut may_end = self.nullable;
         while !may_end && sets.len() < most {
-            let (mut set, mut next) = (ByteSet::EMPTY, vec![0; self.words]);
-            for position in 0..self.classes.len() {
-                let (word, bit) = (position / 64, 1 << (position % 64));
-                if now[word] & bit == 0 {
-                    continue;
-                }
-                set = set.union(self.classes[position]);
-                may_end |= self.last[word] & bit != 0;
-                let follow = &self.follow[position * self.words..][..self.words];
-                next.iter_mut().zip(follow).for_each(|(next, follow)| *next |= follow);
-            }
-            sets.push(set);
-            now = next;
+            let taken = |byte: &u8| meet::<W>(&now, self.takes(*byte));
+            sets.push(
+                (0..=255).filter(taken).map(ByteSet::one).fold(ByteSet::EMPTY, ByteSet::union),
+            );
+            may_end = meet::<W>(&now, self.set(&self.last));
+            now = self.follow(&now);
         }
         sets
     }
 
-    /// The same as [`run`](Positions::run), for up to 64 positions.
+    /// The words of a set.
     #[inline]
-    fn run_one(&self, byte: impl Fn(usize) -> Option<u8>, mut accept: impl FnMut(usize)) {
-        if self.nullable {
-            accept(0);
-        }
-        let mut now = self.first[0];
-        for length in 1.. {
-            let Some(byte) = byte(length - 1) else { return };
-            let (mut taken, mut next) = (0, 0);
-            while now != 0 {
-                let position = now.trailing_zeros() as usize;
-                if self.classes[position].contains(byte) {
-                    taken |= now & now.wrapping_neg();
-                    next |= self.follow[position];
-                }
-                now &= now - 1;
-            }
-            if taken & self.last[0] != 0 {
-                accept(length);
-            }
-            if next == 0 {
-                return;
-            }
-            now = next;
-        }
+    fn set<'a, const W: usize>(&'a self, words: &'a [u64]) -> &'a [u64; W] {
+        words.first_chunk().expect("sets have as many words as they say")
     }
 
-    fn run(
+    /// The positions that take `byte`.
+    #[inline]
+    fn takes<const W: usize>(&self, byte: u8) -> &[u64; W] {
+        self.set(&self.takes[usize::from(self.class[usize::from(byte)]) * W..])
+    }
+
+    /// What may follow these positions.
+    #[inline]
+    fn follow<const W: usize>(&self, taken: &[u64; W]) -> [u64; W] {
+        let (mut after, mut carry) = ([0; W], 0);
+        for ((after, taken), next) in after.iter_mut().zip(taken).zip(self.set::<W>(&self.next)) {
+            let from = taken & next;
+            *after = from << 1 | carry;
+            carry = from >> 63;
+        }
+        let (any, pairs) = self.others.split_at(W);
+        if meet(taken, self.set(any)) {
+            for pair in pairs.chunks_exact(2 * W) {
+                if meet(taken, self.set(pair)) {
+                    let to: &[u64; W] = self.set(&pair[W..]);
+                    after.iter_mut().zip(to).for_each(|(after, to)| *after |= to);
+                }
+            }
+        }
+        after
+    }
+
+    #[inline]
+    fn run<const W: usize>(
         &self,
-        active: &mut Active,
         byte: impl Fn(usize) -> Option<u8>,
         mut accept: impl FnMut(usize),
     ) {
         if self.nullable {
             accept(0);
         }
-        let Active { now, next } = active;
-        now.clear();
-        now.extend_from_slice(&self.first);
-        next.clear();
-        next.resize(self.words, 0);
+        let mut now: [u64; W] = *self.set(&self.first);
         for length in 1.. {
             let Some(byte) = byte(length - 1) else { return };
-            let (mut any, mut accepted) = (false, false);
-            for (word, active) in now.iter_mut().enumerate() {
-                let mut bits = std::mem::take(active);
-                while bits != 0 {
-                    let position = word * 64 + bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    if self.classes[position].contains(byte) {
-                        any = true;
-                        accepted |= self.last[word] >> (position & 63) & 1 != 0;
-                        let follow = &self.follow[position * self.words..][..self.words];
-                        next.iter_mut().zip(follow).for_each(|(next, follow)| *next |= follow);
-                    }
-                }
-            }
-            if accepted {
-                accept(length);
-            }
-            if !any {
+            now.iter_mut().zip(self.takes::<W>(byte)).for_each(|(now, takes)| *now &= takes);
+            if now == [0; W] {
                 return;
             }
-            std::mem::swap(now, next);
+            if meet(&now, self.set(&self.last)) {
+                accept(length);
+            }
+            now = self.follow(&now);
         }
     }
+}
+
+/// Whether two sets have a position in common.
+#[inline]
+fn meet<const W: usize>(a: &[u64; W], b: &[u64; W]) -> bool {
+    a.iter().zip(b).fold(0, |all, (a, b)| all | a & b) != 0
 }
 
 /// The classes of `parts` if every match has one width and one class for each place.
@@ -309,7 +307,12 @@ impl Builder {
     }
 
     fn finish(self, whole: Part) -> Positions {
-        let words = self.classes.len().div_ceil(64);
+        let words = match self.classes.len().div_ceil(64) {
+            0 | 1 => 1,
+            2 => 2,
+            3 | 4 => 4,
+            _ => MAX_WORDS,
+        };
         let set = |positions: &[u16]| {
             let mut set = vec![0; words];
             for &position in positions {
@@ -317,19 +320,54 @@ impl Builder {
             }
             set
         };
+        let (mut class, mut takes, mut numbers) = (Box::new([0; 256]), vec![], HashMap::new());
+        for byte in 0..=255 {
+            let of_byte: Vec<u16> = (0..self.classes.len() as u16)
+                .filter(|&position| self.classes[usize::from(position)].contains(byte))
+                .collect();
+            let of_byte = set(&of_byte);
+            let next = numbers.len() as u8;
+            class[usize::from(byte)] = *numbers.entry(of_byte).or_insert_with_key(|set| {
+                takes.extend_from_slice(set);
+                next
+            });
+        }
+        let (mut next, mut from_sets) = (vec![], BTreeMap::<Vec<u16>, Vec<u16>>::new());
+        for (position, mut follow) in (0..).zip(self.follow) {
+            follow.sort_unstable();
+            follow.dedup();
+            if let Ok(at) = follow.binary_search(&(position + 1)) {
+                follow.remove(at);
+                next.push(position);
+            }
+            if !follow.is_empty() {
+                from_sets.entry(follow).or_default().push(position);
+            }
+        }
+        let mut others = vec![0; words];
+        for (to, from) in &from_sets {
+            let from = set(from);
+            others[..words].iter_mut().zip(&from).for_each(|(any, from)| *any |= from);
+            others.extend(from);
+            others.extend(set(to));
+        }
         Positions {
+            class,
             words,
+            takes: takes.into(),
             first: set(&whole.first).into(),
-            follow: self.follow.iter().flat_map(|follow| set(follow)).collect(),
+            next: set(&next).into(),
+            others: others.into(),
             last: set(&whole.last).into(),
             nullable: whole.nullable,
-            classes: self.classes.into(),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn byte(byte: u8) -> Node {
@@ -338,7 +376,7 @@ mod tests {
 
     fn lengths(tail: &Tail, data: &[u8]) -> Vec<usize> {
         let mut lengths = vec![];
-        tail.run(&mut Active::default(), |i| data.get(i).copied(), |length| lengths.push(length));
+        tail.run(|i| data.get(i).copied(), |length| lengths.push(length));
         lengths
     }
 
@@ -386,6 +424,77 @@ mod tests {
         assert_eq!(nearest(&[byte(b'a'), either.clone()]), [&b"a"[..], b"xz"]);
         assert_eq!(nearest(&[either, byte(b'b')]), [&b"xz"[..], b"by"]);
         assert!(nearest(&[optional(byte(b'a'))]).is_empty() && nearest(&[]).is_empty());
+    }
+
+    /// The lengths of the matches that begin at the beginning, by the definition.
+    fn naive(node: &Node, text: &[u8]) -> BTreeSet<usize> {
+        let then = |lengths: BTreeSet<usize>, node: &Node| {
+            let more = |at: &usize| {
+                naive(node, &text[*at..]).into_iter().map(|len| len + at).collect::<Vec<_>>()
+            };
+            lengths.iter().flat_map(more).collect()
+        };
+        match node {
+            Node::Empty | Node::Assert(_) => BTreeSet::from([0]),
+            Node::Class(class) => {
+                text.first().filter(|byte| class.contains(**byte)).map(|_| 1).into_iter().collect()
+            }
+            Node::Concat(parts) => parts.iter().fold(BTreeSet::from([0]), then),
+            Node::Alternate(parts) => parts.iter().flat_map(|part| naive(part, text)).collect(),
+            Node::Repeat { node, min, max } => {
+                let (mut all, mut now) = (BTreeSet::new(), BTreeSet::from([0]));
+                for count in 0..=max.unwrap_or(0) {
+                    if count >= *min {
+                        all.extend(&now);
+                    }
+                    now = then(now, node);
+                }
+                all
+            }
+        }
+    }
+
+    #[test]
+    fn it_matches_what_the_expression_does_whatever_its_size() {
+        let mut random = 1u64;
+        let mut below = |limit: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) as usize % limit
+        };
+        fn node(depth: usize, below: &mut impl FnMut(usize) -> usize) -> Node {
+            let kinds = if depth == 0 { 2 } else { 6 };
+            let parts = |below: &mut dyn FnMut(usize) -> usize| 1 + below(3);
+            match below(kinds) {
+                0 => byte(b'a' + below(2) as u8),
+                1 => Node::Class((b'a'..=b'c').filter(|_| below(2) == 0).collect()),
+                2 | 3 => Node::Concat((0..parts(below)).map(|_| node(depth - 1, below)).collect()),
+                4 => Node::Alternate((0..parts(below)).map(|_| node(depth - 1, below)).collect()),
+                _ => {
+                    let min = below(3) as u32;
+                    let max = min + below(6) as u32;
+                    Node::Repeat { node: Box::new(node(depth - 1, below)), min, max: Some(max) }
+                }
+            }
+        }
+        let mut sizes = BTreeSet::new();
+        for _ in 0..4_000 {
+            let node = node(5, &mut below);
+            let Some(Tail::Automaton(positions)) = Tail::forward(std::slice::from_ref(&node))
+            else {
+                continue;
+            };
+            sizes.insert(positions.words);
+            let text: Vec<u8> = (0..below(40)).map(|_| b'a' + below(3) as u8).collect();
+            let tail = Tail::Automaton(positions);
+            let expected: Vec<usize> = naive(&node, &text).into_iter().collect();
+            assert_eq!(
+                lengths(&tail, &text),
+                expected,
+                "{node:?} in {:?}",
+                text.escape_ascii().to_string()
+            );
+        }
+        assert_eq!(sizes, BTreeSet::from([1, 2, 4, MAX_WORDS]));
     }
 
     #[test]

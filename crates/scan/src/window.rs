@@ -9,7 +9,6 @@ use crate::program::{Chain, Gap, Program, Segment, Sweep};
 use crate::report::{Rule, View};
 use crate::starts::Start;
 use crate::stretch::Stretch;
-use crate::tail::Active;
 
 /// A window.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +96,6 @@ impl Open<'_> {
 /// Memory for windows, kept between calls.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
-    active: Active,
     starts: Vec<usize>,
     events: Vec<Event>,
     /// Chains without events whose gaps may end in this window.
@@ -181,14 +179,14 @@ impl Program {
         work: &mut Work,
     ) {
         let data = window.data;
-        let Work { active, found, .. } = work;
+        let found = &mut work.found;
         let mut leftmost = None;
         let back = |i: usize| start.checked_sub(i + 1).map(|at| data[at]);
         // Lengths ascend: the last start is the leftmost.
-        segment.before.run(active, back, |length| leftmost = Some(start - length));
+        segment.before.run(back, |length| leftmost = Some(start - length));
         let Some(leftmost) = leftmost else { return };
         let ahead = |i: usize| data.get(end + i).copied();
-        segment.after.run(active, ahead, |length| {
+        segment.after.run(ahead, |length| {
             let end = end + length;
             if chain.ends_at(window, end) {
                 found.push(window.found(chain.pattern, leftmost, end));
@@ -201,7 +199,6 @@ impl Program {
         &self,
         data: &[u8],
         event: &Event,
-        active: &mut Active,
         starts: &mut Vec<usize>,
         spans: &mut Vec<(i32, i32)>,
     ) {
@@ -212,12 +209,12 @@ impl Program {
         };
         starts.clear();
         let back = |i: usize| start.checked_sub(i + 1).map(|at| data[at]);
-        segment.before.run(active, back, |length| starts.push(start - length));
+        segment.before.run(back, |length| starts.push(start - length));
         if starts.is_empty() {
             return;
         }
         let ahead = |i: usize| data.get(end + i).copied();
-        segment.after.run(active, ahead, |length| {
+        segment.after.run(ahead, |length| {
             let end = (end + length) as i32;
             spans.extend(starts.iter().map(|&start| (start as i32, end)));
         });
@@ -231,9 +228,8 @@ impl Program {
     fn start(&self, window: Window<'_>, start: &Start, work: &mut Work) {
         let number = start.chain;
         let chain = &self.chains[number as usize];
-        let Work { active, events, found, .. } = work;
+        let Work { events, found, .. } = work;
         start.whole.run(
-            active,
             |i| window.data.get(i).copied(),
             |end| {
                 if chain.gap_count > 0 {
@@ -317,10 +313,10 @@ impl Program {
         work: &mut Work,
     ) {
         let data = window.data;
-        let Work { active, starts, spans, ends: [ends, next], found, .. } = work;
+        let Work { starts, spans, ends: [ends, next], found, .. } = work;
         spans.clear();
         for event in take(&mut events, 0) {
-            self.spans(data, event, active, starts, spans);
+            self.spans(data, event, starts, spans);
         }
         ends.clear();
         ends.extend(spans.iter().map(|span| span.1));
@@ -338,14 +334,14 @@ impl Program {
                 let mut back = Behind { sweep, stretch, data, from, open: was_open };
                 spans.clear();
                 for event in of_segment {
-                    self.spans(data, event, active, starts, spans);
+                    self.spans(data, event, starts, spans);
                 }
                 spans.sort_unstable();
-                let reached = spans.iter().filter(|span| back.reaches(span.0 as usize, active));
+                let reached = spans.iter().filter(|span| back.reaches(span.0 as usize));
                 ends.extend(reached.map(|span| span.1));
                 if !window.last {
                     let mut back = Behind { sweep, stretch, data, from, open: was_open };
-                    let is_open = back.reaches(place, active);
+                    let is_open = back.reaches(place);
                     open.set(number, gap, is_open.then_some(0));
                 }
                 continue;
@@ -380,7 +376,7 @@ impl Program {
                 None => {
                     spans.clear();
                     for event in of_segment.iter().filter(|it| it.start as i32 >= ends[0]) {
-                        self.spans(data, event, active, starts, spans);
+                        self.spans(data, event, starts, spans);
                     }
                     spans.sort_unstable();
                     let reached = spans.iter().filter(|span| reaches(span.0) == Some(true));
@@ -396,7 +392,7 @@ impl Program {
                         let Some(reached) = reaches(start as i32) else { break };
                         if reached {
                             let ahead = |i: usize| data.get(start + i).copied();
-                            whole.run(active, ahead, |len| next.push((start + len) as i32));
+                            whole.run(ahead, |len| next.push((start + len) as i32));
                         }
                     }
                 }
@@ -451,7 +447,7 @@ struct Behind<'a> {
 
 impl Behind<'_> {
     /// Whether the gap is open at `place`. Places ascend.
-    fn reaches(&mut self, place: usize, active: &mut Active) -> bool {
+    fn reaches(&mut self, place: usize) -> bool {
         if place < self.from {
             return false;
         }
@@ -460,7 +456,7 @@ impl Behind<'_> {
             let (mut found, last) = (false, data[end - 1]);
             if self.sweep.first.contains(last) {
                 let back = |i: usize| end.checked_sub(i + 1).map(|at| data[at]);
-                self.sweep.whole.run(active, back, |_| found = true);
+                self.sweep.whole.run(back, |_| found = true);
             }
             // A byte that closes the gap.
             if found || !self.stretch.class().contains(last) {
