@@ -240,9 +240,11 @@ def main() -> int:
     lines = ["| set.input | mode | " + " | ".join(libraries) + " | ours beside the best |",
              "|---|---|" + "---|" * (len(libraries) + 1)]
     for name, mode in dict.fromkeys((row["set"], row["mode"]) for row in rows):
-        own, *rest = [rates[name, mode, library] for library in libraries]
-        ratio = f"{own / max(rest):.2f}" if rest else ""
-        lines.append(f"| {name} | {mode} | " + " | ".join(f"{rate:.2f}" for rate in (own, *rest)) + f" | {ratio} |")
+        # A rival with other matches has no rate.
+        own, *rest = [rates.get((name, mode, library)) for library in libraries]
+        best = max(filter(None, rest), default=None)
+        cells = [f"{rate:.2f}" if rate else "" for rate in (own, *rest)] + [f"{own / best:.2f}" if best else ""]
+        lines.append(f"| {name} | {mode} | " + " | ".join(cells) + " |")
     (a.out / "real.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
     return 1 if failed else 0
