@@ -198,7 +198,7 @@ impl Program {
                 builder.announce(text.clone(), &Around::default(), number);
             }
         }
-        let around = around_strings(around);
+        let around = around_strings(around, stream);
         let fallback = match others.is_empty() {
             true => Ok(None),
             false => automaton(others).map(Some),
@@ -321,10 +321,11 @@ fn automaton(mut expressions: Vec<Expression<'_>>) -> Result<Automaton, Vec<u32>
 /// The automata of all these, or the places of all that are too large.
 fn around_strings(
     mut expressions: Vec<(Expression<'_>, Required)>,
+    stream: bool,
 ) -> Result<Option<AroundStrings>, Vec<u32>> {
     let mut bad = vec![];
     while !expressions.is_empty() {
-        match AroundStrings::new(&expressions, &Limits::default()) {
+        match AroundStrings::new(&expressions, stream, &Limits::default()) {
             Ok(all) if bad.is_empty() => return Ok(Some(all)),
             Ok(_) => break,
             Err(too_large) => {

@@ -420,3 +420,55 @@ fn gaps_end_where_they_must() {
         }
     }
 }
+
+/// Automata around strings, in streams: what a match began with may be far behind the bytes that are kept.
+#[test]
+fn what_began_long_ago_is_known() {
+    let texts = [
+        r"a[^\n]*(xy)*foo",
+        r"b(xy)*[^\n]*(xy)*foo",
+        r"^c[^\n]*(xy)*bar",
+        r"[de][^\n]*(xy)+bar",
+        r"f[^\n]{0,9}(xy)*bar",
+    ];
+    let parsed = |id, text: &str| {
+        Pattern::parse(id, text.as_bytes(), Flags::default(), Extended::default()).unwrap()
+    };
+    let patterns: Vec<Pattern> = (0..).zip(texts).map(|(id, text)| parsed(id, text)).collect();
+    let (short, long) = ("-".repeat(90), "-".repeat(1500));
+    let mut data = vec![];
+    for first in ["a", "b", "c", "d", "bxy", "f", "-", "axyxy"] {
+        for end in ["foo", "xyfoo", "xyxybar", "bar", "xybar-foo", "fo"] {
+            data.push(format!("{first}{long}{end}"));
+            data.push(format!("{first}{short}{end}{long}{end}"));
+            data.push(format!("{long}{first}{long}\n{short}{end}"));
+            data.push(format!("{long}{first}{long}{first}{end}"));
+        }
+    }
+    for tier in Tier::ALL {
+        let cpu = Cpu::with_cap(tier);
+        let block = Set::new(&patterns, Mode::Block, &cpu).unwrap();
+        let stream = Set::new(&patterns, Mode::Stream, &cpu).unwrap();
+        let said = stream.explain();
+        assert!(said.contains("around strings: 5 lazy DFAs"), "all are to be automata: {said}");
+        let mut scratch = Scratch::new();
+        for data in &data {
+            let data = data.as_bytes();
+            let expected = sorted(collect(|hit| block.scan(&mut scratch, data, hit)));
+            for size in [1, 7, 64, 127, 600, 1000, data.len()] {
+                let mut state = vec![0x55; stream.state_len()];
+                stream.begin(&mut state);
+                let mut found = vec![];
+                for piece in data.chunks(size) {
+                    found.extend(collect(|hit| {
+                        let taken = stream.scan_piece(&mut scratch, &mut state, piece, hit);
+                        assert_eq!(taken, piece.len());
+                        ControlFlow::Continue(())
+                    }));
+                }
+                let text = data.escape_ascii();
+                assert_eq!(sorted(found), expected, "{tier}, pieces of {size}: {text}");
+            }
+        }
+    }
+}

@@ -12,6 +12,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::dfa::Dfa;
 use super::fragment::Fragment;
+use super::gate::{Gate, Seen};
 use super::program::{Program, set};
 use super::{CACHE_BYTES, Expression, Limits, TooLarge, dfa::emit, late::late, next_id};
 use crate::node::{ByteSet, Node};
@@ -21,6 +22,9 @@ use crate::strings::Common;
 
 /// Bytes of memory that the states of one expression take at most, about.
 const EACH: usize = 1 << 20;
+
+/// What may reach so many bytes back from the end of its string has a gate, in sets for streams.
+const LOOKED_AT_BY_GATES: usize = 128;
 
 /// The strings of an expression, if it is better looked for around them. With `stream`, what stands before them has to
 /// be such that little of the past is needed.
@@ -32,6 +36,8 @@ pub(crate) fn required(node: &Node, stream: bool, common: &Common) -> Option<Req
 #[derive(Debug)]
 struct One {
     program: Program,
+    /// Finds where matches may begin, in pieces of streams.
+    gate: Option<Gate>,
     report: u32,
     /// Its first match is enough.
     once: bool,
@@ -61,6 +67,10 @@ pub(crate) struct Announced {
     all: Vec<One>,
     stretches: Vec<Stretch>,
     late: Vec<u32>,
+    /// Those that begin at the start of the data.
+    anchored: Vec<u32>,
+    /// Of the others: those that have one stretch up to the end of their string, and the most bytes that any of them may have of it.
+    reaching: Vec<(u32, usize, Vec<u32>)>,
     state_len: usize,
     id: u64,
 }
@@ -96,17 +106,22 @@ pub(crate) struct Caches {
     bits: Vec<u64>,
     /// Of each stretch: behind its last byte outside, in the piece that is scanned.
     behind: Vec<Option<usize>>,
+    /// The expressions to look at, a bit each.
+    visits: Vec<u64>,
 }
 
 impl Announced {
     pub(crate) fn new(
         expressions: &[(Expression<'_>, Required)],
+        stream: bool,
         limits: &Limits,
     ) -> Result<Announced, TooLarge> {
         let mut it = Announced {
             all: Vec::new(),
             stretches: Vec::new(),
             late: Vec::new(),
+            anchored: Vec::new(),
+            reaching: Vec::new(),
             state_len: expressions.len().div_ceil(8),
             id: next_id(),
         };
@@ -138,8 +153,17 @@ impl Announced {
             let whole = it.stretch(early.bytes.union(after.bytes));
             let share = it.state_len..it.state_len + program.len.div_ceil(8);
             it.state_len = share.end;
+            let number = it.all.len() as u32;
+            match program.restarts {
+                0 => it.anchored.push(number),
+                _ => it.reaches_back(number, early_reach),
+            }
+            let far = stream && early_reach.most >= LOOKED_AT_BY_GATES;
+            let gate = || Gate::new(&[&fragment], program.restarts, program.words, limits.isa);
+            let gate = if far { gate() } else { None };
             it.all.push(One {
                 program,
+                gate,
                 report,
                 once: expression.once,
                 before,
@@ -160,6 +184,16 @@ impl Announced {
             self.stretches.push(Stretch::new(class));
             self.stretches.len() - 1
         }) as u32
+    }
+
+    fn reaches_back(&mut self, number: u32, early: Reach) {
+        match self.reaching.iter_mut().find(|it| it.0 == early.stretch) {
+            Some((_, most, numbers)) => {
+                *most = early.most.max(*most);
+                numbers.push(number);
+            }
+            None => self.reaching.push((early.stretch, early.most, vec![number])),
+        }
     }
 
     fn reach(&mut self, side: Side) -> Reach {
@@ -184,7 +218,11 @@ impl Announced {
 
     /// Bytes of memory.
     pub(crate) fn memory(&self) -> usize {
-        self.all.iter().map(|one| one.program.memory() + size_of::<One>()).sum()
+        let of = |one: &One| {
+            let gate = one.gate.as_ref().map_or(0, Gate::memory);
+            one.program.memory() + gate + size_of::<One>()
+        };
+        self.all.iter().map(of).sum()
     }
 
     /// What they are, in a line.
@@ -217,55 +255,96 @@ impl Announced {
         }
         caches.behind.clear();
         caches.behind.resize(self.stretches.len(), None);
-        let mut number = 0;
-        while number < self.all.len() {
-            // With nothing to keep, those with neither occurrences nor positions are passed over.
-            if piece.last && active[number / 8] == 0 {
-                let next = occur.first().map_or(self.all.len(), |it| it.number as usize);
-                if next / 8 > number / 8 {
-                    number = (number / 8 + 1) * 8;
+        let mut visits = std::mem::take(&mut caches.visits);
+        self.visits(&mut visits, active, piece, occur, &mut caches.behind);
+        for (word, visits) in visits.iter_mut().enumerate() {
+            while *visits != 0 {
+                let number = word * 64 + visits.trailing_zeros() as usize;
+                *visits &= *visits - 1;
+                // They are few: counted from the front.
+                let count = occur.iter().take_while(|it| it.number as usize == number).count();
+                let mine;
+                (mine, occur) = occur.split_at(count);
+                let one = &self.all[number];
+                let is_active = active[number / 8] >> (number % 8) & 1 != 0;
+                if mine.is_empty()
+                    && !is_active
+                    && (piece.last || self.is_kept(one, piece, &mut caches.behind))
+                {
                     continue;
                 }
-            }
-            // They are few: counted from the front.
-            let count = occur.iter().take_while(|it| it.number as usize == number).count();
-            let mine;
-            (mine, occur) = occur.split_at(count);
-            let one = &self.all[number];
-            let is_active = active[number / 8] >> (number % 8) & 1 != 0;
-            if mine.is_empty()
-                && !is_active
-                && (piece.last || self.is_kept(one, piece, &mut caches.behind))
-            {
-                number += 1;
-                continue;
-            }
-            let share = &mut shares[one.share.start - before..one.share.end - before];
-            active[number / 8] &= !(1 << (number % 8));
-            if !spent(one.report) {
-                let run = Run { all: self, one, piece, number };
-                if run.scan(caches, is_active, share, mine, hit) && !piece.last {
-                    active[number / 8] |= 1 << (number % 8);
+                let share = &mut shares[one.share.start - before..one.share.end - before];
+                active[number / 8] &= !(1 << (number % 8));
+                if !spent(one.report) {
+                    let run = Run { all: self, one, piece, number };
+                    if run.scan(caches, is_active, share, mine, hit) && !piece.last {
+                        active[number / 8] |= 1 << (number % 8);
+                    }
                 }
             }
-            number += 1;
         }
+        caches.visits = visits;
+    }
+
+    /// Sets the bits of those that this piece may be of interest to: where their strings occur, that are active, or whose matches may
+    /// have begun where the next piece does not see it.
+    fn visits(
+        &self,
+        visits: &mut Vec<u64>,
+        active: &[u8],
+        piece: Piece<'_>,
+        occur: &[Occurrence],
+        behind: &mut [Option<usize>],
+    ) {
+        visits.clear();
+        visits.resize(self.all.len().div_ceil(64), 0);
+        for (word, bytes) in visits.iter_mut().zip(active.chunks(8)) {
+            let mut bits = [0; 8];
+            bits[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(bits);
+        }
+        // A state from elsewhere may have bits behind the last one.
+        let behind_last = self.all.len() % 64;
+        if let Some(word) = visits.last_mut().filter(|_| behind_last != 0) {
+            *word &= (1 << behind_last) - 1;
+        }
+        for it in occur {
+            visits[it.number as usize / 64] |= 1 << (it.number % 64);
+        }
+        let kept = piece.data.len().saturating_sub(piece.keep);
+        if piece.last || piece.base == 0 && kept == 0 {
+            return;
+        }
+        let mut add = |numbers: &[u32]| {
+            for number in numbers {
+                visits[*number as usize / 64] |= 1 << (number % 64);
+            }
+        };
+        if piece.base == 0 {
+            add(&self.anchored);
+        }
+        for (stretch, most, numbers) in &self.reaching {
+            if *most >= piece.keep && self.begun_in(*stretch, piece, behind) <= kept {
+                add(numbers);
+            }
+        }
+    }
+
+    /// Behind the last byte of the piece that is not in a stretch.
+    fn begun_in(&self, stretch: u32, piece: Piece<'_>, behind: &mut [Option<usize>]) -> usize {
+        let stretch = stretch as usize;
+        *behind[stretch].get_or_insert_with(|| {
+            self.stretches[stretch].last_outside(piece.data).map_or(0, |at| at + 1)
+        })
     }
 
     /// Where a match may have begun whose string has not ended.
     fn begun(&self, one: &One, piece: Piece<'_>, behind: &mut [Option<usize>]) -> usize {
-        let len = piece.data.len();
-        let stretch = one.early.stretch as usize;
-        let from = len.saturating_sub(one.early.most);
-        match behind[stretch] {
-            Some(at) => at.max(from),
-            None if one.early.most <= 256 => from,
-            None => {
-                let at = self.stretches[stretch].last_outside(piece.data).map_or(0, |at| at + 1);
-                behind[stretch] = Some(at);
-                at.max(from)
-            }
+        let from = piece.data.len().saturating_sub(one.early.most);
+        if one.early.most <= 256 && behind[one.early.stretch as usize].is_none() {
+            return from;
         }
+        self.begun_in(one.early.stretch, piece, behind).max(from)
     }
 
     /// Whether what a match may have begun with is kept, and the byte before.
@@ -306,7 +385,7 @@ impl Run<'_> {
         // From `at` on, with these positions, it is to run up to `until`; with none, nothing is under way.
         let (mut at, mut until, mut runs) = (0, 0, is_active);
         if is_active {
-            load(&one.program, share, &mut bits);
+            one.program.load(share, &mut bits);
             let stretch = &all.stretches[one.whole as usize];
             at = piece.fresh;
             until = stretch.first_outside(&data[at..]).map_or(data.len(), |more| at + more + 1);
@@ -354,10 +433,10 @@ impl Run<'_> {
             if !known && !piece.last && !all.is_kept(one, piece, &mut caches.behind) {
                 let begun = all.begun(one, piece, &mut caches.behind);
                 let at = match runs && begun <= until {
-                    true => until,
-                    false => self.rest(&mut bits, begun),
+                    true => Some(until),
+                    false => self.first(begun).map(|begin| self.rest(&mut bits, begin)),
                 };
-                known = !self.run(caches, &mut bits, at..data.len(), hit);
+                known = at.is_some_and(|at| !self.run(caches, &mut bits, at..data.len(), hit));
             }
             if known && piece.last {
                 let offset = piece.base.wrapping_add(data.len() as u64);
@@ -368,12 +447,23 @@ impl Run<'_> {
                     ControlFlow::Continue(())
                 });
             } else if known && under_way(&one.program, &bits) {
-                save(&bits, share);
+                Program::save(&bits, share);
                 active = true;
             }
         }
         caches.bits = bits;
         active
+    }
+
+    /// The first place from `begun` on at which a match may begin, if there is one.
+    fn first(&self, begun: usize) -> Option<usize> {
+        let Piece { data, base, .. } = self.piece;
+        // The start of the data may be unlike other places.
+        let Some(gate) = self.one.gate.as_ref().filter(|_| base > 0 || begun > 0) else {
+            return Some(begun);
+        };
+        let candidate = gate.find(data, begun, &mut Seen::default());
+        (candidate < data.len()).then(|| gate.begin(data, begun, candidate))
     }
 
     /// Sets `bits` to where nothing is under way before `begin`, and returns `begin`, or the first place at which that
@@ -470,21 +560,4 @@ fn under_way(program: &Program, bits: &[u64]) -> bool {
         let mask = if resting >= 64 { 0 } else { u64::MAX << resting };
         bits & mask != 0
     })
-}
-
-fn load(program: &Program, share: &[u8], bits: &mut [u64]) {
-    for (at, &byte) in share.iter().enumerate() {
-        bits[at / 8] |= u64::from(byte) << (at % 8 * 8);
-    }
-    // A state from elsewhere may have bits behind the last position.
-    let last = program.len % 64;
-    if let Some(word) = bits.last_mut().filter(|_| last != 0) {
-        *word &= (1 << last) - 1;
-    }
-}
-
-fn save(bits: &[u64], share: &mut [u8]) {
-    for (at, byte) in share.iter_mut().enumerate() {
-        *byte = (bits[at / 8] >> (at % 8 * 8)) as u8;
-    }
 }

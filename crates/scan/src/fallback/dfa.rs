@@ -14,7 +14,7 @@ use super::gate::Seen;
 use super::lanes::{Lanes, Pace};
 use super::narrow::AnyNarrow;
 use super::program::{NO_START, Program, Report};
-use super::skip::{Skip, Worth};
+use super::skip::{GATE_ALONE, Skip, Worth};
 
 /// Marks entries that need more than a move.
 pub(super) const SPECIAL: u32 = 1 << 31;
@@ -51,6 +51,15 @@ pub(super) enum Go {
     Direct,
 }
 
+/// Where in a chunk it is.
+pub(super) struct Cursor {
+    /// A row.
+    pub(super) state: u32,
+    pub(super) at: usize,
+    /// Bytes up to here are [`walked`](Dfa::walked).
+    pub(super) counted: usize,
+}
+
 /// The states that one thread has made of one program.
 pub(super) struct Dfa {
     /// Log2 of the length of a row.
@@ -81,8 +90,12 @@ pub(super) struct Dfa {
     seen: Seen,
     /// Whether the gate has paid so far.
     gate_worth: Worth,
+    /// The skipped bytes of a search by the gate that pay for it.
+    pub(super) gate_least: u64,
     /// Bytes still to scan without it.
     ungated: u64,
+    /// The state that a scan began in, as a row, or [`UNKNOWN`].
+    entered: u32,
     /// The state of each restart position alone, as a row, or [`UNKNOWN`].
     rests: Vec<u32>,
     pub(super) pace: Pace,
@@ -130,7 +143,9 @@ impl Dfa {
             skipping: true,
             seen: Seen::default(),
             gate_worth: Worth::default(),
+            gate_least: GATE_ALONE,
             ungated: 0,
+            entered: UNKNOWN,
             rests: vec![UNKNOWN; program.restarts],
             pace: Pace::default(),
             lanes: Lanes::default(),
@@ -164,6 +179,7 @@ impl Dfa {
         self.meta.clear();
         self.reports.clear();
         self.skips.clear();
+        self.entered = UNKNOWN;
         self.rests.fill(UNKNOWN);
         self.slots.fill(0);
         self.since = 0;
@@ -323,34 +339,57 @@ impl Dfa {
         hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let mut at = 0;
-        if self.direct == 0 {
-            if self.full(program) {
-                self.clear(program);
-            }
-            if self.ungated > 0 {
-                self.ungated = self.ungated.saturating_sub(chunk.len() as u64);
-                if self.ungated == 0 {
-                    self.mark_skips();
-                }
-            }
-            self.next.copy_from_slice(bits);
-            let mut state = self.intern(program) & ROW;
-            let mut go = Go::On;
-            let lanes = self.lanes_pay(program, chunk.len());
+        if let Some(mut state) = self.enter(program, bits, chunk.len()) {
+            self.decide_pace(program, chunk.len());
             self.set_skipping(!self.pace.use_lanes);
-            if lanes {
+            let mut go = Go::On;
+            if self.pace.use_lanes && Self::fits_lanes(chunk.len()) {
                 go = self.lanes(program, &mut state, offset, chunk, &mut at, hit)?;
             }
             if go == Go::On {
                 go = self.walk(program, &mut state, offset, chunk, &mut at, hit)?;
             }
             if go == Go::On {
-                bits.copy_from_slice(self.positions(program, state));
+                self.leave(program, state, bits);
                 return ControlFlow::Continue(());
             }
-            bits.copy_from_slice(&self.current);
+            self.take_current(bits);
         }
         self.scan_direct(program, bits, offset, chunk, at, hit)
+    }
+
+    /// The state of the positions `bits`, to scan `len` bytes from; `None`: it is to go on bit by bit.
+    pub(super) fn enter(&mut self, program: &Program, bits: &[u64], len: usize) -> Option<u32> {
+        if self.direct > 0 {
+            return None;
+        }
+        if self.full(program) {
+            self.clear(program);
+        }
+        if self.ungated > 0 {
+            self.ungated = self.ungated.saturating_sub(len as u64);
+            if self.ungated == 0 {
+                self.mark_skips();
+            }
+        }
+        // Scans mostly begin in the same state.
+        if self.entered == UNKNOWN || self.positions(program, self.entered) != bits {
+            self.next.copy_from_slice(bits);
+            self.entered = self.intern(program) & ROW;
+        }
+        self.next_key = None;
+        self.seen = Seen::default();
+        Some(self.entered)
+    }
+
+    /// The positions at which it is to go on bit by bit.
+    pub(super) fn take_current(&self, bits: &mut [u64]) {
+        bits.copy_from_slice(&self.current);
+    }
+
+    /// The positions of `state` at the end of what was scanned.
+    pub(super) fn leave(&self, program: &Program, state: u32, bits: &mut [u64]) {
+        bits.copy_from_slice(self.positions(program, state));
     }
 
     /// Sets whether entries to states that skip say so: walking needs it, lanes are faster without.
@@ -399,43 +438,66 @@ impl Dfa {
         at: &mut usize,
         hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
     ) -> ControlFlow<(), Go> {
-        let mut counted = *at;
         self.next_key = None;
         self.seen = Seen::default();
-        *at = self.skip(program, state, chunk, *at);
-        while let Some(mut entry) = self.run(program, state, chunk, at) {
-            if entry == UNKNOWN {
-                let bytes = self.since + (*at - counted) as u64;
-                let full = self.full(program);
-                if let Some(direct) = self.effort.direct(bytes, self.meta.len(), full) {
-                    self.direct = direct;
-                    let mut current = std::mem::take(&mut self.current);
-                    current.copy_from_slice(self.positions(program, *state));
-                    self.current = current;
-                    self.since = bytes;
-                    return ControlFlow::Continue(Go::Direct);
-                }
-                if full {
-                    counted = *at;
-                }
-                entry = self.make(program, *state, chunk[*at]);
+        let mut cursor = Cursor { state: *state, at: *at, counted: *at };
+        cursor.at = self.skip(program, &mut cursor.state, chunk, cursor.at);
+        let mut go = Go::On;
+        while go == Go::On
+            && let Some(entry) = self.run(program, &mut cursor.state, chunk, &mut cursor.at)
+        {
+            go = self.turn(program, &mut cursor, entry, (offset, chunk), hit)?;
+        }
+        (*state, *at) = (cursor.state, cursor.at);
+        if go == Go::On {
+            self.walked(cursor.at - cursor.counted);
+        }
+        ControlFlow::Continue(go)
+    }
+
+    /// So many bytes were walked, and are not counted yet.
+    pub(super) fn walked(&mut self, bytes: usize) {
+        self.since += bytes as u64;
+        self.pace.walked += bytes as u64;
+    }
+
+    /// Takes the special entry for the byte that the cursor is at, and what it leads to.
+    pub(super) fn turn(
+        &mut self,
+        program: &Program,
+        cursor: &mut Cursor,
+        mut entry: u32,
+        (offset, chunk): (u64, &[u8]),
+        hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
+    ) -> ControlFlow<(), Go> {
+        let Cursor { state, at, counted } = cursor;
+        if entry == UNKNOWN {
+            let bytes = self.since + (*at - *counted) as u64;
+            let full = self.full(program);
+            if let Some(direct) = self.effort.direct(bytes, self.meta.len(), full) {
+                self.direct = direct;
+                let mut current = std::mem::take(&mut self.current);
+                current.copy_from_slice(self.positions(program, *state));
+                self.current = current;
+                self.since = bytes;
+                return ControlFlow::Continue(Go::Direct);
             }
-            *state = entry & ROW;
-            *at += 1;
-            if entry & (SPECIAL | SKIPS) != 0 {
-                if *state == DEAD {
-                    *at = chunk.len();
-                    break;
-                }
-                if entry & SPECIAL != 0 {
-                    emit(self.reports(*state), offset.wrapping_add(*at as u64), hit)?;
-                } else {
-                    *at = self.skip(program, state, chunk, *at);
-                }
+            if full {
+                *counted = *at;
+            }
+            entry = self.make(program, *state, chunk[*at]);
+        }
+        *state = entry & ROW;
+        *at += 1;
+        if entry & (SPECIAL | SKIPS) != 0 {
+            if *state == DEAD {
+                *at = chunk.len();
+            } else if entry & SPECIAL != 0 {
+                emit(self.reports(*state), offset.wrapping_add(*at as u64), hit)?;
+            } else {
+                *at = self.skip(program, state, chunk, *at);
             }
         }
-        self.since += (*at - counted) as u64;
-        self.pace.walked += (*at - counted) as u64;
         ControlFlow::Continue(Go::On)
     }
 
@@ -459,7 +521,13 @@ impl Dfa {
     }
 
     /// The next place at which `state` is left, if it is one that skips.
-    fn skip(&mut self, program: &Program, state: &mut u32, chunk: &[u8], at: usize) -> usize {
+    pub(super) fn skip(
+        &mut self,
+        program: &Program,
+        state: &mut u32,
+        chunk: &[u8],
+        at: usize,
+    ) -> usize {
         let meta = self.meta[(*state >> self.row) as usize];
         if !self.skips(meta) {
             return at;
@@ -508,7 +576,7 @@ impl Dfa {
         let to = gate.find(chunk, at - rested, &mut self.seen);
         self.pace.searches += 1;
         self.pace.skipped += to.saturating_sub(at) as u64;
-        if !self.gate_worth.passes(to.saturating_sub(at)) {
+        if !self.gate_worth.passes(to.saturating_sub(at), self.gate_least) {
             // A change passes over all entries.
             self.ungated = UNGATED.max(self.table.len() as u64 * 16);
             self.mark_skips();

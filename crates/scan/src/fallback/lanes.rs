@@ -64,10 +64,15 @@ pub(super) struct Lanes {
 }
 
 impl Dfa {
-    /// Whether to begin with lanes.
-    pub(super) fn lanes_pay(&mut self, program: &Program, len: usize) -> bool {
+    /// Whether a chunk is long enough for lanes.
+    pub(super) fn fits_lanes(len: usize) -> bool {
+        len >= LANES * LEAST
+    }
+
+    /// Decides from time to time whether skipping pays. `len` bytes come.
+    pub(super) fn decide_pace(&mut self, program: &Program, len: usize) {
         if program.restarts == 0 {
-            return false;
+            return;
         }
         let entries = self.entries();
         let pace = &mut self.pace;
@@ -80,7 +85,6 @@ impl Dfa {
             }
         }
         pace.rest = pace.rest.saturating_sub(len as u64);
-        pace.use_lanes && len >= LANES * LEAST
     }
 
     /// The state in which no match is under way behind `byte`, as a row; `None` if there is no room for it.

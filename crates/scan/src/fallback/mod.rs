@@ -18,6 +18,7 @@
 //! - `gate`: where a match may begin. `skip`, `key`: other bytes that are passed over. `narrow`: bit by bit, with few words.
 //! - `starts`, and `ranks` state by state: the engine that knows where a match began.
 
+mod abreast;
 mod announced;
 mod dfa;
 mod effort;
@@ -39,11 +40,13 @@ mod thompson;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use self::abreast::{Chunk, Hit};
 pub(crate) use self::announced::{Announced, Caches, Occurrence, Piece, required};
 use self::dfa::{Dfa, emit};
 use self::fragment::Fragment;
 use self::gate::{Gate, Isa, Seen};
 use self::program::{Program, VARIES, has};
+use self::skip::{GATE_ALONE, GATE_BESIDE};
 use self::starts::Starts;
 use crate::node::Node;
 use lookaside_simd::Cpu;
@@ -122,6 +125,8 @@ struct Part {
     varying: usize,
     /// Where the first match of each expression is enough: their reports, ascending.
     once: Vec<u32>,
+    /// Whether it reports matches behind the last byte.
+    ends: bool,
 }
 
 impl Part {
@@ -136,7 +141,8 @@ impl Part {
         }
         once.sort_unstable();
         once.dedup();
-        Part { program, varying, once }
+        let ends = program.accepting_end.iter().any(|bits| *bits != 0);
+        Part { program, varying, once, ends }
     }
 
     /// Expected cycles for a byte.
@@ -212,7 +218,7 @@ impl Automaton {
     fn of(parts: Vec<Part>) -> Automaton {
         let state_len = parts.iter().map(Part::state_len).sum();
         let begins = parts.iter().any(|it| it.program.len > 0 && has(&it.program.accepting, 0));
-        let ends = parts.iter().any(|it| it.program.accepting_end.iter().any(|bits| *bits != 0));
+        let ends = parts.iter().any(|it| it.ends);
         Automaton { parts, late: Vec::new(), state_len, begins, ends, id: next_id() }
     }
 
@@ -288,17 +294,14 @@ impl Automaton {
     ) -> ControlFlow<()> {
         cache.own(self);
         for (part, cache) in self.parts.iter().zip(&mut cache.parts) {
-            cache.seen.clear();
-            cache.seen.extend(part.once.iter().map(|report| spent(*report)));
-            cache.asked = cache.seen.iter().filter(|seen| !**seen).count();
-            cache.over = !part.once.is_empty() && cache.asked == 0;
+            cache.once.begin(part, spent);
         }
         // Before the first place at which a match may begin nothing changes.
         let mut quiet = 0;
         cache.quiet.clear();
         if !(self.begins && offset == 0) {
             let parts = self.shares().zip(&cache.parts).map(|((part, share), cache)| {
-                if cache.over { chunk.len() } else { part.quiet(&mut state[share], chunk) }
+                if cache.once.over { chunk.len() } else { part.quiet(&mut state[share], chunk) }
             });
             cache.quiet.extend(parts);
             quiet = cache.quiet.iter().copied().min().unwrap_or(chunk.len());
@@ -309,17 +312,20 @@ impl Automaton {
         if chunk.is_empty() {
             return ControlFlow::Continue(());
         }
-        cache.load(self, state);
+        let places = std::mem::take(&mut cache.quiet);
+        cache.load(self, state, |_, number| places[number] < chunk.len());
+        cache.quiet = places;
         if offset == 0 && self.begins {
             self.parts
                 .iter()
                 .zip(&mut cache.parts)
+                .filter(|it| it.1.loaded)
                 .try_for_each(|(part, cache)| cache.begin(part, hit))?;
         }
         match (&self.parts[..], &mut cache.parts[..]) {
             ([part], [cache]) => {
                 for (index, block) in chunk.chunks(BLOCK * 4).enumerate() {
-                    if cache.over {
+                    if cache.once.over || !cache.loaded {
                         break;
                     }
                     cache.scan(
@@ -335,18 +341,11 @@ impl Automaton {
                 for (index, block) in chunk.chunks(BLOCK).enumerate() {
                     let from = index * BLOCK;
                     hits.clear();
-                    for ((part, cache), quiet) in parts.iter().zip(&mut *caches).zip(&cache.quiet) {
-                        let quiet = quiet.saturating_sub(from).min(block.len());
-                        let offset = offset.wrapping_add((from + quiet) as u64);
-                        if quiet == block.len() || cache.over {
-                            continue;
-                        }
-                        let mut hit = |report, start, end| {
-                            hits.push((end, report, start));
-                            ControlFlow::Continue(())
-                        };
-                        let _ = cache.scan(part, offset, &block[quiet..], &mut hit);
-                    }
+                    let chunk = Chunk { bytes: block, offset: offset.wrapping_add(from as u64) };
+                    let parts = parts.iter().zip(&mut *caches).zip(&cache.quiet);
+                    let parts = parts
+                        .map(|((part, cache), quiet)| (part, cache, quiet.saturating_sub(from)));
+                    abreast::scan(parts, chunk, hits);
                     hits.sort();
                     hits.iter().try_for_each(|&(end, report, start)| hit(report, start, end))?;
                 }
@@ -368,10 +367,10 @@ impl Automaton {
             return ControlFlow::Continue(());
         }
         cache.own(self);
-        cache.load(self, &state[..self.state_len]);
+        cache.load(self, &state[..self.state_len], |part, _| part.ends || offset == 0);
         let hits = &mut cache.hits;
         hits.clear();
-        for (part, cache) in self.parts.iter().zip(&mut cache.parts) {
+        for (part, cache) in self.parts.iter().zip(&mut cache.parts).filter(|it| it.1.loaded) {
             let _ = cache.end(part, offset, &mut |report, start, end| {
                 hits.push((end, report, start));
                 ControlFlow::Continue(())
@@ -412,8 +411,8 @@ pub(crate) struct Cache {
     owner: u64,
     bytes: Option<usize>,
     parts: Vec<PartCache>,
-    /// Matches of a block: end, report, start.
-    hits: Vec<(u64, u32, u64)>,
+    /// Matches of a block.
+    hits: Vec<Hit>,
     /// Of each part: the bytes at the beginning of a chunk that change nothing, and the first byte of its state.
     quiet: Vec<usize>,
     firsts: Vec<Option<u8>>,
@@ -427,7 +426,14 @@ enum Engine {
 struct PartCache {
     engine: Engine,
     bits: Vec<u64>,
-    /// Of the reports of [`Part::once`]: whether it is known; how many are not; and whether all are.
+    /// Whether it takes part in what is scanned.
+    loaded: bool,
+    once: Once,
+}
+
+/// Of the reports of [`Part::once`]: whether it is known; how many are not; and whether all are.
+#[derive(Default)]
+struct Once {
     seen: Vec<bool>,
     asked: usize,
     over: bool,
@@ -447,8 +453,7 @@ impl Cache {
             Engine::Dfa(dfa) => dfa.memory(),
             Engine::Starts(starts) => starts.memory(),
         };
-        self.parts.iter().map(part).sum::<usize>()
-            + self.hits.capacity() * size_of::<(u64, u32, u64)>()
+        self.parts.iter().map(part).sum::<usize>() + self.hits.capacity() * size_of::<Hit>()
     }
 
     #[cfg(test)]
@@ -487,48 +492,90 @@ impl Cache {
             half / automaton.parts.len()
                 + (half as u64 * part.program.len as u64 / all.max(1) as u64) as usize
         };
+        let least = if automaton.parts.len() > 1 { GATE_BESIDE } else { GATE_ALONE };
+        let dfa = |part: &Part| {
+            let mut dfa = Dfa::new(&part.program, share(part));
+            dfa.gate_least = least;
+            dfa
+        };
         self.parts.clear();
         self.parts.extend(automaton.parts.iter().map(|part| PartCache {
             engine: match part.starts() {
                 true => Engine::Starts(Box::new(Starts::new(&part.program, share(part)))),
-                false => Engine::Dfa(Box::new(Dfa::new(&part.program, share(part)))),
+                false => Engine::Dfa(Box::new(dfa(part))),
             },
             bits: vec![0; part.program.words],
-            seen: Vec::new(),
-            asked: 0,
-            over: false,
+            loaded: false,
+            once: Once::default(),
         }));
         self.owner = automaton.id;
     }
 
-    fn load(&mut self, automaton: &Automaton, state: &[u8]) {
-        for ((part, share), cache) in automaton.shares().zip(&mut self.parts) {
-            let (bits, starts) = state[share].split_at(part.bits_len());
-            cache.bits.fill(0);
-            for (at, &byte) in bits.iter().enumerate() {
-                cache.bits[at / 8] |= u64::from(byte) << (at % 8 * 8);
-            }
-            // A state from elsewhere may have bits behind the last position.
-            let last = part.program.len % 64;
-            if let Some(word) = cache.bits.last_mut().filter(|_| last != 0) {
-                *word &= (1 << last) - 1;
-            }
-            if let Engine::Starts(engine) = &mut cache.engine {
-                engine.load(&part.program, &cache.bits, starts);
+    /// Loads the parts' shares of a state, and saves them: of those alone that `is_asked`.
+    fn load(
+        &mut self,
+        automaton: &Automaton,
+        state: &[u8],
+        is_asked: impl Fn(&Part, usize) -> bool,
+    ) {
+        for (number, ((part, share), cache)) in automaton.shares().zip(&mut self.parts).enumerate()
+        {
+            cache.loaded = is_asked(part, number) && !cache.once.over;
+            if cache.loaded {
+                let (bits, starts) = state[share].split_at(part.bits_len());
+                part.program.load(bits, &mut cache.bits);
+                if let Engine::Starts(engine) = &mut cache.engine {
+                    engine.load(&part.program, &cache.bits, starts);
+                }
             }
         }
     }
 
     fn save(&mut self, automaton: &Automaton, state: &mut [u8]) {
         for ((part, share), cache) in automaton.shares().zip(&mut self.parts) {
-            let (bits, starts) = state[share].split_at_mut(part.bits_len());
-            if let Engine::Starts(engine) = &mut cache.engine {
-                engine.save(&part.program, &mut cache.bits, starts);
-            }
-            for (at, byte) in bits.iter_mut().enumerate() {
-                *byte = (cache.bits[at / 8] >> (at % 8 * 8)) as u8;
+            if cache.loaded {
+                let (bits, starts) = state[share].split_at_mut(part.bits_len());
+                if let Engine::Starts(engine) = &mut cache.engine {
+                    engine.save(&part.program, &mut cache.bits, starts);
+                }
+                Program::save(&cache.bits, bits);
             }
         }
+    }
+}
+
+impl Once {
+    fn begin(&mut self, part: &Part, spent: &impl Fn(u32) -> bool) {
+        self.seen.clear();
+        self.seen.extend(part.once.iter().map(|report| spent(*report)));
+        self.asked = self.seen.iter().filter(|seen| !**seen).count();
+        self.over = !part.once.is_empty() && self.asked == 0;
+    }
+
+    /// Calls `hit` unless a match with this report is known. Breaks behind the last one that is asked for.
+    fn first(
+        &mut self,
+        part: &Part,
+        report: u32,
+        hit: impl FnOnce() -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if part.once.is_empty() {
+            return hit();
+        }
+        let at = part.once.binary_search(&report).ok();
+        let Some(seen) = at.and_then(|at| self.seen.get_mut(at)).filter(|seen| !**seen) else {
+            return ControlFlow::Continue(());
+        };
+        *seen = true;
+        self.asked -= 1;
+        let flow = hit();
+        if self.asked == 0 { ControlFlow::Break(()) } else { flow }
+    }
+
+    /// Nothing that is under way is of use any more.
+    fn end(&mut self, bits: &mut [u64]) {
+        bits.fill(0);
+        self.over = true;
     }
 }
 
@@ -555,27 +602,20 @@ impl PartCache {
         block: &[u8],
         hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let (seen, asked) = (&mut self.seen, &mut self.asked);
         match &mut self.engine {
-            Engine::Dfa(dfa) if part.once.is_empty() => {
-                dfa.scan(&part.program, &mut self.bits, offset, block, hit)
-            }
             Engine::Dfa(dfa) => {
                 let mut flow = ControlFlow::Continue(());
+                let (bits, once) = (&mut self.bits, &mut self.once);
                 let mut first = |report, start, end| {
-                    let Ok(at) = part.once.binary_search(&report) else { return flow };
-                    if std::mem::replace(&mut seen[at], true) {
-                        return ControlFlow::Continue(());
-                    }
-                    *asked -= 1;
-                    flow = hit(report, start, end);
-                    if *asked == 0 { ControlFlow::Break(()) } else { flow }
+                    once.first(part, report, || {
+                        flow = hit(report, start, end);
+                        flow
+                    })
                 };
-                let stopped = dfa.scan(&part.program, &mut self.bits, offset, block, &mut first);
-                if stopped.is_break() && *asked == 0 {
-                    // Nothing that is under way is of use.
-                    self.bits.fill(0);
-                    self.over = true;
+                if dfa.scan(&part.program, bits, offset, block, &mut first).is_break()
+                    && flow.is_continue()
+                {
+                    once.end(bits);
                 }
                 flow
             }

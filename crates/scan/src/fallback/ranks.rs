@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use super::effort::Effort;
 use super::gate::{Gate, Seen};
 use super::program::{Early, Program, VARIES, each, has, set};
-use super::skip::{Skip, Worth};
+use super::skip::{GATE_ALONE, Skip, Worth};
 
 const SPECIAL: u32 = 1 << 31;
 /// Bytes without the gate after it did not pay.
@@ -494,7 +494,7 @@ impl Ranks {
     ) -> usize {
         let candidate = gate.find(chunk, at, &mut self.seen);
         let to = gate.begin(chunk, at, candidate);
-        if !self.gate_worth.passes(to - at) {
+        if !self.gate_worth.passes(to - at, GATE_ALONE) {
             // The entries lead to states at rest without a stop, until all are made anew.
             self.ungated = UNGATED;
             for entry in self.table.iter_mut().filter(|it| it.0 != UNKNOWN && it.1 == 0) {

@@ -16,6 +16,11 @@ pub(super) enum Skip {
     Before(Box<Skip>, usize),
 }
 
+/// The skipped bytes that pay for a search by the gate: of an automaton that runs alone, and of one of several side by side, whose
+/// steps take a third of the time.
+pub(super) const GATE_ALONE: u64 = 8;
+pub(super) const GATE_BESIDE: u64 = 24;
+
 /// Bytes looked at together.
 const BLOCK: usize = 32;
 
@@ -92,14 +97,14 @@ pub(super) struct Worth {
 }
 
 impl Worth {
-    /// Counts a search by the gate; false: no more of them for a while.
-    pub(super) fn passes(&mut self, skipped: usize) -> bool {
+    /// Counts a search by the gate, which pays if it skips `least` bytes; false: no more of them for a while.
+    pub(super) fn passes(&mut self, skipped: usize, least: u64) -> bool {
         self.searches += 1;
         self.skipped += skipped as u64;
         if self.searches < 64 {
             return true;
         }
-        let worth = self.skipped >= 8 * u64::from(self.searches);
+        let worth = self.skipped >= least * u64::from(self.searches);
         (self.searches, self.skipped) = (self.searches / 2, self.skipped / 2);
         if !worth {
             *self = Worth::default();

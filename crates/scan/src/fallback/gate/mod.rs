@@ -262,7 +262,7 @@ impl Gate {
         let rests = (((1u16 << self.restarts) - 1) << 1) as u8;
         let start = self.uniform && first == START as u8;
         (start || first & !rests == 0 && first.is_power_of_two())
-            && rest.iter().all(|byte| *byte == 0)
+            && rest.iter().fold(0, |all, byte| all | *byte) == 0
     }
 
     pub(super) fn memory(&self) -> usize {
