@@ -440,6 +440,7 @@ fn what_began_long_ago_is_known() {
     for first in ["a", "b", "c", "d", "bxy", "f", "-", "axyxy"] {
         for end in ["foo", "xyfoo", "xyxybar", "bar", "xybar-foo", "fo"] {
             data.push(format!("{first}{long}{end}"));
+            data.push(format!("{long}{first}{long}{end}"));
             data.push(format!("{first}{short}{end}{long}{end}"));
             data.push(format!("{long}{first}{long}\n{short}{end}"));
             data.push(format!("{long}{first}{long}{first}{end}"));
