@@ -4,7 +4,7 @@
 pub(crate) const MAGIC: [u8; 16] = *b"lookaside page 1";
 /// What a section begins with.
 pub(crate) const SECTION: u64 = u64::from_ne_bytes(*b"section1");
-/// Tells byte orders apart.
+/// The same number on every machine, whose bytes are in another order where the byte order is another one: then no page is read.
 pub(crate) const ORDER: u64 = 0x0102_0304_0506_0708;
 /// Everything begins at a multiple of this.
 pub(crate) const ALIGN: usize = 4096;

@@ -21,6 +21,8 @@ mod stretch;
 mod strings;
 #[path = "../src/tail.rs"]
 mod tail;
+#[path = "../src/words.rs"]
+mod words;
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::ops::ControlFlow;

@@ -70,6 +70,7 @@ mod strings;
 pub mod syntax;
 mod tail;
 mod window;
+mod words;
 
 pub use counters::Counter;
 pub use lookaside_spec::scan::{

@@ -18,6 +18,7 @@ use crate::report::{Layout, Rule, View};
 use crate::shorten::shorten;
 use crate::syntax::{Extended, Pattern};
 use crate::window::{Found, Open, Spent, Window, Work};
+use crate::words;
 
 /// How many new bytes a window has: what was found in one is put in order before the next.
 const WINDOW: usize = 32 << 10;
@@ -420,18 +421,13 @@ impl Set {
         let Scratch { work, caches, around, live, .. } = scratch;
         work.found.clear();
         live.clear();
-        live.extend(view.live.chunks(8).map(|bytes| {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            u64::from_le_bytes(word)
-        }));
+        live.resize(view.live.len().div_ceil(8), 0);
+        words::load(view.live, self.program.gaps.len(), live);
         let ages = std::mem::take(&mut view.ages);
         let spent = self.singles.then_some(Spent { rules: &self.rules, view });
         self.program.window(window, spent, Open { live, ages }, work);
         view.ages = ages;
-        for (bytes, word) in view.live.chunks_mut(8).zip(&live[..]) {
-            bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
-        }
+        words::save(live, view.live);
         if let Some(all) = &self.program.around {
             let cache = Scratch::cache(around, |cache| cache.is_of(all));
             let piece = Piece {

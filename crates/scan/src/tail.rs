@@ -22,7 +22,7 @@ pub(crate) enum Tail {
 /// one (Glushkov 1961 as Navarro and Raffinot ran it, 2001); edges to others are kept by what they lead to.
 #[derive(Debug)]
 pub(crate) struct Positions {
-    /// Which of the classes of bytes that the expression tells apart each byte is in.
+    /// The number of each byte's class: bytes of one class occur in the same positions.
     class: Box<[u8; 256]>,
     /// Words of 64 positions in each set.
     words: usize,

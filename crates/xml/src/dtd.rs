@@ -45,7 +45,7 @@ pub(crate) struct Dtd {
     pub(crate) external: Option<External>,
     /// Texts that lie outside of the document and are being read, within each other.
     pub(crate) outside: u32,
-    /// The URI of the text whose declarations are being read; none: they stand in the document.
+    /// The URI of the text whose declarations are being read. `None`: they are in the document.
     pub(crate) base: Option<Arc<str>>,
     /// Bytes of declarations.
     pub(crate) memory: usize,

@@ -65,7 +65,7 @@ struct Flat {
 }
 
 impl Parser {
-    /// The text of an entity that lies outside, if it is to be read. `at`: the reference.
+    /// The text of an external entity, if it is to be read. `at`: the reference.
     fn ask(&mut self, outside: &Outside, at: usize) -> Step<Asked> {
         let (Some(resolver), Some(system)) = (&self.resolver, &outside.id.system) else {
             return Ok(Asked::Absent);
@@ -96,7 +96,7 @@ impl Parser {
         }
     }
 
-    /// The text of an entity that lies outside, asked for once.
+    /// The text of an external entity. The resolver is asked for it at its first reference.
     fn outside(
         &mut self,
         id: u32,

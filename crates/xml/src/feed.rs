@@ -30,7 +30,7 @@ impl<'a> Parsed<'a> {
         record.text(self.chunk, self.bytes)
     }
 
-    /// What the text of a record lies in.
+    /// The bytes that the range of a record's text is a range of.
     #[inline(always)]
     pub(crate) fn buffer(&self, record: &Record) -> &'a [u8] {
         if record.flags & IN_BYTES != 0 { self.bytes } else { self.chunk }

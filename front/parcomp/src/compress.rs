@@ -5,8 +5,8 @@ use std::io::{self, IoSlice, Write};
 use crate::{
     Summary,
     adler::adler32_combine,
-    crc::crc32_combine,
     error::Error,
+    ffi::crc32_combine,
     gzip,
     input::{Input, Source},
     lz4,

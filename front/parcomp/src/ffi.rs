@@ -200,6 +200,13 @@ pub fn crc32(crc: u32, bytes: &[u8]) -> u32 {
     })
 }
 
+/// The CRC-32 of two pieces joined, from the checksum of each and the length of the second.
+pub fn crc32_combine(first: u32, second: u32, second_len: u64) -> u32 {
+    let len = second_len.min(i64::MAX as u64) as z::z_off_t;
+    // SAFETY: numbers alone.
+    unsafe { z::crc32_combine(first.into(), second.into(), len) as u32 }
+}
+
 /// The Adler-32 (RFC 1950 section 8) of `bytes`, continuing from `adler`; 1 at the start.
 pub(crate) fn adler32(adler: u32, bytes: &[u8]) -> u32 {
     bytes.chunks(1 << 30).fold(adler, |adler, piece| {
@@ -363,4 +370,21 @@ pub fn cpu_times() -> (Duration, Duration) {
         Duration::new(u64::try_from(t.tv_sec).unwrap_or(0), micros * 1000)
     };
     (duration(usage.ru_utime), duration(usage.ru_stime))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joined_pieces_have_the_checksum_of_the_whole() {
+        let data: Vec<u8> = (0..70_000u32).map(|i| (i.wrapping_mul(i) >> 5) as u8).collect();
+        for len in [0, 1, 2, 9, 255, 4096, 65_521, data.len()] {
+            for cut in [0, len / 3, len / 2, len] {
+                let (a, b) = data[..len].split_at(cut);
+                let joined = crc32_combine(crc32(0, a), crc32(0, b), b.len() as u64);
+                assert_eq!(joined, crc32(0, &data[..len]), "{len} at {cut}");
+            }
+        }
+    }
 }

@@ -42,7 +42,6 @@
 mod adler;
 mod buffer;
 mod compress;
-mod crc;
 mod crew;
 mod decompress;
 mod device;
@@ -65,11 +64,12 @@ mod zstd;
 pub use adler::adler32_combine;
 pub use buffer::{compress_buffer, decompress_buffer};
 pub use compress::{bound, compress, compress_member};
-pub use crc::crc32_combine;
 pub use decompress::{decompress, detect};
 pub use device::Lookaside;
 pub use error::{BadReason, Error};
-pub use ffi::{broken_pipes_end_the_process, clock_mhz, cpu_times, crc32, local_time};
+pub use ffi::{
+    broken_pipes_end_the_process, clock_mhz, cpu_times, crc32, crc32_combine, local_time,
+};
 pub use input::Source;
 pub use libraries::{Liblz4, Libzstd};
 pub use params::{Doorbell, Format, Params, Wait};

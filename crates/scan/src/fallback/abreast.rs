@@ -142,25 +142,12 @@ impl<'a> Lane<'a> {
             if entry & (SPECIAL | SKIPS) == 0 {
                 return true;
             }
-            let (part, once) = (self.part, &mut *self.once);
-            let mut hit = |report, start, end| {
-                once.first(part, report, || {
-                    hits.push((end, report, start));
-                    ControlFlow::Continue(())
-                })
-            };
-            let (cursor, place) = (&mut self.cursor, (chunk.offset, chunk.bytes));
-            match self.dfa.turn(&part.program, cursor, entry, place, &mut hit) {
-                ControlFlow::Continue(Go::On) => {}
-                ControlFlow::Continue(Go::Direct) => {
-                    self.dfa.take_current(self.bits);
-                    self.bit_by_bit(chunk, hits);
-                    return false;
-                }
-                ControlFlow::Break(()) => {
-                    self.once.end(self.bits);
-                    return false;
-                }
+            let (part, cursor, place) = (self.part, &mut self.cursor, (chunk.offset, chunk.bytes));
+            let dfa = &mut self.dfa;
+            let flow =
+                dfa.turn(&part.program, cursor, entry, place, &mut into(hits, part, self.once));
+            if !self.is_on(flow, chunk, hits) {
+                return false;
             }
         }
         self.end();
@@ -176,38 +163,51 @@ impl<'a> Lane<'a> {
     /// The rest of the chunk, when no other automaton is left.
     fn alone(mut self, chunk: Chunk<'_>, hits: &mut Vec<Hit>) {
         self.dfa.walked(self.cursor.at - self.cursor.counted);
-        let (part, once) = (self.part, &mut *self.once);
-        let mut hit = |report, start, end| {
-            once.first(part, report, || {
-                hits.push((end, report, start));
-                ControlFlow::Continue(())
-            })
-        };
-        let (program, cursor) = (&part.program, &mut self.cursor);
-        let (state, at) = (&mut cursor.state, &mut cursor.at);
-        match self.dfa.walk(program, state, chunk.offset, chunk.bytes, at, &mut hit) {
-            ControlFlow::Continue(Go::On) => self.dfa.leave(program, self.cursor.state, self.bits),
+        let Cursor { state, at, .. } = &mut self.cursor;
+        let (dfa, part, Chunk { bytes, offset }) = (&mut self.dfa, self.part, chunk);
+        let program = &part.program;
+        let flow = dfa.walk(program, state, offset, bytes, at, &mut into(hits, part, self.once));
+        if self.is_on(flow, chunk, hits) {
+            self.dfa.leave(program, self.cursor.state, self.bits);
+        }
+    }
+
+    /// Whether it goes on state by state. If not, the chunk is done.
+    fn is_on(&mut self, flow: ControlFlow<(), Go>, chunk: Chunk<'_>, hits: &mut Vec<Hit>) -> bool {
+        match flow {
+            ControlFlow::Continue(Go::On) => return true,
             ControlFlow::Continue(Go::Direct) => {
                 self.dfa.take_current(self.bits);
                 self.bit_by_bit(chunk, hits);
             }
             ControlFlow::Break(()) => self.once.end(self.bits),
         }
+        false
     }
 
     /// The rest of the chunk, from the positions `bits` on, which is to go bit by bit at first.
     fn bit_by_bit(&mut self, chunk: Chunk<'_>, hits: &mut Vec<Hit>) {
-        let rest = chunk.behind(self.cursor.at);
-        let Lane { part, dfa, bits, once, .. } = self;
-        let mut hit = |report, start, end| {
-            once.first(part, report, || {
-                hits.push((end, report, start));
-                ControlFlow::Continue(())
-            })
-        };
-        if dfa.scan(&part.program, bits, rest.offset, rest.bytes, &mut hit).is_break() {
-            once.end(bits);
+        let Chunk { bytes, offset } = chunk.behind(self.cursor.at);
+        let (dfa, part) = (&mut self.dfa, self.part);
+        let program = &part.program;
+        let flow = dfa.scan(program, self.bits, offset, bytes, &mut into(hits, part, self.once));
+        if flow.is_break() {
+            self.once.end(self.bits);
         }
+    }
+}
+
+/// Takes the matches that are asked for. Breaks behind the last one.
+fn into<'a>(
+    hits: &'a mut Vec<Hit>,
+    part: &'a Part,
+    once: &'a mut Once,
+) -> impl FnMut(u32, u64, u64) -> ControlFlow<()> + 'a {
+    move |report, start, end| {
+        once.first(part, report, || {
+            hits.push((end, report, start));
+            ControlFlow::Continue(())
+        })
     }
 }
 

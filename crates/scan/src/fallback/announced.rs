@@ -19,6 +19,7 @@ use crate::node::{ByteSet, Node};
 use crate::required::{Required, Side};
 use crate::stretch::Stretch;
 use crate::strings::Common;
+use crate::words;
 
 /// Bytes of memory that the states of one expression take at most, about.
 const EACH: usize = 1 << 20;
@@ -298,16 +299,7 @@ impl Announced {
     ) {
         visits.clear();
         visits.resize(self.all.len().div_ceil(64), 0);
-        for (word, bytes) in visits.iter_mut().zip(active.chunks(8)) {
-            let mut bits = [0; 8];
-            bits[..bytes.len()].copy_from_slice(bytes);
-            *word = u64::from_le_bytes(bits);
-        }
-        // A state from elsewhere may have bits behind the last one.
-        let behind_last = self.all.len() % 64;
-        if let Some(word) = visits.last_mut().filter(|_| behind_last != 0) {
-            *word &= (1 << behind_last) - 1;
-        }
+        words::load(active, self.all.len(), visits);
         for it in occur {
             visits[it.number as usize / 64] |= 1 << (it.number % 64);
         }
@@ -385,7 +377,7 @@ impl Run<'_> {
         // From `at` on, with these positions, it is to run up to `until`; with none, nothing is under way.
         let (mut at, mut until, mut runs) = (0, 0, is_active);
         if is_active {
-            one.program.load(share, &mut bits);
+            words::load(share, one.program.len, &mut bits);
             let stretch = &all.stretches[one.whole as usize];
             at = piece.fresh;
             until = stretch.first_outside(&data[at..]).map_or(data.len(), |more| at + more + 1);
@@ -447,7 +439,7 @@ impl Run<'_> {
                     ControlFlow::Continue(())
                 });
             } else if known && under_way(&one.program, &bits) {
-                Program::save(&bits, share);
+                words::save(&bits, share);
                 active = true;
             }
         }

@@ -49,6 +49,7 @@ use self::program::{Program, VARIES, has};
 use self::skip::{GATE_ALONE, GATE_BESIDE};
 use self::starts::Starts;
 use crate::node::Node;
+use crate::words;
 use lookaside_simd::Cpu;
 
 /// An expression to look for.
@@ -523,7 +524,7 @@ impl Cache {
             cache.loaded = is_asked(part, number) && !cache.once.over;
             if cache.loaded {
                 let (bits, starts) = state[share].split_at(part.bits_len());
-                part.program.load(bits, &mut cache.bits);
+                words::load(bits, part.program.len, &mut cache.bits);
                 if let Engine::Starts(engine) = &mut cache.engine {
                     engine.load(&part.program, &cache.bits, starts);
                 }
@@ -538,7 +539,7 @@ impl Cache {
                 if let Engine::Starts(engine) = &mut cache.engine {
                     engine.save(&part.program, &mut cache.bits, starts);
                 }
-                Program::save(&cache.bits, bits);
+                words::save(&cache.bits, bits);
             }
         }
     }

@@ -357,27 +357,6 @@ impl Program {
         next.iter_mut().zip(reach).for_each(|(next, reach)| *next &= reach);
     }
 
-    /// Reads positions from the bytes of a stream's state.
-    pub(super) fn load(&self, share: &[u8], bits: &mut [u64]) {
-        for (bits, bytes) in bits.iter_mut().zip(share.chunks(8)) {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            *bits = u64::from_le_bytes(word);
-        }
-        // A state from elsewhere may have bits behind the last position.
-        let last = self.len % 64;
-        if let Some(word) = bits.last_mut().filter(|_| last != 0) {
-            *word &= (1 << last) - 1;
-        }
-    }
-
-    /// The inverse.
-    pub(super) fn save(bits: &[u64], share: &mut [u8]) {
-        for (bits, bytes) in bits.iter().zip(share.chunks_mut(8)) {
-            bytes.copy_from_slice(&bits.to_le_bytes()[..bytes.len()]);
-        }
-    }
-
     /// What `state` reports at once: sorted by end, each report once an end, with the longest length.
     pub(super) fn reports(&self, state: &[u64], into: &mut Vec<Report>) {
         into.clear();

@@ -2,6 +2,75 @@
 
 #![allow(unsafe_code)]
 
+/// What a `Pass` does with blocks, the same for each instruction set: around its own `block`, `utf8`, `closing` and `close`.
+macro_rules! blocks {
+    ($features:literal) => {
+        impl Pass {
+            /// A block with three bytes before it.
+            ///
+            /// # Safety
+            /// `block` has its places in the maps.
+            #[target_feature(enable = $features)]
+            unsafe fn edge<const LINES: bool>(
+                &mut self,
+                bytes: &[u8; 3 + BLOCK],
+                block: usize,
+                maps: [*mut u64; 4],
+            ) {
+                let from = bytes.as_ptr().wrapping_add(3);
+                // SAFETY: 64 bytes at `from` and three before it; the caller says the rest.
+                unsafe {
+                    let [others, closings] = self.block::<LINES>(from, block, maps);
+                    if others {
+                        self.utf8(from);
+                    }
+                    if closings {
+                        close::<LINES>(maps, block, closing(from));
+                    }
+                }
+            }
+
+            /// At most 64 blocks. What only some of them need comes behind them, so that no branch depends on it.
+            ///
+            /// # Safety
+            /// The blocks from `from` to `end` of `bytes` can be read, and three bytes before them; they have their places in the maps.
+            #[target_feature(enable = $features)]
+            #[inline]
+            unsafe fn group<const LINES: bool>(
+                &mut self,
+                bytes: *const u8,
+                from: usize,
+                end: usize,
+                maps: [*mut u64; 4],
+            ) {
+                // A copy that no store of a word may be to.
+                let mut it = *self;
+                let (mut others, mut closings) = (0_u64, 0_u64);
+                for block in from..end {
+                    // SAFETY: says the caller.
+                    let flags = unsafe { it.block::<LINES>(bytes.add(block * BLOCK), block, maps) };
+                    others |= u64::from(flags[0]) << (block - from);
+                    closings |= u64::from(flags[1]) << (block - from);
+                }
+                while others != 0 {
+                    let block = from + others.trailing_zeros() as usize;
+                    // SAFETY: says the caller.
+                    unsafe { it.utf8(bytes.add(block * BLOCK)) };
+                    others &= others - 1;
+                }
+                while closings != 0 {
+                    let block = from + closings.trailing_zeros() as usize;
+                    // SAFETY: says the caller.
+                    unsafe { close::<LINES>(maps, block, closing(bytes.add(block * BLOCK))) };
+                    closings &= closings - 1;
+                }
+                *self = it;
+            }
+        }
+    };
+}
+use blocks;
+
 #[cfg(target_arch = "x86_64")]
 mod index_avx2;
 #[cfg(target_arch = "x86_64")]
