@@ -23,7 +23,7 @@ use std::{
 
 use lookaside::Runtime;
 
-pub use options::{Options, parse};
+pub use options::Options;
 
 use crate::scan::Walk;
 use source::Source;

@@ -48,11 +48,8 @@ fn keys(value: &Value, found: &mut Vec<String>) {
 
 /// The part of the help that documents the JSON of `command`, as words.
 fn documented(command: &str) -> Vec<String> {
-    let help = good(&mut lookaside(&["--help"]));
-    let (_, json) = stdout(&help).split_once("--json  Print").expect("a section on JSON");
-    let (info, capacity) = json.split_once("capacity:").expect("both commands");
-    // `machine, as above`
-    let text = if command == "info" { info.to_owned() } else { format!("{info}{capacity}") };
+    let help = good(&mut lookaside(&[command, "--help"]));
+    let (_, text) = stdout(&help).split_once("The JSON object.").expect("a section on JSON");
     text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned).collect()
 }
 
@@ -258,10 +255,10 @@ fn capacity_for_people_with_a_corpus() {
     assert!(stdout(&good(&mut run())).contains("1 packet of 64 KB"));
     fs::remove_file(dir.join("a")).unwrap();
     let empty = run().output().unwrap();
-    assert_eq!(empty.status.code(), Some(1));
+    assert_eq!(empty.status.code(), Some(2));
     assert!(stderr(&empty).contains("no files with data"));
     fs::remove_dir_all(&dir).unwrap();
-    assert_eq!(run().output().unwrap().status.code(), Some(1));
+    assert_eq!(run().output().unwrap().status.code(), Some(2));
 
     let out = good(&mut lookaside(&["capacity", "--seconds", "0.05"]));
     fits_80_columns(stdout(&out));
@@ -294,15 +291,34 @@ fn every_key_is_documented() {
 
 #[test]
 fn mistakes_and_questions() {
-    for args in [&["frobnicate"][..], &[], &["info", "--frob"], &["capacity", "--seconds", "-3"]] {
+    for (args, expected) in [
+        (&["frobnicate"][..], "Usage: lookaside"),
+        (&[], "Usage: lookaside"),
+        (&["info", "--frob"], "Usage: lookaside info"),
+        (&["capacity", "--seconds=-3"], "a number from 0.01 to 3600"),
+        // What comes close is suggested.
+        (&["inof"], "'info'"),
+        (&["scan", "--ignore-cas", "x"], "'--ignore-case'"),
+    ] {
         let out = lookaside(args).output().unwrap();
         assert_eq!(out.status.code(), Some(2), "{args:?}");
-        assert!(
-            out.stdout.is_empty() && stderr(&out).contains("usage: lookaside info"),
-            "{args:?}"
-        );
+        assert!(out.stdout.is_empty() && stderr(&out).contains(expected), "{}", stderr(&out));
     }
     let help = good(&mut lookaside(&["--help"]));
+    let commands: Vec<&str> = stdout(&help)
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .map_while(|line| line.split_whitespace().next())
+        .collect();
+    assert!(commands.len() > 8 && commands.contains(&"scan"), "{commands:?}");
+    for command in commands.iter().filter(|name| **name != "help") {
+        for option in ["--help", "-h"] {
+            let help = good(&mut lookaside(&[command, option]));
+            fits_80_columns(stdout(&help));
+            assert!(stdout(&help).contains(&format!("lookaside {command}")), "{command}");
+        }
+    }
     fits_80_columns(stdout(&help));
     let version = good(&mut lookaside(&["--version"]));
     assert_eq!(stdout(&version), format!("lookaside {}\n", env!("CARGO_PKG_VERSION")));
@@ -349,4 +365,38 @@ fn run_passes_everything_on() {
     fs::remove_dir_all(&folder).expect("removed");
     let out = lookaside(&["run", &library, "true"]).output().expect("runs");
     assert!(stderr(&out).contains("libz.so.1"), "{}", stderr(&out));
+}
+
+/// Each shell reads its completions, where it is installed, and they know every command; each command has a page.
+#[test]
+fn completions_and_manual_pages() {
+    for (shell, check) in [("bash", "bash"), ("zsh", "zsh"), ("fish", "fish")] {
+        let out = good(&mut lookaside(&["completions", shell]));
+        let text = stdout(&out);
+        for word in ["capacity", "metrics", "select", "--files-with-matches", "--interval"] {
+            let word = if shell == "fish" { word.trim_start_matches('-') } else { word };
+            assert!(text.contains(word), "{shell} does not know {word}");
+        }
+        let path = std::env::temp_dir().join(format!("lookaside-{shell}-{}", std::process::id()));
+        fs::write(&path, text).unwrap();
+        match Command::new(check).arg("-n").arg(&path).output() {
+            Ok(read) => assert!(read.status.success(), "{}", stderr(&read)),
+            Err(e) => println!("SKIPPED: {check} is not installed ({e})"),
+        }
+        fs::remove_file(path).unwrap();
+    }
+    let dir = folder("man");
+    good(&mut lookaside(&["manual-pages", dir.to_str().unwrap()]));
+    for (page, words) in [
+        ("lookaside.1", "lookaside\\-capacity(1)"),
+        ("lookaside-scan.1", "files\\-with\\-matches"),
+        ("lookaside-xml-select.1", "XPATH"),
+        ("lookaside-run.1", "COMMAND"),
+    ] {
+        let text = fs::read_to_string(dir.join(page)).expect(page);
+        assert!(text.contains(words), "{page}:\n{text}");
+    }
+    fs::remove_dir_all(dir).unwrap();
+    let nowhere = lookaside(&["manual-pages", "/nowhere"]).output().unwrap();
+    assert_eq!(nowhere.status.code(), Some(2));
 }
