@@ -14,6 +14,7 @@ mod rsa;
 mod run;
 mod scan;
 mod see;
+mod serve;
 mod sym;
 mod table;
 mod xml;
@@ -35,6 +36,8 @@ usage: lookaside info [--json] [--verbose]
        lookaside run [OPTION...] [--] COMMAND [ARG...]
        lookaside top [OPTION...]
        lookaside metrics [OPTION...]
+       lookaside serve [--config FILE] [--folder DIR]
+       lookaside vf list [--config FILE] [--folder DIR]
        lookaside scan [OPTION...] -e REGEX|-f RULES... [FILE|FOLDER|-]...
        lookaside xml COMMAND [OPTION...] [FILE|FOLDER|-]...
        lookaside --help | --version
@@ -105,6 +108,19 @@ lookaside metrics
     --listen ADDR    answer scrapes of http://ADDR/metrics: PORT (of this
                      machine alone) or HOST:PORT
     --folder DIR, --clean  as for top
+
+lookaside serve
+    Runs one device for all processes of the machine, as any user: engines, and
+    a socket for each virtual function of the configuration. A program uses one
+    by LOOKASIDE_DEVICE=SOCKET. Requests of different processes fill one batch.
+    SIGTERM answers what was taken and ends; SIGHUP reads the file again.
+    --config FILE  the virtual functions (/etc/lookaside-server.conf; its format
+                   is in front/server/README.md)
+    --folder DIR   where the sockets lie, whatever the file says
+
+lookaside vf list
+    Asks each virtual function of the configuration what it offers. Options as
+    for serve.
 
 lookaside scan -e REGEX|-f RULES... [FILE|FOLDER|-]...
     Finds patterns, all at once, in files, folders with all that is in them,
@@ -218,6 +234,8 @@ enum Command {
     Metrics(see::metrics::Metrics),
     Scan(Box<scan::Options>),
     Xml(Box<xml::Options>),
+    Serve(serve::Options),
+    Functions(serve::Options),
     Help,
     Version,
 }
@@ -250,6 +268,16 @@ fn parse(args: &[OsString]) -> Result<Command, String> {
         && name == "metrics"
     {
         return Ok(see::options::metrics(rest)?.map_or(Command::Help, Command::Metrics));
+    }
+    if let Some((name, rest)) = args.split_first()
+        && name == "serve"
+    {
+        return Ok(serve::parse(rest)?.map_or(Command::Help, Command::Serve));
+    }
+    if let Some((name, rest)) = args.split_first()
+        && name == "vf"
+    {
+        return Ok(serve::parse_vf(rest)?.map_or(Command::Help, Command::Functions));
     }
     let args: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
     let Some((name, options)) = args.split_first() else {
@@ -346,6 +374,8 @@ fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
         Command::Run(_) | Command::Scan(_) | Command::Xml(_) => Ok(String::new()),
         Command::Top(top) => see::top::run(&top).map(|()| String::new()),
         Command::Metrics(metrics) => see::metrics::run(&metrics).map(|()| String::new()),
+        Command::Serve(options) => serve::serve(&options),
+        Command::Functions(options) => serve::list(&options),
         Command::Help => Ok(format!("{USAGE}{HELP}")),
         Command::Version => Ok(format!("lookaside {}\n", env!("CARGO_PKG_VERSION"))),
         Command::Info { json, verbose } => info::run(json, verbose),
