@@ -55,7 +55,7 @@ pub enum ToClient {
         token: Token,
         /// The virtual function's name.
         name: String,
-        /// What may be asked for.
+        /// What may be asked for, with the server's batches.
         capabilities: Vec<Capability>,
     },
     /// To [`ToServer::Ring`], with the memory's descriptor.
@@ -145,6 +145,7 @@ impl ToClient {
                     to.u8(row.op.index() as u8)?;
                     to.text(&row.algorithm)?;
                     to.text(&row.served_by)?;
+                    to.u32(u32::try_from(row.best_batch).unwrap_or(u32::MAX))?;
                     to.u64(row.max_src as u64)?;
                 }
             }
@@ -195,8 +196,7 @@ fn capability(from: &mut Reader<'_>) -> Result<Capability, Malformed> {
         op: op(from)?,
         algorithm: from.text()?.to_owned(),
         served_by: from.text()?.to_owned(),
-        // Requests of many clients fill a batch in the server: nothing is gained by waiting in a client.
-        best_batch: 1,
+        best_batch: from.u32()? as usize,
         max_src: usize::try_from(from.u64()?).unwrap_or(usize::MAX),
     })
 }

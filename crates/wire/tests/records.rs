@@ -301,7 +301,7 @@ fn messages_come_back() {
         op: Op::Compress,
         algorithm: "all".into(),
         served_by: "a kernel".into(),
-        best_batch: 1,
+        best_batch: 8,
         max_src: usize::MAX,
     }];
     for message in [

@@ -10,7 +10,7 @@ use std::{
 
 use lookaside_core::secure_variable;
 
-use crate::{Policy, Refusal, Settings, SharedDevice, WORTHWHILE};
+use crate::{Policy, Refusal, Settings, SharedDevice};
 
 const DEVICE: &CStr = c"LOOKASIDE_DEVICE";
 const POLICY: &CStr = c"LOOKASIDE_DEVICE_POLICY";
@@ -68,7 +68,7 @@ impl SharedDevice {
         }
     }
 
-    /// The same for a library that programs load without knowing of it, for what is [`WORTHWHILE`]: why a device
+    /// The same for a library that programs load without knowing of it, for what [pays](SharedDevice::worthwhile): why a device
     /// that is named is not there is said in one line on the standard error output, and the library goes on
     /// without. Decided once for the process and its children.
     pub fn drop_in() -> Option<SharedDevice> {
@@ -79,7 +79,7 @@ impl SharedDevice {
                 let _ = writeln!(std::io::stderr(), "lookaside: {refusal}");
                 None
             });
-            named.map(|device| device.only(&WORTHWHILE))
+            named.map(|device| device.worthwhile())
         };
         // Not within `get_or_init`: a child of a fork in the middle of it would wait for ever.
         match DECIDED.get() {

@@ -105,12 +105,10 @@ pub(crate) struct Inner {
     /// The virtual function's name.
     function: String,
     capabilities: Vec<Capability>,
+    /// What is quicker in the server side by side with what others ask for.
+    gaining: Vec<Op>,
     pub(crate) processes: Arc<Processes>,
 }
-
-/// The operations that pay for a program that has a device of its own too: private RSA keys, since those of other
-/// processes fill the batch; and, as far as the virtual function offers it, whole buffers to compress.
-pub const WORTHWHILE: [Op; 3] = [Op::RsaPrivate, Op::Compress, Op::Decompress];
 
 impl SharedDevice {
     /// Connects to the virtual function.
@@ -121,8 +119,23 @@ impl SharedDevice {
         let (connection, offer) = Connection::new(&settings)
             .map_err(|why| Refusal::new(&settings.path, why.to_string()))?;
         let processes = Arc::new(Processes::new(connection));
-        let (function, capabilities) = offer;
-        Ok(SharedDevice(Arc::new(Inner { settings, function, capabilities, processes })))
+        let (function, mut capabilities) = offer;
+        let gaining = capabilities.iter().filter(|row| row.best_batch > 1).map(|row| row.op);
+        let gaining = gaining.collect();
+        // Requests of many clients fill a batch in the server: nothing is gained by waiting in a client.
+        capabilities.iter_mut().for_each(|row| row.best_batch = 1);
+        let inner = Inner { settings, function, capabilities, gaining, processes };
+        Ok(SharedDevice(Arc::new(inner)))
+    }
+
+    /// The same device for what pays for a program that has a device of its own too: private RSA keys where those
+    /// of other processes run beside them; and, as far as the virtual function offers it, whole buffers to
+    /// compress.
+    #[must_use]
+    pub fn worthwhile(&self) -> SharedDevice {
+        let keys = self.0.gaining.contains(&Op::RsaPrivate).then_some(Op::RsaPrivate);
+        let ops: Vec<Op> = keys.into_iter().chain([Op::Compress, Op::Decompress]).collect();
+        self.only(&ops)
     }
 
     /// The same device for these operations alone, as far as they are offered: sessions of others are not opened at
@@ -134,6 +147,7 @@ impl SharedDevice {
             settings: self.0.settings.clone(),
             function: self.0.function.clone(),
             capabilities: rows.cloned().collect(),
+            gaining: self.0.gaining.clone(),
             processes: self.0.processes.clone(),
         }))
     }
