@@ -170,4 +170,19 @@ mod tests {
             }
         }
     }
+
+    /// README has the same figures in its table.
+    #[test]
+    fn readme_has_the_same() {
+        let text = document("README.md");
+        for figure in FIGURES.iter().filter(|figure| figure.library != "expat") {
+            let numbers = |ratio: &str| {
+                ratio.replace("; ", ", ").replace(" x", "").split(", ").map(str::to_owned).collect()
+            };
+            for wanted in [figure.avx512, figure.avx2] {
+                let wanted: Vec<String> = numbers(wanted);
+                assert!(wanted.iter().all(|number| text.contains(&**number)), "{wanted:?}");
+            }
+        }
+    }
 }

@@ -71,7 +71,7 @@ pub(super) fn find(name: &OsStr) -> Result<Target, String> {
         }
         let begin = beginning(&whole).map_err(failed)?;
         let Some(line) = begin.strip_prefix(b"#!") else {
-            return configuration(&whole).ok_or_else(|| {
+            return configuration(&at).ok_or_else(|| {
                 format!(
                     "{}: neither a program nor a configuration that is known here \
                      (openssl.cnf, lookaside.conf, lookaside-qat.conf)",
