@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
-use crate::{pages, run::Run, scan, see, serve, xml};
+use crate::{doctor::Doctor, pages, run::Run, scan, see, serve, xml};
 
 /// Compression, cryptography and pattern matching behind one asynchronous interface
 #[derive(Debug, Parser)]
@@ -33,6 +33,7 @@ pub(crate) struct CommandLine {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Info(Info),
+    Doctor(Doctor),
     Capacity(Capacity),
     Model(Model),
     Run(Run),
@@ -67,7 +68,8 @@ The JSON object. New keys may come; these stay:
   simd {tier, family, detected_tier, cap, cap_ignored, features[]};
   engines; card; devices[] {name, capabilities[] {op, algorithm,
   served_by, best_batch, max_src_bytes}};
-  routes[] {op, entries[] {device, min_bytes, why}}";
+  routes[] {op, entries[] {device, min_bytes, why}};
+  settings[]; expect[] {library, what, ratio}";
 
 /// Measures what this machine can do
 ///

@@ -4,6 +4,8 @@
 mod args;
 mod capacity;
 mod data;
+mod doctor;
+mod expect;
 mod info;
 mod load;
 mod machine;
@@ -49,7 +51,9 @@ fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
         Command::Serve(options) => serve::serve(&options),
         Command::Vf(Vf { command: VfCommand::List(options) }) => serve::list(&options),
         // These have exit statuses of their own.
-        Command::Run(_) | Command::Scan(_) | Command::Xml(_) => Ok(String::new()),
+        Command::Run(_) | Command::Scan(_) | Command::Xml(_) | Command::Doctor(_) => {
+            Ok(String::new())
+        }
     }
 }
 
@@ -68,12 +72,20 @@ fn main() -> ExitCode {
     }
     match command {
         Command::Run(run) => run::run(&run).unwrap_or_else(|e| {
-            eprintln!("lookaside: {e}");
+            eprintln!("lookaside: {}", plain(&e));
             // As a shell says that a command could not be started.
             ExitCode::from(127)
         }),
         Command::Scan(options) => scan::run(&options),
         Command::Xml(options) => xml::run(&options),
+        Command::Doctor(doctor) => match doctor::run(&doctor) {
+            Ok((text, true)) => print(Ok(text)),
+            Ok((text, false)) => {
+                print(Ok(text));
+                ExitCode::FAILURE
+            }
+            Err(e) => print(Err(e)),
+        },
         other => print(report(other)),
     }
 }
@@ -85,12 +97,38 @@ fn print(report: Result<String, Box<dyn std::error::Error>>) -> ExitCode {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(e)) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Ok(Err(e)) => {
-            eprintln!("lookaside: standard output: {e}");
+            eprintln!("lookaside: standard output: {}", plain(&e));
             ExitCode::from(TROUBLE)
         }
         Err(e) => {
-            eprintln!("lookaside: {e}");
+            eprintln!("lookaside: {}", plain(&e));
             ExitCode::from(TROUBLE)
         }
+    }
+}
+
+/// An error as people read it: without the number that the standard library adds.
+pub(crate) fn plain(error: &impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    let mut parts = text.split(" (os error ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| match part.split_once(')') {
+        Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => text + rest,
+        _ => text + " (os error " + part,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn errors_have_no_numbers() {
+        let e = std::fs::read("/nowhere").unwrap_err();
+        assert_eq!(
+            plain(&format!("/nowhere: {e}, twice: {e}.")),
+            "/nowhere: No such file or directory, twice: No such file or directory."
+        );
+        assert_eq!(plain(&"an (os error x)"), "an (os error x)");
     }
 }

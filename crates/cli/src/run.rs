@@ -186,7 +186,7 @@ fn beside_us() -> Result<PathBuf, String> {
 }
 
 /// The folder of another library of ours, where it is installed.
-fn beside(name: &str, library: &str) -> Option<PathBuf> {
+pub(crate) fn beside(name: &str, library: &str) -> Option<PathBuf> {
     let here = env::current_exe().and_then(fs::canonicalize).ok()?;
     let folder = here.parent()?.join("../lib/lookaside").join(name).canonicalize().ok()?;
     folder.join(library).exists().then_some(folder)

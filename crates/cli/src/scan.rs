@@ -53,7 +53,7 @@ pub fn run(options: &Options) -> ExitCode {
     match scan(options) {
         Ok(code) => ExitCode::from(code),
         Err(message) => {
-            eprintln!("lookaside: {message}");
+            eprintln!("lookaside: {}", crate::plain(&message));
             ExitCode::from(TROUBLE)
         }
     }

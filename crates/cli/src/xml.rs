@@ -48,7 +48,7 @@ pub fn run(options: &Options) -> ExitCode {
     }) {
         Ok(both) => both,
         Err((status, message)) => {
-            eprintln!("lookaside: {message}");
+            eprintln!("lookaside: {}", crate::plain(&message));
             return ExitCode::from(status);
         }
     };
