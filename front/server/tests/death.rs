@@ -23,13 +23,17 @@ const PLACE: &str = "LOOKASIDE_TEST_PLACE";
 
 /// This program again; only the test `role` runs, as what it is told to be.
 fn start(role: &str, place: &Path) -> (Child, BufReader<std::process::ChildStdout>) {
+    let log = match role {
+        "server" => Stdio::from(std::fs::File::create(place.join("log")).unwrap()),
+        _ => Stdio::null(),
+    };
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "role", "--nocapture"])
         .env(ROLE, role)
         .env(PLACE, place)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(log)
         .spawn()
         .unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -257,6 +261,8 @@ fn a_child_of_a_fork_has_a_connection_of_its_own() {
     // SAFETY: a child of ours.
     assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
     assert_eq!(status, 0, "the child");
+    let log = std::fs::read_to_string(folder.0.join("log")).unwrap();
+    assert!(!log.contains("cut off"), "each has a connection of its own: {log}");
     child.kill().unwrap();
     child.wait().unwrap();
 }
