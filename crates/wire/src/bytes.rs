@@ -35,17 +35,26 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Bytes of a message. May contain keys: never moved by growing, overwritten when dropped.
+/// Bytes of a message. They may contain keys: where they move, and when they are dropped, they are overwritten.
 pub(crate) struct Writer(Zeroizing<Vec<u8>>);
+
+/// Room for nearly all messages; for larger ones it is as much as there may be.
+const ROOM: usize = 4096;
 
 impl Writer {
     pub(crate) fn new() -> Writer {
-        Writer(Zeroizing::new(Vec::with_capacity(MAX_MESSAGE)))
+        Writer(Zeroizing::new(Vec::with_capacity(ROOM)))
     }
 
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         if bytes.len() > MAX_MESSAGE - self.0.len() {
             return Err(Malformed::Unsendable("a message of more than 64 KB"));
+        }
+        if bytes.len() > self.0.capacity() - self.0.len() {
+            let mut larger = Vec::with_capacity(MAX_MESSAGE);
+            larger.extend_from_slice(&self.0);
+            // The smaller one is overwritten.
+            self.0 = Zeroizing::new(larger);
         }
         self.0.extend_from_slice(bytes);
         Ok(())

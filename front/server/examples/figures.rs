@@ -38,7 +38,7 @@ impl Machine {
         let mut config = Config::new(folder);
         config.engines = Some(engines);
         let mut function = FunctionConfig::new("all");
-        function.arena = 8 << 20;
+        function.memory = 1 << 30;
         config.functions = vec![function];
         Machine { server: Server::start(&config).expect("a server") }
     }

@@ -31,7 +31,8 @@ pub struct Config {
     pub folder: PathBuf,
     /// Engine threads (`engines`, 1 to 1,024); one for each CPU without it.
     pub engines: Option<usize>,
-    /// How long a request waits for others to fill its batch, at most, in microseconds (`batch`, 0 to 10,000).
+    /// How long a request of a public key waits for those of clients that had some a moment ago, at most, in
+    /// microseconds (`batch`, 0 to 10,000). A lone client's never does.
     pub batch_us: u64,
     /// The virtual functions.
     pub functions: Vec<FunctionConfig>,
@@ -161,7 +162,7 @@ fn is_name(name: &str) -> bool {
 impl Config {
     /// No function yet, and the defaults.
     pub fn new(folder: impl Into<PathBuf>) -> Config {
-        Config { folder: folder.into(), engines: None, batch_us: 50, functions: Vec::new() }
+        Config { folder: folder.into(), engines: None, batch_us: 1000, functions: Vec::new() }
     }
 
     /// Reads a file's text. Without `folder`: `/run/lookaside`.

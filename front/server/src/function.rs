@@ -30,6 +30,7 @@ use crate::{
     StartError, Stop,
     client::{Client, End, Sessions, answer_with},
     config::FunctionConfig,
+    gather::{self, Gathering},
     log::{Level, line},
     ring::Ring,
 };
@@ -59,6 +60,7 @@ pub(crate) struct Function {
     listener: OwnedFd,
     stop: Arc<Stop>,
     epoll: OwnedFd,
+    gathering: Arc<Gathering>,
 }
 
 impl Function {
@@ -68,6 +70,7 @@ impl Function {
         capabilities: Vec<Capability>,
         listener: OwnedFd,
         stop: Arc<Stop>,
+        gathering: Arc<Gathering>,
     ) -> Result<Function, StartError> {
         let os = |e| StartError::Os(config.name.clone().into(), e);
         let tenant = runtime.tenant(InstanceConfig {
@@ -80,7 +83,17 @@ impl Function {
         let once = EventFlags::IN | EventFlags::ET;
         epoll::add(&epoll, &stop.event, EventData::new_u64(STOP), once).map_err(os)?;
         let shape = Shape::new(config.depth, config.arena).map_err(|_| os(Errno::INVAL))?;
-        Ok(Function { config, shape, runtime, tenant, capabilities, listener, stop, epoll })
+        Ok(Function {
+            config,
+            shape,
+            runtime,
+            tenant,
+            capabilities,
+            listener,
+            stop,
+            epoll,
+            gathering,
+        })
     }
 
     /// Serves until it is to stop.
@@ -151,10 +164,9 @@ impl Serving {
             if self.announce() {
                 continue;
             }
-            let timeout = match (stops, self.tidy()) {
-                (true, _) => Some(Duration::from_millis(50)),
-                (false, true) => Some(Duration::from_secs(1)),
-                (false, false) => None,
+            let timeout = match self.tidy() {
+                _ if stops => Some(Duration::from_millis(50)),
+                timeout => timeout,
             };
             self.events(timeout, stops);
         }
@@ -193,16 +205,21 @@ impl Serving {
         !self.active.is_empty()
     }
 
-    /// Frees memory of rings that are idle. Returns whether there is some that may be freed later.
-    fn tidy(&mut self) -> bool {
+    /// Forgets what rings had a while ago. Returns when there is more to forget.
+    fn tidy(&mut self) -> Option<Duration> {
         let now = Instant::now();
-        let mut some = false;
+        let (mut memory, mut lively) = (false, false);
         for peer in self.peers.values_mut() {
             if let Peer::Ring(ring) = peer {
-                some |= ring.tidy(now);
+                memory |= ring.tidy(now);
+                lively |= ring.is_lively(now);
             }
         }
-        some
+        match (lively, memory) {
+            (true, _) => Some(gather::WHILE),
+            (false, true) => Some(Duration::from_secs(1)),
+            (false, false) => None,
+        }
     }
 
     /// Waits for events, and deals with those of connections.
@@ -361,7 +378,14 @@ impl Serving {
             return Err(End::Wrong("a ring beyond the memory of the virtual function"));
         }
         let Some(Peer::Fresh(socket)) = self.peers.remove(&id) else { return Ok(()) };
-        let opened = Ring::new(client, socket, sessions, shape, &self.function.tenant);
+        let opened = Ring::new(
+            client,
+            socket,
+            sessions,
+            shape,
+            &self.function.tenant,
+            &self.function.gathering,
+        );
         let mut ring = opened.map_err(|e| {
             let name = &self.function.config.name;
             line(Level::Warning, format_args!("{name}: no ring: {e}"));

@@ -14,6 +14,7 @@
 mod client;
 mod config;
 mod function;
+mod gather;
 mod log;
 mod pool;
 mod ring;
@@ -38,7 +39,7 @@ use rustix::{
 
 pub use config::{Config, ConfigError, FunctionConfig};
 
-use crate::{function::Function, log::Level};
+use crate::{function::Function, gather::Gathering, log::Level};
 
 /// Why a server, or one of its virtual functions, did not start.
 #[derive(Debug)]
@@ -122,6 +123,7 @@ pub struct Server {
     functions: Vec<Running>,
     folder: PathBuf,
     runtime: Arc<Runtime>,
+    gathering: Arc<Gathering>,
 }
 
 impl Server {
@@ -148,7 +150,8 @@ impl Server {
             let errno = Errno::from_io_error(&e).unwrap_or(Errno::IO);
             StartError::Os(config.folder.clone(), errno)
         })?;
-        let mut server = Server { functions: Vec::new(), folder: config.folder.clone(), runtime };
+        let (functions, gathering) = (Vec::new(), Arc::default());
+        let mut server = Server { functions, folder: config.folder.clone(), runtime, gathering };
         for function in &config.functions {
             server.open(function)?;
         }
@@ -179,6 +182,7 @@ impl Server {
             capabilities,
             listener,
             stop.clone(),
+            self.gathering.clone(),
         );
         let function = function.inspect_err(|_| {
             let _ = rustix::fs::unlink(&path);

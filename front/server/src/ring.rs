@@ -14,6 +14,7 @@ use lookaside_wire::{Answer, Area, Bell, Consumer, Entry, Piece, Producer, Shape
 
 use crate::{
     client::{End, Sessions},
+    gather::{Gathering, Member},
     pool::Pool,
 };
 
@@ -45,8 +46,8 @@ pub(crate) struct Ring {
     free: Vec<u32>,
     /// Bytes of the server's own for what the engines have.
     bytes: usize,
-    /// Requests that gain by others beside them, whoever sends those.
-    batching: usize,
+    /// Its requests that gain by others beside them, whoever sends those.
+    member: Member,
     sources: Pool,
     destinations: Pool,
     used: Instant,
@@ -79,6 +80,7 @@ impl Ring {
         sessions: Sessions,
         shape: Shape,
         tenant: &Tenant,
+        gathering: &Arc<Gathering>,
     ) -> Result<Ring, SetupError> {
         let area = Area::new(SharedMemory::new(shape.bytes())?, shape)?;
         let mut instance = tenant.instance()?;
@@ -96,7 +98,7 @@ impl Ring {
             flights: vec![None; shape.depth as usize],
             free: (0..shape.depth).rev().collect(),
             bytes: 0,
-            batching: 0,
+            member: Member::new(gathering),
             sources: Pool::default(),
             destinations: Pool::default(),
             used: Instant::now(),
@@ -201,7 +203,9 @@ impl Ring {
         self.flights[slot as usize] =
             Some(Flight { number: entry.number, op: entry.op, dst: entry.dst, bytes });
         self.bytes += bytes;
-        self.batching += usize::from(gathers(entry.op));
+        if gathers(entry.op) {
+            self.member.begin();
+        }
         if self.instance.push(request.tag(slot.into())).is_err() {
             return Err(End::Wrong("more requests than its ring is deep"));
         }
@@ -213,7 +217,7 @@ impl Ring {
         let mut answered = false;
         loop {
             // What waits for others to fill its batch waits until its time; all else runs now.
-            let response = match self.batching > 0 {
+            let response = match self.member.waits() {
                 true => self.instance.poll_full().next(),
                 false => self.instance.poll().next(),
             };
@@ -236,7 +240,9 @@ impl Ring {
         let Some(flight) = self.flights.get_mut(slot).and_then(Option::take) else { return Ok(()) };
         self.free.push(slot as u32);
         self.bytes -= flight.bytes;
-        self.batching -= usize::from(gathers(flight.op));
+        if gathers(flight.op) {
+            self.member.end();
+        }
         let packet = response.packets().first().and_then(|packet| packet.result.ok());
         let mut answer = Answer { number: flight.number, result: response.result, packet };
         let dst = response.dst.as_slice().unwrap_or_default();
@@ -263,6 +269,11 @@ impl Ring {
             self.destinations.give_back(response.dst.into_vec(), most);
         }
         Ok(())
+    }
+
+    /// Whether others may wait for its next request still.
+    pub(crate) fn is_lively(&mut self, now: Instant) -> bool {
+        self.member.forget(now)
     }
 
     /// Frees memory that has not been used for a while. Returns whether there is some still.

@@ -23,13 +23,17 @@ const PLACE: &str = "LOOKASIDE_TEST_PLACE";
 
 /// This program again; only the test `role` runs, as what it is told to be.
 fn start(role: &str, place: &Path) -> (Child, BufReader<std::process::ChildStdout>) {
+    let log = match role {
+        "server" => Stdio::from(std::fs::File::create(place.join("log")).unwrap()),
+        _ => Stdio::null(),
+    };
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "role", "--nocapture"])
         .env(ROLE, role)
         .env(PLACE, place)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(log)
         .spawn()
         .unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -226,9 +230,13 @@ fn a_child_of_a_fork_has_a_connection_of_its_own() {
     let key = rsa_key();
     let session = runtime.rsa_private(key.clone()).unwrap();
     signs(&runtime, &key, [1; 32]).unwrap();
+    let (wait, go) = std::io::pipe().unwrap();
     // SAFETY: the child only uses what a child may use: a runtime without engines.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
+        drop(go);
+        // Until the parent has sessions that are younger than the fork: the child's have the same numbers.
+        let _ = { wait }.read(&mut [0]);
         let well = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for n in 0..20 {
                 signs(&runtime, &key, [n; 32]).unwrap();
@@ -241,14 +249,20 @@ fn a_child_of_a_fork_has_a_connection_of_its_own() {
         // SAFETY: ends the child at once.
         unsafe { libc::_exit(i32::from(well.is_err())) };
     }
+    let younger: Vec<_> = (0..5).map(|_| runtime.rsa_private(key.clone()).unwrap()).collect();
+    drop(go);
     for n in 0..20 {
         signs(&runtime, &key, [n; 32]).unwrap();
+        let own = common::call(&runtime, common::sign(&younger[n as usize % 5], [n; 32]));
+        assert_eq!(own.result.map(|done| done.produced), Ok(256));
     }
     assert_eq!(answered(&runtime, "cpu", Op::RsaPrivate), 0);
     let mut status = 0;
     // SAFETY: a child of ours.
     assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
     assert_eq!(status, 0, "the child");
+    let log = std::fs::read_to_string(folder.0.join("log")).unwrap();
+    assert!(!log.contains("cut off"), "each has a connection of its own: {log}");
     child.kill().unwrap();
     child.wait().unwrap();
 }
