@@ -124,7 +124,8 @@ layouts! {
     la_runtime_options { size, cpus, cpu_count, batch_deadline_ns, engines, reserved }
     la_compression { size, format, level, huffman, window_bits, checksum, block_bits }
     la_instance_options {
-        size, depth, weight, committed_per_s, peak_per_s, burst, max_request, unit, priority
+        size, depth, weight, committed_per_s, peak_per_s, burst, max_request, unit, priority,
+        spill, reserved
     }
     la_request {
         tag, op, flush, session, stream, src, src_len, src_iov, src_iov_count,
