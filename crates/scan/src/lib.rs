@@ -34,7 +34,7 @@
 //! - `plan`, `strings`: a pattern is divided at its unbounded gaps (`.*`, `[^"]*`) into segments of bounded width; in each,
 //!   a string is chosen that must occur. A pattern that has no such form goes to the fallback automaton.
 //! - `literal`: finds the strings of all segments, by the filters that are expected to cost the least.
-//! - `window`, `tail`, `stretch`: around each string that was found, the rest of its segment is checked; segments of a
+//! - `window`, `sieve`, `tail`, `stretch`: around each string that was found, the rest of its segment is checked; segments of a
 //!   pattern are joined, if nothing but bytes of the gap lies between. This is the result processor of the PowerEN's engine
 //!   (section 5.2 of its paper).
 //! - `required`: strings of other patterns. `fallback`: automata, around these strings, or over all bytes.
@@ -64,6 +64,7 @@ mod required;
 mod save;
 mod set;
 mod shorten;
+mod sieve;
 mod starts;
 mod stretch;
 mod strings;

@@ -24,6 +24,8 @@ use crate::tail::{Tail, reverse};
 
 /// A pattern whose top-level alternatives are more than this is not divided at them.
 pub(crate) const MAX_SEQUENCES: usize = 32;
+/// The most sequences that a pattern becomes so that alternatives with gaps are apart.
+const APART: usize = 8;
 /// The widest segment, in bytes: what a candidate costs at most.
 const MAX_WIDTH: usize = 512;
 
@@ -92,6 +94,12 @@ impl Sequence {
             |it: &Announced| matches!(it, Announced::Swept { .. } | Announced::Behind { .. });
         self.segments.iter().any(|segment| weak(&segment.announced))
     }
+
+    /// Whether its first two parts are found by strings: what is looked for byte by byte behind them is so only where both are.
+    pub(crate) fn begins_with_strings(&self) -> bool {
+        let by = |segment: &&Segment| matches!(segment.announced, Announced::By { .. });
+        self.segments.iter().take_while(by).count() > 1
+    }
 }
 
 /// How the places to look at are found.
@@ -133,6 +141,8 @@ pub(crate) enum Announced {
 
 /// A string of a segment behind a gap is looked for everywhere if its score is at least this: three letters.
 const RARE: f64 = 15.0;
+/// The same where the gap is always open, so that each byte would be looked at.
+const NOT_RARE: f64 = 8.0;
 /// A first segment with less information than this, in bits, is looked for backwards where a rare one follows: on average
 /// it is found within as many bytes as 2 to this power.
 const FREQUENT: f64 = 8.0;
@@ -155,8 +165,28 @@ pub(crate) struct Limits<'a> {
 
 /// The sequences that together match what `node` matches, or `None`: the fallback automaton must have it.
 pub(crate) fn sequences(node: &Node, limits: Limits<'_>) -> Option<Vec<Sequence>> {
+    let plan = divided(node, limits, false);
+    if limits.start_of_match || !has_gap_in_alternative(node) {
+        return plan;
+    }
+    // Alternatives with a gap apart from others, if that makes them none that is looked for byte by byte.
+    let apart = divided(node, limits, true);
+    let better = |apart: &Vec<Sequence>| match &plan {
+        None => true,
+        Some(plan) => {
+            apart.len() > plan.len() && apart.len() <= APART && !apart.iter().any(Sequence::is_weak)
+        }
+    };
+    match apart.filter(better) {
+        None => plan,
+        apart => apart,
+    }
+}
+
+/// The same; with `wide`, alternatives that have a gap are apart from others.
+fn divided(node: &Node, limits: Limits<'_>, wide: bool) -> Option<Vec<Sequence>> {
     let mut alternatives = vec![];
-    divide(&[node], &mut alternatives)?;
+    divide(&[node], wide, &mut alternatives)?;
     if !limits.start_of_match {
         alternatives = alternatives.into_iter().flat_map(without_gap_at_end).collect();
     }
@@ -182,12 +212,17 @@ pub(crate) fn sequences(node: &Node, limits: Limits<'_>) -> Option<Vec<Sequence>
 
 /// Divides a concatenation at its first alternation that has an unbounded alternative or an assertion, or that is all
 /// there is: one concatenation for each alternative.
-fn divide(parts: &[&Node], out: &mut Vec<Vec<Node>>) -> Option<()> {
+/// With `wide`, also at one that has an alternative with a gap: such alternatives apart, and the others together.
+fn divide(parts: &[&Node], wide: bool, out: &mut Vec<Vec<Node>>) -> Option<()> {
     let mut flat = vec![];
     parts.iter().for_each(|part| flatten(part, &mut flat));
     let divides = |node: &Node| match node {
         Node::Alternate(_) if flat.len() == 1 => true,
-        Node::Alternate(_) => width(node).1.is_none() || has_assertion(node),
+        Node::Alternate(parts) => {
+            width(node).1.is_none()
+                || has_assertion(node)
+                || wide && parts.len() > 1 && parts.iter().any(has_gap)
+        }
         _ => false,
     };
     let Some(at) = flat.iter().position(|node| divides(node)) else {
@@ -195,12 +230,46 @@ fn divide(parts: &[&Node], out: &mut Vec<Vec<Node>>) -> Option<()> {
         return (out.len() <= MAX_SEQUENCES).then_some(());
     };
     let Node::Alternate(alternatives) = flat[at] else { return None };
-    for alternative in alternatives {
+    let apart = |node: &&Node| width(node).1.is_none() || has_assertion(node) || has_gap(node);
+    let all_apart = flat.len() == 1 || width(flat[at]).1.is_none() || has_assertion(flat[at]);
+    let (apart, others): (Vec<&Node>, Vec<&Node>) =
+        alternatives.iter().partition(|node| all_apart || apart(node));
+    let others: Vec<Node> = others.into_iter().cloned().collect();
+    let others = (!others.is_empty()).then_some(Node::Alternate(others));
+    for alternative in apart.into_iter().chain(&others) {
         let mut one = flat.clone();
         one[at] = alternative;
-        divide(&one, out)?;
+        divide(&one, wide, out)?;
     }
     Some(())
+}
+
+/// Whether it has an alternation that may be divided for a gap.
+fn has_gap_in_alternative(node: &Node) -> bool {
+    match node {
+        Node::Empty | Node::Class(_) | Node::Assert(_) => false,
+        Node::Concat(parts) => parts.iter().any(has_gap_in_alternative),
+        Node::Alternate(parts) => {
+            parts.iter().any(|part| has_gap(part) || has_gap_in_alternative(part))
+        }
+        Node::Repeat { node, .. } => has_gap_in_alternative(node),
+    }
+}
+
+/// Whether a wide repeat of a class is in it that may become a gap.
+fn has_gap(node: &Node) -> bool {
+    match node {
+        Node::Concat(parts) => parts.iter().any(has_gap),
+        Node::Repeat { node, min: 1, max: Some(1) } => has_gap(node),
+        Node::Repeat { node, min, max: Some(max) } => {
+            matches!(**node, Node::Class(_)) && max.saturating_sub(*min) >= WIDE
+        }
+        Node::Empty
+        | Node::Class(_)
+        | Node::Assert(_)
+        | Node::Alternate(_)
+        | Node::Repeat { .. } => false,
+    }
 }
 
 /// Of a sequence whose last part is `X{n,}`, which may be empty behind a gap: `X{n}`, and `X{n} X* X`, whose last
@@ -272,6 +341,8 @@ fn sequence(parts: &[Node], end: End, limits: Limits<'_>, wide: bool) -> Option<
                 Place::BeforeRare
             }
             0 => Place::Alone,
+            // The gap is open from the start of the text on.
+            1 if anchored && width_of(&pieces[0].parts).0 == 0 => Place::BehindStart,
             _ => Place::Behind,
         };
         segments.push(segment(&piece.parts, place, limits.common)?);
@@ -371,17 +442,20 @@ enum Place {
     BeforeRare,
     /// Behind a gap.
     Behind,
+    /// Behind a gap that is open from the start of the text on.
+    BehindStart,
 }
 
 fn segment(parts: &[Node], place: Place, common: &Common) -> Option<Segment> {
     let most = usize::try_from(width_of(parts).1?).ok();
     let width = most.filter(|&width| width <= MAX_WIDTH)?;
-    let follows = place == Place::Behind;
+    let follows = matches!(place, Place::Behind | Place::BehindStart);
     let announced = if place == Place::Start {
         Announced::Start { whole: Tail::forward(parts)?, beginning: strings::beginning(parts) }
     } else {
         let least = match place {
             Place::Behind => RARE,
+            Place::BehindStart => NOT_RARE,
             Place::BeforeRare if strings::information(parts) < FREQUENT => f64::INFINITY,
             _ => 0.0,
         };

@@ -9,6 +9,7 @@ use crate::literal::{Around, Finder, Literal};
 use crate::node::{ByteSet, Node};
 use crate::plan::{self, Announced, End, Sequence, sequences};
 use crate::required::Required;
+use crate::sieve::Sieves;
 use crate::starts::Starts;
 use crate::stretch::Stretch;
 use crate::strings::{Common, Text};
@@ -29,6 +30,8 @@ pub(crate) struct Program {
     /// The segments that each string announces: `users[users_of[n]..users_of[n + 1]]`.
     users_of: Box<[u32]>,
     users: Box<[u32]>,
+    /// Which of them may match, for each string.
+    pub sieves: Box<[Sieves]>,
     /// All segments that strings announce.
     pub segments: Box<[Segment]>,
     /// All sequences.
@@ -75,6 +78,8 @@ pub(crate) struct Sweep {
     pub whole: Tail,
     /// The bytes that a match may begin with; of a segment that is read backwards, end with.
     pub first: ByteSet,
+    /// All bytes but those, and but those that close the gap behind a segment that is read backwards.
+    pub others: Stretch,
 }
 
 /// One sequence.
@@ -88,6 +93,10 @@ pub(crate) struct Chain {
     pub gap_count: u32,
     /// Its segments that strings or the start of the text announce.
     pub events: u32,
+    /// Its first match is enough.
+    pub once: bool,
+    /// Whether the least start is asked for.
+    pub starts: bool,
 }
 
 /// One gap.
@@ -166,10 +175,18 @@ impl Program {
             };
             let weak =
                 |plan: &Vec<Sequence>| plan.len() > FEW || plan.iter().any(Sequence::is_weak);
+            let strings = |plan: &Vec<Sequence>| {
+                plan.len() <= FEW && plan.iter().all(Sequence::begins_with_strings)
+            };
             // Many parts, or weak ones, cost more than an automaton around one good string.
-            let rare = plan.as_ref().is_some_and(weak) && required().is_some_and(|it| it.is_rare());
+            let rare = plan.as_ref().is_some_and(|plan| weak(plan) && !strings(plan))
+                && required().is_some_and(|it| it.is_rare());
             match plan.filter(|_| !rare) {
-                Some(plan) => plan.into_iter().for_each(|one| builder.add(pattern as u32, one)),
+                Some(plan) => {
+                    let (pattern, once) = (pattern as u32, source.once);
+                    plan.into_iter()
+                        .for_each(|one| builder.add(pattern, once, start_of_match, one));
+                }
                 None => {
                     let expression = Expression {
                         report: pattern as u32,
@@ -295,6 +312,7 @@ impl Program {
         self.finder.as_ref().map_or(0, Finder::memory)
             + self.lengths.len()
             + 4 * (self.users_of.len() + self.users.len())
+            + self.sieves.iter().map(|it| size_of::<Sieves>() + it.memory()).sum::<usize>()
             + self.segments.iter().map(tails).sum::<usize>()
             + size_of_val(&self.chains[..])
             + size_of_val(&self.gaps[..])
@@ -357,7 +375,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn add(&mut self, pattern: u32, sequence: Sequence) {
+    fn add(&mut self, pattern: u32, once: bool, starts: bool, sequence: Sequence) {
         let chain = self.chains.len() as u32;
         let total: usize = sequence.segments.iter().map(|segment| segment.width).sum();
         let newline = usize::from(sequence.end != End::Anywhere);
@@ -393,7 +411,15 @@ impl Builder {
             matches!(it.announced, Announced::By { .. } | Announced::Start { .. })
         };
         let events = sequence.segments.iter().filter(announced).count() as u32;
-        self.chains.push(Chain { pattern, end: sequence.end, first_gap, gap_count, events });
+        self.chains.push(Chain {
+            pattern,
+            end: sequence.end,
+            first_gap,
+            gap_count,
+            events,
+            once,
+            starts,
+        });
         for (index, segment) in sequence.segments.into_iter().enumerate() {
             match segment.announced {
                 Announced::By { strings, before, after } => {
@@ -411,11 +437,14 @@ impl Builder {
                 Announced::Swept { whole, first } => {
                     self.gaps[first_gap as usize + index - 1].sweep =
                         Some(self.sweeps.len() as u32);
-                    self.sweeps.push(Sweep { whole, first });
+                    let others = Stretch::new(first.complement());
+                    self.sweeps.push(Sweep { whole, first, others });
                 }
                 Announced::Behind { whole, last } => {
                     self.gaps[first_gap as usize].behind = Some(self.sweeps.len() as u32);
-                    self.sweeps.push(Sweep { whole, first: last });
+                    let others = sequence.gaps[0].class.intersection(last.complement());
+                    let others = Stretch::new(others);
+                    self.sweeps.push(Sweep { whole, first: last, others });
                     self.behind.push(chain);
                 }
                 Announced::Start { whole, beginning } => self.starts.add(chain, whole, beginning),
@@ -463,12 +492,17 @@ impl Builder {
             around,
         };
         let literals: Vec<Literal> = self.texts.iter().zip(self.beside).map(literal).collect();
+        let tails =
+            |user: &u32| self.segments.get(*user as usize).map(|it| (&it.before, &it.after));
+        let sieves = self.users.iter().map(|users| Sieves::new(users.iter().map(tails)));
+        let sieves = sieves.collect();
         Program {
             finder: (!literals.is_empty()).then(|| Finder::new(&literals, cpu)),
             lengths: self.texts.iter().map(|text| text.bytes.len() as u8).collect(),
             texts: self.texts.into(),
             users_of: users_of.into(),
             users: users.into(),
+            sieves,
             segments: self.segments.into(),
             chains: self.chains.into(),
             gaps: self.gaps.into(),

@@ -120,9 +120,8 @@ fn best(node: &Node, depth: usize, closed: bool, common: &Common) -> Option<Requ
             let mut all = best(parts.next()?, depth, closed, common)?;
             for part in parts {
                 let one = best(part, depth, closed, common)?;
-                let rarity =
-                    |it: &Required| it.score + ALTERNATIVE * (it.strings.len() as f64).log2();
-                let least = rarity(&all).min(rarity(&one));
+                // As frequent as both together.
+                all.score = -((-all.score).exp2() + (-one.score).exp2()).log2();
                 all.before = all.before.or(one.before);
                 all.after = all.after.or(one.after);
                 let known = all.strings.len();
@@ -134,7 +133,6 @@ fn best(node: &Node, depth: usize, closed: bool, common: &Common) -> Option<Requ
                 if all.strings.len() > MAX_STRINGS {
                     return None;
                 }
-                all.score = least - ALTERNATIVE * (all.strings.len() as f64).log2();
             }
             Some(all)
         }

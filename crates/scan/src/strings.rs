@@ -1,6 +1,7 @@
 //! Which strings announce a segment.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use crate::node::{ByteSet, Node, width};
@@ -38,12 +39,58 @@ type Language = Vec<Vec<Letter>>;
 /// them.
 #[derive(Debug, Default)]
 pub(crate) struct Common {
-    /// Of three letters, in how many patterns they are.
-    counts: HashMap<[u8; 3], u32>,
+    /// Of three letters, in how many patterns they are; with [`FREQUENT`] if they are frequent anyway.
+    counts: HashMap<u32, u32, BuildHasherDefault<Mix>>,
+}
+
+/// A hash of a number.
+#[derive(Debug, Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
 }
 
 /// Bits less that a string is worth for each doubling of the patterns that it is in.
 const COMMON: f64 = 1.5;
+/// In a count.
+const FREQUENT: u32 = 1 << 31;
+/// What is in most of what is scanned in practice, in lower case: requests, answers and documents of the web.
+const FREQUENT_WORDS: [&str; 16] = [
+    "mozilla/5.0 (",
+    " applewebkit/",
+    " (khtml, like gecko) ",
+    " safari/",
+    " chrome/",
+    " mobile",
+    " version/",
+    "android ",
+    "windows nt ",
+    " linux",
+    " http/1.1\r\n",
+    "https://www.",
+    "http://www.",
+    "content-type: ",
+    "content-length: ",
+    "text/html",
+];
+/// What a part of that is worth at most: less than a string that is [rare](crate::required::Required::is_rare).
+const FREQUENT_BITS: f64 = 15.0;
+
+fn gram(letters: [u8; 3]) -> u32 {
+    let [a, b, c] = letters.map(|letter| u32::from(letter.to_ascii_lowercase()));
+    a | b << 8 | c << 16
+}
 
 impl Common {
     /// Of patterns that are no plain texts, which leave no choice.
@@ -73,15 +120,28 @@ impl Common {
                 }
                 nested = true;
             }
-            own.drain().for_each(|gram| *all.counts.entry(gram).or_default() += 1);
+            own.drain().for_each(|it| *all.counts.entry(gram(it)).or_default() += 1);
+        }
+        for word in FREQUENT_WORDS {
+            for it in word.as_bytes().windows(3) {
+                *all.counts.entry(gram([it[0], it[1], it[2]])).or_default() |= FREQUENT;
+            }
         }
         all
     }
 
-    fn bits(&self, string: &[Letter]) -> f64 {
-        let gram = |it: &[Letter]| [0, 1, 2].map(|at| it[at].byte.to_ascii_lowercase());
+    /// What a string is worth of `bits`.
+    fn worth(&self, string: &[Letter], bits: f64) -> f64 {
+        let gram = |it: &[Letter]| gram([0, 1, 2].map(|at| it[at].byte));
         let counts = string.windows(3).map(|it| self.counts.get(&gram(it)).copied().unwrap_or(0));
-        COMMON * f64::from(counts.min().unwrap_or(0).max(1)).log2()
+        let (mut least, mut frequent) = (u32::MAX, true);
+        for count in counts {
+            least = least.min(count & !FREQUENT);
+            frequent &= count & FREQUENT != 0;
+        }
+        let least = if string.len() < 3 { 0 } else { least };
+        let worth = bits - COMMON * f64::from(least.max(1)).log2();
+        if frequent { worth.min(FREQUENT_BITS) } else { worth }
     }
 }
 
@@ -135,6 +195,9 @@ fn one_text(parts: &[Node], common: &Common) -> Option<Announcement> {
         _ => None,
     };
     let all: Vec<Letter> = parts.iter().map(letter).collect::<Option<_>>()?;
+    if is_mixed(&all) {
+        return None;
+    }
     let from = all.len().saturating_sub(MAX_LENGTH);
     let strings = vec![all[from..].to_vec()];
     let (score, strings) = (score(&strings, common)?, texts(&strings)?);
@@ -340,8 +403,10 @@ fn product(left: &Language, right: &Language) -> Option<Language> {
 
 /// How rare the strings are, in bits, less what it costs to look for many. `None`: one is too short.
 fn score(strings: &Language, common: &Common) -> Option<f64> {
-    let mut least = f64::INFINITY;
+    let (mut least, mut spellings) = (f64::INFINITY, 0);
     for string in strings {
+        // What mixes letters of one case with others is worth less than a part of it that does not.
+        spellings += if is_mixed(string) { 1 << (2 * both_cases(string)).min(16) } else { 1 };
         if string.len() < MIN_LENGTH {
             return None;
         }
@@ -352,25 +417,57 @@ fn score(strings: &Language, common: &Common) -> Option<f64> {
         };
         let sum: f64 = string.iter().map(bits).sum();
         let sum = sum.min(24.0) + 0.3 * (sum - 24.0).clamp(0.0, 50.0);
-        least = least.min(sum - common.bits(string));
+        least = least.min(common.worth(string, sum));
     }
     // Above some 24 bits chance occurrences are no cost any more; longer strings still allow larger strides. Twice the
     // strings are twice the occurrences (a bit), and larger tables.
-    Some(least - 2.0 * (strings.len() as f64).log2())
+    Some(least - 2.0 * f64::from(spellings).log2())
 }
 
-/// The strings with one rule for case each; `None` if one mixes letters of one case with letters of both.
+/// The letters that match in either case.
+fn both_cases(string: &[Letter]) -> u32 {
+    string.iter().filter(|letter| letter.both_cases).count() as u32
+}
+
+/// Whether it has such letters and others.
+fn is_mixed(string: &[Letter]) -> bool {
+    let one_case = |letter: &Letter| letter.byte.is_ascii_alphabetic() && !letter.both_cases;
+    both_cases(string) > 0 && string.iter().any(one_case)
+}
+
+/// Letters of which a string with others of one case has both, at most: each doubles the strings.
+const BOTH_CASES: u32 = 3;
+
+/// The strings with one rule for case each: one that mixes letters of one case with letters of both is as many as it has spellings.
+/// `None`: those are too many.
 fn texts(strings: &Language) -> Option<Choice> {
-    strings
-        .iter()
-        .map(|string| {
-            let caseless = string.iter().any(|letter| letter.both_cases);
-            let mixed =
-                string.iter().any(|letter| letter.byte.is_ascii_alphabetic() && !letter.both_cases);
+    let mut all = vec![];
+    for string in strings {
+        let both = both_cases(string);
+        if !is_mixed(string) {
             let bytes = string.iter().map(|letter| letter.byte).collect();
-            (!(caseless && mixed)).then_some(Text { bytes, caseless })
-        })
-        .collect()
+            all.push(Text { bytes, caseless: both > 0 });
+            continue;
+        }
+        if both > BOTH_CASES {
+            return None;
+        }
+        for spelling in 0..1 << both {
+            let mut number = 0;
+            let bytes = string.iter().map(|letter| {
+                number += u32::from(letter.both_cases);
+                match letter.both_cases && spelling >> (number - 1) & 1 != 0 {
+                    true => letter.byte ^ 0x20,
+                    false => letter.byte,
+                }
+            });
+            let text = Text { bytes: bytes.collect(), caseless: false };
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+    }
+    (all.len() <= MAX_STRINGS).then_some(all)
 }
 
 #[cfg(test)]
@@ -430,6 +527,28 @@ mod tests {
         let Announcement { strings, after, .. } = choose(&parts, &Common::default()).unwrap();
         let expected = [Text { bytes: (*b"abc1").into(), caseless: true }];
         assert_eq!((&strings[..], after.len()), (&expected[..], 2));
+    }
+
+    #[test]
+    fn a_letter_of_both_cases_among_others_is_two_strings() {
+        let both = |byte| Node::Class(ByteSet::one(byte).both_cases());
+        let parts = [vec![both(b'n')], run(b"ovo")].concat();
+        let strings = vec!["novo".to_owned(), "Novo".to_owned()];
+        assert_eq!(chosen(&parts), (0, strings, 0));
+        let parts: Vec<Node> =
+            b"abcd".iter().flat_map(|&it| [both(it), run(b"X").remove(0)]).collect();
+        assert!(chosen(&parts).1.len() <= 8);
+    }
+
+    #[test]
+    fn what_is_in_every_request_announces_little() {
+        let score =
+            |text: &str, common: &Common| choose(&run(text.as_bytes()), common).unwrap().score;
+        let (common, none) = (Common::new([].iter()), Common::default());
+        for text in ["Mozilla", "lewebkit/", "HTTP/1.1", "droid"] {
+            assert!(score(text, &common) <= FREQUENT_BITS && score(text, &none) > FREQUENT_BITS);
+        }
+        assert_eq!(score("Mozillas", &common), score("Mozillas", &none));
     }
 
     #[test]

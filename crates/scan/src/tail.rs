@@ -1,8 +1,10 @@
 //! What stands before or after a string in a segment: checked byte by byte from the string on.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 
 use crate::node::{ByteSet, Node, width};
+use crate::stretch::Stretch;
 
 /// More positions than this are refused: the fallback automaton takes such patterns.
 const MAX_POSITIONS: usize = 64 * MAX_WORDS;
@@ -63,23 +65,49 @@ impl Tail {
         }
     }
 
-    /// Calls `accept` with the length of each match, ascending. `byte(i)` is the byte `i` bytes away, `None` where the
-    /// data end.
+    /// Calls `accept` with the length of each match, ascending, until it breaks. `byte(i)` is the byte `i` bytes away,
+    /// `None` where the data end.
     #[inline]
-    pub(crate) fn run(&self, byte: impl Fn(usize) -> Option<u8>, mut accept: impl FnMut(usize)) {
+    pub(crate) fn run(
+        &self,
+        byte: impl Fn(usize) -> Option<u8>,
+        mut accept: impl FnMut(usize) -> ControlFlow<()>,
+    ) {
         match self {
             Tail::Fixed(classes) => {
                 let matched =
                     |(i, class): (usize, &ByteSet)| byte(i).is_some_and(|b| class.contains(b));
                 if classes.iter().enumerate().all(matched) {
-                    accept(classes.len());
+                    let _ = accept(classes.len());
                 }
             }
             Tail::Automaton(positions) => match positions.words {
                 1 => positions.run::<1>(byte, accept),
                 2 => positions.run::<2>(byte, accept),
                 4 => positions.run::<4>(byte, accept),
+                8 => positions.run::<8>(byte, accept),
                 _ => positions.run::<MAX_WORDS>(byte, accept),
+            },
+        }
+    }
+
+    /// Calls `accept` with the ends of matches, ascending, that begin in one of `ranges`, until it breaks. The ranges, from a
+    /// first place to a last one, ascend, and may overlap; all `others` are bytes that no match begins with.
+    pub(crate) fn sweep(
+        &self,
+        data: &[u8],
+        ranges: impl Iterator<Item = (usize, usize)>,
+        others: &Stretch,
+        accept: impl FnMut(usize) -> ControlFlow<()>,
+    ) {
+        match self {
+            Tail::Fixed(classes) => sweep_fixed(classes, data, ranges, others, accept),
+            Tail::Automaton(positions) => match positions.words {
+                1 => positions.sweep::<1>(data, ranges, others, accept),
+                2 => positions.sweep::<2>(data, ranges, others, accept),
+                4 => positions.sweep::<4>(data, ranges, others, accept),
+                8 => positions.sweep::<8>(data, ranges, others, accept),
+                _ => positions.sweep::<MAX_WORDS>(data, ranges, others, accept),
             },
         }
     }
@@ -102,6 +130,7 @@ impl Positions {
             1 => self.nearest_in::<1>(most),
             2 => self.nearest_in::<2>(most),
             4 => self.nearest_in::<4>(most),
+            8 => self.nearest_in::<8>(most),
             _ => self.nearest_in::<MAX_WORDS>(most),
         }
     }
@@ -158,10 +187,10 @@ impl Positions {
     fn run<const W: usize>(
         &self,
         byte: impl Fn(usize) -> Option<u8>,
-        mut accept: impl FnMut(usize),
+        mut accept: impl FnMut(usize) -> ControlFlow<()>,
     ) {
-        if self.nullable {
-            accept(0);
+        if self.nullable && accept(0).is_break() {
+            return;
         }
         let mut now: [u64; W] = *self.set(&self.first);
         for length in 1.. {
@@ -170,11 +199,88 @@ impl Positions {
             if now == [0; W] {
                 return;
             }
-            if meet(&now, self.set(&self.last)) {
-                accept(length);
+            if meet(&now, self.set(&self.last)) && accept(length).is_break() {
+                return;
             }
             now = self.follow(&now);
         }
+    }
+}
+
+impl Positions {
+    /// See [`Tail::sweep`]: all matches at once, whatever their beginnings.
+    fn sweep<const W: usize>(
+        &self,
+        data: &[u8],
+        mut ranges: impl Iterator<Item = (usize, usize)>,
+        others: &Stretch,
+        mut accept: impl FnMut(usize) -> ControlFlow<()>,
+    ) {
+        let mut now = [0; W];
+        let (mut at, mut range) = (0, ranges.next());
+        while at < data.len() {
+            while range.is_some_and(|(_, last)| last < at) {
+                range = ranges.next();
+            }
+            if now == [0; W] {
+                // Nothing is under way.
+                let Some((first, last)) = range else { return };
+                at = at.max(first);
+                let upto = data.len().min(last + 1);
+                if at >= upto {
+                    return;
+                }
+                match others.first_outside(&data[at..upto]) {
+                    Some(more) => at += more,
+                    None => {
+                        at = upto;
+                        continue;
+                    }
+                }
+            }
+            if range.is_some_and(|(first, _)| first <= at) {
+                if self.nullable && accept(at).is_break() {
+                    return;
+                }
+                now.iter_mut()
+                    .zip(self.set::<W>(&self.first))
+                    .for_each(|(now, first)| *now |= first);
+            }
+            now.iter_mut().zip(self.takes::<W>(data[at])).for_each(|(now, takes)| *now &= takes);
+            at += 1;
+            if now != [0; W] {
+                if meet(&now, self.set(&self.last)) && accept(at).is_break() {
+                    return;
+                }
+                now = self.follow(&now);
+            }
+        }
+    }
+}
+
+/// See [`Tail::sweep`].
+fn sweep_fixed(
+    classes: &[ByteSet],
+    data: &[u8],
+    ranges: impl Iterator<Item = (usize, usize)>,
+    others: &Stretch,
+    mut accept: impl FnMut(usize) -> ControlFlow<()>,
+) {
+    let mut at = 0;
+    for (first, last) in ranges {
+        at = at.max(first);
+        let upto = data.len().min(last + 1);
+        while at < upto {
+            let Some(more) = others.first_outside(&data[at..upto]) else { break };
+            at += more;
+            let matches = data[at..].len() >= classes.len()
+                && classes.iter().zip(&data[at..]).all(|(class, byte)| class.contains(*byte));
+            if matches && accept(at + classes.len()).is_break() {
+                return;
+            }
+            at += 1;
+        }
+        at = at.max(upto);
     }
 }
 
@@ -311,6 +417,7 @@ impl Builder {
             0 | 1 => 1,
             2 => 2,
             3 | 4 => 4,
+            5..=8 => 8,
             _ => MAX_WORDS,
         };
         let set = |positions: &[u16]| {
@@ -376,7 +483,13 @@ mod tests {
 
     fn lengths(tail: &Tail, data: &[u8]) -> Vec<usize> {
         let mut lengths = vec![];
-        tail.run(|i| data.get(i).copied(), |length| lengths.push(length));
+        tail.run(
+            |i| data.get(i).copied(),
+            |length| {
+                lengths.push(length);
+                ControlFlow::Continue(())
+            },
+        );
         lengths
     }
 
@@ -494,7 +607,64 @@ mod tests {
                 text.escape_ascii().to_string()
             );
         }
-        assert_eq!(sizes, BTreeSet::from([1, 2, 4, MAX_WORDS]));
+        assert_eq!(sizes, BTreeSet::from([1, 2, 4, 8, MAX_WORDS]));
+    }
+
+    #[test]
+    fn a_sweep_finds_the_ends_of_all_that_begins_in_a_range() {
+        let mut random = 3u64;
+        let mut below = |limit: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) as usize % limit
+        };
+        let (mut fixed, mut stopped) = (0, 0);
+        for _ in 0..3_000 {
+            let one = |below: &mut dyn FnMut(usize) -> usize| {
+                Node::Class((b'a'..=b'c').filter(|_| below(2) == 0).collect())
+            };
+            let parts: Vec<Node> = (0..1 + below(4))
+                .map(|_| match below(3) {
+                    0 => {
+                        let most = if below(5) == 0 { 150 } else { 4 };
+                        let (min, more) = (below(3) as u32, below(most));
+                        let max = Some(min + more as u32);
+                        Node::Repeat { node: Box::new(one(&mut below)), min, max }
+                    }
+                    _ => one(&mut below),
+                })
+                .collect();
+            let tail = Tail::forward(&parts).unwrap();
+            fixed += usize::from(matches!(tail, Tail::Fixed(_)));
+            let data: Vec<u8> = (0..below(60)).map(|_| b'a' + below(3) as u8).collect();
+            let mut ranges: Vec<(usize, usize)> = (0..below(4))
+                .map(|_| (below(data.len() + 1), below(20)))
+                .map(|(first, more)| (first, (first + more).min(data.len())))
+                .collect();
+            ranges.sort_unstable();
+            ranges.iter_mut().fold(0, |last, range| {
+                range.1 = range.1.max(last);
+                range.1
+            });
+            let first = crate::strings::first(&parts).unwrap_or(ByteSet::ALL);
+            let others = Stretch::new(first.complement());
+            let mut expected = BTreeSet::new();
+            for start in
+                (0..data.len()).filter(|at| ranges.iter().any(|it| (it.0..=it.1).contains(at)))
+            {
+                expected.extend(lengths(&tail, &data[start..]).iter().map(|length| start + length));
+            }
+            let most = if below(3) == 0 { 1 + below(3) } else { usize::MAX };
+            let mut found = BTreeSet::new();
+            tail.sweep(&data, ranges.iter().copied(), &others, |end| {
+                assert!(found.last().is_none_or(|last| *last <= end));
+                found.insert(end);
+                if found.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            stopped += usize::from(found.len() < expected.len());
+            let expected: BTreeSet<usize> = expected.into_iter().take(most).collect();
+            assert_eq!(found, expected, "{parts:?} in {data:?} from {ranges:?}");
+        }
+        assert!(fixed > 100 && stopped > 100, "{fixed}, {stopped}");
     }
 
     #[test]

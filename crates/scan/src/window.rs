@@ -135,7 +135,8 @@ impl Program {
             let from = window.fresh.saturating_sub(self.again);
             let _ = finder.find(window.data, from, &mut |number, end| {
                 let start = end - usize::from(self.lengths[number as usize]);
-                for &user in self.users(number) {
+                let sieves = &self.sieves[number as usize];
+                sieves.each(window.data, start, end, self.users(number), |user| {
                     let Some(segment) = self.segments.get(user as usize) else {
                         if end > window.fresh
                             && let Some((number, pattern)) = self.announced(user)
@@ -145,7 +146,7 @@ impl Program {
                             let (start, end) = (start as u32, end as u32);
                             work.occurrences.push(Occurrence { number, start, end });
                         }
-                        continue;
+                        return;
                     };
                     let chain = &self.chains[segment.chain as usize];
                     if spent.is_none_or(|spent| !spent.is(chain.pattern)) {
@@ -158,12 +159,12 @@ impl Program {
                             work.events.push(Event { chain, index, start, end, segment: user });
                         }
                     }
-                }
+                });
                 ControlFlow::Continue(())
             });
         }
         if !self.gaps.is_empty() {
-            self.gaps(window, open, work);
+            self.gaps(window, spent, open, work);
         }
     }
 
@@ -183,14 +184,21 @@ impl Program {
         let mut leftmost = None;
         let back = |i: usize| start.checked_sub(i + 1).map(|at| data[at]);
         // Lengths ascend: the last start is the leftmost.
-        segment.before.run(back, |length| leftmost = Some(start - length));
+        segment.before.run(back, |length| {
+            leftmost = Some(start - length);
+            if chain.starts { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
         let Some(leftmost) = leftmost else { return };
         let ahead = |i: usize| data.get(end + i).copied();
         segment.after.run(ahead, |length| {
             let end = end + length;
             if chain.ends_at(window, end) {
                 found.push(window.found(chain.pattern, leftmost, end));
+                if chain.once {
+                    return ControlFlow::Break(());
+                }
             }
+            ControlFlow::Continue(())
         });
     }
 
@@ -209,7 +217,11 @@ impl Program {
         };
         starts.clear();
         let back = |i: usize| start.checked_sub(i + 1).map(|at| data[at]);
-        segment.before.run(back, |length| starts.push(start - length));
+        segment.before.run(back, |length| {
+            starts.push(start - length);
+            // Of the first segment, ends alone are asked for.
+            if event.index == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
         if starts.is_empty() {
             return;
         }
@@ -217,6 +229,7 @@ impl Program {
         segment.after.run(ahead, |length| {
             let end = (end + length) as i32;
             spans.extend(starts.iter().map(|&start| (start as i32, end)));
+            ControlFlow::Continue(())
         });
     }
 
@@ -238,21 +251,37 @@ impl Program {
                 } else if chain.ends_at(window, end) {
                     found.push(window.found(chain.pattern, 0, end));
                 }
+                ControlFlow::Continue(())
             },
         );
     }
 
     /// Joins the segments of sequences with gaps.
-    fn gaps(&self, window: Window<'_>, mut open: Open<'_>, work: &mut Work) {
+    fn gaps(
+        &self,
+        window: Window<'_>,
+        spent: Option<Spent<'_>>,
+        mut open: Open<'_>,
+        work: &mut Work,
+    ) {
         work.events.sort_unstable();
         work.idle.clear();
         work.swept.clear();
-        for (word, &live) in open.live.iter().enumerate() {
-            let mut bits = live & (self.closable[word] | self.swept[word]);
+        let is_spent = |chain: u32| {
+            let pattern = self.chains[chain as usize].pattern;
+            spent.is_some_and(|spent| spent.is(pattern))
+        };
+        for (word, live) in open.live.iter_mut().enumerate() {
+            let mut bits = *live & (self.closable[word] | self.swept[word]);
             while bits != 0 {
                 let number = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
+                let bit = bits & bits.wrapping_neg();
+                bits ^= bit;
                 let gap = &self.gaps[number];
+                if is_spent(gap.chain) {
+                    *live &= !bit;
+                    continue;
+                }
                 let list = if gap.sweep.is_some() { &mut work.swept } else { &mut work.idle };
                 if list.last() != Some(&gap.chain) {
                     list.push(gap.chain);
@@ -263,7 +292,7 @@ impl Program {
         if window.last {
             work.idle.clear();
         } else if !self.behind.is_empty() {
-            work.swept.extend(&self.behind);
+            work.swept.extend(self.behind.iter().filter(|chain| !is_spent(**chain)));
             work.swept.sort_unstable();
             work.swept.dedup();
         }
@@ -283,8 +312,7 @@ impl Program {
         for of_chain in events.chunk_by(|a, b| a.chain == b.chain) {
             let chain = &self.chains[of_chain[0].chain as usize];
             // Where nothing came before and nothing follows, each of the strings must be there.
-            let different = || of_chain.chunk_by(|a, b| a.index == b.index).count() as u32;
-            if whole && different() < chain.events {
+            if whole && !chain.has_all(of_chain) {
                 continue;
             }
             self.chain(window, chain, of_chain, &mut open, work);
@@ -351,58 +379,69 @@ impl Program {
             if ends.is_empty() {
                 continue;
             }
+            if window.last && gap.sweep.is_none() && of_segment.is_empty() {
+                ends.clear();
+                continue;
+            }
             ends.sort_unstable();
             ends.dedup();
-            let (mut before, mut clean, mut cursor) = (0, i32::MIN, 0);
-            // Whether the gap reaches from an end to this start; `None`: to no later one either. Starts ascend.
-            let mut reaches = |start: i32| {
-                while ends.get(before).is_some_and(|&end| end <= start) {
-                    before += 1;
-                }
-                let Some(&end) = ends[..before].last() else { return Some(false) };
-                // Bytes before the latest end matter neither here nor to later starts.
-                cursor = cursor.max(end);
-                if cursor < start {
-                    let between = &data[cursor as usize..start as usize];
-                    if let Some(last) = stretch.last_outside(between) {
-                        clean = cursor + last as i32 + 1;
-                    }
-                    cursor = start;
-                }
-                let reached = end >= clean && gap.allows(start - end);
-                (reached || before < ends.len()).then_some(reached)
-            };
+            let mut reached = Reached { ends, gap, stretch, data, outside: -1 };
             match gap.sweep {
+                None if of_segment.is_empty() => {}
                 None => {
                     spans.clear();
                     for event in of_segment.iter().filter(|it| it.start as i32 >= ends[0]) {
                         self.spans(data, event, starts, spans);
                     }
                     spans.sort_unstable();
-                    let reached = spans.iter().filter(|span| reaches(span.0) == Some(true));
-                    next.extend(reached.map(|span| span.1));
-                }
-                Some(sweep) => {
-                    let Sweep { whole, first } = &self.sweeps[sweep as usize];
-                    let from = ends[0].max(0) as usize;
-                    for (start, &byte) in data.iter().enumerate().skip(from) {
-                        if !first.contains(byte) {
-                            continue;
+                    let mut now = reached.next();
+                    for &(start, end) in spans.iter() {
+                        while now.is_some_and(|(_, last)| last < start) {
+                            now = reached.next();
                         }
-                        let Some(reached) = reaches(start as i32) else { break };
-                        if reached {
-                            let ahead = |i: usize| data.get(start + i).copied();
-                            whole.run(ahead, |len| next.push((start + len) as i32));
+                        let Some((first, _)) = now else { break };
+                        if first <= start {
+                            next.push(end);
                         }
                     }
                 }
+                Some(sweep) => {
+                    let sweep = &self.sweeps[sweep as usize];
+                    let behind = match number + 1 < chain.first_gap + chain.gap_count {
+                        true => Some(&self.gaps[number as usize + 1]),
+                        false => None,
+                    };
+                    // Whether no later end adds anything to this one.
+                    let suffices = |end: i32| match behind {
+                        None => {
+                            chain.once && chain.end == End::Anywhere && end as usize > window.fresh
+                        }
+                        Some(gap) => {
+                            let stretch = &self.stretches[usize::from(gap.class)];
+                            gap.bounded.is_none()
+                                && stretch.first_outside(&data[end as usize..]).is_none()
+                        }
+                    };
+                    let ranges =
+                        reached.map(|(first, last)| (first.max(0) as usize, last as usize));
+                    sweep.whole.sweep(data, ranges, &sweep.others, |end| {
+                        next.push(end as i32);
+                        // Ends ascend.
+                        match suffices(end as i32) {
+                            true => ControlFlow::Break(()),
+                            false => ControlFlow::Continue(()),
+                        }
+                    });
+                }
             }
-            let latest = ends[..ends.partition_point(|&end| end <= place as i32)].last();
-            let age = latest.and_then(|&end| {
-                let outside = stretch.last_outside(&data[end.max(0) as usize..place]);
-                outside.is_none().then_some(place as i32 - end)
-            });
-            open.set(number, gap, age);
+            if !window.last {
+                let latest = ends[..ends.partition_point(|&end| end <= place as i32)].last();
+                let age = latest.and_then(|&end| {
+                    let outside = stretch.last_outside(&data[end.max(0) as usize..place]);
+                    outside.is_none().then_some(place as i32 - end)
+                });
+                open.set(number, gap, age);
+            }
             std::mem::swap(ends, next);
         }
         ends.sort_unstable();
@@ -435,6 +474,38 @@ impl Program {
     }
 }
 
+/// The places that a gap reaches from the ends before it, which ascend: ranges, from an end to the last place. They ascend, and
+/// may overlap.
+struct Reached<'a> {
+    ends: &'a [i32],
+    gap: &'a Gap,
+    stretch: &'a Stretch,
+    data: &'a [u8],
+    /// The first byte outside of the gap's class at the latest end or behind it.
+    outside: i32,
+}
+
+impl Iterator for Reached<'_> {
+    type Item = (i32, i32);
+
+    fn next(&mut self) -> Option<(i32, i32)> {
+        let (&end, mut rest) = self.ends.split_first()?;
+        let from = end.max(0);
+        if self.outside < from {
+            let behind = &self.data[from as usize..];
+            self.outside = from + self.stretch.first_outside(behind).unwrap_or(behind.len()) as i32;
+        }
+        let mut last = self.outside;
+        match self.gap.bounded {
+            Some(it) => last = last.min(end + i32::from(it.most)),
+            // From later ends it reaches no farther.
+            None => rest = &rest[rest.partition_point(|&other| other <= last)..],
+        }
+        self.ends = rest;
+        Some((end, last))
+    }
+}
+
 /// Looks backwards for the segment before a gap.
 struct Behind<'a> {
     sweep: &'a Sweep,
@@ -452,11 +523,17 @@ impl Behind<'_> {
             return false;
         }
         let data = self.data;
-        for end in (self.from + 1..=place).rev() {
-            let (mut found, last) = (false, data[end - 1]);
+        let mut upto = place;
+        while let Some(at) = self.sweep.others.last_outside(&data[self.from..upto]) {
+            upto = self.from + at;
+            let (end, last) = (upto + 1, data[upto]);
+            let mut found = false;
             if self.sweep.first.contains(last) {
                 let back = |i: usize| end.checked_sub(i + 1).map(|at| data[at]);
-                self.sweep.whole.run(back, |_| found = true);
+                self.sweep.whole.run(back, |_| {
+                    found = true;
+                    ControlFlow::Break(())
+                });
             }
             // A byte that closes the gap.
             if found || !self.stretch.class().contains(last) {
@@ -477,6 +554,17 @@ fn take<'a>(events: &mut &'a [Event], index: u32) -> &'a [Event] {
 }
 
 impl Chain {
+    /// Whether the strings of all segments are among the events, one behind the other.
+    fn has_all(&self, events: &[Event]) -> bool {
+        let (mut count, mut from) = (0, 0);
+        for of_segment in events.chunk_by(|a, b| a.index == b.index) {
+            let behind = of_segment.iter().filter(|event| event.start >= from);
+            let Some(end) = behind.map(|event| event.end).min() else { return false };
+            (count, from) = (count + 1, end);
+        }
+        count == self.events
+    }
+
     /// Whether a match that ends at `end` of the window's data is one to report now.
     fn ends_at(&self, window: Window<'_>, end: usize) -> bool {
         let rest = &window.data[end..];

@@ -473,3 +473,128 @@ fn what_began_long_ago_is_known() {
         }
     }
 }
+
+/// Parts that are looked for byte by byte, alternatives with gaps, and strings in every text; with all matches, and the first alone.
+#[test]
+fn parts_behind_gaps_are_found_however_they_are_looked_for() {
+    let texts = [
+        // Alternatives with gaps, which are apart from others.
+        "; ?(one|two[^;]{1,40}|(?:three|3).{0,30}) Build",
+        "; ?(Ainol |)((?:NOVO|[Nn]ovo)[^;/]{1,60})(?: Build|\\) Web)",
+        // Parts without a good string.
+        "Mozilla.{1,40}GSA.{0,20}[ab]c?d",
+        "abcd[^;]*[xy]z?[^;]*q[rs]?t",
+        "(?s)abcd.*[xy]{1,20}z.*q{1,3}",
+        "abcd.{0,20}(?:[xy]{2,4}|q)z{0,3}[^;]{0,17}r",
+        "^(?:[xy]{1,20}|)[^;]*[qr]t",
+        // From the start of the text on.
+        "^.{0,30}?([a-c]{0,20}|)[Bb]ot",
+        "^.{0,40}([Ss]pider|[Ss]crape|(?i:crawl))[a-z]{0,20}[/ ]",
+        "^[^;]{0,20}[xy]z[^;]*[qr]",
+    ];
+    let fragments = [
+        "; one",
+        "; two",
+        ";three",
+        ";3",
+        "; Ainol ",
+        "NOVO",
+        "Novo",
+        "nova",
+        " Build",
+        ") Web",
+        "Mozilla",
+        "GSA",
+        "acd",
+        "bd",
+        "abcd",
+        "x",
+        "xyz",
+        "yy",
+        "q",
+        "qrt",
+        "qt",
+        "zz",
+        "r",
+        "rt",
+        "bot",
+        "aBot",
+        "Spider",
+        "scrape/",
+        "cRAWLabc ",
+        ";",
+        "\n",
+        " ",
+        "-----------",
+        "xyxyxyxyxyxyxyxyxyxyxyxy",
+    ];
+    // What is to match, with something between its parts now and then.
+    let templates: [&[&str]; 4] = [
+        &["; ", "Novo", "x", "yy", ") Web"],
+        &["Mozilla", "x", "GSA", "x", "acd"],
+        &["abcd", "xyz", "x", "qrt"],
+        &["-", "cRAWLabc ", "bot"],
+    ];
+    let random = &mut Random(1);
+    for single_match in [false, true] {
+        let flags = Flags { single_match, ..Flags::default() };
+        let parsed = |id, text: &str| {
+            Pattern::parse(id, text.as_bytes(), flags, Extended::default()).unwrap()
+        };
+        let patterns: Vec<Pattern> = (0..).zip(texts).map(|(id, text)| parsed(id, text)).collect();
+        let sets = Tier::ALL.map(|tier| {
+            let cpu = Cpu::with_cap(tier);
+            let [block, stream] =
+                [Mode::Block, Mode::Stream].map(|mode| Set::new(&patterns, mode, &cpu).unwrap());
+            let said = stream.explain();
+            let swept = said.matches("byte by byte").count();
+            assert!(swept >= 4 && said.matches(" gaps").count() >= 9, "sequences: {said}");
+            (block, stream)
+        });
+        let (mut scratch, mut matches) = (Scratch::new(), vec![0; texts.len()]);
+        for round in 0..600 {
+            let mut data = String::new();
+            for part in templates[random.below(4) as usize] {
+                data += part;
+                if random.one_in(5) {
+                    data += fragments[random.below(fragments.len() as u64) as usize];
+                }
+            }
+            if random.one_in(2) {
+                data.clear();
+            }
+            for _ in 0..1 + random.below(10) {
+                data += fragments[random.below(fragments.len() as u64) as usize];
+            }
+            let data = data.as_bytes();
+            let mut expected = oracle(&patterns, data);
+            if single_match {
+                let all = expected.clone();
+                expected.retain(|it| !all.iter().any(|one| one.id == it.id && one.end < it.end));
+            }
+            expected.iter().for_each(|it| matches[it.id as usize] += 1);
+            let (block, stream) = &sets[round % sets.len()];
+            let found = collect(|hit| block.scan(&mut scratch, data, hit));
+            assert_eq!(sorted(found), expected, "{}", data.escape_ascii());
+            let mut state = vec![0x55; stream.state_len()];
+            stream.begin(&mut state);
+            let (mut found, mut rest) = (vec![], data);
+            while !rest.is_empty() {
+                let most = [3, 12, 60][random.below(3) as usize];
+                let (piece, more) =
+                    rest.split_at((1 + random.below(most) as usize).min(rest.len()));
+                found.extend(collect(|hit| {
+                    assert_eq!(
+                        stream.scan_piece(&mut scratch, &mut state, piece, hit),
+                        piece.len()
+                    );
+                    ControlFlow::Continue(())
+                }));
+                rest = more;
+            }
+            found.extend(collect(|hit| stream.finish(&mut scratch, &mut state, hit)));
+            assert_eq!(sorted(found), expected, "in pieces: {}", data.escape_ascii());
+        }
+        assert!(matches.iter().all(|count| *count > 5), "{matches:?}");
+    }
+}

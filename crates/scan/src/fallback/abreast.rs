@@ -180,6 +180,7 @@ impl<'a> Lane<'a> {
                 self.dfa.take_current(self.bits);
                 self.bit_by_bit(chunk, hits);
             }
+            ControlFlow::Continue(Go::Over) => self.dfa.take_current(self.bits),
             ControlFlow::Break(()) => self.once.end(self.bits),
         }
         false

@@ -13,6 +13,7 @@ use std::ops::{ControlFlow, Range};
 use super::dfa::Dfa;
 use super::fragment::Fragment;
 use super::gate::{Gate, Seen};
+use super::passing::Spare;
 use super::program::{Program, set};
 use super::{CACHE_BYTES, Expression, Limits, TooLarge, dfa::emit, late::late, next_id};
 use crate::node::{ByteSet, Node};
@@ -104,6 +105,8 @@ pub(crate) struct Caches {
     owner: u64,
     used: usize,
     engines: Vec<Option<Box<Dfa>>>,
+    /// Those that ran since the last time that there was no room, a bit each.
+    recent: Vec<u64>,
     bits: Vec<u64>,
     /// Of each stretch: behind its last byte outside, in the piece that is scanned.
     behind: Vec<Option<usize>>,
@@ -491,13 +494,12 @@ impl Run<'_> {
         let offset = |at: usize| piece.base.wrapping_add(at as u64);
         let middle = piece.fresh.clamp(range.start, range.end);
         let mut found = false;
-        let _ = dfa.scan(
-            &one.program,
-            bits,
-            offset(range.start),
-            &piece.data[range.start..middle],
-            &mut |_, _, _| ControlFlow::Continue(()),
-        );
+        if range.start < middle {
+            let past = &piece.data[range.start..middle];
+            let _ = dfa.scan(&one.program, bits, offset(range.start), past, &mut |_, _, _| {
+                ControlFlow::Continue(())
+            });
+        }
         let _ = dfa.scan(
             &one.program,
             bits,
@@ -522,25 +524,51 @@ impl Caches {
     }
 
     fn own(&mut self, all: &Announced) {
-        if self.owner != all.id || self.used > CACHE_BYTES {
+        if self.owner != all.id {
             self.engines.clear();
             self.engines.resize_with(all.all.len(), || None);
+            self.recent.clear();
+            self.recent.resize(all.all.len().div_ceil(64), 0);
             self.owner = all.id;
             self.used = 0;
         }
     }
 
+    /// Throws away the states of expressions that have not run since the last time, then of those that have the most.
+    fn make_room(&mut self) {
+        let mut kept: Vec<(usize, usize)> = vec![];
+        for (number, engine) in self.engines.iter_mut().enumerate() {
+            let recent = self.recent[number / 64] >> (number % 64) & 1 != 0;
+            match engine {
+                Some(it) if recent => kept.push((it.memory() + size_of::<Dfa>(), number)),
+                _ => *engine = None,
+            }
+        }
+        self.recent.fill(0);
+        self.used = kept.iter().map(|it| it.0).sum();
+        kept.sort_unstable();
+        while self.used > CACHE_BYTES / 2
+            && let Some((memory, number)) = kept.pop()
+        {
+            self.engines[number] = None;
+            self.used -= memory;
+        }
+    }
+
     fn engine(&mut self, number: usize, program: &Program) -> &mut Dfa {
         if self.used > CACHE_BYTES {
-            self.engines.iter_mut().for_each(|it| *it = None);
-            self.used = 0;
+            self.make_room();
         }
+        self.recent[number / 64] |= 1 << (number % 64);
         let used = &mut self.used;
-        self.engines[number].get_or_insert_with(|| {
+        let spare = if *used > CACHE_BYTES / 2 { Spare::Always } else { Spare::Half };
+        let dfa = self.engines[number].get_or_insert_with(|| {
             let dfa = Box::new(Dfa::new(program, EACH));
             *used += dfa.memory() + size_of::<Dfa>();
             dfa
-        })
+        });
+        dfa.passing.spare = spare;
+        dfa
     }
 }
 

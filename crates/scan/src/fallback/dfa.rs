@@ -13,6 +13,7 @@ use super::effort::Effort;
 use super::gate::Seen;
 use super::lanes::{Lanes, Pace};
 use super::narrow::AnyNarrow;
+use super::passing::Passing;
 use super::program::{NO_START, Program, Report};
 use super::skip::{GATE_ALONE, Skip, Worth};
 
@@ -49,6 +50,8 @@ pub(super) enum Go {
     On,
     /// Bit by bit.
     Direct,
+    /// Not at all: the chunk is over.
+    Over,
 }
 
 /// Where in a chunk it is.
@@ -71,15 +74,15 @@ pub(super) struct Dfa {
     skips: Vec<(Skip, Worth)>,
     /// Open hash table of state numbers + 1; 0 is free.
     slots: Vec<u32>,
-    budget: usize,
+    pub(super) budget: usize,
     /// Bytes since the cache was empty.
     pub(super) since: u64,
     effort: Effort,
     /// Bytes still to run without states.
     direct: u64,
-    current: Vec<u64>,
+    pub(super) current: Vec<u64>,
     pub(super) next: Vec<u64>,
-    list: Vec<Report>,
+    pub(super) list: Vec<Report>,
     /// Where the next byte of the program's key is in the chunk that is walked, if it is known.
     next_key: Option<usize>,
     /// A search for the program's key did not pay.
@@ -101,6 +104,7 @@ pub(super) struct Dfa {
     pub(super) pace: Pace,
     pub(super) lanes: Lanes,
     narrow: AnyNarrow,
+    pub(super) passing: Passing,
     /// How often the cache was thrown away, and bytes that ran without.
     pub(super) clears: u64,
     pub(super) direct_bytes: u64,
@@ -150,6 +154,7 @@ impl Dfa {
             pace: Pace::default(),
             lanes: Lanes::default(),
             narrow: AnyNarrow::None,
+            passing: Passing::default(),
             clears: 0,
             direct_bytes: 0,
         };
@@ -162,6 +167,7 @@ impl Dfa {
         let numbers = self.table.len() + self.slots.len();
         numbers * 4
             + self.narrow.memory()
+            + self.passing.memory()
             + self.bits.len() * 8
             + self.meta.len() * size_of::<Meta>()
             + self.reports.len() * size_of::<Report>()
@@ -184,6 +190,7 @@ impl Dfa {
         self.slots.fill(0);
         self.since = 0;
         self.effort.clear();
+        self.passing.clear();
         self.next.fill(0);
         let dead = self.intern(program);
         debug_assert_eq!(dead & ROW, DEAD);
@@ -201,7 +208,7 @@ impl Dfa {
                 || (self.meta.len() + 1) << self.row >= SKIPS as usize)
     }
 
-    fn hash(bits: &[u64]) -> usize {
+    pub(super) fn hash(bits: &[u64]) -> usize {
         let mut hash = 0u64;
         for &word in bits {
             hash = (hash.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -210,17 +217,32 @@ impl Dfa {
         hash as usize
     }
 
-    /// The state of the positions `self.next`, as an entry.
-    pub(super) fn intern(&mut self, program: &Program) -> u32 {
+    /// The number of the state of the positions `self.next`, or the slot that it is to have.
+    fn find(&self, program: &Program) -> Result<u32, usize> {
         let words = program.words;
         let mask = self.slots.len() - 1;
         let mut slot = Self::hash(&self.next) & mask;
         while let Some(state) = self.slots[slot].checked_sub(1) {
             if self.bits[state as usize * words..][..words] == self.next[..] {
-                return self.entry(state);
+                return Ok(state);
             }
             slot = (slot + 1) & mask;
         }
+        Err(slot)
+    }
+
+    /// The state of the positions `self.next`, as an entry, if it is made.
+    pub(super) fn known(&self, program: &Program) -> Option<u32> {
+        self.find(program).ok().map(|state| self.entry(state))
+    }
+
+    /// The state of the positions `self.next`, as an entry.
+    pub(super) fn intern(&mut self, program: &Program) -> u32 {
+        let words = program.words;
+        let slot = match self.find(program) {
+            Ok(state) => return self.entry(state),
+            Err(slot) => slot,
+        };
         let state = self.meta.len() as u32;
         self.slots[slot] = state + 1;
         self.bits.extend_from_slice(&self.next);
@@ -310,6 +332,12 @@ impl Dfa {
         }
     }
 
+    /// Throws all states away; `self.next` becomes empty.
+    pub(super) fn throw_away(&mut self, program: &Program) {
+        self.clears += 1;
+        self.clear(program);
+    }
+
     /// Makes the entry for `byte` in row `state`. All other states are void if that raises `self.clears`.
     pub(super) fn make(&mut self, program: &Program, state: u32, byte: u8) -> u32 {
         let class = program.class[usize::from(byte)];
@@ -317,8 +345,7 @@ impl Dfa {
         current.copy_from_slice(self.positions(program, state));
         let mut state = state;
         if self.full(program) {
-            self.clears += 1;
-            self.clear(program);
+            self.throw_away(program);
             self.next.copy_from_slice(&current);
             state = self.intern(program) & ROW;
         }
@@ -354,6 +381,9 @@ impl Dfa {
                 return ControlFlow::Continue(());
             }
             self.take_current(bits);
+            if go == Go::Over {
+                return ControlFlow::Continue(());
+            }
         }
         self.scan_direct(program, bits, offset, chunk, at, hit)
     }
@@ -472,21 +502,51 @@ impl Dfa {
     ) -> ControlFlow<(), Go> {
         let Cursor { state, at, counted } = cursor;
         if entry == UNKNOWN {
-            let bytes = self.since + (*at - *counted) as u64;
-            let full = self.full(program);
-            if let Some(direct) = self.effort.direct(bytes, self.meta.len(), full) {
-                self.direct = direct;
-                let mut current = std::mem::take(&mut self.current);
-                current.copy_from_slice(self.positions(program, *state));
-                self.current = current;
-                self.since = bytes;
-                return ControlFlow::Continue(Go::Direct);
-            }
-            if full {
-                *counted = *at;
-            }
-            entry = self.make(program, *state, chunk[*at]);
+            let class = program.class[usize::from(chunk[*at])];
+            let mut next = std::mem::take(&mut self.next);
+            program.step(self.positions(program, *state), class, &mut next);
+            self.next = next;
+            entry = match self.known(program) {
+                Some(entry) => {
+                    self.table[*state as usize + usize::from(class)] = entry;
+                    entry
+                }
+                None => {
+                    let wanted = self.is_wanted();
+                    let full = wanted && self.full(program);
+                    let bytes = self.since + (*at - *counted) as u64;
+                    let states = self.meta.len() + self.passing.states();
+                    if let Some(direct) = self.effort.direct(bytes, states, full) {
+                        self.direct = direct;
+                        let mut current = std::mem::take(&mut self.current);
+                        current.copy_from_slice(self.positions(program, *state));
+                        self.current = current;
+                        self.since = bytes;
+                        return ControlFlow::Continue(Go::Direct);
+                    }
+                    if !wanted {
+                        return self.pass(program, cursor, (offset, chunk), hit);
+                    }
+                    if full {
+                        *counted = *at;
+                    }
+                    self.make(program, *state, chunk[*at])
+                }
+            };
         }
+        self.arrive(program, cursor, entry, (offset, chunk), hit)
+    }
+
+    /// Takes `entry` for the byte that the cursor is at, and what it leads to.
+    pub(super) fn arrive(
+        &mut self,
+        program: &Program,
+        cursor: &mut Cursor,
+        entry: u32,
+        (offset, chunk): (u64, &[u8]),
+        hit: &mut impl FnMut(u32, u64, u64) -> ControlFlow<()>,
+    ) -> ControlFlow<(), Go> {
+        let Cursor { state, at, .. } = cursor;
         *state = entry & ROW;
         *at += 1;
         if entry & (SPECIAL | SKIPS) != 0 {

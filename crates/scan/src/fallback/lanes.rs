@@ -209,7 +209,17 @@ impl Dfa {
                 }
                 let to = *at + BLOCK;
                 self.pace.again += BLOCK as u64;
-                let go = self.walk(program, state, offset, &chunk[..to], at, hit)?;
+                let mut go = self.walk(program, state, offset, &chunk[..to], at, hit)?;
+                if go == Go::Over {
+                    // The state is asked for.
+                    if self.full(program) {
+                        self.throw_away(program);
+                    }
+                    let Dfa { current, next, .. } = self;
+                    next.copy_from_slice(current);
+                    *state = self.intern(program) & ROW;
+                    go = Go::On;
+                }
                 if go == Go::Direct || self.clears != clears {
                     return ControlFlow::Continue(go);
                 }

@@ -14,7 +14,7 @@
 //! - `announced`: automata that run only around strings.
 //! - `late`, `thompson`, `fragment`: an expression becomes positions with edges (Glushkov), assertions are resolved.
 //! - `program`: expressions together, as bits. `partition`: which ones together.
-//! - `dfa`: states made when first reached. `effort`: whether that pays. `lanes`: four places of a chunk at once.
+//! - `dfa`: states made when reached. `passing`: not the first time. `effort`: whether that pays. `lanes`: four places of a chunk at once.
 //! - `gate`: where a match may begin. `skip`, `key`: other bytes that are passed over. `narrow`: bit by bit, with few words.
 //! - `starts`, and `ranks` state by state: the engine that knows where a match began.
 
@@ -29,6 +29,7 @@ mod lanes;
 mod late;
 mod narrow;
 mod partition;
+mod passing;
 mod program;
 mod ranks;
 mod skip;

@@ -6,6 +6,7 @@
 //! most of the time, which costs by the word: they are joined up to a few words.
 use super::dfa::Dfa;
 use super::fragment::Fragment;
+use super::passing::Spare;
 use super::program::{self, Program};
 use super::{Limits, Part};
 use std::collections::HashMap;
@@ -73,6 +74,7 @@ fn trial(group: &[(&Fragment, &[u8])], limits: &Limits) -> usize {
     let fragments: Vec<&Fragment> = group.iter().map(|(fragment, _)| *fragment).collect();
     let program = Program::new(&fragments, false);
     let mut dfa = Dfa::new(&program, TRIAL_MEMORY);
+    dfa.passing.spare = Spare::Never;
     let share = (TRIAL_BYTES_MAX / group.len()).min(TRIAL_BYTES);
     let mut bits = vec![0; program.words];
     bits[0] = 1;
