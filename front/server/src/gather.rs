@@ -1,13 +1,14 @@
 //! Whether requests that gain by others beside them wait for more.
 //!
 //! A synchronous client has one private key under way at a time. While some of them wait for a batch, the others' are on
-//! their way: those whose clients had requests a moment ago are worth waiting for. When each of them has one waiting, nothing
-//! more comes, and the batch is to run at once; a lone client never waits.
+//! their way: those whose clients had requests a moment ago are worth waiting for. When each of them has one for the batch that
+//! gathers, nothing more comes, and it is to run at once; a lone client never waits. What runs already is of an earlier batch: its
+//! clients are waited for.
 
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
@@ -20,14 +21,37 @@ pub(crate) const WHILE: Duration = Duration::from_millis(5);
 pub(crate) struct Gathering {
     /// Rings that had such a request a moment ago.
     lively: AtomicUsize,
-    /// Rings that have one that is not answered.
-    waiting: AtomicUsize,
+    /// The number of the batch that gathers, in the upper half; in the lower one, how many rings have a request for it.
+    batch: AtomicU64,
 }
 
 impl Gathering {
-    /// Whether each ring that may have a request has one.
-    fn is_complete(&self) -> bool {
-        self.waiting.load(Relaxed) >= self.lively.load(Relaxed)
+    /// The number of the batch that gathers.
+    fn number(&self) -> u32 {
+        (self.batch.load(Relaxed) >> 32) as u32
+    }
+
+    /// A ring has a request for the batch that gathers: its number, before it is sent off if that completes it.
+    fn join(&self) -> u32 {
+        let number = (self.batch.fetch_add(1, Relaxed) >> 32) as u32;
+        self.complete();
+        number
+    }
+
+    /// A ring's requests for the batch `number` were answered, or go with their client.
+    fn leave(&self, number: u32) {
+        let fewer = |now: u64| ((now >> 32) as u32 == number && now as u32 > 0).then(|| now - 1);
+        let _ = self.batch.fetch_update(Relaxed, Relaxed, fewer);
+    }
+
+    /// Where each ring that may have a request has one: nothing more comes, the next batch gathers.
+    fn complete(&self) {
+        let lively = self.lively.load(Relaxed);
+        let next = |now: u64| {
+            let (number, ready) = (now >> 32, now as u32);
+            (ready > 0 && ready as usize >= lively).then(|| number.wrapping_add(1) << 32)
+        };
+        let _ = self.batch.fetch_update(Relaxed, Relaxed, next);
     }
 }
 
@@ -37,13 +61,15 @@ pub(crate) struct Member {
     all: Arc<Gathering>,
     /// Requests that are not answered.
     outstanding: usize,
+    /// The batch that its latest request is for.
+    joined: Option<u32>,
     /// When the last one came or was answered, while that is a moment ago.
     last: Option<Instant>,
 }
 
 impl Member {
     pub(crate) fn new(all: &Arc<Gathering>) -> Member {
-        Member { all: all.clone(), outstanding: 0, last: None }
+        Member { all: all.clone(), outstanding: 0, joined: None, last: None }
     }
 
     /// A request has come.
@@ -52,8 +78,8 @@ impl Member {
             self.all.lively.fetch_add(1, Relaxed);
         }
         self.outstanding += 1;
-        if self.outstanding == 1 {
-            self.all.waiting.fetch_add(1, Relaxed);
+        if self.joined != Some(self.all.number()) {
+            self.joined = Some(self.all.join());
         }
     }
 
@@ -62,13 +88,19 @@ impl Member {
         self.outstanding -= 1;
         self.last = Some(Instant::now());
         if self.outstanding == 0 {
-            self.all.waiting.fetch_sub(1, Relaxed);
+            self.leave();
+        }
+    }
+
+    fn leave(&mut self) {
+        if let Some(number) = self.joined.take() {
+            self.all.leave(number);
         }
     }
 
     /// Whether its requests wait for more.
     pub(crate) fn waits(&self) -> bool {
-        self.outstanding > 0 && !self.all.is_complete()
+        self.outstanding > 0 && self.joined == Some(self.all.number())
     }
 
     /// Counts it no more where its last request is long ago. Returns whether it is counted still.
@@ -79,6 +111,7 @@ impl Member {
         {
             self.last = None;
             self.all.lively.fetch_sub(1, Relaxed);
+            self.all.complete();
         }
         self.last.is_some()
     }
@@ -86,11 +119,10 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        if self.outstanding > 0 {
-            self.all.waiting.fetch_sub(1, Relaxed);
-        }
+        self.leave();
         if self.last.is_some() {
             self.all.lively.fetch_sub(1, Relaxed);
+            self.all.complete();
         }
     }
 }
@@ -105,21 +137,24 @@ mod tests {
         let mut members: Vec<Member> = (0..3).map(|_| Member::new(&all)).collect();
         members[0].begin();
         assert!(!members[0].waits(), "alone");
+        // While that one runs, the next batch gathers.
         members[1].begin();
-        assert!(!members[1].waits(), "each has one");
-        members[0].end();
         assert!(members[1].waits(), "the first one's next may come");
-        members[0].begin();
-        assert!(!members[0].waits() && !members[1].waits());
         members[0].end();
+        assert!(members[1].waits(), "it still may");
+        members[0].begin();
+        assert!(!members[0].waits() && !members[1].waits(), "each has one");
+        members[0].end();
+        members[0].begin();
+        assert!(members[0].waits());
+        members[1].end();
         let later = Instant::now() + WHILE;
-        assert!(!members[0].forget(later), "nothing came of it");
-        assert!(!members[1].waits());
-        assert!(members[1].forget(later), "it has one");
+        assert!(!members[1].forget(later), "nothing came of it");
+        assert!(!members[0].waits());
+        assert!(members[0].forget(later), "it has one");
         members[2].begin();
+        assert!(members[2].waits());
         drop(members);
-        assert!(
-            all.is_complete() && all.lively.load(Relaxed) == 0 && all.waiting.load(Relaxed) == 0
-        );
+        assert_eq!((all.lively.load(Relaxed), all.batch.load(Relaxed) as u32), (0, 0));
     }
 }
