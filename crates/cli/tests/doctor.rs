@@ -265,6 +265,7 @@ fn settings_that_nobody_knows() {
     let said = String::from_utf8(out.stdout).unwrap();
     assert_eq!(out.status.code(), Some(1));
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!said.contains("\ntry "), "{said}");
     assert!(words.contains("enginess is no setting of the provider: is it engines?"), "{said}");
     let own = prefix.file("lookaside.conf", "engines = 2\nthreshhold = 9\n");
     let (status, report) = prefix.json(&own);
