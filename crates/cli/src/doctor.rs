@@ -265,7 +265,8 @@ impl Report {
             (false, _) => "something is wrong",
         };
         rows("verdict", &[verdict.to_owned()]);
-        out
+        // Names within a program are anybody's: none moves the cursor.
+        out.replace(|c: char| c.is_control() && c != '\n', "?")
     }
 }
 
