@@ -1,6 +1,8 @@
 # Every target is a short way to a script or a cargo command; `make` alone lists them.
 PREFIX  ?= /usr/local
 DESTDIR ?=
+# Where the public libraries go.
+LIBDIR  ?= $(PREFIX)/lib
 # The folder to benchmark with; without one, parcomp bench chooses.
 CORPUS  ?=
 # make run: a file of yours in place of one made here.
@@ -15,15 +17,8 @@ release := $(target)/release
 version := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 # The number of the C interfaces: it changes when a program must be compiled again.
 ABI     := 0
-root    := $(DESTDIR)$(PREFIX)
-doc     := $(root)/share/doc/lookaside
 # What `make build` leaves for `make install`.
 stage   := $(target)/stage
-staged  := bin/parcomp bin/lookaside lib/liblookaside.so lib/libcf.so \
-           lib/lookaside/openssl/lookaside.so lib/lookaside/zlib/libz.so.1 lib/lookaside/hyperscan/libhs.so.5 \
-           lib/lookaside/expat/libexpat.so.1 \
-           lib/lookaside/qat/libqat.so.4 lib/lookaside/qat/libusdm.so.0
-fill    := sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@VERSION@|$(version)|g'
 
 .PHONY: help run test test-deep tune bench bench-sym bench-scan bench-xml bench-tls bench-speed bench-bulk hadoop build install uninstall fuzz clean
 
@@ -97,56 +92,13 @@ build:
 
 # Copies what `make build` has made: needs neither cargo nor a compiler, so that root can do it.
 install:
-	@for file in $(staged); do test -e "$(stage)/$$file" || { \
-		echo "install: $(stage)/$$file is missing; run 'make build' first, as the user who has cargo" >&2; \
-		exit 1; }; done
-	install -d '$(root)/bin' '$(root)/include' '$(root)/lib/pkgconfig' '$(doc)'
-	install -m 755 $(stage)/bin/parcomp $(stage)/bin/lookaside '$(root)/bin'
-	ln -sf parcomp '$(root)/bin/pargzip'
-	install -m 644 crates/capi/include/lookaside.h front/parcomp/cf/include/cf.h '$(root)/include'
-	install -m 755 $(stage)/lib/liblookaside.so '$(root)/lib/liblookaside.so.$(ABI)'
-	ln -sf liblookaside.so.$(ABI) '$(root)/lib/liblookaside.so'
-	install -m 755 $(stage)/lib/libcf.so '$(root)/lib/libcf.so.$(ABI)'
-	ln -sf libcf.so.$(ABI) '$(root)/lib/libcf.so'
-	install -d '$(root)/lib/lookaside/openssl' '$(root)/lib/lookaside/zlib'
-	install -m 755 $(stage)/lib/lookaside/openssl/lookaside.so '$(root)/lib/lookaside/openssl'
-	$(fill) front/openssl/openssl.cnf.in > '$(root)/lib/lookaside/openssl/openssl.cnf'
-	install -m 755 $(stage)/lib/lookaside/zlib/libz.so.1 '$(root)/lib/lookaside/zlib'
-	install -d '$(root)/lib/lookaside/expat' '$(root)/lib/lookaside/hyperscan'
-	install -m 755 $(stage)/lib/lookaside/expat/libexpat.so.1 '$(root)/lib/lookaside/expat'
-	install -m 755 $(stage)/lib/lookaside/hyperscan/libhs.so.5 '$(root)/lib/lookaside/hyperscan'
-	ln -sf libhs.so.5 '$(root)/lib/lookaside/hyperscan/libhs_runtime.so.5'
-	install -d '$(root)/lib/lookaside/qat/pkgconfig' '$(root)/include/lookaside-qat/qat'
-	install -m 755 $(stage)/lib/lookaside/qat/libqat.so.4 $(stage)/lib/lookaside/qat/libusdm.so.0 '$(root)/lib/lookaside/qat'
-	ln -sf libqat.so.4 '$(root)/lib/lookaside/qat/libqat.so'
-	ln -sf libusdm.so.0 '$(root)/lib/lookaside/qat/libusdm.so'
-	install -m 644 front/qat/include/*.h '$(root)/include/lookaside-qat/qat'
-	$(fill) front/qat/qatlib.pc.in > '$(root)/lib/lookaside/qat/pkgconfig/qatlib.pc'
-	$(fill) front/qat/libusdm.pc.in > '$(root)/lib/lookaside/qat/pkgconfig/libusdm.pc'
-	$(fill) crates/capi/lookaside.pc.in > '$(root)/lib/pkgconfig/lookaside.pc'
-	$(fill) front/parcomp/cf/cf.pc.in > '$(root)/lib/pkgconfig/cf.pc'
-	install -m 644 LICENSE-APACHE LICENSE-MIT THIRD-PARTY-NOTICES '$(doc)'
-	@echo 'Installed under $(root). If a program does not find the libraries: ldconfig, or'
-	@echo 'LD_LIBRARY_PATH=$(PREFIX)/lib. For OpenSSL programs:'
+	@DESTDIR='$(DESTDIR)' LIBDIR='$(LIBDIR)' scripts/install '$(stage)' '$(PREFIX)' '$(version)' '$(ABI)'
+	@echo 'Installed under $(DESTDIR)$(PREFIX). If a program does not find the libraries: ldconfig, or'
+	@echo 'LD_LIBRARY_PATH=$(LIBDIR). For OpenSSL programs:'
 	@echo 'OPENSSL_CONF=$(PREFIX)/lib/lookaside/openssl/openssl.cnf'
 
 uninstall:
-	rm -f '$(root)/bin/parcomp' '$(root)/bin/pargzip' '$(root)/bin/lookaside'
-	rm -f '$(root)/include/lookaside.h' '$(root)/include/cf.h'
-	rm -f '$(root)/lib/liblookaside.so' '$(root)/lib/liblookaside.so.$(ABI)'
-	rm -f '$(root)/lib/libcf.so' '$(root)/lib/libcf.so.$(ABI)'
-	rm -f '$(root)/lib/pkgconfig/lookaside.pc' '$(root)/lib/pkgconfig/cf.pc'
-	rm -f '$(root)/lib/lookaside/openssl/lookaside.so' '$(root)/lib/lookaside/openssl/openssl.cnf'
-	rm -f '$(root)/lib/lookaside/zlib/libz.so.1'
-	rm -f '$(root)/lib/lookaside/expat/libexpat.so.1'
-	rm -f '$(root)/lib/lookaside/hyperscan/libhs.so.5' '$(root)/lib/lookaside/hyperscan/libhs_runtime.so.5'
-	rm -f '$(root)'/lib/lookaside/qat/libqat.so* '$(root)'/lib/lookaside/qat/libusdm.so*
-	rm -f '$(root)/lib/lookaside/qat/pkgconfig/qatlib.pc' '$(root)/lib/lookaside/qat/pkgconfig/libusdm.pc'
-	rm -f $(addprefix '$(root)/include/lookaside-qat/qat/',$(notdir $(wildcard front/qat/include/*.h)))
-	rm -f '$(doc)/LICENSE-APACHE' '$(doc)/LICENSE-MIT' '$(doc)/THIRD-PARTY-NOTICES'
-	@for folder in lib/lookaside/openssl lib/lookaside/zlib lib/lookaside/expat lib/lookaside/hyperscan lib/lookaside/qat/pkgconfig lib/lookaside/qat lib/lookaside \
-		include/lookaside-qat/qat include/lookaside-qat share/doc/lookaside; do \
-		test ! -d '$(root)'/$$folder || rmdir --ignore-fail-on-non-empty '$(root)'/$$folder; done
+	@DESTDIR='$(DESTDIR)' scripts/install --remove '$(PREFIX)'
 
 fuzz:
 	scripts/fuzz $(if $(TARGET),run $(TARGET) $(SECONDS),smoke $(SECONDS))

@@ -191,8 +191,8 @@ enum {
 /* Whether an instance is served before or behind others, whatever the weights. */
 enum {
     LA_PRIORITY_NORMAL = 0,     /* by weight, behind what is committed */
-    LA_PRIORITY_HIGH = 1,       /* as if all of its rate were committed; one pick in 17 goes to others */
-    LA_PRIORITY_BACKGROUND = 2  /* when nobody else has anything to run, and one pick in 17 */
+    LA_PRIORITY_HIGH = 1,       /* as if all of its rate were committed; a 17th of the time is for others */
+    LA_PRIORITY_BACKGROUND = 2  /* when nobody else has anything to run, and for a 17th of the time */
 };
 
 #define LA_ENGINES_AUTO (-1)        /* one engine for each CPU that the process may use */
@@ -612,9 +612,13 @@ typedef struct la_instance_options {
                                        1 operation, 1 ms */
     int32_t unit;                   /* LA_BYTES, ...: what these numbers count */
     int32_t priority;               /* LA_PRIORITY_NORMAL, ... */
+    uint32_t spill;                 /* requests beyond the depth that are not refused with LA_E_FULL but
+                                       spill into memory allocated for them, and run in their turn: 0
+                                       to 65536 */
+    uint32_t reserved;              /* 0 */
 } la_instance_options;
 
-#define LA_INSTANCE_OPTIONS_INIT { sizeof(la_instance_options), 64, 1, 0, 0, 0, 0, 0, 0 }
+#define LA_INSTANCE_OPTIONS_INIT { sizeof(la_instance_options), 64, 1, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens an instance. `options` may be NULL: the defaults.
  * Errors: LA_E_INVALID, LA_E_LIMIT, LA_E_SYSTEM, LA_E_NOMEM. */

@@ -35,6 +35,8 @@ pub struct la_instance_options {
     pub max_request: u64,
     pub unit: c_int,
     pub priority: c_int,
+    pub spill: u32,
+    pub reserved: u32,
 }
 
 // SAFETY: repr(C), the size first, integers.
@@ -49,6 +51,8 @@ unsafe impl Settings for la_instance_options {
         max_request: 0,
         unit: 0,
         priority: 0,
+        spill: 0,
+        reserved: 0,
     };
 }
 
@@ -60,6 +64,10 @@ impl la_instance_options {
         }
         if self.weight != 0 {
             config.weight = self.weight;
+        }
+        config.spill = self.spill as usize;
+        if self.reserved != 0 {
+            return Err(Refusal::Invalid("the reserved field"));
         }
         config.priority = match self.priority {
             0 => Priority::Normal,
@@ -142,7 +150,7 @@ unsafe fn inside(
     })
 }
 
-/// A count of requests: at most the greatest depth.
+/// A count of requests: at most the greatest depth and what spills.
 fn count(n: usize) -> Result<c_int, Refusal> {
     Ok(c_int::try_from(n).unwrap_or(c_int::MAX))
 }

@@ -530,6 +530,36 @@ static void busy_and_close(void)
     memset(packed, 0, sizeof packed);
 }
 
+/* A full ring refuses what is beyond its depth, or lets some of it spill. */
+static void spill(int engines)
+{
+    la_runtime *r = start(engines);
+    la_session *s = session(r, LA_RAW, 1);
+    for (unsigned spilled = 0; spilled < 4; spilled += 3) {
+        la_instance_options o = LA_INSTANCE_OPTIONS_INIT;
+        la_instance *i;
+        la_request q = request(LA_OP_COMPRESS, s, text, 1000, packed, 2000);
+        o.depth = 2, o.spill = spilled;
+        CHECK(la_instance_open(r, &o, &i) == LA_OK);
+        CHECK(la_instance_free_slots(i) == 2 + (int)spilled);
+        for (q.tag = 0; q.tag < 2 + spilled; q.tag++) {
+            q.dst = packed + 2000 * q.tag;
+            CHECK(la_instance_push(i, &q) == LA_OK);
+        }
+        q.dst = packed + 2000 * q.tag;
+        CHECK(la_instance_free_slots(i) == 0 && la_instance_push(i, &q) == LA_E_FULL);
+        for (unsigned k = 0; k < 2 + spilled; k++)
+            CHECK(answer(i).status == LA_END);
+        CHECK(la_instance_free_slots(i) == 2 + (int)spilled);
+        CHECK(la_instance_close(i) == LA_OK);
+        o.spill = 65537;
+        CHECK(la_instance_open(r, &o, &i) == LA_E_LIMIT && i == NULL);
+        o.spill = 0, o.reserved = 1;
+        CHECK(la_instance_open(r, &o, &i) == LA_E_INVALID && i == NULL);
+    }
+    CHECK(la_session_free(s) == LA_OK && la_runtime_stop(r) == LA_OK);
+}
+
 /* What a rate holds back is cancelled, comes too late, or is served; two instances share the rate. */
 static void cancel_and_deadline(int engines)
 {
@@ -704,6 +734,7 @@ int main(void)
         scatter_gather(engines);
         streams(engines);
         event_fd(engines);
+        spill(engines);
         cancel_and_deadline(engines);
         calls(engines);
         forked(engines);

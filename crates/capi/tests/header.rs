@@ -124,7 +124,8 @@ layouts! {
     la_runtime_options { size, cpus, cpu_count, batch_deadline_ns, engines, reserved }
     la_compression { size, format, level, huffman, window_bits, checksum, block_bits }
     la_instance_options {
-        size, depth, weight, committed_per_s, peak_per_s, burst, max_request, unit, priority
+        size, depth, weight, committed_per_s, peak_per_s, burst, max_request, unit, priority,
+        spill, reserved
     }
     la_request {
         tag, op, flush, session, stream, src, src_len, src_iov, src_iov_count,
@@ -166,9 +167,8 @@ fn structures_lie_in_memory_as_the_header_says() {
     fs::remove_dir_all(dir).unwrap();
 }
 
-/// The functions declared in the header are the functions exported, and nothing else is.
-#[test]
-fn the_library_exports_what_the_header_declares() {
+/// The functions that the header declares.
+fn declared() -> BTreeSet<String> {
     let text = header();
     let code = text.split("*/").filter_map(|part| part.split("/*").next());
     let mut declared = BTreeSet::new();
@@ -180,13 +180,29 @@ fn the_library_exports_what_the_header_declares() {
         }
     }
     assert!(declared.len() > 20, "{declared:?}");
+    declared
+}
+
+/// The functions declared in the header are the functions exported, and nothing else is.
+#[test]
+fn the_library_exports_what_the_header_declares() {
     let out =
         good(Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(library()));
     let exported: BTreeSet<String> = String::from_utf8_lossy(&out.stdout)
         .lines()
         .filter_map(|l| Some(l.split_whitespace().next()?.to_owned()))
         .collect();
-    assert_eq!(exported, declared);
+    assert_eq!(exported, declared());
+}
+
+/// Each function has a symbol version (`scripts/build-capi`).
+#[test]
+fn each_function_has_a_version() {
+    let map = fs::read_to_string(here().join("lookaside.map")).unwrap();
+    let names = map.lines().filter_map(|line| line.trim().strip_suffix(';'));
+    let versioned: BTreeSet<String> =
+        names.filter(|name| name.starts_with("la_")).map(str::to_owned).collect();
+    assert_eq!(versioned, declared());
 }
 
 #[test]
@@ -200,7 +216,10 @@ fn the_library_has_its_installed_name_and_stays_loaded() {
 #[test]
 fn the_pkg_config_file_is_one() {
     let template = fs::read_to_string(here().join("lookaside.pc.in")).unwrap();
-    let filled = template.replace("@PREFIX@", "/opt/la").replace("@VERSION@", "1.2.3");
+    let filled = template
+        .replace("@PREFIX@", "/opt/la")
+        .replace("@LIBDIR@", "/opt/la/lib")
+        .replace("@VERSION@", "1.2.3");
     assert!(!filled.contains('@'), "{filled}");
     let dir = folder("pc");
     fs::write(dir.join("lookaside.pc"), filled).unwrap();

@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
-use crate::{doctor::Doctor, pages, run::Run, scan, see, xml};
+use crate::{doctor::Doctor, pages, run::Run, scan, see, serve, xml};
 
 /// Compression, cryptography and pattern matching behind one asynchronous interface
 #[derive(Debug, Parser)]
@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Run(Run),
     Top(see::top::Top),
     Metrics(see::metrics::Metrics),
+    Serve(serve::Options),
+    Vf(Vf),
     Scan(Box<scan::Options>),
     Xml(xml::Options),
     Completions(pages::Completions),
@@ -89,6 +91,20 @@ pub(crate) struct Capacity {
     /// files
     #[arg(long, value_name = "DIR")]
     pub(crate) corpus: Option<PathBuf>,
+}
+
+/// Shows the virtual functions of the machine's device
+#[derive(Debug, Args)]
+pub(crate) struct Vf {
+    #[command(subcommand)]
+    pub(crate) command: VfCommand,
+}
+
+/// What is asked of virtual functions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum VfCommand {
+    /// Asks each virtual function of the configuration what it offers
+    List(serve::Options),
 }
 
 const CAPACITY_JSON: &str = "\

@@ -18,6 +18,7 @@ mod rsa;
 mod run;
 mod scan;
 mod see;
+mod serve;
 mod sym;
 mod table;
 mod xml;
@@ -30,7 +31,7 @@ use std::{
 
 use lookaside_simd::{CAP_VARIABLE, Cpu, Tier};
 
-use args::{Capacity, Command, Info, Model};
+use args::{Capacity, Command, Info, Model, Vf, VfCommand};
 
 /// The exit status of a mistaken command line, and of an error.
 const TROUBLE: u8 = 2;
@@ -47,6 +48,8 @@ fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
         Command::Metrics(metrics) => see::metrics::run(&metrics).map(|()| String::new()),
         Command::Completions(completions) => Ok(completions.text()),
         Command::ManualPages(pages) => pages.write().map(|()| String::new()),
+        Command::Serve(options) => serve::serve(&options),
+        Command::Vf(Vf { command: VfCommand::List(options) }) => serve::list(&options),
         // These have exit statuses of their own.
         Command::Run(_) | Command::Scan(_) | Command::Xml(_) | Command::Doctor(_) => {
             Ok(String::new())

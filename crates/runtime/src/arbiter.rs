@@ -1,6 +1,11 @@
 //! Which tenant is served next: commitments first, then weighted round robin among all whose peak rates
 //! allow it; background tenants behind them.
 //!
+//! Commitments are served by the earliest deadline: the time at which the committed rate would have
+//! served the request, had it no others beside it (virtual clock, L. Zhang, 1990). While all commitments
+//! together fit the engines, a request of a tenant within its promise waits for what its own rate takes
+//! and for one request that runs already, whatever the others send.
+//!
 //! Weighted round robin is deficit round robin (M. Shreedhar and G. Varghese, 1995): a tenant on its turn
 //! earns its weight in device time and is served while it can pay, so weights hold for any mix of
 //! services, sizes and contents. A request is paid for by its estimate ([`lookaside_core::Costs`]); once
@@ -9,16 +14,45 @@
 
 use std::sync::Arc;
 
-use crate::sla::{Cost, LEAST_NS, MOST_NS, Priority, Terms};
+use crate::sla::{Cost, Due, LEAST_NS, MOST_NS, Priority, Terms};
 
 /// What weight 1 earns in one turn, in nanoseconds: the least that a request costs. So even the largest
 /// weight's turn, 64 us, is over before a rate-limited tenant has lost tokens. Rounds in which nobody
 /// can pay are skipped, so long requests cost no extra time here.
 const QUANTUM: i64 = LEAST_NS;
 
-/// After this many picks in a row by commitment, one is by weight, and after this many by weight, one
-/// may be a background tenant's: those behind are slowed down, but nobody starves.
-const RUN: u32 = 16;
+/// Commitments have so many times the device time of those behind them, and these so many times that of
+/// background tenants, as long as all have requests: those behind are slowed down, but nobody starves.
+const RUN: i64 = 16;
+
+/// The device time that is left to those in front before those behind have a turn. Picks are not counted:
+/// a request behind may take a thousand times as long as one in front.
+struct Lead(i64);
+
+impl Default for Lead {
+    /// Those in front begin.
+    fn default() -> Lead {
+        Lead(1)
+    }
+}
+
+impl Lead {
+    fn is_in_front(&self) -> bool {
+        self.0 > 0
+    }
+
+    /// Those in front were given so many nanoseconds.
+    fn front(&mut self, ns: i64) {
+        self.0 = self.0.saturating_sub(ns);
+    }
+
+    /// Those behind were.
+    fn behind(&mut self, ns: i64) {
+        let earned = RUN * ns.min(MOST_NS);
+        self.0 =
+            if self.is_in_front() { self.0.max(earned) } else { self.0.saturating_add(earned) };
+    }
+}
 
 /// The arbiter's view of one tenant.
 pub(crate) struct Share {
@@ -45,6 +79,8 @@ pub(crate) struct Head {
     pub(crate) over: bool,
     /// When that will be so at the latest.
     pub(crate) until_ns: u64,
+    /// When it was pushed.
+    pub(crate) pushed_ns: u64,
 }
 
 impl Share {
@@ -73,16 +109,17 @@ impl Share {
         self.deficit = self.deficit.saturating_sub(more_ns).clamp(-MOST_NS, MOST_NS);
     }
 
-    /// Charges a request that goes with one that was picked, within its rates; the share may go into
-    /// debt. Returns whether it may go.
+    /// Charges a request that goes in a batch with one that was picked; the share and its commitment may go
+    /// into debt: one at a time, requests of a batched class would take several times the device time.
+    /// Returns whether it may go: a peak rate that counts operations or bytes may be against it.
     pub(crate) fn credit(&mut self, now: u64, cost: &Cost, committed: bool) -> bool {
-        if !self.terms.allows(cost, now) || committed && !self.terms.pay_committed(cost, now) {
-            return false;
+        let may_go = self.terms.lets_along(cost, now);
+        match committed {
+            _ if !may_go => {}
+            true => self.terms.pay_ahead(cost, now),
+            false => self.charge(now, cost),
         }
-        if !committed {
-            self.charge(now, cost);
-        }
-        true
+        may_go
     }
 
     /// Charges a request, whatever it has; the share may go into debt.
@@ -100,7 +137,7 @@ impl Share {
         &mut self,
         now: u64,
         lanes: &mut impl Lanes,
-        may: impl Fn(&Head, &Terms) -> bool,
+        mut may: impl FnMut(&Head, &Terms) -> bool,
     ) -> Option<(usize, Head)> {
         let n = self.lanes.len();
         (0..n).find_map(|k| {
@@ -136,8 +173,9 @@ pub(crate) struct Arbiter {
     committed_turn: usize,
     normal: Round,
     background: Round,
-    committed_run: u32,
-    normal_run: u32,
+    /// Of commitments before all others, and of these before background tenants.
+    committed_lead: Lead,
+    normal_lead: Lead,
 }
 
 type Shares = [Option<Share>];
@@ -163,25 +201,36 @@ impl Arbiter {
         lanes: &mut impl Lanes,
     ) -> Option<Pick> {
         if self.commitments > 0
-            && self.committed_run < RUN
+            && self.committed_lead.is_in_front()
             && let Some(pick) = self.pick_committed(now, shares, lanes)
         {
-            self.committed_run += 1;
             return Some(pick);
         }
-        self.committed_run = 0;
         if self.backgrounds == 0 {
-            return self.normal.pick(now, shares, lanes, false);
+            let pick = self.normal.pick(now, shares, lanes, false)?;
+            self.account(&pick, pick.charged_ns, false);
+            return Some(pick);
         }
-        let background_first = self.normal_run >= RUN;
-        for background in [background_first, !background_first] {
+        let background_first = !self.normal_lead.is_in_front();
+        [background_first, !background_first].into_iter().find_map(|background| {
             let round = if background { &mut self.background } else { &mut self.normal };
-            if let Some(pick) = round.pick(now, shares, lanes, background) {
-                self.normal_run = if background { 0 } else { self.normal_run + 1 };
-                return Some(pick);
-            }
+            let pick = round.pick(now, shares, lanes, background)?;
+            self.account(&pick, pick.charged_ns, background);
+            Some(pick)
+        })
+    }
+
+    /// Device time was given to who was picked, in the `background` or not.
+    pub(crate) fn account(&mut self, pick: &Pick, ns: u64, background: bool) {
+        let ns = ns.min(MOST_NS.cast_unsigned()).cast_signed();
+        if pick.committed {
+            return self.committed_lead.front(ns);
         }
-        None
+        self.committed_lead.behind(ns);
+        match background {
+            true => self.normal_lead.behind(ns),
+            false => self.normal_lead.front(ns),
+        }
     }
 
     /// When a request that is held back by its peak rate may be served.
@@ -210,22 +259,37 @@ impl Arbiter {
         lanes: &mut impl Lanes,
     ) -> Option<Pick> {
         let n = shares.len();
+        let mut first: Option<(Due, usize, usize, Cost)> = None;
         for i in (0..n).map(|k| (self.committed_turn + k) % n) {
             let Some(share) = shares[i].as_mut().filter(|s| s.terms.is_committed()) else {
                 continue;
             };
+            let mut due = Due::At(0);
             let found = share.find(now, lanes, |head, terms| {
-                terms.allows(&head.cost, now) && terms.pay_committed(&head.cost, now)
+                let at = terms.due(&head.cost, head.pushed_ns, now);
+                at.inspect(|&at| due = at).is_some()
             });
-            if let Some((lane, Head { cost, .. })) = found {
-                share.pass_on();
-                // The next one with a commitment gets the next turn.
-                self.committed_turn = (i + 1) % n;
-                let charged_ns = cost.ns.cast_unsigned();
-                return Some(Pick { share: i, lane, charged_ns, committed: true });
+            // What is over is let out at once; of equals, the one whose turn it is.
+            if let Some((lane, Head { cost, over, .. })) = found
+                && (over || first.is_none_or(|(before, ..)| due < before))
+            {
+                first = Some((due, i, lane, cost));
+                if over {
+                    share.pass_on();
+                    return Some(Pick { share: i, lane, charged_ns: 0, committed: true });
+                }
             }
         }
-        None
+        let (due, i, lane, cost) = first?;
+        if let Some(share) = shares[i].as_mut() {
+            share.terms.pay_due(&cost, due, now);
+            share.pass_on();
+        }
+        self.committed_turn = (i + 1) % n;
+        let charged_ns = cost.ns.cast_unsigned();
+        let pick = Pick { share: i, lane, charged_ns, committed: true };
+        self.account(&pick, charged_ns, false);
+        Some(pick)
     }
 }
 
@@ -331,7 +395,7 @@ mod tests {
         fn head(&mut self, lane: usize, _now: u64) -> Option<Head> {
             let (service, size, _) = self.0[lane];
             let cost = Cost::new(service, size? as u64, size?, 1);
-            Some(Head { cost, over: false, until_ns: u64::MAX })
+            Some(Head { cost, over: false, until_ns: u64::MAX, pushed_ns: 0 })
         }
     }
 
@@ -471,9 +535,34 @@ mod tests {
             &[65_536],
         );
         let got = all.serve(500_000_000, 2);
-        // One pick in 17 goes by weight, and a third of those to the one without a commitment.
+        // A 17th goes by weight, and a third of that to the one without a commitment.
         assert!(got[2] > 1_000_000_000 / 17 / 3 * 9 / 10, "{got:?}");
         assert!((got[0] as f64 / got[1] as f64 - 1.0).abs() < 0.1, "{got:?}");
+    }
+
+    /// What is left to others is a part of the time, not of the picks.
+    #[test]
+    fn small_requests_keep_a_promise_beside_large_ones() {
+        let all = Setting::default()
+            .tenant(1, &[Sla::new(1_000_000_000, 0, 65_536)], &[100])
+            .tenant(1000, &[], &[1_000_000]);
+        let shares = shares_of(&all.serve(500_000_000, 2));
+        assert!((shares[0] - 16.0 / 17.0).abs() < 0.02, "{shares:?}");
+    }
+
+    /// Of two that are within their promises, the one with the higher rate is served first: its deadline is
+    /// the earlier one. One who has had what is committed for now comes behind.
+    #[test]
+    fn commitments_are_served_by_their_deadlines() {
+        let mut all = Setting::default()
+            .tenant(1, &[Sla::new(1_000_000, 0, 10_000)], &[1000])
+            .tenant(1, &[Sla::new(100_000_000, 0, 10_000)], &[1000]);
+        let Setting { arbiter, shares, lanes } = &mut all;
+        let mut pick = |_| arbiter.pick_committed(0, shares, lanes);
+        let lanes: Vec<usize> = (0..200).filter_map(&mut pick).map(|p| p.lane).collect();
+        // 10 us each against 1 ms: the second one goes first until it has none left.
+        assert_eq!(lanes[..99], [1; 99], "{lanes:?}");
+        assert!(lanes.contains(&0), "{lanes:?}");
     }
 
     #[test]

@@ -33,6 +33,10 @@ pub use split::{Polled, Poller, PushError, Submitter, Unrelated};
 pub struct InstanceConfig {
     /// How many requests may be outstanding, 1 to 65,536.
     pub depth: usize,
+    /// How many more may be: instead of being refused by a full ring, they spill into memory that is
+    /// allocated then and freed once nothing is outstanding, and run in their turn. 0 to 65,536; each takes
+    /// 24 bytes from the beginning and a slot of some hundred bytes while it is outstanding.
+    pub spill: usize,
     /// The share in weighted round robin, 1 to 1,000.
     pub weight: u32,
     /// Whether it is served before or behind others, whatever the weights.
@@ -42,15 +46,17 @@ pub struct InstanceConfig {
 }
 
 impl Default for InstanceConfig {
-    /// 64 requests, weight 1, normal priority, no promise.
+    /// 64 requests and none beyond, weight 1, normal priority, no promise.
     fn default() -> Self {
-        InstanceConfig { depth: 64, weight: 1, priority: Priority::Normal, slas: Vec::new() }
+        let (priority, slas) = (Priority::Normal, Vec::new());
+        InstanceConfig { depth: 64, spill: 0, weight: 1, priority, slas }
     }
 }
 
 impl InstanceConfig {
     pub(crate) fn validate(&self) -> Result<(), SetupError> {
         SetupError::check("instance depth in requests", self.depth as u64, 1..=65_536)?;
+        SetupError::check("requests that spill", self.spill as u64, 0..=65_536)?;
         SetupError::check("instance weight", u64::from(self.weight), 1..=1000)?;
         Sla::validate_all(&self.slas)
     }
@@ -130,9 +136,29 @@ impl Outlet {
 /// What executes an instance's requests, in one process.
 struct Link {
     outlet: Outlet,
-    /// The slots that are not outstanding. As many as the instance is deep are here or out.
+    /// The slots that are not outstanding. As many as the instance is deep are here or out, and those that
+    /// have spilled.
     free: Vec<Work>,
+    /// How many more may spill.
+    spare: usize,
     executor: Executor,
+}
+
+/// Makes slots for requests that spill, if more may. Returns whether there is one.
+#[cold]
+fn make_slots(free: &mut Vec<Work>, spare: &mut usize, most: usize) -> bool {
+    const FEW: usize = 16;
+    let n = FEW.min(*spare);
+    // Room for all of them, so that one that comes back never allocates.
+    let room = most.saturating_sub(free.len());
+    if n == 0
+        || free.try_reserve_exact(room).is_err()
+        || memory::fill("slots that spill", free, n, Work::empty).is_err()
+    {
+        return false;
+    }
+    *spare -= n;
+    true
 }
 
 enum Executor {
@@ -211,7 +237,7 @@ impl Instance {
 
     /// How many requests fit now.
     pub fn free(&self) -> usize {
-        self.tenant.depth() - self.outstanding()
+        self.tenant.most() - self.outstanding()
     }
 
     /// How many requests have been pushed and their responses not taken.
@@ -220,8 +246,8 @@ impl Instance {
         if fork::generation() == self.generation { self.outstanding } else { 0 }
     }
 
-    /// Puts a request into the ring; the engines see it at the next doorbell. Does not allocate,
-    /// block or wake.
+    /// Puts a request into the ring; the engines see it at the next doorbell. Does not block or wake, and
+    /// allocates only for a request that spills ([`InstanceConfig::spill`]).
     ///
     /// # Errors
     /// [`Full`] with the request when [`Instance::free`] is 0.
@@ -233,7 +259,9 @@ impl Instance {
         if fork::generation() != self.generation || self.lost.is_some() {
             return self.push_unusual(Box::new(request), None);
         }
-        let Some(mut work) = self.link.free.pop() else { return Err(Full(request)) };
+        let Some(mut work) = self.link.free.pop() else {
+            return self.push_spilled(Box::new(request), None);
+        };
         work.fill(request);
         match self.enqueue(work) {
             None => Ok(()),
@@ -252,7 +280,9 @@ impl Instance {
         if fork::generation() != self.generation || self.lost.is_some() {
             return self.push_unusual(Box::new(request), Some(time));
         }
-        let Some(mut work) = self.link.free.pop() else { return Err(Full(request)) };
+        let Some(mut work) = self.link.free.pop() else {
+            return self.push_spilled(Box::new(request), Some(time));
+        };
         work.fill(request);
         work.until_ns = deadline(self.clock(), time);
         match self.enqueue(work) {
@@ -285,6 +315,25 @@ impl Instance {
         request.map_or(Ok(()), |r| Err(Full(r)))
     }
 
+    /// A push that finds no slot: the request spills, or is refused. Boxed as in `push_unusual`.
+    #[cold]
+    #[inline(never)]
+    #[allow(clippy::boxed_local, reason = "see above")]
+    fn push_spilled(
+        &mut self,
+        request: Box<Request>,
+        within: Option<Duration>,
+    ) -> Result<(), Full> {
+        let Link { free, spare, .. } = &mut self.link;
+        if !make_slots(free, spare, self.tenant.most()) {
+            return Err(Full(*request));
+        }
+        match within {
+            None => self.push(*request),
+            Some(time) => self.push_within(time, *request),
+        }
+    }
+
     /// The first push of a child process, and those of one without engines. Boxed: whatever takes the address
     /// of a request has it stored, and loaded again, on the usual way too.
     #[cold]
@@ -302,7 +351,7 @@ impl Instance {
                 Some(time) => self.push_within(time, *request),
             };
         }
-        if self.outstanding == self.tenant.depth() {
+        if self.outstanding == self.tenant.most() {
             return Err(Full(*request));
         }
         let Request { tag, src, dst, carried, .. } = *request;
@@ -629,34 +678,36 @@ impl Link {
         const WHAT: &str = "rings of an instance";
         /// Bytes of both rings for one request: two pointers, and the turn of a reply.
         const RING_SLOT: usize = 3 * size_of::<usize>();
-        let (inner, depth, terms) = (tenant.inner(), tenant.depth(), tenant.terms());
+        let (inner, most, terms) = (tenant.inner(), tenant.most(), tenant.terms());
         let state = inner.state()?;
         let mut free = Vec::new();
-        memory::fill(WHAT, &mut free, depth, Work::empty)?;
-        memory::probe(WHAT, depth.next_power_of_two() * RING_SLOT + memory::SPARE)?;
+        memory::fill(WHAT, &mut free, tenant.depth(), Work::empty)?;
+        memory::probe(WHAT, most.next_power_of_two() * RING_SLOT + memory::SPARE)?;
         match state.shared_engines().filter(|_| !tenant.is_own()) {
             Some(shared) => {
                 if terms.is_committed() {
                     state.start_express(inner, &shared);
                 }
-                Ok(Link::shared(tenant, depth, shared, free))
+                Ok(Link::shared(tenant, most, shared, free))
             }
             None => {
                 let mut scheduler = inner.new_scheduler();
                 let sink = Sink::Own(Notice::new());
-                let outlet = Outlet::attach(&mut scheduler, sink, depth, terms, &*inner.clock);
+                let outlet = Outlet::attach(&mut scheduler, sink, most, terms, &*inner.clock);
                 let engine = Box::new(inner.own_engine(scheduler)?);
-                Ok(Link { outlet, free, executor: Executor::Own(engine) })
+                let spare = most - tenant.depth();
+                Ok(Link { outlet, free, spare, executor: Executor::Own(engine) })
             }
         }
     }
 
-    fn shared(tenant: &Tenant, depth: usize, shared: Arc<Shared>, free: Vec<Work>) -> Link {
-        let (replies, receiver) = reply_ring(depth);
+    fn shared(tenant: &Tenant, most: usize, shared: Arc<Shared>, free: Vec<Work>) -> Link {
+        let (replies, receiver) = reply_ring(most);
         let sink = Sink::Ring { replies, notice: Notice::new() };
         let (terms, clock) = (tenant.terms(), &*tenant.inner().clock);
-        let outlet = Outlet::attach(&mut lock(&shared.scheduler), sink, depth, terms, clock);
-        Link { outlet, free, executor: Executor::Shared { shared, replies: receiver } }
+        let outlet = Outlet::attach(&mut lock(&shared.scheduler), sink, most, terms, clock);
+        let spare = most.saturating_sub(tenant.depth());
+        Link { outlet, free, spare, executor: Executor::Shared { shared, replies: receiver } }
     }
 
     /// The smallest rings, in which no request ever lies.
@@ -680,7 +731,7 @@ impl Instance {
         self.outstanding -= self.refused.len();
         self.refused.clear();
         self.link.outlet.publish();
-        let Link { outlet, free, executor } = &mut self.link;
+        let Link { outlet, free, executor, .. } = &mut self.link;
         let Executor::Shared { shared, replies } = executor else { return false };
         // Slots of this instance: `free` has room for all of them.
         let known = free.len();
@@ -779,6 +830,12 @@ impl Completions<'_> {
     #[inline(never)]
     fn look_further(&mut self) -> Option<Response> {
         let i = &mut *self.instance;
+        if i.outstanding == 0 {
+            // What has spilled is back.
+            let extra = i.link.free.len().saturating_sub(i.tenant.depth());
+            i.link.free.truncate(i.tenant.depth());
+            i.link.spare += extra;
+        }
         if i.outstanding == 0 && i.link.notice(Notice::has_fd) != Some(true) {
             return None;
         }

@@ -14,7 +14,7 @@ use crate::{
     port::Port,
     ring::Consumer,
     route::Routes,
-    sla::{Cost, Terms},
+    sla::{Cost, Priority, Terms},
 };
 
 /// A port with the generation that tickets for it carry.
@@ -92,7 +92,8 @@ impl Lanes for Vec<Option<Lane>> {
         let lane = self.get_mut(lane)?.as_mut()?;
         let work = lane.requests.peek()?;
         let over = work.until_ns <= now || lane.port.is_closed();
-        Some(Head { cost: Cost::of(work.request()), over, until_ns: work.until_ns })
+        let (until_ns, pushed_ns) = (work.until_ns, work.pushed_ns);
+        Some(Head { cost: Cost::of(work.request()), over, until_ns, pushed_ns })
     }
 }
 
@@ -533,8 +534,14 @@ impl Scheduler {
             return None;
         }
         let cost = Cost::of(next);
-        let may_go = self.shares[pick.share].as_mut()?.credit(now, &cost, pick.committed);
-        may_go.then_some(arbiter::Pick { charged_ns: cost.ns.cast_unsigned(), ..pick })
+        let share = self.shares[pick.share].as_mut()?;
+        if !share.credit(now, &cost, pick.committed) {
+            return None;
+        }
+        let charged_ns = cost.ns.cast_unsigned();
+        let background = share.terms.priority == Priority::Background;
+        self.arbiter.account(&pick, charged_ns, background);
+        Some(arbiter::Pick { charged_ns, ..pick })
     }
 
     /// Stages a request of an ordered session whose turn has come.

@@ -48,7 +48,9 @@ pub struct Sla {
     pub unit: Unit,
     /// Served before all instances without a commitment until so much a second is reached; 0 for none.
     pub committed_per_s: u64,
-    /// Never served faster than so much a second; 0 for no limit.
+    /// Never served faster than so much a second; 0 for no limit. In device time, requests that share a
+    /// batch may go as a whole and are paid for afterwards; in operations and bytes the peak may split
+    /// batches, whose requests then take more device time each.
     pub peak_per_s: u64,
     /// How much may be served at once after a pause: at least `max_request` plus what [`STEP_NS`]
     /// earns at the higher of the two rates.
@@ -107,14 +109,23 @@ impl Sla {
 /// Who is served first where there is more to do than engines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// As if all of its rate were committed, and by the engine for commitments too. One pick in 17 goes
-    /// to others, so that nobody starves.
+    /// As if all of its rate were committed, behind what is, and by the engine for commitments too. A 17th
+    /// of the device time is for others, so that nobody starves.
     High,
     /// By weight, behind what is committed.
     #[default]
     Normal,
-    /// Only when nobody else has anything to run, and one pick in 17.
+    /// Only when nobody else has anything to run, and for a 17th of the device time.
     Background,
+}
+
+/// In which order commitments are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    /// At this time the committed rate would have served it.
+    At(u64),
+    /// Beyond the committed rate, by high priority.
+    Late,
 }
 
 /// The least that a request costs, in nanoseconds.
@@ -226,6 +237,14 @@ impl Terms {
         peak.is_none_or(|p| p.admits(count, now))
     }
 
+    /// Whether a request may go in a batch with one that the peak rate allowed. In device time a batch takes
+    /// little more than that one: what it took is charged when it is known.
+    #[inline]
+    pub(crate) fn lets_along(&self, cost: &Cost, now: u64) -> bool {
+        let device_time = |rate: &Rate| rate.unit == Unit::DeviceTime;
+        self.allows(cost, now) || self.rate(cost.service).is_some_and(device_time)
+    }
+
     /// When the peak rate will allow a request, if it is limited.
     pub(crate) fn allows_at(&self, cost: &Cost) -> Option<u64> {
         let (_, peak, count) = self.buckets(cost);
@@ -250,19 +269,30 @@ impl Terms {
         }
     }
 
-    /// Charges a request that the peak rate allows to the commitment, if that has room for it. Returns
-    /// whether it had.
-    pub(crate) fn pay_committed(&self, cost: &Cost, now: u64) -> bool {
+    /// When a request that was pushed at `pushed_ns` is due, if commitment and peak rate admit it now.
+    #[inline]
+    pub(crate) fn due(&self, cost: &Cost, pushed_ns: u64, now: u64) -> Option<Due> {
         let (committed, peak, count) = self.buckets(cost);
+        if peak.is_some_and(|peak| !peak.admits(count, now)) {
+            return None;
+        }
         match committed {
-            Some(committed) if committed.admits(count, now) => committed.take(count, now),
-            _ if self.priority != Priority::High => return false,
-            _ => {}
+            Some(c) if c.admits(count, now) => Some(Due::At(c.due_at(count, pushed_ns))),
+            _ => (self.priority == Priority::High).then_some(Due::Late),
         }
-        if let Some(peak) = peak {
-            peak.take(count, now);
-        }
-        true
+    }
+
+    /// Charges a request that is due.
+    pub(crate) fn pay_due(&self, cost: &Cost, due: Due, now: u64) {
+        let (committed, peak, count) = self.buckets(cost);
+        let committed = committed.filter(|_| due != Due::Late);
+        committed.into_iter().chain(peak).for_each(|bucket| bucket.take(count, now));
+    }
+
+    /// Charges a request to the commitment before that admits it.
+    pub(crate) fn pay_ahead(&self, cost: &Cost, now: u64) {
+        let (committed, ..) = self.buckets(cost);
+        self.pay_due(cost, if committed.is_some() { Due::At(0) } else { Due::Late }, now);
     }
 
     /// A request took so much more device time than it was charged, or less: rates that count it are
@@ -324,6 +354,13 @@ impl Bucket {
             false => Some(full_at.saturating_sub(time)),
         };
         let _ = self.full_at.fetch_update(Relaxed, Relaxed, after);
+    }
+
+    /// When the rate alone would have served a request that came at `pushed_ns`, behind all that was
+    /// served before.
+    fn due_at(&self, count: u64, pushed_ns: u64) -> u64 {
+        let begin = self.full_at.load(Relaxed).max(ticks(pushed_ns));
+        begin.saturating_add(self.earns_in(count)) / TICKS
     }
 
     /// When a request that counts so much will be admitted, if nothing is taken meanwhile.

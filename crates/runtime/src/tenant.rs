@@ -47,6 +47,11 @@ impl Tenant {
         self.config.depth
     }
 
+    /// How many requests may be outstanding, those that spill included.
+    pub(crate) fn most(&self) -> usize {
+        self.config.depth + self.config.spill
+    }
+
     pub(crate) fn is_own(&self) -> bool {
         self.own
     }

@@ -275,7 +275,8 @@ impl World {
             1 => Priority::Background,
             _ => Priority::Normal,
         };
-        let config = InstanceConfig { depth, weight, priority, slas };
+        let spill = if rng.chance(30) { rng.below(40) as usize } else { 0 };
+        let config = InstanceConfig { depth, spill, weight, priority, slas };
         let refused = if too_little { 100 } else { 0 };
         // Sometimes of a tenant that has one.
         let other = self.clients.last().filter(|_| rng.chance(30)).map(|c| &c.instance);
@@ -313,7 +314,7 @@ impl World {
             }
             clock.advance(rng.below(20_000));
             for c in clients.iter() {
-                assert!(c.instance.outstanding() + c.instance.free() <= 40);
+                assert!(c.instance.outstanding() + c.instance.free() < 40 + 40);
             }
         }
     }

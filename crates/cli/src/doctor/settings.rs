@@ -19,12 +19,14 @@ use Value::{Any, Number, Words};
 const BEGIN: &str = concat!("LOOKASIDE", "_");
 
 /// The variables of docs/environment.md.
-const VARIABLES: [(&str, Value); 20] = [
+const VARIABLES: [(&str, Value); 22] = [
     ("LOOKASIDE_CPU", Words(&["generic", "avx2", "avx512"])),
     ("LOOKASIDE_ENGINES", Number(0, 1024)),
     ("LOOKASIDE_THRESHOLD", Number(131_072, u64::MAX)),
     ("LOOKASIDE_POLICY", Words(&["wait", "fallback", "fail"])),
     ("LOOKASIDE_CONF", Any),
+    ("LOOKASIDE_DEVICE", Any),
+    ("LOOKASIDE_DEVICE_POLICY", Words(&["wait", "fallback", "fail"])),
     ("LOOKASIDE_STATS", Any),
     ("LOOKASIDE_COUNTERS", Any),
     ("LOOKASIDE_QAT_DC_INSTANCES", Number(0, 1024)),

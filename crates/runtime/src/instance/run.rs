@@ -40,7 +40,9 @@ impl Instance {
         if self.outstanding > 0 || fork::generation() != self.generation || self.lost.is_some() {
             return self.push(request).map(|()| None);
         }
-        let Some(mut work) = self.link.free.pop() else { return Err(Full(request)) };
+        let Some(mut work) = self.link.free.pop() else {
+            return self.push(request).map(|()| None);
+        };
         work.fill(request);
         let clock = &*self.tenant.inner().clock;
         let (outlet, Executor::Own(engine)) = (&mut self.link.outlet, &mut self.link.executor)

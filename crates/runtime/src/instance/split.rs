@@ -69,8 +69,9 @@ impl std::error::Error for Unrelated {}
 /// The submitter's part of an instance.
 struct Pushing {
     outlet: Outlet,
-    /// Slots that are not outstanding, beside those in `returned`.
+    /// Slots that are not outstanding, beside those in `returned`; and how many more may spill.
     free: Vec<Work>,
+    spare: usize,
     returned: Consumer<Work>,
 }
 
@@ -134,8 +135,8 @@ impl Instance {
         let tenant = self.tenant.clone();
         let link = mem::replace(&mut self.link, Link::unserved(&tenant));
         let refused = mem::take(&mut self.refused);
-        let Link { outlet, free, executor } = link;
-        let (returns, returned) = request_ring(tenant.depth());
+        let Link { outlet, free, spare, executor } = link;
+        let (returns, returned) = request_ring(tenant.most());
         let (port, place) = (outlet.port().clone(), outlet.place());
         let published = outlet.seq() - outlet.requests.unpublished() as u64;
         let taken = outlet.seq() - (self.outstanding - refused.len()) as u64;
@@ -150,7 +151,7 @@ impl Instance {
             committed: self.committed,
             served: self.lost.is_none(),
             engines,
-            part: Some(Pushing { outlet, free, returned }),
+            part: Some(Pushing { outlet, free, spare, returned }),
             seam: seam.clone(),
             _not_sync: PhantomData,
         };
@@ -176,7 +177,7 @@ impl Instance {
 
     /// The instance that these are the parts of.
     fn rejoin(pushing: Pushing, polling: Polling) -> Instance {
-        let Pushing { outlet, mut free, mut returned } = pushing;
+        let Pushing { outlet, mut free, spare, mut returned } = pushing;
         while let Some(work) = returned.pop() {
             free.push(work);
         }
@@ -185,7 +186,7 @@ impl Instance {
             outstanding: in_ring + polling.refused.len(),
             tenant: polling.tenant,
             generation: polling.generation,
-            link: Link { outlet, free, executor: polling.executor },
+            link: Link { outlet, free, spare, executor: polling.executor },
             refused: polling.refused,
             lost: polling.lost,
             due_ns: polling.due_ns,
@@ -234,7 +235,7 @@ impl Submitter {
     /// How many requests fit now; 0 when it [is closed](Submitter::is_closed).
     pub fn free(&self) -> usize {
         match &self.part {
-            Some(part) if !self.is_closed() => part.free.len() + part.returned.len(),
+            Some(part) if !self.is_closed() => part.free.len() + part.returned.len() + part.spare,
             _ => 0,
         }
     }
@@ -244,7 +245,8 @@ impl Submitter {
         !self.served || self.seam.is_poller_gone() || fork::generation() != self.generation
     }
 
-    /// Puts a request into the ring; it is seen at the next doorbell. Does not allocate, block or wake.
+    /// Puts a request into the ring; it is seen at the next doorbell. Does not block or wake, and allocates
+    /// only for a request that spills.
     ///
     /// # Errors
     /// [`PushError`] with the request.
@@ -254,7 +256,7 @@ impl Submitter {
         let Some(part) = self.part.as_mut().filter(|_| !closed) else {
             return Err(PushError::Closed(request));
         };
-        let Some(mut work) = part.free.pop().or_else(|| part.returned.pop()) else {
+        let Some(mut work) = part.slot(self.tenant.most()) else {
             return Err(PushError::Full(request));
         };
         work.fill(request);
@@ -273,7 +275,7 @@ impl Submitter {
         let Some(part) = self.part.as_mut().filter(|_| !closed) else {
             return Err(PushError::Closed(request));
         };
-        let Some(mut work) = part.free.pop().or_else(|| part.returned.pop()) else {
+        let Some(mut work) = part.slot(self.tenant.most()) else {
             return Err(PushError::Full(request));
         };
         let clock = &*self.tenant.inner().clock;
@@ -317,6 +319,13 @@ impl Submitter {
 }
 
 impl Pushing {
+    #[inline]
+    fn slot(&mut self, most: usize) -> Option<Work> {
+        self.free.pop().or_else(|| self.returned.pop()).or_else(|| {
+            super::make_slots(&mut self.free, &mut self.spare, most).then(|| self.free.pop())?
+        })
+    }
+
     #[cold]
     fn hand_back(&mut self, mut work: Work) -> Result<(), PushError> {
         let request = work.take();
