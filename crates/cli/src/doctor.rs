@@ -43,7 +43,7 @@ pub(crate) struct Doctor {
     /// A command, the path of a program, or a configuration
     #[arg(value_name = "PROGRAM|CONFIG", value_hint = clap::ValueHint::ExecutablePath)]
     target: OsString,
-    /// Print one JSON object (docs/json/doctor.json is its schema)
+    /// Print one JSON object, whose schema is docs/json/doctor.json
     #[arg(long)]
     json: bool,
 }
@@ -174,10 +174,13 @@ impl Report {
         let served = |state| matches!(state, State::Ours | State::Ready);
         let serves = self.libraries.iter().any(|found| served(found.state));
         self.well = self.wrong.is_empty() && (self.kind != "program" || serves);
+        if self.kind != "program" && !self.well {
+            self.run = None;
+        }
         let tier = Cpu::host().tier();
         self.expect = expected(tier, |library| match self.kind {
             "program" => self.libraries.iter().any(|f| f.library == library && served(f.state)),
-            "openssl" => library == "OpenSSL",
+            "openssl" => self.well && library == "OpenSSL",
             _ => false,
         });
         self
@@ -262,7 +265,8 @@ impl Report {
             (false, _) => "something is wrong",
         };
         rows("verdict", &[verdict.to_owned()]);
-        out
+        // Names within a program are anybody's: none moves the cursor.
+        out.replace(|c: char| c.is_control() && c != '\n', "?")
     }
 }
 
@@ -310,7 +314,7 @@ impl Tried<'_> {
             ([], _) => String::new(),
         };
         (found.state, found.says) = match self.judge(library, name, at) {
-            Ok((state, how)) => (state, format!("{how}: {}{through}", file.display())),
+            Ok((state, how)) => (state, format!("{how} {}{through}", file.display())),
             Err(why) => (State::Kept, format!("kept from it: {why}{through}")),
         };
         found.file = Some(file);
@@ -330,7 +334,7 @@ impl Tried<'_> {
         let folder = beside(library.folder, library.file);
         let here = folder.as_ref().and_then(|folder| folder.join(library.file).canonicalize().ok());
         if !is_openssl && here.is_some() && file.canonicalize().ok() == here {
-            return Ok((State::Ours, "served by ours".into()));
+            return Ok((State::Ours, "served by ours:".into()));
         }
         if let Some(why) = self.secure {
             return Err(format!(
@@ -342,7 +346,7 @@ impl Tried<'_> {
                 return Err("our provider is not installed beside this command".into());
             }
             load::own_provider().map_err(|why| format!("the provider does not load: {why}"))?;
-            return Ok((State::Ready, "ready, the provider loads beside it".into()));
+            return Ok((State::Ready, "ready: the provider loads beside".into()));
         }
         let Some(folder) = folder else {
             return Err(format!("our {} is not installed beside this command", library.file));
@@ -355,6 +359,6 @@ impl Tried<'_> {
         let loader = self.loader.ok_or("there is no loader")?;
         let root = &self.closure.loaded[self.closure.root(at)].path;
         load::library(loader, root, &folder, name)?;
-        Ok((State::Ready, "ready, ours takes the place of".into()))
+        Ok((State::Ready, "ready: ours takes the place of".into()))
     }
 }

@@ -133,7 +133,7 @@ fn screen(runtime: &Runtime, machine: &Machine, cpu: &Cpu, card: &str) -> String
             );
         }
     }
-    out + "--all: every algorithm, and who serves it; --json\n"
+    out + "\n--all: every algorithm, and who serves it; --json\n"
 }
 
 /// What the services are called by people.

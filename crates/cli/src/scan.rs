@@ -167,7 +167,7 @@ struct Sums {
 impl Sums {
     fn complain(&mut self, message: &str) {
         self.trouble = true;
-        eprintln!("lookaside: {message}");
+        eprintln!("lookaside: {}", crate::plain(&message));
     }
 
     /// The rate, and who served it by the device's own counters.

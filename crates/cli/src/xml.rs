@@ -122,7 +122,7 @@ impl All<'_> {
 
     fn complain(&self, printed: &mut Printed<'_>, status: u8, message: &str) {
         self.status.fetch_max(status, Ordering::Relaxed);
-        printed.complaints += &format!("lookaside: {message}\n");
+        printed.complaints += &format!("lookaside: {}\n", crate::plain(&message));
     }
 
     fn failed(&self, what: &str, e: &io::Error, printed: &mut Printed<'_>) {
@@ -130,7 +130,7 @@ impl All<'_> {
             // Who reads no further wants no more.
             io::ErrorKind::BrokenPipe => std::process::exit(0),
             io::ErrorKind::StorageFull | io::ErrorKind::WriteZero => {
-                eprintln!("lookaside: {what}: {e}");
+                eprintln!("lookaside: {what}: {}", crate::plain(e));
                 std::process::exit(status::WRITE.into());
             }
             _ => self.complain(printed, status::FAULT, &format!("{what}: {e}")),

@@ -197,8 +197,14 @@ fn who_cannot_be_served() {
         }
         None => println!("SKIPPED: no zlib to link with"),
     }
-    // A library of ours that lacks what the program needs.
+    // One that has ours already; and a library of ours that lacks what the program needs.
     let ours = prefix.folder.join("lib/lookaside/zlib/libz.so.1");
+    if Path::new("/usr/bin/git").exists() {
+        let mut command = prefix.doctor("/usr/bin/git");
+        command.arg("--json").env("LD_LIBRARY_PATH", ours.parent().unwrap());
+        let (status, report) = object(&mut command);
+        assert_eq!((status, state(&report, "zlib")), (0, "ours"), "{report:#}");
+    }
     let empty = Command::new("cc")
         .args(["-shared", "-xc", "/dev/null", "-Wl,-soname,libz.so.1", "-o"])
         .arg(&ours)
@@ -223,10 +229,13 @@ fn scripts_links_and_what_is_none() {
     symlink(&script, &link).unwrap();
     let second = prefix.file("second", &format!("#! {}\n", link.display()));
     assert_eq!(prefix.json(&second).1["scripts"].as_array().unwrap().len(), 2);
+    let pipe = prefix.folder.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let round = prefix.folder.join("round");
     let round = prefix.file("round", &format!("#!{}\n", round.display()));
     for (target, says) in [
         (&*round, "scripts that interpret each other"),
+        (pipe.to_str().unwrap(), "no regular file"),
         ("/nowhere/at/all", "/nowhere/at/all: No such file or directory\n"),
         ("no-such-command", "no such command, and no such file here"),
         ("/etc/passwd", "neither a program nor a configuration"),
@@ -265,6 +274,7 @@ fn settings_that_nobody_knows() {
     let said = String::from_utf8(out.stdout).unwrap();
     assert_eq!(out.status.code(), Some(1));
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!said.contains("\ntry "), "{said}");
     assert!(words.contains("enginess is no setting of the provider: is it engines?"), "{said}");
     let own = prefix.file("lookaside.conf", "engines = 2\nthreshhold = 9\n");
     let (status, report) = prefix.json(&own);

@@ -162,7 +162,7 @@ fn what_cannot_be_read_is_said_and_the_rest_is_scanned() {
     fs::write(dir.join("a"), "foo").unwrap();
     let (code, out, err) = run(&dir, &["foo", "missing", "a"]);
     assert_eq!((code, &*out), (2, "a:3:1\n"));
-    assert!(err.starts_with("lookaside: missing: No such file"), "{err}");
+    assert!(err.starts_with("lookaside: missing: No such file or directory\n"), "{err}");
     for args in [&["-f", "missing", "a"][..], &["--nonsense"], &[], &["-f", "a.rules"]] {
         assert_eq!(run(&dir, args).0, 2, "{args:?}");
     }

@@ -1,4 +1,4 @@
-//! Manual pages and completions know every option of the help.
+//! Manual pages and completions know every option of the help; errors are words.
 
 use std::{
     collections::BTreeSet,
@@ -76,5 +76,15 @@ fn shells_and_roff_read_them() {
             }
             Err(e) => println!("SKIPPED: {program} {path}: {e}"),
         }
+    }
+}
+
+/// Errors have the system's words and no number.
+#[test]
+fn errors_are_words() {
+    for args in [&["/nowhere/at/all"][..], &["compare", "/nowhere/at/all"]] {
+        let out = Command::new(env!("CARGO_BIN_EXE_parcomp")).args(args).output().expect("runs");
+        let said = String::from_utf8(out.stderr).expect("UTF-8");
+        assert_eq!(said, "parcomp: /nowhere/at/all: No such file or directory\n");
     }
 }

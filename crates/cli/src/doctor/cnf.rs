@@ -6,11 +6,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::settings::{PROVIDER, place, question};
+use super::{
+    settings::{PROVIDER, place, question},
+    target::text_of,
+};
 use crate::plain;
 
 /// Includes within includes that are followed.
 const DEPTH: usize = 8;
+/// Files that are included, at most.
+const FILES: usize = 500;
 /// Values of a section other than settings of ours.
 const OPENSSLS: [&str; 4] = ["identity", "module", "activate", "soft_load"];
 /// Where names before the first section are.
@@ -27,6 +32,8 @@ struct Entry {
 #[derive(Debug, Default)]
 struct Sections {
     sections: BTreeMap<String, Vec<Entry>>,
+    /// Files that were included, however deep.
+    included: usize,
 }
 
 /// What was found out.
@@ -47,7 +54,7 @@ pub(super) struct Judged {
 pub(super) fn judge(path: &Path) -> Result<Judged, String> {
     let mut sections = Sections::default();
     let mut judged = Judged::default();
-    let text = fs::read_to_string(path);
+    let text = text_of(path);
     let text = text.map_err(|e| format!("{}: {}", path.display(), plain(&e)))?;
     sections.read(path, &text, DEPTH, &mut judged.wrong);
     sections.follow(&mut judged);
@@ -97,8 +104,15 @@ impl Sections {
 
     /// A file, or all of a folder's; one that is missing is no error, for OpenSSL either.
     fn include(&mut self, path: &Path, depth: usize, wrong: &mut Vec<String>) {
+        if self.included > FILES {
+            return;
+        }
         if depth == 0 {
-            wrong.push(format!("{}: included too deep", path.display()));
+            let text = format!("{}: included too deep", path.display());
+            // Said once of many.
+            if wrong.last() != Some(&text) {
+                wrong.push(text);
+            }
             return;
         }
         let mut files = vec![path.to_owned()];
@@ -111,7 +125,14 @@ impl Sections {
             files.sort();
         }
         for file in files {
-            if let Ok(text) = fs::read_to_string(&file) {
+            self.included += 1;
+            if self.included == FILES {
+                wrong.push(format!("{}: more files than {FILES} are included", file.display()));
+            }
+            if self.included > FILES {
+                return;
+            }
+            if let Ok(text) = text_of(&file) {
                 self.read(&file, &text, depth - 1, wrong);
             }
         }
@@ -253,6 +274,12 @@ mod tests {
         let own = judge(&path).unwrap();
         fs::remove_file(&path).unwrap();
         assert!(own.wrong[0].contains("included too deep"), "{own:?}");
+        // Neither do many lines of that kind take forever.
+        fs::write(&path, format!(".include {}\n", path.display()).repeat(100)).unwrap();
+        let many = judge(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(many.wrong.len() < 1000, "{}", many.wrong.len());
+        assert!(many.wrong.iter().any(|text| text.contains("more files than")), "{many:?}");
         assert!(judge(&path).unwrap_err().ends_with("No such file or directory"));
     }
 }

@@ -47,11 +47,12 @@ const COPIES: [(&str, &[u8]); 5] = [
 
 /// Reads a file; `None`: it is something else than ELF.
 pub(super) fn read(path: &Path) -> io::Result<Option<Elf>> {
-    let mut file = File::open(path)?;
-    let meta = file.metadata()?;
+    // First: to open a pipe would wait for its writer.
+    let meta = fs::metadata(path)?;
     if !meta.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
+    let mut file = File::open(path)?;
     let mut magic = [0; 4];
     match file.read_exact(&mut magic) {
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),

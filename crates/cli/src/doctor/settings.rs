@@ -1,13 +1,8 @@
 //! Names of settings and variables, and what is said of one that is none.
 
-use std::{
-    env,
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{env, ffi::OsString, path::Path};
 
-use super::target::Reader;
+use super::target::{Reader, text_of};
 use crate::plain;
 
 /// What a variable may be.
@@ -142,9 +137,8 @@ pub(crate) fn in_force() -> Vec<String> {
 }
 
 /// What of a file of `name = value` is wrong.
-pub(super) fn file(path: &PathBuf, reader: Reader) -> Result<Vec<String>, String> {
-    let text =
-        fs::read_to_string(path).map_err(|e| format!("{}: {}", path.display(), plain(&e)))?;
+pub(super) fn file(path: &Path, reader: Reader) -> Result<Vec<String>, String> {
+    let text = text_of(path).map_err(|e| format!("{}: {}", path.display(), plain(&e)))?;
     let known: &[&str] = match reader {
         Reader::Zlib => &ZLIB,
         Reader::QuickAssist => &QUICKASSIST,
@@ -185,6 +179,8 @@ pub(super) fn place(path: &Path, line: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn document(path: &str) -> String {

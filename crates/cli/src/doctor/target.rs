@@ -5,7 +5,7 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     fs,
-    io::Read,
+    io::{self, Read},
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
 };
@@ -61,7 +61,7 @@ pub(super) fn find(name: &OsStr) -> Result<Target, String> {
     let mut scripts = Vec::new();
     let mut at = path;
     loop {
-        let failed = |e: std::io::Error| format!("{}: {}", at.display(), plain(&e));
+        let failed = |e: io::Error| format!("{}: {}", at.display(), plain(&e));
         // The shell's links, such as those of alternatives.
         let whole = at.canonicalize().map_err(failed)?;
         if let Some(elf) = elf::read(&whole).map_err(failed)? {
@@ -113,16 +113,23 @@ fn in_path(name: &OsStr) -> Option<PathBuf> {
     env::split_paths(&folders).map(|folder| folder.join(name)).find(is_program)
 }
 
-fn beginning(path: &Path) -> std::io::Result<Vec<u8>> {
+fn beginning(path: &Path) -> io::Result<Vec<u8>> {
     let mut begin = Vec::new();
     fs::File::open(path)?.take(256).read_to_end(&mut begin)?;
     Ok(begin)
 }
 
+/// The text of a configuration: a regular file, and no configuration is larger than 1 MB.
+pub(super) fn text_of(path: &Path) -> io::Result<String> {
+    let meta = fs::metadata(path)?;
+    if !meta.is_file() || meta.len() > 1 << 20 {
+        return Err(io::Error::other("it is no regular file of 1 MB at most"));
+    }
+    fs::read_to_string(path)
+}
+
 /// What kind of a configuration a file is.
 fn configuration(path: &Path) -> Option<Target> {
-    /// No configuration is larger.
-    const MOST: u64 = 1 << 20;
     match path.file_name()?.to_str()? {
         "lookaside.conf" => return Some(Target::Settings(path.to_owned(), Reader::Zlib)),
         "lookaside-qat.conf" => {
@@ -130,10 +137,7 @@ fn configuration(path: &Path) -> Option<Target> {
         }
         _ => {}
     }
-    if fs::metadata(path).ok()?.len() > MOST {
-        return None;
-    }
-    let text = fs::read_to_string(path).ok()?;
+    let text = text_of(path).ok()?;
     let is_section = |line: &str| line.starts_with('[') && line.ends_with(']');
     let is_openssl = path.extension().is_some_and(|ending| ending == "cnf")
         || text.lines().any(|line| line.trim().starts_with("openssl_conf"));

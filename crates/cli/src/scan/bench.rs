@@ -87,7 +87,7 @@ pub(super) fn run(
         });
         if let Err(message) = read {
             trouble = true;
-            eprintln!("lookaside: {message}");
+            eprintln!("lookaside: {}", crate::plain(&message));
         }
     }
     if blocks.cut {

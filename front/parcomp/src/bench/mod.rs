@@ -93,7 +93,7 @@ fn print(text: &str) -> ExitCode {
 
 /// To standard error. What cannot be shown is no reason to stop.
 fn say(text: std::fmt::Arguments<'_>) {
-    _ = std::io::stderr().write_fmt(text);
+    _ = std::io::stderr().write_all(crate::plain(&text.to_string()).as_bytes());
 }
 
 fn parse(args: &[String]) -> Result<Wish, String> {

@@ -53,7 +53,7 @@ fn exit(result: Result<bool, Failure>) -> ExitCode {
 
 /// A line on standard error. There is nobody to tell when that fails.
 fn say(message: &str) {
-    _ = writeln!(std::io::stderr(), "parcomp: {message}");
+    _ = writeln!(std::io::stderr(), "parcomp: {}", crate::plain(message));
 }
 
 /// Prints to standard output, and says whether that failed. A reader that went away is no error of

@@ -86,11 +86,7 @@ impl Run {
 
 /// The system's words alone.
 fn words(e: &io::Error) -> String {
-    let text = e.to_string();
-    match text.split_once(" (os error") {
-        Some((words, _)) => words.into(),
-        None => text,
-    }
+    crate::plain(&e.to_string())
 }
 
 /// `pargzip ...`
