@@ -3,7 +3,8 @@
 
 use core::{ffi::c_int, time::Duration};
 
-use lookaside::Runtime;
+use lookaside::{Builder, Device as _, Op, Route, RouteEntry, Runtime};
+use lookaside_shared::SharedDevice;
 
 use crate::{
     pointer::{In, Kind, Lent, Out, Owned},
@@ -49,6 +50,32 @@ unsafe impl Settings for la_runtime_options {
     };
 }
 
+/// The devices: the machine's, where the environment names it, and the CPU.
+fn builder() -> Builder {
+    /// Below, what a compression takes is no more than the way to the server and back.
+    const LEAST: usize = 16 << 10;
+    let Some(shared) = SharedDevice::drop_in() else {
+        return Runtime::builder().device(lookaside_cpu::cpu());
+    };
+    let offered =
+        [Op::Compress, Op::Decompress].into_iter().filter(|op| shared.best_batch(*op) > 0);
+    let offered: Vec<Op> = offered.collect();
+    let entry = |device: &str, min_bytes, why: &str| RouteEntry {
+        device: device.into(),
+        min_bytes,
+        why: why.into(),
+    };
+    let route = |op| Route {
+        op,
+        entries: vec![
+            entry("shared", LEAST, "the device of the machine (LOOKASIDE_DEVICE)"),
+            entry("cpu", 0, "takes what is small, and over when the one before fails"),
+        ],
+    };
+    let builder = Runtime::builder().device(shared).device(lookaside_cpu::cpu());
+    offered.into_iter().map(route).fold(builder, Builder::route)
+}
+
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn la_runtime_start(
@@ -62,7 +89,7 @@ pub unsafe extern "C" fn la_runtime_start(
         // SAFETY: the header asks for null or a structure of the size that it begins with.
         let o = unsafe { options.settings() }?;
         reserved(o.reserved == 0)?;
-        let mut builder = Runtime::builder().device(lookaside_cpu::cpu());
+        let mut builder = builder();
         if o.engines != AUTO {
             let engines = usize::try_from(o.engines)
                 .map_err(|_| Refusal::Limit("the number of engines is negative"))?;

@@ -8,14 +8,16 @@ use lookaside_simd::{CAP_VARIABLE, Cpu};
 use serde_json::{Value, json};
 
 use crate::{
+    doctor::in_force,
+    expect::expected,
     machine::Machine,
-    table::{TABLE_WIDTH, paragraph, wrapped},
+    table::{TABLE_WIDTH, columns, paragraph, wrapped},
 };
 
 /// Starts a runtime as programs do, and describes it.
 ///
-/// Short: a row for each service and implementation; `verbose`: for each operation and algorithm.
-pub fn run(json: bool, verbose: bool) -> Result<String, Box<dyn Error>> {
+/// Short: one screen, a row for each service; `all`: a row for each operation and algorithm.
+pub fn run(json: bool, all: bool) -> Result<String, Box<dyn Error>> {
     let (card, why) = match QatDevice::of_environment() {
         Ok(Some(card)) => (Some(card), None),
         Ok(None) => (None, Some(format!("none: {LIBRARY_VARIABLE} names no library"))),
@@ -33,7 +35,10 @@ pub fn run(json: bool, verbose: bool) -> Result<String, Box<dyn Error>> {
         let object = describe(&runtime, &machine, cpu, &says);
         return Ok(serde_json::to_string_pretty(&object)? + "\n");
     }
-    Ok(text(&runtime, &machine, cpu, verbose, &says))
+    Ok(match all {
+        true => everything(&runtime, &machine, cpu, &says),
+        false => screen(&runtime, &machine, cpu, &says),
+    })
 }
 
 fn describe(runtime: &Runtime, machine: &Machine, cpu: &Cpu, card: &str) -> Value {
@@ -71,23 +76,136 @@ fn describe(runtime: &Runtime, machine: &Machine, cpu: &Cpu, card: &str) -> Valu
         "engines": runtime.engines(),
         "devices": runtime.capabilities().map(device).collect::<Vec<_>>(),
         "routes": runtime.routes().iter().map(route).collect::<Vec<_>>(),
+        "settings": in_force(),
+        "expect": expected(cpu.tier(), |_| true),
     })
 }
 
 /// The width of the indented labels.
 const INDENT: usize = 12;
 
-fn text(runtime: &Runtime, machine: &Machine, cpu: &Cpu, verbose: bool, card: &str) -> String {
-    let mut out = format!("lookaside {}\n\n", env!("CARGO_PKG_VERSION"));
-    out += &paragraph("machine", INDENT, &machine.to_string());
-    let cap = match (cpu.cap(), cpu.unknown_cap()) {
+/// What caps the tier, if anything does.
+fn cap(cpu: &Cpu) -> String {
+    match (cpu.cap(), cpu.unknown_cap()) {
         (Some(cap), _) => format!("capped by {CAP_VARIABLE}={cap}"),
         (None, Some(unknown)) => format!("not capped: {CAP_VARIABLE}={unknown} is unknown"),
         (None, None) => format!("not capped: {CAP_VARIABLE} is not set"),
+    }
+}
+
+/// What fits a screen of 24 lines and 80 columns with the prompt, where there is one device.
+fn screen(runtime: &Runtime, machine: &Machine, cpu: &Cpu, card: &str) -> String {
+    let mut out =
+        paragraph("lookaside", INDENT, &format!("{} on {machine}", env!("CARGO_PKG_VERSION")));
+    let (tier, family) = (cpu.tier(), cpu.family());
+    out += &paragraph("kernels", INDENT, &format!("tier {tier}, family {family}; {}", cap(cpu)));
+    let names: Vec<&str> = runtime.capabilities().map(|(name, _)| name).collect();
+    let engines = format!("{}; {} engines by default", names.join(", "), runtime.engines());
+    match (card.starts_with("none: "), names.len()) {
+        (true, 1) => {
+            out += &paragraph("devices", INDENT, &format!("{engines}; no QuickAssist card"))
+        }
+        _ => {
+            out += &paragraph("devices", INDENT, &engines);
+            out += &paragraph("card", INDENT, card);
+            out += &routes_in_short(runtime.routes());
+        }
+    }
+    let settings = in_force();
+    if !settings.is_empty() {
+        out += &paragraph("settings", INDENT, &settings.join(" "));
+    }
+    for (name, capabilities) in runtime.capabilities() {
+        out += &format!("\nserved by {name}\n{}", columns(&services(capabilities)));
+    }
+    let figures = expected(tier, |_| true);
+    match figures.is_empty() {
+        true => {
+            out += &format!(
+                "\nfor tier {tier} nothing was measured: docs/performance.md has the others\n"
+            )
+        }
+        false => {
+            let rows: Vec<Vec<String>> = figures.iter().map(|f| f.row().to_vec()).collect();
+            out += &format!(
+                "\nto expect at {tier}, beside what programs use otherwise\n{}",
+                columns(&rows)
+            );
+        }
+    }
+    out + "--all: every algorithm, and who serves it; --json\n"
+}
+
+/// What the services are called by people.
+fn called(service: Service) -> &'static str {
+    match service {
+        Service::Dc => "compression",
+        Service::Mv => "moving data",
+        Service::Pke => "public keys",
+        Service::Kdf => "key derivation",
+        Service::Sym => "symmetric",
+        Service::Rng => "random numbers",
+        Service::Scan => "patterns",
+        Service::Xml => "XML",
+        other => other.name(),
+    }
+}
+
+/// Whose code serves: words of what capabilities say, and what they stand for.
+const WHOSE: [(&str, &str); 16] = [
+    ("lookaside", "own kernels"),
+    ("kernel", "own kernels"),
+    ("own ", "own kernels"),
+    ("side by side", "own kernels"),
+    ("inflate", "own kernels"),
+    ("portable", "own kernels"),
+    ("igzip", "ISA-L"),
+    ("ISA-L", "ISA-L"),
+    ("libdeflate", "libdeflate"),
+    ("lz4", "liblz4"),
+    ("zstd", "libzstd"),
+    ("intel-ipsec-mb", "intel-ipsec-mb"),
+    ("AWS-LC", "AWS-LC"),
+    ("libcrypto", "libcrypto"),
+    ("memcpy", "memcpy"),
+    ("QuickAssist", "the card"),
+];
+
+/// A row for each service: its name, how many algorithms it has, whose code serves them.
+fn services(capabilities: &[Capability]) -> Vec<Vec<String>> {
+    let mut rows: Vec<(Service, Vec<&str>, Vec<&str>)> = Vec::new();
+    for c in capabilities {
+        let service = c.op.service();
+        let at = rows.iter().position(|row| row.0 == service).unwrap_or_else(|| {
+            rows.push((service, vec![], vec![]));
+            rows.len() - 1
+        });
+        let (_, algorithms, by) = &mut rows[at];
+        if !algorithms.contains(&&*c.algorithm) {
+            algorithms.push(&c.algorithm);
+        }
+        for (word, whose) in WHOSE {
+            if c.served_by.contains(word) && !by.contains(&whose) {
+                by.push(whose);
+            }
+        }
+    }
+    let row = |(service, algorithms, by): (Service, Vec<&str>, Vec<&str>)| {
+        let by = if by.is_empty() { "other code".to_owned() } else { by.join(", ") };
+        let count = format!("{} algorithms", algorithms.len());
+        let count = if algorithms.len() == 1 { String::new() } else { format!(" ({count})") };
+        vec![service.name().to_owned(), called(service).to_owned(), format!("{by}{count}")]
     };
+    rows.into_iter().map(row).collect()
+}
+
+/// All that there is to say.
+fn everything(runtime: &Runtime, machine: &Machine, cpu: &Cpu, card: &str) -> String {
+    let mut out = format!("lookaside {}\n\n", env!("CARGO_PKG_VERSION"));
+    out += &paragraph("machine", INDENT, &machine.to_string());
     let (tier, family, detected) = (cpu.tier(), cpu.family(), cpu.detected_tier());
     out += &paragraph("kernels", INDENT, &format!("tier {tier}, family {family}"));
-    out += &paragraph("cap", INDENT, &format!("{cap}; the CPU has {detected}"));
+    out += &paragraph("cap", INDENT, &format!("{}; the CPU has {detected}", cap(cpu)));
     let features = match cpu.features() {
         [] => "none that matter here".to_owned(),
         found => found.join(" "),
@@ -98,19 +216,11 @@ fn text(runtime: &Runtime, machine: &Machine, cpu: &Cpu, verbose: bool, card: &s
     out += &paragraph("card", INDENT, card);
     let engines = format!("{} by default: one for each CPU", runtime.engines());
     out += &paragraph("engines", INDENT, &engines);
-    let routes = runtime.routes();
-    match verbose {
-        true => out += &every_route(routes),
-        false => out += &routes_in_short(routes),
-    }
+    out += &routes_in_short(runtime.routes());
+    out += &every_route(runtime.routes());
     for (name, capabilities) in runtime.capabilities() {
-        match verbose {
-            true => out += &every_capability(name, capabilities),
-            false => out += &capabilities_in_short(name, capabilities),
-        }
-    }
-    if !verbose {
-        out += "\n--verbose has a row for each operation and algorithm, and each route's reason.\n";
+        out += &capabilities_in_short(name, capabilities);
+        out += &every_capability(name, capabilities);
     }
     out
 }
@@ -153,16 +263,28 @@ fn routes_in_short(routes: &[Route]) -> String {
     out
 }
 
+/// The reasons of all routes; operations with the same ones together.
 fn every_route(routes: &[Route]) -> String {
-    let mut rows = vec![["operation", "device", "size", "why"].map(str::to_owned)];
+    let mut groups: Vec<(Vec<[String; 3]>, Vec<String>)> = Vec::new();
     for route in routes {
-        for (i, e) in route.entries.iter().enumerate() {
-            let op = if i == 0 { route.op.to_string() } else { String::new() };
+        let entry = |e: &RouteEntry| {
             let size = match e.min_bytes {
                 0 => "any".to_owned(),
                 n => format!("from {n} bytes"),
             };
-            rows.push([op, e.device.clone(), size, e.why.to_string()]);
+            [e.device.clone(), size, e.why.to_string()]
+        };
+        let entries: Vec<[String; 3]> = route.entries.iter().map(entry).collect();
+        match groups.iter_mut().find(|(known, _)| *known == entries) {
+            Some((_, ops)) => ops.push(route.op.to_string()),
+            None => groups.push((entries, vec![route.op.to_string()])),
+        }
+    }
+    let mut rows = vec![["operations", "device", "size", "why"].map(str::to_owned)];
+    for (entries, ops) in groups {
+        for (i, [device, size, why]) in entries.into_iter().enumerate() {
+            let ops = if i == 0 { ops.join(" ") } else { String::new() };
+            rows.push([ops, device, size, why]);
         }
     }
     format!("\nroutes, first to last\n{}", wrapped(&rows, [TABLE_WIDTH; 4]))
@@ -206,7 +328,7 @@ fn capabilities_in_short(device: &str, capabilities: &[Capability]) -> String {
         let first = if last.replace(service) == Some(service) { "" } else { service.name() };
         table.push([first.to_owned(), by.to_owned(), algorithms.join("; ")]);
     }
-    format!("\nwhat device {device} can do\n{}", wrapped(&table, [TABLE_WIDTH, 38, TABLE_WIDTH]))
+    format!("\nby whom device {device} serves\n{}", wrapped(&table, [TABLE_WIDTH, 38, TABLE_WIDTH]))
 }
 
 /// Operations without the prefix that all of them have: "rsa-public", "rsa-private" is "public,

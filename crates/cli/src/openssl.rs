@@ -72,6 +72,11 @@ fn text(provider: &Path, counters: &Path) -> Result<String, String> {
     Ok(text + "statistics = " + &known(counters)? + "\n")
 }
 
+/// Whether there is a provider beside this command.
+pub(crate) fn is_there() -> bool {
+    beside_us().is_ok()
+}
+
 /// Where `make install` puts the provider, or cargo, as seen from this command.
 fn beside_us() -> Result<PathBuf, String> {
     let here = env::current_exe().and_then(fs::canonicalize).map_err(|e| e.to_string())?;

@@ -39,19 +39,28 @@ const HYPERSCAN: &str = "libhs.so.5";
 /// The name of our expat library.
 const EXPAT: &str = "libexpat.so.1";
 
-/// What `lookaside run` was asked to do.
-#[derive(Debug, Default, PartialEq)]
+/// Runs a command with our libraries in the place of the system's
+///
+/// Our zlib, Hyperscan and expat libraries, and our QuickAssist library where it is installed, in the command and in
+/// every program that it starts. Prints to standard error what served the calls. The exit status is the command's; 127 if
+/// it could not be started.
+#[derive(Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct Run {
-    /// The command and its arguments.
-    pub(crate) command: Vec<OsString>,
-    /// The folder of the library, where it is not beside this command.
+    /// The folder of our libz.so.1, where it is not beside lookaside
+    #[arg(long, value_name = "DIR")]
     pub(crate) library: Option<PathBuf>,
-    /// Load it ahead of everything else: for programs with a search path of their own.
+    /// Load it ahead of everything (LD_PRELOAD too): for programs that have a search path of their own
+    #[arg(long)]
     pub(crate) preload: bool,
-    /// Let OpenSSL prefer our provider too.
+    /// Let OpenSSL programs prefer our provider (OPENSSL_CONF), and print its counters after zlib's
+    #[arg(long)]
     pub(crate) openssl: bool,
-    /// Print one JSON object instead of a table.
+    /// Print one JSON object instead of a table
+    #[arg(long)]
     pub(crate) json: bool,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_hint = clap::ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<OsString>,
 }
 
 /// Runs the command; its exit status is ours. The counters go to standard error, so that the
@@ -177,7 +186,7 @@ fn beside_us() -> Result<PathBuf, String> {
 }
 
 /// The folder of another library of ours, where it is installed.
-fn beside(name: &str, library: &str) -> Option<PathBuf> {
+pub(crate) fn beside(name: &str, library: &str) -> Option<PathBuf> {
     let here = env::current_exe().and_then(fs::canonicalize).ok()?;
     let folder = here.parent()?.join("../lib/lookaside").join(name).canonicalize().ok()?;
     folder.join(library).exists().then_some(folder)

@@ -27,7 +27,8 @@ use std::{
 
 use lookaside::{InstanceConfig, Op, Runtime, Scanner, SetupError, scan::Mode};
 
-pub use options::{Options, parse};
+pub use options::Options;
+pub(crate) use options::values_apart;
 
 use capture::Capture;
 use flows::{Event, Flows};
@@ -52,7 +53,7 @@ pub fn run(options: &Options) -> ExitCode {
     match scan(options) {
         Ok(code) => ExitCode::from(code),
         Err(message) => {
-            eprintln!("lookaside: {message}");
+            eprintln!("lookaside: {}", crate::plain(&message));
             ExitCode::from(TROUBLE)
         }
     }

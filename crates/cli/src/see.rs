@@ -2,9 +2,8 @@
 
 pub(crate) mod gather;
 pub(crate) mod metrics;
-pub(crate) mod options;
 pub(crate) mod own;
 pub(crate) mod row;
-mod screen;
+pub(crate) mod screen;
 mod serve;
 pub(crate) mod top;

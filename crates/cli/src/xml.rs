@@ -23,7 +23,7 @@ use std::{
 
 use lookaside::Runtime;
 
-pub use options::{Options, parse};
+pub use options::Options;
 
 use crate::scan::Walk;
 use source::Source;
@@ -48,7 +48,7 @@ pub fn run(options: &Options) -> ExitCode {
     }) {
         Ok(both) => both,
         Err((status, message)) => {
-            eprintln!("lookaside: {message}");
+            eprintln!("lookaside: {}", crate::plain(&message));
             return ExitCode::from(status);
         }
     };

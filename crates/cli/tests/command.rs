@@ -1,5 +1,7 @@
 //! The command as people and programs meet it.
 
+mod schema;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -48,11 +50,8 @@ fn keys(value: &Value, found: &mut Vec<String>) {
 
 /// The part of the help that documents the JSON of `command`, as words.
 fn documented(command: &str) -> Vec<String> {
-    let help = good(&mut lookaside(&["--help"]));
-    let (_, json) = stdout(&help).split_once("--json  Print").expect("a section on JSON");
-    let (info, capacity) = json.split_once("capacity:").expect("both commands");
-    // `machine, as above`
-    let text = if command == "info" { info.to_owned() } else { format!("{info}{capacity}") };
+    let help = good(&mut lookaside(&[command, "--help"]));
+    let (_, text) = stdout(&help).split_once("The JSON object.").expect("a section on JSON");
     text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned).collect()
 }
 
@@ -100,36 +99,45 @@ fn folder(name: &str) -> PathBuf {
 fn info_for_people() {
     let out = good(&mut lookaside(&["info"]));
     let text = stdout(&out);
-    is_a_readable_table(text);
-    assert!(text.lines().count() < 90, "{} lines:\n{text}", text.lines().count());
-    assert!(text.starts_with(&format!("lookaside {}\n", env!("CARGO_PKG_VERSION"))), "{text}");
+    fits_80_columns(text);
+    // The prompt takes the last of 24.
+    assert!(text.lines().count() < 24, "{} lines:\n{text}", text.lines().count());
+    let first = format!("lookaside   {} on ", env!("CARGO_PKG_VERSION"));
+    assert!(text.starts_with(&first), "{text}");
     for expected in [
-        "\nmachine ",
         "\nkernels ",
-        "\ndevices     cpu\n",
-        "\nengines ",
+        "\ndevices     cpu; ",
         ", family ",
-        "\nroutes      all operations: cpu\n",
-        "level 0: stored",
-        "AES-GCM",
-        "X25519",
-        "sets of regular expressions",
+        "served by cpu",
+        "compression",
+        "libdeflate",
+        "--all",
         "not capped: LOOKASIDE_CPU is not set",
     ] {
         assert!(text.contains(expected), "no {expected:?} in\n{text}");
     }
     assert_eq!(stderr(&out), "");
+    // What is expected depends on the tier, and says which; what is set is shown.
+    let lower = good(lookaside(&["info"]).env("LOOKASIDE_CPU", "generic"));
+    assert!(stdout(&lower).contains("tier generic nothing was measured"), "{}", stdout(&lower));
+    assert!(stdout(&lower).contains("\nsettings    LOOKASIDE_CPU=generic\n"), "{}", stdout(&lower));
 }
 
 #[test]
 fn info_with_every_row() {
-    let out = good(&mut lookaside(&["info", "--verbose"]));
+    let out = good(&mut lookaside(&["info", "--all"]));
     let text = stdout(&out);
     is_a_readable_table(text);
     let v = json(&mut lookaside(&["info", "--json"]));
     let rows = v["devices"][0]["capabilities"].as_array().unwrap();
-    let routes = v["routes"].as_array().unwrap();
-    for (rows, op) in [(rows, "dc.compress"), (rows, "sym.seal"), (routes, "pke.rsa-private")] {
+    // Of routes that are equal there is one row.
+    let routes = text.lines().filter(|line| line.contains("default: the first")).count();
+    assert_eq!(routes, 1, "{text}");
+    for route in v["routes"].as_array().unwrap() {
+        let op = route["op"].as_str().unwrap();
+        assert!(text.split_whitespace().any(|word| word == op), "{op}");
+    }
+    for (rows, op) in [(rows, "dc.compress"), (rows, "sym.seal")] {
         let expected = rows.iter().filter(|row| row["op"] == op).count();
         let lines = text.lines().filter(|l| l.split_whitespace().next() == Some(op)).count();
         assert!(
@@ -137,19 +145,15 @@ fn info_with_every_row() {
             "{op}: {lines} lines, {expected} rows\n{text}"
         );
     }
-    assert!(text.contains("default: the first"), "{text}");
-    // The short form has the same implementations.
+    // The short form names whose code every implementation is.
     let short = good(&mut lookaside(&["info"]));
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for row in rows {
-        let by = row["served_by"].as_str().unwrap().split([' ', ',']).next().unwrap();
-        assert!(words(stdout(&short)).contains(by), "{row}");
-    }
+    assert!(!stdout(&short).contains("other code"), "{}", stdout(&short));
 }
 
 #[test]
 fn info_for_programs() {
     let v = json(&mut lookaside(&["info", "--json"]));
+    schema::fits(&v, "info.json");
     assert_eq!(v["version"], env!("CARGO_PKG_VERSION"));
     let cpus = std::thread::available_parallelism().unwrap().get();
     assert_eq!(
@@ -258,10 +262,10 @@ fn capacity_for_people_with_a_corpus() {
     assert!(stdout(&good(&mut run())).contains("1 packet of 64 KB"));
     fs::remove_file(dir.join("a")).unwrap();
     let empty = run().output().unwrap();
-    assert_eq!(empty.status.code(), Some(1));
+    assert_eq!(empty.status.code(), Some(2));
     assert!(stderr(&empty).contains("no files with data"));
     fs::remove_dir_all(&dir).unwrap();
-    assert_eq!(run().output().unwrap().status.code(), Some(1));
+    assert_eq!(run().output().unwrap().status.code(), Some(2));
 
     let out = good(&mut lookaside(&["capacity", "--seconds", "0.05"]));
     fits_80_columns(stdout(&out));
@@ -294,15 +298,34 @@ fn every_key_is_documented() {
 
 #[test]
 fn mistakes_and_questions() {
-    for args in [&["frobnicate"][..], &[], &["info", "--frob"], &["capacity", "--seconds", "-3"]] {
+    for (args, expected) in [
+        (&["frobnicate"][..], "Usage: lookaside"),
+        (&[], "Usage: lookaside"),
+        (&["info", "--frob"], "Usage: lookaside info"),
+        (&["capacity", "--seconds=-3"], "a number from 0.01 to 3600"),
+        // What comes close is suggested.
+        (&["inof"], "'info'"),
+        (&["scan", "--ignore-cas", "x"], "'--ignore-case'"),
+    ] {
         let out = lookaside(args).output().unwrap();
         assert_eq!(out.status.code(), Some(2), "{args:?}");
-        assert!(
-            out.stdout.is_empty() && stderr(&out).contains("usage: lookaside info"),
-            "{args:?}"
-        );
+        assert!(out.stdout.is_empty() && stderr(&out).contains(expected), "{}", stderr(&out));
     }
     let help = good(&mut lookaside(&["--help"]));
+    let commands: Vec<&str> = stdout(&help)
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .map_while(|line| line.split_whitespace().next())
+        .collect();
+    assert!(commands.len() > 8 && commands.contains(&"scan"), "{commands:?}");
+    for command in commands.iter().filter(|name| **name != "help") {
+        for option in ["--help", "-h"] {
+            let help = good(&mut lookaside(&[command, option]));
+            fits_80_columns(stdout(&help));
+            assert!(stdout(&help).contains(&format!("lookaside {command}")), "{command}");
+        }
+    }
     fits_80_columns(stdout(&help));
     let version = good(&mut lookaside(&["--version"]));
     assert_eq!(stdout(&version), format!("lookaside {}\n", env!("CARGO_PKG_VERSION")));
@@ -349,4 +372,38 @@ fn run_passes_everything_on() {
     fs::remove_dir_all(&folder).expect("removed");
     let out = lookaside(&["run", &library, "true"]).output().expect("runs");
     assert!(stderr(&out).contains("libz.so.1"), "{}", stderr(&out));
+}
+
+/// Each shell reads its completions, where it is installed, and they know every command; each command has a page.
+#[test]
+fn completions_and_manual_pages() {
+    for (shell, check) in [("bash", "bash"), ("zsh", "zsh"), ("fish", "fish")] {
+        let out = good(&mut lookaside(&["completions", shell]));
+        let text = stdout(&out);
+        for word in ["capacity", "metrics", "select", "--files-with-matches", "--interval"] {
+            let word = if shell == "fish" { word.trim_start_matches('-') } else { word };
+            assert!(text.contains(word), "{shell} does not know {word}");
+        }
+        let path = std::env::temp_dir().join(format!("lookaside-{shell}-{}", std::process::id()));
+        fs::write(&path, text).unwrap();
+        match Command::new(check).arg("-n").arg(&path).output() {
+            Ok(read) => assert!(read.status.success(), "{}", stderr(&read)),
+            Err(e) => println!("SKIPPED: {check} is not installed ({e})"),
+        }
+        fs::remove_file(path).unwrap();
+    }
+    let dir = folder("man");
+    good(&mut lookaside(&["manual-pages", dir.to_str().unwrap()]));
+    for (page, words) in [
+        ("lookaside.1", "lookaside\\-capacity(1)"),
+        ("lookaside-scan.1", "files\\-with\\-matches"),
+        ("lookaside-xml-select.1", "XPATH"),
+        ("lookaside-run.1", "COMMAND"),
+    ] {
+        let text = fs::read_to_string(dir.join(page)).expect(page);
+        assert!(text.contains(words), "{page}:\n{text}");
+    }
+    fs::remove_dir_all(dir).unwrap();
+    let nowhere = lookaside(&["manual-pages", "/nowhere"]).output().unwrap();
+    assert_eq!(nowhere.status.code(), Some(2));
 }

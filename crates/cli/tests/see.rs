@@ -138,7 +138,7 @@ fn top_shows_what_processes_have_counted() {
     let text = good(&mut lookaside(&["top", "--once", "--folder", pages.path(), "--width", "300"]));
     assert!(text.contains("1-2-3: it ends within its head"), "{text}");
     let out = lookaside(&["top"]).stdin(Stdio::null()).output().unwrap();
-    assert_eq!(out.status.code(), Some(1));
+    assert_eq!(out.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&out.stderr).contains("--once"));
 }
 
@@ -298,7 +298,7 @@ fn metrics_are_printed_written_and_served() {
     assert_eq!(names.filter(|name| name.to_str().unwrap().contains("prom")).count(), 1);
     parse(&old, "prometheus_client.parser");
     let nowhere = lookaside(&["metrics", "--textfile", "/nowhere/at/all"]).output().unwrap();
-    assert_eq!(nowhere.status.code(), Some(1));
+    assert_eq!(nowhere.status.code(), Some(2));
 
     let listen = ["metrics", "--folder", pages.path(), "--listen", "0"];
     let mut server = Started(lookaside(&listen).stderr(Stdio::piped()).spawn().unwrap());

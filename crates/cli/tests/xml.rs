@@ -194,9 +194,9 @@ fn mistakes_of_the_command_line() {
     for args in [&["chek"][..], &["validate", "f"], &["select"], &["check", "--what"]] {
         let (code, out, err) = run(&dir, args);
         assert_eq!((code, &*out), (2, ""), "{args:?}");
-        assert!(err.starts_with("lookaside: ") && err.contains("usage: "), "{err}");
+        assert!(err.starts_with("error: ") && err.contains("Usage: lookaside xml"), "{err}");
     }
-    assert!(run(&dir, &["--help"]).1.contains("lookaside xml COMMAND"));
+    assert!(run(&dir, &["--help"]).1.contains("Usage: lookaside xml <COMMAND>"));
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod region;
 mod request;
 mod session;
 mod shared;
+mod shared_memory;
 mod sym;
 
 pub use buf::Buf;
@@ -45,4 +46,5 @@ pub use region::{Memory, Region, Segment};
 pub use request::{Args, Request, Response};
 pub use session::{Admission, Class, Order, OrderKey, Prepared, Session, SessionSpec};
 pub use shared::{Document, Shared, SharedDocument, SharedFlow};
+pub use shared_memory::SharedMemory;
 pub use sym::{Aside, Carried, Immediate, Running, SharedImmediate};

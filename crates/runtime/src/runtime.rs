@@ -526,6 +526,15 @@ impl Runtime {
         Ok(DecompressStream(self.0.session(SessionSpec::DecompressStream { format, dictionary })?))
     }
 
+    /// A session of whatever kind a specification asks for: for those who build requests themselves
+    /// ([`lookaside_core::Request::new`]), as a server of other processes does. A typed session makes requests that fit it.
+    ///
+    /// # Errors
+    /// When no device has it.
+    pub fn session(&self, spec: SessionSpec) -> Result<Arc<Session>, SetupError> {
+        self.0.session(spec)
+    }
+
     /// Opens an instance. Allocates its rings.
     ///
     /// # Errors

@@ -2,8 +2,9 @@
 //! what is wrong keeps it from loading, with an error that says what.
 //!
 //! OpenSSL tells a provider the values of names that it asks for, never which names there are. So a
-//! misspelt name cannot be seen, except for those that come to mind first, which are asked for to
-//! be refused (`NEAR_MISSES`); `openssl list -providers -verbose` shows the settings in effect.
+//! misspelt name cannot be seen, except for those that come to mind first (`NEAR_MISSES`) and slips of
+//! the finger ([`slips`]), which are asked for to be refused; `lookaside doctor FILE` names all others,
+//! and `openssl list -providers -verbose` shows the settings in effect.
 
 use std::{ffi::CString, path::PathBuf};
 
@@ -162,8 +163,11 @@ impl Settings {
         let strings = |names: &mut dyn Iterator<Item = &str>| -> Vec<CString> {
             names.map(|name| CString::new(name).unwrap_or_default()).collect()
         };
-        let wrong = get(&strings(&mut NEAR_MISSES.iter().map(|(wrong, _)| *wrong)));
-        for ((wrong, right), value) in NEAR_MISSES.iter().zip(wrong) {
+        let slips = NAMES.iter().flat_map(|&right| slips(right).map(move |slip| (slip, right)));
+        let misses = NEAR_MISSES.iter().map(|&(wrong, right)| (wrong.to_owned(), right));
+        let misses: Vec<(String, &str)> = misses.chain(slips).collect();
+        let wrong = get(&strings(&mut misses.iter().map(|(wrong, _)| wrong.as_str())));
+        for ((wrong, right), value) in misses.iter().zip(wrong) {
             if value.is_some() {
                 return Err(bad(wrong, format!("there is no such setting; is it {right}?")));
             }
@@ -229,6 +233,22 @@ impl Settings {
         }
         Ok(())
     }
+}
+
+/// What a slip of the finger makes of a name: a letter is missing, doubled, or in the place of its neighbour.
+/// About 260 for all names, for which OpenSSL goes through the section's few lines.
+fn slips(name: &str) -> impl Iterator<Item = String> {
+    (0..name.len()).flat_map(move |at| {
+        let (before, letter, after) = (&name[..at], &name[at..=at], &name[at + 1..]);
+        let swapped = after
+            .get(..1)
+            .filter(|next| *next != letter)
+            .map(|next| format!("{before}{next}{letter}{}", &after[1..]));
+        let missing = format!("{before}{after}");
+        [Some(missing), Some(format!("{before}{letter}{letter}{after}")), swapped]
+            .into_iter()
+            .flatten()
+    })
 }
 
 /// The words of a list, separated by commas, colons or spaces.
@@ -328,6 +348,13 @@ mod tests {
     }
 
     #[test]
+    fn no_slip_is_a_name() {
+        let all: Vec<String> = NAMES.iter().flat_map(|name| slips(name)).collect();
+        assert!((200..300).contains(&all.len()), "{}", all.len());
+        assert!(all.iter().all(|slip| !NAMES.contains(&slip.as_str())), "{all:?}");
+    }
+
+    #[test]
     fn what_is_wrong_is_refused() {
         for (name, value, says) in [
             ("engines", "many", "0 to 1024"),
@@ -340,6 +367,10 @@ mod tests {
             ("rsa-blinding", "1", "yes or no"),
             ("verify", "sometimes", "yes or no"),
             ("blinding", "yes", "is it rsa-blinding?"),
+            ("enginess", "2", "is it engines?"),
+            ("polcy", "wait", "is it policy?"),
+            ("stattistics", "none", "is it statistics?"),
+            ("asycn-bytes", "512", "is it async-bytes?"),
             ("statistics", "here", "full path"),
         ] {
             let e = read(&[(name, value)]).unwrap_err();

@@ -202,10 +202,20 @@ fn an_abandoned_job_that_is_resumed_gets_an_error() {
     let (lib, key) = lib_and_key(&[("async", "all")]);
     let mut job = Task::new(|| lib.sign(&key, &[], &DIGEST).is_some());
     assert!(!job.go());
-    unsafe { ASYNC_WAIT_CTX_free(job.wait) };
-    job.wait = unsafe { ASYNC_WAIT_CTX_new() };
-    // A wait context that is gone is not one to resume with; libcrypto keeps a pointer to the old
-    // one, which nothing here follows.
+    let gone = job.wait;
+    unsafe { ASYNC_WAIT_CTX_free(gone) };
+    // A wait context that is gone is not one to resume with, but libcrypto keeps a pointer to the old one, and resets
+    // its counts: a new one has to lie in its place. Which memory malloc gives first depends on what else was freed.
+    let mut others = Vec::new();
+    job.wait = loop {
+        let wait = unsafe { ASYNC_WAIT_CTX_new() };
+        if ptr::eq(wait, gone) {
+            break wait;
+        }
+        others.push(wait);
+        assert!(others.len() < 10_000, "the memory of the old one does not come again");
+    };
+    others.into_iter().for_each(|wait| unsafe { ASYNC_WAIT_CTX_free(wait) });
     assert!(job.go());
     assert_eq!(job.result, 0);
     assert!(errors().contains("abandoned"));

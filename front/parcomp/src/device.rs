@@ -12,6 +12,7 @@ use lookaside::{
 };
 use lookaside_model::{Model, Spec};
 use lookaside_qat_card::{QatDevice, Settings};
+use lookaside_shared::SharedDevice;
 use rustix::event::{PollFd, PollFlags};
 
 use crate::{
@@ -89,7 +90,10 @@ impl Lookaside {
                 let card = QatDevice::new(card.clone()).map_err(Error::Card)?;
                 Runtime::builder().device(card).device(lookaside_cpu::cpu())
             }
-            (None, None) => Runtime::builder().device(lookaside_cpu::cpu()),
+            (None, None) => match SharedDevice::drop_in() {
+                Some(shared) => Runtime::builder().device(shared).device(lookaside_cpu::cpu()),
+                None => Runtime::builder().device(lookaside_cpu::cpu()),
+            },
         };
         let builder = builder.engines(setup.engines);
         let runtime = Arc::new(builder.pin_to(&setup.cores).start()?);

@@ -13,6 +13,7 @@ use lookaside::{
     Call, CompressSession, Compression, Counters, Handle, Request, Runtime, fork_generation,
 };
 use lookaside_qat_card::QatDevice;
+use lookaside_shared::SharedDevice;
 
 use crate::settings::settings;
 
@@ -84,6 +85,10 @@ fn start() -> Option<Device> {
         return None;
     }
     let builder = Runtime::builder();
+    let builder = match SharedDevice::drop_in() {
+        Some(shared) => builder.device(shared),
+        None => builder,
+    };
     let builder = match QatDevice::drop_in() {
         Some(card) => builder.device(card),
         None => builder,

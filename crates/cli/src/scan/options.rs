@@ -1,11 +1,20 @@
 //! The command line of `lookaside scan`.
 
-use std::{ffi::OsString, os::unix::ffi::OsStrExt};
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt,
+};
+
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, FromArgMatches, ValueEnum,
+    builder::{OsStringValueParser, ValueParser},
+};
 
 use super::{
     report::Style,
     rules::{Reading, Source},
 };
+use crate::args::mistake;
 
 /// What the command line asks for.
 #[derive(Clone, Debug, Default)]
@@ -22,138 +31,237 @@ pub struct Options {
     pub(super) bench: bool,
 }
 
-/// Reads the arguments behind `scan`; `None` if they ask for help.
+/// Finds patterns in files, folders, packet captures
 ///
-/// # Errors
-/// What is wrong with them.
-pub fn parse(args: &[OsString]) -> Result<Option<Options>, String> {
-    let mut options = Options::default();
-    let mut color = None;
-    let mut operands = Vec::new();
-    let mut args = args.iter();
-    let mut only_operands = false;
-    while let Some(arg) = args.next() {
-        let bytes = arg.as_bytes();
-        if only_operands || bytes == b"-" || !bytes.starts_with(b"-") {
-            operands.push(arg.clone());
-            continue;
-        }
-        let text = arg.to_string_lossy();
-        // --file=RULES, -eREGEX.
-        let (key, mut attached) = match bytes.strip_prefix(b"--") {
-            Some(b"") => {
-                only_operands = true;
-                continue;
-            }
-            Some(long) => match long.iter().position(|&byte| byte == b'=') {
-                Some(at) => (text.split('=').next().unwrap_or(&text), Some(&long[at + 1..])),
-                None => (&*text, None),
-            },
-            None => (&*text, None),
-        };
-        let is_attached = attached.is_some();
-        let mut value = || {
-            let separate = || args.next().map(|value| value.as_bytes());
-            let value = attached.take().or_else(separate);
-            value.map(<[u8]>::to_vec).ok_or_else(|| format!("{key} wants a value"))
-        };
-        match key {
-            "--regexp" => options.sources.push(Source::Expression(value()?)),
-            "--file" => options.sources.push(file(&value()?)),
-            "--color" | "--colour" if !is_attached => color = Some("always".to_owned()),
-            "--color" | "--colour" => {
-                color = Some(String::from_utf8_lossy(&value()?).into_owned());
-            }
-            _ if is_attached => return Err(format!("unknown option {text}")),
-            "-h" | "--help" => return Ok(None),
-            "--ignore-case" => options.reading.flags.caseless = true,
-            "--fixed-strings" => options.reading.literal = true,
-            "--count" => options.style.count = true,
-            "--files-with-matches" => options.style.files = true,
-            "--text" => options.style.text = true,
-            "--start" => options.style.start = true,
-            "--json" => options.style.json = true,
-            "--raw" => options.raw = true,
-            "--speed" => options.speed = true,
-            "--counters" => options.counters = true,
-            "--explain" => options.explain = true,
-            "--bench" => options.bench = true,
-            long if long.starts_with("--") => return Err(format!("unknown option {long}")),
-            letters => {
-                let mut rest = &bytes[1..];
-                while let Some((letter, behind)) = rest.split_first() {
-                    rest = behind;
-                    match letter {
-                        b'i' => options.reading.flags.caseless = true,
-                        b'F' => options.reading.literal = true,
-                        b'c' => options.style.count = true,
-                        b'l' => options.style.files = true,
-                        // -eREGEX, -e REGEX
-                        b'e' | b'f' => {
-                            let value = match std::mem::take(&mut rest) {
-                                b"" => value()?,
-                                attached => attached.to_vec(),
-                            };
-                            options.sources.push(match letter {
-                                b'e' => Source::Expression(value),
-                                _ => file(&value),
-                            });
-                        }
-                        _ => return Err(format!("unknown option {letters}")),
-                    }
-                }
-            }
-        }
-    }
-    if options.sources.is_empty() {
-        // As grep: the first operand.
-        if operands.is_empty() {
-            return Err("scan wants -e REGEX or -f RULES".into());
-        }
-        options.sources.push(Source::Expression(operands.remove(0).as_bytes().to_vec()));
-    }
-    options.paths = operands;
-    let style = &mut options.style;
-    options.reading.flags.som_leftmost = style.start;
-    style.rows = !style.count && !style.files;
-    style.color = match color.as_deref() {
-        Some("always") => true,
-        Some("never") => false,
-        None | Some("auto") => Style::terminal() && !style.json,
-        Some(other) => return Err(format!("--color={other}: always, never or auto is wanted")),
-    };
-    let together = [
-        ("--count", style.count, "--files-with-matches", style.files),
-        ("--explain", options.explain, "--bench", options.bench),
-        ("--counters", options.counters, "--explain", options.explain),
-        ("--counters", options.counters, "--bench", options.bench),
-        ("--text", style.text, "--count", style.count),
-        ("--text", style.text, "--files-with-matches", style.files),
-        ("--start", style.start, "--count", style.count),
-        ("--start", style.start, "--files-with-matches", style.files),
-        ("--json", style.json, "--explain", options.explain),
-        ("--json", style.json, "--bench", options.bench),
-        ("--color", style.color && color.is_some(), "--json", style.json),
-    ];
-    for (one, is_one, other, is_other) in together {
-        if is_one && is_other {
-            return Err(format!("{one} and {other} do not go together"));
-        }
-    }
-    Ok(Some(options))
+/// All patterns at once, in files, folders with all that is in them, standard input (- or no file), and packet captures
+/// (pcap, pcapng), of which each direction of a TCP or UDP flow is scanned as one text. Prints a line FILE:OFFSET:ID, or
+/// FILE:FLOW:OFFSET:ID, for each place where a match ends: all of them, as Hyperscan does, not only the longest match.
+/// OFFSET counts the bytes before that place; ID is the pattern's number.
+#[derive(Args)]
+#[command(
+    override_usage = "lookaside scan [OPTIONS] REGEX [FILE|FOLDER|-]...\n       \
+                      lookaside scan [OPTIONS] -e REGEX|-f RULES... [FILE|FOLDER|-]...",
+    after_help = "Exit status: 0 if anything was found, 1 if not, 2 after an error."
+)]
+struct Arguments {
+    #[command(flatten)]
+    patterns: Patterns,
+    /// Patterns are caseless (not those of rules)
+    #[arg(short, long)]
+    ignore_case: bool,
+    /// Patterns are strings (not those of rules)
+    #[arg(short = 'F', long)]
+    fixed_strings: bool,
+    /// Print the line too, once for a pattern; of long ones a part
+    #[arg(long, conflicts_with_all = ["count", "files_with_matches"])]
+    text: bool,
+    /// Print START-OFFSET: where the longest match begins
+    #[arg(long, conflicts_with_all = ["count", "files_with_matches"])]
+    start: bool,
+    /// Print FILE:ID:COUNT instead
+    #[arg(short, long, conflicts_with = "files_with_matches")]
+    count: bool,
+    /// Print the names of files with matches instead
+    #[arg(short = 'l', long)]
+    files_with_matches: bool,
+    /// Print an object for each line
+    ///
+    /// {file, flow, offset, start, id, text}; for -c {file, id, count}, for -l {file}; flow of captures alone, start and
+    /// text if asked for
+    #[arg(long, conflicts_with_all = ["explain", "bench"])]
+    json: bool,
+    /// When to colour the output
+    #[arg(
+        long, alias = "colour", value_name = "WHEN", num_args = 0..=1, require_equals = true, default_value = "auto",
+        default_missing_value = "always", hide_possible_values = true
+    )]
+    color: Color,
+    /// Captures are files like others
+    #[arg(long)]
+    raw: bool,
+    /// Print the rate, and what served it, to standard error
+    #[arg(long)]
+    speed: bool,
+    /// Print what the scans did, and the patterns that matched most
+    ///
+    /// And those that had most candidates (strings found, around which the rest was checked); to standard error, with
+    /// --json as the last line
+    #[arg(long, conflicts_with_all = ["explain", "bench"])]
+    counters: bool,
+    /// Print what became of the patterns and what they cost; scans nothing
+    #[arg(long, conflicts_with = "bench")]
+    explain: bool,
+    /// Print the rate on the files beside that of libhs.so.5
+    ///
+    /// If it is installed; compares the numbers of matches
+    #[arg(long)]
+    bench: bool,
+    /// Files, folders and captures; before them REGEX, without -e and -f
+    #[arg(value_name = "FILE|FOLDER|-", value_hint = clap::ValueHint::AnyPath)]
+    operands: Vec<OsString>,
 }
 
-fn file(path: &[u8]) -> Source {
-    Source::File(OsString::from(std::ffi::OsStr::from_bytes(path)).into())
+/// When output has colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Color {
+    /// On a terminal.
+    Auto,
+    Always,
+    Never,
+}
+
+// `-e` and `-f` in the order of the command line, in which patterns are numbered.
+struct Patterns(Vec<Source>);
+
+impl Args for Patterns {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        // Also a value that begins with a dash.
+        let option = |id: &'static str, letter, value| {
+            let parser = ValueParser::from(OsStringValueParser::new());
+            let option = Arg::new(id).short(letter).long(id).value_name(value).value_parser(parser);
+            option.action(ArgAction::Append).allow_hyphen_values(true)
+        };
+        let expression = option("regexp", 'e', "REGEX").help("A pattern; numbered from 1");
+        let file = option("file", 'f', "RULES")
+            .value_hint(clap::ValueHint::FilePath)
+            .help("A file with a pattern, or a rule of Snort or Suricata, in each line")
+            .long_help(
+                "A file with a pattern in each line: id:/regex/flags (as for Hyperscan: i caseless, s dotall, \
+                 m multiline, H once, L with start, 8 UTF-8, C combination, ...), or a rule of Snort or Suricata, of \
+                 which the contents and pcres are searched for and the sid is the ID, or else a regex, whose number \
+                 is the line's. A rule is reported once for a file or flow: where all of its contents and pcres have \
+                 been found. What a rule says beside is ignored, and listed on standard error",
+            );
+        command.arg(expression).arg(file)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Patterns {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Patterns, clap::Error> {
+        let mut found: Vec<(usize, Source)> = Vec::new();
+        for (id, source) in [
+            ("regexp", expression as fn(&OsStr) -> Source),
+            ("file", |path| Source::File(path.into())),
+        ] {
+            let values = matches.get_many::<OsString>(id).into_iter().flatten();
+            let places = matches.indices_of(id).into_iter().flatten();
+            found.extend(places.zip(values.map(|value| source(value))));
+        }
+        found.sort_by_key(|(place, _)| *place);
+        Ok(Patterns(found.into_iter().map(|(_, source)| source).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        Self::from_arg_matches(matches).map(|new| *self = new)
+    }
+}
+
+fn expression(text: &OsStr) -> Source {
+    Source::Expression(text.as_bytes().to_vec())
+}
+
+impl Args for Options {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        Arguments::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Arguments::augment_args_for_update(command)
+    }
+}
+
+impl FromArgMatches for Options {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Options, clap::Error> {
+        let arguments = Arguments::from_arg_matches(matches)?;
+        Options::of(arguments).map_err(|message| mistake(&["scan"], message))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        Self::from_arg_matches(matches).map(|new| *self = new)
+    }
+}
+
+impl Options {
+    fn of(arguments: Arguments) -> Result<Options, &'static str> {
+        let Arguments { patterns: Patterns(mut sources), mut operands, color, .. } = arguments;
+        if sources.is_empty() {
+            // As grep: the first operand.
+            if operands.is_empty() {
+                return Err("scan wants REGEX, -e REGEX or -f RULES");
+            }
+            sources.push(expression(&operands.remove(0)));
+        }
+        if color == Color::Always && arguments.json {
+            return Err("--color and --json do not go together");
+        }
+        let mut options = Options {
+            sources,
+            paths: operands,
+            style: Style {
+                rows: !arguments.count && !arguments.files_with_matches,
+                text: arguments.text,
+                start: arguments.start,
+                count: arguments.count,
+                files: arguments.files_with_matches,
+                json: arguments.json,
+                color: match color {
+                    Color::Always => true,
+                    Color::Never => false,
+                    Color::Auto => Style::terminal() && !arguments.json,
+                },
+            },
+            reading: Reading { literal: arguments.fixed_strings, ..Reading::default() },
+            raw: arguments.raw,
+            speed: arguments.speed,
+            counters: arguments.counters,
+            explain: arguments.explain,
+            bench: arguments.bench,
+        };
+        options.reading.flags.caseless = arguments.ignore_case;
+        options.reading.flags.som_leftmost = arguments.start;
+        Ok(options)
+    }
+}
+
+/// `-e=x`, which is the pattern `=x`, as two arguments: clap would drop the sign.
+pub(crate) fn values_apart(args: Vec<OsString>) -> Vec<OsString> {
+    if args.get(1).is_none_or(|name| name != "scan") {
+        return args;
+    }
+    let mut apart = Vec::with_capacity(args.len());
+    let mut only_operands = false;
+    for arg in args {
+        only_operands |= arg == "--";
+        let bytes = arg.as_bytes();
+        let sign = bytes.iter().position(|&byte| byte == b'=').filter(|_| !only_operands);
+        match sign.map(|at| bytes.split_at(at)) {
+            Some(([b'-', letters @ .., b'e' | b'f'], _))
+                if letters.iter().all(|letter| b"iFcl".contains(letter)) =>
+            {
+                let (option, value) = bytes.split_at(bytes.len().min(letters.len() + 2));
+                apart.extend([option, value].map(|part| OsStr::from_bytes(part).to_owned()));
+            }
+            _ => apart.push(arg),
+        }
+    }
+    apart
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::{Command, parse};
 
-    fn parsed(line: &str) -> Result<Options, String> {
-        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        parse(&args).map(|options| options.expect("no help"))
+    fn parsed(line: &str) -> Result<Options, clap::Error> {
+        let args = ["lookaside", "scan"].into_iter().chain(line.split_whitespace());
+        match parse(args.map(OsString::from))? {
+            Command::Scan(options) => Ok(*options),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
@@ -162,13 +270,17 @@ mod tests {
         assert_eq!(options.sources, [Source::Expression(b"x".into())]);
         assert_eq!(options.paths, ["a", "b"]);
         assert!(options.reading.flags.caseless && options.style.count && !options.style.rows);
-        let options = parsed("-ex -e y -f r --file=s --regexp=a=b - -- -z").unwrap();
+        let options = parsed("-ex -e y -f r --file=s --regexp=a=b -e -v -ie=w - -- -e=z").unwrap();
         let [file, text] =
             [|p: &str| Source::File(p.into()), |t: &str| Source::Expression(t.into())];
-        assert_eq!(options.sources, [text("x"), text("y"), file("r"), file("s"), text("a=b")]);
-        assert_eq!(options.paths, ["-", "-z"]);
+        let expected =
+            [text("x"), text("y"), file("r"), file("s"), text("a=b"), text("-v"), text("=w")];
+        assert_eq!(options.sources, expected);
+        assert_eq!(options.paths, ["-", "-e=z"]);
+        assert!(options.reading.flags.caseless);
         let style = parsed("x --color=always --start").unwrap().style;
         assert!(style.color && style.start && style.rows);
+        assert!(parsed("x --colour y").unwrap().style.color);
     }
 
     #[test]
@@ -186,8 +298,10 @@ mod tests {
             "x --json --color",
             "x --counters --bench",
         ] {
-            assert!(parsed(line).is_err(), "{line}");
+            let error = parsed(line).expect_err(line);
+            assert_eq!(error.exit_code(), 2, "{line}");
+            assert!(error.to_string().starts_with("error: "), "{error}");
         }
-        assert!(parse(&["--help".into()]).unwrap().is_none());
+        assert_eq!(parsed("--help").unwrap_err().exit_code(), 0);
     }
 }

@@ -15,12 +15,14 @@ use lookaside_page::{
 /// Pages of processes that ended longer ago are removed by whoever reads them.
 const OLD: Duration = Duration::from_secs(24 * 3600);
 
-/// Where pages are looked for, and what becomes of those of processes that have ended.
-#[derive(Debug, Default, PartialEq)]
+// Where pages are looked for, and what becomes of those of processes that have ended.
+#[derive(Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct Places {
-    /// Folders; none: the user's own, and root's those of everybody.
+    /// Read the pages of DIR (any number of times), not the user's own, of root everybody's
+    #[arg(long = "folder", value_name = "DIR")]
     pub(crate) folders: Vec<PathBuf>,
-    /// Remove the pages of all processes that have ended.
+    /// Remove pages that killed processes have left; without it, those older than a day
+    #[arg(long)]
     pub(crate) clean: bool,
 }
 

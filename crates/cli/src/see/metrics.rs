@@ -16,23 +16,23 @@ use super::{
     serve,
 };
 
-/// What `lookaside metrics` was asked for.
-#[derive(Debug, Default, PartialEq)]
+/// Prints or serves the counters as OpenMetrics
+///
+/// The counters that `lookaside top` shows, for Prometheus and others.
+#[derive(Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct Metrics {
+    /// Write FILE instead, whole, then renamed
+    ///
+    /// In the format that the textfile collector of node_exporter reads
+    #[arg(long, value_name = "FILE", conflicts_with = "listen")]
+    pub(crate) textfile: Option<PathBuf>,
+    /// Answer scrapes of http://ADDR/metrics
+    ///
+    /// PORT (of this machine alone) or HOST:PORT
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<String>,
+    #[command(flatten)]
     pub(crate) places: Places,
-    pub(crate) to: To,
-}
-
-/// Where they go.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) enum To {
-    /// Standard output.
-    #[default]
-    Output,
-    /// A file, written whole and renamed.
-    File(PathBuf),
-    /// Whoever asks at this address.
-    Listen(String),
 }
 
 /// The two formats.
@@ -45,19 +45,19 @@ pub(crate) enum Format {
 }
 
 pub(crate) fn run(metrics: &Metrics) -> Result<(), Box<dyn std::error::Error>> {
-    match &metrics.to {
-        To::Output => {
+    match (&metrics.textfile, &metrics.listen) {
+        (None, None) => {
             let text = text(&metrics.places.read(), Format::Open);
             match io::stdout().write_all(text.as_bytes()) {
                 Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e.into()),
                 _ => Ok(()),
             }
         }
-        To::File(path) => {
+        (Some(path), _) => {
             let text = text(&metrics.places.read(), Format::Text);
             replace(path, &text).map_err(|e| format!("{}: {e}", path.display()).into())
         }
-        To::Listen(address) => serve::run(address, &metrics.places),
+        (None, Some(address)) => serve::run(address, &metrics.places),
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
 };
 
 /// What the rows are ordered by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Order {
     /// Requests, most first.
     #[default]

@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use clap::{Args, builder::RangedU64ValueParser};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -25,16 +26,53 @@ use super::{
     screen::{Before, Look, NARROWEST, Order, lines, screen},
 };
 
-/// What `lookaside top` was asked for.
-#[derive(Debug, Default, PartialEq)]
+/// Shows who is served what, live
+///
+/// Shows the processes that keep counters where others can read them: those of lookaside run, and all that were started
+/// with LOOKASIDE_COUNTERS=1. A line for each operation of a device, and for what a library (libz.so.1, ...) served on
+/// the caller's thread: requests, bytes IN and OUT; of devices the requests that WAIT on average, the time that 99 % wait
+/// at most (Q99), the service times P50 and P99 (within a factor of 2), LANES filled in a batch, ERRors, and what FALLs
+/// to the next device. Narrow terminals have fewer columns. Keys: r b l w e p sort by requests, bytes, latency, waiting,
+/// errors, process; q quits.
+#[derive(Debug, Default, PartialEq, Args)]
+#[command(after_long_help = JSON)]
 pub(crate) struct Top {
-    pub(crate) places: Places,
+    /// Print one screen: sums since the processes began
+    #[arg(long)]
     pub(crate) once: bool,
+    /// With --once: print one JSON object
+    #[arg(long, requires = "once", conflicts_with = "interval")]
     pub(crate) json: bool,
-    /// Time between two readings. Once: rates over it, in place of everything since the processes began.
+    /// Time between two readings (1); with --once: rates over it
+    #[arg(long, value_name = "S", value_parser = seconds)]
     pub(crate) interval: Option<Duration>,
-    pub(crate) width: Option<usize>,
+    /// What comes first
+    #[arg(
+        long = "sort",
+        value_name = "NAME",
+        value_enum,
+        default_value_t,
+        hide_default_value = true
+    )]
     pub(crate) order: Order,
+    /// At most so many columns, 40 to 1000
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(NARROWEST as u64..=1000))]
+    pub(crate) width: Option<usize>,
+    #[command(flatten)]
+    pub(crate) places: Places,
+}
+
+const JSON: &str = "\
+The JSON object. New keys may come; these stay:
+  version; processes[] {pid, program, created, not_run, resets,
+  no_room, operations[] {device, op, requests, src_bytes,
+  dst_bytes, batches, errors, busy, rerouted, busy_ns, lanes,
+  queue_ns and service_ns {total, p50, p99}}, calls[] {library,
+  call, calls or count, ...}}; notes[]; removed";
+
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let seconds = text.parse::<f64>().ok().filter(|s| (0.1..=3600.0).contains(s));
+    seconds.map(Duration::from_secs_f64).ok_or("a number from 0.1 to 3600 is wanted")
 }
 
 /// The width where there is no terminal to ask.

@@ -1,6 +1,10 @@
 //! The command line of `lookaside xml`.
 
-use std::{ffi::OsString, os::unix::ffi::OsStrExt, path::PathBuf};
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::{ArgMatches, Args, FromArgMatches, Subcommand, ValueHint};
+
+use crate::args::mistake;
 
 /// What is done with each document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,98 +30,212 @@ pub struct Options {
     pub(super) speed: bool,
 }
 
-/// Reads the arguments behind `xml`; `None` if they ask for help.
+/// Checks, validates, searches and shows XML documents
 ///
-/// # Errors
-/// What is wrong with them.
-pub fn parse(args: &[OsString]) -> Result<Option<Options>, String> {
-    let (mut expressions, mut namespaces, mut paths) = (vec![], vec![], vec![]);
-    let (mut schema, mut external) = (None, false);
-    let (mut json, mut speed, mut stream) = (false, false, false);
-    let mut args = args.iter();
-    let task = match args.next().map(|name| name.to_string_lossy()) {
-        None => return Err("xml wants check, validate, select, events, tree or format".into()),
-        Some(name) => name.into_owned(),
-    };
-    if task == "--help" || task == "-h" {
-        return Ok(None);
+/// Reads files, also gzip'd ones, folders with all that is in them, standard input (- or no file); several side by side,
+/// with progress on a terminal. XML 1.0 (fifth edition) with namespaces. Nothing is fetched. A fault is printed to
+/// standard error as FILE:LINE:COLUMN: error: RULE, the standard's number first.
+#[derive(Args)]
+#[command(after_help = "\
+Exit status: 0; 1 if a document is not well-formed or cannot be read; 2 for a
+mistaken command line; and as xmllint: 3 not valid, 5 the schema is wrong,
+6 cannot write, 10 an expression is wrong, 11 nothing was selected.")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Given,
+}
+
+#[derive(Subcommand)]
+enum Given {
+    /// Says nothing of well-formed documents
+    Check {
+        #[command(flatten)]
+        reading: Reading,
+        /// An object for each fault: {file, line, column, byte, rule, message, path}
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        documents: Documents,
+    },
+    /// Validates by an XML Schema (1.0); faults have path, rule and value
+    Validate {
+        /// The schema; those that it includes or imports are looked for beside it
+        #[arg(long, value_name = "FILE")]
+        schema: PathBuf,
+        #[command(flatten)]
+        reading: Reading,
+        /// An object for each fault: {file, line, column, byte, rule, message, path}
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        documents: Documents,
+    },
+    /// Prints what an XPath 1.0 expression selects
+    ///
+    /// Each node on a line: elements as XML, others their value.
+    #[command(override_usage = "lookaside xml select [OPTIONS] XPATH [FILE|FOLDER|-]...\n       \
+                          lookaside xml select [OPTIONS] -e XPATH... [FILE|FOLDER|-]...")]
+    Select {
+        /// An expression
+        #[arg(short, long, value_name = "XPATH", allow_hyphen_values = true)]
+        expression: Vec<String>,
+        /// What a prefix in expressions means
+        #[arg(short, long, value_name = "PREFIX=URI", value_parser = namespace)]
+        namespace: Vec<(String, String)>,
+        /// While the document arrives, whatever its size
+        ///
+        /// Names of elements, values of attributes and texts; paths that need no more than what came
+        #[arg(long)]
+        stream: bool,
+        #[command(flatten)]
+        reading: Reading,
+        /// An object for each node: {file, expression, kind, name, value}
+        #[arg(long)]
+        json: bool,
+        /// Files and folders; before them XPATH, without -e
+        #[arg(value_name = "FILE|FOLDER|-", value_hint = ValueHint::AnyPath)]
+        operands: Vec<OsString>,
+    },
+    /// Prints a line for each event: kind, name, text as a JSON string
+    Events {
+        #[command(flatten)]
+        reading: Reading,
+        /// An object for each event: {kind, name, uri, text}
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        documents: Documents,
+    },
+    /// Prints a line for each node, indented
+    Tree {
+        #[command(flatten)]
+        reading: Reading,
+        /// An object for each node: {kind, name, uri, text}
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        documents: Documents,
+    },
+    /// Puts elements on lines of their own
+    ///
+    /// All but white space between tags stays as it is.
+    Format {
+        #[command(flatten)]
+        reading: Reading,
+        #[command(flatten)]
+        documents: Documents,
+    },
+}
+
+#[derive(Args)]
+struct Reading {
+    /// Read external entities, and the external subset of the DTD
+    ///
+    /// From the files that they name, as seen from the document; any file that you can read: not for documents you do
+    /// not trust
+    #[arg(long)]
+    external: bool,
+    /// Print the rate, and what served it, to standard error
+    #[arg(long)]
+    speed: bool,
+}
+
+#[derive(Args)]
+struct Documents {
+    /// Files, folders with all that is in them; standard input
+    #[arg(value_name = "FILE|FOLDER|-", value_hint = ValueHint::AnyPath)]
+    paths: Vec<OsString>,
+}
+
+fn namespace(pair: &str) -> Result<(String, String), &'static str> {
+    let (prefix, uri) = pair.split_once('=').ok_or("PREFIX=URI is wanted")?;
+    Ok((prefix.to_owned(), uri.to_owned()))
+}
+
+impl Args for Options {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        Arguments::augment_args(command)
     }
-    let mut only_operands = false;
-    while let Some(arg) = args.next() {
-        let bytes = arg.as_bytes();
-        if only_operands || bytes == b"-" || !bytes.starts_with(b"-") {
-            // As grep: the first operand is what is looked for, if no option said it.
-            match task == "select" && expressions.is_empty() && paths.is_empty() {
-                true => expressions.push(arg.to_string_lossy().into_owned()),
-                false => paths.push(arg.clone()),
-            }
-            continue;
-        }
-        let text = arg.to_string_lossy();
-        let (key, mut attached) = match text.split_once('=') {
-            Some((key, value)) if key.starts_with("--") => (key.to_owned(), Some(value.to_owned())),
-            _ => (text.clone().into_owned(), None),
-        };
-        let is_attached = attached.is_some();
-        let mut value = || {
-            let separate = || args.next().map(|value| value.to_string_lossy().into_owned());
-            attached.take().or_else(separate).ok_or_else(|| format!("{key} wants a value"))
-        };
-        match (&*key, &*task) {
-            ("--schema", "validate") => schema = Some(PathBuf::from(value()?)),
-            ("--expression" | "-e", "select") => expressions.push(value()?),
-            ("--namespace" | "-n", "select") => {
-                let pair = value()?;
-                let (prefix, uri) = pair.split_once('=').ok_or("-n wants PREFIX=URI")?;
-                namespaces.push((prefix.to_owned(), uri.to_owned()));
-            }
-            _ if is_attached => return Err(format!("unknown option {text}")),
-            ("-h" | "--help", _) => return Ok(None),
-            ("--", _) => only_operands = true,
-            ("--stream", "select") => stream = true,
-            ("--external", _) => external = true,
-            ("--json", task) if task != "format" => json = true,
-            ("--speed", _) => speed = true,
-            _ => return Err(format!("unknown option {text} of xml {task}")),
-        }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Arguments::augment_args_for_update(command)
     }
-    let task = match &*task {
-        "check" => Task::Check,
-        "validate" => Task::Validate { schema: schema.ok_or("xml validate wants --schema FILE")? },
-        "select" if expressions.is_empty() => return Err("xml select wants an expression".into()),
-        "select" => Task::Select { expressions, stream },
-        "events" => Task::Events,
-        "tree" => Task::Tree,
-        "format" => Task::Format,
-        other => return Err(format!("unknown command xml {other}")),
-    };
-    Ok(Some(Options { task, paths, namespaces, external, json, speed }))
+}
+
+impl FromArgMatches for Options {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Options, clap::Error> {
+        Options::of(Arguments::from_arg_matches(matches)?.task)
+            .map_err(|message| mistake(&["xml", "select"], message))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        Self::from_arg_matches(matches).map(|new| *self = new)
+    }
+}
+
+impl Options {
+    fn of(given: Given) -> Result<Options, &'static str> {
+        let mut namespaces = Vec::new();
+        let (task, reading, json, paths) = match given {
+            Given::Check { reading, json, documents } => {
+                (Task::Check, reading, json, documents.paths)
+            }
+            Given::Validate { schema, reading, json, documents } => {
+                (Task::Validate { schema }, reading, json, documents.paths)
+            }
+            Given::Select { mut expression, namespace, stream, reading, json, mut operands } => {
+                if expression.is_empty() {
+                    // As grep: the first operand.
+                    if operands.is_empty() {
+                        return Err("xml select wants an expression");
+                    }
+                    let first = operands.remove(0).into_string();
+                    expression.push(first.map_err(|_| "the expression is no UTF-8")?);
+                }
+                namespaces = namespace;
+                (Task::Select { expressions: expression, stream }, reading, json, operands)
+            }
+            Given::Events { reading, json, documents } => {
+                (Task::Events, reading, json, documents.paths)
+            }
+            Given::Tree { reading, json, documents } => {
+                (Task::Tree, reading, json, documents.paths)
+            }
+            Given::Format { reading, documents } => (Task::Format, reading, false, documents.paths),
+        };
+        let Reading { external, speed } = reading;
+        Ok(Options { task, paths, namespaces, external, json, speed })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::{Command, parse};
 
-    fn parsed(line: &str) -> Result<Option<Options>, String> {
-        parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+    fn parsed(line: &str) -> Result<Options, clap::Error> {
+        let args = ["lookaside", "xml"].into_iter().chain(line.split_whitespace());
+        match parse(args.map(OsString::from))? {
+            Command::Xml(options) => Ok(options),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
     fn command_lines() {
-        let options = parsed("select -n a=urn:a=b //a:x f g --json").unwrap().unwrap();
+        let options = parsed("select -n a=urn:a=b //a:x f g --json").unwrap();
         let expressions = vec!["//a:x".to_owned()];
         assert_eq!(options.task, Task::Select { expressions, stream: false });
         assert_eq!((options.paths.len(), options.json), (2, true));
         assert_eq!(options.namespaces, [("a".to_owned(), "urn:a=b".to_owned())]);
-        let options = parsed("select -e //a -e=x --expression=b --stream f").unwrap_err();
-        assert!(options.contains("-e=x"), "{options}");
-        let options = parsed("select -e //a --expression=b --stream f").unwrap().unwrap();
-        let expressions = vec!["//a".to_owned(), "b".to_owned()];
+        let options = parsed("select f -e //a --expression=-b --stream").unwrap();
+        let expressions = vec!["//a".to_owned(), "-b".to_owned()];
         assert_eq!(options.task, Task::Select { expressions, stream: true });
-        let options = parsed("validate --schema s.xsd -- -f").unwrap().unwrap();
+        assert_eq!(options.paths, ["f"]);
+        let options = parsed("validate --schema s.xsd -- -f").unwrap();
         assert_eq!(options.task, Task::Validate { schema: "s.xsd".into() });
         assert_eq!(options.paths, ["-f"]);
-        assert!(parsed("check --help").unwrap().is_none());
+        assert_eq!(parsed("check --help").unwrap_err().exit_code(), 0);
         for line in [
             "",
             "chek",
@@ -130,7 +248,10 @@ mod tests {
             "select -n a //a",
             "check --json=1",
         ] {
-            assert!(parsed(line).is_err(), "{line}");
+            let error = parsed(line).expect_err(line);
+            assert_eq!(error.exit_code(), 2, "{line}");
+            assert!(error.use_stderr(), "{error}");
         }
+        assert!(parsed("chek").unwrap_err().to_string().contains("'check'"));
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use lookaside::{Builder, Op, Runtime};
 use lookaside_qat_card::QatDevice;
+use lookaside_shared::SharedDevice;
 
 use super::{fibre::Fibre, stack::Stack};
 use crate::error::{Reason, Result};
@@ -12,9 +13,14 @@ use crate::error::{Reason, Result};
 /// Nothing in a lane is due before its jobs say so.
 const NEVER: Duration = Duration::from_secs(1 << 30);
 
-/// What every runtime of a provider has: the card, where the environment names one, and the CPU.
+/// What every runtime of a provider has: the machine's device and the card, where the environment names them, and
+/// the CPU.
 pub(super) fn builder() -> Builder {
     let builder = Runtime::builder();
+    let builder = match SharedDevice::drop_in() {
+        Some(shared) => builder.device(shared),
+        None => builder,
+    };
     let builder = match QatDevice::drop_in() {
         Some(card) => builder.device(card),
         None => builder,

@@ -4,7 +4,7 @@
 use core::ptr::{self, NonNull};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use lookaside_core::{Memory, SetupError};
+use crate::{Memory, SetupError};
 
 /// Zeroed memory that another process maps by its file descriptor (memfd_create(2)), which travels over a
 /// Unix socket or a fork. It can neither grow nor shrink.

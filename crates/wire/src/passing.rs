@@ -1,0 +1,143 @@
+//! Sockets, and descriptors that travel over them.
+//!
+//! A message is a packet (`SOCK_SEQPACKET`): it arrives whole or not at all.
+
+use core::mem::MaybeUninit;
+use std::{
+    io::{IoSlice, IoSliceMut},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::Path,
+    time::Duration,
+};
+
+use rustix::{
+    fs::Mode,
+    io::{Errno, Result, retry_on_intr},
+    net::{
+        self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+        SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
+        SocketType,
+        sockopt::{Timeout, set_socket_timeout},
+    },
+};
+
+/// The most descriptors beside a message. More are closed as they arrive.
+const DESCRIPTORS: usize = 4;
+
+fn socket() -> Result<OwnedFd> {
+    net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+}
+
+/// A connection to whoever listens there. No call of it takes longer than `timeout`, this one included.
+///
+/// # Errors
+/// Nobody does, or access is denied.
+pub fn connect(path: &Path, timeout: Duration) -> Result<OwnedFd> {
+    let socket = socket()?;
+    for id in [Timeout::Recv, Timeout::Send] {
+        set_socket_timeout(&socket, id, Some(timeout.max(Duration::from_millis(1))))?;
+    }
+    net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket)
+}
+
+/// Listens at a path where nothing is. `mode`: who may connect, by the permissions of the file.
+///
+/// # Errors
+/// Something is there, or access is denied.
+pub fn listen(path: &Path, mode: u32) -> Result<OwnedFd> {
+    let socket = net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        None,
+    )?;
+    net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+    // Before anybody can connect.
+    rustix::fs::chmod(path, Mode::from_raw_mode(mode))?;
+    net::listen(&socket, 128)?;
+    Ok(socket)
+}
+
+/// Takes the next connection that waits; `None` where none does.
+///
+/// # Errors
+/// No more descriptors, or the socket does not listen.
+pub fn accept(listener: impl AsFd) -> Result<Option<OwnedFd>> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    match net::accept_with(listener, flags) {
+        Ok(fd) => Ok(Some(fd)),
+        Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Sends one message. A socket that others write to as well never raises a signal.
+///
+/// # Errors
+/// The other side is gone, or (`AGAIN`) reads nothing and the socket does not wait.
+pub fn send(socket: impl AsFd, message: &[u8], fds: &[BorrowedFd<'_>]) -> Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(Errno::INVAL);
+    }
+    let parts = [IoSlice::new(message)];
+    retry_on_intr(|| net::sendmsg(&socket, &parts, &mut control, SendFlags::NOSIGNAL))?;
+    Ok(())
+}
+
+/// Receives one message into `buffer`: its length (0 at the end of the connection) and what came beside it.
+///
+/// # Errors
+/// `MSGSIZE` for a message that does not fit; otherwise those of the socket.
+pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut parts = [IoSliceMut::new(buffer)];
+    let received =
+        retry_on_intr(|| net::recvmsg(&socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC))?;
+    let mut fds = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(passed) = message {
+            fds.extend(passed);
+        }
+    }
+    if received.flags.contains(ReturnFlags::TRUNC) {
+        return Err(Errno::MSGSIZE);
+    }
+    Ok((received.bytes, fds))
+}
+
+/// Rings: wakes who waits for the socket. Never waits; a bell that has been rung so often that no message fits
+/// has been heard.
+pub fn ring(socket: impl AsFd) {
+    let _ = net::send(socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+}
+
+/// What a look at a bell has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It has been rung.
+    Ring,
+    /// Nothing.
+    Silence,
+    /// The other side is gone.
+    End,
+}
+
+/// Takes what rings there are, at most 64 of them. Never waits.
+pub fn hear(socket: impl AsFd) -> Heard {
+    let mut heard = Heard::Silence;
+    for _ in 0..64 {
+        let mut byte = [0; 8];
+        match net::recv(&socket, &mut byte[..], RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Heard::End,
+            Ok(_) => heard = Heard::Ring,
+            Err(Errno::AGAIN) => return heard,
+            Err(Errno::INTR) => {}
+            Err(_) => return Heard::End,
+        }
+    }
+    heard
+}

@@ -1,0 +1,263 @@
+//! The configuration file: which virtual functions there are.
+
+use std::{fmt, path::PathBuf};
+
+use lookaside::Service;
+use lookaside_wire::Shape;
+
+/// The settings of a server.
+///
+/// As a file: lines `name = value`, `#` begins a comment. Settings before the first `[NAME]` are the server's,
+/// those behind it the virtual function NAME's.
+///
+/// ```
+/// use lookaside_server::Config;
+///
+/// let config = Config::parse("
+///     folder = /run/lookaside     # of the sockets
+///     engines = 4
+///     [web]
+///     services = pke kdf
+///     users = 33
+///     [backup]
+///     services = dc
+///     arena = 16M
+/// ").unwrap();
+/// assert_eq!(config.functions[1].arena, 16 << 20);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Where the sockets lie (`folder`): `NAME.sock` for each function.
+    pub folder: PathBuf,
+    /// Engine threads (`engines`, 1 to 1,024); one for each CPU without it.
+    pub engines: Option<usize>,
+    /// How long a request waits for others to fill its batch, at most, in microseconds (`batch`, 0 to 10,000).
+    pub batch_us: u64,
+    /// The virtual functions.
+    pub functions: Vec<FunctionConfig>,
+}
+
+/// The settings of a virtual function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionConfig {
+    /// Its name: letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// The services that may be used (`services`): dc mv pke kdf sym rng, or all.
+    pub services: Vec<Service>,
+    /// The permissions of its socket (`mode`, octal).
+    pub mode: u32,
+    /// The users who may connect (`users`, by number), beyond what the permissions say; without it, all.
+    pub users: Option<Vec<u32>>,
+    /// Requests in a ring (`depth`): a power of two.
+    pub depth: u32,
+    /// Bytes of a ring's arena (`arena`): whole pages.
+    pub arena: u32,
+    /// Bytes of shared memory, and of the server's copies of what is in it (`memory`), for all clients together.
+    pub memory: u64,
+    /// Connections (`connections`): one for each process, and one for each of its rings.
+    pub connections: usize,
+    /// Sessions of all clients together (`sessions`).
+    pub sessions: usize,
+    /// The share beside other functions (`weight`, 1 to 1,000).
+    pub weight: u32,
+}
+
+/// A mistake in a configuration file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// The services whose requests travel to a server.
+const SERVICES: [Service; 6] =
+    [Service::Dc, Service::Mv, Service::Pke, Service::Kdf, Service::Sym, Service::Rng];
+
+impl FunctionConfig {
+    /// The defaults: all services, mode 600, rings of 64 requests and 4 MiB, 256 MiB in all.
+    pub fn new(name: impl Into<String>) -> FunctionConfig {
+        FunctionConfig {
+            name: name.into(),
+            services: SERVICES.to_vec(),
+            mode: 0o600,
+            users: None,
+            depth: 64,
+            arena: 4 << 20,
+            memory: 256 << 20,
+            connections: 1024,
+            sessions: 4096,
+            weight: 1,
+        }
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "services" => self.services = services(value)?,
+            "mode" => {
+                self.mode = u32::from_str_radix(value, 8)
+                    .ok()
+                    .filter(|mode| *mode <= 0o777)
+                    .ok_or("mode is not 0 to 777 (octal)")?;
+            }
+            "users" => {
+                let users = value.split_whitespace().map(str::parse).collect::<Result<_, _>>();
+                self.users = Some(users.map_err(|_| "users are not numbers")?);
+            }
+            "depth" => self.depth = number(name, value, 1, u64::from(Shape::MAX_DEPTH))? as u32,
+            "arena" => self.arena = number(name, value, 4096, Shape::MAX_ARENA.into())? as u32,
+            "memory" => self.memory = number(name, value, 1 << 16, 1 << 44)?,
+            "connections" => self.connections = number(name, value, 2, 1 << 20)? as usize,
+            "sessions" => self.sessions = number(name, value, 1, 1 << 24)? as usize,
+            "weight" => self.weight = number(name, value, 1, 1000)? as u32,
+            _ => return Err(format!("no setting of a virtual function: {name}")),
+        }
+        match Shape::new(self.depth, self.arena) {
+            Ok(_) => Ok(()),
+            Err(_) if name == "depth" => Err("depth is not a power of two".into()),
+            Err(_) => Err("arena is not a multiple of 4096 bytes".into()),
+        }
+    }
+}
+
+fn services(value: &str) -> Result<Vec<Service>, String> {
+    if value == "all" {
+        return Ok(SERVICES.to_vec());
+    }
+    let one = |name: &str| {
+        let known = SERVICES.into_iter().find(|service| service.name() == name);
+        known.ok_or_else(|| format!("no service that can be shared: {name}"))
+    };
+    let found: Vec<_> = value.split_whitespace().map(one).collect::<Result<_, _>>()?;
+    if found.is_empty() { Err("no service".into()) } else { Ok(found) }
+}
+
+/// A number, with K, M or G for powers of 1024.
+fn number(name: &str, value: &str, min: u64, max: u64) -> Result<u64, String> {
+    let (digits, shift) = match value.as_bytes().last() {
+        Some(b'K') => (&value[..value.len() - 1], 10),
+        Some(b'M') => (&value[..value.len() - 1], 20),
+        Some(b'G') => (&value[..value.len() - 1], 30),
+        _ => (value, 0),
+    };
+    let n = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
+    n.filter(|n| (min..=max).contains(n)).ok_or_else(|| format!("{name} is not {min} to {max}"))
+}
+
+fn is_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !name.is_empty() && name.len() <= 64 && name.chars().all(fits) && !name.starts_with('.')
+}
+
+impl Config {
+    /// No function yet, and the defaults.
+    pub fn new(folder: impl Into<PathBuf>) -> Config {
+        Config { folder: folder.into(), engines: None, batch_us: 50, functions: Vec::new() }
+    }
+
+    /// Reads a file's text. Without `folder`: `/run/lookaside`.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn parse(text: &str) -> Result<Config, ConfigError> {
+        let mut config = Config::new("/run/lookaside");
+        for (i, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            config.line(line).map_err(|what| ConfigError { line: i + 1, what })?;
+        }
+        Ok(config)
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            if !is_name(name) {
+                return Err(format!("not a name of a virtual function: {name}"));
+            }
+            if self.functions.iter().any(|function| function.name == name) {
+                return Err(format!("two virtual functions are named {name}"));
+            }
+            self.functions.push(FunctionConfig::new(name));
+            return Ok(());
+        }
+        let (name, value) = line.split_once('=').ok_or("not a line NAME = VALUE or [NAME]")?;
+        let (name, value) = (name.trim(), value.trim());
+        match (self.functions.last_mut(), name) {
+            (Some(function), _) => function.set(name, value),
+            (None, "folder") if value.starts_with('/') => {
+                self.folder = value.into();
+                Ok(())
+            }
+            (None, "folder") => Err("folder is not a path from the root".into()),
+            (None, "engines") => {
+                self.engines = Some(number(name, value, 1, 1024)? as usize);
+                Ok(())
+            }
+            (None, "batch") => {
+                self.batch_us = number(name, value, 0, 10_000)?;
+                Ok(())
+            }
+            (None, _) => Err(format!("no setting of the server: {name}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_says_all() {
+        let text = "folder = /x\nengines = 2\nbatch=100\n\n[a]\nservices = dc pke # two\nmode = 660\n\
+                    users = 1 2\ndepth = 16\narena = 1M\nmemory = 1G\nconnections = 9\nsessions = 7\n\
+                    weight = 3\n[b.c]\n";
+        let config = Config::parse(text).unwrap();
+        assert_eq!((config.engines, config.batch_us), (Some(2), 100));
+        let a = FunctionConfig {
+            name: "a".into(),
+            services: vec![Service::Dc, Service::Pke],
+            mode: 0o660,
+            users: Some(vec![1, 2]),
+            depth: 16,
+            arena: 1 << 20,
+            memory: 1 << 30,
+            connections: 9,
+            sessions: 7,
+            weight: 3,
+        };
+        assert_eq!(config.functions, [a, FunctionConfig::new("b.c")]);
+    }
+
+    #[test]
+    fn mistakes_have_their_line() {
+        for (text, line) in [
+            ("folder = here", 1),
+            ("\nwhat = 1", 2),
+            ("[a]\ndepth = 3", 2),
+            ("[a]\narena = 5000", 2),
+            ("[a]\n[a]", 2),
+            ("[../a]", 1),
+            ("[]", 1),
+            ("[a]\nservices = scan", 2),
+            ("[a]\nservices =", 2),
+            ("[a]\nmode = 999", 2),
+            ("[a]\nmemory = 99999999999999999999G", 2),
+            ("[a]\nmemory = K", 2),
+            ("engines = 0", 1),
+            ("nothing", 1),
+        ] {
+            assert_eq!(Config::parse(text).map_err(|e| e.line), Err(line), "{text}");
+        }
+    }
+}

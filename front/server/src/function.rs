@@ -1,0 +1,444 @@
+//! A virtual function: one thread with its clients and their rings.
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    mem::MaybeUninit,
+    os::fd::{AsFd, OwnedFd},
+    rc::Rc,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use lookaside::{Capability, InstanceConfig, Op, Runtime, Tenant};
+use lookaside_wire::{
+    MAX_MESSAGE, Patience, Shape, VERSION,
+    control::{ToClient, ToServer, Token},
+    passing, peer,
+};
+use rustix::{
+    event::{
+        Timespec,
+        epoll::{self, EventData, EventFlags},
+    },
+    io::Errno,
+    rand::{GetRandomFlags, getrandom},
+};
+
+use crate::{
+    StartError, Stop,
+    client::{Client, End, Sessions, answer_with},
+    config::FunctionConfig,
+    log::{Level, line},
+    ring::Ring,
+};
+
+/// What epoll calls the socket that listens, and the wish to stop; connections come after.
+const LISTENER: u64 = 0;
+const STOP: u64 = 1;
+const FIRST: u64 = 2;
+
+/// Messages and connections that are dealt with before anything else has a turn.
+const TURN: usize = 16;
+
+/// A connection.
+enum Peer {
+    /// It has not said what it is.
+    Fresh(OwnedFd),
+    Client(Client),
+    Ring(Box<Ring>),
+}
+
+pub(crate) struct Function {
+    config: FunctionConfig,
+    shape: Shape,
+    runtime: Arc<Runtime>,
+    tenant: Tenant,
+    capabilities: Vec<Capability>,
+    listener: OwnedFd,
+    stop: Arc<Stop>,
+    epoll: OwnedFd,
+}
+
+impl Function {
+    pub(crate) fn new(
+        config: FunctionConfig,
+        runtime: Arc<Runtime>,
+        capabilities: Vec<Capability>,
+        listener: OwnedFd,
+        stop: Arc<Stop>,
+    ) -> Result<Function, StartError> {
+        let os = |e| StartError::Os(config.name.clone().into(), e);
+        let tenant = runtime.tenant(InstanceConfig {
+            depth: config.depth as usize,
+            weight: config.weight,
+            ..InstanceConfig::default()
+        })?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(os)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN).map_err(os)?;
+        let once = EventFlags::IN | EventFlags::ET;
+        epoll::add(&epoll, &stop.event, EventData::new_u64(STOP), once).map_err(os)?;
+        let shape = Shape::new(config.depth, config.arena).map_err(|_| os(Errno::INVAL))?;
+        Ok(Function { config, shape, runtime, tenant, capabilities, listener, stop, epoll })
+    }
+
+    /// Serves until it is to stop.
+    pub(crate) fn run(self) {
+        Serving {
+            function: self,
+            peers: HashMap::new(),
+            next: FIRST,
+            active: Vec::new(),
+            memory: 0,
+            buffer: vec![0; MAX_MESSAGE],
+        }
+        .run();
+    }
+}
+
+struct Serving {
+    function: Function,
+    peers: HashMap<u64, Peer>,
+    /// The name of the next connection.
+    next: u64,
+    /// Rings that are looked at. The others sleep until epoll names them.
+    active: Vec<u64>,
+    /// Of [`FunctionConfig::memory`], how much is taken.
+    memory: u64,
+    buffer: Vec<u8>,
+}
+
+/// A connection's socket, and the event of a ring's instance, in epoll.
+fn socket_of(id: u64) -> EventData {
+    EventData::new_u64(id << 1)
+}
+
+fn event_of(id: u64) -> EventData {
+    EventData::new_u64(id << 1 | 1)
+}
+
+impl Serving {
+    fn run(mut self) {
+        let mut patience = Patience::new();
+        let mut idle: Option<Instant> = None;
+        let mut turn = 0_u32;
+        loop {
+            let stops = self.function.stop.is_wanted();
+            if self.serve(stops) {
+                if let Some(since) = idle.take() {
+                    patience.found(since.elapsed().as_nanos() as u64);
+                }
+                turn = turn.wrapping_add(1);
+                if turn.is_multiple_of(32) {
+                    self.events(Some(Duration::ZERO), stops);
+                }
+                continue;
+            }
+            if stops
+                && self
+                    .peers
+                    .values()
+                    .all(|peer| !matches!(peer, Peer::Ring(ring) if ring.outstanding() > 0))
+            {
+                return;
+            }
+            let idle_ns = idle.get_or_insert_with(Instant::now).elapsed().as_nanos() as u64;
+            if !self.active.is_empty() && idle_ns < patience.look_ns() {
+                thread::yield_now();
+                continue;
+            }
+            if self.announce() {
+                continue;
+            }
+            let timeout = match (stops, self.tidy()) {
+                (true, _) => Some(Duration::from_millis(50)),
+                (false, true) => Some(Duration::from_secs(1)),
+                (false, false) => None,
+            };
+            self.events(timeout, stops);
+        }
+    }
+
+    /// Looks at each active ring. Returns whether there was something.
+    fn serve(&mut self, stops: bool) -> bool {
+        let mut moved = false;
+        let mut place = 0;
+        while let Some(&id) = self.active.get(place) {
+            match self.peers.get_mut(&id) {
+                Some(Peer::Ring(ring)) => match ring.serve(stops) {
+                    Ok(something) => moved |= something,
+                    Err(end) => {
+                        self.end(id, &end);
+                        continue;
+                    }
+                },
+                _ => {
+                    self.active.swap_remove(place);
+                    continue;
+                }
+            }
+            place += 1;
+        }
+        moved
+    }
+
+    /// Before sleeping: rings are active no longer, unless there is something. Returns whether there is.
+    fn announce(&mut self) -> bool {
+        let peers = &mut self.peers;
+        self.active.retain(|id| match peers.get_mut(id) {
+            Some(Peer::Ring(ring)) => ring.announce(),
+            _ => false,
+        });
+        !self.active.is_empty()
+    }
+
+    /// Frees memory of rings that are idle. Returns whether there is some that may be freed later.
+    fn tidy(&mut self) -> bool {
+        let now = Instant::now();
+        let mut some = false;
+        for peer in self.peers.values_mut() {
+            if let Peer::Ring(ring) = peer {
+                some |= ring.tidy(now);
+            }
+        }
+        some
+    }
+
+    /// Waits for events, and deals with those of connections.
+    fn events(&mut self, timeout: Option<Duration>, stops: bool) {
+        let timeout = timeout.map(|time| Timespec {
+            tv_sec: time.as_secs() as i64,
+            tv_nsec: time.subsec_nanos().into(),
+        });
+        let mut events = [MaybeUninit::<epoll::Event>::uninit(); 64];
+        let Ok((events, _)) = epoll::wait(&self.function.epoll, &mut events, timeout.as_ref())
+        else {
+            return;
+        };
+        for event in events.iter() {
+            let data = event.data.u64();
+            match (data, data >> 1) {
+                (LISTENER, _) if !stops => self.accept(),
+                (LISTENER | STOP, _) => {}
+                (_, id) => {
+                    let heard = data & 1 != 0 || self.hear(id);
+                    if heard
+                        && matches!(self.peers.get(&id), Some(Peer::Ring(_)))
+                        && !self.active.contains(&id)
+                    {
+                        self.active.push(id);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A connection's socket is readable. Returns whether it goes on.
+    fn hear(&mut self, id: u64) -> bool {
+        for _ in 0..TURN {
+            let heard = match self.peers.get_mut(&id) {
+                None => return false,
+                Some(Peer::Ring(ring)) => ring.wake().map(|()| false),
+                Some(Peer::Fresh(socket)) => {
+                    let message = receive(socket, &mut self.buffer);
+                    message.and_then(|n| n.map_or(Ok(false), |n| self.greet(id, n).map(|()| true)))
+                }
+                Some(Peer::Client(_)) => self.message(id),
+            };
+            match heard {
+                Ok(true) => {}
+                Ok(false) => return true,
+                Err(end) => {
+                    self.end(id, &end);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// A message of a client. Returns whether there was one.
+    fn message(&mut self, id: u64) -> Result<bool, End> {
+        let used: usize = self.peers.values().map(Peer::sessions).sum();
+        let Function { config, runtime, .. } = &self.function;
+        let Some(Peer::Client(client)) = self.peers.get_mut(&id) else { return Ok(false) };
+        let Some(n) = receive(&client.socket, &mut self.buffer)? else { return Ok(false) };
+        let room = config.sessions.saturating_sub(used);
+        let done = client.message(&self.buffer[..n], runtime, &config.services, room);
+        // It may have been a key.
+        self.buffer[..n].fill(0);
+        done.map(|()| true)
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..TURN {
+            let socket = match passing::accept(&self.function.listener) {
+                Ok(Some(socket)) => socket,
+                Ok(None) => return,
+                Err(e) => {
+                    let name = &self.function.config.name;
+                    let e = std::io::Error::from(e);
+                    line(Level::Warning, format_args!("{name}: no connection: {e}"));
+                    // Descriptors may be free again later; the socket stays readable.
+                    return thread::sleep(Duration::from_millis(10));
+                }
+            };
+            if let Err(why) = self.admit(socket) {
+                let name = &self.function.config.name;
+                line(Level::Warning, format_args!("{name}: a connection is refused: {why}"));
+            }
+        }
+    }
+
+    fn admit(&mut self, socket: OwnedFd) -> Result<(), String> {
+        let config = &self.function.config;
+        let who = peer(&socket).map_err(|e| e.to_string())?;
+        let refuse = |what: &str| {
+            let _ = answer_with(&socket, &ToClient::Refused { key: false, what: what.into() });
+            Err(format!("{what} (user {}, process {})", who.user, who.process))
+        };
+        if config.users.as_ref().is_some_and(|users| !users.contains(&who.user)) {
+            return refuse("this user may not use it");
+        }
+        if self.peers.len() >= config.connections {
+            return refuse("as many connections as there may be");
+        }
+        let id = self.next;
+        self.next += 1;
+        epoll::add(&self.function.epoll, &socket, socket_of(id), EventFlags::IN)
+            .map_err(|e| std::io::Error::from(e).to_string())?;
+        self.peers.insert(id, Peer::Fresh(socket));
+        Ok(())
+    }
+
+    /// The first message of a connection.
+    fn greet(&mut self, id: u64, n: usize) -> Result<(), End> {
+        match ToServer::decode(&self.buffer[..n])? {
+            ToServer::Hello { version, ops } => {
+                if version != VERSION || ops as usize != Op::ALL.len() {
+                    let what = "client and server are of different versions".into();
+                    self.refuse(id, what);
+                    return Err(End::Wrong("another version"));
+                }
+                self.welcome(id)
+            }
+            ToServer::Ring { token } => self.open_ring(id, &token),
+            _ => Err(End::Wrong("no greeting")),
+        }
+    }
+
+    fn refuse(&mut self, id: u64, what: String) {
+        if let Some(Peer::Fresh(socket)) = self.peers.get(&id) {
+            let _ = answer_with(socket, &ToClient::Refused { key: false, what });
+        }
+    }
+
+    fn welcome(&mut self, id: u64) -> Result<(), End> {
+        let mut token = Token::default();
+        if getrandom(&mut token[..], GetRandomFlags::empty()) != Ok(size_of::<Token>()) {
+            return Err(End::Wrong("no random numbers for it"));
+        }
+        let Some(Peer::Fresh(socket)) = self.peers.remove(&id) else { return Ok(()) };
+        let sessions: Sessions = Rc::new(RefCell::default());
+        let client = Client { socket, token, sessions };
+        let name = self.function.config.name.clone();
+        let capabilities = self.function.capabilities.clone();
+        let sent = answer_with(&client.socket, &ToClient::Welcome { token, name, capabilities });
+        self.peers.insert(id, Peer::Client(client));
+        sent
+    }
+
+    fn open_ring(&mut self, id: u64, token: &Token) -> Result<(), End> {
+        let client = self.peers.iter().find_map(|(id, peer)| match peer {
+            Peer::Client(client) if client.token == *token => Some((*id, client.sessions.clone())),
+            _ => None,
+        });
+        let (client, sessions) = client.ok_or(End::Wrong("a ring of nobody"))?;
+        let shape = self.function.shape;
+        if self.memory + Ring::cost(shape) > self.function.config.memory {
+            self.refuse(id, "the virtual function's memory is in use".into());
+            return Err(End::Wrong("a ring beyond the memory of the virtual function"));
+        }
+        let Some(Peer::Fresh(socket)) = self.peers.remove(&id) else { return Ok(()) };
+        let opened = Ring::new(client, socket, sessions, shape, &self.function.tenant);
+        let mut ring = opened.map_err(|e| {
+            let name = &self.function.config.name;
+            line(Level::Warning, format_args!("{name}: no ring: {e}"));
+            End::Wrong("a ring that cannot be made")
+        })?;
+        let message = ToClient::Ring(shape).encode()?;
+        let memory = ring.memory().ok_or(End::Wrong("a ring without memory"))?;
+        passing::send(&ring.socket, &message, &[memory]).map_err(|_| End::Gone)?;
+        let event = ring.event().map_err(|_| End::Wrong("a ring without event"))?;
+        epoll::add(&self.function.epoll, event.as_fd(), event_of(id), EventFlags::IN)
+            .map_err(|_| End::Wrong("a ring without event"))?;
+        self.memory += Ring::cost(shape);
+        self.peers.insert(id, Peer::Ring(Box::new(ring)));
+        self.active.push(id);
+        Ok(())
+    }
+
+    /// A connection is over, and with a client its rings.
+    fn end(&mut self, id: u64, end: &End) {
+        let peer = self.peers.remove(&id);
+        let name = &self.function.config.name;
+        match end {
+            End::Gone => {}
+            End::Malformed(what) => {
+                line(Level::Warning, format_args!("{name}: a client is cut off: {what}"));
+            }
+            End::Wrong(what) => {
+                line(Level::Warning, format_args!("{name}: a client is cut off: it has {what}"));
+            }
+        }
+        match peer {
+            Some(Peer::Ring(mut ring)) => {
+                // Engines may keep the event for a moment.
+                if let Ok(event) = ring.event() {
+                    let _ = epoll::delete(&self.function.epoll, event);
+                }
+                self.memory -= Ring::cost(self.function.shape);
+                let client = ring.client;
+                drop(ring);
+                // Nothing else of who writes garbage is believed, either.
+                if !matches!(end, End::Gone) && self.peers.contains_key(&client) {
+                    self.end(client, &End::Gone);
+                }
+            }
+            Some(Peer::Client(_)) => {
+                let of_it = |(ring, peer): (&u64, &Peer)| match peer {
+                    Peer::Ring(other) if other.client == id => Some(*ring),
+                    _ => None,
+                };
+                let rings: Vec<u64> = self.peers.iter().filter_map(of_it).collect();
+                for ring in rings {
+                    self.end(ring, &End::Gone);
+                }
+            }
+            Some(Peer::Fresh(_)) | None => {}
+        }
+    }
+}
+
+impl Peer {
+    /// How many sessions it has open.
+    fn sessions(&self) -> usize {
+        match self {
+            Peer::Client(client) => client.sessions.borrow().len(),
+            _ => 0,
+        }
+    }
+}
+
+/// The length of the next message in `buffer`; `None` where there is none.
+fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Option<usize>, End> {
+    match passing::receive(socket, buffer) {
+        Ok((0, _)) => Err(End::Gone),
+        // Descriptors that nobody asked for are closed.
+        Ok((n, _)) => Ok(Some(n)),
+        Err(Errno::AGAIN) => Ok(None),
+        Err(Errno::MSGSIZE) => Err(End::Wrong("a message that is too long")),
+        Err(_) => Err(End::Gone),
+    }
+}

@@ -1,0 +1,277 @@
+//! One ring of a client: requests in, answers out.
+
+use std::{
+    os::fd::{BorrowedFd, OwnedFd},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use lookaside::{
+    Args, Buf, Carried, Instance, Memory, Op, OpError, Request, Response, Service, SetupError,
+    SharedMemory, Tenant,
+};
+use lookaside_wire::{Answer, Area, Bell, Consumer, Entry, Piece, Producer, Shape, passing};
+
+use crate::{
+    client::{End, Sessions},
+    pool::Pool,
+};
+
+/// The most requests that are taken from one ring before the next one has its turn.
+const TURN: usize = 16;
+
+/// A request that the engines have.
+#[derive(Clone, Copy)]
+struct Flight {
+    number: u64,
+    op: Op,
+    dst: Piece,
+    /// Bytes of the server's own for it.
+    bytes: usize,
+}
+
+pub(crate) struct Ring {
+    /// Of which client.
+    pub(crate) client: u64,
+    pub(crate) socket: OwnedFd,
+    sessions: Sessions,
+    area: Arc<Area>,
+    requests: Consumer,
+    answers: Producer,
+    server: Bell,
+    bell: Bell,
+    instance: Instance,
+    flights: Vec<Option<Flight>>,
+    free: Vec<u32>,
+    /// Bytes of the server's own for what the engines have.
+    bytes: usize,
+    /// Requests that gain by others beside them, whoever sends those.
+    batching: usize,
+    sources: Pool,
+    destinations: Pool,
+    used: Instant,
+}
+
+/// Whether requests wait a moment for those of others.
+fn gathers(op: Op) -> bool {
+    op.service() == Service::Pke
+}
+
+/// Whether the server's copies are overwritten at the end.
+fn is_secret(op: Op) -> bool {
+    matches!(op.service(), Service::Pke | Service::Kdf | Service::Sym | Service::Rng)
+}
+
+/// Whether an operation reads its destination, or leaves parts of it as they are.
+fn reads_destination(op: Op) -> bool {
+    op == Op::Compare || op.service() == Service::Sym
+}
+
+impl Ring {
+    /// What a ring takes of a virtual function's memory: what is shared, and the copies.
+    pub(crate) fn cost(shape: Shape) -> u64 {
+        shape.bytes() as u64 + u64::from(shape.arena)
+    }
+
+    pub(crate) fn new(
+        client: u64,
+        socket: OwnedFd,
+        sessions: Sessions,
+        shape: Shape,
+        tenant: &Tenant,
+    ) -> Result<Ring, SetupError> {
+        let area = Area::new(SharedMemory::new(shape.bytes())?, shape)?;
+        let mut instance = tenant.instance()?;
+        instance.event_fd()?;
+        Ok(Ring {
+            client,
+            socket,
+            sessions,
+            requests: area.requests_from(),
+            answers: area.answers_to(),
+            server: area.server_bell(),
+            bell: area.client_bell(),
+            area,
+            instance,
+            flights: vec![None; shape.depth as usize],
+            free: (0..shape.depth).rev().collect(),
+            bytes: 0,
+            batching: 0,
+            sources: Pool::default(),
+            destinations: Pool::default(),
+            used: Instant::now(),
+        })
+    }
+
+    /// The memory that it shares with its client.
+    pub(crate) fn memory(&self) -> Option<BorrowedFd<'_>> {
+        self.area.memory().fd()
+    }
+
+    /// Readable when there are answers.
+    pub(crate) fn event(&mut self) -> Result<BorrowedFd<'_>, SetupError> {
+        self.instance.event_fd()
+    }
+
+    /// How many requests the engines have.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.flights.len() - self.free.len()
+    }
+
+    /// Takes requests, unless the server stops, and sends answers. Returns whether there was something.
+    pub(crate) fn serve(&mut self, stops: bool) -> Result<bool, End> {
+        let took = !stops && self.take()?;
+        let answered = self.outstanding() > 0 && self.answer()?;
+        Ok(took | answered)
+    }
+
+    /// Before the server sleeps: asks to be woken. Returns whether there is something to do at once.
+    pub(crate) fn announce(&mut self) -> bool {
+        self.server.announce();
+        self.has_room() && self.requests.looks_ready()
+    }
+
+    /// The server is awake, and looks.
+    pub(crate) fn wake(&mut self) -> Result<(), End> {
+        self.server.stay_awake();
+        match passing::hear(&self.socket) {
+            passing::Heard::End => Err(End::Gone),
+            _ => Ok(()),
+        }
+    }
+
+    fn has_room(&mut self) -> bool {
+        let outstanding = self.outstanding();
+        !self.free.is_empty() && self.answers.free().is_ok_and(|free| free > outstanding)
+    }
+
+    fn take(&mut self) -> Result<bool, End> {
+        let mut taken = 0;
+        while taken < TURN && !self.free.is_empty() {
+            // Each answer has a place before its request is taken.
+            if self.answers.free()? <= self.outstanding() {
+                break;
+            }
+            let Some(record) = self.requests.pop()? else { break };
+            let entry = Entry::decode(&record)?;
+            taken += 1;
+            self.begin(&entry)?;
+        }
+        if taken > 0 {
+            self.requests.release();
+            self.instance.doorbell();
+            self.used = Instant::now();
+        }
+        Ok(taken > 0)
+    }
+
+    /// Copies the bytes of a request and gives it to the engines.
+    fn begin(&mut self, entry: &Entry) -> Result<(), End> {
+        const OUTSIDE: End = End::Wrong("a buffer outside of the arena");
+        let arena = self.area.shape().arena as usize;
+        let src = entry.src.within(arena).ok_or(OUTSIDE)?;
+        let dst = entry.dst.within(arena).ok_or(OUTSIDE)?;
+        let bytes = src.len() + dst.len();
+        // Buffers lie beside each other in the arena: together they are no larger.
+        if bytes > arena - self.bytes.min(arena) {
+            return Err(End::Wrong("buffers of more bytes than the arena has"));
+        }
+        let session = self.sessions.borrow().get(&entry.session).cloned();
+        let session = session.ok_or(End::Wrong("a session that is not open"))?;
+        if !session.ops.contains(&entry.op) {
+            return Err(End::Wrong("an operation that the session does not have"));
+        }
+        let secret = is_secret(entry.op);
+        if entry.packet.is_some() && entry.op.service() != Service::Sym {
+            return Err(End::Wrong("a packet of another service"));
+        }
+        let fresh =
+            |len: usize, pool: &mut Pool| if secret { vec![0; len] } else { pool.take(len) };
+        let mut source = fresh(src.len(), &mut self.sources);
+        self.area.read(src, &mut source);
+        let mut destination = fresh(dst.len(), &mut self.destinations);
+        if reads_destination(entry.op) {
+            self.area.read(dst, &mut destination);
+        }
+        let buf = |bytes| if secret { Buf::secret(bytes) } else { Buf::from(bytes) };
+        let Some(slot) = self.free.pop() else { return Err(End::Wrong("too many requests")) };
+        let args: Args = entry.args;
+        let mut request = Request::new(entry.op, session, args, buf(source), buf(destination));
+        request.carried = entry.packet.map(|packet| Box::new(Carried::Packet(packet)));
+        self.flights[slot as usize] =
+            Some(Flight { number: entry.number, op: entry.op, dst: entry.dst, bytes });
+        self.bytes += bytes;
+        self.batching += usize::from(gathers(entry.op));
+        if self.instance.push(request.tag(slot.into())).is_err() {
+            return Err(End::Wrong("more requests than its ring is deep"));
+        }
+        Ok(())
+    }
+
+    /// Sends the answers that are there.
+    fn answer(&mut self) -> Result<bool, End> {
+        let mut answered = false;
+        loop {
+            // What waits for others to fill its batch waits until its time; all else runs now.
+            let response = match self.batching > 0 {
+                true => self.instance.poll_full().next(),
+                false => self.instance.poll().next(),
+            };
+            let Some(response) = response else { break };
+            answered = true;
+            self.finish(response)?;
+        }
+        if answered {
+            self.answers.publish();
+            self.used = Instant::now();
+            if self.bell.wants_ring() {
+                passing::ring(&self.socket);
+            }
+        }
+        Ok(answered)
+    }
+
+    fn finish(&mut self, response: Response) -> Result<(), End> {
+        let slot = response.tag as usize;
+        let Some(flight) = self.flights.get_mut(slot).and_then(Option::take) else { return Ok(()) };
+        self.free.push(slot as u32);
+        self.bytes -= flight.bytes;
+        self.batching -= usize::from(gathers(flight.op));
+        let packet = response.packets().first().and_then(|packet| packet.result.ok());
+        let mut answer = Answer { number: flight.number, result: response.result, packet };
+        let dst = response.dst.as_slice().unwrap_or_default();
+        let written = match answer.result {
+            _ if flight.op.service() == Service::Sym => dst.len(),
+            Ok(_) if flight.op == Op::Compare => 0,
+            Ok(done) => done.produced.min(dst.len()),
+            Err(_) => 0,
+        };
+        if let Some(range) = flight.dst.within(self.area.shape().arena as usize) {
+            let range = range.start..range.start + written;
+            self.area.write(range, &dst[..written]);
+        }
+        let record = answer.encode().or_else(|_| {
+            answer.result = Err(OpError::Library("an error that has no form on the wire"));
+            answer.encode()
+        })?;
+        if !self.answers.push(&record)? {
+            return Err(End::Wrong("answers that it does not take"));
+        }
+        if !is_secret(flight.op) {
+            let most = self.area.shape().arena as usize / 2;
+            self.sources.give_back(response.src.into_vec(), most);
+            self.destinations.give_back(response.dst.into_vec(), most);
+        }
+        Ok(())
+    }
+
+    /// Frees memory that has not been used for a while. Returns whether there is some still.
+    pub(crate) fn tidy(&mut self, now: Instant) -> bool {
+        const WHILE: Duration = Duration::from_secs(1);
+        if now.duration_since(self.used) >= WHILE {
+            self.sources.clear();
+            self.destinations.clear();
+        }
+        !(self.sources.is_empty() && self.destinations.is_empty())
+    }
+}
