@@ -9,6 +9,8 @@ CORPUS  ?=
 INPUT   ?=
 # make test: some steps only, e.g. STEPS="fmt clippy".
 STEPS   ?=
+# make release: three numbers, as 0.1.0.
+VERSION ?=
 # make tune, bench-sym, bench-scan, bench-tls, bench-speed, hadoop: options of theirs.
 ARGS    ?=
 
@@ -20,7 +22,7 @@ ABI     := 0
 # What `make build` leaves for `make install`.
 stage   := $(target)/stage
 
-.PHONY: help run test test-deep tune bench bench-sym bench-scan bench-xml bench-tls bench-speed bench-bulk hadoop build install uninstall fuzz clean
+.PHONY: help run test test-deep tune bench bench-sym bench-scan bench-xml bench-tls bench-speed bench-bulk hadoop build install uninstall packages release fuzz clean
 
 help:
 	@echo 'make run            compress a real file through the CPU device, verified, beside zlib'
@@ -39,6 +41,8 @@ help:
 	@echo 'make build          everything that is installed, in release; STRIP=no'
 	@echo 'make install        PREFIX=/usr/local, DESTDIR=: copies what make build has made'
 	@echo 'make uninstall      removes what install put there'
+	@echo 'make packages       Debian packages, a tarball, a container file'
+	@echo 'make release        VERSION=0.1.0: version, changelog, commit, packages, tag; pushes nothing'
 	@echo 'make fuzz           TARGET=decoder SECONDS=600 (see scripts/fuzz)'
 	@echo 'make clean          removes what was built'
 
@@ -55,6 +59,7 @@ test-deep:
 		STEP_SECONDS=0 \
 		scripts/test $(STEPS)
 	$(if $(STEPS),,scripts/memcheck)
+	$(if $(STEPS),,scripts/packages && scripts/check-packages)
 
 bench:
 	scripts/setup build
@@ -99,6 +104,12 @@ install:
 
 uninstall:
 	@DESTDIR='$(DESTDIR)' scripts/install --remove '$(PREFIX)'
+
+packages:
+	@scripts/packages
+
+release:
+	@scripts/release $(VERSION)
 
 fuzz:
 	scripts/fuzz $(if $(TARGET),run $(TARGET) $(SECONDS),smoke $(SECONDS))

@@ -1,4 +1,5 @@
-"""A Debian 13 tree, for programs that the release which runs here does not have: made by debootstrap once, and kept.
+"""A Debian 13 tree (or one of another release), for programs that the release which runs here does not have: made by
+debootstrap once, and kept.
 
 Tests of several front ends share it, and may run at the same time: a lock is held while it is made and while packages
 are installed in it.
@@ -20,15 +21,15 @@ def skip(why: str) -> None:
     sys.exit(77)
 
 
-def make_tree(tree: Path, packages: list[str]) -> None:
-    """A minimal Debian 13 with the packages. Ends the program (`skip`) where that cannot be had."""
+def make_tree(tree: Path, packages: list[str], suite: str = "trixie") -> None:
+    """A minimal Debian with the packages. Ends the program (`skip`) where that cannot be had."""
     if os.geteuid() != 0:
-        skip("a Debian 13 tree is made and entered by root")
+        skip("a Debian tree is made and entered by root")
     tree.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{tree}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (tree / ".ready").exists():
-            bootstrap(tree)
+            bootstrap(tree, suite)
         # All of them: the tree may be from before one of them was.
         names = " ".join(packages)
         found = inside(tree, f"dpkg-query -W -f '${{db:Status-Status}}\\n' {names}")
@@ -40,7 +41,7 @@ def make_tree(tree: Path, packages: list[str]) -> None:
             skip(f"the packages {packages}: {(got.stdout + got.stderr)[-300:].decode(errors='replace')}")
 
 
-def bootstrap(tree: Path) -> None:
+def bootstrap(tree: Path, suite: str) -> None:
     """The tree without packages of ours, from where the system has its own."""
     if not shutil.which("debootstrap"):
         skip("no debootstrap (the Debian package of that name)")
@@ -50,7 +51,7 @@ def bootstrap(tree: Path) -> None:
     mirror = re.search(r"^(?:URIs:|deb )[^\n]*?(https?://\S+)", text, re.M)
     subprocess.run(["rm", "-rf", "--one-file-system", tree], check=True)
     made = subprocess.run(
-        ["debootstrap", "--variant=minbase", "--include=ca-certificates", "trixie", tree,
+        ["debootstrap", "--variant=minbase", "--include=ca-certificates", suite, tree,
          *([mirror[1]] if mirror else [])], capture_output=True, text=True, check=False)
     if made.returncode:
         skip(f"debootstrap: {(made.stdout + made.stderr).splitlines()[-1:]}")
