@@ -2,18 +2,21 @@
 #![deny(unsafe_code)]
 
 mod capacity;
+mod costs;
 mod data;
 mod info;
 mod load;
 mod machine;
 mod model;
 mod openssl;
+mod progress;
 mod quickassist;
 mod rounds;
 mod rsa;
 mod run;
 mod scan;
 mod see;
+mod shares;
 mod sym;
 mod table;
 mod xml;
@@ -31,6 +34,7 @@ use lookaside_simd::{CAP_VARIABLE, Cpu, Tier};
 const USAGE: &str = "\
 usage: lookaside info [--json] [--verbose]
        lookaside capacity [--json] [--seconds S] [--corpus DIR]
+       lookaside capacity --stored [--json] [--measure] [--functions FILE]
        lookaside model NAME|FILE [--plot FILE.svg]
        lookaside run [OPTION...] [--] COMMAND [ARG...]
        lookaside top [OPTION...]
@@ -52,12 +56,25 @@ lookaside capacity
     dynamic Huffman codes, 64 KB packets, in Gbit/s of uncompressed data, and
     decompression of the result; AES-128-CBC with HMAC-SHA256 at 1 KB, and
     AES-128-GCM at 4 KB, in Gbit/s; RSA-2048 private operations per second.
-    Answers are checked. Each figure is the median of five rounds, in which all
-    measurements take turns; where the rounds lie far apart, it warns.
+    Answers are checked. All measurements take turns in each of five rounds, or
+    of up to fifteen while they lie more than a tenth apart; each figure is the
+    median of the closest five. It warns where these still differ, and where
+    other programs used more than a twentieth of the CPUs.
     --seconds S    how long each of the ten measurements takes (2), all rounds
                    together
     --corpus DIR   measure with the files of DIR, in the order of their names;
                    otherwise with generated data that resembles such files
+    --stored       by costs that were measured once: what a request of each
+                   operation, algorithm and size takes of an engine. They are
+                   kept in $XDG_STATE_HOME/lookaside/costs (~/.local/state), for
+                   this CPU and tier; where there are none, they are measured,
+                   --seconds S each. Prints total and available capacity: RSA,
+                   AES-128-CBC with HMAC-SHA256, DEFLATE, patterns, XML
+    --measure      with --stored: measure the costs anew
+    --functions FILE  with --stored: what is available beside the promises of
+                   these virtual functions; exit status 1 if it is not enough
+                   for one, which is named with the figures
+    --engines N    with --stored: a device of N engines (one for each CPU)
 
 lookaside model NAME|FILE [--plot FILE.svg]
     Runs a modelled device (card2015, chipset2019, poweren, or a file in the
@@ -196,6 +213,10 @@ lookaside xml COMMAND [OPTION...] [FILE|FOLDER|-]...
                ratio is compressed by uncompressed size; requests, batches,
                bytes and busy_fraction are the device's own counters over the
                measurement with all engines
+    capacity --stored: version; machine, as above; tier; engines; stored;
+               notes[]; services[] {service, measure, reference, unit, total,
+               available}: null where nothing is known; costs[] {op, algorithm,
+               size, ns}; functions[]; refused[]
 
     top:       version; processes[] {pid, program, created, not_run, resets,
                no_room, operations[] {device, op, requests, src_bytes,
@@ -212,6 +233,7 @@ Exit status: 0, 1 on failure, 2 for a mistaken command line.
 enum Command {
     Info { json: bool, verbose: bool },
     Capacity { json: bool, seconds: Duration, corpus: Option<PathBuf> },
+    Stored { json: bool, seconds: Duration, options: shares::Options },
     Model { name: String, plot: Option<PathBuf> },
     Run(run::Run),
     Top(see::top::Top),
@@ -259,6 +281,7 @@ fn parse(args: &[OsString]) -> Result<Command, String> {
     let mut seconds = Duration::from_secs(2);
     let mut corpus = None;
     let (mut model, mut plot) = (None, None);
+    let (mut stored, mut shares) = (false, shares::Options::default());
     let measures = name == "capacity";
     let mut options = options.iter();
     while let Some(option) = options.next() {
@@ -277,6 +300,13 @@ fn parse(args: &[OsString]) -> Result<Command, String> {
             "--verbose" if attached.is_none() && name == "info" => verbose = true,
             "--seconds" if measures => seconds = parse_seconds(&value()?)?,
             "--corpus" if measures => corpus = Some(PathBuf::from(value()?)),
+            "--stored" if attached.is_none() && measures => stored = true,
+            "--measure" if attached.is_none() && measures => shares.measure = true,
+            "--functions" if measures => shares.functions = Some(PathBuf::from(value()?)),
+            "--engines" if measures => {
+                let n = value()?.parse().ok().filter(|n| (1..=1024).contains(n));
+                shares.engines = Some(n.ok_or("--engines wants a number from 1 to 1024")?);
+            }
             "--plot" if name == "model" => plot = Some(PathBuf::from(value()?)),
             _ if name == "model" && !option.starts_with('-') && model.is_none() => {
                 model = Some(option.clone());
@@ -286,6 +316,11 @@ fn parse(args: &[OsString]) -> Result<Command, String> {
     }
     match name.as_str() {
         "info" => Ok(Command::Info { json, verbose }),
+        "capacity" if stored && corpus.is_some() => Err("--corpus is not for --stored".into()),
+        "capacity" if stored => Ok(Command::Stored { json, seconds, options: shares }),
+        "capacity" if shares != shares::Options::default() => {
+            Err("--measure, --functions and --engines are for --stored".into())
+        }
         "capacity" => Ok(Command::Capacity { json, seconds, corpus }),
         "model" => match model {
             Some(name) => Ok(Command::Model { name, plot }),
@@ -353,6 +388,7 @@ fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
         Command::Capacity { json, seconds, corpus } => {
             capacity::run(json, seconds, corpus.as_deref())
         }
+        Command::Stored { json, seconds, options } => shares::run(json, seconds, &options),
     }
 }
 
@@ -417,6 +453,22 @@ mod tests {
             panic!("capacity with options")
         };
         assert_eq!((seconds.as_millis(), dir.to_str()), (500, Some("d")));
+        let Ok(Command::Stored { json: true, options, .. }) =
+            parsed("capacity --json --stored --functions=f --engines 3 --measure")
+        else {
+            panic!("capacity by costs")
+        };
+        let functions = Some(PathBuf::from("f"));
+        assert_eq!(options, shares::Options { measure: true, functions, engines: Some(3) });
+        for mistaken in [
+            "capacity --engines 3",
+            "capacity --stored --engines 0",
+            "capacity --measure",
+            "capacity --stored --corpus d",
+            "info --stored",
+        ] {
+            assert!(parsed(mistaken).is_err(), "{mistaken}");
+        }
         for line in ["info --help", "--help", "help", "capacity -h"] {
             assert!(matches!(parsed(line), Ok(Command::Help)), "{line}");
         }
