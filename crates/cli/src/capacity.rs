@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use crate::{
     data::{Data, PACKET},
     load::{Failure, Load, Measured},
-    machine::Machine,
-    rounds::{ROUNDS, Rounds},
+    machine::{Machine, Usage},
+    progress::Progress,
+    rounds::{ROUNDS, Rounds, enough},
     rsa::{Known, Rate},
     sym::{self, Unit},
     table::{columns, paragraph},
@@ -56,6 +57,10 @@ struct Report {
     /// Compressed by uncompressed size.
     ratio: f64,
     rows: Vec<Row<Op, Measured>>,
+    /// How many rounds there were.
+    rounds: u32,
+    /// What else was at work on the machine, if that was much.
+    busy: Option<String>,
 }
 
 /// Measures and reports.
@@ -86,29 +91,44 @@ fn measure(data: Data, time: Duration) -> Result<Report, Box<dyn Error>> {
     let packed = verified(&all, &all_session, &data)?;
     let ratio = packed.iter().map(Vec::len).sum::<usize>() as f64 / data.bytes.len() as f64;
 
-    let mut rows = [Op::Compress, Op::Decompress].map(Row::new);
     let known = Known::new(&all)?;
-    let mut rsa = Row::new(Op::RsaPrivate);
-    let mut symmetric = [Unit::Chain, Unit::Gcm].map(Row::new);
     let time = time / ROUNDS;
-    for _ in 0..ROUNDS {
-        for row in &mut rows {
+    let (usage, mut progress) = (Usage::now(), Progress::new("capacity"));
+    let mut report = Report {
+        engines: all.engines(),
+        sym: [Unit::Chain, Unit::Gcm].map(Row::new).into(),
+        rsa: Row::new(Op::RsaPrivate),
+        data,
+        ratio,
+        rows: [Op::Compress, Op::Decompress].map(Row::new).into(),
+        rounds: 0,
+        busy: None,
+    };
+    while !enough(report.rounds, report.rates().into_iter().flat_map(|(_, rates)| rates)) {
+        report.rounds += 1;
+        let round = report.rounds;
+        let mut now =
+            |what: &dyn std::fmt::Display| progress.show(&format!("round {round}, {what}"));
+        for row in &mut report.rows {
+            now(&row.kind);
             let load = |session| match row.kind {
                 Op::Decompress => Load::decompress(session, &packed),
-                _ => Load::compress(session, &data),
+                _ => Load::compress(session, &report.data),
             };
             row.all.push(load(&all_session).measure(&all, time)?);
             row.one.push(load(&one_session).measure(&one, time)?);
         }
-        rsa.all.push(known.measure(&all, time)?);
-        rsa.one.push(known.measure(&one, time)?);
-        for row in &mut symmetric {
+        now(&report.rsa.kind);
+        report.rsa.all.push(known.measure(&all, time)?);
+        report.rsa.one.push(known.measure(&one, time)?);
+        for row in &mut report.sym {
+            now(&row.kind.describe());
             row.all.push(sym::measure(&all, row.kind, time)?);
             row.one.push(sym::measure(&one, row.kind, time)?);
         }
     }
-    let (rows, symmetric) = (rows.into(), symmetric.into());
-    Ok(Report { engines: all.engines(), sym: symmetric, rsa, data, ratio, rows })
+    report.busy = usage.and_then(Usage::busy);
+    Ok(report)
 }
 
 /// Every packet there and back. Returns the compressed ones.
@@ -152,13 +172,16 @@ impl Report {
                 format!("{name} by {:.0} %", 100.0 * all.spread.max(one.spread))
             })
             .collect();
-        (!wide.is_empty()).then(|| {
+        let differ = (!wide.is_empty()).then(|| {
             format!(
-                "the {ROUNDS} rounds differ: {}. Something else ran on this machine, or its CPUs are \
-                 shared: the figures are no capacity",
+                "the {ROUNDS} closest of {} rounds differ: {}. Something else ran on this machine, or its \
+                 CPUs are shared: the figures are no capacity",
+                self.rounds,
                 wide.join("; ")
             )
-        })
+        });
+        let said: Vec<String> = differ.into_iter().chain(self.busy.clone()).collect();
+        (!said.is_empty()).then(|| said.join(". "))
     }
 }
 
@@ -210,7 +233,7 @@ fn describe(report: &Report, machine: &Machine, time: Duration) -> Value {
         "device": "cpu",
         "engines": report.engines,
         "seconds": time.as_secs_f64(),
-        "rounds": ROUNDS,
+        "rounds": report.rounds,
         "warning": report.doubts(),
         "slas_available": null,
         "data": {
@@ -319,7 +342,10 @@ fn text(report: &Report, machine: &Machine) -> Result<String, std::fmt::Error> {
         rsa.sum(|m| m.batches)
     );
     out += &paragraph(&Op::RsaPrivate.to_string(), 17, &counted);
-    let rounds = format!("medians of {ROUNDS}; spread: highest less lowest, relative to that");
+    let rounds = format!(
+        "medians of the {ROUNDS} closest of {}; spread: highest less lowest of these, relative to that",
+        report.rounds
+    );
     out += &paragraph("rounds", 17, &rounds);
     if let Some(doubts) = report.doubts() {
         out += &paragraph("WARNING", 17, &doubts);
@@ -417,7 +443,8 @@ mod tests {
             let rates = vec![Rate { per_s: 1e4, requests: 1, batches: 1 }; 5];
             let rsa = Row { kind: Op::RsaPrivate, all: rates.clone(), one: rates };
             let data = Data::generated();
-            Report { engines: 1, sym: Vec::new(), rsa, data, ratio: 0.5, rows: vec![row] }
+            let (rows, sym) = (vec![row], Vec::new());
+            Report { engines: 1, sym, rsa, data, ratio: 0.5, rows, rounds: 5, busy: None }
         };
         let said = |slow| text(&report(slow), &Machine::here()).unwrap();
         assert!(!said(0.98e9).contains("WARNING"));

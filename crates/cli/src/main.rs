@@ -3,6 +3,7 @@
 
 mod args;
 mod capacity;
+mod costs;
 mod data;
 mod doctor;
 mod expect;
@@ -12,6 +13,7 @@ mod machine;
 mod model;
 mod openssl;
 mod pages;
+mod progress;
 mod quickassist;
 mod rounds;
 mod rsa;
@@ -19,6 +21,7 @@ mod run;
 mod scan;
 mod see;
 mod serve;
+mod shares;
 mod sym;
 mod table;
 mod xml;
@@ -40,7 +43,7 @@ const TROUBLE: u8 = 2;
 fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
     match command {
         Command::Info(Info { json, all }) => info::run(json, all),
-        Command::Capacity(Capacity { json, seconds, corpus }) => {
+        Command::Capacity(Capacity { json, seconds, corpus, .. }) => {
             capacity::run(json, seconds, corpus.as_deref())
         }
         Command::Model(Model { name, plot }) => model::run(&name, plot.as_deref()),
@@ -78,6 +81,17 @@ fn main() -> ExitCode {
         }),
         Command::Scan(options) => scan::run(&options),
         Command::Xml(options) => xml::run(&options),
+        Command::Capacity(Capacity { stored: true, json, seconds, shares, .. }) => {
+            match shares::run(json, seconds, &shares) {
+                Ok((text, refused)) if refused.is_empty() => print(Ok(text)),
+                Ok((text, refused)) => {
+                    print(Ok(text));
+                    refused.iter().for_each(|why| eprintln!("lookaside: {why}"));
+                    ExitCode::FAILURE
+                }
+                Err(e) => print(Err(e)),
+            }
+        }
         Command::Doctor(doctor) => match doctor::run(&doctor) {
             Ok((text, true)) => print(Ok(text)),
             Ok((text, false)) => {

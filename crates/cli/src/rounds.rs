@@ -1,13 +1,21 @@
 //! Several rounds of one measurement: their median, and how far they lie apart.
 
-/// How many rounds each measurement has. In each round every measurement has its turn, so that what
-/// else the machine does for a while falls on all of them.
+/// How many rounds each measurement has at least. In each round every measurement has its turn, so that
+/// what else the machine does for a while falls on all of them.
 pub const ROUNDS: u32 = 5;
+
+/// How many rounds there are at most: more than [`ROUNDS`] while these lie far apart.
+pub const MOST: u32 = 15;
 
 /// A spread from which on the rates say more of what else ran than of the device.
 const WIDE: f64 = 0.1;
 
-/// The rates of several rounds.
+/// Whether so many rounds are enough: all rates are steady, or it is of no use to go on.
+pub fn enough(rounds: u32, mut all: impl Iterator<Item = Rounds>) -> bool {
+    rounds >= MOST || rounds >= ROUNDS && !all.any(|rates| rates.is_wide())
+}
+
+/// The rates of several rounds: of those [`ROUNDS`] that lie closest together, where there are more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rounds {
     /// The rate in the middle.
@@ -21,11 +29,15 @@ impl Rounds {
     pub fn of(rates: impl IntoIterator<Item = f64>) -> Rounds {
         let mut rates: Vec<f64> = rates.into_iter().collect();
         rates.sort_by(f64::total_cmp);
-        let (Some(&least), Some(&most)) = (rates.first(), rates.last()) else {
-            return Rounds { median: 0.0, spread: 0.0 };
+        let of = |rates: &[f64]| {
+            let (Some(&least), Some(&most)) = (rates.first(), rates.last()) else {
+                return Rounds { median: 0.0, spread: 0.0 };
+            };
+            let median = rates[rates.len() / 2];
+            Rounds { median, spread: if median > 0.0 { (most - least) / median } else { 0.0 } }
         };
-        let median = rates[rates.len() / 2];
-        Rounds { median, spread: if median > 0.0 { (most - least) / median } else { 0.0 } }
+        let closest = rates.windows(ROUNDS as usize).map(of);
+        closest.min_by(|a, b| a.spread.total_cmp(&b.spread)).unwrap_or_else(|| of(&rates))
     }
 
     /// Whether the rounds lie so far apart that the median is to be doubted.
@@ -47,5 +59,11 @@ mod tests {
         assert_eq!(disturbed.median, 1.8);
         assert!(disturbed.is_wide() && disturbed.spread > 0.6);
         assert_eq!(Rounds::of([]), Rounds { median: 0.0, spread: 0.0 });
+        // A sixth round makes up for the one that was disturbed.
+        let mended = Rounds::of([1.84, 0.66, 1.8, 1.82, 1.79, 1.81]);
+        assert_eq!(mended.median, 1.81);
+        assert!(!mended.is_wide());
+        assert!(!enough(4, [steady].into_iter()) && enough(5, [steady].into_iter()));
+        assert!(!enough(5, [steady, disturbed].into_iter()) && enough(15, [disturbed].into_iter()));
     }
 }

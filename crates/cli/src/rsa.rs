@@ -63,9 +63,14 @@ impl Known {
         Ok(Known { key, ciphertext, plaintext })
     }
 
+    /// A session with the key.
+    pub fn session(&self, runtime: &Runtime) -> Result<RsaPrivate, Failure> {
+        runtime.rsa_private(self.key.clone()).map_err(Failure::Setup)
+    }
+
     /// Keeps the device busy for `time`. Every answer is checked.
     pub fn measure(&self, runtime: &Runtime, time: Duration) -> Result<Rate, Failure> {
-        let session = runtime.rsa_private(self.key.clone()).map_err(Failure::Setup)?;
+        let session = self.session(runtime)?;
         self.run(runtime, &session, PER_ENGINE, Duration::ZERO)?;
         let counted = || {
             let counters = runtime.counters();
