@@ -9,12 +9,14 @@ use std::{
 
 use clap::Args;
 use lookaside::Op;
-use lookaside_server::{Config, Server};
+use lookaside_server::{Config, Server, StartError};
 use lookaside_shared::{Settings, SharedDevice};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::Signals,
 };
+
+use crate::costs;
 
 /// Where the configuration is, unless an option says otherwise.
 const CONFIG: &str = "/etc/lookaside-server.conf";
@@ -23,7 +25,8 @@ const CONFIG: &str = "/etc/lookaside-server.conf";
 ///
 /// As any user: engines, and a socket for each virtual function of the configuration. A program uses one by
 /// LOOKASIDE_DEVICE=SOCKET. Requests of different processes fill one batch. SIGTERM answers what was taken and ends;
-/// SIGHUP reads the file again.
+/// SIGHUP reads the file again. Rates are promised by what `lookaside
+/// capacity --stored` has measured.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// The virtual functions; the format is in front/server/README.md
@@ -47,11 +50,26 @@ fn read(options: &Options) -> Result<Config, Box<dyn Error>> {
     Ok(config)
 }
 
+/// The configuration, and what requests cost here where rates are promised.
+fn with_costs(options: &Options) -> Result<Config, Box<dyn Error>> {
+    let mut config = read(options)?;
+    if let Some(function) = config.functions.iter().find(|function| function.has_rates()) {
+        let place = costs::place().ok_or("no folder for costs: HOME is not set")?;
+        let costs = costs::stored(&place).map_err(|why| {
+            let name = &function.name;
+            format!("{name} has rates; lookaside capacity --stored measures what they take: {why}")
+        })?;
+        // The server knows how many engines there are.
+        config.capacity = Some(costs.capacity(1));
+    }
+    Ok(config)
+}
+
 /// Serves until a signal says to end. SIGHUP has the configuration read again.
 pub(crate) fn serve(options: &Options) -> Result<String, Box<dyn Error>> {
     // Before the engines start: a signal in between is not lost.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
-    let config = read(options)?;
+    let config = with_costs(options)?;
     let mut server = Server::start(&config)?;
     eprintln!(
         "lookaside serve: {} engines, {} virtual functions in {}",
@@ -63,9 +81,12 @@ pub(crate) fn serve(options: &Options) -> Result<String, Box<dyn Error>> {
         if signal != SIGHUP {
             break;
         }
-        match read(options) {
+        match with_costs(options) {
             Ok(config) => match server.reload(&config) {
                 Ok(()) => eprintln!("lookaside serve: the configuration was read again"),
+                Err(e @ (StartError::Refused(_) | StartError::Costs { .. })) => {
+                    eprintln!("lookaside serve: {e}; all stays as it was");
+                }
                 Err(e) => eprintln!("lookaside serve: {e}"),
             },
             Err(e) => eprintln!("lookaside serve: {e}; all stays as it was"),
@@ -85,6 +106,12 @@ pub(crate) fn list(options: &Options) -> Result<String, Box<dyn Error>> {
     for function in &config.functions {
         let path = config.folder.join(format!("{}.sock", function.name));
         text += &format!("{:<16} {}\n", function.name, describe(&path));
+        for (what, rates) in [("committed", &function.committed), ("at most", &function.peak)] {
+            let rates: Vec<String> = rates.iter().map(ToString::to_string).collect();
+            if !rates.is_empty() {
+                text += &format!("{:<16} {what} {}\n", "", rates.join(", "));
+            }
+        }
     }
     Ok(text)
 }

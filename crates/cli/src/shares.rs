@@ -3,7 +3,8 @@
 
 use std::{error::Error, fs, path::PathBuf, time::Duration};
 
-use lookaside_shares::{Admission, Costs, Measure, Refused, Vf, parse};
+use lookaside_server::Config;
+use lookaside_shares::{Admission, Costs, Measure, Refused, Vf};
 use serde_json::{Value, json};
 
 use crate::{
@@ -18,7 +19,7 @@ pub(crate) struct Options {
     /// Measure the costs anew
     #[arg(long, requires = "stored")]
     measure: bool,
-    /// What is available beside the promises of these virtual functions; exit status 1 if it is not enough for one,
+    /// What is available beside the promises of FILE, as lookaside serve reads it; exit status 1 if it is not enough for one,
     /// which is named with the figures
     #[arg(long, requires = "stored", value_name = "FILE")]
     functions: Option<PathBuf>,
@@ -37,7 +38,8 @@ pub(crate) fn run(
         Some(file) => {
             let name = file.display();
             let text = fs::read_to_string(file).map_err(|e| format!("{name}: {e}"))?;
-            parse(&text).map_err(|e| format!("{name}: {e}"))?
+            let config = Config::parse(&text).map_err(|e| format!("{name}: {e}"))?;
+            config.functions.iter().map(|function| function.promises()).collect()
         }
         None => Vec::new(),
     };

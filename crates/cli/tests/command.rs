@@ -323,7 +323,11 @@ fn capacity_by_stored_costs() {
     );
     fs::write(&functions, "[a]\nservices = pke\nspeed = 9\n").unwrap();
     let out = stored(&[&functions_arg]).output().unwrap();
-    assert!(stderr(&out).contains("functions: line 3: \"speed\" is no key"), "{}", stderr(&out));
+    assert!(
+        stderr(&out).contains("functions: line 3: no setting of a virtual function: speed"),
+        "{}",
+        stderr(&out)
+    );
     // Another machine's, and none at all, are measured anew.
     for other in [slow.replace("\ntier ", "\ntier other"), "nonsense".to_owned()] {
         fs::write(&file, other).unwrap();

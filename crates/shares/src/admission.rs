@@ -5,12 +5,12 @@ use core::fmt;
 use lookaside::{InstanceConfig, STEP_NS, Sla, Unit};
 
 use crate::{
-    file::Vf,
+    function::Vf,
     measure::{Measure, Rate},
 };
 
 /// What a device can do: how many engines it has, and what one needs for each unit.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
     engines: u32,
     /// Femtoseconds of one engine for an operation or a bit, by measure; 0: the device has no such service,
@@ -29,6 +29,12 @@ impl Capacity {
     /// A device with so many engines that can do nothing yet.
     pub fn new(engines: u32) -> Capacity {
         Capacity { engines, costs: [0; Measure::ALL.len()] }
+    }
+
+    /// The same of so many engines.
+    #[must_use]
+    pub fn with_engines(self, engines: u32) -> Capacity {
+        Capacity { engines, ..self }
     }
 
     /// With what an operation or a bit takes, in nanoseconds of one engine. One that is no time at all is the

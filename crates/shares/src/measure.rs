@@ -104,6 +104,17 @@ impl Rate {
     }
 }
 
+impl Rate {
+    /// Rates with commas between them.
+    ///
+    /// # Errors
+    /// What is wrong with one, and which.
+    pub fn parse_list(text: &str) -> Result<Vec<Rate>, String> {
+        let rate = |one: &str| Rate::parse(one).map_err(|why| format!("{:?}: {why}", one.trim()));
+        text.split(',').map(rate).collect()
+    }
+}
+
 /// A number with decimals, times a power of ten: exact.
 fn decimal(text: &str, factor: u64) -> Result<u64, &'static str> {
     const WRONG: &str = "not a number of whole operations or bits";

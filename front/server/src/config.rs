@@ -3,6 +3,7 @@
 use std::{fmt, path::PathBuf};
 
 use lookaside::Service;
+use lookaside_shares::{Capacity, Rate, Vf};
 use lookaside_wire::Shape;
 
 /// The settings of a server.
@@ -22,6 +23,7 @@ use lookaside_wire::Shape;
 ///     [backup]
 ///     services = dc
 ///     arena = 16M
+///     committed = 2 Gbit/s DEFLATE
 /// ").unwrap();
 /// assert_eq!(config.functions[1].arena, 16 << 20);
 /// ```
@@ -36,6 +38,8 @@ pub struct Config {
     pub batch_us: u64,
     /// The virtual functions.
     pub functions: Vec<FunctionConfig>,
+    /// What requests cost on this machine; no setting of a file. Without it nothing can be promised.
+    pub capacity: Option<Capacity>,
 }
 
 /// The settings of a virtual function.
@@ -61,6 +65,10 @@ pub struct FunctionConfig {
     pub sessions: usize,
     /// The share beside other functions (`weight`, 1 to 1,000).
     pub weight: u32,
+    /// What it gets before all others (`committed`): rates such as `5000 RSA/s`, with commas between them.
+    pub committed: Vec<Rate>,
+    /// What it never gets more than (`peak`).
+    pub peak: Vec<Rate>,
 }
 
 /// A mistake in a configuration file.
@@ -98,7 +106,25 @@ impl FunctionConfig {
             connections: 1024,
             sessions: 4096,
             weight: 1,
+            committed: Vec::new(),
+            peak: Vec::new(),
         }
+    }
+
+    /// What it is promised, and held to.
+    pub fn promises(&self) -> Vf {
+        Vf {
+            weight: self.weight,
+            committed: self.committed.clone(),
+            peak: self.peak.clone(),
+            depth: self.depth as usize,
+            ..Vf::new(&*self.name, self.services.iter().copied())
+        }
+    }
+
+    /// Whether rates are named.
+    pub fn has_rates(&self) -> bool {
+        !self.committed.is_empty() || !self.peak.is_empty()
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -120,6 +146,8 @@ impl FunctionConfig {
             "connections" => self.connections = number(name, value, 2, 1 << 20)? as usize,
             "sessions" => self.sessions = number(name, value, 1, 1 << 24)? as usize,
             "weight" => self.weight = number(name, value, 1, 1000)? as u32,
+            "committed" => self.committed = Rate::parse_list(value)?,
+            "peak" => self.peak = Rate::parse_list(value)?,
             _ => return Err(format!("no setting of a virtual function: {name}")),
         }
         match Shape::new(self.depth, self.arena) {
@@ -162,7 +190,8 @@ fn is_name(name: &str) -> bool {
 impl Config {
     /// No function yet, and the defaults.
     pub fn new(folder: impl Into<PathBuf>) -> Config {
-        Config { folder: folder.into(), engines: None, batch_us: 1000, functions: Vec::new() }
+        let functions = Vec::new();
+        Config { folder: folder.into(), engines: None, batch_us: 1000, functions, capacity: None }
     }
 
     /// Reads a file's text. Without `folder`: `/run/lookaside`.
@@ -171,12 +200,21 @@ impl Config {
     /// The first mistake.
     pub fn parse(text: &str) -> Result<Config, ConfigError> {
         let mut config = Config::new("/run/lookaside");
+        // Where each function begins.
+        let mut begins = Vec::new();
         for (i, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
             if line.is_empty() {
                 continue;
             }
             config.line(line).map_err(|what| ConfigError { line: i + 1, what })?;
+            begins.resize(config.functions.len(), i + 1);
+        }
+        for (function, line) in config.functions.iter().zip(begins) {
+            let checked = function.promises().check();
+            let named =
+                |(key, why)| ConfigError { line, what: format!("{}: {key}: {why}", function.name) };
+            checked.map_err(named)?;
         }
         Ok(config)
     }
@@ -222,7 +260,7 @@ mod tests {
     fn a_file_says_all() {
         let text = "folder = /x\nengines = 2\nbatch=100\n\n[a]\nservices = dc pke # two\nmode = 660\n\
                     users = 1 2\ndepth = 16\narena = 1M\nmemory = 1G\nconnections = 9\nsessions = 7\n\
-                    weight = 3\n[b.c]\n";
+                    weight = 3\ncommitted = 5000 RSA/s, 1 Gbit/s DEFLATE\npeak = 9000 RSA/s\n[b.c]\n";
         let config = Config::parse(text).unwrap();
         assert_eq!((config.engines, config.batch_us), (Some(2), 100));
         let a = FunctionConfig {
@@ -236,6 +274,8 @@ mod tests {
             connections: 9,
             sessions: 7,
             weight: 3,
+            committed: Rate::parse_list("5000 RSA/s, 1 Gbit/s DEFLATE").unwrap(),
+            peak: Rate::parse_list("9000 RSA/s").unwrap(),
         };
         assert_eq!(config.functions, [a, FunctionConfig::new("b.c")]);
     }
@@ -257,6 +297,10 @@ mod tests {
             ("[a]\nmemory = K", 2),
             ("engines = 0", 1),
             ("nothing", 1),
+            ("[a]\nservices = dc dc", 1),
+            ("[a]\ncommitted = 5 apples/s", 2),
+            ("[a]\nservices = dc\ncommitted = 5 RSA/s\n[b]", 1),
+            ("[b]\n[a]\ncommitted = 5 RSA/s\npeak = 4 RSA/s", 2),
         ] {
             assert_eq!(Config::parse(text).map_err(|e| e.line), Err(line), "{text}");
         }

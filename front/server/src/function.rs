@@ -66,6 +66,7 @@ pub(crate) struct Function {
 impl Function {
     pub(crate) fn new(
         config: FunctionConfig,
+        terms: InstanceConfig,
         runtime: Arc<Runtime>,
         capabilities: Vec<Capability>,
         listener: OwnedFd,
@@ -73,11 +74,7 @@ impl Function {
         gathering: Arc<Gathering>,
     ) -> Result<Function, StartError> {
         let os = |e| StartError::Os(config.name.clone().into(), e);
-        let tenant = runtime.tenant(InstanceConfig {
-            depth: config.depth as usize,
-            weight: config.weight,
-            ..InstanceConfig::default()
-        })?;
+        let tenant = runtime.tenant(terms)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(os)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN).map_err(os)?;
         let once = EventFlags::IN | EventFlags::ET;

@@ -30,7 +30,8 @@ use std::{
     time::Duration,
 };
 
-use lookaside::{Capability, Counters, Runtime, SetupError};
+use lookaside::{Capability, Counters, InstanceConfig, Runtime, SetupError};
+use lookaside_shares::{Admission, Refused};
 use lookaside_wire::{control::ToClient, passing};
 use rustix::{
     event::{EventfdFlags, eventfd},
@@ -52,6 +53,13 @@ pub enum StartError {
     Taken(PathBuf),
     /// The capabilities do not fit a message.
     Capabilities,
+    /// Rates are named, and what requests cost here is not known ([`Config::capacity`]).
+    Costs {
+        /// Whose rates.
+        name: String,
+    },
+    /// More is promised than there is.
+    Refused(Refused),
 }
 
 impl fmt::Display for StartError {
@@ -65,6 +73,10 @@ impl fmt::Display for StartError {
                 write!(f, "{}: another server listens there", path.display())
             }
             StartError::Capabilities => f.write_str("more capabilities than a message holds"),
+            StartError::Costs { name } => {
+                write!(f, "{name} has rates, and what requests cost here is not known")
+            }
+            StartError::Refused(refused) => refused.fmt(f),
         }
     }
 }
@@ -152,13 +164,35 @@ impl Server {
         })?;
         let (functions, gathering) = (Vec::new(), Arc::default());
         let mut server = Server { functions, folder: config.folder.clone(), runtime, gathering };
-        for function in &config.functions {
-            server.open(function)?;
+        let terms = server.terms(config)?;
+        for (function, terms) in config.functions.iter().zip(terms) {
+            server.open(function, terms)?;
         }
         Ok(server)
     }
 
-    fn open(&mut self, config: &FunctionConfig) -> Result<(), StartError> {
+    /// How the runtime keeps what each function is promised, if all of it can be kept.
+    fn terms(&self, config: &Config) -> Result<Vec<InstanceConfig>, StartError> {
+        let engines = u32::try_from(self.runtime.engines()).unwrap_or(u32::MAX);
+        let mut admission = config.capacity.map(|all| Admission::new(all.with_engines(engines)));
+        let terms = |function: &FunctionConfig| {
+            let vf = function.promises();
+            match &mut admission {
+                Some(admission) => {
+                    admission.admit(&vf).map_err(StartError::Refused)?;
+                    Ok(admission.config(&vf))
+                }
+                None if function.has_rates() => Err(StartError::Costs { name: vf.name }),
+                None => {
+                    let (depth, weight) = (vf.depth, vf.weight);
+                    Ok(InstanceConfig { depth, weight, ..InstanceConfig::default() })
+                }
+            }
+        };
+        config.functions.iter().map(terms).collect()
+    }
+
+    fn open(&mut self, config: &FunctionConfig, terms: InstanceConfig) -> Result<(), StartError> {
         let path = self.folder.join(format!("{}.sock", config.name));
         let os = |e| StartError::Os(path.clone(), e);
         if path.exists() {
@@ -178,6 +212,7 @@ impl Server {
         let listener = passing::listen(&path, config.mode).map_err(os)?;
         let function = Function::new(
             config.clone(),
+            terms,
             self.runtime.clone(),
             capabilities,
             listener,
@@ -207,13 +242,15 @@ impl Server {
     /// others go on. Settings of the server as a whole stay as they are.
     ///
     /// # Errors
-    /// The first function that does not open; the others of the file are open, or are not any more.
+    /// Promises that cannot be kept: then all stays as it was. Or the first function that does not open; the others of
+    /// the file are open, or are not any more.
     pub fn reload(&mut self, config: &Config) -> Result<(), StartError> {
+        let terms = self.terms(config)?;
         self.functions.retain(|running| config.functions.contains(&running.config));
         let mut refused = Ok(());
-        for function in &config.functions {
+        for (function, terms) in config.functions.iter().zip(terms) {
             if !self.functions.iter().any(|running| running.config == *function)
-                && let Err(e) = self.open(function)
+                && let Err(e) = self.open(function, terms)
                 && refused.is_ok()
             {
                 refused = Err(e);
