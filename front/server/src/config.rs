@@ -93,7 +93,7 @@ const SERVICES: [Service; 6] =
     [Service::Dc, Service::Mv, Service::Pke, Service::Kdf, Service::Sym, Service::Rng];
 
 impl FunctionConfig {
-    /// The defaults: all services, mode 600, rings of 64 requests and 4 MiB, 256 MiB in all.
+    /// The defaults: all services, mode 600, rings of 64 requests and 4 MiB, 1 GiB in all.
     pub fn new(name: impl Into<String>) -> FunctionConfig {
         FunctionConfig {
             name: name.into(),
@@ -102,7 +102,7 @@ impl FunctionConfig {
             users: None,
             depth: 64,
             arena: 4 << 20,
-            memory: 256 << 20,
+            memory: 1 << 30,
             connections: 1024,
             sessions: 4096,
             weight: 1,

@@ -63,13 +63,12 @@ fn nobody_gets_more_than_the_function_has() {
     let folder = Folder::new();
     let mut function = FunctionConfig::new("small");
     function.arena = 1 << 20;
-    function.memory = 7 << 20;
+    function.memory = 5 << 20;
     function.sessions = 3;
     let server = Server::start(&config(&folder.0, vec![function])).unwrap();
     let device = client(&server, "small", Policy::Fallback);
     let runtime = backed(device.clone(), 0);
-    // Three rings of 2 MB have room; the runtime has one for its handles. The third instance's requests are the
-    // CPU's.
+    // Two rings of 2 MB have room; the third instance's requests are the CPU's.
     let session = runtime.mover().unwrap();
     let mut instances: Vec<_> =
         (0..3).map(|_| runtime.instance(lookaside::InstanceConfig::default()).unwrap()).collect();

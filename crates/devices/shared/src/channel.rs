@@ -82,7 +82,8 @@ fn refused(e: Errno) -> SetupError {
 impl SharedChannel {
     pub(crate) fn new(device: Arc<Inner>) -> Result<SharedChannel, SetupError> {
         let event = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(refused)?;
-        let mut channel = SharedChannel {
+        // It connects with the first request: many channels never have one.
+        Ok(SharedChannel {
             device,
             link: None,
             event,
@@ -98,10 +99,7 @@ impl SharedChannel {
             moved_ns: 0,
             patience: Patience::new(),
             announced: Cell::new(false),
-        };
-        // Without a server it begins without one.
-        let _ = channel.connect();
-        Ok(channel)
+        })
     }
 
     /// Connects, if it is time to.

@@ -5,7 +5,8 @@
 //! the socket, requests travel as records of a ring in shared memory, with their bytes in an arena beside it.
 //! Requests of different processes fill one batch in the server.
 //!
-//! Each channel has a ring of its own, as an engine or, with 0 engines, an instance has a channel. A child of
+//! Each channel has a ring of its own, from its first request on, as an engine or, with 0 engines, an instance has a
+//! channel. A child of
 //! `fork` opens channels of its own and so never uses its parent's.
 //!
 //! The bytes of a request are copied to the arena and back. So a request is as it was until its answer has been
