@@ -551,7 +551,7 @@ mod tests {
     }
 
     /// Of two that are within their promises, the one with the higher rate is served first: its deadline is
-    /// the earlier one. One who has had what is committed for now comes behind.
+    /// the earlier one. One whose bucket is empty comes behind.
     #[test]
     fn commitments_are_served_by_their_deadlines() {
         let mut all = Setting::default()

@@ -2,6 +2,7 @@
 
 mod run;
 mod seam;
+mod spill;
 mod split;
 
 use core::{fmt, time::Duration};
@@ -10,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use lookaside_core::{Lost, OpError, Request, Response, SetupError, Ticket, Work};
+use lookaside_core::{Request, Response, SetupError, Ticket, Work};
 
 use crate::{
     clock::Clock,
@@ -144,23 +145,6 @@ struct Link {
     executor: Executor,
 }
 
-/// Makes slots for requests that spill, if more may. Returns whether there is one.
-#[cold]
-fn make_slots(free: &mut Vec<Work>, spare: &mut usize, most: usize) -> bool {
-    const FEW: usize = 16;
-    let n = FEW.min(*spare);
-    // Room for all of them, so that one that comes back never allocates.
-    let room = most.saturating_sub(free.len());
-    if n == 0
-        || free.try_reserve_exact(room).is_err()
-        || memory::fill("slots that spill", free, n, Work::empty).is_err()
-    {
-        return false;
-    }
-    *spare -= n;
-    true
-}
-
 enum Executor {
     /// The engines that all instances share.
     Shared { shared: Arc<Shared>, replies: ReplyReceiver<Work> },
@@ -270,7 +254,7 @@ impl Instance {
     }
 
     /// As [`Instance::push`], with a deadline: if no device has begun with the request after this
-    /// time, none will, and it is answered [`OpError::Expired`]. Of a chain that holds for each step.
+    /// time, none will, and it is answered [`OpError::Expired`](lookaside_core::OpError::Expired). Of a chain that holds for each step.
     /// Such a request waits for no others to fill its batch. The answer comes in its turn: where others
     /// of the ring are before it, or all devices are busy, later than the deadline.
     ///
@@ -292,7 +276,7 @@ impl Instance {
     }
 
     /// Cancels the requests with this tag with which no engine has begun. Returns how many that were;
-    /// each is answered [`OpError::Cancelled`], in its turn. What an engine has taken is executed: no
+    /// each is answered [`OpError::Cancelled`](lookaside_core::OpError::Cancelled), in its turn. What an engine has taken is executed: no
     /// engine interrupts a request.
     pub fn cancel(&mut self, tag: u64) -> usize {
         self.check_fork();
@@ -313,53 +297,6 @@ impl Instance {
         let request = work.take();
         self.link.free.push(work);
         request.map_or(Ok(()), |r| Err(Full(r)))
-    }
-
-    /// A push that finds no slot: the request spills, or is refused. Boxed as in `push_unusual`.
-    #[cold]
-    #[inline(never)]
-    #[allow(clippy::boxed_local, reason = "see above")]
-    fn push_spilled(
-        &mut self,
-        request: Box<Request>,
-        within: Option<Duration>,
-    ) -> Result<(), Full> {
-        let Link { free, spare, .. } = &mut self.link;
-        if !make_slots(free, spare, self.tenant.most()) {
-            return Err(Full(*request));
-        }
-        match within {
-            None => self.push(*request),
-            Some(time) => self.push_within(time, *request),
-        }
-    }
-
-    /// The first push of a child process, and those of one without engines. Boxed: whatever takes the address
-    /// of a request has it stored, and loaded again, on the usual way too.
-    #[cold]
-    #[inline(never)]
-    #[allow(clippy::boxed_local, reason = "see above")]
-    fn push_unusual(
-        &mut self,
-        request: Box<Request>,
-        within: Option<Duration>,
-    ) -> Result<(), Full> {
-        if fork::generation() != self.generation {
-            self.revive();
-            return match within {
-                None => self.push(*request),
-                Some(time) => self.push_within(time, *request),
-            };
-        }
-        if self.outstanding == self.tenant.most() {
-            return Err(Full(*request));
-        }
-        let Request { tag, src, dst, carried, .. } = *request;
-        let result = Err(OpError::DeviceLost(Lost::Untouched));
-        self.refused.push(Response { tag, result, src, dst, carried });
-        self.link.notice(Notice::signal_fd);
-        self.outstanding += 1;
-        Ok(())
     }
 
     /// Makes all pushed requests visible to the engines and wakes one if it sleeps. Returns how
@@ -523,7 +460,7 @@ impl Instance {
     }
 
     /// Why no engine runs in this child process after a fork; requests are then answered
-    /// [`OpError::DeviceLost`].
+    /// [`OpError::DeviceLost`](lookaside_core::OpError::DeviceLost).
     pub fn lost(&self) -> Option<&SetupError> {
         self.lost.as_ref()
     }

@@ -322,7 +322,8 @@ impl Pushing {
     #[inline]
     fn slot(&mut self, most: usize) -> Option<Work> {
         self.free.pop().or_else(|| self.returned.pop()).or_else(|| {
-            super::make_slots(&mut self.free, &mut self.spare, most).then(|| self.free.pop())?
+            super::spill::make_slots(&mut self.free, &mut self.spare, most)
+                .then(|| self.free.pop())?
         })
     }
 
