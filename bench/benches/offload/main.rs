@@ -1,7 +1,7 @@
 //! What the way through the device costs and gains, beside the bare kernels and stock zlib.
 //!
 //! `cargo bench -p lookaside-bench --bench offload -- [--mb N] [--rounds N] [--corpus DIR]
-//! [--only compress|decompress|empty|channel|crossover|tenants]`
+//! [--only compress|decompress|empty|channel|crossover|tenants|promises] [--seconds N]`
 //!
 //! Checks its answers; says what each line shows; thresholds are for people, not for tests.
 #![allow(unsafe_code)]
@@ -10,6 +10,7 @@ mod bare;
 mod channel;
 mod empty;
 mod offload;
+mod promises;
 mod tenants;
 
 use std::path::PathBuf;
@@ -20,15 +21,18 @@ struct Options {
     rounds: usize,
     corpus: Option<PathBuf>,
     only: Option<String>,
+    /// How long promises are held against floods.
+    seconds: u64,
 }
 
 fn options() -> Options {
-    let mut o = Options { mb: 200, rounds: 5, corpus: None, only: None };
+    let mut o = Options { mb: 200, rounds: 5, corpus: None, only: None, seconds: 60 };
     let mut args = std::env::args().skip(1);
     while let Some(a) = args.next() {
         let mut number = || args.next().and_then(|v| v.parse().ok());
         match &*a {
             "--mb" => o.mb = number().unwrap_or(o.mb),
+            "--seconds" => o.seconds = number().map_or(o.seconds, |n| n as u64),
             "--rounds" => o.rounds = number().unwrap_or(o.rounds),
             "--corpus" => o.corpus = args.next().map(PathBuf::from),
             "--only" => o.only = args.next(),
@@ -65,13 +69,14 @@ fn main() {
     let cores = std::thread::available_parallelism().map_or(0, |n| n.get());
     println!("machine: {}, {cores} cores", model.map_or("unknown", |(_, m)| m));
     println!("input: {what}; {} rounds, in turn; median (least-most)", o.rounds);
-    let parts: [(&str, &dyn Fn()); 6] = [
+    let parts: [(&str, &dyn Fn()); 7] = [
         ("compress", &|| offload::compress(&data, o.rounds)),
         ("decompress", &|| offload::decompress(&data, o.rounds)),
         ("empty", &|| empty::run(o.rounds)),
         ("channel", &|| channel::run(o.rounds)),
         ("crossover", &|| offload::crossover(&data, o.rounds)),
         ("tenants", &|| tenants::run(o.rounds)),
+        ("promises", &|| promises::run(o.seconds)),
     ];
     for (name, run) in parts {
         if o.only.as_deref().is_none_or(|only| only == name) {

@@ -21,14 +21,14 @@ struct Tenant {
 
 const DEPTH: usize = 16;
 
-fn text(len: usize) -> Buf {
+pub fn text(len: usize) -> Buf {
     lookaside_testkit::mixed(7, len).into()
 }
 
 /// A name, and what makes a request.
 type Kind = (&'static str, Box<dyn Fn(Option<Response>) -> Request>);
 
-fn rsa_key(runtime: &Runtime) -> RsaPrivateKey {
+pub fn rsa_key(runtime: &Runtime) -> RsaPrivateKey {
     const LEN: usize = 256;
     let e = vec![1, 0, 1];
     let session = runtime.rsa_generate(8 * LEN as u32).expect("RSA keys are made");

@@ -13,10 +13,10 @@
 //! let mut admission = Admission::new(capacity);
 //! let committed = Rate::parse_list("5000 RSA/s")?;
 //! admission.admit(&Vf { weight: 4, committed, ..Vf::new("web", [Service::Pke, Service::Sym]) })?;
-//! let committed = Rate::parse_list("30000 RSA/s")?;
+//! let committed = Rate::parse_list("35000 RSA/s")?;
 //! let late = Vf { committed, ..Vf::new("late", [Service::Pke]) };
 //! let refused = admission.admit(&late).unwrap_err();
-//! assert!(refused.to_string().starts_with("late: 30000 RSA/s are asked for, "));
+//! assert!(refused.to_string().starts_with("late: 35000 RSA/s are asked for, "));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![deny(unsafe_code)]
