@@ -3,7 +3,7 @@
 //!
 //! OpenSSL tells a provider the values of names that it asks for, never which names there are. So a
 //! misspelt name cannot be seen, except for those that come to mind first (`NEAR_MISSES`) and slips of
-//! the finger ([`slips`]), which are asked for to be refused; `lookaside doctor FILE` names all others,
+//! the finger (`slips`), which are asked for to be refused; `lookaside doctor FILE` names all others,
 //! and `openssl list -providers -verbose` shows the settings in effect.
 
 use std::{ffi::CString, path::PathBuf};

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lookaside::{Capability, InstanceConfig, Op, Runtime, Tenant};
+use lookaside::{Capability, Instance, InstanceConfig, Op, Runtime, Tenant};
 use lookaside_wire::{
     MAX_MESSAGE, Patience, Shape, VERSION,
     control::{ToClient, ToServer, Token},
@@ -56,6 +56,9 @@ pub(crate) struct Function {
     shape: Shape,
     runtime: Arc<Runtime>,
     tenant: Tenant,
+    /// What executes quick requests on the function's own thread. Rates are kept by the engines' scheduler, so a
+    /// function that has some has none.
+    own: Option<Instance>,
     capabilities: Vec<Capability>,
     listener: OwnedFd,
     stop: Arc<Stop>,
@@ -75,6 +78,8 @@ impl Function {
     ) -> Result<Function, StartError> {
         let os = |e| StartError::Os(config.name.clone().into(), e);
         let tenant = runtime.tenant(terms)?;
+        let quick = InstanceConfig { depth: 1, ..InstanceConfig::default() };
+        let own = (!config.has_rates()).then(|| runtime.own_instance(quick)).transpose()?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(os)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN).map_err(os)?;
         let once = EventFlags::IN | EventFlags::ET;
@@ -85,6 +90,7 @@ impl Function {
             shape,
             runtime,
             tenant,
+            own,
             capabilities,
             listener,
             stop,
@@ -175,7 +181,7 @@ impl Serving {
         let mut place = 0;
         while let Some(&id) = self.active.get(place) {
             match self.peers.get_mut(&id) {
-                Some(Peer::Ring(ring)) => match ring.serve(stops) {
+                Some(Peer::Ring(ring)) => match ring.serve(self.function.own.as_mut(), stops) {
                     Ok(something) => moved |= something,
                     Err(end) => {
                         self.end(id, &end);

@@ -68,6 +68,30 @@ fn reads_destination(op: Op) -> bool {
     op == Op::Compare || op.service() == Service::Sym
 }
 
+/// Whether a request takes less than it takes to wake an engine. One packet may gain by others beside it, so it
+/// has to be alone.
+fn is_quick(entry: &Entry, alone: bool) -> bool {
+    const SMALL: u32 = 16 << 10;
+    let small = entry.src.len.max(entry.dst.len) <= SMALL;
+    small
+        && match entry.op.service() {
+            Service::Mv | Service::Rng => true,
+            Service::Sym => alone,
+            _ => false,
+        }
+}
+
+/// Executes a request on this thread.
+fn here(own: &mut Instance, request: Request) -> Result<Response, End> {
+    const BUSY: End = End::Wrong("more requests than its ring is deep");
+    let mut response = own.run(request).map_err(|_| BUSY)?;
+    while response.is_none() {
+        own.wait(Duration::from_millis(10));
+        response = own.poll().next();
+    }
+    response.ok_or(BUSY)
+}
+
 impl Ring {
     /// What a ring takes of a virtual function's memory: what is shared, and the copies.
     pub(crate) fn cost(shape: Shape) -> u64 {
@@ -121,8 +145,9 @@ impl Ring {
     }
 
     /// Takes requests, unless the server stops, and sends answers. Returns whether there was something.
-    pub(crate) fn serve(&mut self, stops: bool) -> Result<bool, End> {
-        let took = !stops && self.take()?;
+    /// Quick requests are executed by `own`, where the function has such an instance.
+    pub(crate) fn serve(&mut self, own: Option<&mut Instance>, stops: bool) -> Result<bool, End> {
+        let took = !stops && self.take(own)?;
         let answered = self.outstanding() > 0 && self.answer()?;
         Ok(took | answered)
     }
@@ -147,8 +172,8 @@ impl Ring {
         !self.free.is_empty() && self.answers.free().is_ok_and(|free| free > outstanding)
     }
 
-    fn take(&mut self) -> Result<bool, End> {
-        let mut taken = 0;
+    fn take(&mut self, mut own: Option<&mut Instance>) -> Result<bool, End> {
+        let (mut taken, mut answered) = (0, false);
         while taken < TURN && !self.free.is_empty() {
             // Each answer has a place before its request is taken.
             if self.answers.free()? <= self.outstanding() {
@@ -157,18 +182,37 @@ impl Ring {
             let Some(record) = self.requests.pop()? else { break };
             let entry = Entry::decode(&record)?;
             taken += 1;
-            self.begin(&entry)?;
+            let alone = taken == 1 && self.outstanding() == 0 && !self.requests.is_ready()?;
+            let request = self.begin(&entry)?;
+            match &mut own {
+                Some(own) if is_quick(&entry, alone) => {
+                    let response = here(own, request)?;
+                    self.finish(response)?;
+                    answered = true;
+                }
+                _ => {
+                    if gathers(entry.op) {
+                        self.member.begin();
+                    }
+                    if self.instance.push(request).is_err() {
+                        return Err(End::Wrong("more requests than its ring is deep"));
+                    }
+                }
+            }
         }
         if taken > 0 {
             self.requests.release();
             self.instance.doorbell();
             self.used = Instant::now();
         }
+        if answered {
+            self.show();
+        }
         Ok(taken > 0)
     }
 
-    /// Copies the bytes of a request and gives it to the engines.
-    fn begin(&mut self, entry: &Entry) -> Result<(), End> {
+    /// A request, with copies of its bytes, and its place among those that are not answered.
+    fn begin(&mut self, entry: &Entry) -> Result<Request, End> {
         const OUTSIDE: End = End::Wrong("a buffer outside of the arena");
         let arena = self.area.shape().arena as usize;
         let src = entry.src.within(arena).ok_or(OUTSIDE)?;
@@ -203,13 +247,7 @@ impl Ring {
         self.flights[slot as usize] =
             Some(Flight { number: entry.number, op: entry.op, dst: entry.dst, bytes });
         self.bytes += bytes;
-        if gathers(entry.op) {
-            self.member.begin();
-        }
-        if self.instance.push(request.tag(slot.into())).is_err() {
-            return Err(End::Wrong("more requests than its ring is deep"));
-        }
-        Ok(())
+        Ok(request.tag(slot.into()))
     }
 
     /// Sends the answers that are there.
@@ -226,13 +264,18 @@ impl Ring {
             self.finish(response)?;
         }
         if answered {
-            self.answers.publish();
             self.used = Instant::now();
-            if self.bell.wants_ring() {
-                passing::ring(&self.socket);
-            }
+            self.show();
         }
         Ok(answered)
+    }
+
+    /// Shows the client the answers that were put in.
+    fn show(&mut self) {
+        self.answers.publish();
+        if self.bell.wants_ring() {
+            passing::ring(&self.socket);
+        }
     }
 
     fn finish(&mut self, response: Response) -> Result<(), End> {
