@@ -159,9 +159,9 @@ impl Batcher {
         self.many = 2 * self.queues.len();
     }
 
-    /// Lets a queue run at once: somebody waits for a request that was staged there.
-    pub(crate) fn hurry(&mut self, at: usize) {
-        if let Some(queue) = self.queues.get_mut(at).filter(|q| !q.work.is_empty()) {
+    /// Lets a queue run at once, if a request is still there that is wanted: somebody waits for it.
+    pub(crate) fn hurry(&mut self, at: usize, wanted: impl Fn(&Work) -> bool) {
+        if let Some(queue) = self.queues.get_mut(at).filter(|q| q.work.iter().any(&wanted)) {
             queue.urgent = true;
             self.lines[usize::from(queue.key.0)].ripen(&mut self.serial, queue, at);
         }
@@ -174,7 +174,7 @@ impl Batcher {
             let of =
                 self.queues[at].work.iter_mut().filter_map(|w| cancel(w).then_some(())).count();
             if of > 0 {
-                self.hurry(at);
+                self.hurry(at, |_| true);
             }
             count += of;
         }

@@ -419,13 +419,17 @@ impl Scheduler {
             return;
         }
         let Scheduler { lanes, committed, weighted, .. } = self;
-        for lane in lanes.iter_mut().flatten() {
+        for (place, lane) in lanes.iter_mut().enumerate() {
+            let Some(lane) = lane else { continue };
             let wanted = lane.port.wanted();
             if wanted > lane.wanted {
                 lane.wanted = wanted;
+                // Its request may have left with an earlier batch: those of others that came since wait for more.
+                let here =
+                    |work: &Work| work.ticket.port as usize == place && work.ticket.seq < wanted;
                 lane.queues.drain(..).for_each(|(class, queue)| match class {
-                    Class::Committed => committed.hurry(queue),
-                    Class::Weighted => weighted.hurry(queue),
+                    Class::Committed => committed.hurry(queue, here),
+                    Class::Weighted => weighted.hurry(queue, here),
                 });
             }
         }

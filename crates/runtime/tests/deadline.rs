@@ -120,6 +120,38 @@ fn a_request_does_not_begin_after_its_deadline() {
     assert_eq!(results(&s.finish(&mut instance)), [Ok(())]);
 }
 
+/// Who waits for a request that has left hurries no batch of others that came after it.
+#[test]
+fn a_poll_hurries_no_batch_without_its_request() {
+    let mut s = Stepped::new();
+    let mover = s.runtime.mover().unwrap();
+    let copy = || mover.copy(buffers().0, buffers().1);
+    let open = || s.runtime.instance(InstanceConfig::default()).unwrap();
+    let (mut one, mut other) = (open(), open());
+    one.push(copy()).unwrap();
+    one.doorbell();
+    s.step();
+    (0..3).for_each(|_| other.push(copy()).unwrap());
+    other.doorbell();
+    // The batch is full and leaves; the next request waits for others.
+    s.step();
+    other.push(copy()).unwrap();
+    other.doorbell();
+    s.step();
+    assert_eq!(one.poll().count(), 0, "the device takes its time");
+    for _ in 0..4 {
+        s.step();
+        s.clock.advance(5_000);
+    }
+    assert_eq!((one.poll().count(), other.poll_full().count()), (1, 3));
+    s.clock.advance(50_000);
+    (0..3).for_each(|_| {
+        s.step();
+        s.clock.advance(5_000);
+    });
+    assert_eq!(other.poll_full().count(), 1);
+}
+
 /// A peak rate holds a request back for a second; its deadline lets it, and only it, out.
 #[test]
 fn a_deadline_ends_the_wait_for_a_rate() {

@@ -37,6 +37,9 @@ impl Machine {
         let folder = std::env::temp_dir().join(format!("lookaside-figures-{}", std::process::id()));
         let mut config = Config::new(folder);
         config.engines = Some(engines);
+        if let Some(batch) = std::env::args().nth(1) {
+            config.batch_us = batch.parse().expect("microseconds that a batch waits at most");
+        }
         let mut function = FunctionConfig::new("all");
         function.memory = 1 << 30;
         config.functions = vec![function];
