@@ -3,7 +3,9 @@
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use clap::{
+    ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind,
+};
 
 use crate::{doctor::Doctor, pages, run::Run, scan, see, serve, shares, xml};
 
@@ -41,8 +43,8 @@ pub(crate) enum Command {
     Metrics(see::metrics::Metrics),
     Serve(serve::Options),
     Vf(Vf),
-    Scan(Box<scan::Options>),
-    Xml(xml::Options),
+    Scan(Box<Checked<scan::Options>>),
+    Xml(Checked<xml::Options>),
     Completions(pages::Completions),
     ManualPages(pages::ManualPages),
 }
@@ -178,7 +180,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command,
 }
 
 /// A mistake that clap's own rules do not see, in the words of the command `path`, for example `["scan"]`.
-pub(crate) fn mistake(path: &[&str], message: impl std::fmt::Display) -> clap::Error {
+fn mistake(path: &[&str], message: impl std::fmt::Display) -> clap::Error {
     let mut line = command();
     line.build();
     let mut command = &mut line;
@@ -186,6 +188,42 @@ pub(crate) fn mistake(path: &[&str], message: impl std::fmt::Display) -> clap::E
         command = command.find_subcommand_mut(name).expect("a command of ours");
     }
     command.error(ErrorKind::ValueValidation, message)
+}
+
+/// The options of a command, made of arguments of which clap cannot check all.
+pub(crate) trait Options: Sized {
+    /// As clap reads them.
+    type Arguments: Args;
+    /// The names of the command, whose usage is shown beside what is wrong.
+    const COMMAND: &[&str];
+
+    /// The options, or what is wrong.
+    fn of(arguments: Self::Arguments) -> Result<Self, &'static str>;
+}
+
+/// Options that clap and [`Options::of`] accept.
+#[derive(Debug)]
+pub(crate) struct Checked<T>(pub(crate) T);
+
+impl<T: Options> Args for Checked<T> {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        T::Arguments::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        T::Arguments::augment_args_for_update(command)
+    }
+}
+
+impl<T: Options> FromArgMatches for Checked<T> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Checked<T>, clap::Error> {
+        let options = T::of(T::Arguments::from_arg_matches(matches)?);
+        options.map(Checked).map_err(|message| mistake(T::COMMAND, message))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        Self::from_arg_matches(matches).map(|new| *self = new)
+    }
 }
 
 #[cfg(test)]

@@ -79,8 +79,8 @@ fn main() -> ExitCode {
             // As a shell says that a command could not be started.
             ExitCode::from(127)
         }),
-        Command::Scan(options) => scan::run(&options),
-        Command::Xml(options) => xml::run(&options),
+        Command::Scan(options) => scan::run(&options.0),
+        Command::Xml(options) => xml::run(&options.0),
         Command::Capacity(Capacity { stored: true, json, seconds, shares, .. }) => {
             match shares::run(json, seconds, &shares) {
                 Ok((text, refused)) if refused.is_empty() => print(Ok(text)),

@@ -341,7 +341,7 @@ fn sequence(parts: &[Node], end: End, limits: Limits<'_>, wide: bool) -> Option<
                 Place::BeforeRare
             }
             0 => Place::Alone,
-            // The gap is open from the start of the text on.
+            // The gap begins at the start of the text.
             1 if anchored && width_of(&pieces[0].parts).0 == 0 => Place::BehindStart,
             _ => Place::Behind,
         };
@@ -442,7 +442,7 @@ enum Place {
     BeforeRare,
     /// Behind a gap.
     Behind,
-    /// Behind a gap that is open from the start of the text on.
+    /// Behind a gap that begins at the start of the text.
     BehindStart,
 }
 

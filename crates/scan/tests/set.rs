@@ -487,7 +487,7 @@ fn parts_behind_gaps_are_found_however_they_are_looked_for() {
         "(?s)abcd.*[xy]{1,20}z.*q{1,3}",
         "abcd.{0,20}(?:[xy]{2,4}|q)z{0,3}[^;]{0,17}r",
         "^(?:[xy]{1,20}|)[^;]*[qr]t",
-        // From the start of the text on.
+        // The gap begins at the start of the text.
         "^.{0,30}?([a-c]{0,20}|)[Bb]ot",
         "^.{0,40}([Ss]pider|[Ss]crape|(?i:crawl))[a-z]{0,20}[/ ]",
         "^[^;]{0,20}[xy]z[^;]*[qr]",

@@ -102,9 +102,7 @@ impl Rate {
             _ => Err(FORM),
         }
     }
-}
 
-impl Rate {
     /// Rates with commas between them.
     ///
     /// # Errors

@@ -125,7 +125,7 @@ pub(super) fn environment(
     said
 }
 
-/// The variables of ours that are set, and what OpenSSL and the loader are told.
+/// Which variables of Lookaside are set, and which of OpenSSL and of the loader.
 pub(crate) fn in_force() -> Vec<String> {
     let mut set: Vec<String> = env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value))

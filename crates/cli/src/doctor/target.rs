@@ -119,7 +119,7 @@ fn beginning(path: &Path) -> io::Result<Vec<u8>> {
     Ok(begin)
 }
 
-/// The text of a configuration: a regular file, and no configuration is larger than 1 MB.
+/// The text of a configuration, which has to be a regular file of at most 1 MB.
 pub(super) fn text_of(path: &Path) -> io::Result<String> {
     let meta = fs::metadata(path)?;
     if !meta.is_file() || meta.len() > 1 << 20 {

@@ -14,7 +14,7 @@ use super::{
     report::Style,
     rules::{Reading, Source},
 };
-use crate::args::mistake;
+use crate::args;
 
 /// What the command line asks for.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ pub struct Options {
                       lookaside scan [OPTIONS] -e REGEX|-f RULES... [FILE|FOLDER|-]...",
     after_help = "Exit status: 0 if anything was found, 1 if not, 2 after an error."
 )]
-struct Arguments {
+pub(crate) struct Arguments {
     #[command(flatten)]
     patterns: Patterns,
     /// Patterns are caseless (not those of rules)
@@ -164,28 +164,10 @@ fn expression(text: &OsStr) -> Source {
     Source::Expression(text.as_bytes().to_vec())
 }
 
-impl Args for Options {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        Arguments::augment_args(command)
-    }
+impl args::Options for Options {
+    type Arguments = Arguments;
+    const COMMAND: &[&str] = &["scan"];
 
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Arguments::augment_args_for_update(command)
-    }
-}
-
-impl FromArgMatches for Options {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Options, clap::Error> {
-        let arguments = Arguments::from_arg_matches(matches)?;
-        Options::of(arguments).map_err(|message| mistake(&["scan"], message))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        Self::from_arg_matches(matches).map(|new| *self = new)
-    }
-}
-
-impl Options {
     fn of(arguments: Arguments) -> Result<Options, &'static str> {
         let Arguments { patterns: Patterns(mut sources), mut operands, color, .. } = arguments;
         if sources.is_empty() {
@@ -259,7 +241,7 @@ mod tests {
     fn parsed(line: &str) -> Result<Options, clap::Error> {
         let args = ["lookaside", "scan"].into_iter().chain(line.split_whitespace());
         match parse(args.map(OsString::from))? {
-            Command::Scan(options) => Ok(*options),
+            Command::Scan(options) => Ok(options.0),
             other => panic!("{other:?}"),
         }
     }

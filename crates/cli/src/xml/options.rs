@@ -2,9 +2,9 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use clap::{ArgMatches, Args, FromArgMatches, Subcommand, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 
-use crate::args::mistake;
+use crate::args;
 
 /// What is done with each document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Options {
 Exit status: 0; 1 if a document is not well-formed or cannot be read; 2 for a
 mistaken command line; and as xmllint: 3 not valid, 5 the schema is wrong,
 6 cannot write, 10 an expression is wrong, 11 nothing was selected.")]
-struct Arguments {
+pub(crate) struct Arguments {
     #[command(subcommand)]
     task: Given,
 }
@@ -152,31 +152,13 @@ fn namespace(pair: &str) -> Result<(String, String), &'static str> {
     Ok((prefix.to_owned(), uri.to_owned()))
 }
 
-impl Args for Options {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        Arguments::augment_args(command)
-    }
+impl args::Options for Options {
+    type Arguments = Arguments;
+    const COMMAND: &[&str] = &["xml", "select"];
 
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Arguments::augment_args_for_update(command)
-    }
-}
-
-impl FromArgMatches for Options {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Options, clap::Error> {
-        Options::of(Arguments::from_arg_matches(matches)?.task)
-            .map_err(|message| mistake(&["xml", "select"], message))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        Self::from_arg_matches(matches).map(|new| *self = new)
-    }
-}
-
-impl Options {
-    fn of(given: Given) -> Result<Options, &'static str> {
+    fn of(arguments: Arguments) -> Result<Options, &'static str> {
         let mut namespaces = Vec::new();
-        let (task, reading, json, paths) = match given {
+        let (task, reading, json, paths) = match arguments.task {
             Given::Check { reading, json, documents } => {
                 (Task::Check, reading, json, documents.paths)
             }
@@ -216,7 +198,7 @@ mod tests {
     fn parsed(line: &str) -> Result<Options, clap::Error> {
         let args = ["lookaside", "xml"].into_iter().chain(line.split_whitespace());
         match parse(args.map(OsString::from))? {
-            Command::Xml(options) => Ok(options),
+            Command::Xml(options) => Ok(options.0),
             other => panic!("{other:?}"),
         }
     }

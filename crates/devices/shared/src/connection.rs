@@ -83,7 +83,7 @@ pub(crate) fn ask(socket: &OwnedFd, message: &[u8]) -> Result<(ToClient, Vec<Own
 
 /// A process's connection.
 pub(crate) struct Connection {
-    /// Tells connections of this process and its ancestors apart; never 0.
+    /// Connections are counted from 1; a forked child counts on.
     pub(crate) epoch: u32,
     pub(crate) token: Token,
     control: Mutex<OwnedFd>,
