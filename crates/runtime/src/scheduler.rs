@@ -425,11 +425,15 @@ impl Scheduler {
             if wanted > lane.wanted {
                 lane.wanted = wanted;
                 // Its request may have left with an earlier batch: those of others that came since wait for more.
-                let here =
-                    |work: &Work| work.ticket.port as usize == place && work.ticket.seq < wanted;
-                lane.queues.drain(..).for_each(|(class, queue)| match class {
-                    Class::Committed => committed.hurry(queue, here),
-                    Class::Weighted => weighted.hurry(queue, here),
+                // A queue that has later ones of its own is asked again when those are wanted.
+                let own = |work: &Work| work.ticket.port as usize == place;
+                lane.queues.retain(|&(class, queue)| {
+                    let batcher = match class {
+                        Class::Committed => &mut *committed,
+                        Class::Weighted => &mut *weighted,
+                    };
+                    !batcher.hurry(queue, |work| own(work) && work.ticket.seq < wanted)
+                        && batcher.has(queue, own)
                 });
             }
         }
@@ -455,7 +459,7 @@ impl Scheduler {
             if lane.queues.len() == QUEUES {
                 lane.queues.sort_unstable();
                 lane.queues.dedup();
-                lane.queues.retain(|&(of, queue)| of != class || batcher.is_staged(queue));
+                lane.queues.retain(|&(of, queue)| of != class || batcher.has(queue, |_| true));
             }
             lane.queues.push(queue);
         }
