@@ -172,6 +172,8 @@ pub(crate) struct Terms {
     pub(crate) weight: u32,
     pub(crate) priority: Priority,
     rates: Box<[Rate]>,
+    /// The device time that its requests have taken.
+    device_ns: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -190,7 +192,34 @@ impl Terms {
             Rate { service: sla.service, unit: sla.unit, committed, peak }
         };
         let rates = config.slas.iter().map(rate).collect();
-        Arc::new(Terms { weight: config.weight, priority: config.priority, rates })
+        let device_ns = AtomicU64::new(0);
+        Arc::new(Terms { weight: config.weight, priority: config.priority, rates, device_ns })
+    }
+
+    /// Other terms in place of these. What was used of a rate that stays, whatever it is now, is used still.
+    pub(crate) fn changed(&self, config: &InstanceConfig, now: u64) -> Arc<Terms> {
+        let terms = Terms::new(config, now);
+        terms.add_device_ns(self.device_ns());
+        for rate in &terms.rates {
+            let same = |old: &&Rate| old.service == rate.service && old.unit == rate.unit;
+            let Some(old) = self.rates.iter().find(same) else { continue };
+            for (new, old) in [(&rate.committed, &old.committed), (&rate.peak, &old.peak)] {
+                if let (Some(new), Some(old)) = (new, old) {
+                    new.continue_from(old, now);
+                }
+            }
+        }
+        terms
+    }
+
+    /// Its requests have taken so much device time more.
+    pub(crate) fn add_device_ns(&self, ns: u64) {
+        self.device_ns.fetch_add(ns, Relaxed);
+    }
+
+    /// The device time that its requests have taken.
+    pub(crate) fn device_ns(&self) -> u64 {
+        self.device_ns.load(Relaxed)
     }
 
     fn rate(&self, service: Service) -> Option<&Rate> {
@@ -344,6 +373,12 @@ impl Bucket {
         let (now, time) = (ticks(now), self.earns_in(count));
         let after = |full_at: u64| Some(full_at.max(now).saturating_add(time));
         let _ = self.full_at.fetch_update(Relaxed, Relaxed, after);
+    }
+
+    /// It is as full as another one was, but for what that owes beyond this one's burst.
+    fn continue_from(&self, old: &Bucket, now: u64) {
+        let most = ticks(now).saturating_add(self.burst);
+        self.full_at.store(old.full_at.load(Relaxed).min(most), Relaxed);
     }
 
     /// Takes so much more, or gives so much back.
