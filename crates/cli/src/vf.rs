@@ -55,8 +55,8 @@ The JSON object. New keys may come; these stay:
   version; source: server, configuration; functions[] {name, socket,
   settings {services[], mode, users, depth, arena, memory, connections,
   sessions, weight, committed[], peak[]}, connections, device_seconds,
-  offers}: connections and device_seconds of a server, offers of a
-  configuration (what it offers, or why nobody answers); others are null.
+  committed_seconds, offers}: connections and seconds of a server, offers of
+  a configuration (what it offers, or why nobody answers); others are null.
   users is null where all may connect";
 
 /// Adds a virtual function
@@ -218,15 +218,16 @@ fn list(place: &serve::Place, json: bool) -> Result<String, Box<dyn Error>> {
     let mut text = String::new();
     match all {
         Ok(listed) => {
-            for Listed { config, socket, connections, device_time } in &listed {
+            for Listed { config, socket, connections, device_time, committed_time } in &listed {
                 let services: Vec<&str> = config.services.iter().map(|s| s.name()).collect();
                 let (name, socket) = (&config.name, socket.display());
                 text += &format!("{name:<16} {socket}: {}\n", services.join(" "));
                 text += &rates(config);
                 let weight = config.weight;
-                let time = device_time.as_secs_f64();
+                let (time, committed) = (device_time.as_secs_f64(), committed_time.as_secs_f64());
                 text += &format!(
-                    "{:<16} weight {weight}, {connections} connections, {time:.1} s of engines\n",
+                    "{:<16} weight {weight}, {connections} connections, {time:.1} s of engines, \
+                     {committed:.1} as committed\n",
                     ""
                 );
             }
@@ -300,6 +301,7 @@ fn object(
         "settings": settings,
         "connections": listed.map(|one| one.connections),
         "device_seconds": listed.map(|one| one.device_time.as_secs_f64()),
+        "committed_seconds": listed.map(|one| one.committed_time.as_secs_f64()),
         "offers": offers,
     })
 }

@@ -205,3 +205,33 @@ fn the_first_client_starts_a_server() {
     assert!(server.child.wait().unwrap().success());
     assert!(socket.exists() && !sockets.join("b.sock").exists(), "its own sockets go with it");
 }
+
+/// The kernel says who connects, whatever the permissions of the socket.
+#[test]
+fn other_users_change_nothing() {
+    use std::os::unix::{
+        fs::{MetadataExt as _, PermissionsExt as _},
+        process::CommandExt as _,
+    };
+
+    const NOBODY: u32 = 65_534;
+    let server = Server::new("users", "[a]\n");
+    let sockets = server.folder.file("sockets");
+    let control = sockets.join("control");
+    let meta = fs::metadata(&control).unwrap();
+    assert_eq!(meta.permissions().mode() & 0o777, 0o600);
+    if meta.uid() != 0 {
+        return eprintln!("skipped: only root can be another user");
+    }
+    for (path, mode) in [(&control, 0o666), (&sockets, 0o755), (&server.folder.0, 0o755)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let mut command = lookaside(&["vf", "rm", "a", "--folder"]);
+    let Ok(out) = command.arg(&sockets).uid(NOBODY).current_dir("/").output() else {
+        return eprintln!("skipped: another user cannot run the command where it is built");
+    };
+    let why = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(2), "{why}");
+    assert!(why.contains("user 65534 may not change virtual functions"), "{why}");
+    assert_eq!(server.names(), ["a"]);
+}

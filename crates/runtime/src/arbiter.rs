@@ -27,7 +27,7 @@ use crate::sla::{Cost, Due, LEAST_NS, MOST_NS, Priority, Terms};
 const QUANTUM: i64 = LEAST_NS;
 
 /// For how long a tenant without a request is one whose client is late; after that it has left.
-const LATE_NS: u64 = 50_000_000;
+const LATE_NS: u64 = 200_000_000;
 
 /// The most device time that a tenant catches up with.
 const MOST_ARREARS: i64 = 100_000_000;

@@ -280,7 +280,7 @@ impl Scheduler {
                     share.settle(more_ns);
                 }
                 share.terms.correct(of.service, of.committed, more_ns);
-                share.terms.add_device_ns(took_ns);
+                share.terms.add_device_ns(took_ns, of.committed);
                 lane.port.add_device_ns(took_ns);
             }
         }

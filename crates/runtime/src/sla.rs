@@ -172,8 +172,9 @@ pub(crate) struct Terms {
     pub(crate) weight: u32,
     pub(crate) priority: Priority,
     rates: Box<[Rate]>,
-    /// The device time that its requests have taken.
+    /// The device time that its requests have taken, and of that, what was served by commitments.
     device_ns: AtomicU64,
+    committed_ns: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -192,14 +193,16 @@ impl Terms {
             Rate { service: sla.service, unit: sla.unit, committed, peak }
         };
         let rates = config.slas.iter().map(rate).collect();
-        let device_ns = AtomicU64::new(0);
-        Arc::new(Terms { weight: config.weight, priority: config.priority, rates, device_ns })
+        let (weight, priority) = (config.weight, config.priority);
+        let (device_ns, committed_ns) = Default::default();
+        Arc::new(Terms { weight, priority, rates, device_ns, committed_ns })
     }
 
     /// Other terms in place of these. What was used of a rate that stays, whatever it is now, is used still.
     pub(crate) fn changed(&self, config: &InstanceConfig, now: u64) -> Arc<Terms> {
         let terms = Terms::new(config, now);
-        terms.add_device_ns(self.device_ns());
+        terms.device_ns.store(self.device_ns(), Relaxed);
+        terms.committed_ns.store(self.committed_ns(), Relaxed);
         for rate in &terms.rates {
             let same = |old: &&Rate| old.service == rate.service && old.unit == rate.unit;
             let Some(old) = self.rates.iter().find(same) else { continue };
@@ -213,8 +216,16 @@ impl Terms {
     }
 
     /// Its requests have taken so much device time more.
-    pub(crate) fn add_device_ns(&self, ns: u64) {
+    pub(crate) fn add_device_ns(&self, ns: u64, committed: bool) {
         self.device_ns.fetch_add(ns, Relaxed);
+        if committed {
+            self.committed_ns.fetch_add(ns, Relaxed);
+        }
+    }
+
+    /// Of [`Terms::device_ns`], what was served by commitments.
+    pub(crate) fn committed_ns(&self) -> u64 {
+        self.committed_ns.load(Relaxed)
     }
 
     /// The device time that its requests have taken.

@@ -61,6 +61,11 @@ impl Tenant {
         Duration::from_nanos(self.terms().device_ns())
     }
 
+    /// Of [`Tenant::device_time`], what was served by its commitments; the rest was by weight.
+    pub fn committed_time(&self) -> Duration {
+        Duration::from_nanos(self.terms().committed_ns())
+    }
+
     /// Changes weight, priority and rates, from the next request that is chosen on; its instances, and what they have
     /// outstanding, go on. Depth and spill stay. What was used of a rate before is used still.
     ///

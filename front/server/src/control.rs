@@ -77,6 +77,8 @@ pub struct Listed {
     pub connections: usize,
     /// What the engines have given it while others had requests too.
     pub device_time: Duration,
+    /// Of that, what was served by its commitments.
+    pub committed_time: Duration,
 }
 
 /// Why there is no answer, or none that says yes.
@@ -149,11 +151,12 @@ impl Listed {
     /// As in an answer: a section of the configuration file, and what is known beside it.
     fn text(&self) -> String {
         format!(
-            "{}:socket = {}\n:connections = {}\n:device_ns = {}\n",
+            "{}:socket = {}\n:connections = {}\n:device_ns = {}\n:committed_ns = {}\n",
             self.config,
             self.socket.display(),
             self.connections,
-            self.device_time.as_nanos()
+            self.device_time.as_nanos(),
+            self.committed_time.as_nanos()
         )
     }
 
@@ -162,8 +165,9 @@ impl Listed {
         for line in text.lines() {
             if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
                 let config = FunctionConfig::new(name);
-                let (socket, device_time) = (PathBuf::new(), Duration::ZERO);
-                all.push(Listed { config, socket, connections: 0, device_time });
+                let (socket, connections) = (PathBuf::new(), 0);
+                let (device_time, committed_time) = Default::default();
+                all.push(Listed { config, socket, connections, device_time, committed_time });
                 continue;
             }
             let (listed, (name, value)) = (all.last_mut()?, line.split_once(" = ")?);
@@ -171,6 +175,9 @@ impl Listed {
                 ":socket" => listed.socket = value.into(),
                 ":connections" => listed.connections = value.parse().ok()?,
                 ":device_ns" => listed.device_time = Duration::from_nanos(value.parse().ok()?),
+                ":committed_ns" => {
+                    listed.committed_time = Duration::from_nanos(value.parse().ok()?);
+                }
                 _ => listed.config.set(name, value).ok()?,
             }
         }
@@ -330,8 +337,9 @@ mod tests {
         config.set("committed", "5 RSA/s, 1 Gbit/s DEFLATE").unwrap();
         config.set("users", "1 2").unwrap();
         config.set("mode", "660").unwrap();
-        let device_time = Duration::from_nanos(7);
-        let b = Listed { config, socket: "/x/b.sock".into(), connections: 2, device_time };
+        let (device_time, committed_time) = (Duration::from_nanos(7), Duration::from_nanos(5));
+        let socket = "/x/b.sock".into();
+        let b = Listed { config, socket, connections: 2, device_time, committed_time };
         let a = Listed { config: FunctionConfig::new("a"), ..b.clone() };
         let all = [a, b];
         let text: String = all.iter().map(Listed::text).collect();

@@ -188,6 +188,7 @@ impl Running {
             socket: self.path.clone(),
             connections: self.live.connections.load(Ordering::Relaxed),
             device_time: self.tenant.device_time(),
+            committed_time: self.tenant.committed_time(),
         }
     }
 }
@@ -334,6 +335,11 @@ impl Server {
     /// ([`Tenant::device_time`]); `None`: there is no function of this name.
     pub fn device_time(&self, name: &str) -> Option<Duration> {
         self.functions().find(name).map(|running| running.tenant.device_time())
+    }
+
+    /// Of [`Server::device_time`], what was served by the function's commitments; the rest was by weight.
+    pub fn committed_time(&self, name: &str) -> Option<Duration> {
+        self.functions().find(name).map(|running| running.tenant.committed_time())
     }
 
     /// What the engines have served.

@@ -1,8 +1,8 @@
 //! What clients ask for.
 
 use lookaside::{
-    Auth, Buf, Carried, ChainOrder, Cipher, Compression, Hash, Packet, Request, Response, RsaCrt,
-    RsaPrivateKey, RsaScheme, Runtime, Span,
+    Auth, Buf, Carried, ChainOrder, Cipher, Compression, Hash, Op, Packet, Request, Response,
+    RsaCrt, RsaPrivateKey, RsaScheme, Runtime, Span,
 };
 use lookaside_shares::Measure;
 
@@ -51,17 +51,18 @@ impl Kind {
         }
     }
 
-    /// Requests of one batch.
-    pub fn batch(self) -> f64 {
-        if self == Kind::Rsa { 8.0 } else { 1.0 }
+    /// Requests of one batch: how many private keys run side by side depends on the CPU.
+    pub fn batch(self, runtime: &Runtime) -> f64 {
+        let rows = runtime.capabilities().flat_map(|(_, rows)| rows);
+        let best = rows.filter(|row| row.op == Op::RsaPrivate).map(|row| row.best_batch).max();
+        if self == Kind::Rsa { best.unwrap_or(1).max(1) as f64 } else { 1.0 }
     }
 
     /// Requests outstanding: some milliseconds of an engine.
     pub fn depth(self) -> u32 {
         match self {
             Kind::Rsa | Kind::Deflate => 64,
-            Kind::Chained => 1024,
-            Kind::Inflate => 256,
+            Kind::Chained | Kind::Inflate => 256,
         }
     }
 

@@ -44,7 +44,7 @@ const TERMS: [(u32, f64, f64); 12] = [
     (5, 8.0, 20.0),
     (1, 2.0, 1.5),
     (2, 5.0, 20.0),
-    (4, 6.0, 20.0),
+    (1, 6.0, 20.0),
     (8, 4.0, 1.2),
 ];
 const COMMITTED: f64 = 0.5;
@@ -232,12 +232,14 @@ impl Drop for Flood {
     }
 }
 
-/// What each has got: device time in seconds, requests, looks, looks that found it dry.
-fn got(machine: &Machine, functions: &[Function], floods: &[Flood]) -> Vec<[f64; 4]> {
+/// What each has got: device time in seconds, requests, looks, looks that found it dry, device time by commitments.
+fn got(machine: &Machine, functions: &[Function], floods: &[Flood]) -> Vec<[f64; 5]> {
     let count = |n: &AtomicU64| n.load(Relaxed) as f64;
     let one = |(function, Flood { shown, .. }): (&Function, &Flood)| {
         let device = machine.device_s(function);
-        [device, count(&shown.answered), count(&shown.turns), count(&shown.dry)]
+        let committed = machine.server.committed_time(&function.config.name).expect("a function");
+        let counts = [&shown.answered, &shown.turns, &shown.dry].map(count);
+        [device, counts[0], counts[1], counts[2], committed.as_secs_f64()]
     };
     functions.iter().zip(floods).map(one).collect()
 }
@@ -290,7 +292,7 @@ fn floods(capacity: Capacity, costs: &[f64; KINDS.len()], time: Duration) {
     drop(floods);
     let device = |i: usize| (after[i][0] - before[i][0]) / time;
     let held = |i: usize| functions[i].peak > 0.0 && device(i) > 0.95e-9 * functions[i].peak;
-    let rest = |i: usize| device(i) - (functions[i].committed / 1e9).min(device(i));
+    let rest = |i: usize| device(i) - (after[i][4] - before[i][4]) / time;
     let weight = |i: usize| f64::from(functions[i].config.weight);
     let free: Vec<usize> = (0..functions.len()).filter(|&i| !held(i)).collect();
     let fair =
@@ -327,7 +329,9 @@ fn at(sorted: &[f64], q: f64) -> f64 {
 /// What a client that keeps to half of its promise waits, alone and beside eleven floods.
 fn latencies(capacity: Capacity, costs: &[f64; KINDS.len()], time: Duration) {
     let functions = promised(capacity);
-    let longest = KINDS.iter().zip(costs).map(|(kind, ns)| kind.batch() * ns / 1000.0);
+    let cpu = Runtime::builder().device(lookaside_cpu::cpu()).engines(0).start();
+    let cpu = cpu.expect("a runtime");
+    let longest = KINDS.iter().zip(costs).map(|(kind, ns)| kind.batch(&cpu) * ns / 1000.0);
     let longest = longest.fold(0.0, f64::max);
     println!(
         "\n| half of its promise, one at a time | alone: median | p99 | beside 11 floods: median | p99 | of 3 x alone + {longest:.0} us |"
@@ -337,7 +341,7 @@ fn latencies(capacity: Capacity, costs: &[f64; KINDS.len()], time: Duration) {
         let machine = Machine::new(&functions, Some(capacity));
         let mut client = machine.client(one);
         // Alone, a request of a batch takes several times its part of the batch.
-        let rate = (one.committed / (costs[k] * one.kind.batch()) / 2.0).min(1000.0);
+        let rate = (one.committed / (costs[k] * one.kind.batch(&cpu)) / 2.0).min(1000.0);
         let alone = client.paced(rate, time);
         let others: Vec<Flood> = functions
             .iter()
