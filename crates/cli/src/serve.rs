@@ -77,7 +77,7 @@ pub(crate) fn serve(options: &Options) -> Result<String, Box<dyn Error>> {
     let config = with_costs(&options.place)?;
     let sockets =
         lookaside_server::passed().map_err(|e| format!("sockets that were passed: {e}"))?;
-    let mut server = Server::start_with(&config, sockets)?;
+    let server = Server::start_with(&config, sockets)?;
     eprintln!(
         "lookaside serve: {} engines, {} virtual functions in {}",
         server.engines(),

@@ -322,7 +322,7 @@ impl Server {
     /// # Errors
     /// Promises that cannot be kept: then all stays as it was. Or the first function that does not open; the others of
     /// the file are open, or are not any more.
-    pub fn reload(&mut self, config: &Config) -> Result<(), StartError> {
+    pub fn reload(&self, config: &Config) -> Result<(), StartError> {
         self.functions().apply(&config.functions, config.capacity)
     }
 
