@@ -7,7 +7,7 @@ use clap::{
     ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind,
 };
 
-use crate::{doctor::Doctor, pages, run::Run, scan, see, serve, shares, xml};
+use crate::{doctor::Doctor, pages, run::Run, scan, see, serve, shares, vf, xml};
 
 /// Compression, cryptography and pattern matching behind one asynchronous interface
 #[derive(Debug, Parser)]
@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Top(see::top::Top),
     Metrics(see::metrics::Metrics),
     Serve(serve::Options),
-    Vf(Vf),
+    Vf(vf::Vf),
     Scan(Box<Checked<scan::Options>>),
     Xml(Checked<xml::Options>),
     Completions(pages::Completions),
@@ -104,20 +104,6 @@ pub(crate) struct Capacity {
     pub(crate) stored: bool,
     #[command(flatten)]
     pub(crate) shares: shares::Options,
-}
-
-/// Shows the virtual functions of the machine's device
-#[derive(Debug, Args)]
-pub(crate) struct Vf {
-    #[command(subcommand)]
-    pub(crate) command: VfCommand,
-}
-
-/// What is asked of virtual functions.
-#[derive(Debug, Subcommand)]
-pub(crate) enum VfCommand {
-    /// Asks each virtual function of the configuration what it offers
-    List(serve::Options),
 }
 
 const CAPACITY_JSON: &str = "\

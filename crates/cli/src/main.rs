@@ -24,6 +24,7 @@ mod serve;
 mod shares;
 mod sym;
 mod table;
+mod vf;
 mod xml;
 
 use std::{
@@ -34,7 +35,7 @@ use std::{
 
 use lookaside_simd::{CAP_VARIABLE, Cpu, Tier};
 
-use args::{Capacity, Command, Info, Model, Vf, VfCommand};
+use args::{Capacity, Command, Info, Model};
 
 /// The exit status of a mistaken command line, and of an error.
 const TROUBLE: u8 = 2;
@@ -52,7 +53,7 @@ fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
         Command::Completions(completions) => Ok(completions.text()),
         Command::ManualPages(pages) => pages.write().map(|()| String::new()),
         Command::Serve(options) => serve::serve(&options),
-        Command::Vf(Vf { command: VfCommand::List(options) }) => serve::list(&options),
+        Command::Vf(vf) => vf::run(&vf),
         // These have exit statuses of their own.
         Command::Run(_) | Command::Scan(_) | Command::Xml(_) | Command::Doctor(_) => {
             Ok(String::new())

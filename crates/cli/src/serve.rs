@@ -1,16 +1,9 @@
-//! `lookaside serve` and `lookaside vf list`: one device for the whole machine.
+//! `lookaside serve`: one device for the whole machine.
 
-use std::{
-    error::Error,
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{error::Error, fs, path::PathBuf};
 
 use clap::Args;
-use lookaside::Op;
-use lookaside_server::{Config, Server, StartError};
-use lookaside_shared::{Settings, SharedDevice};
+use lookaside_server::{Config, FunctionConfig, Server, StartError};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::Signals,
@@ -25,42 +18,54 @@ const CONFIG: &str = "/etc/lookaside-server.conf";
 ///
 /// As any user: engines, and a socket for each virtual function of the configuration. A program uses one by
 /// LOOKASIDE_DEVICE=SOCKET. Requests of different processes fill one batch. SIGTERM answers what was taken and ends;
-/// SIGHUP reads the file again. Rates are promised by what `lookaside
-/// capacity --stored` has measured.
+/// SIGHUP reads the file again. Sockets that systemd passes (LISTEN_FDS) are used in place of its own. Rates are promised
+/// by what `lookaside capacity --stored` has measured. `lookaside vf` changes functions while it runs.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// The virtual functions; the format is in front/server/README.md
-    #[arg(long, value_name = "FILE", default_value = CONFIG)]
-    config: PathBuf,
-    /// Where the sockets lie, whatever the file says
-    #[arg(long, value_name = "DIR")]
-    folder: Option<PathBuf>,
+    #[command(flatten)]
+    place: Place,
 }
 
-fn read(options: &Options) -> Result<Config, Box<dyn Error>> {
+// Where a server's functions are. No help of its own: it would be that of the commands that have it.
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// The virtual functions; the format is in front/server/README.md
+    #[arg(long, value_name = "FILE", default_value = CONFIG)]
+    pub(crate) config: PathBuf,
+    /// Where the sockets lie, whatever the file says
+    #[arg(long, value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// The configuration.
+pub(crate) fn read(options: &Place) -> Result<Config, Box<dyn Error>> {
     let path = options.config.display();
     let text = fs::read_to_string(&options.config).map_err(|e| format!("{path}: {e}"))?;
     let mut config = Config::parse(&text).map_err(|e| format!("{path}: {e}"))?;
     if let Some(folder) = &options.folder {
         config.folder.clone_from(folder);
     }
-    if config.functions.is_empty() {
-        return Err(format!("{path} has no virtual function ([NAME])").into());
-    }
     Ok(config)
 }
 
 /// The configuration, and what requests cost here where rates are promised.
-fn with_costs(options: &Options) -> Result<Config, Box<dyn Error>> {
+fn with_costs(options: &Place) -> Result<Config, Box<dyn Error>> {
     let mut config = read(options)?;
-    if let Some(function) = config.functions.iter().find(|function| function.has_rates()) {
-        let place = costs::place().ok_or("no folder for costs: HOME is not set")?;
-        let costs = costs::stored(&place).map_err(|why| {
-            let name = &function.name;
-            format!("{name} has rates; lookaside capacity --stored measures what they take: {why}")
-        })?;
+    let stored = match costs::place() {
+        Some(place) => costs::stored(&place),
+        None => Err("no folder for costs: HOME is not set".into()),
+    };
+    match (stored, config.functions.iter().find(|function| function.has_rates())) {
         // The server knows how many engines there are.
-        config.capacity = Some(costs.capacity(1));
+        (Ok(costs), _) => config.capacity = Some(costs.capacity(1)),
+        (Err(why), Some(FunctionConfig { name, .. })) => {
+            return Err(format!(
+                "{name} has rates; lookaside capacity --stored measures what they take: {why}"
+            )
+            .into());
+        }
+        // Functions with rates that are to be added later are refused.
+        (Err(_), None) => {}
     }
     Ok(config)
 }
@@ -69,8 +74,10 @@ fn with_costs(options: &Options) -> Result<Config, Box<dyn Error>> {
 pub(crate) fn serve(options: &Options) -> Result<String, Box<dyn Error>> {
     // Before the engines start: a signal in between is not lost.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
-    let config = with_costs(options)?;
-    let mut server = Server::start(&config)?;
+    let config = with_costs(&options.place)?;
+    let sockets =
+        lookaside_server::passed().map_err(|e| format!("sockets that were passed: {e}"))?;
+    let server = Server::start_with(&config, sockets)?;
     eprintln!(
         "lookaside serve: {} engines, {} virtual functions in {}",
         server.engines(),
@@ -81,7 +88,7 @@ pub(crate) fn serve(options: &Options) -> Result<String, Box<dyn Error>> {
         if signal != SIGHUP {
             break;
         }
-        match with_costs(options) {
+        match with_costs(&options.place) {
             Ok(config) => match server.reload(&config) {
                 Ok(()) => eprintln!("lookaside serve: the configuration was read again"),
                 Err(e @ (StartError::Refused(_) | StartError::Costs { .. })) => {
@@ -97,36 +104,4 @@ pub(crate) fn serve(options: &Options) -> Result<String, Box<dyn Error>> {
     let answered: u64 = counters.ops.iter().map(|row| row.requests).sum();
     eprintln!("lookaside serve: ended, {answered} requests answered");
     Ok(String::new())
-}
-
-/// Asks each virtual function of the configuration what it offers.
-pub(crate) fn list(options: &Options) -> Result<String, Box<dyn Error>> {
-    let config = read(options)?;
-    let mut text = String::new();
-    for function in &config.functions {
-        let path = config.folder.join(format!("{}.sock", function.name));
-        text += &format!("{:<16} {}\n", function.name, describe(&path));
-        for (what, rates) in [("committed", &function.committed), ("at most", &function.peak)] {
-            let rates: Vec<String> = rates.iter().map(ToString::to_string).collect();
-            if !rates.is_empty() {
-                text += &format!("{:<16} {what} {}\n", "", rates.join(", "));
-            }
-        }
-    }
-    Ok(text)
-}
-
-fn describe(path: &Path) -> String {
-    use lookaside::Device as _;
-    let settings = Settings { timeout: Duration::from_secs(2), ..Settings::new(path) };
-    match SharedDevice::new(settings) {
-        Ok(device) => {
-            let offered = |op: &Op| device.best_batch(*op) > 0;
-            let mut services: Vec<&str> =
-                Op::ALL.into_iter().filter(offered).map(|op| op.service().name()).collect();
-            services.dedup();
-            format!("{}: {}", path.display(), services.join(" "))
-        }
-        Err(refusal) => refusal.to_string(),
-    }
 }

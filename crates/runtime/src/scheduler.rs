@@ -167,6 +167,16 @@ impl Scheduler {
         (place as u32, self.generation)
     }
 
+    /// A tenant has other terms from now on.
+    pub(crate) fn change(&mut self, old: &Arc<Terms>, new: &Arc<Terms>) {
+        for share in self.shares.iter_mut().flatten().filter(|s| Arc::ptr_eq(&s.terms, old)) {
+            self.arbiter.leave(old);
+            self.arbiter.enter(new);
+            share.terms = new.clone();
+        }
+        self.alone = self.find_alone();
+    }
+
     /// Removes an instance that has no requests outstanding.
     pub(crate) fn detach(&mut self, place: u32) {
         let Some(lane) = self.lanes.get_mut(place as usize).and_then(Option::take) else { return };
@@ -270,6 +280,7 @@ impl Scheduler {
                     share.settle(more_ns);
                 }
                 share.terms.correct(of.service, of.committed, more_ns);
+                share.terms.add_device_ns(took_ns, of.committed);
                 lane.port.add_device_ns(took_ns);
             }
         }

@@ -32,7 +32,7 @@ pub use area::{Area, Bell, Consumer, Producer, Shape};
 pub use bytes::Malformed;
 pub use entry::{Entry, Piece};
 pub use patience::Patience;
-pub use peer::{Peer, peer};
+pub use peer::{Peer, passed, peer};
 pub use texts::intern;
 
 /// Both sides have to speak the same version: it changes with every change of a record, a message or the

@@ -1,7 +1,11 @@
-//! Who is at the other end of a socket.
+//! Who is at the other end of a socket, and which sockets the process was started with.
 #![allow(unsafe_code)]
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::{
+    io,
+    os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd},
+    sync::atomic::{AtomicBool, Ordering::AcqRel},
+};
 
 /// A process, as the kernel saw it when it connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,4 +33,41 @@ pub fn peer(socket: impl AsFd) -> std::io::Result<Peer> {
         0 => Ok(Peer { process: found.pid, user: found.uid }),
         _ => Err(std::io::Error::last_os_error()),
     }
+}
+
+/// The first descriptor that a service manager passes, and the most of them.
+const FIRST: RawFd = 3;
+const MOST: RawFd = 1024;
+
+/// The descriptors that a service manager has passed to this process, as sd_listen_fds(3) defines: `LISTEN_FDS` of them,
+/// where `LISTEN_PID` is this process. They are closed on `exec`. Only the first call returns them.
+///
+/// # Errors
+/// The variables are no numbers, or name what is not open.
+pub fn passed() -> io::Result<Vec<OwnedFd>> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    let number = |name: &str| match std::env::var(name) {
+        Ok(value) => value.parse::<RawFd>().map(Some).map_err(io::Error::other),
+        Err(_) => Ok(None),
+    };
+    let (Some(process), Some(n)) = (number("LISTEN_PID")?, number("LISTEN_FDS")?) else {
+        return Ok(Vec::new());
+    };
+    if process.cast_unsigned() != std::process::id() || TAKEN.swap(true, AcqRel) {
+        return Ok(Vec::new());
+    }
+    if !(0..=MOST).contains(&n) {
+        return Err(io::Error::other("LISTEN_FDS is out of range"));
+    }
+    (FIRST..FIRST + n)
+        .map(|fd| {
+            // SAFETY: a call without memory; it fails for a descriptor that is not open.
+            if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } == -1 {
+                return Err(io::Error::last_os_error());
+            }
+            // SAFETY: open, and passed to this process to be its own: the service manager's protocol. Nothing else
+            // takes it, since this happens once.
+            Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+        })
+        .collect()
 }

@@ -6,12 +6,12 @@ use std::{
     mem::MaybeUninit,
     os::fd::{AsFd, OwnedFd},
     rc::Rc,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     thread,
     time::{Duration, Instant},
 };
 
-use lookaside::{Capability, Instance, InstanceConfig, Op, Runtime, Tenant};
+use lookaside::{Capability, Instance, InstanceConfig, Op, Runtime, SetupError, Tenant};
 use lookaside_wire::{
     MAX_MESSAGE, Patience, Shape, VERSION,
     control::{ToClient, ToServer, Token},
@@ -27,7 +27,7 @@ use rustix::{
 };
 
 use crate::{
-    StartError, Stop,
+    Live, StartError, Stop,
     client::{Client, End, Sessions, answer_with},
     config::FunctionConfig,
     gather::{self, Gathering},
@@ -52,7 +52,9 @@ enum Peer {
 }
 
 pub(crate) struct Function {
+    /// The settings as last looked at.
     config: FunctionConfig,
+    live: Arc<Live>,
     shape: Shape,
     runtime: Arc<Runtime>,
     tenant: Tenant,
@@ -68,18 +70,17 @@ pub(crate) struct Function {
 
 impl Function {
     pub(crate) fn new(
-        config: FunctionConfig,
-        terms: InstanceConfig,
+        live: Arc<Live>,
+        tenant: Tenant,
         runtime: Arc<Runtime>,
         capabilities: Vec<Capability>,
         listener: OwnedFd,
         stop: Arc<Stop>,
         gathering: Arc<Gathering>,
     ) -> Result<Function, StartError> {
+        let config = live.config();
         let os = |e| StartError::Os(config.name.clone().into(), e);
-        let tenant = runtime.tenant(terms)?;
-        let quick = InstanceConfig { depth: 1, ..InstanceConfig::default() };
-        let own = (!config.has_rates()).then(|| runtime.own_instance(quick)).transpose()?;
+        let own = (!config.has_rates()).then(|| own_instance(&runtime)).transpose()?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(os)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN).map_err(os)?;
         let once = EventFlags::IN | EventFlags::ET;
@@ -87,6 +88,7 @@ impl Function {
         let shape = Shape::new(config.depth, config.arena).map_err(|_| os(Errno::INVAL))?;
         Ok(Function {
             config,
+            live,
             shape,
             runtime,
             tenant,
@@ -97,6 +99,18 @@ impl Function {
             epoll,
             gathering,
         })
+    }
+
+    /// Looks at the settings again, where they have changed.
+    fn look(&mut self) {
+        let Some(config) = self.live.changed() else { return };
+        self.config = config;
+        if self.config.has_rates() {
+            self.own = None;
+        } else if self.own.is_none() {
+            // Without it, the engines have the quick requests too.
+            self.own = own_instance(&self.runtime).ok();
+        }
     }
 
     /// Serves until it is to stop.
@@ -111,6 +125,11 @@ impl Function {
         }
         .run();
     }
+}
+
+/// What executes quick requests.
+fn own_instance(runtime: &Runtime) -> Result<Instance, SetupError> {
+    runtime.own_instance(InstanceConfig { depth: 1, ..InstanceConfig::default() })
 }
 
 struct Serving {
@@ -236,6 +255,7 @@ impl Serving {
         else {
             return;
         };
+        self.function.look();
         for event in events.iter() {
             let data = event.data.u64();
             match (data, data >> 1) {
@@ -252,6 +272,7 @@ impl Serving {
                 }
             }
         }
+        self.function.live.connections.store(self.peers.len(), Ordering::Relaxed);
     }
 
     /// A connection's socket is readable. Returns whether it goes on.

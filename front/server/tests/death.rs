@@ -207,7 +207,7 @@ fn a_server_that_ends_answers_what_it_has_taken_and_leaves_no_file() {
 fn a_reload_keeps_what_is_the_same() {
     let folder = Folder::new();
     let one = FunctionConfig::new("one");
-    let mut server = Server::start(&config(&folder.0, vec![one.clone()])).unwrap();
+    let server = Server::start(&config(&folder.0, vec![one.clone()])).unwrap();
     let runtime = backed(client(&server, "one", Policy::Fallback), 0);
     compresses(&runtime, 1, 9_000).unwrap();
     server.reload(&config(&folder.0, vec![one, FunctionConfig::new("two")])).unwrap();

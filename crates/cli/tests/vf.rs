@@ -1,0 +1,237 @@
+//! Virtual functions of a server that runs, by the command.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    thread,
+    time::Duration,
+};
+
+use serde_json::Value;
+
+fn lookaside(args: &[&str]) -> Command {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_lookaside"));
+    c.env_remove("LOOKASIDE_CPU").args(args);
+    c
+}
+
+/// A folder that goes with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("lookaside-vf-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A server, and the command beside it.
+struct Server {
+    folder: Folder,
+    child: Child,
+}
+
+fn is_here(path: &Path) -> bool {
+    (0..1000).any(|_| {
+        thread::sleep(Duration::from_millis(20));
+        path.exists()
+    })
+}
+
+impl Server {
+    /// With this configuration. A 64 KB compression takes a millisecond by its costs.
+    fn new(name: &str, functions: &str) -> Server {
+        let folder = Folder::new(name);
+        let info = lookaside(&["info", "--json"]).output().unwrap();
+        let info: Value = serde_json::from_slice(&info.stdout).unwrap();
+        let word = |value: &Value| value.as_str().unwrap().to_owned();
+        let (cpu, tier) = (word(&info["machine"]["cpu_model"]), word(&info["simd"]["tier"]));
+        fs::create_dir_all(folder.file("lookaside")).unwrap();
+        let costs = format!(
+            "lookaside costs 1\ncpu {cpu}\ntier {tier}\ndc.compress DEFLATE-1 65536 1000000.0\n"
+        );
+        fs::write(folder.file("lookaside/costs"), costs).unwrap();
+        let sockets = folder.file("sockets");
+        let text = format!("folder = {}\nengines = 1\n{functions}", sockets.display());
+        fs::write(folder.file("conf"), text).unwrap();
+        let child = Server::command(&folder, &["serve"]).stderr(Stdio::null()).spawn().unwrap();
+        assert!(is_here(&sockets.join("control")), "it listens");
+        Server { folder, child }
+    }
+
+    fn command(folder: &Folder, args: &[&str]) -> Command {
+        let mut c = lookaside(args);
+        c.env("XDG_STATE_HOME", &folder.0).arg("--config").arg(folder.file("conf"));
+        c
+    }
+
+    fn vf(&self, args: &[&str]) -> Output {
+        Server::command(&self.folder, &[&["vf"], args].concat()).output().unwrap()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let out = self.vf(&[args, &["--json"]].concat());
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        serde_json::from_slice(&out.stdout).unwrap()
+    }
+
+    fn refused(&self, args: &[&str]) -> String {
+        let out = self.vf(args);
+        assert_eq!(out.status.code(), Some(2), "{args:?}");
+        assert!(out.stdout.is_empty());
+        String::from_utf8(out.stderr).unwrap()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let list = self.json(&["list"]);
+        assert_eq!(list["source"], "server");
+        let name = |one: &Value| one["name"].as_str().unwrap().to_owned();
+        list["functions"].as_array().unwrap().iter().map(name).collect()
+    }
+
+    fn conf(&self) -> String {
+        fs::read_to_string(self.folder.file("conf")).unwrap()
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn functions_change_and_are_saved_if_so_asked() {
+    let mut server = Server::new("change", "# the first\n[a]\nmode = 660\n");
+    let added = server.json(&["add", "b", "services=dc", "committed=0.1 Gbit/s DEFLATE"]);
+    assert_eq!((&added["done"], &added["saved"]), (&"added".into(), &false.into()));
+    assert_eq!(added["function"]["settings"]["committed"][0], "100 Mbit/s DEFLATE");
+    assert!(Path::new(added["function"]["socket"].as_str().unwrap()).exists());
+    assert_eq!(server.names(), ["a", "b"]);
+    let before = server.conf();
+    assert!(!before.contains("[b]"));
+
+    // One engine: 0.52 Gbit/s in all, of which 16 of 17 parts may be promised.
+    let why = server.refused(&["add", "c", "committed=0.4 Gbit/s DEFLATE"]);
+    assert!(
+        why.contains("c: 400 Mbit/s DEFLATE are asked for, 393 Mbit/s DEFLATE of 524 Mbit/s"),
+        "{why}"
+    );
+    let why = server.refused(&["set", "a", "weight=0"]);
+    assert!(why.contains("weight"), "{why}");
+    assert!(server.refused(&["add", "c", "weight"]).contains("SETTING=VALUE"));
+    assert!(server.refused(&["set", "a"]).contains("SETTING"));
+    assert!(server.refused(&["rm", "c"]).contains("no virtual function c"));
+    assert_eq!(server.names(), ["a", "b"]);
+
+    let changed = server.json(&["set", "a", "weight=7", "--save"]);
+    assert_eq!(changed["function"]["settings"]["weight"], 7);
+    assert_eq!(server.conf(), before.replace("mode = 660\n", "mode = 660\nweight = 7\n"));
+    server.json(&["add", "d", "services=mv rng", "--save"]);
+    assert!(server.conf().ends_with("\n[d]\nservices = mv rng\n"), "{}", server.conf());
+    // What is not saved is not kept.
+    server.signal("-HUP");
+    let gone = || server.names() == ["a", "d"];
+    assert!((0..500).any(|_| gone() || {
+        thread::sleep(Duration::from_millis(20));
+        false
+    }));
+    let removed = server.json(&["rm", "d", "--save"]);
+    assert_eq!(removed["done"], "removed");
+    assert!(!server.conf().contains("[d]") && server.names() == ["a"]);
+
+    // Without a server the configuration is asked.
+    server.signal("-TERM");
+    assert!(server.child.wait().unwrap().success());
+    let list = server.json(&["list"]);
+    assert_eq!(
+        (&list["source"], &list["functions"][0]["name"]),
+        (&"configuration".into(), &"a".into())
+    );
+    assert!(server.refused(&["rm", "a"]).contains("no server at"));
+    assert_eq!(fs::read_dir(server.folder.file("sockets")).unwrap().count(), 0);
+}
+
+/// A service manager makes the socket, and starts the server when somebody connects.
+#[test]
+fn the_first_client_starts_a_server() {
+    const MANAGER: &str = "systemd-socket-activate";
+    if Command::new(MANAGER).arg("--version").output().is_err() {
+        return eprintln!("skipped: {MANAGER} is not here (Debian package systemd)");
+    }
+    let folder = Folder::new("passed");
+    let sockets = folder.file("sockets");
+    fs::create_dir_all(&sockets).unwrap();
+    let text = format!("folder = {}\nengines = 1\n[a]\nservices = mv\n[b]\n", sockets.display());
+    fs::write(folder.file("conf"), text).unwrap();
+    let socket = sockets.join("a.sock");
+    let child = Command::new(MANAGER)
+        .arg("--seqpacket")
+        .arg("--listen")
+        .arg(&socket)
+        .args([env!("CARGO_BIN_EXE_lookaside"), "serve", "--config"])
+        .arg(folder.file("conf"))
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut server = Server { folder, child };
+    assert!(is_here(&socket));
+    assert!(!sockets.join("b.sock").exists(), "no server has started");
+    // It connects, and waits for the answer.
+    let list = server.json(&["list"]);
+    let offers = list["functions"][0]["offers"].as_str().unwrap();
+    assert!(offers.ends_with("a.sock: mv"), "{list}");
+    assert!(is_here(&sockets.join("control")));
+    assert_eq!(server.names(), ["a", "b"]);
+    server.signal("-TERM");
+    assert!(server.child.wait().unwrap().success());
+    assert!(socket.exists() && !sockets.join("b.sock").exists(), "its own sockets go with it");
+}
+
+/// The kernel says who connects, whatever the permissions of the socket.
+#[test]
+fn other_users_change_nothing() {
+    use std::os::unix::{
+        fs::{MetadataExt as _, PermissionsExt as _},
+        process::CommandExt as _,
+    };
+
+    const NOBODY: u32 = 65_534;
+    let server = Server::new("users", "[a]\n");
+    let sockets = server.folder.file("sockets");
+    let control = sockets.join("control");
+    let meta = fs::metadata(&control).unwrap();
+    assert_eq!(meta.permissions().mode() & 0o777, 0o600);
+    if meta.uid() != 0 {
+        return eprintln!("skipped: only root can be another user");
+    }
+    for (path, mode) in [(&control, 0o666), (&sockets, 0o755), (&server.folder.0, 0o755)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let mut command = lookaside(&["vf", "rm", "a", "--folder"]);
+    let Ok(out) = command.arg(&sockets).uid(NOBODY).current_dir("/").output() else {
+        return eprintln!("skipped: another user cannot run the command where it is built");
+    };
+    let why = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(2), "{why}");
+    assert!(why.contains("user 65534 may not change virtual functions"), "{why}");
+    assert_eq!(server.names(), ["a"]);
+}
