@@ -11,6 +11,7 @@ use clap::Args;
 use lookaside::Op;
 use lookaside_server::{Config, Server, StartError};
 use lookaside_shared::{Settings, SharedDevice};
+use rustix::process::{Resource, Rlimit};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::Signals,
@@ -65,10 +66,21 @@ fn with_costs(options: &Options) -> Result<Config, Box<dyn Error>> {
     Ok(config)
 }
 
+/// Each client takes five descriptors: this process may have as many as its hard limit says. (Nothing here uses
+/// `select`, for which the soft limit is low.)
+fn raise_descriptors() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let all = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(e) = rustix::process::setrlimit(Resource::Nofile, all) {
+        eprintln!("lookaside serve: the limit of descriptors stays {:?}: {e}", limit.current);
+    }
+}
+
 /// Serves until a signal says to end. SIGHUP has the configuration read again.
 pub(crate) fn serve(options: &Options) -> Result<String, Box<dyn Error>> {
     // Before the engines start: a signal in between is not lost.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    raise_descriptors();
     let config = with_costs(options)?;
     let mut server = Server::start(&config)?;
     eprintln!(
@@ -104,7 +116,7 @@ pub(crate) fn list(options: &Options) -> Result<String, Box<dyn Error>> {
     let config = read(options)?;
     let mut text = String::new();
     for function in &config.functions {
-        let path = config.folder.join(format!("{}.sock", function.name));
+        let path = config.socket(function);
         text += &format!("{:<16} {}\n", function.name, describe(&path));
         for (what, rates) in [("committed", &function.committed), ("at most", &function.peak)] {
             let rates: Vec<String> = rates.iter().map(ToString::to_string).collect();

@@ -21,6 +21,7 @@ mod ring;
 
 use std::{
     fmt,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -87,6 +88,19 @@ impl From<SetupError> for StartError {
     fn from(e: SetupError) -> StartError {
         StartError::Setup(e)
     }
+}
+
+/// Makes a folder of sockets, if it is not there: all may look into it, and a socket says who may connect.
+fn make_folder(path: &Path) -> Result<(), StartError> {
+    let made = || -> std::io::Result<()> {
+        if !path.exists() {
+            std::fs::create_dir_all(path)?;
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
+        }
+        Ok(())
+    };
+    made()
+        .map_err(|e| StartError::Os(path.to_owned(), Errno::from_io_error(&e).unwrap_or(Errno::IO)))
 }
 
 /// What ends a virtual function's thread.
@@ -157,11 +171,7 @@ impl Server {
                 .unwrap_or(SetupError::Limit { what: "engines", given: 0, min: 1, max: 1024 })
                 .into());
         }
-        let made = std::fs::create_dir_all(&config.folder);
-        made.map_err(|e| {
-            let errno = Errno::from_io_error(&e).unwrap_or(Errno::IO);
-            StartError::Os(config.folder.clone(), errno)
-        })?;
+        make_folder(&config.folder)?;
         let (functions, gathering) = (Vec::new(), Arc::default());
         let mut server = Server { functions, folder: config.folder.clone(), runtime, gathering };
         let terms = server.terms(config)?;
@@ -193,7 +203,11 @@ impl Server {
     }
 
     fn open(&mut self, config: &FunctionConfig, terms: InstanceConfig) -> Result<(), StartError> {
-        let path = self.folder.join(format!("{}.sock", config.name));
+        let folder = self.folder.join(&config.folder);
+        if !config.folder.as_os_str().is_empty() {
+            make_folder(&folder)?;
+        }
+        let path = folder.join(format!("{}.sock", config.name));
         let os = |e| StartError::Os(path.clone(), e);
         if path.exists() {
             // What a server that was killed has left.

@@ -73,6 +73,30 @@ fn role() {
                 true
             });
         }
+        "parent" => {
+            let device = SharedDevice::new(Settings::new(place)).unwrap();
+            let runtime = alone(device, 0);
+            // A ring lasts as long as its instance.
+            let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+            let mover = runtime.mover().unwrap();
+            // The one before may not be gone yet.
+            for _ in 0..1000 {
+                instance.push(mover.copy(Buf::zeroed(9), Buf::zeroed(9))).unwrap();
+                assert!(instance.wait(Duration::from_secs(120)));
+                if instance.poll().all(|response| response.result.is_ok()) {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            // SAFETY: the child only reads, and ends.
+            if unsafe { libc::fork() } != 0 {
+                say_at_work();
+            }
+            // Both until who started them lets go.
+            let _ = std::io::stdin().read(&mut [0]);
+            // SAFETY: ends the process at once.
+            unsafe { libc::_exit(0) };
+        }
         other => panic!("no role {other}"),
     }
 }
@@ -116,6 +140,34 @@ fn killed_clients_cost_nobody_anything() {
         compresses(&honest, round, 50_000).unwrap();
     }
     assert_eq!(answered(&honest, "cpu", Op::Compress), 0, "the server served the honest one");
+}
+
+/// Its children hold its sockets, so those do not end.
+#[test]
+fn what_a_dead_parent_had_comes_back_while_its_children_live() {
+    let folder = Folder::new();
+    // Room for one ring.
+    let mut function = FunctionConfig::new("all");
+    function.memory = 9 << 20;
+    let server = Server::start(&config(&folder.0, vec![function])).unwrap();
+    let is_served = || {
+        let honest = backed(client(&server, "all", Policy::Fallback), 0);
+        compresses(&honest, 1, 1000).unwrap();
+        answered(&honest, "shared", Op::Compress) > 0
+    };
+    for _ in 0..3 {
+        let (mut parent, _out) = start("parent", &settings(&server, "all").path);
+        assert!(!is_served(), "the ring is the parent's");
+        parent.kill().unwrap();
+        parent.wait().unwrap();
+        let killed = std::time::Instant::now();
+        while !is_served() {
+            assert!(killed.elapsed() < Duration::from_secs(20), "the dead one's ring is free");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // The child ends with the pipe.
+        drop(parent.stdin.take());
+    }
 }
 
 #[test]
