@@ -186,7 +186,9 @@ impl Serving {
                 thread::yield_now();
                 continue;
             }
-            if self.announce() {
+            // While it stops nobody takes the requests that are there: they are no reason not to sleep, and what others
+            // wait for comes with an event.
+            if self.announce() && !stops {
                 continue;
             }
             let timeout = match self.tidy() {

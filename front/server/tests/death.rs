@@ -255,6 +255,53 @@ fn a_server_that_ends_answers_what_it_has_taken_and_leaves_no_file() {
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0);
 }
 
+/// One client waits for a long request, asleep; another one sends while the server ends, and is not heard.
+#[test]
+fn a_server_ends_although_a_client_sends_on() {
+    let folder = Folder::new();
+    let mut function = FunctionConfig::new("all");
+    function.arena = 32 << 20;
+    let server = Server::start(&config(&folder.0, vec![function])).unwrap();
+    let sleeper = alone(client(&server, "all", Policy::Fail), 0);
+    let sender = backed(client(&server, "all", Policy::Fallback), 0);
+    let data = lookaside_testkit::mixed(9, 8 << 20);
+    let spec = Compression { level: 12, ..Compression::new(lookaside::Format::Gzip) };
+    let session = sleeper.compression(spec).unwrap();
+    let mut instance = sleeper.instance(InstanceConfig::default()).unwrap();
+    let dst = Buf::zeroed(session.bound(data.len()));
+    instance.push(session.compress(Buf::from(&*data), dst)).unwrap();
+    // By then the server sleeps until it is done.
+    assert!(!instance.wait(Duration::from_millis(100)), "a long request");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mover = sender.mover().unwrap();
+            let mut instance = sender.instance(InstanceConfig::default()).unwrap();
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                instance.push(mover.copy(Buf::zeroed(9), Buf::zeroed(9))).unwrap();
+                assert!(instance.wait(Duration::from_secs(120)));
+                assert!(instance.poll().all(|response| response.result.is_ok()));
+            }
+        });
+        std::thread::sleep(Duration::from_millis(30));
+        scope.spawn(move || {
+            drop(server);
+            let _ = ended.send(());
+        });
+        let in_time = end.recv_timeout(Duration::from_secs(60));
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        if in_time.is_err() {
+            eprintln!("the server does not end");
+            std::process::abort();
+        }
+    });
+    assert!(instance.wait(Duration::from_secs(120)));
+    let answers: Vec<_> =
+        instance.poll().map(|response| response.result.map(|d| d.consumed)).collect();
+    assert_eq!(answers, [Ok(8 << 20)], "what it had taken is answered");
+}
+
 #[test]
 fn a_reload_keeps_what_is_the_same() {
     let folder = Folder::new();
