@@ -158,6 +158,8 @@ fn what_a_dead_parent_had_comes_back_while_its_children_live() {
     for _ in 0..3 {
         let (mut parent, _out) = start("parent", &settings(&server, "all").path);
         assert!(!is_served(), "the ring is the parent's");
+        // `wait` would close it, and with it end the child.
+        let pipe = parent.stdin.take();
         parent.kill().unwrap();
         parent.wait().unwrap();
         let killed = std::time::Instant::now();
@@ -165,8 +167,7 @@ fn what_a_dead_parent_had_comes_back_while_its_children_live() {
             assert!(killed.elapsed() < Duration::from_secs(20), "the dead one's ring is free");
             std::thread::sleep(Duration::from_millis(10));
         }
-        // The child ends with the pipe.
-        drop(parent.stdin.take());
+        drop(pipe);
     }
 }
 
