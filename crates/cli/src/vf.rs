@@ -53,8 +53,8 @@ struct List {
 const LIST_JSON: &str = "\
 The JSON object. New keys may come; these stay:
   version; source: server, configuration; functions[] {name, socket,
-  settings {services[], mode, users, depth, arena, memory, connections,
-  sessions, weight, committed[], peak[]}, connections, device_seconds,
+  settings {services[], folder, mode, users, depth, arena, memory,
+  connections, sessions, weight, committed[], peak[]}, connections, device_seconds,
   committed_seconds, offers}: connections and seconds of a server, offers of
   a configuration (what it offers, or why nobody answers); others are null.
   users is null where all may connect";
@@ -234,7 +234,7 @@ fn list(place: &serve::Place, json: bool) -> Result<String, Box<dyn Error>> {
         }
         Err((why, config)) => {
             for function in &config.functions {
-                let offers = describe(&socket(&config, function));
+                let offers = describe(&config.socket(function));
                 text += &format!("{:<16} {offers}\n{}", function.name, rates(function));
             }
             text += &format!("as {} says: {why}\n", place.config.display());
@@ -254,10 +254,6 @@ fn rates(function: &FunctionConfig) -> String {
     text
 }
 
-fn socket(config: &Config, function: &FunctionConfig) -> PathBuf {
-    config.folder.join(format!("{}.sock", function.name))
-}
-
 fn list_object(all: &Result<Vec<Listed>, (ControlError, Config)>) -> Value {
     let (source, functions): (_, Vec<Value>) = match all {
         Ok(listed) => {
@@ -266,7 +262,7 @@ fn list_object(all: &Result<Vec<Listed>, (ControlError, Config)>) -> Value {
         }
         Err((_, config)) => {
             let one = |function: &FunctionConfig| {
-                let socket = socket(config, function);
+                let socket = config.socket(function);
                 object(function, &socket, None, Some(describe(&socket)))
             };
             ("configuration", config.functions.iter().map(one).collect())
@@ -290,7 +286,7 @@ fn object(
             "committed" | "peak" if value == "none" => Value::Array(Vec::new()),
             "committed" | "peak" => list(&value, ", "),
             "users" => json!(config.users),
-            "mode" => Value::from(&*value),
+            "folder" | "mode" => Value::from(&*value),
             _ => number(),
         };
         settings.insert(name.to_owned(), value);

@@ -35,6 +35,8 @@ pub(crate) struct Client {
     pub(crate) socket: OwnedFd,
     pub(crate) token: Token,
     pub(crate) sessions: Sessions,
+    /// Readable when it has ended; in the function's epoll for as long as it is held here.
+    pub(crate) _process: Option<OwnedFd>,
 }
 
 impl Client {

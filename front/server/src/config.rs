@@ -29,7 +29,7 @@ use lookaside_wire::Shape;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Where the sockets lie (`folder`): `NAME.sock` for each function.
+    /// Where the sockets lie (`folder`): `NAME.sock` for each function that has no folder of its own.
     pub folder: PathBuf,
     /// Engine threads (`engines`, 1 to 1,024); one for each CPU without it.
     pub engines: Option<usize>,
@@ -49,6 +49,9 @@ pub struct FunctionConfig {
     pub name: String,
     /// The services that may be used (`services`): dc mv pke kdf sym rng, or all.
     pub services: Vec<Service>,
+    /// Where its socket lies (`folder`): a folder in the server's, or a path from the root; without it, in the
+    /// server's itself. A container that is given a folder of the function's own sees the sockets of later servers too.
+    pub folder: PathBuf,
     /// The permissions of its socket (`mode`, octal).
     pub mode: u32,
     /// The users who may connect (`users`, by number), beyond what the permissions say; without it, all.
@@ -98,6 +101,7 @@ impl FunctionConfig {
         FunctionConfig {
             name: name.into(),
             services: SERVICES.to_vec(),
+            folder: PathBuf::new(),
             mode: 0o600,
             users: None,
             depth: 64,
@@ -123,13 +127,14 @@ impl FunctionConfig {
     }
 
     /// All settings by their names in a file, with their values.
-    pub fn settings(&self) -> [(&'static str, String); 11] {
+    pub fn settings(&self) -> [(&'static str, String); 12] {
         let rates = |rates: &[Rate]| match rates {
             [] => "none".to_owned(),
             some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
         };
         [
             ("services", words(self.services.iter().map(|service| service.name()))),
+            ("folder", self.folder.display().to_string()),
             ("mode", format!("{:o}", self.mode)),
             ("users", self.users.as_ref().map_or("all".into(), words)),
             ("depth", self.depth.to_string()),
@@ -146,7 +151,8 @@ impl FunctionConfig {
     /// Whether a client of one needs to notice nothing when it becomes the other: offer and rings are the same.
     pub(crate) fn offers_as(&self, other: &FunctionConfig) -> bool {
         let shape = |config: &FunctionConfig| (config.depth, config.arena);
-        self.name == other.name && self.services == other.services && shape(self) == shape(other)
+        let place = |config: &FunctionConfig| (config.folder.clone(), config.name.clone());
+        place(self) == place(other) && self.services == other.services && shape(self) == shape(other)
     }
 
     /// Whether rates are named.
@@ -161,6 +167,10 @@ impl FunctionConfig {
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "services" => self.services = services(value)?,
+            "folder" if value.split('/').any(|part| part == "..") => {
+                return Err("folder has .. in it".into());
+            }
+            "folder" => self.folder = value.into(),
             "mode" => {
                 self.mode = u32::from_str_radix(value, 8)
                     .ok()
@@ -241,6 +251,11 @@ impl Config {
     pub fn new(folder: impl Into<PathBuf>) -> Config {
         let functions = Vec::new();
         Config { folder: folder.into(), engines: None, batch_us: 1000, functions, capacity: None }
+    }
+
+    /// Where the socket of a function is.
+    pub fn socket(&self, function: &FunctionConfig) -> PathBuf {
+        self.folder.join(&function.folder).join(format!("{}.sock", function.name))
     }
 
     /// Reads a file's text. Without `folder`: `/run/lookaside`.
@@ -343,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_file_says_all() {
-        let text = "folder = /x\nengines = 2\nbatch=100\n\n[a]\nservices = dc pke # two\nmode = 660\n\
+        let text = "folder = /x\nengines = 2\nbatch=100\n\n[a]\nservices = dc pke # two\nfolder = f\nmode = 660\n\
                     users = 1 2\ndepth = 16\narena = 1M\nmemory = 1G\nconnections = 9\nsessions = 7\n\
                     weight = 3\ncommitted = 5000 RSA/s, 1 Gbit/s DEFLATE\npeak = 9000 RSA/s\n[b.c]\n";
         let config = Config::parse(text).unwrap();
@@ -351,6 +366,7 @@ mod tests {
         let a = FunctionConfig {
             name: "a".into(),
             services: vec![Service::Dc, Service::Pke],
+            folder: "f".into(),
             mode: 0o660,
             users: Some(vec![1, 2]),
             depth: 16,
@@ -362,6 +378,8 @@ mod tests {
             committed: Rate::parse_list("5000 RSA/s, 1 Gbit/s DEFLATE").unwrap(),
             peak: Rate::parse_list("9000 RSA/s").unwrap(),
         };
+        let sockets: Vec<_> = config.functions.iter().map(|f| config.socket(f)).collect();
+        assert_eq!(sockets, [PathBuf::from("/x/f/a.sock"), PathBuf::from("/x/b.c.sock")]);
         assert_eq!(config.functions, [a, FunctionConfig::new("b.c")]);
     }
 
@@ -399,6 +417,7 @@ mod tests {
             ("[]", 1),
             ("[a]\nservices = scan", 2),
             ("[a]\nservices =", 2),
+            ("[a]\nfolder = a/../b", 2),
             ("[a]\nmode = 999", 2),
             ("[a]\nmemory = 99999999999999999999G", 2),
             ("[a]\nmemory = K", 2),

@@ -15,7 +15,7 @@ use lookaside::{Capability, Instance, InstanceConfig, Op, Runtime, SetupError, T
 use lookaside_wire::{
     MAX_MESSAGE, Patience, Shape, VERSION,
     control::{ToClient, ToServer, Token},
-    passing, peer,
+    passing, peer, watch,
 };
 use rustix::{
     event::{
@@ -38,15 +38,18 @@ use crate::{
 /// What epoll calls the socket that listens, and the wish to stop; connections come after.
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
-const FIRST: u64 = 2;
+const FIRST: u64 = 1;
+
+/// A connection that has not said what it is for so long makes room for others.
+const GREETING: Duration = Duration::from_secs(10);
 
 /// Messages and connections that are dealt with before anything else has a turn.
 const TURN: usize = 16;
 
 /// A connection.
 enum Peer {
-    /// It has not said what it is.
-    Fresh(OwnedFd),
+    /// It has not said what it is, since then.
+    Fresh(OwnedFd, Instant),
     Client(Client),
     Ring(Box<Ring>),
 }
@@ -120,6 +123,7 @@ impl Function {
             peers: HashMap::new(),
             next: FIRST,
             active: Vec::new(),
+            warm: Vec::new(),
             memory: 0,
             buffer: vec![0; MAX_MESSAGE],
         }
@@ -139,18 +143,36 @@ struct Serving {
     next: u64,
     /// Rings that are looked at. The others sleep until epoll names them.
     active: Vec<u64>,
+    /// Rings that were active a while ago, and may have something to forget.
+    warm: Vec<u64>,
     /// Of [`FunctionConfig::memory`], how much is taken.
     memory: u64,
     buffer: Vec<u8>,
 }
 
-/// A connection's socket, and the event of a ring's instance, in epoll.
-fn socket_of(id: u64) -> EventData {
-    EventData::new_u64(id << 1)
+/// What of a connection is readable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Socket,
+    /// The event of a ring's instance.
+    Event,
+    /// A client's process, when it has ended.
+    Process,
 }
 
-fn event_of(id: u64) -> EventData {
-    EventData::new_u64(id << 1 | 1)
+/// A part of a connection, in epoll.
+fn name_of(id: u64, part: Part) -> EventData {
+    EventData::new_u64(id << 2 | part as u64)
+}
+
+/// The opposite.
+fn part_of(name: u64) -> (u64, Part) {
+    let part = match name & 3 {
+        0 => Part::Socket,
+        1 => Part::Event,
+        _ => Part::Process,
+    };
+    (name >> 2, part)
 }
 
 impl Serving {
@@ -183,7 +205,9 @@ impl Serving {
                 thread::yield_now();
                 continue;
             }
-            if self.announce() {
+            // While it stops nobody takes the requests that are there: they are no reason not to sleep, and what others
+            // wait for comes with an event.
+            if self.announce() && !stops {
                 continue;
             }
             let timeout = match self.tidy() {
@@ -219,24 +243,34 @@ impl Serving {
 
     /// Before sleeping: rings are active no longer, unless there is something. Returns whether there is.
     fn announce(&mut self) -> bool {
-        let peers = &mut self.peers;
+        let (peers, warm) = (&mut self.peers, &mut self.warm);
         self.active.retain(|id| match peers.get_mut(id) {
-            Some(Peer::Ring(ring)) => ring.announce(),
+            Some(Peer::Ring(ring)) => {
+                let stays = ring.announce();
+                if !stays && !std::mem::replace(&mut ring.is_warm, true) {
+                    warm.push(*id);
+                }
+                stays
+            }
             _ => false,
         });
         !self.active.is_empty()
     }
 
-    /// Forgets what rings had a while ago. Returns when there is more to forget.
+    /// Forgets what rings had a while ago. Returns when there is more to forget. Of a thousand connections it looks at
+    /// those alone that were in use lately.
     fn tidy(&mut self) -> Option<Duration> {
         let now = Instant::now();
         let (mut memory, mut lively) = (false, false);
-        for peer in self.peers.values_mut() {
-            if let Peer::Ring(ring) = peer {
-                memory |= ring.tidy(now);
-                lively |= ring.is_lively(now);
-            }
-        }
+        let peers = &mut self.peers;
+        self.warm.retain(|id| {
+            let Some(Peer::Ring(ring)) = peers.get_mut(id) else { return false };
+            let (remembers, is_lively) = (ring.tidy(now), ring.is_lively(now));
+            memory |= remembers;
+            lively |= is_lively;
+            ring.is_warm = remembers || is_lively;
+            ring.is_warm
+        });
         match (lively, memory) {
             (true, _) => Some(gather::WHILE),
             (false, true) => Some(Duration::from_secs(1)),
@@ -257,19 +291,27 @@ impl Serving {
         };
         self.function.look();
         for event in events.iter() {
-            let data = event.data.u64();
-            match (data, data >> 1) {
-                (LISTENER, _) if !stops => self.accept(),
-                (LISTENER | STOP, _) => {}
-                (_, id) => {
-                    let heard = data & 1 != 0 || self.hear(id);
-                    if heard
-                        && matches!(self.peers.get(&id), Some(Peer::Ring(_)))
-                        && !self.active.contains(&id)
-                    {
-                        self.active.push(id);
-                    }
+            let (id, part) = match event.data.u64() {
+                LISTENER if !stops => {
+                    self.accept();
+                    continue;
                 }
+                LISTENER | STOP => continue,
+                name => part_of(name),
+            };
+            let heard = match part {
+                Part::Socket => self.hear(id),
+                Part::Event => true,
+                Part::Process => {
+                    self.end(id, &End::Gone);
+                    false
+                }
+            };
+            if heard
+                && matches!(self.peers.get(&id), Some(Peer::Ring(_)))
+                && !self.active.contains(&id)
+            {
+                self.active.push(id);
             }
         }
         self.function.live.connections.store(self.peers.len(), Ordering::Relaxed);
@@ -281,7 +323,7 @@ impl Serving {
             let heard = match self.peers.get_mut(&id) {
                 None => return false,
                 Some(Peer::Ring(ring)) => ring.wake().map(|()| false),
-                Some(Peer::Fresh(socket)) => {
+                Some(Peer::Fresh(socket, _)) => {
                     let message = receive(socket, &mut self.buffer);
                     message.and_then(|n| n.map_or(Ok(false), |n| self.greet(id, n).map(|()| true)))
                 }
@@ -333,6 +375,7 @@ impl Serving {
     }
 
     fn admit(&mut self, socket: OwnedFd) -> Result<(), String> {
+        let full = self.peers.len() >= self.function.config.connections && !self.make_room();
         let config = &self.function.config;
         let who = peer(&socket).map_err(|e| e.to_string())?;
         let refuse = |what: &str| {
@@ -342,15 +385,25 @@ impl Serving {
         if config.users.as_ref().is_some_and(|users| !users.contains(&who.user)) {
             return refuse("this user may not use it");
         }
-        if self.peers.len() >= config.connections {
+        if full {
             return refuse("as many connections as there may be");
         }
         let id = self.next;
         self.next += 1;
-        epoll::add(&self.function.epoll, &socket, socket_of(id), EventFlags::IN)
+        epoll::add(&self.function.epoll, &socket, name_of(id, Part::Socket), EventFlags::IN)
             .map_err(|e| std::io::Error::from(e).to_string())?;
-        self.peers.insert(id, Peer::Fresh(socket));
+        self.peers.insert(id, Peer::Fresh(socket, Instant::now()));
         Ok(())
+    }
+
+    /// Ends a connection that has said nothing for long. Returns whether there was one.
+    fn make_room(&mut self) -> bool {
+        let silent = |(id, peer): (&u64, &Peer)| match peer {
+            Peer::Fresh(_, since) if since.elapsed() >= GREETING => Some(*id),
+            _ => None,
+        };
+        let silent = self.peers.iter().find_map(silent);
+        silent.inspect(|id| self.end(*id, &End::Gone)).is_some()
     }
 
     /// The first message of a connection.
@@ -370,7 +423,7 @@ impl Serving {
     }
 
     fn refuse(&mut self, id: u64, what: String) {
-        if let Some(Peer::Fresh(socket)) = self.peers.get(&id) {
+        if let Some(Peer::Fresh(socket, _)) = self.peers.get(&id) {
             let _ = answer_with(socket, &ToClient::Refused { key: false, what });
         }
     }
@@ -380,9 +433,19 @@ impl Serving {
         if getrandom(&mut token[..], GetRandomFlags::empty()) != Ok(size_of::<Token>()) {
             return Err(End::Wrong("no random numbers for it"));
         }
-        let Some(Peer::Fresh(socket)) = self.peers.remove(&id) else { return Ok(()) };
+        let Some(Peer::Fresh(socket, _)) = self.peers.remove(&id) else { return Ok(()) };
+        // Its socket does not end with it where children hold that.
+        let process = watch(&socket).map_err(|e| match e.raw_os_error() {
+            Some(code) if code == Errno::SRCH.raw_os_error() => End::Gone,
+            _ => End::Wrong("a process that cannot be watched"),
+        })?;
+        if let Some(process) = &process {
+            let name = name_of(id, Part::Process);
+            epoll::add(&self.function.epoll, process, name, EventFlags::IN)
+                .map_err(|_| End::Wrong("a process that cannot be watched"))?;
+        }
         let sessions: Sessions = Rc::new(RefCell::default());
-        let client = Client { socket, token, sessions };
+        let client = Client { socket, token, sessions, _process: process };
         let name = self.function.config.name.clone();
         let capabilities = self.function.capabilities.clone();
         let sent = answer_with(&client.socket, &ToClient::Welcome { token, name, capabilities });
@@ -401,7 +464,7 @@ impl Serving {
             self.refuse(id, "the virtual function's memory is in use".into());
             return Err(End::Wrong("a ring beyond the memory of the virtual function"));
         }
-        let Some(Peer::Fresh(socket)) = self.peers.remove(&id) else { return Ok(()) };
+        let Some(Peer::Fresh(socket, _)) = self.peers.remove(&id) else { return Ok(()) };
         let opened = Ring::new(
             client,
             socket,
@@ -419,7 +482,7 @@ impl Serving {
         let memory = ring.memory().ok_or(End::Wrong("a ring without memory"))?;
         passing::send(&ring.socket, &message, &[memory]).map_err(|_| End::Gone)?;
         let event = ring.event().map_err(|_| End::Wrong("a ring without event"))?;
-        epoll::add(&self.function.epoll, event.as_fd(), event_of(id), EventFlags::IN)
+        epoll::add(&self.function.epoll, event.as_fd(), name_of(id, Part::Event), EventFlags::IN)
             .map_err(|_| End::Wrong("a ring without event"))?;
         self.memory += Ring::cost(shape);
         self.peers.insert(id, Peer::Ring(Box::new(ring)));
@@ -464,7 +527,7 @@ impl Serving {
                     self.end(ring, &End::Gone);
                 }
             }
-            Some(Peer::Fresh(_)) | None => {}
+            Some(Peer::Fresh(..)) | None => {}
         }
     }
 }

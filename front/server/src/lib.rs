@@ -22,7 +22,7 @@ mod ring;
 
 use std::{
     fmt,
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::fs::PermissionsExt as _},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -103,6 +103,19 @@ impl From<SetupError> for StartError {
     fn from(e: SetupError) -> StartError {
         StartError::Setup(e)
     }
+}
+
+/// Makes a folder of sockets, if it is not there: all may look into it, and a socket says who may connect.
+fn make_folder(path: &Path) -> Result<(), StartError> {
+    let made = || -> std::io::Result<()> {
+        if !path.exists() {
+            std::fs::create_dir_all(path)?;
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
+        }
+        Ok(())
+    };
+    made()
+        .map_err(|e| StartError::Os(path.to_owned(), Errno::from_io_error(&e).unwrap_or(Errno::IO)))
 }
 
 /// What ends a virtual function's thread.
@@ -214,9 +227,8 @@ fn same(a: &Path, b: &Path) -> bool {
 
 /// Where sockets that were passed listen, if each is wanted.
 fn wanted(config: &Config, sockets: Vec<OwnedFd>) -> Result<Vec<(PathBuf, OwnedFd)>, StartError> {
-    let names = config.functions.iter().map(|function| format!("{}.sock", function.name));
-    let known: Vec<PathBuf> =
-        names.chain([control::NAME.to_owned()]).map(|name| config.folder.join(name)).collect();
+    let functions = config.functions.iter().map(|function| config.socket(function));
+    let known: Vec<PathBuf> = functions.chain([config.folder.join(control::NAME)]).collect();
     let one = |socket: OwnedFd| {
         let path = passing::listens_at(&socket).map_err(|_| StartError::Passed(PathBuf::new()))?;
         match known.iter().any(|known| same(known, &path)) {
@@ -288,11 +300,7 @@ impl Server {
                 .unwrap_or(SetupError::Limit { what: "engines", given: 0, min: 1, max: 1024 })
                 .into());
         }
-        let made = std::fs::create_dir_all(&config.folder);
-        made.map_err(|e| {
-            let errno = Errno::from_io_error(&e).unwrap_or(Errno::IO);
-            StartError::Os(config.folder.clone(), errno)
-        })?;
+        make_folder(&config.folder)?;
         let mut functions = Functions {
             running: Vec::new(),
             folder: config.folder.clone(),
@@ -454,7 +462,11 @@ impl Functions {
     }
 
     fn open(&mut self, config: &FunctionConfig, terms: InstanceConfig) -> Result<(), StartError> {
-        let path = self.folder.join(format!("{}.sock", config.name));
+        let folder = self.folder.join(&config.folder);
+        if !config.folder.as_os_str().is_empty() {
+            make_folder(&folder)?;
+        }
+        let path = folder.join(format!("{}.sock", config.name));
         let os = |e| StartError::Os(path.clone(), e);
         let stop = Arc::new(Stop::new().map_err(os)?);
         let capabilities = self.capabilities(config);

@@ -51,6 +51,10 @@ pub(crate) struct Ring {
     sources: Pool,
     destinations: Pool,
     used: Instant,
+    /// It is among those that may have something to forget.
+    pub(crate) is_warm: bool,
+    /// How far the arena was used since its pages were freed.
+    reach: usize,
 }
 
 /// Whether requests wait a moment for those of others.
@@ -126,6 +130,8 @@ impl Ring {
             sources: Pool::default(),
             destinations: Pool::default(),
             used: Instant::now(),
+            is_warm: false,
+            reach: 0,
         })
     }
 
@@ -222,6 +228,7 @@ impl Ring {
         if bytes > arena - self.bytes.min(arena) {
             return Err(End::Wrong("buffers of more bytes than the arena has"));
         }
+        self.reach = self.reach.max(src.end).max(dst.end);
         let session = self.sessions.borrow().get(&entry.session).cloned();
         let session = session.ok_or(End::Wrong("a session that is not open"))?;
         if !session.ops.contains(&entry.op) {
@@ -322,10 +329,16 @@ impl Ring {
     /// Frees memory that has not been used for a while. Returns whether there is some still.
     pub(crate) fn tidy(&mut self, now: Instant) -> bool {
         const WHILE: Duration = Duration::from_secs(1);
-        if now.duration_since(self.used) >= WHILE {
+        /// What a page fault for each page costs the next request is more than the memory is worth.
+        const LITTLE: usize = 16 << 10;
+        if now.duration_since(self.used) >= WHILE && self.outstanding() == 0 {
             self.sources.clear();
             self.destinations.clear();
+            if self.reach > LITTLE {
+                self.area.free_pages();
+            }
+            self.reach = 0;
         }
-        !(self.sources.is_empty() && self.destinations.is_empty())
+        self.reach > LITTLE || !(self.sources.is_empty() && self.destinations.is_empty())
     }
 }

@@ -231,6 +231,9 @@ impl SharedChannel {
             })?,
         };
         let slot = *self.free.last().ok_or(Unsent::Room)?;
+        if link.arena.is_empty() && !link.hold_arena() {
+            return Err(Unsent::Server);
+        }
         let piece = link.arena.take(bytes).ok_or(Unsent::Room)?;
         let src = piece.start..piece.start + src_len;
         let dst = piece.start + dst_at..piece.start + bytes;
@@ -261,7 +264,7 @@ impl SharedChannel {
             }
         });
         if let Err(unsent) = sent {
-            link.arena.give_back(piece);
+            link.give_back(piece);
             return Err(unsent);
         }
         self.free.pop();
@@ -320,7 +323,7 @@ impl SharedChannel {
             flight.work.fail_packets();
         }
         let Some(flight) = place.take() else { return Err(NONE) };
-        link.arena.give_back(flight.piece);
+        link.give_back(flight.piece);
         self.free.push(slot);
         self.flying -= 1;
         self.moved_ns = self.now_ns;

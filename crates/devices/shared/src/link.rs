@@ -1,6 +1,12 @@
 //! A ring of one's own at the server.
 
-use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
+use core::ops::Range;
+use std::{
+    os::fd::OwnedFd,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use lookaside_core::SharedMemory;
 use lookaside_wire::{
@@ -51,6 +57,34 @@ impl Link {
             arena: Arena::new(shape.arena as usize),
             area,
         })
+    }
+
+    /// Before the arena is used, of which nothing is in use: whether the server leaves it, which it does unless it frees its
+    /// pages at this moment.
+    #[inline]
+    pub(crate) fn hold_arena(&self) -> bool {
+        self.area.hold() || self.wait_for_arena()
+    }
+
+    #[cold]
+    fn wait_for_arena(&self) -> bool {
+        let began = Instant::now();
+        while began.elapsed() < MOST {
+            thread::yield_now();
+            if self.area.hold() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A request is done with its piece of the arena.
+    #[inline]
+    pub(crate) fn give_back(&mut self, piece: Range<usize>) {
+        self.arena.give_back(piece);
+        if self.arena.is_empty() {
+            self.area.let_go();
+        }
     }
 
     /// After requests were put in: wakes the server if it sleeps.
