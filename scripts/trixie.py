@@ -38,7 +38,7 @@ def make_tree(tree: Path, packages: list[str], suite: str = "trixie") -> None:
         if found.stdout.split() == [b"installed"] * len(packages):
             return
         got = inside(tree, "export DEBIAN_FRONTEND=noninteractive; apt-get update -q && "
-                           f"apt-get install -y --no-install-recommends {names}")
+                           f"apt-get install -y --no-install-recommends {names}", timeout=3600)
         if got.returncode:
             skip(f"the packages {packages}: {(got.stdout + got.stderr)[-300:].decode(errors='replace')}")
 
@@ -65,12 +65,12 @@ def bootstrap(tree: Path, suite: str) -> None:
     (tree / ".ready").touch()
 
 
-def inside(tree: Path, command: str, **more) -> subprocess.CompletedProcess:
+def inside(tree: Path, command: str, timeout: int = 600, **more) -> subprocess.CompletedProcess:
     """Runs a shell command in the tree, with mounts that end with it."""
     script = ('mount -t proc proc "$0/proc"; mount --bind /dev "$0/dev"; mount --rbind /sys "$0/sys"; '
               'chroot "$0" /bin/bash -c "$1"; status=$?; umount -l "$0/proc" "$0/dev" "$0/sys"; exit $status')
     return patient.run([*unshare(), "sh", "-c", script, tree, command], capture_output=True, stdin=subprocess.DEVNULL,
-                       timeout=600, **more)
+                       timeout=timeout, **more)
 
 
 @functools.cache

@@ -24,7 +24,7 @@ _parcomp() {
       ;;
     *)
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
-      [ "$COMP_CWORD" -ne 1 ] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'compare bench' -- "$word")
+      [ "$COMP_CWORD" -ne 1 ] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W 'compare' -- "$word")
       ;;
   esac
 }

@@ -36,7 +36,7 @@ complete -c parcomp -s q -l quiet -d 'only errors'
 complete -c parcomp -l silent -d 'only errors'
 complete -c parcomp -s h -l help -d 'help'
 complete -c parcomp -s V -l version -d 'version'
-complete -c parcomp -n __fish_is_first_arg -a 'compare bench'
+complete -c parcomp -n __fish_is_first_arg -a compare
 complete -c parcomp -s 2 -d 'level 2'
 complete -c parcomp -s 3 -d 'level 3'
 complete -c parcomp -s 4 -d 'level 4'

@@ -9,7 +9,6 @@ usage: parcomp [options] [-i] FILE... [-o FILE]   compress (- is standard input 
        tar -I parcomp ..., CMD | parcomp | CMD    without a FILE: from pipe to pipe
        parcomp compare FILE [-o FILE.gz] [-l N] [-c KB] [-j N] [--format NAME]
                                                   a library and the device, side by side
-       parcomp bench --help                       draw the figures of the paper
 
 Without -o, FILE becomes FILE.gz, and FILE.gz becomes FILE with -d. Values may be attached
 to their letter: -c64, -t4.
