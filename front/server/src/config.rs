@@ -152,7 +152,9 @@ impl FunctionConfig {
     pub(crate) fn offers_as(&self, other: &FunctionConfig) -> bool {
         let shape = |config: &FunctionConfig| (config.depth, config.arena);
         let place = |config: &FunctionConfig| (config.folder.clone(), config.name.clone());
-        place(self) == place(other) && self.services == other.services && shape(self) == shape(other)
+        place(self) == place(other)
+            && self.services == other.services
+            && shape(self) == shape(other)
     }
 
     /// Whether rates are named.
