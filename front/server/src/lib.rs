@@ -18,6 +18,7 @@ mod gather;
 mod log;
 mod pool;
 mod ring;
+mod stepped;
 
 use std::{
     fmt,
@@ -39,6 +40,7 @@ use rustix::{
 };
 
 pub use config::{Config, ConfigError, FunctionConfig};
+pub use stepped::{Stepped, Turn};
 
 use crate::{function::Function, gather::Gathering, log::Level};
 
@@ -136,6 +138,8 @@ pub struct Server {
     folder: PathBuf,
     runtime: Arc<Runtime>,
     gathering: Arc<Gathering>,
+    /// Whether functions have threads; otherwise, those that were opened and not taken.
+    unstarted: Option<Vec<(String, Function)>>,
 }
 
 impl Server {
@@ -157,13 +161,23 @@ impl Server {
                 .unwrap_or(SetupError::Limit { what: "engines", given: 0, min: 1, max: 1024 })
                 .into());
         }
+        Server::on(config, runtime, None)
+    }
+
+    /// The virtual functions on this runtime.
+    fn on(
+        config: &Config,
+        runtime: Arc<Runtime>,
+        unstarted: Option<Vec<(String, Function)>>,
+    ) -> Result<Server, StartError> {
         let made = std::fs::create_dir_all(&config.folder);
         made.map_err(|e| {
             let errno = Errno::from_io_error(&e).unwrap_or(Errno::IO);
             StartError::Os(config.folder.clone(), errno)
         })?;
         let (functions, gathering) = (Vec::new(), Arc::default());
-        let mut server = Server { functions, folder: config.folder.clone(), runtime, gathering };
+        let folder = config.folder.clone();
+        let mut server = Server { functions, folder, runtime, gathering, unstarted };
         let terms = server.terms(config)?;
         for (function, terms) in config.functions.iter().zip(terms) {
             server.open(function, terms)?;
@@ -222,13 +236,21 @@ impl Server {
         let function = function.inspect_err(|_| {
             let _ = rustix::fs::unlink(&path);
         })?;
-        let thread = thread::Builder::new().name(format!("vf-{}", config.name));
-        let thread = thread.spawn(move || function.run()).map_err(|e| {
-            let _ = rustix::fs::unlink(&path);
-            os(Errno::from_io_error(&e).unwrap_or(Errno::AGAIN))
-        })?;
+        let thread = match &mut self.unstarted {
+            Some(unstarted) => {
+                unstarted.push((config.name.clone(), function));
+                None
+            }
+            None => {
+                let thread = thread::Builder::new().name(format!("vf-{}", config.name));
+                Some(thread.spawn(move || function.serving().run()).map_err(|e| {
+                    let _ = rustix::fs::unlink(&path);
+                    os(Errno::from_io_error(&e).unwrap_or(Errno::AGAIN))
+                })?)
+            }
+        };
         log::line(Level::Info, format_args!("{}: open at {}", config.name, path.display()));
-        self.functions.push(Running { config: config.clone(), path, stop, thread: Some(thread) });
+        self.functions.push(Running { config: config.clone(), path, stop, thread });
         Ok(())
     }
 
