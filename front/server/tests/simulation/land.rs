@@ -66,6 +66,13 @@ pub fn scribble(area: &Area, at: usize, word: u64) {
 pub fn scribble_somewhere(area: &Area, rng: &mut Rng) {
     let depth = u64::from(area.shape().depth);
     let before = area.memory().len() as u64 - u64::from(area.shape().arena);
+    if rng.chance(50) {
+        // Of a request, where its source or its destination lies: to somewhere else, in the arena or beyond.
+        let record = 4096 + rng.below(depth) as usize * 128;
+        let word =
+            rng.below(2 * u64::from(area.shape().arena)) << [0, 0, 32][rng.below(3) as usize];
+        return scribble(area, record + [16, 24, 32][rng.below(3) as usize], word);
+    }
     let at = match rng.below(4) {
         0 => [0, 128, 256, 384, 512, 640][rng.below(6) as usize],
         _ => rng.below(before / 8) as usize * 8,
