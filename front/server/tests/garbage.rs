@@ -266,7 +266,7 @@ fn records_that_change_while_they_are_read_do_no_harm() {
                     for place in (0..depth).map(|n| 4096 + n * 128) {
                         scribble(&area, place + 24, u64::MAX);
                         scribble(&area, place + 24, record[3]);
-                        scribble(&area, place + 16, u64::from(u32::MAX) << seed % 8);
+                        scribble(&area, place + 16, u64::from(u32::MAX) << (seed % 8));
                         scribble(&area, place + 16, record[2]);
                     }
                 }
