@@ -3,6 +3,7 @@
 use std::{
     cell::RefCell,
     collections::HashMap,
+    hash::{BuildHasherDefault, DefaultHasher},
     mem::MaybeUninit,
     os::fd::{AsFd, OwnedFd},
     rc::Rc,
@@ -11,7 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lookaside::{Capability, Instance, InstanceConfig, Op, Runtime, SetupError, Tenant};
+use lookaside::{
+    Capability, Clock, Instance, InstanceConfig, Monotonic, Op, Runtime, SetupError, Tenant,
+};
 use lookaside_wire::{
     MAX_MESSAGE, Patience, Shape, VERSION,
     control::{ToClient, ToServer, Token},
@@ -116,18 +119,20 @@ impl Function {
         }
     }
 
-    /// Serves until it is to stop.
-    pub(crate) fn run(self) {
+    pub(crate) fn serving(self) -> Serving {
         Serving {
             function: self,
-            peers: HashMap::new(),
+            peers: HashMap::default(),
             next: FIRST,
             active: Vec::new(),
             warm: Vec::new(),
             memory: 0,
             buffer: vec![0; MAX_MESSAGE],
+            patience: Patience::new(),
+            idle_ns: None,
+            turn: 0,
+            now_ns: 0,
         }
-        .run();
     }
 }
 
@@ -136,9 +141,25 @@ fn own_instance(runtime: &Runtime) -> Result<Instance, SetupError> {
     runtime.own_instance(InstanceConfig { depth: 1, ..InstanceConfig::default() })
 }
 
-struct Serving {
+/// What a virtual function does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// There was something: it looks again at once.
+    Again,
+    /// There was nothing: it looks for a while, before it sleeps.
+    Look,
+    /// It sleeps until there is an event, or for so long.
+    Sleep(Option<Duration>),
+    /// It has answered what it had taken, and is over.
+    End,
+}
+
+/// The names are given here: nobody else chooses which of them collide.
+type Peers = HashMap<u64, Peer, BuildHasherDefault<DefaultHasher>>;
+
+pub(crate) struct Serving {
     function: Function,
-    peers: HashMap<u64, Peer>,
+    peers: Peers,
     /// The name of the next connection.
     next: u64,
     /// Rings that are looked at. The others sleep until epoll names them.
@@ -148,6 +169,13 @@ struct Serving {
     /// Of [`FunctionConfig::memory`], how much is taken.
     memory: u64,
     buffer: Vec<u8>,
+    patience: Patience,
+    /// Since when there has been nothing.
+    idle_ns: Option<u64>,
+    /// Turns with something in them.
+    turn: u32,
+    /// The time of this turn.
+    now_ns: u64,
 }
 
 /// What of a connection is readable.
@@ -176,46 +204,53 @@ fn part_of(name: u64) -> (u64, Part) {
 }
 
 impl Serving {
-    fn run(mut self) {
-        let mut patience = Patience::new();
-        let mut idle: Option<Instant> = None;
-        let mut turn = 0_u32;
+    /// Serves until it is to stop.
+    pub(crate) fn run(mut self) {
         loop {
-            let stops = self.function.stop.is_wanted();
-            if self.serve(stops) {
-                if let Some(since) = idle.take() {
-                    patience.found(since.elapsed().as_nanos() as u64);
-                }
-                turn = turn.wrapping_add(1);
-                if turn.is_multiple_of(32) {
-                    self.events(Some(Duration::ZERO), stops);
-                }
-                continue;
+            match self.step(Monotonic.now_ns()) {
+                Next::Again => {}
+                Next::Look => thread::yield_now(),
+                Next::Sleep(timeout) => _ = self.events(timeout),
+                Next::End => return,
             }
-            if stops
-                && self
-                    .peers
-                    .values()
-                    .all(|peer| !matches!(peer, Peer::Ring(ring) if ring.outstanding() > 0))
-            {
-                return;
-            }
-            let idle_ns = idle.get_or_insert_with(Instant::now).elapsed().as_nanos() as u64;
-            if !self.active.is_empty() && idle_ns < patience.look_ns() {
-                thread::yield_now();
-                continue;
-            }
-            // While it stops nobody takes the requests that are there: they are no reason not to sleep, and what others
-            // wait for comes with an event.
-            if self.announce() && !stops {
-                continue;
-            }
-            let timeout = match self.tidy() {
-                _ if stops => Some(Duration::from_millis(50)),
-                timeout => timeout,
-            };
-            self.events(timeout, stops);
         }
+    }
+
+    fn stops(&self) -> bool {
+        self.function.stop.is_wanted()
+    }
+
+    /// One turn, at this time.
+    pub(crate) fn step(&mut self, now_ns: u64) -> Next {
+        self.now_ns = now_ns;
+        let stops = self.stops();
+        if self.serve(stops) {
+            if let Some(since_ns) = self.idle_ns.take() {
+                self.patience.found(now_ns.saturating_sub(since_ns));
+            }
+            self.turn = self.turn.wrapping_add(1);
+            if self.turn.is_multiple_of(32) {
+                self.events(Some(Duration::ZERO));
+            }
+            return Next::Again;
+        }
+        let outstanding = |peer: &Peer| matches!(peer, Peer::Ring(ring) if ring.outstanding() > 0);
+        if stops && !self.peers.values().any(outstanding) {
+            return Next::End;
+        }
+        let idle_ns = now_ns.saturating_sub(*self.idle_ns.get_or_insert(now_ns));
+        if !self.active.is_empty() && idle_ns < self.patience.look_ns() {
+            return Next::Look;
+        }
+        // While it stops nobody takes the requests that are there: they are no reason not to sleep, and what others
+        // wait for comes with an event.
+        if self.announce() && !stops {
+            return Next::Again;
+        }
+        Next::Sleep(match self.tidy() {
+            _ if stops => Some(Duration::from_millis(50)),
+            timeout => timeout,
+        })
     }
 
     /// Looks at each active ring. Returns whether there was something.
@@ -224,13 +259,16 @@ impl Serving {
         let mut place = 0;
         while let Some(&id) = self.active.get(place) {
             match self.peers.get_mut(&id) {
-                Some(Peer::Ring(ring)) => match ring.serve(self.function.own.as_mut(), stops) {
-                    Ok(something) => moved |= something,
-                    Err(end) => {
-                        self.end(id, &end);
-                        continue;
+                Some(Peer::Ring(ring)) => {
+                    let own = self.function.own.as_mut();
+                    match ring.serve(own, stops, self.now_ns) {
+                        Ok(something) => moved |= something,
+                        Err(end) => {
+                            self.end(id, &end);
+                            continue;
+                        }
                     }
-                },
+                }
                 _ => {
                     self.active.swap_remove(place);
                     continue;
@@ -260,12 +298,12 @@ impl Serving {
     /// Forgets what rings had a while ago. Returns when there is more to forget. Of a thousand connections it looks at
     /// those alone that were in use lately.
     fn tidy(&mut self) -> Option<Duration> {
-        let now = Instant::now();
+        let now_ns = self.now_ns;
         let (mut memory, mut lively) = (false, false);
         let peers = &mut self.peers;
         self.warm.retain(|id| {
             let Some(Peer::Ring(ring)) = peers.get_mut(id) else { return false };
-            let (remembers, is_lively) = (ring.tidy(now), ring.is_lively(now));
+            let (remembers, is_lively) = (ring.tidy(now_ns), ring.is_lively(now_ns));
             memory |= remembers;
             lively |= is_lively;
             ring.is_warm = remembers || is_lively;
@@ -278,8 +316,9 @@ impl Serving {
         }
     }
 
-    /// Waits for events, and deals with those of connections.
-    fn events(&mut self, timeout: Option<Duration>, stops: bool) {
+    /// Waits for events, and deals with those of connections. Returns whether there were some.
+    pub(crate) fn events(&mut self, timeout: Option<Duration>) -> bool {
+        let stops = self.stops();
         let timeout = timeout.map(|time| Timespec {
             tv_sec: time.as_secs() as i64,
             tv_nsec: time.subsec_nanos().into(),
@@ -287,7 +326,7 @@ impl Serving {
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); 64];
         let Ok((events, _)) = epoll::wait(&self.function.epoll, &mut events, timeout.as_ref())
         else {
-            return;
+            return false;
         };
         self.function.look();
         for event in events.iter() {
@@ -315,6 +354,7 @@ impl Serving {
             }
         }
         self.function.live.connections.store(self.peers.len(), Ordering::Relaxed);
+        !events.is_empty()
     }
 
     /// A connection's socket is readable. Returns whether it goes on.

@@ -19,6 +19,7 @@ mod gather;
 mod log;
 mod pool;
 mod ring;
+mod stepped;
 
 use std::{
     fmt,
@@ -43,6 +44,7 @@ use rustix::{
 pub use config::{Config, ConfigError, FunctionConfig};
 pub use control::{Ask, ControlError, Listed, ask};
 pub use lookaside_wire::passed;
+pub use stepped::{Stepped, Turn};
 
 use crate::{control::Control, function::Function, gather::Gathering, log::Level};
 
@@ -254,8 +256,8 @@ fn make_room(path: &Path) -> Result<(), StartError> {
 
 /// A server. Dropped, it answers what it has taken, closes, and leaves no socket behind.
 pub struct Server {
-    /// First to go: it has the functions, too.
-    _control: Control,
+    /// First to go: it has the functions, too. `None` without threads.
+    _control: Option<Control>,
     functions: Arc<Mutex<Functions>>,
 }
 
@@ -268,6 +270,8 @@ pub(crate) struct Functions {
     capacity: Option<Capacity>,
     /// Sockets that were passed, and where they listen.
     passed: Vec<(PathBuf, OwnedFd)>,
+    /// Whether functions have threads; otherwise, those that were opened and not taken.
+    unstarted: Option<Vec<(String, Function)>>,
 }
 
 impl Server {
@@ -300,23 +304,14 @@ impl Server {
                 .unwrap_or(SetupError::Limit { what: "engines", given: 0, min: 1, max: 1024 })
                 .into());
         }
-        make_folder(&config.folder)?;
-        let mut functions = Functions {
-            running: Vec::new(),
-            folder: config.folder.clone(),
-            runtime,
-            gathering: Arc::default(),
-            capacity: config.capacity,
-            passed,
-        };
-        functions.apply(&config.functions, config.capacity)?;
+        let functions = Functions::new(config, runtime, passed, None)?;
         let functions = Arc::new(Mutex::new(functions));
         let (socket, own) = functions
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .listen(&config.folder.join(control::NAME), 0o600)?;
-        let _control = Control::start(&config.folder, socket, own, &functions)?;
-        Ok(Server { _control, functions })
+        let control = Control::start(&config.folder, socket, own, &functions)?;
+        Ok(Server { _control: Some(control), functions })
     }
 
     fn functions(&self) -> MutexGuard<'_, Functions> {
@@ -362,6 +357,27 @@ impl Server {
 }
 
 impl Functions {
+    /// Those of a configuration, opened; with `unstarted`, without threads.
+    fn new(
+        config: &Config,
+        runtime: Arc<Runtime>,
+        passed: Vec<(PathBuf, OwnedFd)>,
+        unstarted: Option<Vec<(String, Function)>>,
+    ) -> Result<Functions, StartError> {
+        make_folder(&config.folder)?;
+        let mut functions = Functions {
+            running: Vec::new(),
+            folder: config.folder.clone(),
+            runtime,
+            gathering: Arc::default(),
+            capacity: config.capacity,
+            passed,
+            unstarted,
+        };
+        functions.apply(&config.functions, config.capacity)?;
+        Ok(functions)
+    }
+
     fn find(&self, name: &str) -> Option<&Running> {
         self.running.iter().find(|running| running.config.name == name)
     }
@@ -496,13 +512,21 @@ impl Functions {
             self.gathering.clone(),
         );
         let function = function.inspect_err(|_| unlink())?;
-        let thread = thread::Builder::new().name(format!("vf-{}", config.name));
-        let thread = thread.spawn(move || function.run()).map_err(|e| {
-            unlink();
-            os(Errno::from_io_error(&e).unwrap_or(Errno::AGAIN))
-        })?;
+        let thread = match &mut self.unstarted {
+            Some(unstarted) => {
+                unstarted.push((config.name.clone(), function));
+                None
+            }
+            None => {
+                let thread = thread::Builder::new().name(format!("vf-{}", config.name));
+                Some(thread.spawn(move || function.serving().run()).map_err(|e| {
+                    unlink();
+                    os(Errno::from_io_error(&e).unwrap_or(Errno::AGAIN))
+                })?)
+            }
+        };
         log::line(Level::Info, format_args!("{}: open at {}", config.name, path.display()));
-        let (config, thread) = (config.clone(), Some(thread));
+        let config = config.clone();
         self.running.push(Running { config, terms, path, own, tenant, live, stop, thread });
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::{
     os::fd::{BorrowedFd, OwnedFd},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use lookaside::{
@@ -50,7 +50,9 @@ pub(crate) struct Ring {
     member: Member,
     sources: Pool,
     destinations: Pool,
-    used: Instant,
+    used_ns: u64,
+    /// The time of this turn.
+    now_ns: u64,
     /// It is among those that may have something to forget.
     pub(crate) is_warm: bool,
     /// How far the arena was used since its pages were freed.
@@ -129,7 +131,8 @@ impl Ring {
             member: Member::new(gathering),
             sources: Pool::default(),
             destinations: Pool::default(),
-            used: Instant::now(),
+            used_ns: 0,
+            now_ns: 0,
             is_warm: false,
             reach: 0,
         })
@@ -152,7 +155,13 @@ impl Ring {
 
     /// Takes requests, unless the server stops, and sends answers. Returns whether there was something.
     /// Quick requests are executed by `own`, where the function has such an instance.
-    pub(crate) fn serve(&mut self, own: Option<&mut Instance>, stops: bool) -> Result<bool, End> {
+    pub(crate) fn serve(
+        &mut self,
+        own: Option<&mut Instance>,
+        stops: bool,
+        now_ns: u64,
+    ) -> Result<bool, End> {
+        self.now_ns = now_ns;
         let took = !stops && self.take(own)?;
         let answered = self.outstanding() > 0 && self.answer()?;
         Ok(took | answered)
@@ -198,7 +207,7 @@ impl Ring {
                 }
                 _ => {
                     if gathers(entry.op) {
-                        self.member.begin();
+                        self.member.begin(self.now_ns);
                     }
                     if self.instance.push(request).is_err() {
                         return Err(End::Wrong("more requests than its ring is deep"));
@@ -209,7 +218,7 @@ impl Ring {
         if taken > 0 {
             self.requests.release();
             self.instance.doorbell();
-            self.used = Instant::now();
+            self.used_ns = self.now_ns;
         }
         if answered {
             self.show();
@@ -271,7 +280,7 @@ impl Ring {
             self.finish(response)?;
         }
         if answered {
-            self.used = Instant::now();
+            self.used_ns = self.now_ns;
             self.show();
         }
         Ok(answered)
@@ -291,7 +300,7 @@ impl Ring {
         self.free.push(slot as u32);
         self.bytes -= flight.bytes;
         if gathers(flight.op) {
-            self.member.end();
+            self.member.end(self.now_ns);
         }
         let packet = response.packets().first().and_then(|packet| packet.result.ok());
         let mut answer = Answer { number: flight.number, result: response.result, packet };
@@ -322,16 +331,16 @@ impl Ring {
     }
 
     /// Whether others may wait for its next request still.
-    pub(crate) fn is_lively(&mut self, now: Instant) -> bool {
-        self.member.forget(now)
+    pub(crate) fn is_lively(&mut self, now_ns: u64) -> bool {
+        self.member.forget(now_ns)
     }
 
     /// Frees memory that has not been used for a while. Returns whether there is some still.
-    pub(crate) fn tidy(&mut self, now: Instant) -> bool {
-        const WHILE: Duration = Duration::from_secs(1);
+    pub(crate) fn tidy(&mut self, now_ns: u64) -> bool {
+        const WHILE_NS: u64 = 1_000_000_000;
         /// What a page fault for each page costs the next request is more than the memory is worth.
         const LITTLE: usize = 16 << 10;
-        if now.duration_since(self.used) >= WHILE && self.outstanding() == 0 {
+        if now_ns.saturating_sub(self.used_ns) >= WHILE_NS && self.outstanding() == 0 {
             self.sources.clear();
             self.destinations.clear();
             if self.reach > LITTLE {

@@ -19,7 +19,7 @@ use rustix::{event::epoll, io::Errno};
 
 use crate::{
     Inner, Policy,
-    connection::{Failure, REST},
+    connection::{Failure, REST_NS},
     link::Link,
     session::SharedSession,
 };
@@ -108,16 +108,18 @@ impl SharedChannel {
         if self.now_ns < self.retry_ns {
             return Err(Failure::Absent);
         }
-        self.retry_ns = self.now_ns + REST.as_nanos() as u64;
+        self.retry_ns = self.now_ns + REST_NS;
         let connection = self.device.connection()?;
-        let link = Link::open(&self.device.settings, connection).inspect_err(|e| {
-            // It ends with its server.
-            if let Failure::Os(_) = e
-                && let Some(connection) = self.device.known_connection()
-            {
-                connection.lose();
-            }
-        })?;
+        let link = Link::open(&self.device.settings, connection, &*self.device.world).inspect_err(
+            |e| {
+                // It ends with its server.
+                if let Failure::Os(_) = e
+                    && let Some(connection) = self.device.known_connection()
+                {
+                    connection.lose();
+                }
+            },
+        )?;
         let data = epoll::EventData::new_u64(0);
         epoll::add(&self.event, &link.socket, data, epoll::EventFlags::IN)?;
         let depth = link.area.shape().depth;

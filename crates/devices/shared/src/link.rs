@@ -16,7 +16,7 @@ use lookaside_wire::{
 };
 
 use crate::{
-    Settings,
+    Settings, World,
     arena::Arena,
     connection::{Connection, Failure, ask},
 };
@@ -37,10 +37,14 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn open(settings: &Settings, connection: Arc<Connection>) -> Result<Link, Failure> {
+    pub(crate) fn open(
+        settings: &Settings,
+        connection: Arc<Connection>,
+        world: &dyn World,
+    ) -> Result<Link, Failure> {
         let socket = passing::connect(&settings.path, settings.timeout.min(MOST))?;
         let message = ToServer::Ring { token: connection.token }.encode()?;
-        let (ToClient::Ring(shape), fds) = ask(&socket, &message)? else {
+        let (ToClient::Ring(shape), fds) = ask(&socket, &message, world)? else {
             return Err(Malformed::Number("message").into());
         };
         let [memory] = <[OwnedFd; 1]>::try_from(fds).map_err(|_| Malformed::Short)?;
