@@ -21,7 +21,6 @@ class TooLate(subprocess.TimeoutExpired):
 
 def run(command, *, timeout: float, input=None, capture_output=False, beside=(), **more) -> subprocess.CompletedProcess:
     """`subprocess.run` without `check`. Should it be too late, also tells what the processes `beside` were doing."""
-    more.pop("check", None)
     if capture_output:
         more.update(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if input is not None:

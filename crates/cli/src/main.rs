@@ -15,6 +15,7 @@ mod openssl;
 mod pages;
 mod progress;
 mod quickassist;
+mod replace;
 mod rounds;
 mod rsa;
 mod run;

@@ -3,7 +3,6 @@
 use std::{
     error::Error,
     fs,
-    io::Write as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -14,7 +13,7 @@ use lookaside_server::{Ask, Config, ControlError, FunctionConfig, Listed, ask};
 use lookaside_shared::{Settings, SharedDevice};
 use serde_json::{Map, Value, json};
 
-use crate::serve;
+use crate::{replace::replace, serve};
 
 /// Shows and changes the virtual functions of the machine's device
 ///
@@ -170,7 +169,9 @@ fn change(what: &Ask, how: &How, done: &str) -> Result<String, Box<dyn Error>> {
         let kept = (done != "removed").then_some(&one.config);
         let text = Config::with_function(&text, &one.config.name, kept);
         let path = &how.place.config;
-        write(path, &text).map_err(|e| {
+        let permissions = fs::metadata(path).map(|file| file.permissions());
+        let saved = permissions.and_then(|these| replace(path, &text, Some(these)));
+        saved.map_err(|e| {
             format!(
                 "{}: {e}; the server has changed, and its configuration has not",
                 path.display()
@@ -189,18 +190,6 @@ fn change(what: &Ask, how: &How, done: &str) -> Result<String, Box<dyn Error>> {
     let saved =
         if how.save { "" } else { ", until the server ends or reads its configuration again" };
     Ok(format!("{}: {done}{saved}\n", one.config.name))
-}
-
-/// Replaces a file as a whole, with the permissions that it has.
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let new = PathBuf::from(name);
-    let mut file = fs::File::create(&new)?;
-    file.set_permissions(fs::metadata(path)?.permissions())?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&new, path)
 }
 
 fn list(place: &serve::Place, json: bool) -> Result<String, Box<dyn Error>> {

@@ -434,7 +434,7 @@ pub(crate) struct Pick {
     pub(crate) committed: bool,
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use lookaside_core::Service;
 

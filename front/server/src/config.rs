@@ -1,6 +1,9 @@
 //! The configuration file: which virtual functions there are.
 
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use lookaside::Service;
 use lookaside_shares::{Capacity, Rate, Vf};
@@ -150,11 +153,14 @@ impl FunctionConfig {
 
     /// Whether a client of one needs to notice nothing when it becomes the other: offer and rings are the same.
     pub(crate) fn offers_as(&self, other: &FunctionConfig) -> bool {
-        let shape = |config: &FunctionConfig| (config.depth, config.arena);
-        let place = |config: &FunctionConfig| (config.folder.clone(), config.name.clone());
-        place(self) == place(other)
-            && self.services == other.services
-            && shape(self) == shape(other)
+        let noticed = |config: &FunctionConfig| (config.depth, config.arena);
+        (&self.name, &self.folder, &self.services) == (&other.name, &other.folder, &other.services)
+            && noticed(self) == noticed(other)
+    }
+
+    /// Where its socket is, in this folder of the server's.
+    pub(crate) fn socket(&self, folder: &Path) -> PathBuf {
+        folder.join(&self.folder).join(format!("{}.sock", self.name))
     }
 
     /// Whether rates are named.
@@ -257,7 +263,7 @@ impl Config {
 
     /// Where the socket of a function is.
     pub fn socket(&self, function: &FunctionConfig) -> PathBuf {
-        self.folder.join(&function.folder).join(format!("{}.sock", function.name))
+        function.socket(&self.folder)
     }
 
     /// Reads a file's text. Without `folder`: `/run/lookaside`.

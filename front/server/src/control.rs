@@ -6,7 +6,7 @@
 //! weight = 3                   services = pke
 //! ```
 //!
-//! The text is that of the configuration file.
+//! Settings are written as in the configuration file.
 
 use std::{
     fmt,
@@ -275,11 +275,15 @@ fn serve(listener: &OwnedFd, stop: &Stop, functions: &Mutex<Functions>) {
 /// Deals with one connection.
 fn answer(socket: &OwnedFd, functions: &Mutex<Functions>) {
     let own = rustix::process::geteuid().as_raw();
-    let said = match peer(socket) {
-        Ok(who) if who.user == own || who.user == 0 => hear(socket, functions),
+    // Read before anybody is refused: who closes a socket with a message in it takes its own answer back.
+    let said = hear(socket).and_then(|text| match peer(socket) {
+        Ok(who) if who.user == own || who.user == 0 => {
+            let ask = Ask::parse(&text)?;
+            functions.lock().unwrap_or_else(PoisonError::into_inner).answer(&ask)
+        }
         Ok(who) => Err(format!("user {} may not change virtual functions", who.user)),
         Err(e) => Err(e.to_string()),
-    };
+    });
     let text = match said {
         Ok(listed) => {
             format!("ok\n{}", listed.iter().map(Listed::text).collect::<String>())
@@ -300,16 +304,15 @@ fn answer(socket: &OwnedFd, functions: &Mutex<Functions>) {
     }
 }
 
-fn hear(socket: &OwnedFd, functions: &Mutex<Functions>) -> Result<Vec<Listed>, String> {
+/// The message of a connection.
+fn hear(socket: &OwnedFd) -> Result<String, String> {
     if !ready(&[socket], PollFlags::IN, Some(PATIENCE)) {
         return Err("no message".into());
     }
     let mut buffer = vec![0; MAX_MESSAGE];
     let (n, _) = passing::receive(socket, &mut buffer).map_err(|e| e.to_string())?;
-    let text = str::from_utf8(&buffer[..n]).map_err(|_| "no text")?;
-    let ask = Ask::parse(text)?;
-    let mut functions = functions.lock().unwrap_or_else(PoisonError::into_inner);
-    functions.answer(&ask)
+    buffer.truncate(n);
+    String::from_utf8(buffer).map_err(|_| "no text".into())
 }
 
 #[cfg(test)]

@@ -478,11 +478,10 @@ impl Functions {
     }
 
     fn open(&mut self, config: &FunctionConfig, terms: InstanceConfig) -> Result<(), StartError> {
-        let folder = self.folder.join(&config.folder);
         if !config.folder.as_os_str().is_empty() {
-            make_folder(&folder)?;
+            make_folder(&self.folder.join(&config.folder))?;
         }
-        let path = folder.join(format!("{}.sock", config.name));
+        let path = config.socket(&self.folder);
         let os = |e| StartError::Os(path.clone(), e);
         let stop = Arc::new(Stop::new().map_err(os)?);
         let capabilities = self.capabilities(config);

@@ -2,10 +2,8 @@
 
 use std::{
     fmt::Write as _,
-    fs,
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt,
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use lookaside_page::{BUCKETS, operation, read::Content};
@@ -15,6 +13,7 @@ use super::{
     row::Words,
     serve,
 };
+use crate::replace::replace;
 
 /// Prints or serves the counters as OpenMetrics
 ///
@@ -55,24 +54,10 @@ pub(crate) fn run(metrics: &Metrics) -> Result<(), Box<dyn std::error::Error>> {
         }
         (Some(path), _) => {
             let text = text(&metrics.places.read(), Format::Text);
-            replace(path, &text).map_err(|e| format!("{}: {e}", path.display()).into())
+            replace(path, &text, None).map_err(|e| format!("{}: {e}", path.display()).into())
         }
         (None, Some(address)) => serve::run(address, &metrics.places),
     }
-}
-
-/// Writes a file beside this one, and renames it: who reads never finds a part.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    // The collector reads files that end in `.prom`.
-    beside.push(format!(".{}", std::process::id()));
-    let beside = PathBuf::from(beside);
-    let mut open = fs::OpenOptions::new();
-    let mut file = open.write(true).create_new(true).mode(0o644).open(&beside)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    written.and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&beside);
-    })
 }
 
 /// A counter of operations: name, unit, help, its word, and what its values are divided by.

@@ -191,7 +191,7 @@ impl Client {
     }
 }
 
-/// What a client's thread shows, and is told.
+/// What a client's thread counts, and the flags by which it starts and stops.
 #[derive(Default)]
 struct Shown {
     active: AtomicBool,

@@ -8,7 +8,7 @@ runs as root. A container has the machine's /usr and /etc, read-only, namespaces
 network, mounts and System V IPC, and of the server nothing but one folder, read-only. In it Python compresses by our
 libz.so.1 and openssl signs by our provider, while the server is killed and started again; the results are checked out
 here, by Python and OpenSSL without Lookaside. A container that is given no function, or another user's, has no device.
-Exit status 77: this machine cannot have such containers; the text says why.
+Exit status 77: this machine cannot have such containers; the output says why.
 """
 
 import json
@@ -25,6 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from machine import Failed  # noqa: E402
+import patient  # noqa: E402  (machine.py has found scripts)
 from programs import openssl_conf  # noqa: E402
 
 SKIPPED = 77
@@ -117,10 +118,10 @@ class Container:
     def ends(self, seconds: float = 120) -> str:
         """Waits for its end, which has to be a good one: what it said."""
         try:
-            said = self.process.communicate(timeout=seconds)[0].decode(errors="replace")
-        except subprocess.TimeoutExpired:
+            said = patient.communicate(self.process, seconds)[0].decode(errors="replace")
+        except patient.TooLate as late:
             self.process.kill()
-            raise Failed(f"container {self.name} does not end") from None
+            raise Failed(f"container {self.name} does not end:\n{late.doing}") from None
         if self.process.returncode:
             raise Failed(f"container {self.name}: exit status {self.process.returncode}\n{said[-3000:]}")
         return said
@@ -174,7 +175,7 @@ class Server:
     def end(self, by: signal.Signals) -> int:
         """Ends it; how many requests it says it has answered."""
         self.process.send_signal(by)
-        self.process.wait(60)
+        patient.wait(self.process, 60)
         last = self.log.read_text().strip().splitlines()[-1]
         return int(last.split()[-3]) if by == signal.SIGTERM else 0
 

@@ -3,15 +3,20 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "scripts"))
+
+import patient  # noqa: E402  (found by the line above)
 
 # What every process of a soak has in its environment, with a token: so none is overlooked at the end.
 MARK = "LOOKASIDE_SOAK"
 
 
 class Failed(Exception):
-    """Something that must not be; the text says what."""
+    """A check did not hold; its message says which."""
 
 
 def functions(extra: bool) -> str:
@@ -64,9 +69,9 @@ class Machine:
             raise Failed(f"the server ended with {status}:\n{self.log.read_text()[-2000:]}")
         self.process.send_signal(by)
         try:
-            status = self.process.wait(60)
-        except subprocess.TimeoutExpired:
-            raise Failed(f"the server does not end within a minute of {by.name}") from None
+            status = patient.wait(self.process, 60)
+        except patient.TooLate as late:
+            raise Failed(f"the server does not end within a minute of {by.name}:\n{late.doing}") from None
         if by == signal.SIGTERM:
             left = [path.name for path in (self.folder / "sockets").iterdir()]
             if status or left:

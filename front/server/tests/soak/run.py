@@ -84,7 +84,7 @@ class Soak:
         """Runs a thread's work; what fails there ends the soak."""
         try:
             work(*args)
-        except Exception as e:  # noqa: BLE001  (whatever it is, it is told)
+        except Exception as e:  # noqa: BLE001  (whatever it is, it is reported)
             with self.lock:
                 if self.failure is None:
                     self.failure = str(e) if isinstance(e, Failed) else traceback.format_exc()
