@@ -7,7 +7,7 @@ use clap::{
     ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind,
 };
 
-use crate::{doctor::Doctor, pages, run::Run, scan, see, serve, shares, vf, xml};
+use crate::{doctor::Doctor, pages, run::Run, scan, see, serve, shares, stat, vf, xml};
 
 /// Compression, cryptography and pattern matching behind one asynchronous interface
 #[derive(Debug, Parser)]
@@ -43,6 +43,7 @@ pub(crate) enum Command {
     Metrics(see::metrics::Metrics),
     Serve(serve::Options),
     Vf(vf::Vf),
+    Stat(stat::Options),
     Scan(Box<Checked<scan::Options>>),
     Xml(Checked<xml::Options>),
     Completions(pages::Completions),

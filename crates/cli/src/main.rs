@@ -23,6 +23,7 @@ mod scan;
 mod see;
 mod serve;
 mod shares;
+mod stat;
 mod sym;
 mod table;
 mod vf;
@@ -55,6 +56,7 @@ fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
         Command::ManualPages(pages) => pages.write().map(|()| String::new()),
         Command::Serve(options) => serve::serve(&options),
         Command::Vf(vf) => vf::run(&vf),
+        Command::Stat(options) => stat::run(&options),
         // These have exit statuses of their own.
         Command::Run(_) | Command::Scan(_) | Command::Xml(_) | Command::Doctor(_) => {
             Ok(String::new())

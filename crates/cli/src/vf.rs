@@ -148,7 +148,7 @@ pub(crate) fn run(vf: &Vf) -> Result<String, Box<dyn Error>> {
 }
 
 /// The folder of the server's sockets.
-fn folder(place: &serve::Place) -> Result<PathBuf, Box<dyn Error>> {
+pub(crate) fn folder(place: &serve::Place) -> Result<PathBuf, Box<dyn Error>> {
     match &place.folder {
         Some(folder) => Ok(folder.clone()),
         None => Ok(serve::read(place)?.folder),
@@ -207,7 +207,7 @@ fn list(place: &serve::Place, json: bool) -> Result<String, Box<dyn Error>> {
     let mut text = String::new();
     match all {
         Ok(listed) => {
-            for Listed { config, socket, connections, device_time, committed_time } in &listed {
+            for Listed { config, socket, connections, device_time, committed_time, .. } in &listed {
                 let services: Vec<&str> = config.services.iter().map(|s| s.name()).collect();
                 let (name, socket) = (&config.name, socket.display());
                 text += &format!("{name:<16} {socket}: {}\n", services.join(" "));
@@ -232,7 +232,7 @@ fn list(place: &serve::Place, json: bool) -> Result<String, Box<dyn Error>> {
     Ok(text)
 }
 
-fn rates(function: &FunctionConfig) -> String {
+pub(crate) fn rates(function: &FunctionConfig) -> String {
     let mut text = String::new();
     for (what, rates) in [("committed", &function.committed), ("at most", &function.peak)] {
         let rates: Vec<String> = rates.iter().map(ToString::to_string).collect();
@@ -260,7 +260,7 @@ fn list_object(all: &Result<Vec<Listed>, (ControlError, Config)>) -> Value {
     json!({ "version": env!("CARGO_PKG_VERSION"), "source": source, "functions": functions })
 }
 
-fn object(
+pub(crate) fn object(
     config: &FunctionConfig,
     socket: &Path,
     listed: Option<&Listed>,

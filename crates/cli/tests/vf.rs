@@ -8,7 +8,11 @@ use std::{
     time::Duration,
 };
 
+use lookaside::{Buf, Compression, InstanceConfig, Runtime};
+use lookaside_shared::{Settings, SharedDevice};
 use serde_json::Value;
+
+mod schema;
 
 fn lookaside(args: &[&str]) -> Command {
     let mut c = Command::new(env!("CARGO_BIN_EXE_lookaside"));
@@ -168,6 +172,110 @@ fn functions_change_and_are_saved_if_so_asked() {
     );
     assert!(server.refused(&["rm", "a"]).contains("no server at"));
     assert_eq!(fs::read_dir(server.folder.file("sockets")).unwrap().count(), 0);
+}
+
+/// `lookaside stat` and `lookaside metrics --server`: what a client has and was answered.
+#[test]
+fn what_functions_have_and_were_answered() {
+    let server =
+        Server::new("stat", "[a]\nservices = dc mv\nweight = 3\npeak = 0.1 Gbit/s DEFLATE\n[b]\n");
+    let sockets = server.folder.file("sockets");
+    let stat = |more: &[&str]| {
+        let args = [&["stat", "--json"], more].concat();
+        let out = Server::command(&server.folder, &args).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        serde_json::from_slice::<Value>(&out.stdout).unwrap()
+    };
+    let before = stat(&[]);
+    schema::fits(&before, "stat.json");
+    assert_eq!((&before["engines"], &before["process"]), (&1.into(), &server.child.id().into()));
+    assert_eq!(before["functions"][0]["clients"], 0);
+    assert_eq!(before["functions"][0]["services"].as_array().unwrap().len(), 2);
+
+    // A client with one session, and 5 compressions.
+    let device = SharedDevice::new(Settings::new(sockets.join("a.sock"))).unwrap();
+    let runtime = Runtime::builder().device(device).engines(0).start().unwrap();
+    let session = runtime.compression(Compression::default()).unwrap();
+    let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+    let mut produced = 0;
+    for _ in 0..5 {
+        let request = session.compress(Buf::from(&[7; 1000][..]), Buf::zeroed(2000));
+        instance.push(request).unwrap();
+        assert!(instance.wait(Duration::from_secs(60)));
+        produced += instance.poll().next().unwrap().result.unwrap().produced;
+    }
+    let during = stat(&["--interval", "0.2"]);
+    schema::fits(&during, "stat.json");
+    let a = &during["functions"][0];
+    for (name, value) in [
+        ("clients", 1),
+        ("rings", 1),
+        ("sessions", 1),
+        ("queue", 0),
+        ("refused", 0),
+        ("cut_off", 0),
+    ] {
+        assert_eq!(a[name], value, "{name}: {a}");
+    }
+    assert!(a["memory_bytes"].as_u64().unwrap() > 4 << 20, "{a}");
+    assert_eq!(
+        (&a["settings"]["weight"], &a["settings"]["peak"][0]),
+        (&3.into(), &"100 Mbit/s DEFLATE".into())
+    );
+    let dc = &a["services"][0];
+    assert_eq!(dc["service"], "dc");
+    for (name, value) in
+        [("requests", 5), ("errors", 0), ("src_bytes", 5000), ("dst_bytes", produced)]
+    {
+        assert_eq!(dc[name], value, "{name}: {dc}");
+    }
+    assert_eq!((&dc["requests_per_s"], &a["services"][1]["requests"]), (&0.0.into(), &0.into()));
+    assert_eq!(during["operations"][0]["op"], "dc.compress");
+    assert_eq!(during["operations"][0]["requests"], 5);
+    let text = Server::command(&server.folder, &["stat", "--interval", "0.1"]).output().unwrap();
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("dc   5 requests, 0 errors, 5000 bytes in"), "{text}");
+    assert!(text.contains("0 requests/s") && text.contains("at most 100 Mbit/s DEFLATE"), "{text}");
+
+    let metrics = || {
+        let folder = server.folder.file("pages");
+        fs::create_dir_all(&folder).unwrap();
+        let out =
+            lookaside(&["metrics", "--folder"]).arg(&folder).arg("--server").arg(&sockets).output();
+        String::from_utf8(out.unwrap().stdout).unwrap()
+    };
+    let text = metrics();
+    for line in [
+        "lookaside_server_up 1",
+        "lookaside_function_clients{function=\"a\"} 1",
+        "lookaside_function_requests_total{function=\"a\",service=\"dc\"} 5",
+        "lookaside_function_src_bytes_total{function=\"a\",service=\"dc\"} 5000",
+        "lookaside_function_weight{function=\"a\"} 3",
+        "lookaside_function_promised{function=\"a\",rate=\"peak\",measure=\"DEFLATE\"} 100000000",
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line}:\n{text}");
+    }
+
+    drop((instance, session, runtime));
+    let gone = || {
+        let a = stat(&[])["functions"][0].clone();
+        ["clients", "rings", "sessions", "memory_bytes", "queue"].iter().all(|name| a[*name] == 0)
+    };
+    assert!((0..500).any(|_| gone() || {
+        thread::sleep(Duration::from_millis(20));
+        false
+    }));
+    assert_eq!(stat(&[])["functions"][0]["services"][0]["requests"], 5);
+    drop(Server::command(&server.folder, &["vf", "rm", "b"]).output().unwrap());
+    assert_eq!(stat(&[])["functions"].as_array().unwrap().len(), 1);
+    server.signal("-TERM");
+    assert!((0..500).any(|_| metrics().contains("lookaside_server_up 0\n") || {
+        thread::sleep(Duration::from_millis(20));
+        false
+    }));
+    let out = Server::command(&server.folder, &["stat"]).output().unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    assert!(String::from_utf8(out.stderr).unwrap().contains("no server at"));
 }
 
 /// A service manager makes the socket, and starts the server when somebody connects.

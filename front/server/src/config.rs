@@ -95,7 +95,7 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 /// The services whose requests travel to a server.
-const SERVICES: [Service; 6] =
+pub(crate) const SERVICES: [Service; 6] =
     [Service::Dc, Service::Mv, Service::Pke, Service::Kdf, Service::Sym, Service::Rng];
 
 impl FunctionConfig {

@@ -6,7 +6,7 @@
 //! weight = 3                   services = pke
 //! ```
 //!
-//! Settings are written as in the configuration file.
+//! Settings are written as in the configuration file. What the server counts: `stat.rs`.
 
 use std::{
     fmt,
@@ -17,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+use lookaside::Service;
 use lookaside_wire::{MAX_MESSAGE, passing, peer};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -25,17 +26,19 @@ use rustix::{
 
 use crate::{
     Functions, StartError, Stop,
-    config::FunctionConfig,
+    config::{FunctionConfig, SERVICES},
+    counts::{Held, Served},
     log::{Level, line},
+    stat::{self, Stat},
 };
 
 /// The name of the socket in the server's folder. Those of virtual functions end in `.sock`.
 pub(crate) const NAME: &str = "control";
 
-const VERSION: &str = "lookaside control 1";
+pub(crate) const VERSION: &str = "lookaside control 1";
 
 /// How long either side waits for the other one's message.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long a server may take for what it is asked: functions that go answer what they have taken.
 const DRAINING: Duration = Duration::from_secs(60);
@@ -79,6 +82,10 @@ pub struct Listed {
     pub device_time: Duration,
     /// Of that, what was served by its commitments.
     pub committed_time: Duration,
+    /// What it has, and has refused.
+    pub held: Held,
+    /// What it has answered of each of its services.
+    pub served: Vec<(Service, Served)>,
 }
 
 /// Why there is no answer, or none that says yes.
@@ -148,26 +155,38 @@ impl Ask {
 }
 
 impl Listed {
+    /// One that has done nothing.
+    pub(crate) fn new(config: FunctionConfig) -> Listed {
+        let (socket, connections) = Default::default();
+        let (device_time, committed_time, held, served) = Default::default();
+        Listed { config, socket, connections, device_time, committed_time, held, served }
+    }
+
     /// As in an answer: a section of the configuration file, and what is known beside it.
-    fn text(&self) -> String {
-        format!(
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!(
             "{}:socket = {}\n:connections = {}\n:device_ns = {}\n:committed_ns = {}\n",
             self.config,
             self.socket.display(),
             self.connections,
             self.device_time.as_nanos(),
             self.committed_time.as_nanos()
-        )
+        );
+        for (name, value) in self.held.rows() {
+            text += &format!(":{name} = {value}\n");
+        }
+        for (service, served) in &self.served {
+            let values = served.rows().map(|(_, value)| value.to_string()).join(" ");
+            text += &format!(":served {} = {values}\n", service.name());
+        }
+        text
     }
 
-    fn parse_all(text: &str) -> Option<Vec<Listed>> {
+    pub(crate) fn parse_all(text: &str) -> Option<Vec<Listed>> {
         let mut all: Vec<Listed> = Vec::new();
         for line in text.lines() {
             if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-                let config = FunctionConfig::new(name);
-                let (socket, connections) = (PathBuf::new(), 0);
-                let (device_time, committed_time) = Default::default();
-                all.push(Listed { config, socket, connections, device_time, committed_time });
+                all.push(Listed::new(FunctionConfig::new(name)));
                 continue;
             }
             let (listed, (name, value)) = (all.last_mut()?, line.split_once(" = ")?);
@@ -178,11 +197,23 @@ impl Listed {
                 ":committed_ns" => {
                     listed.committed_time = Duration::from_nanos(value.parse().ok()?);
                 }
-                _ => listed.config.set(name, value).ok()?,
+                _ => match (name.strip_prefix(":served "), name.strip_prefix(':')) {
+                    (Some(service), _) => listed.served.push(served(service, value)?),
+                    (None, Some(name)) => listed.held.set(name, value.parse().ok()?)?,
+                    (None, None) => listed.config.set(name, value).ok()?,
+                },
             }
         }
         Some(all)
     }
+}
+
+/// What was answered of a service, as in an answer.
+fn served(service: &str, values: &str) -> Option<(Service, Served)> {
+    let service = SERVICES.into_iter().find(|one| one.name() == service)?;
+    let values: Vec<u64> = values.split(' ').map(|n| n.parse().ok()).collect::<Option<_>>()?;
+    let [requests, errors, src_bytes, dst_bytes] = values[..] else { return None };
+    Some((service, Served { requests, errors, src_bytes, dst_bytes }))
 }
 
 /// Asks the server whose sockets lie in `folder`. Returns the functions that there are for [`Ask::List`], otherwise the
@@ -191,10 +222,19 @@ impl Listed {
 /// # Errors
 /// There is no server, the user is neither the server's nor root, or the server refuses.
 pub fn ask(folder: &Path, ask: &Ask) -> Result<Vec<Listed>, ControlError> {
+    Listed::parse_all(&question(folder, &ask.text(), DRAINING)?).ok_or(ControlError::Version)
+}
+
+/// What the server in `folder` answers to a message, where it does not refuse.
+pub(crate) fn question(
+    folder: &Path,
+    message: &str,
+    time: Duration,
+) -> Result<String, ControlError> {
     let path = folder.join(NAME);
     let os = |e| ControlError::Os(path.clone(), e);
-    let socket = passing::connect(&path, DRAINING).map_err(os)?;
-    passing::send(&socket, ask.text().as_bytes(), &[]).map_err(os)?;
+    let socket = passing::connect(&path, time).map_err(os)?;
+    passing::send(&socket, message.as_bytes(), &[]).map_err(os)?;
     let (mut buffer, mut text) = (vec![0; MAX_MESSAGE], Vec::new());
     loop {
         match passing::receive(&socket, &mut buffer).map_err(os)?.0 {
@@ -204,7 +244,7 @@ pub fn ask(folder: &Path, ask: &Ask) -> Result<Vec<Listed>, ControlError> {
     }
     let text = String::from_utf8(text).map_err(|_| ControlError::Version)?;
     match text.split_once('\n') {
-        Some(("ok", rest)) => Listed::parse_all(rest).ok_or(ControlError::Version),
+        Some(("ok", rest)) => Ok(rest.to_owned()),
         Some(("refused", why)) => Err(ControlError::Refused(why.trim_end().to_owned())),
         _ => Err(ControlError::Version),
     }
@@ -278,16 +318,19 @@ fn answer(socket: &OwnedFd, functions: &Mutex<Functions>) {
     // Read before anybody is refused: who closes a socket with a message in it takes its own answer back.
     let said = hear(socket).and_then(|text| match peer(socket) {
         Ok(who) if who.user == own || who.user == 0 => {
+            if text.lines().eq([VERSION, stat::QUESTION]) {
+                let functions = functions.lock().unwrap_or_else(PoisonError::into_inner);
+                return Ok(Stat::of(&functions).text());
+            }
             let ask = Ask::parse(&text)?;
-            functions.lock().unwrap_or_else(PoisonError::into_inner).answer(&ask)
+            let mut functions = functions.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(functions.answer(&ask)?.iter().map(Listed::text).collect::<String>())
         }
         Ok(who) => Err(format!("user {} may not change virtual functions", who.user)),
         Err(e) => Err(e.to_string()),
     });
     let text = match said {
-        Ok(listed) => {
-            format!("ok\n{}", listed.iter().map(Listed::text).collect::<String>())
-        }
+        Ok(answer) => format!("ok\n{answer}"),
         Err(why) => {
             line(Level::Warning, format_args!("control: refused: {why}"));
             format!("refused\n{why}\n")
@@ -342,7 +385,19 @@ mod tests {
         config.set("mode", "660").unwrap();
         let (device_time, committed_time) = (Duration::from_nanos(7), Duration::from_nanos(5));
         let socket = "/x/b.sock".into();
-        let b = Listed { config, socket, connections: 2, device_time, committed_time };
+        let held = Held {
+            clients: 1,
+            rings: 2,
+            sessions: 3,
+            memory_bytes: 4,
+            queue: 5,
+            ..Held::default()
+        };
+        let held = Held { refused: 6, cut_off: 7, ..held };
+        let one = Served { requests: 8, errors: 9, src_bytes: 10, dst_bytes: u64::MAX };
+        let served = vec![(Service::Dc, one), (Service::Rng, Served::default())];
+        let connections = 2;
+        let b = Listed { config, socket, connections, device_time, committed_time, held, served };
         let a = Listed { config: FunctionConfig::new("a"), ..b.clone() };
         let all = [a, b];
         let text: String = all.iter().map(Listed::text).collect();

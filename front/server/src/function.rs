@@ -7,7 +7,7 @@ use std::{
     mem::MaybeUninit,
     os::fd::{AsFd, OwnedFd},
     rc::Rc,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, atomic::Ordering::Relaxed},
     thread,
     time::{Duration, Instant},
 };
@@ -31,8 +31,9 @@ use rustix::{
 
 use crate::{
     Live, StartError, Stop,
-    client::{Client, End, Sessions, answer_with},
+    client::{self, Client, End, Sessions, answer_with},
     config::FunctionConfig,
+    counts,
     gather::{self, Gathering},
     log::{Level, line},
     ring::Ring,
@@ -353,7 +354,7 @@ impl Serving {
                 self.active.push(id);
             }
         }
-        self.function.live.connections.store(self.peers.len(), Ordering::Relaxed);
+        self.function.live.connections.store(self.peers.len(), Relaxed);
         !events.is_empty()
     }
 
@@ -388,10 +389,17 @@ impl Serving {
         let Some(Peer::Client(client)) = self.peers.get_mut(&id) else { return Ok(false) };
         let Some(n) = receive(&client.socket, &mut self.buffer)? else { return Ok(false) };
         let room = config.sessions.saturating_sub(used);
+        let own = client.sessions.borrow().len();
         let done = client.message(&self.buffer[..n], runtime, &config.services, room);
+        let sessions = used - own + client.sessions.borrow().len();
+        let counts = &self.function.live.counts;
+        counts.sessions.store(sessions as u64, Relaxed);
+        if matches!(done, Ok(client::Heard::Refused)) {
+            counts::add(&counts.refused, 1);
+        }
         // It may have been a key.
         self.buffer[..n].fill(0);
-        done.map(|()| true)
+        done.map(|_| true)
     }
 
     fn accept(&mut self) {
@@ -408,6 +416,7 @@ impl Serving {
                 }
             };
             if let Err(why) = self.admit(socket) {
+                counts::add(&self.function.live.counts.refused, 1);
                 let name = &self.function.config.name;
                 line(Level::Warning, format_args!("{name}: a connection is refused: {why}"));
             }
@@ -463,6 +472,7 @@ impl Serving {
     }
 
     fn refuse(&mut self, id: u64, what: String) {
+        counts::add(&self.function.live.counts.refused, 1);
         if let Some(Peer::Fresh(socket, _)) = self.peers.get(&id) {
             let _ = answer_with(socket, &ToClient::Refused { key: false, what });
         }
@@ -489,6 +499,7 @@ impl Serving {
         let name = self.function.config.name.clone();
         let capabilities = self.function.capabilities.clone();
         let sent = answer_with(&client.socket, &ToClient::Welcome { token, name, capabilities });
+        counts::add(&self.function.live.counts.clients, 1);
         self.peers.insert(id, Peer::Client(client));
         sent
     }
@@ -512,6 +523,7 @@ impl Serving {
             shape,
             &self.function.tenant,
             &self.function.gathering,
+            &self.function.live,
         );
         let mut ring = opened.map_err(|e| {
             let name = &self.function.config.name;
@@ -525,6 +537,9 @@ impl Serving {
         epoll::add(&self.function.epoll, event.as_fd(), name_of(id, Part::Event), EventFlags::IN)
             .map_err(|_| End::Wrong("a ring without event"))?;
         self.memory += Ring::cost(shape);
+        let counts = &self.function.live.counts;
+        counts::add(&counts.rings, 1);
+        counts.memory_bytes.store(self.memory, Relaxed);
         self.peers.insert(id, Peer::Ring(Box::new(ring)));
         self.active.push(id);
         Ok(())
@@ -534,6 +549,9 @@ impl Serving {
     fn end(&mut self, id: u64, end: &End) {
         let peer = self.peers.remove(&id);
         let name = &self.function.config.name;
+        if !matches!(end, End::Gone) {
+            counts::add(&self.function.live.counts.cut_off, 1);
+        }
         match end {
             End::Gone => {}
             End::Malformed(what) => {
@@ -550,6 +568,10 @@ impl Serving {
                     let _ = epoll::delete(&self.function.epoll, event);
                 }
                 self.memory -= Ring::cost(self.function.shape);
+                let counts = &self.function.live.counts;
+                counts::take(&counts.rings, 1);
+                counts::take(&counts.queue, ring.outstanding() as u64);
+                counts.memory_bytes.store(self.memory, Relaxed);
                 let client = ring.client;
                 drop(ring);
                 // Nothing else of who writes garbage is believed, either.
@@ -557,7 +579,10 @@ impl Serving {
                     self.end(client, &End::Gone);
                 }
             }
-            Some(Peer::Client(_)) => {
+            Some(Peer::Client(client)) => {
+                let counts = &self.function.live.counts;
+                counts::take(&counts.clients, 1);
+                counts::take(&counts.sessions, client.sessions.borrow().len() as u64);
                 let of_it = |(ring, peer): (&u64, &Peer)| match peer {
                     Peer::Ring(other) if other.client == id => Some(*ring),
                     _ => None,

@@ -14,11 +14,13 @@
 mod client;
 mod config;
 mod control;
+mod counts;
 mod function;
 mod gather;
 mod log;
 mod pool;
 mod ring;
+mod stat;
 mod stepped;
 
 use std::{
@@ -30,7 +32,7 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use lookaside::{Capability, Counters, InstanceConfig, Runtime, SetupError, Tenant};
@@ -43,10 +45,12 @@ use rustix::{
 
 pub use config::{Config, ConfigError, FunctionConfig};
 pub use control::{Ask, ControlError, Listed, ask};
+pub use counts::{Held, Served};
 pub use lookaside_wire::passed;
+pub use stat::{Stat, stat};
 pub use stepped::{Stepped, Turn};
 
-use crate::{control::Control, function::Function, gather::Gathering, log::Level};
+use crate::{control::Control, counts::Counts, function::Function, gather::Gathering, log::Level};
 
 /// Why a server, or one of its virtual functions, did not start.
 #[derive(Debug)]
@@ -149,6 +153,7 @@ pub(crate) struct Live {
     changed: AtomicBool,
     /// How many connections there are.
     pub(crate) connections: AtomicUsize,
+    pub(crate) counts: Counts,
 }
 
 impl Live {
@@ -204,6 +209,8 @@ impl Running {
             connections: self.live.connections.load(Ordering::Relaxed),
             device_time: self.tenant.device_time(),
             committed_time: self.tenant.committed_time(),
+            held: self.live.counts.held(),
+            served: self.live.counts.served(&self.config.services),
         }
     }
 }
@@ -272,6 +279,7 @@ pub(crate) struct Functions {
     passed: Vec<(PathBuf, OwnedFd)>,
     /// Whether functions have threads; otherwise, those that were opened and not taken.
     unstarted: Option<Vec<(String, Function)>>,
+    since: Instant,
 }
 
 impl Server {
@@ -373,6 +381,7 @@ impl Functions {
             capacity: config.capacity,
             passed,
             unstarted,
+            since: Instant::now(),
         };
         functions.apply(&config.functions, config.capacity)?;
         Ok(functions)
@@ -494,6 +503,7 @@ impl Functions {
             config: Mutex::new(config.clone()),
             changed: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
+            counts: Counts::default(),
         });
         let (listener, own) = self.listen(&path, config.mode)?;
         let unlink = || {

@@ -13,7 +13,9 @@ use lookaside::{
 use lookaside_wire::{Answer, Area, Bell, Consumer, Entry, Piece, Producer, Shape, passing};
 
 use crate::{
+    Live,
     client::{End, Sessions},
+    counts,
     gather::{Gathering, Member},
     pool::Pool,
 };
@@ -36,6 +38,7 @@ pub(crate) struct Ring {
     pub(crate) client: u64,
     pub(crate) socket: OwnedFd,
     sessions: Sessions,
+    live: Arc<Live>,
     area: Arc<Area>,
     requests: Consumer,
     answers: Producer,
@@ -111,6 +114,7 @@ impl Ring {
         shape: Shape,
         tenant: &Tenant,
         gathering: &Arc<Gathering>,
+        live: &Arc<Live>,
     ) -> Result<Ring, SetupError> {
         let area = Area::new(SharedMemory::new(shape.bytes())?, shape)?;
         let mut instance = tenant.instance()?;
@@ -119,6 +123,7 @@ impl Ring {
             client,
             socket,
             sessions,
+            live: live.clone(),
             requests: area.requests_from(),
             answers: area.answers_to(),
             server: area.server_bell(),
@@ -263,6 +268,7 @@ impl Ring {
         self.flights[slot as usize] =
             Some(Flight { number: entry.number, op: entry.op, dst: entry.dst, bytes });
         self.bytes += bytes;
+        counts::add(&self.live.counts.queue, 1);
         Ok(request.tag(slot.into()))
     }
 
@@ -299,6 +305,11 @@ impl Ring {
         let Some(flight) = self.flights.get_mut(slot).and_then(Option::take) else { return Ok(()) };
         self.free.push(slot as u32);
         self.bytes -= flight.bytes;
+        counts::take(&self.live.counts.queue, 1);
+        let (consumed, produced) =
+            response.result.map_or((0, 0), |done| (done.consumed, done.produced));
+        let service = flight.op.service();
+        self.live.counts.answered(service, response.result.is_err(), consumed, produced);
         if gathers(flight.op) {
             self.member.end(self.now_ns);
         }

@@ -5,8 +5,8 @@ mod common;
 use std::os::fd::OwnedFd;
 use std::{sync::Arc, time::Duration};
 
-use common::{Folder, backed, client, compresses, rsa_key, server, settings, signs};
-use lookaside::{Args, Compression, Memory, Op, SessionSpec, SharedMemory};
+use common::{Folder, backed, client, compresses, rsa_key, scribble, server, settings, signs};
+use lookaside::{Args, Compression, Op, SessionSpec, SharedMemory};
 use lookaside_server::Server;
 use lookaside_shared::Policy;
 use lookaside_testkit::Rng;
@@ -85,13 +85,6 @@ impl Hands {
         };
         closed(&self.bell) && closed(&self.control)
     }
-}
-
-/// Writes words of the shared memory as no good client does.
-fn scribble(area: &Area, at: usize, word: u64) {
-    assert!(at + 8 <= area.memory().len());
-    // SAFETY: within the memory; aligned.
-    unsafe { std::ptr::write_volatile(area.memory().base().as_ptr().add(at).cast::<u64>(), word) }
 }
 
 #[test]

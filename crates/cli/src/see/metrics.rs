@@ -7,6 +7,7 @@ use std::{
 };
 
 use lookaside_page::{BUCKETS, operation, read::Content};
+use lookaside_server::{Listed, Stat};
 
 use super::{
     gather::{Places, Seen},
@@ -17,7 +18,8 @@ use crate::replace::replace;
 
 /// Prints or serves the counters as OpenMetrics
 ///
-/// The counters that `lookaside top` shows, for Prometheus and others.
+/// The counters that `lookaside top` shows, for Prometheus and others. With --server also those of each virtual function
+/// of the machine's device, as lookaside stat has them, with the label `function`.
 #[derive(Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct Metrics {
     /// Write FILE instead, whole, then renamed
@@ -30,6 +32,11 @@ pub(crate) struct Metrics {
     /// PORT (of this machine alone) or HOST:PORT
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
+    /// Ask the server too whose sockets lie in DIR
+    ///
+    /// As its user or root. lookaside_server_up is 0 while there is none
+    #[arg(long, value_name = "DIR")]
+    pub(crate) server: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) places: Places,
 }
@@ -46,17 +53,25 @@ pub(crate) enum Format {
 pub(crate) fn run(metrics: &Metrics) -> Result<(), Box<dyn std::error::Error>> {
     match (&metrics.textfile, &metrics.listen) {
         (None, None) => {
-            let text = text(&metrics.places.read(), Format::Open);
+            let text = metrics.text(Format::Open);
             match io::stdout().write_all(text.as_bytes()) {
                 Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e.into()),
                 _ => Ok(()),
             }
         }
         (Some(path), _) => {
-            let text = text(&metrics.places.read(), Format::Text);
+            let text = metrics.text(Format::Text);
             replace(path, &text, None).map_err(|e| format!("{}: {e}", path.display()).into())
         }
-        (None, Some(address)) => serve::run(address, &metrics.places),
+        (None, Some(address)) => serve::run(address, metrics),
+    }
+}
+
+impl Metrics {
+    /// All that there is now.
+    pub(crate) fn text(&self, format: Format) -> String {
+        let server = self.server.as_ref().map(|folder| lookaside_server::stat(folder).ok());
+        text(&self.places.read(), server.as_ref().map(Option::as_ref), format)
     }
 }
 
@@ -118,6 +133,25 @@ const CALLS: [(&str, &str, &str, &[&str]); 5] = [
     ("call_asynchronous", "", "Those of them that a job paused for.", &["asynchronous"]),
 ];
 
+/// What a virtual function has: name in `Held`, kind, unit, help.
+const HELD: [(&str, &str, &str, &str); 7] = [
+    ("clients", "gauge", "", "Processes that use it."),
+    ("rings", "gauge", "", "Rings of these."),
+    ("sessions", "gauge", "", "Sessions of these."),
+    ("memory_bytes", "gauge", "bytes", "Memory that rings have taken."),
+    ("queue", "gauge", "", "Requests that are taken and not answered."),
+    ("refused", "counter", "", "Connections, rings and sessions refused."),
+    ("cut_off", "counter", "", "Connections ended since they broke the protocol."),
+];
+
+/// What it has answered of a service: name in `Served`, unit, help.
+const SERVED: [(&str, &str, &str); 4] = [
+    ("requests", "", "Requests answered, errors included."),
+    ("errors", "", "Requests answered with an error."),
+    ("src_bytes", "bytes", "Bytes consumed from sources."),
+    ("dst_bytes", "bytes", "Bytes produced in destinations."),
+];
+
 struct Text {
     text: String,
     format: Format,
@@ -154,8 +188,65 @@ fn process_labels(process: &Content) -> String {
     format!("pid=\"{}\",program=\"{}\"", process.process.pid, escaped(&process.program))
 }
 
-/// All counters of all processes.
-pub(crate) fn text(seen: &Seen, format: Format) -> String {
+/// What a server counts of its virtual functions.
+fn functions(out: &mut Text, server: Option<&Stat>) {
+    out.family("server_up", "gauge", "", "Whether the server answers.");
+    let _ = writeln!(out.text, "lookaside_server_up {}", u8::from(server.is_some()));
+    let all = server.map_or(&[][..], |stat| &stat.functions);
+    let labels = |one: &Listed| format!("function=\"{}\"", escaped(&one.config.name));
+    for (name, kind, unit, help) in HELD {
+        out.family(&format!("function_{name}"), kind, unit, help);
+        let total = if kind == "counter" { "_total" } else { "" };
+        for one in all {
+            let rows = one.held.rows();
+            let value = rows.iter().find(|(its, _)| *its == name).map_or(0, |row| row.1);
+            out.sample(&format!("function_{name}{total}"), &labels(one), value as f64);
+        }
+    }
+    for (name, unit, help) in SERVED {
+        out.family(&format!("function_{name}"), "counter", unit, help);
+        for one in all {
+            for (service, served) in &one.served {
+                let rows = served.rows();
+                let value = rows.iter().find(|(its, _)| *its == name).map_or(0, |row| row.1);
+                let labels = format!("{},service=\"{}\"", labels(one), service.name());
+                out.sample(&format!("function_{name}_total"), &labels, value as f64);
+            }
+        }
+    }
+    for (name, help) in [
+        ("device_seconds", "Time of engines while others had requests too."),
+        ("committed_seconds", "Of that, what was served by commitments."),
+    ] {
+        out.family(&format!("function_{name}"), "counter", "seconds", help);
+        for one in all {
+            let time = if name == "device_seconds" { one.device_time } else { one.committed_time };
+            out.sample(&format!("function_{name}_total"), &labels(one), time.as_secs_f64());
+        }
+    }
+    out.family("function_weight", "gauge", "", "Weight.");
+    for one in all {
+        out.sample("function_weight", &labels(one), one.config.weight.into());
+    }
+    out.family(
+        "function_promised",
+        "gauge",
+        "",
+        "Rates by configuration: operations or bits a second.",
+    );
+    for one in all {
+        for (kind, rates) in [("committed", &one.config.committed), ("peak", &one.config.peak)] {
+            for rate in rates {
+                let measure = rate.measure.name();
+                let labels = format!("{},rate=\"{kind}\",measure=\"{measure}\"", labels(one));
+                out.sample("function_promised", &labels, rate.per_s as f64);
+            }
+        }
+    }
+}
+
+/// All counters of all processes; of a server, if it is asked, and if it answers.
+pub(crate) fn text(seen: &Seen, server: Option<Option<&Stat>>, format: Format) -> String {
     let mut out = Text { text: String::new(), format };
     let mut operations: Vec<(String, &Words)> = Vec::new();
     for process in &seen.processes {
@@ -222,6 +313,9 @@ pub(crate) fn text(seen: &Seen, format: Format) -> String {
     }
     out.family("pages_unread", "gauge", "", "Pages and folders that could not be read.");
     let _ = writeln!(out.text, "lookaside_pages_unread {}", seen.notes.len());
+    if let Some(server) = server {
+        functions(&mut out, server);
+    }
     if format == Format::Open {
         out.text += "# EOF\n";
     }
@@ -265,7 +359,7 @@ mod tests {
 
     #[test]
     fn both_formats() {
-        let open = text(&seen(), Format::Open);
+        let open = text(&seen(), None, Format::Open);
         let has = |line: &str| assert!(open.lines().any(|one| one == line), "{line}:\n{open}");
         has("# TYPE lookaside_requests counter");
         has("# UNIT lookaside_src_bytes bytes");
@@ -288,7 +382,7 @@ mod tests {
         has("lookaside_pages_unread 1");
         assert!(open.ends_with("# EOF\n"));
 
-        let old = text(&seen(), Format::Text);
+        let old = text(&seen(), None, Format::Text);
         assert!(old.contains("# TYPE lookaside_requests_total counter\n"));
         assert!(!old.contains("# UNIT") && !old.contains("# EOF"));
         let samples = |text: &str| -> Vec<String> {

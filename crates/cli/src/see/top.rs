@@ -70,7 +70,7 @@ The JSON object. New keys may come; these stay:
   queue_ns and service_ns {total, p50, p99}}, calls[] {library,
   call, calls or count, ...}}; notes[]; removed";
 
-fn seconds(text: &str) -> Result<Duration, &'static str> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, &'static str> {
     let seconds = text.parse::<f64>().ok().filter(|s| (0.1..=3600.0).contains(s));
     seconds.map(Duration::from_secs_f64).ok_or("a number from 0.1 to 3600 is wanted")
 }

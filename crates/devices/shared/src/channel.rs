@@ -310,6 +310,12 @@ impl SharedChannel {
         if written > dst_len || consumed > src_len.max(dst_len) {
             return Err(Malformed::Number("length of a result"));
         }
+        // Programs take a packet's length on trust, and one that failed is none of 0 bytes.
+        let packet = matches!(request.carried.as_deref(), Some(Carried::Packet(_)));
+        let fits = |len: u32| len as usize <= src_len.max(dst_len);
+        if packet && answer.result.is_ok() && !answer.packet.is_some_and(fits) {
+            return Err(Malformed::Number("length of a packet"));
+        }
         scatter(&link.area, flight.dst.start, written, &mut request.dst);
         if is_secret(request.op) {
             link.area.clear(flight.src.clone());

@@ -13,7 +13,10 @@ use lookaside_shared::World;
 use lookaside_testkit::{FaultDevice, Faults, Rng, VirtualClock};
 use lookaside_wire::Area;
 
-use super::echo::{Echo, owner};
+use super::{
+    common::scribble,
+    echo::{Echo, owner},
+};
 
 /// The server, where it lives.
 #[derive(Default)]
@@ -53,13 +56,6 @@ pub fn begin(folder: &Path, clock: &VirtualClock, seed: u64) {
 /// A client that writes into its memory whenever it likes: also while the server executes a request.
 pub fn is_hostile(area: &Arc<Area>) {
     ADVERSARIES.with(|all| all.borrow_mut().0.push(area.clone()));
-}
-
-/// Writes a word of shared memory as no good client does.
-pub fn scribble(area: &Area, at: usize, word: u64) {
-    assert!(at + 8 <= area.memory().len() && at.is_multiple_of(8));
-    // SAFETY: within the memory; aligned.
-    unsafe { std::ptr::write_volatile(area.memory().base().as_ptr().add(at).cast::<u64>(), word) }
 }
 
 /// A word of garbage, somewhere before the arena: in an index or in a record.
