@@ -4,10 +4,11 @@ use std::{
     fmt::Write as _,
     io::{self, Write as _},
     path::PathBuf,
+    time::Duration,
 };
 
 use lookaside_page::{BUCKETS, operation, read::Content};
-use lookaside_server::{Listed, Stat};
+use lookaside_server::{Held, Listed, Served, Stat};
 
 use super::{
     gather::{Places, Seen},
@@ -133,23 +134,46 @@ const CALLS: [(&str, &str, &str, &[&str]); 5] = [
     ("call_asynchronous", "", "Those of them that a job paused for.", &["asynchronous"]),
 ];
 
-/// What a virtual function has: name in `Held`, kind, unit, help.
-const HELD: [(&str, &str, &str, &str); 7] = [
-    ("clients", "gauge", "", "Processes that use it."),
-    ("rings", "gauge", "", "Rings of these."),
-    ("sessions", "gauge", "", "Sessions of these."),
-    ("memory_bytes", "gauge", "bytes", "Memory that rings have taken."),
-    ("queue", "gauge", "", "Requests that are taken and not answered."),
-    ("refused", "counter", "", "Connections, rings and sessions refused."),
-    ("cut_off", "counter", "", "Connections ended since they broke the protocol."),
+/// A number of something, and how it is told: name, kind, unit, help.
+type Told<T, N> = (&'static str, &'static str, &'static str, &'static str, fn(&T) -> N);
+
+/// What a virtual function has.
+const HELD: [Told<Held, u64>; 7] = [
+    ("clients", "gauge", "", "Processes that use it.", |held| held.clients),
+    ("rings", "gauge", "", "Rings of these.", |held| held.rings),
+    ("sessions", "gauge", "", "Sessions of these.", |held| held.sessions),
+    ("memory_bytes", "gauge", "bytes", "Memory that rings have taken.", |held| held.memory_bytes),
+    ("queue", "gauge", "", "Requests that are taken and not answered.", |held| held.queue),
+    ("refused", "counter", "", "Connections, rings and sessions refused.", |held| held.refused),
+    ("cut_off", "counter", "", "Connections ended since they broke the protocol.", |held| {
+        held.cut_off
+    }),
 ];
 
-/// What it has answered of a service: name in `Served`, unit, help.
-const SERVED: [(&str, &str, &str); 4] = [
-    ("requests", "", "Requests answered, errors included."),
-    ("errors", "", "Requests answered with an error."),
-    ("src_bytes", "bytes", "Bytes consumed from sources."),
-    ("dst_bytes", "bytes", "Bytes produced in destinations."),
+/// What it has answered of a service.
+const SERVED: [Told<Served, u64>; 4] = [
+    ("requests", "counter", "", "Requests answered, errors included.", |served| served.requests),
+    ("errors", "counter", "", "Requests answered with an error.", |served| served.errors),
+    ("src_bytes", "counter", "bytes", "Bytes consumed from sources.", |served| served.src_bytes),
+    ("dst_bytes", "counter", "bytes", "Bytes produced in destinations.", |served| served.dst_bytes),
+];
+
+/// Its time.
+const HAD: [Told<Listed, Duration>; 2] = [
+    (
+        "device_seconds",
+        "counter",
+        "seconds",
+        "Time of engines while others had requests too.",
+        |one| one.device_time,
+    ),
+    (
+        "committed_seconds",
+        "counter",
+        "seconds",
+        "Of that, what was served by commitments.",
+        |one| one.committed_time,
+    ),
 ];
 
 struct Text {
@@ -194,34 +218,26 @@ fn functions(out: &mut Text, server: Option<&Stat>) {
     let _ = writeln!(out.text, "lookaside_server_up {}", u8::from(server.is_some()));
     let all = server.map_or(&[][..], |stat| &stat.functions);
     let labels = |one: &Listed| format!("function=\"{}\"", escaped(&one.config.name));
-    for (name, kind, unit, help) in HELD {
+    for (name, kind, unit, help, value) in HELD {
         out.family(&format!("function_{name}"), kind, unit, help);
         let total = if kind == "counter" { "_total" } else { "" };
         for one in all {
-            let rows = one.held.rows();
-            let value = rows.iter().find(|(its, _)| *its == name).map_or(0, |row| row.1);
-            out.sample(&format!("function_{name}{total}"), &labels(one), value as f64);
+            out.sample(&format!("function_{name}{total}"), &labels(one), value(&one.held) as f64);
         }
     }
-    for (name, unit, help) in SERVED {
-        out.family(&format!("function_{name}"), "counter", unit, help);
+    for (name, kind, unit, help, value) in SERVED {
+        out.family(&format!("function_{name}"), kind, unit, help);
         for one in all {
             for (service, served) in &one.served {
-                let rows = served.rows();
-                let value = rows.iter().find(|(its, _)| *its == name).map_or(0, |row| row.1);
                 let labels = format!("{},service=\"{}\"", labels(one), service.name());
-                out.sample(&format!("function_{name}_total"), &labels, value as f64);
+                out.sample(&format!("function_{name}_total"), &labels, value(served) as f64);
             }
         }
     }
-    for (name, help) in [
-        ("device_seconds", "Time of engines while others had requests too."),
-        ("committed_seconds", "Of that, what was served by commitments."),
-    ] {
-        out.family(&format!("function_{name}"), "counter", "seconds", help);
+    for (name, kind, unit, help, time) in HAD {
+        out.family(&format!("function_{name}"), kind, unit, help);
         for one in all {
-            let time = if name == "device_seconds" { one.device_time } else { one.committed_time };
-            out.sample(&format!("function_{name}_total"), &labels(one), time.as_secs_f64());
+            out.sample(&format!("function_{name}_total"), &labels(one), time(one).as_secs_f64());
         }
     }
     out.family("function_weight", "gauge", "", "Weight.");
