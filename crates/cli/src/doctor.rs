@@ -43,7 +43,7 @@ pub(crate) struct Doctor {
     /// A command, the path of a program, or a configuration
     #[arg(value_name = "PROGRAM|CONFIG", value_hint = clap::ValueHint::ExecutablePath)]
     target: OsString,
-    /// Print one JSON object, whose schema is docs/json/doctor.json
+    /// Print one JSON object; its schema is json/doctor.json in the documentation
     #[arg(long)]
     json: bool,
 }
