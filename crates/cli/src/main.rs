@@ -35,6 +35,7 @@ use std::{
     process::ExitCode,
 };
 
+pub(crate) use lookaside::plain_message as plain;
 use lookaside_simd::{CAP_VARIABLE, Cpu, Tier};
 
 use args::{Capacity, Command, Info, Model};
@@ -122,31 +123,5 @@ fn print(report: Result<String, Box<dyn std::error::Error>>) -> ExitCode {
             eprintln!("lookaside: {}", plain(&e));
             ExitCode::from(TROUBLE)
         }
-    }
-}
-
-/// An error as people read it: without the number that the standard library adds.
-pub(crate) fn plain(error: &impl std::fmt::Display) -> String {
-    let text = error.to_string();
-    let mut parts = text.split(" (os error ");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| match part.split_once(')') {
-        Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => text + rest,
-        _ => text + " (os error " + part,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::plain;
-
-    #[test]
-    fn errors_have_no_numbers() {
-        let e = std::fs::read("/nowhere").unwrap_err();
-        assert_eq!(
-            plain(&format!("/nowhere: {e}, twice: {e}.")),
-            "/nowhere: No such file or directory, twice: No such file or directory."
-        );
-        assert_eq!(plain(&"an (os error x)"), "an (os error x)");
     }
 }

@@ -23,10 +23,10 @@ use crate::{
 pub(crate) struct Options {
     #[command(flatten)]
     place: serve::Place,
-    /// Print one JSON object, whose schema is docs/json/stat.json
+    /// Print one JSON object; its schema is json/stat.json in the documentation
     #[arg(long)]
     json: bool,
-    /// Look twice, so many seconds apart
+    /// Look twice, so many seconds apart, and print rates, too
     #[arg(long, value_name = "S", value_parser = crate::see::top::seconds)]
     interval: Option<Duration>,
 }

@@ -86,7 +86,11 @@ impl fmt::Display for StartError {
             }
             StartError::Capabilities => f.write_str("more capabilities than a message holds"),
             StartError::Costs { name } => {
-                write!(f, "{name} has rates, and what requests cost here is not known")
+                write!(
+                    f,
+                    "{name} has rates, and what requests cost here is not known: lookaside capacity --stored \
+                     measures it, for the next start or SIGHUP"
+                )
             }
             StartError::Refused(refused) => refused.fmt(f),
             StartError::Passed(path) if path.as_os_str().is_empty() => {

@@ -297,7 +297,7 @@ pub(crate) fn screen(seen: &Seen, mut lines: Vec<Line>, look: &Look, rates: bool
         out.line(&format!("{} more", lines.len() - fits), None);
     }
     if lines.is_empty() {
-        out.line("no process has counters to show (LOOKASIDE_COUNTERS=1)", None);
+        out.line("no process has counters: use lookaside run, or set LOOKASIDE_COUNTERS=1", None);
     }
     out.text
 }

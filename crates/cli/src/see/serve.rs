@@ -22,7 +22,10 @@ const TIME: Duration = Duration::from_secs(5);
 
 /// Serves until the process is ended.
 pub(crate) fn run(address: &str, metrics: &Metrics) -> Result<(), Box<dyn std::error::Error>> {
-    let say = |e: io::Error| format!("--listen {address}: {e}");
+    let say = |e: io::Error| match e.kind() {
+        io::ErrorKind::InvalidInput => format!("--listen {address}: PORT or HOST:PORT is wanted"),
+        _ => format!("--listen {address}: {e}"),
+    };
     let addresses: Vec<_> = with_host(address).to_socket_addrs().map_err(say)?.collect();
     let listener = TcpListener::bind(&addresses[..]).map_err(say)?;
     eprintln!("lookaside: http://{}/metrics", listener.local_addr()?);

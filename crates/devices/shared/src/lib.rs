@@ -34,6 +34,7 @@ use std::{
 
 use lookaside_core::{
     Capability, Channel, Device, EngineId, Limits, Op, Prepared, Reach, SessionSpec, SetupError,
+    plain_message,
 };
 
 use crate::{
@@ -131,7 +132,7 @@ impl SharedDevice {
     /// As [`SharedDevice::new`].
     pub fn within(settings: Settings, world: Arc<dyn World>) -> Result<SharedDevice, Refusal> {
         let (connection, offer) = Connection::new(&settings, &*world)
-            .map_err(|why| Refusal::new(&settings.path, why.to_string()))?;
+            .map_err(|why| Refusal::new(&settings.path, plain_message(&why)))?;
         let processes = Arc::new(Processes::new(connection));
         let (function, mut capabilities) = offer;
         let gaining = capabilities.iter().filter(|row| row.best_batch > 1).map(|row| row.op);

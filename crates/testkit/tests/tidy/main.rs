@@ -513,13 +513,17 @@ fn papers() -> Vec<String> {
     let mut found = Vec::new();
     for folder in [
         ".",
+        "crates/devices/model",
+        "crates/devices/qat",
         "docs",
+        "docs/guides",
         "front/expat",
         "front/hadoop",
         "front/hyperscan",
         "front/openssl",
         "front/parcomp",
         "front/qat",
+        "front/server",
         "front/zlib",
     ] {
         for entry in fs::read_dir(root().join(folder)).expect("a folder") {
