@@ -514,7 +514,13 @@ fn completions_and_manual_pages() {
     ] {
         let text = fs::read_to_string(dir.join(page)).expect(page);
         assert!(text.contains(words), "{page}:\n{text}");
+        let version = concat!("lookaside ", env!("CARGO_PKG_VERSION"));
+        assert!(text.contains(version) && !text.contains(".SH EXTRA"), "{page}:\n{text}");
     }
+    let serve = fs::read_to_string(dir.join("lookaside-serve.1")).unwrap();
+    assert!(serve.contains(".SH NOTES\n.nf\n") && serve.contains("RSA/s"), "{serve}");
+    let every = fs::read_dir(&dir).unwrap().count();
+    assert!(every >= 25 && !dir.join("lookaside-help.1").exists(), "{every}");
     fs::remove_dir_all(dir).unwrap();
     let nowhere = lookaside(&["manual-pages", "/nowhere"]).output().unwrap();
     assert_eq!(nowhere.status.code(), Some(2));
