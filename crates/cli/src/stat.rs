@@ -69,13 +69,20 @@ pub(crate) fn as_in_a_page(row: &OpCounters) -> Operation {
 }
 
 /// What was added since `before`, of the same server: a second's. Of a function that was opened in between, all.
-struct Rates<'a> {
+pub(crate) struct Rates<'a> {
     before: &'a Stat,
     seconds: f64,
 }
 
-impl Rates<'_> {
-    fn of(&self, function: &Listed, service: &str, n: usize) -> f64 {
+impl<'a> Rates<'a> {
+    /// By the server's clock: what lies between its answers.
+    pub(crate) fn new(before: &'a Stat, now: &Stat) -> Rates<'a> {
+        let seconds = now.uptime.saturating_sub(before.uptime).as_secs_f64().max(1e-9);
+        Rates { before, seconds }
+    }
+
+    /// Of a number of [`Served::rows`].
+    pub(crate) fn of(&self, function: &Listed, service: &str, n: usize) -> f64 {
         let rows = |served: &Served| served.rows()[n].1;
         let find = |one: &Listed| {
             let mut all = one.served.iter();
@@ -100,11 +107,7 @@ pub(crate) fn run(options: &Options) -> Result<String, Box<dyn Error>> {
         }
         before = Some(first);
     }
-    // By the server's clock: what lies between its answers.
-    let rates = before.as_ref().map(|before| {
-        let seconds = (now.uptime.saturating_sub(before.uptime)).as_secs_f64().max(1e-9);
-        Rates { before, seconds }
-    });
+    let rates = before.as_ref().map(|before| Rates::new(before, &now));
     if options.json {
         return Ok(serde_json::to_string_pretty(&object(&now, rates.as_ref()))? + "\n");
     }
@@ -128,7 +131,7 @@ fn object(stat: &Stat, rates: Option<&Rates<'_>>) -> Value {
     })
 }
 
-fn function(one: &Listed, rates: Option<&Rates<'_>>) -> Value {
+pub(crate) fn function(one: &Listed, rates: Option<&Rates<'_>>) -> Value {
     let mut object = vf::object(&one.config, &one.socket, Some(one), None);
     // What a configuration's functions have instead of numbers.
     object.as_object_mut().map(|object| object.remove("offers"));

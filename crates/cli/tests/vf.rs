@@ -174,7 +174,7 @@ fn functions_change_and_are_saved_if_so_asked() {
     assert_eq!(fs::read_dir(server.folder.file("sockets")).unwrap().count(), 0);
 }
 
-/// `lookaside stat` and `lookaside metrics --server`: what a client has and was answered.
+/// `lookaside stat`, `lookaside top` and `lookaside metrics --server`: what a client has and was answered.
 #[test]
 fn what_functions_have_and_were_answered() {
     let server =
@@ -237,6 +237,33 @@ fn what_functions_have_and_were_answered() {
     assert!(text.contains("dc   5 requests, 0 errors, 5000 bytes in"), "{text}");
     assert!(text.contains("0 requests/s") && text.contains("at most 100 Mbit/s DEFLATE"), "{text}");
 
+    let top = |more: &[&str]| {
+        let folder = server.folder.file("pages");
+        fs::create_dir_all(&folder).unwrap();
+        let mut top = lookaside(&["top", "--once", "--folder"]);
+        let out = top.arg(&folder).arg("--server").arg(&sockets).args(more).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let text = top(&["--width", "120"]);
+    let rows: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let row = rows.iter().find(|row| row[0] == "a").expect(&text);
+    assert_eq!(row[1..5], ["dc", "5", "5.00k", &*produced.to_string()], "{text}");
+    assert_eq!(row[5..], ["0", "1", "0", "0", "at", "most", "100", "Mbit/s", "DEFLATE"], "{text}");
+    let row = rows.iter().find(|row| row[0] == "b").expect(&text);
+    assert_eq!((row[2], &row[9..]), ("0", &["weight", "1"][..]), "{text}");
+    for width in ["40", "67"] {
+        let text = top(&["--width", width, "--interval", "0.1"]);
+        let wide = text.lines().map(|line| line.chars().count()).max();
+        assert!(wide <= width.parse().ok(), "{text}");
+        assert!(
+            text.contains("REQ/s") && text.contains("\na                dc        0"),
+            "{text}"
+        );
+    }
+    let json: Value = serde_json::from_str(&top(&["--json"])).unwrap();
+    assert_eq!(json["functions"][0], stat(&[])["functions"][0]);
+
     let metrics = || {
         let folder = server.folder.file("pages");
         fs::create_dir_all(&folder).unwrap();
@@ -273,6 +300,9 @@ fn what_functions_have_and_were_answered() {
         thread::sleep(Duration::from_millis(20));
         false
     }));
+    assert!(top(&[]).contains("no server at"));
+    let json: Value = serde_json::from_str(&top(&["--json"])).unwrap();
+    assert_eq!(json["functions"], Value::Null);
     let out = Server::command(&server.folder, &["stat"]).output().unwrap();
     assert_eq!(out.status.code(), Some(2));
     assert!(String::from_utf8(out.stderr).unwrap().contains("no server at"));
