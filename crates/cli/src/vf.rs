@@ -235,12 +235,16 @@ fn list(place: &serve::Place, json: bool) -> Result<String, Box<dyn Error>> {
 pub(crate) fn rates(function: &FunctionConfig) -> String {
     let mut text = String::new();
     for (what, rates) in [("committed", &function.committed), ("at most", &function.peak)] {
-        let rates: Vec<String> = rates.iter().map(ToString::to_string).collect();
         if !rates.is_empty() {
-            text += &format!("{:<16} {what} {}\n", "", rates.join(", "));
+            text += &format!("{:<16} {what} {}\n", "", listed(rates));
         }
     }
     text
+}
+
+/// Rates in one line; empty without any.
+pub(crate) fn listed(rates: &[impl ToString]) -> String {
+    rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn list_object(all: &Result<Vec<Listed>, (ControlError, Config)>) -> Value {

@@ -6,7 +6,10 @@ use lookaside_server::{Listed, Served, Stat};
 use serde_json::Value;
 
 use super::screen::{cut, number};
-use crate::stat::{self, Rates};
+use crate::{
+    stat::{self, Rates},
+    vf,
+};
 
 /// A server that is asked whenever the processes are read.
 #[derive(Debug)]
@@ -44,8 +47,8 @@ impl Server {
         now.functions.iter().map(|one| stat::function(one, rates.as_ref())).collect()
     }
 
-    /// The head, and a row for each service of each function that has served something; whether it tells of a failure.
-    /// What is wider than the screen is cut there.
+    /// The line of heads, and the rows, each with whether it tells of errors. A
+    /// function has a row for each service that it had requests of, or one if it had none.
     pub(crate) fn rows(&self) -> (String, Vec<(String, bool)>) {
         let now = match &self.now {
             Ok(now) => now,
@@ -99,8 +102,7 @@ fn of_function(one: &Listed, rates: Option<&Rates<'_>>) -> Vec<(String, bool)> {
 
 /// `5000 RSA/s, at most 8000 RSA/s`; without rates its weight.
 fn promised(one: &Listed) -> String {
-    let join = |rates: &[_]| rates.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    match (join(&one.config.committed).as_str(), join(&one.config.peak).as_str()) {
+    match (&*vf::listed(&one.config.committed), &*vf::listed(&one.config.peak)) {
         ("", "") => format!("weight {}", one.config.weight),
         (committed, "") => committed.to_owned(),
         ("", peak) => format!("at most {peak}"),

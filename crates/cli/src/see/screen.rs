@@ -292,8 +292,7 @@ pub(crate) fn screen(
     // A head alone says nothing.
     let of_server = if of_server < 2 { 0 } else { of_server };
     let room = room - of_server;
-    let fits = if lines.len() <= room { lines.len() } else { room.saturating_sub(1) };
-    for line in &lines[..fits] {
+    let rows = lines.iter().map(|line| {
         let mut text = format!("{:>PID$}", line.pid);
         if program {
             let _ = write!(text, " {}", cut(&line.program, PROGRAM));
@@ -305,11 +304,9 @@ pub(crate) fn screen(
             let _ = write!(text, " {:>width$}", cell(line));
         }
         let failed = line.of_device.as_ref().is_some_and(|d| d.errors + d.rerouted > 0);
-        out.line(&text, failed.then_some(RED));
-    }
-    if fits < lines.len() {
-        out.line(&format!("{} more", lines.len() - fits), None);
-    }
+        (text, failed)
+    });
+    out.rows(rows, room);
     if lines.is_empty() {
         out.line("no process has counters: use lookaside run, or set LOOKASIDE_COUNTERS=1", None);
     }
@@ -317,14 +314,7 @@ pub(crate) fn screen(
         && of_server > 0
     {
         out.line(&head, Some(INVERSE));
-        let room = of_server - 1;
-        let fits = if rows.len() <= room { rows.len() } else { room - 1 };
-        for (text, failed) in &rows[..fits] {
-            out.line(text, failed.then_some(RED));
-        }
-        if fits < rows.len() {
-            out.line(&format!("{} more", rows.len() - fits), None);
-        }
+        out.rows(rows.into_iter(), of_server - 1);
     }
     out.text
 }
@@ -353,6 +343,18 @@ impl Out {
             None => self.text += &format!("{text}\n"),
         }
         self.lines += 1;
+    }
+
+    /// The rows that `room` lines hold, in red those that tell of a failure; of others how many there are.
+    fn rows(&mut self, rows: impl ExactSizeIterator<Item = (String, bool)>, room: usize) {
+        let count = rows.len();
+        let fits = if count <= room { count } else { room.saturating_sub(1) };
+        for (text, failed) in rows.take(fits) {
+            self.line(&text, failed.then_some(RED));
+        }
+        if fits < count {
+            self.line(&format!("{} more", count - fits), None);
+        }
     }
 }
 
