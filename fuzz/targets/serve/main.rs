@@ -12,7 +12,7 @@
 //!
 //! What cannot happen on one thread is a record that changes between two loads of the server; `tests/garbage.rs` of the
 //! server has that.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 #[path = "../../../front/server/tests/simulation/echo.rs"]
 #[allow(dead_code, reason = "the simulation uses all of it")]
@@ -27,7 +27,7 @@ mod memory;
 use hand::{Did, Hand};
 use hostile::Hostile;
 use land::World;
-use libfuzzer_sys::fuzz_target;
+use lookaside_fuzz::fuzz_target;
 use lookaside_testkit::Rng;
 
 #[global_allocator]
