@@ -21,7 +21,9 @@ pub use replay::replay;
 macro_rules! fuzz_target {
     (|$input:ident: &[u8]| $body:block) => {
         fn main() -> std::process::ExitCode {
-            $crate::replay(env!("CARGO_BIN_NAME"), |$input: &[u8]| $body)
+            $crate::replay(env!("CARGO_BIN_NAME").trim_start_matches("fuzz-"), |$input: &[u8]| {
+                $body
+            })
         }
     };
 }

@@ -28,7 +28,7 @@ struct Options {
     files: Vec<PathBuf>,
 }
 
-/// The program of target `name`: `NAME [--seconds 2] [--seed 1] [--each FILE]` or `NAME FILE...`.
+/// The program of target `name`: `fuzz-NAME [--seconds 2] [--seed 1] [--each FILE]` or `fuzz-NAME FILE...`.
 ///
 /// An input for which `target` panics, or takes longer than 30 s, is written to `fuzz/artifacts/NAME`, and the process
 /// aborts.
