@@ -60,6 +60,7 @@ test-deep:
 		STEP_SECONDS=0 \
 		scripts/test $(STEPS)
 	$(if $(STEPS),,scripts/fuzz smoke 900)
+	$(if $(STEPS),,scripts/secrets)
 	$(if $(STEPS),,scripts/memcheck)
 	$(if $(STEPS),,scripts/packages && scripts/check-packages)
 
