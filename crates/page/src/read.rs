@@ -299,6 +299,9 @@ pub fn pages(folder: &Folder) -> Result<(Vec<Found>, usize), Fault> {
     Ok((found.collect(), more))
 }
 
+/// As long as the pages of most processes, which are read without a look at their beginning.
+const READ_AT_ONCE: usize = 16 * ALIGN;
+
 /// What a file says, and how long ago it was written to. Takes its bytes of `room`.
 fn read(
     folder: &Folder,
@@ -315,7 +318,10 @@ fn read(
         return Ok((Err(Fault::Large), age));
     }
     *room -= length;
-    if let Err(fault) = Content::of(&whole(&file, length.min(ALIGN))?) {
+    // What is long is read only where it begins as a page does.
+    if length > READ_AT_ONCE
+        && let Err(fault) = Content::of(&whole(&file, ALIGN)?)
+    {
         return Ok((Err(fault), age));
     }
     let mut bytes = Vec::new();
