@@ -299,9 +299,6 @@ pub fn pages(folder: &Folder) -> Result<(Vec<Found>, usize), Fault> {
     Ok((found.collect(), more))
 }
 
-/// As long as the pages of most processes, which are read without a look at their beginning.
-const READ_AT_ONCE: usize = 16 * ALIGN;
-
 /// What a file says, and how long ago it was written to. Takes its bytes of `room`.
 fn read(
     folder: &Folder,
@@ -318,10 +315,7 @@ fn read(
         return Ok((Err(Fault::Large), age));
     }
     *room -= length;
-    // What is long is read only where it begins as a page does.
-    if length > READ_AT_ONCE
-        && let Err(fault) = Content::of(&whole(&file, ALIGN)?)
-    {
+    if let Err(fault) = Content::of(&whole(&file, length.min(ALIGN))?) {
         return Ok((Err(fault), age));
     }
     let mut bytes = Vec::new();
