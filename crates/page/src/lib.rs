@@ -2,7 +2,7 @@
 //!
 //! Who counts asks for the page of its process ([`Page::of_process`]), and for a [`Bank`] of words there; where
 //! `LOOKASIDE_COUNTERS` asks for no page, the same words lie in memory of their own. Counting is the same in both: the page
-//! costs nothing once it is there, and what was counted stays when the process is killed. A reader ([`read`]) trusts nothing
+//! costs nothing once it is there, and what was counted stays when the process is killed. A [`Reader`] trusts nothing
 //! that a page says.
 //!
 //! # The setting
@@ -42,9 +42,11 @@ mod memory;
 mod page;
 mod process;
 pub mod read;
+mod reader;
 
 pub use folder::{Fault, Folder};
 pub use layout::{BUCKETS, LONG as LONGEST_NAME, MOST_BYTES, Shape, operation};
 pub use memory::{Forever, Words, at_exit};
 pub use page::{Bank, Page, VARIABLE};
 pub use process::{Identity, State};
+pub use reader::{Found, Reader};

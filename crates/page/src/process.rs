@@ -38,7 +38,11 @@ impl Identity {
 
     /// Whether it still is.
     pub fn state(&self) -> State {
-        let here = namespace();
+        self.state_in(namespace())
+    }
+
+    /// The same for who knows the namespace of this process.
+    pub(crate) fn state_in(&self, here: u64) -> State {
         if here == 0 || (self.namespace != 0 && self.namespace != here) {
             return State::Unknown;
         }
@@ -66,7 +70,8 @@ impl Identity {
     }
 }
 
-fn namespace() -> u64 {
+/// The inode of this process's PID namespace; 0: not known.
+pub(crate) fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |about| about.ino())
 }
 

@@ -1,16 +1,12 @@
 //! Reading pages. Nothing that one says is trusted: what is no page is a [`Fault`], what is no section ends a page.
 
-use std::time::{Duration, SystemTime};
-
-use rustix::{fd::OwnedFd, io::Errno};
-
 use crate::{
-    folder::{Fault, Folder},
+    folder::Fault,
     layout::{
-        ALIGN, CALLS, LONG, MAGIC, MOST_BYTES, NAME, OPERATIONS, ORDER, SECTION, SHORT, head,
-        operation, section,
+        ALIGN, CALLS, LONG, MAGIC, NAME, OPERATIONS, ORDER, SECTION, SHORT, head, operation,
+        section,
     },
-    process::{Identity, State},
+    process::Identity,
 };
 
 /// An operation of a device, summed over the threads of a process.
@@ -241,121 +237,4 @@ impl Content {
         self.created = self.created.min(other.created);
         self.fault = self.fault.take().or(other.fault);
     }
-}
-
-/// The process whose page has this name; `None` where the name is not one of a page.
-fn named(name: &str) -> Option<(u64, u64)> {
-    let mut parts = name.split('-').map(|part| {
-        let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        part.parse::<u64>().ok().filter(|_| digits)
-    });
-    let (pid, start, _) = (parts.next()??, parts.next()??, parts.next()??);
-    parts.next().is_none().then_some((pid, start))
-}
-
-/// A file of a folder.
-#[derive(Debug)]
-pub struct Found {
-    /// Its name.
-    pub name: String,
-    /// What it says.
-    pub content: Result<Content, Fault>,
-    /// Whether its process still is; that of no page is not known.
-    pub state: State,
-    /// How long ago it was written to last, as the file system says, which may be when it was made.
-    pub age: Duration,
-}
-
-/// The most pages of a folder that are read, and the most bytes: whoever may write there keeps no reader busy.
-const MOST_PAGES: usize = 65_536;
-const MOST_OF_ALL: usize = 16 * MOST_BYTES;
-
-/// The pages of a folder, and how many more of them there are than are read. Other files are left alone.
-///
-/// # Errors
-/// The folder cannot be read.
-pub fn pages(folder: &Folder) -> Result<(Vec<Found>, usize), Fault> {
-    let mut names = folder.names()?;
-    names.retain(|name| named(name).is_some());
-    let more = names.len().saturating_sub(MOST_PAGES);
-    names.truncate(MOST_PAGES);
-    let mut room = MOST_OF_ALL;
-    let found = names.into_iter().filter_map(|name| {
-        let (content, age) = match read(folder, &name, &mut room) {
-            // It has ended meanwhile, and taken its page with it.
-            Err(Fault::System(Errno::NOENT)) => return None,
-            Err(fault) => (Err(fault), Duration::ZERO),
-            Ok((content, age)) => (content, age),
-        };
-        // A page that says something else than its name is not trusted to be of a process that has ended.
-        let state = match &content {
-            Ok(content) if named(&name) == Some((content.process.pid, content.process.start)) => {
-                content.process.state()
-            }
-            _ => State::Unknown,
-        };
-        Some(Found { name, content, state, age })
-    });
-    Ok((found.collect(), more))
-}
-
-/// What a file says, and how long ago it was written to. Takes its bytes of `room`.
-fn read(
-    folder: &Folder,
-    name: &str,
-    room: &mut usize,
-) -> Result<(Result<Content, Fault>, Duration), Fault> {
-    let (file, length) = folder.open_file(name)?;
-    let about = rustix::fs::fstat(&file)?;
-    let written = Duration::from_secs(u64::try_from(about.st_mtime).unwrap_or(0));
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let age = now.saturating_sub(written);
-    let length = usize::try_from(length).unwrap_or(usize::MAX);
-    if length > MOST_BYTES || length > *room {
-        return Ok((Err(Fault::Large), age));
-    }
-    *room -= length;
-    if let Err(fault) = Content::of(&whole(&file, length.min(ALIGN))?) {
-        return Ok((Err(fault), age));
-    }
-    let mut bytes = Vec::new();
-    // Counts that move from one section to another would be there twice, or not at all. A process may be kept from its CPU
-    // in the middle, and one that was killed there leaves an odd number for ever.
-    const TURNS: usize = 200;
-    for turn in 0..TURNS {
-        let before = changes(&file)?;
-        bytes = whole(&file, length)?;
-        let moves = before % 2 != 0 || before != changes(&file)?;
-        let is_over = || {
-            let (pid, start) = named(name)?;
-            let namespace = Identity::own().namespace;
-            Some(Identity { pid, start, namespace }.state() != State::Running)
-        };
-        if !moves || (turn > 2 && is_over() == Some(true)) {
-            break;
-        }
-        std::thread::sleep(Duration::from_micros(500));
-    }
-    Ok((Content::of(&bytes), age))
-}
-
-fn changes(file: &OwnedFd) -> Result<u64, Fault> {
-    let mut number = [0; 8];
-    rustix::io::pread(file, &mut number, 8 * head::CHANGES as u64)?;
-    Ok(u64::from_ne_bytes(number))
-}
-
-fn whole(file: &OwnedFd, length: usize) -> Result<Vec<u8>, Fault> {
-    let mut bytes = vec![0; length];
-    let mut done = 0;
-    while done < length {
-        match rustix::io::pread(file, &mut bytes[done..], done as u64) {
-            Ok(0) => break,
-            Ok(n) => done += n,
-            Err(Errno::INTR) => {}
-            Err(e) => return Err(e.into()),
-        }
-    }
-    bytes.truncate(done);
-    Ok(bytes)
 }

@@ -6,28 +6,30 @@ use std::{
     os::unix::fs::{DirBuilderExt, FileExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::atomic::Ordering::Relaxed,
+    sync::{Mutex, PoisonError, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
 use lookaside_page::{
-    Fault, Folder, Identity, MOST_BYTES, Page, Shape, State, operation,
-    read::{Call, Content, Found, pages},
+    Fault, Folder, Found, Identity, MOST_BYTES, Page, Reader, Shape, State, operation,
+    read::{Call, Content},
 };
 
-/// A folder of this test's own, removed at the end.
-struct Temporary(PathBuf);
+/// A folder of this test's own, removed at the end, and a reader that keeps its pages open.
+struct Temporary(PathBuf, Mutex<Reader>);
 
 impl Temporary {
     fn new(name: &str) -> Temporary {
         let path = std::env::temp_dir().join(format!("lookaside-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::DirBuilder::new().mode(0o700).create(&path).unwrap();
-        Temporary(path)
+        Temporary(path, Mutex::new(Reader::keeping(8)))
     }
 
     fn pages(&self) -> Vec<Found> {
-        let (found, more) = pages(&Folder::open(&self.0).unwrap()).unwrap();
+        let mut reader = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        reader.begin();
+        let (found, more) = reader.pages(&Folder::open(&self.0).unwrap()).unwrap();
         assert_eq!(more, 0);
         found
     }
@@ -334,6 +336,49 @@ fn large_files_keep_no_reader_busy() {
     });
     let expected: Vec<_> = (0..18).map(|n| n == 0 || n == 17).collect();
     assert_eq!(large.collect::<Vec<_>>(), expected);
+}
+
+/// What a reader keeps open says what the files say, grown ones too, and is closed with the process or beyond the bound.
+#[test]
+fn a_kept_page_is_as_a_new_one() {
+    let folder = Temporary::new("page-again");
+    let open = Folder::open(&folder.0).unwrap();
+    let descriptors = || {
+        fs::read_dir("/proc/self/fd")
+            .unwrap()
+            .filter(|fd| {
+                let to = fd.as_ref().unwrap().path().read_link();
+                to.is_ok_and(|to| to.starts_with(&folder.0) && to != folder.0)
+            })
+            .count()
+    };
+    let pages: Vec<_> = (0..3).map(|_| Page::make(&open, true).unwrap()).collect();
+    let pages: &[Page] = Box::leak(pages.into());
+    let before = descriptors();
+    let mut reader = Reader::keeping(2);
+    for turn in 0..5 {
+        let banks: Vec<_> = pages.iter().map(|page| page.bank(&devices()).unwrap()).collect();
+        for (n, bank) in banks.iter().enumerate() {
+            bank[operation::REQUESTS].fetch_add(n as u64 + 1, Relaxed);
+        }
+        let (kept, 0) = reader.pages(&open).unwrap() else { panic!("more") };
+        let (new, 0) = Reader::default().pages(&open).unwrap() else { panic!("more") };
+        assert_eq!(kept.len(), 3);
+        for (kept, new) in kept.iter().zip(&new) {
+            assert_eq!((&kept.name, kept.state), (&new.name, State::Running));
+            let content = kept.content.as_ref().unwrap();
+            assert_eq!(content, new.content.as_ref().unwrap());
+            let n: u64 = kept.name.rsplit('-').next().unwrap().parse().unwrap();
+            assert_eq!(content.operations[0].words[operation::REQUESTS], (turn + 1) * (n + 1));
+        }
+        assert_eq!(descriptors(), before + 2);
+        // Each turn has sections of its own.
+        std::mem::forget(banks);
+    }
+    reader.begin();
+    assert_eq!(descriptors(), before + 2);
+    reader.begin();
+    assert_eq!(descriptors(), before);
 }
 
 /// The words of a page's file, from outside.

@@ -7,10 +7,7 @@ use std::{
     time::Duration,
 };
 
-use lookaside_page::{
-    Fault, Folder, Identity, State,
-    read::{Content, Found, pages},
-};
+use lookaside_page::{Fault, Folder, Found, Identity, Reader, State, read::Content};
 
 /// Pages of processes that ended longer ago are removed by whoever reads them.
 const OLD: Duration = Duration::from_secs(24 * 3600);
@@ -60,13 +57,19 @@ impl Places {
 
     /// Reads all pages.
     pub(crate) fn read(&self) -> Seen {
+        self.read_by(&mut Reader::default())
+    }
+
+    /// Reads all pages by a reader that has read them before.
+    pub(crate) fn read_by(&self, reader: &mut Reader) -> Seen {
+        reader.begin();
         let mut seen = Seen::default();
         let mut processes = BTreeMap::new();
         for path in self.folders() {
             match Folder::open(&path) {
                 Ok(folder) => {
-                    self.read_folder(&folder, true, &mut processes, &mut seen);
-                    self.read_runs(&folder, &mut processes, &mut seen);
+                    self.read_folder(reader, &folder, true, &mut processes, &mut seen);
+                    self.read_runs(reader, &folder, &mut processes, &mut seen);
                 }
                 // Nobody has made one yet.
                 Err(Fault::System(rustix::io::Errno::NOENT)) if self.folders.is_empty() => {}
@@ -78,13 +81,19 @@ impl Places {
     }
 
     /// The folders of `lookaside run`, which takes the pages of processes that have ended itself.
-    fn read_runs(&self, folder: &Folder, processes: &mut Processes, seen: &mut Seen) {
+    fn read_runs(
+        &self,
+        reader: &mut Reader,
+        folder: &Folder,
+        processes: &mut Processes,
+        seen: &mut Seen,
+    ) {
         for name in folder.names().unwrap_or_default() {
             let Some(run) = run_of(&name) else { continue };
             let over = run.state() == State::Ended;
             match folder.within(&name) {
                 Ok(inner) => {
-                    self.read_folder(&inner, over, processes, seen);
+                    self.read_folder(reader, &inner, over, processes, seen);
                     let left = inner.names().unwrap_or_default();
                     // Beside pages a run has these.
                     if over && left.iter().all(|name| name.starts_with("run.")) {
@@ -100,12 +109,13 @@ impl Places {
 
     fn read_folder(
         &self,
+        reader: &mut Reader,
         folder: &Folder,
         may_remove: bool,
         processes: &mut Processes,
         seen: &mut Seen,
     ) {
-        let found = match pages(folder) {
+        let found = match reader.pages(folder) {
             Ok((found, 0)) => found,
             Ok((found, more)) => {
                 seen.notes.push(format!("{}: {more} more pages", folder.path().display()));

@@ -7,10 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use lookaside_page::{
-    Fault, Folder, Identity, State,
-    read::{Content, pages},
-};
+use lookaside_page::{Fault, Folder, Identity, Reader, State, read::Content};
 
 /// What the processes of one command have counted.
 #[derive(Debug, Default)]
@@ -87,7 +84,7 @@ impl Own {
     pub(crate) fn gather(&self, sum: &mut Sum, all: bool) -> Result<(), Fault> {
         // More than are read at once come with the next turn.
         loop {
-            let (found, more) = pages(&self.folder)?;
+            let (found, more) = Reader::default().pages(&self.folder)?;
             for page in found.into_iter().filter(|page| all || page.state == State::Ended) {
                 self.folder.remove(&page.name)?;
                 match page.content {

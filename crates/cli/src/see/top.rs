@@ -13,9 +13,11 @@ use std::{
 };
 
 use clap::{Args, builder::RangedU64ValueParser};
+use lookaside_page::Reader;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
+    process::{Resource, getrlimit, setrlimit},
     termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr},
 };
 use serde_json::json;
@@ -224,12 +226,12 @@ fn live(top: &Top) -> Result<(), Box<dyn std::error::Error>> {
     let (mut before, mut read_at) = (Before::default(), None::<Instant>);
     let (mut seen, mut rows, mut rates) = (Seen::default(), Vec::new(), false);
     let mut server = top.server.clone().map(Server::new);
-    let mut shown = None;
+    let (mut shown, mut reader) = (None, Reader::keeping(descriptors() / 2));
     loop {
         let due = read_at.is_none_or(|at| at.elapsed() >= interval);
         if due {
             let now = Instant::now();
-            seen = top.places.read();
+            seen = top.places.read_by(&mut reader);
             server.iter_mut().for_each(Server::read);
             let since = read_at.map(|at| (&before, (now - at).as_secs_f64()));
             rates = since.is_some();
@@ -251,6 +253,19 @@ fn live(top: &Top) -> Result<(), Box<dyn std::error::Error>> {
             return Ok(());
         }
     }
+}
+
+/// As many descriptors as this process may have, less some for all else.
+fn descriptors() -> usize {
+    const OTHERS: u64 = 64;
+    let mut limit = getrlimit(Resource::Nofile);
+    let soft = limit.current;
+    limit.current = limit.maximum;
+    let most = setrlimit(Resource::Nofile, limit).map_or(soft, |()| limit.current);
+    // Without a limit the pages that are read are one.
+    most.map_or(usize::MAX, |most| {
+        usize::try_from(most.saturating_sub(OTHERS)).unwrap_or(usize::MAX)
+    })
 }
 
 /// Writes a screen over the last one. A terminal that is narrower than a screen can be breaks no lines.
