@@ -184,8 +184,7 @@ fn hold_to_promise(kinds: Vec<(&'static str, Vec<u8>)>) {
         for level in [1, 2, 3, 4, 5, 6, 7, 9] {
             let ways = [Way::Call, Way::Calls(64 << 10), Way::Stream(8 << 10)];
             let turn = (kind + level as usize) % ways.len();
-            for way in if all { &ways[..] } else { &ways[turn..=turn] } {
-                let way = *way;
+            for &way in if all { &ways[..] } else { &ways[turn..=turn] } {
                 // zlib does not depend on how the input comes.
                 let theirs = match way {
                     Way::Calls(_) => size(zlib, level, way, data),
