@@ -14,6 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import patient
+
 
 def skip(why: str) -> None:
     """Ends the program as one that cannot run here."""
@@ -68,8 +70,8 @@ def inside(tree: Path, command: str, timeout: int = 600, **more) -> subprocess.C
     """Runs a shell command in the tree, with mounts that end with it."""
     script = ('mount -t proc proc "$0/proc"; mount --bind /dev "$0/dev"; mount --rbind /sys "$0/sys"; '
               'chroot "$0" /bin/bash -c "$1"; status=$?; umount -l "$0/proc" "$0/dev" "$0/sys"; exit $status')
-    return subprocess.run([*unshare(), "sh", "-c", script, tree, command], capture_output=True,
-                          stdin=subprocess.DEVNULL, timeout=timeout, check=False, **more)
+    return patient.run([*unshare(), "sh", "-c", script, tree, command], capture_output=True, stdin=subprocess.DEVNULL,
+                       timeout=timeout, **more)
 
 
 @functools.cache

@@ -69,6 +69,8 @@ def check(folder, out):
 
 
 def main():
+    if len(sys.argv) not in (3, 4) or sys.argv[1].startswith("-"):
+        raise SystemExit(__doc__)
     library, folder = sys.argv[1:3]
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
     import tempfile
@@ -98,9 +100,9 @@ def main():
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--measure":
+    if sys.argv[1:2] == ["--measure"]:
         measure(*sys.argv[2:])
-    elif sys.argv[1] == "--check":
+    elif sys.argv[1:2] == ["--check"]:
         check(*sys.argv[2:])
     else:
         main()

@@ -5,13 +5,13 @@
 //! past its limit. What raw streams are good, zlib-rs says as well: the same data from the same bytes.
 //!
 //! Input: format, two bytes of limit, its scale, a seed for the pieces; then the compressed bytes.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::cell::RefCell;
 use std::fmt;
 
-use libfuzzer_sys::fuzz_target;
 use lookaside_compress::{Codec, Compression, DecompressStream, Format, OpError, Scratch, Status};
+use lookaside_fuzz::fuzz_target;
 use lookaside_simd::Cpu;
 
 struct Decoder {

@@ -6,12 +6,12 @@
 //! Input: kernel, how much room, low byte of how much less than the bound; then the program: a byte
 //! below 128 means so many bytes as they stand, another one a copy: of 8 x (byte - 127) bytes, from
 //! as far back as the next two bytes say.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::cell::RefCell;
 
-use libfuzzer_sys::fuzz_target;
 use lookaside_compress::{Codec, Compression, Kernel, OpError, Scratch};
+use lookaside_fuzz::fuzz_target;
 use lookaside_simd::Cpu;
 
 /// Content of the room behind the limit that nobody may touch.

@@ -1,11 +1,11 @@
 //! `libexpat.so.1`: any document in any pieces by any calls must not crash; a document that is read to its end whole is
 //! read in pieces with the same calls of handlers.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::ffi::{c_char, c_int, c_void};
 
-use libfuzzer_sys::fuzz_target;
 use lookaside_expat::{abi::*, api, parser::Parser, run};
+use lookaside_fuzz::fuzz_target;
 
 type P = *mut Parser;
 

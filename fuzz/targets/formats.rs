@@ -7,14 +7,14 @@
 //! Encoding: any data comes back, within the bound, into a destination that is as large as the result.
 //!
 //! Input: format and direction, two bytes of limit, its scale or the level, a seed for the pieces; then the bytes.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::cell::RefCell;
 
-use libfuzzer_sys::fuzz_target;
 use lookaside_compress::{
     BadReason, Codec, Compression, DecompressStream, Format, OpError, Scratch, Status,
 };
+use lookaside_fuzz::fuzz_target;
 use lookaside_simd::Cpu;
 
 const FORMATS: [Format; 5] =

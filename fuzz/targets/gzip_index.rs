@@ -7,7 +7,7 @@
 //!
 //! Input: format, how it is read, requests outstanding, limit; then either the file itself or
 //! pieces to build it from, so that checksums are right while the index is not.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::RefCell;
@@ -15,10 +15,10 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use libfuzzer_sys::fuzz_target;
 use lookaside_compress::{
     Codec, Compression, DecompressStream, Format as Wrapper, Scratch, Status,
 };
+use lookaside_fuzz::fuzz_target;
 use lookaside_simd::Cpu;
 use parcomp::{Format, Params, Provider, Source};
 

@@ -8,14 +8,14 @@
 //! * a callback that ends a scan is not called again;
 //! * changed bytes of a database or a stream are refused, or are one that can be used and freed;
 //! * what is not valid is refused with its error, and `free` gets what `alloc` gave.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::{
     ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void},
     ptr::{null, null_mut},
 };
 
-use libfuzzer_sys::fuzz_target;
+use lookaside_fuzz::fuzz_target;
 use lookaside_hs::{abi::*, compile::*, database::*, error::*, scan::*, scratch::*, stream::*};
 use lookaside_scan::generate::{Choices, Kind, case, data};
 use lookaside_scan::syntax::Pattern;

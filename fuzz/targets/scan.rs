@@ -1,10 +1,10 @@
 //! Pattern matching: random sets of the whole syntax on data near them, in blocks and in streams cut anywhere, against the
 //! reference; any text as an expression; any bytes as a saved set, and any state of a stream.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::ops::ControlFlow;
 
-use libfuzzer_sys::fuzz_target;
+use lookaside_fuzz::fuzz_target;
 use lookaside_scan::generate::{Choices, Kind, case, data};
 use lookaside_scan::syntax::Pattern;
 use lookaside_scan::{Extended, Flags, Match, Mode, Scratch, Set, reference};

@@ -1,10 +1,10 @@
 //! XML Schema: a schema, a zero byte, and a document; any bytes. The schema is refused with its faults, or the document is validated,
 //! whole and in chunks: the same faults, and the same error.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::sync::Arc;
 
-use libfuzzer_sys::fuzz_target;
+use lookaside_fuzz::fuzz_target;
 use lookaside_simd::Cpu;
 use lookaside_xml::xsd::{Rule, Schema, Stream};
 use lookaside_xml::{Error, Session};

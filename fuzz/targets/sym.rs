@@ -6,17 +6,17 @@
 //! equal bytes, or the same kind of error, and then nothing of a plaintext.
 //!
 //! Input: algorithm, key length, tag length, direction and form; then for each packet nine bytes.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::mem::discriminant;
 use std::time::Duration;
 
-use libfuzzer_sys::fuzz_target;
 use lookaside::{
     Aead, Auth, Buf, Carried, ChainOrder, Cipher, Hash, InstanceConfig, Iv, OpError, Packet,
     Request, Runtime, SetupError, Span,
 };
 use lookaside_cpu::CpuDevice;
+use lookaside_fuzz::fuzz_target;
 use lookaside_simd::{Cpu, Tier};
 
 /// Far above what any request here takes.
@@ -170,7 +170,7 @@ fn packet(bytes: &[u8]) -> Packet {
 }
 
 fn text(i: usize, room: usize) -> Vec<u8> {
-    (0..room).map(|k| (k * 7 + i * 13 >> 1) as u8).collect()
+    (0..room).map(|k| ((k * 7 + i * 13) >> 1) as u8).collect()
 }
 
 /// What came of a packet: its result, and the bytes of its destination.

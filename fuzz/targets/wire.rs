@@ -3,9 +3,9 @@
 //! What decodes encodes to the same bytes again: each request, answer, session and message has one form.
 //!
 //! Input: a byte that says what it is; then the bytes.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-use libfuzzer_sys::fuzz_target;
+use lookaside_fuzz::fuzz_target;
 use lookaside_wire::{
     Answer, Entry, Record, WORDS,
     control::{ToClient, ToServer},

@@ -1,10 +1,10 @@
 //! XML: any bytes, whole and in chunks with small outputs: the same events, and the same error. What stands behind a byte 255
 //! lies outside of the document, under the name `1`, `2` and so on.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::sync::Arc;
 
-use libfuzzer_sys::fuzz_target;
+use lookaside_fuzz::fuzz_target;
 use lookaside_simd::{Cpu, Tier};
 use lookaside_xml::{
     Error, External, Kind, Limits, Output, Parser, Record, Resolver, Resource, Session, Status,

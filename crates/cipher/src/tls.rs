@@ -256,7 +256,8 @@ impl<S: State, F: Fn(&mut S, &[u8])> Mac<'_, S, F> {
             return Err(OpError::BadInput("record"));
         }
         let (padding, padding_good) = padding::<S>(record);
-        let payload = len as u32 - S::MAC as u32 - padding;
+        // (A check for overflow would branch by it.)
+        let payload = (len as u32 - S::MAC as u32).wrapping_sub(padding);
         let mut found = mac_at::<S>(record, payload);
         let mut expected = self.mac_of(header, record, payload);
         let difference =
@@ -270,7 +271,7 @@ impl<S: State, F: Fn(&mut S, &[u8])> Mac<'_, S, F> {
     fn mac_of(&self, header: &[u8; HEADER], record: &[u8], payload: u32) -> [u8; MOST_MAC] {
         let mut header = *header;
         header[HEADER - 2..].copy_from_slice(&(payload as u16).to_be_bytes());
-        let len = HEADER as u32 + payload;
+        let len = payload.wrapping_add(HEADER as u32);
         // What is public of that length: its limits. A padding that is not good counts as none.
         let most = HEADER + record.len() - S::MAC;
         let least = HEADER + (record.len() - S::MAC).saturating_sub(MOST_PADDING);
@@ -289,7 +290,7 @@ impl<S: State, F: Fn(&mut S, &[u8])> Mac<'_, S, F> {
 
         // From here on each block may be the last: that into which the length goes.
         let field = S::BLOCK / 8;
-        let last = (len + field as u32) / S::BLOCK as u32;
+        let last = len.wrapping_add(field as u32) / S::BLOCK as u32;
         let bits = bits::<S>(len as usize).to_be_bytes();
         let mut digest = [0; MOST_MAC];
         for index in certain..=(most + field) / S::BLOCK {
@@ -356,7 +357,7 @@ fn mac_at<S: State>(record: &[u8], start: u32) -> [u8; MOST_MAC] {
         let at = (first + chunk * S::MAC) as u32;
         for (i, (mac, byte)) in mac.iter_mut().zip(bytes).enumerate() {
             let at = at + i as u32;
-            let within = !lt(at, start) & lt(at, start + S::MAC as u32);
+            let within = !lt(at, start) & lt(at, start.wrapping_add(S::MAC as u32));
             *mac |= byte & within as u8;
             rotation |= i as u32 & eq(at, start);
         }

@@ -7,7 +7,7 @@ use clap::{
     ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind,
 };
 
-use crate::{doctor::Doctor, pages, run::Run, scan, see, serve, shares, xml};
+use crate::{doctor::Doctor, pages, run::Run, scan, see, serve, shares, stat, vf, xml};
 
 /// Compression, cryptography and pattern matching behind one asynchronous interface
 #[derive(Debug, Parser)]
@@ -17,7 +17,8 @@ use crate::{doctor::Doctor, pages, run::Run, scan, see, serve, shares, xml};
     max_term_width = 80,
     arg_required_else_help = true,
     after_help = "\
-Each command has its own help: lookaside COMMAND --help.
+Each command has its own help: lookaside COMMAND --help. To begin with:
+lookaside info, and lookaside doctor PROGRAM.
 
 LOOKASIDE_CPU=generic|avx2|avx512 caps the CPU features that are used.
 LOOKASIDE_CARD_LIBRARY=FILE names the libqat.so.4 of a QuickAssist card.
@@ -42,7 +43,8 @@ pub(crate) enum Command {
     Top(see::top::Top),
     Metrics(see::metrics::Metrics),
     Serve(serve::Options),
-    Vf(Vf),
+    Vf(vf::Vf),
+    Stat(stat::Options),
     Scan(Box<Checked<scan::Options>>),
     Xml(Checked<xml::Options>),
     Completions(pages::Completions),
@@ -106,20 +108,6 @@ pub(crate) struct Capacity {
     pub(crate) shares: shares::Options,
 }
 
-/// Shows the virtual functions of the machine's device
-#[derive(Debug, Args)]
-pub(crate) struct Vf {
-    #[command(subcommand)]
-    pub(crate) command: VfCommand,
-}
-
-/// What is asked of virtual functions.
-#[derive(Debug, Subcommand)]
-pub(crate) enum VfCommand {
-    /// Asks each virtual function of the configuration what it offers
-    List(serve::Options),
-}
-
 const CAPACITY_JSON: &str = "\
 The JSON object. New keys may come; these stay:
   version; machine {cpu_model, architecture, cpus}; tier; device; engines;
@@ -148,14 +136,24 @@ With --stored: version; machine, as above; tier; engines; stored; notes[];
 /// and figures beside the model's, with the deviation. Nothing is executed: to compress as with that device, parcomp -p
 /// model:NAME.
 #[derive(Debug, Args)]
+#[command(after_long_help = MODEL_FORMAT)]
 pub(crate) struct Model {
-    /// card2015, chipset2019, poweren, or a file in the format of lookaside-model
+    /// card2015, chipset2019, poweren, or a file
     #[arg(value_name = "NAME|FILE")]
     pub(crate) name: String,
     /// Draw the figures, the printed values as points
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) plot: Option<PathBuf>,
 }
+
+const MODEL_FORMAT: &str = "\
+The file: lines NAME = VALUE; # begins a comment.
+  name = example
+  queue = 64            # requests in the device; beyond that it is busy
+  [dc.compress]         # operations, or a service: they share the engines
+  engines = 2           # requests side by side
+  gbit_per_s = 24       # of all engines together, and/or ops_per_s
+  latency_us = 30       # between service and answer, beside other requests";
 
 /// A number of seconds of a measurement.
 fn seconds(text: &str) -> Result<Duration, String> {

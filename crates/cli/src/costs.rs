@@ -20,6 +20,7 @@ use crate::{
     load::Failure,
     machine::{Machine, Usage},
     progress::Progress,
+    replace::replace,
     rounds::{ROUNDS, Rounds, enough},
     rsa::Known,
 };
@@ -293,10 +294,5 @@ pub fn store(place: &Path, costs: &Costs) -> Result<(), String> {
     if let Some(folder) = place.parent() {
         fs::create_dir_all(folder).map_err(fail)?;
     }
-    let beside = place.with_extension(format!("{}.new", std::process::id()));
-    fs::write(&beside, costs.print()).map_err(fail)?;
-    fs::rename(&beside, place).map_err(|e| {
-        _ = fs::remove_file(&beside);
-        fail(e)
-    })
+    replace(place, &costs.print(), None).map_err(fail)
 }

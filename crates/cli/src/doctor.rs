@@ -43,7 +43,7 @@ pub(crate) struct Doctor {
     /// A command, the path of a program, or a configuration
     #[arg(value_name = "PROGRAM|CONFIG", value_hint = clap::ValueHint::ExecutablePath)]
     target: OsString,
-    /// Print one JSON object, whose schema is docs/json/doctor.json
+    /// Print one JSON object; its schema is json/doctor.json in the documentation
     #[arg(long)]
     json: bool,
 }
@@ -343,18 +343,27 @@ impl Tried<'_> {
         }
         if is_openssl {
             if !crate::openssl::is_there() {
-                return Err("our provider is not installed beside this command".into());
+                return Err("our provider is not installed beside this command (the package \
+                            lookaside-openssl)"
+                    .into());
             }
             load::own_provider().map_err(|why| format!("the provider does not load: {why}"))?;
             return Ok((State::Ready, "ready: the provider loads beside".into()));
         }
         let Some(folder) = folder else {
-            return Err(format!("our {} is not installed beside this command", library.file));
+            return Err(format!(
+                "our {} is not installed beside this command (the package lookaside-{})",
+                library.file, library.folder
+            ));
         };
         let needs = self.closure.loaded[at].by.unwrap_or(0);
         let first = self.closure.rpath(needs);
         if first.iter().any(|folder| folder.join(name).exists()) {
-            return Err("its own search path comes first; lookaside run --preload".into());
+            let by = match library.folder {
+                "zlib" => "lookaside run --preload".to_owned(),
+                _ => format!("LD_PRELOAD={}", folder.join(library.file).display()),
+            };
+            return Err(format!("its own search path comes first; {by}"));
         }
         let loader = self.loader.ok_or("there is no loader")?;
         let root = &self.closure.loaded[self.closure.root(at)].path;

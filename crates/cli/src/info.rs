@@ -116,7 +116,10 @@ fn screen(runtime: &Runtime, machine: &Machine, cpu: &Cpu, card: &str) -> String
         out += &paragraph("settings", INDENT, &settings.join(" "));
     }
     for (name, capabilities) in runtime.capabilities() {
-        out += &format!("\nserved by {name}\n{}", columns(&services(capabilities)));
+        out += &format!(
+            "\nserved by {name}: in how many algorithms, and whose code\n{}",
+            columns(&services(capabilities))
+        );
     }
     let figures = expected(tier, |_| true);
     match figures.is_empty() {
@@ -192,9 +195,8 @@ fn services(capabilities: &[Capability]) -> Vec<Vec<String>> {
     }
     let row = |(service, algorithms, by): (Service, Vec<&str>, Vec<&str>)| {
         let by = if by.is_empty() { "other code".to_owned() } else { by.join(", ") };
-        let count = format!("{} algorithms", algorithms.len());
-        let count = if algorithms.len() == 1 { String::new() } else { format!(" ({count})") };
-        vec![service.name().to_owned(), called(service).to_owned(), format!("{by}{count}")]
+        let count = format!("{:2}", algorithms.len());
+        vec![service.name().to_owned(), called(service).to_owned(), count, by]
     };
     rows.into_iter().map(row).collect()
 }

@@ -15,6 +15,7 @@ mod openssl;
 mod pages;
 mod progress;
 mod quickassist;
+mod replace;
 mod rounds;
 mod rsa;
 mod run;
@@ -22,8 +23,10 @@ mod scan;
 mod see;
 mod serve;
 mod shares;
+mod stat;
 mod sym;
 mod table;
+mod vf;
 mod xml;
 
 use std::{
@@ -32,9 +35,10 @@ use std::{
     process::ExitCode,
 };
 
+pub(crate) use lookaside::plain_message as plain;
 use lookaside_simd::{CAP_VARIABLE, Cpu, Tier};
 
-use args::{Capacity, Command, Info, Model, Vf, VfCommand};
+use args::{Capacity, Command, Info, Model};
 
 /// The exit status of a mistaken command line, and of an error.
 const TROUBLE: u8 = 2;
@@ -52,7 +56,8 @@ fn report(command: Command) -> Result<String, Box<dyn std::error::Error>> {
         Command::Completions(completions) => Ok(completions.text()),
         Command::ManualPages(pages) => pages.write().map(|()| String::new()),
         Command::Serve(options) => serve::serve(&options),
-        Command::Vf(Vf { command: VfCommand::List(options) }) => serve::list(&options),
+        Command::Vf(vf) => vf::run(&vf),
+        Command::Stat(options) => stat::run(&options),
         // These have exit statuses of their own.
         Command::Run(_) | Command::Scan(_) | Command::Xml(_) | Command::Doctor(_) => {
             Ok(String::new())
@@ -118,31 +123,5 @@ fn print(report: Result<String, Box<dyn std::error::Error>>) -> ExitCode {
             eprintln!("lookaside: {}", plain(&e));
             ExitCode::from(TROUBLE)
         }
-    }
-}
-
-/// An error as people read it: without the number that the standard library adds.
-pub(crate) fn plain(error: &impl std::fmt::Display) -> String {
-    let text = error.to_string();
-    let mut parts = text.split(" (os error ");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| match part.split_once(')') {
-        Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => text + rest,
-        _ => text + " (os error " + part,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::plain;
-
-    #[test]
-    fn errors_have_no_numbers() {
-        let e = std::fs::read("/nowhere").unwrap_err();
-        assert_eq!(
-            plain(&format!("/nowhere: {e}, twice: {e}.")),
-            "/nowhere: No such file or directory, twice: No such file or directory."
-        );
-        assert_eq!(plain(&"an (os error x)"), "an (os error x)");
     }
 }

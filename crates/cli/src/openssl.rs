@@ -87,7 +87,7 @@ fn beside_us() -> Result<PathBuf, String> {
         .ok_or_else(|| {
             format!(
                 "there is no OpenSSL provider of ours in {0}/../lib/lookaside/openssl nor in {0} \
-                 (make build makes it)",
+                 (make install, or the package lookaside-openssl)",
                 folder.display()
             )
         })

@@ -1,9 +1,10 @@
 //! Completions for shells and manual pages, made of what clap knows of the command line.
 
-use std::{error::Error, fs, path::PathBuf};
+use std::{error::Error, fs, io, path::PathBuf};
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command, CommandFactory as _};
 use clap_complete::{Shell, generate};
+use clap_mangen::Man;
 
 use crate::args::CommandLine;
 
@@ -40,7 +41,24 @@ impl ManualPages {
     pub(crate) fn write(&self) -> Result<(), Box<dyn Error>> {
         let named = |e| format!("{}: {e}", self.folder.display());
         fs::read_dir(&self.folder).map_err(named)?;
-        clap_mangen::generate_to(CommandLine::command(), &self.folder).map_err(named)?;
+        let mut command = CommandLine::command().disable_help_subcommand(true);
+        command.build();
+        self.page(&command).map_err(named)?;
         Ok(())
+    }
+
+    /// The page of a command, and those of the commands in it.
+    fn page(&self, command: &Command) -> io::Result<()> {
+        command.get_subcommands().try_for_each(|inner| self.page(inner))?;
+        let man = Man::new(command.clone())
+            .source(concat!("lookaside ", env!("CARGO_PKG_VERSION")))
+            .manual("Lookaside");
+        let mut text = Vec::new();
+        man.render(&mut text)?;
+        // What stands below the options has the name that sections of this kind have elsewhere, and its lines and
+        // columns stay as they are: up to 80 characters, which fit without an indentation.
+        let notes = "\n.SH NOTES\n.nf\n.in 0\n";
+        let text = String::from_utf8_lossy(&text).replace("\n.SH EXTRA\n", notes);
+        fs::write(self.folder.join(man.get_filename()), text)
     }
 }

@@ -41,15 +41,15 @@ const EXPAT: &str = "libexpat.so.1";
 
 /// Runs a command with our libraries in the place of the system's
 ///
-/// Our zlib, Hyperscan and expat libraries, and our QuickAssist library where it is installed, in the command and in
-/// every program that it starts. Prints to standard error what served the calls. The exit status is the command's; 127 if
+/// Our zlib, Hyperscan, expat and QuickAssist libraries, those that are installed, in the command and in every program
+/// that it starts. Prints to standard error what served the calls. The exit status is the command's; 127 if
 /// it could not be started.
 #[derive(Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct Run {
     /// The folder of our libz.so.1, where it is not beside lookaside
     #[arg(long, value_name = "DIR")]
     pub(crate) library: Option<PathBuf>,
-    /// Load it ahead of everything (LD_PRELOAD too): for programs that have a search path of their own
+    /// Load libz.so.1 ahead of everything (LD_PRELOAD too): for programs that have a search path of their own
     #[arg(long)]
     pub(crate) preload: bool,
     /// Let OpenSSL programs prefer our provider (OPENSSL_CONF), and print its counters after zlib's
@@ -67,13 +67,19 @@ pub(crate) struct Run {
 /// command's output stays what it is.
 pub(crate) fn run(run: &Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let library = match &run.library {
-        Some(folder) => is_there(folder.join(LIBRARY)),
-        None => beside_us(),
-    }?;
-    let folder = library.parent().unwrap_or(Path::new("/"));
+        Some(folder) => Some(is_there(folder.join(LIBRARY))?),
+        None => beside_us()?,
+    };
     let own = Own::new()?;
     let quickassist = QuickAssist::beside_us(&own.file("run"));
     let openssl = run.openssl.then(|| Configuration::new(&own.file("run"))).transpose()?;
+    let mut folders: Vec<&Path> = library.iter().filter_map(|library| library.parent()).collect();
+    let others = [beside("hyperscan", HYPERSCAN), beside("expat", EXPAT)];
+    folders.extend(others.iter().flatten().map(PathBuf::as_path));
+    folders.extend(quickassist.as_ref().map(|quickassist| quickassist.folder.as_path()));
+    if folders.is_empty() && openssl.is_none() {
+        return Err(NOTHING.into());
+    }
 
     let (program, arguments) = run.command.split_first().ok_or("a command is missing")?;
     let mut command = Command::new(program);
@@ -88,18 +94,14 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
         }
         command.env(name, value);
     };
-    let mut folders = folder.as_os_str().to_owned();
-    for other in [beside("hyperscan", HYPERSCAN), beside("expat", EXPAT)].into_iter().flatten() {
-        folders.push(":");
-        folders.push(other);
+    if !folders.is_empty() {
+        let folders: Vec<&OsStr> = folders.into_iter().map(Path::as_os_str).collect();
+        put_first("LD_LIBRARY_PATH", &folders.join(OsStr::new(":")));
     }
-    if let Some(quickassist) = &quickassist {
-        folders.push(":");
-        folders.push(&quickassist.folder);
-    }
-    put_first("LD_LIBRARY_PATH", &folders);
-    if run.preload {
-        put_first("LD_PRELOAD", library.as_os_str());
+    match &library {
+        Some(library) if run.preload => put_first("LD_PRELOAD", library.as_os_str()),
+        None if run.preload => return Err(format!("--preload: {NO_ZLIB}").into()),
+        _ => {}
     }
     if let Some(quickassist) = &quickassist {
         command.env("LOOKASIDE_QAT_STATISTICS", &quickassist.counters);
@@ -133,7 +135,7 @@ pub(crate) fn run(run: &Run) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let provider = openssl.as_ref().map(Configuration::report).transpose()?;
     let served = quickassist.as_ref().map(QuickAssist::report).transpose()?.unwrap_or_default();
     own.gather(&mut sum, true)?;
-    eprint!("{}", report(&sum, run.json, provider.as_deref(), &served));
+    eprint!("{}", report(&sum, run.json, library.is_some(), provider.as_deref(), &served));
     Ok(exit_code(status))
 }
 
@@ -169,20 +171,17 @@ fn is_there(library: PathBuf) -> Result<PathBuf, String> {
     }
 }
 
-/// Where `make install` puts the library, or `scripts/build-zlib`, as seen from this command.
-fn beside_us() -> Result<PathBuf, String> {
+const NO_ZLIB: &str = "our libz.so.1 is not installed beside this command: make install, or the package lookaside-zlib; or \
+                       --library names its folder";
+const NOTHING: &str = "no library of ours is installed beside this command: make install, or packages (lookaside-zlib, \
+                       lookaside-expat, lookaside-hyperscan, lookaside-qat); or --library names the folder of libz.so.1";
+
+/// Where `make install` puts the library, or `scripts/build-zlib`, as seen from this command; `None` where it is not installed.
+fn beside_us() -> Result<Option<PathBuf>, String> {
     let here = env::current_exe().and_then(fs::canonicalize).map_err(|e| e.to_string())?;
     let folder = here.parent().unwrap_or(Path::new("/"));
-    ["../lib/lookaside/zlib", "zlib"]
-        .into_iter()
-        .find_map(|place| folder.join(place).join(LIBRARY).canonicalize().ok())
-        .ok_or_else(|| {
-            format!(
-                "there is no {LIBRARY} of ours in {0}/../lib/lookaside/zlib nor in {0}/zlib \
-                 (scripts/build-zlib makes it; --library FOLDER says where it is)",
-                folder.display()
-            )
-        })
+    let mut places = ["../lib/lookaside/zlib", "zlib"].into_iter();
+    Ok(places.find_map(|place| folder.join(place).join(LIBRARY).canonicalize().ok()))
 }
 
 /// The folder of another library of ours, where it is installed.
@@ -203,8 +202,15 @@ const LIBRARIES: [(&str, &str, [&str; 3]); 4] = [
 /// The heads of the rows of devices.
 const REQUESTS: [&str; 3] = ["requests", "bytes in", "bytes out"];
 
-/// What the libraries, the devices, QuickAssist and, where it was asked for, the OpenSSL provider have served.
-fn report(sum: &Sum, json: bool, provider: Option<&str>, served: &Served) -> String {
+/// What the libraries, the devices, QuickAssist and, where it was asked for, the OpenSSL provider have served. Of zlib, if
+/// it was `in_place`, also that nobody used it.
+fn report(
+    sum: &Sum,
+    json: bool,
+    in_place: bool,
+    provider: Option<&str>,
+    served: &Served,
+) -> String {
     let all = sum.content.as_ref();
     let calls = |library: &str| -> Vec<&Call> {
         let calls = all.map_or(&[][..], |all| &all.calls);
@@ -244,7 +250,7 @@ fn report(sum: &Sum, json: bool, provider: Option<&str>, served: &Served) -> Str
     }
     let mut out = String::new();
     for (library, _, columns) in LIBRARIES {
-        if library == "zlib" || processes(library) > 0 {
+        if library == "zlib" && in_place || processes(library) > 0 {
             let rows = calls(library).into_iter().map(|call| (call.name.clone(), call.counts));
             out += &text(library, columns, processes(library), rows.collect());
         }
@@ -259,7 +265,8 @@ fn report(sum: &Sum, json: bool, provider: Option<&str>, served: &Served) -> Str
     if let Some((count, fault)) = &sum.faults {
         out += &format!("lookaside: pages of counters that could not be read: {count} ({fault})\n");
     }
-    out + &served.table() + provider.unwrap_or_default()
+    out += &(served.table() + provider.unwrap_or_default());
+    if out.is_empty() { "lookaside: no process used a library of ours\n".into() } else { out }
 }
 
 /// The counts of a library, a line for each row.
@@ -270,7 +277,7 @@ fn text(
     rows: Vec<(String, [u64; 3])>,
 ) -> String {
     let mut text = match processes {
-        0 => format!("lookaside: no process called {library}\n"),
+        0 => format!("lookaside: no process used {library}\n"),
         1 => format!("lookaside: {library} in 1 process\n"),
         n => format!("lookaside: {library} in {n} processes\n"),
     };
@@ -306,7 +313,10 @@ mod tests {
     fn counts_are_shown() {
         let served = Served::default();
         let none = Sum::default();
-        assert_eq!(report(&none, false, None, &served), "lookaside: no process called zlib\n");
+        assert_eq!(report(&none, false, true, None, &served), "lookaside: no process used zlib\n");
+        let text = report(&none, false, false, None, &served);
+        assert_eq!(text, "lookaside: no process used a library of ours\n");
+        assert_eq!(report(&none, false, false, Some("provider\n"), &served), "provider\n");
         let call = |library: &str, name: &str, counts| Call {
             library: library.into(),
             columns: Default::default(),
@@ -336,7 +346,7 @@ mod tests {
             devices: 1,
             faults: Some((1, Fault::NoPage)),
         };
-        let text = report(&sum, false, None, &served);
+        let text = report(&sum, false, true, None, &served);
         let lines: Vec<Vec<_>> =
             text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert!(text.starts_with("lookaside: zlib in 2 processes\n"));
@@ -344,7 +354,7 @@ mod tests {
         assert_eq!(lines[3][1..], ["hyperscan", "in", "1", "process"]);
         assert_eq!(lines[8], ["device", "cpu,", "dc.compress", "4", "0", "70"]);
         assert!(text.ends_with("that could not be read: 1 (it is no page of counters)\n"));
-        let object: Value = serde_json::from_str(&report(&sum, true, None, &served)).unwrap();
+        let object: Value = serde_json::from_str(&report(&sum, true, true, None, &served)).unwrap();
         assert_eq!(object["rows"][0]["served_by"], "compress, whole calls");
         assert_eq!(object["rows"][0]["bytes_in"], 200);
         assert_eq!(object["hyperscan"]["rows"][0]["matches"], 9);

@@ -1,5 +1,6 @@
 //! The pages of processes: gathered, and shown by `lookaside run`, `lookaside top` and `lookaside metrics`.
 
+mod functions;
 pub(crate) mod gather;
 pub(crate) mod metrics;
 pub(crate) mod own;

@@ -9,7 +9,7 @@ use std::{
     sync::atomic::{AtomicU8, Ordering::Relaxed},
 };
 
-use lookaside::{fork_generation, secure_variable};
+use lookaside::{fork_generation, plain_message, secure_variable};
 use lookaside_page::{Forever, LONGEST_NAME, Page, Shape, at_exit};
 
 use crate::paged::{Counts, Place};
@@ -140,6 +140,7 @@ impl Statistics {
             }
             Err(e) => {
                 let path = path.to_string_lossy();
+                let e = plain_message(&e);
                 let _ = writeln!(std::io::stderr(), "lookaside: LOOKASIDE_STATS={path}: {e}");
             }
         }

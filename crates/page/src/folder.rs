@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use lookaside_secure::secure_variable;
+use lookaside_secure::{plain_message, secure_variable};
 use rustix::{
     fs::{Mode, OFlags},
     io::Errno,
@@ -42,8 +42,8 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::System(e) => fmt::Display::fmt(&std::io::Error::from(*e), f),
-            Fault::Relative => f.write_str("a path from the root is wanted"),
+            Fault::System(e) => f.write_str(&plain_message(&std::io::Error::from(*e))),
+            Fault::Relative => f.write_str("an absolute path is wanted"),
             Fault::Foreign => f.write_str("it belongs to another user"),
             Fault::Open => f.write_str("it is open to other users: chmod 700"),
             Fault::NotAFile => f.write_str("it is no regular file"),

@@ -11,6 +11,11 @@
 //! services, sizes and contents. A request is paid for by its estimate ([`lookaside_core::Costs`]); once
 //! it has run, the difference to the time that it took is settled ([`Share::settle`]): a tenant may go
 //! into debt. The instances of a tenant have turns, one request each.
+//!
+//! A tenant whose ring runs dry for a moment, since the system runs its client's thread late, is no guest who has left:
+//! what it would have earned meanwhile are its arrears, and it earns twice as much until it has caught up. In round robin
+//! without that, tenants with short requests lose what their weights say to those with long ones, whose rings hold more
+//! device time. Nobody is overtaken by more than its weight says, and who stays away has no arrears.
 
 use std::sync::Arc;
 
@@ -20,6 +25,12 @@ use crate::sla::{Cost, Due, LEAST_NS, MOST_NS, Priority, Terms};
 /// weight's turn, 64 us, is over before a rate-limited tenant has lost tokens. Rounds in which nobody
 /// can pay are skipped, so long requests cost no extra time here.
 const QUANTUM: i64 = LEAST_NS;
+
+/// For how long a tenant without a request is one whose client is late; after that it has left.
+const LATE_NS: u64 = 200_000_000;
+
+/// The most device time that a tenant catches up with.
+const MOST_ARREARS: i64 = 100_000_000;
 
 /// Commitments have so many times the device time of those behind them, and these so many times that of
 /// background tenants, as long as all have requests: those behind are slowed down, but nobody starves.
@@ -59,6 +70,10 @@ pub(crate) struct Share {
     pub(crate) terms: Arc<Terms>,
     /// What it may spend, in nanoseconds; below 0, what it owes.
     deficit: i64,
+    /// What it did not earn while its ring was dry.
+    arrears: i64,
+    /// Since when it has had no request; `None`: it has one.
+    dry_ns: Option<u64>,
     /// Its instances, and whose turn it is among them.
     lanes: Vec<usize>,
     turn: usize,
@@ -85,7 +100,8 @@ pub(crate) struct Head {
 
 impl Share {
     pub(crate) fn new(terms: Arc<Terms>) -> Share {
-        Share { terms, deficit: 0, lanes: Vec::new(), turn: 0 }
+        let (deficit, arrears, dry_ns) = (0, 0, None);
+        Share { terms, deficit, arrears, dry_ns, lanes: Vec::new(), turn: 0 }
     }
 
     /// An instance of this tenant opens.
@@ -102,6 +118,42 @@ impl Share {
     /// What it earns in one turn.
     fn earns(&self) -> i64 {
         i64::from(self.terms.weight) * QUANTUM
+    }
+
+    /// It has a request that may be served, and earns in so many turns.
+    fn earn(&mut self, turns: i64) {
+        self.dry_ns = None;
+        let earned = turns.saturating_mul(self.earns());
+        let caught_up = earned.min(self.arrears);
+        self.arrears -= caught_up;
+        self.deficit = self.deficit.saturating_add(earned).saturating_add(caught_up);
+    }
+
+    /// How many turns it takes to earn so much.
+    fn turns(&self, ns: i64) -> i64 {
+        let up =
+            |ns: i64, each: i64| ns.cast_unsigned().div_ceil(each.cast_unsigned()).cast_signed();
+        let twice = up(ns, 2 * self.earns());
+        match twice.saturating_mul(self.earns()) <= self.arrears {
+            true => twice,
+            false => up((ns - self.arrears).max(0), self.earns()).max(twice),
+        }
+    }
+
+    /// It has nothing that may be served in so many turns. It saves nothing up, and pays off what it owes; but what it
+    /// would have earned is kept where its client is late.
+    fn pass(&mut self, turns: i64, now: u64, lanes: &mut impl Lanes) {
+        let earned = self.deficit.saturating_add(turns.saturating_mul(self.earns()));
+        self.deficit = earned.min(0);
+        // Who is held back by its peak rate is not late.
+        if self.terms.has_peak() && self.lanes.iter().any(|&lane| lanes.head(lane, now).is_some()) {
+            return;
+        }
+        let since = *self.dry_ns.get_or_insert(now);
+        self.arrears = match now.saturating_sub(since) < LATE_NS {
+            true => self.arrears.saturating_add(earned.max(0)).min(MOST_ARREARS),
+            false => 0,
+        };
     }
 
     /// A request that was charged less than it took, or more: the difference in nanoseconds.
@@ -325,8 +377,10 @@ impl Round {
                 let i = self.turn % n;
                 if let Some(share) = shares[i].as_mut().filter(|s| is_here(s)) {
                     let allowed = share.allowed(now, lanes);
-                    if !core::mem::replace(&mut self.earned, true) {
-                        share.deficit += share.earns();
+                    let turns = i64::from(!core::mem::replace(&mut self.earned, true));
+                    match allowed {
+                        Some(_) => share.earn(turns),
+                        None => share.pass(turns, now, lanes),
                     }
                     match allowed {
                         Some((lane, Head { over: true, .. })) => {
@@ -340,12 +394,9 @@ impl Round {
                             return Some(Pick { share: i, lane, charged_ns, committed: false });
                         }
                         Some((_, Head { cost, .. })) => {
-                            let missing = (cost.ns - share.deficit).cast_unsigned();
-                            let more = missing.div_ceil(share.earns().cast_unsigned());
-                            rounds = rounds.min(more.cast_signed());
+                            rounds = rounds.min(share.turns(cost.ns - share.deficit));
                         }
-                        // Who has nothing to send saves nothing up, but pays off what it owes.
-                        None => share.deficit = share.deficit.min(0),
+                        None => {}
                     }
                 }
                 self.turn = (i + 1) % n;
@@ -358,10 +409,13 @@ impl Round {
             for share in shares.iter_mut().flatten().filter(|s| is_here(s)) {
                 // One who arrived meanwhile was not reckoned with: it saves up for its next request,
                 // and no more.
-                let most = share.allowed(now, lanes).map_or(0, |(_, head)| head.cost.ns);
-                let earned =
-                    share.deficit.saturating_add((rounds - 1).saturating_mul(share.earns()));
-                share.deficit = earned.min(most);
+                match share.allowed(now, lanes) {
+                    Some((_, head)) => {
+                        share.earn(rounds - 1);
+                        share.deficit = share.deficit.min(head.cost.ns);
+                    }
+                    None => share.pass(rounds - 1, now, lanes),
+                }
             }
         }
     }
@@ -380,7 +434,7 @@ pub(crate) struct Pick {
     pub(crate) committed: bool,
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use lookaside_core::Service;
 
@@ -563,6 +617,91 @@ mod tests {
         // 10 us each against 1 ms: the second one goes first until it has none left.
         assert_eq!(lanes[..99], [1; 99], "{lanes:?}");
         assert!(lanes.contains(&0), "{lanes:?}");
+    }
+
+    /// Twelve at random, of which some are without a request for up to 20 ms now and then: each gets what its weight says.
+    #[test]
+    fn a_ring_that_is_dry_for_a_moment_loses_nothing() {
+        lookaside_testkit::each_seed(50, |seed| {
+            let mut rng = lookaside_testkit::Rng::new(seed);
+            let mut all = Setting::default();
+            let mut terms = Vec::new();
+            for i in 0..12 {
+                let (weight, size) = (1 + rng.below(8) as u32, 8000 << rng.below(6));
+                all = all.tenant(weight, &[], &[size]);
+                // The last ones are never late: they have what others leave.
+                terms.push((weight, size, i < 8));
+            }
+            let (mut now, mut got) = (0_u64, [0_u64; 12]);
+            // Until when its ring is dry, and from when on it is again.
+            let mut dry = [(0_u64, 0_u64); 12];
+            while now < 2_000_000_000 {
+                for (i, (until, next)) in dry.iter_mut().enumerate() {
+                    let (_, size, late) = terms[i];
+                    if now >= *next {
+                        *until = now + rng.below(20_000_000);
+                        *next = *until + 1 + rng.below(40_000_000);
+                    }
+                    all.lanes.0[i].1 = (!late || now >= *until).then_some(size);
+                }
+                let Some(Pick { share, .. }) = all.pick(now) else {
+                    unreachable!("some are always here")
+                };
+                got[share] += terms[share].1 as u64;
+                now += terms[share].1 as u64;
+            }
+            let weights: u32 = terms.iter().map(|t| t.0).sum();
+            for (&(weight, size, _), &got) in terms.iter().zip(&got) {
+                let fair = now as f64 * f64::from(weight) / f64::from(weights);
+                let most = 0.05 * fair + size as f64;
+                assert!((got as f64 - fair).abs() < most, "{}: {terms:?}", got as f64 / fair);
+            }
+        });
+    }
+
+    /// Who stays away longer than a client is late has what comes then, and nothing of before.
+    #[test]
+    fn who_has_left_catches_up_with_nothing() {
+        let mut all = Setting::default().tenant(1, &[], &[10_000]).tenant(1, &[], &[10_000]);
+        all.lanes.0[1].1 = None;
+        let mut now = 0;
+        let mut serve = |all: &mut Setting, ns: u64| {
+            let (end, mut got) = (now + ns, [0.0; 2]);
+            while now < end {
+                got[all.pick(now).unwrap().share] += 10_000.0 / ns as f64;
+                now += 10_000;
+            }
+            got
+        };
+        serve(&mut all, 1_000_000_000);
+        all.lanes.0[1].1 = Some(10_000);
+        let got = serve(&mut all, 10_000_000);
+        assert!((got[1] - 0.5).abs() < 0.01, "{got:?}");
+        // Away for 20 ms: it has two thirds until it has caught up.
+        all.lanes.0[1].1 = None;
+        serve(&mut all, 20_000_000);
+        all.lanes.0[1].1 = Some(10_000);
+        let got = serve(&mut all, 30_000_000);
+        assert!((got[1] - 2.0 / 3.0).abs() < 0.01, "{got:?}");
+        // 20 ms behind, and a third of the time less: another 30 ms, then half.
+        let got = serve(&mut all, 60_000_000);
+        assert!((got[1] - (20.0 + 15.0) / 60.0).abs() < 0.01, "{got:?}");
+    }
+
+    #[test]
+    fn turns_are_as_many_as_are_needed() {
+        for (weight, arrears, ns) in
+            [(1, 0, 1), (1, 0, 6400), (3, 100, 5000), (3, 5000, 5000), (7, 50, 10), (2, 700, 1300)]
+        {
+            let mut setting = Setting::default().tenant(weight, &[], &[1]);
+            let share = setting.shares[0].as_mut().unwrap();
+            share.arrears = arrears;
+            let turns = share.turns(ns);
+            share.earn(turns - 1);
+            assert!(share.deficit < ns, "{weight} {arrears} {ns}: {turns}");
+            share.earn(1);
+            assert!(share.deficit >= ns, "{weight} {arrears} {ns}: {turns}");
+        }
     }
 
     #[test]

@@ -159,12 +159,15 @@ impl Batcher {
         self.many = 2 * self.queues.len();
     }
 
-    /// Lets a queue run at once, if a request is still there that is wanted: somebody waits for it.
-    pub(crate) fn hurry(&mut self, at: usize, wanted: impl Fn(&Work) -> bool) {
-        if let Some(queue) = self.queues.get_mut(at).filter(|q| q.work.iter().any(&wanted)) {
-            queue.urgent = true;
-            self.lines[usize::from(queue.key.0)].ripen(&mut self.serial, queue, at);
-        }
+    /// Lets a queue run at once, if a request is still there that is wanted: somebody waits for it. Returns
+    /// whether there is.
+    pub(crate) fn hurry(&mut self, at: usize, wanted: impl Fn(&Work) -> bool) -> bool {
+        let Some(queue) = self.queues.get_mut(at).filter(|q| q.work.iter().any(wanted)) else {
+            return false;
+        };
+        queue.urgent = true;
+        self.lines[usize::from(queue.key.0)].ripen(&mut self.serial, queue, at);
+        true
     }
 
     /// Cancels what this closure chooses, and lets it leave. Returns how many.
@@ -186,9 +189,9 @@ impl Batcher {
         self.queues.get(at).map(|queue| queue.key)
     }
 
-    /// Whether requests are staged in a queue.
-    pub(crate) fn is_staged(&self, at: usize) -> bool {
-        self.queues.get(at).is_some_and(|q| !q.work.is_empty())
+    /// Whether such a request is staged in a queue.
+    pub(crate) fn has(&self, at: usize, such: impl Fn(&Work) -> bool) -> bool {
+        self.queues.get(at).is_some_and(|q| q.work.iter().any(such))
     }
 
     /// Moves a batch that may run, for one of the devices in the bit set `accepts`, into `batch`, which is

@@ -101,8 +101,6 @@ pub struct Instance {
     /// With 0 engines, after a poll that found nothing: when the next one can find something,
     /// because a rate limit holds all requests back until then.
     due_ns: Option<u64>,
-    /// Whether something is committed to it.
-    committed: bool,
     patience: Patience,
     _not_sync: core::marker::PhantomData<core::cell::Cell<()>>,
 }
@@ -117,7 +115,6 @@ impl Instance {
             refused: Vec::new(),
             lost: None,
             due_ns: None,
-            committed: tenant.terms().is_committed(),
             patience: tenant.inner().patience(),
             tenant,
             _not_sync: core::marker::PhantomData,
@@ -272,7 +269,7 @@ impl Instance {
         let n = self.link.outlet.publish();
         if n > 0 {
             match &self.link.executor {
-                Executor::Shared { shared, .. } => shared.ring(self.committed),
+                Executor::Shared { shared, .. } => shared.ring(self.tenant.is_committed()),
                 // The work is there to be done by poll: let the caller's event loop come back.
                 Executor::Own(_) => _ = self.link.notice(Notice::signal_fd),
             }
@@ -440,7 +437,7 @@ impl Instance {
             && (published > 0 || news)
             && self.outstanding > 0
         {
-            shared.ring(self.committed);
+            shared.ring(self.tenant.is_committed());
         }
     }
 
@@ -591,7 +588,7 @@ impl Instance {
             state.ledger.not_run(withdrawn as u64);
         }
         // All engines may sleep until a rate admits the next request.
-        shared.ring(self.committed);
+        shared.ring(self.tenant.is_committed());
         if lent || self.outstanding == 0 {
             return false;
         }

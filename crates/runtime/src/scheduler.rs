@@ -167,6 +167,16 @@ impl Scheduler {
         (place as u32, self.generation)
     }
 
+    /// A tenant has other terms from now on.
+    pub(crate) fn change(&mut self, old: &Arc<Terms>, new: &Arc<Terms>) {
+        for share in self.shares.iter_mut().flatten().filter(|s| Arc::ptr_eq(&s.terms, old)) {
+            self.arbiter.leave(old);
+            self.arbiter.enter(new);
+            share.terms = new.clone();
+        }
+        self.alone = self.find_alone();
+    }
+
     /// Removes an instance that has no requests outstanding.
     pub(crate) fn detach(&mut self, place: u32) {
         let Some(lane) = self.lanes.get_mut(place as usize).and_then(Option::take) else { return };
@@ -270,6 +280,7 @@ impl Scheduler {
                     share.settle(more_ns);
                 }
                 share.terms.correct(of.service, of.committed, more_ns);
+                share.terms.add_device_ns(took_ns, of.committed);
                 lane.port.add_device_ns(took_ns);
             }
         }
@@ -425,11 +436,15 @@ impl Scheduler {
             if wanted > lane.wanted {
                 lane.wanted = wanted;
                 // Its request may have left with an earlier batch: those of others that came since wait for more.
-                let here =
-                    |work: &Work| work.ticket.port as usize == place && work.ticket.seq < wanted;
-                lane.queues.drain(..).for_each(|(class, queue)| match class {
-                    Class::Committed => committed.hurry(queue, here),
-                    Class::Weighted => weighted.hurry(queue, here),
+                // A queue that has later ones of its own is asked again when those are wanted.
+                let own = |work: &Work| work.ticket.port as usize == place;
+                lane.queues.retain(|&(class, queue)| {
+                    let batcher = match class {
+                        Class::Committed => &mut *committed,
+                        Class::Weighted => &mut *weighted,
+                    };
+                    !batcher.hurry(queue, |work| own(work) && work.ticket.seq < wanted)
+                        && batcher.has(queue, own)
                 });
             }
         }
@@ -455,7 +470,7 @@ impl Scheduler {
             if lane.queues.len() == QUEUES {
                 lane.queues.sort_unstable();
                 lane.queues.dedup();
-                lane.queues.retain(|&(of, queue)| of != class || batcher.is_staged(queue));
+                lane.queues.retain(|&(of, queue)| of != class || batcher.has(queue, |_| true));
             }
             lane.queues.push(queue);
         }

@@ -172,6 +172,9 @@ pub(crate) struct Terms {
     pub(crate) weight: u32,
     pub(crate) priority: Priority,
     rates: Box<[Rate]>,
+    /// The device time that its requests have taken, and of that, what was served by commitments.
+    device_ns: AtomicU64,
+    committed_ns: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -190,7 +193,44 @@ impl Terms {
             Rate { service: sla.service, unit: sla.unit, committed, peak }
         };
         let rates = config.slas.iter().map(rate).collect();
-        Arc::new(Terms { weight: config.weight, priority: config.priority, rates })
+        let (weight, priority) = (config.weight, config.priority);
+        let (device_ns, committed_ns) = Default::default();
+        Arc::new(Terms { weight, priority, rates, device_ns, committed_ns })
+    }
+
+    /// Other terms in place of these. What was used of a rate that stays, whatever it is now, is used still.
+    pub(crate) fn changed(&self, config: &InstanceConfig, now: u64) -> Arc<Terms> {
+        let terms = Terms::new(config, now);
+        terms.device_ns.store(self.device_ns(), Relaxed);
+        terms.committed_ns.store(self.committed_ns(), Relaxed);
+        for rate in &terms.rates {
+            let same = |old: &&Rate| old.service == rate.service && old.unit == rate.unit;
+            let Some(old) = self.rates.iter().find(same) else { continue };
+            for (new, old) in [(&rate.committed, &old.committed), (&rate.peak, &old.peak)] {
+                if let (Some(new), Some(old)) = (new, old) {
+                    new.continue_from(old, now);
+                }
+            }
+        }
+        terms
+    }
+
+    /// Its requests have taken so much device time more.
+    pub(crate) fn add_device_ns(&self, ns: u64, committed: bool) {
+        self.device_ns.fetch_add(ns, Relaxed);
+        if committed {
+            self.committed_ns.fetch_add(ns, Relaxed);
+        }
+    }
+
+    /// Of [`Terms::device_ns`], what was served by commitments.
+    pub(crate) fn committed_ns(&self) -> u64 {
+        self.committed_ns.load(Relaxed)
+    }
+
+    /// The device time that its requests have taken.
+    pub(crate) fn device_ns(&self) -> u64 {
+        self.device_ns.load(Relaxed)
     }
 
     fn rate(&self, service: Service) -> Option<&Rate> {
@@ -344,6 +384,12 @@ impl Bucket {
         let (now, time) = (ticks(now), self.earns_in(count));
         let after = |full_at: u64| Some(full_at.max(now).saturating_add(time));
         let _ = self.full_at.fetch_update(Relaxed, Relaxed, after);
+    }
+
+    /// It is as full as another one was, but for what that owes beyond this one's burst.
+    fn continue_from(&self, old: &Bucket, now: u64) {
+        let most = ticks(now).saturating_add(self.burst);
+        self.full_at.store(old.full_at.load(Relaxed).min(most), Relaxed);
     }
 
     /// Takes so much more, or gives so much back.

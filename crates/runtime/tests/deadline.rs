@@ -152,6 +152,38 @@ fn a_poll_hurries_no_batch_without_its_request() {
     assert_eq!(other.poll_full().count(), 1);
 }
 
+/// A request that came to a queue before the one before it was known to be wanted leaves when it is wanted itself.
+#[test]
+fn a_poll_hurries_the_batch_that_its_request_joined_earlier() {
+    let mut s = Stepped::new();
+    let mover = s.runtime.mover().unwrap();
+    let copy = || mover.copy(buffers().0, buffers().1);
+    let open = || s.runtime.instance(InstanceConfig::default()).unwrap();
+    let (mut one, mut other) = (open(), open());
+    one.push(copy()).unwrap();
+    one.doorbell();
+    s.step();
+    (0..3).for_each(|_| other.push(copy()).unwrap());
+    other.doorbell();
+    // The batch is full and leaves. The poll says that its request is wanted; the engine has not heard of it.
+    s.step();
+    assert_eq!(one.poll().count(), 0, "the device takes its time");
+    one.push(copy()).unwrap();
+    one.doorbell();
+    (0..4).for_each(|_| {
+        s.step();
+        s.clock.advance(1_000);
+    });
+    assert_eq!(one.poll().count(), 1);
+    // One that finds nothing asks for what is outstanding.
+    assert_eq!(one.poll().count(), 0);
+    (0..4).for_each(|_| {
+        s.step();
+        s.clock.advance(1_000);
+    });
+    assert_eq!(one.poll().count(), 1, "the second one waited for others");
+}
+
 /// A peak rate holds a request back for a second; its deadline lets it, and only it, out.
 #[test]
 fn a_deadline_ends_the_wait_for_a_rate() {

@@ -193,6 +193,8 @@ struct Promise {
     peak: f64,
     /// It sends so much of what is committed to it, evenly and at random; `None`: a flood.
     sends: Option<f64>,
+    /// The system runs its thread late now and then, by some milliseconds: its ring runs dry.
+    late: bool,
 }
 
 struct Tenant {
@@ -202,6 +204,8 @@ struct Tenant {
     committed: f64,
     /// When it sends next.
     next_ns: u64,
+    /// Until when it is late, and when it is again.
+    late_ns: (u64, u64),
     answered: u64,
     latencies: Vec<u64>,
 }
@@ -225,12 +229,20 @@ fn tenant(runtime: &Runtime, engines: usize, promise: &Promise) -> Tenant {
     };
     let instance = runtime.instance(config).unwrap();
     let promise = promise.clone();
-    Tenant { promise, instance, committed, next_ns: 0, answered: 0, latencies: Vec::new() }
+    let (next_ns, late_ns, latencies) = (0, (0, 0), Vec::new());
+    Tenant { promise, instance, committed, next_ns, late_ns, answered: 0, latencies }
 }
 
 impl Tenant {
     /// Takes what is answered and sends what is to be sent. Returns whether it did, and until when it waits.
     fn turn(&mut self, now: u64, sessions: &Sessions, rng: &mut Rng) -> (bool, u64) {
+        if self.promise.late && now >= self.late_ns.1 {
+            let until = now + rng.below(8_000_000);
+            self.late_ns = (until, until + rng.below(16_000_000));
+        }
+        if now < self.late_ns.0 {
+            return (false, self.late_ns.0);
+        }
         let before = self.answered;
         for response in self.instance.poll() {
             assert!(response.result.is_ok());
@@ -350,7 +362,7 @@ fn promises(rng: &mut Rng, all: f64) -> Vec<Promise> {
         // One in three is held at its peak.
         let peak = if rng.chance(33) && !splits { 1.1 } else { 20.0 };
         let weight = 1 + rng.below(8) as u32;
-        Promise { kind, weight, unit, part: all * part / sum, peak, sends: None }
+        Promise { kind, weight, unit, part: all * part / sum, peak, sends: None, late: false }
     };
     parts.into_iter().enumerate().map(promise).collect()
 }
@@ -384,6 +396,30 @@ fn floods(seed: u64) {
 #[test]
 fn promises_hold_under_floods() {
     each_seed(100, floods);
+}
+
+/// Without promises, twelve floods share by weight. Two in three of them have clients that are late, and rings that run
+/// dry: the shorter the requests, the sooner.
+fn late_floods(seed: u64) {
+    const SECONDS: f64 = 1.0;
+    let mut rng = Rng::new(seed);
+    let mut promises = promises(&mut rng, 0.7);
+    for (i, promise) in promises.iter_mut().enumerate() {
+        (promise.part, promise.late) = (0.0, i % 3 != 0);
+    }
+    let got = serve(&promises, 1, false, seed, SECONDS).answered;
+    let time = |(p, &n): (&Promise, &u64)| (n * p.kind.least_ns()) as f64 / f64::from(p.weight);
+    let each: Vec<f64> = promises.iter().zip(&got).map(time).collect();
+    let fair = each.iter().sum::<f64>() / each.len() as f64;
+    for (p, one) in promises.iter().zip(&each) {
+        let most = 0.05 * fair + p.kind.ns() as f64 / f64::from(p.weight);
+        assert!((one - fair).abs() < most, "{:.3}: {p:?}, {each:?}", one / fair);
+    }
+}
+
+#[test]
+fn clients_that_are_late_keep_their_weight() {
+    each_seed(50, late_floods);
 }
 
 fn p99(latencies: &mut [u64]) -> u64 {

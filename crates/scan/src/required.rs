@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::node::{ByteSet, Node, width};
-use crate::strings::{Choice, Common, best_run, is_language, split_repeats};
+use crate::strings::{Choice, Common, best_run, is_language, split_ways};
 
 /// The most strings.
 const MAX_STRINGS: usize = 256;
@@ -108,7 +108,7 @@ fn best(node: &Node, depth: usize, closed: bool, common: &Common) -> Option<Requ
         Node::Concat(_) => {
             let mut flat = vec![];
             flatten(node, &mut flat);
-            let ways = [true, false].map(|first| split_repeats(&flat, first));
+            let ways = split_ways(&flat);
             let found = ways.iter().flat_map(|parts| {
                 let parts: Vec<Cow<'_, Node>> = parts.iter().map(Cow::Borrowed).collect();
                 of_concat(&parts, depth, closed, common)

@@ -130,19 +130,90 @@ impl Common {
         all
     }
 
-    /// What a string is worth of `bits`.
-    fn worth(&self, string: &[Letter], bits: f64) -> f64 {
-        let gram = |it: &[Letter]| gram([0, 1, 2].map(|at| it[at].byte));
-        let counts = string.windows(3).map(|it| self.counts.get(&gram(it)).copied().unwrap_or(0));
-        let (mut least, mut frequent) = (u32::MAX, true);
-        for count in counts {
-            least = least.min(count & !FREQUENT);
-            frequent &= count & FREQUENT != 0;
-        }
-        let least = if string.len() < 3 { 0 } else { least };
-        let worth = bits - COMMON * f64::from(least.max(1)).log2();
-        if frequent { worth.min(FREQUENT_BITS) } else { worth }
+    /// In how many patterns three letters are, or 0; with [`FREQUENT`].
+    fn count(&self, letters: [u8; 3]) -> u32 {
+        self.counts.get(&gram(letters)).copied().unwrap_or(0)
     }
+}
+
+/// A string that grows, and what its worth is reckoned from.
+#[derive(Clone, Debug)]
+struct Growing {
+    letters: Vec<Letter>,
+    /// Bits of its letters.
+    sum: f64,
+    /// The least number of patterns that three letters of it are in.
+    least: u32,
+    /// All three letters are frequent.
+    frequent: bool,
+    /// Letters that match in either case, and whether there are letters that do not.
+    both_cases: u32,
+    one_case: bool,
+}
+
+impl Growing {
+    const EMPTY: Growing = Growing {
+        letters: vec![],
+        sum: 0.0,
+        least: u32::MAX,
+        frequent: true,
+        both_cases: 0,
+        one_case: false,
+    };
+
+    fn push(&mut self, letter: Letter, common: &Common) {
+        self.letters.push(letter);
+        self.sum += match letter.byte {
+            b' ' | b'\n' | 0 => 3.0,
+            _ if letter.both_cases => 4.7,
+            _ => 5.5,
+        };
+        self.both_cases += u32::from(letter.both_cases);
+        self.one_case |= letter.byte.is_ascii_alphabetic() && !letter.both_cases;
+        if let [.., a, b, c] = self.letters[..] {
+            let count = common.count([a.byte, b.byte, c.byte]);
+            self.least = self.least.min(count & !FREQUENT);
+            self.frequent &= count & FREQUENT != 0;
+        }
+    }
+
+    /// Whether it has letters that match in either case, and letters that do not.
+    fn is_mixed(&self) -> bool {
+        self.both_cases > 0 && self.one_case
+    }
+
+    /// Bits that it is worth. Above some 24 bits chance occurrences are no cost any more; longer strings still allow larger
+    /// strides.
+    fn worth(&self) -> f64 {
+        let bits = self.sum.min(24.0) + 0.3 * (self.sum - 24.0).clamp(0.0, 50.0);
+        let least = if self.letters.len() < 3 { 0 } else { self.least };
+        let worth = bits - COMMON * f64::from(least.max(1)).log2();
+        if self.frequent { worth.min(FREQUENT_BITS) } else { worth }
+    }
+}
+
+/// Each string with each of `language` behind it. False: they are too many, or too long.
+fn grow(strings: &mut Vec<Growing>, language: &Language, common: &Common) -> bool {
+    let length = |all: &mut dyn Iterator<Item = usize>| all.max().unwrap_or(0);
+    let longest = length(&mut strings.iter().map(|it| it.letters.len()))
+        + length(&mut language.iter().map(Vec::len));
+    if strings.len() * language.len() > MAX_STRINGS || longest > MAX_LENGTH {
+        return false;
+    }
+    if let [one] = &language[..] {
+        let push = |it: &mut Growing| one.iter().for_each(|letter| it.push(*letter, common));
+        strings.iter_mut().for_each(push);
+        return true;
+    }
+    let known = std::mem::take(strings);
+    for string in &known {
+        for more in language {
+            let mut longer = string.clone();
+            more.iter().for_each(|letter| longer.push(*letter, common));
+            strings.push(longer);
+        }
+    }
+    true
 }
 
 /// The byte of a class that has one, in lower case.
@@ -173,11 +244,10 @@ pub(crate) fn choose(parts: &[Node], common: &Common) -> Option<Announcement> {
         return Some(whole);
     }
     // X{2,5}: XX and up to three X, in either order; a string may end with the XX or begin with it.
-    let [first, last] = [true, false].map(|required_first| split_repeats(parts, required_first));
-    let best = [(best_run(&first, common), &first), (best_run(&last, common), &last)];
-    let (run, parts) = best
-        .into_iter()
-        .filter_map(|(run, parts)| Some((run?, parts)))
+    let ways = split_ways(parts);
+    let (run, parts) = ways
+        .iter()
+        .filter_map(|parts| Some((best_run(parts, common)?, parts)))
         .max_by(|(a, _), (b, _)| a.score.total_cmp(&b.score))?;
     let Run { score, range, strings } = run;
     let (before, after) = (parts[..range.start].to_vec(), parts[range.end..].to_vec());
@@ -199,13 +269,21 @@ fn one_text(parts: &[Node], common: &Common) -> Option<Announcement> {
         return None;
     }
     let from = all.len().saturating_sub(MAX_LENGTH);
-    let strings = vec![all[from..].to_vec()];
-    let (score, strings) = (score(&strings, common)?, texts(&strings)?);
+    let mut string = Growing::EMPTY;
+    all[from..].iter().for_each(|letter| string.push(*letter, common));
+    let (score, strings) = (score(&[string])?, texts(&vec![all[from..].to_vec()])?);
     Some(Announcement { score, strings, before: parts[..from].to_vec(), after: vec![] })
 }
 
+/// The parts with their repeats [divided](split_repeats) in both ways, if these differ.
+pub(crate) fn split_ways(parts: &[Node]) -> Vec<Vec<Node>> {
+    let mut ways: Vec<Vec<Node>> = [true, false].map(|first| split_repeats(parts, first)).into();
+    ways.dedup();
+    ways
+}
+
 /// Divides repeats that have both required and optional rounds.
-pub(crate) fn split_repeats(parts: &[Node], required_first: bool) -> Vec<Node> {
+fn split_repeats(parts: &[Node], required_first: bool) -> Vec<Node> {
     let mut out = vec![];
     for part in parts {
         match part {
@@ -242,22 +320,32 @@ pub(crate) fn is_language(node: &Node) -> bool {
 
 pub(crate) fn best_run(parts: &[Node], common: &Common) -> Option<Run> {
     let languages: Vec<Option<Language>> = parts.iter().map(language).collect();
-    let mut best: Option<Run> = None;
+    let mut best: Option<(f64, Range<usize>)> = None;
     for start in 0..parts.len() {
-        let mut strings: Language = vec![vec![]];
+        let mut strings = vec![Growing::EMPTY];
         for (end, language) in languages.iter().enumerate().skip(start) {
             let Some(language) = language else { break };
-            let Some(longer) = product(&strings, language) else { break };
-            strings = longer;
-            let Some(score) = score(&strings, common) else { continue };
-            if best.as_ref().is_none_or(|best| score >= best.score)
-                && let Some(choice) = texts(&strings)
+            if !grow(&mut strings, language, common) {
+                break;
+            }
+            let Some(score) = score(&strings) else { continue };
+            if best.as_ref().is_none_or(|best| score >= best.0)
+                && (strings.iter().all(|it| !it.is_mixed()) || texts(&plain(&strings)).is_some())
             {
-                best = Some(Run { score, range: start..end + 1, strings: choice });
+                best = Some((score, start..end + 1));
             }
         }
     }
-    best
+    let (score, range) = best?;
+    let mut strings = vec![Growing::EMPTY];
+    for language in languages[range.clone()].iter().flatten() {
+        grow(&mut strings, language, common);
+    }
+    Some(Run { score, range, strings: texts(&plain(&strings))? })
+}
+
+fn plain(strings: &[Growing]) -> Language {
+    strings.iter().map(|it| it.letters.clone()).collect()
 }
 
 /// How rare matches of `parts` are where 64 bytes are equally frequent, in bits.
@@ -402,25 +490,17 @@ fn product(left: &Language, right: &Language) -> Option<Language> {
 }
 
 /// How rare the strings are, in bits, less what it costs to look for many. `None`: one is too short.
-fn score(strings: &Language, common: &Common) -> Option<f64> {
+fn score(strings: &[Growing]) -> Option<f64> {
     let (mut least, mut spellings) = (f64::INFINITY, 0);
     for string in strings {
-        // What mixes letters of one case with others is worth less than a part of it that does not.
-        spellings += if is_mixed(string) { 1 << (2 * both_cases(string)).min(16) } else { 1 };
-        if string.len() < MIN_LENGTH {
+        if string.letters.len() < MIN_LENGTH {
             return None;
         }
-        let bits = |letter: &Letter| match letter.byte {
-            b' ' | b'\n' | 0 => 3.0,
-            _ if letter.both_cases => 4.7,
-            _ => 5.5,
-        };
-        let sum: f64 = string.iter().map(bits).sum();
-        let sum = sum.min(24.0) + 0.3 * (sum - 24.0).clamp(0.0, 50.0);
-        least = least.min(common.worth(string, sum));
+        // What mixes letters of one case with others is worth less than a part of it that does not.
+        spellings += if string.is_mixed() { 1 << (2 * string.both_cases).min(16) } else { 1 };
+        least = least.min(string.worth());
     }
-    // Above some 24 bits chance occurrences are no cost any more; longer strings still allow larger strides. Twice the
-    // strings are twice the occurrences (a bit), and larger tables.
+    // Twice the strings are twice the occurrences (a bit), and larger tables.
     Some(least - 2.0 * f64::from(spellings).log2())
 }
 

@@ -17,6 +17,7 @@ use core::{
 use std::sync::Arc;
 
 use lookaside_core::{Memory, SetupError, SharedMemory};
+use rustix::fs::FallocateFlags;
 
 use crate::{Malformed, Record, WORDS};
 
@@ -37,6 +38,11 @@ const REQUESTS: Ends = Ends { tail: 0, head: 128 };
 const ANSWERS: Ends = Ends { tail: 256, head: 384 };
 const SERVER_SLEEPS: usize = 512;
 const CLIENT_SLEEPS: usize = 640;
+/// Who has the arena: nobody, the client, or the server, which frees its pages.
+const HOLDER: usize = 768;
+const NOBODY: u64 = 0;
+const CLIENT: u64 = 1;
+const SERVER: u64 = 2;
 
 #[derive(Clone, Copy)]
 struct Ends {
@@ -155,6 +161,36 @@ impl Area {
         let to = self.arena(&range, range.len());
         // SAFETY: as in `read`. The other side may look: the compiler leaves it where it is.
         unsafe { ptr::write_bytes(to, 0, range.len()) }
+    }
+
+    /// The client is about to use the arena, of which it uses nothing now. Returns whether it may: not while the server
+    /// frees the pages of the arena, which takes microseconds.
+    #[inline]
+    pub fn hold(&self) -> bool {
+        self.word(HOLDER).compare_exchange(NOBODY, CLIENT, Acquire, Relaxed).is_ok()
+    }
+
+    /// The client uses nothing of the arena any more.
+    #[inline]
+    pub fn let_go(&self) {
+        self.word(HOLDER).store(NOBODY, Release);
+    }
+
+    /// The server gives the memory of an arena that the client does not use back to the system; read again, it is
+    /// zeros. Nothing happens while the client holds the arena: one that lies about that harms its own bytes.
+    pub fn free_pages(&self) {
+        let holder = self.word(HOLDER);
+        if holder.compare_exchange(NOBODY, SERVER, Acquire, Relaxed).is_err() {
+            return;
+        }
+        if let Some(fd) = self.memory.fd() {
+            let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            let (start, len) = (self.shape.arena_at() as u64, self.shape.arena.into());
+            // Where the system cannot, the memory stays.
+            let _ = rustix::fs::fallocate(fd, how, start, len);
+        }
+        // Whatever the client has written there meanwhile.
+        holder.store(NOBODY, Release);
     }
 
     /// The client's end of the requests.

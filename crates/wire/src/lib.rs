@@ -32,12 +32,12 @@ pub use area::{Area, Bell, Consumer, Producer, Shape};
 pub use bytes::Malformed;
 pub use entry::{Entry, Piece};
 pub use patience::Patience;
-pub use peer::{Peer, peer};
+pub use peer::{Peer, passed, peer, watch};
 pub use texts::intern;
 
 /// Both sides have to speak the same version: it changes with every change of a record, a message or the
 /// numbers of operations.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The most bytes of one message on the socket.
 pub const MAX_MESSAGE: usize = 64 << 10;

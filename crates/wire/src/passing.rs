@@ -4,20 +4,24 @@
 
 use core::mem::MaybeUninit;
 use std::{
+    ffi::OsStr,
     io::{IoSlice, IoSliceMut},
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
-    path::Path,
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt as _,
+    },
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 use rustix::{
-    fs::Mode,
+    fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl},
     io::{Errno, Result, retry_on_intr},
     net::{
         self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
         SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
         SocketType,
-        sockopt::{Timeout, set_socket_timeout},
+        sockopt::{Timeout, set_socket_timeout, socket_acceptconn, socket_type},
     },
 };
 
@@ -57,6 +61,23 @@ pub fn listen(path: &Path, mode: u32) -> Result<OwnedFd> {
     rustix::fs::chmod(path, Mode::from_raw_mode(mode))?;
     net::listen(&socket, 128)?;
     Ok(socket)
+}
+
+/// The path of a socket that somebody else has made as [`listen`] does. It waits for nobody from now on.
+///
+/// # Errors
+/// `PROTOTYPE` or `INVAL` for another kind of socket, one that does not listen, or one without a path.
+pub fn listens_at(socket: impl AsFd) -> Result<PathBuf> {
+    if socket_type(&socket)? != SocketType::SEQPACKET {
+        return Err(Errno::PROTOTYPE);
+    }
+    let address = SocketAddrUnix::try_from(net::getsockname(&socket)?)?;
+    let path = address.path_bytes().filter(|path| !path.is_empty());
+    if !socket_acceptconn(&socket)? || path.is_none() {
+        return Err(Errno::INVAL);
+    }
+    fcntl_setfl(&socket, fcntl_getfl(&socket)? | OFlags::NONBLOCK)?;
+    Ok(PathBuf::from(OsStr::from_bytes(path.unwrap_or_default())))
 }
 
 /// Takes the next connection that waits; `None` where none does.

@@ -113,3 +113,24 @@ fn the_arena_is_bounded() {
     let small = SharedMemory::new(4096).unwrap();
     assert!(Area::new(small, Shape::new(8, 8192).unwrap()).is_err());
 }
+
+#[test]
+fn pages_are_freed_only_where_the_client_uses_none() {
+    use std::os::unix::fs::MetadataExt;
+    let (client, server) = both(8);
+    let memory = std::fs::File::from(server.memory().fd().unwrap().try_clone_to_owned().unwrap());
+    let blocks = || memory.metadata().unwrap().blocks();
+    let mut bytes = [0; 8192];
+    assert!(client.hold());
+    client.write(0..8192, &[7; 8192]);
+    let used = blocks();
+    server.free_pages();
+    client.read(0..8192, &mut bytes);
+    assert!(bytes == [7; 8192] && blocks() == used && !client.hold(), "the client has it");
+    client.let_go();
+    server.free_pages();
+    assert_eq!(used - blocks(), 16, "two pages");
+    assert!(client.hold(), "it is free again");
+    client.read(0..8192, &mut bytes);
+    assert_eq!(bytes, [0; 8192]);
+}

@@ -311,6 +311,8 @@ FIXED = ("--set app-layer.protocols.http.libhtp.default-config.randomize-inspect
          "--set app-layer.protocols.modbus.enabled=yes --set app-layer.protocols.dnp3.enabled=yes")
 # What differs from run to run: times, random numbers, memory, and how long the engine took.
 VOLATILE = {"timestamp", "flow_id", "start", "end", "uptime", "last_reload", "age", "first", "last"}
+# Statistics of flows that threads of their own keep, which look at them when they are scheduled.
+MANAGED = tuple(f".flow.{name}" for name in ("mgr", "recycler", "spare", "active", "wrk"))
 
 
 def stable(value):
@@ -322,8 +324,7 @@ def stable(value):
 
 def numbers(value, path: str = "") -> list[dict]:
     """The numbers of a tree, with their places in it."""
-    if path.endswith(".flow.mgr"):
-        # What a thread of its own has seen when it looked.
+    if path.endswith(MANAGED):
         return []
     if isinstance(value, (dict, list)):
         each = value.items() if isinstance(value, dict) else enumerate(value)

@@ -186,6 +186,7 @@ impl Settings {
             let n = value.parse().ok().filter(|n| (min..=max).contains(n));
             n.ok_or_else(|| bad(name, format!("\"{value}\" is not a number from {min} to {max}")))
         };
+        let is_not = |what: &str| bad(name, format!("\"{value}\" is not {what}"));
         match name {
             "engines" if value == "auto" => {
                 self.engines = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -215,7 +216,7 @@ impl Settings {
                     "wait" => Policy::Wait,
                     "fallback" => Policy::Fallback,
                     "fail" => Policy::Fail,
-                    _ => return Err(bad(name, "it is wait, fallback or fail")),
+                    _ => return Err(is_not("wait, fallback or fail")),
                 }
             }
             "rsa-blinding" => self.rsa_blinding = flag(name, value)?,
@@ -226,7 +227,7 @@ impl Settings {
                     "none" => Report::None,
                     "stderr" => Report::Stderr,
                     path if path.starts_with('/') => Report::File(path.into()),
-                    _ => return Err(bad(name, "it is none, stderr or the full path of a file")),
+                    _ => return Err(is_not("none, stderr or the full path of a file")),
                 }
             }
             _ => return Err(bad(name, "there is no such setting")),
@@ -290,7 +291,7 @@ fn flag(name: &str, value: &str) -> Result<bool> {
     match value {
         "yes" => Ok(true),
         "no" => Ok(false),
-        _ => Err(bad(name, "it is yes or no")),
+        _ => Err(bad(name, format!("\"{value}\" is not yes or no"))),
     }
 }
 
@@ -362,16 +363,16 @@ mod tests {
             ("algorithms", "RSA ROT13", "ROT13"),
             ("async", "rsa-privat", "rsa-privat"),
             ("async", "compress", "compress"),
-            ("policy", "hope", "wait, fallback or fail"),
+            ("policy", "hope", "\"hope\" is not wait, fallback or fail"),
             ("depth", "0", "1 to 65536"),
             ("rsa-blinding", "1", "yes or no"),
-            ("verify", "sometimes", "yes or no"),
+            ("verify", "sometimes", "\"sometimes\" is not yes or no"),
             ("blinding", "yes", "is it rsa-blinding?"),
             ("enginess", "2", "is it engines?"),
             ("polcy", "wait", "is it policy?"),
             ("stattistics", "none", "is it statistics?"),
             ("asycn-bytes", "512", "is it async-bytes?"),
-            ("statistics", "here", "full path"),
+            ("statistics", "here", "\"here\" is not none, stderr or the full path"),
         ] {
             let e = read(&[(name, value)]).unwrap_err();
             assert_eq!(e.reason, Reason::BadSetting);

@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
-use lookaside::Op;
+use lookaside::{Op, plain_message};
 use lookaside_drop_in::Paged;
 
 use crate::{
@@ -302,7 +302,7 @@ pub fn report(provider: &Provider) {
                 .open(path)
                 .and_then(|mut file| file.write_all(text.as_bytes()));
             if let Err(e) = written {
-                eprintln!("lookaside: statistics: {}: {e}", path.display());
+                eprintln!("lookaside: statistics: {}: {}", path.display(), plain_message(&e));
             }
         }
     }

@@ -7,9 +7,10 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "bench" / "openssl"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[3] / folder) for folder in ("bench/openssl", "scripts")]
 
 import openssl_conf  # noqa: E402  (found by the line above)
+import patient  # noqa: E402
 
 
 # How many checks run at a time where they mostly wait: with -async, s_server's answers to requests
@@ -30,9 +31,9 @@ class Side:
 
     def run(self, *args, data: bytes | None = None, timeout: float = 60):
         """Runs `openssl`; whatever comes of it."""
-        return subprocess.run(
+        return patient.run(
             ["openssl", *map(str, args)], env=self.env, input=data if data is not None else b"",
-            capture_output=True, timeout=timeout, check=False,
+            capture_output=True, timeout=timeout,
         )
 
     def ok(self, *args, data: bytes | None = None, timeout: float = 60) -> bytes:

@@ -93,7 +93,10 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::UnknownProvider(name) => write!(f, "unknown provider: {name}"),
+            Error::UnknownProvider(name) => {
+                let known = crate::provider::providers().join(", ");
+                write!(f, "unknown provider: {name}; known are {known}, model and qat")
+            }
             Error::Model(e) => write!(f, "model {e}"),
             Error::Card(e) => e.fmt(f),
             Error::ProviderExists(name) => write!(f, "provider {name} is registered already"),

@@ -9,15 +9,7 @@ mod pargzip;
 
 use std::process::ExitCode;
 
-/// A message without the numbers that the standard library adds to the system's words.
-fn plain(message: &str) -> String {
-    let mut parts = message.split(" (os error ");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| match part.split_once(')') {
-        Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => text + rest,
-        _ => text + " (os error " + part,
-    })
-}
+use lookaside::plain_message as plain;
 
 fn main() -> ExitCode {
     let program = std::env::args_os().next();

@@ -16,7 +16,7 @@ use std::{
     thread,
 };
 
-use lookaside::secure_variable;
+use lookaside::{plain_message, secure_variable};
 
 /// Where the counters go when the process ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,7 +139,11 @@ impl Settings {
             Err(_) if named.is_none() => {}
             Err(e) => complaints.push((
                 FILE.into(),
-                format!("{}: {e}; no file is read: correct the name, or unset it", file.display()),
+                format!(
+                    "{}: {}; no file is read: correct the name, or unset it",
+                    file.display(),
+                    plain_message(&e)
+                ),
             )),
         }
         for (name, its_variable) in NAMES {

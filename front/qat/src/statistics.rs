@@ -8,6 +8,8 @@ use core::{
 };
 use std::{fs::OpenOptions, io::Write as _, path::Path};
 
+use lookaside::plain_message;
+
 use crate::{
     counters::Counter, cy::pke::counters::Work, instance::QatInstance, process::Process,
     refusal::say, settings::Report,
@@ -42,7 +44,7 @@ fn append(path: &Path, line: &str) {
     let file = OpenOptions::new().create(true).append(true).open(path);
     // One write: lines of processes do not mix.
     if let Err(e) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
-        say("LOOKASIDE_QAT_STATISTICS", &format!("{}: {e}", path.display()));
+        say("LOOKASIDE_QAT_STATISTICS", &format!("{}: {}", path.display(), plain_message(&e)));
     }
 }
 

@@ -20,6 +20,10 @@ import zlib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import patient  # noqa: E402
+
 # Built against the system's zlib and OpenSSL.
 PYTHON = "/usr/bin/python3"
 FAULTS = ["BUSY=20", "REFUSE=5", "LATE=30", "ERROR=5", "RESTART=1"]
@@ -78,8 +82,8 @@ class Cards:
         if card:
             variables["LOOKASIDE_CARD_LIBRARY"] = str(card)
         variables.update(more.pop("env", {}))
-        return subprocess.run([str(c) for c in command], env=variables, capture_output=True, timeout=120, check=False,
-                              cwd=self.work, **more)
+        return patient.run([str(c) for c in command], env=variables, capture_output=True, timeout=120, cwd=self.work,
+                           **more)
 
 
 # What a Python program does with zlib: whole buffers and streams of every wrapper, on several threads, and in a child.
@@ -268,13 +272,14 @@ def handshakes(tls: Tls, card: Path, number: int, suites: list[str], *options: s
             await_port(server, port)
             # What has found the port was a connection.
             for n in range(number - 1):
-                client = subprocess.run(
+                client = patient.run(
                     ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-tls1_2", "-cipher",
-                     suites[n % len(suites)], "-no_etm", "-curves", "P-256", "-quiet", "-ign_eof"], input=b"GET /file HTTP/1.0\r\n\r\n", capture_output=True,
-                    env={"PATH": env["PATH"]}, timeout=60, check=False)
+                     suites[n % len(suites)], "-no_etm", "-curves", "P-256", "-quiet", "-ign_eof"],
+                    input=b"GET /file HTTP/1.0\r\n\r\n", capture_output=True, env={"PATH": env["PATH"]}, timeout=60,
+                    beside=[server])
                 check(client.stdout.endswith(data), f"connection {n}: {client.stderr.decode()[-500:]}")
             said = server.stderr.read().decode()
-            check(server.wait(30) == 0 and "lookaside:" not in said, said)
+            check(patient.wait(server, 30) == 0 and "lookaside:" not in said, said)
         finally:
             server.kill()
     rows = ["pke.rsa-private", "pke.ec-derive", "sym.seal", *(["pke.ec-sign"] if suites == SUITES else [])]

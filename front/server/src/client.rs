@@ -27,6 +27,14 @@ impl From<Malformed> for End {
     }
 }
 
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    Done,
+    /// It asked for a session, and there is none for it.
+    Refused,
+}
+
 /// The sessions of a client, by its numbers. Its rings look here.
 pub(crate) type Sessions = Rc<RefCell<HashMap<u32, Arc<Session>>>>;
 
@@ -35,6 +43,8 @@ pub(crate) struct Client {
     pub(crate) socket: OwnedFd,
     pub(crate) token: Token,
     pub(crate) sessions: Sessions,
+    /// Readable when it has ended; in the function's epoll for as long as it is held here.
+    pub(crate) _process: Option<OwnedFd>,
 }
 
 impl Client {
@@ -45,7 +55,7 @@ impl Client {
         runtime: &Runtime,
         services: &[Service],
         room: usize,
-    ) -> Result<(), End> {
+    ) -> Result<Heard, End> {
         match ToServer::decode(message)? {
             ToServer::Open { number, spec } => {
                 let spec = session::decode(spec)?;
@@ -70,10 +80,11 @@ impl Client {
                         Err(e) => refused(false, e.to_string()),
                     }
                 };
-                answer_with(&self.socket, &answer)
+                answer_with(&self.socket, &answer)?;
+                Ok(if answer == ToClient::Opened { Heard::Done } else { Heard::Refused })
             }
             ToServer::Close { number } => match self.sessions.borrow_mut().remove(&number) {
-                Some(_) => Ok(()),
+                Some(_) => Ok(Heard::Done),
                 None => Err(End::Wrong("a session that is not open")),
             },
             ToServer::Hello { .. } | ToServer::Ring { .. } => {

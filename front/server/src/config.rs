@@ -1,6 +1,9 @@
 //! The configuration file: which virtual functions there are.
 
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use lookaside::Service;
 use lookaside_shares::{Capacity, Rate, Vf};
@@ -29,7 +32,7 @@ use lookaside_wire::Shape;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Where the sockets lie (`folder`): `NAME.sock` for each function.
+    /// Where the sockets lie (`folder`): `NAME.sock` for each function that has no folder of its own.
     pub folder: PathBuf,
     /// Engine threads (`engines`, 1 to 1,024); one for each CPU without it.
     pub engines: Option<usize>,
@@ -49,6 +52,9 @@ pub struct FunctionConfig {
     pub name: String,
     /// The services that may be used (`services`): dc mv pke kdf sym rng, or all.
     pub services: Vec<Service>,
+    /// Where its socket lies (`folder`): a folder in the server's, or a path from the root; without it, in the
+    /// server's itself. A container that is given a folder of the function's own sees the sockets of later servers too.
+    pub folder: PathBuf,
     /// The permissions of its socket (`mode`, octal).
     pub mode: u32,
     /// The users who may connect (`users`, by number), beyond what the permissions say; without it, all.
@@ -89,7 +95,7 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 /// The services whose requests travel to a server.
-const SERVICES: [Service; 6] =
+pub(crate) const SERVICES: [Service; 6] =
     [Service::Dc, Service::Mv, Service::Pke, Service::Kdf, Service::Sym, Service::Rng];
 
 impl FunctionConfig {
@@ -98,6 +104,7 @@ impl FunctionConfig {
         FunctionConfig {
             name: name.into(),
             services: SERVICES.to_vec(),
+            folder: PathBuf::new(),
             mode: 0o600,
             users: None,
             depth: 64,
@@ -122,20 +129,63 @@ impl FunctionConfig {
         }
     }
 
+    /// All settings by their names in a file, with their values.
+    pub fn settings(&self) -> [(&'static str, String); 12] {
+        let rates = |rates: &[Rate]| match rates {
+            [] => "none".to_owned(),
+            some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        };
+        [
+            ("services", words(self.services.iter().map(|service| service.name()))),
+            ("folder", self.folder.display().to_string()),
+            ("mode", format!("{:o}", self.mode)),
+            ("users", self.users.as_ref().map_or("all".into(), words)),
+            ("depth", self.depth.to_string()),
+            ("arena", self.arena.to_string()),
+            ("memory", self.memory.to_string()),
+            ("connections", self.connections.to_string()),
+            ("sessions", self.sessions.to_string()),
+            ("weight", self.weight.to_string()),
+            ("committed", rates(&self.committed)),
+            ("peak", rates(&self.peak)),
+        ]
+    }
+
+    /// Whether a client of one needs to notice nothing when it becomes the other: offer and rings are the same.
+    pub(crate) fn offers_as(&self, other: &FunctionConfig) -> bool {
+        let noticed = |config: &FunctionConfig| (config.depth, config.arena);
+        (&self.name, &self.folder, &self.services) == (&other.name, &other.folder, &other.services)
+            && noticed(self) == noticed(other)
+    }
+
+    /// Where its socket is, in this folder of the server's.
+    pub(crate) fn socket(&self, folder: &Path) -> PathBuf {
+        folder.join(&self.folder).join(format!("{}.sock", self.name))
+    }
+
     /// Whether rates are named.
     pub fn has_rates(&self) -> bool {
         !self.committed.is_empty() || !self.peak.is_empty()
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+    /// Changes a setting, as a line of the file does. `none` takes rates away, `all` the list of users.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "services" => self.services = services(value)?,
+            "folder" if value.split('/').any(|part| part == "..") => {
+                return Err("folder has .. in it".into());
+            }
+            "folder" => self.folder = value.into(),
             "mode" => {
                 self.mode = u32::from_str_radix(value, 8)
                     .ok()
                     .filter(|mode| *mode <= 0o777)
                     .ok_or("mode is not 0 to 777 (octal)")?;
             }
+            "users" if value == "all" => self.users = None,
             "users" => {
                 let users = value.split_whitespace().map(str::parse).collect::<Result<_, _>>();
                 self.users = Some(users.map_err(|_| "users are not numbers")?);
@@ -146,8 +196,8 @@ impl FunctionConfig {
             "connections" => self.connections = number(name, value, 2, 1 << 20)? as usize,
             "sessions" => self.sessions = number(name, value, 1, 1 << 24)? as usize,
             "weight" => self.weight = number(name, value, 1, 1000)? as u32,
-            "committed" => self.committed = Rate::parse_list(value)?,
-            "peak" => self.peak = Rate::parse_list(value)?,
+            "committed" => self.committed = rates(value)?,
+            "peak" => self.peak = rates(value)?,
             _ => return Err(format!("no setting of a virtual function: {name}")),
         }
         match Shape::new(self.depth, self.arena) {
@@ -155,6 +205,23 @@ impl FunctionConfig {
             Err(_) if name == "depth" => Err("depth is not a power of two".into()),
             Err(_) => Err("arena is not a multiple of 4096 bytes".into()),
         }
+    }
+}
+
+fn rates(value: &str) -> Result<Vec<Rate>, String> {
+    if value == "none" { Ok(Vec::new()) } else { Rate::parse_list(value) }
+}
+
+/// Words with spaces between them.
+fn words<T: ToString>(words: impl IntoIterator<Item = T>) -> String {
+    words.into_iter().map(|word| word.to_string()).collect::<Vec<_>>().join(" ")
+}
+
+impl fmt::Display for FunctionConfig {
+    /// Its section of a file, with all settings.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "[{}]", self.name)?;
+        self.settings().into_iter().try_for_each(|(name, value)| writeln!(f, "{name} = {value}"))
     }
 }
 
@@ -182,7 +249,7 @@ fn number(name: &str, value: &str, min: u64, max: u64) -> Result<u64, String> {
     n.filter(|n| (min..=max).contains(n)).ok_or_else(|| format!("{name} is not {min} to {max}"))
 }
 
-fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     !name.is_empty() && name.len() <= 64 && name.chars().all(fits) && !name.starts_with('.')
 }
@@ -192,6 +259,11 @@ impl Config {
     pub fn new(folder: impl Into<PathBuf>) -> Config {
         let functions = Vec::new();
         Config { folder: folder.into(), engines: None, batch_us: 1000, functions, capacity: None }
+    }
+
+    /// Where the socket of a function is.
+    pub fn socket(&self, function: &FunctionConfig) -> PathBuf {
+        function.socket(&self.folder)
     }
 
     /// Reads a file's text. Without `folder`: `/run/lookaside`.
@@ -217,6 +289,42 @@ impl Config {
             checked.map_err(named)?;
         }
         Ok(config)
+    }
+
+    /// A file's text in which the function `name` has these settings, or is no more: its section is replaced, or a new one
+    /// put at the end. All other lines stay, comments included.
+    pub fn with_function(text: &str, name: &str, function: Option<&FunctionConfig>) -> String {
+        let header =
+            |line: &&str| line.split('#').next().unwrap_or_default().trim().starts_with('[');
+        let is_its =
+            |line: &&str| line.split('#').next().unwrap_or_default().trim() == format!("[{name}]");
+        let lines: Vec<&str> = text.lines().collect();
+        let begin = lines.iter().position(is_its).unwrap_or(lines.len());
+        let behind = lines.iter().skip(begin + 1).position(header);
+        let mut end = behind.map_or(lines.len(), |n| begin + 1 + n);
+        // Comments right above the next section are that one's.
+        while end > begin + 1 && end < lines.len() && lines[end - 1].trim_start().starts_with('#') {
+            end -= 1;
+        }
+        let mut out: String = lines[..begin].iter().map(|line| format!("{line}\n")).collect();
+        if let Some(function) = function {
+            if begin == lines.len() && !out.is_empty() && !out.ends_with("\n\n") {
+                out.push('\n');
+            }
+            out += &format!("[{name}]\n");
+            let default = FunctionConfig::new(name).settings();
+            for (one, usual) in function.settings().iter().zip(&default) {
+                if one != usual {
+                    out += &format!("{} = {}\n", one.0, one.1);
+                }
+            }
+            if end < lines.len() {
+                out.push('\n');
+            }
+        }
+        let rest = lines.get(end..).unwrap_or_default();
+        out.extend(rest.iter().map(|line| format!("{line}\n")));
+        out
     }
 
     fn line(&mut self, line: &str) -> Result<(), String> {
@@ -258,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_file_says_all() {
-        let text = "folder = /x\nengines = 2\nbatch=100\n\n[a]\nservices = dc pke # two\nmode = 660\n\
+        let text = "folder = /x\nengines = 2\nbatch=100\n\n[a]\nservices = dc pke # two\nfolder = f\nmode = 660\n\
                     users = 1 2\ndepth = 16\narena = 1M\nmemory = 1G\nconnections = 9\nsessions = 7\n\
                     weight = 3\ncommitted = 5000 RSA/s, 1 Gbit/s DEFLATE\npeak = 9000 RSA/s\n[b.c]\n";
         let config = Config::parse(text).unwrap();
@@ -266,6 +374,7 @@ mod tests {
         let a = FunctionConfig {
             name: "a".into(),
             services: vec![Service::Dc, Service::Pke],
+            folder: "f".into(),
             mode: 0o660,
             users: Some(vec![1, 2]),
             depth: 16,
@@ -277,7 +386,31 @@ mod tests {
             committed: Rate::parse_list("5000 RSA/s, 1 Gbit/s DEFLATE").unwrap(),
             peak: Rate::parse_list("9000 RSA/s").unwrap(),
         };
+        let sockets: Vec<_> = config.functions.iter().map(|f| config.socket(f)).collect();
+        assert_eq!(sockets, [PathBuf::from("/x/f/a.sock"), PathBuf::from("/x/b.c.sock")]);
         assert_eq!(config.functions, [a, FunctionConfig::new("b.c")]);
+    }
+
+    #[test]
+    fn a_section_is_replaced_and_nothing_else() {
+        let text = "engines = 2\n\n# the first\n[a]\nweight = 3 # three\n\n# the second\n[b]\nmode = 666\n";
+        let mut a = FunctionConfig::new("a");
+        a.set("committed", "5 RSA/s").unwrap();
+        let changed = Config::with_function(text, "a", Some(&a));
+        assert_eq!(
+            changed,
+            "engines = 2\n\n# the first\n[a]\ncommitted = 5 RSA/s\n\n# the second\n[b]\nmode = 666\n"
+        );
+        assert_eq!(Config::parse(&changed).unwrap().functions[0], a);
+        let without = Config::with_function(&changed, "a", None);
+        assert_eq!(without, "engines = 2\n\n# the first\n# the second\n[b]\nmode = 666\n");
+        let c = FunctionConfig { weight: 9, ..FunctionConfig::new("c") };
+        let more = Config::with_function(text, "c", Some(&c));
+        assert_eq!(more, format!("{text}\n[c]\nweight = 9\n"));
+        assert_eq!(Config::with_function(text, "d", None), text);
+        let all = Config::parse(&more).unwrap().functions;
+        let shown: String = all.iter().map(ToString::to_string).collect();
+        assert_eq!(Config::parse(&shown).unwrap().functions, all, "{shown}");
     }
 
     #[test]
@@ -292,6 +425,7 @@ mod tests {
             ("[]", 1),
             ("[a]\nservices = scan", 2),
             ("[a]\nservices =", 2),
+            ("[a]\nfolder = a/../b", 2),
             ("[a]\nmode = 999", 2),
             ("[a]\nmemory = 99999999999999999999G", 2),
             ("[a]\nmemory = K", 2),

@@ -3,19 +3,22 @@
 use std::{
     cell::RefCell,
     collections::HashMap,
+    hash::{BuildHasherDefault, DefaultHasher},
     mem::MaybeUninit,
     os::fd::{AsFd, OwnedFd},
     rc::Rc,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
     thread,
     time::{Duration, Instant},
 };
 
-use lookaside::{Capability, Instance, InstanceConfig, Op, Runtime, Tenant};
+use lookaside::{
+    Capability, Clock, Instance, InstanceConfig, Monotonic, Op, Runtime, SetupError, Tenant,
+};
 use lookaside_wire::{
     MAX_MESSAGE, Patience, Shape, VERSION,
     control::{ToClient, ToServer, Token},
-    passing, peer,
+    passing, peer, watch,
 };
 use rustix::{
     event::{
@@ -27,9 +30,10 @@ use rustix::{
 };
 
 use crate::{
-    StartError, Stop,
-    client::{Client, End, Sessions, answer_with},
+    Live, StartError, Stop,
+    client::{self, Client, End, Sessions, answer_with},
     config::FunctionConfig,
+    counts,
     gather::{self, Gathering},
     log::{Level, line},
     ring::Ring,
@@ -38,21 +42,26 @@ use crate::{
 /// What epoll calls the socket that listens, and the wish to stop; connections come after.
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
-const FIRST: u64 = 2;
+const FIRST: u64 = 1;
+
+/// A connection that has not said what it is for so long makes room for others.
+const GREETING: Duration = Duration::from_secs(10);
 
 /// Messages and connections that are dealt with before anything else has a turn.
 const TURN: usize = 16;
 
 /// A connection.
 enum Peer {
-    /// It has not said what it is.
-    Fresh(OwnedFd),
+    /// It has not said what it is, since then.
+    Fresh(OwnedFd, Instant),
     Client(Client),
     Ring(Box<Ring>),
 }
 
 pub(crate) struct Function {
+    /// The settings as last looked at.
     config: FunctionConfig,
+    live: Arc<Live>,
     shape: Shape,
     runtime: Arc<Runtime>,
     tenant: Tenant,
@@ -68,18 +77,17 @@ pub(crate) struct Function {
 
 impl Function {
     pub(crate) fn new(
-        config: FunctionConfig,
-        terms: InstanceConfig,
+        live: Arc<Live>,
+        tenant: Tenant,
         runtime: Arc<Runtime>,
         capabilities: Vec<Capability>,
         listener: OwnedFd,
         stop: Arc<Stop>,
         gathering: Arc<Gathering>,
     ) -> Result<Function, StartError> {
+        let config = live.config();
         let os = |e| StartError::Os(config.name.clone().into(), e);
-        let tenant = runtime.tenant(terms)?;
-        let quick = InstanceConfig { depth: 1, ..InstanceConfig::default() };
-        let own = (!config.has_rates()).then(|| runtime.own_instance(quick)).transpose()?;
+        let own = (!config.has_rates()).then(|| own_instance(&runtime)).transpose()?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(os)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN).map_err(os)?;
         let once = EventFlags::IN | EventFlags::ET;
@@ -87,6 +95,7 @@ impl Function {
         let shape = Shape::new(config.depth, config.arena).map_err(|_| os(Errno::INVAL))?;
         Ok(Function {
             config,
+            live,
             shape,
             runtime,
             tenant,
@@ -99,80 +108,150 @@ impl Function {
         })
     }
 
-    /// Serves until it is to stop.
-    pub(crate) fn run(self) {
+    /// Looks at the settings again, where they have changed.
+    fn look(&mut self) {
+        let Some(config) = self.live.changed() else { return };
+        self.config = config;
+        if self.config.has_rates() {
+            self.own = None;
+        } else if self.own.is_none() {
+            // Without it, the engines have the quick requests too.
+            self.own = own_instance(&self.runtime).ok();
+        }
+    }
+
+    pub(crate) fn serving(self) -> Serving {
         Serving {
             function: self,
-            peers: HashMap::new(),
+            peers: HashMap::default(),
             next: FIRST,
             active: Vec::new(),
+            warm: Vec::new(),
             memory: 0,
             buffer: vec![0; MAX_MESSAGE],
+            patience: Patience::new(),
+            idle_ns: None,
+            turn: 0,
+            now_ns: 0,
         }
-        .run();
     }
 }
 
-struct Serving {
+/// What executes quick requests.
+fn own_instance(runtime: &Runtime) -> Result<Instance, SetupError> {
+    runtime.own_instance(InstanceConfig { depth: 1, ..InstanceConfig::default() })
+}
+
+/// What a virtual function does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// There was something: it looks again at once.
+    Again,
+    /// There was nothing: it looks for a while, before it sleeps.
+    Look,
+    /// It sleeps until there is an event, or for so long.
+    Sleep(Option<Duration>),
+    /// It has answered what it had taken, and is over.
+    End,
+}
+
+/// The names are given here: nobody else chooses which of them collide.
+type Peers = HashMap<u64, Peer, BuildHasherDefault<DefaultHasher>>;
+
+pub(crate) struct Serving {
     function: Function,
-    peers: HashMap<u64, Peer>,
+    peers: Peers,
     /// The name of the next connection.
     next: u64,
     /// Rings that are looked at. The others sleep until epoll names them.
     active: Vec<u64>,
+    /// Rings that were active a while ago, and may have something to forget.
+    warm: Vec<u64>,
     /// Of [`FunctionConfig::memory`], how much is taken.
     memory: u64,
     buffer: Vec<u8>,
+    patience: Patience,
+    /// Since when there has been nothing.
+    idle_ns: Option<u64>,
+    /// Turns with something in them.
+    turn: u32,
+    /// The time of this turn.
+    now_ns: u64,
 }
 
-/// A connection's socket, and the event of a ring's instance, in epoll.
-fn socket_of(id: u64) -> EventData {
-    EventData::new_u64(id << 1)
+/// What of a connection is readable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Socket,
+    /// The event of a ring's instance.
+    Event,
+    /// A client's process, when it has ended.
+    Process,
 }
 
-fn event_of(id: u64) -> EventData {
-    EventData::new_u64(id << 1 | 1)
+/// A part of a connection, in epoll.
+fn name_of(id: u64, part: Part) -> EventData {
+    EventData::new_u64(id << 2 | part as u64)
+}
+
+/// The opposite.
+fn part_of(name: u64) -> (u64, Part) {
+    let part = match name & 3 {
+        0 => Part::Socket,
+        1 => Part::Event,
+        _ => Part::Process,
+    };
+    (name >> 2, part)
 }
 
 impl Serving {
-    fn run(mut self) {
-        let mut patience = Patience::new();
-        let mut idle: Option<Instant> = None;
-        let mut turn = 0_u32;
+    /// Serves until it is to stop.
+    pub(crate) fn run(mut self) {
         loop {
-            let stops = self.function.stop.is_wanted();
-            if self.serve(stops) {
-                if let Some(since) = idle.take() {
-                    patience.found(since.elapsed().as_nanos() as u64);
-                }
-                turn = turn.wrapping_add(1);
-                if turn.is_multiple_of(32) {
-                    self.events(Some(Duration::ZERO), stops);
-                }
-                continue;
+            match self.step(Monotonic.now_ns()) {
+                Next::Again => {}
+                Next::Look => thread::yield_now(),
+                Next::Sleep(timeout) => _ = self.events(timeout),
+                Next::End => return,
             }
-            if stops
-                && self
-                    .peers
-                    .values()
-                    .all(|peer| !matches!(peer, Peer::Ring(ring) if ring.outstanding() > 0))
-            {
-                return;
-            }
-            let idle_ns = idle.get_or_insert_with(Instant::now).elapsed().as_nanos() as u64;
-            if !self.active.is_empty() && idle_ns < patience.look_ns() {
-                thread::yield_now();
-                continue;
-            }
-            if self.announce() {
-                continue;
-            }
-            let timeout = match self.tidy() {
-                _ if stops => Some(Duration::from_millis(50)),
-                timeout => timeout,
-            };
-            self.events(timeout, stops);
         }
+    }
+
+    fn stops(&self) -> bool {
+        self.function.stop.is_wanted()
+    }
+
+    /// One turn, at this time.
+    pub(crate) fn step(&mut self, now_ns: u64) -> Next {
+        self.now_ns = now_ns;
+        let stops = self.stops();
+        if self.serve(stops) {
+            if let Some(since_ns) = self.idle_ns.take() {
+                self.patience.found(now_ns.saturating_sub(since_ns));
+            }
+            self.turn = self.turn.wrapping_add(1);
+            if self.turn.is_multiple_of(32) {
+                self.events(Some(Duration::ZERO));
+            }
+            return Next::Again;
+        }
+        let outstanding = |peer: &Peer| matches!(peer, Peer::Ring(ring) if ring.outstanding() > 0);
+        if stops && !self.peers.values().any(outstanding) {
+            return Next::End;
+        }
+        let idle_ns = now_ns.saturating_sub(*self.idle_ns.get_or_insert(now_ns));
+        if !self.active.is_empty() && idle_ns < self.patience.look_ns() {
+            return Next::Look;
+        }
+        // While it stops nobody takes the requests that are there: they are no reason not to sleep, and what others
+        // wait for comes with an event.
+        if self.announce() && !stops {
+            return Next::Again;
+        }
+        Next::Sleep(match self.tidy() {
+            _ if stops => Some(Duration::from_millis(50)),
+            timeout => timeout,
+        })
     }
 
     /// Looks at each active ring. Returns whether there was something.
@@ -181,13 +260,16 @@ impl Serving {
         let mut place = 0;
         while let Some(&id) = self.active.get(place) {
             match self.peers.get_mut(&id) {
-                Some(Peer::Ring(ring)) => match ring.serve(self.function.own.as_mut(), stops) {
-                    Ok(something) => moved |= something,
-                    Err(end) => {
-                        self.end(id, &end);
-                        continue;
+                Some(Peer::Ring(ring)) => {
+                    let own = self.function.own.as_mut();
+                    match ring.serve(own, stops, self.now_ns) {
+                        Ok(something) => moved |= something,
+                        Err(end) => {
+                            self.end(id, &end);
+                            continue;
+                        }
                     }
-                },
+                }
                 _ => {
                     self.active.swap_remove(place);
                     continue;
@@ -200,24 +282,34 @@ impl Serving {
 
     /// Before sleeping: rings are active no longer, unless there is something. Returns whether there is.
     fn announce(&mut self) -> bool {
-        let peers = &mut self.peers;
+        let (peers, warm) = (&mut self.peers, &mut self.warm);
         self.active.retain(|id| match peers.get_mut(id) {
-            Some(Peer::Ring(ring)) => ring.announce(),
+            Some(Peer::Ring(ring)) => {
+                let stays = ring.announce();
+                if !stays && !std::mem::replace(&mut ring.is_warm, true) {
+                    warm.push(*id);
+                }
+                stays
+            }
             _ => false,
         });
         !self.active.is_empty()
     }
 
-    /// Forgets what rings had a while ago. Returns when there is more to forget.
+    /// Forgets what rings had a while ago. Returns when there is more to forget. Of a thousand connections it looks at
+    /// those alone that were in use lately.
     fn tidy(&mut self) -> Option<Duration> {
-        let now = Instant::now();
+        let now_ns = self.now_ns;
         let (mut memory, mut lively) = (false, false);
-        for peer in self.peers.values_mut() {
-            if let Peer::Ring(ring) = peer {
-                memory |= ring.tidy(now);
-                lively |= ring.is_lively(now);
-            }
-        }
+        let peers = &mut self.peers;
+        self.warm.retain(|id| {
+            let Some(Peer::Ring(ring)) = peers.get_mut(id) else { return false };
+            let (remembers, is_lively) = (ring.tidy(now_ns), ring.is_lively(now_ns));
+            memory |= remembers;
+            lively |= is_lively;
+            ring.is_warm = remembers || is_lively;
+            ring.is_warm
+        });
         match (lively, memory) {
             (true, _) => Some(gather::WHILE),
             (false, true) => Some(Duration::from_secs(1)),
@@ -225,8 +317,9 @@ impl Serving {
         }
     }
 
-    /// Waits for events, and deals with those of connections.
-    fn events(&mut self, timeout: Option<Duration>, stops: bool) {
+    /// Waits for events, and deals with those of connections. Returns whether there were some.
+    pub(crate) fn events(&mut self, timeout: Option<Duration>) -> bool {
+        let stops = self.stops();
         let timeout = timeout.map(|time| Timespec {
             tv_sec: time.as_secs() as i64,
             tv_nsec: time.subsec_nanos().into(),
@@ -234,24 +327,35 @@ impl Serving {
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); 64];
         let Ok((events, _)) = epoll::wait(&self.function.epoll, &mut events, timeout.as_ref())
         else {
-            return;
+            return false;
         };
+        self.function.look();
         for event in events.iter() {
-            let data = event.data.u64();
-            match (data, data >> 1) {
-                (LISTENER, _) if !stops => self.accept(),
-                (LISTENER | STOP, _) => {}
-                (_, id) => {
-                    let heard = data & 1 != 0 || self.hear(id);
-                    if heard
-                        && matches!(self.peers.get(&id), Some(Peer::Ring(_)))
-                        && !self.active.contains(&id)
-                    {
-                        self.active.push(id);
-                    }
+            let (id, part) = match event.data.u64() {
+                LISTENER if !stops => {
+                    self.accept();
+                    continue;
                 }
+                LISTENER | STOP => continue,
+                name => part_of(name),
+            };
+            let heard = match part {
+                Part::Socket => self.hear(id),
+                Part::Event => true,
+                Part::Process => {
+                    self.end(id, &End::Gone);
+                    false
+                }
+            };
+            if heard
+                && matches!(self.peers.get(&id), Some(Peer::Ring(_)))
+                && !self.active.contains(&id)
+            {
+                self.active.push(id);
             }
         }
+        self.function.live.connections.store(self.peers.len(), Relaxed);
+        !events.is_empty()
     }
 
     /// A connection's socket is readable. Returns whether it goes on.
@@ -260,7 +364,7 @@ impl Serving {
             let heard = match self.peers.get_mut(&id) {
                 None => return false,
                 Some(Peer::Ring(ring)) => ring.wake().map(|()| false),
-                Some(Peer::Fresh(socket)) => {
+                Some(Peer::Fresh(socket, _)) => {
                     let message = receive(socket, &mut self.buffer);
                     message.and_then(|n| n.map_or(Ok(false), |n| self.greet(id, n).map(|()| true)))
                 }
@@ -285,10 +389,17 @@ impl Serving {
         let Some(Peer::Client(client)) = self.peers.get_mut(&id) else { return Ok(false) };
         let Some(n) = receive(&client.socket, &mut self.buffer)? else { return Ok(false) };
         let room = config.sessions.saturating_sub(used);
+        let own = client.sessions.borrow().len();
         let done = client.message(&self.buffer[..n], runtime, &config.services, room);
+        let sessions = used - own + client.sessions.borrow().len();
+        let counts = &self.function.live.counts;
+        counts.sessions.store(sessions as u64, Relaxed);
+        if matches!(done, Ok(client::Heard::Refused)) {
+            counts::add(&counts.refused, 1);
+        }
         // It may have been a key.
         self.buffer[..n].fill(0);
-        done.map(|()| true)
+        done.map(|_| true)
     }
 
     fn accept(&mut self) {
@@ -305,6 +416,7 @@ impl Serving {
                 }
             };
             if let Err(why) = self.admit(socket) {
+                counts::add(&self.function.live.counts.refused, 1);
                 let name = &self.function.config.name;
                 line(Level::Warning, format_args!("{name}: a connection is refused: {why}"));
             }
@@ -312,6 +424,7 @@ impl Serving {
     }
 
     fn admit(&mut self, socket: OwnedFd) -> Result<(), String> {
+        let full = self.peers.len() >= self.function.config.connections && !self.make_room();
         let config = &self.function.config;
         let who = peer(&socket).map_err(|e| e.to_string())?;
         let refuse = |what: &str| {
@@ -321,15 +434,25 @@ impl Serving {
         if config.users.as_ref().is_some_and(|users| !users.contains(&who.user)) {
             return refuse("this user may not use it");
         }
-        if self.peers.len() >= config.connections {
+        if full {
             return refuse("as many connections as there may be");
         }
         let id = self.next;
         self.next += 1;
-        epoll::add(&self.function.epoll, &socket, socket_of(id), EventFlags::IN)
+        epoll::add(&self.function.epoll, &socket, name_of(id, Part::Socket), EventFlags::IN)
             .map_err(|e| std::io::Error::from(e).to_string())?;
-        self.peers.insert(id, Peer::Fresh(socket));
+        self.peers.insert(id, Peer::Fresh(socket, Instant::now()));
         Ok(())
+    }
+
+    /// Ends a connection that has said nothing for long. Returns whether there was one.
+    fn make_room(&mut self) -> bool {
+        let silent = |(id, peer): (&u64, &Peer)| match peer {
+            Peer::Fresh(_, since) if since.elapsed() >= GREETING => Some(*id),
+            _ => None,
+        };
+        let silent = self.peers.iter().find_map(silent);
+        silent.inspect(|id| self.end(*id, &End::Gone)).is_some()
     }
 
     /// The first message of a connection.
@@ -349,7 +472,8 @@ impl Serving {
     }
 
     fn refuse(&mut self, id: u64, what: String) {
-        if let Some(Peer::Fresh(socket)) = self.peers.get(&id) {
+        counts::add(&self.function.live.counts.refused, 1);
+        if let Some(Peer::Fresh(socket, _)) = self.peers.get(&id) {
             let _ = answer_with(socket, &ToClient::Refused { key: false, what });
         }
     }
@@ -359,12 +483,23 @@ impl Serving {
         if getrandom(&mut token[..], GetRandomFlags::empty()) != Ok(size_of::<Token>()) {
             return Err(End::Wrong("no random numbers for it"));
         }
-        let Some(Peer::Fresh(socket)) = self.peers.remove(&id) else { return Ok(()) };
+        let Some(Peer::Fresh(socket, _)) = self.peers.remove(&id) else { return Ok(()) };
+        // Its socket does not end with it where children hold that.
+        let process = watch(&socket).map_err(|e| match e.raw_os_error() {
+            Some(code) if code == Errno::SRCH.raw_os_error() => End::Gone,
+            _ => End::Wrong("a process that cannot be watched"),
+        })?;
+        if let Some(process) = &process {
+            let name = name_of(id, Part::Process);
+            epoll::add(&self.function.epoll, process, name, EventFlags::IN)
+                .map_err(|_| End::Wrong("a process that cannot be watched"))?;
+        }
         let sessions: Sessions = Rc::new(RefCell::default());
-        let client = Client { socket, token, sessions };
+        let client = Client { socket, token, sessions, _process: process };
         let name = self.function.config.name.clone();
         let capabilities = self.function.capabilities.clone();
         let sent = answer_with(&client.socket, &ToClient::Welcome { token, name, capabilities });
+        counts::add(&self.function.live.counts.clients, 1);
         self.peers.insert(id, Peer::Client(client));
         sent
     }
@@ -380,7 +515,7 @@ impl Serving {
             self.refuse(id, "the virtual function's memory is in use".into());
             return Err(End::Wrong("a ring beyond the memory of the virtual function"));
         }
-        let Some(Peer::Fresh(socket)) = self.peers.remove(&id) else { return Ok(()) };
+        let Some(Peer::Fresh(socket, _)) = self.peers.remove(&id) else { return Ok(()) };
         let opened = Ring::new(
             client,
             socket,
@@ -388,6 +523,7 @@ impl Serving {
             shape,
             &self.function.tenant,
             &self.function.gathering,
+            &self.function.live,
         );
         let mut ring = opened.map_err(|e| {
             let name = &self.function.config.name;
@@ -398,9 +534,12 @@ impl Serving {
         let memory = ring.memory().ok_or(End::Wrong("a ring without memory"))?;
         passing::send(&ring.socket, &message, &[memory]).map_err(|_| End::Gone)?;
         let event = ring.event().map_err(|_| End::Wrong("a ring without event"))?;
-        epoll::add(&self.function.epoll, event.as_fd(), event_of(id), EventFlags::IN)
+        epoll::add(&self.function.epoll, event.as_fd(), name_of(id, Part::Event), EventFlags::IN)
             .map_err(|_| End::Wrong("a ring without event"))?;
         self.memory += Ring::cost(shape);
+        let counts = &self.function.live.counts;
+        counts::add(&counts.rings, 1);
+        counts.memory_bytes.store(self.memory, Relaxed);
         self.peers.insert(id, Peer::Ring(Box::new(ring)));
         self.active.push(id);
         Ok(())
@@ -410,6 +549,9 @@ impl Serving {
     fn end(&mut self, id: u64, end: &End) {
         let peer = self.peers.remove(&id);
         let name = &self.function.config.name;
+        if !matches!(end, End::Gone) {
+            counts::add(&self.function.live.counts.cut_off, 1);
+        }
         match end {
             End::Gone => {}
             End::Malformed(what) => {
@@ -426,6 +568,10 @@ impl Serving {
                     let _ = epoll::delete(&self.function.epoll, event);
                 }
                 self.memory -= Ring::cost(self.function.shape);
+                let counts = &self.function.live.counts;
+                counts::take(&counts.rings, 1);
+                counts::take(&counts.queue, ring.outstanding() as u64);
+                counts.memory_bytes.store(self.memory, Relaxed);
                 let client = ring.client;
                 drop(ring);
                 // Nothing else of who writes garbage is believed, either.
@@ -433,7 +579,10 @@ impl Serving {
                     self.end(client, &End::Gone);
                 }
             }
-            Some(Peer::Client(_)) => {
+            Some(Peer::Client(client)) => {
+                let counts = &self.function.live.counts;
+                counts::take(&counts.clients, 1);
+                counts::take(&counts.sessions, client.sessions.borrow().len() as u64);
                 let of_it = |(ring, peer): (&u64, &Peer)| match peer {
                     Peer::Ring(other) if other.client == id => Some(*ring),
                     _ => None,
@@ -443,7 +592,7 @@ impl Serving {
                     self.end(ring, &End::Gone);
                 }
             }
-            Some(Peer::Fresh(_)) | None => {}
+            Some(Peer::Fresh(..)) | None => {}
         }
     }
 }

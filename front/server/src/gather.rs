@@ -10,11 +10,13 @@ use std::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// For how long a ring without requests is one that may have the next.
 pub(crate) const WHILE: Duration = Duration::from_millis(5);
+
+const WHILE_NS: u64 = WHILE.as_nanos() as u64;
 
 /// Counts of all rings of a server.
 #[derive(Debug, Default)]
@@ -64,17 +66,17 @@ pub(crate) struct Member {
     /// The batch that its latest request is for.
     joined: Option<u32>,
     /// When the last one came or was answered, while that is a moment ago.
-    last: Option<Instant>,
+    last_ns: Option<u64>,
 }
 
 impl Member {
     pub(crate) fn new(all: &Arc<Gathering>) -> Member {
-        Member { all: all.clone(), outstanding: 0, joined: None, last: None }
+        Member { all: all.clone(), outstanding: 0, joined: None, last_ns: None }
     }
 
     /// A request has come.
-    pub(crate) fn begin(&mut self) {
-        if self.last.replace(Instant::now()).is_none() {
+    pub(crate) fn begin(&mut self, now_ns: u64) {
+        if self.last_ns.replace(now_ns).is_none() {
             self.all.lively.fetch_add(1, Relaxed);
         }
         self.outstanding += 1;
@@ -84,9 +86,9 @@ impl Member {
     }
 
     /// A request is answered.
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn end(&mut self, now_ns: u64) {
         self.outstanding -= 1;
-        self.last = Some(Instant::now());
+        self.last_ns = Some(now_ns);
         if self.outstanding == 0 {
             self.leave();
         }
@@ -104,23 +106,23 @@ impl Member {
     }
 
     /// Counts it no more where its last request is long ago. Returns whether it is counted still.
-    pub(crate) fn forget(&mut self, now: Instant) -> bool {
+    pub(crate) fn forget(&mut self, now_ns: u64) -> bool {
         if self.outstanding == 0
-            && let Some(last) = self.last
-            && now.saturating_duration_since(last) >= WHILE
+            && let Some(last_ns) = self.last_ns
+            && now_ns.saturating_sub(last_ns) >= WHILE_NS
         {
-            self.last = None;
+            self.last_ns = None;
             self.all.lively.fetch_sub(1, Relaxed);
             self.all.complete();
         }
-        self.last.is_some()
+        self.last_ns.is_some()
     }
 }
 
 impl Drop for Member {
     fn drop(&mut self) {
         self.leave();
-        if self.last.is_some() {
+        if self.last_ns.is_some() {
             self.all.lively.fetch_sub(1, Relaxed);
             self.all.complete();
         }
@@ -135,24 +137,24 @@ mod tests {
     fn who_is_alone_never_waits_and_others_wait_for_each_other() {
         let all = Arc::new(Gathering::default());
         let mut members: Vec<Member> = (0..3).map(|_| Member::new(&all)).collect();
-        members[0].begin();
+        members[0].begin(7);
         assert!(!members[0].waits(), "alone");
         // While that one runs, the next batch gathers.
-        members[1].begin();
+        members[1].begin(7);
         assert!(members[1].waits(), "the first one's next may come");
-        members[0].end();
+        members[0].end(7);
         assert!(members[1].waits(), "it still may");
-        members[0].begin();
+        members[0].begin(7);
         assert!(!members[0].waits() && !members[1].waits(), "each has one");
-        members[0].end();
-        members[0].begin();
+        members[0].end(7);
+        members[0].begin(7);
         assert!(members[0].waits());
-        members[1].end();
-        let later = Instant::now() + WHILE;
+        members[1].end(7);
+        let later = 7 + WHILE_NS;
         assert!(!members[1].forget(later), "nothing came of it");
         assert!(!members[0].waits());
         assert!(members[0].forget(later), "it has one");
-        members[2].begin();
+        members[2].begin(7);
         assert!(members[2].waits());
         drop(members);
         assert_eq!((all.lively.load(Relaxed), all.batch.load(Relaxed) as u32), (0, 0));

@@ -3,7 +3,7 @@
 use std::{
     os::fd::{BorrowedFd, OwnedFd},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use lookaside::{
@@ -13,7 +13,9 @@ use lookaside::{
 use lookaside_wire::{Answer, Area, Bell, Consumer, Entry, Piece, Producer, Shape, passing};
 
 use crate::{
+    Live,
     client::{End, Sessions},
+    counts,
     gather::{Gathering, Member},
     pool::Pool,
 };
@@ -36,6 +38,7 @@ pub(crate) struct Ring {
     pub(crate) client: u64,
     pub(crate) socket: OwnedFd,
     sessions: Sessions,
+    live: Arc<Live>,
     area: Arc<Area>,
     requests: Consumer,
     answers: Producer,
@@ -50,7 +53,13 @@ pub(crate) struct Ring {
     member: Member,
     sources: Pool,
     destinations: Pool,
-    used: Instant,
+    used_ns: u64,
+    /// The time of this turn.
+    now_ns: u64,
+    /// It is among those that may have something to forget.
+    pub(crate) is_warm: bool,
+    /// How far the arena was used since its pages were freed.
+    reach: usize,
 }
 
 /// Whether requests wait a moment for those of others.
@@ -105,6 +114,7 @@ impl Ring {
         shape: Shape,
         tenant: &Tenant,
         gathering: &Arc<Gathering>,
+        live: &Arc<Live>,
     ) -> Result<Ring, SetupError> {
         let area = Area::new(SharedMemory::new(shape.bytes())?, shape)?;
         let mut instance = tenant.instance()?;
@@ -113,6 +123,7 @@ impl Ring {
             client,
             socket,
             sessions,
+            live: live.clone(),
             requests: area.requests_from(),
             answers: area.answers_to(),
             server: area.server_bell(),
@@ -125,7 +136,10 @@ impl Ring {
             member: Member::new(gathering),
             sources: Pool::default(),
             destinations: Pool::default(),
-            used: Instant::now(),
+            used_ns: 0,
+            now_ns: 0,
+            is_warm: false,
+            reach: 0,
         })
     }
 
@@ -146,7 +160,13 @@ impl Ring {
 
     /// Takes requests, unless the server stops, and sends answers. Returns whether there was something.
     /// Quick requests are executed by `own`, where the function has such an instance.
-    pub(crate) fn serve(&mut self, own: Option<&mut Instance>, stops: bool) -> Result<bool, End> {
+    pub(crate) fn serve(
+        &mut self,
+        own: Option<&mut Instance>,
+        stops: bool,
+        now_ns: u64,
+    ) -> Result<bool, End> {
+        self.now_ns = now_ns;
         let took = !stops && self.take(own)?;
         let answered = self.outstanding() > 0 && self.answer()?;
         Ok(took | answered)
@@ -192,7 +212,7 @@ impl Ring {
                 }
                 _ => {
                     if gathers(entry.op) {
-                        self.member.begin();
+                        self.member.begin(self.now_ns);
                     }
                     if self.instance.push(request).is_err() {
                         return Err(End::Wrong("more requests than its ring is deep"));
@@ -203,7 +223,7 @@ impl Ring {
         if taken > 0 {
             self.requests.release();
             self.instance.doorbell();
-            self.used = Instant::now();
+            self.used_ns = self.now_ns;
         }
         if answered {
             self.show();
@@ -222,6 +242,7 @@ impl Ring {
         if bytes > arena - self.bytes.min(arena) {
             return Err(End::Wrong("buffers of more bytes than the arena has"));
         }
+        self.reach = self.reach.max(src.end).max(dst.end);
         let session = self.sessions.borrow().get(&entry.session).cloned();
         let session = session.ok_or(End::Wrong("a session that is not open"))?;
         if !session.ops.contains(&entry.op) {
@@ -247,6 +268,7 @@ impl Ring {
         self.flights[slot as usize] =
             Some(Flight { number: entry.number, op: entry.op, dst: entry.dst, bytes });
         self.bytes += bytes;
+        counts::add(&self.live.counts.queue, 1);
         Ok(request.tag(slot.into()))
     }
 
@@ -264,7 +286,7 @@ impl Ring {
             self.finish(response)?;
         }
         if answered {
-            self.used = Instant::now();
+            self.used_ns = self.now_ns;
             self.show();
         }
         Ok(answered)
@@ -283,8 +305,13 @@ impl Ring {
         let Some(flight) = self.flights.get_mut(slot).and_then(Option::take) else { return Ok(()) };
         self.free.push(slot as u32);
         self.bytes -= flight.bytes;
+        counts::take(&self.live.counts.queue, 1);
+        let (consumed, produced) =
+            response.result.map_or((0, 0), |done| (done.consumed, done.produced));
+        let service = flight.op.service();
+        self.live.counts.answered(service, response.result.is_err(), consumed, produced);
         if gathers(flight.op) {
-            self.member.end();
+            self.member.end(self.now_ns);
         }
         let packet = response.packets().first().and_then(|packet| packet.result.ok());
         let mut answer = Answer { number: flight.number, result: response.result, packet };
@@ -315,17 +342,23 @@ impl Ring {
     }
 
     /// Whether others may wait for its next request still.
-    pub(crate) fn is_lively(&mut self, now: Instant) -> bool {
-        self.member.forget(now)
+    pub(crate) fn is_lively(&mut self, now_ns: u64) -> bool {
+        self.member.forget(now_ns)
     }
 
     /// Frees memory that has not been used for a while. Returns whether there is some still.
-    pub(crate) fn tidy(&mut self, now: Instant) -> bool {
-        const WHILE: Duration = Duration::from_secs(1);
-        if now.duration_since(self.used) >= WHILE {
+    pub(crate) fn tidy(&mut self, now_ns: u64) -> bool {
+        const WHILE_NS: u64 = 1_000_000_000;
+        /// What a page fault for each page costs the next request is more than the memory is worth.
+        const LITTLE: usize = 16 << 10;
+        if now_ns.saturating_sub(self.used_ns) >= WHILE_NS && self.outstanding() == 0 {
             self.sources.clear();
             self.destinations.clear();
+            if self.reach > LITTLE {
+                self.area.free_pages();
+            }
+            self.reach = 0;
         }
-        !(self.sources.is_empty() && self.destinations.is_empty())
+        self.reach > LITTLE || !(self.sources.is_empty() && self.destinations.is_empty())
     }
 }

@@ -73,6 +73,30 @@ fn role() {
                 true
             });
         }
+        "parent" => {
+            let device = SharedDevice::new(Settings::new(place)).unwrap();
+            let runtime = alone(device, 0);
+            // A ring lasts as long as its instance.
+            let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+            let mover = runtime.mover().unwrap();
+            // The one before may not be gone yet.
+            for _ in 0..1000 {
+                instance.push(mover.copy(Buf::zeroed(9), Buf::zeroed(9))).unwrap();
+                assert!(instance.wait(Duration::from_secs(120)));
+                if instance.poll().all(|response| response.result.is_ok()) {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            // SAFETY: the child only reads, and ends.
+            if unsafe { libc::fork() } != 0 {
+                say_at_work();
+            }
+            // Both until who started them lets go.
+            let _ = std::io::stdin().read(&mut [0]);
+            // SAFETY: ends the process at once.
+            unsafe { libc::_exit(0) };
+        }
         other => panic!("no role {other}"),
     }
 }
@@ -116,6 +140,35 @@ fn killed_clients_cost_nobody_anything() {
         compresses(&honest, round, 50_000).unwrap();
     }
     assert_eq!(answered(&honest, "cpu", Op::Compress), 0, "the server served the honest one");
+}
+
+/// Its children hold its sockets, so those do not end.
+#[test]
+fn what_a_dead_parent_had_comes_back_while_its_children_live() {
+    let folder = Folder::new();
+    // Room for one ring.
+    let mut function = FunctionConfig::new("all");
+    function.memory = 9 << 20;
+    let server = Server::start(&config(&folder.0, vec![function])).unwrap();
+    let is_served = || {
+        let honest = backed(client(&server, "all", Policy::Fallback), 0);
+        compresses(&honest, 1, 1000).unwrap();
+        answered(&honest, "shared", Op::Compress) > 0
+    };
+    for _ in 0..3 {
+        let (mut parent, _out) = start("parent", &settings(&server, "all").path);
+        assert!(!is_served(), "the ring is the parent's");
+        // `wait` would close it, and with it end the child.
+        let pipe = parent.stdin.take();
+        parent.kill().unwrap();
+        parent.wait().unwrap();
+        let killed = std::time::Instant::now();
+        while !is_served() {
+            assert!(killed.elapsed() < Duration::from_secs(20), "the dead one's ring is free");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        drop(pipe);
+    }
 }
 
 #[test]
@@ -203,11 +256,58 @@ fn a_server_that_ends_answers_what_it_has_taken_and_leaves_no_file() {
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0);
 }
 
+/// One client waits for a long request, asleep; another one sends while the server ends, and is not heard.
+#[test]
+fn a_server_ends_although_a_client_sends_on() {
+    let folder = Folder::new();
+    let mut function = FunctionConfig::new("all");
+    function.arena = 32 << 20;
+    let server = Server::start(&config(&folder.0, vec![function])).unwrap();
+    let sleeper = alone(client(&server, "all", Policy::Fail), 0);
+    let sender = backed(client(&server, "all", Policy::Fallback), 0);
+    let data = lookaside_testkit::mixed(9, 8 << 20);
+    let spec = Compression { level: 12, ..Compression::new(lookaside::Format::Gzip) };
+    let session = sleeper.compression(spec).unwrap();
+    let mut instance = sleeper.instance(InstanceConfig::default()).unwrap();
+    let dst = Buf::zeroed(session.bound(data.len()));
+    instance.push(session.compress(Buf::from(&*data), dst)).unwrap();
+    // By then the server sleeps until it is done.
+    assert!(!instance.wait(Duration::from_millis(100)), "a long request");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mover = sender.mover().unwrap();
+            let mut instance = sender.instance(InstanceConfig::default()).unwrap();
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                instance.push(mover.copy(Buf::zeroed(9), Buf::zeroed(9))).unwrap();
+                assert!(instance.wait(Duration::from_secs(120)));
+                assert!(instance.poll().all(|response| response.result.is_ok()));
+            }
+        });
+        std::thread::sleep(Duration::from_millis(30));
+        scope.spawn(move || {
+            drop(server);
+            let _ = ended.send(());
+        });
+        let in_time = end.recv_timeout(Duration::from_secs(60));
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        if in_time.is_err() {
+            eprintln!("the server does not end");
+            std::process::abort();
+        }
+    });
+    assert!(instance.wait(Duration::from_secs(120)));
+    let answers: Vec<_> =
+        instance.poll().map(|response| response.result.map(|d| d.consumed)).collect();
+    assert_eq!(answers, [Ok(8 << 20)], "what it had taken is answered");
+}
+
 #[test]
 fn a_reload_keeps_what_is_the_same() {
     let folder = Folder::new();
     let one = FunctionConfig::new("one");
-    let mut server = Server::start(&config(&folder.0, vec![one.clone()])).unwrap();
+    let server = Server::start(&config(&folder.0, vec![one.clone()])).unwrap();
     let runtime = backed(client(&server, "one", Policy::Fallback), 0);
     compresses(&runtime, 1, 9_000).unwrap();
     server.reload(&config(&folder.0, vec![one, FunctionConfig::new("two")])).unwrap();

@@ -5,8 +5,8 @@ mod common;
 use std::os::fd::OwnedFd;
 use std::{sync::Arc, time::Duration};
 
-use common::{Folder, backed, client, compresses, rsa_key, server, settings, signs};
-use lookaside::{Args, Compression, Memory, Op, SessionSpec, SharedMemory};
+use common::{Folder, backed, client, compresses, rsa_key, scribble, server, settings, signs};
+use lookaside::{Args, Compression, Op, SessionSpec, SharedMemory};
 use lookaside_server::Server;
 use lookaside_shared::Policy;
 use lookaside_testkit::Rng;
@@ -84,16 +84,6 @@ impl Hands {
             }
         };
         closed(&self.bell) && closed(&self.control)
-    }
-
-    /// Writes words of the shared memory as no good client does.
-    fn scribble(&self, at: usize, word: u64) {
-        assert!(at + 8 <= self.area.memory().len());
-        // SAFETY: within the memory; aligned.
-        unsafe {
-            let place = self.area.memory().base().as_ptr().add(at).cast::<u64>();
-            std::ptr::write_volatile(place, word);
-        }
     }
 }
 
@@ -177,7 +167,7 @@ fn random_garbage_in_records_and_indices() {
                 1 => rng.below(2 * depth),
                 _ => 1 << rng.below(64),
             };
-            hands.scribble(at, word);
+            scribble(&hands.area, at, word);
             passing::ring(&hands.bell);
         }
         // It goes, cut off or not.
@@ -246,4 +236,46 @@ fn changing_sources_do_no_harm() {
         answers.release();
     }
     compresses(&honest, 1, 50_000).unwrap();
+}
+
+/// Records that change while the server reads them: what it checks is what it uses. Each of them may be good or wrong; a
+/// server that looked twice would read beyond the arena.
+#[test]
+fn records_that_change_while_they_are_read_do_no_harm() {
+    let folder = Folder::new();
+    let server = server(&folder);
+    let honest = backed(client(&server, "all", Policy::Fallback), 0);
+    for seed in 0..40 {
+        let mut hands = hands(&server);
+        let depth = hands.area.shape().depth as usize;
+        let area = hands.area.clone();
+        let record = hands.good().encode().unwrap();
+        let over = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let flips = {
+            let over = over.clone();
+            std::thread::spawn(move || {
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    // The lengths of source and destination, and where the source begins.
+                    for place in (0..depth).map(|n| 4096 + n * 128) {
+                        scribble(&area, place + 24, u64::MAX);
+                        scribble(&area, place + 24, record[3]);
+                        scribble(&area, place + 16, u64::from(u32::MAX) << (seed % 8));
+                        scribble(&area, place + 16, record[2]);
+                    }
+                }
+            })
+        };
+        let mut answers = hands.area.answers_from();
+        for _ in 0..50 {
+            while hands.requests.push(&record).unwrap_or(false) {}
+            hands.go();
+            while let Ok(Some(_)) = answers.pop() {}
+            answers.release();
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        flips.join().unwrap();
+        drop(hands);
+        compresses(&honest, seed, 3_000).unwrap();
+    }
+    assert_eq!(common::answered(&honest, "cpu", Op::Compress), 0, "the server lives");
 }

@@ -26,7 +26,7 @@ fn more_than_there_is_is_refused() {
     assert_eq!(name, "b");
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0, "nothing is left behind");
 
-    let mut server = Server::start(&config(vec![function("a", 100)])).unwrap();
+    let server = Server::start(&config(vec![function("a", 100)])).unwrap();
     assert!(matches!(server.reload(&too_much), Err(StartError::Refused(_))));
     assert!(server.socket("a").is_some_and(|path| path.exists()) && server.socket("b").is_none());
     // Others may have what the first gives back.

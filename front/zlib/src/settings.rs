@@ -26,7 +26,7 @@ use std::{
     },
 };
 
-use lookaside::secure_variable;
+use lookaside::{plain_message, secure_variable};
 use lookaside_simd::Cpu;
 
 /// What a call does that finds the device full of other callers' work. (While one thread starts the
@@ -136,7 +136,13 @@ impl Settings {
             }
             // A file that nobody asked for may be missing, or out of reach in a container.
             Err(_) if named.is_none() => {}
-            Err(e) => complaints.push(format!("LOOKASIDE_CONF={}: {e}", file.display())),
+            Err(e) => {
+                complaints.push(format!(
+                    "LOOKASIDE_CONF={}: {}",
+                    file.display(),
+                    plain_message(&e)
+                ));
+            }
         }
         for (name, variable) in NAMES {
             let Some(value) = secure_variable(variable) else { continue };
@@ -146,7 +152,7 @@ impl Settings {
             }
         }
         if let Some(cap) = Cpu::host().unknown_cap() {
-            complaints.push(format!("LOOKASIDE_CPU={cap}: no such features"));
+            complaints.push(format!("LOOKASIDE_CPU={cap}: expected generic, avx2 or avx512"));
         }
         (settings, complaints)
     }

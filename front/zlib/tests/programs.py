@@ -23,9 +23,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-sys.path.insert(0, str(ROOT / "bench" / "openssl"))
+sys.path[:0] = [str(ROOT / folder) for folder in ("bench/openssl", "scripts")]
 
-import servers  # noqa: E402  (found by the line above)
+import patient  # noqa: E402  (found by the line above)
+import servers  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 SUITE = ["test_zlib", "test_gzip", "test_zipfile", "test_tarfile", "test_zipimport"]
@@ -51,8 +52,8 @@ class Side:
 
     def run(self, *args, cwd: Path | None = None, timeout: float = 200, **more):
         """Runs a program; whatever comes of it."""
-        return subprocess.run([str(a) for a in args], env={**self.env, **more}, cwd=cwd, timeout=timeout,
-                              stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        return patient.run([str(a) for a in args], env={**self.env, **more}, cwd=cwd, timeout=timeout,
+                           stdin=subprocess.DEVNULL, capture_output=True)
 
     def ok(self, *args, **more) -> bytes:
         """Runs a program that has to succeed; its output."""

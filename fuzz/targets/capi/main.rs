@@ -14,7 +14,7 @@
 //!
 //! It also breaks the contract where the header promises an answer: null pointers, objects of the
 //! wrong kind, unknown numbers, impossible settings.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod header;
 
@@ -23,7 +23,7 @@ use std::ffi::{CStr, c_int};
 use std::ptr::{null, null_mut};
 
 use header::*;
-use libfuzzer_sys::fuzz_target;
+use lookaside_fuzz::fuzz_target;
 // Linked for its C symbols.
 use lookaside_capi as _;
 
@@ -258,8 +258,8 @@ impl Caller {
                 peak_per_s: 0,
                 burst: 0,
                 max_request: 0,
-                unit: bytes.number(4) as i32,
-                priority: bytes.number(4) as i32,
+                unit: bytes.number(4),
+                priority: bytes.number(4),
             },
             more: [0; 4],
         };

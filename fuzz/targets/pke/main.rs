@@ -9,7 +9,7 @@
 //!
 //! Input: operation, variant (a scheme, curve, step or hash), room for the result; then edits of
 //! four bytes: where, how, position, value.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 #[path = "../../../crates/pke/kernel/valgrind/keys.rs"]
 mod keys;
@@ -20,9 +20,9 @@ use std::collections::HashMap;
 use std::mem::discriminant;
 use std::time::Duration;
 
-use libfuzzer_sys::fuzz_target;
 use lookaside::{Buf, InstanceConfig, OpError, Request, Runtime};
 use lookaside_cpu::CpuDevice;
+use lookaside_fuzz::fuzz_target;
 use lookaside_simd::{Cpu, Tier};
 use operation::{Opened, Operation};
 

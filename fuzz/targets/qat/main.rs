@@ -8,7 +8,7 @@
 //! * what was compressed decompresses to the same, what was encrypted decrypts to the same, powers are right;
 //! * no byte outside a destination changes, and no source;
 //! * what is not valid is refused with `CPA_STATUS_INVALID_PARAM`, and never called back.
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod request;
 
@@ -18,7 +18,7 @@ use std::{
     sync::{Once, atomic::Ordering},
 };
 
-use libfuzzer_sys::fuzz_target;
+use lookaside_fuzz::fuzz_target;
 use lookaside_qat::{
     abi::*,
     cy::sym::*,

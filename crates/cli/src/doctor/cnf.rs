@@ -243,6 +243,9 @@ mod tests {
     fn what_is_installed_is_good() {
         let good = INSTALLED.replace("@PREFIX@/lib/lookaside/openssl/lookaside.so", "/etc/passwd");
         assert_eq!(judged(&good).wrong, [""; 0]);
+        for name in super::super::settings::PROVIDER {
+            assert!(good.contains(&format!("\n# {name} = ")), "openssl.cnf does not say {name}");
+        }
         assert_eq!(judged(&good).module.as_deref(), Some(Path::new("/etc/passwd")));
         let with = judged(&format!("{good}\nengines = 2\nenginess = 2\nactivat = 1\n"));
         assert_eq!(with.settings, ["engines = 2"]);

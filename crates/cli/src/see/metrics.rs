@@ -2,23 +2,25 @@
 
 use std::{
     fmt::Write as _,
-    fs,
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt,
-    path::{Path, PathBuf},
+    path::PathBuf,
+    time::Duration,
 };
 
 use lookaside_page::{BUCKETS, operation, read::Content};
+use lookaside_server::{Held, Listed, Served, Stat};
 
 use super::{
     gather::{Places, Seen},
     row::Words,
     serve,
 };
+use crate::replace::replace;
 
 /// Prints or serves the counters as OpenMetrics
 ///
-/// The counters that `lookaside top` shows, for Prometheus and others.
+/// The counters that `lookaside top` shows, for Prometheus and others. With --server also those of each virtual function
+/// of the machine's device, as lookaside stat has them, with the label `function`.
 #[derive(Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct Metrics {
     /// Write FILE instead, whole, then renamed
@@ -31,6 +33,11 @@ pub(crate) struct Metrics {
     /// PORT (of this machine alone) or HOST:PORT
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
+    /// Ask the server too whose sockets lie in DIR
+    ///
+    /// As its user or root. lookaside_server_up is 0 while there is none
+    #[arg(long, value_name = "DIR")]
+    pub(crate) server: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) places: Places,
 }
@@ -47,32 +54,26 @@ pub(crate) enum Format {
 pub(crate) fn run(metrics: &Metrics) -> Result<(), Box<dyn std::error::Error>> {
     match (&metrics.textfile, &metrics.listen) {
         (None, None) => {
-            let text = text(&metrics.places.read(), Format::Open);
+            let text = metrics.text(Format::Open);
             match io::stdout().write_all(text.as_bytes()) {
                 Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(e.into()),
                 _ => Ok(()),
             }
         }
         (Some(path), _) => {
-            let text = text(&metrics.places.read(), Format::Text);
-            replace(path, &text).map_err(|e| format!("{}: {e}", path.display()).into())
+            let text = metrics.text(Format::Text);
+            replace(path, &text, None).map_err(|e| format!("{}: {e}", path.display()).into())
         }
-        (None, Some(address)) => serve::run(address, &metrics.places),
+        (None, Some(address)) => serve::run(address, metrics),
     }
 }
 
-/// Writes a file beside this one, and renames it: who reads never finds a part.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    // The collector reads files that end in `.prom`.
-    beside.push(format!(".{}", std::process::id()));
-    let beside = PathBuf::from(beside);
-    let mut open = fs::OpenOptions::new();
-    let mut file = open.write(true).create_new(true).mode(0o644).open(&beside)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    written.and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&beside);
-    })
+impl Metrics {
+    /// All that there is now.
+    pub(crate) fn text(&self, format: Format) -> String {
+        let server = self.server.as_ref().map(|folder| lookaside_server::stat(folder).ok());
+        text(&self.places.read(), server.as_ref().map(Option::as_ref), format)
+    }
 }
 
 /// A counter of operations: name, unit, help, its word, and what its values are divided by.
@@ -133,6 +134,48 @@ const CALLS: [(&str, &str, &str, &[&str]); 5] = [
     ("call_asynchronous", "", "Those of them that a job paused for.", &["asynchronous"]),
 ];
 
+/// A number of something, and how it is told: name, kind, unit, help.
+type Told<T, N> = (&'static str, &'static str, &'static str, &'static str, fn(&T) -> N);
+
+/// What a virtual function has.
+const HELD: [Told<Held, u64>; 7] = [
+    ("clients", "gauge", "", "Processes that use it.", |held| held.clients),
+    ("rings", "gauge", "", "Rings of these.", |held| held.rings),
+    ("sessions", "gauge", "", "Sessions of these.", |held| held.sessions),
+    ("memory_bytes", "gauge", "bytes", "Memory that rings have taken.", |held| held.memory_bytes),
+    ("queue", "gauge", "", "Requests that are taken and not answered.", |held| held.queue),
+    ("refused", "counter", "", "Connections, rings and sessions refused.", |held| held.refused),
+    ("cut_off", "counter", "", "Connections ended since they broke the protocol.", |held| {
+        held.cut_off
+    }),
+];
+
+/// What it has answered of a service.
+const SERVED: [Told<Served, u64>; 4] = [
+    ("requests", "counter", "", "Requests answered, errors included.", |served| served.requests),
+    ("errors", "counter", "", "Requests answered with an error.", |served| served.errors),
+    ("src_bytes", "counter", "bytes", "Bytes consumed from sources.", |served| served.src_bytes),
+    ("dst_bytes", "counter", "bytes", "Bytes produced in destinations.", |served| served.dst_bytes),
+];
+
+/// Its time.
+const HAD: [Told<Listed, Duration>; 2] = [
+    (
+        "device_seconds",
+        "counter",
+        "seconds",
+        "Time of engines while others had requests too.",
+        |one| one.device_time,
+    ),
+    (
+        "committed_seconds",
+        "counter",
+        "seconds",
+        "Of that, what was served by commitments.",
+        |one| one.committed_time,
+    ),
+];
+
 struct Text {
     text: String,
     format: Format,
@@ -169,8 +212,57 @@ fn process_labels(process: &Content) -> String {
     format!("pid=\"{}\",program=\"{}\"", process.process.pid, escaped(&process.program))
 }
 
-/// All counters of all processes.
-pub(crate) fn text(seen: &Seen, format: Format) -> String {
+/// What a server counts of its virtual functions.
+fn functions(out: &mut Text, server: Option<&Stat>) {
+    out.family("server_up", "gauge", "", "Whether the server answers.");
+    let _ = writeln!(out.text, "lookaside_server_up {}", u8::from(server.is_some()));
+    let all = server.map_or(&[][..], |stat| &stat.functions);
+    let labels = |one: &Listed| format!("function=\"{}\"", escaped(&one.config.name));
+    for (name, kind, unit, help, value) in HELD {
+        out.family(&format!("function_{name}"), kind, unit, help);
+        let total = if kind == "counter" { "_total" } else { "" };
+        for one in all {
+            out.sample(&format!("function_{name}{total}"), &labels(one), value(&one.held) as f64);
+        }
+    }
+    for (name, kind, unit, help, value) in SERVED {
+        out.family(&format!("function_{name}"), kind, unit, help);
+        for one in all {
+            for (service, served) in &one.served {
+                let labels = format!("{},service=\"{}\"", labels(one), service.name());
+                out.sample(&format!("function_{name}_total"), &labels, value(served) as f64);
+            }
+        }
+    }
+    for (name, kind, unit, help, time) in HAD {
+        out.family(&format!("function_{name}"), kind, unit, help);
+        for one in all {
+            out.sample(&format!("function_{name}_total"), &labels(one), time(one).as_secs_f64());
+        }
+    }
+    out.family("function_weight", "gauge", "", "Weight.");
+    for one in all {
+        out.sample("function_weight", &labels(one), one.config.weight.into());
+    }
+    out.family(
+        "function_promised",
+        "gauge",
+        "",
+        "Rates by configuration: operations or bits a second.",
+    );
+    for one in all {
+        for (kind, rates) in [("committed", &one.config.committed), ("peak", &one.config.peak)] {
+            for rate in rates {
+                let measure = rate.measure.name();
+                let labels = format!("{},rate=\"{kind}\",measure=\"{measure}\"", labels(one));
+                out.sample("function_promised", &labels, rate.per_s as f64);
+            }
+        }
+    }
+}
+
+/// All counters of all processes; of a server, if it is asked, and if it answers.
+pub(crate) fn text(seen: &Seen, server: Option<Option<&Stat>>, format: Format) -> String {
     let mut out = Text { text: String::new(), format };
     let mut operations: Vec<(String, &Words)> = Vec::new();
     for process in &seen.processes {
@@ -237,6 +329,9 @@ pub(crate) fn text(seen: &Seen, format: Format) -> String {
     }
     out.family("pages_unread", "gauge", "", "Pages and folders that could not be read.");
     let _ = writeln!(out.text, "lookaside_pages_unread {}", seen.notes.len());
+    if let Some(server) = server {
+        functions(&mut out, server);
+    }
     if format == Format::Open {
         out.text += "# EOF\n";
     }
@@ -280,7 +375,7 @@ mod tests {
 
     #[test]
     fn both_formats() {
-        let open = text(&seen(), Format::Open);
+        let open = text(&seen(), None, Format::Open);
         let has = |line: &str| assert!(open.lines().any(|one| one == line), "{line}:\n{open}");
         has("# TYPE lookaside_requests counter");
         has("# UNIT lookaside_src_bytes bytes");
@@ -303,7 +398,7 @@ mod tests {
         has("lookaside_pages_unread 1");
         assert!(open.ends_with("# EOF\n"));
 
-        let old = text(&seen(), Format::Text);
+        let old = text(&seen(), None, Format::Text);
         assert!(old.contains("# TYPE lookaside_requests_total counter\n"));
         assert!(!old.contains("# UNIT") && !old.contains("# EOF"));
         let samples = |text: &str| -> Vec<String> {

@@ -5,6 +5,7 @@ use std::{collections::HashMap, fmt::Write as _};
 use lookaside_page::{BUCKETS, Identity, operation, read::Content};
 
 use super::{
+    functions::Server,
     gather::Seen,
     row::{self, Words},
 };
@@ -227,7 +228,13 @@ const WIDE_NAME: usize = 30;
 const PROGRAM: usize = 12;
 
 /// The screen, line by line. None is wider than the look says.
-pub(crate) fn screen(seen: &Seen, mut lines: Vec<Line>, look: &Look, rates: bool) -> String {
+pub(crate) fn screen(
+    seen: &Seen,
+    mut lines: Vec<Line>,
+    server: Option<&Server>,
+    look: &Look,
+    rates: bool,
+) -> String {
     let width = look.width.max(NARROWEST);
     sort(&mut lines, look.order);
     let mut shown: Vec<_> = COLUMNS.iter().collect();
@@ -278,8 +285,14 @@ pub(crate) fn screen(seen: &Seen, mut lines: Vec<Line>, look: &Look, rates: bool
     }
     out.line(&heads, Some(INVERSE));
     let room = look.height.map_or(usize::MAX, |height| height.saturating_sub(out.lines));
-    let fits = if lines.len() <= room { lines.len() } else { room.saturating_sub(1) };
-    for line in &lines[..fits] {
+    let server = server.map(Server::rows);
+    // Of functions at most half of the room, with their head.
+    let of_server = server.as_ref().map_or(0, |(_, rows)| 1 + rows.len());
+    let of_server = of_server.min((room / 2).max(room.saturating_sub(lines.len().max(1))));
+    // A head alone says nothing.
+    let of_server = if of_server < 2 { 0 } else { of_server };
+    let room = room - of_server;
+    let rows = lines.iter().map(|line| {
         let mut text = format!("{:>PID$}", line.pid);
         if program {
             let _ = write!(text, " {}", cut(&line.program, PROGRAM));
@@ -291,13 +304,17 @@ pub(crate) fn screen(seen: &Seen, mut lines: Vec<Line>, look: &Look, rates: bool
             let _ = write!(text, " {:>width$}", cell(line));
         }
         let failed = line.of_device.as_ref().is_some_and(|d| d.errors + d.rerouted > 0);
-        out.line(&text, failed.then_some(RED));
-    }
-    if fits < lines.len() {
-        out.line(&format!("{} more", lines.len() - fits), None);
-    }
+        (text, failed)
+    });
+    out.rows(rows, room);
     if lines.is_empty() {
-        out.line("no process has counters to show (LOOKASIDE_COUNTERS=1)", None);
+        out.line("no process has counters: use lookaside run, or set LOOKASIDE_COUNTERS=1", None);
+    }
+    if let Some((head, rows)) = server
+        && of_server > 0
+    {
+        out.line(&head, Some(INVERSE));
+        out.rows(rows.into_iter(), of_server - 1);
     }
     out.text
 }
@@ -327,10 +344,22 @@ impl Out {
         }
         self.lines += 1;
     }
+
+    /// The rows that `room` lines hold, in red those that tell of a failure; of others how many there are.
+    fn rows(&mut self, rows: impl ExactSizeIterator<Item = (String, bool)>, room: usize) {
+        let count = rows.len();
+        let fits = if count <= room { count } else { room.saturating_sub(1) };
+        for (text, failed) in rows.take(fits) {
+            self.line(&text, failed.then_some(RED));
+        }
+        if fits < count {
+            self.line(&format!("{} more", count - fits), None);
+        }
+    }
 }
 
 /// A text of exactly this many characters; what is cut ends with a dot.
-fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     match text.chars().count() {
         n if n <= width => format!("{text:width$}"),
         _ => text.chars().take(width.saturating_sub(1)).chain(['.']).collect(),
@@ -426,7 +455,7 @@ mod tests {
     #[test]
     fn no_line_is_wider_than_the_screen() {
         for width in (NARROWEST..200).chain([1000]) {
-            let text = screen(&seen(), lines(&seen(), None), &look(width), false);
+            let text = screen(&seen(), lines(&seen(), None), None, &look(width), false);
             for line in text.lines() {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
@@ -453,22 +482,41 @@ mod tests {
     #[test]
     fn rows_are_sorted_and_cut_at_the_height() {
         let short = Look { height: Some(5), ..look(100) };
-        let text = screen(&seen(), lines(&seen(), None), &short, false);
+        let text = screen(&seen(), lines(&seen(), None), None, &short, false);
         assert_eq!(text.lines().count(), 5);
         assert!(text.lines().nth(3).unwrap().contains("4194304"), "{text}");
         assert!(text.ends_with("3 more\n"));
         let by = |order| {
             let look = Look { order, ..look(120) };
-            let text = screen(&seen(), lines(&seen(), None), &look, false);
+            let text = screen(&seen(), lines(&seen(), None), None, &look, false);
             let row = text.lines().nth(3).unwrap().to_owned();
             row.split_whitespace().next().unwrap().to_owned()
         };
         assert_eq!((by(Order::Bytes), by(Order::Process)), ("4194304".into(), "7".into()));
-        let none = screen(&Seen::default(), Vec::new(), &look(80), true);
+        let none = screen(&Seen::default(), Vec::new(), None, &look(80), true);
         assert!(none.contains("LOOKASIDE_COUNTERS=1"));
         let colour = Look { colour: true, ..look(80) };
-        let text = screen(&seen(), lines(&seen(), None), &colour, true);
+        let text = screen(&seen(), lines(&seen(), None), None, &colour, true);
         assert!(text.starts_with(BOLD) && text.contains(INVERSE) && text.contains("REQ/s"));
+    }
+
+    #[test]
+    fn a_server_has_its_rows_below() {
+        let server = Server::new("/nowhere".into());
+        let with = |height| {
+            let look = Look { height, ..look(80) };
+            screen(&seen(), lines(&seen(), None), Some(&server), &look, false)
+        };
+        // The head, a note, the heads, four rows; then two lines of the server.
+        let text = with(None);
+        assert_eq!(text.lines().count(), 9);
+        assert!(text.lines().nth(7).unwrap().starts_with("virtual functions"), "{text}");
+        for height in 4..12 {
+            let text = with(Some(height));
+            assert!(text.lines().count() <= height, "{height}: {text}");
+            assert_eq!(text.contains("virtual functions"), height >= 7, "{height}: {text}");
+            assert_eq!(text.contains("more"), (4..9).contains(&height), "{height}: {text}");
+        }
     }
 
     #[test]

@@ -11,10 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{
-    gather::Places,
-    metrics::{Format, text},
-};
+use super::metrics::{Format, Metrics};
 
 /// The most connections at once: others are closed.
 const MOST: usize = 16;
@@ -24,8 +21,11 @@ const HEAD: usize = 8192;
 const TIME: Duration = Duration::from_secs(5);
 
 /// Serves until the process is ended.
-pub(crate) fn run(address: &str, places: &Places) -> Result<(), Box<dyn std::error::Error>> {
-    let say = |e: io::Error| format!("--listen {address}: {e}");
+pub(crate) fn run(address: &str, metrics: &Metrics) -> Result<(), Box<dyn std::error::Error>> {
+    let say = |e: io::Error| match e.kind() {
+        io::ErrorKind::InvalidInput => format!("--listen {address}: PORT or HOST:PORT is wanted"),
+        _ => format!("--listen {address}: {e}"),
+    };
     let addresses: Vec<_> = with_host(address).to_socket_addrs().map_err(say)?.collect();
     let listener = TcpListener::bind(&addresses[..]).map_err(say)?;
     eprintln!("lookaside: http://{}/metrics", listener.local_addr()?);
@@ -49,7 +49,7 @@ pub(crate) fn run(address: &str, places: &Places) -> Result<(), Box<dyn std::err
             let (serving, turn) = (Serving(count.clone()), &turn);
             let serve = move || {
                 let _serving = serving;
-                let _ = answer(stream, places, turn);
+                let _ = answer(stream, metrics, turn);
             };
             // Where the system refuses a thread, the connection is closed.
             let _ = thread::Builder::new().spawn_scoped(scope, serve);
@@ -75,7 +75,7 @@ fn with_host(address: &str) -> String {
     }
 }
 
-fn answer(mut stream: TcpStream, places: &Places, turn: &Mutex<()>) -> io::Result<()> {
+fn answer(mut stream: TcpStream, metrics: &Metrics, turn: &Mutex<()>) -> io::Result<()> {
     let start = Instant::now();
     let mut head = Vec::new();
     let mut part = [0; 1024];
@@ -111,11 +111,11 @@ fn answer(mut stream: TcpStream, places: &Places, turn: &Mutex<()>) -> io::Resul
         true => (Format::Open, "application/openmetrics-text; version=1.0.0; charset=utf-8"),
         false => (Format::Text, "text/plain; version=0.0.4; charset=utf-8"),
     };
-    let seen = {
+    let text = {
         let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-        places.read()
+        metrics.text(format)
     };
-    respond(&mut stream, "200 OK", kind, &text(&seen, format), body)
+    respond(&mut stream, "200 OK", kind, &text, body)
 }
 
 fn respond(

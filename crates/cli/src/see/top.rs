@@ -3,6 +3,7 @@
 use std::{
     io::{self, IsTerminal, Write},
     os::fd::AsFd,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -21,6 +22,7 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::{
+    functions::Server,
     gather::{Places, Seen},
     row,
     screen::{Before, Look, NARROWEST, Order, lines, screen},
@@ -55,6 +57,12 @@ pub(crate) struct Top {
         hide_default_value = true
     )]
     pub(crate) order: Order,
+    /// Show the virtual functions of the server, too, whose sockets lie in DIR
+    ///
+    /// As its user or root. A row for each service: requests, bytes IN and OUT; of the function the requests that are
+    /// under way, CLIENTs, connections and sessions REFUSEd, and what it is PROMISED
+    #[arg(long, value_name = "DIR")]
+    pub(crate) server: Option<PathBuf>,
     /// At most so many columns, 40 to 1000
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(NARROWEST as u64..=1000))]
     pub(crate) width: Option<usize>,
@@ -68,9 +76,10 @@ The JSON object. New keys may come; these stay:
   no_room, operations[] {device, op, requests, src_bytes,
   dst_bytes, batches, errors, busy, rerouted, busy_ns, lanes,
   queue_ns and service_ns {total, p50, p99}}, calls[] {library,
-  call, calls or count, ...}}; notes[]; removed";
+  call, calls or count, ...}}; notes[]; removed; with --server also
+  functions[] as of lookaside stat --json, null if none answers";
 
-fn seconds(text: &str) -> Result<Duration, &'static str> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, &'static str> {
     let seconds = text.parse::<f64>().ok().filter(|s| (0.1..=3600.0).contains(s));
     seconds.map(Duration::from_secs_f64).ok_or("a number from 0.1 to 3600 is wanted")
 }
@@ -82,6 +91,9 @@ pub(crate) fn run(top: &Top) -> Result<(), Box<dyn std::error::Error>> {
     if !top.once {
         return live(top);
     }
+    let mut server = top.server.clone().map(Server::new);
+    let mut ask = || server.iter_mut().for_each(Server::read);
+    ask();
     let (seen, rows, rates) = match top.interval {
         None => {
             let seen = top.places.read();
@@ -91,6 +103,7 @@ pub(crate) fn run(top: &Top) -> Result<(), Box<dyn std::error::Error>> {
         Some(interval) => {
             let (before, start) = (Before::of(&top.places.read()), Instant::now());
             thread::sleep(interval);
+            ask();
             let seen = top.places.read();
             let rows = lines(&seen, Some((&before, start.elapsed().as_secs_f64())));
             (seen, rows, true)
@@ -106,7 +119,11 @@ pub(crate) fn run(top: &Top) -> Result<(), Box<dyn std::error::Error>> {
         order: top.order,
         live: false,
     };
-    let mut text = if top.json { json_of(&seen) } else { screen(&seen, rows, &look, rates) };
+    let server = server.as_ref();
+    let mut text = match top.json {
+        true => json_of(&seen, server),
+        false => screen(&seen, rows, server, &look, rates),
+    };
     if top.places.clean && !top.json {
         text += &match seen.removed {
             1 => "1 page of a process that has ended was removed\n".to_owned(),
@@ -123,7 +140,7 @@ fn has_colour(is_terminal: bool) -> bool {
     is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-fn json_of(seen: &Seen) -> String {
+fn json_of(seen: &Seen, server: Option<&Server>) -> String {
     let processes = seen.processes.iter().map(|process| {
         let calls = process.calls.iter().map(|call| {
             let mut object = json!({ "library": call.library, "call": call.name });
@@ -146,12 +163,15 @@ fn json_of(seen: &Seen) -> String {
         })
     });
     let processes: Vec<_> = processes.collect();
-    let object = json!({
+    let mut object = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "processes": processes,
         "notes": seen.notes,
         "removed": seen.removed,
     });
+    if let Some(server) = server {
+        object["functions"] = server.json();
+    }
     format!("{object}\n")
 }
 
@@ -203,12 +223,14 @@ fn live(top: &Top) -> Result<(), Box<dyn std::error::Error>> {
     let mut order = top.order;
     let (mut before, mut read_at) = (Before::default(), None::<Instant>);
     let (mut seen, mut rows, mut rates) = (Seen::default(), Vec::new(), false);
+    let mut server = top.server.clone().map(Server::new);
     let mut shown = None;
     loop {
         let due = read_at.is_none_or(|at| at.elapsed() >= interval);
         if due {
             let now = Instant::now();
             seen = top.places.read();
+            server.iter_mut().for_each(Server::read);
             let since = read_at.map(|at| (&before, (now - at).as_secs_f64()));
             rates = since.is_some();
             rows = lines(&seen, since);
@@ -219,7 +241,7 @@ fn live(top: &Top) -> Result<(), Box<dyn std::error::Error>> {
         if due || shown != Some((order, width, height)) {
             let colour = has_colour(true);
             let look = Look { width, height: Some(height), colour, order, live: true };
-            show(&screen(&seen, rows.clone(), &look, rates), width, height)?;
+            show(&screen(&seen, rows.clone(), server.as_ref(), &look, rates), width, height)?;
             shown = Some((order, width, height));
         }
         // A terminal that was resized is seen within this time.

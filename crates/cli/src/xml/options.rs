@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Given {
-    /// Says nothing of well-formed documents
+    /// Checks that documents are well-formed: prints their faults alone
     Check {
         #[command(flatten)]
         reading: Reading,

@@ -44,6 +44,11 @@ fn misfits(value: &Value, schema: &Value, at: &str, found: &mut Vec<String>) {
                     }
                 }
             }
+            "minimum" => {
+                if value.as_f64().is_some_and(|n| n < wanted.as_f64().unwrap()) {
+                    wrong(&format!("at least {wanted} is wanted"));
+                }
+            }
             "additionalProperties" => {
                 assert_eq!(wanted, false);
                 for name in value.as_object().into_iter().flat_map(|object| object.keys()) {

@@ -4,7 +4,7 @@ use lookaside_core::{Capability, Done, Flush, Op, OpError, Patterns, Prepared, S
 use lookaside_simd::Cpu;
 
 #[derive(Default)]
-pub(crate) struct Memory;
+pub(crate) struct Memory {}
 
 pub(crate) fn capabilities(_: &Cpu) -> Option<Capability> {
     None

@@ -6,7 +6,7 @@ use lookaside_core::{
 use lookaside_simd::Cpu;
 
 #[derive(Default)]
-pub(crate) struct Memory;
+pub(crate) struct Memory {}
 
 pub(crate) fn capabilities(_: &Cpu) -> Option<Capability> {
     None

@@ -9,14 +9,16 @@ const CHUNK: usize = 4096;
 pub(crate) struct Arena {
     used: Box<[u64]>,
     chunks: usize,
-    /// Where the search goes on.
-    next: usize,
+    /// No chunk before it is free.
+    first: usize,
+    /// How many pieces are in use, those of no bytes too.
+    pieces: usize,
 }
 
 impl Arena {
     pub(crate) fn new(bytes: usize) -> Arena {
         let chunks = bytes / CHUNK;
-        Arena { used: vec![0; chunks.div_ceil(64)].into(), chunks, next: 0 }
+        Arena { used: vec![0; chunks.div_ceil(64)].into(), chunks, first: 0, pieces: 0 }
     }
 
     /// The most bytes that it ever has in one piece.
@@ -38,14 +40,17 @@ impl Arena {
     pub(crate) fn take(&mut self, bytes: usize) -> Option<Range<usize>> {
         let n = bytes.div_ceil(CHUNK);
         if n == 0 {
+            self.pieces += 1;
             return Some(0..0);
         }
-        let start = self.find(self.next..self.chunks, n).or_else(|| {
-            let end = (self.next + n).min(self.chunks);
-            self.find(0..end, n)
-        })?;
+        // The first that fits: memory that was not needed so far stays untouched, and so is no memory at all; what was
+        // used last is in the cache.
+        let start = self.find(self.first..self.chunks, n)?;
         self.mark(start..start + n);
-        self.next = start + n;
+        self.pieces += 1;
+        if start == self.first {
+            self.first = start + n;
+        }
         Some(start * CHUNK..(start + n) * CHUNK)
     }
 
@@ -66,8 +71,17 @@ impl Arena {
         None
     }
 
+    /// Whether nothing of it is in use.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces == 0
+    }
+
     /// Takes a piece back.
     pub(crate) fn give_back(&mut self, piece: Range<usize>) {
+        self.pieces -= 1;
+        if !piece.is_empty() {
+            self.first = self.first.min(piece.start / CHUNK);
+        }
         self.mark(piece.start / CHUNK..piece.end / CHUNK);
     }
 }
@@ -80,6 +94,7 @@ mod tests {
     fn pieces_are_apart_and_come_back() {
         let mut arena = Arena::new(100 * CHUNK);
         assert_eq!((arena.len(), arena.take(0)), (100 * CHUNK, Some(0..0)));
+        arena.give_back(0..0);
         let mut held: Vec<Range<usize>> = Vec::new();
         let mut seed = 7_u64;
         for round in 0..20_000 {
@@ -98,8 +113,21 @@ mod tests {
                 arena.give_back(piece);
             }
         }
+        assert!(!arena.is_empty());
         held.into_iter().for_each(|piece| arena.give_back(piece));
+        assert!(arena.is_empty());
         assert_eq!(arena.take(100 * CHUNK), Some(0..100 * CHUNK));
         assert_eq!(arena.take(1), None);
+    }
+
+    #[test]
+    fn what_is_not_needed_stays_untouched() {
+        let mut arena = Arena::new(100 * CHUNK);
+        for _ in 0..1000 {
+            let (a, b) = (arena.take(3 * CHUNK).unwrap(), arena.take(1).unwrap());
+            assert!(a.end.max(b.end) <= 4 * CHUNK);
+            arena.give_back(a);
+            arena.give_back(b);
+        }
     }
 }

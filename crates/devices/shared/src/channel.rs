@@ -19,7 +19,7 @@ use rustix::{event::epoll, io::Errno};
 
 use crate::{
     Inner, Policy,
-    connection::{Failure, REST},
+    connection::{Failure, REST_NS},
     link::Link,
     session::SharedSession,
 };
@@ -108,16 +108,18 @@ impl SharedChannel {
         if self.now_ns < self.retry_ns {
             return Err(Failure::Absent);
         }
-        self.retry_ns = self.now_ns + REST.as_nanos() as u64;
+        self.retry_ns = self.now_ns + REST_NS;
         let connection = self.device.connection()?;
-        let link = Link::open(&self.device.settings, connection).inspect_err(|e| {
-            // It ends with its server.
-            if let Failure::Os(_) = e
-                && let Some(connection) = self.device.known_connection()
-            {
-                connection.lose();
-            }
-        })?;
+        let link = Link::open(&self.device.settings, connection, &*self.device.world).inspect_err(
+            |e| {
+                // It ends with its server.
+                if let Failure::Os(_) = e
+                    && let Some(connection) = self.device.known_connection()
+                {
+                    connection.lose();
+                }
+            },
+        )?;
         let data = epoll::EventData::new_u64(0);
         epoll::add(&self.event, &link.socket, data, epoll::EventFlags::IN)?;
         let depth = link.area.shape().depth;
@@ -231,6 +233,9 @@ impl SharedChannel {
             })?,
         };
         let slot = *self.free.last().ok_or(Unsent::Room)?;
+        if link.arena.is_empty() && !link.hold_arena() {
+            return Err(Unsent::Server);
+        }
         let piece = link.arena.take(bytes).ok_or(Unsent::Room)?;
         let src = piece.start..piece.start + src_len;
         let dst = piece.start + dst_at..piece.start + bytes;
@@ -261,7 +266,7 @@ impl SharedChannel {
             }
         });
         if let Err(unsent) = sent {
-            link.arena.give_back(piece);
+            link.give_back(piece);
             return Err(unsent);
         }
         self.free.pop();
@@ -305,6 +310,12 @@ impl SharedChannel {
         if written > dst_len || consumed > src_len.max(dst_len) {
             return Err(Malformed::Number("length of a result"));
         }
+        // Programs take a packet's length on trust, and one that failed is none of 0 bytes.
+        let packet = matches!(request.carried.as_deref(), Some(Carried::Packet(_)));
+        let fits = |len: u32| len as usize <= src_len.max(dst_len);
+        if packet && answer.result.is_ok() && !answer.packet.is_some_and(fits) {
+            return Err(Malformed::Number("length of a packet"));
+        }
         scatter(&link.area, flight.dst.start, written, &mut request.dst);
         if is_secret(request.op) {
             link.area.clear(flight.src.clone());
@@ -320,7 +331,7 @@ impl SharedChannel {
             flight.work.fail_packets();
         }
         let Some(flight) = place.take() else { return Err(NONE) };
-        link.arena.give_back(flight.piece);
+        link.give_back(flight.piece);
         self.free.push(slot);
         self.flying -= 1;
         self.moved_ns = self.now_ns;

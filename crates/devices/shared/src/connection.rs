@@ -10,7 +10,7 @@ use std::{
             Ordering::{Acquire, Relaxed, Release},
         },
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use lookaside_core::{Capability, Op};
@@ -21,10 +21,11 @@ use lookaside_wire::{
 };
 use rustix::io::Errno;
 
-use crate::{Inner, Settings};
+use crate::{Inner, Settings, World};
 
 /// How long after a failure to connect the next attempt is made.
 pub(crate) const REST: Duration = Duration::from_millis(100);
+pub(crate) const REST_NS: u64 = REST.as_nanos() as u64;
 
 /// Why the server did not do something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,8 +69,13 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Sends a message and receives the answer, with what descriptors come beside.
-pub(crate) fn ask(socket: &OwnedFd, message: &[u8]) -> Result<(ToClient, Vec<OwnedFd>), Failure> {
+pub(crate) fn ask(
+    socket: &OwnedFd,
+    message: &[u8],
+    world: &dyn World,
+) -> Result<(ToClient, Vec<OwnedFd>), Failure> {
     passing::send(socket, message, &[])?;
+    world.awaits();
     let mut buffer = vec![0; MAX_MESSAGE];
     let (n, fds) = passing::receive(socket, &mut buffer)?;
     if n == 0 {
@@ -96,11 +102,15 @@ pub(crate) struct Connection {
 pub(crate) type Offer = (String, Vec<Capability>);
 
 impl Connection {
-    pub(crate) fn new(settings: &Settings) -> Result<(Arc<Connection>, Offer), Failure> {
+    pub(crate) fn new(
+        settings: &Settings,
+        world: &dyn World,
+    ) -> Result<(Arc<Connection>, Offer), Failure> {
         static EPOCHS: AtomicU32 = AtomicU32::new(1);
         let socket = passing::connect(&settings.path, settings.timeout)?;
         let hello = ToServer::Hello { version: VERSION, ops: Op::ALL.len() as u32 };
-        let (ToClient::Welcome { token, name, capabilities }, _) = ask(&socket, &hello.encode()?)?
+        let (ToClient::Welcome { token, name, capabilities }, _) =
+            ask(&socket, &hello.encode()?, world)?
         else {
             return Err(Malformed::Number("message").into());
         };
@@ -125,14 +135,14 @@ impl Connection {
     }
 
     /// Opens a session: its number.
-    pub(crate) fn open(&self, spec: &[u8]) -> Result<u32, Failure> {
+    pub(crate) fn open(&self, spec: &[u8], world: &dyn World) -> Result<u32, Failure> {
         let number = self.next.fetch_add(1, Relaxed);
         let message = ToServer::Open { number, spec }.encode()?;
         let control = lock(&self.control);
         if self.is_lost() {
             return Err(Failure::Absent);
         }
-        match ask(&control, &message) {
+        match ask(&control, &message, world) {
             Ok((ToClient::Opened, _)) => Ok(number),
             Ok(_) => {
                 self.lose();
@@ -170,12 +180,12 @@ pub(crate) struct Processes {
 struct Current {
     connection: Option<Arc<Connection>>,
     /// When the last attempt failed.
-    failed: Option<Instant>,
+    failed_ns: Option<u64>,
 }
 
 impl Processes {
     pub(crate) fn new(connection: Arc<Connection>) -> Processes {
-        let current = Current { connection: Some(connection), failed: None };
+        let current = Current { connection: Some(connection), failed_ns: None };
         Processes {
             process: std::process::id(),
             current: Mutex::new(current),
@@ -203,17 +213,18 @@ impl Inner {
             return Ok(connection.clone());
         }
         current.connection = None;
-        if current.failed.is_some_and(|failed| failed.elapsed() < REST) {
+        let rests = |failed_ns: u64| self.world.now_ns().saturating_sub(failed_ns) < REST_NS;
+        if current.failed_ns.is_some_and(rests) {
             return Err(Failure::Absent);
         }
-        match Connection::new(&self.settings) {
+        match Connection::new(&self.settings, &*self.world) {
             Ok((connection, _)) => {
-                current.failed = None;
+                current.failed_ns = None;
                 current.connection = Some(connection.clone());
                 Ok(connection)
             }
             Err(e) => {
-                current.failed = Some(Instant::now());
+                current.failed_ns = Some(self.world.now_ns());
                 Err(e)
             }
         }

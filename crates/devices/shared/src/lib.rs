@@ -23,6 +23,7 @@ mod connection;
 mod drop_in;
 mod link;
 mod session;
+mod world;
 
 use std::{
     fmt,
@@ -33,13 +34,17 @@ use std::{
 
 use lookaside_core::{
     Capability, Channel, Device, EngineId, Limits, Op, Prepared, Reach, SessionSpec, SetupError,
+    plain_message,
 };
 
 use crate::{
     channel::SharedChannel,
     connection::{Connection, Processes},
     session::SharedSession,
+    world::System,
 };
+
+pub use world::World;
 
 /// The variable of the environment that names the socket of a virtual function.
 pub const VARIABLE: &str = "LOOKASIDE_DEVICE";
@@ -109,6 +114,7 @@ pub(crate) struct Inner {
     /// What is quicker in the server side by side with what others ask for.
     gaining: Vec<Op>,
     pub(crate) processes: Arc<Processes>,
+    pub(crate) world: Arc<dyn World>,
 }
 
 impl SharedDevice {
@@ -117,15 +123,23 @@ impl SharedDevice {
     /// # Errors
     /// In one line: nobody listens there, access is denied, or the server is of another version.
     pub fn new(settings: Settings) -> Result<SharedDevice, Refusal> {
-        let (connection, offer) = Connection::new(&settings)
-            .map_err(|why| Refusal::new(&settings.path, why.to_string()))?;
+        SharedDevice::within(settings, Arc::new(System))
+    }
+
+    /// The same in another world than the operating system's: for simulation.
+    ///
+    /// # Errors
+    /// As [`SharedDevice::new`].
+    pub fn within(settings: Settings, world: Arc<dyn World>) -> Result<SharedDevice, Refusal> {
+        let (connection, offer) = Connection::new(&settings, &*world)
+            .map_err(|why| Refusal::new(&settings.path, plain_message(&why)))?;
         let processes = Arc::new(Processes::new(connection));
         let (function, mut capabilities) = offer;
         let gaining = capabilities.iter().filter(|row| row.best_batch > 1).map(|row| row.op);
         let gaining = gaining.collect();
         // Requests of many clients fill a batch in the server: nothing is gained by waiting in a client.
         capabilities.iter_mut().for_each(|row| row.best_batch = 1);
-        let inner = Inner { settings, function, capabilities, gaining, processes };
+        let inner = Inner { settings, function, capabilities, gaining, processes, world };
         Ok(SharedDevice(Arc::new(inner)))
     }
 
@@ -150,6 +164,7 @@ impl SharedDevice {
             capabilities: rows.cloned().collect(),
             gaining: self.0.gaining.clone(),
             processes: self.0.processes.clone(),
+            world: self.0.world.clone(),
         }))
     }
 

@@ -1,6 +1,12 @@
 //! A ring of one's own at the server.
 
-use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
+use core::ops::Range;
+use std::{
+    os::fd::OwnedFd,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use lookaside_core::SharedMemory;
 use lookaside_wire::{
@@ -10,7 +16,7 @@ use lookaside_wire::{
 };
 
 use crate::{
-    Settings,
+    Settings, World,
     arena::Arena,
     connection::{Connection, Failure, ask},
 };
@@ -31,10 +37,14 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn open(settings: &Settings, connection: Arc<Connection>) -> Result<Link, Failure> {
+    pub(crate) fn open(
+        settings: &Settings,
+        connection: Arc<Connection>,
+        world: &dyn World,
+    ) -> Result<Link, Failure> {
         let socket = passing::connect(&settings.path, settings.timeout.min(MOST))?;
         let message = ToServer::Ring { token: connection.token }.encode()?;
-        let (ToClient::Ring(shape), fds) = ask(&socket, &message)? else {
+        let (ToClient::Ring(shape), fds) = ask(&socket, &message, world)? else {
             return Err(Malformed::Number("message").into());
         };
         let [memory] = <[OwnedFd; 1]>::try_from(fds).map_err(|_| Malformed::Short)?;
@@ -51,6 +61,34 @@ impl Link {
             arena: Arena::new(shape.arena as usize),
             area,
         })
+    }
+
+    /// Before the arena is used, of which nothing is in use: whether the server leaves it, which it does unless it frees its
+    /// pages at this moment.
+    #[inline]
+    pub(crate) fn hold_arena(&self) -> bool {
+        self.area.hold() || self.wait_for_arena()
+    }
+
+    #[cold]
+    fn wait_for_arena(&self) -> bool {
+        let began = Instant::now();
+        while began.elapsed() < MOST {
+            thread::yield_now();
+            if self.area.hold() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A request is done with its piece of the arena.
+    #[inline]
+    pub(crate) fn give_back(&mut self, piece: Range<usize>) {
+        self.arena.give_back(piece);
+        if self.arena.is_empty() {
+            self.area.let_go();
+        }
     }
 
     /// After requests were put in: wakes the server if it sleeps.

@@ -71,7 +71,7 @@ impl SharedSession {
     #[cold]
     pub(crate) fn open(&self, connection: &Connection) -> Result<u32, Failure> {
         let before = self.number.load(Acquire);
-        let number = connection.open(&self.spec)?;
+        let number = connection.open(&self.spec, &*self.device.world)?;
         match self.number.compare_exchange(before, packed(connection, number), AcqRel, Acquire) {
             Ok(_) => Ok(number),
             // Another thread was quicker.

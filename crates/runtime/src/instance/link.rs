@@ -125,14 +125,14 @@ impl Link {
         const WHAT: &str = "rings of an instance";
         /// Bytes of both rings for one request: two pointers, and the turn of a reply.
         const RING_SLOT: usize = 3 * size_of::<usize>();
-        let (inner, most, terms) = (tenant.inner(), tenant.most(), tenant.terms());
+        let (inner, most) = (tenant.inner(), tenant.most());
         let state = inner.state()?;
         let mut free = Vec::new();
         memory::fill(WHAT, &mut free, tenant.depth(), Work::empty)?;
         memory::probe(WHAT, most.next_power_of_two() * RING_SLOT + memory::SPARE)?;
         match state.shared_engines().filter(|_| !tenant.is_own()) {
             Some(shared) => {
-                if terms.is_committed() {
+                if tenant.is_committed() {
                     state.start_express(inner, &shared);
                 }
                 Ok(Link::shared(tenant, most, shared, free))
@@ -140,7 +140,8 @@ impl Link {
             None => {
                 let mut scheduler = inner.new_scheduler();
                 let sink = Sink::Own(Notice::new());
-                let outlet = Outlet::attach(&mut scheduler, sink, most, terms, &*inner.clock);
+                let terms = tenant.terms();
+                let outlet = Outlet::attach(&mut scheduler, sink, most, &terms, &*inner.clock);
                 let engine = Box::new(inner.own_engine(scheduler)?);
                 let spare = most - tenant.depth();
                 Ok(Link { outlet, free, spare, executor: Executor::Own(engine) })
@@ -151,8 +152,11 @@ impl Link {
     fn shared(tenant: &Tenant, most: usize, shared: Arc<Shared>, free: Vec<Work>) -> Link {
         let (replies, receiver) = reply_ring(most);
         let sink = Sink::Ring { replies, notice: Notice::new() };
+        let mut scheduler = lock(&shared.scheduler);
+        // Under the lock, under which they change.
         let (terms, clock) = (tenant.terms(), &*tenant.inner().clock);
-        let outlet = Outlet::attach(&mut lock(&shared.scheduler), sink, most, terms, clock);
+        let outlet = Outlet::attach(&mut scheduler, sink, most, &terms, clock);
+        drop(scheduler);
         let spare = most.saturating_sub(tenant.depth());
         Link { outlet, free, spare, executor: Executor::Shared { shared, replies: receiver } }
     }

@@ -79,7 +79,6 @@ struct Pushing {
 struct Polling {
     tenant: Tenant,
     generation: u32,
-    committed: bool,
     patience: Patience,
     port: Arc<Port>,
     place: u32,
@@ -148,7 +147,6 @@ impl Instance {
         let submitter = Submitter {
             tenant: tenant.clone(),
             generation: self.generation,
-            committed: self.committed,
             served: self.lost.is_none(),
             engines,
             part: Some(Pushing { outlet, free, spare, returned }),
@@ -158,7 +156,6 @@ impl Instance {
         let part = Polling {
             tenant,
             generation: self.generation,
-            committed: self.committed,
             patience: self.patience,
             port,
             place,
@@ -190,7 +187,6 @@ impl Instance {
             refused: polling.refused,
             lost: polling.lost,
             due_ns: polling.due_ns,
-            committed: polling.committed,
             patience: polling.patience,
             _not_sync: PhantomData,
         }
@@ -221,7 +217,6 @@ fn notice(port: &Port) -> Option<&Notice> {
 pub struct Submitter {
     tenant: Tenant,
     generation: u32,
-    committed: bool,
     /// Whether there is anybody to execute requests.
     served: bool,
     /// The engines to wake; without them, the poller executes.
@@ -306,7 +301,7 @@ impl Submitter {
                 if self.seam.is_awaited() {
                     port.flush(seq);
                 }
-                shared.ring(self.committed);
+                shared.ring(self.tenant.is_committed());
             }
             None => {
                 self.seam.bell.ring();
@@ -510,7 +505,7 @@ impl Polling {
             && news
             && published > self.taken
         {
-            shared.ring(self.committed);
+            shared.ring(self.tenant.is_committed());
         }
     }
 
@@ -733,7 +728,7 @@ impl Drop for Poller {
         port.close();
         if let Executor::Shared { shared, .. } = &part.executor {
             // All engines may sleep until a rate admits the next request.
-            shared.ring(part.committed);
+            shared.ring(part.tenant.is_committed());
         }
         match self.seam.leave_poller(part) {
             Some((pushing, polling)) => drop(Instance::rejoin(pushing, polling)),

@@ -136,7 +136,7 @@ impl Announced {
             if fragment.positions.iter().any(|position| position.accept == Some(1)) {
                 it.late.push(report);
             }
-            let mut program = Program::new(&[&fragment], false);
+            let mut program = Program::new(&[&fragment], false, false);
             program.skips = false;
             program.key = None;
             let texts: ByteSet =

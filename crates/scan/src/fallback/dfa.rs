@@ -16,6 +16,7 @@ use super::narrow::AnyNarrow;
 use super::passing::Passing;
 use super::program::{NO_START, Program, Report};
 use super::skip::{GATE_ALONE, Skip, Worth};
+use super::spent::Spent;
 
 /// Marks entries that need more than a move.
 pub(super) const SPECIAL: u32 = 1 << 31;
@@ -75,6 +76,8 @@ pub(super) struct Dfa {
     /// Open hash table of state numbers + 1; 0 is free.
     slots: Vec<u32>,
     pub(super) budget: usize,
+    /// More memory would be of use.
+    pub(super) short: bool,
     /// Bytes since the cache was empty.
     pub(super) since: u64,
     effort: Effort,
@@ -99,8 +102,9 @@ pub(super) struct Dfa {
     ungated: u64,
     /// The state that a scan began in, as a row, or [`UNKNOWN`].
     entered: u32,
-    /// The state of each restart position alone, as a row, or [`UNKNOWN`].
+    /// The state of each restart position alone, as a row, or [`UNKNOWN`]; and the expressions that have left in all of them.
     rests: Vec<u32>,
+    rests_spent: Vec<u64>,
     pub(super) pace: Pace,
     pub(super) lanes: Lanes,
     narrow: AnyNarrow,
@@ -136,6 +140,7 @@ impl Dfa {
             skips: Vec::new(),
             slots: vec![0; 64],
             budget,
+            short: false,
             since: 0,
             effort: Effort::default(),
             direct: 0,
@@ -151,6 +156,7 @@ impl Dfa {
             ungated: 0,
             entered: UNKNOWN,
             rests: vec![UNKNOWN; program.restarts],
+            rests_spent: vec![0; program.spent.as_ref().map_or(0, Spent::words)],
             pace: Pace::default(),
             lanes: Lanes::default(),
             narrow: AnyNarrow::None,
@@ -263,7 +269,9 @@ impl Dfa {
             self.table[first..].fill(SPECIAL | DEAD);
         } else {
             let gate = program.gate.as_ref().filter(|_| first_report == self.reports.len() as u32);
-            if let Some(rested) = gate.and_then(|gate| gate.rested(&self.next)) {
+            if let Some(rested) =
+                gate.and_then(|gate| gate.rested(&self.next[..program.len.div_ceil(64)]))
+            {
                 self.meta[state as usize].skip = GATED - rested as u32;
             } else if program.skips && (state as usize) < SKIPPING_STATES {
                 self.learn_skip(program, state);
@@ -292,7 +300,7 @@ impl Dfa {
         let mut step = vec![0; words];
         let mut stays = [false; 256];
         for (class, stays) in stays.iter_mut().enumerate().take(program.classes) {
-            program.step(&bits, class as u8, &mut step);
+            program.step_on(&bits, class as u8, &mut step);
             *stays = step == bits;
         }
         // At rest: only the restart position is active.
@@ -335,6 +343,7 @@ impl Dfa {
     /// Throws all states away; `self.next` becomes empty.
     pub(super) fn throw_away(&mut self, program: &Program) {
         self.clears += 1;
+        self.short = true;
         self.clear(program);
     }
 
@@ -349,7 +358,7 @@ impl Dfa {
             self.next.copy_from_slice(&current);
             state = self.intern(program) & ROW;
         }
-        program.step(&current, class, &mut self.next);
+        program.step_on(&current, class, &mut self.next);
         self.current = current;
         let entry = self.intern(program);
         self.table[state as usize + usize::from(class)] = entry;
@@ -394,6 +403,7 @@ impl Dfa {
             return None;
         }
         if self.full(program) {
+            self.short = true;
             self.clear(program);
         }
         if self.ungated > 0 {
@@ -448,7 +458,7 @@ impl Dfa {
     }
 
     /// The positions of a state.
-    fn positions(&self, program: &Program, state: u32) -> &[u64] {
+    pub(super) fn positions(&self, program: &Program, state: u32) -> &[u64] {
         &self.bits[(state >> self.row) as usize * program.words..][..program.words]
     }
 
@@ -504,7 +514,7 @@ impl Dfa {
         if entry == UNKNOWN {
             let class = program.class[usize::from(chunk[*at])];
             let mut next = std::mem::take(&mut self.next);
-            program.step(self.positions(program, *state), class, &mut next);
+            program.step_on(self.positions(program, *state), class, &mut next);
             self.next = next;
             entry = match self.known(program) {
                 Some(entry) => {
@@ -648,7 +658,7 @@ impl Dfa {
             if to == 0 {
                 return at;
             }
-            let Some(rest) = self.rest(program, chunk[to - 1]) else {
+            let Some(rest) = self.rest(program, *state, chunk[to - 1]) else {
                 return at;
             };
             *state = rest;
@@ -664,11 +674,22 @@ impl Dfa {
         to + 1
     }
 
-    /// The state in which no match is under way behind `byte`, as a row; `None` if there is no room for it.
-    fn rest(&mut self, program: &Program, byte: u8) -> Option<u32> {
+    /// The state in which no match is under way behind `byte`, as a row, and the same expressions have left as in `state`;
+    /// `None` if there is no room for it.
+    fn rest(&mut self, program: &Program, state: u32, byte: u8) -> Option<u32> {
+        if program.spent.is_some() {
+            let known = program.words - self.rests_spent.len();
+            let mut spent = std::mem::take(&mut self.rests_spent);
+            let now = &self.positions(program, state)[known..];
+            if spent != now {
+                spent.copy_from_slice(now);
+                self.rests.fill(UNKNOWN);
+            }
+            self.rests_spent = spent;
+        }
         let index = if program.restarts == 1 { 0 } else { program.restart(byte)? - 1 };
         if self.rests[index] == UNKNOWN {
-            self.rests[index] = self.resting(program, byte)?;
+            self.rests[index] = self.resting(program, state, byte)?;
         }
         Some(self.rests[index])
     }

@@ -87,14 +87,19 @@ impl Dfa {
         pace.rest = pace.rest.saturating_sub(len as u64);
     }
 
-    /// The state in which no match is under way behind `byte`, as a row; `None` if there is no room for it.
-    pub(super) fn resting(&mut self, program: &Program, byte: u8) -> Option<u32> {
+    /// The state in which no match is under way behind `byte`, as a row, and the same expressions have left as in `state`;
+    /// `None` if there is no room for it.
+    pub(super) fn resting(&mut self, program: &Program, state: u32, byte: u8) -> Option<u32> {
         let at = program.restart(byte)?;
         if self.full(program) {
             return None;
         }
-        self.next.fill(0);
-        set(&mut self.next, at);
+        let known = program.len.div_ceil(64);
+        let mut next = std::mem::take(&mut self.next);
+        next.copy_from_slice(self.positions(program, state));
+        next[..known].fill(0);
+        set(&mut next, at);
+        self.next = next;
         Some(self.intern(program) & ROW)
     }
 
@@ -146,10 +151,10 @@ impl Dfa {
         len: usize,
         lanes: &mut Lanes,
     ) -> Option<[u32; LANES]> {
-        let mut states = [state; LANES];
+        let (first, mut states) = (state, [state; LANES]);
         for (lane, state) in states.iter_mut().enumerate().skip(1) {
             let from = lane * len - EARLY;
-            *state = self.resting(program, chunk[from - 1])?;
+            *state = self.resting(program, first, chunk[from - 1])?;
         }
         for early in 0..EARLY {
             for (lane, state) in states.iter_mut().enumerate().skip(1) {

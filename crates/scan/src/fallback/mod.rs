@@ -15,6 +15,7 @@
 //! - `late`, `thompson`, `fragment`: an expression becomes positions with edges (Glushkov), assertions are resolved.
 //! - `program`: expressions together, as bits. `partition`: which ones together.
 //! - `dfa`: states made when reached. `passing`: not the first time. `effort`: whether that pays. `lanes`: four places of a chunk at once.
+//! - `spent`: expressions that leave with their first match.
 //! - `gate`: where a match may begin. `skip`, `key`: other bytes that are passed over. `narrow`: bit by bit, with few words.
 //! - `starts`, and `ranks` state by state: the engine that knows where a match began.
 
@@ -33,6 +34,7 @@ mod passing;
 mod program;
 mod ranks;
 mod skip;
+mod spent;
 mod starts;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -133,23 +135,24 @@ struct Part {
 
 impl Part {
     fn new(fragments: &[&Fragment], starts: bool, isa: Isa) -> Part {
-        let mut program = Program::new(fragments, starts);
-        program.gate = Gate::new(fragments, program.restarts, program.words, isa)
-            .filter(|gate| program.key.as_ref().is_none_or(|key| gate.cost() <= key.cost()));
-        let varying = program.depth.iter().filter(|depth| **depth == VARIES).count();
         let mut once: Vec<u32> = fragments.iter().map(|it| it.report).collect();
         if starts || fragments.iter().any(|it| !it.once) {
             once.clear();
         }
         once.sort_unstable();
         once.dedup();
+        let mut program = Program::new(fragments, starts, once.len() > 1);
+        program.gate = Gate::new(fragments, program.restarts, program.words, isa)
+            .filter(|gate| program.key.as_ref().is_none_or(|key| gate.cost() <= key.cost()));
+        let varying = program.depth.iter().filter(|depth| **depth == VARIES).count();
         let ends = program.accepting_end.iter().any(|bits| *bits != 0);
         Part { program, varying, once, ends }
     }
 
     /// Expected cycles for a byte.
     fn cost(&self) -> f64 {
-        self.program.gate.as_ref().map_or(gate::WALKING, Gate::cost)
+        let walking = self.program.key.map_or(gate::WALKING, |key| key.cost().min(gate::WALKING));
+        self.program.gate.as_ref().map_or(walking, Gate::cost)
     }
 
     /// Whether the engine for starts runs it.
@@ -165,6 +168,9 @@ impl Part {
     /// that behind them.
     fn quiet(&self, state: &mut [u8], chunk: &[u8]) -> usize {
         let bits = &mut state[..self.bits_len()];
+        if bits.iter().fold(0, |all, bits| all | *bits) == 0 {
+            return chunk.len();
+        }
         let Some(gate) = self.program.gate.as_ref().filter(|gate| gate.is_at_rest(bits)) else {
             return 0;
         };
@@ -315,7 +321,7 @@ impl Automaton {
             return ControlFlow::Continue(());
         }
         let places = std::mem::take(&mut cache.quiet);
-        cache.load(self, state, |_, number| places[number] < chunk.len());
+        cache.load(self, state, false, |_, number| places[number] < chunk.len());
         cache.quiet = places;
         if offset == 0 && self.begins {
             self.parts
@@ -369,7 +375,7 @@ impl Automaton {
             return ControlFlow::Continue(());
         }
         cache.own(self);
-        cache.load(self, &state[..self.state_len], |part, _| part.ends || offset == 0);
+        cache.load(self, &state[..self.state_len], true, |part, _| part.ends || offset == 0);
         let hits = &mut cache.hits;
         hits.clear();
         for (part, cache) in self.parts.iter().zip(&mut cache.parts).filter(|it| it.1.loaded) {
@@ -413,6 +419,8 @@ pub(crate) struct Cache {
     owner: u64,
     bytes: Option<usize>,
     parts: Vec<PartCache>,
+    /// Bytes of memory that no part has.
+    room: usize,
     /// Matches of a block.
     hits: Vec<Hit>,
     /// Of each part: the bytes at the beginning of a chunk that change nothing, and the first byte of its state.
@@ -459,6 +467,16 @@ impl Cache {
     }
 
     #[cfg(test)]
+    /// The memory that each part may use, and what none has.
+    pub(crate) fn budgets(&self) -> (Vec<usize>, usize) {
+        let dfas = self.parts.iter().filter_map(|part| match &part.engine {
+            Engine::Dfa(dfa) => Some(dfa.budget),
+            Engine::Starts(_) => None,
+        });
+        (dfas.collect(), self.room)
+    }
+
+    #[cfg(test)]
     /// Bytes scanned in lanes, and bytes of lanes that had to be walked again.
     pub(crate) fn laned(&self) -> (u64, u64) {
         let engines = self.parts.iter().filter_map(|part| match &part.engine {
@@ -495,8 +513,12 @@ impl Cache {
                 + (half as u64 * part.program.len as u64 / all.max(1) as u64) as usize
         };
         let least = if automaton.parts.len() > 1 { GATE_BESIDE } else { GATE_ALONE };
-        let dfa = |part: &Part| {
-            let mut dfa = Dfa::new(&part.program, share(part));
+        // Some have few states: a part that is short of memory takes more of what others leave.
+        let mut room = 0;
+        let mut dfa = |part: &Part| {
+            let first = share(part) / 2;
+            room += first;
+            let mut dfa = Dfa::new(&part.program, first);
             dfa.gate_least = least;
             dfa
         };
@@ -510,24 +532,39 @@ impl Cache {
             loaded: false,
             once: Once::default(),
         }));
+        self.room = room;
         self.owner = automaton.id;
     }
 
-    /// Loads the parts' shares of a state, and saves them: of those alone that `is_asked`.
+    /// Loads the parts' shares of a state, and saves them: of those alone that `is_asked`. At the `end`s of the data, what has
+    /// matched is not known.
     fn load(
         &mut self,
         automaton: &Automaton,
         state: &[u8],
+        ends: bool,
         is_asked: impl Fn(&Part, usize) -> bool,
     ) {
         for (number, ((part, share), cache)) in automaton.shares().zip(&mut self.parts).enumerate()
         {
-            cache.loaded = is_asked(part, number) && !cache.once.over;
+            cache.loaded = is_asked(part, number) && (ends || !cache.once.over);
             if cache.loaded {
                 let (bits, starts) = state[share].split_at(part.bits_len());
-                words::load(bits, part.program.len, &mut cache.bits);
-                if let Engine::Starts(engine) = &mut cache.engine {
-                    engine.load(&part.program, &cache.bits, starts);
+                let known = part.program.len.div_ceil(64);
+                words::load(bits, part.program.len, &mut cache.bits[..known]);
+                cache.bits[known..].fill(0);
+                if let Some(spent) = part.program.spent.as_ref().filter(|_| !ends) {
+                    spent.begin(&cache.once.seen, &mut cache.bits);
+                }
+                match &mut cache.engine {
+                    Engine::Starts(engine) => engine.load(&part.program, &cache.bits, starts),
+                    Engine::Dfa(dfa) if dfa.short => {
+                        let more = dfa.budget.min(self.room);
+                        self.room -= more;
+                        dfa.budget += more;
+                        dfa.short = false;
+                    }
+                    Engine::Dfa(_) => {}
                 }
             }
         }
@@ -633,6 +670,10 @@ impl PartCache {
     ) -> ControlFlow<()> {
         match &mut self.engine {
             Engine::Dfa(_) => {
+                let ends = &part.program.accepting_end;
+                if offset != 0 && self.bits.iter().zip(ends).all(|(bits, mask)| bits & mask == 0) {
+                    return ControlFlow::Continue(());
+                }
                 let mut list = Vec::new();
                 part.program.reports_end(&self.bits, offset != 0, &mut list);
                 emit(&list, offset, hit)

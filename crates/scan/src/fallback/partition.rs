@@ -5,7 +5,7 @@
 //! states; expressions are joined while these stay few. Expressions with too many states of their own are run bit by bit
 //! most of the time, which costs by the word: they are joined up to a few words.
 use super::dfa::Dfa;
-use super::fragment::Fragment;
+use super::fragment::{Entry, Fragment};
 use super::passing::Spare;
 use super::program::{self, Program};
 use super::{Limits, Part};
@@ -16,8 +16,15 @@ use std::ops::ControlFlow;
 const STARTS_POSITIONS: usize = 1 << 12;
 /// Positions of joined expressions that are run bit by bit.
 const BIT_POSITIONS: usize = 256;
-/// Expressions whose first match is enough that run alone.
-const ALONE: usize = 128;
+/// Expressions whose first match is enough that are apart from others.
+const APART: usize = 128;
+/// States of a trial, and positions, of such expressions joined. What has left multiplies their states, and more of them than
+/// the nearest caches hold cost more than another automaton.
+const LEAVING_STATES: usize = 400;
+const LEAVING_POSITIONS: usize = 512;
+/// Cycles for a byte: of a part that walks beside others, and of one more part, as pieces of streams are short.
+const BESIDE: f64 = 2.5;
+const OWN: f64 = 0.5;
 /// Bytes of a trial for one expression, and at most.
 const TRIAL_BYTES: usize = 1 << 10;
 const TRIAL_BYTES_MAX: usize = 16 << 10;
@@ -72,7 +79,7 @@ fn sample(fragment: &Fragment, seed: u64) -> Vec<u8> {
 /// The states that a DFA of `group` makes in a trial; more than `limits.joint_states`: too many.
 fn trial(group: &[(&Fragment, &[u8])], limits: &Limits) -> usize {
     let fragments: Vec<&Fragment> = group.iter().map(|(fragment, _)| *fragment).collect();
-    let program = Program::new(&fragments, false);
+    let program = Program::new(&fragments, false, false);
     let mut dfa = Dfa::new(&program, TRIAL_MEMORY);
     dfa.passing.spare = Spare::Never;
     let share = (TRIAL_BYTES_MAX / group.len()).min(TRIAL_BYTES);
@@ -117,15 +124,63 @@ fn join<T: Copy>(items: &[T], mut fits: impl FnMut(&[T]) -> bool) -> Vec<Vec<T>>
     groups
 }
 
+/// The parts of fragments whose first match is enough. Each of them leaves with its first match; a part is over when all have
+/// left.
+fn apart(fragments: Vec<&Fragment>, limits: &Limits) -> Vec<Part> {
+    // What reports the empty match does so at a place that is no position of its own, and does not leave.
+    let empty = |it: &Fragment| it.entries.iter().any(|entry| entry.accept || entry.accept_end);
+    let (alone, joined): (Vec<&Fragment>, Vec<&Fragment>) =
+        fragments.into_iter().partition(|it| empty(it));
+    let (anchored, joined): (Vec<&Fragment>, Vec<&Fragment>) =
+        joined.into_iter().partition(|it| it.entries[1..].iter().all(|it| *it == Entry::default()));
+    let part = |group: &[&Fragment]| Part::new(group, false, limits.isa);
+    let mut parts: Vec<Part> = alone.iter().map(|it| part(&[it])).collect();
+    for pool in [anchored, joined] {
+        let samples: Vec<Vec<u8>> =
+            pool.iter().zip(1..).map(|(fragment, seed)| sample(fragment, seed)).collect();
+        let cost = |group: &[&Fragment]| part(group).cost().min(BESIDE) + OWN;
+        let mut sizes: Vec<Sized<'_>> = pool
+            .iter()
+            .zip(&samples)
+            .map(|(it, data)| Sized {
+                states: trial(&[(*it, data)], limits),
+                cost: cost(&[*it]),
+                with_data: (*it, data),
+            })
+            .collect();
+        sizes.sort_by_key(|it| it.states);
+        let fits = |group: &[Sized<'_>]| {
+            let fragments: Vec<&Fragment> = group.iter().map(|it| it.with_data.0).collect();
+            let all: Vec<(&Fragment, &[u8])> = group.iter().map(|it| it.with_data).collect();
+            program::positions(&fragments) <= LEAVING_POSITIONS
+                && cost(&fragments) <= group.iter().map(|it| it.cost).sum()
+                && trial(&all, limits) <= limits.joint_states.min(LEAVING_STATES)
+        };
+        for group in join(&sizes, fits) {
+            parts.push(part(&group.iter().map(|it| it.with_data.0).collect::<Vec<_>>()));
+        }
+    }
+    parts
+}
+
+/// A fragment with data on which it has much to do.
+#[derive(Clone, Copy)]
+struct Sized<'a> {
+    /// Of a trial with it alone.
+    states: usize,
+    /// Cycles for a byte, alone.
+    cost: f64,
+    with_data: (&'a Fragment, &'a [u8]),
+}
+
 /// The parts of an automaton of `fragments`.
 pub(super) fn parts(fragments: &[Fragment], limits: &Limits) -> Vec<Part> {
     let (starts, mut plain): (Vec<&Fragment>, Vec<&Fragment>) =
         fragments.iter().partition(|it| it.start_of_match && !it.lengths_known());
     let mut parts = Vec::new();
-    // One that is over with its first match runs alone: together with another one it would go on.
-    if plain.iter().filter(|it| it.once).count() <= ALONE {
-        let once = plain.extract_if(.., |it| it.once);
-        parts.extend(once.map(|it| Part::new(&[it], false, limits.isa)));
+    if plain.iter().filter(|it| it.once).count() <= APART {
+        let once: Vec<&Fragment> = plain.extract_if(.., |it| it.once).collect();
+        parts.extend(apart(once, limits));
     }
     let samples: Vec<Vec<u8>> =
         plain.iter().zip(1..).map(|(fragment, seed)| sample(fragment, seed)).collect();

@@ -65,7 +65,10 @@ impl Dfa {
     pub(super) fn is_wanted(&mut self) -> bool {
         let spares = match self.passing.spare {
             Spare::Never => false,
-            Spare::Half => self.memory() > self.budget / 2,
+            Spare::Half => {
+                self.short = self.memory() > self.budget / 2;
+                self.short
+            }
             Spare::Always => true,
         };
         !spares || self.passing.comes_again(Self::hash(&self.next))
@@ -94,7 +97,7 @@ impl Dfa {
                 self.walked(cursor.at - cursor.counted);
                 return ControlFlow::Continue(Go::Over);
             };
-            program.step(&self.current, program.class[usize::from(byte)], &mut self.next);
+            program.step_on(&self.current, program.class[usize::from(byte)], &mut self.next);
             let entry = match self.known(program) {
                 Some(entry) => entry,
                 None if self.is_wanted() => {

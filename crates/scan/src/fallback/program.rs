@@ -12,6 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::fragment::{Depth, Entry, Fragment, Kind, Position};
 use super::gate::Gate;
 use super::key::{self, Key};
+use super::spent::Spent;
 use crate::node::ByteSet;
 
 /// A match that a position reports.
@@ -97,8 +98,10 @@ const GROUPS: usize = 8;
 pub(super) struct Program {
     /// Positions.
     pub(super) len: usize,
-    /// Words of a state.
+    /// Words of a state, with those of `spent`.
     pub(super) words: usize,
+    /// Expressions that leave with their first match.
+    pub(super) spent: Option<Spent>,
     /// The class of each byte, and how many there are.
     pub(super) class: Box<[u8; 256]>,
     pub(super) classes: usize,
@@ -181,12 +184,13 @@ pub(super) fn positions(fragments: &[&Fragment]) -> usize {
 }
 
 impl Program {
-    /// `remember`: keep what the engine for starts of matches needs.
-    pub(super) fn new(fragments: &[&Fragment], remember: bool) -> Program {
+    /// `remember`: keep what the engine for starts of matches needs. `leave`: an expression leaves with its first match.
+    pub(super) fn new(fragments: &[&Fragment], remember: bool, leave: bool) -> Program {
         let kinds = restart_kinds(fragments);
         let first = 1 + kinds.len();
         let len = positions(fragments);
-        let words = len.div_ceil(64);
+        let spent = leave.then(|| Spent::new(fragments, first, len.div_ceil(64)));
+        let words = len.div_ceil(64) + spent.as_ref().map_or(0, Spent::words);
         let bases: Vec<u32> = fragments
             .iter()
             .scan(first as u32, |base, it| {
@@ -238,6 +242,7 @@ impl Program {
         let mut it = Program {
             len,
             words,
+            spent,
             class,
             classes,
             reach: Vec::new(),
@@ -247,9 +252,9 @@ impl Program {
             follow: Lists::default(),
             groups: Vec::new(),
             single: Vec::new(),
-            accepting: accepting(&accept),
+            accepting: accepting(&accept, words),
             accept,
-            accepting_end: accepting(&accept_end),
+            accepting_end: accepting(&accept_end, words),
             accept_end,
             restarts: first - 1,
             skips: true,
@@ -357,6 +362,14 @@ impl Program {
         next.iter_mut().zip(reach).for_each(|(next, reach)| *next &= reach);
     }
 
+    /// The same, without expressions that `state` or one before it has reported.
+    pub(super) fn step_on(&self, state: &[u64], class: u8, next: &mut [u64]) {
+        self.step(state, class, next);
+        if let Some(spent) = &self.spent {
+            spent.leave(state, next);
+        }
+    }
+
     /// What `state` reports at once: sorted by end, each report once an end, with the longest length.
     pub(super) fn reports(&self, state: &[u64], into: &mut Vec<Report>) {
         into.clear();
@@ -387,13 +400,14 @@ impl Program {
             + words * 8
             + (self.exception.len() + self.depth.len()) * 4
             + lists
+            + self.spent.as_ref().map_or(0, Spent::memory)
     }
 }
 
 /// The positions whose lists are not empty.
-pub(super) fn accepting(lists: &Lists<Report>) -> Vec<u64> {
+pub(super) fn accepting(lists: &Lists<Report>, words: usize) -> Vec<u64> {
     let len = lists.ends.len();
-    let mut mask = vec![0; len.div_ceil(64)];
+    let mut mask = vec![0; words];
     (0..len).filter(|&at| !lists.list(at).is_empty()).for_each(|at| set(&mut mask, at));
     mask
 }

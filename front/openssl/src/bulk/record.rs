@@ -3,7 +3,7 @@
 //!
 //! Which of the last 256 bytes are padding is secret until the MAC has been checked. So every record
 //! of one length takes the same steps here, on the same addresses; only lengths of records and MACs
-//! are branched on. A record with bad padding gets a MAC that nobody can have foreseen.
+//! are branched on. (What depends on the padding is computed by wrapping operations: a check for overflow branches.) A record with bad padding gets a MAC that nobody can have foreseen.
 
 use core::hint::black_box;
 
@@ -72,9 +72,9 @@ pub fn open(
         return None;
     }
     let padding = usize::from(record[len - 1]);
-    let mut good = at_least(len, mac_len + 1 + padding);
+    let mut good = at_least(len, (mac_len + 1).wrapping_add(padding));
     if version.ssl3 {
-        good &= at_least(block, padding + 1);
+        good &= at_least(block, padding.wrapping_add(1));
     } else {
         let mut wrong = 0;
         for i in 0..len.min(256) {
@@ -83,11 +83,11 @@ pub fn open(
         }
         good &= equal(wrong, 0);
     }
-    let end = len - (good & (padding + 1));
+    let end = len.wrapping_sub(good & padding.wrapping_add(1));
     if mac_len == 0 {
         return (black_box(good) != 0).then_some(end);
     }
-    let start = end - mac_len;
+    let start = end.wrapping_sub(mac_len);
     // The MAC lies somewhere in the last 256 bytes and its own length. Bytes are sorted by their
     // place modulo its length, and then turned so that the first one comes first.
     let from = len.saturating_sub(mac_len + 256);

@@ -248,6 +248,10 @@ fn one(
     let wrong = |what: &str| Usage(format!("{shown}: {text:?} is not {what}"));
     let number = |least: u64, most: u64| match text.parse::<u64>() {
         Ok(n) if (least..=most).contains(&n) => Ok(n),
+        // Who types gzip's -l wants a list.
+        _ if shown == "-l" => {
+            Err(wrong(&format!("a level from {least} to {most} (pargzip -l lists files)")))
+        }
         _ => Err(wrong(&format!("a number from {least} to {most}"))),
     };
     let size = |least, most| number(least, most).map(|n| usize::try_from(n).unwrap_or(usize::MAX));

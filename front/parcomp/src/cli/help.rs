@@ -29,12 +29,12 @@ files
       --verify          decompress the output and compare it before it gets its name
 
 compression
-  -p, --provider NAME   lookaside (default; also called qat) or zlib (of lz4 and zstd files:
-                        lz4, zstd), the library alone; model or model:NAME: the device
-                        answers when that model would: card2015 (default), chipset2019,
-                        poweren, or a file (see `lookaside model`). To feel a card that is
-                        not there; it makes nothing faster. qat:FILE: the QuickAssist card that
-                        the library FILE drives (qat alone: LOOKASIDE_CARD_LIBRARY names it)
+  -p, --provider NAME   lookaside (default), or the library alone: zlib (of lz4 and zstd files:
+                        lz4, zstd). qat:FILE: the QuickAssist card that the library FILE
+                        drives; qat: the one that LOOKASIDE_CARD_LIBRARY names, or without it
+                        the same as lookaside. model:NAME: answers come when a modelled card's
+                        would, which makes nothing faster: card2015 (model alone), chipset2019,
+                        poweren, or a file (see `lookaside model --help`)
   -c, --chunk KB        chunk size in KB, compressed separately; default 64
   -l, --level N         0 to 12 (zlib: 0 to 9), lz4 1 to 12, zstd 1 to 22; default 1
   -1 to -9              the same for one digit; --fast is -1, --best -9
@@ -65,8 +65,8 @@ reports
   -h, --help            this text
   -V, --version         the version
 
-The paper's letters may stand where they have no effect (-j with zlib; -c, -l, -s and -w with -d),
-so that one command line serves both providers and both directions; a note says so.
+Options are accepted where they have no effect (-j with zlib; -c, -l, -s and -w with -d), so that
+one command line serves both providers and both directions; a note says so.
 
 Called pargzip, it is gzip: pargzip --help.
 

@@ -8,11 +8,12 @@ use std::{
 };
 
 use lookaside::{
-    Buf, Compression, Format, Hash, InstanceConfig, OpError, Request, Response, RsaCrt, RsaPrivate,
-    RsaPrivateKey, RsaPublicKey, RsaScheme, Runtime,
+    Buf, Compression, Format, Hash, InstanceConfig, Memory, OpError, Request, Response, RsaCrt,
+    RsaPrivate, RsaPrivateKey, RsaPublicKey, RsaScheme, Runtime,
 };
 use lookaside_server::{Config, FunctionConfig, Server};
 use lookaside_shared::{Policy, Settings, SharedDevice};
+use lookaside_wire::Area;
 
 /// A folder that goes with it.
 pub struct Folder(pub PathBuf);
@@ -128,4 +129,11 @@ pub fn answered(runtime: &Runtime, device: &str, op: lookaside::Op) -> u64 {
     let rows = runtime.counters().ops;
     let row = rows.iter().find(|row| row.device == device && row.op == op.to_string());
     row.map_or(0, |row| row.requests)
+}
+
+/// Writes a word of the shared memory as no good client or server does.
+pub fn scribble(area: &Area, at: usize, word: u64) {
+    assert!(at + 8 <= area.memory().len() && at.is_multiple_of(8));
+    // SAFETY: within the memory; aligned.
+    unsafe { std::ptr::write_volatile(area.memory().base().as_ptr().add(at).cast::<u64>(), word) }
 }

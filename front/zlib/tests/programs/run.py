@@ -18,6 +18,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[3]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import patient  # noqa: E402  (found by the line above)
+
 STOCK = Path("/lib/x86_64-linux-gnu/libz.so.1")
 PROGRAMS = ["functions", "minigzip", "threads", "prefork", "midfork", "reload"]
 # valgrind knows no AVX-512: our choice of kernels is lowered, the C libraries ask the CPU, which is
@@ -48,9 +52,9 @@ class Side:
 
     def run(self, *command, stdin=b"", status=0, seconds=120, prefix=(), **environment):
         """What a program writes to the standard output."""
-        done = subprocess.run([*prefix, self.folder / command[0], *command[1:]], input=stdin,
-                              env=self.environment | environment, capture_output=True,
-                              timeout=seconds, cwd=self.folder)
+        done = patient.run([*prefix, self.folder / command[0], *command[1:]], input=stdin,
+                           env=self.environment | environment, capture_output=True, timeout=seconds,
+                           cwd=self.folder)
         said = done.stderr.decode(errors="replace")
         if done.returncode != status:
             raise Wrong(f"{self.name}: {command} ended with {done.returncode}:\n{said[-3000:]}")

@@ -131,9 +131,9 @@ impl CrtKey {
 fn is_product(n: &[u64], p: &[u64], q: &[u64]) -> bool {
     let mut sum = Zeroizing::new(vec![0u64; n.len()]);
     for (i, p) in p.iter().enumerate() {
-        let mut carry = 0;
+        let mut carry = 0u64;
         for (j, q) in q.iter().enumerate() {
-            let t = u128::from(*p) * u128::from(*q) + u128::from(sum[i + j] + carry);
+            let t = u128::from(*p) * u128::from(*q) + u128::from(sum[i + j].wrapping_add(carry));
             sum[i + j] = t as u64 & MASK;
             carry = (t >> BITS) as u64;
         }

@@ -101,15 +101,18 @@ impl Modulus {
         self.class
     }
 
-    /// a * b / R mod n, below n, for a * b < R * n. One number, plain: for preparing constants.
+    /// a * b / R mod n, below n, for a * b < R * n. One number, plain: for preparing constants. (No sum overflows; a check
+    /// for it would branch.)
     pub(super) fn montgomery(&self, a: &[u64], b: &[u64]) -> Vec<u64> {
-        let mut sum = vec![0; self.class];
-        let mut top = 0;
+        let mut sum = vec![0u64; self.class];
+        let mut top = 0u64;
         for a_digit in a {
             let (mut carry, mut reduced) = (0u64, 0u64);
-            let q = (sum[0] + (a_digit.wrapping_mul(b[0]) & MASK)).wrapping_mul(self.k0) & MASK;
+            let q =
+                sum[0].wrapping_add(a_digit.wrapping_mul(b[0]) & MASK).wrapping_mul(self.k0) & MASK;
             for j in 0..self.class {
-                let t = u128::from(*a_digit) * u128::from(b[j]) + u128::from(sum[j] + carry);
+                let t = u128::from(*a_digit) * u128::from(b[j])
+                    + u128::from(sum[j].wrapping_add(carry));
                 carry = (t >> BITS) as u64;
                 let t = u128::from(q) * u128::from(self.n[j]) + (t & u128::from(MASK));
                 let t = t + u128::from(reduced);
@@ -119,7 +122,7 @@ impl Modulus {
                     sum[j - 1] = t as u64 & MASK;
                 }
             }
-            let t = top + carry + reduced;
+            let t = top.wrapping_add(carry).wrapping_add(reduced);
             sum[self.class - 1] = t & MASK;
             top = t >> BITS;
         }

@@ -5,6 +5,7 @@ mod overlapping;
 pub(crate) mod parse;
 mod random;
 mod sizes;
+mod spent;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

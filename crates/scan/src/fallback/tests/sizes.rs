@@ -179,3 +179,29 @@ fn a_repeat_with_too_many_states_runs_bit_by_bit() {
         assert!(caches[0].direct() > 10_000, "{most}");
     }
 }
+
+#[test]
+fn what_is_short_of_memory_takes_what_others_leave() {
+    const BYTES: usize = 400_000;
+    // a[^\n]{20}b has many states, xy has three.
+    let many =
+        Node::Concat(vec![class(b"a"), repeat(any_but_newline(), 20, Some(20)), class(b"b")]);
+    let few = Node::Concat(vec![class(b"x"), class(b"y")]);
+    let few = Expression { once: true, ..expression(2, &few) };
+    let it = Automaton::new(&[expression(1, &many), few], &Limits::default()).unwrap();
+    assert_eq!(it.parts.len(), 2);
+    let random = &mut Random::new(5);
+    let text: Vec<u8> = (0..60_000).map(|_| b"abxy\n"[random.below(5)]).collect();
+    let mut caches = [Cache::with_bytes(BYTES)];
+    let cuts: Vec<usize> = (1..60).map(|piece| piece * 1000).collect();
+    stream(&it, &mut caches, &text, &cuts[..1]);
+    let (before, room) = caches[0].budgets();
+    assert!(room > BYTES / 4, "{room}");
+    stream(&it, &mut caches, &text, &cuts);
+    let (after, left) = caches[0].budgets();
+    let large = (0..2).max_by_key(|part| after[*part]).unwrap();
+    assert!(after[large] > 2 * before[large] && left < room, "{before:?} to {after:?}");
+    assert_eq!(after[1 - large], before[1 - large]);
+    assert_eq!(after.iter().sum::<usize>() + left, before.iter().sum::<usize>() + room);
+    assert!(after.iter().sum::<usize>() <= BYTES && caches[0].memory() < BYTES * 5 / 4);
+}
