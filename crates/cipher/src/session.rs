@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use lookaside_secure::wipe_stack;
+use lookaside_secure::{NoFork, wipe_stack};
 use lookaside_simd::Cpu;
 
 use crate::choice::By;
@@ -158,6 +158,8 @@ impl Session {
     #[inline(never)]
     fn make_plan(&self) -> &Plan {
         wipe_stack(EXPANSION);
+        // A child of a fork in the middle of it would wait for a thread that it does not have.
+        let _no_fork = NoFork::begin();
         let plan = self.plan.get_or_init(|| Plan::new(&self.spec, &self.cpu));
         wipe_stack(EXPANSION);
         plan

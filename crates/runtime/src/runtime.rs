@@ -13,6 +13,7 @@ use lookaside_core::{
     Capability, Class, Compression, CompressionError, Device, EngineId, Format, Memory, Op, Order,
     Region, Session, SessionClass, SessionSpec, SetupError,
 };
+use once_cell::race::OnceBox;
 
 use crate::{
     calls::{Calls, Handle, Hub},
@@ -218,15 +219,15 @@ pub(crate) struct Inner {
 
 /// The states of this process and of the ones it was forked from, oldest first.
 struct Node {
-    /// The process that it belongs to; no other one waits for its `state`.
+    /// The process that it belongs to; no other one looks at its `state`, which a fork may have left locked.
     generation: u32,
     state: OnceLock<Result<Arc<State>, SetupError>>,
-    next: OnceLock<Box<Node>>,
+    next: OnceBox<Node>,
 }
 
 impl Node {
     fn new(generation: u32) -> Node {
-        Node { generation, state: OnceLock::new(), next: OnceLock::new() }
+        Node { generation, state: OnceLock::new(), next: OnceBox::new() }
     }
 }
 
@@ -240,7 +241,7 @@ impl Drop for Inner {
             {
                 core::mem::forget(state.clone());
             }
-            node = n.next.get().map(|next| &**next);
+            node = n.next.get();
         }
     }
 }

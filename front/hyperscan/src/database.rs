@@ -14,6 +14,7 @@ use std::ptr::{self, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use lookaside::NoFork;
 use lookaside_scan::{LoadError, Mode, Set};
 use lookaside_simd::Cpu;
 
@@ -286,6 +287,8 @@ unsafe fn saved<'a>(body: *const Body) -> &'a [u8] {
 fn intern(body: &Body, saved: &[u8]) -> Result<&'static Tables, c_int> {
     static ALL: Mutex<Option<HashMap<Vec<u8>, &'static Tables>>> = Mutex::new(None);
     let key = [&body.to_bytes(), saved].concat();
+    // A child of a fork would find it locked.
+    let _no_fork = NoFork::begin();
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     let all = all.get_or_insert_default();
     if let Some(tables) = all.get(&key) {

@@ -7,7 +7,10 @@ use core::{
 };
 use std::{
     ffi::CString,
-    sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use crate::{
@@ -238,10 +241,12 @@ fn loaded() -> MutexGuard<'static, Vec<Weak<Provider>>> {
 }
 
 fn report_at_exit(provider: &Arc<Provider>) {
-    static REGISTER: Once = Once::new();
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
     loaded().push(Arc::downgrade(provider));
-    // SAFETY: a static function, in a library that is never unmapped (`-z nodelete`).
-    REGISTER.call_once(|| _ = unsafe { libc::atexit(at_exit) });
+    if !REGISTERED.swap(true, Ordering::Relaxed) {
+        // SAFETY: a static function, in a library that is never unmapped (`-z nodelete`).
+        unsafe { libc::atexit(at_exit) };
+    }
 }
 
 fn forget_at_exit(provider: &Arc<Provider>) {

@@ -4,13 +4,14 @@ use core::ffi::CStr;
 use std::{
     collections::HashMap,
     hash::Hash as StdHash,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use lookaside::{
-    Auth, Curve, Dh, DigestSession, Ec, EdCurve, Eddsa, Hash, Hkdf, Runtime, SetupError, Sm2,
-    TlsPrf, Xdh, XdhCurve,
+    Auth, Curve, Dh, DigestSession, Ec, EdCurve, Eddsa, Hash, Hkdf, NoFork, Runtime, SetupError,
+    Sm2, TlsPrf, Xdh, XdhCurve,
 };
+use once_cell::race::OnceBox;
 
 use crate::{
     algorithms::Offer, entry::Core, error::Result, hash::list, lane::Lanes, settings::Settings,
@@ -26,6 +27,8 @@ impl<K: Eq + StdHash, S: Clone> Sessions<K, S> {
     }
 
     fn find(&self, key: K, make: impl FnOnce() -> Result<S>) -> Result<S> {
+        // A child of a fork would find it locked.
+        let _no_fork = NoFork::begin();
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(session) = sessions.get(&key) {
             return Ok(session.clone());
@@ -52,10 +55,10 @@ pub struct Provider {
     ec: Sessions<Curve, Ec>,
     xdh: Sessions<XdhCurve, Xdh>,
     eddsa: Sessions<EdCurve, Eddsa>,
-    sm2: OnceLock<Sm2>,
+    sm2: OnceBox<Sm2>,
     tls_prf: Sessions<Hash, TlsPrf>,
     hkdf: Sessions<Hash, Hkdf>,
-    digests: [OnceLock<DigestSession>; list::SPECS.len()],
+    digests: [OnceBox<DigestSession>; list::SPECS.len()],
 }
 
 impl Provider {
@@ -73,10 +76,10 @@ impl Provider {
             ec: Sessions::new(),
             xdh: Sessions::new(),
             eddsa: Sessions::new(),
-            sm2: OnceLock::new(),
+            sm2: OnceBox::new(),
             tls_prf: Sessions::new(),
             hkdf: Sessions::new(),
-            digests: [const { OnceLock::new() }; list::SPECS.len()],
+            digests: [const { OnceBox::new() }; list::SPECS.len()],
         }))
     }
 
@@ -117,7 +120,7 @@ impl Provider {
         }
         let plain = Auth::Plain(spec.hash);
         let session = self.prepare(|runtime| runtime.digest(plain, &[], spec.len))?;
-        Ok(place.get_or_init(|| session))
+        Ok(place.get_or_init(|| Box::new(session)))
     }
 
     /// The session of SM2.
@@ -126,7 +129,7 @@ impl Provider {
             return Ok(session.clone());
         }
         let session = self.prepare(Runtime::sm2)?;
-        Ok(self.sm2.get_or_init(|| session).clone())
+        Ok(self.sm2.get_or_init(|| Box::new(session)).clone())
     }
 
     /// The session of the TLS PRF with one hash.

@@ -20,12 +20,11 @@ mod sym;
 #[cfg_attr(not(feature = "xml"), path = "xml_absent.rs")]
 mod xml;
 
-use std::sync::OnceLock;
-
 use lookaside_core::{
     Capability, Channel, Device, EngineId, Op, Prepared, Service, SessionSpec, SetupError,
 };
 use lookaside_simd::Cpu;
+use once_cell::race::OnceBox;
 
 pub use lookaside_simd::Family;
 
@@ -50,13 +49,13 @@ pub struct CpuDevice {
     cpu: Cpu,
     /// Made when they are first asked for: which kernel serves an algorithm is found out by a session of
     /// it, and all of them take a millisecond.
-    capabilities: OnceLock<Vec<Capability>>,
+    capabilities: OnceBox<Vec<Capability>>,
 }
 
 impl CpuDevice {
     /// The CPU device with these features.
     pub fn new(cpu: Cpu) -> CpuDevice {
-        CpuDevice { cpu, capabilities: OnceLock::new() }
+        CpuDevice { cpu, capabilities: OnceBox::new() }
     }
 
     fn make_capabilities(&self) -> Vec<Capability> {
@@ -74,7 +73,7 @@ impl Device for CpuDevice {
     }
 
     fn capabilities(&self) -> &[Capability] {
-        self.capabilities.get_or_init(|| self.make_capabilities())
+        self.capabilities.get_or_init(|| Box::new(self.make_capabilities()))
     }
 
     fn best_batch(&self, op: Op) -> usize {

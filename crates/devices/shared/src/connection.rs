@@ -4,7 +4,7 @@ use std::{
     fmt,
     os::fd::OwnedFd,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{
             AtomicBool, AtomicU32,
             Ordering::{Acquire, Relaxed, Release},
@@ -19,6 +19,7 @@ use lookaside_wire::{
     control::{ToClient, ToServer, Token},
     passing,
 };
+use once_cell::race::OnceBox;
 use rustix::io::Errno;
 
 use crate::{Inner, Settings, World};
@@ -173,7 +174,7 @@ impl Connection {
 pub(crate) struct Processes {
     process: u32,
     current: Mutex<Current>,
-    next: OnceLock<Box<Processes>>,
+    next: OnceBox<Processes>,
 }
 
 #[derive(Default)]
@@ -189,7 +190,7 @@ impl Processes {
         Processes {
             process: std::process::id(),
             current: Mutex::new(current),
-            next: OnceLock::new(),
+            next: OnceBox::new(),
         }
     }
 
@@ -198,7 +199,7 @@ impl Processes {
         let mut node = self;
         while node.process != process {
             node = node.next.get_or_init(|| {
-                Box::new(Processes { process, current: Mutex::default(), next: OnceLock::new() })
+                Box::new(Processes { process, current: Mutex::default(), next: OnceBox::new() })
             });
         }
         node

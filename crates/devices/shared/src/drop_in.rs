@@ -3,12 +3,12 @@
 use core::ffi::CStr;
 use std::{
     io::Write as _,
-    sync::OnceLock,
     thread,
     time::{Duration, Instant},
 };
 
 use lookaside_core::secure_variable;
+use once_cell::race::OnceBox;
 
 use crate::{Policy, Refusal, Settings, SharedDevice};
 
@@ -72,7 +72,7 @@ impl SharedDevice {
     /// that is named is not there is said in one line on the standard error output, and the library goes on
     /// without. Decided once for the process and its children.
     pub fn drop_in() -> Option<SharedDevice> {
-        static DECIDED: OnceLock<Option<SharedDevice>> = OnceLock::new();
+        static DECIDED: OnceBox<Option<SharedDevice>> = OnceBox::new();
         let decide = || {
             let named = SharedDevice::of_environment().unwrap_or_else(|refusal| {
                 // A daemon may have closed it.
@@ -81,13 +81,6 @@ impl SharedDevice {
             });
             named.map(|device| device.worthwhile())
         };
-        // Not within `get_or_init`: a child of a fork in the middle of it would wait for ever.
-        match DECIDED.get() {
-            Some(decided) => decided.clone(),
-            None => {
-                let decided = decide();
-                DECIDED.get_or_init(|| decided).clone()
-            }
-        }
+        DECIDED.get_or_init(|| Box::new(decide())).clone()
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct System;
 
 impl World for System {
     fn now_ns(&self) -> u64 {
-        static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-        START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+        static START: once_cell::race::OnceBox<Instant> = once_cell::race::OnceBox::new();
+        START.get_or_init(|| Box::new(Instant::now())).elapsed().as_nanos() as u64
     }
 }

@@ -378,6 +378,40 @@ fn unsafe_allowed(path: &str) -> bool {
         || path.split('/').any(|part| ["tests", "benches", "examples"].contains(&part))
 }
 
+/// Where cells may be that a thread waits for while another one fills them. A child of a fork in the middle of that
+/// would wait for a thread that it does not have, so libraries that programs load have `once_cell::race`.
+const WAITED_FOR: &[&str] = &[
+    // A fork waits while one of these is filled.
+    "crates/cipher/src/",
+    "crates/pke/",
+    // Each belongs to one process, and no other one looks at it.
+    "crates/runtime/src/doorbell.rs",
+    "crates/runtime/src/runtime.rs",
+    // Programs of ours, which do not fork.
+    "bench/",
+    "crates/cli/",
+    "fuzz/",
+    "front/parcomp/",
+    "front/server/",
+];
+
+#[test]
+fn no_child_of_a_fork_waits_for_a_cell() {
+    let mut wrong = Vec::new();
+    for (path, text) in rust_sources() {
+        let listed = WAITED_FOR.iter().any(|entry| path.starts_with(entry));
+        if listed || path.split('/').any(|part| ["tests", "benches", "examples"].contains(&part)) {
+            continue;
+        }
+        for (number, line) in code_only(&text).lines().enumerate() {
+            if words(line).any(|word| ["OnceLock", "LazyLock", "call_once"].contains(&word)) {
+                wrong.push(format!("{path}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    report("cells that a child of a fork may wait for (`once_cell::race`?)", wrong);
+}
+
 #[test]
 fn crate_roots_deny_unsafe() {
     let mut wrong = Vec::new();

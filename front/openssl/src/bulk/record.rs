@@ -3,7 +3,8 @@
 //!
 //! Which of the last 256 bytes are padding is secret until the MAC has been checked. So every record
 //! of one length takes the same steps here, on the same addresses; only lengths of records and MACs
-//! are branched on. (What depends on the padding is computed by wrapping operations: a check for overflow branches.) A record with bad padding gets a MAC that nobody can have foreseen.
+//! are branched on. (What depends on the padding is computed by wrapping operations: a check for
+//! overflow branches.) A record with bad padding gets a MAC that nobody can have foreseen.
 
 use core::hint::black_box;
 

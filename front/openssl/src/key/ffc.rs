@@ -2,7 +2,9 @@
 //! prime (SP 800-56A section 5.5.1).
 
 use core::ffi::{CStr, c_int};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+use once_cell::race::OnceBox;
 
 use lookaside::{Buf, Dh, DhGroup, Dsa, DsaDomain, Secret};
 
@@ -107,8 +109,8 @@ pub struct Domain {
     pcounter: c_int,
     hindex: c_int,
     /// Made at the first use.
-    dh: OnceLock<Dh>,
-    dsa: OnceLock<Dsa>,
+    dh: OnceBox<Dh>,
+    dsa: OnceBox<Dsa>,
 }
 
 impl Domain {
@@ -124,8 +126,8 @@ impl Domain {
             gindex: -1,
             pcounter: -1,
             hindex: 0,
-            dh: OnceLock::new(),
-            dsa: OnceLock::new(),
+            dh: OnceBox::new(),
+            dsa: OnceBox::new(),
         }
     }
 
@@ -211,7 +213,7 @@ impl Domain {
             (None, Some(session)) => Ok(session.clone()),
             (None, None) => {
                 let session = make()?;
-                Ok(self.dh.get_or_init(|| session).clone())
+                Ok(self.dh.get_or_init(|| Box::new(session)).clone())
             }
         }
     }
@@ -224,7 +226,7 @@ impl Domain {
         let q = self.q.clone().ok_or(Reason::MissingParameter)?;
         let domain = DsaDomain { p: self.p.clone(), q, g: self.g.clone() };
         let session = provider.prepare(|runtime| runtime.dsa(domain))?;
-        Ok(self.dsa.get_or_init(|| session).clone())
+        Ok(self.dsa.get_or_init(|| Box::new(session)).clone())
     }
 
     /// Checks the numbers against each other, and unless that is to be quick that p is a prime and

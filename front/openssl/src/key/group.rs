@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use core::{ffi::CStr, ptr};
-use std::sync::OnceLock;
+use once_cell::race::OnceBox;
 
 use lookaside::Curve;
 
@@ -137,10 +137,10 @@ unsafe impl Send for Group {}
 unsafe impl Sync for Group {}
 
 fn group(curve: Curve) -> Result<*const EcGroup> {
-    static GROUPS: [OnceLock<Group>; 19] = [const { OnceLock::new() }; 19];
+    static GROUPS: [OnceBox<Group>; 19] = [const { OnceBox::new() }; 19];
     let place = KNOWN.iter().position(|known| known.curve == curve).unwrap_or(0);
     // SAFETY: a number.
-    let make = || Group(unsafe { EC_GROUP_new_by_curve_name(KNOWN[place].nid) });
+    let make = || Box::new(Group(unsafe { EC_GROUP_new_by_curve_name(KNOWN[place].nid) }));
     let group = GROUPS[place].get_or_init(make).0.cast_const();
     if group.is_null() {
         return Err(Error::new(Reason::UnsupportedKey, "libcrypto does not know the curve"));

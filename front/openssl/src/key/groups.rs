@@ -1,7 +1,7 @@
 //! The Diffie-Hellman groups that have names.
 
 use core::ffi::CStr;
-use std::sync::OnceLock;
+use once_cell::race::OnceBox;
 
 /// The numbers of a group, big-endian without leading zeros.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Named {
     /// The length of private keys in bits; 0: that of the order.
     pub private_bits: u32,
     origin: Origin,
-    numbers: OnceLock<Numbers>,
+    numbers: OnceBox<Numbers>,
 }
 
 enum Origin {
@@ -48,11 +48,11 @@ const fn safe(
     digits: &'static str,
     c: u32,
 ) -> Named {
-    Named { name, bits, private_bits, origin: Origin::Safe(digits, c), numbers: OnceLock::new() }
+    Named { name, bits, private_bits, origin: Origin::Safe(digits, c), numbers: OnceBox::new() }
 }
 
 const fn written(name: &'static CStr, bits: usize, origin: Written) -> Named {
-    Named { name, bits, private_bits: 0, origin: Origin::Written(origin), numbers: OnceLock::new() }
+    Named { name, bits, private_bits: 0, origin: Origin::Written(origin), numbers: OnceBox::new() }
 }
 
 /// All of them. Private keys of safe-prime groups are as long as RFC 7919 recommends for the
@@ -98,12 +98,14 @@ impl Named {
 
     /// Its numbers.
     pub fn numbers(&self) -> &Numbers {
-        self.numbers.get_or_init(|| match &self.origin {
-            Origin::Safe(digits, c) => {
-                let p = safe_prime(self.bits, digits, *c);
-                Numbers { q: super::ffc::half(&p), p, g: vec![2] }
-            }
-            Origin::Written(w) => Numbers { p: open(w.p), q: open(w.q), g: open(w.g) },
+        self.numbers.get_or_init(|| {
+            Box::new(match &self.origin {
+                Origin::Safe(digits, c) => {
+                    let p = safe_prime(self.bits, digits, *c);
+                    Numbers { q: super::ffc::half(&p), p, g: vec![2] }
+                }
+                Origin::Written(w) => Numbers { p: open(w.p), q: open(w.q), g: open(w.g) },
+            })
         })
     }
 }

@@ -4,7 +4,9 @@ use core::{
     ffi::{CStr, c_int},
     ops::RangeInclusive,
 };
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+use once_cell::race::OnceBox;
 
 use lookaside::{
     Buf, Hash, RsaCrt, RsaPrivate, RsaPrivateKey, RsaPublic, RsaPublicKey, RsaScheme, Secret,
@@ -53,8 +55,8 @@ pub struct RsaKey {
     d: Option<Secret>,
     crt: Option<RsaCrt>,
     /// Made at the first use; shared by copies, which have the same numbers.
-    private: Arc<OnceLock<RsaPrivate>>,
-    public: Arc<OnceLock<RsaPublic>>,
+    private: Arc<OnceBox<RsaPrivate>>,
+    public: Arc<OnceBox<RsaPublic>>,
     /// The key, where Lookaside cannot hold it; of all else here, n, e and the restriction are there.
     other: Option<Arc<OtherKey>>,
 }
@@ -141,7 +143,7 @@ impl RsaKey {
             true => runtime.rsa_private_blinded(key),
             false => runtime.rsa_private(key),
         })?;
-        Ok(self.private.get_or_init(|| session).clone())
+        Ok(self.private.get_or_init(|| Box::new(session)).clone())
     }
 
     /// The session for public operations.
@@ -154,7 +156,7 @@ impl RsaKey {
         }
         let key = RsaPublicKey { n: self.n.clone(), e: self.e.clone() };
         let session = provider.prepare(|runtime| runtime.rsa_public(key))?;
-        Ok(self.public.get_or_init(|| session).clone())
+        Ok(self.public.get_or_init(|| Box::new(session)).clone())
     }
 
     /// Bits of security of a modulus of this length: NIST SP 800-56B's table, and its formula

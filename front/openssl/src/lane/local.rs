@@ -1,7 +1,9 @@
 //! The runtime without engines, which executes on the threads that submit.
 
 use core::time::Duration;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+use once_cell::race::OnceBox;
 
 use lookaside::{Builder, Op, Runtime};
 use lookaside_qat_card::QatDevice;
@@ -31,7 +33,7 @@ pub(super) fn builder() -> Builder {
 /// A runtime that is started when it is first needed. Most programs that load a configuration end without a
 /// single operation: they are spared the runtime's memory (200 KB) and the pages of its code.
 #[derive(Default)]
-pub(super) struct Local(OnceLock<Started>);
+pub(super) struct Local(OnceBox<Started>);
 
 struct Started {
     runtime: Arc<Runtime>,
@@ -59,9 +61,7 @@ impl Local {
             Some(_) => Stack::new().ok_or(Reason::System)?.run(Started::new)?,
             None => Started::new()?,
         };
-        // Not within `get_or_init`: threads here at once all start one, and none waits for another, which a
-        // fork may have left behind.
-        Ok(self.0.get_or_init(|| started))
+        Ok(self.0.get_or_init(|| Box::new(started)))
     }
 
     /// The runtime.

@@ -2,7 +2,7 @@
 //! Adler-32; around LZ4's blocks a frame's (lz4_Frame_format.md); none for others.
 #![allow(unsafe_code)]
 
-use std::sync::OnceLock;
+use once_cell::race::OnceBox;
 
 use lookaside::Format;
 use twox_hash::XxHash32;
@@ -35,7 +35,7 @@ pub(super) fn lz4_header(
 }
 
 /// The header and the end of a frame around blocks that have checksums, of any size; they may be linked.
-static HEADER: OnceLock<[u8; FRAME_HEADER]> = OnceLock::new();
+static HEADER: OnceBox<[u8; FRAME_HEADER]> = OnceBox::new();
 static END: [u8; 4] = [0; 4];
 /// The length of the header of an LZ4 frame without the content's size.
 pub(super) const FRAME_HEADER: usize = 7;
@@ -46,7 +46,7 @@ pub(super) fn framed(blocks: &[CpaFlatBuffer]) -> Vec<CpaFlatBuffer> {
         dataLenInBytes: bytes.len() as u32,
         pData: bytes.as_ptr().cast_mut(),
     };
-    let header = HEADER.get_or_init(|| lz4_header(22, false, true, false));
+    let header = HEADER.get_or_init(|| Box::new(lz4_header(22, false, true, false)));
     let mut pieces = Vec::with_capacity(blocks.len() + 2);
     pieces.push(own(header));
     pieces.extend_from_slice(blocks);

@@ -6,7 +6,7 @@ use core::{
     ptr::{self, NonNull},
     sync::atomic::Ordering,
 };
-use std::sync::OnceLock;
+use once_cell::race::OnceBox;
 
 use lookaside::{Buf, CipherSession, OpError, Packet, Request, Response};
 
@@ -42,7 +42,7 @@ pub struct Sym {
     /// What it is for.
     pub setup: Setup,
     plan: Plan,
-    steps: OnceLock<Steps>,
+    steps: OnceBox<Steps>,
     partial: Lock<Partial>,
 }
 
@@ -70,7 +70,7 @@ impl Sym {
             data_plane,
             setup,
             plan,
-            steps: OnceLock::new(),
+            steps: OnceBox::new(),
             partial: Lock::new(Partial::default()),
         };
         if sym.plan.is_in_steps() {
@@ -84,7 +84,7 @@ impl Sym {
             Some(steps) => Ok(steps),
             None => {
                 let steps = Steps::new(&self.setup, process.runtime())?;
-                Ok(self.steps.get_or_init(|| steps))
+                Ok(self.steps.get_or_init(|| Box::new(steps)))
             }
         }
     }
@@ -401,12 +401,12 @@ unsafe fn with<T>(
 
 /// A request that does nothing: its answer is work for the thread that polls.
 fn nothing(process: &Process) -> Result<Request, Refusal> {
-    static NULL: OnceLock<CipherSession> = OnceLock::new();
+    static NULL: OnceBox<CipherSession> = OnceBox::new();
     let session = match NULL.get() {
         Some(session) => session,
         None => {
             let session = process.runtime().cipher(lookaside::Cipher::Null, &[])?;
-            NULL.get_or_init(|| session)
+            NULL.get_or_init(|| Box::new(session))
         }
     };
     let mut carried = pool::packet();
