@@ -23,11 +23,24 @@ def skip(why: str) -> None:
     sys.exit(77)
 
 
+def emulated(arch: str) -> None:
+    """Ends the program (`skip`) where the kernel runs no programs of this other architecture of Debian's."""
+    cpu = {"arm64": "aarch64", "amd64": "x86_64"}.get(arch, arch)
+    registered = Path(f"/proc/sys/fs/binfmt_misc/qemu-{cpu}")
+    # By the flag F it is open already: within a tree its path says nothing.
+    text = registered.read_text(encoding="ascii") if registered.exists() else ""
+    if not text.startswith("enabled") or not re.search(r"^flags: .*F", text, re.M):
+        skip(f"nothing runs programs of {arch}: no qemu-{cpu} with flag F in /proc/sys/fs/binfmt_misc (the Debian package "
+             "qemu-user-static, and binfmt_misc mounted)")
+
+
 def make_tree(tree: Path, packages: list[str], suite: str = "trixie", arch: str = "") -> None:
     """A minimal Debian with the packages, of this machine's architecture or another that the kernel can run
     (qemu-user-static, registered in binfmt_misc). Ends the program (`skip`) where that cannot be had."""
     if os.geteuid() != 0:
         skip("a Debian tree is made and entered by root")
+    if arch:
+        emulated(arch)
     tree.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{tree}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
