@@ -11,6 +11,8 @@ INPUT   ?=
 STEPS   ?=
 # make release: three numbers, as 0.1.0.
 VERSION ?=
+# make packages: another architecture, as arm64.
+ARCH    ?=
 # make tune, bench-sym, bench-scan, bench-tls, bench-speed, hadoop: options of theirs.
 ARGS    ?=
 
@@ -41,7 +43,7 @@ help:
 	@echo 'make build          everything that is installed, in release; STRIP=no'
 	@echo 'make install        PREFIX=/usr/local, DESTDIR=: copies what make build has made'
 	@echo 'make uninstall      removes what install put there'
-	@echo 'make packages       Debian packages, a tarball, a container file'
+	@echo 'make packages       Debian packages, a tarball, a container file; ARCH=arm64: cross-built'
 	@echo 'make release        VERSION=0.1.0: version, changelog, commit, packages, tag; pushes nothing'
 	@echo 'make fuzz           TARGET=decoder SECONDS=600 (see scripts/fuzz)'
 	@echo 'make clean          removes what was built'
@@ -109,7 +111,7 @@ uninstall:
 	@DESTDIR='$(DESTDIR)' scripts/install --remove '$(PREFIX)'
 
 packages:
-	@scripts/packages
+	@ARCH='$(ARCH)' scripts/packages
 
 release:
 	@scripts/release $(VERSION)

@@ -2,16 +2,19 @@
 parties (scripts/notices) and the bill of materials (scripts/sbom)."""
 import functools
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-# What scripts/stage builds, for the architectures of deny.toml.
+# What scripts/stage builds, for the architectures of deny.toml; or for the one that is built for, where that is another
+# than this machine's.
 SHIPPED = ["parcomp", "cf", "lookaside-capi", "lookaside-cli", "lookaside-openssl", "lookaside-zlib",
            "lookaside-expat", "lookaside-hyperscan", "lookaside-qat", "lookaside-usdm"]
-TARGETS = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"]
+OTHER = os.environ.get("CARGO_BUILD_TARGET")
+TARGETS = [OTHER] if OTHER else ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"]
 
 
 class CSources(NamedTuple):

@@ -23,15 +23,29 @@ def skip(why: str) -> None:
     sys.exit(77)
 
 
-def make_tree(tree: Path, packages: list[str], suite: str = "trixie") -> None:
-    """A minimal Debian with the packages. Ends the program (`skip`) where that cannot be had."""
+def emulated(arch: str) -> None:
+    """Ends the program (`skip`) where the kernel runs no programs of this other architecture of Debian's."""
+    cpu = {"arm64": "aarch64", "amd64": "x86_64"}.get(arch, arch)
+    registered = Path(f"/proc/sys/fs/binfmt_misc/qemu-{cpu}")
+    # By the flag F it is open already: within a tree its path says nothing.
+    text = registered.read_text(encoding="ascii") if registered.exists() else ""
+    if not text.startswith("enabled") or not re.search(r"^flags: .*F", text, re.M):
+        skip(f"nothing runs programs of {arch}: no qemu-{cpu} with flag F in /proc/sys/fs/binfmt_misc (the Debian package "
+             "qemu-user-static, and binfmt_misc mounted)")
+
+
+def make_tree(tree: Path, packages: list[str], suite: str = "trixie", arch: str = "") -> None:
+    """A minimal Debian with the packages, of this machine's architecture or another that the kernel can run
+    (qemu-user-static, registered in binfmt_misc). Ends the program (`skip`) where that cannot be had."""
     if os.geteuid() != 0:
         skip("a Debian tree is made and entered by root")
+    if arch:
+        emulated(arch)
     tree.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{tree}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (tree / ".ready").exists():
-            bootstrap(tree, suite)
+            bootstrap(tree, suite, arch)
         # All of them: the tree may be from before one of them was.
         names = " ".join(packages)
         found = inside(tree, f"dpkg-query -W -f '${{db:Status-Status}}\\n' {names}")
@@ -43,7 +57,7 @@ def make_tree(tree: Path, packages: list[str], suite: str = "trixie") -> None:
             skip(f"the packages {packages}: {(got.stdout + got.stderr)[-300:].decode(errors='replace')}")
 
 
-def bootstrap(tree: Path, suite: str) -> None:
+def bootstrap(tree: Path, suite: str, arch: str) -> None:
     """The tree without packages of ours, from where the system has its own."""
     if not shutil.which("debootstrap"):
         skip("no debootstrap (the Debian package of that name)")
@@ -53,7 +67,7 @@ def bootstrap(tree: Path, suite: str) -> None:
     mirror = re.search(r"^(?:URIs:|deb )[^\n]*?(https?://\S+)", text, re.M)
     subprocess.run(["rm", "-rf", "--one-file-system", tree], check=True)
     made = subprocess.run(
-        ["debootstrap", "--variant=minbase", "--include=ca-certificates", suite, tree,
+        ["debootstrap", "--variant=minbase", "--include=ca-certificates", *([f"--arch={arch}"] if arch else []), suite, tree,
          *([mirror[1]] if mirror else [])], capture_output=True, text=True, check=False)
     if made.returncode:
         skip(f"debootstrap: {(made.stdout + made.stderr).splitlines()[-1:]}")

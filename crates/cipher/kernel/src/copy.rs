@@ -15,6 +15,7 @@ const PIECE: usize = 64;
 
 /// The lengths that [`copy`] does itself with AVX2. Below, a call of `memcpy` takes no longer; above, it
 /// goes around the caches.
+#[cfg(target_arch = "x86_64")]
 const OWN: std::ops::Range<usize> = 2048..768 << 10;
 
 /// Copies `src` to the start of `dst`.

@@ -15,7 +15,9 @@
 use lookaside_simd::Cpu;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-pub(crate) use scalar::{State, step};
+pub(crate) use scalar::State;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use scalar::step;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

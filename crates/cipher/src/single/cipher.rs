@@ -94,11 +94,13 @@ impl ChaCha20 {
     }
 
     /// The next block's counter and nonce, unless part of a block is left.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(crate) fn between_blocks(&self) -> Option<(u32, [u8; 12])> {
         (self.used == 64).then_some((self.counter, self.nonce))
     }
 
     /// Moves on by so many bytes, whole blocks short of where the counter wraps.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(crate) fn skip(&mut self, bytes: usize) {
         self.advance((bytes / 64) as u32);
     }

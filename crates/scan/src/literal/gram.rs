@@ -38,6 +38,7 @@ impl Grams {
     }
 
     /// The multipliers of [`Grams::split`], for the kernels.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) fn split_multipliers(self) -> [u32; 2] {
         if self.wide() {
             [(FIRST >> 32) as u32 | 1, SECOND as u32]
@@ -47,6 +48,7 @@ impl Grams {
     }
 
     /// `bits` bits of a hash in 32-bit arithmetic: of the first and the last 4 bytes of a gram that is longer than these.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) fn split(self, gram: u64, bits: u32) -> usize {
         let [first, second] = self.split_multipliers();
         let last = if self.wide() { (gram >> (8 * (self.len - 4))) as u32 } else { 0 };

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 /// What a `Pass` does with blocks, the same for each instruction set: around its own `block`, `utf8`, `closing` and `close`.
+#[cfg(target_arch = "x86_64")]
 macro_rules! blocks {
     ($features:literal) => {
         impl Pass {
@@ -69,6 +70,7 @@ macro_rules! blocks {
         }
     };
 }
+#[cfg(target_arch = "x86_64")]
 use blocks;
 
 #[cfg(target_arch = "x86_64")]

@@ -8,9 +8,9 @@ use super::queue::{Engine, Place, Queue, Source};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2::CHUNK, queue::BLOCK, stitched};
 use crate::Text;
+use crate::poly1305::{Authenticated, authenticate};
 #[cfg(target_arch = "x86_64")]
-use crate::poly1305::State;
-use crate::poly1305::{Authenticated, Running, authenticate};
+use crate::poly1305::{Running, State};
 use crate::wipe::wipe;
 
 /// Packets at once: a limit only to what lies on the stack.

@@ -1,6 +1,8 @@
 //! Poly1305 a block at a time, in words of 64 bits; and the limbs of 44, 44 and 42 bits that the vectors'
 //! code works with.
 
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "the vectors' code takes them"))]
+
 use zeroize::Zeroize;
 
 /// 44 bits, and the 42 of the highest limb.

@@ -84,6 +84,7 @@ impl Candidates {
     ///
     /// # Safety
     /// There are at most [`CAPACITY`] candidates then.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     #[inline(always)]
     unsafe fn push_bits(&mut self, base: u32, mut bits: u64) {
         let (mut at, end) = (self.len, self.len + bits.count_ones() as usize);
@@ -130,6 +131,8 @@ pub(super) struct BitTable {
 impl BitTable {
     /// An empty set of `1 << bits` words for probes every `stride` bytes.
     pub(super) fn new(isa: Isa, grams: Grams, stride: usize, bits: u32) -> BitTable {
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = isa;
         assert!((1..32).contains(&bits) && (1..=8).contains(&grams.len) && stride > 0);
         BitTable {
             words: vec![0; 1 << bits].into(),
@@ -169,6 +172,8 @@ pub(super) fn gathers(isa: Isa, stride: usize) -> bool {
     #[cfg(target_arch = "x86_64")]
     return matches!(isa, Isa::Avx512(_)) && stride <= strided_avx512::LONGEST_STRIDE;
     #[cfg(not(target_arch = "x86_64"))]
+    let _ = (isa, stride);
+    #[cfg(not(target_arch = "x86_64"))]
     false
 }
 
@@ -184,6 +189,7 @@ pub(super) struct VectorTables {
     /// 1 to [`MOST_TABLES`] of them.
     exact: Box<[[u8; 256]]>,
     /// Whether only bytes below 128 have buckets.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     ascii: bool,
     #[cfg(target_arch = "x86_64")]
     nibbles: Box<[vector_avx2::Nibbles]>,

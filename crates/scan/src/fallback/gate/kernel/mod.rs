@@ -55,8 +55,10 @@ pub(super) struct Tests {
     /// The least and the greatest offset, and 0.
     pub(super) reach: (isize, isize),
     /// No byte above 127 has a bucket in any test.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) ascii: bool,
     /// Tests after which a block without a candidate is done: 1 to all of them.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) early: usize,
 }
 
