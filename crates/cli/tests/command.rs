@@ -197,6 +197,7 @@ fn a_cap_is_seen_and_an_unknown_one_warned_of() {
 #[test]
 fn capacity_for_programs() {
     let v = json(&mut lookaside(&["capacity", "--json", "--seconds", "0.2"]));
+    schema::fits(&v, "capacity.json");
     assert_eq!((&v["device"], &v["slas_available"]), (&"cpu".into(), &Value::Null));
     let packets = v["data"]["packets"].as_u64().unwrap();
     assert!(packets >= 16 && v["data"]["packet_bytes"] == 65_536 && v["seconds"] == 0.2);

@@ -1,5 +1,7 @@
 //! `lookaside top` and `lookaside metrics` over pages that this process and others have made.
 
+mod schema;
+
 use std::{
     fs,
     io::{Read, Write},
@@ -108,6 +110,7 @@ fn top_shows_what_processes_have_counted() {
 
     let object = good(&mut lookaside(&["top", "--once", "--json", "--folder", pages.path()]));
     let object: Value = serde_json::from_str(&object).unwrap();
+    schema::fits(&object, "top.json");
     let process = &object["processes"][0];
     assert_eq!(process["pid"], std::process::id());
     assert!(process["program"].as_str().unwrap().starts_with("see-"));

@@ -9,7 +9,7 @@ use std::{
 };
 
 use common::*;
-use lookaside_page::{Folder, State, operation, read::pages};
+use lookaside_page::{Folder, Reader, State, operation};
 
 /// Whatever the flush and the room, pieces join to one stream, with the right checksum.
 #[test]
@@ -274,7 +274,7 @@ fn pages_have_those_that_end_at_once() {
     command.args(["--exact", "processes_that_end_at_once", "--ignored"]);
     let counters = format!("keep:{}", path.display());
     assert!(command.env("LOOKASIDE_COUNTERS", counters).status().unwrap().success());
-    let (found, _) = pages(&Folder::open(&path).unwrap()).unwrap();
+    let (found, _) = Reader::default().pages(&Folder::open(&path).unwrap()).unwrap();
     std::fs::remove_dir_all(&path).unwrap();
     assert!(found.len() == 3 && found.iter().all(|page| page.state == State::Ended), "{found:?}");
     let mut contents = found.into_iter().map(|page| page.content.unwrap());
@@ -299,7 +299,7 @@ fn a_page_has_what_the_device_did() {
         ("LOOKASIDE_ENGINES", "2"),
         ("LOOKASIDE_POLICY", "wait"),
     ]);
-    let (found, _) = pages(&Folder::open(&path).unwrap()).unwrap();
+    let (found, _) = Reader::default().pages(&Folder::open(&path).unwrap()).unwrap();
     std::fs::remove_dir_all(&path).unwrap();
     let [page] = &found[..] else { panic!("{found:?}") };
     let content = page.content.as_ref().unwrap();
