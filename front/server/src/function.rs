@@ -509,7 +509,9 @@ impl Serving {
             Peer::Client(client) if client.token == *token => Some((*id, client.sessions.clone())),
             _ => None,
         });
-        let (client, sessions) = client.ok_or(End::Wrong("a ring of nobody"))?;
+        // An honest client's too: it was killed after this message, and its end was seen first, or an earlier server
+        // had welcomed it.
+        let (client, sessions) = client.ok_or(End::Gone)?;
         let shape = self.function.shape;
         if self.memory + Ring::cost(shape) > self.function.config.memory {
             self.refuse(id, "the virtual function's memory is in use".into());
