@@ -105,6 +105,20 @@ fn a_good_request_by_hand_is_answered() {
     assert_eq!((answer.number, answer.result.map(|done| done.consumed)), (7, Ok(5000)));
 }
 
+/// An honest client's may come when its end was seen already, or of an earlier server: it is closed, and nobody is blamed.
+#[test]
+fn a_ring_of_nobody_is_closed() {
+    let folder = Folder::new();
+    let server = server(&folder);
+    let bell = passing::connect(&settings(&server, "all").path, TIMEOUT).unwrap();
+    passing::send(&bell, &ToServer::Ring { token: [7; 16] }.encode().unwrap(), &[]).unwrap();
+    let answer = passing::receive(&bell, &mut [0; 64]);
+    assert!(matches!(answer, Ok((0, _)) | Err(rustix::io::Errno::CONNRESET)), "{answer:?}");
+    let stat = lookaside_server::stat(&folder.0).unwrap();
+    let held = &stat.functions[0].held;
+    assert_eq!((held.cut_off, held.refused), (0, 0));
+}
+
 /// Each of these is no request that a client makes.
 #[test]
 fn wrong_requests_cut_the_client_off() {
