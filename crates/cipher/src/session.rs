@@ -158,9 +158,7 @@ impl Session {
     #[inline(never)]
     fn make_plan(&self) -> &Plan {
         wipe_stack(EXPANSION);
-        // A child of a fork in the middle of it would wait for a thread that it does not have.
-        let _no_fork = NoFork::begin();
-        let plan = self.plan.get_or_init(|| Plan::new(&self.spec, &self.cpu));
+        let plan = NoFork::once(&self.plan, || Plan::new(&self.spec, &self.cpu));
         wipe_stack(EXPANSION);
         plan
     }

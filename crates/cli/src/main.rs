@@ -5,6 +5,7 @@ mod args;
 mod capacity;
 mod costs;
 mod data;
+mod descriptors;
 mod doctor;
 mod expect;
 mod info;

@@ -4,13 +4,12 @@ use std::{error::Error, fs, io::ErrorKind, path::PathBuf};
 
 use clap::Args;
 use lookaside_server::{Config, FunctionConfig, Server, StartError};
-use rustix::process::{Resource, Rlimit};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     iterator::Signals,
 };
 
-use crate::costs;
+use crate::{costs, descriptors};
 
 /// Where the configuration is, unless an option says otherwise.
 const CONFIG: &str = "/etc/lookaside-server.conf";
@@ -111,21 +110,14 @@ fn with_costs(options: &Place) -> Result<Config, Box<dyn Error>> {
     Ok(config)
 }
 
-/// Each client takes five descriptors: this process may have as many as its hard limit says. (Nothing here uses
-/// `select`, for which the soft limit is low.)
-fn raise_descriptors() {
-    let limit = rustix::process::getrlimit(Resource::Nofile);
-    let all = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    if let Err(e) = rustix::process::setrlimit(Resource::Nofile, all) {
-        eprintln!("lookaside serve: the limit of descriptors stays {:?}: {e}", limit.current);
-    }
-}
-
 /// Serves until a signal says to end. SIGHUP has the configuration read again.
 pub(crate) fn serve(options: &Options) -> Result<String, Box<dyn Error>> {
     // Before the engines start: a signal in between is not lost.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
-    raise_descriptors();
+    // Each client takes five.
+    if let Err((limit, e)) = descriptors::raise() {
+        eprintln!("lookaside serve: the limit of descriptors stays {limit:?}: {e}");
+    }
     let config = with_costs(&options.place)?;
     let sockets =
         lookaside_server::passed().map_err(|e| format!("sockets that were passed: {e}"))?;

@@ -11,6 +11,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
+use std::sync::OnceLock;
 use std::thread;
 
 /// How many threads are inside.
@@ -37,6 +38,16 @@ impl NoFork {
             enter();
         }
         NoFork(PhantomData)
+    }
+
+    /// What the cell holds, made when it is first asked for. A fork waits meanwhile: a child of one in the middle of that
+    /// would wait for a thread that it does not have.
+    #[inline]
+    pub fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+        cell.get().unwrap_or_else(|| {
+            let _no_fork = NoFork::begin();
+            cell.get_or_init(make)
+        })
     }
 }
 

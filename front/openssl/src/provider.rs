@@ -114,22 +114,15 @@ impl Provider {
     /// The session of a digest.
     #[inline]
     pub fn digest(&self, spec: &list::Spec) -> Result<&DigestSession> {
-        let place = &self.digests[spec.index];
-        if let Some(session) = place.get() {
-            return Ok(session);
-        }
-        let plain = Auth::Plain(spec.hash);
-        let session = self.prepare(|runtime| runtime.digest(plain, &[], spec.len))?;
-        Ok(place.get_or_init(|| Box::new(session)))
+        self.digests[spec.index].get_or_try_init(|| {
+            let plain = Auth::Plain(spec.hash);
+            self.prepare(|runtime| runtime.digest(plain, &[], spec.len)).map(Box::new)
+        })
     }
 
     /// The session of SM2.
     pub fn sm2(&self) -> Result<Sm2> {
-        if let Some(session) = self.sm2.get() {
-            return Ok(session.clone());
-        }
-        let session = self.prepare(Runtime::sm2)?;
-        Ok(self.sm2.get_or_init(|| Box::new(session)).clone())
+        self.sm2.get_or_try_init(|| self.prepare(Runtime::sm2).map(Box::new)).cloned()
     }
 
     /// The session of the TLS PRF with one hash.

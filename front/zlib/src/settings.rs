@@ -19,15 +19,11 @@ use std::{
     io::Write as _,
     os::unix::ffi::OsStrExt,
     path::Path,
-    ptr,
-    sync::atomic::{
-        AtomicPtr,
-        Ordering::{Acquire, Release},
-    },
 };
 
 use lookaside::{plain_message, secure_variable};
 use lookaside_simd::Cpu;
+use once_cell::race::OnceBox;
 
 /// What a call does that finds the device full of other callers' work. (While one thread starts the
 /// device, the others compress themselves.)
@@ -162,27 +158,16 @@ impl Settings {
 ///
 /// No lock: one that another thread holds during a `fork` would never be free in the child.
 pub fn settings() -> &'static Settings {
-    static SETTINGS: AtomicPtr<Settings> = AtomicPtr::new(ptr::null_mut());
-    let mut settings = SETTINGS.load(Acquire);
-    if settings.is_null() {
+    static SETTINGS: OnceBox<Settings> = OnceBox::new();
+    SETTINGS.get().unwrap_or_else(|| {
         let (read, complaints) = Settings::read();
-        let fresh = Box::into_raw(Box::new(read));
-        match SETTINGS.compare_exchange(ptr::null_mut(), fresh, Release, Acquire) {
-            Ok(_) => {
-                settings = fresh;
-                for complaint in complaints {
-                    let _ = writeln!(std::io::stderr(), "lookaside: {complaint}; default used");
-                }
-            }
-            Err(first) => {
-                // SAFETY: made by `into_raw` above and handed to nobody.
-                drop(unsafe { Box::from_raw(fresh) });
-                settings = first;
+        if SETTINGS.set(Box::new(read)).is_ok() {
+            for complaint in complaints {
+                let _ = writeln!(std::io::stderr(), "lookaside: {complaint}; default used");
             }
         }
-    }
-    // SAFETY: not null any more, and never freed.
-    unsafe { &*settings }
+        SETTINGS.get().expect("set above, or by another thread")
+    })
 }
 
 #[cfg(test)]

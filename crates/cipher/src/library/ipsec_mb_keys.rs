@@ -28,11 +28,7 @@ impl Functions {
             Tier::Avx2 => &AVX2,
             Tier::Avx512 => &AVX512,
         };
-        if let Some(known) = of_tier.get() {
-            return known.as_ref();
-        }
-        let _no_fork = NoFork::begin();
-        of_tier.get_or_init(|| Some(Functions(Owned::new(cpu)?.copy()))).as_ref()
+        NoFork::once(of_tier, || Some(Functions(Owned::new(cpu)?.copy()))).as_ref()
     }
 }
 

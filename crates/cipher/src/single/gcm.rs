@@ -33,16 +33,6 @@ pub(crate) enum State {
 const MEMORY: OpError = OpError::Library("taking memory");
 const LIBRARY: OpError = OpError::Library("AES-GCM");
 
-/// What the cell holds, made when it is first asked for. A fork waits meanwhile: its child would wait for a thread
-/// that it does not have.
-#[inline]
-fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
-    cell.get().unwrap_or_else(|| {
-        let _no_fork = NoFork::begin();
-        cell.get_or_init(make)
-    })
-}
-
 impl Gcm {
     /// `key`: 16, 24 or 32 bytes. It is copied to where it stays: moving it would leave copies.
     pub(crate) fn new(cpu: &Cpu, key: &[u8], tag_len: usize) -> Box<Gcm> {
@@ -66,12 +56,12 @@ impl Gcm {
     #[inline]
     fn own(&self) -> Option<&kernel::Key> {
         let cpu = self.by_kernel.as_ref()?;
-        once(&self.own, || kernel::Key::boxed(cpu, self.key())).as_deref()
+        NoFork::once(&self.own, || kernel::Key::boxed(cpu, self.key())).as_deref()
     }
 
     /// AWS-LC's for whole texts.
     fn whole(&self) -> Result<&aws::Aead, OpError> {
-        let whole = once(&self.whole, || aws::Aead::gcm(self.key(), self.tag_len));
+        let whole = NoFork::once(&self.whole, || aws::Aead::gcm(self.key(), self.tag_len));
         whole.as_ref().ok_or(MEMORY)
     }
 
@@ -121,7 +111,7 @@ impl Gcm {
         if let Some(key) = self.own() {
             return Ok(State::Kernel(key.start(iv)));
         }
-        let pieces = once(&self.pieces, || aws::Gcm::new(self.key()));
+        let pieces = NoFork::once(&self.pieces, || aws::Gcm::new(self.key()));
         let mut gcm = pieces.as_ref().ok_or(MEMORY)?.clone();
         gcm.start(iv, seal)?;
         Ok(State::Library(gcm))

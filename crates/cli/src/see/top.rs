@@ -17,11 +17,12 @@ use lookaside_page::Reader;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
-    process::{Resource, getrlimit, setrlimit},
     termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr},
 };
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::descriptors;
 
 use super::{
     functions::Server,
@@ -226,7 +227,7 @@ fn live(top: &Top) -> Result<(), Box<dyn std::error::Error>> {
     let (mut before, mut read_at) = (Before::default(), None::<Instant>);
     let (mut seen, mut rows, mut rates) = (Seen::default(), Vec::new(), false);
     let mut server = top.server.clone().map(Server::new);
-    let (mut shown, mut reader) = (None, Reader::keeping(descriptors() / 2));
+    let (mut shown, mut reader) = (None, Reader::keeping(kept()));
     loop {
         let due = read_at.is_none_or(|at| at.elapsed() >= interval);
         if due {
@@ -255,17 +256,12 @@ fn live(top: &Top) -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-/// As many descriptors as this process may have, less some for all else.
-fn descriptors() -> usize {
+/// So many pages are kept open, with two descriptors each: as many as this process may have, less some for all else.
+fn kept() -> usize {
     const OTHERS: u64 = 64;
-    let mut limit = getrlimit(Resource::Nofile);
-    let soft = limit.current;
-    limit.current = limit.maximum;
-    let most = setrlimit(Resource::Nofile, limit).map_or(soft, |()| limit.current);
-    // Without a limit the pages that are read are one.
-    most.map_or(usize::MAX, |most| {
-        usize::try_from(most.saturating_sub(OTHERS)).unwrap_or(usize::MAX)
-    })
+    let limit = descriptors::raise().unwrap_or_else(|(limit, _)| limit);
+    let pages = |limit: u64| usize::try_from(limit.saturating_sub(OTHERS) / 2).ok();
+    limit.and_then(pages).unwrap_or(usize::MAX)
 }
 
 /// Writes a screen over the last one. A terminal that is narrower than a screen can be breaks no lines.

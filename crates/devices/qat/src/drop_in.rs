@@ -1,14 +1,11 @@
 //! The card of the environment for libraries that programs load without knowing of it.
-#![allow(unsafe_code)]
 
-use core::ptr;
 use std::{
     io::Write as _,
-    sync::atomic::{
-        AtomicPtr, AtomicU32,
-        Ordering::{AcqRel, Acquire, Relaxed},
-    },
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
+
+use once_cell::race::OnceBox;
 
 use crate::{QatDevice, Refusal, Settings, process};
 
@@ -31,12 +28,8 @@ impl QatDevice {
     /// Decided once: all runtimes of the library have the same devices, also those of a child of a fork, which starts the
     /// card anew.
     pub fn drop_in() -> Option<QatDevice> {
-        static DECIDED: AtomicPtr<Option<QatDevice>> = AtomicPtr::new(ptr::null_mut());
-        // SAFETY: null, or out of a box that is never freed.
-        if let Some(decided) = unsafe { DECIDED.load(Acquire).as_ref() } {
-            return decided.clone();
-        }
-        let card = match Settings::of_environment() {
+        static DECIDED: OnceBox<Option<QatDevice>> = OnceBox::new();
+        let decide = || match Settings::of_environment() {
             Ok(None) => None,
             _ if !process::is_the_programs() => None,
             named => named.and_then(|named| named.map(QatDevice::new).transpose()).unwrap_or_else(
@@ -46,16 +39,6 @@ impl QatDevice {
                 },
             ),
         };
-        let fresh = Box::into_raw(Box::new(card));
-        let decided = match DECIDED.compare_exchange(ptr::null_mut(), fresh, AcqRel, Acquire) {
-            Ok(_) => fresh,
-            Err(first) => {
-                // SAFETY: made by `into_raw` above, and nobody else has it.
-                drop(unsafe { Box::from_raw(fresh) });
-                first
-            }
-        };
-        // SAFETY: not null, and never freed.
-        unsafe { (*decided).clone() }
+        DECIDED.get_or_init(|| Box::new(decide())).clone()
     }
 }

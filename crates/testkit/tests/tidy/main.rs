@@ -384,6 +384,7 @@ const WAITED_FOR: &[&str] = &[
     // A fork waits while one of these is filled.
     "crates/cipher/src/",
     "crates/pke/",
+    "crates/secure/src/fork.rs",
     // Each belongs to one process, and no other one looks at it.
     "crates/runtime/src/doorbell.rs",
     "crates/runtime/src/runtime.rs",

@@ -4,9 +4,8 @@
 use core::ffi::{CStr, c_int};
 use std::sync::Arc;
 
-use once_cell::race::OnceBox;
-
 use lookaside::{Buf, Dh, DhGroup, Dsa, DsaDomain, Secret};
+use once_cell::race::OnceBox;
 
 use super::groups::Named;
 use crate::{
@@ -208,25 +207,20 @@ impl Domain {
             let group = DhGroup { p: self.p.clone(), g: self.g.clone(), q: self.q.clone() };
             provider.prepare(|runtime| runtime.dh(group))
         };
-        match (self.named, self.dh.get()) {
-            (Some(group), _) => provider.dh(group.name, make),
-            (None, Some(session)) => Ok(session.clone()),
-            (None, None) => {
-                let session = make()?;
-                Ok(self.dh.get_or_init(|| Box::new(session)).clone())
-            }
+        match self.named {
+            Some(group) => provider.dh(group.name, make),
+            None => self.dh.get_or_try_init(|| make().map(Box::new)).cloned(),
         }
     }
 
     /// The session for DSA.
     pub fn dsa(&self, provider: &Provider) -> Result<Dsa> {
-        if let Some(session) = self.dsa.get() {
-            return Ok(session.clone());
-        }
-        let q = self.q.clone().ok_or(Reason::MissingParameter)?;
-        let domain = DsaDomain { p: self.p.clone(), q, g: self.g.clone() };
-        let session = provider.prepare(|runtime| runtime.dsa(domain))?;
-        Ok(self.dsa.get_or_init(|| Box::new(session)).clone())
+        let make = || {
+            let q = self.q.clone().ok_or(Reason::MissingParameter)?;
+            let domain = DsaDomain { p: self.p.clone(), q, g: self.g.clone() };
+            provider.prepare(|runtime| runtime.dsa(domain))
+        };
+        self.dsa.get_or_try_init(|| make().map(Box::new)).cloned()
     }
 
     /// Checks the numbers against each other, and unless that is to be quick that p is a prime and

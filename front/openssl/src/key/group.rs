@@ -4,9 +4,9 @@
 #![allow(unsafe_code)]
 
 use core::{ffi::CStr, ptr};
-use once_cell::race::OnceBox;
 
 use lookaside::Curve;
+use once_cell::race::OnceBox;
 
 use crate::{
     error::{Error, Reason, Result},

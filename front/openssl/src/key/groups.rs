@@ -1,6 +1,7 @@
 //! The Diffie-Hellman groups that have names.
 
 use core::ffi::CStr;
+
 use once_cell::race::OnceBox;
 
 /// The numbers of a group, big-endian without leading zeros.

@@ -6,11 +6,10 @@ use core::{
 };
 use std::sync::Arc;
 
-use once_cell::race::OnceBox;
-
 use lookaside::{
     Buf, Hash, RsaCrt, RsaPrivate, RsaPrivateKey, RsaPublic, RsaPublicKey, RsaScheme, Secret,
 };
+use once_cell::race::OnceBox;
 
 use super::other::{OtherGeneration, OtherKey};
 use crate::{
@@ -134,29 +133,28 @@ impl RsaKey {
 
     /// The session for private operations.
     pub fn private(&self, provider: &Provider) -> Result<RsaPrivate> {
-        if let Some(session) = self.private.get() {
-            return Ok(session.clone());
-        }
-        let d = self.d.clone().ok_or(Reason::MissingKey)?;
-        let key = RsaPrivateKey { n: self.n.clone(), e: self.e.clone(), d, crt: self.crt.clone() };
-        let session = provider.prepare(|runtime| match provider.settings.rsa_blinding {
-            true => runtime.rsa_private_blinded(key),
-            false => runtime.rsa_private(key),
-        })?;
-        Ok(self.private.get_or_init(|| Box::new(session)).clone())
+        let make = || {
+            let d = self.d.clone().ok_or(Reason::MissingKey)?;
+            let (n, e, crt) = (self.n.clone(), self.e.clone(), self.crt.clone());
+            let key = RsaPrivateKey { n, e, d, crt };
+            provider.prepare(|runtime| match provider.settings.rsa_blinding {
+                true => runtime.rsa_private_blinded(key),
+                false => runtime.rsa_private(key),
+            })
+        };
+        self.private.get_or_try_init(|| make().map(Box::new)).cloned()
     }
 
     /// The session for public operations.
     pub fn public(&self, provider: &Provider) -> Result<RsaPublic> {
-        if let Some(session) = self.public.get() {
-            return Ok(session.clone());
-        }
-        if self.n.is_empty() || self.e.is_empty() {
-            return Err(Reason::MissingKey.into());
-        }
-        let key = RsaPublicKey { n: self.n.clone(), e: self.e.clone() };
-        let session = provider.prepare(|runtime| runtime.rsa_public(key))?;
-        Ok(self.public.get_or_init(|| Box::new(session)).clone())
+        let make = || {
+            if self.n.is_empty() || self.e.is_empty() {
+                return Err(Reason::MissingKey.into());
+            }
+            let key = RsaPublicKey { n: self.n.clone(), e: self.e.clone() };
+            provider.prepare(|runtime| runtime.rsa_public(key))
+        };
+        self.public.get_or_try_init(|| make().map(Box::new)).cloned()
     }
 
     /// Bits of security of a modulus of this length: NIST SP 800-56B's table, and its formula

@@ -3,11 +3,10 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use once_cell::race::OnceBox;
-
 use lookaside::{Builder, Op, Runtime};
 use lookaside_qat_card::QatDevice;
 use lookaside_shared::SharedDevice;
+use once_cell::race::OnceBox;
 
 use super::{fibre::Fibre, stack::Stack};
 use crate::error::{Reason, Result};
@@ -53,15 +52,12 @@ impl Started {
 
 impl Local {
     fn started(&self) -> Result<&Started> {
-        if let Some(started) = self.0.get() {
-            return Ok(started);
-        }
         // A job's own stack is too small for it.
-        let started = match Fibre::current() {
-            Some(_) => Stack::new().ok_or(Reason::System)?.run(Started::new)?,
-            None => Started::new()?,
+        let start = || match Fibre::current() {
+            Some(_) => Stack::new().ok_or(Reason::System)?.run(Started::new),
+            None => Started::new(),
         };
-        Ok(self.0.get_or_init(|| Box::new(started)))
+        self.0.get_or_try_init(|| start().map(Box::new))
     }
 
     /// The runtime.

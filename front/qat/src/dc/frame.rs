@@ -2,9 +2,8 @@
 //! Adler-32; around LZ4's blocks a frame's (lz4_Frame_format.md); none for others.
 #![allow(unsafe_code)]
 
-use once_cell::race::OnceBox;
-
 use lookaside::Format;
+use once_cell::race::OnceBox;
 use twox_hash::XxHash32;
 
 use crate::{

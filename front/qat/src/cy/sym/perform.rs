@@ -6,9 +6,9 @@ use core::{
     ptr::{self, NonNull},
     sync::atomic::Ordering,
 };
-use once_cell::race::OnceBox;
 
 use lookaside::{Buf, CipherSession, OpError, Packet, Request, Response};
+use once_cell::race::OnceBox;
 
 use crate::{
     abi::*,
@@ -80,13 +80,7 @@ impl Sym {
     }
 
     fn steps(&self, process: &Process) -> Result<&Steps, Refusal> {
-        match self.steps.get() {
-            Some(steps) => Ok(steps),
-            None => {
-                let steps = Steps::new(&self.setup, process.runtime())?;
-                Ok(self.steps.get_or_init(|| Box::new(steps)))
-            }
-        }
+        self.steps.get_or_try_init(|| Ok(Box::new(Steps::new(&self.setup, process.runtime())?)))
     }
 
     /// Whether a text in partial packets is under way.
@@ -402,13 +396,8 @@ unsafe fn with<T>(
 /// A request that does nothing: its answer is work for the thread that polls.
 fn nothing(process: &Process) -> Result<Request, Refusal> {
     static NULL: OnceBox<CipherSession> = OnceBox::new();
-    let session = match NULL.get() {
-        Some(session) => session,
-        None => {
-            let session = process.runtime().cipher(lookaside::Cipher::Null, &[])?;
-            NULL.get_or_init(|| Box::new(session))
-        }
-    };
+    let make = || process.runtime().cipher(lookaside::Cipher::Null, &[]);
+    let session = NULL.get_or_try_init(|| make().map(Box::new))?;
     let mut carried = pool::packet();
     *carried = lookaside::Carried::Packet(Packet::default());
     Ok(session.encrypt(carried, Buf::empty(), Buf::empty()))
