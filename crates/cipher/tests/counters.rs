@@ -56,7 +56,7 @@ fn gcm_counters_begin_anew() {
                     .cipher(Direction::Seal, &ctr.to_be_bytes(), &text[..until_wrap])
                     .unwrap();
                 assert!(sealed.starts_with(&start), "the nonce is not what it should be");
-                for tier in Tier::ALL {
+                for tier in Tier::here() {
                     let cpu = Cpu::with_cap(tier);
                     let session = Session::new(spec.clone(), &cpu).unwrap();
                     let mut bytes = [b"aad", &text[..], &[0; 16]].concat();

@@ -20,7 +20,7 @@ use crate::{doctor::Doctor, pages, run::Run, scan, see, serve, shares, stat, vf,
 Each command has its own help: lookaside COMMAND --help. To begin with:
 lookaside info, and lookaside doctor PROGRAM.
 
-LOOKASIDE_CPU=generic|avx2|avx512 caps the CPU features that are used.
+LOOKASIDE_CPU=generic|avx2|avx512bw|avx512 caps the CPU features that are used.
 LOOKASIDE_CARD_LIBRARY=FILE names the libqat.so.4 of a QuickAssist card.
 
 Exit status: 0 done; 1 the answer is no (nothing was found, a document is not

@@ -58,7 +58,7 @@ impl Figure {
     pub(crate) fn on(&self, tier: Tier) -> Option<&'static str> {
         match tier {
             Tier::Avx512 => Some(self.avx512),
-            Tier::Avx2 => Some(self.avx2),
+            Tier::Avx2 | Tier::Avx512Bw => Some(self.avx2),
             Tier::Generic => None,
         }
     }

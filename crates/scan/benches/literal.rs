@@ -365,6 +365,7 @@ fn main() {
             "--least" => least = value().parse().expect("bytes of the shortest literal"),
             "--filter" => forced.filter = Some(value().leak()),
             "--gram" => forced.gram = Some(value().parse().expect("bytes of a gram")),
+            "--sets" => forced.sets = Some(value().parse().expect("1 or 2 sets of tables")),
             "--bits" => {
                 forced.bits = Some(value().parse().expect("logarithm of a number of words"))
             }

@@ -5,11 +5,11 @@
 //! environment variable lowers every kernel of the process at once:
 //!
 //! ```sh
-//! LOOKASIDE_CPU=generic|avx2|avx512
+//! LOOKASIDE_CPU=generic|avx2|avx512bw|avx512
 //! ```
 //!
 //! The variable caps: the tier in force is the lower of what the CPU has and what the variable
-//! says. A value that is none of the three caps nothing, and [`Cpu::unknown_cap`] hands it to
+//! says. A value that is none of these caps nothing, and [`Cpu::unknown_cap`] hands it to
 //! whoever prints warnings.
 //!
 //! ```
@@ -39,21 +39,28 @@ pub enum Tier {
     Generic,
     /// AVX2, BMI1, BMI2, FMA, LZCNT, POPCNT, PCLMULQDQ, AES-NI: Haswell, Zen 1 and later.
     Avx2,
-    /// AVX-512 F, BW, CD, DQ, VL, IFMA, VBMI, VBMI2, VNNI with VAES, VPCLMULQDQ and GFNI: Ice
-    /// Lake, Zen 4 and later. AVX-512 without these (Skylake-X, which also clocks down for it) is
-    /// served as [`Tier::Avx2`].
+    /// AVX-512 F, BW, CD, DQ, VL: Skylake-SP, Cascade Lake, Cooper Lake. What the psABI calls x86-64-v4.
+    Avx512Bw,
+    /// IFMA, VBMI, VBMI2, VNNI with VAES, VPCLMULQDQ and GFNI besides: Ice Lake, Zen 4 and later.
     Avx512,
 }
 
 impl Tier {
     /// Every tier, lowest first.
-    pub const ALL: [Tier; 3] = [Tier::Generic, Tier::Avx2, Tier::Avx512];
+    pub const ALL: [Tier; 4] = [Tier::Generic, Tier::Avx2, Tier::Avx512Bw, Tier::Avx512];
+
+    /// Those up to the one in force here, lowest first: for tests that run every one.
+    pub fn here() -> impl Iterator<Item = Tier> + Clone {
+        let highest = Cpu::host().tier();
+        Tier::ALL.into_iter().filter(move |tier| *tier <= highest)
+    }
 
     /// The name that [`CAP_VARIABLE`] takes and `lookaside info` prints.
     pub const fn name(self) -> &'static str {
         match self {
             Tier::Generic => "generic",
             Tier::Avx2 => "avx2",
+            Tier::Avx512Bw => "avx512bw",
             Tier::Avx512 => "avx512",
         }
     }
@@ -66,17 +73,19 @@ impl fmt::Display for Tier {
 }
 
 /// A group of CPUs for which one implementation is the fastest for each algorithm and length: the key
-/// of the tables of measured choices. Ordered: a later family has the features of those before it.
+/// of the tables of measured choices. Ordered as their tiers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
     /// [`Tier::Generic`].
     Generic,
-    /// [`Tier::Avx2`] without SHA-NI, or without ADX: Haswell, Broadwell, Skylake, Cascade Lake.
+    /// [`Tier::Avx2`] without SHA-NI, or without ADX: Haswell, Broadwell, Skylake's desktops.
     Avx2,
     /// [`Tier::Avx2`] with SHA-NI and ADX: Zen 1, Zen 2.
     Avx2Sha,
     /// [`Tier::Avx2`] with SHA-NI, ADX, and VAES and VPCLMULQDQ of 256 bits: Zen 3, Alder Lake.
     Avx2Vaes,
+    /// [`Tier::Avx512Bw`]: Skylake-SP, Cascade Lake.
+    Avx512Bw,
     /// [`Tier::Avx512`]: Ice Lake, Sapphire Rapids, Zen 4.
     Avx512,
     /// [`Tier::Avx512`] where [`Cpu::wide`] is true: Zen 5.
@@ -85,11 +94,12 @@ pub enum Family {
 
 impl Family {
     /// Every family, in their order.
-    pub const ALL: [Family; 6] = [
+    pub const ALL: [Family; 7] = [
         Family::Generic,
         Family::Avx2,
         Family::Avx2Sha,
         Family::Avx2Vaes,
+        Family::Avx512Bw,
         Family::Avx512,
         Family::Avx512Wide,
     ];
@@ -101,6 +111,7 @@ impl Family {
             Family::Avx2 => "avx2",
             Family::Avx2Sha => "avx2-sha",
             Family::Avx2Vaes => "avx2-vaes",
+            Family::Avx512Bw => "avx512bw",
             Family::Avx512 => "avx512",
             Family::Avx512Wide => "avx512-wide",
         }
@@ -119,7 +130,7 @@ pub struct UnknownTier;
 
 impl fmt::Display for UnknownTier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("unknown CPU tier (generic, avx2 and avx512 are known)")
+        f.write_str("unknown CPU tier (generic, avx2, avx512bw and avx512 are known)")
     }
 }
 
@@ -147,6 +158,10 @@ pub struct Vaes(());
 #[derive(Clone, Copy, Debug)]
 pub struct Sha(());
 
+/// Proof that the features of [`Tier::Avx512Bw`] are there and allowed. Zero-size.
+#[derive(Clone, Copy, Debug)]
+pub struct Avx512Bw(());
+
 /// Proof that the features of [`Tier::Avx512`] are there and allowed. Zero-size.
 #[derive(Clone, Copy, Debug)]
 pub struct Avx512(());
@@ -154,6 +169,18 @@ pub struct Avx512(());
 impl From<Vaes> for Avx2 {
     fn from(_: Vaes) -> Avx2 {
         Avx2(())
+    }
+}
+
+impl From<Avx512Bw> for Avx2 {
+    fn from(_: Avx512Bw) -> Avx2 {
+        Avx2(())
+    }
+}
+
+impl From<Avx512> for Avx512Bw {
+    fn from(_: Avx512) -> Avx512Bw {
+        Avx512Bw(())
     }
 }
 
@@ -298,10 +325,16 @@ impl Cpu {
             Tier::Generic => Family::Generic,
             Tier::Avx512 if self.wide => Family::Avx512Wide,
             Tier::Avx512 => Family::Avx512,
+            Tier::Avx512Bw => Family::Avx512Bw,
             Tier::Avx2 if !(self.sha && self.adx) => Family::Avx2,
             Tier::Avx2 if !self.vaes => Family::Avx2Sha,
             Tier::Avx2 => Family::Avx2Vaes,
         }
+    }
+
+    /// The token of AVX-512 as Skylake-SP has it, when the tier in force is [`Tier::Avx512Bw`] or higher.
+    pub fn avx512bw(&self) -> Option<Avx512Bw> {
+        (self.tier() >= Tier::Avx512Bw).then_some(Avx512Bw(()))
     }
 
     /// The AVX-512 token, when the tier in force is [`Tier::Avx512`].
@@ -312,27 +345,18 @@ impl Cpu {
 
 const AVX2: &[&str] = &["avx2", "bmi1", "bmi2", "fma", "lzcnt", "popcnt", "pclmulqdq", "aes"];
 
-const AVX512: &[&str] = &[
-    "avx512f",
-    "avx512bw",
-    "avx512cd",
-    "avx512dq",
-    "avx512vl",
-    "avx512ifma",
-    "avx512vbmi",
-    "avx512vbmi2",
-    "avx512vnni",
-    "vaes",
-    "vpclmulqdq",
-    "gfni",
-];
+const AVX512BW: &[&str] = &["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"];
+
+const AVX512: &[&str] =
+    &["avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vnni", "vaes", "vpclmulqdq", "gfni"];
 
 fn tier_of(features: &[&str]) -> Tier {
     let all = |wanted: &[&str]| wanted.iter().all(|feature| features.contains(feature));
-    match (all(AVX2), all(AVX512)) {
-        (true, true) => Tier::Avx512,
-        (true, false) => Tier::Avx2,
-        _ => Tier::Generic,
+    match (all(AVX2), all(AVX512BW), all(AVX512)) {
+        (true, true, true) => Tier::Avx512,
+        (true, true, false) => Tier::Avx512Bw,
+        (true, false, _) => Tier::Avx2,
+        (false, ..) => Tier::Generic,
     }
 }
 
@@ -385,11 +409,13 @@ mod tests {
             assert_eq!(cpu.tier(), cap.min(cpu.detected_tier()));
             assert_eq!(cpu.cap(), Some(cap));
             assert_eq!(cpu.avx2().is_some(), cpu.tier() >= Tier::Avx2);
+            assert_eq!(cpu.avx512bw().is_some(), cpu.tier() >= Tier::Avx512Bw);
             assert_eq!(cpu.avx512().is_some(), cpu.tier() >= Tier::Avx512);
             assert!(!cpu.wide() || cpu.avx512().is_some());
             assert!(cpu.vaes().is_none() || cpu.avx2().is_some());
             assert!(cpu.sha().is_none() || cpu.avx2().is_some());
             assert_eq!(cpu.family() >= Family::Avx512, cpu.avx512().is_some());
+            assert_eq!(cpu.family() >= Family::Avx512Bw, cpu.avx512bw().is_some());
             assert_eq!(cpu.family() == Family::Generic, cpu.tier() == Tier::Generic);
         }
     }
@@ -414,17 +440,22 @@ mod tests {
 
     #[test]
     fn a_tier_needs_all_of_its_features() {
-        let all: Vec<&str> = AVX2.iter().chain(AVX512).copied().collect();
+        let all: Vec<&str> = AVX2.iter().chain(AVX512BW).chain(AVX512).copied().collect();
         assert_eq!(tier_of(&all), Tier::Avx512);
+        assert_eq!(tier_of(&all[..AVX2.len() + AVX512BW.len()]), Tier::Avx512Bw);
         assert_eq!(tier_of(AVX2), Tier::Avx2);
         assert_eq!(tier_of(AVX512), Tier::Generic);
         for missing in AVX2 {
             let rest: Vec<&str> = all.iter().filter(|f| *f != missing).copied().collect();
             assert_eq!(tier_of(&rest), Tier::Generic, "without {missing}");
         }
-        for missing in AVX512 {
+        for missing in AVX512BW {
             let rest: Vec<&str> = all.iter().filter(|f| *f != missing).copied().collect();
             assert_eq!(tier_of(&rest), Tier::Avx2, "without {missing}");
+        }
+        for missing in AVX512 {
+            let rest: Vec<&str> = all.iter().filter(|f| *f != missing).copied().collect();
+            assert_eq!(tier_of(&rest), Tier::Avx512Bw, "without {missing}");
         }
     }
 }

@@ -76,6 +76,8 @@ pub const HS_CPU_FEATURES_AVX2: c_ulonglong = 1 << 2;
 pub const HS_CPU_FEATURES_AVX512: c_ulonglong = 1 << 3;
 /// AVX-512 VBMI.
 pub const HS_CPU_FEATURES_AVX512VBMI: c_ulonglong = 1 << 4;
+/// Servers of the Skylake family.
+pub const HS_TUNE_FAMILY_SKX: c_uint = 7;
 /// The highest number of a family to tune for.
 pub const HS_TUNE_FAMILY_ICX: c_uint = 10;
 /// No family to tune for.

@@ -6,7 +6,7 @@ use lookaside_simd::{Cpu, Tier};
 
 use crate::abi::{
     HS_CPU_FEATURES_AVX2, HS_CPU_FEATURES_AVX512, HS_CPU_FEATURES_AVX512VBMI, HS_INVALID,
-    HS_SUCCESS, HS_TUNE_FAMILY_GENERIC, HS_TUNE_FAMILY_ICX, PlatformInfo,
+    HS_SUCCESS, HS_TUNE_FAMILY_GENERIC, HS_TUNE_FAMILY_ICX, HS_TUNE_FAMILY_SKX, PlatformInfo,
 };
 
 /// The version whose interface this is, then whose library.
@@ -35,6 +35,7 @@ pub(crate) fn here() -> PlatformInfo {
             HS_TUNE_FAMILY_ICX,
             HS_CPU_FEATURES_AVX2 | HS_CPU_FEATURES_AVX512 | HS_CPU_FEATURES_AVX512VBMI,
         ),
+        Tier::Avx512Bw => (HS_TUNE_FAMILY_SKX, HS_CPU_FEATURES_AVX2 | HS_CPU_FEATURES_AVX512),
         Tier::Avx2 => (HS_TUNE_FAMILY_GENERIC, HS_CPU_FEATURES_AVX2),
         Tier::Generic => (HS_TUNE_FAMILY_GENERIC, 0),
     };

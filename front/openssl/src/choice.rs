@@ -25,9 +25,10 @@ struct Left {
 /// Everywhere.
 const ALL: &[Family] = &Family::ALL;
 /// Without VAES.
-const NO_VAES: &[Family] = &[Family::Generic, Family::Avx2, Family::Avx2Sha];
-/// Below AVX-512.
-const BELOW: &[Family] = &[Family::Generic, Family::Avx2, Family::Avx2Sha, Family::Avx2Vaes];
+const NO_VAES: &[Family] = &[Family::Generic, Family::Avx2, Family::Avx2Sha, Family::Avx512Bw];
+/// Below AVX-512 as Ice Lake has it.
+const BELOW: &[Family] =
+    &[Family::Generic, Family::Avx2, Family::Avx2Sha, Family::Avx2Vaes, Family::Avx512Bw];
 
 /// OpenSSL's time relative to ours, from 16 bytes to 16 KB where two figures stand; measured on Sapphire and
 /// Emerald Rapids, also as lesser CPUs, and on Zen 3, beside OpenSSL 3.0, 2026-11-23.

@@ -132,7 +132,7 @@ pub fn lanes(cpu: &Cpu, algorithm: Algorithm) -> usize {
     let bits = match cpu.tier() {
         Tier::Generic => return 1,
         Tier::Avx2 => 256,
-        Tier::Avx512 => 512,
+        Tier::Avx512Bw | Tier::Avx512 => 512,
     };
     match algorithm {
         Algorithm::Md5 => bits / 16,
@@ -177,7 +177,7 @@ macro_rules! serve {
         #[cfg(target_arch = "x86_64")]
         {
             use x86_64::$name as tiers;
-            if let Some(token) = $cpu.avx512() {
+            if let Some(token) = $cpu.avx512bw() {
                 $( if $when { stage!(17, |s, b| x86_64::$two(token, s, b)) } )?
                 stage!(floors.avx512, |s, b| tiers::avx512(token, s, b $(, $more)?));
                 stage!(floors.avx512_256, |s, b| tiers::avx512_256(token, s, b $(, $more)?));

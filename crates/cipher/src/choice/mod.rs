@@ -13,6 +13,7 @@ mod avx2_sha;
 mod avx2_vaes;
 mod avx512;
 mod avx512_wide;
+mod avx512bw;
 mod generic;
 
 use lookaside_simd::{Cpu, Family};
@@ -107,6 +108,7 @@ pub fn table(family: Family) -> &'static [Row] {
         Family::Avx2 => avx2::TABLE,
         Family::Avx2Sha => avx2_sha::TABLE,
         Family::Avx2Vaes => avx2_vaes::TABLE,
+        Family::Avx512Bw => avx512bw::TABLE,
         Family::Avx512 => avx512::TABLE,
         Family::Avx512Wide => avx512_wide::TABLE,
     }

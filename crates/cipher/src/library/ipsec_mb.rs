@@ -59,7 +59,7 @@ impl Lanes {
             next: functions.get_next?,
             submit: functions.submit_nocheck?,
             flush: functions.flush?,
-            eights: cpu.avx512().is_none(),
+            eights: cpu.avx512bw().is_none(),
             uea2: functions.uea2_eight?,
             eea3: functions.eea3?,
             eia3: functions.eia3?,

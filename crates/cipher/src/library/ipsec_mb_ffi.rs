@@ -200,6 +200,9 @@ pub(crate) struct State {
     hash_burst_nocheck: Unused,
 }
 
+/// `IMB_FLAG_GFNI_OFF`: instructions of Galois fields count as missing.
+pub(crate) const GFNI_OFF: u64 = 1 << 2;
+
 unsafe extern "C" {
     #[link_name = "alloc_mb_mgr"]
     pub(crate) fn allocate(flags: u64) -> *mut State;

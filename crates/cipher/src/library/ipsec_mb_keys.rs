@@ -22,10 +22,12 @@ impl Functions {
     /// Those for a CPU; none below AVX2, where the library is not used, and none without memory.
     pub(crate) fn of(cpu: &Cpu) -> Option<&'static Functions> {
         static AVX2: OnceLock<Option<Functions>> = OnceLock::new();
+        static AVX512BW: OnceLock<Option<Functions>> = OnceLock::new();
         static AVX512: OnceLock<Option<Functions>> = OnceLock::new();
         let of_tier = match cpu.tier() {
             Tier::Generic => return None,
             Tier::Avx2 => &AVX2,
+            Tier::Avx512Bw => &AVX512BW,
             Tier::Avx512 => &AVX512,
         };
         NoFork::once(of_tier, || Some(Functions(Owned::new(cpu)?.copy()))).as_ref()
@@ -45,13 +47,15 @@ impl Owned {
         static SETTING_UP: Mutex<()> = Mutex::new(());
         let _no_fork = NoFork::begin();
         let _guard = SETTING_UP.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let init = match cpu.tier() {
+        let (init, flags): (unsafe extern "C" fn(*mut State), _) = match cpu.tier() {
             Tier::Generic => return None,
-            Tier::Avx2 => ffi::init_avx2,
-            Tier::Avx512 => ffi::init_avx512,
+            Tier::Avx2 => (ffi::init_avx2, 0),
+            // Without GFNI it takes the kernels that do without VAES too: those for Skylake-SP.
+            Tier::Avx512Bw => (ffi::init_avx512, ffi::GFNI_OFF),
+            Tier::Avx512 => (ffi::init_avx512, 0),
         };
-        // SAFETY: no flags; a null pointer is looked for below.
-        let state = unsafe { ffi::allocate(0) };
+        // SAFETY: a null pointer is looked for below.
+        let state = unsafe { ffi::allocate(flags) };
         if state.is_null() {
             return None;
         }

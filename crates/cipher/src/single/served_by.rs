@@ -10,7 +10,7 @@ const BOTH: &str = "kernels and AWS-LC";
 
 fn kernel(cpu: &Cpu) -> &'static str {
     match cpu.tier() {
-        Tier::Avx512 => "kernels, AVX-512",
+        Tier::Avx512Bw | Tier::Avx512 => "kernels, AVX-512",
         Tier::Avx2 => "kernels, AVX2",
         Tier::Generic => "kernels, portable",
     }
@@ -82,7 +82,7 @@ pub(crate) fn served_by(spec: &Sym, cpu: &Cpu) -> &'static str {
 macro_rules! of_tier {
     ($tier:expr, $($name:expr),*) => {
         match $tier {
-            Tier::Avx512 => concat!($($name,)* ", AVX-512"),
+            Tier::Avx512Bw | Tier::Avx512 => concat!($($name,)* ", AVX-512"),
             Tier::Avx2 => concat!($($name,)* ", AVX2"),
             Tier::Generic => concat!($($name,)* ", portable"),
         }

@@ -43,9 +43,8 @@ pub fn prepare(spec: &Sym, cpu: &Cpu) -> Result<Prepared, OpError> {
 
 /// With the kernels of each tier that this CPU has.
 pub fn prepare_all(spec: &Sym) -> Result<Vec<Prepared>, OpError> {
-    let cpus = Tier::ALL.into_iter().map(|tier| (tier, Cpu::with_cap(tier)));
-    let there = cpus.filter(|(tier, cpu)| *tier == cpu.tier());
-    let all: Vec<_> = there.map(|(_, cpu)| prepare(spec, &cpu)).collect();
+    let cpus = Tier::here().map(Cpu::with_cap);
+    let all: Vec<_> = cpus.map(|cpu| prepare(spec, &cpu)).collect();
     let refused: Vec<_> = all.iter().map(|prepared| prepared.as_ref().err()).collect();
     assert!(refused.windows(2).all(|two| two[0] == two[1]), "the tiers differ: {refused:?}");
     all.into_iter().collect()

@@ -14,7 +14,7 @@ const COPY_BATCH: usize = 32;
 pub(crate) fn capabilities(cpu: &Cpu) -> Vec<Capability> {
     let carry_less = match cpu.tier() {
         Tier::Generic => "own kernel, tables",
-        Tier::Avx2 => "own kernel, PCLMULQDQ",
+        Tier::Avx2 | Tier::Avx512Bw => "own kernel, PCLMULQDQ",
         Tier::Avx512 => "own kernel, VPCLMULQDQ",
     };
     let mover = |op, algorithm: &str, served_by: &str| Capability {

@@ -5,12 +5,8 @@ use lookaside_simd::{Cpu, Tier};
 
 #[test]
 fn the_cpu_device_conforms_at_every_tier() {
-    for tier in Tier::ALL {
+    for tier in Tier::here() {
         let cpu = Cpu::with_cap(tier);
-        if cpu.tier() != tier {
-            eprintln!("skipped: this CPU has no {}", tier.name());
-            continue;
-        }
         lookaside_testkit::conformance(|| CpuDevice::new(cpu.clone()));
     }
 }

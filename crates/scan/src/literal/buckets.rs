@@ -4,7 +4,7 @@ use super::Bytes;
 use super::bytes::{ByteModel, members};
 use super::kernel::MOST_TABLES;
 
-/// Buckets: bits of a byte.
+/// Buckets of a set of tables: bits of a byte.
 const BUCKETS: usize = 8;
 
 /// A window of 1 to [`MOST_TABLES`] bytes: at each place a few, or a class.
@@ -95,24 +95,31 @@ impl<'a> Union<'a> {
     }
 }
 
-/// About how likely a position passes the filter for `windows`, which have one length. Sorts them.
-pub(super) fn estimate(windows: &mut [VectorWindow], nibbles: bool, model: &ByteModel) -> f32 {
+/// About how likely a position passes the filter for `windows`, which have one length, with as many sets of tables. Sorts
+/// them.
+pub(super) fn estimate(
+    windows: &mut [VectorWindow],
+    sets: usize,
+    nibbles: bool,
+    model: &ByteModel,
+) -> f32 {
     windows.sort_unstable_by_key(|window| window.key);
     let rate = |bucket: &[VectorWindow]| {
         let mut union = Union::new(bucket[0].len, nibbles, model);
         bucket.iter().for_each(|window| union.add(window));
         union.rate()
     };
-    windows.chunks(windows.len().div_ceil(BUCKETS)).map(rate).sum()
+    windows.chunks(windows.len().div_ceil(sets * BUCKETS)).map(rate).sum()
 }
 
-/// The tables for `windows`, which have one length: for each position, the buckets of each byte. Sorts them, and chooses
-/// the neighbours that share a bucket so that the least candidates are expected.
+/// As many sets of tables for `windows`, which have one length: in each set, for each position, the buckets of each byte.
+/// Sorts them, and chooses the neighbours that share a bucket so that the least candidates are expected.
 pub(super) fn tables(
     windows: &mut [VectorWindow],
+    sets: usize,
     nibbles: bool,
     model: &ByteModel,
-) -> Vec<[u8; 256]> {
+) -> Vec<Vec<[u8; 256]>> {
     windows.sort_unstable_by_key(|window| window.key);
     let (len, count) = (windows[0].len, windows.len());
     // Of all windows from the i-th to the i+j-th in one bucket: the rate.
@@ -131,7 +138,7 @@ pub(super) fn tables(
     let mut best = vec![f32::INFINITY; count + 1];
     best[0] = 0.0;
     let mut before = Vec::new();
-    for _ in 0..BUCKETS {
+    for _ in 0..sets * BUCKETS {
         let (mut next, mut from) = (best.clone(), vec![usize::MAX; count + 1]);
         for (i, costs) in costs.iter().enumerate() {
             for (j, cost) in costs.iter().enumerate().map(|(j, cost)| (i + j + 1, cost)) {
@@ -143,15 +150,15 @@ pub(super) fn tables(
         best = next;
         before.push(from);
     }
-    let mut tables = vec![[0; 256]; len];
+    let mut tables = vec![vec![[0; 256]; len]; sets];
     let mut end = count;
     for (bucket, from) in before.iter().enumerate().rev() {
         // Else the bucket is empty: fewer do as well.
         let begin = if from[end] == usize::MAX { end } else { from[end] };
         for window in &windows[begin..end] {
-            for (k, table) in tables.iter_mut().enumerate() {
+            for (k, table) in tables[bucket / BUCKETS].iter_mut().enumerate() {
                 for byte in window.at(k) {
-                    table[usize::from(byte)] |= 1 << bucket;
+                    table[usize::from(byte)] |= 1 << (bucket % BUCKETS);
                 }
             }
         }

@@ -50,7 +50,7 @@ impl Group {
                 }
                 Filter::Strided { table, rare }
             }
-            FilterKind::Vector => {
+            FilterKind::Vector { sets } => {
                 let window = |&(literal, offset): &Window| {
                     let window = literals.window(literal as usize, offset, shape.gram);
                     VectorWindow::new(&window.expect("a window was chosen").0)
@@ -58,6 +58,7 @@ impl Group {
                 let mut windows: Vec<_> = windows.iter().map(window).collect();
                 Filter::Vector(VectorTables::new(&buckets::tables(
                     &mut windows,
+                    sets,
                     isa.nibbles(),
                     model,
                 )))
@@ -150,7 +151,7 @@ fn choose_windows(
         }
         let folds = match shape.kind {
             FilterKind::Strided { .. } => fold != 0,
-            FilterKind::Vector => literals.caseless(index),
+            FilterKind::Vector { .. } => literals.caseless(index),
         };
         let crowd = |window: &[u8]| match users.get(&hash_window(window, fold)) {
             Some(users) => 1.0 + *users as f32,

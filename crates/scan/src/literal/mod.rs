@@ -148,7 +148,8 @@ impl Finder {
         let describe = |group: &Group| Description {
             filter: match group.shape.kind {
                 FilterKind::Strided { .. } => "strided",
-                FilterKind::Vector => "vector",
+                FilterKind::Vector { sets: 1 } => "vector",
+                FilterKind::Vector { .. } => "vector, 16 buckets,",
             },
             literals: group.literals,
             window: group.shape.window(),
@@ -165,7 +166,7 @@ impl Finder {
 /// How one group of literals is found.
 #[derive(Clone, Debug)]
 pub(crate) struct Description {
-    /// `strided` or `vector`.
+    /// `strided`, `vector`, or what kind of a vector filter.
     pub filter: &'static str,
     /// Its distinct literals.
     pub literals: usize,

@@ -53,21 +53,19 @@ mod cycles {
     pub const FALSE: f32 = 50.0;
     /// What a candidate takes that has a gram of a literal.
     pub const TRUE: f32 = 35.0;
-    /// 64 positions of the vector filter: without a table, and for each table.
-    pub const VECTOR: [f32; 2] = [4.0, 2.2];
-    pub const VECTOR_AVX2: [f32; 2] = [6.0, 3.0];
-    pub const VECTOR_PORTABLE: [f32; 2] = [100.0, 50.0];
+    /// 64 positions of the vector filter: without a table, for each table of a set, and for each of another set.
+    pub const VECTOR: [f32; 3] = [4.0, 2.2, 2.2];
+    pub const VECTOR_AVX2: [f32; 3] = [6.0, 3.0, 3.0];
+    pub const VECTOR_PORTABLE: [f32; 3] = [100.0, 50.0, 50.0];
 }
 
 /// What looks at the bytes of a group first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum FilterKind {
     /// A table of `1 << bits` words of 32 bits; whether candidates are rare.
-    Strided {
-        bits: u32,
-        rare: bool,
-    },
-    Vector,
+    Strided { bits: u32, rare: bool },
+    /// As many sets of tables.
+    Vector { sets: usize },
 }
 
 /// A filter with its numbers.
@@ -97,6 +95,8 @@ pub(crate) struct Forced {
     pub filter: Option<&'static str>,
     /// The gram's length, at most.
     pub gram: Option<usize>,
+    /// The sets of tables of the vector filter, as far as it can have them.
+    pub sets: Option<usize>,
     /// The logarithm of the words of a table.
     pub bits: Option<u32>,
     /// Whether the strided filter takes candidates for rare.
@@ -316,18 +316,25 @@ impl Planner<'_> {
         let real = all.iter().map(|one| one.rate).sum::<f32>().min(1.0);
         let mut windows: Vec<_> = all.iter().map(|one| one.window).collect();
         let grams = windows.len() as f32;
-        let rate = buckets::estimate(&mut windows, self.isa.nibbles(), self.model).min(1.0);
-        let [base, table] = match self.isa {
+        let [base, table, again] = match self.isa {
             Isa::Avx512(_) => cycles::VECTOR,
             Isa::Avx2(_) => cycles::VECTOR_AVX2,
             Isa::Generic => cycles::VECTOR_PORTABLE,
         };
         let vectors = SCAN / 64.0;
-        let candidates = SCAN * rate;
-        let cycles = vectors * (base + table * gram as f32)
-            + candidates * of_false(grams)
-            + SCAN * real * cycles::TRUE;
-        shapes.push(Shape { kind: FilterKind::Vector, gram, stride: 1, candidates, cycles });
+        let most = self.isa.most_sets();
+        let sets = self.forced.sets.map_or(1..=most, |sets| sets.min(most)..=sets.min(most));
+        for sets in sets {
+            let nibbles = self.isa.nibbles();
+            let rate = buckets::estimate(&mut windows, sets, nibbles, self.model).min(1.0);
+            let candidates = SCAN * rate;
+            let each = table + again * (sets - 1) as f32;
+            let cycles = vectors * (base + each * gram as f32)
+                + candidates * of_false(grams)
+                + SCAN * real * cycles::TRUE;
+            let kind = FilterKind::Vector { sets };
+            shapes.push(Shape { kind, gram, stride: 1, candidates, cycles });
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::arch::x86_64::*;
 
-use lookaside_simd::Avx512;
+use lookaside_simd::Avx512Bw;
 
 use super::queue::{BLOCK, LANES, Place, Row, Rows};
 
@@ -17,7 +17,7 @@ type Words = [__m512i; 16];
 ///
 /// # Safety
 /// As [`Queue::push`](super::queue::Queue::push) says of every place.
-pub(super) unsafe fn mixed(_: Avx512, rows: &Rows, places: &[Place; LANES]) {
+pub(super) unsafe fn mixed(_: Avx512Bw, rows: &Rows, places: &[Place; LANES]) {
     // SAFETY: the token proves the features; the rest is the caller's.
     unsafe { mixed_avx512(rows, places) }
 }
@@ -26,7 +26,7 @@ pub(super) unsafe fn mixed(_: Avx512, rows: &Rows, places: &[Place; LANES]) {
 ///
 /// # Safety
 /// `src` and `dst` are valid for `len` bytes, a multiple of sixteen blocks, and equal or apart.
-pub(super) unsafe fn long(_: Avx512, row: &Row, src: *const u8, dst: *mut u8, len: usize) {
+pub(super) unsafe fn long(_: Avx512Bw, row: &Row, src: *const u8, dst: *mut u8, len: usize) {
     // SAFETY: the token proves the features; the rest is the caller's.
     unsafe { long_avx512(row, src, dst, len) }
 }

@@ -64,7 +64,7 @@ impl Place {
 #[derive(Clone, Copy)]
 pub(super) enum Engine {
     #[cfg(target_arch = "x86_64")]
-    Avx512(lookaside_simd::Avx512),
+    Avx512(lookaside_simd::Avx512Bw),
     #[cfg(target_arch = "x86_64")]
     Avx2(lookaside_simd::Avx2),
     Portable,
@@ -74,7 +74,7 @@ impl Engine {
     pub fn of(cpu: &Cpu) -> Engine {
         #[cfg(target_arch = "x86_64")]
         {
-            if let Some(token) = cpu.avx512() {
+            if let Some(token) = cpu.avx512bw() {
                 return Engine::Avx512(token);
             }
             if let Some(token) = cpu.avx2() {

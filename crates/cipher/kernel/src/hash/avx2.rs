@@ -5,7 +5,7 @@
 
 use std::arch::x86_64::*;
 
-use lookaside_simd::{Avx2, Avx512};
+use lookaside_simd::{Avx2, Avx512Bw};
 
 use super::lanes::Lanes;
 
@@ -92,7 +92,7 @@ macro_rules! ternary {
     )* };
 }
 
-impl Tier for Avx512 {
+impl Tier for Avx512Bw {
     #[inline(always)]
     fn rotate_left_32(self, x: __m256i, bits: u32) -> __m256i {
         proved!(_mm256_rolv_epi32(x, _mm256_set1_epi32(bits.cast_signed())))

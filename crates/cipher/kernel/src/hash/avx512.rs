@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use lookaside_simd::Avx512;
+use lookaside_simd::Avx512Bw;
 
 use super::lanes::{Lanes, Room};
 
@@ -62,17 +62,17 @@ macro_rules! bits {
 
 impl Lanes<16> for Words32 {
     type Word = u32;
-    type Token = Avx512;
+    type Token = Avx512Bw;
 
     #[inline(always)]
-    fn splat(_: Avx512, word: u32) -> Self {
+    fn splat(_: Avx512Bw, word: u32) -> Self {
         proved!(Self(_mm512_set1_epi32(word.cast_signed())))
     }
 
     /// Row `i` holds lane `i` in its lower half and lane `i + 8` in its upper one; then each half is
     /// transposed for itself.
     #[inline(always)]
-    unsafe fn load8(token: Avx512, from: &[*const u8; 16], at: usize, words: usize) -> [Self; 8] {
+    unsafe fn load8(token: Avx512Bw, from: &[*const u8; 16], at: usize, words: usize) -> [Self; 8] {
         if matches!(words, 4 | 5) {
             // SAFETY: the caller's.
             return unsafe { load_few(token, from, at, words) };
@@ -103,7 +103,7 @@ impl Lanes<16> for Words32 {
 
     /// Within each quarter, a vector's 128-bit elements are transposed for themselves.
     #[inline(always)]
-    unsafe fn ahead(token: Avx512, room: &Room, _: &[*const u8; 16], _: usize) -> [Self; 16] {
+    unsafe fn ahead(token: Avx512Bw, room: &Room, _: &[*const u8; 16], _: usize) -> [Self; 16] {
         let mut words = [Self::splat(token, 0); 16];
         for quarter in 0..4 {
             let mut r = [words[0]; 4];
@@ -164,15 +164,15 @@ impl Lanes<16> for Words32 {
 
 impl Lanes<8> for Words64 {
     type Word = u64;
-    type Token = Avx512;
+    type Token = Avx512Bw;
 
     #[inline(always)]
-    fn splat(_: Avx512, word: u64) -> Self {
+    fn splat(_: Avx512Bw, word: u64) -> Self {
         proved!(Self(_mm512_set1_epi64(word.cast_signed())))
     }
 
     #[inline(always)]
-    unsafe fn load8(token: Avx512, from: &[*const u8; 8], at: usize, words: usize) -> [Self; 8] {
+    unsafe fn load8(token: Avx512Bw, from: &[*const u8; 8], at: usize, words: usize) -> [Self; 8] {
         let mut rows = [Self::splat(token, 0); 8];
         let mask = mask(words);
         for i in 0..8 {
@@ -269,7 +269,12 @@ fn transpose4(r: [Words32; 4]) -> [Words32; 4] {
 /// # Safety
 /// `words`, 4 or 5, can be read.
 #[inline(always)]
-unsafe fn load_few(token: Avx512, from: &[*const u8; 16], at: usize, words: usize) -> [Words32; 8] {
+unsafe fn load_few(
+    token: Avx512Bw,
+    from: &[*const u8; 16],
+    at: usize,
+    words: usize,
+) -> [Words32; 8] {
     let mut rows = [Words32::splat(token, 0); 4];
     let mut fifth = rows[0];
     // SAFETY: the caller's; the token proves the tier.

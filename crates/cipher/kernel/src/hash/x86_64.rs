@@ -1,6 +1,6 @@
 //! The compression functions compiled for each tier of x86-64.
 
-use lookaside_simd::{Avx2, Avx512};
+use lookaside_simd::{Avx2, Avx512Bw};
 
 use super::feed::Blocks;
 use super::two::Two;
@@ -22,7 +22,7 @@ macro_rules! tiers {
             /// That of `run`.
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
             pub(in crate::hash) unsafe fn avx512(
-                token: Avx512,
+                token: Avx512Bw,
                 states: &[*mut u8; $avx512],
                 blocks: &Blocks<$avx512>,
                 $($more: usize,)?
@@ -50,13 +50,13 @@ macro_rules! tiers {
             /// That of `run`.
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
             pub(in crate::hash) unsafe fn avx512_256(
-                token: Avx512,
+                token: Avx512Bw,
                 states: &[*mut u8; $avx2],
                 blocks: &Blocks<$avx2>,
                 $($more: usize,)?
             ) {
                 // SAFETY: the caller's.
-                unsafe { run::<avx2::$words<Avx512>, $avx2>(token, states, blocks $(, $more)?) }
+                unsafe { run::<avx2::$words<Avx512Bw>, $avx2>(token, states, blocks $(, $more)?) }
             }
 
             /// # Safety
@@ -90,7 +90,7 @@ macro_rules! two {
         /// # Safety
         /// That of the algorithm's `run`.
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-        pub(super) unsafe fn $name(token: Avx512, states: &[*mut u8; 32], blocks: &Blocks<32>) {
+        pub(super) unsafe fn $name(token: Avx512Bw, states: &[*mut u8; 32], blocks: &Blocks<32>) {
             // SAFETY: the caller's.
             unsafe { super::$of::run::<Two<avx512::Words32>, 32>(token, states, blocks) }
         }
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn every_implementation_agrees() {
         let cpu = Cpu::host();
-        let (avx512, avx2, ni) = (cpu.avx512(), cpu.avx2(), cpu.sha());
+        let (avx512, avx2, ni) = (cpu.avx512bw(), cpu.avx2(), cpu.sha());
         agree!(u32, 4, 64, hash::md5,
             "MD5, 32 lanes": avx512, md5_two;
             "MD5, 16 lanes": avx512, md5::avx512;

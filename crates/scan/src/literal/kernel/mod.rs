@@ -51,6 +51,11 @@ impl Isa {
     pub(super) fn nibbles(self) -> bool {
         matches!(self, Isa::Avx2(_))
     }
+
+    /// The most sets of tables that the vector filter has.
+    pub(super) fn most_sets(self) -> usize {
+        if self.nibbles() { 2 } else { 1 }
+    }
 }
 
 /// The candidates of one block: positions relative to its begin, ascending.
@@ -182,12 +187,15 @@ pub(super) const MOST_TABLES: usize = 4;
 
 /// The tables of the vector filter.
 ///
-/// The windows of a group are spread over 8 buckets. Table `k` maps a byte to the buckets that have a window with this
-/// byte at position `k`.
+/// The windows of a group are spread over 8 buckets for each set of tables, of which there are one or two. Table `k` of a set maps a byte to the buckets
+/// that have a window with this byte at position `k`. With nibbles the positions that pass a bucket without having a window
+/// grow with about the eighth power of its windows, so that a second set is worth it where there are dozens.
 #[derive(Debug)]
 pub(super) struct VectorTables {
-    /// 1 to [`MOST_TABLES`] of them.
+    /// Set after set.
     exact: Box<[[u8; 256]]>,
+    /// How many a set has: 1 to [`MOST_TABLES`].
+    len: usize,
     /// Whether only bytes below 128 have buckets.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     ascii: bool,
@@ -196,9 +204,11 @@ pub(super) struct VectorTables {
 }
 
 impl VectorTables {
-    pub(super) fn new(exact: &[[u8; 256]]) -> VectorTables {
-        assert!((1..=MOST_TABLES).contains(&exact.len()));
+    pub(super) fn new(sets: &[Vec<[u8; 256]>]) -> VectorTables {
+        let (len, exact) = (sets[0].len(), sets.concat());
+        assert!((1..=MOST_TABLES).contains(&len) && exact.len() == sets.len() * len);
         VectorTables {
+            len,
             ascii: exact.iter().all(|table| table[128..].iter().all(|buckets| *buckets == 0)),
             #[cfg(target_arch = "x86_64")]
             nibbles: exact
@@ -230,7 +240,7 @@ pub(super) fn vector(
     (begin, end): (usize, usize),
     out: &mut Candidates,
 ) {
-    let end = end.min((hay.len() + 1).saturating_sub(tables.exact.len()));
+    let end = end.min((hay.len() + 1).saturating_sub(tables.len));
     if begin >= end {
         return;
     }
@@ -241,6 +251,6 @@ pub(super) fn vector(
         }
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2(token) => vector_avx2::vector(token, tables, hay, (begin, end), out),
-        _ => portable::vector(&tables.exact, hay, (begin, end), out),
+        _ => portable::vector(&tables.exact, tables.len, hay, (begin, end), out),
     }
 }

@@ -6,17 +6,18 @@
 //!     for k in 0..M:
 //!         byte := hay[at + k + lane]                                     in each of 64 lanes
 //!         bits := bits AND low[k][byte AND 15] AND high[k][byte >> 4]
-//!     candidates at all lanes with bits != 0
+//!     candidates at all lanes with bits != 0, by any set of tables
 //! ```
 //!
-//! Shapes: M is 1 to 4; any begin and end. Preconditions: `end + M - 1` is within the haystack. CPU features: AVX2.
+//! Shapes: M is 1 to 4, and there are one or two sets of tables; any begin and end. Preconditions: `end + M - 1` is within the haystack. CPU features: AVX2.
 //! Not constant time. Source: the idea is that of Hyperscan's Teddy (G. Langdale), with `pshufb`. Covered by the tests
 //! of `literal` and by the bench `literal`.
 //!
 //! 1. Each pair of tables is applied to its own unaligned load: the results then need no shift across lanes.
 //! 2. No branch skips a vector without a candidate: a mispredicted one costs more than the vector. Each stores 4 positions,
 //!    and as many count as there are candidates.
-//! 3. The last positions are looked at once more together with those before them, and count once. A haystack with fewer
+//! 3. A lookup gives 0 for an index of 128 and more, so that a low nibble needs no mask where no such byte has a bucket.
+//! 4. The last positions are looked at once more together with those before them, and count once. A haystack with fewer
 //!    than 64 positions is copied first, so that nothing behind it is read.
 
 use std::arch::x86_64::*;
@@ -40,32 +41,37 @@ pub(super) fn vector(
 ) {
     let nibbles = &*tables.nibbles;
     assert!(
-        begin < end && end + nibbles.len() - 1 <= hay.len() && out.len + (end - begin) <= CAPACITY
+        begin < end && end + tables.len - 1 <= hay.len() && out.len + (end - begin) <= CAPACITY
     );
-    // SAFETY: the token proves the features; the rest is checked above.
-    unsafe {
-        match nibbles.len() {
-            1 => run::<1>(nibbles, hay, begin, end, out),
-            2 => run::<2>(nibbles, hay, begin, end, out),
-            3 => run::<3>(nibbles, hay, begin, end, out),
-            4 => run::<4>(nibbles, hay, begin, end, out),
-            _ => unreachable!("1 to 4 tables"),
-        }
+    macro_rules! choose {
+        ($($len:literal)*) => {
+            match (tables.len, nibbles.len() / tables.len, tables.ascii) {
+                $(
+                    ($len, 1, true) => run::<$len, 1, true>(nibbles, hay, begin, end, out),
+                    ($len, 1, false) => run::<$len, 1, false>(nibbles, hay, begin, end, out),
+                    ($len, 2, true) => run::<$len, 2, true>(nibbles, hay, begin, end, out),
+                    ($len, 2, false) => run::<$len, 2, false>(nibbles, hay, begin, end, out),
+                )*
+                _ => unreachable!("1 or 2 sets of 1 to 4 tables"),
+            }
+        };
     }
+    // SAFETY: the token proves the features; the rest is checked above.
+    unsafe { choose!(1 2 3 4) }
 }
 
 /// # Safety
 /// `end + M - 1` is within `hay`, and all positions fit in `out`.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn run<const M: usize>(
+unsafe fn run<const M: usize, const SETS: usize, const ASCII: bool>(
     tables: &[Nibbles],
     hay: &[u8],
     begin: usize,
     end: usize,
     out: &mut Candidates,
 ) {
-    let mut pairs = [[_mm256_setzero_si256(); 2]; M];
-    for (pair, table) in pairs.iter_mut().zip(tables) {
+    let mut sets = [[[_mm256_setzero_si256(); 2]; M]; SETS];
+    for (pair, table) in sets.as_flattened_mut().iter_mut().zip(tables) {
         for (vector, bytes) in pair.iter_mut().zip(table) {
             // SAFETY: 16 bytes.
             *vector =
@@ -77,15 +83,20 @@ unsafe fn run<const M: usize>(
     let filter = |from: *const u8| {
         let mut bits = 0;
         for half in 0..2 {
-            let mut buckets = _mm256_set1_epi8(-1);
-            for (k, [low, high]) in pairs.iter().enumerate() {
+            let mut buckets = [_mm256_set1_epi8(-1); SETS];
+            for k in 0..M {
                 // SAFETY: as said above.
                 let bytes = unsafe { _mm256_loadu_si256(from.add(32 * half + k).cast()) };
-                let of_low = _mm256_shuffle_epi8(*low, _mm256_and_si256(bytes, nibble));
+                let index = if ASCII { bytes } else { _mm256_and_si256(bytes, nibble) };
                 let shifted = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), nibble);
-                let of_high = _mm256_shuffle_epi8(*high, shifted);
-                buckets = _mm256_and_si256(buckets, _mm256_and_si256(of_low, of_high));
+                for (buckets, pairs) in buckets.iter_mut().zip(&sets) {
+                    let of_low = _mm256_shuffle_epi8(pairs[k][0], index);
+                    let of_high = _mm256_shuffle_epi8(pairs[k][1], shifted);
+                    *buckets = _mm256_and_si256(*buckets, _mm256_and_si256(of_low, of_high));
+                }
             }
+            let buckets =
+                buckets.into_iter().reduce(|a, b| _mm256_or_si256(a, b)).unwrap_or(nibble);
             let none = _mm256_movemask_epi8(_mm256_cmpeq_epi8(buckets, _mm256_setzero_si256()));
             bits |= u64::from(!none as u32) << (32 * half);
         }

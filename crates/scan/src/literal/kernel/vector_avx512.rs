@@ -37,7 +37,10 @@ pub(super) fn vector(
 ) {
     let exact = &*tables.exact;
     assert!(
-        begin < end && end + exact.len() - 1 <= hay.len() && out.len + (end - begin) <= CAPACITY
+        begin < end
+            && exact.len() == tables.len
+            && end + tables.len - 1 <= hay.len()
+            && out.len + (end - begin) <= CAPACITY
     );
     macro_rules! choose {
         ($($len:literal)*) => {

@@ -63,7 +63,7 @@ fn found(finder: &Finder, hay: &[u8], from: usize) -> Vec<(u32, usize)> {
 /// Finders for one set: all tiers and all filters.
 fn finders(literals: &[Literal]) -> Vec<(String, Finder)> {
     let mut all = Vec::new();
-    for tier in Tier::ALL {
+    for tier in Tier::here() {
         let cpu = Cpu::with_cap(tier);
         let mut add = |forced: Forced| {
             all.push((format!("{tier} {forced:?}"), Finder::forced(literals, &cpu, forced)));
@@ -76,9 +76,10 @@ fn finders(literals: &[Literal]) -> Vec<(String, Finder)> {
                 add(Forced { filter, gram, rare, split: gram == Some(3), ..Forced::default() });
             }
         }
-        for gram in [1, 2, 3, 4] {
-            let (filter, gram) = (Some("vector"), Some(gram));
-            add(Forced { filter, gram, split: gram == Some(3), ..Forced::default() });
+        for (gram, sets) in [(1, 1), (2, 1), (3, 1), (4, 1), (1, 2), (2, 2), (3, 2), (4, 2)] {
+            let (filter, split) = (Some("vector"), gram == 3);
+            let (gram, sets) = (Some(gram), Some(sets));
+            add(Forced { filter, gram, sets, split, ..Forced::default() });
         }
     }
     all
@@ -273,7 +274,7 @@ fn large_sets() {
         }
         let expected = naive(&literals, &hay, 0);
         assert!(expected.len() >= 100);
-        for tier in Tier::ALL {
+        for tier in Tier::here() {
             let finder = Finder::new(&literals, &Cpu::with_cap(tier));
             assert_eq!(found(&finder, &hay, 0), expected, "{count} {tier}");
         }
