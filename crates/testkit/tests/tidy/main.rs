@@ -215,6 +215,8 @@ struct Package {
     /// Folders of the crates of this repository that it depends on, for what ships: normal and
     /// build dependencies, optional and platform-specific ones too.
     needs: Vec<String>,
+    /// Of its library: whether it is built for unit tests, and for those of its documentation.
+    library: Option<[bool; 2]>,
 }
 
 fn packages() -> Vec<Package> {
@@ -239,6 +241,10 @@ fn packages() -> Vec<Package> {
                 .filter(|needed| needed["kind"] != "dev" && needed["path"].is_string())
                 .map(|needed| relative(Path::new(&text(&needed["path"]))))
                 .collect(),
+            library: list(&package["targets"])
+                .iter()
+                .find(|target| list(&target["kind"]).iter().any(|kind| text(kind).contains("lib")))
+                .map(|library| ["test", "doctest"].map(|what| library[what] == true)),
         })
         .collect()
 }
@@ -411,6 +417,48 @@ fn no_child_of_a_fork_waits_for_a_cell() {
         }
     }
     report("cells that a child of a fork may wait for (`once_cell::race`?)", wrong);
+}
+
+/// A library without unit tests is not built for them (`test = false`), and one that has tests is.
+#[test]
+fn libraries_are_built_for_the_tests_that_they_have() {
+    let mut wrong = Vec::new();
+    for package in packages() {
+        let Some([test, doctest]) = package.library else { continue };
+        let folder = format!("{}/src/", package.folder);
+        let sources: Vec<String> = rust_sources()
+            .filter(|(path, _)| path.starts_with(&folder) && !path.ends_with("/main.rs"))
+            .map(|(_, text)| text)
+            .collect();
+        let tests = sources.iter().any(|text| code_only(text).contains("#[test]"));
+        if test != tests {
+            wrong.push(format!(
+                "{folder}: `test = {test}`, and there are {}",
+                ["none", "some"][usize::from(tests)]
+            ));
+        }
+        if !doctest && sources.iter().any(|text| has_doctest(text)) {
+            wrong.push(format!("{folder}: `doctest = false`, and there are some"));
+        }
+    }
+    report("libraries and their tests", wrong);
+}
+
+/// Whether a comment for documentation has code that rustdoc would run.
+fn has_doctest(text: &str) -> bool {
+    let mut inside = false;
+    for line in text.lines().map(str::trim_start) {
+        let comment = line.strip_prefix("//!").or_else(|| line.strip_prefix("///"));
+        let Some(info) = comment.and_then(|comment| comment.trim().strip_prefix("```")) else {
+            continue;
+        };
+        inside = !inside;
+        let language = info.split(',').next().unwrap_or_default();
+        if inside && matches!(language, "" | "rust" | "no_run" | "should_panic" | "compile_fail") {
+            return true;
+        }
+    }
+    false
 }
 
 #[test]
