@@ -40,6 +40,8 @@ pub enum Tier {
     /// AVX2, BMI1, BMI2, FMA, LZCNT, POPCNT, PCLMULQDQ, AES-NI: Haswell, Zen 1 and later.
     Avx2,
     /// AVX-512 F, BW, CD, DQ, VL: Skylake-SP, Cascade Lake, Cooper Lake. What the psABI calls x86-64-v4.
+    /// Their clock is lower while vectors of 512 bits are in use, so that only kernels gain that do
+    /// nearly all of their work in them (hashes, ChaCha20); elsewhere they are as [`Tier::Avx2`].
     Avx512Bw,
     /// IFMA, VBMI, VBMI2, VNNI with VAES, VPCLMULQDQ and GFNI besides: Ice Lake, Zen 4 and later.
     Avx512,

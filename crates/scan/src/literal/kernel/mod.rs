@@ -187,9 +187,10 @@ pub(super) const MOST_TABLES: usize = 4;
 
 /// The tables of the vector filter.
 ///
-/// The windows of a group are spread over 8 buckets for each set of tables, of which there are one or two. Table `k` of a set maps a byte to the buckets
-/// that have a window with this byte at position `k`. With nibbles the positions that pass a bucket without having a window
-/// grow with about the eighth power of its windows, so that a second set is worth it where there are dozens.
+/// The windows of a group are spread over 8 buckets for each set of tables, of which there are one or two. Table `k` of a
+/// set maps a byte to the buckets that have a window with this byte at position `k`. With nibbles the positions that pass a
+/// bucket without having a window grow with about the eighth power of its windows, so that a second set is worth it where
+/// there are dozens.
 #[derive(Debug)]
 pub(super) struct VectorTables {
     /// Set after set.

@@ -9,9 +9,9 @@
 //!     candidates at all lanes with bits != 0, by any set of tables
 //! ```
 //!
-//! Shapes: M is 1 to 4, and there are one or two sets of tables; any begin and end. Preconditions: `end + M - 1` is within the haystack. CPU features: AVX2.
-//! Not constant time. Source: the idea is that of Hyperscan's Teddy (G. Langdale), with `pshufb`. Covered by the tests
-//! of `literal` and by the bench `literal`.
+//! Shapes: M is 1 to 4, and there are one or two sets of tables; any begin and end. Preconditions: `end + M - 1` is within
+//! the haystack. CPU features: AVX2. Not constant time. Source: the idea is that of Hyperscan's Teddy (G. Langdale), with
+//! `pshufb`. Covered by the tests of `literal` and by the bench `literal`.
 //!
 //! 1. Each pair of tables is applied to its own unaligned load: the results then need no shift across lanes.
 //! 2. No branch skips a vector without a candidate: a mispredicted one costs more than the vector. Each stores 4 positions,
