@@ -149,7 +149,7 @@ impl Finder {
             filter: match group.shape.kind {
                 FilterKind::Strided { .. } => "strided",
                 FilterKind::Vector { sets: 1 } => "vector",
-                FilterKind::Vector { .. } => "vector, 16 buckets,",
+                FilterKind::Vector { .. } => "16-bucket vector",
             },
             literals: group.literals,
             window: group.shape.window(),
@@ -166,7 +166,7 @@ impl Finder {
 /// How one group of literals is found.
 #[derive(Clone, Debug)]
 pub(crate) struct Description {
-    /// `strided`, `vector`, or what kind of a vector filter.
+    /// `strided`, `vector`, or `16-bucket vector`.
     pub filter: &'static str,
     /// Its distinct literals.
     pub literals: usize,

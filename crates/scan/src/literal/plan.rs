@@ -53,10 +53,10 @@ mod cycles {
     pub const FALSE: f32 = 50.0;
     /// What a candidate takes that has a gram of a literal.
     pub const TRUE: f32 = 35.0;
-    /// 64 positions of the vector filter: without a table, for each table of a set, and for each of another set.
-    pub const VECTOR: [f32; 3] = [4.0, 2.2, 2.2];
-    pub const VECTOR_AVX2: [f32; 3] = [6.0, 3.0, 3.0];
-    pub const VECTOR_PORTABLE: [f32; 3] = [100.0, 50.0, 50.0];
+    /// 64 positions of the vector filter: without a table, and for each table.
+    pub const VECTOR: [f32; 2] = [4.0, 2.2];
+    pub const VECTOR_AVX2: [f32; 2] = [6.0, 3.0];
+    pub const VECTOR_PORTABLE: [f32; 2] = [100.0, 50.0];
 }
 
 /// What looks at the bytes of a group first.
@@ -316,20 +316,18 @@ impl Planner<'_> {
         let real = all.iter().map(|one| one.rate).sum::<f32>().min(1.0);
         let mut windows: Vec<_> = all.iter().map(|one| one.window).collect();
         let grams = windows.len() as f32;
-        let [base, table, again] = match self.isa {
+        let [base, table] = match self.isa {
             Isa::Avx512(_) => cycles::VECTOR,
             Isa::Avx2(_) => cycles::VECTOR_AVX2,
             Isa::Generic => cycles::VECTOR_PORTABLE,
         };
         let vectors = SCAN / 64.0;
-        let most = self.isa.most_sets();
+        let (nibbles, most) = (self.isa.nibbles(), self.isa.most_sets());
         let sets = self.forced.sets.map_or(1..=most, |sets| sets.min(most)..=sets.min(most));
         for sets in sets {
-            let nibbles = self.isa.nibbles();
             let rate = buckets::estimate(&mut windows, sets, nibbles, self.model).min(1.0);
             let candidates = SCAN * rate;
-            let each = table + again * (sets - 1) as f32;
-            let cycles = vectors * (base + each * gram as f32)
+            let cycles = vectors * (base + table * (sets * gram) as f32)
                 + candidates * of_false(grams)
                 + SCAN * real * cycles::TRUE;
             let kind = FilterKind::Vector { sets };

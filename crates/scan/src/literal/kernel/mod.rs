@@ -252,6 +252,6 @@ pub(super) fn vector(
         }
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2(token) => vector_avx2::vector(token, tables, hay, (begin, end), out),
-        _ => portable::vector(&tables.exact, tables.len, hay, (begin, end), out),
+        _ => portable::vector(&tables.exact, hay, (begin, end), out),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! for at in begin..end:
-//!     if AND over k of table[k][hay[at + k]] != 0, in some set of tables: candidate at
+//!     if AND over k of table[k][hay[at + k]] != 0: candidate at
 //! ```
 //!
 //! Shapes, preconditions and answers are those of the kernels with vectors; where these look up nibbles, this one has
@@ -10,21 +10,20 @@
 
 use super::Candidates;
 
-/// Adds the candidates from `begin` to `end`, relative to `begin`. All of `end + len - 1` is within `hay`.
+/// Adds the candidates from `begin` to `end`, relative to `begin`. All of `end + tables.len() - 1` is within `hay`.
 pub(super) fn vector(
     tables: &[[u8; 256]],
-    len: usize,
     hay: &[u8],
     (begin, end): (usize, usize),
     out: &mut Candidates,
 ) {
-    let hay = &hay[begin..end + len - 1];
-    for (at, bytes) in hay.windows(len).enumerate() {
-        let of_set = |set: &[[u8; 256]]| {
-            let of_byte = set.iter().zip(bytes);
-            of_byte.fold(u8::MAX, |all, (table, &byte)| all & table[usize::from(byte)])
-        };
-        if tables.chunks_exact(len).any(|set| of_set(set) != 0) {
+    let hay = &hay[begin..end + tables.len() - 1];
+    for (at, bytes) in hay.windows(tables.len()).enumerate() {
+        let buckets = tables
+            .iter()
+            .zip(bytes)
+            .fold(u8::MAX, |all, (table, &byte)| all & table[usize::from(byte)]);
+        if buckets != 0 {
             out.push_checked(at as u32);
         }
     }

@@ -95,8 +95,8 @@ unsafe fn run<const M: usize, const SETS: usize, const ASCII: bool>(
                     *buckets = _mm256_and_si256(*buckets, _mm256_and_si256(of_low, of_high));
                 }
             }
-            let buckets =
-                buckets.into_iter().reduce(|a, b| _mm256_or_si256(a, b)).unwrap_or(nibble);
+            let others = buckets[1..].iter();
+            let buckets = others.fold(buckets[0], |any, more| _mm256_or_si256(any, *more));
             let none = _mm256_movemask_epi8(_mm256_cmpeq_epi8(buckets, _mm256_setzero_si256()));
             bits |= u64::from(!none as u32) << (32 * half);
         }
