@@ -131,6 +131,10 @@ public final class Sweep {
           deflater.setStrategy(strategy);
           Inflater inflater = new Inflater(nowrap);
           for (int length : lengths) {
+            // What is longer than all buffers, with the usual strategy and format.
+            if (length == 300_000 && (nowrap || strategy != Deflater.DEFAULT_STRATEGY)) {
+              continue;
+            }
             for (int kind = 0; kind < 4; kind++) {
               byte[] data = data(kind, length, length + kind);
               byte[] dictionary =

@@ -115,10 +115,17 @@ impl PortableMask {
 
 const LOW_52: u64 = (1 << 52) - 1;
 
+// Not in line where tests are built: the eight copies of everything would take a minute to compile.
 impl Portable {
-    #[inline(always)]
+    #[cfg_attr(debug_assertions, inline(never))]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn map(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
         Portable(core::array::from_fn(|i| f(self.0[i], other.0[i])))
+    }
+    #[cfg_attr(debug_assertions, inline(never))]
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn each(self, f: impl Fn(u64) -> u64) -> Self {
+        Portable(self.0.map(f))
     }
 }
 
@@ -191,15 +198,15 @@ impl Lanes for Portable {
     }
     #[inline(always)]
     fn shl<const BITS: u32>(self) -> Self {
-        Portable(self.0.map(|a| a << BITS))
+        self.each(|a| a << BITS)
     }
     #[inline(always)]
     fn shr<const BITS: u32>(self) -> Self {
-        Portable(self.0.map(|a| a >> BITS))
+        self.each(|a| a >> BITS)
     }
     #[inline(always)]
     fn sar<const BITS: u32>(self) -> Self {
-        Portable(self.0.map(|a| (a.cast_signed() >> BITS).cast_unsigned()))
+        self.each(|a| (a.cast_signed() >> BITS).cast_unsigned())
     }
     #[inline(always)]
     fn shlv(self, bits: Self) -> Self {
@@ -228,7 +235,8 @@ impl Lanes for Portable {
     }
     #[inline(always)]
     fn select(mask: PortableMask, a: Self, b: Self) -> Self {
-        Portable(core::array::from_fn(|i| (a.0[i] & mask.0[i]) | (b.0[i] & !mask.0[i])))
+        let mask = Portable(mask.0);
+        a.and(mask).or(mask.map(b, |mask, b| b & !mask))
     }
     #[inline(always)]
     fn mask_and(a: PortableMask, b: PortableMask) -> PortableMask {
@@ -252,7 +260,7 @@ impl Lanes for Portable {
     }
     #[inline(always)]
     fn ror<const BITS: i32>(self) -> Self {
-        Portable(self.0.map(|a| a.rotate_right(BITS.cast_unsigned())))
+        self.each(|a| a.rotate_right(BITS.cast_unsigned()))
     }
     #[inline(always)]
     fn permute(row: &Row, index: Self) -> Self {
@@ -328,6 +336,12 @@ mod wide {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma")]
     fn outlined(piece: &mut impl Outline) {
         piece.run();
+    }
+
+    #[inline(never)]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512ifma")]
+    fn taken<S: Step>(step: S) -> S::Output {
+        step.run()
     }
 
     // SAFETY of every block below: entry points take an `Avx512` token, which proves the features
@@ -465,7 +479,11 @@ mod wide {
         }
         #[inline(always)]
         fn take<S: Step>(step: S) -> S::Output {
-            step.run()
+            if Self::FAST {
+                return step.run();
+            }
+            // SAFETY: as above.
+            unsafe { taken(step) }
         }
     }
 }
