@@ -55,7 +55,7 @@ pub(crate) struct Run {
     /// Let OpenSSL programs prefer our provider (OPENSSL_CONF), and print its counters after zlib's
     #[arg(long)]
     pub(crate) openssl: bool,
-    /// Print one JSON object instead of a table
+    /// Print one JSON object instead of a table; its schema is json/run.json in the documentation
     #[arg(long)]
     pub(crate) json: bool,
     /// The command and its arguments
@@ -295,13 +295,19 @@ fn text(
 fn json_of(name: &str, columns: [&str; 3], processes: u64, rows: &[&Call]) -> Value {
     let rows = rows.iter().map(|call| {
         let mut object = json!({ name: call.name });
-        for (column, number) in columns.iter().zip(call.counts) {
+        for (column, number) in
+            columns.iter().zip(call.counts).filter(|(column, _)| **column != "-")
+        {
             object[column.replace(' ', "_")] = number.into();
         }
         object
     });
     json!({ "processes": processes, "rows": rows.collect::<Vec<_>>() })
 }
+
+#[cfg(test)]
+#[path = "../tests/schema/mod.rs"]
+mod schema;
 
 #[cfg(test)]
 mod tests {
@@ -334,6 +340,8 @@ mod tests {
             calls: vec![
                 call("zlib", "compress, whole calls", [3, 200, 80]),
                 call("hyperscan", "scan, block", [1, 2, 9]),
+                call("expat", "parse", [1, 2, 0]),
+                call("openssl", "AES-128-GCM", [1, 2, 0]),
             ],
             not_run: 0,
             resets: 0,
@@ -342,7 +350,9 @@ mod tests {
         };
         let sum = Sum {
             content: Some(content),
-            libraries: [("zlib".to_owned(), 2), ("hyperscan".to_owned(), 1)].into(),
+            libraries: [("zlib", 2), ("hyperscan", 1), ("expat", 1), ("openssl", 1)]
+                .map(|(name, count)| (name.to_owned(), count))
+                .into(),
             devices: 1,
             faults: Some((1, Fault::NoPage)),
         };
@@ -352,9 +362,11 @@ mod tests {
         assert!(text.starts_with("lookaside: zlib in 2 processes\n"));
         assert_eq!(lines[2], ["compress,", "whole", "calls", "3", "200", "80"]);
         assert_eq!(lines[3][1..], ["hyperscan", "in", "1", "process"]);
-        assert_eq!(lines[8], ["device", "cpu,", "dc.compress", "4", "0", "70"]);
+        assert_eq!(lines[14], ["device", "cpu,", "dc.compress", "4", "0", "70"]);
         assert!(text.ends_with("that could not be read: 1 (it is no page of counters)\n"));
-        let object: Value = serde_json::from_str(&report(&sum, true, true, None, &served)).unwrap();
+        let json = report(&sum, true, true, Some("provider\n"), &served);
+        let object: Value = serde_json::from_str(&json).unwrap();
+        schema::fits(&object, "run.json");
         assert_eq!(object["rows"][0]["served_by"], "compress, whole calls");
         assert_eq!(object["rows"][0]["bytes_in"], 200);
         assert_eq!(object["hyperscan"]["rows"][0]["matches"], 9);

@@ -441,6 +441,7 @@ fn run_passes_everything_on() {
         .expect("runs");
     let said = stderr(&out);
     let object: Value = serde_json::from_str(said.lines().last().expect("a line")).expect(said);
+    schema::fits(&object, "run.json");
     assert_eq!(object["devices"]["processes"], 2, "{said}");
     let row = &object["devices"]["rows"][0];
     assert_eq!((&row["device"], &row["op"]), (&"cpu".into(), &"scan.scan".into()), "{said}");

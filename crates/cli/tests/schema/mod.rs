@@ -72,7 +72,7 @@ fn misfits(value: &Value, schema: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The value fits the schema; one that lacks a member, or has one of another kind, does not.
+/// The value fits the schema; one that lacks a member that must be there, or has one of another kind, does not.
 pub fn fits(value: &Value, name: &str) {
     let schema = schema(name);
     let all = |value: &Value| {
@@ -86,6 +86,7 @@ pub fn fits(value: &Value, name: &str) {
         other[key] = Value::from(-0.5);
         assert!(!all(&other).is_empty(), "{name}: {key}");
         other.as_object_mut().unwrap().remove(key);
-        assert!(!all(&other).is_empty(), "{name} without {key}");
+        let must = schema["required"].as_array().unwrap().contains(&key.as_str().into());
+        assert_eq!(all(&other).is_empty(), !must, "{name} without {key}");
     }
 }

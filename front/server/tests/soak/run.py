@@ -171,8 +171,8 @@ class Soak:
             if time.monotonic() > end:
                 raise Failed(f"programs that do not end: {left}")
             time.sleep(0.05)
-        # A ring's memory for copies is kept for a second.
-        time.sleep(1.5)
+        # A ring's memory for copies is kept for a second or two.
+        time.sleep(3)
         before = self.lasting.cpu_ms()
         time.sleep(1)
         spent = self.lasting.cpu_ms() - before
