@@ -122,10 +122,9 @@ impl Portable {
     fn map(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
         Portable(core::array::from_fn(|i| f(self.0[i], other.0[i])))
     }
-    #[cfg_attr(debug_assertions, inline(never))]
-    #[cfg_attr(not(debug_assertions), inline(always))]
+    #[inline(always)]
     fn each(self, f: impl Fn(u64) -> u64) -> Self {
-        Portable(self.0.map(f))
+        self.map(self, |a, _| f(a))
     }
 }
 
