@@ -12,6 +12,7 @@ use lookaside_spec::scan::{BadPattern, Match, Mode, Patterns};
 use crate::combinations::Combinations;
 use crate::counters::{Counter, Counting};
 use crate::fallback::{Announced, Automaton, Cache, Caches, Piece};
+use crate::literal::prefetch;
 use crate::node::{Node, width};
 use crate::program::{Program, Source};
 use crate::report::{Layout, Rule, View};
@@ -258,6 +259,7 @@ impl Set {
         text: &[u8],
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        prefetch(text);
         let timer = scratch.work.tally.begin(self.counting.as_deref(), text.len(), false);
         let mut state = std::mem::take(&mut scratch.state);
         state.clear();
@@ -320,6 +322,7 @@ impl Set {
         piece: &[u8],
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> usize {
+        prefetch(piece);
         self.check(state);
         let timer = scratch.work.tally.begin(self.counting.as_deref(), piece.len(), true);
         let mut data = std::mem::take(&mut scratch.data);

@@ -32,7 +32,9 @@ pub(crate) struct Starts {
     all: Vec<Start>,
     always: Vec<u32>,
     by_byte: Vec<Vec<u32>>,
-    by_pair: Vec<Vec<u32>>,
+    /// Of each pair: 1 more than the place in `of_pair`, or 0. Most have none: a table that takes little of a cache says so.
+    by_pair: Vec<u16>,
+    of_pair: Vec<Vec<u32>>,
 }
 
 fn key(first: u8, second: u8) -> usize {
@@ -46,10 +48,15 @@ impl Starts {
         match beginning {
             Beginning::Anything => self.always.push(number),
             Beginning::Pair(first, second) if first.len() * second.len() < MANY => {
-                self.by_pair.resize(PAIRS, vec![]);
+                self.by_pair.resize(PAIRS, 0);
                 for first in first.iter() {
                     for second in second.iter() {
-                        let list = &mut self.by_pair[key(first, second)];
+                        let place = &mut self.by_pair[key(first, second)];
+                        if *place == 0 {
+                            self.of_pair.push(vec![]);
+                            *place = self.of_pair.len() as u16;
+                        }
+                        let list = &mut self.of_pair[usize::from(*place) - 1];
                         if list.last() != Some(&number) {
                             list.push(number);
                         }
@@ -70,6 +77,7 @@ impl Starts {
             [first, second, ..] => self.by_pair.get(key(*first, *second)),
             _ => None,
         };
+        let by_pair = by_pair.and_then(|&place| self.of_pair.get(usize::from(place.wrapping_sub(1))));
         for list in [Some(&self.always), by_byte, by_pair].into_iter().flatten() {
             list.iter().for_each(|&number| visit(&self.all[number as usize]));
         }

@@ -43,6 +43,7 @@ use lookaside_simd::Cpu;
 use bytes::ByteModel;
 use group::Group;
 use kernel::Isa;
+pub(crate) use kernel::prefetch;
 pub(crate) use plan::Forced;
 use plan::{FilterKind, MOST_GROUPS};
 use set::Literals;
