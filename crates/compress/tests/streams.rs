@@ -203,7 +203,7 @@ fn one(seed: u64) {
 #[test]
 fn random_pieces_and_flushes() {
     let many: u64 =
-        std::env::var("LOOKASIDE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(700);
+        std::env::var("LOOKASIDE_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(350);
     for seed in 0..many {
         let run = std::panic::catch_unwind(|| one(seed));
         if run.is_err() {

@@ -77,7 +77,8 @@ impl Starts {
             [first, second, ..] => self.by_pair.get(key(*first, *second)),
             _ => None,
         };
-        let by_pair = by_pair.and_then(|&place| self.of_pair.get(usize::from(place.wrapping_sub(1))));
+        let by_pair =
+            by_pair.and_then(|&place| self.of_pair.get(usize::from(place.wrapping_sub(1))));
         for list in [Some(&self.always), by_byte, by_pair].into_iter().flatten() {
             list.iter().for_each(|&number| visit(&self.all[number as usize]));
         }

@@ -179,7 +179,7 @@ fn parameters() {
 
 #[test]
 fn broken_expressions() {
-    run(5 << 32, 300, Kind { broken: true, assertions: true, unicode: true, parameters: false });
+    run(5 << 32, 150, Kind { broken: true, assertions: true, unicode: true, parameters: false });
 }
 
 /// Sets of simple patterns with a combination of them.

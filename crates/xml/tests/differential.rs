@@ -11,7 +11,7 @@ use events::{Expat, Feeding, Libxml2, WHOLE, number, ours, session};
 use lookaside_xml::Rule;
 
 /// Documents where `LOOKASIDE_XML_SECONDS` says nothing.
-const USUAL: u64 = 200_000;
+const USUAL: u64 = 100_000;
 
 struct Random(u64);
 

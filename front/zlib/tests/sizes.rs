@@ -178,7 +178,7 @@ fn hold_to_promise(kinds: Vec<(&'static str, Vec<u8>)>) {
         .then_some(("pages", 3));
     let known =
         |name, level| KNOWN.iter().chain(&generic).any(|(of, last)| *of == name && level <= *last);
-    let all = std::env::var("LOOKASIDE_SIZES").is_ok_and(|sizes| sizes == "all");
+    let all = all();
     for (kind, (name, data)) in kinds.iter().enumerate() {
         // 8 is served as 9.
         for level in [1, 2, 3, 4, 5, 6, 7, 9] {

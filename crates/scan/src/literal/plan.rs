@@ -30,7 +30,8 @@ const SAMPLES: usize = 32;
 /// More windows than this are too many for 8 buckets.
 const MOST_VECTOR_WINDOWS: usize = 256;
 
-/// Cycles, measured by the bench `literal` on Zen 4.
+/// Cycles, measured by the bench `literal` on Zen 4; what a probe without gathers takes of tables from 32 to 128 KB by whole
+/// sets on Cascade Lake (docs/scan.md): the bench alone leaves more of the caches to a table.
 mod cycles {
     /// One more group.
     pub const GROUP: f32 = 85.0;

@@ -253,3 +253,8 @@ pub fn noise(len: usize) -> Vec<u8> {
     let mut rng = Rng(len as u64 + 7);
     (0..len).map(|_| rng.next() as u8).collect()
 }
+
+/// Whether all is tried that otherwise takes turns: by `LOOKASIDE_SIZES=all`.
+pub fn all() -> bool {
+    std::env::var("LOOKASIDE_SIZES").is_ok_and(|sizes| sizes == "all")
+}

@@ -110,7 +110,7 @@ fn expressions_with_a_gate_match_as_defined() {
     let number =
         |name, default| std::env::var(name).map_or(default, |value| value.parse().unwrap());
     let first: u64 = number("GATED_SEED", 1);
-    let cases = number("GATED_CASES", 300);
+    let cases = number("GATED_CASES", 150);
     for isa in Tier::here().map(|tier| Isa::new(&Cpu::with_cap(tier))) {
         let gated = (first..first + cases).filter(|&seed| case(seed, isa)).count() as u64;
         // Else this test shows nothing.
