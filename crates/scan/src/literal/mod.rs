@@ -43,7 +43,6 @@ use lookaside_simd::Cpu;
 use bytes::ByteModel;
 use group::Group;
 use kernel::Isa;
-pub(crate) use kernel::prefetch;
 pub(crate) use plan::Forced;
 use plan::{FilterKind, MOST_GROUPS};
 use set::Literals;
@@ -87,6 +86,12 @@ pub(crate) struct Finder {
     literals: Literals,
     groups: Vec<Group>,
     isa: Isa,
+}
+
+/// Asks for the first bytes of what is to be scanned: a packet is over before the CPU has noticed that its bytes are read in
+/// order.
+pub(crate) fn prefetch(hay: &[u8]) {
+    kernel::prefetch(hay);
 }
 
 /// Bytes that one group scans before the next one does: they are in the first level cache then.

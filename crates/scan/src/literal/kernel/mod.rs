@@ -235,8 +235,8 @@ impl VectorTables {
     }
 }
 
-/// Asks for the first bytes of a haystack: a packet is over before the CPU has noticed that its bytes are read in order.
-pub(crate) fn prefetch(hay: &[u8]) {
+/// Asks for the first [`MOST_PREFETCHED`] bytes of a haystack.
+pub(super) fn prefetch(hay: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     for line in hay[..hay.len().min(MOST_PREFETCHED)].chunks(64) {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -201,12 +201,12 @@ pub(crate) fn strided(
     if begin >= end {
         return begin;
     }
-    // No division: it would take as long as twenty probes.
+    // Of positions there are CAPACITY at most. No division: it would take as long as twenty probes.
     assert!(end - begin <= (CAPACITY - out.len) * stride);
     let fold = table.grams.fold != 0;
     let all = (table, hay, begin, end);
     match isa {
-        // SAFETY: the token proves the features; `end` was checked above.
+        // SAFETY: the token proves the features; `end` and the number of positions were checked above.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512(_) | Isa::Avx2(_) => unsafe {
             match stride {
@@ -221,7 +221,7 @@ pub(crate) fn strided(
                 _ => run_bmi2!(0, all, out, wide, fold, rare),
             }
         },
-        // SAFETY: `end` was checked above.
+        // SAFETY: `end` and the number of positions were checked above.
         _ => unsafe { choose!(run, 0, all, out, wide, fold, rare) },
     }
 }
