@@ -1,11 +1,13 @@
 //! XML: any bytes, whole and in chunks with small outputs: the same events, and the same error. What stands behind a byte 255
-//! lies outside of the document, under the name `1`, `2` and so on.
+//! lies outside of the document, under the name `1`, `2` and so on. What XPath expressions select of it are characters.
 #![cfg_attr(fuzzing, no_main)]
 
 use std::sync::Arc;
 
 use lookaside_fuzz::fuzz_target;
 use lookaside_simd::{Cpu, Tier};
+use lookaside_xml::select::{Program, Stream};
+use lookaside_xml::xpath::XPath;
 use lookaside_xml::{
     Error, External, Kind, Limits, Output, Parser, Record, Resolver, Resource, Session, Status,
 };
@@ -30,6 +32,19 @@ fuzz_target!(|input: &[u8]| {
     let step = 1 + usize::from(options >> 3 & 7);
     let records = 1 + usize::from(options >> 6);
     assert_eq!(events(&session, document, step, records), whole);
+    let all = ["//node()", "//@*"].map(|text| XPath::compile(text, &[]).unwrap());
+    let program = Program::compile(&all).unwrap();
+    let mut stream = Stream::new(&session, &program);
+    for chunk in document.chunks(step) {
+        let characters = |bytes: &str| assert!(std::str::from_utf8(bytes.as_bytes()).is_ok());
+        let done = stream.feed(chunk, false, &mut |one| {
+            characters(one.name);
+            characters(one.value);
+        });
+        if done.is_err() {
+            break;
+        }
+    }
 });
 
 /// Kinds, names and texts; texts that follow each other are one.

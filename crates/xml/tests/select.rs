@@ -207,6 +207,56 @@ fn streams_cut_anywhere() {
     assert!(found > 0);
 }
 
+/// Names and values are characters, whatever bytes a document has: the parser's word is taken for it, and `checked` says where
+/// it is wrong.
+#[test]
+fn damaged_documents_select_characters() {
+    let expressions = ["//node()", "//@*", "//*[@* != 'é']", "//text()[. != 'é']"];
+    let compiled = expressions.map(|text| XPath::compile(text, &[]).unwrap());
+    let program = Program::compile(&compiled).unwrap();
+    let mut stream = Stream::new(&Session::new(Cpu::host()), &program);
+    let (mut whole, mut damaged, mut found) = (0, 0, 0);
+    for seed in 0..4000_u64 {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let (text, _) = document(&mut random);
+        let text = text.replace("more", "mör€").replace("div", "dív");
+        let mut bytes = match random.below(3) {
+            0 => [b"<?xml version='1.0' encoding='ISO-8859-1'?>", text.as_bytes()].concat(),
+            _ => text.into_bytes(),
+        };
+        for _ in 0..random.below(4) {
+            let at = random.below(bytes.len());
+            match random.below(3) {
+                0 => drop(bytes.splice(at..at, "é€\u{1d11e}".bytes())),
+                1 => bytes.insert(at, random.pick(b"\x80\xc3\xe2\xed\xa0\xf0\xff<>&'")),
+                _ => drop(bytes.remove(at)),
+            }
+        }
+        let most = random.pick(&[1, 5, 1000]);
+        let mut rest = &bytes[..];
+        let ended = loop {
+            let (piece, more) = rest.split_at((1 + random.below(most)).min(rest.len()));
+            rest = more;
+            let fed = stream.feed(piece, rest.is_empty(), &mut |one: Found<'_>| {
+                for text in [one.name, one.value] {
+                    assert!(std::str::from_utf8(text.as_bytes()).is_ok(), "seed {seed}: {text:?}");
+                }
+                found += 1;
+            });
+            if fed.is_err() || rest.is_empty() {
+                break fed;
+            }
+        };
+        if ended.is_ok() {
+            whole += 1
+        } else {
+            damaged += 1
+        }
+        stream.reset();
+    }
+    assert!(whole > 100 && damaged > 100 && found > 10_000, "{whole} {damaged} {found}");
+}
+
 #[test]
 fn what_is_not_well_formed_is_said() {
     let xpath = XPath::compile("//a", &[]).unwrap();

@@ -16,6 +16,7 @@ use super::condition::{Asked, Condition, Operand};
 use super::path::StepKind;
 use super::values::{Value, Values};
 use crate::hash::Seeded;
+use crate::kernel::checked;
 
 /// The attributes of an element that begins, by their indices.
 pub(super) trait Attributes {
@@ -141,7 +142,7 @@ impl Run<'_> {
         for (item, index) in guarded {
             let path = &self.program.paths[item.path as usize];
             let conditions = &path.steps[item.step as usize].conditions;
-            if holds(conditions, &Own(super::str(attributes.value(*index as usize)))) {
+            if holds(conditions, &Own(checked(attributes.value(*index as usize)))) {
                 let (expression, attribute) = (path.expression, Some(*index));
                 self.found.push(Selected { expression, attribute });
             }
@@ -346,8 +347,7 @@ impl<A: Attributes> Asked for Element<'_, A> {
         let Operand::Attribute(test) = operand else { return false };
         let mut all = self.classes.iter().enumerate();
         all.any(|(index, class)| {
-            has(&self.masks[*class as usize], *test)
-                && visit(super::str(self.attributes.value(index)))
+            has(&self.masks[*class as usize], *test) && visit(checked(self.attributes.value(index)))
         })
     }
 }

@@ -128,8 +128,3 @@ pub struct Selected {
     /// The index of the attribute; `None`: the element, text, comment or instruction itself.
     pub attribute: Option<u32>,
 }
-
-/// The parser's texts and names are UTF-8.
-fn str(bytes: &[u8]) -> &str {
-    simdutf8::basic::from_utf8(bytes).unwrap_or("")
-}

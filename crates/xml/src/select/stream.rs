@@ -4,14 +4,20 @@ use std::ops::Range;
 
 use super::element::{Attributes, NO_ATTRIBUTE};
 use super::values::Value;
-use super::{Names, Program, Run, Selected, str};
+use super::{Names, Program, Run, Selected};
 use crate::feed::{Feed, Parsed};
+use crate::kernel::checked;
 use crate::{Error, Kind, Parser, Record, Session};
+
+/// What is asked for once for many nodes, as characters.
+fn once(name: &[u8]) -> &str {
+    std::str::from_utf8(name).unwrap_or("")
+}
 
 /// The parser's names by their numbers.
 impl Names for Parser {
     fn name(&self, number: u32) -> (&str, &str) {
-        let text = |id: u32| str(self.string(id));
+        let text = |id: u32| once(self.string(id));
         Parser::name(self, number).map_or(("", ""), |name| (text(name.uri), text(name.local)))
     }
 }
@@ -118,7 +124,7 @@ impl Qnames {
         }
         let text = &mut self.0[index];
         if text.is_empty() {
-            *text = str(parser.qname(number)).into();
+            *text = once(parser.qname(number)).into();
         }
         text
     }
@@ -271,7 +277,7 @@ impl Selection<'_> {
                 return;
             };
             if last.0 != index {
-                last = (index, str(attributes.value(index as usize)));
+                last = (index, checked(attributes.value(index as usize)));
             }
             let name = qnames.text(attributes.name(index as usize), parser);
             found(Found { expression, kind: Kind::Attribute, name, value: last.1, node });
@@ -290,7 +296,7 @@ impl Selection<'_> {
     }
 
     fn whole_text(&mut self, text: &[u8], found: &mut impl FnMut(Found<'_>)) {
-        let (value, node) = (str(text), self.node);
+        let (value, node) = (checked(text), self.node);
         self.run.text(value, &mut |selected: Selected| {
             let expression = selected.expression;
             found(Found { expression, kind: Kind::Text, name: "", value, node });
@@ -308,7 +314,7 @@ impl Selection<'_> {
 
     fn take_text(&mut self, found: &mut impl FnMut(Found<'_>)) {
         if !self.text.is_empty() {
-            let (node, value) = (self.node, str(&self.text));
+            let (node, value) = (self.node, checked(&self.text));
             self.run.text(value, &mut |selected: Selected| {
                 let expression = selected.expression;
                 found(Found { expression, kind: Kind::Text, name: "", value, node });
@@ -336,8 +342,8 @@ impl Selection<'_> {
         if !wanted {
             return;
         }
-        let value = str(text);
-        let name = if is_instruction { str(parser.string(record.name)) } else { "" };
+        let value = checked(text);
+        let name = if is_instruction { once(parser.string(record.name)) } else { "" };
         let mut selected = |selected: Selected| {
             let (expression, kind) = (selected.expression, record.kind);
             found(Found { expression, kind, name, value, node });
