@@ -58,9 +58,6 @@ impl Isa {
     }
 }
 
-/// Bytes that are asked for ahead.
-const MOST_PREFETCHED: usize = 2048;
-
 /// The candidates of one block: positions relative to its begin, ascending.
 pub(super) struct Candidates {
     at: [MaybeUninit<u32>; CAPACITY + SLACK],
@@ -235,16 +232,18 @@ impl VectorTables {
     }
 }
 
-/// Asks for the first [`MOST_PREFETCHED`] bytes of a haystack.
+/// Asks for the first two kilobytes of a haystack.
 pub(super) fn prefetch(hay: &[u8]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in hay[..hay.len().min(MOST_PREFETCHED)].chunks(64) {
-        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: any address can be asked for; the instructions are those of every CPU of 64 bits.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    for line in hay[..hay.len().min(2048)].chunks(64) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: any address can be asked for; every CPU of 64 bits has the instruction.
+        unsafe {
+            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = line;
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = hay;
 }
 
 /// Adds the candidates from `begin` to `end`, relative to `begin`, as far as a window fits into the haystack.
