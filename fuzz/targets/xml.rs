@@ -2,7 +2,7 @@
 //! lies outside of the document, under the name `1`, `2` and so on. What XPath expressions select of it are characters.
 #![cfg_attr(fuzzing, no_main)]
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use lookaside_fuzz::fuzz_target;
 use lookaside_simd::{Cpu, Tier};
@@ -11,6 +11,12 @@ use lookaside_xml::xpath::XPath;
 use lookaside_xml::{
     Error, External, Kind, Limits, Output, Parser, Record, Resolver, Resource, Session, Status,
 };
+
+/// Selects all nodes.
+static ALL: LazyLock<Program> = LazyLock::new(|| {
+    let all = ["//node()", "//@*"].map(|text| XPath::compile(text, &[]).unwrap());
+    Program::compile(&all).unwrap()
+});
 
 fuzz_target!(|input: &[u8]| {
     let Some((&options, input)) = input.split_first() else { return };
@@ -32,9 +38,7 @@ fuzz_target!(|input: &[u8]| {
     let step = 1 + usize::from(options >> 3 & 7);
     let records = 1 + usize::from(options >> 6);
     assert_eq!(events(&session, document, step, records), whole);
-    let all = ["//node()", "//@*"].map(|text| XPath::compile(text, &[]).unwrap());
-    let program = Program::compile(&all).unwrap();
-    let mut stream = Stream::new(&session, &program);
+    let mut stream = Stream::new(&session, &ALL);
     for chunk in document.chunks(step) {
         let characters = |bytes: &str| assert!(std::str::from_utf8(bytes.as_bytes()).is_ok());
         let done = stream.feed(chunk, false, &mut |one| {

@@ -78,7 +78,7 @@ impl Starts {
             _ => None,
         };
         let by_pair =
-            by_pair.and_then(|&place| self.of_pair.get(usize::from(place.wrapping_sub(1))));
+            by_pair.and_then(|&place| self.of_pair.get(usize::from(place).checked_sub(1)?));
         for list in [Some(&self.always), by_byte, by_pair].into_iter().flatten() {
             list.iter().for_each(|&number| visit(&self.all[number as usize]));
         }

@@ -9,15 +9,15 @@ use crate::feed::{Feed, Parsed};
 use crate::kernel::checked;
 use crate::{Error, Kind, Parser, Record, Session};
 
-/// What is asked for once for many nodes, as characters.
-fn once(name: &[u8]) -> &str {
+/// A name or a target as characters: asked for seldom, and so looked at.
+fn name_text(name: &[u8]) -> &str {
     std::str::from_utf8(name).unwrap_or("")
 }
 
 /// The parser's names by their numbers.
 impl Names for Parser {
     fn name(&self, number: u32) -> (&str, &str) {
-        let text = |id: u32| once(self.string(id));
+        let text = |id: u32| name_text(self.string(id));
         Parser::name(self, number).map_or(("", ""), |name| (text(name.uri), text(name.local)))
     }
 }
@@ -124,7 +124,7 @@ impl Qnames {
         }
         let text = &mut self.0[index];
         if text.is_empty() {
-            *text = once(parser.qname(number)).into();
+            *text = name_text(parser.qname(number)).into();
         }
         text
     }
@@ -343,7 +343,7 @@ impl Selection<'_> {
             return;
         }
         let value = checked(text);
-        let name = if is_instruction { once(parser.string(record.name)) } else { "" };
+        let name = if is_instruction { name_text(parser.string(record.name)) } else { "" };
         let mut selected = |selected: Selected| {
             let (expression, kind) = (selected.expression, record.kind);
             found(Found { expression, kind, name, value, node });
