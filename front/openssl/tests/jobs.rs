@@ -354,15 +354,21 @@ fn forks() {
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
         return;
     }
-    // The system call alone runs no fork handlers, as glibc's `_Fork`.
+    // The system call alone runs no fork handlers, as glibc's `_Fork`: no fork waits for what an engine
+    // does at that moment, so the engine has to be at rest (`NoFork`).
     let fork = || unsafe { libc::fork() };
     let clone = || unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as i32 };
-    let ways: [&dyn Fn() -> i32; 2] = [&fork, &clone];
-    for (engines, make) in ["0", "1"].iter().flat_map(|engines| ways.map(|way| (*engines, way))) {
+    let ways: [(&dyn Fn() -> i32, bool); 2] = [(&fork, true), (&clone, false)];
+    for (engines, (make, waits)) in
+        ["0", "1"].iter().flat_map(|engines| ways.map(|way| (*engines, way)))
+    {
         let (lib, key) = lib_and_key(&[("engines", engines), ("async", "rsa-private")]);
         rounds(&lib, &key, 8, 2);
         let mut paused = Task::new(|| lib.sign(&key, &[], &DIGEST).is_some());
         let finished = paused.go();
+        if let ([fd], false) = (&paused.fds()[..], waits || engines == "0") {
+            wait_readable(*fd);
+        }
         match make() {
             0 => {
                 let child = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

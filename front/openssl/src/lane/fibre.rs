@@ -18,17 +18,26 @@
 #![allow(unsafe_code)]
 
 use core::{
+    cell::UnsafeCell,
     ffi::{c_int, c_void},
+    ops::{Deref, DerefMut},
     ptr,
+    time::Duration,
 };
 use std::{
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        Mutex, PoisonError,
+        atomic::{
+            AtomicU32, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
     },
     task::Wake,
+    thread,
 };
+
+use lookaside::fork_generation;
 
 use crate::{
     dispatch::wall,
@@ -56,11 +65,41 @@ struct Callback(AsyncCallback, *mut c_void);
 unsafe impl Send for Callback {}
 
 /// Rings from any thread: for engines.
-pub(super) struct Ringer(Mutex<Bell>);
+///
+/// Its lock is no `Mutex`: an engine that rings while another thread forks does not exist in the child, where
+/// the job may be resumed and the wait context freed all the same. There the lock is taken over: an engine
+/// only reads what it protects.
+pub(super) struct Ringer {
+    /// 0, or the [`fork_generation`] of the process whose thread is inside.
+    holder: AtomicU32,
+    bell: UnsafeCell<Bell>,
+}
+
+// SAFETY: the bell, which may be sent, is used by one thread of a process at a time (`bell`).
+unsafe impl Sync for Ringer {}
 
 impl Ringer {
-    fn bell(&self) -> MutexGuard<'_, Bell> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn new(bell: Bell) -> Ringer {
+        Ringer { holder: AtomicU32::new(0), bell: UnsafeCell::new(bell) }
+    }
+
+    /// The bell, locked for the length of a system call at most.
+    fn bell(&self) -> LockedBell<'_> {
+        let here = fork_generation();
+        let mut turns = 0;
+        loop {
+            let holder = self.holder.load(Relaxed);
+            if holder != here
+                && self.holder.compare_exchange(holder, here, Acquire, Relaxed).is_ok()
+            {
+                return LockedBell(self);
+            }
+            turns += 1;
+            match turns < 100 {
+                true => thread::yield_now(),
+                false => thread::sleep(Duration::from_micros(50)),
+            }
+        }
     }
 
     fn ring(&self) {
@@ -85,6 +124,30 @@ impl Ringer {
             // SAFETY: eight bytes from an eventfd of ours, which does not block.
             unsafe { libc::read(fd.as_raw_fd(), ptr::from_mut(&mut count).cast(), 8) };
         }
+    }
+}
+
+struct LockedBell<'a>(&'a Ringer);
+
+impl Deref for LockedBell<'_> {
+    type Target = Bell;
+
+    fn deref(&self) -> &Bell {
+        // SAFETY: this thread has the lock.
+        unsafe { &*self.0.bell.get() }
+    }
+}
+
+impl DerefMut for LockedBell<'_> {
+    fn deref_mut(&mut self) -> &mut Bell {
+        // SAFETY: this thread has the lock, and this is the one way to the bell.
+        unsafe { &mut *self.0.bell.get() }
+    }
+}
+
+impl Drop for LockedBell<'_> {
+    fn drop(&mut self) {
+        self.0.holder.store(0, Release);
     }
 }
 
@@ -169,7 +232,7 @@ impl Fibre {
         let number = fd.as_ref().map_or(-1, AsRawFd::as_raw_fd);
         let record = Box::into_raw(Box::new(Record {
             always_ready,
-            ringer: std::sync::Arc::new(Ringer(Mutex::new(Bell { fd, call }))),
+            ringer: std::sync::Arc::new(Ringer::new(Bell { fd, call })),
             outstanding: Mutex::default(),
         }));
         // SAFETY: the wait context of the running job; the record lives until `cleanup`.
@@ -282,4 +345,35 @@ fn event_fd(ready: bool) -> Option<OwnedFd> {
     // SAFETY: a new fd that nobody else has.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     ((fd.as_raw_fd() as u64) < MOST.load(Relaxed)).then_some(fd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_of_a_parents_thread_is_taken_over() {
+        let ringer = Ringer::new(Bell::default());
+        ringer.holder.store(fork_generation() + 1, Relaxed);
+        drop(ringer.bell());
+        assert_eq!(ringer.holder.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn one_thread_at_a_time() {
+        let ringer = Ringer::new(Bell { fd: event_fd(false), call: None });
+        let inside = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..20_000 {
+                        let bell = ringer.bell();
+                        assert_eq!(inside.swap(1, Relaxed), 0);
+                        assert!(bell.fd.is_some());
+                        inside.store(0, Relaxed);
+                    }
+                });
+            }
+        });
+    }
 }
