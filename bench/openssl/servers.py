@@ -168,7 +168,8 @@ def haproxy(folder: Path, name: str, env, certificates: dict[str, Path], *, asyn
     return Server(command, env, ports, folder / f"haproxy-{name}.log", cpu)
 
 
-def nginx(folder: Path, name: str, env, certificate: Path, workers: int) -> Server:
+def nginx(folder: Path, name: str, env, certificate: Path, workers: int,
+          cpu: int | None = None) -> Server:
     """nginx with processes that are forked after OpenSSL was initialised."""
     port = free_port()
     conf = folder / f"nginx-{name}.conf"
@@ -180,7 +181,7 @@ def nginx(folder: Path, name: str, env, certificate: Path, workers: int) -> Serv
         # The workers give up root, and the folder is not for everyone to read.
         + ("user root;\n" if os.geteuid() == 0 else "")
         # nginx clears the environment of its workers; what they need of it is named.
-        + "env OPENSSL_CONF;\n"
+        + "env OPENSSL_CONF;\nenv LOOKASIDE_DEVICE;\n"
         "events { worker_connections 512; }\n"
         "http {\n"
         "  access_log off;\n"
@@ -196,4 +197,4 @@ def nginx(folder: Path, name: str, env, certificate: Path, workers: int) -> Serv
         "}\n"
     )
     command = [program("nginx"), "-e", folder / f"nginx-{name}-error.log", "-p", folder, "-c", conf]
-    return Server(command, env, {"RSA-2048": port}, folder / f"nginx-{name}.log")
+    return Server(command, env, {"RSA-2048": port}, folder / f"nginx-{name}.log", cpu)

@@ -40,6 +40,8 @@ const SERVER_SLEEPS: usize = 512;
 const CLIENT_SLEEPS: usize = 640;
 /// Who has the arena: nobody, the client, or the server, which frees its pages.
 const HOLDER: usize = 768;
+/// Whether requests of several clients run side by side at present.
+const COMPANY: usize = 896;
 const NOBODY: u64 = 0;
 const CLIENT: u64 = 1;
 const SERVER: u64 = 2;
@@ -191,6 +193,18 @@ impl Area {
         }
         // Whatever the client has written there meanwhile.
         holder.store(NOBODY, Release);
+    }
+
+    /// The server tells the client whether requests that gain by others beside them find some at present.
+    #[inline]
+    pub fn set_company(&self, found: bool) {
+        self.word(COMPANY).store(found.into(), Relaxed);
+    }
+
+    /// What the server last said of it. A hint: whoever relies on it loses time at most.
+    #[inline]
+    pub fn has_company(&self) -> bool {
+        self.word(COMPANY).load(Relaxed) != 0
     }
 
     /// The client's end of the requests.

@@ -37,7 +37,7 @@ pub use texts::intern;
 
 /// Both sides have to speak the same version: it changes with every change of a record, a message or the
 /// numbers of operations.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The most bytes of one message on the socket.
 pub const MAX_MESSAGE: usize = 64 << 10;

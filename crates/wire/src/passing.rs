@@ -147,18 +147,15 @@ pub enum Heard {
     End,
 }
 
-/// Takes what rings there are, at most 64 of them. Never waits.
+/// Takes a ring, if there is one: the other side sends one for each time that this side slept. Never waits.
 pub fn hear(socket: impl AsFd) -> Heard {
-    let mut heard = Heard::Silence;
-    for _ in 0..64 {
+    loop {
         let mut byte = [0; 8];
-        match net::recv(&socket, &mut byte[..], RecvFlags::DONTWAIT) {
-            Ok((0, _)) => return Heard::End,
-            Ok(_) => heard = Heard::Ring,
-            Err(Errno::AGAIN) => return heard,
-            Err(Errno::INTR) => {}
-            Err(_) => return Heard::End,
-        }
+        return match net::recv(&socket, &mut byte[..], RecvFlags::DONTWAIT) {
+            Err(Errno::INTR) => continue,
+            Err(Errno::AGAIN) => Heard::Silence,
+            Ok((0, _)) | Err(_) => Heard::End,
+            Ok(_) => Heard::Ring,
+        };
     }
-    heard
 }

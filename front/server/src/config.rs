@@ -258,7 +258,7 @@ impl Config {
     /// No function yet, and the defaults.
     pub fn new(folder: impl Into<PathBuf>) -> Config {
         let functions = Vec::new();
-        Config { folder: folder.into(), engines: None, batch_us: 1000, functions, capacity: None }
+        Config { folder: folder.into(), engines: None, batch_us: 4000, functions, capacity: None }
     }
 
     /// Where the socket of a function is.

@@ -127,6 +127,8 @@ impl Function {
             next: FIRST,
             active: Vec::new(),
             warm: Vec::new(),
+            waiting: Vec::new(),
+            company: true,
             memory: 0,
             buffer: vec![0; MAX_MESSAGE],
             patience: Patience::new(),
@@ -167,6 +169,10 @@ pub(crate) struct Serving {
     active: Vec<u64>,
     /// Rings that were active a while ago, and may have something to forget.
     warm: Vec<u64>,
+    /// Rings that are not active, and whose requests wait for more.
+    waiting: Vec<u64>,
+    /// What rings were told.
+    company: bool,
     /// Of [`FunctionConfig::memory`], how much is taken.
     memory: u64,
     buffer: Vec<u8>,
@@ -224,6 +230,8 @@ impl Serving {
     /// One turn, at this time.
     pub(crate) fn step(&mut self, now_ns: u64) -> Next {
         self.now_ns = now_ns;
+        self.tell_of_company();
+        let quiet_in_ns = self.gathered();
         let stops = self.stops();
         if self.serve(stops) {
             if let Some(since_ns) = self.idle_ns.take() {
@@ -248,10 +256,45 @@ impl Serving {
         if self.announce() && !stops {
             return Next::Again;
         }
+        let quiet_in = quiet_in_ns.filter(|_| !self.waiting.is_empty()).map(Duration::from_nanos);
         Next::Sleep(match self.tidy() {
             _ if stops => Some(Duration::from_millis(50)),
-            timeout => timeout,
+            Some(timeout) => Some(quiet_in.map_or(timeout, |quiet_in| quiet_in.min(timeout))),
+            None => quiet_in,
         })
+    }
+
+    /// Tells the clients whether requests find others beside them, where that has changed.
+    fn tell_of_company(&mut self) {
+        let found = self.function.gathering.has_company();
+        if std::mem::replace(&mut self.company, found) != found {
+            for peer in self.peers.values() {
+                if let Peer::Ring(ring) = peer {
+                    ring.tell_of_company(found);
+                }
+            }
+        }
+    }
+
+    /// Has the rings looked at whose requests wait for no more. Returns in how many nanoseconds the batch that gathers runs as
+    /// it is.
+    fn gathered(&mut self) -> Option<u64> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let in_ns = self.function.gathering.quiet(self.now_ns);
+        let (peers, active) = (&self.peers, &mut self.active);
+        self.waiting.retain(|id| {
+            let Some(Peer::Ring(ring)) = peers.get(id) else { return false };
+            if ring.waits() {
+                return true;
+            }
+            if ring.outstanding() > 0 && !active.contains(id) {
+                active.push(*id);
+            }
+            false
+        });
+        in_ns
     }
 
     /// Looks at each active ring. Returns whether there was something.
@@ -282,10 +325,13 @@ impl Serving {
 
     /// Before sleeping: rings are active no longer, unless there is something. Returns whether there is.
     fn announce(&mut self) -> bool {
-        let (peers, warm) = (&mut self.peers, &mut self.warm);
+        let (peers, warm, waiting) = (&mut self.peers, &mut self.warm, &mut self.waiting);
         self.active.retain(|id| match peers.get_mut(id) {
             Some(Peer::Ring(ring)) => {
                 let stays = ring.announce();
+                if !stays && ring.waits() && !waiting.contains(id) {
+                    waiting.push(*id);
+                }
                 if !stays && !std::mem::replace(&mut ring.is_warm, true) {
                     warm.push(*id);
                 }
@@ -532,6 +578,7 @@ impl Serving {
             line(Level::Warning, format_args!("{name}: no ring: {e}"));
             End::Wrong("a ring that cannot be made")
         })?;
+        ring.tell_of_company(self.company);
         let message = ToClient::Ring(shape).encode()?;
         let memory = ring.memory().ok_or(End::Wrong("a ring without memory"))?;
         passing::send(&ring.socket, &message, &[memory]).map_err(|_| End::Gone)?;

@@ -4,11 +4,14 @@
 //! their way: those whose clients had requests a moment ago are worth waiting for. When each of them has one for the batch that
 //! gathers, nothing more comes, and it is to run at once; a lone client never waits. What runs already is of an earlier batch: its
 //! clients are waited for.
+//!
+//! Where clients come one at a time, the way to the server costs more than company gains. So they are told whether there
+//! is some ([`Company`]), and stay in their processes where there is none.
 
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -18,23 +21,148 @@ pub(crate) const WHILE: Duration = Duration::from_millis(5);
 
 const WHILE_NS: u64 = WHILE.as_nanos() as u64;
 
+/// A batch for which nothing has come for so long runs with what it has.
+const QUIET_NS: u64 = 300_000;
+/// The same after a call, which those who have the CPU hear with their next request, and the others when they have it again.
+const CALLED_NS: u64 = 1_000_000;
+
 /// Counts of all rings of a server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Gathering {
+    /// Rings with such requests that are not answered.
+    busy: AtomicUsize,
+    company: Mutex<Company>,
+    /// What `company` has found.
+    found: AtomicBool,
+    /// Clients were called together, and it is not known yet what came of it.
+    called: AtomicBool,
     /// Rings that had such a request a moment ago.
     lively: AtomicUsize,
     /// The number of the batch that gathers, in the upper half; in the lower one, how many rings have a request for it.
     batch: AtomicU64,
+    /// When a ring last had a request for it.
+    joined_ns: AtomicU64,
+}
+
+/// Whether requests come while others are under way. Three lanes pay for the way to the server: requests that fill a batch
+/// of three find 1, 2 and 3 rings busy, themselves included.
+#[derive(Debug)]
+struct Company {
+    found: bool,
+    /// It was found by nobody: clients are called to see.
+    called: bool,
+    /// Since when requests are counted, how many have come, and how many rings each of them has found busy in all.
+    since_ns: u64,
+    requests: u32,
+    busy: u32,
+    /// Where there is none: when it is looked for again, and how long it was let be the last time.
+    again_ns: u64,
+    rest_ns: u64,
+}
+
+/// So many requests are judged together, or those of so long: but two at least.
+const JUDGED: u32 = 16;
+const JUDGED_NS: u64 = 10_000_000;
+/// The mean of rings that are busy.
+const PAYS: u32 = 2;
+/// Where clients were alone, each time twice as long until they are called together again.
+const FIRST_REST_NS: u64 = 20_000_000;
+const LAST_REST_NS: u64 = 1_280_000_000;
+
+impl Company {
+    fn new() -> Company {
+        let rest_ns = FIRST_REST_NS;
+        let (found, called) = (true, false);
+        Company { found, called, since_ns: 0, requests: 0, busy: 0, again_ns: 0, rest_ns }
+    }
+
+    /// A request has come, and so many rings are busy.
+    fn request(&mut self, now_ns: u64, busy: usize) {
+        if !self.found && now_ns < self.again_ns {
+            return;
+        }
+        if !self.found {
+            (self.found, self.called, self.requests) = (true, true, 0);
+        }
+        if self.requests == 0 {
+            (self.since_ns, self.busy) = (now_ns, 0);
+        }
+        self.requests += 1;
+        self.busy = self.busy.saturating_add(busy.min(64) as u32);
+        let long = self.requests > 1 && now_ns.saturating_sub(self.since_ns) >= JUDGED_NS;
+        if self.requests < JUDGED && !long {
+            return;
+        }
+        self.found = self.busy >= PAYS * self.requests;
+        (self.called, self.requests) = (false, 0);
+        if self.found {
+            self.rest_ns = FIRST_REST_NS;
+        } else {
+            self.again_ns = now_ns.saturating_add(self.rest_ns);
+            self.rest_ns = (2 * self.rest_ns).min(LAST_REST_NS);
+        }
+    }
 }
 
 impl Gathering {
+    pub(crate) fn new() -> Gathering {
+        Gathering {
+            busy: AtomicUsize::new(0),
+            company: Mutex::new(Company::new()),
+            found: AtomicBool::new(true),
+            called: AtomicBool::new(false),
+            lively: AtomicUsize::new(0),
+            batch: AtomicU64::new(0),
+            joined_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether requests find others beside them.
+    pub(crate) fn has_company(&self) -> bool {
+        self.found.load(Relaxed)
+    }
+
+    /// A ring that was idle has a request.
+    fn busier(&self) {
+        self.busy.fetch_add(1, Relaxed);
+    }
+
+    /// A ring is idle again.
+    fn idler(&self) {
+        self.busy.fetch_sub(1, Relaxed);
+    }
+
+    fn request(&self, now_ns: u64) {
+        let mut company = self.company.lock().unwrap_or_else(PoisonError::into_inner);
+        company.request(now_ns, self.busy.load(Relaxed));
+        self.found.store(company.found, Relaxed);
+        self.called.store(company.called, Relaxed);
+    }
+
+    /// Where nothing has come for a while ([`QUIET`]), the batch is to run with what it has. Returns in how many nanoseconds that
+    /// is so, if nothing comes; `None` where nothing waits.
+    pub(crate) fn quiet(&self, now_ns: u64) -> Option<u64> {
+        if self.batch.load(Relaxed) as u32 == 0 {
+            return None;
+        }
+        let quiet_ns = now_ns.saturating_sub(self.joined_ns.load(Relaxed));
+        let enough_ns = if self.called.load(Relaxed) { CALLED_NS } else { QUIET_NS };
+        if quiet_ns < enough_ns {
+            return Some(enough_ns - quiet_ns);
+        }
+        let next = |now: u64| (now as u32 > 0).then(|| (now >> 32).wrapping_add(1) << 32);
+        let _ = self.batch.fetch_update(Relaxed, Relaxed, next);
+        None
+    }
+
     /// The number of the batch that gathers.
     fn number(&self) -> u32 {
         (self.batch.load(Relaxed) >> 32) as u32
     }
 
     /// A ring has a request for the batch that gathers: its number, before it is sent off if that completes it.
-    fn join(&self) -> u32 {
+    fn join(&self, now_ns: u64) -> u32 {
+        self.joined_ns.store(now_ns, Relaxed);
         let number = (self.batch.fetch_add(1, Relaxed) >> 32) as u32;
         self.complete();
         number
@@ -46,8 +174,11 @@ impl Gathering {
         let _ = self.batch.fetch_update(Relaxed, Relaxed, fewer);
     }
 
-    /// Where each ring that may have a request has one: nothing more comes, the next batch gathers.
+    /// Where each ring that may have a request has one: nothing more comes, the next batch gathers. After a call others may come.
     fn complete(&self) {
+        if self.called.load(Relaxed) {
+            return;
+        }
         let lively = self.lively.load(Relaxed);
         let next = |now: u64| {
             let (number, ready) = (now >> 32, now as u32);
@@ -79,9 +210,13 @@ impl Member {
         if self.last_ns.replace(now_ns).is_none() {
             self.all.lively.fetch_add(1, Relaxed);
         }
+        if self.outstanding == 0 {
+            self.all.busier();
+        }
         self.outstanding += 1;
+        self.all.request(now_ns);
         if self.joined != Some(self.all.number()) {
-            self.joined = Some(self.all.join());
+            self.joined = Some(self.all.join(now_ns));
         }
     }
 
@@ -90,6 +225,7 @@ impl Member {
         self.outstanding -= 1;
         self.last_ns = Some(now_ns);
         if self.outstanding == 0 {
+            self.all.idler();
             self.leave();
         }
     }
@@ -121,6 +257,9 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
+        if self.outstanding > 0 {
+            self.all.idler();
+        }
         self.leave();
         if self.last_ns.is_some() {
             self.all.lively.fetch_sub(1, Relaxed);
@@ -135,7 +274,7 @@ mod tests {
 
     #[test]
     fn who_is_alone_never_waits_and_others_wait_for_each_other() {
-        let all = Arc::new(Gathering::default());
+        let all = Arc::new(Gathering::new());
         let mut members: Vec<Member> = (0..3).map(|_| Member::new(&all)).collect();
         members[0].begin(7);
         assert!(!members[0].waits(), "alone");
@@ -158,5 +297,50 @@ mod tests {
         assert!(members[2].waits());
         drop(members);
         assert_eq!((all.lively.load(Relaxed), all.batch.load(Relaxed) as u32), (0, 0));
+        assert_eq!(all.busy.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn a_batch_that_nothing_comes_for_runs() {
+        let all = Arc::new(Gathering::new());
+        let mut members: Vec<Member> = (0..3).map(|_| Member::new(&all)).collect();
+        assert_eq!(all.quiet(7), None, "nothing waits");
+        members[0].begin(7);
+        assert!(!members[0].waits(), "alone");
+        members[1].begin(4_007);
+        members[2].begin(5_007);
+        assert_eq!(all.quiet(6_007), Some(QUIET_NS - 1_000));
+        assert!(members[1].waits() && members[2].waits(), "the first one's next may come");
+        assert_eq!(all.quiet(5_007 + QUIET_NS), None);
+        assert!(!members[1].waits() && !members[2].waits(), "it did not");
+    }
+
+    /// Requests every millisecond of so many rings at once, in rounds: whether company is found after each of them.
+    fn rounds(all: &Arc<Gathering>, rings: usize, start_ns: u64, rounds: u64) -> Vec<bool> {
+        let mut members: Vec<Member> = (0..rings).map(|_| Member::new(all)).collect();
+        let round = |n: u64| {
+            let now_ns = start_ns + n * 1_000_000;
+            members.iter_mut().for_each(|member| member.begin(now_ns));
+            members.iter_mut().for_each(|member| member.end(now_ns));
+            all.has_company()
+        };
+        (0..rounds).map(round).collect()
+    }
+
+    #[test]
+    fn company_is_found_and_lost() {
+        const SECOND_NS: u64 = 1_000_000_000;
+        let all = Arc::new(Gathering::new());
+        assert!(all.has_company(), "until it is known");
+        assert!(rounds(&all, 1, 0, 100).contains(&false), "one is alone");
+        let alone = rounds(&all, 1, SECOND_NS, 10_000);
+        let called = alone.iter().filter(|found| **found).count();
+        assert!(called < 300, "a lone client is called for {called} of 10,000 requests");
+        let two = rounds(&all, 2, 12 * SECOND_NS, 1_000);
+        assert!(two.iter().filter(|found| **found).count() < 100, "two do not pay");
+        let four = rounds(&all, 4, 14 * SECOND_NS, 4_000);
+        let from = four.iter().position(|found| *found);
+        assert!(from.is_some_and(|from| from <= 1_300), "within the longest rest: {from:?}");
+        assert!(four[from.unwrap_or(0)..].iter().all(|found| *found), "and it stays");
     }
 }

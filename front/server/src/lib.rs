@@ -381,7 +381,7 @@ impl Functions {
             running: Vec::new(),
             folder: config.folder.clone(),
             runtime,
-            gathering: Arc::default(),
+            gathering: Arc::new(Gathering::new()),
             capacity: config.capacity,
             passed,
             unstarted,

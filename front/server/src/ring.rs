@@ -153,6 +153,16 @@ impl Ring {
         self.instance.event_fd()
     }
 
+    /// Whether its requests wait for those of others.
+    pub(crate) fn waits(&self) -> bool {
+        self.member.waits()
+    }
+
+    /// Tells the client whether requests find others beside them.
+    pub(crate) fn tell_of_company(&self, found: bool) {
+        self.area.set_company(found);
+    }
+
     /// How many requests the engines have.
     pub(crate) fn outstanding(&self) -> usize {
         self.flights.len() - self.free.len()

@@ -8,10 +8,10 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use common::{Folder, alone, client, config, rsa_key, sign};
+use common::{Folder, alone, backed, client, config, rsa_key, server, sign, signs};
 use lookaside::{InstanceConfig, Op, Runtime};
 use lookaside_server::{FunctionConfig, Server};
 use lookaside_shared::Policy;
@@ -85,4 +85,61 @@ fn private_keys_of_eight_clients_share_lanes() {
     round.wait();
     clients.into_iter().for_each(|client| client.join().unwrap());
     assert!(fewest <= 2, "eight requests took {fewest} batches at least");
+}
+
+/// Of a device for programs that have one of their own. A lone client's keys stay with it; those of eight meet at the server, however
+/// long they have been alone before.
+#[test]
+fn keys_that_are_alone_stay_and_those_of_many_meet() {
+    let cpu = Runtime::builder().device(lookaside_cpu::cpu()).engines(0).start().unwrap();
+    if cpu.best_batch(Op::RsaPrivate) == 1 {
+        eprintln!("skipped: this CPU runs no private keys side by side");
+        return;
+    }
+    let folder = Folder::new();
+    let server = server(&folder);
+    let key = rsa_key();
+    let runtime = || backed(client(&server, "all", Policy::Fallback).worthwhile(), 0);
+    let lone = runtime();
+    let session = lone.rsa_private(key.clone()).unwrap();
+    let mut instance = lone.instance(InstanceConfig::default()).unwrap();
+    let run = |instance: &mut lookaside::Instance, i: u32| {
+        instance.push(sign(&session, [i as u8; 32])).unwrap();
+        assert!(instance.wait(Duration::from_secs(120)));
+        assert_eq!(instance.poll().next().unwrap().result.map(|done| done.produced), Ok(256));
+    };
+    (0..600).for_each(|i| run(&mut instance, i));
+    let (asked, _) = served(&server);
+    assert!((1..200).contains(&asked), "the server had {asked} of 600 requests");
+    let waiting = alone(client(&server, "all", Policy::Wait).worthwhile(), 0);
+    (0..50).for_each(|i| signs(&waiting, &key, [i; 32]).unwrap());
+    assert_eq!(served(&server).0, asked + 50, "with another policy none stays");
+
+    let over = AtomicBool::new(false);
+    let met = thread::scope(|scope| {
+        for _ in 0..8 {
+            let (runtime, key, over) = (runtime(), key.clone(), &over);
+            scope.spawn(move || {
+                let session = runtime.rsa_private(key).unwrap();
+                let mut instance = runtime.instance(InstanceConfig::default()).unwrap();
+                while !over.load(Ordering::Relaxed) {
+                    instance.push(sign(&session, [7; 32])).unwrap();
+                    assert!(instance.wait(Duration::from_secs(120)));
+                    assert!(instance.poll().next().unwrap().result.is_ok());
+                }
+            });
+        }
+        let began = Instant::now();
+        let mut met = false;
+        while !met && began.elapsed() < Duration::from_secs(60) {
+            let before = served(&server);
+            thread::sleep(Duration::from_millis(200));
+            let after = served(&server);
+            let (requests, batches) = (after.0 - before.0, after.1 - before.1);
+            met = requests >= 20 && requests >= 3 * batches;
+        }
+        over.store(true, Ordering::Relaxed);
+        met
+    });
+    assert!(met, "eight clients do not meet");
 }

@@ -47,6 +47,34 @@ enum Unsent {
     Wrong(OpError),
 }
 
+/// Where a request is alone at the server, it stays in its process; now and then one goes all the same, so that the
+/// server learns of it.
+struct Home {
+    /// When the next one goes.
+    next_ns: u64,
+    /// How long after that the one behind it.
+    rest_ns: u64,
+}
+
+impl Home {
+    const FIRST_NS: u64 = 10_000_000;
+    const LAST_NS: u64 = 320_000_000;
+
+    fn new() -> Home {
+        Home { next_ns: 0, rest_ns: Home::FIRST_NS }
+    }
+
+    /// Whether a request stays, which would be alone.
+    fn keeps(&mut self, now_ns: u64) -> bool {
+        if now_ns < self.next_ns {
+            return true;
+        }
+        self.next_ns = now_ns.saturating_add(self.rest_ns);
+        self.rest_ns = (2 * self.rest_ns).min(Home::LAST_NS);
+        false
+    }
+}
+
 /// A channel.
 pub(crate) struct SharedChannel {
     device: Arc<Inner>,
@@ -71,6 +99,7 @@ pub(crate) struct SharedChannel {
     /// When something last came or went.
     moved_ns: u64,
     patience: Patience,
+    home: Home,
     /// The server was told that this side sleeps.
     announced: Cell<bool>,
 }
@@ -98,6 +127,7 @@ impl SharedChannel {
             now_ns: 0,
             moved_ns: 0,
             patience: Patience::new(),
+            home: Home::new(),
             announced: Cell::new(false),
         })
     }
@@ -167,8 +197,24 @@ impl SharedChannel {
         self.done.push_back(work);
     }
 
+    /// Whether a request would gain nothing at the server.
+    fn stays(&mut self, op: Op) -> bool {
+        if !self.device.keeps_lone || !self.device.gaining.contains(&op) {
+            return false;
+        }
+        let Some(link) = &self.link else { return false };
+        if link.area.has_company() {
+            self.home = Home::new();
+            return false;
+        }
+        self.home.keeps(self.now_ns)
+    }
+
     /// Sends it, or puts it where it goes on from.
     fn accept(&mut self, work: Work) {
+        if self.stays(work.request().op) {
+            return self.hand_on(work);
+        }
         let unsent = match self.send(work) {
             Ok(()) => return,
             Err((work, Unsent::Room)) => return self.waiting = Some(work),
@@ -260,7 +306,10 @@ impl SharedChannel {
                 gather(&link.area, dst.start, &request.dst);
             }
             match link.requests.push(&record) {
-                Ok(true) => Ok(()),
+                Ok(true) => {
+                    link.untold = true;
+                    Ok(())
+                }
                 Ok(false) => Err(Unsent::Room),
                 Err(_) => Err(Unsent::Server),
             }

@@ -113,6 +113,8 @@ pub(crate) struct Inner {
     capabilities: Vec<Capability>,
     /// What is quicker in the server side by side with what others ask for.
     gaining: Vec<Op>,
+    /// Requests of those that would be alone there go to the next device.
+    keeps_lone: bool,
     pub(crate) processes: Arc<Processes>,
     pub(crate) world: Arc<dyn World>,
 }
@@ -139,30 +141,46 @@ impl SharedDevice {
         let gaining = gaining.collect();
         // Requests of many clients fill a batch in the server: nothing is gained by waiting in a client.
         capabilities.iter_mut().for_each(|row| row.best_batch = 1);
-        let inner = Inner { settings, function, capabilities, gaining, processes, world };
+        let inner = Inner {
+            settings,
+            function,
+            capabilities,
+            gaining,
+            keeps_lone: false,
+            processes,
+            world,
+        };
         Ok(SharedDevice(Arc::new(inner)))
     }
 
     /// The same device for what pays for a program that has a device of its own too: private RSA keys where those
     /// of other processes run beside them; and, as far as the virtual function offers it, whole buffers to
     /// compress.
+    ///
+    /// With [`Policy::Fallback`] private keys go to the next device of their route while they come one at a time, and count as
+    /// rerouted. The server says whether they do; now and then one goes there all the same.
     #[must_use]
     pub fn worthwhile(&self) -> SharedDevice {
         let keys = self.0.gaining.contains(&Op::RsaPrivate).then_some(Op::RsaPrivate);
         let ops: Vec<Op> = keys.into_iter().chain([Op::Compress, Op::Decompress]).collect();
-        self.only(&ops)
+        self.with(&ops, self.0.settings.policy == Policy::Fallback)
     }
 
     /// The same device for these operations alone, as far as they are offered: sessions of others are not opened at
     /// the server.
     #[must_use]
     pub fn only(&self, ops: &[Op]) -> SharedDevice {
+        self.with(ops, self.0.keeps_lone)
+    }
+
+    fn with(&self, ops: &[Op], keeps_lone: bool) -> SharedDevice {
         let rows = self.0.capabilities.iter().filter(|row| ops.contains(&row.op));
         SharedDevice(Arc::new(Inner {
             settings: self.0.settings.clone(),
             function: self.0.function.clone(),
             capabilities: rows.cloned().collect(),
             gaining: self.0.gaining.clone(),
+            keeps_lone,
             processes: self.0.processes.clone(),
             world: self.0.world.clone(),
         }))

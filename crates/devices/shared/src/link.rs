@@ -34,6 +34,8 @@ pub(crate) struct Link {
     pub(crate) server: Bell,
     pub(crate) client: Bell,
     pub(crate) arena: Arena,
+    /// Requests were put in that the server was not told of.
+    pub(crate) untold: bool,
 }
 
 impl Link {
@@ -59,6 +61,7 @@ impl Link {
             server: area.server_bell(),
             client: area.client_bell(),
             arena: Arena::new(shape.arena as usize),
+            untold: false,
             area,
         })
     }
@@ -91,8 +94,11 @@ impl Link {
         }
     }
 
-    /// After requests were put in: wakes the server if it sleeps.
+    /// Where requests were put in: wakes the server if it sleeps.
     pub(crate) fn wake_server(&mut self) {
+        if !core::mem::take(&mut self.untold) {
+            return;
+        }
         self.requests.publish();
         if self.server.wants_ring() {
             passing::ring(&self.socket);
