@@ -13,7 +13,7 @@ STEPS   ?=
 VERSION ?=
 # make packages: another architecture, as arm64.
 ARCH    ?=
-# make tune, bench-sym, bench-scan, bench-tls, bench-speed, hadoop: options of theirs.
+# make tune, bench-sym, bench-scan, bench-tls, bench-shared, bench-speed, hadoop: options of theirs.
 ARGS    ?=
 
 target  := $(or $(CARGO_TARGET_DIR),target)
@@ -24,7 +24,7 @@ ABI     := 0
 # What `make build` leaves for `make install`.
 stage   := $(target)/stage
 
-.PHONY: help run test test-deep tune bench bench-sym bench-scan bench-xml bench-tls bench-speed bench-bulk hadoop build install uninstall packages release fuzz clean
+.PHONY: help run test test-deep tune bench bench-sym bench-scan bench-xml bench-tls bench-shared bench-speed bench-bulk hadoop build install uninstall packages release fuzz clean
 
 help:
 	@echo 'make run            compress a real file through the CPU device, verified, beside zlib'
@@ -37,6 +37,7 @@ help:
 	@echo 'make bench-scan     sets of patterns beside Hyperscan and Vectorscan, with a chart; ARGS=real: rules of packages'
 	@echo 'make bench-xml      XML to events and trees, XPath, XML Schema, beside libxml2 and others; DOCUMENTS=DIR'
 	@echo 'make bench-tls      TLS handshakes of HAProxy with our provider beside plain OpenSSL'
+	@echo 'make bench-shared   nginx with many workers and many openssl speed, with lookaside serve, beside plain OpenSSL'
 	@echo 'make bench-speed    the tables of openssl speed, likewise; ARGS="--help" for options of both'
 	@echo 'make bench-bulk     downloads over HAProxy with our provider beside plain OpenSSL'
 	@echo 'make hadoop         TextSort on a Hadoop cluster: the CPU time with our zlib and without'
@@ -86,6 +87,9 @@ bench-xml:
 
 bench-tls:
 	@scripts/bench-tls $(ARGS)
+
+bench-shared:
+	@scripts/bench-shared $(ARGS)
 
 bench-speed:
 	@scripts/bench-openssl-speed $(ARGS)
