@@ -123,14 +123,16 @@ unsafe fn run<const WIDE: bool, const FOLD: bool>(
     // The position of each lane, relative to the first one's.
     let ascending = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     let positions = _mm512_mullo_epi32(ascending, _mm512_set1_epi32(stride as i32));
-    let push = |out: &mut Candidates, at: usize, bits: __mmask16| {
+    let store = out.at.as_mut_ptr();
+    // In a register: what is stored might be `out.len`, as far as the compiler knows.
+    let mut len = out.len;
+    let mut push = |at: usize, bits: __mmask16| {
         let all = _mm512_add_epi32(positions, _mm512_set1_epi32((at - begin) as i32));
         // SAFETY: all positions fit, so that `len` is below CAPACITY, and SLACK elements follow that.
         unsafe {
-            let to = out.at.as_mut_ptr().add(out.len).cast();
-            _mm512_storeu_si512(to, _mm512_maskz_compress_epi32(bits, all));
+            _mm512_storeu_si512(store.add(len).cast(), _mm512_maskz_compress_epi32(bits, all));
         }
-        out.len += bits.count_ones() as usize;
+        len += bits.count_ones() as usize;
     };
     // The first position at which the second vector would read behind the haystack, or the last lane has no position.
     let full =
@@ -144,7 +146,7 @@ unsafe fn run<const WIDE: bool, const FOLD: bool>(
                 _mm512_loadu_si512(start.add(at + half).cast()),
             )
         };
-        push(out, at, test(low, high));
+        push(at, test(low, high));
         at += LANES * stride;
     }
     while at < end {
@@ -155,7 +157,8 @@ unsafe fn run<const WIDE: bool, const FOLD: bool>(
             unsafe { _mm512_maskz_loadu_epi8(valid, start.wrapping_add(at + skip).cast()) }
         };
         let count = (end - at).div_ceil(stride).min(LANES) as u32;
-        push(out, at, test(load(0), load(half)) & (u16::MAX >> (16 - count)));
+        push(at, test(load(0), load(half)) & (u16::MAX >> (16 - count)));
         at += LANES * stride;
     }
+    out.len = len;
 }
