@@ -279,9 +279,6 @@ impl Serving {
     /// Has the rings looked at whose requests wait for no more. Returns in how many nanoseconds the batch that gathers runs as
     /// it is.
     fn gathered(&mut self) -> Option<u64> {
-        if self.waiting.is_empty() {
-            return None;
-        }
         let in_ns = self.function.gathering.quiet(self.now_ns);
         let (peers, active) = (&self.peers, &mut self.active);
         self.waiting.retain(|id| {

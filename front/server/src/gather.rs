@@ -29,7 +29,9 @@ const CALLED_NS: u64 = 1_000_000;
 /// Counts of all rings of a server.
 #[derive(Debug)]
 pub(crate) struct Gathering {
-    /// Rings with such requests that are not answered.
+    /// Rings that have had such a request.
+    members: AtomicUsize,
+    /// Those with some that are not answered.
     busy: AtomicUsize,
     company: Mutex<Company>,
     /// What `company` has found.
@@ -65,6 +67,8 @@ const JUDGED: u32 = 16;
 const JUDGED_NS: u64 = 10_000_000;
 /// The mean of rings that are busy.
 const PAYS: u32 = 2;
+/// Fewer rings are not called: they could not fill so many lanes.
+const LEAST_MEMBERS: usize = 3;
 /// Where clients were alone, each time twice as long until they are called together again.
 const FIRST_REST_NS: u64 = 20_000_000;
 const LAST_REST_NS: u64 = 1_280_000_000;
@@ -76,9 +80,9 @@ impl Company {
         Company { found, called, since_ns: 0, requests: 0, busy: 0, again_ns: 0, rest_ns }
     }
 
-    /// A request has come, and so many rings are busy.
-    fn request(&mut self, now_ns: u64, busy: usize) {
-        if !self.found && now_ns < self.again_ns {
+    /// A request of one of so many rings has come, and so many are busy.
+    fn request(&mut self, now_ns: u64, members: usize, busy: usize) {
+        if !self.found && (now_ns < self.again_ns || members < LEAST_MEMBERS) {
             return;
         }
         if !self.found {
@@ -107,6 +111,7 @@ impl Company {
 impl Gathering {
     pub(crate) fn new() -> Gathering {
         Gathering {
+            members: AtomicUsize::new(0),
             busy: AtomicUsize::new(0),
             company: Mutex::new(Company::new()),
             found: AtomicBool::new(true),
@@ -134,7 +139,7 @@ impl Gathering {
 
     fn request(&self, now_ns: u64) {
         let mut company = self.company.lock().unwrap_or_else(PoisonError::into_inner);
-        company.request(now_ns, self.busy.load(Relaxed));
+        company.request(now_ns, self.members.load(Relaxed), self.busy.load(Relaxed));
         self.found.store(company.found, Relaxed);
         self.called.store(company.called, Relaxed);
     }
@@ -192,6 +197,8 @@ impl Gathering {
 #[derive(Debug)]
 pub(crate) struct Member {
     all: Arc<Gathering>,
+    /// It has had a request.
+    is_known: bool,
     /// Requests that are not answered.
     outstanding: usize,
     /// The batch that its latest request is for.
@@ -202,13 +209,16 @@ pub(crate) struct Member {
 
 impl Member {
     pub(crate) fn new(all: &Arc<Gathering>) -> Member {
-        Member { all: all.clone(), outstanding: 0, joined: None, last_ns: None }
+        Member { all: all.clone(), is_known: false, outstanding: 0, joined: None, last_ns: None }
     }
 
     /// A request has come.
     pub(crate) fn begin(&mut self, now_ns: u64) {
         if self.last_ns.replace(now_ns).is_none() {
             self.all.lively.fetch_add(1, Relaxed);
+        }
+        if !std::mem::replace(&mut self.is_known, true) {
+            self.all.members.fetch_add(1, Relaxed);
         }
         if self.outstanding == 0 {
             self.all.busier();
@@ -257,6 +267,9 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
+        if self.is_known {
+            self.all.members.fetch_sub(1, Relaxed);
+        }
         if self.outstanding > 0 {
             self.all.idler();
         }
@@ -297,7 +310,7 @@ mod tests {
         assert!(members[2].waits());
         drop(members);
         assert_eq!((all.lively.load(Relaxed), all.batch.load(Relaxed) as u32), (0, 0));
-        assert_eq!(all.busy.load(Relaxed), 0);
+        assert_eq!((all.members.load(Relaxed), all.busy.load(Relaxed)), (0, 0));
     }
 
     #[test]
@@ -327,18 +340,27 @@ mod tests {
         (0..rounds).map(round).collect()
     }
 
+    /// A ring that had a request once.
+    fn known(mut member: Member) -> Member {
+        member.begin(0);
+        member.end(0);
+        member
+    }
+
     #[test]
     fn company_is_found_and_lost() {
         const SECOND_NS: u64 = 1_000_000_000;
+        let count = |of: Vec<bool>| of.iter().filter(|found| **found).count();
         let all = Arc::new(Gathering::new());
         assert!(all.has_company(), "until it is known");
-        assert!(rounds(&all, 1, 0, 100).contains(&false), "one is alone");
-        let alone = rounds(&all, 1, SECOND_NS, 10_000);
-        let called = alone.iter().filter(|found| **found).count();
-        assert!(called < 300, "a lone client is called for {called} of 10,000 requests");
-        let two = rounds(&all, 2, 12 * SECOND_NS, 1_000);
-        assert!(two.iter().filter(|found| **found).count() < 100, "two do not pay");
-        let four = rounds(&all, 4, 14 * SECOND_NS, 4_000);
+        assert!(count(rounds(&all, 1, 0, 100)) < 20, "one is alone");
+        assert_eq!(count(rounds(&all, 1, SECOND_NS, 10_000)), 0, "and nobody else is there");
+        let idle: Vec<Member> = (0..3).map(|_| Member::new(&all)).map(known).collect();
+        let called = count(rounds(&all, 1, 20 * SECOND_NS, 10_000));
+        assert!((1..300).contains(&called), "called for {called} of 10,000 requests");
+        drop(idle);
+        assert!(count(rounds(&all, 2, 32 * SECOND_NS, 1_000)) < 100, "two do not pay");
+        let four = rounds(&all, 4, 34 * SECOND_NS, 4_000);
         let from = four.iter().position(|found| *found);
         assert!(from.is_some_and(|from| from <= 1_300), "within the longest rest: {from:?}");
         assert!(four[from.unwrap_or(0)..].iter().all(|found| *found), "and it stays");
