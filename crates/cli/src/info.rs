@@ -89,7 +89,7 @@ fn cap(cpu: &Cpu) -> String {
     match (cpu.cap(), cpu.unknown_cap()) {
         (Some(cap), _) => format!("capped by {CAP_VARIABLE}={cap}"),
         (None, Some(unknown)) => format!("not capped: {CAP_VARIABLE}={unknown} is unknown"),
-        (None, None) => format!("not capped: {CAP_VARIABLE} is not set"),
+        (None, None) => format!("not capped by {CAP_VARIABLE}"),
     }
 }
 

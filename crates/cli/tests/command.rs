@@ -112,7 +112,7 @@ fn info_for_people() {
         "compression",
         "libdeflate",
         "--all",
-        "not capped: LOOKASIDE_CPU is not set",
+        "not capped by LOOKASIDE_CPU",
     ] {
         assert!(text.contains(expected), "no {expected:?} in\n{text}");
     }

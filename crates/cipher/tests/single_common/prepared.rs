@@ -302,5 +302,5 @@ impl Sample<'_> {
 
 thread_local! {
     /// One for each tier: the lanes of intel-ipsec-mb take half a millisecond to set up.
-    static ENGINES: RefCell<[Option<Engine>; 3]> = const { RefCell::new([const { None }; 3]) };
+    static ENGINES: RefCell<[Option<Engine>; Tier::ALL.len()]> = const { RefCell::new([const { None }; Tier::ALL.len()]) };
 }
