@@ -21,7 +21,7 @@ first [NAME] are the server's:
   folder       where the sockets lie (/run/lookaside)
   engines      engine threads (one for each CPU)
   batch        microseconds that a request of a public key waits at most for
-               those of other clients (1000)
+               those of other clients (4000)
 Those behind it are the virtual function NAME's, whose socket is NAME.sock:
   services     of dc (compression), mv (copies), pke (public keys), kdf (key
                derivation), sym (ciphers, digests), rng (random numbers); or all
