@@ -38,8 +38,8 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--connections", type=numbers, default=[1, 2, 4, 8, 16, 32, 64])
     p.add_argument("--tls", type=words, default=["1.2", "1.3"])
     p.add_argument("--processes", type=numbers, default=[1, 8], help="of openssl speed, at once")
-    p.add_argument("--seconds", type=float, default=1.0, help="of a round")
-    p.add_argument("--rounds", type=int, default=7)
+    p.add_argument("--seconds", type=float, default=2.0, help="of a round")
+    p.add_argument("--rounds", type=int, default=5)
     o = p.parse_args()
     for name in ["provider", "lookaside", "load"]:
         setattr(o, name, getattr(o, name).resolve(strict=True))

@@ -34,7 +34,7 @@ use crate::{
     client::{self, Client, End, Sessions, answer_with},
     config::FunctionConfig,
     counts,
-    gather::{self, Gathering},
+    gather::{self, Gathered, Gathering},
     log::{Level, line},
     ring::Ring,
 };
@@ -231,7 +231,6 @@ impl Serving {
     pub(crate) fn step(&mut self, now_ns: u64) -> Next {
         self.now_ns = now_ns;
         self.tell_of_company();
-        let quiet_in_ns = self.gathered();
         let stops = self.stops();
         if self.serve(stops) {
             if let Some(since_ns) = self.idle_ns.take() {
@@ -240,9 +239,16 @@ impl Serving {
             self.turn = self.turn.wrapping_add(1);
             if self.turn.is_multiple_of(32) {
                 self.events(Some(Duration::ZERO));
+                self.gathered();
             }
             return Next::Again;
         }
+        // Behind the requests that have come.
+        let quiet_in = match self.gathered() {
+            Gathered::Now => return Next::Again,
+            Gathered::In(ns) if !self.waiting.is_empty() => Some(Duration::from_nanos(ns)),
+            Gathered::In(_) | Gathered::Nothing => None,
+        };
         let outstanding = |peer: &Peer| matches!(peer, Peer::Ring(ring) if ring.outstanding() > 0);
         if stops && !self.peers.values().any(outstanding) {
             return Next::End;
@@ -256,7 +262,6 @@ impl Serving {
         if self.announce() && !stops {
             return Next::Again;
         }
-        let quiet_in = quiet_in_ns.filter(|_| !self.waiting.is_empty()).map(Duration::from_nanos);
         Next::Sleep(match self.tidy() {
             _ if stops => Some(Duration::from_millis(50)),
             Some(timeout) => Some(quiet_in.map_or(timeout, |quiet_in| quiet_in.min(timeout))),
@@ -276,10 +281,9 @@ impl Serving {
         }
     }
 
-    /// Has the rings looked at whose requests wait for no more. Returns in how many nanoseconds the batch that gathers runs as
-    /// it is.
-    fn gathered(&mut self) -> Option<u64> {
-        let in_ns = self.function.gathering.quiet(self.now_ns);
+    /// Has the rings looked at whose requests wait for no more: [`Gathered::Now`] where there are some.
+    fn gathered(&mut self) -> Gathered {
+        let mut gathered = self.function.gathering.quiet(self.now_ns);
         let (peers, active) = (&self.peers, &mut self.active);
         self.waiting.retain(|id| {
             let Some(Peer::Ring(ring)) = peers.get(id) else { return false };
@@ -288,10 +292,11 @@ impl Serving {
             }
             if ring.outstanding() > 0 && !active.contains(id) {
                 active.push(*id);
+                gathered = Gathered::Now;
             }
             false
         });
-        in_ns
+        gathered
     }
 
     /// Looks at each active ring. Returns whether there was something.

@@ -46,8 +46,19 @@ pub(crate) struct Gathering {
     joined_ns: AtomicU64,
 }
 
-/// Whether requests come while others are under way. Three lanes pay for the way to the server: requests that fill a batch
-/// of three find 1, 2 and 3 rings busy, themselves included.
+/// What becomes of the batch that gathers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gathered {
+    /// Nothing waits.
+    Nothing,
+    /// It runs in so many nanoseconds, unless something comes.
+    In(u64),
+    /// It is to run.
+    Now,
+}
+
+/// Whether requests come while others are under way. Four lanes pay for the way to the server: requests that fill a batch
+/// of four find 1 to 4 rings busy, themselves included.
 #[derive(Debug)]
 struct Company {
     found: bool,
@@ -65,10 +76,10 @@ struct Company {
 /// So many requests are judged together, or those of so long: but two at least.
 const JUDGED: u32 = 16;
 const JUDGED_NS: u64 = 10_000_000;
-/// The mean of rings that are busy.
-const PAYS: u32 = 2;
+/// The mean of rings that are busy, in tenths: a little less than of four that come together.
+const PAYS: u32 = 23;
 /// Fewer rings are not called: they could not fill so many lanes.
-const LEAST_MEMBERS: usize = 3;
+const LEAST_MEMBERS: usize = 4;
 /// Where clients were alone, each time twice as long until they are called together again.
 const FIRST_REST_NS: u64 = 20_000_000;
 const LAST_REST_NS: u64 = 1_280_000_000;
@@ -97,7 +108,7 @@ impl Company {
         if self.requests < JUDGED && !long {
             return;
         }
-        self.found = self.busy >= PAYS * self.requests;
+        self.found = 10 * self.busy >= PAYS * self.requests;
         (self.called, self.requests) = (false, 0);
         if self.found {
             self.rest_ns = FIRST_REST_NS;
@@ -144,20 +155,19 @@ impl Gathering {
         self.called.store(company.called, Relaxed);
     }
 
-    /// Where nothing has come for a while ([`QUIET`]), the batch is to run with what it has. Returns in how many nanoseconds that
-    /// is so, if nothing comes; `None` where nothing waits.
-    pub(crate) fn quiet(&self, now_ns: u64) -> Option<u64> {
+    /// Where nothing has come for a while, the batch that gathers is to run with what it has.
+    pub(crate) fn quiet(&self, now_ns: u64) -> Gathered {
         if self.batch.load(Relaxed) as u32 == 0 {
-            return None;
+            return Gathered::Nothing;
         }
         let quiet_ns = now_ns.saturating_sub(self.joined_ns.load(Relaxed));
         let enough_ns = if self.called.load(Relaxed) { CALLED_NS } else { QUIET_NS };
         if quiet_ns < enough_ns {
-            return Some(enough_ns - quiet_ns);
+            return Gathered::In(enough_ns - quiet_ns);
         }
         let next = |now: u64| (now as u32 > 0).then(|| (now >> 32).wrapping_add(1) << 32);
         let _ = self.batch.fetch_update(Relaxed, Relaxed, next);
-        None
+        Gathered::Now
     }
 
     /// The number of the batch that gathers.
@@ -317,14 +327,15 @@ mod tests {
     fn a_batch_that_nothing_comes_for_runs() {
         let all = Arc::new(Gathering::new());
         let mut members: Vec<Member> = (0..3).map(|_| Member::new(&all)).collect();
-        assert_eq!(all.quiet(7), None, "nothing waits");
+        assert_eq!(all.quiet(7), Gathered::Nothing);
         members[0].begin(7);
         assert!(!members[0].waits(), "alone");
         members[1].begin(4_007);
         members[2].begin(5_007);
-        assert_eq!(all.quiet(6_007), Some(QUIET_NS - 1_000));
+        assert_eq!(all.quiet(6_007), Gathered::In(QUIET_NS - 1_000));
         assert!(members[1].waits() && members[2].waits(), "the first one's next may come");
-        assert_eq!(all.quiet(5_007 + QUIET_NS), None);
+        assert_eq!(all.quiet(5_007 + QUIET_NS), Gathered::Now);
+        assert_eq!(all.quiet(5_007 + QUIET_NS), Gathered::Nothing);
         assert!(!members[1].waits() && !members[2].waits(), "it did not");
     }
 
@@ -355,11 +366,11 @@ mod tests {
         assert!(all.has_company(), "until it is known");
         assert!(count(rounds(&all, 1, 0, 100)) < 20, "one is alone");
         assert_eq!(count(rounds(&all, 1, SECOND_NS, 10_000)), 0, "and nobody else is there");
-        let idle: Vec<Member> = (0..3).map(|_| Member::new(&all)).map(known).collect();
+        let idle: Vec<Member> = (0..4).map(|_| Member::new(&all)).map(known).collect();
         let called = count(rounds(&all, 1, 20 * SECOND_NS, 10_000));
         assert!((1..300).contains(&called), "called for {called} of 10,000 requests");
         drop(idle);
-        assert!(count(rounds(&all, 2, 32 * SECOND_NS, 1_000)) < 100, "two do not pay");
+        assert!(count(rounds(&all, 3, 32 * SECOND_NS, 1_000)) < 100, "three do not pay");
         let four = rounds(&all, 4, 34 * SECOND_NS, 4_000);
         let from = four.iter().position(|found| *found);
         assert!(from.is_some_and(|from| from <= 1_300), "within the longest rest: {from:?}");
