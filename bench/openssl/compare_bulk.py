@@ -81,9 +81,7 @@ def measure(o, folder: Path, up) -> list[dict]:
             digest = content.digest(length)
             rounds = {name: [] for name in up}
             for number in range(o.rounds):
-                names = list(up)
-                shift = number % len(names)
-                for name in names[shift:] + names[:shift]:
+                for name in servers.in_turn(up, number):
                     before, began = servers.cpu_ns(up[name].pid), time.monotonic()
                     downloads.download(client, kind, up[name].ports["RSA-2048"], length,
                                        connections, digest, o.client_cpu)

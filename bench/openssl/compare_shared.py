@@ -17,7 +17,7 @@ from pathlib import Path
 
 import openssl_conf
 import servers
-from compare_tls import machine
+from compare_tls import load, machine, per_cpu
 
 SOFTWARE, OWN, SHARED = "software", "in process", "shared"
 
@@ -37,6 +37,8 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--workers", type=int, default=16, help="processes of nginx")
     p.add_argument("--connections", type=numbers, default=[1, 2, 4, 8, 16, 32, 64])
     p.add_argument("--tls", type=words, default=["1.2", "1.3"])
+    p.add_argument("--groups", default="x25519,p256",
+                   help="offered by the client, in this order; as OpenSSL's own client by default")
     p.add_argument("--processes", type=numbers, default=[1, 8], help="of openssl speed, at once")
     p.add_argument("--seconds", type=float, default=2.0, help="of a round")
     p.add_argument("--rounds", type=int, default=5)
@@ -74,13 +76,6 @@ def environments(o, folder: Path, device: Path) -> dict[str, dict[str, str]]:
     }
 
 
-def in_turn(names: list[str], rounds: int):
-    """Every name in every round, another one first each time."""
-    for number in range(rounds):
-        shift = number % len(names)
-        yield from names[shift:] + names[:shift]
-
-
 def show(what: str, rounds: dict[str, list[dict]]) -> None:
     """A line for each contender."""
     for name, mine in rounds.items():
@@ -91,21 +86,8 @@ def show(what: str, rounds: dict[str, list[dict]]) -> None:
         if "answer_us" in mine[0]:
             texts += [f"{statistics.median(r['answer_us'][p] for r in mine):8.0f}"
                       for p in ["p50", "p99"]]
-            texts.append(f"{statistics.median(r['busy'] for r in mine):4.0%}")
+            texts.append(f"{statistics.median(r['server_busy'] for r in mine):4.0%}")
         print("  ".join(texts), flush=True)
-
-
-def handshakes(o, up: servers.Server, tls: str, connections: int, pids: list[int]) -> dict:
-    """One round of one nginx: what the client saw, and what it cost these processes."""
-    before = sum(map(servers.cpu_ns, pids))
-    ran = subprocess.run(
-        ["taskset", "-c", str(o.client_cpu), o.load,
-         "--address", f"127.0.0.1:{up.ports['RSA-2048']}", "--tls", tls,
-         "--connections", str(connections), "--seconds", str(o.seconds)],
-        capture_output=True, text=True, check=True)
-    seen = json.loads(ran.stdout)
-    cpu = (sum(map(servers.cpu_ns, pids)) - before) / 1e9
-    return seen | {"rate": seen["handshakes"] / cpu, "busy": cpu / seen["seconds"]}
 
 
 def nginx(o, folder: Path, envs, device_pid: int) -> list[dict]:
@@ -122,14 +104,14 @@ def nginx(o, folder: Path, envs, device_pid: int) -> list[dict]:
                                          o.workers, cpu=o.server_cpu)
             pids = {name: servers.workers(one) for name, one in up.items()}
             pids[SHARED] = [*pids[SHARED], device_pid]
-            for name, one in up.items():
-                handshakes(o, one, o.tls[0], o.workers, pids[name])
-            shift = number % len(up)
-            names = [*up][shift:] + [*up][:shift]
-            for point in points:
-                for name in names:
-                    seen = handshakes(o, up[name], point["tls"], point["connections"], pids[name])
-                    point["rounds"][name].append(seen)
+            rounds = [(o.tls[0], o.workers, None)]
+            rounds += [(point["tls"], point["connections"], point) for point in points]
+            for tls, connections, point in rounds:
+                for name in servers.in_turn(up, number):
+                    seen = load(o, up[name], "RSA-2048", tls, connections, o.seconds, pids[name])
+                    # The first was to warm up.
+                    if point:
+                        point["rounds"][name].append(seen | {"rate": per_cpu(seen)})
         finally:
             for one in up.values():
                 one.stop()
@@ -143,7 +125,7 @@ def speed(o, folder: Path, envs, device_pid: int) -> list[dict]:
     points = []
     for processes in o.processes:
         rounds = {name: [] for name in envs}
-        for name in in_turn(list(envs), o.rounds):
+        for name in (name for number in range(o.rounds) for name in servers.in_turn(envs, number)):
             before = servers.cpu_ns(device_pid)
             running = [subprocess.Popen(
                 ["taskset", "-c", str(o.server_cpu), "openssl", "speed", "-elapsed", "-mr", "-seconds",

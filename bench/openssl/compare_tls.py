@@ -74,9 +74,12 @@ def contenders(o, folder: Path, certificates) -> dict[str, servers.Server]:
     }
 
 
-def load(o, server, certificate: str, tls: str, connections: int, seconds: float) -> dict:
-    """One round of one contender: what the client saw, and what it cost HAProxy."""
-    before = servers.cpu_ns(server.pid)
+def load(o, server, certificate: str, tls: str, connections: int, seconds: float,
+         pids: list[int] | None = None) -> dict:
+    """One round of one contender: what the client saw, and what it cost the server's process, or those
+    processes that serve for it."""
+    pids = pids or [server.pid]
+    before = sum(map(servers.cpu_ns, pids))
     ran = subprocess.run(
         ["taskset", "-c", str(o.client_cpu), o.load,
          "--address", f"127.0.0.1:{server.ports[certificate]}", "--tls", tls,
@@ -86,7 +89,7 @@ def load(o, server, certificate: str, tls: str, connections: int, seconds: float
     if ran.returncode:
         raise SystemExit(f"tls-load: {ran.stdout}{ran.stderr}\n{server.log.read_text()}")
     seen = json.loads(ran.stdout)
-    cpu = (servers.cpu_ns(server.pid) - before) / 1e9
+    cpu = (sum(map(servers.cpu_ns, pids)) - before) / 1e9
     seen["server_cpu_seconds"] = cpu
     seen["handshakes_per_cpu_s"] = seen["handshakes"] / cpu
     seen["server_busy"] = cpu / seen["seconds"]
@@ -103,10 +106,7 @@ def measure(o, up) -> list[dict]:
                 for server in up.values():
                     load(o, server, certificate, tls, connections, 0.2)
                 for number in range(o.rounds):
-                    names = list(up)
-                    # Nobody is always the first after somebody.
-                    shift = number % len(names)
-                    for name in names[shift:] + names[:shift]:
+                    for name in servers.in_turn(up, number):
                         seen = load(o, up[name], certificate, tls, connections, o.seconds)
                         rounds[name].append(seen)
                 point = {"certificate": certificate, "tls": tls, "connections": connections,

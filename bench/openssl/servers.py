@@ -68,6 +68,13 @@ def cpu_ns(pid: int) -> int:
     return total
 
 
+def in_turn(names, number: int) -> list:
+    """The names in the order of this round: nobody is always the first after somebody."""
+    names = list(names)
+    shift = number % len(names)
+    return names[shift:] + names[:shift]
+
+
 def rss_kb(pid: int) -> int:
     """The memory that a process holds."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
