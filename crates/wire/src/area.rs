@@ -271,11 +271,13 @@ pub struct Producer {
     start: usize,
     /// The next place; not seen by the other side before [`Producer::publish`].
     tail: u64,
+    /// The place up to which the other side sees records.
+    shown: u64,
 }
 
 impl Producer {
     fn new(area: &Arc<Area>, ends: Ends, start: usize) -> Producer {
-        Producer { area: area.clone(), ends, start, tail: 0 }
+        Producer { area: area.clone(), ends, start, tail: 0, shown: 0 }
     }
 
     /// How many records fit now.
@@ -304,9 +306,10 @@ impl Producer {
         Ok(true)
     }
 
-    /// Shows the other side what was put in.
-    pub fn publish(&mut self) {
+    /// Shows the other side what was put in. Returns whether that was anything.
+    pub fn publish(&mut self) -> bool {
         self.area.word(self.ends.tail).store(self.tail, Release);
+        std::mem::replace(&mut self.shown, self.tail) != self.tail
     }
 }
 

@@ -73,7 +73,8 @@ fn indices_beyond_the_ring_are_refused() {
         assert_eq!(requests.push(&[1; WORDS]), Ok(true));
     }
     assert_eq!(requests.push(&[1; WORDS]), Ok(false));
-    requests.publish();
+    assert!(requests.publish());
+    assert!(!requests.publish(), "nothing since");
     let mut from = server.requests_from();
     assert!(from.pop().unwrap().is_some());
     // As the other side may: whatever it likes in the word of its index.

@@ -239,6 +239,7 @@ impl Serving {
             self.turn = self.turn.wrapping_add(1);
             if self.turn.is_multiple_of(32) {
                 self.events(Some(Duration::ZERO));
+                // Where it never comes to rest, batches are judged now and then.
                 self.gathered();
             }
             return Next::Again;

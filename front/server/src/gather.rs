@@ -138,16 +138,6 @@ impl Gathering {
         self.found.load(Relaxed)
     }
 
-    /// A ring that was idle has a request.
-    fn busier(&self) {
-        self.busy.fetch_add(1, Relaxed);
-    }
-
-    /// A ring is idle again.
-    fn idler(&self) {
-        self.busy.fetch_sub(1, Relaxed);
-    }
-
     fn request(&self, now_ns: u64) {
         let mut company = self.company.lock().unwrap_or_else(PoisonError::into_inner);
         company.request(now_ns, self.members.load(Relaxed), self.busy.load(Relaxed));
@@ -165,9 +155,17 @@ impl Gathering {
         if quiet_ns < enough_ns {
             return Gathered::In(enough_ns - quiet_ns);
         }
-        let next = |now: u64| (now as u32 > 0).then(|| (now >> 32).wrapping_add(1) << 32);
-        let _ = self.batch.fetch_update(Relaxed, Relaxed, next);
+        self.advance(1);
         Gathered::Now
+    }
+
+    /// The next batch gathers, if so many rings have a request for this one, and any has.
+    fn advance(&self, least: usize) {
+        let next = |now: u64| {
+            let (number, ready) = (now >> 32, now as u32);
+            (ready > 0 && ready as usize >= least).then(|| number.wrapping_add(1) << 32)
+        };
+        let _ = self.batch.fetch_update(Relaxed, Relaxed, next);
     }
 
     /// The number of the batch that gathers.
@@ -191,15 +189,9 @@ impl Gathering {
 
     /// Where each ring that may have a request has one: nothing more comes, the next batch gathers. After a call others may come.
     fn complete(&self) {
-        if self.called.load(Relaxed) {
-            return;
+        if !self.called.load(Relaxed) {
+            self.advance(self.lively.load(Relaxed));
         }
-        let lively = self.lively.load(Relaxed);
-        let next = |now: u64| {
-            let (number, ready) = (now >> 32, now as u32);
-            (ready > 0 && ready as usize >= lively).then(|| number.wrapping_add(1) << 32)
-        };
-        let _ = self.batch.fetch_update(Relaxed, Relaxed, next);
     }
 }
 
@@ -231,7 +223,7 @@ impl Member {
             self.all.members.fetch_add(1, Relaxed);
         }
         if self.outstanding == 0 {
-            self.all.busier();
+            self.all.busy.fetch_add(1, Relaxed);
         }
         self.outstanding += 1;
         self.all.request(now_ns);
@@ -245,7 +237,7 @@ impl Member {
         self.outstanding -= 1;
         self.last_ns = Some(now_ns);
         if self.outstanding == 0 {
-            self.all.idler();
+            self.all.busy.fetch_sub(1, Relaxed);
             self.leave();
         }
     }
@@ -281,7 +273,7 @@ impl Drop for Member {
             self.all.members.fetch_sub(1, Relaxed);
         }
         if self.outstanding > 0 {
-            self.all.idler();
+            self.all.busy.fetch_sub(1, Relaxed);
         }
         self.leave();
         if self.last_ns.is_some() {

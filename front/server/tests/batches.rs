@@ -103,12 +103,11 @@ fn keys_that_are_alone_stay_and_those_of_many_meet() {
     let lone = runtime();
     let session = lone.rsa_private(key.clone()).unwrap();
     let mut instance = lone.instance(InstanceConfig::default()).unwrap();
-    let run = |instance: &mut lookaside::Instance, i: u32| {
+    for i in 0..600u32 {
         instance.push(sign(&session, [i as u8; 32])).unwrap();
         assert!(instance.wait(Duration::from_secs(120)));
         assert_eq!(instance.poll().next().unwrap().result.map(|done| done.produced), Ok(256));
-    };
-    (0..600).for_each(|i| run(&mut instance, i));
+    }
     let (asked, _) = served(&server);
     assert!((1..200).contains(&asked), "the server had {asked} of 600 requests");
     let waiting = alone(client(&server, "all", Policy::Wait).worthwhile(), 0);

@@ -306,10 +306,7 @@ impl SharedChannel {
                 gather(&link.area, dst.start, &request.dst);
             }
             match link.requests.push(&record) {
-                Ok(true) => {
-                    link.untold = true;
-                    Ok(())
-                }
+                Ok(true) => Ok(()),
                 Ok(false) => Err(Unsent::Room),
                 Err(_) => Err(Unsent::Server),
             }

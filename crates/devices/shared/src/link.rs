@@ -34,8 +34,6 @@ pub(crate) struct Link {
     pub(crate) server: Bell,
     pub(crate) client: Bell,
     pub(crate) arena: Arena,
-    /// Requests were put in that the server was not told of.
-    pub(crate) untold: bool,
 }
 
 impl Link {
@@ -61,7 +59,6 @@ impl Link {
             server: area.server_bell(),
             client: area.client_bell(),
             arena: Arena::new(shape.arena as usize),
-            untold: false,
             area,
         })
     }
@@ -96,11 +93,7 @@ impl Link {
 
     /// Where requests were put in: wakes the server if it sleeps.
     pub(crate) fn wake_server(&mut self) {
-        if !core::mem::take(&mut self.untold) {
-            return;
-        }
-        self.requests.publish();
-        if self.server.wants_ring() {
+        if self.requests.publish() && self.server.wants_ring() {
             passing::ring(&self.socket);
         }
     }
