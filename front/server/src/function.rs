@@ -245,11 +245,10 @@ impl Serving {
             return Next::Again;
         }
         // Behind the requests that have come.
-        let quiet_in = match self.gathered() {
-            Gathered::Now => return Next::Again,
-            Gathered::In(ns) if !self.waiting.is_empty() => Some(Duration::from_nanos(ns)),
-            Gathered::In(_) | Gathered::Nothing => None,
-        };
+        let gathered = self.gathered();
+        if gathered == Gathered::Now {
+            return Next::Again;
+        }
         let outstanding = |peer: &Peer| matches!(peer, Peer::Ring(ring) if ring.outstanding() > 0);
         if stops && !self.peers.values().any(outstanding) {
             return Next::End;
@@ -263,6 +262,10 @@ impl Serving {
         if self.announce() && !stops {
             return Next::Again;
         }
+        let quiet_in = match gathered {
+            Gathered::In(ns) if !self.waiting.is_empty() => Some(Duration::from_nanos(ns)),
+            _ => None,
+        };
         Next::Sleep(match self.tidy() {
             _ if stops => Some(Duration::from_millis(50)),
             Some(timeout) => Some(quiet_in.map_or(timeout, |quiet_in| quiet_in.min(timeout))),
