@@ -16,7 +16,7 @@ use crate::strings::{Common, Text};
 use crate::tail::Tail;
 
 /// Bytes on each side of a string that the finder may look at.
-const NEAREST: usize = 3;
+const NEAREST: usize = 8;
 
 /// The tables of a set.
 #[derive(Debug)]

@@ -106,16 +106,18 @@ impl ByteModel {
         0.5 * of_kind(0).powf(TEXT_POWER) + 0.5 * of_kind(1)
     }
 
-    /// The least likely window of `len` bytes around the literal `index`, which is shorter: its offset, and how likely it is.
+    /// The window of `len` bytes around the literal `index`, which is shorter, at which a probe of one of its grams is the
+    /// least likely to succeed: its offset, and the expected number of its grams at a position.
     pub(super) fn best_around(
         &self,
         literals: &Literals,
         index: usize,
-        len: usize,
+        (len, gram): (usize, usize),
     ) -> Option<(i32, f32)> {
+        let of_grams = |sets: &[Bytes]| sets.windows(gram).map(|it| self.of_sets(it)).sum::<f32>();
         literals
             .windows_around(index, len)
-            .map(|(offset, sets)| (offset, self.of_sets(&sets)))
+            .map(|(offset, sets)| (offset, of_grams(&sets)))
             .min_by(|(_, a), (_, b)| a.total_cmp(b))
     }
 

@@ -14,6 +14,7 @@ use std::ops::ControlFlow;
 use super::bytes::members;
 use super::gram::{Grams, hash_window};
 use super::kernel::{Alignments, Candidates};
+use super::plan::Shape;
 use super::set::Literals;
 
 /// A window of a literal.
@@ -28,8 +29,11 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Confirm {
     pub(super) grams: Grams,
-    pub(super) window: usize,
-    pub(super) stride: usize,
+    window: usize,
+    /// Where a gram may stand in a window.
+    places: usize,
+    /// Candidates are pairs of neighbouring positions.
+    pairs: bool,
     alignments: Alignments,
     /// Of each value of the top bits of a window's hash: its first entry. One more at the end.
     starts: Vec<u32>,
@@ -45,18 +49,19 @@ impl Confirm {
         literals: &Literals,
         windows: &[Window],
         grams: Grams,
-        stride: usize,
+        shape: &Shape,
     ) -> Confirm {
-        let window = grams.len + stride - 1;
+        let (window, pairs) = (shape.window(), shape.positions() == 2);
+        let places = window - grams.len + 1;
         let spellings: Vec<_> =
             windows.iter().map(|&of| spellings(literals, of, window, grams.fold)).collect();
         let count = spellings.iter().map(Vec::len).sum::<usize>();
-        let mut alignments = Alignments::new(grams, alignment_bits(count * stride));
+        let mut alignments = Alignments::new(grams, alignment_bits(count * places));
         let start_bits = count.max(16).next_power_of_two().ilog2();
         let mut entries = Vec::with_capacity(count);
         for (&(literal, offset), spellings) in windows.iter().zip(&spellings) {
             for bytes in spellings {
-                for place in 0..stride {
+                for place in 0..places {
                     let gram = grams.load(bytes, place);
                     alignments.insert(gram, place);
                 }
@@ -71,7 +76,7 @@ impl Confirm {
         for i in 1..starts.len() {
             starts[i] += starts[i - 1];
         }
-        Confirm { grams, window, stride, alignments, starts, start_bits, entries }
+        Confirm { grams, window, places, pairs, alignments, starts, start_bits, entries }
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -89,9 +94,12 @@ impl Confirm {
         from: usize,
         hit: &mut impl FnMut(u32, usize) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        for &both in self.alignments.sift(hay, base, candidates) {
-            let (position, set) = Alignments::unpack(both);
+        for &kept in self.alignments.sift(hay, base, self.pairs, candidates) {
+            let (position, set, begin) = Alignments::unpack(kept);
             self.occurrences(literals, hay, base + position, set, from, hit)?;
+            if self.pairs && begin {
+                self.window_at(literals, hay, base + position + 1, from, hit)?;
+            }
         }
         ControlFlow::Continue(())
     }
@@ -110,7 +118,7 @@ impl Confirm {
         while set != 0 {
             let mut offset = set.trailing_zeros() as usize;
             set &= set - 1;
-            while offset < self.stride && offset <= at {
+            while offset < self.places && offset <= at {
                 self.window_at(literals, hay, at - offset, from, hit)?;
                 offset += 8;
             }
@@ -154,7 +162,7 @@ impl Confirm {
 }
 
 /// All spellings of a window that differ in more than case, if case does not matter.
-fn spellings(
+pub(super) fn spellings(
     literals: &Literals,
     (literal, offset): Window,
     len: usize,

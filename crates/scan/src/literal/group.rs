@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::buckets::{self, VectorWindow};
 use super::bytes::{ByteModel, fold_of_range};
-use super::confirm::{Confirm, Window};
+use super::confirm::{Confirm, Window, spellings};
 use super::gram::{Grams, hash_window};
 use super::kernel::{BitTable, CAPACITY, Candidates, Isa, VectorTables, strided, vector};
 use super::plan::{FilterKind, Shape};
@@ -39,13 +39,13 @@ impl Group {
         let grams = Grams { len: shape.gram, fold };
         let windows = choose_windows(literals, range.clone(), &shape, fold, model);
         let filter = match shape.kind {
-            FilterKind::Strided { bits, rare } => {
-                let mut table = BitTable::new(isa, grams, shape.stride, bits);
-                for &(literal, offset) in &windows {
-                    let window =
-                        &literals.bytes(literal as usize)[offset as usize..][..shape.window()];
-                    for place in 0..shape.stride {
-                        table.insert(grams.load(window, place));
+            FilterKind::Strided { bits, rare, pairs } => {
+                let mut table = BitTable::new(isa, grams, (shape.stride, pairs), bits);
+                for &of in &windows {
+                    for window in spellings(literals, of, shape.window(), fold) {
+                        for place in 0..=window.len() - grams.len {
+                            table.insert(grams.load(&window, place), place);
+                        }
                     }
                 }
                 Filter::Strided { table, rare }
@@ -69,7 +69,7 @@ impl Group {
         Group {
             filter,
             reach: windows.iter().map(reach).max().unwrap_or(0) as usize,
-            confirm: Confirm::new(literals, &windows, grams, shape.stride),
+            confirm: Confirm::new(literals, &windows, grams, &shape),
             literals: range.len(),
             shape,
         }
@@ -113,7 +113,9 @@ impl Group {
                     at = strided(isa, (table, *rare), hay, (base, end), &mut candidates);
                     // Where a load would read behind the haystack.
                     while at < end {
-                        if table.contains(grams.load(hay, at)) {
+                        // Of pairs, the second gram may not fit: then it is no candidate.
+                        let positions = at..at + self.shape.positions();
+                        if positions.into_iter().any(|at| table.contains(grams.load(hay, at))) {
                             candidates.push_checked((at - base) as u32);
                         }
                         at += stride;
@@ -146,7 +148,8 @@ fn choose_windows(
             return (index as u32, 0);
         }
         if bytes.len() < len {
-            let (offset, _) = model.best_around(literals, index, len).expect("planned for");
+            let (offset, _) =
+                model.best_around(literals, index, (len, shape.gram)).expect("planned for");
             return (index as u32, offset);
         }
         let folds = match shape.kind {

@@ -9,11 +9,13 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::Bytes;
 use super::buckets::{self, VectorWindow};
 use super::bytes::{ByteModel, fold_of_range};
 use super::confirm::alignment_bits;
-use super::kernel::{Isa, MOST_TABLES, gathers};
-use super::set::Literals;
+use super::gram::fold_of;
+use super::kernel::{Isa, LONGEST_PAIR_STRIDE, MOST_TABLES, PAIR_GRAMS, gathers};
+use super::set::{Literals, spelled};
 
 /// Bytes of the scan that is computed.
 const SCAN: f32 = 1000.0;
@@ -34,7 +36,7 @@ const MOST_VECTOR_WINDOWS: usize = 256;
 /// sets on Cascade Lake (docs/scan.md): the bench alone leaves more of the caches to a table.
 mod cycles {
     /// One more group.
-    pub const GROUP: f32 = 85.0;
+    pub const GROUP: f32 = 180.0;
     /// A probe, by the logarithm of the table's bytes: the first is that of 1 KB. With gathers, and without.
     pub const GATHER: [f32; 14] =
         [1.85, 1.85, 1.85, 1.85, 1.85, 2.1, 2.5, 2.6, 2.75, 3.5, 5.0, 6.5, 8.0, 10.0];
@@ -44,12 +46,16 @@ mod cycles {
     pub const FOLD: f32 = 0.15;
     /// One of more than 4 bytes, with gathers.
     pub const WIDE: f32 = 0.15;
+    /// One of two positions, with gathers and without.
+    pub const PAIR_GATHER: f32 = 0.3;
+    pub const PAIR_PROBE: f32 = 1.0;
     /// One that is stored whether it is a candidate or not.
     pub const STORE: f32 = 0.6;
     /// A branch that is not predicted, and a batch of probes to be made once more.
     pub const MISS: f32 = 40.0;
-    /// The second look at a candidate.
-    pub const SIFT: f32 = 6.0;
+    /// The second look at a candidate, and at a pair of them.
+    pub const SIFT: f32 = 15.0;
+    pub const SIFT_PAIR: f32 = 25.0;
     /// What a candidate takes that has no gram of a literal, and passes the second look.
     pub const FALSE: f32 = 50.0;
     /// What a candidate takes that has a gram of a literal.
@@ -63,8 +69,8 @@ mod cycles {
 /// What looks at the bytes of a group first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum FilterKind {
-    /// A table of `1 << bits` words of 32 bits; whether candidates are rare.
-    Strided { bits: u32, rare: bool },
+    /// A table of `1 << bits` words of 32 bits; whether candidates are rare, and whether a probe is of two positions.
+    Strided { bits: u32, rare: bool, pairs: bool },
     /// As many sets of tables.
     Vector { sets: usize },
 }
@@ -75,7 +81,7 @@ pub(super) struct Shape {
     pub(super) kind: FilterKind,
     /// Bytes of a gram.
     pub(super) gram: usize,
-    /// Bytes between probes; a window is `gram + stride - 1` bytes.
+    /// Bytes between probes.
     pub(super) stride: usize,
     /// Candidates expected in [`SCAN`] bytes.
     pub(super) candidates: f32,
@@ -84,8 +90,17 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    /// Neighbouring positions that a probe is of.
+    pub(super) fn positions(&self) -> usize {
+        match self.kind {
+            FilterKind::Strided { pairs: true, .. } => 2,
+            FilterKind::Strided { .. } | FilterKind::Vector { .. } => 1,
+        }
+    }
+
+    /// Bytes of a window: at one of the positions there is a gram of it, whatever its alignment.
     pub(super) fn window(&self) -> usize {
-        self.gram + self.stride - 1
+        self.gram + self.stride - self.positions()
     }
 }
 
@@ -102,14 +117,25 @@ pub(crate) struct Forced {
     pub bits: Option<u32>,
     /// Whether the strided filter takes candidates for rare.
     pub rare: Option<bool>,
+    /// Whether a probe of the strided filter is of two positions, as far as it can be.
+    pub pairs: Option<bool>,
     /// As many groups as there may be.
     pub split: bool,
 }
 
-/// The literals of one length, or of all from [`LONGEST_WINDOW`].
+/// The literals with one longest window, or with all from [`LONGEST_WINDOW`].
 struct Class {
     window: usize,
     range: Range<usize>,
+}
+
+/// What a strided filter has of some literals.
+#[derive(Clone, Copy, Debug, Default)]
+struct Expected {
+    /// Grams in its table.
+    grams: f32,
+    /// Those at a position that are true.
+    real: f32,
 }
 
 struct Planner<'a> {
@@ -121,7 +147,7 @@ struct Planner<'a> {
     /// For grams of 1, 2, ... bytes, the least likely one of each literal: see [`least_likely`].
     windows: [Vec<Option<Box<Likely>>>; MOST_TABLES],
     /// By class, window, gram and fold: see [`Planner::real_grams`].
-    known: RefCell<HashMap<(usize, usize, usize, bool), f32>>,
+    known: RefCell<HashMap<(usize, usize, usize, bool), Expected>>,
 }
 
 /// The groups of a set, as ranges of its distinct literals, each with its shape.
@@ -133,7 +159,7 @@ pub(super) fn plan(
 ) -> Vec<(Range<usize>, Shape)> {
     let mut classes: Vec<Class> = Vec::new();
     for index in 0..literals.len() {
-        let window = literals.bytes(index).len().min(LONGEST_WINDOW);
+        let window = literals.longest_window(index).min(LONGEST_WINDOW);
         match classes.last_mut() {
             Some(class) if class.window == window => class.range.end = index + 1,
             _ => classes.push(Class { window, range: index..index + 1 }),
@@ -169,7 +195,7 @@ fn least_likely(
 ) -> Option<Box<Likely>> {
     let (bytes, caseless) = (literals.bytes(index), literals.caseless(index));
     let (offset, rate) = if bytes.len() < gram {
-        model.best_around(literals, index, gram)?
+        model.best_around(literals, index, (gram, gram))?
     } else {
         let (offset, rate) = model.best_window(bytes, (gram, gram), caseless, |_| 1.0);
         (offset as i32, rate)
@@ -236,10 +262,15 @@ impl Planner<'_> {
         for gram in 1..=most {
             // Less than 3 bytes say too little, if there are more.
             if strided && (gram >= self.forced.gram.unwrap_or(3).min(most)) {
+                let expected = self.expected(&classes, (shortest, gram), fold);
                 let stride = shortest - gram + 1;
-                let grams = (range.len() * stride) as f32;
-                let real = self.real_grams(&classes, (shortest, gram), fold);
-                self.strided(&mut shapes, (gram, stride), (grams, real), fold);
+                let can = PAIR_GRAMS.contains(&gram) && stride < LONGEST_PAIR_STRIDE;
+                if can && self.forced.pairs != Some(false) {
+                    self.strided(&mut shapes, (gram, stride + 1, true), expected, fold);
+                }
+                if !(can && self.forced.pairs == Some(true)) {
+                    self.strided(&mut shapes, (gram, stride, false), expected, fold);
+                }
             }
         }
         if vector {
@@ -252,45 +283,76 @@ impl Planner<'_> {
         cheapest.expect("a literal has a gram")
     }
 
-    /// The expected number of true grams of some classes at a position.
-    fn real_grams(&self, classes: &Range<usize>, window: (usize, usize), fold: bool) -> f32 {
+    /// What a strided filter has of some classes.
+    fn expected(&self, classes: &Range<usize>, window: (usize, usize), fold: bool) -> Expected {
         let of_class = |index: usize| {
             let class = &self.classes[index];
             let step = class.range.len().div_ceil(SAMPLES);
             let samples = class.range.clone().step_by(step);
-            let count = samples.len() as f32;
-            let of_sample =
-                |index| self.model.best_window(self.literals.bytes(index), window, fold, |_| 1.0).1;
-            samples.map(of_sample).sum::<f32>() / count * class.range.len() as f32
+            let each = class.range.len() as f32 / samples.len() as f32;
+            let mut all = Expected::default();
+            for index in samples {
+                let of_one = self.expected_of(index, window, fold);
+                all.grams += each * of_one.grams;
+                all.real += each * of_one.real;
+            }
+            all
         };
         let mut known = self.known.borrow_mut();
-        let mut of_class = |class| {
-            *known.entry((class, window.0, window.1, fold)).or_insert_with(|| of_class(class))
+        let mut all = Expected::default();
+        for class in classes.clone() {
+            let key = (class, window.0, window.1, fold);
+            let of_class = known.entry(key).or_insert_with(|| of_class(class));
+            all.grams += of_class.grams;
+            all.real += of_class.real;
+        }
+        Expected { real: all.real.min(1.0), ..all }
+    }
+
+    fn expected_of(&self, index: usize, (len, gram): (usize, usize), fold: bool) -> Expected {
+        let bytes = self.literals.bytes(index);
+        if bytes.len() >= len {
+            let (_, real) = self.model.best_window(bytes, (len, gram), fold, |_| 1.0);
+            return Expected { grams: (len - gram + 1) as f32, real };
+        }
+        let best = self.model.best_around(self.literals, index, (len, gram));
+        let (offset, real) = best.expect("a part of its longest window");
+        let (sets, _) = self.literals.window(index, offset, len).expect("it was chosen");
+        let spelled = |gram: &[Bytes]| {
+            gram.iter().map(|set| spelled(set, fold_of(fold)) as f32).product::<f32>()
         };
-        classes.clone().map(&mut of_class).sum::<f32>().min(1.0)
+        Expected { grams: sets.windows(gram).map(spelled).sum(), real }
     }
 
     fn strided(
         &self,
         shapes: &mut Vec<Shape>,
-        (gram, stride): (usize, usize),
-        (grams, real): (f32, f32),
+        (gram, stride, pairs): (usize, usize, bool),
+        Expected { grams, real }: Expected,
         fold: bool,
     ) {
         let probes = SCAN / stride as f32;
+        // Windows begin with one of so many grams. Only that one is also looked for at the second position of a pair.
+        let begins = if pairs { 1.0 / (stride - 1) as f32 } else { 0.0 };
+        let second = if pairs { 1.0 } else { 0.0 };
         let gather = gathers(self.isa, stride);
         let table = if gather { cycles::GATHER } else { cycles::PROBE };
+        let pair = if gather { cycles::PAIR_GATHER } else { cycles::PAIR_PROBE };
         for (size, &probe) in table.iter().enumerate() {
             let bits = size as u32 + 8;
             if self.forced.bits.is_some_and(|forced| forced != bits) {
                 continue;
             }
-            let full = 1.0 - (-grams / (32 << bits) as f32).exp();
-            let each = real + full;
-            let candidates = probes * each.min(1.0);
-            let of_candidates = candidates * of_false(grams) + probes * real * cycles::TRUE;
+            let full = 1.0 - (-grams * (1.0 + begins) / (32 << bits) as f32).exp();
+            let real = real * (1.0 + begins);
+            let each = (real + full * (1.0 + second)).min(1.0 + second);
+            let candidates = probes * each;
+            let sift = if pairs { cycles::SIFT_PAIR } else { cycles::SIFT };
+            let of_candidates =
+                candidates * (sift + of_false(grams)) + probes * real * cycles::TRUE;
             let probe = probe
                 + if fold { cycles::FOLD } else { 0.0 }
+                + if pairs { pair } else { 0.0 }
                 + if gather && gram > 4 { cycles::WIDE } else { 0.0 };
             for rare in [true, false] {
                 if self.forced.rare.is_some_and(|forced| forced != rare) {
@@ -300,9 +362,9 @@ impl Planner<'_> {
                 let of_probes = match rare {
                     _ if gather => probe,
                     true => probe + (1.0 - (-8.0 * each).exp()) / 8.0 * cycles::MISS,
-                    false => probe + cycles::STORE,
+                    false => probe + (1.0 + second) * cycles::STORE,
                 };
-                let kind = FilterKind::Strided { bits, rare };
+                let kind = FilterKind::Strided { bits, rare, pairs };
                 let cycles = probes * of_probes + of_candidates;
                 shapes.push(Shape { kind, gram, stride, candidates, cycles });
             }
@@ -329,7 +391,7 @@ impl Planner<'_> {
             let rate = buckets::estimate(&mut windows, sets, nibbles, self.model).min(1.0);
             let candidates = SCAN * rate;
             let cycles = vectors * (base + table * (sets * gram) as f32)
-                + candidates * of_false(grams)
+                + candidates * (cycles::SIFT + of_false(grams))
                 + SCAN * real * cycles::TRUE;
             let kind = FilterKind::Vector { sets };
             shapes.push(Shape { kind, gram, stride: 1, candidates, cycles });
@@ -337,8 +399,8 @@ impl Planner<'_> {
     }
 }
 
-/// Cycles for a candidate that is none, by the number of grams.
+/// Cycles behind the second look for a candidate that is none, by the number of grams.
 fn of_false(grams: f32) -> f32 {
     let full = 1.0 - (-grams / (1 << alignment_bits(grams as usize)) as f32).exp();
-    cycles::SIFT + full * cycles::FALSE
+    full * cycles::FALSE
 }

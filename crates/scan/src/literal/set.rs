@@ -1,6 +1,9 @@
 //! The distinct literals of a set, and the comparison of one of them with a place in the haystack.
 
-use super::kernel::MOST_TABLES;
+use std::ops::Range;
+
+use super::bytes::members;
+use super::gram::fold_of;
 use super::{Around, Bytes, Literal};
 
 /// 0x20 in every byte: what ORs an ASCII letter to lower case.
@@ -15,12 +18,14 @@ struct Distinct {
     /// Its first index in [`Literals::owners`]; the last is before the next one's.
     owners: u32,
     caseless: bool,
+    /// Bytes of the longest window that it has: all of it, or up to [`LONGEST_AROUND`] with what stands around.
+    window: u8,
     /// Its last 8 bytes, or all with zeros before them, and the bits of them that count.
     tail: u64,
     mask: u64,
 }
 
-/// The distinct literals, in the order of their length.
+/// The distinct literals, in the order of their longest windows.
 #[derive(Debug, Default)]
 pub(super) struct Literals {
     /// All bytes; those of caseless literals in lower case.
@@ -28,12 +33,18 @@ pub(super) struct Literals {
     distinct: Vec<Distinct>,
     /// The caller's indices.
     owners: Vec<u32>,
-    /// What stands around each that is shorter than a window of the vector filter can be. They come first.
+    /// What stands around each that is shorter than [`LONGEST_AROUND`]. They come first.
     around: Vec<Around>,
 }
 
+/// The longest window that has more than the literal.
+pub(super) const LONGEST_AROUND: usize = 10;
+
 /// More spellings of the bytes around a literal than this are no window.
 const MOST_SPELLINGS: usize = 256;
+
+/// More than this are none that makes all windows of a group longer.
+const FEW_SPELLINGS: usize = 64;
 
 impl Literals {
     pub(super) fn new(literals: &[Literal]) -> Literals {
@@ -50,31 +61,50 @@ impl Literals {
         let mut keyed: Vec<_> =
             (0..literals.len()).map(keyed).filter(|(len, ..)| *len != 0).collect();
         keyed.sort_unstable();
-        let mut set = Literals::default();
+        // Equal ones, what stands around all of them, and their window.
+        let mut distinct: Vec<(Range<usize>, Around)> = Vec::new();
         for (place, (len, caseless, bytes, index)) in keyed.iter().enumerate() {
             let around = &literals[*index as usize].around;
-            let same = place != 0 && {
-                let before = &keyed[place - 1];
-                (before.1, &before.2) == (*caseless, bytes)
-            };
-            if !same {
-                let (tail, mask) = tail(bytes, *caseless);
-                set.distinct.push(Distinct {
-                    at: set.bytes.len().try_into().expect("literals of less than 4 GB"),
-                    len: *len as u32,
-                    owners: set.owners.len() as u32,
-                    caseless: *caseless,
-                    tail,
-                    mask,
-                });
-                set.bytes.extend_from_slice(bytes);
-                if *len < MOST_TABLES {
-                    set.around.push(around.clone());
+            match distinct.last_mut() {
+                Some((range, known))
+                    if {
+                        let first = &keyed[range.start];
+                        (first.1, &first.2) == (*caseless, bytes)
+                    } =>
+                {
+                    range.end = place + 1;
+                    known.either(around);
                 }
-            } else if let Some(last) = set.around.get_mut(set.distinct.len() - 1) {
-                last.either(around);
+                _ if *len < LONGEST_AROUND => distinct.push((place..place + 1, around.clone())),
+                _ => distinct.push((place..place + 1, Around::default())),
             }
-            set.owners.push(*index);
+        }
+        let mut distinct: Vec<_> = distinct
+            .into_iter()
+            .map(|(range, around)| {
+                let (_, caseless, bytes, _) = &keyed[range.start];
+                (longest_window(bytes, *caseless, &around), range, around)
+            })
+            .collect();
+        distinct.sort_by_key(|(window, ..)| *window);
+        let mut set = Literals::default();
+        for (window, range, around) in distinct {
+            let (len, caseless, bytes, _) = &keyed[range.start];
+            let (tail, mask) = tail(bytes, *caseless);
+            set.distinct.push(Distinct {
+                at: set.bytes.len().try_into().expect("literals of less than 4 GB"),
+                len: *len as u32,
+                owners: set.owners.len() as u32,
+                caseless: *caseless,
+                window,
+                tail,
+                mask,
+            });
+            set.bytes.extend_from_slice(bytes);
+            if *len < LONGEST_AROUND {
+                set.around.push(around);
+            }
+            set.owners.extend(keyed[range].iter().map(|(.., index)| index));
         }
         set
     }
@@ -92,27 +122,8 @@ impl Literals {
         offset: i32,
         len: usize,
     ) -> Option<(Vec<Bytes>, usize)> {
-        let (bytes, caseless) = (self.bytes(index), self.caseless(index));
-        let mut spellings = 1_usize;
-        let mut at = |place: i32| {
-            if let Some(&byte) = usize::try_from(place).ok().and_then(|place| bytes.get(place)) {
-                let mut set = [0; 4];
-                for byte in [byte, if caseless { byte.to_ascii_uppercase() } else { byte }] {
-                    set[usize::from(byte >> 6)] |= 1 << (byte & 63);
-                }
-                return Some(set);
-            }
-            let around = self.around.get(index)?;
-            let set = *match place {
-                ..0 => around.before.get((-1 - place) as usize)?,
-                _ => around.after.get(place as usize - bytes.len())?,
-            };
-            let ways = set.iter().map(|word| word.count_ones() as usize).sum();
-            spellings = spellings.saturating_mul(ways);
-            Some(set)
-        };
-        let window = (offset..offset + len as i32).map(&mut at).collect::<Option<_>>()?;
-        Some((window, spellings))
+        let known = (self.bytes(index), self.caseless(index), self.around.get(index));
+        window(known, offset, len)
     }
 
     /// The windows of `len` bytes around a literal that is shorter: each has all of it.
@@ -126,6 +137,11 @@ impl Literals {
             let (window, spellings) = self.window(index, offset, len)?;
             (spellings <= MOST_SPELLINGS).then_some((offset, window))
         })
+    }
+
+    /// Bytes of the longest window that the distinct literal `index` has.
+    pub(super) fn longest_window(&self, index: usize) -> usize {
+        usize::from(self.distinct[index].window)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -173,6 +189,56 @@ impl Literals {
     pub(super) fn memory(&self) -> usize {
         self.bytes.len() + size_of_val(&*self.distinct) + size_of_val(&*self.owners)
     }
+}
+
+/// [`Literals::window`] of a literal: its bytes, whether it is caseless, and what stands around.
+fn window(
+    (bytes, caseless, around): (&[u8], bool, Option<&Around>),
+    offset: i32,
+    len: usize,
+) -> Option<(Vec<Bytes>, usize)> {
+    let mut spellings = 1_usize;
+    let mut at = |place: i32| {
+        if let Some(&byte) = usize::try_from(place).ok().and_then(|place| bytes.get(place)) {
+            let mut set = [0; 4];
+            for byte in [byte, if caseless { byte.to_ascii_uppercase() } else { byte }] {
+                set[usize::from(byte >> 6)] |= 1 << (byte & 63);
+            }
+            return Some(set);
+        }
+        let set = *match place {
+            ..0 => around?.before.get((-1 - place) as usize)?,
+            _ => around?.after.get(place as usize - bytes.len())?,
+        };
+        spellings = spellings.saturating_mul(spelled(&set, fold_of(caseless)));
+        Some(set)
+    };
+    let window = (offset..offset + len as i32).map(&mut at).collect::<Option<_>>()?;
+    Some((window, spellings))
+}
+
+/// How many bytes of a set differ in more than what is folded.
+pub(super) fn spelled(set: &Bytes, fold: u64) -> usize {
+    let mut all = [0_u64; 4];
+    for byte in members(set).map(|byte| byte | fold as u8) {
+        all[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+    all.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+/// [`Distinct::window`].
+fn longest_window(bytes: &[u8], caseless: bool, around: &Around) -> u8 {
+    let known = (bytes, caseless, Some(around));
+    let mut longest = bytes.len();
+    for len in bytes.len() + 1..=LONGEST_AROUND {
+        let mut offsets = bytes.len() as i32 - len as i32..=0;
+        let few = |offset| window(known, offset, len).is_some_and(|it| it.1 <= FEW_SPELLINGS);
+        if !offsets.any(few) {
+            break;
+        }
+        longest = len;
+    }
+    longest.min(u8::MAX.into()) as u8
 }
 
 /// [`Distinct::tail`] and [`Distinct::mask`].

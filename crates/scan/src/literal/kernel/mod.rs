@@ -22,7 +22,7 @@ use super::gram::Grams;
 pub(super) use sift::Alignments;
 pub(super) use strided::strided;
 
-/// Candidates that one block can have. Strides are 32 at most: a position in a block has fewer than 24 bits.
+/// Candidates that one block can have. Strides are 32 at most: a position in a block has fewer than 23 bits.
 pub(super) const CAPACITY: usize = 1024;
 
 /// Elements behind [`CAPACITY`] that a kernel may write before it looks at how many count.
@@ -58,7 +58,7 @@ impl Isa {
     }
 }
 
-/// The candidates of one block: positions relative to its begin, ascending.
+/// The candidates of one block: positions relative to its begin, ascending; of pairs, the first one.
 pub(super) struct Candidates {
     at: [MaybeUninit<u32>; CAPACITY + SLACK],
     len: usize,
@@ -119,52 +119,78 @@ impl Candidates {
 
 /// A set of grams as bits: may contain a gram that is none of the set, and never lacks one that is.
 ///
-/// The word is chosen by a hash of the gram, the bit in it by the low 5 bits of the gram's first byte, which a shift
-/// takes as they are.
+/// The word is chosen by a hash, the bit in it by the low 5 bits of a byte, which a shift takes as they are. If probes are
+/// of one position, the hash is of the gram, and the byte its first one. If they are of pairs of neighbours, the hash is of
+/// the bytes that their grams share; the first one's byte is the one before these, the second one's the one behind them. A
+/// gram has a bit as the first, and one as the second if a window begins with it: of other windows the first probe tells.
 #[derive(Debug)]
 pub(super) struct BitTable {
     /// `1 << bits` of them.
     words: Box<[u32]>,
     bits: u32,
     grams: Grams,
+    /// What is hashed: the grams, or what neighbours share of them.
+    hashed: Grams,
     stride: usize,
+    pairs: bool,
     /// If the kernel with gathers serves the table: it hashes long grams in another way.
     #[cfg(target_arch = "x86_64")]
     lanes: Option<Box<strided_avx512::Lanes>>,
 }
 
+/// Grams that a probe of two positions may have: with one byte more they are 8.
+pub(super) const PAIR_GRAMS: std::ops::RangeInclusive<usize> = 3..=7;
+
+/// Probes of two positions are at most as far apart.
+pub(super) const LONGEST_PAIR_STRIDE: usize = 8;
+
 impl BitTable {
-    /// An empty set of `1 << bits` words for probes every `stride` bytes.
-    pub(super) fn new(isa: Isa, grams: Grams, stride: usize, bits: u32) -> BitTable {
+    /// An empty set of `1 << bits` words for probes every `stride` bytes, of one position or of pairs.
+    pub(super) fn new(
+        isa: Isa,
+        grams: Grams,
+        (stride, pairs): (usize, bool),
+        bits: u32,
+    ) -> BitTable {
         #[cfg(not(target_arch = "x86_64"))]
         let _ = isa;
         assert!((1..32).contains(&bits) && (1..=8).contains(&grams.len) && stride > 0);
+        assert!(!pairs || PAIR_GRAMS.contains(&grams.len) && stride <= LONGEST_PAIR_STRIDE);
         BitTable {
             words: vec![0; 1 << bits].into(),
             bits,
             grams,
+            hashed: if pairs { Grams { len: grams.len - 1, ..grams } } else { grams },
             stride,
+            pairs,
             #[cfg(target_arch = "x86_64")]
             lanes: gathers(isa, stride)
-                .then(|| strided_avx512::Lanes::new(grams.len, stride).into()),
+                .then(|| strided_avx512::Lanes::new(grams.len, stride, pairs).into()),
         }
     }
 
-    fn word(&self, gram: u64) -> usize {
+    /// The word of what is hashed. Above it is anything.
+    fn word(&self, hashed: u64) -> usize {
         #[cfg(target_arch = "x86_64")]
         if self.lanes.is_some() {
-            return self.grams.split(gram, self.bits);
+            return self.hashed.split(hashed, self.bits);
         }
-        self.grams.first(gram, self.bits)
+        self.hashed.first(hashed, self.bits)
     }
 
-    pub(super) fn insert(&mut self, gram: u64) {
-        let word = self.word(gram);
+    /// Adds the gram at `place` of a window.
+    pub(super) fn insert(&mut self, gram: u64, place: usize) {
+        let word = self.word(if self.pairs { gram >> 8 } else { gram });
         self.words[word] |= 1 << (gram & 31);
+        if self.pairs && place == 0 {
+            let word = self.word(gram);
+            self.words[word] |= 1 << (gram >> (8 * self.hashed.len) & 31);
+        }
     }
 
     pub(super) fn contains(&self, gram: u64) -> bool {
-        self.words[self.word(gram)] >> (gram & 31) & 1 != 0
+        let word = self.word(if self.pairs { gram >> 8 } else { gram });
+        self.words[word] >> (gram & 31) & 1 != 0
     }
 
     pub(super) fn memory(&self) -> usize {

@@ -3,7 +3,8 @@
 //! ```text
 //! for at in candidates:
 //!     set := bytes[gram at at * multiplier >> shift]
-//!     keep at, with set, if set != 0
+//!     begin := 0 IN bytes[gram at (at + 1) * multiplier >> shift]                     if candidates are pairs
+//!     keep at, with set and begin, if set != 0 or begin
 //! ```
 //!
 //! Shapes: any bytes. Preconditions: none; a gram that does not fit is read with zeros behind the haystack. CPU features:
@@ -11,6 +12,7 @@
 //!
 //! 1. What is kept is stored over what was looked at, each time, and counts if `set` is not empty: no branch.
 //! 2. All candidates of a block are looked at before the first is confirmed, so that the loads overlap.
+//! 3. With gathers, 16 at once, a scan of a packet takes 1.07 times as long on Zen 4.
 
 use super::super::gram::Grams;
 use super::Candidates;
@@ -24,7 +26,9 @@ pub(crate) struct Alignments {
     grams: Grams,
 }
 
-/// Where the set stands above the position. Strides are 32 at most: a position in a block has fewer than 24 bits.
+/// What stands above a position: whether a window may begin at the next one, and the set of offsets. Strides are 32 at most:
+/// a position in a block has fewer than 23 bits.
+const BEGIN_SHIFT: u32 = 23;
 const SET_SHIFT: u32 = 24;
 
 impl Alignments {
@@ -51,10 +55,24 @@ impl Alignments {
         unsafe { *self.bytes.get_unchecked(hash) }
     }
 
-    /// Drops the candidates of a block at `base` without an offset. Returns the others with their offsets, for
-    /// [`Alignments::unpack`].
+    /// Drops the candidates of a block at `base` without an offset, and of `pairs` without a window that may begin at the
+    /// second position. Returns the others, for [`Alignments::unpack`].
     #[inline(always)]
     pub(crate) fn sift<'a>(
+        &self,
+        hay: &[u8],
+        base: usize,
+        pairs: bool,
+        candidates: &'a mut Candidates,
+    ) -> &'a [u32] {
+        match pairs {
+            true => self.sift_in::<true>(hay, base, candidates),
+            false => self.sift_in::<false>(hay, base, candidates),
+        }
+    }
+
+    #[inline(always)]
+    fn sift_in<'a, const PAIRS: bool>(
         &self,
         hay: &[u8],
         base: usize,
@@ -67,17 +85,20 @@ impl Alignments {
         };
         for i in 0..len {
             let position = positions[i];
-            let set = self.at(hay, base + position as usize);
+            let at = base + position as usize;
+            let set = u32::from(self.at(hay, at)) << SET_SHIFT;
+            let begin = if PAIRS { u32::from(self.at(hay, at + 1) & 1) << BEGIN_SHIFT } else { 0 };
             // SAFETY: `kept` is `i` at most.
-            unsafe { *positions.get_unchecked_mut(kept) = position | u32::from(set) << SET_SHIFT };
-            kept += usize::from(set != 0);
+            unsafe { *positions.get_unchecked_mut(kept) = position | begin | set };
+            kept += usize::from(begin | set != 0);
         }
         &positions[..kept]
     }
 
-    /// The position and the offsets.
+    /// The position, the offsets of the gram there, and whether a window may begin at the next position.
     #[inline(always)]
-    pub(crate) fn unpack(both: u32) -> (usize, u8) {
-        ((both & ((1 << SET_SHIFT) - 1)) as usize, (both >> SET_SHIFT) as u8)
+    pub(crate) fn unpack(kept: u32) -> (usize, u8, bool) {
+        let position = kept & ((1 << BEGIN_SHIFT) - 1);
+        (position as usize, (kept >> SET_SHIFT) as u8, kept >> BEGIN_SHIFT & 1 != 0)
     }
 }

@@ -4,6 +4,11 @@
 //! for at in begin, begin + stride, ... while at < end:
 //!     gram := load(hay, at) OR fold
 //!     if words[gram * multiplier >> shift] >> (gram AND 31) AND 1: candidate at
+//!
+//! for at in begin, begin + stride, ... while at < end:                            if probes are of pairs
+//!     bytes := load(hay, at) OR fold
+//!     word := words[(bytes >> 8) * multiplier >> shift]
+//!     if (word >> (bytes AND 31) OR word >> (bytes >> length of a gram AND 31)) AND 1: candidate at
 //! ```
 //!
 //! Shapes: any bytes and any stride from 1. Preconditions: a load of 4 or 8 bytes at each position is within the
@@ -16,7 +21,10 @@
 //! 1. [`BATCH`] probes are ORed before one branch looks at them (`RARE`): a branch for each would cost more than the probe.
 //! 2. Where candidates are not rare, a mispredicted branch costs more than a store for each probe: then each position is
 //!    stored, and counts if its bit is set.
-//! 3. No gather: with vectors of 256 bits it takes as long. See `strided_avx512` for 512.
+//! 3. What a probe takes is the load of a word from a table. One for two positions that are neighbours, of all but one byte of
+//!    their grams, makes strides longer by one byte, which is a third or half of them where strings are short. It needs twice
+//!    the bits. Our own idea, near to the masks by 2 to 7 bytes of Hyperscan's FDR.
+//! 4. No gather: with vectors of 256 bits it takes as long. See `strided_avx512` for 512.
 
 #[cfg(target_arch = "x86_64")]
 use super::strided_avx512;
@@ -32,74 +40,97 @@ struct Probe {
     shift: u32,
     multiplier: u64,
     fold: u64,
+    /// Bits before the byte behind what is hashed.
+    behind: u32,
 }
 
 impl Probe {
+    fn new(table: &BitTable) -> Probe {
+        let hashed = table.hashed;
+        Probe {
+            words: table.words.as_ptr(),
+            shift: 8 * hashed.load_len() as u32 - table.bits,
+            multiplier: hashed.multiplier(),
+            fold: hashed.fold,
+            behind: 8 * table.grams.len as u32,
+        }
+    }
+
     /// Bit 0 is the answer; above it is anything.
     ///
     /// # Safety
-    /// 8 bytes at `at` can be read if `WIDE`, else 4.
+    /// 8 bytes at `at` can be read if `WIDE` or `PAIRS`, else 4.
     #[inline(always)]
-    unsafe fn at<const WIDE: bool, const FOLD: bool>(&self, at: *const u8) -> u32 {
-        if WIDE {
+    unsafe fn at<const WIDE: bool, const FOLD: bool, const PAIRS: bool>(
+        &self,
+        at: *const u8,
+    ) -> u32 {
+        let mut bytes = match WIDE || PAIRS {
             // SAFETY: the caller's.
-            let mut gram = unsafe { at.cast::<u64>().read_unaligned() };
-            if FOLD {
-                gram |= self.fold;
-            }
-            let word = (gram.wrapping_mul(self.multiplier) >> (self.shift & 63)) as usize;
-            // SAFETY: the shift leaves as many bits as the table's length has.
-            unsafe { *self.words.add(word) }.wrapping_shr(gram as u32)
-        } else {
-            // SAFETY: the caller's.
-            let mut gram = unsafe { at.cast::<u32>().read_unaligned() };
-            if FOLD {
-                gram |= self.fold as u32;
-            }
-            let word = (gram.wrapping_mul(self.multiplier as u32) >> (self.shift & 31)) as usize;
+            true => unsafe { at.cast::<u64>().read_unaligned() },
             // SAFETY: as above.
-            unsafe { *self.words.add(word) }.wrapping_shr(gram)
+            false => u64::from(unsafe { at.cast::<u32>().read_unaligned() }),
+        };
+        if FOLD {
+            bytes |= self.fold;
+        }
+        let hashed = if PAIRS { bytes >> 8 } else { bytes };
+        let word = match WIDE {
+            true => (hashed.wrapping_mul(self.multiplier) >> (self.shift & 63)) as usize,
+            false => {
+                let product = (hashed as u32).wrapping_mul(self.multiplier as u32);
+                (product >> (self.shift & 31)) as usize
+            }
+        };
+        // SAFETY: the shift leaves as many bits as the table's length has.
+        let word = unsafe { *self.words.add(word) };
+        let first = word.wrapping_shr(bytes as u32);
+        match PAIRS {
+            true => first | word.wrapping_shr((bytes >> (self.behind & 63)) as u32),
+            false => first,
         }
     }
 }
 
-/// Returns where it ended: the first position at `end` or above.
+/// Returns where it ended: the first probe at `end` or above.
 ///
 /// # Safety
-/// All positions below `end` can be loaded from, and there are at most [`CAPACITY`] of them.
+/// All probes below `end` can be made, and there are at most [`CAPACITY`] of them.
 #[inline(always)]
-unsafe fn run<const STRIDE: usize, const WIDE: bool, const FOLD: bool, const RARE: bool>(
+unsafe fn run<
+    const STRIDE: usize,
+    const WIDE: bool,
+    const FOLD: bool,
+    const PAIRS: bool,
+    const RARE: bool,
+>(
     (table, hay, begin, end): Arguments<'_>,
     out: &mut Candidates,
 ) -> usize {
     let stride = if STRIDE == 0 { table.stride } else { STRIDE };
-    let load = if WIDE { 64 } else { 32 };
-    let probe = Probe {
-        words: table.words.as_ptr(),
-        shift: load - table.bits,
-        multiplier: table.grams.multiplier(),
-        fold: table.grams.fold,
-    };
+    let probe = Probe::new(table);
     let hay = hay.as_ptr();
     let mut at = begin;
     while at + (BATCH - 1) * stride < end {
-        // SAFETY: the last position of the batch is below `end`.
+        // SAFETY: the last probe of the batch is below `end`.
         let base = unsafe { hay.add(at) };
         if RARE {
             let mut any = 0;
             for i in 0..BATCH {
                 // SAFETY: as above.
-                any |= unsafe { probe.at::<WIDE, FOLD>(base.add(i * stride)) };
+                any |= unsafe { probe.at::<WIDE, FOLD, PAIRS>(base.add(i * stride)) };
             }
             if any & 1 != 0 {
                 // SAFETY: as above.
-                unsafe { again::<WIDE, FOLD>(&probe, base, stride, (at - begin) as u32, out) };
+                unsafe {
+                    again::<WIDE, FOLD, PAIRS>(&probe, base, stride, (at - begin) as u32, out)
+                };
             }
         } else {
             for i in 0..BATCH {
                 // SAFETY: as above.
                 unsafe {
-                    let real = probe.at::<WIDE, FOLD>(base.add(i * stride)) & 1 != 0;
+                    let real = probe.at::<WIDE, FOLD, PAIRS>(base.add(i * stride)) & 1 != 0;
                     out.push((at - begin + i * stride) as u32, real);
                 }
             }
@@ -109,7 +140,7 @@ unsafe fn run<const STRIDE: usize, const WIDE: bool, const FOLD: bool, const RAR
     while at < end {
         // SAFETY: `at` is below `end`.
         unsafe {
-            let real = probe.at::<WIDE, FOLD>(hay.add(at)) & 1 != 0;
+            let real = probe.at::<WIDE, FOLD, PAIRS>(hay.add(at)) & 1 != 0;
             out.push((at - begin) as u32, real);
         }
         at += stride;
@@ -122,7 +153,7 @@ unsafe fn run<const STRIDE: usize, const WIDE: bool, const FOLD: bool, const RAR
 /// # Safety
 /// As [`run`].
 #[inline(never)]
-unsafe fn again<const WIDE: bool, const FOLD: bool>(
+unsafe fn again<const WIDE: bool, const FOLD: bool, const PAIRS: bool>(
     probe: &Probe,
     base: *const u8,
     stride: usize,
@@ -132,7 +163,7 @@ unsafe fn again<const WIDE: bool, const FOLD: bool>(
     for i in 0..BATCH {
         // SAFETY: the caller's.
         unsafe {
-            let real = probe.at::<WIDE, FOLD>(base.add(i * stride)) & 1 != 0;
+            let real = probe.at::<WIDE, FOLD, PAIRS>(base.add(i * stride)) & 1 != 0;
             out.push(at + (i * stride) as u32, real);
         }
     }
@@ -140,16 +171,17 @@ unsafe fn again<const WIDE: bool, const FOLD: bool>(
 
 /// Calls `$run` with what is known of a group as constants.
 macro_rules! choose {
-    ($run:ident, $stride:literal, $all:ident, $out:ident, $wide:ident, $fold:ident, $rare:ident) => {
-        match ($wide, $fold, $rare) {
-            (false, false, false) => $run::<$stride, false, false, false>($all, $out),
-            (false, false, true) => $run::<$stride, false, false, true>($all, $out),
-            (false, true, false) => $run::<$stride, false, true, false>($all, $out),
-            (false, true, true) => $run::<$stride, false, true, true>($all, $out),
-            (true, false, false) => $run::<$stride, true, false, false>($all, $out),
-            (true, false, true) => $run::<$stride, true, false, true>($all, $out),
-            (true, true, false) => $run::<$stride, true, true, false>($all, $out),
-            (true, true, true) => $run::<$stride, true, true, true>($all, $out),
+    ($run:ident, $stride:literal, $all:ident, $out:ident, $what:ident) => {
+        choose!(@ $run, $stride, $all, $out, $what: (false false) (false true) (true false) (true true))
+    };
+    (@ $run:ident, $stride:literal, $all:ident, $out:ident, $what:ident: $(($wide:tt $fold:tt))*) => {
+        match $what {
+            $(
+                [$wide, $fold, false, false] => $run::<$stride, $wide, $fold, false, false>($all, $out),
+                [$wide, $fold, false, true] => $run::<$stride, $wide, $fold, false, true>($all, $out),
+                [$wide, $fold, true, false] => $run::<$stride, $wide, $fold, true, false>($all, $out),
+                [$wide, $fold, true, true] => $run::<$stride, $wide, $fold, true, true>($all, $out),
+            )*
         }
     };
 }
@@ -166,16 +198,22 @@ type Arguments<'a> = (&'a BitTable, &'a [u8], usize, usize);
 /// As [`run`], and the CPU has the features.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn run_bmi2<const STRIDE: usize, const WIDE: bool, const FOLD: bool, const RARE: bool>(
+unsafe fn run_bmi2<
+    const STRIDE: usize,
+    const WIDE: bool,
+    const FOLD: bool,
+    const PAIRS: bool,
+    const RARE: bool,
+>(
     all: Arguments<'_>,
     out: &mut Candidates,
 ) -> usize {
     // SAFETY: the caller's.
-    unsafe { run::<STRIDE, WIDE, FOLD, RARE>(all, out) }
+    unsafe { run::<STRIDE, WIDE, FOLD, PAIRS, RARE>(all, out) }
 }
 
-/// Adds the candidates among `begin`, `begin + stride`, ... below `end`, relative to `begin`. Returns the first of these
-/// positions that was not looked at: it is `end` or above, or no gram can be loaded there.
+/// Adds the candidates among the probes at `begin`, `begin + stride`, ... below `end`, relative to `begin`. Returns the first
+/// of these positions at which none was made: it is `end` or above, or no gram can be loaded there.
 #[inline(always)]
 pub(crate) fn strided(
     isa: Isa,
@@ -194,34 +232,33 @@ pub(crate) fn strided(
         strided_avx512::strided(token, (table, lanes), hay, (begin, end), out);
         return begin + (end - begin).div_ceil(stride) * stride;
     }
-    let wide = table.grams.wide();
-    let load = table.grams.load_len();
+    let load = if table.pairs { 8 } else { table.grams.load_len() };
     // The load at `end - 1` ends with the haystack at the latest.
     let end = end.min((hay.len() + 1).saturating_sub(load));
     if begin >= end {
         return begin;
     }
-    // Of positions there are CAPACITY at most. No division: it would take as long as twenty probes.
+    // Of probes there are CAPACITY at most. No division: it would take as long as twenty probes.
     assert!(end - begin <= (CAPACITY - out.len) * stride);
-    let fold = table.grams.fold != 0;
+    let what = [table.hashed.wide(), table.grams.fold != 0, table.pairs, rare];
     let all = (table, hay, begin, end);
     match isa {
         // SAFETY: the token proves the features; `end` and the number of positions were checked above.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512(_) | Isa::Avx2(_) => unsafe {
             match stride {
-                1 => run_bmi2!(1, all, out, wide, fold, rare),
-                2 => run_bmi2!(2, all, out, wide, fold, rare),
-                3 => run_bmi2!(3, all, out, wide, fold, rare),
-                4 => run_bmi2!(4, all, out, wide, fold, rare),
-                5 => run_bmi2!(5, all, out, wide, fold, rare),
-                6 => run_bmi2!(6, all, out, wide, fold, rare),
-                7 => run_bmi2!(7, all, out, wide, fold, rare),
-                8 => run_bmi2!(8, all, out, wide, fold, rare),
-                _ => run_bmi2!(0, all, out, wide, fold, rare),
+                1 => run_bmi2!(1, all, out, what),
+                2 => run_bmi2!(2, all, out, what),
+                3 => run_bmi2!(3, all, out, what),
+                4 => run_bmi2!(4, all, out, what),
+                5 => run_bmi2!(5, all, out, what),
+                6 => run_bmi2!(6, all, out, what),
+                7 => run_bmi2!(7, all, out, what),
+                8 => run_bmi2!(8, all, out, what),
+                _ => run_bmi2!(0, all, out, what),
             }
         },
         // SAFETY: `end` and the number of positions were checked above.
-        _ => unsafe { choose!(run, 0, all, out, wide, fold, rare) },
+        _ => unsafe { choose!(run, 0, all, out, what) },
     }
 }

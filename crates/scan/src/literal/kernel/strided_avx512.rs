@@ -8,6 +8,8 @@
 //!     candidate at + i stride if words[hash[i] >> shift] >> (gram[i] AND 31) AND 1
 //! ```
 //!
+//! Of pairs, what is hashed begins one byte later, and the two bytes around it choose bits of its word, as in `strided`.
+//!
 //! Shapes: any bytes, a stride of 1 to 8. Preconditions: a gram fits behind each position below `end`. CPU features:
 //! AVX-512 F, BW, VBMI. Not constant time. Source: as `strided`. Covered by the tests of `literal` and by the bench
 //! `literal`.
@@ -33,16 +35,21 @@ pub(super) const LONGEST_STRIDE: usize = 8;
 /// Probes at once.
 const LANES: usize = 16;
 
-/// Which bytes of two vectors, the second [`LANES`] / 2 strides behind the first, are the grams' first and last 4 bytes.
+/// Which bytes of two vectors, the second [`LANES`] / 2 strides behind the first, are of use to each probe.
 #[derive(Debug)]
 pub(super) struct Lanes {
+    /// The first and last 4 bytes of what is hashed.
     first: [u8; 64],
     last: [u8; 64],
+    /// Of pairs: the byte before that, and the one behind.
+    before: [u8; 64],
+    behind: [u8; 64],
 }
 
 impl Lanes {
-    pub(super) fn new(gram: usize, stride: usize) -> Lanes {
+    pub(super) fn new(gram: usize, stride: usize, pairs: bool) -> Lanes {
         assert!((1..=LONGEST_STRIDE).contains(&stride) && (1..=8).contains(&gram));
+        assert!(!pairs || (LANES / 2 - 1) * stride + gram < 64);
         let of = |skip: usize| {
             std::array::from_fn(|byte| {
                 let (lane, byte) = (byte / 4, byte % 4);
@@ -50,11 +57,16 @@ impl Lanes {
                 (vector * 64 + lane * stride + skip + byte) as u8
             })
         };
-        Lanes { first: of(0), last: of(gram.saturating_sub(4)) }
+        Lanes {
+            first: of(pairs.into()),
+            last: of(gram.saturating_sub(4)),
+            before: of(0),
+            behind: of(gram),
+        }
     }
 }
 
-/// Adds the candidates among `begin`, `begin + stride`, ... below `end`, relative to `begin`.
+/// Adds the candidates among the probes at `begin`, `begin + stride`, ... below `end`, relative to `begin`.
 pub(super) fn strided(
     _: Avx512,
     (table, lanes): (&BitTable, &Lanes),
@@ -66,11 +78,15 @@ pub(super) fn strided(
     assert!(begin < end && end + table.grams.len - 1 <= hay.len() && out.len + count <= CAPACITY);
     // SAFETY: the token proves the features; the rest is checked above.
     unsafe {
-        match (table.grams.wide(), table.grams.fold != 0) {
-            (false, false) => run::<false, false>(table, lanes, hay, begin, end, out),
-            (false, true) => run::<false, true>(table, lanes, hay, begin, end, out),
-            (true, false) => run::<true, false>(table, lanes, hay, begin, end, out),
-            (true, true) => run::<true, true>(table, lanes, hay, begin, end, out),
+        match (table.hashed.wide(), table.grams.fold != 0, table.pairs) {
+            (false, false, false) => run::<false, false, false>(table, lanes, hay, begin, end, out),
+            (false, true, false) => run::<false, true, false>(table, lanes, hay, begin, end, out),
+            (true, false, false) => run::<true, false, false>(table, lanes, hay, begin, end, out),
+            (true, true, false) => run::<true, true, false>(table, lanes, hay, begin, end, out),
+            (false, false, true) => run::<false, false, true>(table, lanes, hay, begin, end, out),
+            (false, true, true) => run::<false, true, true>(table, lanes, hay, begin, end, out),
+            (true, false, true) => run::<true, false, true>(table, lanes, hay, begin, end, out),
+            (true, true, true) => run::<true, true, true>(table, lanes, hay, begin, end, out),
         }
     }
 }
@@ -78,7 +94,7 @@ pub(super) fn strided(
 /// # Safety
 /// A gram fits behind each position below `end`, and all positions fit in `out`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx2,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn run<const WIDE: bool, const FOLD: bool>(
+unsafe fn run<const WIDE: bool, const FOLD: bool, const PAIRS: bool>(
     table: &BitTable,
     lanes: &Lanes,
     hay: &[u8],
@@ -88,13 +104,10 @@ unsafe fn run<const WIDE: bool, const FOLD: bool>(
 ) {
     let stride = table.stride;
     // SAFETY: 64 bytes each.
-    let (first, last) = unsafe {
-        (
-            _mm512_loadu_si512(lanes.first.as_ptr().cast()),
-            _mm512_loadu_si512(lanes.last.as_ptr().cast()),
-        )
-    };
-    let [multiplier, other] = table.grams.split_multipliers();
+    let load = |lanes: &[u8; 64]| unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) };
+    let (first, last) = (load(&lanes.first), load(&lanes.last));
+    let (before, behind) = (load(&lanes.before), load(&lanes.behind));
+    let [multiplier, other] = table.hashed.split_multipliers();
     let (multiplier, other) =
         (_mm512_set1_epi32(multiplier as i32), _mm512_set1_epi32(other as i32));
     let fold = _mm512_set1_epi32(table.grams.fold as i32);
@@ -102,11 +115,11 @@ unsafe fn run<const WIDE: bool, const FOLD: bool>(
     let (one, words) = (_mm512_set1_epi32(1), table.words.as_ptr());
     let half = LANES / 2 * stride;
     let test = |low, high| {
-        let mut gram = _mm512_permutex2var_epi8(low, first, high);
+        let mut hashed = _mm512_permutex2var_epi8(low, first, high);
         if FOLD {
-            gram = _mm512_or_si512(gram, fold);
+            hashed = _mm512_or_si512(hashed, fold);
         }
-        let mut hash = _mm512_mullo_epi32(gram, multiplier);
+        let mut hash = _mm512_mullo_epi32(hashed, multiplier);
         if WIDE {
             let mut gram = _mm512_permutex2var_epi8(low, last, high);
             if FOLD {
@@ -117,7 +130,14 @@ unsafe fn run<const WIDE: bool, const FOLD: bool>(
         // SAFETY: the shift leaves as many bits as the table's length has.
         let word =
             unsafe { _mm512_i32gather_epi32::<4>(_mm512_srl_epi32(hash, shift), words.cast()) };
-        _mm512_test_epi32_mask(_mm512_rorv_epi32(word, gram), one)
+        let found = if PAIRS {
+            let [before, behind] = [before, behind]
+                .map(|lanes| _mm512_rorv_epi32(word, _mm512_permutex2var_epi8(low, lanes, high)));
+            _mm512_or_si512(before, behind)
+        } else {
+            _mm512_rorv_epi32(word, hashed)
+        };
+        _mm512_test_epi32_mask(found, one)
     };
     let start = hay.as_ptr();
     // The position of each lane, relative to the first one's.

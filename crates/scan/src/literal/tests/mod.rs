@@ -72,8 +72,12 @@ fn finders(literals: &[Literal]) -> Vec<(String, Finder)> {
         add(Forced { split: true, ..Forced::default() });
         for gram in [1, 2, 3, 4, 5, 6, 8] {
             for rare in [false, true] {
-                let (filter, gram, rare) = (Some("strided"), Some(gram), Some(rare));
-                add(Forced { filter, gram, rare, split: gram == Some(3), ..Forced::default() });
+                for pairs in [false, true] {
+                    let split = gram == 3 && !pairs;
+                    let (filter, gram) = (Some("strided"), Some(gram));
+                    let (rare, pairs) = (Some(rare), Some(pairs));
+                    add(Forced { filter, gram, rare, pairs, split, ..Forced::default() });
+                }
             }
         }
         for (gram, sets) in [(1, 1), (2, 1), (3, 1), (4, 1), (1, 2), (2, 2), (3, 2), (4, 2)] {
