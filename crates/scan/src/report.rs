@@ -99,6 +99,7 @@ impl Layout {
     }
 
     /// The parts of a state without its past.
+    #[inline]
     pub(crate) fn view<'a>(&self, fixed: &'a mut [u8]) -> View<'a> {
         let (offset, rest) = fixed.split_at_mut(8);
         let (taken, rest) = rest.split_at_mut(4);

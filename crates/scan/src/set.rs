@@ -322,6 +322,7 @@ impl Set {
         piece: &[u8],
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> usize {
+        prefetch(state);
         prefetch(piece);
         self.check(state);
         let timer = scratch.work.tally.begin(self.counting.as_deref(), piece.len(), true);
@@ -331,18 +332,21 @@ impl Set {
             let (fixed, history) = state.split_at_mut(self.layout.len());
             let offset = self.layout.view(fixed).offset();
             let kept = kept(history, offset);
-            data.clear();
-            data.extend_from_slice(kept);
-            let fresh = data.len();
-            data.extend_from_slice(new);
-            let window = Window { data: &data, fresh, base: offset - fresh as u64, last: false };
+            let fresh = kept.len();
+            if data.len() < fresh + new.len() {
+                data.resize(fresh + new.len(), 0);
+            }
+            let data = &mut data[..fresh + new.len()];
+            words::copy(kept, &mut data[..fresh]);
+            data[fresh..].copy_from_slice(new);
+            let window = Window { data, fresh, base: offset - fresh as u64, last: false };
             if self.resumable(scratch, window, fixed, hit).is_break() {
                 break;
             }
             self.layout.view(fixed).set_offset(offset.wrapping_add(new.len() as u64));
             let keep = history.len().min(data.len());
             let length = history.len();
-            history[length - keep..].copy_from_slice(&data[data.len() - keep..]);
+            words::copy(&data[data.len() - keep..], &mut history[length - keep..]);
             done += new.len();
         }
         scratch.data = data;
@@ -390,8 +394,8 @@ impl Set {
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let mut before = std::mem::take(&mut scratch.state);
-        before.clear();
-        before.extend_from_slice(fixed);
+        before.resize(fixed.len(), 0);
+        words::copy(fixed, &mut before);
         let mut view = self.layout.view(fixed);
         let skip = view.take_taken();
         scratch.work.tally.skip = skip;
@@ -423,7 +427,6 @@ impl Set {
     ) -> ControlFlow<()> {
         let Scratch { work, caches, around, live, .. } = scratch;
         work.found.clear();
-        live.clear();
         live.resize(view.live.len().div_ceil(8), 0);
         words::load(view.live, self.program.gaps.len(), live);
         let ages = std::mem::take(&mut view.ages);

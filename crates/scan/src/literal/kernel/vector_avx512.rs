@@ -89,19 +89,21 @@ unsafe fn run<const M: usize, const ASCII: bool>(
     end: usize,
     out: &mut Candidates,
 ) {
-    let mut quarters = [[_mm512_setzero_si512(); 4]; M];
-    for (quarters, table) in quarters.iter_mut().zip(tables) {
-        for (quarter, bytes) in quarters.iter_mut().zip(table.chunks_exact(LANES)) {
-            // SAFETY: 64 bytes.
-            *quarter = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
-        }
-    }
+    // Each in variables of its own: an array that a loop goes through lies in memory, and is copied there for each packet.
+    let quarters = |k: usize| {
+        let table = &tables[k.min(M - 1)];
+        // SAFETY: 64 of 256 bytes.
+        let load =
+            |quarter| unsafe { _mm512_loadu_si512(table.as_ptr().add(LANES * quarter).cast()) };
+        let high = |quarter| if ASCII { _mm512_setzero_si512() } else { load(quarter) };
+        [load(0), load(1), high(2), high(3)]
+    };
+    let (first, second, third, fourth) = (quarters(0), quarters(1), quarters(2), quarters(3));
     let iota: [u8; LANES] = std::array::from_fn(|lane| lane as u8);
     // SAFETY: 64 bytes.
     let iota = unsafe { _mm512_loadu_si512(iota.as_ptr().cast()) };
     let filter = |at: usize, valid: u64| {
-        let mut buckets = _mm512_set1_epi8(-1);
-        for (k, [a, b, c, d]) in quarters.iter().enumerate() {
+        let found = |k: usize, [a, b, c, d]: [__m512i; 4]| {
             // SAFETY: the lanes that are loaded are within `hay`: the positions are below `end`.
             let bytes = unsafe {
                 let from: *const i8 = hay.as_ptr().add(at + k).cast();
@@ -111,13 +113,22 @@ unsafe fn run<const M: usize, const ASCII: bool>(
                 }
             };
             let high = _mm512_movepi8_mask(bytes);
-            let found = if ASCII {
-                _mm512_maskz_permutex2var_epi8(!high, *a, bytes, *b)
+            if ASCII {
+                _mm512_maskz_permutex2var_epi8(!high, a, bytes, b)
             } else {
-                let low = _mm512_permutex2var_epi8(*a, bytes, *b);
-                _mm512_mask_mov_epi8(low, high, _mm512_permutex2var_epi8(*c, bytes, *d))
-            };
-            buckets = _mm512_and_si512(buckets, found);
+                let low = _mm512_permutex2var_epi8(a, bytes, b);
+                _mm512_mask_mov_epi8(low, high, _mm512_permutex2var_epi8(c, bytes, d))
+            }
+        };
+        let mut buckets = found(0, first);
+        if M > 1 {
+            buckets = _mm512_and_si512(buckets, found(1, second));
+        }
+        if M > 2 {
+            buckets = _mm512_and_si512(buckets, found(2, third));
+        }
+        if M > 3 {
+            buckets = _mm512_and_si512(buckets, found(3, fourth));
         }
         _mm512_test_epi8_mask(buckets, buckets)
     };
