@@ -48,7 +48,7 @@ mod cycles {
     pub const WIDE: f32 = 0.15;
     /// One of two positions, with gathers and without.
     pub const PAIR_GATHER: f32 = 0.3;
-    pub const PAIR_PROBE: f32 = 1.0;
+    pub const PAIR_PROBE: f32 = 1.4;
     /// One that is stored whether it is a candidate or not.
     pub const STORE: f32 = 0.6;
     /// A branch that is not predicted, and a batch of probes to be made once more.
@@ -355,14 +355,14 @@ impl Planner<'_> {
                 + if pairs { pair } else { 0.0 }
                 + if gather && gram > 4 { cycles::WIDE } else { 0.0 };
             for rare in [true, false] {
-                if self.forced.rare.is_some_and(|forced| forced != rare) {
+                // Of pairs, a batch to be made once more takes too long. With gathers, it makes no difference.
+                if if pairs { rare } else { self.forced.rare.is_some_and(|it| it != rare) } {
                     continue;
                 }
-                // With gathers, `rare` makes no difference.
                 let of_probes = match rare {
                     _ if gather => probe,
                     true => probe + (1.0 - (-8.0 * each).exp()) / 8.0 * cycles::MISS,
-                    false => probe + (1.0 + second) * cycles::STORE,
+                    false => probe + cycles::STORE,
                 };
                 let kind = FilterKind::Strided { bits, rare, pairs };
                 let cycles = probes * of_probes + of_candidates;

@@ -74,15 +74,16 @@ impl Candidates {
         self.len = 0;
     }
 
-    /// Adds `position` if `real`, without a branch.
+    /// Adds `position` behind the first `len` candidates if `real`, without a branch. Returns how many they are then: for
+    /// [`Candidates::len`].
     ///
     /// # Safety
-    /// There are fewer than [`CAPACITY`] candidates.
+    /// `len` is below [`CAPACITY`].
     #[inline(always)]
-    unsafe fn push(&mut self, position: u32, real: bool) {
+    unsafe fn put(&mut self, len: usize, position: u32, real: bool) -> usize {
         // SAFETY: within the array: the caller's.
-        unsafe { self.at.get_unchecked_mut(self.len) }.write(position);
-        self.len += usize::from(real);
+        unsafe { self.at.get_unchecked_mut(len) }.write(position);
+        len + usize::from(real)
     }
 
     /// Adds `base` plus the index of each bit of `bits` that is set.
@@ -113,7 +114,7 @@ impl Candidates {
     pub(super) fn push_checked(&mut self, position: u32) {
         assert!(self.len < CAPACITY, "more candidates than a block has positions");
         // SAFETY: checked.
-        unsafe { self.push(position, true) };
+        self.len = unsafe { self.put(self.len, position, true) };
     }
 }
 
