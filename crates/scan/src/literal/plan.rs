@@ -58,8 +58,9 @@ mod cycles {
     pub const SIFT_PAIR: f32 = 25.0;
     /// What a candidate takes that has no gram of a literal, and passes the second look.
     pub const FALSE: f32 = 50.0;
-    /// What a candidate takes that has a gram of a literal.
+    /// What a candidate takes that has a gram of a literal, and a pair of them.
     pub const TRUE: f32 = 35.0;
+    pub const TRUE_PAIR: f32 = 55.0;
     /// 64 positions of the vector filter: without a table, and for each table.
     pub const VECTOR: [f32; 2] = [4.0, 2.2];
     pub const VECTOR_AVX2: [f32; 2] = [6.0, 3.0];
@@ -347,9 +348,13 @@ impl Planner<'_> {
             let real = real * (1.0 + begins);
             let each = (real + full * (1.0 + second)).min(1.0 + second);
             let candidates = probes * each;
-            let sift = if pairs { cycles::SIFT_PAIR } else { cycles::SIFT };
-            let of_candidates =
-                candidates * (sift + of_false(grams)) + probes * real * cycles::TRUE;
+            let of_candidate = match pairs {
+                true => cycles::SIFT_PAIR + 2.0 * of_false(grams),
+                false => cycles::SIFT + of_false(grams),
+            };
+            let of_real = if pairs { cycles::TRUE_PAIR } else { cycles::TRUE };
+            let of_candidates = candidates * of_candidate + probes * real * of_real;
+            let of_candidates = of_candidates * far(grams);
             let probe = probe
                 + if fold { cycles::FOLD } else { 0.0 }
                 + if pairs { pair } else { 0.0 }
@@ -397,6 +402,12 @@ impl Planner<'_> {
             shapes.push(Shape { kind, gram, stride: 1, candidates, cycles });
         }
     }
+}
+
+/// How much longer it takes to look at candidates where what they are looked up in is large: 100,000 grams, with their windows
+/// and literals, are not in the caches next to the CPU.
+fn far(grams: f32) -> f32 {
+    1.0 + (grams / 65_536.0).log2().clamp(0.0, 4.0) / 2.0
 }
 
 /// Cycles behind the second look for a candidate that is none, by the number of grams.

@@ -66,9 +66,10 @@ impl Probe {
         &self,
         at: *const u8,
     ) -> u32 {
-        // SAFETY: the caller's, here and below.
+        // SAFETY: the caller's.
         let from = unsafe { at.add(usize::from(PAIRS)) };
         let (word, low) = if WIDE {
+            // SAFETY: the caller's.
             let mut hashed = unsafe { from.cast::<u64>().read_unaligned() };
             if FOLD {
                 hashed |= self.fold;
@@ -76,6 +77,7 @@ impl Probe {
             let product = hashed.wrapping_mul(self.multiplier);
             ((product >> (self.shift & 63)) as usize, hashed as u32)
         } else {
+            // SAFETY: the caller's.
             let mut hashed = unsafe { from.cast::<u32>().read_unaligned() };
             if FOLD {
                 hashed |= self.fold as u32;
@@ -89,6 +91,7 @@ impl Probe {
             return word.wrapping_shr(low);
         }
         // Loads, not shifts of one: of these there are more already.
+        // SAFETY: the caller's.
         let [before, behind] = unsafe { [*at, *at.add(self.behind)] };
         word.wrapping_shr(before.into()) | word.wrapping_shr(behind.into())
     }
