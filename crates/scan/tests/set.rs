@@ -298,6 +298,85 @@ fn blocks_and_streams_agree_with_the_oracle() {
     assert!(sets as u64 > cases && matches as u64 > cases, "{sets} sets, {matches} matches");
 }
 
+/// Sets so large that the strided filter serves them, with windows that reach over the classes around short strings: wherever
+/// pieces end, on every tier, matches are those of the definition.
+#[test]
+fn classes_around_short_strings_of_large_sets() {
+    let mut random = Random(5);
+    let mut scratch = Scratch::new();
+    let mut matches = 0;
+    for round in 0..6 {
+        let letters = [&b"abcdefgh"[..], b"abcdefghijklmnopqrstuvwxyz", b"aAbBcC01"][round % 3];
+        let letter = |random: &mut Random| letters[random.below(letters.len() as u64) as usize];
+        // Parts before the string, the string, and parts behind it, each with what it is in a sample.
+        let patterns: Vec<(Pattern, Vec<u8>)> = (0..300)
+            .map(|id| {
+                let (mut text, mut sample) = (String::new(), vec![]);
+                let around = |random: &mut Random, text: &mut String, sample: &mut Vec<u8>| {
+                    for _ in 0..random.below(4) {
+                        let of: Vec<u8> =
+                            (0..1 + random.below(6)).map(|_| letter(random)).collect();
+                        *text += &format!("[{}]", String::from_utf8(of.clone()).unwrap());
+                        sample.push(of[random.below(of.len() as u64) as usize]);
+                    }
+                };
+                around(&mut random, &mut text, &mut sample);
+                for _ in 0..3 + random.below(4) {
+                    let one = letter(&mut random);
+                    text.push(char::from(one));
+                    sample.push(one);
+                }
+                around(&mut random, &mut text, &mut sample);
+                let caseless = random.one_in(3);
+                let flags = Flags { caseless, ..Flags::default() };
+                let pattern = Pattern::parse(id, text.as_bytes(), flags, Extended::default());
+                (pattern.unwrap(), sample)
+            })
+            .collect();
+        let (patterns, samples): (Vec<Pattern>, Vec<Vec<u8>>) = patterns.into_iter().unzip();
+        let mut data = vec![];
+        while data.len() < 1000 {
+            let sample = &samples[random.below(300) as usize];
+            let kept = if random.one_in(4) {
+                random.below(sample.len() as u64) as usize
+            } else {
+                sample.len()
+            };
+            data.extend_from_slice(&sample[..kept]);
+            data.extend((0..random.below(3)).map(|_| letter(&mut random)));
+        }
+        let expected = oracle(&patterns, &data);
+        matches += expected.len();
+        for tier in Tier::here() {
+            let cpu = Cpu::with_cap(tier);
+            let block = Set::new(&patterns, Mode::Block, &cpu).unwrap();
+            if tier >= Tier::Avx2 {
+                assert!(block.explain().contains("strided filter"), "{}", block.explain());
+            }
+            let found = collect(|hit| block.scan(&mut scratch, &data, hit));
+            assert_eq!(sorted(found), expected, "round {round}, block, {tier}");
+            let stream = Set::new(&patterns, Mode::Stream, &cpu).unwrap();
+            for longest in [1, 7, 90] {
+                let mut state = vec![0xaa; stream.state_len()];
+                stream.begin(&mut state);
+                let (mut rest, mut found) = (&data[..], vec![]);
+                while !rest.is_empty() {
+                    let len = (1 + random.below(longest) as usize).min(rest.len());
+                    let (piece, later) = rest.split_at(len);
+                    stream.scan_piece(&mut scratch, &mut state, piece, &mut |one| {
+                        found.push(one);
+                        ControlFlow::Continue(())
+                    });
+                    rest = later;
+                }
+                found.extend(collect(|hit| stream.finish(&mut scratch, &mut state, hit)));
+                assert_eq!(sorted(found), expected, "round {round}, {tier}, pieces of {longest}");
+            }
+        }
+    }
+    assert!(matches > 500, "{matches}");
+}
+
 #[test]
 fn patterns_of_one_id_have_one_match_at_an_end() {
     let pattern = |id, text: &str, letters: &[u8]| {
