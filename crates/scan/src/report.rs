@@ -98,6 +98,12 @@ impl Layout {
         8 + 4 + self.bits + self.ends + self.live + self.ages + self.around + self.fallback
     }
 
+    /// Where in a state the part of automata around strings is.
+    pub(crate) fn place_of_around(&self) -> std::ops::Range<usize> {
+        let start = self.len() - self.around - self.fallback;
+        start..start + self.around
+    }
+
     /// The parts of a state without its past.
     #[inline]
     pub(crate) fn view<'a>(&self, fixed: &'a mut [u8]) -> View<'a> {

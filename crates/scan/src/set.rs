@@ -393,9 +393,12 @@ impl Set {
         fixed: &mut [u8],
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        // Automata around strings note themselves what they have changed.
+        let around = self.layout.place_of_around();
         let mut before = std::mem::take(&mut scratch.state);
-        before.resize(fixed.len(), 0);
-        words::copy(fixed, &mut before);
+        before.resize(fixed.len() - around.len(), 0);
+        words::copy(&fixed[..around.start], &mut before[..around.start]);
+        words::copy(&fixed[around.end..], &mut before[around.start..]);
         let mut view = self.layout.view(fixed);
         let skip = view.take_taken();
         scratch.work.tally.skip = skip;
@@ -408,7 +411,12 @@ impl Set {
             ControlFlow::Continue(())
         });
         if flow.is_break() {
-            fixed.copy_from_slice(&before);
+            fixed[..around.start].copy_from_slice(&before[..around.start]);
+            fixed[around.end..].copy_from_slice(&before[around.start..]);
+            if let Some(all) = &self.program.around {
+                let cache = Scratch::cache(&mut scratch.around, |cache| cache.is_of(all));
+                cache.undo(&mut fixed[around]);
+            }
             self.layout.view(fixed).set_taken(reported);
         } else if reported < skip {
             // The rest of a piece that was stopped may come in smaller pieces.

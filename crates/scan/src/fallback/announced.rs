@@ -112,6 +112,27 @@ pub(crate) struct Caches {
     behind: Vec<Option<usize>>,
     /// The expressions to look at, a bit each.
     visits: Vec<u64>,
+    /// What the last scan has written over in the state: where that is, and the bytes, one after another.
+    written: Vec<Range<usize>>,
+    bytes: Vec<u8>,
+}
+
+impl Caches {
+    fn note(&mut self, place: Range<usize>, bytes: &[u8]) {
+        self.written.push(place);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Makes `state` what it was before the last scan. A copy of all of it for each piece would take longer than many a scan:
+    /// of hundreds of expressions few are active.
+    pub(crate) fn undo(&self, state: &mut [u8]) {
+        let mut bytes = &self.bytes[..];
+        for place in &self.written {
+            let (mine, rest) = bytes.split_at(place.len());
+            state[place.clone()].copy_from_slice(mine);
+            bytes = rest;
+        }
+    }
 }
 
 impl Announced {
@@ -249,6 +270,8 @@ impl Announced {
         hit: &mut impl FnMut(u32, u64),
     ) {
         caches.own(self);
+        caches.written.clear();
+        caches.bytes.clear();
         let (active, shares) = state.split_at_mut(self.all.len().div_ceil(8));
         let before = active.len();
         if occur.is_empty()
@@ -257,6 +280,7 @@ impl Announced {
         {
             return;
         }
+        caches.note(0..before, active);
         caches.behind.clear();
         caches.behind.resize(self.stretches.len(), None);
         let mut visits = std::mem::take(&mut caches.visits);
@@ -278,6 +302,9 @@ impl Announced {
                     continue;
                 }
                 let share = &mut shares[one.share.start - before..one.share.end - before];
+                if is_active {
+                    caches.note(one.share.clone(), share);
+                }
                 active[number / 8] &= !(1 << (number % 8));
                 if !spent(one.report) {
                     let run = Run { all: self, one, piece, number };
