@@ -53,9 +53,9 @@ mod cycles {
     pub const STORE: f32 = 0.6;
     /// A branch that is not predicted, and a batch of probes to be made once more.
     pub const MISS: f32 = 40.0;
-    /// The second look at a candidate, and at a pair of them.
-    pub const SIFT: f32 = 15.0;
-    pub const SIFT_PAIR: f32 = 25.0;
+    /// The second look at a candidate, and at a pair of them: with AVX-512, and without.
+    pub const SIFT: [f32; 2] = [15.0, 25.0];
+    pub const SIFT_AVX2: [f32; 2] = [10.0, 20.0];
     /// What a candidate takes that has no gram of a literal, and passes the second look.
     pub const FALSE: f32 = 50.0;
     /// What a candidate takes that has a gram of a literal, and a pair of them.
@@ -349,8 +349,8 @@ impl Planner<'_> {
             let each = (real + full * (1.0 + second)).min(1.0 + second);
             let candidates = probes * each;
             let of_candidate = match pairs {
-                true => cycles::SIFT_PAIR + 2.0 * of_false(grams),
-                false => cycles::SIFT + of_false(grams),
+                true => self.sift()[1] + 2.0 * of_false(grams),
+                false => self.sift()[0] + of_false(grams),
             };
             let of_real = if pairs { cycles::TRUE_PAIR } else { cycles::TRUE };
             let of_candidates = candidates * of_candidate + probes * real * of_real;
@@ -376,6 +376,13 @@ impl Planner<'_> {
         }
     }
 
+    fn sift(&self) -> [f32; 2] {
+        match self.isa {
+            Isa::Avx512(_) => cycles::SIFT,
+            Isa::Avx2(_) | Isa::Generic => cycles::SIFT_AVX2,
+        }
+    }
+
     /// None, if a literal has no window of `gram` bytes.
     fn vector(&self, shapes: &mut Vec<Shape>, range: Range<usize>, gram: usize) {
         let all: Option<Vec<_>> =
@@ -396,7 +403,7 @@ impl Planner<'_> {
             let rate = buckets::estimate(&mut windows, sets, nibbles, self.model).min(1.0);
             let candidates = SCAN * rate;
             let cycles = vectors * (base + table * (sets * gram) as f32)
-                + candidates * (cycles::SIFT + of_false(grams))
+                + candidates * (self.sift()[0] + of_false(grams))
                 + SCAN * real * cycles::TRUE;
             let kind = FilterKind::Vector { sets };
             shapes.push(Shape { kind, gram, stride: 1, candidates, cycles });
