@@ -332,21 +332,18 @@ impl Set {
             let (fixed, history) = state.split_at_mut(self.layout.len());
             let offset = self.layout.view(fixed).offset();
             let kept = kept(history, offset);
-            let fresh = kept.len();
-            if data.len() < fresh + new.len() {
-                data.resize(fresh + new.len(), 0);
-            }
-            let data = &mut data[..fresh + new.len()];
-            words::copy(kept, &mut data[..fresh]);
-            data[fresh..].copy_from_slice(new);
-            let window = Window { data, fresh, base: offset - fresh as u64, last: false };
+            data.clear();
+            data.extend_from_slice(kept);
+            let fresh = data.len();
+            data.extend_from_slice(new);
+            let window = Window { data: &data, fresh, base: offset - fresh as u64, last: false };
             if self.resumable(scratch, window, fixed, hit).is_break() {
                 break;
             }
             self.layout.view(fixed).set_offset(offset.wrapping_add(new.len() as u64));
             let keep = history.len().min(data.len());
             let length = history.len();
-            words::copy(&data[data.len() - keep..], &mut history[length - keep..]);
+            history[length - keep..].copy_from_slice(&data[data.len() - keep..]);
             done += new.len();
         }
         scratch.data = data;
@@ -396,9 +393,9 @@ impl Set {
         // Automata around strings note themselves what they have changed.
         let around = self.layout.place_of_around();
         let mut before = std::mem::take(&mut scratch.state);
-        before.resize(fixed.len() - around.len(), 0);
-        words::copy(&fixed[..around.start], &mut before[..around.start]);
-        words::copy(&fixed[around.end..], &mut before[around.start..]);
+        before.clear();
+        before.extend_from_slice(&fixed[..around.start]);
+        before.extend_from_slice(&fixed[around.end..]);
         let mut view = self.layout.view(fixed);
         let skip = view.take_taken();
         scratch.work.tally.skip = skip;
@@ -435,6 +432,7 @@ impl Set {
     ) -> ControlFlow<()> {
         let Scratch { work, caches, around, live, .. } = scratch;
         work.found.clear();
+        live.clear();
         live.resize(view.live.len().div_ceil(8), 0);
         words::load(view.live, self.program.gaps.len(), live);
         let ages = std::mem::take(&mut view.ages);

@@ -113,7 +113,7 @@ impl Group {
                     at = strided(isa, (table, *rare), hay, (base, end), &mut candidates);
                     // Where a load would read behind the haystack.
                     while at < end {
-                        // Of pairs, the second gram may not fit: then it is no candidate.
+                        // Of pairs, the second gram may not fit. What is found of it then is no window.
                         let positions = at..at + self.shape.positions();
                         if positions.into_iter().any(|at| table.contains(grams.load(hay, at))) {
                             candidates.push_checked((at - base) as u32);

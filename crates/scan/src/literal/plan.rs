@@ -147,7 +147,7 @@ struct Planner<'a> {
     classes: Vec<Class>,
     /// For grams of 1, 2, ... bytes, the least likely one of each literal: see [`least_likely`].
     windows: [Vec<Option<Box<Likely>>>; MOST_TABLES],
-    /// By class, window, gram and fold: see [`Planner::real_grams`].
+    /// By class, window, gram and fold: see [`Planner::expected`].
     known: RefCell<HashMap<(usize, usize, usize, bool), Expected>>,
 }
 
