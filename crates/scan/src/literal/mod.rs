@@ -4,7 +4,8 @@
 //! each literal, and one of two filters looks for windows:
 //!
 //! - **strided**: every `s`-th position alone is looked at. A window of `q + s - 1` bytes has a gram of `q` bytes at one of
-//!   these, whatever its alignment; the grams at all `s` places are in one table of bits.
+//!   these, whatever its alignment; the grams at all `s` places are in one table of bits. Or two neighbouring positions are
+//!   looked at with one load from the table: then windows of `q + s - 2` bytes will do.
 //! - **vector**: 64 positions at once, for few or short literals: whether the 1 to 4 bytes there belong to one of 8 buckets
 //!   of windows.
 //!
@@ -153,7 +154,8 @@ impl Finder {
     pub(crate) fn describe(&self) -> Vec<Description> {
         let describe = |group: &Group| Description {
             filter: match group.shape.kind {
-                FilterKind::Strided { .. } => "strided",
+                FilterKind::Strided { pairs: false, .. } => "strided",
+                FilterKind::Strided { pairs: true, .. } => "paired strided",
                 FilterKind::Vector { sets: 1 } => "vector",
                 FilterKind::Vector { .. } => "16-bucket vector",
             },
@@ -172,7 +174,7 @@ impl Finder {
 /// How one group of literals is found.
 #[derive(Clone, Debug)]
 pub(crate) struct Description {
-    /// `strided`, `vector`, or `16-bucket vector`.
+    /// `strided`, `paired strided`, `vector`, or `16-bucket vector`.
     pub filter: &'static str,
     /// Its distinct literals.
     pub literals: usize,
