@@ -1,6 +1,6 @@
 //! Finds all occurrences of 1 to 100,000 and more strings.
 //!
-//! A set is split by length into one to three groups ([`plan`]). In each group a window of fixed length is chosen in
+//! A set is split by the length of windows into one to three groups ([`plan`]). In each group a window of fixed length is chosen in
 //! each literal, and one of two filters looks for windows:
 //!
 //! - **strided**: every `s`-th position alone is looked at. A window of `q + s - 1` bytes has a gram of `q` bytes at one of

@@ -2,7 +2,7 @@
 //!
 //! The cost is cycles for a scan of [`SCAN`] bytes: those of the probes, which depend on the filter and on the cache that
 //! its table fits, and of the candidates: the expected number of true grams by the model of bytes ([`ByteModel`]) and of
-//! false ones by how full the tables are. All splits of the set by length into up to [`MOST_GROUPS`] groups are compared,
+//! false ones by how full the tables are. All splits of the set by the lengths of windows into up to [`MOST_GROUPS`] groups are compared,
 //! each group with the cheapest shape for it.
 
 use std::cell::RefCell;
@@ -353,15 +353,18 @@ impl Planner<'_> {
                 false => self.sift()[0] + of_false(grams),
             };
             let of_real = if pairs { cycles::TRUE_PAIR } else { cycles::TRUE };
-            let of_candidates = candidates * of_candidate + probes * real * of_real;
-            let of_candidates = of_candidates * far(grams);
+            let of_candidates = (candidates * of_candidate + probes * real * of_real) * far(grams);
             let probe = probe
                 + if fold { cycles::FOLD } else { 0.0 }
                 + if pairs { pair } else { 0.0 }
                 + if gather && gram > 4 { cycles::WIDE } else { 0.0 };
             for rare in [true, false] {
                 // Of pairs, a batch to be made once more takes too long. With gathers, it makes no difference.
-                if if pairs { rare } else { self.forced.rare.is_some_and(|it| it != rare) } {
+                let left_out = match pairs {
+                    true => rare,
+                    false => self.forced.rare.is_some_and(|forced| forced != rare),
+                };
+                if left_out {
                     continue;
                 }
                 let of_probes = match rare {
@@ -376,6 +379,7 @@ impl Planner<'_> {
         }
     }
 
+    /// Cycles for the second look at a candidate, and at a pair of them.
     fn sift(&self) -> [f32; 2] {
         match self.isa {
             Isa::Avx512(_) => cycles::SIFT,

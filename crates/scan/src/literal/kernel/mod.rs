@@ -122,8 +122,9 @@ impl Candidates {
 ///
 /// The word is chosen by a hash, the bit in it by the low 5 bits of a byte, which a shift takes as they are. If probes are
 /// of one position, the hash is of the gram, and the byte its first one. If they are of pairs of neighbours, the hash is of
-/// the bytes that their grams share; the first one's byte is the one before these, the second one's the one behind them. A
-/// gram has a bit as the first, and one as the second if a window begins with it: of other windows the first probe tells.
+/// the bytes that their grams share; the first position's byte is the one before these, the second one's the one behind them.
+/// Every gram of a window has a bit for the first position. Only the gram that a window begins with has one for the second,
+/// too: any other window at the second position is also at the first.
 #[derive(Debug)]
 pub(super) struct BitTable {
     /// `1 << bits` of them.
