@@ -22,6 +22,7 @@ use std::path::Path;
 
 use common::Folder;
 use hand::{Did, Hand};
+use lookaside::Clock;
 use lookaside_server::{Config, FunctionConfig};
 use lookaside_testkit::{Rng, VirtualClock, each_seed};
 use real::Real;
@@ -314,4 +315,47 @@ fn clients_that_die_at_each_step_cost_nobody_anything() {
         }
     }
     assert!(deaths > 60, "{deaths}");
+}
+
+/// A private key waits for those of others while they may come, not longer than until it has been quiet for 300 us, and
+/// not at all where nobody else is there.
+#[test]
+fn private_keys_wait_for_company_that_may_come() {
+    let folder = Folder::new();
+    let mut rng = Rng::new(1);
+    let clock = VirtualClock::new();
+    land::begin(&folder.0, &clock, 1);
+    let mut config = Config::new(&folder.0);
+    config.functions = vec![FunctionConfig { depth: 4, arena: 4096, ..FunctionConfig::new("a") }];
+    land::with(|land| land.start(&config, 1_000, None));
+    let path = folder.0.join("a.sock");
+    // One more of each of these clients, sent now, and how long it takes until all have their answers, in microseconds.
+    let mut answered = |hands: &mut [&mut Hand]| {
+        for hand in hands.iter_mut() {
+            hand.to_send += 1;
+        }
+        let start_ns = clock.now_ns();
+        while !hands.iter().all(|hand| hand.is_done()) {
+            hands.iter_mut().for_each(|hand| _ = hand.step(&mut rng));
+            land::with(land::Land::step);
+            clock.advance(1_000);
+            assert!(clock.now_ns() - start_ns < 20_000_000, "never answered");
+        }
+        (clock.now_ns() - start_ns) / 1_000
+    };
+    let (mut one, mut other) = (Hand::derives(1, &path, 0), Hand::derives(2, &path, 0));
+    // They connect.
+    answered(&mut [&mut one]);
+    let alone: Vec<u64> = (0..20).map(|_| answered(&mut [&mut one])).collect();
+    assert!(alone.iter().all(|us| *us < 150), "alone: {alone:?}");
+    answered(&mut [&mut other]);
+    let both: Vec<u64> = (0..20).map(|_| answered(&mut [&mut one, &mut other])).collect();
+    assert!(both.iter().all(|us| *us < 150), "each has one: {both:?}");
+    let left = answered(&mut [&mut one]);
+    assert!((300..450).contains(&left), "the other one's may come: {left}");
+    // The other one has had none for 5 ms.
+    let forgotten: Vec<u64> = (0..20).map(|_| answered(&mut [&mut one])).collect();
+    let waits = forgotten.iter().take_while(|us| **us >= 300).count();
+    assert!((10..=17).contains(&waits), "for 5 ms: {forgotten:?}");
+    assert!(forgotten[waits..].iter().all(|us| *us < 150), "and then no more: {forgotten:?}");
 }

@@ -139,6 +139,11 @@ impl Hand {
         Hand { only: Some((1, len)), ..Hand::new(tenant, path, 0, u64::MAX) }
     }
 
+    /// Sends derivations of keys and nothing else, so many: requests that gain by others beside them.
+    pub fn derives(tenant: u8, path: &Path, to_send: u64) -> Hand {
+        Hand { only: Some((2, 64)), ..Hand::new(tenant, path, 0, to_send) }
+    }
+
     pub fn is_honest(&self) -> bool {
         self.hostile == 0
     }

@@ -104,7 +104,10 @@ impl Land {
         let echo = Echo::new("echo", ns_per_kib, meanwhile);
         // It is busy as long as it likes: there is no other device.
         let stall = Duration::from_secs(1 << 30);
-        let builder = Runtime::builder().clock(Arc::new(self.clock.clone())).stall(stall);
+        let builder = Runtime::builder()
+            .clock(Arc::new(self.clock.clone()))
+            .stall(stall)
+            .batch_deadline(Duration::from_micros(config.batch_us));
         let builder = match rng {
             None => builder.device(echo).engines(1),
             Some(rng) => {
