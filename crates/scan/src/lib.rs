@@ -54,6 +54,7 @@ mod counters;
 mod fallback;
 #[doc(hidden)]
 pub mod generate;
+mod input;
 mod literal;
 mod node;
 mod plan;

@@ -12,13 +12,14 @@ use lookaside_spec::scan::{BadPattern, Match, Mode, Patterns};
 use crate::combinations::Combinations;
 use crate::counters::{Counter, Counting};
 use crate::fallback::{Announced, Automaton, Cache, Caches, Piece};
+use crate::input::{Input, Window};
 use crate::literal::prefetch;
 use crate::node::{Node, width};
 use crate::program::{Program, Source};
 use crate::report::{Layout, Rule, View};
 use crate::shorten::shorten;
 use crate::syntax::{Extended, Pattern};
-use crate::window::{Found, Open, Spent, Window, Work};
+use crate::window::{Found, Open, Spent, Work};
 use crate::words;
 
 /// How many new bytes a window has: what was found in one is put in order before the next.
@@ -273,7 +274,7 @@ impl Set {
             let last = end == text.len();
             let window =
                 Window { data: &text[from..end], fresh: at - from, base: from as u64, last };
-            let flow = self.window(scratch, window, &mut view, hit);
+            let flow = self.step(scratch, Input::whole(window), &mut view, hit);
             at = end;
             if last || flow.is_break() {
                 break flow;
@@ -331,19 +332,12 @@ impl Set {
         for new in piece.chunks(WINDOW) {
             let (fixed, history) = state.split_at_mut(self.layout.len());
             let offset = self.layout.view(fixed).offset();
-            let kept = kept(history, offset);
-            data.clear();
-            data.extend_from_slice(kept);
-            let fresh = data.len();
-            data.extend_from_slice(new);
-            let window = Window { data: &data, fresh, base: offset - fresh as u64, last: false };
-            if self.resumable(scratch, window, fixed, hit).is_break() {
+            let input = Input::piece(kept(history, offset), new, offset, &mut data);
+            if self.resumable(scratch, input, fixed, hit).is_break() {
                 break;
             }
             self.layout.view(fixed).set_offset(offset.wrapping_add(new.len() as u64));
-            let keep = history.len().min(data.len());
-            let length = history.len();
-            history[length - keep..].copy_from_slice(&data[data.len() - keep..]);
+            keep(history, new);
             done += new.len();
         }
         scratch.data = data;
@@ -369,7 +363,7 @@ impl Set {
         let window =
             Window { data, fresh: data.len(), base: offset - data.len() as u64, last: true };
         let timer = scratch.work.tally.begin(self.counting.as_deref(), 0, true);
-        let flow = self.resumable(scratch, window, fixed, hit);
+        let flow = self.resumable(scratch, Input::whole(window), fixed, hit);
         scratch.work.tally.end(timer, 0, 0);
         flow
     }
@@ -386,7 +380,7 @@ impl Set {
     fn resumable(
         &self,
         scratch: &mut Scratch,
-        window: Window<'_>,
+        input: Input<'_>,
         fixed: &mut [u8],
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
@@ -400,7 +394,7 @@ impl Set {
         let skip = view.take_taken();
         scratch.work.tally.skip = skip;
         let mut reported = 0;
-        let flow = self.window(scratch, window, &mut view, &mut |found| {
+        let flow = self.step(scratch, input, &mut view, &mut |found| {
             if reported >= skip {
                 hit(found)?;
             }
@@ -423,10 +417,10 @@ impl Set {
         flow
     }
 
-    fn window(
+    fn step(
         &self,
         scratch: &mut Scratch,
-        window: Window<'_>,
+        mut input: Input<'_>,
         view: &mut View<'_>,
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
@@ -437,11 +431,12 @@ impl Set {
         words::load(view.live, self.program.gaps.len(), live);
         let ages = std::mem::take(&mut view.ages);
         let spent = self.singles.then_some(Spent { rules: &self.rules, view });
-        self.program.window(window, spent, Open { live, ages }, work);
+        self.program.scan(&mut input, spent, Open { live, ages }, work);
         view.ages = ages;
         words::save(live, view.live);
         if let Some(all) = &self.program.around {
             let cache = Scratch::cache(around, |cache| cache.is_of(all));
+            let window = input.window();
             let piece = Piece {
                 data: window.data,
                 fresh: window.fresh,
@@ -460,23 +455,23 @@ impl Set {
         }
         if let Some(automaton) = &self.program.fallback {
             let cache = Scratch::cache(caches, |cache| cache.is_of(automaton));
-            let offset = window.base + window.fresh as u64;
+            let offset = input.offset();
             let found = &mut work.found;
             let mut hit = |pattern, start, end| {
                 found.push(Found { end, pattern, start });
                 ControlFlow::Continue(())
             };
-            let new = &window.data[window.fresh..];
+            let new = input.new_bytes();
             let state = std::mem::take(&mut view.fallback);
             let seen = &*view;
             let spent = |pattern: u32| self.rules[pattern as usize].is_spent(seen);
             let _ = automaton.scan(cache, state, offset, new, &spent, &mut hit);
             view.fallback = state;
-            if window.last {
+            if input.is_last() {
                 let _ = automaton.end(cache, view.fallback, offset + new.len() as u64, &mut hit);
             }
         }
-        if work.found.is_empty() && !(window.last && self.combinations.any()) {
+        if work.found.is_empty() && !(input.is_last() && self.combinations.any()) {
             return ControlFlow::Continue(());
         }
         match self.lates {
@@ -524,8 +519,8 @@ impl Set {
         work.counted = counted;
         work.found = found;
         flow?;
-        match window.last {
-            true => self.combinations.finish(window.end(), &self.rules, view, &mut work.tally, hit),
+        match input.is_last() {
+            true => self.combinations.finish(input.end(), &self.rules, view, &mut work.tally, hit),
             false => ControlFlow::Continue(()),
         }
     }
@@ -535,4 +530,16 @@ impl Set {
 fn kept(history: &[u8], offset: u64) -> &[u8] {
     let missing = history.len().saturating_sub(usize::try_from(offset).unwrap_or(usize::MAX));
     &history[missing..]
+}
+
+/// Makes the end of the past and of the new bytes behind it the past.
+fn keep(history: &mut [u8], new: &[u8]) {
+    let length = history.len();
+    match length.checked_sub(new.len()) {
+        Some(left) => {
+            history.copy_within(new.len().., 0);
+            history[left..].copy_from_slice(new);
+        }
+        None => history.copy_from_slice(&new[new.len() - length..]),
+    }
 }

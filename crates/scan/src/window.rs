@@ -1,27 +1,15 @@
-//! One window of data: the bytes to scan now, and those before them that a match may begin in.
+//! One step of a scan: what the strings and the places before them say.
 
 use std::ops::ControlFlow;
 
 use crate::counters::Tally;
 use crate::fallback::Occurrence;
+use crate::input::{Input, Window};
 use crate::plan::End;
 use crate::program::{Chain, Gap, Program, Segment, Sweep};
 use crate::report::{Rule, View};
 use crate::starts::Start;
 use crate::stretch::Stretch;
-
-/// A window.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Window<'a> {
-    /// The bytes seen before that are still needed, then the new ones.
-    pub data: &'a [u8],
-    /// Where the new ones begin.
-    pub fresh: usize,
-    /// The offset of `data[0]` in the text.
-    pub base: u64,
-    /// Nothing follows.
-    pub last: bool,
-}
 
 /// The patterns whose one match was reported in an earlier window: what they match is of no use any more.
 #[derive(Clone, Copy)]
@@ -118,54 +106,65 @@ pub(crate) struct Work {
 }
 
 impl Program {
-    /// Scans a window for everything but the patterns of automata: of those that run around strings, for the strings.
-    pub(crate) fn window(
+    /// Scans for everything but the patterns of automata: of those that run around strings, for the strings.
+    pub(crate) fn scan(
         &self,
-        window: Window<'_>,
+        input: &mut Input<'_>,
         spent: Option<Spent<'_>>,
         open: Open<'_>,
         work: &mut Work,
     ) {
         work.events.clear();
         work.occurrences.clear();
-        if window.base == 0 {
-            self.starts(window, work);
+        if input.base() == 0 && !self.starts.is_empty() {
+            self.starts(input.window(), work);
         }
         if let Some(finder) = &self.finder {
-            let from = window.fresh.saturating_sub(self.again);
-            let _ = finder.find(window.data, from, &mut |number, end| {
-                let start = end - usize::from(self.lengths[number as usize]);
-                let sieves = &self.sieves[number as usize];
-                sieves.each(window.data, start, end, self.users(number), |user| {
-                    let Some(segment) = self.segments.get(user as usize) else {
-                        if end > window.fresh
-                            && let Some((number, pattern)) = self.announced(user)
-                            && spent.is_none_or(|spent| !spent.is(pattern))
-                        {
-                            work.tally.candidate(pattern);
-                            let (start, end) = (start as u32, end as u32);
-                            work.occurrences.push(Occurrence { number, start, end });
-                        }
-                        return;
-                    };
-                    let chain = &self.chains[segment.chain as usize];
-                    if spent.is_none_or(|spent| !spent.is(chain.pattern)) {
-                        work.tally.candidate(chain.pattern);
-                        if chain.gap_count == 0 {
-                            self.occurrence(window, segment, chain, start, end, work);
-                        } else {
-                            let (start, end) = (start as u32, end as u32);
-                            let (chain, index) = (segment.chain, segment.index);
-                            work.events.push(Event { chain, index, start, end, segment: user });
-                        }
-                    }
-                });
-                ControlFlow::Continue(())
+            input.find(finder, (self.history, self.again), &mut |window, place, number, end| {
+                self.hit((window, place), spent, number, end, work);
             });
         }
         if !self.gaps.is_empty() {
-            self.gaps(window, spent, open, work);
+            self.gaps(input, spent, open, work);
         }
+    }
+
+    /// A string ends at `end` of a window that begins at `place` of the whole one.
+    #[inline]
+    fn hit(
+        &self,
+        (window, place): (Window<'_>, usize),
+        spent: Option<Spent<'_>>,
+        number: u32,
+        end: usize,
+        work: &mut Work,
+    ) {
+        let start = end - usize::from(self.lengths[number as usize]);
+        let sieves = &self.sieves[number as usize];
+        sieves.each(window.data, start, end, self.users(number), |user| {
+            let Some(segment) = self.segments.get(user as usize) else {
+                if end > window.fresh
+                    && let Some((number, pattern)) = self.announced(user)
+                    && spent.is_none_or(|spent| !spent.is(pattern))
+                {
+                    work.tally.candidate(pattern);
+                    let (start, end) = ((place + start) as u32, (place + end) as u32);
+                    work.occurrences.push(Occurrence { number, start, end });
+                }
+                return;
+            };
+            let chain = &self.chains[segment.chain as usize];
+            if spent.is_none_or(|spent| !spent.is(chain.pattern)) {
+                work.tally.candidate(chain.pattern);
+                if chain.gap_count == 0 {
+                    self.occurrence(window, segment, chain, start, end, work);
+                } else {
+                    let (start, end) = ((place + start) as u32, (place + end) as u32);
+                    let (chain, index) = (segment.chain, segment.index);
+                    work.events.push(Event { chain, index, start, end, segment: user });
+                }
+            }
+        });
     }
 
     /// The string that announces a segment is at `start..end`.
@@ -259,7 +258,7 @@ impl Program {
     /// Joins the segments of sequences with gaps.
     fn gaps(
         &self,
-        window: Window<'_>,
+        input: &mut Input<'_>,
         spent: Option<Spent<'_>>,
         mut open: Open<'_>,
         work: &mut Work,
@@ -289,7 +288,7 @@ impl Program {
             }
         }
         // Behind the last window nobody asks which gaps are open.
-        if window.last {
+        if input.is_last() {
             work.idle.clear();
         } else if !self.behind.is_empty() {
             work.swept.extend(self.behind.iter().filter(|chain| !is_spent(**chain)));
@@ -308,20 +307,20 @@ impl Program {
             |chain: &u32| events.binary_search_by_key(chain, |event| event.chain).is_ok();
         swept.retain(|chain| !has_events(chain));
         idle.retain(|chain| !has_events(chain) && swept.binary_search(chain).is_err());
-        let whole = window.base == 0 && window.fresh == 0 && window.last;
+        let whole = input.is_whole();
         for of_chain in events.chunk_by(|a, b| a.chain == b.chain) {
             let chain = &self.chains[of_chain[0].chain as usize];
             // Where nothing came before and nothing follows, each of the strings must be there.
             if whole && !chain.has_all(of_chain) {
                 continue;
             }
-            self.chain(window, chain, of_chain, &mut open, work);
+            self.chain(input.window(), chain, of_chain, &mut open, work);
         }
         for &chain in &swept {
-            self.chain(window, &self.chains[chain as usize], &[], &mut open, work);
+            self.chain(input.window(), &self.chains[chain as usize], &[], &mut open, work);
         }
         for &chain in &idle {
-            self.keep(window, &self.chains[chain as usize], &mut open, work);
+            self.keep(input, &self.chains[chain as usize], &mut open, work);
         }
         (work.events, work.idle, work.swept) = (events, idle, swept);
     }
@@ -453,22 +452,25 @@ impl Program {
         }
     }
 
-    /// A sequence none of whose segments is in this window: its gaps stay open if no byte closes them.
-    fn keep(&self, window: Window<'_>, chain: &Chain, open: &mut Open<'_>, work: &mut Work) {
+    /// A sequence none of whose segments is in this step: its gaps stay open if no byte closes them.
+    fn keep(&self, input: &Input<'_>, chain: &Chain, open: &mut Open<'_>, work: &mut Work) {
+        let (kept, new) = (input.kept(), input.new_bytes());
         for number in chain.first_gap..chain.first_gap + chain.gap_count {
             let gap = &self.gaps[number as usize];
             let Some(age) = open.get(number, gap) else { continue };
             let stretch = &self.stretches[usize::from(gap.class)];
-            let from = window.fresh.saturating_sub(gap.delay as usize);
-            let to = window.data.len().saturating_sub(gap.delay as usize);
+            // The place that the gap was judged for, and the one that it is judged for now.
+            let from = kept.len().saturating_sub(gap.delay as usize);
+            let to = (kept.len() + new.len()).saturating_sub(gap.delay as usize);
+            let (before, behind) =
+                (&kept[from..to.min(kept.len())], &new[..to.saturating_sub(kept.len())]);
             let last = *work.breaks[usize::from(gap.class)]
-                .get_or_insert_with(|| stretch.last_outside(window.data));
-            let closed = match last {
-                None => false,
-                Some(at) if at < from => false,
-                Some(at) if at < to => true,
-                Some(_) => stretch.last_outside(&window.data[from..to]).is_some(),
-            };
+                .get_or_insert_with(|| stretch.last_outside(new));
+            let closed = stretch.last_outside(before).is_some()
+                || match last {
+                    None => false,
+                    Some(at) => at < behind.len() || stretch.last_outside(behind).is_some(),
+                };
             open.set(number, gap, (!closed).then_some(age + (to - from) as i32));
         }
     }
@@ -582,11 +584,6 @@ impl Chain {
 }
 
 impl Window<'_> {
-    /// The offset of the byte after its last one.
-    pub(crate) fn end(&self) -> u64 {
-        self.base.wrapping_add(self.data.len() as u64)
-    }
-
     fn found(&self, pattern: u32, start: usize, end: usize) -> Found {
         let at = |place: usize| self.base.wrapping_add(place as u64);
         Found { end: at(end), pattern, start: at(start) }

@@ -53,10 +53,15 @@ fn patterns(choices: &mut Choices<'_>) -> Vec<Pattern> {
 }
 
 /// The matches of a stream in pieces, some of them interrupted.
-fn stream(set: &Set, scratch: &mut Scratch, text: &[u8], choices: &mut Choices<'_>) -> Vec<Match> {
+fn stream(
+    set: &Set,
+    scratch: &mut Scratch,
+    text: &[u8],
+    most: usize,
+    choices: &mut Choices<'_>,
+) -> Vec<Match> {
     let mut state = vec![0x55; set.state_len()];
     set.begin(&mut state);
-    let most = *choices.pick(&[1, 3, 20, 2000]);
     let (mut rest, mut found) = (text, vec![]);
     let mut room = if choices.chance(30) { choices.below(3) } else { usize::MAX };
     while !rest.is_empty() {
@@ -136,7 +141,8 @@ fn every_mode_and_tier_agrees_with_the_reference() {
             }
             for (tier, set) in Tier::here().zip(&streams) {
                 let Some(set) = set else { continue };
-                let found = stream(set, &mut scratch, &text, &mut choices);
+                let most = *choices.pick(&[1, 3, 20, 2000]);
+                let found = stream(set, &mut scratch, &text, most, &mut choices);
                 assert_eq!(
                     plain(found),
                     expected,
@@ -148,5 +154,58 @@ fn every_mode_and_tier_agrees_with_the_reference() {
         }
     }
     eprintln!("{cases} cases of {sets} sets from seed {first}, {matches} matches");
+    assert!(cases > 0 && matches > 0);
+}
+
+/// Long pieces are scanned where they are, apart from their past: so that they have strings of every kind near their begins and
+/// ends, the text is made of many short ones.
+#[test]
+fn streams_of_long_pieces_have_the_matches_of_blocks() {
+    let end = Instant::now() + Duration::from_secs(number("LOOKASIDE_SCAN_SECONDS", 10));
+    let first = number("LOOKASIDE_SCAN_START", 0);
+    let cpus: Vec<Cpu> = Tier::here().map(Cpu::with_cap).collect();
+    let (mut cases, mut matches) = (0, 0);
+    let mut scratch = Scratch::new();
+    for seed in first..first + number("LOOKASIDE_SCAN_DEEP", 4000) {
+        if Instant::now() >= end {
+            break;
+        }
+        let mut choices = Choices::seeded(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let patterns = patterns(&mut choices);
+        if patterns.is_empty() {
+            continue;
+        }
+        let utf8 = patterns.iter().any(|one| one.flags.utf8);
+        let mut text = vec![];
+        let length = 2000 + choices.below(4000);
+        while text.len() < length {
+            let near = choices.below(patterns.len());
+            text.extend(data(&mut choices, &patterns[near].node, utf8));
+            if choices.chance(30) {
+                text.extend(vec![b'~'; choices.below(200)]);
+            }
+        }
+        let plain = |mut all: Vec<Match>| {
+            reference::comparable(&patterns, &text, &mut all);
+            all
+        };
+        for (tier, cpu) in Tier::here().zip(&cpus) {
+            let compile = |mode| Set::new(&patterns, mode, cpu).ok();
+            let (Some(block), Some(set)) = (compile(Mode::Block), compile(Mode::Stream)) else {
+                continue;
+            };
+            let mut expected = vec![];
+            let _ = block.scan(&mut scratch, &text, &mut |one| {
+                expected.push(one);
+                ControlFlow::Continue(())
+            });
+            let expected = plain(expected);
+            let found = plain(stream(&set, &mut scratch, &text, 1500, &mut choices));
+            let first = found.iter().zip(&expected).find(|(one, other)| one != other);
+            assert!(found == expected, "seed {seed}, {tier}: {patterns:?}: {first:?}");
+            (cases, matches) = (cases + 1, matches + expected.len());
+        }
+    }
+    eprintln!("{cases} cases, {matches} matches");
     assert!(cases > 0 && matches > 0);
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
+use super::Reach;
 use super::buckets::{self, VectorWindow};
 use super::bytes::{ByteModel, fold_of_range};
 use super::confirm::{Confirm, Window, spellings};
@@ -23,6 +24,7 @@ pub(super) struct Group {
     confirm: Confirm,
     /// The most bytes from the begin of a window to the end of its literal.
     reach: usize,
+    around: Reach,
     pub(super) literals: usize,
     pub(super) shape: Shape,
 }
@@ -66,9 +68,15 @@ impl Group {
         };
         let reach =
             |&(literal, offset): &Window| literals.bytes(literal as usize).len() as i32 - offset;
+        let around = |of: &Window| {
+            let (len, reach) = (literals.bytes(of.0 as usize).len(), reach(of));
+            let behind = (shape.window() as i32 - reach).max(0) as usize;
+            Reach { before: len.max(reach.max(0) as usize), behind }
+        };
         Group {
             filter,
             reach: windows.iter().map(reach).max().unwrap_or(0) as usize,
+            around: windows.iter().map(around).fold(Reach::default(), Reach::either),
             confirm: Confirm::new(literals, &windows, grams, &shape),
             literals: range.len(),
             shape,
@@ -81,6 +89,11 @@ impl Group {
             Filter::Vector(tables) => tables.memory(),
         };
         size_of::<Group>() + filter + self.confirm.memory()
+    }
+
+    /// How far from the end of an occurrence its literal and window are.
+    pub(super) fn reach(&self) -> Reach {
+        self.around
     }
 
     /// The first position to look at if only occurrences that end behind `from` count.

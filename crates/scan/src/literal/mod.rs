@@ -87,6 +87,20 @@ pub(crate) struct Finder {
     literals: Literals,
     groups: Vec<Group>,
     isa: Isa,
+    reach: Reach,
+}
+
+/// How far from the end of an occurrence the bytes are that are looked at for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reach {
+    pub before: usize,
+    pub behind: usize,
+}
+
+impl Reach {
+    fn either(self, other: Reach) -> Reach {
+        Reach { before: self.before.max(other.before), behind: self.behind.max(other.behind) }
+    }
 }
 
 /// Asks for the first bytes of what is to be scanned: a packet is over before the CPU has noticed that its bytes are read in
@@ -109,12 +123,23 @@ impl Finder {
         let isa = Isa::new(cpu);
         let mut literals = Literals::new(literals);
         let model = ByteModel::new(&literals);
-        let groups = plan::plan(&literals, &model, isa, forced)
+        let groups: Vec<_> = plan::plan(&literals, &model, isa, forced)
             .into_iter()
             .map(|(range, shape)| Group::new(&literals, range, shape, &model, isa))
             .collect();
         literals.forget_around();
-        Finder { literals, groups, isa }
+        let reach = groups.iter().map(Group::reach).fold(Reach::default(), Reach::either);
+        Finder { literals, groups, isa, reach }
+    }
+
+    /// How many filters look at each byte.
+    pub(crate) fn parts(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// How far from the end of an occurrence [`Finder::find`] looks for it.
+    pub(crate) fn reach(&self) -> Reach {
+        self.reach
     }
 
     /// Reports each occurrence whose end is above `from`, an index in `hay`, once: the index of the literal and the end.
