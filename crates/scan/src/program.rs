@@ -1,6 +1,7 @@
 //! What a set of patterns becomes: strings to look for, and what to do where one occurs.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use lookaside_simd::Cpu;
 
@@ -72,14 +73,16 @@ pub(crate) struct Segment {
     pub after: Tail,
 }
 
-/// One segment without a string.
-#[derive(Debug)]
+/// One segment without a string. Sequences share it.
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Sweep {
     pub whole: Tail,
     /// The bytes that a match may begin with; of a segment that is read backwards, end with.
     pub first: ByteSet,
     /// All bytes but those, and but those that close the gap behind a segment that is read backwards.
     pub others: Stretch,
+    /// The bytes of that gap.
+    pub gap: Option<ByteSet>,
 }
 
 /// One sequence.
@@ -368,13 +371,34 @@ struct Builder {
     bounded: u32,
     behind: Vec<u32>,
     sweeps: Vec<Sweep>,
+    /// Of each hash: the sweeps with it.
+    known_sweeps: HashMap<u64, Vec<u32>>,
     stretches: Vec<Stretch>,
     starts: Starts,
     history: usize,
     again: usize,
 }
 
+fn hash_of(sweep: &Sweep) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    sweep.hash(&mut hasher);
+    hasher.finish()
+}
+
 impl Builder {
+    /// The number of a sweep.
+    fn sweep(&mut self, sweep: Sweep) -> u32 {
+        let known = self.known_sweeps.entry(hash_of(&sweep)).or_default();
+        let all = &mut self.sweeps;
+        let equal = known.iter().find(|number| all[**number as usize] == sweep);
+        equal.copied().unwrap_or_else(|| {
+            let number = all.len() as u32;
+            known.push(number);
+            all.push(sweep);
+            number
+        })
+    }
+
     fn add(&mut self, pattern: u32, once: bool, starts: bool, sequence: Sequence) {
         let chain = self.chains.len() as u32;
         let total: usize = sequence.segments.iter().map(|segment| segment.width).sum();
@@ -435,16 +459,16 @@ impl Builder {
                     }
                 }
                 Announced::Swept { whole, first } => {
-                    self.gaps[first_gap as usize + index - 1].sweep =
-                        Some(self.sweeps.len() as u32);
                     let others = Stretch::new(first.complement());
-                    self.sweeps.push(Sweep { whole, first, others });
+                    let sweep = self.sweep(Sweep { whole, first, others, gap: None });
+                    self.gaps[first_gap as usize + index - 1].sweep = Some(sweep);
                 }
                 Announced::Behind { whole, last } => {
-                    self.gaps[first_gap as usize].behind = Some(self.sweeps.len() as u32);
-                    let others = sequence.gaps[0].class.intersection(last.complement());
-                    let others = Stretch::new(others);
-                    self.sweeps.push(Sweep { whole, first: last, others });
+                    let gap = sequence.gaps[0].class;
+                    let others = Stretch::new(gap.intersection(last.complement()));
+                    let gap = Some(gap);
+                    let sweep = self.sweep(Sweep { whole, first: last, others, gap });
+                    self.gaps[first_gap as usize].behind = Some(sweep);
                     self.behind.push(chain);
                 }
                 Announced::Start { whole, beginning } => self.starts.add(chain, whole, beginning),

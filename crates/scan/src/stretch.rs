@@ -3,14 +3,14 @@
 use crate::node::ByteSet;
 
 /// A class of bytes, with the quickest way to find the last and the first byte that is not in it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Stretch {
     class: ByteSet,
     others: Others,
 }
 
 /// The bytes outside of a class. `[^"]`, `[^\r\n]` and `.` leave out one, two or none.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Others {
     None,
     One(u8),

@@ -95,6 +95,8 @@ pub(crate) struct Work {
     ends: [Vec<i32>; 2],
     /// Of each class of gaps: the last byte of the window that is not in it.
     breaks: Vec<Option<Option<usize>>>,
+    /// Of each segment that is looked for backwards: the last new byte that opens or closes the gap behind it, and which.
+    latest: Vec<Option<Option<Latest>>>,
     /// Where strings occur that automata run around.
     pub occurrences: Vec<Occurrence>,
     /// What was found, unordered.
@@ -316,8 +318,13 @@ impl Program {
             }
             self.chain(input.window(), chain, of_chain, &mut open, work);
         }
+        work.latest.clear();
+        work.latest.resize(if swept.is_empty() { 0 } else { self.sweeps.len() }, None);
         for &chain in &swept {
-            self.chain(input.window(), &self.chains[chain as usize], &[], &mut open, work);
+            let chain = &self.chains[chain as usize];
+            if !self.only_begins(input.window(), chain, &mut open, work) {
+                self.chain(input.window(), chain, &[], &mut open, work);
+            }
         }
         for &chain in &idle {
             self.keep(input, &self.chains[chain as usize], &mut open, work);
@@ -452,6 +459,39 @@ impl Program {
         }
     }
 
+    /// A sequence without a string in this step, whose first segment is looked for backwards: where no other gap is open, it is only asked
+    /// whether that one is. Returns whether this is all.
+    fn only_begins(
+        &self,
+        window: Window<'_>,
+        chain: &Chain,
+        open: &mut Open<'_>,
+        work: &mut Work,
+    ) -> bool {
+        let first = &self.gaps[chain.first_gap as usize];
+        let mut others = chain.first_gap + 1..chain.first_gap + chain.gap_count;
+        let is_open = |number| open.get(number, &self.gaps[number as usize]).is_some();
+        let (Some(number), false) = (first.behind, window.last || others.any(is_open)) else {
+            return false;
+        };
+        let Window { data, fresh, .. } = window;
+        let sweep = &self.sweeps[number as usize];
+        let stretch = &self.stretches[usize::from(first.class)];
+        let delay = first.delay as usize;
+        let (from, place) = (fresh.saturating_sub(delay), data.len().saturating_sub(delay));
+        let was_open = open.get(chain.first_gap, first).is_some();
+        let mut back = Behind { sweep, stretch, data, from, open: was_open };
+        let latest = work.latest[number as usize]
+            .get_or_insert_with(|| Behind { from: fresh, ..back }.latest(data.len()));
+        let is_open = match *latest {
+            None => back.reaches(place.min(fresh)),
+            Some(latest) if latest.at < place => latest.opens,
+            Some(_) => back.reaches(place),
+        };
+        open.set(chain.first_gap, first, is_open.then_some(0));
+        true
+    }
+
     /// A sequence none of whose segments is in this step: its gaps stay open if no byte closes them.
     fn keep(&self, input: &Input<'_>, chain: &Chain, open: &mut Open<'_>, work: &mut Work) {
         let (kept, new) = (input.kept(), input.new_bytes());
@@ -508,7 +548,15 @@ impl Iterator for Reached<'_> {
     }
 }
 
+/// A byte at which it is decided whether a gap is open.
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    at: usize,
+    opens: bool,
+}
+
 /// Looks backwards for the segment before a gap.
+#[derive(Clone, Copy)]
 struct Behind<'a> {
     sweep: &'a Sweep,
     stretch: &'a Stretch,
@@ -524,27 +572,34 @@ impl Behind<'_> {
         if place < self.from {
             return false;
         }
+        if let Some(latest) = self.latest(place) {
+            self.open = latest.opens;
+        }
+        self.from = place;
+        self.open
+    }
+
+    /// The last byte before `place` that decides whether the gap is open, of those from which it is not known.
+    fn latest(&self, place: usize) -> Option<Latest> {
         let data = self.data;
         let mut upto = place;
         while let Some(at) = self.sweep.others.last_outside(&data[self.from..upto]) {
             upto = self.from + at;
             let (end, last) = (upto + 1, data[upto]);
-            let mut found = false;
+            let mut opens = false;
             if self.sweep.first.contains(last) {
                 let back = |i: usize| end.checked_sub(i + 1).map(|at| data[at]);
                 self.sweep.whole.run(back, |_| {
-                    found = true;
+                    opens = true;
                     ControlFlow::Break(())
                 });
             }
             // A byte that closes the gap.
-            if found || !self.stretch.class().contains(last) {
-                (self.from, self.open) = (place, found);
-                return found;
+            if opens || !self.stretch.class().contains(last) {
+                return Some(Latest { at: upto, opens });
             }
         }
-        self.from = place;
-        self.open
+        None
     }
 }
 
