@@ -20,8 +20,9 @@ const LONGEST: usize = 200_000;
 
 thread_local! {
     static CODECS: RefCell<(Vec<Codec>, Scratch)> = RefCell::new((
-        [Kernel::Own(1), Kernel::Own(2), Kernel::Own(3), Kernel::Igzip(1), Kernel::Libdeflate(1)]
+        [1, 2, 3].map(Kernel::Own)
             .into_iter()
+            .chain([Kernel::Igzip(1), Kernel::Libdeflate(1), Kernel::Chains(4), Kernel::Chains(5)])
             .filter_map(|kernel| Codec::with_kernel(&Compression::default(), Cpu::host(), kernel).ok())
             .collect(),
         Scratch::new(),

@@ -28,7 +28,7 @@
 //! - [`suits_igzip`]: a guess at the content, for who chooses a level by it.
 //!
 //! The crate knows nothing of rings, devices or threads. Its compressors are our own for AVX-512
-//! (`lookaside-1` to `-3`), ISA-L's igzip, libdeflate and zlib-rs, each where it is the fastest. Ours
+//! (`lookaside-1` to `-3`) and for every CPU (`lookaside-4` and `-5`), ISA-L's igzip, libdeflate and zlib-rs, each where it is the fastest. Ours
 //! are also the decoder, the choice, the wrappers, the bound, typed errors that say where, one
 //! behaviour under every split of input and output, and pieces ([`Codec::compress_piece`]) from
 //! kernels that only make finished streams.
@@ -46,14 +46,15 @@
 //! | 1 | lookaside-1 | igzip-1 | libdeflate-1 | igzip-1 | zlib-rs-2 |
 //! | 2 | lookaside-2 | igzip-2 | libdeflate-1 | igzip-2 | zlib-rs-2 |
 //! | 3 | lookaside-3 | libdeflate-1 | libdeflate-1 | igzip-3 | zlib-rs-2 |
-//! | 4 | libdeflate-2 | same | same | zlib-rs-3 | same |
-//! | 5 | libdeflate-3 | same | same | zlib-rs-5 | same |
+//! | 4 | lookaside-4 | same | libdeflate-2 | zlib-rs-3 | same |
+//! | 5 | lookaside-5 | same | libdeflate-3 | zlib-rs-5 | same |
 //! | 6, 7 | libdeflate-5 | same | same | zlib-rs-6 | same |
 //! | 8 | libdeflate-6 | same | same | zlib-rs-7 | same |
 //! | 9 | libdeflate-8 | same | same | zlib-rs-7 | same |
 //! | 10, 11, 12 | libdeflate-10, -11, -12 | same | same | zlib-rs-7 | same |
 //!
-//! Tiers are those of [`lookaside_simd::Tier`]; igzip and ours are for x86-64. [`Huffman::Static`]:
+//! Tiers are those of [`lookaside_simd::Tier`]; igzip and ours are for x86-64 (`lookaside-4` and `-5` run
+//! everywhere, and are chosen where they were measured). [`Huffman::Static`]:
 //! igzip-0 for 1..=3, else zlib-rs with fixed codes at its streams' level; its sizes are its own,
 //! without the promise. A window below 32 KB: buffers that fit in it as above, larger ones by the
 //! streams' kernel. Pieces: the kernel of whole buffers. Decoding: [`Inflate`], ours, for everything.
@@ -103,6 +104,10 @@
 //! 35.57 % of Calgary at 630, 500 and 475 MB/s, and 29.35, 28.64 and 28.10 % of Canterbury at 670, 560
 //! and 500, where libdeflate's level 1 does 192 and 228 and igzip's 413 and 436 (AMD EPYC, Zen 5 class,
 //! virtual, 2026-11-23; bench `kernels`; all kernels, drawn: docs/deflate-kernels.svg).
+//!
+//! Levels 4 and 5 of whole buffers are libdeflate's here; with AVX2 they are our own since 2026-11-30: level 4
+//! takes 0.7 to 1.0 of libdeflate-2's time and is 0.2 to 1.1 % smaller, level 5 takes 0.7 to 1.1 of libdeflate-3's
+//! and is 0.5 to 2.3 % smaller (AMD Zen 3; docs/deflate-kernel.md).
 //!
 //! The worst single file as a stream is 1.07 x zlib's size at levels 2 and 6, 1.06 at level 5,
 //! and within 5 % elsewhere.

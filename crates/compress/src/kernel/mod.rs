@@ -1,5 +1,6 @@
 //! Who computes: every kernel, and the one place that chooses between them.
 
+pub(crate) mod chains;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod deflate;
 #[cfg(not(target_arch = "x86_64"))]
@@ -52,6 +53,8 @@ pub enum Kernel {
     Stored,
     /// Our own, 1..=3. x86-64 from tier AVX-512 on. Whole buffers, 32 KB window.
     Own(u8),
+    /// Our own, 4..=5. Whole buffers, 32 KB window.
+    Chains(u8),
     /// igzip of ISA-L, 1..=3. x86-64 from tier AVX2 on.
     Igzip(u8),
     /// igzip with static codes.
@@ -66,8 +69,10 @@ pub enum Kernel {
 
 impl Kernel {
     /// Every kernel there is, at every level.
-    pub const ALL: [Kernel; 36] = {
-        let mut all = [Kernel::Stored; 36];
+    pub const ALL: [Kernel; 38] = {
+        let mut all = [Kernel::Stored; 38];
+        all[36] = Kernel::Chains(4);
+        all[37] = Kernel::Chains(5);
         all[1] = Kernel::IgzipStatic;
         let mut level = 1;
         while level <= 12 {
@@ -87,7 +92,14 @@ impl Kernel {
 
     /// Library and level, as `lookaside info` prints it.
     pub const fn name(self) -> &'static str {
-        const OWN: [&str; 4] = ["lookaside-0", "lookaside-1", "lookaside-2", "lookaside-3"];
+        const OWN: [&str; 6] = [
+            "lookaside-0",
+            "lookaside-1",
+            "lookaside-2",
+            "lookaside-3",
+            "lookaside-4",
+            "lookaside-5",
+        ];
         const IGZIP: [&str; 4] = ["igzip-0", "igzip-1", "igzip-2", "igzip-3"];
         const LIBDEFLATE: [&str; 13] = [
             "libdeflate-0",
@@ -133,7 +145,7 @@ impl Kernel {
         }
         match self {
             Kernel::Stored => "stored",
-            Kernel::Own(effort) => pick(&OWN, effort),
+            Kernel::Own(effort) | Kernel::Chains(effort) => pick(&OWN, effort),
             Kernel::IgzipStatic => "igzip-0-static",
             Kernel::Igzip(level) => pick(&IGZIP, level),
             Kernel::Libdeflate(level) => pick(&LIBDEFLATE, level),
@@ -147,6 +159,7 @@ impl Kernel {
         match self {
             Kernel::Stored => true,
             Kernel::Own(1..=deflate::MOST_EFFORT) => has_own(cpu),
+            Kernel::Chains(effort) => chains::EFFORTS.contains(&effort),
             Kernel::Igzip(1..=3) | Kernel::IgzipStatic => has_igzip(cpu),
             Kernel::Libdeflate(1..=12) => true,
             Kernel::ZlibRs(2..=9) | Kernel::ZlibRsStatic(2..=9) => true,
@@ -160,6 +173,11 @@ impl Kernel {
 }
 
 fn has_igzip(cpu: &Cpu) -> bool {
+    cfg!(target_arch = "x86_64") && cpu.tier() >= Tier::Avx2
+}
+
+/// Is it faster than libdeflate there? (Measured on x86-64 only.)
+fn has_fast_chains(cpu: &Cpu) -> bool {
     cfg!(target_arch = "x86_64") && cpu.tier() >= Tier::Avx2
 }
 
@@ -219,10 +237,12 @@ pub(crate) fn choose(spec: &Compression, cpu: &Cpu) -> Choice {
     };
     // Ours: the least effort of those.
     let own = match spec.level {
-        effort @ 1..=deflate::MOST_EFFORT => Some(Kernel::Own(effort)),
+        effort @ 1..=deflate::MOST_EFFORT if has_own(cpu) => Some(Kernel::Own(effort)),
+        effort if chains::EFFORTS.contains(&effort) && has_fast_chains(cpu) => {
+            Some(Kernel::Chains(effort))
+        }
         _ => None,
     };
-    let own = own.filter(|_| has_own(cpu));
     let (whole, stream) = match (spec.level, spec.huffman) {
         (0, _) => (Kernel::Stored, Kernel::Stored),
         (_, Huffman::Static) if igzip => (Kernel::IgzipStatic, Kernel::IgzipStatic),
@@ -252,7 +272,7 @@ pub(crate) fn only(spec: &Compression, cpu: &Cpu, kernel: Kernel) -> Option<Choi
     }
     let stream = match kernel {
         // They have neither streams nor small windows.
-        Kernel::Libdeflate(_) | Kernel::Own(_) => choose(spec, cpu).stream,
+        Kernel::Libdeflate(_) | Kernel::Own(_) | Kernel::Chains(_) => choose(spec, cpu).stream,
         other => other,
     };
     Some(Choice { whole: kernel, stream })
@@ -278,7 +298,7 @@ impl StreamKernel {
             Kernel::IgzipStatic => StreamKernel::Igzip(isal::Stream::new(0, true, window_bits)),
             Kernel::Libdeflate(level) | Kernel::ZlibRs(level) => zlib_rs(level, false),
             // Not chosen for streams.
-            Kernel::Own(effort) => zlib_rs(effort.max(2), false),
+            Kernel::Own(effort) | Kernel::Chains(effort) => zlib_rs(effort.max(2), false),
             Kernel::ZlibRsStatic(level) => zlib_rs(level, true),
         }
     }
