@@ -25,8 +25,7 @@ fn effort(level: u8) -> (u8, usize) {
     const LARGE: usize = 1 << 20;
     match level {
         1..=3 => (level, SMALL),
-        4 => (5, LARGE),
-        5 => (6, LARGE),
+        4 | 5 => (level, LARGE),
         _ => (8, LARGE),
     }
 }
