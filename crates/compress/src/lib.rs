@@ -106,7 +106,7 @@
 //! virtual, 2026-11-23; bench `kernels`; all kernels, drawn: docs/deflate-kernels.svg).
 //!
 //! Levels 4 and 5 of whole buffers are libdeflate's here; with AVX2 they are our own since 2026-11-30: level 4
-//! takes 0.7 to 1.0 of libdeflate-2's time and is 0.2 to 1.1 % smaller, level 5 takes 0.7 to 1.1 of libdeflate-3's
+//! takes 0.7 to 1.0 of libdeflate-2's time and is 0.2 to 1.1 % smaller, level 5 takes 0.8 to 1.1 of libdeflate-3's
 //! and is 0.5 to 2.3 % smaller (AMD Zen 3; docs/deflate-kernel.md).
 //!
 //! The worst single file as a stream is 1.07 x zlib's size at levels 2 and 6, 1.06 at level 5,

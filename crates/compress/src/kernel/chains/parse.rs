@@ -75,15 +75,13 @@ fn strip_any(
     entered: usize,
     tokens: &mut Tokens,
 ) -> usize {
-    match effort {
-        ..=4 => {
-            let limits = Limits { depth: 4, nice: 16, lazy: 6 };
-            walk::<3, 2, 0>(&limits, links, src, range, entered, tokens)
-        }
-        _ => {
-            let limits = Limits { depth: 8, nice: 30, lazy: 8 };
-            walk::<8, 4, 2>(&limits, links, src, range, entered, tokens)
-        }
+    // Where short matches do not count, more candidates gain nothing.
+    if effort > 4 && links.least == 4 {
+        let limits = Limits { depth: 8, nice: 30, lazy: 8 };
+        walk::<8, 4, 2>(&limits, links, src, range, entered, tokens)
+    } else {
+        let limits = Limits { depth: 4, nice: 16, lazy: 6 };
+        walk::<3, 2, 0>(&limits, links, src, range, entered, tokens)
     }
 }
 
