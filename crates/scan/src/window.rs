@@ -499,7 +499,7 @@ impl Program {
             let gap = &self.gaps[number as usize];
             let Some(age) = open.get(number, gap) else { continue };
             let stretch = &self.stretches[usize::from(gap.class)];
-            // The place that the gap was judged for, and the one that it is judged for now.
+            // The place that the gap was judged for, and the next one.
             let from = kept.len().saturating_sub(gap.delay as usize);
             let to = (kept.len() + new.len()).saturating_sub(gap.delay as usize);
             let (before, behind) =
