@@ -28,6 +28,9 @@ use lookaside_simd::{Cpu, Tier};
 use lookaside_spec::dc::Flush;
 use lookaside_spec::dc::{Compression, Format, Huffman};
 
+/// log2 of what is in 1..=2, to 0.0007: the coefficients of its powers, highest first.
+const LOG2: [f32; 4] = [0.158_248_7, -1.051_876_5, 3.047_884_2, -2.153_620_7];
+
 /// Where `slice` begins, for C. An empty slice may lie at address 1, below which a library looks that subtracts
 /// before it compares (liblz4's levels 10 to 12 do): such a one is given a place with memory around.
 pub(crate) fn source<T>(slice: &[u8]) -> *const T {

@@ -4,6 +4,7 @@
 //! `cost(a + b) > cost(a) + cost(b) + header`, `a` is a block of its own and `b` begins the next.
 //! `cost` is the entropy of the symbols, so it needs no codes.
 
+use super::super::LOG2;
 use super::super::symbols::LENGTHS;
 use super::STRIP;
 use super::write::Writer;
@@ -211,8 +212,8 @@ fn times_log2(n: u32) -> f32 {
     let bits = n.to_bits();
     let exponent = (bits >> 23) as i32 as f32 - 127.0;
     let mantissa = f32::from_bits(bits & 0x7f_ffff | 0x3f80_0000);
-    let log =
-        ((0.158_248_7 * mantissa - 1.051_876_5) * mantissa + 3.047_884_2) * mantissa - 2.153_620_7;
+    let [cubic, square, linear, constant] = LOG2;
+    let log = ((cubic * mantissa + square) * mantissa + linear) * mantissa + constant;
     n * (exponent + log)
 }
 

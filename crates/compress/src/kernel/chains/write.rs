@@ -5,7 +5,7 @@ use std::hint::select_unpredictable;
 use lookaside_simd::Avx2;
 
 use super::super::stored;
-use super::super::symbols::{LENGTHS, OFFSETS, ORDER};
+use super::super::symbols::{self, LENGTHS, OFFSETS, ORDER, repeat_bits, tell_run};
 use super::blocks::{Counts, END_OF_BLOCK, LENGTH_SYMBOLS, Sequence};
 use super::huffman::{self, Code};
 
@@ -271,16 +271,7 @@ struct Lengths {
     distances: [u8; 32],
 }
 
-/// RFC 1951 section 3.2.6.
-const FIXED: Lengths = {
-    let mut litlens = [8; 288];
-    let mut symbol = 144;
-    while symbol < 280 {
-        litlens[symbol] = if symbol < 256 { 9 } else { 7 };
-        symbol += 1;
-    }
-    Lengths { litlens, distances: [5; 32] }
-};
+const FIXED: Lengths = Lengths { litlens: symbols::FIXED.0, distances: symbols::FIXED.1 };
 
 impl Lengths {
     fn of(counts: &Counts) -> Lengths {
@@ -339,32 +330,12 @@ impl Header {
     }
 
     /// The same length for `run` symbols in a row.
-    fn run(&mut self, length: u8, mut run: usize) {
-        let mut put = |symbol: u8, extra: usize| {
+    fn run(&mut self, length: u8, run: usize) {
+        tell_run(length, run, |symbol, extra| {
             self.items[self.count] = (symbol, extra as u8);
             self.count += 1;
             self.counts[usize::from(symbol)] += 1;
-        };
-        if length == 0 {
-            while run >= 11 {
-                let part = run.min(138);
-                put(18, part - 11);
-                run -= part;
-            }
-            if run >= 3 {
-                put(17, run - 3);
-                run = 0;
-            }
-        } else if run >= 4 {
-            put(length, 0);
-            run -= 1;
-            while run >= 3 {
-                let part = run.min(6);
-                put(16, part - 3);
-                run -= part;
-            }
-        }
-        (0..run).for_each(|_| put(length, 0));
+        });
     }
 
     fn bits(&self) -> u64 {
@@ -387,15 +358,5 @@ impl Header {
             sink.code(codes[usize::from(symbol)]);
             sink.put(extra.into(), repeat_bits(symbol));
         }
-    }
-}
-
-/// The extra bits of a repetition.
-fn repeat_bits(symbol: u8) -> u32 {
-    match symbol {
-        16 => 2,
-        17 => 3,
-        18 => 7,
-        _ => 0,
     }
 }

@@ -6,6 +6,7 @@
 
 use std::arch::x86_64::*;
 
+use super::super::LOG2;
 use super::PLACES;
 
 /// Symbols that a vector holds.
@@ -14,9 +15,6 @@ pub(super) const LANES: usize = 32;
 const UNIT: f32 = 256.0;
 /// Every code fits with this threshold: four bits more than its logarithm.
 const MOST: u32 = 1024;
-
-/// log2 of what is in 1..=2, to 0.0007: the coefficients of its powers, highest first.
-pub(super) const LOG2: [f32; 4] = [0.158_248_7, -1.051_876_5, 3.047_884_2, -2.153_620_7];
 
 /// The length of a code for each symbol that `counts` has, 0 for the others; at least two symbols
 /// get one. At most `LIMIT` (12 at most); `N` vectors of [`LANES`] symbols.

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use lookaside_simd::Avx512;
 
 use super::super::stored;
-use super::super::symbols::{LENGTHS, ORDER};
+use super::super::symbols::{LENGTHS, ORDER, repeat_bits, tell_run};
 use super::huffman::{self, LANES};
 use super::parse::{DISTANCES, Tokens};
 
@@ -236,40 +236,18 @@ impl Header {
     }
 
     /// The same of any number.
-    fn long_run(&mut self, length: u8, mut run: usize) {
-        let mut put = |symbol: u8, extra: usize| {
+    fn long_run(&mut self, length: u8, run: usize) {
+        tell_run(length, run, |symbol, extra| {
             self.items[self.count] = Item::from(symbol) | (extra as Item) << 8;
             self.count += 1;
             self.counts[0][usize::from(symbol)] += 1;
-        };
-        if length == 0 {
-            while run >= 11 {
-                let part = run.min(138);
-                put(18, part - 11);
-                run -= part;
-            }
-            if run >= 3 {
-                put(17, run - 3);
-                run = 0;
-            }
-        } else {
-            put(length, 0);
-            run -= 1;
-            while run >= 3 {
-                let part = run.min(6);
-                put(16, part - 3);
-                run -= part;
-            }
-        }
-        for _ in 0..run {
-            put(length, 0);
-        }
+        });
     }
 
     fn bits(&self) -> usize {
         let items = (0..).zip(self.counts[0].iter().zip(&self.lengths[0]));
         let bits = items
-            .map(|(symbol, (&count, &length))| count * (u32::from(length) + extra_bits(symbol)));
+            .map(|(symbol, (&count, &length))| count * (u32::from(length) + repeat_bits(symbol)));
         14 + 3 * self.code_lengths + bits.sum::<u32>() as usize
     }
 
@@ -291,7 +269,7 @@ impl Header {
                 let code = self.codes[0][usize::from(symbol) % LANES];
                 let length = u32::from(code >> 12);
                 let value = u64::from(code & 0xfff) | u64::from(extra) << length;
-                (value, length + extra_bits(symbol))
+                (value, length + repeat_bits(symbol))
             });
             let (value, bits) = values.fold((0, 0), append);
             put(value, bits);
@@ -318,15 +296,4 @@ fn put_lengths(lengths: &[u16; LANES], all: &mut AllLengths, at: usize) -> usize
         _mm512_test_epi16_mask(lengths, lengths)
     };
     if used == 0 { 0 } else { at + LANES - used.leading_zeros() as usize }
-}
-
-/// Of an item of a header.
-#[inline(always)]
-fn extra_bits(symbol: u8) -> u32 {
-    match symbol {
-        16 => 2,
-        17 => 3,
-        18 => 7,
-        _ => 0,
-    }
 }

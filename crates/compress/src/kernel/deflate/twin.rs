@@ -3,9 +3,9 @@
 
 use lookaside_simd::Cpu;
 
+use super::super::LOG2;
 use super::super::symbols::{LENGTHS, ORDER};
 use super::candidates::WINDOW;
-use super::huffman::LOG2;
 use super::parse::{CURSORS, FAR, LEAST_GAIN, LEAST_SEGMENT, LONG, LONGEST, SEEN, TAIL};
 use super::{BLOCK, Compressor, stored};
 

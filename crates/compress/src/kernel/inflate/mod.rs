@@ -26,6 +26,7 @@ use lookaside_simd::Cpu;
 use self::machine::Io;
 use self::table::{Canon, DISTANCE_ENTRIES, DISTANCES, LITLEN_ENTRIES, LITLENS, Simd};
 use self::window::Window;
+use super::symbols;
 
 /// Where a step should stop even though there is more to decode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -242,9 +243,9 @@ impl Fixed {
     };
 
     fn fill(&mut self) {
-        let (litlen, distance) = table::fixed_lengths();
-        self.alphabets.litlen.set(&litlen, true);
-        self.alphabets.distance.set(&distance, true);
+        let (litlen, distance) = &symbols::FIXED;
+        self.alphabets.litlen.set(litlen, true);
+        self.alphabets.distance.set(distance, true);
         let bits = table::FIXED_LITLEN_BITS;
         table::litlen(&self.alphabets.litlen, &mut self.tables.litlen, bits);
         table::finish(&mut self.tables.litlen, &mut self.tables.plain, bits, false, Simd::None);

@@ -478,14 +478,6 @@ pub(super) fn zlib_entries<const N: usize>(canon: &Canon<N>, root: usize) -> u32
     used
 }
 
-/// The code lengths of RFC 1951 section 3.2.6.
-pub(super) fn fixed_lengths() -> ([u8; LITLENS], [u8; DISTANCES]) {
-    let mut lengths = [8; LITLENS];
-    lengths[144..256].fill(9);
-    lengths[256..280].fill(7);
-    (lengths, [5; DISTANCES])
-}
-
 /// Both alphabets of a block.
 pub(super) fn read_sets(
     lengths: &[u8],
