@@ -1,7 +1,6 @@
 //! What a set of patterns becomes: strings to look for, and what to do where one occurs.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use lookaside_simd::Cpu;
 
@@ -74,7 +73,7 @@ pub(crate) struct Segment {
 }
 
 /// One segment without a string. Sequences share it.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Sweep {
     pub whole: Tail,
     /// The bytes that a match may begin with; of a segment that is read backwards, end with.
@@ -371,32 +370,22 @@ struct Builder {
     bounded: u32,
     behind: Vec<u32>,
     sweeps: Vec<Sweep>,
-    /// Of each hash: the sweeps with it.
-    known_sweeps: HashMap<u64, Vec<u32>>,
+    sweep_numbers: HashMap<Sweep, u32>,
     stretches: Vec<Stretch>,
     starts: Starts,
     history: usize,
     again: usize,
 }
 
-fn hash_of(sweep: &Sweep) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    sweep.hash(&mut hasher);
-    hasher.finish()
-}
-
 impl Builder {
     /// The number of a sweep.
     fn sweep(&mut self, sweep: Sweep) -> u32 {
-        let known = self.known_sweeps.entry(hash_of(&sweep)).or_default();
-        let all = &mut self.sweeps;
-        let equal = known.iter().find(|number| all[**number as usize] == sweep);
-        equal.copied().unwrap_or_else(|| {
-            let number = all.len() as u32;
-            known.push(number);
-            all.push(sweep);
-            number
-        })
+        let next = self.sweeps.len() as u32;
+        let number = *self.sweep_numbers.entry(sweep.clone()).or_insert(next);
+        if number == next {
+            self.sweeps.push(sweep);
+        }
+        number
     }
 
     fn add(&mut self, pattern: u32, once: bool, starts: bool, sequence: Sequence) {

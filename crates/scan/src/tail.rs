@@ -12,7 +12,7 @@ const MAX_WORDS: usize = 16;
 
 /// The part of a segment on one side of its string, as an automaton over positions (Glushkov 1961). It is run from the
 /// string outwards and told the next byte in its own direction: [`Tail::backward`] reverses the expression.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Tail {
     /// A class for each byte.
     Fixed(Box<[ByteSet]>),
@@ -22,7 +22,7 @@ pub(crate) enum Tail {
 
 /// The positions of an expression as bits: `first` may come first, `last` may end a match. What follows a position is mostly the next
 /// one (Glushkov 1961 as Navarro and Raffinot ran it, 2001); edges to others are kept by what they lead to.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Positions {
     /// The number of each byte's class: bytes of one class occur in the same positions.
     class: Box<[u8; 256]>,

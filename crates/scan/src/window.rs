@@ -302,6 +302,10 @@ impl Program {
         }
         work.breaks.clear();
         work.breaks.resize(self.stretches.len(), None);
+        work.latest.clear();
+        if !self.behind.is_empty() {
+            work.latest.resize(self.sweeps.len(), None);
+        }
         let events = std::mem::take(&mut work.events);
         let (mut idle, mut swept) =
             (std::mem::take(&mut work.idle), std::mem::take(&mut work.swept));
@@ -318,8 +322,6 @@ impl Program {
             }
             self.chain(input.window(), chain, of_chain, &mut open, work);
         }
-        work.latest.clear();
-        work.latest.resize(if swept.is_empty() { 0 } else { self.sweeps.len() }, None);
         for &chain in &swept {
             let chain = &self.chains[chain as usize];
             if !self.only_begins(input.window(), chain, &mut open, work) {
@@ -347,7 +349,7 @@ impl Program {
         work: &mut Work,
     ) {
         let data = window.data;
-        let Work { starts, spans, ends: [ends, next], found, .. } = work;
+        let Work { starts, spans, ends: [ends, next], latest, found, .. } = work;
         spans.clear();
         for event in take(&mut events, 0) {
             self.spans(data, event, starts, spans);
@@ -363,9 +365,8 @@ impl Program {
             let was_open = open.get(number, gap);
             if let Some(sweep) = gap.behind {
                 // The first gap: its segment has no events, and the next one has a string.
-                let sweep = &self.sweeps[sweep as usize];
-                let was_open = was_open.is_some();
-                let mut back = Behind { sweep, stretch, data, from, open: was_open };
+                let at_place = self.look_back(window, sweep, from, was_open.is_some());
+                let mut back = at_place;
                 spans.clear();
                 for event in of_segment {
                     self.spans(data, event, starts, spans);
@@ -374,8 +375,8 @@ impl Program {
                 let reached = spans.iter().filter(|span| back.reaches(span.0 as usize));
                 ends.extend(reached.map(|span| span.1));
                 if !window.last {
-                    let mut back = Behind { sweep, stretch, data, from, open: was_open };
-                    let is_open = back.reaches(place);
+                    let is_open =
+                        at_place.reaches_last(window.fresh, place, &mut latest[sweep as usize]);
                     open.set(number, gap, is_open.then_some(0));
                 }
                 continue;
@@ -471,25 +472,27 @@ impl Program {
         let first = &self.gaps[chain.first_gap as usize];
         let mut others = chain.first_gap + 1..chain.first_gap + chain.gap_count;
         let is_open = |number| open.get(number, &self.gaps[number as usize]).is_some();
-        let (Some(number), false) = (first.behind, window.last || others.any(is_open)) else {
+        let (Some(sweep), false) = (first.behind, window.last || others.any(is_open)) else {
             return false;
         };
-        let Window { data, fresh, .. } = window;
-        let sweep = &self.sweeps[number as usize];
-        let stretch = &self.stretches[usize::from(first.class)];
         let delay = first.delay as usize;
-        let (from, place) = (fresh.saturating_sub(delay), data.len().saturating_sub(delay));
-        let was_open = open.get(chain.first_gap, first).is_some();
-        let mut back = Behind { sweep, stretch, data, from, open: was_open };
-        let latest = work.latest[number as usize]
-            .get_or_insert_with(|| Behind { from: fresh, ..back }.latest(data.len()));
-        let is_open = match *latest {
-            None => back.reaches(place.min(fresh)),
-            Some(latest) if latest.at < place => latest.opens,
-            Some(_) => back.reaches(place),
-        };
+        let (from, place) =
+            (window.fresh.saturating_sub(delay), window.data.len().saturating_sub(delay));
+        let back = self.look_back(window, sweep, from, is_open(chain.first_gap));
+        let is_open = back.reaches_last(window.fresh, place, &mut work.latest[sweep as usize]);
         open.set(chain.first_gap, first, is_open.then_some(0));
         true
+    }
+
+    /// What looks backwards for a sweep.
+    fn look_back<'a>(
+        &'a self,
+        window: Window<'a>,
+        sweep: u32,
+        from: usize,
+        open: bool,
+    ) -> Behind<'a> {
+        Behind { sweep: &self.sweeps[sweep as usize], data: window.data, from, open }
     }
 
     /// A sequence none of whose segments is in this step: its gaps stay open if no byte closes them.
@@ -559,7 +562,6 @@ struct Latest {
 #[derive(Clone, Copy)]
 struct Behind<'a> {
     sweep: &'a Sweep,
-    stretch: &'a Stretch,
     data: &'a [u8],
     /// Up to here it is known whether the gap is open at this place.
     from: usize,
@@ -579,6 +581,22 @@ impl Behind<'_> {
         self.open
     }
 
+    /// Whether the gap is open at the last place that is asked for. `latest` is what [`Behind::latest`] finds among all new bytes, for all
+    /// sequences with this segment and gap.
+    fn reaches_last(
+        mut self,
+        fresh: usize,
+        place: usize,
+        latest: &mut Option<Option<Latest>>,
+    ) -> bool {
+        let among_new = || Behind { from: fresh, ..self }.latest(self.data.len());
+        match *latest.get_or_insert_with(among_new) {
+            None => self.reaches(place.min(fresh)),
+            Some(latest) if latest.at < place => latest.opens,
+            Some(_) => self.reaches(place),
+        }
+    }
+
     /// The last byte before `place` that decides whether the gap is open, of those from which it is not known.
     fn latest(&self, place: usize) -> Option<Latest> {
         let data = self.data;
@@ -595,7 +613,7 @@ impl Behind<'_> {
                 });
             }
             // A byte that closes the gap.
-            if opens || !self.stretch.class().contains(last) {
+            if opens || self.sweep.gap.is_some_and(|gap| !gap.contains(last)) {
                 return Some(Latest { at: upto, opens });
             }
         }

@@ -52,6 +52,16 @@ fn patterns(choices: &mut Choices<'_>) -> Vec<Pattern> {
     all
 }
 
+/// The matches of a block.
+fn block(set: &Set, scratch: &mut Scratch, text: &[u8]) -> Vec<Match> {
+    let mut found = vec![];
+    let _ = set.scan(scratch, text, &mut |one| {
+        found.push(one);
+        ControlFlow::Continue(())
+    });
+    found
+}
+
 /// The matches of a stream in pieces, some of them interrupted.
 fn stream(
     set: &Set,
@@ -126,13 +136,8 @@ fn every_mode_and_tier_agrees_with_the_reference() {
             let expected = plain(reference::reports(&patterns, &text));
             for (tier, set) in Tier::here().zip(&blocks) {
                 let Some(set) = set else { continue };
-                let mut found = vec![];
-                let _ = set.scan(&mut scratch, &text, &mut |one| {
-                    found.push(one);
-                    ControlFlow::Continue(())
-                });
                 assert_eq!(
-                    plain(found),
+                    plain(block(set, &mut scratch, &text)),
                     expected,
                     "seed {seed}, block, {tier}: {patterns:?} on {}",
                     text.escape_ascii()
@@ -157,17 +162,18 @@ fn every_mode_and_tier_agrees_with_the_reference() {
     assert!(cases > 0 && matches > 0);
 }
 
-/// Long pieces are scanned where they are, apart from their past: so that they have strings of every kind near their begins and
-/// ends, the text is made of many short ones.
+/// Long pieces are scanned where they are, apart from their past. The text is made of many samples, so that matches of every kind are near
+/// the begins and ends of pieces.
 #[test]
 fn streams_of_long_pieces_have_the_matches_of_blocks() {
     let end = Instant::now() + Duration::from_secs(number("LOOKASIDE_SCAN_SECONDS", 10));
+    let most = number("LOOKASIDE_SCAN_DEEP", 1_000_000);
     let first = number("LOOKASIDE_SCAN_START", 0);
     let cpus: Vec<Cpu> = Tier::here().map(Cpu::with_cap).collect();
     let (mut cases, mut matches) = (0, 0);
     let mut scratch = Scratch::new();
-    for seed in first..first + number("LOOKASIDE_SCAN_DEEP", 4000) {
-        if Instant::now() >= end {
+    for seed in first.. {
+        if cases >= most || Instant::now() >= end {
             break;
         }
         let mut choices = Choices::seeded(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -191,15 +197,10 @@ fn streams_of_long_pieces_have_the_matches_of_blocks() {
         };
         for (tier, cpu) in Tier::here().zip(&cpus) {
             let compile = |mode| Set::new(&patterns, mode, cpu).ok();
-            let (Some(block), Some(set)) = (compile(Mode::Block), compile(Mode::Stream)) else {
+            let (Some(whole), Some(set)) = (compile(Mode::Block), compile(Mode::Stream)) else {
                 continue;
             };
-            let mut expected = vec![];
-            let _ = block.scan(&mut scratch, &text, &mut |one| {
-                expected.push(one);
-                ControlFlow::Continue(())
-            });
-            let expected = plain(expected);
+            let expected = plain(block(&whole, &mut scratch, &text));
             let found = plain(stream(&set, &mut scratch, &text, 1500, &mut choices));
             let first = found.iter().zip(&expected).find(|(one, other)| one != other);
             assert!(found == expected, "seed {seed}, {tier}: {patterns:?}: {first:?}");

@@ -24,6 +24,7 @@ pub(super) struct Group {
     confirm: Confirm,
     /// The most bytes from the begin of a window to the end of its literal.
     reach: usize,
+    /// The same, or the literal's length, and how far windows go beyond literals.
     around: Reach,
     pub(super) literals: usize,
     pub(super) shape: Shape,
