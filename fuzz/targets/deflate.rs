@@ -20,7 +20,7 @@ const LONGEST: usize = 200_000;
 
 thread_local! {
     static CODECS: RefCell<(Vec<Codec>, Scratch)> = RefCell::new((
-        [1, 2, 3].map(Kernel::Own)
+        [1, 2, 3, 4].map(Kernel::Own)
             .into_iter()
             .chain([Kernel::Igzip(1), Kernel::Libdeflate(1), Kernel::Chains(4), Kernel::Chains(5)])
             .filter_map(|kernel| Codec::with_kernel(&Compression::default(), Cpu::host(), kernel).ok())

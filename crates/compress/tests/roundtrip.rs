@@ -266,12 +266,14 @@ fn the_kernel_follows_the_tier() {
     if Cpu::host().tier() >= Tier::Avx2 && cfg!(target_arch = "x86_64") {
         assert_eq!(name(1, Tier::Avx2), "igzip-1");
         assert_eq!(name(3, Tier::Avx2), "libdeflate-1");
-        assert_eq!([4, 5].map(|level| name(level, Tier::Avx2)), ["lookaside-4", "lookaside-5"]);
+        let ours = [4, 5].map(|level| name(level, Tier::Avx2));
+        assert_eq!(ours, ["lookaside-chains-4", "lookaside-chains-5"]);
     }
     if Cpu::host().tier() >= Tier::Avx512 && cfg!(target_arch = "x86_64") {
         let ours = [1, 2, 3, 4, 5].map(|level| name(level, Tier::Avx512));
-        let names = ["lookaside-1", "lookaside-2", "lookaside-3", "lookaside-4", "lookaside-5"];
-        assert_eq!(ours, names);
+        let first = ["lookaside-1", "lookaside-2", "lookaside-3", "lookaside-4"];
+        assert_eq!(ours[..4], first);
+        assert_eq!(ours[4], "lookaside-chains-5");
     }
     let refused = Codec::with_kernel(
         &Compression::default(),

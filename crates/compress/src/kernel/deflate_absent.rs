@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use lookaside_simd::Avx512;
 
-pub(crate) const MOST_EFFORT: u8 = 3;
+pub(crate) const MOST_EFFORT: u8 = 4;
 
 pub(crate) struct Compressor(Infallible);
 

@@ -54,7 +54,7 @@ pub(crate) struct Step {
 pub enum Kernel {
     /// Stored blocks.
     Stored,
-    /// Our own, 1..=3. x86-64 from tier AVX-512 on. Whole buffers, 32 KB window.
+    /// Our own, 1..=4. x86-64 from tier AVX-512 on. Whole buffers, 32 KB window.
     Own(u8),
     /// Our own, 4..=5. Whole buffers, 32 KB window.
     Chains(u8),
@@ -72,10 +72,11 @@ pub enum Kernel {
 
 impl Kernel {
     /// Every kernel there is, at every level.
-    pub const ALL: [Kernel; 38] = {
-        let mut all = [Kernel::Stored; 38];
-        all[36] = Kernel::Chains(4);
-        all[37] = Kernel::Chains(5);
+    pub const ALL: [Kernel; 39] = {
+        let mut all = [Kernel::Stored; 39];
+        all[36] = Kernel::Own(4);
+        all[37] = Kernel::Chains(4);
+        all[38] = Kernel::Chains(5);
         all[1] = Kernel::IgzipStatic;
         let mut level = 1;
         while level <= 12 {
@@ -95,14 +96,8 @@ impl Kernel {
 
     /// Library and level, as `lookaside info` prints it.
     pub const fn name(self) -> &'static str {
-        const OWN: [&str; 6] = [
-            "lookaside-0",
-            "lookaside-1",
-            "lookaside-2",
-            "lookaside-3",
-            "lookaside-4",
-            "lookaside-5",
-        ];
+        const OWN: [&str; 5] =
+            ["lookaside-0", "lookaside-1", "lookaside-2", "lookaside-3", "lookaside-4"];
         const IGZIP: [&str; 4] = ["igzip-0", "igzip-1", "igzip-2", "igzip-3"];
         const LIBDEFLATE: [&str; 13] = [
             "libdeflate-0",
@@ -148,7 +143,10 @@ impl Kernel {
         }
         match self {
             Kernel::Stored => "stored",
-            Kernel::Own(effort) | Kernel::Chains(effort) => pick(&OWN, effort),
+            Kernel::Own(effort) => pick(&OWN, effort),
+            Kernel::Chains(4) => "lookaside-chains-4",
+            Kernel::Chains(5) => "lookaside-chains-5",
+            Kernel::Chains(_) => "none",
             Kernel::IgzipStatic => "igzip-0-static",
             Kernel::Igzip(level) => pick(&IGZIP, level),
             Kernel::Libdeflate(level) => pick(&LIBDEFLATE, level),

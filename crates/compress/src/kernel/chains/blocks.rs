@@ -72,8 +72,8 @@ pub(super) struct Tokens {
 /// How many there are of the tokens, and where in the input they end.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Part {
-    sequences: usize,
-    literals: usize,
+    pub(super) sequences: usize,
+    pub(super) literals: usize,
     ends: usize,
 }
 
@@ -107,9 +107,9 @@ impl Tokens {
         Open { sequences, literals, counts: self.counts }
     }
 
-    /// How many literals there are.
-    pub(super) fn literals(&self) -> usize {
-        self.counts.literals
+    /// How many there are.
+    pub(super) fn counts(&self) -> Part {
+        self.counts
     }
 
     /// What [`open`](Tokens::open) gave has these now.

@@ -2,7 +2,7 @@
 //!
 //! Computes: RFC 1951 blocks, each with codes of its own (or the fixed ones, or stored, whatever is
 //! smallest), over a 32 KB window. Shapes: any lengths, no alignment. CPU features: none; with tier
-//! AVX2 pass 1 has vector code, and the bytes are the same. Own code.
+//! AVX2 passes 1 and 2 have vector code, and the bytes are the same. Own code.
 //!
 //! ```text
 //! for each strip of 8 KB:
@@ -23,8 +23,8 @@
 //!    beforehand: that loop has no such branch, its loads do not depend on each other, and vectors
 //!    compute the hashes. The parse finds candidates without a hash, and passes over literals up to
 //!    64 positions at a time.
-//! 2. The first K candidates are compared by their first 8 bytes, without a branch. The chain is
-//!    followed step by step only where one of them shares all 8.
+//! 2. The first K candidates are compared by their first 32 bytes (8 by the parse with one cursor),
+//!    without a branch. More of them only where one shares all of these.
 //! 3. A table entry holds 16 bits of the hash beside the position, so that nearly all candidates of
 //!    a chain share 4 bytes. Positions are stored modulo 64 KB: a candidate that is further back
 //!    seems nearer, and fails when its bytes are compared. Nothing is rebased.
@@ -32,14 +32,19 @@
 //!    ideas of zlib and libdeflate; the second position ahead and the tag beside a position are
 //!    those of zstd ("lazy2", row hash).
 //! 5. Two neighbouring strips are in one block unless the estimated size of two blocks is less.
+//! 6. A parse alone waits for each match's loads before it knows where the next one begins. So four cursors
+//!    walk in four segments of the strip, without a branch that cannot be predicted (`cursors`). One walks
+//!    where three bytes may match, short matches do not count, or matches are long.
 //!
-//! Efforts differ by the number of candidates at p, p + 1 and p + 2: effort 4 compares 3, 2 and none,
-//! effort 5 compares 8, 4 and 2. What was tried, with figures: docs/deflate-kernel.md.
+//! Efforts differ by the number of candidates at p, p + 1 and p + 2. By four cursors, effort 4 compares 3, 1 and
+//! none, effort 5 compares 7, 3 and 1 (5, 2 and none of what is no text); by one, effort 4 compares 3, 2 and
+//! none, effort 5 compares 8, 4 and 2. What was tried, with figures: docs/deflate-kernel.md.
 //! Covered by the tests `chains`, `roundtrip`, `pieces`, `limits`, `decoders` and those below; bench
 //! `kernels`.
 #![allow(unsafe_code)]
 
 mod blocks;
+mod cursors;
 mod huffman;
 mod links;
 mod parse;
@@ -48,7 +53,9 @@ mod write;
 use lookaside_simd::{Avx2, Cpu};
 
 use self::blocks::Blocks;
+use self::cursors::Segments;
 use self::links::Links;
+use self::parse::Strip;
 use self::write::Writer;
 
 /// The longest distance of a match.
@@ -66,6 +73,8 @@ const AHEAD: usize = 64;
 
 /// There are many literals if more than one of this many bytes is one.
 const MANY: usize = 5;
+/// Matches are long if there is less than one for so many bytes: most segments would begin within one.
+const LONG: usize = 64;
 
 /// The efforts there are.
 pub(crate) const EFFORTS: std::ops::RangeInclusive<u8> = 4..=5;
@@ -74,13 +83,19 @@ pub(crate) const EFFORTS: std::ops::RangeInclusive<u8> = 4..=5;
 pub(crate) struct Compressor {
     links: Links<4>,
     near: Links<3>,
+    segments: Segments,
     blocks: Blocks,
 }
 
 impl Compressor {
     /// Allocates 1.1 MB.
     pub(crate) fn new() -> Compressor {
-        Compressor { links: Links::new(), near: Links::new(), blocks: Blocks::new() }
+        Compressor {
+            links: Links::new(),
+            near: Links::new(),
+            segments: Segments::new(),
+            blocks: Blocks::new(),
+        }
     }
 
     /// Compresses `src` into `dst`: one whole stream. `None` if it does not fit.
@@ -113,7 +128,7 @@ impl Compressor {
         dst: &mut [u8],
         last: bool,
     ) -> Option<usize> {
-        let Compressor { links, near, blocks } = self;
+        let Compressor { links, near, segments, blocks } = self;
         let mut writer = Writer::new(dst, cpu);
         blocks.start();
         // Matches begin where 8 bytes can be loaded.
@@ -124,6 +139,7 @@ impl Compressor {
         let (mut entered, mut at) = (0, 0);
         // Matches of three bytes gain where there are many literals without, but not in text.
         let (mut many_literals, mut near_before, mut near_started) = (true, false, false);
+        let mut long_matches = false;
         while at < end {
             let to = end.min(entered + STRIP);
             links.enter(cpu, src, entered, to);
@@ -141,12 +157,14 @@ impl Compressor {
             }
             near_before = with_near;
             entered = to;
+            let (begins, before) = (at, blocks.tokens.counts());
+            let near = with_near.then_some(&*near);
             let range = at..if to == end { end } else { to - AHEAD };
-            let (begins, before) = (at, blocks.tokens.literals());
-            let found =
-                parse::Links { links, near: with_near.then_some(&*near), least: look.least };
-            at = parse::strip(cpu, effort, found, src, range, to, &mut blocks.tokens);
-            many_literals = MANY * (blocks.tokens.literals() - before) > at - begins;
+            let strip = Strip { links, near, look, long_matches, range, entered };
+            at = parse::strip(cpu, effort, &strip, src, segments, &mut blocks.tokens);
+            let after = blocks.tokens.counts();
+            many_literals = MANY * (after.literals - before.literals) > at - begins;
+            long_matches = LONG * (after.sequences - before.sequences) < at - begins;
             blocks.strip_ends(src, at, &mut writer)?;
         }
         blocks.finish(src, last, &mut writer)?;
@@ -155,6 +173,7 @@ impl Compressor {
 }
 
 /// What kind of data a strip is.
+#[derive(Clone, Copy)]
 struct Look {
     /// Of a sample, at most one of eight bytes is a control character or no ASCII.
     is_text: bool,

@@ -6,8 +6,9 @@ use std::ops::Range;
 use lookaside_simd::Avx2;
 
 use super::blocks::{Sequence, Tokens, distance_symbol};
+use super::cursors::{self, Segments};
 use super::links;
-use super::{LONGEST, NEAR, WINDOW};
+use super::{LONGEST, Look, NEAR, WINDOW};
 
 /// After this many candidates a search ends if one shares 8 bytes.
 const EARLY: usize = 4;
@@ -22,79 +23,93 @@ struct Limits {
     lazy: usize,
 }
 
-/// What pass 1 found.
-#[derive(Clone, Copy)]
-pub(super) struct Links<'a> {
+/// What is parsed, and what is known of it.
+pub(super) struct Strip<'a> {
     pub(super) links: &'a links::Links<4>,
     /// Of three bytes.
     pub(super) near: Option<&'a links::Links<3>>,
-    /// The shortest match, 4 or more, besides those of three bytes.
-    pub(super) least: usize,
+    pub(super) look: Look,
+    /// The strip before had long matches only.
+    pub(super) long_matches: bool,
+    /// The positions where matches may begin.
+    pub(super) range: Range<usize>,
+    /// All positions up to this have their distances.
+    pub(super) entered: usize,
 }
 
-/// The parse of the positions `range` of `src`, of which all up to `entered` have their distances,
-/// to `tokens`. Returns where the next strip goes on: behind the last match, or `range.end`.
+/// The parse of a strip of `src`, to `tokens`. Returns where the next strip goes on: behind the last match,
+/// or at the end of its range.
 pub(super) fn strip(
     cpu: Option<Avx2>,
     effort: u8,
-    links: Links,
+    strip: &Strip,
     src: &[u8],
-    range: Range<usize>,
-    entered: usize,
+    segments: &mut Segments,
     tokens: &mut Tokens,
 ) -> usize {
     #[cfg(target_arch = "x86_64")]
     if cpu.is_some() {
         // SAFETY: the token proves the features.
-        return unsafe { strip_avx2(effort, links, src, range, entered, tokens) };
+        return unsafe { strip_avx2(effort, strip, src, segments, tokens) };
     }
     let _ = cpu;
-    strip_any(effort, links, src, range, entered, tokens)
+    strip_any::<false>(effort, strip, src, segments, tokens)
 }
 
-/// The same instructions as below, but those of one CPU more than another that count bits and shift.
+/// With vectors in [`cursors`]; otherwise the same instructions as below, but those of one CPU more than
+/// another that count bits and shift.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn strip_avx2(
     effort: u8,
-    links: Links,
+    strip: &Strip,
     src: &[u8],
-    range: Range<usize>,
-    entered: usize,
+    segments: &mut Segments,
     tokens: &mut Tokens,
 ) -> usize {
-    strip_any(effort, links, src, range, entered, tokens)
+    strip_any::<true>(effort, strip, src, segments, tokens)
 }
 
 #[inline(always)]
-fn strip_any(
+fn strip_any<const VECTORS: bool>(
     effort: u8,
-    links: Links,
+    strip: &Strip,
     src: &[u8],
-    range: Range<usize>,
-    entered: usize,
+    segments: &mut Segments,
     tokens: &mut Tokens,
 ) -> usize {
+    let Strip { links, near, look, long_matches, ref range, entered } = *strip;
+    let range = range.clone();
     // Where short matches do not count, more candidates gain nothing.
-    if effort > 4 && links.least == 4 {
+    let is_thorough = effort > 4 && look.least == 4;
+    let side_by_side = near.is_none() && look.least == 4 && !long_matches;
+    if side_by_side && range.end + cursors::BEHIND <= entered {
+        let mut out = tokens.open();
+        let at = match (is_thorough, look.is_text) {
+            (true, true) => segments.parse::<VECTORS, 7, 3, 1>(links, src, range, &mut out),
+            (true, false) => segments.parse::<VECTORS, 5, 2, 0>(links, src, range, &mut out),
+            (false, _) => segments.parse::<VECTORS, 3, 1, 0>(links, src, range, &mut out),
+        };
+        let counts = out.counts;
+        tokens.close(counts);
+        at
+    } else if is_thorough {
         let limits = Limits { depth: 8, nice: 30, lazy: 8 };
-        walk::<8, 4, 2>(&limits, links, src, range, entered, tokens)
+        walk::<8, 4, 2>(&limits, strip, src, tokens)
     } else {
         let limits = Limits { depth: 4, nice: 16, lazy: 6 };
-        walk::<3, 2, 0>(&limits, links, src, range, entered, tokens)
+        walk::<3, 2, 0>(&limits, strip, src, tokens)
     }
 }
 
 #[inline(always)]
 fn walk<const FIRST: usize, const NEXT: usize, const THIRD: usize>(
     limits: &Limits,
-    links: Links,
+    strip: &Strip,
     src: &[u8],
-    range: Range<usize>,
-    entered: usize,
     tokens: &mut Tokens,
 ) -> usize {
-    let Links { links, near, least } = links;
+    let Strip { links, near, look: Look { least, .. }, ref range, entered, .. } = *strip;
     // Three bytes must be near. Fewer: by their hashes, others pass too.
     let is_short = |found: Found| {
         found.length < least && (found.length != 3 || near.is_none() || found.distance > NEAR)
@@ -169,15 +184,15 @@ fn walk<const FIRST: usize, const NEXT: usize, const THIRD: usize>(
 
 /// A match, or a distance of 0 if there is none.
 #[derive(Clone, Copy)]
-struct Found {
-    length: usize,
-    distance: usize,
+pub(super) struct Found {
+    pub(super) length: usize,
+    pub(super) distance: usize,
 }
 
 impl Found {
     /// Four for a byte, and one less for each bit of the distance.
     #[inline(always)]
-    fn worth(self) -> i32 {
+    pub(super) fn worth(self) -> i32 {
         4 * self.length as i32 - (self.distance | 1).ilog2() as i32
     }
 }
@@ -266,7 +281,7 @@ fn longest(
 /// How many bytes from `at` on are the same as `distance` before, of which the first `same` are
 /// known to be; at most [`LONGEST`]. `distance` is at most `at`.
 #[inline(always)]
-fn length(src: &[u8], distance: usize, at: usize, mut same: usize) -> usize {
+pub(super) fn length(src: &[u8], distance: usize, at: usize, mut same: usize) -> usize {
     assert!(at <= src.len() && distance <= at);
     let most = LONGEST.min(src.len() - at);
     while same + 8 <= most {

@@ -21,7 +21,7 @@
 //!
 //! Efforts, by how many candidates a token compares: 1 looks at one; 2 at two, and takes the
 //! longer match; 3 also looks at the next position, where a better match makes a literal of this
-//! one. What was tried, with figures: docs/deflate-kernel.md. `twin` is the specification: the
+//! one; 4 looks at four, and at the next position. What was tried, with figures: docs/deflate-kernel.md. `twin` is the specification: the
 //! same bytes from plain code.
 //! Covered by the tests `roundtrip`, `pieces`, `limits` and those of `twin`; bench `kernels`.
 #![allow(unsafe_code)]
@@ -62,7 +62,7 @@ const PLACES: [u16; 32] = {
 };
 
 /// The efforts there are: 1 to this.
-pub(crate) const MOST_EFFORT: u8 = 3;
+pub(crate) const MOST_EFFORT: u8 = 4;
 
 /// The memory of the compressor, for any effort. Reused, it allocates nothing but room for a result
 /// that hardly fits.

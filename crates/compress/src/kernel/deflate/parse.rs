@@ -7,7 +7,7 @@ use std::ops::Range;
 use lookaside_simd::Avx512;
 
 use super::BLOCK;
-use super::candidates::Candidates;
+use super::candidates::{Candidates, WINDOW};
 
 /// So many cursors walk side by side.
 pub(super) const CURSORS: usize = 4;
@@ -164,7 +164,8 @@ impl Parser {
                 let start = match effort {
                     1 => self.walk::<1>(src, from, to, repeats),
                     2 => self.walk::<2>(src, from, to, repeats),
-                    _ => self.walk::<3>(src, from, to, repeats),
+                    3 => self.walk::<3>(src, from, to, repeats),
+                    _ => self.walk::<4>(src, from, to, repeats),
                 };
                 self.tail(src, start, from, to);
                 self.count_tokens();
@@ -431,7 +432,7 @@ unsafe fn put(cursor: &mut Cursor, token: Token) {
     }
 }
 
-/// Length and distance less one of the better of so many candidates of `at`.
+/// Length and distance less one of the longest of so many candidates of `at`, of those the nearest.
 #[inline(always)]
 unsafe fn best<const DEPTH: u8, const EXTEND: bool>(
     text: *const u8,
@@ -441,7 +442,8 @@ unsafe fn best<const DEPTH: u8, const EXTEND: bool>(
     at: usize,
 ) -> (usize, usize) {
     // SAFETY: the caller's promise: 32 bytes are there at `at`, which is no earlier than the third;
-    // distances lead to no earlier than the start of the text.
+    // distances lead to no earlier than the start of the text: each that does not fit in what is before
+    // `at` is left out.
     unsafe {
         let here = text.add(at);
         let bytes = _mm256_loadu_si256(here.cast());
@@ -455,12 +457,15 @@ unsafe fn best<const DEPTH: u8, const EXTEND: bool>(
         };
         let mut less_one = usize::from(*ring.wrapping_add(at));
         let mut len = length(less_one, differ(less_one));
-        if DEPTH > 1 {
-            let before = at - less_one - 1;
-            let other = less_one + usize::from(*candidates.add(before & RING_MASK)) + 1;
-            // One of more than 32 KB has length 0.
-            let other_len = length(other, differ(other) | (other >> 15) as u32);
-            less_one = select_unpredictable(other_len > len, other, less_one);
+        let mut last = less_one;
+        let furthest = at.min(WINDOW);
+        for _ in 1..DEPTH {
+            let before = at - last - 1;
+            let other = last + usize::from(*candidates.add(before & RING_MASK)) + 1;
+            // One that is too far back: the last one again, which is no longer than itself.
+            last = select_unpredictable(other < furthest, other, last);
+            let other_len = length(last, differ(last));
+            less_one = select_unpredictable(other_len > len, last, less_one);
             len = select_unpredictable(other_len > len, other_len, len);
         }
         (len, less_one)
@@ -487,17 +492,17 @@ unsafe fn step<const EFFORT: u8>(
         let bytes = _mm_loadl_epi64(text.add(cursor.at).cast());
         _mm256_storeu_si256(cursor.out.cast(), _mm256_cvtepu8_epi32(bytes));
         let at = cursor.at + run as usize;
-        let (len, less_one) = if EFFORT == 1 {
-            best::<1, true>(text, ring, candidates, to, at)
-        } else {
-            best::<2, true>(text, ring, candidates, to, at)
+        let (len, less_one) = match EFFORT {
+            1 => best::<1, true>(text, ring, candidates, to, at),
+            2 | 3 => best::<2, true>(text, ring, candidates, to, at),
+            _ => best::<4, true>(text, ring, candidates, to, at),
         };
         // Four bytes only, where the next two positions have as many, are passed by: most likely the
-        // next one has five. (Effort 3 compares.)
+        // next one has five. (Efforts from 3 on compare.)
         let wait = EFFORT < 3 && marks >> run & 0b110 == 0b110;
         let least = 4 + usize::from((less_one >= FAR) | wait);
         let mut take = (len >= least) & (marks >> run & 1 != 0);
-        if EFFORT == 3 {
+        if EFFORT >= 3 {
             let (next, next_less_one) = best::<1, false>(text, ring, candidates, to, at + 1);
             let gain = 4 * (next as i32 - len as i32)
                 + (next_less_one as u32).leading_zeros().cast_signed()

@@ -87,7 +87,7 @@ fn length(src: &[u8], at: usize, distance: usize, most: usize) -> usize {
     (0..most.min(src.len() - at)).take_while(|i| src[at + i] == src[at + i - distance]).count()
 }
 
-/// Length and distance of the better of so many candidates.
+/// Length and distance of the longest of so many candidates, of those the nearest.
 fn best(
     src: &[u8],
     found: &Found,
@@ -102,11 +102,15 @@ fn best(
     };
     let first = found.distance[at];
     let mut best = (compare(first), first);
-    if depth > 1 {
-        let second = first + found.distance[at - first];
-        let len = if second <= WINDOW { compare(second) } else { 0 };
-        if len > best.0 {
-            best = (len, second);
+    let mut last = first;
+    for _ in 1..depth {
+        let next = last + found.distance[at - last];
+        if next <= WINDOW.min(at) {
+            last = next;
+            let len = compare(last);
+            if len > best.0 {
+                best = (len, last);
+            }
         }
     }
     best
@@ -120,11 +124,12 @@ fn step(src: &[u8], found: &Found, at: usize, to: usize, effort: u8) -> Token {
     if at < 2 || !found.marked[at] {
         return Token::Literal(src[at]);
     }
-    let (len, distance) = best(src, found, at, to, 1 + usize::from(effort > 1), true);
+    let depth = [1, 2, 2, 4][usize::from(effort) - 1];
+    let (len, distance) = best(src, found, at, to, depth, true);
     let far = distance.wrapping_sub(1) >= FAR;
     let wait = effort < 3 && found.marked[at + 1] && found.marked[at + 2];
     let mut take = len >= 4 + usize::from(far || wait);
-    if effort == 3 {
+    if effort >= 3 {
         let (next, next_distance) = best(src, found, at + 1, to, 1, false);
         let gain = 4 * (next as i32 - len as i32) + zeros(next_distance) - zeros(distance);
         take &= !(gain > LEAST_GAIN && next >= 4);
@@ -523,7 +528,7 @@ fn texts_do_not_know_of_each_other() {
             src[20..25].copy_from_slice(&[7, 0, 0, 0, 9]);
             src[40..46].copy_from_slice(&[7, 0, 0, 0, 0, 9]);
         }
-        let effort = 1 + (round % 3) as u8;
+        let effort = 1 + (round % 4) as u8;
         let size = ours.compress(effort, &src, &mut dst).expect("room");
         let alone = compress(effort, &src);
         assert!(dst[..size] == alone[..], "round {round}, {len} bytes");
