@@ -22,7 +22,8 @@ thread_local! {
     static CODECS: RefCell<(Vec<Codec>, Scratch)> = RefCell::new((
         [1, 2, 3, 4].map(Kernel::Own)
             .into_iter()
-            .chain([Kernel::Igzip(1), Kernel::Libdeflate(1), Kernel::Chains(4), Kernel::Chains(5)])
+            .chain([Kernel::Igzip(1), Kernel::Libdeflate(1)])
+            .chain([3, 4, 5].map(Kernel::Chains))
             .filter_map(|kernel| Codec::with_kernel(&Compression::default(), Cpu::host(), kernel).ok())
             .collect(),
         Scratch::new(),

@@ -28,7 +28,7 @@
 //! - [`suits_igzip`]: a guess at the content, for who chooses a level by it.
 //!
 //! The crate knows nothing of rings, devices or threads. Its compressors are our own for AVX-512
-//! (`lookaside-1` to `-4`) and for every CPU (`lookaside-chains-4` and `-5`), ISA-L's igzip, libdeflate and
+//! (`lookaside-1` to `-4`) and for every CPU (`lookaside-chains-3` to `-5`), ISA-L's igzip, libdeflate and
 //! zlib-rs, each where it is the fastest. Ours are also the decoder, the choice, the wrappers, the bound, typed errors that say where, one
 //! behaviour under every split of input and output, and pieces ([`Codec::compress_piece`]) from
 //! kernels that only make finished streams.
@@ -45,7 +45,7 @@
 //! | 0 | stored | same | same | stored | same |
 //! | 1 | lookaside-1 | igzip-1 | libdeflate-1 | igzip-1 | zlib-rs-2 |
 //! | 2 | lookaside-2 | igzip-2 | libdeflate-1 | igzip-2 | zlib-rs-2 |
-//! | 3 | lookaside-3 | libdeflate-1 | libdeflate-1 | igzip-3 | zlib-rs-2 |
+//! | 3 | lookaside-3 | lookaside-chains-3 | libdeflate-1 | igzip-3 | zlib-rs-2 |
 //! | 4 | lookaside-4 | lookaside-chains-4 | libdeflate-2 | zlib-rs-3 | same |
 //! | 5 | lookaside-chains-5 | same | libdeflate-3 | zlib-rs-5 | same |
 //! | 6, 7 | libdeflate-5 | same | same | zlib-rs-6 | same |
@@ -54,7 +54,7 @@
 //! | 10, 11, 12 | libdeflate-10, -11, -12 | same | same | zlib-rs-7 | same |
 //!
 //! Tiers are those of [`lookaside_simd::Tier`]; igzip and ours are for x86-64
-//! (`lookaside-chains-4` and `-5` run everywhere, and are chosen where they were measured). [`Huffman::Static`]:
+//! (`lookaside-chains-3` to `-5` run everywhere, and are chosen where they were measured). [`Huffman::Static`]:
 //! igzip-0 for 1..=3, else zlib-rs with fixed codes at its streams' level; its sizes are its own,
 //! without the promise. A window below 32 KB: buffers that fit in it as above, larger ones by the
 //! streams' kernel. Pieces: the kernel of whole buffers. Decoding: [`Inflate`], ours, for everything.

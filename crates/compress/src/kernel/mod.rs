@@ -56,7 +56,7 @@ pub enum Kernel {
     Stored,
     /// Our own, 1..=4. x86-64 from tier AVX-512 on. Whole buffers, 32 KB window.
     Own(u8),
-    /// Our own, 4..=5. Whole buffers, 32 KB window.
+    /// Our own, 3..=5. Whole buffers, 32 KB window.
     Chains(u8),
     /// igzip of ISA-L, 1..=3. x86-64 from tier AVX2 on.
     Igzip(u8),
@@ -72,11 +72,12 @@ pub enum Kernel {
 
 impl Kernel {
     /// Every kernel there is, at every level.
-    pub const ALL: [Kernel; 39] = {
-        let mut all = [Kernel::Stored; 39];
+    pub const ALL: [Kernel; 40] = {
+        let mut all = [Kernel::Stored; 40];
         all[36] = Kernel::Own(4);
-        all[37] = Kernel::Chains(4);
-        all[38] = Kernel::Chains(5);
+        all[37] = Kernel::Chains(3);
+        all[38] = Kernel::Chains(4);
+        all[39] = Kernel::Chains(5);
         all[1] = Kernel::IgzipStatic;
         let mut level = 1;
         while level <= 12 {
@@ -144,6 +145,7 @@ impl Kernel {
         match self {
             Kernel::Stored => "stored",
             Kernel::Own(effort) => pick(&OWN, effort),
+            Kernel::Chains(3) => "lookaside-chains-3",
             Kernel::Chains(4) => "lookaside-chains-4",
             Kernel::Chains(5) => "lookaside-chains-5",
             Kernel::Chains(_) => "none",
@@ -249,13 +251,7 @@ pub(crate) fn choose(spec: &Compression, cpu: &Cpu) -> Choice {
         (_, Huffman::Static) if igzip => (Kernel::IgzipStatic, Kernel::IgzipStatic),
         (_, Huffman::Static) => (Kernel::ZlibRsStatic(zlib_rs), Kernel::ZlibRsStatic(zlib_rs)),
         (level, Huffman::Dynamic) if igzip => {
-            // Without AVX-512 libdeflate's first level is as fast as igzip's third, and keeps the
-            // promise for five times as many files.
-            let whole = match level {
-                3 => Kernel::Libdeflate(libdeflate),
-                level => Kernel::Igzip(level),
-            };
-            (own.unwrap_or(whole), Kernel::Igzip(level))
+            (own.unwrap_or(Kernel::Igzip(level)), Kernel::Igzip(level))
         }
         (_, Huffman::Dynamic) => {
             (own.unwrap_or(Kernel::Libdeflate(libdeflate)), Kernel::ZlibRs(zlib_rs))

@@ -25,6 +25,8 @@ const CURSORS: usize = 4;
 const LEAST_SEGMENT: usize = 512;
 /// The most segments of a strip.
 const SEGMENTS: usize = STRIP / LEAST_SEGMENT + 1;
+/// Shorter ranges are not worth four cursors.
+pub(super) const LEAST: usize = 4 * LEAST_SEGMENT;
 /// The shortest match.
 const SHORTEST: usize = 4;
 /// The bytes that one comparison tells.

@@ -1,4 +1,4 @@
-//! DEFLATE for every CPU: our own compressor for sizes between those of zlib's levels 4 and 6.
+//! DEFLATE for every CPU: our own compressor for sizes between those of zlib's levels 3 and 6.
 //!
 //! Computes: RFC 1951 blocks, each with codes of its own (or the fixed ones, or stored, whatever is
 //! smallest), over a 32 KB window. Shapes: any lengths, no alignment. CPU features: none; with tier
@@ -36,9 +36,9 @@
 //!    walk in four segments of the strip, without a branch that cannot be predicted (`cursors`). One walks
 //!    where three bytes may match, short matches do not count, or matches are long.
 //!
-//! Efforts differ by the number of candidates at p, p + 1 and p + 2. By four cursors, effort 4 compares 3, 1 and
-//! none, effort 5 compares 7, 3 and 1 (5, 2 and none of what is no text); by one, effort 4 compares 3, 2 and
-//! none, effort 5 compares 8, 4 and 2. What was tried, with figures: docs/deflate-kernel.md.
+//! Efforts differ by the number of candidates at p, p + 1 and p + 2. By four cursors, effort 3 compares 1, 1 and none,
+//! effort 4 compares 3, 1 and none, effort 5 compares 7, 3 and 1 (5, 2 and none of what is no text); by one, efforts
+//! 3 and 4 compare 3, 2 and none, effort 5 compares 8, 4 and 2. Effort 3 has no matches of three bytes. What was tried, with figures: docs/deflate-kernel.md.
 //! Covered by the tests `chains`, `roundtrip`, `pieces`, `limits`, `decoders` and those below; bench
 //! `kernels`.
 #![allow(unsafe_code)]
@@ -77,7 +77,7 @@ const MANY: usize = 5;
 const LONG: usize = 64;
 
 /// The efforts there are.
-pub(crate) const EFFORTS: std::ops::RangeInclusive<u8> = 4..=5;
+pub(crate) const EFFORTS: std::ops::RangeInclusive<u8> = 3..=5;
 
 /// The memory of the compressor, for any effort and CPU. Reused, it allocates nothing.
 pub(crate) struct Compressor {
@@ -144,7 +144,7 @@ impl Compressor {
             let to = end.min(entered + STRIP);
             links.enter(cpu, src, entered, to);
             let look = Look::at(&src[entered..to]);
-            let with_near = many_literals && !look.is_text && look.least == 4;
+            let with_near = effort > 3 && many_literals && !look.is_text && look.least == 4;
             if with_near {
                 if !near_started {
                     near.start(src.len());

@@ -8,7 +8,7 @@ use lookaside_simd::Avx2;
 use super::blocks::{Sequence, Tokens, distance_symbol};
 use super::cursors::{self, Segments};
 use super::links;
-use super::{LONGEST, Look, NEAR, WINDOW};
+use super::{LONGEST, Look, NEAR, STRIP, WINDOW};
 
 /// After this many candidates a search ends if one shares 8 bytes.
 const EARLY: usize = 4;
@@ -79,26 +79,38 @@ fn strip_any<const VECTORS: bool>(
     tokens: &mut Tokens,
 ) -> usize {
     let Strip { links, near, look, long_matches, ref range, entered } = *strip;
-    let range = range.clone();
-    // Where short matches do not count, more candidates gain nothing.
-    let is_thorough = effort > 4 && look.least == 4;
+    let mut rest = range.clone();
     let side_by_side = near.is_none() && look.least == 4 && !long_matches;
-    if side_by_side && range.end + cursors::BEHIND <= entered {
+    let most = range.end.min(range.start + STRIP);
+    let first = range.start..most.min(entered.saturating_sub(cursors::BEHIND));
+    if side_by_side && first.len() >= cursors::LEAST {
         let mut out = tokens.open();
-        let at = match (is_thorough, look.is_text) {
-            (true, true) => segments.parse::<VECTORS, 7, 3, 1>(links, src, range, &mut out),
-            (true, false) => segments.parse::<VECTORS, 5, 2, 0>(links, src, range, &mut out),
-            (false, _) => segments.parse::<VECTORS, 3, 1, 0>(links, src, range, &mut out),
+        rest.start = match (effort, look.is_text) {
+            (..=3, _) => segments.parse::<VECTORS, 1, 1, 0>(links, src, first, &mut out),
+            (4, _) => segments.parse::<VECTORS, 3, 1, 0>(links, src, first, &mut out),
+            (_, false) => segments.parse::<VECTORS, 5, 2, 0>(links, src, first, &mut out),
+            (_, true) => segments.parse::<VECTORS, 7, 3, 1>(links, src, first, &mut out),
         };
         let counts = out.counts;
         tokens.close(counts);
-        at
-    } else if is_thorough {
-        let limits = Limits { depth: 8, nice: 30, lazy: 8 };
-        walk::<8, 4, 2>(&limits, strip, src, tokens)
-    } else {
-        let limits = Limits { depth: 4, nice: 16, lazy: 6 };
-        walk::<3, 2, 0>(&limits, strip, src, tokens)
+    }
+    if rest.start >= rest.end {
+        return rest.start;
+    }
+    // Where short matches do not count, more candidates gain nothing.
+    match effort {
+        ..=3 => {
+            let limits = Limits { depth: 1, nice: 16, lazy: 6 };
+            walk::<1, 1, 0>(&limits, strip, rest, src, tokens)
+        }
+        5.. if look.least == 4 => {
+            let limits = Limits { depth: 8, nice: 30, lazy: 8 };
+            walk::<8, 4, 2>(&limits, strip, rest, src, tokens)
+        }
+        _ => {
+            let limits = Limits { depth: 4, nice: 16, lazy: 6 };
+            walk::<3, 2, 0>(&limits, strip, rest, src, tokens)
+        }
     }
 }
 
@@ -106,10 +118,11 @@ fn strip_any<const VECTORS: bool>(
 fn walk<const FIRST: usize, const NEXT: usize, const THIRD: usize>(
     limits: &Limits,
     strip: &Strip,
+    range: Range<usize>,
     src: &[u8],
     tokens: &mut Tokens,
 ) -> usize {
-    let Strip { links, near, look: Look { least, .. }, ref range, entered, .. } = *strip;
+    let Strip { links, near, look: Look { least, .. }, entered, .. } = *strip;
     // Three bytes must be near. Fewer: by their hashes, others pass too.
     let is_short = |found: Found| {
         found.length < least && (found.length != 3 || near.is_none() || found.distance > NEAR)
