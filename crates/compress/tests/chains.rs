@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{CONTENTS, Guarded, Rng, blocks, content, window_bits, zlib};
-use lookaside_compress::{Codec, Compression, Format, Kernel, Scratch};
+use common::{CONTENTS, Content, Guarded, Rng, blocks, content, window_bits, zlib};
+use lookaside_compress::{Codec, Compression, DecompressStream, Format, Kernel, Scratch, Status};
 use lookaside_simd::{Cpu, Tier};
 
 const WINDOW: usize = 32 << 10;
@@ -147,5 +147,31 @@ fn a_change_of_content_begins_a_block() {
         // About three bits a byte; in one block, literals have four.
         assert!(len * 80 < 33 * src.len(), "{name}: {len}");
         assert!(blocks::parse(&dst[..len], &[]).tokens > 0, "{name}");
+    }
+}
+
+/// Positions of four bytes: beyond 4 GB they begin again.
+#[test]
+#[ignore = "6 GB of memory for a minute: run with --release -- --ignored"]
+fn more_than_four_gigabytes() {
+    let piece = content(Content::Mixed, 1_000_003, 12);
+    let src = piece.repeat(4400);
+    for kernel in EFFORTS.map(Kernel::Chains) {
+        let spec = Compression::new(Format::Gzip);
+        let codec = Codec::with_kernel(&spec, Cpu::host(), kernel).expect("everywhere");
+        let mut dst = vec![0; codec.bound(src.len())];
+        let done = codec.compress(&mut Scratch::new(), &src, &mut dst).expect("fits");
+        let mut stream = DecompressStream::new(&codec, None).expect("valid");
+        let (mut at, mut total, mut out) = (0, 0, vec![0; 1 << 20]);
+        loop {
+            let read = stream.step(&dst[at..done.produced], &mut out).expect("good");
+            assert!(out[..read.produced] == src[total..][..read.produced]);
+            at += read.consumed;
+            total += read.produced;
+            if read.status == Status::End {
+                break;
+            }
+        }
+        assert_eq!((at, total), (done.produced, src.len()), "{}", kernel.name());
     }
 }

@@ -41,6 +41,7 @@ type Matches = [Match; STRIP / SHORTEST + 2 * SEGMENTS];
 
 #[derive(Clone, Copy, Default)]
 struct Match {
+    /// Modulo 2^32.
     at: u32,
     length: u16,
     distance: u16,
@@ -93,7 +94,8 @@ impl Segments {
         let mut reached = range.start;
         for part in &self.parts[..self.count] {
             for found in &self.matches[part.clone()] {
-                let (at, length) = (found.at as usize, usize::from(found.length));
+                let at = range.start + found.at.wrapping_sub(range.start as u32) as usize;
+                let length = usize::from(found.length);
                 let from = at.max(reached);
                 // What a match before has taken; three bytes that are left are literals.
                 let left = (at + length).saturating_sub(from);
