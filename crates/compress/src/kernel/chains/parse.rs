@@ -97,12 +97,12 @@ fn strip_any<const VECTORS: bool>(
     if rest.start >= rest.end {
         return rest.start;
     }
-    // Where short matches do not count, more candidates gain nothing.
     match effort {
         ..=3 => {
             let limits = Limits { depth: 1, nice: 16, lazy: 6 };
             walk::<1, 1, 0>(&limits, strip, rest, src, tokens)
         }
+        // Where short matches do not count, more candidates gain nothing.
         5.. if look.least == 4 => {
             let limits = Limits { depth: 8, nice: 30, lazy: 8 };
             walk::<8, 4, 2>(&limits, strip, rest, src, tokens)
