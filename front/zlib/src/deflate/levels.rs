@@ -88,8 +88,8 @@ const fn row(all: u8, small: u8, repeats: Option<Repeats>, stream: Option<u8>, z
 /// With AVX-512. What is sparse is text there.
 const TABLE: [Row; 10] = {
     let mut table = LESSER;
-    table[1] = Row { code: 3, numbers: 4, ..row(2, 1, None, Some(1), 2) };
-    table[2] = Row { text: 3, short: 2, sparse: 3, ..row(4, 2, REPEAT_FAST, None, 3) };
+    table[1] = Row { code: 3, numbers: 5, ..row(2, 1, None, Some(1), 2) };
+    table[2] = Row { text: 3, short: 2, sparse: 3, numbers: 5, ..row(4, 2, REPEAT_FAST, None, 3) };
     table[3] = Row { short: 3, ..row(5, 3, REPEAT_FAST, None, 3) };
     table
 };
