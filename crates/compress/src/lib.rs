@@ -29,8 +29,8 @@
 //!
 //! The crate knows nothing of rings, devices or threads. Its compressors are our own for AVX-512
 //! (`lookaside-1` to `-4`) and for every CPU (`lookaside-chains-3` to `-5`), ISA-L's igzip, libdeflate and
-//! zlib-rs, each where it is the fastest. Ours are also the decoder, the choice, the wrappers, the bound, typed errors that say where, one
-//! behaviour under every split of input and output, and pieces ([`Codec::compress_piece`]) from
+//! zlib-rs, each where it is the fastest. Ours are also the decoder, the choice, the wrappers, the bound, typed
+//! errors that say where, one behaviour under every split of input and output, and pieces ([`Codec::compress_piece`]) from
 //! kernels that only make finished streams.
 //!
 //! # Which kernel serves which level

@@ -8,9 +8,9 @@
 //!     otherwise there is a match, and the next turn is behind it
 //! ```
 //!
-//! A turn has no branch that depends on the text, but for matches of 32 bytes and more: so the processor works at
-//! the turns of all four cursors at once. (The idea is that of `deflate`, for AVX-512.) A match that leads into the
-//! next segment takes the place of that one's first matches.
+//! Only matches of 32 bytes and more cost a turn a branch that depends on the text. So the processor works on the
+//! turns of all four cursors at once. (`deflate` does the same with AVX-512.) A match that reaches into the next
+//! segment replaces the first matches there.
 
 use std::hint::select_unpredictable;
 use std::ops::Range;
@@ -29,7 +29,7 @@ const SEGMENTS: usize = STRIP / LEAST_SEGMENT + 1;
 pub(super) const LEAST: usize = 4 * LEAST_SEGMENT;
 /// The shortest match.
 const SHORTEST: usize = 4;
-/// The bytes that one comparison tells.
+/// The bytes that are compared at once.
 const SEEN: usize = 32;
 /// One and two literals in place of a match must gain more than this, in quarters of a byte.
 const LEAST_GAINS: [i32; 2] = [2, 5];

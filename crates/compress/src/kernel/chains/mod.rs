@@ -36,9 +36,15 @@
 //!    walk in four segments of the strip, without a branch that cannot be predicted (`cursors`). One walks
 //!    where three bytes may match, short matches do not count, or matches are long.
 //!
-//! Efforts differ by the number of candidates at p, p + 1 and p + 2. By four cursors, effort 3 compares 1, 1 and none,
-//! effort 4 compares 3, 1 and none, effort 5 compares 7, 3 and 1 (5, 2 and none of what is no text); by one, efforts
-//! 3 and 4 compare 3, 2 and none, effort 5 compares 8, 4 and 2. Effort 3 has no matches of three bytes. What was tried, with figures: docs/deflate-kernel.md.
+//! Efforts differ by the number of candidates at p, p + 1 and p + 2:
+//!
+//! | effort | four cursors | one cursor |
+//! |---|---|---|
+//! | 3 | 1, 1, 0 | 1, 1, 0; no matches of three bytes |
+//! | 4 | 3, 1, 0 | 3, 2, 0 |
+//! | 5 | 7, 3, 1; what is no text: 5, 2, 0 | 8, 4, 2 |
+//!
+//! What was tried, with figures: docs/deflate-kernel.md.
 //! Covered by the tests `chains`, `roundtrip`, `pieces`, `limits`, `decoders` and those below; bench
 //! `kernels`.
 #![allow(unsafe_code)]

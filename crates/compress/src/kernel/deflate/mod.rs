@@ -21,8 +21,8 @@
 //!
 //! Efforts, by how many candidates a token compares: 1 looks at one; 2 at two, and takes the
 //! longer match; 3 also looks at the next position, where a better match makes a literal of this
-//! one; 4 looks at four, and at the next position. What was tried, with figures: docs/deflate-kernel.md. `twin` is the specification: the
-//! same bytes from plain code.
+//! one; 4 compares four candidates, and looks at the next position too. What was tried, with figures:
+//! docs/deflate-kernel.md. `twin` is the specification: the same bytes from plain code.
 //! Covered by the tests `roundtrip`, `pieces`, `limits` and those of `twin`; bench `kernels`.
 #![allow(unsafe_code)]
 

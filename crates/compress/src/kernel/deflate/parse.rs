@@ -442,8 +442,7 @@ unsafe fn best<const DEPTH: u8, const EXTEND: bool>(
     at: usize,
 ) -> (usize, usize) {
     // SAFETY: the caller's promise: 32 bytes are there at `at`, which is no earlier than the third;
-    // distances lead to no earlier than the start of the text: each that does not fit in what is before
-    // `at` is left out.
+    // no distance reaches back before the start of the text: a candidate that would is left out.
     unsafe {
         let here = text.add(at);
         let bytes = _mm256_loadu_si256(here.cast());
