@@ -63,6 +63,7 @@ test-deep:
 		STEP_SECONDS=0 \
 		scripts/test $(STEPS)
 	$(if $(STEPS),,scripts/fuzz smoke 900)
+	$(if $(STEPS),,cargo test --release --locked -p lookaside-compress --test chains --test streams -- --ignored --test-threads 1)
 	$(if $(STEPS),,scripts/secrets)
 	$(if $(STEPS),,scripts/memcheck)
 	$(if $(STEPS),,scripts/packages && scripts/check-packages)

@@ -11,8 +11,8 @@
 //! string counts; its input has records of u32 flow, u32 length and bytes.
 //!
 //! `--scan` cuts the inputs into scans of other lengths, `--scans` takes the first N of them: 300 scans stay in the second
-//! level cache, 4000 do not. `--least` drops shorter literals. `--filter strided|vector`, `--gram N`, `--bits N` and
-//! `--rare BOOL` force the choice.
+//! level cache, 4000 do not. `--least` drops shorter literals. `--filter strided|vector|shift-or`, `--gram N`, `--bits N`,
+//! `--step N` and `--rare BOOL` force the choice.
 //!
 //! Hyperscan is loaded from `libhs.so.5` (Debian: libhyperscan5) when it runs. Without it, our side runs alone.
 
@@ -369,6 +369,7 @@ fn main() {
             "--bits" => {
                 forced.bits = Some(value().parse().expect("logarithm of a number of words"))
             }
+            "--step" => forced.step = Some(value().parse().expect("1, 2 or 4 bytes")),
             "--rare" => forced.rare = Some(value().parse().expect("true or false")),
             "--rounds" => rounds = value().parse().expect("a number of rounds"),
             name if !name.starts_with('-') => names.push(argument),

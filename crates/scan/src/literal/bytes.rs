@@ -29,7 +29,7 @@ const LEAST: f32 = 2.0;
 
 /// The probability of a gram in text is about the product of those of its bytes to this power: 4 letters of English have 3.3
 /// bits each where one alone has 4.1.
-const TEXT_POWER: f32 = 0.8;
+pub(super) const TEXT_POWER: f32 = 0.8;
 
 /// Probabilities of bytes and grams, in two kinds of haystacks that are equally likely: English with HTTP, and the bytes
 /// that occur in the literals, each as often as the others.

@@ -7,8 +7,11 @@ use super::Reach;
 use super::buckets::{self, VectorWindow};
 use super::bytes::{ByteModel, fold_of_range};
 use super::confirm::{Confirm, Window, spellings};
+use super::endings::{self, Endings, Odds};
 use super::gram::{Grams, hash_window};
-use super::kernel::{BitTable, CAPACITY, Candidates, Isa, VectorTables, strided, vector};
+use super::kernel::{
+    BitTable, CAPACITY, Candidates, Isa, Masks, VectorTables, shift_or, strided, vector,
+};
 use super::plan::{FilterKind, Shape};
 use super::set::Literals;
 
@@ -16,6 +19,7 @@ use super::set::Literals;
 enum Filter {
     Strided { table: BitTable, rare: bool },
     Vector(VectorTables),
+    ShiftOr(Masks),
 }
 
 #[derive(Debug)]
@@ -40,7 +44,14 @@ impl Group {
     ) -> Group {
         let fold = fold_of_range(literals, range.clone());
         let grams = Grams { len: shape.gram, fold };
-        let windows = choose_windows(literals, range.clone(), &shape, fold, model);
+        let endings = match shape.kind {
+            FilterKind::ShiftOr { .. } => endings::of(literals, range.clone(), model),
+            FilterKind::Strided { .. } | FilterKind::Vector { .. } => Vec::new(),
+        };
+        let windows = match &endings[..] {
+            [] => choose_windows(literals, range.clone(), &shape, fold, model),
+            all => all.iter().map(|it| (it.literal, it.offset(shape.window()))).collect(),
+        };
         let filter = match shape.kind {
             FilterKind::Strided { bits, rare, pairs } => {
                 let mut table = BitTable::new(isa, grams, (shape.stride, pairs), bits);
@@ -66,6 +77,10 @@ impl Group {
                     model,
                 )))
             }
+            FilterKind::ShiftOr { bits, step } => {
+                let odds = Odds::new(bits, model);
+                Filter::ShiftOr(Endings::new(endings, bits, false).masks(&odds, step))
+            }
         };
         let reach =
             |&(literal, offset): &Window| literals.bytes(literal as usize).len() as i32 - offset;
@@ -88,6 +103,7 @@ impl Group {
         let filter = match &self.filter {
             Filter::Strided { table, .. } => table.memory(),
             Filter::Vector(tables) => tables.memory(),
+            Filter::ShiftOr(masks) => masks.memory(),
         };
         size_of::<Group>() + filter + self.confirm.memory()
     }
@@ -139,6 +155,12 @@ impl Group {
                     vector(isa, tables, hay, (base, end), &mut candidates);
                     at = end;
                 }
+                Filter::ShiftOr(masks) => {
+                    // Where a window that begins at the position ends.
+                    let last = grams.len - 1;
+                    shift_or(isa, masks, hay, (base + last, end + last), &mut candidates);
+                    at = end;
+                }
             }
             self.confirm.run(literals, hay, base, &mut candidates, from, hit)?;
         }
@@ -168,7 +190,7 @@ fn choose_windows(
         }
         let folds = match shape.kind {
             FilterKind::Strided { .. } => fold != 0,
-            FilterKind::Vector { .. } => literals.caseless(index),
+            FilterKind::Vector { .. } | FilterKind::ShiftOr { .. } => literals.caseless(index),
         };
         let crowd = |window: &[u8]| match users.get(&hash_window(window, fold)) {
             Some(users) => 1.0 + *users as f32,

@@ -1,19 +1,21 @@
 //! Finds all occurrences of 1 to 100,000 and more strings.
 //!
 //! A set is split by the length of windows into one to three groups ([`plan`]). In each group a window of fixed length is chosen in
-//! each literal, and one of two filters looks for windows:
+//! each literal, and one of three filters looks for windows:
 //!
 //! - **strided**: every `s`-th position alone is looked at. A window of `q + s - 1` bytes has a gram of `q` bytes at one of
 //!   these, whatever its alignment; the grams at all `s` places are in one table of bits. Or two neighbouring positions are
 //!   looked at with one load from the table: then windows of `q + s - 2` bytes will do.
 //! - **vector**: 64 positions at once, for few or short literals: whether the 1 to 4 bytes there belong to one of 8 buckets
 //!   of windows.
+//! - **shift-or**: a pair of bytes every 1, 2 or 4 bytes, for hundreds of literals of all lengths: each says for 8 positions near it
+//!   which of 8 buckets may have windows that end there.
 //!
 //! What passes is confirmed by a second hash, the hash of the whole window and all bytes ([`confirm`]). Which filter
 //! serves, with which numbers, is computed from a model of the bytes and of the cost ([`plan`]), not by thresholds.
 //!
 //! Worst case: a haystack made for the set, in which every probe is a candidate and every window nearly an occurrence,
-//! costs 10 to 15 cycles a byte with the strided filter and up to 40 with the vector filter, 30 to 90 times what random
+//! costs 10 to 15 cycles a byte with the strided filter and up to 40 with the others, 30 to 90 times what random
 //! bytes cost. The number of literals does not matter, with two exceptions: literals that share a window, because all
 //! windows of theirs are equal, are compared one by one where it occurs; and each occurrence costs a call. The hashes have
 //! no secret.
@@ -28,6 +30,7 @@
 mod buckets;
 mod bytes;
 mod confirm;
+mod endings;
 mod gram;
 mod group;
 mod kernel;
@@ -183,11 +186,12 @@ impl Finder {
                 FilterKind::Strided { pairs: true, .. } => "paired strided",
                 FilterKind::Vector { sets: 1 } => "vector",
                 FilterKind::Vector { .. } => "16-bucket vector",
+                FilterKind::ShiftOr { .. } => "shift-or",
             },
             literals: group.literals,
-            window: group.shape.window(),
-            gram: group.shape.gram,
-            stride: group.shape.stride,
+            window: group.shape.looked_at().1,
+            gram: group.shape.looked_at().0,
+            stride: group.shape.looked_at().2,
             memory: group.memory(),
             candidates_per_kb: group.shape.candidates,
             cycles_per_byte: group.shape.cycles / 1000.0,
@@ -199,11 +203,11 @@ impl Finder {
 /// How one group of literals is found.
 #[derive(Clone, Debug)]
 pub(crate) struct Description {
-    /// `strided`, `paired strided`, `vector`, or `16-bucket vector`.
+    /// `strided`, `paired strided`, `vector`, `16-bucket vector`, or `shift-or`.
     pub filter: &'static str,
     /// Its distinct literals.
     pub literals: usize,
-    /// Bytes of each literal that the filter knows.
+    /// Bytes of each literal that the filter knows, at most.
     pub window: usize,
     /// Bytes that one probe looks at.
     pub gram: usize,

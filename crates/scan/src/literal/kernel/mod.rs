@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 mod portable;
+mod shift_or;
 mod sift;
 mod strided;
 #[cfg(target_arch = "x86_64")]
@@ -19,6 +20,7 @@ use lookaside_simd::{Avx2, Avx512, Cpu};
 
 use super::gram::Grams;
 
+pub(super) use shift_or::{BUCKETS, KNOWN, Masks, SIZES, STEPS, shift_or, slot};
 pub(super) use sift::Alignments;
 pub(super) use strided::strided;
 

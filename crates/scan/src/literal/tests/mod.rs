@@ -85,6 +85,15 @@ fn finders(literals: &[Literal]) -> Vec<(String, Finder)> {
             let (gram, sets) = (Some(gram), Some(sets));
             add(Forced { filter, gram, sets, split, ..Forced::default() });
         }
+        for step in [1, 2, 4] {
+            for bits in [12, 13] {
+                for gram in [None, Some(3)] {
+                    let (filter, split) = (Some("shift-or"), gram.is_some() && step == 2);
+                    let (step, bits) = (Some(step), Some(bits));
+                    add(Forced { filter, gram, step, bits, split, ..Forced::default() });
+                }
+            }
+        }
     }
     all
 }
