@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_keep_apart() {
+    fn errors_keep_apart_and_tracers_have_their_numbers() {
         let bad = OpError::BadData { offset: 1, reason: BadReason::Block };
         let all = [
             OpError::DstTooSmall,
@@ -273,6 +273,13 @@ mod tests {
             OpError::Library(""),
             OpError::BadDocument { offset: 1, rule: Rule::Char },
         ];
+        for error in all {
+            assert_eq!(lookaside::probes::status(&Err(error)), of_error(error), "{error}");
+        }
+        for status in [Status::Complete, Status::Overflow, Status::End] {
+            let done = Ok(lookaside::Done { status, ..lookaside::Done::default() });
+            assert_eq!(lookaside::probes::status(&done), of_status(status));
+        }
         let mut numbers: Vec<_> = all.into_iter().map(of_error).collect();
         numbers.sort_unstable();
         numbers.dedup();

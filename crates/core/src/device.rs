@@ -81,6 +81,17 @@ pub struct Slot {
     pub taken_ns: u64,
 }
 
+impl Slot {
+    /// For tracers: none in an empty slot.
+    pub(crate) fn request(&self) -> Option<&Request> {
+        self.request.as_ref()
+    }
+
+    pub(crate) fn result(&self) -> &Result<Done, OpError> {
+        &self.result
+    }
+}
+
 impl Work {
     /// An empty slot. Allocates.
     pub fn empty() -> Work {

@@ -12,6 +12,7 @@ mod class;
 mod cost;
 mod device;
 mod error;
+pub mod probes;
 mod region;
 mod request;
 mod session;

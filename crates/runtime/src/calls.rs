@@ -11,7 +11,7 @@ use std::{
     thread::{self, Thread},
 };
 
-use lookaside_core::{Buf, Lost, OpError, Request, Response, Work};
+use lookaside_core::{Buf, Lost, Op, OpError, Request, Response, Work, probes};
 
 use crate::{
     clock::Clock,
@@ -77,10 +77,11 @@ impl Calls {
         Calls(Mutex::new(Table { depth, ..Table::default() }))
     }
 
-    /// Claims a slot and a place in the ring for a call with this tag.
-    fn claim(&self, tag: u64) -> Option<(u32, Work)> {
+    /// Claims a slot and a place in the ring for a call with this tag and operation.
+    fn claim(&self, tag: u64, op: Op) -> Option<(u32, Work)> {
         let mut table = self.0.lock().ok()?;
         if table.in_flight == table.depth {
+            probes::full(op, table.depth);
             return None;
         }
         table.in_flight += 1;
@@ -112,6 +113,7 @@ impl Calls {
     }
 
     pub(crate) fn deliver(&self, mut work: Work) {
+        probes::polled(&work);
         let Some((mut response, advance)) = port::open(&mut work) else { return };
         let Ok(mut table) = self.0.lock() else { return };
         table.spare.push(work);
@@ -366,11 +368,9 @@ impl Call {
     }
 
     fn submit(&mut self) {
-        if !matches!(self.stage, Stage::Queued(_)) {
-            return;
-        }
+        let Stage::Queued(request) = &self.stage else { return };
         let Some(state) = self.state() else { return };
-        let claimed = state.hub().calls().and_then(|c| c.claim(self.tag));
+        let claimed = state.hub().calls().and_then(|c| c.claim(self.tag, request.op));
         let Some((slot, mut work)) = claimed else { return };
         let Stage::Queued(request) = core::mem::replace(&mut self.stage, Stage::Over) else {
             return;

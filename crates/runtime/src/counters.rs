@@ -8,7 +8,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-use lookaside_core::{Done, Op, Work};
+use lookaside_core::{Done, Op, Work, probes};
 use lookaside_page::{BUCKETS, Bank, Page, Shape, Words, operation};
 
 use crate::fork;
@@ -164,11 +164,15 @@ impl Shard {
         let row = self.row(work.device, work.request().op);
         add(&row[operation::REQUESTS], 1);
         match *work.result() {
-            Ok(Done { consumed, produced, .. }) => {
+            Ok(Done { consumed, produced, status, .. }) => {
+                probes::finished(work, status, consumed, produced);
                 add(&row[operation::SRC_BYTES], consumed as u64);
                 add(&row[operation::DST_BYTES], produced as u64);
             }
-            Err(_) => add(&row[operation::ERRORS], 1),
+            Err(_) => {
+                probes::failed(work);
+                add(&row[operation::ERRORS], 1);
+            }
         }
         let queued = work.taken_ns.saturating_sub(work.pushed_ns);
         let served = now.saturating_sub(work.taken_ns);
@@ -188,8 +192,9 @@ impl Shard {
         add(self.tail(TAIL[1]), 1);
     }
 
-    /// A request was answered without a device.
-    pub(crate) fn not_run(&self) {
+    /// A request is answered without a device; it has its result.
+    pub(crate) fn not_run(&self, work: &Work) {
+        probes::failed(work);
         add(self.tail(TAIL[0]), 1);
     }
 

@@ -8,7 +8,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use lookaside_core::{Batch, Channel, Completed, Done, Limits, Lost, OpError, Status, Wake, Work};
+use lookaside_core::{
+    Batch, Channel, Completed, Done, Limits, Lost, OpError, Status, Wake, Work,
+    probes::{self, Rerouted},
+};
 
 use crate::{
     clock::Clock,
@@ -388,6 +391,8 @@ impl Engine {
     }
 
     /// The same for a request that is in no ring, of an instance that has no other.
+    // Inlined so that it is compiled, and its probes listed, only in programs that use it.
+    #[inline]
     pub(crate) fn run_only(&mut self, mut work: Work, now: u64, clock: &dyn Clock) -> Ran {
         let Home::Own(scheduler) = &mut self.home else { return Ran::Not(work) };
         let Some(device) = scheduler.only(&work) else { return Ran::Not(work) };
@@ -396,6 +401,8 @@ impl Engine {
             return Ran::Not(work);
         }
         (work.device, work.taken_ns) = (device, now);
+        probes::pushed(&work);
+        probes::begun(&work, 1);
         if !access.channel.run_now(&mut work) {
             return Ran::Not(work);
         }
@@ -496,6 +503,9 @@ impl Engine {
         }
         access.held += taken;
         self.counters.submitted(device, op, offered, taken);
+        if taken < offered {
+            probes::busy(op, device, offered, taken);
+        }
         access.stalled_ns = match taken < offered {
             true if taken == 0 => access.stalled_ns.or(Some(now)),
             true => Some(now),
@@ -531,7 +541,7 @@ impl Engine {
                 let Some(work) = self.devices[usize::from(device)].backlog.pop_front() else {
                     break;
                 };
-                match self.reroute(work, now) {
+                match self.reroute(work, now, Rerouted::Busy) {
                     Ok(()) => progress = true,
                     Err(mut work) if idle => {
                         work.lose(Lost::Untouched);
@@ -611,7 +621,7 @@ impl Engine {
     fn finish_lost(&mut self, work: Work, lost: Lost, now: u64) {
         let again = lost == Lost::Untouched || work.request().may_run_again();
         let refused = match again {
-            true => self.reroute(work, now).err(),
+            true => self.reroute(work, now, lost.into()).err(),
             false => Some(work),
         };
         if let Some(mut work) = refused {
@@ -633,9 +643,9 @@ impl Engine {
             (Err(e), _) => Err((work, e)),
         };
         if let Err((mut work, e)) = staged {
-            self.counters.not_run();
             work.finish(Err(e));
             work.fail_packets();
+            self.counters.not_run(&work);
             self.deliver(work);
         }
     }
@@ -644,10 +654,10 @@ impl Engine {
     ///
     /// # Errors
     /// The work, when there is none, or its state belongs to one device.
-    fn reroute(&mut self, work: Work, now: u64) -> Result<(), Work> {
+    fn reroute(&mut self, work: Work, now: u64, why: Rerouted) -> Result<(), Work> {
         let (device, op) = (work.device, work.request().op);
         let Some(mut scheduler) = self.home.scheduler() else { return Err(work) };
-        scheduler.reroute(now, work)?;
+        scheduler.reroute(now, work, why)?;
         self.counters.rerouted(device, op);
         Ok(())
     }
@@ -683,9 +693,9 @@ impl Engine {
                         _ => Err(next),
                     };
                     let Err(mut next) = staged else { return };
-                    self.counters.not_run();
                     next.finish(Err(OpError::Cancelled));
                     next.fail_packets();
+                    self.counters.not_run(&next);
                     work = next;
                 }
             }
@@ -696,7 +706,7 @@ impl Engine {
     fn answer_not_run(&mut self, now: u64) -> bool {
         let any = !self.not_run.is_empty();
         while let Some(mut work) = self.not_run.pop() {
-            self.counters.not_run();
+            self.counters.not_run(&work);
             work.fail_packets();
             match work.holds_turn {
                 false => self.deliver(work),

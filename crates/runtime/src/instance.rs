@@ -8,7 +8,7 @@ mod split;
 use core::{fmt, time::Duration};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use lookaside_core::{Lost, OpError, Request, Response, SetupError, Work};
+use lookaside_core::{Lost, OpError, Request, Response, SetupError, Work, probes};
 
 use crate::{
     clock::Clock,
@@ -202,6 +202,7 @@ impl Instance {
     }
 
     /// Puts a filled slot into the ring; hands it back when that is full.
+    #[inline]
     fn enqueue(&mut self, work: Work) -> Option<Work> {
         let refused = self.link.outlet.push(work, &*self.tenant.inner().clock).err();
         self.outstanding += usize::from(refused.is_none());
@@ -226,6 +227,7 @@ impl Instance {
     ) -> Result<(), Full> {
         let Link { free, spare, .. } = &mut self.link;
         if !make_slots(free, spare, self.tenant.most()) {
+            probes::full(request.op, self.tenant.most());
             return Err(Full(*request));
         }
         match within {
@@ -458,6 +460,7 @@ impl Instance {
             Executor::Shared { replies, .. } => replies.recv(),
         };
         let Some(mut work) = work else { return self.take_refused() };
+        probes::polled(&work);
         if work.advances_to.is_some() {
             port::advance(&work);
         }
@@ -581,6 +584,7 @@ impl Instance {
             Err(_) => true,
         };
         let withdrawn = free.len() - known;
+        free[known..].iter().for_each(|work| probes::failed(work));
         // Their buffers go here, not under the lock.
         free.clear();
         self.outstanding -= withdrawn;

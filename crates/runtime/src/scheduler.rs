@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use lookaside_core::{Admission, Completed, OpError, OrderKey, Service, Session, Work};
+use lookaside_core::{
+    Admission, Completed, OpError, OrderKey, Service, Session, Work,
+    probes::{self, Rerouted},
+};
 
 use crate::{
     arbiter::{self, Arbiter, Head, Lanes, Share},
@@ -330,9 +333,10 @@ impl Scheduler {
         if !picked {
             return Pick::Nothing { until_ns: self.next_time(now, only) };
         }
-        let mut over = false;
+        let (mut over, lanes) = (false, batch.len());
         for w in batch.iter_mut() {
             w.taken_ns = now;
+            probes::begun(w, lanes);
             over |= w.until_ns <= now;
         }
         if over {
@@ -411,6 +415,7 @@ impl Scheduler {
         let mut work = lane.requests.pop()?;
         work.device = device;
         work.taken_ns = now;
+        probes::begun(&work, 1);
         Some(work)
     }
 
@@ -606,7 +611,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// The work, when there is none.
-    pub(crate) fn reroute(&mut self, now: u64, mut work: Work) -> Result<(), Work> {
+    pub(crate) fn reroute(&mut self, now: u64, mut work: Work, why: Rerouted) -> Result<(), Work> {
         let r = work.request();
         let next = match r.is_bound() {
             true => None,
@@ -614,6 +619,7 @@ impl Scheduler {
         };
         match next {
             Some(device) => {
+                probes::rerouted(&work, why);
                 work.device = device;
                 self.stage(now, work);
                 Ok(())

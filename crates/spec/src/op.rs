@@ -1,6 +1,6 @@
 //! Services and operations.
 
-use core::fmt;
+use core::{ffi::CStr, fmt};
 
 /// A family of operations. The short names are those of the field (`dc` is what QuickAssist calls
 /// data compression).
@@ -25,18 +25,46 @@ pub enum Service {
     Xml,
 }
 
+/// A service's short name as a literal, for `concat!`.
+macro_rules! service_name {
+    (Dc) => {
+        "dc"
+    };
+    (Mv) => {
+        "mv"
+    };
+    (Pke) => {
+        "pke"
+    };
+    (Kdf) => {
+        "kdf"
+    };
+    (Sym) => {
+        "sym"
+    };
+    (Rng) => {
+        "rng"
+    };
+    (Scan) => {
+        "scan"
+    };
+    (Xml) => {
+        "xml"
+    };
+}
+
 impl Service {
     /// The service's short name: `dc`, `mv`, `pke`, `kdf`, `sym`, `rng`, `scan`, `xml`.
     pub fn name(self) -> &'static str {
         match self {
-            Service::Dc => "dc",
-            Service::Mv => "mv",
-            Service::Pke => "pke",
-            Service::Kdf => "kdf",
-            Service::Sym => "sym",
-            Service::Rng => "rng",
-            Service::Scan => "scan",
-            Service::Xml => "xml",
+            Service::Dc => service_name!(Dc),
+            Service::Mv => service_name!(Mv),
+            Service::Pke => service_name!(Pke),
+            Service::Kdf => service_name!(Kdf),
+            Service::Sym => service_name!(Sym),
+            Service::Rng => service_name!(Rng),
+            Service::Scan => service_name!(Scan),
+            Service::Xml => service_name!(Xml),
         }
     }
 }
@@ -59,6 +87,19 @@ macro_rules! ops {
             pub fn name(self) -> &'static str {
                 match self {
                     $(Op::$variant => $name,)*
+                }
+            }
+
+            /// Service and name, as [`fmt::Display`] writes them (`dc.compress`), with a NUL at the end: for C.
+            pub fn full_name(self) -> &'static CStr {
+                match self {
+                    $(Op::$variant => const {
+                        let name = concat!(service_name!($service), ".", $name, "\0");
+                        match CStr::from_bytes_with_nul(name.as_bytes()) {
+                            Ok(name) => name,
+                            Err(_) => panic!("a NUL in a name"),
+                        }
+                    },)*
                 }
             }
 
@@ -150,6 +191,13 @@ mod tests {
     fn index_is_the_position_in_all() {
         for (i, op) in Op::ALL.into_iter().enumerate() {
             assert_eq!(op.index(), i);
+        }
+    }
+
+    #[test]
+    fn the_full_name_is_what_is_displayed() {
+        for op in Op::ALL {
+            assert_eq!(op.full_name().to_str(), Ok(&*op.to_string()));
         }
     }
 }

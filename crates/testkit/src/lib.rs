@@ -1,6 +1,6 @@
 //! Development only: what tests and benches of Lookaside share. Simulated and faulty devices and a
 //! virtual clock (they are ordinary devices and clocks: nothing in the runtime knows of them), a
-//! seeded generator, and data to compress.
+//! seeded generator, data to compress, and what a tracer sees of a program.
 #![deny(unsafe_code)]
 
 mod clock;
@@ -9,6 +9,7 @@ mod data;
 mod fault;
 mod rng;
 mod sim;
+pub mod tracing;
 
 pub use clock::VirtualClock;
 pub use conformance::{conformance, conformance_before, symmetric_before};

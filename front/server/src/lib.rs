@@ -24,6 +24,7 @@ mod stat;
 mod stepped;
 
 use std::{
+    ffi::CString,
     fmt,
     os::{fd::OwnedFd, unix::fs::PermissionsExt as _},
     path::{Path, PathBuf},
@@ -152,6 +153,8 @@ impl Stop {
 
 /// What a virtual function's thread shares with the server.
 pub(crate) struct Live {
+    /// The virtual function's name, for tracers.
+    pub(crate) name: CString,
     config: Mutex<FunctionConfig>,
     /// Whether it is another one than the thread has seen.
     changed: AtomicBool,
@@ -504,6 +507,8 @@ impl Functions {
         welcome.encode().map_err(|_| StartError::Capabilities)?;
         let tenant = self.runtime.tenant(terms.clone())?;
         let live = Arc::new(Live {
+            // `is_name` allows none with a NUL.
+            name: CString::new(config.name.as_str()).unwrap_or_default(),
             config: Mutex::new(config.clone()),
             changed: AtomicBool::new(false),
             connections: AtomicUsize::new(0),

@@ -8,9 +8,9 @@ use std::{
 
 use lookaside::{
     Args, Buf, Carried, Instance, Memory, Op, OpError, Request, Response, Service, SetupError,
-    SharedMemory, Tenant,
+    SharedMemory, Tenant, probes,
 };
-use lookaside_wire::{Answer, Area, Bell, Consumer, Entry, Piece, Producer, Shape, passing};
+use lookaside_wire::{Answer, Area, Bell, Consumer, Entry, Piece, Producer, Shape, passing, peer};
 
 use crate::{
     Live,
@@ -36,6 +36,8 @@ struct Flight {
 pub(crate) struct Ring {
     /// Of which client.
     pub(crate) client: u64,
+    /// The client's process, for tracers; 0 where it has no number here.
+    process: i32,
     pub(crate) socket: OwnedFd,
     sessions: Sessions,
     live: Arc<Live>,
@@ -121,6 +123,7 @@ impl Ring {
         instance.event_fd()?;
         Ok(Ring {
             client,
+            process: peer(&socket).map_or(0, |peer| peer.process),
             socket,
             sessions,
             live: live.clone(),
@@ -211,6 +214,8 @@ impl Ring {
             }
             let Some(record) = self.requests.pop()? else { break };
             let entry = Entry::decode(&record)?;
+            let (op, src, dst) = (entry.op, entry.src.len, entry.dst.len);
+            probes::shared_took(&self.live.name, self.process, entry.number, op, src, dst);
             taken += 1;
             let alone = taken == 1 && self.outstanding() == 0 && !self.requests.is_ready()?;
             let request = self.begin(&entry)?;
@@ -343,6 +348,8 @@ impl Ring {
         if !self.answers.push(&record)? {
             return Err(End::Wrong("answers that it does not take"));
         }
+        let (number, result) = (flight.number, &answer.result);
+        probes::shared_answered(&self.live.name, self.process, number, flight.op, result);
         if !is_secret(flight.op) {
             let most = self.area.shape().arena as usize / 2;
             self.sources.give_back(response.src.into_vec(), most);

@@ -10,6 +10,7 @@ use std::{
 use lookaside_core::{
     Batch, Buf, Carried, Channel, Completed, Done, Lost, Op, OpError, Service, SetupError, Wake,
     Work,
+    probes::{self, Declined},
 };
 use lookaside_wire::{
     Answer, Area, Entry, Malformed, Patience, Piece,
@@ -181,7 +182,7 @@ impl SharedChannel {
     fn without_server(&mut self, mut work: Work) {
         match self.device.settings.policy {
             Policy::Wait => self.parked.push_back(work),
-            Policy::Fallback => self.hand_on(work),
+            Policy::Fallback => self.hand_on(work, Declined::Server),
             Policy::Fail => {
                 work.finish(Err(OpError::Library("the server of the shared device is gone")));
                 work.fail_packets();
@@ -192,7 +193,8 @@ impl SharedChannel {
 
     /// The request as it was, for the next device.
     #[cold]
-    fn hand_on(&mut self, mut work: Work) {
+    fn hand_on(&mut self, mut work: Work, why: Declined) {
+        probes::shared_declined(&work, why);
         work.lose(Lost::Untouched);
         self.done.push_back(work);
     }
@@ -213,12 +215,12 @@ impl SharedChannel {
     /// Sends it, or puts it where it goes on from.
     fn accept(&mut self, work: Work) {
         if self.stays(work.request().op) {
-            return self.hand_on(work);
+            return self.hand_on(work, Declined::Alone);
         }
         let unsent = match self.send(work) {
             Ok(()) => return,
             Err((work, Unsent::Room)) => return self.waiting = Some(work),
-            Err((work, Unsent::Unfit)) => return self.hand_on(work),
+            Err((work, Unsent::Unfit)) => return self.hand_on(work, Declined::Unfit),
             Err((work, Unsent::Server)) => work,
             Err((mut work, Unsent::Wrong(e))) => {
                 work.finish(Err(e));
@@ -233,6 +235,7 @@ impl SharedChannel {
     fn send(&mut self, work: Work) -> Result<(), (Work, Unsent)> {
         match self.try_send(&work) {
             Ok((slot, number, piece, src, dst)) => {
+                probes::shared_sent(&work, number);
                 let since_ns = self.now_ns;
                 let flight = Flight { work, number, piece, src, dst, since_ns };
                 self.flights[slot as usize] = Some(flight);
@@ -377,6 +380,7 @@ impl SharedChannel {
             flight.work.fail_packets();
         }
         let Some(flight) = place.take() else { return Err(NONE) };
+        probes::shared_received(&flight.work, flight.number);
         link.give_back(flight.piece);
         self.free.push(slot);
         self.flying -= 1;
@@ -482,7 +486,7 @@ impl Channel for SharedChannel {
         self.lose_link();
         let left = self.waiting.take().into_iter().chain(mem::take(&mut self.parked));
         for work in left.collect::<Vec<_>>() {
-            self.hand_on(work);
+            self.hand_on(work, Declined::Reset);
         }
         done.append(&mut self.done);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lookaside_core::{SetupError, Ticket, Work};
+use lookaside_core::{SetupError, Ticket, Work, probes};
 
 use crate::{
     clock::Clock,
@@ -45,6 +45,7 @@ impl Outlet {
     }
 
     /// Stamps a filled slot and puts it into the ring; hands it back when the ring is full.
+    #[inline(never)]
     pub(crate) fn push(&mut self, mut work: Work, clock: &dyn Clock) -> Result<(), Work> {
         if self.requests.unpublished() == 0 {
             self.stamp_ns = clock.now_ns();
@@ -52,6 +53,7 @@ impl Outlet {
         work.epoch = work.request().session.order.as_ref().map_or(0, |o| o.epoch());
         work.ticket = Ticket { port: self.place, generation: self.generation, seq: self.seq };
         work.pushed_ns = self.stamp_ns;
+        probes::pushed(&work);
         self.requests.push(work)?;
         self.seq += 1;
         Ok(())

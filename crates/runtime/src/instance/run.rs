@@ -1,6 +1,6 @@
 //! A request that its instance executes at once, without its rings.
 
-use lookaside_core::{Request, Response, Ticket};
+use lookaside_core::{Request, Response, Ticket, probes};
 
 use super::{Executor, Full, Instance};
 use crate::{doorbell::Notice, engine::Ran, fork};
@@ -56,6 +56,7 @@ impl Instance {
             Ticket { port: outlet.place(), generation: outlet.generation, seq: outlet.seq };
         match engine.run_only(work, now, clock) {
             Ran::Here(mut work) => {
+                probes::polled(&work);
                 let response = work.respond();
                 self.link.free.push(work);
                 Ok(response)

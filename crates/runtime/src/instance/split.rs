@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use lookaside_core::{Request, Response, SetupError, Work};
+use lookaside_core::{Request, Response, SetupError, Work, probes};
 
 use super::{Executor, Instance, Link, Outlet, deadline, seam::Seam};
 use crate::{
@@ -252,6 +252,7 @@ impl Submitter {
             return Err(PushError::Closed(request));
         };
         let Some(mut work) = part.slot(self.tenant.most()) else {
+            probes::full(request.op, self.tenant.most());
             return Err(PushError::Full(request));
         };
         work.fill(request);
@@ -271,6 +272,7 @@ impl Submitter {
             return Err(PushError::Closed(request));
         };
         let Some(mut work) = part.slot(self.tenant.most()) else {
+            probes::full(request.op, self.tenant.most());
             return Err(PushError::Full(request));
         };
         let clock = &*self.tenant.inner().clock;
@@ -647,6 +649,7 @@ impl Polling {
             Executor::Shared { replies, .. } => replies.recv(),
         };
         let Some(mut work) = work else { return self.refused.pop() };
+        probes::polled(&work);
         if work.advances_to.is_some() {
             port::advance(&work);
         }
@@ -766,7 +769,9 @@ impl Iterator for Polled<'_> {
 
 impl Polled<'_> {
     /// Nothing is there.
-    #[inline(never)]
+    // Not `inline(never)`: then it would be compiled, and its probe listed, in programs that have no halves.
+    #[cold]
+    #[inline]
     fn look_further(&mut self) -> Option<Response> {
         let (part, seam) = self.poller.here()?;
         let answered = !part.refused.is_empty()
