@@ -24,6 +24,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use super::{CAPACITY, Candidates, Isa};
 
@@ -84,9 +85,6 @@ impl Masks {
     }
 }
 
-/// What a block's positions have: all bits set, or not.
-struct States([std::mem::MaybeUninit<u8>; CAPACITY + LANES]);
-
 /// What the loop holds in registers.
 #[derive(Clone, Copy)]
 struct Cursor {
@@ -134,10 +132,13 @@ impl Cursor {
     }
 }
 
+/// Bytes that the load of a pair reads.
+const LOAD: usize = 4;
+
 /// Four bytes, with zeros for those behind the haystack.
 #[inline(always)]
 fn load_checked(hay: &[u8], at: usize) -> u32 {
-    match hay.get(at..at + 4).and_then(|bytes| bytes.first_chunk()) {
+    match hay.get(at..at + LOAD).and_then(|bytes| bytes.first_chunk()) {
         Some(bytes) => u32::from_le_bytes(*bytes),
         None => {
             let rest = hay.get(at..).unwrap_or_default();
@@ -156,9 +157,6 @@ unsafe fn load(at: *const u8) -> u32 {
 
 /// Bytes that a cursor takes in one turn of the loop.
 const TURN: usize = 8;
-
-/// Bytes that the load of a pair reads.
-const LOAD: usize = 4;
 
 /// Stores the states of the positions from `first` on, `count` of them, and up to `STEP - 1` more.
 ///
@@ -297,8 +295,8 @@ pub(crate) fn shift_or(
     }
     let positions = (begin, end - begin);
     assert!(end <= hay.len() && out.len == 0 && positions.1 <= CAPACITY);
-    let mut states = States([const { std::mem::MaybeUninit::uninit() }; CAPACITY + LANES]);
-    let states: *mut u8 = states.0.as_mut_ptr().cast();
+    let mut states = [const { MaybeUninit::<u8>::uninit() }; CAPACITY + LANES];
+    let states: *mut u8 = states.as_mut_ptr().cast();
     // SAFETY: the positions are within the haystack and as many as said, a table has as many masks as its `bits` say, and the
     // token proves the features.
     unsafe {
