@@ -50,7 +50,11 @@ impl ManualPages {
     /// The page of a command, and those of the commands in it.
     fn page(&self, command: &Command) -> io::Result<()> {
         command.get_subcommands().try_for_each(|inner| self.page(inner))?;
-        let man = Man::new(command.clone())
+        // As the help has it: of itself the page would list options without their values.
+        let usage = command.clone().render_usage().to_string();
+        let lines = usage.trim_start_matches("Usage:").lines().map(str::trim);
+        let usage = lines.collect::<Vec<_>>().join("\n");
+        let man = Man::new(command.clone().override_usage(usage))
             .source(concat!("lookaside ", env!("CARGO_PKG_VERSION")))
             .manual("Lookaside");
         let mut text = Vec::new();
