@@ -16,8 +16,8 @@ fn answered(server: &Server, op: &str) -> u64 {
     rows.iter().filter(|row| row.op == op).map(|row| row.requests).sum()
 }
 
-/// A server that finds a process alone for 10 ms tells it, and then keys stay in the process (`front/server/src/gather.rs`). Less
-/// than that: what has been asked for is still on its way.
+/// When one process has been the only one with requests for 10 ms, the server tells it so, and its keys stay in that process
+/// (`front/server/src/gather.rs`). Less than that, as what has been asked for is still on its way.
 const ALONE: Duration = Duration::from_millis(8);
 
 #[test]

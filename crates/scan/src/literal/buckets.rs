@@ -1,5 +1,7 @@
 //! Which windows share a bucket of the vector filter.
 
+use std::ops::Range;
+
 use super::Bytes;
 use super::bytes::{ByteModel, members};
 use super::kernel::MOST_TABLES;
@@ -133,37 +135,54 @@ pub(super) fn tables(
             windows[i..].iter().map(with).collect()
         })
         .collect();
-    // best[j]: the rate of the first j windows in as many buckets as there were rounds; before[round][j]: how many of them
-    // are in other buckets than the last one.
-    let mut best = vec![f32::INFINITY; count + 1];
-    best[0] = 0.0;
-    let mut before = Vec::new();
-    for _ in 0..sets * BUCKETS {
-        let (mut next, mut from) = (best.clone(), vec![usize::MAX; count + 1]);
-        for (i, costs) in costs.iter().enumerate() {
-            for (j, cost) in costs.iter().enumerate().map(|(j, cost)| (i + j + 1, cost)) {
-                if best[i] + cost < next[j] {
-                    (next[j], from[j]) = (best[i] + cost, i);
-                }
-            }
-        }
-        best = next;
-        before.push(from);
-    }
+    let (_, buckets) = cheapest(count, sets * BUCKETS, |i, j| costs[i][j]);
     let mut tables = vec![vec![[0; 256]; len]; sets];
-    let mut end = count;
-    for (bucket, from) in before.iter().enumerate().rev() {
-        // Else the bucket is empty: fewer do as well.
-        let begin = if from[end] == usize::MAX { end } else { from[end] };
-        for window in &windows[begin..end] {
+    for (bucket, range) in buckets.into_iter().enumerate() {
+        for window in &windows[range] {
             for (k, table) in tables[bucket / BUCKETS].iter_mut().enumerate() {
                 for byte in window.at(k) {
                     table[usize::from(byte)] |= 1 << (bucket % BUCKETS);
                 }
             }
         }
-        end = begin;
     }
-    assert_eq!(end, 0, "each window has a bucket");
     tables
+}
+
+/// The cheapest split of so many things into neighbours, `most` of them or fewer; `cost` is that of the things from the i-th to
+/// the i+j-th together. The whole cost, and the parts in order.
+pub(super) fn cheapest(
+    count: usize,
+    most: usize,
+    cost: impl Fn(usize, usize) -> f32,
+) -> (f32, Vec<Range<usize>>) {
+    // best[j]: the cost of the first j things in as many parts as there were rounds; before[round][j]: how many of them
+    // are in other parts than the last one.
+    let mut best = vec![f32::INFINITY; count + 1];
+    best[0] = 0.0;
+    let mut before = Vec::new();
+    for _ in 0..most {
+        let (mut next, mut from) = (best.clone(), vec![usize::MAX; count + 1]);
+        for (i, first) in best[..count].iter().enumerate() {
+            for end in i + 1..=count {
+                let cost = first + cost(i, end - i - 1);
+                if cost < next[end] {
+                    (next[end], from[end]) = (cost, i);
+                }
+            }
+        }
+        best = next;
+        before.push(from);
+    }
+    let (mut parts, mut end) = (Vec::new(), count);
+    for from in before.iter().rev() {
+        // Else the part is empty: fewer do as well.
+        if from[end] != usize::MAX {
+            parts.push(from[end]..end);
+            end = from[end];
+        }
+    }
+    assert_eq!(end, 0, "each thing has a part");
+    parts.reverse();
+    (best[count], parts)
 }

@@ -1,11 +1,11 @@
 //! Which windows share a bucket of the shift-or filter, and how many candidates that leaves.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use super::Bytes;
+use super::buckets::cheapest;
 use super::bytes::{ByteModel, TEXT_POWER, fold_of_range, members};
-use super::gram::hash_window;
+use super::gram::Crowd;
 use super::kernel::{BUCKETS, KNOWN, Masks, STEPS, slot};
 use super::set::Literals;
 
@@ -89,18 +89,13 @@ impl Ending {
 
 /// The ending of each of a range: the least likely one, and not one that many others have.
 pub(super) fn of(literals: &Literals, range: Range<usize>, model: &ByteModel) -> Vec<Ending> {
-    let mut users: HashMap<u32, u32> = HashMap::new();
-    let fold = fold_of_range(literals, range.clone());
+    let mut crowd = Crowd::new(fold_of_range(literals, range.clone()));
     let ending = |index: usize| {
-        let crowd = |window: &[u8]| match users.get(&hash_window(window, fold)) {
-            Some(users) => 1.0 + *users as f32,
-            None => 1.0,
-        };
-        let ending = Ending::new(literals, index, model, crowd);
+        let ending = Ending::new(literals, index, model, |window| crowd.of(window));
         let bytes = literals.bytes(index);
         let offset = usize::try_from(ending.offset(ending.sets.len())).ok();
         if let Some(window) = offset.and_then(|at| bytes.get(at..at + ending.sets.len())) {
-            *users.entry(hash_window(window, fold)).or_default() += 1;
+            crowd.add(window);
         }
         ending
     };
@@ -256,30 +251,9 @@ impl Endings {
             })
             .collect();
         let of_step = |step: usize| {
-            // best[j]: of the first j chunks in as many buckets as there were rounds, the rate, and where buckets end.
-            let mut best = vec![(f32::INFINITY, Vec::new()); count + 1];
-            best[0].0 = 0.0;
-            for _ in 0..BUCKETS.min(count) {
-                let mut next: Vec<(f32, Vec<usize>)> = best.clone();
-                for (i, costs) in costs.iter().enumerate() {
-                    for (j, cost) in costs.iter().enumerate() {
-                        let cost = best[i].0 + cost[step];
-                        if cost < next[i + j + 1].0 {
-                            let ends = [&best[i].1[..], &[i + j + 1]].concat();
-                            next[i + j + 1] = (cost, ends);
-                        }
-                    }
-                }
-                best = next;
-            }
-            let (rate, ends) = best.pop().expect("one more than chunks");
-            let mut begin = 0;
-            let mut bucket = |end: usize| {
-                let range = chunks[begin].0.start..chunks[end - 1].0.end;
-                begin = end;
-                range
-            };
-            (rate, ends.into_iter().map(&mut bucket).collect())
+            let (rate, buckets) = cheapest(count, BUCKETS, |i, j| costs[i][j][step]);
+            let of_chunks = |it: Range<usize>| chunks[it.start].0.start..chunks[it.end - 1].0.end;
+            (rate, buckets.into_iter().map(of_chunks).collect())
         };
         (0..steps.len()).map(of_step).collect()
     }

@@ -1,5 +1,7 @@
 //! Grams: `q` consecutive bytes as a number, and their hashes.
 
+use std::collections::HashMap;
+
 use super::set::FOLD;
 
 /// Odd multipliers with no pattern in their bits: of the golden ratio, and two of SplitMix64.
@@ -106,4 +108,25 @@ pub(super) fn hash_window(window: &[u8], fold: u64) -> u32 {
 /// Whether bytes that differ in [`FOLD`] only are one byte: for sets with a caseless literal.
 pub(super) fn fold_of(caseless: bool) -> u64 {
     if caseless { FOLD } else { 0 }
+}
+
+/// How many literals have chosen each window so far.
+pub(super) struct Crowd {
+    users: HashMap<u32, u32>,
+    fold: u64,
+}
+
+impl Crowd {
+    pub(super) fn new(fold: u64) -> Crowd {
+        Crowd { users: HashMap::new(), fold }
+    }
+
+    /// What a window is weighed by: with each literal that has it, it is worth less.
+    pub(super) fn of(&self, window: &[u8]) -> f32 {
+        1.0 + self.users.get(&hash_window(window, self.fold)).copied().unwrap_or(0) as f32
+    }
+
+    pub(super) fn add(&mut self, window: &[u8]) {
+        *self.users.entry(hash_window(window, self.fold)).or_default() += 1;
+    }
 }

@@ -1,6 +1,5 @@
 //! A group of literals that one filter serves.
 
-use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
 use super::Reach;
@@ -8,7 +7,7 @@ use super::buckets::{self, VectorWindow};
 use super::bytes::{ByteModel, fold_of_range};
 use super::confirm::{Confirm, Window, spellings};
 use super::endings::{self, Endings, Odds};
-use super::gram::{Grams, hash_window};
+use super::gram::{Crowd, Grams};
 use super::kernel::{
     BitTable, CAPACITY, Candidates, Isa, Masks, VectorTables, shift_or, strided, vector,
 };
@@ -177,7 +176,7 @@ fn choose_windows(
     model: &ByteModel,
 ) -> Vec<Window> {
     let len = shape.window();
-    let mut users: HashMap<u32, u32> = HashMap::new();
+    let mut crowd = Crowd::new(fold);
     let window = |index: usize| {
         let bytes = literals.bytes(index);
         if bytes.len() == len {
@@ -192,12 +191,9 @@ fn choose_windows(
             FilterKind::Strided { .. } => fold != 0,
             FilterKind::Vector { .. } | FilterKind::ShiftOr { .. } => literals.caseless(index),
         };
-        let crowd = |window: &[u8]| match users.get(&hash_window(window, fold)) {
-            Some(users) => 1.0 + *users as f32,
-            None => 1.0,
-        };
-        let (offset, _) = model.best_window(bytes, (len, shape.gram), folds, crowd);
-        *users.entry(hash_window(&bytes[offset..][..len], fold)).or_default() += 1;
+        let (offset, _) =
+            model.best_window(bytes, (len, shape.gram), folds, |window| crowd.of(window));
+        crowd.add(&bytes[offset..][..len]);
         (index as u32, offset as i32)
     };
     range.map(window).collect()
