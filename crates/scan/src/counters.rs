@@ -4,17 +4,18 @@
 //! without a locked instruction. Readers add the shards up. A shard whose scratch is gone keeps its counts and goes to
 //! the next scratch.
 //!
-//! No lock is waited for: a child of a fork may have one whose holder it does not have.
+//! The lock of the list of shards is not waited for without end: a child of a fork may have one whose holder it does not
+//! have.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, TryLockError,
     atomic::{
-        AtomicU64,
+        AtomicBool, AtomicU64,
         Ordering::{Acquire, Relaxed},
         fence,
     },
 };
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lookaside_spec::scan::{Counters, PatternCounters};
 
@@ -23,6 +24,8 @@ use lookaside_spec::scan::{Counters, PatternCounters};
 const LONG: usize = 16 << 10;
 /// Of shorter scans, the cost of each of the first ones and then of one of as many is measured, and counts for all of those.
 const SAMPLE: u64 = 32;
+/// How long a lock is waited for: longer than a thread that holds it waits for its CPU.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// What one scratch has counted of one set.
 #[derive(Debug, Default)]
@@ -57,13 +60,20 @@ pub(crate) struct Counting {
     number: u64,
     ids: Box<[u32]>,
     shards: Mutex<Vec<Arc<Shard>>>,
+    /// The lock of `shards` was left without its holder.
+    left: AtomicBool,
 }
 
 impl Counting {
     pub(crate) fn new(ids: impl Iterator<Item = u32>) -> Counting {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Relaxed);
-        Counting { number, ids: ids.collect(), shards: Mutex::default() }
+        Counting {
+            number,
+            ids: ids.collect(),
+            shards: Mutex::default(),
+            left: AtomicBool::new(false),
+        }
     }
 
     fn try_shards(&self) -> Option<MutexGuard<'_, Vec<Arc<Shard>>>> {
@@ -74,20 +84,27 @@ impl Counting {
         }
     }
 
-    /// The shards, for readers: a holder has the lock for less than a microsecond while it runs.
+    /// The shards. A holder has the lock for less than a microsecond while it runs; `None` if none of them gives it up for
+    /// [`PATIENCE`], as in a child of a fork, where nobody waits again then.
     fn shards(&self) -> Option<MutexGuard<'_, Vec<Arc<Shard>>>> {
-        (0..1000).find_map(|_| {
+        let begun = Instant::now();
+        loop {
             let shards = self.try_shards();
-            if shards.is_none() {
-                std::thread::yield_now();
+            let over = begun.elapsed() > PATIENCE;
+            if shards.is_some() || over {
+                self.left.store(shards.is_none(), Relaxed);
+                return shards;
             }
-            shards
-        })
+            if self.left.load(Relaxed) {
+                return None;
+            }
+            std::thread::yield_now();
+        }
     }
 
-    /// A shard for a scratch. `None` while another thread is here.
+    /// A shard for a scratch.
     fn shard(&self) -> Option<Arc<Shard>> {
-        let mut shards = self.try_shards()?;
+        let mut shards = self.shards()?;
         if let Some(left) = shards.iter().find(|shard| Arc::strong_count(shard) == 1) {
             // Pairs with the release by which its scratch gave it up.
             fence(Acquire);

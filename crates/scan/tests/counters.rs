@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Barrier;
 
 use lookaside_scan::{Counters, Expression, Flags, Mode, Patterns, Scratch, Set};
 use lookaside_simd::Cpu;
@@ -64,6 +65,29 @@ fn counts_are_those_of_the_receiver() {
     assert_eq!(counters.scans, 12);
     assert_eq!(counters.bytes, 2 * 241_051);
     assert!(counters.time_ns > 0);
+}
+
+/// Threads whose first scans begin at the same moment each get a shard; scratches are kept, so that each needs a new one.
+#[test]
+fn scans_that_begin_together_are_all_counted() {
+    const THREADS: usize = 4;
+    const ROUNDS: u64 = 500;
+    let set = set(&[(1, "abc", "")], Mode::Block).counted();
+    let barrier = Barrier::new(THREADS);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let mut scratches: Vec<_> = (0..ROUNDS).map(|_| Scratch::new()).collect();
+                for scratch in &mut scratches {
+                    barrier.wait();
+                    let _ = set.scan(scratch, b"abc", &mut |_| ControlFlow::Continue(()));
+                }
+            });
+        }
+    });
+    let counters = set.counter().unwrap().read();
+    let all = THREADS as u64 * ROUNDS;
+    assert_eq!((counters.scans, counters.matches()), (all, all));
 }
 
 #[test]
