@@ -4,11 +4,10 @@
 //! without a locked instruction. Readers add the shards up. A shard whose scratch is gone keeps its counts and goes to
 //! the next scratch.
 //!
-//! The lock of the list of shards is not waited for without end: a child of a fork may have one whose holder it does not
-//! have.
+//! A child of a fork does not wait without end for the lock of the list of shards: it may not have its holder.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, TryLockError,
+    Arc, Mutex, MutexGuard, PoisonError, TryLockError,
     atomic::{
         AtomicBool, AtomicU64,
         Ordering::{Acquire, Relaxed},
@@ -24,8 +23,6 @@ use lookaside_spec::scan::{Counters, PatternCounters};
 const LONG: usize = 16 << 10;
 /// Of shorter scans, the cost of each of the first ones and then of one of as many is measured, and counts for all of those.
 const SAMPLE: u64 = 32;
-/// How long a lock is waited for: longer than a thread that holds it waits for its CPU.
-const PATIENCE: Duration = Duration::from_millis(50);
 
 /// What one scratch has counted of one set.
 #[derive(Debug, Default)]
@@ -60,8 +57,10 @@ pub(crate) struct Counting {
     number: u64,
     ids: Box<[u32]>,
     shards: Mutex<Vec<Arc<Shard>>>,
-    /// The lock of `shards` was left without its holder.
-    left: AtomicBool,
+    /// The process that made them.
+    process: u32,
+    /// In a child of a fork: the lock of the shards has no holder who would give it up.
+    lost: AtomicBool,
 }
 
 impl Counting {
@@ -72,7 +71,8 @@ impl Counting {
             number,
             ids: ids.collect(),
             shards: Mutex::default(),
-            left: AtomicBool::new(false),
+            process: std::process::id(),
+            lost: AtomicBool::new(false),
         }
     }
 
@@ -84,22 +84,25 @@ impl Counting {
         }
     }
 
-    /// The shards. A holder has the lock for less than a microsecond while it runs; `None` if none of them gives it up for
-    /// [`PATIENCE`], as in a child of a fork, where nobody waits again then.
+    /// The shards, or `None` when the lock was held by a thread that a fork left behind. A holder has it for some instructions,
+    /// but may be preempted: within the process that made the lock, only waiting is right. `None` is for good.
     fn shards(&self) -> Option<MutexGuard<'_, Vec<Arc<Shard>>>> {
-        let begun = Instant::now();
-        loop {
-            let shards = self.try_shards();
-            let over = begun.elapsed() > PATIENCE;
-            if shards.is_some() || over {
-                self.left.store(shards.is_none(), Relaxed);
-                return shards;
-            }
-            if self.left.load(Relaxed) {
-                return None;
-            }
-            std::thread::yield_now();
+        if self.lost.load(Relaxed) {
+            return None;
         }
+        let shards = self.try_shards();
+        if shards.is_some() {
+            return shards;
+        }
+        if std::process::id() == self.process {
+            return Some(self.shards.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        let shards = (0..50).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            self.try_shards()
+        });
+        self.lost.store(shards.is_none(), Relaxed);
+        shards
     }
 
     /// A shard for a scratch.

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeSet,
     fmt::Write as _,
     sync::{Mutex, MutexGuard, TryLockError},
+    time::Duration,
 };
 
 use lookaside_scan::{Counter, Counters, Patterns, Set};
@@ -17,21 +18,32 @@ const WIDTH: usize = 60;
 
 type Known = Vec<(Counter, Patterns)>;
 
-/// No lock is waited for: a child of a fork may have one whose holder it does not have.
+/// The databases. A holder has the lock for less than a millisecond, unless it stayed behind in a fork: `None` then.
 fn sets() -> Option<MutexGuard<'static, Known>> {
     static SETS: Mutex<Known> = Mutex::new(Vec::new());
-    match SETS.try_lock() {
+    let held = || match SETS.try_lock() {
         Ok(sets) => Some(sets),
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => None,
-    }
+    };
+    held().or_else(|| {
+        (0..300).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            held()
+        })
+    })
 }
 
 /// The set with counters that the report has.
 pub(super) fn register(set: Set) -> Set {
-    let Some(mut sets) = sets().filter(|sets| sets.len() < MOST) else { return set };
+    if sets().is_none_or(|sets| sets.len() >= MOST) {
+        return set;
+    }
     let set = set.counted();
-    sets.extend(set.counter().map(|counter| (counter, set.patterns().clone())));
+    let known = set.counter().map(|counter| (counter, set.patterns().clone()));
+    if let Some(mut sets) = sets() {
+        sets.extend(known);
+    }
     set
 }
 
@@ -122,5 +134,19 @@ mod tests {
         let mut out = String::new();
         report(&mut out);
         assert_eq!(out, "");
+    }
+
+    #[test]
+    fn a_database_that_is_compiled_while_the_list_is_used_is_counted() {
+        let expressions = [Expression { text: b"word".to_vec(), ..Expression::default() }];
+        let patterns = Patterns { expressions: expressions.into(), mode: Mode::Block };
+        let set = Set::compile(&patterns, Cpu::host()).unwrap();
+        let used = sets();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| register(set).counter().is_some());
+            std::thread::sleep(Duration::from_millis(10));
+            drop(used);
+            assert!(other.join().unwrap());
+        });
     }
 }
