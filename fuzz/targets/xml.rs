@@ -1,5 +1,6 @@
 //! XML: any bytes, whole and in chunks with small outputs: the same events, and the same error. What stands behind a byte 255
-//! lies outside of the document, under the name `1`, `2` and so on. What XPath expressions select of it are characters.
+//! lies outside of the document, under the name `1`, `2` and so on. A tree of it has the same verdict. Its values, and what XPath
+//! expressions select, are characters.
 #![cfg_attr(fuzzing, no_main)]
 
 use std::sync::{Arc, LazyLock};
@@ -7,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use lookaside_fuzz::fuzz_target;
 use lookaside_simd::{Cpu, Tier};
 use lookaside_xml::select::{Program, Stream};
+use lookaside_xml::tree::{Node, ParseError, Tree};
 use lookaside_xml::xpath::XPath;
 use lookaside_xml::{
     Error, External, Kind, Limits, Output, Parser, Record, Resolver, Resource, Session, Status,
@@ -38,9 +40,17 @@ fuzz_target!(|input: &[u8]| {
     let step = 1 + usize::from(options >> 3 & 7);
     let records = 1 + usize::from(options >> 6);
     assert_eq!(events(&session, document, step, records), whole);
+    let characters = |bytes: &str| assert!(std::str::from_utf8(bytes.as_bytes()).is_ok());
+    match Tree::parse(document, &session) {
+        Ok(tree) => {
+            assert_eq!(whole.1, None);
+            tree.subtree(Node::DOCUMENT).for_each(|node| characters(tree.value(node)));
+        }
+        Err(ParseError::Document(error)) => assert_eq!(whole.1, Some(error)),
+        Err(ParseError::Tree(_)) => {}
+    }
     let mut stream = Stream::new(&session, &ALL);
     for chunk in document.chunks(step) {
-        let characters = |bytes: &str| assert!(std::str::from_utf8(bytes.as_bytes()).is_ok());
         let done = stream.feed(chunk, false, &mut |one| {
             characters(one.name);
             characters(one.value);

@@ -41,6 +41,22 @@ fn random_documents_as_built() {
     }
 }
 
+/// The lengths of what is declared are among the bytes that the parser writes, and need not be characters.
+#[test]
+fn declarations_of_any_length() {
+    for len in (1..300).chain([32_768, 70_000]) {
+        let (name, text) = ("n".repeat(len.min(1000)), "é".repeat(len));
+        let document = format!(
+            "<!DOCTYPE a SYSTEM 'http://x/{text}' [<!ELEMENT {name} (#PCDATA|{name}1)*>\
+             <!ATTLIST a b CDATA '{text}' c ({name}|d) 'd'><!NOTATION n PUBLIC '{name}'>\
+             <!ENTITY e '{text}'><!ENTITY u SYSTEM '{text}' NDATA n>]><a>&e;</a>"
+        );
+        let tree = parse(document.as_bytes()).unwrap_or_else(|e| panic!("{len}: {e}"));
+        let values: Vec<&str> = tree.subtree(Node::DOCUMENT).map(|node| tree.value(node)).collect();
+        assert_eq!(values, ["", "", &text, "d", &text], "{len}");
+    }
+}
+
 #[test]
 fn what_a_document_becomes() {
     let text = "<!DOCTYPE a [<!-- no --><?no ?><!ENTITY e 'x<b/>y'><!ATTLIST b id ID #IMPLIED c CDATA 'd'>]>\

@@ -35,7 +35,7 @@ impl<'d> Builder<'d> {
         records.push(Record::new(Kind::Document, NameId(0), 0, 1, 0));
         let tree = Tree {
             document,
-            own: String::new(),
+            own: vec![],
             records,
             names: Arc::new(Names::new()),
             ids: HashMap::new(),
@@ -166,7 +166,7 @@ impl<'d> Builder<'d> {
             Value::Other(text) => {
                 let len = short(text.len()).ok_or(TreeError::Bytes)?;
                 let start = u32::try_from(self.tree.own.len()).map_err(|_| TreeError::Bytes)?;
-                self.tree.own.push_str(text);
+                self.tree.own.extend(text.as_bytes());
                 Ok((start, len | OWN))
             }
         }
@@ -201,7 +201,7 @@ impl<'d> Builder<'d> {
         let whole = u32::try_from(more.len()).ok().and_then(|more| before.checked_add(more));
         let whole = whole.filter(|len| len & OWN == 0).ok_or(TreeError::Bytes)?;
         u32::try_from(self.tree.own.len() + more.len()).map_err(|_| TreeError::Bytes)?;
-        self.tree.own.push_str(more);
+        self.tree.own.extend(more.as_bytes());
         self.tree.records[last].len = whole | OWN;
         Ok(())
     }
@@ -269,7 +269,7 @@ mod tests {
         let tree = builder.finish();
         let texts: Vec<_> = tree.subtree(Node::DOCUMENT).skip(2).collect();
         assert_eq!(texts.iter().map(|node| tree.value(*node)).collect::<Vec<_>>(), ["onetwo"]);
-        assert_eq!(tree.own, "");
+        assert_eq!(tree.own, b"");
         Ok(())
     }
 }

@@ -22,9 +22,12 @@ pub use builder::{Builder, Value};
 pub use names::{Name, NameId};
 pub use parse::{ParseError, Trees};
 
-use names::Names;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+use names::Names;
+
+use crate::kernel::checked;
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +125,8 @@ impl std::error::Error for TreeError {}
 #[derive(Debug)]
 pub struct Tree<'d> {
     document: &'d str,
-    own: String,
+    /// Values, and between them what the parser has written of declarations, which is no text.
+    own: Vec<u8>,
     records: Vec<Record>,
     /// Those of other trees may be among them.
     names: Arc<Names>,
@@ -170,8 +174,10 @@ impl Tree<'_> {
             _ => {
                 let len = (record.len & !OWN) as usize;
                 let start = record.start as usize;
-                let memory = if record.len & OWN != 0 { &self.own } else { self.document };
-                &memory[start..start + len]
+                match record.len & OWN != 0 {
+                    true => checked(&self.own[start..start + len]),
+                    false => &self.document[start..start + len],
+                }
             }
         }
     }

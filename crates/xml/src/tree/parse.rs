@@ -148,7 +148,6 @@ impl Trees {
         if is_fresh && nodes.len() < nodes.capacity() / 2 {
             nodes.shrink_to_fit();
         }
-        let own = String::from_utf8(own).expect("the parser's texts are UTF-8");
         let (document, names) = (characters.unwrap_or(""), self.names.table.clone());
         Ok(Tree { document, own, records: nodes, names, ids })
     }
@@ -160,7 +159,7 @@ impl Trees {
             self.nodes = records;
         }
         if own.capacity() > self.own.capacity() {
-            self.own = own.into_bytes();
+            self.own = own;
         }
     }
 }
