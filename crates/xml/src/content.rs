@@ -21,6 +21,14 @@ fn copy(to: &mut [u8], from: &[u8], len: usize) {
     }
 }
 
+/// Where a text ends, as far as the window shows it: it has no stop from `from` on.
+fn text_end(w: &Window<'_>, from: usize) -> usize {
+    let rest = w.bytes[from..].iter().rev();
+    // "]]>" may be about to come.
+    let brackets = rest.take(2).take_while(|byte| **byte == b']').count();
+    w.bytes.len() - if w.end.is_none() { brackets } else { 0 }
+}
+
 /// The five references of every document, before all others: the character and the length.
 #[inline(always)]
 pub(crate) fn common(rest: &[u8]) -> Option<(u8, usize)> {
@@ -59,12 +67,7 @@ impl Parser {
             }
             let stop = index.next::<TEXT>(pos);
             if stop >= bytes.len() {
-                let mut end = bytes.len();
-                if w.end.is_none() {
-                    // "]]>" may be about to come.
-                    end -=
-                        bytes[pos..].iter().rev().take(2).take_while(|byte| **byte == b']').count();
-                }
+                let end = text_end(w, pos);
                 self.characters(w, pos, end, 0, out);
                 return (end, Some(Halt::More));
             }
@@ -147,8 +150,15 @@ impl Parser {
         }
         let (mut from, mut len) = (start, 0);
         loop {
-            // The brackets of "]]>" and the end of the window are for `content`.
+            // The brackets of "]]>" are for `content`.
             if stop >= bytes.len() || bytes[stop] == b'>' {
+                // In one piece with what comes before, a text goes on in the next window without a copy.
+                if stop >= bytes.len() && len > 0 {
+                    let end = text_end(w, from);
+                    copy(&mut text[len..], &bytes[from..], end - from);
+                    len += end - from;
+                    from = end;
+                }
                 break;
             }
             copy(&mut text[len..], &bytes[from..], stop - from);
@@ -248,15 +258,7 @@ impl Parser {
             let stop = index.next::<TEXT>(from);
             let bytes = w.bytes;
             if stop >= bytes.len() {
-                let mut end = bytes.len();
-                if w.end.is_none() {
-                    end -= bytes[*pos..]
-                        .iter()
-                        .rev()
-                        .take(2)
-                        .take_while(|byte| **byte == b']')
-                        .count();
-                }
+                let end = text_end(w, *pos);
                 self.characters(w, *pos, end, CDATA, out);
                 *pos = end;
                 return Err(Halt::More);
