@@ -270,6 +270,7 @@ impl P {
             stop,
             namespaces: self.namespaces,
             converted: self.input.converts(),
+            entity: false,
             bad,
         }
     }

@@ -33,6 +33,8 @@ pub(crate) struct View<'a> {
     pub(crate) namespaces: bool,
     /// The document is in another encoding than UTF-8.
     pub(crate) converted: bool,
+    /// It is the text of an internal entity: in there a carriage return, which a reference has made, ends no line.
+    pub(crate) entity: bool,
     /// The byte behind `bytes`, if it is there and begins a bad character.
     pub(crate) bad: u8,
 }
@@ -252,7 +254,7 @@ impl<'a> View<'a> {
         let len = self.bytes.len();
         match byte {
             b'\n' => return (Tok::Newline, at + 1),
-            b'\r' => {
+            b'\r' if !self.entity => {
                 return match self.bytes.get(at + 1) {
                     None if self.may_go_on() => (Tok::TrailingCr, at + 1),
                     Some(b'\n') => (Tok::Newline, at + 2),
@@ -271,6 +273,9 @@ impl<'a> View<'a> {
             _ => {}
         }
         let mut stop = self.next::<LINE>(at + 1).min(len);
+        while self.entity && self.bytes.get(stop) == Some(&b'\r') {
+            stop = self.next::<LINE>(stop + 1).min(len);
+        }
         if self.bytes.get(stop) == Some(&b'>') {
             if stop - at >= 2 && &self.bytes[stop - 2..stop] == b"]]" && stop - 2 > at {
                 return (Tok::Invalid, stop);
@@ -483,7 +488,7 @@ impl<'a> View<'a> {
     fn cdata_part(&self, at: usize, byte: u8) -> Part<Found> {
         match byte {
             b'\n' => return Ok((Tok::Newline, at + 1)),
-            b'\r' => {
+            b'\r' if !self.entity => {
                 return Ok(match self.get(at + 1) {
                     Ok(b'\n') => (Tok::Newline, at + 2),
                     Err(_) if self.may_go_on() => {
@@ -498,7 +503,8 @@ impl<'a> View<'a> {
             _ => {}
         }
         let rest = &self.bytes[at + 1..];
-        let len = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r' | b']'));
+        let stops = |byte: &u8| matches!(byte, b'\n' | b']') || *byte == b'\r' && !self.entity;
+        let len = rest.iter().position(stops);
         Ok((Tok::DataChars, at + 1 + len.unwrap_or(rest.len())))
     }
 
@@ -587,12 +593,15 @@ impl<'a> View<'a> {
             },
             b' ' | b'\t' | b'\n' | b'\r' => {
                 let len = self.bytes.len();
-                if byte == b'\r' && at + 1 == len {
+                // Half the end of a line, maybe.
+                let is_half =
+                    |end: usize| self.bytes[end] == b'\r' && end + 1 == len && !self.entity;
+                if is_half(at) {
                     return self.open(Space);
                 }
                 let mut end = at + 1;
                 while end < len && is_space(self.bytes[end]) {
-                    if self.bytes[end] == b'\r' && end + 1 == len && self.stop != Stop::Window {
+                    if is_half(end) && self.stop != Stop::Window {
                         break;
                     }
                     end += 1;

@@ -31,6 +31,7 @@ impl P {
             stop: Stop::End,
             namespaces: self.namespaces,
             converted: false,
+            entity: true,
             bad: 0,
         }
     }
@@ -73,7 +74,8 @@ impl P {
             match byte {
                 b' ' | b'\t' | b'\n' | b'\r' => {
                     at += 1;
-                    if byte == b'\r' && raw.get(at) == Some(&b'\n') {
+                    // In an entity's text the ends of lines are what its references have made of them.
+                    if outer && byte == b'\r' && raw.get(at) == Some(&b'\n') {
                         at += 1;
                     }
                     if cdata || (out.len() > from && out.last() != Some(&b' ')) {
@@ -178,7 +180,7 @@ impl P {
         let mut at = 0;
         while let Some(&byte) = raw.get(at) {
             match byte {
-                b'\r' => {
+                b'\r' if outer => {
                     at += 1 + usize::from(raw.get(at + 1) == Some(&b'\n'));
                     out.push(b'\n');
                 }
@@ -216,7 +218,7 @@ impl P {
                     at = next;
                 }
                 _ => {
-                    let stop = |byte: &u8| matches!(byte, b'&' | b'%' | b'\r');
+                    let stop = |byte: &u8| matches!(byte, b'&' | b'%') || outer && *byte == b'\r';
                     let len = raw[at..].iter().position(stop).unwrap_or(raw.len() - at);
                     out.extend_from_slice(&raw[at..at + len]);
                     at += len;

@@ -93,6 +93,38 @@ fn handlers_are_called_alike() {
     assert!(well_formed * 10 > count, "{well_formed} of {count} documents are well-formed");
 }
 
+/// In the text of an internal entity, what references have made of the ends of lines stays (2.11 and 3.3.3 of the specification).
+#[test]
+fn carriage_returns_of_references_stay() {
+    let document = "<!DOCTYPE a [\n\
+        <!ENTITY d '&#13;'><!ENTITY da '&#13;&#10;'><!ENTITY f 'a&#13;&#10;b&#13;c&#10;&#13;]'>\n\
+        <!ENTITY g '<x y=\"1&#13;&#10;2&#13;3&#10;4\" z=\"&d;&da;&#38;#13;&#38;#10;\"/>'>\n\
+        <!ENTITY h '<!--c&#13;&#10;d--><?p a&#13;&#10;b&#13;?><![CDATA[x&#13;&#10;y&#13;]]>'>\n\
+        <!ENTITY i '<x\ny=\"1&#13;&#10;2\"&#13;/>&#13;&#10;]]&#62;'>\n\
+        <!ENTITY % p \"<!ENTITY e 'a&#38;#13;b&#13;c&#13;&#10;d'>&#13;<!ATTLIST q w CDATA 'a&#13;&#10;b' \
+        v NMTOKENS ' a&#13;&#10;b '>&#13;\">\n%p;\n\
+        <!ATTLIST q u NMTOKENS '&da;&d; x &da;y&da;' t CDATA '&da;\nz'>]>\n\
+        <a>&d;&da;&f;|&g;|&h;|<q/><q w='&da;\n&d;' u='&da;'/>&e;\n</a>";
+    let case =
+        |end: &str| Case { main: document.replace("\n", end).into(), others: vec![vec![]; 4] };
+    let (ours, theirs) = (Library::ours(), Library::system());
+    for case in ["\n", "\r\n", "\r"].map(case) {
+        for seed in 0..100 {
+            let mut plan = Plan::random(&mut Random(seed));
+            plan.suspend = 0;
+            let found = trace(&ours, &case, &plan);
+            if let Some(theirs) = &theirs {
+                let expected = trace(theirs, &case, &plan);
+                assert!(found == expected, "{plan:?}: {}", difference(&found, &expected));
+            }
+        }
+        let found = trace(&ours, &case, &Plan::plain());
+        for text in [r#"text "a\r""#, r#"text "b\rc""#, r#"text "y\r""#, r#""y"="1  2 3 4""#] {
+            assert!(found.contains(text), "{text}: {found}");
+        }
+    }
+}
+
 /// Declarations are in enough of the documents that a defect in them would be seen.
 #[test]
 fn declarations_are_frequent() {

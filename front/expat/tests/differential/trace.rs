@@ -25,6 +25,20 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// At once, by all handlers but the default one.
+    pub fn plain() -> Plan {
+        Plan {
+            namespaces: false,
+            triplets: false,
+            foreign: false,
+            param_parsing: 0,
+            handlers: u32::MAX ^ 1 << 8,
+            piece: 1 << 20,
+            suspend: 0,
+            seed: 0,
+        }
+    }
+
     pub fn random(random: &mut Random) -> Plan {
         Plan {
             namespaces: random.chance(60),
