@@ -53,6 +53,11 @@ impl Input {
         Input { forced: forced.map(str::to_ascii_lowercase), ..Input::default() }
     }
 
+    /// Whether the document's bytes are UTF-8, and parsed where they are.
+    pub(crate) fn is_utf8(&self) -> bool {
+        matches!(self.form, Form::Utf8)
+    }
+
     /// The document's byte of a byte of UTF-8.
     pub(crate) fn raw(&self, at: u64) -> u64 {
         let place = self.marks.partition_point(|mark| mark.0 <= at);

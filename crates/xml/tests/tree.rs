@@ -41,6 +41,27 @@ fn random_documents_as_built() {
     }
 }
 
+/// The same bytes in what encodings say of them.
+#[test]
+fn values_are_in_the_encoding_of_the_document() {
+    let texts = |encoding: &str, text: &[u8]| {
+        let head = format!("<?xml version='1.0' encoding='{encoding}'?><a b='");
+        let document = [head.as_bytes(), text, b"'>", text, b"</a>"].concat();
+        let tree = parse(&document).unwrap();
+        let values: Vec<_> =
+            tree.subtree(Node::DOCUMENT).skip(2).map(|node| tree.value(node).to_owned()).collect();
+        assert!(values.len() == 2 && values[0] == values[1], "{values:?}");
+        values[0].clone()
+    };
+    assert_eq!(texts("utf-8", "é€".as_bytes()), "é€");
+    assert_eq!(texts("iso-8859-1", "é".as_bytes()), "Ã©");
+    assert_eq!(texts("windows-1252", "é".as_bytes()), "Ã©");
+    assert_eq!(texts("us-ascii", b"e"), "e");
+    assert_eq!(texts("koi8-r", &[0xc1]), "а");
+    let tree = parse(b"\xef\xbb\xbf<a>\xc3\xa9</a>").unwrap();
+    assert_eq!(tree.subtree(Node::DOCUMENT).map(|it| tree.value(it)).collect::<String>(), "é");
+}
+
 /// The lengths of what is declared are among the bytes that the parser writes, and need not be characters.
 #[test]
 fn declarations_of_any_length() {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::names::Names;
 use super::{Kind as Type, Name, NameId, Node, OWN, Record as Entry, Tree, TreeError};
+use crate::kernel::checked;
 use crate::{Error, IN_BYTES, Kind, Output, Parser, Record, Session, Status, fields};
 
 /// Records that become nodes together: they stay in the first cache.
@@ -111,8 +112,6 @@ impl Trees {
         u32::try_from(document.len()).map_err(|_| TreeError::Bytes)?;
         let renewed = !self.parser.reset();
         self.names.begin(renewed);
-        // What is not UTF-8 is copied.
-        let characters = simdutf8::basic::from_utf8(document).ok();
         let mut nodes = std::mem::take(&mut self.nodes);
         let is_fresh = nodes.capacity() == 0;
         if is_fresh {
@@ -124,7 +123,6 @@ impl Trees {
         nodes.push(Entry::new(Type::Document, NameId(0), 0, 1, 0));
         let mut reader = Reader {
             document,
-            is_referred: characters.is_some(),
             nodes,
             own: std::mem::take(&mut self.own),
             text: std::mem::take(&mut self.text),
@@ -148,7 +146,9 @@ impl Trees {
         if is_fresh && nodes.len() < nodes.capacity() / 2 {
             nodes.shrink_to_fit();
         }
-        let (document, names) = (characters.unwrap_or(""), self.names.table.clone());
+        // Of a document in another encoding all values are its own.
+        let document = if self.parser.input.is_utf8() { checked(document) } else { "" };
+        let names = self.names.table.clone();
         Ok(Tree { document, own, records: nodes, names, ids })
     }
 
@@ -233,8 +233,6 @@ enum Last {
 /// One document on its way to a tree.
 struct Reader<'a> {
     document: &'a [u8],
-    /// Whether values may refer to the document.
-    is_referred: bool,
     nodes: Vec<Entry>,
     own: Vec<u8>,
     text: Vec<u8>,
@@ -262,11 +260,7 @@ impl Reader<'_> {
             // Places in the tree's own memory have 32 bits.
             u32::try_from(self.own.len()).map_err(|_| TreeError::Bytes)?;
             let base = self.document.len() - chunk.len();
-            let records = &mut records[..filled];
-            if !self.is_referred {
-                self.copy(records, base)?;
-            }
-            self.records(parser, records, base as u32)?;
+            self.records(parser, &records[..filled], base as u32)?;
             chunk = &chunk[progress.consumed..];
             match progress.status {
                 Status::Full => {}
@@ -276,21 +270,6 @@ impl Reader<'_> {
             }
         }
         self.nodes[0].start = self.nodes.len() as u32;
-        Ok(())
-    }
-
-    /// Copies texts of the document.
-    #[cold]
-    fn copy(&mut self, records: &mut [Record], base: usize) -> Result<(), TreeError> {
-        for record in records.iter_mut().filter(|record| record.flags & IN_BYTES == 0) {
-            let from = base + record.offset as usize;
-            let offset = u32::try_from(self.own.len()).map_err(|_| TreeError::Bytes)?;
-            if record.len > 0 {
-                self.own.extend(&self.document[from..from + record.len as usize]);
-            }
-            record.flags |= IN_BYTES;
-            record.offset = offset;
-        }
         Ok(())
     }
 
