@@ -24,7 +24,7 @@ AMPLIFICATION = 43
 
 
 def events(data, namespaces, piece):
-    """What the handlers are told of a document, a line for each call."""
+    """The calls of the handlers for a document, a line each."""
     p = expat.ParserCreate(namespace_separator=" " if namespaces else None)
     told, text = [], []
 
@@ -65,7 +65,7 @@ def read(name, namespaces, piece):
 
 
 def hashes(piece):
-    """A line for each of the files and ways to read it: a hash of what the handlers are told."""
+    """A hash of the calls for each file and each way to read it, a line each."""
     for name in sys.stdin.read().splitlines():
         for namespaces in (0, 1):
             for step in (0, piece):

@@ -18,7 +18,7 @@ impl P {
         Err(error)
     }
 
-    /// All the bytes of an entity or a value.
+    /// All the bytes of an entity, or of a value, in which only references are looked for.
     pub(crate) fn part<'a>(
         self,
         bytes: &'a [u8],
@@ -74,7 +74,7 @@ impl P {
             match byte {
                 b' ' | b'\t' | b'\n' | b'\r' => {
                     at += 1;
-                    // In an entity's text the ends of lines are what its references have made of them.
+                    // In an entity's text a carriage return comes from a character reference, and is no end of a line.
                     if outer && byte == b'\r' && raw.get(at) == Some(&b'\n') {
                         at += 1;
                     }

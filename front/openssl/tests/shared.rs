@@ -16,8 +16,8 @@ fn answered(server: &Server, op: &str) -> u64 {
     rows.iter().filter(|row| row.op == op).map(|row| row.requests).sum()
 }
 
-/// When one process has been the only one with requests for 10 ms, the server tells it so, and its keys stay in that process
-/// (`front/server/src/gather.rs`). Less than that, as what has been asked for is still on its way.
+/// The server tells a process when no other has had requests for 10 ms. The keys of this process then stay in it
+/// (`front/server/src/gather.rs`). Less than that here, as requests may still be on their way.
 const ALONE: Duration = Duration::from_millis(8);
 
 #[test]

@@ -36,14 +36,9 @@ fn sets() -> Option<MutexGuard<'static, Known>> {
 
 /// The set with counters that the report has.
 pub(super) fn register(set: Set) -> Set {
-    if sets().is_none_or(|sets| sets.len() >= MOST) {
-        return set;
-    }
+    let Some(mut sets) = sets().filter(|sets| sets.len() < MOST) else { return set };
     let set = set.counted();
-    let known = set.counter().map(|counter| (counter, set.patterns().clone()));
-    if let Some(mut sets) = sets() {
-        sets.extend(known);
-    }
+    sets.extend(set.counter().map(|counter| (counter, set.patterns().clone())));
     set
 }
 
