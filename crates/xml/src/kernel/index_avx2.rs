@@ -260,7 +260,36 @@ unsafe fn utf8(from: *const u8) -> __m256i {
 /// See [`super::lines`].
 pub(super) fn lines(_: Avx2, bytes: &[u8], after_return: bool) -> u64 {
     // SAFETY: the token proves the features.
-    unsafe { count(bytes, after_return) }
+    unsafe {
+        let (feeds, returns) = feeds(bytes);
+        match returns {
+            true => count(bytes, after_return),
+            false => feeds - u64::from(after_return && bytes.first() == Some(&b'\n')),
+        }
+    }
+}
+
+/// How many line feeds there are, and whether a carriage return is: then lines are to be counted with more care.
+#[target_feature(enable = "avx2")]
+fn feeds(bytes: &[u8]) -> (u64, bool) {
+    let (feed, carriage) = (_mm256_set1_epi8(b'\n' as i8), _mm256_set1_epi8(b'\r' as i8));
+    let (mut sums, mut returns) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    let rest = padded(rest, b' ');
+    // A byte counts up to 255.
+    for blocks in blocks.chunks(127).chain([std::slice::from_ref(&rest)]) {
+        let mut counts = _mm256_setzero_si256();
+        for block in blocks {
+            for half in load(block) {
+                counts = _mm256_sub_epi8(counts, _mm256_cmpeq_epi8(half, feed));
+                returns = _mm256_or_si256(returns, _mm256_cmpeq_epi8(half, carriage));
+            }
+        }
+        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(counts, _mm256_setzero_si256()));
+    }
+    // SAFETY: the same bits in another type.
+    let sums: [u64; 4] = unsafe { std::mem::transmute(sums) };
+    (sums.iter().sum(), _mm256_testz_si256(returns, returns) == 0)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]

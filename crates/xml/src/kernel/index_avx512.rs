@@ -250,29 +250,6 @@ unsafe fn utf8(from: *const u8) -> u64 {
     _mm512_test_epi8_mask(wrong, wrong) | noncharacter
 }
 
-/// See [`super::lines`].
-pub(super) fn lines(_: Avx512, bytes: &[u8], after_return: bool) -> u64 {
-    // SAFETY: the token proves the features.
-    unsafe { count(bytes, after_return) }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2,lzcnt,popcnt")]
-fn count(bytes: &[u8], after_return: bool) -> u64 {
-    let (mut sum, mut before) = (0, u64::from(after_return));
-    let (feed, carriage) = (_mm512_set1_epi8(b'\n' as i8), _mm512_set1_epi8(b'\r' as i8));
-    for from in (0..bytes.len()).step_by(BLOCK) {
-        let lanes = (bytes.len() - from).min(BLOCK);
-        let mask = u64::MAX >> (BLOCK - lanes);
-        // SAFETY: the lanes that are loaded are within `bytes`.
-        let block = unsafe { _mm512_maskz_loadu_epi8(mask, bytes.as_ptr().add(from).cast()) };
-        let feeds = _mm512_cmpeq_epi8_mask(block, feed);
-        let returns = _mm512_cmpeq_epi8_mask(block, carriage);
-        sum += u64::from((returns | feeds & !(returns << 1 | before)).count_ones());
-        before = returns >> 63;
-    }
-    sum
-}
-
 /// See [`super::characters`].
 pub(super) fn characters(_: Avx512, bytes: &[u8]) -> u64 {
     // SAFETY: the token proves the features.

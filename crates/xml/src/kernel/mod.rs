@@ -290,7 +290,7 @@ pub fn sixteen(bytes: &[u8], from: usize) -> Option<[u64; 2]> {
 pub fn lines(isa: Isa, bytes: &[u8], after_return: bool) -> (u64, Option<usize>) {
     let count = match isa {
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512(token) => index_avx512::lines(token, bytes, after_return),
+        Isa::Avx512(token) => index_avx2::lines(token.into(), bytes, after_return),
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2(token) => index_avx2::lines(token, bytes, after_return),
         _ => portable::lines(bytes, after_return),

@@ -109,6 +109,19 @@ fn many_blocks() {
     }
 }
 
+/// More ends of lines than a byte can count, with and without carriage returns.
+#[test]
+fn nothing_but_ends_of_lines() {
+    for len in [254, 255, 256, 127 * BLOCK, 127 * BLOCK + 1, 40_000] {
+        let mut bytes = vec![b'\n'; len];
+        check(&bytes);
+        for at in [len - 1, len / 2, 0] {
+            bytes[at] = b'\r';
+            check(&bytes);
+        }
+    }
+}
+
 #[test]
 fn searches_from_every_byte() {
     let mut seed = 5;
