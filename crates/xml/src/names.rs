@@ -56,6 +56,15 @@ struct Recent {
     id: u32,
 }
 
+/// A name of 17 to 32 bytes that is checked.
+#[derive(Clone, Copy, Debug)]
+struct RecentLong {
+    /// Its first 16 bytes, and its last.
+    words: [[u64; 2]; 2],
+    len: u32,
+    id: u32,
+}
+
 #[derive(Debug)]
 pub(crate) struct Names {
     namespaces: bool,
@@ -65,7 +74,9 @@ pub(crate) struct Names {
     table: Vec<(u32, u32)>,
     pub(crate) entries: Vec<Entry>,
     /// Names of at most 16 bytes that were seen last, by [`slot`].
-    recent: Box<[Recent; 256]>,
+    recent: Box<[Recent; 512]>,
+    /// Longer ones, by that of both their words.
+    recent_long: Box<[RecentLong; 64]>,
     text: Vec<u8>,
     names: Vec<Name>,
     by_pair: HashMap<(u32, u32), u32, Seeded>,
@@ -82,7 +93,8 @@ impl Names {
             seed: RandomState::new().build_hasher().finish() | 1,
             table: vec![(0, 0); 256],
             entries: vec![],
-            recent: Box::new([Recent { words: [u64::MAX; 2], id: 0 }; 256]),
+            recent: Box::new([Recent { words: [u64::MAX; 2], id: 0 }; 512]),
+            recent_long: Box::new([RecentLong { words: [[0; 2]; 2], len: 0, id: 0 }; 64]),
             text: vec![],
             names: vec![],
             by_pair: HashMap::default(),
@@ -140,8 +152,10 @@ impl Names {
             words[1] ^ 0x9e37_79b9_7f4a_7c15 ^ (bytes.len() as u64) << 56,
         );
         if bytes.len() > 16 {
-            for rest in bytes[16..].chunks(8) {
-                hash = mix(hash ^ load(rest, 0, rest.len())[0], self.seed ^ 0xd6e8_feb8_6659_fd93);
+            // What the last word has of the others changes nothing.
+            let last = bytes.last_chunk().into_iter();
+            for word in bytes[16..].as_chunks().0.iter().chain(last) {
+                hash = mix(hash ^ u64::from_le_bytes(*word), self.seed ^ 0xd6e8_feb8_6659_fd93);
             }
         }
         (hash ^ hash >> 32) as u32
@@ -250,13 +264,32 @@ impl Names {
             (Some([a, b]), Some([c, d])) => {
                 (entry.words[0] ^ a & c) | (entry.words[1] ^ b & d) == 0
             }
-            _ => self.bytes(id) == &bytes[from..end],
+            _ => self.is_long(id, bytes, from, end),
         };
         same.then_some(end)
     }
 
+    /// Whether the text of string `id`, which has as many bytes, is `bytes[from..end]`.
+    #[inline(never)]
+    fn is_long(&self, id: u32, bytes: &[u8], from: usize, end: usize) -> bool {
+        let text = self.bytes(id);
+        match (long(text, 0, text.len()), long(bytes, from, end)) {
+            (Some(own), Some(other)) => own == other,
+            _ => text == &bytes[from..end],
+        }
+    }
+
     #[inline(never)]
     fn intern_new(&mut self, bytes: &[u8], from: usize, end: usize) -> Result<u32, (Rule, usize)> {
+        let words = long(bytes, from, end);
+        let place = words.map(|[[a, b], [c, d]]| slot([a ^ c, b ^ d.rotate_left(17)]) / 8);
+        let len = (end - from) as u32;
+        if let (Some(words), Some(place)) = (words, place) {
+            let recent = &self.recent_long[place];
+            if recent.words == words && recent.len == len {
+                return Ok(recent.id);
+            }
+        }
         let id = self.find(bytes, from, end);
         if self.entries[id as usize].class == UNCHECKED {
             self.check(id).map_err(|(rule, at)| (rule, from + at))?;
@@ -264,6 +297,9 @@ impl Names {
         if end - from <= 16 {
             let words = self.entries[id as usize].words;
             self.recent[slot(words)] = Recent { words, id };
+        }
+        if let (Some(words), Some(place)) = (words, place) {
+            self.recent_long[place] = RecentLong { words, len, id };
         }
         Ok(id)
     }
@@ -344,10 +380,19 @@ impl Names {
     }
 }
 
+/// The first 16 bytes and the last of `bytes[from..end]`, if it has 17 to 32.
+#[inline(always)]
+fn long(bytes: &[u8], from: usize, end: usize) -> Option<[[u64; 2]; 2]> {
+    match end - from {
+        17..=32 => Some([sixteen(bytes, from)?, sixteen(bytes, end - 16)?]),
+        _ => None,
+    }
+}
+
 /// Where a name is kept in `recent`: a name that takes another one's place costs time, and no more.
 #[inline(always)]
 fn slot(words: [u64; 2]) -> usize {
-    ((words[0] ^ words[1].rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+    ((words[0] ^ words[1].rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize
 }
 
 /// The bytes of a word that a string of so many bytes has.
@@ -385,4 +430,41 @@ fn load_near_end(bytes: &[u8], from: usize, len: usize) -> [u64; 2] {
     }
     let word = |at: usize| u64::from_le_bytes(near[at..at + 8].try_into().unwrap());
     [word(0), word(8)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names that differ in one byte or in their length alone, near the end of the window and before it: whoever finds a name finds the
+    /// same number.
+    #[test]
+    fn names_of_every_length() {
+        let mut texts = vec![];
+        for len in 1..=40 {
+            texts.push("a".repeat(len));
+            texts.extend((0..len).map(|at| "a".repeat(at) + "b" + &"a".repeat(len - at - 1)));
+        }
+        let mut names = Names::new(true, 1000);
+        let mut numbers: Vec<u32> = vec![];
+        for round in 0..3 {
+            for (n, text) in texts.iter().enumerate() {
+                for behind in [1, 2, 15, 16, 40] {
+                    let bytes = format!("<{text}{}", ">".repeat(behind));
+                    let (bytes, end) = (bytes.as_bytes(), 1 + text.len());
+                    let id = names.known(bytes, 1, end).expect("a name");
+                    if numbers.len() == n {
+                        assert!(round == 0 && !numbers.contains(&id), "{text}");
+                        numbers.push(id);
+                    }
+                    assert_eq!(id, numbers[n], "{text}");
+                    assert_eq!(names.intern(bytes, 1, end), Ok(id));
+                    assert_eq!(names.bytes(id), text.as_bytes());
+                    assert_eq!(names.ends(id, bytes, 1), Some(end));
+                    let other = numbers[(n + numbers.len() / 2) % numbers.len()];
+                    assert_eq!(names.ends(other, bytes, 1).is_some(), other == id, "{text}");
+                }
+            }
+        }
+    }
 }
