@@ -427,6 +427,12 @@ impl Parser {
                     return Err(Rule::NsAttributesUnique);
                 }
                 self.names.stamps[expanded] = self.tag;
+                // The prefix `xml` is bound to nothing else, and nothing else to what it is bound to: the name is known
+                // before the tag's bindings are, and no other one is the same.
+                let entry = &mut self.names.entries[record.name as usize];
+                if entry.prefix == XML_PREFIX {
+                    entry.plain_name = name;
+                }
                 name
             } else {
                 self.names.plain(record.name)

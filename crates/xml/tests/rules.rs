@@ -354,6 +354,8 @@ fn namespaces() {
         ("<a p:b='1'/>", NsPrefixDeclared, tag),
         ("<a xmlns:p=''/>", NsNoPrefixUndeclaring, tag),
         ("<a xmlns:p='u' xmlns:q='u' p:x='1' q:x='2'/>", NsAttributesUnique, tag),
+        ("<a xml:x='1' xml:x='2'/>", UniqueAttSpec, 13),
+        ("<a xml:x='1'><b xml:x='1' c='' xml:x='2'/></a>", UniqueAttSpec, 31),
         ("<a xmlns:xml='u'/>", NsReserved, tag),
         ("<a xmlns:xmlns='u'/>", NsReserved, tag),
         ("<a xmlns:p='http://www.w3.org/XML/1998/namespace'/>", NsReserved, tag),
