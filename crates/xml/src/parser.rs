@@ -338,6 +338,7 @@ impl Parser {
     ) -> (usize, Step<()>) {
         let mut pos = 0;
         let mut size = WINDOW;
+        let mut per_record = 32;
         // What the index describes, and whether a bad character follows.
         let mut index = std::mem::take(&mut self.index);
         let mut indexed = (0, 0);
@@ -367,7 +368,7 @@ impl Parser {
             }
             if pos >= indexed.1 || indexed.1 == 0 {
                 // Not much more than what the output can take.
-                let room = (out.records.len() - out.len).saturating_mul(32);
+                let room = (out.records.len() - out.len).saturating_mul(per_record);
                 let len = if size == WINDOW { size.min(room.max(512)) } else { size };
                 let len = len.min(chunk.len() - pos);
                 let mut end = pos + len;
@@ -392,8 +393,10 @@ impl Parser {
                 copy,
                 entity: false,
             };
+            let filled = out.len;
             let (reached, halt) = self.run(&window, &index, pos - from, out);
             let taken = from + reached - pos;
+            per_record = (taken / (out.len - filled).max(1)).clamp(4, 32) + 1;
             self.advance(&chunk[pos..], taken);
             pos += taken;
             match halt {
