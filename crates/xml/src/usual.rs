@@ -39,8 +39,10 @@ impl Parser {
         // A text, a start and an end.
         while filled + 3 <= records.len() {
             let stop = index.next::<TEXT>(pos);
-            let Some(&second) = bytes.get(stop + 1) else { break };
-            let first = bytes[stop];
+            let Some(&[first, second]) = bytes.get(stop..).and_then(|rest| rest.first_chunk())
+            else {
+                break;
+            };
             if first != b'<' && (self.joins || first == b'>') {
                 break;
             }
@@ -214,12 +216,9 @@ impl Parser {
                 }
             }
             let from = end + 2;
-            if from >= bytes.len() {
-                return None;
-            }
+            let &[equals, mark] = bytes.get(end..)?.first_chunk()?;
             let attribute = self.names.known(bytes, name, end)?;
-            let mark = bytes[end + 1];
-            if bytes[end] != b'=' || mark != b'"' && mark != b'\'' {
+            if equals != b'=' || mark != b'"' && mark != b'\'' {
                 return None;
             }
             let entry = &mut self.names.entries[attribute as usize];
