@@ -82,7 +82,14 @@ fn information(
         compile::expression(text, 0, flags, extended, false).map_err(|message| (message, -1))?;
     // What a compilation would refuse can be asked about.
     expression.flags.allow_empty = true;
-    let pattern = Pattern::of(&expression).map_err(|e| {
+    let pattern = match Pattern::of(&expression) {
+        Err(e) if e.kind == ErrorKind::EmptyStart => {
+            expression.flags.som_leftmost = false;
+            Pattern::of(&expression)
+        }
+        parsed => parsed,
+    };
+    let pattern = pattern.map_err(|e| {
         // The original knows the expression's number where it refuses what it has parsed.
         let parsed = matches!(e.kind, ErrorKind::NeverMatches | ErrorKind::ParametersUnsatisfiable);
         (wording::of_error(&expression, &e), if parsed { 0 } else { -1 })
@@ -101,4 +108,19 @@ fn information(
         matches_at_eod: c_char::from(shape.at_end),
         matches_only_at_eod: c_char::from(shape.only_at_end),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EMPTY_AND_START: c_uint = 16 | 256;
+
+    #[test]
+    fn an_empty_match_with_a_start_can_be_asked_about() {
+        let known = information(b"a*$".to_vec(), EMPTY_AND_START, None).unwrap();
+        assert_eq!((known.min_width, known.max_width, known.matches_only_at_eod), (0, u32::MAX, 1));
+        let (message, _) = information(b"a(*$".to_vec(), EMPTY_AND_START, None).unwrap_err();
+        assert!(message.contains("index"), "{message}");
+    }
 }

@@ -111,6 +111,7 @@ impl ErrorKind {
                 | E::InvalidReference
                 | E::InvalidUtf8
                 | E::MatchesEmpty
+                | E::EmptyStart
                 | E::NeverMatches
                 | E::EmptyLiteral
                 | E::FlagsConflict(..)

@@ -333,6 +333,7 @@ fn flags_that_do_not_go_together() {
     fails("a", "LH", 0, ErrorKind::FlagsConflict('H', 'L'));
     fails("a", "LP", 0, ErrorKind::FlagsConflict('P', 'L'));
     fails("a?$", "L", 0, ErrorKind::EmptyStart);
+    assert!(!ErrorKind::EmptyStart.has_place());
     fails("1&2", "Ci", 0, ErrorKind::FlagsConflict('i', 'C'));
 }
 
