@@ -96,7 +96,11 @@ fn information(
     })?;
     let shape = pattern.shape();
     let bound = |width: u64| c_uint::try_from(width).unwrap_or(c_uint::MAX);
-    let least = shape.min_width.max(pattern.extended.min_length.unwrap_or(0));
+    // As in the original, what may be empty stays so, whatever length is asked for.
+    let least = match shape.min_width {
+        0 => 0,
+        least => least.max(pattern.extended.min_length.unwrap_or(0)),
+    };
     let offset = pattern.extended.max_offset.unwrap_or(u64::MAX);
     // A byte more where the one after a match decides, as the original counts it.
     let offset = offset.saturating_add(shape.unordered.into());
@@ -122,5 +126,15 @@ mod tests {
         assert_eq!((known.min_width, known.max_width, known.matches_only_at_eod), (0, u32::MAX, 1));
         let (message, _) = information(b"a(*$".to_vec(), EMPTY_AND_START, None).unwrap_err();
         assert!(message.contains("index"), "{message}");
+    }
+
+    #[test]
+    fn a_length_that_is_asked_for_is_the_least_of_what_is_never_empty() {
+        let mut extended = ExpressionExtended::default();
+        (extended.flags, extended.min_length) = (4, 5);
+        let least = |text: &str| {
+            information(text.into(), EMPTY_AND_START, Some(&extended)).unwrap().min_width
+        };
+        assert_eq!((least("a+"), least("a{7,}"), least("a*")), (5, 7, 0));
     }
 }

@@ -2,6 +2,7 @@
 //! place can have one.
 
 use super::build;
+use crate::node::width;
 use crate::{Assertion, ByteSet, Node};
 
 /// Whether the empty string matches at every place: without an assertion.
@@ -89,6 +90,80 @@ fn collect_endings(node: &Node, before: Relation, endings: &mut Endings) {
                 }
             }
         }
+    }
+}
+
+/// The least number of bytes of a match, exactly: what assertions exclude does not count (`\Bx?\b` is one byte).
+pub(super) fn least_width(node: &Node) -> u64 {
+    if !has_assertion(node) {
+        return width(node).0;
+    }
+    let mut rows = [[0; PLACES]];
+    advance(&mut rows, node);
+    rows[0].into_iter().min().unwrap_or_default()
+}
+
+/// The least number of bytes to each place; [`u64::MAX`]: none leads there.
+type Distances = [u64; PLACES];
+
+/// Goes on from each row's places over `node`.
+fn advance(rows: &mut [Distances], node: &Node) {
+    match node {
+        Node::Empty => {}
+        Node::Class(_) | Node::Assert(_) => {
+            let (relation, bytes) = (relate(node), u64::from(matches!(node, Node::Class(_))));
+            let step = relation.map(|ends| {
+                std::array::from_fn(|end| if ends >> end & 1 != 0 { bytes } else { u64::MAX })
+            });
+            go_on(rows, &step);
+        }
+        Node::Concat(nodes) => nodes.iter().for_each(|node| advance(rows, node)),
+        Node::Alternate(nodes) => {
+            let mut all = vec![[u64::MAX; PLACES]; rows.len()];
+            for node in nodes {
+                let mut one = rows.to_vec();
+                advance(&mut one, node);
+                all.as_flattened_mut()
+                    .iter_mut()
+                    .zip(one.as_flattened())
+                    .for_each(|(all, one)| *all = (*all).min(*one));
+            }
+            rows.copy_from_slice(&all);
+        }
+        Node::Repeat { node, min, max } => {
+            let mut once = no_step();
+            advance(&mut once, node);
+            let mut optional = once;
+            (0..PLACES).for_each(|place| optional[place][place] = 0);
+            // As many as there are places are as good as any number.
+            let more = max.map_or(PLACES as u32, |max| max.saturating_sub(*min));
+            for (mut step, mut exponent) in [(once, *min), (optional, more)] {
+                while exponent > 0 {
+                    if exponent & 1 != 0 {
+                        go_on(rows, &step);
+                    }
+                    let square = step;
+                    go_on(&mut step, &square);
+                    exponent >>= 1;
+                }
+            }
+        }
+    }
+}
+
+fn no_step() -> [Distances; PLACES] {
+    std::array::from_fn(|from| std::array::from_fn(|to| if from == to { 0 } else { u64::MAX }))
+}
+
+fn go_on(rows: &mut [Distances], step: &[Distances; PLACES]) {
+    for row in rows {
+        let mut all = [u64::MAX; PLACES];
+        for (from, step) in row.iter().zip(step).filter(|(from, _)| **from != u64::MAX) {
+            all.iter_mut()
+                .zip(step)
+                .for_each(|(all, more)| *all = (*all).min(from.saturating_add(*more)));
+        }
+        *row = all;
     }
 }
 

@@ -2,6 +2,7 @@
 //! one.
 
 use super::Pattern;
+use super::analysis::least_width;
 use crate::node::width;
 use crate::{Assertion, Node};
 
@@ -23,7 +24,7 @@ pub struct Shape {
 impl Pattern {
     /// What its matches are like, without regard to the extended parameters.
     pub fn shape(&self) -> Shape {
-        let (min_width, max_width) = width(&self.node);
+        let (min_width, max_width) = (least_width(&self.node), width(&self.node).1);
         let mut start = Ends::default();
         for before in Before::ALL {
             start.insert(before, ANYTHING);
@@ -189,6 +190,10 @@ mod tests {
             ("\\z", 0, Some(0), [false, true, true]),
             ("\\Z", 0, Some(0), [true, true, true]),
             ("(?m)foo$", 3, Some(3), [true, true, false]),
+            (r"foo\b.?\bbar", 7, Some(7), [false, false, false]),
+            (r"\Bx?\b", 1, Some(1), [true, true, false]),
+            (r"(\b\s*){3,9}a\b", 1, None, [true, true, false]),
+            (r"(a\b.{0,3}\b){1000}", 1999, Some(4000), [true, true, false]),
             ("foo|bar\\z", 3, Some(3), [false, true, false]),
         ] {
             let flags_of = Flags { allow_empty: true, ..Flags::default() };

@@ -334,6 +334,8 @@ fn flags_that_do_not_go_together() {
     fails("a", "LP", 0, ErrorKind::FlagsConflict('P', 'L'));
     fails("a?$", "L", 0, ErrorKind::EmptyStart);
     assert!(!ErrorKind::EmptyStart.has_place());
+    assert!(parsed(r"\Bx?\b", "L").is_ok(), "no match of it is empty");
+    assert!(parsed(r"\Bx?\b", "8L").is_ok());
     fails("1&2", "Ci", 0, ErrorKind::FlagsConflict('i', 'C'));
 }
 
