@@ -23,7 +23,28 @@ pub(crate) fn of_error(expression: &Expression, error: &SyntaxError) -> String {
     let rest = text.get(error.offset..).unwrap_or_default();
     let at = |what: &str| format!("{what} at index {}.", error.offset);
     let combination = expression.flags.combination;
+    if let Some(later) = broken(expression, error) {
+        return of_error(expression, &later);
+    }
     match &error.kind {
+        ErrorKind::ClassEscape(_) => {
+            format!(
+                "'{}' at index {} not supported in a character class.",
+                first(rest, 2),
+                error.offset
+            )
+        }
+        ErrorKind::Unsupported(Construct::Escape(b'k')) => {
+            format!("\\k at index {} not supported.", error.offset)
+        }
+        ErrorKind::Unsupported(Construct::Recursion) if rest.starts_with(b"\\g") => {
+            format!("Onigiruma subroutine call at index {} not supported.", error.offset)
+        }
+        ErrorKind::CharacterTooLarge if !expression.flags.utf8 => match rest {
+            [b'\\', b'x', ..] => at("Hexadecimal value is greater than \\xFF"),
+            [b'\\', b'o', ..] => at("Value in \\o{...} sequence is too large"),
+            _ => at("Octal value is greater than \\377"),
+        },
         ErrorKind::Unsupported(Construct::UnicodeBoundary) => {
             at(&format!("{} unsupported in UCP mode", first(rest, 2)))
         }
@@ -81,6 +102,27 @@ pub(crate) fn of_error(expression: &Expression, error: &SyntaxError) -> String {
     }
 }
 
+/// What is wrong with the syntax behind a construct that is not supported: the original reads an expression to its end before
+/// it refuses those that it knows.
+fn broken(expression: &Expression, error: &SyntaxError) -> Option<SyntaxError> {
+    let ErrorKind::Unsupported(
+        Construct::Lookaround
+        | Construct::BackReference
+        | Construct::AtomicGroup
+        | Construct::Possessive
+        | Construct::Conditional,
+    ) = error.kind
+    else {
+        return None;
+    };
+    if expression.flags.prefilter {
+        return None;
+    }
+    let mut expression = expression.clone();
+    (expression.flags.prefilter, expression.flags.som_leftmost) = (true, false);
+    Pattern::of(&expression).err().filter(|later| later.kind.has_place())
+}
+
 /// The first bytes as text.
 fn first(bytes: &[u8], len: usize) -> String {
     String::from_utf8_lossy(&bytes[..len.min(bytes.len())]).into_owned()
@@ -135,5 +177,30 @@ fn unsatisfiable(expression: &Expression) -> String {
              matches of length {most} bytes at most."
         ),
         None => format!("{}.", ErrorKind::ParametersUnsatisfiable),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_those_of_the_original() {
+        for (text, message) in [
+            (r"a\x{100}", "Hexadecimal value is greater than \\xFF at index 1."),
+            (r"\400", "Octal value is greater than \\377 at index 0."),
+            (r"a\ka", "\\k at index 1 not supported."),
+            (r"(a)\g<1>", "Onigiruma subroutine call at index 3 not supported."),
+            (r"[\u0041]", "'\\u' at index 1 not supported in a character class."),
+            // What is broken comes before what is not supported.
+            ("(?=a)(b", "Missing close parenthesis for group started at index 5."),
+            ("a*+[b", "Unterminated character class starting at index 3."),
+            (r"(a)\1(?=b)", "Back-references are unsupported."),
+            ("a*+b", "Possessive quantifiers are not supported."),
+        ] {
+            let expression = Expression { text: text.into(), ..Expression::default() };
+            let error = Pattern::of(&expression).unwrap_err();
+            assert_eq!(of_error(&expression, &error), message, "{text}");
+        }
     }
 }
