@@ -40,7 +40,11 @@ pub(crate) fn of_error(expression: &Expression, error: &SyntaxError) -> String {
         ErrorKind::Unsupported(Construct::Recursion) if rest.starts_with(b"\\g") => {
             format!("Onigiruma subroutine call at index {} not supported.", error.offset)
         }
+        ErrorKind::InvalidReference => reference(rest, error.offset),
         ErrorKind::CharacterTooLarge if !expression.flags.utf8 => match rest {
+            [b'\\', b'x', digits @ ..] if beyond_unicode(digits) => {
+                at("Value in \\x{...} sequence is too large")
+            }
             [b'\\', b'x', ..] => at("Hexadecimal value is greater than \\xFF"),
             [b'\\', b'o', ..] => at("Value in \\o{...} sequence is too large"),
             _ => at("Octal value is greater than \\377"),
@@ -120,7 +124,38 @@ fn broken(expression: &Expression, error: &SyntaxError) -> Option<SyntaxError> {
     }
     let mut expression = expression.clone();
     (expression.flags.prefilter, expression.flags.som_leftmost) = (true, false);
-    Pattern::of(&expression).err().filter(|later| later.kind.has_place())
+    let later = Pattern::of(&expression).err();
+    later.filter(|later| later.kind.has_place() || later.kind == ErrorKind::InvalidReference)
+}
+
+/// A reference to a group that is not there.
+fn reference(rest: &[u8], offset: usize) -> String {
+    let (what, name) = match rest {
+        [b'(', b'?', b'(', name @ ..] => ("conditional", name),
+        [b'(', b'?', b'P', b'=', name @ ..] | [b'\\', b'g' | b'k', name @ ..] => ("back", name),
+        _ => ("back", rest.get(1..).unwrap_or_default()),
+    };
+    let name = name.strip_prefix(b"{").unwrap_or(name);
+    let name = name.strip_prefix(b"<").or(name.strip_prefix(b"'")).unwrap_or(name);
+    let len = name.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    match &name[..len] {
+        [] if name.starts_with(b"-") => format!("Invalid reference at index {offset}."),
+        [] => format!("Invalid reference after \\g at index {offset}."),
+        name if name.iter().all(u8::is_ascii_digit) => {
+            format!("Invalid {what} reference to expression {}.", first(name, len))
+        }
+        name => format!("Invalid {what} reference to label '{}'.", first(name, len)),
+    }
+}
+
+/// Whether `{digits}` is more than any character.
+fn beyond_unicode(digits: &[u8]) -> bool {
+    let hex =
+        digits.get(1..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_hexdigit());
+    let value = hex.fold(0u64, |value, digit| {
+        (value << 4 | u64::from(char::from(*digit).to_digit(16).unwrap_or(0))).min(1 << 32)
+    });
+    value > 0x10ffff
 }
 
 /// The first bytes as text.
@@ -188,6 +223,11 @@ mod tests {
     fn messages_are_those_of_the_original() {
         for (text, message) in [
             (r"a\x{100}", "Hexadecimal value is greater than \\xFF at index 1."),
+            (r"\x{110000}", "Value in \\x{...} sequence is too large at index 0."),
+            (r"(a)\2", "Invalid back reference to expression 2."),
+            (r"\k<name>", "Invalid back reference to label 'name'."),
+            (r"(a)\g{-2}", "Invalid reference at index 3."),
+            ("(?(3)a)", "Invalid conditional reference to expression 3."),
             (r"\400", "Octal value is greater than \\377 at index 0."),
             (r"a\ka", "\\k at index 1 not supported."),
             (r"(a)\g<1>", "Onigiruma subroutine call at index 3 not supported."),
