@@ -93,77 +93,112 @@ fn collect_endings(node: &Node, before: Relation, endings: &mut Endings) {
     }
 }
 
-/// The least number of bytes of a match, exactly: what assertions exclude does not count (`\Bx?\b` is one byte).
-pub(super) fn least_width(node: &Node) -> u64 {
+/// The least and the largest number of bytes of a match; `None`: unbounded. What assertions exclude does not count:
+/// `\Bx?\b` has one byte, `(\ba.?){3}` at most five if `.` is a letter.
+pub(super) fn exact_width(node: &Node) -> (u64, Option<u64>) {
     if !has_assertion(node) {
-        return width(node).0;
+        return width(node);
     }
-    let mut rows = [[0; PLACES]];
-    advance(&mut rows, node);
-    rows[0].into_iter().min().unwrap_or_default()
+    let exact = |choice: Choice| {
+        let mut rows = [[0; PLACES]];
+        choice.advance(&mut rows, node);
+        rows[0].into_iter().fold(NOWHERE, |one, other| choice.of(one, other))
+    };
+    let (least, most) = (exact(Choice::Least), exact(Choice::Most));
+    (if least == NOWHERE { 0 } else { least }, Some(most).filter(|most| *most < UNBOUNDED))
 }
 
-/// The least number of bytes to each place; [`u64::MAX`]: none leads there.
+/// How many bytes lead to each place: [`UNBOUNDED`], or [`NOWHERE`] if none do.
 type Distances = [u64; PLACES];
 
-/// Goes on from each row's places over `node`.
-fn advance(rows: &mut [Distances], node: &Node) {
-    match node {
-        Node::Empty => {}
-        Node::Class(_) | Node::Assert(_) => {
-            let (relation, bytes) = (relate(node), u64::from(matches!(node, Node::Class(_))));
-            let step = relation.map(|ends| {
-                std::array::from_fn(|end| if ends >> end & 1 != 0 { bytes } else { u64::MAX })
-            });
-            go_on(rows, &step);
+const NOWHERE: u64 = u64::MAX;
+const UNBOUNDED: u64 = NOWHERE - 1;
+
+/// Which of two ways to a place counts.
+#[derive(Clone, Copy)]
+enum Choice {
+    Least,
+    Most,
+}
+
+impl Choice {
+    fn of(self, one: u64, other: u64) -> u64 {
+        match (self, one, other) {
+            (_, NOWHERE, len) | (_, len, NOWHERE) => len,
+            (Choice::Least, ..) => one.min(other),
+            (Choice::Most, ..) => one.max(other),
         }
-        Node::Concat(nodes) => nodes.iter().for_each(|node| advance(rows, node)),
-        Node::Alternate(nodes) => {
-            let mut all = vec![[u64::MAX; PLACES]; rows.len()];
-            for node in nodes {
-                let mut one = rows.to_vec();
-                advance(&mut one, node);
-                all.as_flattened_mut()
-                    .iter_mut()
-                    .zip(one.as_flattened())
-                    .for_each(|(all, one)| *all = (*all).min(*one));
+    }
+
+    /// Goes on from each row's places over `node`.
+    fn advance(self, rows: &mut [Distances], node: &Node) {
+        match node {
+            Node::Empty => {}
+            Node::Class(_) | Node::Assert(_) => {
+                let (relation, len) = (relate(node), u64::from(matches!(node, Node::Class(_))));
+                let step = relation.map(|ends| {
+                    std::array::from_fn(|end| if ends >> end & 1 != 0 { len } else { NOWHERE })
+                });
+                self.go_on(rows, &step);
             }
-            rows.copy_from_slice(&all);
-        }
-        Node::Repeat { node, min, max } => {
-            let mut once = no_step();
-            advance(&mut once, node);
-            let mut optional = once;
-            (0..PLACES).for_each(|place| optional[place][place] = 0);
-            // As many as there are places are as good as any number.
-            let more = max.map_or(PLACES as u32, |max| max.saturating_sub(*min));
-            for (mut step, mut exponent) in [(once, *min), (optional, more)] {
-                while exponent > 0 {
-                    if exponent & 1 != 0 {
-                        go_on(rows, &step);
-                    }
-                    let square = step;
-                    go_on(&mut step, &square);
-                    exponent >>= 1;
+            Node::Concat(nodes) => nodes.iter().for_each(|node| self.advance(rows, node)),
+            Node::Alternate(nodes) => {
+                let mut all = vec![[NOWHERE; PLACES]; rows.len()];
+                for node in nodes {
+                    let mut one = rows.to_vec();
+                    self.advance(&mut one, node);
+                    let pairs = all.as_flattened_mut().iter_mut().zip(one.as_flattened());
+                    pairs.for_each(|(all, one)| *all = self.of(*all, *one));
                 }
+                rows.copy_from_slice(&all);
+            }
+            Node::Repeat { node, min, max } => {
+                let mut once: [Distances; PLACES] = std::array::from_fn(|from| {
+                    std::array::from_fn(|to| if from == to { 0 } else { NOWHERE })
+                });
+                self.advance(&mut once, node);
+                let mut optional = once;
+                (0..PLACES).for_each(|place| {
+                    optional[place][place] = self.of(optional[place][place], 0);
+                });
+                self.go_on_often(rows, once, *min);
+                if let Some(max) = max {
+                    self.go_on_often(rows, optional, max.saturating_sub(*min));
+                    return;
+                }
+                // As many times as there are places lead everywhere; what still grows then has no end.
+                let mut any = optional;
+                self.go_on_often(&mut any, optional, PLACES as u32);
+                let mut further = any;
+                self.go_on(&mut further, &any);
+                let pairs = any.as_flattened_mut().iter_mut().zip(further.as_flattened());
+                pairs.filter(|(any, more)| any != more).for_each(|(any, _)| *any = UNBOUNDED);
+                self.go_on(rows, &any);
             }
         }
     }
-}
 
-fn no_step() -> [Distances; PLACES] {
-    std::array::from_fn(|from| std::array::from_fn(|to| if from == to { 0 } else { u64::MAX }))
-}
-
-fn go_on(rows: &mut [Distances], step: &[Distances; PLACES]) {
-    for row in rows {
-        let mut all = [u64::MAX; PLACES];
-        for (from, step) in row.iter().zip(step).filter(|(from, _)| **from != u64::MAX) {
-            all.iter_mut()
-                .zip(step)
-                .for_each(|(all, more)| *all = (*all).min(from.saturating_add(*more)));
+    fn go_on_often(self, rows: &mut [Distances], mut step: [Distances; PLACES], mut times: u32) {
+        while times > 0 {
+            if times & 1 != 0 {
+                self.go_on(rows, &step);
+            }
+            let square = step;
+            self.go_on(&mut step, &square);
+            times >>= 1;
         }
-        *row = all;
+    }
+
+    fn go_on(self, rows: &mut [Distances], step: &[Distances; PLACES]) {
+        for row in rows {
+            let mut all = [NOWHERE; PLACES];
+            for (from, step) in row.iter().zip(step).filter(|(from, _)| **from != NOWHERE) {
+                for (all, more) in all.iter_mut().zip(step).filter(|(_, more)| **more != NOWHERE) {
+                    *all = self.of(*all, from.saturating_add(*more).min(UNBOUNDED));
+                }
+            }
+            *row = all;
+        }
     }
 }
 

@@ -120,7 +120,7 @@ impl Pattern {
                 only_at_end: false,
             });
         };
-        let (least, max_width) = (analysis::least_width(&node), width(&node).1);
+        let (least, max_width) = analysis::exact_width(&node);
         let endings = analysis::endings(&node);
         Ok(Info {
             min_width: least.max(extended.min_length.unwrap_or(0)),
@@ -247,7 +247,7 @@ fn check_node(node: &Node, flags: Flags, extended: Extended) -> Result<(), Error
     if !places.any {
         return Err(ErrorKind::NeverMatches);
     }
-    if flags.som_leftmost && analysis::least_width(node) == 0 {
+    if flags.som_leftmost && analysis::exact_width(node).0 == 0 {
         return Err(ErrorKind::EmptyStart);
     }
     // One alternative that can satisfy them is enough.
@@ -272,7 +272,7 @@ fn satisfies(node: &Node, extended: Extended) -> bool {
 /// In UTF-8, empty matches are not inside of characters: the pattern begins after a character or at the start. No
 /// other match changes, as it begins with a character, but for its start, which is not reported for such a pattern.
 fn between_characters(node: Node, flags: Flags, extended: Extended) -> Node {
-    let empty = || extended.min_length.unwrap_or(0) == 0 && analysis::least_width(&node) == 0;
+    let empty = || extended.min_length.unwrap_or(0) == 0 && analysis::exact_width(&node).0 == 0;
     if !flags.utf8 || !empty() || analysis::places(&node).start_only {
         return node;
     }

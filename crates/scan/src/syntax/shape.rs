@@ -2,8 +2,7 @@
 //! one.
 
 use super::Pattern;
-use super::analysis::least_width;
-use crate::node::width;
+use super::analysis::exact_width;
 use crate::{Assertion, Node};
 
 /// What matches of an expression are like.
@@ -24,7 +23,7 @@ pub struct Shape {
 impl Pattern {
     /// What its matches are like, without regard to the extended parameters.
     pub fn shape(&self) -> Shape {
-        let (min_width, max_width) = (least_width(&self.node), width(&self.node).1);
+        let (min_width, max_width) = exact_width(&self.node);
         let mut start = Ends::default();
         for before in Before::ALL {
             start.insert(before, ANYTHING);
@@ -192,6 +191,9 @@ mod tests {
             ("(?m)foo$", 3, Some(3), [true, true, false]),
             (r"foo\b.?\bbar", 7, Some(7), [false, false, false]),
             (r"\Bx?\b", 1, Some(1), [true, true, false]),
+            (r"(\bfor.(all)?){3,4}", 12, Some(19), [false, false, false]),
+            (r"(bin\b(thr)*)*\z", 0, Some(3), [false, true, true]),
+            (r"\b(a|bc\b)+", 1, None, [true, true, false]),
             (r"(\b\s*){3,9}a\b", 1, None, [true, true, false]),
             (r"(a\b.{0,3}\b){1000}", 1999, Some(4000), [true, true, false]),
             ("foo|bar\\z", 3, Some(3), [false, true, false]),
