@@ -88,7 +88,7 @@ pub(crate) struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            positions: 32_768,
+            positions: 131_072,
             states: 1 << 19,
             edges: 1 << 24,
             joint_states: 1_000,

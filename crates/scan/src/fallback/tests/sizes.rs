@@ -205,3 +205,19 @@ fn what_is_short_of_memory_takes_what_others_leave() {
     assert_eq!(after.iter().sum::<usize>() + left, before.iter().sum::<usize>() + room);
     assert!(after.iter().sum::<usize>() <= BYTES && caches[0].memory() < BYTES * 5 / 4);
 }
+
+/// Characters of UTF-8 are many positions. Amavisd-new has such an expression, which Hyperscan takes 18 seconds for.
+#[test]
+fn large_repeats_of_characters_are_not_too_large() {
+    let name = r"(?:[a-z]*|\[(?:\\.|[^\]\\]){0,999}\])";
+    let patterns = crate::Patterns {
+        expressions: [crate::Expression {
+            text: format!("^(@{name},)*@{name}:").into(),
+            flags: crate::Flags { utf8: true, ..crate::Flags::default() },
+            ..crate::Expression::default()
+        }]
+        .into(),
+        mode: crate::Mode::Stream,
+    };
+    assert!(crate::Set::compile(&patterns, lookaside_simd::Cpu::host()).is_ok());
+}
