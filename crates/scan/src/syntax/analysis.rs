@@ -108,6 +108,22 @@ pub(super) fn exact_width(node: &Node) -> (u64, Option<u64>) {
     (if least == NOWHERE { 0 } else { least }, Some(most).filter(|most| *most < UNBOUNDED))
 }
 
+/// Whether there may be an empty match between two bytes none of which is a newline.
+pub(super) fn empty_inside(node: &Node) -> bool {
+    let mut rows = nothing_yet();
+    Choice::Least.advance(&mut rows, node);
+    (0..PLACES).any(|place| {
+        let (before, after) = (BEFORE[place / AFTER.len()], AFTER[place % AFTER.len()]);
+        rows[place][place] == 0
+            && matches!(before, Before::Word | Before::Other)
+            && matches!(after, After::Word | After::Other)
+    })
+}
+
+fn nothing_yet() -> [Distances; PLACES] {
+    std::array::from_fn(|from| std::array::from_fn(|to| if from == to { 0 } else { NOWHERE }))
+}
+
 /// How many bytes lead to each place: [`UNBOUNDED`], or [`NOWHERE`] if none do.
 type Distances = [u64; PLACES];
 
@@ -153,9 +169,7 @@ impl Choice {
                 rows.copy_from_slice(&all);
             }
             Node::Repeat { node, min, max } => {
-                let mut once: [Distances; PLACES] = std::array::from_fn(|from| {
-                    std::array::from_fn(|to| if from == to { 0 } else { NOWHERE })
-                });
+                let mut once = nothing_yet();
                 self.advance(&mut once, node);
                 let mut optional = once;
                 (0..PLACES).for_each(|place| {

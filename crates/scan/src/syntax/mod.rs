@@ -26,6 +26,8 @@ pub use error::{Construct, ErrorKind, SyntaxError};
 pub use lookaside_spec::scan::{Extended, Flags, Line, LineError, parse_line};
 pub use shape::Shape;
 
+use std::borrow::Cow;
+
 use lookaside_spec::scan::Expression;
 
 use crate::node::width;
@@ -276,8 +278,26 @@ fn between_characters(node: Node, flags: Flags, extended: Extended) -> Node {
     if !flags.utf8 || !empty() || analysis::places(&node).start_only {
         return node;
     }
+    build::concat(vec![start_or_character(), node])
+}
+
+fn start_or_character() -> Node {
     let any = class::Set::any(class::Mode { utf8: true, dot_all: true, ..class::Mode::default() })
         .into_node();
-    let before = build::alternate(vec![Node::Assert(Assertion::TextStart), any]);
-    build::concat(vec![before, node])
+    build::alternate(vec![Node::Assert(Assertion::TextStart), any])
+}
+
+/// The node of a pattern without what [`between_characters`] puts before it.
+fn without_character(pattern: &Pattern) -> Cow<'_, Node> {
+    let node = &pattern.node;
+    let may = pattern.flags.utf8 && pattern.extended.min_length.unwrap_or(0) == 0;
+    match node {
+        Node::Concat(parts) if may && parts.first() == Some(&start_or_character()) => {
+            let rest = build::concat(parts[1..].to_vec());
+            // What is never empty has its own.
+            if analysis::exact_width(&rest).0 == 0 { Cow::Owned(rest) } else { Cow::Borrowed(node) }
+        }
+        node if may && *node == start_or_character() => Cow::Owned(Node::Empty),
+        node => Cow::Borrowed(node),
+    }
 }

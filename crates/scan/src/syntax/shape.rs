@@ -1,8 +1,10 @@
 //! What matches of an expression are like: their length, and how much of what follows a match must be known before it is
 //! one.
 
-use super::Pattern;
-use super::analysis::exact_width;
+use std::borrow::Cow;
+
+use super::analysis::{empty_inside, exact_width};
+use super::{Pattern, without_character};
 use crate::{Assertion, Node};
 
 /// What matches of an expression are like.
@@ -23,7 +25,12 @@ pub struct Shape {
 impl Pattern {
     /// What its matches are like, without regard to the extended parameters.
     pub fn shape(&self) -> Shape {
-        let (min_width, max_width) = exact_width(&self.node);
+        let node = without_character(self);
+        let (min_width, mut max_width) = exact_width(&node);
+        if matches!(node, Cow::Owned(_)) && empty_inside(&node) {
+            // As in the original, which has the rest of a character before what is empty.
+            max_width = max_width.map(|most| most.max(3));
+        }
         let mut start = Ends::default();
         for before in Before::ALL {
             start.insert(before, ANYTHING);
@@ -205,6 +212,27 @@ mod tests {
             assert_eq!((shape.min_width, shape.max_width), (min, max), "{expression}");
             let found = [shape.unordered, shape.at_end, shape.only_at_end];
             assert_eq!(found, flags, "{expression}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_empty_has_its_own_width_in_utf8() {
+        for (expression, min, max) in [
+            (r"\b(abcd)?\Z", 0, Some(4)),
+            ("a{0,9}", 0, Some(9)),
+            ("é?", 0, Some(3)),
+            ("", 0, Some(3)),
+            (r"\B(17)?", 0, Some(3)),
+            ("^|a", 0, Some(1)),
+            ("(?m)1?$", 0, Some(1)),
+            (r"\b$", 0, Some(0)),
+            (r"(?s)(\A|.)x?", 0, Some(5)),
+            (r"(?s)(\A|.)abc", 3, Some(7)),
+        ] {
+            let flags = Flags { allow_empty: true, utf8: true, ..Flags::default() };
+            let pattern = Pattern::parse(0, expression.as_bytes(), flags, Extended::default());
+            let shape = pattern.unwrap().shape();
+            assert_eq!((shape.min_width, shape.max_width), (min, max), "{expression}");
         }
     }
 }
