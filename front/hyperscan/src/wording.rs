@@ -125,7 +125,10 @@ fn broken(expression: &Expression, error: &SyntaxError) -> Option<SyntaxError> {
     let mut expression = expression.clone();
     (expression.flags.prefilter, expression.flags.som_leftmost) = (true, false);
     let later = Pattern::of(&expression).err();
-    later.filter(|later| later.kind.has_place() || later.kind == ErrorKind::InvalidReference)
+    later.filter(|later| {
+        let unsupported = matches!(later.kind, ErrorKind::Unsupported(_));
+        !unsupported && later.kind.has_place() || later.kind == ErrorKind::InvalidReference
+    })
 }
 
 /// A reference to a group that is not there.
@@ -236,6 +239,7 @@ mod tests {
             ("(?=a)(b", "Missing close parenthesis for group started at index 5."),
             ("a*+[b", "Unterminated character class starting at index 3."),
             (r"(a)\1(?=b)", "Back-references are unsupported."),
+            (r"(?=c)\pX", "Unknown property at index 7."),
             ("a*+b", "Possessive quantifiers are not supported."),
         ] {
             let expression = Expression { text: text.into(), ..Expression::default() };
