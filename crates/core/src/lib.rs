@@ -29,7 +29,7 @@ pub use device::{
     Work,
 };
 pub use error::SetupError;
-pub use lookaside_secure::{NoFork, plain_message, secure_variable, wipe_stack};
+pub use lookaside_secure::{ForkMutex, NoFork, plain_message, secure_variable, wipe_stack};
 pub use lookaside_spec::{
     BadReason, Done, Hash, Lost, Op, OpError, Secret, Service, Status,
     dc::{Checksum, Compression, CompressionError, Flush, Format, Huffman, compress_bound},

@@ -5,14 +5,14 @@ use core::{any::Any, fmt};
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        Arc,
+        atomic::{AtomicU32, Ordering},
     },
 };
 
 use crate::{
-    Compression, Costs, Document, Format, Immediate, Kdf, Op, Patterns, Pke, SharedImmediate, Sym,
-    Work, Xml, scan,
+    Compression, Costs, Document, ForkMutex, Format, Immediate, Kdf, Op, Patterns, Pke,
+    SharedImmediate, Sym, Work, Xml, scan,
 };
 
 /// What a session is for; what [`crate::Device::prepare`] turns into prepared parameters.
@@ -300,11 +300,8 @@ pub enum Admission {
 #[derive(Debug)]
 pub struct Order {
     seen: AtomicU32,
-    line: Mutex<Line>,
-    /// The process that made it.
-    process: u32,
-    /// The lock went to a thread that a fork left behind.
-    lost: AtomicBool,
+    /// Held for some instructions.
+    line: ForkMutex<Line>,
 }
 
 #[derive(Debug, Default)]
@@ -318,8 +315,7 @@ impl Order {
     /// A fresh order with room for this many waiting requests before it allocates.
     pub fn new(room: usize) -> Order {
         let line = Line { waiting: VecDeque::with_capacity(room), ..Line::default() };
-        let (process, lost) = (std::process::id(), AtomicBool::new(false));
-        Order { seen: AtomicU32::new(0), line: Mutex::new(line), process, lost }
+        Order { seen: AtomicU32::new(0), line: ForkMutex::new(line) }
     }
 
     /// The epoch to stamp on a request at push.
@@ -337,7 +333,7 @@ impl Order {
     /// Asks for the turn of `work`. A request is refused when its epoch has passed or when another
     /// scheduler is running this session.
     pub fn admit(&self, key: OrderKey, mut work: Work) -> Admission {
-        let Some(mut line) = self.line() else { return Admission::Refused(work) };
+        let Some(mut line) = self.line.lock() else { return Admission::Refused(work) };
         match line.running {
             Some(k) if k != key => return Admission::Refused(work),
             // Its epoch is judged when its turn comes: so it is answered in order in any case.
@@ -354,48 +350,25 @@ impl Order {
         }
     }
 
-    /// The lock, or `None` when it was held by a thread that a fork left behind. Nobody holds it
-    /// for longer than a few instructions, but who holds it may be preempted: within the process
-    /// that made it, only waiting is right. `None` is for good.
-    fn line(&self) -> Option<MutexGuard<'_, Line>> {
-        if self.lost.load(Ordering::Relaxed) {
-            return None;
-        }
-        if let Ok(line) = self.line.try_lock() {
-            return Some(line);
-        }
-        if std::process::id() == self.process {
-            return self.line.lock().ok();
-        }
-        let line = (0..1000).find_map(|_| {
-            std::thread::sleep(core::time::Duration::from_millis(1));
-            self.line.try_lock().ok()
-        });
-        if line.is_none() {
-            self.lost.store(true, Ordering::Relaxed);
-        }
-        line
-    }
-
     /// The request of this epoch whose turn it is overflowed, failed or did not run: the ones behind it
     /// must not run. Returns the epoch to hand out with its response; `None` if a request before it
     /// had broken the stream off. The turn is still its own.
     pub fn break_off(&self, epoch: u32) -> Option<u32> {
-        let mut line = self.line().filter(|line| line.epoch == epoch)?;
+        let mut line = self.line.lock().filter(|line| line.epoch == epoch)?;
         line.epoch = line.epoch.wrapping_add(1);
         Some(line.epoch)
     }
 
     /// Shows each waiting request to this closure. Returns how often it said yes.
     pub fn each_waiting(&self, mut visit: impl FnMut(&mut Work) -> bool) -> usize {
-        let Some(mut line) = self.line() else { return 0 };
+        let Some(mut line) = self.line.lock() else { return 0 };
         line.waiting.iter_mut().map(|work| usize::from(visit(work))).sum()
     }
 
     /// The one whose turn it was has been answered. Returns the next one, with whether it may run
     /// (`true`) or is to be answered `Cancelled`; call again after that.
     pub fn next(&self) -> Option<(Work, bool)> {
-        let mut line = self.line()?;
+        let mut line = self.line.lock()?;
         let Some(mut work) = line.waiting.pop_front() else {
             line.running = None;
             return None;

@@ -3,19 +3,18 @@
 //! Each [`Scratch`](crate::Scratch) counts in a shard of its own, which nobody else writes: a count is a load and a store,
 //! without a locked instruction. Readers add the shards up. A shard whose scratch is gone keeps its counts and goes to
 //! the next scratch.
-//!
-//! A child of a fork does not wait without end for the lock of the list of shards: it may not have its holder.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, TryLockError,
+    Arc,
     atomic::{
-        AtomicBool, AtomicU64,
+        AtomicU64,
         Ordering::{Acquire, Relaxed},
         fence,
     },
 };
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use lookaside_secure::ForkMutex;
 use lookaside_spec::scan::{Counters, PatternCounters};
 
 /// From how many bytes on each scan's cost is measured: its time, by two readings of a clock of 25 ns each, and its
@@ -56,58 +55,20 @@ impl Shard {
 pub(crate) struct Counting {
     number: u64,
     ids: Box<[u32]>,
-    shards: Mutex<Vec<Arc<Shard>>>,
-    /// The process that made them.
-    process: u32,
-    /// In a child of a fork: the lock of the shards has no holder who would give it up.
-    lost: AtomicBool,
+    /// Without its holder, nothing is counted.
+    shards: ForkMutex<Vec<Arc<Shard>>>,
 }
 
 impl Counting {
     pub(crate) fn new(ids: impl Iterator<Item = u32>) -> Counting {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Relaxed);
-        Counting {
-            number,
-            ids: ids.collect(),
-            shards: Mutex::default(),
-            process: std::process::id(),
-            lost: AtomicBool::new(false),
-        }
-    }
-
-    fn try_shards(&self) -> Option<MutexGuard<'_, Vec<Arc<Shard>>>> {
-        match self.shards.try_lock() {
-            Ok(shards) => Some(shards),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    /// The shards, or `None` when the lock was held by a thread that a fork left behind. A holder has it for some instructions,
-    /// but may be preempted: within the process that made the lock, only waiting is right. `None` is for good.
-    fn shards(&self) -> Option<MutexGuard<'_, Vec<Arc<Shard>>>> {
-        if self.lost.load(Relaxed) {
-            return None;
-        }
-        let shards = self.try_shards();
-        if shards.is_some() {
-            return shards;
-        }
-        if std::process::id() == self.process {
-            return Some(self.shards.lock().unwrap_or_else(PoisonError::into_inner));
-        }
-        let shards = (0..50).find_map(|_| {
-            std::thread::sleep(Duration::from_millis(1));
-            self.try_shards()
-        });
-        self.lost.store(shards.is_none(), Relaxed);
-        shards
+        Counting { number, ids: ids.collect(), shards: ForkMutex::new(vec![]) }
     }
 
     /// A shard for a scratch.
     fn shard(&self) -> Option<Arc<Shard>> {
-        let mut shards = self.shards()?;
+        let mut shards = self.shards.lock()?;
         if let Some(left) = shards.iter().find(|shard| Arc::strong_count(shard) == 1) {
             // Pairs with the release by which its scratch gave it up.
             fence(Acquire);
@@ -130,7 +91,7 @@ impl Counter {
         let pattern = |&id: &u32| PatternCounters { id, ..PatternCounters::default() };
         let patterns = self.0.ids.iter().map(pattern).collect();
         let mut sum = Counters { patterns, ..Counters::default() };
-        let Some(shards) = self.0.shards() else { return sum };
+        let Some(shards) = self.0.shards.lock() else { return sum };
         for shard in shards.iter() {
             sum.scans += shard.scans.load(Relaxed);
             sum.bytes += shard.bytes.load(Relaxed);
@@ -145,7 +106,7 @@ impl Counter {
 
     /// Begins again with zeros. A scan that runs meanwhile may keep its counts.
     pub fn reset(&self) {
-        let shards = self.0.shards();
+        let shards = self.0.shards.lock();
         let shards = shards.iter().flat_map(|shards| shards.iter());
         shards.flat_map(|shard| shard.counters()).for_each(|counter| counter.store(0, Relaxed));
     }

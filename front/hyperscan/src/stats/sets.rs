@@ -1,12 +1,8 @@
 //! The counters of this process's databases, for its report: which patterns matched most, and which had most candidates.
 
-use std::{
-    collections::BTreeSet,
-    fmt::Write as _,
-    sync::{Mutex, MutexGuard, TryLockError},
-    time::Duration,
-};
+use std::{collections::BTreeSet, fmt::Write as _};
 
+use lookaside::ForkMutex;
 use lookaside_scan::{Counter, Counters, Patterns, Set};
 
 /// Databases beyond so many are not counted one by one.
@@ -18,25 +14,12 @@ const WIDTH: usize = 60;
 
 type Known = Vec<(Counter, Patterns)>;
 
-/// The databases. A holder has the lock for less than a millisecond, unless it stayed behind in a fork: `None` then.
-fn sets() -> Option<MutexGuard<'static, Known>> {
-    static SETS: Mutex<Known> = Mutex::new(Vec::new());
-    let held = || match SETS.try_lock() {
-        Ok(sets) => Some(sets),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    };
-    held().or_else(|| {
-        (0..300).find_map(|_| {
-            std::thread::sleep(Duration::from_millis(1));
-            held()
-        })
-    })
-}
+/// The databases.
+static SETS: ForkMutex<Known> = ForkMutex::of_any(Vec::new());
 
 /// The set with counters that the report has.
 pub(super) fn register(set: Set) -> Set {
-    let Some(mut sets) = sets().filter(|sets| sets.len() < MOST) else { return set };
+    let Some(mut sets) = SETS.lock().filter(|sets| sets.len() < MOST) else { return set };
     let set = set.counted();
     sets.extend(set.counter().map(|counter| (counter, set.patterns().clone())));
     set
@@ -44,12 +27,12 @@ pub(super) fn register(set: Set) -> Set {
 
 /// Begins again with zeros.
 pub(super) fn reset() {
-    sets().iter().flat_map(|sets| sets.iter()).for_each(|(counter, _)| counter.reset());
+    SETS.lock().iter().flat_map(|sets| sets.iter()).for_each(|(counter, _)| counter.reset());
 }
 
 /// The tables of all databases that were used.
 pub(super) fn report(text: &mut String) {
-    let Some(sets) = sets() else { return };
+    let Some(sets) = SETS.lock() else { return };
     for (counter, patterns) in sets.iter() {
         let counters = counter.read();
         if counters.scans > 0 {
@@ -136,10 +119,10 @@ mod tests {
         let expressions = [Expression { text: b"word".to_vec(), ..Expression::default() }];
         let patterns = Patterns { expressions: expressions.into(), mode: Mode::Block };
         let set = Set::compile(&patterns, Cpu::host()).unwrap();
-        let used = sets();
+        let used = SETS.lock();
         std::thread::scope(|scope| {
             let other = scope.spawn(|| register(set).counter().is_some());
-            std::thread::sleep(Duration::from_millis(10));
+            std::thread::sleep(std::time::Duration::from_millis(10));
             drop(used);
             assert!(other.join().unwrap());
         });
