@@ -16,6 +16,8 @@ use crate::{Error, Rule};
 
 /// Bytes of a window: its bitmaps stay in the first cache.
 const WINDOW: usize = 16 << 10;
+/// So many bytes are thought to be a record, or fewer.
+const MOST_PER_RECORD: usize = 32;
 
 /// How far [`Parser::feed`] came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +184,8 @@ pub struct Parser {
     pub(crate) base: usize,
     /// The bytes of the document that were walked over.
     done: u64,
+    /// Bytes of the last window for each of its records, about.
+    per_record: usize,
     index: Index,
     carry: Vec<u8>,
     token: TokenEnd,
@@ -222,6 +226,7 @@ impl Parser {
             end_rule: Rule::UnexpectedEnd,
             base: 0,
             done: 0,
+            per_record: MOST_PER_RECORD,
             index: Index::default(),
             carry: vec![],
             token: TokenEnd::default(),
@@ -257,6 +262,7 @@ impl Parser {
         self.ascii = false;
         self.end_rule = Rule::UnexpectedEnd;
         self.done = 0;
+        self.per_record = MOST_PER_RECORD;
         self.carry.clear();
         self.token = TokenEnd::default();
         self.pending.clear();
@@ -338,7 +344,6 @@ impl Parser {
     ) -> (usize, Step<()>) {
         let mut pos = 0;
         let mut size = WINDOW;
-        let mut per_record = 32;
         // What the index describes, and whether a bad character follows.
         let mut index = std::mem::take(&mut self.index);
         let mut indexed = (0, 0);
@@ -368,7 +373,7 @@ impl Parser {
             }
             if pos >= indexed.1 || indexed.1 == 0 {
                 // Not much more than what the output can take.
-                let room = (out.records.len() - out.len).saturating_mul(per_record);
+                let room = (out.records.len() - out.len).saturating_mul(self.per_record);
                 let len = if size == WINDOW { size.min(room.max(512)) } else { size };
                 let len = len.min(chunk.len() - pos);
                 let mut end = pos + len;
@@ -396,7 +401,7 @@ impl Parser {
             let filled = out.len;
             let (reached, halt) = self.run(&window, &index, pos - from, out);
             let taken = from + reached - pos;
-            per_record = (taken / (out.len - filled).max(1)).clamp(4, 32) + 1;
+            self.per_record = (taken / (out.len - filled).max(1)).clamp(4, MOST_PER_RECORD - 1) + 1;
             self.advance(&chunk[pos..], taken);
             pos += taken;
             match halt {
