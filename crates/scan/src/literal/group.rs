@@ -69,12 +69,9 @@ impl Group {
                     VectorWindow::new(&window.expect("a window was chosen").0)
                 };
                 let mut windows: Vec<_> = windows.iter().map(window).collect();
-                Filter::Vector(VectorTables::new(&buckets::tables(
-                    &mut windows,
-                    sets,
-                    isa.nibbles(),
-                    model,
-                )))
+                let tables = buckets::tables(&mut windows, sets, isa.nibbles(), model);
+                let rate = |byte| model.of(byte).iter().sum();
+                Filter::Vector(VectorTables::new(&tables, rate))
             }
             FilterKind::ShiftOr { bits, step } => {
                 let odds = Odds::new(bits, model);
@@ -151,8 +148,7 @@ impl Group {
                     }
                 }
                 Filter::Vector(tables) => {
-                    vector(isa, tables, hay, (base, end), &mut candidates);
-                    at = end;
+                    at = vector(isa, tables, hay, (base, until), &mut candidates);
                 }
                 Filter::ShiftOr(masks) => {
                     // Where a window that begins at the position ends.

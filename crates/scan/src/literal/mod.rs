@@ -7,7 +7,8 @@
 //!   these, whatever its alignment; the grams at all `s` places are in one table of bits. Or two neighbouring positions are
 //!   looked at with one load from the table: then windows of `q + s - 2` bytes will do.
 //! - **vector**: 64 positions at once, for few or short literals: whether the 1 to 4 bytes there belong to one of 8 buckets
-//!   of windows.
+//!   of windows. If one window is all there is, its bytes are compared instead, 256 positions at once, which takes a third of
+//!   what the plan has for tables.
 //! - **shift-or**: a pair of bytes every 1, 2 or 4 bytes, for hundreds of literals of all lengths: each says for 8 positions near it
 //!   which of 8 buckets may have windows that end there.
 //!

@@ -3,6 +3,10 @@
 
 #![allow(unsafe_code)]
 
+#[cfg(target_arch = "x86_64")]
+mod alone_avx2;
+#[cfg(target_arch = "x86_64")]
+mod alone_avx512;
 mod portable;
 mod shift_or;
 mod sift;
@@ -230,13 +234,48 @@ pub(super) struct VectorTables {
     /// Whether only bytes below 128 have buckets.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     ascii: bool,
+    /// What stands at the places of the only window, the least likely first.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    alone: Option<Box<[Place]>>,
     #[cfg(target_arch = "x86_64")]
     nibbles: Box<[vector_avx2::Nibbles]>,
 }
 
+/// A place of a window with one byte, or with two that differ in `fold` only.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    at: usize,
+    /// With the bits of `fold`.
+    byte: u8,
+    fold: u8,
+}
+
+impl Place {
+    /// `None`: other bytes stand there.
+    fn new(at: usize, table: &[u8; 256]) -> Option<Place> {
+        let mut bytes = (0..=255).filter(|byte| table[usize::from(*byte)] != 0);
+        let (first, second, none) = (bytes.next()?, bytes.next(), bytes.next());
+        let fold = second.map_or(0, |second| first ^ second);
+        (none.is_none() && matches!(fold, 0 | 0x20)).then_some(Place {
+            at,
+            byte: first | fold,
+            fold,
+        })
+    }
+}
+
 impl VectorTables {
-    pub(super) fn new(sets: &[Vec<[u8; 256]>]) -> VectorTables {
+    /// How likely each byte is says `rate`.
+    pub(super) fn new(sets: &[Vec<[u8; 256]>], rate: impl Fn(u8) -> f32) -> VectorTables {
         let (len, exact) = (sets[0].len(), sets.concat());
+        let places = exact.iter().enumerate().map(|(at, table)| Place::new(at, table));
+        let mut alone: Option<Box<[Place]>> = places.collect();
+        let one = sets.len() == 1 && exact[0].iter().all(|buckets| buckets.count_ones() < 2);
+        alone = alone.filter(|_| one);
+        if let Some(places) = &mut alone {
+            let of = |place: &Place| rate(place.byte) + rate(place.byte ^ place.fold);
+            places.sort_by(|a, b| of(a).total_cmp(&of(b)));
+        }
         assert!((1..=MOST_TABLES).contains(&len) && exact.len() == sets.len() * len);
         VectorTables {
             len,
@@ -254,11 +293,12 @@ impl VectorTables {
                 })
                 .collect(),
             exact: exact.into(),
+            alone,
         }
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.exact.len() * (256 + 32)
+        self.exact.len() * (256 + 32) + self.alone.as_ref().map_or(0, |it| size_of_val(&**it))
     }
 }
 
@@ -276,7 +316,8 @@ pub(super) fn prefetch(hay: &[u8]) {
     }
 }
 
-/// Adds the candidates from `begin` to `end`, relative to `begin`, as far as a window fits into the haystack.
+/// Adds the candidates from `begin` on, relative to `begin`, as far as a window fits into the haystack and candidates have room.
+/// Returns the position that was reached, `end` at most.
 #[inline(always)]
 pub(super) fn vector(
     isa: Isa,
@@ -284,18 +325,31 @@ pub(super) fn vector(
     hay: &[u8],
     (begin, end): (usize, usize),
     out: &mut Candidates,
-) {
-    let end = end.min((hay.len() + 1).saturating_sub(tables.len));
-    if begin >= end {
-        return;
+) -> usize {
+    let fits = end.min((hay.len() + 1).saturating_sub(tables.len));
+    if begin >= fits {
+        return end;
     }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(places) = &tables.alone {
+        let reached = match isa {
+            Isa::Avx512(token) => alone_avx512::alone(token, places, hay, (begin, fits), out),
+            Isa::Avx2(token) => alone_avx2::alone(token, places, hay, (begin, fits), out),
+            Isa::Generic => begin,
+        };
+        if reached > begin {
+            return if reached == fits { end } else { reached };
+        }
+    }
+    let stop = fits.min(begin + CAPACITY);
     match isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512(token) => {
-            vector_avx512::vector(token, tables, hay, (begin, end), out);
+            vector_avx512::vector(token, tables, hay, (begin, stop), out);
         }
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2(token) => vector_avx2::vector(token, tables, hay, (begin, end), out),
-        _ => portable::vector(&tables.exact, hay, (begin, end), out),
+        Isa::Avx2(token) => vector_avx2::vector(token, tables, hay, (begin, stop), out),
+        _ => portable::vector(&tables.exact, hay, (begin, stop), out),
     }
+    if stop == fits { end } else { stop }
 }

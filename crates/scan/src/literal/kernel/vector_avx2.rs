@@ -14,8 +14,8 @@
 //! `pshufb`. Covered by the tests of `literal` and by the bench `literal`.
 //!
 //! 1. Each pair of tables is applied to its own unaligned load: the results then need no shift across lanes.
-//! 2. No branch skips a vector without a candidate: a mispredicted one costs more than the vector. Each stores 4 positions,
-//!    and as many count as there are candidates.
+//! 2. One branch skips four vectors without a candidate, none a single one: a mispredicted branch costs more than a vector. Each
+//!    stores 4 positions, and as many count as there are candidates.
 //! 3. A lookup gives 0 for an index of 128 and more, so that a low nibble needs no mask where no such byte has a bucket.
 //! 4. The last positions are looked at once more together with those before them, and count once. A haystack with fewer
 //!    than 64 positions is copied first, so that nothing behind it is read.
@@ -103,6 +103,17 @@ unsafe fn run<const M: usize, const SETS: usize, const ASCII: bool>(
         bits
     };
     let mut at = begin;
+    while at + 4 * LANES <= end {
+        // SAFETY: `at + 256 + M - 1` is within `hay`.
+        let group = [0, 1, 2, 3].map(|i| filter(unsafe { hay.as_ptr().add(at + i * LANES) }));
+        if group.iter().fold(0, |any, bits| any | bits) != 0 {
+            for (i, bits) in group.into_iter().enumerate() {
+                // SAFETY: all positions fit.
+                unsafe { out.push_bits((at - begin + i * LANES) as u32, bits) };
+            }
+        }
+        at += 4 * LANES;
+    }
     while at + LANES <= end {
         // SAFETY: `at + 64 + M - 1` is within `hay`.
         let bits = filter(unsafe { hay.as_ptr().add(at) });

@@ -15,8 +15,8 @@
 //!    exactly; Teddy's nibbles also accept bytes whose halves come from two other ones. Tables in which no byte above 127
 //!    has a bucket (`ASCII`) need one of them.
 //! 2. Each table is applied to its own unaligned load: the results then need no shift, and loads are cheap here.
-//! 3. No branch skips a vector without a candidate: a mispredicted one costs more than the vector. Each stores 16 positions,
-//!    and as many count as there are candidates.
+//! 3. One branch skips four vectors without a candidate, none a single one: a mispredicted branch costs more than a vector. Each
+//!    stores 16 positions, and as many count as there are candidates.
 //! 4. The last vector is loaded under a mask, which also keeps it from reading behind the haystack.
 
 use std::arch::x86_64::*;
@@ -57,12 +57,21 @@ pub(super) fn vector(
     unsafe { choose!(1 2 3 4) }
 }
 
+/// The number of each lane.
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub(super) fn iota() -> __m512i {
+    let iota: [u8; LANES] = std::array::from_fn(|lane| lane as u8);
+    // SAFETY: 64 bytes.
+    unsafe { _mm512_loadu_si512(iota.as_ptr().cast()) }
+}
+
 /// Adds `base` plus the index of each bit of `bits` that is set.
 ///
 /// # Safety
 /// There are at most [`CAPACITY`] candidates then.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn push_bits(out: &mut Candidates, base: u32, bits: u64, iota: __m512i) {
+pub(super) unsafe fn push_bits(out: &mut Candidates, base: u32, bits: u64, iota: __m512i) {
     let mut lanes = _mm512_maskz_compress_epi8(bits, iota);
     let (mut at, end) = (out.len, out.len + bits.count_ones() as usize);
     loop {
@@ -99,40 +108,55 @@ unsafe fn run<const M: usize, const ASCII: bool>(
         [load(0), load(1), high(2), high(3)]
     };
     let (first, second, third, fourth) = (quarters(0), quarters(1), quarters(2), quarters(3));
-    let iota: [u8; LANES] = std::array::from_fn(|lane| lane as u8);
-    // SAFETY: 64 bytes.
-    let iota = unsafe { _mm512_loadu_si512(iota.as_ptr().cast()) };
+    let iota = iota();
     let filter = |at: usize, valid: u64| {
-        let found = |k: usize, [a, b, c, d]: [__m512i; 4]| {
+        let load = |k: usize| {
+            let from: *const i8 = hay.as_ptr().wrapping_add(at + k).cast();
             // SAFETY: the lanes that are loaded are within `hay`: the positions are below `end`.
-            let bytes = unsafe {
-                let from: *const i8 = hay.as_ptr().add(at + k).cast();
+            unsafe {
                 match valid {
                     u64::MAX => _mm512_loadu_si512(from.cast()),
                     _ => _mm512_maskz_loadu_epi8(valid, from),
                 }
-            };
-            let high = _mm512_movepi8_mask(bytes);
-            if ASCII {
-                _mm512_maskz_permutex2var_epi8(!high, a, bytes, b)
-            } else {
-                let low = _mm512_permutex2var_epi8(a, bytes, b);
-                _mm512_mask_mov_epi8(low, high, _mm512_permutex2var_epi8(c, bytes, d))
             }
         };
-        let mut buckets = found(0, first);
+        let found = |bytes: __m512i, [a, b, c, d]: [__m512i; 4]| {
+            let low = _mm512_permutex2var_epi8(a, bytes, b);
+            if ASCII {
+                return low;
+            }
+            let high = _mm512_permutex2var_epi8(c, bytes, d);
+            _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(bytes), high)
+        };
+        let bytes = [0, 1, 2, 3].map(|k| load(if k < M { k } else { 0 }));
+        let mut buckets = found(bytes[0], first);
         if M > 1 {
-            buckets = _mm512_and_si512(buckets, found(1, second));
+            buckets = _mm512_and_si512(buckets, found(bytes[1], second));
         }
         if M > 2 {
-            buckets = _mm512_and_si512(buckets, found(2, third));
+            buckets = _mm512_and_si512(buckets, found(bytes[2], third));
         }
         if M > 3 {
-            buckets = _mm512_and_si512(buckets, found(3, fourth));
+            buckets = _mm512_and_si512(buckets, found(bytes[3], fourth));
+        }
+        if ASCII {
+            // No bucket has a byte above 127, which looks up that without its highest bit.
+            let any = bytes.into_iter().fold(bytes[0], |any, more| _mm512_or_si512(any, more));
+            return _mm512_mask_test_epi8_mask(!_mm512_movepi8_mask(any), buckets, buckets);
         }
         _mm512_test_epi8_mask(buckets, buckets)
     };
     let mut at = begin;
+    while at + 4 * LANES <= end {
+        let group = [0, 1, 2, 3].map(|i| filter(at + i * LANES, u64::MAX));
+        if group.iter().fold(0, |any, bits| any | bits) != 0 {
+            for (i, bits) in group.into_iter().enumerate() {
+                // SAFETY: all positions fit.
+                unsafe { push_bits(out, (at - begin + i * LANES) as u32, bits, iota) };
+            }
+        }
+        at += 4 * LANES;
+    }
     while at + LANES <= end {
         let bits = filter(at, u64::MAX);
         // SAFETY: all positions fit.

@@ -159,6 +159,36 @@ fn as_the_naive_search() {
     assert!(occurrences > 10_000, "{occurrences}");
 }
 
+/// One string, compared with many positions at once: in texts of all lengths up to some groups of 256 positions, with rare
+/// occurrences, with nothing else, and more than candidates have room for.
+#[test]
+fn a_string_alone() {
+    let random = &mut Random(11);
+    let mut occurrences = 0;
+    for round in 0..80 {
+        let alphabet: &[u8] = [&b"ab"[..], b"aA@`", &[0, 0x80 | b'a', b'a', b'A', 0xff]][round % 3];
+        let len = 1 + random.below(6);
+        let one = literal(&random.bytes(len, alphabet), random.below(2) == 0);
+        let mut hays = vec![(one.bytes.repeat(3000 / len), 0)];
+        for _ in 0..6 {
+            let len = random.below(1200);
+            let mut hay = vec![b'.'; len];
+            for _ in 0..[0, 1, 5, len][random.below(4)].min(len) {
+                let at = random.below(len);
+                let part = &one.bytes[..one.bytes.len().min(len - at)];
+                hay[at..at + part.len()].copy_from_slice(part);
+                if random.below(3) == 0 {
+                    hay[random.below(len)] = alphabet[random.below(alphabet.len())];
+                    hay[at..at + part.len()].make_ascii_uppercase();
+                }
+            }
+            hays.push((hay, if random.below(3) == 0 { random.below(len + 1) } else { 0 }));
+        }
+        occurrences += check(&[one], &hays);
+    }
+    assert!(occurrences > 50_000, "{occurrences}");
+}
+
 /// What stands around short literals: each occurrence with it is found, and nothing but occurrences.
 #[test]
 fn occurrences_with_their_neighbours_are_found() {
@@ -226,16 +256,17 @@ fn occurrences_with_their_neighbours_are_found() {
 fn nothing_outside_is_read() {
     let random = &mut Random(2);
     let memory = guarded::Pages::new();
-    let sets: Vec<Vec<Literal>> = [(1, 2, 3), (3, 4, 20), (10, 10, 30), (2, 14, 40), (33, 40, 3)]
-        .map(|(shortest, longest, count)| {
-            (0..count)
-                .map(|_| {
-                    let len = shortest + random.below(longest - shortest + 1);
-                    literal(&random.bytes(len, b"abc"), random.below(2) == 0)
-                })
-                .collect()
-        })
-        .into();
+    let sets: Vec<Vec<Literal>> =
+        [(1, 2, 3), (4, 4, 1), (1, 1, 1), (3, 4, 20), (10, 10, 30), (2, 14, 40), (33, 40, 3)]
+            .map(|(shortest, longest, count)| {
+                (0..count)
+                    .map(|_| {
+                        let len = shortest + random.below(longest - shortest + 1);
+                        literal(&random.bytes(len, b"abc"), random.below(2) == 0)
+                    })
+                    .collect()
+            })
+            .into();
     for literals in sets {
         let finders = finders(&literals);
         for len in 0..=4 * 64 + 1 {

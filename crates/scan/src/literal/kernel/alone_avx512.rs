@@ -1,0 +1,99 @@
+//! The vector filter for one window alone, with AVX-512: its bytes are compared, 256 positions at once.
+//!
+//! ```text
+//! for at in begin, begin + 256, ... below end:
+//!     bits := hay[at + p + lane] == byte[p]             in each of 256 lanes, at the two least likely places p
+//!     if bits != 0:
+//!         bits := bits AND the same at the other places
+//!         candidates at all lanes with bits != 0
+//! ```
+//!
+//! Shapes: a window of 1 to 4 bytes, each of them one byte or a letter in either case; any begin and end. Precondition: the
+//! last window is within the haystack. CPU features: AVX-512 F, BW, VBMI2. Not constant time. Source: own; that two bytes of a
+//! string are nearly all of it is known from memchr's `memmem` and others. Covered by the tests of `literal`.
+//!
+//! 1. Tables cost three times as much as comparisons, and most sets that users have for one string alone are for rare strings.
+//! 2. Case is folded by an OR with 0x20, or 0 where it counts.
+//! 3. The last positions are loaded under a mask, which keeps loads from reading behind the haystack.
+
+use std::arch::x86_64::*;
+
+use lookaside_simd::Avx512;
+
+use super::vector_avx512::{iota, push_bits};
+use super::{CAPACITY, Candidates, MOST_TABLES, Place};
+
+const LANES: usize = 64;
+const GROUP: usize = 4 * LANES;
+
+/// Adds the candidates from `begin` on, relative to `begin`, while there is room. Returns the position that was reached.
+pub(super) fn alone(
+    _: Avx512,
+    places: &[Place],
+    hay: &[u8],
+    (begin, end): (usize, usize),
+    out: &mut Candidates,
+) -> usize {
+    assert!((1..=MOST_TABLES).contains(&places.len()) && out.len == 0 && begin < end);
+    assert!(places.iter().all(|place| place.at < MOST_TABLES && end + place.at <= hay.len()));
+    // SAFETY: the token proves the features; the rest is checked above.
+    unsafe { run(places, hay, begin, end, out) }
+}
+
+/// # Safety
+/// There are 1 to 4 places, of which each is within `hay` for all positions below `end`.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn run(
+    places: &[Place],
+    hay: &[u8],
+    begin: usize,
+    end: usize,
+    out: &mut Candidates,
+) -> usize {
+    let all = |place: &Place| {
+        (place.at, _mm512_set1_epi8(place.byte as i8), _mm512_set1_epi8(place.fold as i8))
+    };
+    // Of a window of one byte, the same place twice.
+    let (first, second) = (all(&places[0]), all(&places[1 % places.len()]));
+    let others = &places[2.min(places.len())..];
+    let iota = iota();
+    let equal = |at: usize, (place, byte, fold): (usize, __m512i, __m512i), lanes: u64| {
+        let from: *const i8 = hay.as_ptr().wrapping_add(at + place).cast();
+        // SAFETY: `lanes` has those alone of positions below `end`.
+        let bytes = unsafe {
+            match lanes {
+                u64::MAX => _mm512_loadu_si512(from.cast()),
+                _ => _mm512_maskz_loadu_epi8(lanes, from),
+            }
+        };
+        _mm512_mask_cmpeq_epi8_mask(lanes, _mm512_or_si512(bytes, fold), byte)
+    };
+    let add = |out: &mut Candidates, at: usize, bits: u64| {
+        let bits = others.iter().fold(bits, |bits, place| bits & equal(at, all(place), bits));
+        // SAFETY: there is room.
+        unsafe { push_bits(out, (at - begin) as u32, bits, iota) };
+    };
+    let mut at = begin;
+    while at + GROUP <= end && out.len + GROUP <= CAPACITY {
+        let bits = [0, 1, 2, 3].map(|i| {
+            let at = at + i * LANES;
+            equal(at, first, u64::MAX) & equal(at, second, u64::MAX)
+        });
+        if bits.iter().fold(0, |any, bits| any | bits) != 0 {
+            for (i, bits) in bits.into_iter().enumerate() {
+                add(out, at + i * LANES, bits);
+            }
+        }
+        at += GROUP;
+    }
+    while at < end && out.len + LANES <= CAPACITY {
+        let left = (end - at).min(LANES);
+        let lanes = u64::MAX >> (LANES - left);
+        let bits = equal(at, first, lanes) & equal(at, second, lanes);
+        if bits != 0 {
+            add(out, at, bits);
+        }
+        at += left;
+    }
+    at
+}
