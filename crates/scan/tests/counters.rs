@@ -92,7 +92,8 @@ fn scans_that_begin_together_are_all_counted() {
 
 #[test]
 fn a_candidate_is_an_occurrence_of_a_string() {
-    // A class behind the string that tells little: one that tells more is looked for with it, by some filters.
+    // Nearly every byte is in the class behind the string. Some filters would look for a smaller class together with the
+    // string, and have fewer candidates.
     let set = set(&[(1, "abcdefgh[^x]", ""), (2, "(7|8)+", "")], Mode::Block).counted();
     let mut scratch = Scratch::new();
     let text = b"abcdefgh1 abcdefghx abcdefgh2 77x abcdefgh";

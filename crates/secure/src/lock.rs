@@ -168,7 +168,7 @@ mod tests {
     fn a_child_waits_for_its_own_threads() {
         let mutex = ForkMutex::new(0);
         assert!(in_child(|| {
-            // The first wait tells that the holder is of this process, the second one may then be long.
+            // After the first wait it knows that holders are of this process, and waits for the second one as long as it takes.
             let first = while_held(&mutex, 20, || mutex.lock().is_some());
             first && while_held(&mutex, 1300, || mutex.lock().is_some())
         }));

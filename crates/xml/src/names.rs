@@ -141,7 +141,7 @@ impl Names {
         if len <= 16 {
             entry.words == load(bytes, from, len)
         } else {
-            self.bytes(id) == &bytes[from..end]
+            self.is_long(id, bytes, from, end)
         }
     }
 
@@ -269,7 +269,7 @@ impl Names {
         same.then_some(end)
     }
 
-    /// Whether the text of string `id`, which has as many bytes, is `bytes[from..end]`.
+    /// Whether string `id` is `bytes[from..end]`. Both have the same length.
     #[inline(never)]
     fn is_long(&self, id: u32, bytes: &[u8], from: usize, end: usize) -> bool {
         let text = self.bytes(id);
@@ -281,10 +281,12 @@ impl Names {
 
     #[inline(never)]
     fn intern_new(&mut self, bytes: &[u8], from: usize, end: usize) -> Result<u32, (Rule, usize)> {
-        let words = long(bytes, from, end);
-        let place = words.map(|[[a, b], [c, d]]| slot([a ^ c, b ^ d.rotate_left(17)]) / 8);
         let len = (end - from) as u32;
-        if let (Some(words), Some(place)) = (words, place) {
+        let long = long(bytes, from, end).map(|words| {
+            let [[a, b], [c, d]] = words;
+            (slot([a ^ c, b ^ d.rotate_left(17)]) / 8, words)
+        });
+        if let Some((place, words)) = long {
             let recent = &self.recent_long[place];
             if recent.words == words && recent.len == len {
                 return Ok(recent.id);
@@ -298,7 +300,7 @@ impl Names {
             let words = self.entries[id as usize].words;
             self.recent[slot(words)] = Recent { words, id };
         }
-        if let (Some(words), Some(place)) = (words, place) {
+        if let Some((place, words)) = long {
             self.recent_long[place] = RecentLong { words, len, id };
         }
         Ok(id)

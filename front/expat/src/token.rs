@@ -33,8 +33,8 @@ pub(crate) struct View<'a> {
     pub(crate) namespaces: bool,
     /// The document is in another encoding than UTF-8.
     pub(crate) converted: bool,
-    /// The bytes are the text of an internal entity. A carriage return in them comes from a character reference, and is no end
-    /// of a line.
+    /// The bytes are the text of an internal entity. A carriage return in them comes from a character reference, and does
+    /// not end a line.
     pub(crate) entity: bool,
     /// The byte behind `bytes`, if it is there and begins a bad character.
     pub(crate) bad: u8,

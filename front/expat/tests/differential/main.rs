@@ -93,7 +93,7 @@ fn handlers_are_called_alike() {
     assert!(well_formed * 10 > count, "{well_formed} of {count} documents are well-formed");
 }
 
-/// A carriage return from a character reference in the text of an internal entity is no end of a line (2.11 and 3.3.3 of the
+/// A carriage return from a character reference in the text of an internal entity does not end a line (2.11 and 3.3.3 of the
 /// specification).
 #[test]
 fn carriage_returns_of_references_stay() {

@@ -17,45 +17,37 @@ use std::arch::x86_64::*;
 
 use lookaside_simd::Avx2;
 
-use super::{CAPACITY, Candidates, MOST_TABLES, Place};
+use super::{Alone, CAPACITY, Candidates, GROUP, Place};
 
 const LANES: usize = 32;
-const GROUP: usize = 8 * LANES;
 
 /// Adds the candidates from `begin` on, relative to `begin`, while there is room and 256 positions are left. Returns the
 /// position that was reached.
-pub(super) fn alone(
+pub(super) fn compare(
     _: Avx2,
-    places: &[Place],
+    alone: &Alone,
     hay: &[u8],
-    (begin, end): (usize, usize),
+    range: (usize, usize),
     out: &mut Candidates,
 ) -> usize {
-    if end - begin < GROUP {
-        return begin;
-    }
-    assert!((1..=MOST_TABLES).contains(&places.len()) && out.len == 0);
-    assert!(places.iter().all(|place| place.at < MOST_TABLES && end + place.at <= hay.len()));
-    // SAFETY: the token proves the features; the rest is checked above.
-    unsafe { run(places, hay, begin, end, out) }
+    let places = alone.places(hay, range, out);
+    // SAFETY: the token proves the features; the rest is checked by that.
+    unsafe { run(places, hay, range, out) }
 }
 
 /// # Safety
-/// There are 1 to 4 places, of which each is within `hay` for all positions below `end`.
+/// Each place is within `hay` for all positions below `end`.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn run(
-    places: &[Place],
+    (rarest, others): ([&Place; 2], &[Place]),
     hay: &[u8],
-    begin: usize,
-    end: usize,
+    (begin, end): (usize, usize),
     out: &mut Candidates,
 ) -> usize {
     let all = |place: &Place| {
         (place.at, _mm256_set1_epi8(place.byte as i8), _mm256_set1_epi8(place.fold as i8))
     };
-    // Of a window of one byte, the same place twice.
-    let (first, second) = (all(&places[0]), all(&places[1 % places.len()]));
-    let others = &places[2.min(places.len())..];
+    let [first, second] = rarest.map(all);
     let equal = |at: usize, (place, byte, fold): (usize, __m256i, __m256i)| {
         // SAFETY: the caller has whole groups, which end at `end` at most.
         let bytes = unsafe { _mm256_loadu_si256(hay.as_ptr().add(at + place).cast()) };

@@ -21,41 +21,36 @@ use std::arch::x86_64::*;
 use lookaside_simd::Avx512;
 
 use super::vector_avx512::{iota, push_bits};
-use super::{CAPACITY, Candidates, MOST_TABLES, Place};
+use super::{Alone, CAPACITY, Candidates, GROUP, Place};
 
 const LANES: usize = 64;
-const GROUP: usize = 4 * LANES;
 
 /// Adds the candidates from `begin` on, relative to `begin`, while there is room. Returns the position that was reached.
-pub(super) fn alone(
+pub(super) fn compare(
     _: Avx512,
-    places: &[Place],
+    alone: &Alone,
     hay: &[u8],
-    (begin, end): (usize, usize),
+    range: (usize, usize),
     out: &mut Candidates,
 ) -> usize {
-    assert!((1..=MOST_TABLES).contains(&places.len()) && out.len == 0 && begin < end);
-    assert!(places.iter().all(|place| place.at < MOST_TABLES && end + place.at <= hay.len()));
-    // SAFETY: the token proves the features; the rest is checked above.
-    unsafe { run(places, hay, begin, end, out) }
+    let places = alone.places(hay, range, out);
+    // SAFETY: the token proves the features; the rest is checked by that.
+    unsafe { run(places, hay, range, out) }
 }
 
 /// # Safety
-/// There are 1 to 4 places, of which each is within `hay` for all positions below `end`.
+/// Each place is within `hay` for all positions below `end`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn run(
-    places: &[Place],
+    (rarest, others): ([&Place; 2], &[Place]),
     hay: &[u8],
-    begin: usize,
-    end: usize,
+    (begin, end): (usize, usize),
     out: &mut Candidates,
 ) -> usize {
     let all = |place: &Place| {
         (place.at, _mm512_set1_epi8(place.byte as i8), _mm512_set1_epi8(place.fold as i8))
     };
-    // Of a window of one byte, the same place twice.
-    let (first, second) = (all(&places[0]), all(&places[1 % places.len()]));
-    let others = &places[2.min(places.len())..];
+    let [first, second] = rarest.map(all);
     let iota = iota();
     let equal = |at: usize, (place, byte, fold): (usize, __m512i, __m512i), lanes: u64| {
         let from: *const i8 = hay.as_ptr().wrapping_add(at + place).cast();

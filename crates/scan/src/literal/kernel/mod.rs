@@ -234,9 +234,8 @@ pub(super) struct VectorTables {
     /// Whether only bytes below 128 have buckets.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     ascii: bool,
-    /// What stands at the places of the only window, the least likely first.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    alone: Option<Box<[Place]>>,
+    alone: Option<Alone>,
     #[cfg(target_arch = "x86_64")]
     nibbles: Box<[vector_avx2::Nibbles]>,
 }
@@ -264,18 +263,49 @@ impl Place {
     }
 }
 
+/// What stands at the places of the only window, the least likely first.
+#[derive(Debug)]
+struct Alone(Box<[Place]>);
+
+/// Positions that are compared at once.
+#[cfg(target_arch = "x86_64")]
+const GROUP: usize = 256;
+
+impl Alone {
+    /// `None`: there is more than one window, or other bytes stand in it. How likely each byte is says `rate`.
+    fn new(sets: &[Vec<[u8; 256]>], rate: impl Fn(u8) -> f32) -> Option<Alone> {
+        let [set] = sets else { return None };
+        if set[0].iter().any(|buckets| buckets.count_ones() > 1) {
+            return None;
+        }
+        let places = set.iter().enumerate().map(|(at, table)| Place::new(at, table));
+        let mut places = places.collect::<Option<Box<[Place]>>>()?;
+        let of = |place: &Place| rate(place.byte) + rate(place.byte ^ place.fold);
+        places.sort_by(|a, b| of(a).total_cmp(&of(b)));
+        Some(Alone(places))
+    }
+
+    /// The two places that are looked at first, which are the same one in a window of one byte, and the others. Each is within
+    /// `hay` for all positions from `begin` to `end`, and nothing is among the candidates yet: it panics otherwise.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn places(
+        &self,
+        hay: &[u8],
+        (begin, end): (usize, usize),
+        out: &Candidates,
+    ) -> ([&Place; 2], &[Place]) {
+        let places = &*self.0;
+        let within = |place: &Place| place.at < MOST_TABLES && end + place.at <= hay.len();
+        assert!(begin < end && out.len == 0 && places.iter().all(within));
+        ([&places[0], &places[1 % places.len()]], &places[2.min(places.len())..])
+    }
+}
+
 impl VectorTables {
     /// How likely each byte is says `rate`.
     pub(super) fn new(sets: &[Vec<[u8; 256]>], rate: impl Fn(u8) -> f32) -> VectorTables {
         let (len, exact) = (sets[0].len(), sets.concat());
-        let places = exact.iter().enumerate().map(|(at, table)| Place::new(at, table));
-        let mut alone: Option<Box<[Place]>> = places.collect();
-        let one = sets.len() == 1 && exact[0].iter().all(|buckets| buckets.count_ones() < 2);
-        alone = alone.filter(|_| one);
-        if let Some(places) = &mut alone {
-            let of = |place: &Place| rate(place.byte) + rate(place.byte ^ place.fold);
-            places.sort_by(|a, b| of(a).total_cmp(&of(b)));
-        }
         assert!((1..=MOST_TABLES).contains(&len) && exact.len() == sets.len() * len);
         VectorTables {
             len,
@@ -293,12 +323,13 @@ impl VectorTables {
                 })
                 .collect(),
             exact: exact.into(),
-            alone,
+            alone: Alone::new(sets, rate),
         }
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.exact.len() * (256 + 32) + self.alone.as_ref().map_or(0, |it| size_of_val(&**it))
+        self.exact.len() * (256 + 32)
+            + self.alone.as_ref().map_or(0, |alone| size_of_val(&*alone.0))
     }
 }
 
@@ -331,11 +362,13 @@ pub(super) fn vector(
         return end;
     }
     #[cfg(target_arch = "x86_64")]
-    if let Some(places) = &tables.alone {
+    if let Some(alone) = &tables.alone {
         let reached = match isa {
-            Isa::Avx512(token) => alone_avx512::alone(token, places, hay, (begin, fits), out),
-            Isa::Avx2(token) => alone_avx2::alone(token, places, hay, (begin, fits), out),
-            Isa::Generic => begin,
+            Isa::Avx512(token) => alone_avx512::compare(token, alone, hay, (begin, fits), out),
+            Isa::Avx2(token) if fits - begin >= GROUP => {
+                alone_avx2::compare(token, alone, hay, (begin, fits), out)
+            }
+            Isa::Avx2(_) | Isa::Generic => begin,
         };
         if reached > begin {
             return if reached == fits { end } else { reached };
