@@ -146,7 +146,8 @@ impl<'a> Input<'a> {
         // Further in, all that a string may be a part of is among the new bytes.
         let near = history.max(reach.before);
         let first_bytes = near + (history + 1).max(reach.behind);
-        let (searches, count) = match &mut self.text {
+        let (one, two);
+        let searches: &[Search<'_>] = match &mut self.text {
             Text::Apart { joined, new } if new.len() >= first_bytes.max(SHORT * finder.parts()) => {
                 joined.extend_from_slice(&new[..first_bytes]);
                 let until = fresh + reach.before;
@@ -156,15 +157,16 @@ impl<'a> Input<'a> {
                 let base = self.base.wrapping_add(fresh as u64);
                 let window = Window { data: new, fresh: 0, base, last: false };
                 let (place, from, until) = (fresh, reach.before, usize::MAX);
-                ([first, Search { hay: new, window, place, from, until }], 2)
+                two = [first, Search { hay: new, window, place, from, until }];
+                &two
             }
             _ => {
                 let window = self.window();
-                let whole = Search { hay: window.data, window, place: 0, from, until: usize::MAX };
-                ([whole, whole], 1)
+                one = [Search { hay: window.data, window, place: 0, from, until: usize::MAX }];
+                &one
             }
         };
-        for search in &searches[..count] {
+        for search in searches {
             let _ = finder.find(search.hay, search.from, &mut |number, end| {
                 if end <= search.until {
                     match search.place > 0 && end <= near {

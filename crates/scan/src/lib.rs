@@ -48,6 +48,7 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+mod bitwise;
 mod combinations;
 mod conditions;
 mod counters;

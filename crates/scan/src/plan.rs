@@ -17,9 +17,10 @@
 //! | `(ab)*c`, `[0-9]+x` | none: the fallback automaton |
 
 use crate::conditions;
+use crate::fallback::byte_weight;
 use crate::node::{Assertion, ByteSet, Node, width, width_of};
 use crate::starts::Beginning;
-use crate::strings::{self, Choice, Common};
+use crate::strings::{self, Choice, Common, Text};
 use crate::tail::{Tail, reverse};
 
 /// A pattern whose top-level alternatives are more than this is not divided at them.
@@ -95,11 +96,44 @@ impl Sequence {
         self.segments.iter().any(|segment| weak(&segment.announced))
     }
 
+    /// Expected cycles for a byte of what is to be looked at where its strings are.
+    pub(crate) fn cost_of_strings(&self) -> f64 {
+        let cycles = if self.gaps.is_empty() { ALONE } else { GAPS };
+        let of = |segment: &Segment| match &segment.announced {
+            Announced::By { strings, before, after } => {
+                let beside = before.nearest(BESIDE).into_iter().chain(after.nearest(BESIDE));
+                let weight = |bytes: ByteSet| bytes.iter().map(byte_weight).sum::<f64>();
+                let odds = beside.map(|bytes| weight(bytes).min(1.0).sqrt()).product::<f64>();
+                cost_of_strings(strings, cycles) * odds
+            }
+            Announced::Swept { .. } | Announced::Behind { .. } | Announced::Start { .. } => 0.0,
+        };
+        self.segments.iter().map(of).sum()
+    }
+
     /// Whether its first two parts are found by strings: what is looked for byte by byte behind them is so only where both are.
     pub(crate) fn begins_with_strings(&self) -> bool {
         let by = |segment: &&Segment| matches!(segment.announced, Announced::By { .. });
         self.segments.iter().take_while(by).count() > 1
     }
+}
+
+/// Expected cycles for a byte of what is to be looked at where one of these strings is, if that takes so many cycles.
+fn cost_of_strings(strings: &Choice, cycles: f64) -> f64 {
+    // Neighbours are not independent: `th` is more frequent than `t` and `h` are, and `//` or three spaces even more so.
+    let frequency = |text: &Text| {
+        let bytes = &text.bytes;
+        let rarest = bytes.iter().map(|byte| byte_weight(*byte)).fold(1.0, f64::min);
+        let alike = bytes.iter().all(|byte| *byte == bytes[0]);
+        let more = (bytes.len() as f64 - 1.0) * if alike { 0.25 } else { 0.5 };
+        rarest.powf(1.0 + more)
+    };
+    cycles * strings.iter().map(frequency).sum::<f64>()
+}
+
+/// The same of an automaton that runs around them.
+pub(crate) fn cost_around(strings: &Choice) -> f64 {
+    cost_of_strings(strings, AUTOMATON)
 }
 
 /// How the places to look at are found.
@@ -152,6 +186,14 @@ const WIDE: u32 = 16;
 /// A repeat that must have more rounds is part of a segment.
 const MOST_ROUNDS: u32 = 32;
 
+/// Cycles for an occurrence of a string: of a sequence that is one segment, of one with gaps, and of an automaton around it.
+const ALONE: f64 = 40.0;
+const GAPS: f64 = 200.0;
+const AUTOMATON: f64 = 600.0;
+
+/// Bytes on each side of a string that are looked at first.
+const BESIDE: usize = 1;
+
 /// Limits of a plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits<'a> {
@@ -201,13 +243,32 @@ fn divided(node: &Node, limits: Limits<'_>, wide: bool) -> Option<Vec<Sequence>>
             if limits.start_of_match { None } else { sequence(&parts, end, limits, true) };
         all.push(with_gaps.or_else(|| sequence(&parts, end, limits, false))?);
     }
-    // Else one end could be reported when it is reached, and again with the byte behind it or at the end of the text.
-    let count = |of: fn(&End) -> bool| all.iter().filter(|sequence| of(&sequence.end)).count();
-    let anywhere = count(|end| *end == End::Anywhere);
-    let before = count(|end| matches!(end, End::Before { .. }));
-    let newline = count(|end| *end == End::TextOrNewline);
-    let one_time = [0, all.len()].contains(&anywhere) && (before == 0 || newline == 0);
+    let one_time = one_time(all.iter().map(|sequence| &sequence.end));
     (one_time && !all.is_empty()).then_some(all)
+}
+
+/// The concatenations without conditions, but for the start of the text at the beginning, that together match what `node`
+/// matches, each with what must follow; an end is reported by one rule: as soon as it is there, or with what follows. `None`: it
+/// cannot be said so.
+pub(crate) fn alternatives(node: &Node) -> Option<Vec<(Vec<Node>, End)>> {
+    if !has_assertion(node) {
+        return Some(vec![(vec![node.clone()], End::Anywhere)]);
+    }
+    let (mut all, mut resolved) = (vec![], vec![]);
+    divide(&[node], false, &mut all)?;
+    for parts in all {
+        conditions::resolve(parts, false, &mut resolved)?;
+    }
+    one_time(resolved.iter().map(|(_, end)| end)).then_some(resolved)
+}
+
+/// Whether no end is reported when it is reached, and again with the byte behind it or at the end of the text.
+fn one_time<'a>(ends: impl Iterator<Item = &'a End> + Clone) -> bool {
+    let count = |of: fn(&&End) -> bool| ends.clone().filter(of).count();
+    let anywhere = count(|end| **end == End::Anywhere);
+    let before = count(|end| matches!(end, End::Before { .. }));
+    let newline = count(|end| **end == End::TextOrNewline);
+    [0, ends.clone().count()].contains(&anywhere) && (before == 0 || newline == 0)
 }
 
 /// Divides a concatenation at its first alternation that has an unbounded alternative or an assertion, or that is all

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use lookaside_simd::Cpu;
 
+use crate::bitwise::{Bitwise, Sets};
 use crate::fallback::{self, Announced as AroundStrings, Automaton, Expression, Limits};
 use crate::literal::{Around, Finder, Literal};
 use crate::node::{ByteSet, Node};
@@ -56,6 +57,8 @@ pub(crate) struct Program {
     pub history: usize,
     /// How many of these the finder must see again.
     pub again: usize,
+    /// Patterns that are looked for bit by bit.
+    pub bitwise: Option<Bitwise>,
     /// Patterns whose automata run around strings.
     pub around: Option<AroundStrings>,
     /// Everything else.
@@ -161,7 +164,7 @@ impl Program {
         cpu: &Cpu,
     ) -> Result<Program, Vec<u32>> {
         let mut builder = Builder::default();
-        let (mut others, mut around) = (vec![], vec![]);
+        let (mut others, mut around, mut sets) = (vec![], vec![], Sets::default());
         let common = Common::new(sources.iter().map(|source| source.node));
         for (pattern, source) in sources.iter().enumerate() {
             let start_of_match = source.start_of_match;
@@ -183,6 +186,17 @@ impl Program {
             // Many parts, or weak ones, cost more than an automaton around one good string.
             let rare = plan.as_ref().is_some_and(|plan| weak(plan) && !strings(plan))
                 && required().is_some_and(|it| it.is_rare());
+            let required = required().filter(|_| rare || plan.is_none());
+            // What it costs to look at each occurrence of a short string, and of what an automaton around it takes as well.
+            let cost = match (&plan, &required) {
+                (_, Some(required)) => plan::cost_around(&required.strings),
+                (Some(plan), None) => plan.iter().map(Sequence::cost_of_strings).sum(),
+                (None, None) => 0.0,
+            };
+            let bitwise = cost > 0.0 && !source.empty && !start_of_match;
+            if bitwise && sets.add(pattern as u32, source.node, source.once, cost) {
+                continue;
+            }
             match plan.filter(|_| !rare) {
                 Some(plan) => {
                     let (pattern, once) = (pattern as u32, source.once);
@@ -197,7 +211,7 @@ impl Program {
                         empty: source.empty,
                         once: source.once && !source.start_of_match,
                     };
-                    match required() {
+                    match required {
                         Some(required) => around.push((expression, required)),
                         None => others.push(expression),
                     }
@@ -218,12 +232,11 @@ impl Program {
             }
         }
         let around = around_strings(around, stream);
-        let fallback = match others.is_empty() {
-            true => Ok(None),
-            false => automaton(others).map(Some),
-        };
-        match (around, fallback) {
-            (Ok(around), Ok(fallback)) => Ok(builder.finish(around, fallback, cpu)),
+        match (around, everywhere(others, sets)) {
+            (Ok(around), Ok((bitwise, fallback))) => {
+                let bitwise = bitwise.map(|sets| Bitwise::new(sets, cpu));
+                Ok(builder.finish(bitwise, around, fallback, cpu))
+            }
             (around, fallback) => {
                 let mut bad = around.err().unwrap_or_default();
                 bad.extend(fallback.err().unwrap_or_default());
@@ -236,7 +249,8 @@ impl Program {
     /// The patterns whose matches are known with the byte behind them alone.
     pub(crate) fn late(&self) -> HashSet<u32> {
         let late = self.chains.iter().filter(|chain| matches!(chain.end, End::Before { .. }));
-        late.map(|chain| chain.pattern).collect()
+        let bitwise = self.bitwise.iter().flat_map(Bitwise::late);
+        late.map(|chain| chain.pattern).chain(bitwise).collect()
     }
 
     /// The segments that string `number` announces.
@@ -257,6 +271,7 @@ impl Program {
     pub(crate) fn explain(&self) -> String {
         let filters = self.finder.iter().flat_map(Finder::describe);
         let mut out: String = filters.map(|filter| format!("{filter}\n")).collect();
+        out += &self.bitwise.as_ref().map_or_else(String::new, Bitwise::describe);
         out += &self.around.as_ref().map_or_else(String::new, AroundStrings::describe);
         out += &self.fallback.as_ref().map_or_else(String::new, Automaton::describe);
         out
@@ -302,6 +317,9 @@ impl Program {
         if !around.is_empty() {
             parts.push(format!("an automaton around {}", around.join(", ")));
         }
+        if self.bitwise.as_ref().is_some_and(|all| all.has(pattern)) {
+            parts.push("bit by bit".to_owned());
+        }
         match parts.is_empty() {
             true => "an automaton over all bytes".to_owned(),
             false => parts.join("; or "),
@@ -318,8 +336,37 @@ impl Program {
             + self.segments.iter().map(tails).sum::<usize>()
             + size_of_val(&self.chains[..])
             + size_of_val(&self.gaps[..])
+            + self.bitwise.as_ref().map_or(0, Bitwise::memory)
             + self.around.as_ref().map_or(0, AroundStrings::memory)
             + self.fallback.as_ref().map_or(0, Automaton::memory)
+    }
+}
+
+/// What looks at all bytes for these: an automaton, and bit by bit, with what is among `sets`, for those for which that costs less.
+/// Or the places of all that are too large.
+fn everywhere(
+    expressions: Vec<Expression<'_>>,
+    sets: Sets,
+) -> Result<(Option<Sets>, Option<Automaton>), Vec<u32>> {
+    let some = |sets: Sets| if sets.is_empty() { None } else { Some(sets) };
+    if expressions.is_empty() {
+        return Ok((some(sets), None));
+    }
+    let mut more = sets.clone();
+    let mut is_other = |it: &&Expression<'_>| {
+        it.start_of_match || it.empty || !more.add(it.report, it.node, it.once, f64::INFINITY)
+    };
+    let others: Vec<_> = expressions.iter().filter(|it| is_other(it)).copied().collect();
+    let count = expressions.len();
+    let all = automaton(expressions)?;
+    if others.len() == count {
+        return Ok((some(sets), Some(all)));
+    }
+    let others = if others.is_empty() { None } else { Some(automaton(others)?) };
+    let cost = more.cost() - sets.cost() + others.as_ref().map_or(0.0, Automaton::cost);
+    match cost < all.cost() {
+        true => Ok((Some(more), others)),
+        false => Ok((some(sets), Some(all))),
     }
 }
 
@@ -482,6 +529,7 @@ impl Builder {
 
     fn finish(
         self,
+        bitwise: Option<Bitwise>,
         around: Option<AroundStrings>,
         fallback: Option<Automaton>,
         cpu: &Cpu,
@@ -528,6 +576,7 @@ impl Builder {
             starts: self.starts,
             history: self.history,
             again: self.again,
+            bitwise,
             around,
             fallback,
         }

@@ -33,6 +33,12 @@ impl Rule {
             && end.wrapping_sub(start) >= self.min_length
     }
 
+    /// Whether all matches are reported.
+    pub(crate) fn is_plain(&self) -> bool {
+        let any = (self.min_offset, self.max_offset, self.min_length) == (0, u64::MAX, 0);
+        any && !self.quiet && self.single.is_none() && self.operand.is_none()
+    }
+
     /// Whether the one match that is reported has been.
     pub(crate) fn is_spent(&self, view: &View<'_>) -> bool {
         self.single.is_some_and(|bit| view.is_set(bit))
@@ -75,6 +81,8 @@ pub(crate) struct View<'a> {
     pub live: &'a mut [u8],
     /// Of each open gap that is bounded: the bytes between its beginning and the place that its bit describes, as u16.
     pub ages: &'a mut [u8],
+    /// What is carried from one byte to the next of expressions that are looked for bit by bit.
+    pub bitwise: &'a mut [u8],
     /// The state of the automata around strings.
     pub around: &'a mut [u8],
     /// The state of the fallback automaton.
@@ -88,6 +96,7 @@ pub(crate) struct Layout {
     pub ends: usize,
     pub live: usize,
     pub ages: usize,
+    pub bitwise: usize,
     pub around: usize,
     pub fallback: usize,
 }
@@ -95,7 +104,8 @@ pub(crate) struct Layout {
 impl Layout {
     /// Bytes of all parts but the past.
     pub(crate) fn len(&self) -> usize {
-        8 + 4 + self.bits + self.ends + self.live + self.ages + self.around + self.fallback
+        let apart = self.bits + self.ends + self.live + self.ages + self.bitwise;
+        8 + 4 + apart + self.around + self.fallback
     }
 
     /// Where in a state the part of automata around strings is.
@@ -105,7 +115,7 @@ impl Layout {
     }
 
     /// The parts of a state without its past.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn view<'a>(&self, fixed: &'a mut [u8]) -> View<'a> {
         let (offset, rest) = fixed.split_at_mut(8);
         let (taken, rest) = rest.split_at_mut(4);
@@ -113,8 +123,9 @@ impl Layout {
         let (ends, rest) = rest.split_at_mut(self.ends);
         let (live, rest) = rest.split_at_mut(self.live);
         let (ages, rest) = rest.split_at_mut(self.ages);
+        let (bitwise, rest) = rest.split_at_mut(self.bitwise);
         let (around, fallback) = rest.split_at_mut(self.around);
-        View { offset, taken, bits, ends, live, ages, around, fallback }
+        View { offset, taken, bits, ends, live, ages, bitwise, around, fallback }
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use lookaside_simd::Cpu;
 use lookaside_spec::scan::{BadPattern, Match, Mode, Patterns};
 
+use crate::bitwise::{Bitwise, Places};
 use crate::combinations::Combinations;
 use crate::counters::{Counter, Counting};
 use crate::fallback::{Announced, Automaton, Cache, Caches, Piece};
@@ -28,6 +29,8 @@ const WINDOW: usize = 32 << 10;
 const STREAM_WIDTH: usize = 128;
 /// The most bytes of a sequence in a block.
 const BLOCK_WIDTH: usize = 4096;
+/// What a scan of a block knows is on the stack if it is so small.
+const SMALL_STATE: usize = 64;
 
 /// How many sets a thread may scan for in turn without making the states of their automata again.
 const CACHES: usize = 8;
@@ -44,6 +47,8 @@ pub struct Set {
     singles: bool,
     /// Whether some patterns are [late](Rule::late).
     lates: bool,
+    /// Whether every match that is found is reported: no pattern has parameters, is one of a combination, or shares its id.
+    plain: bool,
     layout: Layout,
     mode: Mode,
     patterns: Patterns,
@@ -60,6 +65,7 @@ pub struct Scratch {
     around: Vec<Caches>,
     data: Vec<u8>,
     live: Vec<u64>,
+    places: Vec<Places>,
     state: Vec<u8>,
 }
 
@@ -201,11 +207,13 @@ impl Set {
         ids.sort_unstable();
         let twins = !ids.windows(2).all(|ids| ids[0] != ids[1]);
         let singles = patterns.iter().any(|pattern| pattern.flags.single_match);
+        let plain = !twins && !combinations.any() && rules.iter().all(Rule::is_plain);
         let layout = Layout {
             bits: (bits as usize).div_ceil(8),
             ends: 8 * combinations.count(),
             live: program.gaps.len().div_ceil(8),
             ages: 2 * program.bounded,
+            bitwise: program.bitwise.as_ref().map_or(0, Bitwise::state_len),
             around: program.around.as_ref().map_or(0, Announced::state_len),
             fallback: program.fallback.as_ref().map_or(0, Automaton::state_len),
         };
@@ -218,6 +226,7 @@ impl Set {
             twins,
             singles,
             lates,
+            plain,
             layout,
             mode,
             patterns,
@@ -262,11 +271,19 @@ impl Set {
     ) -> ControlFlow<()> {
         prefetch(text);
         let timer = scratch.work.tally.begin(self.counting.as_deref(), text.len(), false);
-        let mut state = std::mem::take(&mut scratch.state);
-        state.clear();
-        state.resize(self.layout.len(), 0);
-        self.begin_parts(&mut state);
-        let mut view = self.layout.view(&mut state);
+        let mut small = [0; SMALL_STATE];
+        let mut large = vec![];
+        let state = match small.get_mut(..self.layout.len()) {
+            Some(small) => small,
+            None => {
+                large = std::mem::take(&mut scratch.state);
+                large.clear();
+                large.resize(self.layout.len(), 0);
+                &mut large[..]
+            }
+        };
+        self.begin_parts(state);
+        let mut view = self.layout.view(state);
         let mut at = 0;
         let done = loop {
             let end = text.len().min(at + WINDOW);
@@ -280,7 +297,9 @@ impl Set {
                 break flow;
             }
         };
-        scratch.state = state;
+        if large.capacity() > 0 {
+            scratch.state = large;
+        }
         scratch.work.tally.end(timer, 1, at);
         done
     }
@@ -424,16 +443,32 @@ impl Set {
         view: &mut View<'_>,
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Scratch { work, caches, around, live, .. } = scratch;
+        let Scratch { work, caches, around, live, places, .. } = scratch;
         work.found.clear();
-        live.clear();
-        live.resize(view.live.len().div_ceil(8), 0);
-        words::load(view.live, self.program.gaps.len(), live);
-        let ages = std::mem::take(&mut view.ages);
-        let spent = self.singles.then_some(Spent { rules: &self.rules, view });
-        self.program.scan(&mut input, spent, Open { live, ages }, work);
-        view.ages = ages;
-        words::save(live, view.live);
+        let spent = |view| self.singles.then_some(Spent { rules: &self.rules, view });
+        if self.program.gaps.is_empty() {
+            self.program.scan(&mut input, spent(view), Open::default(), work);
+        } else {
+            // As long as it was, mostly: a length that was just stored would have to be waited for.
+            let words = view.live.len().div_ceil(8);
+            if live.len() != words {
+                live.resize(words, 0);
+            }
+            words::load(view.live, self.program.gaps.len(), live);
+            let ages = std::mem::take(&mut view.ages);
+            self.program.scan(&mut input, spent(view), Open { live, ages }, work);
+            view.ages = ages;
+            words::save(live, view.live);
+        }
+        if let Some(all) = &self.program.bitwise {
+            let state = std::mem::take(&mut view.bitwise);
+            let spent = |pattern: u32| self.rules[pattern as usize].is_spent(view);
+            all.scan(places, state, input.offset(), input.new_bytes(), &spent, &mut work.found);
+            if input.is_last() {
+                all.end(state, input.end(), &spent, &mut work.found);
+            }
+            view.bitwise = state;
+        }
         if let Some(all) = &self.program.around {
             let cache = Scratch::cache(around, |cache| cache.is_of(all));
             let window = input.window();
@@ -471,14 +506,31 @@ impl Set {
                 let _ = automaton.end(cache, view.fallback, offset + new.len() as u64, &mut hit);
             }
         }
-        if work.found.is_empty() && !(input.is_last() && self.combinations.any()) {
+        let ends = input.is_last().then(|| input.end());
+        if work.found.is_empty() && !(ends.is_some() && self.combinations.any()) {
             return ControlFlow::Continue(());
         }
+        self.deliver(work, ends, view, hit)
+    }
+
+    /// Reports what was found; `ends` is the offset behind the last byte of all, if it was among these.
+    #[inline(never)]
+    fn deliver(
+        &self,
+        work: &mut Work,
+        ends: Option<u64>,
+        view: &mut View<'_>,
+        hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         match self.lates {
+            false if work.found.is_sorted() => {}
             false => work.found.sort_unstable(),
             true => work.found.sort_unstable_by_key(|found| {
                 (found.end, self.rules[found.pattern as usize].late, *found)
             }),
+        }
+        if self.plain {
+            return self.deliver_all(work, hit);
         }
         // Of equal ends the leftmost start comes first.
         work.found.dedup_by_key(|found| (found.end, found.pattern));
@@ -519,10 +571,30 @@ impl Set {
         work.counted = counted;
         work.found = found;
         flow?;
-        match input.is_last() {
-            true => self.combinations.finish(input.end(), &self.rules, view, &mut work.tally, hit),
-            false => ControlFlow::Continue(()),
+        match ends {
+            Some(end) => self.combinations.finish(end, &self.rules, view, &mut work.tally, hit),
+            None => ControlFlow::Continue(()),
         }
+    }
+
+    /// Reports what was found, ordered, of a set that is [plain](Set::plain).
+    fn deliver_all(
+        &self,
+        work: &mut Work,
+        hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut before = None;
+        for one in &work.found {
+            if before.replace((one.end, one.pattern)) == Some((one.end, one.pattern)) {
+                continue;
+            }
+            let rule = &self.rules[one.pattern as usize];
+            let start = if rule.start_of_match { one.start } else { 0 };
+            let flow = hit(Match { end: one.end, id: rule.id, start });
+            work.tally.matched(one.pattern, flow.is_break());
+            flow?;
+        }
+        ControlFlow::Continue(())
     }
 }
 

@@ -50,6 +50,7 @@ struct Event {
 const WHOLE: u32 = u32::MAX;
 
 /// Which gaps are open.
+#[derive(Default)]
 pub(crate) struct Open<'a> {
     /// A bit for each gap.
     pub live: &'a mut [u64],

@@ -47,6 +47,7 @@ use self::abreast::{Chunk, Hit};
 pub(crate) use self::announced::{Announced, Caches, Occurrence, Piece, required};
 use self::dfa::{Dfa, emit};
 use self::fragment::Fragment;
+pub(crate) use self::gate::byte_weight;
 use self::gate::{Gate, Isa, Seen};
 use self::program::{Program, VARIES, has};
 use self::skip::{GATE_ALONE, GATE_BESIDE};
@@ -233,6 +234,12 @@ impl Automaton {
     /// Whether matches of this report come with the byte behind them.
     pub(crate) fn is_late(&self, report: u32) -> bool {
         self.late.binary_search(&report).is_ok()
+    }
+
+    /// Expected cycles for a byte, with the walks behind candidates, of which the model of a gate knows nothing.
+    pub(crate) fn cost(&self) -> f64 {
+        const WALKS: f64 = 3.0;
+        self.parts.iter().map(|part| (WALKS * part.cost()).min(gate::WALKING)).sum()
     }
 
     /// Bytes of a stream's state.

@@ -157,7 +157,9 @@ impl Group {
                     at = end;
                 }
             }
-            self.confirm.run(literals, hay, base, &mut candidates, from, hit)?;
+            if !candidates.is_empty() {
+                self.confirm.run(literals, hay, base, &mut candidates, from, hit)?;
+            }
         }
         ControlFlow::Continue(at)
     }

@@ -34,6 +34,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "crates/runtime/src/signals.rs",
     "crates/runtime/src/tsc.rs",
     "crates/scan/src/fallback/gate/kernel/",
+    "crates/scan/src/bitwise/kernel/",
     "crates/scan/src/literal/kernel/",
     // Memory of its own, and the stack below its caller.
     "crates/secure/src/",

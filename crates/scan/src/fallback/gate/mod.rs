@@ -24,7 +24,7 @@ use super::program;
 use crate::node::ByteSet;
 
 pub(crate) use self::kernel::Isa;
-pub(super) use self::model::byte_weight;
+pub(crate) use self::model::byte_weight;
 
 /// The most bytes of a match that are looked at.
 const DEPTH: usize = 48;

@@ -3,7 +3,7 @@ mod gated;
 mod oracle;
 mod overlapping;
 pub(crate) mod parse;
-mod random;
+pub(crate) mod random;
 mod sizes;
 mod spent;
 
@@ -14,10 +14,10 @@ use super::{Automaton, Cache, Expression, Limits};
 use crate::node::{Assertion, ByteSet, Node};
 
 /// A small generator (xorshift64*).
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn new(seed: u64) -> Random {
+    pub(crate) fn new(seed: u64) -> Random {
         Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
@@ -28,11 +28,11 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
     }
 
-    fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit as u64) as usize
     }
 
-    fn chance(&mut self, one_in: usize) -> bool {
+    pub(crate) fn chance(&mut self, one_in: usize) -> bool {
         self.below(one_in) == 0
     }
 }

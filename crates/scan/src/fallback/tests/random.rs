@@ -13,7 +13,7 @@ const ASSERTIONS: [Assertion; 7] = [
 ];
 const BYTES: [u8; 5] = [b'a', b'b', b'\n', b' ', 0xff];
 
-pub(super) fn node(random: &mut Random, depth: usize, assertions: bool) -> Node {
+pub(crate) fn node(random: &mut Random, depth: usize, assertions: bool) -> Node {
     let deeper = depth.saturating_sub(1);
     let nodes = |random: &mut Random, most: usize| {
         let len = if random.chance(20) { 0 } else { 1 + random.below(most) };
@@ -38,7 +38,7 @@ pub(super) fn node(random: &mut Random, depth: usize, assertions: bool) -> Node 
     }
 }
 
-pub(super) fn text(random: &mut Random, most: usize) -> Vec<u8> {
+pub(crate) fn text(random: &mut Random, most: usize) -> Vec<u8> {
     let alphabet = 1 + random.below(BYTES.len());
     (0..random.below(most + 1)).map(|_| BYTES[random.below(alphabet)]).collect()
 }

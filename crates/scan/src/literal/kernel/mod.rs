@@ -80,6 +80,11 @@ impl Candidates {
         self.len = 0;
     }
 
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Adds `position` behind the first `len` candidates if `real`, without a branch. Returns how many they are then: for
     /// [`Candidates::len`].
     ///
