@@ -9,7 +9,7 @@ use std::sync::Arc;
 use lookaside_simd::Cpu;
 use lookaside_spec::scan::{BadPattern, Match, Mode, Patterns};
 
-use crate::bitwise::{Bitwise, Places};
+use crate::bitwise::{self, Bitwise};
 use crate::combinations::Combinations;
 use crate::counters::{Counter, Counting};
 use crate::fallback::{Announced, Automaton, Cache, Caches, Piece};
@@ -65,7 +65,7 @@ pub struct Scratch {
     around: Vec<Caches>,
     data: Vec<u8>,
     live: Vec<u64>,
-    places: Vec<Places>,
+    bitwise: bitwise::Memory,
     state: Vec<u8>,
 }
 
@@ -443,7 +443,7 @@ impl Set {
         view: &mut View<'_>,
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Scratch { work, caches, around, live, places, .. } = scratch;
+        let Scratch { work, caches, around, live, bitwise, .. } = scratch;
         work.found.clear();
         let spent = |view| self.singles.then_some(Spent { rules: &self.rules, view });
         if self.program.gaps.is_empty() {
@@ -463,7 +463,7 @@ impl Set {
         if let Some(all) = &self.program.bitwise {
             let state = std::mem::take(&mut view.bitwise);
             let spent = |pattern: u32| self.rules[pattern as usize].is_spent(view);
-            all.scan(places, state, input.offset(), input.new_bytes(), &spent, &mut work.found);
+            all.scan(bitwise, state, input.offset(), input.new_bytes(), &spent, &mut work.found);
             if input.is_last() {
                 all.end(state, input.end(), &spent, &mut work.found);
             }

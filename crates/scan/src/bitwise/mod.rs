@@ -14,39 +14,40 @@
 //! From one word to the next a bit of each set is carried: that is all that a stream keeps. An automaton takes its time for
 //! each byte, and most of it where matches are; this takes the same for 64 of them. It is for expressions that are
 //! nearly everywhere, or whose strings are: `\n`, `[^"]+`, `[0-9]+`, `<[^>]*>`, `//.*$`. Assertions are those that can be said by a byte
-//! before a match or behind it ([`alternatives`]).
+//! before a match or behind it ([`crate::plan::alternatives`]).
 
 mod kernel;
+mod sets;
 #[cfg(test)]
 mod tests;
 
 use lookaside_simd::Cpu;
 
 use self::kernel::{Classes, Isa};
-use crate::fallback::byte_weight;
-use crate::node::{Assertion, ByteSet, Node};
-use crate::plan::{End, alternatives};
+pub(crate) use self::sets::Sets;
+use self::sets::needs;
+use crate::node::ByteSet;
 use crate::window::Found;
 
 /// Words that are worked on together: a kilobyte of text.
 const WORDS: usize = 16;
 /// Bytes of these.
 const BLOCK: usize = 64 * WORDS;
-/// The most sets: a bit of each is carried, in one word.
-const MOST_SETS: usize = 64;
-/// Expected cycles for a byte: of a class, of another set, and of one that is worked out again and again. Measured on Emerald
-/// Rapids with AVX2; with AVX-512 it is a little less.
-const CLASS: f64 = 0.06;
-const STEP: f64 = 0.05;
-const AGAIN: f64 = 0.3;
-
 /// Bytes of a stretch without the first byte of any match that it pays to pass over.
 const STRETCH: usize = 128;
 /// Words with such a byte in a block that is worked on as a whole.
 const DENSE: usize = 4;
 
 /// A set of places in a block.
-pub(crate) type Places = [u64; WORDS];
+type Places = [u64; WORDS];
+
+/// Memory for scans, kept between them.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    sets: Vec<Places>,
+    /// What may still be reported.
+    reports: Vec<Report>,
+}
 
 /// A set, by others, which are given by their numbers; they come before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,254 +75,8 @@ struct Report {
     before: bool,
     /// The first match is enough.
     once: bool,
-}
-
-/// Collects expressions.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Sets {
-    sets: Vec<Set>,
-    reports: Vec<Report>,
-    /// Where the data end, matches may end at the last place.
-    at_end: Vec<Report>,
-    /// How many sets there are that are worked out again and again.
-    again: usize,
-    /// The classes that expressions begin with.
-    firsts: Vec<ByteSet>,
-    /// Such a set is not part of another one.
-    is_within_again: bool,
-}
-
-/// Where an expression, or a part of it, may begin: anywhere, or behind the places of a set.
-type Before = Option<u8>;
-
-impl Sets {
-    /// Adds an expression that matches no empty string, if it is for this and costs less than `most` more.
-    pub(crate) fn add(&mut self, pattern: u32, node: &Node, once: bool, most: f64) -> bool {
-        let before = (self.sets.len(), self.reports.len(), self.at_end.len(), self.again);
-        let firsts = self.firsts.len();
-        let cost = self.cost();
-        let added = self.try_add(pattern, node, once).filter(|()| self.cost() - cost < most);
-        if added.is_none() {
-            self.is_within_again = false;
-            self.sets.truncate(before.0);
-            self.reports.truncate(before.1);
-            self.at_end.truncate(before.2);
-            self.again = before.3;
-            self.firsts.truncate(firsts);
-        }
-        added.is_some()
-    }
-
-    fn try_add(&mut self, pattern: u32, node: &Node, once: bool) -> Option<()> {
-        let mut anywhere = None;
-        for (parts, end) in alternatives(node)? {
-            let set = self.behind_all(None, &parts)??;
-            let mut add = |all: fn(&mut Sets) -> &mut Vec<Report>, set, before| {
-                all(self).push(Report { pattern, set, before, once });
-            };
-            match end {
-                End::Anywhere => {
-                    anywhere = match anywhere {
-                        None => Some(set),
-                        Some(other) => self.either(Some(other), Some(set))?,
-                    }
-                }
-                End::Text => add(|all| &mut all.at_end, set, false),
-                End::TextOrNewline => {
-                    add(|all| &mut all.at_end, set, false);
-                    let newline = self.number(Set::Class(ByteSet::one(b'\n')))?;
-                    let set = self.number(Set::Then(set, newline))?;
-                    self.at_end.push(Report { pattern, set, before: true, once });
-                }
-                End::Before { next, text_end } => {
-                    if text_end {
-                        add(|all| &mut all.at_end, set, false);
-                    }
-                    let next = self.number(Set::Class(next))?;
-                    let set = self.number(Set::Then(set, next))?;
-                    self.reports.push(Report { pattern, set, before: true, once });
-                }
-            }
-        }
-        if let Some(set) = anywhere {
-            self.reports.push(Report { pattern, set, before: false, once });
-        }
-        Some(())
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.reports.is_empty() && self.at_end.is_empty()
-    }
-
-    /// Expected cycles for a byte.
-    pub(crate) fn cost(&self) -> f64 {
-        let cost = |set: &Set| if matches!(set, Set::Class(_)) { CLASS } else { STEP };
-        let cost = self.sets.iter().map(cost).sum::<f64>() + self.again as f64 * AGAIN;
-        match self.rare_firsts() {
-            Some((_, weight)) => CLASS + cost * (weight * STRETCH as f64).min(1.0),
-            None => cost,
-        }
-    }
-
-    /// The bytes that matches begin with, if they are rare, and how frequent they are.
-    fn rare_firsts(&self) -> Option<(ByteSet, f64)> {
-        let firsts = self.firsts.iter().fold(ByteSet::EMPTY, |all, class| all.union(*class));
-        let weight = firsts.iter().map(byte_weight).sum::<f64>();
-        (weight * (STRETCH as f64) < 0.7 && !self.sets.contains(&Set::Start))
-            .then_some((firsts, weight))
-    }
-
-    /// The number of a set.
-    fn number(&mut self, set: Set) -> Option<u8> {
-        let known = self.sets.iter().position(|known| *known == set);
-        // What is worked out again and again has no classes.
-        if known.is_none() && self.is_within_again && matches!(set, Set::Class(_)) {
-            return None;
-        }
-        let number = known.unwrap_or_else(|| {
-            self.sets.push(set);
-            self.sets.len() - 1
-        });
-        (number < MOST_SETS).then_some(number as u8)
-    }
-
-    /// All classes first.
-    fn classes(&mut self, node: &Node) -> Option<()> {
-        match node {
-            Node::Empty | Node::Assert(_) => Some(()),
-            Node::Class(class) => self.number(Set::Class(*class)).map(|_| ()),
-            Node::Concat(parts) | Node::Alternate(parts) => {
-                parts.iter().try_for_each(|part| self.classes(part))
-            }
-            Node::Repeat { node, .. } => self.classes(node),
-        }
-    }
-
-    fn either(&mut self, a: Before, b: Before) -> Option<Before> {
-        match (a, b) {
-            (Some(a), Some(b)) if a != b => self.number(Set::Or(a, b)).map(Some),
-            (Some(a), Some(_)) => Some(Some(a)),
-            _ => Some(None),
-        }
-    }
-
-    fn behind_all(&mut self, before: Before, parts: &[Node]) -> Option<Before> {
-        parts.iter().try_fold(before, |before, part| self.behind(before, part))
-    }
-
-    /// The places of the last byte of what ends with `node`. `None`: it is not for this.
-    fn behind(&mut self, before: Before, node: &Node) -> Option<Before> {
-        match node {
-            Node::Empty => Some(before),
-            Node::Assert(Assertion::TextStart) if before.is_none() => {
-                self.number(Set::Start).map(Some)
-            }
-            Node::Assert(_) => None,
-            Node::Class(bytes) => {
-                let class = self.number(Set::Class(*bytes))?;
-                match before {
-                    None => {
-                        self.firsts.push(*bytes);
-                        Some(Some(class))
-                    }
-                    Some(before) => self.number(Set::Then(before, class)).map(Some),
-                }
-            }
-            Node::Concat(parts) => self.behind_all(before, parts),
-            Node::Alternate(parts) => self.behind_either(before, parts),
-            Node::Repeat { node, min, max } => {
-                let mut now = before;
-                for _ in 0..*min {
-                    let (last, count) = (now, self.sets.len());
-                    now = self.behind(now, node)?;
-                    // A round that changes nothing is like all others.
-                    if now == last && count == self.sets.len() {
-                        break;
-                    }
-                }
-                let (Some(_), Some(mut last)) = (before, now) else {
-                    // What may begin anywhere may as well begin with its last rounds.
-                    return Some(now);
-                };
-                let Some(max) = max else { return self.again(last, node).map(Some) };
-                let mut all = now;
-                for _ in *min..*max {
-                    let round = self.behind(Some(last), node)??;
-                    all = self.either(all, Some(round))?;
-                    if round == last {
-                        break;
-                    }
-                    last = round;
-                }
-                Some(all)
-            }
-        }
-    }
-
-    fn behind_either(&mut self, before: Before, parts: &[Node]) -> Option<Before> {
-        let (first, parts) = parts.split_first()?;
-        let mut all = self.behind(before, first)?;
-        for part in parts {
-            let one = self.behind(before, part)?;
-            all = self.either(all, one)?;
-        }
-        Some(all)
-    }
-
-    /// What is behind `before` by any number of rounds of `node`.
-    fn again(&mut self, before: u8, node: &Node) -> Option<u8> {
-        let (mut class, mut others) = (ByteSet::EMPTY, vec![]);
-        let mut parts = vec![node];
-        while let Some(part) = parts.pop() {
-            match part {
-                Node::Alternate(more) => parts.extend(more),
-                Node::Concat(more) if more.len() == 1 => parts.extend(more),
-                Node::Empty | Node::Repeat { max: Some(0), .. } => {}
-                // Rounds of rounds.
-                Node::Repeat { node, min: 0 | 1, .. } if matches!(**node, Node::Class(_)) => {
-                    parts.push(node);
-                }
-                Node::Class(bytes) => class = class.union(*bytes),
-                other => others.push(other.clone()),
-            }
-        }
-        // `(X|B)*` is `X*(BX*)*`, which has fewer rounds.
-        let class = match class.is_empty() {
-            true => None,
-            false => Some(self.number(Set::Class(class))?),
-        };
-        let star = |all: &mut Sets, set| match class {
-            Some(class) => all.number(Set::Star(set, class)),
-            None => Some(set),
-        };
-        let first = star(self, before)?;
-        if others.is_empty() {
-            return Some(first);
-        }
-        others.iter().try_for_each(|other| self.classes(other))?;
-        let number = self.sets.len();
-        if number >= MOST_SETS || self.is_within_again {
-            return None;
-        }
-        self.sets.push(Set::Again(first, 0));
-        self.is_within_again = true;
-        let last = self.behind_either(Some(number as u8), &others);
-        self.is_within_again = false;
-        let last = star(self, last??)?;
-        // All that is behind itself again is behind it: the last set of all.
-        let last = if usize::from(last) + 1 < self.sets.len() {
-            self.sets.push(Set::Or(last, last));
-            self.sets.len() - 1
-        } else {
-            usize::from(last)
-        };
-        if last <= number || last >= MOST_SETS {
-            return None;
-        }
-        self.sets[number] = Set::Again(first, last as u8);
-        self.again += last - number;
-        Some(number as u8)
-    }
+    /// A bit for each set that it follows from, and for its own.
+    needs: u64,
 }
 
 /// Expressions, ready to scan.
@@ -345,6 +100,10 @@ pub(crate) struct Bitwise {
 impl Bitwise {
     pub(crate) fn new(mut all: Sets, cpu: &Cpu) -> Bitwise {
         all.reports.sort_by_key(|report| report.pattern);
+        let needs = needs(&all.sets);
+        for report in all.reports.iter_mut().chain(&mut all.at_end) {
+            report.needs = needs[usize::from(report.set)];
+        }
         let class = |(number, set): (usize, &Set)| match set {
             Set::Class(bytes) => Some((number as u8, *bytes)),
             _ => None,
@@ -421,29 +180,32 @@ impl Bitwise {
     #[inline(never)]
     pub(crate) fn scan(
         &self,
-        memory: &mut Vec<Places>,
+        memory: &mut Memory,
         state: &mut [u8],
         offset: u64,
         bytes: &[u8],
         spent: &impl Fn(u32) -> bool,
         found: &mut Vec<Found>,
     ) {
-        if memory.len() <= self.sets.len() {
-            memory.resize(self.sets.len() + 1, [0; WORDS]);
+        let Memory { sets, reports } = memory;
+        if sets.len() <= self.sets.len() {
+            sets.resize(self.sets.len() + 1, [0; WORDS]);
         }
-        let mut run = Run { all: self, memory, carries: self.load(state), spent, found };
-        let first = run.found.len();
+        let is_live = |report: &&Report| !spent(report.pattern);
+        reports.clear();
+        reports.extend(self.reports.iter().filter(is_live));
+        let at_end = self.at_end.iter().filter(is_live);
+        let at_end = at_end.fold(0, |needs, report| needs | report.needs);
+        let carries = self.load(state);
+        let mut run = Run { all: self, sets, reports, at_end, carries, found };
         for (number, block) in bytes.chunks(BLOCK).enumerate() {
+            if run.needs() == 0 {
+                break;
+            }
             let offset = offset.wrapping_add((number * BLOCK) as u64);
             match &self.firsts {
                 Some(firsts) => run.around_firsts(firsts, block, offset),
                 None => run.block(block, offset),
-            }
-            if let [one] = &*self.reports
-                && one.once
-                && run.found.len() > first
-            {
-                break;
             }
         }
         let carries = run.carries;
@@ -474,25 +236,32 @@ impl Bitwise {
         state.iter().rev().fold(0, |carries, byte| carries << 8 | u64::from(*byte)) ^ self.begin
     }
 
-    /// All sets of a block; of each, bit by bit, whether the last place is in it. `carries` says so of the place before.
-    fn sets(&self, memory: &mut [Places], carries: u64, block: &[u8]) -> u64 {
-        self.classes.places(self.isa, block, memory);
+    /// All sets of a block that are needed; of each, bit by bit, whether the last place is in it. `carries` says so of the place
+    /// before.
+    fn sets(&self, memory: &mut [Places], needs: u64, carries: u64, block: &[u8]) -> u64 {
+        self.classes.places(self.isa, block, needs, memory);
         let words = block.len().div_ceil(64);
         // Most packets are short.
         match words {
-            1 => self.others::<1>(memory, carries, 1),
-            2 => self.others::<2>(memory, carries, 2),
-            _ => self.others::<WORDS>(memory, carries, words),
+            1 => self.others::<1>(memory, needs, carries, 1),
+            2 => self.others::<2>(memory, needs, carries, 2),
+            _ => self.others::<WORDS>(memory, needs, carries, words),
         }
         let last = block.len() - 1;
         let bit = |places: &Places| places[last / 64] >> (last % 64) & 1;
         let all = memory[..self.sets.len()].iter().enumerate();
-        all.fold(0, |carries, (number, places)| carries | bit(places) << number)
+        needs & all.fold(0, |carries, (number, places)| carries | bit(places) << number)
     }
 
-    /// All sets but classes of the first `words` words, which are `W` at most.
+    /// All needed sets but classes of the first `words` words, which are `W` at most.
     #[inline(always)]
-    fn others<const W: usize>(&self, memory: &mut [Places], carries: u64, words: usize) {
+    fn others<const W: usize>(
+        &self,
+        memory: &mut [Places],
+        needs: u64,
+        carries: u64,
+        words: usize,
+    ) {
         let words = words.min(W);
         let mut number = 0;
         while let Some(set) = self.sets.get(number) {
@@ -500,8 +269,9 @@ impl Bitwise {
             let places = &mut rest[0];
             let mut carry = carries >> number & 1;
             match *set {
-                Set::Start => places[..words].fill(0),
                 Set::Class(_) => {}
+                _ if needs >> number & 1 == 0 => {}
+                Set::Start => places[..words].fill(0),
                 Set::Then(a, b) => {
                     let mut carry = carries >> a & 1;
                     let (a, b) = (&before[usize::from(a)], &before[usize::from(b)]);
@@ -568,29 +338,58 @@ impl Bitwise {
 }
 
 /// One call of [`Bitwise::scan`].
-struct Run<'a, F> {
+struct Run<'a> {
     all: &'a Bitwise,
-    memory: &'a mut [Places],
+    sets: &'a mut [Places],
+    /// What may still be reported.
+    reports: &'a mut Vec<Report>,
+    /// The sets that are needed at the end of the data.
+    at_end: u64,
     carries: u64,
-    spent: &'a F,
     found: &'a mut Vec<Found>,
 }
 
-impl<F: Fn(u32) -> bool> Run<'_, F> {
+impl Run<'_> {
+    /// A bit for each set that something may still be reported by.
+    fn needs(&self) -> u64 {
+        self.reports.iter().fold(self.at_end, |needs, report| needs | report.needs)
+    }
+
     /// A block, or a part of one, from `offset` on.
     fn block(&mut self, bytes: &[u8], offset: u64) {
-        self.carries = self.all.sets(self.memory, self.carries, bytes);
+        let needs = self.needs();
+        self.carries = self.all.sets(self.sets, needs, self.carries, bytes);
         let words = bytes.len().div_ceil(64);
-        match &*self.all.reports {
-            [one] => ends_of_one(one, self.memory, words, offset, self.spent, self.found),
-            all => ends(all, self.memory, words, offset, self.spent, self.found),
+        let over = match &self.reports[..] {
+            [one] => ends_of_one(one, self.sets, words, offset, self.found),
+            _ => ends(self.reports, self.sets, words, offset, self.found),
+        };
+        if over {
+            let found = &self.found[..];
+            let is_over = |one: &Report| {
+                // Those of this call, of which there is one at least, are the last ones.
+                one.once && found.iter().rev().any(|it| it.pattern == one.pattern)
+            };
+            self.reports.retain(|one| !is_over(one));
         }
+    }
+
+    /// Whether no match is under way; what is carried is 0 then.
+    fn is_at_rest(&mut self) -> bool {
+        let rests = self.carries & self.all.carried == 0;
+        if rests {
+            self.carries = 0;
+        }
+        rests
     }
 
     /// The same; what has no first byte of a match, while none is under way, is passed over.
     fn around_firsts(&mut self, firsts: &Classes, bytes: &[u8], offset: u64) {
-        firsts.places(self.all.isa, bytes, self.memory);
-        let places = self.memory[self.all.sets.len()];
+        if self.is_at_rest() && !firsts.any(self.all.isa, bytes) {
+            return;
+        }
+        firsts.places(self.all.isa, bytes, u64::MAX, self.sets);
+        let places = self.sets[self.all.sets.len()];
         let words = bytes.len().div_ceil(64);
         let dense = places[..words].iter().filter(|word| **word != 0).count();
         if dense > DENSE {
@@ -599,8 +398,7 @@ impl<F: Fn(u32) -> bool> Run<'_, F> {
         let mut word = 0;
         while word < words {
             let mut end = words;
-            if self.carries & self.all.carried == 0 {
-                self.carries = 0;
+            if self.is_at_rest() {
                 let Some(quiet) = places[word..words].iter().position(|word| *word != 0) else {
                     return;
                 };
@@ -621,19 +419,18 @@ fn star(set: u64, class: u64, carry: u64) -> u64 {
     set | ((more.wrapping_add(class) ^ class) | more) & class
 }
 
-/// Reports the ends of the only expression.
+/// Reports the ends of the only expression. Returns whether something is over with its first match.
 fn ends_of_one(
     report: &Report,
-    memory: &[Places],
+    sets: &[Places],
     words: usize,
     offset: u64,
-    spent: &impl Fn(u32) -> bool,
     found: &mut Vec<Found>,
-) {
-    let Report { pattern, set, before, once } = *report;
+) -> bool {
+    let Report { pattern, set, before, once, .. } = *report;
     let offset = offset.wrapping_add(u64::from(!before));
-    for (word, places) in memory[usize::from(set)][..words].iter().enumerate() {
-        if *places == 0 || spent(pattern) {
+    for (word, places) in sets[usize::from(set)][..words].iter().enumerate() {
+        if *places == 0 {
             continue;
         }
         let first = offset.wrapping_add(64 * word as u64);
@@ -644,33 +441,42 @@ fn ends_of_one(
             Found { end, pattern, start: 0 }
         }));
         if once {
-            return;
+            return true;
         }
     }
+    false
 }
 
-/// Reports the ends of all of them, in order of their places.
+/// Reports the ends of all of them, in order of their places. Returns whether something is over with its first match.
 fn ends(
     reports: &[Report],
-    memory: &[Places],
+    sets: &[Places],
     words: usize,
     offset: u64,
-    spent: &impl Fn(u32) -> bool,
     found: &mut Vec<Found>,
-) {
-    let of = |report: &Report, word: usize| memory[usize::from(report.set)][word];
-    for word in 0..words {
-        let mut any = reports.iter().fold(0, |any, report| any | of(report, word));
+) -> bool {
+    let mut over = false;
+    let places = (0..words).map(|word| (word, offset.wrapping_add(64 * word as u64)));
+    for (word, offset) in places {
+        let of = |report: &Report| sets[usize::from(report.set)][word];
+        // Of what is over with its first match, the first one of the word.
+        let first = |report: &Report| match report.once {
+            true => of(report) & of(report).wrapping_neg(),
+            false => of(report),
+        };
+        let mut any = reports.iter().fold(0, |any, report| any | first(report));
         while any != 0 {
             let bit = any.trailing_zeros();
             any &= any - 1;
-            let place = offset.wrapping_add(64 * word as u64 + u64::from(bit));
+            let place = offset.wrapping_add(u64::from(bit));
             for report in reports {
-                if of(report, word) >> bit & 1 != 0 && !spent(report.pattern) {
+                if first(report) >> bit & 1 != 0 {
                     let end = place.wrapping_add(u64::from(!report.before));
                     found.push(Found { end, pattern: report.pattern, start: 0 });
+                    over |= report.once;
                 }
             }
         }
     }
+    over
 }

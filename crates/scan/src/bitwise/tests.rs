@@ -4,7 +4,7 @@ use lookaside_simd::{Cpu, Tier};
 
 use super::*;
 use crate::fallback::tests::{Random, random};
-use crate::node::width;
+use crate::node::{Assertion, Node, width};
 use crate::reference::matches;
 use crate::syntax::{Extended, Flags, Pattern};
 
@@ -15,7 +15,7 @@ fn pattern(node: &Node) -> Pattern {
 
 /// What is reported of `text` in pieces of up to `most` bytes, as (pattern, end), in the order of reports.
 fn scan(all: &Bitwise, random: &mut Random, text: &[u8], most: usize) -> Vec<(u32, u64)> {
-    let (mut memory, mut found) = (vec![], vec![]);
+    let (mut memory, mut found) = (Memory::default(), vec![]);
     let mut state = vec![0; all.state_len()];
     let mut at = 0;
     while at < text.len() {
@@ -82,31 +82,49 @@ fn ends_are_those_of_the_definition() {
     assert!(served > 1500 && again > 10 && reported > 100_000, "{served} {again} {reported}");
 }
 
-/// Runs of every length, from every place of a word to every other, over several blocks.
+/// Runs of every length, from every place of a word to every other, over several blocks; with first bytes that are rare, so
+/// that words without them are passed over, and that are not.
 #[test]
 fn runs_of_any_length_are_followed_to_their_ends() {
     let class = |bytes: &str| Node::Class(bytes.bytes().collect());
-    let star = Node::Repeat { node: Box::new(class("x")), min: 0, max: None };
-    let pair = Node::Concat(vec![class("x"), class("x")]);
-    let pairs = Node::Repeat { node: Box::new(pair), min: 0, max: None };
-    let begun = |inner: Node| Node::Concat(vec![class("a"), inner, class("b")]);
-    let mut sets = Sets::default();
-    assert!(sets.add(0, &begun(star), false, f64::INFINITY));
-    assert!(sets.add(1, &begun(pairs), false, f64::INFINITY));
-    assert_eq!(sets.again, 2);
-    for tier in Tier::here() {
-        let all = Bitwise::new(sets.clone(), &Cpu::with_cap(tier));
-        let chance = &mut Random::new(1);
-        for length in (0..130).chain([900, 1020, 1024, 1025, 2100]) {
-            let before = length % 67;
-            let text = [vec![b'-'; before], vec![b'a'], vec![b'x'; length], vec![b'b']].concat();
-            let end = text.len() as u64;
-            let mut expected = vec![(0, end)];
-            if length % 2 == 0 {
-                expected.push((1, end));
-            }
-            for most in [1, 100, 5000] {
-                assert_eq!(scan(&all, chance, &text, most), expected, "{length}, {tier}");
+    let star = |node: Node| Node::Repeat { node: Box::new(node), min: 0, max: None };
+    let run = || star(class("x"));
+    let pairs = || star(Node::Concat(vec![class("x"), class("x")]));
+    let runs = || star(Node::Concat(vec![class("y"), run()]));
+    for first in ["<", "e"] {
+        let begun = |inner: Node| Node::Concat(vec![class(first), inner, class("b")]);
+        let start = Node::Concat(vec![Node::Assert(Assertion::TextStart), run(), class("b")]);
+        let expressions = [begun(run()), begun(pairs()), begun(runs()), start];
+        let mut sets = Sets::default();
+        for (number, node) in (0..).zip(&expressions) {
+            assert!(sets.add(number, node, false, f64::INFINITY));
+        }
+        assert_eq!((sets.again, sets.rare_firsts().is_some()), (4, first == "<"));
+        for tier in Tier::here() {
+            let all = Bitwise::new(sets.clone(), &Cpu::with_cap(tier));
+            let chance = &mut Random::new(1);
+            for length in (0..130).chain([900, 1020, 1024, 1025, 2100]) {
+                let before = vec![b'-'; length % 67];
+                let run = || vec![b'x'; length];
+                let first = || first.as_bytes().to_vec();
+                let texts = [
+                    ([before.clone(), first(), run(), b"b".to_vec()].concat(), 0),
+                    ([before, first(), b"y".to_vec(), run(), b"b".to_vec()].concat(), 2),
+                    ([run(), b"b".to_vec()].concat(), 3),
+                ];
+                for (text, number) in texts {
+                    let end = text.len() as u64;
+                    let mut expected = vec![(number, end)];
+                    match (number, length) {
+                        (0, 0) => expected.extend([(1, end), (2, end)]),
+                        (0, _) if length % 2 == 0 => expected.push((1, end)),
+                        _ => {}
+                    }
+                    for most in [1, 100, 5000] {
+                        let found = scan(&all, chance, &text, most);
+                        assert_eq!(found, expected, "{length}, {number}, {tier}, {most}");
+                    }
+                }
             }
         }
     }
@@ -144,9 +162,16 @@ fn where_one_match_is_enough_others_need_not_be_told() {
     assert!(sets.add(3, &node, true, f64::INFINITY));
     let all = Bitwise::new(sets, Cpu::host());
     let (mut state, mut found) = (vec![0; all.state_len()], vec![]);
-    all.scan(&mut vec![], &mut state, 0, &[b'x'; 5000], &|_| false, &mut found);
+    all.scan(&mut Memory::default(), &mut state, 0, &[b'x'; 5000], &|_| false, &mut found);
     assert!(found.len() <= 64 && found[0].end == 1);
     let (mut state, mut found) = (vec![0; all.state_len()], vec![]);
-    all.scan(&mut vec![], &mut state, 0, &[b'x'; 5000], &|pattern| pattern == 3, &mut found);
+    all.scan(
+        &mut Memory::default(),
+        &mut state,
+        0,
+        &[b'x'; 5000],
+        &|pattern| pattern == 3,
+        &mut found,
+    );
     assert_eq!(found, []);
 }

@@ -56,6 +56,8 @@ struct Eight {
     /// No byte above 127 is in any of them.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     ascii: bool,
+    /// A bit for the set of each of them.
+    mask: u64,
     /// Which set each of them is.
     numbers: Box<[u8]>,
     /// Of each, of bytes below 128 and of others: by the low half, a bit for each high half.
@@ -79,8 +81,10 @@ impl Classes {
                 bytes.iter().for_each(|byte| table[usize::from(byte)] |= 1 << bit);
             }
             let ascii = table[128..].iter().all(|bits| *bits == 0);
-            let numbers = all.iter().map(|(number, _)| *number).collect();
-            Eight { table, ascii, numbers, halves: all.iter().map(halves).collect() }
+            let numbers: Box<[u8]> = all.iter().map(|(number, _)| *number).collect();
+            let mask =
+                numbers.iter().fold(0, |mask, number| mask | 1_u64.wrapping_shl((*number).into()));
+            Eight { table, ascii, mask, numbers, halves: all.iter().map(halves).collect() }
         };
         Classes(all.chunks(EIGHT).map(eight).collect())
     }
@@ -93,12 +97,12 @@ impl Classes {
         size_of_val(&*self.0) + self.len() * (1 + 32)
     }
 
-    /// The places of each class in `text`, of at most [`BLOCK`] bytes, in the set of its number. Words behind the text are left
-    /// as they are.
+    /// The places of each class that is needed (a bit for each set) in `text`, of at most [`BLOCK`] bytes, in the set of its
+    /// number. Words behind the text are left as they are.
     #[inline]
-    pub(super) fn places(&self, isa: Isa, text: &[u8], sets: &mut [Places]) {
+    pub(super) fn places(&self, isa: Isa, text: &[u8], needs: u64, sets: &mut [Places]) {
         assert!(text.len() <= BLOCK);
-        for eight in &self.0 {
+        for eight in self.0.iter().filter(|eight| eight.mask & needs != 0) {
             match isa {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: the token proves the features.
@@ -119,6 +123,25 @@ impl Classes {
                 _ => generic(eight, text, sets),
             }
         }
+    }
+}
+
+impl Classes {
+    /// Whether any byte of `text` is in one of the classes, of which there is at most one.
+    pub(super) fn any(&self, isa: Isa, text: &[u8]) -> bool {
+        let Some(eight) = self.0.first() else { return false };
+        let (whole, rest) = text.as_chunks::<64>();
+        let of = |bytes: &[u8]| bytes.iter().any(|byte| eight.table[usize::from(*byte)] != 0);
+        let any = match (isa, &eight.halves[..]) {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the token proves the features.
+            (Isa::Avx512(_), [halves]) => unsafe { x86::any_avx512(halves, whole) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the token proves the features.
+            (Isa::Avx2(_), [halves]) => unsafe { x86::any_avx2(halves, whole) },
+            _ => of(whole.as_flattened()),
+        };
+        any || of(rest)
     }
 }
 
@@ -182,6 +205,48 @@ mod x86 {
                 bit = _mm512_add_epi8(bit, bit);
             }
         }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub(super) fn any_avx512(halves: &[[u8; 16]; 2], text: &[[u8; 64]]) -> bool {
+        let table = |bytes: &[u8; 16]| {
+            // SAFETY: 16 bytes.
+            _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
+        };
+        let [low, high, bits] = [&halves[0], &halves[1], &BITS].map(table);
+        let mut any = _mm512_setzero_si512();
+        for bytes in text {
+            // SAFETY: 64 bytes.
+            let bytes = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
+            let other = _mm512_xor_si512(bytes, _mm512_set1_epi8(-128));
+            let halves =
+                _mm512_or_si512(_mm512_shuffle_epi8(low, bytes), _mm512_shuffle_epi8(high, other));
+            let upper = _mm512_and_si512(_mm512_srli_epi16::<4>(bytes), _mm512_set1_epi8(15));
+            let within = _mm512_and_si512(halves, _mm512_shuffle_epi8(bits, upper));
+            any = _mm512_or_si512(any, within);
+        }
+        _mm512_test_epi8_mask(any, any) != 0
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn any_avx2(halves: &[[u8; 16]; 2], text: &[[u8; 64]]) -> bool {
+        let table = |bytes: &[u8; 16]| {
+            // SAFETY: 16 bytes.
+            _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
+        };
+        let [low, high, bits] = [&halves[0], &halves[1], &BITS].map(table);
+        let mut any = _mm256_setzero_si256();
+        for bytes in text.as_flattened().as_chunks::<32>().0 {
+            // SAFETY: 32 bytes.
+            let bytes = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
+            let other = _mm256_xor_si256(bytes, _mm256_set1_epi8(-128));
+            let halves =
+                _mm256_or_si256(_mm256_shuffle_epi8(low, bytes), _mm256_shuffle_epi8(high, other));
+            let upper = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), _mm256_set1_epi8(15));
+            let within = _mm256_and_si256(halves, _mm256_shuffle_epi8(bits, upper));
+            any = _mm256_or_si256(any, within);
+        }
+        _mm256_testz_si256(any, any) == 0
     }
 
     #[target_feature(enable = "avx2")]
