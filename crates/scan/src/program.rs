@@ -53,6 +53,8 @@ pub(crate) struct Program {
     pub stretches: Box<[Stretch]>,
     /// Segments at the start of the text.
     pub starts: Starts,
+    /// All patterns begin at the start of the text, and are sequences.
+    pub anchored: bool,
     /// How many bytes before the new ones a scan must see.
     pub history: usize,
     /// How many of these the finder must see again.
@@ -557,6 +559,7 @@ impl Builder {
             |user: &u32| self.segments.get(*user as usize).map(|it| (&it.before, &it.after));
         let sieves = self.users.iter().map(|users| Sieves::new(users.iter().map(tails)));
         let sieves = sieves.collect();
+        let chains = self.chains.len();
         Program {
             finder: (!literals.is_empty()).then(|| Finder::new(&literals, cpu)),
             lengths: self.texts.iter().map(|text| text.bytes.len() as u8).collect(),
@@ -573,6 +576,10 @@ impl Builder {
             swept: swept.into(),
             closable: closable.into(),
             stretches: self.stretches.into(),
+            anchored: self.starts.count() == chains
+                && bitwise.is_none()
+                && around.is_none()
+                && fallback.is_none(),
             starts: self.starts,
             history: self.history,
             again: self.again,

@@ -70,11 +70,16 @@ impl Starts {
         }
     }
 
-    /// Calls `visit` with each segment that may match at the start of `text`.
+    /// How many they are.
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
+    /// Calls `visit` with each segment that may match at the start of `text`.
     pub(crate) fn each(&self, text: &[u8], mut visit: impl FnMut(&Start)) {
         let by_byte = text.first().and_then(|&byte| self.by_byte.get(usize::from(byte)));
         let by_pair = match text {

@@ -122,6 +122,10 @@ impl Program {
         if input.base() == 0 && !self.starts.is_empty() {
             self.starts(input.window(), work);
         }
+        // Nothing has begun, and nothing will.
+        if self.anchored && work.events.is_empty() && open.live.iter().all(|live| *live == 0) {
+            return;
+        }
         if let Some(finder) = &self.finder {
             input.find(finder, (self.history, self.again), &mut |window, place, number, end| {
                 self.hit((window, place), spent, number, end, work);

@@ -12,6 +12,8 @@ const MOST_SETS: usize = 64;
 const CLASS: f64 = 0.06;
 const STEP: f64 = 0.05;
 const AGAIN: f64 = 0.3;
+/// The part of that which is left where the first bytes of matches are rare, at least.
+const LEAST: f64 = 0.25;
 
 /// Collects expressions.
 #[derive(Clone, Debug, Default)]
@@ -94,8 +96,9 @@ impl Sets {
     pub(crate) fn cost(&self) -> f64 {
         let cost = |set: &Set| if matches!(set, Set::Class(_)) { CLASS } else { STEP };
         let cost = self.sets.iter().map(cost).sum::<f64>() + self.again as f64 * AGAIN;
-        match self.rare_firsts() {
-            Some((_, weight)) => CLASS + cost * (weight * STRETCH as f64).min(1.0),
+        // What begins at the start of the data may go on for long.
+        match self.rare_firsts().filter(|_| !self.sets.contains(&Set::Start)) {
+            Some((_, weight)) => CLASS + cost * (weight * STRETCH as f64).clamp(LEAST, 1.0),
             None => cost,
         }
     }

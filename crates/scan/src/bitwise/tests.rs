@@ -131,6 +131,32 @@ fn runs_of_any_length_are_followed_to_their_ends() {
 }
 
 #[test]
+fn what_random_expressions_seldom_have() {
+    let class = |bytes: &str| Node::Class(bytes.bytes().collect());
+    let repeat = |node: Node, min, max| Node::Repeat { node: Box::new(node), min, max };
+    let never = repeat(class("x"), 0, Some(0));
+    let expressions = [
+        // A run that is reported itself, far beyond its first byte.
+        Node::Concat(vec![class("<"), repeat(class("x"), 0, None)]),
+        // Rounds of nothing.
+        Node::Concat(vec![class("<"), repeat(never, 0, None)]),
+    ];
+    let text = [b"-".repeat(100), b"<".to_vec(), b"x".repeat(3000), b"-<".to_vec()].concat();
+    for (node, tier) in
+        expressions.iter().flat_map(|node| Tier::here().map(move |tier| (node, tier)))
+    {
+        let mut sets = Sets::default();
+        assert!(sets.add(0, node, false, f64::INFINITY));
+        let all = Bitwise::new(sets, &Cpu::with_cap(tier));
+        let expected = matches(&pattern(node), &text);
+        let expected: Vec<_> = expected.iter().map(|one| (0, one.end as u64)).collect();
+        for most in [1, 300, 5000] {
+            assert_eq!(scan(&all, &mut Random::new(1), &text, most), expected, "{node:?} {tier}");
+        }
+    }
+}
+
+#[test]
 fn what_is_not_for_this_is_refused_and_leaves_nothing() {
     let x = || Node::Class(ByteSet::one(b'x'));
     let repeat = |node: Node, min, max| Node::Repeat { node: Box::new(node), min, max };
