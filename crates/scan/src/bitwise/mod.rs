@@ -208,9 +208,8 @@ impl Bitwise {
                 None => run.block(block, offset),
             }
         }
-        let carries = run.carries;
+        let carries = run.carries ^ self.begin;
         // A call to copy a few bytes takes longer.
-        let carries = carries ^ self.begin;
         state.iter_mut().enumerate().for_each(|(i, byte)| *byte = (carries >> (8 * i)) as u8);
     }
 

@@ -52,12 +52,10 @@ impl Sets {
     }
 
     fn try_add(&mut self, pattern: u32, node: &Node, once: bool) -> Option<()> {
+        let report = |set, before| Report { pattern, set, before, once, needs: 0 };
         let mut anywhere = None;
         for (parts, end) in alternatives(node)? {
             let set = self.behind_all(None, &parts)??;
-            let mut add = |all: fn(&mut Sets) -> &mut Vec<Report>, set, before| {
-                all(self).push(Report { pattern, set, before, once, needs: 0 });
-            };
             match end {
                 End::Anywhere => {
                     anywhere = match anywhere {
@@ -65,25 +63,23 @@ impl Sets {
                         Some(other) => self.either(Some(other), Some(set))?,
                     }
                 }
-                End::Text => add(|all| &mut all.at_end, set, false),
+                End::Text => self.at_end.push(report(set, false)),
                 End::TextOrNewline => {
-                    add(|all| &mut all.at_end, set, false);
-                    let newline = self.number(Set::Class(ByteSet::one(b'\n')))?;
-                    let set = self.number(Set::Then(set, newline))?;
-                    self.at_end.push(Report { pattern, set, before: true, once, needs: 0 });
+                    self.at_end.push(report(set, false));
+                    let set = self.then(set, ByteSet::one(b'\n'))?;
+                    self.at_end.push(report(set, true));
                 }
                 End::Before { next, text_end } => {
                     if text_end {
-                        add(|all| &mut all.at_end, set, false);
+                        self.at_end.push(report(set, false));
                     }
-                    let next = self.number(Set::Class(next))?;
-                    let set = self.number(Set::Then(set, next))?;
-                    self.reports.push(Report { pattern, set, before: true, once, needs: 0 });
+                    let set = self.then(set, next)?;
+                    self.reports.push(report(set, true));
                 }
             }
         }
         if let Some(set) = anywhere {
-            self.reports.push(Report { pattern, set, before: false, once, needs: 0 });
+            self.reports.push(report(set, false));
         }
         Some(())
     }
@@ -124,7 +120,13 @@ impl Sets {
         (number < MOST_SETS).then_some(number as u8)
     }
 
-    /// All classes first.
+    /// The places of a class behind those of a set.
+    fn then(&mut self, before: u8, class: ByteSet) -> Option<u8> {
+        let class = self.number(Set::Class(class))?;
+        self.number(Set::Then(before, class))
+    }
+
+    /// Numbers all classes of an expression.
     fn classes(&mut self, node: &Node) -> Option<()> {
         match node {
             Node::Empty | Node::Assert(_) => Some(()),
@@ -156,16 +158,13 @@ impl Sets {
                 self.number(Set::Start).map(Some)
             }
             Node::Assert(_) => None,
-            Node::Class(bytes) => {
-                let class = self.number(Set::Class(*bytes))?;
-                match before {
-                    None => {
-                        self.firsts.push(*bytes);
-                        Some(Some(class))
-                    }
-                    Some(before) => self.number(Set::Then(before, class)).map(Some),
+            Node::Class(bytes) => match before {
+                None => {
+                    self.firsts.push(*bytes);
+                    self.number(Set::Class(*bytes)).map(Some)
                 }
-            }
+                Some(before) => self.then(before, *bytes).map(Some),
+            },
             Node::Concat(parts) => self.behind_all(before, parts),
             Node::Alternate(parts) => self.behind_either(before, parts),
             Node::Repeat { node, min, max } => {
