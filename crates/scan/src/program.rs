@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use lookaside_simd::Cpu;
 
-use crate::bitwise::{Bitwise, Sets};
+use crate::bitwise::{self, Bitwise, Sets};
 use crate::fallback::{self, Announced as AroundStrings, Automaton, Expression, Limits};
 use crate::literal::{Around, Finder, Literal};
 use crate::node::{ByteSet, Node};
@@ -188,14 +188,14 @@ impl Program {
             // Many parts, or weak ones, cost more than an automaton around one good string.
             let rare = plan.as_ref().is_some_and(|plan| weak(plan) && !strings(plan))
                 && required().is_some_and(|it| it.is_rare());
-            let required = required().filter(|_| rare || plan.is_none());
+            let required = if rare || plan.is_none() { required() } else { None };
             // What it costs to look at each occurrence of a short string, and of what an automaton around it takes as well.
             let cost = match (&plan, &required) {
                 (_, Some(required)) => plan::cost_around(&required.strings),
                 (Some(plan), None) => plan.iter().map(Sequence::cost_of_strings).sum(),
                 (None, None) => 0.0,
             };
-            let bitwise = cost > 0.0 && !source.empty && !start_of_match;
+            let bitwise = cost > bitwise::CLASS && !source.empty && !start_of_match;
             if bitwise && sets.add(pattern as u32, source.node, source.once, cost) {
                 continue;
             }

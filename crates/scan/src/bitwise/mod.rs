@@ -24,8 +24,8 @@ mod tests;
 use lookaside_simd::Cpu;
 
 use self::kernel::{Classes, Isa};
-pub(crate) use self::sets::Sets;
 use self::sets::needs;
+pub(crate) use self::sets::{CLASS, Sets};
 use crate::node::ByteSet;
 use crate::window::Found;
 

@@ -7,9 +7,9 @@ use crate::plan::{End, alternatives};
 
 /// The most sets: a bit of each is carried, in one word.
 const MOST_SETS: usize = 64;
-/// Expected cycles for a byte: of a class, of another set, and of one that is worked out again and again. Measured on Emerald
-/// Rapids with AVX2; with AVX-512 it is a little less.
-const CLASS: f64 = 0.06;
+/// Expected cycles for a byte: of a class, which each expression has, of another set, and of one that is worked out again and again.
+/// Measured on Emerald Rapids with AVX2; with AVX-512 it is a little less.
+pub(crate) const CLASS: f64 = 0.06;
 const STEP: f64 = 0.05;
 const AGAIN: f64 = 0.3;
 /// The part of that which is left where the first bytes of matches are rare, at least.
