@@ -7,6 +7,8 @@
 
 #[path = "../src/fallback/mod.rs"]
 mod fallback;
+#[path = "../src/isa.rs"]
+mod isa;
 #[path = "../src/node.rs"]
 mod node;
 #[path = "../src/fallback/tests/parse.rs"]

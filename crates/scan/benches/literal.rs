@@ -16,6 +16,8 @@
 //!
 //! Hyperscan is loaded from `libhs.so.5` (Debian: libhyperscan5) when it runs. Without it, our side runs alone.
 
+#[path = "../src/isa.rs"]
+mod isa;
 #[path = "../src/literal/mod.rs"]
 #[allow(dead_code)]
 mod literal;

@@ -56,6 +56,7 @@ mod fallback;
 #[doc(hidden)]
 pub mod generate;
 mod input;
+mod isa;
 mod literal;
 mod node;
 mod plan;

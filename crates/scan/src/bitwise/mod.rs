@@ -23,9 +23,10 @@ mod tests;
 
 use lookaside_simd::Cpu;
 
-use self::kernel::{Classes, Isa};
+use self::kernel::Classes;
 use self::sets::needs;
 pub(crate) use self::sets::{CLASS, Sets};
+use crate::isa::Isa;
 use crate::node::ByteSet;
 use crate::window::Found;
 

@@ -16,7 +16,7 @@ use super::confirm::alignment_bits;
 use super::endings::{self, Endings, MOST_ENDINGS, Odds};
 use super::gram::fold_of;
 use super::kernel::{
-    Isa, KNOWN, LONGEST_PAIR_STRIDE, MOST_TABLES, PAIR_GRAMS, SIZES, STEPS, gathers,
+    Isa, KNOWN, LONGEST_PAIR_STRIDE, MOST_TABLES, PAIR_GRAMS, SIZES, STEPS, gathers, most_sets,
 };
 use super::set::{Literals, spelled};
 
@@ -473,7 +473,7 @@ impl Planner<'_> {
             Isa::Generic => cycles::VECTOR_PORTABLE,
         };
         let vectors = SCAN / 64.0;
-        let (nibbles, most) = (self.isa.nibbles(), self.isa.most_sets());
+        let (nibbles, most) = (self.isa.nibbles(), most_sets(self.isa));
         let sets = self.forced.sets.map_or(1..=most, |sets| sets.min(most)..=sets.min(most));
         for sets in sets {
             let rate = buckets::estimate(&mut windows, sets, nibbles, self.model).min(1.0);

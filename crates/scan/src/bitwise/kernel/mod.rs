@@ -18,28 +18,9 @@
 
 #![allow(unsafe_code)]
 
-use lookaside_simd::{Avx2, Avx512, Cpu};
-
 use super::{BLOCK, Places};
+use crate::isa::Isa;
 use crate::node::ByteSet;
-
-/// The instructions in use.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Isa {
-    Avx512(Avx512),
-    Avx2(Avx2),
-    Generic,
-}
-
-impl Isa {
-    pub(super) fn new(cpu: &Cpu) -> Isa {
-        match (cpu.avx512(), cpu.avx2()) {
-            (Some(token), _) => Isa::Avx512(token),
-            (None, Some(token)) => Isa::Avx2(token),
-            (None, None) => Isa::Generic,
-        }
-    }
-}
 
 /// Classes of one table.
 const EIGHT: usize = 8;
@@ -124,9 +105,7 @@ impl Classes {
             }
         }
     }
-}
 
-impl Classes {
     /// Whether any byte of `text` is in one of the classes, of which there is at most one.
     pub(super) fn any(&self, isa: Isa, text: &[u8]) -> bool {
         let Some(eight) = self.0.first() else { return false };

@@ -20,9 +20,8 @@ mod vector_avx512;
 
 use std::mem::MaybeUninit;
 
-use lookaside_simd::{Avx2, Avx512, Cpu};
-
 use super::gram::Grams;
+pub(super) use crate::isa::Isa;
 
 pub(super) use shift_or::{BUCKETS, KNOWN, Masks, SIZES, STEPS, shift_or, slot};
 pub(super) use sift::Alignments;
@@ -34,34 +33,9 @@ pub(super) const CAPACITY: usize = 1024;
 /// Elements behind [`CAPACITY`] that a kernel may write before it looks at how many count.
 const SLACK: usize = 16;
 
-/// The instructions in use.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Isa {
-    Avx512(Avx512),
-    Avx2(Avx2),
-    Generic,
-}
-
-impl Isa {
-    pub(super) fn new(cpu: &Cpu) -> Isa {
-        match (cpu.avx512(), cpu.avx2()) {
-            (Some(token), _) => Isa::Avx512(token),
-            (None, Some(token)) => Isa::Avx2(token),
-            (None, None) => Isa::Generic,
-        }
-    }
-}
-
-impl Isa {
-    /// Whether the vector filter looks up nibbles.
-    pub(super) fn nibbles(self) -> bool {
-        matches!(self, Isa::Avx2(_))
-    }
-
-    /// The most sets of tables that the vector filter has.
-    pub(super) fn most_sets(self) -> usize {
-        if self.nibbles() { 2 } else { 1 }
-    }
+/// The most sets of tables that the vector filter has.
+pub(super) fn most_sets(isa: Isa) -> usize {
+    if isa.nibbles() { 2 } else { 1 }
 }
 
 /// The candidates of one block: positions relative to its begin, ascending; of pairs, the first one.

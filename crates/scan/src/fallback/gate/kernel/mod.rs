@@ -7,35 +7,12 @@ mod gate_avx2;
 #[cfg(target_arch = "x86_64")]
 mod gate_avx512;
 
-use lookaside_simd::{Avx2, Avx512, Cpu};
+pub(crate) use crate::isa::Isa;
 
 /// Places looked at together.
 pub(super) const LANES: usize = 64;
 /// Most tests.
 pub(super) const TESTS: usize = 4;
-
-/// The instructions in use.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Isa {
-    Avx512(Avx512),
-    Avx2(Avx2),
-    Generic,
-}
-
-impl Isa {
-    pub(crate) fn new(cpu: &Cpu) -> Isa {
-        match (cpu.avx512(), cpu.avx2()) {
-            (Some(token), _) => Isa::Avx512(token),
-            (None, Some(token)) => Isa::Avx2(token),
-            (None, None) => Isa::Generic,
-        }
-    }
-
-    /// Whether a set of bytes becomes a product of two sets of nibbles.
-    pub(super) fn nibbles(self) -> bool {
-        matches!(self, Isa::Avx2(_))
-    }
-}
 
 /// The buckets that a byte may belong to, of the bytes at one distance from a place.
 #[derive(Clone, Debug)]
