@@ -114,12 +114,15 @@ def rows(report: str) -> dict[str, int]:
     return found
 
 
-def libz(cards: Cards, card: Path | None, least: float, says: str = "", others: bool = False) -> str:
+def libz(cards: Cards, card: Path | None, least: float, says: str = "", others: bool = False,
+         preload: Path | None = None) -> str:
     """Compresses with our libz.so.1 and this card, which has to serve this share. Others compress beside us?"""
     data = text(3 << 20)
     (cards.work / "data").write_bytes(data)
     env = {"LD_LIBRARY_PATH": str(cards.zlib), "LOOKASIDE_STATS": str(cards.work / "stats"), "LOOKASIDE_ENGINES": "3",
            "LOOKASIDE_POLICY": "wait", "LOOKASIDE_CARD_TIMEOUT_MS": "200"}
+    if preload:
+        env["LD_PRELOAD"] = str(preload)
     (cards.work / "stats").unlink(missing_ok=True)
     ran = cards.run(card, PYTHON, "-c", COMPRESS, env=env)
     said = ran.stderr.decode()
@@ -166,15 +169,98 @@ CpaStatus icp_sal_userStart(const char *section)
 """
 
 
-def nested(cards: Cards) -> str:
+# An allocator of the program's, in whose memory no other one finds its way: each piece has a head of its own.
+ALLOCATOR = """
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *__libc_malloc(size_t);
+void __libc_free(void *);
+
+struct head { void *start; size_t len; uint64_t live; };
+enum { LIVE = 0x11feb10c };
+
+static struct head *head_of(void *p)
+{
+    struct head *head = (struct head *)p - 1;
+    if (head->live != LIVE)
+        abort();
+    return head;
+}
+
+void *memalign(size_t align, size_t len)
+{
+    if (align < 16)
+        align = 16;
+    if (len > SIZE_MAX / 2)
+        return NULL;
+    char *start = __libc_malloc(sizeof(struct head) + align + len);
+    if (!start)
+        return NULL;
+    uintptr_t at = ((uintptr_t)start + sizeof(struct head) + align - 1) & -align;
+    ((struct head *)at)[-1] = (struct head){start, len, LIVE};
+    return (void *)at;
+}
+
+void *malloc(size_t len) { return memalign(16, len); }
+void *aligned_alloc(size_t align, size_t len) { return memalign(align, len); }
+size_t malloc_usable_size(void *p) { return p ? head_of(p)->len : 0; }
+
+int posix_memalign(void **to, size_t align, size_t len)
+{
+    *to = memalign(align, len);
+    return *to ? 0 : 12;
+}
+
+void free(void *p)
+{
+    if (!p)
+        return;
+    struct head *head = head_of(p);
+    head->live = 0;
+    __libc_free(head->start);
+}
+
+void *calloc(size_t n, size_t each)
+{
+    size_t len;
+    void *p = __builtin_mul_overflow(n, each, &len) ? NULL : malloc(len);
+    return p ? memset(p, 0, len) : NULL;
+}
+
+void *realloc(void *old, size_t len)
+{
+    void *p = malloc(len);
+    if (p && old) {
+        size_t had = head_of(old)->len;
+        memcpy(p, old, had < len ? had : len);
+        free(old);
+    }
+    return p;
+}
+"""
+
+
+def nested(cards: Cards, preload: Path | None = None) -> str:
     source = cards.work / "nested.c"
     source.write_text(NESTED)
     faults = ["-I", str(ROOT / "crates/devices/qat/tests"), "-DSEED=3"]
-    card = cards.built("nested-card", source, *faults, str(cards.zlib / "libz.so.1"))
-    said = libz(cards, card, 1.0, others=True)
-    started = (cards.work / "nested").read_text().count("started")
+    card = cards.built(f"nested-card{'-allocator' if preload else ''}", source, *faults, str(cards.zlib / "libz.so.1"))
+    said = libz(cards, card, 1.0, others=True, preload=preload)
+    seen = cards.work / "nested"
+    started = seen.read_text().count("started")
+    seen.unlink()
     check(started == 2, f"the library was started {started} times, not once for the process and once for its child")
     return said
+
+
+def allocator(cards: Cards) -> str:
+    source, library = cards.work / "allocator.c", cards.work / "allocator.so"
+    source.write_text(ALLOCATOR)
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-fno-builtin", source, "-o", library], check=True)
+    return nested(cards, library)
 
 
 CONF = """openssl_conf = openssl_init
@@ -401,6 +487,7 @@ def main() -> int:
             ("libz.so.1, a card that fails", lambda: libz(cards, cards.faulty(1, *FAULTS, "FLIP=5"), 0.2)),
             ("libz.so.1, a card that hangs", lambda: libz(cards, cards.faulty(2, *FAULTS, "HANG=2"), 0.01)),
             ("libz.so.1 within a card's library", lambda: nested(cards)),
+            ("libz.so.1, an allocator of the program's", lambda: allocator(cards)),
         ]
         tls, all_faults = Tls(cards), [*FAULTS, "FLIP=10"]
         checks += [

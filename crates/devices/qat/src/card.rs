@@ -238,7 +238,6 @@ impl Card {
         if !self.is_ours() {
             return true;
         }
-        self.library.enter();
         let mut known = self.takes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, taken)) = known.iter().find(|(of, _)| *of == key) {
             return *taken;

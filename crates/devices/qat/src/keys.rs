@@ -2,16 +2,16 @@
 //!
 //! Each copy numbers its keys from 0 on, but the values of a thread lie in its descriptor, of which there is one, whichever
 //! copy looks at it: glibc 2.34 and later (measured with 2.36 and 2.41). So a library in a namespace of its own overwrote
-//! what OpenSSL kept by the key of the same number. Values lie in blocks of 32 keys, the first within the descriptor, the
-//! others from `calloc` of the copy that first sets one of them; whoever ends the thread frees them.
+//! what OpenSSL kept by the key of the same number.
 //!
-//! A namespace therefore gets the keys of a block of its own, from the last one downwards: all below are taken there, and
-//! stay so. The block has one key of ours too, the first, by which each thread that [enters](Keys::enter) has the block
-//! allocated by the program's copy.
+//! A namespace therefore gets keys of its own, 32 of them from the last ones downwards: all below are taken there, and stay
+//! so. In the program the first one is taken too, which says that they are.
 #![allow(unsafe_code)]
 
 use core::ffi::{c_int, c_void};
-/// Keys of a block, and blocks: `PTHREAD_KEY_2NDLEVEL_SIZE` and `PTHREAD_KEY_1STLEVEL_SIZE` of glibc.
+
+/// Keys of a block, and blocks: `PTHREAD_KEY_2NDLEVEL_SIZE` and `PTHREAD_KEY_1STLEVEL_SIZE` of glibc, which says how many there
+/// are at most.
 const BLOCK: u32 = 32;
 const BLOCKS: u32 = 32;
 
@@ -23,7 +23,6 @@ pub(crate) type Create =
     unsafe extern "C" fn(*mut u32, Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
 
 /// The key of a namespace's block that the program has.
-#[derive(Clone, Copy)]
 pub(crate) struct Keys {
     first: libc::pthread_key_t,
 }
@@ -73,15 +72,5 @@ impl Keys {
     pub(crate) fn give_back(self) {
         // SAFETY: created above, and nobody else has it.
         unsafe { libc::pthread_key_delete(self.first) };
-    }
-
-    /// Has the program's copy of the C library allocate the block of this thread.
-    pub(crate) fn enter(self) {
-        // SAFETY: a key of ours, whose value is no pointer to anything.
-        unsafe {
-            if libc::pthread_getspecific(self.first).is_null() {
-                libc::pthread_setspecific(self.first, core::ptr::dangling::<c_void>());
-            }
-        }
     }
 }

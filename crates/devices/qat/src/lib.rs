@@ -22,6 +22,7 @@
 //! a fork does not use its parent's card, but starts it anew, by another copy of the library.
 #![deny(unsafe_code)]
 
+mod allocator;
 mod call;
 mod card;
 mod channel;

@@ -1,5 +1,7 @@
-//! The card's library, loaded into a namespace of its own: its symbols, its libc and its allocator are apart from
-//! ours, so that `libqat.so.4` of whoever made it never meets another one in this process.
+//! The card's library, loaded into a namespace of its own: its symbols and its libc are apart from ours, so that `libqat.so.4`
+//! of whoever made it never meets another one in this process. They have an [allocator] in common.
+//!
+//! [allocator]: crate::allocator
 #![allow(unsafe_code)]
 
 use core::{
@@ -12,6 +14,7 @@ use lookaside_quickassist::functions;
 
 use crate::{
     Refusal,
+    allocator::Allocator,
     keys::{Create, Keys},
 };
 
@@ -125,11 +128,10 @@ pub(crate) struct Library {
     #[cfg(feature = "crypto")]
     pub(crate) cy: Option<Cryptography>,
     pub(crate) pinned: Option<Pinned>,
-    keys: Keys,
 }
 
 impl Library {
-    fn resolve(qat: &Handle, usdm: Option<&Handle>, keys: Keys) -> Result<Library, String> {
+    fn resolve(qat: &Handle, usdm: Option<&Handle>) -> Result<Library, String> {
         let pinned = Pinned::resolve(qat).ok();
         Ok(Library {
             start: Start::resolve(qat)?,
@@ -137,7 +139,6 @@ impl Library {
             #[cfg(feature = "crypto")]
             cy: Cryptography::resolve(qat).ok(),
             pinned: pinned.or_else(|| Pinned::resolve(usdm?).ok()),
-            keys,
         })
     }
 }
@@ -148,31 +149,37 @@ impl Library {
         Library::open(path).map_err(|why| Refusal::new(path, why))
     }
 
-    /// To be called on a thread before any function of the library.
-    pub(crate) fn enter(&self) {
-        self.keys.enter();
-    }
-
     fn open(path: &Path) -> Result<Library, String> {
         let beside = path.parent().map(|folder| folder.join("libusdm.so.0"));
         let beside = beside.filter(|usdm| usdm.exists());
-        // First: libraries may make keys as they are loaded.
-        let libc = open(libc::LM_ID_NEWLM, Path::new("libc.so.6"))?;
+        // First: what is opened first is what the others ask for their symbols before themselves.
+        let allocator = Allocator::new()?;
+        let allocator = open(libc::LM_ID_NEWLM, &allocator.path())?;
+        let namespace = allocator.namespace()?;
+        let opened = Library::open_in(namespace, path, beside.as_deref());
+        // There are sixteen namespaces.
+        opened.inspect_err(|_| allocator.close())
+    }
+
+    fn open_in(
+        namespace: libc::Lmid_t,
+        path: &Path,
+        beside: Option<&Path>,
+    ) -> Result<Library, String> {
+        // Before the others: libraries may make keys as they are loaded.
+        let libc = open(namespace, Path::new("libc.so.6"))?;
         let create = libc.symbol("pthread_key_create").ok_or("its C library has no keys")?;
         // SAFETY: the function of this name has this type.
         let create = unsafe { core::mem::transmute::<*mut c_void, Create>(create.as_ptr()) };
         let keys = Keys::new(create).inspect_err(|_| libc.close())?;
-        keys.enter();
-        let namespace = libc.namespace()?;
-        let usdm = beside.map(|usdm| open(namespace, &usdm)).transpose();
+        let usdm = beside.map(|usdm| open(namespace, usdm)).transpose();
         let opened = usdm.and_then(|usdm| {
             let qat = open(namespace, path).inspect_err(|_| usdm.iter().for_each(Handle::close))?;
-            Library::resolve(&qat, usdm.as_ref(), keys).inspect_err(|_| {
+            Library::resolve(&qat, usdm.as_ref()).inspect_err(|_| {
                 qat.close();
                 usdm.iter().for_each(Handle::close);
             })
         });
-        // There are sixteen namespaces.
         opened.inspect_err(|_| {
             libc.close();
             keys.give_back();

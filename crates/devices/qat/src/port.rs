@@ -113,7 +113,6 @@ impl<U: Unit> Port<U> {
         if self.now_ns < self.rests_until_ns || self.stuck.len() >= DEPTH {
             return false;
         }
-        self.card.library.enter();
         if self.lent.is_none() {
             self.lent = U::lend(&self.card);
         }
@@ -210,7 +209,6 @@ impl<U: Unit> Port<U> {
         if self.airborne.is_empty() && self.stuck.is_empty() {
             return;
         }
-        self.card.library.enter();
         let Some(lent) = self.lent.as_ref().filter(|_| self.card.is_ours()) else { return };
         match U::poll(&self.card, lent) {
             CPA_STATUS_SUCCESS | CPA_STATUS_RETRY => {}
@@ -286,7 +284,6 @@ impl<U: Unit> Drop for Port<U> {
             self.poll_card();
             self.release();
         }
-        self.card.library.enter();
         let Some(lent) = self.lent.take() else { return };
         if self.stuck.is_empty() && self.card.is_ours() {
             self.unit.give_back(lent);

@@ -90,7 +90,6 @@ impl Sym {
 /// Whether the card takes sessions of this kind. Where all instances are lent, and in a child of its process, it is assumed
 /// to: their channels find out.
 pub(crate) fn is_taken(card: &Card, plan: &Plan, op: Op) -> bool {
-    card.library.enter();
     let Some(lent) = card.lend_crypto(Kind::Sym) else { return true };
     let session = begin(card, &lent, plan, op, 0);
     let taken = session.map(|session| end(card, &lent, session)).is_some();
